@@ -1,0 +1,90 @@
+//! Random numbers: how a stream is keyed, and what an algorithm may ask of the generator it is lent.
+//!
+//! The generator itself is the caller's (`rand_pcg` in the simulator): this crate has none.
+
+use rand_core::Rng;
+
+/// The 32-byte seed of the stream that belongs to the component `name` under `seed`.
+///
+/// The key is a hash of both, never an order of creation: adding a flow or changing a discipline
+/// leaves every other component's numbers as they were.
+///
+/// ```
+/// use sojourn_aqm::dice::key;
+/// assert_ne!(key(1, "links.up"), key(1, "links.down"));
+/// assert_ne!(key(1, "links.up"), key(2, "links.up"));
+/// ```
+pub fn key(seed: u64, name: &str) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    for (lane, chunk) in bytes.chunks_exact_mut(8).enumerate() {
+        // FNV-1a over (lane, seed, name); the lane comes first, so that the four words differ.
+        let head = (lane as u64).to_le_bytes().into_iter().chain(seed.to_le_bytes());
+        let hash = fnv1a(head.chain(name.bytes()));
+        chunk.copy_from_slice(&mix(hash).to_le_bytes());
+    }
+    bytes
+}
+
+/// A 32-bit hash of a name, for telling flows apart in hashed queues.
+pub fn hash(name: &str) -> u32 {
+    mix(fnv1a(name.bytes())) as u32
+}
+
+/// FNV-1a, 64 bits.
+fn fnv1a(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Spreads every bit of `x` over all 64 (the finalizer of MurmurHash3, a bijection).
+pub fn mix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    x = (x ^ (x >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    x ^ (x >> 33)
+}
+
+/// What an algorithm asks of chance. Every [`rand_core::Rng`] can answer; a conformance test
+/// answers from a recording instead.
+pub trait Dice {
+    /// A number in [0, 1), 53 bits of it random.
+    fn uniform(&mut self) -> f64;
+
+    /// `true` with probability `p` (clamped to [0, 1]): one draw, compared as `u < p`.
+    fn chance(&mut self, p: f64) -> bool {
+        self.uniform() < p
+    }
+
+    /// A whole number in `0..n`, each as likely (to within n/2^53); `n` is not 0.
+    fn below(&mut self, n: u32) -> u32 {
+        (self.uniform() * f64::from(n)) as u32
+    }
+}
+
+impl<R: Rng> Dice for R {
+    fn uniform(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_core::SeedableRng;
+    use rand_pcg::Pcg64Mcg;
+
+    #[test]
+    fn stream_is_pinned() {
+        // A new rand_pcg or a change of the key would change every result: this must be noticed.
+        let k = key(1, "links.bottleneck");
+        let mut rng = Pcg64Mcg::from_seed(k[..16].try_into().unwrap());
+        let first: [u32; 4] = core::array::from_fn(|_| rng.below(1000));
+        assert_eq!(first, [436, 135, 351, 802]);
+    }
+
+    #[test]
+    fn below_is_flat() {
+        let mut rng = Pcg64Mcg::seed_from_u64(7);
+        let mut counts = [0; 5];
+        (0..50_000).for_each(|_| counts[rng.below(5) as usize] += 1);
+        assert!(counts.iter().all(|c| (9_600..10_400).contains(c)), "{counts:?}");
+    }
+}

@@ -1,0 +1,122 @@
+//! The one error of the library: where, what, and what was meant.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// A refused input: the path of the field and one sentence for the user.
+///
+/// Nothing on the path of a packet can fail, so this is met at construction only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    path: String,
+    text: String,
+}
+
+/// The result of reading an input.
+pub type Result<T> = core::result::Result<T, Error>;
+
+impl Error {
+    /// An error that says `text` about the value at hand; [`Error::at`] adds where it stood.
+    pub fn new(text: impl Into<String>) -> Error {
+        Error { path: String::new(), text: text.into() }
+    }
+
+    /// A name that does not exist among `allowed`; the nearest one is suggested.
+    pub fn unknown<'a>(
+        what: &str,
+        name: &str,
+        allowed: impl IntoIterator<Item = &'a str> + Clone,
+    ) -> Error {
+        let mut text = format!("unknown {what} {name:?}");
+        if let Some(near) = nearest(name, allowed.clone()) {
+            text += &format!(", did you mean {near:?}?");
+        }
+        let names: Vec<&str> = allowed.into_iter().collect();
+        text += &format!(" (known: {})", names.join(", "));
+        Error::new(text)
+    }
+
+    /// The same error, one level further out: `key` is put before the path.
+    #[must_use]
+    pub fn at(mut self, key: impl fmt::Display) -> Error {
+        let key = key.to_string();
+        self.path = if self.path.is_empty() { key } else { format!("{key}.{}", self.path) };
+        self
+    }
+
+    /// Where in the input the value stood, outermost name first, joined by dots.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// What is wrong, without the path.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() {
+            f.write_str(&self.text)
+        } else {
+            write!(f, "{}: {}", self.path, self.text)
+        }
+    }
+}
+
+impl core::error::Error for Error {}
+
+/// The name in `allowed` that is fewest edits away from `name`, if it is near at all
+/// (at most a third of its letters, and at least one, may differ).
+pub fn nearest<'a>(name: &str, allowed: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let fold = |s: &str| s.to_lowercase().replace('-', "_");
+    let name = fold(name);
+    let near = allowed.into_iter().map(|a| (edits(&name, &fold(a)), a)).min_by_key(|(d, _)| *d)?;
+    (near.0 <= 1.max(name.chars().count().max(near.1.len()) / 3)).then_some(near.1)
+}
+
+/// Levenshtein's distance, letters swapped next to each other counting as one edit.
+fn edits(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let change = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+                let swap = if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    rows[i - 2][j - 2] + 1
+                } else {
+                    usize::MAX
+                };
+                change.min(swap).min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1)
+            };
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_finds_slips_and_refuses_strangers() {
+        let names = ["codel", "fq_codel", "red", "droptail"];
+        assert_eq!(nearest("cdoel", names), Some("codel"));
+        assert_eq!(nearest("FQ-CoDel", names), Some("fq_codel"));
+        assert_eq!(nearest("droptial", names), Some("droptail"));
+        assert_eq!(nearest("pineapple", names), None);
+    }
+
+    #[test]
+    fn path_grows_outwards() {
+        let e = Error::new("is wrong").at("rate").at("up").at("links");
+        assert_eq!(e.to_string(), "links.up.rate: is wrong");
+    }
+}

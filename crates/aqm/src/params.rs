@@ -1,0 +1,398 @@
+//! Parameters as data: one list gives the struct, its defaults, its ranges, its setter and the
+//! table that `sojourn list` prints.
+//!
+//! ```
+//! use sojourn_aqm::params::{Params, Setting};
+//! use sojourn_aqm::units::Span;
+//! sojourn_aqm::params! {
+//!     /// Parameters of an example.
+//!     pub struct Example {
+//!         /// Time to wait.
+//!         target: Span = Span::ms(5), [Span::us(1) => Span::s(10)], "T", [];
+//!         /// Whether to try.
+//!         ecn: bool = false, [], "", ["mark"];
+//!     }
+//! }
+//! let mut p = Example::default();
+//! p.set("target", Setting::Text("20ms")).unwrap();
+//! p.set("mark", Setting::Flag(true)).unwrap();
+//! assert_eq!((p.target, p.ecn), (Span::ms(20), true));
+//! assert!(p.set("targte", Setting::Text("1s")).unwrap_err().to_string().contains("target"));
+//! ```
+
+use crate::error::{Error, Result};
+use crate::units::{Bytes, Rate, Size, Span};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+/// A value as it comes from a scenario file or a command line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Setting<'a> {
+    /// A quoted value, or one from the command line.
+    Text(&'a str),
+    /// A bare number.
+    Number(f64),
+    /// `true` or `false`.
+    Flag(bool),
+}
+
+impl core::fmt::Display for Setting<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Setting::Text(t) => write!(f, "{t:?}"),
+            Setting::Number(n) => write!(f, "{n}"),
+            Setting::Flag(b) => write!(f, "{b}"),
+        }
+    }
+}
+
+/// A row of a parameter table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The canonical name.
+    pub name: &'static str,
+    /// Other names that are accepted.
+    pub aliases: &'static [&'static str],
+    /// What kind of value: `duration`, `rate`, `size`, `bytes`, `number`, `integer`, `flag` or the choices.
+    pub kind: String,
+    /// The value now; in a table of defaults, the default.
+    pub value: String,
+    /// The allowed range, or empty.
+    pub range: String,
+    /// The symbol in the paper, or empty.
+    pub symbol: &'static str,
+    /// What it is.
+    pub about: &'static str,
+}
+
+/// A set of named parameters; made by [`params!`](crate::params!).
+pub trait Params: Clone + Default {
+    /// Sets the parameter `name` (or one of its aliases).
+    ///
+    /// # Errors
+    /// An unknown name, a value of the wrong kind or out of range; the message says what is allowed.
+    fn set(&mut self, name: &str, value: Setting<'_>) -> Result<()>;
+
+    /// Every parameter with its present value.
+    fn table(&self) -> Vec<Row>;
+}
+
+/// Whether `row` answers to `name`; a dash counts as an underscore.
+pub fn answers(row: &Row, name: &str) -> bool {
+    let name = name.replace('-', "_");
+    row.name == name || row.aliases.contains(&name.as_str())
+}
+
+/// The error for a parameter `name` that is not in `table`.
+pub fn unknown(table: &[Row], name: &str) -> Error {
+    let names: Vec<&str> = table.iter().map(|r| r.name).collect();
+    Error::unknown("parameter", name, names.iter().copied()).at(name)
+}
+
+/// No parameters at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Nothing;
+
+impl Params for Nothing {
+    fn set(&mut self, name: &str, _: Setting<'_>) -> Result<()> {
+        Err(unknown(&[], name))
+    }
+    fn table(&self) -> Vec<Row> {
+        Vec::new()
+    }
+}
+
+/// Two sets as one: a frame's own parameters, then those of the law inside it. A name that both
+/// have belongs to the frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Both<F, L> {
+    /// The frame's.
+    pub frame: F,
+    /// The law's.
+    pub law: L,
+}
+
+impl<F: Params, L: Params> Params for Both<F, L> {
+    fn set(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
+        if self.frame.table().iter().any(|r| answers(r, name)) {
+            self.frame.set(name, value)
+        } else if self.law.table().iter().any(|r| answers(r, name)) {
+            self.law.set(name, value)
+        } else {
+            Err(unknown(&self.table(), name))
+        }
+    }
+
+    fn table(&self) -> Vec<Row> {
+        let mut rows = self.frame.table();
+        let law = self.law.table();
+        rows.extend(law.into_iter().filter(|r| !self.frame.table().iter().any(|f| f.name == r.name)));
+        rows
+    }
+}
+
+/// A type that a parameter can have.
+pub trait Value: Sized {
+    /// How the kind is called in a table.
+    fn kind() -> String;
+    /// Reads a setting; the error says what is due.
+    ///
+    /// # Errors
+    /// A setting of another kind, or one that cannot be read.
+    fn read(setting: Setting<'_>) -> Result<Self>;
+    /// How it is written, so that [`Value::read`] of the text gives it back.
+    fn write(&self) -> String;
+    /// Whether it lies in `lo..=hi`.
+    fn within(&self, lo: &Self, hi: &Self) -> bool;
+}
+
+macro_rules! quantity {
+    ($($type:ty, $kind:literal, $like:literal, $rank:expr;)*) => {$(
+        impl Value for $type {
+            fn kind() -> String {
+                $kind.to_string()
+            }
+            fn read(setting: Setting<'_>) -> Result<Self> {
+                match setting {
+                    Setting::Text(text) => text.parse(),
+                    other => Err(Error::new(format!(
+                        "{other} has no unit; a {} is written like {}", $kind, $like
+                    ))),
+                }
+            }
+            fn write(&self) -> String {
+                self.to_string()
+            }
+            fn within(&self, lo: &Self, hi: &Self) -> bool {
+                let rank: fn(&Self) -> u64 = $rank;
+                (rank(lo)..=rank(hi)).contains(&rank(self))
+            }
+        }
+    )*};
+}
+
+quantity! {
+    Span, "duration", "\"5ms\"", |s| s.0;
+    Rate, "rate", "\"10mbit\"", |r| r.0;
+    Bytes, "bytes", "\"1500B\"", |b| b.0;
+    Size, "size", "\"300kB\" or \"100p\"", |s| s.number();
+}
+
+impl Value for f64 {
+    fn kind() -> String {
+        "number".to_string()
+    }
+    fn read(setting: Setting<'_>) -> Result<Self> {
+        let number = match setting {
+            Setting::Number(n) => Some(n),
+            Setting::Text(t) => t.trim().parse().ok(),
+            Setting::Flag(_) => None,
+        };
+        number
+            .filter(|n| n.is_finite())
+            .ok_or_else(|| Error::new(format!("{setting} is not a finite number")))
+    }
+    fn write(&self) -> String {
+        self.to_string()
+    }
+    fn within(&self, lo: &Self, hi: &Self) -> bool {
+        (lo..=hi).contains(&self)
+    }
+}
+
+impl Value for u64 {
+    fn kind() -> String {
+        "integer".to_string()
+    }
+    fn read(setting: Setting<'_>) -> Result<Self> {
+        let number = match setting {
+            Setting::Number(n) => {
+                (n >= 0.0 && n <= 9_007_199_254_740_992.0 && n % 1.0 == 0.0).then_some(n as u64)
+            }
+            Setting::Text(t) => t.trim().parse().ok(),
+            Setting::Flag(_) => None,
+        };
+        number.ok_or_else(|| Error::new(format!("{setting} is not a whole number from 0 up")))
+    }
+    fn write(&self) -> String {
+        self.to_string()
+    }
+    fn within(&self, lo: &Self, hi: &Self) -> bool {
+        (lo..=hi).contains(&self)
+    }
+}
+
+impl Value for bool {
+    fn kind() -> String {
+        "flag".to_string()
+    }
+    fn read(setting: Setting<'_>) -> Result<Self> {
+        match setting {
+            Setting::Flag(b) => Ok(b),
+            Setting::Text("true" | "on" | "yes") => Ok(true),
+            Setting::Text("false" | "off" | "no") => Ok(false),
+            other => Err(Error::new(format!("{other} is not true or false"))),
+        }
+    }
+    fn write(&self) -> String {
+        self.to_string()
+    }
+    fn within(&self, _: &Self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// A value that may be left to be worked out: `auto` is [`None`].
+impl<T: Value> Value for Option<T> {
+    fn kind() -> String {
+        T::kind() + " or auto"
+    }
+    fn read(setting: Setting<'_>) -> Result<Self> {
+        if setting == Setting::Text("auto") { Ok(None) } else { T::read(setting).map(Some) }
+    }
+    fn write(&self) -> String {
+        self.as_ref().map_or_else(|| "auto".to_string(), Value::write)
+    }
+    fn within(&self, lo: &Self, hi: &Self) -> bool {
+        match (self, lo, hi) {
+            (Some(x), Some(lo), Some(hi)) => x.within(lo, hi),
+            _ => true,
+        }
+    }
+}
+
+/// Refuses a value outside `range`; used by [`params!`](crate::params!).
+#[doc(hidden)]
+pub fn checked<T: Value>(value: T, range: Option<(T, T)>) -> Result<T> {
+    match range {
+        Some((lo, hi)) if !value.within(&lo, &hi) => Err(Error::new(format!(
+            "{} is out of range, allowed: {} to {}",
+            value.write(),
+            lo.write(),
+            hi.write()
+        ))),
+        _ => Ok(value),
+    }
+}
+
+/// How a range is printed; used by [`params!`](crate::params!).
+#[doc(hidden)]
+pub fn range_text<T: Value>(range: &Option<(T, T)>) -> String {
+    range.as_ref().map_or_else(String::new, |(lo, hi)| format!("{} to {}", lo.write(), hi.write()))
+}
+
+/// Declares a struct of parameters: per line a doc comment, then
+/// `name: Type = default, [lo => hi], "symbol of the paper", ["alias", ...];` (`[]` for any value).
+#[macro_export]
+macro_rules! params {
+    (@range) => { None };
+    (@range $lo:expr => $hi:expr) => { Some(($lo, $hi)) };
+    (
+        $(#[$outer:meta])*
+        $vis:vis struct $Name:ident {
+            $(
+                #[doc = $about:literal]
+                $(#[doc = $more:literal])*
+                $field:ident: $Type:ty = $default:expr,
+                    [$($lo:expr => $hi:expr)?], $symbol:literal, [$($alias:literal),*];
+            )*
+        }
+    ) => {
+        $(#[$outer])*
+        #[derive(Clone, Debug, PartialEq)]
+        $vis struct $Name {
+            $( #[doc = $about] $(#[doc = $more])* pub $field: $Type, )*
+        }
+
+        impl Default for $Name {
+            fn default() -> Self {
+                $Name { $( $field: $default, )* }
+            }
+        }
+
+        impl $crate::params::Params for $Name {
+            fn set(
+                &mut self,
+                name: &str,
+                value: $crate::params::Setting<'_>,
+            ) -> $crate::error::Result<()> {
+                let canonical = name.replace('-', "_");
+                match canonical.as_str() {
+                    $(
+                        stringify!($field) $(| $alias)* => {
+                            let range: Option<($Type, $Type)> = $crate::params!(@range $($lo => $hi)?);
+                            self.$field = <$Type as $crate::params::Value>::read(value)
+                                .and_then(|v| $crate::params::checked(v, range))
+                                .map_err(|e| e.at(stringify!($field)))?;
+                            Ok(())
+                        }
+                    )*
+                    _ => Err($crate::params::unknown(&self.table(), name)),
+                }
+            }
+
+            fn table(&self) -> $crate::params::Rows {
+                $crate::params::Rows::from([
+                    $({
+                        let range: Option<($Type, $Type)> = $crate::params!(@range $($lo => $hi)?);
+                        $crate::params::Row {
+                            name: stringify!($field),
+                            aliases: &[$($alias),*],
+                            kind: <$Type as $crate::params::Value>::kind(),
+                            value: $crate::params::Value::write(&self.$field),
+                            range: $crate::params::range_text(&range),
+                            symbol: $symbol,
+                            about: concat!($about $(, $more)*).trim_ascii(),
+                        }
+                    }),*
+                ])
+            }
+        }
+    };
+}
+
+/// A table of parameters.
+pub type Rows = Vec<Row>;
+
+/// Declares an enum whose variants are the words of a parameter: `Tail = "tail", "doc"`.
+#[macro_export]
+macro_rules! choice {
+    (
+        $(#[$outer:meta])*
+        $vis:vis enum $Name:ident { $( #[doc = $about:literal] $Variant:ident = $word:literal, )* }
+    ) => {
+        $(#[$outer])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $vis enum $Name { $( #[doc = $about] $Variant, )* }
+
+        impl $crate::params::Value for $Name {
+            fn kind() -> $crate::params::Text {
+                [$($word),*].join("|").into()
+            }
+            fn read(setting: $crate::params::Setting<'_>) -> $crate::error::Result<Self> {
+                match setting {
+                    $( $crate::params::Setting::Text($word) => Ok($Name::$Variant), )*
+                    $crate::params::Setting::Text(other) => {
+                        Err($crate::error::Error::unknown("choice", other, [$($word),*]))
+                    }
+                    other => Err($crate::error::Error::new($crate::params::one_of(&other, &[$($word),*]))),
+                }
+            }
+            fn write(&self) -> $crate::params::Text {
+                match self { $( $Name::$Variant => $word.into(), )* }
+            }
+            fn within(&self, _: &Self, _: &Self) -> bool {
+                true
+            }
+        }
+    };
+}
+
+/// The owned text of [`choice!`](crate::choice!).
+pub type Text = String;
+
+#[doc(hidden)]
+pub fn one_of(value: &Setting<'_>, words: &[&str]) -> String {
+    format!("{value} is not one of {}", words.join(", "))
+}

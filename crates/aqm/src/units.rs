@@ -1,0 +1,333 @@
+//! Quantities with their units: [`Time`], [`Span`], [`Rate`], [`Bytes`], [`Size`], and how they
+//! are written (`10mbit`, `5ms`, `300kB`, `100p`).
+//!
+//! Every conversion here is exact or refused: `1.5ms` is 1,500,000 ns, `0.5ns` is an error.
+//! All types hold whole numbers, so sums never drift.
+
+use crate::error::{Error, Result};
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::fmt;
+use core::ops::{Add, AddAssign, Sub};
+
+/// A moment: nanoseconds since the start of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(pub u64);
+
+/// A length of time in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span(pub u64);
+
+/// A rate in bits per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate(pub u64);
+
+/// A number of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(pub u64);
+
+/// A length of a queue: in bytes or in packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Size {
+    /// That many bytes.
+    Bytes(u64),
+    /// That many packets, whatever their length.
+    Packets(u64),
+}
+
+impl Time {
+    /// The start of the run.
+    pub const ZERO: Time = Time(0);
+    /// Later than anything that happens.
+    pub const NEVER: Time = Time(u64::MAX);
+
+    /// The time from `earlier` to here; zero if `earlier` is later.
+    pub fn since(self, earlier: Time) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Span {
+    /// No time.
+    pub const ZERO: Span = Span(0);
+
+    /// `n` microseconds.
+    pub const fn us(n: u64) -> Span {
+        Span(n * 1_000)
+    }
+
+    /// `n` milliseconds.
+    pub const fn ms(n: u64) -> Span {
+        Span(n * 1_000_000)
+    }
+
+    /// `n` seconds.
+    pub const fn s(n: u64) -> Span {
+        Span(n * 1_000_000_000)
+    }
+
+    /// In seconds, rounded to the nearest `f64`.
+    pub fn as_secs(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+}
+
+impl Rate {
+    /// Packets of `len` bytes per second, rounded to the nearest `f64`.
+    pub fn packets_per_sec(self, len: Bytes) -> f64 {
+        self.0 as f64 / (8.0 * len.0 as f64)
+    }
+}
+
+impl Size {
+    /// The bare number, bytes or packets.
+    pub fn number(self) -> u64 {
+        match self {
+            Size::Bytes(n) | Size::Packets(n) => n,
+        }
+    }
+
+    /// Whether it counts bytes.
+    pub fn in_bytes(self) -> bool {
+        matches!(self, Size::Bytes(_))
+    }
+}
+
+impl Add<Span> for Time {
+    type Output = Time;
+    fn add(self, s: Span) -> Time {
+        Time(self.0.saturating_add(s.0))
+    }
+}
+
+impl AddAssign<Span> for Time {
+    fn add_assign(&mut self, s: Span) {
+        *self = *self + s;
+    }
+}
+
+impl Sub<Time> for Time {
+    type Output = Span;
+    /// Panics if `t` is later: time does not run backwards.
+    fn sub(self, t: Time) -> Span {
+        Span(self.0.checked_sub(t.0).expect("time runs forwards"))
+    }
+}
+
+impl Add for Span {
+    type Output = Span;
+    fn add(self, s: Span) -> Span {
+        Span(self.0.saturating_add(s.0))
+    }
+}
+
+// ---- how quantities are read -------------------------------------------------------------------
+
+/// Splits `10.5 mbit` into its number, as digits and a count of decimals, and its unit.
+fn split(text: &str) -> Result<(u128, u32, &str)> {
+    let text = text.trim();
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let bad = || Error::new(format!("{text:?} does not start with a plain number"));
+    if text.starts_with('-') {
+        return Err(Error::new(format!("{text:?} is negative")));
+    }
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    if (whole.is_empty() && part.is_empty()) || part.contains('.') {
+        return Err(bad());
+    }
+    if whole.len() > 20 || part.len() > 15 {
+        return Err(Error::new(format!("{text:?} has too many digits")));
+    }
+    let digits = format!("{whole}{part}").parse().map_err(|_| bad())?;
+    Ok((digits, part.len() as u32, unit.trim()))
+}
+
+/// `digits / 10^decimals * scale` as a whole number, or why not.
+fn exact(text: &str, digits: u128, decimals: u32, scale: u64, grain: &str) -> Result<u64> {
+    let (scaled, tens) = (digits * u128::from(scale), 10u128.pow(decimals));
+    if scaled % tens != 0 {
+        return Err(Error::new(format!("{text:?} is not a whole number of {grain}")));
+    }
+    u64::try_from(scaled / tens).map_err(|_| Error::new(format!("{text:?} is too large")))
+}
+
+/// The multiplier of an SI or binary prefix, either case.
+fn prefix(p: &str) -> Option<u64> {
+    Some(match p {
+        "" => 1,
+        "k" | "K" => 1_000,
+        "m" | "M" => 1_000_000,
+        "g" | "G" => 1_000_000_000,
+        "t" | "T" => 1_000_000_000_000,
+        "ki" | "Ki" => 1 << 10,
+        "mi" | "Mi" => 1 << 20,
+        "gi" | "Gi" => 1 << 30,
+        _ => return None,
+    })
+}
+
+/// The refusal of `unit` where `what` is due.
+fn not_a(what: &str, text: &str, unit: &str, like: &str) -> Error {
+    if unit.is_empty() {
+        Error::new(format!("{text:?} has no unit; a {what} is written like {like}"))
+    } else {
+        Error::new(format!("{text:?} is not a {what}: unknown unit {unit:?}; write it like {like}"))
+    }
+}
+
+impl core::str::FromStr for Span {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Span> {
+        let (digits, decimals, unit) = split(text)?;
+        let scale = match unit {
+            "ns" => 1,
+            "us" | "µs" | "μs" => 1_000,
+            "ms" => 1_000_000,
+            "s" => 1_000_000_000,
+            "min" => 60_000_000_000,
+            "h" => 3_600_000_000_000,
+            _ => return Err(not_a("duration", text, unit, "5ms, 300us or 2s")),
+        };
+        exact(text, digits, decimals, scale, "nanoseconds").map(Span)
+    }
+}
+
+impl core::str::FromStr for Rate {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Rate> {
+        let (digits, decimals, unit) = split(text)?;
+        if let Some(p) = unit.to_lowercase().strip_suffix("bps") {
+            let n = text.trim().trim_end_matches(unit).trim();
+            let (bits, bytes) = (p.to_lowercase(), p.to_uppercase().replace('K', "k"));
+            return Err(Error::new(format!(
+                "{text:?} is ambiguous (tc reads {unit:?} as bytes, others as bits), \
+                 did you mean {n}{bits}bit or {n}{bytes}B/s?"
+            )));
+        }
+        let bits = ["bit/s", "bit", "b/s"].iter().find_map(|u| unit.strip_suffix(u));
+        let scale = match (bits, unit.strip_suffix("B/s")) {
+            (Some(p), _) => prefix(p),
+            (_, Some(p)) => prefix(p).map(|s| s * 8),
+            _ => None,
+        };
+        let scale = scale.ok_or_else(|| not_a("rate", text, unit, "10mbit or 1.25MB/s"))?;
+        exact(text, digits, decimals, scale, "bits per second").map(Rate)
+    }
+}
+
+impl core::str::FromStr for Size {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Size> {
+        let (digits, decimals, unit) = split(text)?;
+        if matches!(unit, "p" | "pkt" | "pkts" | "packet" | "packets") {
+            return exact(text, digits, decimals, 1, "packets").map(Size::Packets);
+        }
+        let scale = unit.strip_suffix('B').and_then(prefix);
+        let scale = scale.ok_or_else(|| not_a("size", text, unit, "300kB, 64KiB or 100p"))?;
+        exact(text, digits, decimals, scale, "bytes").map(Size::Bytes)
+    }
+}
+
+impl core::str::FromStr for Bytes {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Bytes> {
+        match text.parse()? {
+            Size::Bytes(n) => Ok(Bytes(n)),
+            Size::Packets(_) => {
+                Err(Error::new(format!("{text:?} counts packets; bytes are due, like 1500B")))
+            }
+        }
+    }
+}
+
+// ---- how quantities are written ----------------------------------------------------------------
+
+/// `n` in the largest unit of `units` (name, scale; largest first) that keeps it whole.
+fn written(n: u64, units: &[(&str, u64)]) -> String {
+    let (name, scale) = units.iter().find(|(_, s)| n % s == 0 && n >= *s).unwrap_or(&units[units.len() - 1]);
+    (n / scale).to_string() + name
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
+        f.write_str(&if self.0 == 0 { "0s".to_string() } else { written(self.0, &units) })
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)];
+        f.write_str(&written(self.0, &units))
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&written(self.0, &[("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000), ("B", 1)]))
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Size::Bytes(n) => Bytes(n).fmt(f),
+            Size::Packets(n) => write!(f, "{n}p"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal<T: core::str::FromStr<Err = Error> + fmt::Debug>(text: &str) -> String {
+        text.parse::<T>().expect_err(text).to_string()
+    }
+
+    #[test]
+    fn rates_in_every_accepted_form() {
+        for text in ["10mbit", "10Mbit/s", "10Mb/s", "1.25MB/s", "10 mbit", "10000kbit"] {
+            assert_eq!(text.parse(), Ok(Rate(10_000_000)), "{text}");
+        }
+        assert_eq!("1MiB/s".parse(), Ok(Rate(8 << 20)));
+        assert_eq!("10MB/s".parse(), Ok(Rate(80_000_000)));
+    }
+
+    #[test]
+    fn ambiguous_and_bare_numbers_are_refused() {
+        for text in ["10mbps", "10Mbps", "10MBps", "10MBPS"] {
+            assert!(refusal::<Rate>(text).ends_with("did you mean 10mbit or 10MB/s?"), "{text}");
+        }
+        assert!(refusal::<Rate>("10").contains("has no unit"));
+        assert!(refusal::<Span>("5").contains("5ms"));
+        assert!(refusal::<Size>("300").contains("300kB"));
+        assert!(refusal::<Size>("300kb").contains("unknown unit"));
+        assert!(refusal::<Bytes>("3p").contains("counts packets"));
+    }
+
+    #[test]
+    fn nothing_is_rounded() {
+        assert_eq!("1.5ms".parse(), Ok(Span(1_500_000)));
+        assert!(refusal::<Span>("0.5ns").contains("whole number"));
+        assert!(refusal::<Size>("1.5p").contains("whole number"));
+        assert!(refusal::<Rate>("99999999999gbit").contains("too large"));
+        for text in ["", "ms", "-1ms", "1..2ms", ".ms", "nan", "1e3ms"] {
+            assert!(text.parse::<Span>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn written_form_reads_back() {
+        for text in ["10mbit", "64kbit", "1gbit", "3bit"] {
+            assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
+        }
+        for text in ["5ms", "300us", "90s", "7ns", "0s"] {
+            assert_eq!(text.parse::<Span>().unwrap().to_string(), text);
+        }
+        for text in ["300kB", "1500B", "100p", "2MB", "0B"] {
+            assert_eq!(text.parse::<Size>().unwrap().to_string(), text);
+        }
+    }
+}
