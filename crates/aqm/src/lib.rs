@@ -1,9 +1,53 @@
+//! Queue disciplines for congested links: every active-queue-management law and scheduler once,
+//! pure (no clock, no I/O, no allocation per packet), and the link that serves them.
+//!
+//! ```
+//! use sojourn_aqm::{Link, LinkSpec, Packet, Rate, Setting, Span, Time};
+//! use rand_core::SeedableRng;
+//!
+//! let spec = LinkSpec { rate: Rate(10_000_000), delay: Span::ms(25) };
+//! let made = sojourn_aqm::build("codel", &[("limit", Setting::Text("300kB"))], spec.rate)?;
+//! let mut link = Link::new(spec, made.qdisc, rand_pcg::Pcg64Mcg::seed_from_u64(1));
+//!
+//! link.push(Time::ZERO, Packet { len: 1250, body: 7, ..Packet::default() });
+//! let due = link.wake().unwrap();                          // 1 ms to send, 25 ms to travel
+//! assert_eq!(due, Time::ZERO + Span::ms(26));
+//! assert_eq!(link.poll(due).unwrap().body, 7);
+//! # Ok::<(), sojourn_aqm::Error>(())
+//! ```
+//!
+//! The map: [`units`] are what everything is measured in; [`Packet`] is the ticket that queues
+//! hold; a law ([`aqm::Aqm`]) decides about one line of packets ([`fifo`]); a discipline
+//! ([`sched::Qdisc`]) is all that a link sees, and [`sched::REGISTRY`] lists them; [`Link`] adds
+//! rate and delay, counts everything in a [`Tally`], and writes a [`tape`] when asked.
 #![no_std]
+
 extern crate alloc;
 #[cfg(test)]
+#[macro_use]
 extern crate std;
+
+pub mod aqm;
+pub mod cx;
 pub mod dice;
 pub mod error;
+pub mod fifo;
+pub mod link;
 pub mod packet;
 pub mod params;
+pub mod sched;
+pub mod tally;
+pub mod tape;
+#[cfg(test)]
+mod testing;
 pub mod units;
+
+pub use cx::{Cx, Lost, Why};
+pub use dice::Dice;
+pub use error::{Error, Result};
+pub use link::{Link, LinkSpec};
+pub use packet::{Ecn, Packet};
+pub use params::Setting;
+pub use sched::{Made, build};
+pub use tally::Tally;
+pub use units::{Bytes, Rate, Size, Span, Time};

@@ -127,7 +127,9 @@ impl<F: Params, L: Params> Params for Both<F, L> {
     fn table(&self) -> Vec<Row> {
         let mut rows = self.frame.table();
         let law = self.law.table();
-        rows.extend(law.into_iter().filter(|r| !self.frame.table().iter().any(|f| f.name == r.name)));
+        rows.extend(
+            law.into_iter().filter(|r| !self.frame.table().iter().any(|f| f.name == r.name)),
+        );
         rows
     }
 }
@@ -208,7 +210,7 @@ impl Value for u64 {
     fn read(setting: Setting<'_>) -> Result<Self> {
         let number = match setting {
             Setting::Number(n) => {
-                (n >= 0.0 && n <= 9_007_199_254_740_992.0 && n % 1.0 == 0.0).then_some(n as u64)
+                ((0.0..=9_007_199_254_740_992.0).contains(&n) && n % 1.0 == 0.0).then_some(n as u64)
             }
             Setting::Text(t) => t.trim().parse().ok(),
             Setting::Flag(_) => None,
@@ -355,12 +357,15 @@ macro_rules! params {
 /// A table of parameters.
 pub type Rows = Vec<Row>;
 
-/// Declares an enum whose variants are the words of a parameter: `Tail = "tail", "doc"`.
+/// Declares an enum whose variants are the words of a parameter, other accepted words after a bar:
+/// `Tail = "tail" | "back",`. `true` and `false` may be such words.
 #[macro_export]
 macro_rules! choice {
     (
         $(#[$outer:meta])*
-        $vis:vis enum $Name:ident { $( #[doc = $about:literal] $Variant:ident = $word:literal, )* }
+        $vis:vis enum $Name:ident {
+            $( #[doc = $about:literal] $Variant:ident = $word:literal $(| $other:literal)*, )*
+        }
     ) => {
         $(#[$outer])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -371,12 +376,11 @@ macro_rules! choice {
                 [$($word),*].join("|").into()
             }
             fn read(setting: $crate::params::Setting<'_>) -> $crate::error::Result<Self> {
-                match setting {
-                    $( $crate::params::Setting::Text($word) => Ok($Name::$Variant), )*
-                    $crate::params::Setting::Text(other) => {
+                match $crate::params::word(setting, &[$($word),*])?.as_str() {
+                    $( $word $(| $other)* => Ok($Name::$Variant), )*
+                    other => {
                         Err($crate::error::Error::unknown("choice", other, [$($word),*]))
                     }
-                    other => Err($crate::error::Error::new($crate::params::one_of(&other, &[$($word),*]))),
                 }
             }
             fn write(&self) -> $crate::params::Text {
@@ -392,7 +396,14 @@ macro_rules! choice {
 /// The owned text of [`choice!`](crate::choice!).
 pub type Text = String;
 
+/// The word that a setting stands for; used by [`choice!`](crate::choice!).
 #[doc(hidden)]
-pub fn one_of(value: &Setting<'_>, words: &[&str]) -> String {
-    format!("{value} is not one of {}", words.join(", "))
+pub fn word(value: Setting<'_>, words: &[&str]) -> Result<String> {
+    match value {
+        Setting::Text(text) => Ok(text.replace('-', "_")),
+        Setting::Flag(flag) => Ok(flag.to_string()),
+        Setting::Number(_) => {
+            Err(Error::new(format!("{value} is not one of: {}", words.join(", "))))
+        }
+    }
 }

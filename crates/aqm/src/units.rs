@@ -87,6 +87,15 @@ impl Size {
         }
     }
 
+    /// Whether a buffer of this size holds that much.
+    #[inline]
+    pub fn holds(self, packets: u32, bytes: u64) -> bool {
+        match self {
+            Size::Bytes(n) => bytes <= n,
+            Size::Packets(n) => u64::from(packets) <= n,
+        }
+    }
+
     /// Whether it counts bytes.
     pub fn in_bytes(self) -> bool {
         matches!(self, Size::Bytes(_))
@@ -245,7 +254,10 @@ impl core::str::FromStr for Bytes {
 
 /// `n` in the largest unit of `units` (name, scale; largest first) that keeps it whole.
 fn written(n: u64, units: &[(&str, u64)]) -> String {
-    let (name, scale) = units.iter().find(|(_, s)| n % s == 0 && n >= *s).unwrap_or(&units[units.len() - 1]);
+    let (name, scale) = units
+        .iter()
+        .find(|(_, s)| n.is_multiple_of(*s) && n >= *s)
+        .unwrap_or(&units[units.len() - 1]);
     (n / scale).to_string() + name
 }
 
@@ -265,7 +277,10 @@ impl fmt::Display for Rate {
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&written(self.0, &[("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000), ("B", 1)]))
+        f.write_str(&written(
+            self.0,
+            &[("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000), ("B", 1)],
+        ))
     }
 }
 

@@ -1,0 +1,136 @@
+//! Laws: active queue management of one line of packets, and the frame that puts a law on a link.
+
+pub mod codel;
+pub mod red;
+
+use crate::cx::{Cx, Why};
+use crate::error::Result;
+use crate::fifo::{Fifo, Line, Pool};
+use crate::packet::Packet;
+use crate::params::{Both, Params};
+use crate::sched::{Backlog, Build, Env, Qdisc};
+use crate::units::{Size, Time};
+
+/// What a law wants done with a packet that arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Let it join.
+    Pass,
+    /// Tell its sender: mark it if that is allowed and it can be marked, else drop it.
+    Signal,
+    /// Drop it.
+    Drop,
+}
+
+/// A law: it decides about the packets of one line. Every method has a default, so that a file
+/// states only what its law does; the default law is a plain queue.
+pub trait Aqm {
+    /// Brings a periodic law up to `now`. Called before anything else happens to the line; a
+    /// queue is constant between packets, so catching up is exact. Bounded after a long idle.
+    fn advance(&mut self, _now: Time, _line: &Line<'_>) {}
+
+    /// Decides about `packet`, which has not joined yet. The queue it sees counts neither this
+    /// packet nor the one in transmission.
+    fn admit(&mut self, _cx: &mut Cx<'_>, _line: &mut Line<'_>, _packet: &Packet) -> Verdict {
+        Verdict::Pass
+    }
+
+    /// The packet could not join for want of room, whatever [`Aqm::admit`] had said.
+    fn overflow(&mut self, _now: Time) {}
+
+    /// `packets` that were waiting were taken out to make room for others.
+    fn shed(&mut self, _packets: u32) {}
+
+    /// Takes the next packet to send. `ecn` tells whether signals may be marks.
+    fn take(&mut self, _cx: &mut Cx<'_>, line: &mut Line<'_>, _ecn: bool) -> Option<Packet> {
+        line.pop()
+    }
+
+    /// The transmitter asked for a packet and there was none: the link is idle from now on.
+    fn idle(&mut self, _now: Time) {}
+
+    /// Shows the internal variables, by the names of the reference, in SI units.
+    fn gauges(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
+}
+
+/// A law that can be built from parameters.
+pub trait Law: Aqm + Sized {
+    /// Its parameters.
+    type Params: Params;
+    /// Builds it for a link.
+    ///
+    /// # Errors
+    /// Parameters that contradict each other or the link, with the name of the one at fault.
+    fn new(params: &Self::Params, env: &Env) -> Result<Self>;
+}
+
+crate::params! {
+    /// What every single-queue discipline has: a buffer, and whether signals are marks.
+    pub struct SingleParams {
+        /// Most that may wait, in bytes or packets; the packet in transmission is not counted.
+        limit: Size = Size::Packets(1000), [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "B", ["buffer"];
+        /// Whether ECN-capable packets are marked where others are dropped.
+        ecn: bool = false, [], "", [];
+    }
+}
+
+/// One line under the law `A`, with tail drop at its limit.
+pub struct Single<A> {
+    law: A,
+    line: Fifo,
+    pool: Pool,
+    limit: Size,
+    ecn: bool,
+}
+
+/// Whether `packet` may join a queue of `packets` and `bytes` under `limit`.
+#[inline]
+pub fn fits(limit: Size, packets: u32, bytes: u64, packet: &Packet) -> bool {
+    limit.holds(packets + 1, bytes + u64::from(packet.len))
+}
+
+impl<A: Law> Build for Single<A> {
+    type Params = Both<SingleParams, A::Params>;
+
+    fn build(params: &Self::Params, env: &Env) -> Result<Self> {
+        let SingleParams { limit, ecn } = params.frame;
+        let law = A::new(&params.law, &Env { limit, ..*env })?;
+        Ok(Single { law, line: Fifo::default(), pool: Pool::default(), limit, ecn })
+    }
+}
+
+impl<A: Aqm> Qdisc for Single<A> {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Packet) {
+        let mut line = Line { fifo: &mut self.line, pool: &mut self.pool };
+        self.law.advance(cx.now, &line);
+        let verdict = self.law.admit(cx, &mut line, &packet);
+        if !fits(self.limit, self.line.packets(), self.line.bytes().0, &packet) {
+            self.law.overflow(cx.now);
+            return cx.drop(packet, Why::Full);
+        }
+        match verdict {
+            Verdict::Pass => {}
+            Verdict::Signal if self.ecn && cx.mark(&mut packet) => {}
+            Verdict::Signal | Verdict::Drop => return cx.drop(packet, Why::Early),
+        }
+        self.line.push(&mut self.pool, packet);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+        let mut line = Line { fifo: &mut self.line, pool: &mut self.pool };
+        self.law.advance(cx.now, &line);
+        let packet = self.law.take(cx, &mut line, self.ecn);
+        if packet.is_none() {
+            self.law.idle(cx.now);
+        }
+        packet
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.line.packets(), bytes: self.line.bytes().0 }
+    }
+
+    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.law.gauges(see);
+    }
+}

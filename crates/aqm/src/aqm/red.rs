@@ -1,0 +1,358 @@
+//! RED: random early detection.
+//!
+//! **Source** S. Floyd, V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance",
+//! IEEE/ACM ToN 1(4), 1993. Gentle: S. Floyd, note of March 2000; to the buffer: Ziegler et al., 2001.
+//! **Decides** on arrival. **Measures** the average of the queue, in packets or bytes: the unit of
+//! `min_th` says which. **Symbols** `min_th`, `max_th`, `max_p`, `w_q`, `avg`, `count`, `pb`, `pa`.
+//! **The law** between the thresholds `pb = max_p (avg - min_th) / (max_th - min_th)`; the chance
+//! of a signal is `pa`, which spaces the signals out over the packets counted since the last one.
+//! **Departures** (1) the arrival that ends an idle time also counts as an ordinary sample of an
+//! empty queue, one factor `1 - w_q` more than the paper, as every implementation we know has it.
+//! (2) The gentle slopes follow the present `max_p`. (3) Above `max_th` without gentle a signal is
+//! certain but still a signal: ECN marks it unless `hard_drop` says otherwise (RFC 3168 §7 advises so).
+//! **Cost** 64 bytes of state, one multiplication and at most one draw per arrival; after an idle time
+//! O(log m) for m packets that could have been sent.
+
+use super::{Aqm, Law, Verdict};
+use crate::cx::Cx;
+use crate::error::{Error, Result};
+use crate::fifo::Line;
+use crate::packet::Packet;
+use crate::sched::Env;
+use crate::units::{Bytes, Size, Time};
+use alloc::format;
+
+crate::choice! {
+    /// What happens above `max_th`.
+    pub enum Gentle {
+        /// A signal is certain (the paper of 1993).
+        None = "none" | "false" | "off" | "no",
+        /// The chance climbs on from `max_p`, to 1 at twice `max_th` (Floyd, 2000).
+        TwoMaxTh = "two_max_th" | "true" | "on" | "yes",
+        /// The chance climbs on from `max_p`, to 1 at the buffer size (Ziegler et al., 2001).
+        Buffer = "buffer",
+    }
+}
+
+crate::choice! {
+    /// How signals are spread over the packets between them.
+    pub enum Wait {
+        /// The gap is uniform on 1 to 1/pb packets (the paper's `pb / (1 - count pb)`).
+        No = "no" | "false" | "off",
+        /// The gap is uniform on 1/pb to 2/pb packets: never two signals close together.
+        Yes = "yes" | "true" | "on",
+        /// Not at all: every packet is signalled with pb, whatever came before.
+        Bernoulli = "bernoulli",
+    }
+}
+
+crate::choice! {
+    /// Whether small packets are spared.
+    pub enum ByteMode {
+        /// Every packet has the same chance.
+        Off = "off" | "false" | "no",
+        /// `count` counts mean packets' worth of bytes, and pa is scaled by length / `packet`.
+        Mean = "mean" | "true" | "on" | "yes",
+        /// pb is scaled by length / `max_packet` before it is spread (the paper, section 11).
+        Max = "max",
+    }
+}
+
+crate::params! {
+    /// Parameters of [`Red`].
+    pub struct RedParams {
+        /// Average queue below which nothing is signalled; its unit is that of the average.
+        min_th: Size = Size::Packets(5), [Size::Packets(0) => Size::Packets(1_000_000_000_000)], "min_th", ["minth", "min", "thresh"];
+        /// Average queue above which everything is, unless gentle.
+        max_th: Size = Size::Packets(15), [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "max_th", ["maxth", "max", "maxthresh"];
+        /// Chance of a signal, before spreading, as the average reaches max_th.
+        max_p: f64 = 0.1, [0.0 => 1.0], "max_p", ["maxp", "probability"];
+        /// Weight of one arrival in the average.
+        w_q: f64 = 0.002, [1e-9 => 1.0], "w_q", ["wq", "weight"];
+        /// What happens above max_th.
+        gentle: Gentle = Gentle::None, [], "", [];
+        /// How signals are spread.
+        wait: Wait = Wait::No, [], "count", [];
+        /// Whether small packets are spared.
+        byte_mode: ByteMode = ByteMode::Off, [], "", ["bytes"];
+        /// Mean packet, for the idle time and for byte_mode mean.
+        packet: Bytes = Bytes(500), [Bytes(1) => Bytes(1_000_000)], "s", ["mean_packet", "mean_pktsize", "avpkt"];
+        /// Largest packet, for byte_mode max.
+        max_packet: Bytes = Bytes(1500), [Bytes(1) => Bytes(1_000_000)], "MaximumPacketSize", [];
+        /// Whether a certain signal is a drop even where marks are allowed.
+        hard_drop: bool = false, [], "", ["harddrop"];
+    }
+}
+
+/// The law's state.
+pub struct Red {
+    params: RedParams,
+    /// The buffer, in the unit of the average.
+    buffer: f64,
+    /// Packets of the mean size that the link could send in a nanosecond.
+    packets_per_ns: f64,
+    /// The average queue, packets or bytes.
+    avg: f64,
+    /// Packets since the last signal; -1 while the average is below min_th.
+    count: i64,
+    /// Bytes since the last signal.
+    count_bytes: u64,
+    /// Chance of a signal before and after spreading; for figures.
+    pb: f64,
+    pa: f64,
+    /// Since when the link is idle.
+    idle_since: Option<Time>,
+}
+
+impl Law for Red {
+    type Params = RedParams;
+
+    fn new(params: &RedParams, env: &Env) -> Result<Self> {
+        let RedParams { min_th, max_th, gentle, .. } = *params;
+        if min_th.in_bytes() != max_th.in_bytes() {
+            let text = format!("{max_th} is in another unit than min_th ({min_th})");
+            return Err(Error::new(text).at("max_th"));
+        }
+        if max_th.number() <= min_th.number() {
+            let text = format!("{max_th} is not above min_th ({min_th})");
+            return Err(Error::new(text).at("max_th"));
+        }
+        if gentle == Gentle::Buffer {
+            if env.limit.in_bytes() != max_th.in_bytes() {
+                let text =
+                    format!("buffer needs limit ({}) in the unit of max_th ({max_th})", env.limit);
+                return Err(Error::new(text).at("gentle"));
+            }
+            if env.limit.number() <= max_th.number() {
+                let text = format!("buffer needs limit ({}) above max_th ({max_th})", env.limit);
+                return Err(Error::new(text).at("gentle"));
+            }
+        }
+        Ok(Red {
+            buffer: env.limit.number() as f64,
+            packets_per_ns: env.rate.packets_per_sec(params.packet) / 1e9,
+            params: params.clone(),
+            avg: 0.0,
+            count: -1,
+            count_bytes: 0,
+            pb: 0.0,
+            pa: 0.0,
+            idle_since: Some(Time::ZERO),
+        })
+    }
+}
+
+/// `x` to the power `n`, by squaring: the same bits on every machine.
+pub(super) fn power(mut x: f64, mut n: u64) -> f64 {
+    let mut y = 1.0;
+    while n > 0 && x > 0.0 {
+        if n & 1 == 1 {
+            y *= x;
+        }
+        x *= x;
+        n >>= 1;
+    }
+    if n > 0 { 0.0 } else { y }
+}
+
+impl Red {
+    /// Section 4: the average, at every arrival and before the packet is added.
+    fn average(&mut self, now: Time, line: &Line<'_>) {
+        let w_q = self.params.w_q;
+        if let Some(since) = self.idle_since {
+            let m = (now.since(since).0 as f64 * self.packets_per_ns) as u64;
+            self.avg *= power(1.0 - w_q, m);
+            self.idle_since = Some(now);
+        }
+        let bytes = self.params.min_th.in_bytes();
+        let q = if bytes { line.bytes() as f64 } else { f64::from(line.packets()) };
+        self.avg = (1.0 - w_q) * self.avg + w_q * q;
+    }
+
+    /// The chance of a signal at the present average, before spreading.
+    fn pb(&self) -> f64 {
+        let RedParams { min_th, max_th, max_p, gentle, .. } = self.params;
+        let (min_th, max_th) = (min_th.number() as f64, max_th.number() as f64);
+        let end = match gentle {
+            _ if self.avg < min_th => return 0.0,
+            _ if self.avg < max_th => return max_p * (self.avg - min_th) / (max_th - min_th),
+            Gentle::None => return 1.0,
+            Gentle::TwoMaxTh => 2.0 * max_th,
+            Gentle::Buffer => self.buffer,
+        };
+        (max_p + (1.0 - max_p) * (self.avg - max_th) / (end - max_th)).min(1.0)
+    }
+
+    /// Section 4 and 11: spreads `pb` over the packets since the last signal.
+    fn pa(&self, len: u32) -> f64 {
+        let RedParams { wait, byte_mode, packet, max_packet, .. } = self.params;
+        let (len, mean) = (f64::from(len), packet.0 as f64);
+        let pb = match byte_mode {
+            ByteMode::Max => (self.pb * len / max_packet.0 as f64).min(1.0),
+            _ => self.pb,
+        };
+        let count = match byte_mode {
+            ByteMode::Mean => (self.count_bytes / packet.0) as f64,
+            _ => self.count as f64,
+        };
+        let pa = match wait {
+            Wait::Bernoulli => pb,
+            Wait::No if count * pb < 1.0 => (pb / (1.0 - count * pb)).min(1.0),
+            Wait::Yes if count * pb < 1.0 => 0.0,
+            Wait::Yes if count * pb < 2.0 => (pb / (2.0 - count * pb)).min(1.0),
+            Wait::No | Wait::Yes => 1.0,
+        };
+        if byte_mode == ByteMode::Mean && pa < 1.0 { (pa * len / mean).min(1.0) } else { pa }
+    }
+}
+
+impl Aqm for Red {
+    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
+        self.average(cx.now, line);
+        self.pb = self.pb();
+        if self.avg < self.params.min_th.number() as f64 {
+            (self.count, self.count_bytes, self.pa) = (-1, 0, 0.0);
+            return Verdict::Pass;
+        }
+        self.count += 1;
+        self.count_bytes += u64::from(packet.len);
+        self.pa = if self.pb >= 1.0 { 1.0 } else { self.pa(packet.len) };
+        if !cx.dice.chance(self.pa) {
+            return Verdict::Pass;
+        }
+        (self.count, self.count_bytes) = (0, 0);
+        if self.pb >= 1.0 && self.params.hard_drop { Verdict::Drop } else { Verdict::Signal }
+    }
+
+    fn overflow(&mut self, _now: Time) {
+        (self.count, self.count_bytes) = (0, 0);
+    }
+
+    fn take(&mut self, _cx: &mut Cx<'_>, line: &mut Line<'_>, _ecn: bool) -> Option<Packet> {
+        let packet = line.pop();
+        if packet.is_some() {
+            self.idle_since = None;
+        }
+        packet
+    }
+
+    fn idle(&mut self, now: Time) {
+        self.idle_since = Some(now);
+    }
+
+    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("avg", self.avg);
+        see("pb", self.pb);
+        see("pa", self.pa);
+        see("count", self.count as f64);
+        see("max_p", self.params.max_p);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Bench;
+    use std::prelude::v1::*;
+
+    fn law(settings: &[(&str, &str)]) -> Red {
+        use crate::params::{Params, Setting};
+        let mut p = RedParams::default();
+        settings.iter().for_each(|(k, v)| p.set(k, Setting::Text(v)).unwrap());
+        let env = Env { limit: Size::Packets(60), ..Env::new(crate::units::Rate(8_000_000)) };
+        Red::new(&p, &env).unwrap()
+    }
+
+    fn pb_at(red: &mut Red, avg: f64) -> f64 {
+        red.avg = avg;
+        red.pb()
+    }
+
+    #[test]
+    fn slopes_of_the_three_forms() {
+        let mut red = law(&[]);
+        assert_eq!([4.9, 5.0, 10.0, 15.0].map(|a| pb_at(&mut red, a)), [0.0, 0.0, 0.05, 1.0]);
+        let mut red = law(&[("gentle", "true")]);
+        assert_eq!([15.0, 22.5, 30.0, 40.0].map(|a| pb_at(&mut red, a)), [0.1, 0.55, 1.0, 1.0]);
+        let mut red = law(&[("gentle", "buffer")]);
+        assert_eq!([15.0, 37.5, 60.0].map(|a| pb_at(&mut red, a)), [0.1, 0.55, 1.0]);
+    }
+
+    #[test]
+    fn gaps_between_signals_are_as_the_form_says() {
+        // With pb = 0.1 and count = 1 at the first packet after a signal (section 4): uniform on
+        // 1..=9, uniform on 10..=19, or geometric.
+        for (wait, low, high, mean) in
+            [("no", 1, 9, 5.0), ("yes", 10, 19, 14.5), ("bernoulli", 1, 1000, 10.0)]
+        {
+            let mut red = law(&[("wait", wait)]);
+            let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
+            let (mut gaps, mut gap) = (vec![], 0);
+            red.pb = 0.1;
+            red.count = 0;
+            while gaps.len() < 4000 {
+                (red.count, gap) = (red.count + 1, gap + 1);
+                if crate::Dice::chance(&mut dice, red.pa(500)) {
+                    gaps.push(gap);
+                    (red.count, gap) = (0, 0);
+                }
+            }
+            let (min, max) = (*gaps.iter().min().unwrap(), *gaps.iter().max().unwrap());
+            let sum: i32 = gaps.iter().sum();
+            assert!(min == low && max <= high, "{wait}: {min}..{max}");
+            assert!((f64::from(sum) / 4000.0 - mean).abs() < 0.3, "{wait}: {sum}");
+        }
+    }
+
+    #[test]
+    fn idle_time_decays_the_average_as_if_packets_had_passed() {
+        let mut q = Bench::new("red", &[("w_q", "0.1"), ("packet", "1000B")]);
+        (0..4).for_each(|i| drop(q.put(i, 1000)));
+        let before = q.gauge("avg");
+        q.drain();
+        q.at_ms(7); // the link is idle from 0 on here: 7 packets of 1 ms could have been sent
+        q.put(9, 1000);
+        let expected = before * power(0.9, 8);
+        assert!((q.gauge("avg") - expected).abs() < 1e-12);
+        q.drain();
+        q.at_ms(86_400_000);
+        q.put(10, 1000);
+        assert!(q.gauge("avg") < 1e-300, "a day of idle forgets everything");
+    }
+
+    #[test]
+    fn byte_mode_spares_small_packets() {
+        let mut red = law(&[("byte_mode", "mean"), ("wait", "bernoulli")]);
+        red.pb = 0.1;
+        assert!((red.pa(50) - 0.01).abs() < 1e-12 && (red.pa(1000) - 0.2).abs() < 1e-12);
+        let mut red = law(&[("byte_mode", "max"), ("wait", "bernoulli")]);
+        red.pb = 0.1;
+        assert!((red.pa(150) - 0.01).abs() < 1e-12);
+    }
+
+    #[test]
+    fn certain_signals_mark_unless_hard_drop() {
+        let certain = [("w_q", "1"), ("min_th", "1p"), ("max_th", "2p"), ("ecn", "true")];
+        let mut q = Bench::new("red", &certain);
+        q.ect();
+        assert!((0..5).all(|i| q.put(i, 100).is_empty()));
+        assert_eq!(q.marked(), 3);
+        let mut q = Bench::new("red", &[&certain[..], &[("hard_drop", "true")]].concat());
+        q.ect();
+        assert_eq!((0..5).flat_map(|i| q.put(i, 100)).collect::<Vec<_>>(), [2, 3, 4]);
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let refusal = |settings: &[(&str, &str)]| {
+            let settings: Vec<_> =
+                settings.iter().map(|(k, v)| (*k, crate::Setting::Text(v))).collect();
+            crate::build("red", &settings, crate::Rate(1_000_000)).err().unwrap().to_string()
+        };
+        assert!(refusal(&[("max_th", "5p")]).starts_with("max_th: 5p is not above"));
+        assert!(refusal(&[("max_th", "30kB")]).contains("another unit"));
+        assert!(refusal(&[("gentle", "buffer"), ("limit", "15p")]).starts_with("gentle:"));
+        assert!(refusal(&[("max_p", "1.5")]).contains("allowed: 0 to 1"));
+        assert!(refusal(&[("min_th", "5")]).contains("no unit"));
+    }
+}

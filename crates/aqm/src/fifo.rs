@@ -1,0 +1,198 @@
+//! Lines of packets: many [`Fifo`]s threaded through one [`Pool`], so that a discipline with a
+//! thousand queues allocates once and a packet costs no allocation.
+
+use crate::packet::Packet;
+use crate::units::Bytes;
+use alloc::vec::Vec;
+
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy)]
+struct Node {
+    packet: Packet,
+    next: u32,
+    prev: u32,
+}
+
+/// The memory of all the lines of one discipline. It grows to the largest backlog ever held.
+#[derive(Default)]
+pub struct Pool {
+    nodes: Vec<Node>,
+    free: Vec<u32>,
+}
+
+impl Pool {
+    fn put(&mut self, packet: Packet, prev: u32) -> u32 {
+        let node = Node { packet, next: NONE, prev };
+        if let Some(i) = self.free.pop() {
+            self.nodes[i as usize] = node;
+            return i;
+        }
+        self.nodes.push(node);
+        // The list of free places can hold every place, so that freeing never allocates.
+        self.free.reserve(self.nodes.len());
+        self.nodes.len() as u32 - 1
+    }
+}
+
+/// One line, first in first out, with its length in packets and bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Fifo {
+    head: u32,
+    tail: u32,
+    packets: u32,
+    bytes: u64,
+}
+
+impl Default for Fifo {
+    fn default() -> Self {
+        Fifo { head: NONE, tail: NONE, packets: 0, bytes: 0 }
+    }
+}
+
+impl Fifo {
+    /// Packets waiting.
+    pub fn packets(&self) -> u32 {
+        self.packets
+    }
+
+    /// Bytes waiting.
+    pub fn bytes(&self) -> Bytes {
+        Bytes(self.bytes)
+    }
+
+    /// Whether nobody waits.
+    pub fn is_empty(&self) -> bool {
+        self.packets == 0
+    }
+
+    /// Joins at the tail.
+    #[inline]
+    pub fn push(&mut self, pool: &mut Pool, packet: Packet) {
+        let i = pool.put(packet, self.tail);
+        match self.tail {
+            NONE => self.head = i,
+            tail => pool.nodes[tail as usize].next = i,
+        }
+        self.tail = i;
+        self.packets += 1;
+        self.bytes += u64::from(packet.len);
+    }
+
+    /// Leaves from the head.
+    #[inline]
+    pub fn pop(&mut self, pool: &mut Pool) -> Option<Packet> {
+        (self.head != NONE).then(|| self.unlink(pool, self.head))
+    }
+
+    /// The packet at the head.
+    #[inline]
+    pub fn front<'p>(&self, pool: &'p Pool) -> Option<&'p Packet> {
+        (self.head != NONE).then(|| &pool.nodes[self.head as usize].packet)
+    }
+
+    /// Takes out the packet at the tail.
+    pub fn pop_back(&mut self, pool: &mut Pool) -> Option<Packet> {
+        (self.tail != NONE).then(|| self.unlink(pool, self.tail))
+    }
+
+    /// Takes out the `k`-th packet, counted from the head, 0 first. Costs a walk from the nearer end.
+    pub fn remove(&mut self, pool: &mut Pool, k: u32) -> Option<Packet> {
+        if k >= self.packets {
+            return None;
+        }
+        let i = if k <= self.packets / 2 {
+            (0..k).fold(self.head, |i, _| pool.nodes[i as usize].next)
+        } else {
+            (k + 1..self.packets).fold(self.tail, |i, _| pool.nodes[i as usize].prev)
+        };
+        Some(self.unlink(pool, i))
+    }
+
+    #[inline]
+    fn unlink(&mut self, pool: &mut Pool, i: u32) -> Packet {
+        let Node { packet, next, prev } = pool.nodes[i as usize];
+        match prev {
+            NONE => self.head = next,
+            p => pool.nodes[p as usize].next = next,
+        }
+        match next {
+            NONE => self.tail = prev,
+            n => pool.nodes[n as usize].prev = prev,
+        }
+        pool.free.push(i);
+        self.packets -= 1;
+        self.bytes -= u64::from(packet.len);
+        packet
+    }
+}
+
+/// A line with its pool and the limit that its owner keeps: what a law is shown.
+pub struct Line<'a> {
+    /// The line itself.
+    pub fifo: &'a mut Fifo,
+    /// The pool that holds its packets.
+    pub pool: &'a mut Pool,
+}
+
+impl Line<'_> {
+    /// Packets waiting.
+    pub fn packets(&self) -> u32 {
+        self.fifo.packets
+    }
+
+    /// Bytes waiting.
+    pub fn bytes(&self) -> u64 {
+        self.fifo.bytes
+    }
+
+    /// Takes the packet at the head.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Packet> {
+        self.fifo.pop(self.pool)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    fn filled(pool: &mut Pool, n: u32) -> Fifo {
+        let mut line = Fifo::default();
+        (0..n).for_each(|body| {
+            line.push(pool, Packet { body, len: 100 + body, ..Packet::default() })
+        });
+        line
+    }
+
+    fn bodies(line: &mut Fifo, pool: &mut Pool) -> Vec<u32> {
+        core::iter::from_fn(|| line.pop(pool)).map(|p| p.body).collect()
+    }
+
+    #[test]
+    fn order_and_lengths_survive_removals() {
+        let mut pool = Pool::default();
+        for k in 0..5 {
+            let mut line = filled(&mut pool, 5);
+            assert_eq!(line.remove(&mut pool, k).unwrap().body, k);
+            assert_eq!(u64::from(k), 510 - 100 - line.bytes().0);
+            let rest: Vec<u32> = (0..5).filter(|b| *b != k).collect();
+            assert_eq!(bodies(&mut line, &mut pool), rest);
+            assert!(line.is_empty() && line.bytes() == Bytes(0));
+        }
+        assert!(filled(&mut pool, 3).remove(&mut pool, 3).is_none());
+    }
+
+    #[test]
+    fn lines_share_a_pool_and_places_are_used_again() {
+        let mut pool = Pool::default();
+        let (mut a, mut b) = (filled(&mut pool, 3), filled(&mut pool, 2));
+        assert_eq!(a.pop_back(&mut pool).unwrap().body, 2);
+        assert_eq!(a.pop(&mut pool).unwrap().body, 0);
+        b.push(&mut pool, Packet { body: 9, ..Packet::default() });
+        assert_eq!(bodies(&mut b, &mut pool), vec![0, 1, 9]);
+        assert_eq!(bodies(&mut a, &mut pool), vec![1]);
+        assert_eq!(pool.nodes.len(), 5);
+    }
+}

@@ -1,0 +1,128 @@
+//! DropTail: a plain queue that loses packets only when it is full.
+//!
+//! **Source** Tail drop is folklore; random drop: E. Hashem, MIT LCS/TR-465, 1989; drop from front:
+//! T. V. Lakshman, A. Neidhardt, T. Ott, INFOCOM 1996.
+//! **Decides** on arrival. **Measures** the queue, in bytes or packets.
+//! **Symbols** `limit` is B.
+//! **The law** a packet that fits joins; else `policy` names who is lost: the arrival, packets from
+//! the head until it fits, or packets drawn from all that wait and the arrival, each as likely.
+//! **Departures** a packet larger than the whole buffer is lost without touching the others.
+//! **Cost** O(1) per packet; random drop walks to its victim.
+
+use crate::aqm::fits;
+use crate::cx::{Cx, Why};
+use crate::error::Result;
+use crate::fifo::{Fifo, Pool};
+use crate::packet::Packet;
+use crate::sched::{Backlog, Build, Env, Qdisc};
+use crate::units::Size;
+
+crate::choice! {
+    /// Who is lost when there is no room.
+    pub enum Policy {
+        /// The packet that arrives.
+        Tail = "tail",
+        /// Those that waited longest.
+        Head = "head",
+        /// Anyone.
+        Random = "random",
+    }
+}
+
+crate::params! {
+    /// Parameters of [`DropTail`].
+    pub struct DropTailParams {
+        /// Most that may wait, in bytes or packets; the packet in transmission is not counted.
+        limit: Size = Size::Packets(1000), [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "B", ["buffer"];
+        /// Who is lost when there is no room.
+        policy: Policy = Policy::Tail, [], "", ["drop"];
+    }
+}
+
+/// The discipline.
+pub struct DropTail {
+    line: Fifo,
+    pool: Pool,
+    params: DropTailParams,
+}
+
+impl Build for DropTail {
+    type Params = DropTailParams;
+
+    fn build(params: &DropTailParams, _env: &Env) -> Result<Self> {
+        Ok(DropTail { line: Fifo::default(), pool: Pool::default(), params: params.clone() })
+    }
+}
+
+impl DropTail {
+    fn full_for(&self, packet: &Packet) -> bool {
+        !fits(self.params.limit, self.line.packets(), self.line.bytes().0, packet)
+    }
+}
+
+impl Qdisc for DropTail {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, packet: Packet) {
+        let hopeless = !fits(self.params.limit, 0, 0, &packet);
+        while self.full_for(&packet) {
+            let victim = match self.params.policy {
+                Policy::Tail => None,
+                _ if hopeless => None,
+                Policy::Head => Some(0),
+                Policy::Random => {
+                    let k = cx.dice.below(self.line.packets() + 1);
+                    (k < self.line.packets()).then_some(k)
+                }
+            };
+            match victim.and_then(|k| self.line.remove(&mut self.pool, k)) {
+                Some(victim) => cx.drop(victim, Why::Full),
+                None => return cx.drop(packet, Why::Full),
+            }
+        }
+        self.line.push(&mut self.pool, packet);
+    }
+
+    fn dequeue(&mut self, _cx: &mut Cx<'_>) -> Option<Packet> {
+        self.line.pop(&mut self.pool)
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.line.packets(), bytes: self.line.bytes().0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Bench;
+    use std::prelude::v1::*;
+
+    #[test]
+    fn tail_loses_the_arrival() {
+        let mut q = Bench::new("droptail", &[("limit", "2p")]);
+        assert_eq!(
+            [q.put(1, 100), q.put(2, 100), q.put(3, 100)],
+            [[0; 0].to_vec(), vec![], vec![3]]
+        );
+        assert_eq!(q.drain(), [1, 2]);
+    }
+
+    #[test]
+    fn head_makes_room_in_bytes() {
+        let mut q = Bench::new("droptail", &[("limit", "1000B"), ("policy", "head")]);
+        q.put(1, 400);
+        q.put(2, 400);
+        assert_eq!(q.put(3, 900), [1, 2]);
+        assert_eq!(q.put(4, 1001), [4], "larger than the buffer: nobody else is lost");
+        assert_eq!(q.drain(), [3]);
+    }
+
+    #[test]
+    fn random_spares_nobody() {
+        let mut hits = [0; 4];
+        for seed in 0..400 {
+            let mut q = Bench::seeded("droptail", &[("limit", "3p"), ("policy", "random")], seed);
+            (0..3).for_each(|i| drop(q.put(i, 100)));
+            hits[q.put(3, 100)[0] as usize] += 1;
+        }
+        assert!(hits.iter().all(|h| (70..130).contains(h)), "{hits:?}");
+    }
+}

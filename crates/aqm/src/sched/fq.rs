@@ -1,0 +1,227 @@
+//! FQ: deficit round robin over hashed flows, new flows first, a law in each: `Fq<CoDel>` is FQ-CoDel.
+//!
+//! **Source** T. Hoeiland-Joergensen et al., RFC 8290, 2018 (sections 4 and 5).
+//! **Decides** as its law does; on arrival when the shared buffer is full. **Measures** the bytes of
+//! each flow. **Symbols** `flows`, `quantum`, `limit` as in the RFC.
+//! **The law** a flow that becomes busy joins the new flows, which are served before the old ones for
+//! one quantum; a full buffer takes up to `drop_batch` packets, but at most half, from the head of
+//! the flow with the most bytes.
+//! **Departures** the salt of the hash is the owner's: a ticket brings its hash along. `limit` may
+//! be in bytes (the `memory_limit` of Linux, without its overhead).
+//! **Cost** the law's state and 32 bytes per flow; O(1) per packet, an overflow looks at every flow
+//! once per batch.
+
+use crate::aqm::{Aqm, Law, Verdict, fits};
+use crate::cx::{Cx, Why};
+use crate::error::Result;
+use crate::fifo::{Fifo, Line, Pool};
+use crate::packet::Packet;
+use crate::params::Both;
+use crate::sched::{Backlog, Build, Env, Qdisc};
+use crate::units::{Bytes, Size};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+crate::params! {
+    /// What every FQ discipline has beside the parameters of its law.
+    pub struct FqParams {
+        /// Most that may wait in all flows together, in bytes or packets.
+        limit: Size = Size::Packets(10_240), [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "", ["buffer", "memory_limit"];
+        /// Hash queues.
+        flows: u64 = 1024, [1 => 65_536], "", [];
+        /// Bytes a flow may send per turn.
+        quantum: Bytes = Bytes(1514), [Bytes(64) => Bytes(1_000_000_000)], "", [];
+        /// Most packets lost at once when the buffer overflows.
+        drop_batch: u64 = 64, [1 => 65_536], "", [];
+        /// Whether ECN-capable packets are marked where others are dropped.
+        ecn: bool = true, [], "", [];
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Listed {
+    No,
+    New,
+    Old,
+}
+
+struct Flow<A> {
+    line: Fifo,
+    law: A,
+    deficit: i64,
+    listed: Listed,
+}
+
+/// The discipline.
+pub struct Fq<A> {
+    params: FqParams,
+    flows: Vec<Flow<A>>,
+    pool: Pool,
+    new_flows: VecDeque<u32>,
+    old_flows: VecDeque<u32>,
+    backlog: Backlog,
+}
+
+impl<A: Law> Build for Fq<A> {
+    type Params = Both<FqParams, A::Params>;
+
+    fn build(params: &Self::Params, env: &Env) -> Result<Self> {
+        let env = Env { limit: params.frame.limit, ..*env };
+        let flow = |_| {
+            let law = A::new(&params.law, &env)?;
+            Ok(Flow { line: Fifo::default(), law, deficit: 0, listed: Listed::No })
+        };
+        let flows = (0..params.frame.flows).map(flow).collect::<Result<Vec<_>>>()?;
+        Ok(Fq {
+            new_flows: VecDeque::with_capacity(flows.len()),
+            old_flows: VecDeque::with_capacity(flows.len()),
+            flows,
+            params: params.frame.clone(),
+            pool: Pool::default(),
+            backlog: Backlog::default(),
+        })
+    }
+}
+
+impl<A: Aqm> Fq<A> {
+    // RFC 8290 §4.1: the flow with the most bytes loses from its head, several packets at once, so
+    // that a flood does not pay for a search per packet.
+    fn shed(&mut self, cx: &mut Cx<'_>) {
+        let listed = self.new_flows.iter().chain(&self.old_flows);
+        let bytes = |i: &u32| self.flows[*i as usize].line.bytes();
+        let fattest = listed.max_by_key(|i| (bytes(i), core::cmp::Reverse(**i)));
+        let flow = &mut self.flows[*fattest.expect("someone fills the buffer") as usize];
+        let half = flow.line.bytes().0 / 2;
+        let mut dropped = 0;
+        while let Some(victim) = flow.line.pop(&mut self.pool) {
+            self.backlog.packets -= 1;
+            self.backlog.bytes -= u64::from(victim.len);
+            cx.drop(victim, Why::Full);
+            dropped += 1;
+            if u64::from(dropped) >= self.params.drop_batch || flow.line.bytes().0 <= half {
+                break;
+            }
+        }
+        flow.law.shed(dropped);
+    }
+}
+
+impl<A: Aqm> Qdisc for Fq<A> {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Packet) {
+        if !fits(self.params.limit, 0, 0, &packet) {
+            return cx.drop(packet, Why::Full);
+        }
+        let i = packet.hash % self.flows.len() as u32;
+        let flow = &mut self.flows[i as usize];
+        let mut line = Line { fifo: &mut flow.line, pool: &mut self.pool };
+        flow.law.advance(cx.now, &line);
+        match flow.law.admit(cx, &mut line, &packet) {
+            Verdict::Pass => {}
+            Verdict::Signal if self.params.ecn && cx.mark(&mut packet) => {}
+            Verdict::Signal | Verdict::Drop => return cx.drop(packet, Why::Early),
+        }
+        flow.line.push(&mut self.pool, packet);
+        self.backlog.packets += 1;
+        self.backlog.bytes += u64::from(packet.len);
+        if flow.listed == Listed::No {
+            flow.deficit = self.params.quantum.0 as i64;
+            flow.listed = Listed::New;
+            self.new_flows.push_back(i);
+        }
+        while !self.params.limit.holds(self.backlog.packets, self.backlog.bytes) {
+            self.shed(cx);
+        }
+    }
+
+    // RFC 8290 §4.2
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+        loop {
+            let from_new = !self.new_flows.is_empty();
+            let list = if from_new { &mut self.new_flows } else { &mut self.old_flows };
+            let i = *list.front()?;
+            let flow = &mut self.flows[i as usize];
+            if flow.deficit <= 0 {
+                flow.deficit += self.params.quantum.0 as i64;
+                flow.listed = Listed::Old;
+                list.pop_front();
+                self.old_flows.push_back(i);
+                continue;
+            }
+            let (packets, bytes) = (flow.line.packets(), flow.line.bytes().0);
+            let mut line = Line { fifo: &mut flow.line, pool: &mut self.pool };
+            flow.law.advance(cx.now, &line);
+            let packet = flow.law.take(cx, &mut line, self.params.ecn);
+            self.backlog.packets -= packets - flow.line.packets();
+            self.backlog.bytes -= bytes - flow.line.bytes().0;
+            if let Some(packet) = packet {
+                flow.deficit -= i64::from(packet.len);
+                return Some(packet);
+            }
+            flow.law.idle(cx.now);
+            list.pop_front();
+            // An emptied new flow waits a round among the old ones, so that it cannot come back as
+            // new within the round and starve them.
+            if from_new && !self.old_flows.is_empty() {
+                flow.listed = Listed::Old;
+                self.old_flows.push_back(i);
+            } else {
+                flow.listed = Listed::No;
+            }
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Bench;
+    use std::prelude::v1::*;
+
+    #[test]
+    fn a_sparse_flow_never_waits_behind_bulk() {
+        let mut q = Bench::new("fq_codel", &[]);
+        for i in 0..20 {
+            q.put_flow(1, 100 + i, 1500);
+            q.put_flow(2, 200 + i, 1500);
+        }
+        (0..4).for_each(|_| drop(q.get()));
+        q.put_flow(3, 300, 200);
+        assert_eq!(q.get().0, Some(300));
+        // Having sent, it must wait among the old flows before it counts as new again.
+        q.get();
+        q.put_flow(3, 301, 200);
+        assert_ne!(q.get().0, Some(301));
+    }
+
+    #[test]
+    fn flows_share_bytes() {
+        let mut q = Bench::new("fq_codel", &[("quantum", "1500B")]);
+        (0..40).for_each(|i| drop(q.put_flow(1, i, 1500)));
+        (0..600).for_each(|i| drop(q.put_flow(2, 1000 + i, 100)));
+        let mut bytes = [0, 0];
+        for _ in 0..16 * 20 {
+            match q.get().0.unwrap() {
+                0..1000 => bytes[0] += 1500,
+                _ => bytes[1] += 100,
+            }
+        }
+        assert_eq!(bytes, [30_000, 30_000]);
+    }
+
+    #[test]
+    fn overflow_takes_a_batch_from_the_fattest_flow() {
+        let mut q = Bench::new("fq_codel", &[("limit", "100p"), ("drop_batch", "8")]);
+        (0..90).for_each(|i| drop(q.put_flow(1, i, 1000)));
+        (0..10).for_each(|i| drop(q.put_flow(2, 900 + i, 1000)));
+        assert_eq!(q.put_flow(2, 950, 1000), [0, 1, 2, 3, 4, 5, 6, 7]);
+        let mut q = Bench::new("fq_codel", &[("limit", "4p")]);
+        assert_eq!(
+            (0..5).flat_map(|i| q.put(i, 1000)).collect::<Vec<_>>(),
+            [0, 1, 2],
+            "at most half"
+        );
+    }
+}

@@ -1,0 +1,172 @@
+//! Disciplines: what a link sees, and the registry of everything that can be put on one.
+
+pub mod drop_tail;
+pub mod drr;
+pub mod fq;
+pub mod sfq;
+
+use crate::aqm::{Single, codel::CoDel, red::Red};
+use crate::cx::Cx;
+use crate::error::{Error, Result};
+use crate::packet::Packet;
+use crate::params::{Params, Row, Setting};
+use crate::units::{Rate, Size};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use drop_tail::DropTail;
+use drr::Drr;
+use fq::Fq;
+use sfq::Sfq;
+
+/// What waits in a discipline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Packets.
+    pub packets: u32,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// A discipline: packets go in, packets come out, and some are lost on the way through
+/// [`Cx::drop`]. It is work-conserving: `None` from [`Qdisc::dequeue`] means that it is empty.
+pub trait Qdisc {
+    /// Takes `packet`, whose time of arrival is `cx.now`.
+    fn enqueue(&mut self, cx: &mut Cx<'_>, packet: Packet);
+    /// Gives the next packet to send.
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet>;
+    /// What waits.
+    fn backlog(&self) -> Backlog;
+    /// Shows the internal variables for figures and replays, in SI units.
+    fn gauges(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
+}
+
+/// What a discipline is told about its link when it is built.
+#[derive(Clone, Copy, Debug)]
+pub struct Env {
+    /// The rate of the link.
+    pub rate: Rate,
+    /// The buffer that the frame keeps (the law's `B`).
+    pub limit: Size,
+}
+
+impl Env {
+    /// A link of that rate; the limit is filled in by the frame.
+    pub fn new(rate: Rate) -> Env {
+        Env { rate, limit: Size::Bytes(0) }
+    }
+}
+
+/// A discipline that can be built from parameters.
+pub trait Build: Qdisc + Sized {
+    /// Its parameters.
+    type Params: Params;
+    /// Builds it for a link.
+    ///
+    /// # Errors
+    /// Parameters that contradict each other or the link.
+    fn build(params: &Self::Params, env: &Env) -> Result<Self>;
+}
+
+/// A discipline of the registry.
+pub struct Entry {
+    /// The canonical name, as Linux has it where Linux has it.
+    pub name: &'static str,
+    /// Other names that are accepted.
+    pub aliases: &'static [&'static str],
+    /// What it is, in a line.
+    pub about: &'static str,
+    /// Where it is defined.
+    pub source: &'static str,
+    /// Parameters whose defaults differ from those of the type.
+    preset: &'static [(&'static str, &'static str)],
+    make: Make,
+}
+
+type Make = fn(&Entry, &[(&str, Setting<'_>)], &Env) -> Result<Made>;
+
+/// A built discipline with the parameters it was built from.
+pub struct Made {
+    /// The discipline.
+    pub qdisc: Box<dyn Qdisc + Send>,
+    /// Every parameter with its value.
+    pub params: Vec<Row>,
+}
+
+impl Entry {
+    /// The parameters with their defaults.
+    pub fn params(&self) -> Vec<Row> {
+        let env = Env::new(Rate(1_000_000));
+        (self.make)(self, &[], &env).map(|made| made.params).expect("defaults are valid")
+    }
+
+    /// Builds the discipline with `settings` for a link.
+    ///
+    /// # Errors
+    /// An unknown parameter, a bad value, or values that contradict each other.
+    pub fn build(&self, settings: &[(&str, Setting<'_>)], env: &Env) -> Result<Made> {
+        (self.make)(self, settings, env)
+    }
+}
+
+fn make<Q: Build + Send + 'static>(
+    entry: &Entry,
+    settings: &[(&str, Setting<'_>)],
+    env: &Env,
+) -> Result<Made> {
+    let mut params = Q::Params::default();
+    for (name, value) in entry.preset {
+        params.set(name, Setting::Text(value)).expect("presets are valid");
+    }
+    for (name, value) in settings {
+        params.set(name, *value)?;
+    }
+    Ok(Made { qdisc: Box::new(Q::build(&params, env)?), params: params.table() })
+}
+
+macro_rules! registry {
+    ($($name:literal $aliases:expr => $Type:ty, preset $preset:expr, $about:literal, $source:literal;)*) => {
+        /// Every discipline there is.
+        pub static REGISTRY: &[Entry] = &[$(Entry {
+            name: $name, aliases: &$aliases, about: $about, source: $source,
+            preset: &$preset, make: make::<$Type>,
+        }),*];
+    };
+}
+
+registry! {
+    "droptail" ["fifo", "taildrop", "tail_drop", "drop_tail", "pfifo", "bfifo"] => DropTail, preset [],
+        "a plain queue that loses packets only when it is full",
+        "folklore; random drop: Hashem, MIT LCS/TR-465, 1989";
+    "red" [] => Single<Red>, preset [],
+        "random early detection on the averaged queue",
+        "Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993; gentle: Floyd, 2000";
+    "codel" [] => Single<CoDel>, preset [],
+        "controls the time that packets wait", "RFC 8289";
+    "drr" [] => Drr, preset [],
+        "deficit round robin over one queue per flow, one shared buffer",
+        "Shreedhar and Varghese, SIGCOMM 1995";
+    "sfq" [] => Sfq, preset [],
+        "round robin over hashed queues, drops from the longest", "McKenney, INFOCOM 1990";
+    "fq_codel" ["fqcodel"] => Fq<CoDel>, preset [("ecn", "true")],
+        "DRR over hashed flows, each under CoDel, new flows first", "RFC 8290";
+}
+
+/// The entry called `name`, by canonical name or alias, dashes and case aside.
+///
+/// # Errors
+/// An unknown name, with the nearest.
+pub fn find(name: &str) -> Result<&'static Entry> {
+    let folded = name.to_lowercase().replace('-', "_");
+    REGISTRY
+        .iter()
+        .find(|e| e.name == folded || e.aliases.contains(&folded.as_str()))
+        .ok_or_else(|| Error::unknown("discipline", name, REGISTRY.iter().map(|e| e.name)))
+}
+
+/// Builds the discipline called `name` with `settings` for a link of `rate`.
+///
+/// # Errors
+/// An unknown name or parameter, a bad value, or values that contradict each other.
+pub fn build(name: &str, settings: &[(&str, Setting<'_>)], rate: Rate) -> Result<Made> {
+    find(name)?.build(settings, &Env::new(rate))
+}

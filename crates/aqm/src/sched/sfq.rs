@@ -1,0 +1,220 @@
+//! SFQ: stochastic fairness queueing.
+//!
+//! **Source** P. McKenney, "Stochastic Fairness Queueing", INFOCOM 1990; turns counted in bytes, limits
+//! and names as in Linux tc-sfq(8).
+//! **Decides** on arrival. **Measures** the packets of each hashed queue.
+//! **Symbols** `flows` is the number of hash queues, `perturb` how often the hash changes.
+//! **The law** flows are hashed to queues, the queues are served in turn, `quantum` bytes each; on
+//! overflow the longest queue loses.
+//! **Departures** turns are counted in bytes, not packets. When the hash changes, packets move to
+//! their new queues with the order within each flow kept.
+//! **Cost** O(1) per packet; an overflow looks at every busy queue, a change of hash at every packet.
+
+use crate::cx::{Cx, Why};
+use crate::dice::mix;
+use crate::error::Result;
+use crate::fifo::{Fifo, Pool};
+use crate::packet::Packet;
+use crate::sched::{Backlog, Build, Env, Qdisc, drr::End};
+use crate::units::{Bytes, Size, Span, Time};
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+
+crate::params! {
+    /// Parameters of [`Sfq`].
+    pub struct SfqParams {
+        /// Most packets that may wait in all queues together.
+        limit: Size = Size::Packets(127), [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "", ["buffer"];
+        /// Most packets that may wait in one queue.
+        depth: u64 = 127, [1 => 1_000_000_000], "", [];
+        /// Bytes a queue may send per turn.
+        quantum: Bytes = Bytes(1500), [Bytes(64) => Bytes(1_000_000_000)], "", [];
+        /// Hash queues.
+        flows: u64 = 1024, [1 => 1_048_576], "", ["divisor", "buckets"];
+        /// How often the hash changes; 0s for never.
+        perturb: Span = Span::ZERO, [Span::ZERO => Span::s(86_400)], "", [];
+        /// Which packet of the longest queue is lost on overflow.
+        drop: End = End::Tail, [], "", [];
+    }
+}
+
+#[derive(Clone, Default)]
+struct Queue {
+    line: Fifo,
+    /// What is left of its turn, bytes; at or below zero the turn is over.
+    allot: i64,
+}
+
+/// The discipline.
+pub struct Sfq {
+    params: SfqParams,
+    queues: Vec<Queue>,
+    pool: Pool,
+    /// The busy queues, in the order of their turns.
+    active: VecDeque<u32>,
+    backlog: Backlog,
+    salt: u64,
+    perturb_next: Time,
+}
+
+impl Build for Sfq {
+    type Params = SfqParams;
+
+    fn build(params: &SfqParams, _env: &Env) -> Result<Self> {
+        let n = params.flows as usize;
+        Ok(Sfq {
+            params: params.clone(),
+            queues: vec![Queue::default(); n],
+            pool: Pool::default(),
+            active: VecDeque::with_capacity(n),
+            backlog: Backlog::default(),
+            salt: 0,
+            perturb_next: Time::ZERO + params.perturb,
+        })
+    }
+}
+
+impl Sfq {
+    fn slot(&self, packet: &Packet) -> u32 {
+        let hash = u64::from(packet.hash);
+        // Before the first change of hash, the owner's hash is taken as it is.
+        let hash = if self.salt == 0 { hash } else { mix(hash ^ self.salt) };
+        (hash % self.queues.len() as u64) as u32
+    }
+
+    fn push(&mut self, packet: Packet) {
+        let i = self.slot(&packet);
+        let queue = &mut self.queues[i as usize];
+        if queue.line.is_empty() {
+            queue.allot = self.params.quantum.0 as i64;
+            self.active.push_back(i);
+        }
+        queue.line.push(&mut self.pool, packet);
+    }
+
+    /// Changes the hash if it is time, and moves every packet to its new queue.
+    fn perturb(&mut self, cx: &mut Cx<'_>) {
+        if self.params.perturb == Span::ZERO || cx.now < self.perturb_next {
+            return;
+        }
+        self.perturb_next = cx.now + self.params.perturb;
+        self.salt = 1 + u64::from(cx.dice.below(u32::MAX));
+        let mut moved = Fifo::default();
+        while let Some(i) = self.active.pop_front() {
+            while let Some(p) = self.queues[i as usize].line.pop(&mut self.pool) {
+                moved.push(&mut self.pool, p);
+            }
+        }
+        while let Some(p) = moved.pop(&mut self.pool) {
+            self.push(p);
+        }
+    }
+
+    /// Loses one packet of the `turn`-th busy queue.
+    fn lose(&mut self, cx: &mut Cx<'_>, turn: usize) {
+        let line = &mut self.queues[self.active[turn] as usize].line;
+        let victim = match self.params.drop {
+            End::Head => line.pop(&mut self.pool),
+            End::Tail => line.pop_back(&mut self.pool),
+        };
+        if line.is_empty() {
+            self.active.remove(turn);
+        }
+        let victim = victim.expect("a busy queue has packets");
+        self.backlog.packets -= 1;
+        self.backlog.bytes -= u64::from(victim.len);
+        cx.drop(victim, Why::Full);
+    }
+}
+
+impl Qdisc for Sfq {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, packet: Packet) {
+        self.perturb(cx);
+        if !crate::aqm::fits(self.params.limit, 0, 0, &packet) {
+            return cx.drop(packet, Why::Full);
+        }
+        let i = self.slot(&packet);
+        if u64::from(self.queues[i as usize].line.packets()) >= self.params.depth {
+            if self.params.drop == End::Tail {
+                return cx.drop(packet, Why::Full);
+            }
+            let turn = self.active.iter().position(|a| *a == i).expect("a deep queue is busy");
+            self.lose(cx, turn);
+        }
+        self.push(packet);
+        self.backlog.packets += 1;
+        self.backlog.bytes += u64::from(packet.len);
+        while !self.params.limit.holds(self.backlog.packets, self.backlog.bytes) {
+            let packets = |i: &u32| self.queues[*i as usize].line.packets();
+            let longest = self.active.iter().enumerate().rev().max_by_key(|(_, i)| packets(i));
+            let turn = longest.expect("someone fills the buffer").0;
+            self.lose(cx, turn);
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+        self.perturb(cx);
+        loop {
+            let queue = &mut self.queues[*self.active.front()? as usize];
+            if queue.allot <= 0 {
+                // Bounded: every pass adds at least 64 bytes to an allotment of at least -2^30.
+                queue.allot += self.params.quantum.0 as i64;
+                self.active.rotate_left(1);
+                continue;
+            }
+            let packet = queue.line.pop(&mut self.pool)?;
+            queue.allot -= i64::from(packet.len);
+            if queue.line.is_empty() {
+                self.active.pop_front();
+            }
+            self.backlog.packets -= 1;
+            self.backlog.bytes -= u64::from(packet.len);
+            return Some(packet);
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Bench;
+    use std::prelude::v1::*;
+
+    #[test]
+    fn queues_take_turns_and_newcomers_join_the_end() {
+        let mut q = Bench::new("sfq", &[("quantum", "1000B")]);
+        for (flow, body) in [(1, 10), (1, 11), (1, 12), (2, 20), (2, 21), (3, 30)] {
+            q.put_flow(flow, body, 1000);
+        }
+        assert_eq!(q.drain(), [10, 20, 30, 11, 21, 12]);
+    }
+
+    #[test]
+    fn the_longest_queue_loses_and_depth_bounds_each() {
+        let mut q = Bench::new("sfq", &[("limit", "4p")]);
+        (0..3).for_each(|i| drop(q.put_flow(1, i, 100)));
+        q.put_flow(2, 20, 100);
+        assert_eq!(q.put_flow(2, 21, 100), [2]);
+        let mut q = Bench::new("sfq", &[("depth", "2")]);
+        assert_eq!((0..4).flat_map(|i| q.put(i, 100)).collect::<Vec<_>>(), [2, 3]);
+        let mut q = Bench::new("sfq", &[("depth", "2"), ("drop", "head")]);
+        assert_eq!((0..4).flat_map(|i| q.put(i, 100)).collect::<Vec<_>>(), [0, 1]);
+    }
+
+    #[test]
+    fn a_new_hash_parts_flows_that_collided_and_keeps_their_order() {
+        let mut q = Bench::new("sfq", &[("flows", "64"), ("perturb", "10s"), ("quantum", "100B")]);
+        for i in 0..4 {
+            q.put_flow(1, 10 + i, 100);
+            q.put_flow(65, 20 + i, 100);
+        }
+        assert_eq!([q.get().0, q.get().0], [Some(10), Some(20)], "one queue, as they came");
+        q.at_ms(10_000);
+        let rest = q.drain();
+        assert_eq!(rest, [11, 21, 12, 22, 13, 23], "two queues in turn, each in order");
+    }
+}

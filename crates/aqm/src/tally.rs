@@ -1,0 +1,375 @@
+//! What a link counts, always: packets, bytes, moments of the queue over time, sojourn times and
+//! runs of losses. Everything is a whole number until it is read, so nothing drifts.
+
+use crate::cx::Why;
+use crate::units::{Span, Time};
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// A histogram of durations: 128 bins per doubling, so that a percentile is right to 0.8 %; sums and
+/// extremes are exact.
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    bins: Vec<u64>,
+    count: u64,
+    sum: u128,
+    sum_of_squares: u128,
+    min: u64,
+    max: u64,
+}
+
+const FINE: u32 = 7;
+
+fn bin(ns: u64) -> usize {
+    if ns < 1 << FINE {
+        return ns as usize;
+    }
+    let e = 63 - ns.leading_zeros();
+    (((e - FINE + 1) << FINE) as usize) + ((ns >> (e - FINE)) as usize & ((1 << FINE) - 1))
+}
+
+/// The middle of a bin.
+fn middle(bin: usize) -> u64 {
+    let (octave, step) = ((bin >> FINE) as u32, (bin & ((1 << FINE) - 1)) as u64);
+    match octave {
+        0 => step,
+        _ => (((1 << FINE) + step) << (octave - 1)) + ((1u64 << (octave - 1)) >> 1),
+    }
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        let bins = vec![0; bin(u64::MAX) + 1];
+        Histogram { bins, count: 0, sum: 0, sum_of_squares: 0, min: u64::MAX, max: 0 }
+    }
+}
+
+impl Histogram {
+    /// Counts one duration.
+    #[inline]
+    pub fn add(&mut self, span: Span) {
+        let ns = span.0;
+        self.bins[bin(ns)] += 1;
+        self.count += 1;
+        self.sum += u128::from(ns);
+        self.sum_of_squares += u128::from(ns) * u128::from(ns);
+        self.min = self.min.min(ns);
+        self.max = self.max.max(ns);
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.bins.fill(0);
+        (self.count, self.sum, self.sum_of_squares, self.min, self.max) = (0, 0, 0, u64::MAX, 0);
+    }
+
+    /// Durations counted.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The sum of all, in seconds.
+    pub fn total_s(&self) -> f64 {
+        self.sum as f64 / 1e9
+    }
+
+    /// The mean in seconds; none without a sample.
+    pub fn mean_s(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64 / 1e9)
+    }
+
+    /// The standard deviation in seconds (dividing by n); none without a sample.
+    pub fn std_s(&self) -> Option<f64> {
+        let n = u128::from(self.count);
+        (n > 0).then(|| spread(self.sum, self.sum_of_squares, n) / 1e9)
+    }
+
+    /// The largest in seconds; none without a sample.
+    pub fn max_s(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.max as f64 / 1e9)
+    }
+
+    /// The duration, in seconds, that a fraction `q` of all do not exceed (nearest rank).
+    pub fn quantile_s(&self, q: f64) -> Option<f64> {
+        let rank = (libm::ceil(q * self.count as f64) as u64).clamp(1, self.count.max(1));
+        if rank >= self.count {
+            return self.max_s();
+        }
+        let mut seen = 0;
+        let hit = self.bins.iter().position(|n| {
+            seen += n;
+            seen >= rank
+        });
+        Some(middle(hit?).clamp(self.min, self.max) as f64 / 1e9)
+    }
+}
+
+/// The standard deviation of values with these sums and total weight, the difference taken in
+/// whole numbers where they fit.
+fn spread(sum: u128, sum_of_squares: u128, weight: u128) -> f64 {
+    let (w, s, s2) = (weight as f64, sum as f64, sum_of_squares as f64);
+    let variance = match (weight.checked_mul(sum_of_squares), sum.checked_mul(sum)) {
+        (Some(a), Some(b)) => a.saturating_sub(b) as f64 / (w * w),
+        _ => (s2 / w - (s / w) * (s / w)).max(0.0),
+    };
+    libm::sqrt(variance)
+}
+
+/// A quantity that is constant between changes, weighted by how long it lasted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Level {
+    now: u64,
+    area: u128,
+    area_of_squares: u128,
+}
+
+impl Level {
+    #[inline]
+    fn pass(&mut self, ns: u64) {
+        let slice = u128::from(self.now) * u128::from(ns);
+        self.area += slice;
+        self.area_of_squares += slice * u128::from(self.now);
+    }
+
+    /// The value now.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+}
+
+/// Runs of losses longer than this are counted as this long.
+pub const RUN_MAX: usize = 1024;
+
+/// The counters of one link since [`Tally::begin`].
+#[derive(Clone, Debug)]
+pub struct Tally {
+    since: Time,
+    last: Time,
+    /// Packets that arrived.
+    pub arrived_packets: u64,
+    /// Their bytes.
+    pub arrived_bytes: u64,
+    /// Packets whose transmission started.
+    pub departed_packets: u64,
+    /// Their bytes.
+    pub departed_bytes: u64,
+    /// Packets lost, by [`Why`] in its order.
+    pub dropped_packets: [u64; 3],
+    /// Bytes lost.
+    pub dropped_bytes: u64,
+    /// Packets that were given a CE mark.
+    pub marked_packets: u64,
+    /// Time spent waiting, of packets that were sent.
+    pub sojourn: Histogram,
+    packets: Level,
+    bytes: Level,
+    busy_ns: u64,
+    runs: Vec<u64>,
+    run: usize,
+    run_at_head: usize,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Tally {
+            since: Time::ZERO,
+            last: Time::ZERO,
+            arrived_packets: 0,
+            arrived_bytes: 0,
+            departed_packets: 0,
+            departed_bytes: 0,
+            dropped_packets: [0; 3],
+            dropped_bytes: 0,
+            marked_packets: 0,
+            sojourn: Histogram::default(),
+            packets: Level::default(),
+            bytes: Level::default(),
+            busy_ns: 0,
+            runs: vec![0; RUN_MAX],
+            run: 0,
+            run_at_head: 0,
+        }
+    }
+}
+
+impl Tally {
+    /// Starts counting anew at `now`; the queue stays as it is. `sending` is what is left of the
+    /// transmission under way.
+    pub fn begin(&mut self, now: Time, sending: Span) {
+        self.sojourn.clear();
+        self.runs.fill(0);
+        *self = Tally {
+            since: now,
+            last: now,
+            sojourn: core::mem::take(&mut self.sojourn),
+            runs: core::mem::take(&mut self.runs),
+            packets: Level { now: self.packets.now, ..Level::default() },
+            bytes: Level { now: self.bytes.now, ..Level::default() },
+            busy_ns: sending.0,
+            ..Tally::default()
+        };
+    }
+
+    /// Weighs the queue as it stands up to `now`.
+    #[inline]
+    pub fn pass(&mut self, now: Time) {
+        let ns = now.since(self.last).0;
+        if ns > 0 {
+            self.packets.pass(ns);
+            self.bytes.pass(ns);
+            self.last = now;
+        }
+    }
+
+    #[inline]
+    pub(crate) fn arrive(&mut self, now: Time, len: u32) {
+        self.pass(now);
+        self.arrived_packets += 1;
+        self.arrived_bytes += u64::from(len);
+        self.packets.now += 1;
+        self.bytes.now += u64::from(len);
+    }
+
+    #[inline]
+    pub(crate) fn depart(&mut self, now: Time, len: u32, sojourn: Span, sending: Span) {
+        self.pass(now);
+        self.departed_packets += 1;
+        self.departed_bytes += u64::from(len);
+        self.packets.now -= 1;
+        self.bytes.now -= u64::from(len);
+        self.sojourn.add(sojourn);
+        self.busy_ns += sending.0;
+        Self::end_run(&mut self.runs, &mut self.run_at_head);
+    }
+
+    pub(crate) fn lose(&mut self, now: Time, len: u32, why: Why) {
+        self.pass(now);
+        self.dropped_packets[why as usize - 1] += 1;
+        self.dropped_bytes += u64::from(len);
+        self.packets.now -= 1;
+        self.bytes.now -= u64::from(len);
+        match why {
+            Why::Late => self.run_at_head += 1,
+            Why::Full | Why::Early => self.run += 1,
+        }
+    }
+
+    /// An arrival was accepted: a run of losses ends.
+    #[inline]
+    pub(crate) fn accept(&mut self) {
+        Self::end_run(&mut self.runs, &mut self.run);
+    }
+
+    #[inline]
+    fn end_run(runs: &mut [u64], run: &mut usize) {
+        if *run > 0 {
+            runs[(*run).min(RUN_MAX) - 1] += 1;
+            *run = 0;
+        }
+    }
+
+    /// All packets lost.
+    pub fn dropped(&self) -> u64 {
+        self.dropped_packets.iter().sum()
+    }
+
+    /// Loss events by length: entry i counts runs of i + 1 packets lost in a row, as arrivals (or,
+    /// for losses at the head, as departures) saw them; a run still open counts. Longer runs than
+    /// [`RUN_MAX`] count as that long.
+    pub fn consecutive_loss(&self) -> Vec<u64> {
+        let (mut runs, mut open) = (self.runs.clone(), [self.run, self.run_at_head]);
+        open.iter_mut().for_each(|run| Self::end_run(&mut runs, run));
+        let len = runs.iter().rposition(|n| *n > 0).map_or(0, |i| i + 1);
+        runs.truncate(len);
+        runs
+    }
+
+    /// Mean and standard deviation over time of the packets waiting.
+    pub fn queue_packets(&self) -> Option<(f64, f64)> {
+        self.moments(&self.packets)
+    }
+
+    /// Mean and standard deviation over time of the bytes waiting.
+    pub fn queue_bytes(&self) -> Option<(f64, f64)> {
+        self.moments(&self.bytes)
+    }
+
+    fn moments(&self, level: &Level) -> Option<(f64, f64)> {
+        let time = u128::from(self.last.since(self.since).0);
+        let mean = level.area as f64 / time as f64;
+        (time > 0).then(|| (mean, spread(level.area, level.area_of_squares, time)))
+    }
+
+    /// Waiting now: packets and bytes.
+    pub fn waiting(&self) -> (u64, u64) {
+        (self.packets.now, self.bytes.now)
+    }
+
+    /// The share of the time in which the link was sending; `sending` is what is left of the
+    /// transmission under way.
+    pub fn utilisation(&self, sending: Span) -> Option<f64> {
+        let time = self.last.since(self.since).0;
+        (time > 0).then(|| (self.busy_ns.saturating_sub(sending.0)) as f64 / time as f64)
+    }
+
+    /// How long it has counted.
+    pub fn window(&self) -> Span {
+        self.last.since(self.since)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_are_within_one_percent() {
+        let mut previous = 0;
+        for ns in
+            (0..400).chain((9..63).flat_map(|e| [1 << e, (1 << e) + (1 << (e - 1)), (2 << e) - 1]))
+        {
+            let (b, m) = (bin(ns), middle(bin(ns)));
+            assert!(b >= previous || ns < 400);
+            assert!(m.abs_diff(ns) as f64 <= 0.004 * ns as f64, "{ns}: bin {b} means {m}");
+            previous = b;
+        }
+        assert_eq!(bin(u64::MAX), 7423);
+    }
+
+    #[test]
+    fn moments_of_durations_are_exact() {
+        let mut h = Histogram::default();
+        assert_eq!((h.mean_s(), h.quantile_s(0.5)), (None, None));
+        [1, 2, 3, 4, 100].iter().for_each(|ms| h.add(Span::ms(*ms)));
+        assert_eq!(h.mean_s(), Some(0.022));
+        assert!((h.std_s().unwrap() - 0.039_012_818_4).abs() < 1e-9);
+        assert!((h.quantile_s(0.5).unwrap() - 0.003).abs() < 3e-5);
+        assert_eq!(h.quantile_s(0.99), Some(0.1));
+    }
+
+    #[test]
+    fn queue_is_weighted_by_time() {
+        let mut t = Tally::default();
+        t.arrive(Time(0), 100); // 1 packet for 3 ns
+        t.arrive(Time(3), 300); // 2 packets for 1 ns
+        t.depart(Time(4), 100, Span(4), Span(0)); // 1 packet for 4 ns
+        t.lose(Time(8), 300, Why::Late);
+        t.pass(Time(10));
+        let (mean, std) = t.queue_packets().unwrap();
+        assert_eq!(mean, 0.9); // (3 + 2 + 4) / 10
+        assert!((std - libm::sqrt(1.1 - 0.81)).abs() < 1e-12);
+        assert_eq!(t.queue_bytes().unwrap().0, 190.0); // (300 + 400 + 1200) / 10
+    }
+
+    #[test]
+    fn runs_end_at_the_next_accepted_arrival() {
+        let mut t = Tally::default();
+        for fate in [1, 0, 0, 1, 1, 0, 1, 0, 0] {
+            t.arrive(Time(0), 1);
+            if fate == 1 { t.accept() } else { t.lose(Time(0), 1, Why::Full) }
+        }
+        assert_eq!(t.consecutive_loss(), [1, 2], "0 0 | 0 | 0 0 (open)");
+        t.begin(Time(5), Span(0));
+        assert_eq!(t.consecutive_loss(), [0; 0]);
+    }
+}

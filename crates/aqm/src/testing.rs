@@ -1,0 +1,80 @@
+//! What the unit tests of the disciplines share: a discipline on a workbench, driven by hand.
+
+use crate::cx::{Cx, Lost};
+use crate::packet::{Ecn, Packet};
+use crate::params::Setting;
+use crate::sched::{Env, Qdisc, find};
+use crate::units::{Rate, Time};
+use rand_core::SeedableRng;
+use std::boxed::Box;
+use std::vec::Vec;
+
+pub struct Bench {
+    qdisc: Box<dyn Qdisc + Send>,
+    dice: rand_pcg::Pcg64Mcg,
+    now: Time,
+    ecn: Ecn,
+    marked: u64,
+}
+
+impl Bench {
+    /// The discipline `name` on a link of 8 mbit, where a packet of 1000 bytes takes 1 ms.
+    pub fn new(name: &str, settings: &[(&str, &str)]) -> Bench {
+        Bench::seeded(name, settings, 1)
+    }
+
+    pub fn seeded(name: &str, settings: &[(&str, &str)], seed: u64) -> Bench {
+        let settings: Vec<_> = settings.iter().map(|(k, v)| (*k, Setting::Text(v))).collect();
+        let made = find(name).unwrap().build(&settings, &Env::new(Rate(8_000_000))).unwrap();
+        let dice = rand_pcg::Pcg64Mcg::seed_from_u64(seed);
+        Bench { qdisc: made.qdisc, dice, now: Time::ZERO, ecn: Ecn::NotEct, marked: 0 }
+    }
+
+    pub fn at_ms(&mut self, ms: u64) {
+        self.now = Time(ms * 1_000_000);
+    }
+
+    /// From now on packets can carry marks.
+    pub fn ect(&mut self) {
+        self.ecn = Ecn::Ect0;
+    }
+
+    fn with<T>(&mut self, f: impl FnOnce(&mut dyn Qdisc, &mut Cx<'_>) -> T) -> (T, Vec<u32>) {
+        let mut lost: Vec<Lost> = Vec::new();
+        let (dice, marked) = (&mut self.dice, &mut self.marked);
+        let mut cx = Cx { now: self.now, dice, lost: &mut lost, marked };
+        let out = f(&mut *self.qdisc, &mut cx);
+        (out, lost.iter().map(|l| l.packet.body).collect())
+    }
+
+    /// Puts in a packet of flow 0 and gives the bodies of those that were lost.
+    pub fn put(&mut self, body: u32, len: u32) -> Vec<u32> {
+        self.put_flow(0, body, len)
+    }
+
+    pub fn put_flow(&mut self, flow: u32, body: u32, len: u32) -> Vec<u32> {
+        let (arrived, ecn) = (self.now, self.ecn);
+        let packet = Packet { arrived, len, flow, hash: flow, body, class: 0, ecn };
+        self.with(|q, cx| q.enqueue(cx, packet)).1
+    }
+
+    /// Takes out the next packet: its body, and the bodies of those lost on the way.
+    pub fn get(&mut self) -> (Option<u32>, Vec<u32>) {
+        let (packet, lost) = self.with(|q, cx| q.dequeue(cx));
+        (packet.map(|p| p.body), lost)
+    }
+
+    pub fn drain(&mut self) -> Vec<u32> {
+        std::iter::from_fn(|| self.get().0).collect()
+    }
+
+    pub fn marked(&self) -> u64 {
+        self.marked
+    }
+
+    pub fn gauge(&self, name: &str) -> f64 {
+        let mut value = None;
+        self.qdisc.gauges(&mut |n, v| value = if n == name { Some(v) } else { value });
+        value.unwrap_or_else(|| panic!("no gauge {name}"))
+    }
+}
