@@ -21,6 +21,7 @@
 //! ([`sched::Qdisc`]) is all that a link sees, and [`sched::REGISTRY`] lists them; [`Link`] adds
 //! rate and delay, counts everything in a [`Tally`], and writes a [`tape`] when asked.
 #![no_std]
+#![forbid(unsafe_code)]
 
 extern crate alloc;
 #[cfg(test)]

@@ -68,9 +68,9 @@ impl Histogram {
         self.count
     }
 
-    /// The sum of all, in seconds.
-    pub fn total_s(&self) -> f64 {
-        self.sum as f64 / 1e9
+    /// The sum of all, in nanoseconds.
+    pub fn sum_ns(&self) -> u128 {
+        self.sum
     }
 
     /// The mean in seconds; none without a sample.

@@ -1,1 +1,40 @@
-//! sim
+//! A packet-level simulator of TCP over managed queues: [`run`] is a pure function from a
+//! [`Scenario`] to an [`Outcome`], the same bytes for the same scenario on every machine.
+//!
+//! ```
+//! let scenario = sojourn_sim::Scenario::from_json(r#"{
+//!     "duration": "10s", "warmup": "2s",
+//!     "links": {"up": {"rate": "10mbit", "delay": "20ms", "qdisc": "codel"}},
+//!     "flows": [{"name": "upload", "path": ["up"], "rtt": "50ms"}]
+//! }"#)?;
+//! let outcome = sojourn_sim::run(&scenario, &mut |_| true).expect("nobody stopped it");
+//! assert!(outcome.summary["links"]["up"]["utilisation"].as_f64().unwrap() > 0.8);
+//! # Ok::<(), sojourn_aqm::Error>(())
+//! ```
+//!
+//! The map: [`scenario`] reads and checks the JSON; `world` holds links, flows and the order of
+//! events ([`slots`]); [`flow`] is the two ends of a flow, with [`tcp`] and a [`source`];
+//! [`outcome`] is what goes back; [`replay`] sends recorded arrivals through one link.
+#![forbid(unsafe_code)]
+
+pub mod cc;
+pub mod dist;
+pub mod flow;
+pub mod outcome;
+pub mod read;
+mod replay;
+pub mod scenario;
+pub mod series;
+pub mod slots;
+pub mod source;
+mod specs;
+pub mod tcp;
+mod world;
+
+pub use outcome::{Column, Outcome};
+pub use replay::{Arrival, Decision, Replay, replay};
+pub use scenario::Scenario;
+pub use specs::specs;
+pub use world::run;
+pub mod cc;
+pub mod tcp;

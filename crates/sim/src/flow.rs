@@ -1,0 +1,393 @@
+//! The two ends of a flow: a TCP sender and receiver, or a UDP source and sink, with the
+//! application that drives them.
+
+use crate::scenario::FlowDef;
+use crate::source::{Cbr, Source, Transfers};
+use crate::tcp::{Ack, Receiver, Segment, Stats, Tcp, UNLIMITED};
+use rand_core::SeedableRng;
+use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::dice;
+use sojourn_aqm::tally::Histogram;
+use sojourn_aqm::units::{Span, Time};
+use std::collections::VecDeque;
+
+/// A generator for the component `name` under `seed`.
+pub fn stream(seed: u64, name: &str) -> Pcg64Mcg {
+    let key = dice::key(seed, name);
+    Pcg64Mcg::from_seed(key[..16].try_into().expect("half of 32 bytes"))
+}
+
+/// What a flow wants sent; the world puts it on links.
+#[derive(Default)]
+pub struct Outbox {
+    /// Segments for the path.
+    pub segments: Vec<Segment>,
+    /// Acks for the return path.
+    pub acks: Vec<Ack>,
+    /// A datagram of that many bytes for the path.
+    pub datagram: Option<u32>,
+}
+
+/// A transfer that was received in full.
+#[derive(Clone, Copy, Debug)]
+pub struct Completion {
+    /// When it started.
+    pub start: Time,
+    /// How long it took, until its last byte was received in order.
+    pub took: Span,
+    /// Its payload.
+    pub bytes: u64,
+}
+
+/// A flow.
+pub struct Flow {
+    /// Its name.
+    pub name: String,
+    /// The group it belongs to, as an index of the scenario's flows.
+    pub group: usize,
+    /// What tells it apart in hashed queues.
+    pub hash: u32,
+    /// Propagation of its whole loop.
+    pub rtt: Span,
+    /// What the loop has beyond its links; every ack waits that long before it reaches the sender.
+    lag: Span,
+    /// Whether acks cross links on their way back.
+    pub acks_cross_links: bool,
+    /// Acks on the last leg to the sender.
+    acks: VecDeque<(Time, u32, Ack)>,
+    /// The connection; what belongs to an earlier one is ignored.
+    pub connection: u32,
+    /// When the application next does something.
+    due: Time,
+    stop: Time,
+    /// The two ends.
+    pub ends: Ends,
+}
+
+/// The two ends of a flow.
+pub enum Ends {
+    /// TCP.
+    Tcp(Box<TcpEnds>),
+    /// UDP.
+    Udp(Box<UdpEnds>),
+}
+
+/// A TCP sender and receiver with their application.
+pub struct TcpEnds {
+    /// The sender.
+    pub sender: Tcp,
+    /// The receiver.
+    pub receiver: Receiver,
+    app: App,
+    /// Transfers completed.
+    pub completions: Vec<Completion>,
+    /// What the sender had done and the receiver had got when counting began.
+    base: (Stats, u64),
+}
+
+enum App {
+    Bulk { open: bool },
+    Transfers(Box<Repeat>),
+}
+
+/// The state of repeated transfers.
+struct Repeat {
+    params: Transfers,
+    rng: Pcg64Mcg,
+    left: u64,
+    /// The transfer under way: its start, its size, and whether it has been received.
+    started: Time,
+    size: u64,
+    received: bool,
+}
+
+/// A UDP source and sink.
+pub struct UdpEnds {
+    params: Cbr,
+    first: Time,
+    next: u64,
+    /// When counting began.
+    since: Time,
+    /// Datagrams sent, received and lost of those sent since counting began.
+    pub sent: u64,
+    /// See `sent`.
+    pub lost: u64,
+    /// Payload bytes received since the start.
+    pub delivered_bytes: u64,
+    delivered_base: u64,
+    /// One-way delays.
+    pub delay: Histogram,
+    last_delay: Option<u64>,
+    /// Count, sum and sum of squares of the differences of consecutive delays, ns.
+    differences: (u64, i128, i128),
+}
+
+/// Header of a UDP datagram over IPv4, bytes.
+const UDP_HEADER: u64 = 28;
+
+impl Flow {
+    /// The `i`-th flow of the group `def`, whose links take `of_links`.
+    pub fn new(def: &FlowDef, group: usize, i: u64, of_links: Span, seed: u64) -> Flow {
+        let name = def.name_of(i);
+        let stream = |what: &str| stream(seed, &format!("flows.{name}.{what}"));
+        let rtt = def.rtt.map_or(of_links, |rtt| rtt.sample(&mut stream("rtt")));
+        let start = Time::ZERO + def.source.start().sample(&mut stream("start"));
+        let hash = dice::key(seed, &format!("flows.{name}.hash"));
+        let ends = match (&def.source, &def.tcp) {
+            (Source::Cbr(cbr), _) => {
+                let phase = Span((dice::Dice::uniform(&mut stream("source")) * cbr.due(1).0 as f64) as u64);
+                Ends::Udp(Box::new(UdpEnds::new(cbr, start + phase)))
+            }
+            (source, tcp) => {
+                let tcp = tcp.as_ref().expect("a scenario gives every other source a TCP");
+                let app = match source {
+                    Source::Transfers(t) => App::Transfers(Box::new(Repeat {
+                        params: t.clone(),
+                        rng: stream("source"),
+                        left: t.number.unwrap_or(u64::MAX),
+                        started: Time::ZERO,
+                        size: 0,
+                        received: true,
+                    })),
+                    _ => App::Bulk { open: false },
+                };
+                Ends::Tcp(Box::new(TcpEnds {
+                    sender: Tcp::new(tcp, &mut stream("tcp")),
+                    receiver: Receiver::new(tcp),
+                    app,
+                    completions: Vec::new(),
+                    base: (Stats::default(), 0),
+                }))
+            }
+        };
+        let due = match &ends {
+            Ends::Udp(udp) => udp.first,
+            Ends::Tcp(_) => start,
+        };
+        Flow {
+            group,
+            hash: u32::from_le_bytes([hash[0], hash[1], hash[2], hash[3]]),
+            rtt,
+            lag: Span(rtt.0 - of_links.0),
+            acks_cross_links: !def.return_path.is_empty(),
+            acks: VecDeque::new(),
+            connection: 0,
+            due,
+            stop: def.source.stop().map_or(Time::NEVER, |s| Time::ZERO + s),
+            name,
+            ends,
+        }
+    }
+
+    /// When [`Flow::wake`] is next due.
+    pub fn next(&self) -> Time {
+        let ack = self.acks.front().map_or(Time::NEVER, |a| a.0);
+        match &self.ends {
+            Ends::Tcp(tcp) => ack.min(self.due).min(tcp.sender.timer()).min(tcp.receiver.timer()),
+            Ends::Udp(_) => self.due,
+        }
+    }
+
+    /// Does what is due at `now`: acks first, then timers, then the application.
+    pub fn wake(&mut self, now: Time, out: &mut Outbox) {
+        let Flow { ends, acks, .. } = self;
+        if let Ends::Tcp(tcp) = ends {
+            while let Some(&(at, connection, ack)) = acks.front() {
+                if at > now {
+                    break;
+                }
+                acks.pop_front();
+                if connection == self.connection {
+                    tcp.sender.on_ack(now, &ack, &mut out.segments);
+                }
+            }
+            if tcp.receiver.timer() <= now
+                && let Some(ack) = tcp.receiver.on_timer(now)
+            {
+                self.send_ack(now, ack, out);
+            }
+        }
+        if let Ends::Tcp(tcp) = &mut self.ends {
+            if tcp.sender.timer() <= now {
+                tcp.sender.on_timer(now, &mut out.segments);
+            }
+            if let App::Transfers(repeat) = &mut tcp.app
+                && self.due == Time::NEVER
+                && tcp.sender.done()
+            {
+                self.due = now + repeat.params.gap.sample(&mut repeat.rng);
+            }
+        }
+        if self.due <= now {
+            self.act(now, out);
+        }
+    }
+
+    /// The application's turn.
+    fn act(&mut self, now: Time, out: &mut Outbox) {
+        self.due = Time::NEVER;
+        match &mut self.ends {
+            Ends::Udp(udp) => {
+                if now < self.stop {
+                    out.datagram = Some(udp.params.packet.0 as u32);
+                    udp.sent += 1;
+                    udp.next += 1;
+                    self.due = udp.first + udp.params.due(udp.next);
+                }
+            }
+            Ends::Tcp(tcp) => match &mut tcp.app {
+                App::Bulk { open } => {
+                    if *open {
+                        tcp.sender.stop();
+                    } else if now < self.stop {
+                        *open = true;
+                        self.connection += 1;
+                        tcp.sender.open(now, &mut out.segments);
+                        tcp.sender.write(now, UNLIMITED, &mut out.segments);
+                        self.due = self.stop;
+                    }
+                }
+                App::Transfers(repeat) => {
+                    if now >= self.stop || repeat.left == 0 {
+                        return;
+                    }
+                    repeat.left -= 1;
+                    repeat.started = now;
+                    repeat.size = repeat.params.size.sample(&mut repeat.rng).0.max(1);
+                    repeat.received = false;
+                    self.connection += 1;
+                    tcp.receiver.reset();
+                    tcp.sender.open(now, &mut out.segments);
+                    tcp.sender.write(now, repeat.size, &mut out.segments);
+                }
+            },
+        }
+    }
+
+    /// An ack leaves the receiver.
+    fn send_ack(&mut self, now: Time, ack: Ack, out: &mut Outbox) {
+        if self.acks_cross_links {
+            out.acks.push(ack);
+        } else {
+            self.acks.push_back((now + self.lag, self.connection, ack));
+        }
+    }
+
+    /// A segment reaches the receiver.
+    #[inline]
+    pub fn segment(&mut self, now: Time, connection: u32, segment: &Segment, ce: bool, out: &mut Outbox) {
+        let Ends::Tcp(tcp) = &mut self.ends else { unreachable!("segments belong to TCP") };
+        if connection != self.connection {
+            return;
+        }
+        let ack = tcp.receiver.on_segment(now, segment, ce);
+        if let App::Transfers(repeat) = &mut tcp.app
+            && !repeat.received
+            && tcp.receiver.received_in_connection() >= repeat.size
+        {
+            repeat.received = true;
+            let (start, bytes) = (repeat.started, repeat.size);
+            tcp.completions.push(Completion { start, took: now - start, bytes });
+        }
+        if let Some(ack) = ack {
+            self.send_ack(now, ack, out);
+        }
+    }
+
+    /// An ack has crossed its links.
+    pub fn ack(&mut self, now: Time, connection: u32, ack: Ack) {
+        self.acks.push_back((now + self.lag, connection, ack));
+    }
+
+    /// A datagram that was sent at `sent` reaches the sink.
+    pub fn datagram(&mut self, now: Time, sent: Time) {
+        let Ends::Udp(udp) = &mut self.ends else { unreachable!("datagrams belong to UDP") };
+        udp.receive(now, sent);
+    }
+
+    /// A datagram that was sent at `sent` was lost.
+    pub fn datagram_lost(&mut self, sent: Time) {
+        if let Ends::Udp(udp) = &mut self.ends {
+            udp.lost += u64::from(sent >= udp.since);
+        }
+    }
+
+    /// Payload delivered in order, once, since the start, bytes.
+    pub fn delivered_bytes(&self) -> u64 {
+        match &self.ends {
+            Ends::Tcp(tcp) => tcp.receiver.delivered_bytes(),
+            Ends::Udp(udp) => udp.delivered_bytes,
+        }
+    }
+
+    /// Starts counting anew at `now`.
+    pub fn begin(&mut self, now: Time) {
+        match &mut self.ends {
+            Ends::Tcp(tcp) => tcp.base = (*tcp.sender.stats(), tcp.receiver.delivered_bytes()),
+            Ends::Udp(udp) => {
+                (udp.since, udp.sent, udp.lost) = (now, 0, 0);
+                udp.delivered_base = udp.delivered_bytes;
+            }
+        }
+    }
+
+    /// Payload delivered since counting began, bytes.
+    pub fn goodput_bytes(&self) -> u64 {
+        match &self.ends {
+            Ends::Tcp(tcp) => tcp.receiver.delivered_bytes() - tcp.base.1,
+            Ends::Udp(udp) => udp.delivered_bytes - udp.delivered_base,
+        }
+    }
+}
+
+impl TcpEnds {
+    /// What the sender did since counting began.
+    pub fn stats(&self) -> Stats {
+        let (now, base) = (self.sender.stats(), self.base.0);
+        Stats {
+            sent_packets: now.sent_packets - base.sent_packets,
+            retransmitted_packets: now.retransmitted_packets - base.retransmitted_packets,
+            timeouts: now.timeouts - base.timeouts,
+        }
+    }
+}
+
+impl UdpEnds {
+    fn new(params: &Cbr, first: Time) -> UdpEnds {
+        UdpEnds {
+            params: params.clone(),
+            first,
+            next: 0,
+            since: Time::ZERO,
+            sent: 0,
+            lost: 0,
+            delivered_bytes: 0,
+            delivered_base: 0,
+            delay: Histogram::default(),
+            last_delay: None,
+            differences: (0, 0, 0),
+        }
+    }
+
+    fn receive(&mut self, now: Time, sent: Time) {
+        self.delivered_bytes += self.params.packet.0.saturating_sub(UDP_HEADER);
+        if sent < self.since {
+            return;
+        }
+        let delay = now - sent;
+        self.delay.add(delay);
+        if let Some(last) = self.last_delay.replace(delay.0) {
+            let d = i128::from(delay.0) - i128::from(last);
+            let (n, sum, squares) = self.differences;
+            self.differences = (n + 1, sum + d, squares + d * d);
+        }
+    }
+
+    /// Standard deviation of the difference between consecutive one-way delays (RFC 3393), seconds.
+    pub fn jitter_s(&self) -> Option<f64> {
+        let (n, sum, squares) = self.differences;
+        let n_f = n as f64;
+        let mean = sum as f64 / n_f;
+        (n > 0).then(|| libm::sqrt((squares as f64 / n_f - mean * mean).max(0.0)) / 1e9)
+    }
+}

@@ -1,0 +1,101 @@
+//! What goes back: one JSON object of summaries and columns of numbers.
+
+use serde_json::{Map, Value as Json, json};
+use sojourn_aqm::Link;
+use sojourn_aqm::cx::Why;
+
+/// A column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    /// Quantities.
+    F64(Vec<f64>),
+    /// Counts.
+    U64(Vec<u64>),
+    /// Indices.
+    U32(Vec<u32>),
+    /// Small codes.
+    U8(Vec<u8>),
+    /// Flags.
+    Bool(Vec<bool>),
+}
+
+/// The result of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The object that `sojourn run --json` prints, the version apart.
+    pub summary: Json,
+    /// Columns by name: series, completions, tapes.
+    pub columns: Vec<(String, Column)>,
+}
+
+/// `a / b`; null where there is nothing to divide by.
+pub fn ratio(a: f64, b: f64) -> Json {
+    if b > 0.0 { json!(a / b) } else { Json::Null }
+}
+
+/// The summary of a link.
+pub fn link(name: &str, link: &mut Link, goodput_bps: f64) -> Json {
+    let utilisation = link.utilisation();
+    let t = link.tally();
+    let dropped = |why: Why| t.dropped_packets[why as usize - 1];
+    let quantile = |q: f64| t.sojourn.quantile_s(q);
+    let (packets, bytes) = (t.queue_packets(), t.queue_bytes());
+    json!({
+        "qdisc": name,
+        "utilisation": utilisation,
+        "goodput_bps": goodput_bps,
+        "loss_rate": ratio(t.dropped() as f64, t.arrived_packets as f64),
+        "mark_rate": ratio(t.marked_packets as f64, t.arrived_packets as f64),
+        "queue_mean_bytes": bytes.map(|m| m.0),
+        "queue_std_bytes": bytes.map(|m| m.1),
+        "queue_mean_packets": packets.map(|m| m.0),
+        "queue_std_packets": packets.map(|m| m.1),
+        "sojourn_mean_s": t.sojourn.mean_s(),
+        "sojourn_std_s": t.sojourn.std_s(),
+        "sojourn_p50_s": quantile(0.5),
+        "sojourn_p95_s": quantile(0.95),
+        "sojourn_p99_s": quantile(0.99),
+        "sojourn_max_s": t.sojourn.max_s(),
+        "arrived_packets": t.arrived_packets,
+        "departed_packets": t.departed_packets,
+        "dropped_packets": t.dropped(),
+        "dropped_full_packets": dropped(Why::Full),
+        "dropped_early_packets": dropped(Why::Early),
+        "dropped_late_packets": dropped(Why::Late),
+        "marked_packets": t.marked_packets,
+        "arrived_bytes": t.arrived_bytes,
+        "departed_bytes": t.departed_bytes,
+        "dropped_bytes": t.dropped_bytes,
+        "consecutive_loss": t.consecutive_loss(),
+    })
+}
+
+/// The columns of a link's tape; `flow_of` turns a ticket's flow into an index of the flows.
+pub fn tape(name: &str, link: &Link, flow_of: &[u32], columns: &mut Vec<(String, Column)>) {
+    let rows = link.tape();
+    let secs = |ns: u64| ns as f64 / 1e9;
+    let fate = |r: &sojourn_aqm::tape::Row| r.why.map_or(0, |w| w as u8);
+    let mut put = |what: &str, column: Column| columns.push((format!("tape/{name}/{what}"), column));
+    put("arrived_s", Column::F64(rows.iter().map(|r| secs(r.packet.arrived.0)).collect()));
+    put("left_s", Column::F64(rows.iter().map(|r| secs(r.left.0)).collect()));
+    put("flow", Column::U32(rows.iter().map(|r| flow_of[r.packet.flow as usize]).collect()));
+    put("size_bytes", Column::U32(rows.iter().map(|r| r.packet.len).collect()));
+    put("fate", Column::U8(rows.iter().map(fate).collect()));
+    let marked = |r: &sojourn_aqm::tape::Row| r.packet.ecn == sojourn_aqm::Ecn::Ce;
+    put("marked", Column::Bool(rows.iter().map(marked).collect()));
+}
+
+/// Completion times: their number, mean and percentiles, by nearest rank.
+pub fn completions(durations_s: &mut [f64], into: &mut Map<String, Json>) {
+    durations_s.sort_unstable_by(f64::total_cmp);
+    let n = durations_s.len();
+    let rank = |q: f64| {
+        let i = libm::ceil(q * n as f64) as usize;
+        durations_s.get(i.max(1) - 1).copied()
+    };
+    into.insert("completed".into(), json!(n));
+    let mean = (n > 0).then(|| durations_s.iter().sum::<f64>() / n as f64);
+    into.insert("fct_mean_s".into(), json!(mean));
+    into.insert("fct_p50_s".into(), json!(rank(0.5)));
+    into.insert("fct_p99_s".into(), json!(rank(0.99)));
+}

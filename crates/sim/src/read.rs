@@ -1,0 +1,136 @@
+//! How a scenario's JSON is read: every key is known or refused, every value has its unit, and
+//! every refusal carries the path of what it refuses.
+
+use serde_json::{Map, Value as Json};
+use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::params::{Params, Row, Setting, Value};
+
+/// The fields of one object, its keys checked against the allowed ones.
+pub struct Fields<'a>(&'a Map<String, Json>);
+
+impl<'a> Fields<'a> {
+    /// The fields of `json`, whose keys must be among `allowed`.
+    pub fn of(json: &'a Json, allowed: &[&str]) -> Result<Fields<'a>> {
+        let map = table(json)?;
+        match map.keys().find(|key| !allowed.contains(&key.as_str())) {
+            Some(key) => Err(Error::unknown("key", key, allowed.iter().copied()).at(key)),
+            None => Ok(Fields(map)),
+        }
+    }
+
+    /// The value of `key`, if it is given.
+    pub fn get(&self, key: &str) -> Option<&'a Json> {
+        self.0.get(key)
+    }
+
+    /// The value of `key`, which must be given.
+    pub fn need(&self, key: &str) -> Result<&'a Json> {
+        self.get(key).ok_or_else(|| Error::new("is missing").at(key))
+    }
+
+    /// The value of `key` as a `T`, if it is given.
+    pub fn read<T: Value>(&self, key: &str) -> Result<Option<T>> {
+        self.get(key).map(|json| read(json)).transpose().map_err(|e| e.at(key))
+    }
+
+    /// The value of `key` as a `T` within `lo..=hi`, or `default`.
+    pub fn within<T: Value>(&self, key: &str, default: T, lo: T, hi: T) -> Result<T> {
+        let value = self.read(key)?.unwrap_or(default);
+        sojourn_aqm::params::checked(value, Some((lo, hi))).map_err(|e| e.at(key))
+    }
+
+    /// The text of `key`, if it is given.
+    pub fn text(&self, key: &str) -> Result<Option<&'a str>> {
+        self.get(key).map(|json| text(json)).transpose().map_err(|e| e.at(key))
+    }
+}
+
+/// `json` as a table.
+pub fn table(json: &Json) -> Result<&Map<String, Json>> {
+    json.as_object().ok_or_else(|| Error::new(format!("{} is not a table", shown(json))))
+}
+
+/// `json` as text.
+pub fn text(json: &Json) -> Result<&str> {
+    json.as_str().ok_or_else(|| Error::new(format!("{} is not text", shown(json))))
+}
+
+/// `json` as a list.
+pub fn list(json: &Json) -> Result<&Vec<Json>> {
+    json.as_array().ok_or_else(|| Error::new(format!("{} is not a list", shown(json))))
+}
+
+/// `json` as a `T`.
+pub fn read<T: Value>(json: &Json) -> Result<T> {
+    T::read(setting(json)?)
+}
+
+/// `json` as the value of a parameter.
+pub fn setting(json: &Json) -> Result<Setting<'_>> {
+    match json {
+        Json::String(text) => Ok(Setting::Text(text)),
+        Json::Bool(flag) => Ok(Setting::Flag(*flag)),
+        Json::Number(n) => Ok(Setting::Number(n.as_f64().unwrap_or(f64::NAN))),
+        _ => Err(Error::new(format!("{} is not a single value", shown(json)))),
+    }
+}
+
+/// A thing with a name and parameters: `"codel"` or `{"name": "codel", "target": "5ms"}`.
+pub struct Named<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its parameters, as they were written.
+    pub settings: Vec<(&'a str, Setting<'a>)>,
+}
+
+impl<'a> Named<'a> {
+    /// Reads either form.
+    pub fn of(json: &'a Json) -> Result<Named<'a>> {
+        if let Json::String(name) = json {
+            return Ok(Named { name, settings: Vec::new() });
+        }
+        let map = table(json)?;
+        let name = map.get("name").ok_or_else(|| Error::new("is missing").at("name"))?;
+        let name = text(name).map_err(|e| e.at("name"))?;
+        let others = map.iter().filter(|(key, _)| *key != "name");
+        let settings = others
+            .map(|(key, json)| Ok((key.as_str(), setting(json).map_err(|e| e.at(key))?)))
+            .collect::<Result<_>>()?;
+        Ok(Named { name, settings })
+    }
+
+    /// Parameters of the type `P` with these settings.
+    pub fn params<P: Params>(&self) -> Result<P> {
+        let mut params = P::default();
+        self.settings.iter().try_for_each(|(key, value)| params.set(key, *value))?;
+        Ok(params)
+    }
+}
+
+/// The canonical form of a named thing: its name and every parameter, each as it would be written.
+pub fn canonical(name: &str, table: &[Row]) -> Json {
+    let mut map = Map::new();
+    map.insert("name".into(), name.into());
+    for row in table {
+        let number = row.value.parse::<f64>().ok().and_then(serde_json::Number::from_f64);
+        let value = match (row.value.as_str(), number) {
+            (flag @ ("true" | "false"), _) if row.kind == "flag" => Json::Bool(flag == "true"),
+            (whole, _) if row.kind.starts_with("integer") && whole != "auto" => {
+                whole.parse::<u64>().map_or(Json::Null, Json::from)
+            }
+            (_, Some(number)) if row.kind.starts_with("number") => Json::Number(number),
+            (text, _) => Json::String(text.into()),
+        };
+        map.insert(row.name.into(), value);
+    }
+    Json::Object(map)
+}
+
+/// `json` as it appears in a message: short, on one line.
+fn shown(json: &Json) -> String {
+    let text = json.to_string();
+    match text.char_indices().nth(40) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}

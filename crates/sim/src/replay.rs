@@ -1,0 +1,190 @@
+//! Recorded arrivals through one link, in virtual time: what happened to each packet.
+
+use crate::flow::stream;
+use crate::read::Named;
+use serde_json::Value as Json;
+use sojourn_aqm::dice::Dice;
+use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::units::{Rate, Span, Time};
+use sojourn_aqm::{Ecn, Link, LinkSpec, Packet, Why};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A packet that arrives.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arrival {
+    /// When.
+    pub at: Time,
+    /// Its flow; also its hash, so that few flows never collide.
+    pub flow: u32,
+    /// Its length in bytes.
+    pub len: u32,
+    /// Its ECN field.
+    pub ecn: Ecn,
+}
+
+/// A decision that another implementation took about a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Decision {
+    /// It was lost.
+    pub dropped: bool,
+    /// It was marked.
+    pub marked: bool,
+}
+
+/// What happened, a place per arrival.
+#[derive(Clone, Debug, Default)]
+pub struct Replay {
+    /// Lost or not, marked or not.
+    pub decisions: Vec<Decision>,
+    /// When it was lost.
+    pub dropped_at: Vec<Option<Time>>,
+    /// When its transmission started.
+    pub sent_at: Vec<Option<Time>>,
+    /// The internal variables of the law just after each arrival.
+    pub gauges: Vec<(&'static str, Vec<f64>)>,
+    /// Whether the law could not, or did not, do as recorded; empty without a recording.
+    pub diverged: Vec<bool>,
+}
+
+/// Dice that fall as another implementation's did. A decision that the law makes impossible
+/// (p = 0 or 1) is taken all the same, so that both stay on the same track, and told.
+struct Script {
+    signal: Arc<AtomicBool>,
+    impossible: Arc<AtomicBool>,
+}
+
+impl Dice for Script {
+    fn uniform(&mut self) -> f64 {
+        0.5
+    }
+
+    fn chance(&mut self, p: f64) -> bool {
+        let signal = self.signal.load(Ordering::Relaxed);
+        if (signal && p <= 0.0) || (!signal && p >= 1.0) {
+            self.impossible.store(true, Ordering::Relaxed);
+        }
+        signal
+    }
+}
+
+/// Sends `arrivals` through a link of `rate` under the discipline that `qdisc` describes (a name, or
+/// an object with a name). With `follow` the dice are scripted: see [`Replay::diverged`].
+///
+/// # Errors
+/// An unknown discipline or parameter, arrivals that go back in time, a recording of another length.
+pub fn replay(
+    arrivals: &[Arrival],
+    qdisc: &Json,
+    rate: Rate,
+    follow: Option<&[Decision]>,
+) -> Result<Replay> {
+    let named = Named::of(qdisc)?;
+    let qdisc = sojourn_aqm::build(named.name, &named.settings, rate)?.qdisc;
+    if rate.0 == 0 {
+        return Err(Error::new("0bit is no rate").at("rate"));
+    }
+    if let Some(f) = follow.filter(|f| f.len() != arrivals.len()) {
+        let text = format!("has {} rows for {} arrivals", f.len(), arrivals.len());
+        return Err(Error::new(text).at("follow"));
+    }
+    let signal = Arc::new(AtomicBool::new(false));
+    let impossible = Arc::new(AtomicBool::new(false));
+    let spec = LinkSpec { rate, delay: Span::ZERO };
+    let mut link = match follow {
+        Some(_) => {
+            let script = Script { signal: signal.clone(), impossible: impossible.clone() };
+            Link::new(spec, qdisc, script)
+        }
+        None => Link::new(spec, qdisc, stream(1, "replay")),
+    };
+    link.record();
+
+    let mut out = Replay::default();
+    for (i, a) in arrivals.iter().enumerate() {
+        if i > 0 && a.at < arrivals[i - 1].at {
+            return Err(Error::new("goes back in time").at(format!("row {i}")));
+        }
+        let recorded = follow.map_or(Decision::default(), |f| f[i]);
+        signal.store(recorded.dropped || recorded.marked, Ordering::Relaxed);
+        while link.poll(a.at).is_some() {}
+        impossible.store(false, Ordering::Relaxed);
+        let Arrival { flow, len, ecn, .. } = *a;
+        link.push(a.at, Packet { len, flow, hash: flow, body: i as u32, ecn, ..Packet::default() });
+        link.lost();
+        if follow.is_some() {
+            out.diverged.push(impossible.load(Ordering::Relaxed));
+        }
+        see(&link, &mut out.gauges);
+    }
+    link.advance(Time(u64::MAX - 1));
+    settle(&link, arrivals, follow, &mut out);
+    Ok(out)
+}
+
+/// Reads the law's variables, a value per gauge.
+fn see(link: &Link, gauges: &mut Vec<(&'static str, Vec<f64>)>) {
+    let mut k = 0;
+    link.gauges(&mut |name, value| {
+        if k == gauges.len() {
+            gauges.push((name, Vec::new()));
+        }
+        gauges[k].1.push(value);
+        k += 1;
+    });
+}
+
+/// Reads from the tape what became of each packet, and compares it with what was recorded.
+fn settle(link: &Link, arrivals: &[Arrival], follow: Option<&[Decision]>, out: &mut Replay) {
+    let n = arrivals.len();
+    out.decisions = vec![Decision::default(); n];
+    (out.dropped_at, out.sent_at) = (vec![None; n], vec![None; n]);
+    for row in link.tape() {
+        let i = row.packet.body as usize;
+        let marked = row.packet.ecn == Ecn::Ce && arrivals[i].ecn != Ecn::Ce;
+        out.decisions[i] = Decision { dropped: row.why.is_some(), marked };
+        let at = if row.why.is_some() { &mut out.dropped_at } else { &mut out.sent_at };
+        at[i] = Some(row.left);
+        // A packet for which there was no room is lost whatever the dice say.
+        if row.why == Some(Why::Full) && follow.is_some() {
+            out.diverged[i] = false;
+        }
+    }
+    for (i, recorded) in follow.unwrap_or_default().iter().enumerate() {
+        out.diverged[i] |= out.decisions[i] != *recorded;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn every_ms(n: u64) -> Vec<Arrival> {
+        (0..n).map(|i| Arrival { at: Time(i * 1_000_000), len: 1500, ..Arrival::default() }).collect()
+    }
+
+    #[test]
+    fn times_are_those_of_a_fifo() {
+        let out = replay(&every_ms(4), &json!({"name": "droptail", "limit": "1p"}), Rate(8_000_000), None).unwrap();
+        // 1.5 ms each: the one of 1 ms waits to 1.5, the one of 2 ms to 3.0, when that of 3 ms joins.
+        let sent: Vec<_> = out.sent_at.iter().map(|t| t.map(|t| t.0 / 1000)).collect();
+        assert_eq!(sent, [Some(0), Some(1500), Some(3000), Some(4500)]);
+        assert!(out.gauges.is_empty() && out.diverged.is_empty());
+    }
+
+    #[test]
+    fn followed_law_takes_recorded_decisions_and_tells_impossible_ones() {
+        let red = json!({"name": "red", "w_q": 1, "min_th": "2p", "max_th": "6p"});
+        let arrivals = vec![Arrival { len: 1000, ..Arrival::default() }; 8];
+        let mut recorded = vec![Decision::default(); 8];
+        recorded[1].dropped = true; // the average is 0: impossible, and not asked for
+        recorded[5].dropped = true; // the average is 4: possible
+        let out = replay(&arrivals, &red, Rate(8_000_000), Some(&recorded)).unwrap();
+        let told: Vec<_> = (0..8).filter(|i| out.diverged[*i]).collect();
+        assert_eq!(told, [1]);
+        assert!(out.decisions[5].dropped && !out.decisions[1].dropped);
+        let short = replay(&arrivals, &red, Rate(8_000_000), Some(&recorded[1..]));
+        assert_eq!(short.unwrap_err().to_string(), "follow: has 7 rows for 8 arrivals");
+    }
+}

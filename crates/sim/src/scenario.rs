@@ -1,0 +1,361 @@
+//! What a scenario's JSON means. It is checked here, once and wholly; afterwards nothing can fail.
+
+use crate::dist::Dist;
+use crate::read::{self, Fields, Named};
+use crate::source::Source;
+use crate::tcp::{self, TcpParams};
+use serde_json::{Map, Value as Json, json};
+use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::params::{Row, Setting, Value};
+use sojourn_aqm::units::{Rate, Span};
+use sojourn_aqm::{LinkSpec, Made};
+
+/// A link as described.
+#[derive(Clone, Debug)]
+pub struct LinkDef {
+    /// Its name.
+    pub name: String,
+    /// Rate and delay.
+    pub spec: LinkSpec,
+    /// The canonical name of its discipline.
+    pub qdisc: &'static str,
+    /// Every parameter of the discipline.
+    pub params: Vec<Row>,
+}
+
+/// A group of like flows as described.
+#[derive(Clone, Debug)]
+pub struct FlowDef {
+    /// Its name.
+    pub name: String,
+    /// How many of them.
+    pub count: u64,
+    /// What makes their traffic.
+    pub source: Source,
+    /// Their TCP; none means UDP.
+    pub tcp: Option<TcpParams>,
+    /// The links they cross, by index, in order.
+    pub path: Vec<usize>,
+    /// The links that what comes back crosses; none for a pure delay.
+    pub return_path: Vec<usize>,
+    /// Propagation of the whole loop; none for what the links have.
+    pub rtt: Option<Dist<Span>>,
+}
+
+/// A scenario, checked.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Its name, for titles.
+    pub name: String,
+    /// How long it runs.
+    pub duration: Span,
+    /// How long before anything is counted.
+    pub warmup: Span,
+    /// The key of all its random streams.
+    pub seed: u64,
+    /// How often series are sampled; none for no series.
+    pub sample: Option<Span>,
+    /// Whether links write a row per packet.
+    pub tape: bool,
+    /// Its links, by name.
+    pub links: Vec<LinkDef>,
+    /// Its flows, as declared.
+    pub flows: Vec<FlowDef>,
+}
+
+const KEYS: [&str; 8] =
+    ["name", "duration", "warmup", "seed", "sample", "tape", "links", "flows"];
+const LINK_KEYS: [&str; 3] = ["rate", "delay", "qdisc"];
+const FLOW_KEYS: [&str; 7] = ["name", "count", "source", "tcp", "path", "return_path", "rtt"];
+
+/// The longest run: ten million seconds.
+const DURATION_MAX: Span = Span::s(10_000_000);
+/// The most flows.
+const FLOWS_MAX: u64 = 1_000_000;
+/// The most numbers that series may hold.
+const SAMPLES_MAX: u64 = 100_000_000;
+
+impl Scenario {
+    /// Reads a scenario.
+    ///
+    /// # Errors
+    /// Anything unknown, missing, of the wrong unit or out of range, with its path.
+    pub fn from_json(text: &str) -> Result<Scenario> {
+        let json: Json = serde_json::from_str(text)
+            .map_err(|e| Error::new(format!("the scenario is not JSON: {e}")))?;
+        Scenario::of(&json)
+    }
+
+    fn of(json: &Json) -> Result<Scenario> {
+        let fields = Fields::of(json, &KEYS)?;
+        let ns = Span(1);
+        let duration: Span = read::read(fields.need("duration")?).map_err(|e| e.at("duration"))?;
+        let duration = in_range(duration, ns, DURATION_MAX).map_err(|e| e.at("duration"))?;
+        let warmup: Span = fields.read("warmup")?.unwrap_or_default();
+        if warmup >= duration {
+            let text = format!("{warmup} leaves nothing to measure of a duration of {duration}");
+            return Err(Error::new(text).at("warmup"));
+        }
+        let sample: Option<Span> = fields.read("sample")?;
+        let sample = sample.map(|s| in_range(s, Span::us(1), duration)).transpose();
+        let links = links(fields.need("links")?).map_err(|e| e.at("links"))?;
+        let flows = flows(fields.need("flows")?, &links).map_err(|e| e.at("flows"))?;
+        let scenario = Scenario {
+            name: fields.text("name")?.unwrap_or("scenario").to_string(),
+            duration,
+            warmup,
+            seed: fields.read("seed")?.unwrap_or(1),
+            sample: sample.map_err(|e| e.at("sample"))?,
+            tape: fields.read("tape")?.unwrap_or(false),
+            links,
+            flows,
+        };
+        scenario.bounded()?;
+        Ok(scenario)
+    }
+
+    /// Refuses what would not fit into memory.
+    fn bounded(&self) -> Result<()> {
+        let flows: u64 = self.flows.iter().map(|f| f.count).sum();
+        if flows > FLOWS_MAX {
+            return Err(Error::new(format!("{flows} flows in all, allowed: {FLOWS_MAX}")).at("flows"));
+        }
+        let Some(sample) = self.sample else { return Ok(()) };
+        let numbers = (self.duration.0 / sample.0).saturating_mul(flows * 2 + self.links.len() as u64 * 8);
+        if numbers > SAMPLES_MAX {
+            let text = format!("{sample} makes {numbers} numbers of series, allowed: {SAMPLES_MAX}");
+            return Err(Error::new(text).at("sample"));
+        }
+        Ok(())
+    }
+
+    /// The same scenario with everything said: names canonical, every default explicit.
+    pub fn canonical(&self) -> Json {
+        let name = |i: &usize| self.links[*i].name.clone();
+        let links: Map<String, Json> = self.links.iter().map(|l| (l.name.clone(), l.canonical())).collect();
+        let flows: Vec<Json> = self
+            .flows
+            .iter()
+            .map(|f| {
+                let mut flow = json!({
+                    "name": f.name,
+                    "count": f.count,
+                    "source": read::canonical(f.source.name(), &f.source.table()),
+                    "path": f.path.iter().map(name).collect::<Vec<_>>(),
+                    "return_path": f.return_path.iter().map(name).collect::<Vec<_>>(),
+                });
+                if let Some(tcp) = &f.tcp {
+                    flow["tcp"] = read::canonical(tcp.name(), &tcp.table());
+                }
+                if let Some(rtt) = &f.rtt {
+                    flow["rtt"] = rtt.write().into();
+                }
+                flow
+            })
+            .collect();
+        let mut all = json!({
+            "name": self.name,
+            "duration": self.duration.write(),
+            "warmup": self.warmup.write(),
+            "seed": self.seed,
+            "tape": self.tape,
+            "links": links,
+            "flows": flows,
+        });
+        if let Some(sample) = self.sample {
+            all["sample"] = sample.write().into();
+        }
+        all
+    }
+}
+
+impl LinkDef {
+    fn of(name: &str, json: &Json) -> Result<LinkDef> {
+        let fields = Fields::of(json, &LINK_KEYS)?;
+        fields.need("rate")?;
+        let rate = fields.within("rate", Rate(1), Rate(1), Rate(100_000_000_000_000))?;
+        let delay = fields.within("delay", Span::ZERO, Span::ZERO, Span::s(100_000))?;
+        let spec = LinkSpec { rate, delay };
+        let default = Json::from("droptail");
+        let qdisc = fields.get("qdisc").unwrap_or(&default);
+        let named = Named::of(qdisc).map_err(|e| e.at("qdisc"))?;
+        let entry = sojourn_aqm::sched::find(named.name).map_err(|e| {
+            if qdisc.is_string() { e.at("qdisc") } else { e.at("name").at("qdisc") }
+        })?;
+        let made = sojourn_aqm::build(entry.name, &named.settings, rate).map_err(|e| e.at("qdisc"))?;
+        Ok(LinkDef { name: name.to_string(), spec, qdisc: entry.name, params: made.params })
+    }
+
+    /// The discipline, built anew.
+    pub fn build(&self) -> Made {
+        let settings: Vec<_> =
+            self.params.iter().map(|r| (r.name, Setting::Text(&r.value))).collect();
+        sojourn_aqm::build(self.qdisc, &settings, self.spec.rate).expect("it was built before")
+    }
+
+    fn canonical(&self) -> Json {
+        json!({
+            "rate": self.spec.rate.write(),
+            "delay": self.spec.delay.write(),
+            "qdisc": read::canonical(self.qdisc, &self.params),
+        })
+    }
+}
+
+impl FlowDef {
+    fn of(name: &str, json: &Json, links: &[LinkDef]) -> Result<FlowDef> {
+        let fields = Fields::of(json, &FLOW_KEYS)?;
+        let count = fields.within("count", 1, 1, FLOWS_MAX)?;
+        let bulk = Json::from("bulk");
+        let source = Named::of(fields.get("source").unwrap_or(&bulk));
+        let source = source.and_then(|n| Source::of(&n)).map_err(|e| e.at("source"))?;
+        let newreno = Json::from("newreno");
+        let tcp = match (&source, fields.get("tcp")) {
+            (Source::Cbr(_), None) => None,
+            (Source::Cbr(_), Some(_)) => {
+                return Err(Error::new("cbr goes over UDP; leave tcp out").at("tcp"));
+            }
+            (_, tcp) => {
+                let named = Named::of(tcp.unwrap_or(&newreno)).map_err(|e| e.at("tcp"))?;
+                let parsed = tcp::parse(named.name, named.settings.iter().copied());
+                Some(parsed.map_err(|e| e.at("tcp"))?)
+            }
+        };
+        let path = path(fields.need("path")?, links).map_err(|e| e.at("path"))?;
+        if path.is_empty() {
+            return Err(Error::new("names no link").at("path"));
+        }
+        let none = Json::Array(Vec::new());
+        let back = fields.get("return_path").unwrap_or(&none);
+        let return_path = self::path(back, links).map_err(|e| e.at("return_path"))?;
+        let rtt: Option<Dist<Span>> = fields.read("rtt")?;
+        let flow = FlowDef { name: name.to_string(), count, source, tcp, path, return_path, rtt };
+        let of_links = flow.delay_of_links(links);
+        if let Some(rtt) = rtt.filter(|rtt| rtt.least() < of_links) {
+            let text = format!("{:?} can be less than the {of_links} that its links take", rtt.write());
+            return Err(Error::new(text).at("rtt"));
+        }
+        Ok(flow)
+    }
+
+    /// What the propagation along its links adds up to.
+    pub fn delay_of_links(&self, links: &[LinkDef]) -> Span {
+        let all = self.path.iter().chain(&self.return_path);
+        all.map(|i| links[*i].spec.delay).fold(Span::ZERO, |a, b| a + b)
+    }
+
+    /// The name of its `i`-th flow.
+    pub fn name_of(&self, i: u64) -> String {
+        if self.count == 1 { self.name.clone() } else { format!("{}.{i}", self.name) }
+    }
+}
+
+fn links(json: &Json) -> Result<Vec<LinkDef>> {
+    let map = read::table(json)?;
+    if map.is_empty() {
+        return Err(Error::new("there is no link"));
+    }
+    map.iter()
+        .map(|(name, json)| {
+            good_name(name).and_then(|()| LinkDef::of(name, json)).map_err(|e| e.at(name))
+        })
+        .collect()
+}
+
+fn flows(json: &Json, links: &[LinkDef]) -> Result<Vec<FlowDef>> {
+    let mut flows: Vec<FlowDef> = Vec::new();
+    for (i, json) in read::list(json)?.iter().enumerate() {
+        let fields = Fields::of(json, &FLOW_KEYS).map_err(|e| {
+            // A flow that has a name is known by it, whatever else is wrong.
+            match json.get("name").and_then(Json::as_str) {
+                Some(name) => e.at(name),
+                None => e.at(i),
+            }
+        })?;
+        let name = fields.need("name").and_then(|n| read::text(n).map_err(|e| e.at("name")));
+        let name = name.map_err(|e| e.at(i))?;
+        good_name(name).map_err(|e| e.at("name").at(i))?;
+        if flows.iter().any(|f| f.name == name) {
+            return Err(Error::new(format!("{name:?} names two flows")).at("name").at(i));
+        }
+        flows.push(FlowDef::of(name, json, links).map_err(|e| e.at(name))?);
+    }
+    if flows.is_empty() {
+        return Err(Error::new("there is no flow"));
+    }
+    Ok(flows)
+}
+
+fn path(json: &Json, links: &[LinkDef]) -> Result<Vec<usize>> {
+    let mut path = Vec::new();
+    for (i, json) in read::list(json)?.iter().enumerate() {
+        let name = read::text(json).map_err(|e| e.at(i))?;
+        let names = links.iter().map(|l| l.name.as_str());
+        let at = links.iter().position(|l| l.name == name);
+        let at = at.ok_or_else(|| Error::unknown("link", name, names).at(i))?;
+        if path.contains(&at) {
+            return Err(Error::new(format!("link {name:?} is crossed twice")).at(i));
+        }
+        path.push(at);
+    }
+    Ok(path)
+}
+
+/// Names appear in paths and file names.
+fn good_name(name: &str) -> Result<()> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
+        let text = format!("{name:?} is not a name: 1 to 64 letters, digits, \"_\" and \"-\" are");
+        return Err(Error::new(text));
+    }
+    Ok(())
+}
+
+fn in_range<T: Value>(value: T, lo: T, hi: T) -> Result<T> {
+    sojourn_aqm::params::checked(value, Some((lo, hi)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"{"duration": "10s", "links": {"up": {"rate": "10mbit", "delay": "5ms", "qdisc": "fifo"}},
+        "flows": [{"name": "ftp", "count": 2, "path": ["up"], "rtt": "uniform(10ms, 20ms)"}]}"#;
+
+    fn refusal(from: &str, to: &str) -> String {
+        let text = GOOD.replace(from, to);
+        assert_ne!(text, GOOD, "{from:?} stands there");
+        Scenario::from_json(&text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn canonical_form_says_everything_and_reads_back() {
+        let once = Scenario::from_json(GOOD).unwrap().canonical();
+        assert_eq!(once["links"]["up"]["qdisc"]["name"], "droptail");
+        assert_eq!(once["links"]["up"]["qdisc"]["limit"], "1000p");
+        assert_eq!(once["flows"][0]["tcp"]["name"], "newreno");
+        let twice = Scenario::from_json(&once.to_string()).unwrap().canonical();
+        assert_eq!(once, twice);
+    }
+
+    #[test]
+    fn refusals_carry_their_path() {
+        let cases = [
+            ("10mbit", "10mbps", "links.up.rate: \"10mbps\" is ambiguous"),
+            ("\"rate\"", "\"rtae\"", "links.up.rtae: unknown key \"rtae\", did you mean \"rate\"?"),
+            ("\"fifo\"", "\"codle\"", "links.up.qdisc: unknown discipline \"codle\", did you mean \"codel\"?"),
+            ("\"fifo\"", r#"{"name": "red", "min_ht": "5p"}"#, "links.up.qdisc.min_ht: unknown parameter"),
+            ("[\"up\"]", "[\"upp\"]", "flows.ftp.path.0: unknown link \"upp\", did you mean \"up\"?"),
+            ("10ms", "1ms", "flows.ftp.rtt: \"uniform(1ms, 20ms)\" can be less than the 5ms"),
+            ("\"count\": 2", "\"count\": 1e9", "flows.ftp.count: 1000000000 is out of range"),
+            ("\"count\": 2", "\"count\": 0", "flows.ftp.count: 0 is out of range"),
+            ("\"10s\"", "10", "duration: 10 has no unit"),
+            ("\"10s\"", "\"10s\", \"warmup\": \"10s\"", "warmup: 10s leaves nothing to measure"),
+            ("\"10s\"", "\"10s\", \"sample\": \"1us\"", "sample: 1us makes"),
+        ];
+        for (from, to, start) in cases {
+            let text = refusal(from, to);
+            assert!(text.starts_with(start), "{text}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What makes traffic: bulk uploads, repeated transfers, constant bit rate.
+
+use crate::dist::Dist;
+use crate::read::Named;
+use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::params::{Params, Rows};
+use sojourn_aqm::params;
+use sojourn_aqm::units::{Bytes, Rate, Span};
+
+params! {
+    /// An application that always has more to send.
+    pub struct Bulk {
+        /// When it starts.
+        start: Dist<Span> = Dist::Constant(Span::ZERO), [], "", [];
+        /// When it stops giving new data; auto for never.
+        stop: Option<Span> = None, [], "", [];
+    }
+}
+
+params! {
+    /// Transfers of a size, one after the other, each on a fresh connection.
+    pub struct Transfers {
+        /// When the first one starts.
+        start: Dist<Span> = Dist::Constant(Span::ZERO), [], "", [];
+        /// Payload of one transfer.
+        size: Dist<Bytes> = Dist::Constant(Bytes(100_000)), [Dist::Constant(Bytes(1)) => Dist::Constant(Bytes(1_000_000_000_000))], "S", [];
+        /// Pause between the last acknowledgement of one and the start of the next.
+        gap: Dist<Span> = Dist::Constant(Span::ZERO), [], "", ["think"];
+        /// How many transfers; auto for no end.
+        number: Option<u64> = None, [Some(1) => Some(1_000_000_000)], "", [];
+        /// When no further transfer starts; auto for never.
+        stop: Option<Span> = None, [], "", [];
+    }
+}
+
+params! {
+    /// Packets of one size at a constant rate over UDP, whatever happens to them.
+    pub struct Cbr {
+        /// When it starts; the first packet follows within one interval, at random.
+        start: Dist<Span> = Dist::Constant(Span::ZERO), [], "", [];
+        /// When it stops; auto for never.
+        stop: Option<Span> = None, [], "", [];
+        /// Bits on the wire per second.
+        rate: Rate = Rate(64_000), [Rate(1) => Rate(1_000_000_000_000)], "", [];
+        /// Bytes of a packet on the wire.
+        packet: Bytes = Bytes(200), [Bytes(1) => Bytes(65_535)], "", ["size"];
+    }
+}
+
+impl Cbr {
+    /// How long after the first packet the `k`-th follows; no remainder is lost on the way.
+    pub fn due(&self, k: u64) -> Span {
+        let bits = u128::from(k) * u128::from(self.packet.0) * 8;
+        Span((bits * 1_000_000_000 / u128::from(self.rate.0)) as u64)
+    }
+}
+
+/// A source with its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// [`Bulk`].
+    Bulk(Bulk),
+    /// [`Transfers`].
+    Transfers(Transfers),
+    /// [`Cbr`].
+    Cbr(Cbr),
+}
+
+/// A source of the registry.
+pub struct Entry {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Where it is defined.
+    pub source: &'static str,
+    /// Reads its settings.
+    read: fn(&Named<'_>) -> Result<Source>,
+}
+
+/// Every source there is.
+pub static SOURCES: &[Entry] = &[
+    Entry {
+        name: "bulk",
+        about: "an application that always has more to send, over TCP",
+        source: "ns-2's FTP",
+        read: |n| n.params().map(Source::Bulk),
+    },
+    Entry {
+        name: "transfers",
+        about: "transfers of a size, one after the other, each on a fresh TCP connection",
+        source: "RFC 7928 section 2.1 (flow completion time)",
+        read: |n| n.params().map(Source::Transfers),
+    },
+    Entry {
+        name: "cbr",
+        about: "packets of one size at a constant rate, over UDP",
+        source: "RFC 7928 section 5 (unresponsive traffic)",
+        read: |n| n.params().map(Source::Cbr),
+    },
+];
+
+impl Entry {
+    /// Its parameters with their defaults.
+    pub fn params(&self) -> Rows {
+        let named = Named { name: self.name, settings: Vec::new() };
+        (self.read)(&named).map(|s| s.table()).expect("defaults are valid")
+    }
+}
+
+impl Source {
+    /// Reads a source.
+    pub fn of(named: &Named<'_>) -> Result<Source> {
+        let entry = SOURCES.iter().find(|e| e.name == named.name).ok_or_else(|| {
+            Error::unknown("source", named.name, SOURCES.iter().map(|e| e.name)).at("name")
+        })?;
+        (entry.read)(named)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Source::Bulk(_) => "bulk",
+            Source::Transfers(_) => "transfers",
+            Source::Cbr(_) => "cbr",
+        }
+    }
+
+    /// Its parameters.
+    pub fn table(&self) -> Rows {
+        match self {
+            Source::Bulk(p) => p.table(),
+            Source::Transfers(p) => p.table(),
+            Source::Cbr(p) => p.table(),
+        }
+    }
+
+    /// When it starts.
+    pub fn start(&self) -> &Dist<Span> {
+        match self {
+            Source::Bulk(p) => &p.start,
+            Source::Transfers(p) => &p.start,
+            Source::Cbr(p) => &p.start,
+        }
+    }
+
+    /// When it stops.
+    pub fn stop(&self) -> Option<Span> {
+        match self {
+            Source::Bulk(p) => p.stop,
+            Source::Transfers(p) => p.stop,
+            Source::Cbr(p) => p.stop,
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! What there is, as data: the tables that `sojourn list` prints and Python's classes come from.
+
+use crate::source::SOURCES;
+use crate::tcp::TCPS;
+use serde_json::{Value as Json, json};
+use sojourn_aqm::params::{Params, Row};
+use sojourn_aqm::sched::REGISTRY;
+
+fn row(r: &Row) -> Json {
+    json!({
+        "name": r.name, "aliases": r.aliases, "kind": r.kind, "value": r.value,
+        "range": r.range, "symbol": r.symbol, "about": r.about,
+    })
+}
+
+fn entry(name: &str, aliases: &[&str], about: &str, source: &str, params: &[Row]) -> Json {
+    let params: Vec<Json> = params.iter().map(row).collect();
+    json!({
+        "name": name, "aliases": aliases, "about": about, "source": source, "params": params,
+    })
+}
+
+/// Every discipline, TCP and source with its parameters, their defaults, ranges and units.
+pub fn specs() -> Json {
+    let disciplines: Vec<Json> = REGISTRY
+        .iter()
+        .map(|e| entry(e.name, e.aliases, e.about, e.source, &e.params()))
+        .collect();
+    let table = crate::tcp::Settings::default().table();
+    let tcp: Vec<Json> =
+        TCPS.iter().map(|e| entry(e.name, e.aliases, e.about, e.source, &table)).collect();
+    let sources: Vec<Json> =
+        SOURCES.iter().map(|e| entry(e.name, &[], e.about, e.source, &e.params())).collect();
+    json!({ "disciplines": disciplines, "tcp": tcp, "sources": sources })
+}

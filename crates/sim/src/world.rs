@@ -1,0 +1,341 @@
+//! The world of a run: links, flows, packets between them, and the order in which things happen.
+
+use crate::flow::{Ends, Flow, Outbox, stream};
+use crate::outcome::{self, Column, Outcome};
+use crate::scenario::Scenario;
+use crate::series::Series;
+use crate::slots::Slots;
+use crate::tcp::{Ack, Segment};
+use serde_json::{Map, Value as Json, json};
+use sojourn_aqm::units::{Span, Time};
+use sojourn_aqm::{Ecn, Link, Packet};
+
+/// Runs a scenario. `progress` is told the share of the simulated time that has passed, every
+/// 65,536 events; where it answers `false` the run ends and gives nothing.
+pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(f64) -> bool) -> Option<Outcome> {
+    let mut world = World::new(scenario);
+    world.play(scenario, progress).then(|| world.outcome(scenario))
+}
+
+/// What a ticket stands for.
+#[derive(Clone, Copy)]
+struct Body {
+    flow: u32,
+    connection: u32,
+    /// How many links of its path it has crossed.
+    hop: u16,
+    load: Load,
+}
+
+#[derive(Clone, Copy)]
+enum Load {
+    Segment(Segment),
+    Ack(Ack),
+    /// Sent at that time.
+    Datagram(Time),
+}
+
+/// The bodies of all packets on links; places are used again.
+#[derive(Default)]
+struct Bodies {
+    places: Vec<Body>,
+    free: Vec<u32>,
+}
+
+impl Bodies {
+    fn put(&mut self, body: Body) -> u32 {
+        if let Some(i) = self.free.pop() {
+            self.places[i as usize] = body;
+            return i;
+        }
+        self.places.push(body);
+        self.free.reserve(self.places.len());
+        self.places.len() as u32 - 1
+    }
+}
+
+struct World {
+    links: Vec<Link>,
+    /// By name, so that the order of declaration decides nothing.
+    flows: Vec<Flow>,
+    /// The links of each group's path and return path, by index.
+    routes: Vec<[Vec<usize>; 2]>,
+    bodies: Bodies,
+    /// First the links, then the flows.
+    slots: Slots,
+    out: Outbox,
+    series: Option<Series>,
+}
+
+impl World {
+    fn new(scenario: &Scenario) -> World {
+        let links: Vec<Link> = scenario
+            .links
+            .iter()
+            .map(|def| {
+                let dice = stream(scenario.seed, &format!("links.{}", def.name));
+                let mut link = Link::new(def.spec, def.build().qdisc, dice);
+                if scenario.tape {
+                    link.record();
+                }
+                link
+            })
+            .collect();
+        let mut groups: Vec<usize> = (0..scenario.flows.len()).collect();
+        groups.sort_by_key(|g| &scenario.flows[*g].name);
+        let flows: Vec<Flow> = groups
+            .into_iter()
+            .flat_map(|g| {
+                let def = &scenario.flows[g];
+                let of_links = def.delay_of_links(&scenario.links);
+                (0..def.count).map(move |i| Flow::new(def, g, i, of_links, scenario.seed))
+            })
+            .collect();
+        let mut slots = Slots::new(links.len() + flows.len());
+        flows.iter().enumerate().for_each(|(f, flow)| slots.set(links.len() + f, flow.next()));
+        let routes = scenario.flows.iter().map(|f| [f.path.clone(), f.return_path.clone()]);
+        World {
+            routes: routes.collect(),
+            bodies: Bodies::default(),
+            slots,
+            out: Outbox::default(),
+            series: scenario.sample.map(|_| Series::new(links.len(), flows.len())),
+            links,
+            flows,
+        }
+    }
+
+    /// Everything up to the end; `false` if it was stopped.
+    fn play(&mut self, scenario: &Scenario, progress: &mut dyn FnMut(f64) -> bool) -> bool {
+        let end = Time::ZERO + scenario.duration;
+        let warm = Time::ZERO + scenario.warmup;
+        let mut sample = scenario.sample.map_or(Time::NEVER, |s| Time::ZERO + s);
+        let mut begun = false;
+        let mut events = 0u64;
+        loop {
+            let (slot, at) = self.slots.first();
+            // What is looked at or begun at a moment comes before what happens at it.
+            if !begun && at >= warm {
+                self.begin(warm);
+                begun = true;
+            }
+            while sample <= at.min(end) {
+                if let Some(series) = &mut self.series {
+                    series.look(sample, &mut self.links, &self.flows);
+                }
+                sample += scenario.sample.unwrap_or(Span(1));
+            }
+            if at >= end {
+                break;
+            }
+            if slot < self.links.len() {
+                self.link_event(slot, at);
+            } else {
+                self.flow_event(slot - self.links.len(), at);
+            }
+            events += 1;
+            if events.is_multiple_of(1 << 16) && !progress(at.0 as f64 / end.0 as f64) {
+                return false;
+            }
+        }
+        self.links.iter_mut().for_each(|link| link.advance(end));
+        true
+    }
+
+    fn begin(&mut self, now: Time) {
+        self.links.iter_mut().for_each(|link| link.advance(now));
+        if let Some(series) = &mut self.series {
+            series.begin(&mut self.links);
+        }
+        self.links.iter_mut().for_each(|link| link.begin(now));
+        self.flows.iter_mut().for_each(|flow| flow.begin(now));
+    }
+
+    /// Packets have reached the far end of a link.
+    fn link_event(&mut self, l: usize, now: Time) {
+        while let Some(packet) = self.links[l].poll(now) {
+            let body = &mut self.bodies.places[packet.body as usize];
+            body.hop += 1;
+            let Body { flow, hop, load, .. } = *body;
+            let back = matches!(load, Load::Ack(_));
+            let route = &self.routes[self.flows[flow as usize].group][usize::from(back)];
+            match route.get(usize::from(hop)) {
+                Some(next) => self.push(*next, now, packet),
+                None => self.arrive(now, packet),
+            }
+        }
+        self.losses(l);
+        self.settle(l);
+    }
+
+    /// A packet has reached the end of its path.
+    fn arrive(&mut self, now: Time, packet: Packet) {
+        let Body { flow, connection, load, .. } = self.bodies.places[packet.body as usize];
+        self.bodies.free.push(packet.body);
+        let f = flow as usize;
+        match load {
+            Load::Segment(segment) => {
+                let ce = packet.ecn == Ecn::Ce;
+                self.flows[f].segment(now, connection, &segment, ce, &mut self.out);
+                self.send(f, now);
+            }
+            Load::Ack(ack) => self.flows[f].ack(now, connection, ack),
+            Load::Datagram(sent) => self.flows[f].datagram(now, sent),
+        }
+        self.slots.set(self.links.len() + f, self.flows[f].next());
+    }
+
+    fn flow_event(&mut self, f: usize, now: Time) {
+        self.flows[f].wake(now, &mut self.out);
+        self.send(f, now);
+        self.slots.set(self.links.len() + f, self.flows[f].next());
+    }
+
+    /// Puts on links what the flow `f` wants sent.
+    fn send(&mut self, f: usize, now: Time) {
+        let Flow { group, hash, connection, .. } = self.flows[f];
+        let flow = f as u32;
+        let ticket = |load, len, ecn, bodies: &mut Bodies| {
+            let body = bodies.put(Body { flow, connection, hop: 0, load });
+            Packet { arrived: now, len, flow, hash, body, class: 0, ecn }
+        };
+        let [path, back] = &self.routes[group];
+        let (first, back) = (path[0], back.first().copied());
+        let mut out = std::mem::take(&mut self.out);
+        for segment in out.segments.drain(..) {
+            let ecn = if segment.ect { Ecn::Ect0 } else { Ecn::NotEct };
+            let packet = ticket(Load::Segment(segment), segment.wire, ecn, &mut self.bodies);
+            self.push(first, now, packet);
+        }
+        if let Some(len) = out.datagram.take() {
+            let packet = ticket(Load::Datagram(now), len, Ecn::NotEct, &mut self.bodies);
+            self.push(first, now, packet);
+        }
+        for ack in out.acks.drain(..) {
+            let back = back.expect("only flows whose acks cross links put them out");
+            // Acks are hashed apart from the data, as a 5-tuple in the other direction is.
+            let packet = ticket(Load::Ack(ack), ack.wire, Ecn::NotEct, &mut self.bodies);
+            self.push(back, now, Packet { hash: !hash, ..packet });
+        }
+        self.out = out;
+    }
+
+    fn push(&mut self, l: usize, now: Time, packet: Packet) {
+        self.links[l].push(now, packet);
+        self.losses(l);
+        self.settle(l);
+    }
+
+    /// Frees the bodies of packets that the link lost.
+    fn losses(&mut self, l: usize) {
+        if !self.links[l].has_lost() {
+            return;
+        }
+        for lost in self.links[l].lost() {
+            let body = self.bodies.places[lost.packet.body as usize];
+            self.bodies.free.push(lost.packet.body);
+            if let Load::Datagram(sent) = body.load {
+                self.flows[body.flow as usize].datagram_lost(sent);
+            }
+        }
+    }
+
+    /// Tells the slots when the link next has something.
+    fn settle(&mut self, l: usize) {
+        self.slots.set(l, self.links[l].wake().unwrap_or(Time::NEVER));
+    }
+
+    fn outcome(mut self, scenario: &Scenario) -> Outcome {
+        let window_s = scenario.duration.as_secs() - scenario.warmup.as_secs();
+        let bps = |bytes: u64| bytes as f64 * 8.0 / window_s;
+        // Flows go back in the order in which they were declared.
+        let mut order: Vec<usize> = (0..self.flows.len()).collect();
+        order.sort_by_key(|f| self.flows[*f].group);
+        let mut place = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(i, f)| place[*f] = i as u32);
+
+        let warm = Time::ZERO + scenario.warmup;
+        let flows: Vec<Json> = order
+            .iter()
+            .map(|f| {
+                let flow = &self.flows[*f];
+                summary(flow, &scenario.flows[flow.group].name, bps(flow.goodput_bytes()), warm)
+            })
+            .collect();
+        let mut links = Map::new();
+        for (l, def) in scenario.links.iter().enumerate() {
+            let crossing = |f: &&Flow| self.routes[f.group][0].contains(&l);
+            let bytes = self.flows.iter().filter(crossing).map(Flow::goodput_bytes).sum();
+            links.insert(def.name.clone(), outcome::link(def.qdisc, &mut self.links[l], bps(bytes)));
+        }
+        let summary = json!({ "scenario": scenario.canonical(), "links": links, "flows": flows });
+        Outcome { columns: self.columns(scenario, &order, &place), summary }
+    }
+
+    fn columns(self, scenario: &Scenario, order: &[usize], place: &[u32]) -> Vec<(String, Column)> {
+        let mut columns = Vec::new();
+        let (mut flow, mut start, mut took, mut bytes) = (vec![], vec![], vec![], vec![]);
+        for f in order {
+            if let Ends::Tcp(tcp) = &self.flows[*f].ends {
+                for c in &tcp.completions {
+                    flow.push(place[*f]);
+                    start.push(c.start.0 as f64 / 1e9);
+                    took.push(c.took.as_secs());
+                    bytes.push(c.bytes);
+                }
+            }
+        }
+        columns.push(("fct/flow".into(), Column::U32(flow)));
+        columns.push(("fct/start_s".into(), Column::F64(start)));
+        columns.push(("fct/duration_s".into(), Column::F64(took)));
+        columns.push(("fct/bytes".into(), Column::U64(bytes)));
+        if let Some(series) = self.series {
+            series.columns(scenario, &self.flows, &mut columns);
+        }
+        if scenario.tape {
+            for (link, def) in self.links.iter().zip(&scenario.links) {
+                outcome::tape(&def.name, link, place, &mut columns);
+            }
+        }
+        columns
+    }
+}
+
+/// The summary of a flow.
+fn summary(flow: &Flow, group: &str, goodput_bps: f64, warm: Time) -> Json {
+    let mut map = Map::new();
+    let mut put = |key: &str, value: Json| map.insert(key.into(), value);
+    put("name", json!(flow.name));
+    put("group", json!(group));
+    put("goodput_bps", json!(goodput_bps));
+    put("rtt_s", json!(flow.rtt.as_secs()));
+    match &flow.ends {
+        Ends::Tcp(tcp) => {
+            let stats = tcp.stats();
+            put("kind", json!("tcp"));
+            put("sent_packets", json!(stats.sent_packets));
+            put("retransmitted_packets", json!(stats.retransmitted_packets));
+            put("timeouts", json!(stats.timeouts));
+            let since = tcp.completions.iter().filter(|c| c.start >= warm);
+            let mut took: Vec<f64> = since.map(|c| c.took.as_secs()).collect();
+            outcome::completions(&mut took, &mut map);
+        }
+        Ends::Udp(udp) => {
+            put("kind", json!("udp"));
+            put("sent_packets", json!(udp.sent));
+            put("retransmitted_packets", json!(0));
+            put("timeouts", json!(0));
+            put("received_packets", json!(udp.delay.count()));
+            put("lost_packets", json!(udp.lost));
+            put("loss_rate", outcome::ratio(udp.lost as f64, (udp.lost + udp.delay.count()) as f64));
+            put("delay_mean_s", json!(udp.delay.mean_s()));
+            put("delay_p50_s", json!(udp.delay.quantile_s(0.5)));
+            put("delay_p95_s", json!(udp.delay.quantile_s(0.95)));
+            put("delay_p99_s", json!(udp.delay.quantile_s(0.99)));
+            put("delay_max_s", json!(udp.delay.max_s()));
+            put("jitter_s", json!(udp.jitter_s()));
+            outcome::completions(&mut [], &mut map);
+        }
+    }
+    Json::Object(map)
+}
