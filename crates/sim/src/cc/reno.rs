@@ -1,0 +1,87 @@
+//! Reno's window: doubled per round trip in slow start, then one segment more per round trip,
+//! halved by a loss.
+//!
+//! **Source**: RFC 5681 §3.1 (growth, equation 4), RFC 3465 (bytes are counted, not acks, so that
+//! delayed acks do not slow it down in congestion avoidance).
+//!
+//! **Symbols**: `L` of RFC 3465 is the parameter `abc_limit`.
+
+use super::{Acked, Cause, Control, Window};
+use crate::tcp::Settings;
+use sojourn_aqm::units::Time;
+
+/// The state of Reno's window.
+#[derive(Clone, Copy, Debug)]
+pub struct Reno {
+    /// Bytes acknowledged in congestion avoidance since the window last grew.
+    bytes_acked: u64,
+    /// Most segments by which an ack opens the window in slow start.
+    limit: u64,
+}
+
+impl Control for Reno {
+    fn new(settings: &Settings) -> Reno {
+        Reno { bytes_acked: 0, limit: settings.abc_limit }
+    }
+
+    fn reset(&mut self) {
+        self.bytes_acked = 0;
+    }
+
+    fn grow(&mut self, window: &mut Window, acked: &Acked) {
+        if window.cwnd < window.ssthresh {
+            // An ack after a timeout can stand for much that was never lost (RFC 3465 §2.3).
+            let limit = if acked.after_timeout { 1 } else { self.limit };
+            window.cwnd += acked.bytes.min(limit * window.mss); // RFC 5681 (2), RFC 3465 §2.2
+            return;
+        }
+        self.bytes_acked += acked.bytes;
+        if self.bytes_acked >= window.cwnd {
+            self.bytes_acked -= window.cwnd; // RFC 3465 §2.1
+            window.cwnd += window.mss;
+        }
+    }
+
+    fn cut(&mut self, _: Time, window: &Window, flight: u64, _: Cause) -> u64 {
+        self.bytes_acked = 0;
+        (flight / 2).max(2 * window.mss) // RFC 5681 (4)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn acked(bytes: u64) -> Acked {
+        Acked { now: Time::ZERO, bytes, rtt: None, after_timeout: false }
+    }
+
+    #[test]
+    fn one_segment_per_window_of_bytes_however_acks_come() {
+        for (acks, bytes) in [(10, 1_000), (5, 2_000), (1, 10_000)] {
+            let mut w = Window { cwnd: 10_000, ssthresh: 5_000, mss: 1_000 };
+            let mut reno = Reno { bytes_acked: 0, limit: 1 };
+            (0..acks).for_each(|_| reno.grow(&mut w, &acked(bytes)));
+            assert_eq!(w.cwnd, 11_000, "{acks} acks");
+        }
+    }
+
+    #[test]
+    fn slow_start_is_limited_by_l() {
+        for (limit, after_timeout, grown) in [(1, false, 1), (2, false, 2), (2, true, 1)] {
+            let mut w = Window { cwnd: 2_000, ssthresh: 50_000, mss: 1_000 };
+            let ack = Acked { after_timeout, ..acked(5_000) };
+            Reno { bytes_acked: 0, limit }.grow(&mut w, &ack);
+            assert_eq!(w.cwnd, 2_000 + grown * 1_000);
+        }
+    }
+
+    #[test]
+    fn half_of_what_is_in_flight_but_two_segments() {
+        let w = Window { cwnd: 90_000, ssthresh: 0, mss: 1_000 };
+        let mut reno = Reno { bytes_acked: 900, limit: 1 };
+        assert_eq!(reno.cut(Time::ZERO, &w, 20_000, Cause::Loss), 10_000);
+        assert_eq!(reno.cut(Time::ZERO, &w, 3_000, Cause::Timeout), 2_000);
+        assert_eq!(reno.bytes_acked, 0);
+    }
+}

@@ -1,0 +1,447 @@
+//! The sender of profile `ns2`: windows in packets, the window grown per ack.
+//!
+//! **Source**: the behaviour of ns-2.35's one-way agents `Agent/TCP`, `TCP/Reno`, `TCP/Newreno` and
+//! (in `ns2_sack.rs`) `TCP/Sack1`, as `transport.md` 1-10 writes it down; the tests replay its traces.
+//!
+//! **Symbols**
+//!
+//! | ns-2 | here | unit |
+//! |---|---|---|
+//! | `highest_ack_` + 1 | `una` | packet number |
+//! | `t_seqno_` | `nxt` | packet number |
+//! | `maxseq_` + 1 | `max` | packet number |
+//! | `curseq_` | `end` | packet number |
+//! | `recover_` + 1 | `recover` | packet number |
+//! | `window_` | `rwnd` | packets |
+//! | `dupwnd_` | `inflation` | packets |
+//! | `last_cwnd_action_` | `last` | |
+//!
+//! What differs from the RFCs and is meant: the half is of the window, not of what is in flight;
+//! slow start and avoidance count acks, not bytes; leaving recovery lets a burst go; a packet sent
+//! again after a timeout may be one that the receiver has.
+//!
+//! **Cost**: under 400 bytes a sender and no work per packet in flight (SACK apart).
+
+use super::ns2_sack::Sack1;
+use super::params::{Recovery, TcpParams, worked_out};
+use super::rtt::{Bounds, Ticks};
+use super::{Ack, DUP_THRESH, Segment, Stats, UNLIMITED};
+use sojourn_aqm::units::Time;
+
+/// Why the window was last cut; it decides what the next sign of congestion does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// Not yet, or by duplicate acks whose recovery is over.
+    Done,
+    /// By duplicate acks.
+    DupAcks,
+    /// By the retransmission timer.
+    Timeout,
+    /// By an echo of a mark.
+    Mark,
+}
+
+/// A sender of the profile `ns2`.
+#[derive(Clone, Debug)]
+pub struct Ns2 {
+    /// The lowest packet not acknowledged.
+    pub(super) una: u64,
+    /// The next to send.
+    pub(super) nxt: u64,
+    /// The lowest that was never sent.
+    pub(super) max: u64,
+    /// The first that the application has not written.
+    pub(super) end: u64,
+    /// What `max` was at the last cut.
+    pub(super) recover: u64,
+    /// Packets, with their fraction.
+    pub(super) cwnd: f64,
+    ssthresh: u64,
+    pub(super) rwnd: u64,
+    /// By how much duplicate acks have inflated the window.
+    inflation: u64,
+    pub(super) dup: u32,
+    pub(super) last: Cut,
+    /// NewReno: whether this recovery has seen a partial ack.
+    partial: bool,
+    /// Whether the next new packet says that the window was reduced.
+    cwr: bool,
+    /// Whether a mark has met a window of one packet.
+    starved: bool,
+    pub(super) rtt: Ticks,
+    /// The packet being timed and when it left.
+    timed: Option<(u64, Time)>,
+    timer: Time,
+    pub(super) sack: Sack1,
+    pub(super) recovery: Recovery,
+    limited_transmit: bool,
+    careful: bool,
+    ecn: bool,
+    /// Initial window of this connection, in packets.
+    first_window: u32,
+    /// As chosen: initial window and threshold.
+    initial: (u32, u64),
+    packet_bytes: u32,
+    header_bytes: u32,
+    stats: Stats,
+}
+
+impl Ns2 {
+    /// A sender without a connection, whose clock is `phase` of a tick off.
+    pub fn new(params: &TcpParams, phase: f64) -> Ns2 {
+        let s = &params.settings;
+        let bounds = Bounds {
+            min: worked_out(s.rto_min),
+            max: s.rto_max,
+            tick: worked_out(s.tick),
+            initial: worked_out(s.rto_initial),
+        };
+        let first_window = s.in_packets(worked_out(s.initial_window)) as u32;
+        let initial = (first_window, s.in_packets(worked_out(s.initial_ssthresh)));
+        Ns2 {
+            una: 0,
+            nxt: 0,
+            max: 0,
+            end: 0,
+            recover: 1,
+            cwnd: 1.0,
+            ssthresh: initial.1,
+            rwnd: s.in_packets(s.receive_window),
+            inflation: 0,
+            dup: 0,
+            last: Cut::Done,
+            partial: false,
+            cwr: false,
+            starved: false,
+            rtt: Ticks::new(bounds, phase),
+            timed: None,
+            timer: Time::NEVER,
+            sack: Sack1::default(),
+            recovery: params.recovery,
+            limited_transmit: s.limited_transmit,
+            careful: s.careful,
+            ecn: s.ecn,
+            first_window,
+            initial,
+            packet_bytes: s.packet_bytes(),
+            header_bytes: s.header_bytes(),
+            stats: Stats::default(),
+        }
+    }
+
+    /// See [`super::Tcp::open`].
+    pub fn open(&mut self, now: Time, out: &mut Vec<Segment>) {
+        (self.una, self.nxt, self.max, self.end, self.recover) = (0, 0, 0, 1, 1);
+        (self.cwnd, self.first_window, self.ssthresh) = (1.0, self.initial.0, self.initial.1);
+        (self.inflation, self.dup, self.last) = (0, 0, Cut::Done);
+        (self.partial, self.cwr, self.starved) = (false, false, false);
+        (self.timed, self.timer) = (None, Time::NEVER);
+        self.rtt.reset();
+        self.sack.reset();
+        self.send(now, u32::MAX, out);
+    }
+
+    /// See [`super::Tcp::write`].
+    pub fn write(&mut self, now: Time, amount: u64, out: &mut Vec<Segment>) {
+        let packets = match amount {
+            UNLIMITED => UNLIMITED,
+            bytes => bytes.div_ceil(u64::from(self.packet_bytes - self.header_bytes)),
+        };
+        self.end = self.end.saturating_add(packets);
+        self.send(now, u32::MAX, out);
+    }
+
+    /// See [`super::Tcp::stop`].
+    pub fn stop(&mut self) {
+        self.end = self.end.min(self.max.max(1));
+    }
+
+    /// See [`super::Tcp::on_ack`].
+    pub fn on_ack(&mut self, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
+        if ack.ece && self.ecn {
+            self.on_mark(ack.ack);
+        }
+        if self.recovery == Recovery::Sack {
+            return self.on_sack(now, ack, out);
+        }
+        if ack.ack > self.una {
+            let recovering = self.last == Cut::DupAcks && self.recovery == Recovery::NewReno;
+            if recovering && ack.ack < self.recover {
+                self.on_partial_ack(now, ack.ack, out);
+            } else {
+                if self.last == Cut::DupAcks {
+                    self.last = Cut::Done;
+                }
+                (self.inflation, self.partial) = (0, false);
+                self.on_new_ack(now, ack);
+            }
+        } else if ack.ack == self.una {
+            self.dup += 1;
+            if self.dup == DUP_THRESH {
+                self.on_third_dup(now, out);
+            } else if self.dup < DUP_THRESH {
+                self.send_limited(now, out);
+            } else if self.last == Cut::DupAcks && self.recovery != Recovery::Tahoe {
+                self.inflation += 1;
+            }
+        } else {
+            return;
+        }
+        // NewReno lets at most two packets out per ack, except once everything is well.
+        match self.recovery {
+            _ if self.dup == 0 => self.send(now, u32::MAX, out),
+            Recovery::NewReno if self.dup >= DUP_THRESH => self.send(now, 2, out),
+            _ if self.dup >= DUP_THRESH => self.send(now, u32::MAX, out),
+            _ => {}
+        }
+    }
+
+    /// An ack of new data that is not part of a recovery. The timer is set before the sample is
+    /// taken, so the sample decides about the timer after this one.
+    pub(super) fn on_new_ack(&mut self, now: Time, ack: &Ack) {
+        self.advance(now, ack);
+        if !(ack.ece && self.ecn) {
+            self.cwnd += if self.cwnd < self.ssthresh as f64 { 1.0 } else { 1.0 / self.cwnd };
+            self.starved = false;
+        }
+        if self.una == 1 {
+            self.cwnd = f64::from(self.first_window);
+        }
+    }
+
+    /// Moves `una`, sets the timer and takes the sample; the window is left alone.
+    pub(super) fn advance(&mut self, now: Time, ack: &Ack) {
+        self.restart_timer(now, ack.ack);
+        self.dup = 0;
+        self.move_to(ack.ack);
+        if let Some((packet, sent)) = self.timed.filter(|&(packet, _)| packet < self.una) {
+            debug_assert!(packet < self.max);
+            if !(self.ecn && self.starved && ack.ece) {
+                self.rtt.trust();
+                self.starved = false;
+            }
+            self.timed = None;
+            self.rtt.sample(sent, now);
+        }
+    }
+
+    /// Everything below `ack` has arrived.
+    pub(super) fn move_to(&mut self, ack: u64) {
+        debug_assert!(ack <= self.max, "acknowledges what was never sent");
+        self.una = ack;
+        self.nxt = self.nxt.max(ack);
+    }
+
+    /// NewReno, an ack of a part of what was outstanding: the next hole is filled at once. The
+    /// timer is restarted by the first one only, so that it can end a long repair.
+    fn on_partial_ack(&mut self, now: Time, ack: u64, out: &mut Vec<Segment>) {
+        if !self.partial {
+            self.partial = true;
+            self.restart_timer(now, ack);
+        }
+        let deflate = ack - self.una;
+        self.move_to(ack);
+        if self.timed.is_some_and(|(packet, _)| packet < ack) {
+            self.timed = None;
+            self.rtt.trust();
+        }
+        self.output(now, self.una, out);
+        if self.inflation > deflate {
+            self.inflation -= deflate - 1;
+        } else {
+            self.cwnd = (self.cwnd - (deflate - self.inflation) as f64).max(1.0);
+            self.inflation = 1;
+        }
+    }
+
+    /// The third duplicate ack.
+    fn on_third_dup(&mut self, now: Time, out: &mut Vec<Segment>) {
+        let again = self.once_more_after_a_mark();
+        if !again && !self.may_cut() {
+            return;
+        }
+        if !again {
+            self.recover = self.max;
+            self.halve();
+        }
+        self.last = Cut::DupAcks;
+        self.timed = None;
+        self.set_timer(now);
+        if self.recovery == Recovery::Tahoe {
+            self.cwnd = 1.0;
+            self.cwr = self.ecn;
+            self.nxt = self.una;
+        } else {
+            self.output(now, self.una, out);
+            if !again {
+                self.inflation = u64::from(DUP_THRESH);
+            }
+        }
+    }
+
+    /// Whether duplicate acks may cut: once per window, and always if the first data was lost.
+    pub(super) fn may_cut(&self) -> bool {
+        self.una > self.recover || self.una == 1 || !(self.careful || self.ecn)
+    }
+
+    /// A loss in a window that a mark has cut already: repaired without another cut.
+    pub(super) fn once_more_after_a_mark(&self) -> bool {
+        self.ecn && self.last == Cut::Mark && self.una <= self.recover && self.una != 1
+    }
+
+    /// Half the window, for the threshold in whole packets.
+    pub(super) fn halve(&mut self) {
+        let half = (self.cwnd + self.inflation as f64).min(self.rwnd as f64) / 2.0;
+        self.ssthresh = (half as u64).max(2);
+        self.cwnd = half;
+        self.cwr = self.ecn;
+    }
+
+    /// An echo of a mark, in an ack of everything below `ack`: cuts once per window. A window below
+    /// one packet is allowed, and means to wait for the timer.
+    fn on_mark(&mut self, ack: u64) {
+        if ack <= self.recover && self.last != Cut::Timeout {
+            return;
+        }
+        self.recover = self.max;
+        self.last = Cut::Mark;
+        let one = self.cwnd <= 1.0;
+        if one && self.starved {
+            self.rtt.back_off();
+        }
+        self.starved = one;
+        self.halve();
+    }
+
+    /// See [`super::Tcp::on_timer`].
+    pub fn on_timer(&mut self, now: Time, out: &mut Vec<Segment>) {
+        let idle = self.una == self.max;
+        if self.recovery != Recovery::Tahoe {
+            (self.inflation, self.dup) = (0, 0);
+        }
+        self.sack.on_timeout();
+        self.cwnd = self.cwnd.max(1.0);
+        self.timed = None;
+        self.recover = self.max;
+        if self.una == 0 {
+            self.first_window = 1;
+        }
+        if idle {
+            // Nothing is missing: only what a long silence had made of the window is taken back.
+            self.timer = Time::NEVER;
+        } else {
+            if self.last != Cut::Mark {
+                self.halve();
+            }
+            self.stats.timeouts += 1;
+            self.rtt.back_off();
+            self.set_timer(now);
+        }
+        self.cwnd = 1.0;
+        self.cwr = self.ecn;
+        self.last = Cut::Timeout;
+        self.nxt = self.una;
+        self.send(now, u32::MAX, out);
+    }
+
+    /// Sends at most `burst` packets, as far as the window goes.
+    pub(super) fn send(&mut self, now: Time, burst: u32, out: &mut Vec<Segment>) {
+        if self.sack.recovering() {
+            return self.send_in_recovery(now, out);
+        }
+        let window = (self.cwnd + self.inflation as f64).min(self.rwnd as f64) as u64;
+        let end = self.end.min(self.una + window).min(self.nxt.saturating_add(burst.into()));
+        while self.nxt < end {
+            self.output(now, self.nxt, out);
+            self.nxt += 1;
+        }
+    }
+
+    /// Limited transmit: a duplicate ack lets one packet out (RFC 3042).
+    pub(super) fn send_limited(&mut self, now: Time, out: &mut Vec<Segment>) {
+        let room = (self.nxt + 1) as f64 <= self.una as f64 + self.cwnd + f64::from(self.dup);
+        let allowed = self.nxt < self.end && self.nxt < self.una + self.rwnd && room;
+        if self.limited_transmit && allowed {
+            self.output(now, self.nxt, out);
+            self.nxt += 1;
+        }
+    }
+
+    /// Sends packet `seq`, times it if it is new and none is being timed, and starts the timer if
+    /// it is off or nothing was outstanding.
+    pub(super) fn output(&mut self, now: Time, seq: u64, out: &mut Vec<Segment>) {
+        let (syn, again) = (seq == 0, seq < self.max);
+        let cwr = self.cwr && !again;
+        self.cwr &= again;
+        let wire = if syn { self.header_bytes } else { self.packet_bytes };
+        let ect = self.ecn && !syn;
+        let len = u32::from(!syn);
+        out.push(Segment { seq, len, wire, syn, cwr, retransmission: again, ect });
+        self.stats.sent_packets += 1;
+        self.stats.retransmitted_packets += u64::from(again);
+        let idle = self.una == self.max;
+        if !again {
+            self.max = seq + 1;
+            self.timed.get_or_insert((seq, now));
+        }
+        if self.timer == Time::NEVER || idle {
+            self.set_timer(now);
+        }
+    }
+
+    /// Starts the timer anew.
+    pub(super) fn set_timer(&mut self, now: Time) {
+        self.timer = now + self.rtt.rto();
+    }
+
+    /// As an ack of everything below `ack` leaves the timer: running, even with nothing outstanding
+    /// (its expiry then ends the window's validity), except after jumping over packets that were
+    /// about to be sent again. A window below one packet always needs it.
+    pub(super) fn restart_timer(&mut self, now: Time, ack: u64) {
+        if self.nxt >= ack || ack < self.max || self.cwnd < 1.0 {
+            self.set_timer(now);
+        } else {
+            self.timer = Time::NEVER;
+        }
+    }
+
+    /// Ends the timing of a packet.
+    pub(super) fn stop_timing(&mut self) {
+        self.timed = None;
+    }
+
+    /// See [`super::Tcp::timer`].
+    pub fn timer(&self) -> Time {
+        self.timer
+    }
+
+    /// See [`super::Tcp::cwnd_packets`].
+    pub fn cwnd_packets(&self) -> f64 {
+        self.cwnd
+    }
+
+    /// See [`super::Tcp::ssthresh_packets`].
+    pub fn ssthresh_packets(&self) -> f64 {
+        self.ssthresh as f64
+    }
+
+    /// See [`super::Tcp::dup_acks`].
+    pub fn dup_acks(&self) -> u32 {
+        self.dup
+    }
+
+    /// See [`super::Tcp::done`].
+    pub fn done(&self) -> bool {
+        self.una >= self.end
+    }
+
+    /// See [`super::Tcp::acked_bytes`].
+    pub fn acked_bytes(&self) -> u64 {
+        self.una.saturating_sub(1) * u64::from(self.packet_bytes - self.header_bytes)
+    }
+
+    /// See [`super::Tcp::stats`].
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+}

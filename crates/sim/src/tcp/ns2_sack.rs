@@ -1,0 +1,120 @@
+//! ns-2's `Sack1`: duplicate acks count only if they tell something new, and a recovery sends as
+//! long as its estimate of the packets in the network is below the window: holes first, each once,
+//! then new data. Neither FACK nor RFC 6675: a hole below the highest block counts as lost at once.
+
+use super::ns2::{Cut, Ns2};
+use super::scoreboard::Scoreboard;
+use super::{Ack, DUP_THRESH, Segment};
+use sojourn_aqm::units::Time;
+
+/// What only the SACK sender keeps.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sack1 {
+    board: Scoreboard,
+    /// Packets believed to be in the network; may fall below 0.
+    pipe: i64,
+    recovering: bool,
+    /// After a timeout, until the next ack of new data: duplicate acks are ignored.
+    deaf: bool,
+}
+
+impl Sack1 {
+    /// Forgets the connection.
+    pub fn reset(&mut self) {
+        self.board.clear();
+        (self.pipe, self.recovering, self.deaf) = (0, false, false);
+    }
+
+    /// The retransmission timer has expired: what the receiver told is forgotten.
+    pub fn on_timeout(&mut self) {
+        self.board.clear();
+        (self.recovering, self.deaf) = (false, true);
+    }
+
+    /// Whether it is in fast recovery.
+    pub fn recovering(&self) -> bool {
+        self.recovering
+    }
+}
+
+impl Ns2 {
+    /// Takes an ack as a SACK sender.
+    pub(super) fn on_sack(&mut self, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
+        if self.sack.recovering {
+            self.on_ack_in_recovery(now, ack);
+            return self.send(now, u32::MAX, out);
+        }
+        if ack.ack > self.una {
+            self.on_new_ack(now, ack);
+            self.sack.deaf = false;
+            self.sack.board.clear();
+        } else if ack.ack == self.una && !self.sack.deaf && self.sack.board.update(ack) {
+            self.dup += 1;
+            if self.dup == DUP_THRESH {
+                self.enter_recovery(now, out);
+            } else if self.dup < DUP_THRESH {
+                self.send_limited(now, out);
+            }
+        }
+        if self.dup == 0 {
+            self.send(now, u32::MAX, out);
+        }
+    }
+
+    /// The third duplicate ack: the first hole is sent again, and is not added to the pipe, from
+    /// which the three packets are taken that the duplicate acks told of.
+    fn enter_recovery(&mut self, now: Time, out: &mut Vec<Segment>) {
+        let again = self.once_more_after_a_mark();
+        if !again && !self.may_cut() {
+            return;
+        }
+        if !again {
+            self.recover = self.max;
+            self.halve();
+        }
+        self.last = Cut::DupAcks;
+        self.sack.pipe = (self.max - self.una) as i64 - i64::from(DUP_THRESH);
+        self.sack.recovering = true;
+        self.sack.board.repaired_to(self.una + 1);
+        self.stop_timing();
+        self.set_timer(now);
+        self.output(now, self.una, out);
+    }
+
+    /// An ack in recovery: a packet has left the network, with a partial ack two.
+    fn on_ack_in_recovery(&mut self, now: Time, ack: &Ack) {
+        self.sack.pipe -= 1;
+        if ack.ack >= self.recover {
+            (self.sack.recovering, self.sack.deaf) = (false, false);
+            self.recover = 1;
+            self.sack.board.clear();
+            self.advance(now, ack);
+        } else if ack.ack > self.una {
+            self.sack.pipe -= 1;
+            self.sack.board.update(ack);
+            self.restart_timer(now, ack.ack);
+            self.rtt.trust();
+            self.move_to(ack.ack);
+        } else if self.sack.board.update(ack) && self.dup > 0 {
+            self.dup += 1;
+        }
+    }
+
+    /// Holes, then new data, while the pipe is below the window.
+    pub(super) fn send_in_recovery(&mut self, now: Time, out: &mut Vec<Segment>) {
+        let window = self.cwnd as i64;
+        while self.sack.pipe < window {
+            let seq = match self.sack.board.lacking(self.una, self.sack.board.top()) {
+                Some((hole, _)) => {
+                    self.sack.board.repaired_to(hole + 1);
+                    hole
+                }
+                None if self.nxt < self.end.min(self.una + self.rwnd) => self.nxt,
+                None => return,
+            };
+            self.output(now, seq, out);
+            self.nxt = self.nxt.max(seq + 1);
+            self.sack.pipe += 1;
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Sorted, disjoint, half-open ranges of sequence numbers: what a receiver holds out of order, and
+//! what a sender was told of it.
+
+use std::collections::VecDeque;
+
+/// Ranges in ascending order; neighbours that touch are one range.
+///
+/// There are at most half as many as packets in flight, and the buffer is kept when they go, so a
+/// flow allocates only while its window sets a record.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ranges {
+    list: VecDeque<(u64, u64)>,
+    /// Sequence numbers covered by all of them.
+    covered: u64,
+}
+
+impl Ranges {
+    /// Forgets them all.
+    pub fn clear(&mut self) {
+        self.list.clear();
+        self.covered = 0;
+    }
+
+    /// Sequence numbers covered.
+    pub fn covered(&self) -> u64 {
+        self.covered
+    }
+
+    /// The end of the last range.
+    pub fn end(&self) -> Option<u64> {
+        self.list.back().map(|r| r.1)
+    }
+
+    /// From the highest range to the lowest.
+    pub fn downwards(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.list.iter().rev().copied()
+    }
+
+    /// The index of the first range that ends above `seq`.
+    fn above(&self, seq: u64) -> usize {
+        // Nearly all questions are about either end, which need no search.
+        match (self.list.front(), self.list.back()) {
+            (Some(first), _) if first.1 > seq => 0,
+            (_, Some(last)) if last.1 <= seq => self.list.len(),
+            _ => self.list.partition_point(|r| r.1 <= seq),
+        }
+    }
+
+    /// The range that `seq` is in.
+    pub fn around(&self, seq: u64) -> Option<(u64, u64)> {
+        self.list.get(self.above(seq)).copied().filter(|r| r.0 <= seq)
+    }
+
+    /// Adds `start..end`; how much of it was not there yet.
+    pub fn insert(&mut self, start: u64, end: u64) -> u64 {
+        if start >= end {
+            return 0;
+        }
+        // Touching ranges are merged too, hence the one below `start`.
+        let first = self.above(start.saturating_sub(1));
+        let (mut merged, mut old, mut last) = ((start, end), 0, first);
+        while let Some(&(s, e)) = self.list.get(last).filter(|r| r.0 <= end) {
+            merged = (merged.0.min(s), merged.1.max(e));
+            old += e - s;
+            last += 1;
+        }
+        if first == last {
+            self.list.insert(first, merged);
+        } else {
+            self.list[first] = merged;
+            self.list.drain(first + 1..last);
+        }
+        let new = merged.1 - merged.0 - old;
+        self.covered += new;
+        new
+    }
+
+    /// Forgets everything below `seq`.
+    pub fn forget_below(&mut self, seq: u64) {
+        while let Some(front) = self.list.front_mut().filter(|r| r.0 < seq) {
+            self.covered -= front.1.min(seq) - front.0;
+            if front.1 <= seq {
+                self.list.pop_front();
+            } else {
+                front.0 = seq;
+            }
+        }
+    }
+
+    /// How much is covered below `seq`; looked up from the nearer end.
+    pub fn covered_below(&self, seq: u64) -> u64 {
+        let cut = self.above(seq);
+        let inside = self.list.get(cut).map_or(0, |r| seq.saturating_sub(r.0));
+        let total = |from, to| self.list.range(from..to).map(|r| r.1 - r.0).sum::<u64>();
+        if cut <= self.list.len() / 2 {
+            total(0, cut) + inside
+        } else {
+            self.covered - total(cut, self.list.len()) + inside
+        }
+    }
+
+    /// The first gap at or above `from`; above the last range it has no end.
+    pub fn gap(&self, from: u64) -> (u64, u64) {
+        let mut next = self.above(from);
+        let mut start = from;
+        if let Some(&(_, end)) = self.list.get(next).filter(|r| r.0 <= from) {
+            (start, next) = (end, next + 1);
+        }
+        (start, self.list.get(next).map_or(u64::MAX, |r| r.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(list: &[(u64, u64)]) -> Ranges {
+        let mut r = Ranges::default();
+        list.iter().for_each(|&(s, e)| {
+            r.insert(s, e);
+        });
+        r
+    }
+
+    #[test]
+    fn insertion_merges_what_overlaps_or_touches() {
+        let mut r = of(&[(10, 20), (30, 40), (50, 60)]);
+        assert_eq!(r.insert(20, 25), 5);
+        assert_eq!(r.insert(24, 55), 15);
+        assert_eq!(r.list, [(10, 60)]);
+        assert_eq!((r.insert(15, 30), r.insert(7, 7)), (0, 0));
+        assert_eq!(r.insert(0, 9), 9);
+        assert_eq!((r.list.len(), r.covered()), (2, 59));
+    }
+
+    #[test]
+    fn gaps_and_coverage() {
+        let mut r = of(&[(10, 20), (30, 40)]);
+        assert_eq!(r.gap(5), (5, 10));
+        assert_eq!(r.gap(10), (20, 30));
+        assert_eq!(r.gap(25), (25, 30));
+        assert_eq!(r.gap(35), (40, u64::MAX), "nothing above it");
+        assert_eq!((r.covered_below(35), r.around(35), r.around(20)), (15, Some((30, 40)), None));
+        r.forget_below(15);
+        assert_eq!((r.covered(), r.end(), r.gap(15)), (15, Some(40), (20, 30)));
+        r.forget_below(40);
+        assert_eq!((r.covered(), r.end()), (0, None));
+    }
+
+    #[test]
+    fn agrees_with_a_bitmap() {
+        // Every sequence of four ranges below 7, against the plainest model there is.
+        let all: Vec<(u64, u64)> =
+            (0..7).flat_map(|s| (s + 1..=7).map(move |e| (s, e))).collect();
+        for (i, &a) in all.iter().enumerate() {
+            for &b in &all {
+                for &c in &all[..=i] {
+                    let mut bits = [false; 7];
+                    let mut r = Ranges::default();
+                    for (s, e) in [a, b, c] {
+                        let fresh = (s..e).filter(|&x| !bits[x as usize]).count() as u64;
+                        bits[s as usize..e as usize].fill(true);
+                        assert_eq!(r.insert(s, e), fresh, "{a:?} {b:?} {c:?}");
+                    }
+                    r.forget_below(2);
+                    bits[..2].fill(false);
+                    for x in 0..7 {
+                        assert_eq!(r.around(x).is_some(), bits[x as usize], "{a:?} {b:?} {c:?}");
+                    }
+                    for x in 0..=7 {
+                        let below = bits[..x].iter().filter(|b| **b).count() as u64;
+                        assert_eq!(r.covered_below(x as u64), below, "{a:?} {b:?} {c:?}");
+                    }
+                    assert_eq!(r.covered(), bits.iter().filter(|b| **b).count() as u64);
+                }
+            }
+        }
+    }
+}

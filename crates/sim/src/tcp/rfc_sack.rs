@@ -1,0 +1,92 @@
+//! SACK-based repair of the profile `rfc`: what is sent is governed by how much is believed to be
+//! in the network, in every state.
+//!
+//! **Source**: RFC 6675 §4, §5, §5.1. What the receiver told is kept over a timeout, as §5.1
+//! permits where receivers do not renege; ours never do. Proportional rate reduction (RFC 6937) is
+//! left out: it is optional, and ns-2's papers know nothing of it.
+
+use super::Segment;
+use super::rfc::{Rfc, State};
+use crate::cc::Control;
+use sojourn_aqm::units::Time;
+
+impl<C: Control> Rfc<C> {
+    /// IsLost(HighACK + 1).
+    pub(super) fn first_is_lost(&self) -> bool {
+        self.board.lost_below(self.window.mss) > self.una
+    }
+
+    /// RFC 6675 §5 (4.3): the first hole is sent again whatever the pipe says.
+    pub(super) fn start_repair(&mut self, now: Time, out: &mut Vec<Segment>) {
+        self.board.start_over();
+        if let Some(hole) = self.board.lacking(self.una, self.max) {
+            self.repair(now, hole, out);
+        }
+    }
+
+    /// Below this everything that the receiver lacks is lost.
+    fn lost(&self) -> u64 {
+        match self.state {
+            State::Open => 0,
+            State::Recovery => self.board.lost_below(self.window.mss),
+            State::Loss => self.recover,
+        }
+    }
+
+    /// RFC 6675 §5 (C), and (3) for the first duplicate acks: segments leave while the pipe has
+    /// room for a full one.
+    pub(super) fn send_by_pipe(&mut self, now: Time, out: &mut Vec<Segment>) {
+        if self.state == State::Open && self.dup > 0 && !self.limited_transmit {
+            return;
+        }
+        let lost = self.lost();
+        let mut pipe = self.board.pipe(self.una, self.nxt, lost);
+        while pipe + self.window.mss <= self.window.cwnd {
+            let before = self.stats.sent_packets;
+            pipe += self.send_next(now, lost, out);
+            if self.stats.sent_packets == before {
+                return;
+            }
+        }
+    }
+
+    /// NextSeg: sends one segment, if there is one to send; its length.
+    fn send_next(&mut self, now: Time, lost: u64, out: &mut Vec<Segment>) -> u64 {
+        if let Some(hole) = self.board.lacking(self.una, lost) {
+            return self.repair(now, hole, out); // (1)
+        }
+        let len = self.window.mss.min(self.end - self.nxt.min(self.end));
+        if len > 0 && self.nxt + len <= self.una + self.rwnd {
+            self.output(now, self.nxt, len, out); // (2)
+            self.nxt += len;
+            if self.state == State::Open && self.dup > 0 {
+                self.limited += len;
+            }
+            return len;
+        }
+        if self.state != State::Recovery {
+            return 0;
+        }
+        if let Some(hole) = self.board.lacking(self.una, self.board.top()) {
+            return self.repair(now, hole, out); // (3)
+        }
+        if self.una > self.rescued {
+            self.rescued = self.recover; // (4)
+            let (start, end) = self.board.top_gap(self.una, self.nxt);
+            let start = start.max(end.saturating_sub(self.window.mss));
+            if start < end {
+                self.output(now, start, end - start, out);
+                return end - start;
+            }
+        }
+        0
+    }
+
+    /// Sends the start of a hole again.
+    fn repair(&mut self, now: Time, hole: (u64, u64), out: &mut Vec<Segment>) -> u64 {
+        let len = self.window.mss.min(hole.1 - hole.0);
+        self.board.repaired_to(hole.0 + len);
+        self.output(now, hole.0, len, out);
+        len
+    }
+}

@@ -1,0 +1,239 @@
+//! Round-trip time and retransmission timeout, as the RFC computes them and as ns-2 does.
+
+use sojourn_aqm::units::{Span, Time};
+
+/// What bounds a timeout.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// The shortest, before any backing off.
+    pub min: Span,
+    /// The longest, after it.
+    pub max: Span,
+    /// Clock granularity (the RFC's G, ns-2's tick).
+    pub tick: Span,
+    /// Before the first measurement.
+    pub initial: Span,
+}
+
+/// RFC 6298, in nanoseconds.
+#[derive(Clone, Debug)]
+pub(super) struct Rfc6298 {
+    bounds: Bounds,
+    srtt: Option<Span>,
+    rttvar: Span,
+    rto: Span,
+}
+
+impl Rfc6298 {
+    /// Nothing measured yet.
+    pub fn new(bounds: Bounds) -> Rfc6298 {
+        let rto = Span(bounds.initial.0.min(bounds.max.0));
+        Rfc6298 { bounds, srtt: None, rttvar: Span::ZERO, rto }
+    }
+
+    /// Takes a measurement; any backing off ends with it (§2, §5 after 5.7).
+    pub fn sample(&mut self, r: Span) {
+        let srtt = match self.srtt {
+            None => {
+                self.rttvar = Span(r.0 / 2); // (2.2)
+                r.0
+            }
+            Some(Span(srtt)) => {
+                self.rttvar = Span((3 * self.rttvar.0 + srtt.abs_diff(r.0)) / 4); // (2.3)
+                (7 * srtt + r.0) / 8
+            }
+        };
+        self.srtt = Some(Span(srtt));
+        let rto = srtt + self.bounds.tick.0.max(4 * self.rttvar.0);
+        self.rto = Span(rto.clamp(self.bounds.min.0, self.bounds.max.0)); // (2.4), (2.5)
+    }
+
+    /// The timeout now.
+    pub fn rto(&self) -> Span {
+        self.rto
+    }
+
+    /// Doubles the timeout (5.5).
+    pub fn back_off(&mut self) {
+        self.rto = Span(self.rto.0.saturating_mul(2).min(self.bounds.max.0));
+    }
+
+    /// The SYN was lost: data starts with 3 s in place of what the SYN backed off to (5.7).
+    pub fn syn_was_lost(&mut self) {
+        self.rto = Span(Span::s(3).0.clamp(self.bounds.initial.0, self.bounds.max.0));
+    }
+}
+
+/// ns-2.35: whole ticks, the smoothed values scaled by powers of two, and a backing off that is
+/// kept apart from the timeout.
+#[derive(Clone, Debug)]
+pub(super) struct Ticks {
+    bounds: Bounds,
+    /// Where in a tick of its clock the run starts, in ns.
+    phase: u64,
+    /// Eight times the smoothed round-trip time, in ticks; 0 before the first sample.
+    s8: i64,
+    /// Four times its mean deviation, in ticks.
+    v4: i64,
+    /// The timeout before minimum and backing off.
+    base: Span,
+    backoff: u32,
+}
+
+impl Ticks {
+    /// Above this ns-2 no longer trusts what it had smoothed.
+    const TRUSTED: u32 = 8;
+    /// Below this the backing off always doubles.
+    const DOUBLES: u32 = 64;
+
+    /// Nothing measured yet; `phase`, in [0, 1), is the offset of the clock in parts of a tick.
+    pub fn new(bounds: Bounds, phase: f64) -> Ticks {
+        let phase = (phase * bounds.tick.0 as f64) as u64;
+        Ticks { bounds, phase, s8: 0, v4: 0, base: bounds.initial, backoff: 1 }
+    }
+
+    /// The same clock, everything measured forgotten.
+    pub fn reset(&mut self) {
+        *self = Ticks { s8: 0, v4: 0, base: self.bounds.initial, backoff: 1, ..*self };
+    }
+
+    /// Takes a measurement: a packet sent at `sent` was acknowledged at `now`. What is measured is
+    /// the number of ticks between.
+    pub fn sample(&mut self, sent: Time, now: Time) {
+        let tick = self.bounds.tick.0;
+        let into_tick = (sent.0 + self.phase) % tick;
+        let m = (((now - sent).0 + into_tick) / tick).max(1) as i64;
+        if self.s8 == 0 {
+            (self.s8, self.v4) = (8 * m, 2 * m);
+        } else {
+            let d = m - (self.s8 >> 3);
+            self.s8 = (self.s8 + d).max(1);
+            self.v4 = (self.v4 + d.abs() - (self.v4 >> 2)).max(1);
+        }
+        self.base = Span((((self.v4 << 3) + self.s8) >> 3) as u64 * tick);
+    }
+
+    /// The timeout now: the minimum comes before the backing off, two ticks after everything.
+    pub fn rto(&self) -> Span {
+        let Bounds { min, max, tick, .. } = self.bounds;
+        let backed_off = self.base.0.max(min.0).saturating_mul(u64::from(self.backoff));
+        Span(backed_off.min(max.0).max(2 * tick.0))
+    }
+
+    /// Doubles the backing off while that makes a difference.
+    pub fn back_off(&mut self) {
+        if self.backoff < Ticks::DOUBLES || self.rto() < self.bounds.max {
+            self.backoff = self.backoff.saturating_mul(2);
+        }
+        if self.backoff > Ticks::TRUSTED {
+            self.v4 += self.s8 >> 3;
+            self.s8 = 0;
+        }
+    }
+
+    /// Ends the backing off.
+    pub fn trust(&mut self) {
+        self.backoff = 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOUNDS: Bounds =
+        Bounds { min: Span::ms(200), max: Span::s(60), tick: Span::ms(10), initial: Span::s(3) };
+
+    fn ticks(bounds: Bounds) -> Ticks {
+        Ticks::new(bounds, 0.0)
+    }
+
+    #[test]
+    fn ns2_golden_values_at_100_ms() {
+        // transport.md section 3 (c): 0.30 s after the first sample, 0.13 s at rest.
+        let mut t = ticks(BOUNDS);
+        t.sample(Time::ZERO, Time(100_000_000));
+        assert_eq!((t.s8, t.v4, t.base), (80, 20, Span::ms(300)));
+        (0..50).for_each(|_| t.sample(Time::ZERO, Time(100_000_000)));
+        assert_eq!((t.s8, t.v4, t.base), (80, 3, Span::ms(130)));
+        assert_eq!(t.rto(), Span::ms(200));
+    }
+
+    #[test]
+    fn ns2_phase_can_add_a_tick() {
+        let mut t = Ticks::new(BOUNDS, 0.6);
+        t.sample(Time(0), Time(95_000_000)); // 6 ms into the first tick, 101 ms later
+        assert_eq!(t.s8, 80);
+        let mut t = ticks(BOUNDS);
+        t.sample(Time(0), Time(95_000_000));
+        assert_eq!(t.s8, 72);
+    }
+
+    #[test]
+    fn ns2_coarse_tick_hides_a_small_minimum() {
+        // (a): a minimum of 10 ms is silently 20 ms, and any shorter round trip is one tick.
+        let mut t = ticks(Bounds { min: Span::ms(10), ..BOUNDS });
+        t.sample(Time(0), Time(300_000));
+        assert_eq!((t.s8, t.v4), (8, 2));
+        (0..50).for_each(|_| t.sample(Time(0), Time(300_000)));
+        assert_eq!(t.rto(), Span::ms(20).max(t.base));
+        let mut fine = ticks(Bounds { min: Span::ms(10), tick: Span::us(100), ..BOUNDS });
+        (0..50).for_each(|_| fine.sample(Time(0), Time(300_000)));
+        assert_eq!(fine.rto(), Span::ms(10));
+    }
+
+    #[test]
+    fn ns2_backs_off_past_64_until_the_cap_and_distrusts() {
+        let mut t = ticks(BOUNDS);
+        (0..60).for_each(|_| t.sample(Time::ZERO, Time(100_000_000)));
+        let rtos: Vec<u64> = (0..11)
+            .map(|_| {
+                t.back_off();
+                t.rto().0 / 1_000_000
+            })
+            .collect();
+        assert_eq!(
+            rtos,
+            [400, 800, 1600, 3200, 6400, 12800, 25600, 51200, 60_000, 60_000, 60_000]
+        );
+        assert_eq!((t.s8, t.v4), (0, 13), "moved into the deviation, once");
+        t.sample(Time::ZERO, Time(100_000_000));
+        assert_eq!((t.s8, t.v4), (80, 20), "and restarted by the next sample");
+    }
+
+    #[test]
+    fn rfc_golden_values_at_100_ms() {
+        let mut r = Rfc6298::new(Bounds { min: Span::ms(1), tick: Span::ms(1), ..BOUNDS });
+        assert_eq!(r.rto(), Span::s(3));
+        r.sample(Span::ms(100));
+        assert_eq!(r.rto(), Span::ms(300));
+        r.sample(Span::ms(180));
+        // rttvar = 3/4*50 + 1/4*80 = 57.5 ms with the old srtt, then srtt = 110 ms.
+        assert_eq!((r.srtt, r.rttvar), (Some(Span::ms(110)), Span::us(57_500)));
+        assert_eq!(r.rto(), Span::ms(340));
+        (0..400).for_each(|_| r.sample(Span::ms(110)));
+        assert_eq!(r.rto(), Span::ms(111), "srtt + G when nothing varies");
+    }
+
+    #[test]
+    fn rfc_backs_off_to_the_cap_and_a_sample_ends_it() {
+        let mut r = Rfc6298::new(Bounds { initial: Span::s(1), min: Span::s(1), ..BOUNDS });
+        let rtos: Vec<u64> = (0..8)
+            .map(|_| {
+                r.back_off();
+                r.rto().0 / 1_000_000_000
+            })
+            .collect();
+        assert_eq!(rtos, [2, 4, 8, 16, 32, 60, 60, 60]);
+        r.sample(Span::ms(100));
+        assert_eq!(r.rto(), Span::s(1));
+    }
+
+    #[test]
+    fn rfc_lost_syn_starts_data_at_three_seconds() {
+        let mut r = Rfc6298::new(Bounds { initial: Span::s(1), ..BOUNDS });
+        r.back_off();
+        r.syn_was_lost();
+        assert_eq!(r.rto(), Span::s(3));
+    }
+}
