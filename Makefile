@@ -1,0 +1,51 @@
+# The front door: the same words on a desk and in CI. `make demo` and `make test` need Rust and Python 3.11.
+PYTHON ?= python3
+BIN := .venv/bin
+CRATES := -p sojourn-aqm -p sojourn-sim
+
+.PHONY: demo test check bench gen fuzz wheel build clean
+
+demo: build  ## the main job: four disciplines on a home uplink, a table and a figure
+	$(BIN)/sojourn compare examples/home-uplink.toml --qdisc droptail,red,codel,fq_codel --plot out/home-uplink.png
+	@echo "figure: out/home-uplink.png"
+
+test: build  ## everything that proves it works
+	cargo test $(CRATES)
+	$(BIN)/python -m pytest
+
+check: build  ## format, lints, types, generated files
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest sojourn._sojourn
+	$(BIN)/python tools/gen.py --check
+
+bench: build  ## speed, as ratios inside one run
+	cargo bench $(CRATES)
+
+gen: build  ## rewrite what is generated from the Rust tables
+	$(BIN)/python tools/gen.py
+
+fuzz:  ## minutes of fuzzing; needs the nightly toolchain and cargo-fuzz
+	cargo +nightly fuzz run qdisc -- -max_total_time=300
+	cargo +nightly fuzz run scenario -- -max_total_time=300
+
+wheel: .venv/ready  ## a wheel, and a clean environment that runs the demo from it without Rust
+	$(BIN)/maturin build --release --out dist
+	tools/try-wheel.sh dist
+
+# The virtual environment, then the compiled module in it; cargo sees by itself what has changed.
+.venv/ready: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet maturin
+	$(BIN)/python tools/requirements.py | xargs $(BIN)/python -m pip install --quiet
+	touch $@
+
+build: .venv/ready
+	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --quiet
+
+clean:
+	rm -rf .venv target out dist

@@ -1,0 +1,185 @@
+//! Whole runs whose numbers can be worked out by hand: links in rows and stars, acks that are real
+//! packets, flows that come and go.
+
+mod common;
+use common::{flow, num, run};
+use serde_json::json;
+
+#[test]
+fn datagrams_take_their_transmission_and_propagation() {
+    // 1000 B at 8 mbit take 1 ms on each of two links of 5 and 7 ms: 14 ms, nothing waits.
+    let out = run(&json!({
+        "duration": "20s", "warmup": "10s",
+        "links": {"a": {"rate": "8mbit", "delay": "5ms"}, "b": {"rate": "8mbit", "delay": "7ms"}},
+        "flows": [{"name": "call", "path": ["a", "b"],
+                   "source": {"name": "cbr", "rate": "800kbit", "packet": "1000B"}}]
+    }));
+    let call = flow(&out, "call");
+    assert_eq!(num(call, "delay_max_s"), 0.014);
+    assert_eq!(num(call, "delay_p50_s"), 0.014);
+    assert_eq!(num(call, "jitter_s"), 0.0);
+    assert_eq!(num(call, "sent_packets"), 1000.0);
+    assert_eq!(num(call, "goodput_bps"), 972.0 * 8.0 * 100.0, "28 of 1000 bytes are headers");
+    let link = &out.summary["links"]["b"];
+    assert_eq!((num(link, "utilisation"), num(link, "loss_rate")), (0.1, 0.0));
+    assert_eq!(link["mark_rate"], 0.0);
+}
+
+#[test]
+fn overload_loses_what_does_not_fit() {
+    let out = run(&json!({
+        "duration": "110s", "warmup": "10s",
+        "links": {"l": {"rate": "1mbit", "qdisc": {"name": "droptail", "limit": "10p"}}},
+        "flows": [{"name": "flood", "count": 2, "path": ["l"],
+                   "source": {"name": "cbr", "rate": "1mbit", "packet": "1000B"}}]
+    }));
+    let link = &out.summary["links"]["l"];
+    assert!((num(link, "loss_rate") - 0.5).abs() < 0.001);
+    assert_eq!(num(link, "utilisation"), 1.0);
+    // Ten waiting, or nine just after a departure: each 8 ms.
+    assert!((0.07..=0.08).contains(&num(link, "sojourn_mean_s")));
+    let [a, b] = ["flood.0", "flood.1"].map(|n| flow(&out, n));
+    let lost = num(a, "lost_packets") + num(b, "lost_packets");
+    assert!((num(link, "dropped_packets") - lost).abs() <= 2.0);
+    assert_eq!(num(a, "sent_packets"), 12_500.0);
+}
+
+#[test]
+fn acks_are_real_packets_where_the_return_path_is_a_link() {
+    let scenario = |rate: &str| {
+        run(&json!({
+            "duration": "30s", "warmup": "10s",
+            "links": {"up": {"rate": "10mbit", "delay": "10ms", "qdisc": {"name": "droptail", "limit": "60kB"}},
+                      "down": {"rate": rate, "delay": "10ms"}},
+            "flows": [{"name": "f", "path": ["up"], "return_path": ["down"],
+                       "tcp": {"name": "newreno", "profile": "ns2", "packet": "1000B"}}]
+        }))
+    };
+    let wide = scenario("10mbit");
+    let (up, down) = (&wide.summary["links"]["up"], &wide.summary["links"]["down"]);
+    assert!(num(up, "utilisation") > 0.99, "{}", num(up, "utilisation"));
+    let ratio = num(down, "arrived_packets") / num(up, "departed_packets");
+    assert!((0.999..1.001).contains(&ratio), "an ack per packet: {ratio}");
+    assert_eq!(num(down, "arrived_bytes"), 40.0 * num(down, "arrived_packets"));
+    assert_eq!(num(flow(&wide, "f"), "rtt_s"), 0.02);
+    // Acks of 40 B for 1000 B: a return link 50 times slower is the bottleneck.
+    let narrow = scenario("200kbit");
+    let share = num(&narrow.summary["links"]["up"], "utilisation");
+    assert!((0.45..0.52).contains(&share), "the ack clock sets the pace: {share}");
+}
+
+#[test]
+fn two_way_traffic_compresses_acks() {
+    // The acks of each direction queue behind the data of the other: less than full use (Zhang et al. 1991).
+    let out = run(&json!({
+        "duration": "100s", "warmup": "20s",
+        "links": {"east": {"rate": "2mbit", "delay": "20ms", "qdisc": {"name": "droptail", "limit": "20p"}},
+                  "west": {"rate": "2mbit", "delay": "20ms", "qdisc": {"name": "droptail", "limit": "20p"}}},
+        "flows": [
+            {"name": "e", "path": ["east"], "return_path": ["west"], "tcp": "sack"},
+            {"name": "w", "path": ["west"], "return_path": ["east"], "tcp": "sack"}]
+    }));
+    for link in ["east", "west"] {
+        let link = &out.summary["links"][link];
+        assert!(num(link, "utilisation") > 0.6);
+        assert!(num(link, "arrived_bytes") > 1500.0 * 0.0);
+    }
+    let both = num(flow(&out, "e"), "goodput_bps") + num(flow(&out, "w"), "goodput_bps");
+    assert!((2.0e6..3.9e6).contains(&both), "{both}");
+}
+
+#[test]
+fn a_parking_lot_favours_short_paths() {
+    let link = json!({"rate": "10mbit", "delay": "5ms", "qdisc": {"name": "red", "limit": "100p"}});
+    let cross = |name: &str, link: &str| json!({"name": name, "path": [link], "rtt": "40ms"});
+    let out = run(&json!({
+        "duration": "60s", "warmup": "10s",
+        "links": {"l1": link, "l2": link, "l3": link},
+        "flows": [{"name": "long", "path": ["l1", "l2", "l3"], "rtt": "40ms"},
+                  cross("x1", "l1"), cross("x2", "l2"), cross("x3", "l3")]
+    }));
+    let goodput = |name: &str| num(flow(&out, name), "goodput_bps");
+    for name in ["x1", "x2", "x3"] {
+        assert!(goodput(name) > goodput("long"), "three queues cost more than one");
+        let all = goodput(name) + goodput("long");
+        assert!((7.5e6..10.0e6).contains(&all), "{name}: {all}");
+    }
+    assert!(goodput("long") > 0.3e6, "but it lives");
+}
+
+#[test]
+fn a_star_shares_its_centre() {
+    // Eight senders, each behind a link of its own, meet at one port.
+    let mut links = serde_json::Map::new();
+    links.insert("port".into(), json!({"rate": "100mbit", "delay": "50us", "qdisc": {"name": "droptail", "limit": "200p"}}));
+    let flows: Vec<_> = (0..8)
+        .map(|i| {
+            links.insert(format!("nic{i}"), json!({"rate": "100mbit", "delay": "50us"}));
+            json!({"name": format!("s{i}"), "path": [format!("nic{i}"), "port"], "rtt": "300us",
+                   "source": {"name": "transfers", "size": "100kB", "number": 1},
+                   "tcp": {"name": "sack", "rto_min": "10ms", "rto_initial": "10ms", "tick": "100us"}})
+        })
+        .collect();
+    let out = run(&json!({"duration": "5s", "links": links, "flows": flows}));
+    for i in 0..8 {
+        let f = flow(&out, &format!("s{i}"));
+        assert_eq!(num(f, "completed"), 1.0);
+        // All eight take at least 8 * 100 kB / 100 mbit together; alone one would need 8.6 ms.
+        assert!((0.0086..1.0).contains(&num(f, "fct_mean_s")), "{f}");
+    }
+    let port = &out.summary["links"]["port"];
+    assert!(num(port, "departed_bytes") >= 800_000.0 * 1500.0 / 1460.0);
+}
+
+#[test]
+fn transfers_repeat_on_fresh_connections() {
+    let out = run(&json!({
+        "duration": "60s",
+        "links": {"l": {"rate": "10mbit", "delay": "10ms"}},
+        "flows": [{"name": "web", "path": ["l"], "rtt": "50ms",
+                   "source": {"name": "transfers", "size": "10kB", "gap": "450ms"},
+                   "tcp": {"name": "newreno", "profile": "ns2", "packet": "1040B"}}]
+    }));
+    let web = flow(&out, "web");
+    // SYN 50 ms; 2 packets, 50 ms; 4 packets, 50 ms; the last 4 are received one way later. Each ack
+    // and packet takes its transmission on top: 0.83 ms a packet, 32 us a SYN.
+    let fct = num(web, "fct_mean_s");
+    assert!((0.160..0.165).contains(&fct), "{fct}");
+    assert_eq!(num(web, "completed"), 91.0, "a cycle of 0.2 s and 0.45 s of pause fits 91 times");
+    assert_eq!(num(web, "retransmitted_packets"), 0.0);
+    assert_eq!(num(web, "sent_packets"), num(web, "completed").mul_add(11.0, 11.0));
+}
+
+#[test]
+fn a_bulk_flow_starts_and_stops_when_told() {
+    let out = run(&json!({
+        "duration": "30s", "sample": "1s",
+        "links": {"l": {"rate": "10mbit", "delay": "10ms", "qdisc": "codel"}},
+        "flows": [{"name": "f", "path": ["l"], "source": {"name": "bulk", "start": "10s", "stop": "20s"}}]
+    }));
+    let column = out.columns.iter().find(|(name, _)| name == "flows/f/delivered_bytes").unwrap();
+    let sojourn_sim::Column::U64(per_second) = &column.1 else { panic!("bytes are counts") };
+    assert_eq!(per_second.len(), 30);
+    assert!(per_second[..10].iter().all(|b| *b == 0));
+    assert!(per_second[11..19].iter().all(|b| *b > 900_000));
+    assert!(per_second[22..].iter().all(|b| *b == 0));
+}
+
+#[test]
+fn marks_spare_packets() {
+    let scenario = |ecn: bool| {
+        run(&json!({
+            "duration": "60s", "warmup": "10s",
+            "links": {"l": {"rate": "10mbit", "delay": "10ms", "qdisc": {"name": "codel", "ecn": true}}},
+            "flows": [{"name": "f", "count": 4, "path": ["l"], "rtt": "40ms", "tcp": {"name": "sack", "ecn": ecn}}]
+        }))
+    };
+    let (marking, dropping) = (scenario(true), scenario(false));
+    let link = |o: &sojourn_sim::Outcome, key: &str| num(&o.summary["links"]["l"], key);
+    assert_eq!(link(&marking, "dropped_packets"), 0.0);
+    assert!(link(&marking, "marked_packets") > 50.0);
+    assert_eq!(num(flow(&marking, "f.2"), "retransmitted_packets"), 0.0);
+    assert_eq!(link(&dropping, "marked_packets"), 0.0);
+    assert!(link(&dropping, "dropped_packets") > 50.0);
+    assert!(link(&marking, "sojourn_p50_s") < 0.02 && link(&marking, "utilisation") > 0.95);
+}
