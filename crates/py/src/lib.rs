@@ -1,0 +1,169 @@
+//! The border: Python's module `sojourn._sojourn`. JSON text goes in, JSON text and arrays come
+//! out; while Rust works, other Python threads may run.
+#![forbid(unsafe_code)]
+
+use numpy::{IntoPyArray, PyReadonlyArray1};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sojourn_aqm::{Ecn, Rate, Time};
+use sojourn_sim::{Arrival, Column, Decision, Scenario};
+
+create_exception!(
+    sojourn._sojourn,
+    InputError,
+    PyValueError,
+    "A refused input; the message is one line that starts with the path of what is wrong."
+);
+
+fn refused(error: sojourn_aqm::Error) -> PyErr {
+    InputError::new_err(error.to_string())
+}
+
+/// Asks Python whether to go on at `fraction` of the simulated time; an error means no.
+fn go_on(py: Python<'_>, progress: Option<&Py<PyAny>>, fraction: f64) -> PyResult<bool> {
+    py.check_signals()?;
+    let Some(progress) = progress else { return Ok(true) };
+    let answer = progress.bind(py).call1((fraction,))?;
+    Ok(answer.extract::<bool>().unwrap_or(true))
+}
+
+/// Moves a column into an array; nothing is copied.
+fn array(py: Python<'_>, column: Column) -> Bound<'_, PyAny> {
+    match column {
+        Column::F64(v) => v.into_pyarray(py).into_any(),
+        Column::U64(v) => v.into_pyarray(py).into_any(),
+        Column::U32(v) => v.into_pyarray(py).into_any(),
+        Column::U8(v) => v.into_pyarray(py).into_any(),
+        Column::Bool(v) => v.into_pyarray(py).into_any(),
+    }
+}
+
+/// The arrivals that four columns describe; their lengths must agree.
+fn arrivals(
+    t_ns: &PyReadonlyArray1<'_, i64>,
+    flow: &PyReadonlyArray1<'_, u32>,
+    size: &PyReadonlyArray1<'_, u32>,
+    ecn: &PyReadonlyArray1<'_, u8>,
+) -> PyResult<Vec<Arrival>> {
+    let (t_ns, flow) = (t_ns.as_array(), flow.as_array());
+    let (size, ecn) = (size.as_array(), ecn.as_array());
+    if [flow.len(), size.len(), ecn.len()] != [t_ns.len(); 3] {
+        return Err(InputError::new_err("the columns differ in length"));
+    }
+    t_ns.iter()
+        .zip(flow.iter().zip(size.iter().zip(ecn.iter())))
+        .map(|(&t, (&flow, (&len, &ecn)))| {
+            let at = u64::try_from(t).map_err(|_| InputError::new_err("t_ns: a time is negative"))?;
+            Ok(Arrival { at: Time(at), flow, len, ecn: Ecn::from_bits(ecn) })
+        })
+        .collect()
+}
+
+/// Nanoseconds, or -1 where there is no time.
+fn or_minus_one(times: &[Option<Time>]) -> Vec<i64> {
+    times.iter().map(|t| t.map_or(-1, |t| t.0 as i64)).collect()
+}
+
+/// Python's module `sojourn._sojourn`.
+#[pymodule]
+mod _sojourn {
+    use super::*;
+
+    #[pymodule_export]
+    use super::InputError;
+
+    /// The version of sojourn.
+    #[pyfunction]
+    fn version() -> &'static str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    /// Checks a scenario and gives it back with every default said and every name canonical.
+    #[pyfunction]
+    fn canonical(scenario_json: &str) -> PyResult<String> {
+        let scenario = Scenario::from_json(scenario_json).map_err(refused)?;
+        Ok(scenario.canonical().to_string())
+    }
+
+    /// Runs a scenario: its summary as JSON, and its columns.
+    ///
+    /// `progress` is told the share of the simulated time that has passed; where it answers False,
+    /// or a signal has come, the run ends with KeyboardInterrupt.
+    #[pyfunction]
+    fn simulate<'py>(
+        py: Python<'py>,
+        scenario_json: &str,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(String, Bound<'py, PyDict>)> {
+        let scenario = Scenario::from_json(scenario_json).map_err(refused)?;
+        let mut error = None;
+        let outcome = py.detach(|| {
+            sojourn_sim::run(&scenario, &mut |fraction| {
+                Python::attach(|py| go_on(py, progress.as_ref(), fraction)).unwrap_or_else(|e| {
+                    error = Some(e);
+                    false
+                })
+            })
+        });
+        let Some(outcome) = outcome else {
+            return Err(error.unwrap_or_else(|| PyKeyboardInterrupt::new_err("stopped")));
+        };
+        let columns = PyDict::new(py);
+        for (name, column) in outcome.columns {
+            columns.set_item(name, array(py, column))?;
+        }
+        Ok((outcome.summary.to_string(), columns))
+    }
+
+    /// The disciplines, TCPs and sources that there are, with their parameters, as JSON.
+    #[pyfunction]
+    fn specs() -> String {
+        sojourn_sim::specs().to_string()
+    }
+
+    /// Sends recorded arrivals through one link; -1 stands for no time.
+    #[pyfunction]
+    #[expect(clippy::too_many_arguments, reason = "columns come apart, as Python has them")]
+    fn replay<'py>(
+        py: Python<'py>,
+        t_ns: PyReadonlyArray1<'py, i64>,
+        flow: PyReadonlyArray1<'py, u32>,
+        size: PyReadonlyArray1<'py, u32>,
+        ecn: PyReadonlyArray1<'py, u8>,
+        qdisc_json: &str,
+        rate: &str,
+        follow_dropped: Option<PyReadonlyArray1<'py, u8>>,
+        follow_marked: Option<PyReadonlyArray1<'py, u8>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let rate: Rate = rate.parse().map_err(|e: sojourn_aqm::Error| refused(e.at("rate")))?;
+        let qdisc = serde_json::from_str(qdisc_json)
+            .map_err(|e| InputError::new_err(format!("qdisc: this is not JSON: {e}")))?;
+        let arrivals = arrivals(&t_ns, &flow, &size, &ecn)?;
+        let follow: Option<Vec<Decision>> = follow_dropped.map(|dropped| {
+            let marked = follow_marked.as_ref().map(|m| m.as_array());
+            let marked = |i| marked.and_then(|m| m.get(i).copied()).unwrap_or(0) != 0;
+            let both = |(i, d): (usize, &u8)| Decision { dropped: *d != 0, marked: marked(i) };
+            dropped.as_array().iter().enumerate().map(both).collect()
+        });
+        let out = py.detach(|| sojourn_sim::replay(&arrivals, &qdisc, rate, follow.as_deref()));
+        let out = out.map_err(refused)?;
+
+        let columns = PyDict::new(py);
+        let decided = |what: fn(&Decision) -> bool| {
+            Column::Bool(out.decisions.iter().map(what).collect())
+        };
+        columns.set_item("dropped", array(py, decided(|d| d.dropped)))?;
+        columns.set_item("marked", array(py, decided(|d| d.marked)))?;
+        columns.set_item("t_drop_ns", or_minus_one(&out.dropped_at).into_pyarray(py))?;
+        columns.set_item("t_deq_ns", or_minus_one(&out.sent_at).into_pyarray(py))?;
+        for (name, values) in out.gauges {
+            columns.set_item(format!("gauge:{name}"), values.into_pyarray(py))?;
+        }
+        if follow.is_some() {
+            columns.set_item("diverged", out.diverged.into_pyarray(py))?;
+        }
+        Ok(columns)
+    }
+}

@@ -1,0 +1,58 @@
+"""Sojourn: packets through managed queues, simulated.
+
+    >>> import sojourn as sj
+    >>> uplink = sj.Link(rate="10mbit", qdisc=sj.CoDel(limit="300kB"))
+    >>> bulk = sj.Flow(name="bulk", source=sj.Bulk(), path=["up"], rtt="50ms")
+    >>> result = sj.simulate(sj.Scenario(duration="5s", links={"up": uplink}, flows=[bulk]))
+    >>> result.links["up"].sojourn_p99_s < 0.05
+    True
+
+Names are imported when they are first used, so that the command answers at once.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sojourn._sojourn import InputError as InputError
+    from sojourn.figure import draw as draw
+    from sojourn.figure import draw_comparison as draw_comparison
+    from sojourn.models import *  # noqa: F403
+    from sojourn.result import Result as Result
+    from sojourn.run import simulate as simulate
+    from sojourn.run import simulate_many as simulate_many
+    from sojourn.scenario import Flow as Flow
+    from sojourn.scenario import Link as Link
+    from sojourn.scenario import Scenario as Scenario
+    from sojourn.scenario import load as load
+
+    __version__: str
+
+_HOME = {
+    "InputError": "_sojourn",
+    "draw": "figure",
+    "draw_comparison": "figure",
+    "Result": "result",
+    "simulate": "run",
+    "simulate_many": "run",
+    "Flow": "scenario",
+    "Link": "scenario",
+    "Scenario": "scenario",
+    "load": "scenario",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("sojourn._sojourn").version()
+    if name in _HOME:
+        return getattr(import_module(f"sojourn.{_HOME[name]}"), name)
+    if not name.startswith("_"):
+        models = import_module("sojourn.models")
+        if name in models.__all__:
+            return getattr(models, name)
+    raise AttributeError(f"module 'sojourn' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*_HOME, *import_module("sojourn.models").__all__, "__version__"})

@@ -1,0 +1,26 @@
+"""The compiled module: data in as JSON text, numbers out as arrays. Private; use `sojourn`."""
+
+from collections.abc import Callable
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+class InputError(ValueError): ...
+
+def version() -> str: ...
+def canonical(scenario_json: str) -> str: ...
+def simulate(
+    scenario_json: str, progress: Callable[[float], bool | None] | None
+) -> tuple[str, dict[str, npt.NDArray[Any]]]: ...
+def specs() -> str: ...
+def replay(
+    t_ns: npt.NDArray[np.int64],
+    flow: npt.NDArray[np.uint32],
+    size: npt.NDArray[np.uint32],
+    ecn: npt.NDArray[np.uint8],
+    qdisc_json: str,
+    rate: str,
+    follow_dropped: npt.NDArray[np.uint8] | None,
+    follow_marked: npt.NDArray[np.uint8] | None,
+) -> dict[str, npt.NDArray[Any]]: ...

@@ -1,0 +1,41 @@
+"""What the generated models have in common: they are data, and print what was given."""
+
+from typing import TypeAlias
+
+import msgspec
+
+Value: TypeAlias = str | int | float | bool | None
+"""What a parameter can be given as: `"5ms"`, `0.02`, `True`; None leaves the default."""
+
+
+class Qdisc(
+    msgspec.Struct,
+    kw_only=True,
+    frozen=True,
+    omit_defaults=True,
+    repr_omit_defaults=True,
+    tag_field="name",
+):
+    """A queueing discipline with its parameters; `sojourn list disciplines` shows them."""
+
+
+class Tcp(
+    msgspec.Struct,
+    kw_only=True,
+    frozen=True,
+    omit_defaults=True,
+    repr_omit_defaults=True,
+    tag_field="name",
+):
+    """A TCP with its parameters; `sojourn list tcp` shows them."""
+
+
+class Source(
+    msgspec.Struct,
+    kw_only=True,
+    frozen=True,
+    omit_defaults=True,
+    repr_omit_defaults=True,
+    tag_field="name",
+):
+    """A source of traffic with its parameters; `sojourn list sources` shows them."""

@@ -1,0 +1,185 @@
+"""Scenarios are data: the Structs, how a file is read, and the JSON that Rust validates.
+
+Nothing is validated here. Rust reads the JSON once and answers with the path of what is wrong;
+a second set of rules in Python could only disagree with it.
+"""
+
+import json
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+
+from sojourn._sojourn import InputError
+from sojourn.base import Qdisc, Source, Tcp
+
+Table: TypeAlias = dict[str, Any]
+
+
+class Link(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, repr_omit_defaults=True):
+    """A link: a discipline, a rate and a wire.
+
+    `rate` like "10mbit"; `delay` is one-way, like "20ms" (default 0s); `qdisc` is a model such as
+    `CoDel(target="5ms")`, a name, or a table with a name (default droptail).
+    """
+
+    rate: str
+    delay: str | None = None
+    qdisc: Qdisc | str | Mapping[str, Any] | None = None
+
+
+class Flow(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, repr_omit_defaults=True):
+    """A flow, or `count` flows alike, from a source over the links named in `path`.
+
+    `rtt` is the propagation time of the whole loop, like "50ms" or "uniform(40ms, 200ms)"
+    (default: what the links add up to). `return_path` names the links that acks cross (default:
+    a pure delay). `tcp` is left out for a source that sends UDP.
+    """
+
+    name: str
+    path: Sequence[str]
+    source: Source | str | Mapping[str, Any]
+    tcp: Tcp | str | Mapping[str, Any] | None = None
+    return_path: Sequence[str] | None = None
+    rtt: str | None = None
+    count: int | None = None
+
+
+class Scenario(
+    msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, repr_omit_defaults=True
+):
+    """A whole experiment: links by name, the flows over them, and for how long.
+
+    Everything is measured after `warmup` (default 0s). `sample` is the interval of the series
+    that figures draw (default: none are kept); `tape` keeps a row for every packet. Equal
+    scenarios with equal `seed` (default 1) give equal results, byte for byte.
+    """
+
+    duration: str
+    links: Mapping[str, Link | Mapping[str, Any]]
+    flows: Sequence[Flow | Mapping[str, Any]]
+    name: str | None = None
+    warmup: str | None = None
+    seed: int | None = None
+    sample: str | None = None
+    tape: bool | None = None
+
+
+def load(path: str | Path) -> Table:
+    """Read the scenario file `path` (.toml or .json) as a plain tree.
+
+    Raises InputError with the file's name, and the line where there is one, if it cannot be read.
+    """
+    path = Path(path)
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {why(error)}") from None
+    if path.suffix.lower() not in (".toml", ".json"):
+        raise InputError(f"{path}: a scenario file ends in .toml or .json")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path}: line {line}: this is not a text file in UTF-8") from None
+    if not text.strip():
+        raise InputError(f"{path}: the file is empty")
+    try:
+        tree = _parse_json(text) if path.suffix.lower() == ".json" else _parse_toml(text)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except RecursionError:
+        raise InputError(f"{path}: tables are nested too deeply") from None
+    if not isinstance(tree, dict):
+        raise InputError(f"{path}: a scenario is a table of names and values")
+    return tree
+
+
+def to_json(scenario: "Scenario | Mapping[str, Any]") -> str:
+    """Give the JSON text of `scenario` that Rust reads."""
+    try:
+        return json.dumps(plain(scenario), allow_nan=False)
+    except RecursionError:
+        raise InputError("tables are nested too deeply") from None
+
+
+def plain(value: Any) -> Any:
+    """Reduce `value` to what JSON can say.
+
+    What JSON has no word for (NaN, a date, an integer of a hundred digits) becomes its text, so
+    that Rust refuses it where it stands, with its path.
+    """
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return value.encode(errors="backslashreplace").decode()
+        case int():
+            return value if abs(value) < 1 << 63 else _digits(value)
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case msgspec.Struct():
+            tag = value.__struct_config__
+            head = {tag.tag_field: tag.tag} if tag.tag_field else {}
+            given = {
+                name: getattr(value, field)
+                for field, name in zip(
+                    value.__struct_fields__, value.__struct_encode_fields__, strict=True
+                )
+            }
+            return head | {k: plain(v) for k, v in given.items() if v is not None}
+        case Mapping():
+            return {plain(str(key)): plain(inner) for key, inner in value.items()}
+        case Sequence() if not isinstance(value, bytes):
+            return [plain(inner) for inner in value]
+        case _ if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+            return plain(value.item())  # a NumPy number
+        case _:
+            return str(value)
+
+
+def why(error: OSError) -> str:
+    """Say in a few words what the operating system said."""
+    return (error.strerror or str(error)).lower()
+
+
+def _digits(value: int) -> str:
+    """Write a huge integer, shortened: Python itself refuses to print thousands of digits."""
+    return f"{'-' if value < 0 else ''}about 2^{value.bit_length()}"
+
+
+def _parse_toml(text: str) -> Any:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(_one_line(str(error))) from None
+    except ValueError as error:  # an integer with thousands of digits
+        raise InputError(_one_line(str(error))) from None
+
+
+def _parse_json(text: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_once)
+    except json.JSONDecodeError as error:
+        raise InputError(f"line {error.lineno}: {error.msg} (column {error.colno})") from None
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(_one_line(str(error))) from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> Table:
+    """Refuse a key that is there twice; JSON would let the last one win in silence."""
+    table: Table = {}
+    for key, value in pairs:
+        if key in table:
+            raise InputError(f"{key}: this key is there twice")
+        table[key] = value
+    return table
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
