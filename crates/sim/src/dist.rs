@@ -72,7 +72,9 @@ impl<T: Grains> Dist<T> {
         match *self {
             Dist::Constant(x) | Dist::Uniform(x, _) => x,
             Dist::Exponential(_) => T::of(0),
-            Dist::Pareto(mean, shape) => T::of((mean.grains() as f64 * (shape - 1.0) / shape) as u64),
+            Dist::Pareto(mean, shape) => {
+                T::of((mean.grains() as f64 * (shape - 1.0) / shape) as u64)
+            }
         }
     }
 }
@@ -91,7 +93,9 @@ impl<T: Grains> Value for Dist<T> {
         let Some((form, rest)) = text.split_once('(') else {
             return T::read(setting).map(Dist::Constant);
         };
-        let bad = |form: &str| Error::new(format!("{text:?} is not a distribution; write it like {form}"));
+        let bad = |form: &str| {
+            Error::new(format!("{text:?} is not a distribution; write it like {form}"))
+        };
         let rest = rest.trim_end().strip_suffix(')').ok_or_else(|| bad("uniform(a, b)"))?;
         let args: Vec<&str> = rest.split(',').map(str::trim).collect();
         let quantity = |arg: &str| T::read(Setting::Text(arg));
@@ -110,7 +114,9 @@ impl<T: Grains> Value for Dist<T> {
                 let mean = quantity(mean.trim_start_matches("mean="))?;
                 let shape = f64::read(Setting::Text(shape.trim_start_matches("shape=")))?;
                 if shape <= 1.0 {
-                    return Err(Error::new(format!("{text:?} has no mean: its shape must exceed 1")));
+                    return Err(Error::new(format!(
+                        "{text:?} has no mean: its shape must exceed 1"
+                    )));
                 }
                 Ok(Dist::Pareto(mean, shape))
             }

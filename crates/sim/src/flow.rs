@@ -135,7 +135,8 @@ impl Flow {
         let hash = dice::key(seed, &format!("flows.{name}.hash"));
         let ends = match (&def.source, &def.tcp) {
             (Source::Cbr(cbr), _) => {
-                let phase = Span((dice::Dice::uniform(&mut stream("source")) * cbr.due(1).0 as f64) as u64);
+                let phase =
+                    Span((dice::Dice::uniform(&mut stream("source")) * cbr.due(1).0 as f64) as u64);
                 Ends::Udp(Box::new(UdpEnds::new(cbr, start + phase)))
             }
             (source, tcp) => {
@@ -275,7 +276,14 @@ impl Flow {
 
     /// A segment reaches the receiver.
     #[inline]
-    pub fn segment(&mut self, now: Time, connection: u32, segment: &Segment, ce: bool, out: &mut Outbox) {
+    pub fn segment(
+        &mut self,
+        now: Time,
+        connection: u32,
+        segment: &Segment,
+        ce: bool,
+        out: &mut Outbox,
+    ) {
         let Ends::Tcp(tcp) = &mut self.ends else { unreachable!("segments belong to TCP") };
         if connection != self.connection {
             return;

@@ -161,12 +161,20 @@ mod tests {
     use serde_json::json;
 
     fn every_ms(n: u64) -> Vec<Arrival> {
-        (0..n).map(|i| Arrival { at: Time(i * 1_000_000), len: 1500, ..Arrival::default() }).collect()
+        (0..n)
+            .map(|i| Arrival { at: Time(i * 1_000_000), len: 1500, ..Arrival::default() })
+            .collect()
     }
 
     #[test]
     fn times_are_those_of_a_fifo() {
-        let out = replay(&every_ms(4), &json!({"name": "droptail", "limit": "1p"}), Rate(8_000_000), None).unwrap();
+        let out = replay(
+            &every_ms(4),
+            &json!({"name": "droptail", "limit": "1p"}),
+            Rate(8_000_000),
+            None,
+        )
+        .unwrap();
         // 1.5 ms each: the one of 1 ms waits to 1.5, the one of 2 ms to 3.0, when that of 3 ms joins.
         let sent: Vec<_> = out.sent_at.iter().map(|t| t.map(|t| t.0 / 1000)).collect();
         assert_eq!(sent, [Some(0), Some(1500), Some(3000), Some(4500)]);

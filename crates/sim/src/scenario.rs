@@ -63,8 +63,7 @@ pub struct Scenario {
     pub flows: Vec<FlowDef>,
 }
 
-const KEYS: [&str; 8] =
-    ["name", "duration", "warmup", "seed", "sample", "tape", "links", "flows"];
+const KEYS: [&str; 8] = ["name", "duration", "warmup", "seed", "sample", "tape", "links", "flows"];
 const LINK_KEYS: [&str; 3] = ["rate", "delay", "qdisc"];
 const FLOW_KEYS: [&str; 7] = ["name", "count", "source", "tcp", "path", "return_path", "rtt"];
 
@@ -118,12 +117,16 @@ impl Scenario {
     fn bounded(&self) -> Result<()> {
         let flows: u64 = self.flows.iter().map(|f| f.count).sum();
         if flows > FLOWS_MAX {
-            return Err(Error::new(format!("{flows} flows in all, allowed: {FLOWS_MAX}")).at("flows"));
+            return Err(
+                Error::new(format!("{flows} flows in all, allowed: {FLOWS_MAX}")).at("flows")
+            );
         }
         let Some(sample) = self.sample else { return Ok(()) };
-        let numbers = (self.duration.0 / sample.0).saturating_mul(flows * 2 + self.links.len() as u64 * 8);
+        let numbers =
+            (self.duration.0 / sample.0).saturating_mul(flows * 2 + self.links.len() as u64 * 8);
         if numbers > SAMPLES_MAX {
-            let text = format!("{sample} makes {numbers} numbers of series, allowed: {SAMPLES_MAX}");
+            let text =
+                format!("{sample} makes {numbers} numbers of series, allowed: {SAMPLES_MAX}");
             return Err(Error::new(text).at("sample"));
         }
         Ok(())
@@ -132,7 +135,8 @@ impl Scenario {
     /// The same scenario with everything said: names canonical, every default explicit.
     pub fn canonical(&self) -> Json {
         let name = |i: &usize| self.links[*i].name.clone();
-        let links: Map<String, Json> = self.links.iter().map(|l| (l.name.clone(), l.canonical())).collect();
+        let links: Map<String, Json> =
+            self.links.iter().map(|l| (l.name.clone(), l.canonical())).collect();
         let flows: Vec<Json> = self
             .flows
             .iter()
@@ -182,7 +186,8 @@ impl LinkDef {
         let entry = sojourn_aqm::sched::find(named.name).map_err(|e| {
             if qdisc.is_string() { e.at("qdisc") } else { e.at("name").at("qdisc") }
         })?;
-        let made = sojourn_aqm::build(entry.name, &named.settings, rate).map_err(|e| e.at("qdisc"))?;
+        let made =
+            sojourn_aqm::build(entry.name, &named.settings, rate).map_err(|e| e.at("qdisc"))?;
         Ok(LinkDef { name: name.to_string(), spec, qdisc: entry.name, params: made.params })
     }
 
@@ -232,7 +237,8 @@ impl FlowDef {
         let flow = FlowDef { name: name.to_string(), count, source, tcp, path, return_path, rtt };
         let of_links = flow.delay_of_links(links);
         if let Some(rtt) = rtt.filter(|rtt| rtt.least() < of_links) {
-            let text = format!("{:?} can be less than the {of_links} that its links take", rtt.write());
+            let text =
+                format!("{:?} can be less than the {of_links} that its links take", rtt.write());
             return Err(Error::new(text).at("rtt"));
         }
         Ok(flow)
@@ -343,9 +349,21 @@ mod tests {
         let cases = [
             ("10mbit", "10mbps", "links.up.rate: \"10mbps\" is ambiguous"),
             ("\"rate\"", "\"rtae\"", "links.up.rtae: unknown key \"rtae\", did you mean \"rate\"?"),
-            ("\"fifo\"", "\"codle\"", "links.up.qdisc: unknown discipline \"codle\", did you mean \"codel\"?"),
-            ("\"fifo\"", r#"{"name": "red", "min_ht": "5p"}"#, "links.up.qdisc.min_ht: unknown parameter"),
-            ("[\"up\"]", "[\"upp\"]", "flows.ftp.path.0: unknown link \"upp\", did you mean \"up\"?"),
+            (
+                "\"fifo\"",
+                "\"codle\"",
+                "links.up.qdisc: unknown discipline \"codle\", did you mean \"codel\"?",
+            ),
+            (
+                "\"fifo\"",
+                r#"{"name": "red", "min_ht": "5p"}"#,
+                "links.up.qdisc.min_ht: unknown parameter",
+            ),
+            (
+                "[\"up\"]",
+                "[\"upp\"]",
+                "flows.ftp.path.0: unknown link \"upp\", did you mean \"up\"?",
+            ),
             ("10ms", "1ms", "flows.ftp.rtt: \"uniform(1ms, 20ms)\" can be less than the 5ms"),
             ("\"count\": 2", "\"count\": 1e9", "flows.ftp.count: 1000000000 is out of range"),
             ("\"count\": 2", "\"count\": 0", "flows.ftp.count: 0 is out of range"),

@@ -3,8 +3,8 @@
 use crate::dist::Dist;
 use crate::read::Named;
 use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::params::{Params, Rows};
 use sojourn_aqm::params;
+use sojourn_aqm::params::{Params, Rows};
 use sojourn_aqm::units::{Bytes, Rate, Span};
 
 params! {

@@ -22,10 +22,8 @@ fn entry(name: &str, aliases: &[&str], about: &str, source: &str, params: &[Row]
 
 /// Every discipline, TCP and source with its parameters, their defaults, ranges and units.
 pub fn specs() -> Json {
-    let disciplines: Vec<Json> = REGISTRY
-        .iter()
-        .map(|e| entry(e.name, e.aliases, e.about, e.source, &e.params()))
-        .collect();
+    let disciplines: Vec<Json> =
+        REGISTRY.iter().map(|e| entry(e.name, e.aliases, e.about, e.source, &e.params())).collect();
     let table = crate::tcp::Settings::default().table();
     let tcp: Vec<Json> =
         TCPS.iter().map(|e| entry(e.name, e.aliases, e.about, e.source, &table)).collect();

@@ -65,7 +65,7 @@ fn acks_are_real_packets_where_the_return_path_is_a_link() {
     // Acks of 40 B for 1000 B: a return link 50 times slower is the bottleneck.
     let narrow = scenario("200kbit");
     let share = num(&narrow.summary["links"]["up"], "utilisation");
-    assert!((0.45..0.52).contains(&share), "the ack clock sets the pace: {share}");
+    assert!((0.48..0.53).contains(&share), "the ack clock sets the pace: {share}");
 }
 
 #[test]
@@ -82,7 +82,6 @@ fn two_way_traffic_compresses_acks() {
     for link in ["east", "west"] {
         let link = &out.summary["links"][link];
         assert!(num(link, "utilisation") > 0.6);
-        assert!(num(link, "arrived_bytes") > 1500.0 * 0.0);
     }
     let both = num(flow(&out, "e"), "goodput_bps") + num(flow(&out, "w"), "goodput_bps");
     assert!((2.0e6..3.9e6).contains(&both), "{both}");
@@ -91,27 +90,34 @@ fn two_way_traffic_compresses_acks() {
 #[test]
 fn a_parking_lot_favours_short_paths() {
     let link = json!({"rate": "10mbit", "delay": "5ms", "qdisc": {"name": "red", "limit": "100p"}});
-    let cross = |name: &str, link: &str| json!({"name": name, "path": [link], "rtt": "40ms"});
+    let cross =
+        |name: &str, link: &str| json!({"name": name, "count": 4, "path": [link], "rtt": "40ms"});
     let out = run(&json!({
         "duration": "60s", "warmup": "10s",
         "links": {"l1": link, "l2": link, "l3": link},
-        "flows": [{"name": "long", "path": ["l1", "l2", "l3"], "rtt": "40ms"},
+        "flows": [{"name": "long", "count": 4, "path": ["l1", "l2", "l3"], "rtt": "40ms"},
                   cross("x1", "l1"), cross("x2", "l2"), cross("x3", "l3")]
     }));
-    let goodput = |name: &str| num(flow(&out, name), "goodput_bps");
+    let goodput = |name: &str| {
+        (0..4).map(|i| num(flow(&out, &format!("{name}.{i}")), "goodput_bps")).sum::<f64>()
+    };
+    let long = goodput("long");
+    assert!(long > 0.5e6, "it lives: {long}");
     for name in ["x1", "x2", "x3"] {
-        assert!(goodput(name) > goodput("long"), "three queues cost more than one");
-        let all = goodput(name) + goodput("long");
-        assert!((7.5e6..10.0e6).contains(&all), "{name}: {all}");
+        let short = goodput(name);
+        assert!(short > 1.5 * long, "three queues cost more than one: {short} {long}");
+        assert!((8.0e6..9.74e6).contains(&(short + long)), "{name}: {}", short + long);
     }
-    assert!(goodput("long") > 0.3e6, "but it lives");
 }
 
 #[test]
 fn a_star_shares_its_centre() {
     // Eight senders, each behind a link of its own, meet at one port.
     let mut links = serde_json::Map::new();
-    links.insert("port".into(), json!({"rate": "100mbit", "delay": "50us", "qdisc": {"name": "droptail", "limit": "200p"}}));
+    links.insert(
+        "port".into(),
+        json!({"rate": "100mbit", "delay": "50us", "qdisc": {"name": "droptail", "limit": "200p"}}),
+    );
     let flows: Vec<_> = (0..8)
         .map(|i| {
             links.insert(format!("nic{i}"), json!({"rate": "100mbit", "delay": "50us"}));
@@ -141,13 +147,15 @@ fn transfers_repeat_on_fresh_connections() {
                    "tcp": {"name": "newreno", "profile": "ns2", "packet": "1040B"}}]
     }));
     let web = flow(&out, "web");
-    // SYN 50 ms; 2 packets, 50 ms; 4 packets, 50 ms; the last 4 are received one way later. Each ack
-    // and packet takes its transmission on top: 0.83 ms a packet, 32 us a SYN.
+    // With 0.832 ms a packet and 0.032 ms a SYN: the SYN's ack comes at 50.03 ms, the acks of the
+    // first two packets at 100.86 and 101.70, those of the next four at 151.70, 152.53, ...; the last
+    // four leave back to back from 151.70 and the last of them is received at 165.02 ms. Its ack is
+    // back at 205.02, so the next transfer starts 655.02 ms after this one.
     let fct = num(web, "fct_mean_s");
-    assert!((0.160..0.165).contains(&fct), "{fct}");
-    assert_eq!(num(web, "completed"), 91.0, "a cycle of 0.2 s and 0.45 s of pause fits 91 times");
+    assert!((0.16502..0.16503).contains(&fct), "{fct}");
+    assert_eq!(num(web, "completed"), 92.0);
     assert_eq!(num(web, "retransmitted_packets"), 0.0);
-    assert_eq!(num(web, "sent_packets"), num(web, "completed").mul_add(11.0, 11.0));
+    assert_eq!(num(web, "sent_packets"), 92.0 * 11.0, "the last one was complete by the end");
 }
 
 #[test]
