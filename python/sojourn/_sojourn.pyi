@@ -1,7 +1,7 @@
 """The compiled module: data in as JSON text, numbers out as arrays. Private; use `sojourn`."""
 
 from collections.abc import Callable
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
