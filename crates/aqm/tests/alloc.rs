@@ -1,0 +1,101 @@
+//! No allocation per packet: once a link has seen its largest backlog, packets cost no memory, in
+//! any discipline, tally included.
+
+#[path = "check/cases.rs"]
+mod cases;
+
+use allocation_counter::measure;
+use cases::{Case, RATE, all};
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::{Ecn, Link, LinkSpec, Packet, Span, Time};
+
+/// A link and what feeds it, so that feeding can go on after a pause.
+struct Feed {
+    link: Link,
+    rng: Pcg64Mcg,
+    now: Time,
+    lost: u64,
+    sent: u64,
+}
+
+impl Feed {
+    fn new(case: &Case) -> Feed {
+        let spec = LinkSpec { rate: RATE, delay: Span::ms(20) };
+        let link = Link::new(spec, case.build().qdisc, Pcg64Mcg::seed_from_u64(1));
+        Feed { link, rng: Pcg64Mcg::seed_from_u64(2), now: Time::ZERO, lost: 0, sent: 0 }
+    }
+
+    /// `n` arrivals `gap` apart, of 50 flows; everything that arrives or is lost is taken.
+    fn packets(&mut self, n: u32, gap: Span) {
+        for body in 0..n {
+            self.now += gap;
+            let flow = self.rng.next_u32() % 50;
+            let len = 500 + self.rng.next_u32() % 1000;
+            let ecn = Ecn::from_bits(flow as u8);
+            let packet = Packet { len, flow, hash: flow, body, ecn, ..Packet::default() };
+            self.link.push(self.now, packet);
+            while self.link.poll(self.now).is_some() {
+                self.sent += 1;
+            }
+            self.lost += self.link.lost().count() as u64;
+        }
+    }
+
+    /// A load about the rate, overload, a day of idle with the buffer full, underload.
+    fn day(&mut self, n: u32) {
+        self.packets(n, Span::us(990));
+        self.packets(n, Span::us(600));
+        self.now += Span::s(86_400);
+        self.packets(n / 2, Span::us(2000));
+        self.packets(n, Span::us(950));
+    }
+
+    /// As many arrivals at once as any buffer here holds, all of 1 byte, then as many slowly, so
+    /// that all are sent; only then is anything taken.
+    fn flood(&mut self, n: u32) {
+        for body in 0..2 * n {
+            self.now += if body < n { Span::ZERO } else { Span::ms(2) };
+            let flow = body % 50;
+            let packet = Packet { len: 1, flow, hash: flow, body, ..Packet::default() };
+            self.link.push(self.now, packet);
+        }
+        self.lost += self.link.lost().count() as u64;
+        self.now += Span::s(60);
+        while self.link.poll(self.now).is_some() {}
+    }
+}
+
+/// The settings of the suite with the buffer bounded, so that its largest backlog can be met.
+fn bounded() -> Vec<Case> {
+    let mut cases = all(5, 1);
+    for case in &mut cases {
+        let limit = cases::limit(&case.build());
+        if limit.number() > 3000 && !limit.in_bytes() {
+            case.settings.retain(|(name, _)| name != "limit");
+            case.settings.push(("limit".into(), "3000p".into()));
+        }
+    }
+    cases.retain(|case| case.try_build().is_some());
+    cases
+}
+
+#[test]
+fn packets_cost_no_allocation() {
+    for case in bounded() {
+        let mut feed = Feed::new(&case);
+        // Warm-up: more on the wire, and where the law lets it more in the queue, than ever after.
+        feed.flood(4000);
+        feed.day(8000);
+        let used: Vec<u64> = (0..3).map(|_| measure(|| feed.day(4000)).count_total).collect();
+        // Luck may make a larger backlog than all before, which costs memory once.
+        assert!(used[2] == 0 && used.iter().sum::<u64>() < 4, "{case}: {used:?} allocations");
+        assert!(feed.sent + feed.lost > 60_000, "{case}: the packets went somewhere");
+    }
+}
+
+#[test]
+fn the_counter_counts() {
+    let used = measure(|| drop(std::hint::black_box(Box::new(1))));
+    assert_eq!(used.count_total, 1);
+}

@@ -1,0 +1,162 @@
+//! What the suite runs over: every discipline of the registry under many settings.
+
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::params::{Row, answers};
+use sojourn_aqm::sched::{Entry, Env, Made, REGISTRY};
+use sojourn_aqm::{Rate, Setting, Size};
+use std::fmt;
+
+/// A discipline with the settings it is built from.
+#[derive(Clone)]
+pub struct Case {
+    pub entry: &'static Entry,
+    pub settings: Vec<(String, String)>,
+}
+
+/// The link of every case: a packet of 1000 bytes takes 1 ms.
+pub const RATE: Rate = Rate(8_000_000);
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.entry.name)?;
+        self.settings.iter().try_for_each(|(k, v)| write!(f, " {k}={v}"))
+    }
+}
+
+impl Case {
+    fn new(entry: &'static Entry, settings: &[(&str, &str)]) -> Case {
+        let owned = settings.iter().map(|(k, v)| (k.to_string(), v.to_string()));
+        Case { entry, settings: owned.collect() }
+    }
+
+    /// The discipline; none where the settings contradict each other.
+    pub fn try_build(&self) -> Option<Made> {
+        let settings: Vec<_> =
+            self.settings.iter().map(|(k, v)| (k.as_str(), Setting::Text(v))).collect();
+        self.entry.build(&settings, &Env::new(RATE)).ok()
+    }
+
+    /// The discipline.
+    pub fn build(&self) -> Made {
+        self.try_build().unwrap_or_else(|| panic!("{self} does not build"))
+    }
+}
+
+/// The value of the parameter `name` of what was built.
+pub fn value<'a>(made: &'a Made, name: &str) -> Option<&'a str> {
+    made.params.iter().find(|row| row.name == name).map(|row| row.value.as_str())
+}
+
+/// The buffer of what was built. Every discipline has one.
+pub fn limit(made: &Made) -> Size {
+    value(made, "limit").expect("a discipline has a limit").parse().unwrap()
+}
+
+/// Settings that suit many disciplines; those that one doesn't know are left out for it.
+const SHARED: &[&[(&str, &str)]] = &[
+    &[],
+    &[("limit", "1p")],
+    &[("limit", "7p"), ("ecn", "false")],
+    &[("limit", "7p"), ("ecn", "true")],
+    &[("limit", "1500B")],
+    &[("limit", "9000B"), ("ecn", "true")],
+    &[("limit", "64kB"), ("ecn", "false")],
+    &[("limit", "40p"), ("flows", "1"), ("ecn", "true")],
+    &[("limit", "40p"), ("flows", "3"), ("quantum", "64B"), ("drop_batch", "3")],
+    &[("limit", "30kB"), ("flows", "3"), ("drop", "head"), ("depth", "2"), ("perturb", "20ms")],
+    &[("limit", "30kB"), ("flows", "3"), ("drop", "tail"), ("depth", "1"), ("perturb", "1ms")],
+    // Laws that act at once, so that short runs see them.
+    &[("limit", "50p"), ("target", "1us"), ("interval", "1us"), ("ecn", "true")],
+    &[("limit", "50p"), ("target", "1ms"), ("interval", "5ms"), ("ecn", "false")],
+    &[("limit", "50p"), ("w_q", "0.5"), ("min_th", "2p"), ("max_th", "6p"), ("ecn", "true")],
+    &[("limit", "50p"), ("w_q", "1"), ("min_th", "0B"), ("max_th", "6kB"), ("ecn", "false")],
+];
+
+/// Every discipline under the shared settings, under each word of each of its choices, and under
+/// `random` settings drawn from the ranges of its table.
+pub fn all(random: usize, seed: u64) -> Vec<Case> {
+    REGISTRY.iter().flat_map(|entry| of(entry, random, seed)).collect()
+}
+
+fn of(entry: &'static Entry, random: usize, seed: u64) -> Vec<Case> {
+    let rows = entry.params();
+    let known = |name: &str| rows.iter().any(|row| answers(row, name));
+    let shared = SHARED.iter().map(|settings| {
+        let fit: Vec<_> = settings.iter().copied().filter(|(k, _)| known(k)).collect();
+        Case::new(entry, &fit)
+    });
+    let words = rows.iter().flat_map(|row| {
+        let words = row.kind.split('|').filter(|_| row.kind.contains('|'));
+        words.flat_map(move |word| {
+            ["30p", "20kB"].map(|limit| Case::new(entry, &[("limit", limit), (row.name, word)]))
+        })
+    });
+    let mut cases: Vec<Case> = shared.chain(words).filter(|c| c.try_build().is_some()).collect();
+    let mut rng = Pcg64Mcg::seed_from_u64(seed);
+    // Bounded: more than one draw in a hundred builds, for every discipline that we know.
+    let drawn: Vec<Case> = (0..100 * random)
+        .map(|_| Case { entry, settings: draw(&rows, &mut rng) })
+        .filter(|case| case.try_build().is_some())
+        .take(random)
+        .collect();
+    assert_eq!(drawn.len(), random, "{}: too few random settings build", entry.name);
+    cases.extend(drawn);
+    cases
+}
+
+/// A value for about half of the parameters, inside the range of each.
+pub fn draw(rows: &[Row], rng: &mut Pcg64Mcg) -> Vec<(String, String)> {
+    let mut settings = Vec::new();
+    for row in rows {
+        if row.name == "limit" || rng.next_u32().is_multiple_of(2) {
+            settings.extend(one(row, rng).map(|value| (row.name.to_string(), value)));
+        }
+    }
+    settings
+}
+
+/// A value of `row`, over all its orders of magnitude alike.
+fn one(row: &Row, rng: &mut Pcg64Mcg) -> Option<String> {
+    let kind = row.kind.trim_end_matches(" or auto");
+    if kind == "flag" {
+        return Some((rng.next_u32() & 1 == 1).to_string());
+    }
+    if kind.contains('|') {
+        let words: Vec<&str> = kind.split('|').collect();
+        return Some(words[rng.next_u32() as usize % words.len()].to_string());
+    }
+    let (lo, hi) = row.range.split_once(" to ")?;
+    if kind == "number" {
+        let (lo, hi): (f64, f64) = (lo.parse().unwrap(), hi.parse().unwrap());
+        let share = f64::from(rng.next_u32()) / f64::from(u32::MAX);
+        let low = f64::from(rng.next_u32() % 3) / 2.0; // small values as often as large ones
+        return Some((lo + (hi - lo) * (share * (1.0 - low * 0.999))).to_string());
+    }
+    let whole = |text: &str| -> u64 {
+        match kind {
+            "duration" => text.parse::<sojourn_aqm::Span>().unwrap().0,
+            "rate" => text.parse::<Rate>().unwrap().0,
+            "integer" => text.parse().unwrap(),
+            _ => text.parse::<Size>().unwrap().number(),
+        }
+    };
+    let n = magnitude(whole(lo), whole(hi), rng);
+    Some(match kind {
+        "duration" => format!("{n}ns"),
+        "rate" => format!("{n}bit"),
+        // Large tables of queues cost time to build and show nothing more.
+        "integer" => n.min(whole(lo).max(5000)).to_string(),
+        "bytes" => format!("{n}B"),
+        "size" if rng.next_u32() & 1 == 1 => format!("{n}B"),
+        "size" => format!("{n}p"),
+        other => panic!("{}: unknown kind {other:?}", row.name),
+    })
+}
+
+/// A whole number in `lo..=hi`, its number of bits drawn first.
+fn magnitude(lo: u64, hi: u64, rng: &mut Pcg64Mcg) -> u64 {
+    let bits = rng.next_u32() % (65 - hi.leading_zeros());
+    let n = rng.next_u64() & ((1u64 << bits) - 1) | (1 << bits >> 1);
+    n.clamp(lo, hi)
+}

@@ -1,0 +1,249 @@
+//! A link under every discipline: late calls change nothing, and the tally agrees with a plain
+//! recount from the tape.
+
+use crate::cases::Case;
+use crate::{each, packet};
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::tally::RUN_MAX;
+use sojourn_aqm::tape::Row;
+use sojourn_aqm::{Ecn, Link, LinkSpec, Packet, Rate, Span, Tally, Time, Why};
+use std::collections::BTreeMap;
+
+/// A rate that divides nothing, so that the remainder of every transmission counts.
+const SPEC: LinkSpec = LinkSpec { rate: Rate(7_777_777), delay: Span::us(12_345) };
+
+fn link(case: &Case, seed: u64) -> Link {
+    let mut link = Link::new(SPEC, case.build().qdisc, Pcg64Mcg::seed_from_u64(seed));
+    link.record();
+    link
+}
+
+/// Arrivals in bursts and lulls at different times each, body by body.
+fn arrivals(rng: &mut Pcg64Mcg, n: u32) -> Vec<(Time, Packet)> {
+    let mut at = Time::ZERO;
+    let mut arrivals = Vec::new();
+    for body in 0..n {
+        // Overload for 200 packets, then less than the link takes; now and then a long lull.
+        let gap = if body / 200 % 2 == 0 { 700_000 } else { 1_300_000 };
+        at += Span(1 + rng.next_u64() % gap);
+        if rng.next_u32().is_multiple_of(500) {
+            at += Span::ms(300);
+        }
+        let flow = rng.next_u32() % 6;
+        let len = if flow == 0 { 100 } else { 1 + rng.next_u32() % 1500 };
+        arrivals.push((at, Packet { body, ..packet(len, flow, Ecn::from_bits(body as u8)) }));
+    }
+    arrivals
+}
+
+#[test]
+fn late_calls_change_no_decision() {
+    each(5, |case, rng| {
+        let arrivals = arrivals(rng, 1500);
+        let (mut prompt, mut late) = (link(case, 3), link(case, 3));
+        let end = arrivals.last().unwrap().0 + Span::s(10);
+        let mut promptly = Vec::new();
+        for (at, packet) in &arrivals {
+            while let Some(due) = prompt.wake().filter(|due| due <= at) {
+                promptly.extend(prompt.poll(due).map(|p| (due, p)));
+            }
+            prompt.push(*at, *packet);
+            late.push(*at, *packet);
+        }
+        while let Some(due) = prompt.wake() {
+            promptly.extend(prompt.poll(due).map(|p| (due, p)));
+        }
+        let mut lately = Vec::new();
+        while let Some(due) = late.wake() {
+            lately.extend(late.poll(end).map(|p| (due, p)));
+        }
+        assert_eq!(promptly, lately);
+        prompt.advance(end);
+        assert_eq!(prompt.tape(), late.tape());
+        assert_eq!(prompt.tally().queue_bytes(), late.tally().queue_bytes());
+        assert!(prompt.lost().eq(late.lost()));
+    });
+}
+
+#[test]
+fn a_tally_agrees_with_a_recount_of_the_tape() {
+    each(5, |case, rng| {
+        let arrivals = arrivals(rng, 3000);
+        // From the start, from within a busy time, and from some moment of a lull.
+        for begin in [Time::ZERO, arrivals[100].0 + Span(1), arrivals[900].0 + Span(1)] {
+            let mut link = link(case, 4);
+            let mut begun = false;
+            for (at, packet) in &arrivals {
+                if !begun && *at > begin {
+                    link.begin(begin);
+                    begun = true;
+                }
+                link.push(*at, *packet);
+                link.lost().for_each(drop);
+            }
+            let end = arrivals.last().unwrap().0 + Span::s(30);
+            link.advance(end);
+            Recount { arrivals: &arrivals, rows: link.tape().to_vec(), begin, end }
+                .check(&mut link);
+        }
+    });
+}
+
+/// What is known of a run without the tally: who came, and how each one left.
+struct Recount<'a> {
+    arrivals: &'a [(Time, Packet)],
+    rows: Vec<Row>,
+    begin: Time,
+    end: Time,
+}
+
+impl Recount<'_> {
+    fn check(&self, link: &mut Link) {
+        assert_eq!(self.rows.len(), self.arrivals.len(), "every packet has one row");
+        let utilisation = link.utilisation().unwrap();
+        let tally = link.tally();
+        self.counts(tally);
+        self.levels(tally);
+        self.sojourn(tally);
+        let counted = tally.consecutive_loss();
+        let said = (1..).zip(counted).filter(|(_, n)| *n > 0).collect::<BTreeMap<_, _>>();
+        assert_eq!(said, self.runs(), "runs of losses by length");
+        close(utilisation, self.busy_ns() as f64 / self.ns() as f64, 1e-12);
+    }
+
+    fn ns(&self) -> u128 {
+        u128::from((self.end - self.begin).0)
+    }
+
+    /// The rows of the window.
+    fn left(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| row.left > self.begin)
+    }
+
+    fn counts(&self, tally: &Tally) {
+        let bytes = |rows: &[&Row]| rows.iter().map(|row| u64::from(row.packet.len)).sum::<u64>();
+        let came: Vec<_> = self.arrivals.iter().filter(|(at, _)| *at > self.begin).collect();
+        let came_bytes: u64 = came.iter().map(|(_, p)| u64::from(p.len)).sum();
+        let (sent, lost): (Vec<&Row>, Vec<&Row>) = self.left().partition(|row| row.why.is_none());
+        assert_eq!((tally.arrived_packets, tally.arrived_bytes), (came.len() as u64, came_bytes));
+        assert_eq!(
+            (tally.departed_packets, tally.departed_bytes),
+            (sent.len() as u64, bytes(&sent))
+        );
+        assert_eq!((tally.dropped(), tally.dropped_bytes), (lost.len() as u64, bytes(&lost)));
+        for why in [Why::Full, Why::Early, Why::Late] {
+            let n = lost.iter().filter(|row| row.why == Some(why)).count() as u64;
+            assert_eq!(tally.dropped_packets[why as usize - 1], n, "{why:?}");
+        }
+        // A mark counts when it is given: to an arrival, or to a departure.
+        let was_ce = |row: &Row| Ecn::from_bits(row.packet.body as u8) == Ecn::Ce;
+        let given: Vec<_> =
+            self.left().filter(|row| row.packet.ecn == Ecn::Ce && !was_ce(row)).collect();
+        let within = given.iter().filter(|row| row.packet.arrived > self.begin).count() as u64;
+        assert!((within..=given.len() as u64).contains(&tally.marked_packets), "marks");
+        assert_eq!(tally.waiting(), (0, 0));
+    }
+
+    /// The moments of the queue over time, by walking through all its changes.
+    fn levels(&self, tally: &Tally) {
+        let joined =
+            self.rows.iter().map(|row| (row.packet.arrived, 1, i128::from(row.packet.len)));
+        let left = self.rows.iter().map(|row| (row.left, -1, -i128::from(row.packet.len)));
+        let mut changes: Vec<_> = joined.chain(left).collect();
+        changes.sort_by_key(|change| change.0);
+        let (mut level, mut sums, mut last) = ([0, 0], [[0, 0], [0, 0]], self.begin);
+        for (at, packets, bytes) in changes {
+            let ns = i128::from(at.max(self.begin).since(last).0);
+            for (sum, level) in sums.iter_mut().zip(level) {
+                *sum = [sum[0] + level * ns, sum[1] + level * level * ns];
+            }
+            level = [level[0] + packets, level[1] + bytes];
+            last = last.max(at);
+        }
+        let moments = |[area, squares]: [i128; 2]| {
+            let mean = area as f64 / self.ns() as f64;
+            (mean, (squares as f64 / self.ns() as f64 - mean * mean).max(0.0).sqrt())
+        };
+        for (said, [area, squares]) in
+            [tally.queue_packets(), tally.queue_bytes()].into_iter().zip(sums)
+        {
+            let (mean, std) = moments([area, squares]);
+            close(said.unwrap().0, mean, 1e-12);
+            close(said.unwrap().1, std, 1e-9);
+        }
+    }
+
+    /// The time that packets waited, by sorting.
+    fn sojourn(&self, tally: &Tally) {
+        let sent = self.left().filter(|row| row.why.is_none());
+        let mut waits: Vec<u64> = sent.map(|row| (row.left - row.packet.arrived).0).collect();
+        waits.sort_unstable();
+        let n = waits.len();
+        assert_eq!(tally.sojourn.count(), n as u64);
+        let Some(max) = waits.last() else {
+            assert_eq!((tally.sojourn.mean_s(), tally.sojourn.quantile_s(0.5)), (None, None));
+            return;
+        };
+        let mean = waits.iter().sum::<u64>() as f64 / n as f64;
+        let squares: f64 = waits.iter().map(|w| (*w as f64 - mean) * (*w as f64 - mean)).sum();
+        close(tally.sojourn.mean_s().unwrap(), mean / 1e9, 1e-12);
+        close(tally.sojourn.std_s().unwrap(), (squares / n as f64).sqrt() / 1e9, 1e-9);
+        assert_eq!(tally.sojourn.max_s(), Some(*max as f64 / 1e9));
+        for permille in [0, 10, 250, 500, 900, 950, 990, 999, 1000] {
+            let rank = (n * permille).div_ceil(1000).clamp(1, n);
+            let said = tally.sojourn.quantile_s(permille as f64 / 1000.0).unwrap();
+            close(said, waits[rank - 1] as f64 / 1e9, 0.01);
+        }
+    }
+
+    /// Runs of losses: at the tail as arrivals saw them, at the head as departures did.
+    fn runs(&self) -> BTreeMap<usize, u64> {
+        let mut ended = Vec::new();
+        let mut run = 0;
+        for (at, packet) in self.arrivals.iter().filter(|(at, _)| *at > self.begin) {
+            let now =
+                |row: &&Row| row.left == *at && matches!(row.why, Some(Why::Full | Why::Early));
+            let lost: Vec<&Row> = self.rows.iter().filter(now).collect();
+            run += lost.len();
+            if !lost.iter().any(|row| row.packet.body == packet.body) {
+                ended.push(std::mem::take(&mut run));
+            }
+        }
+        ended.push(std::mem::take(&mut run));
+        for row in self.left() {
+            match row.why {
+                Some(Why::Late) => run += 1,
+                Some(_) => {}
+                None => ended.push(std::mem::take(&mut run)),
+            }
+        }
+        ended.push(run);
+        let mut counts = BTreeMap::new();
+        for run in ended.into_iter().filter(|run| *run > 0) {
+            *counts.entry(run.min(RUN_MAX)).or_default() += 1;
+        }
+        counts
+    }
+
+    /// The time spent sending: within a busy time, the n-th byte ends after exactly n bytes' time.
+    fn busy_ns(&self) -> u128 {
+        let clip = |t: u128| t.clamp(u128::from(self.begin.0), u128::from(self.end.0));
+        let (mut busy, mut start, mut bytes, mut free) = (0, 0, 0, 0);
+        for row in self.rows.iter().filter(|row| row.why.is_none()) {
+            let left = u128::from(row.left.0);
+            if left != free {
+                (start, bytes) = (left, 0);
+            }
+            bytes += u128::from(row.packet.len);
+            free = start + bytes * 8_000_000_000 / u128::from(SPEC.rate.0);
+            busy += clip(free) - clip(left);
+        }
+        busy
+    }
+}
+
+fn close(said: f64, counted: f64, tolerance: f64) {
+    let off = (said - counted).abs();
+    assert!(off <= tolerance * counted.abs().max(1e-12), "said {said}, counted {counted}");
+}
