@@ -64,7 +64,7 @@ pub struct Ns2 {
     pub(super) last: Cut,
     /// NewReno: whether this recovery has seen a partial ack.
     partial: bool,
-    /// Whether the next new packet says that the window was reduced.
+    /// Whether the next packet, new or not, says that the window was reduced.
     cwr: bool,
     /// Whether a mark has met a window of one packet.
     starved: bool,
@@ -196,8 +196,7 @@ impl Ns2 {
         }
     }
 
-    /// An ack of new data that is not part of a recovery. The timer is set before the sample is
-    /// taken, so the sample decides about the timer after this one.
+    /// An ack of new data that is not part of a recovery.
     pub(super) fn on_new_ack(&mut self, now: Time, ack: &Ack) {
         self.advance(now, ack);
         if !(ack.ece && self.ecn) {
@@ -209,9 +208,8 @@ impl Ns2 {
         }
     }
 
-    /// Moves `una`, sets the timer and takes the sample; the window is left alone.
+    /// Moves `una`, takes the sample and sets the timer; the window is left alone.
     pub(super) fn advance(&mut self, now: Time, ack: &Ack) {
-        self.restart_timer(now, ack.ack);
         self.dup = 0;
         self.move_to(ack.ack);
         if let Some((packet, sent)) = self.timed.filter(|&(packet, _)| packet < self.una) {
@@ -223,6 +221,7 @@ impl Ns2 {
             self.timed = None;
             self.rtt.sample(sent, now);
         }
+        self.set_timer(now);
     }
 
     /// Everything below `ack` has arrived.
@@ -237,7 +236,7 @@ impl Ns2 {
     fn on_partial_ack(&mut self, now: Time, ack: u64, out: &mut Vec<Segment>) {
         if !self.partial {
             self.partial = true;
-            self.restart_timer(now, ack);
+            self.set_timer(now);
         }
         let deflate = ack - self.una;
         self.move_to(ack);
@@ -249,9 +248,10 @@ impl Ns2 {
         if self.inflation > deflate {
             self.inflation -= deflate - 1;
         } else {
-            self.cwnd = (self.cwnd - (deflate - self.inflation) as f64).max(1.0);
+            self.cwnd -= (deflate - self.inflation) as f64;
             self.inflation = 1;
         }
+        self.cwnd = self.cwnd.max(1.0);
     }
 
     /// The third duplicate ack.
@@ -273,9 +273,7 @@ impl Ns2 {
             self.nxt = self.una;
         } else {
             self.output(now, self.una, out);
-            if !again {
-                self.inflation = u64::from(DUP_THRESH);
-            }
+            self.inflation = u64::from(DUP_THRESH);
         }
     }
 
@@ -371,8 +369,7 @@ impl Ns2 {
     /// it is off or nothing was outstanding.
     pub(super) fn output(&mut self, now: Time, seq: u64, out: &mut Vec<Segment>) {
         let (syn, again) = (seq == 0, seq < self.max);
-        let cwr = self.cwr && !again;
-        self.cwr &= again;
+        let cwr = std::mem::take(&mut self.cwr);
         let wire = if syn { self.header_bytes } else { self.packet_bytes };
         let ect = self.ecn && !syn;
         let len = u32::from(!syn);
@@ -389,20 +386,10 @@ impl Ns2 {
         }
     }
 
-    /// Starts the timer anew.
+    /// Starts the timer anew. An ack of new data does so even if nothing is outstanding: the expiry
+    /// then says that the window has grown old.
     pub(super) fn set_timer(&mut self, now: Time) {
         self.timer = now + self.rtt.rto();
-    }
-
-    /// As an ack of everything below `ack` leaves the timer: running, even with nothing outstanding
-    /// (its expiry then ends the window's validity), except after jumping over packets that were
-    /// about to be sent again. A window below one packet always needs it.
-    pub(super) fn restart_timer(&mut self, now: Time, ack: u64) {
-        if self.nxt >= ack || ack < self.max || self.cwnd < 1.0 {
-            self.set_timer(now);
-        } else {
-            self.timer = Time::NEVER;
-        }
     }
 
     /// Ends the timing of a packet.

@@ -92,7 +92,7 @@ impl Ns2 {
         } else if ack.ack > self.una {
             self.sack.pipe -= 1;
             self.sack.board.update(ack);
-            self.restart_timer(now, ack.ack);
+            self.set_timer(now);
             self.rtt.trust();
             self.move_to(ack.ack);
         } else if self.sack.board.update(ack) && self.dup > 0 {

@@ -150,8 +150,7 @@ mod tests {
     #[test]
     fn agrees_with_a_bitmap() {
         // Every sequence of four ranges below 7, against the plainest model there is.
-        let all: Vec<(u64, u64)> =
-            (0..7).flat_map(|s| (s + 1..=7).map(move |e| (s, e))).collect();
+        let all: Vec<(u64, u64)> = (0..7).flat_map(|s| (s + 1..=7).map(move |e| (s, e))).collect();
         for (i, &a) in all.iter().enumerate() {
             for &b in &all {
                 for &c in &all[..=i] {

@@ -26,6 +26,9 @@ pub struct Receiver {
     due: Time,
     /// A mark is echoed until the sender says that it has answered.
     echo: bool,
+    /// Whether a mark, and an answer to one, came since the last ack.
+    marked: bool,
+    answered: bool,
     sack: bool,
     ns2: bool,
     ack_bytes: u32,
@@ -49,6 +52,8 @@ impl Receiver {
             recents: 0,
             due: Time::NEVER,
             echo: false,
+            marked: false,
+            answered: false,
             sack: params.recovery == Recovery::Sack,
             ns2,
             ack_bytes: s.header_bytes(),
@@ -63,7 +68,8 @@ impl Receiver {
         self.before = self.delivered_bytes();
         self.next = 0;
         self.held.clear();
-        (self.recents, self.due, self.echo) = (0, Time::NEVER, false);
+        (self.recents, self.due) = (0, Time::NEVER);
+        (self.echo, self.marked, self.answered) = (false, false, false);
     }
 
     /// Takes a segment, marked (`ce`) or not; the ack that it calls for, or `None` if that is
@@ -73,8 +79,8 @@ impl Receiver {
     /// cumulative ack, or filling a part of a gap, is acknowledged at once (RFC 5681 §4.2), and so
     /// is a SYN. ns-2 delays one more: a second copy of the very last packet.
     pub fn on_segment(&mut self, now: Time, seg: &Segment, ce: bool) -> Option<Ack> {
-        // The answer to an earlier mark comes first: a packet can carry both (RFC 3168 §6.1.3).
-        self.echo = (self.echo && !seg.cwr) || (ce && seg.ect);
+        self.marked |= ce && seg.ect;
+        self.answered |= seg.cwr;
         let end = seg.seq + u64::from(seg.len).max(u64::from(seg.syn));
         let in_order = seg.seq <= self.next && end > self.next;
         let whole = self.held.end().is_none();
@@ -140,6 +146,10 @@ impl Receiver {
 
     /// An ack of what is here now.
     fn ack(&mut self, syn: bool) -> Ack {
+        // One mark among the packets acknowledged is enough; an answer ends only what was echoed
+        // before (RFC 3168 §6.1.3).
+        self.echo = self.marked || self.echo && !self.answered;
+        (self.marked, self.answered) = (false, false);
         let mut ack = Ack { ack: self.next, ece: self.echo, syn, ..Ack::default() };
         if self.sack {
             for i in 0..usize::from(self.recents) {
@@ -234,9 +244,8 @@ mod tests {
     #[test]
     fn mark_is_echoed_until_answered() {
         let mut r = receiver("rfc", false);
-        let mut echo = |seq, ce, cwr| {
-            r.on_segment(Time::ZERO, &Segment { cwr, ..at(seq) }, ce).unwrap().ece
-        };
+        let mut echo =
+            |seq, ce, cwr| r.on_segment(Time::ZERO, &Segment { cwr, ..at(seq) }, ce).unwrap().ece;
         assert!(!echo(1, false, false));
         assert!(echo(2, true, false) && echo(3, false, false) && echo(4, false, false));
         assert!(!echo(5, false, true) && !echo(6, false, false));

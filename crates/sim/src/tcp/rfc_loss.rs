@@ -50,7 +50,7 @@ impl<C: Control> Rfc<C> {
             Recovery::Tahoe => {
                 self.window.cwnd = self.window.mss;
                 self.nxt = self.una;
-                (self.state, self.timed) = (State::Loss, None);
+                (self.state, self.timed, self.limited) = (State::Loss, None, 0);
             }
             Recovery::Reno | Recovery::NewReno => {
                 (self.state, self.partial) = (State::Recovery, false);

@@ -192,10 +192,7 @@ mod tests {
                 t.rto().0 / 1_000_000
             })
             .collect();
-        assert_eq!(
-            rtos,
-            [400, 800, 1600, 3200, 6400, 12800, 25600, 51200, 60_000, 60_000, 60_000]
-        );
+        assert_eq!(rtos, [400, 800, 1600, 3200, 6400, 12800, 25600, 51200, 60_000, 60_000, 60_000]);
         assert_eq!((t.s8, t.v4), (0, 13), "moved into the deviation, once");
         t.sample(Time::ZERO, Time(100_000_000));
         assert_eq!((t.s8, t.v4), (80, 20), "and restarted by the next sample");

@@ -1,0 +1,248 @@
+//! The plainest path there is, for the tests of TCP: hops of a rate, a delay and a FIFO of so many
+//! waiting packets, one event per packet and hop. Losses and marks are scripted.
+
+use sojourn_aqm::dice::Dice;
+use sojourn_aqm::params::Setting;
+use sojourn_aqm::units::{Span, Time};
+use sojourn_sim::tcp::{self, Ack, Receiver, Segment, Tcp, TcpParams};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// Dice that always fall the same way.
+pub struct Fixed(pub f64);
+
+impl Dice for Fixed {
+    fn uniform(&mut self) -> f64 {
+        self.0
+    }
+}
+
+/// Parameters from text alone; `true` and `false` are flags.
+pub fn params(name: &str, settings: &[(&str, &str)]) -> TcpParams {
+    tcp::parse(name, settings.iter().map(|&(k, v)| (k, Setting::Text(v)))).unwrap()
+}
+
+/// A link: FIFO, rate, delay.
+pub struct Hop {
+    ns_per_byte: u64,
+    delay: u64,
+    /// Packets that may wait, without the one being sent.
+    room: usize,
+    free: u64,
+    /// When those in line start to be sent.
+    starts: VecDeque<u64>,
+}
+
+impl Hop {
+    /// A hop of `ns_per_byte`, `delay` and room for `room` waiting packets.
+    pub fn new(ns_per_byte: u64, delay: Span, room: usize) -> Hop {
+        Hop { ns_per_byte, delay: delay.0, room, free: 0, starts: VecDeque::new() }
+    }
+
+    /// When a packet that enters `now` comes out; `None` if there is no room.
+    fn pass(&mut self, now: u64, wire: u32) -> Option<u64> {
+        while self.starts.front().is_some_and(|&s| s <= now) {
+            self.starts.pop_front();
+        }
+        if self.starts.len() >= self.room {
+            return None;
+        }
+        let start = self.free.max(now);
+        if start > now {
+            self.starts.push_back(start);
+        }
+        self.free = start + u64::from(wire) * self.ns_per_byte;
+        Some(self.free + self.delay)
+    }
+}
+
+/// What happened, as ns-2's traces tell it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// When.
+    pub now: Time,
+    /// `s` sent, `d` dropped, `a` ack received, `x` timer expired.
+    pub event: char,
+    /// Sequence number; of an ack, the next expected.
+    pub seq: u64,
+    /// Bytes on the wire.
+    pub wire: u32,
+    /// The sender's window afterwards, in packets.
+    pub cwnd: f64,
+    /// Its threshold, in packets.
+    pub ssthresh: f64,
+    /// Its duplicate acks.
+    pub dup: u32,
+    /// Whether a segment had been sent before.
+    pub again: bool,
+}
+
+/// What is on its way.
+#[derive(Clone, Copy)]
+enum Cargo {
+    Segment(Segment, bool),
+    Ack(Ack),
+}
+
+/// What the network does to a segment at its entrance.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Fate {
+    Pass,
+    Lose,
+    Mark,
+}
+
+/// One flow over one path.
+pub struct Path<F> {
+    /// The sender.
+    pub sender: Tcp,
+    /// The receiver.
+    pub receiver: Receiver,
+    hops: Vec<Hop>,
+    back: Vec<Hop>,
+    /// Asked for every segment, with its number in the order of sending (from 0).
+    fate: F,
+    /// Every n-th ack is lost (0: none).
+    pub lose_acks: u64,
+    /// What happened.
+    pub rows: Vec<Row>,
+    /// Segments and acks in flight: time, order, kind and hop.
+    heap: BinaryHeap<Reverse<(u64, u64)>>,
+    cargo: Vec<(Cargo, usize)>,
+    sent: u64,
+    acks: u64,
+    /// The present moment.
+    pub now: Time,
+}
+
+impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
+    /// A path of `hops` and, for acks, `back`.
+    pub fn new(params: &TcpParams, phase: f64, hops: Vec<Hop>, back: Vec<Hop>, fate: F) -> Self {
+        Path {
+            sender: Tcp::new(params, &mut Fixed(phase)),
+            receiver: Receiver::new(params),
+            hops,
+            back,
+            fate,
+            lose_acks: 0,
+            rows: Vec::new(),
+            heap: BinaryHeap::new(),
+            cargo: Vec::new(),
+            sent: 0,
+            acks: 0,
+            now: Time::ZERO,
+        }
+    }
+
+    /// A long, empty pipe of `rtt`: nothing waits anywhere.
+    pub fn wide(params: &TcpParams, rtt: Span, fate: F) -> Self {
+        let half = || vec![Hop::new(0, Span(rtt.0 / 2), usize::MAX)];
+        Path::new(params, 0.5, half(), half(), fate)
+    }
+
+    /// Opens a connection `at` that time, and writes `amount`.
+    pub fn start(&mut self, at: Time, amount: u64) {
+        self.now = at;
+        let mut out = Vec::new();
+        self.receiver.reset();
+        self.sender.open(at, &mut out);
+        self.sender.write(at, amount, &mut out);
+        self.launch(&out);
+    }
+
+    /// Has the application write more, now.
+    pub fn write(&mut self, amount: u64) {
+        let mut out = Vec::new();
+        self.sender.write(self.now, amount, &mut out);
+        self.launch(&out);
+    }
+
+    /// Runs until nothing is left to happen before `end`.
+    pub fn run(&mut self, end: Time) {
+        loop {
+            let arrival = self.heap.peek().map_or(Time::NEVER, |r| Time(r.0.0));
+            let timers = self.sender.timer().min(self.receiver.timer());
+            let next = arrival.min(timers);
+            if next >= end {
+                self.now = end;
+                return;
+            }
+            self.now = next;
+            // A timer was set before whatever arrives at the same moment was sent.
+            if self.sender.timer() == next {
+                self.row('x', 0, 0, false);
+                let mut out = Vec::new();
+                self.sender.on_timer(next, &mut out);
+                self.launch(&out);
+            } else if self.receiver.timer() == next {
+                let ack = self.receiver.on_timer(next);
+                self.reply(ack);
+            } else {
+                let Reverse((_, order)) = self.heap.pop().unwrap();
+                let (cargo, hop) = self.cargo[order as usize];
+                self.arrive(cargo, hop);
+            }
+        }
+    }
+
+    fn row(&mut self, event: char, seq: u64, wire: u32, again: bool) {
+        let s = &self.sender;
+        let (cwnd, ssthresh, dup) = (s.cwnd_packets(), s.ssthresh_packets(), s.dup_acks());
+        self.rows.push(Row { now: self.now, event, seq, wire, cwnd, ssthresh, dup, again });
+    }
+
+    fn launch(&mut self, out: &[Segment]) {
+        for seg in out {
+            self.row('s', seg.seq, seg.wire, seg.retransmission);
+            let fate = (self.fate)(self.sent, seg);
+            self.sent += 1;
+            if fate == Fate::Lose {
+                self.row('d', seg.seq, seg.wire, seg.retransmission);
+            } else {
+                self.arrive(Cargo::Segment(*seg, fate == Fate::Mark && seg.ect), 0);
+            }
+        }
+    }
+
+    /// `cargo` stands before hop number `hop`, or has passed them all.
+    fn arrive(&mut self, cargo: Cargo, hop: usize) {
+        let (line, wire) = match cargo {
+            Cargo::Segment(seg, _) => (&mut self.hops, seg.wire),
+            Cargo::Ack(ack) => (&mut self.back, ack.wire),
+        };
+        let Some(link) = line.get_mut(hop) else { return self.deliver(cargo) };
+        match link.pass(self.now.0, wire) {
+            Some(at) => {
+                self.heap.push(Reverse((at, self.cargo.len() as u64)));
+                self.cargo.push((cargo, hop + 1));
+            }
+            None => {
+                let Cargo::Segment(seg, _) = cargo else { panic!("acks are not dropped") };
+                self.row('d', seg.seq, seg.wire, seg.retransmission);
+            }
+        }
+    }
+
+    fn deliver(&mut self, cargo: Cargo) {
+        match cargo {
+            Cargo::Segment(seg, ce) => {
+                let ack = self.receiver.on_segment(self.now, &seg, ce);
+                self.reply(ack);
+            }
+            Cargo::Ack(ack) => {
+                let mut out = Vec::new();
+                self.sender.on_ack(self.now, &ack, &mut out);
+                self.row('a', ack.ack, ack.wire, false);
+                self.launch(&out);
+            }
+        }
+    }
+
+    fn reply(&mut self, ack: Option<Ack>) {
+        let Some(ack) = ack else { return };
+        self.acks += 1;
+        if self.lose_acks == 0 || ack.syn || self.acks % self.lose_acks != 0 {
+            self.arrive(Cargo::Ack(ack), 0);
+        }
+    }
+}
