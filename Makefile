@@ -36,16 +36,17 @@ wheel: .venv/ready  ## a wheel, and a clean environment that runs the demo from 
 	$(BIN)/maturin build --release --out dist
 	tools/try-wheel.sh dist
 
-# The virtual environment, then the compiled module in it; cargo sees by itself what has changed.
+# The virtual environment with maturin in it; maturin installs what pyproject.toml asks for, and cargo
+# sees by itself what has changed.
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet maturin
-	$(BIN)/python tools/requirements.py | xargs $(BIN)/python -m pip install --quiet
+	$(BIN)/python -m pip install --quiet "maturin>=1.9,<2"
+	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --quiet --extras dev
 	touch $@
 
 build: .venv/ready
-	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --quiet
+	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --release --quiet --skip-install
 
 clean:
 	rm -rf .venv target out dist

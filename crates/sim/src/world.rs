@@ -266,7 +266,8 @@ impl World {
         for (l, def) in scenario.links.iter().enumerate() {
             let crossing = |f: &&Flow| self.routes[f.group][0].contains(&l);
             let bytes = self.flows.iter().filter(crossing).map(Flow::goodput_bytes).sum();
-            links.insert(def.name.clone(), outcome::link(def.qdisc, &mut self.links[l], bps(bytes)));
+            links
+                .insert(def.name.clone(), outcome::link(def.qdisc, &mut self.links[l], bps(bytes)));
         }
         let summary = json!({ "scenario": scenario.canonical(), "links": links, "flows": flows });
         Outcome { columns: self.columns(scenario, &order, &place), summary }
@@ -327,7 +328,10 @@ fn summary(flow: &Flow, group: &str, goodput_bps: f64, warm: Time) -> Json {
             put("timeouts", json!(0));
             put("received_packets", json!(udp.delay.count()));
             put("lost_packets", json!(udp.lost));
-            put("loss_rate", outcome::ratio(udp.lost as f64, (udp.lost + udp.delay.count()) as f64));
+            put(
+                "loss_rate",
+                outcome::ratio(udp.lost as f64, (udp.lost + udp.delay.count()) as f64),
+            );
             put("delay_mean_s", json!(udp.delay.mean_s()));
             put("delay_p50_s", json!(udp.delay.quantile_s(0.5)));
             put("delay_p95_s", json!(udp.delay.quantile_s(0.95)));

@@ -33,9 +33,8 @@ fn bytes(outcome: &Outcome) -> String {
 #[test]
 fn again_and_in_parallel() {
     let once = bytes(&run(&scenario(7)));
-    let others: Vec<_> = (0..4)
-        .map(|i| std::thread::spawn(move || bytes(&run(&scenario(7 + i % 2)))))
-        .collect();
+    let others: Vec<_> =
+        (0..4).map(|i| std::thread::spawn(move || bytes(&run(&scenario(7 + i % 2))))).collect();
     let others: Vec<String> = others.into_iter().map(|t| t.join().unwrap()).collect();
     assert_eq!(once, others[0]);
     assert_eq!(once, others[2]);
@@ -62,7 +61,8 @@ fn a_stranger_changes_nothing() {
     let mut joined = base;
     joined["links"]["apart"] = json!({"rate": "3mbit", "qdisc": {"name": "red", "limit": "9p", "min_th": "1p", "max_th": "3p"}});
     // Its name sorts before all the others, so every index moves.
-    let stranger = json!({"name": "a", "count": 3, "path": ["apart"], "rtt": "uniform(10ms, 20ms)"});
+    let stranger =
+        json!({"name": "a", "count": 3, "path": ["apart"], "rtt": "uniform(10ms, 20ms)"});
     joined["flows"].as_array_mut().unwrap().insert(0, stranger);
     let again = run(&joined);
     for f in once.summary["flows"].as_array().unwrap() {

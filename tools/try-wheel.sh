@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Installs the wheel in the folder $1 into a clean virtual environment and runs the demo there, with no
+# Rust in reach: what a user of the wheel gets.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+wheel=$(ls -t "$1"/sojourn-*.whl | head -1)
+room=$(mktemp -d)
+trap 'rm -rf "$room"' EXIT
+"${PYTHON:-python3}" -m venv "$room/venv"
+"$room/venv/bin/python" -m pip install --quiet "$wheel"
+cd "$room"
+PATH="$room/venv/bin:/usr/bin:/bin" sojourn compare "$root/examples/home-uplink.toml" \
+    --qdisc droptail,red,codel,fq_codel --plot "$room/figure.png"
+test -s "$room/figure.png"
+echo "$(basename "$wheel"): runs in a clean environment"
