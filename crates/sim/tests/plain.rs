@@ -1,0 +1,279 @@
+//! The engine against a plain one: an event per transmission, per delivery and per wake-up, in a binary
+//! heap, nothing lazy and nothing clever. Same scenario, same dice: every packet must leave every
+//! queue at the same moment with the same fate, and every flow must end with the same counts.
+
+use rand_core::SeedableRng;
+use serde_json::{Value, json};
+use sojourn_aqm::dice::Dice;
+use sojourn_aqm::sched::Qdisc;
+use sojourn_aqm::units::{Rate, Span, Time};
+use sojourn_aqm::{Cx, Ecn, Lost, Packet};
+use sojourn_sim::flow::{Ends, Flow, Outbox, stream};
+use sojourn_sim::tcp::{Ack, Segment};
+use sojourn_sim::{Column, Outcome, Scenario};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// Comes before everything else of its moment.
+    Sent(usize),
+    Delivered(usize, u64),
+    Wake(usize),
+}
+
+#[derive(Clone, Copy)]
+enum Load {
+    Segment(Segment),
+    Ack(Ack),
+    Datagram(Time),
+}
+
+#[derive(Clone, Copy)]
+struct Body {
+    flow: usize,
+    connection: u32,
+    hop: usize,
+    load: Load,
+}
+
+struct PlainLink {
+    qdisc: Box<dyn Qdisc + Send>,
+    dice: rand_pcg::Pcg64Mcg,
+    rate: Rate,
+    delay: Span,
+    owed: u64,
+    sending: Option<Packet>,
+    /// When each packet left and how: body, nanoseconds, fate.
+    rows: Vec<(u64, u64, u8)>,
+}
+
+struct Plain {
+    heap: BinaryHeap<Reverse<(Time, Event)>>,
+    links: Vec<PlainLink>,
+    flows: Vec<Flow>,
+    routes: Vec<[Vec<usize>; 2]>,
+    bodies: Vec<Body>,
+    tickets: Vec<Packet>,
+    now: Time,
+}
+
+impl Plain {
+    fn new(s: &Scenario) -> Plain {
+        let link = |def: &sojourn_sim::scenario::LinkDef| PlainLink {
+            qdisc: def.build().qdisc,
+            dice: stream(s.seed, &format!("links.{}", def.name)),
+            rate: def.spec.rate,
+            delay: def.spec.delay,
+            owed: 0,
+            sending: None,
+            rows: vec![],
+        };
+        let mut groups: Vec<usize> = (0..s.flows.len()).collect();
+        groups.sort_by_key(|g| s.flows[*g].name.clone());
+        let mut flows = vec![];
+        for g in groups {
+            let def = &s.flows[g];
+            flows.extend(
+                (0..def.count).map(|i| Flow::new(def, g, i, def.delay_of_links(&s.links), s.seed)),
+            );
+        }
+        let heap = flows
+            .iter()
+            .enumerate()
+            .map(|(f, flow)| Reverse((flow.next(), Event::Wake(f))))
+            .collect();
+        let routes = s.flows.iter().map(|f| [f.path.clone(), f.return_path.clone()]).collect();
+        let links = s.links.iter().map(link).collect();
+        Plain { heap, links, flows, routes, bodies: vec![], tickets: vec![], now: Time::ZERO }
+    }
+
+    fn with<T>(&mut self, l: usize, f: impl FnOnce(&mut dyn Qdisc, &mut Cx<'_>) -> T) -> T {
+        let (mut lost, mut marked) = (Vec::<Lost>::new(), 0);
+        let link = &mut self.links[l];
+        let mut cx =
+            Cx { now: self.now, dice: &mut link.dice, lost: &mut lost, marked: &mut marked };
+        let out = f(&mut *link.qdisc, &mut cx);
+        for l in lost {
+            link.rows.push((l.packet.arrived.0, l.at.0, l.why as u8));
+            let body = self.bodies[l.packet.body as usize];
+            if let Load::Datagram(sent) = body.load {
+                self.flows[body.flow].datagram_lost(sent);
+            }
+        }
+        out
+    }
+
+    fn transmit(&mut self, l: usize) {
+        let next = self.with(l, |q, cx| q.dequeue(cx));
+        let now = self.now;
+        let link = &mut self.links[l];
+        link.sending = next;
+        let Some(packet) = next else { return link.owed = 0 };
+        link.rows.push((packet.arrived.0, now.0, 0));
+        let owed = u64::from(packet.len) * 8_000_000_000 + link.owed;
+        link.owed = owed % link.rate.0;
+        self.heap.push(Reverse((now + Span(owed / link.rate.0), Event::Sent(l))));
+    }
+
+    fn push(&mut self, l: usize, packet: Packet) {
+        let packet = Packet { arrived: self.now, ..packet };
+        self.with(l, |q, cx| q.enqueue(cx, packet));
+        if self.links[l].sending.is_none() {
+            self.transmit(l);
+        }
+    }
+
+    fn send(&mut self, f: usize, out: &mut Outbox) {
+        let Flow { group, hash, connection, .. } = self.flows[f];
+        let mut loads: Vec<(Load, u32, Ecn, usize)> = vec![];
+        for s in out.segments.drain(..) {
+            loads.push((Load::Segment(s), s.wire, if s.ect { Ecn::Ect0 } else { Ecn::NotEct }, 0));
+        }
+        loads
+            .extend(out.datagram.take().map(|len| (Load::Datagram(self.now), len, Ecn::NotEct, 0)));
+        loads.extend(out.acks.drain(..).map(|a| (Load::Ack(a), a.wire, Ecn::NotEct, 1)));
+        for (load, len, ecn, way) in loads {
+            self.bodies.push(Body { flow: f, connection, hop: 0, load });
+            let hash = if way == 1 { !hash } else { hash };
+            let body = self.bodies.len() as u32 - 1;
+            let packet =
+                Packet { arrived: self.now, len, flow: f as u32, hash, body, class: 0, ecn };
+            self.push(self.routes[group][way][0], packet);
+        }
+    }
+
+    fn delivered(&mut self, packet: Packet, out: &mut Outbox) {
+        let body = &mut self.bodies[packet.body as usize];
+        body.hop += 1;
+        let Body { flow: f, connection, hop, load } = *body;
+        let way = usize::from(matches!(load, Load::Ack(_)));
+        if let Some(next) = self.routes[self.flows[f].group][way].get(hop) {
+            return self.push(*next, packet);
+        }
+        match load {
+            Load::Segment(s) => {
+                self.flows[f].segment(self.now, connection, &s, packet.ecn == Ecn::Ce, out);
+                self.send(f, out);
+            }
+            Load::Ack(ack) => self.flows[f].ack(self.now, connection, ack),
+            Load::Datagram(sent) => self.flows[f].datagram(self.now, sent),
+        }
+        self.heap.push(Reverse((self.flows[f].next(), Event::Wake(f))));
+    }
+
+    fn play(&mut self, s: &Scenario) {
+        let (end, mut warm, mut out) =
+            (Time::ZERO + s.duration, Some(Time::ZERO + s.warmup), Outbox::default());
+        while let Some(Reverse((at, event))) = self.heap.pop() {
+            if warm.is_some_and(|w| at >= w) {
+                let w = warm.take().unwrap();
+                self.flows.iter_mut().for_each(|f| f.begin(w));
+            }
+            if at > end || at == end && !matches!(event, Event::Sent(_)) {
+                break;
+            }
+            self.now = at;
+            match event {
+                Event::Sent(l) => {
+                    let packet = self.links[l].sending.expect("it was being sent");
+                    self.tickets.push(packet);
+                    let id = self.tickets.len() as u64 - 1;
+                    self.heap.push(Reverse((at + self.links[l].delay, Event::Delivered(l, id))));
+                    self.transmit(l);
+                }
+                Event::Delivered(_, id) => self.delivered(self.tickets[id as usize], &mut out),
+                Event::Wake(f) if self.flows[f].next() == at => {
+                    self.flows[f].wake(at, &mut out);
+                    self.send(f, &mut out);
+                    self.heap.push(Reverse((self.flows[f].next(), Event::Wake(f))));
+                }
+                Event::Wake(_) => {} // it has been moved since
+            }
+        }
+    }
+}
+
+fn column<'a>(out: &'a Outcome, name: &str) -> &'a Column {
+    &out.columns.iter().find(|(n, _)| n == name).unwrap_or_else(|| panic!("no {name}")).1
+}
+
+/// A scenario drawn at random: one to three links of any discipline, flows of any kind over them.
+fn random(seed: u64) -> Value {
+    let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(seed);
+    let mut pick = |n: u32| rng.below(n) as usize;
+    let qdiscs = [
+        json!({"name": "droptail", "limit": "20kB"}),
+        json!({"name": "droptail", "limit": "15p", "policy": "random"}),
+        json!({"name": "red", "limit": "60p", "ecn": true}),
+        json!({"name": "codel", "ecn": true}),
+        json!({"name": "drr", "limit": "30kB"}),
+        json!({"name": "sfq", "perturb": "300ms"}),
+        json!({"name": "fq_codel", "limit": "40p"}),
+    ];
+    let names = ["l0", "l1", "l2"];
+    let mut links = serde_json::Map::new();
+    for name in names {
+        let rate = ["1mbit", "3mbit", "7777777bit", "20mbit"][pick(4)];
+        let delay = ["0s", "1ms", "12345us"][pick(3)];
+        links.insert(name.into(), json!({"rate": rate, "delay": delay, "qdisc": qdiscs[pick(7)]}));
+    }
+    let flows: Vec<Value> = (0..2 + pick(4))
+        .map(|i| {
+            let path: Vec<&str> = names[pick(3)..].iter().take(1 + pick(2)).copied().collect();
+            let back: Vec<&str> = if pick(3) == 0 { vec![names[pick(3)]] } else { vec![] };
+            let mut flow = json!({"name": format!("f{i}"), "count": 1 + pick(3), "path": path});
+            if pick(4) == 0 {
+                flow["source"] = json!({"name": "cbr", "rate": "300kbit", "packet": "500B"});
+                return flow;
+            }
+            flow["return_path"] = json!(back);
+            flow["rtt"] = json!("uniform(100ms, 150ms)");
+            let tcp = ["tahoe", "reno", "newreno", "sack"][pick(4)];
+            let profile = ["rfc", "ns2"][pick(2)];
+            flow["tcp"] = json!({"name": tcp, "profile": profile, "ecn": pick(2) == 0});
+            if pick(2) == 0 {
+                flow["source"] = json!({"name": "transfers", "size": "uniform(1kB, 90kB)", "gap": "exponential(100ms)"});
+            }
+            flow
+        })
+        .collect();
+    json!({"duration": "6s", "warmup": "1s", "seed": seed, "tape": true, "links": links, "flows": flows})
+}
+
+#[test]
+fn fast_and_plain_engine_agree_on_everything() {
+    let mut rows = 0;
+    for seed in 0..60 {
+        let scenario =
+            Scenario::from_json(&random(seed).to_string()).unwrap_or_else(|e| panic!("{e}"));
+        let fast = sojourn_sim::run(&scenario, &mut |_| true).expect("nobody stops it");
+        let mut plain = Plain::new(&scenario);
+        plain.play(&scenario);
+        for (link, def) in plain.links.iter().zip(&scenario.links) {
+            let get = |what: &str| column(&fast, &format!("tape/{}/{what}", def.name));
+            let (Column::F64(arrived), Column::F64(left), Column::U8(fate)) =
+                (get("arrived_s"), get("left_s"), get("fate"))
+            else {
+                panic!("a tape has times and fates")
+            };
+            let secs = |ns: u64| ns as f64 / 1e9;
+            let expected: Vec<_> =
+                link.rows.iter().map(|(a, b, w)| (secs(*a), secs(*b), *w)).collect();
+            let got: Vec<_> = (0..fate.len()).map(|i| (arrived[i], left[i], fate[i])).collect();
+            assert_eq!(got, expected, "seed {seed}, link {}", def.name);
+            rows += got.len();
+        }
+        for flow in &plain.flows {
+            let all = fast.summary["flows"].as_array().expect("a list");
+            let got = all.iter().find(|f| f["name"] == flow.name).expect("same flows");
+            let bps = flow.goodput_bytes() as f64 * 8.0 / 5.0;
+            assert_eq!(got["goodput_bps"], bps, "seed {seed}, {}", flow.name);
+            if let Ends::Tcp(tcp) = &flow.ends {
+                assert_eq!(got["sent_packets"], tcp.stats().sent_packets);
+                assert_eq!(got["timeouts"], tcp.stats().timeouts);
+            }
+        }
+    }
+    assert!(rows > 100_000, "{rows} packets are too few to prove anything");
+}
