@@ -7,7 +7,8 @@
 //! **The law** flows are hashed to queues, the queues are served in turn, `quantum` bytes each; on
 //! overflow the longest queue loses.
 //! **Departures** turns are counted in bytes, not packets. When the hash changes, packets move to
-//! their new queues with the order within each flow kept.
+//! their new queues with the order within each flow kept; nothing is lost by it, so a queue may be
+//! deeper than `depth` until it has sent.
 //! **Cost** O(1) per packet; an overflow looks at every busy queue, a change of hash at every packet.
 
 use crate::cx::{Cx, Why};
@@ -135,16 +136,18 @@ impl Qdisc for Sfq {
             return cx.drop(packet, Why::Full);
         }
         let i = self.slot(&packet);
-        if u64::from(self.queues[i as usize].line.packets()) >= self.params.depth {
-            if self.params.drop == End::Tail {
-                return cx.drop(packet, Why::Full);
-            }
-            let turn = self.active.iter().position(|a| *a == i).expect("a deep queue is busy");
-            self.lose(cx, turn);
+        let deep = u64::from(self.queues[i as usize].line.packets()) >= self.params.depth;
+        if deep && self.params.drop == End::Tail {
+            return cx.drop(packet, Why::Full);
         }
         self.push(packet);
         self.backlog.packets += 1;
         self.backlog.bytes += u64::from(packet.len);
+        if deep {
+            // Only now, so that a queue of one packet keeps its turn.
+            let turn = self.active.iter().position(|a| *a == i).expect("a deep queue is busy");
+            self.lose(cx, turn);
+        }
         while !self.params.limit.holds(self.backlog.packets, self.backlog.bytes) {
             let packets = |i: &u32| self.queues[*i as usize].line.packets();
             let longest = self.active.iter().enumerate().rev().max_by_key(|(_, i)| packets(i));
@@ -203,6 +206,15 @@ mod tests {
         assert_eq!((0..4).flat_map(|i| q.put(i, 100)).collect::<Vec<_>>(), [2, 3]);
         let mut q = Bench::new("sfq", &[("depth", "2"), ("drop", "head")]);
         assert_eq!((0..4).flat_map(|i| q.put(i, 100)).collect::<Vec<_>>(), [0, 1]);
+    }
+
+    #[test]
+    fn a_queue_of_one_packet_keeps_its_turn_when_it_loses_its_head() {
+        let mut q = Bench::new("sfq", &[("depth", "1"), ("drop", "head")]);
+        q.put_flow(1, 10, 100);
+        q.put_flow(2, 20, 100);
+        assert_eq!(q.put_flow(1, 11, 100), [10]);
+        assert_eq!(q.drain(), [11, 20]);
     }
 
     #[test]

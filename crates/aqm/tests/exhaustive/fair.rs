@@ -1,0 +1,246 @@
+//! DRR and SFQ.
+
+use crate::naive::{Losses, Naive, Real, bytes};
+use crate::{Op, every, long, real};
+use sojourn_aqm::sched::{drr::Drr, sfq::Sfq};
+use sojourn_aqm::{Packet, Size, Span, Why};
+
+/// One queue: its packets and what it may still send.
+#[derive(Clone, Default)]
+struct Queue {
+    line: Vec<Packet>,
+    credit: i64,
+    /// Whether it has had its quantum in this visit (DRR).
+    visited: bool,
+}
+
+/// Both schedulers go round a list of the busy queues, the first of which has its turn.
+#[derive(Clone)]
+struct Round {
+    queues: Vec<Queue>,
+    /// Numbers of the busy queues.
+    busy: Vec<usize>,
+    limit: Size,
+    depth: usize,
+    quantum: i64,
+    from_head: bool,
+}
+
+impl Round {
+    fn new(n: usize, limit: &str, depth: usize, quantum: i64, drop: &str) -> Round {
+        let (limit, from_head) = (limit.parse().unwrap(), drop == "head");
+        Round { queues: vec![Queue::default(); n], busy: vec![], limit, depth, quantum, from_head }
+    }
+
+    fn held(&self) -> (usize, u64) {
+        let lines = || self.queues.iter().map(|q| &q.line);
+        (lines().map(Vec::len).sum(), lines().map(|line| bytes(line)).sum())
+    }
+
+    fn over(&self) -> bool {
+        let (packets, bytes) = self.held();
+        !self.limit.holds(packets as u32, bytes)
+    }
+
+    fn hopeless(&self, p: &Packet) -> bool {
+        !self.limit.holds(1, u64::from(p.len))
+    }
+
+    /// The first in the round among those with the largest `weight`.
+    fn largest(&self, weight: impl Fn(&Queue) -> u64) -> usize {
+        let most = self.busy.iter().map(|i| weight(&self.queues[*i])).max().unwrap();
+        *self.busy.iter().find(|i| weight(&self.queues[**i]) == most).unwrap()
+    }
+
+    /// Queue `i` loses one.
+    fn lose(&mut self, i: usize, lost: &mut Losses) {
+        let line = &mut self.queues[i].line;
+        let victim = if self.from_head { line.remove(0) } else { line.pop().unwrap() };
+        lost.push((victim, Why::Full));
+        if line.is_empty() {
+            self.busy.retain(|busy| *busy != i);
+            self.queues[i].visited = false;
+        }
+    }
+
+    fn join(&mut self, i: usize, p: Packet, credit: i64) {
+        if self.queues[i].line.is_empty() {
+            self.busy.push(i);
+            self.queues[i].credit = credit;
+        }
+        self.queues[i].line.push(p);
+    }
+
+    fn send(&mut self, i: usize) -> Packet {
+        let queue = &mut self.queues[i];
+        let p = queue.line.remove(0);
+        queue.credit -= i64::from(p.len);
+        if queue.line.is_empty() {
+            queue.visited = false;
+            self.busy.remove(0);
+        }
+        p
+    }
+}
+
+/// Shreedhar and Varghese, with the shared buffer and its stealing.
+struct PlainDrr(Round);
+
+impl Naive for PlainDrr {
+    fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, lost: &mut Losses) {
+        if self.0.hopeless(&p) {
+            return lost.push((p, Why::Full));
+        }
+        self.0.join(p.flow as usize % self.0.queues.len(), p, 0);
+        while self.0.over() {
+            let fattest = self.0.largest(|queue| bytes(&queue.line));
+            self.0.lose(fattest, lost);
+        }
+    }
+
+    fn dequeue(&mut self, _now: u64, _lost: &mut Losses) -> Option<Packet> {
+        loop {
+            let i = *self.0.busy.first()?;
+            let quantum = self.0.quantum;
+            let queue = &mut self.0.queues[i];
+            if !queue.visited {
+                queue.visited = true;
+                queue.credit += quantum;
+            }
+            if i64::from(queue.line[0].len) <= queue.credit {
+                return Some(self.0.send(i));
+            }
+            queue.visited = false;
+            self.0.busy.remove(0);
+            self.0.busy.push(i);
+        }
+    }
+
+    fn held(&self) -> (usize, u64) {
+        self.0.held()
+    }
+}
+
+/// McKenney, with turns counted in bytes and a bound on each queue.
+struct PlainSfq(Round);
+
+impl Naive for PlainSfq {
+    fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, lost: &mut Losses) {
+        if self.0.hopeless(&p) {
+            return lost.push((p, Why::Full));
+        }
+        let i = p.hash as usize % self.0.queues.len();
+        let deep = self.0.queues[i].line.len() >= self.0.depth;
+        if deep && !self.0.from_head {
+            return lost.push((p, Why::Full));
+        }
+        let quantum = self.0.quantum;
+        self.0.join(i, p, quantum);
+        if deep {
+            self.0.lose(i, lost);
+        }
+        while self.0.over() {
+            let longest = self.0.largest(|queue| queue.line.len() as u64);
+            self.0.lose(longest, lost);
+        }
+    }
+
+    fn dequeue(&mut self, _now: u64, _lost: &mut Losses) -> Option<Packet> {
+        loop {
+            let i = *self.0.busy.first()?;
+            if self.0.queues[i].credit > 0 {
+                return Some(self.0.send(i));
+            }
+            self.0.queues[i].credit += self.0.quantum;
+            self.0.busy.remove(0);
+            self.0.busy.push(i);
+        }
+    }
+
+    fn held(&self) -> (usize, u64) {
+        self.0.held()
+    }
+}
+
+fn drrs(
+    n: &'static str,
+    limit: &'static str,
+    quantum: &'static str,
+    drop: &'static str,
+) -> impl Fn() -> (Real, Box<dyn Naive>) {
+    let made = real::<Drr>(&[("flows", n), ("limit", limit), ("quantum", quantum), ("drop", drop)]);
+    let q = quantum.trim_end_matches('B').parse().unwrap();
+    let round = Round::new(n.parse().unwrap(), limit, usize::MAX, q, drop);
+    move || (made(), Box::new(PlainDrr(round.clone())))
+}
+
+fn sfqs(
+    n: &'static str,
+    limit: &'static str,
+    depth: &'static str,
+    drop: &'static str,
+) -> impl Fn() -> (Real, Box<dyn Naive>) {
+    let made = real::<Sfq>(&[
+        ("flows", n),
+        ("limit", limit),
+        ("depth", depth),
+        ("quantum", "500B"),
+        ("drop", drop),
+    ]);
+    let round = Round::new(n.parse().unwrap(), limit, depth.parse().unwrap(), 500, drop);
+    move || (made(), Box::new(PlainSfq(round.clone())))
+}
+
+/// Three flows, one of small, one of large packets.
+const OPS: [Op; 4] = [Op::Put(1, 200, 0.0), Op::Put(2, 900, 0.0), Op::Put(3, 500, 0.0), Op::Get];
+
+#[test]
+fn drr() {
+    for drop in ["head", "tail"] {
+        for (n, limit, quantum) in [
+            ("8", "4p", "500B"),
+            ("8", "2000B", "500B"),
+            ("2", "1500B", "300B"),
+            ("8", "899B", "100B"),
+            ("8", "20p", "1500B"),
+            ("1", "3p", "64B"),
+        ] {
+            every(8, &OPS, &[], false, drrs(n, limit, quantum, drop));
+            for seed in 0..10 {
+                for limit in ["40p", "20kB"] {
+                    let (real, naive) = drrs(n, limit, quantum, drop)();
+                    long(seed, 3000, real, naive);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn sfq() {
+    for drop in ["head", "tail"] {
+        for (n, limit, depth) in [
+            ("8", "4p", "127"),
+            ("8", "2000B", "127"),
+            ("8", "5p", "2"),
+            ("2", "5p", "1"),
+            ("2", "899B", "2"),
+            ("8", "20p", "3"),
+        ] {
+            every(8, &OPS, &[], false, sfqs(n, limit, depth, drop));
+            for seed in 0..10 {
+                for limit in ["40p", "20kB"] {
+                    let (real, naive) = sfqs(n, limit, depth, drop)();
+                    long(seed, 3000, real, naive);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn waiting_is_nothing_to_a_scheduler() {
+    let ops = [OPS[0], OPS[1], Op::Get, Op::Wait(Span::s(86_400))];
+    every(8, &ops, &[], false, drrs("8", "4p", "500B", "head"));
+    every(8, &ops, &[], false, sfqs("8", "4p", "2", "tail"));
+}

@@ -1,0 +1,140 @@
+//! FQ-CoDel.
+
+use crate::naive::{Losses, Naive, Real, bytes};
+use crate::single::PlainCoDel;
+use crate::{Op, every, long, real};
+use sojourn_aqm::aqm::codel::CoDel;
+use sojourn_aqm::sched::fq::Fq;
+use sojourn_aqm::{Packet, Size, Span, Why};
+
+#[derive(Clone)]
+struct Flow {
+    line: Vec<Packet>,
+    law: PlainCoDel,
+    deficit: i64,
+}
+
+/// RFC 8290, section 4, with lists of flow numbers.
+#[derive(Clone)]
+struct PlainFqCoDel {
+    flows: Vec<Flow>,
+    new: Vec<usize>,
+    old: Vec<usize>,
+    limit: Size,
+    quantum: i64,
+    batch: usize,
+}
+
+impl Naive for PlainFqCoDel {
+    fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, lost: &mut Losses) {
+        if !self.limit.holds(1, u64::from(p.len)) {
+            return lost.push((p, Why::Full));
+        }
+        let i = p.hash as usize % self.flows.len();
+        let flow = &mut self.flows[i];
+        flow.line.push(p);
+        flow.law.maxpacket = flow.law.maxpacket.max(u64::from(p.len));
+        if !self.new.contains(&i) && !self.old.contains(&i) {
+            flow.deficit = self.quantum;
+            self.new.push(i);
+        }
+        while !self.limit.holds(self.held().0 as u32, self.held().1) {
+            // The fattest flow, the lowest number of equal ones, loses half, or a batch.
+            let most = self.flows.iter().map(|f| bytes(&f.line)).max().unwrap();
+            let fattest = self.flows.iter_mut().find(|f| bytes(&f.line) == most).unwrap();
+            let mut dropped = (0, 0);
+            while dropped.0 < self.batch && 2 * dropped.1 < most {
+                let victim = fattest.line.remove(0);
+                dropped = (dropped.0 + 1, dropped.1 + u64::from(victim.len));
+                lost.push((victim, Why::Full));
+            }
+            fattest.law.count += dropped.0 as u64;
+        }
+    }
+
+    fn dequeue(&mut self, now: u64, lost: &mut Losses) -> Option<Packet> {
+        loop {
+            let from_new = !self.new.is_empty();
+            let list = if from_new { &mut self.new } else { &mut self.old };
+            let i = *list.first()?;
+            let flow = &mut self.flows[i];
+            if flow.deficit <= 0 {
+                flow.deficit += self.quantum;
+                list.remove(0);
+                self.old.push(i);
+                continue;
+            }
+            if let Some(p) = flow.law.dequeue(now, &mut flow.line, lost) {
+                flow.deficit -= i64::from(p.len);
+                return Some(p);
+            }
+            list.remove(0);
+            if from_new && !self.old.is_empty() {
+                self.old.push(i);
+            }
+        }
+    }
+
+    fn held(&self) -> (usize, u64) {
+        let lines = || self.flows.iter().map(|f| &f.line);
+        (lines().map(Vec::len).sum(), lines().map(|line| bytes(line)).sum())
+    }
+}
+
+fn both(
+    limit: &'static str,
+    batch: &'static str,
+    times: [&'static str; 2],
+    ecn: &'static str,
+) -> impl Fn() -> (Real, Box<dyn Naive>) {
+    let made = real::<Fq<CoDel>>(&[
+        ("flows", "4"),
+        ("limit", limit),
+        ("drop_batch", batch),
+        ("quantum", "500B"),
+        ("target", times[0]),
+        ("interval", times[1]),
+        ("ecn", ecn),
+    ]);
+    let [target, interval] = times.map(|t| t.parse::<Span>().unwrap());
+    let law = PlainCoDel::new(target, interval, ecn == "true");
+    let flow = Flow { line: vec![], law, deficit: 0 };
+    let plain = PlainFqCoDel {
+        flows: vec![flow; 4],
+        new: vec![],
+        old: vec![],
+        limit: limit.parse().unwrap(),
+        quantum: 500,
+        batch: batch.parse().unwrap(),
+    };
+    move || (made(), Box::new(plain.clone()))
+}
+
+#[test]
+fn fq_codel_in_every_short_interleaving() {
+    let ops = [Op::Put(1, 400, 0.0), Op::Put(2, 900, 0.0), Op::Get, Op::Wait(Span::us(1500))];
+    let old = [1, 2, 1, 2, 1, 1, 2, 3].map(|flow| Op::Put(flow, 400 + flow, 0.0));
+    let old = [&old[..], &[Op::Wait(Span::ms(2)), Op::Get, Op::Get]].concat();
+    for ecn in ["true", "false"] {
+        for (limit, batch) in [("4p", "64"), ("3000B", "2"), ("899B", "64")] {
+            every(8, &ops, &[], false, both(limit, batch, ["1ms", "2ms"], ecn));
+        }
+        let three = [ops[0], Op::Put(3, 100, 0.0), Op::Get, Op::Wait(Span::ms(2))];
+        every(8, &ops, &old, false, both("9p", "64", ["1ms", "2ms"], ecn));
+        every(8, &three, &old, false, both("100p", "1", ["1ms", "1ms"], ecn));
+    }
+}
+
+#[test]
+fn fq_codel_over_long_random_arrivals() {
+    for seed in 0..40 {
+        for ecn in ["true", "false"] {
+            for times in [["5ms", "100ms"], ["1ms", "10ms"], ["1us", "1us"]] {
+                for (limit, batch) in [("1000p", "64"), ("60p", "8"), ("30kB", "64")] {
+                    let (real, naive) = both(limit, batch, times, ecn)();
+                    long(seed, 3000, real, naive);
+                }
+            }
+        }
+    }
+}

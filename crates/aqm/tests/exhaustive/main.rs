@@ -1,0 +1,162 @@
+//! Every short interleaving of arrivals, departures and waiting, and long random ones, against
+//! models that are slow, plain and written apart from the library, after the papers and RFCs.
+
+mod fair;
+mod fq_codel;
+mod naive;
+mod red;
+mod single;
+
+use naive::{Naive, Real};
+use sojourn_aqm::sched::{Build, Env};
+use sojourn_aqm::{Dice, Ecn, Packet, Rate, Setting, Span, Time};
+
+/// Dice that show the number they are told to.
+pub struct Fixed(pub f64);
+
+impl Dice for Fixed {
+    fn uniform(&mut self) -> f64 {
+        self.0
+    }
+}
+
+/// One step.
+#[derive(Clone, Copy, Debug)]
+pub enum Op {
+    /// A packet of that flow and length arrives, while the dice show that number. Odd flows can
+    /// carry marks.
+    Put(u32, u32, f64),
+    /// The next packet is asked for.
+    Get,
+    /// Time passes.
+    Wait(Span),
+}
+
+/// What makes a discipline: its type and settings, on a link of 8 mbit (1000 bytes take 1 ms).
+pub fn real<Q: Build + Send + 'static>(settings: &[(&str, &str)]) -> impl Fn() -> Real + use<Q> {
+    use sojourn_aqm::params::Params;
+    let mut params = Q::Params::default();
+    for (name, value) in settings {
+        params.set(name, Setting::Text(value)).unwrap();
+    }
+    move || Box::new(Q::build(&params, &Env::new(Rate(8_000_000))).unwrap())
+}
+
+/// The discipline and the model side by side.
+pub struct Pair {
+    real: Real,
+    naive: Box<dyn Naive>,
+    now: Time,
+    body: u32,
+    /// Whether the last departure found nothing. As on a link, an arrival then departs at once.
+    idle: bool,
+    /// Whether arrivals at an idle transmitter start it.
+    as_link: bool,
+}
+
+impl Pair {
+    /// Both at time zero, with nothing in them.
+    pub fn new(real: Real, naive: Box<dyn Naive>, as_link: bool) -> Pair {
+        Pair { real, naive, now: Time::ZERO, body: 0, idle: true, as_link }
+    }
+
+    /// Does one step on both sides and compares all that can be seen.
+    pub fn step(&mut self, op: Op) {
+        match op {
+            Op::Wait(span) => self.now += span,
+            Op::Get => self.get(),
+            Op::Put(flow, len, u) => {
+                self.body += 1;
+                let ecn = if flow % 2 == 1 { Ecn::Ect0 } else { Ecn::NotEct };
+                let (arrived, body) = (self.now, self.body);
+                let packet = Packet { arrived, len, flow, hash: flow, body, class: 0, ecn };
+                let mut model = Vec::new();
+                self.naive.enqueue(self.now.0, u, packet, &mut model);
+                let (_, lost) = naive::call(&mut *self.real, self.now, u, |q, cx| {
+                    q.enqueue(cx, packet);
+                });
+                assert_eq!(lost, model, "lost on arrival of {packet:?}");
+                self.compare();
+                if self.as_link && self.idle {
+                    self.get();
+                }
+            }
+        }
+    }
+
+    fn get(&mut self) {
+        let mut model = Vec::new();
+        let expected = self.naive.dequeue(self.now.0, &mut model);
+        let (got, lost) = naive::call(&mut *self.real, self.now, 0.5, |q, cx| q.dequeue(cx));
+        assert_eq!(lost, model, "lost on departure");
+        assert_eq!(got, expected, "departs");
+        self.idle = got.is_none();
+        self.compare();
+    }
+
+    fn compare(&self) {
+        let backlog = self.real.backlog();
+        assert_eq!((backlog.packets as usize, backlog.bytes), self.naive.held());
+        self.real.gauges(&mut |name, value| {
+            let Some(expected) = self.naive.variable(name) else { return };
+            let off = (value - expected).abs();
+            assert!(off <= 1e-12 * expected.abs(), "{name} is {value}, not {expected}");
+        });
+    }
+}
+
+/// Runs `first` and then every sequence of `n` of the `ops`, each from a fresh start.
+pub fn every(
+    n: u32,
+    ops: &[Op],
+    first: &[Op],
+    as_link: bool,
+    mut fresh: impl FnMut() -> (Real, Box<dyn Naive>),
+) {
+    let k = ops.len() as u64;
+    for mut number in 0..k.pow(n) {
+        let code = number;
+        let (real, naive) = fresh();
+        let mut pair = Pair::new(real, naive, as_link);
+        let chosen = (0..n).map(|_| {
+            let op = ops[(number % k) as usize];
+            number /= k;
+            op
+        });
+        let ops: Vec<Op> = first.iter().copied().chain(chosen).collect();
+        let steps = std::panic::AssertUnwindSafe(|| ops.iter().for_each(|op| pair.step(*op)));
+        if let Err(e) = std::panic::catch_unwind(steps) {
+            eprintln!("failed: sequence {code}: {ops:?}");
+            std::panic::resume_unwind(e);
+        }
+    }
+}
+
+/// Runs `n` random steps: arrivals of several flows against departures, the load changing between
+/// more and less than what departs, with lulls.
+pub fn long(seed: u64, n: u32, real: Real, naive: Box<dyn Naive>) {
+    use rand_core::{Rng, SeedableRng};
+    let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(seed);
+    let mut pair = Pair::new(real, naive, true);
+    let mut free = Time::ZERO;
+    let mut gap = 1000;
+    for step in 0..n {
+        if step % 400 == 0 {
+            gap = 300 + rng.next_u64() % 1200; // a mean arrival every 0.3 to 1.5 ms
+        }
+        let lull = if rng.next_u32().is_multiple_of(2000) { 500_000 } else { 0 };
+        let arrival = pair.now + Span::us(lull + rng.next_u64() % (2 * gap));
+        while free <= arrival && !pair.idle {
+            pair.now = free.max(pair.now);
+            pair.step(Op::Get);
+            free = pair.now + Span::ms(1);
+        }
+        pair.now = arrival;
+        let was_idle = pair.idle;
+        let (flow, len) = (1 + rng.next_u32() % 7, [60, 1000, 1500][rng.next_u32() as usize % 3]);
+        pair.step(Op::Put(flow, len, rng.uniform()));
+        if was_idle {
+            free = arrival + Span::ms(1);
+        }
+    }
+}

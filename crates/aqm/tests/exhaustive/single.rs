@@ -1,0 +1,275 @@
+//! DropTail and CoDel.
+
+use crate::naive::{Losses, Naive, bytes};
+use crate::{Op, every, long, real};
+use sojourn_aqm::aqm::{Single, codel};
+use sojourn_aqm::sched::drop_tail::DropTail;
+use sojourn_aqm::{Ecn, Packet, Size, Span, Why};
+
+/// reference: who is lost when there is no room is the arrival, the oldest, or anyone.
+struct PlainDropTail {
+    line: Vec<Packet>,
+    limit: Size,
+    policy: &'static str,
+}
+
+impl PlainDropTail {
+    fn room(&self, waiting: &[Packet], p: &Packet) -> bool {
+        match self.limit {
+            Size::Packets(n) => waiting.len() as u64 + 1 <= n,
+            Size::Bytes(n) => bytes(waiting) + u64::from(p.len) <= n,
+        }
+    }
+}
+
+impl Naive for PlainDropTail {
+    fn enqueue(&mut self, _now: u64, u: f64, p: Packet, lost: &mut Losses) {
+        if !self.room(&[], &p) {
+            return lost.push((p, Why::Full));
+        }
+        while !self.room(&self.line, &p) {
+            let place = match self.policy {
+                "tail" => self.line.len(),
+                "head" => 0,
+                _ => (u * (self.line.len() + 1) as f64) as usize,
+            };
+            if place == self.line.len() {
+                return lost.push((p, Why::Full));
+            }
+            lost.push((self.line.remove(place), Why::Full));
+        }
+        self.line.push(p);
+    }
+
+    fn dequeue(&mut self, _now: u64, _lost: &mut Losses) -> Option<Packet> {
+        (!self.line.is_empty()).then(|| self.line.remove(0))
+    }
+
+    fn held(&self) -> (usize, u64) {
+        (self.line.len(), bytes(&self.line))
+    }
+}
+
+#[test]
+fn drop_tail() {
+    let ops = [Op::Put(1, 400, 0.4), Op::Put(2, 900, 0.9), Op::Get, Op::Wait(Span::ms(1))];
+    for policy in ["tail", "head", "random"] {
+        for limit in ["1p", "3p", "900B", "1700B", "899B"] {
+            let made = real::<DropTail>(&[("limit", limit), ("policy", policy)]);
+            let limit: Size = limit.parse().unwrap();
+            every(8, &ops, &[], false, || {
+                (made(), Box::new(PlainDropTail { line: vec![], limit, policy }))
+            });
+            for seed in 0..20 {
+                long(seed, 2000, made(), Box::new(PlainDropTail { line: vec![], limit, policy }));
+            }
+        }
+    }
+}
+
+#[test]
+fn random_drop_spares_no_place_in_the_line() {
+    use rand_core::SeedableRng;
+    use sojourn_aqm::Time;
+    // Nine wait and a tenth comes: each of the ten is as likely to be lost.
+    let made = real::<DropTail>(&[("limit", "9p"), ("policy", "random")]);
+    let mut dice = rand_pcg::Pcg64Mcg::seed_from_u64(11);
+    let mut hits = [0u32; 10];
+    for _ in 0..20_000 {
+        let (mut qdisc, mut lost, mut marked) = (made(), vec![], 0);
+        for body in 0..10 {
+            let (dice, lost, marked) = (&mut dice, &mut lost, &mut marked);
+            let mut cx = sojourn_aqm::Cx { now: Time::ZERO, dice, lost, marked };
+            qdisc.enqueue(&mut cx, Packet { body, len: 100, ..Packet::default() });
+        }
+        assert_eq!((lost.len(), qdisc.backlog().packets), (1, 9));
+        hits[lost[0].packet.body as usize] += 1;
+    }
+    // Chi-squared with 9 degrees of freedom: beyond 27.9 once in a thousand (the seed is fixed).
+    let chi: f64 = hits.iter().map(|h| (f64::from(*h) - 2000.0) * (f64::from(*h) - 2000.0)).sum();
+    assert!(chi / 2000.0 < 27.9, "{hits:?}");
+}
+
+/// RFC 8289, section 5, in its own terms: times are whole nanoseconds, 0 is "not above".
+#[derive(Clone, Default)]
+pub struct PlainCoDel {
+    pub target: u64,
+    pub interval: u64,
+    pub ecn: bool,
+    first_above: u64,
+    drop_next: u64,
+    pub count: u64,
+    lastcount: u64,
+    dropping: bool,
+    pub maxpacket: u64,
+}
+
+impl PlainCoDel {
+    pub fn new(target: Span, interval: Span, ecn: bool) -> PlainCoDel {
+        PlainCoDel { target: target.0, interval: interval.0, ecn, ..PlainCoDel::default() }
+    }
+
+    /// interval / sqrt(count), in whole numbers.
+    fn after(&self, t: u64) -> u64 {
+        let square = u128::from(self.interval) * u128::from(self.interval);
+        t + (square / u128::from(self.count)).isqrt() as u64
+    }
+
+    fn pop(&mut self, now: u64, line: &mut Vec<Packet>) -> (Option<Packet>, bool) {
+        if line.is_empty() {
+            self.first_above = 0;
+            return (None, false);
+        }
+        let p = line.remove(0);
+        let low = now - p.arrived.0 < self.target || bytes(line) <= self.maxpacket;
+        if low {
+            self.first_above = 0;
+        } else if self.first_above == 0 {
+            self.first_above = now + self.interval;
+        } else {
+            return (Some(p), now >= self.first_above);
+        }
+        (Some(p), false)
+    }
+
+    /// A CE mark where that is possible.
+    fn mark(&self, p: &mut Packet) -> bool {
+        if self.ecn && p.ecn != Ecn::NotEct {
+            p.ecn = Ecn::Ce;
+            return true;
+        }
+        false
+    }
+
+    pub fn dequeue(
+        &mut self,
+        now: u64,
+        line: &mut Vec<Packet>,
+        lost: &mut Losses,
+    ) -> Option<Packet> {
+        let (mut p, mut ok) = self.pop(now, line);
+        if p.is_none() {
+            self.dropping = false;
+            return None;
+        }
+        if self.dropping {
+            if !ok {
+                self.dropping = false;
+            }
+            while self.dropping && now >= self.drop_next {
+                let mut victim = p.unwrap();
+                self.count += 1;
+                if self.mark(&mut victim) {
+                    self.drop_next = self.after(self.drop_next);
+                    return Some(victim);
+                }
+                lost.push((victim, Why::Late));
+                (p, ok) = self.pop(now, line);
+                if ok {
+                    self.drop_next = self.after(self.drop_next);
+                } else {
+                    self.dropping = false;
+                }
+            }
+        } else if ok {
+            let mut victim = p.unwrap();
+            if self.mark(&mut victim) {
+                p = Some(victim);
+            } else {
+                lost.push((victim, Why::Late));
+                (p, _) = self.pop(now, line);
+            }
+            self.dropping = true;
+            let recent = now < self.drop_next || now - self.drop_next < 16 * self.interval;
+            let delta = self.count as i64 - self.lastcount as i64;
+            self.count = if delta > 1 && recent { delta as u64 } else { 1 };
+            self.drop_next = self.after(now);
+            self.lastcount = self.count;
+        }
+        p
+    }
+}
+
+/// CoDel over one line with tail drop.
+struct One {
+    line: Vec<Packet>,
+    limit: Size,
+    law: PlainCoDel,
+}
+
+impl Naive for One {
+    fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, lost: &mut Losses) {
+        self.law.maxpacket = self.law.maxpacket.max(u64::from(p.len));
+        self.line.push(p);
+        if !self.limit.holds(self.line.len() as u32, bytes(&self.line)) {
+            lost.push((self.line.pop().unwrap(), Why::Full));
+        }
+    }
+
+    fn dequeue(&mut self, now: u64, lost: &mut Losses) -> Option<Packet> {
+        self.law.dequeue(now, &mut self.line, lost)
+    }
+
+    fn held(&self) -> (usize, u64) {
+        (self.line.len(), bytes(&self.line))
+    }
+
+    fn variable(&self, name: &str) -> Option<f64> {
+        Some(match name {
+            "count" => self.law.count as f64,
+            "lastcount" => self.law.lastcount as f64,
+            "dropping" => f64::from(u8::from(self.law.dropping)),
+            "first_above_time" => self.law.first_above as f64 / 1e9,
+            "drop_next" => self.law.drop_next as f64 / 1e9,
+            _ => return None,
+        })
+    }
+}
+
+fn pair_of_codels(
+    limit: &'static str,
+    times: [&'static str; 2],
+    ecn: &'static str,
+) -> impl Fn() -> (crate::naive::Real, Box<dyn Naive>) {
+    let [target, interval] = times;
+    let settings = [("limit", limit), ("target", target), ("interval", interval), ("ecn", ecn)];
+    let made = real::<Single<codel::CoDel>>(&settings);
+    let (target, interval) = (target.parse().unwrap(), interval.parse().unwrap());
+    let law = PlainCoDel::new(target, interval, ecn == "true");
+    let limit = limit.parse().unwrap();
+    move || (made(), Box::new(One { line: vec![], limit, law: law.clone() }))
+}
+
+#[test]
+fn codel_in_every_short_interleaving() {
+    let ops = [
+        Op::Put(1, 400, 0.0),
+        Op::Put(2, 900, 0.0),
+        Op::Get,
+        Op::Wait(Span::us(1500)),
+        Op::Wait(Span::ms(40)),
+    ];
+    // A line of packets of both kinds that has waited, so that drops begin at once.
+    let old = [1, 2, 1, 2, 1, 1, 2, 2].map(|flow| Op::Put(flow, 400 * flow, 0.0));
+    let old = [&old[..], &[Op::Wait(Span::ms(2)), Op::Get]].concat();
+    for ecn in ["true", "false"] {
+        for limit in ["3p", "1500B"] {
+            every(7, &ops, &[], false, pair_of_codels(limit, ["1ms", "2ms"], ecn));
+        }
+        every(7, &ops, &old, false, pair_of_codels("9p", ["1ms", "2ms"], ecn));
+        let few = [&ops[1..4], &[Op::Wait(Span::ms(2))]].concat();
+        every(9, &few, &old, false, pair_of_codels("50p", ["1ms", "2ms"], ecn));
+    }
+}
+
+#[test]
+fn codel_over_long_random_arrivals() {
+    for seed in 0..60 {
+        for ecn in ["true", "false"] {
+            for times in [["5ms", "100ms"], ["1ms", "10ms"], ["1us", "1us"], ["20ms", "30ms"]] {
+                let (real, naive) = pair_of_codels("200p", times, ecn)();
+                long(seed, 5000, real, naive);
+            }
+        }
+    }
+}
