@@ -36,5 +36,3 @@ pub use replay::{Arrival, Decision, Replay, replay};
 pub use scenario::Scenario;
 pub use specs::specs;
 pub use world::run;
-pub mod cc;
-pub mod tcp;
