@@ -34,11 +34,6 @@ impl Scoreboard {
         new > 0
     }
 
-    /// What the receiver holds above the cumulative ack.
-    pub fn held(&self) -> u64 {
-        self.held.covered()
-    }
-
     /// Notes that everything below `end` that the receiver lacks has been sent again.
     pub fn repaired_to(&mut self, end: u64) {
         self.high_rxt = self.high_rxt.max(end);
@@ -147,7 +142,7 @@ mod tests {
         let again = Ack { ack: 10, sacks: [(12, 13), (0, 0), (0, 0)], blocks: 1, ..Ack::default() };
         assert!(!b.update(&again));
         assert!(!b.update(&Ack { ack: 13, ..again }), "already passed");
-        assert_eq!(b.held(), 0);
+        assert_eq!(b.top(), 0);
     }
 
     #[test]
