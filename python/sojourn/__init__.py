@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sojourn._sojourn import InputError as InputError
+    from sojourn.comparison import compare as compare
     from sojourn.figure import draw as draw
-    from sojourn.figure import draw_comparison as draw_comparison
+    from sojourn.figure_comparison import draw_comparison as draw_comparison
     from sojourn.models import *  # noqa: F403
     from sojourn.result import Result as Result
     from sojourn.run import simulate as simulate
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 
 _HOME = {
     "InputError": "_sojourn",
+    "compare": "comparison",
     "draw": "figure",
-    "draw_comparison": "figure",
+    "draw_comparison": "figure_comparison",
     "Result": "result",
     "simulate": "run",
     "simulate_many": "run",

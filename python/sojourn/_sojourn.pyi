@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+__all__ = ["InputError", "canonical", "replay", "simulate", "specs", "version"]
+
 class InputError(ValueError): ...
 
 def version() -> str: ...

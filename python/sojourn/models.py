@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 
-class DropTail(Qdisc, kw_only=True, tag="droptail"):
+class DropTail(Qdisc, kw_only=True, frozen=True, tag="droptail"):
     """A plain queue that loses packets only when it is full.
 
     Source: folklore; random drop: Hashem, MIT LCS/TR-465, 1989.
@@ -39,7 +39,7 @@ class DropTail(Qdisc, kw_only=True, tag="droptail"):
     """
 
 
-class Red(Qdisc, kw_only=True, tag="red"):
+class Red(Qdisc, kw_only=True, frozen=True, tag="red"):
     """Random early detection on the averaged queue.
 
     Source: Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993; gentle: Floyd, 2000.
@@ -98,7 +98,7 @@ class Red(Qdisc, kw_only=True, tag="red"):
     """
 
 
-class CoDel(Qdisc, kw_only=True, tag="codel"):
+class CoDel(Qdisc, kw_only=True, frozen=True, tag="codel"):
     """Controls the time that packets wait.
 
     Source: RFC 8289.
@@ -121,7 +121,7 @@ class CoDel(Qdisc, kw_only=True, tag="codel"):
     """
 
 
-class Drr(Qdisc, kw_only=True, tag="drr"):
+class Drr(Qdisc, kw_only=True, frozen=True, tag="drr"):
     """Deficit round robin over one queue per flow, one shared buffer.
 
     Source: Shreedhar and Varghese, SIGCOMM 1995.
@@ -144,7 +144,7 @@ class Drr(Qdisc, kw_only=True, tag="drr"):
     """Which packet of the longest flow is lost on overflow. One of head, tail; default head."""
 
 
-class Sfq(Qdisc, kw_only=True, tag="sfq"):
+class Sfq(Qdisc, kw_only=True, frozen=True, tag="sfq"):
     """Round robin over hashed queues, drops from the longest.
 
     Source: McKenney, INFOCOM 1990.
@@ -171,7 +171,7 @@ class Sfq(Qdisc, kw_only=True, tag="sfq"):
     """Which packet of the longest queue is lost on overflow. One of head, tail; default tail."""
 
 
-class FqCoDel(Qdisc, kw_only=True, tag="fq_codel"):
+class FqCoDel(Qdisc, kw_only=True, frozen=True, tag="fq_codel"):
     """DRR over hashed flows, each under CoDel, new flows first.
 
     Source: RFC 8290.
@@ -203,7 +203,7 @@ class FqCoDel(Qdisc, kw_only=True, tag="fq_codel"):
     """
 
 
-class NewReno(Tcp, kw_only=True, tag="newreno"):
+class NewReno(Tcp, kw_only=True, frozen=True, tag="newreno"):
     """Stays in fast recovery until all that was outstanding is acknowledged.
 
     Source: RFC 5681, RFC 6582; ns-2.35 Agent/TCP/Newreno.
@@ -289,7 +289,7 @@ class NewReno(Tcp, kw_only=True, tag="newreno"):
     """
 
 
-class Reno(Tcp, kw_only=True, tag="reno"):
+class Reno(Tcp, kw_only=True, frozen=True, tag="reno"):
     """Fast retransmit and a fast recovery that the first ack of new data ends.
 
     Source: RFC 5681; ns-2.35 Agent/TCP/Reno.
@@ -375,7 +375,7 @@ class Reno(Tcp, kw_only=True, tag="reno"):
     """
 
 
-class Sack(Tcp, kw_only=True, tag="sack"):
+class Sack(Tcp, kw_only=True, frozen=True, tag="sack"):
     """The receiver tells what it has, so several losses are repaired in a round trip.
 
     Source: RFC 2018, RFC 6675; ns-2.35 Agent/TCP/Sack1.
@@ -461,7 +461,7 @@ class Sack(Tcp, kw_only=True, tag="sack"):
     """
 
 
-class Tahoe(Tcp, kw_only=True, tag="tahoe"):
+class Tahoe(Tcp, kw_only=True, frozen=True, tag="tahoe"):
     """Fast retransmit, then slow start from one packet.
 
     Source: Jacobson, Congestion Avoidance and Control, 1988; ns-2.35 Agent/TCP.
@@ -547,7 +547,7 @@ class Tahoe(Tcp, kw_only=True, tag="tahoe"):
     """
 
 
-class Bulk(Source, kw_only=True, tag="bulk"):
+class Bulk(Source, kw_only=True, frozen=True, tag="bulk"):
     """An application that always has more to send, over TCP.
 
     Source: ns-2's FTP.
@@ -560,7 +560,7 @@ class Bulk(Source, kw_only=True, tag="bulk"):
     """When it stops giving new data; auto for never. Duration or auto; default auto."""
 
 
-class Transfers(Source, kw_only=True, tag="transfers"):
+class Transfers(Source, kw_only=True, frozen=True, tag="transfers"):
     """Transfers of a size, one after the other, each on a fresh TCP connection.
 
     Source: RFC 7928 section 2.1 (flow completion time).
@@ -586,7 +586,7 @@ class Transfers(Source, kw_only=True, tag="transfers"):
     """When no further transfer starts; auto for never. Duration or auto; default auto."""
 
 
-class Cbr(Source, kw_only=True, tag="cbr"):
+class Cbr(Source, kw_only=True, frozen=True, tag="cbr"):
     """Packets of one size at a constant rate, over UDP.
 
     Source: RFC 7928 section 5 (unresponsive traffic).

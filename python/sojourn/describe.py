@@ -1,0 +1,50 @@
+"""Conditions of a run in words, for tables and figures alike."""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from sojourn import _sojourn
+
+
+def link(scenario: Mapping[str, Any], name: str) -> str:
+    """Write a link of a canonical scenario: rate, delay, discipline."""
+    spec = scenario["links"][name]
+    return f"{spec['rate']}, {spec['delay']}, {qdisc(spec['qdisc'])}"
+
+
+def qdisc(spec: Mapping[str, Any], *, buffer: bool = True) -> str:
+    """Write a canonical discipline with what differs from its defaults, and (always) its buffer."""
+    usual = _defaults()[spec["name"]]
+    said = [
+        f"{key} {_word(value)}"
+        for key, value in spec.items()
+        if (buffer if key == "limit" else key != "name" and _word(value) != usual[key])
+    ]
+    return f"{spec['name']} ({', '.join(said)})" if said else str(spec["name"])
+
+
+def window(scenario: Mapping[str, Any]) -> str:
+    """Say over which time of a run things were measured."""
+    warm = scenario["warmup"]
+    since = "" if warm == "0s" else f", measured after {warm}"
+    return f"{scenario['duration']}{since}"
+
+
+def seeds(first: int, count: int) -> str:
+    """Say which seeds."""
+    return f"seed {first}" if count == 1 else f"{count} seeds from {first}"
+
+
+def _word(value: Any) -> str:
+    """Write a value as the tables of defaults do."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@cache
+def _defaults() -> dict[str, dict[str, str]]:
+    tables = json.loads(_sojourn.specs())["disciplines"]
+    return {t["name"]: {p["name"]: p["value"] for p in t["params"]} for t in tables}

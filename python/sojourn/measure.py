@@ -1,0 +1,160 @@
+"""What is told of a run at a glance: per group of flows and per link, with what is better."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import Literal
+
+import numpy as np
+
+from sojourn.result import Array, Record, Result
+from sojourn.units import figures, seconds
+
+Number = float | int | None
+
+
+@dataclass(frozen=True)
+class Group:
+    """Flows that were declared together: `source` says what they do."""
+
+    name: str
+    source: str
+    flows: tuple[Record, ...]
+
+    @property
+    def udp(self) -> bool:
+        """Whether they send over UDP."""
+        return bool(self.flows[0]["kind"] == "udp")
+
+    @property
+    def title(self) -> str:
+        """The name, and how many there are."""
+        return self.name if len(self.flows) == 1 else f"{self.name} ({len(self.flows)} flows)"
+
+    def total(self, what: str) -> float:
+        """Sum `what` over the flows."""
+        return float(sum(flow[what] for flow in self.flows))
+
+    def worst(self, what: str) -> Number:
+        """The largest `what` of any flow; None if no flow has one."""
+        return max((flow[what] for flow in self.flows if flow[what] is not None), default=None)
+
+    def loss_rate(self) -> Number:
+        """The share of the datagrams sent that were lost on the way."""
+        lost, got = self.total("lost_packets"), self.total("received_packets")
+        return lost / (lost + got) if lost + got else None
+
+
+def groups(result: Result) -> list[Group]:
+    """The flows of `result` by group, as declared."""
+    members: dict[str, list[Record]] = {}
+    for flow in result.flows.values():
+        members.setdefault(flow["group"], []).append(flow)
+    return [
+        Group(declared["name"], declared["source"]["name"], tuple(members[declared["name"]]))
+        for declared in result.scenario["flows"]
+    ]
+
+
+def completion_times(result: Result, group: Group) -> Array:
+    """The completion times (s) of a group's transfers that started after the warm-up."""
+    place = {name: i for i, name in enumerate(result.flows)}
+    mine = [place[flow["name"]] for flow in group.flows]
+    fct = result.completions
+    warm = fct["start_s"] >= seconds(result.scenario["warmup"])
+    return np.sort(fct["duration_s"][warm & np.isin(fct["flow"], mine)])
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A number that is compared: whose, what, its unit (none for a count), and which is better."""
+
+    of: str
+    what: str
+    unit: str
+    value: Number
+    better: Literal["less", "more"]
+
+    def text(self, value: float) -> str:
+        """Write a value of it."""
+        return figures(value) if self.unit else f"{value:.0f}"
+
+
+def readings(result: Result, link: str) -> list[Reading]:
+    """What a comparison tells of a run, calls first; `link` is the one that is compared."""
+    rows: list[Reading] = []
+    for group in sorted(groups(result), key=lambda g: (not g.udp, g.source == "bulk")):
+        name = group.title
+        if group.udp:
+            delay = "delay, 99 %" + " of the worst" * (len(group.flows) > 1)
+            rows.append(Reading(name, delay, "ms", _times(group.worst("delay_p99_s"), 1e3), "less"))
+            rows.append(Reading(name, "loss", "%", _times(group.loss_rate(), 100), "less"))
+        elif group.source != "bulk":
+            took = completion_times(result, group) * 1e3
+            rows.append(Reading(name, "completion, mean", "ms", _mean(took), "less"))
+            rows.append(Reading(name, "completion, 99 %", "ms", _p99(took), "less"))
+            rows.append(Reading(name, "completed", "", len(took), "more"))
+        else:
+            mbit = group.total("goodput_bps") / 1e6
+            rows.append(Reading(name, "throughput", "Mbit/s", mbit, "more"))
+    of = result.links[link]
+    rows.append(Reading(link, "queueing, 99 %", "ms", _times(of["sojourn_p99_s"], 1e3), "less"))
+    rows.append(Reading(link, "utilisation", "%", _times(of["utilisation"], 100), "more"))
+    return rows
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a comparison: a reading of every discipline, over its seeds."""
+
+    like: Reading
+    values: tuple[tuple[float, ...], ...]
+
+    @property
+    def texts(self) -> list[str]:
+        """The cells: the value, or mean and standard deviation over the seeds."""
+        return [self._text(values) for values in self.values]
+
+    @property
+    def best(self) -> list[bool]:
+        """Which cells are best; none where all that is shown is alike."""
+        means = [fmean(values) if values else None for values in self.values]
+        known = [mean for mean in means if mean is not None]
+        if not known:
+            return [False] * len(means)
+        top = min(known) if self.like.better == "less" else max(known)
+        # What reads the same is as good: a lead that cannot be seen is not a lead.
+        best = [m is not None and self.like.text(m) == self.like.text(top) for m in means]
+        return [False] * len(best) if all(best) else best
+
+    def _text(self, values: tuple[float, ...]) -> str:
+        if not values:
+            return "-"
+        mean = self.like.text(fmean(values))
+        return mean if len(values) == 1 else f"{mean} ± {self.like.text(stdev(values))}"
+
+
+def rows(runs: Mapping[str, Sequence[Result]], link: str) -> list[Row]:
+    """The comparison of `runs`: by discipline, the results of one or more seeds."""
+    read = [[readings(result, link) for result in results] for results in runs.values()]
+    return [
+        Row(
+            like,
+            tuple(tuple(v for run in runs if (v := run[i].value) is not None) for runs in read),
+        )
+        for i, like in enumerate(read[0][0])
+    ]
+
+
+def _times(value: Number, scale: float) -> Number:
+    return None if value is None else value * scale
+
+
+def _mean(values: Array) -> Number:
+    return float(values.mean()) if len(values) else None
+
+
+def _p99(sorted_values: Array) -> Number:
+    """The 99th percentile by nearest rank, as Rust takes it."""
+    n = len(sorted_values)
+    return float(sorted_values[max(1, int(np.ceil(0.99 * n))) - 1]) if n else None

@@ -1,0 +1,132 @@
+"""Tables for people: of a run, and of a comparison."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from sojourn import describe, units
+from sojourn.measure import Group, completion_times, groups, rows
+from sojourn.result import Result
+
+PIPED_WIDTH = 200
+"""Columns of a table that goes to a file or a pipe: nothing is cut off there."""
+
+
+def console() -> Console:
+    """Give the console of standard output, which rich strips of colour where that is due."""
+    return Console(
+        file=sys.stdout,
+        width=None if sys.stdout.isatty() else PIPED_WIDTH,
+        highlight=False,
+        soft_wrap=False,
+    )
+
+
+def new_table(*headers: str, left: int = 1) -> Table:
+    """Start a table whose first `left` columns are text and the others numbers."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for i, header in enumerate(headers):
+        table.add_column(header, justify="left" if i < left else "right", overflow="fold")
+    return table
+
+
+def run_report(result: Result) -> None:
+    """Print what happened in a run, on links and to groups of flows."""
+    out, scenario = console(), result.scenario
+    out.print(f"[bold]{scenario['name']}[/]: {describe.window(scenario)}, seed {scenario['seed']}")
+    out.print()
+    out.print(_links(result))
+    for name in scenario["links"]:
+        out.print(f"{name}: {describe.link(scenario, name)}")
+    out.print()
+    out.print(_flows(result))
+
+
+def _links(result: Result) -> Table:
+    table = new_table(
+        "link", "utilisation", "loss", "marked", "queue, mean", "queueing, mean", "50 %", "99 %"
+    )
+    for name, link in result.links.items():
+        table.add_row(
+            name,
+            _or_dash(link["utilisation"], units.share),
+            _or_dash(link["loss_rate"], units.share),
+            _or_dash(link["mark_rate"], units.share),
+            _or_dash(link["queue_mean_bytes"], lambda b: f"{units.figures(b / 1000)} kB"),
+            _or_dash(link["sojourn_mean_s"], units.duration),
+            _or_dash(link["sojourn_p50_s"], units.duration),
+            _or_dash(link["sojourn_p99_s"], units.duration),
+        )
+    return table
+
+
+def _flows(result: Result) -> Table:
+    table = new_table("flows", "what they do", "goodput", "sent again or lost", "times", left=2)
+    table.columns[-1].justify = "left"
+    for group in groups(result):
+        table.add_row(
+            group.title,
+            group.source,
+            units.rate(group.total("goodput_bps")) + " in all" * (len(group.flows) > 1),
+            _lost(group),
+            _times(result, group),
+        )
+    return table
+
+
+def _lost(group: Group) -> str:
+    if group.udp:
+        return _or_dash(group.loss_rate(), units.share)
+    sent = group.total("sent_packets")
+    return units.share(group.total("retransmitted_packets") / sent) if sent else "-"
+
+
+def _times(result: Result, group: Group) -> str:
+    """Say what an application of that kind feels: delay of a call, completion of a transfer."""
+    if group.udp:
+        worst = group.worst("delay_p99_s")
+        return "-" if worst is None else f"delay {units.duration(worst)} (99 %)"
+    if group.source != "bulk":
+        took = completion_times(result, group)
+        if not len(took):
+            return "none completed"
+        return f"{len(took)} completed in {units.duration(float(took.mean()))} on average"
+    return f"{group.total('timeouts'):.0f} timeouts"
+
+
+def _or_dash(value: float | None, write: Any) -> str:
+    return "-" if value is None else str(write(value))
+
+
+def comparison(runs: Mapping[str, Sequence[Result]], link: str) -> None:
+    """Print a comparison: a row per reading, a column per discipline, the best marked."""
+    out = console()
+    first = next(iter(runs.values()))
+    scenario = first[0].scenario
+    seeds = describe.seeds(scenario["seed"], len(first))
+    if len(first) > 1:
+        seeds = f"mean ± standard deviation over {seeds}"
+    out.print(f"[bold]{scenario['name']}[/]: {describe.window(scenario)}; {seeds}")
+    out.print(
+        f"only the discipline of {link} differs: {scenario['links'][link]['rate']}, "
+        f"buffer {scenario['links'][link]['qdisc']['limit']}"
+    )
+    out.print()
+    table = new_table("", "", *runs, left=2)
+    last = ""
+    for row in rows(runs, link):
+        unit = f", {row.like.unit}" if row.like.unit else ""
+        cells = [
+            f"[bold green]{text} *[/]" if best else f"{text}  "
+            for text, best in zip(row.texts, row.best, strict=True)
+        ]
+        if row.like.of != last and last:
+            table.add_section()
+        table.add_row("" if row.like.of == last else row.like.of, row.like.what + unit, *cells)
+        last = row.like.of
+    out.print(table)
+    out.print("* best of its row")

@@ -1,0 +1,224 @@
+"""What a run gave: summaries, NumPy columns, polars frames, Parquet files."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sojourn import _sojourn
+from sojourn.output import filling
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Array: TypeAlias = npt.NDArray[Any]
+Table: TypeAlias = Literal["flows", "links", "series", "tape", "fct"]
+
+SCHEMA = "1"
+"""The version of the columns of frames and files; it grows when one changes its meaning."""
+
+FATES = ("sent", "full", "early", "late")
+"""What became of a packet: sent, or lost on arrival to a full buffer, on arrival by the law's
+decision, or later than that."""
+
+FILES = ("summary.json", *(f"{t}.parquet" for t in ("flows", "links", "series", "tape", "fct")))
+"""What `Result.save` writes; series and tape only where the scenario asks for them."""
+
+
+class Columns(Mapping[str, Array]):
+    """Columns of equal length by name, as items or as attributes; the unit ends each name."""
+
+    def __init__(self, columns: Mapping[str, Array], missing: str = "") -> None:
+        self._columns = dict(columns)
+        self._missing = missing
+
+    def __getitem__(self, name: str) -> Array:
+        if name not in self._columns:
+            raise KeyError(self._absent(name))
+        return self._columns[name]
+
+    def __getattr__(self, name: str) -> Array:
+        if name.startswith("_") or name not in self._columns:
+            raise AttributeError(name if name.startswith("_") else self._absent(name))
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._columns]
+
+    def __repr__(self) -> str:
+        rows = max((len(column) for column in self._columns.values()), default=0)
+        return f"Columns({', '.join(self._columns)}; {rows} rows)"
+
+    def _absent(self, name: str) -> str:
+        return f"no column {name!r}: {self._missing if not self._columns else repr(self)}"
+
+
+class Record(dict[str, Any]):
+    """The summary of a link or a flow: numbers by name, as items or as attributes.
+
+    `series` holds its columns over time, `tape` (of a link) a row per packet.
+    """
+
+    def __init__(self, summary: Mapping[str, Any], series: Columns, tape: Columns) -> None:
+        super().__init__(summary)
+        self.series = series
+        self.tape = tape
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"no {name!r} here; there are {', '.join(self)}") from None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Record, (dict(self), self.series, self.tape)
+
+
+class Result:
+    """The outcome of a run: what `run --json` prints, with the columns behind it.
+
+    `scenario` is canonical: every default is there. `links` and `flows` are by name. `time_s`
+    is the time of each sample of the series, `completions` a row per finished transfer.
+    """
+
+    def __init__(
+        self, summary: str, columns: Mapping[str, Array], command: Sequence[str] = ()
+    ) -> None:
+        tree = json.loads(summary)
+        self.version: str = _sojourn.version()
+        self.command = tuple(command)
+        self.scenario: dict[str, Any] = tree["scenario"]
+        self._summary = tree
+
+        def under(prefix: str, missing: str) -> Columns:
+            found = {k.removeprefix(prefix): v for k, v in columns.items() if k.startswith(prefix)}
+            return Columns({k.replace("gauge/", "gauge_"): v for k, v in found.items()}, missing)
+
+        no_series = "the scenario has no `sample`, so no series were kept"
+        no_tape = "the scenario has no `tape`, so no rows were kept"
+        none = Columns({}, "only links have a tape")
+        self.links = {
+            name: Record(s, under(f"links/{name}/", no_series), under(f"tape/{name}/", no_tape))
+            for name, s in tree["links"].items()
+        }
+        # One pass over the columns: there can be three for each of very many flows.
+        of_flow: dict[str, dict[str, Array]] = {flow["name"]: {} for flow in tree["flows"]}
+        for key, column in columns.items():
+            if key.startswith("flows/"):
+                _, name, what = key.split("/")
+                of_flow[name][what] = column
+        self.flows = {
+            flow["name"]: Record(flow, Columns(of_flow[flow["name"]], no_series), none)
+            for flow in tree["flows"]
+        }
+        self.time_s: Array = columns.get("series/time_s", np.empty(0))
+        self.completions = under("fct/", "")
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The object that `sojourn run --json` prints."""
+        return {"sojourn": self.version, **self._summary}
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the scenario asked for series."""
+        return "sample" in self.scenario
+
+    def __repr__(self) -> str:
+        return (
+            f"Result({self.scenario['name']}: {len(self.links)} links, {len(self.flows)} flows, "
+            f"{self.scenario['duration']}, seed {self.scenario['seed']})"
+        )
+
+    def frame(self, table: Table = "flows") -> "pl.DataFrame":
+        """Give a table as a polars frame: flows, links, series, tape or fct.
+
+        flows and links have a row for each; series a row per sample of each (`kind` says of
+        which); tape a row per packet and link; fct a row per finished transfer, from the start
+        of the run.
+        """
+        import polars as pl
+
+        match table:
+            case "flows":
+                return pl.DataFrame(list(map(dict, self.flows.values())), infer_schema_length=None)
+            case "links":
+                rows = [{"name": name, **link} for name, link in self.links.items()]
+                return pl.DataFrame(rows, infer_schema_length=None)
+            case "series":
+                return self._series()
+            case "tape":
+                return self._tape()
+            case "fct":
+                columns = dict(self.completions)
+                return pl.DataFrame({"flow": self._names(columns.pop("flow")), **columns})
+        raise ValueError(f"no table {table!r}: there are flows, links, series, tape, fct")
+
+    def save(self, directory: str | Path) -> None:
+        """Write summary.json and the tables as Parquet files, with their provenance.
+
+        Either all files are replaced or, where writing fails, none.
+        """
+        tables: list[Table] = ["flows", "links", "fct"]
+        tables += ["series"] if self.sampled else []
+        tables += ["tape"] if self.scenario["tape"] else []
+        with filling(Path(directory), FILES) as part:
+            text = json.dumps(self.summary, indent=2)
+            (part / "summary.json").write_text(text + "\n", encoding="utf-8")
+            for table in tables:
+                frame = self.frame(table)
+                frame.write_parquet(part / f"{table}.parquet", metadata=self.provenance())
+
+    def provenance(self) -> dict[str, str]:
+        """Say where the numbers come from: written into every file."""
+        return {
+            "sojourn.schema": SCHEMA,
+            "sojourn.version": self.version,
+            "sojourn.scenario": json.dumps(self.scenario),
+            "sojourn.seed": str(self.scenario["seed"]),
+            "sojourn.command": json.dumps(self.command),
+        }
+
+    def _names(self, index: Array) -> "pl.Series":
+        """Turn indices of flows into their names."""
+        import polars as pl
+
+        names = list(self.flows)
+        return pl.Series(index, dtype=pl.UInt32).cast(pl.Enum(names))
+
+    def _series(self) -> "pl.DataFrame":
+        import polars as pl
+
+        frames = [
+            pl.DataFrame({"time_s": self.time_s, **record.series}).select(
+                pl.lit(kind).alias("kind"), pl.lit(name).alias("name"), pl.all()
+            )
+            for kind, records in (("link", self.links), ("flow", self.flows))
+            for name, record in records.items()
+            if record.series
+        ]
+        if not frames:
+            return pl.DataFrame({"kind": [], "name": [], "time_s": []})
+        # Where no packet left, there is no mean of their waiting times: null, not NaN.
+        return pl.concat(frames, how="diagonal").with_columns(pl.col(pl.Float64).fill_nan(None))
+
+    def _tape(self) -> "pl.DataFrame":
+        import polars as pl
+
+        frames = []
+        for name, link in self.links.items():
+            if columns := dict(link.tape):
+                flow, fate = self._names(columns.pop("flow")), columns.pop("fate")
+                fates = pl.Series(fate, dtype=pl.UInt32).cast(pl.Enum(FATES))
+                frame = pl.DataFrame({"flow": flow, **columns, "fate": fates})
+                frames.append(frame.select(pl.lit(name).alias("link"), pl.all()))
+        return pl.concat(frames) if frames else pl.DataFrame({"link": []})

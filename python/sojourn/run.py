@@ -1,0 +1,86 @@
+"""Runs scenarios: one here, or many at once on all cores."""
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from sojourn import _sojourn
+from sojourn.progress import Meter
+from sojourn.result import Result
+from sojourn.scenario import Scenario, load, to_json
+from sojourn.units import seconds
+
+Described: TypeAlias = Scenario | Mapping[str, Any] | str | Path
+"""A scenario: the Struct, a plain tree, or the name of a file."""
+
+
+def simulate(
+    scenario: Described,
+    *,
+    progress: bool | Callable[[float], bool | None] = False,
+    command: Sequence[str] = (),
+) -> Result:
+    """Run `scenario` and give its Result; the same scenario gives the same bytes.
+
+    Raises InputError, one line with the path of what is wrong. `progress` shows a bar on a
+    terminal, or is called with the share of the simulated time that has passed and ends the run
+    (KeyboardInterrupt) by answering False. `command` is kept in the files of the Result.
+    """
+    if not callable(progress):
+        return simulate_many([scenario], progress=progress, command=command, jobs=1)[0]
+    summary, columns = _sojourn.simulate(_text(scenario), progress)
+    return Result(summary, columns, command)
+
+
+def simulate_many(
+    scenarios: Sequence[Described],
+    *,
+    progress: bool = False,
+    command: Sequence[str] = (),
+    jobs: int | None = None,
+) -> list[Result]:
+    """Run all `scenarios` at once, `jobs` at a time (default: one per core), in their order.
+
+    All are checked before the first one starts. A Ctrl-C, or an error in one, ends all at once.
+    """
+    texts = [_text(scenario) for scenario in scenarios]
+    longest = max((_simulated_s(text) for text in texts), default=0.0)
+    shown = progress and sys.stderr.isatty()
+    stop = threading.Event()
+    with Meter(len(texts), longest, shown) as meter:
+
+        def one(i: int) -> Result:
+            def go_on(share: float) -> bool:
+                meter.tell(i, share)
+                return not stop.is_set()
+
+            result = Result(*_sojourn.simulate(texts[i], go_on), command)
+            meter.tell(i, 1.0)
+            return result
+
+        if jobs == 1 or len(texts) == 1:
+            return [one(i) for i in range(len(texts))]
+        with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
+            futures = [pool.submit(one, i) for i in range(len(texts))]
+            try:
+                done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+                for failed in (future for future in done if future.exception()):
+                    failed.result()  # raises what the run raised
+                return [future.result() for future in futures]
+            finally:
+                stop.set()
+                pool.shutdown(cancel_futures=True)
+
+
+def _text(scenario: Described) -> str:
+    return to_json(load(scenario) if isinstance(scenario, str | Path) else scenario)
+
+
+def _simulated_s(text: str) -> float:
+    """Check a scenario, and give its duration."""
+    return seconds(json.loads(_sojourn.canonical(text))["duration"])
