@@ -103,6 +103,21 @@ impl Link {
         self.wire.front().map(|(at, _)| *at)
     }
 
+    /// The next packet on the wire, with the time at which it reaches the far end, however late
+    /// that is: for an owner that keeps its own order of arrivals. Use this or [`Link::poll`].
+    #[inline]
+    pub fn ahead(&mut self) -> Option<(Time, Packet)> {
+        self.wire.pop_front()
+    }
+
+    /// The moment before which no packet that still waits can reach the far end; none while nobody
+    /// waits. An owner that uses [`Link::ahead`] must call the link again by then.
+    #[inline]
+    pub fn due(&self) -> Option<Time> {
+        let waiting = self.tally.waiting().0 > 0;
+        self.free_at.filter(|_| waiting).map(|at| at + self.spec.delay)
+    }
+
     /// The packets lost since they were last asked for.
     pub fn lost(&mut self) -> Drain<'_, Lost> {
         self.lost.drain(..)

@@ -28,6 +28,15 @@ pub struct Outbox {
     pub datagram: Option<u32>,
 }
 
+/// What reaches the far end of a flow's path.
+#[derive(Clone, Copy)]
+pub enum Arrival {
+    /// A segment, and whether it was marked.
+    Segment(Segment, bool),
+    /// A datagram that was sent at that time.
+    Datagram(Time),
+}
+
 /// A transfer that was received in full.
 #[derive(Clone, Copy, Debug)]
 pub struct Completion {
@@ -51,8 +60,14 @@ pub struct Flow {
     pub rtt: Span,
     /// What the loop has beyond its links; every ack waits that long before it reaches the sender.
     lag: Span,
+    /// How late the far end is looked after.
+    late: Span,
     /// Whether acks cross links on their way back.
     pub acks_cross_links: bool,
+    /// What reaches the far end and when, in order. Where acks come back by a pure delay nobody but
+    /// this flow can tell when they are made, so the far end is looked after `lag` late, when its
+    /// acks reach the sender: one event per packet in place of two.
+    inbox: VecDeque<(Time, u32, Arrival)>,
     /// Acks on the last leg to the sender.
     acks: VecDeque<(Time, u32, Ack)>,
     /// The connection; what belongs to an earlier one is ignored.
@@ -161,16 +176,21 @@ impl Flow {
                 }))
             }
         };
-        let due = match &ends {
-            Ends::Udp(udp) => udp.first,
-            Ends::Tcp(_) => start,
+        let lag = Span(rtt.0 - of_links.0);
+        let acks_cross_links = def.tcp.is_some() && !def.return_path.is_empty();
+        let (due, late) = match &ends {
+            Ends::Tcp(_) if !acks_cross_links => (start, lag),
+            Ends::Tcp(_) => (start, Span::ZERO),
+            Ends::Udp(udp) => (udp.first, Span::ZERO),
         };
         Flow {
             group,
             hash: u32::from_le_bytes([hash[0], hash[1], hash[2], hash[3]]),
             rtt,
-            lag: Span(rtt.0 - of_links.0),
-            acks_cross_links: !def.return_path.is_empty(),
+            lag,
+            late,
+            acks_cross_links,
+            inbox: VecDeque::new(),
             acks: VecDeque::new(),
             connection: 0,
             due,
@@ -182,33 +202,27 @@ impl Flow {
 
     /// When [`Flow::wake`] is next due.
     pub fn next(&self) -> Time {
-        let ack = self.acks.front().map_or(Time::NEVER, |a| a.0);
+        let inbox = self.inbox.front().map_or(Time::NEVER, |i| i.0);
+        let acks = self.acks.front().map_or(Time::NEVER, |a| a.0);
         match &self.ends {
-            Ends::Tcp(tcp) => ack.min(self.due).min(tcp.sender.timer()).min(tcp.receiver.timer()),
-            Ends::Udp(_) => self.due,
+            Ends::Tcp(tcp) => {
+                let far = inbox.min(tcp.receiver.timer()) + self.late;
+                far.min(acks).min(self.due).min(tcp.sender.timer())
+            }
+            Ends::Udp(_) => inbox.min(self.due),
         }
     }
 
-    /// Does what is due at `now`: acks first, then timers, then the application.
+    /// Does what is due at `now`: the far end, acks, the sender's timer, the application.
     pub fn wake(&mut self, now: Time, out: &mut Outbox) {
-        let Flow { ends, acks, .. } = self;
+        self.far_end(Time(now.0.saturating_sub(self.late.0)), now, out);
+        let Flow { ends, acks, connection, .. } = self;
         if let Ends::Tcp(tcp) = ends {
-            while let Some(&(at, connection, ack)) = acks.front() {
-                if at > now {
-                    break;
-                }
-                acks.pop_front();
-                if connection == self.connection {
+            while let Some((_, of, ack)) = due_ack(acks, now) {
+                if of == *connection {
                     tcp.sender.on_ack(now, &ack, &mut out.segments);
                 }
             }
-            if tcp.receiver.timer() <= now
-                && let Some(ack) = tcp.receiver.on_timer(now)
-            {
-                self.send_ack(now, ack, out);
-            }
-        }
-        if let Ends::Tcp(tcp) = &mut self.ends {
             if tcp.sender.timer() <= now {
                 tcp.sender.on_timer(now, &mut out.segments);
             }
@@ -224,8 +238,66 @@ impl Flow {
         }
     }
 
+    /// Brings the far end up to `now`, so that it can be looked at. What it answers is on its way.
+    /// Where acks cross links the far end is never late.
+    pub fn look(&mut self, now: Time) {
+        if !self.acks_cross_links {
+            self.far_end(now, Time::ZERO, &mut Outbox::default());
+        }
+    }
+
+    /// Does what happens at the far end up to `until`: arrivals and the timer of delayed acks, in the
+    /// order of their times, arrivals first. An ack that reaches the sender by `now` is given to
+    /// it at once.
+    fn far_end(&mut self, until: Time, now: Time, out: &mut Outbox) {
+        loop {
+            let arrival = self.inbox.front().map_or(Time::NEVER, |i| i.0);
+            let timer = match &self.ends {
+                Ends::Tcp(tcp) => tcp.receiver.timer(),
+                Ends::Udp(_) => Time::NEVER,
+            };
+            let at = arrival.min(timer);
+            if at > until || at == Time::NEVER {
+                return;
+            }
+            let ack = if arrival <= timer { self.receive() } else { self.hurry(timer) };
+            let Some(ack) = ack else { continue };
+            if self.acks_cross_links {
+                out.acks.push(ack);
+            } else if at + self.lag > now || !self.acks.is_empty() {
+                self.acks.push_back((at + self.lag, self.connection, ack));
+            } else if let Ends::Tcp(tcp) = &mut self.ends {
+                tcp.sender.on_ack(now, &ack, &mut out.segments);
+            }
+        }
+    }
+
+    /// Takes the first arrival from the inbox.
+    fn receive(&mut self) -> Option<Ack> {
+        let (at, connection, arrival) = self.inbox.pop_front()?;
+        match (&mut self.ends, arrival) {
+            (Ends::Tcp(tcp), Arrival::Segment(segment, ce)) if connection == self.connection => {
+                tcp.receive(at, &segment, ce)
+            }
+            (Ends::Udp(udp), Arrival::Datagram(sent)) => {
+                udp.receive(at, sent);
+                None
+            }
+            _ => None, // of an earlier connection
+        }
+    }
+
+    /// The delayed ack is due.
+    fn hurry(&mut self, at: Time) -> Option<Ack> {
+        match &mut self.ends {
+            Ends::Tcp(tcp) => tcp.receiver.on_timer(at),
+            Ends::Udp(_) => None,
+        }
+    }
+
     /// The application's turn.
     fn act(&mut self, now: Time, out: &mut Outbox) {
+        self.look(now);
         self.due = Time::NEVER;
         match &mut self.ends {
             Ends::Udp(udp) => {
@@ -265,52 +337,15 @@ impl Flow {
         }
     }
 
-    /// An ack leaves the receiver.
-    fn send_ack(&mut self, now: Time, ack: Ack, out: &mut Outbox) {
-        if self.acks_cross_links {
-            out.acks.push(ack);
-        } else {
-            self.acks.push_back((now + self.lag, self.connection, ack));
-        }
-    }
-
-    /// A segment reaches the receiver.
+    /// Something will reach the far end at `at`; what is told later arrives later.
     #[inline]
-    pub fn segment(
-        &mut self,
-        now: Time,
-        connection: u32,
-        segment: &Segment,
-        ce: bool,
-        out: &mut Outbox,
-    ) {
-        let Ends::Tcp(tcp) = &mut self.ends else { unreachable!("segments belong to TCP") };
-        if connection != self.connection {
-            return;
-        }
-        let ack = tcp.receiver.on_segment(now, segment, ce);
-        if let App::Transfers(repeat) = &mut tcp.app
-            && !repeat.received
-            && tcp.receiver.received_in_connection() >= repeat.size
-        {
-            repeat.received = true;
-            let (start, bytes) = (repeat.started, repeat.size);
-            tcp.completions.push(Completion { start, took: now - start, bytes });
-        }
-        if let Some(ack) = ack {
-            self.send_ack(now, ack, out);
-        }
+    pub fn arrive(&mut self, at: Time, connection: u32, arrival: Arrival) {
+        self.inbox.push_back((at, connection, arrival));
     }
 
     /// An ack has crossed its links.
     pub fn ack(&mut self, now: Time, connection: u32, ack: Ack) {
         self.acks.push_back((now + self.lag, connection, ack));
-    }
-
-    /// A datagram that was sent at `sent` reaches the sink.
-    pub fn datagram(&mut self, now: Time, sent: Time) {
-        let Ends::Udp(udp) = &mut self.ends else { unreachable!("datagrams belong to UDP") };
-        udp.receive(now, sent);
     }
 
     /// A datagram that was sent at `sent` was lost.
@@ -348,7 +383,28 @@ impl Flow {
     }
 }
 
+/// Takes the first of `acks` if it has reached the sender by `now`.
+fn due_ack(acks: &mut VecDeque<(Time, u32, Ack)>, now: Time) -> Option<(Time, u32, Ack)> {
+    acks.front().filter(|a| a.0 <= now)?;
+    acks.pop_front()
+}
+
 impl TcpEnds {
+    /// A segment reaches the receiver.
+    #[inline]
+    fn receive(&mut self, at: Time, segment: &Segment, ce: bool) -> Option<Ack> {
+        let ack = self.receiver.on_segment(at, segment, ce);
+        if let App::Transfers(repeat) = &mut self.app
+            && !repeat.received
+            && self.receiver.received_in_connection() >= repeat.size
+        {
+            repeat.received = true;
+            let (start, bytes) = (repeat.started, repeat.size);
+            self.completions.push(Completion { start, took: at - start, bytes });
+        }
+        ack
+    }
+
     /// What the sender did since counting began.
     pub fn stats(&self) -> Stats {
         let (now, base) = (self.sender.stats(), self.base.0);

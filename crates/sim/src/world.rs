@@ -1,6 +1,6 @@
 //! The world of a run: links, flows, packets between them, and the order in which things happen.
 
-use crate::flow::{Ends, Flow, Outbox, stream};
+use crate::flow::{Arrival, Ends, Flow, Outbox, stream};
 use crate::outcome::{self, Column, Outcome};
 use crate::scenario::Scenario;
 use crate::series::Series;
@@ -9,6 +9,7 @@ use crate::tcp::{Ack, Segment};
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::units::{Span, Time};
 use sojourn_aqm::{Ecn, Link, Packet};
+use std::collections::VecDeque;
 
 /// Runs a scenario. `progress` is told the share of the simulated time that has passed, every
 /// 65,536 events; where it answers `false` the run ends and gives nothing.
@@ -56,6 +57,8 @@ impl Bodies {
 
 struct World {
     links: Vec<Link>,
+    /// Per link, the packets that have another link to cross, with their times of arrival there.
+    onward: Vec<VecDeque<(Time, Packet)>>,
     /// By name, so that the order of declaration decides nothing.
     flows: Vec<Flow>,
     /// The links of each group's path and return path, by index.
@@ -96,6 +99,7 @@ impl World {
         let routes = scenario.flows.iter().map(|f| [f.path.clone(), f.return_path.clone()]);
         World {
             routes: routes.collect(),
+            onward: vec![VecDeque::new(); links.len()],
             bodies: Bodies::default(),
             slots,
             out: Outbox::default(),
@@ -120,6 +124,7 @@ impl World {
                 begun = true;
             }
             while sample <= at.min(end) {
+                self.look(sample);
                 if let Some(series) = &mut self.series {
                     series.look(sample, &mut self.links, &self.flows);
                 }
@@ -139,11 +144,20 @@ impl World {
             }
         }
         self.links.iter_mut().for_each(|link| link.advance(end));
+        self.look(end);
         true
+    }
+
+    /// Brings every flow up to `now`, so that it can be looked at; what happens at `now` itself is
+    /// not seen.
+    fn look(&mut self, now: Time) {
+        let before = Time(now.0.saturating_sub(1));
+        self.flows.iter_mut().for_each(|flow| flow.look(before));
     }
 
     fn begin(&mut self, now: Time) {
         self.links.iter_mut().for_each(|link| link.advance(now));
+        self.look(now);
         if let Some(series) = &mut self.series {
             series.begin(&mut self.links);
         }
@@ -151,36 +165,39 @@ impl World {
         self.flows.iter_mut().for_each(|flow| flow.begin(now));
     }
 
-    /// Packets have reached the far end of a link.
+    /// Packets have reached the next link, or it is time to see which ones will.
     fn link_event(&mut self, l: usize, now: Time) {
-        while let Some(packet) = self.links[l].poll(now) {
-            let body = &mut self.bodies.places[packet.body as usize];
-            body.hop += 1;
-            let Body { flow, hop, load, .. } = *body;
-            let back = matches!(load, Load::Ack(_));
-            let route = &self.routes[self.flows[flow as usize].group][usize::from(back)];
-            match route.get(usize::from(hop)) {
-                Some(next) => self.push(*next, now, packet),
-                None => self.arrive(now, packet),
-            }
+        self.links[l].advance(now);
+        while self.onward[l].front().is_some_and(|(at, _)| *at <= now) {
+            let Some((_, packet)) = self.onward[l].pop_front() else { break };
+            let Body { flow, hop, load, .. } = self.bodies.places[packet.body as usize];
+            let next = self.route(flow, &load)[usize::from(hop)];
+            self.push(next, now, packet);
         }
-        self.losses(l);
+        self.slots.set(l, Time::NEVER);
         self.settle(l);
     }
 
-    /// A packet has reached the end of its path.
-    fn arrive(&mut self, now: Time, packet: Packet) {
-        let Body { flow, connection, load, .. } = self.bodies.places[packet.body as usize];
+    fn route(&self, flow: u32, load: &Load) -> &[usize] {
+        &self.routes[self.flows[flow as usize].group][usize::from(matches!(load, Load::Ack(_)))]
+    }
+
+    /// A packet is on the wire of its link, and will reach the other end at `at`.
+    #[inline]
+    fn sent(&mut self, l: usize, at: Time, packet: Packet) {
+        let body = &mut self.bodies.places[packet.body as usize];
+        body.hop += 1;
+        let Body { flow, connection, hop, load } = *body;
+        if usize::from(hop) < self.route(flow, &load).len() {
+            return self.onward[l].push_back((at, packet));
+        }
         self.bodies.free.push(packet.body);
         let f = flow as usize;
+        let ce = packet.ecn == Ecn::Ce;
         match load {
-            Load::Segment(segment) => {
-                let ce = packet.ecn == Ecn::Ce;
-                self.flows[f].segment(now, connection, &segment, ce, &mut self.out);
-                self.send(f, now);
-            }
-            Load::Ack(ack) => self.flows[f].ack(now, connection, ack),
-            Load::Datagram(sent) => self.flows[f].datagram(now, sent),
+            Load::Segment(s) => self.flows[f].arrive(at, connection, Arrival::Segment(s, ce)),
+            Load::Datagram(sent) => self.flows[f].arrive(at, connection, Arrival::Datagram(sent)),
+            Load::Ack(ack) => self.flows[f].ack(at, connection, ack),
         }
         self.slots.set(self.links.len() + f, self.flows[f].next());
     }
@@ -222,8 +239,21 @@ impl World {
 
     fn push(&mut self, l: usize, now: Time, packet: Packet) {
         self.links[l].push(now, packet);
-        self.losses(l);
         self.settle(l);
+    }
+
+    /// Takes from the link what it has sent and lost, and notes when it must be called again. A
+    /// call that comes too early does no harm, so a later time is noted only when it is due.
+    fn settle(&mut self, l: usize) {
+        self.losses(l);
+        while let Some((at, packet)) = self.links[l].ahead() {
+            self.sent(l, at, packet);
+        }
+        let onward = self.onward[l].front().map(|(at, _)| *at);
+        let next = onward.or_else(|| self.links[l].due()).unwrap_or(Time::NEVER);
+        if next < self.slots.time(l) {
+            self.slots.set(l, next);
+        }
     }
 
     /// Frees the bodies of packets that the link lost.
@@ -238,11 +268,6 @@ impl World {
                 self.flows[body.flow as usize].datagram_lost(sent);
             }
         }
-    }
-
-    /// Tells the slots when the link next has something.
-    fn settle(&mut self, l: usize) {
-        self.slots.set(l, self.links[l].wake().unwrap_or(Time::NEVER));
     }
 
     fn outcome(mut self, scenario: &Scenario) -> Outcome {

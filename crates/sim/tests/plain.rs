@@ -8,7 +8,7 @@ use sojourn_aqm::dice::Dice;
 use sojourn_aqm::sched::Qdisc;
 use sojourn_aqm::units::{Rate, Span, Time};
 use sojourn_aqm::{Cx, Ecn, Lost, Packet};
-use sojourn_sim::flow::{Ends, Flow, Outbox, stream};
+use sojourn_sim::flow::{Arrival, Ends, Flow, Outbox, stream};
 use sojourn_sim::tcp::{Ack, Segment};
 use sojourn_sim::{Column, Outcome, Scenario};
 use std::cmp::Reverse;
@@ -143,7 +143,7 @@ impl Plain {
         }
     }
 
-    fn delivered(&mut self, packet: Packet, out: &mut Outbox) {
+    fn delivered(&mut self, packet: Packet) {
         let body = &mut self.bodies[packet.body as usize];
         body.hop += 1;
         let Body { flow: f, connection, hop, load } = *body;
@@ -151,14 +151,14 @@ impl Plain {
         if let Some(next) = self.routes[self.flows[f].group][way].get(hop) {
             return self.push(*next, packet);
         }
+        let (now, flow, ce) = (self.now, &mut self.flows[f], packet.ecn == Ecn::Ce);
         match load {
-            Load::Segment(s) => {
-                self.flows[f].segment(self.now, connection, &s, packet.ecn == Ecn::Ce, out);
-                self.send(f, out);
-            }
-            Load::Ack(ack) => self.flows[f].ack(self.now, connection, ack),
-            Load::Datagram(sent) => self.flows[f].datagram(self.now, sent),
+            Load::Segment(s) => flow.arrive(now, connection, Arrival::Segment(s, ce)),
+            Load::Datagram(sent) => flow.arrive(now, connection, Arrival::Datagram(sent)),
+            Load::Ack(ack) => flow.ack(now, connection, ack),
         }
+        // Nothing is left for later: the far end answers at once.
+        flow.look(now);
         self.heap.push(Reverse((self.flows[f].next(), Event::Wake(f))));
     }
 
@@ -182,7 +182,7 @@ impl Plain {
                     self.heap.push(Reverse((at + self.links[l].delay, Event::Delivered(l, id))));
                     self.transmit(l);
                 }
-                Event::Delivered(_, id) => self.delivered(self.tickets[id as usize], &mut out),
+                Event::Delivered(_, id) => self.delivered(self.tickets[id as usize]),
                 Event::Wake(f) if self.flows[f].next() == at => {
                     self.flows[f].wake(at, &mut out);
                     self.send(f, &mut out);
