@@ -81,7 +81,7 @@ pub struct Rfc<C> {
     /// When anything was sent last.
     last_sent: Time,
     pub(super) board: Scoreboard,
-    /// SACK: up to where the rescue was used in this recovery.
+    /// SACK: the rescue is permitted once `una` has passed this.
     pub(super) rescued: u64,
     pub(super) control: C,
     bounds: Bounds,

@@ -58,7 +58,7 @@ impl<C: Control> Rfc<C> {
                 self.output_first(now, out);
             }
             Recovery::Sack => {
-                (self.state, self.rescued) = (State::Recovery, 0);
+                (self.state, self.rescued) = (State::Recovery, self.una);
                 self.start_repair(now, out);
             }
         }
@@ -86,12 +86,9 @@ impl<C: Control> Rfc<C> {
         self.state = State::Open;
         self.inflation = 0;
         self.restart_timer(now);
-        self.window.cwnd = self.window.ssthresh; // RFC 5681 §3.2 step 6
-        if self.recovery == Recovery::NewReno {
-            // RFC 6582 §3.2 step 3 (1): not more than one segment at once.
-            let mss = self.window.mss;
-            self.window.cwnd = self.window.ssthresh.min(self.flight().max(mss) + mss);
-        }
+        // RFC 5681 §3.2 step 6; RFC 6582 §3.2 step 3 as its option 2. Option 1, which would shrink
+        // the window to what is in flight, punishes a flow that the receiver's window had stopped.
+        self.window.cwnd = self.window.ssthresh;
     }
 
     /// RFC 6582 §3.2 step 3, partial ack: the next hole is filled, the window is deflated by what
@@ -138,9 +135,12 @@ impl<C: Control> Rfc<C> {
         (self.recover, self.marked) = (self.max, true);
     }
 
-    /// Asks the control for the threshold, and the next new segment to tell of the cut.
+    /// Asks the control for the threshold, and the next new segment to tell of the cut. What is in
+    /// flight beyond the window was let out by an earlier recovery: a second loss in one window
+    /// (Reno, not careful) would otherwise raise the threshold.
     fn cut(&mut self, now: Time, cause: Cause) {
-        let flight = self.flight();
+        let limit = if cause == Cause::Loss { self.window.cwnd } else { u64::MAX };
+        let flight = self.flight().min(limit);
         self.window.ssthresh = self.control.cut(now, &self.window, flight, cause);
         self.cwr = self.ecn;
     }

@@ -4,6 +4,10 @@
 //! **Source**: RFC 6675 §4, §5, §5.1. What the receiver told is kept over a timeout, as §5.1
 //! permits where receivers do not renege; ours never do. Proportional rate reduction (RFC 6937) is
 //! left out: it is optional, and ns-2's papers know nothing of it.
+//!
+//! **Departures**: the rescue of NextSeg (4) waits for the first partial ack of a recovery. The RFC
+//! permits it at once; a flow that only the receiver's window stops would then send a packet twice
+//! after every single loss.
 
 use super::Segment;
 use super::rfc::{Rfc, State};

@@ -85,7 +85,7 @@ enum Cargo {
 }
 
 /// What the network does to a segment at its entrance.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fate {
     Pass,
     Lose,
@@ -106,9 +106,13 @@ pub struct Path<F> {
     pub lose_acks: u64,
     /// What happened.
     pub rows: Vec<Row>,
-    /// Segments and acks in flight: time, order, kind and hop.
-    heap: BinaryHeap<Reverse<(u64, u64)>>,
+    /// Segments and acks in flight: time, order and place in `cargo`.
+    heap: BinaryHeap<Reverse<(u64, u64, u32)>>,
     cargo: Vec<(Cargo, usize)>,
+    spare: Vec<u32>,
+    order: u64,
+    /// Whether `rows` are written; a long run does without.
+    pub quiet: bool,
     sent: u64,
     acks: u64,
     /// The present moment.
@@ -128,6 +132,9 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
             rows: Vec::new(),
             heap: BinaryHeap::new(),
             cargo: Vec::new(),
+            spare: Vec::new(),
+            order: 0,
+            quiet: false,
             sent: 0,
             acks: 0,
             now: Time::ZERO,
@@ -178,14 +185,18 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
                 let ack = self.receiver.on_timer(next);
                 self.reply(ack);
             } else {
-                let Reverse((_, order)) = self.heap.pop().unwrap();
-                let (cargo, hop) = self.cargo[order as usize];
+                let Reverse((_, _, place)) = self.heap.pop().unwrap();
+                let (cargo, hop) = self.cargo[place as usize];
+                self.spare.push(place);
                 self.arrive(cargo, hop);
             }
         }
     }
 
     fn row(&mut self, event: char, seq: u64, wire: u32, again: bool) {
+        if self.quiet {
+            return;
+        }
         let s = &self.sender;
         let (cwnd, ssthresh, dup) = (s.cwnd_packets(), s.ssthresh_packets(), s.dup_acks());
         self.rows.push(Row { now: self.now, event, seq, wire, cwnd, ssthresh, dup, again });
@@ -213,8 +224,11 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
         let Some(link) = line.get_mut(hop) else { return self.deliver(cargo) };
         match link.pass(self.now.0, wire) {
             Some(at) => {
-                self.heap.push(Reverse((at, self.cargo.len() as u64)));
-                self.cargo.push((cargo, hop + 1));
+                let place = self.spare.pop().unwrap_or(self.cargo.len() as u32);
+                self.cargo.resize(self.cargo.len().max(place as usize + 1), (cargo, 0));
+                self.cargo[place as usize] = (cargo, hop + 1);
+                self.order += 1;
+                self.heap.push(Reverse((at, self.order, place)));
             }
             None => {
                 let Cargo::Segment(seg, _) = cargo else { panic!("acks are not dropped") };
