@@ -337,15 +337,18 @@ impl Flow {
         }
     }
 
-    /// Something will reach the far end at `at`; what is told later arrives later.
+    /// Something will reach the far end at `at`; what is told later arrives later. Gives the time by
+    /// which the flow must be woken for it.
     #[inline]
-    pub fn arrive(&mut self, at: Time, connection: u32, arrival: Arrival) {
+    pub fn arrive(&mut self, at: Time, connection: u32, arrival: Arrival) -> Time {
         self.inbox.push_back((at, connection, arrival));
+        at + self.late
     }
 
-    /// An ack has crossed its links.
-    pub fn ack(&mut self, now: Time, connection: u32, ack: Ack) {
-        self.acks.push_back((now + self.lag, connection, ack));
+    /// An ack will have crossed its links at `at`. Gives the time at which it reaches the sender.
+    pub fn ack(&mut self, at: Time, connection: u32, ack: Ack) -> Time {
+        self.acks.push_back((at + self.lag, connection, ack));
+        at + self.lag
     }
 
     /// A datagram that was sent at `sent` was lost.

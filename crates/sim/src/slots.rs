@@ -6,12 +6,13 @@
 
 use sojourn_aqm::units::Time;
 
-/// The tree.
+/// A slot and its time.
+type Entry = (Time, u32);
+
+/// The tree. Node 1 is the root, the children of node k are 2k and 2k + 1, and each node holds the
+/// entry that comes first below it; the leaves are the slots themselves.
 pub struct Slots {
-    /// The time of each slot; [`Time::NEVER`] while nothing is pending.
-    times: Vec<Time>,
-    /// `winners[k]` is the slot that comes first below node k; 1 is the root, leaves are implied.
-    winners: Vec<u32>,
+    nodes: Vec<Entry>,
     leaves: usize,
 }
 
@@ -19,48 +20,38 @@ impl Slots {
     /// `n` slots without anything pending.
     pub fn new(n: usize) -> Slots {
         let leaves = n.max(2).next_power_of_two();
-        let mut slots =
-            Slots { times: vec![Time::NEVER; leaves], winners: vec![0; leaves], leaves };
-        (1..leaves).rev().for_each(|node| slots.winners[node] = slots.play(node));
-        slots
+        let mut nodes = vec![(Time::NEVER, 0); 2 * leaves];
+        (0..leaves).for_each(|slot| nodes[leaves + slot].1 = slot as u32);
+        (1..leaves).rev().for_each(|k| nodes[k] = nodes[2 * k].min(nodes[2 * k + 1]));
+        Slots { nodes, leaves }
     }
 
-    #[inline]
-    fn below(&self, child: usize) -> u32 {
-        if child >= self.leaves { (child - self.leaves) as u32 } else { self.winners[child] }
-    }
-
-    #[inline]
-    fn play(&self, node: usize) -> u32 {
-        let (left, right) = (self.below(2 * node), self.below(2 * node + 1));
-        if self.times[right as usize] < self.times[left as usize] { right } else { left }
-    }
-
-    /// The pending time of `slot`.
+    /// The pending time of `slot`; [`Time::NEVER`] if nothing is pending.
     #[inline]
     pub fn time(&self, slot: usize) -> Time {
-        self.times[slot]
+        self.nodes[self.leaves + slot].0
     }
 
-    /// Makes `at` the pending time of `slot`.
+    /// Makes `at` the pending time of `slot`. Walks up until a node stays as it was.
     #[inline]
     pub fn set(&mut self, slot: usize, at: Time) {
-        if self.times[slot] == at {
-            return;
-        }
-        self.times[slot] = at;
-        let mut node = (self.leaves + slot) / 2;
-        while node >= 1 {
-            self.winners[node] = self.play(node);
-            node /= 2;
+        let mut k = self.leaves + slot;
+        let mut first = (at, slot as u32);
+        while self.nodes[k] != first {
+            self.nodes[k] = first;
+            if k == 1 {
+                return;
+            }
+            first = first.min(self.nodes[k ^ 1]);
+            k /= 2;
         }
     }
 
     /// The slot that comes first and its time.
     #[inline]
     pub fn first(&self) -> (usize, Time) {
-        let slot = self.winners[1] as usize;
-        (slot, self.times[slot])
+        let (at, slot) = self.nodes[1];
+        (slot as usize, at)
     }
 }
 

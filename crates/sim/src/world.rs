@@ -31,27 +31,36 @@ struct Body {
 #[derive(Clone, Copy)]
 enum Load {
     Segment(Segment),
-    Ack(Ack),
+    /// Its place among the acks: they are long and few, segments are short and many.
+    Ack(u32),
     /// Sent at that time.
     Datagram(Time),
 }
 
-/// The bodies of all packets on links; places are used again.
-#[derive(Default)]
-struct Bodies {
-    places: Vec<Body>,
+/// Things with a place each; places are used again.
+struct Places<T> {
+    all: Vec<T>,
     free: Vec<u32>,
 }
 
-impl Bodies {
-    fn put(&mut self, body: Body) -> u32 {
+impl<T: Copy> Places<T> {
+    fn new() -> Places<T> {
+        Places { all: Vec::new(), free: Vec::new() }
+    }
+
+    fn put(&mut self, thing: T) -> u32 {
         if let Some(i) = self.free.pop() {
-            self.places[i as usize] = body;
+            self.all[i as usize] = thing;
             return i;
         }
-        self.places.push(body);
-        self.free.reserve(self.places.len());
-        self.places.len() as u32 - 1
+        self.all.push(thing);
+        self.free.reserve(self.all.len());
+        self.all.len() as u32 - 1
+    }
+
+    fn take(&mut self, i: u32) -> T {
+        self.free.push(i);
+        self.all[i as usize]
     }
 }
 
@@ -63,7 +72,8 @@ struct World {
     flows: Vec<Flow>,
     /// The links of each group's path and return path, by index.
     routes: Vec<[Vec<usize>; 2]>,
-    bodies: Bodies,
+    bodies: Places<Body>,
+    acks: Places<Ack>,
     /// First the links, then the flows.
     slots: Slots,
     out: Outbox,
@@ -100,7 +110,8 @@ impl World {
         World {
             routes: routes.collect(),
             onward: vec![VecDeque::new(); links.len()],
-            bodies: Bodies::default(),
+            bodies: Places::new(),
+            acks: Places::new(),
             slots,
             out: Outbox::default(),
             series: scenario.sample.map(|_| Series::new(links.len(), flows.len())),
@@ -170,7 +181,7 @@ impl World {
         self.links[l].advance(now);
         while self.onward[l].front().is_some_and(|(at, _)| *at <= now) {
             let Some((_, packet)) = self.onward[l].pop_front() else { break };
-            let Body { flow, hop, load, .. } = self.bodies.places[packet.body as usize];
+            let Body { flow, hop, load, .. } = self.bodies.all[packet.body as usize];
             let next = self.route(flow, &load)[usize::from(hop)];
             self.push(next, now, packet);
         }
@@ -185,21 +196,24 @@ impl World {
     /// A packet is on the wire of its link, and will reach the other end at `at`.
     #[inline]
     fn sent(&mut self, l: usize, at: Time, packet: Packet) {
-        let body = &mut self.bodies.places[packet.body as usize];
+        let body = &mut self.bodies.all[packet.body as usize];
         body.hop += 1;
         let Body { flow, connection, hop, load } = *body;
         if usize::from(hop) < self.route(flow, &load).len() {
             return self.onward[l].push_back((at, packet));
         }
-        self.bodies.free.push(packet.body);
+        self.bodies.take(packet.body);
         let f = flow as usize;
         let ce = packet.ecn == Ecn::Ce;
-        match load {
+        let next = match load {
             Load::Segment(s) => self.flows[f].arrive(at, connection, Arrival::Segment(s, ce)),
             Load::Datagram(sent) => self.flows[f].arrive(at, connection, Arrival::Datagram(sent)),
-            Load::Ack(ack) => self.flows[f].ack(at, connection, ack),
+            Load::Ack(ack) => self.flows[f].ack(at, connection, self.acks.take(ack)),
+        };
+        let slot = self.links.len() + f;
+        if next < self.slots.time(slot) {
+            self.slots.set(slot, next);
         }
-        self.slots.set(self.links.len() + f, self.flows[f].next());
     }
 
     fn flow_event(&mut self, f: usize, now: Time) {
@@ -212,7 +226,7 @@ impl World {
     fn send(&mut self, f: usize, now: Time) {
         let Flow { group, hash, connection, .. } = self.flows[f];
         let flow = f as u32;
-        let ticket = |load, len, ecn, bodies: &mut Bodies| {
+        let ticket = |load, len, ecn, bodies: &mut Places<Body>| {
             let body = bodies.put(Body { flow, connection, hop: 0, load });
             Packet { arrived: now, len, flow, hash, body, class: 0, ecn }
         };
@@ -231,7 +245,8 @@ impl World {
         for ack in out.acks.drain(..) {
             let back = back.expect("only flows whose acks cross links put them out");
             // Acks are hashed apart from the data, as a 5-tuple in the other direction is.
-            let packet = ticket(Load::Ack(ack), ack.wire, Ecn::NotEct, &mut self.bodies);
+            let load = Load::Ack(self.acks.put(ack));
+            let packet = ticket(load, ack.wire, Ecn::NotEct, &mut self.bodies);
             self.push(back, now, Packet { hash: !hash, ..packet });
         }
         self.out = out;
@@ -262,10 +277,11 @@ impl World {
             return;
         }
         for lost in self.links[l].lost() {
-            let body = self.bodies.places[lost.packet.body as usize];
-            self.bodies.free.push(lost.packet.body);
-            if let Load::Datagram(sent) = body.load {
-                self.flows[body.flow as usize].datagram_lost(sent);
+            let body = self.bodies.take(lost.packet.body);
+            match body.load {
+                Load::Datagram(sent) => self.flows[body.flow as usize].datagram_lost(sent),
+                Load::Ack(ack) => drop(self.acks.take(ack)),
+                Load::Segment(_) => {}
             }
         }
     }

@@ -152,11 +152,11 @@ impl Plain {
             return self.push(*next, packet);
         }
         let (now, flow, ce) = (self.now, &mut self.flows[f], packet.ecn == Ecn::Ce);
-        match load {
+        let _ = match load {
             Load::Segment(s) => flow.arrive(now, connection, Arrival::Segment(s, ce)),
             Load::Datagram(sent) => flow.arrive(now, connection, Arrival::Datagram(sent)),
             Load::Ack(ack) => flow.ack(now, connection, ack),
-        }
+        };
         // Nothing is left for later: the far end answers at once.
         flow.look(now);
         self.heap.push(Reverse((self.flows[f].next(), Event::Wake(f))));
