@@ -185,9 +185,11 @@ def _styles(result: Result, windows: Iterable[str]) -> dict[str, dict[str, Any]]
 
 def _queues(queue: "Axes", waiting: "Axes", result: Result) -> None:
     for n, (name, link) in enumerate(result.links.items()):
-        series, line = link.series, {"color": colour(n), "lw": 0.8}
+        series = link.series
+        line: dict[str, Any] = {"color": colour(n), "lw": 0.8}
         queue.plot(result.time_s, series.queue_bytes / 1000, label=name, **line)
         waiting.plot(result.time_s, series.sojourn_s * 1000, **line)
+    queue.set(title="queue", ylabel="kB")
     every = f"mean of the packets sent in each {result.scenario['sample']}"
     waiting.set(title=f"waiting time in the queue ({every})", ylabel="ms")
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich import box
@@ -130,3 +131,14 @@ def comparison(runs: Mapping[str, Sequence[Result]], link: str) -> None:
         last = row.like.of
     out.print(table)
     out.print("* best of its row")
+
+
+def replay_report(summary: Mapping[str, Any], out: Path) -> None:
+    """Print what a replay came to."""
+    mean, longest = summary["sojourn_mean_s"], summary["sojourn_max_s"]
+    console().print(
+        f"{summary['arrived_packets']} packets: {summary['departed_packets']} sent, "
+        f"{summary['dropped_packets']} dropped, {summary['marked_packets']} marked; waiting "
+        f"{_or_dash(mean, units.duration)} on average, {_or_dash(longest, units.duration)} at "
+        f"most; every packet is in {out}"
+    )

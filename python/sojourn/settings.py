@@ -26,6 +26,10 @@ SAMPLES = 1000
 """How many samples a figure gets where the scenario does not say."""
 
 
+NUMBERS = 50_000_000
+"""The most numbers of series that nobody asked for: 400 MB."""
+
+
 def near(name: str, known: Sequence[str]) -> str:
     """Suggest the nearest of `known`, and list them."""
     found = get_close_matches(name, known, 1)
@@ -68,11 +72,16 @@ def set_seed(tree: Table, seed: int) -> Table:
 
 
 def with_samples(tree: Table) -> Table:
-    """Give the scenario with a sample interval fit for a figure, if it has none."""
+    """Give the scenario with a sample interval fit for a figure, if it has none.
+
+    It is a thousandth of the duration, longer where very many flows would fill the memory.
+    """
     if "sample" in tree:
         return tree
-    duration_s = seconds(json.loads(_sojourn.canonical(to_json(tree)))["duration"])
-    return {**tree, "sample": f"{max(1, round(duration_s / SAMPLES * 1e6))}us"}
+    canonical = json.loads(_sojourn.canonical(to_json(tree)))
+    columns = 8 * len(canonical["links"]) + 2 * sum(flow["count"] for flow in canonical["flows"])
+    samples = max(1, min(SAMPLES, NUMBERS // columns))
+    return {**tree, "sample": f"{max(1, round(seconds(canonical['duration']) / samples * 1e6))}us"}
 
 
 def with_qdisc(tree: Table, name: str, link: str) -> Table:

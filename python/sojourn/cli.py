@@ -1,0 +1,79 @@
+"""The command `sojourn`: how it ends. One line on standard error for bad input, never a traceback.
+
+The commands themselves are in `sojourn.commands`, imported here only when there is one to run.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+
+DONE, FAILED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
+"""Exit codes; the last two as the shell has them for SIGINT and SIGPIPE."""
+
+
+def entry() -> None:
+    """Run the command line of this process and leave with its exit code."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line `arguments` and give the exit code."""
+    try:
+        code = _run(list(arguments))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read has enough; what is left in the buffer has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except KeyboardInterrupt:
+        return _say("interrupted", INTERRUPTED)
+    except OSError as error:
+        where = error.filename or "standard output"
+        return _say(f"{where}: {(error.strerror or str(error)).lower()}", BAD_INPUT)
+    except MemoryError:
+        return _say("there is not enough memory for this", FAILED)
+    except BaseException as error:  # a panic of Rust is no Exception
+        return _refusal(error)
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    if arguments == ["--version"]:
+        from sojourn import __version__
+
+        print(f"sojourn {__version__}")
+        return DONE
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    from sojourn.commands import app
+
+    # Without its own handling of errors, typer gives the code and lets the errors out.
+    code = app(arguments or ["--help"], prog_name="sojourn", standalone_mode=False)
+    return code if isinstance(code, int) else DONE
+
+
+def _refusal(error: BaseException) -> int:
+    """Say what is wrong with the input; anything else is a fault of ours and says so."""
+    from typer import Abort, Exit
+
+    from sojourn import InputError
+
+    if isinstance(error, InputError):
+        return _say(str(error), BAD_INPUT)
+    if isinstance(error, Exit):
+        return int(error.exit_code)
+    if isinstance(error, Abort):  # typer's name for a Ctrl-C
+        return _say("interrupted", INTERRUPTED)
+    if hasattr(error, "format_message"):  # an unknown option, a missing argument
+        return _say(f"{error.format_message()} (see sojourn --help)", BAD_INPUT)
+    if os.environ.get("SOJOURN_DEBUG"):
+        raise error
+    kind = type(error).__name__
+    return _say(f"a fault in sojourn itself, SOJOURN_DEBUG=1 shows where: {kind}: {error}", FAILED)
+
+
+def _say(message: str, code: int) -> int:
+    """Write `message` on standard error, on one line whatever it holds."""
+    print(f"sojourn: {' '.join(message.split())}", file=sys.stderr)
+    return code

@@ -1,0 +1,264 @@
+"""The commands: `sojourn list`, `run`, `compare`, `replay`.
+
+What a command needs is imported when it runs. Bad input leaves as InputError (see `sojourn.cli`).
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sojourn._sojourn import InputError
+
+app = typer.Typer(
+    help="Packets through managed queues: simulate, compare, replay.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+File = Annotated[Path, typer.Argument(help="scenario, .toml or .json", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+Plot = Annotated[Path | None, typer.Option(help="write a figure: .png, .pdf or .svg")]
+Seed = Annotated[int | None, typer.Option(help="instead of the scenario's seed")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="change it, like bottleneck.qdisc=codel"),
+]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from sojourn import __version__
+
+        print(f"sojourn {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _sojourn_command(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version")
+    ] = False,
+) -> None:
+    """Packets through managed queues: simulate, compare, replay."""
+
+
+@app.command("list")
+def list_command(
+    kind: Annotated[
+        str | None, typer.Argument(help="disciplines, tcp, sources, papers; or a NAME")
+    ] = None,
+    name: Annotated[str | None, typer.Argument(help="show its parameters")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what there is; a NAME shows its parameters, units, defaults and source."""
+    from sojourn import listing
+
+    found = listing.find(kind, name)
+    if as_json:
+        _print_json(found)
+    else:
+        listing.show(found, kind)
+
+
+@app.command()
+def run(
+    file: File,
+    settings: Set = None,
+    seed: Seed = None,
+    as_json: Json = False,
+    plot: Plot = None,
+    flow: Annotated[
+        list[str] | None, typer.Option(help="draw the congestion window of this flow")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="write summary.json and Parquet tables there")
+    ] = None,
+    tape: Annotated[bool, typer.Option("--tape", help="with a row for every packet")] = False,
+) -> None:
+    """Run a scenario."""
+    from sojourn.output import check_directory, check_file
+    from sojourn.settings import with_samples
+
+    if tape and out is None:
+        raise InputError("--tape: the rows need a place, give --out DIR")
+    if flow and plot is None:
+        raise InputError("--flow: there is no figure to draw it in, give --plot FIG.png")
+    tree = _scenario(file, settings, seed)
+    with _about(file):
+        if plot or out:
+            tree = with_samples(tree)
+        if tape:
+            tree = {**tree, "tape": True}
+        _check(tree)
+    if plot is not None:
+        from sojourn.figure import ENDINGS
+
+        check_file(plot, ENDINGS)
+    if out is not None:
+        check_directory(out)
+
+    from sojourn.run import simulate
+
+    with _about(file):
+        result = simulate(tree, progress=True, command=_command_line())
+    if plot is not None:
+        from sojourn.figure import draw
+
+        draw(result, plot, flows=flow or None)
+    if out is not None:
+        result.save(out)
+    if as_json:
+        _print_json(result.summary)
+    else:
+        from sojourn.report import run_report
+
+        run_report(result)
+
+
+@app.command()
+def compare(
+    file: File,
+    qdisc: Annotated[str, typer.Option(metavar="A,B,C", help="the disciplines")],
+    seeds: Annotated[
+        int | None, typer.Option(metavar="N", help="so many seeds, from the scenario's on")
+    ] = None,
+    link: Annotated[
+        str | None, typer.Option(help="the link (default: bottleneck, else the first crossed)")
+    ] = None,
+    settings: Set = None,
+    seed: Seed = None,
+    as_json: Json = False,
+    plot: Plot = None,
+) -> None:
+    """Run a scenario under several disciplines; each gets the same buffer."""
+    from sojourn.comparison import SEEDS_MAX
+    from sojourn.output import check_file
+    from sojourn.settings import compared_link, with_samples
+
+    names = [name.strip() for name in qdisc.split(",")]
+    if not all(names):
+        raise InputError(f'--qdisc: "{qdisc}" is not a list of names like droptail,codel')
+    if seeds is not None and not 1 <= seeds <= SEEDS_MAX:
+        raise InputError(f"--seeds: {seeds} is out of range, allowed: 1 to {SEEDS_MAX}")
+    tree = _scenario(file, settings, seed)
+    with _about(file):
+        where = compared_link(tree, link)
+        if plot:
+            tree = with_samples(tree)
+    if plot is not None:
+        from sojourn.figure import ENDINGS
+
+        check_file(plot, ENDINGS)
+
+    from sojourn import comparison
+
+    with _about(file):
+        runs = comparison.compare(
+            tree, names, link=where, seeds=seeds or 1, progress=True, command=_command_line()
+        )
+    if plot is not None:
+        from sojourn.figure_comparison import draw_comparison
+
+        draw_comparison(runs, where, plot)
+    if as_json:
+        from sojourn import __version__
+
+        told: dict[str, Any] = {
+            name: [result.summary for result in results] if seeds else results[0].summary
+            for name, results in runs.items()
+        }
+        _print_json({"sojourn": __version__, "runs": told})
+    else:
+        from sojourn.report import comparison as comparison_report
+
+        comparison_report(runs, where)
+
+
+@app.command()
+def replay(
+    arrivals: Annotated[
+        Path, typer.Argument(help="CSV with i,t_us,flow,size_B[,ecn]", show_default=False)
+    ],
+    qdisc: Annotated[str, typer.Option(metavar="NAME", help="the discipline")],
+    rate: Annotated[str, typer.Option(help="of the link, like 800kbit")],
+    out: Annotated[Path, typer.Option(help="CSV to write")],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="K=V", help="a parameter of the discipline"),
+    ] = None,
+    follow: Annotated[
+        Path | None, typer.Option(help="CSV of decisions (dropped, marked) to take")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Send recorded arrivals through one link, and write what happened to each."""
+    from sojourn import replay as replays
+    from sojourn.output import check_file
+    from sojourn.settings import split_setting
+
+    given = dict(split_setting(setting) for setting in settings or ())
+    if "name" in given:
+        raise InputError("--set name: the discipline is chosen by --qdisc")
+    check_file(out)
+    replayed = replays.replay(arrivals, {"name": qdisc, **given}, rate, follow=follow)
+    replays.write(replayed, out)
+    summary = replayed.summary()
+    if follow is not None:
+        _tell_divergences(follow, summary["divergences"], len(replayed.columns["i"]))
+    if as_json:
+        from sojourn import __version__
+
+        _print_json({"sojourn": __version__, "qdisc": given | {"name": qdisc}, **summary})
+    else:
+        from sojourn.report import replay_report
+
+        replay_report(summary, out)
+
+
+def _tell_divergences(follow: Path, diverged: list[int], rows: int) -> None:
+    first = ", ".join(map(str, diverged[:10])) + (", ..." if len(diverged) > 10 else "")
+    where = f", at i = {first}" if diverged else ""
+    print(f"sojourn: {follow}: {len(diverged)} of {rows} decisions diverge{where}", file=sys.stderr)
+
+
+def _scenario(file: Path, settings: list[str] | None, seed: int | None) -> dict[str, Any]:
+    """Read a scenario and change it as the options say."""
+    from sojourn.scenario import load
+    from sojourn.settings import apply, set_seed
+
+    tree = load(file)
+    with _about(file):
+        tree = apply(tree, settings or ())
+    return tree if seed is None else set_seed(tree, seed)
+
+
+def _check(tree: dict[str, Any]) -> None:
+    """Have Rust refuse a bad scenario before anything is begun."""
+    from sojourn import _sojourn
+    from sojourn.scenario import to_json
+
+    _sojourn.canonical(to_json(tree))
+
+
+@contextmanager
+def _about(file: Path) -> Iterator[None]:
+    """Put the file's name before the path of what is wrong in it."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from None
+
+
+def _print_json(tree: Any) -> None:
+    print(json.dumps(tree, indent=2, allow_nan=False))
+
+
+def _command_line() -> list[str]:
+    return ["sojourn", *sys.argv[1:]]

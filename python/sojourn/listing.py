@@ -1,0 +1,77 @@
+"""What there is: `sojourn list`."""
+
+import json
+from typing import Any
+
+from rich.markup import escape
+
+from sojourn import _sojourn
+from sojourn._sojourn import InputError
+from sojourn.report import console, new_table
+from sojourn.settings import near
+
+KINDS = ("disciplines", "tcp", "sources", "papers")
+
+Spec = dict[str, Any]
+
+
+def find(kind: str | None, name: str | None) -> Any:
+    """Find what is asked for: everything, a kind, or one thing by its name or an alias.
+
+    A first word that is no kind is a name.
+    """
+    everything: dict[str, list[Spec]] = {**json.loads(_sojourn.specs()), "papers": []}
+    if kind is not None and kind not in KINDS:
+        if name is not None:
+            raise InputError(f'list: unknown kind "{kind}"{near(kind, KINDS)}')
+        kind, name = None, kind
+    if name is None:
+        return everything if kind is None else everything[kind]
+    searched = KINDS if kind is None else (kind,)
+    folded = name.lower().replace("-", "_")
+    for one in searched:
+        for spec in everything[one]:
+            if folded in (spec["name"], *spec["aliases"]):
+                return {"kind": one, **spec}
+    known = [spec["name"] for one in searched for spec in everything[one]]
+    known += KINDS if kind is None else ()
+    raise InputError(f'list: unknown name "{name}"{near(name, known)}')
+
+
+def show(found: Any, kind: str | None) -> None:
+    """Print what `find` found."""
+    out = console()
+    if isinstance(found, list):
+        _kind(str(kind), found)
+    elif "params" in found:
+        _one(found)
+    else:
+        for n, (name, specs) in enumerate(found.items()):
+            out.print("\n" * (n > 0) + f"[bold]{name}[/]")
+            _kind(name, specs)
+        out.print("\nsojourn list NAME shows the parameters of one.")
+
+
+def _kind(kind: str, specs: list[Spec]) -> None:
+    out = console()
+    if not specs:
+        out.print(f"there are no {kind} yet")
+        return
+    table = new_table("name", "what it is", "source", left=3)
+    for spec in specs:
+        others = f" (also {', '.join(spec['aliases'])})" if spec["aliases"] else ""
+        table.add_row(spec["name"], escape(spec["about"] + others), escape(spec["source"]))
+    out.print(table)
+
+
+def _one(spec: Spec) -> None:
+    out = console()
+    others = f" (also {', '.join(spec['aliases'])})" if spec["aliases"] else ""
+    out.print(f"[bold]{spec['name']}[/]{others}: {escape(spec['about'])}")
+    out.print(f"source: {escape(spec['source'])}\n")
+    table = new_table("parameter", "default", "what it is", "kind", "range", "symbol", left=6)
+    for row in spec["params"]:
+        others = f" (also {', '.join(row['aliases'])})" if row["aliases"] else ""
+        cells = (row["value"], row["about"] + others, row["kind"], row["range"], row["symbol"])
+        table.add_row(row["name"], *map(escape, cells))
+    out.print(table)
