@@ -1,4 +1,5 @@
-//! Random numbers: how a stream is keyed, and what an algorithm may ask of the generator it is lent.
+//! Random numbers: how a stream is keyed, and what an algorithm may ask of the generator it is
+//! lent.
 //!
 //! The generator itself is the caller's (`rand_pcg` in the simulator): this crate has none.
 

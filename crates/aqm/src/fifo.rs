@@ -96,7 +96,8 @@ impl Fifo {
         (self.tail != NONE).then(|| self.unlink(pool, self.tail))
     }
 
-    /// Takes out the `k`-th packet, counted from the head, 0 first. Costs a walk from the nearer end.
+    /// Takes out the `k`-th packet, counted from the head, 0 first. Costs a walk from the nearer
+    /// end.
     pub fn remove(&mut self, pool: &mut Pool, k: u32) -> Option<Packet> {
         if k >= self.packets {
             return None;

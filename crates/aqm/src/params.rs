@@ -54,7 +54,8 @@ pub struct Row {
     pub name: &'static str,
     /// Other names that are accepted.
     pub aliases: &'static [&'static str],
-    /// What kind of value: `duration`, `rate`, `size`, `bytes`, `number`, `integer`, `flag` or the choices.
+    /// What kind of value: `duration`, `rate`, `size`, `bytes`, `number`, `integer`, `flag` or the
+    /// choices.
     pub kind: String,
     /// The value now; in a table of defaults, the default.
     pub value: String,
@@ -71,7 +72,8 @@ pub trait Params: Clone + Default {
     /// Sets the parameter `name` (or one of its aliases).
     ///
     /// # Errors
-    /// An unknown name, a value of the wrong kind or out of range; the message says what is allowed.
+    /// An unknown name, a value of the wrong kind or out of range; the message says what is
+    /// allowed.
     fn set(&mut self, name: &str, value: Setting<'_>) -> Result<()>;
 
     /// Every parameter with its present value.
@@ -323,7 +325,8 @@ macro_rules! params {
                 match canonical.as_str() {
                     $(
                         stringify!($field) $(| $alias)* => {
-                            let range: Option<($Type, $Type)> = $crate::params!(@range $($lo => $hi)?);
+                            let range: Option<($Type, $Type)> =
+                                $crate::params!(@range $($lo => $hi)?);
                             self.$field = <$Type as $crate::params::Value>::read(value)
                                 .and_then(|v| $crate::params::checked(v, range))
                                 .map_err(|e| e.at(stringify!($field)))?;

@@ -6,8 +6,8 @@ use crate::units::{Span, Time};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// A histogram of durations: 128 bins per doubling, so that a percentile is right to 0.8 %; sums and
-/// extremes are exact.
+/// A histogram of durations: 128 bins per doubling, so that a percentile is right to 0.8 %; sums
+/// and extremes are exact.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     bins: Vec<u64>,

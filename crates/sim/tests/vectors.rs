@@ -167,7 +167,8 @@ fn red_has_the_averages_and_chances_of_ns2() {
 #[test]
 fn codel_of_the_rfc_is_that_of_2012_until_its_third_dropping_state() {
     // The form of 2012 starts a dropping state anew from count - 1. The RFC starts from count -
-    // lastcount, which is the same in the second one (lastcount is 1) and differs from the third on.
+    // lastcount, which is the same in the second one (lastcount is 1) and differs from the third
+    // on.
     let vector = Vector::read("codel1");
     let codel = json!({"name": "codel", "limit": "200p", "target": "50ms", "interval": "500ms"});
     let ours = run(&vector, &codel, false);

@@ -159,7 +159,8 @@ mod tests {
     use crate::testing::Bench;
     use std::prelude::v1::*;
 
-    /// A standing queue at 1 ms per packet, each `wait` ms old when it leaves; gives the bodies lost.
+    /// A standing queue at 1 ms per packet, each `wait` ms old when it leaves; gives the bodies
+    /// lost.
     fn losses(q: &mut Bench, from_ms: u64, to_ms: u64, wait: u64) -> Vec<(u64, u32)> {
         let mut lost = vec![];
         for ms in from_ms..to_ms {
@@ -175,8 +176,8 @@ mod tests {
     #[test]
     fn drops_an_interval_after_going_above_and_then_faster() {
         let mut q = Bench::new("codel", &[("target", "5ms"), ("interval", "100ms")]);
-        // Above target from 20 ms on, so the first drop comes at 120 ms, the next 100, 70.7, 57.7 ms later
-        // (each on the first departure, every 1 ms, that is not earlier).
+        // Above target from 20 ms on, so the first drop comes at 120 ms, the next 100, 70.7, 57.7
+        // ms later (each on the first departure, every 1 ms, that is not earlier).
         let lost = losses(&mut q, 0, 400, 20);
         let times: Vec<u64> = lost.iter().map(|l| l.0).collect();
         assert_eq!(times, [120, 220, 291, 349, 399]);

@@ -68,7 +68,8 @@ crate::params! {
     /// What every single-queue discipline has: a buffer, and whether signals are marks.
     pub struct SingleParams {
         /// Most that may wait, in bytes or packets; the packet in transmission is not counted.
-        limit: Size = Size::Packets(1000), [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "B", ["buffer"];
+        limit: Size = Size::Packets(1000),
+            [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "B", ["buffer"];
         /// Whether ECN-capable packets are marked where others are dropped.
         ecn: bool = false, [], "", [];
     }

@@ -1,7 +1,8 @@
 //! RED: random early detection.
 //!
 //! **Source** S. Floyd, V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance",
-//! IEEE/ACM ToN 1(4), 1993. Gentle: S. Floyd, note of March 2000; to the buffer: Ziegler et al., 2001.
+//! IEEE/ACM ToN 1(4), 1993. Gentle: S. Floyd, note of March 2000; to the buffer: Ziegler et al.,
+//! 2001.
 //! **Decides** on arrival. **Measures** the average of the queue, in packets or bytes: the unit of
 //! `min_th` says which. **Symbols** `min_th`, `max_th`, `max_p`, `w_q`, `avg`, `count`, `pb`, `pa`.
 //! **The law** between the thresholds `pb = max_p (avg - min_th) / (max_th - min_th)`; the chance
@@ -9,9 +10,10 @@
 //! **Departures** (1) the arrival that ends an idle time also counts as an ordinary sample of an
 //! empty queue, one factor `1 - w_q` more than the paper, as every implementation we know has it.
 //! (2) The gentle slopes follow the present `max_p`. (3) Above `max_th` without gentle a signal is
-//! certain but still a signal: ECN marks it unless `hard_drop` says otherwise (RFC 3168 §7 advises so).
-//! **Cost** 64 bytes of state, one multiplication and at most one draw per arrival; after an idle time
-//! O(log m) for m packets that could have been sent.
+//! certain but still a signal: ECN marks it unless `hard_drop` says otherwise (RFC 3168 §7 advises
+//! so).
+//! **Cost** 64 bytes of state, one multiplication and at most one draw per arrival; after an idle
+//! time O(log m) for m packets that could have been sent.
 
 use super::{Aqm, Law, Verdict};
 use crate::cx::Cx;
@@ -62,9 +64,13 @@ crate::params! {
     /// Parameters of [`Red`].
     pub struct RedParams {
         /// Average queue below which nothing is signalled; its unit is that of the average.
-        min_th: Size = Size::Packets(5), [Size::Packets(0) => Size::Packets(1_000_000_000_000)], "min_th", ["minth", "min", "thresh"];
+        min_th: Size = Size::Packets(5),
+            [Size::Packets(0) => Size::Packets(1_000_000_000_000)],
+            "min_th", ["minth", "min", "thresh"];
         /// Average queue above which everything is, unless gentle.
-        max_th: Size = Size::Packets(15), [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "max_th", ["maxth", "max", "maxthresh"];
+        max_th: Size = Size::Packets(15),
+            [Size::Packets(1) => Size::Packets(1_000_000_000_000)],
+            "max_th", ["maxth", "max", "maxthresh"];
         /// Chance of a signal, before spreading, as the average reaches max_th.
         max_p: f64 = 0.1, [0.0 => 1.0], "max_p", ["maxp", "probability"];
         /// Weight of one arrival in the average.
@@ -76,7 +82,8 @@ crate::params! {
         /// Whether small packets are spared.
         byte_mode: ByteMode = ByteMode::Off, [], "", ["bytes"];
         /// Mean packet, for the idle time and for byte_mode mean.
-        packet: Bytes = Bytes(500), [Bytes(1) => Bytes(1_000_000)], "s", ["mean_packet", "mean_pktsize", "avpkt"];
+        packet: Bytes = Bytes(500),
+            [Bytes(1) => Bytes(1_000_000)], "s", ["mean_packet", "mean_pktsize", "avpkt"];
         /// Largest packet, for byte_mode max.
         max_packet: Bytes = Bytes(1500), [Bytes(1) => Bytes(1_000_000)], "MaximumPacketSize", [];
         /// Whether a certain signal is a drop even where marks are allowed.

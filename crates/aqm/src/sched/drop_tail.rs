@@ -33,7 +33,8 @@ crate::params! {
     /// Parameters of [`DropTail`].
     pub struct DropTailParams {
         /// Most that may wait, in bytes or packets; the packet in transmission is not counted.
-        limit: Size = Size::Packets(1000), [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "B", ["buffer"];
+        limit: Size = Size::Packets(1000),
+            [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "B", ["buffer"];
         /// Who is lost when there is no room.
         policy: Policy = Policy::Tail, [], "", ["drop"];
     }

@@ -6,9 +6,10 @@
 //! **The law** each turn a flow may send what its deficit counter allows; the counter gains a
 //! quantum per turn and is forgotten when the flow runs empty.
 //! **Departures** one buffer for all flows; who overflows it loses from the flow with the most
-//! bytes (the paper's buffer stealing), at its head or its tail; of equal ones, the nearest to its turn.
-//! **Cost** O(1) per packet while `quantum` is not below the largest packet; an overflow looks at
-//! every active flow.
+//! bytes (the paper's buffer stealing), at its head or its tail; of equal ones, the nearest to its
+//! turn.
+//! **Cost** O(1) per packet while `quantum` is not below the largest packet, else at most a few
+//! looks at every active flow; so does an overflow.
 
 use crate::aqm::fits;
 use crate::cx::{Cx, Why};
@@ -35,7 +36,8 @@ crate::params! {
     /// Parameters of [`Drr`].
     pub struct DrrParams {
         /// Most that may wait in all flows together, in bytes or packets.
-        limit: Size = Size::Packets(1000), [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "", ["buffer"];
+        limit: Size = Size::Packets(1000),
+            [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "", ["buffer"];
         /// Bytes a flow may send per turn.
         quantum: Bytes = Bytes(1500), [Bytes(64) => Bytes(1_000_000_000)], "Q", [];
         /// Queues; flow i has queue i modulo this many.
@@ -79,7 +81,25 @@ impl Build for Drr {
     }
 }
 
+/// How many whole rounds pass before the first of some queues has made up what it is `short` of,
+/// where each gets a quantum per round: they can be given at once, so that the work for a packet is
+/// two rounds at most, however much larger than a quantum it is.
+pub(super) fn idle_rounds(short: impl Iterator<Item = u64>, quantum: u64) -> u64 {
+    short.map(|bytes| bytes.div_ceil(quantum)).min().map_or(0, |rounds| rounds.saturating_sub(1))
+}
+
 impl Drr {
+    /// A whole round has sent nothing.
+    fn skip(&mut self) {
+        let Drr { params, queues, pool, active, .. } = self;
+        let short = active.iter().map(|i| {
+            let Queue { line, deficit } = &queues[*i as usize];
+            line.front(pool).map_or(0, |p| u64::from(p.len).saturating_sub(*deficit))
+        });
+        let credit = idle_rounds(short, params.quantum.0) * params.quantum.0;
+        active.iter().for_each(|i| queues[*i as usize].deficit += credit);
+    }
+
     /// Loses one packet of the flow with the most bytes.
     fn steal(&mut self, cx: &mut Cx<'_>) {
         let bytes = |i: &u32| self.queues[*i as usize].line.bytes();
@@ -122,6 +142,7 @@ impl Qdisc for Drr {
     }
 
     fn dequeue(&mut self, _cx: &mut Cx<'_>) -> Option<Packet> {
+        let mut turns = 0;
         loop {
             let queue = &mut self.queues[*self.active.front()? as usize];
             if !self.served {
@@ -130,9 +151,13 @@ impl Qdisc for Drr {
             }
             let len = u64::from(queue.line.front(&self.pool)?.len);
             if len > queue.deficit {
-                // Its turn is over; each turn adds at least 64 bytes, so this ends.
+                // Its turn is over.
                 self.active.rotate_left(1);
                 self.served = false;
+                turns += 1;
+                if turns == self.active.len() {
+                    self.skip(); // bounded: in the round after this, somebody sends
+                }
                 continue;
             }
             let packet = queue.line.pop(&mut self.pool)?;
@@ -184,6 +209,20 @@ mod tests {
             }
         }
         assert_eq!((big, small), (75_000, 75_000));
+    }
+
+    #[test]
+    fn rounds_in_which_nobody_sends_are_not_gone_through_one_by_one() {
+        // A packet of a billion bytes takes 15 million quanta of 64 bytes; the other flow, of 10
+        // bytes more, sends one round later.
+        let mut q = Bench::new("drr", &[("quantum", "64B"), ("limit", "1000GB")]);
+        for body in 0..200 {
+            q.put_flow(1, body, 1_000_000_000);
+            q.put_flow(2, 1000 + body, 1_000_000_010);
+        }
+        let sent = q.drain();
+        assert_eq!(sent[..6], [0, 1000, 1, 1001, 2, 1002]);
+        assert_eq!(sent.len(), 400);
     }
 
     #[test]

@@ -1,11 +1,12 @@
-//! FQ: deficit round robin over hashed flows, new flows first, a law in each: `Fq<CoDel>` is FQ-CoDel.
+//! FQ: deficit round robin over hashed flows, new flows first, a law in each: `Fq<CoDel>` is
+//! FQ-CoDel.
 //!
 //! **Source** T. Hoeiland-Joergensen et al., RFC 8290, 2018 (sections 4 and 5).
-//! **Decides** as its law does; on arrival when the shared buffer is full. **Measures** the bytes of
-//! each flow. **Symbols** `flows`, `quantum`, `limit` as in the RFC.
-//! **The law** a flow that becomes busy joins the new flows, which are served before the old ones for
-//! one quantum; a full buffer takes up to `drop_batch` packets, but at most half, from the head of
-//! the flow with the most bytes.
+//! **Decides** as its law does; on arrival when the shared buffer is full. **Measures** the bytes
+//! of each flow. **Symbols** `flows`, `quantum`, `limit` as in the RFC.
+//! **The law** a flow that becomes busy joins the new flows, which are served before the old ones
+//! for one quantum; a full buffer takes up to `drop_batch` packets, but at most half, from the head
+//! of the flow with the most bytes.
 //! **Departures** the salt of the hash is the owner's: a ticket brings its hash along. `limit` may
 //! be in bytes (the `memory_limit` of Linux, without its overhead).
 //! **Cost** the law's state and 32 bytes per flow; O(1) per packet, an overflow looks at every flow
@@ -17,7 +18,7 @@ use crate::error::Result;
 use crate::fifo::{Fifo, Line, Pool};
 use crate::packet::Packet;
 use crate::params::Both;
-use crate::sched::{Backlog, Build, Env, Qdisc};
+use crate::sched::{Backlog, Build, Env, Qdisc, drr::idle_rounds};
 use crate::units::{Bytes, Size};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -26,7 +27,8 @@ crate::params! {
     /// What every FQ discipline has beside the parameters of its law.
     pub struct FqParams {
         /// Most that may wait in all flows together, in bytes or packets.
-        limit: Size = Size::Packets(10_240), [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "", ["buffer", "memory_limit"];
+        limit: Size = Size::Packets(10_240),
+            [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "", ["buffer", "memory_limit"];
         /// Hash queues.
         flows: u64 = 1024, [1 => 65_536], "", [];
         /// Bytes a flow may send per turn.
@@ -84,6 +86,14 @@ impl<A: Law> Build for Fq<A> {
 }
 
 impl<A: Aqm> Fq<A> {
+    /// A whole round of the old flows has sent nothing.
+    fn skip(&mut self) {
+        let Fq { params, flows, old_flows, .. } = self;
+        let short = old_flows.iter().map(|i| (1 - flows[*i as usize].deficit).max(0) as u64);
+        let credit = idle_rounds(short, params.quantum.0) * params.quantum.0;
+        old_flows.iter().for_each(|i| flows[*i as usize].deficit += credit as i64);
+    }
+
     // RFC 8290 §4.1: the flow with the most bytes loses from its head, several packets at once, so
     // that a flood does not pay for a search per packet.
     fn shed(&mut self, cx: &mut Cx<'_>) {
@@ -135,6 +145,7 @@ impl<A: Aqm> Qdisc for Fq<A> {
 
     // RFC 8290 §4.2
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+        let mut turns = 0;
         loop {
             let from_new = !self.new_flows.is_empty();
             let list = if from_new { &mut self.new_flows } else { &mut self.old_flows };
@@ -145,8 +156,14 @@ impl<A: Aqm> Qdisc for Fq<A> {
                 flow.listed = Listed::Old;
                 list.pop_front();
                 self.old_flows.push_back(i);
+                turns += 1;
+                if self.new_flows.is_empty() && turns >= self.old_flows.len() {
+                    self.skip();
+                    turns = 0;
+                }
                 continue;
             }
+            turns = 0;
             let (packets, bytes) = (flow.line.packets(), flow.line.bytes().0);
             let mut line = Line { fifo: &mut flow.line, pool: &mut self.pool };
             flow.law.advance(cx.now, &line);

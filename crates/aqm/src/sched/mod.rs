@@ -124,7 +124,10 @@ fn make<Q: Build + Send + 'static>(
 }
 
 macro_rules! registry {
-    ($($name:literal $aliases:expr => $Type:ty, preset $preset:expr, $about:literal, $source:literal;)*) => {
+    ($(
+        $name:literal $aliases:expr => $Type:ty, preset $preset:expr,
+        $about:literal, $source:literal;
+    )*) => {
         /// Every discipline there is.
         pub static REGISTRY: &[Entry] = &[$(Entry {
             name: $name, aliases: &$aliases, about: $about, source: $source,
@@ -134,7 +137,8 @@ macro_rules! registry {
 }
 
 registry! {
-    "droptail" ["fifo", "taildrop", "tail_drop", "drop_tail", "pfifo", "bfifo"] => DropTail, preset [],
+    "droptail" ["fifo", "taildrop", "tail_drop", "drop_tail", "pfifo", "bfifo"] => DropTail,
+        preset [],
         "a plain queue that loses packets only when it is full",
         "folklore; random drop: Hashem, MIT LCS/TR-465, 1989";
     "red" [] => Single<Red>, preset [],

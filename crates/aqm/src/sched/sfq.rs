@@ -1,7 +1,7 @@
 //! SFQ: stochastic fairness queueing.
 //!
-//! **Source** P. McKenney, "Stochastic Fairness Queueing", INFOCOM 1990; turns counted in bytes, limits
-//! and names as in Linux tc-sfq(8).
+//! **Source** P. McKenney, "Stochastic Fairness Queueing", INFOCOM 1990; turns counted in bytes,
+//! limits and names as in Linux tc-sfq(8).
 //! **Decides** on arrival. **Measures** the packets of each hashed queue.
 //! **Symbols** `flows` is the number of hash queues, `perturb` how often the hash changes.
 //! **The law** flows are hashed to queues, the queues are served in turn, `quantum` bytes each; on
@@ -9,14 +9,18 @@
 //! **Departures** turns are counted in bytes, not packets. When the hash changes, packets move to
 //! their new queues with the order within each flow kept; nothing is lost by it, so a queue may be
 //! deeper than `depth` until it has sent.
-//! **Cost** O(1) per packet; an overflow looks at every busy queue, a change of hash at every packet.
+//! **Cost** O(1) per packet; an overflow looks at every busy queue, a change of hash at every
+//! packet.
 
 use crate::cx::{Cx, Why};
 use crate::dice::mix;
 use crate::error::Result;
 use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
-use crate::sched::{Backlog, Build, Env, Qdisc, drr::End};
+use crate::sched::{
+    Backlog, Build, Env, Qdisc,
+    drr::{End, idle_rounds},
+};
 use crate::units::{Bytes, Size, Span, Time};
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -26,7 +30,8 @@ crate::params! {
     /// Parameters of [`Sfq`].
     pub struct SfqParams {
         /// Most packets that may wait in all queues together.
-        limit: Size = Size::Packets(127), [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "", ["buffer"];
+        limit: Size = Size::Packets(127),
+            [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "", ["buffer"];
         /// Most packets that may wait in one queue.
         depth: u64 = 127, [1 => 1_000_000_000], "", [];
         /// Bytes a queue may send per turn.
@@ -112,6 +117,14 @@ impl Sfq {
         }
     }
 
+    /// A whole round has sent nothing.
+    fn skip(&mut self) {
+        let Sfq { params, queues, active, .. } = self;
+        let short = active.iter().map(|i| (1 - queues[*i as usize].allot).max(0) as u64);
+        let credit = idle_rounds(short, params.quantum.0) * params.quantum.0;
+        active.iter().for_each(|i| queues[*i as usize].allot += credit as i64);
+    }
+
     /// Loses one packet of the `turn`-th busy queue.
     fn lose(&mut self, cx: &mut Cx<'_>, turn: usize) {
         let line = &mut self.queues[self.active[turn] as usize].line;
@@ -158,12 +171,16 @@ impl Qdisc for Sfq {
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
         self.perturb(cx);
+        let mut turns = 0;
         loop {
             let queue = &mut self.queues[*self.active.front()? as usize];
             if queue.allot <= 0 {
-                // Bounded: every pass adds at least 64 bytes to an allotment of at least -2^30.
                 queue.allot += self.params.quantum.0 as i64;
                 self.active.rotate_left(1);
+                turns += 1;
+                if turns == self.active.len() {
+                    self.skip(); // bounded: in the two rounds after this, somebody sends
+                }
                 continue;
             }
             let packet = queue.line.pop(&mut self.pool)?;

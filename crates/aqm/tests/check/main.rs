@@ -167,7 +167,8 @@ fn work_does_not_grow_with_idle_time() {
 
 #[test]
 fn a_greedy_flow_leaves_the_others_in_order() {
-    // Order within a flow, where many flows share a hash queue and the buffer overflows all the time.
+    // Order within a flow, where many flows share a hash queue and the buffer overflows all the
+    // time.
     each(5, |case, rng| {
         let mut ledger = Ledger::new(case, 2);
         for i in 0..3000 {

@@ -178,16 +178,18 @@ fn sfqs(
     n: &'static str,
     limit: &'static str,
     depth: &'static str,
+    quantum: &'static str,
     drop: &'static str,
 ) -> impl Fn() -> (Real, Box<dyn Naive>) {
     let made = real::<Sfq>(&[
         ("flows", n),
         ("limit", limit),
         ("depth", depth),
-        ("quantum", "500B"),
+        ("quantum", quantum),
         ("drop", drop),
     ]);
-    let round = Round::new(n.parse().unwrap(), limit, depth.parse().unwrap(), 500, drop);
+    let q = quantum.trim_end_matches('B').parse().unwrap();
+    let round = Round::new(n.parse().unwrap(), limit, depth.parse().unwrap(), q, drop);
     move || (made(), Box::new(PlainSfq(round.clone())))
 }
 
@@ -219,18 +221,18 @@ fn drr() {
 #[test]
 fn sfq() {
     for drop in ["head", "tail"] {
-        for (n, limit, depth) in [
-            ("8", "4p", "127"),
-            ("8", "2000B", "127"),
-            ("8", "5p", "2"),
-            ("2", "5p", "1"),
-            ("2", "899B", "2"),
-            ("8", "20p", "3"),
+        for (n, limit, depth, quantum) in [
+            ("8", "4p", "127", "500B"),
+            ("8", "2000B", "127", "64B"),
+            ("8", "5p", "2", "500B"),
+            ("2", "5p", "1", "500B"),
+            ("2", "899B", "2", "100B"),
+            ("8", "20p", "3", "1500B"),
         ] {
-            every(8, &OPS, &[], false, sfqs(n, limit, depth, drop));
+            every(8, &OPS, &[], false, sfqs(n, limit, depth, quantum, drop));
             for seed in 0..10 {
                 for limit in ["40p", "20kB"] {
-                    let (real, naive) = sfqs(n, limit, depth, drop)();
+                    let (real, naive) = sfqs(n, limit, depth, quantum, drop)();
                     long(seed, 3000, real, naive);
                 }
             }
@@ -242,5 +244,5 @@ fn sfq() {
 fn waiting_is_nothing_to_a_scheduler() {
     let ops = [OPS[0], OPS[1], Op::Get, Op::Wait(Span::s(86_400))];
     every(8, &ops, &[], false, drrs("8", "4p", "500B", "head"));
-    every(8, &ops, &[], false, sfqs("8", "4p", "2", "tail"));
+    every(8, &ops, &[], false, sfqs("8", "4p", "2", "500B", "tail"));
 }

@@ -82,6 +82,7 @@ impl Naive for PlainFqCoDel {
 }
 
 fn both(
+    quantum: &'static str,
     limit: &'static str,
     batch: &'static str,
     times: [&'static str; 2],
@@ -91,7 +92,7 @@ fn both(
         ("flows", "4"),
         ("limit", limit),
         ("drop_batch", batch),
-        ("quantum", "500B"),
+        ("quantum", quantum),
         ("target", times[0]),
         ("interval", times[1]),
         ("ecn", ecn),
@@ -104,7 +105,7 @@ fn both(
         new: vec![],
         old: vec![],
         limit: limit.parse().unwrap(),
-        quantum: 500,
+        quantum: quantum.trim_end_matches('B').parse().unwrap(),
         batch: batch.parse().unwrap(),
     };
     move || (made(), Box::new(plain.clone()))
@@ -117,11 +118,11 @@ fn fq_codel_in_every_short_interleaving() {
     let old = [&old[..], &[Op::Wait(Span::ms(2)), Op::Get, Op::Get]].concat();
     for ecn in ["true", "false"] {
         for (limit, batch) in [("4p", "64"), ("3000B", "2"), ("899B", "64")] {
-            every(8, &ops, &[], false, both(limit, batch, ["1ms", "2ms"], ecn));
+            every(8, &ops, &[], false, both("500B", limit, batch, ["1ms", "2ms"], ecn));
         }
         let three = [ops[0], Op::Put(3, 100, 0.0), Op::Get, Op::Wait(Span::ms(2))];
-        every(8, &ops, &old, false, both("9p", "64", ["1ms", "2ms"], ecn));
-        every(8, &three, &old, false, both("100p", "1", ["1ms", "1ms"], ecn));
+        every(8, &ops, &old, false, both("64B", "9p", "64", ["1ms", "2ms"], ecn));
+        every(8, &three, &old, false, both("1000B", "100p", "1", ["1ms", "1ms"], ecn));
     }
 }
 
@@ -130,8 +131,10 @@ fn fq_codel_over_long_random_arrivals() {
     for seed in 0..40 {
         for ecn in ["true", "false"] {
             for times in [["5ms", "100ms"], ["1ms", "10ms"], ["1us", "1us"]] {
-                for (limit, batch) in [("1000p", "64"), ("60p", "8"), ("30kB", "64")] {
-                    let (real, naive) = both(limit, batch, times, ecn)();
+                for (quantum, limit, batch) in
+                    [("500B", "1000p", "64"), ("64B", "60p", "8"), ("1514B", "30kB", "64")]
+                {
+                    let (real, naive) = both(quantum, limit, batch, times, ecn)();
                     long(seed, 3000, real, naive);
                 }
             }

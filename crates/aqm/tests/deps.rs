@@ -1,0 +1,46 @@
+//! The library stays small and safe: two dependencies, no std, no unsafe code.
+
+use std::fs::read_to_string;
+use std::path::Path;
+use std::process::Command;
+
+const HERE: &str = env!("CARGO_MANIFEST_DIR");
+
+#[test]
+fn the_library_needs_libm_and_rand_core_alone() {
+    let tree = Command::new(env!("CARGO"))
+        .args(["tree", "-p", "sojourn-aqm", "-e", "normal", "--prefix", "none", "--offline"])
+        .args(["--target", "all", "--format", "{p}"])
+        .current_dir(HERE)
+        .output()
+        .expect("cargo runs");
+    assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
+    let text = String::from_utf8(tree.stdout).unwrap();
+    let mut names: Vec<&str> = text.lines().filter_map(|l| l.split_whitespace().next()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names, ["libm", "rand_core", "sojourn-aqm"]);
+}
+
+#[test]
+fn the_library_is_no_std_and_forbids_unsafe_code() {
+    let lib = read_to_string(Path::new(HERE).join("src/lib.rs")).unwrap();
+    for attribute in ["#![no_std]", "#![forbid(unsafe_code)]"] {
+        assert!(lib.lines().any(|line| line == attribute), "src/lib.rs lacks {attribute}");
+    }
+    let std = lib.lines().position(|line| line == "extern crate std;").expect("for the tests");
+    assert_eq!(lib.lines().nth(std - 2), Some("#[cfg(test)]"), "std is for the tests alone");
+}
+
+#[test]
+fn every_crate_takes_the_lints_of_the_workspace() {
+    let root = Path::new(HERE).join("../..");
+    let workspace = read_to_string(root.join("Cargo.toml")).unwrap();
+    assert!(workspace.contains("unsafe_code = \"forbid\"\n"));
+    for entry in std::fs::read_dir(root.join("crates")).unwrap() {
+        let manifest = entry.unwrap().path().join("Cargo.toml");
+        let text = read_to_string(&manifest).unwrap();
+        let lints = text.contains("[lints]\nworkspace = true\n");
+        assert!(lints, "{} does not take the lints of the workspace", manifest.display());
+    }
+}

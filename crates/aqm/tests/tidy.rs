@@ -1,0 +1,202 @@
+//! What a reader may rely on, kept by a test: short lines, functions and files, fixed headings in
+//! the file of every algorithm, no file that nothing includes, nothing left to do.
+
+use std::collections::BTreeSet;
+use std::fs::read_to_string;
+use std::path::{Path, PathBuf};
+
+const COLUMNS: usize = 100;
+const LINES_PER_FUNCTION: usize = 70;
+const LINES_PER_FILE: usize = 500;
+
+/// In the order in which the file of an algorithm has them; **Symbols** is for laws that have some.
+const HEADINGS: [&str; 6] =
+    ["**Source**", "**Decides**", "**Measures**", "**The law**", "**Departures**", "**Cost**"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Every Rust file under `dir`, build outputs aside.
+fn rust_files(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy();
+        if path.is_dir() && name != "target" && !name.starts_with('.') {
+            found.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// All files of the crates and of the fuzzing, with their text.
+fn sources() -> Vec<(PathBuf, String)> {
+    let files = ["crates", "fuzz"].iter().flat_map(|dir| rust_files(&root().join(dir)));
+    let files: Vec<_> = files.map(|path| (path.clone(), read_to_string(path).unwrap())).collect();
+    assert!(files.len() > 30, "the files are found");
+    files
+}
+
+fn name(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap().display().to_string()
+}
+
+/// Fails with all of `faults`, so that they can be mended at once.
+fn none(faults: Vec<String>) {
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+fn lines_fit_in_a_hundred_columns() {
+    let mut faults = Vec::new();
+    for (path, text) in sources() {
+        for (i, line) in text.lines().enumerate() {
+            let columns = line.chars().count();
+            if columns > COLUMNS {
+                faults.push(format!("{}:{}: {columns} columns", name(&path), i + 1));
+            }
+        }
+    }
+    none(faults);
+}
+
+#[test]
+fn files_are_short() {
+    let long = |(path, text): &(PathBuf, String)| {
+        let lines = text.lines().count();
+        (lines > LINES_PER_FILE).then(|| format!("{}: {lines} lines", name(path)))
+    };
+    none(sources().iter().filter_map(long).collect());
+}
+
+/// Whether a formatted line opens a function.
+fn opens_function(line: &str) -> bool {
+    let mut words = line.split_whitespace().take_while(|word| !word.contains('(')).chain(
+        // `fn name(...)`: the word with the bracket is the name.
+        line.split_whitespace().find(|word| word.contains('(')),
+    );
+    let before = |word: &str| {
+        matches!(word, "pub" | "const" | "async" | "unsafe" | "extern") || word.starts_with("pub(")
+    };
+    words.by_ref().find(|word| !before(word)) == Some("fn")
+}
+
+#[test]
+fn functions_are_short() {
+    let mut faults = Vec::new();
+    for (path, text) in sources() {
+        let lines: Vec<&str> = text.lines().collect();
+        for (start, line) in lines.iter().enumerate().filter(|(_, line)| opens_function(line)) {
+            // Formatted code ends a function with a brace as far in as it began.
+            let indent = line.len() - line.trim_start().len();
+            let end = format!("{}}}", " ".repeat(indent));
+            let one_line = line.ends_with(';') || line.ends_with('}');
+            let length = lines[start..].iter().position(|l| *l == end).map_or(0, |k| k + 1);
+            if !one_line && length > LINES_PER_FUNCTION {
+                let what = line.trim();
+                faults.push(format!("{}:{}: {length} lines: {what}", name(&path), start + 1));
+            }
+        }
+    }
+    none(faults);
+}
+
+#[test]
+fn the_file_of_every_algorithm_has_its_headings() {
+    let mut faults = Vec::new();
+    for dir in ["crates/aqm/src/aqm", "crates/aqm/src/sched"] {
+        for path in rust_files(&root().join(dir)) {
+            if path.ends_with("mod.rs") {
+                continue;
+            }
+            let text = read_to_string(&path).unwrap();
+            let head: Vec<&str> = text.lines().take_while(|l| l.starts_with("//!")).collect();
+            let head = head.join("\n");
+            let places: Vec<_> = HEADINGS.iter().map(|heading| head.find(heading)).collect();
+            for (heading, place) in HEADINGS.iter().zip(&places) {
+                if place.is_none() {
+                    faults.push(format!("{}: no {heading}", name(&path)));
+                }
+            }
+            if !places.is_sorted() {
+                faults.push(format!("{}: headings out of order", name(&path)));
+            }
+            if !head.contains(": ") || !text.contains("#[cfg(test)]") {
+                faults.push(format!("{}: no title or no tests", name(&path)));
+            }
+        }
+    }
+    none(faults);
+}
+
+/// The files that `path` includes by `mod name;`, with or without a `#[path]`.
+fn included(path: &Path, text: &str) -> Vec<PathBuf> {
+    let dir = path.parent().unwrap();
+    let stem = path.file_stem().unwrap().to_string_lossy();
+    let is_root = matches!(&*stem, "mod" | "lib" | "main") || is_target(path);
+    let home = if is_root { dir.to_path_buf() } else { dir.join(&*stem) };
+    let mut files = Vec::new();
+    let mut at = None;
+    for line in text.lines().map(str::trim) {
+        if let Some(said) = line.strip_prefix("#[path = \"").and_then(|l| l.strip_suffix("\"]")) {
+            at = Some(dir.join(said));
+            continue;
+        }
+        let line = line.strip_prefix("pub ").or(line.strip_prefix("pub(crate) ")).unwrap_or(line);
+        let module = line.strip_prefix("mod ").and_then(|l| l.strip_suffix(';'));
+        if let Some(module) = module {
+            let usual = [home.join(format!("{module}.rs")), home.join(module).join("mod.rs")];
+            let usual = usual.into_iter().find(|file| file.exists());
+            files.extend(at.take().or(usual).and_then(|file| file.canonicalize().ok()));
+        }
+    }
+    files
+}
+
+/// Whether cargo finds it by itself: a library, a binary, a test, a bench or a fuzz target.
+fn is_target(path: &Path) -> bool {
+    let parent = path.parent().unwrap();
+    let dir = |p: &Path| p.file_name().unwrap().to_string_lossy().into_owned();
+    let (near, stem) = (dir(parent), path.file_stem().unwrap().to_string_lossy());
+    let own =
+        |name: &str| matches!(name, "tests" | "benches" | "examples" | "fuzz_targets" | "bin");
+    let in_crate = parent.parent().unwrap().join("Cargo.toml").exists();
+    (near == "src" && matches!(&*stem, "lib" | "main"))
+        || (own(&near) && in_crate)
+        || (stem == "main" && own(&dir(parent.parent().unwrap())))
+        || (stem == "build" && parent.join("Cargo.toml").exists())
+}
+
+#[test]
+fn every_file_is_included_somewhere() {
+    let sources = sources();
+    let mut reached: BTreeSet<PathBuf> = BTreeSet::new();
+    let mut next: Vec<PathBuf> =
+        sources.iter().map(|s| s.0.clone()).filter(|path| is_target(path)).collect();
+    while let Some(path) = next.pop() {
+        if reached.insert(path.clone()) {
+            next.extend(included(&path, &read_to_string(&path).unwrap()));
+        }
+    }
+    let dead = sources.iter().filter(|(path, _)| !reached.contains(path));
+    none(dead.map(|(path, _)| format!("{}: nothing includes it", name(path))).collect());
+}
+
+#[test]
+fn nothing_is_left_to_do() {
+    // Written apart, so that this file does not find itself.
+    let words = [["to", "do!("], ["unimple", "mented!("], ["TO", "DO"], ["FIX", "ME"], ["X", "XX"]];
+    let mut faults = Vec::new();
+    for (path, text) in sources() {
+        for (i, line) in text.lines().enumerate() {
+            if words.iter().any(|word| line.contains(&word.concat())) {
+                faults.push(format!("{}:{}: {}", name(&path), i + 1, line.trim()));
+            }
+        }
+    }
+    none(faults);
+}
