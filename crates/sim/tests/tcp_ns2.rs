@@ -164,7 +164,8 @@ fn transfers_with_silence_between() {
 
 /// An application that writes for ever, over an empty path of 100 ms.
 fn wide(tcp: &str, settings: &[(&str, &str)], fate: fn(u64) -> Fate) -> Vec<Row> {
-    let all: Vec<_> = [("profile", "ns2"), ("rwnd", "200p")].iter().chain(settings).copied().collect();
+    let all: Vec<_> =
+        [("profile", "ns2"), ("rwnd", "200p")].iter().chain(settings).copied().collect();
     let mut path = Path::wide(&params(tcp, &all), Span::ms(100), |n, _| fate(n));
     path.start(Time::ZERO, UNLIMITED);
     path.run(Time(10_000_000_000));

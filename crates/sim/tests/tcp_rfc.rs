@@ -240,11 +240,14 @@ fn limited_transmit_sends_a_new_packet_per_duplicate() {
 #[test]
 fn ecn_halves_like_a_loss_and_sends_nothing_again() {
     for tcp in ["tahoe", "reno", "newreno", "sack"] {
-        let mut marks = 0;
-        let fate = move |_, seg: &Segment| {
+        let (mut answers, mut marked) = (Vec::new(), false);
+        let fate = |_, seg: &Segment| {
             assert!(seg.syn || seg.ect != seg.retransmission);
-            marks += u64::from(seg.seq == 35_001 || seg.seq == 38_001);
-            if seg.seq == 35_001 || seg.seq == 38_001 { Fate::Mark } else { Fate::Pass }
+            if seg.cwr {
+                answers.push((seg.seq - 1) / 1000);
+            }
+            marked = [35_001, 38_001].contains(&seg.seq);
+            if marked { Fate::Mark } else { Fate::Pass }
         };
         let settings = [("rwnd", "20p"), ("ecn", "true")];
         let path = run(tcp, &settings, UNLIMITED, fate, 2_000);
@@ -253,7 +256,62 @@ fn ecn_halves_like_a_loss_and_sends_nothing_again() {
         assert_eq!(window(&path.rows, 400), 10.0, "{tcp}");
         let grown = window(&path.rows, 1_950) - window(&path.rows, 950);
         assert!((9.0..=10.0).contains(&grown), "{tcp}: then one per round trip");
+        // 30..49 are outstanding and acknowledged as far as 35, whose ack lets nothing out; the
+        // first new packet after the cut is 55.
+        assert_eq!(answers, [55], "{tcp}: the first new packet answers");
     }
+}
+
+#[test]
+fn loss_in_a_window_that_a_mark_has_cut_is_repaired_without_a_second_cut() {
+    for tcp in ["reno", "newreno", "sack"] {
+        let mut losses = losing(&[(38, 1)]);
+        let fate = move |n, seg: &Segment| match seg.seq {
+            35_001 => Fate::Mark,
+            _ => losses(n, seg),
+        };
+        let path = run(tcp, &[("rwnd", "20p"), ("ecn", "true")], UNLIMITED, fate, 2_000);
+        assert_eq!(again(&path.rows), [(400, 38)], "{tcp}");
+        assert_eq!(path.sender.ssthresh_packets(), 10.0, "{tcp}");
+    }
+}
+
+#[test]
+fn mark_at_the_end_of_a_recovery_cuts_the_next_window() {
+    for tcp in ["newreno", "sack"] {
+        // 36 leaves in the recovery of 12; its mark comes back beyond the recovery's end.
+        let mut losses = losing(&[(12, 1)]);
+        let fate = move |n, seg: &Segment| match seg.seq {
+            36_001 => Fate::Mark,
+            _ => losses(n, seg),
+        };
+        let path = run(tcp, &[("ecn", "true")], UNLIMITED, fate, 3_000);
+        let mut cuts: Vec<f64> = path.rows.iter().map(|r| r.ssthresh).collect();
+        cuts.dedup();
+        assert_eq!((cuts.len(), cuts[1]), (3, 11.0), "{tcp}: {cuts:?}");
+        assert_eq!(again(&path.rows), [(300, 12)], "{tcp}: and the recovery is over");
+    }
+}
+
+#[test]
+fn sack_rescues_the_last_packet() {
+    let path = run("sack", &[], 34, losing(&[(12, 1), (33, 1)]), 9_000);
+    assert_eq!(again(&path.rows), [(300, 12), (400, 33)]);
+    assert_eq!((finished(&path), path.sender.stats().timeouts), (500, 0));
+}
+
+#[test]
+fn long_newreno_repair_is_ended_by_the_timer() {
+    // Twelve losses are twelve round trips; only the first partial ack restarts the timer.
+    #[rustfmt::skip]
+    let list: &[(u64, u32)] = &[
+        (12, 1), (13, 1), (14, 1), (15, 1), (16, 1), (17, 1), (18, 1), (19, 1), (20, 1), (21, 1),
+        (22, 1), (23, 1), (24, 1), (25, 1),
+    ];
+    let path = run("newreno", &[], 60, losing(list), 9_000);
+    let expiries: Vec<_> = path.rows.iter().filter(|r| r.event == 'x').map(|r| r.now).collect();
+    assert_eq!(expiries, [Time(1_400_000_000)]);
+    assert!(path.sender.done());
 }
 
 #[test]

@@ -254,10 +254,11 @@ impl Ns2 {
         self.cwnd = self.cwnd.max(1.0);
     }
 
-    /// The third duplicate ack.
+    /// The third duplicate ack. Once everything written has arrived it can only tell of a packet
+    /// that came twice (ns-2 would send one that was never written).
     fn on_third_dup(&mut self, now: Time, out: &mut Vec<Segment>) {
         let again = self.once_more_after_a_mark();
-        if !again && !self.may_cut() {
+        if !again && !self.may_cut() || self.done() {
             return;
         }
         if !again {

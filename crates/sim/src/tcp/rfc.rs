@@ -274,11 +274,8 @@ impl<C: Control> Rfc<C> {
 
     /// RFC 6298 (5.2), (5.3).
     pub(super) fn restart_timer(&mut self, now: Time) {
-        let off = self.una == self.max;
-        self.timer = if off { Time::NEVER } else { now + self.rtt.rto() };
-        if off && self.hushed {
-            self.timer = now + self.rtt.rto();
-        }
+        let needed = self.una < self.max || self.hushed;
+        self.timer = if needed { now + self.rtt.rto() } else { Time::NEVER };
     }
 
     /// Bytes outstanding, without those that limited transmit added (RFC 5681 §3.2).

@@ -125,6 +125,8 @@ impl<C: Control> Rfc<C> {
         if ack <= self.recover {
             return;
         }
+        // The ack also ends whatever repair there was, and what was cut for it.
+        (self.state, self.inflation) = (State::Open, 0);
         if self.window.cwnd <= self.window.mss {
             self.hushed = true;
             self.timer = now + self.rto();
@@ -165,7 +167,8 @@ impl<C: Control> Rfc<C> {
     fn on_timeout(&mut self, now: Time) {
         self.stats.timeouts += 1;
         // Only the first expiry for a segment cuts, and none in a window that a mark has cut.
-        if !self.expired && !(self.marked && self.una < self.recover) {
+        let spared = self.marked && self.una < self.recover;
+        if !(self.expired || spared) {
             self.cut(now, Cause::Timeout);
         }
         self.window.cwnd = self.window.mss;

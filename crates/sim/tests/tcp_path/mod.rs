@@ -117,6 +117,8 @@ pub struct Path<F> {
     acks: u64,
     /// The present moment.
     pub now: Time,
+    /// What the sender is about to send; kept for its capacity.
+    out: Vec<Segment>,
 }
 
 impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
@@ -138,6 +140,7 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
             sent: 0,
             acks: 0,
             now: Time::ZERO,
+            out: Vec::new(),
         }
     }
 
@@ -150,18 +153,16 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
     /// Opens a connection `at` that time, and writes `amount`.
     pub fn start(&mut self, at: Time, amount: u64) {
         self.now = at;
-        let mut out = Vec::new();
         self.receiver.reset();
-        self.sender.open(at, &mut out);
-        self.sender.write(at, amount, &mut out);
-        self.launch(&out);
+        self.sender.open(at, &mut self.out);
+        self.sender.write(at, amount, &mut self.out);
+        self.launch();
     }
 
     /// Has the application write more, now.
     pub fn write(&mut self, amount: u64) {
-        let mut out = Vec::new();
-        self.sender.write(self.now, amount, &mut out);
-        self.launch(&out);
+        self.sender.write(self.now, amount, &mut self.out);
+        self.launch();
     }
 
     /// Runs until nothing is left to happen before `end`.
@@ -178,9 +179,8 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
             // A timer was set before whatever arrives at the same moment was sent.
             if self.sender.timer() == next {
                 self.row('x', 0, 0, false);
-                let mut out = Vec::new();
-                self.sender.on_timer(next, &mut out);
-                self.launch(&out);
+                self.sender.on_timer(next, &mut self.out);
+                self.launch();
             } else if self.receiver.timer() == next {
                 let ack = self.receiver.on_timer(next);
                 self.reply(ack);
@@ -202,17 +202,19 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
         self.rows.push(Row { now: self.now, event, seq, wire, cwnd, ssthresh, dup, again });
     }
 
-    fn launch(&mut self, out: &[Segment]) {
-        for seg in out {
+    fn launch(&mut self) {
+        let mut out = std::mem::take(&mut self.out);
+        for seg in out.drain(..) {
             self.row('s', seg.seq, seg.wire, seg.retransmission);
-            let fate = (self.fate)(self.sent, seg);
+            let fate = (self.fate)(self.sent, &seg);
             self.sent += 1;
             if fate == Fate::Lose {
                 self.row('d', seg.seq, seg.wire, seg.retransmission);
             } else {
-                self.arrive(Cargo::Segment(*seg, fate == Fate::Mark && seg.ect), 0);
+                self.arrive(Cargo::Segment(seg, fate == Fate::Mark && seg.ect), 0);
             }
         }
+        self.out = out;
     }
 
     /// `cargo` stands before hop number `hop`, or has passed them all.
@@ -244,10 +246,9 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
                 self.reply(ack);
             }
             Cargo::Ack(ack) => {
-                let mut out = Vec::new();
-                self.sender.on_ack(self.now, &ack, &mut out);
+                self.sender.on_ack(self.now, &ack, &mut self.out);
                 self.row('a', ack.ack, ack.wire, false);
-                self.launch(&out);
+                self.launch();
             }
         }
     }
