@@ -138,11 +138,10 @@ impl<C: Control> Rfc<C> {
     }
 
     /// Asks the control for the threshold, and the next new segment to tell of the cut. What is in
-    /// flight beyond the window was let out by an earlier recovery: a second loss in one window
-    /// (Reno, not careful) would otherwise raise the threshold.
+    /// flight beyond the window was let out by a recovery whose cut is made already: another sign of
+    /// congestion lowers the threshold once more, and never raises it (RFC 5681 §4.3).
     fn cut(&mut self, now: Time, cause: Cause) {
-        let limit = if cause == Cause::Loss { self.window.cwnd } else { u64::MAX };
-        let flight = self.flight().min(limit);
+        let flight = self.flight().min(self.window.cwnd);
         self.window.ssthresh = self.control.cut(now, &self.window, flight, cause);
         self.cwr = self.ecn;
     }

@@ -256,7 +256,7 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
     fn reply(&mut self, ack: Option<Ack>) {
         let Some(ack) = ack else { return };
         self.acks += 1;
-        if self.lose_acks == 0 || ack.syn || self.acks % self.lose_acks != 0 {
+        if self.lose_acks == 0 || ack.syn || !self.acks.is_multiple_of(self.lose_acks) {
             self.arrive(Cargo::Ack(ack), 0);
         }
     }
