@@ -372,6 +372,8 @@ impl Flow {
             Ends::Tcp(tcp) => tcp.base = (*tcp.sender.stats(), tcp.receiver.delivered_bytes()),
             Ends::Udp(udp) => {
                 (udp.since, udp.sent, udp.lost) = (now, 0, 0);
+                udp.delay.clear();
+                (udp.last_delay, udp.differences) = (None, (0, 0, 0));
                 udp.delivered_base = udp.delivered_bytes;
             }
         }

@@ -19,6 +19,8 @@ fn datagrams_take_their_transmission_and_propagation() {
     assert_eq!(num(call, "delay_p50_s"), 0.014);
     assert_eq!(num(call, "jitter_s"), 0.0);
     assert_eq!(num(call, "sent_packets"), 1000.0);
+    let received = num(call, "received_packets");
+    assert!((998.0..=1000.0).contains(&received), "two may be on the way at the end: {received}");
     assert_eq!(num(call, "goodput_bps"), 972.0 * 8.0 * 100.0, "28 of 1000 bytes are headers");
     let link = &out.summary["links"]["b"];
     assert_eq!((num(link, "utilisation"), num(link, "loss_rate")), (0.1, 0.0));
@@ -42,6 +44,8 @@ fn overload_loses_what_does_not_fit() {
     let lost = num(a, "lost_packets") + num(b, "lost_packets");
     assert!((num(link, "dropped_packets") - lost).abs() <= 2.0);
     assert_eq!(num(a, "sent_packets"), 12_500.0);
+    let accounted = num(a, "received_packets") + num(a, "lost_packets");
+    assert!((12_489.0..=12_500.0).contains(&accounted), "but for what waits: {accounted}");
 }
 
 #[test]
