@@ -21,7 +21,7 @@ pub type Result<T> = core::result::Result<T, Error>;
 impl Error {
     /// An error that says `text` about the value at hand; [`Error::at`] adds where it stood.
     pub fn new(text: impl Into<String>) -> Error {
-        Error { path: String::new(), text: text.into() }
+        Error { path: String::new(), text: plain(&text.into(), usize::MAX) }
     }
 
     /// A name that does not exist among `allowed`; the nearest one is suggested.
@@ -42,7 +42,7 @@ impl Error {
     /// The same error, one level further out: `key` is put before the path.
     #[must_use]
     pub fn at(mut self, key: impl fmt::Display) -> Error {
-        let key = key.to_string();
+        let key = plain(&key.to_string(), 80);
         self.path = if self.path.is_empty() { key } else { format!("{key}.{}", self.path) };
         self
     }
@@ -56,6 +56,19 @@ impl Error {
     pub fn text(&self) -> &str {
         &self.text
     }
+}
+
+/// `text` as it can stand in one line: control characters escaped, cut after `most` characters.
+fn plain(text: &str, most: usize) -> String {
+    let mut line = String::with_capacity(text.len());
+    for (i, c) in text.chars().enumerate() {
+        match c {
+            _ if i == most => return line + "...",
+            c if c.is_control() => line.extend(c.escape_default()),
+            c => line.push(c),
+        }
+    }
+    line
 }
 
 impl fmt::Display for Error {
@@ -118,5 +131,12 @@ mod tests {
     fn path_grows_outwards() {
         let e = Error::new("is wrong").at("rate").at("up").at("links");
         assert_eq!(e.to_string(), "links.up.rate: is wrong");
+    }
+
+    #[test]
+    fn an_error_stays_on_one_line() {
+        assert_eq!(Error::new("a\nb").to_string(), "a\\nb");
+        assert_eq!(Error::new("is wrong").at("a\nb\u{7f}").path(), "a\\nb\\u{7f}");
+        assert_eq!(Error::new("is wrong").at("é".repeat(100)).path().chars().count(), 83);
     }
 }

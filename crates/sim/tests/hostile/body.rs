@@ -1,0 +1,278 @@
+//! A scenario out of any bytes: it is refused in one line, or it reads back from its canonical form
+//! and runs. The same function is called by the fuzzer and by the suite.
+
+use serde_json::{Map, Value, json};
+use sojourn_aqm::{Size, Span};
+use sojourn_sim::Scenario;
+
+/// What `bytes` stand for: JSON as it is, or, after a first byte below 32, changes to a good one.
+pub fn scenario(bytes: &[u8]) {
+    match bytes.split_first() {
+        Some((0..32, rest)) => text(&changed(&mut Choices(rest)).to_string()),
+        _ => text(&String::from_utf8_lossy(bytes)),
+    }
+}
+
+fn text(text: &str) {
+    match Scenario::from_json(text) {
+        Err(e) => {
+            let said = e.to_string();
+            assert!(!said.is_empty() && !said.contains(char::is_control), "not one line: {said:?}");
+        }
+        Ok(scenario) => {
+            let canonical = scenario.canonical();
+            let again = Scenario::from_json(&canonical.to_string());
+            let again = again.unwrap_or_else(|e| panic!("{e} in the canonical form {canonical}"));
+            assert_eq!(again.canonical(), canonical, "the canonical form reads back");
+            run(canonical);
+        }
+    }
+}
+
+/// Runs a short and small version of a scenario for at most some 200,000 events.
+fn run(mut canonical: Value) {
+    let long =
+        |text: &Value| text.as_str().is_none_or(|t| !t.ends_with("us") && !t.ends_with("ns"));
+    if long(&canonical["duration"]) {
+        canonical["duration"] = json!("200ms");
+        canonical["warmup"] = json!("10ms");
+    }
+    if canonical.get("sample").is_some_and(|s| !long(s)) || long(&canonical["duration"]) {
+        canonical.as_object_mut().expect("a table").remove("sample");
+    } else if canonical.get("sample").is_some() {
+        canonical["sample"] = json!("50ms");
+    }
+    for flow in canonical["flows"].as_array_mut().expect("a list") {
+        let count = flow["count"].as_u64().expect("a whole number");
+        flow["count"] = count.min(3).into();
+    }
+    let Ok(scenario) = Scenario::from_json(&canonical.to_string()) else { return };
+    let mut calls = 0;
+    let outcome = sojourn_sim::run(&scenario, &mut |share| {
+        assert!((0.0..=1.0).contains(&share), "{share} of the time");
+        calls += 1;
+        calls < 3
+    });
+    if let Some(outcome) = outcome {
+        for (name, link) in outcome.summary["links"].as_object().expect("a table") {
+            for share in ["utilisation", "loss_rate", "mark_rate"] {
+                let share = link[share].as_f64();
+                assert!(share.is_none_or(|x| (0.0..=1.0).contains(&x)), "{name}: {link}");
+            }
+        }
+    }
+}
+
+/// Decisions read from bytes; when they run out, the first of everything.
+struct Choices<'a>(&'a [u8]);
+
+impl Choices<'_> {
+    fn below(&mut self, n: usize) -> usize {
+        let Some((byte, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        usize::from(*byte) % n.max(1)
+    }
+}
+
+/// A scenario in which everything is said once.
+pub fn good() -> Value {
+    json!({
+        "name": "all", "duration": "2s", "warmup": "500ms", "seed": 7, "sample": "100ms",
+        "tape": true,
+        "links": {
+            "up": {"rate": "10mbit", "delay": "5ms", "qdisc": {"name": "fq_codel", "limit": "300kB",
+                   "flows": 64, "quantum": "300B", "target": "5ms", "ecn": true}},
+            "mid": {"rate": "8mbit", "delay": "1ms", "qdisc": {"name": "red", "limit": "60p",
+                    "min_th": "5p", "max_th": "15p", "max_p": 0.1, "w_q": 0.002, "gentle": "true"}},
+            "down": {"rate": "1.25MB/s", "delay": "5ms", "qdisc": "droptail"}
+        },
+        "flows": [
+            {"name": "bulk", "count": 2, "source": {"name": "bulk", "start": "uniform(0s, 100ms)"},
+             "tcp": {"name": "sack", "profile": "rfc", "packet": "1500B"},
+             "path": ["up", "mid"], "return_path": ["down"], "rtt": "uniform(40ms, 200ms)"},
+            {"name": "web", "tcp": {"name": "reno", "profile": "ns2"}, "path": ["mid"],
+             "rtt": "30ms", "source": {"name": "transfers", "size": "pareto(mean=10kB, shape=1.2)",
+             "gap": "exponential(100ms)", "number": 5}},
+            {"name": "call", "source": {"name": "cbr", "rate": "64kbit", "packet": "200B"},
+             "path": ["up"]}
+        ]
+    })
+}
+
+/// Values by kind, extreme ones among them; a value of its own kind gets furthest.
+const DURATIONS: [&str; 12] = [
+    "0s",
+    "1ns",
+    "5ms",
+    "100000s",
+    "20us",
+    "1h",
+    "uniform(0s, 0s)",
+    "uniform(2s, 1s)",
+    "exponential(0s)",
+    "exponential(1ns)",
+    "auto",
+    "pareto(10ms, 1.0001)",
+];
+const RATES: [&str; 8] =
+    ["1bit", "0bit", "3bit", "10mbit", "100tbit", "10mbps", "100gbit", "123456789bit"];
+const SIZES: [&str; 12] = [
+    "1p",
+    "0p",
+    "2p",
+    "1000000000000p",
+    "0B",
+    "1B",
+    "41B",
+    "1000GB",
+    "65535B",
+    "65536B",
+    "9kB",
+    "pareto(mean=1B, shape=1.0001)",
+];
+const NAMES: [&str; 24] = [
+    "codel",
+    "sfq",
+    "drr",
+    "red",
+    "fq_codel",
+    "droptail",
+    "tahoe",
+    "reno",
+    "newreno",
+    "sack",
+    "rfc",
+    "ns2",
+    "cbr",
+    "bulk",
+    "transfers",
+    "up",
+    "mid",
+    "down",
+    "head",
+    "random",
+    "buffer",
+    "yes",
+    "bernoulli",
+    "mean",
+];
+const STRANGE: [&str; 10] =
+    ["", "-1ms", "1e3ms", "0.5ns", "NaN", "uniform(", "\n", "\u{7f}\u{0}", "5µs", "🦀"];
+
+/// A value for the place of `old`: most often of its kind.
+fn instead(old: &Value, choices: &mut Choices<'_>) -> Value {
+    let one = |choices: &mut Choices<'_>, texts: &[&str]| json!(texts[choices.below(texts.len())]);
+    let numbers = [
+        json!(0),
+        json!(1),
+        json!(2),
+        json!(65_536),
+        json!(0.5),
+        json!(1e308),
+        json!(-1),
+        json!(-0.0),
+        json!(u64::MAX),
+        json!(i64::MIN),
+        json!(9_007_199_254_740_993u64),
+        json!(1e-300),
+    ];
+    let others = [Value::Null, json!(true), json!(false), json!([]), json!({}), json!([[]])];
+    let of_kind = choices.below(8) > 0;
+    match old {
+        Value::String(text) if of_kind => match text {
+            text if text.contains("bit") || text.ends_with("/s") => one(choices, &RATES),
+            text if text.parse::<Size>().is_ok() || text.contains("kB") => one(choices, &SIZES),
+            text if text.parse::<Span>().is_ok() || text.contains("ms") => one(choices, &DURATIONS),
+            _ => one(choices, &NAMES),
+        },
+        Value::Number(_) if of_kind => numbers[choices.below(numbers.len())].clone(),
+        Value::Bool(flag) if of_kind => json!(!flag),
+        _ => match choices.below(3) {
+            0 => one(choices, &STRANGE),
+            1 => others[choices.below(others.len())].clone(),
+            _ => numbers[choices.below(numbers.len())].clone(),
+        },
+    }
+}
+
+/// Keys that exist somewhere, and some that don't.
+const KEYS: [&str; 30] = [
+    "name",
+    "duration",
+    "warmup",
+    "seed",
+    "sample",
+    "tape",
+    "links",
+    "flows",
+    "rate",
+    "delay",
+    "qdisc",
+    "count",
+    "source",
+    "tcp",
+    "path",
+    "return_path",
+    "rtt",
+    "limit",
+    "ecn",
+    "start",
+    "stop",
+    "size",
+    "number",
+    "packet",
+    "target",
+    "interval",
+    "quantum",
+    "policy",
+    "li\nmit",
+    "",
+];
+
+/// A good scenario with some changes, most of them below `links` and `flows`.
+fn changed(choices: &mut Choices<'_>) -> Value {
+    let mut all = good();
+    for _ in 0..choices.below(6) {
+        match choices.below(8) {
+            0 => change(&mut all, choices),
+            1..4 => change(&mut all["links"], choices),
+            _ => change(&mut all["flows"], choices),
+        }
+    }
+    all
+}
+
+/// Changes something in or below `json`, a level deeper most of the time.
+fn change(json: &mut Value, choices: &mut Choices<'_>) {
+    let deeper = choices.below(32) > 0;
+    match json {
+        Value::Object(map) if deeper && !map.is_empty() => {
+            let key = map.keys().nth(choices.below(map.len())).expect("one of them").clone();
+            change(&mut map[&key], choices);
+        }
+        Value::Array(list) if deeper && !list.is_empty() => {
+            let i = choices.below(list.len());
+            change(&mut list[i], choices);
+        }
+        Value::Object(map) => change_table(map, choices),
+        Value::Array(list) => match choices.below(3) {
+            0 => list.push(instead(&Value::Null, choices)),
+            1 => drop(list.pop()),
+            _ => list.extend(list.clone().pop()),
+        },
+        other => *other = instead(other, choices),
+    }
+}
+
+fn change_table(map: &mut Map<String, Value>, choices: &mut Choices<'_>) {
+    let key = KEYS[choices.below(KEYS.len())].to_string();
+    let own = map.keys().nth(choices.below(map.len())).cloned();
+    match (choices.below(3), own) {
+        (0, Some(own)) => drop(map.remove(&own)),
+        (1, Some(own)) => {
+            let moved = map.remove(&own).expect("it is there");
+            map.insert(key, moved);
+        }
+        _ => drop(map.insert(key, instead(&Value::Null, choices))),
+    }
+}

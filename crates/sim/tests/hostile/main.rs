@@ -1,0 +1,78 @@
+//! Hostile scenarios: the body of the fuzz target, driven by seeded random bytes.
+//!
+//! `SOJOURN_SEED` sets the seed, `SOJOURN_ROUNDS` how many times the usual number is tried.
+
+mod body;
+
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+fn env(name: &str) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
+/// Calls the body with `n` inputs; one that fails is printed.
+fn each(n: u64, mut input: impl FnMut(&mut Pcg64Mcg) -> Vec<u8>) {
+    let mut rng = Pcg64Mcg::seed_from_u64(env("SOJOURN_SEED"));
+    for _ in 0..n * env("SOJOURN_ROUNDS") {
+        let bytes = input(&mut rng);
+        if let Err(e) = std::panic::catch_unwind(|| body::scenario(&bytes)) {
+            eprintln!("failed: {bytes:?}\n{}", String::from_utf8_lossy(&bytes));
+            std::panic::resume_unwind(e);
+        }
+    }
+}
+
+#[test]
+fn the_good_one_is_good() {
+    let text = body::good().to_string();
+    assert!(sojourn_sim::Scenario::from_json(&text).is_ok());
+    body::scenario(text.as_bytes());
+}
+
+#[test]
+fn changed_scenarios_are_refused_in_a_line_or_run() {
+    each(3000, |rng| {
+        let mut bytes = vec![0; 40];
+        rng.fill_bytes(&mut bytes);
+        bytes[0] %= 32;
+        bytes
+    });
+}
+
+#[test]
+fn broken_text_is_refused_in_a_line() {
+    let good = body::good().to_string().into_bytes();
+    each(3000, |rng| {
+        let mut bytes = good.clone();
+        for _ in 0..1 + rng.next_u32() % 4 {
+            let at = rng.next_u32() as usize % bytes.len();
+            match rng.next_u32() % 4 {
+                0 => bytes[at] = rng.next_u32() as u8,
+                1 => bytes.truncate(at.max(1)),
+                2 => bytes.insert(at, b"{}[]\",:0\\\n"[rng.next_u32() as usize % 10]),
+                _ => drop(bytes.remove(at)),
+            }
+            if bytes.is_empty() {
+                break;
+            }
+        }
+        bytes
+    });
+}
+
+#[test]
+fn any_bytes_are_refused_in_a_line() {
+    each(1000, |rng| {
+        let mut bytes = vec![0; rng.next_u32() as usize % 300];
+        rng.fill_bytes(&mut bytes);
+        if let Some(first) = bytes.first_mut() {
+            *first |= 32;
+        }
+        bytes
+    });
+    // Deep nesting must not exhaust the stack.
+    let deep = "[".repeat(200_000);
+    body::scenario(deep.as_bytes());
+    body::scenario(b"");
+}
