@@ -21,9 +21,9 @@ def main(arguments: Sequence[str]) -> int:
     try:
         code = _run(list(arguments))
         sys.stdout.flush()
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # typer turns the one into the other, and nothing else
         # Whoever read has enough; what is left in the buffer has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return PIPE_CLOSED
     except KeyboardInterrupt:
         return _say("interrupted", INTERRUPTED)
@@ -50,6 +50,8 @@ def _run(arguments: list[str]) -> int:
 
     # Without its own handling of errors, typer gives the code and lets the errors out.
     code = app(arguments or ["--help"], prog_name="sojourn", standalone_mode=False)
+    if code == INTERRUPTED:  # what typer makes of a Ctrl-C
+        raise KeyboardInterrupt
     return code if isinstance(code, int) else DONE
 
 
@@ -75,5 +77,6 @@ def _refusal(error: BaseException) -> int:
 
 def _say(message: str, code: int) -> int:
     """Write `message` on standard error, on one line whatever it holds."""
-    print(f"sojourn: {' '.join(message.split())}", file=sys.stderr)
+    shown = "".join(c if c.isprintable() else " " for c in message)
+    print(f"sojourn: {' '.join(shown.split())}", file=sys.stderr)
     return code

@@ -7,6 +7,15 @@ from typing import Any
 
 from sojourn import _sojourn
 
+TITLE_MAX = 80
+"""Letters of a scenario's name that are shown."""
+
+
+def title(scenario: Mapping[str, Any]) -> str:
+    """The name of a scenario, made fit for a line: it may hold anything."""
+    shown = "".join(c if c.isprintable() else " " for c in scenario["name"])
+    return shown if len(shown) <= TITLE_MAX else shown[:TITLE_MAX] + "..."
+
 
 def link(scenario: Mapping[str, Any], name: str) -> str:
     """Write a link of a canonical scenario: rate, delay, discipline."""

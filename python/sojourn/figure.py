@@ -3,6 +3,7 @@
 Every figure says under which conditions it was made: what its title does not hold stands below.
 """
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,6 +59,7 @@ STYLE: dict[Any, Any] = {
     "savefig.dpi": 150,
     "figure.dpi": 100,
     "svg.hashsalt": "sojourn",
+    "text.parse_math": False,
 }
 
 
@@ -97,7 +99,9 @@ def styled() -> Iterator[None]:
     """Draw in the one style, whatever the user's own settings are."""
     import matplotlib as mpl
 
-    with mpl.rc_context():
+    with mpl.rc_context(), warnings.catch_warnings():
+        # A name may be in any script; a letter that the font lacks is drawn as a box.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
         yield
@@ -116,7 +120,7 @@ def captions(figure: "Figure", result: Result, conditions: Sequence[str], seeds:
     shown = list(conditions[:LINKS_SAID])
     if len(conditions) > len(shown):
         shown.append(f"and {len(conditions) - len(shown)} more links")
-    figure.suptitle("\n".join([scenario["name"], *shown]), x=0.01, ha="left", fontsize=10)
+    figure.suptitle("\n".join([describe.title(scenario), *shown]), x=0.01, ha="left", fontsize=10)
     figure.supxlabel(
         f"{describe.window(scenario)}; {seeds}; sojourn {result.version}",
         x=0.01, ha="left", fontsize=7, color="#555555",

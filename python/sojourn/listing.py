@@ -20,7 +20,8 @@ def find(kind: str | None, name: str | None) -> Any:
 
     A first word that is no kind is a name.
     """
-    everything: dict[str, list[Spec]] = {**json.loads(_sojourn.specs()), "papers": []}
+    tables = json.loads(_sojourn.specs())
+    everything: dict[str, list[Spec]] = {one: tables.get(one, []) for one in KINDS}
     if kind is not None and kind not in KINDS:
         if name is not None:
             raise InputError(f'list: unknown kind "{kind}"{near(kind, KINDS)}')

@@ -4,6 +4,7 @@ Columns `i,t_us,flow,size_B[,ecn]` in time order; `ecn` is the two bits of the h
 capable, 1 ECT(1), 2 ECT(0), 3 CE). Files may be gzipped.
 """
 
+import csv
 import gzip
 import json
 import zlib
@@ -153,6 +154,10 @@ def read_table(path: Path, needed: Sequence[str], optional: Sequence[str] = ()) 
         raise InputError(f"{path}: line {line}: this is not a text file in UTF-8") from None
     if not text.strip():
         raise InputError(f"{path}: the file is empty")
+    header = [name.strip() for name in next(csv.reader([text.lstrip().partition("\n")[0]]), [])]
+    for name in (*needed, *optional):
+        if header.count(name) > 1:
+            raise InputError(f"{path}: column {name} is there twice")
     try:
         table = pl.read_csv(text.encode(), infer_schema=False)
     except pl.exceptions.PolarsError as error:
@@ -205,7 +210,6 @@ def _us(t_ns: Array) -> Array:
 
 
 def _times_text(t_us: Array) -> list[str]:
-    """Write times as whole microseconds where all are, else to the nanosecond; -1 stays -1."""
-    if np.all(np.mod(t_us, 1) == 0):
-        return [f"{t:.0f}" for t in t_us]
-    return [f"{t:.3f}" if t >= 0 else "-1" for t in t_us]
+    """Write times as whole microseconds where all are, else all of them to the nanosecond."""
+    decimals = 0 if np.all(np.mod(t_us, 1) == 0) else 3
+    return [f"{t:.{decimals}f}" for t in t_us]

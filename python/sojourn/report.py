@@ -7,6 +7,7 @@ from typing import Any
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from sojourn import describe, units
@@ -38,13 +39,18 @@ def new_table(*headers: str, left: int = 1) -> Table:
 def run_report(result: Result) -> None:
     """Print what happened in a run, on links and to groups of flows."""
     out, scenario = console(), result.scenario
-    out.print(f"[bold]{scenario['name']}[/]: {describe.window(scenario)}, seed {scenario['seed']}")
+    _heading(scenario, describe.seeds(scenario["seed"], 1))
     out.print()
     out.print(_links(result))
     for name in scenario["links"]:
         out.print(f"{name}: {describe.link(scenario, name)}")
     out.print()
     out.print(_flows(result))
+
+
+def _heading(scenario: Mapping[str, Any], seeds: str) -> None:
+    title = escape(describe.title(scenario))
+    console().print(f"[bold]{title}[/]: {describe.window(scenario)}; {seeds}")
 
 
 def _links(result: Result) -> Table:
@@ -111,7 +117,7 @@ def comparison(runs: Mapping[str, Sequence[Result]], link: str) -> None:
     seeds = describe.seeds(scenario["seed"], len(first))
     if len(first) > 1:
         seeds = f"mean ± standard deviation over {seeds}"
-    out.print(f"[bold]{scenario['name']}[/]: {describe.window(scenario)}; {seeds}")
+    _heading(scenario, seeds)
     out.print(
         f"only the discipline of {link} differs: {scenario['links'][link]['rate']}, "
         f"buffer {scenario['links'][link]['qdisc']['limit']}"
@@ -140,5 +146,5 @@ def replay_report(summary: Mapping[str, Any], out: Path) -> None:
         f"{summary['arrived_packets']} packets: {summary['departed_packets']} sent, "
         f"{summary['dropped_packets']} dropped, {summary['marked_packets']} marked; waiting "
         f"{_or_dash(mean, units.duration)} on average, {_or_dash(longest, units.duration)} at "
-        f"most; every packet is in {out}"
+        f"most; every packet is in {escape(str(out))}"
     )

@@ -190,10 +190,7 @@ class Result:
 
     def _names(self, index: Array) -> "pl.Series":
         """Turn indices of flows into their names."""
-        import polars as pl
-
-        names = list(self.flows)
-        return pl.Series(index, dtype=pl.UInt32).cast(pl.Enum(names))
+        return _words(index, list(self.flows))
 
     def _series(self) -> "pl.DataFrame":
         import polars as pl
@@ -218,7 +215,13 @@ class Result:
         for name, link in self.links.items():
             if columns := dict(link.tape):
                 flow, fate = self._names(columns.pop("flow")), columns.pop("fate")
-                fates = pl.Series(fate, dtype=pl.UInt32).cast(pl.Enum(FATES))
-                frame = pl.DataFrame({"flow": flow, **columns, "fate": fates})
+                frame = pl.DataFrame({"flow": flow, **columns, "fate": _words(fate, FATES)})
                 frames.append(frame.select(pl.lit(name).alias("link"), pl.all()))
         return pl.concat(frames) if frames else pl.DataFrame({"link": []})
+
+
+def _words(index: Array, words: Sequence[str]) -> "pl.Series":
+    """Turn indices into `words`, which take no more room than the indices."""
+    import polars as pl
+
+    return pl.Series(words, dtype=pl.Enum(words)).gather(index)

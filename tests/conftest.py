@@ -1,0 +1,66 @@
+"""What the tests share: a small scenario, and the command run in this process."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sojourn.cli import main
+
+SMALL = """\
+name = "small"
+duration = "3s"
+warmup = "1s"
+seed = 1
+
+[links.up]
+rate = "5mbit"
+delay = "10ms"
+qdisc = { name = "codel", limit = "100kB", target = "5ms" }
+
+[[flows]]
+name = "bulk"
+count = 2
+source = { name = "bulk", start = "uniform(0s, 500ms)" }
+tcp = { name = "newreno", packet = "1500B" }
+path = ["up"]
+rtt = "30ms"
+
+[[flows]]
+name = "short"
+source = { name = "transfers", size = "20kB", gap = "exponential(100ms)" }
+path = ["up"]
+rtt = "30ms"
+
+[[flows]]
+name = "call"
+source = { name = "cbr", rate = "64kbit", packet = "200B" }
+path = ["up"]
+rtt = "30ms"
+"""
+"""Two uploads, short transfers and a call over one link; a run of some milliseconds."""
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """The file of the small scenario."""
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return path
+
+
+@pytest.fixture
+def sojourn(capsys: pytest.CaptureFixture[str]) -> Command:
+    """The command: takes its arguments, gives exit code, standard output and standard error."""
+
+    def command(*arguments: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return command

@@ -1,0 +1,268 @@
+"""The command: what it prints, for people and for programs, and how it ends."""
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import sojourn as sj
+from conftest import EXAMPLES, SMALL, Command
+from sojourn.result import FILES
+
+PROGRAM = Path(sys.executable).with_name("sojourn")
+
+
+def ok(result: tuple[int, str, str]) -> str:
+    """Standard output of a command that went well and said nothing else."""
+    code, out, err = result
+    assert (code, err) == (0, "")
+    return out
+
+
+def test_version(sojourn: Command) -> None:
+    """By either way of asking."""
+    assert ok(sojourn("--version")) == f"sojourn {sj.__version__}\n"
+    assert sj.__version__ in ok(sojourn("--version", "--"))
+
+
+def test_help_names_every_command(sojourn: Command) -> None:
+    """With and without being asked."""
+    for arguments in ([], ["--help"], ["-h"]):
+        out = ok(sojourn(*arguments))
+        for command in ("list", "run", "compare", "replay"):
+            assert re.search(rf"^  {command} ", out, re.MULTILINE)
+
+
+def test_list_shows_all_and_one(sojourn: Command) -> None:
+    """Kinds, names, aliases; a dash for an underscore; any case."""
+    out = ok(sojourn("list"))
+    for name in ("droptail", "fq_codel", "newreno", "transfers"):
+        assert name in out
+    for arguments in (["codel"], ["disciplines", "codel"], ["CoDel"]):
+        out = ok(sojourn("list", *arguments))
+        for word in ("target", "interval", "5ms", "100ms", "RFC 8289", "duration"):
+            assert word in out
+    assert ok(sojourn("list", "FQ-CoDel")).startswith("fq_codel")
+    assert ok(sojourn("list", "taildrop")).startswith("droptail")
+    assert "there are no papers yet" in ok(sojourn("list", "papers"))
+
+
+def test_list_as_json(sojourn: Command) -> None:
+    """The tables themselves."""
+    everything = json.loads(ok(sojourn("list", "--json")))
+    assert list(everything) == ["disciplines", "tcp", "sources", "papers"]
+    red = json.loads(ok(sojourn("list", "red", "--json")))
+    assert red["kind"] == "disciplines"
+    assert {"name", "aliases", "kind", "value", "range", "symbol", "about"} == set(red["params"][0])
+    assert json.loads(ok(sojourn("list", "papers", "--json"))) == []
+
+
+def test_run_prints_a_table(small: Path, sojourn: Command) -> None:
+    """Links and groups, with the conditions."""
+    out = ok(sojourn("run", small))
+    for word in ("small", "seed 1", "up", "5mbit", "codel", "bulk (2 flows)", "short", "call"):
+        assert word in out
+    assert "\x1b" not in out
+
+
+def test_run_as_json_is_the_object_of_the_contract(small: Path, sojourn: Command) -> None:
+    """One object; the same as the library gives."""
+    told = json.loads(ok(sojourn("run", small, "--json")))
+    assert told == json.loads(json.dumps(sj.simulate(small).summary))
+    assert told["sojourn"] == sj.__version__
+
+
+def test_set_and_seed(small: Path, sojourn: Command) -> None:
+    """Both end up in the canonical scenario."""
+    options = ["--set", "up.qdisc=red", "--set", "up.qdisc.min_th=9p", "--seed", "5"]
+    told = json.loads(ok(sojourn("run", small, "--json", *options)))
+    assert told["scenario"]["seed"] == 5
+    qdisc = told["scenario"]["links"]["up"]["qdisc"]
+    assert (qdisc["name"], qdisc["min_th"], qdisc["limit"]) == ("red", "9p", "100kB")
+
+
+def test_run_writes_files_with_the_command_in_them(small: Path, sojourn: Command) -> None:
+    """Tables, summary and figure in one go."""
+    out, plot = small.with_name("out"), small.with_name("run.png")
+    ok(sojourn("run", small, "--out", out, "--plot", plot, "--tape", "--flow", "bulk.0"))
+    assert sorted(p.name for p in out.iterdir()) == sorted(FILES)
+    assert plot.stat().st_size > 20_000
+    assert pl.read_parquet(out / "tape.parquet").height > 100
+    command = json.loads(pl.read_parquet_metadata(out / "fct.parquet")["sojourn.command"])
+    assert command[0] == "sojourn"
+
+
+def test_run_reads_json_too(small: Path, sojourn: Command) -> None:
+    """The same tree."""
+    file = small.with_suffix(".json")
+    file.write_text(json.dumps(sj.load(small)))
+    assert ok(sojourn("run", file, "--json")) == ok(sojourn("run", small, "--json"))
+
+
+def test_compare_marks_the_best(sojourn: Command) -> None:
+    """The table of the README, on a shorter run: each group has its rows, each row its best."""
+    file = EXAMPLES / "home-uplink.toml"
+    names = ["droptail", "red", "codel", "fq_codel"]
+    out = ok(sojourn("compare", file, "--qdisc", ",".join(names), "--set", "duration=20s"))
+    head = next(line for line in out.splitlines() if "droptail" in line)
+    assert head.split() == names
+    rows = {line[19:].split("  ")[0].strip(): line for line in out.splitlines()}
+    for what in ("delay, 99 %, ms", "loss, %", "completion, mean, ms", "throughput, Mbit/s"):
+        assert any(what in line for line in rows.values()), what
+    delay = next(line for line in rows.values() if "delay, 99 %" in line)
+    values = [float(v) for v in re.findall(r"(\d+\.?\d*) ?\*?(?=  |$)", delay.split("ms")[1])]
+    assert len(values) == 4
+    assert values[3] == min(values) < values[0] / 3
+    assert "* best of its row" in out
+
+
+def test_compare_keeps_the_buffer_and_the_dice(small: Path, sojourn: Command) -> None:
+    """Only the discipline differs; the one that was there keeps its parameters."""
+    told = json.loads(ok(sojourn("compare", small, "--qdisc", "fifo,codel", "--json")))
+    assert set(told) == {"sojourn", "runs"}
+    assert list(told["runs"]) == ["droptail", "codel"]
+    for run in told["runs"].values():
+        assert run["scenario"]["links"]["up"]["qdisc"]["limit"] == "100kB"
+        assert run["sojourn"] == sj.__version__
+    assert told["runs"]["codel"]["links"] == sj.simulate(small).summary["links"]
+    one, other = (run["scenario"] for run in told["runs"].values())
+    one["links"]["up"]["qdisc"] = other["links"]["up"]["qdisc"]
+    assert one == other
+
+
+def test_compare_over_seeds(small: Path, sojourn: Command) -> None:
+    """A list per discipline, from the scenario's seed on; the table says what it shows."""
+    options = ["--qdisc", "red,codel", "--seeds", "3", "--seed", "7"]
+    told = json.loads(ok(sojourn("compare", small, *options, "--json")))
+    assert [run["scenario"]["seed"] for run in told["runs"]["red"]] == [7, 8, 9]
+    out = ok(sojourn("compare", small, *options))
+    assert "mean ± standard deviation over 3 seeds from 7" in out
+    assert re.search(r"\d ± \d", out)
+
+
+def test_compare_writes_its_figure(small: Path, sojourn: Command) -> None:
+    """With series that nobody asked for in the file."""
+    plot = small.with_name("cmp.png")
+    ok(sojourn("compare", small, "--qdisc", "red,codel", "--plot", plot))
+    assert plot.stat().st_size > 20_000
+
+
+def test_compare_on_a_chosen_link(small: Path, sojourn: Command) -> None:
+    """--link names it."""
+    small.write_text(SMALL + '\n[links.down]\nrate = "1mbit"\n')
+    options = ["--qdisc", "red", "--link", "down", "--set", "bulk.return_path=['down']", "--json"]
+    told = json.loads(ok(sojourn("compare", small, *options)))
+    links = told["runs"]["red"]["scenario"]["links"]
+    assert (links["down"]["qdisc"]["name"], links["up"]["qdisc"]["name"]) == ("red", "codel")
+
+
+def test_names_hold_no_commands_for_the_terminal(small: Path, sojourn: Command) -> None:
+    """What a file calls itself is shown, never obeyed."""
+    small.write_text(SMALL.replace('"small"', '"[red]x\\u001b[31m[/red]"'))
+    assert "[red]x [31m[/red]" in ok(sojourn("run", small))
+
+
+# ---- what only a process shows ----------------------------------------------------------------
+
+
+@pytest.fixture
+def long(tmp_path: Path) -> Path:
+    """A scenario that runs for hours."""
+    path = tmp_path / "long.toml"
+    path.write_text(SMALL.replace('"3s"', '"9000000s"'))
+    return path
+
+
+@pytest.mark.parametrize(
+    "arguments", [["run"], ["compare", "--qdisc", "red,codel,sfq", "--seeds", "3"]]
+)
+def test_ctrl_c_stops_at_once_and_cleanly(arguments: list[str], long: Path) -> None:
+    """Exit code 130, one line, no traceback, whatever the number of threads."""
+    command = [str(PROGRAM), *arguments, str(long)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        time.sleep(1.0)
+        process.send_signal(signal.SIGINT)
+        pressed = time.monotonic()
+        out, err = process.communicate(timeout=20)
+    assert time.monotonic() - pressed < 2
+    assert (process.returncode, out, err) == (130, "", "sojourn: interrupted\n")
+
+
+def on_terminal(command: list[Any], until: bytes, limit_s: float = 20) -> bytes:
+    """Run `command` on a terminal until it has shown `until`, then press Ctrl-C."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(command[0], [str(word) for word in command])
+    seen, pressed, end = b"", False, time.monotonic() + limit_s
+    while time.monotonic() < end:
+        if select.select([terminal], [], [], 0.1)[0]:
+            try:
+                seen += os.read(terminal, 65536)
+            except OSError:  # the other side has closed it
+                break
+        if until in seen and not pressed:
+            os.write(terminal, b"\x03")
+            pressed = True
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130
+    return seen
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_long_run_shows_a_bar_on_a_terminal(long: Path) -> None:
+    """Simulated time and time left, after a second; Ctrl-C ends it as well."""
+    seen = on_terminal([PROGRAM, "run", long], b"simulated")
+    assert b"of 9000000 s simulated" in seen
+    assert b"left" in seen
+    assert b"Traceback" not in seen
+
+
+def test_reader_that_leaves_is_no_error() -> None:
+    """`sojourn list --json | head -1`."""
+    with subprocess.Popen(
+        [PROGRAM, "list", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
+
+
+def test_full_disk_is_one_line(small: Path) -> None:
+    """Standard output that cannot be written."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [PROGRAM, "run", small, "--json"], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"sojourn: ")
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_colour_only_on_a_terminal_that_wants_it(small: Path) -> None:
+    """Piped output is plain, and NO_COLOR is honoured on a terminal."""
+    command = [str(PROGRAM), "compare", str(small), "--qdisc", "red,codel"]
+    piped = subprocess.run(command, capture_output=True, check=True)
+    assert b"\x1b" not in piped.stdout + piped.stderr
+    for variables, coloured in (({}, True), ({"NO_COLOR": "1"}, False)):
+        environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TERM")}
+        environment |= {"TERM": "xterm-256color", **variables}
+        master, slave = pty.openpty()
+        subprocess.run(command, stdout=slave, check=True, env=environment)
+        os.close(slave)
+        seen = os.read(master, 65536)
+        os.close(master)
+        assert (b"32m" in seen) == coloured  # green

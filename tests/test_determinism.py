@@ -1,0 +1,109 @@
+"""The same scenario gives the same bytes: in another process, beside others, in another order."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import sojourn as sj
+from conftest import EXAMPLES, SMALL
+from sojourn import _sojourn
+from sojourn.scenario import to_json
+from sojourn.settings import apply
+
+CHILD = """
+import hashlib, sys
+from sojourn import _sojourn
+summary, columns = _sojourn.simulate(open(sys.argv[1]).read(), None)
+digest = hashlib.sha256(summary.encode())
+for name in sorted(columns):
+    digest.update(name.encode() + columns[name].tobytes())
+print(digest.hexdigest())
+"""
+
+
+def digest(tree: dict[str, Any], folder: Path) -> str:
+    """Hash everything that a run in a process of its own gives."""
+    path = folder / "scenario.json"
+    path.write_text(to_json(tree))
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, path], capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def raw(tree: dict[str, Any]) -> tuple[str, dict[str, bytes]]:
+    """Give everything that a run in this process gives."""
+    summary, columns = _sojourn.simulate(to_json(tree), None)
+    return summary, {name: column.tobytes() for name, column in columns.items()}
+
+
+def small_tree(path: Path) -> dict[str, Any]:
+    """The small scenario with series and tape."""
+    return apply(sj.load(path), ["sample=10ms", "tape=true"])
+
+
+def test_two_processes_give_the_same_bytes(small: Path, tmp_path: Path) -> None:
+    """Columns and summary alike, and the next seed gives others."""
+    tree = small_tree(small)
+    assert digest(tree, tmp_path) == digest(tree, tmp_path)
+    assert digest(tree, tmp_path) != digest({**tree, "seed": 2}, tmp_path)
+
+
+def test_runs_beside_others_give_the_same(small: Path) -> None:
+    """Eight at once on all cores, against one alone."""
+    tree = small_tree(small)
+    alone = sj.simulate(tree)
+    for result in sj.simulate_many([tree] * 8):
+        assert result.summary == alone.summary
+        assert np.array_equal(result.completions.duration_s, alone.completions.duration_s)
+        for name, column in alone.links["up"].series.items():
+            assert np.array_equal(result.links["up"].series[name], column, equal_nan=True)
+
+
+def test_order_of_declaration_decides_nothing(small: Path) -> None:
+    """Flows and links the other way round: the same numbers under the same names."""
+    text = SMALL + '\n[links.back]\nrate = "1mbit"\n'
+    small.write_text(text)
+    tree = apply(sj.load(small), ["sample=10ms", "bulk.return_path=['back']"])
+    turned = {
+        **tree,
+        "flows": tree["flows"][::-1],
+        "links": dict(reversed(tree["links"].items())),
+    }
+    one, other = sj.simulate(tree), sj.simulate(turned)
+    assert one.links == other.links
+    assert one.flows == other.flows
+    for name, flow in one.flows.items():
+        for column, values in flow.series.items():
+            assert np.array_equal(values, other.flows[name].series[column]), (name, column)
+
+
+def test_another_flow_shifts_nobody_elses_dice(small: Path) -> None:
+    """On a link of its own, a new flow leaves all others to the byte as they were."""
+    tree = small_tree(small)
+    links = {**tree["links"], "aside": {"rate": "5mbit", "qdisc": "red"}}
+    new = {"name": "aaa", "source": {"name": "bulk", "start": "uniform(0s, 1s)"}, "path": ["aside"]}
+    more = {**tree, "links": links, "flows": [{**new, "rtt": "20ms"}, *tree["flows"]]}
+    before, after = raw(tree), raw(more)
+    for name, column in before[1].items():
+        if not name.endswith("/flow"):  # an index, which does move
+            assert after[1][name] == column, name
+    assert json.loads(before[0])["links"]["up"] == json.loads(after[0])["links"]["up"]
+
+
+def test_looking_changes_nothing(small: Path) -> None:
+    """Series and tapes observe; the run is the same without them."""
+    plain, seen = sj.simulate(small), sj.simulate(small_tree(small))
+    assert plain.links == seen.links
+    assert plain.flows == seen.flows
+
+
+def test_canonical_scenario_gives_the_same_run() -> None:
+    """What is written into the files makes the same result again."""
+    tree = apply(sj.load(EXAMPLES / "home-uplink.toml"), ["duration=15s"])
+    result = sj.simulate(tree)
+    assert sj.simulate(result.scenario).summary == result.summary

@@ -1,0 +1,54 @@
+"""What is generated is what the tables of Rust say."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import sojourn as sj
+from sojourn import _sojourn, models
+from sojourn.scenario import to_json
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_generated_files_are_up_to_date() -> None:
+    """`make gen` would change nothing."""
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools/gen.py", "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_every_model_is_public_and_runs() -> None:
+    """Each default object is what Rust takes for its name, with nothing said twice."""
+    kinds = {"qdisc": sj.Link, "tcp": sj.Flow, "source": sj.Flow}
+    assert set(models.__all__) <= set(dir(sj))
+    for name in models.__all__:
+        model = getattr(sj, name)()
+        base = type(model).__mro__[1].__name__.lower()
+        assert base in kinds
+        qdisc = model if base == "qdisc" else None
+        tcp = model if base == "tcp" else None
+        source = model if base == "source" else sj.Bulk()
+        scenario = sj.Scenario(
+            duration="1s",
+            links={"up": sj.Link(rate="1mbit", qdisc=qdisc)},
+            flows=[sj.Flow(name="f", path=["up"], source=source, tcp=tcp, rtt="10ms")],
+        )
+        canonical = json.loads(_sojourn.canonical(to_json(scenario)))
+        flow = canonical["flows"][0]
+        found = {"qdisc": canonical["links"]["up"]["qdisc"], **flow}[base]
+        assert found["name"] == type(model).__struct_config__.tag
+
+
+def test_every_parameter_of_the_tables_is_a_field() -> None:
+    """And takes its own default as it is written."""
+    tables = json.loads(_sojourn.specs())
+    by_name = {c.__struct_config__.tag: c for c in (getattr(sj, n) for n in models.__all__)}
+    for spec in [*tables["disciplines"], *tables["tcp"], *tables["sources"]]:
+        fields = by_name[spec["name"]].__struct_encode_fields__
+        assert list(fields) == [row["name"] for row in spec["params"]]

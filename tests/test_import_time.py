@@ -1,0 +1,44 @@
+"""The command answers at once: heavy libraries are imported where they are needed."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HEAVY = ("matplotlib", "numpy", "polars", "rich", "typer")
+
+
+def imported(code: str) -> set[str]:
+    """Which of the heavy libraries `code` imports."""
+    script = f"{code}\nimport sys\nprint(*(m for m in {HEAVY} if m in sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=True, text=True
+    )
+    return set(done.stdout.split("\n")[-2].split())
+
+
+def test_version_answers_in_under_300_ms() -> None:
+    """The best of five, since the machine may be busy."""
+    command = [str(Path(sys.executable).with_name("sojourn")), "--version"]
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True)
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.3
+
+
+def test_version_imports_nothing_heavy() -> None:
+    """What makes it quick."""
+    assert imported("from sojourn.cli import main; main(['--version'])") == set()
+    assert imported("import sojourn") == set()
+
+
+def test_bad_input_imports_neither_polars_nor_matplotlib() -> None:
+    """A refusal is as quick as the version."""
+    assert imported("from sojourn.cli import main; main(['run', 'no.toml'])") <= {"typer"}
+
+
+def test_listing_imports_no_figures() -> None:
+    """Nor does anything else that draws nothing."""
+    assert not imported("from sojourn.cli import main; main(['list'])") & {"matplotlib", "polars"}

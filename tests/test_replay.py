@@ -1,0 +1,205 @@
+"""Replays: the same decisions as ns-2 where both define the same, and refusals with their row."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from conftest import Command
+
+VECTORS = Path(__file__).parent / "vectors"
+ARRIVALS = VECTORS / "queue_arrivals.csv.gz"
+
+HEAD = "i,t_us,flow,size_B,dropped,marked,t_drop_us,t_deq_us"
+
+
+def replayed(sojourn: Command, out: Path, *options: object) -> pl.DataFrame:
+    """Run the command, and read what it wrote."""
+    code, _, err = sojourn("replay", *options, "--out", out)
+    assert code == 0, err
+    return pl.read_csv(out)
+
+
+@pytest.mark.parametrize(
+    ("vector", "options"),
+    [
+        ("queue_droptail_pkt", ["--qdisc", "droptail", "--set", "limit=49p"]),
+        ("queue_droptail_byte", ["--qdisc", "droptail", "--set", "limit=24999B"]),
+        (
+            "queue_drr",
+            [
+                "--qdisc",
+                "drr",
+                "--set",
+                "limit=25kB",
+                "--set",
+                "quantum=250B",
+                "--set",
+                "drop=head",
+            ],
+        ),
+    ],
+)
+def test_decisions_and_times_are_those_of_ns2(
+    vector: str, options: list[str], sojourn: Command, tmp_path: Path
+) -> None:
+    """Every row of the output, through files and the command."""
+    ours = replayed(sojourn, tmp_path / "o.csv", ARRIVALS, "--rate", "800kbit", *options)
+    theirs = pl.read_csv(VECTORS / f"{vector}.csv.gz")
+    assert ours.height == 8089
+    assert ours.columns[:8] == HEAD.split(",")
+    for column in theirs.columns:
+        assert ours[column].equals(theirs[column]), column
+
+
+def test_followed_red_has_the_average_of_ns2(sojourn: Command, tmp_path: Path) -> None:
+    """With ns-2's decisions the queue is ns-2's, so that its average can be compared."""
+    recorded = VECTORS / "queue_red_pkt_gentle_wait.csv.gz"
+    options = ["--rate", "800kbit", "--qdisc", "red", "--follow", recorded]
+    for setting in ("limit=50p", "w_q=0.02", "gentle=two_max_th", "wait=yes"):
+        options += ["--set", setting]
+    code, out, err = sojourn("replay", ARRIVALS, *options, "--out", tmp_path / "o.csv.gz", "--json")
+    assert code == 0
+    told = json.loads(out)
+    assert err.startswith(f"sojourn: {recorded}: {len(told['divergences'])} of 8089 decisions")
+    assert len(told["divergences"]) < 60  # ns-2 takes no decision while one packet or less waits
+    ours, theirs = (
+        pl.read_csv(path, infer_schema_length=None) for path in (tmp_path / "o.csv.gz", recorded)
+    )
+    assert np.allclose(ours["avg"], theirs["ave_"], rtol=1e-5, atol=1e-9)
+    agreed = ~pl.Series(ours["i"].is_in(told["divergences"]))
+    assert ours.filter(agreed)["dropped"].equals(theirs.filter(agreed)["dropped"])
+
+
+def csv(path: Path, text: str) -> Path:
+    """Write a file."""
+    path.write_text(text)
+    return path
+
+
+def test_small_replay_by_hand(sojourn: Command, tmp_path: Path) -> None:
+    """1000 B at 8 mbit take 1 ms; one packet may wait."""
+    file = csv(tmp_path / "a.csv", "i,t_us,flow,size_B\n5,0,1,1000\n6,10,1,1000\n7,20,2,1000\n")
+    out = tmp_path / "o.csv"
+    options = [file, "--qdisc", "fifo", "--set", "limit=1p", "--rate", "8mbit", "--out", out]
+    code, said, err = sojourn("replay", *options)
+    assert (code, err) == (0, "")
+    assert "3 packets: 2 sent, 1 dropped, 0 marked" in said
+    assert (
+        out.read_text()
+        == f"{HEAD}\n5,0,1,1000,0,0,-1,0\n6,10,1,1000,0,0,-1,1000\n7,20,2,1000,1,0,20,-1\n"
+    )
+    told = json.loads(sojourn("replay", *options, "--json")[1])
+    assert told["qdisc"] == {"limit": "1p", "name": "fifo"}
+    assert told["sojourn_max_s"] == pytest.approx(990e-6)
+    assert told["dropped_packets"] == 1
+
+
+def test_times_below_a_microsecond_have_three_decimals(sojourn: Command, tmp_path: Path) -> None:
+    """A column of whole numbers stays whole."""
+    file = csv(tmp_path / "a.csv", "i,t_us,flow,size_B\n0,0,1,1000\n1,0,1,1000\n")
+    out = tmp_path / "o.csv"
+    sojourn("replay", file, "--qdisc", "fifo", "--rate", "7mbit", "--out", out)
+    assert out.read_text().splitlines()[1:] == [
+        "0,0,1,1000,0,0,-1,0.000",
+        "1,0,1,1000,0,0,-1,1142.857",
+    ]
+
+
+def test_marks_need_the_ecn_column(sojourn: Command, tmp_path: Path) -> None:
+    """The two bits: 2 is ECT(0); a packet that came with CE is not marked here."""
+    rows = [f"{i},{i * 100},1,1500,{(2, 3, 0)[i % 3]}" for i in range(20_000)]
+    file = csv(tmp_path / "a.csv", "i,t_us,flow,size_B,ecn\n" + "\n".join(rows) + "\n")
+    options = [file, "--qdisc", "codel", "--set", "ecn=true", "--set", "limit=1MB"]
+    frame = replayed(sojourn, tmp_path / "o.csv", *options, "--rate", "119mbit")
+    marked = frame.filter(marked=1)
+    assert marked.height > 5
+    assert set((marked["i"] % 3).to_list()) == {0}
+    assert set((frame.filter(dropped=1)["i"] % 3).to_list()) <= {2}
+
+
+def test_spaces_other_columns_and_order_do_not_matter(sojourn: Command, tmp_path: Path) -> None:
+    """A table made by hand."""
+    text = "flow, size_B,note ,t_us, i\r\n1, 1000,hello, 0.5, 0\r\n1,1000,,1.25,1\r\n"
+    file = csv(tmp_path / "a.csv", text)
+    frame = replayed(sojourn, tmp_path / "o.csv", file, "--qdisc", "fifo", "--rate", "8mbit")
+    assert frame["t_us"].to_list() == [0.5, 1.25]
+    empty = csv(tmp_path / "e.csv", "i,t_us,flow,size_B\n")
+    assert replayed(
+        sojourn, tmp_path / "p.csv", empty, "--qdisc", "red", "--rate", "8mbit"
+    ).is_empty()
+
+
+GOOD = "i,t_us,flow,size_B\n0,0,1,1000\n1,10,1,1000\n2,20,1,1000\n"
+
+# What is replaced in a good file, by what, and what the line says.
+BAD: dict[str, tuple[str, str, str]] = {
+    "missing column": ("size_B", "bytes", "column size_B is missing (there are: i, t_us, flow, by"),
+    "decreasing time": ("2,20", "2,5", "row 3, column t_us: 5 is before the row above"),
+    "negative time": ("0,0", "0,-1", 'row 1, column t_us: "-1" is not a number'),
+    "no number": ("1,10,1", "1,ten,1", 'row 2, column t_us: "ten" is not a number'),
+    "NaN": ("1,10,1", "1,NaN,1", 'row 2, column t_us: "NaN" is not a number'),
+    "infinite": ("1,10,1", "1,inf,1", 'row 2, column t_us: "inf" is not a number'),
+    "empty cell": ("1,10,1", "1,,1", "row 2, column t_us: nothing is not a number"),
+    "negative size": ("2,20,1,1000", "2,20,1,-1", 'row 3, column size_B: "-1" is not a whole'),
+    "zero size": ("2,20,1,1000", "2,20,1,0", 'row 3, column size_B: "0" is not a whole'),
+    "half a byte": ("2,20,1,1000", "2,20,1,0.5", 'row 3, column size_B: "0.5" is not a whole'),
+    "huge size": ("2,20,1,1000", "2,20,1,5e9", 'row 3, column size_B: "5e9" is not a whole'),
+    "negative flow": ("2,20,1", "2,20,-1", 'row 3, column flow: "-1" is not a whole number'),
+    "short row": ("2,20,1,1000", "2,20", "row 3, column flow: nothing is not"),
+    "long row": ("2,20,1,1000", "2,20,1,1000,5,6", "this is not a table: "),
+    "column twice": ("t_us,flow", "flow,flow", "column flow is there twice"),
+    "bad ecn": ("size_B\n0,0,1,1000", "size_B,ecn\n0,0,1,1000,4", 'row 1, column ecn: "4"'),
+    "nothing": (GOOD, "", "the file is empty"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_csv_is_refused_with_its_row(case: str, sojourn: Command, tmp_path: Path) -> None:
+    """Rows count from 1 below the header."""
+    old, new, part = BAD[case]
+    assert old in GOOD
+    file = csv(tmp_path / "a.csv", GOOD.replace(old, new, 1))
+    refused(sojourn, tmp_path, [file], f"{file}: {part}")
+
+
+def refused(sojourn: Command, folder: Path, options: list[Any], part: str) -> None:
+    """Hold a refusal to its promise: one line, exit code 2, and no output."""
+    out = folder / "out.csv"
+    code, said, err = sojourn("replay", "--qdisc=red", "--rate=8mbit", "--out", out, *options)
+    assert (code, said, err.count("\n")) == (2, "", 1)
+    assert part in err
+    assert not out.exists()
+
+
+def test_other_bad_input_is_refused(sojourn: Command, tmp_path: Path) -> None:
+    """Options, and files that are no tables."""
+    good = csv(tmp_path / "a.csv", GOOD)
+    raw = gzip.compress(GOOD.encode())
+    damaged = tmp_path / "b.csv.gz"
+    damaged.write_bytes(raw[:-12])
+    binary = tmp_path / "c.csv"
+    binary.write_bytes(b"i,t_us\n\xff\xfe")
+    short = csv(tmp_path / "d.csv", "dropped\n0\n1\n")
+    words = csv(tmp_path / "e.csv", "dropped\n0\n1\nyes\n")
+    cases: list[tuple[list[Any], str]] = [
+        ([tmp_path / "no.csv"], "no.csv: no such file or directory"),
+        ([damaged], "this gzip file is damaged"),
+        ([binary], "line 2: this is not a text file"),
+        ([good, "--rate=10mbps"], '--rate: "10mbps" is ambiguous'),
+        ([good, "--rate=0bit"], "--rate: 0bit"),
+        ([good, "--qdisc=codle"], 'unknown discipline "codle", did you mean "codel"'),
+        ([good, "--set", "min_ht=5p"], "--qdisc red: min_ht: unknown parameter"),
+        ([good, "--set", "min_th=5"], "--qdisc red: min_th: 5 has no unit"),
+        ([good, "--set", "name=red"], "--set name"),
+        ([good, "--follow", short], "d.csv: 2 rows for 3 arrivals"),
+        ([good, "--follow", words], 'e.csv: row 3, column dropped: "yes"'),
+        ([good, "--follow", good], "column dropped is missing"),
+        ([good, "--out", "/no/where.csv"], "/no/where.csv: no such file"),
+    ]
+    for options, part in cases:
+        refused(sojourn, tmp_path, options, part)

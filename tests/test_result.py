@@ -1,0 +1,193 @@
+"""Results: numbers by name, columns with units, frames, files with their provenance."""
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sojourn as sj
+from sojourn.measure import completion_times, groups
+from sojourn.result import FILES, Result
+from sojourn.settings import apply
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """A run of the small scenario with series and tape."""
+    from conftest import SMALL
+
+    path = tmp_path_factory.mktemp("result") / "small.toml"
+    path.write_text(SMALL)
+    return sj.simulate(apply(sj.load(path), ["sample=10ms", "tape=true"]), command=["test"])
+
+
+LINK = """utilisation goodput_bps loss_rate mark_rate queue_mean_bytes queue_std_bytes
+queue_mean_packets queue_std_packets sojourn_mean_s sojourn_std_s sojourn_p50_s sojourn_p95_s
+sojourn_p99_s sojourn_max_s arrived_packets departed_packets dropped_packets marked_packets
+arrived_bytes departed_bytes dropped_bytes dropped_full_packets dropped_early_packets
+dropped_late_packets consecutive_loss qdisc""".split()
+
+FLOW = """name group kind goodput_bps sent_packets retransmitted_packets timeouts completed
+fct_mean_s fct_p50_s fct_p99_s rtt_s""".split()
+
+CALL = """received_packets lost_packets loss_rate delay_mean_s delay_p50_s delay_p95_s delay_p99_s
+delay_max_s jitter_s""".split()
+
+
+def test_summary_has_every_promised_number(result: Result) -> None:
+    """The keys of the contract."""
+    assert next(iter(result.summary)) == "sojourn"
+    assert set(result.summary) == {"sojourn", "scenario", "links", "flows"}
+    assert set(result.links["up"]) == set(LINK)
+    assert list(result.flows) == ["bulk.0", "bulk.1", "short", "call"]
+    assert set(result.flows["short"]) == set(FLOW)
+    assert set(result.flows["call"]) == {*FLOW, *CALL}
+    json.dumps(result.summary, allow_nan=False)
+
+
+def test_numbers_are_items_and_attributes(result: Result) -> None:
+    """Whichever reads better."""
+    up = result.links["up"]
+    assert up.sojourn_p99_s == up["sojourn_p99_s"]
+    assert 0 < up.utilisation <= 1
+    with pytest.raises(AttributeError, match="no 'sojurn_p99_s' here"):
+        _ = up.sojurn_p99_s
+
+
+def test_series_agree_with_the_tally(result: Result) -> None:
+    """What left in the intervals after the warm-up is what was counted."""
+    up = result.links["up"]
+    after = result.time_s > 1.0
+    assert len(result.time_s) == 300
+    assert up.series.departed_bytes[after].sum() == pytest.approx(up.departed_bytes, abs=1500)
+    # A look lasts no time: the mean of 200 looks is near the mean over time.
+    mean = up.series.queue_bytes[after].mean()
+    assert mean == pytest.approx(up.queue_mean_bytes, rel=0.15)
+    for flow in result.flows.values():
+        assert flow.series.delivered_bytes[after].sum() * 8 / 2 == pytest.approx(flow.goodput_bps)
+    assert "cwnd_packets" not in result.flows["call"].series
+
+
+def test_tape_agrees_with_the_tally(result: Result) -> None:
+    """The rows of packets that arrived after the warm-up are those that were counted."""
+    frame = result.frame("tape").filter(pl.col("arrived_s") >= 1.0)
+    up = result.links["up"]
+    # A packet that still waits at the end has no row: it has not left.
+    assert up.arrived_packets - frame.height == up.series.queue_packets[-1]
+    sent = frame.filter(pl.col("fate") == "sent")
+    waited = (sent["left_s"] - sent["arrived_s"]).to_numpy()
+    assert waited.mean() == pytest.approx(up.sojourn_mean_s, rel=0.02)
+    assert waited.max() <= up.sojourn_max_s + 1e-9
+
+
+def test_no_series_without_sample(small: Path) -> None:
+    """The message says what is missing."""
+    result = sj.simulate(small)
+    with pytest.raises(AttributeError, match="no `sample`"):
+        _ = result.links["up"].series.queue_bytes
+    with pytest.raises(KeyError, match="no `tape`"):
+        _ = result.links["up"].tape["arrived_s"]
+    assert result.frame("series").is_empty()
+    assert result.frame("tape").is_empty()
+
+
+def test_frames(result: Result) -> None:
+    """A row per flow, link, sample, packet, transfer."""
+    assert result.frame()["name"].to_list() == list(result.flows)
+    assert result.frame("links")["name"].to_list() == ["up"]
+    series = result.frame("series")
+    assert series.height == len(result.time_s) * (1 + len(result.flows))
+    assert series.filter(name="up")["queue_bytes"].null_count() == 0
+    assert series.filter(name="call")["queue_bytes"].null_count() == len(result.time_s)
+    assert not series["sojourn_s"].is_nan().any()
+    fct = result.frame("fct")
+    assert fct["flow"].unique().to_list() == ["short"]
+    assert (fct["bytes"] == 20_000).all()
+    with pytest.raises(ValueError, match="no table 'nope'"):
+        result.frame("nope")  # type: ignore[arg-type]
+
+
+def test_completions_after_warmup_are_those_of_the_summary(result: Result) -> None:
+    """What the comparison pools is what Rust counts."""
+    short = next(group for group in groups(result) if group.name == "short")
+    took = completion_times(result, short)
+    assert len(took) == result.flows["short"].completed >= 2
+    assert took.mean() == pytest.approx(result.flows["short"].fct_mean_s)
+
+
+def test_files_carry_their_provenance(result: Result, tmp_path: Path) -> None:
+    """Each Parquet file says by what it was made, and the scenario in it makes it again."""
+    out = tmp_path / "new" / "out"
+    result.save(out)
+    assert sorted(p.name for p in out.iterdir()) == sorted(FILES)
+    assert json.loads((out / "summary.json").read_text()) == result.summary
+    for path in out.glob("*.parquet"):
+        said = pl.read_parquet_metadata(path)
+        assert said["sojourn.version"] == sj.__version__
+        assert said["sojourn.schema"] == "1"
+        assert said["sojourn.seed"] == "1"
+        assert json.loads(said["sojourn.command"]) == ["test"]
+    again = sj.simulate(json.loads(said["sojourn.scenario"]))
+    assert again.summary == result.summary
+    assert pl.read_parquet(out / "flows.parquet").equals(result.frame())
+
+
+def test_saving_replaces_all_files_of_an_earlier_run(
+    result: Result, small: Path, tmp_path: Path
+) -> None:
+    """No tape of another run stays behind, and what is not ours stays."""
+    result.save(tmp_path / "out")
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    sj.simulate(small).save(tmp_path / "out")
+    names = {p.name for p in (tmp_path / "out").iterdir()}
+    assert names == {"summary.json", "flows.parquet", "links.parquet", "fct.parquet", "notes.txt"}
+
+
+def test_failed_saving_leaves_the_old_files(
+    result: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of a new run is worse than the whole of an old one."""
+    result.save(tmp_path)
+    before = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
+    with pytest.raises(sj.InputError, match="no space left on device"):
+        result.save(tmp_path)
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
+
+
+def test_result_survives_pickling(result: Result) -> None:
+    """Campaigns send results between processes."""
+    back = pickle.loads(pickle.dumps(result))
+    assert back.summary == result.summary
+    assert np.array_equal(
+        back.links["up"].series.queue_bytes, result.links["up"].series.queue_bytes
+    )
+
+
+def test_progress_is_told_and_can_stop(small: Path) -> None:
+    """The share grows towards one; False ends the run."""
+    long = apply(sj.load(small), ["duration=2000s"])
+    told: list[float] = []
+    sj.simulate(long, progress=told.append)
+    assert told
+    assert told == sorted(told)
+    assert 0 < told[0] < told[-1] <= 1
+    with pytest.raises(KeyboardInterrupt):
+        sj.simulate(long, progress=lambda share: share < 0.5)
+
+
+def test_many_runs_end_together_when_one_fails(small: Path) -> None:
+    """All are checked before the first begins."""
+    good = sj.load(small)
+    with pytest.raises(sj.InputError, match=r"^seed: "):
+        sj.simulate_many([good, {**good, "seed": -1}])
+    results = sj.simulate_many([{**good, "seed": seed} for seed in (5, 6, 7)], jobs=2)
+    assert [r.scenario["seed"] for r in results] == [5, 6, 7]

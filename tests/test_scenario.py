@@ -1,0 +1,170 @@
+"""Scenarios as data: what is given is kept, and the three ways to say it are one."""
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+import sojourn as sj
+from conftest import SMALL
+from sojourn import _sojourn
+from sojourn.scenario import plain, to_json
+from sojourn.settings import apply, compared_link, read_value, with_qdisc, with_samples
+
+STRUCTS = sj.Scenario(
+    name="small",
+    duration="3s",
+    warmup="1s",
+    seed=1,
+    links={"up": sj.Link(rate="5mbit", delay="10ms", qdisc=sj.CoDel(limit="100kB", target="5ms"))},
+    flows=[
+        sj.Flow(
+            name="bulk",
+            count=2,
+            source=sj.Bulk(start="uniform(0s, 500ms)"),
+            tcp=sj.NewReno(packet="1500B"),
+            path=["up"],
+            rtt="30ms",
+        ),
+        sj.Flow(
+            name="short",
+            source=sj.Transfers(size="20kB", gap="exponential(100ms)"),
+            path=["up"],
+            rtt="30ms",
+        ),
+        sj.Flow(name="call", source=sj.Cbr(rate="64kbit", packet="200B"), path=("up",), rtt="30ms"),
+    ],
+)
+"""The small scenario once more, in Structs."""
+
+
+def canonical(scenario: Any) -> Any:
+    """What Rust makes of it."""
+    return json.loads(_sojourn.canonical(to_json(scenario)))
+
+
+def test_structs_toml_and_json_are_one_scenario(small: Path) -> None:
+    """The same tree by three ways."""
+    tree = sj.load(small)
+    file = small.with_suffix(".json")
+    file.write_text(to_json(tree))
+    assert canonical(STRUCTS) == canonical(tree) == canonical(sj.load(file))
+    assert plain(STRUCTS) == tree
+
+
+def test_structs_keep_what_they_are_given() -> None:
+    """Frozen, keyword-only, stored unchanged, printed without what was not given."""
+    law = sj.CoDel(target="20ms", ecn=True)
+    assert repr(law) == "CoDel(ecn=True, target='20ms')"
+    assert plain(law) == {"name": "codel", "ecn": True, "target": "20ms"}
+    with pytest.raises(AttributeError):
+        law.target = "5ms"  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        sj.CoDel("20ms")  # type: ignore[call-arg]
+    path = ["up"]
+    assert sj.Flow(name="a", path=path, source="bulk").path is path
+    changed = msgspec.structs.replace(STRUCTS, seed=2)
+    assert (changed.seed, STRUCTS.seed) == (2, 1)
+
+
+def test_what_json_cannot_say_becomes_text() -> None:
+    """Rust then refuses it where it stands."""
+    tree: dict[Any, Any] = {
+        "a": float("nan"),
+        "b": [float("inf"), date(2026, 1, 2), b"x"],
+        "c": 10**400,
+        "d": np.float64(2.5),
+        "e": "\ud800",
+        3: None,
+    }
+    assert plain(tree) == {
+        "a": "nan",
+        "b": ["inf", "2026-01-02", "b'x'"],
+        "c": "about 2^1329",
+        "d": 2.5,
+        "e": "\\ud800",
+        "3": None,
+    }
+    json.loads(to_json(tree))
+
+
+def test_error_of_a_struct_carries_the_path() -> None:
+    """The message passes through from Rust unchanged."""
+    bad = msgspec.structs.replace(STRUCTS, links={"up": sj.Link(rate="10mbps")})
+    with pytest.raises(sj.InputError, match=r'^links\.up\.rate: "10mbps" is ambiguous'):
+        sj.simulate(bad)
+
+
+@pytest.mark.parametrize(
+    ("setting", "path", "value"),
+    [
+        ("up.rate=2mbit", "links.up.rate", "2mbit"),
+        ("links.up.rate=2mbit", "links.up.rate", "2mbit"),
+        ("bulk.count=7", "flows.0.count", 7),
+        ("flows.bulk.count=7", "flows.0.count", 7),
+        ("flows.0.count=7", "flows.0.count", 7),
+        ("up.qdisc.target=20ms", "links.up.qdisc.target", "20ms"),
+        ("up.qdisc.ecn=true", "links.up.qdisc.ecn", True),
+        ("seed=9", "seed", 9),
+        ("call.path=['up']", "flows.2.path", ["up"]),
+        ("short.tcp.packet=500B", "flows.1.tcp", {"name": "newreno", "packet": "500B"}),
+        ("up.qdisc=red", "links.up.qdisc", {"name": "red", "limit": "100kB"}),
+        ("up.qdisc={name='red'}", "links.up.qdisc", {"name": "red"}),
+        ('name="a=b"', "name", "a=b"),
+    ],
+)
+def test_set_changes_a_copy(setting: str, path: str, value: Any, small: Path) -> None:
+    """A name of a link or a flow stands for its place; a discipline keeps its buffer."""
+    tree = sj.load(small)
+    node: Any = apply(tree, [setting])
+    for key in path.split("."):
+        node = node[int(key)] if isinstance(node, list) else node[key]
+    assert node == value
+    assert tree == sj.load(small)
+
+
+def test_settings_apply_in_order(small: Path) -> None:
+    """The later ones see what the earlier ones did."""
+    tree = apply(sj.load(small), ["up.qdisc=red", "up.qdisc.min_th=9p", "up.qdisc=sfq"])
+    assert tree["links"]["up"]["qdisc"] == {"name": "sfq", "limit": "100kB"}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("20ms", "20ms"), ("3", 3), ("0.5", 0.5), ("on", "on"), ("true", True), ("a = 1", "a = 1")],
+)
+def test_values_of_the_command_line(text: str, value: Any) -> None:
+    """TOML where it is TOML, else text."""
+    assert read_value(text) == value
+    assert read_value("1\nother = 2") == "1\nother = 2"
+
+
+def test_link_that_is_compared() -> None:
+    """Called bottleneck, else the first that the first flow crosses; or chosen."""
+    links = {"a": {"rate": "1mbit"}, "b": {"rate": "1mbit"}}
+    flows = [{"name": "f", "path": ["b", "a"]}]
+    tree: dict[str, Any] = {"duration": "1s", "links": links, "flows": flows}
+    assert compared_link(tree, None) == "b"
+    assert compared_link(tree, "a") == "a"
+    tree["links"]["bottleneck"] = {"rate": "1mbit"}
+    assert compared_link(tree, None) == "bottleneck"
+    assert with_qdisc(tree, "red", "a")["links"]["a"]["qdisc"] == "red"
+    assert "qdisc" not in tree["links"]["a"]
+
+
+def test_samples_for_a_figure(small: Path) -> None:
+    """A thousand, as whole microseconds; fewer for very many flows; never instead of one given."""
+    tree = sj.load(small)
+    assert with_samples(tree)["sample"] == "3000us"
+    assert with_samples({**tree, "sample": "1s"})["sample"] == "1s"
+    many = apply(tree, ["bulk.count=900000"])
+    assert canonical(with_samples(many))["sample"] != "3ms"
+
+
+def test_small_scenario_is_the_one_of_the_tables() -> None:
+    """The text that the tests change is what they think it is."""
+    assert SMALL.count("[[flows]]") == 3
