@@ -6,6 +6,7 @@ CRATES := -p sojourn-aqm -p sojourn-sim
 .PHONY: demo test check bench gen fuzz wheel build clean
 
 demo: build  ## the main job: four disciplines on a home uplink, a table and a figure
+	@mkdir -p out
 	$(BIN)/sojourn compare examples/home-uplink.toml --qdisc droptail,red,codel,fq_codel --plot out/home-uplink.png
 	@echo "figure: out/home-uplink.png"
 

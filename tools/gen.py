@@ -73,7 +73,8 @@ def docstring(text: str, indent: str = "    ") -> str:
 
 def model(spec: Spec, base: str) -> str:
     """Write the class of one algorithm."""
-    head = f'class {class_name(spec["name"])}({base}, kw_only=True, tag="{spec["name"]}"):'
+    options = f'kw_only=True, frozen=True, tag="{spec["name"]}"'
+    head = f"class {class_name(spec['name'])}({base}, {options}):"
     about = [f'    """{sentence(spec["about"])}', ""]
     about += [f"    {line}" for line in textwrap.wrap(f"Source: {spec['source']}.", WIDTH - 4)]
     lines = [head, *about, '    """']

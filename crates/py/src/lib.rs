@@ -55,7 +55,8 @@ fn arrivals(
     t_ns.iter()
         .zip(flow.iter().zip(size.iter().zip(ecn.iter())))
         .map(|(&t, (&flow, (&len, &ecn)))| {
-            let at = u64::try_from(t).map_err(|_| InputError::new_err("t_ns: a time is negative"))?;
+            let at =
+                u64::try_from(t).map_err(|_| InputError::new_err("t_ns: a time is negative"))?;
             Ok(Arrival { at: Time(at), flow, len, ecn: Ecn::from_bits(ecn) })
         })
         .collect()
@@ -151,9 +152,8 @@ mod _sojourn {
         let out = out.map_err(refused)?;
 
         let columns = PyDict::new(py);
-        let decided = |what: fn(&Decision) -> bool| {
-            Column::Bool(out.decisions.iter().map(what).collect())
-        };
+        let decided =
+            |what: fn(&Decision) -> bool| Column::Bool(out.decisions.iter().map(what).collect());
         columns.set_item("dropped", array(py, decided(|d| d.dropped)))?;
         columns.set_item("marked", array(py, decided(|d| d.marked)))?;
         columns.set_item("t_drop_ns", or_minus_one(&out.dropped_at).into_pyarray(py))?;

@@ -10,7 +10,8 @@ fn scenario(qdisc: &serde_json::Value) -> Scenario {
     let text = json!({
         "duration": "200s",
         "links": {"bottleneck": {"rate": "45mbit", "delay": "1ms", "qdisc": qdisc}},
-        "flows": [{"name": "ftp", "count": 300, "path": ["bottleneck"], "rtt": "uniform(40ms, 200ms)",
+        "flows": [{"name": "ftp", "count": 300, "path": ["bottleneck"],
+            "rtt": "uniform(40ms, 200ms)",
                    "source": {"name": "bulk", "start": "uniform(0s, 10s)"},
                    "tcp": {"name": "newreno", "packet": "500B"}}]
     });
@@ -26,7 +27,8 @@ fn seconds(scenario: &Scenario) -> (f64, f64) {
 }
 
 fn main() {
-    let red = json!({"name": "red", "limit": "300kB", "min_th": "75kB", "max_th": "150kB", "gentle": true});
+    let red = json!({"name": "red", "limit": "300kB", "min_th": "75kB", "max_th": "150kB",
+        "gentle": true});
     let plain = |name: &str| json!({"name": name, "limit": "300kB"});
     let rows = [
         ("droptail", plain("droptail")),
@@ -37,7 +39,10 @@ fn main() {
         ("fq_codel", plain("fq_codel")),
     ];
     println!("hred-steady, 200 simulated seconds, one core\n");
-    println!("{:<10} {:>12} {:>10} {:>16} {:>10}", "qdisc", "packets", "seconds", "packets/s", "ratio");
+    println!(
+        "{:<10} {:>12} {:>10} {:>16} {:>10}",
+        "qdisc", "packets", "seconds", "packets/s", "ratio"
+    );
     let mut base = None;
     for (name, qdisc) in rows {
         let scenario = scenario(&qdisc);

@@ -246,9 +246,9 @@ impl Flow {
         }
     }
 
-    /// Does what happens at the far end up to `until`: arrivals and the timer of delayed acks, in the
-    /// order of their times, arrivals first. An ack that reaches the sender by `now` is given to
-    /// it at once.
+    /// Does what happens at the far end up to `until`: arrivals and the timer of delayed acks, in
+    /// the order of their times, arrivals first. An ack that reaches the sender by `now` is given
+    /// to it at once.
     fn far_end(&mut self, until: Time, now: Time, out: &mut Outbox) {
         loop {
             let arrival = self.inbox.front().map_or(Time::NEVER, |i| i.0);
@@ -337,8 +337,8 @@ impl Flow {
         }
     }
 
-    /// Something will reach the far end at `at`; what is told later arrives later. Gives the time by
-    /// which the flow must be woken for it.
+    /// Something will reach the far end at `at`; what is told later arrives later. Gives the time
+    /// by which the flow must be woken for it.
     #[inline]
     pub fn arrive(&mut self, at: Time, connection: u32, arrival: Arrival) -> Time {
         self.inbox.push_back((at, connection, arrival));

@@ -68,11 +68,12 @@ impl Dice for Script {
     }
 }
 
-/// Sends `arrivals` through a link of `rate` under the discipline that `qdisc` describes (a name, or
-/// an object with a name). With `follow` the dice are scripted: see [`Replay::diverged`].
+/// Sends `arrivals` through a link of `rate` under the discipline that `qdisc` describes (a name,
+/// or an object with a name). With `follow` the dice are scripted: see [`Replay::diverged`].
 ///
 /// # Errors
-/// An unknown discipline or parameter, arrivals that go back in time, a recording of another length.
+/// An unknown discipline or parameter, arrivals that go back in time, a recording of another
+/// length.
 pub fn replay(
     arrivals: &[Arrival],
     qdisc: &Json,
@@ -175,7 +176,8 @@ mod tests {
             None,
         )
         .unwrap();
-        // 1.5 ms each: the one of 1 ms waits to 1.5, the one of 2 ms to 3.0, when that of 3 ms joins.
+        // 1.5 ms each: the one of 1 ms waits to 1.5, the one of 2 ms to 3.0, when that of 3 ms
+        // joins.
         let sent: Vec<_> = out.sent_at.iter().map(|t| t.map(|t| t.0 / 1000)).collect();
         assert_eq!(sent, [Some(0), Some(1500), Some(3000), Some(4500)]);
         assert!(out.gauges.is_empty() && out.diverged.is_empty());

@@ -325,7 +325,8 @@ fn in_range<T: Value>(value: T, lo: T, hi: T) -> Result<T> {
 mod tests {
     use super::*;
 
-    const GOOD: &str = r#"{"duration": "10s", "links": {"up": {"rate": "10mbit", "delay": "5ms", "qdisc": "fifo"}},
+    const GOOD: &str = r#"{"duration": "10s", "links": {"up": {"rate": "10mbit", "delay": "5ms",
+        "qdisc": "fifo"}},
         "flows": [{"name": "ftp", "count": 2, "path": ["up"], "rtt": "uniform(10ms, 20ms)"}]}"#;
 
     fn refusal(from: &str, to: &str) -> String {

@@ -23,7 +23,8 @@ params! {
         /// When the first one starts.
         start: Dist<Span> = Dist::Constant(Span::ZERO), [], "", [];
         /// Payload of one transfer.
-        size: Dist<Bytes> = Dist::Constant(Bytes(100_000)), [Dist::Constant(Bytes(1)) => Dist::Constant(Bytes(1_000_000_000_000))], "S", [];
+        size: Dist<Bytes> = Dist::Constant(Bytes(100_000)),
+            [Dist::Constant(Bytes(1)) => Dist::Constant(Bytes(1_000_000_000_000))], "S", [];
         /// Pause between the last acknowledgement of one and the start of the next.
         gap: Dist<Span> = Dist::Constant(Span::ZERO), [], "", ["think"];
         /// How many transfers; auto for no end.

@@ -1,6 +1,6 @@
 //! A table of whole runs, kept as text: a change of behaviour shows up in review as a diff of
-//! numbers. `GOLDEN_UPDATE=1 cargo test -p sojourn-sim --test golden` writes it anew; the CHANGELOG then
-//! says that numbers changed.
+//! numbers. `GOLDEN_UPDATE=1 cargo test -p sojourn-sim --test golden` writes it anew; the
+//! CHANGELOG then says that numbers changed.
 
 mod common;
 use common::{num, run};
@@ -18,8 +18,10 @@ fn numbers_are_those_of_the_table() {
             for profile in ["rfc", "ns2"] {
                 let out = run(&json!({
                     "duration": "60s", "warmup": "10s",
-                    "links": {"l": {"rate": "5mbit", "delay": "10ms", "qdisc": {"name": qdisc, "limit": "60kB"}}},
-                    "flows": [{"name": "f", "count": 5, "path": ["l"], "rtt": "uniform(30ms, 100ms)",
+                    "links": {"l": {"rate": "5mbit", "delay": "10ms", "qdisc": {"name": qdisc,
+                        "limit": "60kB"}}},
+                    "flows": [{"name": "f", "count": 5, "path": ["l"],
+                        "rtt": "uniform(30ms, 100ms)",
                                "source": {"name": "bulk", "start": "uniform(0s, 1s)"},
                                "tcp": {"name": tcp, "profile": profile, "packet": "1kB"}}]
                 }));

@@ -1,6 +1,6 @@
-//! The engine against a plain one: an event per transmission, per delivery and per wake-up, in a binary
-//! heap, nothing lazy and nothing clever. Same scenario, same dice: every packet must leave every
-//! queue at the same moment with the same fate, and every flow must end with the same counts.
+//! The engine against a plain one: an event per transmission, per delivery and per wake-up, in a
+//! binary heap, nothing lazy and nothing clever. Same scenario, same dice: every packet must leave
+//! every queue at the same moment with the same fate, and every flow must end with the same counts.
 
 use rand_core::SeedableRng;
 use serde_json::{Value, json};
@@ -233,12 +233,14 @@ fn random(seed: u64) -> Value {
             let profile = ["rfc", "ns2"][pick(2)];
             flow["tcp"] = json!({"name": tcp, "profile": profile, "ecn": pick(2) == 0});
             if pick(2) == 0 {
-                flow["source"] = json!({"name": "transfers", "size": "uniform(1kB, 90kB)", "gap": "exponential(100ms)"});
+                flow["source"] = json!({"name": "transfers", "size": "uniform(1kB, 90kB)",
+                    "gap": "exponential(100ms)"});
             }
             flow
         })
         .collect();
-    json!({"duration": "6s", "warmup": "1s", "seed": seed, "tape": true, "links": links, "flows": flows})
+    json!({"duration": "6s", "warmup": "1s", "seed": seed, "tape": true, "links": links,
+        "flows": flows})
 }
 
 #[test]

@@ -13,14 +13,17 @@ fn scenario(seed: u64) -> Value {
         "links": {
             "red": {"rate": "10mbit", "delay": "2ms", "qdisc": {"name": "red", "limit": "100p"}},
             "sfq": {"rate": "5mbit", "delay": "2ms", "qdisc": {"name": "sfq", "perturb": "1s"}},
-            "any": {"rate": "5mbit", "qdisc": {"name": "droptail", "limit": "20p", "policy": "random"}},
+            "any": {"rate": "5mbit", "qdisc": {"name": "droptail", "limit": "20p",
+                "policy": "random"}},
         },
         "flows": [
             {"name": "ftp", "count": 5, "path": ["red", "sfq"], "rtt": "uniform(20ms, 80ms)",
              "source": {"name": "bulk", "start": "uniform(0s, 1s)"}, "tcp": "sack"},
             {"name": "web", "count": 3, "path": ["sfq"], "return_path": ["any"], "tcp": "reno",
-             "source": {"name": "transfers", "size": "pareto(mean=30kB, shape=1.5)", "gap": "exponential(200ms)"}},
-            {"name": "old", "path": ["any"], "rtt": "30ms", "tcp": {"name": "tahoe", "profile": "ns2"}},
+             "source": {"name": "transfers", "size": "pareto(mean=30kB, shape=1.5)",
+                 "gap": "exponential(200ms)"}},
+            {"name": "old", "path": ["any"], "rtt": "30ms", "tcp": {"name": "tahoe",
+                "profile": "ns2"}},
             {"name": "call", "path": ["red"], "source": "cbr"},
         ]
     })
@@ -59,7 +62,8 @@ fn a_stranger_changes_nothing() {
     let base = scenario(5);
     let once = run(&base);
     let mut joined = base;
-    joined["links"]["apart"] = json!({"rate": "3mbit", "qdisc": {"name": "red", "limit": "9p", "min_th": "1p", "max_th": "3p"}});
+    joined["links"]["apart"] = json!({"rate": "3mbit", "qdisc": {"name": "red", "limit": "9p",
+        "min_th": "1p", "max_th": "3p"}});
     // Its name sorts before all the others, so every index moves.
     let stranger =
         json!({"name": "a", "count": 3, "path": ["apart"], "rtt": "uniform(10ms, 20ms)"});

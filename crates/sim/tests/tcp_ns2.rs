@@ -1,9 +1,9 @@
 //! The profile `ns2` against ns-2.35's own traces: every segment sent, dropped and acknowledged, at
 //! the same microsecond and, where the trace tells it, with the same window.
 //!
-//! The set-up is told in `tests/vectors/README-tcp.md`. The phase of ns-2's clock is not written down
-//! anywhere, but it was the same in all runs: half a tick gives every row of every vector. (Some
-//! come out with most phases, `tcp_newreno_transfers`, whose tick is short, with few.)
+//! The set-up is told in `tests/vectors/README-tcp.md`. The phase of ns-2's clock is not written
+//! down anywhere, but it was the same in all runs: half a tick gives every row of every vector.
+//! (Some come out with most phases, `tcp_newreno_transfers`, whose tick is short, with few.)
 
 mod tcp_path;
 

@@ -9,7 +9,7 @@ use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::dice::Dice;
 use sojourn_aqm::units::{Span, Time};
 use sojourn_sim::tcp::{Segment, UNLIMITED};
-use tcp_path::{Fate, Hop, Path, params};
+use tcp_path::{Fate, Hop, Path, Row, params};
 
 const NAMES: [&str; 4] = ["tahoe", "reno", "newreno", "sack"];
 
@@ -64,8 +64,22 @@ fn transfer(seed: u64) {
     assert_eq!(path.receiver.received_in_connection(), written * unit, "{what}");
     assert_eq!(path.sender.acked_bytes(), written * unit, "{what}");
     assert_eq!(path.sender.timer(), Time::NEVER, "{what}: nothing is left to wait for");
+    windows_are_kept(&path.rows, profile, rwnd, &what);
+    let sent = path.rows.iter().filter(|r| r.event == 's').count() as u64;
+    assert_eq!(sent, path.sender.stats().sent_packets);
+    if name == "sack" && profile == "rfc" && lose_acks == 0 && path.sender.stats().timeouts == 0 {
+        let lost = path.rows.iter().filter(|r| r.event == 'd').count() as u64;
+        let cuts = path.rows.windows(2).filter(|w| w[1].cwnd < w[0].cwnd).count() as u64;
+        // Each loss once, and at most one rescue per recovery.
+        let again = path.sender.stats().retransmitted_packets;
+        assert!((lost..=lost + cuts).contains(&again), "{what}: {lost} lost, {again} sent again");
+    }
+}
+
+/// Nothing is sent beyond the receiver's window, and cwnd and ssthresh keep their least values.
+fn windows_are_kept(rows: &[Row], profile: &str, rwnd: u64, what: &str) {
     let (mut una, mut top) = (0, 0);
-    for r in &path.rows {
+    for r in rows {
         let len = if profile == "ns2" { 1 } else { u64::from(r.wire.saturating_sub(40)) };
         match r.event {
             'a' => una = una.max(r.seq),
@@ -78,15 +92,6 @@ fn transfer(seed: u64) {
         }
         assert!(r.cwnd >= 1.0 || profile == "ns2", "{what}: window {} at {:?}", r.cwnd, r.now);
         assert!(r.ssthresh >= 2.0, "{what}: threshold {}", r.ssthresh);
-    }
-    let sent = path.rows.iter().filter(|r| r.event == 's').count() as u64;
-    assert_eq!(sent, path.sender.stats().sent_packets);
-    if name == "sack" && profile == "rfc" && lose_acks == 0 && path.sender.stats().timeouts == 0 {
-        let lost = path.rows.iter().filter(|r| r.event == 'd').count() as u64;
-        let cuts = path.rows.windows(2).filter(|w| w[1].cwnd < w[0].cwnd).count() as u64;
-        // Each loss once, and at most one rescue per recovery.
-        let again = path.sender.stats().retransmitted_packets;
-        assert!((lost..=lost + cuts).contains(&again), "{what}: {lost} lost, {again} sent again");
     }
 }
 

@@ -53,7 +53,8 @@ fn acks_are_real_packets_where_the_return_path_is_a_link() {
     let scenario = |rate: &str| {
         run(&json!({
             "duration": "30s", "warmup": "10s",
-            "links": {"up": {"rate": "10mbit", "delay": "10ms", "qdisc": {"name": "droptail", "limit": "60kB"}},
+            "links": {"up": {"rate": "10mbit", "delay": "10ms", "qdisc": {"name": "droptail",
+                "limit": "60kB"}},
                       "down": {"rate": rate, "delay": "10ms"}},
             "flows": [{"name": "f", "path": ["up"], "return_path": ["down"],
                        "tcp": {"name": "newreno", "profile": "ns2", "packet": "1000B"}}]
@@ -74,11 +75,14 @@ fn acks_are_real_packets_where_the_return_path_is_a_link() {
 
 #[test]
 fn two_way_traffic_compresses_acks() {
-    // The acks of each direction queue behind the data of the other: less than full use (Zhang et al. 1991).
+    // The acks of each direction queue behind the data of the other: less than full use (Zhang et
+    // al. 1991).
     let out = run(&json!({
         "duration": "100s", "warmup": "20s",
-        "links": {"east": {"rate": "2mbit", "delay": "20ms", "qdisc": {"name": "droptail", "limit": "20p"}},
-                  "west": {"rate": "2mbit", "delay": "20ms", "qdisc": {"name": "droptail", "limit": "20p"}}},
+        "links": {"east": {"rate": "2mbit", "delay": "20ms", "qdisc": {"name": "droptail",
+            "limit": "20p"}},
+                  "west": {"rate": "2mbit", "delay": "20ms", "qdisc": {"name": "droptail",
+                      "limit": "20p"}}},
         "flows": [
             {"name": "e", "path": ["east"], "return_path": ["west"], "tcp": "sack"},
             {"name": "w", "path": ["west"], "return_path": ["east"], "tcp": "sack"}]
@@ -127,7 +131,8 @@ fn a_star_shares_its_centre() {
             links.insert(format!("nic{i}"), json!({"rate": "100mbit", "delay": "50us"}));
             json!({"name": format!("s{i}"), "path": [format!("nic{i}"), "port"], "rtt": "300us",
                    "source": {"name": "transfers", "size": "100kB", "number": 1},
-                   "tcp": {"name": "sack", "rto_min": "10ms", "rto_initial": "10ms", "tick": "100us"}})
+                   "tcp": {"name": "sack", "rto_min": "10ms", "rto_initial": "10ms",
+                       "tick": "100us"}})
         })
         .collect();
     let out = run(&json!({"duration": "5s", "links": links, "flows": flows}));
@@ -152,9 +157,9 @@ fn transfers_repeat_on_fresh_connections() {
     }));
     let web = flow(&out, "web");
     // With 0.832 ms a packet and 0.032 ms a SYN: the SYN's ack comes at 50.03 ms, the acks of the
-    // first two packets at 100.86 and 101.70, those of the next four at 151.70, 152.53, ...; the last
-    // four leave back to back from 151.70 and the last of them is received at 165.02 ms. Its ack is
-    // back at 205.02, so the next transfer starts 655.02 ms after this one.
+    // first two packets at 100.86 and 101.70, those of the next four at 151.70, 152.53, ...; the
+    // last four leave back to back from 151.70 and the last of them is received at 165.02 ms. Its
+    // ack is back at 205.02, so the next transfer starts 655.02 ms after this one.
     let fct = num(web, "fct_mean_s");
     assert!((0.16502..0.16503).contains(&fct), "{fct}");
     assert_eq!(num(web, "completed"), 92.0);
@@ -167,7 +172,8 @@ fn a_bulk_flow_starts_and_stops_when_told() {
     let out = run(&json!({
         "duration": "30s", "sample": "1s",
         "links": {"l": {"rate": "10mbit", "delay": "10ms", "qdisc": "codel"}},
-        "flows": [{"name": "f", "path": ["l"], "source": {"name": "bulk", "start": "10s", "stop": "20s"}}]
+        "flows": [{"name": "f", "path": ["l"], "source": {"name": "bulk", "start": "10s",
+            "stop": "20s"}}]
     }));
     let column = out.columns.iter().find(|(name, _)| name == "flows/f/delivered_bytes").unwrap();
     let sojourn_sim::Column::U64(per_second) = &column.1 else { panic!("bytes are counts") };
@@ -182,8 +188,10 @@ fn marks_spare_packets() {
     let scenario = |ecn: bool| {
         run(&json!({
             "duration": "60s", "warmup": "10s",
-            "links": {"l": {"rate": "10mbit", "delay": "10ms", "qdisc": {"name": "codel", "ecn": true}}},
-            "flows": [{"name": "f", "count": 4, "path": ["l"], "rtt": "40ms", "tcp": {"name": "sack", "ecn": ecn}}]
+            "links": {"l": {"rate": "10mbit", "delay": "10ms", "qdisc": {"name": "codel",
+                "ecn": true}}},
+            "flows": [{"name": "f", "count": 4, "path": ["l"], "rtt": "40ms",
+                "tcp": {"name": "sack", "ecn": ecn}}]
         }))
     };
     let (marking, dropping) = (scenario(true), scenario(false));

@@ -19,7 +19,8 @@
 //! # struct Fixed;
 //! # impl sojourn_aqm::dice::Dice for Fixed { fn uniform(&mut self) -> f64 { 0.5 } }
 //! let params = tcp::parse("newreno", []).unwrap();
-//! let (mut sender, mut receiver) = (tcp::Tcp::new(&params, &mut Fixed), tcp::Receiver::new(&params));
+//! let mut sender = tcp::Tcp::new(&params, &mut Fixed);
+//! let mut receiver = tcp::Receiver::new(&params);
 //! let (mut now, mut wire) = (Time::ZERO, Vec::new());
 //! sender.open(now, &mut wire);
 //! sender.write(now, 3_000, &mut wire);

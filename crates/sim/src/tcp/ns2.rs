@@ -1,7 +1,7 @@
 //! The sender of profile `ns2`: windows in packets, the window grown per ack.
 //!
 //! **Source**: the behaviour of ns-2.35's one-way agents `Agent/TCP`, `TCP/Reno`, `TCP/Newreno` and
-//! (in `ns2_sack.rs`) `TCP/Sack1`, as `transport.md` 1-10 writes it down; the tests replay its traces.
+//! (in `ns2_sack.rs`) `TCP/Sack1`; the tests replay its traces.
 //!
 //! **Symbols**
 //!

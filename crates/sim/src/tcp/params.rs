@@ -47,7 +47,8 @@ params! {
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "rwnd", ["rwnd"];
         /// Slow-start threshold at the start; auto: the receiver's window.
         initial_ssthresh: Option<Size> = None,
-            [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))], "ssthresh", ["ssthresh"];
+            [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))],
+                "ssthresh", ["ssthresh"];
         /// Shortest retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms.
         rto_min: Option<Span> = None, [Some(Span(1)) => Some(Span::s(60))], "RTO_min", [];
         /// Retransmission timeout before the first measurement; auto: 1s (RFC 6298), in ns2 3s.

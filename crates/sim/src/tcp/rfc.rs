@@ -1,8 +1,9 @@
 //! The sender of profile `rfc`: sequence numbers and windows in bytes.
 //!
 //! **Source**: RFC 5681 (fast retransmit, fast recovery, restart after idle), RFC 6582 (NewReno),
-//! RFC 6675 (SACK, in `rfc_sack.rs`), RFC 6298 (timer), RFC 3042 (limited transmit), RFC 3168 (ECN).
-//! What duplicate acks and the timer do is in `rfc_loss.rs`; how the window grows, in [`crate::cc`].
+//! RFC 6675 (SACK, in `rfc_sack.rs`), RFC 6298 (timer), RFC 3042 (limited transmit), RFC 3168
+//! (ECN). What duplicate acks and the timer do is in `rfc_loss.rs`; how the window grows, in
+//! [`crate::cc`].
 //!
 //! **Symbols**
 //!

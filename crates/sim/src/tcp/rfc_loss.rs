@@ -138,8 +138,8 @@ impl<C: Control> Rfc<C> {
     }
 
     /// Asks the control for the threshold, and the next new segment to tell of the cut. What is in
-    /// flight beyond the window was let out by a recovery whose cut is made already: another sign of
-    /// congestion lowers the threshold once more, and never raises it (RFC 5681 §4.3).
+    /// flight beyond the window was let out by a recovery whose cut is made already: another sign
+    /// of congestion lowers the threshold once more, and never raises it (RFC 5681 §4.3).
     fn cut(&mut self, now: Time, cause: Cause) {
         let flight = self.flight().min(self.window.cwnd);
         self.window.ssthresh = self.control.cut(now, &self.window, flight, cause);

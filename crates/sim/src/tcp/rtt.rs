@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn ns2_golden_values_at_100_ms() {
-        // transport.md section 3 (c): 0.30 s after the first sample, 0.13 s at rest.
+        // Constant RTT of 100 ms in ticks of 10 ms: 0.30 s after the first sample, 0.13 s at rest.
         let mut t = ticks(BOUNDS);
         t.sample(Time::ZERO, Time(100_000_000));
         assert_eq!((t.s8, t.v4, t.base), (80, 20, Span::ms(300)));
