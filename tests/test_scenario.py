@@ -1,5 +1,6 @@
 """Scenarios as data: what is given is kept, and the three ways to say it are one."""
 
+import doctest
 import json
 from datetime import date
 from pathlib import Path
@@ -168,3 +169,9 @@ def test_samples_for_a_figure(small: Path) -> None:
 def test_small_scenario_is_the_one_of_the_tables() -> None:
     """The text that the tests change is what they think it is."""
     assert SMALL.count("[[flows]]") == 3
+
+
+def test_example_of_the_package_runs() -> None:
+    """What its docstring shows is so."""
+    assert doctest.testmod(sj).attempted >= 4
+    assert doctest.testmod(sj).failed == 0

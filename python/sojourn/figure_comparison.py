@@ -133,7 +133,7 @@ def _throughput(ax: "Axes", runs: Runs, group: str, title: str) -> None:
         ax.errorbar(mean, n, xerr=spread or None, color="black", capsize=3, lw=1)
         _label(ax, mean + spread, n, figures(mean))
     whisker = ", whisker 1 std" if len(results) > 1 else ""
-    ax.set(title=f"{title}: total throughput, Mbit/s{whisker}")
+    ax.set(title=f"{title}: throughput in all, Mbit/s{whisker}")
     _named(ax, list(runs))
 
 

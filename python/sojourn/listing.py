@@ -70,9 +70,12 @@ def _one(spec: Spec) -> None:
     others = f" (also {', '.join(spec['aliases'])})" if spec["aliases"] else ""
     out.print(f"[bold]{spec['name']}[/]{others}: {escape(spec['about'])}")
     out.print(f"source: {escape(spec['source'])}\n")
-    table = new_table("parameter", "default", "what it is", "kind", "range", "symbol", left=6)
+    table = new_table("parameter", "default", "what it is", left=3)
     for row in spec["params"]:
-        others = f" (also {', '.join(row['aliases'])})" if row["aliases"] else ""
-        cells = (row["value"], row["about"] + others, row["kind"], row["range"], row["symbol"])
-        table.add_row(row["name"], *map(escape, cells))
+        facts = [row["kind"].replace("|", " | "), row["range"]]
+        facts += [f"the paper's {row['symbol']}"] if row["symbol"] not in ("", row["name"]) else []
+        facts += [f"also {', '.join(row['aliases'])}"] if row["aliases"] else []
+        told = escape("; ".join(fact for fact in facts if fact))
+        about = f"{escape(row['about'])}\n[dim]{told}[/]"
+        table.add_row(row["name"], escape(row["value"]), about)
     out.print(table)

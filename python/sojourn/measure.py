@@ -29,7 +29,7 @@ class Group:
     @property
     def title(self) -> str:
         """The name, and how many there are."""
-        return self.name if len(self.flows) == 1 else f"{self.name} ({len(self.flows)} flows)"
+        return self.name if len(self.flows) == 1 else f"{self.name} ({len(self.flows)})"
 
     def total(self, what: str) -> float:
         """Sum `what` over the flows."""
@@ -95,10 +95,11 @@ def readings(result: Result, link: str) -> list[Reading]:
             rows.append(Reading(name, "completion, 99 %", "ms", _p99(took), "less"))
             rows.append(Reading(name, "completed", "", len(took), "more"))
         else:
+            throughput = "throughput" + " in all" * (len(group.flows) > 1)
             mbit = group.total("goodput_bps") / 1e6
-            rows.append(Reading(name, "throughput", "Mbit/s", mbit, "more"))
+            rows.append(Reading(name, throughput, "Mbit/s", mbit, "more"))
     of = result.links[link]
-    rows.append(Reading(link, "queueing, 99 %", "ms", _times(of["sojourn_p99_s"], 1e3), "less"))
+    rows.append(Reading(link, "waiting, 99 %", "ms", _times(of["sojourn_p99_s"], 1e3), "less"))
     rows.append(Reading(link, "utilisation", "%", _times(of["utilisation"], 100), "more"))
     return rows
 

@@ -30,7 +30,7 @@ def console() -> Console:
 
 def new_table(*headers: str, left: int = 1) -> Table:
     """Start a table whose first `left` columns are text and the others numbers."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     for i, header in enumerate(headers):
         table.add_column(header, justify="left" if i < left else "right", overflow="fold")
     return table
@@ -54,9 +54,7 @@ def _heading(scenario: Mapping[str, Any], seeds: str) -> None:
 
 
 def _links(result: Result) -> Table:
-    table = new_table(
-        "link", "utilisation", "loss", "marked", "queue, mean", "queueing, mean", "50 %", "99 %"
-    )
+    table = new_table("link", "in use", "loss", "marked", "mean queue", "mean wait", "50 %", "99 %")
     for name, link in result.links.items():
         table.add_row(
             name,
@@ -72,13 +70,13 @@ def _links(result: Result) -> Table:
 
 
 def _flows(result: Result) -> Table:
-    table = new_table("flows", "what they do", "goodput", "sent again or lost", "times", left=2)
+    table = new_table("flows", "", "goodput", "lost or resent", "what they feel", left=2)
     table.columns[-1].justify = "left"
     for group in groups(result):
         table.add_row(
             group.title,
             group.source,
-            units.rate(group.total("goodput_bps")) + " in all" * (len(group.flows) > 1),
+            units.rate(group.total("goodput_bps")),
             _lost(group),
             _times(result, group),
         )
@@ -101,7 +99,7 @@ def _times(result: Result, group: Group) -> str:
         took = completion_times(result, group)
         if not len(took):
             return "none completed"
-        return f"{len(took)} completed in {units.duration(float(took.mean()))} on average"
+        return f"{len(took)} done in {units.duration(float(took.mean()))} (mean)"
     return f"{group.total('timeouts'):.0f} timeouts"
 
 
@@ -123,18 +121,20 @@ def comparison(runs: Mapping[str, Sequence[Result]], link: str) -> None:
         f"buffer {scenario['links'][link]['qdisc']['limit']}"
     )
     out.print()
-    table = new_table("", "", *runs, left=2)
+    table = new_table("", *runs)
     last = ""
     for row in rows(runs, link):
+        if row.like.of != last:
+            if last:
+                table.add_row()
+            table.add_row(f"[bold]{row.like.of}[/]")
+            last = row.like.of
         unit = f", {row.like.unit}" if row.like.unit else ""
-        cells = [
-            f"[bold green]{text} *[/]" if best else f"{text}  "
+        cells = (
+            f"[bold green]{text}*[/]" if best else f"{text} "
             for text, best in zip(row.texts, row.best, strict=True)
-        ]
-        if row.like.of != last and last:
-            table.add_section()
-        table.add_row("" if row.like.of == last else row.like.of, row.like.what + unit, *cells)
-        last = row.like.of
+        )
+        table.add_row(f"  {row.like.what}{unit}", *cells)
     out.print(table)
     out.print("* best of its row")
 

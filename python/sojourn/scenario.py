@@ -32,7 +32,7 @@ class Link(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, repr_o
 
 
 class Flow(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, repr_omit_defaults=True):
-    """A flow, or `count` flows alike, from a source over the links named in `path`.
+    """A flow, or `count` flows alike, from a source (default bulk) over the links in `path`.
 
     `rtt` is the propagation time of the whole loop, like "50ms" or "uniform(40ms, 200ms)"
     (default: what the links add up to). `return_path` names the links that acks cross (default:
@@ -41,7 +41,7 @@ class Flow(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, repr_o
 
     name: str
     path: Sequence[str]
-    source: Source | str | Mapping[str, Any]
+    source: Source | str | Mapping[str, Any] | None = None
     tcp: Tcp | str | Mapping[str, Any] | None = None
     return_path: Sequence[str] | None = None
     rtt: str | None = None
