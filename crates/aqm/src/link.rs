@@ -81,9 +81,12 @@ impl Link {
         let before = self.lost.len();
         let (qdisc, mut cx) = self.lend(now);
         qdisc.enqueue(&mut cx, packet);
-        self.count_lost(before);
-        let same = |l: &Lost| (l.packet.body, l.packet.arrived) == (packet.body, now);
-        if !self.lost[before..].iter().any(same) {
+        let accepted = self.lost.len() == before || {
+            self.count_lost(before);
+            let same = |l: &Lost| (l.packet.body, l.packet.arrived) == (packet.body, now);
+            !self.lost[before..].iter().any(same)
+        };
+        if accepted {
             self.tally.accept();
         }
         if self.free_at.is_none() {
@@ -191,7 +194,9 @@ impl Link {
         let before = self.lost.len();
         let (qdisc, mut cx) = self.lend(at);
         let next = qdisc.dequeue(&mut cx);
-        self.count_lost(before);
+        if self.lost.len() > before {
+            self.count_lost(before);
+        }
         let Some(packet) = next else {
             (self.free_at, self.carry) = (None, 0);
             return;

@@ -16,7 +16,7 @@ struct PlainDropTail {
 impl PlainDropTail {
     fn room(&self, waiting: &[Packet], p: &Packet) -> bool {
         match self.limit {
-            Size::Packets(n) => waiting.len() as u64 + 1 <= n,
+            Size::Packets(n) => (waiting.len() as u64) < n,
             Size::Bytes(n) => bytes(waiting) + u64::from(p.len) <= n,
         }
     }

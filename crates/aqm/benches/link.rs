@@ -1,0 +1,118 @@
+//! Nanoseconds per packet through a bare link, for every discipline of the registry, beside those
+//! of a plain queue in the same run: machines are noisy, ratios less so. `cargo bench -p sojourn-aqm`.
+#![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
+use allocation_counter::measure;
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::sched::{Entry, Env, REGISTRY};
+use sojourn_aqm::{Ecn, Link, LinkSpec, Packet, Rate, Setting, Span, Time};
+use std::hint::black_box;
+use std::time::Instant;
+
+const RATE: Rate = Rate(100_000_000);
+const FLOWS: u32 = 50;
+const LEN: u32 = 1000;
+/// A tenth more than the link takes: 80 us a packet, one every 72.7 us.
+const GAP: Span = Span(72_727);
+/// Packets per round, and how many rounds; the fastest round counts.
+const PACKETS: u32 = 200_000;
+const ROUNDS: usize = 15;
+
+/// A link that is fed a tenth more than it takes: up to 100 packets wait, all the time.
+struct Feed {
+    link: Link,
+    /// Flows at random, drawn before the clock starts.
+    flows: Vec<u32>,
+    now: Time,
+}
+
+impl Feed {
+    fn new(entry: &Entry, ecn: bool) -> Feed {
+        // Like buffers make like backlogs; the laws are set so that they act all the time.
+        let wanted = [
+            ("limit", "100p"),
+            ("min_th", "50p"),
+            ("max_th", "150p"),
+            ("target", "5ms"),
+            ("ecn", if ecn { "true" } else { "false" }),
+        ];
+        let known = entry.params();
+        let fit = wanted.iter().filter(|(k, _)| known.iter().any(|row| row.name == *k));
+        let settings: Vec<_> = fit.map(|(k, v)| (*k, Setting::Text(v))).collect();
+        let made = entry.build(&settings, &Env::new(RATE)).expect("the settings are good");
+        let spec = LinkSpec { rate: RATE, delay: Span::ms(1) };
+        let link = Link::new(spec, made.qdisc, Pcg64Mcg::seed_from_u64(1));
+        let mut rng = Pcg64Mcg::seed_from_u64(2);
+        let flows = (0..PACKETS).map(|_| rng.next_u32() % FLOWS).collect();
+        Feed { link, flows, now: Time::ZERO }
+    }
+
+    /// One round; gives the packets lost.
+    fn round(&mut self) -> usize {
+        let mut lost = 0;
+        for (body, flow) in (0..).zip(&self.flows) {
+            self.now += GAP;
+            let ecn = Ecn::Ect0;
+            let packet =
+                Packet { len: LEN, flow: *flow, hash: *flow, body, ecn, ..Packet::default() };
+            self.link.push(self.now, packet);
+            while let Some(packet) = self.link.poll(self.now) {
+                black_box(packet);
+            }
+            lost += self.link.lost().count();
+        }
+        lost
+    }
+}
+
+/// What a discipline took.
+struct Line {
+    ns: f64,
+    backlog: f64,
+    lost: f64,
+    allocations: u64,
+}
+
+fn bench(entry: &Entry, ecn: bool) -> Line {
+    let mut feed = Feed::new(entry, ecn);
+    let mut lost = feed.round(); // warm-up
+    feed.link.begin(feed.now);
+    let mut ns = f64::MAX;
+    let mut allocations = 0;
+    for _ in 0..ROUNDS {
+        let used = measure(|| {
+            let start = Instant::now();
+            lost = feed.round();
+            ns = ns.min(start.elapsed().as_secs_f64() * 1e9 / f64::from(PACKETS));
+        });
+        allocations += used.count_total;
+    }
+    let backlog = feed.link.tally().queue_packets().expect("time has passed").0;
+    Line { ns, backlog, lost: lost as f64 / f64::from(PACKETS), allocations }
+}
+
+fn main() {
+    println!(
+        "{:<14} {:>10} {:>9} {:>8} {:>7} {:>12}",
+        "discipline", "ns/packet", "ratio", "waiting", "lost", "allocations"
+    );
+    let plain = bench(&REGISTRY[0], false).ns;
+    for entry in REGISTRY {
+        let marks = entry.params().iter().any(|row| row.name == "ecn");
+        for ecn in [false, true].into_iter().filter(|ecn| marks || !ecn) {
+            let Line { ns, backlog, lost, allocations } = bench(entry, ecn);
+            let name = format!("{}{}", entry.name, if ecn { " ecn" } else { "" });
+            println!(
+                "{name:<14} {ns:>10.1} {:>8.2}x {backlog:>8.1} {:>6.1}% {allocations:>12}",
+                ns / plain,
+                lost * 100.0
+            );
+        }
+    }
+    println!(
+        "\nratio: to {}. A packet arrives, waits, is sent and delivered; {FLOWS} flows, {LEN} B packets, 10 % too many.\n\
+         The fastest of {ROUNDS} rounds of {PACKETS} packets. Allocations are those of all rounds.",
+        REGISTRY[0].name
+    );
+}
