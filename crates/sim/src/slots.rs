@@ -36,14 +36,16 @@ impl Slots {
     #[inline]
     pub fn set(&mut self, slot: usize, at: Time) {
         let mut k = self.leaves + slot;
-        let mut first = (at, slot as u32);
-        while self.nodes[k] != first {
-            self.nodes[k] = first;
-            if k == 1 {
+        self.nodes[k].0 = at;
+        while k > 1 {
+            k /= 2;
+            // The left child holds the lower slots, so it wins a tie.
+            let [left, right] = [self.nodes[2 * k], self.nodes[2 * k + 1]];
+            let first = if right.0 < left.0 { right } else { left };
+            if self.nodes[k] == first {
                 return;
             }
-            first = first.min(self.nodes[k ^ 1]);
-            k /= 2;
+            self.nodes[k] = first;
         }
     }
 

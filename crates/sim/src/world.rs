@@ -23,8 +23,8 @@ pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(f64) -> bool) -> Option
 struct Body {
     flow: u32,
     connection: u32,
-    /// How many links of its path it has crossed.
-    hop: u16,
+    /// How many links of its path it has still to cross, the one it is on included.
+    left: u16,
     load: Load,
 }
 
@@ -127,22 +127,24 @@ impl World {
         let mut sample = scenario.sample.map_or(Time::NEVER, |s| Time::ZERO + s);
         let mut begun = false;
         let mut events = 0u64;
+        // What is looked at or begun at a moment comes before what happens at it.
+        let mut pause = warm.min(sample);
         loop {
             let (slot, at) = self.slots.first();
-            // What is looked at or begun at a moment comes before what happens at it.
-            if !begun && at >= warm {
-                self.begin(warm);
-                begun = true;
-            }
-            while sample <= at.min(end) {
-                self.look(sample);
-                if let Some(series) = &mut self.series {
-                    series.look(sample, &mut self.links, &self.flows);
+            while pause <= at {
+                if pause == warm && !begun {
+                    self.begin(warm);
+                    begun = true;
                 }
-                sample += scenario.sample.unwrap_or(Span(1));
-            }
-            if at >= end {
-                break;
+                if pause == sample {
+                    self.record(sample);
+                    sample += scenario.sample.unwrap_or(Span(1));
+                }
+                if pause == end {
+                    self.look(end);
+                    return true;
+                }
+                pause = sample.min(if begun { end } else { warm });
             }
             if slot < self.links.len() {
                 self.link_event(slot, at);
@@ -154,20 +156,24 @@ impl World {
                 return false;
             }
         }
-        self.links.iter_mut().for_each(|link| link.advance(end));
-        self.look(end);
-        true
     }
 
-    /// Brings every flow up to `now`, so that it can be looked at; what happens at `now` itself is
+    /// Brings everything up to `now`, so that it can be looked at. What arrives at `now` itself is
     /// not seen.
     fn look(&mut self, now: Time) {
         let before = Time(now.0.saturating_sub(1));
+        self.links.iter_mut().for_each(|link| link.advance(now));
         self.flows.iter_mut().for_each(|flow| flow.look(before));
     }
 
+    fn record(&mut self, now: Time) {
+        self.look(now);
+        if let Some(series) = &mut self.series {
+            series.look(now, &mut self.links, &self.flows);
+        }
+    }
+
     fn begin(&mut self, now: Time) {
-        self.links.iter_mut().for_each(|link| link.advance(now));
         self.look(now);
         if let Some(series) = &mut self.series {
             series.begin(&mut self.links);
@@ -181,9 +187,9 @@ impl World {
         self.links[l].advance(now);
         while self.onward[l].front().is_some_and(|(at, _)| *at <= now) {
             let Some((_, packet)) = self.onward[l].pop_front() else { break };
-            let Body { flow, hop, load, .. } = self.bodies.all[packet.body as usize];
-            let next = self.route(flow, &load)[usize::from(hop)];
-            self.push(next, now, packet);
+            let Body { flow, left, load, .. } = self.bodies.all[packet.body as usize];
+            let route = self.route(flow, &load);
+            self.push(route[route.len() - usize::from(left)], now, packet);
         }
         self.slots.set(l, Time::NEVER);
         self.settle(l);
@@ -197,12 +203,11 @@ impl World {
     #[inline]
     fn sent(&mut self, l: usize, at: Time, packet: Packet) {
         let body = &mut self.bodies.all[packet.body as usize];
-        body.hop += 1;
-        let Body { flow, connection, hop, load } = *body;
-        if usize::from(hop) < self.route(flow, &load).len() {
+        body.left -= 1;
+        if body.left > 0 {
             return self.onward[l].push_back((at, packet));
         }
-        self.bodies.take(packet.body);
+        let Body { flow, connection, load, .. } = self.bodies.take(packet.body);
         let f = flow as usize;
         let ce = packet.ecn == Ecn::Ce;
         let next = match load {
@@ -226,12 +231,14 @@ impl World {
     fn send(&mut self, f: usize, now: Time) {
         let Flow { group, hash, connection, .. } = self.flows[f];
         let flow = f as u32;
+        let [path, back] = &self.routes[group];
+        let (first, hops) = (path[0], [path.len() as u16, back.len() as u16]);
+        let back = back.first().copied();
         let ticket = |load, len, ecn, bodies: &mut Places<Body>| {
-            let body = bodies.put(Body { flow, connection, hop: 0, load });
+            let left = hops[usize::from(matches!(load, Load::Ack(_)))];
+            let body = bodies.put(Body { flow, connection, left, load });
             Packet { arrived: now, len, flow, hash, body, class: 0, ecn }
         };
-        let [path, back] = &self.routes[group];
-        let (first, back) = (path[0], back.first().copied());
         let mut out = std::mem::take(&mut self.out);
         for segment in out.segments.drain(..) {
             let ecn = if segment.ect { Ecn::Ect0 } else { Ecn::NotEct };
