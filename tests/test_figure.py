@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import sojourn as sj
-from conftest import EXAMPLES
+from conftest import EXAMPLES, Command
 from sojourn.figure import COLOURS, LINES
 from sojourn.settings import apply, with_samples
 
@@ -115,3 +115,17 @@ def test_comparison_over_seeds_and_without_series(small: Path) -> None:
     assert len(figure.axes) == 4
     assert "whisker 1 std" in texts(figure)
     assert "2 seeds from 1" in texts(figure)
+
+
+def test_flows_that_never_start_are_no_trouble(small: Path, sojourn: Command) -> None:
+    """Nothing sent, nothing completed: tables and figures say so."""
+    never = ["--set", "bulk.source.start=1h", "--set", "short.source.start=1h"]
+    never += ["--set", "call.source.start=1h", "--set", "sample=10ms"]
+    for command in (["run", small], ["compare", small, "--qdisc", "red,codel"]):
+        plot = small.with_name("x.png")
+        code, out, err = sojourn(*command, *never, "--plot", plot)
+        assert (code, err) == (0, "")
+        assert " - " in out
+        assert plot.exists()
+    runs = sj.compare(apply(sj.load(small), never[1::2]), ["red"])
+    assert "no packets" in texts(sj.draw_comparison(runs, "up"))

@@ -38,7 +38,7 @@ LINES = 6
 WINDOWS = 4
 """How many congestion windows are drawn where nobody chose."""
 
-LINKS_SAID = 3
+LINKS_SAID = 4
 """How many links' conditions a title holds."""
 
 POINTS = 200
@@ -119,7 +119,7 @@ def captions(figure: "Figure", result: Result, conditions: Sequence[str], seeds:
     scenario = result.scenario
     shown = list(conditions[:LINKS_SAID])
     if len(conditions) > len(shown):
-        shown.append(f"and {len(conditions) - len(shown)} more links")
+        shown.append(f"and {len(conditions) - len(shown)} more")
     figure.suptitle("\n".join([describe.title(scenario), *shown]), x=0.01, ha="left", fontsize=10)
     figure.supxlabel(
         f"{describe.window(scenario)}; {seeds}; sojourn {result.version}",

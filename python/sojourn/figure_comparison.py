@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import isnan
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ import numpy as np
 
 from sojourn import describe
 from sojourn.figure import POINTS, binned, captions, colour, legend, new_figure, styled, write
-from sojourn.measure import completion_times, groups
+from sojourn.measure import Group, completion_times, groups
 from sojourn.result import Record, Result
 from sojourn.units import figures, seconds, share
 
@@ -42,25 +43,27 @@ def draw_comparison(runs: Runs, link: str, path: str | Path | None = None) -> "F
     columns = 2 if len(shown) == 3 else min(3, len(shown) + 1)
     below = -(-(len(shown) + 1) // columns)
     over_time = one.sampled
-    heights = [1.25] * over_time + [1.0 + 0.12 * max(0, len(runs) - 4)] * below
+    heights = [1.25] * over_time + [1.0 + 0.18 * max(0, len(runs) - 4)] * below
     with styled():
         figure = new_figure(9.5, 1.1 + 2.1 * sum(heights))
         grid = figure.add_gridspec(len(heights), columns, height_ratios=heights)
         if over_time:
             _waiting(figure.add_subplot(grid[0, :]), first, link)
-        for n in range(len(shown) + 1):
-            ax = figure.add_subplot(grid[over_time + n // columns, n % columns])
-            if n == len(shown):
-                records = {k: [r.links[link] for r in v] for k, v in runs.items()}
-                _range(ax, f"{link}: waiting time", records, "sojourn", USE)
-            elif shown[n].udp:
-                records = {k: [_worst(r, shown[n].name) for r in v] for k, v in runs.items()}
-                worst = ", the worst" if len(shown[n].flows) > 1 else ""
-                _range(ax, f"{shown[n].title}{worst}: one-way delay", records, "delay", LOSS)
-            elif shown[n].source == "bulk":
-                _throughput(ax, runs, shown[n].name, shown[n].title)
+        below_axes = [
+            figure.add_subplot(grid[over_time + n // columns, n % columns])
+            for n in range(len(shown) + 1)
+        ]
+        for ax, group in zip(below_axes, shown, strict=False):
+            if group.udp:
+                calls = {k: [_worst(r, group.name) for r in v] for k, v in runs.items()}
+                worst = ", the worst" if len(group.flows) > 1 else ""
+                _range(ax, f"{group.title}{worst}: one-way delay", calls, "delay", LOSS)
+            elif group.source == "bulk":
+                _throughput(ax, runs, group)
             else:
-                _completions(ax, runs, shown[n].name, shown[n].title)
+                _completions(ax, runs, group)
+        links = {name: [r.links[link] for r in results] for name, results in runs.items()}
+        _range(below_axes[-1], f"{link}: waiting time", links, "sojourn", USE)
         seeds = describe.seeds(one.scenario["seed"], len(runs[next(iter(runs))]))
         if total > len(shown):
             seeds += f"; first {len(shown)} of {total} groups"
@@ -111,20 +114,23 @@ def _range(
         p50, p95, p99 = (
             1e3 * _mean(r[f"{what}_{p}_s"] for r in runs) for p in ("p50", "p95", "p99")
         )
+        word, read = note
+        if isnan(p99):
+            labels.append(f"{name}\nno packets")
+            continue
+        labels.append(f"{name}\n{word} {share(_mean(map(read, runs)))}")
         ax.plot([p50, p99], [n, n], color=colour(n), lw=5, alpha=0.35, solid_capstyle="butt")
         ax.plot(p50, n, "o", color=colour(n), ms=5)
         ax.plot(p95, n, "|", color=colour(n), ms=9, mew=1.6)
         _label(ax, p99, n, figures(p99))
-        word, read = note
-        labels.append(f"{name}\n{word} {share(_mean(map(read, runs)))}")
     ax.set(title=f"{title}, ms (50, 95, 99 %)")
     _named(ax, labels)
 
 
-def _throughput(ax: "Axes", runs: Runs, group: str, title: str) -> None:
+def _throughput(ax: "Axes", runs: Runs, group: Group) -> None:
     for n, results in enumerate(runs.values()):
         totals = [
-            sum(f["goodput_bps"] for f in r.flows.values() if f["group"] == group) / 1e6
+            sum(f["goodput_bps"] for f in r.flows.values() if f["group"] == group.name) / 1e6
             for r in results
         ]
         mean = fmean(totals)
@@ -133,23 +139,25 @@ def _throughput(ax: "Axes", runs: Runs, group: str, title: str) -> None:
         ax.errorbar(mean, n, xerr=spread or None, color="black", capsize=3, lw=1)
         _label(ax, mean + spread, n, figures(mean))
     whisker = ", whisker 1 std" if len(results) > 1 else ""
-    ax.set(title=f"{title}: throughput in all, Mbit/s{whisker}")
+    in_all = " in all" if len(group.flows) > 1 else ""
+    ax.set(title=f"{group.title}: throughput{in_all}, Mbit/s{whisker}")
     _named(ax, list(runs))
 
 
-def _completions(ax: "Axes", runs: Runs, group: str, title: str) -> None:
+def _completions(ax: "Axes", runs: Runs, group: Group) -> None:
     longest = 0.0
     for n, (name, results) in enumerate(runs.items()):
-        took = [completion_times(r, g) for r in results for g in groups(r) if g.name == group]
+        took = [completion_times(r, g) for r in results for g in groups(r) if g.name == group.name]
         times = np.sort(np.concatenate(took))
         if not len(times):
             continue
         longest = max(longest, float(times[-1]))
         share_done = np.arange(1, len(times) + 1) / len(times) * 100
         ax.step(times, share_done, where="post", color=colour(n), label=f"{name} ({len(times)})")
-    ax.set(title=f"{title}: completed within, % (of how many)", xlabel="s", ylim=(0, 102))
+    ax.set(title=f"{group.title}: completed within, % (of how many)", xlabel="s", ylim=(0, 102))
     ax.set_xlim(0, longest * 1.02 or 1)
-    ax.legend(loc="lower right")
+    if longest:
+        ax.legend(loc="lower right")
 
 
 def _label(ax: "Axes", x: float, y: float, text: str) -> None:
@@ -165,6 +173,6 @@ def _named(ax: "Axes", labels: list[str]) -> None:
 
 
 def _mean(values: Iterable[float | None]) -> float:
-    """The mean of what is defined; NaN, which is not drawn, if nothing is."""
+    """The mean of what is defined; NaN if nothing is."""
     known = [value for value in values if value is not None]
     return fmean(known) if known else float("nan")
