@@ -71,40 +71,52 @@ def docstring(text: str, indent: str = "    ") -> str:
     return "\n".join([f'{indent}"""{first}', *(indent + line for line in rest), f'{indent}"""'])
 
 
-def model(spec: Spec, base: str) -> str:
-    """Write the class of one algorithm."""
-    options = f'kw_only=True, frozen=True, tag="{spec["name"]}"'
-    head = f"class {class_name(spec['name'])}({base}, {options}):"
-    about = [f'    """{sentence(spec["about"])}', ""]
-    about += [f"    {line}" for line in textwrap.wrap(f"Source: {spec['source']}.", WIDTH - 4)]
-    lines = [head, *about, '    """']
-    for row in spec["params"]:
+def fields(params: list[Spec]) -> list[str]:
+    """Write the fields of a class, each with what it is."""
+    lines: list[str] = []
+    for row in params:
         name = row["name"]
         if keyword.iskeyword(name):
             lines += ["", f'    {name}_: Value = field(default=None, name="{name}")']
         else:
             lines += ["", f"    {name}: Value = None"]
         lines.append(docstring(f"{sentence(row['about'])} {facts(row)}"))
-    return "\n".join(lines)
+    return lines
+
+
+def model(spec: Spec, base: str, params: list[Spec]) -> str:
+    """Write the class of one algorithm; `params` are those that its base does not have."""
+    options = f'kw_only=True, frozen=True, tag="{spec["name"]}"'
+    head = f"class {class_name(spec['name'])}({base}, {options}):"
+    about = [f'    """{sentence(spec["about"])}', ""]
+    about += [f"    {line}" for line in textwrap.wrap(f"Source: {spec['source']}.", WIDTH - 4)]
+    return "\n".join([head, *about, '    """', *fields(params)])
+
+
+def kind_models(specs: list[Spec], base: str) -> list[str]:
+    """Write the classes of one kind; parameters that all of them share stand in one place."""
+    tables = [spec["params"] for spec in specs]
+    if len(specs) < 2 or any(table != tables[0] for table in tables):
+        return [model(spec, base, spec["params"]) for spec in specs]
+    shared = f"{base}Parameters"
+    head = f"class {shared}({base}, kw_only=True, frozen=True):"
+    about = '    """What every one of them can be given."""'
+    return [
+        "\n".join([head, about, *fields(tables[0])]),
+        *(model(spec, shared, []) for spec in specs),
+    ]
 
 
 def models(specs: dict[str, list[Spec]]) -> str:
     """Write the whole of models.py."""
-    classes = {
-        class_name(spec["name"]): model(spec, base)
-        for kind, base in BASES.items()
-        for spec in specs[kind]
-    }
-    if len(classes) != sum(len(specs[kind]) for kind in BASES):
+    names = sorted(class_name(spec["name"]) for kind in BASES for spec in specs[kind])
+    if len(set(names)) != len(names):
         raise SystemExit("gen: two algorithms would share a class name")
-    head = (
-        HEAD
-        if "= field(" in "".join(classes.values())
-        else HEAD.replace("from msgspec import field\n\n", "")
-    )
-    names = "".join(f'    "{name}",\n' for name in sorted(classes))
-    body = "".join(f"\n\n{text}\n" for text in classes.values())
-    return f"{head}\n__all__ = [\n{names}]\n{body}"
+    classes = [text for kind, base in BASES.items() for text in kind_models(specs[kind], base)]
+    body = "".join(f"\n\n{text}\n" for text in classes)
+    head = HEAD if "= field(" in body else HEAD.replace("from msgspec import field\n\n", "")
+    listed = "".join(f'    "{name}",\n' for name in names)
+    return f"{head}\n__all__ = [\n{listed}]\n{body}"
 
 
 def cell(text: str) -> str:

@@ -203,347 +203,114 @@ class FqCoDel(Qdisc, kw_only=True, frozen=True, tag="fq_codel"):
     """
 
 
-class NewReno(Tcp, kw_only=True, frozen=True, tag="newreno"):
+class TcpParameters(Tcp, kw_only=True, frozen=True):
+    """What every one of them can be given."""
+
+    profile: Value = None
+    """Whose rules it follows: the RFCs (in bytes) or ns-2.35's agents (in packets). One of rfc,
+    ns2; default rfc.
+    """
+
+    packet: Value = None
+    """Size of a full data packet on the wire, header included. Bytes; default 1500B; 41B to 65535B;
+    also called mtu.
+    """
+
+    header: Value = None
+    """Size of the header, which is also that of a SYN and of an ack (a SACK block adds 8 B). Bytes;
+    default 40B; 1B to 1kB.
+    """
+
+    initial_window: Value = None
+    """Congestion window at the start; auto: 10p (RFC 6928), in ns2 2p. Size or auto; default auto;
+    1p to 1000000000p; the paper's IW; also called iw.
+    """
+
+    receive_window: Value = None
+    """The receiver's window: the most that may be in flight. Size; default 1000000p; 1p to
+    1000000000000p; the paper's rwnd; also called rwnd.
+    """
+
+    initial_ssthresh: Value = None
+    """Slow-start threshold at the start; auto: the receiver's window. Size or auto; default auto;
+    1p to 1000000000000p; the paper's ssthresh; also called ssthresh.
+    """
+
+    rto_min: Value = None
+    """Shortest retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms. Duration or auto; default
+    auto; 1ns to 60s; the paper's RTO_min.
+    """
+
+    rto_initial: Value = None
+    """Retransmission timeout before the first measurement; auto: 1s (RFC 6298), in ns2 3s. Duration
+    or auto; default auto; 1ns to 3600s.
+    """
+
+    rto_max: Value = None
+    """Longest retransmission timeout, backed off or not. Duration; default 60s; 1ns to 3600s; the
+    paper's RTO_max.
+    """
+
+    tick: Value = None
+    """Clock granularity; auto: 1ms, in ns2 10ms (there all times are whole ticks). Duration or
+    auto; default auto; 1ns to 1s; the paper's G; also called granularity.
+    """
+
+    delayed_ack: Value = None
+    """Whether the receiver acks every second packet only; auto: yes (RFC 5681), in ns2 no. Flag or
+    auto; default auto; also called delack.
+    """
+
+    delayed_ack_timeout: Value = None
+    """Longest time that an ack is delayed; auto: 40ms (as Linux), in ns2 100ms. Duration or auto;
+    default auto; 1ns to 500ms.
+    """
+
+    ecn: Value = None
+    """Whether both ends take marks in place of losses (RFC 3168). Flag; default false."""
+
+    limited_transmit: Value = None
+    """Whether the first two duplicate acks each let one new packet out (RFC 3042). Flag; default
+    true; also called singledup.
+    """
+
+    careful: Value = None
+    """Whether a window of data is cut at most once by duplicate acks (RFC 6582 step 2, ns-2's
+    bugFix_). Without it Reno halves once per loss. NewReno and SACK in rfc always do it. Flag;
+    default true; also called bugfix.
+    """
+
+    abc_limit: Value = None
+    """Most packets by which one ack opens the window in slow start (RFC 3465); rfc only. Integer;
+    default 1; 1 to 2; the paper's L.
+    """
+
+
+class NewReno(TcpParameters, kw_only=True, frozen=True, tag="newreno"):
     """Stays in fast recovery until all that was outstanding is acknowledged.
 
     Source: RFC 5681, RFC 6582; ns-2.35 Agent/TCP/Newreno.
     """
 
-    profile: Value = None
-    """Whose rules it follows: the RFCs (in bytes) or ns-2.35's agents (in packets). One of rfc,
-    ns2; default rfc.
-    """
 
-    packet: Value = None
-    """Size of a full data packet on the wire, header included. Bytes; default 1500B; 41B to 65535B;
-    also called mtu.
-    """
-
-    header: Value = None
-    """Size of the header, which is also that of a SYN and of an ack (a SACK block adds 8 B). Bytes;
-    default 40B; 1B to 1kB.
-    """
-
-    initial_window: Value = None
-    """Congestion window at the start; auto: 10p (RFC 6928), in ns2 2p. Size or auto; default auto;
-    1p to 1000000000p; the paper's IW; also called iw.
-    """
-
-    receive_window: Value = None
-    """The receiver's window: the most that may be in flight. Size; default 1000000p; 1p to
-    1000000000000p; the paper's rwnd; also called rwnd.
-    """
-
-    initial_ssthresh: Value = None
-    """Slow-start threshold at the start; auto: the receiver's window. Size or auto; default auto;
-    1p to 1000000000000p; the paper's ssthresh; also called ssthresh.
-    """
-
-    rto_min: Value = None
-    """Shortest retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms. Duration or auto; default
-    auto; 1ns to 60s; the paper's RTO_min.
-    """
-
-    rto_initial: Value = None
-    """Retransmission timeout before the first measurement; auto: 1s (RFC 6298), in ns2 3s. Duration
-    or auto; default auto; 1ns to 3600s.
-    """
-
-    rto_max: Value = None
-    """Longest retransmission timeout, backed off or not. Duration; default 60s; 1ns to 3600s; the
-    paper's RTO_max.
-    """
-
-    tick: Value = None
-    """Clock granularity; auto: 1ms, in ns2 10ms (there all times are whole ticks). Duration or
-    auto; default auto; 1ns to 1s; the paper's G; also called granularity.
-    """
-
-    delayed_ack: Value = None
-    """Whether the receiver acks every second packet only; auto: yes (RFC 5681), in ns2 no. Flag or
-    auto; default auto; also called delack.
-    """
-
-    delayed_ack_timeout: Value = None
-    """Longest time that an ack is delayed; auto: 40ms (as Linux), in ns2 100ms. Duration or auto;
-    default auto; 1ns to 500ms.
-    """
-
-    ecn: Value = None
-    """Whether both ends take marks in place of losses (RFC 3168). Flag; default false."""
-
-    limited_transmit: Value = None
-    """Whether the first two duplicate acks each let one new packet out (RFC 3042). Flag; default
-    true; also called singledup.
-    """
-
-    careful: Value = None
-    """Whether a window of data is cut at most once by duplicate acks (RFC 6582 step 2, ns-2's
-    bugFix_). Without it Reno halves once per loss. NewReno and SACK in rfc always do it. Flag;
-    default true; also called bugfix.
-    """
-
-    abc_limit: Value = None
-    """Most packets by which one ack opens the window in slow start (RFC 3465); rfc only. Integer;
-    default 1; 1 to 2; the paper's L.
-    """
-
-
-class Reno(Tcp, kw_only=True, frozen=True, tag="reno"):
+class Reno(TcpParameters, kw_only=True, frozen=True, tag="reno"):
     """Fast retransmit and a fast recovery that the first ack of new data ends.
 
     Source: RFC 5681; ns-2.35 Agent/TCP/Reno.
     """
 
-    profile: Value = None
-    """Whose rules it follows: the RFCs (in bytes) or ns-2.35's agents (in packets). One of rfc,
-    ns2; default rfc.
-    """
 
-    packet: Value = None
-    """Size of a full data packet on the wire, header included. Bytes; default 1500B; 41B to 65535B;
-    also called mtu.
-    """
-
-    header: Value = None
-    """Size of the header, which is also that of a SYN and of an ack (a SACK block adds 8 B). Bytes;
-    default 40B; 1B to 1kB.
-    """
-
-    initial_window: Value = None
-    """Congestion window at the start; auto: 10p (RFC 6928), in ns2 2p. Size or auto; default auto;
-    1p to 1000000000p; the paper's IW; also called iw.
-    """
-
-    receive_window: Value = None
-    """The receiver's window: the most that may be in flight. Size; default 1000000p; 1p to
-    1000000000000p; the paper's rwnd; also called rwnd.
-    """
-
-    initial_ssthresh: Value = None
-    """Slow-start threshold at the start; auto: the receiver's window. Size or auto; default auto;
-    1p to 1000000000000p; the paper's ssthresh; also called ssthresh.
-    """
-
-    rto_min: Value = None
-    """Shortest retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms. Duration or auto; default
-    auto; 1ns to 60s; the paper's RTO_min.
-    """
-
-    rto_initial: Value = None
-    """Retransmission timeout before the first measurement; auto: 1s (RFC 6298), in ns2 3s. Duration
-    or auto; default auto; 1ns to 3600s.
-    """
-
-    rto_max: Value = None
-    """Longest retransmission timeout, backed off or not. Duration; default 60s; 1ns to 3600s; the
-    paper's RTO_max.
-    """
-
-    tick: Value = None
-    """Clock granularity; auto: 1ms, in ns2 10ms (there all times are whole ticks). Duration or
-    auto; default auto; 1ns to 1s; the paper's G; also called granularity.
-    """
-
-    delayed_ack: Value = None
-    """Whether the receiver acks every second packet only; auto: yes (RFC 5681), in ns2 no. Flag or
-    auto; default auto; also called delack.
-    """
-
-    delayed_ack_timeout: Value = None
-    """Longest time that an ack is delayed; auto: 40ms (as Linux), in ns2 100ms. Duration or auto;
-    default auto; 1ns to 500ms.
-    """
-
-    ecn: Value = None
-    """Whether both ends take marks in place of losses (RFC 3168). Flag; default false."""
-
-    limited_transmit: Value = None
-    """Whether the first two duplicate acks each let one new packet out (RFC 3042). Flag; default
-    true; also called singledup.
-    """
-
-    careful: Value = None
-    """Whether a window of data is cut at most once by duplicate acks (RFC 6582 step 2, ns-2's
-    bugFix_). Without it Reno halves once per loss. NewReno and SACK in rfc always do it. Flag;
-    default true; also called bugfix.
-    """
-
-    abc_limit: Value = None
-    """Most packets by which one ack opens the window in slow start (RFC 3465); rfc only. Integer;
-    default 1; 1 to 2; the paper's L.
-    """
-
-
-class Sack(Tcp, kw_only=True, frozen=True, tag="sack"):
+class Sack(TcpParameters, kw_only=True, frozen=True, tag="sack"):
     """The receiver tells what it has, so several losses are repaired in a round trip.
 
     Source: RFC 2018, RFC 6675; ns-2.35 Agent/TCP/Sack1.
     """
 
-    profile: Value = None
-    """Whose rules it follows: the RFCs (in bytes) or ns-2.35's agents (in packets). One of rfc,
-    ns2; default rfc.
-    """
 
-    packet: Value = None
-    """Size of a full data packet on the wire, header included. Bytes; default 1500B; 41B to 65535B;
-    also called mtu.
-    """
-
-    header: Value = None
-    """Size of the header, which is also that of a SYN and of an ack (a SACK block adds 8 B). Bytes;
-    default 40B; 1B to 1kB.
-    """
-
-    initial_window: Value = None
-    """Congestion window at the start; auto: 10p (RFC 6928), in ns2 2p. Size or auto; default auto;
-    1p to 1000000000p; the paper's IW; also called iw.
-    """
-
-    receive_window: Value = None
-    """The receiver's window: the most that may be in flight. Size; default 1000000p; 1p to
-    1000000000000p; the paper's rwnd; also called rwnd.
-    """
-
-    initial_ssthresh: Value = None
-    """Slow-start threshold at the start; auto: the receiver's window. Size or auto; default auto;
-    1p to 1000000000000p; the paper's ssthresh; also called ssthresh.
-    """
-
-    rto_min: Value = None
-    """Shortest retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms. Duration or auto; default
-    auto; 1ns to 60s; the paper's RTO_min.
-    """
-
-    rto_initial: Value = None
-    """Retransmission timeout before the first measurement; auto: 1s (RFC 6298), in ns2 3s. Duration
-    or auto; default auto; 1ns to 3600s.
-    """
-
-    rto_max: Value = None
-    """Longest retransmission timeout, backed off or not. Duration; default 60s; 1ns to 3600s; the
-    paper's RTO_max.
-    """
-
-    tick: Value = None
-    """Clock granularity; auto: 1ms, in ns2 10ms (there all times are whole ticks). Duration or
-    auto; default auto; 1ns to 1s; the paper's G; also called granularity.
-    """
-
-    delayed_ack: Value = None
-    """Whether the receiver acks every second packet only; auto: yes (RFC 5681), in ns2 no. Flag or
-    auto; default auto; also called delack.
-    """
-
-    delayed_ack_timeout: Value = None
-    """Longest time that an ack is delayed; auto: 40ms (as Linux), in ns2 100ms. Duration or auto;
-    default auto; 1ns to 500ms.
-    """
-
-    ecn: Value = None
-    """Whether both ends take marks in place of losses (RFC 3168). Flag; default false."""
-
-    limited_transmit: Value = None
-    """Whether the first two duplicate acks each let one new packet out (RFC 3042). Flag; default
-    true; also called singledup.
-    """
-
-    careful: Value = None
-    """Whether a window of data is cut at most once by duplicate acks (RFC 6582 step 2, ns-2's
-    bugFix_). Without it Reno halves once per loss. NewReno and SACK in rfc always do it. Flag;
-    default true; also called bugfix.
-    """
-
-    abc_limit: Value = None
-    """Most packets by which one ack opens the window in slow start (RFC 3465); rfc only. Integer;
-    default 1; 1 to 2; the paper's L.
-    """
-
-
-class Tahoe(Tcp, kw_only=True, frozen=True, tag="tahoe"):
+class Tahoe(TcpParameters, kw_only=True, frozen=True, tag="tahoe"):
     """Fast retransmit, then slow start from one packet.
 
     Source: Jacobson, Congestion Avoidance and Control, 1988; ns-2.35 Agent/TCP.
-    """
-
-    profile: Value = None
-    """Whose rules it follows: the RFCs (in bytes) or ns-2.35's agents (in packets). One of rfc,
-    ns2; default rfc.
-    """
-
-    packet: Value = None
-    """Size of a full data packet on the wire, header included. Bytes; default 1500B; 41B to 65535B;
-    also called mtu.
-    """
-
-    header: Value = None
-    """Size of the header, which is also that of a SYN and of an ack (a SACK block adds 8 B). Bytes;
-    default 40B; 1B to 1kB.
-    """
-
-    initial_window: Value = None
-    """Congestion window at the start; auto: 10p (RFC 6928), in ns2 2p. Size or auto; default auto;
-    1p to 1000000000p; the paper's IW; also called iw.
-    """
-
-    receive_window: Value = None
-    """The receiver's window: the most that may be in flight. Size; default 1000000p; 1p to
-    1000000000000p; the paper's rwnd; also called rwnd.
-    """
-
-    initial_ssthresh: Value = None
-    """Slow-start threshold at the start; auto: the receiver's window. Size or auto; default auto;
-    1p to 1000000000000p; the paper's ssthresh; also called ssthresh.
-    """
-
-    rto_min: Value = None
-    """Shortest retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms. Duration or auto; default
-    auto; 1ns to 60s; the paper's RTO_min.
-    """
-
-    rto_initial: Value = None
-    """Retransmission timeout before the first measurement; auto: 1s (RFC 6298), in ns2 3s. Duration
-    or auto; default auto; 1ns to 3600s.
-    """
-
-    rto_max: Value = None
-    """Longest retransmission timeout, backed off or not. Duration; default 60s; 1ns to 3600s; the
-    paper's RTO_max.
-    """
-
-    tick: Value = None
-    """Clock granularity; auto: 1ms, in ns2 10ms (there all times are whole ticks). Duration or
-    auto; default auto; 1ns to 1s; the paper's G; also called granularity.
-    """
-
-    delayed_ack: Value = None
-    """Whether the receiver acks every second packet only; auto: yes (RFC 5681), in ns2 no. Flag or
-    auto; default auto; also called delack.
-    """
-
-    delayed_ack_timeout: Value = None
-    """Longest time that an ack is delayed; auto: 40ms (as Linux), in ns2 100ms. Duration or auto;
-    default auto; 1ns to 500ms.
-    """
-
-    ecn: Value = None
-    """Whether both ends take marks in place of losses (RFC 3168). Flag; default false."""
-
-    limited_transmit: Value = None
-    """Whether the first two duplicate acks each let one new packet out (RFC 3042). Flag; default
-    true; also called singledup.
-    """
-
-    careful: Value = None
-    """Whether a window of data is cut at most once by duplicate acks (RFC 6582 step 2, ns-2's
-    bugFix_). Without it Reno halves once per loss. NewReno and SACK in rfc always do it. Flag;
-    default true; also called bugfix.
-    """
-
-    abc_limit: Value = None
-    """Most packets by which one ack opens the window in slow start (RFC 3465); rfc only. Integer;
-    default 1; 1 to 2; the paper's L.
     """
 
 
