@@ -66,30 +66,32 @@ impl Feed {
     }
 }
 
-/// What a discipline took.
-struct Line {
+/// A discipline on the bench and what it took so far.
+struct Row {
+    name: String,
+    feed: Feed,
     ns: f64,
-    backlog: f64,
-    lost: f64,
+    lost: usize,
     allocations: u64,
 }
 
-fn bench(entry: &Entry, ecn: bool) -> Line {
-    let mut feed = Feed::new(entry, ecn);
-    let mut lost = feed.round(); // warm-up
-    feed.link.begin(feed.now);
-    let mut ns = f64::MAX;
-    let mut allocations = 0;
-    for _ in 0..ROUNDS {
+impl Row {
+    fn new(entry: &Entry, ecn: bool) -> Row {
+        let name = format!("{}{}", entry.name, if ecn { " ecn" } else { "" });
+        let mut feed = Feed::new(entry, ecn);
+        feed.round(); // warm-up
+        feed.link.begin(feed.now);
+        Row { name, feed, ns: f64::MAX, lost: 0, allocations: 0 }
+    }
+
+    fn round(&mut self) {
         let used = measure(|| {
             let start = Instant::now();
-            lost = feed.round();
-            ns = ns.min(start.elapsed().as_secs_f64() * 1e9 / f64::from(PACKETS));
+            self.lost = self.feed.round();
+            self.ns = self.ns.min(start.elapsed().as_secs_f64() * 1e9 / f64::from(PACKETS));
         });
-        allocations += used.count_total;
+        self.allocations += used.count_total;
     }
-    let backlog = feed.link.tally().queue_packets().expect("time has passed").0;
-    Line { ns, backlog, lost: lost as f64 / f64::from(PACKETS), allocations }
 }
 
 fn main() {
@@ -97,18 +99,23 @@ fn main() {
         "{:<14} {:>10} {:>9} {:>8} {:>7} {:>12}",
         "discipline", "ns/packet", "ratio", "waiting", "lost", "allocations"
     );
-    let plain = bench(&REGISTRY[0], false).ns;
-    for entry in REGISTRY {
-        let marks = entry.params().iter().any(|row| row.name == "ecn");
-        for ecn in [false, true].into_iter().filter(|ecn| marks || !ecn) {
-            let Line { ns, backlog, lost, allocations } = bench(entry, ecn);
-            let name = format!("{}{}", entry.name, if ecn { " ecn" } else { "" });
-            println!(
-                "{name:<14} {ns:>10.1} {:>8.2}x {backlog:>8.1} {:>6.1}% {allocations:>12}",
-                ns / plain,
-                lost * 100.0
-            );
-        }
+    let marks = |entry: &Entry| entry.params().iter().any(|row| row.name == "ecn");
+    let mut rows: Vec<Row> = REGISTRY
+        .iter()
+        .flat_map(|e| {
+            [false, true].into_iter().filter(|ecn| !ecn || marks(e)).map(|c| Row::new(e, c))
+        })
+        .collect();
+    // Round by round, so that a slow moment of the machine falls on all alike.
+    (0..ROUNDS).for_each(|_| rows.iter_mut().for_each(Row::round));
+    let plain = rows[0].ns;
+    for Row { name, feed, ns, lost, allocations } in &mut rows {
+        let backlog = feed.link.tally().queue_packets().expect("time has passed").0;
+        let lost = *lost as f64 / f64::from(PACKETS) * 100.0;
+        let ratio = *ns / plain;
+        println!(
+            "{name:<14} {ns:>10.1} {ratio:>8.2}x {backlog:>8.1} {lost:>6.1}% {allocations:>12}"
+        );
     }
     println!(
         "\nratio: to {}. A packet arrives, waits, is sent and delivered; {FLOWS} flows, {LEN} B packets, 10 % too many.\n\

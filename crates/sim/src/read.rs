@@ -114,7 +114,9 @@ pub fn canonical(name: &str, table: &[Row]) -> Json {
     for row in table {
         let number = row.value.parse::<f64>().ok().and_then(serde_json::Number::from_f64);
         let value = match (row.value.as_str(), number) {
-            (flag @ ("true" | "false"), _) if row.kind == "flag" => Json::Bool(flag == "true"),
+            (flag @ ("true" | "false"), _) if row.kind.starts_with("flag") => {
+                Json::Bool(flag == "true")
+            }
             (whole, _) if row.kind.starts_with("integer") && whole != "auto" => {
                 whole.parse::<u64>().map_or(Json::Null, Json::from)
             }

@@ -89,7 +89,7 @@ pub struct Entry {
     pub name: &'static str,
     /// Other names that are accepted.
     pub aliases: &'static [&'static str],
-    /// What it is, in a sentence.
+    /// What it is, in a line.
     pub about: &'static str,
     /// Where it is defined.
     pub source: &'static str,
@@ -102,28 +102,28 @@ pub const TCPS: &[Entry] = &[
     Entry {
         name: "newreno",
         aliases: &[],
-        about: "Stays in fast recovery until all that was outstanding is acknowledged.",
+        about: "stays in fast recovery until all that was outstanding is acknowledged",
         source: "RFC 5681, RFC 6582; ns-2.35 Agent/TCP/Newreno",
         recovery: Recovery::NewReno,
     },
     Entry {
         name: "reno",
         aliases: &[],
-        about: "Fast retransmit and a fast recovery that the first ack of new data ends.",
+        about: "fast retransmit and a fast recovery that the first ack of new data ends",
         source: "RFC 5681; ns-2.35 Agent/TCP/Reno",
         recovery: Recovery::Reno,
     },
     Entry {
         name: "sack",
         aliases: &["sack1"],
-        about: "The receiver tells what it has, so several losses are repaired in a round trip.",
+        about: "the receiver tells what it has, so several losses are repaired in a round trip",
         source: "RFC 2018, RFC 6675; ns-2.35 Agent/TCP/Sack1",
         recovery: Recovery::Sack,
     },
     Entry {
         name: "tahoe",
         aliases: &[],
-        about: "Fast retransmit, then slow start from one packet.",
+        about: "fast retransmit, then slow start from one packet",
         source: "Jacobson, Congestion Avoidance and Control, 1988; ns-2.35 Agent/TCP",
         recovery: Recovery::Tahoe,
     },
