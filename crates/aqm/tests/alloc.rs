@@ -8,7 +8,7 @@ use allocation_counter::measure;
 use cases::{Case, RATE, all};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use sojourn_aqm::{Ecn, Link, LinkSpec, Packet, Span, Time};
+use sojourn_aqm::{Cx, Ecn, Link, LinkSpec, Packet, Span, Time};
 
 /// A link and what feeds it, so that feeding can go on after a pause.
 struct Feed {
@@ -91,6 +91,23 @@ fn packets_cost_no_allocation() {
         // Luck may make a larger backlog than all before, which costs memory once.
         assert!(used[2] == 0 && used.iter().sum::<u64>() < 4, "{case}: {used:?} allocations");
         assert!(feed.sent + feed.lost > 60_000, "{case}: the packets went somewhere");
+    }
+}
+
+#[test]
+fn emptying_a_queue_costs_no_allocation_even_the_first_time() {
+    for case in bounded() {
+        let mut qdisc = case.build().qdisc;
+        let mut dice = Pcg64Mcg::seed_from_u64(1);
+        // There is one place for what is lost, and it may grow: that is the link's, not the queue's.
+        let (mut lost, mut marked) = (Vec::with_capacity(10_000), 0);
+        let mut cx = Cx { now: Time::ZERO, dice: &mut dice, lost: &mut lost, marked: &mut marked };
+        for flow in 0..4000 {
+            let packet = Packet { len: 1, flow, hash: flow, body: flow, ..Packet::default() };
+            qdisc.enqueue(&mut cx, packet);
+        }
+        let used = measure(|| while qdisc.dequeue(&mut cx).is_some() {});
+        assert_eq!(used.count_total, 0, "{case}");
     }
 }
 
