@@ -1,5 +1,6 @@
 //! Nanoseconds per packet through a bare link, for every discipline of the registry, beside those
-//! of a plain queue in the same run: machines are noisy, ratios less so. `cargo bench -p sojourn-aqm`.
+//! of a plain queue in the same run: machines are noisy, ratios less so.
+//! `cargo bench -p sojourn-aqm --bench link`.
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
 use allocation_counter::measure;
@@ -118,7 +119,8 @@ fn main() {
         );
     }
     println!(
-        "\nratio: to {}. A packet arrives, waits, is sent and delivered; {FLOWS} flows, {LEN} B packets, 10 % too many.\n\
+        "\nratio: to {}. A packet arrives, waits, is sent and delivered; {FLOWS} flows, {LEN} B \
+         packets, 10 % too many.\n\
          The fastest of {ROUNDS} rounds of {PACKETS} packets. Allocations are those of all rounds.",
         REGISTRY[0].name
     );

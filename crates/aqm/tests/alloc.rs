@@ -99,7 +99,7 @@ fn emptying_a_queue_costs_no_allocation_even_the_first_time() {
     for case in bounded() {
         let mut qdisc = case.build().qdisc;
         let mut dice = Pcg64Mcg::seed_from_u64(1);
-        // There is one place for what is lost, and it may grow: that is the link's, not the queue's.
+        // The place for what is lost may grow: that is the link's, not the queue's.
         let (mut lost, mut marked) = (Vec::with_capacity(10_000), 0);
         let mut cx = Cx { now: Time::ZERO, dice: &mut dice, lost: &mut lost, marked: &mut marked };
         for flow in 0..4000 {
