@@ -197,6 +197,13 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_larger_than_the_buffer_does_not_end_the_law() {
+        let mut q = Bench::new("codel", &[("limit", "100kB")]);
+        assert_eq!(q.put(7, 100_001), [7]);
+        assert_eq!(losses(&mut q, 0, 400, 20).len(), 5);
+    }
+
+    #[test]
     fn leaves_on_empty_and_remembers_the_rate() {
         let mut q = Bench::new("codel", &[]);
         losses(&mut q, 0, 400, 20);

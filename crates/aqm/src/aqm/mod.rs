@@ -102,6 +102,11 @@ impl<A: Law> Build for Single<A> {
 
 impl<A: Aqm> Qdisc for Single<A> {
     fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Packet) {
+        // What can never fit is not shown to the law: CoDel would take its length for the largest
+        // packet, and never act again.
+        if !fits(self.limit, 0, 0, &packet) {
+            return cx.drop(packet, Why::Full);
+        }
         let mut line = Line { fifo: &mut self.line, pool: &mut self.pool };
         self.law.advance(cx.now, &line);
         let verdict = self.law.admit(cx, &mut line, &packet);

@@ -199,6 +199,9 @@ struct One {
 
 impl Naive for One {
     fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, lost: &mut Losses) {
+        if !self.limit.holds(1, u64::from(p.len)) {
+            return lost.push((p, Why::Full));
+        }
         self.law.maxpacket = self.law.maxpacket.max(u64::from(p.len));
         self.line.push(p);
         if !self.limit.holds(self.line.len() as u32, bytes(&self.line)) {
@@ -253,7 +256,7 @@ fn codel_in_every_short_interleaving() {
     let old = [1, 2, 1, 2, 1, 1, 2, 2].map(|flow| Op::Put(flow, 400 * flow, 0.0));
     let old = [&old[..], &[Op::Wait(Span::ms(2)), Op::Get]].concat();
     for ecn in ["true", "false"] {
-        for limit in ["3p", "1500B"] {
+        for limit in ["3p", "1500B", "899B"] {
             every(7, &ops, &[], false, pair_of_codels(limit, ["1ms", "2ms"], ecn));
         }
         every(7, &ops, &old, false, pair_of_codels("9p", ["1ms", "2ms"], ecn));
