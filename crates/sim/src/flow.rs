@@ -60,14 +60,18 @@ pub struct Flow {
     pub rtt: Span,
     /// What the loop has beyond its links; every ack waits that long before it reaches the sender.
     lag: Span,
-    /// How late the far end is looked after.
-    late: Span,
     /// Whether acks cross links on their way back.
     pub acks_cross_links: bool,
-    /// What reaches the far end and when, in order. Where acks come back by a pure delay nobody but
-    /// this flow can tell when they are made, so the far end is looked after `lag` late, when its
-    /// acks reach the sender: one event per packet in place of two.
+    /// Whether the receiver is asked as soon as it is known what will reach it and when. Where acks
+    /// come back by a pure delay nobody but the sender can tell, and it learns of each at its time:
+    /// so a packet costs no event of its own, only an ack does.
+    early: bool,
+    /// What reaches the far end and when, in order, where it is not asked early.
     inbox: VecDeque<(Time, u32, Arrival)>,
+    /// What an early receiver will have got: from when on, and bytes in order.
+    got: VecDeque<(Time, u64)>,
+    /// What it has got by now.
+    delivered: u64,
     /// Acks on the last leg to the sender.
     acks: VecDeque<(Time, u32, Ack)>,
     /// The connection; what belongs to an earlier one is ignored.
@@ -176,21 +180,21 @@ impl Flow {
                 }))
             }
         };
-        let lag = Span(rtt.0 - of_links.0);
-        let acks_cross_links = def.tcp.is_some() && !def.return_path.is_empty();
-        let (due, late) = match &ends {
-            Ends::Tcp(_) if !acks_cross_links => (start, lag),
-            Ends::Tcp(_) => (start, Span::ZERO),
-            Ends::Udp(udp) => (udp.first, Span::ZERO),
+        let tcp = def.tcp.is_some();
+        let due = match &ends {
+            Ends::Tcp(_) => start,
+            Ends::Udp(udp) => udp.first,
         };
         Flow {
             group,
             hash: u32::from_le_bytes([hash[0], hash[1], hash[2], hash[3]]),
             rtt,
-            lag,
-            late,
-            acks_cross_links,
+            lag: Span(rtt.0 - of_links.0),
+            acks_cross_links: tcp && !def.return_path.is_empty(),
+            early: tcp && def.return_path.is_empty(),
             inbox: VecDeque::new(),
+            got: VecDeque::new(),
+            delivered: 0,
             acks: VecDeque::new(),
             connection: 0,
             due,
@@ -202,20 +206,29 @@ impl Flow {
 
     /// When [`Flow::wake`] is next due.
     pub fn next(&self) -> Time {
-        let inbox = self.inbox.front().map_or(Time::NEVER, |i| i.0);
         let acks = self.acks.front().map_or(Time::NEVER, |a| a.0);
+        let inbox = self.inbox.front().map_or(Time::NEVER, |i| i.0);
         match &self.ends {
             Ends::Tcp(tcp) => {
-                let far = inbox.min(tcp.receiver.timer()) + self.late;
-                far.min(acks).min(self.due).min(tcp.sender.timer())
+                let hurry = tcp.receiver.timer() + self.late();
+                acks.min(inbox).min(hurry).min(self.due).min(tcp.sender.timer())
             }
             Ends::Udp(_) => inbox.min(self.due),
         }
     }
 
+    /// How long after its time the timer of delayed acks is looked at: when its ack is due.
+    fn late(&self) -> Span {
+        if self.early { self.lag } else { Span::ZERO }
+    }
+
     /// Does what is due at `now`: the far end, acks, the sender's timer, the application.
     pub fn wake(&mut self, now: Time, out: &mut Outbox) {
-        self.far_end(Time(now.0.saturating_sub(self.late.0)), now, out);
+        while self.inbox.front().is_some_and(|i| i.0 <= now) {
+            self.receive(out);
+        }
+        self.hurry(Time(now.0.saturating_sub(self.late().0)), out);
+        self.look(now);
         let Flow { ends, acks, connection, .. } = self;
         if let Ends::Tcp(tcp) = ends {
             while let Some((_, of, ack)) = due_ack(acks, now) {
@@ -238,66 +251,71 @@ impl Flow {
         }
     }
 
-    /// Brings the far end up to `now`, so that it can be looked at. What it answers is on its way.
-    /// Where acks cross links the far end is never late.
+    /// Brings what was delivered up to `now`.
     pub fn look(&mut self, now: Time) {
-        if !self.acks_cross_links {
-            self.far_end(now, Time::ZERO, &mut Outbox::default());
-        }
-    }
-
-    /// Does what happens at the far end up to `until`: arrivals and the timer of delayed acks, in
-    /// the order of their times, arrivals first. An ack that reaches the sender by `now` is given
-    /// to it at once.
-    fn far_end(&mut self, until: Time, now: Time, out: &mut Outbox) {
-        loop {
-            let arrival = self.inbox.front().map_or(Time::NEVER, |i| i.0);
-            let timer = match &self.ends {
-                Ends::Tcp(tcp) => tcp.receiver.timer(),
-                Ends::Udp(_) => Time::NEVER,
-            };
-            let at = arrival.min(timer);
-            if at > until || at == Time::NEVER {
-                return;
-            }
-            let ack = if arrival <= timer { self.receive() } else { self.hurry(timer) };
-            let Some(ack) = ack else { continue };
-            if self.acks_cross_links {
-                out.acks.push(ack);
-            } else if at + self.lag > now || !self.acks.is_empty() {
-                self.acks.push_back((at + self.lag, self.connection, ack));
-            } else if let Ends::Tcp(tcp) = &mut self.ends {
-                tcp.sender.on_ack(now, &ack, &mut out.segments);
-            }
+        while let Some(&(_, bytes)) = self.got.front().filter(|g| g.0 <= now) {
+            self.delivered = bytes;
+            self.got.pop_front();
         }
     }
 
     /// Takes the first arrival from the inbox.
-    fn receive(&mut self) -> Option<Ack> {
-        let (at, connection, arrival) = self.inbox.pop_front()?;
-        match (&mut self.ends, arrival) {
-            (Ends::Tcp(tcp), Arrival::Segment(segment, ce)) if connection == self.connection => {
-                tcp.receive(at, &segment, ce)
+    fn receive(&mut self, out: &mut Outbox) {
+        let Some((at, connection, arrival)) = self.inbox.pop_front() else { return };
+        match arrival {
+            Arrival::Segment(segment, ce) => self.segment(at, connection, &segment, ce, out),
+            Arrival::Datagram(sent) => {
+                if let Ends::Udp(udp) = &mut self.ends {
+                    udp.receive(at, sent);
+                }
             }
-            (Ends::Udp(udp), Arrival::Datagram(sent)) => {
-                udp.receive(at, sent);
-                None
-            }
-            _ => None, // of an earlier connection
         }
     }
 
-    /// The delayed ack is due.
-    fn hurry(&mut self, at: Time) -> Option<Ack> {
-        match &mut self.ends {
-            Ends::Tcp(tcp) => tcp.receiver.on_timer(at),
-            Ends::Udp(_) => None,
+    /// A segment reaches the receiver at `at`.
+    #[inline]
+    fn segment(
+        &mut self,
+        at: Time,
+        connection: u32,
+        segment: &Segment,
+        ce: bool,
+        out: &mut Outbox,
+    ) {
+        let Ends::Tcp(tcp) = &mut self.ends else { return };
+        if connection != self.connection {
+            return;
+        }
+        if let Some(ack) = tcp.receive(at, segment, ce) {
+            self.answer(at, ack, out);
+        }
+    }
+
+    /// The timer of delayed acks, if it is due by `until`.
+    fn hurry(&mut self, until: Time, out: &mut Outbox) {
+        if let Ends::Tcp(tcp) = &mut self.ends {
+            let at = tcp.receiver.timer();
+            if at <= until
+                && at < Time::NEVER
+                && let Some(ack) = tcp.receiver.on_timer(at)
+            {
+                self.answer(at, ack, out);
+            }
+        }
+    }
+
+    /// An ack leaves the receiver at `at`.
+    #[inline]
+    fn answer(&mut self, at: Time, ack: Ack, out: &mut Outbox) {
+        if self.acks_cross_links {
+            out.acks.push(ack);
+        } else {
+            self.acks.push_back((at + self.lag, self.connection, ack));
         }
     }
 
     /// The application's turn.
     fn act(&mut self, now: Time, out: &mut Outbox) {
-        self.look(now);
         self.due = Time::NEVER;
         match &mut self.ends {
             Ends::Udp(udp) => {
@@ -337,12 +355,29 @@ impl Flow {
         }
     }
 
-    /// Something will reach the far end at `at`; what is told later arrives later. Gives the time
-    /// by which the flow must be woken for it.
+    /// Something will reach the far end at `at`; what is told later arrives later. Gives the time by
+    /// which the flow must be woken for it.
     #[inline]
     pub fn arrive(&mut self, at: Time, connection: u32, arrival: Arrival) -> Time {
-        self.inbox.push_back((at, connection, arrival));
-        at + self.late
+        let Arrival::Segment(segment, ce) = arrival else {
+            self.inbox.push_back((at, connection, arrival));
+            return at;
+        };
+        if !self.early {
+            self.inbox.push_back((at, connection, arrival));
+            return at;
+        }
+        // An early receiver never has anything for the return path.
+        let mut none = Outbox::default();
+        self.hurry(Time(at.0 - 1), &mut none);
+        self.segment(at, connection, &segment, ce, &mut none);
+        let Ends::Tcp(tcp) = &self.ends else { return Time::NEVER };
+        let bytes = tcp.receiver.delivered_bytes();
+        if self.got.back().map_or(self.delivered, |g| g.1) < bytes {
+            self.got.push_back((at, bytes));
+        }
+        let ack = self.acks.front().map_or(Time::NEVER, |a| a.0);
+        ack.min(tcp.receiver.timer() + self.lag)
     }
 
     /// An ack will have crossed its links at `at`. Gives the time at which it reaches the sender.
@@ -361,6 +396,7 @@ impl Flow {
     /// Payload delivered in order, once, since the start, bytes.
     pub fn delivered_bytes(&self) -> u64 {
         match &self.ends {
+            Ends::Tcp(_) if self.early => self.delivered,
             Ends::Tcp(tcp) => tcp.receiver.delivered_bytes(),
             Ends::Udp(udp) => udp.delivered_bytes,
         }
@@ -368,8 +404,9 @@ impl Flow {
 
     /// Starts counting anew at `now`.
     pub fn begin(&mut self, now: Time) {
+        let delivered = self.delivered_bytes();
         match &mut self.ends {
-            Ends::Tcp(tcp) => tcp.base = (*tcp.sender.stats(), tcp.receiver.delivered_bytes()),
+            Ends::Tcp(tcp) => tcp.base = (*tcp.sender.stats(), delivered),
             Ends::Udp(udp) => {
                 (udp.since, udp.sent, udp.lost) = (now, 0, 0);
                 udp.delay.clear();
@@ -382,7 +419,7 @@ impl Flow {
     /// Payload delivered since counting began, bytes.
     pub fn goodput_bytes(&self) -> u64 {
         match &self.ends {
-            Ends::Tcp(tcp) => tcp.receiver.delivered_bytes() - tcp.base.1,
+            Ends::Tcp(tcp) => self.delivered_bytes() - tcp.base.1,
             Ends::Udp(udp) => udp.delivered_bytes - udp.delivered_base,
         }
     }

@@ -157,9 +157,11 @@ impl Plain {
             Load::Datagram(sent) => flow.arrive(now, connection, Arrival::Datagram(sent)),
             Load::Ack(ack) => flow.ack(now, connection, ack),
         };
-        // Nothing is left for later: the far end answers at once.
-        flow.look(now);
         self.heap.push(Reverse((self.flows[f].next(), Event::Wake(f))));
+    }
+
+    fn look(&mut self, now: Time) {
+        self.flows.iter_mut().for_each(|f| f.look(Time(now.0 - 1)));
     }
 
     fn play(&mut self, s: &Scenario) {
@@ -168,9 +170,11 @@ impl Plain {
         while let Some(Reverse((at, event))) = self.heap.pop() {
             if warm.is_some_and(|w| at >= w) {
                 let w = warm.take().unwrap();
+                self.look(w);
                 self.flows.iter_mut().for_each(|f| f.begin(w));
             }
             if at > end || at == end && !matches!(event, Event::Sent(_)) {
+                self.look(end);
                 break;
             }
             self.now = at;
