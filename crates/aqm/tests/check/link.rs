@@ -232,8 +232,11 @@ impl Recount<'_> {
         let (mut busy, mut start, mut bytes, mut free) = (0, 0, 0, 0);
         for row in self.rows.iter().filter(|row| row.why.is_none()) {
             let left = u128::from(row.left.0);
-            if left != free {
+            // Who did not wait found the link idle, if only since this very nanosecond.
+            if row.packet.arrived == row.left {
                 (start, bytes) = (left, 0);
+            } else {
+                assert_eq!(left, free, "who waited is sent as soon as the link is free");
             }
             bytes += u128::from(row.packet.len);
             free = start + bytes * 8_000_000_000 / u128::from(SPEC.rate.0);
