@@ -29,9 +29,12 @@ bench: build  ## speed, as ratios inside one run
 gen: build  ## rewrite what is generated from the Rust tables
 	$(BIN)/python tools/gen.py
 
-fuzz:  ## minutes of fuzzing; needs the nightly toolchain and cargo-fuzz
-	cargo +nightly fuzz run qdisc -- -max_total_time=300
-	cargo +nightly fuzz run scenario -- -max_total_time=300
+fuzz:  ## minutes of fuzzing; needs the nightly toolchain (`make test` drives the same bodies for some seconds)
+	cargo fuzz --version >/dev/null 2>&1 || cargo install cargo-fuzz --locked
+	mkdir -p fuzz/corpus/scenario
+	cargo +nightly fuzz run -s none qdisc -- -max_total_time=300 -max_len=4096 -timeout=20
+	cargo +nightly fuzz run -s none scenario fuzz/corpus/scenario fuzz/seeds/scenario -- \
+	    -max_total_time=300 -max_len=4096 -timeout=20 -dict=fuzz/scenario.dict
 
 wheel: .venv/ready  ## a wheel, and a clean environment that runs the demo from it without Rust
 	$(BIN)/maturin build --release --out dist

@@ -355,8 +355,8 @@ impl Flow {
         }
     }
 
-    /// Something will reach the far end at `at`; what is told later arrives later. Gives the time by
-    /// which the flow must be woken for it.
+    /// Something will reach the far end at `at`; what is told later arrives later. Gives the time
+    /// by which the flow must be woken for it.
     #[inline]
     pub fn arrive(&mut self, at: Time, connection: u32, arrival: Arrival) -> Time {
         let Arrival::Segment(segment, ce) = arrival else {
