@@ -210,16 +210,12 @@ impl Flow {
         let inbox = self.inbox.front().map_or(Time::NEVER, |i| i.0);
         match &self.ends {
             Ends::Tcp(tcp) => {
-                let hurry = tcp.receiver.timer() + self.late();
+                let late = if self.early { self.lag } else { Span::ZERO };
+                let hurry = tcp.receiver.timer() + late;
                 acks.min(inbox).min(hurry).min(self.due).min(tcp.sender.timer())
             }
             Ends::Udp(_) => inbox.min(self.due),
         }
-    }
-
-    /// How long after its time the timer of delayed acks is looked at: when its ack is due.
-    fn late(&self) -> Span {
-        if self.early { self.lag } else { Span::ZERO }
     }
 
     /// Does what is due at `now`: the far end, acks, the sender's timer, the application.
@@ -227,8 +223,15 @@ impl Flow {
         while self.inbox.front().is_some_and(|i| i.0 <= now) {
             self.receive(out);
         }
-        self.hurry(Time(now.0.saturating_sub(self.late().0)), out);
         self.look(now);
+        if let Ends::Tcp(tcp) = &mut self.ends {
+            let timer = tcp.receiver.timer();
+            if timer + (if self.early { self.lag } else { Span::ZERO }) <= now
+                && let Some(ack) = tcp.receiver.on_timer(timer)
+            {
+                if self.early { self.answer(timer, ack) } else { out.acks.push(ack) }
+            }
+        }
         let Flow { ends, acks, connection, .. } = self;
         if let Ends::Tcp(tcp) = ends {
             while let Some((_, of, ack)) = due_ack(acks, now) {
@@ -262,56 +265,19 @@ impl Flow {
     /// Takes the first arrival from the inbox.
     fn receive(&mut self, out: &mut Outbox) {
         let Some((at, connection, arrival)) = self.inbox.pop_front() else { return };
-        match arrival {
-            Arrival::Segment(segment, ce) => self.segment(at, connection, &segment, ce, out),
-            Arrival::Datagram(sent) => {
-                if let Ends::Udp(udp) = &mut self.ends {
-                    udp.receive(at, sent);
-                }
+        match (&mut self.ends, arrival) {
+            (Ends::Tcp(tcp), Arrival::Segment(segment, ce)) if connection == self.connection => {
+                out.acks.extend(tcp.receive(at, &segment, ce));
             }
+            (Ends::Udp(udp), Arrival::Datagram(sent)) => udp.receive(at, sent),
+            _ => {} // of an earlier connection
         }
     }
 
-    /// A segment reaches the receiver at `at`.
+    /// An ack leaves a receiver at `at` for the last leg to the sender.
     #[inline]
-    fn segment(
-        &mut self,
-        at: Time,
-        connection: u32,
-        segment: &Segment,
-        ce: bool,
-        out: &mut Outbox,
-    ) {
-        let Ends::Tcp(tcp) = &mut self.ends else { return };
-        if connection != self.connection {
-            return;
-        }
-        if let Some(ack) = tcp.receive(at, segment, ce) {
-            self.answer(at, ack, out);
-        }
-    }
-
-    /// The timer of delayed acks, if it is due by `until`.
-    fn hurry(&mut self, until: Time, out: &mut Outbox) {
-        if let Ends::Tcp(tcp) = &mut self.ends {
-            let at = tcp.receiver.timer();
-            if at <= until
-                && at < Time::NEVER
-                && let Some(ack) = tcp.receiver.on_timer(at)
-            {
-                self.answer(at, ack, out);
-            }
-        }
-    }
-
-    /// An ack leaves the receiver at `at`.
-    #[inline]
-    fn answer(&mut self, at: Time, ack: Ack, out: &mut Outbox) {
-        if self.acks_cross_links {
-            out.acks.push(ack);
-        } else {
-            self.acks.push_back((at + self.lag, self.connection, ack));
-        }
+    fn answer(&mut self, at: Time, ack: Ack) {
+        self.acks.push_back((at + self.lag, self.connection, ack));
     }
 
     /// The application's turn.
@@ -367,17 +333,25 @@ impl Flow {
             self.inbox.push_back((at, connection, arrival));
             return at;
         }
-        // An early receiver never has anything for the return path.
-        let mut none = Outbox::default();
-        self.hurry(Time(at.0 - 1), &mut none);
-        self.segment(at, connection, &segment, ce, &mut none);
-        let Ends::Tcp(tcp) = &self.ends else { return Time::NEVER };
-        let bytes = tcp.receiver.delivered_bytes();
+        let Ends::Tcp(tcp) = &mut self.ends else { return Time::NEVER };
+        if connection != self.connection {
+            return Time::NEVER;
+        }
+        let timer = tcp.receiver.timer();
+        let hurried = if timer < at { tcp.receiver.on_timer(timer) } else { None };
+        let ack = tcp.receive(at, &segment, ce);
+        let (bytes, next_timer) = (tcp.receiver.delivered_bytes(), tcp.receiver.timer());
+        if let Some(ack) = hurried {
+            self.answer(timer, ack);
+        }
+        if let Some(ack) = ack {
+            self.answer(at, ack);
+        }
         if self.got.back().map_or(self.delivered, |g| g.1) < bytes {
             self.got.push_back((at, bytes));
         }
         let ack = self.acks.front().map_or(Time::NEVER, |a| a.0);
-        ack.min(tcp.receiver.timer() + self.lag)
+        ack.min(next_timer + self.lag)
     }
 
     /// An ack will have crossed its links at `at`. Gives the time at which it reaches the sender.

@@ -49,6 +49,18 @@ impl Slots {
         }
     }
 
+    /// Makes `at` the pending time of `slot` if it is earlier than the one that stands. Walks up no
+    /// further than it comes first.
+    #[inline]
+    pub fn lower(&mut self, slot: usize, at: Time) {
+        let first = (at, slot as u32);
+        let mut k = self.leaves + slot;
+        while k > 0 && first < self.nodes[k] {
+            self.nodes[k] = first;
+            k /= 2;
+        }
+    }
+
     /// The slot that comes first and its time.
     #[inline]
     pub fn first(&self) -> (usize, Time) {

@@ -215,10 +215,7 @@ impl World {
             Load::Datagram(sent) => self.flows[f].arrive(at, connection, Arrival::Datagram(sent)),
             Load::Ack(ack) => self.flows[f].ack(at, connection, self.acks.take(ack)),
         };
-        let slot = self.links.len() + f;
-        if next < self.slots.time(slot) {
-            self.slots.set(slot, next);
-        }
+        self.slots.lower(self.links.len() + f, next);
     }
 
     fn flow_event(&mut self, f: usize, now: Time) {
@@ -239,24 +236,27 @@ impl World {
             let body = bodies.put(Body { flow, connection, left, load });
             Packet { arrived: now, len, flow, hash, body, class: 0, ecn }
         };
-        let mut out = std::mem::take(&mut self.out);
-        for segment in out.segments.drain(..) {
+        // By index: nothing that a push does puts more into the outbox.
+        for i in 0..self.out.segments.len() {
+            let segment = self.out.segments[i];
             let ecn = if segment.ect { Ecn::Ect0 } else { Ecn::NotEct };
             let packet = ticket(Load::Segment(segment), segment.wire, ecn, &mut self.bodies);
             self.push(first, now, packet);
         }
-        if let Some(len) = out.datagram.take() {
+        self.out.segments.clear();
+        if let Some(len) = self.out.datagram.take() {
             let packet = ticket(Load::Datagram(now), len, Ecn::NotEct, &mut self.bodies);
             self.push(first, now, packet);
         }
-        for ack in out.acks.drain(..) {
+        for i in 0..self.out.acks.len() {
+            let ack = self.out.acks[i];
             let back = back.expect("only flows whose acks cross links put them out");
             // Acks are hashed apart from the data, as a 5-tuple in the other direction is.
             let load = Load::Ack(self.acks.put(ack));
             let packet = ticket(load, ack.wire, Ecn::NotEct, &mut self.bodies);
             self.push(back, now, Packet { hash: !hash, ..packet });
         }
-        self.out = out;
+        self.out.acks.clear();
     }
 
     fn push(&mut self, l: usize, now: Time, packet: Packet) {
@@ -273,9 +273,7 @@ impl World {
         }
         let onward = self.onward[l].front().map(|(at, _)| *at);
         let next = onward.or_else(|| self.links[l].due()).unwrap_or(Time::NEVER);
-        if next < self.slots.time(l) {
-            self.slots.set(l, next);
-        }
+        self.slots.lower(l, next);
     }
 
     /// Frees the bodies of packets that the link lost.
