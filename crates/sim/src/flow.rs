@@ -1,6 +1,7 @@
 //! The two ends of a flow: a TCP sender and receiver, or a UDP source and sink, with the
 //! application that drives them.
 
+use crate::acks::Acks;
 use crate::scenario::FlowDef;
 use crate::source::{Cbr, Source, Transfers};
 use crate::tcp::{Ack, Receiver, Segment, Stats, Tcp, UNLIMITED};
@@ -73,7 +74,7 @@ pub struct Flow {
     /// What it has got by now.
     delivered: u64,
     /// Acks on the last leg to the sender.
-    acks: VecDeque<(Time, u32, Ack)>,
+    acks: Acks,
     /// The connection; what belongs to an earlier one is ignored.
     pub connection: u32,
     /// When the application next does something.
@@ -195,7 +196,7 @@ impl Flow {
             inbox: VecDeque::new(),
             got: VecDeque::new(),
             delivered: 0,
-            acks: VecDeque::new(),
+            acks: Acks::default(),
             connection: 0,
             due,
             stop: def.source.stop().map_or(Time::NEVER, |s| Time::ZERO + s),
@@ -206,7 +207,7 @@ impl Flow {
 
     /// When [`Flow::wake`] is next due.
     pub fn next(&self) -> Time {
-        let acks = self.acks.front().map_or(Time::NEVER, |a| a.0);
+        let acks = self.acks.next();
         let inbox = self.inbox.front().map_or(Time::NEVER, |i| i.0);
         match &self.ends {
             Ends::Tcp(tcp) => {
@@ -234,7 +235,7 @@ impl Flow {
         }
         let Flow { ends, acks, connection, .. } = self;
         if let Ends::Tcp(tcp) = ends {
-            while let Some((_, of, ack)) = due_ack(acks, now) {
+            while let Some((of, ack)) = acks.pop(now) {
                 if of == *connection {
                     tcp.sender.on_ack(now, &ack, &mut out.segments);
                 }
@@ -277,7 +278,7 @@ impl Flow {
     /// An ack leaves a receiver at `at` for the last leg to the sender.
     #[inline]
     fn answer(&mut self, at: Time, ack: Ack) {
-        self.acks.push_back((at + self.lag, self.connection, ack));
+        self.acks.push(at + self.lag, self.connection, &ack);
     }
 
     /// The application's turn.
@@ -350,13 +351,13 @@ impl Flow {
         if self.got.back().map_or(self.delivered, |g| g.1) < bytes {
             self.got.push_back((at, bytes));
         }
-        let ack = self.acks.front().map_or(Time::NEVER, |a| a.0);
+        let ack = self.acks.next();
         ack.min(next_timer + self.lag)
     }
 
     /// An ack will have crossed its links at `at`. Gives the time at which it reaches the sender.
     pub fn ack(&mut self, at: Time, connection: u32, ack: Ack) -> Time {
-        self.acks.push_back((at + self.lag, connection, ack));
+        self.acks.push(at + self.lag, connection, &ack);
         at + self.lag
     }
 
@@ -397,12 +398,6 @@ impl Flow {
             Ends::Udp(udp) => udp.delivered_bytes - udp.delivered_base,
         }
     }
-}
-
-/// Takes the first of `acks` if it has reached the sender by `now`.
-fn due_ack(acks: &mut VecDeque<(Time, u32, Ack)>, now: Time) -> Option<(Time, u32, Ack)> {
-    acks.front().filter(|a| a.0 <= now)?;
-    acks.pop_front()
 }
 
 impl TcpEnds {

@@ -17,6 +17,7 @@
 //! [`outcome`] is what goes back; [`replay`] sends recorded arrivals through one link.
 #![forbid(unsafe_code)]
 
+mod acks;
 pub mod cc;
 pub mod dist;
 pub mod flow;

@@ -1,0 +1,75 @@
+//! The acks on the last leg to a sender. There are as many as packets in flight, so they are kept
+//! short: most have no SACK blocks, and the blocks of those that do wait in a line of their own.
+
+use crate::tcp::Ack;
+use sojourn_aqm::units::Time;
+use std::collections::VecDeque;
+
+#[derive(Clone, Copy)]
+struct Short {
+    at: Time,
+    ack: u64,
+    connection: u32,
+    /// Bytes on the wire: a header and three SACK blocks at most.
+    wire: u16,
+    blocks: u8,
+    ece: bool,
+    syn: bool,
+}
+
+const _: () = assert!(size_of::<Short>() <= 32);
+
+/// The line of acks, in the order in which they arrive.
+#[derive(Default)]
+pub struct Acks {
+    line: VecDeque<Short>,
+    sacks: VecDeque<[(u64, u64); 3]>,
+}
+
+impl Acks {
+    /// An ack of `connection` will reach the sender at `at`, after all that are on their way.
+    #[inline]
+    pub fn push(&mut self, at: Time, connection: u32, ack: &Ack) {
+        let Ack { ack, sacks, blocks, ece, syn, wire } = *ack;
+        if blocks > 0 {
+            self.sacks.push_back(sacks);
+        }
+        self.line.push_back(Short { at, ack, connection, wire: wire as u16, blocks, ece, syn });
+    }
+
+    /// When the first one arrives; [`Time::NEVER`] if there is none.
+    #[inline]
+    pub fn next(&self) -> Time {
+        self.line.front().map_or(Time::NEVER, |a| a.at)
+    }
+
+    /// Takes the first one if it has arrived by `now`, with its connection.
+    #[inline]
+    pub fn pop(&mut self, now: Time) -> Option<(u32, Ack)> {
+        self.line.front().filter(|a| a.at <= now)?;
+        let Short { ack, connection, wire, blocks, ece, syn, .. } = self.line.pop_front()?;
+        let sacks = if blocks > 0 { self.sacks.pop_front()? } else { Default::default() };
+        Some((connection, Ack { ack, sacks, blocks, ece, syn, wire: wire.into() }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn acks_come_back_whole_and_in_order() {
+        let mut acks = Acks::default();
+        let plain = Ack { ack: 7, wire: 40, ece: true, ..Ack::default() };
+        let sacks = [(9, 10), (12, 15), (0, 0)];
+        let holed = Ack { ack: 7, sacks, blocks: 2, wire: 56, ..Ack::default() };
+        let sent = [plain, holed, plain, holed];
+        (1..).zip(&sent).for_each(|(t, ack)| acks.push(Time(t), t as u32, ack));
+        assert_eq!(acks.next(), Time(1));
+        for (t, ack) in (1..).zip(sent) {
+            assert_eq!(acks.pop(Time(t - 1)), None);
+            assert_eq!(acks.pop(Time(t)), Some((t as u32, ack)));
+        }
+        assert_eq!(acks.next(), Time::NEVER);
+    }
+}
