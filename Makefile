@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim
 
-.PHONY: demo test check bench gen fuzz wheel build clean
+.PHONY: demo test check bench gen fuzz instructions wheel build clean
 
 demo: build  ## the main job: four disciplines on a home uplink, a table and a figure
 	@mkdir -p out
@@ -35,6 +35,9 @@ fuzz:  ## minutes of fuzzing; needs the nightly toolchain (`make test` drives th
 	cargo +nightly fuzz run -s none qdisc -- -max_total_time=300 -max_len=4096 -timeout=20
 	cargo +nightly fuzz run -s none scenario fuzz/corpus/scenario fuzz/seeds/scenario -- \
 	    -max_total_time=300 -max_len=4096 -timeout=20 -dict=fuzz/scenario.dict
+
+instructions: build  ## what a packet costs, counted by valgrind's callgrind, against what was written down
+	$(BIN)/python tools/instructions.py
 
 wheel: .venv/ready  ## a wheel, and a clean environment that runs the demo from it without Rust
 	$(BIN)/maturin build --release --out dist
