@@ -19,7 +19,7 @@ from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn.output import replacing
 from sojourn.result import Array
-from sojourn.scenario import plain, why
+from sojourn.scenario import plain, text_of, why
 
 if TYPE_CHECKING:
     import polars as pl
@@ -147,13 +147,7 @@ def read_table(path: Path, needed: Sequence[str], optional: Sequence[str] = ()) 
             raw = gzip.decompress(raw)
         except (OSError, EOFError, zlib.error):
             raise InputError(f"{path}: this gzip file is damaged") from None
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path}: line {line}: this is not a text file in UTF-8") from None
-    if not text.strip():
-        raise InputError(f"{path}: the file is empty")
+    text = text_of(path, raw)
     header = [name.strip() for name in next(csv.reader([text.lstrip().partition("\n")[0]]), [])]
     for name in (*needed, *optional):
         if header.count(name) > 1:

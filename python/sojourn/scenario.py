@@ -80,13 +80,7 @@ def load(path: str | Path) -> Table:
         raise InputError(f"{path}: {why(error)}") from None
     if path.suffix.lower() not in (".toml", ".json"):
         raise InputError(f"{path}: a scenario file ends in .toml or .json")
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path}: line {line}: this is not a text file in UTF-8") from None
-    if not text.strip():
-        raise InputError(f"{path}: the file is empty")
+    text = text_of(path, raw)
     try:
         tree = _parse_json(text) if path.suffix.lower() == ".json" else _parse_toml(text)
     except InputError as error:
@@ -96,6 +90,18 @@ def load(path: str | Path) -> Table:
     if not isinstance(tree, dict):
         raise InputError(f"{path}: a scenario is a table of names and values")
     return tree
+
+
+def text_of(path: Path, raw: bytes) -> str:
+    """Give the text of the file `path` whose bytes are `raw`; it must have some, in UTF-8."""
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path}: line {line}: this is not a text file in UTF-8") from None
+    if not text.strip():
+        raise InputError(f"{path}: the file is empty")
+    return text
 
 
 def to_json(scenario: "Scenario | Mapping[str, Any]") -> str:
