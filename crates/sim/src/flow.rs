@@ -69,10 +69,9 @@ pub struct Flow {
     early: bool,
     /// What reaches the far end and when, in order, where it is not asked early.
     inbox: VecDeque<(Time, u32, Arrival)>,
-    /// What an early receiver will have got: from when on, and bytes in order.
-    got: VecDeque<(Time, u64)>,
-    /// What it has got by now.
+    /// What an early receiver got in order by the next look; what comes later waits in `later`.
     delivered: u64,
+    later: VecDeque<(Time, u64)>,
     /// Acks on the last leg to the sender.
     acks: Acks,
     /// The connection; what belongs to an earlier one is ignored.
@@ -194,8 +193,8 @@ impl Flow {
             acks_cross_links: tcp && !def.return_path.is_empty(),
             early: tcp && def.return_path.is_empty(),
             inbox: VecDeque::new(),
-            got: VecDeque::new(),
             delivered: 0,
+            later: VecDeque::new(),
             acks: Acks::default(),
             connection: 0,
             due,
@@ -224,7 +223,6 @@ impl Flow {
         while self.inbox.front().is_some_and(|i| i.0 <= now) {
             self.receive(out);
         }
-        self.look(now);
         if let Ends::Tcp(tcp) = &mut self.ends {
             let timer = tcp.receiver.timer();
             if timer + (if self.early { self.lag } else { Span::ZERO }) <= now
@@ -257,9 +255,9 @@ impl Flow {
 
     /// Brings what was delivered up to `now`.
     pub fn look(&mut self, now: Time) {
-        while let Some(&(_, bytes)) = self.got.front().filter(|g| g.0 <= now) {
-            self.delivered = bytes;
-            self.got.pop_front();
+        while let Some((_, bytes)) = self.later.front().filter(|l| l.0 <= now) {
+            self.delivered = *bytes;
+            self.later.pop_front();
         }
     }
 
@@ -323,9 +321,9 @@ impl Flow {
     }
 
     /// Something will reach the far end at `at`; what is told later arrives later. Gives the time
-    /// by which the flow must be woken for it.
+    /// by which the flow must be woken for it. `look` is when it will next be looked at.
     #[inline]
-    pub fn arrive(&mut self, at: Time, connection: u32, arrival: Arrival) -> Time {
+    pub fn arrive(&mut self, at: Time, connection: u32, arrival: Arrival, look: Time) -> Time {
         let Arrival::Segment(segment, ce) = arrival else {
             self.inbox.push_back((at, connection, arrival));
             return at;
@@ -348,8 +346,12 @@ impl Flow {
         if let Some(ack) = ack {
             self.answer(at, ack);
         }
-        if self.got.back().map_or(self.delivered, |g| g.1) < bytes {
-            self.got.push_back((at, bytes));
+        if at < look {
+            // Only now and then is anything left of a time before the last look.
+            self.later.clear();
+            self.delivered = bytes;
+        } else {
+            self.later.push_back((at, bytes));
         }
         let ack = self.acks.next();
         ack.min(next_timer + self.lag)

@@ -78,6 +78,8 @@ struct World {
     slots: Slots,
     out: Outbox,
     series: Option<Series>,
+    /// When everything will next be looked at: a sample, the end of the warm-up, the end.
+    pause: Time,
 }
 
 impl World {
@@ -117,6 +119,7 @@ impl World {
             series: scenario.sample.map(|_| Series::new(links.len(), flows.len())),
             links,
             flows,
+            pause: Time::ZERO,
         }
     }
 
@@ -128,23 +131,23 @@ impl World {
         let mut begun = false;
         let mut events = 0u64;
         // What is looked at or begun at a moment comes before what happens at it.
-        let mut pause = warm.min(sample);
+        self.pause = warm.min(sample);
         loop {
             let (slot, at) = self.slots.first();
-            while pause <= at {
-                if pause == warm && !begun {
+            while self.pause <= at {
+                if self.pause == warm && !begun {
                     self.begin(warm);
                     begun = true;
                 }
-                if pause == sample {
+                if self.pause == sample {
                     self.record(sample);
                     sample += scenario.sample.unwrap_or(Span(1));
                 }
-                if pause == end {
+                if self.pause == end {
                     self.look(end);
                     return true;
                 }
-                pause = sample.min(if begun { end } else { warm });
+                self.pause = sample.min(if begun { end } else { warm });
             }
             if slot < self.links.len() {
                 self.link_event(slot, at);
@@ -211,8 +214,12 @@ impl World {
         let f = flow as usize;
         let ce = packet.ecn == Ecn::Ce;
         let next = match load {
-            Load::Segment(s) => self.flows[f].arrive(at, connection, Arrival::Segment(s, ce)),
-            Load::Datagram(sent) => self.flows[f].arrive(at, connection, Arrival::Datagram(sent)),
+            Load::Segment(s) => {
+                self.flows[f].arrive(at, connection, Arrival::Segment(s, ce), self.pause)
+            }
+            Load::Datagram(sent) => {
+                self.flows[f].arrive(at, connection, Arrival::Datagram(sent), self.pause)
+            }
             Load::Ack(ack) => self.flows[f].ack(at, connection, self.acks.take(ack)),
         };
         self.slots.lower(self.links.len() + f, next);

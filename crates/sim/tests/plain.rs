@@ -153,8 +153,10 @@ impl Plain {
         }
         let (now, flow, ce) = (self.now, &mut self.flows[f], packet.ecn == Ecn::Ce);
         let _ = match load {
-            Load::Segment(s) => flow.arrive(now, connection, Arrival::Segment(s, ce)),
-            Load::Datagram(sent) => flow.arrive(now, connection, Arrival::Datagram(sent)),
+            Load::Segment(s) => flow.arrive(now, connection, Arrival::Segment(s, ce), Time::NEVER),
+            Load::Datagram(sent) => {
+                flow.arrive(now, connection, Arrival::Datagram(sent), Time::NEVER)
+            }
             Load::Ack(ack) => flow.ack(now, connection, ack),
         };
         self.heap.push(Reverse((self.flows[f].next(), Event::Wake(f))));
