@@ -372,3 +372,9 @@ class Cbr(Source, kw_only=True, frozen=True, tag="cbr"):
 
     packet: Value = None
     """Bytes of a packet on the wire. Bytes; default 200B; 1B to 65535B; also called size."""
+
+    jitter: Value = None
+    """By what share of itself a gap may be longer or shorter, each as likely; 0.5 is ns-2's
+    random_. It keeps sources of the same rate from colliding for good. Number; default 0; 0 to 1;
+    also called random.
+    """

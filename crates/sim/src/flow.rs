@@ -123,6 +123,7 @@ struct Repeat {
 /// A UDP source and sink.
 pub struct UdpEnds {
     params: Cbr,
+    rng: Pcg64Mcg,
     first: Time,
     next: u64,
     /// When counting began.
@@ -154,9 +155,9 @@ impl Flow {
         let hash = dice::key(seed, &format!("flows.{name}.hash"));
         let ends = match (&def.source, &def.tcp) {
             (Source::Cbr(cbr), _) => {
-                let phase =
-                    Span((dice::Dice::uniform(&mut stream("source")) * cbr.due(1).0 as f64) as u64);
-                Ends::Udp(Box::new(UdpEnds::new(cbr, start + phase)))
+                let mut rng = stream("source");
+                let phase = Span((dice::Dice::uniform(&mut rng) * cbr.due(1).0 as f64) as u64);
+                Ends::Udp(Box::new(UdpEnds::new(cbr, start + phase, rng)))
             }
             (source, tcp) => {
                 let tcp = tcp.as_ref().expect("a scenario gives every other source a TCP");
@@ -287,8 +288,8 @@ impl Flow {
                 if now < self.stop {
                     out.datagram = Some(udp.params.packet.0 as u32);
                     udp.sent += 1;
+                    self.due = now + udp.params.gap(udp.next, &mut udp.rng);
                     udp.next += 1;
-                    self.due = udp.first + udp.params.due(udp.next);
                 }
             }
             Ends::Tcp(tcp) => match &mut tcp.app {
@@ -430,9 +431,10 @@ impl TcpEnds {
 }
 
 impl UdpEnds {
-    fn new(params: &Cbr, first: Time) -> UdpEnds {
+    fn new(params: &Cbr, first: Time, rng: Pcg64Mcg) -> UdpEnds {
         UdpEnds {
             params: params.clone(),
+            rng,
             first,
             next: 0,
             since: Time::ZERO,

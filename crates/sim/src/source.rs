@@ -2,6 +2,7 @@
 
 use crate::dist::Dist;
 use crate::read::Named;
+use sojourn_aqm::dice::Dice;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params;
 use sojourn_aqm::params::{Params, Rows};
@@ -45,6 +46,9 @@ params! {
         rate: Rate = Rate(64_000), [Rate(1) => Rate(1_000_000_000_000)], "", [];
         /// Bytes of a packet on the wire.
         packet: Bytes = Bytes(200), [Bytes(1) => Bytes(65_535)], "", ["size"];
+        /// By what share of itself a gap may be longer or shorter, each as likely; 0.5 is ns-2's
+        /// random_. It keeps sources of the same rate from colliding for good.
+        jitter: f64 = 0.0, [0.0 => 1.0], "", ["random"];
     }
 }
 
@@ -53,6 +57,16 @@ impl Cbr {
     pub fn due(&self, k: u64) -> Span {
         let bits = u128::from(k) * u128::from(self.packet.0) * 8;
         Span((bits * 1_000_000_000 / u128::from(self.rate.0)) as u64)
+    }
+
+    /// The gap after the `k`-th packet: one draw, none without jitter.
+    pub fn gap(&self, k: u64, dice: &mut impl Dice) -> Span {
+        let gap = Span(self.due(k + 1).0 - self.due(k).0);
+        if self.jitter == 0.0 {
+            return gap;
+        }
+        let share = 1.0 + self.jitter * (2.0 * dice.uniform() - 1.0);
+        Span((gap.0 as f64 * share) as u64)
     }
 }
 
@@ -152,5 +166,29 @@ impl Source {
             Source::Transfers(p) => p.stop,
             Source::Cbr(p) => p.stop,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_core::SeedableRng;
+    use rand_pcg::Pcg64Mcg;
+
+    #[test]
+    fn gaps_keep_the_rate_with_jitter_and_without() {
+        let packet = Bytes(573); // 18.336 ms at 250 kbit/s
+        let exact = Cbr { rate: Rate(250_000), packet, ..Cbr::default() };
+        let shaken = Cbr { jitter: 0.5, ..exact.clone() };
+        let (mut used, mut fresh) = (Pcg64Mcg::seed_from_u64(1), Pcg64Mcg::seed_from_u64(1));
+        let sum: u64 = (0..1000).map(|k| exact.gap(k, &mut used).0).sum();
+        assert_eq!(Span(sum), exact.due(1000));
+        assert_eq!(used, fresh, "without jitter nothing is drawn");
+        let gaps: Vec<f64> =
+            (0..100_000).map(|k| shaken.gap(k, &mut fresh).as_secs() * 1e3).collect();
+        assert!(gaps.iter().all(|g| (9.168..=27.504).contains(g)));
+        let mean = gaps.iter().sum::<f64>() / 1e5;
+        let half = gaps.iter().filter(|g| **g < 13.752).count();
+        assert!((mean - 18.336).abs() < 0.05 && half.abs_diff(25_000) < 500, "{mean}, {half}");
     }
 }
