@@ -191,3 +191,12 @@ def test_many_runs_end_together_when_one_fails(small: Path) -> None:
         sj.simulate_many([good, {**good, "seed": -1}])
     results = sj.simulate_many([{**good, "seed": seed} for seed in (5, 6, 7)], jobs=2)
     assert [r.scenario["seed"] for r in results] == [5, 6, 7]
+
+
+def test_frames_of_different_runs_have_the_same_types() -> None:
+    """A number that is defined for no row is still a number, and what a row is comes first."""
+    flow = sj.Flow(name="bulk", source=sj.Bulk(), path=["up"])
+    case = sj.Scenario(duration="1s", links={"up": sj.Link(rate="1mbit")}, flows=[flow])
+    frame = sj.simulate(case).frame("flows")
+    assert frame.schema["fct_mean_s"] == pl.Float64
+    assert frame.columns[:3] == ["name", "group", "kind"]

@@ -150,10 +150,9 @@ class Result:
 
         match table:
             case "flows":
-                return pl.DataFrame(list(map(dict, self.flows.values())), infer_schema_length=None)
+                return self._rows(self.flows, ["name", "group", "kind"])
             case "links":
-                rows = [{"name": name, **link} for name, link in self.links.items()]
-                return pl.DataFrame(rows, infer_schema_length=None)
+                return self._rows(self.links, ["name", "qdisc"])
             case "series":
                 return self._series()
             case "tape":
@@ -162,6 +161,18 @@ class Result:
                 columns = dict(self.completions)
                 return pl.DataFrame({"flow": self._names(columns.pop("flow")), **columns})
         raise ValueError(f"no table {table!r}: there are flows, links, series, tape, fct")
+
+    def _rows(self, records: Mapping[str, Record], first: Sequence[str]) -> "pl.DataFrame":
+        """Give summaries as rows: what they are first, then the numbers by name.
+
+        A number that is defined for no row is still a number, so that the frames of different runs
+        have the same types.
+        """
+        import polars as pl
+
+        rows = [{"name": name, **record} for name, record in records.items()]
+        frame = pl.DataFrame(rows, infer_schema_length=None).select(*first, pl.exclude(first))
+        return frame.with_columns(pl.col(pl.Null).cast(pl.Float64))
 
     def save(self, directory: str | Path) -> None:
         """Write summary.json and the tables as Parquet files, with their provenance.
