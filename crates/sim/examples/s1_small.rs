@@ -1,5 +1,5 @@
-//! S1 in small, for counting instructions: `s1_small SECONDS` runs 300 long NewReno flows over RED at
-//! 45 mbit and prints how many packets the bottleneck sent. See `tools/instructions.py`.
+//! S1 in small, for counting instructions: `s1_small SECONDS` runs 300 long NewReno flows over RED
+//! at 45 mbit and prints how many packets the bottleneck sent. See `tools/instructions.py`.
 
 use serde_json::json;
 use sojourn_sim::Scenario;
