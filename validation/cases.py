@@ -1,0 +1,367 @@
+"""The rows of ns-2 that are played, what is compared of each, and what is left out and why."""
+
+import csv
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+import sojourn as sj
+from sojourn.units import seconds
+from validation import systems
+from validation.statistics import Array
+from validation.systems import RTT_SETS, Table
+
+ROWS = Path(__file__).parent.parent / "tests/vectors/scenarios"
+Row = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What is compared: a column of ns-2, and how it is read from a result of ours.
+
+    `share` says that it is a share of one, whose differences are told in points.
+    """
+
+    column: str
+    label: str
+    form: str
+    ours: Callable[[sj.Result], float]
+    share: bool = False
+
+    def tolerance(self, theirs: float) -> float:
+        """Give the difference from `theirs` that makes none in practice."""
+        return 0.003 if self.share else 0.03 * abs(theirs)
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of ns-2's results, and how its rows are played.
+
+    `rtts` tells whether all runs of ns-2 had one set of propagation times, or each that of our run
+    with its seed. `changed` is what differs from the set-up as it was told.
+    """
+
+    name: str
+    about: str
+    keys: tuple[str, ...]
+    play: Callable[[int, Row], Table]
+    metrics: tuple[Metric, ...]
+    seeds: int = 10
+    played: Callable[[Row], bool] = lambda row: True
+    left_out: str = ""
+    rtts: Literal["any", "one set", "the same"] = "any"
+    changed: str = ""
+
+    @property
+    def title(self) -> str:
+        """What it is called on the page."""
+        return f"`{self.name}`" + (f", {self.changed}" if self.changed else "")
+
+
+@dataclass(frozen=True)
+class Case:
+    """Rows of ns-2 that differ by their seed alone."""
+
+    file: File
+    key: Row
+    rows: tuple[Row, ...]
+
+    @property
+    def name(self) -> str:
+        """What it is called in tables."""
+        return " ".join(v if k == "q" else f"{k} {v}" for k, v in self.key.items())
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds of ns-2's runs."""
+        return [int(row["seed"]) for row in self.rows]
+
+    def theirs(self, metric: Metric) -> Array:
+        """Give what ns-2 found, by run."""
+        return np.array([float(row[metric.column]) for row in self.rows])
+
+
+def tcps(result: sj.Result, group: str = "") -> list[Mapping[str, Any]]:
+    """Give the summaries of the TCP flows whose names begin with `group`."""
+    flows = result.flows.values()
+    return [f for f in flows if f["kind"] == "tcp" and f["group"].startswith(group)]
+
+
+def wire_mbps(result: sj.Result, flow: Mapping[str, Any]) -> float:
+    """Give the goodput of a flow in Mbit/s with its headers, as ns-2's sinks count."""
+    def_ = next(f for f in result.scenario["flows"] if f["name"] == flow["group"])
+    if flow["kind"] == "udp":
+        packet = _bytes(def_["source"]["packet"])
+        header = 28
+    else:
+        packet, header = _bytes(def_["tcp"]["packet"]), _bytes(def_["tcp"]["header"])
+    return float(flow["goodput_bps"]) * packet / (packet - header) / 1e6
+
+
+def _bytes(text: str) -> int:
+    """Read a canonical size."""
+    number, unit = text.removesuffix("B"), 1
+    if number.endswith("k"):
+        number, unit = number[:-1], 1000
+    return int(number) * unit
+
+
+def total_mbps(result: sj.Result, group: str = "") -> float:
+    """Give the goodput of some TCP flows together."""
+    return sum(wire_mbps(result, flow) for flow in tcps(result, group))
+
+
+def jain(rates: list[float]) -> float:
+    """Give Jain's index."""
+    x = np.array(rates)
+    return float(x.sum() ** 2 / (len(x) * (x**2).sum()))
+
+
+def udp_loss(result: sj.Result) -> float:
+    """Give lost over sent of all UDP flows."""
+    flows = [f for f in result.flows.values() if f["kind"] == "udp"]
+    return float(sum(f["lost_packets"] for f in flows) / sum(f["sent_packets"] for f in flows))
+
+
+def runs(result: sj.Result, link: str) -> tuple[float, float]:
+    """Give the mean run of losses, and the share of runs of one."""
+    counts = np.array(result.links[link]["consecutive_loss"], dtype=float)
+    if not counts.sum():
+        return float("nan"), float("nan")
+    lengths = np.arange(1, len(counts) + 1)
+    return float((counts * lengths).sum() / counts.sum()), float(counts[0] / counts.sum())
+
+
+def data_delay_ms(result: sj.Result, link: str) -> tuple[float, float]:
+    """Give mean and standard deviation of the delay of full packets: acks are left out."""
+    tape = result.links[link].tape
+    warm = seconds(result.scenario["warmup"])
+    full = (tape.fate == 0) & (tape.arrived_s >= warm) & (tape.size_bytes == tape.size_bytes.max())
+    delay = (tape.left_s - tape.arrived_s)[full] * 1e3
+    return float(delay.mean()), float(delay.std())
+
+
+def of_link(key: str, scale: float = 1.0, link: str = "bottleneck") -> Callable[..., float]:
+    """Read the summary of a link."""
+    return lambda result: float(result.links[link][key]) * scale
+
+
+FTP_ONLY = File(
+    "hred_ftp_only",
+    "Long flows with RTTs of 40 to 200 ms over 45 Mbit/s, a buffer of 300 kB",
+    ("q", "n", "qmax", "tcp"),
+    lambda seed, row: systems.ftp_only(seed, row["q"], int(row["n"]), int(row["qmax"]), row["tcp"]),
+    (
+        Metric("qmean_B", "mean queue, B", ".0f", of_link("queue_mean_bytes")),
+        Metric("qstd_B", "std of queue, B", ".0f", of_link("queue_std_bytes")),
+        Metric("loss", "loss", ".5f", of_link("loss_rate")),
+        Metric("util", "utilisation", ".4f", of_link("utilisation"), share=True),
+        Metric("ftp_goodput_frac", "goodput/rate", ".4f", lambda r: total_mbps(r) / 45, share=True),
+        Metric(
+            "jain_ftp", "Jain's index", ".3f", lambda r: jain([wire_mbps(r, f) for f in tcps(r)])
+        ),
+    ),
+    seeds=2 * RTT_SETS,
+    rtts="one set",
+)
+
+BULK_DATA = File(
+    "td_red_ftp",
+    "SACK with packets of 1400 to 1628 B and four UDP sources over 10 Mbit/s, a buffer of 300 "
+    "packets; TD is DropTail, GRED is gentle RED",
+    ("q", "n", "buf", "tcp"),
+    lambda seed, row: systems.bulk_data(seed, row["q"], int(row["n"]), int(row["buf"]), row["tcp"]),
+    (
+        Metric("qmean_p", "mean queue, packets", ".2f", of_link("queue_mean_packets")),
+        Metric("qstd_p", "std of queue, packets", ".2f", of_link("queue_std_packets")),
+        Metric("delay_ms_mean", "mean delay, ms", ".2f", of_link("sojourn_mean_s", 1e3)),
+        Metric("delay_ms_std", "std of delay, ms", ".2f", of_link("sojourn_std_s", 1e3)),
+        Metric("loss", "loss", ".5f", of_link("loss_rate")),
+        Metric("udp_loss", "loss of UDP", ".5f", udp_loss),
+        Metric("util", "utilisation", ".4f", of_link("utilisation"), share=True),
+        Metric("goodput_Mbps", "TCP goodput, Mbit/s", ".3f", total_mbps),
+        Metric("jain", "Jain's index", ".3f", lambda r: jain([wire_mbps(r, f) for f in tcps(r)])),
+        Metric("mean_run", "mean run of losses", ".3f", lambda r: runs(r, "bottleneck")[0]),
+        Metric("p1", "runs of one", ".4f", lambda r: runs(r, "bottleneck")[1], share=True),
+    ),
+)
+
+
+def _share(name: str) -> Callable[[sj.Result], float]:
+    return lambda result: wire_mbps(result, result.flows[name])
+
+
+def _fair(name: str, flows: int, about: str, left_out: str) -> File:
+    each = tuple(
+        Metric(
+            f"f{i}",
+            f"flow {i}, Mbit/s" if i < flows else "UDP, Mbit/s",
+            ".4f",
+            _share(f"f{i}"),
+        )
+        for i in range(1, flows + 1)
+    )
+    return File(
+        name,
+        about,
+        ("topo", "q", "buf"),
+        lambda seed, row: systems.fair(seed, row["topo"], row["q"], int(row["buf"])),
+        (
+            *each,
+            Metric(
+                "jain",
+                "Jain's index",
+                ".4f",
+                lambda r: jain([wire_mbps(r, f) for f in r.flows.values()]),
+                share=True,
+            ),
+        ),
+        played=lambda row: row["q"] in ("DRR", "DropTail"),
+        left_out=left_out,
+    )
+
+
+NO_FQ = (
+    "FQ is self-clocked fair queueing with a queue of its own per flow, which the base does not "
+    "have yet"
+)
+FAIR3 = _fair(
+    "drr_wfq_fair3",
+    3,
+    "Two TCPs and 4 Mbit/s of UDP over 5 Mbit/s, a buffer of 30 kB; 3u: access of 10 and 10 ms, "
+    "3v: of 50 and 100 ms",
+    NO_FQ + "; SFQ of ns-2 refuses packets by a rule of its own, ours is that of Linux",
+)
+FAIR5 = _fair(
+    "drr_wfq_fair5",
+    5,
+    "Four TCPs and 2.5 Mbit/s of UDP, each behind an access link of 2.5 Mbit/s, over 10 Mbit/s",
+    NO_FQ,
+)
+
+
+def _both_mbps(result: sj.Result) -> float:
+    return total_mbps(result, "forward") + wire_mbps(result, result.flows["forward-cbr"])
+
+
+def _forward_delay(i: int) -> Callable[[sj.Result], float]:
+    return lambda result: data_delay_ms(result, "forward")[i]
+
+
+TWO_WAY = File(
+    "drr_dumbbell",
+    "Five FTPs and a UDP source in each direction, acks queue with the other direction's data; a "
+    "buffer of 100 packets",
+    ("q", "bw_Mbps", "mtu", "buf"),
+    lambda seed, row: systems.two_way(seed, int(row["bw_Mbps"]), int(row["mtu"]), int(row["buf"])),
+    (
+        Metric(
+            "qmean_p", "mean queue, packets", ".2f", of_link("queue_mean_packets", 1, "forward")
+        ),
+        Metric("qdelay_ms_mean", "mean delay of data, ms", ".2f", _forward_delay(0)),
+        Metric("qdelay_ms_std", "std of delay of data, ms", ".2f", _forward_delay(1)),
+        Metric("drops_per_s", "drops per s", ".2f", of_link("dropped_packets", 1 / 80, "forward")),
+        Metric("loss", "loss", ".5f", of_link("loss_rate", 1, "forward")),
+        Metric("util", "utilisation", ".4f", of_link("utilisation", 1, "forward"), share=True),
+        Metric("fwd_goodput_Mbps", "goodput, Mbit/s", ".3f", _both_mbps),
+        Metric(
+            "jain_fwd",
+            "Jain's index",
+            ".3f",
+            lambda r: jain([wire_mbps(r, f) for f in tcps(r, "forward")]),
+        ),
+    ),
+    played=lambda row: row["q"] == "DropTail",
+    left_out="DRR of ns-2 hashes node addresses into ten queues, and which of them collide is not "
+    "told; CoDel is the form of 2012, see the next file",
+)
+
+ONE_FLOW = File(
+    "codel_target_util",
+    "One SACK flow over 1 Gbit/s under CoDel with an RTT of 300 us and an interval of 750 us. "
+    "ns-2's CoDel is the form of 2012, ours that of RFC 8289",
+    ("q", "target_ms"),
+    lambda seed, row: systems.one_flow(seed, float(row["target_ms"])),
+    (
+        Metric("qmean_p", "mean queue, packets", ".2f", of_link("queue_mean_packets")),
+        Metric("qstd_p", "std of queue, packets", ".2f", of_link("queue_std_packets")),
+        Metric("drops", "drops in 4 s", ".0f", of_link("dropped_packets")),
+        Metric("util", "utilisation", ".4f", of_link("utilisation"), share=True),
+    ),
+    seeds=5,
+)
+
+TOLD = (FTP_ONLY, BULK_DATA, FAIR3, FAIR5, TWO_WAY, ONE_FLOW)
+"""The files as their set-ups were told."""
+
+
+def _some(file: File, columns: str, **changes: Any) -> File:
+    """Give `file` with these columns alone."""
+    metrics = tuple(m for m in file.metrics if m.column in columns.split())
+    return replace(file, metrics=metrics, left_out="", **changes)
+
+
+TRUNK = replace(
+    BULK_DATA,
+    changed="one more link",
+    played=lambda row: row["q"] == "TD",
+    play=lambda seed, row: systems.bulk_data(
+        seed, row["q"], int(row["n"]), int(row["buf"]), row["tcp"], trunk=True
+    ),
+)
+HOSTS = replace(
+    TWO_WAY,
+    changed="receivers on the hosts",
+    left_out="",
+    play=lambda seed, row: systems.two_way(
+        seed, int(row["bw_Mbps"]), int(row["mtu"]), int(row["buf"]), hosts=True
+    ),
+)
+CHANGED = (TRUNK, HOSTS)
+"""The files whose set-ups were another than told, as their numbers say."""
+
+RERUN = (
+    _some(FTP_ONLY, "qmean_B qstd_B loss util", name="reruns/ftp_only", rtts="the same"),
+    _some(BULK_DATA, "qmean_p loss udp_loss", name="reruns/bulk_data"),
+    _some(TRUNK, "qmean_p loss udp_loss", name="reruns/bulk_data_trunk"),
+    _some(FAIR3, "f1 f2 f3", name="reruns/fair"),
+    _some(TWO_WAY, "drops_per_s loss util qmean_p", name="reruns/two_way"),
+    _some(HOSTS, "drops_per_s loss util qmean_p", name="reruns/two_way_hosts"),
+)
+"""Runs of ns-2 that we made ourselves, of which everything is known (`validation/ns2`)."""
+
+FILES = TOLD + CHANGED + RERUN
+
+ABSENT = {
+    "hred_dumbbell.csv, 57 rows": "web sessions beside the long flows (no such source yet), and "
+    "in part ARED, PI, REM, AVQ",
+    "codel_dc_incast.csv, 36 rows, and codel_dc_vary.csv, 30": "queries to many servers at once, "
+    "the next one when all have answered: no such source yet; in part adaptive RED",
+    "codel_dc_poisson.csv, 30 rows": "flows that begin as a Poisson process: no such source yet",
+}
+"""The files of which no row can be played, and why."""
+
+
+def read(file: File) -> list[Row]:
+    """Give all rows of a file, each once."""
+    with (ROWS / f"{file.name}.csv").open(newline="") as text:
+        rows = list(csv.DictReader(text))
+    seen: list[Row] = []
+    # drr_dumbbell.csv has runs that belong to two of its figures twice.
+    for row in ({k: v for k, v in r.items() if k != "scen"} for r in rows):
+        if row not in seen:
+            seen.append(row)
+    return seen
+
+
+def cases(file: File) -> Iterator[Case]:
+    """Give the cases of a file that are played."""
+    by_key: dict[tuple[str, ...], list[Row]] = {}
+    for row in read(file):
+        if file.played(row):
+            by_key.setdefault(tuple(row[k] for k in file.keys), []).append(row)
+    for values, rows in by_key.items():
+        yield Case(file, dict(zip(file.keys, values, strict=True)), tuple(rows))

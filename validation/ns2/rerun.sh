@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Runs ns-2 (Debian's ns2) on set-ups of which our knowledge is whole, and on those with one thing
+# changed; writes tests/vectors/scenarios/reruns. Takes half an hour. NS names another ns.
+set -euo pipefail
+cd "$(dirname "$0")"
+ns=${NS:-ns}
+out=../../tests/vectors/scenarios/reruns
+mkdir -p "$out"
+rtts=$(mktemp)
+trap 'rm -f "$rtts"' EXIT
+
+file() { echo "$2" >"$out/$1.csv"; }
+
+file ftp_only q,n,qmax,tcp,seed,qmean_B,qstd_B,loss,util
+for n in 30 100 300; do
+    for seed in {10..29}; do
+        [ "$n" != 30 ] && [ "$seed" -gt 19 ] && continue
+        (cd ../.. && .venv/bin/python -c "
+from validation.systems import propagation
+print(*propagation($seed, $n))") >"$rtts"
+        for q in DropTail RED; do
+            $ns ftp_only.tcl q $q n "$n" seed "$seed" rtts "$rtts" >>"$out/ftp_only.csv"
+        done
+    done
+done
+for trunk in 0 1; do
+    name=$([ $trunk = 1 ] && echo bulk_data_trunk || echo bulk_data)
+    file $name q,n,buf,tcp,seed,qmean_p,loss,udp_loss
+    for n in 16 64 256; do
+        for seed in {1..10}; do $ns bulk_data.tcl q TD n $n seed "$seed" trunk $trunk >>"$out/$name.csv"; done
+    done
+done
+file fair topo,q,buf,seed,f1,f2,f3,f4,f5
+for topo in 3u 3v; do
+    for seed in {1..20}; do $ns fair.tcl topo $topo seed "$seed" >>"$out/fair.csv"; done
+done
+for hosts in 0 1; do
+    name=$([ $hosts = 1 ] && echo two_way_hosts || echo two_way)
+    file $name q,bw_Mbps,mtu,buf,seed,drops_per_s,loss,util,qmean_p
+    for mbps in 2 10 100; do
+        for seed in {1..10}; do $ns two_way.tcl bw $mbps seed "$seed" hosts $hosts >>"$out/$name.csv"; done
+    done
+done

@@ -1,0 +1,93 @@
+"""Intervals: of means, and of the difference between two."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import t as student
+
+Array = npt.NDArray[np.float64]
+
+LEVEL = 0.95
+"""How often an interval holds the truth."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Means of ns-2 and of ours with half the width of their intervals (NaN for a single run)."""
+
+    theirs: float
+    theirs_half: float
+    ours: float
+    ours_half: float
+    half: float
+
+    @property
+    def difference(self) -> float:
+        """How much more ours is."""
+        return self.ours - self.theirs
+
+
+def quantile(df: float) -> float:
+    """Give the factor of a standard error that spans half an interval."""
+    return float(student.ppf(0.5 + LEVEL / 2, df))
+
+
+def half_width(values: Array) -> float:
+    """Give half the interval of the mean of `values`."""
+    n = len(values)
+    return quantile(n - 1) * float(values.std(ddof=1)) / n**0.5 if n > 1 else float("nan")
+
+
+def compare(theirs: Array, ours: Array) -> Compared:
+    """Compare two samples of independent runs (Welch).
+
+    A single run has no spread of its own: it is taken to have that of ours, so the interval is the
+    one in which one more run of ours would lie.
+    """
+    n, m = len(theirs), len(ours)
+    b = float(ours.var(ddof=1))
+    if n == 1:
+        half = quantile(m - 1) * (b * (1 + 1 / m)) ** 0.5
+    else:
+        half = _satterthwaite((float(theirs.var(ddof=1)) / n, n - 1), (b / m, m - 1))
+    return Compared(
+        float(theirs.mean()), half_width(theirs), float(ours.mean()), half_width(ours), half
+    )
+
+
+def compare_with_one_set(theirs: Array, ours: Array) -> Compared:
+    """Compare runs that all drew one set of something with `ours`, a row of runs for each of many.
+
+    Their mean is off by what their set is off, as much as ours are from set to set; that spread is
+    estimated from ours (analysis of variance in one way) and widens the interval.
+    """
+    sets, runs = ours.shape
+    means = ours.mean(axis=1)
+    between = float(means.var(ddof=1))  # of the means of sets, chance within a set included
+    within = float(ours.var(axis=1, ddof=1).mean())
+    of_sets = max(0.0, between - within / runs)
+    half = _satterthwaite(
+        (float(theirs.var(ddof=1)) / len(theirs), len(theirs) - 1),
+        (between / sets + of_sets, sets - 1),
+    )
+    return Compared(
+        float(theirs.mean()), half_width(theirs), float(means.mean()), half_width(means), half
+    )
+
+
+def compare_in_pairs(theirs: Array, ours: Array) -> Compared:
+    """Compare two samples whose i-th runs had the same set of something."""
+    half = half_width(ours - theirs)
+    return Compared(
+        float(theirs.mean()), half_width(theirs), float(ours.mean()), half_width(ours), half
+    )
+
+
+def _satterthwaite(*parts: tuple[float, int]) -> float:
+    """Give half the interval of a difference whose variance has these parts with these freedoms."""
+    variance = sum(v for v, _ in parts)
+    if variance == 0.0:
+        return 0.0
+    freedom = variance**2 / sum(v**2 / df for v, df in parts)
+    return quantile(freedom) * float(variance**0.5)

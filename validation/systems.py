@@ -1,0 +1,210 @@
+"""The systems that ns-2 was given, as scenarios: topologies, queues, TCPs, as they were told.
+
+Everything is under the profile `ns2`. A sender sits behind an access link of its own, so that its
+bursts reach the bottleneck as a line of packets and not at one instant; acks cross the bottleneck's
+other direction. Where ns-2's limits mean something else than ours, ours are set so that the same
+packets are let in (its DropTail refuses a packet that would make the queue reach the limit).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+Table = dict[str, Any]
+
+NIC = {"name": "droptail", "limit": "49p"}
+"""The queue of any link that is not studied: ns-2's default limit of 50, which holds 49."""
+
+WIDE = {"name": "droptail", "limit": "99999p"}
+"""A queue that never fills."""
+
+RTT_SETS = 10
+"""How many sets of propagation times the runs of the first file are spread over."""
+
+
+def tail(limit: str, ns2: int) -> Table:
+    """Give ns-2's DropTail of limit `ns2`, in the unit that `limit` ends with."""
+    return {"name": "droptail", "limit": f"{ns2 - 1}{limit}"}
+
+
+def flow(name: str, path: Sequence[str], packet: int, tcp: str = "newreno", **more: Any) -> Table:
+    """Give a bulk flow that starts in the first ten seconds."""
+    return {
+        "name": name,
+        "path": path,
+        "source": {"name": "bulk", "start": "uniform(0s, 10s)"},
+        "tcp": {
+            "name": tcp,
+            "profile": "ns2",
+            "packet": f"{packet}B",
+            "receive_window": "10000p",
+        },
+        **more,
+    }
+
+
+def cbr(name: str, path: Sequence[str], packet: int, bps: float, jitter: float = 0.5) -> Table:
+    """Give a constant-rate flow with ns-2's `random_`."""
+    source = {"name": "cbr", "rate": f"{bps:.0f}bit", "packet": f"{packet}B", "jitter": jitter}
+    return {"name": name, "path": path, "source": source | {"start": "uniform(0s, 10s)"}}
+
+
+def link(rate: str, delay: str = "0s", qdisc: Mapping[str, Any] = NIC) -> Table:
+    """Give a link."""
+    return {"rate": rate, "delay": delay, "qdisc": qdisc}
+
+
+def scenario(duration: str, warmup: str, seed: int, links: Table, flows: list[Table]) -> Table:
+    """Give a scenario."""
+    return {"duration": duration, "warmup": warmup, "seed": seed, "links": links, "flows": flows}
+
+
+def propagation(seed: int, n: int) -> list[float]:
+    """Give the propagation times of `n` flows, in seconds, of the set that `seed` falls to."""
+    return list(np.random.default_rng(seed % RTT_SETS).uniform(0.040, 0.200, n))
+
+
+def ftp_only(seed: int, q: str, n: int, qmax: int, tcp: str, access: str = "100mbit") -> Table:
+    """Play `hred_ftp_only.csv`: long flows over 45 Mbit/s, RTTs uniform on 40 to 200 ms.
+
+    The propagation times are one of `RTT_SETS` sets; those of ns-2 are not known. An empty
+    `access` leaves out the access links.
+    """
+    rtts = propagation(seed, n)
+    red = {
+        "name": "red",
+        "limit": f"{qmax + 499}B",  # ns-2 looks at the queue before the packet is added
+        "min_th": f"{qmax // 4}B",
+        "max_th": f"{qmax // 2}B",
+        "w_q": 0.002,
+        "max_p": 0.1,
+        "gentle": "two_max_th",
+        "wait": "yes",
+        "byte_mode": "mean",
+        "packet": "500B",
+    }
+    qdisc = tail("B", qmax) if q == "DropTail" else red
+    links = {"bottleneck": link("45mbit", "10ms", qdisc), "back": link("45mbit", "10ms", WIDE)}
+    flows = []
+    for i in range(n):
+        path = ["bottleneck"]
+        if access:
+            links[f"access-{i}"] = link(access)
+            path = [f"access-{i}", "bottleneck"]
+        rtt = f"{rtts[i] * 1e9:.0f}ns"
+        back = ["back"]
+        flows.append(flow(f"ftp-{i}", path, 500, NAMES[tcp], return_path=back, rtt=rtt))
+    return scenario("200s", "150s", seed, links, flows)
+
+
+NAMES = {"Newreno": "newreno", "Sack1": "sack"}
+"""What ns-2 calls its TCPs, and what we do."""
+
+
+def bulk_data(seed: int, q: str, n: int, buf: int, tcp: str, trunk: bool = False) -> Table:
+    """Play `td_red_ftp.csv`: SACK and four CBR sources over 10 Mbit/s from four hosts.
+
+    It is told that runs last 500 s, but losses per event, loss rate and rate of the file only go
+    together if it counts 200 s: 13,754 events of 3.78 losses are 21.8 % of 202 s of arrivals.
+    `trunk` puts one more link of 100 Mbit/s between the access links and the bottleneck.
+    """
+    red = {
+        "name": "red",
+        "limit": f"{buf}p",
+        "min_th": f"{buf * 3 // 20}p",
+        "max_th": f"{buf * 13 // 20}p",
+        "w_q": 0.002,
+        "max_p": 0.1,
+        "gentle": "two_max_th" if q == "GRED" else "none",
+        "wait": "yes",
+        "packet": "500B",  # ns-2's default; only an idle time would ask for it
+    }
+    links = {
+        "bottleneck": link("10mbit", "50ms", tail("p", buf) if q == "TD" else red),
+        "back": link("10mbit", "50ms", WIDE),
+    }
+    if trunk:
+        links["trunk"] = link("100mbit", qdisc=WIDE)
+    sizes = np.random.default_rng(seed).integers(1400, 1628, n, endpoint=True)
+    flows = []
+    for host in range(4):
+        delay = 10 * (host + 1)
+        links[f"access-{host}"] = link("100mbit", f"{delay}ms")
+        links[f"receiver-{host}"] = link("100mbit", "100us")
+        path = [f"access-{host}", *(["trunk"] if trunk else []), "bottleneck", f"receiver-{host}"]
+        flows.append(cbr(f"cbr-{host}", path, 573, 250_000))
+        for i in range(host, n, 4):
+            rtt = f"{(2 * (delay + 50) * 1000) + 200}us"
+            ftp = flow(f"ftp-{i}", path, int(sizes[i]), NAMES[tcp], return_path=["back"], rtt=rtt)
+            flows.append(ftp)
+    return scenario("300s", "100s", seed, links, flows)
+
+
+def fair(seed: int, topo: str, q: str, buf: int, nic: Mapping[str, Any] = NIC) -> Table:
+    """Play `drr_wfq_fair3.csv` and `..5.csv`: TCPs and one UDP source from a node each."""
+    delays, rate, access, udp = {
+        "3u": ([10, 10, 1], "5mbit", "10mbit", 4e6),
+        "3v": ([50, 100, 1], "5mbit", "10mbit", 4e6),
+        "5": ([2, 20, 100, 200, 50], "10mbit", "2500kbit", 2.5e6),
+    }[topo]
+    drr = {"name": "drr", "limit": f"{buf}B", "quantum": "1000B"}
+    links = {
+        "bottleneck": link(rate, "1ms", drr if q == "DRR" else tail("B", buf)),
+        "back": link(rate, "1ms", WIDE),
+    }
+    flows = []
+    for i, delay in enumerate(delays):
+        name = f"f{i + 1}"
+        links[f"access-{name}"] = link(access, f"{delay}ms", nic)
+        links[f"receiver-{name}"] = link("10mbit", "1ms")
+        path = [f"access-{name}", "bottleneck", f"receiver-{name}"]
+        if i == len(delays) - 1:
+            flows.append(cbr(name, path, 1000, udp))
+        else:
+            rtt = f"{2 * (delay + 2)}ms"
+            flows.append(flow(name, path, 1000, return_path=["back"], rtt=rtt))
+    return scenario("120s", "20s", seed, links, flows)
+
+
+def two_way(seed: int, mbps: int, mtu: int, buf: int, hosts: bool = False) -> Table:
+    """Play `drr_dumbbell.csv`: five FTPs and a CBR each way, acks queue with the other's data.
+
+    The receivers are at the far end of the bottleneck. With `hosts` they are on the hosts from
+    which the other direction sends, behind the same access links: the RTTs are then 28 to 60 ms.
+    """
+    qdisc = tail("p", buf)
+    links, flows = {}, []
+    for way, other in (("forward", "backward"), ("backward", "forward")):
+        links[way] = link(f"{mbps}mbit", "10ms", qdisc)
+        for i in range(1, 6):
+            links[f"{way}-nic-{i}"] = link("1gbit", f"{2 * i}ms")
+            path, back = [f"{way}-nic-{i}", way], [other]
+            rtt: Table = {"rtt": f"{2 * (2 * i + 10)}ms"}
+            if hosts:
+                links[f"{way}-down-{i}"] = link("1gbit", f"{2 * i}ms")
+                path, rtt = [*path, f"{way}-down-{i}"], {}
+                back = [f"{other}-nic-{i}", other, f"{other}-down-{i}"]
+            flows.append(flow(f"{way}-{i}", path, mtu, return_path=back, **rtt))
+        links[f"{way}-nic-cbr"] = link("1gbit", "2ms")
+        flows.append(cbr(f"{way}-cbr", [f"{way}-nic-cbr", way], mtu, mbps * 1e5))
+    return scenario("100s", "20s", seed, links, flows) | {"tape": True}
+
+
+def one_flow(seed: int, target_ms: float) -> Table:
+    """Play `codel_target_util.csv`: one SACK flow over 1 Gbit/s under CoDel, RTT 300 us."""
+    codel = {
+        "name": "codel",
+        "target": f"{target_ms * 1000:.0f}us",
+        "interval": "750us",
+        "limit": "1000p",
+    }
+    links = {
+        "bottleneck": link("1gbit", "75us", codel),
+        "back": link("1gbit", "75us", WIDE),
+        "access": link("10gbit", "75us", WIDE),
+    }
+    ftp = flow("ftp", ["access", "bottleneck"], 1000, "sack", return_path=["back"], rtt="300us")
+    ftp["source"] = {"name": "bulk", "start": "uniform(0us, 300us)"}
+    ftp["tcp"] |= {"rto_min": "10ms", "tick": "100us"}
+    return scenario("5s", "1s", seed, links, [ftp])
