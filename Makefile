@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim
 
-.PHONY: demo test check bench gen fuzz instructions wheel build clean
+.PHONY: demo test check bench gen validate fuzz instructions wheel build clean
 
 demo: build  ## the main job: four disciplines on a home uplink, a table and a figure
 	@mkdir -p out
@@ -28,6 +28,9 @@ bench: build  ## speed, as ratios inside one run
 
 gen: build  ## rewrite what is generated from the Rust tables
 	$(BIN)/python tools/gen.py
+
+validate: build  ## some minutes: our results beside those of ns-2, written to docs/validation.md
+	$(BIN)/python -m validation
 
 fuzz:  ## minutes of fuzzing; needs the nightly toolchain (`make test` drives the same bodies for some seconds)
 	cargo fuzz --version >/dev/null 2>&1 || cargo install cargo-fuzz --locked

@@ -1,0 +1,89 @@
+"""The comparison with ns-2: its statistics, its set-ups, and a quick form of it.
+
+`make validate` is the whole of it and takes minutes.
+"""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_ind
+
+from sojourn import _sojourn
+from validation import statistics
+from validation.cases import FILES, FTP_ONLY, ONE_FLOW, RERUN, TRUNK, Case, File, cases
+from validation.play import compared, played, verdict
+from validation.systems import RTT_SETS
+
+
+def test_interval_of_a_difference_is_welchs() -> None:
+    """Half widths are those that scipy gives for the same data."""
+    theirs, ours = np.array([1.0, 2.0, 4.0]), np.array([2.0, 2.5, 3.0, 3.1, 2.9])
+    c = statistics.compare(theirs, ours)
+    interval = ttest_ind(ours, theirs, equal_var=False).confidence_interval(0.95)
+    assert c.difference - c.half == pytest.approx(interval.low)
+    assert c.difference + c.half == pytest.approx(interval.high)
+    assert c.ours_half == pytest.approx(2.776 * ours.std(ddof=1) / 5**0.5, rel=1e-3)
+
+
+def test_a_single_run_is_one_more_of_ours() -> None:
+    """Where ns-2 ran once, its run is asked to lie where one more of ours would."""
+    ours = np.array([2.0, 2.5, 3.0, 3.1, 2.9])
+    c = statistics.compare(np.array([3.0]), ours)
+    assert np.isnan(c.theirs_half)
+    assert c.half == pytest.approx(2.776 * ours.std(ddof=1) * (1 + 1 / 5) ** 0.5, rel=1e-3)
+
+
+def test_one_set_for_all_runs_widens_the_interval_as_often_as_it_should() -> None:
+    """95 of 100 intervals hold the truth when all of ns-2's runs share one draw."""
+    rng = np.random.default_rng(1)
+    inside = 0
+    for _ in range(1000):
+        theirs = rng.normal(0, 1) * 3 + rng.normal(0, 1, 3)
+        ours = rng.normal(0, 1, (10, 1)) * 3 + rng.normal(0, 1, (10, 2))
+        c = statistics.compare_with_one_set(theirs, ours)
+        inside += abs(c.difference) <= c.half
+    assert 930 <= inside <= 970
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: f.title)
+def test_every_case_is_a_scenario(file: File) -> None:
+    """Rust takes every scenario, and no number of ns-2 is missing."""
+    some = list(cases(file))
+    assert some
+    for case in some:
+        _sojourn.canonical(json.dumps(case.file.play(1, case.key)))
+        assert all(np.isfinite(case.theirs(m)).all() for m in case.file.metrics)
+
+
+def verdicts(case: Case, seeds: int | None = None) -> dict[str, str]:
+    """Play a case and give its verdicts."""
+    ours = played(case, seeds)
+    return {m.column: verdict(m, compared(case, m, ours[m.column])) for m in case.file.metrics}
+
+
+def test_red_with_a_hundred_flows_agrees() -> None:
+    """Queue, loss, utilisation, goodput and fairness, with five seeds."""
+    case = next(c for c in cases(FTP_ONLY) if c.key["q"] == "RED" and c.key["n"] == "100")
+    assert set(verdicts(case, 5).values()) <= {"agrees", "close"}
+
+
+def test_flows_with_the_same_rtts_agree_run_by_run() -> None:
+    """With ns-2's own propagation times the interval is a sixth as wide, and holds 0."""
+    case = next(c for c in cases(RERUN[0]) if c.key["q"] == "RED" and c.key["n"] == "30")
+    assert len(case.seeds) == 2 * RTT_SETS
+    assert set(verdicts(case).values()) <= {"agrees", "close"}
+
+
+def test_drop_tail_with_many_flows_agrees_in_udps_loss() -> None:
+    """The loss of UDP tells how its packets arrive among those of TCP."""
+    case = next(c for c in cases(TRUNK) if c.key["n"] == "64")
+    assert verdicts(case, 5)["udp_loss"] in ("agrees", "close")
+
+
+def test_codel_drops_as_often_where_no_state_is_entered_anew() -> None:
+    """There the CoDel of 2012 and that of RFC 8289 are one law: the same count of drops."""
+    drops = next(m for m in ONE_FLOW.metrics if m.column == "drops")
+    for case in cases(ONE_FLOW):
+        if float(case.key["target_ms"]) >= 0.2:
+            assert played(case, 1)["drops"][0] == case.theirs(drops)[0], case.name
