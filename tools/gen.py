@@ -150,6 +150,7 @@ def page(spec: Spec, kind: str) -> str:
             "",
             f"{sentence(spec['about'])}{known}",
             "",
+            *([f"Decides {spec['decides']}.", ""] if "decides" in spec else []),
             f"Source: {spec['source']}.",
             "",
             f"In a scenario file: `{toml}`; in Python: `{call}`.",

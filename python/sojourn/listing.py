@@ -69,6 +69,9 @@ def _one(spec: Spec) -> None:
     out = console()
     others = f" (also {', '.join(spec['aliases'])})" if spec["aliases"] else ""
     out.print(f"[bold]{spec['name']}[/]{others}: {escape(spec['about'])}")
+    if "decides" in spec:
+        out.print(f"decides {escape(spec['decides'])}")
+        out.print(f"state: {spec['state_bytes']} bytes at its defaults, waiting packets apart")
     out.print(f"source: {escape(spec['source'])}\n")
     table = new_table("parameter", "default", "what it is", left=3)
     for row in spec["params"]:

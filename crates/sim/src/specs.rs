@@ -4,7 +4,7 @@ use crate::source::SOURCES;
 use crate::tcp::TCPS;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::params::{Params, Row};
-use sojourn_aqm::sched::REGISTRY;
+use sojourn_aqm::sched::{Entry, REGISTRY};
 
 fn row(r: &Row) -> Json {
     json!({
@@ -22,8 +22,13 @@ fn entry(name: &str, aliases: &[&str], about: &str, source: &str, params: &[Row]
 
 /// Every discipline, TCP and source with its parameters, their defaults, ranges and units.
 pub fn specs() -> Json {
-    let disciplines: Vec<Json> =
-        REGISTRY.iter().map(|e| entry(e.name, e.aliases, e.about, e.source, &e.params())).collect();
+    let discipline = |e: &Entry| {
+        let mut spec = entry(e.name, e.aliases, e.about, e.source, &e.params());
+        spec["decides"] = json!(e.decides);
+        spec["state_bytes"] = json!(e.state());
+        spec
+    };
+    let disciplines: Vec<Json> = REGISTRY.iter().map(discipline).collect();
     let table = crate::tcp::Settings::default().table();
     let tcp: Vec<Json> =
         TCPS.iter().map(|e| entry(e.name, e.aliases, e.about, e.source, &table)).collect();

@@ -51,6 +51,11 @@ pub trait Aqm {
 
     /// Shows the internal variables, by the names of the reference, in SI units.
     fn gauges(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
+
+    /// Bytes of memory that the law's state takes; a law with tables counts them too.
+    fn state(&self) -> usize {
+        size_of_val(self)
+    }
 }
 
 /// A law that can be built from parameters.
@@ -138,5 +143,9 @@ impl<A: Aqm> Qdisc for Single<A> {
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         self.law.gauges(see);
+    }
+
+    fn state(&self) -> usize {
+        size_of_val(self) - size_of_val(&self.law) + self.law.state()
     }
 }

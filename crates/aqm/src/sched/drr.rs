@@ -176,6 +176,10 @@ impl Qdisc for Drr {
     fn backlog(&self) -> Backlog {
         self.backlog
     }
+
+    fn state(&self) -> usize {
+        size_of_val(self) + size_of_val(&*self.queues) + self.active.capacity() * size_of::<u32>()
+    }
 }
 
 #[cfg(test)]

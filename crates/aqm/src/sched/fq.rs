@@ -190,6 +190,12 @@ impl<A: Aqm> Qdisc for Fq<A> {
     fn backlog(&self) -> Backlog {
         self.backlog
     }
+
+    fn state(&self) -> usize {
+        let laws: usize = self.flows.iter().map(|f| f.law.state() - size_of::<A>()).sum();
+        let lists = self.new_flows.capacity() + self.old_flows.capacity();
+        size_of_val(self) + size_of_val(&*self.flows) + laws + lists * size_of::<u32>()
+    }
 }
 
 #[cfg(test)]

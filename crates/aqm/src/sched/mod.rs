@@ -38,6 +38,10 @@ pub trait Qdisc {
     fn backlog(&self) -> Backlog;
     /// Shows the internal variables for figures and replays, in SI units.
     fn gauges(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
+    /// Bytes of memory that its state takes, whatever waits: packets are not counted.
+    fn state(&self) -> usize {
+        size_of_val(self)
+    }
 }
 
 /// What a discipline is told about its link when it is built.
@@ -75,6 +79,8 @@ pub struct Entry {
     pub aliases: &'static [&'static str],
     /// What it is, in a line.
     pub about: &'static str,
+    /// What it decides, when, and by what.
+    pub decides: &'static str,
     /// Where it is defined.
     pub source: &'static str,
     /// Parameters whose defaults differ from those of the type.
@@ -97,6 +103,12 @@ impl Entry {
     pub fn params(&self) -> Vec<Row> {
         let env = Env::new(Rate(1_000_000));
         (self.make)(self, &[], &env).map(|made| made.params).expect("defaults are valid")
+    }
+
+    /// Bytes of state of one queue at its defaults, packets not counted.
+    pub fn state(&self) -> usize {
+        let env = Env::new(Rate(1_000_000));
+        (self.make)(self, &[], &env).map(|made| made.qdisc.state()).expect("defaults are valid")
     }
 
     /// Builds the discipline with `settings` for a link.
@@ -126,11 +138,12 @@ fn make<Q: Build + Send + 'static>(
 macro_rules! registry {
     ($(
         $name:literal $aliases:expr => $Type:ty, preset $preset:expr,
-        $about:literal, $source:literal;
+        $about:literal, $decides:literal, $source:literal;
     )*) => {
         /// Every discipline there is.
         pub static REGISTRY: &[Entry] = &[$(Entry {
-            name: $name, aliases: &$aliases, about: $about, source: $source,
+            name: $name, aliases: &$aliases, about: $about,
+            decides: $decides, source: $source,
             preset: &$preset, make: make::<$Type>,
         }),*];
     };
@@ -140,19 +153,28 @@ registry! {
     "droptail" ["fifo", "taildrop", "tail_drop", "drop_tail", "pfifo", "bfifo"] => DropTail,
         preset [],
         "a plain queue that loses packets only when it is full",
+        "on arrival, at the limit only: which packet is lost",
         "folklore; random drop: Hashem, MIT LCS/TR-465, 1989";
     "red" [] => Single<Red>, preset [],
         "random early detection on the averaged queue",
+        "on arrival: a chance that grows with the average queue",
         "Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993; gentle: Floyd, 2000";
     "codel" [] => Single<CoDel>, preset [],
-        "controls the time that packets wait", "RFC 8289";
+        "controls the time that packets wait",
+        "on departure: signals closer and closer together while every packet waits above target",
+        "RFC 8289";
     "drr" [] => Drr, preset [],
         "deficit round robin over one queue per flow, one shared buffer",
+        "on departure: whose turn it is; on overflow: the flow with the most bytes loses",
         "Shreedhar and Varghese, SIGCOMM 1995";
     "sfq" [] => Sfq, preset [],
-        "round robin over hashed queues, drops from the longest", "McKenney, INFOCOM 1990";
+        "round robin over hashed queues, drops from the longest",
+        "on departure: whose turn it is; on overflow: the longest queue loses",
+        "McKenney, INFOCOM 1990";
     "fq_codel" ["fqcodel"] => Fq<CoDel>, preset [("ecn", "true")],
-        "DRR over hashed flows, each under CoDel, new flows first", "RFC 8290";
+        "DRR over hashed flows, each under CoDel, new flows first",
+        "on departure: whose turn it is, and CoDel's signals in that flow",
+        "RFC 8290";
 }
 
 /// The entry called `name`, by canonical name or alias, dashes and case aside.
