@@ -229,12 +229,17 @@ impl Flow {
             if timer + (if self.early { self.lag } else { Span::ZERO }) <= now
                 && let Some(ack) = tcp.receiver.on_timer(timer)
             {
-                if self.early { self.answer(timer, ack) } else { out.acks.push(ack) }
+                if self.early {
+                    self.acks.push(timer + self.lag, self.connection, ack);
+                } else {
+                    out.acks.push(*ack);
+                }
             }
         }
         let Flow { ends, acks, connection, .. } = self;
         if let Ends::Tcp(tcp) = ends {
-            while let Some((of, ack)) = acks.pop(now) {
+            let mut ack = Ack::default();
+            while let Some(of) = acks.pop(now, &mut ack) {
                 if of == *connection {
                     tcp.sender.on_ack(now, &ack, &mut out.segments);
                 }
@@ -272,12 +277,6 @@ impl Flow {
             (Ends::Udp(udp), Arrival::Datagram(sent)) => udp.receive(at, sent),
             _ => {} // of an earlier connection
         }
-    }
-
-    /// An ack leaves a receiver at `at` for the last leg to the sender.
-    #[inline]
-    fn answer(&mut self, at: Time, ack: Ack) {
-        self.acks.push(at + self.lag, self.connection, &ack);
     }
 
     /// The application's turn.
@@ -337,16 +336,17 @@ impl Flow {
         if connection != self.connection {
             return Time::NEVER;
         }
+        // The acks are on a leg of one delay each, so they stay in order.
         let timer = tcp.receiver.timer();
-        let hurried = if timer < at { tcp.receiver.on_timer(timer) } else { None };
-        let ack = tcp.receive(at, &segment, ce);
+        if timer < at
+            && let Some(ack) = tcp.receiver.on_timer(timer)
+        {
+            self.acks.push(timer + self.lag, connection, ack);
+        }
+        if let Some(ack) = tcp.receive(at, &segment, ce) {
+            self.acks.push(at + self.lag, connection, ack);
+        }
         let (bytes, next_timer) = (tcp.receiver.delivered_bytes(), tcp.receiver.timer());
-        if let Some(ack) = hurried {
-            self.answer(timer, ack);
-        }
-        if let Some(ack) = ack {
-            self.answer(at, ack);
-        }
         if at < look {
             // Only now and then is anything left of a time before the last look.
             self.later.clear();
@@ -406,8 +406,8 @@ impl Flow {
 impl TcpEnds {
     /// A segment reaches the receiver.
     #[inline]
-    fn receive(&mut self, at: Time, segment: &Segment, ce: bool) -> Option<Ack> {
-        let ack = self.receiver.on_segment(at, segment, ce);
+    fn receive(&mut self, at: Time, segment: &Segment, ce: bool) -> Option<&Ack> {
+        let calls_for_ack = self.receiver.on_segment(at, segment, ce).is_some();
         if let App::Transfers(repeat) = &mut self.app
             && !repeat.received
             && self.receiver.received_in_connection() >= repeat.size
@@ -416,7 +416,7 @@ impl TcpEnds {
             let (start, bytes) = (repeat.started, repeat.size);
             self.completions.push(Completion { start, took: at - start, bytes });
         }
-        ack
+        calls_for_ack.then(|| self.receiver.last())
     }
 
     /// What the sender did since counting began.

@@ -2,6 +2,7 @@
 
 use crate::dist::Dist;
 use crate::read::{self, Fields, Named};
+use crate::slots::Slots;
 use crate::source::Source;
 use crate::tcp::{self, TcpParams};
 use serde_json::{Map, Value as Json, json};
@@ -120,6 +121,15 @@ impl Scenario {
             return Err(
                 Error::new(format!("{flows} flows in all, allowed: {FLOWS_MAX}")).at("flows")
             );
+        }
+        let longest = Span(Slots::horizon(flows as usize + self.links.len()).0 - 1);
+        if self.duration > longest {
+            let text = format!(
+                "{} is too long for {flows} flows, allowed: {} s",
+                self.duration,
+                longest.0 / 1_000_000_000
+            );
+            return Err(Error::new(text).at("duration"));
         }
         let Some(sample) = self.sample else { return Ok(()) };
         let numbers =

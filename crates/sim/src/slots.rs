@@ -6,46 +6,43 @@
 
 use sojourn_aqm::units::Time;
 
-/// A slot and its time.
-type Entry = (Time, u32);
-
 /// The tree. Node 1 is the root, the children of node k are 2k and 2k + 1, and each node holds the
-/// entry that comes first below it; the leaves are the slots themselves.
+/// least key below it; the leaves are the slots themselves. A key is a time with its slot in the
+/// lowest bits, so that one comparison without a branch settles both.
 pub struct Slots {
-    nodes: Vec<Entry>,
+    keys: Box<[u64]>,
     leaves: usize,
+    /// Bits of a key that are the slot.
+    bits: u32,
 }
 
 impl Slots {
     /// `n` slots without anything pending.
     pub fn new(n: usize) -> Slots {
         let leaves = n.max(2).next_power_of_two();
-        let mut nodes = vec![(Time::NEVER, 0); 2 * leaves];
-        (0..leaves).for_each(|slot| nodes[leaves + slot].1 = slot as u32);
-        (1..leaves).rev().for_each(|k| nodes[k] = nodes[2 * k].min(nodes[2 * k + 1]));
-        Slots { nodes, leaves }
+        Slots { keys: vec![u64::MAX; 2 * leaves].into(), leaves, bits: leaves.trailing_zeros() }
     }
 
-    /// The pending time of `slot`; [`Time::NEVER`] if nothing is pending.
+    /// The moment from which on `n` slots cannot tell a time from never.
+    pub fn horizon(n: usize) -> Time {
+        Time(u64::MAX >> n.max(2).next_power_of_two().trailing_zeros())
+    }
+
     #[inline]
-    pub fn time(&self, slot: usize) -> Time {
-        self.nodes[self.leaves + slot].0
+    fn key(&self, slot: usize, at: Time) -> u64 {
+        if at.0 >= u64::MAX >> self.bits { u64::MAX } else { at.0 << self.bits | slot as u64 }
     }
 
-    /// Makes `at` the pending time of `slot`. Walks up until a node stays as it was.
+    /// Makes `at` the pending time of `slot`; [`Time::NEVER`] if nothing is pending.
     #[inline]
     pub fn set(&mut self, slot: usize, at: Time) {
+        let mut first = self.key(slot, at);
         let mut k = self.leaves + slot;
-        self.nodes[k].0 = at;
+        self.keys[k] = first;
         while k > 1 {
+            first = first.min(self.keys[k ^ 1]);
             k /= 2;
-            // The left child holds the lower slots, so it wins a tie.
-            let [left, right] = [self.nodes[2 * k], self.nodes[2 * k + 1]];
-            let first = if right.0 < left.0 { right } else { left };
-            if self.nodes[k] == first {
-                return;
-            }
-            self.nodes[k] = first;
+            self.keys[k] = first;
         }
     }
 
@@ -53,10 +50,10 @@ impl Slots {
     /// further than it comes first.
     #[inline]
     pub fn lower(&mut self, slot: usize, at: Time) {
-        let first = (at, slot as u32);
+        let key = self.key(slot, at);
         let mut k = self.leaves + slot;
-        while k > 0 && first < self.nodes[k] {
-            self.nodes[k] = first;
+        while k > 0 && key < self.keys[k] {
+            self.keys[k] = key;
             k /= 2;
         }
     }
@@ -64,8 +61,11 @@ impl Slots {
     /// The slot that comes first and its time.
     #[inline]
     pub fn first(&self) -> (usize, Time) {
-        let (at, slot) = self.nodes[1];
-        (slot as usize, at)
+        let key = self.keys[1];
+        if key == u64::MAX {
+            return (0, Time::NEVER);
+        }
+        (key as usize & (self.leaves - 1), Time(key >> self.bits))
     }
 }
 
@@ -74,6 +74,17 @@ mod tests {
     use super::*;
     use rand_core::SeedableRng;
     use sojourn_aqm::dice::Dice;
+
+    #[test]
+    fn what_is_beyond_the_horizon_never_comes() {
+        let horizon = Slots::horizon(300);
+        assert_eq!(horizon.0, (1 << 55) - 1);
+        let mut slots = Slots::new(300);
+        slots.set(299, horizon);
+        assert_eq!(slots.first().1, Time::NEVER);
+        slots.set(299, Time(horizon.0 - 1));
+        assert_eq!(slots.first(), (299, Time(horizon.0 - 1)));
+    }
 
     #[test]
     fn agrees_with_a_search_of_all() {

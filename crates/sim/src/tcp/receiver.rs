@@ -36,6 +36,8 @@ pub struct Receiver {
     unit: u64,
     /// How long an ack is delayed; `None`: not at all.
     delay: Option<Span>,
+    /// The ack given last: written in place and lent, since it is large.
+    last: Ack,
     /// Payload bytes delivered in connections before this one.
     before: u64,
 }
@@ -59,6 +61,7 @@ impl Receiver {
             ack_bytes: s.header_bytes(),
             unit: if ns2 { s.payload() } else { 1 },
             delay: worked_out(s.delayed_ack).then(|| worked_out(s.delayed_ack_timeout)),
+            last: Ack::default(),
             before: 0,
         }
     }
@@ -78,13 +81,15 @@ impl Receiver {
     /// At most one ack is held back, for one segment in order. Everything out of order, below the
     /// cumulative ack, or filling a part of a gap, is acknowledged at once (RFC 5681 §4.2), and so
     /// is a SYN. ns-2 delays one more: a second copy of the very last packet.
-    pub fn on_segment(&mut self, now: Time, seg: &Segment, ce: bool) -> Option<Ack> {
+    pub fn on_segment(&mut self, now: Time, seg: &Segment, ce: bool) -> Option<&Ack> {
         self.marked |= ce && seg.ect;
         self.answered |= seg.cwr;
         let end = seg.seq + u64::from(seg.len).max(u64::from(seg.syn));
         let in_order = seg.seq <= self.next && end > self.next;
         let whole = self.held.end().is_none();
-        if in_order {
+        if in_order && whole {
+            self.next = end;
+        } else if in_order {
             self.next = self.held.around(end).map_or(end, |r| r.1);
             self.held.forget_below(self.next);
         } else if end > self.next {
@@ -111,12 +116,17 @@ impl Receiver {
     }
 
     /// The delayed ack, once it is due.
-    pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
+    pub fn on_timer(&mut self, now: Time) -> Option<&Ack> {
         if now < self.due {
             return None;
         }
         self.due = Time::NEVER;
         Some(self.ack(false))
+    }
+
+    /// The ack given last.
+    pub fn last(&self) -> &Ack {
+        &self.last
     }
 
     /// Payload bytes delivered in order, each once, in all connections.
@@ -145,13 +155,15 @@ impl Receiver {
     }
 
     /// An ack of what is here now.
-    fn ack(&mut self, syn: bool) -> Ack {
+    fn ack(&mut self, syn: bool) -> &Ack {
         // One mark among the packets acknowledged is enough; an answer ends only what was echoed
         // before (RFC 3168 §6.1.3).
         self.echo = self.marked || self.echo && !self.answered;
         (self.marked, self.answered) = (false, false);
-        let mut ack = Ack { ack: self.next, ece: self.echo, syn, ..Ack::default() };
+        let ack = &mut self.last;
+        (ack.ack, ack.ece, ack.syn) = (self.next, self.echo, syn);
         if self.sack {
+            (ack.sacks, ack.blocks) = Default::default();
             for i in 0..usize::from(self.recents) {
                 // A block that the cumulative ack has passed is gone for good.
                 if let Some(block) = self.held.around(self.recent[i]) {
@@ -193,7 +205,7 @@ mod tests {
     #[test]
     fn latest_block_comes_first_and_three_are_told() {
         let mut r = receiver("ns2", false);
-        let mut take = |seq| blocks(r.on_segment(Time::ZERO, &at(seq), false).unwrap());
+        let mut take = |seq| blocks(*r.on_segment(Time::ZERO, &at(seq), false).unwrap());
         assert_eq!(take(1), (2, vec![], 40));
         assert_eq!(take(3), (2, vec![(3, 4)], 48));
         assert_eq!(take(5), (2, vec![(5, 6), (3, 4)], 56));

@@ -182,7 +182,7 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
                 self.sender.on_timer(next, &mut self.out);
                 self.launch();
             } else if self.receiver.timer() == next {
-                let ack = self.receiver.on_timer(next);
+                let ack = self.receiver.on_timer(next).copied();
                 self.reply(ack);
             } else {
                 let Reverse((_, _, place)) = self.heap.pop().unwrap();
@@ -242,7 +242,7 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
     fn deliver(&mut self, cargo: Cargo) {
         match cargo {
             Cargo::Segment(seg, ce) => {
-                let ack = self.receiver.on_segment(self.now, &seg, ce);
+                let ack = self.receiver.on_segment(self.now, &seg, ce).copied();
                 self.reply(ack);
             }
             Cargo::Ack(ack) => {
