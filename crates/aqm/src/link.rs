@@ -2,7 +2,7 @@
 
 use crate::cx::{Cx, Lost};
 use crate::dice::Dice;
-use crate::packet::Packet;
+use crate::packet::{Ecn, Packet};
 use crate::sched::Qdisc;
 use crate::tally::Tally;
 use crate::tape::{Row, Tape};
@@ -35,8 +35,13 @@ pub struct Link {
     free_at: Option<Time>,
     /// What the last transmissions are owed, in units of 1/rate nanoseconds.
     carry: u64,
-    /// Packets sent or being sent, with the time each reaches the far end.
+    /// Packets sent or being sent, with the time each reaches the far end; where the discipline
+    /// settles everything on arrival, those that wait as well.
     wire: VecDeque<(Time, Packet)>,
+    /// Where it does: when the transmission of each packet that waits will end, and that of the
+    /// last.
+    ends: Option<VecDeque<Time>>,
+    last_end: Time,
     lost: Vec<Lost>,
     tally: Tally,
     tape: Option<Tape>,
@@ -55,6 +60,8 @@ impl Link {
         assert!(spec.rate.0 > 0, "a link has a rate");
         Link {
             spec,
+            ends: qdisc.settles_on_arrival().then(VecDeque::new),
+            last_end: Time::ZERO,
             qdisc,
             dice: Box::new(dice),
             now: Time::ZERO,
@@ -78,7 +85,7 @@ impl Link {
         self.advance(now);
         packet.arrived = now;
         self.tally.arrive(now, packet.len);
-        let before = self.lost.len();
+        let (before, marked) = (self.lost.len(), self.tally.marked_packets);
         let (qdisc, mut cx) = self.lend(now);
         qdisc.enqueue(&mut cx, packet);
         let accepted = self.lost.len() == before || {
@@ -88,6 +95,12 @@ impl Link {
         };
         if accepted {
             self.tally.accept();
+            if self.ends.is_some() {
+                if self.tally.marked_packets > marked {
+                    packet.ecn = Ecn::Ce;
+                }
+                self.foresee(now, packet);
+            }
         }
         if self.free_at.is_none() {
             self.start(now);
@@ -106,6 +119,12 @@ impl Link {
         self.wire.front().map(|(at, _)| *at)
     }
 
+    /// What [`Link::ahead`] will give next.
+    #[inline]
+    pub fn front(&self) -> Option<&(Time, Packet)> {
+        self.wire.front()
+    }
+
     /// The next packet on the wire, with the time at which it reaches the far end, however late
     /// that is: for an owner that keeps its own order of arrivals. Use this or [`Link::poll`].
     #[inline]
@@ -117,7 +136,7 @@ impl Link {
     /// waits. An owner that uses [`Link::ahead`] must call the link again by then.
     #[inline]
     pub fn due(&self) -> Option<Time> {
-        let waiting = self.tally.waiting().0 > 0;
+        let waiting = self.ends.is_none() && self.tally.waiting().0 > 0;
         self.free_at.filter(|_| waiting).map(|at| at + self.spec.delay)
     }
 
@@ -201,15 +220,38 @@ impl Link {
             (self.free_at, self.carry) = (None, 0);
             return;
         };
-        // The remainder is carried, so that n packets take n times their exact time.
-        let owed = u64::from(packet.len) * 8 * 1_000_000_000 + self.carry;
-        self.carry = owed % self.spec.rate.0;
-        let sending = Span(owed / self.spec.rate.0);
-        self.free_at = Some(at + sending);
-        self.wire.push_back((at + sending + self.spec.delay, packet));
-        self.tally.depart(at, packet.len, at - packet.arrived, sending);
+        let end = match self.ends.as_mut().and_then(VecDeque::pop_front) {
+            Some(end) => end,
+            None => {
+                let end = self.transmit(at, packet.len);
+                self.wire.push_back((end + self.spec.delay, packet));
+                end
+            }
+        };
+        self.free_at = Some(end);
+        self.tally.depart(at, packet.len, at - packet.arrived, end - at);
         if let Some(tape) = &mut self.tape {
             tape.push(Row { packet, left: at, why: None });
+        }
+    }
+
+    /// When a transmission that starts at `at` ends. The remainder is carried, so that n packets
+    /// take n times their exact time.
+    #[inline]
+    fn transmit(&mut self, at: Time, len: u32) -> Time {
+        let owed = u64::from(len) * 8 * 1_000_000_000 + self.carry;
+        self.carry = owed % self.spec.rate.0;
+        at + Span(owed / self.spec.rate.0)
+    }
+
+    /// `packet` was accepted, and nothing can happen to it any more: when it will be sent is known.
+    #[inline]
+    fn foresee(&mut self, now: Time, packet: Packet) {
+        let starts = if self.free_at.is_some() { self.last_end } else { now };
+        self.last_end = self.transmit(starts, packet.len);
+        self.wire.push_back((self.last_end + self.spec.delay, packet));
+        if let Some(ends) = &mut self.ends {
+            ends.push_back(self.last_end);
         }
     }
 

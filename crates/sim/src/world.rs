@@ -76,6 +76,8 @@ struct World {
     acks: Places<Ack>,
     /// First the links, then the flows.
     slots: Slots,
+    /// The flow whose turn it is: its slot is set when that is over.
+    awake: usize,
     out: Outbox,
     series: Option<Series>,
     /// When everything will next be looked at: a sample, the end of the warm-up, the end.
@@ -115,6 +117,7 @@ impl World {
             bodies: Places::new(),
             acks: Places::new(),
             slots,
+            awake: usize::MAX,
             out: Outbox::default(),
             series: scenario.sample.map(|_| Series::new(links.len(), flows.len())),
             links,
@@ -202,17 +205,11 @@ impl World {
         &self.routes[self.flows[flow as usize].group][usize::from(matches!(load, Load::Ack(_)))]
     }
 
-    /// A packet is on the wire of its link, and will reach the other end at `at`.
+    /// A packet will have crossed its last link at `at`.
     #[inline]
-    fn sent(&mut self, l: usize, at: Time, packet: Packet) {
-        let body = &mut self.bodies.all[packet.body as usize];
-        body.left -= 1;
-        if body.left > 0 {
-            return self.onward[l].push_back((at, packet));
-        }
-        let Body { flow, connection, load, .. } = self.bodies.take(packet.body);
+    fn deliver(&mut self, at: Time, body: u32, ce: bool) {
+        let Body { flow, connection, load, .. } = self.bodies.take(body);
         let f = flow as usize;
-        let ce = packet.ecn == Ecn::Ce;
         let next = match load {
             Load::Segment(s) => {
                 self.flows[f].arrive(at, connection, Arrival::Segment(s, ce), self.pause)
@@ -222,13 +219,17 @@ impl World {
             }
             Load::Ack(ack) => self.flows[f].ack(at, connection, self.acks.take(ack)),
         };
-        self.slots.lower(self.links.len() + f, next);
+        if f != self.awake {
+            self.slots.lower(self.links.len() + f, next);
+        }
     }
 
     fn flow_event(&mut self, f: usize, now: Time) {
+        self.awake = f;
         self.flows[f].wake(now, &mut self.out);
         self.send(f, now);
         self.slots.set(self.links.len() + f, self.flows[f].next());
+        self.awake = usize::MAX;
     }
 
     /// Puts on links what the flow `f` wants sent.
@@ -275,8 +276,17 @@ impl World {
     /// call that comes too early does no harm, so a later time is noted only when it is due.
     fn settle(&mut self, l: usize) {
         self.losses(l);
-        while let Some((at, packet)) = self.links[l].ahead() {
-            self.sent(l, at, packet);
+        while let Some((at, packet)) = self.links[l].front() {
+            // Only what is needed is read: a struct that is moved whole just after it was written
+            // stalls the processor.
+            let (at, body, ce) = (*at, packet.body, packet.ecn == Ecn::Ce);
+            let passes = &mut self.bodies.all[body as usize].left;
+            *passes -= 1;
+            let last = *passes == 0;
+            match self.links[l].ahead() {
+                Some(ahead) if !last => self.onward[l].push_back(ahead),
+                _ => self.deliver(at, body, ce),
+            }
         }
         let onward = self.onward[l].front().map(|(at, _)| *at);
         let next = onward.or_else(|| self.links[l].due()).unwrap_or(Time::NEVER);

@@ -46,6 +46,11 @@ pub trait Aqm {
         line.pop()
     }
 
+    /// Whether it decides on arrival only, and only about the packet that arrives.
+    fn settles_on_arrival(&self) -> bool {
+        false
+    }
+
     /// The transmitter asked for a packet and there was none: the link is idle from now on.
     fn idle(&mut self, _now: Time) {}
 
@@ -139,6 +144,10 @@ impl<A: Aqm> Qdisc for Single<A> {
 
     fn backlog(&self) -> Backlog {
         Backlog { packets: self.line.packets(), bytes: self.line.bytes().0 }
+    }
+
+    fn settles_on_arrival(&self) -> bool {
+        self.law.settles_on_arrival()
     }
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {

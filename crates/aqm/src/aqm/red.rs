@@ -243,6 +243,10 @@ impl Aqm for Red {
         packet
     }
 
+    fn settles_on_arrival(&self) -> bool {
+        true
+    }
+
     fn idle(&mut self, now: Time) {
         self.idle_since = Some(now);
     }

@@ -86,6 +86,10 @@ impl Qdisc for DropTail {
         self.line.pop(&mut self.pool)
     }
 
+    fn settles_on_arrival(&self) -> bool {
+        self.params.policy == Policy::Tail
+    }
+
     fn backlog(&self) -> Backlog {
         Backlog { packets: self.line.packets(), bytes: self.line.bytes().0 }
     }

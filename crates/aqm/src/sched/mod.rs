@@ -36,6 +36,11 @@ pub trait Qdisc {
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet>;
     /// What waits.
     fn backlog(&self) -> Backlog;
+    /// Whether all that becomes of a packet is settled when it arrives: lost at once or sent after
+    /// all that came before it, marked at once or never. A link then knows when it will be sent.
+    fn settles_on_arrival(&self) -> bool {
+        false
+    }
     /// Shows the internal variables for figures and replays, in SI units.
     fn gauges(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
     /// Bytes of memory that its state takes, whatever waits: packets are not counted.
