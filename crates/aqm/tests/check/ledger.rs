@@ -43,6 +43,10 @@ pub struct Ledger {
     qdisc: Box<dyn Qdisc + Send>,
     limit: Size,
     marks: bool,
+    /// What the discipline promises of all packets, and which ones were marked as they came.
+    settles_on_arrival: bool,
+    marked_at_once: Vec<bool>,
+    last_sent: Option<u32>,
     pub now: Time,
     dice: Counted,
     lost: Vec<Lost>,
@@ -61,6 +65,9 @@ impl Ledger {
         Ledger {
             limit: limit(&made),
             marks: value(&made, "ecn") == Some("true"),
+            settles_on_arrival: made.qdisc.settles_on_arrival(),
+            marked_at_once: Vec::new(),
+            last_sent: None,
             qdisc: made.qdisc,
             now: Time::ZERO,
             dice: Counted { rng: Pcg64Mcg::seed_from_u64(seed), throws: 0 },
@@ -104,7 +111,9 @@ impl Ledger {
         self.packets.push((packet, State::Held));
         self.held.packets += 1;
         self.held.bytes += u64::from(packet.len);
+        let marked = self.marked;
         self.call(|qdisc, cx| qdisc.enqueue(cx, packet));
+        self.marked_at_once.push(self.marked > marked);
         self.settle(Some(body));
     }
 
@@ -116,6 +125,13 @@ impl Ledger {
             self.leave(packet, State::Sent);
             let last = self.last.insert(packet.flow, packet.body);
             assert!(last < Some(packet.body), "{packet:?} comes after {last:?} of its flow");
+            if self.settles_on_arrival {
+                let last = self.last_sent.replace(packet.body);
+                assert!(last < Some(packet.body), "{packet:?} comes after {last:?}");
+                let ecn = self.packets[packet.body as usize].0.ecn;
+                let marked = self.marked_at_once[packet.body as usize];
+                assert_eq!(packet.ecn != ecn, marked, "{packet:?} was not settled as it came");
+            }
             self.trace.push(Event::Sent(self.now, packet));
         }
         self.settle(None);
@@ -153,6 +169,7 @@ impl Ledger {
         for lost in std::mem::take(&mut self.lost) {
             assert_eq!(lost.at, self.now, "the time of a loss");
             let itself = arrival == Some(lost.packet.body);
+            assert!(itself || !self.settles_on_arrival, "{lost:?} had been accepted");
             match lost.why {
                 Why::Full => assert!(arrival.is_some(), "room is short only when a packet arrives"),
                 Why::Early => assert!(itself, "an early loss is that of the arrival"),

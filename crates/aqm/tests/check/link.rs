@@ -1,13 +1,14 @@
 //! A link under every discipline: late calls change nothing, and the tally agrees with a plain
 //! recount from the tape.
 
-use crate::cases::Case;
+use crate::cases::{Case, all};
 use crate::{each, packet};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::sched::{Backlog, Qdisc};
 use sojourn_aqm::tally::RUN_MAX;
 use sojourn_aqm::tape::Row;
-use sojourn_aqm::{Ecn, Link, LinkSpec, Packet, Rate, Span, Tally, Time, Why};
+use sojourn_aqm::{Cx, Ecn, Link, LinkSpec, Packet, Rate, Span, Tally, Time, Why};
 use std::collections::BTreeMap;
 
 /// A rate that divides nothing, so that the remainder of every transmission counts.
@@ -64,6 +65,47 @@ fn late_calls_change_no_decision() {
         assert_eq!(prompt.tally().queue_bytes(), late.tally().queue_bytes());
         assert!(prompt.lost().eq(late.lost()));
     });
+}
+
+/// A discipline that does not tell that it settles everything on arrival.
+struct Silent(Box<dyn Qdisc + Send>);
+
+impl Qdisc for Silent {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, packet: Packet) {
+        self.0.enqueue(cx, packet);
+    }
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+        self.0.dequeue(cx)
+    }
+    fn backlog(&self) -> Backlog {
+        self.0.backlog()
+    }
+}
+
+#[test]
+fn what_a_link_foresees_comes_true() {
+    each(5, |case, rng| {
+        let arrivals = arrivals(rng, 1500);
+        let qdisc = case.build().qdisc;
+        let mut waits = Link::new(SPEC, Box::new(Silent(qdisc)), Pcg64Mcg::seed_from_u64(3));
+        let mut foresees = link(case, 3);
+        waits.record();
+        let (mut then, mut now) = (Vec::new(), Vec::new());
+        for (at, packet) in &arrivals {
+            foresees.push(*at, *packet);
+            now.extend(std::iter::from_fn(|| foresees.ahead()));
+            waits.push(*at, *packet);
+            then.extend(std::iter::from_fn(|| waits.ahead()));
+        }
+        let end = arrivals.last().unwrap().0 + Span::s(10);
+        [&mut foresees, &mut waits].into_iter().for_each(|link| link.advance(end));
+        now.extend(std::iter::from_fn(|| foresees.ahead()));
+        then.extend(std::iter::from_fn(|| waits.ahead()));
+        assert_eq!(now, then);
+        assert_eq!(foresees.tape(), waits.tape());
+    });
+    let some = |case: &Case| case.build().qdisc.settles_on_arrival();
+    assert!(all(0, 1).iter().any(some), "some disciplines settle everything on arrival");
 }
 
 #[test]
