@@ -84,9 +84,10 @@ pub struct Flow {
 }
 
 /// The two ends of a flow.
+#[expect(clippy::large_enum_variant, reason = "TCP is the rule, and one look at memory less")]
 pub enum Ends {
     /// TCP.
-    Tcp(Box<TcpEnds>),
+    Tcp(TcpEnds),
     /// UDP.
     Udp(Box<UdpEnds>),
 }
@@ -172,13 +173,13 @@ impl Flow {
                     })),
                     _ => App::Bulk { open: false },
                 };
-                Ends::Tcp(Box::new(TcpEnds {
+                Ends::Tcp(TcpEnds {
                     sender: Tcp::new(tcp, &mut stream("tcp")),
                     receiver: Receiver::new(tcp),
                     app,
                     completions: Vec::new(),
                     base: (Stats::default(), 0),
-                }))
+                })
             }
         };
         let tcp = def.tcp.is_some();
