@@ -1,6 +1,8 @@
 //! Laws: active queue management of one line of packets, and the frame that puts a law on a link.
 
+pub mod ared;
 pub mod codel;
+pub mod feng_red;
 pub mod red;
 
 use crate::cx::{Cx, Why};

@@ -5,7 +5,11 @@ pub mod drr;
 pub mod fq;
 pub mod sfq;
 
-use crate::aqm::{Single, codel::CoDel, red::Red};
+use crate::aqm::Single;
+use crate::aqm::ared::Ared;
+use crate::aqm::codel::CoDel;
+use crate::aqm::feng_red::FengRed;
+use crate::aqm::red::{Red, Tuned};
 use crate::cx::Cx;
 use crate::error::{Error, Result};
 use crate::packet::Packet;
@@ -159,6 +163,14 @@ registry! {
         "random early detection on the averaged queue",
         "on arrival: a chance that grows with the average queue",
         "Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993; gentle: Floyd, 2000";
+    "ared" ["adaptive_red"] => Single<Tuned<Ared>>, preset [("gentle", "two_max_th")],
+        "RED that adapts max_p to keep the average in the middle of its band",
+        "on arrival: RED's chance; max_p moves every half second at most",
+        "Floyd, Gummadi and Shenker, 2001";
+    "feng_red" ["self_configuring_red", "feng_ared"] => Single<Tuned<FengRed>>, preset [],
+        "RED that steps max_p when its average crosses a threshold",
+        "on arrival: RED's chance; max_p moves once per crossing",
+        "Feng, Kandlur, Saha and Shin, INFOCOM 1999";
     "codel" [] => Single<CoDel>, preset [],
         "controls the time that packets wait",
         "on departure: signals closer and closer together while every packet waits above target",
