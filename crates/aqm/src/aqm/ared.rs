@@ -3,16 +3,17 @@
 //! **Source** S. Floyd, R. Gummadi, S. Shenker, "Adaptive RED: An Algorithm for Increasing the
 //! Robustness of RED's Active Queue Management", 2001.
 //! **Decides** on arrival, as RED. **Measures** RED's average of the queue. **Symbols** those of
-//! RED, `alpha`, `beta`, `interval`, `target_delay`, `Cp` (packets per second that the link sends).
+//! RED, `alpha`, `beta`, `interval`, `target_delay`, `Cp` (packets per second that the link
+//! sends).
 //! **The law** RED, gentle, with max_p adapted at arrivals more than `interval` after it last
 //! changed: with d = max_th - min_th, where avg < min_th + 0.4 d it is multiplied by `beta`, where
-//! avg > max_th - 0.4 d it grows by `alpha`, or by a quarter of itself if that is less. What is not
-//! given follows from the link: w_q = 1 - exp(-1/Cp), min_th = max(5, target_delay Cp/2) packets,
-//! max_th = 3 min_th.
-//! **Departures** (1) `top` is looked at before a step up and `bottom` before a step down, as every
-//! implementation we know has it: max_p can end one step outside, though never above 1. (2) The
-//! slope above max_th follows max_p, unless `stale_gentle`: in ns-2 it keeps the first max_p, and
-//! with it a jump at max_th.
+//! avg > max_th - 0.4 d it grows by `alpha`, or by a quarter of itself if that is less. What is
+//! not given follows from the link: w_q = 1 - exp(-1/Cp), min_th = max(5, target_delay Cp/2)
+//! packets, max_th = 3 min_th.
+//! **Departures** (1) `top` is looked at before a step up and `bottom` before a step down, as
+//! every implementation we know has it: max_p can end one step outside, though never above 1. (2)
+//! The slope above max_th follows max_p, unless `stale_gentle`: in ns-2 it keeps the first max_p,
+//! and with it a jump at max_th.
 //! **Cost** that of RED, and 56 bytes of state.
 
 use super::Law;

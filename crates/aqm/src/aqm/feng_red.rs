@@ -1,17 +1,18 @@
 //! Feng's RED: RED that configures itself, one step of max_p per crossing of a threshold.
 //!
-//! **Source** W. Feng, D. Kandlur, D. Saha, K. Shin, "A Self-Configuring RED Gateway", INFOCOM 1999.
+//! **Source** W. Feng, D. Kandlur, D. Saha, K. Shin, "A Self-Configuring RED Gateway", INFOCOM
+//! 1999.
 //! **Decides** on arrival, as RED. **Measures** RED's average of the queue. **Symbols** those of
 //! RED, `alpha`, `beta`, `status`.
 //! **The law** the average is below min_th, between the thresholds, or above max_th. When it comes
-//! to be below, RED was too aggressive, and max_p is divided by `alpha`; when it comes to be above,
-//! RED was too timid, and max_p is multiplied by `beta`. Coming back between changes nothing, but
-//! arms both again.
-//! **Departures** (1) max_p stays between `floor` and 1; the paper sets no bounds, and without them
-//! it vanishes over a quiet time of many bursts. (2) The status begins as between, as in ns-2 (in
-//! ns-3 as above): the first packet of a run finds an empty queue and divides max_p. (3) The slope
-//! above max_th follows max_p, unless `stale_gentle`, as in ARED.
-//! **Cost** that of RED, and 32 bytes of state.
+//! to be below, RED was too aggressive, and max_p is divided by `alpha`; when it comes to be
+//! above, RED was too timid, and max_p is multiplied by `beta`. Coming back between changes
+//! nothing, but arms both again.
+//! **Departures** (1) max_p stays between `floor` and 1; the paper sets no bounds, and without
+//! them it vanishes over a quiet time of many bursts. (2) The status begins as between, as in ns-2
+//! (in ns-3 as above): the first packet of a run finds an empty queue and divides max_p. (3) The
+//! slope above max_th follows max_p, unless `stale_gentle`, as in ARED.
+//! **Cost** that of RED, and 40 bytes of state.
 
 use super::Law;
 use super::red::{Red, RedParams, Tune, Tuned};

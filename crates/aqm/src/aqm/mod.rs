@@ -3,7 +3,10 @@
 pub mod ared;
 pub mod codel;
 pub mod feng_red;
+pub mod hred;
 pub mod red;
+pub mod red_opt;
+pub mod sa_red;
 
 use crate::cx::{Cx, Why};
 use crate::error::Result;

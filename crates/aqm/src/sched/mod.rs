@@ -9,7 +9,10 @@ use crate::aqm::Single;
 use crate::aqm::ared::Ared;
 use crate::aqm::codel::CoDel;
 use crate::aqm::feng_red::FengRed;
+use crate::aqm::hred::Hred;
 use crate::aqm::red::{Red, Tuned};
+use crate::aqm::red_opt::RedOpt;
+use crate::aqm::sa_red::SaRed;
 use crate::cx::Cx;
 use crate::error::{Error, Result};
 use crate::packet::Packet;
@@ -171,6 +174,18 @@ registry! {
         "RED that steps max_p when its average crosses a threshold",
         "on arrival: RED's chance; max_p moves once per crossing",
         "Feng, Kandlur, Saha and Shin, INFOCOM 1999";
+    "red_opt" ["redopt"] => Single<Tuned<RedOpt>>, preset [],
+        "RED configured by a model from link, round-trip time and number of flows",
+        "on arrival: RED's chance, with the parameters of the model",
+        "Ziegler, Brandauer and Fdida, IWQoS 2001, as far as reported";
+    "sa_red" [] => Single<Tuned<SaRed>>, preset [],
+        "RED tuned from the mean and the deviation of its queue",
+        "on arrival: RED's chance; max_p and w_q move at the end of every window",
+        "Chen, Min and Zhang, GLOBECOM 2012, as documented";
+    "hred" [] => Single<Hred>, preset [],
+        "maps the queue itself to a chance, and moves the map where the queue leaves its band",
+        "on arrival: a chance that grows with the queue",
+        "Joo, Bahk and Lumetta, Journal of Communications and Networks";
     "codel" [] => Single<CoDel>, preset [],
         "controls the time that packets wait",
         "on departure: signals closer and closer together while every packet waits above target",
