@@ -328,6 +328,24 @@ mod tests {
     }
 
     #[test]
+    fn a_deviation_grows_or_shrinks_by_the_gain() {
+        // (5): a round trip later the queue is what N flows leave at the chance of before,
+        // K N / sqrt(p) - CR. K N is such that `rest` is where it stays; it is put off by 1 %.
+        for (cr, rest, kappa) in [(675e3, 112.5e3, 2.0), (675e3, 112.5e3, 4.0), (300e3, 80e3, 2.0)]
+        {
+            let h = law(HredParams { kappa, ..HredParams::default() });
+            let kn = (rest + cr) * libm::sqrt(h.chance(rest));
+            let next = |q: f64| kn / libm::sqrt(h.chance(q)) - cr;
+            let gain = deviation_gain(rest, cr, [h.min_th, h.max_th], kappa);
+            let growth = (next(rest * 1.0001) - rest) / (rest * 0.0001);
+            assert!((growth + gain).abs() < 1e-3 * gain, "{growth}, not {}", -gain);
+            let after = (0..40).fold(rest * 1.01, |q, _| next(q));
+            let settled = (after - rest).abs() < 0.01 * rest;
+            assert_eq!(settled, gain < 1.0, "{gain}: {after}");
+        }
+    }
+
+    #[test]
     fn time_alone_changes_nothing() {
         let mut q = Bench::new("hred", &[("limit", "8p"), ("rtt", "1ms"), ("packet", "1000B")]);
         for i in 0..12 {
