@@ -48,8 +48,8 @@ crate::params! {
         alpha: f64 = 0.01, [1e-4 => 1.0], "alpha", [];
         /// What max_p is multiplied by when it falls.
         beta: f64 = 0.9, [0.01 => 0.99], "beta", [];
-        /// max_p falls only from above this; auto is 0.01 or, on a fast link, one packet of 1000 B
-        /// in a tenth of a second.
+        /// max_p falls only from above this; auto is 0.01 or, on a fast link, one in as many
+        /// packets of 1000 B as it sends in 100 ms (ns-2 since 2004).
         bottom: Option<f64> = Some(0.01), [Some(1e-6) => Some(1.0)], "bottom", [];
         /// max_p grows only from below this.
         top: f64 = 0.5, [1e-4 => 1.0], "top", [];
@@ -103,7 +103,7 @@ pub struct Ared {
     last: Time,
 }
 
-/// One thousandth of `rate` in packets of 1000 B is eight bits: so many packets in 100 ms.
+/// One in as many packets of 1000 B as the link sends in 100 ms, where that is less than 0.01.
 fn bottom_auto(rate: Rate) -> f64 {
     (80_000.0 / rate.0.max(1) as f64).min(0.01)
 }

@@ -74,7 +74,7 @@ crate::params! {
         /// Chance of a signal, before spreading, as the average reaches max_th.
         max_p: f64 = 0.1, [0.0 => 1.0], "max_p", ["maxp", "probability"];
         /// Weight of one arrival in the average.
-        w_q: f64 = 0.002, [1e-9 => 1.0], "w_q", ["wq", "weight"];
+        w_q: f64 = 0.002, [1e-9 => 1.0], "w_q", ["wq", "weight", "q_weight"];
         /// What happens above max_th.
         gentle: Gentle = Gentle::None, [], "", [];
         /// How signals are spread.

@@ -1,7 +1,7 @@
 //! SA-RED: RED tuned from the mean and the deviation of its queue.
 //!
-//! **Source** J. Chen, G. Min, X. Zhang, "Statistical adapting RED", GLOBECOM 2012, in the form
-//! that our reference documents (see Departures).
+//! **Source** Chen, Min, Zhang, on statistical adapting RED, GLOBECOM 2012, in the form that our
+//! reference documents (see Departures).
 //! **Decides** on arrival, as RED. **Measures** RED's average, and the queue itself, sampled.
 //! **Symbols** those of RED and ARED, `Ts` window, `mu` and `sd` mean and deviation of the queue
 //! over it, `qt` = (min_th + max_th) / 2, `d` = max_th - min_th.
