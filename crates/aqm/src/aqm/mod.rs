@@ -1,7 +1,12 @@
 //! Laws: active queue management of one line of packets, and the frame that puts a law on a link.
 
+pub mod ared;
 pub mod codel;
+pub mod feng_red;
+pub mod hred;
 pub mod red;
+pub mod red_opt;
+pub mod sa_red;
 
 use crate::cx::{Cx, Why};
 use crate::error::Result;

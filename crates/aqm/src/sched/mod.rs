@@ -5,7 +5,14 @@ pub mod drr;
 pub mod fq;
 pub mod sfq;
 
-use crate::aqm::{Single, codel::CoDel, red::Red};
+use crate::aqm::Single;
+use crate::aqm::ared::Ared;
+use crate::aqm::codel::CoDel;
+use crate::aqm::feng_red::FengRed;
+use crate::aqm::hred::Hred;
+use crate::aqm::red::{Red, Tuned};
+use crate::aqm::red_opt::RedOpt;
+use crate::aqm::sa_red::SaRed;
 use crate::cx::Cx;
 use crate::error::{Error, Result};
 use crate::packet::Packet;
@@ -164,6 +171,26 @@ registry! {
         "random early detection on the averaged queue",
         "on arrival: a chance that grows with the average queue",
         "Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993; gentle: Floyd, 2000";
+    "ared" ["adaptive_red"] => Single<Tuned<Ared>>, preset [("gentle", "two_max_th")],
+        "RED that adapts max_p to keep the average in the middle of its band",
+        "on arrival: RED's chance; max_p moves every half second at most",
+        "Floyd, Gummadi and Shenker, 2001";
+    "feng_red" ["self_configuring_red", "feng_ared"] => Single<Tuned<FengRed>>, preset [],
+        "RED that steps max_p when its average crosses a threshold",
+        "on arrival: RED's chance; max_p moves once per crossing",
+        "Feng, Kandlur, Saha and Shin, INFOCOM 1999";
+    "red_opt" ["redopt"] => Single<Tuned<RedOpt>>, preset [],
+        "RED configured by a model from link, round-trip time and number of flows",
+        "on arrival: RED's chance, with the parameters of the model",
+        "Ziegler, Brandauer and Fdida, IWQoS 2001, as far as reported";
+    "sa_red" [] => Single<Tuned<SaRed>>, preset [],
+        "RED tuned from the mean and the deviation of its queue",
+        "on arrival: RED's chance; max_p and w_q move at the end of every window",
+        "Chen, Min and Zhang, GLOBECOM 2012, as documented";
+    "hred" [] => Single<Hred>, preset [],
+        "maps the queue itself to a chance, and moves the map where the queue leaves its band",
+        "on arrival: a chance that grows with the queue",
+        "Joo, Bahk and Lumetta, Journal of Communications and Networks";
     "codel" [] => Single<CoDel>, preset [],
         "controls the time that packets wait",
         "on departure: signals closer and closer together while every packet waits above target",

@@ -127,6 +127,10 @@ fn a_flood_of_every_kind_of_packet_is_survived() {
     });
 }
 
+/// Laws whose source gives every queue a chance above 0, the empty one too, and no way for time
+/// alone to lower it: who finds nobody can still be lost.
+const NEVER_SURE: [&str; 1] = ["hred"];
+
 #[test]
 fn after_a_day_of_idle_the_first_packet_is_welcome() {
     each(10, |case, rng| {
@@ -137,8 +141,10 @@ fn after_a_day_of_idle_the_first_packet_is_welcome() {
         ledger.wait(Span::s(86_400));
         let before = ledger.losses();
         ledger.put(packet(1, 3, Ecn::NotEct));
-        assert_eq!(ledger.losses(), before, "an empty queue refuses nobody after a day");
-        assert!(ledger.get().is_some());
+        let lost = ledger.losses() - before;
+        let sure = !NEVER_SURE.contains(&case.entry.name);
+        assert!(lost == 0 || !sure, "an empty queue refuses nobody after a day");
+        assert_eq!(ledger.get().is_none(), lost == 1);
         assert_eq!(ledger.backlog(), Backlog::default());
         // Packets forgotten for a day still come out or are accounted for.
         (0..20).for_each(|i| ledger.put(packet(500, i % 3, Ecn::Ect1)));

@@ -3,6 +3,7 @@
 
 mod fair;
 mod fq_codel;
+mod hred;
 mod naive;
 mod red;
 mod single;

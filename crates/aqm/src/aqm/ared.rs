@@ -1,0 +1,275 @@
+//! ARED: RED that adapts max_p so that the average stays in the middle of its band.
+//!
+//! **Source** S. Floyd, R. Gummadi, S. Shenker, "Adaptive RED: An Algorithm for Increasing the
+//! Robustness of RED's Active Queue Management", 2001.
+//! **Decides** on arrival, as RED. **Measures** RED's average of the queue. **Symbols** those of
+//! RED, `alpha`, `beta`, `interval`, `target_delay`, `Cp` (packets per second that the link
+//! sends).
+//! **The law** RED, gentle, with max_p adapted at arrivals more than `interval` after it last
+//! changed: with d = max_th - min_th, where avg < min_th + 0.4 d it is multiplied by `beta`, where
+//! avg > max_th - 0.4 d it grows by `alpha`, or by a quarter of itself if that is less. What is
+//! not given follows from the link: w_q = 1 - exp(-1/Cp), min_th = max(5, target_delay Cp/2)
+//! packets, max_th = 3 min_th.
+//! **Departures** (1) `top` is looked at before a step up and `bottom` before a step down, as
+//! every implementation we know has it: max_p can end one step outside, though never above 1. (2)
+//! The slope above max_th follows max_p, unless `stale_gentle`: in ns-2 it keeps the first max_p,
+//! and with it a jump at max_th.
+//! **Cost** that of RED, and 56 bytes of state.
+
+use super::Law;
+use super::red::{Red, RedParams, Tune, Tuned, one_unit};
+use crate::error::{Error, Result};
+use crate::params::Both;
+use crate::sched::Env;
+use crate::units::{Rate, Size, Span, Time};
+use alloc::format;
+
+crate::params! {
+    /// Parameters of [`Ared`], beside those of RED; `auto` is worked out from the link.
+    pub struct AredParams {
+        /// Average queue below which nothing is signalled; auto holds for the target delay, but 5
+        /// packets at least.
+        min_th: Option<Size> = None,
+            [Some(Size::Packets(0)) => Some(Size::Packets(1_000_000_000_000))],
+            "min_th", ["minth", "min", "thresh"];
+        /// Average queue above which the chance climbs faster; auto is three times min_th.
+        max_th: Option<Size> = None,
+            [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))],
+            "max_th", ["maxth", "max", "maxthresh"];
+        /// Weight of one arrival in the average; auto forgets within a second.
+        w_q: Option<f64> = None, [Some(1e-9) => Some(1.0)],
+            "w_q", ["wq", "weight", "q_weight"];
+        /// The delay that min_th auto allows for.
+        target_delay: Span = Span::ms(5), [Span::us(1) => Span::s(10)],
+            "target", ["targetdelay", "target"];
+        /// Least time from one change of max_p to the next.
+        interval: Span = Span::ms(500), [Span::us(1) => Span::s(100)], "interval", [];
+        /// Most that max_p grows by at once.
+        alpha: f64 = 0.01, [1e-4 => 1.0], "alpha", [];
+        /// What max_p is multiplied by when it falls.
+        beta: f64 = 0.9, [0.01 => 0.99], "beta", [];
+        /// max_p falls only from above this; auto is 0.01 or, on a fast link, one in as many
+        /// packets of 1000 B as it sends in 100 ms (ns-2 since 2004).
+        bottom: Option<f64> = Some(0.01), [Some(1e-6) => Some(1.0)], "bottom", [];
+        /// max_p grows only from below this.
+        top: f64 = 0.5, [1e-4 => 1.0], "top", [];
+        /// Whether the gentle slope keeps the max_p that it began with, as in ns-2.
+        stale_gentle: bool = false, [], "", [];
+    }
+}
+
+/// The step up and down of max_p; SA-RED shares it.
+pub(super) struct Step {
+    pub alpha: f64,
+    pub beta: f64,
+    pub bottom: f64,
+    pub top: f64,
+}
+
+impl Step {
+    /// Refuses a range of max_p that is empty.
+    pub fn checked(self) -> Result<Step> {
+        let Step { bottom, top, .. } = self;
+        if bottom < top {
+            return Ok(self);
+        }
+        Err(Error::new(format!("{top} is not above bottom ({bottom})")).at("top"))
+    }
+
+    /// `max_p` after a step towards the band `[low, high]` from `avg`; nothing where none is due.
+    pub fn from(&self, max_p: f64, avg: f64, [low, high]: [f64; 2]) -> Option<f64> {
+        if avg < low && max_p > self.bottom {
+            Some(max_p * self.beta)
+        } else if avg > high && max_p < self.top {
+            Some((max_p + self.alpha.min(max_p / 4.0)).min(1.0))
+        } else {
+            None
+        }
+    }
+}
+
+/// The middle fifth between the thresholds.
+pub(super) fn target_band(red: &Red) -> [f64; 2] {
+    let part = 0.4 * (red.max_th - red.min_th);
+    [red.min_th + part, red.max_th - part]
+}
+
+/// What the law has beside RED.
+pub struct Ared {
+    step: Step,
+    interval: Span,
+    stale_gentle: bool,
+    /// When max_p last changed.
+    last: Time,
+}
+
+/// One in as many packets of 1000 B as the link sends in 100 ms, where that is less than 0.01.
+fn bottom_auto(rate: Rate) -> f64 {
+    (80_000.0 / rate.0.max(1) as f64).min(0.01)
+}
+
+impl Law for Tuned<Ared> {
+    type Params = Both<AredParams, RedParams>;
+
+    fn new(params: &Self::Params, env: &Env) -> Result<Self> {
+        let own = &params.frame;
+        // Cp; a link that sends nothing has no automatic settings, but may not divide by zero.
+        let per_second = env.rate.packets_per_sec(params.law.packet).max(1e-9);
+        if let (Some(min_th), Some(max_th)) = (own.min_th, own.max_th) {
+            one_unit(min_th, max_th)?;
+        }
+        let in_bytes = own.min_th.or(own.max_th).is_some_and(Size::in_bytes);
+        let unit = if in_bytes { params.law.packet.0 as f64 } else { 1.0 };
+        let given = |th: Option<Size>| th.map(|th| th.number() as f64);
+        let auto = (own.target_delay.as_secs() * per_second / 2.0).max(5.0) * unit;
+        let min_th = given(own.min_th).unwrap_or(auto);
+        let max_th = given(own.max_th).unwrap_or(3.0 * min_th);
+        let w_q = own.w_q.unwrap_or(-libm::expm1(-1.0 / per_second));
+        let AredParams { alpha, beta, top, interval, stale_gentle, .. } = *own;
+        let bottom = own.bottom.unwrap_or(bottom_auto(env.rate));
+        let red = RedParams { w_q, ..params.law.clone() };
+        let red = Red::with(&red, [min_th, max_th], in_bytes, env)?;
+        let step = Step { alpha, beta, bottom, top }.checked()?;
+        Ok(Tuned { red, tuner: Ared { step, interval, stale_gentle, last: Time::ZERO } })
+    }
+}
+
+impl Tune for Ared {
+    fn averaged(&mut self, now: Time, red: &mut Red) {
+        if now <= self.last + self.interval {
+            return;
+        }
+        if let Some(max_p) = self.step.from(red.max_p, red.avg, target_band(red)) {
+            red.max_p = max_p;
+            if !self.stale_gentle {
+                red.gentle_max_p = max_p;
+            }
+            self.last = now;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::{Params, Setting};
+    use crate::testing::Bench;
+    use std::prelude::v1::*;
+
+    fn build(rate: Rate, settings: &[(&str, &str)]) -> crate::Result<Tuned<Ared>> {
+        let mut p = Both::<AredParams, RedParams>::default();
+        settings.iter().for_each(|(k, v)| p.set(k, Setting::Text(v)).unwrap());
+        Tuned::<Ared>::new(&p, &Env { limit: Size::Packets(60), ..Env::new(rate) })
+    }
+
+    /// On a link of 8 mbit.
+    fn law(settings: &[(&str, &str)]) -> Tuned<Ared> {
+        build(Rate(8_000_000), settings).unwrap()
+    }
+
+    /// max_p when the average is `avg` at `ms`.
+    fn at(law: &mut Tuned<Ared>, ms: u64, avg: f64) -> f64 {
+        law.red.avg = avg;
+        law.tuner.averaged(Time::ZERO + Span::ms(ms), &mut law.red);
+        law.red.max_p
+    }
+
+    /// The thresholds and the weight.
+    fn worked_out(rate: Rate, settings: &[(&str, &str)]) -> [f64; 3] {
+        let Red { min_th, max_th, w_q, .. } = build(rate, settings).unwrap().red;
+        [min_th, max_th, w_q]
+    }
+
+    #[test]
+    fn what_is_not_given_follows_from_the_link() {
+        // 1000 B at 1 gbit: 125,000 per second, 625 in 5 ms, half of them min_th; aqm.md 5 has the
+        // weight as 8e-6.
+        let [min_th, max_th, w_q] = worked_out(Rate(1_000_000_000), &[("packet", "1000B")]);
+        assert_eq!((min_th, max_th), (312.5, 937.5));
+        assert!((w_q - 8e-6).abs() < 4e-11, "{w_q}");
+        // At 1 mbit a packet takes longer than the target: five of them.
+        let slow = worked_out(Rate(1_000_000), &[("packet", "1000B")]);
+        assert_eq!(slow[..2], [5.0, 15.0]);
+        assert!((slow[2] - 0.007_968).abs() < 1e-6, "1 - exp(-1/125)");
+        // The unit is that of what is given; what is given stays.
+        let bytes = [("packet", "1000B"), ("max_th", "900kB"), ("w_q", "0.01")];
+        assert_eq!(worked_out(Rate(1_000_000_000), &bytes), [312_500.0, 900_000.0, 0.01]);
+        let low = [("packet", "1000B"), ("min_th", "7p"), ("target_delay", "1ms")];
+        assert_eq!(worked_out(Rate(1_000_000_000), &low)[..2], [7.0, 21.0]);
+        let delay = [("packet", "1000B"), ("target_delay", "1ms")];
+        assert_eq!(worked_out(Rate(1_000_000_000), &delay)[..2], [62.5, 187.5]);
+    }
+
+    #[test]
+    fn bottom_auto_is_a_packet_in_a_tenth_of_a_second() {
+        assert_eq!(bottom_auto(Rate(1_000_000)), 0.01);
+        assert_eq!(bottom_auto(Rate(80_000_000)), 0.001);
+        assert_eq!(law(&[("bottom", "auto")]).tuner.step.bottom, 0.01);
+        assert_eq!(law(&[]).tuner.step.bottom, 0.01, "as in the paper");
+    }
+
+    #[test]
+    fn max_p_steps_towards_the_middle_fifth() {
+        // The middle fifth of 5 to 15 is 9 to 11. Nothing before half a second has gone by.
+        let mut a = law(&[]);
+        assert_eq!(at(&mut a, 500, 20.0), 0.1);
+        assert_eq!(at(&mut a, 501, 20.0), 0.1 + 0.01);
+        assert_eq!(at(&mut a, 1001, 20.0), 0.11);
+        assert_eq!(at(&mut a, 1002, 8.9), 0.11 * 0.9);
+        // The clock starts anew only where max_p moves: inside the band time goes by.
+        assert_eq!(at(&mut a, 3000, 9.0), 0.11 * 0.9);
+        assert_eq!(at(&mut a, 3001, 11.0), 0.11 * 0.9);
+        assert_eq!(at(&mut a, 3002, 8.0), 0.11 * 0.9 * 0.9);
+        // A small max_p grows by a quarter of itself.
+        let mut a = law(&[("max_p", "0.02")]);
+        assert_eq!(at(&mut a, 1000, 14.0), 0.025);
+    }
+
+    #[test]
+    fn max_p_may_end_one_step_outside_its_range() {
+        let mut a = law(&[("max_p", "0.499")]);
+        assert_eq!(at(&mut a, 1000, 14.0), 0.499 + 0.01);
+        assert_eq!(at(&mut a, 2000, 14.0), 0.509, "above top it stays");
+        let mut a = law(&[("max_p", "0.0101")]);
+        assert_eq!(at(&mut a, 1000, 6.0), 0.0101 * 0.9);
+        assert_eq!(at(&mut a, 2000, 6.0), 0.0101 * 0.9, "below bottom it stays");
+        let mut a = law(&[("max_p", "0.95"), ("top", "1"), ("alpha", "1")]);
+        assert_eq!(at(&mut a, 1000, 14.0), 1.0);
+    }
+
+    #[test]
+    fn the_gentle_slope_follows_max_p_unless_stale() {
+        for (stale, expected) in [("false", 0.11), ("true", 0.1)] {
+            let mut a = law(&[("stale_gentle", stale)]);
+            at(&mut a, 1000, 14.0);
+            assert_eq!((a.red.max_p, a.red.gentle_max_p), (0.11, expected), "{stale}");
+        }
+    }
+
+    #[test]
+    fn arrivals_move_max_p_and_a_day_of_idle_moves_it_once() {
+        let mut q = Bench::new("ared", &[("w_q", "1"), ("min_th", "2p"), ("max_th", "6p")]);
+        for i in 0..12 {
+            q.put(i, 1000);
+        }
+        assert_eq!(q.gauge("max_p"), 0.1, "all at time zero");
+        q.at_ms(501);
+        q.put(12, 1000);
+        assert_eq!(q.gauge("max_p"), 0.11);
+        q.drain();
+        q.at_ms(86_400_000);
+        q.put(13, 1000);
+        assert_eq!((q.gauge("max_p"), q.gauge("avg")), (0.11 * 0.9, 0.0));
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let refusal = |settings: &[(&str, &str)]| {
+            build(Rate(8_000_000), settings).err().expect("a refusal").to_string()
+        };
+        assert!(refusal(&[("max_th", "5p")]).starts_with("max_th: 5p is not above min_th (5p)"));
+        assert!(refusal(&[("min_th", "5p"), ("max_th", "9kB")]).contains("another unit"));
+        assert!(refusal(&[("bottom", "0.6")]).starts_with("top: 0.5 is not above bottom (0.6)"));
+        assert!(refusal(&[("gentle", "buffer"), ("max_th", "60p")]).starts_with("gentle:"));
+    }
+}

@@ -1,0 +1,150 @@
+//! Feng's RED: RED that configures itself, one step of max_p per crossing of a threshold.
+//!
+//! **Source** W. Feng, D. Kandlur, D. Saha, K. Shin, "A Self-Configuring RED Gateway", INFOCOM
+//! 1999.
+//! **Decides** on arrival, as RED. **Measures** RED's average of the queue. **Symbols** those of
+//! RED, `alpha`, `beta`, `status`.
+//! **The law** the average is below min_th, between the thresholds, or above max_th. When it comes
+//! to be below, RED was too aggressive, and max_p is divided by `alpha`; when it comes to be
+//! above, RED was too timid, and max_p is multiplied by `beta`. Coming back between changes
+//! nothing, but arms both again.
+//! **Departures** (1) max_p stays between `floor` and 1; the paper sets no bounds, and without
+//! them it vanishes over a quiet time of many bursts. (2) The status begins as between, as in ns-2
+//! (in ns-3 as above): the first packet of a run finds an empty queue and divides max_p. (3) The
+//! slope above max_th follows max_p, unless `stale_gentle`, as in ARED.
+//! **Cost** that of RED, and 40 bytes of state.
+
+use super::Law;
+use super::red::{Red, RedParams, Tune, Tuned};
+use crate::error::Result;
+use crate::params::Both;
+use crate::sched::Env;
+use crate::units::Time;
+
+crate::params! {
+    /// Parameters of [`FengRed`], beside those of RED.
+    pub struct FengParams {
+        /// What max_p is divided by when the average falls below min_th.
+        alpha: f64 = 3.0, [1.0 => 100.0], "alpha", [];
+        /// What max_p is multiplied by when the average rises above max_th.
+        beta: f64 = 2.0, [1.0 => 100.0], "beta", [];
+        /// Least max_p.
+        floor: f64 = 1e-5, [1e-9 => 1.0], "", [];
+        /// Whether the gentle slope keeps the max_p that it began with, as in ns-2.
+        stale_gentle: bool = false, [], "", [];
+    }
+}
+
+/// Where the average was seen last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    Below,
+    Between,
+    Above,
+}
+
+/// What the law has beside RED.
+pub struct FengRed {
+    params: FengParams,
+    /// Where the average was seen last.
+    status: Status,
+}
+
+impl Law for Tuned<FengRed> {
+    type Params = Both<FengParams, RedParams>;
+
+    fn new(params: &Self::Params, env: &Env) -> Result<Self> {
+        let tuner = FengRed { params: params.frame.clone(), status: Status::Between };
+        Ok(Tuned { red: Red::new(&params.law, env)?, tuner })
+    }
+}
+
+impl Tune for FengRed {
+    fn averaged(&mut self, _now: Time, red: &mut Red) {
+        let FengParams { alpha, beta, floor, stale_gentle } = self.params;
+        let status = match red.avg {
+            avg if avg <= red.min_th => Status::Below,
+            avg if avg >= red.max_th => Status::Above,
+            _ => Status::Between,
+        };
+        if status == self.status {
+            return;
+        }
+        self.status = status;
+        red.max_p = match status {
+            Status::Below => (red.max_p / alpha).max(floor),
+            Status::Between => red.max_p,
+            Status::Above => (red.max_p * beta).clamp(floor, 1.0),
+        };
+        if !stale_gentle {
+            red.gentle_max_p = red.max_p;
+        }
+    }
+
+    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("status", f64::from(self.status as i8 - 1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Bench;
+    use crate::units::Rate;
+    use std::prelude::v1::*;
+
+    /// max_p after the average was at each of `averages`, from 0.1.
+    fn walk(params: FengParams, averages: &[f64]) -> Vec<f64> {
+        let params = Both { frame: params, law: RedParams::default() };
+        let mut law = Tuned::<FengRed>::new(&params, &Env::new(Rate(8_000_000))).unwrap();
+        let mut after = |avg: &f64| {
+            law.red.avg = *avg;
+            law.tuner.averaged(Time::ZERO, &mut law.red);
+            assert_eq!(law.red.gentle_max_p == law.red.max_p, !law.tuner.params.stale_gentle);
+            law.red.max_p
+        };
+        averages.iter().map(&mut after).collect()
+    }
+
+    #[test]
+    fn a_step_per_excursion_whatever_its_length() {
+        let (down, up) = (0.1 / 3.0, 0.1 / 3.0 * 2.0);
+        // The thresholds are 5 and 15, and lie outside the band between them.
+        let averages = [7.0, 5.0, 4.0, 3.0, 5.1, 14.9, 15.0, 40.0, 14.0, 15.0, 2.0];
+        let expected = [0.1, down, down, down, down, down, up, up, up, 2.0 * up, 2.0 * up / 3.0];
+        assert_eq!(walk(FengParams::default(), &averages), expected);
+        // From one side to the other at once is a crossing too.
+        assert_eq!(walk(FengParams::default(), &[20.0, 0.0, 20.0]), [0.2, 0.2 / 3.0, 0.4 / 3.0]);
+    }
+
+    #[test]
+    fn max_p_keeps_between_floor_and_one() {
+        let high: Vec<f64> = [20.0, 10.0].repeat(10);
+        assert_eq!(walk(FengParams::default(), &high).pop(), Some(1.0));
+        let low: Vec<f64> = [0.0, 10.0].repeat(10);
+        assert_eq!(walk(FengParams::default(), &low).pop(), Some(1e-5));
+        let floor = FengParams { floor: 0.05, ..FengParams::default() };
+        assert_eq!(walk(floor, &low).pop(), Some(0.05));
+    }
+
+    #[test]
+    fn the_gentle_slope_can_stay_where_it_began() {
+        let stale = FengParams { stale_gentle: true, ..FengParams::default() };
+        assert_eq!(walk(stale, &[0.0]), [0.1 / 3.0]);
+    }
+
+    #[test]
+    fn the_first_packet_and_a_day_of_idle_are_one_step() {
+        let mut q = Bench::new("feng_red", &[("w_q", "0.5"), ("min_th", "2p"), ("max_th", "6p")]);
+        q.put(0, 100);
+        assert_eq!((q.gauge("max_p"), q.gauge("status")), (0.1 / 3.0, -1.0));
+        for i in 1..10 {
+            q.put(i, 100);
+        }
+        assert_eq!((q.gauge("max_p"), q.gauge("status")), (0.2 / 3.0, 1.0));
+        q.drain();
+        q.at_ms(86_400_000);
+        q.put(20, 100);
+        assert_eq!((q.gauge("max_p"), q.gauge("status")), (0.2 / 9.0, -1.0));
+    }
+}
