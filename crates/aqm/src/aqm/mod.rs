@@ -35,6 +35,10 @@ pub trait Aqm {
         Verdict::Pass
     }
 
+    /// `packet` joins the line. Not every one that passed [`Aqm::admit`] does: there may be no room,
+    /// and a signal may be a loss.
+    fn joined(&mut self, _packet: &Packet) {}
+
     /// The packet could not join for want of room, whatever [`Aqm::admit`] had said.
     fn overflow(&mut self, _now: Time) {}
 
@@ -124,6 +128,7 @@ impl<A: Aqm> Qdisc for Single<A> {
             Verdict::Signal if self.ecn && cx.mark(&mut packet) => {}
             Verdict::Signal | Verdict::Drop => return cx.drop(packet, Why::Early),
         }
+        self.law.joined(&packet);
         self.line.push(&mut self.pool, packet);
     }
 
