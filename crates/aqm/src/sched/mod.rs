@@ -5,7 +5,7 @@ pub mod drr;
 pub mod fq;
 pub mod sfq;
 
-use crate::aqm::{Single, codel::CoDel, red::Red};
+use crate::aqm::{Single, blue::Blue, cobalt::Cobalt, codel::CoDel, red::Red};
 use crate::cx::Cx;
 use crate::error::{Error, Result};
 use crate::packet::Packet;
@@ -159,10 +159,18 @@ registry! {
         "random early detection on the averaged queue",
         "on arrival: a chance that grows with the average queue",
         "Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993; gentle: Floyd, 2000";
+    "blue" [] => Single<Blue>, preset [],
+        "a chance that overflow raises and idleness lowers",
+        "on arrival: a chance that knows nothing of the queue",
+        "Feng, Kandlur, Saha and Shin, IEEE/ACM ToN 10(4), 2002";
     "codel" [] => Single<CoDel>, preset [],
         "controls the time that packets wait",
         "on departure: signals closer and closer together while every packet waits above target",
         "RFC 8289";
+    "cobalt" [] => Single<Cobalt>, preset [],
+        "CoDel, with BLUE against those who do not listen",
+        "on departure: as CoDel, and a drop by a chance that overflow raises",
+        "Hoeiland-Joergensen, Taht and Morton, LANMAN 2018; Palmei et al., LANMAN 2019";
     "drr" [] => Drr, preset [],
         "deficit round robin over one queue per flow, one shared buffer",
         "on departure: whose turn it is; on overflow: the flow with the most bytes loses",
