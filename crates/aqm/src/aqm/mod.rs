@@ -4,6 +4,7 @@ pub mod blue;
 pub mod cobalt;
 pub mod codel;
 pub mod red;
+pub mod sfb;
 
 use crate::cx::{Cx, Why};
 use crate::error::Result;

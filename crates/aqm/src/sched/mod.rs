@@ -5,7 +5,7 @@ pub mod drr;
 pub mod fq;
 pub mod sfq;
 
-use crate::aqm::{Single, blue::Blue, cobalt::Cobalt, codel::CoDel, red::Red};
+use crate::aqm::{Single, blue::Blue, cobalt::Cobalt, codel::CoDel, red::Red, sfb::Sfb};
 use crate::cx::Cx;
 use crate::error::{Error, Result};
 use crate::packet::Packet;
@@ -171,6 +171,10 @@ registry! {
         "CoDel, with BLUE against those who do not listen",
         "on departure: as CoDel, and a drop by a chance that overflow raises",
         "Hoeiland-Joergensen, Taht and Morton, LANMAN 2018; Palmei et al., LANMAN 2019";
+    "sfb" [] => Single<Sfb>, preset [],
+        "BLUE in hashed bins: confines the flows that do not listen",
+        "on arrival: the least chance of the flow's bins, one per level",
+        "Feng, Kandlur, Saha and Shin, INFOCOM 2001; Linux tc-sfb(8)";
     "drr" [] => Drr, preset [],
         "deficit round robin over one queue per flow, one shared buffer",
         "on departure: whose turn it is; on overflow: the flow with the most bytes loses",
