@@ -93,13 +93,29 @@ crate::params! {
 
 /// The law's state.
 pub struct Red {
-    params: RedParams,
-    /// The buffer, in the unit of the average.
+    /// The thresholds and the buffer, in the unit of the average.
+    pub(super) min_th: f64,
+    pub(super) max_th: f64,
     buffer: f64,
+    /// Whether that unit is the byte.
+    pub(super) in_bytes: bool,
+    /// Chance of a signal as the average reaches max_th from below, and from where it climbs on
+    /// above: laws that adapt max_p move one or both.
+    pub(super) max_p: f64,
+    pub(super) gentle_max_p: f64,
+    /// Weight of one arrival in the average.
+    pub(super) w_q: f64,
+    gentle: Gentle,
+    wait: Wait,
+    byte_mode: ByteMode,
+    hard_drop: bool,
+    /// Mean packet and largest packet, bytes.
+    packet: u64,
+    max_packet: f64,
     /// Packets of the mean size that the link could send in a nanosecond.
     packets_per_ns: f64,
     /// The average queue, packets or bytes.
-    avg: f64,
+    pub(super) avg: f64,
     /// Packets since the last signal; -1 while the average is below min_th.
     count: i64,
     /// Bytes since the last signal.
@@ -111,41 +127,22 @@ pub struct Red {
     idle_since: Option<Time>,
 }
 
+/// Refuses thresholds in different units.
+pub(super) fn one_unit(min_th: Size, max_th: Size) -> Result<()> {
+    if min_th.in_bytes() == max_th.in_bytes() {
+        return Ok(());
+    }
+    Err(Error::new(format!("{max_th} is in another unit than min_th ({min_th})")).at("max_th"))
+}
+
 impl Law for Red {
     type Params = RedParams;
 
     fn new(params: &RedParams, env: &Env) -> Result<Self> {
-        let RedParams { min_th, max_th, gentle, .. } = *params;
-        if min_th.in_bytes() != max_th.in_bytes() {
-            let text = format!("{max_th} is in another unit than min_th ({min_th})");
-            return Err(Error::new(text).at("max_th"));
-        }
-        if max_th.number() <= min_th.number() {
-            let text = format!("{max_th} is not above min_th ({min_th})");
-            return Err(Error::new(text).at("max_th"));
-        }
-        if gentle == Gentle::Buffer {
-            if env.limit.in_bytes() != max_th.in_bytes() {
-                let text =
-                    format!("buffer needs limit ({}) in the unit of max_th ({max_th})", env.limit);
-                return Err(Error::new(text).at("gentle"));
-            }
-            if env.limit.number() <= max_th.number() {
-                let text = format!("buffer needs limit ({}) above max_th ({max_th})", env.limit);
-                return Err(Error::new(text).at("gentle"));
-            }
-        }
-        Ok(Red {
-            buffer: env.limit.number() as f64,
-            packets_per_ns: env.rate.packets_per_sec(params.packet) / 1e9,
-            params: params.clone(),
-            avg: 0.0,
-            count: -1,
-            count_bytes: 0,
-            pb: 0.0,
-            pa: 0.0,
-            idle_since: Some(Time::ZERO),
-        })
+        let RedParams { min_th, max_th, .. } = *params;
+        one_unit(min_th, max_th)?;
+        let thresholds = [min_th, max_th].map(|th| th.number() as f64);
+        Red::with(params, thresholds, max_th.in_bytes(), env)
     }
 }
 
@@ -163,43 +160,92 @@ pub(super) fn power(mut x: f64, mut n: u64) -> f64 {
 }
 
 impl Red {
+    /// As `params` say, but for the thresholds: these are `[min_th, max_th]`, whole or not, in
+    /// bytes or packets. For laws that work them out.
+    pub(super) fn with(
+        params: &RedParams,
+        [min_th, max_th]: [f64; 2],
+        in_bytes: bool,
+        env: &Env,
+    ) -> Result<Red> {
+        let RedParams { gentle, wait, byte_mode, hard_drop, max_p, w_q, .. } = *params;
+        let unit = if in_bytes { "B" } else { "p" };
+        if max_th <= min_th {
+            let text = format!("{max_th}{unit} is not above min_th ({min_th}{unit})");
+            return Err(Error::new(text).at("max_th"));
+        }
+        if gentle == Gentle::Buffer {
+            let limit = env.limit;
+            if limit.in_bytes() != in_bytes {
+                let text =
+                    format!("buffer needs limit ({limit}) in the unit of max_th ({max_th}{unit})");
+                return Err(Error::new(text).at("gentle"));
+            }
+            if limit.number() as f64 <= max_th {
+                let text = format!("buffer needs limit ({limit}) above max_th ({max_th}{unit})");
+                return Err(Error::new(text).at("gentle"));
+            }
+        }
+        Ok(Red {
+            min_th,
+            max_th,
+            buffer: env.limit.number() as f64,
+            in_bytes,
+            max_p,
+            gentle_max_p: max_p,
+            w_q,
+            gentle,
+            wait,
+            byte_mode,
+            hard_drop,
+            packet: params.packet.0,
+            max_packet: params.max_packet.0 as f64,
+            packets_per_ns: env.rate.packets_per_sec(params.packet) / 1e9,
+            avg: 0.0,
+            count: -1,
+            count_bytes: 0,
+            pb: 0.0,
+            pa: 0.0,
+            idle_since: Some(Time::ZERO),
+        })
+    }
+
     /// Section 4: the average, at every arrival and before the packet is added.
-    fn average(&mut self, now: Time, line: &Line<'_>) {
-        let w_q = self.params.w_q;
+    pub(super) fn average(&mut self, now: Time, line: &Line<'_>) {
+        let w_q = self.w_q;
         if let Some(since) = self.idle_since {
             let m = (now.since(since).0 as f64 * self.packets_per_ns) as u64;
             self.avg *= power(1.0 - w_q, m);
             self.idle_since = Some(now);
         }
-        let bytes = self.params.min_th.in_bytes();
-        let q = if bytes { line.bytes() as f64 } else { f64::from(line.packets()) };
+        let q = if self.in_bytes { line.bytes() as f64 } else { f64::from(line.packets()) };
         self.avg = (1.0 - w_q) * self.avg + w_q * q;
     }
 
     /// The chance of a signal at the present average, before spreading.
     fn pb(&self) -> f64 {
-        let RedParams { min_th, max_th, max_p, gentle, .. } = self.params;
-        let (min_th, max_th) = (min_th.number() as f64, max_th.number() as f64);
-        let end = match gentle {
+        let Red { min_th, max_th, max_p, .. } = *self;
+        let end = match self.gentle {
             _ if self.avg < min_th => return 0.0,
             _ if self.avg < max_th => return max_p * (self.avg - min_th) / (max_th - min_th),
             Gentle::None => return 1.0,
             Gentle::TwoMaxTh => 2.0 * max_th,
             Gentle::Buffer => self.buffer,
         };
-        (max_p + (1.0 - max_p) * (self.avg - max_th) / (end - max_th)).min(1.0)
+        let p = self.gentle_max_p;
+        (p + (1.0 - p) * (self.avg - max_th) / (end - max_th)).min(1.0)
     }
 
     /// Section 4 and 11: spreads `pb` over the packets since the last signal.
     fn pa(&self, len: u32) -> f64 {
-        let RedParams { wait, byte_mode, packet, max_packet, .. } = self.params;
-        let (len, mean) = (f64::from(len), packet.0 as f64);
+        let Red { wait, byte_mode, packet, .. } = *self;
+        let (len, mean) = (f64::from(len), packet as f64);
         let pb = match byte_mode {
-            ByteMode::Max => (self.pb * len / max_packet.0 as f64).min(1.0),
+            ByteMode::Max => (self.pb * len / self.max_packet).min(1.0),
             _ => self.pb,
         };
         let count = match byte_mode {
-            ByteMode::Mean => (self.count_bytes / packet.0) as f64,
+            ByteMode::Mean => (self.count_bytes / packet) as f64,
             _ => self.count as f64,
         };
         let pa = match wait {
@@ -211,13 +257,11 @@ impl Red {
         };
         if byte_mode == ByteMode::Mean && pa < 1.0 { (pa * len / mean).min(1.0) } else { pa }
     }
-}
 
-impl Aqm for Red {
-    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
-        self.average(cx.now, line);
+    /// Section 4: what is done with a packet at the present average.
+    pub(super) fn decide(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Verdict {
         self.pb = self.pb();
-        if self.avg < self.params.min_th.number() as f64 {
+        if self.avg < self.min_th {
             (self.count, self.count_bytes, self.pa) = (-1, 0, 0.0);
             return Verdict::Pass;
         }
@@ -228,7 +272,14 @@ impl Aqm for Red {
             return Verdict::Pass;
         }
         (self.count, self.count_bytes) = (0, 0);
-        if self.pb >= 1.0 && self.params.hard_drop { Verdict::Drop } else { Verdict::Signal }
+        if self.pb >= 1.0 && self.hard_drop { Verdict::Drop } else { Verdict::Signal }
+    }
+}
+
+impl Aqm for Red {
+    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
+        self.average(cx.now, line);
+        self.decide(cx, packet)
     }
 
     fn overflow(&mut self, _now: Time) {
@@ -252,7 +303,54 @@ impl Aqm for Red {
         see("pb", self.pb);
         see("pa", self.pa);
         see("count", self.count as f64);
-        see("max_p", self.params.max_p);
+        see("max_p", self.max_p);
+    }
+}
+
+/// What moves the parameters of a [`Red`] while it works; a method for each place where it may.
+pub trait Tune {
+    /// As [`Aqm::advance`].
+    fn advance(&mut self, _now: Time, _line: &Line<'_>, _red: &mut Red) {}
+
+    /// The average is new, and nothing is decided yet.
+    fn averaged(&mut self, _now: Time, _red: &mut Red) {}
+
+    /// As [`Aqm::gauges`], after those of RED.
+    fn gauges(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
+}
+
+/// RED with parameters that something moves: every law that is RED but for that.
+pub struct Tuned<T> {
+    pub(super) red: Red,
+    pub(super) tuner: T,
+}
+
+impl<T: Tune> Aqm for Tuned<T> {
+    fn advance(&mut self, now: Time, line: &Line<'_>) {
+        self.tuner.advance(now, line, &mut self.red);
+    }
+
+    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
+        self.red.average(cx.now, line);
+        self.tuner.averaged(cx.now, &mut self.red);
+        self.red.decide(cx, packet)
+    }
+
+    fn overflow(&mut self, now: Time) {
+        self.red.overflow(now);
+    }
+
+    fn take(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, ecn: bool) -> Option<Packet> {
+        self.red.take(cx, line, ecn)
+    }
+
+    fn idle(&mut self, now: Time) {
+        self.red.idle(now);
+    }
+
+    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.red.gauges(see);
+        self.tuner.gauges(see);
     }
 }
 
