@@ -8,8 +8,8 @@
 //! adds `d1` to it, an idle link takes `d2` away, neither sooner than `freeze` after the last
 //! change.
 //! **Departures** (1) the paper's idle event is one moment; here it repeats every `freeze` while
-//! the link stays idle, so that `pm` also falls where nobody sends. (2) The frame asks whether there
-//! is room first: a packet that finds none raises `pm`, though a signal might have lost it anyway.
+//! the link stays idle, so that `pm` also falls where nobody sends. (2) The frame asks first
+//! whether there is room: a packet that finds none raises `pm`, though a signal might have lost it.
 //! (3) A change is allowed `freeze` after the last one, not only later than that.
 //! **Cost** 96 bytes of state, one draw per arrival; idle time is made up for at once.
 

@@ -1,8 +1,10 @@
 //! Laws: active queue management of one line of packets, and the frame that puts a law on a link.
 
 pub mod blue;
+pub mod choke;
 pub mod cobalt;
 pub mod codel;
+pub mod fred;
 pub mod red;
 pub mod sfb;
 
@@ -38,8 +40,8 @@ pub trait Aqm {
         Verdict::Pass
     }
 
-    /// `packet` joins the line. Not every one that passed [`Aqm::admit`] does: there may be no room,
-    /// and a signal may be a loss.
+    /// `packet` joins the line. Not every one that passed [`Aqm::admit`] does: there may be no
+    /// room, and a signal may be a loss.
     fn joined(&mut self, _packet: &Packet) {}
 
     /// The packet could not join for want of room, whatever [`Aqm::admit`] had said.

@@ -338,7 +338,7 @@ mod tests {
     fn warmed_bins_confine_a_flood_from_their_first_packet() {
         for (warmup, pmin) in [("0s", 0.0), ("1s", 1.0)] {
             let rehash = [("max", "1000"), ("rehash_interval", "2s"), ("warmup", warmup)];
-            // The box lets through all that the link can send, so that packets wait while it warms up.
+            // The box lets through all that the link can send, so that there is who warms them up.
             let flow = [("d1", "0.01"), ("d2", "0"), ("bin_size", "1"), ("penalty_rate", "1000")];
             let mut q = Bench::new("sfb", &[&rehash[..], &flow[..]].concat());
             flood(&mut q, 0, 2000);

@@ -5,7 +5,9 @@ pub mod drr;
 pub mod fq;
 pub mod sfq;
 
-use crate::aqm::{Single, blue::Blue, cobalt::Cobalt, codel::CoDel, red::Red, sfb::Sfb};
+use crate::aqm::{
+    Single, blue::Blue, choke::Choke, cobalt::Cobalt, codel::CoDel, fred::Fred, red::Red, sfb::Sfb,
+};
 use crate::cx::Cx;
 use crate::error::{Error, Result};
 use crate::packet::Packet;
@@ -167,10 +169,18 @@ registry! {
         "controls the time that packets wait",
         "on departure: signals closer and closer together while every packet waits above target",
         "RFC 8289";
+    "choke" [] => Single<Choke>, preset [],
+        "RED that drops who meets a packet of its own flow in the queue",
+        "on arrival: both packets of a flow where a random one in the queue matches, else as RED",
+        "Pan, Prabhakar and Psounis, INFOCOM 2000";
     "cobalt" [] => Single<Cobalt>, preset [],
         "CoDel, with BLUE against those who do not listen",
         "on departure: as CoDel, and a drop by a chance that overflow raises",
         "Hoeiland-Joergensen, Taht and Morton, LANMAN 2018; Palmei et al., LANMAN 2019";
+    "fred" [] => Single<Fred>, preset [],
+        "RED with an account per flow that waits",
+        "on arrival: as RED, but for flows with few packets; flows with many lose each",
+        "Lin and Morris, SIGCOMM 1997";
     "sfb" [] => Single<Sfb>, preset [],
         "BLUE in hashed bins: confines the flows that do not listen",
         "on arrival: the least chance of the flow's bins, one per level",
