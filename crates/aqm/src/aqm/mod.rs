@@ -7,6 +7,7 @@ pub mod codel;
 pub mod fred;
 pub mod red;
 pub mod sfb;
+pub mod sred;
 
 use crate::cx::{Cx, Why};
 use crate::error::Result;

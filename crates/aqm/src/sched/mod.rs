@@ -7,6 +7,7 @@ pub mod sfq;
 
 use crate::aqm::{
     Single, blue::Blue, choke::Choke, cobalt::Cobalt, codel::CoDel, fred::Fred, red::Red, sfb::Sfb,
+    sred::Sred,
 };
 use crate::cx::Cx;
 use crate::error::{Error, Result};
@@ -185,6 +186,10 @@ registry! {
         "BLUE in hashed bins: confines the flows that do not listen",
         "on arrival: the least chance of the flow's bins, one per level",
         "Feng, Kandlur, Saha and Shin, INFOCOM 2001; Linux tc-sfb(8)";
+    "sred" [] => Single<Sred>, preset [],
+        "drops by the number of active flows, which hits on a list of past packets tell",
+        "on arrival: a step function of the queue, times a function of the number of flows",
+        "Ott, Lakshman and Wong, INFOCOM 1999";
     "drr" [] => Drr, preset [],
         "deficit round robin over one queue per flow, one shared buffer",
         "on departure: whose turn it is; on overflow: the flow with the most bytes loses",
