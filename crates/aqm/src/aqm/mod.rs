@@ -1,5 +1,7 @@
 //! Laws: active queue management of one line of packets, and the frame that puts a law on a link.
 
+pub mod af_qcn;
+pub mod afd;
 pub mod blue;
 pub mod choke;
 pub mod cobalt;

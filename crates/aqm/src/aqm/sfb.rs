@@ -77,7 +77,7 @@ impl Bins {
         let n = self.bins.len() as u64 / self.levels;
         for level in 0..self.levels {
             let h = mix((self.salt << 32 | u64::from(hash)) ^ level << 59);
-            let k = (h >> 32) * n >> 32;
+            let k = ((h >> 32) * n) >> 32;
             f(&mut self.bins[(level * n + k) as usize]);
         }
     }

@@ -6,8 +6,8 @@ pub mod fq;
 pub mod sfq;
 
 use crate::aqm::{
-    Single, blue::Blue, choke::Choke, cobalt::Cobalt, codel::CoDel, fred::Fred, red::Red, sfb::Sfb,
-    sred::Sred,
+    Single, af_qcn::AfQcn, afd::Afd, blue::Blue, choke::Choke, cobalt::Cobalt, codel::CoDel,
+    fred::Fred, red::Red, sfb::Sfb, sred::Sred,
 };
 use crate::cx::Cx;
 use crate::error::{Error, Result};
@@ -190,6 +190,14 @@ registry! {
         "drops by the number of active flows, which hits on a list of past packets tell",
         "on arrival: a step function of the queue, times a function of the number of flows",
         "Ott, Lakshman and Wong, INFOCOM 1999";
+    "afd" [] => Single<Afd>, preset [],
+        "fair shares from one queue, by a sample of past packets",
+        "on arrival: a chance that leaves every flow the same share, so that the queue settles",
+        "Pan, Breslau, Prabhakar and Shenker, ACM CCR 33(2), 2003";
+    "af_qcn" ["afqcn"] => Single<AfQcn>, preset [],
+        "QCN's feedback with a part for flows above the mean, as signals",
+        "on arrival: a chance that grows with the queue, its change and the flow's share",
+        "Kabbani et al., HOTI 2010; IEEE 802.1Qau";
     "drr" [] => Drr, preset [],
         "deficit round robin over one queue per flow, one shared buffer",
         "on departure: whose turn it is; on overflow: the flow with the most bytes loses",
