@@ -11,7 +11,7 @@
 //! the link stays idle, so that `pm` also falls where nobody sends. (2) The frame asks first
 //! whether there is room: a packet that finds none raises `pm`, though a signal might have lost it.
 //! (3) A change is allowed `freeze` after the last one, not only later than that.
-//! **Cost** 96 bytes of state, one draw per arrival; idle time is made up for at once.
+//! **Cost** 104 bytes of state, one draw per arrival; idle time is made up for at once.
 
 use super::{Aqm, Law, Verdict};
 use crate::cx::Cx;

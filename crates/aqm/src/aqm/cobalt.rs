@@ -15,7 +15,7 @@
 //! time of a packet at low rates; here as there the sojourn time must also be more than the time of
 //! four packets of `mtu`, which is stricter. (4) Not from CAKE, ns-3's rise of `p_blue` at sojourn
 //! times above 400 ms is left out.
-//! **Cost** 96 bytes of state; one draw per departure while `p_blue` is above 0; each step back of
+//! **Cost** 88 bytes of state; one draw per departure while `p_blue` is above 0; each step back of
 //! `count` undoes one drop.
 
 use super::{Aqm, Law, codel::control_law};

@@ -11,7 +11,7 @@
 //! and ends the catching-up of that departure. The square root is exact (correctly rounded). In
 //! ns-2 the very first packet above `target` may be dropped at once; this takes a first packet that
 //! waits, which no idle link knows, and is left out.
-//! **Cost** 48 bytes of state; a departure does constant work beyond the packets it drops.
+//! **Cost** 56 bytes of state; a departure does constant work beyond the packets it drops.
 
 use super::{Aqm, Law};
 use crate::cx::{Cx, Why};
