@@ -2,7 +2,7 @@
 //! thousand queues allocates once and a packet costs no allocation.
 
 use crate::packet::Packet;
-use crate::units::Bytes;
+use crate::units::{Bytes, Size};
 use alloc::vec::Vec;
 
 const NONE: u32 = u32::MAX;
@@ -96,18 +96,31 @@ impl Fifo {
         (self.tail != NONE).then(|| self.unlink(pool, self.tail))
     }
 
+    /// The `k`-th packet, counted from the head, 0 first. Costs a walk from the nearer end.
+    pub fn get<'p>(&self, pool: &'p Pool, k: u32) -> Option<&'p Packet> {
+        (k < self.packets).then(|| &pool.nodes[self.place(pool, k) as usize].packet)
+    }
+
     /// Takes out the `k`-th packet, counted from the head, 0 first. Costs a walk from the nearer
     /// end.
     pub fn remove(&mut self, pool: &mut Pool, k: u32) -> Option<Packet> {
-        if k >= self.packets {
-            return None;
-        }
-        let i = if k <= self.packets / 2 {
+        (k < self.packets).then(|| self.unlink(pool, self.place(pool, k)))
+    }
+
+    /// Where the `k`-th of its packets lies.
+    fn place(&self, pool: &Pool, k: u32) -> u32 {
+        if k <= self.packets / 2 {
             (0..k).fold(self.head, |i, _| pool.nodes[i as usize].next)
         } else {
             (k + 1..self.packets).fold(self.tail, |i, _| pool.nodes[i as usize].prev)
-        };
-        Some(self.unlink(pool, i))
+        }
+    }
+
+    /// All packets, from the head to the tail.
+    pub fn iter<'p>(&self, pool: &'p Pool) -> impl Iterator<Item = &'p Packet> + use<'p> {
+        let first = (self.head != NONE).then(|| &pool.nodes[self.head as usize]);
+        let next = |node: &&'p Node| (node.next != NONE).then(|| &pool.nodes[node.next as usize]);
+        core::iter::successors(first, next).map(|node| &node.packet)
     }
 
     #[inline]
@@ -147,6 +160,11 @@ impl Line<'_> {
         self.fifo.bytes
     }
 
+    /// What waits, in the unit of `limit`: a law compares it with thresholds in that unit.
+    pub fn held(&self, limit: Size) -> u64 {
+        if limit.in_bytes() { self.bytes() } else { u64::from(self.packets()) }
+    }
+
     /// Takes the packet at the head.
     #[inline]
     pub fn pop(&mut self) -> Option<Packet> {
@@ -176,12 +194,16 @@ mod tests {
         let mut pool = Pool::default();
         for k in 0..5 {
             let mut line = filled(&mut pool, 5);
+            assert_eq!(line.get(&pool, k).unwrap().body, k);
             assert_eq!(line.remove(&mut pool, k).unwrap().body, k);
             assert_eq!(u64::from(k), 510 - 100 - line.bytes().0);
             let rest: Vec<u32> = (0..5).filter(|b| *b != k).collect();
+            assert!(line.iter(&pool).map(|p| p.body).eq(rest.iter().copied()));
             assert_eq!(bodies(&mut line, &mut pool), rest);
+            assert!(line.iter(&pool).next().is_none());
             assert!(line.is_empty() && line.bytes() == Bytes(0));
         }
+        assert!(filled(&mut pool, 3).get(&pool, 3).is_none());
         assert!(filled(&mut pool, 3).remove(&mut pool, 3).is_none());
     }
 

@@ -68,6 +68,11 @@ impl Bench {
         std::iter::from_fn(|| self.get().0).collect()
     }
 
+    /// Packets that wait.
+    pub fn backlog(&self) -> u32 {
+        self.qdisc.backlog().packets
+    }
+
     pub fn marked(&self) -> u64 {
         self.marked
     }

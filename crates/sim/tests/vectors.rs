@@ -1,5 +1,7 @@
 //! Queues against recorded arrivals and decisions of ns-2 (`tests/vectors/README-queue.md`).
 
+mod common;
+use common::num;
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 use sojourn_aqm::{Rate, Time};
@@ -69,13 +71,19 @@ fn run(vector: &Vector, qdisc: &Value, follow: bool) -> Replay {
     replay(&vector.arrivals(), qdisc, RATE, follow).unwrap()
 }
 
+fn codel(variant: &str) -> Value {
+    json!({"name": "codel", "limit": "200p", "target": "50ms", "interval": "500ms",
+           "variant": variant})
+}
+
 #[test]
-fn drop_tail_and_drr_are_equal_to_the_microsecond() {
+fn queues_without_dice_are_equal_to_the_microsecond() {
     // The limits are ours; README-queue.md says how they follow from those of ns-2.
     for (name, qdisc) in [
         ("droptail_pkt", json!({"name": "droptail", "limit": "49p"})),
         ("droptail_byte", json!({"name": "droptail", "limit": "24999B"})),
         ("drr", json!({"name": "drr", "limit": "25kB", "quantum": "250B"})),
+        ("codel1", codel("ns2_v1")),
     ] {
         let vector = Vector::read(name);
         let differing = differing(&vector, &run(&vector, &qdisc, false));
@@ -201,8 +209,7 @@ fn codel_of_the_rfc_is_that_of_2012_until_its_third_dropping_state() {
     // lastcount, which is the same in the second one (lastcount is 1) and differs from the third
     // on.
     let vector = Vector::read("codel1");
-    let codel = json!({"name": "codel", "limit": "200p", "target": "50ms", "interval": "500ms"});
-    let ours = run(&vector, &codel, false);
+    let ours = run(&vector, &codel("rfc"), false);
     let dropping = &ours.gauges.iter().find(|(n, _)| *n == "dropping").unwrap().1;
     let entries: Vec<usize> =
         (1..dropping.len()).filter(|i| dropping[*i] > dropping[*i - 1]).collect();
@@ -212,4 +219,41 @@ fn codel_of_the_rfc_is_that_of_2012_until_its_third_dropping_state() {
     let lost = vector.whole("dropped")[..first].iter().sum::<i64>();
     println!("codel1: the first {first} rows agree, {lost} losses in two dropping states");
     assert_eq!((first, lost), (4858, 847));
+}
+
+#[test]
+fn codel_in_the_form_of_2012_drops_as_often_as_in_ns2() {
+    // scenarios/codel_target_util.csv: one SACK flow over 1 Gbit/s, round trip 300 us.
+    let path =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/scenarios/codel_target_util.csv");
+    let text = std::fs::read_to_string(path).expect(path);
+    let wide = json!({"name": "droptail", "limit": "99999p"});
+    let mut rows = 0;
+    for line in text.lines().skip(1) {
+        let row: Vec<&str> = line.split(',').collect();
+        let column = |k: usize| row[k].parse::<f64>().expect(line);
+        let (target, util, queue, drops) = (column(1), column(5), column(7), column(11));
+        let codel = json!({"name": "codel", "variant": "ns2_v1", "interval": "750us",
+                           "target": format!("{:.0}us", target * 1000.0), "limit": "1000p"});
+        let out = common::run(&json!({
+            "duration": "5s", "warmup": "1s",
+            "links": {"bottleneck": {"rate": "1gbit", "delay": "75us", "qdisc": codel},
+                      "back": {"rate": "1gbit", "delay": "75us", "qdisc": wide},
+                      "access": {"rate": "10gbit", "delay": "75us", "qdisc": wide}},
+            "flows": [{"name": "ftp", "path": ["access", "bottleneck"], "return_path": ["back"],
+                       "rtt": "300us", "source": {"name": "bulk", "start": "uniform(0us, 300us)"},
+                       "tcp": {"name": "sack", "profile": "ns2", "packet": "1000B",
+                               "receive_window": "10000p", "rto_min": "10ms", "tick": "100us"}}]
+        }));
+        let link = &out.summary["links"]["bottleneck"];
+        let ours =
+            ["utilisation", "queue_mean_packets", "dropped_packets"].map(|key| num(link, key));
+        println!("target {target} ms: {ours:?}, ns-2 {util} {queue} {drops}");
+        // Where it starts is not told. The numbers differ by what ends at the edges of the window.
+        assert!((ours[0] - util).abs() < 0.0005, "{target}: {} and {util}", ours[0]);
+        assert!((ours[1] / queue - 1.0).abs() < 0.005, "{target}: {} and {queue}", ours[1]);
+        assert!((ours[2] - drops).abs() <= 1.0, "{target}: {} and {drops}", ours[2]);
+        rows += 1;
+    }
+    assert_eq!(rows, 11);
 }

@@ -1,12 +1,20 @@
 //! Laws: active queue management of one line of packets, and the frame that puts a law on a link.
 
+pub mod af_qcn;
+pub mod afd;
 pub mod ared;
+pub mod blue;
+pub mod choke;
+pub mod cobalt;
 pub mod codel;
 pub mod feng_red;
+pub mod fred;
 pub mod hred;
 pub mod red;
 pub mod red_opt;
 pub mod sa_red;
+pub mod sfb;
+pub mod sred;
 
 use crate::cx::{Cx, Why};
 use crate::error::Result;
@@ -39,6 +47,10 @@ pub trait Aqm {
     fn admit(&mut self, _cx: &mut Cx<'_>, _line: &mut Line<'_>, _packet: &Packet) -> Verdict {
         Verdict::Pass
     }
+
+    /// `packet` joins the line. Not every one that passed [`Aqm::admit`] does: there may be no
+    /// room, and a signal may be a loss.
+    fn joined(&mut self, _packet: &Packet) {}
 
     /// The packet could not join for want of room, whatever [`Aqm::admit`] had said.
     fn overflow(&mut self, _now: Time) {}
@@ -134,6 +146,7 @@ impl<A: Aqm> Qdisc for Single<A> {
             Verdict::Signal if self.ecn && cx.mark(&mut packet) => {}
             Verdict::Signal | Verdict::Drop => return cx.drop(packet, Why::Early),
         }
+        self.law.joined(&packet);
         self.line.push(&mut self.pool, packet);
     }
 

@@ -110,16 +110,16 @@ pub struct Red {
     byte_mode: ByteMode,
     hard_drop: bool,
     /// Mean packet and largest packet, bytes.
-    packet: u64,
+    pub(super) packet: u64,
     max_packet: f64,
     /// Packets of the mean size that the link could send in a nanosecond.
     packets_per_ns: f64,
     /// The average queue, packets or bytes.
     pub(super) avg: f64,
     /// Packets since the last signal; -1 while the average is below min_th.
-    count: i64,
+    pub(super) count: i64,
     /// Bytes since the last signal.
-    count_bytes: u64,
+    pub(super) count_bytes: u64,
     /// Chance of a signal before and after spreading; for figures.
     pb: f64,
     pa: f64,

@@ -130,6 +130,7 @@ impl<A: Aqm> Qdisc for Fq<A> {
             Verdict::Signal if self.params.ecn && cx.mark(&mut packet) => {}
             Verdict::Signal | Verdict::Drop => return cx.drop(packet, Why::Early),
         }
+        flow.law.joined(&packet);
         flow.line.push(&mut self.pool, packet);
         self.backlog.packets += 1;
         self.backlog.bytes += u64::from(packet.len);

@@ -6,13 +6,21 @@ pub mod fq;
 pub mod sfq;
 
 use crate::aqm::Single;
+use crate::aqm::af_qcn::AfQcn;
+use crate::aqm::afd::Afd;
 use crate::aqm::ared::Ared;
+use crate::aqm::blue::Blue;
+use crate::aqm::choke::Choke;
+use crate::aqm::cobalt::Cobalt;
 use crate::aqm::codel::CoDel;
 use crate::aqm::feng_red::FengRed;
+use crate::aqm::fred::Fred;
 use crate::aqm::hred::Hred;
 use crate::aqm::red::{Red, Tuned};
 use crate::aqm::red_opt::RedOpt;
 use crate::aqm::sa_red::SaRed;
+use crate::aqm::sfb::Sfb;
+use crate::aqm::sred::Sred;
 use crate::cx::Cx;
 use crate::error::{Error, Result};
 use crate::packet::Packet;
@@ -191,10 +199,42 @@ registry! {
         "maps the queue itself to a chance, and moves the map where the queue leaves its band",
         "on arrival: a chance that grows with the queue",
         "Joo, Bahk and Lumetta, Journal of Communications and Networks";
+    "blue" [] => Single<Blue>, preset [],
+        "a chance that overflow raises and idleness lowers",
+        "on arrival: a chance that knows nothing of the queue",
+        "Feng, Kandlur, Saha and Shin, IEEE/ACM ToN 10(4), 2002";
     "codel" [] => Single<CoDel>, preset [],
         "controls the time that packets wait",
         "on departure: signals closer and closer together while every packet waits above target",
         "RFC 8289";
+    "choke" [] => Single<Choke>, preset [],
+        "RED that drops who meets a packet of its own flow in the queue",
+        "on arrival: both packets of a flow where a random one in the queue matches, else as RED",
+        "Pan, Prabhakar and Psounis, INFOCOM 2000";
+    "cobalt" [] => Single<Cobalt>, preset [],
+        "CoDel, with BLUE against those who do not listen",
+        "on departure: as CoDel, and a drop by a chance that overflow raises",
+        "Hoeiland-Joergensen, Taht and Morton, LANMAN 2018; Palmei et al., LANMAN 2019";
+    "fred" [] => Single<Fred>, preset [],
+        "RED with an account per flow that waits",
+        "on arrival: as RED, but for flows with few packets; flows with many lose each",
+        "Lin and Morris, SIGCOMM 1997";
+    "sfb" [] => Single<Sfb>, preset [],
+        "BLUE in hashed bins: confines the flows that do not listen",
+        "on arrival: the least chance of the flow's bins, one per level",
+        "Feng, Kandlur, Saha and Shin, INFOCOM 2001; Linux tc-sfb(8)";
+    "sred" [] => Single<Sred>, preset [],
+        "drops by the number of active flows, which hits on a list of past packets tell",
+        "on arrival: a step function of the queue, times a function of the number of flows",
+        "Ott, Lakshman and Wong, INFOCOM 1999";
+    "afd" [] => Single<Afd>, preset [],
+        "fair shares from one queue, by a sample of past packets",
+        "on arrival: a chance that leaves every flow the same share, so that the queue settles",
+        "Pan, Breslau, Prabhakar and Shenker, ACM CCR 33(2), 2003";
+    "af_qcn" ["afqcn"] => Single<AfQcn>, preset [],
+        "QCN's feedback with a part for flows above the mean, as signals",
+        "on arrival: a chance that grows with the queue, its change and the flow's share",
+        "Kabbani et al., HOTI 2010; IEEE 802.1Qau";
     "drr" [] => Drr, preset [],
         "deficit round robin over one queue per flow, one shared buffer",
         "on departure: whose turn it is; on overflow: the flow with the most bytes loses",

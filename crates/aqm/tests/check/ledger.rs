@@ -49,6 +49,8 @@ pub struct Ledger {
     last_sent: Option<u32>,
     pub now: Time,
     dice: Counted,
+    /// Throws that a packet may cost, those of the losses aside.
+    throws: u64,
     lost: Vec<Lost>,
     packets: Vec<(Packet, State)>,
     held: Backlog,
@@ -62,7 +64,10 @@ pub struct Ledger {
 impl Ledger {
     pub fn new(case: &Case, seed: u64) -> Ledger {
         let made = case.build();
+        // CHOKe draws that many packets from the queue.
+        let candidates = value(&made, "candidates").map_or(0, |n| n.parse().unwrap());
         Ledger {
+            throws: 4 + candidates,
             limit: limit(&made),
             marks: value(&made, "ecn") == Some("true"),
             settles_on_arrival: made.qdisc.settles_on_arrival(),
@@ -99,7 +104,7 @@ impl Ledger {
         self.dice.throws = 0;
         let (now, lost, marked) = (self.now, &mut self.lost, &mut self.marked);
         let out = f(&mut *self.qdisc, &mut Cx { now, dice: &mut self.dice, lost, marked });
-        let most = 4 + 2 * self.lost.len() as u64;
+        let most = self.throws + 2 * self.lost.len() as u64;
         assert!(self.dice.throws <= most, "{} throws for one packet", self.dice.throws);
         out
     }

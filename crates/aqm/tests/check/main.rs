@@ -98,6 +98,14 @@ fn dice_are_what_traces_differ_by() {
     for case in [
         case("red", &[("w_q", "0.02"), ("gentle", "true")]),
         case("droptail", &[("policy", "random"), ("limit", "20p")]),
+        case("choke", &[("w_q", "0.02"), ("max_th", "500p"), ("max_p", "0")]),
+        case("fred", &[("w_q", "0.02"), ("min_th", "50p"), ("max_th", "500p")]),
+        case("blue", &[("limit", "20p"), ("freeze", "10ms")]),
+        case("sfb", &[("d1", "0.01")]),
+        case("sred", &[("m", "100"), ("limit", "20p")]),
+        case("afd", &[("limit", "50p"), ("b", "100")]),
+        case("af_qcn", &[("q_eq", "10kB")]),
+        case("cobalt", &[("limit", "20p")]),
     ] {
         assert_ne!(flood(&case, 1), flood(&case, 2), "{case}");
         assert_eq!(flood(&case, 1), flood(&case, 1), "{case}");

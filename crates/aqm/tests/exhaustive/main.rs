@@ -1,7 +1,9 @@
 //! Every short interleaving of arrivals, departures and waiting, and long random ones, against
 //! models that are slow, plain and written apart from the library, after the papers and RFCs.
 
+mod blues;
 mod fair;
+mod flows;
 mod fq_codel;
 mod hred;
 mod naive;

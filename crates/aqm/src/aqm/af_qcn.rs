@@ -1,0 +1,205 @@
+//! AF-QCN: approximately fair quantized congestion notification, where signals stand in for the
+//! messages.
+//!
+//! **Source** A. Kabbani, M. Alizadeh, M. Yasuda, R. Pan, B. Prabhakar, "AF-QCN: Approximate
+//! Fairness with Quantized Congestion Notification for Multi-tenanted Data Centers", HOTI 2010;
+//! QCN: IEEE 802.1Qau.
+//! **Decides** on arrival. **Measures** the queue, instantaneous, in the unit of `q_eq`, and the
+//! bytes of each flow in a random sample of past arrivals, as AFD does.
+//! **Symbols** `q_eq` (Q_eq), `w`, `q_old`, `fb` (Fb), `a`; `b` and `s` as in AFD.
+//! **The law** of the arrivals 1 % are examined, or more, up to 10 % as the feedback grows. For
+//! these `fb_qcn` is (q - q_eq) + w (q - q_old), if that is above 0, in 63 steps up to
+//! (1 + 2 w) q_eq; `fb_af` is the share that the flow has above the mean flow, 1 - r_fair / r_i, in
+//! 63 steps. Where `fb_qcn` is not 0, the packet is signalled with
+//! `fb` / 63, `fb` = (1 - `a`) `fb_qcn` + `a` `fb_af`.
+//! **Departures** (1) there is no message to the source: QCN's takes up to half of its rate, and so
+//! does a signal from a TCP, so one with `fb` / 63 takes as much on average. (2) The chances of 1
+//! and 10 %, `a` and the scale of `fb_qcn` are not from the paper, which we could not read. (3) All
+//! weights are 1. (4) Flow i has account i modulo `flows`: beyond that many, two share one, and
+//! nobody is evicted.
+//! **Cost** 8 bytes per entry and per account; O(1) per packet, at most four draws.
+
+use super::{Aqm, Law, Verdict, afd::Shadow};
+use crate::cx::Cx;
+use crate::error::{Error, Result};
+use crate::fifo::Line;
+use crate::packet::Packet;
+use crate::sched::Env;
+use crate::units::{Bytes, Size};
+use alloc::format;
+
+crate::params! {
+    /// Parameters of [`AfQcn`].
+    pub struct AfQcnParams {
+        /// Queue to settle at; its unit is that in which the queue is measured.
+        q_eq: Size = Size::Bytes(33_000),
+            [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "Q_eq", ["qeq"];
+        /// Weight of the change of the queue.
+        w: f64 = 2.0, [0.0 => 1000.0], "w", [];
+        /// Least share of the arrivals that is examined.
+        p_min: f64 = 0.01, [0.0 => 1.0], "", [];
+        /// Largest share of the arrivals that is examined.
+        p_max: f64 = 0.1, [0.0 => 1.0], "", [];
+        /// Weight of the flow's own part in the feedback.
+        a: f64 = 0.5, [0.0 => 1.0], "a", [];
+        /// Entries of the shadow buffer.
+        b: u64 = 1000, [1 => 1_000_000], "b", ["shadow"];
+        /// One arrival in so many is sampled; auto lets the shadow buffer span 1.5 s of the link.
+        s: Option<f64> = None, [Some(1.0) => Some(1e9)], "s", ["sampling"];
+        /// Accounts; flow i has account i modulo this many.
+        flows: u64 = 1024, [1 => 1_048_576], "", [];
+        /// Mean packet, for the span of the shadow buffer.
+        packet: Bytes = Bytes(1000), [Bytes(1) => Bytes(1_000_000)], "S", ["mean_packet"];
+    }
+}
+
+/// The largest feedback: six bits.
+const MOST: f64 = 63.0;
+
+/// A share in steps of 1/63.
+fn quantise(share: f64) -> f64 {
+    libm::floor(MOST * share.clamp(0.0, 1.0))
+}
+
+/// The law's state.
+pub struct AfQcn {
+    params: AfQcnParams,
+    shadow: Shadow,
+    /// The queue when the last arrival was examined.
+    q_old: f64,
+    /// Feedback of the queue, of the flow and of both, when it was; 0 to 63.
+    fb_qcn: f64,
+    fb_af: f64,
+    fb: f64,
+}
+
+impl Law for AfQcn {
+    type Params = AfQcnParams;
+
+    fn new(params: &AfQcnParams, env: &Env) -> Result<Self> {
+        let AfQcnParams { b, s, flows, packet, p_min, p_max, .. } = *params;
+        if p_max < p_min {
+            let text = format!("{p_max} is below p_min ({p_min})");
+            return Err(Error::new(text).at("p_max"));
+        }
+        let shadow = Shadow::new(b, s, flows, packet, env);
+        Ok(AfQcn { params: params.clone(), shadow, q_old: 0.0, fb_qcn: 0.0, fb_af: 0.0, fb: 0.0 })
+    }
+}
+
+impl AfQcn {
+    /// Computes the feedback for a packet of `flow` that finds `q`.
+    fn examine(&mut self, q: f64, flow: u32) {
+        let AfQcnParams { q_eq, w, a, .. } = self.params;
+        let q_eq = q_eq.number() as f64;
+        let excess = (q - q_eq) + w * (q - self.q_old);
+        self.q_old = q;
+        self.fb_qcn = quantise(excess / ((1.0 + 2.0 * w) * q_eq));
+        let (fair, own) = (self.shadow.mean(), self.shadow.of(flow));
+        self.fb_af = if own > fair { quantise(1.0 - fair / own) } else { 0.0 };
+        self.fb = if self.fb_qcn > 0.0 { (1.0 - a) * self.fb_qcn + a * self.fb_af } else { 0.0 };
+    }
+}
+
+impl Aqm for AfQcn {
+    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
+        let AfQcnParams { q_eq, p_min, p_max, .. } = self.params;
+        self.shadow.sample(cx, packet);
+        // Not a chance, as in the shadow buffer: it decides nothing about the packet yet.
+        if cx.dice.uniform() >= p_min + (p_max - p_min) * self.fb_qcn / MOST {
+            return Verdict::Pass;
+        }
+        self.examine(line.held(q_eq) as f64, packet.flow);
+        let signal = self.fb > 0.0 && cx.dice.chance(self.fb / MOST);
+        if signal { Verdict::Signal } else { Verdict::Pass }
+    }
+
+    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("fb", self.fb);
+        see("fb_qcn", self.fb_qcn);
+        see("fb_af", self.fb_af);
+        see("active", self.shadow.active() as f64);
+    }
+
+    fn state(&self) -> usize {
+        size_of_val(self) + self.shadow.state()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Bench;
+    use std::prelude::v1::*;
+
+    /// Every arrival is examined and sampled; the queue to settle at is 10 packets.
+    const ALL: [(&str, &str); 4] = [("q_eq", "10p"), ("p_min", "1"), ("p_max", "1"), ("s", "1")];
+
+    #[test]
+    fn feedback_is_of_the_queue_and_of_its_change() {
+        let mut q = Bench::new("af_qcn", &[&ALL[..], &[("a", "0"), ("ecn", "true")]].concat());
+        q.ect();
+        // The i-th finds i packets and i - 1 at the last: (i - 10) + 2, of at most 50.
+        let fb: Vec<f64> = (0..20).map(|i| (q.put_flow(i, i, 100), q.gauge("fb")).1).collect();
+        assert!(fb[..9].iter().all(|f| *f == 0.0), "{fb:?}");
+        let expected: Vec<f64> = (9..20).map(|i| f64::from(63 * (i - 8) / 50)).collect();
+        assert_eq!(fb[9..], expected);
+        // Having fallen by 9, it is under control, though it is still above 10.
+        (0..9).for_each(|_| drop(q.get()));
+        q.put_flow(1, 0, 100);
+        assert_eq!((q.gauge("fb_qcn"), q.backlog()), (0.0, 12));
+    }
+
+    #[test]
+    fn who_has_more_than_the_mean_hears_more() {
+        let mut law =
+            AfQcn::new(&AfQcnParams::default(), &Env::new(crate::Rate(8_000_000))).unwrap();
+        let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
+        let (mut lost, mut marked) = (vec![], 0);
+        let now = crate::Time::ZERO;
+        let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marked: &mut marked };
+        // Flow 1 has three of four packets: 3 kB where 2 kB are fair.
+        law.shadow = Shadow::new(10, Some(1.0), 8, Bytes(1000), &Env::new(crate::Rate(8)));
+        for flow in [1, 1, 1, 2] {
+            law.shadow.sample(&mut cx, &Packet { flow, len: 1000, ..Packet::default() });
+        }
+        // 16.5 kB too many of 165 kB: 0.1 of 63 steps, 6 whole ones; the queue does not change.
+        for (flow, fb_af, fb) in [(1, 21.0, 13.5), (2, 0.0, 3.0)] {
+            law.q_old = 49_500.0;
+            law.examine(49_500.0, flow);
+            assert_eq!((law.fb_qcn, law.fb_af, law.fb), (6.0, fb_af, fb), "flow {flow}");
+        }
+        law.examine(33_000.0, 1);
+        assert_eq!(law.fb, 0.0, "there is no congestion");
+    }
+
+    #[test]
+    fn the_share_examined_grows_with_the_feedback() {
+        let examined = |fb_qcn: f64| {
+            let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
+            let (mut fifo, mut pool) = (crate::fifo::Fifo::default(), crate::fifo::Pool::default());
+            let env = Env::new(crate::Rate(8_000_000));
+            let mut law = AfQcn::new(&AfQcnParams::default(), &env).unwrap();
+            let mut n = 0;
+            for _ in 0..20_000 {
+                let (mut lost, mut marked) = (vec![], 0);
+                let now = crate::Time::ZERO;
+                let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marked: &mut marked };
+                let mut line = Line { fifo: &mut fifo, pool: &mut pool };
+                (law.fb_qcn, law.q_old) = (fb_qcn, 1.0);
+                law.admit(&mut cx, &mut line, &Packet::default());
+                n += u32::from(law.q_old == 0.0);
+            }
+            f64::from(n) / 20_000.0
+        };
+        // Three standard errors are 0.002 and 0.006.
+        assert!((examined(0.0) - 0.01).abs() < 0.002 && (examined(63.0) - 0.1).abs() < 0.006);
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let settings = [("p_max", crate::Setting::Text("0.001"))];
+        let refusal = crate::build("af_qcn", &settings, crate::Rate(1_000_000)).err().unwrap();
+        assert!(refusal.to_string().starts_with("p_max: 0.001 is below p_min"));
+    }
+}

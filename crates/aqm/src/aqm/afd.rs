@@ -1,0 +1,317 @@
+//! AFD: approximate fair dropping, fair shares from one queue.
+//!
+//! **Source** R. Pan, L. Breslau, B. Prabhakar, S. Shenker, "Approximate Fairness through
+//! Differential Dropping", ACM CCR 33(2), 2003.
+//! **Decides** on arrival. **Measures** the queue in bytes, `f_s` times a second, and the bytes of
+//! each flow in a random sample of past arrivals, the shadow buffer.
+//! **Symbols** `b`, `s`, `m_i`, `m_fair`, `d` (D_i), `q_target`, `alpha`, `beta`, `f_s`.
+//! **The law** every arrival takes with 1/`s` the place of a random entry of the shadow buffer.
+//! A flow with `m_i` bytes there is signalled with 1 - `m_fair` / `m_i`, so that what passes is the
+//! same for all who want more. `m_fair` is moved so that the queue stays at `q_target`:
+//! `m_fair += alpha (q_old - q_target) - beta (q - q_target)`.
+//! **Departures** (1) drops are signals, which ECN may mark. (2) Who finds nobody waiting passes:
+//! after a lull the sample is old. (3) Flow i has account i modulo `flows`: beyond that many, two
+//! share one, and nobody is evicted. (4) Many samples of a constant queue are taken in one step.
+//! (5) `m_fair` lies between a mean packet and `b` of them; the paper is silent.
+//! **Cost** 8 bytes per entry and per account; O(1) per packet, at most three draws.
+
+use super::{Aqm, Law, Verdict};
+use crate::cx::Cx;
+use crate::error::{Error, Result};
+use crate::fifo::Line;
+use crate::packet::Packet;
+use crate::sched::Env;
+use crate::units::{Bytes, Size, Time};
+use alloc::vec::Vec;
+use alloc::{format, vec};
+
+crate::params! {
+    /// Parameters of [`Afd`].
+    pub struct AfdParams {
+        /// Entries of the shadow buffer.
+        b: u64 = 1000, [1 => 1_000_000], "b", ["shadow"];
+        /// One arrival in so many is sampled; auto lets the shadow buffer span 1.5 s of the link.
+        s: Option<f64> = None, [Some(1.0) => Some(1e9)], "s", ["sampling"];
+        /// Queue to settle at; auto is half the limit.
+        q_target: Option<Size> = None,
+            [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))], "q_target",
+            ["qtarget"];
+        /// Gain of the queue before.
+        alpha: f64 = 1.7, [0.0 => 1000.0], "alpha", [];
+        /// Gain of the queue now; the larger of the two.
+        beta: f64 = 1.8, [0.0 => 1000.0], "beta", [];
+        /// Samples of the queue per second.
+        f_s: f64 = 160.0, [0.1 => 1_000_000.0], "f_s", ["frequency"];
+        /// Accounts; flow i has account i modulo this many.
+        flows: u64 = 1024, [1 => 1_048_576], "", [];
+        /// Mean packet.
+        packet: Bytes = Bytes(1000), [Bytes(1) => Bytes(1_000_000)], "S", ["mean_packet"];
+    }
+}
+
+/// A random sample of past arrivals, with what each account has in it.
+pub(super) struct Shadow {
+    /// Account and length.
+    entries: Vec<(u32, u32)>,
+    /// How many entries it may have.
+    size: u64,
+    /// Bytes per account.
+    bytes: Vec<u64>,
+    /// Bytes of all entries.
+    total: u64,
+    /// Accounts with bytes.
+    active: u64,
+    /// Chance that an arrival is sampled.
+    chance: f64,
+}
+
+impl Shadow {
+    /// Empty, with room for `size` packets of `flows` flows. One arrival in `s` is sampled; without
+    /// that, so many that a full one spans 1.5 s of the link.
+    pub fn new(size: u64, s: Option<f64>, flows: u64, packet: Bytes, env: &Env) -> Shadow {
+        let span = 1.5 * env.rate.packets_per_sec(packet);
+        Shadow {
+            entries: Vec::with_capacity(size as usize),
+            size,
+            bytes: vec![0; flows as usize],
+            total: 0,
+            active: 0,
+            chance: 1.0 / s.unwrap_or(span / size as f64).max(1.0),
+        }
+    }
+
+    fn account(&self, flow: u32) -> u32 {
+        flow % self.bytes.len() as u32
+    }
+
+    /// `packet` arrives and may be sampled. This is no decision about it, so the dice are not asked
+    /// for a chance: a replay that follows recorded decisions scripts those.
+    pub fn sample(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
+        if cx.dice.uniform() >= self.chance {
+            return;
+        }
+        let entry = (self.account(packet.flow), packet.len);
+        if (self.entries.len() as u64) < self.size {
+            self.entries.push(entry);
+        } else {
+            let k = cx.dice.below(self.size as u32) as usize;
+            let (account, len) = core::mem::replace(&mut self.entries[k], entry);
+            self.total -= u64::from(len);
+            self.bytes[account as usize] -= u64::from(len);
+            self.active -= u64::from(self.bytes[account as usize] == 0);
+        }
+        let bytes = &mut self.bytes[entry.0 as usize];
+        self.active += u64::from(*bytes == 0);
+        *bytes += u64::from(entry.1);
+        self.total += u64::from(entry.1);
+    }
+
+    /// What the flow has in it, bytes.
+    pub fn of(&self, flow: u32) -> f64 {
+        self.bytes[self.account(flow) as usize] as f64
+    }
+
+    /// What a flow that has anything has on average, bytes.
+    pub fn mean(&self) -> f64 {
+        self.total as f64 / self.active.max(1) as f64
+    }
+
+    /// Flows that have anything.
+    pub fn active(&self) -> u64 {
+        self.active
+    }
+
+    /// Bytes of memory beside the struct itself.
+    pub fn state(&self) -> usize {
+        self.entries.capacity() * size_of::<(u32, u32)>() + size_of_val(&*self.bytes)
+    }
+}
+
+/// The law's state.
+pub struct Afd {
+    alpha: f64,
+    beta: f64,
+    f_s: f64,
+    /// The queue to settle at, bytes.
+    q_target: f64,
+    shadow: Shadow,
+    /// What a flow may have in the shadow buffer, bytes, and its bounds.
+    m_fair: f64,
+    m_min: f64,
+    m_max: f64,
+    /// The last sample of the queue, bytes.
+    q_old: f64,
+    /// Samples taken.
+    samples: u64,
+    /// Bytes in the shadow buffer and chance of a signal of the last arrival; for figures.
+    m_i: f64,
+    d: f64,
+}
+
+impl Law for Afd {
+    type Params = AfdParams;
+
+    fn new(params: &AfdParams, env: &Env) -> Result<Self> {
+        let AfdParams { b, s, q_target, alpha, beta, f_s, flows, packet } = *params;
+        if beta <= alpha {
+            let text = format!("{beta} is not above alpha ({alpha}): m_fair would not settle");
+            return Err(Error::new(text).at("beta"));
+        }
+        let bytes = |size: Size| match size {
+            Size::Bytes(n) => n as f64,
+            Size::Packets(n) => n as f64 * packet.0 as f64,
+        };
+        let mean = packet.0 as f64;
+        Ok(Afd {
+            alpha,
+            beta,
+            f_s,
+            q_target: q_target.map_or(0.5 * bytes(env.limit), bytes),
+            shadow: Shadow::new(b, s, flows, packet, env),
+            m_fair: (b as f64 * mean / 10.0).max(mean),
+            m_min: mean,
+            m_max: b as f64 * mean,
+            q_old: 0.0,
+            samples: 0,
+            m_i: 0.0,
+            d: 0.0,
+        })
+    }
+}
+
+impl Afd {
+    fn adapt(&mut self, step: f64) {
+        self.m_fair = (self.m_fair + step).clamp(self.m_min, self.m_max);
+    }
+}
+
+impl Aqm for Afd {
+    fn advance(&mut self, now: Time, line: &Line<'_>) {
+        let due = (now.0 as f64 * self.f_s / 1e9) as u64;
+        let n = due.saturating_sub(self.samples);
+        if n == 0 {
+            return;
+        }
+        self.samples = due;
+        let (e, e_old) = (line.bytes() as f64 - self.q_target, self.q_old - self.q_target);
+        self.adapt(self.alpha * e_old - self.beta * e);
+        // From the second sample on the queue is the same as before: every step adds as much.
+        self.adapt((n - 1) as f64 * ((self.alpha - self.beta) * e));
+        self.q_old = line.bytes() as f64;
+    }
+
+    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
+        self.shadow.sample(cx, packet);
+        self.m_i = self.shadow.of(packet.flow);
+        let waits = line.packets() > 0;
+        self.d = if waits && self.m_i > self.m_fair { 1.0 - self.m_fair / self.m_i } else { 0.0 };
+        if cx.dice.chance(self.d) { Verdict::Signal } else { Verdict::Pass }
+    }
+
+    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("m_fair", self.m_fair);
+        see("m_i", self.m_i);
+        see("d", self.d);
+        see("active", self.shadow.active() as f64);
+    }
+
+    fn state(&self) -> usize {
+        size_of_val(self) + self.shadow.state()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Bench;
+    use std::prelude::v1::*;
+
+    /// All is sampled, 10 entries, and a limit of 20 kB; m_fair starts at 1 kB.
+    const SMALL: [(&str, &str); 3] = [("b", "10"), ("s", "1"), ("limit", "20kB")];
+
+    #[test]
+    fn m_fair_follows_the_queue_and_catches_up_exactly() {
+        let small = [&SMALL[..], &[("f_s", "1000"), ("alpha", "0.25"), ("beta", "0.5")]].concat();
+        let mut q = Bench::new("afd", &small);
+        // 2000 of 10 000 bytes wait from time 0 on; the sample at 1 ms adds
+        // 0.25 (0 - 10 000) - 0.5 (2000 - 10 000) = 1500, each one after it 0.25 * 8000 = 2000.
+        (0..2).for_each(|i| drop(q.put_flow(i, i, 1000)));
+        q.at_ms(1);
+        q.get();
+        assert_eq!(q.gauge("m_fair"), 2500.0);
+        let mut q = Bench::new("afd", &small);
+        (0..2).for_each(|i| drop(q.put_flow(i, i, 1000)));
+        q.at_ms(3);
+        q.get();
+        assert_eq!(q.gauge("m_fair"), 6500.0);
+        q.at_ms(86_400_000);
+        q.get();
+        assert_eq!(q.gauge("m_fair"), 10_000.0, "all of the shadow buffer");
+    }
+
+    #[test]
+    fn flows_lose_what_they_have_above_the_fair_share() {
+        // Of the 10 entries 8 are of flow 1 and 2 of flow 2, and 1 kB is fair. The arrival takes
+        // the place of one of the ten.
+        let mut lost = [0, 0];
+        for seed in 0..4000 {
+            for flow in [1, 2] {
+                let mut q = Bench::seeded("afd", &[&SMALL[..], &[("ecn", "true")]].concat(), seed);
+                q.ect();
+                (0..10).for_each(|i| drop(q.put_flow(1 + u32::from(i >= 8), i, 1000)));
+                let before = q.marked();
+                q.put_flow(flow, 10, 1000);
+                let d = 1.0 - q.gauge("m_fair") / q.gauge("m_i");
+                assert!((q.gauge("d") - d).abs() < 1e-12 && q.gauge("m_fair") == 1000.0);
+                lost[flow as usize - 1] += q.marked() - before;
+            }
+        }
+        // Flow 1 keeps 8 (it replaces itself, 8 of 10 times) or has 9: d is 7/8 or 8/9. Flow 2 has
+        // 2 or 3: 1/2 or 2/3. Three standard errors are 0.016 and 0.024.
+        let expected = [0.8 * 7.0 / 8.0 + 0.2 * 8.0 / 9.0, 0.2 / 2.0 + 0.8 * 2.0 / 3.0];
+        let share = lost.map(|n| n as f64 / 4000.0);
+        assert!((share[0] - expected[0]).abs() < 0.016, "{share:?} {expected:?}");
+        assert!((share[1] - expected[1]).abs() < 0.024, "{share:?} {expected:?}");
+    }
+
+    #[test]
+    fn who_finds_nobody_waiting_passes() {
+        let mut q = Bench::new("afd", &SMALL);
+        for i in 0..100 {
+            assert!(q.put_flow(1, i, 1000).is_empty());
+            q.drain();
+        }
+        assert_eq!((q.gauge("m_i"), q.gauge("active")), (10_000.0, 1.0));
+    }
+
+    #[test]
+    fn the_shadow_keeps_its_books() {
+        use super::*;
+        let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
+        let env = Env::new(crate::Rate(8_000_000));
+        let mut shadow = Shadow::new(50, Some(2.0), 7, Bytes(1000), &env);
+        let (mut lost, mut marked) = (vec![], 0);
+        for i in 0..2000u32 {
+            let (dice, lost, marked) = (&mut dice, &mut lost, &mut marked);
+            let mut cx = Cx { now: Time::ZERO, dice, lost, marked };
+            let (flow, len) = (i * i % 11 + u32::from(i < 1000), 1 + i % 1500);
+            shadow.sample(&mut cx, &Packet { flow, len, ..Packet::default() });
+            let of = |k: u32| {
+                let own = shadow.entries.iter().filter(|e| e.0 == k);
+                own.map(|e| u64::from(e.1)).sum::<u64>()
+            };
+            assert!((0..7).all(|k| shadow.of(k) == of(k) as f64));
+            assert_eq!(shadow.active(), (0..7).filter(|k| of(*k) > 0).count() as u64);
+            assert_eq!(shadow.total, (0..7).map(of).sum::<u64>());
+        }
+        assert_eq!(shadow.entries.len(), 50);
+        assert_eq!(Shadow::new(50, None, 7, Bytes(1000), &env).chance, 1.0 / 30.0, "1500 packets");
+        assert_eq!(Shadow::new(5000, None, 7, Bytes(1000), &env).chance, 1.0, "all, at most");
+    }
+
+    #[test]
+    fn gains_that_would_not_settle_are_refused() {
+        let settings = [("beta", crate::Setting::Text("1.7"))];
+        let refusal = crate::build("afd", &settings, crate::Rate(1_000_000)).err().unwrap();
+        assert!(refusal.to_string().starts_with("beta: 1.7 is not above alpha"));
+    }
+}

@@ -1,0 +1,230 @@
+//! BLUE: the chance of a signal moves with overflow and idleness, no queue is measured.
+//!
+//! **Source** W. Feng, D. Kandlur, D. Saha, K. Shin, "BLUE: A New Class of Active Queue Management
+//! Algorithms", UM CSE-TR-387-99, 1999; IEEE/ACM ToN 10(4), 2002.
+//! **Decides** on arrival. **Measures** nothing but that packets find no room and that the link is
+//! idle. **Symbols** `pm`, `d1`, `d2`, `freeze` (freeze_time), `l` (L).
+//! **The law** every packet is signalled with `pm`. A loss for want of room (or a queue above `l`)
+//! adds `d1` to it, an idle link takes `d2` away, neither sooner than `freeze` after the last
+//! change.
+//! **Departures** (1) the paper's idle event is one moment; here it repeats every `freeze` while
+//! the link stays idle, so that `pm` also falls where nobody sends. (2) The frame asks first
+//! whether there is room: a packet that finds none raises `pm`, though a signal might have lost it.
+//! (3) A change is allowed `freeze` after the last one, not only later than that.
+//! **Cost** 104 bytes of state, one draw per arrival; idle time is made up for at once.
+
+use super::{Aqm, Law, Verdict};
+use crate::cx::Cx;
+use crate::error::{Error, Result};
+use crate::fifo::Line;
+use crate::packet::Packet;
+use crate::sched::Env;
+use crate::units::{Size, Span, Time};
+use alloc::format;
+
+crate::choice! {
+    /// How the time since the last change is counted.
+    pub enum Clocks {
+        /// From the last change in either direction (the paper).
+        One = "one",
+        /// From the last change in the same direction (the authors' code for ns-1.1).
+        Two = "two",
+    }
+}
+
+crate::params! {
+    /// Parameters of [`Blue`].
+    pub struct BlueParams {
+        /// What a loss for want of room adds to the chance.
+        d1: f64 = 0.0025, [0.0 => 1.0], "d1", ["increment"];
+        /// What an idle link takes from the chance; about a tenth of d1.
+        d2: f64 = 0.00025, [1e-5 => 1.0], "d2", ["decrement"];
+        /// Least time between two changes.
+        freeze: Span = Span::ms(100),
+            [Span::us(1) => Span::ms(500)], "freeze_time", ["freeze_time"];
+        /// Queue above which an arrival counts as a loss; auto for losses only.
+        l: Option<Size> = None,
+            [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))], "L",
+            ["threshold"];
+        /// Whether rises and falls wait for each other.
+        clocks: Clocks = Clocks::One, [], "", [];
+    }
+}
+
+/// The law's state.
+pub struct Blue {
+    params: BlueParams,
+    /// Chance of a signal, 0 to 1.
+    pm: f64,
+    /// When it was last raised and lowered; the same with one clock.
+    last: [Option<Time>; 2],
+    /// Since when the link is idle, or when that was last acted on.
+    idle_since: Option<Time>,
+}
+
+const UP: usize = 0;
+const DOWN: usize = 1;
+
+impl Law for Blue {
+    type Params = BlueParams;
+
+    fn new(params: &BlueParams, env: &Env) -> Result<Self> {
+        if let Some(l) = params.l.filter(|l| l.in_bytes() != env.limit.in_bytes()) {
+            let text = format!("{l} is in another unit than limit ({})", env.limit);
+            return Err(Error::new(text).at("l"));
+        }
+        Ok(Blue { params: params.clone(), pm: 0.0, last: [None; 2], idle_since: None })
+    }
+}
+
+impl Blue {
+    /// Adds `step` to the chance unless it was changed too lately.
+    fn change(&mut self, now: Time, direction: usize, step: f64) {
+        let frozen = |last: Time| now.since(last) < self.params.freeze;
+        if self.last[direction].is_some_and(frozen) {
+            return;
+        }
+        self.pm = (self.pm + step).clamp(0.0, 1.0);
+        match self.params.clocks {
+            Clocks::One => self.last = [Some(now); 2],
+            Clocks::Two => self.last[direction] = Some(now),
+        }
+    }
+
+    fn raise(&mut self, now: Time) {
+        self.change(now, UP, self.params.d1);
+    }
+}
+
+impl Aqm for Blue {
+    fn advance(&mut self, now: Time, line: &Line<'_>) {
+        let BlueParams { d2, freeze, .. } = self.params;
+        if line.packets() > 0 {
+            self.idle_since = None;
+        }
+        let Some(since) = self.idle_since else { return };
+        let events = now.since(since).0 / freeze.0;
+        if events > 0 {
+            let at = since + Span(events * freeze.0);
+            // All but the last at once; none of them finds the chance frozen.
+            self.pm = (self.pm - (events - 1) as f64 * d2).max(0.0);
+            self.last[DOWN] = None;
+            self.change(at, DOWN, -d2);
+            self.idle_since = Some(at);
+        }
+    }
+
+    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, _packet: &Packet) -> Verdict {
+        if self.params.l.is_some_and(|l| line.held(l) > l.number()) {
+            self.raise(cx.now);
+        }
+        if cx.dice.chance(self.pm) { Verdict::Signal } else { Verdict::Pass }
+    }
+
+    fn overflow(&mut self, now: Time) {
+        self.raise(now);
+    }
+
+    fn take(&mut self, _cx: &mut Cx<'_>, line: &mut Line<'_>, _ecn: bool) -> Option<Packet> {
+        let packet = line.pop();
+        if packet.is_some() {
+            self.idle_since = None;
+        }
+        packet
+    }
+
+    fn idle(&mut self, now: Time) {
+        if self.idle_since.is_none() {
+            self.change(now, DOWN, -self.params.d2);
+            self.idle_since = Some(now);
+        }
+    }
+
+    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("pm", self.pm);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Bench;
+    use std::prelude::v1::*;
+
+    const FAST: [(&str, &str); 4] =
+        [("limit", "2p"), ("d1", "0.02"), ("d2", "0.002"), ("freeze", "10ms")];
+
+    /// Two wait and so many more come at `ms`: each finds no room, unless it is signalled.
+    fn flood(q: &mut Bench, ms: u64, n: u32) {
+        q.at_ms(ms);
+        (0..n).for_each(|i| drop(q.put(i, 100)));
+    }
+
+    fn near(q: &Bench, pm: f64) -> bool {
+        (q.gauge("pm") - pm).abs() < 1e-12
+    }
+
+    #[test]
+    fn overflow_raises_and_idleness_lowers_once_per_freeze() {
+        let mut q = Bench::new("blue", &FAST);
+        flood(&mut q, 0, 2);
+        assert!(near(&q, 0.0), "there was room");
+        flood(&mut q, 0, 50);
+        assert!(near(&q, 0.02), "the second loss comes too soon");
+        flood(&mut q, 9, 50);
+        assert!(near(&q, 0.02));
+        flood(&mut q, 10, 50);
+        assert!(near(&q, 0.04));
+        // The fall waits for the rise: one clock.
+        q.at_ms(15);
+        q.drain();
+        assert!(near(&q, 0.04));
+        // Idle from 15 on: events at 25, 35 and 45.
+        q.at_ms(46);
+        q.put(1, 100);
+        assert!(near(&q, 0.04 - 3.0 * 0.002));
+    }
+
+    #[test]
+    fn two_clocks_do_not_wait_for_each_other() {
+        let mut q = Bench::new("blue", &[&FAST[..], &[("clocks", "two")]].concat());
+        flood(&mut q, 0, 50);
+        q.at_ms(1);
+        q.drain();
+        assert!(near(&q, 0.018));
+        flood(&mut q, 5, 50);
+        assert!(near(&q, 0.018), "5 ms after the last rise");
+        flood(&mut q, 10, 50);
+        assert!(near(&q, 0.038));
+    }
+
+    #[test]
+    fn a_queue_above_l_counts_as_a_loss_and_signals_do_not() {
+        let settings = [("limit", "100p"), ("l", "2p"), ("d1", "1"), ("freeze", "1ms")];
+        let mut q = Bench::new("blue", &settings);
+        // The fourth finds three, so it raises the chance to 1 and is lost by it.
+        let lost: Vec<u32> = (0..5).flat_map(|i| q.put(i, 100)).collect();
+        assert_eq!(lost, [3, 4]);
+        let mut q = Bench::new("blue", &[&settings[..], &[("ecn", "true")]].concat());
+        q.ect();
+        assert!((0..5).all(|i| q.put(i, 100).is_empty()));
+        assert_eq!(q.marked(), 2);
+    }
+
+    #[test]
+    fn a_day_of_idle_forgets_everything_at_once() {
+        let mut q = Bench::new("blue", &[&FAST[..], &[("d1", "1"), ("d2", "1e-5")]].concat());
+        flood(&mut q, 0, 50);
+        assert!(near(&q, 1.0));
+        q.drain();
+        q.at_ms(86_400_000);
+        assert_eq!(q.put(1, 100), []);
+        assert!(near(&q, 0.0));
+    }
+
+    #[test]
+    fn a_threshold_in_another_unit_is_refused() {
+        let settings = [("l", crate::Setting::Text("30kB"))];
+        let refusal = crate::build("blue", &settings, crate::Rate(1_000_000)).err().unwrap();
+        assert!(refusal.to_string().starts_with("l: 30kB is in another unit"));
+    }
+}

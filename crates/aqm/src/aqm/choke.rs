@@ -1,0 +1,153 @@
+//! CHOKe: choose and keep for responsive flows, choose and kill for unresponsive flows.
+//!
+//! **Source** R. Pan, B. Prabhakar, K. Psounis, "CHOKe: A Stateless Active Queue Management Scheme
+//! for Approximating Fair Bandwidth Allocation", INFOCOM 2000.
+//! **Decides** on arrival. **Measures** the average queue, as RED does. **Symbols** those of RED;
+//! `candidates` is m.
+//! **The law** while the average is above `min_th`, an arrival is compared with packets drawn from
+//! the queue at random. Where one is of its flow, both are dropped, so a flow loses the more the
+//! more of the queue is its own. Who meets none is left to RED.
+//! **Departures** (1) a match is dropped where ECN would mark: it does not tell a flow to slow
+//! down, it makes it. (2) What RED does above `max_th` is as RED's `gentle` says; the paper's is
+//! none.
+//! **Cost** RED's state and `candidates`; a draw per candidate, and a walk to it from the nearer
+//! end of the queue, which RED keeps short.
+
+use super::{
+    Aqm, Law, Verdict,
+    red::{Red, RedParams},
+};
+use crate::cx::{Cx, Why};
+use crate::error::Result;
+use crate::fifo::Line;
+use crate::packet::Packet;
+use crate::params::Both;
+use crate::sched::Env;
+use crate::units::Time;
+
+crate::params! {
+    /// What [`Choke`] has beside the parameters of RED.
+    pub struct ChokeParams {
+        /// Packets of the queue that an arrival is compared with.
+        candidates: u64 = 1, [1 => 16], "m", [];
+    }
+}
+
+/// The law's state.
+pub struct Choke {
+    red: Red,
+    candidates: u64,
+}
+
+impl Law for Choke {
+    type Params = Both<ChokeParams, RedParams>;
+
+    fn new(params: &Self::Params, env: &Env) -> Result<Self> {
+        Ok(Choke { red: Red::new(&params.law, env)?, candidates: params.frame.candidates })
+    }
+}
+
+impl Choke {
+    /// Takes out those of the candidates that are of the flow of `packet`; says whether any was.
+    fn matched(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> bool {
+        let mut matched = false;
+        for _ in 0..self.candidates {
+            if line.packets() == 0 {
+                break;
+            }
+            let k = cx.dice.below(line.packets());
+            if line.fifo.get(line.pool, k).is_some_and(|p| p.flow == packet.flow) {
+                let victim = line.fifo.remove(line.pool, k).expect("it was there just now");
+                cx.drop(victim, Why::Late);
+                matched = true;
+            }
+        }
+        matched
+    }
+}
+
+impl Aqm for Choke {
+    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
+        self.red.average(cx.now, line);
+        if self.red.avg > self.red.min_th && self.matched(cx, line, packet) {
+            return Verdict::Drop;
+        }
+        self.red.decide(cx, packet)
+    }
+
+    fn overflow(&mut self, now: Time) {
+        self.red.overflow(now);
+    }
+
+    fn take(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, ecn: bool) -> Option<Packet> {
+        self.red.take(cx, line, ecn)
+    }
+
+    fn idle(&mut self, now: Time) {
+        self.red.idle(now);
+    }
+
+    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.red.gauges(see);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Bench;
+    use std::prelude::v1::*;
+
+    /// The average is the queue itself, and RED alone does nothing below 1000 packets. Nine wait,
+    /// numbered from 0, the first `own` of them of flow 1; the tenth is the first to be compared.
+    fn nine(own: u32, more: &[(&str, &str)], seed: u64) -> Bench {
+        let red = [("w_q", "1"), ("min_th", "8p"), ("max_th", "1000p"), ("max_p", "0")];
+        let mut q = Bench::seeded("choke", &[&red[..], more].concat(), seed);
+        for i in 0..9 {
+            assert!(q.put_flow(if i < own { 1 } else { 2 + i }, i, 100).is_empty());
+        }
+        q
+    }
+
+    #[test]
+    fn both_of_a_flow_are_lost_and_strangers_pass() {
+        let mut q = nine(9, &[], 1);
+        assert_eq!(q.gauge("count"), 0.0, "the ninth found the average at min_th, not above");
+        assert!(q.put_flow(2, 9, 100).is_empty());
+        assert_eq!(q.gauge("count"), 1.0);
+        let mut q = nine(9, &[], 1);
+        let lost = q.put_flow(1, 9, 100);
+        assert!(lost.len() == 2 && lost[0] < 9 && lost[1] == 9, "{lost:?}");
+        assert_eq!(q.gauge("count"), 0.0, "a match is not one of RED's packets");
+        let left = q.drain();
+        assert!(left.len() == 8 && left.is_sorted() && !left.contains(&lost[0]));
+    }
+
+    #[test]
+    fn a_match_is_as_likely_as_the_share_of_the_queue() {
+        // With 6 of 9 packets its own, a flow's packet survives m candidates with (1/3)^m.
+        for (m, survival) in [("1", 1.0 / 3.0), ("2", 1.0 / 9.0)] {
+            let passes = |seed| nine(6, &[("candidates", m)], seed).put_flow(1, 9, 100).is_empty();
+            let passed = (0..4000).filter(|seed| passes(*seed)).count();
+            // Three standard errors are at most 0.023.
+            assert!((passed as f64 / 4000.0 - survival).abs() < 0.023, "{m}: {passed}");
+        }
+    }
+
+    #[test]
+    fn every_candidate_that_matches_is_dropped_and_the_arrival_once() {
+        let mut q = nine(9, &[("candidates", "3")], 1);
+        let lost = q.put_flow(1, 9, 100);
+        assert!(lost.len() == 4 && lost[3] == 9, "{lost:?}");
+        assert_eq!(q.drain().len(), 6);
+        let mut q = nine(9, &[("candidates", "16")], 1);
+        assert_eq!(q.put_flow(1, 9, 100).len(), 10, "nobody is left to be drawn");
+    }
+
+    #[test]
+    fn a_match_is_dropped_even_where_ecn_marks() {
+        let mut q = nine(9, &[("ecn", "true")], 1);
+        q.ect();
+        assert_eq!(q.put_flow(1, 9, 100).len(), 2);
+        assert_eq!(q.marked(), 0);
+    }
+}

@@ -1,0 +1,283 @@
+//! COBALT: CoDel with BLUE at its side.
+//!
+//! **Source** J. Morton, in the queue CAKE of Linux (T. Hoeiland-Joergensen, D. Taht, J. Morton,
+//! "Piece of CAKE", LANMAN 2018); J. Palmei et al., "Design and Evaluation of COBALT Queue
+//! Discipline", LANMAN 2019.
+//! **Decides** on departure. **Measures** the sojourn time of the packet at the head, and overflow.
+//! **Symbols** as CoDel's; `p_blue`, `p_inc`, `p_dec` of BLUE.
+//! **The law** CoDel's schedule of signals, whose `count` does not jump when the queue is under
+//! control again, but goes back a step at each moment when a drop would have been due. A loss for
+//! want of room adds `p_inc` to `p_blue`, an empty queue takes `p_dec` away, once per `target` at
+//! most; every packet is dropped with `p_blue`, whatever it could carry, since who fills the buffer
+//! does not listen to marks.
+//! **Departures** (1) the square root is exact, not by Newton's steps. (2) CAKE drops from the
+//! longest queue on overflow, here the arrival is lost. (3) CAKE raises `target` to 1.5 times the
+//! time of a packet at low rates; here as there the sojourn time must also be more than the time of
+//! four packets of `mtu`, which is stricter. (4) Not from CAKE, ns-3's rise of `p_blue` at sojourn
+//! times above 400 ms is left out.
+//! **Cost** 88 bytes of state; one draw per departure while `p_blue` is above 0; each step back of
+//! `count` undoes one drop.
+
+use super::{Aqm, Law, codel::control_law};
+use crate::cx::{Cx, Why};
+use crate::error::Result;
+use crate::fifo::Line;
+use crate::packet::Packet;
+use crate::sched::Env;
+use crate::units::{Bytes, Span, Time};
+
+crate::params! {
+    /// Parameters of [`Cobalt`].
+    pub struct CobaltParams {
+        /// Acceptable standing delay.
+        target: Span = Span::ms(5), [Span::us(1) => Span::s(10)], "TARGET", [];
+        /// Time in which a good queue drains at least once; about the worst round-trip time.
+        interval: Span = Span::ms(100), [Span::us(1) => Span::s(100)], "INTERVAL", [];
+        /// What a loss for want of room adds to BLUE's chance.
+        p_inc: f64 = 1.0 / 256.0, [0.0 => 1.0], "p_inc", ["increment"];
+        /// What an empty queue takes from it.
+        p_dec: f64 = 1.0 / 4096.0, [1e-9 => 1.0], "p_dec", ["decrement"];
+        /// Largest packet: a wait of less than four of them is never too long.
+        mtu: Bytes = Bytes(1514), [Bytes(1) => Bytes(1_000_000)], "MTU", [];
+    }
+}
+
+/// The law's state.
+pub struct Cobalt {
+    params: CobaltParams,
+    /// The sojourn time above which a packet is over target.
+    over: Span,
+    /// Drops since the queue was last under control, less the steps back.
+    count: u32,
+    /// When to drop next, while dropping; when to step back, while not.
+    drop_next: Time,
+    /// Whether in the dropping state.
+    dropping: bool,
+    /// BLUE's chance of a drop.
+    p_blue: f64,
+    /// When that last changed.
+    blue_t: Option<Time>,
+}
+
+impl Law for Cobalt {
+    type Params = CobaltParams;
+
+    fn new(params: &CobaltParams, env: &Env) -> Result<Self> {
+        let mtu_ns = 8e9 * params.mtu.0 as f64 / env.rate.0.max(1) as f64;
+        Ok(Cobalt {
+            over: params.target.max(Span((4.0 * mtu_ns) as u64)),
+            params: params.clone(),
+            count: 0,
+            drop_next: Time::ZERO,
+            dropping: false,
+            p_blue: 0.0,
+            blue_t: None,
+        })
+    }
+}
+
+impl Cobalt {
+    /// When the next drop is due after one at `t`; 1/sqrt(0) is 1.
+    fn control(&self, t: Time) -> Time {
+        control_law(t, self.params.interval, self.count.max(1))
+    }
+
+    fn due(&self, now: Time) -> bool {
+        self.count > 0 && now >= self.drop_next
+    }
+
+    /// One drop fewer, and when the next one would have been due.
+    fn step_back(&mut self) {
+        self.count -= 1;
+        self.drop_next = self.control(self.drop_next);
+    }
+
+    /// All the steps back that are due.
+    fn decay(&mut self, now: Time) {
+        // The sum of 1/sqrt(k) up to n is less than 2 sqrt(n): later than that, all are due.
+        let all = 2.0 * libm::sqrt(f64::from(self.count)) + 1.0;
+        if now.since(self.drop_next).0 as f64 > all * self.params.interval.0 as f64 {
+            self.count = 0;
+        }
+        while self.due(now) {
+            self.step_back();
+        }
+    }
+
+    /// Whether `packet`, which leaves the queue, is to be dropped.
+    fn should_drop(&mut self, cx: &mut Cx<'_>, packet: &mut Packet, ecn: bool) -> bool {
+        let now = cx.now;
+        let due = self.due(now);
+        let over = now.since(packet.arrived) > self.over;
+        if over && !self.dropping {
+            self.drop_next = self.control(now);
+            self.count = self.count.max(1);
+        }
+        self.dropping = over;
+        let mut drop = false;
+        if due && over {
+            drop = !(ecn && cx.mark(packet));
+            self.count = self.count.saturating_add(1);
+            self.drop_next = self.control(self.drop_next);
+        } else if due {
+            self.decay(now);
+        }
+        if !drop && self.p_blue > 0.0 {
+            drop = cx.dice.chance(self.p_blue);
+        }
+        if self.count == 0 {
+            self.drop_next = now + self.params.interval;
+        } else if !drop {
+            self.drop_next = self.drop_next.max(now);
+        }
+        drop
+    }
+
+    /// Adds `step` to BLUE's chance unless it was changed too lately.
+    fn blue(&mut self, now: Time, step: f64) {
+        if self.blue_t.is_none_or(|t| now.since(t) > self.params.target) {
+            self.p_blue = (self.p_blue + step).clamp(0.0, 1.0);
+            self.blue_t = Some(now);
+        }
+    }
+}
+
+impl Aqm for Cobalt {
+    fn overflow(&mut self, now: Time) {
+        self.blue(now, self.params.p_inc);
+        self.dropping = true;
+        self.drop_next = now;
+        self.count = self.count.max(1);
+    }
+
+    fn take(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, ecn: bool) -> Option<Packet> {
+        // Bounded: each turn takes a packet off the line.
+        while let Some(mut packet) = line.pop() {
+            let drop = self.should_drop(cx, &mut packet, ecn);
+            if !drop || line.packets() == 0 {
+                return Some(packet); // the last one may be marked, but is not dropped
+            }
+            cx.drop(packet, Why::Late);
+        }
+        None
+    }
+
+    fn idle(&mut self, now: Time) {
+        if self.p_blue > 0.0 {
+            self.blue(now, -self.params.p_dec);
+        }
+        self.dropping = false;
+        if self.due(now) {
+            self.step_back();
+        }
+    }
+
+    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("count", f64::from(self.count));
+        see("dropping", f64::from(u8::from(self.dropping)));
+        see("drop_next", self.drop_next.0 as f64 / 1e9);
+        see("p_blue", self.p_blue);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Bench;
+    use std::prelude::v1::*;
+
+    /// A standing queue at 1 ms per packet, each 20 ms old when it leaves, to 400 ms; gives the
+    /// milliseconds of the losses.
+    fn losses(q: &mut Bench) -> Vec<u64> {
+        let mut lost = vec![];
+        for ms in 0..400 {
+            q.at_ms(ms);
+            q.put(ms as u32, 1000);
+            if ms >= 20 {
+                lost.extend(q.get().1.into_iter().map(|_| ms));
+            }
+        }
+        lost
+    }
+
+    #[test]
+    fn drops_are_those_of_codel_and_count_goes_back_one_by_one() {
+        let mut q = Bench::new("cobalt", &[]);
+        // Over target from 20 ms; 100 ms later and then 70.7, 57.7, 50, 44.7, 40.8 ms: here count
+        // rises before the next drop is planned.
+        assert_eq!(losses(&mut q), [120, 191, 249, 299, 344, 384]);
+        assert_eq!(q.gauge("count"), 7.0);
+        q.drain();
+        // Due at 421.8, then 40.8, 44.7, 50 and 57.7 ms later; the last of these is not yet.
+        q.at_ms(600);
+        q.put(0, 1000);
+        assert_eq!(q.get(), (Some(0), vec![]));
+        assert_eq!((q.gauge("count"), q.gauge("dropping")), (3.0, 0.0));
+        q.at_ms(86_400_000);
+        q.put(0, 1000);
+        q.get();
+        assert_eq!(q.gauge("count"), 0.0);
+    }
+
+    #[test]
+    fn skipping_the_steps_back_is_taking_them_all() {
+        use super::*;
+        let env = Env::new(crate::Rate(8_000_000));
+        for count in [1, 2, 3, 10, 1000, 100_000] {
+            let law = |t: u64| {
+                let mut law = Cobalt::new(&CobaltParams::default(), &env).unwrap();
+                (law.count, law.drop_next) = (count, Time(t));
+                law
+            };
+            let mut plain = law(7);
+            (0..count).for_each(|_| plain.step_back());
+            // The last step is due an interval before the place to which it leads.
+            let end = Time(plain.drop_next.0 - plain.params.interval.0);
+            for (now, left) in [(Time(end.0 - 1), 1), (end, 0), (end + Span::s(86_400), 0)] {
+                let mut law = law(7);
+                law.decay(now);
+                assert_eq!(law.count, left, "{count}");
+            }
+        }
+    }
+
+    #[test]
+    fn marks_in_place_of_drops_but_not_in_place_of_blues() {
+        let mut q = Bench::new("cobalt", &[("ecn", "true")]);
+        q.ect();
+        assert_eq!(losses(&mut q), []);
+        assert_eq!(q.marked(), 6);
+        let mut q = Bench::new("cobalt", &[("ecn", "true"), ("limit", "3p"), ("p_inc", "1")]);
+        q.ect();
+        (0..4).for_each(|i| drop(q.put(i, 1000)));
+        assert_eq!(q.get(), (Some(2), vec![0, 1]), "the last one is spared");
+        assert_eq!(q.marked(), 0);
+    }
+
+    #[test]
+    fn blue_moves_once_per_target() {
+        let mut q = Bench::new("cobalt", &[("limit", "2p"), ("target", "5ms")]);
+        let blue = |q: &Bench| q.gauge("p_blue") * 4096.0;
+        (0..4).for_each(|i| drop(q.put(i, 1000)));
+        assert_eq!(blue(&q), 16.0, "two found no room, but at once");
+        q.at_ms(6);
+        q.put(5, 1000);
+        assert_eq!(blue(&q), 32.0);
+        q.at_ms(12);
+        q.drain();
+        assert_eq!(blue(&q), 31.0);
+        q.drain();
+        assert_eq!(blue(&q), 31.0);
+        q.at_ms(18);
+        q.drain();
+        assert_eq!(blue(&q), 30.0);
+    }
+
+    #[test]
+    fn four_packets_are_no_queue() {
+        // 20 ms are less than the time of four packets of 5100 bytes.
+        let mut q = Bench::new("cobalt", &[("mtu", "5100B")]);
+        assert_eq!(losses(&mut q), []);
+        let mut q = Bench::new("cobalt", &[("mtu", "4900B")]);
+        assert_eq!(losses(&mut q)[0], 120);
+    }
+}

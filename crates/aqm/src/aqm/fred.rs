@@ -1,0 +1,246 @@
+//! FRED: flow random early drop.
+//!
+//! **Source** D. Lin, R. Morris, "Dynamics of Random Early Detection", SIGCOMM 1997.
+//! **Decides** on arrival. **Measures** the average queue, also at departures, and the packets of
+//! each flow that waits. **Symbols** those of RED; `minq`, `maxq`, `avgcq`, `qlen`, `strike`,
+//! `nactive`.
+//! **The law** a flow with fewer than `minq` packets and fewer than the mean flow is spared RED's
+//! drops. A flow with `maxq` packets (`min_th`; 2 while the average is above `max_th`) loses, and
+//! gets a strike; with more than one strike it may no longer hold more than the mean flow.
+//! **Departures** (1) RED's own drops are signals, which ECN may mark; those of greedy flows are
+//! drops. (2) What RED does above `max_th` is as its `gentle` says; the paper's is none. (3) `maxq`
+//! is never less than `minq`. (4) Flow i has account i modulo `flows`: beyond that many, two share
+//! one, and nobody is evicted. (5) With thresholds in bytes, flows are measured in bytes, and a
+//! packet counts as one of the mean size.
+//! **Cost** RED's state and 16 bytes per account; O(1) per packet, at most one draw.
+
+use super::{
+    Aqm, Law, Verdict,
+    red::{Red, RedParams},
+};
+use crate::cx::Cx;
+use crate::error::Result;
+use crate::fifo::Line;
+use crate::packet::Packet;
+use crate::params::Both;
+use crate::sched::Env;
+use crate::units::Time;
+use alloc::vec;
+use alloc::vec::Vec;
+
+crate::params! {
+    /// What [`Fred`] has beside the parameters of RED.
+    pub struct FredParams {
+        /// Packets that every flow may hold; 4 for large buffers.
+        minq: u64 = 2, [1 => 1_000_000], "minq", ["min_q"];
+        /// Accounts; flow i has account i modulo this many.
+        flows: u64 = 1024, [1 => 1_048_576], "", [];
+    }
+}
+
+/// What is known of a flow that waits.
+#[derive(Clone, Copy, Default)]
+struct Account {
+    /// Its packets and bytes in the queue.
+    packets: u32,
+    bytes: u64,
+    /// How often it wanted too much.
+    strike: u32,
+}
+
+/// The law's state.
+pub struct Fred {
+    red: Red,
+    accounts: Vec<Account>,
+    /// One packet, in the unit of the average.
+    unit: f64,
+    minq: f64,
+    /// Accounts with packets in the queue.
+    nactive: u32,
+}
+
+impl Law for Fred {
+    type Params = Both<FredParams, RedParams>;
+
+    fn new(params: &Self::Params, env: &Env) -> Result<Self> {
+        let FredParams { minq, flows } = params.frame;
+        let red = Red::new(&params.law, env)?;
+        let unit = if red.in_bytes { red.packet as f64 } else { 1.0 };
+        Ok(Fred {
+            accounts: vec![Account::default(); flows as usize],
+            unit,
+            minq: minq as f64 * unit,
+            nactive: 0,
+            red,
+        })
+    }
+}
+
+impl Fred {
+    fn account(&mut self, packet: &Packet) -> &mut Account {
+        let i = packet.flow as usize % self.accounts.len();
+        &mut self.accounts[i]
+    }
+
+    /// The average per flow that waits.
+    fn avgcq(&self) -> f64 {
+        (self.red.avg / f64::from(self.nactive.max(1))).max(self.unit)
+    }
+
+    fn qlen(&self, account: Account) -> f64 {
+        if self.red.in_bytes { account.bytes as f64 } else { f64::from(account.packets) }
+    }
+
+    /// Whether a flow holds too much to get in once more.
+    fn greedy(&self, account: Account) -> bool {
+        let Red { avg, min_th, max_th, .. } = self.red;
+        let (qlen, avgcq) = (self.qlen(account), self.avgcq());
+        let maxq = if avg >= max_th { 2.0 * self.unit } else { min_th };
+        qlen >= maxq.max(self.minq)
+            || (avg >= max_th && qlen > 2.0 * avgcq)
+            || (qlen >= avgcq && account.strike > 1)
+    }
+
+    fn decide(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Verdict {
+        let account = *self.account(packet);
+        if self.greedy(account) {
+            let account = self.account(packet);
+            account.strike = account.strike.saturating_add(1);
+            return Verdict::Drop;
+        }
+        let fragile = self.qlen(account) < self.minq.max(self.avgcq());
+        if fragile && (self.red.min_th..self.red.max_th).contains(&self.red.avg) {
+            self.red.count += 1;
+            self.red.count_bytes += u64::from(packet.len);
+            return Verdict::Pass;
+        }
+        self.red.decide(cx, packet)
+    }
+}
+
+impl Aqm for Fred {
+    // An arrival that is dropped leaves the average as it is, unless it ends an idle time.
+    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
+        let empty = line.packets() == 0;
+        if empty {
+            self.red.average(cx.now, line);
+        }
+        let verdict = self.decide(cx, packet);
+        if verdict == Verdict::Pass && !empty {
+            self.red.average(cx.now, line);
+        }
+        verdict
+    }
+
+    fn joined(&mut self, packet: &Packet) {
+        let account = self.account(packet);
+        account.packets += 1;
+        account.bytes += u64::from(packet.len);
+        self.nactive += u32::from(account.packets == 1);
+    }
+
+    fn overflow(&mut self, now: Time) {
+        self.red.overflow(now);
+    }
+
+    fn take(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, ecn: bool) -> Option<Packet> {
+        let packet = self.red.take(cx, line, ecn)?;
+        self.red.average(cx.now, line);
+        let account = self.account(&packet);
+        account.packets -= 1;
+        account.bytes -= u64::from(packet.len);
+        if account.packets == 0 {
+            *account = Account::default();
+            self.nactive -= 1;
+        }
+        Some(packet)
+    }
+
+    fn idle(&mut self, now: Time) {
+        self.red.idle(now);
+    }
+
+    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.red.gauges(see);
+        see("avgcq", self.avgcq());
+        see("nactive", f64::from(self.nactive));
+    }
+
+    fn state(&self) -> usize {
+        size_of_val(self) + size_of_val(&*self.accounts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Bench;
+    use std::prelude::v1::*;
+
+    /// The average is what the last packet found that got in, or what the last departure left.
+    const NOW: (&str, &str) = ("w_q", "1");
+
+    #[test]
+    fn a_flow_holds_at_most_maxq_and_pays_for_wanting_more() {
+        let settings = [NOW, ("min_th", "3p"), ("max_th", "100p"), ("max_p", "0")];
+        for (too_many, lost) in [(1, vec![]), (2, vec![9])] {
+            let mut q = Bench::new("fred", &settings);
+            assert!((0..3).all(|i| q.put_flow(1, i, 100).is_empty()));
+            assert!((0..too_many).all(|i| q.put_flow(1, i, 100) == [i]), "it has min_th packets");
+            q.get();
+            // It holds 2, as much as the mean flow; with more than one strike that is too much.
+            assert_eq!(q.gauge("avgcq"), 2.0);
+            assert_eq!(q.put_flow(1, 9, 100), lost);
+            // What a flow did is forgotten when it runs empty.
+            q.drain();
+            assert!((0..3).all(|i| q.put_flow(1, i, 100).is_empty()));
+        }
+    }
+
+    #[test]
+    fn fragile_flows_are_spared_what_robust_ones_lose() {
+        let band = [("min_th", "8p"), ("max_th", "10p"), ("max_p", "1"), ("wait", "bernoulli")];
+        let lost = |flow: u32, seed| {
+            let mut q = Bench::seeded("fred", &[&[NOW][..], &band].concat(), seed);
+            (0..10).for_each(|i| assert!(q.put_flow(i % 5, i, 100).is_empty()));
+            // Five flows of 2 packets, average 9: half way up, and 1.8 per flow.
+            assert_eq!((q.gauge("avg"), q.gauge("avgcq")), (9.0, 1.8));
+            q.put_flow(flow, 10, 100).len()
+        };
+        assert_eq!((0..1000).map(|seed| lost(7, seed)).sum::<usize>(), 0, "it holds none");
+        let robust: usize = (0..4000).map(|seed| lost(1, seed)).sum();
+        // Three standard errors of 4000 throws are 95.
+        assert!(robust.abs_diff(2000) < 95, "{robust}");
+    }
+
+    #[test]
+    fn above_max_th_two_packets_are_too_many_and_one_is_reds() {
+        let settings = [NOW, ("min_th", "4p"), ("max_th", "6p"), ("max_p", "0"), ("ecn", "true")];
+        let mut q = Bench::new("fred", &[&settings[..], &[("minq", "1")]].concat());
+        q.ect();
+        (0..7).for_each(|i| assert!(q.put_flow(i / 2, i, 100).is_empty()));
+        assert_eq!((q.gauge("avg"), q.marked()), (6.0, 0));
+        assert_eq!(q.put_flow(1, 7, 100), [7], "a drop: it has two");
+        assert_eq!(q.put_flow(3, 8, 100), [], "RED's own is a signal");
+        assert_eq!(q.marked(), 1);
+    }
+
+    #[test]
+    fn accounts_follow_the_queue_and_are_shared_beyond_their_number() {
+        let settings = [("limit", "4p"), ("flows", "3"), ("min_th", "100p"), ("max_th", "200p")];
+        let mut q = Bench::new("fred", &settings);
+        for (flow, nactive) in [(0, 1.0), (1, 2.0), (4, 2.0), (u32::MAX, 2.0), (2, 2.0)] {
+            q.put_flow(flow, 0, 100);
+            assert_eq!(q.gauge("nactive"), nactive, "flow {flow}");
+        }
+        q.drain();
+        assert_eq!(q.gauge("nactive"), 0.0);
+    }
+
+    #[test]
+    fn in_bytes_a_packet_is_one_of_the_mean_size() {
+        let settings = [NOW, ("min_th", "3kB"), ("max_th", "100kB"), ("packet", "1000B")];
+        let mut q = Bench::new("fred", &[&settings[..], &[("max_p", "0")]].concat());
+        let lost: Vec<u32> = (0..40).flat_map(|i| q.put(i, 100)).collect();
+        assert_eq!(lost, (30..40).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,391 @@
+//! SFB: stochastic fair BLUE, which confines the flows that do not listen.
+//!
+//! **Source** W. Feng, D. Kandlur, D. Saha, K. Shin, "Stochastic Fair Blue: A Queue Management
+//! Algorithm for Enforcing Fairness", INFOCOM 2001; steps, caps and names as in Linux tc-sfb(8).
+//! **Decides** on arrival. **Measures** the packets of each bin, instantaneous.
+//! **Symbols** `levels` (L), `bins` (N), `bin_size`, `pm` per bin, `d1`, `d2`; `pmin`, `qmin` the
+//! least over the levels.
+//! **The law** a flow is hashed to one bin per level. Each of its packets adds `d1` to the chance
+//! of a bin that holds `bin_size` packets, and takes `d2` from that of an empty one. Signals fall
+//! with the least chance of its bins: a flow that listens shares one with a flood only if it does
+//! so on every level. Where even the least is 1, the flow is in the penalty box, and all those
+//! together pass at `penalty_rate`. Above 1/2 signals turn into drops, more and more of them.
+//! The hash changes every `rehash_interval`; a second set of bins is warmed up before, by those in
+//! the penalty box.
+//! **Departures** (1) Linux keeps the bins of a packet beside it; here the bins of a new hash count
+//! who waits once, when they come into use. (2) The drop in place of a mark takes a draw of its
+//! own, with the same chances as one draw for both. (3) The bucket of the penalty box fills all
+//! the time, not only once it is empty. (4) The hash changes at multiples of `rehash_interval`.
+//! **Cost** `levels` x `bins` x 32 bytes, no flow is ever refused a place; per packet one hash per
+//! level, a draw, and a look at all that waits when the bins change.
+
+use super::{Aqm, Law, Verdict, fits};
+use crate::cx::Cx;
+use crate::dice::mix;
+use crate::error::{Error, Result};
+use crate::fifo::Line;
+use crate::packet::Packet;
+use crate::sched::Env;
+use crate::units::{Size, Span, Time};
+use alloc::vec::Vec;
+use alloc::{format, vec};
+
+crate::params! {
+    /// Parameters of [`Sfb`].
+    pub struct SfbParams {
+        /// Levels of bins, each with its own hash.
+        levels: u64 = 8, [1 => 16], "L", [];
+        /// Bins per level.
+        bins: u64 = 16, [1 => 4096], "N", ["buckets"];
+        /// Packets in a bin from which on its chance rises.
+        bin_size: u64 = 20, [1 => 1_000_000], "bin_size", ["target"];
+        /// Packets in every bin of a flow at which it loses each packet.
+        max: u64 = 25, [1 => 1_000_000], "", [];
+        /// What an arrival adds to the chance of a full bin.
+        d1: f64 = 0.001, [0.0 => 1.0], "d1", ["increment"];
+        /// What an arrival takes from the chance of an empty bin.
+        d2: f64 = 1.0 / 6000.0, [0.0 => 1.0], "d2", ["decrement"];
+        /// How often the hash changes.
+        rehash_interval: Span = Span::s(600), [Span::ms(1) => Span::s(3600)], "", ["rehash"];
+        /// How long before that the next bins are warmed up.
+        warmup: Span = Span::s(60), [Span::ZERO => Span::s(3600)], "", ["warmup_time", "db"];
+        /// Packets per second that leave the penalty box.
+        penalty_rate: f64 = 10.0, [0.0 => 1e6], "", [];
+        /// Packets that leave it at once.
+        penalty_burst: f64 = 20.0, [0.0 => 1e6], "", [];
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Bin {
+    /// Packets that wait.
+    qlen: u32,
+    /// Chance of a signal.
+    pm: f64,
+}
+
+/// Bins of all levels, under one hash.
+struct Bins {
+    bins: Vec<Bin>,
+    levels: u64,
+    salt: u64,
+}
+
+impl Bins {
+    /// The bins of a flow, one per level.
+    fn each(&mut self, hash: u32, mut f: impl FnMut(&mut Bin)) {
+        let n = self.bins.len() as u64 / self.levels;
+        for level in 0..self.levels {
+            let h = mix((self.salt << 32 | u64::from(hash)) ^ level << 59);
+            let k = ((h >> 32) * n) >> 32;
+            f(&mut self.bins[(level * n + k) as usize]);
+        }
+    }
+
+    fn count(&mut self, hash: u32, by: i32) {
+        self.each(hash, |bin| bin.qlen = bin.qlen.wrapping_add_signed(by));
+    }
+
+    /// Starts anew under another hash, with who waits now.
+    fn renew(&mut self, salt: u64, line: &Line<'_>) {
+        self.salt = salt;
+        self.bins.fill(Bin::default());
+        line.fifo.iter(line.pool).for_each(|p| self.count(p.hash, 1));
+    }
+
+    /// A packet arrives: moves the chances of its bins and gives their least and their least load.
+    fn arrive(&mut self, hash: u32, params: &SfbParams) -> (f64, u32) {
+        let (mut pmin, mut qmin) = (1.0f64, u32::MAX);
+        self.each(hash, |bin| {
+            if bin.qlen == 0 {
+                bin.pm = (bin.pm - params.d2).max(0.0);
+            } else if u64::from(bin.qlen) >= params.bin_size {
+                bin.pm = (bin.pm + params.d1).min(1.0);
+            }
+            (pmin, qmin) = (pmin.min(bin.pm), qmin.min(bin.qlen));
+        });
+        (pmin, qmin)
+    }
+}
+
+/// The law's state.
+pub struct Sfb {
+    params: SfbParams,
+    limit: Size,
+    /// The bins that decide.
+    current: Bins,
+    /// The bins of the next period; they count only while warming.
+    spare: Bins,
+    warming: bool,
+    /// Which multiple of `rehash_interval` was last passed.
+    period: u64,
+    /// What may leave the penalty box, packets, and when that was so.
+    tokens: f64,
+    tokens_at: Time,
+    /// Least chance and load of the bins of the last arrival; for figures.
+    pmin: f64,
+    qmin: u32,
+}
+
+impl Law for Sfb {
+    type Params = SfbParams;
+
+    fn new(params: &SfbParams, env: &Env) -> Result<Self> {
+        let SfbParams { levels, bins, bin_size, max, warmup, rehash_interval, .. } = *params;
+        if max < bin_size {
+            let text = format!("{max} is below bin_size ({bin_size}): no chance would ever rise");
+            return Err(Error::new(text).at("max"));
+        }
+        if warmup > rehash_interval {
+            let text = format!("{warmup} is longer than rehash_interval ({rehash_interval})");
+            return Err(Error::new(text).at("warmup"));
+        }
+        let bins =
+            |salt| Bins { bins: vec![Bin::default(); (levels * bins) as usize], levels, salt };
+        Ok(Sfb {
+            limit: env.limit,
+            current: bins(1),
+            spare: bins(2),
+            warming: false,
+            period: 0,
+            tokens: params.penalty_burst,
+            tokens_at: Time::ZERO,
+            pmin: 0.0,
+            qmin: 0,
+            params: params.clone(),
+        })
+    }
+}
+
+impl Sfb {
+    /// Changes the hash if it is time, and starts to warm up the next bins if it is time for that.
+    fn rehash(&mut self, cx: &mut Cx<'_>, line: &Line<'_>) {
+        let SfbParams { rehash_interval, warmup, .. } = self.params;
+        let salt = |cx: &mut Cx<'_>| u64::from(cx.dice.below(u32::MAX));
+        let period = cx.now.0 / rehash_interval.0;
+        if period > self.period {
+            core::mem::swap(&mut self.current, &mut self.spare);
+            if !self.warming || period > self.period + 1 {
+                self.current.renew(salt(cx), line);
+            }
+            (self.warming, self.period) = (false, period);
+        }
+        let left = rehash_interval.0 - cx.now.0 % rehash_interval.0;
+        if !self.warming && left <= warmup.0 {
+            self.spare.renew(salt(cx), line);
+            self.warming = true;
+        }
+    }
+
+    /// Whether one more may leave the penalty box.
+    fn released(&mut self, now: Time) -> bool {
+        let SfbParams { penalty_rate, penalty_burst, .. } = self.params;
+        let grown = self.tokens + now.since(self.tokens_at).as_secs() * penalty_rate;
+        (self.tokens, self.tokens_at) = (grown.min(penalty_burst), now);
+        let released = self.tokens >= 1.0;
+        self.tokens -= f64::from(u8::from(released));
+        released
+    }
+
+    fn count(&mut self, packet: &Packet, by: i32) {
+        self.current.count(packet.hash, by);
+        if self.warming {
+            self.spare.count(packet.hash, by);
+        }
+    }
+}
+
+impl Aqm for Sfb {
+    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
+        if !fits(self.limit, line.packets(), line.bytes(), packet) {
+            return Verdict::Drop;
+        }
+        self.rehash(cx, line);
+        (self.pmin, self.qmin) = self.current.arrive(packet.hash, &self.params);
+        if u64::from(self.qmin) >= self.params.max {
+            return Verdict::Drop;
+        }
+        if self.pmin >= 1.0 {
+            if self.warming {
+                self.spare.arrive(packet.hash, &self.params);
+            }
+            return if self.released(cx.now) { Verdict::Pass } else { Verdict::Drop };
+        }
+        if !cx.dice.chance(self.pmin) {
+            return Verdict::Pass;
+        }
+        // Of all packets, 2 (pmin - 1/2) are dropped whatever they can carry.
+        let spared = self.pmin <= 0.5 || cx.dice.chance((1.0 - self.pmin) / self.pmin);
+        if spared { Verdict::Signal } else { Verdict::Drop }
+    }
+
+    fn joined(&mut self, packet: &Packet) {
+        self.count(packet, 1);
+    }
+
+    fn take(&mut self, _cx: &mut Cx<'_>, line: &mut Line<'_>, _ecn: bool) -> Option<Packet> {
+        let packet = line.pop()?;
+        self.count(&packet, -1);
+        Some(packet)
+    }
+
+    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("pmin", self.pmin);
+        see("qmin", f64::from(self.qmin));
+        see("tokens", self.tokens);
+    }
+
+    fn state(&self) -> usize {
+        size_of_val(self) + size_of_val(&*self.current.bins) + size_of_val(&*self.spare.bins)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Bench;
+    use std::prelude::v1::*;
+
+    #[test]
+    fn a_full_bin_raises_its_chance_and_an_empty_one_lowers_it() {
+        let one =
+            [("levels", "1"), ("bins", "1"), ("bin_size", "2"), ("d1", "0.1"), ("d2", "0.04")];
+        let mut q = Bench::new("sfb", &[&one[..], &[("ecn", "true")]].concat());
+        q.ect();
+        // They find 0, 1, 2, 3 and 4 before them.
+        let pmin: Vec<f64> = (0..5).map(|i| (q.put(i, 100), q.gauge("pmin")).1).collect();
+        assert_eq!(pmin, [0.0, 0.0, 0.1, 0.2, 0.1 + 0.1 + 0.1]);
+        q.drain();
+        q.put(9, 100);
+        assert!((q.gauge("pmin") - 0.26).abs() < 1e-12);
+    }
+
+    #[test]
+    fn no_flow_holds_more_than_max_and_the_buffer_comes_first() {
+        let mut q = Bench::new("sfb", &[("d1", "0"), ("limit", "40p")]);
+        let lost: Vec<u32> = (0..30).flat_map(|i| q.put_flow(1, i, 100)).collect();
+        assert_eq!(lost, [25, 26, 27, 28, 29]);
+        assert!((30..45).all(|i| q.put_flow(2, i, 100).is_empty()), "another flow has its own");
+        let before = q.gauge("qmin");
+        assert_eq!(q.put_flow(3, 45, 100), [45]);
+        assert_eq!(q.gauge("qmin"), before, "a full buffer moves nothing");
+    }
+
+    /// Floods with flow 1 from `from` to `to` ms, 4 packets per ms where 1 can be sent; and gives
+    /// how many of the last 100 ms were lost.
+    fn flood(q: &mut Bench, from: u64, to: u64) -> usize {
+        let mut lost = 0;
+        for ms in from..to {
+            q.at_ms(ms);
+            let now: usize = (0..4).map(|i| q.put_flow(1, i, 1000).len()).sum();
+            lost += if ms + 100 >= to { now } else { 0 };
+            q.get();
+        }
+        lost
+    }
+
+    #[test]
+    fn a_flood_is_confined_and_others_are_not() {
+        // Chances do not fall here: alone on a link, even a flood may have what nobody else wants.
+        let stays = [("max", "1000"), ("d1", "0.01"), ("d2", "0"), ("penalty_rate", "100")];
+        let mut q = Bench::new("sfb", &stays);
+        assert_eq!(flood(&mut q, 0, 2000), 400 - 10, "100 packets per second leave the box");
+        assert_eq!(q.gauge("pmin"), 1.0);
+        // Of 15 other flows, none shares all its bins with the flood.
+        for flow in 2..17 {
+            assert!(q.put_flow(flow, 0, 1000).is_empty());
+            assert_eq!(q.gauge("pmin"), 0.0);
+        }
+        assert_eq!(flood(&mut q, 2001, 2200), 400 - 10);
+        q.at_ms(86_400_000);
+        q.put_flow(1, 0, 1000);
+        assert_eq!(q.gauge("pmin"), 0.0, "a day later other bins are used");
+    }
+
+    #[test]
+    fn the_box_releases_a_burst_and_then_its_rate() {
+        let box_ = [("levels", "1"), ("bins", "1"), ("bin_size", "1"), ("d1", "1"), ("d2", "0")];
+        let mut q = Bench::new("sfb", &[&box_[..], &[("penalty_burst", "3")]].concat());
+        // The second finds a full bin; 3 and, at 10 per second, 2 more leave the box.
+        let lost: Vec<u32> = (0..6).flat_map(|i| q.put(i, 100)).collect();
+        assert_eq!(lost, [4, 5]);
+        q.at_ms(250);
+        let lost: Vec<u32> = (6..10).flat_map(|i| q.put(i, 100)).collect();
+        assert_eq!(lost, [8, 9]);
+        assert!((q.gauge("tokens") - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn above_one_half_signals_turn_into_drops() {
+        let full = [("bins", "1"), ("bin_size", "1"), ("ecn", "true")];
+        for (d1, marks, drops) in [("0.4", 0.4, 0.0), ("0.5", 0.5, 0.0), ("0.8", 0.2, 0.6)] {
+            let (mut marked, mut lost) = (0, 0);
+            for seed in 0..4000 {
+                let settings = [&full[..], &[("d1", d1)]].concat();
+                let mut q = Bench::seeded("sfb", &settings, seed);
+                q.ect();
+                q.put(0, 100);
+                lost += q.put(1, 100).len();
+                marked += q.marked();
+            }
+            // Three standard errors of 4000 throws are at most 0.024.
+            assert!((marked as f64 / 4000.0 - marks).abs() < 0.024, "{d1}: {marked}");
+            assert!((lost as f64 / 4000.0 - drops).abs() < 0.024, "{d1}: {lost}");
+        }
+    }
+
+    #[test]
+    fn warmed_bins_confine_a_flood_from_their_first_packet() {
+        for (warmup, pmin) in [("0s", 0.0), ("1s", 1.0)] {
+            let rehash = [("max", "1000"), ("rehash_interval", "2s"), ("warmup", warmup)];
+            // The box lets through all that the link can send, so that there is who warms them up.
+            let flow = [("d1", "0.01"), ("d2", "0"), ("bin_size", "1"), ("penalty_rate", "1000")];
+            let mut q = Bench::new("sfb", &[&rehash[..], &flow[..]].concat());
+            flood(&mut q, 0, 2000);
+            assert_eq!(q.gauge("pmin"), 1.0);
+            q.drain();
+            q.at_ms(2000);
+            q.put_flow(1, 0, 1000);
+            assert_eq!(q.gauge("pmin"), pmin, "{warmup}");
+        }
+    }
+
+    #[test]
+    fn a_change_of_hash_loses_count_of_nobody() {
+        let params =
+            SfbParams { rehash_interval: Span::ms(3), warmup: Span::ms(1), ..SfbParams::default() };
+        let mut law = Sfb::new(&params, &Env::new(crate::Rate(8_000_000))).unwrap();
+        law.limit = Size::Packets(1000);
+        let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
+        let (mut fifo, mut pool) = (crate::fifo::Fifo::default(), crate::fifo::Pool::default());
+        let (mut lost, mut marked) = (vec![], 0);
+        for step in 0..3000u64 {
+            let now = Time(step * 100_000);
+            let (dice, lost, marked) = (&mut dice, &mut lost, &mut marked);
+            let mut cx = Cx { now, dice, lost, marked };
+            let mut line = Line { fifo: &mut fifo, pool: &mut pool };
+            let hash = (step * 7 % 13) as u32;
+            let packet = Packet { hash, len: 100, ..Packet::default() };
+            if step / 100 % 2 == 0 && law.admit(&mut cx, &mut line, &packet) == Verdict::Pass {
+                law.joined(&packet);
+                fifo.push(&mut pool, packet);
+            } else {
+                law.take(&mut cx, &mut line, false);
+            }
+            let counted = |bins: &Bins| bins.bins.iter().map(|b| u64::from(b.qlen)).sum::<u64>();
+            let held = u64::from(fifo.packets()) * 8;
+            assert_eq!(counted(&law.current), held, "step {step}");
+            assert!(!law.warming || counted(&law.spare) == held, "step {step}");
+        }
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let refusal = |name, value| {
+            let settings = [(name, crate::Setting::Text(value))];
+            crate::build("sfb", &settings, crate::Rate(1_000_000)).err().unwrap().to_string()
+        };
+        assert!(refusal("bin_size", "26").starts_with("max: 25 is below bin_size"));
+        assert!(refusal("warmup", "601s").starts_with("warmup: 601s is longer"));
+    }
+}

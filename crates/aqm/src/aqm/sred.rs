@@ -1,0 +1,212 @@
+//! SRED: stabilized RED, which counts flows by hits on a list of past packets.
+//!
+//! **Source** T. Ott, T. Lakshman, L. Wong, "SRED: Stabilized RED", INFOCOM 1999.
+//! **Decides** on arrival. **Measures** the queue, instantaneous, and how often an arrival is of
+//! the flow of a random packet of the past. **Symbols** `m` (M, zombies), `r` (the chance that a
+//! miss replaces one), `p` (P, the frequency of hits), `a` (1/M), `psred`, `pz` (p_zap), `pmax`.
+//! **The law** every arrival is compared with a random zombie; `p` averages the hits, so that 1/`p`
+//! estimates the number of active flows. The chance of a signal is `psred`, a step function of the
+//! queue, times the square of 1/(256 `p`), at most 1; in the full form a hit adds 1/`p` times that.
+//! **Departures** (1) drops are signals, which ECN may mark. (2) While `p` is 0, 1/(256 `p`) counts
+//! as 1 and 1/`p` as 0. (3) The count and the time of a zombie decide nothing in the paper; they
+//! are not kept.
+//! **Cost** 4 bytes per zombie, a new one takes the place of a random old one; at most three draws
+//! per arrival.
+
+use super::{Aqm, Law, Verdict};
+use crate::cx::Cx;
+use crate::error::Result;
+use crate::fifo::Line;
+use crate::packet::Packet;
+use crate::sched::Env;
+use crate::units::Size;
+use alloc::vec::Vec;
+
+crate::choice! {
+    /// Whether a hit itself makes a signal more likely.
+    pub enum Form {
+        /// No: only the number of flows and the queue count.
+        Simple = "simple",
+        /// Yes: who hits often is likely to have more than its share.
+        Full = "full",
+    }
+}
+
+crate::params! {
+    /// Parameters of [`Sred`].
+    pub struct SredParams {
+        /// Zombies: packets of the past that are remembered.
+        m: u64 = 1000, [1 => 1_048_576], "M", ["zombies"];
+        /// Chance that a zombie that was not hit is replaced.
+        r: f64 = 0.25, [0.0 => 1.0], "p", ["p_replace"];
+        /// Weight of an arrival in the frequency of hits; auto is 1/m.
+        a: Option<f64> = None, [Some(1e-9) => Some(1.0)], "alpha", ["alpha"];
+        /// Chance of a signal with a queue above a third of the buffer and many flows.
+        pmax: f64 = 0.15, [0.0 => 1.0], "p_max", ["max_p"];
+        /// Whether a hit itself makes a signal more likely.
+        form: Form = Form::Full, [], "", [];
+    }
+}
+
+/// The law's state.
+pub struct Sred {
+    params: SredParams,
+    limit: Size,
+    /// Flows of packets of the past.
+    zombies: Vec<u32>,
+    /// Weight of an arrival in `p`.
+    a: f64,
+    /// How often an arrival hits, averaged.
+    p: f64,
+    /// Chance of a signal for the last arrival; for figures.
+    pz: f64,
+}
+
+impl Law for Sred {
+    type Params = SredParams;
+
+    fn new(params: &SredParams, env: &Env) -> Result<Self> {
+        Ok(Sred {
+            limit: env.limit,
+            zombies: Vec::with_capacity(params.m as usize),
+            a: params.a.unwrap_or(1.0 / params.m as f64),
+            p: 0.0,
+            pz: 0.0,
+            params: params.clone(),
+        })
+    }
+}
+
+/// Up to so many flows are left to the queue alone.
+const FLOWS: f64 = 256.0;
+
+impl Sred {
+    /// Section 3: compares an arrival with a random zombie.
+    fn hit(&mut self, cx: &mut Cx<'_>, flow: u32) -> bool {
+        if (self.zombies.len() as u64) < self.params.m {
+            self.zombies.push(flow);
+            return false;
+        }
+        let zombie = &mut self.zombies[cx.dice.below(self.params.m as u32) as usize];
+        let hit = *zombie == flow;
+        // This is no decision about the packet, so the dice are not asked for a chance: a replay
+        // that follows recorded decisions scripts those.
+        if !hit && cx.dice.uniform() < self.params.r {
+            *zombie = flow;
+        }
+        hit
+    }
+
+    /// Section 4: what the queue alone asks for.
+    fn psred(&self, q: u64) -> f64 {
+        let (q, b) = (u128::from(q), u128::from(self.limit.number()));
+        match self.params.pmax {
+            p if 3 * q >= b => p,
+            p if 6 * q >= b => p / 4.0,
+            _ => 0.0,
+        }
+    }
+
+    /// Section 5: with the number of flows, and with the hit.
+    fn pz(&self, psred: f64, hit: bool) -> f64 {
+        if self.p == 0.0 {
+            return psred;
+        }
+        let flows = 1.0 / (FLOWS * self.p);
+        let greed = if hit && self.params.form == Form::Full { 1.0 / self.p } else { 0.0 };
+        (psred * (flows * flows).min(1.0) * (1.0 + greed)).min(1.0)
+    }
+}
+
+impl Aqm for Sred {
+    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
+        let hit = self.hit(cx, packet.flow);
+        self.p = (1.0 - self.a) * self.p + self.a * f64::from(u8::from(hit));
+        self.pz = self.pz(self.psred(line.held(self.limit)), hit);
+        if cx.dice.chance(self.pz) { Verdict::Signal } else { Verdict::Pass }
+    }
+
+    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("P", self.p);
+        see("active", if self.p > 0.0 { 1.0 / self.p } else { 0.0 });
+        see("pz", self.pz);
+    }
+
+    fn state(&self) -> usize {
+        size_of_val(self) + self.zombies.capacity() * size_of::<u32>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Bench;
+    use std::prelude::v1::*;
+
+    fn law(limit: u64, form: Form) -> Sred {
+        let params = SredParams { form, ..SredParams::default() };
+        let env = Env { limit: Size::Bytes(limit), ..Env::new(crate::Rate(8_000_000)) };
+        Sred::new(&params, &env).unwrap()
+    }
+
+    #[test]
+    fn the_queue_asks_in_three_steps() {
+        let law = law(600, Form::Full);
+        assert_eq!([0, 99, 100, 199].map(|q| law.psred(q)), [0.0, 0.0, 0.0375, 0.0375]);
+        assert_eq!([200, 599].map(|q| law.psred(q)), [0.15, 0.15]);
+    }
+
+    #[test]
+    fn few_flows_are_spared_and_hits_are_not() {
+        // 64 flows: a quarter of 256, so a sixteenth of the chance; with a hit 65 times that, by
+        // section 5 at most 1. 512 flows: all of it.
+        for (form, flows, hit, expected) in [
+            (Form::Simple, 64.0, false, 0.1 / 16.0),
+            (Form::Simple, 64.0, true, 0.1 / 16.0),
+            (Form::Full, 64.0, true, 0.1 / 16.0 * 65.0),
+            (Form::Full, 512.0, false, 0.1),
+            (Form::Full, 512.0, true, 1.0),
+        ] {
+            let mut law = law(600, form);
+            law.p = 1.0 / flows;
+            assert!((law.pz(0.1, hit) - expected).abs() < 1e-12, "{flows} flows, {hit}");
+        }
+        assert_eq!(law(600, Form::Full).pz(0.1, true), 0.1, "nothing is known yet");
+    }
+
+    #[test]
+    fn the_list_fills_and_then_estimates_the_number_of_flows() {
+        for flows in [1, 8, 50] {
+            let mut q = Bench::new("sred", &[("m", "200"), ("a", "0.0002")]);
+            (0..200).for_each(|i| drop(q.put_flow(i % flows, i, 100)));
+            assert_eq!(q.gauge("P"), 0.0, "no comparisons while it fills");
+            q.drain();
+            for i in 0..50_000 {
+                q.put_flow(i * 7 % flows, i, 100);
+                q.get();
+            }
+            // Of 50 flows 100 hits in 5000 arrivals, over which they are averaged, so one standard
+            // error is 7 %; here are three.
+            let active = q.gauge("active");
+            assert!((active / f64::from(flows) - 1.0).abs() < 0.21, "{flows}: {active}");
+        }
+    }
+
+    #[test]
+    fn arrivals_count_whether_they_get_in_or_not() {
+        let mut q = Bench::new("sred", &[("m", "1"), ("a", "0.5"), ("limit", "1p")]);
+        (0..3).for_each(|i| drop(q.put_flow(1, i, 100)));
+        assert_eq!(q.gauge("P"), 0.75, "the first fills the list, two hit it");
+    }
+
+    #[test]
+    fn signals_mark_where_they_can() {
+        let mut q = Bench::new("sred", &[("pmax", "1"), ("limit", "12p"), ("ecn", "true")]);
+        q.ect();
+        // From the fifth on they find a third of the buffer; the others a sixth at most.
+        (0..12).for_each(|i| assert!(q.put_flow(i, i, 100).is_empty()));
+        let marked = q.marked();
+        assert!((8..=10).contains(&marked), "{marked}");
+        assert_eq!(q.put_flow(12, 12, 100), [12], "there is no room");
+    }
+}
