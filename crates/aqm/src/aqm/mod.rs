@@ -1,7 +1,11 @@
 //! Laws: active queue management of one line of packets, and the frame that puts a law on a link.
 
+pub mod api;
+pub mod avq;
 pub mod codel;
+pub mod pi;
 pub mod red;
+pub mod rem;
 
 use crate::cx::{Cx, Why};
 use crate::error::Result;
@@ -100,7 +104,7 @@ impl<A: Law> Build for Single<A> {
 
     fn build(params: &Self::Params, env: &Env) -> Result<Self> {
         let SingleParams { limit, ecn } = params.frame;
-        let law = A::new(&params.law, &Env { limit, ..*env })?;
+        let law = A::new(&params.law, &Env { limit, ecn, ..*env })?;
         Ok(Single { law, line: Fifo::default(), pool: Pool::default(), limit, ecn })
     }
 }

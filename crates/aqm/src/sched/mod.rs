@@ -5,7 +5,7 @@ pub mod drr;
 pub mod fq;
 pub mod sfq;
 
-use crate::aqm::{Single, codel::CoDel, red::Red};
+use crate::aqm::{Single, api::Api, avq::Avq, codel::CoDel, pi::Pi, red::Red, rem::Rem};
 use crate::cx::Cx;
 use crate::error::{Error, Result};
 use crate::packet::Packet;
@@ -51,12 +51,14 @@ pub struct Env {
     pub rate: Rate,
     /// The buffer that the frame keeps (the law's `B`).
     pub limit: Size,
+    /// Whether the frame marks what can be marked, for laws that treat marks and drops apart.
+    pub ecn: bool,
 }
 
 impl Env {
-    /// A link of that rate; the limit is filled in by the frame.
+    /// A link of that rate; the rest is filled in by the frame.
     pub fn new(rate: Rate) -> Env {
-        Env { rate, limit: Size::Bytes(0) }
+        Env { rate, limit: Size::Bytes(0), ecn: false }
     }
 }
 
@@ -159,6 +161,22 @@ registry! {
         "random early detection on the averaged queue",
         "on arrival: a chance that grows with the average queue",
         "Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993; gentle: Floyd, 2000";
+    "pi" ["pic"] => Single<Pi>, preset [],
+        "proportional-integral controller of the queue's length",
+        "on arrival: a chance that integrates the distance of the queue from q_ref",
+        "Hollot, Misra, Towsley and Gong, INFOCOM 2001";
+    "api" ["adaptive_pi"] => Single<Api>, preset [],
+        "PI with gains that grow with the distance from q_ref",
+        "on arrival: a chance as PI's, integrated faster where the queue is far from q_ref",
+        "after Huang et al., CECNet 2013";
+    "rem" [] => Single<Rem>, preset [],
+        "random exponential marking by a price of the link",
+        "on arrival: a chance that grows with a price, which integrates queue and excess rate",
+        "Athuraliya, Low, Li and Yin, IEEE Network 15(3), 2001";
+    "avq" ["vq"] => Single<Avq>, preset [],
+        "adaptive virtual queue: signals what a slower link would lose",
+        "on arrival, without chance: whether a virtual queue of adaptive capacity has room",
+        "Kunniyur and Srikant, SIGCOMM 2001";
     "codel" [] => Single<CoDel>, preset [],
         "controls the time that packets wait",
         "on departure: signals closer and closer together while every packet waits above target",
