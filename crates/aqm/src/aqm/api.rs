@@ -2,13 +2,13 @@
 //!
 //! **Source** Huang et al., CECNet 2013, of which only the abstract could be read: the gains follow
 //! the deviation of the queue from its target. The form is ours.
-//! **Decides** on arrival. **Measures** as PI. **Symbols** those of PI; `m` the multiplier, `GM` the
-//! gain margin of PI's design.
-//! **The law** PI with `p += m (a (q - q_ref) - b (q_old - q_ref))`, where
-//! `m = 1 + (m_max - 1) min(1, |q - q_ref| / q_ref)` and `m_max = GM / 2`: at the reference it is
-//! PI; far from it the loop keeps a gain margin of 6 dB.
-//! **Departures** all of PI's. `m_max` can be given, and must be where `a` and `b` are given without
-//! a design; where GM is below 2, `m_max` is 1.
+//! **Decides** on arrival. **Measures** as PI. **Symbols** those of PI; `m` the multiplier, `GM`
+//! the gain margin of PI's design.
+//! **The law** PI with `p += m (a (q - q_ref) - b (q_old - q_ref))`, where `m = 1 + (m_max - 1)
+//! min(1, |q - q_ref| / q_ref)` and `m_max = GM / 2`: at the reference it is PI; far from it the
+//! loop keeps a gain margin of 6 dB.
+//! **Departures** all of PI's. `m_max` can be given, and must be where `a` and `b` are given
+//! without a design; where GM is below 2, `m_max` is 1.
 //! **Cost** that of PI and 8 bytes.
 
 use super::pi::{Gains, Pi, PiParams, gains};

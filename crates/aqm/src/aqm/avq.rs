@@ -6,14 +6,15 @@
 //! bytes, or packets of `packet` bytes.
 //! **Symbols** `C` the link's capacity, `C_tilde` the virtual one, `VQ` the virtual queue, `alpha`,
 //! `gamma` as in the paper; `buflim` is the virtual buffer as a share of the real one.
-//! **The law** the virtual queue takes the same arrivals but is drained at `C_tilde`; an arrival that
-//! finds no room in it is signalled and does not join it. `C_tilde` grows at `alpha gamma C` and
-//! falls by `alpha` times what arrives, so that the link is used to the share `gamma`.
-//! **Departures** (1) an arrival that is dropped does not move `C_tilde`: what is let in is regulated,
-//! as in ns-2; the time before it counts at the next that is let in. One that is marked moves it.
-//! (2) `C_tilde` is kept in bounds after both steps, in the paper after the first. (3) It never falls
-//! below a hundredth of `C`: at 0, with a full virtual queue, nothing could ever be let in again.
-//! **Cost** 72 bytes of state, no draw, two multiplications per arrival.
+//! **The law** the virtual queue takes the same arrivals but is drained at `C_tilde`; an arrival
+//! that finds no room in it is signalled and does not join it. `C_tilde` grows at `alpha gamma C`
+//! and falls by `alpha` times what arrives, so that the link is used to the share `gamma`.
+//! **Departures** (1) an arrival that is dropped does not move `C_tilde`: what is let in is
+//! regulated, as in ns-2; the time before it counts at the next that is let in. One that is marked
+//! moves it. Time begins with the first arrival. (2) `C_tilde` is kept in bounds after both steps,
+//! in the paper after the first. (3) It never falls below a hundredth of `C`: at 0, with a full
+//! virtual queue, nothing could ever be let in again.
+//! **Cost** 80 bytes of state, no draw, two multiplications per arrival.
 
 use super::{Aqm, Law, Verdict};
 use crate::cx::Cx;
@@ -62,8 +63,8 @@ pub struct Avq {
     vq: f64,
     /// The last arrival.
     last: Time,
-    /// The last arrival that was not dropped by the law.
-    adapted: Time,
+    /// The last arrival that was not dropped by the law, at first the first of all.
+    adapted: Option<Time>,
 }
 
 impl Law for Avq {
@@ -78,9 +79,9 @@ impl Law for Avq {
             return Err(Error::new(text).at("buflim"));
         }
         let c = env.rate.packets_per_sec(if in_bytes { Bytes(1) } else { packet });
-        let (ecn, c_tilde, start) = (env.ecn, ecnlim * c, Time::ZERO);
-        let (last, adapted) = (start, start);
-        Ok(Avq { alpha, gamma, in_bytes, ecn, buffer, c, c_tilde, vq: 0.0, last, adapted })
+        let (ecn, c_tilde, vq) = (env.ecn, ecnlim * c, 0.0);
+        let (last, adapted) = (Time::ZERO, None);
+        Ok(Avq { alpha, gamma, in_bytes, ecn, buffer, c, c_tilde, vq, last, adapted })
     }
 }
 
@@ -89,6 +90,7 @@ impl Aqm for Avq {
         let b = if self.in_bytes { f64::from(packet.len) } else { 1.0 };
         self.vq = (self.vq - self.c_tilde * cx.now.since(self.last).as_secs()).max(0.0);
         self.last = cx.now;
+        let adapted = *self.adapted.get_or_insert(cx.now);
         let verdict = if self.vq + b > self.buffer {
             Verdict::Signal
         } else {
@@ -96,10 +98,10 @@ impl Aqm for Avq {
             Verdict::Pass
         };
         if verdict == Verdict::Pass || (self.ecn && packet.ecn.capable()) {
-            let credit = self.gamma * self.c * cx.now.since(self.adapted).as_secs();
+            let credit = self.gamma * self.c * cx.now.since(adapted).as_secs();
             let c_tilde = self.c_tilde + self.alpha * (credit - b);
             self.c_tilde = c_tilde.clamp(LEAST * self.c, self.c);
-            self.adapted = cx.now;
+            self.adapted = Some(cx.now);
         }
         verdict
     }
@@ -127,14 +129,14 @@ mod tests {
         let mut q = Bench::new("avq", &BASE);
         q.at_ms(4);
         q.put(0, 1000);
-        // 800 + 0.5 (0.9 * 1000 * 0.004 - 1) = 801.3.
-        assert!(near(q.gauge("vq"), 1.0) && near(q.gauge("c_tilde"), 801.3));
+        // No credit for the time before the first arrival: 800 - 0.5.
+        assert!(near(q.gauge("vq"), 1.0) && near(q.gauge("c_tilde"), 799.5));
         q.put(1, 1000);
-        assert!(near(q.gauge("vq"), 2.0) && near(q.gauge("c_tilde"), 800.8));
-        q.at_ms(5);
+        assert!(near(q.gauge("vq"), 2.0) && near(q.gauge("c_tilde"), 799.0));
+        q.at_ms(9);
         q.put(2, 1000);
-        // 0.8008 left in that millisecond; 800.8 + 0.5 (0.9 - 1).
-        assert!(near(q.gauge("vq"), 2.1992) && near(q.gauge("c_tilde"), 800.75));
+        // 2 left in these 5 ms, 3.995 could have; 799 + 0.5 (0.9 * 1000 * 0.005 - 1).
+        assert!(near(q.gauge("vq"), 1.0) && near(q.gauge("c_tilde"), 800.75));
     }
 
     #[test]

@@ -7,14 +7,14 @@
 //! **Symbols** `a`, `b`, `w`, `q_ref`, `p`, `q_old`; the paper's N- is `flows`, its R+ is `rtt`;
 //! `beta` is the crossover frequency times R+.
 //! **The law** every 1/`w` seconds `p += a (q - q_ref) - b (q_old - q_ref)`, kept in [0, 1]; each
-//! arrival is signalled with `p`. With `flows` and `rtt` the gains are the paper's: the controller's
-//! zero cancels the window's pole of `flows` flows at `rtt`, the loop crosses 1 at that pole (or at
-//! `beta / rtt`), and the bilinear transform makes `a` and `b`.
-//! **Departures** (1) sample k is taken at k/w after time zero, before anything else of that moment.
-//! (2) Many samples of a constant queue are taken in one step: the sum of equal terms is a product,
-//! which may differ from it in the last bits. (3) A design whose crossover leaves no phase margin is
-//! refused. (4) The chance is drawn even where the buffer turns out to be full.
-//! **Cost** 88 bytes of state, a draw per arrival; O(1) whatever the time since the last packet.
+//! arrival is signalled with `p`. With `flows` and `rtt` the gains are the paper's: the
+//! controller's zero cancels the window's pole of `flows` flows at `rtt`, the loop crosses 1 at
+//! that pole (or at `beta / rtt`), and the bilinear transform makes `a` and `b`.
+//! **Departures** (1) sample k is taken at k/w after time zero, before anything else of that
+//! moment. (2) Many samples of a constant queue are taken in one step: the sum of equal terms is a
+//! product, which may differ from it in the last bits. (3) A design whose crossover leaves no phase
+//! margin is refused. (4) The chance is drawn even where the buffer turns out to be full.
+//! **Cost** 72 bytes of state, a draw per arrival; O(1) whatever the time since the last packet.
 
 use super::{Aqm, Law, Verdict};
 use crate::cx::Cx;

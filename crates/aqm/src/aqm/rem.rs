@@ -4,16 +4,17 @@
 //! 15(3), 2001.
 //! **Decides** on arrival. **Measures** every `period` the queue and the arrivals since the last
 //! time, in packets: a `b_star` in bytes counts bytes and reckons in packets of `packet` bytes.
-//! **Symbols** `gamma`, `phi`, `alpha`, `b_star`, `mu` the price, `x` the arrivals, `c` what the link
-//! could have sent, all per period.
+//! **Symbols** `gamma`, `phi`, `alpha`, `b_star`, `mu` the price, `x` the arrivals, `c` what the
+//! link could have sent, all per period.
 //! **The law** `mu = max(0, mu + gamma (alpha (q - b_star) + x - c))`; an arrival is signalled with
-//! `1 - phi^(-mu)`. In the queue form `x - c` is the growth of the queue:
-//! `mu += gamma (q - (1 - alpha) q_old - alpha b_star)`.
-//! **Departures** (1) period k ends at k times `period` after time zero, before anything else of that
-//! moment. (2) `x` can be smoothed with the weight `inw`, as in ns-2; 1 does not. It counts all that
-//! arrives, lost or not, but for a packet larger than the buffer. (3) Periods without a packet are
-//! taken in one step, in closed form. (4) The chance is drawn even where the buffer turns out full.
-//! **Cost** 112 bytes of state, a draw per arrival, a power per period with packets in it; O(1)
+//! `1 - phi^(-mu)`. In the queue form `x - c` is the growth of the queue: `mu += gamma (q - (1 -
+//! alpha) q_old - alpha b_star)`.
+//! **Departures** (1) period k ends at k times `period` after time zero, before anything else of
+//! that moment. (2) `x` can be smoothed with the weight `inw`, as in ns-2; 1 does not. It counts
+//! all that arrives, lost or not, but for a packet larger than the buffer. (3) Periods without a
+//! packet are taken in one step, in closed form. (4) The chance is drawn even where the buffer
+//! turns out full.
+//! **Cost** 136 bytes of state, a draw per arrival, a power per period with packets in it; O(1)
 //! whatever the time since the last packet.
 
 use super::{Aqm, Law, Verdict};
@@ -135,7 +136,7 @@ impl Rem {
         // The terms of the rest never grow, so a sum that ends above 0 never was below.
         self.mu = (self.mu + gamma * rest).max(0.0);
         self.q_old = q;
-        self.p = -libm::expm1(-self.mu * libm::log(self.params.phi));
+        self.p = 1.0 - libm::pow(self.params.phi, -self.mu);
     }
 
     /// The chance of a packet of `len` bytes.
