@@ -5,7 +5,7 @@ pub mod drr;
 pub mod fq;
 pub mod sfq;
 
-use crate::aqm::{Single, api::Api, avq::Avq, codel::CoDel, pi::Pi, red::Red, rem::Rem};
+use crate::aqm::{Single, api::Api, avq::Avq, codel::CoDel, pi::Pi, pie::Pie, red::Red, rem::Rem};
 use crate::cx::Cx;
 use crate::error::{Error, Result};
 use crate::packet::Packet;
@@ -181,6 +181,10 @@ registry! {
         "controls the time that packets wait",
         "on departure: signals closer and closer together while every packet waits above target",
         "RFC 8289";
+    "pie" [] => Single<Pie>, preset [],
+        "proportional-integral controller of the time that packets wait",
+        "on arrival: a chance that integrates the distance of the queueing delay from target",
+        "RFC 8033";
     "drr" [] => Drr, preset [],
         "deficit round robin over one queue per flow, one shared buffer",
         "on departure: whose turn it is; on overflow: the flow with the most bytes loses",
@@ -193,6 +197,10 @@ registry! {
         "DRR over hashed flows, each under CoDel, new flows first",
         "on departure: whose turn it is, and CoDel's signals in that flow",
         "RFC 8290";
+    "fq_pie" ["fqpie"] => Fq<Pie>, preset [("ecn", "true")],
+        "DRR over hashed flows, each under PIE, new flows first",
+        "on departure: whose turn it is; on arrival: PIE's chance in that flow",
+        "RFC 8033 in the flows of RFC 8290";
 }
 
 /// The entry called `name`, by canonical name or alias, dashes and case aside.

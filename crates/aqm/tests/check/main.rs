@@ -98,6 +98,9 @@ fn dice_are_what_traces_differ_by() {
     for case in [
         case("red", &[("w_q", "0.02"), ("gentle", "true")]),
         case("droptail", &[("policy", "random"), ("limit", "20p")]),
+        case("pi", &[("a", "0.0003"), ("b", "0.0002"), ("q_ref", "10p")]),
+        case("rem", &[("gamma", "0.01")]),
+        case("pie", &[]),
     ] {
         assert_ne!(flood(&case, 1), flood(&case, 2), "{case}");
         assert_eq!(flood(&case, 1), flood(&case, 1), "{case}");
