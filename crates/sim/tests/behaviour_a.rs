@@ -1,6 +1,6 @@
 //! What the authors of PI, REM, AVQ and PIE claim, in a dumbbell of long TCP flows: PI and REM settle
-//! at their reference whatever the load, AVQ holds the utilisation it is told, PIE holds its target
-//! delay; and adaptive PI takes up a jump in the number of flows at least twice as fast as PI.
+//! at their reference whatever the load, AVQ holds the utilisation it is told, PIE and PI2 hold their
+//! target delay; and adaptive PI takes up a jump in the number of flows at least twice as fast as PI.
 //!
 //! 15 mbit and packets of 500 bytes are 3750 packets per second, the link of the paper of PI, whose
 //! design is for 60 flows and 246 ms.
@@ -99,6 +99,18 @@ fn pie_holds_its_target_delay() {
                 assert!(num(link, "utilisation") > 0.98);
             }
         }
+    }
+}
+
+#[test]
+fn pi2_holds_its_target_delay_without_a_table_of_gains() {
+    for count in [20, 60, 120] {
+        let out = steady(&json!({"name": "pi2", "limit": "2000p"}), count);
+        let link = &out.summary["links"]["l"];
+        let wait = num(link, "sojourn_mean_s");
+        println!("PI2, {count} flows: {:.2} ms", wait * 1e3);
+        assert!((wait / 0.020 - 1.0).abs() < 0.1, "{count} flows: {wait}");
+        assert!(num(link, "utilisation") > 0.95);
     }
 }
 

@@ -4,6 +4,7 @@ pub mod api;
 pub mod avq;
 pub mod codel;
 pub mod pi;
+pub mod pi2;
 pub mod pie;
 pub mod red;
 pub mod rem;

@@ -5,7 +5,9 @@ pub mod drr;
 pub mod fq;
 pub mod sfq;
 
-use crate::aqm::{Single, api::Api, avq::Avq, codel::CoDel, pi::Pi, pie::Pie, red::Red, rem::Rem};
+use crate::aqm::{
+    Single, api::Api, avq::Avq, codel::CoDel, pi::Pi, pi2::Pi2, pie::Pie, red::Red, rem::Rem,
+};
 use crate::cx::Cx;
 use crate::error::{Error, Result};
 use crate::packet::Packet;
@@ -185,6 +187,10 @@ registry! {
         "proportional-integral controller of the time that packets wait",
         "on arrival: a chance that integrates the distance of the queueing delay from target",
         "RFC 8033";
+    "pi2" [] => Single<Pi2>, preset [],
+        "a linear controller of the delay, its output squared for Classic TCP",
+        "on arrival: a chance p'^2, or k p' for ECT(1), where p' integrates the delay",
+        "De Schepper, Bondarenko, Tsang and Briscoe, CoNEXT 2016";
     "drr" [] => Drr, preset [],
         "deficit round robin over one queue per flow, one shared buffer",
         "on departure: whose turn it is; on overflow: the flow with the most bytes loses",
