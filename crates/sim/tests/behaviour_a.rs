@@ -1,6 +1,7 @@
-//! What the authors of PI, REM, AVQ and PIE claim, in a dumbbell of long TCP flows: PI and REM settle
-//! at their reference whatever the load, AVQ holds the utilisation it is told, PIE and PI2 hold their
-//! target delay; and adaptive PI takes up a jump in the number of flows at least twice as fast as PI.
+//! What the authors of PI, REM, AVQ and PIE claim, in a dumbbell of long TCP flows: PI and REM
+//! settle at their reference whatever the load, AVQ holds the utilisation it is told, PIE and PI2
+//! hold their target delay; and adaptive PI takes up a jump in the number of flows at least twice
+//! as fast as PI.
 //!
 //! 15 mbit and packets of 500 bytes are 3750 packets per second, the link of the paper of PI, whose
 //! design is for 60 flows and 246 ms.
