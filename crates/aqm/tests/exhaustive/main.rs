@@ -101,7 +101,7 @@ impl Pair {
         self.real.gauges(&mut |name, value| {
             let Some(expected) = self.naive.variable(name) else { return };
             let off = (value - expected).abs();
-            // Chances that come near 0 as the difference of larger ones are off by more than their size.
+            // A chance near 0 that is the difference of larger numbers is off by their last bits.
             let size = expected.abs().max(0.1);
             assert!(off <= 1e-12 * size, "{name} is {value}, not {expected}");
         });

@@ -109,7 +109,7 @@ impl Plain for PlainRem {
         chance
     }
     fn p(&self) -> f64 {
-        1.0 - 1.1f64.powf(-self.price)
+        1.0 - libm::pow(1.1, -self.price)
     }
 }
 
