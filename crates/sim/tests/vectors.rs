@@ -257,3 +257,61 @@ fn codel_in_the_form_of_2012_drops_as_often_as_in_ns2() {
     }
     assert_eq!(rows, 11);
 }
+
+/// Periods of 1/`w` seconds that have ended at `us` microseconds.
+fn samples(us: f64, w: f64) -> i64 {
+    (us * w / 1e6) as i64
+}
+
+#[test]
+fn pi_and_rem_have_the_chances_of_ns2() {
+    let gains = json!({"name": "pi", "limit": "50p", "a": 0.001822, "b": 0.001816, "w": 170,
+                       "q_ref": "10p", "packet": "500B"});
+    let price = json!({"name": "rem", "limit": "49p", "gamma": 0.01, "phi": 1.01, "alpha": 0.1,
+                       "inw": 0.02, "period": "10ms", "b_star": "10p", "packet": "500B"});
+    let in_bytes = |law: &Value, limit: &str, target: &str| {
+        let mut law = law.clone();
+        (law["limit"], law[target], law["byte_mode"]) = (json!(limit), json!("5kB"), json!(true));
+        law
+    };
+    for (name, law, w) in [
+        ("pi_pkt", gains.clone(), 170.0),
+        // In bytes ns-2's PI lets a packet in while less than the limit waits.
+        ("pi_byte", in_bytes(&gains, "26499B", "q_ref"), 170.0),
+        ("rem_pkt", price.clone(), 100.0),
+        ("rem_byte", in_bytes(&price, "24999B", "b_star"), 100.0),
+    ] {
+        let vector = Vector::read(name);
+        let ours = run(&vector, &law, true);
+        assert_eq!(differing(&vector, &ours), [0; 0], "{name}: the recorded decisions are taken");
+        assert!(!ours.diverged.contains(&true), "{name}: they are possible");
+        let p = &ours.gauges.iter().find(|(n, _)| *n == "p").unwrap().1;
+        let (at, prob) = (vector.column("t_us"), vector.column("prob_"));
+        // ns-2 prints six digits, half a microsecond later: once a sample is taken in between.
+        let six = |x: f64| format!("{x:.5e}");
+        let later = |i: &usize| samples(at[*i], w) != samples(at[*i] + 0.5, w);
+        let left_out: Vec<usize> = (0..p.len()).filter(later).collect();
+        for i in (0..p.len()).filter(|i| !left_out.contains(i)) {
+            assert_eq!(six(p[i]), six(prob[i]), "{name}, row {i}: p");
+        }
+        println!("{name}: p at all {} rows but {left_out:?}", p.len());
+        assert_eq!(left_out, if w == 170.0 { vec![2142] } else { vec![] }, "{name}");
+    }
+}
+
+#[test]
+fn avq_is_equal_to_the_microsecond() {
+    for (name, law) in [
+        (
+            "vq_pkt",
+            json!({"name": "avq", "limit": "50p", "gamma": 1, "buflim": 0.5,
+                          "packet": "500B"}),
+        ),
+        ("vq_byte", json!({"name": "avq", "limit": "25kB", "gamma": 0.98, "ecnlim": 0.5})),
+    ] {
+        let vector = Vector::read(name);
+        let differing = differing(&vector, &run(&vector, &law, false));
+        println!("{name}: {} rows, {} differ", vector.rows.len(), differing.len());
+        assert_eq!(differing, [0; 0], "{name}");
+    }
+}

@@ -114,6 +114,10 @@ impl Aqm for AfQcn {
         if signal { Verdict::Signal } else { Verdict::Pass }
     }
 
+    fn settles_on_arrival(&self) -> bool {
+        true
+    }
+
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("fb", self.fb);
         see("fb_qcn", self.fb_qcn);

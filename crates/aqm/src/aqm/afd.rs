@@ -208,6 +208,10 @@ impl Aqm for Afd {
         if cx.dice.chance(self.d) { Verdict::Signal } else { Verdict::Pass }
     }
 
+    fn settles_on_arrival(&self) -> bool {
+        true
+    }
+
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("m_fair", self.m_fair);
         see("m_i", self.m_i);

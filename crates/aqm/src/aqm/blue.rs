@@ -140,6 +140,10 @@ impl Aqm for Blue {
         }
     }
 
+    fn settles_on_arrival(&self) -> bool {
+        true
+    }
+
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("pm", self.pm);
     }

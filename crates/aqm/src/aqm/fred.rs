@@ -160,6 +160,10 @@ impl Aqm for Fred {
         self.red.idle(now);
     }
 
+    fn settles_on_arrival(&self) -> bool {
+        true
+    }
+
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         self.red.gauges(see);
         see("avgcq", self.avgcq());

@@ -195,6 +195,10 @@ impl Aqm for Hred {
         if cx.dice.chance(self.p) { Verdict::Signal } else { Verdict::Pass }
     }
 
+    fn settles_on_arrival(&self) -> bool {
+        true
+    }
+
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("p", self.p);
         see("p_min", self.p_min);

@@ -2,7 +2,9 @@
 
 pub mod af_qcn;
 pub mod afd;
+pub mod api;
 pub mod ared;
+pub mod avq;
 pub mod blue;
 pub mod choke;
 pub mod cobalt;
@@ -10,8 +12,12 @@ pub mod codel;
 pub mod feng_red;
 pub mod fred;
 pub mod hred;
+pub mod pi;
+pub mod pi2;
+pub mod pie;
 pub mod red;
 pub mod red_opt;
+pub mod rem;
 pub mod sa_red;
 pub mod sfb;
 pub mod sred;
@@ -122,7 +128,7 @@ impl<A: Law> Build for Single<A> {
 
     fn build(params: &Self::Params, env: &Env) -> Result<Self> {
         let SingleParams { limit, ecn } = params.frame;
-        let law = A::new(&params.law, &Env { limit, ..*env })?;
+        let law = A::new(&params.law, &Env { limit, ecn, ..*env })?;
         Ok(Single { law, line: Fifo::default(), pool: Pool::default(), limit, ecn })
     }
 }

@@ -357,6 +357,10 @@ impl<T: Tune> Aqm for Tuned<T> {
         self.red.idle(now);
     }
 
+    fn settles_on_arrival(&self) -> bool {
+        true
+    }
+
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         self.red.gauges(see);
         self.tuner.gauges(see);

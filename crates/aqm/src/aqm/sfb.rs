@@ -229,6 +229,10 @@ impl Aqm for Sfb {
         Some(packet)
     }
 
+    fn settles_on_arrival(&self) -> bool {
+        true
+    }
+
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("pmin", self.pmin);
         see("qmin", f64::from(self.qmin));

@@ -126,6 +126,10 @@ impl Aqm for Sred {
         if cx.dice.chance(self.pz) { Verdict::Signal } else { Verdict::Pass }
     }
 
+    fn settles_on_arrival(&self) -> bool {
+        true
+    }
+
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("P", self.p);
         see("active", if self.p > 0.0 { 1.0 / self.p } else { 0.0 });

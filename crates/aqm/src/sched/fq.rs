@@ -68,7 +68,7 @@ impl<A: Law> Build for Fq<A> {
     type Params = Both<FqParams, A::Params>;
 
     fn build(params: &Self::Params, env: &Env) -> Result<Self> {
-        let env = Env { limit: params.frame.limit, ..*env };
+        let env = Env { limit: params.frame.limit, ecn: params.frame.ecn, ..*env };
         let flow = |_| {
             let law = A::new(&params.law, &env)?;
             Ok(Flow { line: Fifo::default(), law, deficit: 0, listed: Listed::No })

@@ -8,7 +8,9 @@ pub mod sfq;
 use crate::aqm::Single;
 use crate::aqm::af_qcn::AfQcn;
 use crate::aqm::afd::Afd;
+use crate::aqm::api::Api;
 use crate::aqm::ared::Ared;
+use crate::aqm::avq::Avq;
 use crate::aqm::blue::Blue;
 use crate::aqm::choke::Choke;
 use crate::aqm::cobalt::Cobalt;
@@ -16,8 +18,12 @@ use crate::aqm::codel::CoDel;
 use crate::aqm::feng_red::FengRed;
 use crate::aqm::fred::Fred;
 use crate::aqm::hred::Hred;
+use crate::aqm::pi::Pi;
+use crate::aqm::pi2::Pi2;
+use crate::aqm::pie::Pie;
 use crate::aqm::red::{Red, Tuned};
 use crate::aqm::red_opt::RedOpt;
+use crate::aqm::rem::Rem;
 use crate::aqm::sa_red::SaRed;
 use crate::aqm::sfb::Sfb;
 use crate::aqm::sred::Sred;
@@ -71,12 +77,14 @@ pub struct Env {
     pub rate: Rate,
     /// The buffer that the frame keeps (the law's `B`).
     pub limit: Size,
+    /// Whether the frame marks what can be marked, for laws that treat marks and drops apart.
+    pub ecn: bool,
 }
 
 impl Env {
-    /// A link of that rate; the limit is filled in by the frame.
+    /// A link of that rate; the rest is filled in by the frame.
     pub fn new(rate: Rate) -> Env {
-        Env { rate, limit: Size::Bytes(0) }
+        Env { rate, limit: Size::Bytes(0), ecn: false }
     }
 }
 
@@ -203,6 +211,22 @@ registry! {
         "a chance that overflow raises and idleness lowers",
         "on arrival: a chance that knows nothing of the queue",
         "Feng, Kandlur, Saha and Shin, IEEE/ACM ToN 10(4), 2002";
+    "pi" ["pic"] => Single<Pi>, preset [],
+        "proportional-integral controller of the queue's length",
+        "on arrival: a chance that integrates the distance of the queue from q_ref",
+        "Hollot, Misra, Towsley and Gong, INFOCOM 2001";
+    "api" ["adaptive_pi"] => Single<Api>, preset [],
+        "PI with gains that grow with the distance from q_ref",
+        "on arrival: a chance as PI's, integrated faster where the queue is far from q_ref",
+        "after Huang et al., CECNet 2013";
+    "rem" [] => Single<Rem>, preset [],
+        "random exponential marking by a price of the link",
+        "on arrival: a chance that grows with a price, which integrates queue and excess rate",
+        "Athuraliya, Low, Li and Yin, IEEE Network 15(3), 2001";
+    "avq" ["vq"] => Single<Avq>, preset [],
+        "adaptive virtual queue: signals what a slower link would lose",
+        "on arrival, without chance: whether a virtual queue of adaptive capacity has room",
+        "Kunniyur and Srikant, SIGCOMM 2001";
     "codel" [] => Single<CoDel>, preset [],
         "controls the time that packets wait",
         "on departure: signals closer and closer together while every packet waits above target",
@@ -235,6 +259,14 @@ registry! {
         "QCN's feedback with a part for flows above the mean, as signals",
         "on arrival: a chance that grows with the queue, its change and the flow's share",
         "Kabbani et al., HOTI 2010; IEEE 802.1Qau";
+    "pie" [] => Single<Pie>, preset [],
+        "proportional-integral controller of the time that packets wait",
+        "on arrival: a chance that integrates the distance of the queueing delay from target",
+        "RFC 8033";
+    "pi2" [] => Single<Pi2>, preset [],
+        "a linear controller of the delay, its output squared for Classic TCP",
+        "on arrival: a chance p'^2, or k p' for ECT(1), where p' integrates the delay",
+        "De Schepper, Bondarenko, Tsang and Briscoe, CoNEXT 2016";
     "drr" [] => Drr, preset [],
         "deficit round robin over one queue per flow, one shared buffer",
         "on departure: whose turn it is; on overflow: the flow with the most bytes loses",
@@ -247,6 +279,10 @@ registry! {
         "DRR over hashed flows, each under CoDel, new flows first",
         "on departure: whose turn it is, and CoDel's signals in that flow",
         "RFC 8290";
+    "fq_pie" ["fqpie"] => Fq<Pie>, preset [("ecn", "true")],
+        "DRR over hashed flows, each under PIE, new flows first",
+        "on departure: whose turn it is; on arrival: PIE's chance in that flow",
+        "RFC 8033 in the flows of RFC 8290";
 }
 
 /// The entry called `name`, by canonical name or alias, dashes and case aside.

@@ -71,6 +71,23 @@ const SHARED: &[&[(&str, &str)]] = &[
     &[("limit", "50p"), ("target", "1ms"), ("interval", "5ms"), ("ecn", "false")],
     &[("limit", "50p"), ("w_q", "0.5"), ("min_th", "2p"), ("max_th", "6p"), ("ecn", "true")],
     &[("limit", "50p"), ("w_q", "1"), ("min_th", "0B"), ("max_th", "6kB"), ("ecn", "false")],
+    // The same for laws that integrate.
+    &[
+        ("limit", "50p"),
+        ("a", "0.03"),
+        ("b", "0.02"),
+        ("w", "1000"),
+        ("q_ref", "3p"),
+        ("m_max", "4"),
+    ],
+    &[("limit", "50p"), ("gamma", "0.5"), ("phi", "1.1"), ("period", "1ms"), ("b_star", "3kB")],
+    &[
+        ("limit", "50p"),
+        ("t_update", "1ms"),
+        ("max_burst", "0s"),
+        ("packet", "1B"),
+        ("ecn", "true"),
+    ],
 ];
 
 /// Every discipline under the shared settings, under each word of each of its choices, and under

@@ -1,0 +1,136 @@
+//! API: adaptive PI, whose gains grow with the distance of the queue from its reference.
+//!
+//! **Source** Huang et al., CECNet 2013, of which only the abstract could be read: the gains follow
+//! the deviation of the queue from its target. The form is ours.
+//! **Decides** on arrival. **Measures** as PI. **Symbols** those of PI; `m` the multiplier, `GM`
+//! the gain margin of PI's design.
+//! **The law** PI with `p += m (a (q - q_ref) - b (q_old - q_ref))`, where `m = 1 + (m_max - 1)
+//! min(1, |q - q_ref| / q_ref)` and `m_max = GM / 2`: at the reference it is PI; far from it the
+//! loop keeps a gain margin of 6 dB.
+//! **Departures** all of PI's. `m_max` can be given, and must be where `a` and `b` are given
+//! without a design; where GM is below 2, `m_max` is 1.
+//! **Cost** that of PI and 8 bytes.
+
+use super::pi::{Gains, Pi, PiParams, gains};
+use super::{Aqm, Law, Verdict};
+use crate::cx::Cx;
+use crate::error::{Error, Result};
+use crate::fifo::Line;
+use crate::packet::Packet;
+use crate::params::Both;
+use crate::sched::Env;
+use crate::units::Time;
+
+crate::params! {
+    /// What [`Api`] has beside the parameters of PI.
+    pub struct ApiParams {
+        /// Factor on both gains where the queue is empty or twice q_ref; auto is half the gain
+        /// margin of the design.
+        m_max: Option<f64> = None, [Some(1.0) => Some(1000.0)], "m", [];
+    }
+}
+
+/// The law's state.
+pub struct Api {
+    pi: Pi,
+    /// Largest factor on the gains.
+    m_max: f64,
+}
+
+/// The phase of the loop without its controller's gain reaches 180 degrees at x tan(x) = 1, where
+/// its modulus is one over this.
+const MODULUS: f64 = 1.1349;
+
+impl Law for Api {
+    type Params = Both<ApiParams, PiParams>;
+
+    fn new(params: &Self::Params, env: &Env) -> Result<Self> {
+        let (Gains { crossover: x, .. }, designed) = gains(&params.law, env)?;
+        let margin = || MODULUS / (x * libm::sqrt(1.0 + x * x));
+        let m_max = match params.frame.m_max {
+            Some(m) => m,
+            None if designed => (margin() / 2.0).max(1.0),
+            None => {
+                let text = "is due where a and b are given without flows and rtt";
+                return Err(Error::new(text).at("m_max"));
+            }
+        };
+        Ok(Api { pi: Pi::new(&params.law, env)?, m_max })
+    }
+}
+
+impl Aqm for Api {
+    fn advance(&mut self, now: Time, line: &Line<'_>) {
+        let more = self.m_max - 1.0;
+        self.pi.sample(now, line, |e| 1.0 + more * e.min(1.0));
+    }
+
+    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
+        self.pi.admit(cx, line, packet)
+    }
+
+    fn settles_on_arrival(&self) -> bool {
+        true
+    }
+
+    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.pi.gauges(see);
+        see("m_max", self.m_max);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Bench;
+    use std::prelude::v1::*;
+
+    /// Ten samples a second; 2 and 1 per mille; three times that at most.
+    const SLOW: [(&str, &str); 5] =
+        [("a", "0.002"), ("b", "0.001"), ("w", "10"), ("q_ref", "8p"), ("m_max", "3")];
+
+    fn p_after(name: &str, packets: u32, ms: u64) -> f64 {
+        let known = if name == "api" { &SLOW[..] } else { &SLOW[..4] };
+        let mut q = Bench::new(name, known);
+        (0..packets).for_each(|i| assert!(q.put(i, 1000).is_empty()));
+        q.at_ms(ms);
+        q.get();
+        q.gauge("p")
+    }
+
+    #[test]
+    fn samples_by_hand() {
+        // 12 of 8: half the reference away, so m = 1 + 2/2 = 2:
+        // 2 (0.002 * 4 + 0.001 * 8) = 0.032, and 2 * 0.001 * 4 = 0.008 more a sample later.
+        assert!((p_after("api", 12, 100) - 0.032).abs() < 1e-15);
+        assert!((p_after("api", 12, 200) - 0.040).abs() < 1e-15);
+        // Beyond twice the reference m stays 3: 3 (0.002 * 16 + 0.001 * 8) = 0.12.
+        assert!((p_after("api", 24, 100) - 0.12).abs() < 1e-15);
+    }
+
+    #[test]
+    fn at_the_reference_it_is_pi() {
+        assert_eq!(p_after("api", 8, 500), p_after("pi", 8, 500));
+        assert!(p_after("api", 9, 500) > p_after("pi", 9, 500));
+    }
+
+    #[test]
+    fn half_the_gain_margin_is_worked_out() {
+        // 11250 packets per second are 45 mbit; the bench has 8 mbit: 2000 packets of 500 bytes, so
+        // the same crossover, 2 N / (R C) = 0.08889, is that of 100 * 8 / 45 flows.
+        let design = [("flows", "17.7777777777777"), ("rtt", "200ms"), ("w", "160")];
+        let q = Bench::new("api", &design);
+        assert!((q.gauge("m_max") - 12.7 / 2.0).abs() < 0.02, "{}", q.gauge("m_max"));
+        let said = |settings: &[(&str, &str)]| {
+            let settings: Vec<_> =
+                settings.iter().map(|(k, v)| (*k, crate::Setting::Text(v))).collect();
+            crate::build("api", &settings, crate::Rate(8_000_000)).err().unwrap().to_string()
+        };
+        assert!(said(&SLOW[..4]).starts_with("m_max: is due"));
+    }
+
+    #[test]
+    fn a_day_ends_at_the_bounds() {
+        assert_eq!(p_after("api", 12, 86_400_000), 1.0);
+        assert_eq!(p_after("api", 3, 86_400_000), 0.0);
+    }
+}

@@ -1,0 +1,203 @@
+//! AVQ: adaptive virtual queue.
+//!
+//! **Source** S. Kunniyur, R. Srikant, "Analysis and Design of an Adaptive Virtual Queue (AVQ)
+//! Algorithm for Active Queue Management", SIGCOMM 2001.
+//! **Decides** on arrival, without chance. **Measures** a virtual queue, in the unit of the buffer:
+//! bytes, or packets of `packet` bytes.
+//! **Symbols** `C` the link's capacity, `C_tilde` the virtual one, `VQ` the virtual queue, `alpha`,
+//! `gamma` as in the paper; `buflim` is the virtual buffer as a share of the real one.
+//! **The law** the virtual queue takes the same arrivals but is drained at `C_tilde`; an arrival
+//! that finds no room in it is signalled and does not join it. `C_tilde` grows at `alpha gamma C`
+//! and falls by `alpha` times what arrives, so that the link is used to the share `gamma`.
+//! **Departures** (1) an arrival that is dropped does not move `C_tilde`: what is let in is
+//! regulated, as in ns-2; the time before it counts at the next that is let in. One that is marked
+//! moves it. Time begins with the first arrival. (2) `C_tilde` is kept in bounds after both steps,
+//! in the paper after the first. (3) It never falls below a hundredth of `C`: at 0, with a full
+//! virtual queue, nothing could ever be let in again.
+//! **Cost** 80 bytes of state, no draw, two multiplications per arrival.
+
+use super::{Aqm, Law, Verdict};
+use crate::cx::Cx;
+use crate::error::{Error, Result};
+use crate::fifo::Line;
+use crate::packet::Packet;
+use crate::sched::Env;
+use crate::units::{Bytes, Time};
+use alloc::format;
+
+crate::params! {
+    /// Parameters of [`Avq`].
+    pub struct AvqParams {
+        /// Utilisation to hold.
+        gamma: f64 = 0.98, [0.05 => 1.0], "gamma", [];
+        /// How fast the virtual capacity adapts.
+        alpha: f64 = 0.15, [0.0 => 10.0], "alpha", [];
+        /// Virtual buffer as a share of the real one.
+        buflim: f64 = 1.0, [0.001 => 1000.0], "B", ["virtual_buffer"];
+        /// Virtual capacity to begin with, as a share of the link's.
+        ecnlim: f64 = 0.8, [0.01 => 1.0], "C_tilde", ["virtual_capacity"];
+        /// Mean packet: what a packet is worth where the buffer counts packets.
+        packet: Bytes = Bytes(1000),
+            [Bytes(1) => Bytes(1_000_000)], "s", ["mean_packet", "mean_pktsize"];
+    }
+}
+
+/// The least virtual capacity, as a share of the link's.
+const LEAST: f64 = 0.01;
+
+/// The law's state; all capacities in bytes or packets per second.
+pub struct Avq {
+    alpha: f64,
+    gamma: f64,
+    /// Whether bytes are counted.
+    in_bytes: bool,
+    /// Whether the frame marks.
+    ecn: bool,
+    /// The virtual buffer, bytes or packets.
+    buffer: f64,
+    /// Capacity of the link.
+    c: f64,
+    /// Virtual capacity.
+    c_tilde: f64,
+    /// Virtual queue, bytes or packets.
+    vq: f64,
+    /// The last arrival.
+    last: Time,
+    /// The last arrival that was not dropped by the law, at first the first of all.
+    adapted: Option<Time>,
+}
+
+impl Law for Avq {
+    type Params = AvqParams;
+
+    fn new(params: &AvqParams, env: &Env) -> Result<Self> {
+        let AvqParams { gamma, alpha, buflim, ecnlim, packet } = *params;
+        let in_bytes = env.limit.in_bytes();
+        let buffer = buflim * env.limit.number() as f64;
+        if buffer < 1.0 {
+            let text = format!("{buflim} of {} is no room at all", env.limit);
+            return Err(Error::new(text).at("buflim"));
+        }
+        let c = env.rate.packets_per_sec(if in_bytes { Bytes(1) } else { packet });
+        let (ecn, c_tilde, vq) = (env.ecn, ecnlim * c, 0.0);
+        let (last, adapted) = (Time::ZERO, None);
+        Ok(Avq { alpha, gamma, in_bytes, ecn, buffer, c, c_tilde, vq, last, adapted })
+    }
+}
+
+impl Aqm for Avq {
+    fn admit(&mut self, cx: &mut Cx<'_>, _line: &mut Line<'_>, packet: &Packet) -> Verdict {
+        let b = if self.in_bytes { f64::from(packet.len) } else { 1.0 };
+        self.vq = (self.vq - self.c_tilde * cx.now.since(self.last).as_secs()).max(0.0);
+        self.last = cx.now;
+        let adapted = *self.adapted.get_or_insert(cx.now);
+        let verdict = if self.vq + b > self.buffer {
+            Verdict::Signal
+        } else {
+            self.vq += b;
+            Verdict::Pass
+        };
+        if verdict == Verdict::Pass || (self.ecn && packet.ecn.capable()) {
+            let credit = self.gamma * self.c * cx.now.since(adapted).as_secs();
+            let c_tilde = self.c_tilde + self.alpha * (credit - b);
+            self.c_tilde = c_tilde.clamp(LEAST * self.c, self.c);
+            self.adapted = Some(cx.now);
+        }
+        verdict
+    }
+
+    fn settles_on_arrival(&self) -> bool {
+        true
+    }
+
+    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("vq", self.vq);
+        see("c_tilde", self.c_tilde);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Bench;
+    use std::prelude::v1::*;
+
+    // The bench sends 1000 packets of 1000 bytes per second.
+    const BASE: [(&str, &str); 3] = [("limit", "10p"), ("gamma", "0.9"), ("alpha", "0.5")];
+
+    fn near(x: f64, y: f64) -> bool {
+        (x - y).abs() < 1e-9
+    }
+
+    #[test]
+    fn capacity_and_queue_by_hand() {
+        let mut q = Bench::new("avq", &BASE);
+        q.at_ms(4);
+        q.put(0, 1000);
+        // No credit for the time before the first arrival: 800 - 0.5.
+        assert!(near(q.gauge("vq"), 1.0) && near(q.gauge("c_tilde"), 799.5));
+        q.put(1, 1000);
+        assert!(near(q.gauge("vq"), 2.0) && near(q.gauge("c_tilde"), 799.0));
+        q.at_ms(9);
+        q.put(2, 1000);
+        // 2 left in these 5 ms, 3.995 could have; 799 + 0.5 (0.9 * 1000 * 0.005 - 1).
+        assert!(near(q.gauge("vq"), 1.0) && near(q.gauge("c_tilde"), 800.75));
+    }
+
+    #[test]
+    fn a_dropped_packet_counts_for_nothing_and_a_marked_one_adapts() {
+        let full = |q: &mut Bench| {
+            // Ten fill the virtual queue; they leave the real one at once.
+            (0..10).for_each(|i| assert!(q.put(i, 1000).is_empty()));
+            q.drain();
+            assert!(near(q.gauge("c_tilde"), 795.0));
+            q.at_ms(1);
+            q.put(10, 1000)
+        };
+        let mut q = Bench::new("avq", &BASE);
+        assert_eq!(full(&mut q), [10]);
+        assert!(near(q.gauge("vq"), 9.205) && near(q.gauge("c_tilde"), 795.0));
+        // At 2 ms there is room, and the credit is that of two milliseconds: 0.5 (1.8 - 1).
+        q.at_ms(2);
+        assert!(q.put(11, 1000).is_empty());
+        assert!(near(q.gauge("vq"), 9.41) && near(q.gauge("c_tilde"), 795.4));
+
+        let mut q = Bench::new("avq", &[&BASE[..], &[("ecn", "true")]].concat());
+        q.ect();
+        assert_eq!(full(&mut q), []);
+        assert_eq!(q.marked(), 1);
+        assert!(near(q.gauge("vq"), 9.205), "a marked packet does not join the virtual queue");
+        assert!(near(q.gauge("c_tilde"), 795.0 + 0.5 * (0.9 - 1.0)));
+    }
+
+    #[test]
+    fn a_limit_in_bytes_counts_bytes() {
+        let mut q = Bench::new("avq", &[("limit", "10kB"), ("buflim", "0.25"), ("alpha", "0")]);
+        assert!(q.put(0, 1500).is_empty() && q.put(1, 1000).is_empty());
+        assert_eq!(q.put(2, 1), [2], "2500 bytes of 2500");
+        q.at_ms(1);
+        // 800,000 bytes per second: 800 have left.
+        assert!(q.put(3, 800).is_empty());
+        assert_eq!(q.put(4, 1), [4]);
+    }
+
+    #[test]
+    fn capacity_stays_within_its_bounds() {
+        let mut q = Bench::new("avq", &[("limit", "1000p"), ("alpha", "10")]);
+        (0..1000).for_each(|i| drop(q.put(i, 1000)));
+        assert_eq!(q.gauge("c_tilde"), 10.0);
+        assert_eq!(q.put(1000, 1000), [1000]);
+        // A hundredth of the link's capacity empties it all the same.
+        q.drain();
+        q.at_ms(86_400_000);
+        assert!(q.put(1001, 1000).is_empty());
+        assert_eq!((q.gauge("vq"), q.gauge("c_tilde")), (1.0, 1000.0));
+    }
+
+    #[test]
+    fn no_room_at_all_is_refused() {
+        let settings = [("limit", "2p"), ("buflim", "0.4")];
+        let settings = settings.map(|(k, v)| (k, crate::Setting::Text(v)));
+        let refusal = crate::build("avq", &settings, crate::Rate(1_000_000)).err().unwrap();
+        assert!(refusal.to_string().starts_with("buflim: 0.4 of 2p"));
+    }
+}

@@ -1,0 +1,327 @@
+//! PI: the proportional-integral controller of the queue.
+//!
+//! **Source** C. Hollot, V. Misra, D. Towsley, W. Gong, "On Designing Improved Controllers for AQM
+//! Routers Supporting TCP Flows", INFOCOM 2001.
+//! **Decides** on arrival. **Measures** the queue, `w` times a second, in packets: a `q_ref` in
+//! bytes measures bytes and reckons in packets of `packet` bytes.
+//! **Symbols** `a`, `b`, `w`, `q_ref`, `p`, `q_old`; the paper's N- is `flows`, its R+ is `rtt`;
+//! `beta` is the crossover frequency times R+.
+//! **The law** every 1/`w` seconds `p += a (q - q_ref) - b (q_old - q_ref)`, kept in [0, 1]; each
+//! arrival is signalled with `p`. With `flows` and `rtt` the gains are the paper's: the
+//! controller's zero cancels the window's pole of `flows` flows at `rtt`, the loop crosses 1 at
+//! that pole (or at `beta / rtt`), and the bilinear transform makes `a` and `b`.
+//! **Departures** (1) sample k is taken at k/w after time zero, before anything else of that
+//! moment. (2) Many samples of a constant queue are taken in one step: the sum of equal terms is a
+//! product, which may differ from it in the last bits. (3) A design whose crossover leaves no phase
+//! margin is refused. (4) The chance is drawn even where the buffer turns out to be full.
+//! **Cost** 72 bytes of state, a draw per arrival; O(1) whatever the time since the last packet.
+
+use super::{Aqm, Law, Verdict};
+use crate::cx::Cx;
+use crate::error::{Error, Result};
+use crate::fifo::Line;
+use crate::packet::Packet;
+use crate::sched::Env;
+use crate::units::{Bytes, Size, Span, Time};
+use alloc::format;
+
+crate::params! {
+    /// Parameters of [`Pi`].
+    pub struct PiParams {
+        /// Gain of the present sample per packet; auto is the design for flows and rtt, and without
+        /// these that of the paper (0.00001822: 60 flows, 246 ms, 3750 packets per second).
+        a: Option<f64> = None, [Some(1e-15) => Some(1.0)], "a", [];
+        /// Gain of the sample before; auto as for a (0.00001816).
+        b: Option<f64> = None, [Some(1e-15) => Some(1.0)], "b", [];
+        /// Samples per second.
+        w: f64 = 170.0, [0.1 => 1_000_000.0], "f_s", ["frequency", "hz"];
+        /// The queue to settle at; its unit is that in which the queue is measured.
+        q_ref: Size = Size::Packets(50),
+            [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "q_ref", ["qref"];
+        /// For the design: the fewest long flows there will be.
+        flows: Option<f64> = None, [Some(0.01) => Some(1e9)], "N-", ["n_min"];
+        /// For the design: the longest round-trip time, the wait at q_ref included.
+        rtt: Option<Span> = None, [Some(Span::us(1)) => Some(Span::s(100))], "R+", ["rtt_max"];
+        /// For the design: the crossover frequency times rtt; auto puts it at the window's pole.
+        beta: Option<f64> = None, [Some(0.001) => Some(0.86)], "beta", [];
+        /// Mean packet: the link's rate in packets, the queue in bytes and byte_mode.
+        packet: Bytes = Bytes(500),
+            [Bytes(1) => Bytes(1_000_000)], "s", ["mean_packet", "mean_pktsize"];
+        /// Whether a packet's chance is scaled by its length / packet.
+        byte_mode: bool = false, [], "", ["bytes"];
+    }
+}
+
+/// The gains that the paper prints, rounded there, and the crossover that they were made for.
+const PAPER: Gains = Gains { a: 1.822e-5, b: 1.816e-5, crossover: 0.13 };
+
+/// Where the phase margin ends: 90 degrees = x + atan(x).
+const NO_MARGIN: f64 = 0.860_333_589;
+
+/// A controller's gains.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Gains {
+    pub a: f64,
+    pub b: f64,
+    /// Crossover frequency times the largest round-trip time.
+    pub crossover: f64,
+}
+
+/// The gains that were asked for or follow from the design; the crossover is that of the design, if
+/// there is one.
+pub(super) fn gains(params: &PiParams, env: &Env) -> Result<(Gains, bool)> {
+    let PiParams { a, b, w, flows, rtt, beta, packet, .. } = *params;
+    let design = match (flows, rtt) {
+        (Some(flows), Some(rtt)) => {
+            let cp = env.rate.packets_per_sec(packet);
+            Some(design(flows, rtt.as_secs(), cp, w, beta)?)
+        }
+        (None, Some(_)) => return Err(Error::new("rtt alone is no design").at("flows")),
+        (Some(_), None) => return Err(Error::new("flows alone are no design").at("rtt")),
+        (None, None) => None,
+    };
+    let gains = match (a, b) {
+        (None, None) => return Ok((design.unwrap_or(PAPER), true)),
+        (Some(_), None) => return Err(Error::new("is due where a is given").at("b")),
+        (None, Some(_)) => return Err(Error::new("is due where b is given").at("a")),
+        (Some(a), Some(b)) => Gains { a, b, crossover: design.map_or(0.0, |d| d.crossover) },
+    };
+    if gains.a <= gains.b {
+        let text = format!("{} is not above b ({}): nothing would be integrated", gains.a, gains.b);
+        return Err(Error::new(text).at("a"));
+    }
+    Ok((gains, design.is_some()))
+}
+
+/// The paper's design for at least `n` flows of at most `r` seconds over `cp` packets per second.
+fn design(n: f64, r: f64, cp: f64, w: f64, beta: Option<f64>) -> Result<Gains> {
+    let (window, t) = (2.0 * n / (r * cp), 1.0 / w);
+    let z = window / r;
+    let crossover = beta.unwrap_or(window);
+    // Written so that what is no number is refused as well.
+    if !(crossover > 0.0 && crossover < NO_MARGIN) {
+        let text =
+            format!("would be {crossover:.3} at the window's pole: 0.86 or more is not stable");
+        return Err(Error::new(text).at("beta"));
+    }
+    let (pipe, halved) = (r * cp, 2.0 * n);
+    let gain = pipe * pipe * pipe / (halved * halved);
+    let k = crossover / r * libm::sqrt(1.0 + crossover * crossover) / gain;
+    let (a, b) = (k * (1.0 / z + t / 2.0), k * (1.0 / z - t / 2.0));
+    if b <= 0.0 {
+        let text = format!("{w} samples per second are too few for a zero at {z:.3} rad/s");
+        return Err(Error::new(text).at("w"));
+    }
+    Ok(Gains { a, b, crossover })
+}
+
+/// The law's state.
+pub struct Pi {
+    /// Gains per packet.
+    a: f64,
+    b: f64,
+    /// Samples per second.
+    w: f64,
+    /// The reference, packets.
+    q_ref: f64,
+    /// Whether the queue is measured in bytes.
+    in_bytes: bool,
+    /// Mean packet, bytes.
+    packet: f64,
+    byte_mode: bool,
+    /// Chance of a signal.
+    p: f64,
+    /// The last sample of the queue, packets.
+    q_old: f64,
+    /// Samples taken.
+    samples: u64,
+}
+
+impl Law for Pi {
+    type Params = PiParams;
+
+    fn new(params: &PiParams, env: &Env) -> Result<Self> {
+        let (Gains { a, b, .. }, _) = gains(params, env)?;
+        let PiParams { w, q_ref, packet, byte_mode, .. } = *params;
+        let (in_bytes, packet) = (q_ref.in_bytes(), packet.0 as f64);
+        let unit = if in_bytes { packet } else { 1.0 };
+        let q_ref = q_ref.number() as f64 / unit;
+        Ok(Pi { a, b, w, q_ref, in_bytes, packet, byte_mode, p: 0.0, q_old: 0.0, samples: 0 })
+    }
+}
+
+impl Pi {
+    /// Takes the samples that are due at `now`, with `factor` of the distance of the queue from its
+    /// reference (a share of the reference) on the gains.
+    pub(super) fn sample(&mut self, now: Time, line: &Line<'_>, factor: impl Fn(f64) -> f64) {
+        let due = (now.0 as f64 * self.w / 1e9) as u64;
+        let n = due.saturating_sub(self.samples);
+        if n == 0 {
+            return;
+        }
+        self.samples = due;
+        let packets = f64::from(line.packets());
+        let q = if self.in_bytes { line.bytes() as f64 / self.packet } else { packets };
+        let (e, e_old) = (q - self.q_ref, self.q_old - self.q_ref);
+        let m = factor(e.abs() / self.q_ref);
+        self.p = (self.p + m * (self.a * e - self.b * e_old)).clamp(0.0, 1.0);
+        // From the second sample on the queue is the same as before: every step adds as much.
+        self.p = (self.p + (n - 1) as f64 * (m * (self.a - self.b) * e)).clamp(0.0, 1.0);
+        self.q_old = q;
+    }
+
+    /// The chance of a packet of `len` bytes.
+    fn chance(&self, len: u32) -> f64 {
+        let share = if self.byte_mode { f64::from(len) / self.packet } else { 1.0 };
+        (self.p * share).min(1.0)
+    }
+}
+
+impl Aqm for Pi {
+    fn advance(&mut self, now: Time, line: &Line<'_>) {
+        self.sample(now, line, |_| 1.0);
+    }
+
+    fn admit(&mut self, cx: &mut Cx<'_>, _line: &mut Line<'_>, packet: &Packet) -> Verdict {
+        if cx.dice.chance(self.chance(packet.len)) { Verdict::Signal } else { Verdict::Pass }
+    }
+
+    fn settles_on_arrival(&self) -> bool {
+        true
+    }
+
+    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("p", self.p);
+        see("q_old", self.q_old);
+        see("a", self.a);
+        see("b", self.b);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Env, Law, Pi, PiParams};
+    use crate::error::Result;
+    use crate::params::{Params, Setting};
+    use crate::testing::Bench;
+    use crate::units::Rate;
+    use std::prelude::v1::*;
+
+    fn law(rate: u64, settings: &[(&str, &str)]) -> Result<Pi> {
+        let mut p = PiParams::default();
+        settings.iter().for_each(|(k, v)| p.set(k, Setting::Text(v)).unwrap());
+        Pi::new(&p, &Env::new(Rate(rate)))
+    }
+
+    /// Equal to six digits.
+    fn six(x: f64, y: f64) -> bool {
+        (x / y - 1.0).abs() < 5e-6
+    }
+
+    #[test]
+    fn gains_of_the_published_designs() {
+        // Packets of 500 bytes: 3750, 11250 and 2500 per second. The paper prints 1.822e-5 and
+        // 1.816e-5 for the first, since it rounds K to 9.64e-6 on the way.
+        for (rate, flows, rtt, w, a, b) in [
+            (15_000_000, "60", "246ms", "160", 1.85278e-5, 1.84667e-5),
+            (45_000_000, "100", "200ms", "160", 3.53040e-6, 3.52061e-6),
+            (10_000_000, "30", "100ms", "100", 2.39786e-4, 2.34099e-4),
+        ] {
+            let pi = law(rate, &[("flows", flows), ("rtt", rtt), ("w", w)]).unwrap();
+            assert!(six(pi.a, a) && six(pi.b, b), "{} {}", pi.a, pi.b);
+        }
+        let pi = law(15_000_000, &[]).unwrap();
+        assert_eq!((pi.a, pi.b), (1.822e-5, 1.816e-5));
+        let explicit = [("a", "2e-5"), ("b", "1e-5"), ("flows", "60"), ("rtt", "246ms")];
+        let pi = law(15_000_000, &explicit).unwrap();
+        assert_eq!((pi.a, pi.b), (2e-5, 1e-5), "gains that are given count");
+    }
+
+    #[test]
+    fn a_slower_crossover_lowers_both_gains_alike() {
+        // K goes with x sqrt(1 + x^2), x the crossover: 0.1 in place of 0.44444 * 0.2 = 0.088889.
+        let base = [("flows", "100"), ("rtt", "200ms"), ("w", "160")];
+        let at_pole = law(45_000_000, &base).unwrap();
+        let faster = law(45_000_000, &[&base[..], &[("beta", "0.1")]].concat()).unwrap();
+        let ratio = 0.1 * 1.01f64.sqrt() / (0.088_888_9 * (1.0 + 0.007_901_23f64).sqrt());
+        assert!(six(faster.a / at_pole.a, ratio) && six(faster.b / at_pole.b, ratio));
+    }
+
+    #[test]
+    fn designs_and_gains_that_cannot_be_are_refused() {
+        let refusal = |settings: &[(&str, &str)]| law(8_000_000, settings).err().unwrap();
+        let said = |settings: &[(&str, &str)]| refusal(settings).to_string();
+        assert!(said(&[("flows", "10")]).starts_with("rtt:"));
+        assert!(said(&[("rtt", "100ms")]).starts_with("flows:"));
+        assert!(said(&[("a", "0.1")]).starts_with("b:"));
+        assert!(said(&[("b", "0.1")]).starts_with("a:"));
+        assert!(said(&[("a", "0.1"), ("b", "0.1")]).starts_with("a: 0.1 is not above b"));
+        // 2000 packets per second: at 10 ms the pipe holds 20, less than two per flow.
+        assert!(said(&[("flows", "15"), ("rtt", "10ms")]).starts_with("beta: would be 1.5"));
+        // The zero is at 2 * 15 / 20 / 0.01 = 150 rad/s: 1/z = 6.7 ms, half a period is 50.
+        let slow = [("flows", "15"), ("rtt", "10ms"), ("beta", "0.5"), ("w", "10")];
+        assert!(said(&slow).starts_with("w: 10 samples"));
+    }
+
+    /// Ten samples a second; 2 and 1 per mille.
+    const SLOW: [(&str, &str); 4] = [("a", "0.002"), ("b", "0.001"), ("w", "10"), ("q_ref", "4p")];
+
+    #[test]
+    fn samples_by_hand() {
+        let mut q = Bench::new("pi", &SLOW);
+        // Ten packets: none is lost, p is 0. The samples at 100 and 200 ms are due at 250 ms:
+        // 0.002 (10 - 4) - 0.001 (0 - 4) = 0.016, then 0.016 + (0.002 - 0.001) 6 = 0.022.
+        assert!((0..10).all(|i| q.put(i, 1000).is_empty()));
+        q.at_ms(250);
+        q.get();
+        assert!((q.gauge("p") - 0.022).abs() < 1e-15);
+        // The next at 300 ms sees 9: 0.022 + 0.002 * 5 - 0.001 * 6 = 0.026.
+        q.at_ms(299);
+        q.get();
+        assert!((q.gauge("p") - 0.022).abs() < 1e-15);
+        q.put(10, 1000);
+        q.at_ms(300);
+        q.get();
+        assert!((q.gauge("p") - 0.026).abs() < 1e-15);
+        assert_eq!(q.gauge("q_old"), 9.0);
+    }
+
+    #[test]
+    fn a_day_of_full_or_empty_queue_ends_at_the_bounds() {
+        let mut q = Bench::new("pi", &SLOW);
+        (0..10).for_each(|i| drop(q.put(i, 1000)));
+        q.at_ms(86_400_000);
+        assert_eq!(q.put(10, 1000), [10], "p is 1");
+        assert_eq!(q.gauge("p"), 1.0);
+        q.drain();
+        q.at_ms(2 * 86_400_000);
+        assert!(q.put(11, 1000).is_empty());
+        assert_eq!(q.gauge("p"), 0.0);
+        assert_eq!(q.drain(), [11]);
+    }
+
+    #[test]
+    fn bytes_are_reckoned_in_mean_packets_and_small_packets_are_spared() {
+        let settings = [&SLOW[..3], &[("q_ref", "2000B"), ("byte_mode", "true")]].concat();
+        let mut q = Bench::new("pi", &settings);
+        // 10 x 500 bytes and a reference of 4 x 500: as in packets.
+        (0..20).for_each(|i| drop(q.put(i, 250)));
+        q.at_ms(250);
+        q.get();
+        assert!((q.gauge("p") - 0.022).abs() < 1e-15);
+        // At p = 0.5, 250 bytes are lost with 0.25, 2000 bytes for certain.
+        let mut pi = law(8_000_000, &settings).unwrap();
+        pi.p = 0.5;
+        assert_eq!([250, 500, 2000].map(|len| pi.chance(len)), [0.25, 0.5, 1.0]);
+    }
+
+    #[test]
+    fn marks_where_it_may() {
+        let mut q = Bench::new("pi", &[&SLOW[..], &[("ecn", "true")]].concat());
+        q.ect();
+        (0..10).for_each(|i| drop(q.put(i, 1000)));
+        q.at_ms(86_400_000);
+        assert!(q.put(10, 1000).is_empty());
+        assert_eq!(q.marked(), 1);
+    }
+}

@@ -1,0 +1,181 @@
+//! PI2: a linear controller of the delay whose output is squared.
+//!
+//! **Source** K. De Schepper, O. Bondarenko, I.-J. Tsang, B. Briscoe, "PI2: A Linearized AQM for
+//! both Classic and Scalable TCP", CoNEXT 2016.
+//! **Decides** on arrival. **Measures** the wait of the packet that left last.
+//! **Symbols** `alpha`, `beta`, `target`, `t_update`, `k` as in the paper; `p_prime` is its p'.
+//! **The law** every `t_update` p' moves by `alpha (qdelay - target) + beta (qdelay - qdelay_old)`,
+//! without a table of gains, since a Classic packet is signalled with p'^2: where two numbers drawn
+//! are both below p'. A Scalable packet is marked with `k p'`, which gives both kinds of TCP about
+//! the same rate.
+//! **Departures** (1) Scalable is ECT(1) or CE, as in RFC 9331, and only where the frame marks. (2)
+//! Many updates at one delay are taken in one step. (3) p' may reach 1; the paper caps it in
+//! overload. (4) The chance is drawn even where the buffer turns out to be full.
+//! **Cost** 80 bytes of state; two draws per arrival, one for a Scalable packet; O(1) after any
+//! time.
+
+use super::{Aqm, Law, Verdict};
+use crate::cx::Cx;
+use crate::error::Result;
+use crate::fifo::Line;
+use crate::packet::{Ecn, Packet};
+use crate::sched::Env;
+use crate::units::{Span, Time};
+
+crate::params! {
+    /// Parameters of [`Pi2`].
+    pub struct Pi2Params {
+        /// Delay to hold.
+        target: Span = Span::ms(20), [Span::us(1) => Span::s(10)], "target", [];
+        /// Time between updates of p'.
+        t_update: Span = Span::ms(32), [Span::us(1) => Span::s(10)], "T", ["tupdate"];
+        /// Gain of the delay's distance from target, per second.
+        alpha: f64 = 0.3125, [0.0 => 100.0], "alpha", [];
+        /// Gain of the delay's growth, per second.
+        beta: f64 = 3.125, [0.0 => 100.0], "beta", [];
+        /// Chance of a Scalable packet's mark over p'.
+        k: f64 = 2.0, [0.1 => 100.0], "k", ["coupling_factor"];
+    }
+}
+
+/// The law's state.
+pub struct Pi2 {
+    params: Pi2Params,
+    /// Whether the frame marks.
+    ecn: bool,
+    /// The controller's output, the root of the chance.
+    p_prime: f64,
+    /// Delay at the last update.
+    qdelay_old: Span,
+    /// Wait of the packet that left last.
+    sojourn: Span,
+    /// Updates made.
+    updates: u64,
+}
+
+impl Law for Pi2 {
+    type Params = Pi2Params;
+
+    fn new(params: &Pi2Params, env: &Env) -> Result<Self> {
+        let (params, ecn) = (params.clone(), env.ecn);
+        let (qdelay_old, sojourn) = (Span::ZERO, Span::ZERO);
+        Ok(Pi2 { params, ecn, p_prime: 0.0, qdelay_old, sojourn, updates: 0 })
+    }
+}
+
+impl Aqm for Pi2 {
+    fn advance(&mut self, now: Time, line: &Line<'_>) {
+        let Pi2Params { target, t_update, alpha, beta, .. } = self.params;
+        let n = (now.0 / t_update.0).saturating_sub(self.updates);
+        if n == 0 {
+            return;
+        }
+        self.updates += n;
+        let qdelay = if line.packets() == 0 { Span::ZERO } else { self.sojourn };
+        let (delay, old) = (qdelay.as_secs(), self.qdelay_old.as_secs());
+        let drift = alpha * (delay - target.as_secs());
+        self.p_prime = (self.p_prime + drift + beta * (delay - old)).clamp(0.0, 1.0);
+        // From the second update on the delay is the same as before.
+        self.p_prime = (self.p_prime + (n - 1) as f64 * drift).clamp(0.0, 1.0);
+        self.qdelay_old = qdelay;
+    }
+
+    fn admit(&mut self, cx: &mut Cx<'_>, _line: &mut Line<'_>, packet: &Packet) -> Verdict {
+        let scalable = self.ecn && matches!(packet.ecn, Ecn::Ect1 | Ecn::Ce);
+        let signal = if scalable {
+            cx.dice.chance((self.params.k * self.p_prime).min(1.0))
+        } else {
+            let both = [cx.dice.chance(self.p_prime), cx.dice.chance(self.p_prime)];
+            both == [true, true]
+        };
+        if signal { Verdict::Signal } else { Verdict::Pass }
+    }
+
+    fn take(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, _ecn: bool) -> Option<Packet> {
+        let packet = line.pop()?;
+        self.sojourn = cx.now.since(packet.arrived);
+        Some(packet)
+    }
+
+    fn settles_on_arrival(&self) -> bool {
+        true
+    }
+
+    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("p_prime", self.p_prime);
+        see("p", self.p_prime * self.p_prime);
+        see("qdelay_old", self.qdelay_old.as_secs());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fifo::{Fifo, Pool};
+    use crate::testing::Bench;
+    use std::prelude::v1::*;
+
+    /// A hundred packets of 1 ms at once; at 40 and 70 ms one leaves.
+    fn two_leave(settings: &[(&str, &str)]) -> Bench {
+        let mut q = Bench::new("pi2", settings);
+        (0..100).for_each(|i| assert!(q.put(i, 1000).is_empty()));
+        [40, 70].into_iter().for_each(|ms| {
+            q.at_ms(ms);
+            q.get();
+        });
+        q
+    }
+
+    #[test]
+    fn updates_by_hand() {
+        // At 32 ms nothing has left; at 64 the delay is 40 ms: 0.3125 * 0.02 + 3.125 * 0.04.
+        let q = two_leave(&[]);
+        assert!((q.gauge("p_prime") - 0.13125).abs() < 1e-12);
+        assert!((q.gauge("p") - 0.13125 * 0.13125).abs() < 1e-12);
+        // At 96, 128 and 160 ms it is 70: 0.3125 * 0.05 each time and 3.125 * 0.03 once.
+        let mut q = q;
+        q.at_ms(160);
+        q.get();
+        assert!((q.gauge("p_prime") - (0.13125 + 3.0 * 0.015_625 + 0.09375)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_day_ends_at_the_bounds() {
+        let mut q = two_leave(&[]);
+        q.at_ms(86_400_000);
+        assert_eq!(q.put(100, 1000), [100]);
+        assert_eq!(q.gauge("p"), 1.0);
+        q.drain();
+        q.at_ms(2 * 86_400_000);
+        assert!(q.put(101, 1000).is_empty());
+        assert_eq!(q.gauge("p"), 0.0);
+    }
+
+    #[test]
+    fn classic_packets_meet_the_square_and_scalable_ones_the_double() {
+        let share = |ecn: bool, codepoint: Ecn| {
+            let env = Env { ecn, ..Env::new(crate::units::Rate(8_000_000)) };
+            let mut law = Pi2::new(&Pi2Params::default(), &env).unwrap();
+            law.p_prime = 0.3;
+            let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(5);
+            let (mut fifo, mut pool) = (Fifo::default(), Pool::default());
+            let mut line = Line { fifo: &mut fifo, pool: &mut pool };
+            let (now, mut lost, mut marked) = (Time::ZERO, vec![], 0);
+            let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marked: &mut marked };
+            let packet = Packet { ecn: codepoint, ..Packet::default() };
+            let signal = |_: &u32| law.admit(&mut cx, &mut line, &packet) == Verdict::Signal;
+            (0..100_000).filter(signal).count() as f64 / 1e5
+        };
+        // The standard error is below 0.0016.
+        for (ecn, codepoint, expected) in [
+            (true, Ecn::NotEct, 0.09),
+            (true, Ecn::Ect0, 0.09),
+            (true, Ecn::Ect1, 0.6),
+            (true, Ecn::Ce, 0.6),
+            (false, Ecn::Ect1, 0.09),
+        ] {
+            let share = share(ecn, codepoint);
+            assert!((share - expected).abs() < 0.005, "{codepoint:?}: {share}");
+        }
+    }
+}

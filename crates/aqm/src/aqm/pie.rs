@@ -1,0 +1,496 @@
+//! PIE: proportional-integral controller enhanced.
+//!
+//! **Source** R. Pan, P. Natarajan, F. Baker, G. White, RFC 8033, 2017 (sections 4 and 5).
+//! **Decides** on arrival. **Measures** the queueing delay: the wait of the packet that left last,
+//! or the backlog over an estimate of the rate at which it leaves.
+//! **Symbols** `alpha`, `beta`, `target` (QDELAY_REF), `t_update`, `max_burst`, `p` (drop_prob),
+//! `qdelay_old`, `burst` (burst_allowance), `accu` (accu_prob) as in the RFC.
+//! **The law** every `t_update` p moves by `alpha (qdelay - target) + beta (qdelay - qdelay_old)`,
+//! scaled down where p is small; arrivals are signalled with p, but not during a burst, nor while
+//! the queue is short, nor while its delay was below half the target and p below 0.2.
+//! **Departures** (1) p moves while the burst lasts, as in the RFC; with `hold` it stays 0, as in
+//! RFC 8034 and ns-3. (2) `accu` starts anew at every signal, also at a mark, or marks alone would
+//! let it grow for ever. (3) Many updates at one delay are taken in leaps, a product for a sum. (4)
+//! The law is always active (section 5.3 lets it sleep while the buffer is less than a third full).
+//! (5) The chance is drawn even where the buffer turns out to be full. (6) A measurement of the
+//! rate counts from the packet after the one at which it starts, and its time is scaled to the
+//! threshold.
+//! **Cost** 160 bytes of state; a draw per arrival while the law acts. After an idle time O(1), or
+//! as long as p takes to decay.
+
+use super::{Aqm, Law, Verdict};
+use crate::cx::Cx;
+use crate::error::Result;
+use crate::fifo::Line;
+use crate::packet::Packet;
+use crate::sched::Env;
+use crate::units::{Bytes, Span, Time};
+
+crate::choice! {
+    /// Where the queueing delay comes from.
+    pub enum Latency {
+        /// The wait of the packet that left last; none where the queue is empty.
+        Timestamp = "timestamp" | "timestamps" | "false" | "off" | "no",
+        /// The backlog over the rate at which dq_threshold bytes were last seen to leave.
+        Rate = "rate" | "true" | "on" | "yes",
+    }
+}
+
+crate::params! {
+    /// Parameters of [`Pie`].
+    pub struct PieParams {
+        /// Delay to hold.
+        target: Span = Span::ms(15), [Span::us(1) => Span::s(10)], "QDELAY_REF", ["qdelay_ref"];
+        /// Time between updates of the chance.
+        t_update: Span = Span::ms(15), [Span::ms(1) => Span::s(10)], "T_UPDATE", ["tupdate"];
+        /// Gain of the delay's distance from target, per second.
+        alpha: f64 = 0.125, [0.0 => 100.0], "alpha", [];
+        /// Gain of the delay's growth, per second.
+        beta: f64 = 1.25, [0.0 => 100.0], "beta", [];
+        /// How long a burst is let pass.
+        max_burst: Span = Span::ms(150), [Span::ZERO => Span::s(10)], "MAX_BURST", ["burst"];
+        /// Whether p stays 0 while a burst passes.
+        hold: bool = false, [], "", [];
+        /// Chance above which packets are dropped even where marks are allowed.
+        mark_ecnth: f64 = 0.1, [0.0 => 1.0], "mark_ecnth", [];
+        /// Where the delay comes from.
+        latency: Latency = Latency::Timestamp, [], "", ["dq_rate_estimator"];
+        /// For latency rate: bytes over which the rate is measured, and backlog that it needs.
+        dq_threshold: Bytes = Bytes(16_384),
+            [Bytes(1) => Bytes(1_000_000_000)], "DQ_THRESHOLD", [];
+        /// For latency rate: weight of a measurement in the average.
+        dq_weight: f64 = 0.25, [0.001 => 1.0], "weight", [];
+        /// Whether signals are kept apart: none before p has summed up to 0.85, one at 8.5.
+        derandomise: bool = false, [], "", ["derandomize", "use_derandomization"];
+        /// Whether a packet's chance is scaled by its length / packet.
+        byte_mode: bool = false, [], "", ["bytemode", "bytes"];
+        /// Mean packet: two of them make a queue long enough, and for byte_mode.
+        packet: Bytes = Bytes(1500),
+            [Bytes(1) => Bytes(1_000_000)], "MEAN_PKTSIZE", ["mean_packet", "mean_pktsize"];
+    }
+}
+
+/// Section 4.2: up to which p a step is divided by how much.
+const SCALE: [(f64, f64); 7] = [
+    (1e-6, 2048.0),
+    (1e-5, 512.0),
+    (1e-4, 128.0),
+    (1e-3, 32.0),
+    (1e-2, 8.0),
+    (0.1, 2.0),
+    (f64::INFINITY, 1.0),
+];
+
+/// Section 5.5: the largest step up once p is 0.1.
+const LARGEST_STEP: f64 = 0.02;
+
+/// Section 4.2: what is left of p after an update without delay.
+const DECAY: f64 = 0.98;
+
+/// A measurement of the departure rate.
+#[derive(Clone, Copy)]
+struct Cycle {
+    start: Time,
+    bytes: u64,
+}
+
+/// The law's state for one line.
+pub struct Pie {
+    params: PieParams,
+    /// Chance of a signal.
+    p: f64,
+    /// What is left of the burst allowance.
+    burst: Span,
+    /// Delay at the last update.
+    qdelay_old: Span,
+    /// Chances summed up since the last signal.
+    accu: f64,
+    /// Updates made.
+    updates: u64,
+    /// Wait of the packet that left last.
+    sojourn: Span,
+    /// The measurement under way.
+    cycle: Option<Cycle>,
+    /// Mean nanoseconds that dq_threshold bytes take to leave; 0 before the first measurement.
+    dq_time: f64,
+}
+
+impl Law for Pie {
+    type Params = PieParams;
+
+    fn new(params: &PieParams, _env: &Env) -> Result<Self> {
+        Ok(Pie {
+            p: 0.0,
+            burst: params.max_burst,
+            qdelay_old: Span::ZERO,
+            accu: 0.0,
+            updates: 0,
+            sojourn: Span::ZERO,
+            cycle: None,
+            dq_time: 0.0,
+            params: params.clone(),
+        })
+    }
+}
+
+impl Pie {
+    // RFC 8033 §4.3, §5.2
+    fn qdelay(&self, line: &Line<'_>) -> Span {
+        match self.params.latency {
+            Latency::Timestamp if line.packets() == 0 => Span::ZERO,
+            Latency::Timestamp => self.sojourn,
+            Latency::Rate => {
+                let share = line.bytes() as f64 / self.params.dq_threshold.0 as f64;
+                Span((share * self.dq_time) as u64)
+            }
+        }
+    }
+
+    /// The row of the table for the present p.
+    fn row(&self) -> usize {
+        SCALE.iter().take_while(|(bound, _)| *bound <= self.p).count()
+    }
+
+    /// §4.2, §5.5: the next change of p at a delay of `qdelay`, before p decays or meets a bound.
+    fn step(&self, qdelay: Span) -> f64 {
+        let PieParams { target, alpha, beta, .. } = self.params;
+        let (target, delay, old) = (target.as_secs(), qdelay.as_secs(), self.qdelay_old.as_secs());
+        let step = (alpha * (delay - target) + beta * (delay - old)) / SCALE[self.row()].1;
+        if self.p >= 0.1 { step.min(LARGEST_STEP) } else { step }
+    }
+
+    // §4.2, §4.4
+    fn update(&mut self, qdelay: Span) {
+        let PieParams { target, t_update, max_burst, hold, .. } = self.params;
+        if hold && self.burst > Span::ZERO {
+            self.p = 0.0;
+        } else {
+            self.p += self.step(qdelay);
+            if qdelay == Span::ZERO && self.qdelay_old == Span::ZERO {
+                self.p *= DECAY;
+            }
+            self.p = self.p.clamp(0.0, 1.0);
+        }
+        self.burst = Span(self.burst.0.saturating_sub(t_update.0));
+        let short = |delay: Span| delay.0 < target.0 / 2;
+        if self.p == 0.0 && short(qdelay) && short(self.qdelay_old) {
+            self.burst = max_burst;
+        }
+        self.qdelay_old = qdelay;
+    }
+
+    /// As many of `n` updates as leave p between the same two bounds of the table, at a delay that
+    /// stays; gives how many. Only where p does not decay, so that all steps are equal.
+    fn leap(&mut self, n: u64) -> u64 {
+        let step = self.step(self.qdelay_old);
+        let row = self.row();
+        let low = if row > 0 { SCALE[row - 1].0 } else { 0.0 };
+        let room = if step > 0.0 { SCALE[row].0.min(1.0) - self.p } else { self.p - low };
+        // No step at all: infinite, or no number where there is no room either, which counts as 0.
+        let k = ((room / step.abs()) as u64).saturating_sub(1).min(n);
+        self.p += k as f64 * step;
+        self.burst.0 = self.burst.0.saturating_sub(self.params.t_update.0.saturating_mul(k));
+        k
+    }
+
+    // §4.1, §5.4
+    fn drop_early(&mut self, cx: &mut Cx<'_>, line: &Line<'_>, len: u32) -> bool {
+        let PieParams { target, byte_mode, packet, derandomise, .. } = self.params;
+        let quiet = self.qdelay_old.0 < target.0 / 2 && self.p < 0.2;
+        if self.burst > Span::ZERO || quiet || line.bytes() <= 2 * packet.0 {
+            return false;
+        }
+        let share = if byte_mode { f64::from(len) / packet.0 as f64 } else { 1.0 };
+        let p = (self.p * share).min(1.0);
+        if derandomise {
+            self.accu = if self.p == 0.0 { 0.0 } else { self.accu + p };
+            if self.accu < 0.85 {
+                return false;
+            }
+            if self.accu >= 8.5 {
+                return true;
+            }
+        }
+        cx.dice.chance(p)
+    }
+
+    // §5.2
+    fn measure(&mut self, now: Time, backlog: u64, len: u32) {
+        let threshold = self.params.dq_threshold.0;
+        if self.cycle.is_none() && backlog >= threshold {
+            self.cycle = Some(Cycle { start: now, bytes: 0 });
+            return;
+        }
+        let Some(cycle) = &mut self.cycle else { return };
+        cycle.bytes += u64::from(len);
+        if cycle.bytes < threshold {
+            return;
+        }
+        // A packet rarely ends on the threshold: what it takes is in proportion.
+        let time = now.since(cycle.start).0 as f64 * threshold as f64 / cycle.bytes as f64;
+        let weight = if self.dq_time == 0.0 { 1.0 } else { self.params.dq_weight };
+        self.dq_time += weight * (time - self.dq_time);
+        self.cycle = (backlog >= threshold).then_some(Cycle { start: now, bytes: 0 });
+    }
+}
+
+impl Aqm for Pie {
+    fn advance(&mut self, now: Time, line: &Line<'_>) {
+        let due = now.0 / self.params.t_update.0;
+        let mut left = due.saturating_sub(self.updates);
+        if left == 0 {
+            return;
+        }
+        self.updates = due;
+        let qdelay = self.qdelay(line);
+        // Bounded: leaps cross the table in two turns a row, a burst lasts 10^4 updates at most,
+        // and 0.98^n is lost in 4 * 10^4.
+        while left > 0 {
+            let before = (self.p, self.burst, self.qdelay_old);
+            self.update(qdelay);
+            left -= 1;
+            if (self.p, self.burst, self.qdelay_old) == before {
+                break;
+            }
+            let held = self.params.hold && self.burst > Span::ZERO;
+            if qdelay > Span::ZERO && !held {
+                left -= self.leap(left);
+            }
+        }
+    }
+
+    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
+        if !self.drop_early(cx, line, packet.len) {
+            return Verdict::Pass;
+        }
+        self.accu = 0.0;
+        if self.p <= self.params.mark_ecnth { Verdict::Signal } else { Verdict::Drop }
+    }
+
+    fn overflow(&mut self, _now: Time) {
+        self.accu = 0.0;
+    }
+
+    fn shed(&mut self, _packets: u32) {
+        self.accu = 0.0;
+    }
+
+    fn take(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, _ecn: bool) -> Option<Packet> {
+        let backlog = line.bytes();
+        let packet = line.pop()?;
+        self.sojourn = cx.now.since(packet.arrived);
+        if self.params.latency == Latency::Rate {
+            self.measure(cx.now, backlog, packet.len);
+        }
+        Some(packet)
+    }
+
+    // Only what was shed can make a queue idle in the midst of a measurement.
+    fn idle(&mut self, _now: Time) {
+        self.cycle = None;
+    }
+
+    fn settles_on_arrival(&self) -> bool {
+        true
+    }
+
+    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("p", self.p);
+        see("qdelay_old", self.qdelay_old.as_secs());
+        see("burst", self.burst.as_secs());
+        see("accu", self.accu);
+        let bytes = self.params.dq_threshold.0 as f64;
+        see("dq_rate", if self.dq_time > 0.0 { bytes / self.dq_time * 1e9 } else { 0.0 });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fifo::{Fifo, Pool};
+    use crate::params::{Params, Setting};
+    use crate::testing::Bench;
+    use std::prelude::v1::*;
+
+    fn near(x: f64, y: f64) -> bool {
+        (x / y - 1.0).abs() < 1e-9
+    }
+
+    fn law(settings: &[(&str, &str)]) -> Pie {
+        let mut p = PieParams::default();
+        settings.iter().for_each(|(k, v)| p.set(k, Setting::Text(v)).unwrap());
+        Pie::new(&p, &Env::new(crate::units::Rate(8_000_000))).unwrap()
+    }
+
+    /// A hundred packets of 1000 bytes at once; at 30, 45 and 60 ms one leaves.
+    fn three_leave(settings: &[(&str, &str)]) -> Bench {
+        let mut q = Bench::new("pie", settings);
+        (0..100).for_each(|i| assert!(q.put(i, 1000).is_empty()));
+        [30, 45, 60].into_iter().for_each(|ms| {
+            q.at_ms(ms);
+            q.get();
+        });
+        q
+    }
+
+    #[test]
+    fn updates_by_hand() {
+        // Nothing has left at 15 and 30 ms: no delay. At 45 ms the delay is 30 ms, at 60 ms it is
+        // 45: (0.125 * 0.015 + 1.25 * 0.030) / 2048, then (0.125 * 0.030 + 1.25 * 0.015) / 128.
+        let q = three_leave(&[]);
+        let (first, second) = (0.039_375 / 2048.0, 0.0225 / 128.0);
+        assert!(near(q.gauge("p"), first + second), "{}", q.gauge("p"));
+        assert_eq!(q.gauge("qdelay_old"), 0.045);
+        assert_eq!(q.gauge("burst"), 0.120, "two of ten updates have passed");
+        let q = three_leave(&[("hold", "true")]);
+        assert_eq!((q.gauge("p"), q.gauge("burst")), (0.0, 0.120));
+    }
+
+    #[test]
+    fn steps_up_are_capped_and_p_decays_without_delay() {
+        let mut pie = law(&[]);
+        pie.p = 0.2;
+        pie.update(Span::ms(100));
+        assert!(near(pie.p, 0.22), "0.125 * 0.085 + 0.125 is more than 0.02");
+        pie.qdelay_old = Span::ZERO;
+        pie.update(Span::ZERO);
+        assert!(near(pie.p, 0.98 * (0.22 - 0.125 * 0.015)));
+        pie.p = 1.0;
+        pie.update(Span::ms(100));
+        assert_eq!(pie.p, 1.0);
+    }
+
+    #[test]
+    fn leaps_are_the_updates_one_by_one() {
+        for (hold, p, burst, old, delay) in [
+            (false, 0.0, 150, 0, 16),
+            (false, 0.3, 0, 40, 14),
+            (false, 5e-6, 30, 5, 40),
+            (false, 0.05, 0, 0, 0),
+            (true, 0.0, 150, 20, 25),
+            (true, 0.9, 0, 20, 2),
+            (false, 0.9, 40, 20, 15),
+        ] {
+            let start = || {
+                let mut pie = law(&[("hold", if hold { "true" } else { "false" })]);
+                (pie.p, pie.burst, pie.qdelay_old) = (p, Span::ms(burst), Span::ms(old));
+                pie.sojourn = Span::ms(delay);
+                pie
+            };
+            let (mut fifo, mut pool) = (Fifo::default(), Pool::default());
+            fifo.push(&mut pool, Packet { len: 1000, ..Packet::default() });
+            let line = Line { fifo: &mut fifo, pool: &mut pool };
+            for n in [1, 2, 7, 100, 5000] {
+                let (mut once, mut singly) = (start(), start());
+                once.advance(Time(n * 15_000_000), &line);
+                (0..n).for_each(|_| singly.update(Span::ms(delay)));
+                let (a, b) = (once.p, singly.p);
+                assert!((a - b).abs() <= 1e-9 * b, "{p} {delay} {n}: {a} {b}");
+                assert_eq!(once.burst, singly.burst, "{p} {delay} {n}");
+                assert_eq!(once.qdelay_old, singly.qdelay_old);
+            }
+        }
+    }
+
+    #[test]
+    fn a_burst_passes_and_a_standing_queue_does_not() {
+        let mut q = three_leave(&[]);
+        // The allowance counts from 30 ms, the last update without delay, and is used up at 180 ms.
+        let mut lost = vec![];
+        for ms in 61..1000 {
+            q.at_ms(ms);
+            lost.extend(q.put(1000 + ms as u32, 1000).into_iter().map(|_| ms));
+            q.get();
+        }
+        assert!(lost[0] >= 180 && lost.len() > 20, "{lost:?}");
+    }
+
+    #[test]
+    fn a_day_of_full_or_empty_queue_ends_at_the_bounds() {
+        let mut q = three_leave(&[]);
+        q.at_ms(86_400_000);
+        assert_eq!(q.put(1000, 1000), [1000]);
+        assert_eq!(q.gauge("p"), 1.0);
+        q.drain();
+        q.at_ms(2 * 86_400_000);
+        assert!(q.put(1001, 1000).is_empty());
+        assert_eq!((q.gauge("p"), q.gauge("burst")), (0.0, 0.150));
+    }
+
+    #[test]
+    fn marks_up_to_a_chance_and_drops_above() {
+        for (threshold, marked) in [("0.1", 0), ("1", 1)] {
+            let mut q = three_leave(&[("ecn", "true"), ("mark_ecnth", threshold)]);
+            q.ect();
+            q.at_ms(86_400_000);
+            assert_eq!((q.put(1000, 1000).len() as u64, q.marked()), (1 - marked, marked));
+        }
+    }
+
+    /// How many packets, the signalled one included, until the first signal at p = 0.1.
+    fn first_signal(settings: &[(&str, &str)], u: f64, backlog: u32) -> Option<usize> {
+        struct Shown(f64);
+        impl crate::Dice for Shown {
+            fn uniform(&mut self) -> f64 {
+                self.0
+            }
+        }
+        let mut pie = law(settings);
+        (pie.p, pie.burst, pie.qdelay_old) = (0.1, Span::ZERO, Span::ms(20));
+        let (mut fifo, mut pool) = (Fifo::default(), Pool::default());
+        fifo.push(&mut pool, Packet { len: backlog, ..Packet::default() });
+        let mut line = Line { fifo: &mut fifo, pool: &mut pool };
+        let (mut dice, mut lost, mut marked) = (Shown(u), vec![], 0);
+        let now = Time::ZERO;
+        let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marked: &mut marked };
+        let packet = Packet { len: 500, ..Packet::default() };
+        let first = (1..=200).find(|_| pie.admit(&mut cx, &mut line, &packet) == Verdict::Signal);
+        assert!(first.is_none() || pie.accu == 0.0);
+        first
+    }
+
+    #[test]
+    fn derandomised_signals_are_kept_apart() {
+        assert_eq!(first_signal(&[], 0.09, 3001), Some(1));
+        assert_eq!(first_signal(&[], 0.1, 3001), None, "u < p");
+        assert_eq!(first_signal(&[], 0.0, 3000), None, "two mean packets are no queue");
+        // 0.1 a packet: 0.85 is reached at the ninth, 8.5 at the 85th or, rounded, the next.
+        let apart = [("derandomise", "true")];
+        assert_eq!(first_signal(&apart, 0.0, 3001), Some(9));
+        assert!(matches!(first_signal(&apart, 0.5, 3001), Some(85 | 86)));
+        // A third of a mean packet has a third of the chance.
+        assert_eq!(first_signal(&[("byte_mode", "true")], 0.033, 3001), Some(1));
+        assert_eq!(first_signal(&[("byte_mode", "true")], 0.034, 3001), None);
+    }
+
+    #[test]
+    fn the_rate_is_measured_where_there_are_no_timestamps() {
+        let mut q = Bench::new("pie", &[("latency", "rate"), ("dq_threshold", "10kB")]);
+        (0..100).for_each(|i| drop(q.put(i, 1000)));
+        for ms in 0..=12 {
+            q.at_ms(ms);
+            q.get();
+        }
+        assert!(near(q.gauge("dq_rate"), 1e6), "{}", q.gauge("dq_rate"));
+        // 87 wait at 15 ms: 87 ms.
+        q.at_ms(15);
+        q.get();
+        assert_eq!(q.gauge("qdelay_old"), 0.087);
+    }
+
+    #[test]
+    fn in_fq_pie_each_flow_has_its_own() {
+        let mut q = Bench::new("fq_pie", &[("quantum", "1000B")]);
+        (0..400).for_each(|i| drop(q.put_flow(1, i, 1000)));
+        let mut lost = [0, 0];
+        for ms in 1..2000 {
+            q.at_ms(ms);
+            lost[0] += q.put_flow(1, 400, 1000).len();
+            if ms % 4 == 0 {
+                lost[1] += q.put_flow(2, 500, 1000).len();
+            }
+            q.get();
+        }
+        assert!(lost[0] > 100 && lost[1] == 0, "{lost:?}");
+    }
+}

@@ -1,0 +1,295 @@
+//! REM: random exponential marking by a price.
+//!
+//! **Source** S. Athuraliya, S. Low, V. Li, Q. Yin, "REM: Active Queue Management", IEEE Network
+//! 15(3), 2001.
+//! **Decides** on arrival. **Measures** every `period` the queue and the arrivals since the last
+//! time, in packets: a `b_star` in bytes counts bytes and reckons in packets of `packet` bytes.
+//! **Symbols** `gamma`, `phi`, `alpha`, `b_star`, `mu` the price, `x` the arrivals, `c` what the
+//! link could have sent, all per period.
+//! **The law** `mu = max(0, mu + gamma (alpha (q - b_star) + x - c))`; an arrival is signalled with
+//! `1 - phi^(-mu)`. In the queue form `x - c` is the growth of the queue: `mu += gamma (q - (1 -
+//! alpha) q_old - alpha b_star)`.
+//! **Departures** (1) period k ends at k times `period` after time zero, before anything else of
+//! that moment. (2) `x` can be smoothed with the weight `inw`, as in ns-2; 1 does not. It counts
+//! all that arrives, lost or not, but for a packet larger than the buffer. (3) Periods without a
+//! packet are taken in one step, in closed form. (4) The chance is drawn even where the buffer
+//! turns out full.
+//! **Cost** 136 bytes of state, a draw per arrival, a power per period with packets in it; O(1)
+//! whatever the time since the last packet.
+
+use super::{Aqm, Law, Verdict};
+use crate::cx::Cx;
+use crate::error::Result;
+use crate::fifo::Line;
+use crate::packet::Packet;
+use crate::sched::Env;
+use crate::units::{Bytes, Size, Span, Time};
+
+crate::choice! {
+    /// What stands for the difference between arrivals and capacity.
+    pub enum Form {
+        /// The arrivals are counted.
+        Rate = "rate",
+        /// The growth of the queue.
+        Queue = "queue",
+    }
+}
+
+crate::params! {
+    /// Parameters of [`Rem`].
+    pub struct RemParams {
+        /// Step of the price, per packet.
+        gamma: f64 = 0.001, [0.0 => 1.0], "gamma", [];
+        /// Base of the chance: 1 - phi^-price.
+        phi: f64 = 1.001, [1.000_000_1 => 100.0], "phi", [];
+        /// Weight of the queue beside that of the rate.
+        alpha: f64 = 0.1, [0.0 => 10.0], "alpha", [];
+        /// The queue to settle at; its unit is that in which queue and arrivals are counted.
+        b_star: Size = Size::Packets(20),
+            [Size::Packets(0) => Size::Packets(1_000_000_000_000)], "b*", ["bstar", "pbo"];
+        /// Time between updates of the price.
+        period: Span = Span::ms(2), [Span::us(1) => Span::s(100)], "T", ["pupdtime", "t"];
+        /// What the price follows beside the queue.
+        form: Form = Form::Rate, [], "", [];
+        /// Weight of one period in the average of the arrivals; 1 is no average.
+        inw: f64 = 1.0, [1e-6 => 1.0], "inw", [];
+        /// Mean packet: the link's rate in packets, bytes in packets, and byte_mode.
+        packet: Bytes = Bytes(1000),
+            [Bytes(1) => Bytes(1_000_000)], "s", ["mean_packet", "mean_pktsize"];
+        /// Whether a packet's chance is scaled by its length / packet.
+        byte_mode: bool = false, [], "", ["bytes"];
+    }
+}
+
+/// The law's state.
+pub struct Rem {
+    params: RemParams,
+    /// The reference, packets.
+    b_star: f64,
+    /// Packets that the link can send in a period.
+    c: f64,
+    /// Arrivals of this period, packets or bytes.
+    count: u64,
+    /// Smoothed arrivals per period, packets.
+    x: f64,
+    /// The queue at the last update, packets.
+    q_old: f64,
+    /// The price.
+    mu: f64,
+    /// Chance of a signal at that price.
+    p: f64,
+    /// Periods that have ended.
+    periods: u64,
+}
+
+impl Law for Rem {
+    type Params = RemParams;
+
+    fn new(params: &RemParams, env: &Env) -> Result<Self> {
+        let unit = if params.b_star.in_bytes() { params.packet.0 as f64 } else { 1.0 };
+        Ok(Rem {
+            b_star: params.b_star.number() as f64 / unit,
+            c: env.rate.packets_per_sec(params.packet) * params.period.as_secs(),
+            params: params.clone(),
+            count: 0,
+            x: 0.0,
+            q_old: 0.0,
+            mu: 0.0,
+            p: 0.0,
+            periods: 0,
+        })
+    }
+}
+
+impl Rem {
+    fn packets(&self, packets: u64, bytes: u64) -> f64 {
+        if self.params.b_star.in_bytes() {
+            bytes as f64 / self.params.packet.0 as f64
+        } else {
+            packets as f64
+        }
+    }
+
+    /// Ends the period in which `count` arrived, and `more` in which nothing did, with a queue of
+    /// `q` at the end of each.
+    fn update(&mut self, q: f64, more: f64) {
+        let RemParams { gamma, alpha, form, inw, .. } = self.params;
+        let (first, rest) = match form {
+            Form::Queue => {
+                let first = q - (1.0 - alpha) * self.q_old - alpha * self.b_star;
+                (first, more * alpha * (q - self.b_star))
+            }
+            Form::Rate => {
+                self.x = (1.0 - inw) * self.x + inw * self.packets(self.count, self.count);
+                let excess = alpha * (q - self.b_star) - self.c;
+                // x shrinks by 1 - inw a period: kept is its share after the last of them, sum is
+                // that of all their shares.
+                let faded = if more > 0.0 { -libm::expm1(more * libm::log1p(-inw)) } else { 0.0 };
+                let (kept, sum) = (1.0 - faded, (1.0 - inw) * faded / inw);
+                let rest = self.x * sum + more * excess;
+                let first = excess + self.x;
+                self.x *= kept;
+                (first, rest)
+            }
+        };
+        self.mu = (self.mu + gamma * first).max(0.0);
+        // The terms of the rest never grow, so a sum that ends above 0 never was below.
+        self.mu = (self.mu + gamma * rest).max(0.0);
+        self.q_old = q;
+        self.p = 1.0 - libm::pow(self.params.phi, -self.mu);
+    }
+
+    /// The chance of a packet of `len` bytes.
+    fn chance(&self, len: u32) -> f64 {
+        let RemParams { packet, byte_mode, .. } = self.params;
+        let share = if byte_mode { f64::from(len) / packet.0 as f64 } else { 1.0 };
+        (self.p * share).min(1.0)
+    }
+}
+
+impl Aqm for Rem {
+    fn advance(&mut self, now: Time, line: &Line<'_>) {
+        let due = now.0 / self.params.period.0;
+        if due > self.periods {
+            let q = self.packets(u64::from(line.packets()), line.bytes());
+            self.update(q, (due - self.periods - 1) as f64);
+            self.count = 0;
+            self.periods = due;
+        }
+    }
+
+    fn admit(&mut self, cx: &mut Cx<'_>, _line: &mut Line<'_>, packet: &Packet) -> Verdict {
+        self.count += if self.params.b_star.in_bytes() { u64::from(packet.len) } else { 1 };
+        if cx.dice.chance(self.chance(packet.len)) { Verdict::Signal } else { Verdict::Pass }
+    }
+
+    fn settles_on_arrival(&self) -> bool {
+        true
+    }
+
+    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("p", self.p);
+        see("mu", self.mu);
+        see("x", self.x);
+        see("q_old", self.q_old);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::{Params, Setting};
+    use crate::testing::Bench;
+    use std::prelude::v1::*;
+
+    /// On the bench a period of 10 ms is worth 10 packets of 1000 bytes.
+    const BASE: [(&str, &str); 5] = [
+        ("gamma", "0.01"),
+        ("phi", "1.01"),
+        ("alpha", "0.1"),
+        ("b_star", "10p"),
+        ("period", "10ms"),
+    ];
+
+    fn near(x: f64, y: f64) -> bool {
+        (x - y).abs() < 1e-12
+    }
+
+    fn law(settings: &[(&str, &str)]) -> Rem {
+        let mut p = RemParams::default();
+        BASE.iter().chain(settings).for_each(|(k, v)| p.set(k, Setting::Text(v)).unwrap());
+        Rem::new(&p, &Env::new(crate::units::Rate(8_000_000))).unwrap()
+    }
+
+    #[test]
+    fn prices_by_hand() {
+        let mut q = Bench::new("rem", &BASE);
+        (0..40).for_each(|i| assert!(q.put(i, 1000).is_empty()));
+        q.at_ms(10);
+        q.get();
+        // 0.01 (0.1 (40 - 10) + 40 - 10) = 0.33, and the chance is 1 - 1.01^-0.33.
+        assert!(near(q.gauge("mu"), 0.33));
+        assert!(near(q.gauge("p"), 1.0 - libm::pow(1.01, -0.33)));
+        // Nothing arrives, 39 wait: 0.33 + 0.01 (2.9 - 10).
+        q.at_ms(20);
+        q.get();
+        assert!(near(q.gauge("mu"), 0.259));
+        // Two periods at 38 and three at 38: 0.259 + 5 * 0.01 (2.8 - 10) < 0.
+        q.at_ms(70);
+        q.get();
+        assert_eq!((q.gauge("mu"), q.gauge("p")), (0.0, 0.0));
+    }
+
+    #[test]
+    fn the_queue_form_follows_the_growth_of_the_queue() {
+        let mut q = Bench::new("rem", &[&BASE[..], &[("form", "queue")]].concat());
+        (0..40).for_each(|i| drop(q.put(i, 1000)));
+        q.at_ms(10);
+        q.get();
+        // 0.01 (40 - 0.9 * 0 - 1) = 0.39.
+        assert!(near(q.gauge("mu"), 0.39));
+        q.at_ms(30);
+        q.get();
+        // 39 at 20 ms, 39 at 30 ms: 0.01 (39 - 36 - 1 + 0.1 * 29).
+        assert!(near(q.gauge("mu"), 0.39 + 0.049));
+    }
+
+    #[test]
+    fn periods_taken_at_once_are_those_taken_one_by_one() {
+        for settings in [
+            [("inw", "0.02"), ("form", "rate")],
+            [("inw", "1"), ("form", "rate")],
+            [("inw", "0.3"), ("form", "queue")],
+        ] {
+            for (start, q, n) in [(3.0, 4.0, 30), (0.5, 12.0, 200), (0.0, 150.0, 7), (2.0, 2.0, 1)]
+            {
+                let [mut once, mut singly] = [(); 2].map(|()| law(&settings));
+                for rem in [&mut once, &mut singly] {
+                    (rem.mu, rem.x, rem.q_old, rem.count) = (start, 14.0, 3.0, 25);
+                }
+                once.update(q, f64::from(n));
+                for _ in 0..=n {
+                    singly.update(q, 0.0);
+                    singly.count = 0;
+                }
+                let (a, b) = (once.mu, singly.mu);
+                assert!((a - b).abs() < 1e-9 && (once.x - singly.x).abs() < 1e-9, "{a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_day_of_idle_forgets_the_price_and_a_day_of_queue_makes_it_certain() {
+        let mut q = Bench::new("rem", &[&BASE[..], &[("inw", "0.02")]].concat());
+        (0..150).for_each(|i| drop(q.put(i, 1000)));
+        q.at_ms(86_400_000);
+        // 0.1 (150 - 10) - 10 = 4 a period, 8.64 million periods.
+        assert_eq!(q.put(150, 1000), [150]);
+        assert_eq!(q.gauge("p"), 1.0);
+        q.drain();
+        q.at_ms(2 * 86_400_000);
+        assert!(q.put(151, 1000).is_empty());
+        assert_eq!((q.gauge("p"), q.gauge("mu")), (0.0, 0.0));
+        assert!(q.gauge("x") < 1e-9);
+    }
+
+    #[test]
+    fn bytes_are_reckoned_in_mean_packets() {
+        let settings = [&BASE[..3], &[("period", "10ms"), ("b_star", "10kB")]].concat();
+        let mut q = Bench::new("rem", &settings);
+        // 80 x 500 bytes are 40 packets of 1000: as in packets.
+        (0..80).for_each(|i| drop(q.put(i, 500)));
+        q.at_ms(10);
+        q.get();
+        assert!(near(q.gauge("mu"), 0.33));
+    }
+
+    #[test]
+    fn small_packets_are_spared_in_byte_mode() {
+        for (byte_mode, expected) in [("false", [0.5, 0.5, 0.5]), ("true", [0.05, 0.5, 1.0])] {
+            let mut rem = law(&[("byte_mode", byte_mode)]);
+            rem.p = 0.5;
+            assert_eq!([100, 1000, 3000].map(|len| rem.chance(len)), expected);
+        }
+    }
+}
