@@ -7,17 +7,37 @@ in Rust, so that Python never has to know.
 from sojourn.base import Qdisc, Source, Tcp, Value
 
 __all__ = [
+    "AfQcn",
+    "Afd",
+    "Api",
+    "Ared",
+    "Avq",
+    "Blue",
     "Bulk",
     "Cbr",
+    "Choke",
     "CoDel",
+    "Cobalt",
     "DropTail",
     "Drr",
+    "FengRed",
     "FqCoDel",
+    "FqPie",
+    "Fred",
+    "Hred",
     "NewReno",
+    "Pi",
+    "Pi2",
+    "Pie",
     "Red",
+    "RedOpt",
+    "Rem",
     "Reno",
+    "SaRed",
     "Sack",
+    "Sfb",
     "Sfq",
+    "Sred",
     "Tahoe",
     "Transfers",
 ]
@@ -70,7 +90,7 @@ class Red(Qdisc, kw_only=True, frozen=True, tag="red"):
 
     w_q: Value = None
     """Weight of one arrival in the average. Number; default 0.002; 0.000000001 to 1; also called
-    wq, weight.
+    wq, weight, q_weight.
     """
 
     gentle: Value = None
@@ -98,6 +118,610 @@ class Red(Qdisc, kw_only=True, frozen=True, tag="red"):
     """
 
 
+class Ared(Qdisc, kw_only=True, frozen=True, tag="ared"):
+    """RED that adapts max_p to keep the average in the middle of its band.
+
+    Source: Floyd, Gummadi and Shenker, 2001.
+    """
+
+    limit: Value = None
+    """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
+    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    """
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where others are dropped. Flag; default false."""
+
+    min_th: Value = None
+    """Average queue below which nothing is signalled; auto holds for the target delay, but 5
+    packets at least. Size or auto; default auto; 0p to 1000000000000p; also called minth, min,
+    thresh.
+    """
+
+    max_th: Value = None
+    """Average queue above which the chance climbs faster; auto is three times min_th. Size or auto;
+    default auto; 1p to 1000000000000p; also called maxth, max, maxthresh.
+    """
+
+    w_q: Value = None
+    """Weight of one arrival in the average; auto forgets within a second. Number or auto; default
+    auto; 0.000000001 to 1; also called wq, weight, q_weight.
+    """
+
+    target_delay: Value = None
+    """The delay that min_th auto allows for. Duration; default 5ms; 1us to 10s; the paper's target;
+    also called targetdelay, target.
+    """
+
+    interval: Value = None
+    """Least time from one change of max_p to the next. Duration; default 500ms; 1us to 100s."""
+
+    alpha: Value = None
+    """Most that max_p grows by at once. Number; default 0.01; 0.0001 to 1."""
+
+    beta: Value = None
+    """What max_p is multiplied by when it falls. Number; default 0.9; 0.01 to 0.99."""
+
+    bottom: Value = None
+    """Max_p falls only from above this; auto is 0.01 or, on a fast link, one in as many packets of
+    1000 B as it sends in 100 ms (ns-2 since 2004). Number or auto; default 0.01; 0.000001 to 1.
+    """
+
+    top: Value = None
+    """Max_p grows only from below this. Number; default 0.5; 0.0001 to 1."""
+
+    stale_gentle: Value = None
+    """Whether the gentle slope keeps the max_p that it began with, as in ns-2. Flag; default false.
+    """
+
+    max_p: Value = None
+    """Chance of a signal, before spreading, as the average reaches max_th. Number; default 0.1; 0
+    to 1; also called maxp, probability.
+    """
+
+    gentle: Value = None
+    """What happens above max_th. One of none, two_max_th, buffer; default two_max_th."""
+
+    wait: Value = None
+    """How signals are spread. One of no, yes, bernoulli; default no; the paper's count."""
+
+    byte_mode: Value = None
+    """Whether small packets are spared. One of off, mean, max; default off; also called bytes."""
+
+    packet: Value = None
+    """Mean packet, for the idle time and for byte_mode mean. Bytes; default 500B; 1B to 1MB; the
+    paper's s; also called mean_packet, mean_pktsize, avpkt.
+    """
+
+    max_packet: Value = None
+    """Largest packet, for byte_mode max. Bytes; default 1500B; 1B to 1MB; the paper's
+    MaximumPacketSize.
+    """
+
+    hard_drop: Value = None
+    """Whether a certain signal is a drop even where marks are allowed. Flag; default false; also
+    called harddrop.
+    """
+
+
+class FengRed(Qdisc, kw_only=True, frozen=True, tag="feng_red"):
+    """RED that steps max_p when its average crosses a threshold.
+
+    Source: Feng, Kandlur, Saha and Shin, INFOCOM 1999.
+    """
+
+    limit: Value = None
+    """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
+    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    """
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where others are dropped. Flag; default false."""
+
+    alpha: Value = None
+    """What max_p is divided by when the average falls below min_th. Number; default 3; 1 to 100."""
+
+    beta: Value = None
+    """What max_p is multiplied by when the average rises above max_th. Number; default 2; 1 to 100.
+    """
+
+    floor: Value = None
+    """Least max_p. Number; default 0.00001; 0.000000001 to 1."""
+
+    stale_gentle: Value = None
+    """Whether the gentle slope keeps the max_p that it began with, as in ns-2. Flag; default false.
+    """
+
+    min_th: Value = None
+    """Average queue below which nothing is signalled; its unit is that of the average. Size;
+    default 5p; 0p to 1000000000000p; also called minth, min, thresh.
+    """
+
+    max_th: Value = None
+    """Average queue above which everything is, unless gentle. Size; default 15p; 1p to
+    1000000000000p; also called maxth, max, maxthresh.
+    """
+
+    max_p: Value = None
+    """Chance of a signal, before spreading, as the average reaches max_th. Number; default 0.1; 0
+    to 1; also called maxp, probability.
+    """
+
+    w_q: Value = None
+    """Weight of one arrival in the average. Number; default 0.002; 0.000000001 to 1; also called
+    wq, weight, q_weight.
+    """
+
+    gentle: Value = None
+    """What happens above max_th. One of none, two_max_th, buffer; default none."""
+
+    wait: Value = None
+    """How signals are spread. One of no, yes, bernoulli; default no; the paper's count."""
+
+    byte_mode: Value = None
+    """Whether small packets are spared. One of off, mean, max; default off; also called bytes."""
+
+    packet: Value = None
+    """Mean packet, for the idle time and for byte_mode mean. Bytes; default 500B; 1B to 1MB; the
+    paper's s; also called mean_packet, mean_pktsize, avpkt.
+    """
+
+    max_packet: Value = None
+    """Largest packet, for byte_mode max. Bytes; default 1500B; 1B to 1MB; the paper's
+    MaximumPacketSize.
+    """
+
+    hard_drop: Value = None
+    """Whether a certain signal is a drop even where marks are allowed. Flag; default false; also
+    called harddrop.
+    """
+
+
+class RedOpt(Qdisc, kw_only=True, frozen=True, tag="red_opt"):
+    """RED configured by a model from link, round-trip time and number of flows.
+
+    Source: Ziegler, Brandauer and Fdida, IWQoS 2001, as far as reported.
+    """
+
+    limit: Value = None
+    """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
+    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    """
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where others are dropped. Flag; default false."""
+
+    rtt: Value = None
+    """Mean round-trip time without this queue. Duration; default 150ms; 1us to 100s; the paper's
+    Rp.
+    """
+
+    flows: Value = None
+    """TCP flows that always have something to send. Integer; default 64; 1 to 1000000000; the
+    paper's N; also called n.
+    """
+
+    udp_rate: Value = None
+    """What sources that don't react send. Rate; default 0bit; 0bit to 1000gbit; the paper's R_udp;
+    also called udp.
+    """
+
+    packet: Value = None
+    """Mean packet, headers included. Bytes; default 1514B; 1B to 1MB; the paper's S; also called
+    mean_packet, mean_pktsize, avpkt.
+    """
+
+    delayed_acks: Value = None
+    """Whether receivers acknowledge every second packet only. Flag; default true; the paper's b;
+    also called delack.
+    """
+
+    rto_min: Value = None
+    """Least retransmission time-out of the senders. Duration; default 200ms; 1us to 100s; the
+    paper's RTOmin.
+    """
+
+    w_q_rule: Value = None
+    """How w_q is found. One of stability, memory; default stability; also called wq_rule."""
+
+    gentle: Value = None
+    """What happens above max_th. One of none, two_max_th, buffer; default none."""
+
+    wait: Value = None
+    """How signals are spread. One of no, yes, bernoulli; default bernoulli; the paper's count."""
+
+
+class SaRed(Qdisc, kw_only=True, frozen=True, tag="sa_red"):
+    """RED tuned from the mean and the deviation of its queue.
+
+    Source: Chen, Min and Zhang, GLOBECOM 2012, as documented.
+    """
+
+    limit: Value = None
+    """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
+    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    """
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where others are dropped. Flag; default false."""
+
+    interval: Value = None
+    """The window, in whole samples. Duration; default 500ms; 1ms to 100s; the paper's Ts; also
+    called ts.
+    """
+
+    sample: Value = None
+    """Time from one sample of the queue to the next. Duration; default 5ms; 1us to 10s."""
+
+    alpha: Value = None
+    """Most that max_p grows by at once. Number; default 0.01; 0.0001 to 1."""
+
+    beta: Value = None
+    """What max_p is multiplied by when it falls. Number; default 0.9; 0.01 to 0.99."""
+
+    bottom: Value = None
+    """Max_p falls only from above this. Number; default 0.01; 0.000001 to 1."""
+
+    top: Value = None
+    """Max_p grows only from below this. Number; default 0.5; 0.0001 to 1."""
+
+    min_th: Value = None
+    """Average queue below which nothing is signalled; its unit is that of the average. Size;
+    default 5p; 0p to 1000000000000p; also called minth, min, thresh.
+    """
+
+    max_th: Value = None
+    """Average queue above which everything is, unless gentle. Size; default 15p; 1p to
+    1000000000000p; also called maxth, max, maxthresh.
+    """
+
+    max_p: Value = None
+    """Chance of a signal, before spreading, as the average reaches max_th. Number; default 0.1; 0
+    to 1; also called maxp, probability.
+    """
+
+    w_q: Value = None
+    """Weight of one arrival in the average. Number; default 0.002; 0.000000001 to 1; also called
+    wq, weight, q_weight.
+    """
+
+    gentle: Value = None
+    """What happens above max_th. One of none, two_max_th, buffer; default none."""
+
+    wait: Value = None
+    """How signals are spread. One of no, yes, bernoulli; default no; the paper's count."""
+
+    byte_mode: Value = None
+    """Whether small packets are spared. One of off, mean, max; default off; also called bytes."""
+
+    packet: Value = None
+    """Mean packet, for the idle time and for byte_mode mean. Bytes; default 500B; 1B to 1MB; the
+    paper's s; also called mean_packet, mean_pktsize, avpkt.
+    """
+
+    max_packet: Value = None
+    """Largest packet, for byte_mode max. Bytes; default 1500B; 1B to 1MB; the paper's
+    MaximumPacketSize.
+    """
+
+    hard_drop: Value = None
+    """Whether a certain signal is a drop even where marks are allowed. Flag; default false; also
+    called harddrop.
+    """
+
+
+class Hred(Qdisc, kw_only=True, frozen=True, tag="hred"):
+    """Maps the queue itself to a chance, and moves the map where the queue leaves its band.
+
+    Source: Joo, Bahk and Lumetta, Journal of Communications and Networks.
+    """
+
+    limit: Value = None
+    """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
+    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    """
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where others are dropped. Flag; default false."""
+
+    min_th: Value = None
+    """Queue below which the chances fall, in the unit of limit; auto is a quarter of it, or half of
+    what max_th leaves. Size or auto; default auto; 1p to 1000000000000p; also called minth, min.
+    """
+
+    max_th: Value = None
+    """Queue above which they rise; auto is half of limit, or all but twice min_th. Size or auto;
+    default auto; 1p to 1000000000000p; also called maxth, max.
+    """
+
+    kappa: Value = None
+    """The larger, the flatter the map: stable over longer paths, slower. Number; default 2; 0.01 to
+    1000.
+    """
+
+    rtt: Value = None
+    """Largest average round-trip time, from which the response times follow. Duration; default
+    200ms; 1us to 100s; the paper's RTT+; also called max_rtt.
+    """
+
+    t_alpha: Value = None
+    """Time in which a rise of the load is answered; auto is twice t_beta. Duration or auto; default
+    auto; 1us to 1000s; the paper's T_alpha; also called ta.
+    """
+
+    t_beta: Value = None
+    """Time in which a fall of the load is answered; auto is rtt. Duration or auto; default auto;
+    1us to 1000s; the paper's T_beta; also called tb.
+    """
+
+    packet: Value = None
+    """Mean packet, headers included. Bytes; default 500B; 1B to 1MB; the paper's S; also called
+    mean_packet, mean_pktsize, avpkt.
+    """
+
+    p_min: Value = None
+    """The first p_min. Number; default 0.01; 0.000000001 to 1; also called pmin."""
+
+    floor: Value = None
+    """Least p_min. Number; default 0.00001; 0.000000001 to 0.1; also called p_floor."""
+
+    fixed_point: Value = None
+    """Bits after the point of the chances, 0 for floating point. Integer; default 0; 0 to 50."""
+
+
+class Blue(Qdisc, kw_only=True, frozen=True, tag="blue"):
+    """A chance that overflow raises and idleness lowers.
+
+    Source: Feng, Kandlur, Saha and Shin, IEEE/ACM ToN 10(4), 2002.
+    """
+
+    limit: Value = None
+    """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
+    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    """
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where others are dropped. Flag; default false."""
+
+    d1: Value = None
+    """What a loss for want of room adds to the chance. Number; default 0.0025; 0 to 1; also called
+    increment.
+    """
+
+    d2: Value = None
+    """What an idle link takes from the chance; about a tenth of d1. Number; default 0.00025;
+    0.00001 to 1; also called decrement.
+    """
+
+    freeze: Value = None
+    """Least time between two changes. Duration; default 100ms; 1us to 500ms; the paper's
+    freeze_time; also called freeze_time.
+    """
+
+    l: Value = None
+    """Queue above which an arrival counts as a loss; auto for losses only. Size or auto; default
+    auto; 1p to 1000000000000p; the paper's L; also called threshold.
+    """
+
+    clocks: Value = None
+    """Whether rises and falls wait for each other. One of one, two; default one."""
+
+
+class Pi(Qdisc, kw_only=True, frozen=True, tag="pi"):
+    """Proportional-integral controller of the queue's length.
+
+    Source: Hollot, Misra, Towsley and Gong, INFOCOM 2001.
+    """
+
+    limit: Value = None
+    """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
+    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    """
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where others are dropped. Flag; default false."""
+
+    a: Value = None
+    """Gain of the present sample per packet; auto is the design for flows and rtt, and without
+    these that of the paper (0.00001822: 60 flows, 246 ms, 3750 packets per second). Number or auto;
+    default auto; 0.000000000000001 to 1.
+    """
+
+    b: Value = None
+    """Gain of the sample before; auto as for a (0.00001816). Number or auto; default auto;
+    0.000000000000001 to 1.
+    """
+
+    w: Value = None
+    """Samples per second. Number; default 170; 0.1 to 1000000; the paper's f_s; also called
+    frequency, hz.
+    """
+
+    q_ref: Value = None
+    """The queue to settle at; its unit is that in which the queue is measured. Size; default 50p;
+    1p to 1000000000000p; also called qref.
+    """
+
+    flows: Value = None
+    """For the design: the fewest long flows there will be. Number or auto; default auto; 0.01 to
+    1000000000; the paper's N-; also called n_min.
+    """
+
+    rtt: Value = None
+    """For the design: the longest round-trip time, the wait at q_ref included. Duration or auto;
+    default auto; 1us to 100s; the paper's R+; also called rtt_max.
+    """
+
+    beta: Value = None
+    """For the design: the crossover frequency times rtt; auto puts it at the window's pole. Number
+    or auto; default auto; 0.001 to 0.86.
+    """
+
+    packet: Value = None
+    """Mean packet: the link's rate in packets, the queue in bytes and byte_mode. Bytes; default
+    500B; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize.
+    """
+
+    byte_mode: Value = None
+    """Whether a packet's chance is scaled by its length / packet. Flag; default false; also called
+    bytes.
+    """
+
+
+class Api(Qdisc, kw_only=True, frozen=True, tag="api"):
+    """PI with gains that grow with the distance from q_ref.
+
+    Source: after Huang et al., CECNet 2013.
+    """
+
+    limit: Value = None
+    """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
+    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    """
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where others are dropped. Flag; default false."""
+
+    m_max: Value = None
+    """Factor on both gains where the queue is empty or twice q_ref; auto is half the gain margin of
+    the design. Number or auto; default auto; 1 to 1000; the paper's m.
+    """
+
+    a: Value = None
+    """Gain of the present sample per packet; auto is the design for flows and rtt, and without
+    these that of the paper (0.00001822: 60 flows, 246 ms, 3750 packets per second). Number or auto;
+    default auto; 0.000000000000001 to 1.
+    """
+
+    b: Value = None
+    """Gain of the sample before; auto as for a (0.00001816). Number or auto; default auto;
+    0.000000000000001 to 1.
+    """
+
+    w: Value = None
+    """Samples per second. Number; default 170; 0.1 to 1000000; the paper's f_s; also called
+    frequency, hz.
+    """
+
+    q_ref: Value = None
+    """The queue to settle at; its unit is that in which the queue is measured. Size; default 50p;
+    1p to 1000000000000p; also called qref.
+    """
+
+    flows: Value = None
+    """For the design: the fewest long flows there will be. Number or auto; default auto; 0.01 to
+    1000000000; the paper's N-; also called n_min.
+    """
+
+    rtt: Value = None
+    """For the design: the longest round-trip time, the wait at q_ref included. Duration or auto;
+    default auto; 1us to 100s; the paper's R+; also called rtt_max.
+    """
+
+    beta: Value = None
+    """For the design: the crossover frequency times rtt; auto puts it at the window's pole. Number
+    or auto; default auto; 0.001 to 0.86.
+    """
+
+    packet: Value = None
+    """Mean packet: the link's rate in packets, the queue in bytes and byte_mode. Bytes; default
+    500B; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize.
+    """
+
+    byte_mode: Value = None
+    """Whether a packet's chance is scaled by its length / packet. Flag; default false; also called
+    bytes.
+    """
+
+
+class Rem(Qdisc, kw_only=True, frozen=True, tag="rem"):
+    """Random exponential marking by a price of the link.
+
+    Source: Athuraliya, Low, Li and Yin, IEEE Network 15(3), 2001.
+    """
+
+    limit: Value = None
+    """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
+    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    """
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where others are dropped. Flag; default false."""
+
+    gamma: Value = None
+    """Step of the price, per packet. Number; default 0.001; 0 to 1."""
+
+    phi: Value = None
+    """Base of the chance: 1 - phi^-price. Number; default 1.001; 1.0000001 to 100."""
+
+    alpha: Value = None
+    """Weight of the queue beside that of the rate. Number; default 0.1; 0 to 10."""
+
+    b_star: Value = None
+    """The queue to settle at; its unit is that in which queue and arrivals are counted. Size;
+    default 20p; 0p to 1000000000000p; the paper's b*; also called bstar, pbo.
+    """
+
+    period: Value = None
+    """Time between updates of the price. Duration; default 2ms; 1us to 100s; the paper's T; also
+    called pupdtime, t.
+    """
+
+    form: Value = None
+    """What the price follows beside the queue. One of rate, queue; default rate."""
+
+    inw: Value = None
+    """Weight of one period in the average of the arrivals; 1 is no average. Number; default 1;
+    0.000001 to 1.
+    """
+
+    packet: Value = None
+    """Mean packet: the link's rate in packets, bytes in packets, and byte_mode. Bytes; default 1kB;
+    1B to 1MB; the paper's s; also called mean_packet, mean_pktsize.
+    """
+
+    byte_mode: Value = None
+    """Whether a packet's chance is scaled by its length / packet. Flag; default false; also called
+    bytes.
+    """
+
+
+class Avq(Qdisc, kw_only=True, frozen=True, tag="avq"):
+    """Adaptive virtual queue: signals what a slower link would lose.
+
+    Source: Kunniyur and Srikant, SIGCOMM 2001.
+    """
+
+    limit: Value = None
+    """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
+    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    """
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where others are dropped. Flag; default false."""
+
+    gamma: Value = None
+    """Utilisation to hold. Number; default 0.98; 0.05 to 1."""
+
+    alpha: Value = None
+    """How fast the virtual capacity adapts. Number; default 0.15; 0 to 10."""
+
+    buflim: Value = None
+    """Virtual buffer as a share of the real one. Number; default 1; 0.001 to 1000; the paper's B;
+    also called virtual_buffer.
+    """
+
+    ecnlim: Value = None
+    """Virtual capacity to begin with, as a share of the link's. Number; default 0.8; 0.01 to 1; the
+    paper's C_tilde; also called virtual_capacity.
+    """
+
+    packet: Value = None
+    """Mean packet: what a packet is worth where the buffer counts packets. Bytes; default 1kB; 1B
+    to 1MB; the paper's s; also called mean_packet, mean_pktsize.
+    """
+
+
 class CoDel(Qdisc, kw_only=True, frozen=True, tag="codel"):
     """Controls the time that packets wait.
 
@@ -118,6 +742,473 @@ class CoDel(Qdisc, kw_only=True, frozen=True, tag="codel"):
     interval: Value = None
     """Time in which a good queue drains at least once; about the worst round-trip time. Duration;
     default 100ms; 1us to 100s; the paper's INTERVAL.
+    """
+
+    variant: Value = None
+    """Which form of the law; those of ns-2 are for papers that used them. One of rfc, ns2_v1,
+    ns2_v2; default rfc.
+    """
+
+
+class Choke(Qdisc, kw_only=True, frozen=True, tag="choke"):
+    """RED that drops who meets a packet of its own flow in the queue.
+
+    Source: Pan, Prabhakar and Psounis, INFOCOM 2000.
+    """
+
+    limit: Value = None
+    """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
+    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    """
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where others are dropped. Flag; default false."""
+
+    candidates: Value = None
+    """Packets of the queue that an arrival is compared with. Integer; default 1; 1 to 16; the
+    paper's m.
+    """
+
+    min_th: Value = None
+    """Average queue below which nothing is signalled; its unit is that of the average. Size;
+    default 5p; 0p to 1000000000000p; also called minth, min, thresh.
+    """
+
+    max_th: Value = None
+    """Average queue above which everything is, unless gentle. Size; default 15p; 1p to
+    1000000000000p; also called maxth, max, maxthresh.
+    """
+
+    max_p: Value = None
+    """Chance of a signal, before spreading, as the average reaches max_th. Number; default 0.1; 0
+    to 1; also called maxp, probability.
+    """
+
+    w_q: Value = None
+    """Weight of one arrival in the average. Number; default 0.002; 0.000000001 to 1; also called
+    wq, weight, q_weight.
+    """
+
+    gentle: Value = None
+    """What happens above max_th. One of none, two_max_th, buffer; default none."""
+
+    wait: Value = None
+    """How signals are spread. One of no, yes, bernoulli; default no; the paper's count."""
+
+    byte_mode: Value = None
+    """Whether small packets are spared. One of off, mean, max; default off; also called bytes."""
+
+    packet: Value = None
+    """Mean packet, for the idle time and for byte_mode mean. Bytes; default 500B; 1B to 1MB; the
+    paper's s; also called mean_packet, mean_pktsize, avpkt.
+    """
+
+    max_packet: Value = None
+    """Largest packet, for byte_mode max. Bytes; default 1500B; 1B to 1MB; the paper's
+    MaximumPacketSize.
+    """
+
+    hard_drop: Value = None
+    """Whether a certain signal is a drop even where marks are allowed. Flag; default false; also
+    called harddrop.
+    """
+
+
+class Cobalt(Qdisc, kw_only=True, frozen=True, tag="cobalt"):
+    """CoDel, with BLUE against those who do not listen.
+
+    Source: Hoeiland-Joergensen, Taht and Morton, LANMAN 2018; Palmei et al., LANMAN 2019.
+    """
+
+    limit: Value = None
+    """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
+    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    """
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where others are dropped. Flag; default false."""
+
+    target: Value = None
+    """Acceptable standing delay. Duration; default 5ms; 1us to 10s; the paper's TARGET."""
+
+    interval: Value = None
+    """Time in which a good queue drains at least once; about the worst round-trip time. Duration;
+    default 100ms; 1us to 100s; the paper's INTERVAL.
+    """
+
+    p_inc: Value = None
+    """What a loss for want of room adds to BLUE's chance. Number; default 0.00390625; 0 to 1; also
+    called increment.
+    """
+
+    p_dec: Value = None
+    """What an empty queue takes from it. Number; default 0.000244140625; 0.000000001 to 1; also
+    called decrement.
+    """
+
+    mtu: Value = None
+    """Largest packet: a wait of less than four of them is never too long. Bytes; default 1514B; 1B
+    to 1MB; the paper's MTU.
+    """
+
+
+class Fred(Qdisc, kw_only=True, frozen=True, tag="fred"):
+    """RED with an account per flow that waits.
+
+    Source: Lin and Morris, SIGCOMM 1997.
+    """
+
+    limit: Value = None
+    """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
+    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    """
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where others are dropped. Flag; default false."""
+
+    minq: Value = None
+    """Packets that every flow may hold; 4 for large buffers. Integer; default 2; 1 to 1000000; also
+    called min_q.
+    """
+
+    flows: Value = None
+    """Accounts; flow i has account i modulo this many. Integer; default 1024; 1 to 1048576."""
+
+    min_th: Value = None
+    """Average queue below which nothing is signalled; its unit is that of the average. Size;
+    default 5p; 0p to 1000000000000p; also called minth, min, thresh.
+    """
+
+    max_th: Value = None
+    """Average queue above which everything is, unless gentle. Size; default 15p; 1p to
+    1000000000000p; also called maxth, max, maxthresh.
+    """
+
+    max_p: Value = None
+    """Chance of a signal, before spreading, as the average reaches max_th. Number; default 0.1; 0
+    to 1; also called maxp, probability.
+    """
+
+    w_q: Value = None
+    """Weight of one arrival in the average. Number; default 0.002; 0.000000001 to 1; also called
+    wq, weight, q_weight.
+    """
+
+    gentle: Value = None
+    """What happens above max_th. One of none, two_max_th, buffer; default none."""
+
+    wait: Value = None
+    """How signals are spread. One of no, yes, bernoulli; default no; the paper's count."""
+
+    byte_mode: Value = None
+    """Whether small packets are spared. One of off, mean, max; default off; also called bytes."""
+
+    packet: Value = None
+    """Mean packet, for the idle time and for byte_mode mean. Bytes; default 500B; 1B to 1MB; the
+    paper's s; also called mean_packet, mean_pktsize, avpkt.
+    """
+
+    max_packet: Value = None
+    """Largest packet, for byte_mode max. Bytes; default 1500B; 1B to 1MB; the paper's
+    MaximumPacketSize.
+    """
+
+    hard_drop: Value = None
+    """Whether a certain signal is a drop even where marks are allowed. Flag; default false; also
+    called harddrop.
+    """
+
+
+class Sfb(Qdisc, kw_only=True, frozen=True, tag="sfb"):
+    """BLUE in hashed bins: confines the flows that do not listen.
+
+    Source: Feng, Kandlur, Saha and Shin, INFOCOM 2001; Linux tc-sfb(8).
+    """
+
+    limit: Value = None
+    """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
+    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    """
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where others are dropped. Flag; default false."""
+
+    levels: Value = None
+    """Levels of bins, each with its own hash. Integer; default 8; 1 to 16; the paper's L."""
+
+    bins: Value = None
+    """Bins per level. Integer; default 16; 1 to 4096; the paper's N; also called buckets."""
+
+    bin_size: Value = None
+    """Packets in a bin from which on its chance rises. Integer; default 20; 1 to 1000000; also
+    called target.
+    """
+
+    max: Value = None
+    """Packets in every bin of a flow at which it loses each packet. Integer; default 25; 1 to
+    1000000.
+    """
+
+    d1: Value = None
+    """What an arrival adds to the chance of a full bin. Number; default 0.001; 0 to 1; also called
+    increment.
+    """
+
+    d2: Value = None
+    """What an arrival takes from the chance of an empty bin. Number; default
+    0.00016666666666666666; 0 to 1; also called decrement.
+    """
+
+    rehash_interval: Value = None
+    """How often the hash changes. Duration; default 600s; 1ms to 3600s; also called rehash."""
+
+    warmup: Value = None
+    """How long before that the next bins are warmed up. Duration; default 60s; 0s to 3600s; also
+    called warmup_time, db.
+    """
+
+    penalty_rate: Value = None
+    """Packets per second that leave the penalty box. Number; default 10; 0 to 1000000."""
+
+    penalty_burst: Value = None
+    """Packets that leave it at once. Number; default 20; 0 to 1000000."""
+
+
+class Sred(Qdisc, kw_only=True, frozen=True, tag="sred"):
+    """Drops by the number of active flows, which hits on a list of past packets tell.
+
+    Source: Ott, Lakshman and Wong, INFOCOM 1999.
+    """
+
+    limit: Value = None
+    """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
+    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    """
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where others are dropped. Flag; default false."""
+
+    m: Value = None
+    """Zombies: packets of the past that are remembered. Integer; default 1000; 1 to 1048576; the
+    paper's M; also called zombies.
+    """
+
+    r: Value = None
+    """Chance that a zombie that was not hit is replaced. Number; default 0.25; 0 to 1; the paper's
+    p; also called p_replace.
+    """
+
+    a: Value = None
+    """Weight of an arrival in the frequency of hits; auto is 1/m. Number or auto; default auto;
+    0.000000001 to 1; the paper's alpha; also called alpha.
+    """
+
+    pmax: Value = None
+    """Chance of a signal with a queue above a third of the buffer and many flows. Number; default
+    0.15; 0 to 1; the paper's p_max; also called max_p.
+    """
+
+    form: Value = None
+    """Whether a hit itself makes a signal more likely. One of simple, full; default full."""
+
+
+class Afd(Qdisc, kw_only=True, frozen=True, tag="afd"):
+    """Fair shares from one queue, by a sample of past packets.
+
+    Source: Pan, Breslau, Prabhakar and Shenker, ACM CCR 33(2), 2003.
+    """
+
+    limit: Value = None
+    """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
+    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    """
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where others are dropped. Flag; default false."""
+
+    b: Value = None
+    """Entries of the shadow buffer. Integer; default 1000; 1 to 1000000; also called shadow."""
+
+    s: Value = None
+    """One arrival in so many is sampled; auto lets the shadow buffer span 1.5 s of the link. Number
+    or auto; default auto; 1 to 1000000000; also called sampling.
+    """
+
+    q_target: Value = None
+    """Queue to settle at; auto is half the limit. Size or auto; default auto; 1p to 1000000000000p;
+    also called qtarget.
+    """
+
+    alpha: Value = None
+    """Gain of the queue before. Number; default 1.7; 0 to 1000."""
+
+    beta: Value = None
+    """Gain of the queue now; the larger of the two. Number; default 1.8; 0 to 1000."""
+
+    f_s: Value = None
+    """Samples of the queue per second. Number; default 160; 0.1 to 1000000; also called frequency.
+    """
+
+    flows: Value = None
+    """Accounts; flow i has account i modulo this many. Integer; default 1024; 1 to 1048576."""
+
+    packet: Value = None
+    """Mean packet. Bytes; default 1kB; 1B to 1MB; the paper's S; also called mean_packet."""
+
+
+class AfQcn(Qdisc, kw_only=True, frozen=True, tag="af_qcn"):
+    """QCN's feedback with a part for flows above the mean, as signals.
+
+    Source: Kabbani et al., HOTI 2010; IEEE 802.1Qau.
+    """
+
+    limit: Value = None
+    """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
+    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    """
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where others are dropped. Flag; default false."""
+
+    q_eq: Value = None
+    """Queue to settle at; its unit is that in which the queue is measured. Size; default 33kB; 1p
+    to 1000000000000p; the paper's Q_eq; also called qeq.
+    """
+
+    w: Value = None
+    """Weight of the change of the queue. Number; default 2; 0 to 1000."""
+
+    p_min: Value = None
+    """Least share of the arrivals that is examined. Number; default 0.01; 0 to 1."""
+
+    p_max: Value = None
+    """Largest share of the arrivals that is examined. Number; default 0.1; 0 to 1."""
+
+    a: Value = None
+    """Weight of the flow's own part in the feedback. Number; default 0.5; 0 to 1."""
+
+    b: Value = None
+    """Entries of the shadow buffer. Integer; default 1000; 1 to 1000000; also called shadow."""
+
+    s: Value = None
+    """One arrival in so many is sampled; auto lets the shadow buffer span 1.5 s of the link. Number
+    or auto; default auto; 1 to 1000000000; also called sampling.
+    """
+
+    flows: Value = None
+    """Accounts; flow i has account i modulo this many. Integer; default 1024; 1 to 1048576."""
+
+    packet: Value = None
+    """Mean packet, for the span of the shadow buffer. Bytes; default 1kB; 1B to 1MB; the paper's S;
+    also called mean_packet.
+    """
+
+
+class Pie(Qdisc, kw_only=True, frozen=True, tag="pie"):
+    """Proportional-integral controller of the time that packets wait.
+
+    Source: RFC 8033.
+    """
+
+    limit: Value = None
+    """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
+    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    """
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where others are dropped. Flag; default false."""
+
+    target: Value = None
+    """Delay to hold. Duration; default 15ms; 1us to 10s; the paper's QDELAY_REF; also called
+    qdelay_ref.
+    """
+
+    t_update: Value = None
+    """Time between updates of the chance. Duration; default 15ms; 1ms to 10s; the paper's T_UPDATE;
+    also called tupdate.
+    """
+
+    alpha: Value = None
+    """Gain of the delay's distance from target, per second. Number; default 0.125; 0 to 100."""
+
+    beta: Value = None
+    """Gain of the delay's growth, per second. Number; default 1.25; 0 to 100."""
+
+    max_burst: Value = None
+    """How long a burst is let pass. Duration; default 150ms; 0s to 10s; the paper's MAX_BURST; also
+    called burst.
+    """
+
+    hold: Value = None
+    """Whether p stays 0 while a burst passes. Flag; default false."""
+
+    mark_ecnth: Value = None
+    """Chance above which packets are dropped even where marks are allowed. Number; default 0.1; 0
+    to 1.
+    """
+
+    latency: Value = None
+    """Where the delay comes from. One of timestamp, rate; default timestamp; also called
+    dq_rate_estimator.
+    """
+
+    dq_threshold: Value = None
+    """For latency rate: bytes over which the rate is measured, and backlog that it needs. Bytes;
+    default 16384B; 1B to 1GB; the paper's DQ_THRESHOLD.
+    """
+
+    dq_weight: Value = None
+    """For latency rate: weight of a measurement in the average. Number; default 0.25; 0.001 to 1;
+    the paper's weight.
+    """
+
+    derandomise: Value = None
+    """Whether signals are kept apart: none before p has summed up to 0.85, one at 8.5. Flag;
+    default false; also called derandomize, use_derandomization.
+    """
+
+    byte_mode: Value = None
+    """Whether a packet's chance is scaled by its length / packet. Flag; default false; also called
+    bytemode, bytes.
+    """
+
+    packet: Value = None
+    """Mean packet: two of them make a queue long enough, and for byte_mode. Bytes; default 1500B;
+    1B to 1MB; the paper's MEAN_PKTSIZE; also called mean_packet, mean_pktsize.
+    """
+
+
+class Pi2(Qdisc, kw_only=True, frozen=True, tag="pi2"):
+    """A linear controller of the delay, its output squared for Classic TCP.
+
+    Source: De Schepper, Bondarenko, Tsang and Briscoe, CoNEXT 2016.
+    """
+
+    limit: Value = None
+    """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
+    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    """
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where others are dropped. Flag; default false."""
+
+    target: Value = None
+    """Delay to hold. Duration; default 20ms; 1us to 10s."""
+
+    t_update: Value = None
+    """Time between updates of p'. Duration; default 32ms; 1us to 10s; the paper's T; also called
+    tupdate.
+    """
+
+    alpha: Value = None
+    """Gain of the delay's distance from target, per second. Number; default 0.3125; 0 to 100."""
+
+    beta: Value = None
+    """Gain of the delay's growth, per second. Number; default 3.125; 0 to 100."""
+
+    k: Value = None
+    """Chance of a Scalable packet's mark over p'. Number; default 2; 0.1 to 100; also called
+    coupling_factor.
     """
 
 
@@ -200,6 +1291,94 @@ class FqCoDel(Qdisc, kw_only=True, frozen=True, tag="fq_codel"):
     interval: Value = None
     """Time in which a good queue drains at least once; about the worst round-trip time. Duration;
     default 100ms; 1us to 100s; the paper's INTERVAL.
+    """
+
+    variant: Value = None
+    """Which form of the law; those of ns-2 are for papers that used them. One of rfc, ns2_v1,
+    ns2_v2; default rfc.
+    """
+
+
+class FqPie(Qdisc, kw_only=True, frozen=True, tag="fq_pie"):
+    """DRR over hashed flows, each under PIE, new flows first.
+
+    Source: RFC 8033 in the flows of RFC 8290.
+    """
+
+    limit: Value = None
+    """Most that may wait in all flows together, in bytes or packets. Size; default 10240p; 1p to
+    1000000000000p; also called buffer, memory_limit.
+    """
+
+    flows: Value = None
+    """Hash queues. Integer; default 1024; 1 to 65536."""
+
+    quantum: Value = None
+    """Bytes a flow may send per turn. Bytes; default 1514B; 64B to 1GB."""
+
+    drop_batch: Value = None
+    """Most packets lost at once when the buffer overflows. Integer; default 64; 1 to 65536."""
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where others are dropped. Flag; default true."""
+
+    target: Value = None
+    """Delay to hold. Duration; default 15ms; 1us to 10s; the paper's QDELAY_REF; also called
+    qdelay_ref.
+    """
+
+    t_update: Value = None
+    """Time between updates of the chance. Duration; default 15ms; 1ms to 10s; the paper's T_UPDATE;
+    also called tupdate.
+    """
+
+    alpha: Value = None
+    """Gain of the delay's distance from target, per second. Number; default 0.125; 0 to 100."""
+
+    beta: Value = None
+    """Gain of the delay's growth, per second. Number; default 1.25; 0 to 100."""
+
+    max_burst: Value = None
+    """How long a burst is let pass. Duration; default 150ms; 0s to 10s; the paper's MAX_BURST; also
+    called burst.
+    """
+
+    hold: Value = None
+    """Whether p stays 0 while a burst passes. Flag; default false."""
+
+    mark_ecnth: Value = None
+    """Chance above which packets are dropped even where marks are allowed. Number; default 0.1; 0
+    to 1.
+    """
+
+    latency: Value = None
+    """Where the delay comes from. One of timestamp, rate; default timestamp; also called
+    dq_rate_estimator.
+    """
+
+    dq_threshold: Value = None
+    """For latency rate: bytes over which the rate is measured, and backlog that it needs. Bytes;
+    default 16384B; 1B to 1GB; the paper's DQ_THRESHOLD.
+    """
+
+    dq_weight: Value = None
+    """For latency rate: weight of a measurement in the average. Number; default 0.25; 0.001 to 1;
+    the paper's weight.
+    """
+
+    derandomise: Value = None
+    """Whether signals are kept apart: none before p has summed up to 0.85, one at 8.5. Flag;
+    default false; also called derandomize, use_derandomization.
+    """
+
+    byte_mode: Value = None
+    """Whether a packet's chance is scaled by its length / packet. Flag; default false; also called
+    bytemode, bytes.
+    """
+
+    packet: Value = None
+    """Mean packet: two of them make a queue long enough, and for byte_mode. Bytes; default 1500B;
+    1B to 1MB; the paper's MEAN_PKTSIZE; also called mean_packet, mean_pktsize.
     """
 
 
