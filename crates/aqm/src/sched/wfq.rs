@@ -1,0 +1,119 @@
+//! WFQ: weighted fair queueing, also known as packet-by-packet generalised processor sharing.
+//!
+//! **Source** A. Demers, S. Keshav, S. Shenker, SIGCOMM 1989; A. Parekh, R. Gallager, "A Generalized
+//! Processor Sharing Approach to Flow Control in Integrated Services Networks: The Single-Node
+//! Case", IEEE/ACM ToN 1(3), 1993. **Decides** on departure: whose turn it is. **Measures** the bytes
+//! of each queue, and what a fluid server would have served. **Symbols** `V`, `F_i`, `W`, `C`.
+//! **The law** in a fluid system every busy queue is served at `C w_i / W`; virtual time grows at
+//! `C / W`. A packet's finish tag is `F_i = max(V, F_i) + L / w_i`; the least one is sent next. No
+//! packet ends later than in the fluid system by more than one longest packet.
+//! **Departures** (1) a packet that is lost at the tail takes its tag with it; `V` stays as it is.
+//! (2) tags are floating point and reset when the link is idle: an unbroken busy time of an hour at
+//! 10 gbit leaves them exact to a thousandth of a byte.
+//! **Cost** O(log n) per packet; 76 bytes a queue.
+
+use super::fair::{End, Heads, Order};
+use super::tags::{Least, Tags};
+use super::tree::{OUT, Tree, key};
+use crate::error::Result;
+use crate::params::Nothing;
+use crate::sched::Env;
+use crate::units::Time;
+use alloc::vec::Vec;
+
+/// The order.
+pub struct Wfq {
+    tags: Tags,
+    weights: Vec<f64>,
+    /// C, bytes per nanosecond.
+    c: f64,
+    /// V, bytes of service for a weight of one, and the time at which it stood there.
+    v: f64,
+    at: Time,
+    /// The queues that are busy in the fluid system, by their last finish tag; and W, the sum of
+    /// their weights.
+    fluid: Tree,
+    w: f64,
+}
+
+impl Wfq {
+    /// Brings V up to `now`, through every departure from the fluid system.
+    fn advance(&mut self, now: Time) {
+        let mut ns = now.since(self.at).0 as f64;
+        self.at = now;
+        while let Some((i, tag)) = self.fluid.first() {
+            let finish = f64::from_bits(tag);
+            let due = (finish - self.v) * self.w / self.c;
+            if due > ns {
+                self.v += ns * self.c / self.w;
+                return;
+            }
+            ns -= due.max(0.0);
+            self.v = self.v.max(finish);
+            self.leave(i);
+        }
+    }
+
+    fn leave(&mut self, i: u32) {
+        self.fluid.set(i, OUT);
+        // Nothing is left of rounding when nobody is left.
+        self.w = if self.fluid.first().is_some() { self.w - self.weights[i as usize] } else { 0.0 };
+    }
+}
+
+impl Order for Wfq {
+    type Params = Nothing;
+
+    fn new(_: &Nothing, env: &Env, weights: &[f64]) -> Result<Self> {
+        Ok(Wfq {
+            tags: Tags::new(weights, Least::Finish),
+            weights: weights.to_vec(),
+            c: env.rate.0 as f64 / 8e9,
+            v: 0.0,
+            at: Time::ZERO,
+            fluid: Tree::new(weights.len()),
+            w: 0.0,
+        })
+    }
+
+    fn join(&mut self, now: Time, i: u32, len: u32, first: bool) {
+        self.advance(now);
+        let finish = self.tags.join(self.v, i, len, first);
+        if self.fluid.key(i) == OUT {
+            self.w += self.weights[i as usize];
+        }
+        self.fluid.set(i, key(finish));
+    }
+
+    fn turn<A>(&mut self, _now: Time, _heads: &Heads<'_, A>) -> Option<u32> {
+        self.tags.first()
+    }
+
+    fn sent(&mut self, _now: Time, i: u32, len: u32, next: Option<u32>) {
+        self.tags.sent(i, len, next);
+    }
+
+    fn lost(&mut self, i: u32, end: End, packets: u32, next: Option<u32>) {
+        self.tags.lost(i, end, packets, next);
+        if self.fluid.key(i) != OUT {
+            self.fluid.set(i, key(self.tags.finish(i)));
+        }
+    }
+
+    fn idle(&mut self) {
+        while let Some((i, _)) = self.fluid.first() {
+            self.leave(i);
+        }
+        self.v = 0.0;
+        self.tags.reset();
+    }
+
+    fn state(&self) -> usize {
+        self.tags.state() + size_of_val(&*self.weights) + self.fluid.state()
+    }
+
+    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("V", self.v);
+        see("W", self.w);
+    }
+}
