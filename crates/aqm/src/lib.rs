@@ -36,11 +36,14 @@ pub mod fifo;
 pub mod link;
 pub mod packet;
 pub mod params;
+mod ring;
 pub mod sched;
+mod tags;
 pub mod tally;
 pub mod tape;
 #[cfg(test)]
 mod testing;
+mod tree;
 pub mod units;
 
 pub use cx::{Cx, Lost, Why};

@@ -10,9 +10,9 @@
 //! **Cost** O(1) per packet while `quantum` is not below the largest packet, else at most a few
 //! looks at every busy queue; 24 bytes a queue.
 
-use super::fair::{End, Heads, Order};
-use super::ring::Ring;
+use super::fair::{Heads, Item, Order};
 use crate::error::Result;
+use crate::ring::Ring;
 use crate::sched::Env;
 use crate::units::{Bytes, Time};
 use alloc::vec;
@@ -28,9 +28,10 @@ crate::params! {
 
 /// The order.
 pub struct Drr {
-    /// Per queue: what it gains per turn, and its deficit counter, bytes.
+    /// Per queue: what it gains per turn, and its deficit counter, bytes. A law can put a longer
+    /// packet in the place of the one whose turn it was, at the cost of turns to come.
     quanta: Vec<u64>,
-    deficits: Vec<u64>,
+    deficits: Vec<i64>,
     /// The queues with packets.
     active: Ring,
     /// Whether the first one has had its quantum for this turn.
@@ -49,11 +50,11 @@ impl Drr {
     fn skip<A>(&mut self, heads: &Heads<'_, A>) {
         let Drr { quanta, deficits, active, .. } = self;
         let short = |i: u32| {
-            let len = heads.len(i).map_or(0, u64::from);
-            (len.saturating_sub(deficits[i as usize]), quanta[i as usize])
+            let short = heads.len(i).map_or(0, i64::from) - deficits[i as usize];
+            (short.max(0) as u64, quanta[i as usize])
         };
         let rounds = idle_rounds(active.iter().map(short));
-        active.iter().for_each(|i| deficits[i as usize] += rounds * quanta[i as usize]);
+        active.iter().for_each(|i| deficits[i as usize] += (rounds * quanta[i as usize]) as i64);
     }
 
     /// Queue `i` is empty.
@@ -77,7 +78,7 @@ impl Order for Drr {
         })
     }
 
-    fn join(&mut self, _now: Time, i: u32, _len: u32, first: bool) {
+    fn join(&mut self, _now: Time, i: u32, _packet: Item, first: bool) {
         if first {
             self.active.push(i);
         }
@@ -89,10 +90,10 @@ impl Order for Drr {
             let i = self.active.first()?;
             let deficit = &mut self.deficits[i as usize];
             if !self.served {
-                *deficit += self.quanta[i as usize];
+                *deficit += self.quanta[i as usize] as i64;
                 self.served = true;
             }
-            if u64::from(heads.len(i)?) <= *deficit {
+            if i64::from(heads.len(i)?) <= *deficit {
                 return Some(i);
             }
             // Its turn is over.
@@ -105,14 +106,14 @@ impl Order for Drr {
         }
     }
 
-    fn sent(&mut self, _now: Time, i: u32, len: u32, next: Option<u32>) {
-        self.deficits[i as usize] -= u64::from(len);
+    fn sent(&mut self, _now: Time, i: u32, len: u32, next: Option<Item>) {
+        self.deficits[i as usize] -= i64::from(len);
         if next.is_none() {
             self.leave(i);
         }
     }
 
-    fn lost(&mut self, i: u32, _end: End, _packets: u32, next: Option<u32>) {
+    fn lost(&mut self, i: u32, _tail: Option<u32>, next: Option<Item>) {
         if next.is_none() {
             self.leave(i);
         }

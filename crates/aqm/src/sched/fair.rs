@@ -19,8 +19,8 @@ use crate::error::{Error, Result};
 use crate::fifo::{Fifo, Line, Pool};
 use crate::packet::Packet;
 use crate::params::{Both, Params};
-use crate::sched::tree::{OUT, Tree, largest};
 use crate::sched::{Backlog, Build, Env, Qdisc};
+use crate::tree::{OUT, Tree, largest};
 use crate::units::{Size, Time};
 use alloc::format;
 use alloc::vec::Vec;
@@ -92,6 +92,15 @@ fn of<T: Copy>(list: &[T], i: usize) -> Option<T> {
     list.get(i).or(list.last()).copied()
 }
 
+/// A packet as an order sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Item {
+    /// Its place in the pool, its own as long as it waits.
+    pub place: u32,
+    /// Its bytes.
+    pub len: u32,
+}
+
 /// The lengths of the packets at the heads of the queues.
 pub struct Heads<'a, A> {
     queues: &'a [Queue<A>],
@@ -118,17 +127,18 @@ pub trait Order: Sized {
     /// Parameters that contradict each other or the link.
     fn new(params: &Self::Params, env: &Env, weights: &[f64]) -> Result<Self>;
 
-    /// A packet of `len` bytes joined queue `i`, which was empty if `first`.
-    fn join(&mut self, now: Time, i: u32, len: u32, first: bool);
+    /// A packet joined queue `i`, which was empty if `first`.
+    fn join(&mut self, now: Time, i: u32, packet: Item, first: bool);
 
     /// The queue whose turn it is at `now`.
     fn turn<A>(&mut self, now: Time, heads: &Heads<'_, A>) -> Option<u32>;
 
     /// Queue `i`, whose turn it was, sends `len` bytes from `now` on; `next` is at its head then.
-    fn sent(&mut self, now: Time, i: u32, len: u32, next: Option<u32>);
+    fn sent(&mut self, now: Time, i: u32, len: u32, next: Option<Item>);
 
-    /// Queue `i` lost `packets` at its head or its tail; `next` is at its head then.
-    fn lost(&mut self, i: u32, end: End, packets: u32, next: Option<u32>);
+    /// Queue `i` lost packets: the one at its tail, whose place was `tail`, or others; `next` is at
+    /// its head then.
+    fn lost(&mut self, i: u32, tail: Option<u32>, next: Option<Item>);
 
     /// The first one by turns of those that are `tied`, if it keeps turns.
     fn nearest(&self, _tied: &dyn Fn(u32) -> bool) -> Option<u32> {
@@ -152,6 +162,13 @@ struct Queue<A> {
     limit: Option<Size>,
 }
 
+impl<A> Queue<A> {
+    fn head(&self, pool: &Pool) -> Option<Item> {
+        let place = self.line.head()?;
+        self.line.front(pool).map(|p| Item { place, len: p.len })
+    }
+}
+
 /// The discipline.
 pub struct Fair<O, A> {
     params: FairParams,
@@ -160,6 +177,8 @@ pub struct Fair<O, A> {
     pool: Pool,
     /// The queues by length, where the longest one loses.
     longest: Option<Tree>,
+    /// The queue whose last packet is being sent.
+    last: Option<u32>,
     backlog: Backlog,
 }
 
@@ -192,6 +211,7 @@ impl<O: Order, A: Law> Build for Fair<O, A> {
             queues,
             params: frame.clone(),
             pool: Pool::default(),
+            last: None,
             backlog: Backlog::default(),
         })
     }
@@ -255,8 +275,8 @@ impl<O: Order, A: Aqm> Fair<O, A> {
         if lost > 0 {
             self.backlog.packets -= lost;
             self.backlog.bytes -= bytes - queue.line.bytes().0;
-            let next = queue.line.front(&self.pool).map(|p| p.len);
-            self.order.lost(i, End::Tail, lost, next);
+            let next = queue.head(&self.pool);
+            self.order.lost(i, None, next);
             self.measure(i);
         }
         verdict
@@ -279,14 +299,16 @@ impl<O: Order, A: Aqm> Fair<O, A> {
     fn shed(&mut self, cx: &mut Cx<'_>) {
         let i = self.payer().expect("someone fills the buffer");
         let queue = &mut self.queues[i as usize];
-        let victim = match self.params.drop {
-            End::Head => queue.line.pop(&mut self.pool),
-            End::Tail => queue.line.pop_back(&mut self.pool),
+        let (tail, victim) = match self.params.drop {
+            End::Head => (None, queue.line.pop(&mut self.pool)),
+            End::Tail => (queue.line.tail(), queue.line.pop_back(&mut self.pool)),
         };
         let victim = victim.expect("a queue that is long has packets");
         queue.law.shed(1);
-        let next = queue.line.front(&self.pool).map(|p| p.len);
-        self.order.lost(i, self.params.drop, 1, next);
+        if queue.line.is_empty() {
+            queue.law.idle(cx.now);
+        }
+        self.order.lost(i, tail, queue.head(&self.pool));
         self.backlog.packets -= 1;
         self.backlog.bytes -= u64::from(victim.len);
         self.measure(i);
@@ -315,7 +337,9 @@ impl<O: Order, A: Aqm> Qdisc for Fair<O, A> {
         let first = queue.line.is_empty();
         queue.line.push(&mut self.pool, packet);
         queue.law.joined(&packet);
-        self.order.join(cx.now, i, packet.len, first);
+        if let Some(place) = queue.line.tail() {
+            self.order.join(cx.now, i, Item { place, len: packet.len }, first);
+        }
         self.backlog.packets += 1;
         self.backlog.bytes += u64::from(packet.len);
         self.measure(i);
@@ -325,6 +349,12 @@ impl<O: Order, A: Aqm> Qdisc for Fair<O, A> {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+        // A queue is idle from the end of its last transmission on.
+        if let Some(queue) = self.last.take().map(|i| &mut self.queues[i as usize])
+            && queue.line.is_empty()
+        {
+            queue.law.idle(cx.now);
+        }
         loop {
             let Fair { order, queues, pool, .. } = self;
             let Some(i) = order.turn(cx.now, &Heads { queues, pool }) else {
@@ -336,18 +366,19 @@ impl<O: Order, A: Aqm> Qdisc for Fair<O, A> {
             let mut line = Line { fifo: &mut queue.line, pool };
             queue.law.advance(cx.now, &line);
             let packet = queue.law.take(cx, &mut line, self.params.ecn);
-            let left = queue.line.packets();
-            self.backlog.packets -= packets - left;
+            self.backlog.packets -= packets - queue.line.packets();
             self.backlog.bytes -= bytes - queue.line.bytes().0;
-            let next = queue.line.front(pool).map(|p| p.len);
-            // What the law lost at the head is not charged to the queue.
-            let lost = packets - left - u32::from(packet.is_some());
-            if lost > 0 {
-                order.lost(i, End::Head, lost, packet.map(|p| p.len));
-            }
+            let next = queue.head(pool);
             match packet {
-                Some(packet) => order.sent(cx.now, i, packet.len, next),
-                None => queue.law.idle(cx.now),
+                // What the law lost before it is not charged to the queue.
+                Some(packet) => {
+                    self.last = next.is_none().then_some(i);
+                    order.sent(cx.now, i, packet.len, next);
+                }
+                None => {
+                    order.lost(i, None, next);
+                    queue.law.idle(cx.now);
+                }
             }
             self.measure(i);
             if packet.is_some() {
@@ -368,5 +399,71 @@ impl<O: Order, A: Aqm> Qdisc for Fair<O, A> {
         let laws: usize = self.queues.iter().map(|q| q.law.state() - size_of::<A>()).sum();
         let tree = self.longest.as_ref().map_or(0, Tree::state);
         size_of_val(self) + size_of_val(&*self.queues) + laws + tree + self.order.state()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Bench;
+    use std::prelude::v1::*;
+
+    #[test]
+    fn the_queue_that_is_longest_for_its_weight_pays() {
+        let settings = [("limit", "4p"), ("flows", "2"), ("weights", "1 4"), ("drop", "tail")];
+        let mut q = Bench::new("drr", &settings);
+        q.put_flow(0, 1, 1000);
+        (0..3).for_each(|i| drop(q.put_flow(1, 10 + i, 1000)));
+        assert_eq!(q.put_flow(0, 2, 1000), [2], "2000 B against 3000 B for four");
+        assert_eq!(q.put_flow(1, 13, 900), [1], "1000 B against 3900 B for four");
+    }
+
+    #[test]
+    fn buffers_of_their_own_are_kept_apart() {
+        let settings = [("limit", "100p"), ("flows", "3"), ("limits", "1p 2000B")];
+        let mut q = Bench::new("wfq", &settings);
+        assert!(q.put_flow(0, 1, 1000).is_empty());
+        assert_eq!(q.put_flow(0, 2, 1000), [2]);
+        for flow in [1, 2] {
+            assert!(q.put_flow(flow, 3, 1500).is_empty());
+            assert_eq!(q.put_flow(flow, 4, 501), [4], "the last stands for all further ones");
+            assert_eq!(q.put_flow(flow, 5, 2001), [5], "what can never fit");
+        }
+    }
+
+    #[test]
+    fn a_threshold_leaves_room_for_who_comes_late() {
+        // One queue alone gets half of the buffer: q < B - q.
+        let mut q = Bench::new("drr", &[("limit", "10p"), ("full", "threshold")]);
+        assert_eq!((0..9).flat_map(|i| q.put_flow(0, i, 1000)).collect::<Vec<_>>(), [5, 6, 7, 8]);
+        assert!(q.put_flow(1, 9, 1000).is_empty());
+        let mut q = Bench::new("drr", &[("limit", "10p"), ("full", "arrival")]);
+        assert!((0..10).all(|i| q.put_flow(0, i, 1000).is_empty()));
+        assert_eq!(q.put_flow(1, 10, 1000), [10]);
+    }
+
+    #[test]
+    fn queues_are_told_apart_as_asked() {
+        // Flow 0 has class 0 here, and the hash is the number of the flow.
+        for (by, order) in [("flow", [0, 2, 1]), ("hash", [0, 2, 1]), ("class", [0, 1, 2])] {
+            let mut q = Bench::new("drr", &[("by", by), ("quantum", "1000B")]);
+            for (flow, body) in [(0, 0), (0, 1), (1, 2)] {
+                q.put_flow(flow, body, 1000);
+            }
+            assert_eq!(q.drain(), order, "{by}");
+        }
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let refusal = |settings: &[(&str, &str)]| {
+            let settings: Vec<_> =
+                settings.iter().map(|(k, v)| (*k, crate::Setting::Text(v))).collect();
+            crate::build("wfq", &settings, crate::Rate(1_000_000)).err().unwrap().to_string()
+        };
+        assert!(refusal(&[("flows", "2"), ("weights", "1 2 3")]).starts_with("weights: 3"));
+        assert!(refusal(&[("weights", "")]).starts_with("weights: 0"));
+        assert!(refusal(&[("weights", "1 x")]).contains("not a finite number"));
+        assert!(refusal(&[("weights", "1 0")]).contains("allowed: 0.000001 to 1000000"));
+        assert!(refusal(&[("limits", "10p 5")]).contains("no unit"));
     }
 }

@@ -5,12 +5,9 @@ pub mod drr;
 pub mod fair;
 pub mod fq;
 pub mod prio;
-mod ring;
 pub mod scfq;
 pub mod sfq;
 pub mod stfq;
-mod tags;
-mod tree;
 pub mod wf2q;
 pub mod wfq;
 

@@ -9,11 +9,11 @@
 //! **Cost** O(log n) per packet, 16 bytes a queue; an overflow with `full = "lowest"` looks at
 //! every queue.
 
-use super::fair::{End, Heads, Order};
-use super::tree::{OUT, Tree};
+use super::fair::{Heads, Item, Order};
 use crate::error::Result;
 use crate::params::Nothing;
 use crate::sched::Env;
+use crate::tree::{OUT, Tree};
 use crate::units::Time;
 
 /// The order.
@@ -22,7 +22,7 @@ pub struct Priority {
 }
 
 impl Priority {
-    fn note(&mut self, i: u32, next: Option<u32>) {
+    fn note(&mut self, i: u32, next: Option<Item>) {
         self.busy.set(i, if next.is_some() { u64::from(i) } else { OUT });
     }
 }
@@ -34,19 +34,19 @@ impl Order for Priority {
         Ok(Priority { busy: Tree::new(weights.len()) })
     }
 
-    fn join(&mut self, _now: Time, i: u32, len: u32, _first: bool) {
-        self.note(i, Some(len));
+    fn join(&mut self, _now: Time, i: u32, packet: Item, _first: bool) {
+        self.note(i, Some(packet));
     }
 
     fn turn<A>(&mut self, _now: Time, _heads: &Heads<'_, A>) -> Option<u32> {
         self.busy.first().map(|(i, _)| i)
     }
 
-    fn sent(&mut self, _now: Time, i: u32, _len: u32, next: Option<u32>) {
+    fn sent(&mut self, _now: Time, i: u32, _len: u32, next: Option<Item>) {
         self.note(i, next);
     }
 
-    fn lost(&mut self, i: u32, _end: End, _packets: u32, next: Option<u32>) {
+    fn lost(&mut self, i: u32, _tail: Option<u32>, next: Option<Item>) {
         self.note(i, next);
     }
 

@@ -8,11 +8,11 @@
 //! **Departures** a packet that is lost at the tail takes its tag with it.
 //! **Cost** O(log n) per packet; 60 bytes a queue.
 
-use super::fair::{End, Heads, Order};
-use super::tags::{Least, Tags};
+use super::fair::{Heads, Item, Order};
 use crate::error::Result;
 use crate::params::Nothing;
 use crate::sched::Env;
+use crate::tags::{Least, Tags};
 use crate::units::Time;
 
 /// The order.
@@ -29,20 +29,20 @@ impl Order for Scfq {
         Ok(Scfq { tags: Tags::new(weights, Least::Finish), v: 0.0 })
     }
 
-    fn join(&mut self, _now: Time, i: u32, len: u32, first: bool) {
-        self.tags.join(self.v, i, len, first);
+    fn join(&mut self, _now: Time, i: u32, packet: Item, first: bool) {
+        self.tags.join(self.v, i, packet, first);
     }
 
     fn turn<A>(&mut self, _now: Time, _heads: &Heads<'_, A>) -> Option<u32> {
         self.tags.first()
     }
 
-    fn sent(&mut self, _now: Time, i: u32, len: u32, next: Option<u32>) {
+    fn sent(&mut self, _now: Time, i: u32, len: u32, next: Option<Item>) {
         self.v = self.tags.sent(i, len, next).1;
     }
 
-    fn lost(&mut self, i: u32, end: End, packets: u32, next: Option<u32>) {
-        self.tags.lost(i, end, packets, next);
+    fn lost(&mut self, i: u32, tail: Option<u32>, next: Option<Item>) {
+        self.tags.lost(i, tail, next);
     }
 
     fn idle(&mut self) {

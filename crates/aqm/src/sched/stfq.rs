@@ -5,17 +5,17 @@
 //! of stochastic fairness queueing too, which came first.)
 //! **Decides** on departure: whose turn it is. **Measures** the bytes of each queue. **Symbols**
 //! `S_i`, `F_i`, `v`.
-//! **The law** a packet's start tag is `S_i = max(v, F_i)` and its finish tag `S_i + L / w_i`; `v` is
-//! the start tag of the packet being sent, and the least start tag is sent next. So it is fair
+//! **The law** a packet's start tag is `S_i = max(v, F_i)` and its finish tag `S_i + L / w_i`; `v`
+//! is the start tag of the packet being sent, and the least start tag is sent next. So it is fair
 //! whatever the rate of the link does.
 //! **Departures** tags and `v` are reset when the link is idle, which changes no decision.
 //! **Cost** O(log n) per packet; 60 bytes a queue.
 
-use super::fair::{End, Heads, Order};
-use super::tags::{Least, Tags};
+use super::fair::{Heads, Item, Order};
 use crate::error::Result;
 use crate::params::Nothing;
 use crate::sched::Env;
+use crate::tags::{Least, Tags};
 use crate::units::Time;
 
 /// The order.
@@ -32,20 +32,20 @@ impl Order for Stfq {
         Ok(Stfq { tags: Tags::new(weights, Least::Start), v: 0.0 })
     }
 
-    fn join(&mut self, _now: Time, i: u32, len: u32, first: bool) {
-        self.tags.join(self.v, i, len, first);
+    fn join(&mut self, _now: Time, i: u32, packet: Item, first: bool) {
+        self.tags.join(self.v, i, packet, first);
     }
 
     fn turn<A>(&mut self, _now: Time, _heads: &Heads<'_, A>) -> Option<u32> {
         self.tags.first()
     }
 
-    fn sent(&mut self, _now: Time, i: u32, len: u32, next: Option<u32>) {
+    fn sent(&mut self, _now: Time, i: u32, len: u32, next: Option<Item>) {
         self.v = self.tags.sent(i, len, next).0;
     }
 
-    fn lost(&mut self, i: u32, end: End, packets: u32, next: Option<u32>) {
-        self.tags.lost(i, end, packets, next);
+    fn lost(&mut self, i: u32, tail: Option<u32>, next: Option<Item>) {
+        self.tags.lost(i, tail, next);
     }
 
     fn idle(&mut self) {

@@ -3,21 +3,22 @@
 //! **Source** J. Bennett, H. Zhang, "Hierarchical Packet Fair Queueing Algorithms", IEEE/ACM ToN
 //! 5(5), 1997. **Decides** on departure: whose turn it is. **Measures** the bytes of each queue.
 //! **Symbols** `V`, `S_i`, `F_i`, `W`.
-//! **The law** only the packet at the head of a queue is tagged: `S_i = F_i` of the one before it, or
+//! **The law** only the packet at the head of a queue is tagged: `S_i = F_i` of the one before it,
+//! or
 //! `max(V, F_i)` where it finds the queue empty; `F_i = S_i + L / w_i`. Of those that have started
 //! (`S_i <= V`), the least finish tag is sent. V grows with what is sent, the part of a packet that
 //! is under way included, at 1 / W for the weights W of all queues; it never lags behind the least
-//! `S_i` of those that wait. No packet ends later than at a server of its own of `C w_i / W` by more
-//! than one longest packet, and none is much ahead.
-//! **Departures** W is the sum of the weights of all queues there are: `flows` should be their number.
-//! A packet that is lost gives its tags to the one that takes its place.
+//! `S_i` of those that wait. No packet ends later than at a server of its own of `C w_i / W` by
+//! more than one longest packet, and none is much ahead.
+//! **Departures** W is the sum of the weights of all queues there are: `flows` should be their
+//! number. A packet that is lost gives its tags to the one that takes its place.
 //! **Cost** O(log n) per packet; 70 bytes a queue.
 
-use super::fair::{End, Heads, Order};
-use super::tree::{OUT, Tree, key};
+use super::fair::{Heads, Item, Order};
 use crate::error::Result;
 use crate::params::Nothing;
 use crate::sched::Env;
+use crate::tree::{OUT, Tree, key};
 use crate::units::Time;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -83,9 +84,9 @@ impl Order for Wf2q {
         })
     }
 
-    fn join(&mut self, now: Time, i: u32, len: u32, first: bool) {
+    fn join(&mut self, now: Time, i: u32, packet: Item, first: bool) {
         if first {
-            self.tag(i, self.v(now).max(self.finish(i)), len);
+            self.tag(i, self.v(now).max(self.finish(i)), packet.len);
         }
     }
 
@@ -105,18 +106,18 @@ impl Order for Wf2q {
         self.started.first().map(|(i, _)| i)
     }
 
-    fn sent(&mut self, now: Time, i: u32, len: u32, next: Option<u32>) {
+    fn sent(&mut self, now: Time, i: u32, len: u32, next: Option<Item>) {
         (self.at, self.sending) = (now, f64::from(len));
         match next {
-            Some(len) => self.tag(i, self.finish(i), len),
+            Some(next) => self.tag(i, self.finish(i), next.len),
             None => self.out(i),
         }
     }
 
-    fn lost(&mut self, i: u32, end: End, _packets: u32, next: Option<u32>) {
+    fn lost(&mut self, i: u32, tail: Option<u32>, next: Option<Item>) {
         let start = self.tags[i as usize].0;
         match next {
-            Some(len) if end == End::Head => self.tag(i, start, len),
+            Some(next) if tail.is_none() => self.tag(i, start, next.len),
             Some(_) => {}
             None => {
                 self.tags[i as usize].1 = start;
@@ -137,5 +138,40 @@ impl Order for Wf2q {
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("V", self.v);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Bench;
+    use std::prelude::v1::*;
+
+    #[test]
+    fn heavy_queues_alternate_with_the_others() {
+        let mut q = Bench::new("wf2q", &[("flows", "11"), ("weights", "10 1")]);
+        (0..11).for_each(|i| drop(q.put_flow(0, i, 1000)));
+        (1..11).for_each(|flow| drop(q.put_flow(flow, 100 + flow, 1000)));
+        let mut sent = Vec::new();
+        for ms in 0..21 {
+            q.at_ms(ms);
+            sent.push(q.get().0.unwrap() < 11);
+        }
+        assert!(sent.chunks(2).take(10).all(|pair| pair == [true, false]), "{sent:?}");
+    }
+
+    #[test]
+    fn time_within_a_packet_counts() {
+        // W = 2; flow 0 sends 1000 B from 0 on. Half way, V = 250: flow 1 starts there.
+        let mut q = Bench::new("wf2q", &[("flows", "2"), ("limit", "100p")]);
+        q.put_flow(0, 1, 1000);
+        q.put_flow(0, 2, 1000);
+        assert_eq!(q.get().0, Some(1)); // the next of flow 0: S = 1000, F = 2000
+        q.at_ms(1);
+        q.put_flow(1, 3, 1000); // V = 500: S = 500, F = 1500
+        assert_eq!(q.get().0, Some(3));
+        assert_eq!(q.gauge("V"), 500.0);
+        q.at_ms(2);
+        assert_eq!(q.get().0, Some(2));
+        assert_eq!(q.gauge("V"), 1000.0);
     }
 }
