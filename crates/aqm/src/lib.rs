@@ -33,6 +33,7 @@ pub mod cx;
 pub mod dice;
 pub mod error;
 pub mod fifo;
+mod hold;
 pub mod link;
 pub mod packet;
 pub mod params;

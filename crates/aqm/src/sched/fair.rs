@@ -218,7 +218,8 @@ impl<O: Order, A: Law> Build for Fair<O, A> {
 }
 
 impl<O: Order, A: Aqm> Fair<O, A> {
-    fn index(&self, packet: &Packet) -> u32 {
+    /// The queue of `packet`.
+    pub(super) fn index(&self, packet: &Packet) -> u32 {
         let number = match self.params.by {
             By::Flow => packet.flow,
             By::Hash => packet.hash,

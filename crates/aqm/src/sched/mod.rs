@@ -2,6 +2,7 @@
 
 pub mod drop_tail;
 pub mod drr;
+pub mod ewfq;
 pub mod fair;
 pub mod fq;
 pub mod prio;
@@ -42,6 +43,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use drop_tail::DropTail;
 use drr::Drr;
+use ewfq::Ewfq;
 use fair::Fair;
 use fq::Fq;
 use prio::Priority;
@@ -318,6 +320,10 @@ registry! {
         "DRR over hashed flows, each under RED, new flows first",
         "on departure: whose turn it is; on arrival: RED by the average of that flow",
         "RFC 8290; Floyd and Jacobson, 1993";
+    "ewfq" [] => Ewfq, preset [],
+        "WFQ over one shared buffer, with drops that hold large classes at their share",
+        "on departure: WFQ's turn; on arrival: a chance by what the class sent of late",
+        "Lu, Voelker and Snoeren, INFOCOM 2012";
     "sfq" [] => Sfq, preset [],
         "round robin over hashed queues, drops from the longest",
         "on departure: whose turn it is; on overflow: the longest queue loses",
