@@ -69,13 +69,19 @@ fn run(vector: &Vector, qdisc: &Value, follow: bool) -> Replay {
     replay(&vector.arrivals(), qdisc, RATE, follow).unwrap()
 }
 
+fn codel(variant: &str) -> Value {
+    json!({"name": "codel", "limit": "200p", "target": "50ms", "interval": "500ms",
+           "variant": variant})
+}
+
 #[test]
-fn drop_tail_and_drr_are_equal_to_the_microsecond() {
+fn queues_without_dice_are_equal_to_the_microsecond() {
     // The limits are ours; README-queue.md says how they follow from those of ns-2.
     for (name, qdisc) in [
         ("droptail_pkt", json!({"name": "droptail", "limit": "49p"})),
         ("droptail_byte", json!({"name": "droptail", "limit": "24999B"})),
         ("drr", json!({"name": "drr", "limit": "25kB", "quantum": "250B"})),
+        ("codel1", codel("ns2_v1")),
     ] {
         let vector = Vector::read(name);
         let differing = differing(&vector, &run(&vector, &qdisc, false));
@@ -170,8 +176,7 @@ fn codel_of_the_rfc_is_that_of_2012_until_its_third_dropping_state() {
     // lastcount, which is the same in the second one (lastcount is 1) and differs from the third
     // on.
     let vector = Vector::read("codel1");
-    let codel = json!({"name": "codel", "limit": "200p", "target": "50ms", "interval": "500ms"});
-    let ours = run(&vector, &codel, false);
+    let ours = run(&vector, &codel("rfc"), false);
     let dropping = &ours.gauges.iter().find(|(n, _)| *n == "dropping").unwrap().1;
     let entries: Vec<usize> =
         (1..dropping.len()).filter(|i| dropping[*i] > dropping[*i - 1]).collect();

@@ -1,13 +1,16 @@
 //! CoDel: controlled delay.
 //!
-//! **Source** K. Nichols, V. Jacobson, A. McGregor, J. Iyengar, RFC 8289, 2018 (section 5).
+//! **Source** K. Nichols, V. Jacobson, A. McGregor, J. Iyengar, RFC 8289, 2018 (section 5); older
+//! forms: K. Nichols' queue for ns-2, of 2012 and 2013.
 //! **Decides** on departure. **Measures** the sojourn time of the packet at the head.
 //! **Symbols** as in the RFC: `target`, `interval`, `first_above_time`, `drop_next`, `count`,
 //! `lastcount`, `dropping`.
 //! **The law** once the sojourn time has been above `target` for an `interval`, packets are dropped
 //! from the head, the n-th `interval / sqrt(n)` after the one before, until it falls below.
 //! **Departures** where ECN is on and the packet can carry it, the mark takes the place of the drop
-//! and ends the catching-up of that departure. The square root is exact (correctly rounded).
+//! and ends the catching-up of that departure. The square root is exact (correctly rounded). In
+//! ns-2 the very first packet above `target` may be dropped at once; this takes a first packet that
+//! waits, which no idle link knows, and is left out.
 //! **Cost** 48 bytes of state; a departure does constant work beyond the packets it drops.
 
 use super::{Aqm, Law};
@@ -18,6 +21,18 @@ use crate::packet::Packet;
 use crate::sched::Env;
 use crate::units::{Span, Time};
 
+crate::choice! {
+    /// Which form of the law: they differ in what a dropping state remembers of the last one.
+    pub enum Variant {
+        /// RFC 8289: within 16 intervals the drops of the last state, less those before it.
+        Rfc = "rfc",
+        /// ns-2 of 2012: within 16 intervals all drops but one.
+        Ns2V1 = "ns2_v1",
+        /// ns-2 of 2013: within 8 intervals all drops but two, and less patience before the first.
+        Ns2V2 = "ns2_v2",
+    }
+}
+
 crate::params! {
     /// Parameters of [`CoDel`].
     pub struct CoDelParams {
@@ -25,6 +40,8 @@ crate::params! {
         target: Span = Span::ms(5), [Span::us(1) => Span::s(10)], "TARGET", [];
         /// Time in which a good queue drains at least once; about the worst round-trip time.
         interval: Span = Span::ms(100), [Span::us(1) => Span::s(100)], "INTERVAL", [];
+        /// Which form of the law; those of ns-2 are for papers that used them.
+        variant: Variant = Variant::Rfc, [], "", [];
     }
 }
 
@@ -32,6 +49,7 @@ crate::params! {
 pub struct CoDel {
     target: Span,
     interval: Span,
+    variant: Variant,
     /// When the sojourn time will have been above target for an interval; none while below.
     first_above_time: Option<Time>,
     /// When to drop next, while dropping.
@@ -53,23 +71,50 @@ impl Law for CoDel {
         Ok(CoDel {
             target: params.target,
             interval: params.interval,
+            variant: params.variant,
             first_above_time: None,
             drop_next: Time::ZERO,
             count: 0,
             lastcount: 0,
             dropping: false,
-            maxpacket: 0,
+            maxpacket: if params.variant == Variant::Rfc { 0 } else { 256 },
         })
     }
 }
 
-/// How many intervals after the last drop a new dropping state still remembers the old rate.
-const MEMORY: u64 = 16;
+// RFC 8289 §5.6
+pub(super) fn control_law(t: Time, interval: Span, count: u32) -> Time {
+    t + Span((interval.0 as f64 / libm::sqrt(f64::from(count))) as u64)
+}
 
 impl CoDel {
-    // RFC 8289 §5.6
     fn control_law(&self, t: Time) -> Time {
-        t + Span((self.interval.0 as f64 / libm::sqrt(f64::from(self.count))) as u64)
+        control_law(t, self.interval, self.count)
+    }
+
+    /// Whether the last drop was due less than so many intervals ago.
+    fn recent(&self, now: Time, intervals: u64) -> bool {
+        now.since(self.drop_next).0 < intervals * self.interval.0
+    }
+
+    /// When a sojourn time that has just gone above target may be acted on.
+    fn patience(&self, now: Time) -> Time {
+        let short = self.variant == Variant::Ns2V2 && self.count > 1 && self.recent(now, 8);
+        if short { self.control_law(now) } else { now + self.interval }
+    }
+
+    /// A state entered soon after the last one starts near the rate that controlled it.
+    fn remembered(&self, now: Time) -> u32 {
+        let drops = match self.variant {
+            Variant::Rfc if self.recent(now, 16) => self.count.saturating_sub(self.lastcount),
+            Variant::Ns2V1 if self.recent(now, 16) => self.count.saturating_sub(1),
+            Variant::Ns2V2 if self.recent(now, 8) => match self.count.saturating_sub(2) {
+                127.. => (0.9844 * f64::from(self.count)) as u32,
+                few => few,
+            },
+            _ => 1,
+        };
+        drops.max(1)
     }
 
     // RFC 8289 §5.4: the packet at the head, and whether it may be dropped.
@@ -84,7 +129,7 @@ impl CoDel {
         }
         match self.first_above_time {
             None => {
-                self.first_above_time = Some(now + self.interval);
+                self.first_above_time = Some(self.patience(now));
                 (Some(packet), false)
             }
             Some(t) => (Some(packet), now >= t),
@@ -123,6 +168,8 @@ impl Aqm for CoDel {
                 self.dropping = ok_to_drop;
                 if ok_to_drop {
                     self.drop_next = self.control_law(self.drop_next);
+                } else if self.variant == Variant::Ns2V2 {
+                    self.count -= 1; // there the drop that ends the state is not counted
                 }
             }
         } else if ok_to_drop {
@@ -134,10 +181,7 @@ impl Aqm for CoDel {
                 packet = self.dodequeue(now, line).0;
             }
             self.dropping = true;
-            // A state entered soon after the last one starts near the rate that controlled it.
-            let delta = self.count.saturating_sub(self.lastcount);
-            let recent = now.since(self.drop_next).0 < MEMORY * self.interval.0;
-            self.count = if delta > 1 && recent { delta } else { 1 };
+            self.count = self.remembered(now);
             self.drop_next = self.control_law(now);
             self.lastcount = self.count;
         }
@@ -213,5 +257,37 @@ mod tests {
         assert_eq!(lost[0].0, 620);
         // It had dropped 5 times: it starts again from 5 - 1 = 4, so the next is 50 ms later.
         assert_eq!(lost[1].0, 670);
+    }
+
+    #[test]
+    fn forms_differ_in_what_a_dropping_state_remembers() {
+        // Three standing queues of 20 ms, from 0, 500 and 900 ms; 5 drops in the first.
+        for (variant, first, next, third, after) in [
+            ("rfc", 620, 670, 1020, 1070),    // 5 - 1 = 4; then 8 - 4 = 4
+            ("ns2_v1", 620, 670, 1020, 1058), // 5 - 1 = 4; then 8 - 1 = 7: 37.8 ms
+            ("ns2_v2", 565, 623, 956, 997),   // after 44.7 ms 5 - 2 = 3; after 35.4 ms 8 - 2 = 6
+        ] {
+            let mut q = Bench::new("codel", &[("variant", variant)]);
+            losses(&mut q, 0, 400, 20);
+            q.drain();
+            let lost = losses(&mut q, 500, 800, 20);
+            assert_eq!([lost[0].0, lost[1].0], [first, next], "{variant}");
+            q.drain();
+            let lost = losses(&mut q, 900, 1100, 20);
+            assert_eq!([lost[0].0, lost[1].0], [third, after], "{variant}");
+        }
+    }
+
+    #[test]
+    fn the_second_form_of_ns2_forgets_little_of_a_high_rate() {
+        use super::*;
+        let params = CoDelParams { variant: Variant::Ns2V2, ..CoDelParams::default() };
+        let mut law = CoDel::new(&params, &Env::new(crate::Rate(8_000_000))).unwrap();
+        let at = |law: &mut CoDel, count| {
+            law.count = count;
+            law.remembered(Time(1))
+        };
+        assert_eq!([2, 3, 128, 129, 1000].map(|n| at(&mut law, n)), [1, 1, 126, 126, 984]);
+        assert_eq!(law.remembered(Time::ZERO + Span::ms(800)), 1, "8 intervals later");
     }
 }
