@@ -120,6 +120,11 @@ class CoDel(Qdisc, kw_only=True, frozen=True, tag="codel"):
     default 100ms; 1us to 100s; the paper's INTERVAL.
     """
 
+    variant: Value = None
+    """Which form of the law; those of ns-2 are for papers that used them. One of rfc, ns2_v1,
+    ns2_v2; default rfc.
+    """
+
 
 class Drr(Qdisc, kw_only=True, frozen=True, tag="drr"):
     """Deficit round robin over one queue per flow, one shared buffer.
@@ -200,6 +205,11 @@ class FqCoDel(Qdisc, kw_only=True, frozen=True, tag="fq_codel"):
     interval: Value = None
     """Time in which a good queue drains at least once; about the worst round-trip time. Duration;
     default 100ms; 1us to 100s; the paper's INTERVAL.
+    """
+
+    variant: Value = None
+    """Which form of the law; those of ns-2 are for papers that used them. One of rfc, ns2_v1,
+    ns2_v2; default rfc.
     """
 
 
