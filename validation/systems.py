@@ -167,13 +167,16 @@ def fair(seed: int, topo: str, q: str, buf: int, nic: Mapping[str, Any] = NIC) -
     return scenario("120s", "20s", seed, links, flows)
 
 
-def two_way(seed: int, mbps: int, mtu: int, buf: int, hosts: bool = False) -> Table:
+def two_way(
+    seed: int, mbps: int, mtu: int, buf: int, hosts: bool = False, q: str = "DropTail"
+) -> Table:
     """Play `drr_dumbbell.csv`: five FTPs and a CBR each way, acks queue with the other's data.
 
     The receivers are at the far end of the bottleneck. With `hosts` they are on the hosts from
     which the other direction sends, behind the same access links: the RTTs are then 28 to 60 ms.
     """
-    qdisc = tail("p", buf)
+    codel = {"name": "codel", "limit": "1000p", "variant": "ns2_v1"}
+    qdisc = tail("p", buf) if q == "DropTail" else codel
     links, flows = {}, []
     for way, other in (("forward", "backward"), ("backward", "forward")):
         links[way] = link(f"{mbps}mbit", "10ms", qdisc)
@@ -191,9 +194,10 @@ def two_way(seed: int, mbps: int, mtu: int, buf: int, hosts: bool = False) -> Ta
     return scenario("100s", "20s", seed, links, flows) | {"tape": True}
 
 
-def one_flow(seed: int, target_ms: float) -> Table:
+def one_flow(seed: int, target_ms: float, variant: str = "rfc") -> Table:
     """Play `codel_target_util.csv`: one SACK flow over 1 Gbit/s under CoDel, RTT 300 us."""
     codel = {
+        "variant": variant,
         "name": "codel",
         "target": f"{target_ms * 1000:.0f}us",
         "interval": "750us",
