@@ -28,9 +28,10 @@ WORDS = """### Recorded rows that differ, beside ns-2 run again
 
 One thing is changed: the simulator. Where the runs of ns-2 that we made ourselves (`again`) have
 the row's set-up, the recorded mean is held against theirs, with their scatter, and ours too.
-*chance*: ns-2 run again is as near to the recorded row as its own runs are to each other, and to
-ours. *set-up*: ns-2 run again agrees with us (or is close), and both differ from the row: it was
-not recorded on the set-up as told. *ours*: ns-2 run again differs from us.
+*chance*: the row lies where ns-2's own runs on that set-up do, and those agree with ours.
+*set-up*: ns-2 run again agrees with us (or is close), and the row lies outside of what ns-2 finds
+on that set-up: it was recorded on another (or, once in twenty, is chance all the same). *ours*:
+ns-2 run again differs from us.
 
 """
 
@@ -70,8 +71,8 @@ def again(played: Played) -> tuple[str, dict[str, int]]:
         theirs = compare_with_known_spread(known, recorded)
         ours = compare(known, mine)
         so = _so(metric, theirs, ours)
-        words[f"{slug(file)}_{so}"] += 1
-        words[f"again_{so}"] += 1
+        for key in (slug(file), "again"):
+            words[f"{key}_{so}"] += 1
         lines.append(
             [
                 f"{file.title}: {case.name}",
@@ -84,8 +85,12 @@ def again(played: Played) -> tuple[str, dict[str, int]]:
                 so,
             ]
         )
+    kinds = ("chance", "set-up", "ours")
     keys = [slug(f) for f in TOLD + CHANGED] + ["again"]
-    told = {f"{k}_{so}": words[f"{k}_{so}"] for k in keys for so in ("chance", "setup", "ours")}
+    told = {f"{key}_{so.replace('-', '')}": words[f"{key}_{so}"] for key in keys for so in kinds}
+    verdicts = counts(played)
+    for key in keys:
+        told[f"{key}_alone"] = verdicts[f"{key}_differs"] - sum(words[f"{key}_{k}"] for k in kinds)
     return WORDS + table(head, lines), told
 
 
@@ -107,4 +112,4 @@ def _differing(played: Played) -> Iterator[tuple[File, Case, Metric, Array, Arra
 def _so(metric: Metric, theirs: Compared, ours: Compared) -> str:
     if verdict(metric, ours) == "differs":
         return "ours"
-    return "chance" if abs(theirs.difference) <= theirs.half else "setup"
+    return "chance" if abs(theirs.difference) <= theirs.half else "set-up"

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from validation import systems
-from validation.cases import BULK_DATA, FTP_ONLY, TWO_WAY, Metric, read
+from validation.cases import BULK_DATA, FTP_ONLY, RERUN, TWO_WAY, Metric, cases, read
 from validation.play import play
 from validation.report import mean, table
-from validation.statistics import Array, compare_in_pairs, half_width
+from validation.statistics import Array, compare, compare_in_pairs, half_width
 from validation.systems import Table
 
 Build = Callable[[int], Table]
@@ -44,10 +44,18 @@ three runs with one set. Sets by their mean queue:
 """
 
 
+HOME = """### What the acks' way home does
+
+Acks that cross only the bottleneck's other direction, beside acks that also cross the links of
+receiver and sender, as they do in ns-2 and in every case of this page; {seeds} runs each.
+
+"""
+
+
 def experiments(seeds: int | None = None) -> Told:
     """Give the tables, and the numbers that `causes.md` tells."""
     text, numbers = "", dict[str, str]()
-    for part in (bulk, sides, sets, access):
+    for part in (home, bulk, sides, sets, access):
         more, told = part(seeds)
         text += more + "\n"
         numbers |= told
@@ -65,6 +73,41 @@ def _values(metrics: Sequence[Metric], rows: Sequence[Mapping[str, str]]) -> Arr
     return np.array([[float(row[m.column]) for m in metrics] for row in rows])
 
 
+def home(seeds: int | None = None) -> Told:
+    """Leave out the links of receiver and sender on the way back of acks."""
+    lines, numbers = [], dict[str, str]()
+    for name, chosen, columns in (
+        ("fair", {"topo": "3u"}, ("f1", "f3", "jain")),
+        ("ftp_only", {"n": "300", "q": "RED"}, ("qmean_B", "loss")),
+    ):
+        file = next(f for f in RERUN if f.name == f"reruns/{name}")
+        case = next(c for c in cases(file) if chosen.items() <= c.key.items())
+        metrics = [m for m in file.metrics if m.column in columns]
+        chosen_seeds = case.seeds[: seeds or 20]
+        for key, label, change in (
+            ("only", "only back", _straight),
+            ("both", "and both links", lambda s: s),
+        ):
+            scenarios = [change(file.play(seed, case.key)) for seed in chosen_seeds]
+            values = play(scenarios, [m.ours for m in metrics])
+            for m, v in zip(metrics, values.T, strict=True):
+                theirs = case.theirs(m)
+                c = compare_in_pairs(theirs[: len(v)], v) if "n" in chosen else compare(theirs, v)
+                cells = [mean(c.theirs, c.theirs_half, m.form), mean(c.ours, c.ours_half, m.form)]
+                difference = f"{c.difference:+{m.form}} ± {c.half:{m.form}}"
+                lines.append([f"{file.title}: {case.name}", label, m.label, *cells, difference])
+                numbers[f"home_{name}_{m.column}_{key}"] = difference
+    head = ["case", "acks cross", "metric", "ns-2 again", "sojourn", "difference"]
+    return HOME.format(seeds=seeds or "10 or 20") + table(head, lines), numbers
+
+
+def _straight(s: Table) -> Table:
+    for f in s["flows"]:
+        if "tcp" in f:
+            f["return_path"] = ["back"]
+    return s
+
+
 def bulk(seeds: int | None = None) -> Told:
     """Change one thing at a time of the system of UDP beside SACK."""
     names = ("udp_loss", "qstd_p", "delay_ms_std", "loss", "mean_run")
@@ -74,13 +117,13 @@ def bulk(seeds: int | None = None) -> Told:
         rows = [r for r in read(BULK_DATA) if r["q"] == "TD" and r["n"] == str(n)]
         lines.append([str(n), "recorded", *_cells(metrics, _values(metrics, rows))])
         for key, (label, change) in _BULK.items():
-            scenarios = [change(_bulk(seed, n)) for seed in range(seeds or 20)]
+            scenarios = [change(_bulk(seed, n)) for seed in range(seeds or 10)]
             values = play(scenarios, [m.ours for m in metrics])
             lines.append(["", label, *_cells(metrics, values)])
             for m, v in zip(metrics, values.T, strict=True):
                 numbers[f"bulk_{key}_{n}_{m.column}"] = f"{v.mean():{m.form}}"
     head = ["flows", "changed", *(m.label for m in metrics)]
-    return BULK.format(seeds=seeds or 20) + table(head, lines), numbers
+    return BULK.format(seeds=seeds or 10) + table(head, lines), numbers
 
 
 def _bulk(seed: int, n: int) -> Table:
@@ -173,14 +216,14 @@ def sides(seeds: int | None = None) -> Told:
         ):
             build = [
                 systems.two_way(seed, mbps, 1000, 100, hosts=change is None) | {"tape": False}
-                for seed in range(seeds or 20)
+                for seed in range(seeds or 10)
             ]
             values = play([change(s) if change else s for s in build], [m.ours for m in metrics])
             lines.append(["", label, *_cells(metrics, values)])
             for m, v in zip(metrics, values.T, strict=True):
                 numbers[f"sides_{key}_{mbps}_{m.column}"] = f"{v.mean():{m.form}}"
     head = ["Mbit/s", "changed", *(m.label for m in metrics)]
-    return SIDES.format(seeds=seeds or 20) + table(head, lines), numbers
+    return SIDES.format(seeds=seeds or 10) + table(head, lines), numbers
 
 
 def _far(s: Table) -> Table:
