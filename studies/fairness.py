@@ -193,7 +193,7 @@ EIGHT: dict[str, Callable[[int], Table]] = {
 def misbehaviour(seeds: int) -> list[str]:
     """Let one UDP flow send ten times its share beside nine TCPs."""
     rates = {"name": "cbr", "rate": "10mbit", "packet": "1000B", "jitter": 0.5}
-    flows = [
+    flows: list[Table] = [
         {
             "name": "tcp",
             "count": 9,
@@ -222,7 +222,7 @@ def misbehaviour(seeds: int) -> list[str]:
 
 def mice(seeds: int) -> list[str]:
     """Let a thousand short transfers pass beside four long flows."""
-    flows = [
+    flows: list[Table] = [
         {
             "name": "elephant",
             "count": 4,
