@@ -205,7 +205,9 @@ def draw(step: Step, about: str, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     import matplotlib as mpl
 
-    with styled(), mpl.rc_context({"svg.fonttype": "none"}):  # letters as letters: half the size
+    # Letters as letters: half the size.
+    fonts = {"svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans", "Verdana"]}
+    with styled(), mpl.rc_context(fonts):
         write(figure_of(step, about), path)
     text = path.read_text().rstrip().removesuffix("</svg>")
     text = re.sub(r' d="[^"]+"', lambda d: re.sub(r"(\.\d)\d+", r"\1", d[0]), text)

@@ -3,7 +3,8 @@
 //! **Source** P. McKenney, "Stochastic Fairness Queueing", INFOCOM 1990; turns counted in bytes,
 //! limits and names as in Linux tc-sfq(8).
 //! **Decides** on departure; on arrival when the buffer is full.
-//! **Measures** the packets of each hashed queue. **Symbols** `flows` is the number of hash queues, `perturb` how often the hash changes.
+//! **Measures** the packets of each hashed queue.
+//! **Symbols** `flows` is the number of hash queues, `perturb` how often the hash changes.
 //! **The law** flows are hashed to queues, the queues are served in turn, `quantum` bytes each; on
 //! overflow the longest queue loses.
 //! **Departures** turns are counted in bytes, not packets. When the hash changes, packets move to
