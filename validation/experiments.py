@@ -1,6 +1,7 @@
 """What one change at a time does to our own results."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -11,7 +12,6 @@ from validation.report import mean, table
 from validation.statistics import Array, compare, compare_in_pairs, half_width
 from validation.systems import Table
 
-Build = Callable[[int], Table]
 Told = tuple[str, dict[str, str]]
 """A part of the page, and its numbers for `causes.md`."""
 
@@ -277,13 +277,16 @@ def access(seeds: int | None = None) -> Told:
     head = ["case", "changed", "metric", "before", "after", "difference"]
     lines = []
     for q, n in (("DropTail", 30), ("RED", 30), ("DropTail", 300), ("RED", 300)):
-        for changed, change in (
-            ("no access links", lambda seed, q=q, n=n: _ftp_only(seed, q, n, access="")),
-            ("access of 45 Mbit/s", lambda seed, q=q, n=n: _ftp_only(seed, q, n, access="45mbit")),
-            ("all start at once", lambda seed, q=q, n=n: _at_once(_ftp_only(seed, q, n))),
-        ):
-            before = lambda seed, q=q, n=n: _ftp_only(seed, q, n)  # noqa: E731
-            lines += _lines(f"{q} n {n}", changed, before, change, seeds or 10)
+        old = _three([_ftp_only(seed, q, n) for seed in range(seeds or 10)])
+        build = partial(_ftp_only, q=q, n=n)
+        changes: list[tuple[str, Callable[[int], Table]]] = [
+            ("no access links", partial(build, access="")),
+            ("access of 45 Mbit/s", partial(build, access="45mbit")),
+            ("all start at once", partial(_at_once, q=q, n=n)),
+        ]
+        for changed, change in changes:
+            new = _three([change(seed) for seed in range(seeds or 10)])
+            lines += _lines(f"{q} n {n}", changed, old, new)
     return ACCESS + table(head, lines), {}
 
 
@@ -291,17 +294,22 @@ def _ftp_only(seed: int, q: str, n: int, access: str = "100mbit") -> Table:
     return systems.ftp_only(seed, q, n, 300_000, "Newreno", access)
 
 
-def _at_once(scenario: Table) -> Table:
+def _at_once(seed: int, q: str, n: int) -> Table:
+    scenario = _ftp_only(seed, q, n)
     flows = [f | {"source": {"name": "bulk"}} for f in scenario["flows"]]
     return scenario | {"flows": flows}
 
 
-def _lines(case: str, changed: str, before: Build, after: Build, seeds: int) -> list[list[str]]:
-    metrics = [m for m in FTP_ONLY.metrics if m.column in ("qmean_B", "loss", "util")]
-    numbers = [m.ours for m in metrics]
-    old, new = (play([f(seed) for seed in range(seeds)], numbers).T for f in (before, after))
+THREE = [m for m in FTP_ONLY.metrics if m.column in ("qmean_B", "loss", "util")]
+
+
+def _three(scenarios: Sequence[Table]) -> Array:
+    return play(scenarios, [m.ours for m in THREE]).T
+
+
+def _lines(case: str, changed: str, old: Array, new: Array) -> list[list[str]]:
     lines = []
-    for i, m in enumerate(metrics):
+    for i, m in enumerate(THREE):
         c = compare_in_pairs(old[i], new[i])
         cells = [f"{c.theirs:{m.form}}", f"{c.ours:{m.form}}"]
         difference = f"{c.difference:+{m.form}} ± {c.half:{m.form}}"
