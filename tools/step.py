@@ -206,7 +206,7 @@ def draw(step: Step, about: str, path: Path) -> None:
     import matplotlib as mpl
 
     # Letters as letters: half the size.
-    fonts = {"svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans", "Verdana"]}
+    fonts: dict[Any, Any] = {"svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans", "Verdana"]}
     with styled(), mpl.rc_context(fonts):
         write(figure_of(step, about), path)
     text = path.read_text().rstrip().removesuffix("</svg>")

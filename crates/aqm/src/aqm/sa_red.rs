@@ -75,8 +75,7 @@ impl Law for Tuned<SaRed> {
         let SaRedParams { interval, sample, alpha, beta, bottom, top } = params.frame;
         let samples = interval.0 / sample.0;
         if !(2..=SAMPLES).contains(&samples) {
-            let text =
-                format!("{sample} is {samples} times in interval ({interval}), not 2 to 10^6");
+            let text = format!("{sample} is not a half to a millionth of interval ({interval})");
             return Err(Error::new(text).at("sample"));
         }
         let step = Step { alpha, beta, bottom, top }.checked()?;
