@@ -218,6 +218,8 @@ def draw(step: Step, about: str, path: Path) -> None:
 def figure_of(step: Step, about: str) -> "Figure":
     """Draw the figure of a run: the queue, and the law's variables or the waits of flows."""
     gauges = DRAWN.get(step.name, ())
+    if step.gauges and not gauges:
+        raise SystemExit(f"gen: step.py does not say which variables of {step.name} are drawn")
     rows = 1 + (len(gauges) or 1)
     figure = new_figure(6.6, 0.9 + 1.35 * rows)
     axes: list[Axes] = list(figure.subplots(rows, 1, sharex=True))

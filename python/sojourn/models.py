@@ -429,8 +429,8 @@ class Hred(Qdisc, kw_only=True, frozen=True, tag="hred"):
     """
 
     max_th: Value = None
-    """Queue above which they rise; auto is half of limit, or all but twice min_th. Size or auto;
-    default auto; 1p or more; also called maxth, max.
+    """Queue above which the chances rise; auto is half of limit, or all but twice min_th. Size or
+    auto; default auto; 1p or more; also called maxth, max.
     """
 
     kappa: Value = None

@@ -38,7 +38,7 @@ crate::params! {
         min_th: Option<Size> = None,
             [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))],
             "min_th", ["minth", "min"];
-        /// Queue above which they rise; auto is half of limit, or all but twice min_th.
+        /// Queue above which the chances rise; auto is half of limit, or all but twice min_th.
         max_th: Option<Size> = None,
             [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))],
             "max_th", ["maxth", "max"];
