@@ -177,7 +177,10 @@ def discipline(spec: Spec, run: step.Step) -> str:
     when = said["Decides"].rstrip(".")
     lines += [] if spec["decides"].startswith(when[:10]) else [f"It decides {when}."]
     lines += [f"It measures {said['Measures'].rstrip('.')}.", ""]
-    lines += ["## The law", "", sentence(said["The law"]), ""]
+    lines += ["## The law", "", header.sentence(said["The law"]), ""]
+    if name.startswith("fq_"):
+        law = name.removeprefix("fq_")
+        lines += [f"The law of each flow is that of [`{law}`]({law}.md).", ""]
     if "Symbols" in said:
         lines += [f"Symbols: {said['Symbols'].rstrip('.')}.", ""]
     lines += ["## Parameters", "", *parameters(spec["params"])]
@@ -189,10 +192,15 @@ def discipline(spec: Spec, run: step.Step) -> str:
         ]
         rows = [[f"`{gauge}`", sentence(about)] for gauge, about in gauges.items()]
         lines += ["", *table("variable | what it is", rows)]
-    departures = header.numbered(sentence(said["Departures"]))
+    departures = header.numbered(said["Departures"])
     lines += ["## Departures from its source", "", *departures, ""]
-    lines += ["## Source", "", sentence(said["Source"]), ""]
-    lines += ["## Cost", "", f"{sentence(said['Cost'])} Waiting packets are not counted.", ""]
+    lines += ["## Source", "", header.sentence(said["Source"]), ""]
+    lines += [
+        "## Cost",
+        "",
+        f"{header.sentence(said['Cost'])} Waiting packets are not counted.",
+        "",
+    ]
     return "\n".join([*lines, FOOT, ""])
 
 

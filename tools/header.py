@@ -41,15 +41,22 @@ def plain(words: str) -> str:
     return re.sub(r"\[(`[^`]+`)\]", r"\1", words.strip())
 
 
+def sentence(text: str) -> str:
+    """Give `text` a full stop, and a capital letter unless it begins with a symbol."""
+    text = text.strip()
+    if re.match(r"([a-z]{2,}|a)[ ,:;.-]", text):
+        text = text[:1].upper() + text[1:]
+    return text + ("" if text.endswith((".", "?", "!")) else ".")
+
+
 def numbered(words: str) -> list[str]:
     """Write `(1) one (2) two` as a list, with what stands before it."""
-    first, *rest = re.split(r"\((\d)\) ", words)
-    items = [
-        f"{n}. {part[:1].upper()}{part[1:].strip()}"
-        for n, part in zip(rest[::2], rest[1::2], strict=True)
-    ]
-    before = [first.strip().rstrip(":") + (":" if items else "")] if first.strip() else []
-    return [*before, *([""] if before and items else []), *items]
+    first, *rest = re.split(r"(?:^|(?<=\s))\((\d)\) ", words)
+    items = [f"{n}. {sentence(part)}" for n, part in zip(rest[::2], rest[1::2], strict=True)]
+    if not items:
+        return [sentence(first)]
+    before = [sentence(first).rstrip(".:") + ":", ""] if first.strip() else []
+    return [*before, *items]
 
 
 def gauges(name: str, shown: Sequence[str]) -> dict[str, str]:

@@ -266,7 +266,7 @@ mod tests {
                 settings.iter().map(|(k, v)| (*k, crate::Setting::Text(v))).collect();
             crate::build("sa_red", &settings, Rate(1_000_000)).err().unwrap().to_string()
         };
-        assert!(refusal(&[("sample", "251ms")]).starts_with("sample: 251ms is 1 times"));
+        assert!(refusal(&[("sample", "251ms")]).starts_with("sample: 251ms is not a half"));
         assert!(refusal(&[("interval", "2s"), ("sample", "1us")]).starts_with("sample:"));
         assert!(refusal(&[("bottom", "0.5")]).starts_with("top: 0.5 is not above bottom"));
     }
