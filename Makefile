@@ -26,7 +26,7 @@ check: build  ## format, lints, types, generated files
 bench: build  ## speed, as ratios inside one run
 	cargo bench $(CRATES)
 
-gen: build  ## rewrite what is generated from the Rust tables
+gen: build  ## rewrite what is generated from Rust: classes, pages, figures
 	$(BIN)/python tools/gen.py
 
 validate: build  ## some minutes: our results beside those of ns-2, written to docs/validation.md

@@ -171,6 +171,53 @@ def test_bad_option_is_refused(case: str, small: Path, sojourn: Command) -> None
     one_line(sojourn("run", small, *options), part)
 
 
+# A law, what it is given, and how the line goes on after the path of the discipline.
+LAWS: dict[str, tuple[str, list[str], str]] = {
+    "thresholds the wrong way round": (
+        "ared", ["min_th=20p", "max_th=10p"], "max_th: 10p is not above min_th (20p)"
+    ),
+    "thresholds in two units": (
+        "feng_red", ["min_th=5kB", "max_th=9p"], "max_th: 9p is in another unit than min_th (5kB)"
+    ),
+    "bounds of max_p the wrong way round": (
+        "sa_red", ["bottom=0.6"], "top: 0.5 is not above bottom (0.6)"
+    ),
+    "UDP as fast as the link": (
+        "red_opt", ["udp_rate=5mbit"], "udp_rate: 5mbit leaves nothing of the link's 5mbit"
+    ),
+    "UDP in mbps": ("red_opt", ["udp_rate=1mbps"], 'udp_rate: "1mbps" is ambiguous'),
+    "band outside the buffer": ("hred", ["max_th=200kB", "min_th=50kB"], "max_th: min_th 50"),
+    "response time without a unit": ("hred", ["t_alpha=1"], "t_alpha: 1 has no unit"),
+    "a controller that integrates nothing": (
+        "pi", ["a=0.00001", "b=0.00002"], "a: 0.00001 is not above b (0.00002)"
+    ),
+    "half a design": ("pi", ["flows=10"], "rtt: flows alone are no design"),
+    "half of the gains": ("api", ["a=0.1"], "b: is due where a is given"),
+    "a queue as a time": ("rem", ["b_star=5ms"], 'b_star: "5ms" is not a size'),
+    "more than the link": ("avq", ["gamma=1.5"], "gamma: 1.5 is out of range"),
+    "delay without a unit": ("pie", ["target=15"], "target: 15 has no unit"),
+    "a misspelt delay": ("pi2", ["tagret=15ms"], 'tagret: unknown parameter "tagret", did you me'),
+    "a misspelt choice": ("sred", ["form=ful"], 'form: unknown choice "ful", did you mean "full"'),
+    "a bin that is full too late": (
+        "sfb", ["bin_size=30"], "max: 25 is below bin_size (30): no chance would ever rise"
+    ),
+    "gains that do not settle": ("afd", ["alpha=2"], "beta: 1.8 is not above alpha (2)"),
+    "least above most": ("af_qcn", ["p_min=0.5"], "p_max: 0.1 is below p_min (0.5)"),
+    "nobody to compare with": ("choke", ["candidates=0"], "candidates: 0 is out of range"),
+    "packets where a count is due": ("fred", ["minq=2p"], 'minq: "2p" is not a whole number'),
+    "packets where bytes are due": ("cobalt", ["mtu=2p"], 'mtu: "2p" counts packets; bytes are'),
+    "no time between changes": ("blue", ["freeze=0s"], "freeze: 0s is out of range"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LAWS)
+def test_bad_parameter_of_a_law_is_refused(case: str, small: Path, sojourn: Command) -> None:
+    """Values that contradict each other or the link, wrong units, slips."""
+    law, given, part = LAWS[case]
+    settings = [f"--set=up.qdisc={law}", *(f"--set=up.qdisc.{one}" for one in given)]
+    one_line(sojourn("run", small, *settings), f"{small}: links.up.qdisc.{part}")
+
+
 # Whole command lines; S stands for the small scenario.
 COMMANDS: dict[str, tuple[list[str], str]] = {
     "unknown command": (["rnu"], "Did you mean 'run'"),

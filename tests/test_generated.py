@@ -5,7 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+import header
 import sojourn as sj
+import step
 from sojourn import _sojourn, models
 from sojourn.base import Qdisc, Source, Tcp
 from sojourn.scenario import to_json
@@ -52,3 +56,35 @@ def test_every_parameter_of_the_tables_is_a_field() -> None:
     for spec in [*tables["disciplines"], *tables["tcp"], *tables["sources"]]:
         fields = by_name[spec["name"]].__struct_encode_fields__
         assert list(fields) == [row["name"] for row in spec["params"]]
+
+
+def test_headers_of_rust_files_are_read() -> None:
+    """Numbers stand in a list, ECT(1) is none, and a symbol keeps its case."""
+    assert header.numbered("(1) ECT(1) is, as in (3), said. (2) p stays.") == [
+        "1. ECT(1) is, as in (3), said.",
+        "2. p stays.",
+    ]
+    assert header.numbered("where it is silent: (1) a step") == [
+        "Where it is silent:",
+        "",
+        "1. A step.",
+    ]
+    assert header.sections("red")["Symbols"].startswith("`min_th`, `max_th`")
+    assert header.gauges("fred", ["avg", "nactive"]) == {
+        "avg": "The average queue, packets or bytes.",
+        "nactive": "Accounts with packets in the queue.",
+    }
+    with pytest.raises(SystemExit, match="nothing says what strangeness of red is"):
+        header.gauges("red", ["strangeness"])
+
+
+def test_a_figure_of_other_numbers_is_found(tmp_path: Path) -> None:
+    """The figure in docs is that of a run made here; of another discipline's run it is not."""
+    figure = ROOT / "docs/algorithms/disciplines/codel.svg"
+    runs = step.play(["codel", "cobalt"])
+    assert step.is_drawn(runs["codel"], figure)
+    assert not step.is_drawn(runs["cobalt"], figure)
+    fresh = tmp_path / "codel.svg"
+    step.draw(runs["codel"], "what it is", fresh)
+    assert step.is_drawn(runs["codel"], fresh)
+    assert "what it is" in fresh.read_text()

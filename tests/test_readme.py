@@ -1,10 +1,12 @@
 """What the README shows is what happens."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
+from sojourn import _sojourn
 from sojourn.cli import main
 
 ROOT = Path(__file__).parent.parent
@@ -29,6 +31,12 @@ def test_links_lead_somewhere() -> None:
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_discipline_is_counted() -> None:
+    """The README says how many there are."""
+    count = len(json.loads(_sojourn.specs())["disciplines"])
+    assert f"has {count} disciplines" in (ROOT / "README.md").read_text()
 
 
 def test_table_is_that_of_the_demo(capsys: pytest.CaptureFixture[str]) -> None:

@@ -342,6 +342,14 @@ OF_TWO_WAY = "drops_per_s loss util qmean_p fwd_goodput_Mbps jain_fwd"
 
 RERUN = (
     _some(FTP_ONLY, "qmean_B qstd_B loss util", name="reruns/ftp_only", rtts="the same"),
+    _some(
+        FTP_ONLY,
+        "qmean_B qstd_B loss util",
+        name="reruns/ftp_only_laws",
+        about="Long flows with RTTs of 40 to 200 ms over 45 Mbit/s, a buffer of 300 kB, under the "
+        "laws that the paper of HRED compares with, in its configuration",
+        rtts="the same",
+    ),
     _some(BULK_DATA, OF_BULK, name="reruns/bulk_data", seeds=20),
     _some(TRUNK, OF_BULK, name="reruns/bulk_data_trunk", seeds=20),
     _some(FAIR3, "f1 f2 f3 jain", name="reruns/fair", seeds=40),

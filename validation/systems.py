@@ -67,15 +67,9 @@ def propagation(seed: int, n: int) -> list[float]:
     return list(np.random.default_rng(seed % RTT_SETS).uniform(0.040, 0.200, n))
 
 
-def ftp_only(seed: int, q: str, n: int, qmax: int, tcp: str, access: str = "100mbit") -> Table:
-    """Play `hred_ftp_only.csv`: long flows over 45 Mbit/s, RTTs uniform on 40 to 200 ms.
-
-    The propagation times are one of `RTT_SETS` sets; those of ns-2 are not known. An empty
-    `access` leaves out the access links.
-    """
-    rtts = propagation(seed, n)
+def ftp_only_law(q: str, qmax: int) -> Table:
+    """Give a law as the paper of HRED configures it, and as ns-2 has it."""
     red = {
-        "name": "red",
         "limit": f"{qmax + 499}B",  # ns-2 looks at the queue before the packet is added
         "min_th": f"{qmax // 4}B",
         "max_th": f"{qmax // 2}B",
@@ -86,7 +80,44 @@ def ftp_only(seed: int, q: str, n: int, qmax: int, tcp: str, access: str = "100m
         "byte_mode": "mean",
         "packet": "500B",
     }
-    qdisc = tail("B", qmax) if q == "DropTail" else red
+    reference = f"{3 * qmax // 8}B"
+    laws: dict[str, Table] = {
+        "RED": {"name": "red"} | red,
+        "ARED": {"name": "ared", "stale_gentle": True} | red,
+        "PI": {
+            "name": "pi",
+            "limit": f"{qmax + 499}B",
+            "q_ref": reference,
+            "flows": 100,
+            "rtt": "200ms",
+            "w": 160,
+            "packet": "500B",
+            "byte_mode": True,
+        },
+        "REM": {
+            "name": "rem",
+            "limit": f"{qmax - 1}B",  # a packet that would make the queue reach the limit is lost
+            "b_star": reference,
+            "period": "1ms",
+            "gamma": 0.001,
+            "phi": 1.001,
+            "alpha": 0.1,
+            "packet": "500B",
+            "byte_mode": True,
+        },
+        "AVQ": {"name": "avq", "limit": f"{qmax}B", "gamma": 1, "packet": "500B"},
+    }
+    return laws[q]
+
+
+def ftp_only(seed: int, q: str, n: int, qmax: int, tcp: str, access: str = "100mbit") -> Table:
+    """Play `hred_ftp_only.csv`: long flows over 45 Mbit/s, RTTs uniform on 40 to 200 ms.
+
+    The propagation times are one of `RTT_SETS` sets; those of ns-2 are not known. An empty
+    `access` leaves out the access links.
+    """
+    rtts = propagation(seed, n)
+    qdisc = tail("B", qmax) if q == "DropTail" else ftp_only_law(q, qmax)
     links = {"bottleneck": link("45mbit", "10ms", qdisc), "back": link("45mbit", "10ms", WIDE)}
     flows = []
     for i in range(n):

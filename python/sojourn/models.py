@@ -61,7 +61,7 @@ class DropTail(Qdisc, kw_only=True, frozen=True, tag="droptail"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     policy: Value = None
@@ -77,7 +77,7 @@ class Red(Qdisc, kw_only=True, frozen=True, tag="red"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -85,12 +85,12 @@ class Red(Qdisc, kw_only=True, frozen=True, tag="red"):
 
     min_th: Value = None
     """Average queue below which nothing is signalled; its unit is that of the average. Size;
-    default 5p; 0p to 1000000000000p; also called minth, min, thresh.
+    default 5p; 0p or more; also called minth, min, thresh.
     """
 
     max_th: Value = None
-    """Average queue above which everything is, unless gentle. Size; default 15p; 1p to
-    1000000000000p; also called maxth, max, maxthresh.
+    """Average queue above which everything is, unless gentle. Size; default 15p; 1p or more; also
+    called maxth, max, maxthresh.
     """
 
     max_p: Value = None
@@ -99,8 +99,8 @@ class Red(Qdisc, kw_only=True, frozen=True, tag="red"):
     """
 
     w_q: Value = None
-    """Weight of one arrival in the average. Number; default 0.002; 0.000000001 to 1; also called
-    wq, weight, q_weight.
+    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+    weight, q_weight.
     """
 
     gentle: Value = None
@@ -136,7 +136,7 @@ class Ared(Qdisc, kw_only=True, frozen=True, tag="ared"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -144,18 +144,17 @@ class Ared(Qdisc, kw_only=True, frozen=True, tag="ared"):
 
     min_th: Value = None
     """Average queue below which nothing is signalled; auto holds for the target delay, but 5
-    packets at least. Size or auto; default auto; 0p to 1000000000000p; also called minth, min,
-    thresh.
+    packets at least. Size or auto; default auto; 0p or more; also called minth, min, thresh.
     """
 
     max_th: Value = None
     """Average queue above which the chance climbs faster; auto is three times min_th. Size or auto;
-    default auto; 1p to 1000000000000p; also called maxth, max, maxthresh.
+    default auto; 1p or more; also called maxth, max, maxthresh.
     """
 
     w_q: Value = None
     """Weight of one arrival in the average; auto forgets within a second. Number or auto; default
-    auto; 0.000000001 to 1; also called wq, weight, q_weight.
+    auto; 1e-9 to 1; also called wq, weight, q_weight.
     """
 
     target_delay: Value = None
@@ -167,18 +166,18 @@ class Ared(Qdisc, kw_only=True, frozen=True, tag="ared"):
     """Least time from one change of max_p to the next. Duration; default 500ms; 1us to 100s."""
 
     alpha: Value = None
-    """Most that max_p grows by at once. Number; default 0.01; 0.0001 to 1."""
+    """Most that max_p grows by at once. Number; default 0.01; 1e-4 to 1."""
 
     beta: Value = None
     """What max_p is multiplied by when it falls. Number; default 0.9; 0.01 to 0.99."""
 
     bottom: Value = None
     """Max_p falls only from above this; auto is 0.01 or, on a fast link, one in as many packets of
-    1000 B as it sends in 100 ms (ns-2 since 2004). Number or auto; default 0.01; 0.000001 to 1.
+    1000 B as it sends in 100 ms (ns-2 since 2004). Number or auto; default 0.01; 1e-6 to 1.
     """
 
     top: Value = None
-    """Max_p grows only from below this. Number; default 0.5; 0.0001 to 1."""
+    """Max_p grows only from below this. Number; default 0.5; 1e-4 to 1."""
 
     stale_gentle: Value = None
     """Whether the gentle slope keeps the max_p that it began with, as in ns-2. Flag; default false.
@@ -222,7 +221,7 @@ class FengRed(Qdisc, kw_only=True, frozen=True, tag="feng_red"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -236,7 +235,7 @@ class FengRed(Qdisc, kw_only=True, frozen=True, tag="feng_red"):
     """
 
     floor: Value = None
-    """Least max_p. Number; default 0.00001; 0.000000001 to 1."""
+    """Least max_p. Number; default 0.00001; 1e-9 to 1."""
 
     stale_gentle: Value = None
     """Whether the gentle slope keeps the max_p that it began with, as in ns-2. Flag; default false.
@@ -244,12 +243,12 @@ class FengRed(Qdisc, kw_only=True, frozen=True, tag="feng_red"):
 
     min_th: Value = None
     """Average queue below which nothing is signalled; its unit is that of the average. Size;
-    default 5p; 0p to 1000000000000p; also called minth, min, thresh.
+    default 5p; 0p or more; also called minth, min, thresh.
     """
 
     max_th: Value = None
-    """Average queue above which everything is, unless gentle. Size; default 15p; 1p to
-    1000000000000p; also called maxth, max, maxthresh.
+    """Average queue above which everything is, unless gentle. Size; default 15p; 1p or more; also
+    called maxth, max, maxthresh.
     """
 
     max_p: Value = None
@@ -258,8 +257,8 @@ class FengRed(Qdisc, kw_only=True, frozen=True, tag="feng_red"):
     """
 
     w_q: Value = None
-    """Weight of one arrival in the average. Number; default 0.002; 0.000000001 to 1; also called
-    wq, weight, q_weight.
+    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+    weight, q_weight.
     """
 
     gentle: Value = None
@@ -295,7 +294,7 @@ class RedOpt(Qdisc, kw_only=True, frozen=True, tag="red_opt"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -349,7 +348,7 @@ class SaRed(Qdisc, kw_only=True, frozen=True, tag="sa_red"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -364,25 +363,25 @@ class SaRed(Qdisc, kw_only=True, frozen=True, tag="sa_red"):
     """Time from one sample of the queue to the next. Duration; default 5ms; 1us to 10s."""
 
     alpha: Value = None
-    """Most that max_p grows by at once. Number; default 0.01; 0.0001 to 1."""
+    """Most that max_p grows by at once. Number; default 0.01; 1e-4 to 1."""
 
     beta: Value = None
     """What max_p is multiplied by when it falls. Number; default 0.9; 0.01 to 0.99."""
 
     bottom: Value = None
-    """Max_p falls only from above this. Number; default 0.01; 0.000001 to 1."""
+    """Max_p falls only from above this. Number; default 0.01; 1e-6 to 1."""
 
     top: Value = None
-    """Max_p grows only from below this. Number; default 0.5; 0.0001 to 1."""
+    """Max_p grows only from below this. Number; default 0.5; 1e-4 to 1."""
 
     min_th: Value = None
     """Average queue below which nothing is signalled; its unit is that of the average. Size;
-    default 5p; 0p to 1000000000000p; also called minth, min, thresh.
+    default 5p; 0p or more; also called minth, min, thresh.
     """
 
     max_th: Value = None
-    """Average queue above which everything is, unless gentle. Size; default 15p; 1p to
-    1000000000000p; also called maxth, max, maxthresh.
+    """Average queue above which everything is, unless gentle. Size; default 15p; 1p or more; also
+    called maxth, max, maxthresh.
     """
 
     max_p: Value = None
@@ -391,8 +390,8 @@ class SaRed(Qdisc, kw_only=True, frozen=True, tag="sa_red"):
     """
 
     w_q: Value = None
-    """Weight of one arrival in the average. Number; default 0.002; 0.000000001 to 1; also called
-    wq, weight, q_weight.
+    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+    weight, q_weight.
     """
 
     gentle: Value = None
@@ -428,7 +427,7 @@ class Hred(Qdisc, kw_only=True, frozen=True, tag="hred"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -436,12 +435,12 @@ class Hred(Qdisc, kw_only=True, frozen=True, tag="hred"):
 
     min_th: Value = None
     """Queue below which the chances fall, in the unit of limit; auto is a quarter of it, or half of
-    what max_th leaves. Size or auto; default auto; 1p to 1000000000000p; also called minth, min.
+    what max_th leaves. Size or auto; default auto; 1p or more; also called minth, min.
     """
 
     max_th: Value = None
-    """Queue above which they rise; auto is half of limit, or all but twice min_th. Size or auto;
-    default auto; 1p to 1000000000000p; also called maxth, max.
+    """Queue above which the chances rise; auto is half of limit, or all but twice min_th. Size or
+    auto; default auto; 1p or more; also called maxth, max.
     """
 
     kappa: Value = None
@@ -470,10 +469,10 @@ class Hred(Qdisc, kw_only=True, frozen=True, tag="hred"):
     """
 
     p_min: Value = None
-    """The first p_min. Number; default 0.01; 0.000000001 to 1; also called pmin."""
+    """The first p_min. Number; default 0.01; 1e-9 to 1; also called pmin."""
 
     floor: Value = None
-    """Least p_min. Number; default 0.00001; 0.000000001 to 0.1; also called p_floor."""
+    """Least p_min. Number; default 0.00001; 1e-9 to 0.1; also called p_floor."""
 
     fixed_point: Value = None
     """Bits after the point of the chances, 0 for floating point. Integer; default 0; 0 to 50."""
@@ -487,7 +486,7 @@ class Blue(Qdisc, kw_only=True, frozen=True, tag="blue"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -499,8 +498,8 @@ class Blue(Qdisc, kw_only=True, frozen=True, tag="blue"):
     """
 
     d2: Value = None
-    """What an idle link takes from the chance; about a tenth of d1. Number; default 0.00025;
-    0.00001 to 1; also called decrement.
+    """What an idle link takes from the chance; about a tenth of d1. Number; default 0.00025; 1e-5
+    to 1; also called decrement.
     """
 
     freeze: Value = None
@@ -510,7 +509,7 @@ class Blue(Qdisc, kw_only=True, frozen=True, tag="blue"):
 
     threshold: Value = None
     """Queue above which an arrival counts as a loss; auto for losses only. Size or auto; default
-    auto; 1p to 1000000000000p; the paper's L; also called l.
+    auto; 1p or more; the paper's L; also called l.
     """
 
     clocks: Value = None
@@ -525,7 +524,7 @@ class Pi(Qdisc, kw_only=True, frozen=True, tag="pi"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -534,12 +533,12 @@ class Pi(Qdisc, kw_only=True, frozen=True, tag="pi"):
     a: Value = None
     """Gain of the present sample per packet; auto is the design for flows and rtt, and without
     these that of the paper (0.00001822: 60 flows, 246 ms, 3750 packets per second). Number or auto;
-    default auto; 0.000000000000001 to 1.
+    default auto; 1e-15 to 1.
     """
 
     b: Value = None
-    """Gain of the sample before; auto as for a (0.00001816). Number or auto; default auto;
-    0.000000000000001 to 1.
+    """Gain of the sample before; auto as for a (0.00001816). Number or auto; default auto; 1e-15 to
+    1.
     """
 
     w: Value = None
@@ -549,7 +548,7 @@ class Pi(Qdisc, kw_only=True, frozen=True, tag="pi"):
 
     q_ref: Value = None
     """The queue to settle at; its unit is that in which the queue is measured. Size; default 50p;
-    1p to 1000000000000p; also called qref.
+    1p or more; also called qref.
     """
 
     flows: Value = None
@@ -586,7 +585,7 @@ class Api(Qdisc, kw_only=True, frozen=True, tag="api"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -600,12 +599,12 @@ class Api(Qdisc, kw_only=True, frozen=True, tag="api"):
     a: Value = None
     """Gain of the present sample per packet; auto is the design for flows and rtt, and without
     these that of the paper (0.00001822: 60 flows, 246 ms, 3750 packets per second). Number or auto;
-    default auto; 0.000000000000001 to 1.
+    default auto; 1e-15 to 1.
     """
 
     b: Value = None
-    """Gain of the sample before; auto as for a (0.00001816). Number or auto; default auto;
-    0.000000000000001 to 1.
+    """Gain of the sample before; auto as for a (0.00001816). Number or auto; default auto; 1e-15 to
+    1.
     """
 
     w: Value = None
@@ -615,7 +614,7 @@ class Api(Qdisc, kw_only=True, frozen=True, tag="api"):
 
     q_ref: Value = None
     """The queue to settle at; its unit is that in which the queue is measured. Size; default 50p;
-    1p to 1000000000000p; also called qref.
+    1p or more; also called qref.
     """
 
     flows: Value = None
@@ -652,7 +651,7 @@ class Rem(Qdisc, kw_only=True, frozen=True, tag="rem"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -669,7 +668,7 @@ class Rem(Qdisc, kw_only=True, frozen=True, tag="rem"):
 
     b_star: Value = None
     """The queue to settle at; its unit is that in which queue and arrivals are counted. Size;
-    default 20p; 0p to 1000000000000p; the paper's b*; also called bstar, pbo.
+    default 20p; 0p or more; the paper's b*; also called bstar, pbo.
     """
 
     period: Value = None
@@ -681,8 +680,8 @@ class Rem(Qdisc, kw_only=True, frozen=True, tag="rem"):
     """What the price follows beside the queue. One of rate, queue; default rate."""
 
     inw: Value = None
-    """Weight of one period in the average of the arrivals; 1 is no average. Number; default 1;
-    0.000001 to 1.
+    """Weight of one period in the average of the arrivals; 1 is no average. Number; default 1; 1e-6
+    to 1.
     """
 
     packet: Value = None
@@ -704,7 +703,7 @@ class Avq(Qdisc, kw_only=True, frozen=True, tag="avq"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -740,7 +739,7 @@ class CoDel(Qdisc, kw_only=True, frozen=True, tag="codel"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -768,7 +767,7 @@ class Choke(Qdisc, kw_only=True, frozen=True, tag="choke"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -781,12 +780,12 @@ class Choke(Qdisc, kw_only=True, frozen=True, tag="choke"):
 
     min_th: Value = None
     """Average queue below which nothing is signalled; its unit is that of the average. Size;
-    default 5p; 0p to 1000000000000p; also called minth, min, thresh.
+    default 5p; 0p or more; also called minth, min, thresh.
     """
 
     max_th: Value = None
-    """Average queue above which everything is, unless gentle. Size; default 15p; 1p to
-    1000000000000p; also called maxth, max, maxthresh.
+    """Average queue above which everything is, unless gentle. Size; default 15p; 1p or more; also
+    called maxth, max, maxthresh.
     """
 
     max_p: Value = None
@@ -795,8 +794,8 @@ class Choke(Qdisc, kw_only=True, frozen=True, tag="choke"):
     """
 
     w_q: Value = None
-    """Weight of one arrival in the average. Number; default 0.002; 0.000000001 to 1; also called
-    wq, weight, q_weight.
+    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+    weight, q_weight.
     """
 
     gentle: Value = None
@@ -832,7 +831,7 @@ class Cobalt(Qdisc, kw_only=True, frozen=True, tag="cobalt"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -852,8 +851,8 @@ class Cobalt(Qdisc, kw_only=True, frozen=True, tag="cobalt"):
     """
 
     p_dec: Value = None
-    """What an empty queue takes from it. Number; default 0.000244140625; 0.000000001 to 1; also
-    called decrement.
+    """What an empty queue takes from it. Number; default 0.000244140625; 1e-9 to 1; also called
+    decrement.
     """
 
     mtu: Value = None
@@ -870,7 +869,7 @@ class Fred(Qdisc, kw_only=True, frozen=True, tag="fred"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -886,12 +885,12 @@ class Fred(Qdisc, kw_only=True, frozen=True, tag="fred"):
 
     min_th: Value = None
     """Average queue below which nothing is signalled; its unit is that of the average. Size;
-    default 5p; 0p to 1000000000000p; also called minth, min, thresh.
+    default 5p; 0p or more; also called minth, min, thresh.
     """
 
     max_th: Value = None
-    """Average queue above which everything is, unless gentle. Size; default 15p; 1p to
-    1000000000000p; also called maxth, max, maxthresh.
+    """Average queue above which everything is, unless gentle. Size; default 15p; 1p or more; also
+    called maxth, max, maxthresh.
     """
 
     max_p: Value = None
@@ -900,8 +899,8 @@ class Fred(Qdisc, kw_only=True, frozen=True, tag="fred"):
     """
 
     w_q: Value = None
-    """Weight of one arrival in the average. Number; default 0.002; 0.000000001 to 1; also called
-    wq, weight, q_weight.
+    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+    weight, q_weight.
     """
 
     gentle: Value = None
@@ -937,7 +936,7 @@ class Sfb(Qdisc, kw_only=True, frozen=True, tag="sfb"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -992,7 +991,7 @@ class Sred(Qdisc, kw_only=True, frozen=True, tag="sred"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -1010,7 +1009,7 @@ class Sred(Qdisc, kw_only=True, frozen=True, tag="sred"):
 
     a: Value = None
     """Weight of an arrival in the frequency of hits; auto is 1/m. Number or auto; default auto;
-    0.000000001 to 1; the paper's alpha; also called alpha.
+    1e-9 to 1; the paper's alpha; also called alpha.
     """
 
     pmax: Value = None
@@ -1030,7 +1029,7 @@ class Afd(Qdisc, kw_only=True, frozen=True, tag="afd"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -1045,8 +1044,8 @@ class Afd(Qdisc, kw_only=True, frozen=True, tag="afd"):
     """
 
     q_target: Value = None
-    """Queue to settle at; auto is half the limit. Size or auto; default auto; 1p to 1000000000000p;
-    also called qtarget.
+    """Queue to settle at; auto is half the limit. Size or auto; default auto; 1p or more; also
+    called qtarget.
     """
 
     alpha: Value = None
@@ -1079,7 +1078,7 @@ class AfQcn(Qdisc, kw_only=True, frozen=True, tag="af_qcn"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -1087,7 +1086,7 @@ class AfQcn(Qdisc, kw_only=True, frozen=True, tag="af_qcn"):
 
     q_eq: Value = None
     """Queue to settle at; its unit is that in which the queue is measured. Size; default 33kB; 1p
-    to 1000000000000p; the paper's Q_eq; also called qeq.
+    or more; the paper's Q_eq; also called qeq.
     """
 
     w: Value = None
@@ -1127,7 +1126,7 @@ class Pie(Qdisc, kw_only=True, frozen=True, tag="pie"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -1201,7 +1200,7 @@ class Pi2(Qdisc, kw_only=True, frozen=True, tag="pi2"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -1234,14 +1233,13 @@ class Drr(Qdisc, kw_only=True, frozen=True, tag="drr"):
     """
 
     limit: Value = None
-    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p to
-    1000000000000p; the paper's B; also called buffer.
+    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p or
+    more; the paper's B; also called buffer.
     """
 
     limits: Value = None
     """Buffers of the queues' own, one after the other, the last for all further ones; none: only
-    the shared one. List of size; default ; 1p to 1000000000000p; the paper's B_i; also called
-    buffers.
+    the shared one. List of size; default ; 1p or more; the paper's B_i; also called buffers.
     """
 
     flows: Value = None
@@ -1254,7 +1252,7 @@ class Drr(Qdisc, kw_only=True, frozen=True, tag="drr"):
 
     weights: Value = None
     """Weights of the queues, one after the other, the last for all further ones. List of number;
-    default 1; 0.000001 to 1000000; the paper's w_i; also called weight.
+    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     """
 
     full: Value = None
@@ -1280,14 +1278,13 @@ class Wfq(Qdisc, kw_only=True, frozen=True, tag="wfq"):
     """
 
     limit: Value = None
-    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p to
-    1000000000000p; the paper's B; also called buffer.
+    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p or
+    more; the paper's B; also called buffer.
     """
 
     limits: Value = None
     """Buffers of the queues' own, one after the other, the last for all further ones; none: only
-    the shared one. List of size; default ; 1p to 1000000000000p; the paper's B_i; also called
-    buffers.
+    the shared one. List of size; default ; 1p or more; the paper's B_i; also called buffers.
     """
 
     flows: Value = None
@@ -1300,7 +1297,7 @@ class Wfq(Qdisc, kw_only=True, frozen=True, tag="wfq"):
 
     weights: Value = None
     """Weights of the queues, one after the other, the last for all further ones. List of number;
-    default 1; 0.000001 to 1000000; the paper's w_i; also called weight.
+    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     """
 
     full: Value = None
@@ -1322,14 +1319,13 @@ class Wf2q(Qdisc, kw_only=True, frozen=True, tag="wf2q"):
     """
 
     limit: Value = None
-    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p to
-    1000000000000p; the paper's B; also called buffer.
+    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p or
+    more; the paper's B; also called buffer.
     """
 
     limits: Value = None
     """Buffers of the queues' own, one after the other, the last for all further ones; none: only
-    the shared one. List of size; default ; 1p to 1000000000000p; the paper's B_i; also called
-    buffers.
+    the shared one. List of size; default ; 1p or more; the paper's B_i; also called buffers.
     """
 
     flows: Value = None
@@ -1342,7 +1338,7 @@ class Wf2q(Qdisc, kw_only=True, frozen=True, tag="wf2q"):
 
     weights: Value = None
     """Weights of the queues, one after the other, the last for all further ones. List of number;
-    default 1; 0.000001 to 1000000; the paper's w_i; also called weight.
+    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     """
 
     full: Value = None
@@ -1364,14 +1360,13 @@ class Scfq(Qdisc, kw_only=True, frozen=True, tag="scfq"):
     """
 
     limit: Value = None
-    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p to
-    1000000000000p; the paper's B; also called buffer.
+    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p or
+    more; the paper's B; also called buffer.
     """
 
     limits: Value = None
     """Buffers of the queues' own, one after the other, the last for all further ones; none: only
-    the shared one. List of size; default ; 1p to 1000000000000p; the paper's B_i; also called
-    buffers.
+    the shared one. List of size; default ; 1p or more; the paper's B_i; also called buffers.
     """
 
     flows: Value = None
@@ -1384,7 +1379,7 @@ class Scfq(Qdisc, kw_only=True, frozen=True, tag="scfq"):
 
     weights: Value = None
     """Weights of the queues, one after the other, the last for all further ones. List of number;
-    default 1; 0.000001 to 1000000; the paper's w_i; also called weight.
+    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     """
 
     full: Value = None
@@ -1406,14 +1401,13 @@ class Stfq(Qdisc, kw_only=True, frozen=True, tag="stfq"):
     """
 
     limit: Value = None
-    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p to
-    1000000000000p; the paper's B; also called buffer.
+    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p or
+    more; the paper's B; also called buffer.
     """
 
     limits: Value = None
     """Buffers of the queues' own, one after the other, the last for all further ones; none: only
-    the shared one. List of size; default ; 1p to 1000000000000p; the paper's B_i; also called
-    buffers.
+    the shared one. List of size; default ; 1p or more; the paper's B_i; also called buffers.
     """
 
     flows: Value = None
@@ -1426,7 +1420,7 @@ class Stfq(Qdisc, kw_only=True, frozen=True, tag="stfq"):
 
     weights: Value = None
     """Weights of the queues, one after the other, the last for all further ones. List of number;
-    default 1; 0.000001 to 1000000; the paper's w_i; also called weight.
+    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     """
 
     full: Value = None
@@ -1448,14 +1442,13 @@ class Prio(Qdisc, kw_only=True, frozen=True, tag="prio"):
     """
 
     limit: Value = None
-    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p to
-    1000000000000p; the paper's B; also called buffer.
+    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p or
+    more; the paper's B; also called buffer.
     """
 
     limits: Value = None
     """Buffers of the queues' own, one after the other, the last for all further ones; none: only
-    the shared one. List of size; default ; 1p to 1000000000000p; the paper's B_i; also called
-    buffers.
+    the shared one. List of size; default ; 1p or more; the paper's B_i; also called buffers.
     """
 
     flows: Value = None
@@ -1468,7 +1461,7 @@ class Prio(Qdisc, kw_only=True, frozen=True, tag="prio"):
 
     weights: Value = None
     """Weights of the queues, one after the other, the last for all further ones. List of number;
-    default 1; 0.000001 to 1000000; the paper's w_i; also called weight.
+    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     """
 
     full: Value = None
@@ -1490,14 +1483,13 @@ class DrrCoDel(Qdisc, kw_only=True, frozen=True, tag="drr_codel"):
     """
 
     limit: Value = None
-    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p to
-    1000000000000p; the paper's B; also called buffer.
+    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p or
+    more; the paper's B; also called buffer.
     """
 
     limits: Value = None
     """Buffers of the queues' own, one after the other, the last for all further ones; none: only
-    the shared one. List of size; default ; 1p to 1000000000000p; the paper's B_i; also called
-    buffers.
+    the shared one. List of size; default ; 1p or more; the paper's B_i; also called buffers.
     """
 
     flows: Value = None
@@ -1510,7 +1502,7 @@ class DrrCoDel(Qdisc, kw_only=True, frozen=True, tag="drr_codel"):
 
     weights: Value = None
     """Weights of the queues, one after the other, the last for all further ones. List of number;
-    default 1; 0.000001 to 1000000; the paper's w_i; also called weight.
+    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     """
 
     full: Value = None
@@ -1549,14 +1541,13 @@ class WfqCoDel(Qdisc, kw_only=True, frozen=True, tag="wfq_codel"):
     """
 
     limit: Value = None
-    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p to
-    1000000000000p; the paper's B; also called buffer.
+    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p or
+    more; the paper's B; also called buffer.
     """
 
     limits: Value = None
     """Buffers of the queues' own, one after the other, the last for all further ones; none: only
-    the shared one. List of size; default ; 1p to 1000000000000p; the paper's B_i; also called
-    buffers.
+    the shared one. List of size; default ; 1p or more; the paper's B_i; also called buffers.
     """
 
     flows: Value = None
@@ -1569,7 +1560,7 @@ class WfqCoDel(Qdisc, kw_only=True, frozen=True, tag="wfq_codel"):
 
     weights: Value = None
     """Weights of the queues, one after the other, the last for all further ones. List of number;
-    default 1; 0.000001 to 1000000; the paper's w_i; also called weight.
+    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     """
 
     full: Value = None
@@ -1604,14 +1595,13 @@ class WfqRed(Qdisc, kw_only=True, frozen=True, tag="wfq_red"):
     """
 
     limit: Value = None
-    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p to
-    1000000000000p; the paper's B; also called buffer.
+    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p or
+    more; the paper's B; also called buffer.
     """
 
     limits: Value = None
     """Buffers of the queues' own, one after the other, the last for all further ones; none: only
-    the shared one. List of size; default ; 1p to 1000000000000p; the paper's B_i; also called
-    buffers.
+    the shared one. List of size; default ; 1p or more; the paper's B_i; also called buffers.
     """
 
     flows: Value = None
@@ -1624,7 +1614,7 @@ class WfqRed(Qdisc, kw_only=True, frozen=True, tag="wfq_red"):
 
     weights: Value = None
     """Weights of the queues, one after the other, the last for all further ones. List of number;
-    default 1; 0.000001 to 1000000; the paper's w_i; also called weight.
+    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     """
 
     full: Value = None
@@ -1640,12 +1630,12 @@ class WfqRed(Qdisc, kw_only=True, frozen=True, tag="wfq_red"):
 
     min_th: Value = None
     """Average queue below which nothing is signalled; its unit is that of the average. Size;
-    default 5p; 0p to 1000000000000p; also called minth, min, thresh.
+    default 5p; 0p or more; also called minth, min, thresh.
     """
 
     max_th: Value = None
-    """Average queue above which everything is, unless gentle. Size; default 15p; 1p to
-    1000000000000p; also called maxth, max, maxthresh.
+    """Average queue above which everything is, unless gentle. Size; default 15p; 1p or more; also
+    called maxth, max, maxthresh.
     """
 
     max_p: Value = None
@@ -1654,8 +1644,8 @@ class WfqRed(Qdisc, kw_only=True, frozen=True, tag="wfq_red"):
     """
 
     w_q: Value = None
-    """Weight of one arrival in the average. Number; default 0.002; 0.000000001 to 1; also called
-    wq, weight, q_weight.
+    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+    weight, q_weight.
     """
 
     gentle: Value = None
@@ -1690,8 +1680,8 @@ class FqRed(Qdisc, kw_only=True, frozen=True, tag="fq_red"):
     """
 
     limit: Value = None
-    """Most that may wait in all flows together, in bytes or packets. Size; default 10240p; 1p to
-    1000000000000p; also called buffer, memory_limit.
+    """Most that may wait in all flows together, in bytes or packets. Size; default 10240p; 1p or
+    more; also called buffer, memory_limit.
     """
 
     flows: Value = None
@@ -1708,12 +1698,12 @@ class FqRed(Qdisc, kw_only=True, frozen=True, tag="fq_red"):
 
     min_th: Value = None
     """Average queue below which nothing is signalled; its unit is that of the average. Size;
-    default 5p; 0p to 1000000000000p; also called minth, min, thresh.
+    default 5p; 0p or more; also called minth, min, thresh.
     """
 
     max_th: Value = None
-    """Average queue above which everything is, unless gentle. Size; default 15p; 1p to
-    1000000000000p; also called maxth, max, maxthresh.
+    """Average queue above which everything is, unless gentle. Size; default 15p; 1p or more; also
+    called maxth, max, maxthresh.
     """
 
     max_p: Value = None
@@ -1722,8 +1712,8 @@ class FqRed(Qdisc, kw_only=True, frozen=True, tag="fq_red"):
     """
 
     w_q: Value = None
-    """Weight of one arrival in the average. Number; default 0.002; 0.000000001 to 1; also called
-    wq, weight, q_weight.
+    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+    weight, q_weight.
     """
 
     gentle: Value = None
@@ -1843,8 +1833,8 @@ class Sfq(Qdisc, kw_only=True, frozen=True, tag="sfq"):
     """
 
     limit: Value = None
-    """Most packets that may wait in all queues together. Size; default 127p; 1p to 1000000000000p;
-    also called buffer.
+    """Most packets that may wait in all queues together. Size; default 127p; 1p or more; also
+    called buffer.
     """
 
     depth: Value = None
@@ -1870,8 +1860,8 @@ class FqCoDel(Qdisc, kw_only=True, frozen=True, tag="fq_codel"):
     """
 
     limit: Value = None
-    """Most that may wait in all flows together, in bytes or packets. Size; default 10240p; 1p to
-    1000000000000p; also called buffer, memory_limit.
+    """Most that may wait in all flows together, in bytes or packets. Size; default 10240p; 1p or
+    more; also called buffer, memory_limit.
     """
 
     flows: Value = None
@@ -1907,8 +1897,8 @@ class FqPie(Qdisc, kw_only=True, frozen=True, tag="fq_pie"):
     """
 
     limit: Value = None
-    """Most that may wait in all flows together, in bytes or packets. Size; default 10240p; 1p to
-    1000000000000p; also called buffer, memory_limit.
+    """Most that may wait in all flows together, in bytes or packets. Size; default 10240p; 1p or
+    more; also called buffer, memory_limit.
     """
 
     flows: Value = None
@@ -2007,13 +1997,13 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     """
 
     receive_window: Value = None
-    """The receiver's window: the most that may be in flight. Size; default 1000000p; 1p to
-    1000000000000p; the paper's rwnd; also called rwnd.
+    """The receiver's window: the most that may be in flight. Size; default 1000000p; 1p or more;
+    the paper's rwnd; also called rwnd.
     """
 
     initial_ssthresh: Value = None
     """Slow-start threshold at the start; auto: the receiver's window. Size or auto; default auto;
-    1p to 1000000000000p; the paper's ssthresh; also called ssthresh.
+    1p or more; the paper's ssthresh; also called ssthresh.
     """
 
     rto_min: Value = None

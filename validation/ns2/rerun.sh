@@ -11,7 +11,7 @@ trap 'rm -f "$rtts"' EXIT
 
 file() { echo "$2" >"$out/$1.csv"; }
 
-file ftp_only q,n,qmax,tcp,seed,qmean_B,qstd_B,loss,util
+for name in ftp_only ftp_only_laws; do file $name q,n,qmax,tcp,seed,qmean_B,qstd_B,loss,util; done
 for n in 30 100 300; do
     for seed in {10..29}; do
         [ "$n" != 30 ] && [ "$seed" -gt 19 ] && continue
@@ -20,6 +20,10 @@ from validation.systems import propagation
 print(*propagation($seed, $n))") >"$rtts"
         for q in DropTail RED; do
             $ns ftp_only.tcl q $q n "$n" seed "$seed" rtts "$rtts" >>"$out/ftp_only.csv"
+        done
+        [ "$n" = 30 ] && continue
+        for q in ARED PI REM AVQ; do
+            $ns ftp_only.tcl q $q n "$n" seed "$seed" rtts "$rtts" >>"$out/ftp_only_laws.csv"
         done
     done
 done

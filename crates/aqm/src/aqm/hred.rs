@@ -19,7 +19,7 @@
 //! in units of 2^-bits, cut towards 0, as the kernel of the paper's testbed had to; how many bits
 //! it had is not known. (5) Nothing happens while nobody arrives: the first packet after an idle
 //! time meets the chance that the last one left behind, and p is above 0 where the queue is empty.
-//! **Cost** 80 bytes of state; a draw and a few multiplications per arrival.
+//! **Cost** 176 bytes of state; a draw and a few multiplications per arrival.
 
 use super::{Aqm, Law, Verdict};
 use crate::cx::Cx;
@@ -38,7 +38,7 @@ crate::params! {
         min_th: Option<Size> = None,
             [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))],
             "min_th", ["minth", "min"];
-        /// Queue above which they rise; auto is half of limit, or all but twice min_th.
+        /// Queue above which the chances rise; auto is half of limit, or all but twice min_th.
         max_th: Option<Size> = None,
             [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))],
             "max_th", ["maxth", "max"];
@@ -200,8 +200,11 @@ impl Aqm for Hred {
     }
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        // Chance of a signal at the last arrival.
         see("p", self.p);
+        // Chance at min_th.
         see("p_min", self.p_min);
+        // Chance at max_th.
         see("p_max", self.chance(self.max_th));
     }
 }

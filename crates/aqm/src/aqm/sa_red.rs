@@ -13,7 +13,7 @@
 //! our reference gives in their place. (2) The twentieth is taken off only above `bottom`, as
 //! every step down is; otherwise a lasting oscillation takes max_p to nothing, from where steps of
 //! a quarter hardly come back. (3) The slope above max_th follows max_p.
-//! **Cost** that of RED, and 128 bytes of state; a window costs constant work, and after an idle
+//! **Cost** 368 bytes of state; that of RED; a window costs constant work, and after an idle
 //! time no more windows are worked through than change something (some ten thousand at most).
 
 use super::Law;
@@ -75,8 +75,7 @@ impl Law for Tuned<SaRed> {
         let SaRedParams { interval, sample, alpha, beta, bottom, top } = params.frame;
         let samples = interval.0 / sample.0;
         if !(2..=SAMPLES).contains(&samples) {
-            let text =
-                format!("{sample} is {samples} times in interval ({interval}), not 2 to 10^6");
+            let text = format!("{sample} is not a half to a millionth of interval ({interval})");
             return Err(Error::new(text).at("sample"));
         }
         let step = Step { alpha, beta, bottom, top }.checked()?;
@@ -144,8 +143,11 @@ impl Tune for SaRed {
     }
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        // Mean of the queue over the last window, in the unit of min_th.
         see("mu", self.mu);
+        // Deviation of the queue over the last window, in the same unit.
         see("sd", self.sd);
+        // Weight of one arrival in the average.
         see("w_q", self.w_q);
     }
 }
@@ -264,7 +266,7 @@ mod tests {
                 settings.iter().map(|(k, v)| (*k, crate::Setting::Text(v))).collect();
             crate::build("sa_red", &settings, Rate(1_000_000)).err().unwrap().to_string()
         };
-        assert!(refusal(&[("sample", "251ms")]).starts_with("sample: 251ms is 1 times"));
+        assert!(refusal(&[("sample", "251ms")]).starts_with("sample: 251ms is not a half"));
         assert!(refusal(&[("interval", "2s"), ("sample", "1us")]).starts_with("sample:"));
         assert!(refusal(&[("bottom", "0.5")]).starts_with("top: 0.5 is not above bottom"));
     }

@@ -219,7 +219,7 @@ registry! {
         "Chen, Min and Zhang, GLOBECOM 2012, as documented";
     "hred" [] => Single<Hred>, preset [],
         "maps the queue itself to a chance, and moves the map where the queue leaves its band",
-        "on arrival: a chance that grows with the queue",
+        "on arrival: a chance that grows with the queue, by a map that moves",
         "Joo, Bahk and Lumetta, Journal of Communications and Networks";
     "blue" [] => Single<Blue>, preset [],
         "a chance that overflow raises and idleness lowers",
