@@ -4,7 +4,7 @@ from typing import TypeAlias
 
 import msgspec
 
-Value: TypeAlias = str | int | float | bool | None
+Value: TypeAlias = str | int | float | bool | list[str | int | float] | None
 """What a parameter can be given as: `"5ms"`, `0.02`, `True`; None leaves the default."""
 
 

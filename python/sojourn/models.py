@@ -20,26 +20,36 @@ __all__ = [
     "Cobalt",
     "DropTail",
     "Drr",
+    "DrrCoDel",
+    "Ewfq",
     "FengRed",
     "FqCoDel",
     "FqPie",
+    "FqRed",
     "Fred",
     "Hred",
     "NewReno",
     "Pi",
     "Pi2",
     "Pie",
+    "Prio",
     "Red",
     "RedOpt",
     "Rem",
     "Reno",
     "SaRed",
     "Sack",
+    "Scfq",
     "Sfb",
     "Sfq",
     "Sred",
+    "Stfq",
     "Tahoe",
     "Transfers",
+    "Wf2q",
+    "Wfq",
+    "WfqCoDel",
+    "WfqRed",
 ]
 
 
@@ -1212,26 +1222,603 @@ class Pi2(Qdisc, kw_only=True, frozen=True, tag="pi2"):
 
 
 class Drr(Qdisc, kw_only=True, frozen=True, tag="drr"):
-    """Deficit round robin over one queue per flow, one shared buffer.
+    """Deficit round robin over a queue per flow or class.
 
     Source: Shreedhar and Varghese, SIGCOMM 1995.
     """
 
     limit: Value = None
-    """Most that may wait in all flows together, in bytes or packets. Size; default 1000p; 1p or
-    more; also called buffer.
+    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p or
+    more; the paper's B; also called buffer.
     """
 
-    quantum: Value = None
-    """Bytes a flow may send per turn. Bytes; default 1500B; 64B to 1GB; the paper's Q."""
+    limits: Value = None
+    """Buffers of the queues' own, one after the other, the last for all further ones; none: only
+    the shared one. List of size; default ; 1p or more; the paper's B_i; also called buffers.
+    """
 
     flows: Value = None
-    """Queues; flow i has queue i modulo this many. Integer; default 1024; 1 to 1048576; the paper's
-    n; also called buckets.
+    """Queues; what tells them apart is taken modulo this many. Integer; default 1024; 1 to 1048576;
+    the paper's n; also called buckets, queues, classes.
+    """
+
+    by: Value = None
+    """What tells queues apart. One of flow, hash, class; default flow."""
+
+    weights: Value = None
+    """Weights of the queues, one after the other, the last for all further ones. List of number;
+    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+    """
+
+    full: Value = None
+    """Who loses when the shared buffer is full. One of longest, arrival, lowest, threshold; default
+    longest; also called overflow.
     """
 
     drop: Value = None
-    """Which packet of the longest flow is lost on overflow. One of head, tail; default head."""
+    """Which packet of the queue that must lose one is lost. One of head, tail; default head."""
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where a law would drop others. Flag; default false."""
+
+    quantum: Value = None
+    """Bytes a queue of weight 1 may send per turn. Bytes; default 1500B; 64B to 1GB; the paper's Q.
+    """
+
+
+class Wfq(Qdisc, kw_only=True, frozen=True, tag="wfq"):
+    """Weighted fair queueing: the order in which a fluid server would finish.
+
+    Source: Demers, Keshav, Shenker, SIGCOMM 1989; Parekh and Gallager, IEEE/ACM ToN 1(3), 1993.
+    """
+
+    limit: Value = None
+    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p or
+    more; the paper's B; also called buffer.
+    """
+
+    limits: Value = None
+    """Buffers of the queues' own, one after the other, the last for all further ones; none: only
+    the shared one. List of size; default ; 1p or more; the paper's B_i; also called buffers.
+    """
+
+    flows: Value = None
+    """Queues; what tells them apart is taken modulo this many. Integer; default 1024; 1 to 1048576;
+    the paper's n; also called buckets, queues, classes.
+    """
+
+    by: Value = None
+    """What tells queues apart. One of flow, hash, class; default flow."""
+
+    weights: Value = None
+    """Weights of the queues, one after the other, the last for all further ones. List of number;
+    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+    """
+
+    full: Value = None
+    """Who loses when the shared buffer is full. One of longest, arrival, lowest, threshold; default
+    longest; also called overflow.
+    """
+
+    drop: Value = None
+    """Which packet of the queue that must lose one is lost. One of head, tail; default head."""
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where a law would drop others. Flag; default false."""
+
+
+class Wf2q(Qdisc, kw_only=True, frozen=True, tag="wf2q"):
+    """Worst-case fair weighted fair queueing (WF2Q+).
+
+    Source: Bennett and Zhang, IEEE/ACM ToN 5(5), 1997.
+    """
+
+    limit: Value = None
+    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p or
+    more; the paper's B; also called buffer.
+    """
+
+    limits: Value = None
+    """Buffers of the queues' own, one after the other, the last for all further ones; none: only
+    the shared one. List of size; default ; 1p or more; the paper's B_i; also called buffers.
+    """
+
+    flows: Value = None
+    """Queues; what tells them apart is taken modulo this many. Integer; default 16; 1 to 1048576;
+    the paper's n; also called buckets, queues, classes.
+    """
+
+    by: Value = None
+    """What tells queues apart. One of flow, hash, class; default flow."""
+
+    weights: Value = None
+    """Weights of the queues, one after the other, the last for all further ones. List of number;
+    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+    """
+
+    full: Value = None
+    """Who loses when the shared buffer is full. One of longest, arrival, lowest, threshold; default
+    longest; also called overflow.
+    """
+
+    drop: Value = None
+    """Which packet of the queue that must lose one is lost. One of head, tail; default head."""
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where a law would drop others. Flag; default false."""
+
+
+class Scfq(Qdisc, kw_only=True, frozen=True, tag="scfq"):
+    """Self-clocked fair queueing.
+
+    Source: Golestani, INFOCOM 1994.
+    """
+
+    limit: Value = None
+    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p or
+    more; the paper's B; also called buffer.
+    """
+
+    limits: Value = None
+    """Buffers of the queues' own, one after the other, the last for all further ones; none: only
+    the shared one. List of size; default ; 1p or more; the paper's B_i; also called buffers.
+    """
+
+    flows: Value = None
+    """Queues; what tells them apart is taken modulo this many. Integer; default 1024; 1 to 1048576;
+    the paper's n; also called buckets, queues, classes.
+    """
+
+    by: Value = None
+    """What tells queues apart. One of flow, hash, class; default flow."""
+
+    weights: Value = None
+    """Weights of the queues, one after the other, the last for all further ones. List of number;
+    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+    """
+
+    full: Value = None
+    """Who loses when the shared buffer is full. One of longest, arrival, lowest, threshold; default
+    longest; also called overflow.
+    """
+
+    drop: Value = None
+    """Which packet of the queue that must lose one is lost. One of head, tail; default head."""
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where a law would drop others. Flag; default false."""
+
+
+class Stfq(Qdisc, kw_only=True, frozen=True, tag="stfq"):
+    """Start-time fair queueing.
+
+    Source: Goyal, Vin, Cheng, SIGCOMM 1996.
+    """
+
+    limit: Value = None
+    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p or
+    more; the paper's B; also called buffer.
+    """
+
+    limits: Value = None
+    """Buffers of the queues' own, one after the other, the last for all further ones; none: only
+    the shared one. List of size; default ; 1p or more; the paper's B_i; also called buffers.
+    """
+
+    flows: Value = None
+    """Queues; what tells them apart is taken modulo this many. Integer; default 1024; 1 to 1048576;
+    the paper's n; also called buckets, queues, classes.
+    """
+
+    by: Value = None
+    """What tells queues apart. One of flow, hash, class; default flow."""
+
+    weights: Value = None
+    """Weights of the queues, one after the other, the last for all further ones. List of number;
+    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+    """
+
+    full: Value = None
+    """Who loses when the shared buffer is full. One of longest, arrival, lowest, threshold; default
+    longest; also called overflow.
+    """
+
+    drop: Value = None
+    """Which packet of the queue that must lose one is lost. One of head, tail; default head."""
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where a law would drop others. Flag; default false."""
+
+
+class Prio(Qdisc, kw_only=True, frozen=True, tag="prio"):
+    """Strict priority: the lowest-numbered class with packets is served.
+
+    Source: folklore.
+    """
+
+    limit: Value = None
+    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p or
+    more; the paper's B; also called buffer.
+    """
+
+    limits: Value = None
+    """Buffers of the queues' own, one after the other, the last for all further ones; none: only
+    the shared one. List of size; default ; 1p or more; the paper's B_i; also called buffers.
+    """
+
+    flows: Value = None
+    """Queues; what tells them apart is taken modulo this many. Integer; default 3; 1 to 1048576;
+    the paper's n; also called buckets, queues, classes.
+    """
+
+    by: Value = None
+    """What tells queues apart. One of flow, hash, class; default class."""
+
+    weights: Value = None
+    """Weights of the queues, one after the other, the last for all further ones. List of number;
+    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+    """
+
+    full: Value = None
+    """Who loses when the shared buffer is full. One of longest, arrival, lowest, threshold; default
+    longest; also called overflow.
+    """
+
+    drop: Value = None
+    """Which packet of the queue that must lose one is lost. One of head, tail; default head."""
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where a law would drop others. Flag; default false."""
+
+
+class DrrCoDel(Qdisc, kw_only=True, frozen=True, tag="drr_codel"):
+    """Deficit round robin with CoDel in every queue.
+
+    Source: Shreedhar and Varghese, SIGCOMM 1995; RFC 8289.
+    """
+
+    limit: Value = None
+    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p or
+    more; the paper's B; also called buffer.
+    """
+
+    limits: Value = None
+    """Buffers of the queues' own, one after the other, the last for all further ones; none: only
+    the shared one. List of size; default ; 1p or more; the paper's B_i; also called buffers.
+    """
+
+    flows: Value = None
+    """Queues; what tells them apart is taken modulo this many. Integer; default 1024; 1 to 1048576;
+    the paper's n; also called buckets, queues, classes.
+    """
+
+    by: Value = None
+    """What tells queues apart. One of flow, hash, class; default flow."""
+
+    weights: Value = None
+    """Weights of the queues, one after the other, the last for all further ones. List of number;
+    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+    """
+
+    full: Value = None
+    """Who loses when the shared buffer is full. One of longest, arrival, lowest, threshold; default
+    longest; also called overflow.
+    """
+
+    drop: Value = None
+    """Which packet of the queue that must lose one is lost. One of head, tail; default head."""
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where a law would drop others. Flag; default true."""
+
+    quantum: Value = None
+    """Bytes a queue of weight 1 may send per turn. Bytes; default 1500B; 64B to 1GB; the paper's Q.
+    """
+
+    target: Value = None
+    """Acceptable standing delay. Duration; default 5ms; 1us to 10s; the paper's TARGET."""
+
+    interval: Value = None
+    """Time in which a good queue drains at least once; about the worst round-trip time. Duration;
+    default 100ms; 1us to 100s; the paper's INTERVAL.
+    """
+
+    variant: Value = None
+    """Which form of the law; those of ns-2 are for papers that used them. One of rfc, ns2_v1,
+    ns2_v2; default rfc.
+    """
+
+
+class WfqCoDel(Qdisc, kw_only=True, frozen=True, tag="wfq_codel"):
+    """Weighted fair queueing with CoDel in every queue.
+
+    Source: Parekh and Gallager, IEEE/ACM ToN 1(3), 1993; RFC 8289.
+    """
+
+    limit: Value = None
+    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p or
+    more; the paper's B; also called buffer.
+    """
+
+    limits: Value = None
+    """Buffers of the queues' own, one after the other, the last for all further ones; none: only
+    the shared one. List of size; default ; 1p or more; the paper's B_i; also called buffers.
+    """
+
+    flows: Value = None
+    """Queues; what tells them apart is taken modulo this many. Integer; default 1024; 1 to 1048576;
+    the paper's n; also called buckets, queues, classes.
+    """
+
+    by: Value = None
+    """What tells queues apart. One of flow, hash, class; default flow."""
+
+    weights: Value = None
+    """Weights of the queues, one after the other, the last for all further ones. List of number;
+    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+    """
+
+    full: Value = None
+    """Who loses when the shared buffer is full. One of longest, arrival, lowest, threshold; default
+    longest; also called overflow.
+    """
+
+    drop: Value = None
+    """Which packet of the queue that must lose one is lost. One of head, tail; default head."""
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where a law would drop others. Flag; default true."""
+
+    target: Value = None
+    """Acceptable standing delay. Duration; default 5ms; 1us to 10s; the paper's TARGET."""
+
+    interval: Value = None
+    """Time in which a good queue drains at least once; about the worst round-trip time. Duration;
+    default 100ms; 1us to 100s; the paper's INTERVAL.
+    """
+
+    variant: Value = None
+    """Which form of the law; those of ns-2 are for papers that used them. One of rfc, ns2_v1,
+    ns2_v2; default rfc.
+    """
+
+
+class WfqRed(Qdisc, kw_only=True, frozen=True, tag="wfq_red"):
+    """Weighted fair queueing with RED in every queue.
+
+    Source: Parekh and Gallager, IEEE/ACM ToN 1(3), 1993; Floyd and Jacobson, 1993.
+    """
+
+    limit: Value = None
+    """Most that may wait in all queues together, in bytes or packets. Size; default 1000p; 1p or
+    more; the paper's B; also called buffer.
+    """
+
+    limits: Value = None
+    """Buffers of the queues' own, one after the other, the last for all further ones; none: only
+    the shared one. List of size; default ; 1p or more; the paper's B_i; also called buffers.
+    """
+
+    flows: Value = None
+    """Queues; what tells them apart is taken modulo this many. Integer; default 1024; 1 to 1048576;
+    the paper's n; also called buckets, queues, classes.
+    """
+
+    by: Value = None
+    """What tells queues apart. One of flow, hash, class; default flow."""
+
+    weights: Value = None
+    """Weights of the queues, one after the other, the last for all further ones. List of number;
+    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+    """
+
+    full: Value = None
+    """Who loses when the shared buffer is full. One of longest, arrival, lowest, threshold; default
+    longest; also called overflow.
+    """
+
+    drop: Value = None
+    """Which packet of the queue that must lose one is lost. One of head, tail; default head."""
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where a law would drop others. Flag; default false."""
+
+    min_th: Value = None
+    """Average queue below which nothing is signalled; its unit is that of the average. Size;
+    default 5p; 0p or more; also called minth, min, thresh.
+    """
+
+    max_th: Value = None
+    """Average queue above which everything is, unless gentle. Size; default 15p; 1p or more; also
+    called maxth, max, maxthresh.
+    """
+
+    max_p: Value = None
+    """Chance of a signal, before spreading, as the average reaches max_th. Number; default 0.1; 0
+    to 1; also called maxp, probability.
+    """
+
+    w_q: Value = None
+    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+    weight, q_weight.
+    """
+
+    gentle: Value = None
+    """What happens above max_th. One of none, two_max_th, buffer; default none."""
+
+    wait: Value = None
+    """How signals are spread. One of no, yes, bernoulli; default no; the paper's count."""
+
+    byte_mode: Value = None
+    """Whether small packets are spared. One of off, mean, max; default off; also called bytes."""
+
+    packet: Value = None
+    """Mean packet, for the idle time and for byte_mode mean. Bytes; default 500B; 1B to 1MB; the
+    paper's s; also called mean_packet, mean_pktsize, avpkt.
+    """
+
+    max_packet: Value = None
+    """Largest packet, for byte_mode max. Bytes; default 1500B; 1B to 1MB; the paper's
+    MaximumPacketSize.
+    """
+
+    hard_drop: Value = None
+    """Whether a certain signal is a drop even where marks are allowed. Flag; default false; also
+    called harddrop.
+    """
+
+
+class FqRed(Qdisc, kw_only=True, frozen=True, tag="fq_red"):
+    """DRR over hashed flows, each under RED, new flows first.
+
+    Source: RFC 8290; Floyd and Jacobson, 1993.
+    """
+
+    limit: Value = None
+    """Most that may wait in all flows together, in bytes or packets. Size; default 10240p; 1p or
+    more; also called buffer, memory_limit.
+    """
+
+    flows: Value = None
+    """Hash queues. Integer; default 1024; 1 to 65536."""
+
+    quantum: Value = None
+    """Bytes a flow may send per turn. Bytes; default 1514B; 64B to 1GB."""
+
+    drop_batch: Value = None
+    """Most packets lost at once when the buffer overflows. Integer; default 64; 1 to 65536."""
+
+    ecn: Value = None
+    """Whether ECN-capable packets are marked where others are dropped. Flag; default false."""
+
+    min_th: Value = None
+    """Average queue below which nothing is signalled; its unit is that of the average. Size;
+    default 5p; 0p or more; also called minth, min, thresh.
+    """
+
+    max_th: Value = None
+    """Average queue above which everything is, unless gentle. Size; default 15p; 1p or more; also
+    called maxth, max, maxthresh.
+    """
+
+    max_p: Value = None
+    """Chance of a signal, before spreading, as the average reaches max_th. Number; default 0.1; 0
+    to 1; also called maxp, probability.
+    """
+
+    w_q: Value = None
+    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+    weight, q_weight.
+    """
+
+    gentle: Value = None
+    """What happens above max_th. One of none, two_max_th, buffer; default none."""
+
+    wait: Value = None
+    """How signals are spread. One of no, yes, bernoulli; default no; the paper's count."""
+
+    byte_mode: Value = None
+    """Whether small packets are spared. One of off, mean, max; default off; also called bytes."""
+
+    packet: Value = None
+    """Mean packet, for the idle time and for byte_mode mean. Bytes; default 500B; 1B to 1MB; the
+    paper's s; also called mean_packet, mean_pktsize, avpkt.
+    """
+
+    max_packet: Value = None
+    """Largest packet, for byte_mode max. Bytes; default 1500B; 1B to 1MB; the paper's
+    MaximumPacketSize.
+    """
+
+    hard_drop: Value = None
+    """Whether a certain signal is a drop even where marks are allowed. Flag; default false; also
+    called harddrop.
+    """
+
+
+class Ewfq(Qdisc, kw_only=True, frozen=True, tag="ewfq"):
+    """WFQ over one shared buffer, with drops that hold large classes at their share.
+
+    Source: Lu, Voelker and Snoeren, INFOCOM 2012.
+    """
+
+    limit: Value = None
+    """The buffer that all classes share. Size; default 30kB; 100B to 1000GB; the paper's B; also
+    called buffer.
+    """
+
+    flows: Value = None
+    """Classes; what tells them apart is taken modulo this many. Integer; default 1024; 1 to
+    1048576; the paper's n; also called queues, classes.
+    """
+
+    by: Value = None
+    """What tells classes apart. One of flow, hash, class; default flow."""
+
+    weights: Value = None
+    """Weights of the classes, one after the other, the last for all further ones. List of number;
+    default 1; 0.001 to 1000; the paper's w_i; also called weight.
+    """
+
+    members: Value = None
+    """Flows in each class, one after the other, the last for all further ones. List of number;
+    default 1; 1 to 1000000; the paper's n_i; also called n_i.
+    """
+
+    responsive: Value = None
+    """Whether each class answers losses (1) or not (0), the last for all further ones. List of
+    number; default 1; 0 to 1.
+    """
+
+    expected: Value = None
+    """Classes that share the link, for the start of m_fair and for `p`. Integer; default 3; 1 to
+    1000000.
+    """
+
+    alpha: Value = None
+    """Gain of the queue's error one sample ago. Number; default 0.85; 0 to 100."""
+
+    beta: Value = None
+    """Gain of its error now. Number; default 0.9; 0 to 100."""
+
+    mfair_gain: Value = None
+    """Scale of m_fair's step. Number; default 1; 0 to 1000000."""
+
+    sample: Value = None
+    """Time between samples of the queue, 1 / f_s. Duration; default 10ms; 10us to 10s; the paper's
+    1/f_s.
+    """
+
+    q_target: Value = None
+    """Where the queue is held; auto is half of the buffer. Bytes or auto; default auto; 1B to
+    1000GB.
+    """
+
+    interval: Value = None
+    """The interval of measurement. Duration; default 1s; 1ms to 100s; the paper's t_i."""
+
+    p_c: Value = None
+    """Chance with which a packet goes into the cache. Number; default 0.1; 0 to 1."""
+
+    k: Value = None
+    """Hits in the cache that it takes to be found. Integer; default 1; 0 to 16; also called stages.
+    """
+
+    p: Value = None
+    """Chance with which a byte is sampled; auto by what is expected. Number or auto; default auto;
+    0 to 1.
+    """
+
+    cache: Value = None
+    """Places of the cache. Integer; default 100; 1 to 65536; the paper's K."""
+
+    table: Value = None
+    """Classes that can be held at once. Integer; default 1024; 8 to 1048576."""
+
+    rtt: Value = None
+    """The largest round-trip time. Duration; default 250ms; 1us to 10s; the paper's RTT_o; also
+    called rtt_o.
+    """
 
 
 class Sfq(Qdisc, kw_only=True, frozen=True, tag="sfq"):

@@ -79,6 +79,16 @@ impl Fifo {
         self.bytes += u64::from(packet.len);
     }
 
+    /// The place in the pool of the packet at the head, its own as long as it waits.
+    pub fn head(&self) -> Option<u32> {
+        (self.head != NONE).then_some(self.head)
+    }
+
+    /// The place of the packet at the tail.
+    pub fn tail(&self) -> Option<u32> {
+        (self.tail != NONE).then_some(self.tail)
+    }
+
     /// Leaves from the head.
     #[inline]
     pub fn pop(&mut self, pool: &mut Pool) -> Option<Packet> {

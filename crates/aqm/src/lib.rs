@@ -33,14 +33,18 @@ pub mod cx;
 pub mod dice;
 pub mod error;
 pub mod fifo;
+mod hold;
 pub mod link;
 pub mod packet;
 pub mod params;
+mod ring;
 pub mod sched;
+mod tags;
 pub mod tally;
 pub mod tape;
 #[cfg(test)]
 mod testing;
+mod tree;
 pub mod units;
 
 pub use cx::{Cx, Lost, Why};

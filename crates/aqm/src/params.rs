@@ -266,6 +266,28 @@ impl<T: Value> Value for Option<T> {
     }
 }
 
+/// Several values, written with spaces between them.
+impl<T: Value> Value for Vec<T> {
+    fn kind() -> String {
+        format!("list of {}", T::kind())
+    }
+    fn read(setting: Setting<'_>) -> Result<Self> {
+        match setting {
+            Setting::Text(text) => {
+                text.split_whitespace().map(|word| T::read(Setting::Text(word))).collect()
+            }
+            other => T::read(other).map(|one| [one].into()),
+        }
+    }
+    fn write(&self) -> String {
+        self.iter().map(Value::write).collect::<Vec<_>>().join(" ")
+    }
+    fn within(&self, lo: &Self, hi: &Self) -> bool {
+        let bounds = lo.first().zip(hi.first());
+        bounds.is_none_or(|(lo, hi)| self.iter().all(|x| x.within(lo, hi)))
+    }
+}
+
 /// Refuses a value outside `range`; used by [`params!`](crate::params!).
 #[doc(hidden)]
 pub fn checked<T: Value>(value: T, range: Option<(T, T)>) -> Result<T> {

@@ -71,7 +71,24 @@ pub fn setting(json: &Json) -> Result<Setting<'_>> {
         Json::String(text) => Ok(Setting::Text(text)),
         Json::Bool(flag) => Ok(Setting::Flag(*flag)),
         Json::Number(n) => Ok(Setting::Number(n.as_f64().unwrap_or(f64::NAN))),
-        _ => Err(Error::new(format!("{} is not a single value", shown(json)))),
+        _ => Err(Error::new(format!("{} is neither a value nor a list of values", shown(json)))),
+    }
+}
+
+/// Writes the lists among the parameters of the named thing `json` as the text that
+/// [`sojourn_aqm::params`] reads: `[1, 2]` as `"1 2"`.
+pub fn lists_as_text(json: &mut Json) {
+    for value in json.as_object_mut().into_iter().flat_map(|map| map.values_mut()) {
+        let word = |item: &Json| match item {
+            Json::String(text) if !text.contains(char::is_whitespace) => Some(text.clone()),
+            Json::Number(n) => Some(n.to_string()),
+            _ => None,
+        };
+        let words: Option<Vec<String>> =
+            value.as_array().and_then(|list| list.iter().map(word).collect());
+        if let Some(words) = words {
+            *value = Json::String(words.join(" "));
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Recorded arrivals through one link, in virtual time: what happened to each packet.
 
 use crate::flow::stream;
-use crate::read::Named;
+use crate::read::{Named, lists_as_text};
 use serde_json::Value as Json;
 use sojourn_aqm::dice::Dice;
 use sojourn_aqm::error::{Error, Result};
@@ -80,7 +80,9 @@ pub fn replay(
     rate: Rate,
     follow: Option<&[Decision]>,
 ) -> Result<Replay> {
-    let named = Named::of(qdisc)?;
+    let mut qdisc = qdisc.clone();
+    lists_as_text(&mut qdisc);
+    let named = Named::of(&qdisc)?;
     let qdisc = sojourn_aqm::build(named.name, &named.settings, rate)?.qdisc;
     if rate.0 == 0 {
         return Err(Error::new("0bit is no rate").at("rate"));

@@ -26,7 +26,7 @@ use crate::cx::{Cx, Why};
 use crate::error::Result;
 use crate::fifo::{Fifo, Line, Pool};
 use crate::packet::Packet;
-use crate::params::{Both, Params};
+use crate::params::{Both, Nothing, Params};
 use crate::sched::{Backlog, Build, Env, Qdisc};
 use crate::units::{Size, Time};
 
@@ -95,6 +95,19 @@ pub trait Law: Aqm + Sized {
     /// # Errors
     /// Parameters that contradict each other or the link, with the name of the one at fault.
     fn new(params: &Self::Params, env: &Env) -> Result<Self>;
+}
+
+/// The law that does nothing: a plain queue.
+pub struct Plain;
+
+impl Aqm for Plain {}
+
+impl Law for Plain {
+    type Params = Nothing;
+
+    fn new(_: &Nothing, _env: &Env) -> Result<Self> {
+        Ok(Plain)
+    }
 }
 
 crate::params! {

@@ -1,184 +1,130 @@
 //! DRR: deficit round robin.
 //!
 //! **Source** M. Shreedhar, G. Varghese, "Efficient Fair Queueing Using Deficit Round Robin",
-//! SIGCOMM 1995. **Decides** on departure; on arrival when the shared buffer is full.
-//! **Measures** the bytes of each flow. **Symbols** `quantum` is Q, `deficit` is DC.
-//! **The law** each turn a flow may send what its deficit counter allows; the counter gains a
-//! quantum per turn and is forgotten when the flow runs empty.
-//! **Departures** one buffer for all flows; who overflows it loses from the flow with the most
-//! bytes (the paper's buffer stealing), at its head or its tail; of equal ones, the nearest to its
-//! turn.
-//! **Cost** 37032 bytes of state: 36 per flow. O(1) per packet while `quantum` is not below the
-//! largest packet, else at most a few looks at every active flow; an overflow looks at each.
+//! SIGCOMM 1995. **Decides** on departure: whose turn it is. **Measures** the bytes of each queue.
+//! **Symbols** `quantum` is Q, `deficit` is DC.
+//! **The law** each turn a queue may send what its deficit counter allows; the counter gains a
+//! quantum times its weight per turn and is forgotten when the queue runs empty.
+//! **Departures** none; the paper's buffer stealing is the frame's `full = "longest"`, which of
+//! equally long queues takes from the nearest to its turn.
+//! **Cost** 90408 bytes of state: 88 a queue. O(1) per packet while `quantum` is not below the
+//! largest packet, else at most a few looks at every busy queue.
 
-use crate::aqm::fits;
-use crate::cx::{Cx, Why};
+use super::fair::{Heads, Item, Order};
 use crate::error::Result;
-use crate::fifo::{Fifo, Pool};
-use crate::packet::Packet;
-use crate::sched::{Backlog, Build, Env, Qdisc};
-use crate::units::{Bytes, Size};
-use alloc::collections::VecDeque;
+use crate::ring::Ring;
+use crate::sched::Env;
+use crate::units::{Bytes, Time};
 use alloc::vec;
 use alloc::vec::Vec;
-
-crate::choice! {
-    /// Which packet of the longest flow is lost.
-    pub enum End {
-        /// The one that waited longest, so that its sender hears early.
-        Head = "head",
-        /// The one that came last.
-        Tail = "tail",
-    }
-}
 
 crate::params! {
     /// Parameters of [`Drr`].
     pub struct DrrParams {
-        /// Most that may wait in all flows together, in bytes or packets.
-        limit: Size = Size::Packets(1000),
-            [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "", ["buffer"];
-        /// Bytes a flow may send per turn.
+        /// Bytes a queue of weight 1 may send per turn.
         quantum: Bytes = Bytes(1500), [Bytes(64) => Bytes(1_000_000_000)], "Q", [];
-        /// Queues; flow i has queue i modulo this many.
-        flows: u64 = 1024, [1 => 1_048_576], "n", ["buckets"];
-        /// Which packet of the longest flow is lost on overflow.
-        drop: End = End::Head, [], "", [];
     }
 }
 
-#[derive(Clone, Default)]
-struct Queue {
-    line: Fifo,
-    deficit: u64,
-}
-
-/// The discipline.
+/// The order.
 pub struct Drr {
-    params: DrrParams,
-    queues: Vec<Queue>,
-    pool: Pool,
-    /// The flows with packets, in the order of their turns; the first one has it.
-    active: VecDeque<u32>,
+    /// Per queue: what it gains per turn, and its deficit counter, bytes. A law can put a longer
+    /// packet in the place of the one whose turn it was, at the cost of turns to come.
+    quanta: Vec<u64>,
+    deficits: Vec<i64>,
+    /// The queues with packets.
+    active: Ring,
     /// Whether the first one has had its quantum for this turn.
     served: bool,
-    backlog: Backlog,
 }
 
-impl Build for Drr {
-    type Params = DrrParams;
-
-    fn build(params: &DrrParams, _env: &Env) -> Result<Self> {
-        let n = params.flows as usize;
-        Ok(Drr {
-            params: params.clone(),
-            queues: vec![Queue::default(); n],
-            pool: Pool::default(),
-            active: VecDeque::with_capacity(n),
-            served: false,
-            backlog: Backlog::default(),
-        })
-    }
-}
-
-/// How many whole rounds pass before the first of some queues has made up what it is `short` of,
-/// where each gets a quantum per round: they can be given at once, so that the work for a packet is
-/// two rounds at most, however much larger than a quantum it is.
-pub(super) fn idle_rounds(short: impl Iterator<Item = u64>, quantum: u64) -> u64 {
-    short.map(|bytes| bytes.div_ceil(quantum)).min().map_or(0, |rounds| rounds.saturating_sub(1))
+/// How many whole rounds pass before the first of some queues has made up what it is short of:
+/// `(short, quantum)` for each. They can be given at once, so that the work for a packet is two
+/// rounds at most, however much larger than a quantum it is.
+pub(super) fn idle_rounds(queues: impl Iterator<Item = (u64, u64)>) -> u64 {
+    queues.map(|(short, quantum)| short.div_ceil(quantum)).min().map_or(0, |n| n.saturating_sub(1))
 }
 
 impl Drr {
     /// A whole round has sent nothing.
-    fn skip(&mut self) {
-        let Drr { params, queues, pool, active, .. } = self;
-        let short = active.iter().map(|i| {
-            let Queue { line, deficit } = &queues[*i as usize];
-            line.front(pool).map_or(0, |p| u64::from(p.len).saturating_sub(*deficit))
-        });
-        let credit = idle_rounds(short, params.quantum.0) * params.quantum.0;
-        active.iter().for_each(|i| queues[*i as usize].deficit += credit);
+    fn skip<A>(&mut self, heads: &Heads<'_, A>) {
+        let Drr { quanta, deficits, active, .. } = self;
+        let short = |i: u32| {
+            let short = heads.len(i).map_or(0, i64::from) - deficits[i as usize];
+            (short.max(0) as u64, quanta[i as usize])
+        };
+        let rounds = idle_rounds(active.iter().map(short));
+        active.iter().for_each(|i| deficits[i as usize] += (rounds * quanta[i as usize]) as i64);
     }
 
-    /// Loses one packet of the flow with the most bytes.
-    fn steal(&mut self, cx: &mut Cx<'_>) {
-        let bytes = |i: &u32| self.queues[*i as usize].line.bytes();
-        let fattest = self.active.iter().enumerate().rev().max_by_key(|(_, i)| bytes(i));
-        let (turn, i) = fattest.map(|(k, i)| (k, *i)).expect("someone fills the buffer");
-        let queue = &mut self.queues[i as usize];
-        let victim = match self.params.drop {
-            End::Head => queue.line.pop(&mut self.pool),
-            End::Tail => queue.line.pop_back(&mut self.pool),
-        };
-        let victim = victim.expect("an active flow has packets");
-        if queue.line.is_empty() {
-            queue.deficit = 0;
-            self.active.remove(turn);
-            self.served &= turn != 0;
-        }
-        self.backlog.packets -= 1;
-        self.backlog.bytes -= u64::from(victim.len);
-        cx.drop(victim, Why::Full);
+    /// Queue `i` is empty.
+    fn leave(&mut self, i: u32) {
+        self.served &= self.active.first() != Some(i);
+        self.deficits[i as usize] = 0;
+        self.active.remove(i);
     }
 }
 
-impl Qdisc for Drr {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, packet: Packet) {
-        if !fits(self.params.limit, 0, 0, &packet) {
-            return cx.drop(packet, Why::Full);
-        }
-        let i = packet.flow % self.queues.len() as u32;
-        let queue = &mut self.queues[i as usize];
-        if queue.line.is_empty() {
-            queue.deficit = 0;
-            self.active.push_back(i);
-        }
-        queue.line.push(&mut self.pool, packet);
-        self.backlog.packets += 1;
-        self.backlog.bytes += u64::from(packet.len);
-        while !self.params.limit.holds(self.backlog.packets, self.backlog.bytes) {
-            self.steal(cx);
+impl Order for Drr {
+    type Params = DrrParams;
+
+    fn new(params: &DrrParams, _env: &Env, weights: &[f64]) -> Result<Self> {
+        let quantum = |w: &f64| ((params.quantum.0 as f64 * w) as u64).max(1);
+        Ok(Drr {
+            quanta: weights.iter().map(quantum).collect(),
+            deficits: vec![0; weights.len()],
+            active: Ring::new(weights.len()),
+            served: false,
+        })
+    }
+
+    fn join(&mut self, _now: Time, i: u32, _packet: Item, first: bool) {
+        if first {
+            self.active.push(i);
         }
     }
 
-    fn dequeue(&mut self, _cx: &mut Cx<'_>) -> Option<Packet> {
+    fn turn<A>(&mut self, _now: Time, heads: &Heads<'_, A>) -> Option<u32> {
         let mut turns = 0;
         loop {
-            let queue = &mut self.queues[*self.active.front()? as usize];
+            let i = self.active.first()?;
+            let deficit = &mut self.deficits[i as usize];
             if !self.served {
-                queue.deficit += self.params.quantum.0;
+                *deficit += self.quanta[i as usize] as i64;
                 self.served = true;
             }
-            let len = u64::from(queue.line.front(&self.pool)?.len);
-            if len > queue.deficit {
-                // Its turn is over.
-                self.active.rotate_left(1);
-                self.served = false;
-                turns += 1;
-                if turns == self.active.len() {
-                    self.skip(); // bounded: in the round after this, somebody sends
-                }
-                continue;
+            if i64::from(heads.len(i)?) <= *deficit {
+                return Some(i);
             }
-            let packet = queue.line.pop(&mut self.pool)?;
-            queue.deficit -= len;
-            if queue.line.is_empty() {
-                queue.deficit = 0;
-                self.active.pop_front();
-                self.served = false;
+            // Its turn is over.
+            self.active.turn();
+            self.served = false;
+            turns += 1;
+            if turns == self.active.len() {
+                self.skip(heads); // bounded: in the round after this, somebody sends
             }
-            self.backlog.packets -= 1;
-            self.backlog.bytes -= len;
-            return Some(packet);
         }
     }
 
-    fn backlog(&self) -> Backlog {
-        self.backlog
+    fn sent(&mut self, _now: Time, i: u32, len: u32, next: Option<Item>) {
+        self.deficits[i as usize] -= i64::from(len);
+        if next.is_none() {
+            self.leave(i);
+        }
+    }
+
+    fn lost(&mut self, i: u32, _tail: Option<u32>, next: Option<Item>) {
+        if next.is_none() {
+            self.leave(i);
+        }
+    }
+
+    fn nearest(&self, tied: &dyn Fn(u32) -> bool) -> Option<u32> {
+        self.active.iter().find(|i| tied(*i))
     }
 
     fn state(&self) -> usize {
-        size_of_val(self) + size_of_val(&*self.queues) + self.active.capacity() * size_of::<u32>()
+        size_of_val(&*self.quanta) + size_of_val(&*self.deficits) + self.active.state()
     }
 }
 

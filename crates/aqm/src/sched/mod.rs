@@ -2,10 +2,16 @@
 
 pub mod drop_tail;
 pub mod drr;
+pub mod ewfq;
+pub mod fair;
 pub mod fq;
+pub mod prio;
+pub mod scfq;
 pub mod sfq;
+pub mod stfq;
+pub mod wf2q;
+pub mod wfq;
 
-use crate::aqm::Single;
 use crate::aqm::af_qcn::AfQcn;
 use crate::aqm::afd::Afd;
 use crate::aqm::api::Api;
@@ -27,6 +33,7 @@ use crate::aqm::rem::Rem;
 use crate::aqm::sa_red::SaRed;
 use crate::aqm::sfb::Sfb;
 use crate::aqm::sred::Sred;
+use crate::aqm::{Plain, Single};
 use crate::cx::Cx;
 use crate::error::{Error, Result};
 use crate::packet::Packet;
@@ -36,8 +43,15 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use drop_tail::DropTail;
 use drr::Drr;
+use ewfq::Ewfq;
+use fair::Fair;
 use fq::Fq;
+use prio::Priority;
+use scfq::Scfq;
 use sfq::Sfq;
+use stfq::Stfq;
+use wf2q::Wf2q;
+use wfq::Wfq;
 
 /// What waits in a discipline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -267,10 +281,49 @@ registry! {
         "a linear controller of the delay, its output squared for Classic TCP",
         "on arrival: a chance p'^2, or k p' for ECT(1), where p' integrates the delay",
         "De Schepper, Bondarenko, Tsang and Briscoe, CoNEXT 2016";
-    "drr" [] => Drr, preset [],
-        "deficit round robin over one queue per flow, one shared buffer",
+    "drr" [] => Fair<Drr, Plain>, preset [],
+        "deficit round robin over a queue per flow or class",
         "on departure: whose turn it is; on overflow: the flow with the most bytes loses",
         "Shreedhar and Varghese, SIGCOMM 1995";
+    "wfq" ["pgps"] => Fair<Wfq, Plain>, preset [],
+        "weighted fair queueing: the order in which a fluid server would finish",
+        "on departure: the least finish tag; on overflow: the longest queue for its weight loses",
+        "Demers, Keshav, Shenker, SIGCOMM 1989; Parekh and Gallager, IEEE/ACM ToN 1(3), 1993";
+    "wf2q" ["wf2q+", "wf2q_plus"] => Fair<Wf2q, Plain>, preset [("flows", "16")],
+        "worst-case fair weighted fair queueing (WF2Q+)",
+        "on departure: the least finish tag of those that have started",
+        "Bennett and Zhang, IEEE/ACM ToN 5(5), 1997";
+    "scfq" [] => Fair<Scfq, Plain>, preset [],
+        "self-clocked fair queueing",
+        "on departure: the least finish tag, by the clock of the packet being sent",
+        "Golestani, INFOCOM 1994";
+    "stfq" ["start_time_fq"] => Fair<Stfq, Plain>, preset [],
+        "start-time fair queueing", "on departure: the least start tag",
+        "Goyal, Vin, Cheng, SIGCOMM 1996";
+    "prio" ["priority", "strict"] => Fair<Priority, Plain>,
+        preset [("flows", "3"), ("by", "class")],
+        "strict priority: the lowest-numbered class with packets is served",
+        "on departure: whose turn it is", "folklore";
+    "drr_codel" [] => Fair<Drr, CoDel>, preset [("ecn", "true")],
+        "deficit round robin with CoDel in every queue",
+        "on departure: whose turn it is, and CoDel's signals in that queue",
+        "Shreedhar and Varghese, SIGCOMM 1995; RFC 8289";
+    "wfq_codel" [] => Fair<Wfq, CoDel>, preset [("ecn", "true")],
+        "weighted fair queueing with CoDel in every queue",
+        "on departure: the least finish tag, and CoDel's signals in that queue",
+        "Parekh and Gallager, IEEE/ACM ToN 1(3), 1993; RFC 8289";
+    "wfq_red" [] => Fair<Wfq, Red>, preset [],
+        "weighted fair queueing with RED in every queue",
+        "on departure: the least finish tag; on arrival: RED by the average of that queue",
+        "Parekh and Gallager, IEEE/ACM ToN 1(3), 1993; Floyd and Jacobson, 1993";
+    "fq_red" [] => Fq<Red>, preset [("ecn", "false")],
+        "DRR over hashed flows, each under RED, new flows first",
+        "on departure: whose turn it is; on arrival: RED by the average of that flow",
+        "RFC 8290; Floyd and Jacobson, 1993";
+    "ewfq" [] => Ewfq, preset [],
+        "WFQ over one shared buffer, with drops that hold large classes at their share",
+        "on departure: WFQ's turn; on arrival: a chance by what the class sent of late",
+        "Lu, Voelker and Snoeren, INFOCOM 2012";
     "sfq" [] => Sfq, preset [],
         "round robin over hashed queues, drops from the longest",
         "on departure: whose turn it is; on overflow: the longest queue loses",

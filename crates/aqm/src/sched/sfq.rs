@@ -18,10 +18,7 @@ use crate::dice::mix;
 use crate::error::Result;
 use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
-use crate::sched::{
-    Backlog, Build, Env, Qdisc,
-    drr::{End, idle_rounds},
-};
+use crate::sched::{Backlog, Build, Env, Qdisc, drr::idle_rounds, fair::End};
 use crate::units::{Bytes, Size, Span, Time};
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -122,7 +119,7 @@ impl Sfq {
     fn skip(&mut self) {
         let Sfq { params, queues, active, .. } = self;
         let short = active.iter().map(|i| (1 - queues[*i as usize].allot).max(0) as u64);
-        let credit = idle_rounds(short, params.quantum.0) * params.quantum.0;
+        let credit = idle_rounds(short.map(|s| (s, params.quantum.0))) * params.quantum.0;
         active.iter().for_each(|i| queues[*i as usize].allot += credit as i64);
     }
 

@@ -136,6 +136,11 @@ pub fn draw(rows: &[Row], rng: &mut Pcg64Mcg) -> Vec<(String, String)> {
 /// A value of `row`, over all its orders of magnitude alike.
 fn one(row: &Row, rng: &mut Pcg64Mcg) -> Option<String> {
     let kind = row.kind.trim_end_matches(" or auto");
+    if let Some(kind) = kind.strip_prefix("list of ") {
+        let of = Row { kind: kind.into(), ..row.clone() };
+        let values = (0..1 + rng.next_u32() % 3).map(|_| one(&of, rng));
+        return values.collect::<Option<Vec<_>>>().map(|list| list.join(" "));
+    }
     if kind == "flag" {
         return Some((rng.next_u32() & 1 == 1).to_string());
     }

@@ -2,7 +2,8 @@
 
 use crate::naive::{Losses, Naive, Real, bytes};
 use crate::{Op, every, long, real};
-use sojourn_aqm::sched::{drr::Drr, sfq::Sfq};
+use sojourn_aqm::aqm::Plain;
+use sojourn_aqm::sched::{drr::Drr, fair::Fair, sfq::Sfq};
 use sojourn_aqm::{Packet, Size, Span, Why};
 
 /// One queue: its packets and what it may still send.
@@ -168,7 +169,12 @@ fn drrs(
     quantum: &'static str,
     drop: &'static str,
 ) -> impl Fn() -> (Real, Box<dyn Naive>) {
-    let made = real::<Drr>(&[("flows", n), ("limit", limit), ("quantum", quantum), ("drop", drop)]);
+    let made = real::<Fair<Drr, Plain>>(&[
+        ("flows", n),
+        ("limit", limit),
+        ("quantum", quantum),
+        ("drop", drop),
+    ]);
     let q = quantum.trim_end_matches('B').parse().unwrap();
     let round = Round::new(n.parse().unwrap(), limit, usize::MAX, q, drop);
     move || (made(), Box::new(PlainDrr(round.clone())))

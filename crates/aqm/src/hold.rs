@@ -1,0 +1,201 @@
+//! Sample and hold with a multi-stage match-hit cache: finds the flows that send much without an
+//! entry for those that send little (Lu, Voelker, Snoeren, INFOCOM 2012, section III).
+
+use crate::dice::Dice;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// What is known of a flow that was found.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// Its number.
+    pub id: u32,
+    /// Hits so far; from `k` on it is found.
+    hits: u32,
+    /// Bytes in this interval since it was found, and those that were probably missed.
+    pub bytes: f64,
+    /// Bytes of the last whole interval.
+    pub m: f64,
+    /// How much shorter its round trip is than the largest.
+    pub gamma: f64,
+    /// Its mean packet, bytes.
+    pub s: f64,
+}
+
+/// Entries that share a set.
+const WAYS: usize = 8;
+
+/// The table and the cache.
+pub struct Hold {
+    sets: Vec<[Option<Seen>; WAYS]>,
+    cache: Vec<u32>,
+    k: u32,
+    /// Chance with which a byte is sampled.
+    p: f64,
+    found: usize,
+}
+
+const NOBODY: u32 = u32::MAX;
+
+impl Hold {
+    pub fn new(table: u64, cache: u64, k: u64, p: f64) -> Hold {
+        Hold {
+            sets: vec![[None; WAYS]; (table as usize).div_ceil(WAYS)],
+            cache: vec![NOBODY; cache as usize],
+            k: k as u32,
+            p: p.clamp(0.0, 1.0 - 1e-9),
+            found: 0,
+        }
+    }
+
+    fn set(&self, id: u32) -> usize {
+        id as usize % self.sets.len()
+    }
+
+    fn find(&mut self, id: u32) -> Option<&mut Seen> {
+        let set = self.set(id);
+        self.sets[set].iter_mut().flatten().find(|seen| seen.id == id)
+    }
+
+    /// What is known of `id`, if it was found.
+    pub fn get(&self, id: u32) -> Option<&Seen> {
+        let held = self.sets[self.set(id)].iter().flatten();
+        held.into_iter().find(|seen| seen.id == id && seen.hits >= self.k)
+    }
+
+    /// A packet of `len` bytes of `id`; `s` is the mean packet of all.
+    pub fn see(&mut self, dice: &mut dyn Dice, id: u32, len: u32, p_c: f64, s: f64) {
+        let bytes = f64::from(len);
+        if let Some(place) = self.draw(dice, p_c) {
+            self.cache[place] = id;
+        }
+        let (p, k) = (self.p, self.k);
+        if let Some(seen) = self.find(id).filter(|seen| seen.hits >= k) {
+            seen.bytes += bytes;
+            seen.s += 0.05 * (bytes - seen.s);
+            return;
+        }
+        let sampled = -libm::expm1(bytes * libm::log1p(-p));
+        let Some(place) = self.draw(dice, sampled) else { return };
+        if k > 0 && self.cache[place] != id {
+            return;
+        }
+        if self.find(id).is_none() {
+            self.insert(Seen { id, hits: 0, bytes: 0.0, m: 0.0, gamma: 1.0, s });
+        }
+        let Some(seen) = self.find(id) else { return };
+        seen.hits += 1;
+        if seen.hits >= k {
+            seen.bytes = bytes + 1.0 / p;
+            self.found += 1;
+        }
+    }
+
+    /// A random place of the cache, with the chance `p`: one draw for both.
+    fn draw(&self, dice: &mut dyn Dice, p: f64) -> Option<usize> {
+        let u = if p > 0.0 { dice.uniform() } else { 1.0 };
+        (u < p).then(|| ((u / p * self.cache.len() as f64) as usize).min(self.cache.len() - 1))
+    }
+
+    /// Puts an entry into its set, if need be in the place of the one with the least bytes.
+    fn insert(&mut self, new: Seen) {
+        let set = self.set(new.id);
+        let weight = |e: &Option<Seen>| e.map_or(-1.0, |seen| seen.bytes.max(seen.m));
+        let entries = &mut self.sets[set];
+        let least = entries.iter_mut().min_by(|a, b| weight(a).total_cmp(&weight(b)));
+        if let Some(place) = least {
+            let gone = place.replace(new);
+            self.found -= usize::from(gone.is_some_and(|seen| seen.hits >= self.k));
+        }
+    }
+
+    /// An interval ends: `keep` updates each that was found and says whether it stays; what was
+    /// seen of others is forgotten.
+    pub fn end_interval(&mut self, mut keep: impl FnMut(u32, &mut Seen) -> bool) {
+        self.found = 0;
+        for entry in self.sets.iter_mut().flatten() {
+            let Some(seen) = entry else { continue };
+            if seen.hits >= self.k && keep(seen.id, seen) {
+                seen.bytes = 0.0;
+                self.found += 1;
+            } else {
+                *entry = None;
+            }
+        }
+    }
+
+    /// How many were found.
+    pub fn found(&self) -> usize {
+        self.found
+    }
+
+    /// The largest m of the last interval for its weight; none if nobody has one.
+    pub fn largest(&self, weight: impl Fn(u32) -> f64) -> Option<f64> {
+        if self.found == 0 {
+            return None;
+        }
+        let held = self.sets.iter().flatten().flatten().filter(|s| s.hits >= self.k && s.m > 0.0);
+        held.map(|seen| seen.m / weight(seen.id)).max_by(f64::total_cmp)
+    }
+
+    /// Bytes of memory.
+    pub fn state(&self) -> usize {
+        size_of_val(&*self.sets) + size_of_val(&*self.cache)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_core::SeedableRng;
+    use rand_pcg::Pcg64Mcg;
+
+    /// Packets of 1000 bytes of the flows `of(i)`.
+    fn feed(hold: &mut Hold, seed: u64, n: u32, p_c: f64, of: impl Fn(u32) -> u32) {
+        let mut dice = Pcg64Mcg::seed_from_u64(seed);
+        (0..n).for_each(|i| hold.see(&mut dice, of(i), 1000, p_c, 1000.0));
+    }
+
+    #[test]
+    fn stages_keep_small_flows_out_and_let_large_ones_in() {
+        // One flow with half of the packets, and a thousand mice with one packet each.
+        let of = |i| if i % 2 == 0 { 0 } else { 1 + i };
+        let mut mice = [0; 3];
+        let mut missed = [0; 3];
+        for seed in 0..50 {
+            for k in 0..3 {
+                let mut hold = Hold::new(4096, 100, k, 1e-5);
+                feed(&mut hold, seed, 2000, 0.1, of);
+                missed[k as usize] += usize::from(hold.get(0).is_none());
+                mice[k as usize] += hold.found() - usize::from(hold.get(0).is_some());
+            }
+        }
+        // Sampled: 1 - (1 - 1e-5)^1000, 1 % of the packets; a mouse is in the cache once in a
+        // thousand times. The elephant has ten samples, half of which meet it there.
+        assert!(mice[0] > 300 && mice[1] <= 5 && mice[2] == 0, "{mice:?}");
+        assert!(missed[0] == 0 && missed[1] < 8 && missed[2] < 20, "{missed:?}");
+    }
+
+    #[test]
+    fn what_was_found_is_counted_and_forgotten_when_it_gets_small() {
+        let mut hold = Hold::new(8, 10, 0, 1.0);
+        feed(&mut hold, 1, 10, 0.0, |_| 7);
+        // Every byte is sampled: found at the first packet, with one byte for those missed.
+        assert!((hold.get(7).unwrap().bytes - 10_001.0).abs() < 1e-3);
+        hold.end_interval(|_, seen| {
+            seen.m = seen.bytes;
+            true
+        });
+        assert_eq!((hold.found(), hold.largest(|_| 2.0)), (1, Some(hold.get(7).unwrap().m / 2.0)));
+        hold.end_interval(|_, seen| seen.bytes > 0.0);
+        assert_eq!((hold.found(), hold.largest(|_| 1.0)), (0, None));
+    }
+
+    #[test]
+    fn a_million_flows_take_the_same_room() {
+        let mut hold = Hold::new(64, 10, 0, 1.0);
+        let before = hold.state();
+        feed(&mut hold, 1, 1_000_000, 0.1, |i| i);
+        assert_eq!((hold.state(), hold.found()), (before, 64));
+    }
+}

@@ -1,0 +1,365 @@
+//! EWFQ: weighted fair queueing with differential dropping.
+//!
+//! **Source** F. Lu, G. Voelker, A. Snoeren, "Weighted Fair Queuing with Differential Dropping",
+//! INFOCOM 2012. **Decides** on arrival: a drop by what the class sent of late; on departure: WFQ's
+//! turn. **Measures** the bytes of the classes that a byte sample finds and a cache
+//! of recent packets confirms. **Symbols** `m_i`, `m_fair`, `mbar`, `gamma_i`, `n_i`, `w_i`,
+//! `alpha`, `beta`, `f_s`, `t_i`, `p`, `p_c`, `k`, `T`, `RTT_o`.
+//! **The law** one buffer for all under WFQ. `m_fair += alpha (q_old - q_target) - beta (q -
+//! q_target)` every 1/f_s. A class whose `m_i` of the last interval is above `w_i m_fair` is lost
+//! with `(gamma_i n_i / w_i)^2 / (0.66 ((m_fair / S) (RTT_o / t_i))^2)` if it is responsive, which
+//! holds a TCP of that round-trip time at its share, else with `1 - w_i m_fair / m_i`. gamma_i,
+//! what the round trip is shorter than RTT_o, is found by how far the class exceeds its share.
+//! **Departures** where the paper is silent: (1) m_fair follows AFD's law with q and m in bytes;
+//! `mfair_gain` scales its step. (2) `p` is such that a class at its fair share is missed with a
+//! chance of 0.1; `T` is half the share. (3) the cache has 100 places. (4) m_fair starts at an even
+//! split of the link and stays within a packet and the link's bytes of an interval, and below the
+//! largest `m_i / w_i` found: above it nobody is dropped, and it would only wind up. (5) RTT_o is
+//! 0.25 s unless given. (6) within an interval the m_i of the last one count; a class found in this
+//! one is not dropped before its end. (7) S is a running mean of the class's packets. (8) n_i is 1
+//! unless given: gamma takes it in. (9) gamma is at most 64. (10) `responsive` says which classes
+//! are. (11) who overflows the buffer takes from the tail of the longest class for its weight; with
+//! plain tail drop the scheme settles in a bad state. (12) weights are scaled to a least one of 1.
+//! (13) mbar is at least S.
+//! **Cost** 181352 bytes of state: WFQ's, and 48 a class found; what is found is bounded by
+//! `table`: a full set of eight gives up the one with the least bytes.
+
+use crate::cx::{Cx, Why};
+use crate::error::{Error, Result};
+use crate::hold::{Hold, Seen};
+use crate::packet::Packet;
+use crate::params::{Both, Nothing};
+use crate::sched::fair::{By, End, Fair, FairParams, Full};
+use crate::sched::wfq::Wfq;
+use crate::sched::{Backlog, Build, Env, Qdisc};
+use crate::units::{Bytes, Size, Span, Time};
+use alloc::format;
+use alloc::vec::Vec;
+
+crate::params! {
+    /// Parameters of [`Ewfq`].
+    pub struct EwfqParams {
+        /// The buffer that all classes share.
+        limit: Size = Size::Bytes(30_000),
+            [Size::Bytes(100) => Size::Bytes(1_000_000_000_000)], "B", ["buffer"];
+        /// Classes; what tells them apart is taken modulo this many.
+        flows: u64 = 1024, [1 => 1_048_576], "n", ["queues", "classes"];
+        /// What tells classes apart.
+        by: By = By::Flow, [], "", [];
+        /// Weights of the classes, one after the other, the last for all further ones.
+        weights: Vec<f64> = [1.0].into(), [[1e-3].into() => [1e3].into()], "w_i", ["weight"];
+        /// Flows in each class, one after the other, the last for all further ones.
+        members: Vec<f64> = [1.0].into(), [[1.0].into() => [1e6].into()], "n_i", ["n_i"];
+        /// Whether each class answers losses (1) or not (0), the last for all further ones.
+        responsive: Vec<f64> = [1.0].into(), [[0.0].into() => [1.0].into()], "", [];
+        /// Classes that share the link, for the start of m_fair and for `p`.
+        expected: u64 = 3, [1 => 1_000_000], "", [];
+        /// Gain of the queue's error one sample ago.
+        alpha: f64 = 0.85, [0.0 => 100.0], "alpha", [];
+        /// Gain of its error now.
+        beta: f64 = 0.9, [0.0 => 100.0], "beta", [];
+        /// Scale of m_fair's step.
+        mfair_gain: f64 = 1.0, [0.0 => 1e6], "", [];
+        /// Time between samples of the queue, 1 / f_s.
+        sample: Span = Span::ms(10), [Span::us(10) => Span::s(10)], "1/f_s", [];
+        /// Where the queue is held; auto is half of the buffer.
+        q_target: Option<Bytes> = None,
+            [Some(Bytes(1)) => Some(Bytes(1_000_000_000_000))], "q_target", [];
+        /// The interval of measurement.
+        interval: Span = Span::s(1), [Span::ms(1) => Span::s(100)], "t_i", [];
+        /// Chance with which a packet goes into the cache.
+        p_c: f64 = 0.1, [0.0 => 1.0], "p_c", [];
+        /// Hits in the cache that it takes to be found.
+        k: u64 = 1, [0 => 16], "k", ["stages"];
+        /// Chance with which a byte is sampled; auto by what is expected.
+        p: Option<f64> = None, [Some(0.0) => Some(1.0)], "p", [];
+        /// Places of the cache.
+        cache: u64 = 100, [1 => 65_536], "K", [];
+        /// Classes that can be held at once.
+        table: u64 = 1024, [8 => 1_048_576], "", [];
+        /// The largest round-trip time.
+        rtt: Span = Span::ms(250), [Span::us(1) => Span::s(10)], "RTT_o", ["rtt_o"];
+    }
+}
+
+/// The largest gamma.
+const GAMMA_MAX: f64 = 64.0;
+
+/// The discipline.
+pub struct Ewfq {
+    params: EwfqParams,
+    queue: Fair<Wfq, crate::aqm::Plain>,
+    hold: Hold,
+    /// The fair share, bytes per interval and weight.
+    m_fair: f64,
+    /// The sum of m_fair over the samples of this interval, and their number; the mean of the last.
+    sum: (f64, f64),
+    mbar: f64,
+    /// The queue at the last sample, less q_target, bytes.
+    q_old: f64,
+    q_target: f64,
+    /// What m_fair cannot exceed.
+    top: f64,
+    /// Bytes that the link sends in an interval.
+    capacity: f64,
+    /// Mean packet, bytes.
+    s: f64,
+    next_sample: Time,
+    next_interval: Time,
+    scale: f64,
+}
+
+/// The `i`-th of a list whose last entry stands for all further ones.
+fn of(list: &[f64], i: u32, otherwise: f64) -> f64 {
+    list.get(i as usize).or(list.last()).copied().unwrap_or(otherwise)
+}
+
+impl Build for Ewfq {
+    type Params = EwfqParams;
+
+    fn build(params: &EwfqParams, env: &Env) -> Result<Self> {
+        let frame = FairParams {
+            limit: params.limit,
+            flows: params.flows,
+            by: params.by,
+            weights: params.weights.clone(),
+            full: Full::Longest,
+            drop: End::Tail,
+            ..FairParams::default()
+        };
+        if params.sample.0 < params.interval.0 / 10_000 {
+            let text = format!("{} is below a 10000th of interval", params.sample);
+            return Err(Error::new(text).at("sample"));
+        }
+        let law = Both { frame: Nothing, law: Nothing };
+        let capacity = env.rate.0 as f64 / 8.0 * params.interval.as_secs();
+        let bytes = match params.limit {
+            Size::Bytes(n) => n as f64,
+            Size::Packets(n) => n as f64 * 1000.0,
+        };
+        let fair = capacity / params.expected as f64;
+        // A class of a share f is missed with about (1 - f p L)^n = exp(-f p L n) = 0.1 in an
+        // interval of n of its packets, where it finds itself in the cache with a chance of f.
+        let packets = fair / 1000.0;
+        let p = 2.303 * params.expected as f64 / packets / 1000.0;
+        let q_target = params.q_target.map_or(bytes / 2.0, |q| q.0 as f64);
+        let least = params.weights.iter().copied().fold(f64::INFINITY, f64::min);
+        Ok(Ewfq {
+            queue: Fair::build(&Both { frame, law }, env)?,
+            hold: Hold::new(params.table, params.cache, params.k, params.p.unwrap_or(p.min(1.0))),
+            m_fair: fair.clamp(1000.0, capacity.max(1000.0)),
+            sum: (0.0, 0.0),
+            mbar: fair,
+            q_old: -q_target,
+            q_target,
+            top: capacity,
+            capacity,
+            s: 1000.0,
+            next_sample: Time::ZERO + params.sample,
+            next_interval: Time::ZERO + params.interval,
+            scale: if least.is_finite() { least } else { 1.0 },
+            params: params.clone(),
+        })
+    }
+}
+
+impl Ewfq {
+    fn weight(&self, i: u32) -> f64 {
+        of(&self.params.weights, i, 1.0) / self.scale
+    }
+
+    /// Brings m_fair and the measurement up to `now`. The queue is constant between packets.
+    fn advance(&mut self, now: Time) {
+        let EwfqParams { sample, interval, .. } = self.params;
+        while self.next_sample.min(self.next_interval) <= now {
+            if self.hold.found() == 0 && now.since(self.next_sample).0 > 2 * interval.0 {
+                self.skip(now);
+            } else if self.next_interval < self.next_sample {
+                self.end_interval();
+                self.next_interval += interval;
+            } else {
+                self.sample(1.0);
+                self.next_sample += sample;
+            }
+        }
+    }
+
+    /// Takes `n` samples of the queue as it stands. From the second on all steps are equal.
+    fn sample(&mut self, n: f64) {
+        let EwfqParams { alpha, beta, mfair_gain, .. } = self.params;
+        let q = self.queue.backlog().bytes as f64 - self.q_target;
+        let step = alpha * self.q_old - beta * q + (n - 1.0) * (alpha - beta) * q;
+        let top = self.top.max(self.s);
+        self.m_fair = (self.m_fair + mfair_gain * step).clamp(self.s.min(top), top);
+        self.q_old = q;
+        self.sum = (self.sum.0 + n * self.m_fair, self.sum.1 + n);
+    }
+
+    /// Nobody sends: all samples and the ends of all intervals up to `now` at once.
+    fn skip(&mut self, now: Time) {
+        let EwfqParams { sample, interval, .. } = self.params;
+        let n = now.since(self.next_sample).0 / sample.0 + 1;
+        self.sample(n as f64);
+        self.next_sample = Time(self.next_sample.0 + n * sample.0);
+        let ends = now.since(self.next_interval).0 / interval.0 + 1;
+        self.next_interval = Time(self.next_interval.0 + ends * interval.0);
+        self.end_interval();
+    }
+
+    fn end_interval(&mut self) {
+        if self.sum.1 > 0.0 {
+            self.mbar = (self.sum.0 / self.sum.1).max(self.s);
+        }
+        self.sum = (0.0, 0.0);
+        let (mbar, weights, scale) = (self.mbar, &self.params.weights, self.scale);
+        let weight = |i| of(weights, i, 1.0) / scale;
+        self.hold.end_interval(|i, seen: &mut Seen| {
+            let fair = weight(i) * mbar;
+            seen.m = seen.bytes;
+            seen.gamma = (0.5 * seen.gamma * (1.0 + seen.m / fair)).clamp(1.0, GAMMA_MAX);
+            seen.m >= 0.5 * fair
+        });
+        self.top = self.hold.largest(weight).map_or(self.capacity, |m| m.min(self.capacity));
+    }
+
+    /// Equation 2: the chance with which a packet of class `i` is lost.
+    fn chance(&self, i: u32) -> f64 {
+        let Some(seen) = self.hold.get(i) else { return 0.0 };
+        let (w, fair) = (self.weight(i), self.m_fair);
+        if seen.m <= w * fair {
+            return 0.0;
+        }
+        let d = if of(&self.params.responsive, i, 1.0) > 0.5 {
+            let n = of(&self.params.members, i, 1.0);
+            let per_rtt =
+                fair / seen.s * self.params.rtt.as_secs() / self.params.interval.as_secs();
+            let (up, down) = (seen.gamma * n / w, per_rtt);
+            up * up / (0.66 * down * down)
+        } else {
+            1.0 - w * fair / seen.m
+        };
+        d.clamp(0.0, 1.0)
+    }
+}
+
+impl Qdisc for Ewfq {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, packet: Packet) {
+        self.advance(cx.now);
+        let i = self.queue.index(&packet);
+        self.s += 0.01 * (f64::from(packet.len) - self.s);
+        self.hold.see(cx.dice, i, packet.len, self.params.p_c, self.s);
+        let d = self.chance(i);
+        if d > 0.0 && cx.dice.chance(d) {
+            return cx.drop(packet, Why::Early);
+        }
+        self.queue.enqueue(cx, packet);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+        self.advance(cx.now);
+        self.queue.dequeue(cx)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        // What a class of weight 1 may send in an interval, bytes.
+        see("m_fair", self.m_fair);
+        // What a class must have sent to be looked at, bytes.
+        see("mbar", self.mbar);
+        // Classes found so far in this interval.
+        see("found", self.hold.found() as f64);
+        self.queue.gauges(see);
+    }
+
+    fn state(&self) -> usize {
+        size_of_val(self) - size_of_val(&self.queue) + self.queue.state() + self.hold.state()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Bench;
+    use crate::units::Rate;
+    use std::prelude::v1::*;
+
+    fn ewfq(change: impl FnOnce(&mut EwfqParams)) -> Ewfq {
+        let mut params = EwfqParams { k: 0, p: Some(1.0), ..EwfqParams::default() };
+        change(&mut params);
+        Ewfq::build(&params, &Env::new(Rate(5_000_000))).unwrap()
+    }
+
+    /// Class 0 sent `m` bytes in the last interval.
+    fn found(q: &mut Ewfq, m: f64) {
+        let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+        q.hold.see(&mut dice, 0, 1000, 0.0, 1000.0);
+        q.hold.end_interval(|_, seen| {
+            seen.m = m;
+            true
+        });
+    }
+
+    #[test]
+    fn the_chances_of_equation_2() {
+        // The reference's check: 208 packets of 1 kB a second are fair; a TCP of 22 ms takes them
+        // where 7.2 % are lost, and RTT_o / RTT = 11.4.
+        let mut q = ewfq(|_| {});
+        found(&mut q, 300_000.0);
+        q.m_fair = 208_000.0;
+        let gamma = |q: &mut Ewfq, gamma| {
+            q.hold.end_interval(|_, seen| {
+                seen.gamma = gamma;
+                true
+            });
+            q.chance(0)
+        };
+        let ideal = 1.0 / (0.66 * (208.0f64 * 0.022) * (208.0 * 0.022));
+        assert!((ideal - 0.072).abs() < 0.001);
+        assert!((gamma(&mut q, 11.4) - 0.073).abs() < 0.001);
+        assert_eq!(gamma(&mut q, 64.0), 1.0, "a chance is at most 1");
+        q.params.members = [2.0].into();
+        assert!((gamma(&mut q, 5.7) - 0.073).abs() < 0.001, "two flows need four times the drops");
+        q.params.responsive = [0.0].into();
+        assert!((q.chance(0) - (1.0 - 208.0 / 300.0)).abs() < 1e-12);
+        q.m_fair = 300_000.0;
+        assert_eq!(q.chance(0), 0.0, "at its share nobody is dropped");
+        assert_eq!(q.chance(1), 0.0, "who was not found is not dropped");
+    }
+
+    #[test]
+    fn m_fair_falls_while_the_queue_is_above_its_target() {
+        let mut q = ewfq(|p| p.limit = Size::Bytes(30_000));
+        assert_eq!(q.m_fair, 625_000.0 / 3.0);
+        let before = q.m_fair;
+        // Empty: the error is -15,000 B at both samples.
+        q.advance(Time(10_000_000));
+        assert!((q.m_fair - before - 0.05 * 15_000.0).abs() < 1e-6);
+        let (top, floor) = (q.top, q.s);
+        q.advance(Time(1_000_000_000_000));
+        assert_eq!(q.m_fair, top);
+        (q.q_old, q.q_target) = (30_000.0, -30_000.0);
+        q.sample(1e9);
+        assert_eq!(q.m_fair, floor);
+    }
+
+    #[test]
+    fn a_skip_is_what_every_step_would_be() {
+        let (mut slow, mut fast) = (ewfq(|_| {}), ewfq(|_| {}));
+        (1..3_500).for_each(|k| slow.advance(Time(k * 10_000_000)));
+        fast.advance(Time(34_990_000_000));
+        assert_eq!((slow.m_fair, slow.next_sample), (fast.m_fair, fast.next_sample));
+        assert_eq!(slow.next_interval, fast.next_interval);
+        fast.advance(Time(86_400_000_000_000_000));
+        assert_eq!(fast.next_interval, Time(86_400_001_000_000_000));
+    }
+
+    #[test]
+    fn who_has_more_than_the_others_pays_for_an_overflow() {
+        let mut q = Bench::new("ewfq", &[("limit", "3000B"), ("flows", "4")]);
+        (0..3).for_each(|i| drop(q.put_flow(0, i, 1000)));
+        assert_eq!(q.put_flow(1, 9, 1000), [2]);
+    }
+}

@@ -1,0 +1,470 @@
+//! The frame of the fair schedulers: one queue per flow, hash or class, a law in each, buffers of
+//! their own or one shared buffer, and an [`Order`] that says whose turn it is.
+//!
+//! `Fair<Wfq, CoDel>` is WFQ with CoDel in every queue: a combination is a line in the registry.
+//!
+//! **Source** the orders' files; longest-queue drop: B. Suter, T. Lakshman, D. Stiliadis, A.
+//! Choudhury, INFOCOM 1998; dynamic thresholds: A. Choudhury, E. Hahne, IEEE/ACM ToN 6(2), 1998.
+//! **Decides** as its order and its law do; on arrival where a buffer is full.
+//! **Measures** packets and bytes of each queue.
+//! **The law** a shared buffer that is full takes from the queue that is longest for its weight;
+//! nobody who has less than a fair share of it loses anything.
+//! **Departures** none of its own.
+//! **Cost** that of the order and the law; O(log n) per packet where the shared buffer looks for
+//! the longest queue.
+
+use crate::aqm::{Aqm, Law, Verdict, fits};
+use crate::cx::{Cx, Why};
+use crate::error::{Error, Result};
+use crate::fifo::{Fifo, Line, Pool};
+use crate::packet::Packet;
+use crate::params::{Both, Params};
+use crate::sched::{Backlog, Build, Env, Qdisc};
+use crate::tree::{OUT, Tree, largest};
+use crate::units::{Size, Time};
+use alloc::format;
+use alloc::vec::Vec;
+
+crate::choice! {
+    /// What tells queues apart.
+    pub enum By {
+        /// The number of the flow.
+        Flow = "flow",
+        /// The hash of the flow.
+        Hash = "hash",
+        /// The class that the flow was given.
+        Class = "class",
+    }
+}
+
+crate::choice! {
+    /// Who loses when the shared buffer is full.
+    pub enum Full {
+        /// The queue with the most bytes for its weight.
+        Longest = "longest" | "lqd",
+        /// The packet that arrives.
+        Arrival = "arrival" | "tail",
+        /// The busy queue with the highest number, if that is not below the arrival's.
+        Lowest = "lowest" | "push_out",
+        /// The arrival, unless its queue is shorter than the room that is left (dynamic threshold).
+        Threshold = "threshold" | "dt",
+    }
+}
+
+crate::choice! {
+    /// Which packet of the queue that must lose one is lost.
+    pub enum End {
+        /// The one that waited longest, so that its sender hears early.
+        Head = "head",
+        /// The one that came last.
+        Tail = "tail",
+    }
+}
+
+crate::params! {
+    /// What every fair scheduler has beside the parameters of its order and its law.
+    pub struct FairParams {
+        /// Most that may wait in all queues together, in bytes or packets.
+        limit: Size = Size::Packets(1000),
+            [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "B", ["buffer"];
+        /// Buffers of the queues' own, one after the other, the last for all further ones; none:
+        /// only the shared one.
+        limits: Vec<Size> = Vec::new(),
+            [[Size::Packets(1)].into() => [Size::Packets(1_000_000_000_000)].into()], "B_i",
+            ["buffers"];
+        /// Queues; what tells them apart is taken modulo this many.
+        flows: u64 = 1024, [1 => 1_048_576], "n", ["buckets", "queues", "classes"];
+        /// What tells queues apart.
+        by: By = By::Flow, [], "", [];
+        /// Weights of the queues, one after the other, the last for all further ones.
+        weights: Vec<f64> = [1.0].into(), [[1e-6].into() => [1e6].into()], "w_i", ["weight"];
+        /// Who loses when the shared buffer is full.
+        full: Full = Full::Longest, [], "", ["overflow"];
+        /// Which packet of the queue that must lose one is lost.
+        drop: End = End::Head, [], "", [];
+        /// Whether ECN-capable packets are marked where a law would drop others.
+        ecn: bool = false, [], "", [];
+    }
+}
+
+/// The `i`-th of a list whose last entry stands for all further ones.
+fn of<T: Copy>(list: &[T], i: usize) -> Option<T> {
+    list.get(i).or(list.last()).copied()
+}
+
+/// A packet as an order sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Item {
+    /// Its place in the pool, its own as long as it waits.
+    pub place: u32,
+    /// Its bytes.
+    pub len: u32,
+}
+
+/// The lengths of the packets at the heads of the queues.
+pub struct Heads<'a, A> {
+    queues: &'a [Queue<A>],
+    pool: &'a Pool,
+}
+
+impl<A> Heads<'_, A> {
+    /// Bytes of the packet at the head of queue `i`; none if it is empty.
+    #[inline]
+    pub fn len(&self, i: u32) -> Option<u32> {
+        self.queues[i as usize].line.front(self.pool).map(|p| p.len)
+    }
+}
+
+/// Whose turn it is. Told of all that joins and leaves; asked for the next queue, it names one that
+/// is not empty, and `None` only when all are.
+pub trait Order: Sized {
+    /// Its parameters.
+    type Params: Params;
+
+    /// For queues of these weights.
+    ///
+    /// # Errors
+    /// Parameters that contradict each other or the link.
+    fn new(params: &Self::Params, env: &Env, weights: &[f64]) -> Result<Self>;
+
+    /// A packet joined queue `i`, which was empty if `first`.
+    fn join(&mut self, now: Time, i: u32, packet: Item, first: bool);
+
+    /// The queue whose turn it is at `now`.
+    fn turn<A>(&mut self, now: Time, heads: &Heads<'_, A>) -> Option<u32>;
+
+    /// Queue `i`, whose turn it was, sends `len` bytes from `now` on; `next` is at its head then.
+    fn sent(&mut self, now: Time, i: u32, len: u32, next: Option<Item>);
+
+    /// Queue `i` lost packets: the one at its tail, whose place was `tail`, or others; `next` is at
+    /// its head then.
+    fn lost(&mut self, i: u32, tail: Option<u32>, next: Option<Item>);
+
+    /// The first one by turns of those that are `tied`, if it keeps turns.
+    fn nearest(&self, _tied: &dyn Fn(u32) -> bool) -> Option<u32> {
+        None
+    }
+
+    /// Nothing waits any more, and nothing is being sent.
+    fn idle(&mut self) {}
+
+    /// Bytes of memory.
+    fn state(&self) -> usize;
+
+    /// Shows its internal variables.
+    fn gauges(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
+}
+
+struct Queue<A> {
+    line: Fifo,
+    law: A,
+    weight: f64,
+    limit: Option<Size>,
+}
+
+impl<A> Queue<A> {
+    fn head(&self, pool: &Pool) -> Option<Item> {
+        let place = self.line.head()?;
+        self.line.front(pool).map(|p| Item { place, len: p.len })
+    }
+}
+
+/// The discipline.
+pub struct Fair<O, A> {
+    params: FairParams,
+    order: O,
+    queues: Vec<Queue<A>>,
+    pool: Pool,
+    /// The queues by length, where the longest one loses.
+    longest: Option<Tree>,
+    /// The queue whose last packet is being sent.
+    last: Option<u32>,
+    backlog: Backlog,
+}
+
+impl<O: Order, A: Law> Build for Fair<O, A> {
+    type Params = Both<FairParams, Both<O::Params, A::Params>>;
+
+    fn build(params: &Self::Params, env: &Env) -> Result<Self> {
+        let Both { frame, law: inner } = params;
+        let n = frame.flows as usize;
+        if frame.limits.len() > n {
+            let text = format!("{} buffers for {n} queues", frame.limits.len());
+            return Err(Error::new(text).at("limits"));
+        }
+        if frame.weights.is_empty() || frame.weights.len() > n {
+            let text = format!("{} weights for {n} queues", frame.weights.len());
+            return Err(Error::new(text).at("weights"));
+        }
+        let queue = |i| {
+            let limit = of(&frame.limits, i);
+            let limit_of = limit.unwrap_or(frame.limit);
+            let env = Env { limit: limit_of, ecn: frame.ecn, ..*env };
+            let weight = of(&frame.weights, i).unwrap_or(1.0);
+            Ok(Queue { line: Fifo::default(), law: A::new(&inner.law, &env)?, weight, limit })
+        };
+        let queues = (0..n).map(queue).collect::<Result<Vec<_>>>()?;
+        let weights: Vec<f64> = queues.iter().map(|q| q.weight).collect();
+        Ok(Fair {
+            order: O::new(&inner.frame, &Env { limit: frame.limit, ..*env }, &weights)?,
+            longest: (frame.full == Full::Longest).then(|| Tree::new(n)),
+            queues,
+            params: frame.clone(),
+            pool: Pool::default(),
+            last: None,
+            backlog: Backlog::default(),
+        })
+    }
+}
+
+impl<O: Order, A: Aqm> Fair<O, A> {
+    /// The queue of `packet`.
+    pub(super) fn index(&self, packet: &Packet) -> u32 {
+        let number = match self.params.by {
+            By::Flow => packet.flow,
+            By::Hash => packet.hash,
+            By::Class => u32::from(packet.class),
+        };
+        number % self.queues.len() as u32
+    }
+
+    /// Notes that the length of queue `i` changed.
+    #[inline]
+    fn measure(&mut self, i: u32) {
+        if let Some(tree) = &mut self.longest {
+            let queue = &self.queues[i as usize];
+            let bytes = queue.line.bytes().0;
+            tree.set(i, if bytes == 0 { OUT } else { largest(bytes as f64 / queue.weight) });
+        }
+    }
+
+    /// Whether there is a place for `packet` in queue `i`, if need be at the cost of others.
+    fn room(&self, i: u32, packet: &Packet) -> bool {
+        let queue = &self.queues[i as usize];
+        let (packets, bytes) = (queue.line.packets(), queue.line.bytes().0);
+        let Backlog { packets: all, bytes: all_bytes } = self.backlog;
+        let shared = fits(self.params.limit, all, all_bytes, packet);
+        let own = queue.limit.is_none_or(|limit| fits(limit, packets, bytes, packet));
+        own && match self.params.full {
+            Full::Longest => true,
+            Full::Arrival => shared,
+            Full::Lowest => shared || self.last_busy() >= Some(i),
+            Full::Threshold => shared && self.below_threshold(i),
+        }
+    }
+
+    /// Choudhury and Hahne: a queue may be as long as the room that is left, for its weight.
+    fn below_threshold(&self, i: u32) -> bool {
+        let queue = &self.queues[i as usize];
+        let (mine, all, limit) = match self.params.limit {
+            Size::Bytes(limit) => (queue.line.bytes().0, self.backlog.bytes, limit),
+            Size::Packets(limit) => {
+                (u64::from(queue.line.packets()), u64::from(self.backlog.packets), limit)
+            }
+        };
+        (mine as f64) < queue.weight * (limit - all) as f64
+    }
+
+    /// Asks the law of queue `i`, which may throw out some that wait there.
+    fn admit(&mut self, cx: &mut Cx<'_>, i: u32, packet: &Packet) -> Verdict {
+        let queue = &mut self.queues[i as usize];
+        let (packets, bytes) = (queue.line.packets(), queue.line.bytes().0);
+        let mut line = Line { fifo: &mut queue.line, pool: &mut self.pool };
+        queue.law.advance(cx.now, &line);
+        let verdict = queue.law.admit(cx, &mut line, packet);
+        let lost = packets - queue.line.packets();
+        if lost > 0 {
+            self.backlog.packets -= lost;
+            self.backlog.bytes -= bytes - queue.line.bytes().0;
+            let next = queue.head(&self.pool);
+            self.order.lost(i, None, next);
+            self.measure(i);
+        }
+        verdict
+    }
+
+    fn last_busy(&self) -> Option<u32> {
+        self.queues.iter().rposition(|q| !q.line.is_empty()).map(|i| i as u32)
+    }
+
+    /// Who loses a packet when the shared buffer is too full. Of queues of the same length it is
+    /// the nearest to its turn, or the one with the lowest number.
+    fn payer(&self) -> Option<u32> {
+        let Some(tree) = &self.longest else { return self.last_busy() };
+        let (i, key) = tree.first()?;
+        let tied = |j| tree.key(j) == key;
+        if tree.alone(i) { Some(i) } else { self.order.nearest(&tied).or(Some(i)) }
+    }
+
+    /// The shared buffer is too full: one packet is lost.
+    fn shed(&mut self, cx: &mut Cx<'_>) {
+        let i = self.payer().expect("someone fills the buffer");
+        let queue = &mut self.queues[i as usize];
+        let (tail, victim) = match self.params.drop {
+            End::Head => (None, queue.line.pop(&mut self.pool)),
+            End::Tail => (queue.line.tail(), queue.line.pop_back(&mut self.pool)),
+        };
+        let victim = victim.expect("a queue that is long has packets");
+        queue.law.shed(1);
+        if queue.line.is_empty() {
+            queue.law.idle(cx.now);
+        }
+        self.order.lost(i, tail, queue.head(&self.pool));
+        self.backlog.packets -= 1;
+        self.backlog.bytes -= u64::from(victim.len);
+        self.measure(i);
+        cx.drop(victim, Why::Full);
+    }
+}
+
+impl<O: Order, A: Aqm> Qdisc for Fair<O, A> {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Packet) {
+        let i = self.index(&packet);
+        let own = self.queues[i as usize].limit;
+        if !fits(self.params.limit, 0, 0, &packet) || own.is_some_and(|l| !fits(l, 0, 0, &packet)) {
+            return cx.drop(packet, Why::Full);
+        }
+        let verdict = self.admit(cx, i, &packet);
+        if !self.room(i, &packet) {
+            self.queues[i as usize].law.overflow(cx.now);
+            return cx.drop(packet, Why::Full);
+        }
+        match verdict {
+            Verdict::Pass => {}
+            Verdict::Signal if self.params.ecn && cx.mark(&mut packet) => {}
+            Verdict::Signal | Verdict::Drop => return cx.drop(packet, Why::Early),
+        }
+        let queue = &mut self.queues[i as usize];
+        let first = queue.line.is_empty();
+        queue.line.push(&mut self.pool, packet);
+        queue.law.joined(&packet);
+        if let Some(place) = queue.line.tail() {
+            self.order.join(cx.now, i, Item { place, len: packet.len }, first);
+        }
+        self.backlog.packets += 1;
+        self.backlog.bytes += u64::from(packet.len);
+        self.measure(i);
+        while !self.params.limit.holds(self.backlog.packets, self.backlog.bytes) {
+            self.shed(cx);
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+        // A queue is idle from the end of its last transmission on.
+        if let Some(queue) = self.last.take().map(|i| &mut self.queues[i as usize])
+            && queue.line.is_empty()
+        {
+            queue.law.idle(cx.now);
+        }
+        loop {
+            let Fair { order, queues, pool, .. } = self;
+            let Some(i) = order.turn(cx.now, &Heads { queues, pool }) else {
+                order.idle();
+                return None;
+            };
+            let queue = &mut queues[i as usize];
+            let (packets, bytes) = (queue.line.packets(), queue.line.bytes().0);
+            let mut line = Line { fifo: &mut queue.line, pool };
+            queue.law.advance(cx.now, &line);
+            let packet = queue.law.take(cx, &mut line, self.params.ecn);
+            self.backlog.packets -= packets - queue.line.packets();
+            self.backlog.bytes -= bytes - queue.line.bytes().0;
+            let next = queue.head(pool);
+            match packet {
+                // What the law lost before it is not charged to the queue.
+                Some(packet) => {
+                    self.last = next.is_none().then_some(i);
+                    order.sent(cx.now, i, packet.len, next);
+                }
+                None => {
+                    order.lost(i, None, next);
+                    queue.law.idle(cx.now);
+                }
+            }
+            self.measure(i);
+            if packet.is_some() {
+                return packet;
+            }
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.order.gauges(see);
+    }
+
+    fn state(&self) -> usize {
+        let laws: usize = self.queues.iter().map(|q| q.law.state() - size_of::<A>()).sum();
+        let tree = self.longest.as_ref().map_or(0, Tree::state);
+        size_of_val(self) + size_of_val(&*self.queues) + laws + tree + self.order.state()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Bench;
+    use std::prelude::v1::*;
+
+    #[test]
+    fn the_queue_that_is_longest_for_its_weight_pays() {
+        let settings = [("limit", "4p"), ("flows", "2"), ("weights", "1 4"), ("drop", "tail")];
+        let mut q = Bench::new("drr", &settings);
+        q.put_flow(0, 1, 1000);
+        (0..3).for_each(|i| drop(q.put_flow(1, 10 + i, 1000)));
+        assert_eq!(q.put_flow(0, 2, 1000), [2], "2000 B against 3000 B for four");
+        assert_eq!(q.put_flow(1, 13, 900), [1], "1000 B against 3900 B for four");
+    }
+
+    #[test]
+    fn buffers_of_their_own_are_kept_apart() {
+        let settings = [("limit", "100p"), ("flows", "3"), ("limits", "1p 2000B")];
+        let mut q = Bench::new("wfq", &settings);
+        assert!(q.put_flow(0, 1, 1000).is_empty());
+        assert_eq!(q.put_flow(0, 2, 1000), [2]);
+        for flow in [1, 2] {
+            assert!(q.put_flow(flow, 3, 1500).is_empty());
+            assert_eq!(q.put_flow(flow, 4, 501), [4], "the last stands for all further ones");
+            assert_eq!(q.put_flow(flow, 5, 2001), [5], "what can never fit");
+        }
+    }
+
+    #[test]
+    fn a_threshold_leaves_room_for_who_comes_late() {
+        // One queue alone gets half of the buffer: q < B - q.
+        let mut q = Bench::new("drr", &[("limit", "10p"), ("full", "threshold")]);
+        assert_eq!((0..9).flat_map(|i| q.put_flow(0, i, 1000)).collect::<Vec<_>>(), [5, 6, 7, 8]);
+        assert!(q.put_flow(1, 9, 1000).is_empty());
+        let mut q = Bench::new("drr", &[("limit", "10p"), ("full", "arrival")]);
+        assert!((0..10).all(|i| q.put_flow(0, i, 1000).is_empty()));
+        assert_eq!(q.put_flow(1, 10, 1000), [10]);
+    }
+
+    #[test]
+    fn queues_are_told_apart_as_asked() {
+        // Flow 0 has class 0 here, and the hash is the number of the flow.
+        for (by, order) in [("flow", [0, 2, 1]), ("hash", [0, 2, 1]), ("class", [0, 1, 2])] {
+            let mut q = Bench::new("drr", &[("by", by), ("quantum", "1000B")]);
+            for (flow, body) in [(0, 0), (0, 1), (1, 2)] {
+                q.put_flow(flow, body, 1000);
+            }
+            assert_eq!(q.drain(), order, "{by}");
+        }
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let refusal = |settings: &[(&str, &str)]| {
+            let settings: Vec<_> =
+                settings.iter().map(|(k, v)| (*k, crate::Setting::Text(v))).collect();
+            crate::build("wfq", &settings, crate::Rate(1_000_000)).err().unwrap().to_string()
+        };
+        assert!(refusal(&[("flows", "2"), ("weights", "1 2 3")]).starts_with("weights: 3"));
+        assert!(refusal(&[("weights", "")]).starts_with("weights: 0"));
+        assert!(refusal(&[("weights", "1 x")]).contains("not a finite number"));
+        assert!(refusal(&[("weights", "1 0")]).contains("allowed: 0.000001 to 1000000"));
+        assert!(refusal(&[("limits", "10p 5")]).contains("no unit"));
+    }
+}

@@ -1,0 +1,165 @@
+//! WFQ: weighted fair queueing, also known as packet-by-packet generalised processor sharing.
+//!
+//! **Source** A. Demers, S. Keshav, S. Shenker, SIGCOMM 1989; A. Parekh, R. Gallager, "A
+//! Generalized Processor Sharing Approach to Flow Control in Integrated Services Networks: The
+//! Single-Node Case", IEEE/ACM ToN 1(3), 1993. **Decides** on departure: whose turn it is.
+//! **Measures** the bytes of each queue, and what a fluid server would have served. **Symbols**
+//! `V`, `F_i`, `W`,
+//! `C`.
+//! **The law** in a fluid system every busy queue is served at `C w_i / W`; virtual time grows at
+//! `C / W`. A packet's finish tag is `F_i = max(V, F_i) + L / w_i`; the least one is sent next. No
+//! packet ends later than in the fluid system by more than one longest packet.
+//! **Departures** (1) a packet that is lost at the tail takes its tag with it; `V` stays as it is.
+//! (2) tags are floating point and reset when the link is idle: an unbroken busy time of an hour at
+//! 10 gbit leaves them exact to a thousandth of a byte.
+//! **Cost** 131408 bytes of state: 128 a queue; O(log n) per packet.
+
+use super::fair::{Heads, Item, Order};
+use crate::error::Result;
+use crate::params::Nothing;
+use crate::sched::Env;
+use crate::tags::{Least, Tags};
+use crate::tree::{OUT, Tree, key};
+use crate::units::Time;
+
+/// The order.
+pub struct Wfq {
+    tags: Tags,
+    /// C, bytes per nanosecond.
+    c: f64,
+    /// V, bytes of service for a weight of one, and the time at which it stood there.
+    v: f64,
+    at: Time,
+    /// The queues that are busy in the fluid system, by their last finish tag; and W, the sum of
+    /// their weights.
+    fluid: Tree,
+    w: f64,
+}
+
+impl Wfq {
+    /// Brings V up to `now`, through every departure from the fluid system.
+    fn advance(&mut self, now: Time) {
+        let mut ns = now.since(self.at).0 as f64;
+        self.at = now;
+        while let Some((i, tag)) = self.fluid.first() {
+            let finish = f64::from_bits(tag);
+            let due = (finish - self.v) * self.w / self.c;
+            if due > ns {
+                self.v += ns * self.c / self.w;
+                return;
+            }
+            ns -= due.max(0.0);
+            self.v = self.v.max(finish);
+            self.leave(i);
+        }
+    }
+
+    fn leave(&mut self, i: u32) {
+        self.fluid.set(i, OUT);
+        // Nothing is left of rounding when nobody is left.
+        self.w = if self.fluid.first().is_some() { self.w - self.tags.weight(i) } else { 0.0 };
+    }
+}
+
+impl Order for Wfq {
+    type Params = Nothing;
+
+    fn new(_: &Nothing, env: &Env, weights: &[f64]) -> Result<Self> {
+        Ok(Wfq {
+            tags: Tags::new(weights, Least::Finish),
+            c: env.rate.0 as f64 / 8e9,
+            v: 0.0,
+            at: Time::ZERO,
+            fluid: Tree::new(weights.len()),
+            w: 0.0,
+        })
+    }
+
+    fn join(&mut self, now: Time, i: u32, packet: Item, first: bool) {
+        self.advance(now);
+        let finish = self.tags.join(self.v, i, packet, first);
+        if self.fluid.key(i) == OUT {
+            self.w += self.tags.weight(i);
+        }
+        self.fluid.set(i, key(finish));
+    }
+
+    fn turn<A>(&mut self, _now: Time, _heads: &Heads<'_, A>) -> Option<u32> {
+        self.tags.first()
+    }
+
+    fn sent(&mut self, _now: Time, i: u32, len: u32, next: Option<Item>) {
+        self.tags.sent(i, len, next);
+    }
+
+    fn lost(&mut self, i: u32, tail: Option<u32>, next: Option<Item>) {
+        self.tags.lost(i, tail, next);
+        if self.fluid.key(i) != OUT {
+            self.fluid.set(i, key(self.tags.finish(i)));
+        }
+    }
+
+    fn idle(&mut self) {
+        while let Some((i, _)) = self.fluid.first() {
+            self.leave(i);
+        }
+        self.v = 0.0;
+        self.tags.reset();
+    }
+
+    fn state(&self) -> usize {
+        self.tags.state() + self.fluid.state()
+    }
+
+    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        // Virtual time, bytes per weight.
+        see("V", self.v);
+        // Weights that the fluid system is serving.
+        see("W", self.w);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Bench;
+    use std::prelude::v1::*;
+
+    #[test]
+    fn the_order_of_the_fluid_system() {
+        // 1000 B take 1 ms. At 0, flow 0 (weight 1) and flow 1 (weight 3) get 1000 B each:
+        // F = 1000 and 333. At 1 ms, V stands where 1000 B of service have brought it: until V =
+        // 333 both take part (333 * 4 = 1333 B), so V = 1000 / 4 = 250.
+        let mut q = Bench::new("wfq", &[("flows", "2"), ("weights", "1 3")]);
+        q.put_flow(0, 1, 1000);
+        q.put_flow(1, 2, 1000);
+        assert_eq!(q.get().0, Some(2));
+        q.at_ms(1);
+        q.put_flow(1, 3, 1500); // F = 333 + 500
+        assert!((q.gauge("V") - 250.0).abs() < 1e-9);
+        q.put_flow(1, 4, 600); // F = 833 + 200
+        assert_eq!(q.drain(), [3, 1, 4]);
+        assert_eq!(q.gauge("V"), 0.0, "a busy time is over");
+    }
+
+    #[test]
+    fn heavy_queues_may_lead_by_many_packets() {
+        // The reference's example: a weight of 10 and ten of 1; WFQ sends ten of the heavy first.
+        let mut q = Bench::new("wfq", &[("flows", "11"), ("weights", "10 1")]);
+        (0..11).for_each(|i| drop(q.put_flow(0, i, 1000)));
+        (1..11).for_each(|flow| drop(q.put_flow(flow, 100 + flow, 1000)));
+        assert!(q.drain()[..10].iter().all(|body| *body < 11));
+    }
+
+    #[test]
+    fn who_returns_has_no_credit() {
+        let mut q = Bench::new("wfq", &[("flows", "2")]);
+        (0..20).for_each(|i| drop(q.put_flow(0, i, 1000)));
+        (0..10).for_each(|ms| {
+            q.at_ms(ms);
+            q.get();
+        });
+        q.at_ms(10);
+        (0..5).for_each(|i| drop(q.put_flow(1, 100 + i, 1000)));
+        assert_eq!(q.drain()[..6], [10, 100, 11, 101, 12, 102]);
+    }
+}
