@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim
 
-.PHONY: demo test check bench gen validate fuzz instructions wheel build clean
+.PHONY: demo test check bench gen validate studies fuzz instructions wheel build clean
 
 demo: build  ## the main job: four disciplines on a home uplink, a table and a figure
 	@mkdir -p out
@@ -31,6 +31,9 @@ gen: build  ## rewrite what is generated from Rust: classes, pages, figures
 
 validate: build  ## some minutes: our results beside those of ns-2, written to docs/validation.md
 	$(BIN)/python -m validation
+
+studies: build  ## a minute: who gets what from a shared link, written to docs/fairness.md
+	$(BIN)/python -m studies.fairness
 
 fuzz:  ## minutes of fuzzing; needs the nightly toolchain (`make test` drives the same bodies for some seconds)
 	cargo fuzz --version >/dev/null 2>&1 || cargo install cargo-fuzz --locked

@@ -507,9 +507,9 @@ class Blue(Qdisc, kw_only=True, frozen=True, tag="blue"):
     freeze_time; also called freeze_time.
     """
 
-    l: Value = None
+    threshold: Value = None
     """Queue above which an arrival counts as a loss; auto for losses only. Size or auto; default
-    auto; 1p or more; the paper's L; also called threshold.
+    auto; 1p or more; the paper's L; also called l.
     """
 
     clocks: Value = None
@@ -1060,6 +1060,11 @@ class Afd(Qdisc, kw_only=True, frozen=True, tag="afd"):
 
     flows: Value = None
     """Accounts; flow i has account i modulo this many. Integer; default 1024; 1 to 1048576."""
+
+    weights: Value = None
+    """Weights of the accounts, one after the other, the last for all further ones. List of number;
+    default 1; 0.001 to 1000; the paper's w_i; also called weight.
+    """
 
     packet: Value = None
     """Mean packet. Bytes; default 1kB; 1B to 1MB; the paper's S; also called mean_packet."""

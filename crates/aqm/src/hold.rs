@@ -38,6 +38,7 @@ pub struct Hold {
 const NOBODY: u32 = u32::MAX;
 
 impl Hold {
+    /// `table` entries at most, `cache` recent packets, `k` hits, and the chance `p` per byte.
     pub fn new(table: u64, cache: u64, k: u64, p: f64) -> Hold {
         Hold {
             sets: vec![[None; WAYS]; (table as usize).div_ceil(WAYS)],

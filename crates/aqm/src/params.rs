@@ -266,6 +266,11 @@ impl<T: Value> Value for Option<T> {
     }
 }
 
+/// The `i`-th of a list whose last entry stands for all further ones.
+pub fn nth<T: Copy>(list: &[T], i: usize) -> Option<T> {
+    list.get(i).or(list.last()).copied()
+}
+
 /// Several values, written with spaces between them.
 impl<T: Value> Value for Vec<T> {
     fn kind() -> String {

@@ -1,7 +1,7 @@
 //! What the schedulers by virtual time share: every packet gets a start tag when it joins, and the
 //! head with the least tag is sent.
 
-use crate::sched::fair::Item;
+use crate::order::{Item, Loss};
 use crate::tree::{OUT, Tree, key};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -21,6 +21,8 @@ struct Queue {
     weight: f64,
     /// The start tag of its head.
     head: f64,
+    /// What is taken off the start tags of all that wait, for what was lost before them.
+    shift: f64,
     /// The finish tag of its last packet, and the busy time that it belongs to.
     finish: f64,
     busy: u32,
@@ -62,11 +64,14 @@ impl Tags {
     /// A packet joins queue `i` at virtual time `v`; its finish tag.
     pub fn join(&mut self, v: f64, i: u32, packet: Item, first: bool) -> f64 {
         let start = v.max(self.finish(i));
+        if first {
+            self.queues[i as usize].shift = 0.0;
+        }
         let place = packet.place as usize;
         if place >= self.starts.len() {
             self.starts.extend(vec![0.0; place + 1 - self.starts.len()]);
         }
-        self.starts[place] = start;
+        self.starts[place] = start + self.queues[i as usize].shift;
         let queue = &mut self.queues[i as usize];
         (queue.finish, queue.busy) = (start + f64::from(packet.len) / queue.weight, self.busy);
         let finish = queue.finish;
@@ -80,7 +85,7 @@ impl Tags {
     fn head(&mut self, i: u32, head: Option<Item>) {
         let queue = &mut self.queues[i as usize];
         let Some(Item { place, len }) = head else { return self.heads.set(i, OUT) };
-        queue.head = self.starts[place as usize];
+        queue.head = (self.starts[place as usize] - queue.shift).max(0.0);
         let tag = match self.least {
             Least::Start => queue.head,
             Least::Finish => queue.head + f64::from(len) / queue.weight,
@@ -100,10 +105,17 @@ impl Tags {
         (head, head + f64::from(len) / weight)
     }
 
-    /// Packets were lost; one at the tail takes its tag with it.
-    pub fn lost(&mut self, i: u32, tail: Option<u32>, next: Option<Item>) {
-        if let Some(place) = tail {
-            self.queues[i as usize].finish = self.starts[place as usize];
+    /// Packets were lost. One at the tail takes its tag with it; those behind the head move up, as
+    /// if what was lost had never come.
+    pub fn lost(&mut self, i: u32, loss: Loss, next: Option<Item>) {
+        let queue = &mut self.queues[i as usize];
+        match loss {
+            Loss::Tail(place) => queue.finish = self.starts[place as usize] - queue.shift,
+            Loss::Head(bytes) => {
+                let service = bytes as f64 / queue.weight;
+                queue.shift += service;
+                queue.finish = (queue.finish - service).max(0.0);
+            }
         }
         self.head(i, next);
     }

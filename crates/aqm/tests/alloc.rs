@@ -95,6 +95,26 @@ fn packets_cost_no_allocation() {
 }
 
 #[test]
+fn flows_never_seen_before_cost_no_memory() {
+    for case in bounded() {
+        let mut feed = Feed::new(&case);
+        feed.flood(4000);
+        feed.day(8000);
+        let used = measure(|| {
+            for flow in 0..20_000u32 {
+                feed.now += Span::ms(2);
+                let hash = flow.wrapping_mul(2_654_435_761);
+                let packet = Packet { len: 1000, flow, hash, body: flow, ..Packet::default() };
+                feed.link.push(feed.now, packet);
+                while feed.link.poll(feed.now).is_some() {}
+                feed.link.lost().for_each(drop);
+            }
+        });
+        assert_eq!(used.count_total, 0, "{case}");
+    }
+}
+
+#[test]
 fn emptying_a_queue_costs_no_allocation_even_the_first_time() {
     for case in bounded() {
         let mut qdisc = case.build().qdisc;

@@ -17,7 +17,7 @@
 //! and 10 %, `a` and the scale of `fb_qcn` are not from the paper, which we could not read. (3) All
 //! weights are 1. (4) Flow i has account i modulo `flows`: beyond that many, two share one, and
 //! nobody is evicted.
-//! **Cost** 16488 bytes of state: 8 per entry and per account; O(1) per packet, at most four draws.
+//! **Cost** 16512 bytes of state: 8 per entry and per account; O(1) per packet, at most four draws.
 
 use super::{Aqm, Law, Verdict, afd::Shadow};
 use crate::cx::Cx;

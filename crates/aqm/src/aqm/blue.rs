@@ -3,9 +3,9 @@
 //! **Source** W. Feng, D. Kandlur, D. Saha, K. Shin, "BLUE: A New Class of Active Queue Management
 //! Algorithms", UM CSE-TR-387-99, 1999; IEEE/ACM ToN 10(4), 2002.
 //! **Decides** on arrival. **Measures** nothing but that packets find no room and that the link is
-//! idle. **Symbols** `pm`, `d1`, `d2`, `freeze` (freeze_time), `l` (L).
-//! **The law** every packet is signalled with `pm`. A loss for want of room (or a queue above `l`)
-//! makes `pm += d1`, an idle link makes `pm -= d2`, neither sooner than `freeze` after the last
+//! idle. **Symbols** `pm`, `d1`, `d2`, `freeze` (freeze_time), `threshold` (L).
+//! **The law** every packet is signalled with `pm`. A loss for want of room (or a queue above it)
+//! makes `pm += d1`, an idle link `pm -= d2`, neither sooner than `freeze` after the last
 //! change.
 //! **Departures** (1) the paper's idle event is one moment; here it repeats every `freeze` while
 //! the link stays idle, so that `pm` also falls where nobody sends. (2) The frame asks first
@@ -43,9 +43,9 @@ crate::params! {
         freeze: Span = Span::ms(100),
             [Span::us(1) => Span::ms(500)], "freeze_time", ["freeze_time"];
         /// Queue above which an arrival counts as a loss; auto for losses only.
-        l: Option<Size> = None,
+        threshold: Option<Size> = None,
             [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))], "L",
-            ["threshold"];
+            ["l"];
         /// Whether rises and falls wait for each other.
         clocks: Clocks = Clocks::One, [], "", [];
     }
@@ -69,9 +69,9 @@ impl Law for Blue {
     type Params = BlueParams;
 
     fn new(params: &BlueParams, env: &Env) -> Result<Self> {
-        if let Some(l) = params.l.filter(|l| l.in_bytes() != env.limit.in_bytes()) {
+        if let Some(l) = params.threshold.filter(|l| l.in_bytes() != env.limit.in_bytes()) {
             let text = format!("{l} is in another unit than limit ({})", env.limit);
-            return Err(Error::new(text).at("l"));
+            return Err(Error::new(text).at("threshold"));
         }
         Ok(Blue { params: params.clone(), pm: 0.0, last: [None; 2], idle_since: None })
     }
@@ -115,7 +115,7 @@ impl Aqm for Blue {
     }
 
     fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, _packet: &Packet) -> Verdict {
-        if self.params.l.is_some_and(|l| line.held(l) > l.number()) {
+        if self.params.threshold.is_some_and(|l| line.held(l) > l.number()) {
             self.raise(cx.now);
         }
         if cx.dice.chance(self.pm) { Verdict::Signal } else { Verdict::Pass }
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_queue_above_l_counts_as_a_loss_and_signals_do_not() {
-        let settings = [("limit", "100p"), ("l", "2p"), ("d1", "1"), ("freeze", "1ms")];
+        let settings = [("limit", "100p"), ("threshold", "2p"), ("d1", "1"), ("freeze", "1ms")];
         let mut q = Bench::new("blue", &settings);
         // The fourth finds three, so it raises the chance to 1 and is lost by it.
         let lost: Vec<u32> = (0..5).flat_map(|i| q.put(i, 100)).collect();
@@ -227,8 +227,8 @@ mod tests {
 
     #[test]
     fn a_threshold_in_another_unit_is_refused() {
-        let settings = [("l", crate::Setting::Text("30kB"))];
+        let settings = [("threshold", crate::Setting::Text("30kB"))];
         let refusal = crate::build("blue", &settings, crate::Rate(1_000_000)).err().unwrap();
-        assert!(refusal.to_string().starts_with("l: 30kB is in another unit"));
+        assert!(refusal.to_string().starts_with("threshold: 30kB is in another unit"));
     }
 }

@@ -10,8 +10,8 @@
 //! **Cost** 90408 bytes of state: 88 a queue. O(1) per packet while `quantum` is not below the
 //! largest packet, else at most a few looks at every busy queue.
 
-use super::fair::{Heads, Item, Order};
 use crate::error::Result;
+use crate::order::{Heads, Item, Loss, Order};
 use crate::ring::Ring;
 use crate::sched::Env;
 use crate::units::{Bytes, Time};
@@ -47,10 +47,10 @@ pub(super) fn idle_rounds(queues: impl Iterator<Item = (u64, u64)>) -> u64 {
 
 impl Drr {
     /// A whole round has sent nothing.
-    fn skip<A>(&mut self, heads: &Heads<'_, A>) {
+    fn skip(&mut self, heads: &Heads<'_>) {
         let Drr { quanta, deficits, active, .. } = self;
         let short = |i: u32| {
-            let short = heads.len(i).map_or(0, i64::from) - deficits[i as usize];
+            let short = heads(i).map_or(0, i64::from) - deficits[i as usize];
             (short.max(0) as u64, quanta[i as usize])
         };
         let rounds = idle_rounds(active.iter().map(short));
@@ -84,7 +84,7 @@ impl Order for Drr {
         }
     }
 
-    fn turn<A>(&mut self, _now: Time, heads: &Heads<'_, A>) -> Option<u32> {
+    fn turn(&mut self, _now: Time, heads: &Heads<'_>) -> Option<u32> {
         let mut turns = 0;
         loop {
             let i = self.active.first()?;
@@ -93,7 +93,7 @@ impl Order for Drr {
                 *deficit += self.quanta[i as usize] as i64;
                 self.served = true;
             }
-            if i64::from(heads.len(i)?) <= *deficit {
+            if i64::from(heads(i)?) <= *deficit {
                 return Some(i);
             }
             // Its turn is over.
@@ -113,7 +113,7 @@ impl Order for Drr {
         }
     }
 
-    fn lost(&mut self, i: u32, _tail: Option<u32>, next: Option<Item>) {
+    fn lost(&mut self, i: u32, _loss: Loss, next: Option<Item>) {
         if next.is_none() {
             self.leave(i);
         }

@@ -21,14 +21,14 @@
 //! are. (11) who overflows the buffer takes from the tail of the longest class for its weight; with
 //! plain tail drop the scheme settles in a bad state. (12) weights are scaled to a least one of 1.
 //! (13) mbar is at least S.
-//! **Cost** 181352 bytes of state: WFQ's, and 48 a class found; what is found is bounded by
+//! **Cost** 189544 bytes of state: WFQ's, and 48 a class found; what is found is bounded by
 //! `table`: a full set of eight gives up the one with the least bytes.
 
 use crate::cx::{Cx, Why};
 use crate::error::{Error, Result};
 use crate::hold::{Hold, Seen};
 use crate::packet::Packet;
-use crate::params::{Both, Nothing};
+use crate::params::{Both, Nothing, nth};
 use crate::sched::fair::{By, End, Fair, FairParams, Full};
 use crate::sched::wfq::Wfq;
 use crate::sched::{Backlog, Build, Env, Qdisc};
@@ -109,9 +109,9 @@ pub struct Ewfq {
     scale: f64,
 }
 
-/// The `i`-th of a list whose last entry stands for all further ones.
-fn of(list: &[f64], i: u32, otherwise: f64) -> f64 {
-    list.get(i as usize).or(list.last()).copied().unwrap_or(otherwise)
+/// What a list says of class `i`; 1 where it says nothing.
+fn of(list: &[f64], i: u32) -> f64 {
+    nth(list, i as usize).unwrap_or(1.0)
 }
 
 impl Build for Ewfq {
@@ -165,7 +165,7 @@ impl Build for Ewfq {
 
 impl Ewfq {
     fn weight(&self, i: u32) -> f64 {
-        of(&self.params.weights, i, 1.0) / self.scale
+        of(&self.params.weights, i) / self.scale
     }
 
     /// Brings m_fair and the measurement up to `now`. The queue is constant between packets.
@@ -212,7 +212,7 @@ impl Ewfq {
         }
         self.sum = (0.0, 0.0);
         let (mbar, weights, scale) = (self.mbar, &self.params.weights, self.scale);
-        let weight = |i| of(weights, i, 1.0) / scale;
+        let weight = |i| of(weights, i) / scale;
         self.hold.end_interval(|i, seen: &mut Seen| {
             let fair = weight(i) * mbar;
             seen.m = seen.bytes;
@@ -229,8 +229,8 @@ impl Ewfq {
         if seen.m <= w * fair {
             return 0.0;
         }
-        let d = if of(&self.params.responsive, i, 1.0) > 0.5 {
-            let n = of(&self.params.members, i, 1.0);
+        let d = if of(&self.params.responsive, i) > 0.5 {
+            let n = of(&self.params.members, i);
             let per_rtt =
                 fair / seen.s * self.params.rtt.as_secs() / self.params.interval.as_secs();
             let (up, down) = (seen.gamma * n / w, per_rtt);

@@ -17,11 +17,12 @@ use crate::aqm::{Aqm, Law, Verdict, fits};
 use crate::cx::{Cx, Why};
 use crate::error::{Error, Result};
 use crate::fifo::{Fifo, Line, Pool};
+use crate::order::{Item, Loss, Order};
 use crate::packet::Packet;
-use crate::params::{Both, Params};
+use crate::params::{Both, nth};
 use crate::sched::{Backlog, Build, Env, Qdisc};
 use crate::tree::{OUT, Tree, largest};
-use crate::units::{Size, Time};
+use crate::units::Size;
 use alloc::format;
 use alloc::vec::Vec;
 
@@ -87,74 +88,6 @@ crate::params! {
     }
 }
 
-/// The `i`-th of a list whose last entry stands for all further ones.
-fn of<T: Copy>(list: &[T], i: usize) -> Option<T> {
-    list.get(i).or(list.last()).copied()
-}
-
-/// A packet as an order sees it.
-#[derive(Clone, Copy, Debug)]
-pub struct Item {
-    /// Its place in the pool, its own as long as it waits.
-    pub place: u32,
-    /// Its bytes.
-    pub len: u32,
-}
-
-/// The lengths of the packets at the heads of the queues.
-pub struct Heads<'a, A> {
-    queues: &'a [Queue<A>],
-    pool: &'a Pool,
-}
-
-impl<A> Heads<'_, A> {
-    /// Bytes of the packet at the head of queue `i`; none if it is empty.
-    #[inline]
-    pub fn len(&self, i: u32) -> Option<u32> {
-        self.queues[i as usize].line.front(self.pool).map(|p| p.len)
-    }
-}
-
-/// Whose turn it is. Told of all that joins and leaves; asked for the next queue, it names one that
-/// is not empty, and `None` only when all are.
-pub trait Order: Sized {
-    /// Its parameters.
-    type Params: Params;
-
-    /// For queues of these weights.
-    ///
-    /// # Errors
-    /// Parameters that contradict each other or the link.
-    fn new(params: &Self::Params, env: &Env, weights: &[f64]) -> Result<Self>;
-
-    /// A packet joined queue `i`, which was empty if `first`.
-    fn join(&mut self, now: Time, i: u32, packet: Item, first: bool);
-
-    /// The queue whose turn it is at `now`.
-    fn turn<A>(&mut self, now: Time, heads: &Heads<'_, A>) -> Option<u32>;
-
-    /// Queue `i`, whose turn it was, sends `len` bytes from `now` on; `next` is at its head then.
-    fn sent(&mut self, now: Time, i: u32, len: u32, next: Option<Item>);
-
-    /// Queue `i` lost packets: the one at its tail, whose place was `tail`, or others; `next` is at
-    /// its head then.
-    fn lost(&mut self, i: u32, tail: Option<u32>, next: Option<Item>);
-
-    /// The first one by turns of those that are `tied`, if it keeps turns.
-    fn nearest(&self, _tied: &dyn Fn(u32) -> bool) -> Option<u32> {
-        None
-    }
-
-    /// Nothing waits any more, and nothing is being sent.
-    fn idle(&mut self) {}
-
-    /// Bytes of memory.
-    fn state(&self) -> usize;
-
-    /// Shows its internal variables.
-    fn gauges(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
-}
-
 struct Queue<A> {
     line: Fifo,
     law: A,
@@ -197,10 +130,10 @@ impl<O: Order, A: Law> Build for Fair<O, A> {
             return Err(Error::new(text).at("weights"));
         }
         let queue = |i| {
-            let limit = of(&frame.limits, i);
+            let limit = nth(&frame.limits, i);
             let limit_of = limit.unwrap_or(frame.limit);
             let env = Env { limit: limit_of, ecn: frame.ecn, ..*env };
-            let weight = of(&frame.weights, i).unwrap_or(1.0);
+            let weight = nth(&frame.weights, i).unwrap_or(1.0);
             Ok(Queue { line: Fifo::default(), law: A::new(&inner.law, &env)?, weight, limit })
         };
         let queues = (0..n).map(queue).collect::<Result<Vec<_>>>()?;
@@ -274,10 +207,10 @@ impl<O: Order, A: Aqm> Fair<O, A> {
         let verdict = queue.law.admit(cx, &mut line, packet);
         let lost = packets - queue.line.packets();
         if lost > 0 {
+            let bytes = bytes - queue.line.bytes().0;
             self.backlog.packets -= lost;
-            self.backlog.bytes -= bytes - queue.line.bytes().0;
-            let next = queue.head(&self.pool);
-            self.order.lost(i, None, next);
+            self.backlog.bytes -= bytes;
+            self.order.lost(i, Loss::Head(bytes), queue.head(&self.pool));
             self.measure(i);
         }
         verdict
@@ -300,16 +233,21 @@ impl<O: Order, A: Aqm> Fair<O, A> {
     fn shed(&mut self, cx: &mut Cx<'_>) {
         let i = self.payer().expect("someone fills the buffer");
         let queue = &mut self.queues[i as usize];
-        let (tail, victim) = match self.params.drop {
-            End::Head => (None, queue.line.pop(&mut self.pool)),
-            End::Tail => (queue.line.tail(), queue.line.pop_back(&mut self.pool)),
+        let tail = queue.line.tail();
+        let victim = match self.params.drop {
+            End::Head => queue.line.pop(&mut self.pool),
+            End::Tail => queue.line.pop_back(&mut self.pool),
         };
         let victim = victim.expect("a queue that is long has packets");
+        let loss = match (self.params.drop, tail) {
+            (End::Tail, Some(place)) => Loss::Tail(place),
+            _ => Loss::Head(u64::from(victim.len)),
+        };
         queue.law.shed(1);
         if queue.line.is_empty() {
             queue.law.idle(cx.now);
         }
-        self.order.lost(i, tail, queue.head(&self.pool));
+        self.order.lost(i, loss, queue.head(&self.pool));
         self.backlog.packets -= 1;
         self.backlog.bytes -= u64::from(victim.len);
         self.measure(i);
@@ -358,7 +296,9 @@ impl<O: Order, A: Aqm> Qdisc for Fair<O, A> {
         }
         loop {
             let Fair { order, queues, pool, .. } = self;
-            let Some(i) = order.turn(cx.now, &Heads { queues, pool }) else {
+            let Some(i) =
+                order.turn(cx.now, &|i| queues[i as usize].line.front(pool).map(|p| p.len))
+            else {
                 order.idle();
                 return None;
             };
@@ -367,19 +307,21 @@ impl<O: Order, A: Aqm> Qdisc for Fair<O, A> {
             let mut line = Line { fifo: &mut queue.line, pool };
             queue.law.advance(cx.now, &line);
             let packet = queue.law.take(cx, &mut line, self.params.ecn);
-            self.backlog.packets -= packets - queue.line.packets();
-            self.backlog.bytes -= bytes - queue.line.bytes().0;
             let next = queue.head(pool);
+            let left = queue.line.bytes().0;
+            self.backlog.packets -= packets - queue.line.packets();
+            self.backlog.bytes -= bytes - left;
             match packet {
-                // What the law lost before it is not charged to the queue.
                 Some(packet) => {
                     self.last = next.is_none().then_some(i);
                     order.sent(cx.now, i, packet.len, next);
                 }
-                None => {
-                    order.lost(i, None, next);
-                    queue.law.idle(cx.now);
-                }
+                None => queue.law.idle(cx.now),
+            }
+            // What the law lost is not charged to the queue.
+            let lost = bytes - left - packet.map_or(0, |p| u64::from(p.len));
+            if lost > 0 && (packet.is_none() || next.is_some()) {
+                order.lost(i, Loss::Head(lost), next);
             }
             self.measure(i);
             if packet.is_some() {
@@ -451,6 +393,27 @@ mod tests {
                 q.put_flow(flow, body, 1000);
             }
             assert_eq!(q.drain(), order, "{by}");
+        }
+    }
+
+    #[test]
+    fn who_floods_gets_its_share_no_more_and_no_less() {
+        // 1000 B take 1 ms; flow 0 sends ten of them in each, flow 1 one; nine in eleven are lost.
+        for name in ["drr", "wfq", "wf2q", "scfq", "stfq"] {
+            for drop in ["head", "tail"] {
+                let settings = [("limit", "20p"), ("flows", "2"), ("drop", drop)];
+                let mut q = Bench::new(name, &settings);
+                let mut sent = [0, 0];
+                for ms in 0..1000 {
+                    q.at_ms(ms);
+                    for i in 0..11 {
+                        let flow = u32::from(i == 5);
+                        q.put_flow(flow, flow, 1000);
+                    }
+                    sent[q.get().0.unwrap() as usize] += 1;
+                }
+                assert!((480..=520).contains(&sent[0]), "{name}, {drop}: {sent:?}");
+            }
         }
     }
 

@@ -9,8 +9,8 @@
 //! **Cost** 496 bytes of state for three queues; O(log n) per packet; an overflow with
 //! `full = "lowest"` looks at every queue.
 
-use super::fair::{Heads, Item, Order};
 use crate::error::Result;
+use crate::order::{Heads, Item, Loss, Order};
 use crate::params::Nothing;
 use crate::sched::Env;
 use crate::tree::{OUT, Tree};
@@ -38,7 +38,7 @@ impl Order for Priority {
         self.note(i, Some(packet));
     }
 
-    fn turn<A>(&mut self, _now: Time, _heads: &Heads<'_, A>) -> Option<u32> {
+    fn turn(&mut self, _now: Time, _heads: &Heads<'_>) -> Option<u32> {
         self.busy.first().map(|(i, _)| i)
     }
 
@@ -46,7 +46,7 @@ impl Order for Priority {
         self.note(i, next);
     }
 
-    fn lost(&mut self, i: u32, _tail: Option<u32>, next: Option<Item>) {
+    fn lost(&mut self, i: u32, _loss: Loss, next: Option<Item>) {
         self.note(i, next);
     }
 

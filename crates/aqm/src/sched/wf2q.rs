@@ -14,8 +14,8 @@
 //! number. A packet that is lost gives its tags to the one that takes its place.
 //! **Cost** 2392 bytes of state for 16 queues; O(log n) per packet.
 
-use super::fair::{Heads, Item, Order};
 use crate::error::Result;
+use crate::order::{Heads, Item, Loss, Order};
 use crate::params::Nothing;
 use crate::sched::Env;
 use crate::tree::{OUT, Tree, key};
@@ -90,7 +90,7 @@ impl Order for Wf2q {
         }
     }
 
-    fn turn<A>(&mut self, now: Time, _heads: &Heads<'_, A>) -> Option<u32> {
+    fn turn(&mut self, now: Time, _heads: &Heads<'_>) -> Option<u32> {
         (self.v, self.at, self.sending) = (self.v(now), now, 0.0);
         if self.started.first().is_none()
             && let Some((_, least)) = self.waiting.first()
@@ -114,10 +114,10 @@ impl Order for Wf2q {
         }
     }
 
-    fn lost(&mut self, i: u32, tail: Option<u32>, next: Option<Item>) {
+    fn lost(&mut self, i: u32, loss: Loss, next: Option<Item>) {
         let start = self.tags[i as usize].0;
         match next {
-            Some(next) if tail.is_none() => self.tag(i, start, next.len),
+            Some(next) if matches!(loss, Loss::Head(_)) => self.tag(i, start, next.len),
             Some(_) => {}
             None => {
                 self.tags[i as usize].1 = start;

@@ -9,13 +9,13 @@
 //! **The law** in a fluid system every busy queue is served at `C w_i / W`; virtual time grows at
 //! `C / W`. A packet's finish tag is `F_i = max(V, F_i) + L / w_i`; the least one is sent next. No
 //! packet ends later than in the fluid system by more than one longest packet.
-//! **Departures** (1) a packet that is lost at the tail takes its tag with it; `V` stays as it is.
+//! **Departures** (1) a packet that is lost takes its tag with it; `V` stays as it is.
 //! (2) tags are floating point and reset when the link is idle: an unbroken busy time of an hour at
 //! 10 gbit leaves them exact to a thousandth of a byte.
-//! **Cost** 131408 bytes of state: 128 a queue; O(log n) per packet.
+//! **Cost** 139600 bytes of state: 136 a queue; O(log n) per packet.
 
-use super::fair::{Heads, Item, Order};
 use crate::error::Result;
+use crate::order::{Heads, Item, Loss, Order};
 use crate::params::Nothing;
 use crate::sched::Env;
 use crate::tags::{Least, Tags};
@@ -84,7 +84,7 @@ impl Order for Wfq {
         self.fluid.set(i, key(finish));
     }
 
-    fn turn<A>(&mut self, _now: Time, _heads: &Heads<'_, A>) -> Option<u32> {
+    fn turn(&mut self, _now: Time, _heads: &Heads<'_>) -> Option<u32> {
         self.tags.first()
     }
 
@@ -92,8 +92,8 @@ impl Order for Wfq {
         self.tags.sent(i, len, next);
     }
 
-    fn lost(&mut self, i: u32, tail: Option<u32>, next: Option<Item>) {
-        self.tags.lost(i, tail, next);
+    fn lost(&mut self, i: u32, loss: Loss, next: Option<Item>) {
+        self.tags.lost(i, loss, next);
         if self.fluid.key(i) != OUT {
             self.fluid.set(i, key(self.tags.finish(i)));
         }

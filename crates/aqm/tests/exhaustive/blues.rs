@@ -111,7 +111,7 @@ fn blues(l: Option<usize>, two_clocks: bool) -> impl Fn() -> (Real, Box<dyn Naiv
         ("d1", "0.125"),
         ("d2", "0.015625"),
         ("freeze", "3ms"),
-        ("l", &l_text),
+        ("threshold", &l_text),
         ("clocks", if two_clocks { "two" } else { "one" }),
     ]);
     let (pm, line) = (0.0, vec![]);

@@ -1,0 +1,67 @@
+//! Nanoseconds per packet of the fair schedulers with 10, 1,000 and 100,000 busy queues, beside a
+//! plain queue that holds as many packets: what grows there is the memory's doing.
+//! `cargo bench -p sojourn-aqm --bench fair`.
+#![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::{Cx, Packet, Rate, Setting, Time, build};
+use std::time::Instant;
+
+const FLOWS: [u32; 3] = [10, 1_000, 100_000];
+const NAMES: [&str; 8] = ["droptail", "drr", "sfq", "fq_codel", "scfq", "stfq", "wfq", "wf2q"];
+const PACKETS: u32 = 400_000;
+const ROUNDS: usize = 5;
+
+/// The fastest round: one packet out, one of a random flow in, three per flow waiting on average.
+fn ns(name: &str, flows: u32) -> f64 {
+    let queues = flows.min(65_536).to_string();
+    let limit = format!("{}p", 4 * flows + 10);
+    let mut settings = vec![("limit", Setting::Text(&limit))];
+    if name != "droptail" {
+        settings.push(("flows", Setting::Text(&queues)));
+    }
+    let depth = [("depth", Setting::Text("1000"))];
+    settings.extend(depth.iter().filter(|_| name == "sfq"));
+    let mut qdisc = build(name, &settings, Rate(10_000_000_000)).expect("good settings").qdisc;
+    let mut rng = Pcg64Mcg::seed_from_u64(1);
+    let (mut dice, mut lost, mut marked) = (Pcg64Mcg::seed_from_u64(2), Vec::new(), 0);
+    let mut now = Time::ZERO;
+    let packet = |i: u32, now: Time| {
+        let flow = i % flows;
+        Packet { arrived: now, len: 1000, flow, hash: flow, ..Packet::default() }
+    };
+    let mut best = f64::MAX;
+    for round in 0..=ROUNDS {
+        let draws: Vec<u32> = (0..PACKETS).map(|_| rng.next_u32()).collect();
+        let start = Instant::now();
+        if round == 0 {
+            for i in 0..3 * flows {
+                let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marked: &mut marked };
+                qdisc.enqueue(&mut cx, packet(i, now));
+            }
+        }
+        for i in &draws {
+            now.0 += 800;
+            let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marked: &mut marked };
+            std::hint::black_box(qdisc.dequeue(&mut cx));
+            qdisc.enqueue(&mut cx, packet(*i, now));
+            lost.clear();
+        }
+        if round > 0 {
+            best = best.min(start.elapsed().as_nanos() as f64 / f64::from(PACKETS));
+        }
+    }
+    best
+}
+
+fn main() {
+    if !std::env::args().any(|arg| arg == "--bench") {
+        return; // a test run: nothing to check here
+    }
+    println!("ns per packet   {:>10} {:>10} {:>10}   to 10 flows", "10", "1,000", "100,000");
+    for name in NAMES {
+        let [a, b, c] = FLOWS.map(|flows| ns(name, flows));
+        println!("   {name:<12} {a:>10.0} {b:>10.0} {c:>10.0}   {:.1}, {:.1}", b / a, c / a);
+    }
+}
