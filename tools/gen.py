@@ -178,9 +178,9 @@ def discipline(spec: Spec, run: step.Step) -> str:
     lines += [] if spec["decides"].startswith(when[:10]) else [f"It decides {when}."]
     lines += [f"It measures {said['Measures'].rstrip('.')}.", ""]
     lines += ["## The law", "", header.sentence(said["The law"]), ""]
-    frame, _, law = name.partition("_")
-    if frame in header.FRAMES and law:
-        lines += [f"The law of each flow is that of [`{law}`]({law}.md).", ""]
+    law = header.law_inside(name)
+    if law:
+        lines += [f"The law of each queue is that of [`{law}`]({law}.md).", ""]
     if "Symbols" in said:
         lines += [f"Symbols: {said['Symbols'].rstrip('.')}.", ""]
     lines += ["## Parameters", "", *parameters(spec["params"])]
@@ -195,12 +195,11 @@ def discipline(spec: Spec, run: step.Step) -> str:
     departures = header.numbered(said["Departures"])
     lines += ["## Departures from its source", "", *departures, ""]
     lines += ["## Source", "", header.sentence(said["Source"]), ""]
-    lines += [
-        "## Cost",
-        "",
-        f"{header.sentence(said['Cost'])} Waiting packets are not counted.",
-        "",
-    ]
+    with_law = (
+        f"{spec['state_bytes']} bytes of state with `{law}` in every queue. Without: " * bool(law)
+    )
+    cost = header.sentence(said["Cost"])
+    lines += ["## Cost", "", f"{with_law}{cost} Waiting packets are not counted.", ""]
     return "\n".join([*lines, FOOT, ""])
 
 

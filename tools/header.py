@@ -10,22 +10,27 @@ SOURCES = Path(__file__).parent.parent / "crates/aqm/src"
 HEADINGS = ("Source", "Decides", "Measures", "Symbols", "The law", "Departures", "Cost")
 """In the order of the files; `tidy` holds them to it."""
 
-FRAMES = ("fq", "drr", "wfq")
-"""Disciplines with a law in every queue: fq_codel is of the file fq."""
-
 BASES = ("red", "pi", "codel", "pie", "wfq")
 """Laws that others are made of, whose variables these show as well."""
 
 
+def law_inside(name: str) -> str:
+    """Name the law in every queue of a scheduler, if it is such a combination: `wfq_codel`."""
+    return "" if _file(name) else name.partition("_")[2]
+
+
 @cache
 def text(name: str) -> str:
-    """Give the Rust file of a discipline."""
-    frame = name.split("_")[0]
-    stem = {"droptail": "drop_tail"}.get(name, frame if frame in FRAMES else name)
-    found = list(SOURCES.glob(f"*/{stem}.rs"))
-    if len(found) != 1:
+    """Give the Rust file of a discipline, or of the scheduler of a combination."""
+    path = _file(name) or _file(name.partition("_")[0])
+    if not path:
         raise SystemExit(f"gen: the file of {name} is not found")
-    return found[0].read_text()
+    return path.read_text()
+
+
+def _file(name: str) -> Path | None:
+    stem = {"droptail": "drop_tail"}.get(name, name)
+    return next(SOURCES.glob(f"*/{stem}.rs"), None)
 
 
 def sections(name: str) -> dict[str, str]:

@@ -60,13 +60,15 @@ SETTINGS: dict[str, dict[str, str]] = {
     "rem": {"b_star": "100p"},
     "choke": RED | {"gentle": "two_max_th"},
     "fred": RED | {"gentle": "two_max_th"},
-    "ewfq": {"flows": "64", "expected": "20", "rtt": "200ms"},
-    "wf2q": {"flows": "64"},
-    "prio": {"by": "flow", "flows": "64"},
     "afd": {"q_target": "100p"},
     "af_qcn": {"q_eq": "100p"},
     "sfb": {"bins": "32"},
     "sfq": {"depth": "500"},
+    "wf2q": {"flows": "64"},
+    "prio": {"by": "flow", "flows": "64"},
+    "wfq_red": RED,
+    "fq_red": RED,
+    "ewfq": {"limit": "500kB", "expected": "21", "rtt": "160ms"},
 }
 """What is given beside the buffer; a discipline that is not named has its defaults."""
 
@@ -101,11 +103,14 @@ DRAWN: dict[str, tuple[Gauge, ...]] = {
     "afd": (Gauge("m_fair", "m_fair, kB", 1e-3), Gauge("active", "flows seen")),
     "af_qcn": (Gauge("fb", "Fb"),),
     "pie": (Gauge("p", "p"),),
+    "ewfq": (Gauge("m_fair", "m_fair, kB", 1e-3),),
     "pi2": (Gauge("p_prime", "p'"), Gauge("p", "p'^2")),
-    "ewfq": (Gauge("m_fair", "m_fair, kB", 1e-3), Gauge("found", "classes held")),
-    **dict.fromkeys(("wfq", "wf2q", "scfq", "stfq", "wfq_codel", "wfq_red"), ()),
 }
-"""The variables drawn of each law; a clock is none that tells anything."""
+"""The variables drawn of each law; of schedulers, whose only variables are virtual times, the waits
+are drawn."""
+
+CLOCKS = {"V", "W", "v"}
+"""Variables that tell nothing over time."""
 
 
 def scenario(name: str) -> dict[str, Any]:
@@ -223,7 +228,7 @@ def draw(step: Step, about: str, path: Path) -> None:
 def figure_of(step: Step, about: str) -> "Figure":
     """Draw the figure of a run: the queue, and the law's variables or the waits of flows."""
     gauges = DRAWN.get(step.name, ())
-    if step.gauges and step.name not in DRAWN:
+    if set(step.gauges) - CLOCKS and not gauges:
         raise SystemExit(f"gen: step.py does not say which variables of {step.name} are drawn")
     rows = 1 + (len(gauges) or 1)
     figure = new_figure(6.6, 0.9 + 1.35 * rows)

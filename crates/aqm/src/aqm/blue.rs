@@ -5,7 +5,7 @@
 //! **Decides** on arrival. **Measures** nothing but that packets find no room and that the link is
 //! idle. **Symbols** `pm`, `d1`, `d2`, `freeze` (freeze_time), `threshold` (L).
 //! **The law** every packet is signalled with `pm`. A loss for want of room (or a queue above it)
-//! makes `pm += d1`, an idle link makes `pm -= d2`, neither sooner than `freeze` after the last
+//! makes `pm += d1`, an idle link `pm -= d2`, neither sooner than `freeze` after the last
 //! change.
 //! **Departures** (1) the paper's idle event is one moment; here it repeats every `freeze` while
 //! the link stays idle, so that `pm` also falls where nobody sends. (2) The frame asks first

@@ -21,9 +21,8 @@
 //! are. (11) who overflows the buffer takes from the tail of the longest class for its weight; with
 //! plain tail drop the scheme settles in a bad state. (12) weights are scaled to a least one of 1.
 //! (13) mbar is at least S.
-//! **Cost** The discipline takes 189544 bytes of state: WFQ's, and 48 for each of `table` entries.
-//! What is found is bounded by them whatever passes: a full set of eight gives up the one with the
-//! least bytes.
+//! **Cost** 189544 bytes of state: WFQ's, and 48 a class found; what is found is bounded by
+//! `table`: a full set of eight gives up the one with the least bytes.
 
 use crate::cx::{Cx, Why};
 use crate::error::{Error, Result};
@@ -266,10 +265,11 @@ impl Qdisc for Ewfq {
     }
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        // What a class of weight 1 may send in an interval, bytes.
         see("m_fair", self.m_fair);
-        // mean of m_fair over the last interval
+        // What a class must have sent to be looked at, bytes.
         see("mbar", self.mbar);
-        // classes that are held
+        // Classes found so far in this interval.
         see("found", self.hold.found() as f64);
         self.queue.gauges(see);
     }

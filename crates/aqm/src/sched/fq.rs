@@ -9,9 +9,7 @@
 //! of the flow with the most bytes.
 //! **Departures** the salt of the hash is the owner's: a ticket brings its hash along. `limit` may
 //! be in bytes (the `memory_limit` of Linux, without its overhead).
-//! **Cost** In all 123104 bytes of state with CoDel, 229600 bytes of state with PIE and
-//! 205024 bytes of state with RED: the law's and 64 per flow. O(log n) per packet, for finding the
-//! longest.
+//! **Cost** the law's state and 64 bytes per flow; O(log n) per packet, for finding the longest.
 
 use crate::aqm::{Aqm, Law, Verdict, fits};
 use crate::cx::{Cx, Why};

@@ -6,8 +6,8 @@
 //! starve. With `full = "lowest"` a full shared buffer takes from the last busy queue, so that
 //! none can keep out those before it.
 //! **Departures** none.
-//! **Cost** The discipline takes 496 bytes of state with its three queues. O(log n) per packet; an
-//! overflow with `full = "lowest"` looks at every queue.
+//! **Cost** 496 bytes of state for three queues; O(log n) per packet; an overflow with
+//! `full = "lowest"` looks at every queue.
 
 use crate::error::Result;
 use crate::order::{Heads, Item, Loss, Order};

@@ -6,7 +6,7 @@
 //! **The law** a packet's finish tag is `F_i = max(v, F_i) + L / w_i`, where `v` is the finish tag
 //! of the packet being sent; the least one is sent next.
 //! **Departures** a packet that is lost takes its tag with it.
-//! **Cost** The discipline takes 123168 bytes of state: 120 a queue. O(log n) per packet.
+//! **Cost** 123168 bytes of state: 120 a queue; O(log n) per packet.
 
 use crate::error::Result;
 use crate::order::{Heads, Item, Loss, Order};
@@ -55,6 +55,7 @@ impl Order for Scfq {
     }
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        // Finish tag of the packet being sent, bytes per weight.
         see("v", self.v);
     }
 }

@@ -9,7 +9,7 @@
 //! is the start tag of the packet being sent, and the least start tag is sent next. So it is fair
 //! whatever the rate of the link does.
 //! **Departures** tags and `v` are reset when the link is idle, which changes no decision.
-//! **Cost** The discipline takes 123168 bytes of state: 120 a queue. O(log n) per packet.
+//! **Cost** 123168 bytes of state: 120 a queue; O(log n) per packet.
 
 use crate::error::Result;
 use crate::order::{Heads, Item, Loss, Order};
@@ -58,6 +58,7 @@ impl Order for Stfq {
     }
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        // Start tag of the packet being sent, bytes per weight.
         see("v", self.v);
     }
 }

@@ -12,8 +12,7 @@
 //! more than one longest packet, and none is much ahead.
 //! **Departures** W is the sum of the weights of all queues there are: `flows` should be their
 //! number. A packet that is lost gives its tags to the one that takes its place.
-//! **Cost** The discipline takes 2392 bytes of state with its 16 queues: 136 a queue. O(log n) per
-//! packet.
+//! **Cost** 2392 bytes of state for 16 queues; O(log n) per packet.
 
 use crate::error::Result;
 use crate::order::{Heads, Item, Loss, Order};
@@ -138,7 +137,7 @@ impl Order for Wf2q {
     }
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        // virtual time when the packet being sent was chosen, bytes of service for a weight of 1
+        // Virtual time, bytes per weight.
         see("V", self.v);
     }
 }

@@ -12,7 +12,7 @@
 //! **Departures** (1) a packet that is lost takes its tag with it; `V` stays as it is.
 //! (2) tags are floating point and reset when the link is idle: an unbroken busy time of an hour at
 //! 10 gbit leaves them exact to a thousandth of a byte.
-//! **Cost** The discipline takes 139600 bytes of state: 136 a queue. O(log n) per packet.
+//! **Cost** 139600 bytes of state: 136 a queue; O(log n) per packet.
 
 use crate::error::Result;
 use crate::order::{Heads, Item, Loss, Order};
@@ -112,9 +112,9 @@ impl Order for Wfq {
     }
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        // virtual time, bytes of service for a weight of 1
+        // Virtual time, bytes per weight.
         see("V", self.v);
-        // sum of the weights of the queues that are busy in the fluid system
+        // Weights that the fluid system is serving.
         see("W", self.w);
     }
 }
