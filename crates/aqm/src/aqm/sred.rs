@@ -49,6 +49,7 @@ crate::params! {
 }
 
 /// The law's state.
+#[derive(Clone)]
 pub struct Sred {
     params: SredParams,
     limit: Size,
