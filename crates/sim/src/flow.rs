@@ -57,6 +57,8 @@ pub struct Flow {
     pub group: usize,
     /// What tells it apart in hashed queues.
     pub hash: u32,
+    /// The traffic class of its packets.
+    pub class: u16,
     /// Propagation of its whole loop.
     pub rtt: Span,
     /// What the loop has beyond its links; every ack waits that long before it reaches the sender.
@@ -152,7 +154,9 @@ impl Flow {
         let name = def.name_of(i);
         let stream = |what: &str| stream(seed, &format!("flows.{name}.{what}"));
         let rtt = def.rtt.map_or(of_links, |rtt| rtt.sample(&mut stream("rtt")));
-        let start = Time::ZERO + def.source.start().sample(&mut stream("start"));
+        // Its own times count from when it joins.
+        let joins = Time::ZERO + def.joins.unwrap_or_default();
+        let start = joins + def.source.start().sample(&mut stream("start"));
         let hash = dice::key(seed, &format!("flows.{name}.hash"));
         let ends = match (&def.source, &def.tcp) {
             (Source::Cbr(cbr), _) => {
@@ -190,6 +194,7 @@ impl Flow {
         Flow {
             group,
             hash: u32::from_le_bytes([hash[0], hash[1], hash[2], hash[3]]),
+            class: def.class,
             rtt,
             lag: Span(rtt.0 - of_links.0),
             acks_cross_links: tcp && !def.return_path.is_empty(),
@@ -200,7 +205,7 @@ impl Flow {
             acks: Acks::default(),
             connection: 0,
             due,
-            stop: def.source.stop().map_or(Time::NEVER, |s| Time::ZERO + s),
+            stop: def.source.stop().map_or(Time::NEVER, |s| joins + s),
             name,
             ends,
         }
@@ -266,6 +271,30 @@ impl Flow {
             self.delivered = *bytes;
             self.later.pop_front();
         }
+    }
+
+    /// Leaves at `now`, at once: nothing is sent from then on, what is on its way to either end is
+    /// ignored, and what was not received stays so. Datagrams that are on their way arrive.
+    pub fn leave(&mut self, now: Time) {
+        self.look(Time(now.0.saturating_sub(1)));
+        (self.due, self.stop) = (Time::NEVER, self.stop.min(now));
+        if let Ends::Tcp(tcp) = &mut self.ends {
+            self.later.clear();
+            self.connection += 1;
+            tcp.sender.abort();
+            tcp.receiver.reset();
+            tcp.completions.retain(|c| c.start + c.took < now);
+        }
+    }
+
+    /// Whether something is unacknowledged and nothing of the connection is on its way but what is
+    /// `on_links`: then only the retransmission timer can help.
+    pub fn stalled(&self, on_links: bool) -> bool {
+        let Ends::Tcp(tcp) = &self.ends else { return false };
+        let outstanding = tcp.sender.timer() < Time::NEVER && !tcp.sender.done();
+        let arrives = || self.inbox.iter().any(|(_, of, _)| *of == self.connection);
+        let answers = || tcp.receiver.timer() < Time::NEVER || self.acks.any_of(self.connection);
+        outstanding && !on_links && !answers() && !arrives()
     }
 
     /// Takes the first arrival from the inbox.

@@ -1,5 +1,6 @@
 //! What a scenario's JSON means. It is checked here, once and wholly; afterwards nothing can fail.
 
+use crate::changes::{self, Change, DELAY_MAX, RATE_MAX, Trace};
 use crate::dist::Dist;
 use crate::read::{self, Fields, Named};
 use crate::slots::Slots;
@@ -22,6 +23,10 @@ pub struct LinkDef {
     pub qdisc: &'static str,
     /// Every parameter of the discipline.
     pub params: Vec<Row>,
+    /// The chance that a packet is lost on the wire, whatever became of the others.
+    pub loss: f64,
+    /// How its rate or delay was recorded to change.
+    pub trace: Option<Trace>,
 }
 
 /// A group of like flows as described.
@@ -41,6 +46,12 @@ pub struct FlowDef {
     pub return_path: Vec<usize>,
     /// Propagation of the whole loop; none for what the links have.
     pub rtt: Option<Dist<Span>>,
+    /// The traffic class of its packets.
+    pub class: u16,
+    /// When they join, by the scenario's changes; none for at the start.
+    pub joins: Option<Span>,
+    /// When they leave, by the scenario's changes; none for never.
+    pub leaves: Option<Span>,
 }
 
 /// A scenario, checked.
@@ -62,11 +73,27 @@ pub struct Scenario {
     pub links: Vec<LinkDef>,
     /// Its flows, as declared.
     pub flows: Vec<FlowDef>,
+    /// What changes during the run, as declared.
+    pub changes: Vec<Change>,
+    /// Whether series are kept of each flow, beside those of links and groups of flows.
+    pub sample_flows: bool,
 }
 
-const KEYS: [&str; 8] = ["name", "duration", "warmup", "seed", "sample", "tape", "links", "flows"];
-const LINK_KEYS: [&str; 3] = ["rate", "delay", "qdisc"];
-const FLOW_KEYS: [&str; 7] = ["name", "count", "source", "tcp", "path", "return_path", "rtt"];
+const KEYS: [&str; 10] = [
+    "name",
+    "duration",
+    "warmup",
+    "seed",
+    "sample",
+    "sample_flows",
+    "tape",
+    "links",
+    "flows",
+    "changes",
+];
+const LINK_KEYS: [&str; 5] = ["rate", "delay", "qdisc", "loss", "trace"];
+const FLOW_KEYS: [&str; 8] =
+    ["name", "count", "source", "tcp", "path", "return_path", "rtt", "class"];
 
 /// The longest run: ten million seconds.
 const DURATION_MAX: Span = Span::s(10_000_000);
@@ -99,7 +126,11 @@ impl Scenario {
         let sample: Option<Span> = fields.read("sample")?;
         let sample = sample.map(|s| in_range(s, Span::us(1), duration)).transpose();
         let links = links(fields.need("links")?).map_err(|e| e.at("links"))?;
-        let flows = flows(fields.need("flows")?, &links).map_err(|e| e.at("flows"))?;
+        let mut flows = flows(fields.need("flows")?, &links).map_err(|e| e.at("flows"))?;
+        let changes = match fields.get("changes") {
+            Some(json) => changes::read(json, duration, &links, &mut flows),
+            None => Ok(Vec::new()),
+        };
         let scenario = Scenario {
             name: fields.text("name")?.unwrap_or("scenario").to_string(),
             duration,
@@ -109,6 +140,8 @@ impl Scenario {
             tape: fields.read("tape")?.unwrap_or(false),
             links,
             flows,
+            changes: changes.map_err(|e| e.at("changes"))?,
+            sample_flows: fields.read("sample_flows")?.unwrap_or(true),
         };
         scenario.bounded()?;
         Ok(scenario)
@@ -132,8 +165,9 @@ impl Scenario {
             return Err(Error::new(text).at("duration"));
         }
         let Some(sample) = self.sample else { return Ok(()) };
-        let numbers =
-            (self.duration.0 / sample.0).saturating_mul(flows * 2 + self.links.len() as u64 * 8);
+        let of_flows = if self.sample_flows { flows * 2 } else { 0 };
+        let others = self.links.len() * 12 + self.flows.len() * 4;
+        let numbers = (self.duration.0 / sample.0).saturating_mul(of_flows + others as u64);
         if numbers > SAMPLES_MAX {
             let text =
                 format!("{sample} makes {numbers} numbers of series, allowed: {SAMPLES_MAX}");
@@ -164,6 +198,7 @@ impl Scenario {
                 if let Some(rtt) = &f.rtt {
                     flow["rtt"] = rtt.write().into();
                 }
+                flow["class"] = f.class.into();
                 flow
             })
             .collect();
@@ -178,6 +213,11 @@ impl Scenario {
         });
         if let Some(sample) = self.sample {
             all["sample"] = sample.write().into();
+            all["sample_flows"] = self.sample_flows.into();
+        }
+        if !self.changes.is_empty() {
+            let changes = self.changes.iter().map(|c| c.canonical(&self.links, &self.flows));
+            all["changes"] = changes.collect();
         }
         all
     }
@@ -187,8 +227,10 @@ impl LinkDef {
     fn of(name: &str, json: &Json) -> Result<LinkDef> {
         let fields = Fields::of(json, &LINK_KEYS)?;
         fields.need("rate")?;
-        let rate = fields.within("rate", Rate(1), Rate(1), Rate(100_000_000_000_000))?;
-        let delay = fields.within("delay", Span::ZERO, Span::ZERO, Span::s(100_000))?;
+        let rate = fields.within("rate", Rate(1), Rate(1), RATE_MAX)?;
+        let delay = fields.within("delay", Span::ZERO, Span::ZERO, DELAY_MAX)?;
+        let loss = fields.within("loss", 0.0, 0.0, 1.0)?;
+        let trace = fields.get("trace").map(Trace::of).transpose().map_err(|e| e.at("trace"))?;
         let spec = LinkSpec { rate, delay };
         let default = Json::from("droptail");
         let qdisc = fields.get("qdisc").unwrap_or(&default);
@@ -198,7 +240,8 @@ impl LinkDef {
         })?;
         let made =
             sojourn_aqm::build(entry.name, &named.settings, rate).map_err(|e| e.at("qdisc"))?;
-        Ok(LinkDef { name: name.to_string(), spec, qdisc: entry.name, params: made.params })
+        let (name, params) = (name.to_string(), made.params);
+        Ok(LinkDef { name, spec, qdisc: entry.name, params, loss, trace })
     }
 
     /// The discipline, built anew.
@@ -209,11 +252,16 @@ impl LinkDef {
     }
 
     fn canonical(&self) -> Json {
-        json!({
+        let mut link = json!({
             "rate": self.spec.rate.write(),
             "delay": self.spec.delay.write(),
             "qdisc": read::canonical(self.qdisc, &self.params),
-        })
+            "loss": self.loss,
+        });
+        if let Some(trace) = &self.trace {
+            link["trace"] = trace.canonical();
+        }
+        link
     }
 }
 
@@ -244,7 +292,18 @@ impl FlowDef {
         let back = fields.get("return_path").unwrap_or(&none);
         let return_path = self::path(back, links).map_err(|e| e.at("return_path"))?;
         let rtt: Option<Dist<Span>> = fields.read("rtt")?;
-        let flow = FlowDef { name: name.to_string(), count, source, tcp, path, return_path, rtt };
+        let flow = FlowDef {
+            name: name.to_string(),
+            count,
+            source,
+            tcp,
+            path,
+            return_path,
+            rtt,
+            class: fields.within("class", 0, 0, u64::from(u16::MAX))? as u16,
+            joins: None,
+            leaves: None,
+        };
         let of_links = flow.delay_of_links(links);
         if let Some(rtt) = rtt.filter(|rtt| rtt.least() < of_links) {
             let text =
