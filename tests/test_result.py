@@ -29,7 +29,7 @@ LINK = """utilisation goodput_bps loss_rate mark_rate queue_mean_bytes queue_std
 queue_mean_packets queue_std_packets sojourn_mean_s sojourn_std_s sojourn_p50_s sojourn_p95_s
 sojourn_p99_s sojourn_max_s arrived_packets departed_packets dropped_packets marked_packets
 arrived_bytes departed_bytes dropped_bytes dropped_full_packets dropped_early_packets
-dropped_late_packets consecutive_loss qdisc""".split()
+dropped_late_packets lost_on_wire_packets consecutive_loss qdisc""".split()
 
 FLOW = """name group kind goodput_bps sent_packets retransmitted_packets timeouts completed
 fct_mean_s fct_p50_s fct_p99_s rtt_s""".split()

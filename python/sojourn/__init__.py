@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sojourn.result import Result as Result
     from sojourn.run import simulate as simulate
     from sojourn.run import simulate_many as simulate_many
+    from sojourn.scenario import Change as Change
     from sojourn.scenario import Flow as Flow
     from sojourn.scenario import Link as Link
     from sojourn.scenario import Scenario as Scenario
@@ -37,6 +38,7 @@ _HOME = {
     "Result": "result",
     "simulate": "run",
     "simulate_many": "run",
+    "Change": "scenario",
     "Flow": "scenario",
     "Link": "scenario",
     "Scenario": "scenario",

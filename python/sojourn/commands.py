@@ -52,7 +52,7 @@ def _sojourn_command(
 @app.command("list")
 def list_command(
     kind: Annotated[
-        str | None, typer.Argument(help="disciplines, tcp, sources, papers; or a NAME")
+        str | None, typer.Argument(help="disciplines, tcp, sources, metrics, papers; or a NAME")
     ] = None,
     name: Annotated[str | None, typer.Argument(help="show its parameters")] = None,
     as_json: Json = False,
