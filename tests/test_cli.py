@@ -60,11 +60,24 @@ def test_list_shows_all_and_one(sojourn: Command) -> None:
 def test_list_as_json(sojourn: Command) -> None:
     """The tables themselves."""
     everything = json.loads(ok(sojourn("list", "--json")))
-    assert list(everything) == ["disciplines", "tcp", "sources", "papers"]
+    assert list(everything) == ["disciplines", "tcp", "sources", "metrics", "papers"]
     red = json.loads(ok(sojourn("list", "red", "--json")))
     assert red["kind"] == "disciplines"
     assert {"name", "aliases", "kind", "value", "range", "symbol", "about"} == set(red["params"][0])
     assert json.loads(ok(sojourn("list", "papers", "--json"))) == []
+
+
+def test_list_shows_metrics(sojourn: Command) -> None:
+    """With unit and source; one in full."""
+    out = ok(sojourn("list", "metrics"))
+    for word in ("jain_index", "bit/s", "metrics.md 6", "response_time_s"):
+        assert word in out
+    one = ok(sojourn("list", "response_time_s"))
+    assert one.startswith("response_time_s(")
+    assert "unit: s;" in one
+    assert "paper 003" in one
+    told = json.loads(ok(sojourn("list", "metrics", "afct_s", "--json")))
+    assert (told["kind"], told["unit"]) == ("metrics", "s")
 
 
 def test_run_prints_a_table(small: Path, sojourn: Command) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sojourn.scenario import Link as Link
     from sojourn.scenario import Scenario as Scenario
     from sojourn.scenario import load as load
+    from sojourn.stored import load_result as load_result
 
     __version__: str
 
@@ -43,6 +44,7 @@ _HOME = {
     "Link": "scenario",
     "Scenario": "scenario",
     "load": "scenario",
+    "load_result": "stored",
 }
 
 

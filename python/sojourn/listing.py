@@ -67,7 +67,8 @@ def _kind(kind: str, specs: list[Spec]) -> None:
     for spec in specs:
         others = f" (also {', '.join(spec['aliases'])})" if spec["aliases"] else ""
         cells = [escape(spec["about"] + others), escape(spec["source"])]
-        table.add_row(spec["name"], *cells, *[escape(spec["unit"])] * measured)
+        cells += [escape(spec["unit"])] if measured else []
+        table.add_row(spec["name"], *cells)
     out.print(table)
 
 
