@@ -18,6 +18,8 @@ pub const RATE_MAX: Rate = Rate(100_000_000_000_000);
 pub const DELAY_MAX: Span = Span::s(100_000);
 /// The most rows of a trace, and the most changes.
 const ROWS_MAX: usize = 1_000_000;
+/// The most rows that a trace comes to with its laps.
+const TURNS_MAX: u64 = 100_000_000;
 
 /// What a link becomes; what is not said stays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,6 +97,17 @@ impl Trace {
             delay: delay.map(spans),
             repeat,
         })
+    }
+
+    /// Refuses a trace that turns too often in a run of that length.
+    pub fn bounded(&self, duration: Span) -> Result<()> {
+        let Some(repeat) = self.repeat else { return Ok(()) };
+        let turns = (duration.0 / repeat.0 + 1).saturating_mul(self.at.len() as u64);
+        if turns > TURNS_MAX {
+            let text = format!("{repeat} makes {turns} changes, allowed: {TURNS_MAX}");
+            return Err(Error::new(text).at("repeat"));
+        }
+        Ok(())
     }
 
     /// The trace as it would be written.
@@ -313,6 +326,7 @@ mod tests {
             ("[0, 1000]", "[0, -1]", "links.down.trace.t_ns.1: -1 is not a whole number"),
             ("[0, 1000]", "[]", "links.down.trace.t_ns: 0 rows, allowed"),
             ("[0, 5000000]", "[1]", "links.down.trace.rate_bps: 1 values for 2 moments"),
+            ("\"1s\"", "\"1001ns\"", "links.down.trace.repeat: 1001ns makes 199800200 changes"),
             ("\"rate_bps\"", "\"rate_bsp\"", "links.down.trace.rate_bsp: unknown key"),
             (", \"rate_bps\": [0, 5000000]", "", "links.down.trace: has neither rate_bps nor"),
             (

@@ -12,6 +12,8 @@ use sojourn_aqm::tally::Histogram;
 use sojourn_aqm::units::{Span, Time};
 use std::collections::VecDeque;
 
+mod absent;
+
 /// A generator for the component `name` under `seed`.
 pub fn stream(seed: u64, name: &str) -> Pcg64Mcg {
     let key = dice::key(seed, name);
@@ -271,30 +273,6 @@ impl Flow {
             self.delivered = *bytes;
             self.later.pop_front();
         }
-    }
-
-    /// Leaves at `now`, at once: nothing is sent from then on, what is on its way to either end is
-    /// ignored, and what was not received stays so. Datagrams that are on their way arrive.
-    pub fn leave(&mut self, now: Time) {
-        self.look(Time(now.0.saturating_sub(1)));
-        (self.due, self.stop) = (Time::NEVER, self.stop.min(now));
-        if let Ends::Tcp(tcp) = &mut self.ends {
-            self.later.clear();
-            self.connection += 1;
-            tcp.sender.abort();
-            tcp.receiver.reset();
-            tcp.completions.retain(|c| c.start + c.took < now);
-        }
-    }
-
-    /// Whether something is unacknowledged and nothing of the connection is on its way but what is
-    /// `on_links`: then only the retransmission timer can help.
-    pub fn stalled(&self, on_links: bool) -> bool {
-        let Ends::Tcp(tcp) = &self.ends else { return false };
-        let outstanding = tcp.sender.timer() < Time::NEVER && !tcp.sender.done();
-        let arrives = || self.inbox.iter().any(|(_, of, _)| *of == self.connection);
-        let answers = || tcp.receiver.timer() < Time::NEVER || self.acks.any_of(self.connection);
-        outstanding && !on_links && !answers() && !arrives()
     }
 
     /// Takes the first arrival from the inbox.

@@ -22,6 +22,7 @@ pub mod cc;
 pub mod changes;
 pub mod dist;
 pub mod flow;
+mod link_def;
 pub mod outcome;
 pub mod read;
 mod replay;

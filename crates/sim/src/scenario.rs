@@ -1,33 +1,17 @@
 //! What a scenario's JSON means. It is checked here, once and wholly; afterwards nothing can fail.
 
-use crate::changes::{self, Change, DELAY_MAX, RATE_MAX, Trace};
+use crate::changes::{self, Change};
 use crate::dist::Dist;
+pub use crate::link_def::LinkDef;
+use crate::link_def::links;
 use crate::read::{self, Fields, Named};
 use crate::slots::Slots;
 use crate::source::Source;
 use crate::tcp::{self, TcpParams};
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::params::{Row, Setting, Value};
-use sojourn_aqm::units::{Rate, Span};
-use sojourn_aqm::{LinkSpec, Made};
-
-/// A link as described.
-#[derive(Clone, Debug)]
-pub struct LinkDef {
-    /// Its name.
-    pub name: String,
-    /// Rate and delay.
-    pub spec: LinkSpec,
-    /// The canonical name of its discipline.
-    pub qdisc: &'static str,
-    /// Every parameter of the discipline.
-    pub params: Vec<Row>,
-    /// The chance that a packet is lost on the wire, whatever became of the others.
-    pub loss: f64,
-    /// How its rate or delay was recorded to change.
-    pub trace: Option<Trace>,
-}
+use sojourn_aqm::params::Value;
+use sojourn_aqm::units::Span;
 
 /// A group of like flows as described.
 #[derive(Clone, Debug)]
@@ -91,7 +75,6 @@ const KEYS: [&str; 10] = [
     "flows",
     "changes",
 ];
-const LINK_KEYS: [&str; 5] = ["rate", "delay", "qdisc", "loss", "trace"];
 const FLOW_KEYS: [&str; 8] =
     ["name", "count", "source", "tcp", "path", "return_path", "rtt", "class"];
 
@@ -126,6 +109,10 @@ impl Scenario {
         let sample: Option<Span> = fields.read("sample")?;
         let sample = sample.map(|s| in_range(s, Span::us(1), duration)).transpose();
         let links = links(fields.need("links")?).map_err(|e| e.at("links"))?;
+        for link in &links {
+            let bounded = link.trace.as_ref().map_or(Ok(()), |trace| trace.bounded(duration));
+            bounded.map_err(|e| e.at("trace").at(&link.name).at("links"))?;
+        }
         let mut flows = flows(fields.need("flows")?, &links).map_err(|e| e.at("flows"))?;
         let changes = match fields.get("changes") {
             Some(json) => changes::read(json, duration, &links, &mut flows),
@@ -223,48 +210,6 @@ impl Scenario {
     }
 }
 
-impl LinkDef {
-    fn of(name: &str, json: &Json) -> Result<LinkDef> {
-        let fields = Fields::of(json, &LINK_KEYS)?;
-        fields.need("rate")?;
-        let rate = fields.within("rate", Rate(1), Rate(1), RATE_MAX)?;
-        let delay = fields.within("delay", Span::ZERO, Span::ZERO, DELAY_MAX)?;
-        let loss = fields.within("loss", 0.0, 0.0, 1.0)?;
-        let trace = fields.get("trace").map(Trace::of).transpose().map_err(|e| e.at("trace"))?;
-        let spec = LinkSpec { rate, delay };
-        let default = Json::from("droptail");
-        let qdisc = fields.get("qdisc").unwrap_or(&default);
-        let named = Named::of(qdisc).map_err(|e| e.at("qdisc"))?;
-        let entry = sojourn_aqm::sched::find(named.name).map_err(|e| {
-            if qdisc.is_string() { e.at("qdisc") } else { e.at("name").at("qdisc") }
-        })?;
-        let made =
-            sojourn_aqm::build(entry.name, &named.settings, rate).map_err(|e| e.at("qdisc"))?;
-        let (name, params) = (name.to_string(), made.params);
-        Ok(LinkDef { name, spec, qdisc: entry.name, params, loss, trace })
-    }
-
-    /// The discipline, built anew.
-    pub fn build(&self) -> Made {
-        let settings: Vec<_> =
-            self.params.iter().map(|r| (r.name, Setting::Text(&r.value))).collect();
-        sojourn_aqm::build(self.qdisc, &settings, self.spec.rate).expect("it was built before")
-    }
-
-    fn canonical(&self) -> Json {
-        let mut link = json!({
-            "rate": self.spec.rate.write(),
-            "delay": self.spec.delay.write(),
-            "qdisc": read::canonical(self.qdisc, &self.params),
-            "loss": self.loss,
-        });
-        if let Some(trace) = &self.trace {
-            link["trace"] = trace.canonical();
-        }
-        link
-    }
-}
-
 impl FlowDef {
     fn of(name: &str, json: &Json, links: &[LinkDef]) -> Result<FlowDef> {
         let fields = Fields::of(json, &FLOW_KEYS)?;
@@ -325,18 +270,6 @@ impl FlowDef {
     }
 }
 
-fn links(json: &Json) -> Result<Vec<LinkDef>> {
-    let map = read::table(json)?;
-    if map.is_empty() {
-        return Err(Error::new("there is no link"));
-    }
-    map.iter()
-        .map(|(name, json)| {
-            good_name(name).and_then(|()| LinkDef::of(name, json)).map_err(|e| e.at(name))
-        })
-        .collect()
-}
-
 fn flows(json: &Json, links: &[LinkDef]) -> Result<Vec<FlowDef>> {
     let mut flows: Vec<FlowDef> = Vec::new();
     for (i, json) in read::list(json)?.iter().enumerate() {
@@ -377,7 +310,7 @@ fn path(json: &Json, links: &[LinkDef]) -> Result<Vec<usize>> {
 }
 
 /// Names appear in paths and file names.
-fn good_name(name: &str) -> Result<()> {
+pub(crate) fn good_name(name: &str) -> Result<()> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
         let text = format!("{name:?} is not a name: 1 to 64 letters, digits, \"_\" and \"-\" are");

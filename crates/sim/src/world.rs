@@ -1,18 +1,22 @@
 //! The world of a run: links, flows, packets between them, and the order in which things happen.
 
-use crate::flow::{Arrival, Ends, Flow, Outbox, stream};
-use crate::outcome::{self, Column, Outcome};
+use crate::flow::{Arrival, Flow, Outbox, stream};
+use crate::outcome::Outcome;
 use crate::scenario::{LinkDef, Scenario};
 use crate::series::Series;
 use crate::slots::Slots;
 use crate::tcp::{Ack, Segment};
-use crate::timetable::{Step, Timetable, may_change};
+use crate::timetable::{Step, may_change};
 use rand_pcg::Pcg64Mcg;
-use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::dice::Dice;
-use sojourn_aqm::units::{Span, Time};
+use sojourn_aqm::units::Time;
 use sojourn_aqm::{Ecn, Link, LinkSpec, Packet};
 use std::collections::VecDeque;
+
+mod agenda;
+mod told;
+
+use agenda::Agenda;
 
 /// How far a run has come.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,8 +27,8 @@ pub struct Progress {
     pub packets: u64,
 }
 
-/// Runs a scenario. `progress` is asked every 65,536 events; where it answers `false` the run ends
-/// and gives nothing.
+/// Runs a scenario. `progress` is asked every 65,536 events, looks and changes; where it answers
+/// `false` the run ends and gives nothing.
 pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(Progress) -> bool) -> Option<Outcome> {
     let mut world = World::new(scenario);
     world.play(scenario, progress).then(|| world.outcome(scenario))
@@ -160,9 +164,7 @@ impl World {
                 if self.stand_still(&mut agenda) {
                     return true;
                 }
-                continue;
-            }
-            if slot < self.links.len() {
+            } else if slot < self.links.len() {
                 self.link_event(slot, at);
             } else {
                 self.flow_event(slot - self.links.len(), at);
@@ -170,7 +172,8 @@ impl World {
             events += 1;
             if events.is_multiple_of(1 << 16) {
                 let packets = self.sent_before + self.departed();
-                if !progress(Progress { share: at.0 as f64 / end.0 as f64, packets }) {
+                let share = at.min(self.pause).0 as f64 / end.0 as f64;
+                if !progress(Progress { share, packets }) {
                     return false;
                 }
             }
@@ -396,98 +399,6 @@ impl World {
         }
         lost
     }
-
-    fn outcome(mut self, scenario: &Scenario) -> Outcome {
-        // What is on the last wire is known, but it has not arrived.
-        let end = Time::ZERO + scenario.duration;
-        for flow in &mut self.flows {
-            if let Ends::Tcp(tcp) = &mut flow.ends {
-                tcp.completions.retain(|c| c.start + c.took < end);
-            }
-        }
-        let window_s = scenario.duration.as_secs() - scenario.warmup.as_secs();
-        let bps = |bytes: u64| bytes as f64 * 8.0 / window_s;
-        // Flows go back in the order in which they were declared.
-        let mut order: Vec<usize> = (0..self.flows.len()).collect();
-        order.sort_by_key(|f| self.flows[*f].group);
-        let mut place = vec![0; order.len()];
-        order.iter().enumerate().for_each(|(i, f)| place[*f] = i as u32);
-
-        let warm = Time::ZERO + scenario.warmup;
-        let flows: Vec<Json> = order
-            .iter()
-            .map(|f| {
-                let flow = &self.flows[*f];
-                summary(flow, &scenario.flows[flow.group].name, bps(flow.goodput_bytes()), warm)
-            })
-            .collect();
-        let mut links = Map::new();
-        for (l, def) in scenario.links.iter().enumerate() {
-            let crossing = |f: &&Flow| self.routes[f.group][0].contains(&l);
-            let bytes = self.flows.iter().filter(crossing).map(Flow::goodput_bytes).sum();
-            let mut link = outcome::link(def.qdisc, &mut self.links[l], bps(bytes));
-            let wire = self.wires.get(l).and_then(Option::as_ref);
-            link["lost_on_wire_packets"] = wire.map_or(0, |wire| wire.lost).into();
-            links.insert(def.name.clone(), link);
-        }
-        let summary = json!({ "scenario": scenario.canonical(), "links": links, "flows": flows });
-        Outcome { columns: self.columns(scenario, &order, &place), summary }
-    }
-
-    fn columns(self, scenario: &Scenario, order: &[usize], place: &[u32]) -> Vec<(String, Column)> {
-        let mut columns = Vec::new();
-        let (mut flow, mut start, mut took, mut bytes) = (vec![], vec![], vec![], vec![]);
-        for f in order {
-            if let Ends::Tcp(tcp) = &self.flows[*f].ends {
-                for c in &tcp.completions {
-                    flow.push(place[*f]);
-                    start.push(c.start.0 as f64 / 1e9);
-                    took.push(c.took.as_secs());
-                    bytes.push(c.bytes);
-                }
-            }
-        }
-        columns.push(("fct/flow".into(), Column::U32(flow)));
-        columns.push(("fct/start_s".into(), Column::F64(start)));
-        columns.push(("fct/duration_s".into(), Column::F64(took)));
-        columns.push(("fct/bytes".into(), Column::U64(bytes)));
-        if let Some(series) = self.series {
-            series.columns(scenario, &self.flows, &mut columns);
-        }
-        if scenario.tape {
-            for (link, def) in self.links.iter().zip(&scenario.links) {
-                outcome::tape(&def.name, link, place, &mut columns);
-            }
-        }
-        columns
-    }
-}
-
-/// When the run stands still, and what for.
-struct Agenda<'a> {
-    timetable: Timetable<'a>,
-    /// The end of the warm-up; never once it is over.
-    warm: Time,
-    sample: Time,
-    interval: Span,
-    end: Time,
-}
-
-impl Agenda<'_> {
-    fn new(scenario: &Scenario) -> Agenda<'_> {
-        let interval = scenario.sample.unwrap_or(Span(u64::MAX));
-        Agenda {
-            timetable: Timetable::new(scenario),
-            warm: Time::ZERO + scenario.warmup,
-            sample: Time::ZERO + interval,
-            interval,
-            end: Time::ZERO + scenario.duration,
-        }
-    }
-
-    fn next(&self) -> Time {
-        self.timetable.next().min(self.warm).min(self.sample).min(self.end)
-    }
 }
 
 /// The link `l` with nothing on it.
@@ -513,46 +424,4 @@ fn forget(body: u32, bodies: &mut Places<Body>, acks: &mut Places<Ack>, flows: &
         Load::Ack(ack) => drop(acks.take(ack)),
         Load::Segment(_) => {}
     }
-}
-
-/// The summary of a flow.
-fn summary(flow: &Flow, group: &str, goodput_bps: f64, warm: Time) -> Json {
-    let mut map = Map::new();
-    let mut put = |key: &str, value: Json| map.insert(key.into(), value);
-    put("name", json!(flow.name));
-    put("group", json!(group));
-    put("goodput_bps", json!(goodput_bps));
-    put("rtt_s", json!(flow.rtt.as_secs()));
-    match &flow.ends {
-        Ends::Tcp(tcp) => {
-            let stats = tcp.stats();
-            put("kind", json!("tcp"));
-            put("sent_packets", json!(stats.sent_packets));
-            put("retransmitted_packets", json!(stats.retransmitted_packets));
-            put("timeouts", json!(stats.timeouts));
-            let since = tcp.completions.iter().filter(|c| c.start >= warm);
-            let mut took: Vec<f64> = since.map(|c| c.took.as_secs()).collect();
-            outcome::completions(&mut took, &mut map);
-        }
-        Ends::Udp(udp) => {
-            put("kind", json!("udp"));
-            put("sent_packets", json!(udp.sent));
-            put("retransmitted_packets", json!(0));
-            put("timeouts", json!(0));
-            put("received_packets", json!(udp.delay.count()));
-            put("lost_packets", json!(udp.lost));
-            put(
-                "loss_rate",
-                outcome::ratio(udp.lost as f64, (udp.lost + udp.delay.count()) as f64),
-            );
-            put("delay_mean_s", json!(udp.delay.mean_s()));
-            put("delay_p50_s", json!(udp.delay.quantile_s(0.5)));
-            put("delay_p95_s", json!(udp.delay.quantile_s(0.95)));
-            put("delay_p99_s", json!(udp.delay.quantile_s(0.99)));
-            put("delay_max_s", json!(udp.delay.max_s()));
-            put("jitter_s", json!(udp.jitter_s()));
-            outcome::completions(&mut [], &mut map);
-        }
-    }
-    Json::Object(map)
 }

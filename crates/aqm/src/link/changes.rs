@@ -16,10 +16,10 @@ impl Link {
 
     /// From `now` on rate and delay are those of `spec`; the discipline and its parameters stay.
     ///
-    /// It comes before whatever else happens at `now`, and acts on the transmissions that start from
-    /// then on: the one under way keeps its rate and its delay. At a rate of zero none starts. A wire
-    /// keeps the order: what is sent after the delay became shorter arrives no earlier than what was
-    /// sent before.
+    /// It comes before whatever else happens at `now`, and acts on the transmissions that start
+    /// from then on: the one under way keeps its rate and its delay. At a rate of zero none starts.
+    /// A wire keeps the order: what is sent after the delay became shorter arrives no earlier than
+    /// what was sent before.
     ///
     /// # Panics
     /// If [`Link::may_change`] was not said.
