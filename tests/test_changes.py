@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import sojourn as sj
+from conftest import EXAMPLES
 from sojourn import metrics, trace
 from sojourn.scenario import to_json
 from sojourn.settings import apply
@@ -70,6 +71,25 @@ def test_metrics_of_a_run_agree_with_its_summary() -> None:
     used = metrics.utilisation_over_time(result, "up")
     assert used[-30:].mean() == pytest.approx(1, abs=0.02)
     assert used[20:39].mean() == pytest.approx(1, abs=0.02)
+
+
+def test_the_example_of_a_load_step() -> None:
+    """More flows, then half the rate: the queue's deviation settles, and the link stays in use."""
+    result = sj.simulate(EXAMPLES / "load-step.toml")
+    more = result.groups["more"].series["delivered_bytes"]
+    time = result.time_s
+    assert (
+        more[(time <= 60) | (time > 110)].sum() == 0 < more[(time > 62) & (time <= 110)].min() + 1
+    )
+    assert more.sum() > 1e6
+    for at, until in ((60.0, 110.0), (110.0, 160.0)):
+        took, settled = metrics.response_time_s(
+            result, "bottleneck", at, until_s=until, before_s=40.0
+        )
+        assert settled
+        assert took < 20, f"{took} s after {at} s"
+    used = metrics.utilisation_over_time(result, "bottleneck")
+    assert np.nanmean(used[time > 10]) > 0.9
 
 
 def test_a_trace_of_rates_beside_the_scenario(tmp_path: Path) -> None:

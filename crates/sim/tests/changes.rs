@@ -219,3 +219,36 @@ fn a_flow_that_only_its_timer_can_help_is_stalled() {
     let stalled = u64s(&out, "groups/f/stalled_flows");
     assert_eq!(stalled.iter().sum::<u64>() as usize, stalled.len(), "{stalled:?}");
 }
+
+#[test]
+fn before_every_expiry_its_flow_is_stalled() {
+    // Twenty senders at once into 20 packets, again and again: rounds that lose their tails. Queues
+    // are far shorter than the least timeout, so no timer expires while something is on its way.
+    let flows: Vec<Value> = (0..20)
+        .map(|i| {
+            json!({"name": format!("s{i}"), "path": ["port"], "rtt": "10ms", "source": {"name":
+                "transfers", "size": "50kB", "gap": "exponential(100ms)"}, "tcp": {"name":
+                "newreno", "rto_min": "200ms", "delayed_ack": false}})
+        })
+        .collect();
+    let out = run(&json!({
+        "duration": "20s", "sample": "2ms",
+        "links": {"port": {"rate": "50mbit", "qdisc": {"name": "droptail", "limit": "20p"}}},
+        "flows": flows
+    }));
+    let (mut expiries, mut stalls, mut all) = (0, 0, 0);
+    for i in 0..20 {
+        let expired = u64s(&out, &format!("groups/s{i}/timeouts"));
+        let stalled = u64s(&out, &format!("groups/s{i}/stalled_flows"));
+        for k in (1..expired.len()).filter(|k| expired[*k] > 0) {
+            assert_eq!(stalled[k - 1], 1, "s{i} at {} ms", 2 * k);
+            expiries += 1;
+        }
+        stalls += stalled.windows(2).filter(|w| w == &[0, 1]).count();
+        all += stalled.iter().sum::<u64>();
+    }
+    assert!(expiries > 300, "{expiries} expiries");
+    // A stall may end in a second expiry, never without one.
+    assert!(stalls <= expiries && stalls > expiries / 2, "{stalls} stalls, {expiries} expiries");
+    assert!(all < 20 * 10_000 / 2, "most flows are well most of the time: {all}");
+}
