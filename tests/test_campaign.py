@@ -1,9 +1,11 @@
 """Long work: what it shows, and that an interrupt loses nothing that was finished."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import sojourn as sj
@@ -48,6 +50,21 @@ def test_a_result_is_read_back_whole(whole: Result, tmp_path: Path) -> None:
             assert np.array_equal(one[name], other[name], equal_nan=one[name].dtype.kind == "f")
             columns += 1
     assert columns > 50
+
+
+def test_queries_are_kept(whole: Result, tmp_path: Path) -> None:
+    """Where a source tells of them they are a table of their own."""
+    columns = {"query/flow": np.array([1, 0], dtype=np.uint32), "query/start_s": np.array([1, 2.0]),
+               "query/duration_s": np.array([0.5, 0.25])}  # fmt: skip
+    empty = {f"fct/{name}": np.empty(0, np.uint32) for name in ("flow", "start_s")}
+    tree = {**whole.summary, "scenario": {**whole.scenario, "tape": False}}
+    del tree["scenario"]["sample"], tree["sojourn"]
+    Result(json.dumps(tree), {**columns, **empty}).save(tmp_path)
+    back = sj.load_result(tmp_path)
+    assert back.frame("queries")["flow"].to_list() == ["web.1", "web.0"]
+    assert back.queries["duration_s"].tolist() == [0.5, 0.25]
+    assert back.frame("queries").equals(pl.read_parquet(tmp_path / "queries.parquet"))
+    assert whole.frame("queries").height == 0
 
 
 def test_what_is_no_result_is_refused(whole: Result, tmp_path: Path) -> None:

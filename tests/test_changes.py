@@ -8,7 +8,7 @@ import pytest
 
 import sojourn as sj
 from conftest import EXAMPLES
-from sojourn import metrics, trace
+from sojourn import link_trace, metrics
 from sojourn.scenario import to_json
 from sojourn.settings import apply
 
@@ -120,12 +120,12 @@ def test_a_trace_of_opportunities(tmp_path: Path) -> None:
     """Five in the first 100 ms, none in the second, two in the third: 600, 0, 240 kbit/s."""
     file = tmp_path / "cell.up"
     file.write_text("0\n10\n20\n30\n99\n200\n300\n")
-    columns = trace.resolve(str(file))
+    columns = link_trace.resolve(str(file))
     assert columns == {"t_ns": [0, 100_000_000, 200_000_000], "rate_bps": [600_000, 0, 240_000],
                        "repeat": "300ms"}  # fmt: skip
-    assert trace.resolve({"file": file, "bin_ms": 300})["rate_bps"] == [280_000]
+    assert link_trace.resolve({"file": file, "bin_ms": 300})["rate_bps"] == [280_000]
     own = {"t_ns": [0], "rate_bps": [5]}
-    assert trace.resolve(own) is own
+    assert link_trace.resolve(own) is own
     link = sj.Link(rate="1mbit", trace=str(file))
     flow = sj.Flow(name="c", path=["air"], source=sj.Cbr(rate="1mbit"))
     result = sj.simulate(sj.Scenario(duration="30s", links={"air": link}, flows=[flow]))

@@ -244,11 +244,14 @@ def test_slowdown() -> None:
 
 
 def test_query_completion() -> None:
-    """The last response of each query; by number where there is one, else by start."""
+    """The last answer of each query: as its source tells, else by start."""
     rows = [(0, 20, 1.0, 9), (1, 20, 3.0, 9), (0, 30, 2.0, 9), (1, 30, 0.5, 9)]
     assert metrics.query_completion_s(made(transfers(rows))).tolist() == [3, 2]
-    numbered = {**transfers(rows), "fct/query": [7, 7, 7, 8]}
-    assert metrics.query_completion_s(made(numbered)).tolist() == [3, 0.5]
+    told = {"query/flow": [0, 0, 2, 0], "query/start_s": [30, 20, 40, 5.0],
+            "query/duration_s": [2, 3, 4, 5.0]}  # fmt: skip
+    both = made({**transfers(rows), **told})
+    assert metrics.query_completion_s(both).tolist() == [3, 2, 4]
+    assert metrics.query_completion_s(both, "ftp").tolist() == [3, 2]
 
 
 def test_timeouts() -> None:

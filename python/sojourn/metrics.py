@@ -26,6 +26,7 @@ from sojourn.reading import (
     nearest_rank,
     of_buffer,
     of_groups,
+    since_warmup,
     sojourns,
     window_s_of,
     wire_factor,
@@ -380,15 +381,18 @@ def slowdown_mean(
 
 @metric("s", "metrics.md 4; paper 000")
 def query_completion_s(result: Result, group: str | None = None) -> Array:
-    """The longest completion time of the transfers of each query, in order of the queries.
+    """The longest completion time of the answers to each query, in order of the queries.
 
-    Of queries that began after the warm-up: a query is what has the same number in the column
-    `query` of the completions, or, where the sources do not number them, the same start.
+    Of queries made after the warm-up: those that the source tells of (`Result.queries`) or, where
+    none does, transfers of the same start.
     """
+    if result.queries:
+        told = since_warmup(result, result.queries, group)
+        duration: Array = told["duration_s"][np.argsort(told["start_s"], kind="stable")]
+        return duration
     done = completed(result, group)
-    key = done.get("query", done["start_s"])
-    names, place = np.unique(key, return_inverse=True)
-    longest = np.zeros(len(names))
+    starts, place = np.unique(done["start_s"], return_inverse=True)
+    longest = np.zeros(len(starts))
     np.maximum.at(longest, place, done["duration_s"])
     return longest
 

@@ -1,6 +1,6 @@
 """How metrics read a Result: flows of a group, transfers of a window, buffers, ideals."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -77,7 +77,13 @@ def wire_factor(result: Result, group: str) -> float:
 
 def completed(result: Result, group: str | None) -> dict[str, Array]:
     """Take the completions of a group that started after the warm-up."""
-    columns = dict(result.completions)
+    return since_warmup(result, result.completions, group)
+
+
+def since_warmup(
+    result: Result, columns: Mapping[str, Array], group: str | None
+) -> dict[str, Array]:
+    """Take the rows of a group that began after the warm-up."""
     here = columns["start_s"] >= seconds(result.scenario["warmup"])
     if group is not None:
         declared(result, group)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 Array: TypeAlias = npt.NDArray[Any]
-Table: TypeAlias = Literal["flows", "links", "series", "groups", "tape", "fct"]
+Table: TypeAlias = Literal["flows", "links", "series", "groups", "tape", "fct", "queries"]
 
 SCHEMA = "1"
 """The version of the columns of frames and files; it grows when one changes its meaning."""
@@ -24,10 +24,10 @@ FATES = ("sent", "full", "early", "late")
 """What became of a packet: sent, or lost on arrival to a full buffer, on arrival by the law's
 decision, or later than that."""
 
-TABLES: tuple[Table, ...] = ("flows", "links", "series", "groups", "tape", "fct")
+TABLES: tuple[Table, ...] = ("flows", "links", "series", "groups", "tape", "fct", "queries")
 
 FILES = ("summary.json", *(f"{table}.parquet" for table in TABLES))
-"""What `Result.save` writes; series, groups and tape only where the scenario asks for them."""
+"""What `Result.save` writes; series, groups, tape and queries only where there are any."""
 
 
 class Columns(Mapping[str, Array]):
@@ -90,7 +90,8 @@ class Result:
 
     `scenario` is canonical: every default is there. `links` and `flows` are by name, and so are
     `groups`: what was declared together, with its series. `time_s` is the time of each sample of
-    the series, `completions` a row per finished transfer.
+    the series, `completions` a row per finished transfer, `queries` a row per answered query of a
+    source that makes them (its group's first flow stands for it).
     """
 
     def __init__(
@@ -136,6 +137,7 @@ class Result:
         }
         self.time_s: Array = columns.get("series/time_s", np.empty(0))
         self.completions = under("fct/", "")
+        self.queries = under("query/", "the scenario has no source of queries")
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -154,14 +156,12 @@ class Result:
         )
 
     def frame(self, table: Table = "flows") -> "pl.DataFrame":
-        """Give a table as a polars frame: flows, links, series, groups, tape or fct.
+        """Give a table as a polars frame: flows, links, series, groups, tape, fct or queries.
 
         flows and links have a row for each; series a row per sample of each (`kind` says of
         which); groups the same of the groups of flows; tape a row per packet and link; fct a row
-        per finished transfer, from the start of the run.
+        per finished transfer, queries one per answered query, both from the start of the run.
         """
-        import polars as pl
-
         match table:
             case "flows":
                 return self._rows(self.flows, ["name", "group", "kind"])
@@ -174,8 +174,9 @@ class Result:
             case "tape":
                 return self._tape()
             case "fct":
-                columns = dict(self.completions)
-                return pl.DataFrame({"flow": self._names(columns.pop("flow")), **columns})
+                return self._transfers(self.completions)
+            case "queries":
+                return self._transfers(self.queries)
         raise ValueError(f"no table {table!r}: there are {', '.join(TABLES)}")
 
     def _rows(self, records: Mapping[str, Record], first: Sequence[str]) -> "pl.DataFrame":
@@ -198,6 +199,7 @@ class Result:
         tables: list[Table] = ["flows", "links", "fct"]
         tables += ["series", "groups"] if self.sampled else []
         tables += ["tape"] if self.scenario["tape"] else []
+        tables += ["queries"] if self.queries else []
         with filling(Path(directory), FILES) as part:
             text = json.dumps(self.summary, indent=2)
             (part / "summary.json").write_text(text + "\n", encoding="utf-8")
@@ -214,6 +216,12 @@ class Result:
             "sojourn.seed": str(self.scenario["seed"]),
             "sojourn.command": json.dumps(self.command),
         }
+
+    def _transfers(self, columns: Columns) -> "pl.DataFrame":
+        import polars as pl
+
+        named = {**columns, "flow": self._names(columns["flow"])} if columns else {"flow": []}
+        return pl.DataFrame(named)
 
     def _names(self, index: Array) -> "pl.Series":
         """Turn indices of flows into their names."""

@@ -25,7 +25,7 @@ class Link(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, repr_o
     `rate` like "10mbit"; `delay` is one-way, like "20ms" (default 0s); `qdisc` is a model such as
     `CoDel(target="5ms")`, a name, or a table with a name (default droptail). `loss` is the chance
     that a packet is lost on the wire (default 0). `trace` is a recorded rate or delay: a file, or
-    columns (see `sojourn.trace`); before its first row `rate` and `delay` hold.
+    columns (see `sojourn.link_trace`); before its first row `rate` and `delay` hold.
     """
 
     rate: str
@@ -156,12 +156,12 @@ def _links(tree: Any) -> list[Table]:
 def _with_traces(tree: Any) -> Any:
     """Put the columns of the traces of links in the place of their files' names, in place."""
     if any("trace" in link for link in _links(tree)):
-        from sojourn import trace
+        from sojourn import link_trace
 
         for name, link in tree["links"].items():
             try:
                 if isinstance(link, dict) and "trace" in link:
-                    link["trace"] = trace.resolve(link["trace"])
+                    link["trace"] = link_trace.resolve(link["trace"])
             except InputError as error:
                 raise InputError(f"links.{name}.trace: {error}") from None
     return tree

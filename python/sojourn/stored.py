@@ -29,7 +29,9 @@ def load_result(directory: str | Path) -> Result:
     try:
         summary = json.loads((directory / "summary.json").read_text(encoding="utf-8"))
         scenario, version = summary["scenario"], summary.pop("sojourn")
-        columns = _fct(directory, summary)
+        columns = _transfers(directory / "fct.parquet", "fct", summary)
+        if (directory / "queries.parquet").exists():
+            columns |= _transfers(directory / "queries.parquet", "query", summary)
         if "sample" in scenario:
             columns |= _series(directory / "series.parquet")
             columns |= _series(directory / "groups.parquet")
@@ -63,10 +65,10 @@ def _told(directory: Path) -> dict[str, str]:
     return pl.read_parquet_metadata(directory / "fct.parquet")
 
 
-def _fct(directory: Path, summary: dict[str, Any]) -> dict[str, Array]:
-    frame = _read(directory / "fct.parquet")
+def _transfers(path: Path, prefix: str, summary: dict[str, Any]) -> dict[str, Array]:
+    frame = _read(path)
     names = [flow["name"] for flow in summary["flows"]]
-    return {f"fct/{name}": _column(frame, name, names) for name in frame.columns}
+    return {f"{prefix}/{name}": _column(frame, name, names) for name in frame.columns}
 
 
 def _tape(directory: Path, summary: dict[str, Any]) -> dict[str, Array]:
