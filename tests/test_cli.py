@@ -60,11 +60,24 @@ def test_list_shows_all_and_one(sojourn: Command) -> None:
 def test_list_as_json(sojourn: Command) -> None:
     """The tables themselves."""
     everything = json.loads(ok(sojourn("list", "--json")))
-    assert list(everything) == ["disciplines", "tcp", "sources", "papers"]
+    assert list(everything) == ["disciplines", "tcp", "sources", "metrics", "papers"]
     red = json.loads(ok(sojourn("list", "red", "--json")))
     assert red["kind"] == "disciplines"
     assert {"name", "aliases", "kind", "value", "range", "symbol", "about"} == set(red["params"][0])
     assert json.loads(ok(sojourn("list", "papers", "--json"))) == []
+
+
+def test_list_shows_metrics(sojourn: Command) -> None:
+    """With unit and source; one in full."""
+    out = ok(sojourn("list", "metrics"))
+    for word in ("jain_index", "bit/s", "metrics.md 6", "response_time_s"):
+        assert word in out
+    one = ok(sojourn("list", "response_time_s"))
+    assert one.startswith("response_time_s(")
+    assert "unit: s;" in one
+    assert "paper 003" in one
+    told = json.loads(ok(sojourn("list", "metrics", "afct_s", "--json")))
+    assert (told["kind"], told["unit"]) == ("metrics", "s")
 
 
 def test_run_prints_a_table(small: Path, sojourn: Command) -> None:
@@ -95,7 +108,7 @@ def test_run_writes_files_with_the_command_in_them(small: Path, sojourn: Command
     """Tables, summary and figure in one go."""
     out, plot = small.with_name("out"), small.with_name("run.png")
     ok(sojourn("run", small, "--out", out, "--plot", plot, "--tape", "--flow", "bulk.0"))
-    assert sorted(p.name for p in out.iterdir()) == sorted(FILES)
+    assert {p.name for p in out.iterdir()} == {*FILES} - {"queries.parquet"}
     assert plot.stat().st_size > 20_000
     assert pl.read_parquet(out / "tape.parquet").height > 100
     command = json.loads(pl.read_parquet_metadata(out / "fct.parquet")["sojourn.command"])

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from sojourn.result import Result as Result
     from sojourn.run import simulate as simulate
     from sojourn.run import simulate_many as simulate_many
+    from sojourn.scenario import Change as Change
     from sojourn.scenario import Flow as Flow
     from sojourn.scenario import Link as Link
     from sojourn.scenario import Scenario as Scenario
     from sojourn.scenario import load as load
+    from sojourn.stored import load_result as load_result
 
     __version__: str
 
@@ -37,10 +39,12 @@ _HOME = {
     "Result": "result",
     "simulate": "run",
     "simulate_many": "run",
+    "Change": "scenario",
     "Flow": "scenario",
     "Link": "scenario",
     "Scenario": "scenario",
     "load": "scenario",
+    "load_result": "stored",
 }
 
 

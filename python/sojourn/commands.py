@@ -52,7 +52,7 @@ def _sojourn_command(
 @app.command("list")
 def list_command(
     kind: Annotated[
-        str | None, typer.Argument(help="disciplines, tcp, sources, papers; or a NAME")
+        str | None, typer.Argument(help="disciplines, tcp, sources, metrics, papers; or a NAME")
     ] = None,
     name: Annotated[str | None, typer.Argument(help="show its parameters")] = None,
     as_json: Json = False,
@@ -136,10 +136,14 @@ def compare(
     seed: Seed = None,
     as_json: Json = False,
     plot: Plot = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="write each run there when it is over, and go on from what is there"),
+    ] = None,
 ) -> None:
     """Run a scenario under several disciplines; each gets the same buffer."""
     from sojourn.comparison import SEEDS_MAX
-    from sojourn.output import check_file
+    from sojourn.output import check_directory, check_file
     from sojourn.settings import compared_link, with_samples
 
     names = [name.strip() for name in qdisc.split(",")]
@@ -157,11 +161,20 @@ def compare(
 
         check_file(plot, ENDINGS)
 
+    if out is not None:
+        check_directory(out)
+
     from sojourn import comparison
 
     with _about(file):
         runs = comparison.compare(
-            tree, names, link=where, seeds=seeds or 1, progress=True, command=_command_line()
+            tree,
+            names,
+            link=where,
+            seeds=seeds or 1,
+            progress=True,
+            command=_command_line(),
+            out=out,
         )
     if plot is not None:
         from sojourn.figure_comparison import draw_comparison

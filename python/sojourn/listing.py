@@ -1,5 +1,6 @@
 """What there is: `sojourn list`."""
 
+import inspect
 import json
 from typing import Any
 
@@ -10,7 +11,7 @@ from sojourn._sojourn import InputError
 from sojourn.report import console, new_table
 from sojourn.settings import near
 
-KINDS = ("disciplines", "tcp", "sources", "papers")
+KINDS = ("disciplines", "tcp", "sources", "metrics", "papers")
 
 Spec = dict[str, Any]
 
@@ -25,6 +26,7 @@ def find(kind: str | None, name: str | None) -> Any:
     """
     tables = json.loads(_sojourn.specs())
     everything: dict[str, list[Spec]] = {one: tables.get(one, []) for one in KINDS}
+    everything["metrics"] = _metrics()
     if kind is not None and kind not in KINDS:
         if name is not None:
             raise InputError(f'list: unknown kind "{kind}"{near(kind, KINDS)}')
@@ -47,6 +49,8 @@ def show(found: Any, kind: str | None) -> None:
     out = console()
     if isinstance(found, list):
         _kind(str(kind), found)
+    elif "unit" in found:
+        _metric(found)
     elif "params" in found:
         _one(found)
     else:
@@ -61,11 +65,39 @@ def _kind(kind: str, specs: list[Spec]) -> None:
     if not specs:
         out.print(f"there are no {kind} yet")
         return
-    table = new_table("name", "what it is", "source", left=3)
+    measured = kind == "metrics"
+    table = new_table("name", "what it is", "source", *["unit"] * measured, left=3 + measured)
     for spec in specs:
         others = f" (also {', '.join(spec['aliases'])})" if spec["aliases"] else ""
-        table.add_row(spec["name"], escape(spec["about"] + others), escape(spec["source"]))
+        cells = [escape(spec["about"] + others), escape(spec["source"])]
+        cells += [escape(spec["unit"])] if measured else []
+        table.add_row(spec["name"], *cells)
     out.print(table)
+
+
+def _metrics() -> list[Spec]:
+    """The metrics, as the tables of Rust tell of the others."""
+    from sojourn.metrics import METRICS
+
+    return [
+        {
+            "name": one.name,
+            "aliases": [],
+            "about": one.about,
+            "source": one.source,
+            "unit": one.unit,
+            "call": f"{one.name}{inspect.signature(one.function)}",
+            "doc": inspect.getdoc(one.function) or "",
+        }
+        for one in METRICS.values()
+    ]
+
+
+def _metric(spec: Spec) -> None:
+    out = console()
+    out.print(f"[bold]{escape(spec['call'])}[/]")
+    out.print(f"unit: {escape(spec['unit'])}; source: {escape(spec['source'])}\n")
+    out.print(escape(spec["doc"]))
 
 
 def _one(spec: Spec) -> None:

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Literal
 
-import numpy as np
-
+from sojourn import metrics, reading
 from sojourn.result import Array, Record, Result
-from sojourn.units import figures, seconds
+from sojourn.units import figures
 
 Number = float | int | None
 
@@ -41,8 +40,7 @@ class Group:
 
     def loss_rate(self) -> Number:
         """The share of the datagrams sent that were lost on the way."""
-        lost, got = self.total("lost_packets"), self.total("received_packets")
-        return lost / (lost + got) if lost + got else None
+        return reading.loss_of_datagrams(self.flows)
 
 
 def groups(result: Result) -> list[Group]:
@@ -58,11 +56,7 @@ def groups(result: Result) -> list[Group]:
 
 def completion_times(result: Result, group: Group) -> Array:
     """The completion times (s) of a group's transfers that started after the warm-up."""
-    place = {name: i for i, name in enumerate(result.flows)}
-    mine = [place[flow["name"]] for flow in group.flows]
-    fct = result.completions
-    warm = fct["start_s"] >= seconds(result.scenario["warmup"])
-    return np.sort(fct["duration_s"][warm & np.isin(fct["flow"], mine)])
+    return metrics.completion_times_s(result, group.name)
 
 
 @dataclass(frozen=True)
@@ -92,7 +86,9 @@ def readings(result: Result, link: str) -> list[Reading]:
         elif group.source != "bulk":
             took = completion_times(result, group) * 1e3
             rows.append(Reading(name, "completion, mean", "ms", _mean(took), "less"))
-            rows.append(Reading(name, "completion, 99 %", "ms", _p99(took), "less"))
+            rows.append(
+                Reading(name, "completion, 99 %", "ms", reading.nearest_rank(took, 0.99), "less")
+            )
             rows.append(Reading(name, "completed", "", len(took), "more"))
         else:
             throughput = "throughput" + " in all" * (len(group.flows) > 1)
@@ -153,9 +149,3 @@ def _times(value: Number, scale: float) -> Number:
 
 def _mean(values: Array) -> Number:
     return float(values.mean()) if len(values) else None
-
-
-def _p99(sorted_values: Array) -> Number:
-    """The 99th percentile by nearest rank, as Rust takes it."""
-    n = len(sorted_values)
-    return float(sorted_values[max(1, int(np.ceil(0.99 * n))) - 1]) if n else None

@@ -1,9 +1,14 @@
-"""A bar on the terminal for runs that last; nothing when piped, nothing for short ones."""
+"""A bar on the terminal for runs that last; nothing when piped, nothing for short ones.
+
+It shows simulated time, packets per second of wall clock, and the time that is left.
+"""
 
 import threading
 import time
 from types import TracebackType
 from typing import Any, Self
+
+from sojourn.units import figures
 
 PATIENCE_S = 1.0
 """How long a run may take before it shows a bar."""
@@ -12,11 +17,13 @@ PATIENCE_S = 1.0
 class Meter:
     """Follows `runs` runs of `simulated_s` seconds each; thread-safe.
 
-    The bar shows simulated time over all runs, and the time that is left.
+    The bar shows simulated time over all runs, how many of them are done, the packets that links
+    sent per second, and the time that is left.
     """
 
     def __init__(self, runs: int, simulated_s: float, shown: bool) -> None:
         self._shares = [0.0] * runs
+        self._packets = [0] * runs
         self._simulated_s = simulated_s
         self._shown = shown
         self._lock = threading.Lock()
@@ -38,17 +45,26 @@ class Meter:
             if self._bar is not None:
                 self._bar.stop()
 
-    def tell(self, run: int, share: float) -> None:
-        """Note that `run` has come to `share` of its simulated time."""
+    def tell(self, run: int, share: float, packets: int) -> None:
+        """Note that `run` has come to `share` of its simulated time with so many packets."""
         if not self._shown:
             return
         with self._lock:
-            self._shares[run] = share
+            self._shares[run], self._packets[run] = share, packets
             if time.monotonic() - self._started < PATIENCE_S or not self._shown:
                 return
             if self._bar is None:
                 self._start()
-            self._bar.update(self._task, completed=sum(self._shares) * self._simulated_s)
+            completed = sum(self._shares) * self._simulated_s
+            self._bar.update(self._task, completed=completed, told=self.told())
+
+    def told(self) -> str:
+        """Say how fast it goes, and how many runs of several are done."""
+        elapsed = time.monotonic() - self._started
+        speed = sum(self._packets) / elapsed if elapsed > 0 else 0.0
+        done = sum(share >= 1 for share in self._shares)
+        runs = f", {done} of {len(self._shares)} runs" if len(self._shares) > 1 else ""
+        return f"{amount(speed)} packets/s{runs}"
 
     def _start(self) -> None:
         from rich.console import Console
@@ -57,11 +73,19 @@ class Meter:
         self._bar = Progress(
             TextColumn("{task.completed:.1f} of {task.total:.0f} s simulated"),
             BarColumn(),
-            TextColumn("left"),
+            TextColumn("{task.fields[told]}, left"),
             TimeRemainingColumn(),
             console=Console(stderr=True),
             transient=True,
         )
         total = self._simulated_s * len(self._shares)
-        self._task = self._bar.add_task("", total=total)
+        self._task = self._bar.add_task("", total=total, told="")
         self._bar.start()
+
+
+def amount(number: float) -> str:
+    """Write a large number short: 1.23 M."""
+    for scale, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if number >= scale:
+            return f"{figures(number / scale)}{letter}"
+    return f"{number:.0f}"

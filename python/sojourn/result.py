@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 Array: TypeAlias = npt.NDArray[Any]
-Table: TypeAlias = Literal["flows", "links", "series", "tape", "fct"]
+Table: TypeAlias = Literal["flows", "links", "series", "groups", "tape", "fct", "queries"]
 
 SCHEMA = "1"
 """The version of the columns of frames and files; it grows when one changes its meaning."""
@@ -24,8 +24,10 @@ FATES = ("sent", "full", "early", "late")
 """What became of a packet: sent, or lost on arrival to a full buffer, on arrival by the law's
 decision, or later than that."""
 
-FILES = ("summary.json", *(f"{t}.parquet" for t in ("flows", "links", "series", "tape", "fct")))
-"""What `Result.save` writes; series and tape only where the scenario asks for them."""
+TABLES: tuple[Table, ...] = ("flows", "links", "series", "groups", "tape", "fct", "queries")
+
+FILES = ("summary.json", *(f"{table}.parquet" for table in TABLES))
+"""What `Result.save` writes; series, groups, tape and queries only where there are any."""
 
 
 class Columns(Mapping[str, Array]):
@@ -86,8 +88,10 @@ class Record(dict[str, Any]):
 class Result:
     """The outcome of a run: what `run --json` prints, with the columns behind it.
 
-    `scenario` is canonical: every default is there. `links` and `flows` are by name. `time_s`
-    is the time of each sample of the series, `completions` a row per finished transfer.
+    `scenario` is canonical: every default is there. `links` and `flows` are by name, and so are
+    `groups`: what was declared together, with its series. `time_s` is the time of each sample of
+    the series, `completions` a row per finished transfer, `queries` a row per answered query of a
+    source that makes them (its group's first flow stands for it).
     """
 
     def __init__(
@@ -120,8 +124,20 @@ class Result:
             flow["name"]: Record(flow, Columns(of_flow[flow["name"]], no_series), none)
             for flow in tree["flows"]
         }
+        members: dict[str, list[str]] = {}
+        for flow in tree["flows"]:
+            members.setdefault(flow["group"], []).append(flow["name"])
+        self.groups = {
+            group["name"]: Record(
+                {"flows": members.get(group["name"], [])},
+                under(f"groups/{group['name']}/", no_series),
+                none,
+            )
+            for group in self.scenario["flows"]
+        }
         self.time_s: Array = columns.get("series/time_s", np.empty(0))
         self.completions = under("fct/", "")
+        self.queries = under("query/", "the scenario has no source of queries")
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -140,27 +156,28 @@ class Result:
         )
 
     def frame(self, table: Table = "flows") -> "pl.DataFrame":
-        """Give a table as a polars frame: flows, links, series, tape or fct.
+        """Give a table as a polars frame: flows, links, series, groups, tape, fct or queries.
 
         flows and links have a row for each; series a row per sample of each (`kind` says of
-        which); tape a row per packet and link; fct a row per finished transfer, from the start
-        of the run.
+        which); groups the same of the groups of flows; tape a row per packet and link; fct a row
+        per finished transfer, queries one per answered query, both from the start of the run.
         """
-        import polars as pl
-
         match table:
             case "flows":
                 return self._rows(self.flows, ["name", "group", "kind"])
             case "links":
                 return self._rows(self.links, ["name", "qdisc"])
             case "series":
-                return self._series()
+                return self._series({"link": self.links, "flow": self.flows})
+            case "groups":
+                return self._series({"group": self.groups})
             case "tape":
                 return self._tape()
             case "fct":
-                columns = dict(self.completions)
-                return pl.DataFrame({"flow": self._names(columns.pop("flow")), **columns})
-        raise ValueError(f"no table {table!r}: there are flows, links, series, tape, fct")
+                return self._transfers(self.completions)
+            case "queries":
+                return self._transfers(self.queries)
+        raise ValueError(f"no table {table!r}: there are {', '.join(TABLES)}")
 
     def _rows(self, records: Mapping[str, Record], first: Sequence[str]) -> "pl.DataFrame":
         """Give summaries as rows: what they are first, then the numbers by name.
@@ -180,8 +197,9 @@ class Result:
         Either all files are replaced or, where writing fails, none.
         """
         tables: list[Table] = ["flows", "links", "fct"]
-        tables += ["series"] if self.sampled else []
+        tables += ["series", "groups"] if self.sampled else []
         tables += ["tape"] if self.scenario["tape"] else []
+        tables += ["queries"] if self.queries else []
         with filling(Path(directory), FILES) as part:
             text = json.dumps(self.summary, indent=2)
             (part / "summary.json").write_text(text + "\n", encoding="utf-8")
@@ -199,18 +217,24 @@ class Result:
             "sojourn.command": json.dumps(self.command),
         }
 
+    def _transfers(self, columns: Columns) -> "pl.DataFrame":
+        import polars as pl
+
+        named = {**columns, "flow": self._names(columns["flow"])} if columns else {"flow": []}
+        return pl.DataFrame(named)
+
     def _names(self, index: Array) -> "pl.Series":
         """Turn indices of flows into their names."""
         return _words(index, list(self.flows))
 
-    def _series(self) -> "pl.DataFrame":
+    def _series(self, kinds: Mapping[str, Mapping[str, Record]]) -> "pl.DataFrame":
         import polars as pl
 
         frames = [
             pl.DataFrame({"time_s": self.time_s, **record.series}).select(
                 pl.lit(kind).alias("kind"), pl.lit(name).alias("name"), pl.all()
             )
-            for kind, records in (("link", self.links), ("flow", self.flows))
+            for kind, records in kinds.items()
             for name, record in records.items()
             if record.series
         ]

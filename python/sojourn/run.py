@@ -33,7 +33,8 @@ def simulate(
     """
     if not callable(progress):
         return simulate_many([scenario], progress=progress, command=command, jobs=1)[0]
-    summary, columns = _sojourn.simulate(_text(scenario), progress)
+    ask = progress
+    summary, columns = _sojourn.simulate(_text(scenario), lambda share, _: ask(share))
     return Result(summary, columns, command)
 
 
@@ -43,24 +44,33 @@ def simulate_many(
     progress: bool = False,
     command: Sequence[str] = (),
     jobs: int | None = None,
+    finished: Callable[[int, Result], object] | None = None,
 ) -> list[Result]:
     """Run all `scenarios` at once, `jobs` at a time (default: one per core), in their order.
 
-    All are checked before the first one starts. A Ctrl-C, or an error in one, ends all at once.
+    All are checked before the first one starts. A Ctrl-C, or an error in one, ends all at once;
+    `finished` is told of each run as soon as it is over, so that no finished one is lost.
     """
     texts = [_text(scenario) for scenario in scenarios]
     longest = max((_simulated_s(text) for text in texts), default=0.0)
     shown = progress and sys.stderr.isatty()
-    stop = threading.Event()
+    stop, telling = threading.Event(), threading.Lock()
     with Meter(len(texts), longest, shown) as meter:
 
         def one(i: int) -> Result:
-            def go_on(share: float) -> bool:
-                meter.tell(i, share)
+            packets = 0
+
+            def go_on(share: float, sent: int) -> bool:
+                nonlocal packets
+                packets = sent
+                meter.tell(i, share, sent)
                 return not stop.is_set()
 
             result = Result(*_sojourn.simulate(texts[i], go_on), command)
-            meter.tell(i, 1.0)
+            meter.tell(i, 1.0, packets)
+            if finished is not None:
+                with telling:
+                    finished(i, result)
             return result
 
         if jobs == 1 or len(texts) == 1:

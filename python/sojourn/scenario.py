@@ -23,12 +23,16 @@ class Link(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, repr_o
     """A link: a discipline, a rate and a wire.
 
     `rate` like "10mbit"; `delay` is one-way, like "20ms" (default 0s); `qdisc` is a model such as
-    `CoDel(target="5ms")`, a name, or a table with a name (default droptail).
+    `CoDel(target="5ms")`, a name, or a table with a name (default droptail). `loss` is the chance
+    that a packet is lost on the wire (default 0). `trace` is a recorded rate or delay: a file, or
+    columns (see `sojourn.link_trace`); before its first row `rate` and `delay` hold.
     """
 
     rate: str
     delay: str | None = None
     qdisc: Qdisc | str | Mapping[str, Any] | None = None
+    loss: float | None = None
+    trace: str | Path | Mapping[str, Any] | None = None
 
 
 class Flow(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, repr_omit_defaults=True):
@@ -36,7 +40,8 @@ class Flow(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, repr_o
 
     `rtt` is the propagation time of the whole loop, like "50ms" or "uniform(40ms, 200ms)"
     (default: what the links add up to). `return_path` names the links that acks cross (default:
-    a pure delay). `tcp` is left out for a source that sends UDP.
+    a pure delay). `tcp` is left out for a source that sends UDP. `class_` is the traffic class of
+    its packets, 0 to 65535 (default 0); a file calls it `class`.
     """
 
     name: str
@@ -46,6 +51,24 @@ class Flow(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, repr_o
     return_path: Sequence[str] | None = None
     rtt: str | None = None
     count: int | None = None
+    class_: int | None = msgspec.field(default=None, name="class")
+
+
+class Change(
+    msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, repr_omit_defaults=True
+):
+    """What changes `at` a time, before anything else happens at it.
+
+    Flows named in `join` start then (their own start and stop count from there); those in `leave`
+    stop at once, whatever they were doing. `links` gives links another `rate` ("0bit" lets one
+    stand still), `delay` or both, for the transmissions that start from then on; a discipline
+    keeps its parameters.
+    """
+
+    at: str
+    join: Sequence[str] | None = None
+    leave: Sequence[str] | None = None
+    links: Mapping[str, Mapping[str, str]] | None = None
 
 
 class Scenario(
@@ -54,8 +77,9 @@ class Scenario(
     """A whole experiment: links by name, the flows over them, and for how long.
 
     Everything is measured after `warmup` (default 0s). `sample` is the interval of the series
-    that figures draw (default: none are kept); `tape` keeps a row for every packet. Equal
-    scenarios with equal `seed` (default 1) give equal results, byte for byte.
+    that figures draw (default: none are kept), of every flow unless `sample_flows` is false;
+    `tape` keeps a row for every packet. `changes` happen during the run. Equal scenarios with
+    equal `seed` (default 1) give equal results, byte for byte.
     """
 
     duration: str
@@ -65,7 +89,9 @@ class Scenario(
     warmup: str | None = None
     seed: int | None = None
     sample: str | None = None
+    sample_flows: bool | None = None
     tape: bool | None = None
+    changes: Sequence[Change | Mapping[str, Any]] | None = None
 
 
 def load(path: str | Path) -> Table:
@@ -89,6 +115,13 @@ def load(path: str | Path) -> Table:
         raise InputError(f"{path}: tables are nested too deeply") from None
     if not isinstance(tree, dict):
         raise InputError(f"{path}: a scenario is a table of names and values")
+    for link in _links(tree):
+        # The file of a trace is looked for beside that of the scenario.
+        match link.get("trace"):
+            case str() as file:
+                link["trace"] = str(path.parent / file)
+            case {"file": str() as file}:
+                link["trace"]["file"] = str(path.parent / file)
     return tree
 
 
@@ -107,9 +140,31 @@ def text_of(path: Path, raw: bytes) -> str:
 def to_json(scenario: "Scenario | Mapping[str, Any]") -> str:
     """Give the JSON text of `scenario` that Rust reads."""
     try:
-        return json.dumps(plain(scenario), allow_nan=False)
+        tree = plain(scenario)
+        return json.dumps(_with_traces(tree), allow_nan=False)
     except RecursionError:
         raise InputError("tables are nested too deeply") from None
+
+
+def _links(tree: Any) -> list[Table]:
+    """The links of a tree that may be anything."""
+    links = tree.get("links") if isinstance(tree, dict) else None
+    found = links.values() if isinstance(links, dict) else ()
+    return [link for link in found if isinstance(link, dict)]
+
+
+def _with_traces(tree: Any) -> Any:
+    """Put the columns of the traces of links in the place of their files' names, in place."""
+    if any("trace" in link for link in _links(tree)):
+        from sojourn import link_trace
+
+        for name, link in tree["links"].items():
+            try:
+                if isinstance(link, dict) and "trace" in link:
+                    link["trace"] = link_trace.resolve(link["trace"])
+            except InputError as error:
+                raise InputError(f"links.{name}.trace: {error}") from None
+    return tree
 
 
 def plain(value: Any) -> Any:

@@ -79,7 +79,9 @@ def with_samples(tree: Table) -> Table:
     if "sample" in tree:
         return tree
     canonical = json.loads(_sojourn.canonical(to_json(tree)))
-    columns = 8 * len(canonical["links"]) + 2 * sum(flow["count"] for flow in canonical["flows"])
+    flows = canonical["flows"]
+    columns = 12 * len(canonical["links"]) + 4 * len(flows)
+    columns += 2 * sum(flow["count"] for flow in flows) * tree.get("sample_flows", True)
     samples = max(1, min(SAMPLES, NUMBERS // columns))
     return {**tree, "sample": f"{max(1, round(seconds(canonical['duration']) / samples * 1e6))}us"}
 

@@ -38,3 +38,17 @@ def share(value: float) -> str:
     """Write a share in per cent."""
     percent = 100 * value
     return f"{percent:.2f} %" if 0 < percent < 1 else f"{percent:.1f} %"
+
+
+def bytes_of(canonical: str) -> int:
+    """Give the bytes of a size as Rust writes it, like "300kB"; nothing else is read."""
+    match = re.fullmatch(r"(\d+)(B|kB|MB|GB)", canonical)
+    assert match, f"{canonical!r} is not a canonical number of bytes"
+    return int(match[1]) * {"B": 1, "kB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000}[match[2]]
+
+
+def bps_of(canonical: str) -> float:
+    """Give the bits per second of a rate as Rust writes it, like "10mbit"; nothing else is read."""
+    match = re.fullmatch(r"(\d+)(gbit|mbit|kbit|bit)", canonical)
+    assert match, f"{canonical!r} is not a canonical rate"
+    return int(match[1]) * dict(_RATES)[match[2]]

@@ -11,6 +11,8 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::{Drain, Vec};
 
+mod changes;
+
 /// What a link is, its discipline aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSpec {
@@ -42,6 +44,8 @@ pub struct Link {
     /// last.
     ends: Option<VecDeque<Time>>,
     last_end: Time,
+    /// When the last packet sent arrives: nothing does so before it, though the delay change.
+    last_arrival: Time,
     lost: Vec<Lost>,
     tally: Tally,
     tape: Option<Tape>,
@@ -62,6 +66,7 @@ impl Link {
             spec,
             ends: qdisc.settles_on_arrival().then(VecDeque::new),
             last_end: Time::ZERO,
+            last_arrival: Time::ZERO,
             qdisc,
             dice: Box::new(dice),
             now: Time::ZERO,
@@ -188,9 +193,9 @@ impl Link {
         self.spec
     }
 
-    /// The internal variables of the discipline.
-    pub fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.qdisc.gauges(see);
+    /// The internal variables of the discipline, as they are at the last time told.
+    pub fn gauges(&mut self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.qdisc.gauges_at(self.now, see);
     }
 
     /// The discipline.
@@ -210,6 +215,10 @@ impl Link {
 
     /// The transmitter is free at `at`: it takes the next packet.
     fn start(&mut self, at: Time) {
+        if self.spec.rate.0 == 0 && self.qdisc.backlog().packets > 0 {
+            (self.free_at, self.carry) = (None, 0);
+            return;
+        }
         let before = self.lost.len();
         let (qdisc, mut cx) = self.lend(at);
         let next = qdisc.dequeue(&mut cx);
@@ -224,7 +233,8 @@ impl Link {
             Some(end) => end,
             None => {
                 let end = self.transmit(at, packet.len);
-                self.wire.push_back((end + self.spec.delay, packet));
+                self.last_arrival = self.last_arrival.max(end + self.spec.delay);
+                self.wire.push_back((self.last_arrival, packet));
                 end
             }
         };

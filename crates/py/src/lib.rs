@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_aqm::{Ecn, Rate, Time};
-use sojourn_sim::{Arrival, Column, Decision, Scenario};
+use sojourn_sim::{Arrival, Column, Decision, Progress, Scenario};
 
 create_exception!(
     sojourn._sojourn,
@@ -21,11 +21,11 @@ fn refused(error: sojourn_aqm::Error) -> PyErr {
     InputError::new_err(error.to_string())
 }
 
-/// Asks Python whether to go on at `fraction` of the simulated time; an error means no.
-fn go_on(py: Python<'_>, progress: Option<&Py<PyAny>>, fraction: f64) -> PyResult<bool> {
+/// Asks Python whether to go on, having come so far; an error means no.
+fn go_on(py: Python<'_>, progress: Option<&Py<PyAny>>, so_far: Progress) -> PyResult<bool> {
     py.check_signals()?;
     let Some(progress) = progress else { return Ok(true) };
-    let answer = progress.bind(py).call1((fraction,))?;
+    let answer = progress.bind(py).call1((so_far.share, so_far.packets))?;
     Ok(answer.extract::<bool>().unwrap_or(true))
 }
 
@@ -90,8 +90,9 @@ mod _sojourn {
 
     /// Runs a scenario: its summary as JSON, and its columns.
     ///
-    /// `progress` is told the share of the simulated time that has passed; where it answers False,
-    /// or a signal has come, the run ends with KeyboardInterrupt.
+    /// `progress` is told the share of the simulated time that has passed, and how many packets
+    /// links have sent; where it answers False, or a signal has come, the run ends with
+    /// KeyboardInterrupt.
     #[pyfunction]
     fn simulate<'py>(
         py: Python<'py>,
@@ -101,8 +102,8 @@ mod _sojourn {
         let scenario = Scenario::from_json(scenario_json).map_err(refused)?;
         let mut error = None;
         let outcome = py.detach(|| {
-            sojourn_sim::run(&scenario, &mut |fraction| {
-                Python::attach(|py| go_on(py, progress.as_ref(), fraction)).unwrap_or_else(|e| {
+            sojourn_sim::run(&scenario, &mut |so_far| {
+                Python::attach(|py| go_on(py, progress.as_ref(), so_far)).unwrap_or_else(|e| {
                     error = Some(e);
                     false
                 })

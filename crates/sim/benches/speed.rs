@@ -102,7 +102,7 @@ fn rows_of_flows() {
         let short = read(&s1(flows, (seconds / 4.0).max(2.0), "red", "rfc"));
         // Stopped before its outcome is written, so that the engine alone is counted.
         let used = allocation_counter::measure(|| {
-            let _ = sojourn_sim::run(&short, &mut |share| share < 0.5);
+            let _ = sojourn_sim::run(&short, &mut |so_far| so_far.share < 0.5);
         });
         let mb = used.bytes_max as f64 / 1e6;
         let each = mb * 1e3 / flows as f64;

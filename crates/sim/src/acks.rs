@@ -43,6 +43,11 @@ impl Acks {
         self.line.front().map_or(Time::NEVER, |a| a.at)
     }
 
+    /// Whether any of them is of `connection`.
+    pub fn any_of(&self, connection: u32) -> bool {
+        self.line.iter().any(|a| a.connection == connection)
+    }
+
     /// Writes the first one to `into` if it has arrived by `now`, and gives its connection. Field
     /// by field: a struct that is moved whole just after it was written stalls the processor.
     #[inline]
@@ -75,6 +80,7 @@ mod tests {
         let sent = [plain, holed, plain, holed];
         (1..).zip(&sent).for_each(|(t, ack)| acks.push(Time(t), t as u32, ack));
         assert_eq!(acks.next(), Time(1));
+        assert!(acks.any_of(4) && !acks.any_of(5));
         for (t, ack) in (1..).zip(sent) {
             let mut back = Ack::default();
             assert_eq!(acks.pop(Time(t - 1), &mut back), None);

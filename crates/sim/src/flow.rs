@@ -12,6 +12,8 @@ use sojourn_aqm::tally::Histogram;
 use sojourn_aqm::units::{Span, Time};
 use std::collections::VecDeque;
 
+mod absent;
+
 /// A generator for the component `name` under `seed`.
 pub fn stream(seed: u64, name: &str) -> Pcg64Mcg {
     let key = dice::key(seed, name);
@@ -57,6 +59,8 @@ pub struct Flow {
     pub group: usize,
     /// What tells it apart in hashed queues.
     pub hash: u32,
+    /// The traffic class of its packets.
+    pub class: u16,
     /// Propagation of its whole loop.
     pub rtt: Span,
     /// What the loop has beyond its links; every ack waits that long before it reaches the sender.
@@ -152,7 +156,9 @@ impl Flow {
         let name = def.name_of(i);
         let stream = |what: &str| stream(seed, &format!("flows.{name}.{what}"));
         let rtt = def.rtt.map_or(of_links, |rtt| rtt.sample(&mut stream("rtt")));
-        let start = Time::ZERO + def.source.start().sample(&mut stream("start"));
+        // Its own times count from when it joins.
+        let joins = Time::ZERO + def.joins.unwrap_or_default();
+        let start = joins + def.source.start().sample(&mut stream("start"));
         let hash = dice::key(seed, &format!("flows.{name}.hash"));
         let ends = match (&def.source, &def.tcp) {
             (Source::Cbr(cbr), _) => {
@@ -190,6 +196,7 @@ impl Flow {
         Flow {
             group,
             hash: u32::from_le_bytes([hash[0], hash[1], hash[2], hash[3]]),
+            class: def.class,
             rtt,
             lag: Span(rtt.0 - of_links.0),
             acks_cross_links: tcp && !def.return_path.is_empty(),
@@ -200,7 +207,7 @@ impl Flow {
             acks: Acks::default(),
             connection: 0,
             due,
-            stop: def.source.stop().map_or(Time::NEVER, |s| Time::ZERO + s),
+            stop: def.source.stop().map_or(Time::NEVER, |s| joins + s),
             name,
             ends,
         }

@@ -19,8 +19,10 @@
 
 mod acks;
 pub mod cc;
+pub mod changes;
 pub mod dist;
 pub mod flow;
+mod link_def;
 pub mod outcome;
 pub mod read;
 mod replay;
@@ -30,10 +32,11 @@ pub mod slots;
 pub mod source;
 mod specs;
 pub mod tcp;
+pub mod timetable;
 mod world;
 
 pub use outcome::{Column, Outcome};
 pub use replay::{Arrival, Decision, Replay, replay};
 pub use scenario::Scenario;
 pub use specs::specs;
-pub use world::run;
+pub use world::{Progress, run};

@@ -81,6 +81,7 @@ pub fn tape(name: &str, link: &Link, flow_of: &[u32], columns: &mut Vec<(String,
     put("left_s", Column::F64(rows.iter().map(|r| secs(r.left.0)).collect()));
     put("flow", Column::U32(rows.iter().map(|r| flow_of[r.packet.flow as usize]).collect()));
     put("size_bytes", Column::U32(rows.iter().map(|r| r.packet.len).collect()));
+    put("class", Column::U32(rows.iter().map(|r| r.packet.class.into()).collect()));
     put("fate", Column::U8(rows.iter().map(fate).collect()));
     let marked = |r: &sojourn_aqm::tape::Row| r.packet.ecn == sojourn_aqm::Ecn::Ce;
     put("marked", Column::Bool(rows.iter().map(marked).collect()));

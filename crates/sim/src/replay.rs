@@ -118,7 +118,7 @@ pub fn replay(
         if follow.is_some() {
             out.diverged.push(impossible.load(Ordering::Relaxed));
         }
-        see(&link, &mut out.gauges);
+        see(&mut link, &mut out.gauges);
     }
     link.advance(Time(u64::MAX - 1));
     settle(&link, arrivals, follow, &mut out);
@@ -126,7 +126,7 @@ pub fn replay(
 }
 
 /// Reads the law's variables, a value per gauge.
-fn see(link: &Link, gauges: &mut Vec<(&'static str, Vec<f64>)>) {
+fn see(link: &mut Link, gauges: &mut Vec<(&'static str, Vec<f64>)>) {
     let mut k = 0;
     link.gauges(&mut |name, value| {
         if k == gauges.len() {

@@ -1,28 +1,17 @@
 //! What a scenario's JSON means. It is checked here, once and wholly; afterwards nothing can fail.
 
+use crate::changes::{self, Change};
 use crate::dist::Dist;
+pub use crate::link_def::LinkDef;
+use crate::link_def::links;
 use crate::read::{self, Fields, Named};
 use crate::slots::Slots;
 use crate::source::Source;
 use crate::tcp::{self, TcpParams};
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::params::{Row, Setting, Value};
-use sojourn_aqm::units::{Rate, Span};
-use sojourn_aqm::{LinkSpec, Made};
-
-/// A link as described.
-#[derive(Clone, Debug)]
-pub struct LinkDef {
-    /// Its name.
-    pub name: String,
-    /// Rate and delay.
-    pub spec: LinkSpec,
-    /// The canonical name of its discipline.
-    pub qdisc: &'static str,
-    /// Every parameter of the discipline.
-    pub params: Vec<Row>,
-}
+use sojourn_aqm::params::Value;
+use sojourn_aqm::units::Span;
 
 /// A group of like flows as described.
 #[derive(Clone, Debug)]
@@ -41,6 +30,12 @@ pub struct FlowDef {
     pub return_path: Vec<usize>,
     /// Propagation of the whole loop; none for what the links have.
     pub rtt: Option<Dist<Span>>,
+    /// The traffic class of its packets.
+    pub class: u16,
+    /// When they join, by the scenario's changes; none for at the start.
+    pub joins: Option<Span>,
+    /// When they leave, by the scenario's changes; none for never.
+    pub leaves: Option<Span>,
 }
 
 /// A scenario, checked.
@@ -62,11 +57,26 @@ pub struct Scenario {
     pub links: Vec<LinkDef>,
     /// Its flows, as declared.
     pub flows: Vec<FlowDef>,
+    /// What changes during the run, as declared.
+    pub changes: Vec<Change>,
+    /// Whether series are kept of each flow, beside those of links and groups of flows.
+    pub sample_flows: bool,
 }
 
-const KEYS: [&str; 8] = ["name", "duration", "warmup", "seed", "sample", "tape", "links", "flows"];
-const LINK_KEYS: [&str; 3] = ["rate", "delay", "qdisc"];
-const FLOW_KEYS: [&str; 7] = ["name", "count", "source", "tcp", "path", "return_path", "rtt"];
+const KEYS: [&str; 10] = [
+    "name",
+    "duration",
+    "warmup",
+    "seed",
+    "sample",
+    "sample_flows",
+    "tape",
+    "links",
+    "flows",
+    "changes",
+];
+const FLOW_KEYS: [&str; 8] =
+    ["name", "count", "source", "tcp", "path", "return_path", "rtt", "class"];
 
 /// The longest run: ten million seconds.
 const DURATION_MAX: Span = Span::s(10_000_000);
@@ -103,7 +113,15 @@ impl Scenario {
         let sample: Option<Span> = fields.read("sample")?;
         let sample = sample.map(|s| in_range(s, Span::us(1), duration)).transpose();
         let links = links(fields.need("links")?).map_err(|e| e.at("links"))?;
-        let flows = flows(fields.need("flows")?, &links).map_err(|e| e.at("flows"))?;
+        for link in &links {
+            let bounded = link.trace.as_ref().map_or(Ok(()), |trace| trace.bounded(duration));
+            bounded.map_err(|e| e.at("trace").at(&link.name).at("links"))?;
+        }
+        let mut flows = flows(fields.need("flows")?, &links).map_err(|e| e.at("flows"))?;
+        let changes = match fields.get("changes") {
+            Some(json) => changes::read(json, duration, &links, &mut flows),
+            None => Ok(Vec::new()),
+        };
         let scenario = Scenario {
             name: fields.text("name")?.unwrap_or("scenario").to_string(),
             duration,
@@ -113,6 +131,8 @@ impl Scenario {
             tape: fields.read("tape")?.unwrap_or(false),
             links,
             flows,
+            changes: changes.map_err(|e| e.at("changes"))?,
+            sample_flows: fields.read("sample_flows")?.unwrap_or(true),
         };
         scenario.bounded()?;
         Ok(scenario)
@@ -136,8 +156,9 @@ impl Scenario {
             return Err(Error::new(text).at("duration"));
         }
         let Some(sample) = self.sample else { return Ok(()) };
-        let numbers =
-            (self.duration.0 / sample.0).saturating_mul(flows * 2 + self.links.len() as u64 * 8);
+        let of_flows = if self.sample_flows { flows * 2 } else { 0 };
+        let others = self.links.len() * 12 + self.flows.len() * 4;
+        let numbers = (self.duration.0 / sample.0).saturating_mul(of_flows + others as u64);
         if numbers > SAMPLES_MAX {
             let text =
                 format!("{sample} makes {numbers} numbers of series, allowed: {SAMPLES_MAX}");
@@ -168,6 +189,7 @@ impl Scenario {
                 if let Some(rtt) = &f.rtt {
                     flow["rtt"] = rtt.write().into();
                 }
+                flow["class"] = f.class.into();
                 flow
             })
             .collect();
@@ -182,42 +204,13 @@ impl Scenario {
         });
         if let Some(sample) = self.sample {
             all["sample"] = sample.write().into();
+            all["sample_flows"] = self.sample_flows.into();
+        }
+        if !self.changes.is_empty() {
+            let changes = self.changes.iter().map(|c| c.canonical(&self.links, &self.flows));
+            all["changes"] = changes.collect();
         }
         all
-    }
-}
-
-impl LinkDef {
-    fn of(name: &str, json: &Json) -> Result<LinkDef> {
-        let fields = Fields::of(json, &LINK_KEYS)?;
-        fields.need("rate")?;
-        let rate = fields.within("rate", Rate(1), Rate(1), Rate(100_000_000_000_000))?;
-        let delay = fields.within("delay", Span::ZERO, Span::ZERO, Span::s(100_000))?;
-        let spec = LinkSpec { rate, delay };
-        let default = Json::from("droptail");
-        let qdisc = fields.get("qdisc").unwrap_or(&default);
-        let named = Named::of(qdisc).map_err(|e| e.at("qdisc"))?;
-        let entry = sojourn_aqm::sched::find(named.name).map_err(|e| {
-            if qdisc.is_string() { e.at("qdisc") } else { e.at("name").at("qdisc") }
-        })?;
-        let made =
-            sojourn_aqm::build(entry.name, &named.settings, rate).map_err(|e| e.at("qdisc"))?;
-        Ok(LinkDef { name: name.to_string(), spec, qdisc: entry.name, params: made.params })
-    }
-
-    /// The discipline, built anew.
-    pub fn build(&self) -> Made {
-        let settings: Vec<_> =
-            self.params.iter().map(|r| (r.name, Setting::Text(&r.value))).collect();
-        sojourn_aqm::build(self.qdisc, &settings, self.spec.rate).expect("it was built before")
-    }
-
-    fn canonical(&self) -> Json {
-        json!({
-            "rate": self.spec.rate.write(),
-            "delay": self.spec.delay.write(),
-            "qdisc": read::canonical(self.qdisc, &self.params),
-        })
     }
 }
 
@@ -248,7 +241,18 @@ impl FlowDef {
         let back = fields.get("return_path").unwrap_or(&none);
         let return_path = self::path(back, links).map_err(|e| e.at("return_path"))?;
         let rtt: Option<Dist<Span>> = fields.read("rtt")?;
-        let flow = FlowDef { name: name.to_string(), count, source, tcp, path, return_path, rtt };
+        let flow = FlowDef {
+            name: name.to_string(),
+            count,
+            source,
+            tcp,
+            path,
+            return_path,
+            rtt,
+            class: fields.within("class", 0, 0, u64::from(u16::MAX))? as u16,
+            joins: None,
+            leaves: None,
+        };
         let of_links = flow.delay_of_links(links);
         if let Some(rtt) = rtt.filter(|rtt| rtt.least() < of_links) {
             let text =
@@ -268,18 +272,6 @@ impl FlowDef {
     pub fn name_of(&self, i: u64) -> String {
         if self.count == 1 { self.name.clone() } else { format!("{}.{i}", self.name) }
     }
-}
-
-fn links(json: &Json) -> Result<Vec<LinkDef>> {
-    let map = read::table(json)?;
-    if map.is_empty() {
-        return Err(Error::new("there is no link"));
-    }
-    map.iter()
-        .map(|(name, json)| {
-            good_name(name).and_then(|()| LinkDef::of(name, json)).map_err(|e| e.at(name))
-        })
-        .collect()
 }
 
 fn flows(json: &Json, links: &[LinkDef]) -> Result<Vec<FlowDef>> {
@@ -322,7 +314,7 @@ fn path(json: &Json, links: &[LinkDef]) -> Result<Vec<usize>> {
 }
 
 /// Names appear in paths and file names.
-fn good_name(name: &str) -> Result<()> {
+pub(crate) fn good_name(name: &str) -> Result<()> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
         let text = format!("{name:?} is not a name: 1 to 64 letters, digits, \"_\" and \"-\" are");

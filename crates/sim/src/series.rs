@@ -1,10 +1,40 @@
-//! Series for figures: every link and flow looked at once per interval. Looking changes nothing.
+//! Series for figures: every link, group of flows and flow looked at once per interval. Looking
+//! changes nothing.
 
 use crate::flow::{Ends, Flow};
 use crate::outcome::Column;
 use crate::scenario::Scenario;
 use sojourn_aqm::Link;
+use sojourn_aqm::cx::Why;
 use sojourn_aqm::units::Time;
+
+/// The running counts of a link, by the columns that their differences go to.
+const COUNTS: [&str; 7] = [
+    "arrived_packets",
+    "departed_packets",
+    "departed_bytes",
+    "dropped_full_packets",
+    "dropped_early_packets",
+    "dropped_late_packets",
+    "marked_packets",
+];
+
+type Counts = [u64; COUNTS.len()];
+
+fn counts(link: &mut Link) -> (u128, Counts) {
+    let t = link.tally();
+    let lost = |why: Why| t.dropped_packets[why as usize - 1];
+    let counts = [
+        t.arrived_packets,
+        t.departed_packets,
+        t.departed_bytes,
+        lost(Why::Full),
+        lost(Why::Early),
+        lost(Why::Late),
+        t.marked_packets,
+    ];
+    (t.sojourn.sum_ns(), counts)
+}
 
 /// What is recorded of a link.
 #[derive(Default)]
@@ -12,23 +42,56 @@ struct OfLink {
     queue_bytes: Vec<u64>,
     queue_packets: Vec<u64>,
     sojourn_s: Vec<f64>,
-    departed_bytes: Vec<u64>,
-    dropped_packets: Vec<u64>,
+    counts: [Vec<u64>; COUNTS.len()],
     gauges: Vec<(&'static str, Vec<f64>)>,
-    /// The running counts at the last look.
-    last: [u128; 4],
+    /// Sojourn ns and the running counts at the last look.
+    last: (u128, Counts),
 }
 
-/// The running counts of a link: sojourn ns, packets and bytes sent, packets lost.
-fn counts(link: &mut Link) -> [u128; 4] {
-    let t = link.tally();
-    let [sent, bytes, lost] = [t.sojourn.count(), t.departed_bytes, t.dropped()].map(u128::from);
-    [t.sojourn.sum_ns(), sent, bytes, lost]
-}
+impl OfLink {
+    /// What was counted since the last look, wrapping: the counts start again from zero after a
+    /// warm-up.
+    fn since(&mut self, link: &mut Link) -> (u128, Counts) {
+        let now = counts(link);
+        let last = std::mem::replace(&mut self.last, now);
+        let each = std::array::from_fn(|i| now.1[i].wrapping_sub(last.1[i]));
+        (now.0.wrapping_sub(last.0), each)
+    }
 
-/// `a - b` place by place, wrapping: the running counts start again from zero after a warm-up.
-fn minus(a: [u128; 4], b: [u128; 4]) -> [u128; 4] {
-    std::array::from_fn(|i| a[i].wrapping_sub(b[i]))
+    fn look(&mut self, now: Time, link: &mut Link) {
+        link.advance(now);
+        let (sojourn_ns, counts) = self.since(link);
+        let [_, sent, ..] = counts;
+        self.sojourn_s.push(sojourn_ns as f64 / sent as f64 / 1e9);
+        self.counts.iter_mut().zip(counts).for_each(|(column, n)| column.push(n));
+        let (packets, bytes) = link.tally().waiting();
+        self.queue_bytes.push(bytes);
+        self.queue_packets.push(packets);
+        let gauges = &mut self.gauges;
+        let mut i = 0;
+        link.gauges(&mut |name, value| {
+            if i == gauges.len() {
+                gauges.push((name, Vec::new()));
+            }
+            gauges[i].1.push(value);
+            i += 1;
+        });
+    }
+
+    fn columns(self, put: &mut dyn FnMut(&str, Column)) {
+        let [arrived, packets, bytes, full, early, late, marked] = self.counts;
+        let lost = full.iter().zip(&early).zip(&late).map(|((a, b), c)| a + b + c).collect();
+        put("queue_bytes", Column::U64(self.queue_bytes));
+        put("queue_packets", Column::U64(self.queue_packets));
+        put("sojourn_s", Column::F64(self.sojourn_s));
+        put("dropped_packets", Column::U64(lost));
+        for (name, n) in COUNTS.iter().zip([arrived, packets, bytes, full, early, late, marked]) {
+            put(name, Column::U64(n));
+        }
+        for (name, values) in self.gauges {
+            put(&format!("gauge/{name}"), Column::F64(values));
+        }
+    }
 }
 
 /// What is recorded of a flow.
@@ -36,65 +99,112 @@ fn minus(a: [u128; 4], b: [u128; 4]) -> [u128; 4] {
 struct OfFlow {
     delivered_bytes: Vec<u64>,
     cwnd_packets: Vec<f64>,
-    last: u64,
+}
+
+/// What is recorded of a group of flows.
+#[derive(Default)]
+struct OfGroup {
+    delivered_bytes: Vec<u64>,
+    cwnd_packets: Vec<f64>,
+    timeouts: Vec<u64>,
+    stalled_flows: Vec<u64>,
+    /// Summed up at this look: payload, windows and their number, timeouts, stalled flows.
+    sums: (u64, f64, u64, u64, u64),
+}
+
+impl OfGroup {
+    fn look(&mut self) {
+        let (delivered, windows, senders, timeouts, stalled) = std::mem::take(&mut self.sums);
+        self.delivered_bytes.push(delivered);
+        if senders > 0 {
+            self.cwnd_packets.push(windows / senders as f64);
+            self.timeouts.push(timeouts);
+            self.stalled_flows.push(stalled);
+        }
+    }
+
+    fn columns(self, put: &mut dyn FnMut(&str, Column)) {
+        put("delivered_bytes", Column::U64(self.delivered_bytes));
+        if !self.cwnd_packets.is_empty() {
+            put("cwnd_packets", Column::F64(self.cwnd_packets));
+            put("timeouts", Column::U64(self.timeouts));
+            put("stalled_flows", Column::U64(self.stalled_flows));
+        }
+    }
+}
+
+/// A flow at the last look.
+#[derive(Clone, Copy, Default)]
+struct Last {
+    delivered: u64,
+    timeouts: u64,
+    /// Where it stalled: its connection, and the payload acknowledged by then.
+    stalled: Option<(u32, u64)>,
 }
 
 /// The recorder.
 pub struct Series {
     time_s: Vec<f64>,
     links: Vec<OfLink>,
+    groups: Vec<OfGroup>,
+    /// Empty where flows are not looked at one by one.
     flows: Vec<OfFlow>,
+    last: Vec<Last>,
 }
 
 impl Series {
-    /// A recorder for so many links and flows.
-    pub fn new(links: usize, flows: usize) -> Series {
+    /// A recorder for the links and flows of a scenario.
+    pub fn new(scenario: &Scenario, flows: &[Flow]) -> Series {
+        let each = if scenario.sample_flows { flows.len() } else { 0 };
         Series {
             time_s: Vec::new(),
-            links: (0..links).map(|_| OfLink::default()).collect(),
-            flows: (0..flows).map(|_| OfFlow::default()).collect(),
+            links: scenario.links.iter().map(|_| OfLink::default()).collect(),
+            groups: scenario.flows.iter().map(|_| OfGroup::default()).collect(),
+            flows: (0..each).map(|_| OfFlow::default()).collect(),
+            last: vec![Last::default(); flows.len()],
         }
     }
 
-    /// Looks at everything at `now`.
-    pub fn look(&mut self, now: Time, links: &mut [Link], flows: &[Flow]) {
+    /// Looks at everything at `now`; `on_links` tells which flows have something on links.
+    pub fn look(&mut self, now: Time, links: &mut [Link], flows: &[Flow], on_links: &[bool]) {
         self.time_s.push(now.0 as f64 / 1e9);
-        for (of, link) in self.links.iter_mut().zip(links) {
-            link.advance(now);
-            let counts = counts(link);
-            let [sojourn_ns, sent, bytes, lost] = minus(counts, of.last);
-            of.last = counts;
-            of.sojourn_s.push(sojourn_ns as f64 / sent as f64 / 1e9);
-            of.departed_bytes.push(bytes as u64);
-            of.dropped_packets.push(lost as u64);
-            let (packets, bytes) = link.tally().waiting();
-            of.queue_bytes.push(bytes);
-            of.queue_packets.push(packets);
-            let gauges = &mut of.gauges;
-            let mut i = 0;
-            link.gauges(&mut |name, value| {
-                if i == gauges.len() {
-                    gauges.push((name, Vec::new()));
-                }
-                gauges[i].1.push(value);
-                i += 1;
-            });
-        }
-        for (of, flow) in self.flows.iter_mut().zip(flows) {
+        self.links.iter_mut().zip(links).for_each(|(of, link)| of.look(now, link));
+        for (f, flow) in flows.iter().enumerate() {
+            let (last, sums) = (&mut self.last[f], &mut self.groups[flow.group].sums);
             let delivered = flow.delivered_bytes();
-            of.delivered_bytes.push(delivered - of.last);
-            of.last = delivered;
-            if let Ends::Tcp(tcp) = &flow.ends {
-                of.cwnd_packets.push(tcp.sender.cwnd_packets());
+            let fresh = delivered - last.delivered;
+            (last.delivered, sums.0) = (delivered, sums.0 + fresh);
+            let mut of = self.flows.get_mut(f);
+            if let Some(of) = &mut of {
+                of.delivered_bytes.push(fresh);
             }
+            let Ends::Tcp(tcp) = &flow.ends else { continue };
+            let cwnd = tcp.sender.cwnd_packets();
+            if let Some(of) = of {
+                of.cwnd_packets.push(cwnd);
+            }
+            let timeouts = tcp.sender.stats().timeouts;
+            (sums.1, sums.2) = (sums.1 + cwnd, sums.2 + 1);
+            sums.3 += timeouts - std::mem::replace(&mut last.timeouts, timeouts);
+            // It is over when something more is acknowledged, not when it is sent again.
+            let here = (flow.connection, tcp.sender.acked_bytes());
+            if flow.stalled(on_links[f]) {
+                last.stalled = Some(here);
+            } else if last.stalled != Some(here) || tcp.sender.done() {
+                last.stalled = None;
+            }
+            sums.4 += u64::from(last.stalled.is_some());
         }
+        self.groups.iter_mut().for_each(OfGroup::look);
     }
 
     /// The links' counters are about to start anew: what they have counted since the last look is
     /// kept for the next.
     pub fn begin(&mut self, links: &mut [Link]) {
         for (of, link) in self.links.iter_mut().zip(links) {
-            of.last = minus(of.last, counts(link));
+            let (sojourn_ns, since) = of.since(link);
+            let last = since.map(|n| 0u64.wrapping_sub(n));
+            of.last = (0u128.wrapping_sub(sojourn_ns), last);
         }
     }
 
@@ -102,17 +212,14 @@ impl Series {
     pub fn columns(self, scenario: &Scenario, flows: &[Flow], columns: &mut Vec<(String, Column)>) {
         columns.push(("series/time_s".into(), Column::F64(self.time_s)));
         for (of, link) in self.links.into_iter().zip(&scenario.links) {
-            let mut put = |what: &str, column| {
+            of.columns(&mut |what, column| {
                 columns.push((format!("links/{}/{what}", link.name), column));
-            };
-            put("queue_bytes", Column::U64(of.queue_bytes));
-            put("queue_packets", Column::U64(of.queue_packets));
-            put("sojourn_s", Column::F64(of.sojourn_s));
-            put("departed_bytes", Column::U64(of.departed_bytes));
-            put("dropped_packets", Column::U64(of.dropped_packets));
-            for (name, values) in of.gauges {
-                put(&format!("gauge/{name}"), Column::F64(values));
-            }
+            });
+        }
+        for (of, group) in self.groups.into_iter().zip(&scenario.flows) {
+            of.columns(&mut |what, column| {
+                columns.push((format!("groups/{}/{what}", group.name), column));
+            });
         }
         for (of, flow) in self.flows.into_iter().zip(flows) {
             let mut put = |what: &str, column| {

@@ -1,19 +1,35 @@
 //! The world of a run: links, flows, packets between them, and the order in which things happen.
 
-use crate::flow::{Arrival, Ends, Flow, Outbox, stream};
-use crate::outcome::{self, Column, Outcome};
-use crate::scenario::Scenario;
+use crate::flow::{Arrival, Flow, Outbox, stream};
+use crate::outcome::Outcome;
+use crate::scenario::{LinkDef, Scenario};
 use crate::series::Series;
 use crate::slots::Slots;
 use crate::tcp::{Ack, Segment};
-use serde_json::{Map, Value as Json, json};
-use sojourn_aqm::units::{Span, Time};
-use sojourn_aqm::{Ecn, Link, Packet};
+use crate::timetable::{Step, may_change};
+use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::dice::Dice;
+use sojourn_aqm::units::Time;
+use sojourn_aqm::{Ecn, Link, LinkSpec, Packet};
 use std::collections::VecDeque;
 
-/// Runs a scenario. `progress` is told the share of the simulated time that has passed, every
-/// 65,536 events; where it answers `false` the run ends and gives nothing.
-pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(f64) -> bool) -> Option<Outcome> {
+mod agenda;
+mod told;
+
+use agenda::Agenda;
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// The share of the simulated time that has passed.
+    pub share: f64,
+    /// Packets that links have sent: one that crosses three links counts three times.
+    pub packets: u64,
+}
+
+/// Runs a scenario. `progress` is asked every 65,536 events, looks and changes; where it answers
+/// `false` the run ends and gives nothing.
+pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(Progress) -> bool) -> Option<Outcome> {
     let mut world = World::new(scenario);
     world.play(scenario, progress).then(|| world.outcome(scenario))
 }
@@ -64,8 +80,18 @@ impl<T: Copy> Places<T> {
     }
 }
 
+/// A wire that loses packets at random.
+struct Wire {
+    chance: f64,
+    dice: Pcg64Mcg,
+    /// Packets lost since counting began.
+    lost: u64,
+}
+
 struct World {
     links: Vec<Link>,
+    /// Per link, what its wire loses; empty where none loses anything.
+    wires: Vec<Option<Wire>>,
     /// Per link, the packets that have another link to cross, with their times of arrival there.
     onward: Vec<VecDeque<(Time, Packet)>>,
     /// By name, so that the order of declaration decides nothing.
@@ -82,22 +108,19 @@ struct World {
     series: Option<Series>,
     /// When everything will next be looked at: a sample, the end of the warm-up, the end.
     pause: Time,
+    /// Packets that links had sent when counting began.
+    sent_before: u64,
 }
 
 impl World {
     fn new(scenario: &Scenario) -> World {
-        let links: Vec<Link> = scenario
-            .links
-            .iter()
-            .map(|def| {
-                let dice = stream(scenario.seed, &format!("links.{}", def.name));
-                let mut link = Link::new(def.spec, def.build().qdisc, dice);
-                if scenario.tape {
-                    link.record();
-                }
-                link
-            })
-            .collect();
+        let links: Vec<Link> = (0..scenario.links.len()).map(|l| link(scenario, l)).collect();
+        let wire = |def: &LinkDef| {
+            let dice = stream(scenario.seed, &format!("links.{}.loss", def.name));
+            (def.loss > 0.0).then_some(Wire { chance: def.loss, dice, lost: 0 })
+        };
+        let lossy = scenario.links.iter().any(|def| def.loss > 0.0);
+        let wires = scenario.links.iter().filter(|_| lossy).map(wire).collect();
         let mut groups: Vec<usize> = (0..scenario.flows.len()).collect();
         groups.sort_by_key(|g| &scenario.flows[*g].name);
         let flows: Vec<Flow> = groups
@@ -119,49 +142,89 @@ impl World {
             slots,
             awake: usize::MAX,
             out: Outbox::default(),
-            series: scenario.sample.map(|_| Series::new(links.len(), flows.len())),
+            series: scenario.sample.map(|_| Series::new(scenario, &flows)),
             links,
+            wires,
             flows,
             pause: Time::ZERO,
+            sent_before: 0,
         }
     }
 
     /// Everything up to the end; `false` if it was stopped.
-    fn play(&mut self, scenario: &Scenario, progress: &mut dyn FnMut(f64) -> bool) -> bool {
+    fn play(&mut self, scenario: &Scenario, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
         let end = Time::ZERO + scenario.duration;
-        let warm = Time::ZERO + scenario.warmup;
-        let mut sample = scenario.sample.map_or(Time::NEVER, |s| Time::ZERO + s);
-        let mut begun = false;
+        let mut agenda = Agenda::new(scenario);
         let mut events = 0u64;
-        // What is looked at or begun at a moment comes before what happens at it.
-        self.pause = warm.min(sample);
+        self.pause = agenda.next();
         loop {
             let (slot, at) = self.slots.first();
-            while self.pause <= at {
-                if self.pause == warm && !begun {
-                    self.begin(warm);
-                    begun = true;
-                }
-                if self.pause == sample {
-                    self.record(sample);
-                    sample += scenario.sample.unwrap_or(Span(1));
-                }
-                if self.pause == end {
-                    self.look(end);
+            // What changes, is looked at or begins at a moment comes before what happens at it.
+            if self.pause <= at {
+                if self.stand_still(&mut agenda) {
                     return true;
                 }
-                self.pause = sample.min(if begun { end } else { warm });
-            }
-            if slot < self.links.len() {
+            } else if slot < self.links.len() {
                 self.link_event(slot, at);
             } else {
                 self.flow_event(slot - self.links.len(), at);
             }
             events += 1;
-            if events.is_multiple_of(1 << 16) && !progress(at.0 as f64 / end.0 as f64) {
-                return false;
+            if events.is_multiple_of(1 << 16) {
+                let packets = self.sent_before + self.departed();
+                let share = at.min(self.pause).0 as f64 / end.0 as f64;
+                if !progress(Progress { share, packets }) {
+                    return false;
+                }
             }
         }
+    }
+
+    /// Does what the agenda has for this moment, changes first; tells whether it was the end.
+    #[cold]
+    fn stand_still(&mut self, agenda: &mut Agenda<'_>) -> bool {
+        let now = self.pause;
+        while let Some(step) = agenda.timetable.step(now) {
+            self.change(now, step);
+        }
+        if agenda.warm == now {
+            agenda.warm = Time::NEVER;
+            self.begin(now);
+        }
+        if agenda.sample == now {
+            agenda.sample += agenda.interval;
+            self.record(now);
+        }
+        if agenda.end == now {
+            self.look(now);
+            return true;
+        }
+        self.pause = agenda.next();
+        false
+    }
+
+    fn change(&mut self, now: Time, step: Step) {
+        match step {
+            Step::Link(l, turn) => {
+                let LinkSpec { rate, delay } = self.links[l].spec();
+                let (rate, delay) = (turn.rate.unwrap_or(rate), turn.delay.unwrap_or(delay));
+                self.links[l].change(now, LinkSpec { rate, delay });
+                self.settle(l);
+            }
+            Step::Leave(group) => {
+                for (f, flow) in self.flows.iter_mut().enumerate() {
+                    if flow.group == group {
+                        flow.leave(now);
+                        self.slots.set(self.links.len() + f, flow.next());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Packets that links have sent since counting began.
+    fn departed(&mut self) -> u64 {
+        self.links.iter_mut().map(|link| link.tally().departed_packets).sum()
     }
 
     /// Brings everything up to `now`, so that it can be looked at. What arrives at `now` itself is
@@ -169,14 +232,30 @@ impl World {
     fn look(&mut self, now: Time) {
         let before = Time(now.0.saturating_sub(1));
         self.links.iter_mut().for_each(|link| link.advance(now));
+        // What a wire loses is settled when a transmission starts.
+        (0..self.wires.len()).for_each(|l| self.settle(l));
         self.flows.iter_mut().for_each(|flow| flow.look(before));
     }
 
     fn record(&mut self, now: Time) {
         self.look(now);
+        let on_links = self.on_links();
         if let Some(series) = &mut self.series {
-            series.look(now, &mut self.links, &self.flows);
+            series.look(now, &mut self.links, &self.flows, &on_links);
         }
+    }
+
+    /// Which flows have something of their connection on links, by walking over all that is there:
+    /// a count per flow would cost something with every packet.
+    fn on_links(&self) -> Vec<bool> {
+        let mut held = vec![true; self.bodies.all.len()];
+        self.bodies.free.iter().for_each(|i| held[*i as usize] = false);
+        let mut flows = vec![false; self.flows.len()];
+        for (body, _) in self.bodies.all.iter().zip(held).filter(|(_, held)| *held) {
+            let flow = body.flow as usize;
+            flows[flow] |= body.connection == self.flows[flow].connection;
+        }
+        flows
     }
 
     fn begin(&mut self, now: Time) {
@@ -184,7 +263,9 @@ impl World {
         if let Some(series) = &mut self.series {
             series.begin(&mut self.links);
         }
+        self.sent_before = self.departed();
         self.links.iter_mut().for_each(|link| link.begin(now));
+        self.wires.iter_mut().flatten().for_each(|wire| wire.lost = 0);
         self.flows.iter_mut().for_each(|flow| flow.begin(now));
     }
 
@@ -234,7 +315,7 @@ impl World {
 
     /// Puts on links what the flow `f` wants sent.
     fn send(&mut self, f: usize, now: Time) {
-        let Flow { group, hash, connection, .. } = self.flows[f];
+        let Flow { group, hash, class, connection, .. } = self.flows[f];
         let flow = f as u32;
         let [path, back] = &self.routes[group];
         let (first, hops) = (path[0], [path.len() as u16, back.len() as u16]);
@@ -242,7 +323,7 @@ impl World {
         let ticket = |load, len, ecn, bodies: &mut Places<Body>| {
             let left = hops[usize::from(matches!(load, Load::Ack(_)))];
             let body = bodies.put(Body { flow, connection, left, load });
-            Packet { arrived: now, len, flow, hash, body, class: 0, ecn }
+            Packet { arrived: now, len, flow, hash, body, class, ecn }
         };
         // By index: nothing that a push does puts more into the outbox.
         for i in 0..self.out.segments.len() {
@@ -280,6 +361,10 @@ impl World {
             // Only what is needed is read: a struct that is moved whole just after it was written
             // stalls the processor.
             let (at, body, ce) = (*at, packet.body, packet.ecn == Ecn::Ce);
+            if !self.wires.is_empty() && self.lost_on_wire(l, body) {
+                self.links[l].ahead();
+                continue;
+            }
             let passes = &mut self.bodies.all[body as usize].left;
             *passes -= 1;
             let last = *passes == 0;
@@ -298,118 +383,45 @@ impl World {
         if !self.links[l].has_lost() {
             return;
         }
-        for lost in self.links[l].lost() {
-            let body = self.bodies.take(lost.packet.body);
-            match body.load {
-                Load::Datagram(sent) => self.flows[body.flow as usize].datagram_lost(sent),
-                Load::Ack(ack) => drop(self.acks.take(ack)),
-                Load::Segment(_) => {}
-            }
-        }
+        let World { links, bodies, acks, flows, .. } = self;
+        links[l].lost().for_each(|lost| forget(lost.packet.body, bodies, acks, flows));
     }
 
-    fn outcome(mut self, scenario: &Scenario) -> Outcome {
-        // What is on the last wire is known, but it has not arrived.
-        let end = Time::ZERO + scenario.duration;
-        for flow in &mut self.flows {
-            if let Ends::Tcp(tcp) = &mut flow.ends {
-                tcp.completions.retain(|c| c.start + c.took < end);
-            }
+    /// Whether the wire of link `l` loses the packet with that body: one draw per packet sent.
+    #[cold]
+    fn lost_on_wire(&mut self, l: usize, body: u32) -> bool {
+        let World { wires, bodies, acks, flows, .. } = self;
+        let Some(wire) = &mut wires[l] else { return false };
+        let lost = wire.dice.chance(wire.chance);
+        if lost {
+            wire.lost += 1;
+            forget(body, bodies, acks, flows);
         }
-        let window_s = scenario.duration.as_secs() - scenario.warmup.as_secs();
-        let bps = |bytes: u64| bytes as f64 * 8.0 / window_s;
-        // Flows go back in the order in which they were declared.
-        let mut order: Vec<usize> = (0..self.flows.len()).collect();
-        order.sort_by_key(|f| self.flows[*f].group);
-        let mut place = vec![0; order.len()];
-        order.iter().enumerate().for_each(|(i, f)| place[*f] = i as u32);
-
-        let warm = Time::ZERO + scenario.warmup;
-        let flows: Vec<Json> = order
-            .iter()
-            .map(|f| {
-                let flow = &self.flows[*f];
-                summary(flow, &scenario.flows[flow.group].name, bps(flow.goodput_bytes()), warm)
-            })
-            .collect();
-        let mut links = Map::new();
-        for (l, def) in scenario.links.iter().enumerate() {
-            let crossing = |f: &&Flow| self.routes[f.group][0].contains(&l);
-            let bytes = self.flows.iter().filter(crossing).map(Flow::goodput_bytes).sum();
-            links
-                .insert(def.name.clone(), outcome::link(def.qdisc, &mut self.links[l], bps(bytes)));
-        }
-        let summary = json!({ "scenario": scenario.canonical(), "links": links, "flows": flows });
-        Outcome { columns: self.columns(scenario, &order, &place), summary }
-    }
-
-    fn columns(self, scenario: &Scenario, order: &[usize], place: &[u32]) -> Vec<(String, Column)> {
-        let mut columns = Vec::new();
-        let (mut flow, mut start, mut took, mut bytes) = (vec![], vec![], vec![], vec![]);
-        for f in order {
-            if let Ends::Tcp(tcp) = &self.flows[*f].ends {
-                for c in &tcp.completions {
-                    flow.push(place[*f]);
-                    start.push(c.start.0 as f64 / 1e9);
-                    took.push(c.took.as_secs());
-                    bytes.push(c.bytes);
-                }
-            }
-        }
-        columns.push(("fct/flow".into(), Column::U32(flow)));
-        columns.push(("fct/start_s".into(), Column::F64(start)));
-        columns.push(("fct/duration_s".into(), Column::F64(took)));
-        columns.push(("fct/bytes".into(), Column::U64(bytes)));
-        if let Some(series) = self.series {
-            series.columns(scenario, &self.flows, &mut columns);
-        }
-        if scenario.tape {
-            for (link, def) in self.links.iter().zip(&scenario.links) {
-                outcome::tape(&def.name, link, place, &mut columns);
-            }
-        }
-        columns
+        lost
     }
 }
 
-/// The summary of a flow.
-fn summary(flow: &Flow, group: &str, goodput_bps: f64, warm: Time) -> Json {
-    let mut map = Map::new();
-    let mut put = |key: &str, value: Json| map.insert(key.into(), value);
-    put("name", json!(flow.name));
-    put("group", json!(group));
-    put("goodput_bps", json!(goodput_bps));
-    put("rtt_s", json!(flow.rtt.as_secs()));
-    match &flow.ends {
-        Ends::Tcp(tcp) => {
-            let stats = tcp.stats();
-            put("kind", json!("tcp"));
-            put("sent_packets", json!(stats.sent_packets));
-            put("retransmitted_packets", json!(stats.retransmitted_packets));
-            put("timeouts", json!(stats.timeouts));
-            let since = tcp.completions.iter().filter(|c| c.start >= warm);
-            let mut took: Vec<f64> = since.map(|c| c.took.as_secs()).collect();
-            outcome::completions(&mut took, &mut map);
-        }
-        Ends::Udp(udp) => {
-            put("kind", json!("udp"));
-            put("sent_packets", json!(udp.sent));
-            put("retransmitted_packets", json!(0));
-            put("timeouts", json!(0));
-            put("received_packets", json!(udp.delay.count()));
-            put("lost_packets", json!(udp.lost));
-            put(
-                "loss_rate",
-                outcome::ratio(udp.lost as f64, (udp.lost + udp.delay.count()) as f64),
-            );
-            put("delay_mean_s", json!(udp.delay.mean_s()));
-            put("delay_p50_s", json!(udp.delay.quantile_s(0.5)));
-            put("delay_p95_s", json!(udp.delay.quantile_s(0.95)));
-            put("delay_p99_s", json!(udp.delay.quantile_s(0.99)));
-            put("delay_max_s", json!(udp.delay.max_s()));
-            put("jitter_s", json!(udp.jitter_s()));
-            outcome::completions(&mut [], &mut map);
-        }
+/// The link `l` with nothing on it.
+fn link(scenario: &Scenario, l: usize) -> Link {
+    let def = &scenario.links[l];
+    let dice = stream(scenario.seed, &format!("links.{}", def.name));
+    let mut link = Link::new(def.spec, def.build().qdisc, dice);
+    // What a wire loses is drawn when a transmission starts, so that it is counted then.
+    if def.loss > 0.0 || may_change(scenario, l) {
+        link.may_change();
     }
-    Json::Object(map)
+    if scenario.tape {
+        link.record();
+    }
+    link
+}
+
+/// Frees the body of a packet that was lost, and tells who wants to know.
+fn forget(body: u32, bodies: &mut Places<Body>, acks: &mut Places<Ack>, flows: &mut [Flow]) {
+    let body = bodies.take(body);
+    match body.load {
+        Load::Datagram(sent) => flows[body.flow as usize].datagram_lost(sent),
+        Load::Ack(ack) => drop(acks.take(ack)),
+        Load::Segment(_) => {}
+    }
 }

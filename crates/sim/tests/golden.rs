@@ -4,8 +4,50 @@
 
 mod common;
 use common::{num, run};
-use serde_json::json;
+use serde_json::{Value, json};
+use sojourn_sim::Outcome;
 use std::fmt::Write;
+
+fn write_row(table: &mut String, what: &str, tcp: &str, profile: &str, out: &Outcome) {
+    let link = &out.summary["links"]["l"];
+    let sum = |key: &str| -> f64 {
+        let flows = out.summary["flows"].as_array().expect("a list");
+        flows.iter().map(|f| num(f, key)).sum()
+    };
+    writeln!(
+        table,
+        "{what:<10} {tcp:<8} {profile:<5} {:>6.4} {:>8.5} {:>9.3} {:>9.3} {:>7} {:>6}",
+        num(link, "utilisation"),
+        num(link, "loss_rate"),
+        num(link, "sojourn_mean_s") * 1e3,
+        num(link, "sojourn_p99_s") * 1e3,
+        sum("retransmitted_packets"),
+        sum("timeouts"),
+    )
+    .expect("text takes everything");
+}
+
+/// Links that lose packets, were recorded or change, and flows that join and leave.
+fn unsteady() -> [(&'static str, Value, Value); 4] {
+    let plain = json!({"rate": "5mbit", "delay": "10ms", "qdisc": {"name": "codel"}});
+    let with = |key: &str, value: Value| {
+        let mut link = plain.clone();
+        link[key] = value;
+        link
+    };
+    let trace = json!({"t_ns": [0, 2_000_000_000u64, 3_000_000_000u64],
+        "rate_bps": [5_000_000, 0, 2_000_000], "delay_ns": [10_000_000, 10_000_000, 30_000_000],
+        "repeat": "5s"});
+    let steps = json!([{"at": "25s", "links": {"l": {"rate": "1mbit"}}},
+        {"at": "40s", "links": {"l": {"rate": "20mbit", "delay": "5ms"}}}]);
+    let load = json!([{"at": "20s", "join": ["g"]}, {"at": "40s", "leave": ["g"]}]);
+    [
+        ("loss", with("loss", json!(0.01)), json!([])),
+        ("trace", with("trace", trace), json!([])),
+        ("steps", plain.clone(), steps),
+        ("load", plain.clone(), load),
+    ]
+}
 
 #[test]
 fn numbers_are_those_of_the_table() {
@@ -25,23 +67,20 @@ fn numbers_are_those_of_the_table() {
                                "source": {"name": "bulk", "start": "uniform(0s, 1s)"},
                                "tcp": {"name": tcp, "profile": profile, "packet": "1kB"}}]
                 }));
-                let link = &out.summary["links"]["l"];
-                let sum = |key: &str| -> f64 {
-                    let flows = out.summary["flows"].as_array().expect("a list");
-                    flows.iter().map(|f| num(f, key)).sum()
-                };
-                writeln!(
-                    table,
-                    "{qdisc:<10} {tcp:<8} {profile:<5} {:>6.4} {:>8.5} {:>9.3} {:>9.3} {:>7} {:>6}",
-                    num(link, "utilisation"),
-                    num(link, "loss_rate"),
-                    num(link, "sojourn_mean_s") * 1e3,
-                    num(link, "sojourn_p99_s") * 1e3,
-                    sum("retransmitted_packets"),
-                    sum("timeouts"),
-                )
-                .expect("text takes everything");
+                write_row(&mut table, qdisc, tcp, profile, &out);
             }
+        }
+    }
+    for (what, link, changes) in unsteady() {
+        for tcp in ["newreno", "sack"] {
+            let out = run(&json!({
+                "duration": "60s", "warmup": "10s", "links": {"l": link},
+                "flows": [{"name": "f", "count": 3, "path": ["l"],
+                    "rtt": "uniform(30ms, 100ms)", "tcp": tcp},
+                    {"name": "g", "count": 3, "path": ["l"], "rtt": "60ms", "tcp": tcp}],
+                "changes": changes
+            }));
+            write_row(&mut table, what, tcp, "rfc", &out);
         }
     }
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/runs.txt");

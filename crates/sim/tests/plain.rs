@@ -10,13 +10,16 @@ use sojourn_aqm::units::{Rate, Span, Time};
 use sojourn_aqm::{Cx, Ecn, Lost, Packet};
 use sojourn_sim::flow::{Arrival, Ends, Flow, Outbox, stream};
 use sojourn_sim::tcp::{Ack, Segment};
+use sojourn_sim::timetable::Step;
 use sojourn_sim::{Column, Outcome, Scenario};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// Comes before everything else of its moment.
+    /// Comes before everything else of its moment: a step of the timetable, by its number.
+    Change(usize),
+    /// Comes before everything but changes.
     Sent(usize),
     Delivered(usize, u64),
     Wake(usize),
@@ -42,8 +45,14 @@ struct PlainLink {
     dice: rand_pcg::Pcg64Mcg,
     rate: Rate,
     delay: Span,
+    /// The chance of a loss on the wire, its dice, and what was lost so far.
+    loss: (f64, rand_pcg::Pcg64Mcg, u64),
+    /// When the last packet sent arrives.
+    last_arrival: Time,
     owed: u64,
     sending: Option<Packet>,
+    /// When what is being sent arrives; none if it is lost on the way.
+    arrives: Option<Time>,
     /// When each packet left and how: body, nanoseconds, fate.
     rows: Vec<(u64, u64, u8)>,
 }
@@ -55,6 +64,7 @@ struct Plain {
     routes: Vec<[Vec<usize>; 2]>,
     bodies: Vec<Body>,
     tickets: Vec<Packet>,
+    steps: Vec<Step>,
     now: Time,
 }
 
@@ -65,8 +75,11 @@ impl Plain {
             dice: stream(s.seed, &format!("links.{}", def.name)),
             rate: def.spec.rate,
             delay: def.spec.delay,
+            loss: (def.loss, stream(s.seed, &format!("links.{}.loss", def.name)), 0),
+            last_arrival: Time::ZERO,
             owed: 0,
             sending: None,
+            arrives: None,
             rows: vec![],
         };
         let mut groups: Vec<usize> = (0..s.flows.len()).collect();
@@ -78,14 +91,24 @@ impl Plain {
                 (0..def.count).map(|i| Flow::new(def, g, i, def.delay_of_links(&s.links), s.seed)),
             );
         }
-        let heap = flows
-            .iter()
-            .enumerate()
-            .map(|(f, flow)| Reverse((flow.next(), Event::Wake(f))))
-            .collect();
+        let wakes = flows.iter().enumerate().map(|(f, flow)| (flow.next(), Event::Wake(f)));
+        let mut heap: BinaryHeap<_> = wakes.map(Reverse).collect();
+        let steps = steps(s);
+        let changes = steps.iter().enumerate().map(|(i, (at, _))| (*at, Event::Change(i)));
+        heap.extend(changes.map(Reverse));
+        let steps = steps.into_iter().map(|(_, step)| step).collect();
         let routes = s.flows.iter().map(|f| [f.path.clone(), f.return_path.clone()]).collect();
         let links = s.links.iter().map(link).collect();
-        Plain { heap, links, flows, routes, bodies: vec![], tickets: vec![], now: Time::ZERO }
+        Plain {
+            heap,
+            links,
+            flows,
+            routes,
+            bodies: vec![],
+            tickets: vec![],
+            steps,
+            now: Time::ZERO,
+        }
     }
 
     fn with<T>(&mut self, l: usize, f: impl FnOnce(&mut dyn Qdisc, &mut Cx<'_>) -> T) -> T {
@@ -105,6 +128,11 @@ impl Plain {
     }
 
     fn transmit(&mut self, l: usize) {
+        let link = &mut self.links[l];
+        if link.rate.0 == 0 && link.qdisc.backlog().packets > 0 {
+            (link.sending, link.owed) = (None, 0);
+            return;
+        }
         let next = self.with(l, |q, cx| q.dequeue(cx));
         let now = self.now;
         let link = &mut self.links[l];
@@ -113,7 +141,38 @@ impl Plain {
         link.rows.push((packet.arrived.0, now.0, 0));
         let owed = u64::from(packet.len) * 8_000_000_000 + link.owed;
         link.owed = owed % link.rate.0;
-        self.heap.push(Reverse((now + Span(owed / link.rate.0), Event::Sent(l))));
+        let end = now + Span(owed / link.rate.0);
+        link.last_arrival = link.last_arrival.max(end + link.delay);
+        let lost = link.loss.0 > 0.0 && link.loss.1.uniform() < link.loss.0;
+        link.arrives = (!lost).then_some(link.last_arrival);
+        link.loss.2 += u64::from(lost);
+        self.heap.push(Reverse((end, Event::Sent(l))));
+        let body = self.bodies[packet.body as usize];
+        if let (true, Load::Datagram(sent)) = (lost, body.load) {
+            self.flows[body.flow].datagram_lost(sent);
+        }
+    }
+
+    fn change(&mut self, step: Step) {
+        match step {
+            Step::Link(l, turn) => {
+                let link = &mut self.links[l];
+                let rate = turn.rate.unwrap_or(link.rate);
+                if rate != link.rate {
+                    (link.rate, link.owed) = (rate, 0);
+                }
+                link.delay = turn.delay.unwrap_or(link.delay);
+                if link.sending.is_none() && link.qdisc.backlog().packets > 0 {
+                    self.transmit(l);
+                }
+            }
+            Step::Leave(group) => {
+                let now = self.now;
+                for flow in self.flows.iter_mut().filter(|f| f.group == group) {
+                    flow.leave(now);
+                }
+            }
+        }
     }
 
     fn push(&mut self, l: usize, packet: Packet) {
@@ -125,7 +184,7 @@ impl Plain {
     }
 
     fn send(&mut self, f: usize, out: &mut Outbox) {
-        let Flow { group, hash, connection, .. } = self.flows[f];
+        let Flow { group, hash, class, connection, .. } = self.flows[f];
         let mut loads: Vec<(Load, u32, Ecn, usize)> = vec![];
         for s in out.segments.drain(..) {
             loads.push((Load::Segment(s), s.wire, if s.ect { Ecn::Ect0 } else { Ecn::NotEct }, 0));
@@ -137,8 +196,7 @@ impl Plain {
             self.bodies.push(Body { flow: f, connection, hop: 0, load });
             let hash = if way == 1 { !hash } else { hash };
             let body = self.bodies.len() as u32 - 1;
-            let packet =
-                Packet { arrived: self.now, len, flow: f as u32, hash, body, class: 0, ecn };
+            let packet = Packet { arrived: self.now, len, flow: f as u32, hash, body, class, ecn };
             self.push(self.routes[group][way][0], packet);
         }
     }
@@ -174,6 +232,7 @@ impl Plain {
                 let w = warm.take().unwrap();
                 self.look(w);
                 self.flows.iter_mut().for_each(|f| f.begin(w));
+                self.links.iter_mut().for_each(|l| l.loss.2 = 0);
             }
             if at > end || at == end && !matches!(event, Event::Sent(_)) {
                 self.look(end);
@@ -181,11 +240,14 @@ impl Plain {
             }
             self.now = at;
             match event {
+                Event::Change(i) => self.change(self.steps[i]),
                 Event::Sent(l) => {
                     let packet = self.links[l].sending.expect("it was being sent");
                     self.tickets.push(packet);
                     let id = self.tickets.len() as u64 - 1;
-                    self.heap.push(Reverse((at + self.links[l].delay, Event::Delivered(l, id))));
+                    if let Some(then) = self.links[l].arrives {
+                        self.heap.push(Reverse((then, Event::Delivered(l, id))));
+                    }
                     self.transmit(l);
                 }
                 Event::Delivered(_, id) => self.delivered(self.tickets[id as usize]),
@@ -198,6 +260,28 @@ impl Plain {
             }
         }
     }
+}
+
+/// Every change, from the scenario as it was read, in order of time and then as declared; rows of
+/// traces come after them.
+fn steps(s: &Scenario) -> Vec<(Time, Step)> {
+    let mut steps = vec![];
+    for change in &s.changes {
+        let at = Time::ZERO + change.at;
+        steps.extend(change.links.iter().map(|(l, turn)| (at, Step::Link(*l, *turn))));
+        steps.extend(change.leave.iter().map(|g| (at, Step::Leave(*g))));
+    }
+    for (l, def) in s.links.iter().enumerate() {
+        let Some(trace) = &def.trace else { continue };
+        let lap = trace.repeat.map_or(u64::MAX, |r| r.0);
+        for k in 0..=(s.duration.0 / lap) {
+            for (i, at) in trace.at.iter().enumerate() {
+                steps.push((Time(k * lap) + *at, Step::Link(l, trace.turn(i))));
+            }
+        }
+    }
+    steps.sort_by_key(|(at, _)| *at);
+    steps
 }
 
 fn column<'a>(out: &'a Outcome, name: &str) -> &'a Column {
@@ -249,8 +333,47 @@ fn random(seed: u64) -> Value {
         "flows": flows})
 }
 
+/// The same with everything that can change: wires that lose packets, links that were recorded,
+/// links and flows that change by name, and packets of a class.
+fn unsteady(seed: u64) -> Value {
+    let mut all = random(seed);
+    let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(!seed);
+    let mut pick = |n: u32| rng.below(n) as usize;
+    all["sample"] = json!("170ms");
+    all["links"]["l0"]["loss"] = json!([0.0, 0.01, 0.2][pick(3)]);
+    all["links"]["l2"]["loss"] = json!([0.0, 0.003][pick(2)]);
+    // In steps of 10 ms, so that packets leave and arrive at the very moments of changes.
+    all["links"]["l1"]["trace"] = match pick(3) {
+        0 => json!({"t_ns": [0, 700_000_000, 900_000_000, 1_500_000_000],
+            "rate_bps": [4_000_000, 0, 1_000_000, 9_000_000], "repeat": "1900ms"}),
+        1 => json!({"t_ns": [1_000_000_000, 3_000_000_000u64],
+            "delay_ns": [40_000_000, 1_000_000]}),
+        _ => json!({"t_ns": [500_000_000], "rate_bps": [800_000], "delay_ns": [0]}),
+    };
+    let last = all["flows"].as_array().expect("a list").len() - 1;
+    all["flows"][last]["class"] = json!(pick(65_536));
+    let rate = ["0bit", "500kbit", "30mbit"][pick(3)];
+    all["changes"] = json!([
+        {"at": "2s", "links": {"l0": {"rate": rate},
+            "l2": {"delay": "30ms"}}},
+        {"at": "1s", "join": ["f0"]},
+        {"at": format!("{}ms", 2000 + 10 * pick(300)), "leave": ["f0", format!("f{last}")]},
+        {"at": "3500ms", "links": {"l0": {"rate": "2mbit", "delay": "0s"}}},
+    ]);
+    all
+}
+
 #[test]
 fn fast_and_plain_engine_agree_on_everything() {
+    agree(random);
+}
+
+#[test]
+fn they_agree_when_links_and_flows_change() {
+    agree(unsteady);
+}
+
+fn agree(random: fn(u64) -> Value) {
     let mut rows = 0;
     for seed in 0..60 {
         let scenario =
@@ -271,6 +394,8 @@ fn fast_and_plain_engine_agree_on_everything() {
             let got: Vec<_> = (0..fate.len()).map(|i| (arrived[i], left[i], fate[i])).collect();
             assert_eq!(got, expected, "seed {seed}, link {}", def.name);
             rows += got.len();
+            let lost = &fast.summary["links"][&def.name]["lost_on_wire_packets"];
+            assert_eq!(lost, link.loss.2, "seed {seed}, link {}", def.name);
         }
         for flow in &plain.flows {
             let all = fast.summary["flows"].as_array().expect("a list");
@@ -280,6 +405,10 @@ fn fast_and_plain_engine_agree_on_everything() {
             if let Ends::Tcp(tcp) = &flow.ends {
                 assert_eq!(got["sent_packets"], tcp.stats().sent_packets);
                 assert_eq!(got["timeouts"], tcp.stats().timeouts);
+            }
+            if let Ends::Udp(udp) = &flow.ends {
+                assert_eq!(got["sent_packets"], udp.sent);
+                assert_eq!(got["lost_packets"], udp.lost, "seed {seed}, {}", flow.name);
             }
         }
     }

@@ -13,9 +13,11 @@ fn scenario(seed: u64) -> Value {
         "links": {
             "red": {"rate": "10mbit", "delay": "2ms", "qdisc": {"name": "red", "limit": "100p"}},
             "sfq": {"rate": "5mbit", "delay": "2ms", "qdisc": {"name": "sfq", "perturb": "1s"}},
-            "any": {"rate": "5mbit", "qdisc": {"name": "droptail", "limit": "20p",
-                "policy": "random"}},
+            "any": {"rate": "5mbit", "loss": 0.01, "qdisc": {"name": "droptail",
+                "limit": "20p", "policy": "random"}},
         },
+        "changes": [{"at": "3s", "leave": ["old"], "links": {"sfq": {"rate": "3mbit"}}},
+            {"at": "4s", "links": {"sfq": {"rate": "6mbit", "delay": "5ms"}}}],
         "flows": [
             {"name": "ftp", "count": 5, "path": ["red", "sfq"], "rtt": "uniform(20ms, 80ms)",
              "source": {"name": "bulk", "start": "uniform(0s, 1s)"}, "tcp": "sack"},

@@ -62,6 +62,7 @@ fn quantise(share: f64) -> f64 {
 }
 
 /// The law's state.
+#[derive(Clone)]
 pub struct AfQcn {
     params: AfQcnParams,
     shadow: Shadow,

@@ -54,6 +54,7 @@ crate::params! {
 }
 
 /// A random sample of past arrivals, with what each account has in it.
+#[derive(Clone)]
 pub(super) struct Shadow {
     /// Account and length.
     entries: Vec<(u32, u32)>,
@@ -143,6 +144,7 @@ impl Shadow {
 }
 
 /// The law's state.
+#[derive(Clone)]
 pub struct Afd {
     alpha: f64,
     beta: f64,

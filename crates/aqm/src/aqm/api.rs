@@ -31,6 +31,7 @@ crate::params! {
 }
 
 /// The law's state.
+#[derive(Clone)]
 pub struct Api {
     pi: Pi,
     /// Largest factor on the gains.

@@ -59,6 +59,7 @@ crate::params! {
 }
 
 /// The step up and down of max_p; SA-RED shares it.
+#[derive(Clone)]
 pub(super) struct Step {
     pub alpha: f64,
     pub beta: f64,
@@ -95,6 +96,7 @@ pub(super) fn target_band(red: &Red) -> [f64; 2] {
 }
 
 /// What the law has beside RED.
+#[derive(Clone)]
 pub struct Ared {
     step: Step,
     interval: Span,

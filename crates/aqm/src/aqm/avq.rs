@@ -46,6 +46,7 @@ crate::params! {
 const LEAST: f64 = 0.01;
 
 /// The law's state; all capacities in bytes or packets per second.
+#[derive(Clone)]
 pub struct Avq {
     alpha: f64,
     gamma: f64,

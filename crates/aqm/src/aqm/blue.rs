@@ -52,6 +52,7 @@ crate::params! {
 }
 
 /// The law's state.
+#[derive(Clone)]
 pub struct Blue {
     params: BlueParams,
     /// Chance of a signal, 0 to 1.

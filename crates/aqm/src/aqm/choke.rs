@@ -34,6 +34,7 @@ crate::params! {
 }
 
 /// The law's state.
+#[derive(Clone)]
 pub struct Choke {
     red: Red,
     candidates: u64,

@@ -43,6 +43,7 @@ crate::params! {
 }
 
 /// The law's state.
+#[derive(Clone)]
 pub struct Cobalt {
     params: CobaltParams,
     /// The sojourn time above which a packet is over target.

@@ -46,6 +46,7 @@ crate::params! {
 }
 
 /// The law's state for one line.
+#[derive(Clone)]
 pub struct CoDel {
     target: Span,
     interval: Span,

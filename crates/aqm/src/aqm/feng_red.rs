@@ -44,6 +44,7 @@ enum Status {
 }
 
 /// What the law has beside RED.
+#[derive(Clone)]
 pub struct FengRed {
     params: FengParams,
     /// Where the average was seen last.

@@ -49,6 +49,7 @@ struct Account {
 }
 
 /// The law's state.
+#[derive(Clone)]
 pub struct Fred {
     red: Red,
     accounts: Vec<Account>,

@@ -90,6 +90,7 @@ pub fn largest_change(buffer: f64, cr: f64, [min_th, max_th]: [f64; 2]) -> f64 {
 }
 
 /// The law's state.
+#[derive(Clone)]
 pub struct Hred {
     /// The thresholds, in the unit of the limit.
     min_th: f64,

@@ -87,7 +87,7 @@ pub trait Aqm {
 }
 
 /// A law that can be built from parameters.
-pub trait Law: Aqm + Sized {
+pub trait Law: Aqm + Clone {
     /// Its parameters.
     type Params: Params;
     /// Builds it for a link.
@@ -146,7 +146,7 @@ impl<A: Law> Build for Single<A> {
     }
 }
 
-impl<A: Aqm> Qdisc for Single<A> {
+impl<A: Aqm + Clone> Qdisc for Single<A> {
     fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Packet) {
         // What can never fit is not shown to the law: CoDel would take its length for the largest
         // packet, and never act again.
@@ -189,6 +189,12 @@ impl<A: Aqm> Qdisc for Single<A> {
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         self.law.gauges(see);
+    }
+
+    fn gauges_at(&mut self, now: Time, see: &mut dyn FnMut(&'static str, f64)) {
+        let mut law = self.law.clone();
+        law.advance(now, &Line { fifo: &mut self.line, pool: &mut self.pool });
+        law.gauges(see);
     }
 
     fn state(&self) -> usize {

@@ -116,6 +116,7 @@ fn design(n: f64, r: f64, cp: f64, w: f64, beta: Option<f64>) -> Result<Gains> {
 }
 
 /// The law's state.
+#[derive(Clone)]
 pub struct Pi {
     /// Gains per packet.
     a: f64,

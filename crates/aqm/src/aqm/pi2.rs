@@ -39,6 +39,7 @@ crate::params! {
 }
 
 /// The law's state.
+#[derive(Clone)]
 pub struct Pi2 {
     params: Pi2Params,
     /// Whether the frame marks.

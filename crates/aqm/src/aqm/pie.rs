@@ -95,6 +95,7 @@ struct Cycle {
 }
 
 /// The law's state for one line.
+#[derive(Clone)]
 pub struct Pie {
     params: PieParams,
     /// Chance of a signal.

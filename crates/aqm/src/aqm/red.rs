@@ -95,6 +95,7 @@ crate::params! {
 }
 
 /// The law's state.
+#[derive(Clone)]
 pub struct Red {
     /// The thresholds and the buffer, in the unit of the average.
     pub(super) min_th: f64,
@@ -336,6 +337,7 @@ pub trait Tune {
 }
 
 /// RED with parameters that something moves: every law that is RED but for that.
+#[derive(Clone)]
 pub struct Tuned<T> {
     pub(super) red: Red,
     pub(super) tuner: T,

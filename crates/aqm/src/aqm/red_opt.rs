@@ -153,6 +153,7 @@ fn w_q_stable(n: f64, rtt: f64, c_tcp: f64, d: f64) -> f64 {
 }
 
 /// What the law has beside RED: where its parameters come from.
+#[derive(Clone)]
 pub struct RedOpt {
     model: Model,
 }

@@ -62,6 +62,7 @@ crate::params! {
 }
 
 /// The law's state.
+#[derive(Clone)]
 pub struct Rem {
     params: RemParams,
     /// The reference, packets.

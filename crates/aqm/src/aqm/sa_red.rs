@@ -50,6 +50,7 @@ const W_Q: [f64; 2] = [1e-6, 0.002];
 const SAMPLES: u64 = 1_000_000;
 
 /// What the law has beside RED.
+#[derive(Clone)]
 pub struct SaRed {
     step: Step,
     sample: Span,

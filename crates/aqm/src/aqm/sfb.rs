@@ -65,6 +65,7 @@ struct Bin {
 }
 
 /// Bins of all levels, under one hash.
+#[derive(Clone)]
 struct Bins {
     bins: Vec<Bin>,
     levels: u64,
@@ -109,6 +110,7 @@ impl Bins {
 }
 
 /// The law's state.
+#[derive(Clone)]
 pub struct Sfb {
     params: SfbParams,
     limit: Size,

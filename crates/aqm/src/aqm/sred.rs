@@ -50,6 +50,7 @@ crate::params! {
 }
 
 /// The law's state.
+#[derive(Clone)]
 pub struct Sred {
     params: SredParams,
     limit: Size,

@@ -38,7 +38,7 @@ use crate::cx::Cx;
 use crate::error::{Error, Result};
 use crate::packet::Packet;
 use crate::params::{Params, Row, Setting};
-use crate::units::{Rate, Size};
+use crate::units::{Rate, Size, Time};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use drop_tail::DropTail;
@@ -78,6 +78,11 @@ pub trait Qdisc {
     }
     /// Shows the internal variables for figures and replays, in SI units.
     fn gauges(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
+    /// The same as they are at `now`, where a law catches up with its period only when a packet
+    /// comes. It catches up in a copy: looking changes nothing, not even the last bit of a sum.
+    fn gauges_at(&mut self, _now: Time, see: &mut dyn FnMut(&'static str, f64)) {
+        self.gauges(see);
+    }
     /// Bytes of memory that its state takes, whatever waits: packets are not counted.
     fn state(&self) -> usize {
         size_of_val(self)

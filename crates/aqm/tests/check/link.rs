@@ -8,7 +8,7 @@ use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::sched::{Backlog, Qdisc};
 use sojourn_aqm::tally::RUN_MAX;
 use sojourn_aqm::tape::Row;
-use sojourn_aqm::{Cx, Ecn, Link, LinkSpec, Packet, Rate, Span, Tally, Time, Why};
+use sojourn_aqm::{Cx, Ecn, Link, LinkSpec, Packet, Rate, Setting, Span, Tally, Time, Why};
 use std::collections::BTreeMap;
 
 /// A rate that divides nothing, so that the remainder of every transmission counts.
@@ -130,6 +130,82 @@ fn a_tally_agrees_with_a_recount_of_the_tape() {
                 .check(&mut link);
         }
     });
+}
+
+#[test]
+fn looking_at_gauges_changes_nothing() {
+    each(5, |case, rng| {
+        let arrivals = arrivals(rng, 1500);
+        let (mut left, mut watched) = (link(case, 3), link(case, 3));
+        let mut seen = Vec::new();
+        let mut next = Time::ZERO;
+        for (at, packet) in &arrivals {
+            left.push(*at, *packet);
+            while next < *at {
+                watched.advance(next);
+                watched.gauges(&mut |name, value| seen.push((name, value)));
+                next += Span::us(1_700);
+            }
+            watched.push(*at, *packet);
+        }
+        assert_eq!(left.tape(), watched.tape());
+        let end = arrivals.last().unwrap().0 + Span::s(1);
+        let gauges = |link: &mut Link| {
+            link.advance(end);
+            let mut all = Vec::new();
+            link.gauges(&mut |name, value| all.push((name, value.to_bits())));
+            all
+        };
+        assert_eq!(gauges(&mut left), gauges(&mut watched));
+    });
+}
+
+#[test]
+fn late_calls_to_a_link_that_changes_change_no_decision() {
+    each(2, |case, rng| {
+        let arrivals = arrivals(rng, 1000);
+        let (mut prompt, mut late) = (link(case, 3), link(case, 3));
+        [&mut prompt, &mut late].into_iter().for_each(Link::may_change);
+        for (i, (at, packet)) in arrivals.iter().enumerate() {
+            while let Some(due) = prompt.wake().filter(|due| due <= at) {
+                prompt.poll(due);
+            }
+            if i % 50 == 0 {
+                let rate = Rate(rng.next_u64() % 3 * 5_555_555);
+                let spec = LinkSpec { rate, delay: Span(rng.next_u64() % 9_000_000) };
+                [&mut prompt, &mut late].into_iter().for_each(|link| link.change(*at, spec));
+            }
+            prompt.push(*at, *packet);
+            late.push(*at, *packet);
+        }
+        let end = arrivals.last().unwrap().0 + Span::s(10);
+        [&mut prompt, &mut late].into_iter().for_each(|link| {
+            link.change(end, SPEC);
+            link.advance(end + Span::s(10));
+        });
+        assert_eq!(prompt.tape(), late.tape());
+        assert_eq!(prompt.tape().len(), arrivals.len(), "everything left in the end");
+        let times: Vec<Time> = std::iter::from_fn(|| late.ahead()).map(|(at, _)| at).collect();
+        assert!(times.is_sorted(), "a wire keeps the order");
+    });
+}
+
+#[test]
+fn a_gauge_is_that_of_the_moment_of_the_look() {
+    // PI takes a sample every 10 ms of a queue that stands: p moves though no packet comes.
+    let settings = [("w", Setting::Text("100")), ("q_ref", Setting::Text("5p"))];
+    let made = sojourn_aqm::build("pi", &settings, Rate(8_000)).unwrap();
+    let spec = LinkSpec { rate: Rate(8_000), delay: Span::ZERO };
+    let mut link = Link::new(spec, made.qdisc, Pcg64Mcg::seed_from_u64(1));
+    (0..21).for_each(|_| link.push(Time(0), packet(1000, 0, Ecn::NotEct)));
+    let mut p = |ms: u64| {
+        link.advance(Time(ms * 1_000_000));
+        let mut p = f64::NAN;
+        link.gauges(&mut |name, value| p = if name == "p" { value } else { p });
+        p
+    };
+    let (early, later) = (p(15), p(95));
+    assert!(early < later, "{early} at 15 ms, {later} at 95 ms");
 }
 
 /// What is known of a run without the tally: who came, and how each one left.

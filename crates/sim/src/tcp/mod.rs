@@ -164,6 +164,11 @@ impl Tcp {
         each!(self, s => s.stop());
     }
 
+    /// Ends the connection at once: whatever is outstanding stays so, and no timer runs.
+    pub fn abort(&mut self) {
+        each!(self, s => s.abort());
+    }
+
     /// Takes an ack of this connection.
     pub fn on_ack(&mut self, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
         each!(self, s => s.on_ack(now, ack, out));

@@ -156,6 +156,12 @@ impl Ns2 {
         self.end = self.end.min(self.max.max(1));
     }
 
+    /// See [`super::Tcp::abort`].
+    pub fn abort(&mut self) {
+        self.stop();
+        self.timer = Time::NEVER;
+    }
+
     /// See [`super::Tcp::on_ack`].
     pub fn on_ack(&mut self, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
         if ack.ece && self.ecn {

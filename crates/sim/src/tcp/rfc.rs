@@ -166,6 +166,12 @@ impl<C: Control> Rfc<C> {
         self.end = self.end.min(self.max.max(1));
     }
 
+    /// See [`super::Tcp::abort`].
+    pub fn abort(&mut self) {
+        self.stop();
+        self.timer = Time::NEVER;
+    }
+
     /// See [`super::Tcp::on_ack`].
     pub fn on_ack(&mut self, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
         debug_assert!(ack.ack <= self.max, "acknowledges what was never sent");

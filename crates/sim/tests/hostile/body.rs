@@ -48,7 +48,8 @@ fn run(mut canonical: Value) {
     }
     let Ok(scenario) = Scenario::from_json(&canonical.to_string()) else { return };
     let mut calls = 0;
-    let outcome = sojourn_sim::run(&scenario, &mut |share| {
+    let outcome = sojourn_sim::run(&scenario, &mut |so_far| {
+        let share = so_far.share;
         assert!((0.0..=1.0).contains(&share), "{share} of the time");
         calls += 1;
         calls < 3

@@ -1,0 +1,109 @@
+//! A link whose rate or delay changes while it works.
+
+use super::{Link, LinkSpec};
+use crate::units::Time;
+
+impl Link {
+    /// Says, before the first packet, that rate or delay may change: nothing is foreseen then, and
+    /// each packet is put onto the wire when its transmission starts.
+    ///
+    /// # Panics
+    /// If a packet has come already.
+    pub fn may_change(&mut self) {
+        assert!(self.now == Time::ZERO && self.wire.is_empty(), "no packet has come yet");
+        self.ends = None;
+    }
+
+    /// From `now` on rate and delay are those of `spec`; the discipline and its parameters stay.
+    ///
+    /// It comes before whatever else happens at `now`, and acts on the transmissions that start
+    /// from then on: the one under way keeps its rate and its delay. At a rate of zero none starts.
+    /// A wire keeps the order: what is sent after the delay became shorter arrives no earlier than
+    /// what was sent before.
+    ///
+    /// # Panics
+    /// If [`Link::may_change`] was not said.
+    pub fn change(&mut self, now: Time, spec: LinkSpec) {
+        assert!(self.ends.is_none(), "a link that foresees departures cannot change");
+        self.advance(Time(now.0.saturating_sub(1)).max(self.now));
+        if spec.rate != self.spec.rate {
+            self.carry = 0;
+        }
+        let stood = self.spec.rate.0 == 0;
+        self.spec = spec;
+        if stood && spec.rate.0 > 0 && self.free_at.is_none() && self.tally.waiting().0 > 0 {
+            self.start(now);
+            self.now = now;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Packet;
+    use crate::params::Setting;
+    use crate::units::{Rate, Span};
+    use rand_core::SeedableRng;
+    use std::prelude::v1::*;
+
+    fn spec(rate: u64, delay_ms: u64) -> LinkSpec {
+        LinkSpec { rate: Rate(rate), delay: Span::ms(delay_ms) }
+    }
+
+    /// Ten packets of 1000 bytes wait at 8 Mbit/s and 10 ms: one per millisecond.
+    fn busy() -> Link {
+        let made =
+            crate::build("droptail", &[("limit", Setting::Text("20p"))], Rate(8_000_000)).unwrap();
+        let dice = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+        let mut link = Link::new(spec(8_000_000, 10), made.qdisc, dice);
+        link.may_change();
+        (0..10)
+            .for_each(|body| link.push(Time(0), Packet { body, len: 1000, ..Packet::default() }));
+        link
+    }
+
+    /// When each packet arrives, in tenths of a millisecond.
+    fn arrivals(link: &mut Link) -> Vec<u64> {
+        link.advance(Time(1_000_000_000));
+        core::iter::from_fn(|| link.ahead()).map(|(at, _)| at.0 / 100_000).collect()
+    }
+
+    #[test]
+    fn a_rate_acts_on_the_transmissions_that_start_after_it() {
+        let mut link = busy();
+        link.change(Time(2_500_000), spec(4_000_000, 10)); // the third is under way until 3 ms
+        link.change(Time(7_000_000), spec(8_000_000, 10)); // and before the sixth, due that moment
+        let expected = [110, 120, 130, 150, 170, 180, 190, 200, 210, 220];
+        assert_eq!(arrivals(&mut link), expected);
+    }
+
+    #[test]
+    fn a_change_at_the_moment_of_a_start_comes_first() {
+        let mut link = busy();
+        link.change(Time(1_000_000), spec(4_000_000, 10));
+        assert_eq!(arrivals(&mut link)[..3], [110, 130, 150]);
+    }
+
+    #[test]
+    fn at_no_rate_nothing_starts() {
+        let mut link = busy();
+        link.change(Time(1_500_000), spec(0, 10));
+        link.advance(Time(5_000_000));
+        assert_eq!((link.due(), link.tally().waiting()), (None, (8, 8000)));
+        link.push(Time(6_000_000), Packet { body: 10, len: 1000, ..Packet::default() });
+        link.change(Time(7_000_000), spec(0, 20));
+        link.change(Time(8_000_000), spec(8_000_000, 10));
+        let expected = [110, 120, 190, 200, 210, 220, 230, 240, 250, 260, 270];
+        assert_eq!(arrivals(&mut link), expected);
+        assert_eq!(link.tally().departed_packets, 11);
+    }
+
+    #[test]
+    fn a_wire_keeps_the_order() {
+        let mut link = busy();
+        link.change(Time(2_500_000), spec(8_000_000, 7));
+        // The third arrives at 13 ms; those after it would at 11, 12, 13, 14 ...
+        assert_eq!(arrivals(&mut link), [110, 120, 130, 130, 130, 130, 140, 150, 160, 170]);
+    }
+}

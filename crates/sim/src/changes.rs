@@ -1,0 +1,345 @@
+//! What changes during a run: flows join and leave, links change their rate or delay, by the
+//! scenario's `[[changes]]` or by a link's `trace`.
+//!
+//! A change comes before whatever else happens at its moment. A new rate or delay acts on the
+//! transmissions that start from then on (see [`sojourn_aqm::Link::change`]); the discipline keeps
+//! its parameters, those that followed from the rate of the link included.
+
+use crate::read::{self, Fields};
+use crate::scenario::{FlowDef, LinkDef};
+use serde_json::{Map, Value as Json, json};
+use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::params::Value;
+use sojourn_aqm::units::{Rate, Span};
+
+/// The fastest link.
+pub const RATE_MAX: Rate = Rate(100_000_000_000_000);
+/// The longest delay of a link.
+pub const DELAY_MAX: Span = Span::s(100_000);
+/// The most rows of a trace, and the most changes.
+const ROWS_MAX: usize = 1_000_000;
+/// The most rows that a trace comes to with its laps.
+const TURNS_MAX: u64 = 100_000_000;
+
+/// What a link becomes; what is not said stays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// The new rate; zero for a link that stands still.
+    pub rate: Option<Rate>,
+    /// The new one-way delay.
+    pub delay: Option<Span>,
+}
+
+/// What changes at a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// When.
+    pub at: Span,
+    /// Links, by index.
+    pub links: Vec<(usize, Turn)>,
+    /// Groups of flows that join, by index.
+    pub join: Vec<usize>,
+    /// Groups of flows that leave, by index.
+    pub leave: Vec<usize>,
+}
+
+/// A recorded link: from each moment on, its rate, its delay, or both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// When each row begins.
+    pub at: Vec<Span>,
+    /// The rate from then on; none where only the delay was recorded.
+    pub rate: Option<Vec<Rate>>,
+    /// The delay from then on; none where only the rate was recorded.
+    pub delay: Option<Vec<Span>>,
+    /// After what time it begins again.
+    pub repeat: Option<Span>,
+}
+
+const CHANGE_KEYS: [&str; 4] = ["at", "join", "leave", "links"];
+const TURN_KEYS: [&str; 2] = ["rate", "delay"];
+const TRACE_KEYS: [&str; 4] = ["t_ns", "rate_bps", "delay_ns", "repeat"];
+
+impl Trace {
+    /// Reads the trace of a link: columns of whole numbers.
+    pub fn of(json: &Json) -> Result<Trace> {
+        let fields = Fields::of(json, &TRACE_KEYS)?;
+        fields.need("t_ns")?;
+        let at = column(&fields, "t_ns", u64::MAX >> 1)?.unwrap_or_default();
+        let rate = column(&fields, "rate_bps", RATE_MAX.0)?;
+        let delay = column(&fields, "delay_ns", DELAY_MAX.0)?;
+        if at.is_empty() || at.len() > ROWS_MAX {
+            let text = format!("{} rows, allowed: 1 to {ROWS_MAX}", at.len());
+            return Err(Error::new(text).at("t_ns"));
+        }
+        if let Some(i) = (1..at.len()).find(|i| at[*i] <= at[*i - 1]) {
+            let text = format!("{} does not come after {}", at[i], at[i - 1]);
+            return Err(Error::new(text).at(i).at("t_ns"));
+        }
+        for (name, other) in [("rate_bps", &rate), ("delay_ns", &delay)] {
+            if let Some(n) = other.as_ref().map(Vec::len).filter(|n| *n != at.len()) {
+                let text = format!("{n} values for {} moments", at.len());
+                return Err(Error::new(text).at(name));
+            }
+        }
+        if rate.is_none() && delay.is_none() {
+            return Err(Error::new("has neither rate_bps nor delay_ns"));
+        }
+        let repeat: Option<Span> = fields.read("repeat")?;
+        if let Some(repeat) = repeat.filter(|r| r.0 <= at[at.len() - 1]) {
+            let text = format!("{repeat} is not after the last row");
+            return Err(Error::new(text).at("repeat"));
+        }
+        let spans = |ns: Vec<u64>| ns.into_iter().map(Span).collect();
+        Ok(Trace {
+            at: spans(at),
+            rate: rate.map(|bps| bps.into_iter().map(Rate).collect()),
+            delay: delay.map(spans),
+            repeat,
+        })
+    }
+
+    /// Refuses a trace that turns too often in a run of that length.
+    pub fn bounded(&self, duration: Span) -> Result<()> {
+        let Some(repeat) = self.repeat else { return Ok(()) };
+        let turns = (duration.0 / repeat.0 + 1).saturating_mul(self.at.len() as u64);
+        if turns > TURNS_MAX {
+            let text = format!("{repeat} makes {turns} changes, allowed: {TURNS_MAX}");
+            return Err(Error::new(text).at("repeat"));
+        }
+        Ok(())
+    }
+
+    /// The trace as it would be written.
+    pub fn canonical(&self) -> Json {
+        let numbers = |spans: &[Span]| spans.iter().map(|s| s.0).collect::<Vec<_>>();
+        let mut json = json!({ "t_ns": numbers(&self.at) });
+        if let Some(rate) = &self.rate {
+            json["rate_bps"] = rate.iter().map(|r| r.0).collect();
+        }
+        if let Some(delay) = &self.delay {
+            json["delay_ns"] = numbers(delay).into();
+        }
+        if let Some(repeat) = self.repeat {
+            json["repeat"] = repeat.write().into();
+        }
+        json
+    }
+
+    /// What begins with row `i`.
+    pub fn turn(&self, i: usize) -> Turn {
+        Turn { rate: self.rate.as_ref().map(|r| r[i]), delay: self.delay.as_ref().map(|d| d[i]) }
+    }
+}
+
+/// The column `name`, none of its values above `most`.
+fn column(fields: &Fields<'_>, name: &str, most: u64) -> Result<Option<Vec<u64>>> {
+    let Some(json) = fields.get(name) else { return Ok(None) };
+    let value = |(i, json): (usize, &Json)| {
+        let bad = || Error::new(format!("{json} is not a whole number up to {most}")).at(i);
+        json.as_u64().filter(|n| *n <= most).ok_or_else(bad)
+    };
+    let list = read::list(json).map_err(|e| e.at(name))?;
+    let values: Result<Vec<u64>> = list.iter().enumerate().map(value).collect();
+    values.map(Some).map_err(|e| e.at(name))
+}
+
+/// Reads the changes of a scenario, and tells the flows when they join and leave.
+pub fn read(
+    json: &Json,
+    duration: Span,
+    links: &[LinkDef],
+    flows: &mut [FlowDef],
+) -> Result<Vec<Change>> {
+    let list = read::list(json)?;
+    if list.len() > ROWS_MAX {
+        return Err(Error::new(format!("{} changes, allowed: {ROWS_MAX}", list.len())));
+    }
+    let mut changes = Vec::new();
+    for (i, json) in list.iter().enumerate() {
+        changes.push(Change::of(json, duration, links, flows).map_err(|e| e.at(i))?);
+    }
+    // A flow is told in the order of time, not of declaration.
+    let mut order: Vec<usize> = (0..changes.len()).collect();
+    order.sort_by_key(|i| changes[*i].at);
+    for i in order {
+        changes[i].tell(flows).map_err(|e| e.at(i))?;
+    }
+    Ok(changes)
+}
+
+impl Change {
+    fn of(json: &Json, duration: Span, links: &[LinkDef], flows: &[FlowDef]) -> Result<Change> {
+        let fields = Fields::of(json, &CHANGE_KEYS)?;
+        let at: Span = read::read(fields.need("at")?).map_err(|e| e.at("at"))?;
+        if at >= duration {
+            return Err(Error::new(format!("{at} is not before the end at {duration}")).at("at"));
+        }
+        let groups = |key: &str| match fields.get(key) {
+            Some(json) => groups(json, flows).map_err(|e| e.at(key)),
+            None => Ok(Vec::new()),
+        };
+        let (join, leave) = (groups("join")?, groups("leave")?);
+        let links = match fields.get("links") {
+            Some(json) => turns(json, links).map_err(|e| e.at("links"))?,
+            None => Vec::new(),
+        };
+        if links.is_empty() && join.is_empty() && leave.is_empty() {
+            return Err(Error::new("changes nothing: join, leave or links is due"));
+        }
+        Ok(Change { at, links, join, leave })
+    }
+
+    fn tell(&self, flows: &mut [FlowDef]) -> Result<()> {
+        for (i, group) in self.join.iter().enumerate() {
+            let flow = &mut flows[*group];
+            if flow.joins.is_some() || flow.leaves.is_some() {
+                let text = format!("{:?} joins or leaves before: once is all", flow.name);
+                return Err(Error::new(text).at(i).at("join"));
+            }
+            flow.joins = Some(self.at);
+        }
+        for (i, group) in self.leave.iter().enumerate() {
+            let flow = &mut flows[*group];
+            if flow.leaves.is_some() || flow.joins == Some(self.at) {
+                let text = format!("{:?} leaves before, or joins just then", flow.name);
+                return Err(Error::new(text).at(i).at("leave"));
+            }
+            flow.leaves = Some(self.at);
+        }
+        Ok(())
+    }
+
+    /// The change as it would be written.
+    pub fn canonical(&self, links: &[LinkDef], flows: &[FlowDef]) -> Json {
+        let names = |groups: &[usize]| groups.iter().map(|g| flows[*g].name.clone()).collect();
+        let (join, leave): (Vec<String>, Vec<String>) = (names(&self.join), names(&self.leave));
+        let mut json = json!({ "at": self.at.write() });
+        if !join.is_empty() {
+            json["join"] = join.into();
+        }
+        if !leave.is_empty() {
+            json["leave"] = leave.into();
+        }
+        for (l, turn) in &self.links {
+            let mut map = Map::new();
+            if let Some(rate) = turn.rate {
+                map.insert("rate".into(), rate.write().into());
+            }
+            if let Some(delay) = turn.delay {
+                map.insert("delay".into(), delay.write().into());
+            }
+            json["links"][&links[*l].name] = map.into();
+        }
+        json
+    }
+}
+
+/// The groups of flows that a list of names means.
+fn groups(json: &Json, flows: &[FlowDef]) -> Result<Vec<usize>> {
+    let mut groups = Vec::new();
+    for (i, json) in read::list(json)?.iter().enumerate() {
+        let name = read::text(json).map_err(|e| e.at(i))?;
+        let names = flows.iter().map(|f| f.name.as_str());
+        let at = flows.iter().position(|f| f.name == name);
+        groups.push(at.ok_or_else(|| Error::unknown("flow", name, names).at(i))?);
+    }
+    Ok(groups)
+}
+
+/// What links become, from a table by name.
+fn turns(json: &Json, links: &[LinkDef]) -> Result<Vec<(usize, Turn)>> {
+    let turn = |(name, json): (&String, &Json)| {
+        let names = links.iter().map(|l| l.name.as_str());
+        let at = links.iter().position(|l| l.name == *name);
+        let l = at.ok_or_else(|| Error::unknown("link", name, names).at(name))?;
+        turn(json, &links[l]).map(|turn| (l, turn)).map_err(|e| e.at(name))
+    };
+    read::table(json)?.iter().map(turn).collect()
+}
+
+fn turn(json: &Json, link: &LinkDef) -> Result<Turn> {
+    let fields = Fields::of(json, &TURN_KEYS)?;
+    let given = |key: &str| fields.get(key).is_some();
+    if !given("rate") && !given("delay") {
+        return Err(Error::new("changes nothing: rate or delay is due"));
+    }
+    let trace = link.trace.as_ref();
+    if given("rate") && trace.is_some_and(|t| t.rate.is_some()) {
+        return Err(Error::new("the trace of the link sets it").at("rate"));
+    }
+    if given("delay") && trace.is_some_and(|t| t.delay.is_some()) {
+        return Err(Error::new("the trace of the link sets it").at("delay"));
+    }
+    let rate = fields.within("rate", Rate(0), Rate(0), RATE_MAX)?;
+    let delay = fields.within("delay", Span::ZERO, Span::ZERO, DELAY_MAX)?;
+    Ok(Turn { rate: given("rate").then_some(rate), delay: given("delay").then_some(delay) })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scenario::Scenario;
+
+    const GOOD: &str = r#"{"duration": "100s", "links": {
+        "up": {"rate": "10mbit", "loss": 0.01}, "down": {"rate": "9mbit", "trace":
+        {"t_ns": [0, 1000], "rate_bps": [0, 5000000], "repeat": "1s"}}},
+        "flows": [{"name": "ftp", "path": ["up"], "class": 7}, {"name": "web", "path": ["down"]}],
+        "changes": [{"at": "60s", "leave": ["web"]}, {"at": "50s", "join": ["web"],
+        "links": {"up": {"rate": "0bit", "delay": "5ms"}}}]}"#;
+
+    #[test]
+    fn canonical_form_says_what_changes_and_reads_back() {
+        let once = Scenario::from_json(GOOD).unwrap().canonical();
+        assert_eq!(once["changes"][1]["links"]["up"]["rate"], "0bit");
+        assert_eq!(once["links"]["down"]["trace"]["rate_bps"][1], 5_000_000);
+        assert_eq!(once["flows"][0]["class"], 7);
+        assert_eq!(once["links"]["up"]["loss"], 0.01);
+        let twice = Scenario::from_json(&once.to_string()).unwrap().canonical();
+        assert_eq!(once, twice);
+    }
+
+    #[test]
+    fn refusals_carry_their_path() {
+        let cases = [
+            ("\"at\": \"60s\"", "\"at\": \"100s\"", "changes.0.at: 100s is not before the end"),
+            ("\"at\": \"60s\"", "\"at\": 60", "changes.0.at: 60 has no unit"),
+            ("\"leave\"", "\"leaves\"", "changes.0.leaves: unknown key \"leaves\", did you mean"),
+            ("[\"web\"]}", "[\"wbe\"]}", "changes.0.leave.0: unknown flow \"wbe\", did you mean"),
+            ("\"at\": \"60s\"", "\"at\": \"40s\"", "changes.1.join.0: \"web\" joins or leaves"),
+            ("\"at\": \"60s\"", "\"at\": \"50s\"", "changes.1.join.0: \"web\" joins or leaves"),
+            (", \"leave\": [\"web\"]", "", "changes.0: changes nothing"),
+            (
+                "{\"up\": {\"rate\": \"0bit\"",
+                "{\"pu\": {\"rate\": \"0bit\"",
+                "changes.1.links.pu: ",
+            ),
+            ("\"0bit\"", "\"1\"", "changes.1.links.up.rate: \"1\" has no unit"),
+            ("\"5ms\"", "\"200000s\"", "changes.1.links.up.delay: 200000s is out of range"),
+            (
+                "{\"up\": {\"rate\": \"0bit\"",
+                "{\"down\": {\"rate\": \"0bit\"",
+                "changes.1.links.down.rate: the trace of the link sets it",
+            ),
+            ("0.01", "1.5", "links.up.loss: 1.5 is out of range"),
+            ("\"class\": 7", "\"class\": 65536", "flows.ftp.class: 65536 is out of range"),
+            ("[0, 1000]", "[5, 5]", "links.down.trace.t_ns.1: 5 does not come after 5"),
+            ("[0, 1000]", "[0, -1]", "links.down.trace.t_ns.1: -1 is not a whole number"),
+            ("[0, 1000]", "[]", "links.down.trace.t_ns: 0 rows, allowed"),
+            ("[0, 5000000]", "[1]", "links.down.trace.rate_bps: 1 values for 2 moments"),
+            ("\"1s\"", "\"1001ns\"", "links.down.trace.repeat: 1001ns makes 199800200 changes"),
+            ("\"rate_bps\"", "\"rate_bsp\"", "links.down.trace.rate_bsp: unknown key"),
+            (", \"rate_bps\": [0, 5000000]", "", "links.down.trace: has neither rate_bps nor"),
+            (
+                "\"repeat\": \"1s\"",
+                "\"repeat\": \"1us\"",
+                "links.down.trace.repeat: 1us is not after",
+            ),
+        ];
+        for (from, to, message) in cases {
+            let text = GOOD.replace(from, to);
+            assert_ne!(text, GOOD, "{from:?} stands there");
+            let error = Scenario::from_json(&text).unwrap_err().to_string();
+            assert!(error.starts_with(message), "{error:?} for {message:?}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Paths that are not steady: wires that lose packets, links and flows that change during a run,
+//! and what the series tell of it.
+
+mod common;
+use common::{flow, num, run};
+use serde_json::{Value, json};
+use sojourn_sim::{Column, Outcome};
+
+fn f64s<'a>(out: &'a Outcome, name: &str) -> &'a [f64] {
+    match column(out, name) {
+        Column::F64(v) => v,
+        _ => panic!("{name} holds quantities"),
+    }
+}
+
+fn u64s<'a>(out: &'a Outcome, name: &str) -> &'a [u64] {
+    match column(out, name) {
+        Column::U64(v) => v,
+        _ => panic!("{name} holds counts"),
+    }
+}
+
+fn column<'a>(out: &'a Outcome, name: &str) -> &'a Column {
+    &out.columns.iter().find(|(n, _)| n == name).unwrap_or_else(|| panic!("no {name}")).1
+}
+
+/// One flow over a wide link that loses a share of what it carries.
+fn lossy(loss: f64, tcp: &str) -> Value {
+    json!({
+        "duration": "4000s", "warmup": "50s",
+        "links": {"air": {"rate": "1gbit", "delay": "50ms", "loss": loss}},
+        "flows": [{"name": "f", "path": ["air"], "rtt": "100ms", "tcp": {"name": tcp,
+            "packet": "1000B", "delayed_ack": false}}]
+    })
+}
+
+#[test]
+fn random_loss_gives_the_window_of_the_square_root_law() {
+    // transport.md 12: between 1.2 and 1.4 over the root of p, SACK, no delayed acks.
+    let p = 0.001;
+    let out = run(&lossy(p, "sack"));
+    let link = &out.summary["links"]["air"];
+    let sent = num(link, "departed_packets");
+    let lost = num(link, "lost_on_wire_packets") / sent;
+    let sigma = (p * (1.0 - p) / sent).sqrt();
+    assert!((lost - p).abs() < 4.0 * sigma, "{lost} of {sent} packets");
+    let per_rtt = sent / 3950.0 * 0.1 * p.sqrt();
+    assert!((1.2..=1.4).contains(&per_rtt), "{per_rtt} over the root of p");
+    assert_eq!(num(link, "dropped_packets"), 0.0, "the queue loses none of them");
+}
+
+#[test]
+fn a_wire_that_loses_everything_delivers_nothing() {
+    let mut all = lossy(1.0, "newreno");
+    all["duration"] = json!("60s");
+    all["flows"].as_array_mut().unwrap().push(json!({"name": "call", "path": ["air"],
+        "source": "cbr"}));
+    let out = run(&all);
+    assert_eq!(num(flow(&out, "f"), "goodput_bps"), 0.0);
+    assert_eq!(num(flow(&out, "call"), "loss_rate"), 1.0);
+}
+
+#[test]
+fn a_flow_has_the_rate_of_the_moment() {
+    let out = run(&json!({
+        "duration": "40s", "sample": "1s",
+        "links": {"up": {"rate": "10mbit", "delay": "10ms", "qdisc": {"name": "droptail",
+            "limit": "50kB"}}},
+        "flows": [{"name": "f", "path": ["up"], "rtt": "20ms"}],
+        "changes": [{"at": "10s", "links": {"up": {"rate": "2mbit"}}},
+            {"at": "20s", "links": {"up": {"rate": "0bit"}}},
+            {"at": "22s", "links": {"up": {"rate": "20mbit", "delay": "40ms"}}}]
+    }));
+    let sent = u64s(&out, "links/up/departed_bytes");
+    let mbit = |from: usize, to: usize| {
+        sent[from..to].iter().sum::<u64>() as f64 * 8e-6 / (to - from) as f64
+    };
+    assert!((9.9..=10.1).contains(&mbit(3, 10)), "{}", mbit(3, 10));
+    assert!((1.95..=2.02).contains(&mbit(11, 20)), "{}", mbit(11, 20));
+    assert!(mbit(20, 22) < 0.02, "one packet at most, the one under way: {}", mbit(20, 22));
+    assert!(mbit(30, 40) > 15.0, "{}", mbit(30, 40));
+}
+
+#[test]
+fn a_recorded_link_repeats() {
+    let out = run(&json!({
+        "duration": "20s", "sample": "500ms",
+        "links": {"air": {"rate": "8mbit", "trace": {"t_ns": [0, 500_000_000u64],
+            "rate_bps": [8_000_000, 2_000_000], "repeat": "1s"}}},
+        "flows": [{"name": "c", "path": ["air"], "source": {"name": "cbr", "rate": "12mbit",
+            "packet": "1000B"}}]
+    }));
+    // 500 packets in every odd half second and 125 in every even one, give or take the one that is
+    // under way at the change.
+    let sent = u64s(&out, "links/air/departed_packets");
+    for (i, n) in sent.iter().enumerate().skip(1) {
+        let due = [500, 125][i % 2];
+        assert!(n.abs_diff(due) <= 3, "{n} packets in half second {i}");
+    }
+}
+
+#[test]
+fn flows_join_and_leave_at_once() {
+    let out = run(&json!({
+        "duration": "60s", "sample": "1s",
+        "links": {"up": {"rate": "10mbit", "delay": "10ms", "qdisc": {"name": "droptail",
+            "limit": "60p"}}},
+        "flows": [{"name": "old", "path": ["up"], "rtt": "40ms"},
+            {"name": "new", "count": 4, "path": ["up"], "return_path": [], "rtt": "40ms",
+             "source": {"name": "bulk", "start": "1s", "stop": "100s"}},
+            {"name": "call", "path": ["up"], "source": {"name": "cbr", "rate": "1mbit"}}],
+        "changes": [{"at": "20s", "join": ["new"]}, {"at": "40s", "leave": ["new", "call"]}]
+    }));
+    let new = u64s(&out, "groups/new/delivered_bytes");
+    assert_eq!(new[..21].iter().sum::<u64>(), 0, "it starts a second after it has joined");
+    assert!(new[23..40].iter().all(|n| *n > 200_000), "{new:?}");
+    assert_eq!(new[40..].iter().sum::<u64>(), 0, "{new:?}");
+    let call = u64s(&out, "groups/call/delivered_bytes");
+    assert!(call[39] > 90_000 && call[41] == 0, "{call:?}");
+    let old = u64s(&out, "groups/old/delivered_bytes");
+    let mean = old[45..].iter().sum::<u64>() / 15;
+    assert!(mean > 1_150_000, "the link is its own again, less headers: {mean} bytes a second");
+}
+
+#[test]
+fn transfers_that_leave_start_no_more() {
+    let out = run(&json!({
+        "duration": "30s",
+        "links": {"up": {"rate": "10mbit", "delay": "10ms"}},
+        "flows": [{"name": "web", "count": 3, "path": ["up"], "rtt": "40ms", "source":
+            {"name": "transfers", "size": "20kB", "gap": "exponential(100ms)"}}],
+        "changes": [{"at": "10s", "leave": ["web"]}]
+    }));
+    let (start, took) = (f64s(&out, "fct/start_s"), f64s(&out, "fct/duration_s"));
+    assert!(start.len() > 50);
+    assert!(start.iter().zip(took).all(|(s, t)| s + t < 10.0));
+}
+
+#[test]
+fn a_class_is_on_every_packet() {
+    let out = run(&json!({
+        "duration": "5s", "tape": true,
+        "links": {"up": {"rate": "10mbit"}, "back": {"rate": "10mbit"}},
+        "flows": [{"name": "a", "path": ["up"], "return_path": ["back"], "rtt": "40ms",
+            "class": 65_535}, {"name": "b", "path": ["up"], "source": "cbr"}]
+    }));
+    for (link, n) in [("up", 2), ("back", 1)] {
+        let (Column::U32(class), Column::U32(flow)) = (
+            column(&out, &format!("tape/{link}/class")),
+            column(&out, &format!("tape/{link}/flow")),
+        ) else {
+            panic!("numbers")
+        };
+        assert!(class.iter().zip(flow).all(|(c, f)| *c == [65_535, 0][*f as usize]));
+        assert_eq!(flow.iter().collect::<std::collections::BTreeSet<_>>().len(), n);
+    }
+}
+
+#[test]
+fn series_add_up_to_the_summary() {
+    let out = run(&json!({
+        "duration": "20s", "sample": "100ms",
+        "links": {"up": {"rate": "4mbit", "delay": "5ms", "qdisc": {"name": "red",
+            "limit": "40p", "ecn": false}}},
+        "flows": [{"name": "ftp", "count": 12, "path": ["up"], "rtt": "uniform(20ms, 60ms)"},
+            {"name": "call", "path": ["up"], "source": "cbr"}]
+    }));
+    let link = &out.summary["links"]["up"];
+    for what in ["arrived", "departed", "dropped", "dropped_full", "dropped_early", "marked"] {
+        let sum: u64 = u64s(&out, &format!("links/up/{what}_packets")).iter().sum();
+        assert_eq!(link[format!("{what}_packets")], sum, "{what}");
+    }
+    assert!(num(link, "dropped_early_packets") > 100.0);
+    let timeouts: f64 = (0..12).map(|i| num(flow(&out, &format!("ftp.{i}")), "timeouts")).sum();
+    let counted: u64 = u64s(&out, "groups/ftp/timeouts").iter().sum();
+    assert!(timeouts > 10.0 && counted as f64 == timeouts, "{counted} of {timeouts}");
+    for k in [3, 150] {
+        let each = (0..12).map(|i| u64s(&out, &format!("flows/ftp.{i}/delivered_bytes"))[k]);
+        assert_eq!(each.sum::<u64>(), u64s(&out, "groups/ftp/delivered_bytes")[k]);
+    }
+}
+
+#[test]
+fn groups_alone_are_the_same_without_their_flows() {
+    let scenario = |each: bool| {
+        run(&json!({
+            "duration": "5s", "sample": "100ms", "sample_flows": each,
+            "links": {"up": {"rate": "4mbit", "delay": "5ms"}},
+            "flows": [{"name": "ftp", "count": 5, "path": ["up"], "rtt": "20ms"}]
+        }))
+    };
+    let (with, without) = (scenario(true), scenario(false));
+    assert!(without.columns.iter().all(|(name, _)| !name.starts_with("flows/")));
+    let kept = |(name, _): &&(String, Column)| !name.starts_with("flows/");
+    assert!(with.columns.iter().filter(kept).eq(without.columns.iter()));
+}
+
+#[test]
+fn a_flow_that_only_its_timer_can_help_is_stalled() {
+    // The link stands still from 1 s on for 10 s and its two packets of buffer are full; then it
+    // loses nothing. One flow: it is not stalled while packets wait on the link.
+    let out = run(&json!({
+        "duration": "30s", "sample": "100ms",
+        "links": {"up": {"rate": "10mbit", "delay": "10ms", "loss": 0.0}},
+        "flows": [{"name": "f", "path": ["up"], "rtt": "40ms", "tcp": {"name": "newreno",
+            "receive_window": "20kB"}}],
+        "changes": [{"at": "1s", "links": {"up": {"rate": "0bit"}}},
+            {"at": "11s", "links": {"up": {"rate": "10mbit"}}}]
+    }));
+    let stalled = u64s(&out, "groups/f/stalled_flows");
+    assert!(stalled.iter().all(|n| *n == 0), "what waits is on its way: {stalled:?}");
+    // A wire that loses everything for good: from the first loss on there is only the timer, save
+    // while something is being sent.
+    let mut dead = lossy(1.0, "newreno");
+    dead["duration"] = json!("30s");
+    dead["warmup"] = json!("0s");
+    dead["sample"] = json!("70ms");
+    let out = run(&dead);
+    let stalled = u64s(&out, "groups/f/stalled_flows");
+    assert_eq!(stalled.iter().sum::<u64>() as usize, stalled.len(), "{stalled:?}");
+}
+
+#[test]
+fn before_every_expiry_its_flow_is_stalled() {
+    // Twenty senders at once into 20 packets, again and again: rounds that lose their tails. Queues
+    // are far shorter than the least timeout, so no timer expires while something is on its way.
+    let flows: Vec<Value> = (0..20)
+        .map(|i| {
+            json!({"name": format!("s{i}"), "path": ["port"], "rtt": "10ms", "source": {"name":
+                "transfers", "size": "50kB", "gap": "exponential(100ms)"}, "tcp": {"name":
+                "newreno", "rto_min": "200ms", "delayed_ack": false}})
+        })
+        .collect();
+    let out = run(&json!({
+        "duration": "20s", "sample": "2ms",
+        "links": {"port": {"rate": "50mbit", "qdisc": {"name": "droptail", "limit": "20p"}}},
+        "flows": flows
+    }));
+    let (mut expiries, mut stalls, mut all) = (0, 0, 0);
+    for i in 0..20 {
+        let expired = u64s(&out, &format!("groups/s{i}/timeouts"));
+        let stalled = u64s(&out, &format!("groups/s{i}/stalled_flows"));
+        for k in (1..expired.len()).filter(|k| expired[*k] > 0) {
+            assert_eq!(stalled[k - 1], 1, "s{i} at {} ms", 2 * k);
+            expiries += 1;
+        }
+        stalls += stalled.windows(2).filter(|w| w == &[0, 1]).count();
+        all += stalled.iter().sum::<u64>();
+    }
+    assert!(expiries > 300, "{expiries} expiries");
+    // A stall may end in a second expiry, never without one.
+    assert!(stalls <= expiries && stalls > expiries / 2, "{stalls} stalls, {expiries} expiries");
+    assert!(all < 20 * 10_000 / 2, "most flows are well most of the time: {all}");
+}

@@ -1,0 +1,104 @@
+"""Recorded links: a file of rates and delays, or of delivery opportunities, becomes columns.
+
+Three ways to write a link's `trace`: the name of a file; a table `{file = ..., repeat = "60s"}`;
+or the columns themselves (`t_ns`, `rate_bps`, `delay_ns`), which Rust reads. The file is a CSV with
+the columns `t_s` and `rate_bps`, `delay_s` or both, or, without a header, one number of
+milliseconds per line: the moments at which 1500 bytes can be delivered (Mahimahi's mm-link(1)).
+"""
+
+import csv
+import io
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from sojourn._sojourn import InputError
+
+OPPORTUNITY_BYTES = 1500
+"""What an opportunity can deliver (mm-link(1))."""
+
+BIN_MS = 100
+"""Over how many milliseconds opportunities are counted, where `bin_ms` does not say."""
+
+COLUMNS = {"t_s": ("t_ns", 9), "rate_bps": ("rate_bps", 0), "delay_s": ("delay_ns", 9)}
+"""The columns of a file: what Rust calls them, and by how many decimals they are moved."""
+
+
+def resolve(trace: Any, home: Path | None = None) -> Any:
+    """Give the columns that `trace` stands for; what names no file is left as it is.
+
+    A name without a directory before it is looked for in `home`.
+    """
+    if isinstance(trace, str | Path):
+        trace = {"file": trace}
+    if not isinstance(trace, Mapping) or "file" not in trace:
+        return trace
+    others = {key: value for key, value in trace.items() if key not in ("file", "bin_ms")}
+    path = (home or Path()) / str(trace["file"])
+    return {**read(path, trace.get("bin_ms", BIN_MS)), **others}
+
+
+def read(path: Path, bin_ms: Any = BIN_MS) -> dict[str, list[int] | str]:
+    """Read the trace `path`: columns of whole nanoseconds and bits per second."""
+    from sojourn.scenario import text_of, why
+
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {why(error)}") from None
+    lines = text_of(path, raw).splitlines()
+    if lines[0].strip().isdigit():
+        if not isinstance(bin_ms, int) or isinstance(bin_ms, bool) or bin_ms < 1:
+            raise InputError(f"bin_ms: {bin_ms!r} is not a whole number of milliseconds above 0")
+        return _opportunities(path, lines, bin_ms)
+    return _columns(path, lines)
+
+
+def _columns(path: Path, lines: list[str]) -> dict[str, list[int] | str]:
+    rows = csv.DictReader(io.StringIO("\n".join(lines)))
+    names = [name.strip() for name in rows.fieldnames or ()]
+    rows.fieldnames = names
+    if "t_s" not in names or not {"rate_bps", "delay_s"} & set(names):
+        raise InputError(f"{path}: columns t_s and rate_bps, delay_s or both are due")
+    read = [name for name in COLUMNS if name in names]
+    columns: dict[str, list[int] | str] = {COLUMNS[name][0]: [] for name in read}
+    for row in rows:
+        for name in read:
+            into, decimals = COLUMNS[name]
+            where = f"{path}: line {rows.line_num}: {name}"
+            values = columns[into]
+            assert isinstance(values, list)
+            values.append(_whole(where, row[name], decimals))
+    return columns
+
+
+def _whole(where: str, text: str | None, decimals: int) -> int:
+    """Read a number and move it by `decimals`, rounded to a whole one."""
+    try:
+        moved = Decimal((text or "").strip()).scaleb(decimals)
+        return int(moved.to_integral_value())
+    except (InvalidOperation, ValueError, OverflowError):
+        raise InputError(f"{where}: {text!r} is not a number") from None
+
+
+def _opportunities(path: Path, lines: list[str], bin_ms: int) -> dict[str, list[int] | str]:
+    """Count the opportunities of every bin and give the mean rate in it.
+
+    It repeats after its last moment, as mm-link does; a bin that nothing falls into has rate zero.
+    """
+    moments = [_whole(f"{path}: line {i + 1}", line, 0) for i, line in enumerate(lines) if line]
+    if any(b < a for a, b in pairwise(moments)):
+        raise InputError(f"{path}: the moments are not in order")
+    bins = max(1, -(-moments[-1] // bin_ms))
+    counts = [0] * bins
+    for moment in moments:
+        # A moment at the very end belongs to what it ends.
+        counts[min(moment // bin_ms, bins - 1)] += 1
+    bits = OPPORTUNITY_BYTES * 8 * 1000
+    return {
+        "t_ns": [i * bin_ms * 1_000_000 for i in range(bins)],
+        "rate_bps": [n * bits // bin_ms for n in counts],
+        "repeat": f"{bins * bin_ms}ms",
+    }

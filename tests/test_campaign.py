@@ -1,0 +1,152 @@
+"""Long work: what it shows, and that an interrupt loses nothing that was finished."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sojourn as sj
+from conftest import Command
+from sojourn import _sojourn, comparison, progress
+from sojourn.progress import Meter, amount
+from sojourn.result import Result
+from sojourn.scenario import to_json
+from sojourn.settings import apply
+
+
+@pytest.fixture(scope="module")
+def whole() -> Result:
+    """A result with everything in it; one link sends nothing, so its means are of nothing."""
+    flows = [
+        sj.Flow(name="web", count=2, path=["up"], rtt="30ms", source=sj.Transfers(size="20kB")),
+        sj.Flow(name="call", path=["up"], source=sj.Cbr()),
+    ]
+    links = {"up": sj.Link(rate="1mbit", qdisc=sj.Red(limit="20p")), "idle": sj.Link(rate="1mbit")}
+    return sj.simulate(
+        sj.Scenario(duration="5s", sample="50ms", tape=True, links=links, flows=flows),
+        command=["made", "here"],
+    )
+
+
+def test_a_result_is_read_back_whole(whole: Result, tmp_path: Path) -> None:
+    """Summary, command and every column, with its type."""
+    whole.save(tmp_path)
+    back = sj.load_result(tmp_path)
+    assert (back.summary, back.command) == (whole.summary, whole.command)
+    assert np.array_equal(back.time_s, whole.time_s)
+    pairs = [(whole.completions, back.completions)]
+    for kind in ("links", "groups", "flows"):
+        for name, record in getattr(whole, kind).items():
+            other = getattr(back, kind)[name]
+            pairs += [(record.series, other.series), (record.tape, other.tape)]
+    columns = 0
+    for one, other in pairs:
+        assert set(one) == set(other)
+        for name in one:
+            assert one[name].dtype == other[name].dtype, name
+            assert np.array_equal(one[name], other[name], equal_nan=one[name].dtype.kind == "f")
+            columns += 1
+    assert columns > 50
+
+
+def test_queries_are_kept(whole: Result, tmp_path: Path) -> None:
+    """Where a source tells of them they are a table of their own."""
+    columns = {"query/flow": np.array([1, 0], dtype=np.uint32), "query/start_s": np.array([1, 2.0]),
+               "query/duration_s": np.array([0.5, 0.25])}  # fmt: skip
+    empty = {f"fct/{name}": np.empty(0, np.uint32) for name in ("flow", "start_s")}
+    tree = {**whole.summary, "scenario": {**whole.scenario, "tape": False}}
+    del tree["scenario"]["sample"], tree["sojourn"]
+    Result(json.dumps(tree), {**columns, **empty}).save(tmp_path)
+    back = sj.load_result(tmp_path)
+    assert back.frame("queries")["flow"].to_list() == ["web.1", "web.0"]
+    assert back.queries["duration_s"].tolist() == [0.5, 0.25]
+    assert back.frame("queries").equals(pl.read_parquet(tmp_path / "queries.parquet"))
+    assert whole.frame("queries").height == 0
+
+
+def test_what_is_no_result_is_refused(whole: Result, tmp_path: Path) -> None:
+    """With the name of the file or the directory."""
+    with pytest.raises(sj.InputError, match=r"summary\.json: no such file"):
+        sj.load_result(tmp_path)
+    whole.save(tmp_path)
+    (tmp_path / "series.parquet").write_text("nonsense")
+    with pytest.raises(sj.InputError, match="this is no result of sojourn"):
+        sj.load_result(tmp_path)
+
+
+def test_an_interrupt_loses_no_finished_run(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of four are over when it comes; the next call runs the other two, and gives the same."""
+    tree, out = sj.load(small), tmp_path / "runs"
+    expected = comparison.compare(tree, ["droptail", "codel"], seeds=2)
+    engine, calls, last = _sojourn.simulate, 0, 2
+
+    def stops(text: str, ask: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls > last:
+            raise KeyboardInterrupt
+        return engine(text, ask)
+
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    monkeypatch.setattr(_sojourn, "simulate", stops)
+    with pytest.raises(KeyboardInterrupt):
+        comparison.compare(tree, ["droptail", "codel"], seeds=2, out=out)
+    kept = sorted(path.name for path in out.iterdir())
+    assert kept == ["droptail-1", "droptail-2"]
+    stamp = (out / "droptail-1" / "summary.json").stat().st_mtime_ns
+    calls, last = 0, 100
+    runs = comparison.compare(tree, ["droptail", "codel"], seeds=2, out=out)
+    assert calls == 2, "only what was missing was run"
+    assert (out / "droptail-1" / "summary.json").stat().st_mtime_ns == stamp
+    for name, results in expected.items():
+        assert [r.summary for r in runs[name]] == [r.summary for r in results]
+    # Another scenario under the same name is run, not taken for this one.
+    comparison.compare(apply(tree, ["duration=4s"]), ["droptail", "codel"], seeds=2, out=out)
+    assert calls == 6
+
+
+def test_compare_writes_where_it_is_told(small: Path, sojourn: Command) -> None:
+    """The command, twice: the same table."""
+    out = small.with_name("runs")
+    first = sojourn("compare", small, "--qdisc", "droptail,red", "--out", out)
+    assert first[0] == 0
+    assert sorted(path.name for path in out.iterdir()) == ["droptail-1", "red-1"]
+    assert sojourn("compare", small, "--qdisc", "droptail,red", "--out", out) == first
+    code, _, err = sojourn("compare", small, "--qdisc", "red", "--out", small)
+    assert code == 2
+    assert "is not a directory" in err
+
+
+def test_the_bar_tells_packets_and_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After ten seconds: 3 of 4 million packets in all, one run of two over."""
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    with Meter(2, 50.0, shown=True) as meter:
+        meter.tell(0, 1.0, 3_000_000)
+        now[0] = 110.0
+        monkeypatch.setattr(progress, "PATIENCE_S", 1e9)
+        meter.tell(1, 0.5, 1_000_000)
+        assert meter.told() == "400 k packets/s, 1 of 2 runs"
+    with Meter(1, 50.0, shown=True) as meter:
+        now[0] = 111.0
+        monkeypatch.setattr(progress, "PATIENCE_S", 0.5)
+        meter.tell(0, 0.25, 1_230_000)
+        assert meter.told() == "1.23 M packets/s"
+        assert meter._bar.tasks[0].completed == 12.5
+    assert [amount(n) for n in (7.4, 1234, 5.6e9)] == ["7", "1.23 k", "5.60 G"]
+
+
+def test_packets_are_counted_from_the_start(small: Path) -> None:
+    """What the warm-up sent is among them, on every link."""
+    told: list[tuple[float, int]] = []
+    tree = apply(sj.load(small), ["duration=2000s", "warmup=1000s"])
+    _sojourn.simulate(to_json(tree), lambda share, packets: told.append((share, packets)))
+    assert len(told) > 10
+    assert told == sorted(told)
+    rate = told[-1][1] / (told[-1][0] * 2000)
+    assert 400 < rate < 700, f"{rate} packets per simulated second at 5 Mbit/s"

@@ -1,0 +1,192 @@
+"""Paths that are not steady, from Python and from files: traces, losses, changes, classes."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sojourn as sj
+from conftest import EXAMPLES
+from sojourn import link_trace, metrics
+from sojourn.scenario import to_json
+from sojourn.settings import apply
+
+LINK = {"rate": "8mbit", "delay": "5ms", "qdisc": {"name": "droptail", "limit": "30p"}}
+
+
+def case(**more: Any) -> dict[str, Any]:
+    """Bulk and a call over one link."""
+    flows = [
+        {"name": "ftp", "count": 2, "path": ["up"], "rtt": "40ms"},
+        {"name": "call", "path": ["up"], "source": {"name": "cbr", "rate": "400kbit"}},
+    ]
+    return {"duration": "10s", "sample": "100ms", "links": {"up": LINK}, "flows": flows} | more
+
+
+def test_classes_say_the_same_as_tables() -> None:
+    """Changes, loss, trace and class as Structs and as a tree."""
+    tree = case(changes=[{"at": "5s", "leave": ["ftp"], "links": {"up": {"rate": "4mbit"}}}])
+    tree["links"] = {"up": {**LINK, "loss": 0.01}}
+    tree["flows"][1]["class"] = 46
+    red = sj.DropTail(limit="30p")
+    structs = sj.Scenario(
+        duration="10s",
+        sample="100ms",
+        links={"up": sj.Link(rate="8mbit", delay="5ms", qdisc=red, loss=0.01)},
+        flows=[
+            sj.Flow(name="ftp", count=2, path=["up"], rtt="40ms"),
+            sj.Flow(name="call", path=["up"], source=sj.Cbr(rate="400kbit"), class_=46),
+        ],
+        changes=[sj.Change(at="5s", leave=["ftp"], links={"up": {"rate": "4mbit"}})],
+    )
+    one, other = sj.simulate(tree), sj.simulate(structs)
+    assert one.summary == other.summary
+    assert one.scenario["changes"][0]["links"] == {"up": {"rate": "4mbit"}}
+    assert [flow["class"] for flow in one.scenario["flows"]] == [0, 46]
+    assert one.links["up"].lost_on_wire_packets > 0
+
+
+def test_groups_have_series() -> None:
+    """The sum of their flows; with sample_flows false they are all that there is."""
+    result = sj.simulate(case())
+    each = sum(result.flows[f"ftp.{i}"].series["delivered_bytes"] for i in (0, 1))
+    assert np.array_equal(result.groups["ftp"].series["delivered_bytes"], each)
+    assert result.groups["ftp"]["flows"] == ["ftp.0", "ftp.1"]
+    frame = result.frame("groups")
+    assert frame["name"].unique().sort().to_list() == ["call", "ftp"]
+    assert metrics.flows_in_timeout(result).max() <= 2
+    alone = sj.simulate(case(sample_flows=False))
+    assert not alone.flows["ftp.0"].series
+    assert np.array_equal(alone.groups["ftp"].series["delivered_bytes"], each)
+
+
+def test_metrics_of_a_run_agree_with_its_summary() -> None:
+    """Drops so far end at the drops in all; what is used over time is what is used."""
+    result = sj.simulate(case(changes=[{"at": "4s", "links": {"up": {"rate": "2mbit"}}}]))
+    up = result.links["up"]
+    drops = metrics.drops_over_time(result, "up")
+    assert drops["overflow"][-1] == up.dropped_full_packets > 0
+    assert drops["law"][-1] == 0
+    used = metrics.utilisation_over_time(result, "up")
+    assert used[-30:].mean() == pytest.approx(1, abs=0.02)
+    assert used[20:39].mean() == pytest.approx(1, abs=0.02)
+
+
+def test_the_example_of_a_load_step() -> None:
+    """More flows, then half the rate: the queue's deviation settles, and the link stays in use."""
+    result = sj.simulate(EXAMPLES / "load-step.toml")
+    more = result.groups["more"].series["delivered_bytes"]
+    time = result.time_s
+    assert (
+        more[(time <= 60) | (time > 110)].sum() == 0 < more[(time > 62) & (time <= 110)].min() + 1
+    )
+    assert more.sum() > 1e6
+    for at, until in ((60.0, 110.0), (110.0, 160.0)):
+        took, settled = metrics.response_time_s(
+            result, "bottleneck", at, until_s=until, before_s=40.0
+        )
+        assert settled
+        assert took < 20, f"{took} s after {at} s"
+    used = metrics.utilisation_over_time(result, "bottleneck")
+    assert np.nanmean(used[time > 10]) > 0.9
+
+
+def test_a_trace_of_rates_beside_the_scenario(tmp_path: Path) -> None:
+    """The file's name is relative to the scenario; times and rates are exact."""
+    (tmp_path / "lte.csv").write_text("t_s,rate_bps,delay_s\n0,4e6,0.0125\n2.5,1000000,0.02\n")
+    text = """duration = "5s"
+    sample = "500ms"
+    links.air = { rate = "8mbit", trace = "lte.csv" }
+    flows = [{ name = "c", path = ["air"], source = { name = "cbr", rate = "8mbit" } }]
+    """
+    file = tmp_path / "case.toml"
+    file.write_text(text)
+    result = sj.simulate(file)
+    told = result.scenario["links"]["air"]["trace"]
+    assert told == {"t_ns": [0, 2_500_000_000], "rate_bps": [4_000_000, 1_000_000],
+                    "delay_ns": [12_500_000, 20_000_000]}  # fmt: skip
+    sent = result.links["air"].series["departed_bytes"] * 8 / 0.5
+    assert np.allclose(sent[1:5], 4e6, rtol=0.01)
+    assert np.allclose(sent[6:], 1e6, rtol=0.01)
+    again = sj.simulate({**result.scenario})
+    assert again.summary == result.summary, "the canonical form has the columns"
+    repeated = apply(sj.load(file), ["air.trace={file = 'lte.csv', repeat = '3s'}"])
+    repeated["links"]["air"]["trace"]["file"] = str(tmp_path / "lte.csv")
+    assert sj.simulate(repeated).scenario["links"]["air"]["trace"]["repeat"] == "3s"
+
+
+def test_a_trace_of_opportunities(tmp_path: Path) -> None:
+    """Five in the first 100 ms, none in the second, two in the third: 600, 0, 240 kbit/s."""
+    file = tmp_path / "cell.up"
+    file.write_text("0\n10\n20\n30\n99\n200\n300\n")
+    columns = link_trace.resolve(str(file))
+    assert columns == {"t_ns": [0, 100_000_000, 200_000_000], "rate_bps": [600_000, 0, 240_000],
+                       "repeat": "300ms"}  # fmt: skip
+    assert link_trace.resolve({"file": file, "bin_ms": 300})["rate_bps"] == [280_000]
+    own = {"t_ns": [0], "rate_bps": [5]}
+    assert link_trace.resolve(own) is own
+    link = sj.Link(rate="1mbit", trace=str(file))
+    flow = sj.Flow(name="c", path=["air"], source=sj.Cbr(rate="1mbit"))
+    result = sj.simulate(sj.Scenario(duration="30s", links={"air": link}, flows=[flow]))
+    assert result.links["air"].departed_bytes * 8 / 30 == pytest.approx(280_000, rel=0.02)
+
+
+BAD: dict[str, tuple[Any, str]] = {
+    "a trace that is not there": ("none.csv", r"links\.up\.trace: .*none\.csv: no such file"),
+    "a trace without columns": (b"a,b\n1,2\n", r"columns t_s and rate_bps, delay_s or both"),
+    "a trace with a word": (b"t_s,rate_bps\n0,fast\n", r"line 2: rate_bps: 'fast' is not a num"),
+    "a trace with a short row": (b"t_s,rate_bps\n0\n", r"line 2: rate_bps: None is not a number"),
+    "a trace with nan": (b"t_s,rate_bps\n0,nan\n", r"line 2: rate_bps: 'nan' is not a number"),
+    "a trace that goes back": (b"t_s,rate_bps\n1,5\n0,5\n", r"links\.up\.trace\.t_ns\.1: 0 does"),
+    "a negative rate": (b"t_s,rate_bps\n0,-5\n", r"links\.up\.trace\.rate_bps\.0: -5 is not a"),
+    "opportunities out of order": (b"5\n3\n", r"the moments are not in order"),
+    "opportunities with a word": (b"5\nsoon\n", r"line 2: 'soon' is not a number"),
+    "an empty trace": (b"", r"the file is empty"),
+    "a bin of nothing": ({"bin_ms": 0}, r"bin_ms: 0 is not a whole number"),
+    "an unknown key": ({"lap": "1s"}, r"links\.up\.trace\.lap: unknown key \"lap\""),
+    "neither a file nor a table": (7, r"links\.up\.trace: 7 is not a table"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_traces(name: str, tmp_path: Path) -> None:
+    """One line, with the path or the file and line of what is wrong."""
+    given, message = BAD[name]
+    file = tmp_path / "trace"
+    match given:
+        case bytes():
+            file.write_bytes(given)
+            given = str(file)
+        case dict():
+            file.write_text("5\n9\n")
+            given = {"file": str(file), **given}
+    tree = case()
+    tree["links"] = {"up": {**LINK, "trace": given}}
+    with pytest.raises(sj.InputError, match=message) as refused:
+        sj.simulate(tree)
+    assert "\n" not in str(refused.value)
+
+
+def test_bad_changes_and_classes() -> None:
+    """Rust refuses them where they stand."""
+    cases: list[tuple[dict[str, Any], str]] = [
+        (
+            {"changes": [{"at": "1s", "leave": ["fpt"]}]},
+            r'changes\.0\.leave\.0: unknown flow "fpt"',
+        ),
+        (
+            {"changes": [{"at": "1s", "links": {"up": {"qdisc": "red"}}}]},
+            r"changes\.0\.links\.up\.q",
+        ),
+        ({"changes": {"at": "1s"}}, r"changes: .* is not a list"),
+        ({"sample_flows": "often"}, r"sample_flows: "),
+    ]
+    for more, message in cases:
+        with pytest.raises(sj.InputError, match=message):
+            sj.simulate(case(**more))
+    tree = case()
+    tree["flows"][0]["class"] = -1
+    with pytest.raises(sj.InputError, match=r"flows\.ftp\.class: "):
+        sj.simulate(tree)
+    assert '"class"' in to_json(tree)

@@ -1,0 +1,358 @@
+"""Every metric on columns made by hand, against answers worked out by hand."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sojourn import _sojourn, metrics
+from sojourn.capacity import capacity_bits, rate_steps
+from sojourn.metrics import METRICS
+from sojourn.reading import ideal_fct_s
+from sojourn.result import Array, Result
+from sojourn.scenario import to_json
+
+SCENARIO: dict[str, Any] = {
+    "duration": "110s",
+    "warmup": "10s",
+    "sample": "1s",
+    "tape": True,
+    "links": {"l": {"rate": "8mbit", "delay": "20ms", "qdisc": {"name": "red", "limit": "50kB"}}},
+    "flows": [
+        {
+            "name": "ftp",
+            "count": 2,
+            "path": ["l"],
+            "rtt": "100ms",
+            "tcp": {"name": "reno", "packet": "1040B", "header": "40B", "initial_window": "2p"},
+        },
+        {
+            "name": "web",
+            "path": ["l"],
+            "rtt": "100ms",
+            "source": "transfers",
+            "tcp": {"name": "reno", "packet": "1040B", "header": "40B", "initial_window": "2p"},
+        },
+        {"name": "call", "path": ["l"], "source": "cbr"},
+    ],
+}
+
+LINK = {
+    "departed_bytes": 50_000_000, "dropped_packets": 300, "utilisation": 0.75, "loss_rate": 0.02,
+    "mark_rate": 0.01, "goodput_bps": 3e6, "consecutive_loss": [6, 2, 0, 2],
+    "queue_mean_bytes": 20_000.0, "queue_std_bytes": 5_000.0, "sojourn_mean_s": 0.02,
+    "sojourn_std_s": 0.005, "sojourn_p50_s": 0.018, "sojourn_p95_s": 0.03, "sojourn_p99_s": 0.04,
+    "sojourn_max_s": 0.05,
+}  # fmt: skip
+
+TCP = {"kind": "tcp", "rtt_s": 0.1}
+
+FLOWS = [
+    {"name": "ftp.0", "group": "ftp", "goodput_bps": 3e6, **TCP},
+    {"name": "ftp.1", "group": "ftp", "goodput_bps": 1e6, **TCP},
+    {"name": "web", "group": "web", "goodput_bps": 0.5e6, **TCP},
+    {"name": "call", "group": "call", "goodput_bps": 0.5e6, "kind": "udp", "rtt_s": 0.04,
+     "lost_packets": 5, "received_packets": 95, "jitter_s": 0.003},
+]  # fmt: skip
+
+
+def made(
+    columns: Mapping[str, Any] | None = None, change: Mapping[str, Any] | None = None
+) -> Result:
+    """A Result of the scenario (with `change`) with these columns, whatever a run would give."""
+    scenario = json.loads(_sojourn.canonical(to_json({**SCENARIO, **(change or {})})))
+    summary = {"scenario": scenario, "links": {"l": LINK}, "flows": FLOWS}
+    given: dict[str, Any] = {
+        "fct/start_s": [],
+        "fct/duration_s": [],
+        "fct/flow": [],
+        "fct/bytes": [],
+    }
+    arrays = {name: np.asarray(column) for name, column in {**given, **(columns or {})}.items()}
+    return Result(json.dumps(summary), arrays)
+
+
+def test_throughput_and_shares() -> None:
+    """50 MB in 100 s; 3 + 1 + 0.5 + 0.5 Mbit/s."""
+    r = made()
+    assert metrics.throughput_bps(r, "l") == 4e6
+    assert metrics.utilisation(r, "l") == 0.75
+    assert metrics.goodput_bps(r) == 5e6
+    assert metrics.goodput_bps(r, "ftp") == 4e6
+    assert metrics.tcp_goodput_bps(r) == 4.5e6
+    assert metrics.tcp_goodput_bps(r, "ftp", wire=True) == pytest.approx(4e6 * 1.04)
+    assert metrics.tcp_goodput_bps(r, "call") == 0
+    assert metrics.goodput_share(r, "ftp") == 0.8
+    assert metrics.min_max_ratio(r, "ftp") == pytest.approx(1 / 3)
+    with pytest.raises(KeyError, match="no group of flows 'fpt'"):
+        metrics.goodput_bps(r, "fpt")
+
+
+def test_jain_index() -> None:
+    """25 over 4 (9 + 1 + 0.25 + 0.25).
+
+    One of three 10 % low: 8.41 / 8.43 = 0.9976 (the reference says 0.9977).
+    """
+    r = made()
+    assert metrics.jain_index(r) == pytest.approx(25 / 42)
+    assert metrics.jain_index(r, ["web", "call"]) == pytest.approx(1)
+    assert metrics.jain_index(r, ["ftp", "web"], [8, 1]) == pytest.approx(1)
+    assert metrics.jain_index(r, ["ftp", "web"], [1, 1]) == pytest.approx(4.5**2 / (2 * 16.25))
+    x = np.array([1, 1, 0.9])
+    for flow, goodput in zip(FLOWS[:3], x, strict=True):
+        r.flows[str(flow["name"])]["goodput_bps"] = goodput
+    del r.flows["call"]
+    assert metrics.jain_index(r) == pytest.approx(8.41 / 8.43)
+    for flow in r.flows.values():
+        flow["goodput_bps"] = 0
+    assert metrics.jain_index(r) == 1
+
+
+def there(column: Array | None) -> Array:
+    """A column that must be there."""
+    assert column is not None
+    return column
+
+
+def test_losses() -> None:
+    """300 in 100 s; 5 of 100 datagrams; ten runs of losses: 6 of 1, 2 of 2, 2 of 4."""
+    r = made()
+    assert metrics.loss_rate(r, "l") == 0.02
+    assert metrics.mark_rate(r, "l") == 0.01
+    assert metrics.drop_rate_pps(r, "l") == 3
+    assert metrics.udp_loss(r) == 0.05
+    assert metrics.udp_loss(r, "ftp") is None
+    assert np.allclose(there(metrics.consecutive_loss(r, "l")), [0.6, 0.2, 0, 0.2])
+    assert np.allclose(there(metrics.consecutive_loss_ccdf(r, "l")), [1, 0.4, 0.2, 0.2])
+    assert metrics.consecutive_loss_mean(r, "l") == pytest.approx(1.8)
+    r.links["l"]["consecutive_loss"] = []
+    assert metrics.consecutive_loss(r, "l") is None
+    assert metrics.consecutive_loss_mean(r, "l") is None
+
+
+def test_independent_losses_come_in_geometric_runs() -> None:
+    """P(N = n) = (1 - p) p^(n - 1), mean 1/(1 - p), for p = 0.3."""
+    rng = np.random.default_rng(1)
+    lost = rng.random(400_000) < 0.3
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], lost, [0]))))
+    runs = np.bincount(edges[1::2] - edges[::2])[1:]
+    r = made()
+    r.links["l"]["consecutive_loss"] = runs.tolist()
+    chances = metrics.consecutive_loss(r, "l")
+    assert chances is not None
+    assert np.allclose(chances[:4], 0.7 * 0.3 ** np.arange(4), atol=0.005)
+    assert metrics.consecutive_loss_mean(r, "l") == pytest.approx(1 / 0.7, rel=0.01)
+
+
+def test_drops_over_time() -> None:
+    """Sums from the start, by cause; law is early and late."""
+    by = {"full": [0, 1, 0, 2], "early": [1, 0, 0, 1], "late": [0, 0, 3, 0]}
+    r = made({f"links/l/dropped_{why}_packets": n for why, n in by.items()})
+    told = {name: column.tolist() for name, column in metrics.drops_over_time(r, "l").items()}
+    assert told == {"overflow": [0, 1, 1, 3], "law": [1, 1, 4, 5], "early": [1, 1, 1, 2],
+                    "late": [0, 0, 3, 3]}  # fmt: skip
+
+
+def tape(rows: Sequence[tuple[float, float, int, int]]) -> dict[str, Any]:
+    """A tape of rows (arrived, left, flow, fate)."""
+    names = ("arrived_s", "left_s", "flow", "fate")
+    return {f"tape/l/{n}": np.array(c) for n, c in zip(names, zip(*rows, strict=True), strict=True)}
+
+
+def test_loss_intervals_and_synchronisation() -> None:
+    """Runs of losses start at 3, 6 and 9 s with two and one accepted between; ftp.1 never loses."""
+    arrivals = [(1, 0, 0), (2, 1, 0), (3, 0, 1), (3.05, 2, 2), (4, 0, 0), (5, 1, 0), (6, 2, 1),
+                (7, 0, 0), (9, 0, 1)]  # fmt: skip
+    r = made(tape([(t, t, flow, fate) for t, flow, fate in arrivals]))
+    intervals = metrics.loss_interval_packets(r, "l")
+    assert intervals is not None
+    assert intervals.tolist() == [2, 1]
+    # Events: {0, 2}, {2}, {0} of three flows; within 10 ms the first falls apart into two.
+    assert metrics.loss_synchronisation(r, "l", 0.1) == pytest.approx((2 + 1 + 1) / 9)
+    assert metrics.loss_synchronisation(r, "l", 0.01) == pytest.approx((1 + 1 + 1 + 1) / 12)
+    assert metrics.loss_synchronisation(r, "l") == pytest.approx(4 / 9), "0.1 s is their RTT"
+    alone = made(tape([(1.0, 1.0, 0, 1), (2.0, 2.0, 0, 0)]))
+    assert metrics.loss_synchronisation(alone, "l") is None
+    assert metrics.loss_interval_packets(alone, "l") is None
+
+
+def test_late_losses_come_in_the_order_of_departures() -> None:
+    """A packet that arrived at 1 s and was dropped at the head at 5 s is lost after that of 3 s."""
+    rows = [(2.0, 2.5, 0, 0), (3.0, 3.0, 1, 1), (4.0, 4.5, 0, 0), (1.0, 5.0, 0, 3)]
+    intervals = metrics.loss_interval_packets(made(tape(rows)), "l")
+    assert intervals is not None
+    assert intervals.tolist() == [1]
+
+
+def test_delays_and_queues() -> None:
+    """From the summary, or from the tape after the warm-up of 10 s."""
+    rows = [(9.0, 9.9, 0, 0), (20.0, 20.01, 0, 0), (21.0, 21.04, 1, 0), (22.0, 22.02, 0, 0),
+            (23.0, 29.0, 0, 3)]  # fmt: skip
+    r = made(tape(rows))
+    assert metrics.queueing_delay_mean_s(r, "l") == 0.02
+    assert metrics.queueing_delay_std_s(r, "l") == 0.005
+    assert metrics.queueing_delay_percentile_s(r, "l") == 0.04
+    assert metrics.queueing_delay_percentile_s(r, "l", 100) == 0.05
+    assert metrics.queueing_delay_percentile_s(r, "l", 67) == pytest.approx(0.04)
+    assert metrics.queueing_delay_percentile_s(r, "l", 66) == pytest.approx(0.02)
+    assert metrics.queueing_delay_range_s(r, "l") == pytest.approx((0.01, 0.04))
+    assert metrics.queue_mean_normalised(r, "l") == 0.4
+    assert metrics.queue_std_normalised(r, "l") == 0.1
+    assert metrics.jitter_s(r, "call") == 0.003
+    assert metrics.jitter_s(r, "web") is None
+    assert metrics.trade_off(r, "l") == (0.02, 3e6)
+
+
+def transfers(rows: Sequence[tuple[int, float, float, int]]) -> dict[str, Any]:
+    """Completions of rows (flow, start, duration, bytes)."""
+    names = ("flow", "start_s", "duration_s", "bytes")
+    return {f"fct/{n}": np.array(c) for n, c in zip(names, zip(*rows, strict=True), strict=True)}
+
+
+def test_completion_times() -> None:
+    """What started in the warm-up of 10 s does not count."""
+    r = made(transfers([(2, 5, 9, 100), (2, 20, 3, 100), (2, 30, 1, 100), (2, 40, 2, 100)]))
+    assert metrics.completion_times_s(r).tolist() == [1, 2, 3]
+    assert metrics.afct_s(r) == 2
+    assert metrics.afct_s(r, "ftp") is None
+    assert metrics.fct_percentile_s(r, 50) == 2
+    assert metrics.fct_percentile_s(r, 67) == 3
+    assert metrics.fct_percentile_s(r, 99, "ftp") is None
+    slow = made(transfers([(2, 20, 5, 100)]))
+    assert metrics.afct_improvement(r, slow) == pytest.approx(0.6)
+    assert metrics.afct_improvement(slow, made()) is None
+
+
+def test_slowdown() -> None:
+    """8 Mbit/s, 100 ms, packets of 1040 B, payload 1000 B, first window 2: 96 packets fill it.
+
+    10 packets: SYN 0.1, then 2, 4 in a round each, then 4 at 1.04 ms each and half a round trip:
+    0.1 + 0.1 + 0.1 + 0.00416 + 0.05. 200 packets: 2, 4, 8, 16, 32, 64 go in rounds (64 * 1040 * 8
+    is below 800,000), then 128 fill the path and the 74 that are left take their time.
+    """
+    r = made(transfers([(2, 30, 0.70832, 10_000), (2, 20, 1.65352, 200_000)]))
+    flow = r.flows["web"]
+    assert ideal_fct_s(r, flow, 10_000) == pytest.approx(0.35416)
+    assert ideal_fct_s(r, flow, 200_000) == pytest.approx(0.1 + 0.6 + 74 * 0.00104 + 0.05)
+    assert ideal_fct_s(r, flow, 1) == pytest.approx(0.1 + 0.00104 + 0.05)
+    assert np.allclose(metrics.slowdowns(r), [1.65352 / 0.82696, 2])
+    assert metrics.slowdown_mean(r) == pytest.approx((1.65352 / 0.82696 + 2) / 2)
+    assert metrics.slowdown_mean(r, "web", (0, 200_000)) == pytest.approx(2)
+    assert metrics.slowdown_mean(r, "web", (1e6, 1e9)) is None
+
+
+def test_query_completion() -> None:
+    """The last answer of each query: as its source tells, else by start."""
+    rows = [(0, 20, 1.0, 9), (1, 20, 3.0, 9), (0, 30, 2.0, 9), (1, 30, 0.5, 9)]
+    assert metrics.query_completion_s(made(transfers(rows))).tolist() == [3, 2]
+    told = {"query/flow": [0, 0, 2, 0], "query/start_s": [30, 20, 40, 5.0],
+            "query/duration_s": [2, 3, 4, 5.0]}  # fmt: skip
+    both = made({**transfers(rows), **told})
+    assert metrics.query_completion_s(both).tolist() == [3, 2, 4]
+    assert metrics.query_completion_s(both, "ftp").tolist() == [3, 2]
+
+
+def test_timeouts() -> None:
+    """Summed over groups that have a TCP."""
+    of = {"ftp": ([0, 2, 1], [1, 0, 0]), "web": ([1, 1, 0], [0, 0, 4])}
+    columns = {}
+    for group, (stalled, expired) in of.items():
+        columns[f"groups/{group}/stalled_flows"] = stalled
+        columns[f"groups/{group}/timeouts"] = expired
+    r = made(columns)
+    assert metrics.flows_in_timeout(r).tolist() == [1, 3, 1]
+    assert metrics.flows_in_timeout(r, "ftp").tolist() == [0, 2, 1]
+    assert metrics.timeouts_over_time(r).tolist() == [1, 0, 4]
+    with pytest.raises(KeyError, match="no stalled_flows"):
+        metrics.flows_in_timeout(r, "call")
+
+
+def test_utilisation_over_time() -> None:
+    """1 MB a second of 8 Mbit/s is all of it; of 4 Mbit/s, from 2.5 s on, three quarters once."""
+    change = {"changes": [{"at": "2500ms", "links": {"l": {"rate": "4mbit"}}},
+                          {"at": "4s", "links": {"l": {"rate": "0bit"}}}]}  # fmt: skip
+    columns = {"series/time_s": [1.0, 2, 3, 4, 5],
+               "links/l/departed_bytes": [1_000_000, 500_000, 750_000, 250_000, 0]}  # fmt: skip
+    told = metrics.utilisation_over_time(made(columns, change), "l")
+    assert np.allclose(told[:4], [1, 0.5, 1, 0.5])
+    assert np.isnan(told[4])
+
+
+def test_capacity_of_a_recorded_link() -> None:
+    """Before its first row the rate of the link holds; laps repeat."""
+    trace = {"t_ns": [1_000_000_000, 2_000_000_000], "rate_bps": [0, 2_000_000], "repeat": "3s"}
+    links = {"l": {**SCENARIO["links"]["l"], "trace": trace}}
+    scenario = made(change={"links": links}).scenario
+    starts, rates = rate_steps(scenario, "l")
+    assert starts[:5].tolist() == [0, 1, 2, 4, 5]
+    assert rates[:5].tolist() == [8e6, 0, 2e6, 0, 2e6]
+    bits = capacity_bits(scenario, "l", np.array([0.5, 1.5, 3, 4.5, 5.5]))
+    assert np.allclose(bits, [4e6, 8e6, 10e6, 12e6, 13e6])
+
+
+def queue(values: np.ndarray[Any, Any], step: float = 0.01) -> Result:
+    """A Result whose queue was sampled so."""
+    time = step * np.arange(1, len(values) + 1)
+    packets = (values > 0).astype(np.uint64)
+    return made({"series/time_s": time, "links/l/queue_bytes": values,
+                 "links/l/queue_packets": packets})  # fmt: skip
+
+
+def steady(told: tuple[float, bool]) -> float:
+    """The time, of a response that came to an end."""
+    assert told[1]
+    return told[0]
+
+
+def test_response_time() -> None:
+    """A square wave of deviation 1 kB; for 3.3 s after the step at 60 s one of 2 kB.
+
+    A window of 5 s that begins tau after the step holds 3.3 - tau seconds of variance 4 and else 1:
+    below (1.5 kB)^2 when (3.3 - tau) * 3 / 5 + 1 < 2.25, tau > 1.2166: 1.3 s.
+    """
+    wave = np.where(np.arange(11_000) % 2 == 0, 1.0, -1.0)
+    size = np.full(11_000, 1000.0)
+    size[6000:6330] = 2000.0
+    r = queue(20_000 + wave * size)
+    assert steady(metrics.response_time_s(r, "l", 60.0)) == pytest.approx(1.3)
+    assert steady(metrics.response_time_s(r, "l", 60.0, until_s=90.0)) == pytest.approx(1.3)
+    # With windows of 1 s the wave must be over but for 0.41 s of it: 2.9 s.
+    told = metrics.response_time_s(r, "l", 60.0, window_s=1.0)
+    assert steady(told) == pytest.approx(2.9)
+    # Deviations that never come down: the length of the run, and False.
+    size[6000:8500] = 2000.0
+    size[3500:6000] = 100.0
+    told = metrics.response_time_s(queue(20_000 + wave * size), "l", 60.0, until_s=70.0,
+                                   before_s=20.0, after_s=-10.0)  # fmt: skip
+    assert told == pytest.approx((10.0, 0))
+
+
+def test_settling_and_underflow() -> None:
+    """The queue goes from 10 to 30 kB as a ramp of 4 s; a tenth of 50 kB is 5 kB.
+
+    The mean over a second from tau on is 10 + 5 (tau + 0.5) on the ramp: above 25 when tau > 2.5.
+    """
+    values = np.full(11_000, 30_000.0)
+    values[:6000] = 10_000.0
+    values[6000:6400] = 10_000.0 + 50.0 * np.arange(400)
+    r = queue(values)
+    assert steady(metrics.settling_time_s(r, "l", 60.0)) == pytest.approx(2.6)
+    values[:50] = 0
+    r = queue(values)
+    assert metrics.underflow_share(r, "l") == pytest.approx(50 / 11_000)
+    assert metrics.underflow_share(r, "l", 1.0) == 0
+    assert metrics.underflow_share(r, "l", 1e9) is None
+
+
+def test_every_metric_is_tested_and_told() -> None:
+    """Each has a unit, a source, a sentence, and its name in this file."""
+    from pathlib import Path
+
+    text = Path(__file__).read_text()
+    for name, one in METRICS.items():
+        assert all((one.unit, one.source, one.about.endswith("."))), name
+        assert f"metrics.{name}(" in text, f"{name} has no test"
+        assert getattr(metrics, name) is one.function
+    assert len(METRICS) > 30
