@@ -6,7 +6,7 @@
 //! made of pay nothing for the others; [`Any`] is every control, with a pacer and PRR if asked.
 
 mod any;
-mod bbr;
+pub mod bbr;
 mod bbr_filter;
 mod compound;
 mod cubic;

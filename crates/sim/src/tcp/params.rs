@@ -373,4 +373,49 @@ mod tests {
             "rto_min: 2s is longer than rto_max, 1s"
         );
     }
+
+    #[test]
+    fn own_parameters_stand_beside_those_of_all() {
+        let cubic = parse("cubic", [("beta", Setting::Number(0.5))]).unwrap();
+        let Choice::Cubic(own) = &cubic.control else { panic!("{cubic:?}") };
+        assert_eq!((own.beta, own.c, cubic.name()), (0.5, 0.4, "cubic"));
+        assert!(cubic.table().iter().any(|r| r.name == "beta" && r.value == "0.5"));
+        assert!(parse("dctcp", []).unwrap().settings.ecn, "which is its point");
+        assert_eq!(parse("bbr", []).unwrap().settings.pacing, Some(true));
+        assert_eq!(parse("ctcp", []).unwrap().settings.pacing, Some(false));
+        for entry in TCPS {
+            let once = parse(entry.name, []).unwrap();
+            let rows = once.table();
+            let again = rows.iter().map(|r| (r.name, Setting::Text(&r.value)));
+            assert_eq!(parse(entry.name, again).unwrap(), once);
+            // No parameter of a control hides one that every TCP has.
+            let names = entry.table();
+            let shared = Settings::default().table().len();
+            for own in &names[shared..] {
+                assert!(!names[..shared].iter().any(|r| answers(r, own.name)), "{}", own.name);
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_control_has_no_use_for_is_refused() {
+        let (on, off) = (Setting::Flag(true), Setting::Flag(false));
+        let ns2 = ("profile", Setting::Text("ns2"));
+        let refusal = |name: &str, list: &[(&'static str, Setting<'static>)]| {
+            parse(name, list.iter().copied()).unwrap_err().to_string()
+        };
+        assert_eq!(refusal("cubic", &[ns2]), "profile: cubic exists in rfc only");
+        assert!(refusal("bbr", &[("ecn", on)]).starts_with("ecn: bbr"));
+        assert!(refusal("bbr", &[("pacing", off)]).starts_with("pacing: bbr"));
+        assert!(refusal("bbr", &[("prr", on)]).starts_with("prr: bbr"));
+        assert!(refusal("newreno", &[("prr", on)]).starts_with("prr: newreno"));
+        assert!(refusal("sack", &[("pacing", on), ns2]).starts_with("pacing: the profile ns2"));
+        let vegas = refusal("vegas", &[("alpha", Setting::Number(5.0))]);
+        assert_eq!(vegas, "alpha: 5 is above beta, 4");
+        let reno = refusal("newreno", &[("beta", Setting::Number(0.5))]);
+        assert!(reno.starts_with("beta: unknown parameter"), "{reno}");
+        let near = refusal("cubic", &[("fast_convergance", on)]);
+        assert!(near.contains("did you mean \"fast_convergence\""), "{near}");
+        assert!(refusal("dctcp", &[("g", Setting::Number(2.0))]).starts_with("g: "));
+    }
 }
