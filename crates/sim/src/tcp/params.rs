@@ -62,8 +62,8 @@ params! {
         delayed_ack: Option<bool> = None, [], "", ["delack"];
         /// Longest time that an ack is delayed; auto: 40ms (as Linux), in ns2 100ms.
         delayed_ack_timeout: Option<Span> = None, [Some(Span(1)) => Some(Span::ms(500))], "", [];
-        /// Whether both ends take marks in place of losses (RFC 3168).
-        ecn: bool = false, [], "", [];
+        /// Whether both ends take marks in place of losses (RFC 3168); auto: only for dctcp.
+        ecn: Option<bool> = None, [], "", [];
         /// Whether the first two duplicate acks each let one new packet out (RFC 3042).
         limited_transmit: bool = true, [], "", ["singledup"];
         /// Whether a window of data is cut at most once by duplicate acks (RFC 6582 step 2, ns-2's
@@ -109,16 +109,9 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The parameters that every TCP has, as this one has them by default.
-    fn defaults(&self) -> Settings {
-        // RFC 8257 is about marks alone.
-        let ecn = matches!((self.control)(), Choice::Dctcp(_));
-        Settings { ecn, ..Settings::default() }
-    }
-
     /// Every parameter with its default.
     pub fn table(&self) -> Rows {
-        let mut rows = self.defaults().table();
+        let mut rows = Settings::default().table();
         rows.extend((self.control)().table());
         rows
     }
@@ -212,7 +205,7 @@ pub fn parse<'a>(
         .iter()
         .find(|e| e.name == name || e.aliases.contains(&name))
         .ok_or_else(|| Error::unknown("tcp", name, TCPS.iter().map(|e| e.name)).at("name"))?;
-    let (mut chosen, mut control) = (entry.defaults(), (entry.control)());
+    let (mut chosen, mut control) = (Settings::default(), (entry.control)());
     for (key, value) in settings {
         let is_in = |rows: &[_]| rows.iter().any(|r| answers(r, key));
         if is_in(&control.table()) {
@@ -299,7 +292,10 @@ impl TcpParams {
         if !rfc && self.control != Choice::Reno {
             return refuse("profile", format!("{} exists in rfc only", self.name));
         }
-        if bbr && self.settings.ecn {
+        // RFC 8257 is about marks alone.
+        let dctcp = matches!(self.control, Choice::Dctcp(_));
+        let ecn = *self.settings.ecn.get_or_insert(dctcp);
+        if bbr && ecn {
             return refuse("ecn", "bbr (version 1) makes nothing of marks".into());
         }
         if bbr && self.settings.pacing == Some(false) {
@@ -380,7 +376,7 @@ mod tests {
         let Choice::Cubic(own) = &cubic.control else { panic!("{cubic:?}") };
         assert_eq!((own.beta, own.c, cubic.name()), (0.5, 0.4, "cubic"));
         assert!(cubic.table().iter().any(|r| r.name == "beta" && r.value == "0.5"));
-        assert!(parse("dctcp", []).unwrap().settings.ecn, "which is its point");
+        assert!(parse("dctcp", []).unwrap().settings.ecn == Some(true), "which is its point");
         assert_eq!(parse("bbr", []).unwrap().settings.pacing, Some(true));
         assert_eq!(parse("ctcp", []).unwrap().settings.pacing, Some(false));
         for entry in TCPS {

@@ -62,7 +62,7 @@ impl Receiver {
             answered: false,
             sack: params.recovery == Recovery::Sack,
             ns2,
-            exact: s.ecn && matches!(params.control, Choice::Dctcp(_)),
+            exact: worked_out(s.ecn) && matches!(params.control, Choice::Dctcp(_)),
             ce: false,
             ack_bytes: s.header_bytes(),
             unit: if ns2 { s.payload() } else { 1 },

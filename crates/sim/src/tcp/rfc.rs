@@ -116,7 +116,7 @@ impl<C: Control> Rfc<C> {
             expired: false,
             hushed: false,
             cwr: false,
-            ecn: s.ecn,
+            ecn: worked_out(s.ecn),
             limited_transmit: s.limited_transmit,
             careful: s.careful,
             rtt: Rfc6298::new(bounds),
