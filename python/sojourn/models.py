@@ -1544,7 +1544,7 @@ class Compound(TcpParameters, kw_only=True, frozen=True, tag="compound"):
 
 
 class Cubic(TcpParameters, kw_only=True, frozen=True, tag="cubic"):
-    """Grows with the cube of the time since the last cut, never slower than Reno; rfc only.
+    """Grows with the cube of the time since a cut, never slower than Reno; rfc only.
 
     Source: RFC 9438.
     """
@@ -1558,6 +1558,9 @@ class Cubic(TcpParameters, kw_only=True, frozen=True, tag="cubic"):
     """Share of the window that a cut leaves. Number; default 0.7; 0.1 to 0.99; the paper's
     beta_cubic.
     """
+
+    beta_ecn: Value = None
+    """The same for a mark; RFC 8511 proposes 0.85. Number; default 0.7; 0.1 to 0.99."""
 
     fast_convergence: Value = None
     """Whether a window cut before it was regained leaves room for others. Flag; default true."""

@@ -100,7 +100,7 @@ fn cubic_follows_its_curve_after_a_loss() {
 
 #[test]
 fn cubic_mean_window_is_that_of_the_rfc() {
-    // RFC 9438 figure 5: 1.054 (RTT/p)^(3/4) segments, where the Reno-friendly region does not rule.
+    // RFC 9438 §5.1: 1.054 (RTT/p)^(3/4) segments, where the Reno-friendly region does not rule.
     let (p, rtt) = (0.0001, 0.2f64);
     let mut n = 0u64;
     // Periodic losses, as the formula supposes.

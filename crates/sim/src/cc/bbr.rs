@@ -9,9 +9,9 @@
 //!
 //! **Departures**: no estimator of policers and no credit for aggregated acks. The phase in which
 //! probing starts is drawn once per sender; later ones follow it by the golden section. A loss is
-//! known once per recovery. Marks mean nothing to it, so ECN is refused. Its authors' sender finds a lost
-//! retransmission by time (RACK); ours, as RFC 6675, by a timeout, so under heavy random loss (1 %
-//! and more) it falls far behind theirs.
+//! known once per recovery. Marks mean nothing to it, so ECN is refused. Its authors' sender finds a
+//! lost retransmission by time (RACK); ours, as RFC 6675, by a timeout, so under heavy random loss
+//! (1 % and more) it falls far behind theirs.
 
 use super::bbr_filter::WindowedMax;
 use super::{Acked, Cause, Control, Rates, Sample, Sent, Settled, State, Window};
@@ -69,7 +69,7 @@ pub struct Bbr {
     rates: Rates,
     mode: Mode,
     bw: WindowedMax,
-    /// Rounds ended, what must have been delivered before the next does, whether this ack began one.
+    /// Rounds so far, what must be delivered before the next, and whether this ack began one.
     round: u64,
     round_end: u64,
     round_start: bool,
@@ -339,6 +339,7 @@ impl Control for Bbr {
     }
 
     fn settled(&mut self, window: &mut Window, ack: &Settled) {
+        debug_assert_eq!(self.rates.delivered(), ack.delivered, "every byte once");
         self.round_start = false;
         let sample = self.rates.take(ack.now);
         let news = sample.map_or(0, |s| s.news);

@@ -8,6 +8,7 @@
 //!
 //! **Departures**: gamma is constant (the draft's adapts). The round trip is that of the one
 //! segment that is timed, not a smoothed one. A timeout ends the delay window.
+//! Neither part grows while the window is not full.
 
 use super::{Acked, Cause, Control, Reno, Window};
 use crate::tcp::TcpParams;
@@ -84,6 +85,9 @@ impl Control for Compound {
         self.dwnd = self.dwnd.min(win); // a silence shrinks the whole
         let avoids = window.cwnd >= window.ssthresh;
         let dwnd = acked.rtt.map_or(self.dwnd, |rtt| self.measured(win, rtt));
+        if !acked.filled(window) {
+            return;
+        }
         if !avoids {
             return self.slow_start.grow(window, acked);
         }

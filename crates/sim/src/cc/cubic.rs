@@ -24,6 +24,8 @@ params! {
         c: f64 = 0.4, [1e-6 => 1e6], "C", [];
         /// Share of the window that a cut leaves.
         beta: f64 = 0.7, [0.1 => 0.99], "beta_cubic", [];
+        /// The same for a mark; RFC 8511 proposes 0.85.
+        beta_ecn: f64 = 0.7, [0.1 => 0.99], "beta_ecn", [];
         /// Whether a window cut before it was regained leaves room for others.
         fast_convergence: bool = true, [], "", [];
         /// Whether the window grows at least as Reno's would.
@@ -114,8 +116,8 @@ impl Control for Cubic {
     }
 
     fn grow(&mut self, window: &mut Window, acked: &Acked) {
-        if acked.flight + window.mss < window.cwnd {
-            return; // it was not full
+        if !acked.filled(window) {
+            return;
         }
         if window.cwnd < window.ssthresh {
             return self.slow_start.grow(window, acked);
@@ -149,8 +151,9 @@ impl Control for Cubic {
         let early = self.params.fast_convergence && cwnd < self.w_max;
         self.w_max = if early { cwnd * (1.0 + beta) / 2.0 } else { cwnd }; // §4.7
         self.cwnd_prior = cwnd;
+        let left = if cause == Cause::Mark { self.params.beta_ecn } else { beta };
         (self.stage, self.rest, self.expired) = (None, 0.0, cause == Cause::Timeout);
-        ((flight as f64 * beta) as u64).max(2 * window.mss) // §4.6
+        ((flight as f64 * left) as u64).max(2 * window.mss) // §4.6
     }
 
     fn sent(&mut self, sent: &Sent) {
@@ -254,6 +257,16 @@ mod tests {
         lost(&mut c, 100);
         lost(&mut c, 80);
         assert_eq!(c.w_max, 80.0);
+    }
+
+    #[test]
+    fn marks_may_cut_less_than_losses() {
+        let params = CubicParams { beta_ecn: 0.85, ..CubicParams::default() };
+        let mut c = Cubic::of(params, 1);
+        let w = Window { cwnd: 100 * MSS, ssthresh: 10 * MSS, mss: MSS };
+        assert_eq!(c.cut(Time::ZERO, &w, 100 * MSS, Cause::Mark), 85 * MSS);
+        assert_eq!(c.cut(Time::ZERO, &w, 100 * MSS, Cause::Loss), 70 * MSS);
+        assert_eq!(c.cut(Time::ZERO, &w, MSS, Cause::Loss), 2 * MSS);
     }
 
     #[test]

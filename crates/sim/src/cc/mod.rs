@@ -60,6 +60,15 @@ pub struct Acked {
     pub after_timeout: bool,
 }
 
+impl Acked {
+    /// Whether the window was full before it, so that a larger one would be of use: half full in
+    /// slow start, where it may double before what it permits is sent.
+    pub fn filled(&self, window: &Window) -> bool {
+        let half = window.cwnd < window.ssthresh && 2 * self.flight > window.cwnd;
+        half || self.flight + window.mss >= window.cwnd
+    }
+}
+
 /// What calls for a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {

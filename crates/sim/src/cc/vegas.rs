@@ -45,8 +45,8 @@ impl Vegas {
         Vegas { params, slow_start: Reno::of(limit), base: None, grows: true }
     }
 
-    /// A round trip took `rtt`.
-    fn measured(&mut self, window: &mut Window, rtt: Span) {
+    /// A round trip took `rtt`, with a window that was full or not.
+    fn measured(&mut self, window: &mut Window, rtt: Span, full: bool) {
         let base = self.base.map_or(rtt, |b| b.min(rtt));
         self.base = Some(base);
         let segments = window.cwnd as f64 / window.mss as f64;
@@ -61,7 +61,7 @@ impl Vegas {
                 window.ssthresh = window.cwnd;
             }
         } else if diff < self.params.alpha {
-            window.cwnd += window.mss;
+            window.cwnd += if full { window.mss } else { 0 };
         } else if diff > self.params.beta {
             window.cwnd = (window.cwnd - window.mss).max(least);
             window.ssthresh = window.ssthresh.min(window.cwnd);
@@ -81,9 +81,9 @@ impl Control for Vegas {
 
     fn grow(&mut self, window: &mut Window, acked: &Acked) {
         if let Some(rtt) = acked.rtt {
-            return self.measured(window, rtt);
+            return self.measured(window, rtt, acked.filled(window));
         }
-        if window.cwnd < window.ssthresh && self.grows {
+        if window.cwnd < window.ssthresh && self.grows && acked.filled(window) {
             self.slow_start.grow(window, acked);
         }
     }

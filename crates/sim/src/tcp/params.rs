@@ -138,7 +138,7 @@ pub const TCPS: &[Entry] = &[
     Entry {
         name: "cubic",
         aliases: &[],
-        about: "grows with the cube of the time since the last cut, never slower than Reno; rfc only",
+        about: "grows with the cube of the time since a cut, never slower than Reno; rfc only",
         source: "RFC 9438",
         recovery: Recovery::Sack,
         control: || Choice::Cubic(CubicParams::default()),
