@@ -9,9 +9,9 @@
 //!
 //! **Departures**: no estimator of policers and no credit for aggregated acks. The phase in which
 //! probing starts is drawn once per sender; later ones follow it by the golden section. A loss is
-//! known once per recovery. Marks mean nothing to it, so ECN is refused. Its authors' sender finds a
-//! lost retransmission by time (RACK); ours, as RFC 6675, by a timeout, so under heavy random loss
-//! (1 % and more) it falls far behind theirs.
+//! known once per recovery. Marks mean nothing to it, so ECN is refused. The sender of its authors
+//! finds a lost retransmission by time (RACK); ours, as RFC 6675 has it, by a timeout, so under
+//! heavy random loss (1 % and more) it falls far behind theirs.
 
 use super::bbr_filter::WindowedMax;
 use super::{Acked, Cause, Control, Rates, Sample, Sent, Settled, State, Window};
@@ -378,5 +378,93 @@ impl Control for Bbr {
 
     fn starved(&mut self, flight: u64) {
         self.rates.starve(flight);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1_000;
+
+    fn bbr(draw: f64) -> Bbr {
+        let mut b = Bbr::of(BbrParams::default(), draw);
+        let w = Window { cwnd: 10 * MSS, ssthresh: u64::MAX, mss: MSS };
+        b.established(Time::ZERO, &w, Some(Span::ms(100)));
+        b
+    }
+
+    #[test]
+    fn probing_starts_in_any_phase_but_the_second() {
+        let mut b = bbr(0.0);
+        let mut seen = [0; 8];
+        for _ in 0..7_000 {
+            b.enter_probe_bw(Time::ZERO);
+            seen[b.phase] += 1;
+        }
+        assert_eq!(seen[1], 0, "the second gives way to what the first has sent");
+        for (phase, n) in seen.iter().enumerate().filter(|s| s.0 != 1) {
+            assert!((990..=1_010).contains(n), "{phase}: {n}");
+        }
+    }
+
+    #[test]
+    fn first_rate_is_the_gain_over_the_round_trip_of_the_syn() {
+        assert!((bbr(0.0).pacing_rate() - 2.885 * 10_000.0 / 0.1).abs() < 1e-6);
+        let mut b = Bbr::of(BbrParams::default(), 0.0);
+        let w = Window { cwnd: MSS, ssthresh: u64::MAX, mss: MSS };
+        b.established(Time::ZERO, &w, None);
+        assert_eq!(b.pacing_rate(), 2_885_000.0, "of 1 ms if that is not known");
+    }
+
+    #[test]
+    fn recovery_conserves_packets_and_gives_the_window_back() {
+        let mut b = bbr(0.0);
+        b.full_rounds = FULL.1;
+        b.bw.add(0, 1_000_000.0); // 100 segments per round trip
+        (b.mode, b.phase) = (Mode::ProbeBw, 2);
+        let mut w = Window { cwnd: 203 * MSS, ssthresh: u64::MAX, mss: MSS };
+        let ack = |state, flight| Settled { now: Time(1), delivered: 0, flight, srtt: None, state };
+        b.cut(Time(1), &w, w.cwnd, Cause::Loss);
+        b.set_window(&mut w, &ack(State::Recovery, 150 * MSS), MSS);
+        assert_eq!(w.cwnd, 151 * MSS, "one out for one delivered");
+        b.set_window(&mut w, &ack(State::Recovery, 149 * MSS), MSS);
+        assert_eq!(w.cwnd, 151 * MSS);
+        b.set_window(&mut w, &ack(State::Open, 140 * MSS), MSS);
+        assert_eq!(w.cwnd, 203 * MSS, "two products and three segments");
+        b.cut(Time(1), &w, w.cwnd, Cause::Timeout);
+        w.cwnd = MSS;
+        b.set_window(&mut w, &ack(State::Loss, 0), MSS);
+        assert_eq!(w.cwnd, LEAST * MSS);
+        b.set_window(&mut w, &ack(State::Open, 0), MSS);
+        assert_eq!(w.cwnd, 203 * MSS);
+    }
+
+    #[test]
+    fn starved_samples_count_only_as_proof_of_more() {
+        let mut b = bbr(0.0);
+        let sample = |rate, starved| Sample {
+            rate,
+            interval: Span::ms(100),
+            prior_delivered: 0,
+            rtt: None,
+            news: MSS,
+            starved,
+        };
+        b.learn_rate(&sample(1e6, false));
+        b.learn_rate(&sample(2e5, true));
+        assert_eq!(b.bandwidth(), 1e6);
+        b.learn_rate(&sample(2e6, true));
+        assert_eq!(b.bandwidth(), 2e6);
+        b.learn_rate(&Sample { interval: Span::ms(99), ..sample(9e6, false) });
+        assert_eq!(b.bandwidth(), 2e6, "less than a round trip shows a burst of acks");
+        for _ in 0..20 {
+            b.learn_rate(&sample(1e5, true));
+        }
+        assert_eq!(b.bandwidth(), 2e6, "however long it lasts");
+        for _ in 0..11 {
+            b.learn_rate(&sample(1e6, false));
+        }
+        assert_eq!(b.bandwidth(), 1e6, "ten rounds later it is forgotten");
     }
 }
