@@ -66,10 +66,16 @@ fn dctcp_keeps_the_queue_at_the_threshold_and_the_link_busy() {
         let worst = *queue.iter().max().expect("samples") as f64;
         let middle = mean(&queue.iter().map(|q| *q as f64).collect::<Vec<_>>());
         assert!(
-            worst <= most && (10.0..=20.0 + n as f64).contains(&middle),
+            worst <= most && (10.0..=20.0 + f64::from(n)).contains(&middle),
             "{n}: {middle}, {worst}"
         );
         assert!(jain(&goodputs(&out)) > 0.95, "{n}: {:?}", goodputs(&out));
+        let least = *queue.iter().min().expect("samples") as f64;
+        // theory.md section 7: N flows in step swing by sqrt(2 N (C RTT + K)) / 2; those that are
+        // not in step, by more.
+        let swing = 0.5 * libm::sqrt(2.0 * f64::from(n) * (25.0 + 20.0));
+        let seen = (worst - least) / swing;
+        assert!((0.8..2.5).contains(&seen), "{n}: {seen} times {swing}");
     }
 }
 

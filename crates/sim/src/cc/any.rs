@@ -174,6 +174,11 @@ impl Control for Any {
         each!(&mut self.law, c => c.echoed(ack, bytes, ece, next));
     }
 
+    fn follows_delivery(&self) -> bool {
+        // BBR is among those with a pacer.
+        self.pacer.is_some() || self.prr.is_some()
+    }
+
     fn delivered(&mut self, now: Time, from: u64, to: u64) {
         each!(&mut self.law, c => c.delivered(now, from, to));
     }

@@ -160,6 +160,11 @@ pub trait Control {
     /// to send. Before anything else is made of it.
     fn echoed(&mut self, _ack: u64, _bytes: u64, _ece: bool, _next: u64) {}
 
+    /// Whether the next two are of use to it: what they tell takes searches.
+    fn follows_delivery(&self) -> bool {
+        false
+    }
+
     /// The receiver is now known to have `from..to`.
     fn delivered(&mut self, _now: Time, _from: u64, _to: u64) {}
 

@@ -15,6 +15,9 @@ impl<C: Control> Rfc<C> {
             return;
         }
         self.control.echoed(ack.ack, ack.ack - self.una, ack.ece && self.ecn, self.nxt);
+        if !self.control.follows_delivery() {
+            return;
+        }
         let Rfc { board, control, una, .. } = self;
         board.lacked(*una, ack.ack, |from, to| control.delivered(now, from, to));
         if self.recovery == Recovery::Sack {
@@ -27,6 +30,9 @@ impl<C: Control> Rfc<C> {
 
     /// After everything was made of an ack.
     pub(super) fn settle(&mut self, now: Time) {
+        if !self.control.follows_delivery() {
+            return;
+        }
         let settled = Settled {
             now,
             delivered: self.una - 1 + self.board.covered(),

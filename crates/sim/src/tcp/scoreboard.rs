@@ -32,6 +32,9 @@ impl Scoreboard {
     /// Calls `each` with every part of `from..to` that is not held.
     pub fn lacked(&self, mut from: u64, to: u64, mut each: impl FnMut(u64, u64)) {
         while from < to {
+            if from >= self.top() {
+                return each(from, to); // most often: nothing was out of order
+            }
             let (start, end) = self.held.gap(from);
             if start < to {
                 each(start, end.min(to));
