@@ -120,6 +120,8 @@ impl Control for Cubic {
             return;
         }
         if window.cwnd < window.ssthresh {
+            // After a silence: what follows is a stage of its own, from the window it finds.
+            self.stage = None;
             return self.slow_start.grow(window, acked);
         }
         let mss = window.mss as f64;
@@ -257,6 +259,32 @@ mod tests {
         lost(&mut c, 100);
         lost(&mut c, 80);
         assert_eq!(c.w_max, 80.0);
+    }
+
+    #[test]
+    fn slow_start_after_a_silence_ends_without_a_jump() {
+        let mut c = cubic();
+        let mut w = lost(&mut c, 100);
+        let grown = play(&mut c, &mut w, 0, 5_000, RTT);
+        assert!(grown > 95.0 && w.ssthresh == 70 * MSS);
+        w.cwnd = 10 * MSS; // RFC 5681 section 4.1
+        let mut now = Time(60_000_000_000);
+        let mut most = 0;
+        for _ in 0..200 {
+            let before = w.cwnd;
+            let acked = Acked {
+                now,
+                bytes: MSS,
+                flight: w.cwnd,
+                rtt: None,
+                srtt: Some(RTT),
+                after_timeout: false,
+            };
+            c.grow(&mut w, &acked);
+            most = most.max(w.cwnd - before);
+            now += Span(RTT.0 * MSS / w.cwnd);
+        }
+        assert!(w.cwnd > 70 * MSS && most == MSS, "{} by {most}", w.cwnd);
     }
 
     #[test]
