@@ -185,12 +185,18 @@ mod tests {
     #[test]
     fn squeezed_acks_do_not_show_more_than_was_sent() {
         let mut r = Rates::default();
-        // One per 10 ms, and the acks of all at once at 200 ms.
-        (0..10).for_each(|i| r.sent(&sent(10 * i, i, false, i == 0)));
-        for i in 0..10 {
-            let s = ack(&mut r, 200, i);
-            assert!(s.rate <= 100_000.0, "{i}: {}", s.rate);
+        // One per 10 ms. At 300 ms the acks have been held up: the first comes alone, 20 more just
+        // after packet 30 has left, and that one's own at 400 ms: 30 packets within 100 ms, which
+        // took 300 ms to send.
+        (0..30).for_each(|i| r.sent(&sent(10 * i, i, false, i == 0)));
+        ack(&mut r, 300, 0);
+        r.sent(&sent(300, 30, false, false));
+        for i in 1..21 {
+            ack(&mut r, 301, i);
         }
+        r.deliver(Time(400 * MS), 21_001, 31_001);
+        let s = r.take(Time(400 * MS)).unwrap();
+        assert_eq!((s.rate, s.interval), (100_000.0, Span::ms(300)));
     }
 
     #[test]
