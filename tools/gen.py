@@ -99,16 +99,17 @@ def model(spec: Spec, base: str, params: list[Spec]) -> str:
 
 
 def kind_models(specs: list[Spec], base: str) -> list[str]:
-    """Write the classes of one kind; parameters that all of them share stand in one place."""
+    """Write the classes of one kind; parameters with which all of them begin stand in one place."""
     tables = [spec["params"] for spec in specs]
-    if len(specs) < 2 or any(table != tables[0] for table in tables):
+    rows = [row for row, *others in zip(*tables, strict=False) if all(o == row for o in others)]
+    if len(specs) < 2 or not rows or any(table[: len(rows)] != rows for table in tables):
         return [model(spec, base, spec["params"]) for spec in specs]
     shared = f"{base}Parameters"
     head = f"class {shared}({base}, kw_only=True, frozen=True):"
     about = '    """What every one of them can be given."""'
     return [
-        "\n".join([head, about, *fields(tables[0])]),
-        *(model(spec, shared, []) for spec in specs),
+        "\n".join([head, about, *fields(rows)]),
+        *(model(spec, shared, spec["params"][len(rows) :]) for spec in specs),
     ]
 
 

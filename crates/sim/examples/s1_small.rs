@@ -1,17 +1,19 @@
-//! S1 in small, for counting instructions: `s1_small SECONDS` runs 300 long NewReno flows over RED
-//! at 45 mbit and prints how many packets the bottleneck sent. See `tools/instructions.py`.
+//! S1 in small, for counting instructions: `s1_small SECONDS [TCP]` runs 300 long NewReno flows (or
+//! those of another TCP) over RED at 45 mbit and prints how many packets the bottleneck sent. See
+//! `tools/instructions.py`.
 
 use serde_json::json;
 use sojourn_sim::Scenario;
 
 fn main() {
     let seconds = std::env::args().nth(1).unwrap_or_else(|| "5".into());
+    let tcp = std::env::args().nth(2).unwrap_or_else(|| "newreno".into());
     let scenario = json!({
         "duration": format!("{seconds}s"),
         "links": {"bottleneck": {"rate": "45mbit", "delay": "1ms", "qdisc": {"name": "red",
             "limit": "300kB", "min_th": "75kB", "max_th": "150kB", "gentle": true}}},
         "flows": [{"name": "ftp", "count": 300, "path": ["bottleneck"],
-            "rtt": "uniform(40ms, 200ms)", "tcp": {"name": "newreno", "packet": "500B"},
+            "rtt": "uniform(40ms, 200ms)", "tcp": {"name": tcp, "packet": "500B"},
             "source": {"name": "bulk", "start": "uniform(0s, 2s)"}}]
     });
     let scenario = Scenario::from_json(&scenario.to_string()).expect("the scenario is right");

@@ -280,6 +280,7 @@ impl Flow {
         let Some((at, connection, arrival)) = self.inbox.pop_front() else { return };
         match (&mut self.ends, arrival) {
             (Ends::Tcp(tcp), Arrival::Segment(segment, ce)) if connection == self.connection => {
+                out.acks.extend(tcp.receiver.on_change(&segment, ce));
                 out.acks.extend(tcp.receive(at, &segment, ce));
             }
             (Ends::Udp(udp), Arrival::Datagram(sent)) => udp.receive(at, sent),
@@ -350,6 +351,9 @@ impl Flow {
             && let Some(ack) = tcp.receiver.on_timer(timer)
         {
             self.acks.push(timer + self.lag, connection, ack);
+        }
+        if let Some(ack) = tcp.receiver.on_change(&segment, ce) {
+            self.acks.push(at + self.lag, connection, ack);
         }
         if let Some(ack) = tcp.receive(at, &segment, ce) {
             self.acks.push(at + self.lag, connection, ack);

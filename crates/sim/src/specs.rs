@@ -3,7 +3,7 @@
 use crate::source::SOURCES;
 use crate::tcp::TCPS;
 use serde_json::{Value as Json, json};
-use sojourn_aqm::params::{Params, Row};
+use sojourn_aqm::params::Row;
 use sojourn_aqm::sched::{Entry, REGISTRY};
 
 fn row(r: &Row) -> Json {
@@ -29,9 +29,8 @@ pub fn specs() -> Json {
         spec
     };
     let disciplines: Vec<Json> = REGISTRY.iter().map(discipline).collect();
-    let table = crate::tcp::Settings::default().table();
     let tcp: Vec<Json> =
-        TCPS.iter().map(|e| entry(e.name, e.aliases, e.about, e.source, &table)).collect();
+        TCPS.iter().map(|e| entry(e.name, e.aliases, e.about, e.source, &e.table())).collect();
     let sources: Vec<Json> =
         SOURCES.iter().map(|e| entry(e.name, &[], e.about, e.source, &e.params())).collect();
     json!({ "disciplines": disciplines, "tcp": tcp, "sources": sources })

@@ -56,8 +56,18 @@ fn numbers_are_those_of_the_table() {
         "qdisc", "tcp", "as", "use", "loss", "wait ms", "p99 ms", "resent", "RTOs"
     );
     for qdisc in ["droptail", "red", "codel", "drr", "sfq", "fq_codel"] {
-        for tcp in ["tahoe", "reno", "newreno", "sack"] {
-            for profile in ["rfc", "ns2"] {
+        for (tcp, profiles) in [
+            ("tahoe", &["rfc", "ns2"][..]),
+            ("reno", &["rfc", "ns2"]),
+            ("newreno", &["rfc", "ns2"]),
+            ("sack", &["rfc", "ns2"]),
+            ("cubic", &["rfc"]),
+            ("dctcp", &["rfc"]),
+            ("vegas", &["rfc"]),
+            ("compound", &["rfc"]),
+            ("bbr", &["rfc"]),
+        ] {
+            for profile in profiles {
                 let out = run(&json!({
                     "duration": "60s", "warmup": "10s",
                     "links": {"l": {"rate": "5mbit", "delay": "10ms", "qdisc": {"name": qdisc,

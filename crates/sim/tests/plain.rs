@@ -322,6 +322,13 @@ fn random(seed: u64) -> Value {
             let tcp = ["tahoe", "reno", "newreno", "sack"][pick(4)];
             let profile = ["rfc", "ns2"][pick(2)];
             flow["tcp"] = json!({"name": tcp, "profile": profile, "ecn": pick(2) == 0});
+            if pick(3) == 0 {
+                let tcp = ["cubic", "dctcp", "vegas", "compound", "sack"][pick(5)];
+                flow["tcp"] = json!({"name": tcp, "ecn": pick(2) == 0, "pacing": pick(2) == 0,
+                    "prr": pick(2) == 0});
+            } else if pick(6) == 0 {
+                flow["tcp"] = json!("bbr");
+            }
             if pick(2) == 0 {
                 flow["source"] = json!({"name": "transfers", "size": "uniform(1kB, 90kB)",
                     "gap": "exponential(100ms)"});

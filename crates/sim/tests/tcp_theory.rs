@@ -13,18 +13,29 @@ use tcp_path::{Fate, Hop, Path, Row, params};
 
 const NAMES: [&str; 4] = ["tahoe", "reno", "newreno", "sack"];
 
+/// Those that exist in one profile only.
+const RFC_NAMES: [&str; 6] = ["cubic", "dctcp", "vegas", "compound", "bbr", "sack"];
+
 /// One transfer with everything chosen by `seed`.
 fn transfer(seed: u64) {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
-    let name = NAMES[rng.below(4) as usize];
-    let profile = ["rfc", "ns2"][rng.below(2) as usize];
+    let (mut name, mut profile) = (NAMES[rng.below(4) as usize], "rfc");
+    match rng.below(4) {
+        0 | 1 => name = RFC_NAMES[rng.below(6) as usize],
+        2 => profile = "ns2",
+        _ => {}
+    }
+    let bbr = name == "bbr";
+    let prr = profile == "rfc" && !["tahoe", "reno", "newreno", "bbr"].contains(&name);
     let flag = |yes: bool| if yes { "true" } else { "false" };
     let window = rng.below(3) as usize;
     let rwnd = [3, 20, 1_000_000][window];
     let settings = [
         ("profile", profile),
         ("delayed_ack", flag(rng.chance(0.5))),
-        ("ecn", flag(rng.chance(0.5))),
+        ("ecn", flag(!bbr && rng.chance(0.5))),
+        ("pacing", flag(bbr || profile == "rfc" && rng.chance(0.3))),
+        ("prr", flag(prr && rng.chance(0.5))),
         ("limited_transmit", flag(rng.chance(0.5))),
         ("careful", flag(rng.chance(0.7))),
         ("rwnd", ["3p", "20p", "1000000p"][window]),
@@ -146,7 +157,8 @@ fn window_under_loss_of_one_percent_is_near_padhye() {
 
 #[test]
 fn packets_cost_no_allocation_once_the_window_has_been_large() {
-    for (name, profile) in NAMES.iter().flat_map(|n| [(n, "rfc"), (n, "ns2")]) {
+    let rfc_only = RFC_NAMES.iter().map(|n| (n, "rfc"));
+    for (name, profile) in NAMES.iter().flat_map(|n| [(n, "rfc"), (n, "ns2")]).chain(rfc_only) {
         let mut rng = Pcg64Mcg::seed_from_u64(1);
         let fate = |_: u64, _: &Segment| if rng.chance(0.005) { Fate::Lose } else { Fate::Pass };
         let settings = [("profile", profile), ("rwnd", "60p"), ("iw", "60p")];

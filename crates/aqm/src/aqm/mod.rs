@@ -98,6 +98,7 @@ pub trait Law: Aqm + Clone {
 }
 
 /// The law that does nothing: a plain queue.
+#[derive(Clone)]
 pub struct Plain;
 
 impl Aqm for Plain {}

@@ -7,7 +7,8 @@
 //! **Symbols**: `L` of RFC 3465 is the parameter `abc_limit`.
 
 use super::{Acked, Cause, Control, Window};
-use crate::tcp::Settings;
+use crate::tcp::TcpParams;
+use sojourn_aqm::dice::Dice;
 use sojourn_aqm::units::Time;
 
 /// The state of Reno's window.
@@ -19,9 +20,21 @@ pub struct Reno {
     limit: u64,
 }
 
+impl Reno {
+    /// A control whose slow start opens the window by at most `limit` segments per ack.
+    pub fn of(limit: u64) -> Reno {
+        Reno { bytes_acked: 0, limit }
+    }
+
+    /// Most segments by which an ack opens the window in slow start.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+}
+
 impl Control for Reno {
-    fn new(settings: &Settings) -> Reno {
-        Reno { bytes_acked: 0, limit: settings.abc_limit }
+    fn new(params: &TcpParams, _: &mut dyn Dice) -> Reno {
+        Reno::of(params.settings.abc_limit)
     }
 
     fn reset(&mut self) {
@@ -53,7 +66,8 @@ mod tests {
     use super::*;
 
     fn acked(bytes: u64) -> Acked {
-        Acked { now: Time::ZERO, bytes, rtt: None, after_timeout: false }
+        let (rtt, srtt) = (None, None);
+        Acked { now: Time::ZERO, bytes, flight: bytes, rtt, srtt, after_timeout: false }
     }
 
     #[test]

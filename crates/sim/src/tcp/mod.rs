@@ -45,6 +45,7 @@ mod params;
 mod ranges;
 mod receiver;
 mod rfc;
+mod rfc_hooks;
 mod rfc_loss;
 mod rfc_sack;
 mod rtt;
@@ -53,7 +54,7 @@ mod scoreboard;
 pub use params::{Entry, Profile, Recovery, Settings, TCPS, TcpParams, parse};
 pub use receiver::Receiver;
 
-use crate::cc::Reno;
+use crate::cc::{self, Choice, Reno};
 use ns2::Ns2;
 use rfc::Rfc;
 use sojourn_aqm::dice::Dice;
@@ -123,6 +124,8 @@ pub enum Tcp {
     Ns2(Ns2),
     /// The RFCs' window, in bytes.
     Reno(Rfc<Reno>),
+    /// The RFCs' sender with any congestion control, paced or not.
+    Any(Box<Rfc<cc::Any>>),
 }
 
 // Runs with 100,000 flows are asked for.
@@ -134,17 +137,29 @@ macro_rules! each {
         match $tcp {
             Tcp::Ns2($sender) => $call,
             Tcp::Reno($sender) => $call,
+            Tcp::Any($sender) => $call,
         }
     };
 }
 
 impl Tcp {
     /// A sender without a connection. The profile `ns2` draws one number: where its clock's ticks
-    /// fall.
+    /// fall; BBR one: in which phase it probes.
     pub fn new(params: &TcpParams, dice: &mut dyn Dice) -> Tcp {
-        match params.settings.profile {
+        let s = &params.settings;
+        let plain = params.control == Choice::Reno && s.pacing != Some(true) && !s.prr;
+        match s.profile {
             Profile::Ns2 => Tcp::Ns2(Ns2::new(params, dice.uniform())),
-            Profile::Rfc => Tcp::Reno(Rfc::new(params)),
+            Profile::Rfc if plain => Tcp::Reno(Rfc::new(params, dice)),
+            Profile::Rfc => Tcp::Any(Box::new(Rfc::new(params, dice))),
+        }
+    }
+
+    /// The congestion control, where it is not plain Reno's.
+    pub fn control(&self) -> Option<&cc::Any> {
+        match self {
+            Tcp::Any(sender) => Some(sender.control()),
+            _ => None,
         }
     }
 
@@ -171,7 +186,11 @@ impl Tcp {
 
     /// Takes an ack of this connection.
     pub fn on_ack(&mut self, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
-        each!(self, s => s.on_ack(now, ack, out));
+        match self {
+            Tcp::Ns2(s) => s.on_ack(now, ack, out),
+            Tcp::Reno(s) => s.on_ack(now, ack, out),
+            Tcp::Any(s) => on_ack_of_any(s, now, ack, out),
+        }
     }
 
     /// To be called when [`Tcp::timer`] is due; before that it does nothing.
@@ -181,7 +200,7 @@ impl Tcp {
         }
     }
 
-    /// When the retransmission timer expires; [`Time::NEVER`] if it is off.
+    /// When the retransmission timer expires or the pacer lets go; [`Time::NEVER`] if both are off.
     pub fn timer(&self) -> Time {
         each!(self, s => s.timer())
     }
@@ -215,4 +234,10 @@ impl Tcp {
     pub fn stats(&self) -> &Stats {
         each!(self, s => s.stats())
     }
+}
+
+/// Apart, so that [`Tcp::on_ack`] stays small enough to be inlined where it is called.
+#[inline(never)]
+fn on_ack_of_any(s: &mut Rfc<cc::Any>, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
+    s.on_ack(now, ack, out);
 }

@@ -120,7 +120,7 @@ impl Ns2 {
             recovery: params.recovery,
             limited_transmit: s.limited_transmit,
             careful: s.careful,
-            ecn: s.ecn,
+            ecn: worked_out(s.ecn),
             first_window,
             initial,
             packet_bytes: s.packet_bytes(),

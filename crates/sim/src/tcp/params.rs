@@ -1,9 +1,10 @@
 //! What can be chosen about a TCP, its defaults by profile, and the registry of names.
 
+use crate::cc::{BbrParams, Choice, CompoundParams, CubicParams, DctcpParams, VegasParams};
 use sojourn_aqm::choice;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params;
-use sojourn_aqm::params::{Params, Rows, Setting};
+use sojourn_aqm::params::{Params, Rows, Setting, answers, unknown};
 use sojourn_aqm::units::{Bytes, Size, Span};
 
 choice! {
@@ -61,8 +62,8 @@ params! {
         delayed_ack: Option<bool> = None, [], "", ["delack"];
         /// Longest time that an ack is delayed; auto: 40ms (as Linux), in ns2 100ms.
         delayed_ack_timeout: Option<Span> = None, [Some(Span(1)) => Some(Span::ms(500))], "", [];
-        /// Whether both ends take marks in place of losses (RFC 3168).
-        ecn: bool = false, [], "", [];
+        /// Whether both ends take marks in place of losses (RFC 3168); auto: only for dctcp.
+        ecn: Option<bool> = None, [], "", [];
         /// Whether the first two duplicate acks each let one new packet out (RFC 3042).
         limited_transmit: bool = true, [], "", ["singledup"];
         /// Whether a window of data is cut at most once by duplicate acks (RFC 6582 step 2, ns-2's
@@ -70,14 +71,22 @@ params! {
         careful: bool = true, [], "", ["bugfix"];
         /// Most packets by which one ack opens the window in slow start (RFC 3465); rfc only.
         abc_limit: u64 = 1, [1 => 2], "L", [];
+        /// Whether segments leave one by one at a rate (two windows per round trip in slow start,
+        /// then 1.2) and not in bursts; auto: only for bbr, which sets its own rate. rfc only.
+        pacing: Option<bool> = None, [], "", ["paced"];
+        /// Whether a recovery brings the window down step by step (RFC 6937); rfc and SACK only.
+        prr: bool = false, [], "", [];
     }
 }
 
 /// A TCP as chosen: its name and its parameters, nothing left to be worked out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpParams {
-    /// What its name says.
+    name: &'static str,
+    /// What its name says of losses.
     pub recovery: Recovery,
+    /// What its name says of the window, with the parameters of that.
+    pub control: Choice,
     /// All the rest; after [`parse`] no field is `None`.
     pub settings: Settings,
 }
@@ -93,18 +102,62 @@ pub struct Entry {
     pub about: &'static str,
     /// Where it is defined.
     pub source: &'static str,
-    /// What the name chooses.
+    /// How it gets over a loss.
     pub recovery: Recovery,
+    /// How its window grows, with defaults.
+    pub control: fn() -> Choice,
+}
+
+impl Entry {
+    /// Every parameter with its default.
+    pub fn table(&self) -> Rows {
+        let mut rows = Settings::default().table();
+        rows.extend((self.control)().table());
+        rows
+    }
 }
 
 /// Every TCP there is.
 pub const TCPS: &[Entry] = &[
+    Entry {
+        name: "bbr",
+        aliases: &["bbr1", "bbrv1"],
+        about: "paces at the rate that the path was seen to deliver; rfc only",
+        source: "Cardwell et al., BBR: Congestion-Based Congestion Control, ACM Queue 2016",
+        recovery: Recovery::Sack,
+        control: || Choice::Bbr(BbrParams::default()),
+    },
+    Entry {
+        name: "compound",
+        aliases: &["ctcp"],
+        about: "adds to Reno's window one that grows fast while no queue builds; rfc only",
+        source: "Tan et al., A Compound TCP Approach, INFOCOM 2006",
+        recovery: Recovery::Sack,
+        control: || Choice::Compound(CompoundParams::default()),
+    },
+    Entry {
+        name: "cubic",
+        aliases: &[],
+        about: "grows with the cube of the time since a cut, never slower than Reno; rfc only",
+        source: "RFC 9438",
+        recovery: Recovery::Sack,
+        control: || Choice::Cubic(CubicParams::default()),
+    },
+    Entry {
+        name: "dctcp",
+        aliases: &[],
+        about: "is cut by half the share of marked bytes; the receiver echoes each mark; rfc only",
+        source: "RFC 8257",
+        recovery: Recovery::Sack,
+        control: || Choice::Dctcp(DctcpParams::default()),
+    },
     Entry {
         name: "newreno",
         aliases: &[],
         about: "stays in fast recovery until all that was outstanding is acknowledged",
         source: "RFC 5681, RFC 6582; ns-2.35 Agent/TCP/Newreno",
         recovery: Recovery::NewReno,
+        control: || Choice::Reno,
     },
     Entry {
         name: "reno",
@@ -112,6 +165,7 @@ pub const TCPS: &[Entry] = &[
         about: "fast retransmit and a fast recovery that the first ack of new data ends",
         source: "RFC 5681; ns-2.35 Agent/TCP/Reno",
         recovery: Recovery::Reno,
+        control: || Choice::Reno,
     },
     Entry {
         name: "sack",
@@ -119,6 +173,7 @@ pub const TCPS: &[Entry] = &[
         about: "the receiver tells what it has, so several losses are repaired in a round trip",
         source: "RFC 2018, RFC 6675; ns-2.35 Agent/TCP/Sack1",
         recovery: Recovery::Sack,
+        control: || Choice::Reno,
     },
     Entry {
         name: "tahoe",
@@ -126,6 +181,15 @@ pub const TCPS: &[Entry] = &[
         about: "fast retransmit, then slow start from one packet",
         source: "Jacobson, Congestion Avoidance and Control, 1988; ns-2.35 Agent/TCP",
         recovery: Recovery::Tahoe,
+        control: || Choice::Reno,
+    },
+    Entry {
+        name: "vegas",
+        aliases: &[],
+        about: "keeps a few segments queued, told by how long round trips take; rfc only",
+        source: "Brakmo, Peterson, TCP Vegas, IEEE JSAC 1995",
+        recovery: Recovery::Sack,
+        control: || Choice::Vegas(VegasParams::default()),
     },
 ];
 
@@ -141,12 +205,21 @@ pub fn parse<'a>(
         .iter()
         .find(|e| e.name == name || e.aliases.contains(&name))
         .ok_or_else(|| Error::unknown("tcp", name, TCPS.iter().map(|e| e.name)).at("name"))?;
-    let mut chosen = Settings::default();
+    let (mut chosen, mut control) = (Settings::default(), (entry.control)());
     for (key, value) in settings {
-        chosen.set(key, value)?;
+        let is_in = |rows: &[_]| rows.iter().any(|r| answers(r, key));
+        if is_in(&control.table()) {
+            control.set(key, value)?;
+        } else if is_in(&chosen.table()) {
+            chosen.set(key, value)?;
+        } else {
+            return Err(unknown(&entry.table(), key));
+        }
     }
     chosen.work_out()?;
-    Ok(TcpParams { recovery: entry.recovery, settings: chosen })
+    let params =
+        TcpParams { name: entry.name, recovery: entry.recovery, control, settings: chosen };
+    params.checked()
 }
 
 impl Settings {
@@ -208,12 +281,47 @@ impl Settings {
 impl TcpParams {
     /// The canonical name.
     pub fn name(&self) -> &'static str {
-        TCPS.iter().find(|e| e.recovery == self.recovery).expect("every recovery is listed").name
+        self.name
+    }
+
+    /// Fills what the control decides, and refuses what it has no use for.
+    fn checked(mut self) -> Result<TcpParams> {
+        let rfc = self.settings.profile == Profile::Rfc;
+        let bbr = matches!(self.control, Choice::Bbr(_));
+        let refuse = |what: &str, why: String| Err(Error::new(why).at(what));
+        if !rfc && self.control != Choice::Reno {
+            return refuse("profile", format!("{} exists in rfc only", self.name));
+        }
+        // RFC 8257 is about marks alone.
+        let dctcp = matches!(self.control, Choice::Dctcp(_));
+        let ecn = *self.settings.ecn.get_or_insert(dctcp);
+        if bbr && ecn {
+            return refuse("ecn", "bbr (version 1) makes nothing of marks".into());
+        }
+        if bbr && self.settings.pacing == Some(false) {
+            return refuse("pacing", "bbr is nothing without it".into());
+        }
+        if let Choice::Vegas(v) = &self.control
+            && v.alpha > v.beta
+        {
+            return refuse("alpha", format!("{} is above beta, {}", v.alpha, v.beta));
+        }
+        let pacing = *self.settings.pacing.get_or_insert(bbr);
+        if pacing && !rfc {
+            return refuse("pacing", "the profile ns2 has none; choose rfc".into());
+        }
+        if self.settings.prr && (!rfc || self.recovery != Recovery::Sack || bbr) {
+            let text = format!("{} of this profile cannot use it; sack of rfc can", self.name);
+            return refuse("prr", text);
+        }
+        Ok(self)
     }
 
     /// Every parameter with its present value.
     pub fn table(&self) -> Rows {
-        self.settings.table()
+        let mut rows = self.settings.table();
+        rows.extend(self.control.table());
+        rows
     }
 }
 
@@ -260,5 +368,50 @@ mod tests {
             parse("reno", both).unwrap_err().to_string(),
             "rto_min: 2s is longer than rto_max, 1s"
         );
+    }
+
+    #[test]
+    fn own_parameters_stand_beside_those_of_all() {
+        let cubic = parse("cubic", [("beta", Setting::Number(0.5))]).unwrap();
+        let Choice::Cubic(own) = &cubic.control else { panic!("{cubic:?}") };
+        assert_eq!((own.beta, own.c, cubic.name()), (0.5, 0.4, "cubic"));
+        assert!(cubic.table().iter().any(|r| r.name == "beta" && r.value == "0.5"));
+        assert!(parse("dctcp", []).unwrap().settings.ecn == Some(true), "which is its point");
+        assert_eq!(parse("bbr", []).unwrap().settings.pacing, Some(true));
+        assert_eq!(parse("ctcp", []).unwrap().settings.pacing, Some(false));
+        for entry in TCPS {
+            let once = parse(entry.name, []).unwrap();
+            let rows = once.table();
+            let again = rows.iter().map(|r| (r.name, Setting::Text(&r.value)));
+            assert_eq!(parse(entry.name, again).unwrap(), once);
+            // No parameter of a control hides one that every TCP has.
+            let names = entry.table();
+            let shared = Settings::default().table().len();
+            for own in &names[shared..] {
+                assert!(!names[..shared].iter().any(|r| answers(r, own.name)), "{}", own.name);
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_control_has_no_use_for_is_refused() {
+        let (on, off) = (Setting::Flag(true), Setting::Flag(false));
+        let ns2 = ("profile", Setting::Text("ns2"));
+        let refusal = |name: &str, list: &[(&'static str, Setting<'static>)]| {
+            parse(name, list.iter().copied()).unwrap_err().to_string()
+        };
+        assert_eq!(refusal("cubic", &[ns2]), "profile: cubic exists in rfc only");
+        assert!(refusal("bbr", &[("ecn", on)]).starts_with("ecn: bbr"));
+        assert!(refusal("bbr", &[("pacing", off)]).starts_with("pacing: bbr"));
+        assert!(refusal("bbr", &[("prr", on)]).starts_with("prr: bbr"));
+        assert!(refusal("newreno", &[("prr", on)]).starts_with("prr: newreno"));
+        assert!(refusal("sack", &[("pacing", on), ns2]).starts_with("pacing: the profile ns2"));
+        let vegas = refusal("vegas", &[("alpha", Setting::Number(5.0))]);
+        assert_eq!(vegas, "alpha: 5 is above beta, 4");
+        let reno = refusal("newreno", &[("beta", Setting::Number(0.5))]);
+        assert!(reno.starts_with("beta: unknown parameter"), "{reno}");
+        let near = refusal("cubic", &[("fast_convergance", on)]);
+        assert!(near.contains("did you mean \"fast_convergence\""), "{near}");
+        assert!(refusal("dctcp", &[("g", Setting::Number(2.0))]).starts_with("g: "));
     }
 }

@@ -5,6 +5,7 @@
 use super::params::{Profile, Recovery, TcpParams, worked_out};
 use super::ranges::Ranges;
 use super::{Ack, Segment};
+use crate::cc::Choice;
 use sojourn_aqm::units::{Span, Time};
 
 /// SACK blocks in an ack, as in ns-2 and in a real header that carries timestamps too.
@@ -31,6 +32,9 @@ pub struct Receiver {
     answered: bool,
     sack: bool,
     ns2: bool,
+    /// Whether every mark is echoed by itself (RFC 8257), and whether the last segment was marked.
+    exact: bool,
+    ce: bool,
     ack_bytes: u32,
     /// Payload bytes of a sequence number.
     unit: u64,
@@ -58,6 +62,8 @@ impl Receiver {
             answered: false,
             sack: params.recovery == Recovery::Sack,
             ns2,
+            exact: worked_out(s.ecn) && matches!(params.control, Choice::Dctcp(_)),
+            ce: false,
             ack_bytes: s.header_bytes(),
             unit: if ns2 { s.payload() } else { 1 },
             delay: worked_out(s.delayed_ack).then(|| worked_out(s.delayed_ack_timeout)),
@@ -72,7 +78,32 @@ impl Receiver {
         self.next = 0;
         self.held.clear();
         (self.recents, self.due) = (0, Time::NEVER);
-        (self.echo, self.marked, self.answered) = (false, false, false);
+        (self.echo, self.marked, self.answered, self.ce) = (false, false, false, false);
+    }
+
+    /// To be called before [`Receiver::on_segment`] with the same: where marks are echoed exactly
+    /// and a mark begins or ends, an ack that is being delayed leaves first, with the old state
+    /// (RFC 8257 §3.2, as two acks).
+    #[inline]
+    pub fn on_change(&mut self, seg: &Segment, ce: bool) -> Option<&Ack> {
+        if !self.exact { None } else { self.changed(seg, ce) }
+    }
+
+    #[cold]
+    fn changed(&mut self, seg: &Segment, ce: bool) -> Option<&Ack> {
+        // Marks on a SYN are ignored (RFC 8257 §3.5).
+        let ce = ce && seg.ect && !seg.syn;
+        if ce == self.ce {
+            return None;
+        }
+        let held = self.due != Time::NEVER;
+        if held {
+            self.ack(false);
+        }
+        self.ce = ce;
+        // As if one were held already: the first segment of a new state is acknowledged at once.
+        self.due = Time::ZERO;
+        held.then_some(&self.last)
     }
 
     /// Takes a segment, marked (`ce`) or not; the ack that it calls for, or `None` if that is
@@ -158,7 +189,7 @@ impl Receiver {
     fn ack(&mut self, syn: bool) -> &Ack {
         // One mark among the packets acknowledged is enough; an answer ends only what was echoed
         // before (RFC 3168 §6.1.3).
-        self.echo = self.marked || self.echo && !self.answered;
+        self.echo = if self.exact { self.ce } else { self.marked || self.echo && !self.answered };
         (self.marked, self.answered) = (false, false);
         let ack = &mut self.last;
         (ack.ack, ack.ece, ack.syn) = (self.next, self.echo, syn);
@@ -277,5 +308,53 @@ mod tests {
         r.on_segment(Time::ZERO, &Segment { syn: true, ..Segment::default() }, false);
         r.on_segment(Time::ZERO, &at(1), false);
         assert_eq!((r.received_in_connection(), r.delivered_bytes()), (1460, 5 * 1460));
+    }
+
+    #[test]
+    fn dctcp_tells_the_exact_extent_of_marks() {
+        let s = [("header", Text("40B"))];
+        let mut r = Receiver::new(&parse("dctcp", s).unwrap());
+        let mut take = |seq, len, ce| {
+            let seg = Segment { seq, len, syn: seq == 0, ect: true, ..Segment::default() };
+            let first = r.on_change(&seg, ce).copied();
+            let second = r.on_segment(Time::ZERO, &seg, ce).copied();
+            let told = |a: Ack| (a.ack, a.ece);
+            (first.map(told), second.map(told))
+        };
+        // (the ack that was held, the segment's own), each (next expected, echo)
+        assert_eq!(take(0, 0, true), (None, Some((1, false))), "a marked SYN tells nothing");
+        assert_eq!(take(1, 1, false), (None, None));
+        assert_eq!(take(2, 1, false), (None, Some((3, false))));
+        assert_eq!(take(3, 1, false), (None, None));
+        assert_eq!(take(4, 1, true), (Some((4, false)), Some((5, true))), "a mark begins");
+        assert_eq!(take(5, 1, true), (None, None));
+        assert_eq!(take(6, 1, true), (None, Some((7, true))), "delayed as usual");
+        assert_eq!(take(7, 1, false), (None, Some((8, false))), "it ends, and nothing was held");
+        assert_eq!(take(8, 1, false), (None, None));
+        assert_eq!(take(10, 1, true), (Some((9, false)), Some((9, true))), "out of order too");
+    }
+
+    #[test]
+    fn marks_are_told_byte_for_byte_whatever_their_pattern() {
+        use sojourn_aqm::dice::Dice;
+        let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
+        for _ in 0..200 {
+            let mut r = Receiver::new(&parse("dctcp", []).unwrap());
+            r.on_segment(Time::ZERO, &Segment { syn: true, ..Segment::default() }, false);
+            let (mut una, mut echoed, mut marked, p) = (1, 0, 0, rng.uniform());
+            for seq in 1..200 {
+                let ce = rng.chance(p);
+                marked += u64::from(ce);
+                let held = r.on_change(&at(seq), ce).copied();
+                let own = r.on_segment(Time::ZERO, &at(seq), ce).copied();
+                for ack in held.into_iter().chain(own) {
+                    echoed += if ack.ece { ack.ack - una } else { 0 };
+                    una = ack.ack;
+                }
+            }
+            let last = r.on_timer(Time::NEVER).copied();
+            echoed += last.filter(|a| a.ece).map_or(0, |a| a.ack - una);
+            assert_eq!(echoed, marked);
+        }
     }
 }

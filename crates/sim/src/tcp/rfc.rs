@@ -20,25 +20,19 @@
 //! that the repair has a whole timeout. No Nagle: what the application writes is sent at once.
 //! Bytes of a window that hold no full segment stay unused, except by the last one.
 //!
+//! What a control can ask for beyond growth and cuts (samples of the rate, pacing) is in
+//! `rfc_hooks.rs`; where [`Control::HOOKED`] is false, none of it is compiled in.
+//!
 //! **Cost**: under 400 bytes a sender and no work per packet in flight (SACK apart).
 
 use super::params::{Recovery, TcpParams, worked_out};
 use super::rtt::{Bounds, Rfc6298};
 use super::scoreboard::Scoreboard;
 use super::{Ack, Segment, Stats};
-use crate::cc::{Acked, Control, Window};
+pub(super) use crate::cc::State;
+use crate::cc::{Acked, Control, Sent, Window};
+use sojourn_aqm::dice::Dice;
 use sojourn_aqm::units::{Span, Time};
-
-/// What a sender is doing about losses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    /// None that it knows of.
-    Open,
-    /// Fast recovery, until `recover` is acknowledged (Reno: until anything is).
-    Recovery,
-    /// Sending again what a timeout (or Tahoe) gave up, until `recover` is acknowledged.
-    Loss,
-}
 
 /// A sender of the profile `rfc` with congestion control `C`.
 #[derive(Clone, Debug)]
@@ -94,7 +88,7 @@ pub struct Rfc<C> {
 
 impl<C: Control> Rfc<C> {
     /// A sender without a connection.
-    pub fn new(params: &TcpParams) -> Rfc<C> {
+    pub fn new(params: &TcpParams, dice: &mut dyn Dice) -> Rfc<C> {
         let s = &params.settings;
         let bounds = Bounds {
             min: worked_out(s.rto_min),
@@ -122,7 +116,7 @@ impl<C: Control> Rfc<C> {
             expired: false,
             hushed: false,
             cwr: false,
-            ecn: s.ecn,
+            ecn: worked_out(s.ecn),
             limited_transmit: s.limited_transmit,
             careful: s.careful,
             rtt: Rfc6298::new(bounds),
@@ -131,7 +125,7 @@ impl<C: Control> Rfc<C> {
             last_sent: Time::ZERO,
             board: Scoreboard::default(),
             rescued: 0,
-            control: C::new(s),
+            control: C::new(params, dice),
             bounds,
             initial,
             header_bytes: s.header_bytes(),
@@ -178,6 +172,9 @@ impl<C: Control> Rfc<C> {
         if self.una == 0 {
             return self.on_syn_ack(now, ack, out);
         }
+        if C::HOOKED {
+            self.tell_of(now, ack);
+        }
         if ack.ece && self.ecn {
             self.on_mark(now, ack.ack);
         }
@@ -186,6 +183,9 @@ impl<C: Control> Rfc<C> {
             self.on_new_ack(now, ack, out);
         } else if ack.ack == self.una && self.una < self.max {
             self.on_dup(now, news, out);
+        }
+        if C::HOOKED {
+            self.settle(now);
         }
         self.send(now, out);
     }
@@ -197,20 +197,22 @@ impl<C: Control> Rfc<C> {
             return;
         }
         (self.una, self.nxt) = (1, 1);
-        match self.timed.take() {
-            Some((_, sent)) => self.rtt.sample(now - sent),
+        let rtt = self.timed.take().map(|(_, sent)| now - sent);
+        match rtt {
+            Some(sample) => self.rtt.sample(sample),
             None => {
                 self.rtt.syn_was_lost();
                 self.window.cwnd = self.window.mss;
             }
         }
         self.timer = Time::NEVER;
+        self.control.established(now, &self.window, rtt);
         self.send(now, out);
     }
 
     /// An ack of new data.
     fn on_new_ack(&mut self, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
-        let bytes = ack.ack - self.una;
+        let (bytes, flight) = (ack.ack - self.una, self.nxt.max(ack.ack) - self.una);
         self.una = ack.ack;
         self.nxt = self.nxt.max(self.una);
         (self.dup, self.limited, self.expired) = (0, 0, false);
@@ -228,17 +230,23 @@ impl<C: Control> Rfc<C> {
             self.state = State::Open;
         }
         if !(ack.ece && self.ecn) {
-            self.control.grow(&mut self.window, &Acked { now, bytes, rtt, after_timeout });
+            let srtt = self.rtt.srtt();
+            let acked = Acked { now, bytes, flight, rtt, srtt, after_timeout };
+            self.control.grow(&mut self.window, &acked);
         }
     }
 
     /// Sends what the window permits.
     pub(super) fn send(&mut self, now: Time, out: &mut Vec<Segment>) {
+        if C::HOOKED {
+            self.note_starved();
+        }
         if self.una == 0 || self.hushed || self.nxt >= self.end && self.state == State::Open {
             return;
         }
         // RFC 5681 §4.1: after a silence the window says nothing of the path any more.
-        if self.una == self.max && (now - self.last_sent) > self.rtt.rto() {
+        let silent = self.una == self.max && (now - self.last_sent) > self.rtt.rto();
+        if silent && !self.control.keeps_window() {
             self.window.cwnd = self.window.cwnd.min(self.initial.0);
         }
         if self.recovery == Recovery::Sack {
@@ -247,7 +255,7 @@ impl<C: Control> Rfc<C> {
         let window = (self.window.cwnd + self.inflation).min(self.rwnd);
         while self.nxt < self.end {
             let len = self.window.mss.min(self.end - self.nxt);
-            if self.nxt + len > self.una + window {
+            if self.nxt + len > self.una + window || C::HOOKED && !self.control.may_send(now) {
                 break;
             }
             self.output(now, self.nxt, len, out);
@@ -258,7 +266,8 @@ impl<C: Control> Rfc<C> {
     /// Sends `len` bytes from `seq`, and keeps the books of timing and timer.
     pub(super) fn output(&mut self, now: Time, seq: u64, len: u64, out: &mut Vec<Segment>) {
         let (syn, again) = (seq == 0, seq < self.max);
-        let ect = self.ecn && !syn && !again;
+        // RFC 3168 §6.1.5, RFC 8257 §3.5.
+        let ect = self.ecn && (!syn && !again || self.control.counts_marks());
         let cwr = self.cwr && !syn && !again;
         self.cwr &= !cwr;
         let (len, wire) = (len as u32, len as u32 + self.header_bytes);
@@ -266,6 +275,10 @@ impl<C: Control> Rfc<C> {
         self.stats.sent_packets += 1;
         self.stats.retransmitted_packets += u64::from(again);
         let end = seq + u64::from(len).max(u64::from(syn));
+        if C::HOOKED && !syn {
+            let alone = self.una == self.max;
+            self.control.sent(&Sent { now, seq, end, again, alone, state: self.state });
+        }
         self.max = self.max.max(end);
         if again {
             // Karn: the ack of what was sent twice, or waited for it, tells no round-trip time.
@@ -297,7 +310,12 @@ impl<C: Control> Rfc<C> {
 
     /// See [`super::Tcp::timer`].
     pub fn timer(&self) -> Time {
-        self.timer
+        if C::HOOKED { self.timer.min(self.control.release()) } else { self.timer }
+    }
+
+    /// The congestion control.
+    pub fn control(&self) -> &C {
+        &self.control
     }
 
     /// See [`super::Tcp::cwnd_packets`].

@@ -127,12 +127,13 @@ impl<C: Control> Rfc<C> {
         }
         // The ack also ends whatever repair there was, and what was cut for it.
         (self.state, self.inflation) = (State::Open, 0);
-        if self.window.cwnd <= self.window.mss {
+        if self.window.cwnd <= self.window.mss && !self.control.counts_marks() {
             self.hushed = true;
             self.timer = now + self.rto();
         } else {
+            let most = if self.control.counts_marks() { self.window.cwnd } else { u64::MAX };
             self.cut(now, Cause::Mark);
-            self.window.cwnd = self.window.ssthresh;
+            self.window.cwnd = self.window.ssthresh.min(most);
         }
         (self.recover, self.marked) = (self.max, true);
     }
@@ -148,6 +149,9 @@ impl<C: Control> Rfc<C> {
 
     /// See [`super::Tcp::on_timer`].
     pub fn on_timer(&mut self, now: Time, out: &mut Vec<Segment>) {
+        if C::HOOKED && now < self.timer {
+            return self.send(now, out); // the pacer's
+        }
         self.timer = Time::NEVER;
         self.hushed = false;
         if self.una == 0 {

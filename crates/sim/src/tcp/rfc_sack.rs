@@ -3,7 +3,7 @@
 //!
 //! **Source**: RFC 6675 §4, §5, §5.1. What the receiver told is kept over a timeout, as §5.1
 //! permits where receivers do not renege; ours never do. Proportional rate reduction (RFC 6937) is
-//! left out: it is optional, and ns-2's papers know nothing of it.
+//! an option, in `cc/prr.rs`.
 //!
 //! **Departures**: the rescue of NextSeg (4) waits for the first partial ack of a recovery. The RFC
 //! permits it at once; a flow that only the receiver's window stops would then send a packet twice
@@ -29,7 +29,7 @@ impl<C: Control> Rfc<C> {
     }
 
     /// Below this everything that the receiver lacks is lost.
-    fn lost(&self) -> u64 {
+    pub(super) fn lost(&self) -> u64 {
         match self.state {
             State::Open => 0,
             State::Recovery => self.board.lost_below(self.window.mss),
@@ -46,6 +46,9 @@ impl<C: Control> Rfc<C> {
         let lost = self.lost();
         let mut pipe = self.board.pipe(self.una, self.nxt, lost);
         while pipe + self.window.mss <= self.window.cwnd {
+            if C::HOOKED && !self.control.may_send(now) {
+                return;
+            }
             let before = self.stats.sent_packets;
             pipe += self.send_next(now, lost, out);
             if self.stats.sent_packets == before {

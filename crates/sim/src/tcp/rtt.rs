@@ -48,6 +48,11 @@ impl Rfc6298 {
         self.rto = Span(rto.clamp(self.bounds.min.0, self.bounds.max.0)); // (2.4), (2.5)
     }
 
+    /// The smoothed round-trip time, once there is one.
+    pub fn srtt(&self) -> Option<Span> {
+        self.srtt
+    }
+
     /// The timeout now.
     pub fn rto(&self) -> Span {
         self.rto

@@ -24,6 +24,25 @@ impl Scoreboard {
         self.high_rxt = 0;
     }
 
+    /// Sequence numbers held.
+    pub fn covered(&self) -> u64 {
+        self.held.covered()
+    }
+
+    /// Calls `each` with every part of `from..to` that is not held.
+    pub fn lacked(&self, mut from: u64, to: u64, mut each: impl FnMut(u64, u64)) {
+        while from < to {
+            if from >= self.top() {
+                return each(from, to); // most often: nothing was out of order
+            }
+            let (start, end) = self.held.gap(from);
+            if start < to {
+                each(start, end.min(to));
+            }
+            from = end;
+        }
+    }
+
     /// Takes the blocks of an ack; whether they told anything new.
     pub fn update(&mut self, ack: &Ack) -> bool {
         self.held.forget_below(ack.ack);

@@ -94,6 +94,10 @@ pub fn good() -> Value {
             {"name": "web", "tcp": {"name": "reno", "profile": "ns2"}, "path": ["mid"],
              "rtt": "30ms", "source": {"name": "transfers", "size": "pareto(mean=10kB, shape=1.2)",
              "gap": "exponential(100ms)", "number": 5}},
+            {"name": "paced", "tcp": {"name": "cubic", "pacing": true, "prr": true, "c": 0.4},
+             "path": ["up"], "return_path": ["down"]},
+            {"name": "probes", "tcp": {"name": "bbr", "probe_rtt": "200ms", "cwnd_gain": 2},
+             "path": ["up"], "rtt": "30ms"},
             {"name": "call", "source": {"name": "cbr", "rate": "64kbit", "packet": "200B"},
              "path": ["up"]}
         ]
@@ -131,7 +135,7 @@ const SIZES: [&str; 12] = [
     "9kB",
     "pareto(mean=1B, shape=1.0001)",
 ];
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 29] = [
     "codel",
     "sfq",
     "drr",
@@ -142,6 +146,11 @@ const NAMES: [&str; 24] = [
     "reno",
     "newreno",
     "sack",
+    "cubic",
+    "dctcp",
+    "vegas",
+    "compound",
+    "bbr",
     "rfc",
     "ns2",
     "cbr",
@@ -197,7 +206,7 @@ fn instead(old: &Value, choices: &mut Choices<'_>) -> Value {
 }
 
 /// Keys that exist somewhere, and some that don't.
-const KEYS: [&str; 30] = [
+const KEYS: [&str; 33] = [
     "name",
     "duration",
     "warmup",
@@ -226,6 +235,9 @@ const KEYS: [&str; 30] = [
     "interval",
     "quantum",
     "policy",
+    "pacing",
+    "prr",
+    "alpha",
     "li\nmit",
     "",
 ];

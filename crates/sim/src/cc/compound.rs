@@ -1,0 +1,169 @@
+//! Compound TCP: beside Reno's window one that grows fast while nothing waits in queues, and gives
+//! way as something does.
+//!
+//! **Source**: K. Tan, J. Song, Q. Zhang, M. Sridharan, "A Compound TCP Approach for High-speed and
+//! Long Distance Networks", INFOCOM 2006, §III; the reference, transport.md section 14.
+//!
+//! **Symbols** `win = cwnd + dwnd`, `alpha`, `beta`, `k`, `gamma`, `zeta`, `baseRTT`, `diff`.
+//!
+//! **Departures**: gamma is constant (the draft's adapts). The round trip is that of the one
+//! segment that is timed, not a smoothed one. A timeout ends the delay window.
+//! Neither part grows while the window is not full.
+
+use super::{Acked, Cause, Control, Reno, Window};
+use crate::tcp::TcpParams;
+use sojourn_aqm::dice::Dice;
+use sojourn_aqm::params;
+use sojourn_aqm::units::{Span, Time};
+
+params! {
+    /// Parameters of [`Compound`].
+    pub struct CompoundParams {
+        /// By how much the whole window grows per round trip: alpha win^k.
+        alpha: f64 = 0.125, [0.0 => 100.0], "alpha", [];
+        /// Share of the whole window that a loss takes.
+        beta: f64 = 0.5, [0.01 => 0.99], "beta", [];
+        /// The power of the window by which it grows.
+        k: f64 = 0.75, [0.0 => 1.0], "k", [];
+        /// Segments in queues above which the delay window gives way.
+        gamma: f64 = 30.0, [0.0 => 1e6], "gamma", [];
+        /// How much it gives way per segment in queues.
+        zeta: f64 = 1.0, [0.0 => 100.0], "zeta", [];
+    }
+}
+
+/// The state of Compound's windows.
+#[derive(Clone, Debug)]
+pub struct Compound {
+    params: CompoundParams,
+    slow_start: Reno,
+    /// The delay window, in segments.
+    dwnd: f64,
+    /// Bytes by which the whole window has grown beyond its whole ones.
+    rest: f64,
+    base: Option<Span>,
+}
+
+impl Compound {
+    /// A control with its parameters, `limit` for slow start.
+    pub fn of(params: CompoundParams, limit: u64) -> Compound {
+        Compound { params, slow_start: Reno::of(limit), dwnd: 0.0, rest: 0.0, base: None }
+    }
+
+    /// The delay window, in segments.
+    pub fn delay_window(&self) -> f64 {
+        self.dwnd
+    }
+
+    /// A round trip of `rtt` with a window of `win` segments: the delay window after it.
+    fn measured(&mut self, win: f64, rtt: Span) -> f64 {
+        let base = self.base.map_or(rtt, |b| b.min(rtt));
+        self.base = Some(base);
+        let p = &self.params;
+        let diff = win * (1.0 - base.0 as f64 / rtt.0.max(1) as f64);
+        if diff < p.gamma {
+            self.dwnd + (p.alpha * libm::pow(win, p.k) - 1.0).max(0.0)
+        } else {
+            (self.dwnd - p.zeta * diff).max(0.0)
+        }
+    }
+}
+
+impl Control for Compound {
+    fn new(params: &TcpParams, _: &mut dyn Dice) -> Compound {
+        let super::Choice::Compound(own) = &params.control else { unreachable!("chosen by name") };
+        Compound::of(own.clone(), params.settings.abc_limit)
+    }
+
+    fn reset(&mut self) {
+        *self = Compound::of(self.params.clone(), self.slow_start.limit());
+    }
+
+    fn grow(&mut self, window: &mut Window, acked: &Acked) {
+        let mss = window.mss as f64;
+        let mut win = (window.cwnd as f64 + self.rest) / mss;
+        self.dwnd = self.dwnd.min(win); // a silence shrinks the whole
+        let avoids = window.cwnd >= window.ssthresh;
+        let dwnd = acked.rtt.map_or(self.dwnd, |rtt| self.measured(win, rtt));
+        if !acked.filled(window) {
+            return;
+        }
+        if !avoids {
+            return self.slow_start.grow(window, acked);
+        }
+        win += acked.bytes as f64 / mss / win; // Reno's part
+        let bytes = ((win + dwnd - self.dwnd) * mss).max(2.0 * mss);
+        self.dwnd = dwnd;
+        window.cwnd = bytes as u64;
+        self.rest = bytes - window.cwnd as f64;
+    }
+
+    fn cut(&mut self, _: Time, window: &Window, flight: u64, cause: Cause) -> u64 {
+        let mss = window.mss as f64;
+        // What was in flight is what was lost from; a window that was not full counts for less.
+        let win = window.cwnd.min(flight) as f64 / mss;
+        let reno = (win - self.dwnd).max(0.0);
+        self.dwnd = (win * (1.0 - self.params.beta) - reno / 2.0).max(0.0);
+        self.rest = 0.0;
+        let left = ((reno / 2.0 + self.dwnd) * mss) as u64;
+        if cause == Cause::Timeout {
+            self.dwnd = 0.0;
+        }
+        left.max(2 * window.mss)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ack(c: &mut Compound, w: &mut Window, ms: Option<u64>) {
+        let acked = Acked {
+            now: Time::ZERO,
+            bytes: 1_000,
+            flight: w.cwnd,
+            rtt: ms.map(Span::ms),
+            srtt: None,
+            after_timeout: false,
+        };
+        c.grow(w, &acked);
+    }
+
+    #[test]
+    fn delay_window_grows_by_a_power_and_gives_way_to_a_queue() {
+        let mut c = Compound::of(CompoundParams::default(), 1);
+        let mut w = Window { cwnd: 256_000, ssthresh: 10_000, mss: 1_000 };
+        ack(&mut c, &mut w, Some(100));
+        // 256^0.75 / 8 - 1 = 7, and Reno's 1/256.
+        assert!((c.delay_window() - 7.0).abs() < 1e-9);
+        assert_eq!(w.cwnd, 263_003);
+        // diff = 263 (1 - 100/112) = 28 < 30: on it grows; 1/8 of it is queued: it gives way.
+        ack(&mut c, &mut w, Some(112));
+        assert!(c.delay_window() > 14.0);
+        let win = w.cwnd as f64 / 1e3;
+        ack(&mut c, &mut w, Some(120));
+        assert_eq!(c.delay_window(), 0.0, "44 segments wait: more than it had");
+        assert!((w.cwnd as f64 / 1e3 - (win - 14.17)).abs() < 0.1, "{}", w.cwnd);
+    }
+
+    #[test]
+    fn small_windows_are_renos() {
+        // alpha win^k < 1 below 16 segments.
+        let mut c = Compound::of(CompoundParams::default(), 1);
+        let mut w = Window { cwnd: 10_000, ssthresh: 10_000, mss: 1_000 };
+        (0..10).for_each(|_| ack(&mut c, &mut w, Some(100)));
+        assert_eq!(c.delay_window(), 0.0);
+        assert!((10_900..11_000).contains(&w.cwnd), "{}", w.cwnd);
+    }
+
+    #[test]
+    fn loss_halves_the_whole() {
+        let mut c = Compound::of(CompoundParams::default(), 1);
+        let w = Window { cwnd: 100_000, ssthresh: 10_000, mss: 1_000 };
+        c.dwnd = 40.0;
+        assert_eq!(c.cut(Time::ZERO, &w, 100_000, Cause::Loss), 50_000);
+        assert_eq!(c.delay_window(), 20.0, "100/2 - 60/2");
+        c.cut(Time::ZERO, &w, 100_000, Cause::Timeout);
+        assert_eq!(c.delay_window(), 0.0);
+    }
+}

@@ -1,0 +1,117 @@
+//! Proportional rate reduction: in fast recovery the window comes down to its threshold over a
+//! round trip, in step with what the receiver gets, in place of a silence of half a round trip.
+//!
+//! **Source**: RFC 6937 §3, with the slow-start reduction bound (PRR-SSRB).
+//!
+//! **Symbols** `prr_delivered`, `prr_out`, `RecoverFS` as there; `DeliveredData` is `news`.
+
+use super::{Cause, Settled, State, Window};
+
+/// The state of PRR.
+#[derive(Clone, Debug, Default)]
+pub struct Prr {
+    /// `RecoverFS`; 0 outside of recovery.
+    recover_fs: u64,
+    prr_delivered: u64,
+    prr_out: u64,
+}
+
+impl Prr {
+    /// The window was cut, with `flight` bytes outstanding.
+    pub fn cut(&mut self, flight: u64, cause: Cause) {
+        *self = Prr::default();
+        if cause == Cause::Loss {
+            self.recover_fs = flight;
+        }
+    }
+
+    /// `bytes` are sent in recovery.
+    pub fn sent(&mut self, bytes: u64) {
+        self.prr_out += bytes;
+    }
+
+    /// Sets the window by an ack that told of `news` more bytes delivered.
+    pub fn settled(&mut self, window: &mut Window, ack: &Settled, news: u64) {
+        if self.recover_fs == 0 {
+            return;
+        }
+        if ack.state != State::Recovery {
+            if ack.state == State::Open {
+                window.cwnd = window.ssthresh;
+            }
+            *self = Prr::default();
+            return;
+        }
+        self.prr_delivered += news;
+        let (pipe, ssthresh) = (ack.flight, window.ssthresh);
+        let send = if pipe > ssthresh {
+            let share = u128::from(self.prr_delivered) * u128::from(ssthresh);
+            (share.div_ceil(u128::from(self.recover_fs)) as u64).saturating_sub(self.prr_out)
+        } else {
+            let limit = self.prr_delivered.saturating_sub(self.prr_out).max(news) + window.mss;
+            limit.min(ssthresh - pipe)
+        };
+        window.cwnd = (pipe + send).max(window.mss);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sojourn_aqm::units::Time;
+
+    /// Acks of one segment each, as in the RFC's figures: what PRR lets out at each.
+    fn sent(pipe: u64, losses: u64, ssthresh: u64, acks: u64) -> Vec<u64> {
+        let mut w = Window { cwnd: ssthresh, ssthresh, mss: 1 };
+        let mut prr = Prr::default();
+        prr.cut(pipe, Cause::Loss);
+        let mut pipe = pipe - losses;
+        let mut out = Vec::new();
+        for _ in 0..acks {
+            pipe -= 1;
+            let ack = Settled {
+                now: Time::ZERO,
+                delivered: 0,
+                flight: pipe,
+                srtt: None,
+                state: State::Recovery,
+            };
+            prr.settled(&mut w, &ack, 1);
+            let n = w.cwnd - pipe;
+            prr.sent(n);
+            pipe += n;
+            out.push(n);
+        }
+        out
+    }
+
+    #[test]
+    fn one_loss_lets_one_out_for_every_second_ack() {
+        // RFC 6937 §4, first figure: 20 in flight, the first lost, a threshold of 10.
+        let out = sent(20, 1, 10, 18);
+        assert!(out.chunks(2).all(|pair| pair.iter().sum::<u64>() == 1), "{out:?}");
+        assert_eq!(out.iter().sum::<u64>(), 9);
+    }
+
+    #[test]
+    fn many_losses_are_made_good_in_slow_start() {
+        // RFC 6937 §4, second figure: 20 in flight, the first 15 lost: one more per ack than came,
+        // up to the threshold.
+        let out = sent(20, 15, 10, 4);
+        assert_eq!(out, [2, 2, 2, 2]);
+    }
+
+    #[test]
+    fn leaving_recovery_leaves_the_threshold() {
+        let mut w = Window { cwnd: 3, ssthresh: 10, mss: 1 };
+        let mut prr = Prr::default();
+        prr.cut(20, Cause::Loss);
+        let ack =
+            Settled { now: Time::ZERO, delivered: 0, flight: 3, srtt: None, state: State::Open };
+        prr.settled(&mut w, &ack, 1);
+        assert_eq!(w.cwnd, 10);
+        w.cwnd = 4;
+        prr.settled(&mut w, &ack, 1);
+        assert_eq!(w.cwnd, 4, "only once");
+    }
+}
