@@ -232,8 +232,8 @@ impl World {
     fn look(&mut self, now: Time) {
         let before = Time(now.0.saturating_sub(1));
         self.links.iter_mut().for_each(|link| link.advance(now));
-        // What a wire loses is settled when a transmission starts.
-        (0..self.wires.len()).for_each(|l| self.settle(l));
+        // Who lost a packet hears of it, whether a queue lost it or a wire.
+        (0..self.links.len()).for_each(|l| self.settle(l));
         self.flows.iter_mut().for_each(|flow| flow.look(before));
     }
 
