@@ -12,12 +12,16 @@ __all__ = [
     "Api",
     "Ared",
     "Avq",
+    "Bbr",
     "Blue",
     "Bulk",
     "Cbr",
     "Choke",
     "CoDel",
     "Cobalt",
+    "Compound",
+    "Cubic",
+    "Dctcp",
     "DropTail",
     "Drr",
     "DrrCoDel",
@@ -46,6 +50,7 @@ __all__ = [
     "Stfq",
     "Tahoe",
     "Transfers",
+    "Vegas",
     "Wf2q",
     "Wfq",
     "WfqCoDel",
@@ -2037,7 +2042,9 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     """
 
     ecn: Value = None
-    """Whether both ends take marks in place of losses (RFC 3168). Flag; default false."""
+    """Whether both ends take marks in place of losses (RFC 3168); auto: only for dctcp. Flag or
+    auto; default auto.
+    """
 
     limited_transmit: Value = None
     """Whether the first two duplicate acks each let one new packet out (RFC 3042). Flag; default
@@ -2053,6 +2060,120 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     abc_limit: Value = None
     """Most packets by which one ack opens the window in slow start (RFC 3465); rfc only. Integer;
     default 1; 1 to 2; the paper's L.
+    """
+
+    pacing: Value = None
+    """Whether segments leave one by one at a rate (two windows per round trip in slow start, then
+    1.2) and not in bursts; auto: only for bbr, which sets its own rate. rfc only. Flag or auto;
+    default auto; also called paced.
+    """
+
+    prr: Value = None
+    """Whether a recovery brings the window down step by step (RFC 6937); rfc and SACK only. Flag;
+    default false.
+    """
+
+
+class Bbr(TcpParameters, kw_only=True, frozen=True, tag="bbr"):
+    """Paces at the rate that the path was seen to deliver; rfc only.
+
+    Source: Cardwell et al., BBR: Congestion-Based Congestion Control, ACM Queue 2016.
+    """
+
+    startup_gain: Value = None
+    """Gain of rate and window at the start: 2/ln 2 doubles the rate per round trip. Number; default
+    2.885; 1 to 10; the paper's BBRHighGain; also called high_gain.
+    """
+
+    cwnd_gain: Value = None
+    """Window in products of bandwidth and delay while probing. Number; default 2; 1 to 10."""
+
+    margin: Value = None
+    """Share of the estimate at which segments leave, so that queues drain. Number; default 0.99;
+    0.5 to 1; also called pacing_margin.
+    """
+
+    bw_rounds: Value = None
+    """Round trips over which the bandwidth is the largest sample. Integer; default 10; 1 to 1000;
+    the paper's BtlBwFilterLen.
+    """
+
+    rtprop_window: Value = None
+    """Time over which the round trip is the shortest sample. Duration; default 10s; 1ms to 1000s;
+    the paper's RTpropFilterLen.
+    """
+
+    probe_rtt: Value = None
+    """How long the window is kept small to see the shortest round trip. Duration; default 200ms;
+    1ns to 10s; the paper's ProbeRTTDuration.
+    """
+
+
+class Compound(TcpParameters, kw_only=True, frozen=True, tag="compound"):
+    """Adds to Reno's window one that grows fast while no queue builds; rfc only.
+
+    Source: Tan et al., A Compound TCP Approach, INFOCOM 2006.
+    """
+
+    alpha: Value = None
+    """By how much the whole window grows per round trip: alpha win^k. Number; default 0.125; 0 to
+    100.
+    """
+
+    beta: Value = None
+    """Share of the whole window that a loss takes. Number; default 0.5; 0.01 to 0.99."""
+
+    k: Value = None
+    """The power of the window by which it grows. Number; default 0.75; 0 to 1."""
+
+    gamma: Value = None
+    """Segments in queues above which the delay window gives way. Number; default 30; 0 to 1000000.
+    """
+
+    zeta: Value = None
+    """How much it gives way per segment in queues. Number; default 1; 0 to 100."""
+
+
+class Cubic(TcpParameters, kw_only=True, frozen=True, tag="cubic"):
+    """Grows with the cube of the time since a cut, never slower than Reno; rfc only.
+
+    Source: RFC 9438.
+    """
+
+    c: Value = None
+    """How steep the cube is, segments per second cubed. Number; default 0.4; 1e-6 to 1000000; the
+    paper's C.
+    """
+
+    beta: Value = None
+    """Share of the window that a cut leaves. Number; default 0.7; 0.1 to 0.99; the paper's
+    beta_cubic.
+    """
+
+    beta_ecn: Value = None
+    """The same for a mark; RFC 8511 proposes 0.85. Number; default 0.7; 0.1 to 0.99."""
+
+    fast_convergence: Value = None
+    """Whether a window cut before it was regained leaves room for others. Flag; default true."""
+
+    reno_friendly: Value = None
+    """Whether the window grows at least as Reno's would. Flag; default true; also called
+    tcp_friendly, tcp_friendliness.
+    """
+
+
+class Dctcp(TcpParameters, kw_only=True, frozen=True, tag="dctcp"):
+    """Is cut by half the share of marked bytes; the receiver echoes each mark; rfc only.
+
+    Source: RFC 8257.
+    """
+
+    g: Value = None
+    """Weight of one window's share of marks in their average. Number; default 0.0625; 1e-6 to 1."""
+
+    alpha: Value = None
+    """The average before anything is known: 1 cuts the first time as Reno does. Number; default 1;
+    0 to 1; also called initial_alpha.
     """
 
 
@@ -2082,6 +2203,22 @@ class Tahoe(TcpParameters, kw_only=True, frozen=True, tag="tahoe"):
 
     Source: Jacobson, Congestion Avoidance and Control, 1988; ns-2.35 Agent/TCP.
     """
+
+
+class Vegas(TcpParameters, kw_only=True, frozen=True, tag="vegas"):
+    """Keeps a few segments queued, told by how long round trips take; rfc only.
+
+    Source: Brakmo, Peterson, TCP Vegas, IEEE JSAC 1995.
+    """
+
+    alpha: Value = None
+    """Segments in queues below which the window grows. Number; default 2; 0 to 1000000."""
+
+    beta: Value = None
+    """Segments in queues above which it shrinks. Number; default 4; 0 to 1000000."""
+
+    gamma: Value = None
+    """Segments in queues at which slow start ends. Number; default 1; 0 to 1000000."""
 
 
 class Bulk(Source, kw_only=True, frozen=True, tag="bulk"):
