@@ -151,7 +151,7 @@ impl Flow {
     pub fn new(def: &FlowDef, group: usize, i: u64, of_links: Span, seed: u64) -> Flow {
         let name = def.name_of(i);
         let stream = |what: &str| stream(seed, &format!("flows.{name}.{what}"));
-        let rtt = def.rtt.map_or(of_links, |rtt| rtt.sample(&mut stream("rtt")));
+        let rtt = def.rtt.as_ref().map_or(of_links, |rtt| rtt.sample(&mut stream("rtt")));
         let start = Time::ZERO + def.source.start().sample(&mut stream("start"));
         let hash = dice::key(seed, &format!("flows.{name}.hash"));
         let ends = match (&def.source, &def.tcp) {

@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod acks;
+pub mod cdf;
 pub mod cc;
 pub mod dist;
 pub mod flow;

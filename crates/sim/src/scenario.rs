@@ -246,7 +246,7 @@ impl FlowDef {
         let rtt: Option<Dist<Span>> = fields.read("rtt")?;
         let flow = FlowDef { name: name.to_string(), count, source, tcp, path, return_path, rtt };
         let of_links = flow.delay_of_links(links);
-        if let Some(rtt) = rtt.filter(|rtt| rtt.least() < of_links) {
+        if let Some(rtt) = flow.rtt.as_ref().filter(|rtt| rtt.least() < of_links) {
             let text =
                 format!("{:?} can be less than the {of_links} that its links take", rtt.write());
             return Err(Error::new(text).at("rtt"));
