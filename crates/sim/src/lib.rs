@@ -18,11 +18,14 @@
 #![forbid(unsafe_code)]
 
 mod acks;
-pub mod cdf;
 pub mod cc;
+pub mod cdf;
+pub mod crowd;
 pub mod dist;
 pub mod flow;
+pub mod onoff;
 pub mod outcome;
+mod places;
 pub mod read;
 mod replay;
 pub mod scenario;
@@ -31,6 +34,8 @@ pub mod slots;
 pub mod source;
 mod specs;
 pub mod tcp;
+pub mod trace;
+pub mod udp;
 mod world;
 
 pub use outcome::{Column, Outcome};

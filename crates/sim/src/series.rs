@@ -1,6 +1,5 @@
 //! Series for figures: every link and flow looked at once per interval. Looking changes nothing.
 
-use crate::flow::{Ends, Flow};
 use crate::outcome::Column;
 use crate::scenario::Scenario;
 use sojourn_aqm::Link;
@@ -56,8 +55,8 @@ impl Series {
         }
     }
 
-    /// Looks at everything at `now`.
-    pub fn look(&mut self, now: Time, links: &mut [Link], flows: &[Flow]) {
+    /// Looks at the links at `now`.
+    pub fn look_at_links(&mut self, now: Time, links: &mut [Link]) {
         self.time_s.push(now.0 as f64 / 1e9);
         for (of, link) in self.links.iter_mut().zip(links) {
             link.advance(now);
@@ -80,14 +79,14 @@ impl Series {
                 i += 1;
             });
         }
-        for (of, flow) in self.flows.iter_mut().zip(flows) {
-            let delivered = flow.delivered_bytes();
-            of.delivered_bytes.push(delivered - of.last);
-            of.last = delivered;
-            if let Ends::Tcp(tcp) = &flow.ends {
-                of.cwnd_packets.push(tcp.sender.cwnd_packets());
-            }
-        }
+    }
+
+    /// Looks at the `i`-th flow, which has had so much delivered; its window, if there is one.
+    pub fn look_at_flow(&mut self, i: usize, delivered: u64, cwnd_packets: Option<f64>) {
+        let of = &mut self.flows[i];
+        of.delivered_bytes.push(delivered - of.last);
+        of.last = delivered;
+        of.cwnd_packets.extend(cwnd_packets);
     }
 
     /// The links' counters are about to start anew: what they have counted since the last look is
@@ -98,8 +97,8 @@ impl Series {
         }
     }
 
-    /// The columns.
-    pub fn columns(self, scenario: &Scenario, flows: &[Flow], columns: &mut Vec<(String, Column)>) {
+    /// The columns; `names` are those of the flows.
+    pub fn columns(self, scenario: &Scenario, names: &[&str], columns: &mut Vec<(String, Column)>) {
         columns.push(("series/time_s".into(), Column::F64(self.time_s)));
         for (of, link) in self.links.into_iter().zip(&scenario.links) {
             let mut put = |what: &str, column| {
@@ -114,9 +113,9 @@ impl Series {
                 put(&format!("gauge/{name}"), Column::F64(values));
             }
         }
-        for (of, flow) in self.flows.into_iter().zip(flows) {
+        for (of, name) in self.flows.into_iter().zip(names) {
             let mut put = |what: &str, column| {
-                columns.push((format!("flows/{}/{what}", flow.name), column));
+                columns.push((format!("flows/{name}/{what}"), column));
             };
             put("delivered_bytes", Column::U64(of.delivered_bytes));
             if !of.cwnd_packets.is_empty() {
