@@ -251,12 +251,17 @@ def _forward_delay(i: int) -> Callable[[sj.Result], float]:
     return lambda result: data_delay_ms(result, "forward")[i]
 
 
+def _two_way(seed: int, row: Row, hosts: bool = False) -> Table:
+    mbps, mtu, buf = (int(row[key]) for key in ("bw_Mbps", "mtu", "buf"))
+    return systems.two_way(seed, mbps, mtu, buf, hosts, row["q"])
+
+
 TWO_WAY = File(
     "drr_dumbbell",
     "Five FTPs and a UDP source in each direction, acks queue with the other direction's data; a "
-    "buffer of 100 packets",
+    "buffer of 100 packets (CoDel, in the form of 2012: 1000)",
     ("q", "bw_Mbps", "mtu", "buf"),
-    lambda seed, row: systems.two_way(seed, int(row["bw_Mbps"]), int(row["mtu"]), int(row["buf"])),
+    lambda seed, row: _two_way(seed, row),
     (
         Metric(
             "qmean_p", "mean queue, packets", ".2f", of_link("queue_mean_packets", 1, "forward")
@@ -274,9 +279,9 @@ TWO_WAY = File(
             lambda r: jain([wire_mbps(r, f) for f in tcps(r, "forward")]),
         ),
     ),
-    played=lambda row: row["q"] == "DropTail",
+    played=lambda row: row["q"] != "DRR",
     left_out="DRR of ns-2 hashes node addresses into ten queues, and which of them collide is not "
-    "told; CoDel is the form of 2012, see the next file",
+    "told",
 )
 
 ONE_FLOW = File(
@@ -304,6 +309,11 @@ def _some(file: File, columns: str, **changes: Any) -> File:
     return replace(file, metrics=metrics, left_out="", **changes)
 
 
+def _no_tape(file: File) -> Callable[[int, Row], Table]:
+    """Play `file` without the row per packet that its other metrics would take."""
+    return lambda seed, row: file.play(seed, row) | {"tape": False}
+
+
 TRUNK = replace(
     BULK_DATA,
     changed="one more link",
@@ -316,20 +326,36 @@ HOSTS = replace(
     TWO_WAY,
     changed="receivers on the hosts",
     left_out="",
-    play=lambda seed, row: systems.two_way(
-        seed, int(row["bw_Mbps"]), int(row["mtu"]), int(row["buf"]), hosts=True
-    ),
+    play=lambda seed, row: _two_way(seed, row, hosts=True),
 )
-CHANGED = (TRUNK, HOSTS)
+FORM = replace(
+    ONE_FLOW,
+    about="One SACK flow over 1 Gbit/s under CoDel with an RTT of 300 us and an interval of 750 us",
+    changed="CoDel of 2012",
+    play=lambda seed, row: systems.one_flow(seed, float(row["target_ms"]), "ns2_v1"),
+)
+CHANGED = (TRUNK, HOSTS, FORM)
 """The files whose set-ups were another than told, as their numbers say."""
+
+OF_BULK = "qmean_p qstd_p delay_ms_mean delay_ms_std loss udp_loss goodput_Mbps jain"
+OF_TWO_WAY = "drops_per_s loss util qmean_p fwd_goodput_Mbps jain_fwd"
 
 RERUN = (
     _some(FTP_ONLY, "qmean_B qstd_B loss util", name="reruns/ftp_only", rtts="the same"),
-    _some(BULK_DATA, "qmean_p loss udp_loss", name="reruns/bulk_data"),
-    _some(TRUNK, "qmean_p loss udp_loss", name="reruns/bulk_data_trunk"),
-    _some(FAIR3, "f1 f2 f3", name="reruns/fair"),
-    _some(TWO_WAY, "drops_per_s loss util qmean_p", name="reruns/two_way"),
-    _some(HOSTS, "drops_per_s loss util qmean_p", name="reruns/two_way_hosts"),
+    _some(
+        FTP_ONLY,
+        "qmean_B qstd_B loss util",
+        name="reruns/ftp_only_laws",
+        about="Long flows with RTTs of 40 to 200 ms over 45 Mbit/s, a buffer of 300 kB, under the "
+        "laws that the paper of HRED compares with, in its configuration",
+        rtts="the same",
+    ),
+    _some(BULK_DATA, OF_BULK, name="reruns/bulk_data", seeds=20),
+    _some(TRUNK, OF_BULK, name="reruns/bulk_data_trunk", seeds=20),
+    _some(FAIR3, "f1 f2 f3 jain", name="reruns/fair", seeds=40),
+    _some(FAIR5, "f1 f2 f3 f4 f5 jain", name="reruns/fair5", seeds=20),
+    _some(TWO_WAY, OF_TWO_WAY, name="reruns/two_way", play=_no_tape(TWO_WAY), seeds=20),
+    _some(HOSTS, OF_TWO_WAY, name="reruns/two_way_hosts", play=_no_tape(HOSTS), seeds=20),
 )
 """Runs of ns-2 that we made ourselves, of which everything is known (`validation/ns2`)."""
 

@@ -51,7 +51,7 @@ class DropTail(Qdisc, kw_only=True, frozen=True, tag="droptail"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     policy: Value = None
@@ -67,7 +67,7 @@ class Red(Qdisc, kw_only=True, frozen=True, tag="red"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -75,12 +75,12 @@ class Red(Qdisc, kw_only=True, frozen=True, tag="red"):
 
     min_th: Value = None
     """Average queue below which nothing is signalled; its unit is that of the average. Size;
-    default 5p; 0p to 1000000000000p; also called minth, min, thresh.
+    default 5p; 0p or more; also called minth, min, thresh.
     """
 
     max_th: Value = None
-    """Average queue above which everything is, unless gentle. Size; default 15p; 1p to
-    1000000000000p; also called maxth, max, maxthresh.
+    """Average queue above which everything is, unless gentle. Size; default 15p; 1p or more; also
+    called maxth, max, maxthresh.
     """
 
     max_p: Value = None
@@ -89,8 +89,8 @@ class Red(Qdisc, kw_only=True, frozen=True, tag="red"):
     """
 
     w_q: Value = None
-    """Weight of one arrival in the average. Number; default 0.002; 0.000000001 to 1; also called
-    wq, weight, q_weight.
+    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+    weight, q_weight.
     """
 
     gentle: Value = None
@@ -126,7 +126,7 @@ class Ared(Qdisc, kw_only=True, frozen=True, tag="ared"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -134,18 +134,17 @@ class Ared(Qdisc, kw_only=True, frozen=True, tag="ared"):
 
     min_th: Value = None
     """Average queue below which nothing is signalled; auto holds for the target delay, but 5
-    packets at least. Size or auto; default auto; 0p to 1000000000000p; also called minth, min,
-    thresh.
+    packets at least. Size or auto; default auto; 0p or more; also called minth, min, thresh.
     """
 
     max_th: Value = None
     """Average queue above which the chance climbs faster; auto is three times min_th. Size or auto;
-    default auto; 1p to 1000000000000p; also called maxth, max, maxthresh.
+    default auto; 1p or more; also called maxth, max, maxthresh.
     """
 
     w_q: Value = None
     """Weight of one arrival in the average; auto forgets within a second. Number or auto; default
-    auto; 0.000000001 to 1; also called wq, weight, q_weight.
+    auto; 1e-9 to 1; also called wq, weight, q_weight.
     """
 
     target_delay: Value = None
@@ -157,18 +156,18 @@ class Ared(Qdisc, kw_only=True, frozen=True, tag="ared"):
     """Least time from one change of max_p to the next. Duration; default 500ms; 1us to 100s."""
 
     alpha: Value = None
-    """Most that max_p grows by at once. Number; default 0.01; 0.0001 to 1."""
+    """Most that max_p grows by at once. Number; default 0.01; 1e-4 to 1."""
 
     beta: Value = None
     """What max_p is multiplied by when it falls. Number; default 0.9; 0.01 to 0.99."""
 
     bottom: Value = None
     """Max_p falls only from above this; auto is 0.01 or, on a fast link, one in as many packets of
-    1000 B as it sends in 100 ms (ns-2 since 2004). Number or auto; default 0.01; 0.000001 to 1.
+    1000 B as it sends in 100 ms (ns-2 since 2004). Number or auto; default 0.01; 1e-6 to 1.
     """
 
     top: Value = None
-    """Max_p grows only from below this. Number; default 0.5; 0.0001 to 1."""
+    """Max_p grows only from below this. Number; default 0.5; 1e-4 to 1."""
 
     stale_gentle: Value = None
     """Whether the gentle slope keeps the max_p that it began with, as in ns-2. Flag; default false.
@@ -212,7 +211,7 @@ class FengRed(Qdisc, kw_only=True, frozen=True, tag="feng_red"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -226,7 +225,7 @@ class FengRed(Qdisc, kw_only=True, frozen=True, tag="feng_red"):
     """
 
     floor: Value = None
-    """Least max_p. Number; default 0.00001; 0.000000001 to 1."""
+    """Least max_p. Number; default 0.00001; 1e-9 to 1."""
 
     stale_gentle: Value = None
     """Whether the gentle slope keeps the max_p that it began with, as in ns-2. Flag; default false.
@@ -234,12 +233,12 @@ class FengRed(Qdisc, kw_only=True, frozen=True, tag="feng_red"):
 
     min_th: Value = None
     """Average queue below which nothing is signalled; its unit is that of the average. Size;
-    default 5p; 0p to 1000000000000p; also called minth, min, thresh.
+    default 5p; 0p or more; also called minth, min, thresh.
     """
 
     max_th: Value = None
-    """Average queue above which everything is, unless gentle. Size; default 15p; 1p to
-    1000000000000p; also called maxth, max, maxthresh.
+    """Average queue above which everything is, unless gentle. Size; default 15p; 1p or more; also
+    called maxth, max, maxthresh.
     """
 
     max_p: Value = None
@@ -248,8 +247,8 @@ class FengRed(Qdisc, kw_only=True, frozen=True, tag="feng_red"):
     """
 
     w_q: Value = None
-    """Weight of one arrival in the average. Number; default 0.002; 0.000000001 to 1; also called
-    wq, weight, q_weight.
+    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+    weight, q_weight.
     """
 
     gentle: Value = None
@@ -285,7 +284,7 @@ class RedOpt(Qdisc, kw_only=True, frozen=True, tag="red_opt"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -339,7 +338,7 @@ class SaRed(Qdisc, kw_only=True, frozen=True, tag="sa_red"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -354,25 +353,25 @@ class SaRed(Qdisc, kw_only=True, frozen=True, tag="sa_red"):
     """Time from one sample of the queue to the next. Duration; default 5ms; 1us to 10s."""
 
     alpha: Value = None
-    """Most that max_p grows by at once. Number; default 0.01; 0.0001 to 1."""
+    """Most that max_p grows by at once. Number; default 0.01; 1e-4 to 1."""
 
     beta: Value = None
     """What max_p is multiplied by when it falls. Number; default 0.9; 0.01 to 0.99."""
 
     bottom: Value = None
-    """Max_p falls only from above this. Number; default 0.01; 0.000001 to 1."""
+    """Max_p falls only from above this. Number; default 0.01; 1e-6 to 1."""
 
     top: Value = None
-    """Max_p grows only from below this. Number; default 0.5; 0.0001 to 1."""
+    """Max_p grows only from below this. Number; default 0.5; 1e-4 to 1."""
 
     min_th: Value = None
     """Average queue below which nothing is signalled; its unit is that of the average. Size;
-    default 5p; 0p to 1000000000000p; also called minth, min, thresh.
+    default 5p; 0p or more; also called minth, min, thresh.
     """
 
     max_th: Value = None
-    """Average queue above which everything is, unless gentle. Size; default 15p; 1p to
-    1000000000000p; also called maxth, max, maxthresh.
+    """Average queue above which everything is, unless gentle. Size; default 15p; 1p or more; also
+    called maxth, max, maxthresh.
     """
 
     max_p: Value = None
@@ -381,8 +380,8 @@ class SaRed(Qdisc, kw_only=True, frozen=True, tag="sa_red"):
     """
 
     w_q: Value = None
-    """Weight of one arrival in the average. Number; default 0.002; 0.000000001 to 1; also called
-    wq, weight, q_weight.
+    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+    weight, q_weight.
     """
 
     gentle: Value = None
@@ -418,7 +417,7 @@ class Hred(Qdisc, kw_only=True, frozen=True, tag="hred"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -426,12 +425,12 @@ class Hred(Qdisc, kw_only=True, frozen=True, tag="hred"):
 
     min_th: Value = None
     """Queue below which the chances fall, in the unit of limit; auto is a quarter of it, or half of
-    what max_th leaves. Size or auto; default auto; 1p to 1000000000000p; also called minth, min.
+    what max_th leaves. Size or auto; default auto; 1p or more; also called minth, min.
     """
 
     max_th: Value = None
     """Queue above which they rise; auto is half of limit, or all but twice min_th. Size or auto;
-    default auto; 1p to 1000000000000p; also called maxth, max.
+    default auto; 1p or more; also called maxth, max.
     """
 
     kappa: Value = None
@@ -460,10 +459,10 @@ class Hred(Qdisc, kw_only=True, frozen=True, tag="hred"):
     """
 
     p_min: Value = None
-    """The first p_min. Number; default 0.01; 0.000000001 to 1; also called pmin."""
+    """The first p_min. Number; default 0.01; 1e-9 to 1; also called pmin."""
 
     floor: Value = None
-    """Least p_min. Number; default 0.00001; 0.000000001 to 0.1; also called p_floor."""
+    """Least p_min. Number; default 0.00001; 1e-9 to 0.1; also called p_floor."""
 
     fixed_point: Value = None
     """Bits after the point of the chances, 0 for floating point. Integer; default 0; 0 to 50."""
@@ -477,7 +476,7 @@ class Blue(Qdisc, kw_only=True, frozen=True, tag="blue"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -489,8 +488,8 @@ class Blue(Qdisc, kw_only=True, frozen=True, tag="blue"):
     """
 
     d2: Value = None
-    """What an idle link takes from the chance; about a tenth of d1. Number; default 0.00025;
-    0.00001 to 1; also called decrement.
+    """What an idle link takes from the chance; about a tenth of d1. Number; default 0.00025; 1e-5
+    to 1; also called decrement.
     """
 
     freeze: Value = None
@@ -500,7 +499,7 @@ class Blue(Qdisc, kw_only=True, frozen=True, tag="blue"):
 
     l: Value = None
     """Queue above which an arrival counts as a loss; auto for losses only. Size or auto; default
-    auto; 1p to 1000000000000p; the paper's L; also called threshold.
+    auto; 1p or more; the paper's L; also called threshold.
     """
 
     clocks: Value = None
@@ -515,7 +514,7 @@ class Pi(Qdisc, kw_only=True, frozen=True, tag="pi"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -524,12 +523,12 @@ class Pi(Qdisc, kw_only=True, frozen=True, tag="pi"):
     a: Value = None
     """Gain of the present sample per packet; auto is the design for flows and rtt, and without
     these that of the paper (0.00001822: 60 flows, 246 ms, 3750 packets per second). Number or auto;
-    default auto; 0.000000000000001 to 1.
+    default auto; 1e-15 to 1.
     """
 
     b: Value = None
-    """Gain of the sample before; auto as for a (0.00001816). Number or auto; default auto;
-    0.000000000000001 to 1.
+    """Gain of the sample before; auto as for a (0.00001816). Number or auto; default auto; 1e-15 to
+    1.
     """
 
     w: Value = None
@@ -539,7 +538,7 @@ class Pi(Qdisc, kw_only=True, frozen=True, tag="pi"):
 
     q_ref: Value = None
     """The queue to settle at; its unit is that in which the queue is measured. Size; default 50p;
-    1p to 1000000000000p; also called qref.
+    1p or more; also called qref.
     """
 
     flows: Value = None
@@ -576,7 +575,7 @@ class Api(Qdisc, kw_only=True, frozen=True, tag="api"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -590,12 +589,12 @@ class Api(Qdisc, kw_only=True, frozen=True, tag="api"):
     a: Value = None
     """Gain of the present sample per packet; auto is the design for flows and rtt, and without
     these that of the paper (0.00001822: 60 flows, 246 ms, 3750 packets per second). Number or auto;
-    default auto; 0.000000000000001 to 1.
+    default auto; 1e-15 to 1.
     """
 
     b: Value = None
-    """Gain of the sample before; auto as for a (0.00001816). Number or auto; default auto;
-    0.000000000000001 to 1.
+    """Gain of the sample before; auto as for a (0.00001816). Number or auto; default auto; 1e-15 to
+    1.
     """
 
     w: Value = None
@@ -605,7 +604,7 @@ class Api(Qdisc, kw_only=True, frozen=True, tag="api"):
 
     q_ref: Value = None
     """The queue to settle at; its unit is that in which the queue is measured. Size; default 50p;
-    1p to 1000000000000p; also called qref.
+    1p or more; also called qref.
     """
 
     flows: Value = None
@@ -642,7 +641,7 @@ class Rem(Qdisc, kw_only=True, frozen=True, tag="rem"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -659,7 +658,7 @@ class Rem(Qdisc, kw_only=True, frozen=True, tag="rem"):
 
     b_star: Value = None
     """The queue to settle at; its unit is that in which queue and arrivals are counted. Size;
-    default 20p; 0p to 1000000000000p; the paper's b*; also called bstar, pbo.
+    default 20p; 0p or more; the paper's b*; also called bstar, pbo.
     """
 
     period: Value = None
@@ -671,8 +670,8 @@ class Rem(Qdisc, kw_only=True, frozen=True, tag="rem"):
     """What the price follows beside the queue. One of rate, queue; default rate."""
 
     inw: Value = None
-    """Weight of one period in the average of the arrivals; 1 is no average. Number; default 1;
-    0.000001 to 1.
+    """Weight of one period in the average of the arrivals; 1 is no average. Number; default 1; 1e-6
+    to 1.
     """
 
     packet: Value = None
@@ -694,7 +693,7 @@ class Avq(Qdisc, kw_only=True, frozen=True, tag="avq"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -730,7 +729,7 @@ class CoDel(Qdisc, kw_only=True, frozen=True, tag="codel"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -758,7 +757,7 @@ class Choke(Qdisc, kw_only=True, frozen=True, tag="choke"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -771,12 +770,12 @@ class Choke(Qdisc, kw_only=True, frozen=True, tag="choke"):
 
     min_th: Value = None
     """Average queue below which nothing is signalled; its unit is that of the average. Size;
-    default 5p; 0p to 1000000000000p; also called minth, min, thresh.
+    default 5p; 0p or more; also called minth, min, thresh.
     """
 
     max_th: Value = None
-    """Average queue above which everything is, unless gentle. Size; default 15p; 1p to
-    1000000000000p; also called maxth, max, maxthresh.
+    """Average queue above which everything is, unless gentle. Size; default 15p; 1p or more; also
+    called maxth, max, maxthresh.
     """
 
     max_p: Value = None
@@ -785,8 +784,8 @@ class Choke(Qdisc, kw_only=True, frozen=True, tag="choke"):
     """
 
     w_q: Value = None
-    """Weight of one arrival in the average. Number; default 0.002; 0.000000001 to 1; also called
-    wq, weight, q_weight.
+    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+    weight, q_weight.
     """
 
     gentle: Value = None
@@ -822,7 +821,7 @@ class Cobalt(Qdisc, kw_only=True, frozen=True, tag="cobalt"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -842,8 +841,8 @@ class Cobalt(Qdisc, kw_only=True, frozen=True, tag="cobalt"):
     """
 
     p_dec: Value = None
-    """What an empty queue takes from it. Number; default 0.000244140625; 0.000000001 to 1; also
-    called decrement.
+    """What an empty queue takes from it. Number; default 0.000244140625; 1e-9 to 1; also called
+    decrement.
     """
 
     mtu: Value = None
@@ -860,7 +859,7 @@ class Fred(Qdisc, kw_only=True, frozen=True, tag="fred"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -876,12 +875,12 @@ class Fred(Qdisc, kw_only=True, frozen=True, tag="fred"):
 
     min_th: Value = None
     """Average queue below which nothing is signalled; its unit is that of the average. Size;
-    default 5p; 0p to 1000000000000p; also called minth, min, thresh.
+    default 5p; 0p or more; also called minth, min, thresh.
     """
 
     max_th: Value = None
-    """Average queue above which everything is, unless gentle. Size; default 15p; 1p to
-    1000000000000p; also called maxth, max, maxthresh.
+    """Average queue above which everything is, unless gentle. Size; default 15p; 1p or more; also
+    called maxth, max, maxthresh.
     """
 
     max_p: Value = None
@@ -890,8 +889,8 @@ class Fred(Qdisc, kw_only=True, frozen=True, tag="fred"):
     """
 
     w_q: Value = None
-    """Weight of one arrival in the average. Number; default 0.002; 0.000000001 to 1; also called
-    wq, weight, q_weight.
+    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+    weight, q_weight.
     """
 
     gentle: Value = None
@@ -927,7 +926,7 @@ class Sfb(Qdisc, kw_only=True, frozen=True, tag="sfb"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -982,7 +981,7 @@ class Sred(Qdisc, kw_only=True, frozen=True, tag="sred"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -1000,7 +999,7 @@ class Sred(Qdisc, kw_only=True, frozen=True, tag="sred"):
 
     a: Value = None
     """Weight of an arrival in the frequency of hits; auto is 1/m. Number or auto; default auto;
-    0.000000001 to 1; the paper's alpha; also called alpha.
+    1e-9 to 1; the paper's alpha; also called alpha.
     """
 
     pmax: Value = None
@@ -1020,7 +1019,7 @@ class Afd(Qdisc, kw_only=True, frozen=True, tag="afd"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -1035,8 +1034,8 @@ class Afd(Qdisc, kw_only=True, frozen=True, tag="afd"):
     """
 
     q_target: Value = None
-    """Queue to settle at; auto is half the limit. Size or auto; default auto; 1p to 1000000000000p;
-    also called qtarget.
+    """Queue to settle at; auto is half the limit. Size or auto; default auto; 1p or more; also
+    called qtarget.
     """
 
     alpha: Value = None
@@ -1064,7 +1063,7 @@ class AfQcn(Qdisc, kw_only=True, frozen=True, tag="af_qcn"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -1072,7 +1071,7 @@ class AfQcn(Qdisc, kw_only=True, frozen=True, tag="af_qcn"):
 
     q_eq: Value = None
     """Queue to settle at; its unit is that in which the queue is measured. Size; default 33kB; 1p
-    to 1000000000000p; the paper's Q_eq; also called qeq.
+    or more; the paper's Q_eq; also called qeq.
     """
 
     w: Value = None
@@ -1112,7 +1111,7 @@ class Pie(Qdisc, kw_only=True, frozen=True, tag="pie"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -1186,7 +1185,7 @@ class Pi2(Qdisc, kw_only=True, frozen=True, tag="pi2"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -1219,8 +1218,8 @@ class Drr(Qdisc, kw_only=True, frozen=True, tag="drr"):
     """
 
     limit: Value = None
-    """Most that may wait in all flows together, in bytes or packets. Size; default 1000p; 1p to
-    1000000000000p; also called buffer.
+    """Most that may wait in all flows together, in bytes or packets. Size; default 1000p; 1p or
+    more; also called buffer.
     """
 
     quantum: Value = None
@@ -1242,8 +1241,8 @@ class Sfq(Qdisc, kw_only=True, frozen=True, tag="sfq"):
     """
 
     limit: Value = None
-    """Most packets that may wait in all queues together. Size; default 127p; 1p to 1000000000000p;
-    also called buffer.
+    """Most packets that may wait in all queues together. Size; default 127p; 1p or more; also
+    called buffer.
     """
 
     depth: Value = None
@@ -1269,8 +1268,8 @@ class FqCoDel(Qdisc, kw_only=True, frozen=True, tag="fq_codel"):
     """
 
     limit: Value = None
-    """Most that may wait in all flows together, in bytes or packets. Size; default 10240p; 1p to
-    1000000000000p; also called buffer, memory_limit.
+    """Most that may wait in all flows together, in bytes or packets. Size; default 10240p; 1p or
+    more; also called buffer, memory_limit.
     """
 
     flows: Value = None
@@ -1306,8 +1305,8 @@ class FqPie(Qdisc, kw_only=True, frozen=True, tag="fq_pie"):
     """
 
     limit: Value = None
-    """Most that may wait in all flows together, in bytes or packets. Size; default 10240p; 1p to
-    1000000000000p; also called buffer, memory_limit.
+    """Most that may wait in all flows together, in bytes or packets. Size; default 10240p; 1p or
+    more; also called buffer, memory_limit.
     """
 
     flows: Value = None
@@ -1406,13 +1405,13 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     """
 
     receive_window: Value = None
-    """The receiver's window: the most that may be in flight. Size; default 1000000p; 1p to
-    1000000000000p; the paper's rwnd; also called rwnd.
+    """The receiver's window: the most that may be in flight. Size; default 1000000p; 1p or more;
+    the paper's rwnd; also called rwnd.
     """
 
     initial_ssthresh: Value = None
     """Slow-start threshold at the start; auto: the receiver's window. Size or auto; default auto;
-    1p to 1000000000000p; the paper's ssthresh; also called ssthresh.
+    1p or more; the paper's ssthresh; also called ssthresh.
     """
 
     rto_min: Value = None
