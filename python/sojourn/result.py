@@ -87,7 +87,8 @@ class Result:
     """The outcome of a run: what `run --json` prints, with the columns behind it.
 
     `scenario` is canonical: every default is there. `links` and `flows` are by name. `time_s`
-    is the time of each sample of the series, `completions` a row per finished transfer.
+    is the time of each sample of the series, `completions` a row per finished transfer,
+    `queries` a row per answered query of a source incast (its group's first flow stands for it).
     """
 
     def __init__(
@@ -122,6 +123,7 @@ class Result:
         }
         self.time_s: Array = columns.get("series/time_s", np.empty(0))
         self.completions = under("fct/", "")
+        self.queries = under("query/", "the scenario has no source of queries (incast)")
 
     @property
     def summary(self) -> dict[str, Any]:
