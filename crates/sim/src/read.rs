@@ -139,7 +139,7 @@ pub fn canonical(name: &str, table: &[Row]) -> Json {
                 Json::Bool(flag == "true")
             }
             (whole, _) if row.kind.starts_with("integer") && whole != "auto" => {
-                whole.parse::<u64>().map_or(Json::Null, Json::from)
+                whole.parse::<u64>().map_or_else(|_| whole.into(), Json::from)
             }
             (_, Some(number)) if row.kind.starts_with("number") => Json::Number(number),
             (text, _) => Json::String(text.into()),
