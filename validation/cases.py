@@ -338,9 +338,7 @@ def _answers(*more: Metric) -> tuple[Metric, ...]:
         Metric("util", "utilisation", ".4f", of_link("utilisation", 1, "port"), share=True),
         Metric("loss", "loss", ".5f", of_link("loss_rate", 1, "port")),
         Metric("qmean_p", "mean queue, packets", ".2f", of_link("queue_mean_packets", 1, "port")),
-        Metric(
-            "qstd_p", "std of queue, packets", ".2f", of_link("queue_std_packets", 1, "port")
-        ),
+        Metric("qstd_p", "std of queue, packets", ".2f", of_link("queue_std_packets", 1, "port")),
     )
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sojourn.scenario import Link as Link
     from sojourn.scenario import Scenario as Scenario
     from sojourn.scenario import load as load
+    from sojourn.traces import trace as trace
 
     __version__: str
 
@@ -41,6 +42,7 @@ _HOME = {
     "Link": "scenario",
     "Scenario": "scenario",
     "load": "scenario",
+    "trace": "traces",
 }
 
 

@@ -149,42 +149,37 @@ pub static SOURCES: &[Entry] = &[
     },
     Entry {
         name: "onoff",
-        about: "bursts of packets at a constant rate and silences of random lengths, over UDP, or \
-                over the TCP that is given",
+        about: "bursts of packets and random silences, over UDP or the TCP that is given",
         source: "ns-2's Traffic/Exponential and Traffic/Pareto",
         read: |n| n.params().map(Source::OnOff),
     },
     Entry {
         name: "poisson",
-        about: "short flows that arrive at random, each on a fresh TCP connection from a random \
-                member of the group",
+        about: "short flows at random times, each on a fresh TCP connection",
         source: "Ismail et al., On the Effectiveness of CoDel in Data Centers (short flows)",
         read: |n| n.params().and_then(Poisson::checked).map(Source::Poisson),
     },
     Entry {
         name: "incast",
-        about: "queries that every member of the group answers at once; the next one follows when \
-                all have answered",
+        about: "queries that all members of the group answer at once, over TCP",
         source: "partition/aggregate: Alizadeh et al., Data Center TCP, SIGCOMM 2010",
         read: |n| n.params().map(Source::Incast),
     },
     Entry {
         name: "sessions",
-        about: "web sessions that arrive at random: some transfers one after the other, each on a \
-                fresh connection from a random member of the group",
+        about: "web sessions at random times: transfers in a row on fresh TCP connections",
         source: "Joo et al., A Hybrid AQM for Stability and Fast Adaptation (HRED), section IV",
         read: |n| n.params().map(Source::Sessions),
     },
     Entry {
         name: "web",
-        about: "users who read pages of several objects and think between them; a server of the \
-                group is drawn for every page",
+        about: "users who read pages of several objects, over TCP, and think between them",
         source: "Feldmann et al., SIGCOMM 1999; ns-2's PagePool/WebTraf",
         read: |n| n.params().and_then(Web::checked).map(Source::Web),
     },
     Entry {
         name: "trace",
-        about: "recorded packets sent again over UDP, or recorded flows over the TCP that is given",
+        about: "recorded packets over UDP, or recorded flows over the TCP that is given",
         source: "RFC 7928 section 5 (repeatable traffic)",
         read: |n| Trace::of(n).map(Source::Trace),
     },
