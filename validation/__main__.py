@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from validation.again import again, counts
 from validation.cases import FILES, cases
 from validation.experiments import experiments
 from validation.play import played
@@ -20,8 +21,13 @@ def main() -> None:
     given = parser.parse_args()
     files = [file for file in FILES if given.only is None or given.only in file.name]
     rows = {f.title: [(case, played(case, given.seeds)) for case in cases(f)] for f in files}
-    causes = (Path(__file__).parent / "causes.md").read_text()
-    more = "" if given.only else experiments(given.seeds)
+    causes = more = ""
+    if given.only is None:
+        table, told = again(rows)
+        more, numbers = experiments(given.seeds)
+        more = table + "\n" + more
+        words = (Path(__file__).parent / "causes.md").read_text()
+        causes = words.format(**counts(rows), **told, **numbers)
     given.out.write_text(page(rows, more, causes))
     print(given.out)
 

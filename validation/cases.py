@@ -10,7 +10,7 @@ import numpy as np
 
 import sojourn as sj
 from sojourn.units import seconds
-from validation import systems
+from validation import crowds, systems
 from validation.statistics import Array
 from validation.systems import RTT_SETS, Table
 
@@ -251,12 +251,17 @@ def _forward_delay(i: int) -> Callable[[sj.Result], float]:
     return lambda result: data_delay_ms(result, "forward")[i]
 
 
+def _two_way(seed: int, row: Row, hosts: bool = False) -> Table:
+    mbps, mtu, buf = (int(row[key]) for key in ("bw_Mbps", "mtu", "buf"))
+    return systems.two_way(seed, mbps, mtu, buf, hosts, row["q"])
+
+
 TWO_WAY = File(
     "drr_dumbbell",
     "Five FTPs and a UDP source in each direction, acks queue with the other direction's data; a "
-    "buffer of 100 packets",
+    "buffer of 100 packets (CoDel, in the form of 2012: 1000)",
     ("q", "bw_Mbps", "mtu", "buf"),
-    lambda seed, row: systems.two_way(seed, int(row["bw_Mbps"]), int(row["mtu"]), int(row["buf"])),
+    lambda seed, row: _two_way(seed, row),
     (
         Metric(
             "qmean_p", "mean queue, packets", ".2f", of_link("queue_mean_packets", 1, "forward")
@@ -274,9 +279,9 @@ TWO_WAY = File(
             lambda r: jain([wire_mbps(r, f) for f in tcps(r, "forward")]),
         ),
     ),
-    played=lambda row: row["q"] == "DropTail",
+    played=lambda row: row["q"] != "DRR",
     left_out="DRR of ns-2 hashes node addresses into ten queues, and which of them collide is not "
-    "told; CoDel is the form of 2012, see the next file",
+    "told",
 )
 
 ONE_FLOW = File(
@@ -294,7 +299,93 @@ ONE_FLOW = File(
     seeds=5,
 )
 
-TOLD = (FTP_ONLY, BULK_DATA, FAIR3, FAIR5, TWO_WAY, ONE_FLOW)
+WITH_SESSIONS = replace(
+    FTP_ONLY,
+    name="hred_dumbbell",
+    about="The same with web sessions: ten transfers each, n/12 sessions per second; REDng is RED "
+    "that is not gentle, Vq is AVQ",
+    play=lambda seed, row: crowds.with_sessions(
+        seed, row["q"], int(row["n"]), int(row["qmax"]), row["tcp"]
+    ),
+    metrics=(
+        *(m for m in FTP_ONLY.metrics if m.column not in ("ftp_goodput_frac", "jain_ftp")),
+        Metric(
+            "ftp_goodput_frac",
+            "long flows' goodput/rate",
+            ".4f",
+            lambda r: total_mbps(r, "ftp") / 45,
+            share=True,
+        ),
+        Metric(
+            "jain_ftp",
+            "Jain's index of long flows",
+            ".3f",
+            lambda r: jain([wire_mbps(r, f) for f in tcps(r, "ftp")]),
+        ),
+        Metric("web_done", "transfers in 50 s", ".0f", crowds.web_done),
+        Metric("web_fct_s", "mean transfer time, s", ".3f", crowds.web_fct_s),
+    ),
+)
+
+
+def _answers(*more: Metric) -> tuple[Metric, ...]:
+    """Give what is compared of short flows through a switch."""
+    return (
+        Metric("afct_ms", "mean flow time, ms", ".3f", lambda r: crowds.answers_ms(r).mean()),
+        Metric("p50_ms", "median, ms", ".3f", lambda r: np.quantile(crowds.answers_ms(r), 0.5)),
+        Metric("p99_ms", "99 %, ms", ".3f", lambda r: np.quantile(crowds.answers_ms(r), 0.99)),
+        *more,
+        Metric("util", "utilisation", ".4f", of_link("utilisation", 1, "port"), share=True),
+        Metric("loss", "loss", ".5f", of_link("loss_rate", 1, "port")),
+        Metric("qmean_p", "mean queue, packets", ".2f", of_link("queue_mean_packets", 1, "port")),
+        Metric("qstd_p", "std of queue, packets", ".2f", of_link("queue_std_packets", 1, "port")),
+    )
+
+
+INCAST = File(
+    "codel_dc_incast",
+    "Twenty queries to 40 servers at 1 Gbit/s, skb kB from each, beside a long flow; RED is "
+    "adaptive, wq -1 is its automatic weight",
+    ("q", "skb", "n", "wq"),
+    lambda seed, row: crowds.queries(
+        seed, row["q"], float(row["skb"]), int(row["n"]), float(row["wq"])
+    ),
+    _answers(
+        Metric(
+            "qct_ms",
+            "mean query time, ms",
+            ".3f",
+            lambda r: float(r.queries["duration_s"].mean() * 1e3),
+        )
+    ),
+)
+VARY = replace(
+    INCAST,
+    name="codel_dc_vary",
+    about="The same with 1000 kB in all from 8 to 128 servers",
+)
+POISSON = File(
+    "codel_dc_poisson",
+    "Flows of 2 to 98 kB that come at random through the same switch, three seconds",
+    ("q", "load", "n", "wq"),
+    lambda seed, row: crowds.poisson(
+        seed, row["q"], float(row["load"]), int(row["n"]), float(row["wq"])
+    ),
+    _answers(),
+)
+
+TOLD = (
+    FTP_ONLY,
+    WITH_SESSIONS,
+    BULK_DATA,
+    FAIR3,
+    FAIR5,
+    TWO_WAY,
+    ONE_FLOW,
+    INCAST,
+    VARY,
+    POISSON,
+)
 """The files as their set-ups were told."""
 
 
@@ -302,6 +393,11 @@ def _some(file: File, columns: str, **changes: Any) -> File:
     """Give `file` with these columns alone."""
     metrics = tuple(m for m in file.metrics if m.column in columns.split())
     return replace(file, metrics=metrics, left_out="", **changes)
+
+
+def _no_tape(file: File) -> Callable[[int, Row], Table]:
+    """Play `file` without the row per packet that its other metrics would take."""
+    return lambda seed, row: file.play(seed, row) | {"tape": False}
 
 
 TRUNK = replace(
@@ -316,32 +412,42 @@ HOSTS = replace(
     TWO_WAY,
     changed="receivers on the hosts",
     left_out="",
-    play=lambda seed, row: systems.two_way(
-        seed, int(row["bw_Mbps"]), int(row["mtu"]), int(row["buf"]), hosts=True
-    ),
+    play=lambda seed, row: _two_way(seed, row, hosts=True),
 )
-CHANGED = (TRUNK, HOSTS)
+FORM = replace(
+    ONE_FLOW,
+    about="One SACK flow over 1 Gbit/s under CoDel with an RTT of 300 us and an interval of 750 us",
+    changed="CoDel of 2012",
+    play=lambda seed, row: systems.one_flow(seed, float(row["target_ms"]), "ns2_v1"),
+)
+CHANGED = (TRUNK, HOSTS, FORM)
 """The files whose set-ups were another than told, as their numbers say."""
+
+OF_BULK = "qmean_p qstd_p delay_ms_mean delay_ms_std loss udp_loss goodput_Mbps jain"
+OF_TWO_WAY = "drops_per_s loss util qmean_p fwd_goodput_Mbps jain_fwd"
 
 RERUN = (
     _some(FTP_ONLY, "qmean_B qstd_B loss util", name="reruns/ftp_only", rtts="the same"),
-    _some(BULK_DATA, "qmean_p loss udp_loss", name="reruns/bulk_data"),
-    _some(TRUNK, "qmean_p loss udp_loss", name="reruns/bulk_data_trunk"),
-    _some(FAIR3, "f1 f2 f3", name="reruns/fair"),
-    _some(TWO_WAY, "drops_per_s loss util qmean_p", name="reruns/two_way"),
-    _some(HOSTS, "drops_per_s loss util qmean_p", name="reruns/two_way_hosts"),
+    _some(
+        FTP_ONLY,
+        "qmean_B qstd_B loss util",
+        name="reruns/ftp_only_laws",
+        about="Long flows with RTTs of 40 to 200 ms over 45 Mbit/s, a buffer of 300 kB, under the "
+        "laws that the paper of HRED compares with, in its configuration",
+        rtts="the same",
+    ),
+    _some(BULK_DATA, OF_BULK, name="reruns/bulk_data", seeds=20),
+    _some(TRUNK, OF_BULK, name="reruns/bulk_data_trunk", seeds=20),
+    _some(FAIR3, "f1 f2 f3 jain", name="reruns/fair", seeds=40),
+    _some(FAIR5, "f1 f2 f3 f4 f5 jain", name="reruns/fair5", seeds=20),
+    _some(TWO_WAY, OF_TWO_WAY, name="reruns/two_way", play=_no_tape(TWO_WAY), seeds=20),
+    _some(HOSTS, OF_TWO_WAY, name="reruns/two_way_hosts", play=_no_tape(HOSTS), seeds=20),
 )
 """Runs of ns-2 that we made ourselves, of which everything is known (`validation/ns2`)."""
 
 FILES = TOLD + CHANGED + RERUN
 
-ABSENT = {
-    "hred_dumbbell.csv, 57 rows": "web sessions beside the long flows (no such source yet), and "
-    "in part ARED, PI, REM, AVQ",
-    "codel_dc_incast.csv, 36 rows, and codel_dc_vary.csv, 30": "queries to many servers at once, "
-    "the next one when all have answered: no such source yet; in part adaptive RED",
-    "codel_dc_poisson.csv, 30 rows": "flows that begin as a Poisson process: no such source yet",
-}
+ABSENT: dict[str, str] = {}
 """The files of which no row can be played, and why."""
 
 

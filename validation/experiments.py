@@ -1,58 +1,315 @@
 """What one change at a time does to our own results."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import numpy as np
 
 from validation import systems
-from validation.cases import FTP_ONLY
+from validation.cases import BULK_DATA, FTP_ONLY, RERUN, TWO_WAY, Metric, cases, read
 from validation.play import play
-from validation.report import table
-from validation.statistics import compare_in_pairs
+from validation.report import mean, table
+from validation.statistics import Array, compare, compare_in_pairs, half_width
 from validation.systems import Table
 
-WORDS = """### What access links and start times do
+Told = tuple[str, dict[str, str]]
+"""A part of the page, and its numbers for `causes.md`."""
+
+ACCESS = """### What access links and start times do
 
 Nothing of this is needed to agree with ns-2; it shows what would be seen if it were wrong. The
 system of `hred_ftp_only`, each pair of runs with the same seed and propagation times:
 
 """
 
+BULK = """### What makes UDP lose more in `td_red_ftp`
 
-def experiments(seeds: int | None = None) -> str:
-    """Give the tables."""
+Tail drop, each line one change of the set-up as told, {seeds} runs each; first what ns-2 recorded.
+
+"""
+
+SIDES = """### Where the receivers of `drr_dumbbell` sit
+
+As told (receivers on the router), with nothing changed but the propagation times, which become
+those of receivers on hosts, and with receivers on hosts; DropTail, packets of 1000 B, {seeds} runs
+each. ns-2 recorded one run.
+
+"""
+
+SETS = """### What a set of propagation times does to `hred_ftp_only`
+
+DropTail, 30 flows: {sets} sets with {runs} runs each, nothing changed but the set; ns-2 recorded
+three runs with one set. Sets by their mean queue:
+
+"""
+
+
+HOME = """### What the acks' way home does
+
+Acks that cross only the bottleneck's other direction, beside acks that also cross the links of
+receiver and sender, as they do in ns-2 and in every case of this page; {seeds} runs each.
+
+"""
+
+
+def experiments(seeds: int | None = None) -> Told:
+    """Give the tables, and the numbers that `causes.md` tells."""
+    text, numbers = "", dict[str, str]()
+    for part in (home, bulk, sides, sets, access):
+        more, told = part(seeds)
+        text += more + "\n"
+        numbers |= told
+    return text.removesuffix("\n"), numbers
+
+
+def _cells(metrics: Sequence[Metric], values: Array) -> list[str]:
+    """Write the means of metrics over runs."""
+    pairs = zip(metrics, values.T, strict=True)
+    return [mean(float(v.mean()), half_width(v), m.form) for m, v in pairs]
+
+
+def _values(metrics: Sequence[Metric], rows: Sequence[Mapping[str, str]]) -> Array:
+    """Read metrics of recorded runs."""
+    return np.array([[float(row[m.column]) for m in metrics] for row in rows])
+
+
+def home(seeds: int | None = None) -> Told:
+    """Leave out the links of receiver and sender on the way back of acks."""
+    lines, numbers = [], dict[str, str]()
+    for name, chosen, columns in (
+        ("fair", {"topo": "3u"}, ("f1", "f3", "jain")),
+        ("ftp_only", {"n": "300", "q": "RED"}, ("qmean_B", "loss")),
+    ):
+        file = next(f for f in RERUN if f.name == f"reruns/{name}")
+        case = next(c for c in cases(file) if chosen.items() <= c.key.items())
+        metrics = [m for m in file.metrics if m.column in columns]
+        chosen_seeds = case.seeds[: seeds or 20]
+        for key, label, change in (
+            ("only", "only back", _straight),
+            ("both", "and both links", lambda s: s),
+        ):
+            scenarios = [change(file.play(seed, case.key)) for seed in chosen_seeds]
+            values = play(scenarios, [m.ours for m in metrics])
+            for m, v in zip(metrics, values.T, strict=True):
+                theirs = case.theirs(m)
+                c = compare_in_pairs(theirs[: len(v)], v) if "n" in chosen else compare(theirs, v)
+                cells = [mean(c.theirs, c.theirs_half, m.form), mean(c.ours, c.ours_half, m.form)]
+                difference = f"{c.difference:+{m.form}} ± {c.half:{m.form}}"
+                lines.append([f"{file.title}: {case.name}", label, m.label, *cells, difference])
+                numbers[f"home_{name}_{m.column}_{key}"] = difference
+    head = ["case", "acks cross", "metric", "ns-2 again", "sojourn", "difference"]
+    return HOME.format(seeds=seeds or "10 or 20") + table(head, lines), numbers
+
+
+def _straight(s: Table) -> Table:
+    for f in s["flows"]:
+        if "tcp" in f:
+            f["return_path"] = ["back"]
+    return s
+
+
+def bulk(seeds: int | None = None) -> Told:
+    """Change one thing at a time of the system of UDP beside SACK."""
+    names = ("udp_loss", "qstd_p", "delay_ms_std", "loss", "mean_run")
+    metrics = [m for m in BULK_DATA.metrics if m.column in names]
+    lines, numbers = [], dict[str, str]()
+    for n in (16, 64, 256):
+        rows = [r for r in read(BULK_DATA) if r["q"] == "TD" and r["n"] == str(n)]
+        lines.append([str(n), "recorded", *_cells(metrics, _values(metrics, rows))])
+        for key, (label, change) in _BULK.items():
+            scenarios = [change(_bulk(seed, n)) for seed in range(seeds or 10)]
+            values = play(scenarios, [m.ours for m in metrics])
+            lines.append(["", label, *_cells(metrics, values)])
+            for m, v in zip(metrics, values.T, strict=True):
+                numbers[f"bulk_{key}_{n}_{m.column}"] = f"{v.mean():{m.form}}"
+    head = ["flows", "changed", *(m.label for m in metrics)]
+    return BULK.format(seeds=seeds or 10) + table(head, lines), numbers
+
+
+def _bulk(seed: int, n: int) -> Table:
+    return systems.bulk_data(seed, "TD", n, 300, "Sack1")
+
+
+def _trunk(rate: str) -> Callable[[Table], Table]:
+    def change(s: Table) -> Table:
+        more = systems.link(rate, qdisc=systems.WIDE)
+        for f in s["flows"]:
+            f["path"] = [f["path"][0], "trunk", *f["path"][1:]]
+        return s | {"links": s["links"] | {"trunk": more}}
+
+    return change
+
+
+def _access(rate: str) -> Callable[[Table], Table]:
+    def change(s: Table) -> Table:
+        links = {k: v | {"rate": rate} if "access" in k else v for k, v in s["links"].items()}
+        return s | {"links": links}
+
+    return change
+
+
+def _own_links(s: Table) -> Table:
+    links = dict(s["links"])
+    for f in s["flows"]:
+        if "tcp" not in f:
+            links[f"own-{f['name']}"] = links[f["path"][0]]
+            f["path"] = [f"own-{f['name']}", *f["path"][1:]]
+    return s | {"links": links}
+
+
+def _jitter(share: float) -> Callable[[Table], Table]:
+    def change(s: Table) -> Table:
+        for f in s["flows"]:
+            if "tcp" not in f:
+                f["source"] = f["source"] | {"jitter": share}
+        return s
+
+    return change
+
+
+def _one_draw(s: Table) -> Table:
+    tcps = [f for f in s["flows"] if "tcp" in f]
+    sizes = np.random.default_rng(0).integers(1400, 1628, len(tcps), endpoint=True)
+    for f, size in zip(tcps, sizes, strict=True):
+        f["tcp"]["packet"] = f"{size}B"
+    return s
+
+
+def _off_the_grid(s: Table) -> Table:
+    delays = (10_330, 19_790, 30_510, 39_120)
+    links = dict(s["links"])
+    for host, delay in enumerate(delays):
+        links[f"access-{host}"] = links[f"access-{host}"] | {"delay": f"{delay}us"}
+        for f in s["flows"]:
+            if f["path"][0] == f"access-{host}" and "rtt" in f:
+                f["rtt"] = f"{2 * (delay + 50_000) + 200}us"
+    return s | {"links": links}
+
+
+_BULK: dict[str, tuple[str, Callable[[Table], Table]]] = {
+    "told": ("nothing", lambda s: s),
+    "own": ("UDP behind access links of its own", _own_links),
+    "trunk200": ("one more link, 200 Mbit/s", _trunk("200mbit")),
+    "trunk": ("one more link, 100 Mbit/s", _trunk("100mbit")),
+    "access": ("access of 40 Mbit/s", _access("40mbit")),
+    "even": ("UDP without jitter", _jitter(0.0)),
+    "wild": ("UDP with gaps from 0 to twice the mean", _jitter(1.0)),
+    "draw": ("one draw of packet sizes for all runs", _one_draw),
+    "grid": ("access delays off the grid of 10 ms", _off_the_grid),
+    "early": ("counted from 11 s on", lambda s: s | {"warmup": "11s"}),
+}
+
+
+def sides(seeds: int | None = None) -> Told:
+    """Move the receivers of the dumbbell, or only their distance."""
+    names = ("drops_per_s", "loss", "util", "fwd_goodput_Mbps", "jain_fwd")
+    metrics = [m for m in TWO_WAY.metrics if m.column in names]
+    lines, numbers = [], dict[str, str]()
+    for mbps in (2, 10, 100):
+        chosen = {"q": "DropTail", "bw_Mbps": str(mbps), "mtu": "1000"}
+        rows = [r for r in read(TWO_WAY) if all(r[k] == v for k, v in chosen.items())]
+        lines.append([str(mbps), "recorded", *_cells(metrics, _values(metrics, rows))])
+        for key, label, change in (
+            ("told", "nothing", lambda s: s),
+            ("far", "propagation times", _far),
+            ("hosts", "receivers on the hosts", None),
+        ):
+            build = [
+                systems.two_way(seed, mbps, 1000, 100, hosts=change is None) | {"tape": False}
+                for seed in range(seeds or 10)
+            ]
+            values = play([change(s) if change else s for s in build], [m.ours for m in metrics])
+            lines.append(["", label, *_cells(metrics, values)])
+            for m, v in zip(metrics, values.T, strict=True):
+                numbers[f"sides_{key}_{mbps}_{m.column}"] = f"{v.mean():{m.form}}"
+    head = ["Mbit/s", "changed", *(m.label for m in metrics)]
+    return SIDES.format(seeds=seeds or 10) + table(head, lines), numbers
+
+
+def _far(s: Table) -> Table:
+    for f in s["flows"]:
+        if "tcp" in f:
+            f["rtt"] = f"{20 + 8 * int(f['name'].split('-')[1])}ms"
+    return s
+
+
+def sets(seeds: int | None = None) -> Told:
+    """Change the set of propagation times of thirty flows."""
+    names = ("qmean_B", "util", "ftp_goodput_frac", "jain_ftp")
+    metrics = [m for m in FTP_ONLY.metrics if m.column in names]
+    rows = [r for r in read(FTP_ONLY) if r["q"] == "DropTail" and r["n"] == "30"]
+    number, runs = min(2 * (seeds or 10), 20), 3
+    scenarios = [_set(k, run) for k in range(number) for run in range(runs)]
+    values = play(scenarios, [m.ours for m in metrics]).reshape(number, runs, -1)
+    values = values[values[:, :, 0].mean(axis=1).argsort()]
+    recorded = _values(metrics, rows)
+    thirds = np.array_split(values, 4)
+    labels = ["the shortest quarter", "second", "third", "the longest quarter"]
+    lines = [["recorded", *_cells(metrics, recorded)]]
+    for label, some in zip(labels, thirds, strict=True):
+        lines.append([label, *_cells(metrics, some.reshape(-1, len(metrics)))])
+    goodput = values[:, :, 2]
+    numbers = {
+        "sets": str(number),
+        "sets_recorded_queue": f"{recorded[:, 0].mean():.0f}",
+        "sets_shortest_queue": f"{values[0, :, 0].mean():.0f}",
+        "sets_longest_queue": f"{values[-1, :, 0].mean():.0f}",
+        "sets_recorded_goodput": f"{recorded[:, 2].mean():.4f}",
+        "sets_short_goodput": f"{goodput[: number // 4].mean():.4f}",
+        "sets_long_goodput": f"{goodput[-(number // 4) :].mean():.4f}",
+        "sets_least_goodput": f"{goodput.min():.4f}",
+        "sets_linked": f"{np.corrcoef(values[:, :, 0].mean(1), goodput.mean(1))[0, 1]:.2f}",
+    }
+    head = ["sets", *(m.label for m in metrics)]
+    return SETS.format(sets=number, runs=runs) + table(head, lines), numbers
+
+
+def _set(k: int, run: int) -> Table:
+    s = systems.ftp_only(1000 * run + k, "DropTail", 30, 300_000, "Newreno")
+    rtts = np.random.default_rng(1000 + k).uniform(0.040, 0.200, 30)
+    for f, rtt in zip(s["flows"], rtts, strict=True):
+        f["rtt"] = f"{rtt * 1e9:.0f}ns"
+    return s
+
+
+def access(seeds: int | None = None) -> Told:
+    """Change access links and start times of long flows."""
     head = ["case", "changed", "metric", "before", "after", "difference"]
     lines = []
     for q, n in (("DropTail", 30), ("RED", 30), ("DropTail", 300), ("RED", 300)):
-        for changed, change in (
-            ("no access links", lambda seed, q=q, n=n: _ftp_only(seed, q, n, access="")),
-            ("access of 45 Mbit/s", lambda seed, q=q, n=n: _ftp_only(seed, q, n, access="45mbit")),
-            ("all start at once", lambda seed, q=q, n=n: _at_once(_ftp_only(seed, q, n))),
-        ):
-            before = lambda seed, q=q, n=n: _ftp_only(seed, q, n)  # noqa: E731
-            lines += _lines(f"{q} n {n}", changed, before, change, seeds or 10)
-    return WORDS + table(head, lines)
+        old = _three([_ftp_only(seed, q, n) for seed in range(seeds or 10)])
+        build = partial(_ftp_only, q=q, n=n)
+        changes: list[tuple[str, Callable[[int], Table]]] = [
+            ("no access links", partial(build, access="")),
+            ("access of 45 Mbit/s", partial(build, access="45mbit")),
+            ("all start at once", partial(_at_once, q=q, n=n)),
+        ]
+        for changed, change in changes:
+            new = _three([change(seed) for seed in range(seeds or 10)])
+            lines += _lines(f"{q} n {n}", changed, old, new)
+    return ACCESS + table(head, lines), {}
 
 
 def _ftp_only(seed: int, q: str, n: int, access: str = "100mbit") -> Table:
     return systems.ftp_only(seed, q, n, 300_000, "Newreno", access)
 
 
-def _at_once(scenario: Table) -> Table:
+def _at_once(seed: int, q: str, n: int) -> Table:
+    scenario = _ftp_only(seed, q, n)
     flows = [f | {"source": {"name": "bulk"}} for f in scenario["flows"]]
     return scenario | {"flows": flows}
 
 
-def _lines(
-    case: str,
-    changed: str,
-    before: Callable[[int], Table],
-    after: Callable[[int], Table],
-    seeds: int,
-) -> list[list[str]]:
-    metrics = [m for m in FTP_ONLY.metrics if m.column in ("qmean_B", "loss", "util")]
-    numbers = [m.ours for m in metrics]
-    old, new = (play([f(seed) for seed in range(seeds)], numbers).T for f in (before, after))
+THREE = [m for m in FTP_ONLY.metrics if m.column in ("qmean_B", "loss", "util")]
+
+
+def _three(scenarios: Sequence[Table]) -> Array:
+    return play(scenarios, [m.ours for m in THREE]).T
+
+
+def _lines(case: str, changed: str, old: Array, new: Array) -> list[list[str]]:
     lines = []
-    for i, m in enumerate(metrics):
+    for i, m in enumerate(THREE):
         c = compare_in_pairs(old[i], new[i])
         cells = [f"{c.theirs:{m.form}}", f"{c.ours:{m.form}}"]
         difference = f"{c.difference:+{m.form}} ± {c.half:{m.form}}"

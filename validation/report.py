@@ -54,7 +54,7 @@ def page(played: Played, experiments: str, causes: str) -> str:
         head = ["file", "rows", "played", "cases", "comparisons", "agree", "close", "differ"]
         lines = [_line(file, played, verdicts) for file in files if file.title in played]
         text += f"{words}\n\n{table(head, lines)}\n"
-    text += causes + "\n" + experiments + "\n## Left out\n\n"
+    text += causes + experiments + "\n## Left out\n\n"
     for file in FILES:
         if file.left_out:
             text += f"- of `{file.name}.csv`: {file.left_out}.\n"

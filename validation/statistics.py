@@ -56,6 +56,18 @@ def compare(theirs: Array, ours: Array) -> Compared:
     )
 
 
+def compare_with_known_spread(known: Array, few: Array) -> Compared:
+    """Compare a few runs with many of the same program, whose scatter is taken for both.
+
+    Three runs can by chance lie so close together that an interval from them alone says too much.
+    """
+    n, m = len(few), len(known)
+    half = quantile(m - 1) * float(known.std(ddof=1)) * (1 / n + 1 / m) ** 0.5
+    return Compared(
+        float(known.mean()), half_width(known), float(few.mean()), half_width(few), half
+    )
+
+
 def compare_with_one_set(theirs: Array, ours: Array) -> Compared:
     """Compare runs that all drew one set of something with `ours`, a row of runs for each of many.
 

@@ -1,9 +1,11 @@
 """The systems that ns-2 was given, as scenarios: topologies, queues, TCPs, as they were told.
 
 Everything is under the profile `ns2`. A sender sits behind an access link of its own, so that its
-bursts reach the bottleneck as a line of packets and not at one instant; acks cross the bottleneck's
-other direction. Where ns-2's limits mean something else than ours, ours are set so that the same
-packets are let in (its DropTail refuses a packet that would make the queue reach the limit).
+bursts reach the bottleneck as a line of packets and not at one instant. Acks cross the links of
+receiver and sender and the bottleneck's other direction: where every packet takes the same time,
+the microseconds that they take there decide how a TCP's packets fall among those of others. Where
+ns-2's limits mean something else than ours, ours are set so that the same packets are let in (its
+DropTail refuses a packet that would make the queue reach the limit).
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,15 +67,9 @@ def propagation(seed: int, n: int) -> list[float]:
     return list(np.random.default_rng(seed % RTT_SETS).uniform(0.040, 0.200, n))
 
 
-def ftp_only(seed: int, q: str, n: int, qmax: int, tcp: str, access: str = "100mbit") -> Table:
-    """Play `hred_ftp_only.csv`: long flows over 45 Mbit/s, RTTs uniform on 40 to 200 ms.
-
-    The propagation times are one of `RTT_SETS` sets; those of ns-2 are not known. An empty
-    `access` leaves out the access links.
-    """
-    rtts = propagation(seed, n)
+def ftp_only_law(q: str, qmax: int) -> Table:
+    """Give a law as the paper of HRED configures it, and as ns-2 has it."""
     red = {
-        "name": "red",
         "limit": f"{qmax + 499}B",  # ns-2 looks at the queue before the packet is added
         "min_th": f"{qmax // 4}B",
         "max_th": f"{qmax // 2}B",
@@ -84,16 +80,54 @@ def ftp_only(seed: int, q: str, n: int, qmax: int, tcp: str, access: str = "100m
         "byte_mode": "mean",
         "packet": "500B",
     }
-    qdisc = tail("B", qmax) if q == "DropTail" else red
+    reference = f"{3 * qmax // 8}B"
+    laws: dict[str, Table] = {
+        "RED": {"name": "red"} | red,
+        "ARED": {"name": "ared", "stale_gentle": True} | red,
+        "PI": {
+            "name": "pi",
+            "limit": f"{qmax + 499}B",
+            "q_ref": reference,
+            "flows": 100,
+            "rtt": "200ms",
+            "w": 160,
+            "packet": "500B",
+            "byte_mode": True,
+        },
+        "REM": {
+            "name": "rem",
+            "limit": f"{qmax - 1}B",  # a packet that would make the queue reach the limit is lost
+            "b_star": reference,
+            "period": "1ms",
+            "gamma": 0.001,
+            "phi": 1.001,
+            "alpha": 0.1,
+            "packet": "500B",
+            "byte_mode": True,
+        },
+        "AVQ": {"name": "avq", "limit": f"{qmax}B", "gamma": 1, "packet": "500B"},
+    }
+    return laws[q]
+
+
+def ftp_only(seed: int, q: str, n: int, qmax: int, tcp: str, access: str = "100mbit") -> Table:
+    """Play `hred_ftp_only.csv`: long flows over 45 Mbit/s, RTTs uniform on 40 to 200 ms.
+
+    The propagation times are one of `RTT_SETS` sets; those of ns-2 are not known. An empty
+    `access` leaves out the access links.
+    """
+    rtts = propagation(seed, n)
+    qdisc = tail("B", qmax) if q == "DropTail" else ftp_only_law(q, qmax)
     links = {"bottleneck": link("45mbit", "10ms", qdisc), "back": link("45mbit", "10ms", WIDE)}
     flows = []
     for i in range(n):
         path = ["bottleneck"]
         if access:
             links[f"access-{i}"] = link(access)
+            links[f"home-{i}"] = link(access)
             path = [f"access-{i}", "bottleneck"]
         rtt = f"{rtts[i] * 1e9:.0f}ns"
-        back = ["back"]
+        back = ["back", f"home-{i}"] if access else ["back"]
         flows.append(flow(f"ftp-{i}", path, 500, NAMES[tcp], return_path=back, rtt=rtt))
     return scenario("200s", "150s", seed, links, flows)
 
@@ -125,18 +159,20 @@ def bulk_data(seed: int, q: str, n: int, buf: int, tcp: str, trunk: bool = False
         "back": link("10mbit", "50ms", WIDE),
     }
     if trunk:
-        links["trunk"] = link("100mbit", qdisc=WIDE)
+        links |= {"trunk": link("100mbit", qdisc=WIDE), "trunk-home": link("100mbit", qdisc=WIDE)}
     sizes = np.random.default_rng(seed).integers(1400, 1628, n, endpoint=True)
     flows = []
     for host in range(4):
         delay = 10 * (host + 1)
         links[f"access-{host}"] = link("100mbit", f"{delay}ms")
         links[f"receiver-{host}"] = link("100mbit", "100us")
+        links |= {f"up-{host}": link("100mbit"), f"home-{host}": link("100mbit")}
+        back = [f"up-{host}", "back", *(["trunk-home"] if trunk else []), f"home-{host}"]
         path = [f"access-{host}", *(["trunk"] if trunk else []), "bottleneck", f"receiver-{host}"]
         flows.append(cbr(f"cbr-{host}", path, 573, 250_000))
         for i in range(host, n, 4):
             rtt = f"{(2 * (delay + 50) * 1000) + 200}us"
-            ftp = flow(f"ftp-{i}", path, int(sizes[i]), NAMES[tcp], return_path=["back"], rtt=rtt)
+            ftp = flow(f"ftp-{i}", path, int(sizes[i]), NAMES[tcp], return_path=back, rtt=rtt)
             flows.append(ftp)
     return scenario("300s", "100s", seed, links, flows)
 
@@ -163,25 +199,32 @@ def fair(seed: int, topo: str, q: str, buf: int, nic: Mapping[str, Any] = NIC) -
             flows.append(cbr(name, path, 1000, udp))
         else:
             rtt = f"{2 * (delay + 2)}ms"
-            flows.append(flow(name, path, 1000, return_path=["back"], rtt=rtt))
+            links |= {f"up-{name}": link("10mbit"), f"home-{name}": link(access)}
+            back = [f"up-{name}", "back", f"home-{name}"]
+            flows.append(flow(name, path, 1000, return_path=back, rtt=rtt))
     return scenario("120s", "20s", seed, links, flows)
 
 
-def two_way(seed: int, mbps: int, mtu: int, buf: int, hosts: bool = False) -> Table:
+def two_way(
+    seed: int, mbps: int, mtu: int, buf: int, hosts: bool = False, q: str = "DropTail"
+) -> Table:
     """Play `drr_dumbbell.csv`: five FTPs and a CBR each way, acks queue with the other's data.
 
     The receivers are at the far end of the bottleneck. With `hosts` they are on the hosts from
     which the other direction sends, behind the same access links: the RTTs are then 28 to 60 ms.
     """
-    qdisc = tail("p", buf)
+    codel = {"name": "codel", "limit": "1000p", "variant": "ns2_v1"}
+    qdisc = tail("p", buf) if q == "DropTail" else codel
     links, flows = {}, []
     for way, other in (("forward", "backward"), ("backward", "forward")):
         links[way] = link(f"{mbps}mbit", "10ms", qdisc)
         for i in range(1, 6):
             links[f"{way}-nic-{i}"] = link("1gbit", f"{2 * i}ms")
-            path, back = [f"{way}-nic-{i}", way], [other]
+            links[f"{way}-home-{i}"] = link("1gbit")
+            path, back = [f"{way}-nic-{i}", way], [other, f"{way}-home-{i}"]
             rtt: Table = {"rtt": f"{2 * (2 * i + 10)}ms"}
             if hosts:
+                del links[f"{way}-home-{i}"]
                 links[f"{way}-down-{i}"] = link("1gbit", f"{2 * i}ms")
                 path, rtt = [*path, f"{way}-down-{i}"], {}
                 back = [f"{other}-nic-{i}", other, f"{other}-down-{i}"]
@@ -191,9 +234,10 @@ def two_way(seed: int, mbps: int, mtu: int, buf: int, hosts: bool = False) -> Ta
     return scenario("100s", "20s", seed, links, flows) | {"tape": True}
 
 
-def one_flow(seed: int, target_ms: float) -> Table:
+def one_flow(seed: int, target_ms: float, variant: str = "rfc") -> Table:
     """Play `codel_target_util.csv`: one SACK flow over 1 Gbit/s under CoDel, RTT 300 us."""
     codel = {
+        "variant": variant,
         "name": "codel",
         "target": f"{target_ms * 1000:.0f}us",
         "interval": "750us",

@@ -15,6 +15,9 @@ KINDS = ("disciplines", "tcp", "sources", "metrics", "papers")
 
 Spec = dict[str, Any]
 
+LONG = 12
+"""Letters of a number that are still read at a glance."""
+
 
 def find(kind: str | None, name: str | None) -> Any:
     """Find what is asked for: everything, a kind, or one thing by its name or an alias.
@@ -103,7 +106,7 @@ def _one(spec: Spec) -> None:
     out.print(f"[bold]{spec['name']}[/]{others}: {escape(spec['about'])}")
     if "decides" in spec:
         out.print(f"decides {escape(spec['decides'])}")
-        out.print(f"state: {spec['state_bytes']} bytes at its defaults, waiting packets apart")
+        out.print(f"state: {spec['state_bytes']:,} bytes at its defaults, waiting packets apart")
     out.print(f"source: {escape(spec['source'])}\n")
     table = new_table("parameter", "default", "what it is", left=3)
     for row in spec["params"]:
@@ -112,5 +115,11 @@ def _one(spec: Spec) -> None:
         facts += [f"also {', '.join(row['aliases'])}"] if row["aliases"] else []
         told = escape("; ".join(fact for fact in facts if fact))
         about = f"{escape(row['about'])}\n[dim]{told}[/]"
-        table.add_row(row["name"], escape(row["value"]), about)
+        table.add_row(row["name"], escape(_short(row)), about)
     out.print(table)
+
+
+def _short(row: Spec) -> str:
+    """Write the default; of a number that has many digits, six."""
+    number = row["kind"].startswith("number") and len(row["value"]) > LONG
+    return f"{float(row['value']):.6g}" if number else str(row["value"])

@@ -4,7 +4,7 @@ A class per discipline, TCP and source. A field that is not given is None: its d
 in Rust, so that Python never has to know.
 """
 
-from sojourn.base import Qdisc, Source, Tcp, Value
+from sojourn.base import Numbers, Qdisc, Source, Tcp, Value
 
 __all__ = [
     "AfQcn",
@@ -25,21 +25,27 @@ __all__ = [
     "FqPie",
     "Fred",
     "Hred",
+    "Incast",
     "NewReno",
+    "Onoff",
     "Pi",
     "Pi2",
     "Pie",
+    "Poisson",
     "Red",
     "RedOpt",
     "Rem",
     "Reno",
     "SaRed",
     "Sack",
+    "Sessions",
     "Sfb",
     "Sfq",
     "Sred",
     "Tahoe",
+    "Trace",
     "Transfers",
+    "Web",
 ]
 
 
@@ -51,7 +57,7 @@ class DropTail(Qdisc, kw_only=True, frozen=True, tag="droptail"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     policy: Value = None
@@ -67,7 +73,7 @@ class Red(Qdisc, kw_only=True, frozen=True, tag="red"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -75,12 +81,12 @@ class Red(Qdisc, kw_only=True, frozen=True, tag="red"):
 
     min_th: Value = None
     """Average queue below which nothing is signalled; its unit is that of the average. Size;
-    default 5p; 0p to 1000000000000p; also called minth, min, thresh.
+    default 5p; 0p or more; also called minth, min, thresh.
     """
 
     max_th: Value = None
-    """Average queue above which everything is, unless gentle. Size; default 15p; 1p to
-    1000000000000p; also called maxth, max, maxthresh.
+    """Average queue above which everything is, unless gentle. Size; default 15p; 1p or more; also
+    called maxth, max, maxthresh.
     """
 
     max_p: Value = None
@@ -89,8 +95,8 @@ class Red(Qdisc, kw_only=True, frozen=True, tag="red"):
     """
 
     w_q: Value = None
-    """Weight of one arrival in the average. Number; default 0.002; 0.000000001 to 1; also called
-    wq, weight, q_weight.
+    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+    weight, q_weight.
     """
 
     gentle: Value = None
@@ -126,7 +132,7 @@ class Ared(Qdisc, kw_only=True, frozen=True, tag="ared"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -134,18 +140,17 @@ class Ared(Qdisc, kw_only=True, frozen=True, tag="ared"):
 
     min_th: Value = None
     """Average queue below which nothing is signalled; auto holds for the target delay, but 5
-    packets at least. Size or auto; default auto; 0p to 1000000000000p; also called minth, min,
-    thresh.
+    packets at least. Size or auto; default auto; 0p or more; also called minth, min, thresh.
     """
 
     max_th: Value = None
     """Average queue above which the chance climbs faster; auto is three times min_th. Size or auto;
-    default auto; 1p to 1000000000000p; also called maxth, max, maxthresh.
+    default auto; 1p or more; also called maxth, max, maxthresh.
     """
 
     w_q: Value = None
     """Weight of one arrival in the average; auto forgets within a second. Number or auto; default
-    auto; 0.000000001 to 1; also called wq, weight, q_weight.
+    auto; 1e-9 to 1; also called wq, weight, q_weight.
     """
 
     target_delay: Value = None
@@ -157,18 +162,18 @@ class Ared(Qdisc, kw_only=True, frozen=True, tag="ared"):
     """Least time from one change of max_p to the next. Duration; default 500ms; 1us to 100s."""
 
     alpha: Value = None
-    """Most that max_p grows by at once. Number; default 0.01; 0.0001 to 1."""
+    """Most that max_p grows by at once. Number; default 0.01; 1e-4 to 1."""
 
     beta: Value = None
     """What max_p is multiplied by when it falls. Number; default 0.9; 0.01 to 0.99."""
 
     bottom: Value = None
     """Max_p falls only from above this; auto is 0.01 or, on a fast link, one in as many packets of
-    1000 B as it sends in 100 ms (ns-2 since 2004). Number or auto; default 0.01; 0.000001 to 1.
+    1000 B as it sends in 100 ms (ns-2 since 2004). Number or auto; default 0.01; 1e-6 to 1.
     """
 
     top: Value = None
-    """Max_p grows only from below this. Number; default 0.5; 0.0001 to 1."""
+    """Max_p grows only from below this. Number; default 0.5; 1e-4 to 1."""
 
     stale_gentle: Value = None
     """Whether the gentle slope keeps the max_p that it began with, as in ns-2. Flag; default false.
@@ -212,7 +217,7 @@ class FengRed(Qdisc, kw_only=True, frozen=True, tag="feng_red"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -226,7 +231,7 @@ class FengRed(Qdisc, kw_only=True, frozen=True, tag="feng_red"):
     """
 
     floor: Value = None
-    """Least max_p. Number; default 0.00001; 0.000000001 to 1."""
+    """Least max_p. Number; default 0.00001; 1e-9 to 1."""
 
     stale_gentle: Value = None
     """Whether the gentle slope keeps the max_p that it began with, as in ns-2. Flag; default false.
@@ -234,12 +239,12 @@ class FengRed(Qdisc, kw_only=True, frozen=True, tag="feng_red"):
 
     min_th: Value = None
     """Average queue below which nothing is signalled; its unit is that of the average. Size;
-    default 5p; 0p to 1000000000000p; also called minth, min, thresh.
+    default 5p; 0p or more; also called minth, min, thresh.
     """
 
     max_th: Value = None
-    """Average queue above which everything is, unless gentle. Size; default 15p; 1p to
-    1000000000000p; also called maxth, max, maxthresh.
+    """Average queue above which everything is, unless gentle. Size; default 15p; 1p or more; also
+    called maxth, max, maxthresh.
     """
 
     max_p: Value = None
@@ -248,8 +253,8 @@ class FengRed(Qdisc, kw_only=True, frozen=True, tag="feng_red"):
     """
 
     w_q: Value = None
-    """Weight of one arrival in the average. Number; default 0.002; 0.000000001 to 1; also called
-    wq, weight, q_weight.
+    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+    weight, q_weight.
     """
 
     gentle: Value = None
@@ -285,7 +290,7 @@ class RedOpt(Qdisc, kw_only=True, frozen=True, tag="red_opt"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -339,7 +344,7 @@ class SaRed(Qdisc, kw_only=True, frozen=True, tag="sa_red"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -354,25 +359,25 @@ class SaRed(Qdisc, kw_only=True, frozen=True, tag="sa_red"):
     """Time from one sample of the queue to the next. Duration; default 5ms; 1us to 10s."""
 
     alpha: Value = None
-    """Most that max_p grows by at once. Number; default 0.01; 0.0001 to 1."""
+    """Most that max_p grows by at once. Number; default 0.01; 1e-4 to 1."""
 
     beta: Value = None
     """What max_p is multiplied by when it falls. Number; default 0.9; 0.01 to 0.99."""
 
     bottom: Value = None
-    """Max_p falls only from above this. Number; default 0.01; 0.000001 to 1."""
+    """Max_p falls only from above this. Number; default 0.01; 1e-6 to 1."""
 
     top: Value = None
-    """Max_p grows only from below this. Number; default 0.5; 0.0001 to 1."""
+    """Max_p grows only from below this. Number; default 0.5; 1e-4 to 1."""
 
     min_th: Value = None
     """Average queue below which nothing is signalled; its unit is that of the average. Size;
-    default 5p; 0p to 1000000000000p; also called minth, min, thresh.
+    default 5p; 0p or more; also called minth, min, thresh.
     """
 
     max_th: Value = None
-    """Average queue above which everything is, unless gentle. Size; default 15p; 1p to
-    1000000000000p; also called maxth, max, maxthresh.
+    """Average queue above which everything is, unless gentle. Size; default 15p; 1p or more; also
+    called maxth, max, maxthresh.
     """
 
     max_p: Value = None
@@ -381,8 +386,8 @@ class SaRed(Qdisc, kw_only=True, frozen=True, tag="sa_red"):
     """
 
     w_q: Value = None
-    """Weight of one arrival in the average. Number; default 0.002; 0.000000001 to 1; also called
-    wq, weight, q_weight.
+    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+    weight, q_weight.
     """
 
     gentle: Value = None
@@ -418,7 +423,7 @@ class Hred(Qdisc, kw_only=True, frozen=True, tag="hred"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -426,12 +431,12 @@ class Hred(Qdisc, kw_only=True, frozen=True, tag="hred"):
 
     min_th: Value = None
     """Queue below which the chances fall, in the unit of limit; auto is a quarter of it, or half of
-    what max_th leaves. Size or auto; default auto; 1p to 1000000000000p; also called minth, min.
+    what max_th leaves. Size or auto; default auto; 1p or more; also called minth, min.
     """
 
     max_th: Value = None
     """Queue above which they rise; auto is half of limit, or all but twice min_th. Size or auto;
-    default auto; 1p to 1000000000000p; also called maxth, max.
+    default auto; 1p or more; also called maxth, max.
     """
 
     kappa: Value = None
@@ -460,10 +465,10 @@ class Hred(Qdisc, kw_only=True, frozen=True, tag="hred"):
     """
 
     p_min: Value = None
-    """The first p_min. Number; default 0.01; 0.000000001 to 1; also called pmin."""
+    """The first p_min. Number; default 0.01; 1e-9 to 1; also called pmin."""
 
     floor: Value = None
-    """Least p_min. Number; default 0.00001; 0.000000001 to 0.1; also called p_floor."""
+    """Least p_min. Number; default 0.00001; 1e-9 to 0.1; also called p_floor."""
 
     fixed_point: Value = None
     """Bits after the point of the chances, 0 for floating point. Integer; default 0; 0 to 50."""
@@ -477,7 +482,7 @@ class Blue(Qdisc, kw_only=True, frozen=True, tag="blue"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -489,8 +494,8 @@ class Blue(Qdisc, kw_only=True, frozen=True, tag="blue"):
     """
 
     d2: Value = None
-    """What an idle link takes from the chance; about a tenth of d1. Number; default 0.00025;
-    0.00001 to 1; also called decrement.
+    """What an idle link takes from the chance; about a tenth of d1. Number; default 0.00025; 1e-5
+    to 1; also called decrement.
     """
 
     freeze: Value = None
@@ -500,7 +505,7 @@ class Blue(Qdisc, kw_only=True, frozen=True, tag="blue"):
 
     l: Value = None
     """Queue above which an arrival counts as a loss; auto for losses only. Size or auto; default
-    auto; 1p to 1000000000000p; the paper's L; also called threshold.
+    auto; 1p or more; the paper's L; also called threshold.
     """
 
     clocks: Value = None
@@ -515,7 +520,7 @@ class Pi(Qdisc, kw_only=True, frozen=True, tag="pi"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -524,12 +529,12 @@ class Pi(Qdisc, kw_only=True, frozen=True, tag="pi"):
     a: Value = None
     """Gain of the present sample per packet; auto is the design for flows and rtt, and without
     these that of the paper (0.00001822: 60 flows, 246 ms, 3750 packets per second). Number or auto;
-    default auto; 0.000000000000001 to 1.
+    default auto; 1e-15 to 1.
     """
 
     b: Value = None
-    """Gain of the sample before; auto as for a (0.00001816). Number or auto; default auto;
-    0.000000000000001 to 1.
+    """Gain of the sample before; auto as for a (0.00001816). Number or auto; default auto; 1e-15 to
+    1.
     """
 
     w: Value = None
@@ -539,7 +544,7 @@ class Pi(Qdisc, kw_only=True, frozen=True, tag="pi"):
 
     q_ref: Value = None
     """The queue to settle at; its unit is that in which the queue is measured. Size; default 50p;
-    1p to 1000000000000p; also called qref.
+    1p or more; also called qref.
     """
 
     flows: Value = None
@@ -576,7 +581,7 @@ class Api(Qdisc, kw_only=True, frozen=True, tag="api"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -590,12 +595,12 @@ class Api(Qdisc, kw_only=True, frozen=True, tag="api"):
     a: Value = None
     """Gain of the present sample per packet; auto is the design for flows and rtt, and without
     these that of the paper (0.00001822: 60 flows, 246 ms, 3750 packets per second). Number or auto;
-    default auto; 0.000000000000001 to 1.
+    default auto; 1e-15 to 1.
     """
 
     b: Value = None
-    """Gain of the sample before; auto as for a (0.00001816). Number or auto; default auto;
-    0.000000000000001 to 1.
+    """Gain of the sample before; auto as for a (0.00001816). Number or auto; default auto; 1e-15 to
+    1.
     """
 
     w: Value = None
@@ -605,7 +610,7 @@ class Api(Qdisc, kw_only=True, frozen=True, tag="api"):
 
     q_ref: Value = None
     """The queue to settle at; its unit is that in which the queue is measured. Size; default 50p;
-    1p to 1000000000000p; also called qref.
+    1p or more; also called qref.
     """
 
     flows: Value = None
@@ -642,7 +647,7 @@ class Rem(Qdisc, kw_only=True, frozen=True, tag="rem"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -659,7 +664,7 @@ class Rem(Qdisc, kw_only=True, frozen=True, tag="rem"):
 
     b_star: Value = None
     """The queue to settle at; its unit is that in which queue and arrivals are counted. Size;
-    default 20p; 0p to 1000000000000p; the paper's b*; also called bstar, pbo.
+    default 20p; 0p or more; the paper's b*; also called bstar, pbo.
     """
 
     period: Value = None
@@ -671,8 +676,8 @@ class Rem(Qdisc, kw_only=True, frozen=True, tag="rem"):
     """What the price follows beside the queue. One of rate, queue; default rate."""
 
     inw: Value = None
-    """Weight of one period in the average of the arrivals; 1 is no average. Number; default 1;
-    0.000001 to 1.
+    """Weight of one period in the average of the arrivals; 1 is no average. Number; default 1; 1e-6
+    to 1.
     """
 
     packet: Value = None
@@ -694,7 +699,7 @@ class Avq(Qdisc, kw_only=True, frozen=True, tag="avq"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -730,7 +735,7 @@ class CoDel(Qdisc, kw_only=True, frozen=True, tag="codel"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -758,7 +763,7 @@ class Choke(Qdisc, kw_only=True, frozen=True, tag="choke"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -771,12 +776,12 @@ class Choke(Qdisc, kw_only=True, frozen=True, tag="choke"):
 
     min_th: Value = None
     """Average queue below which nothing is signalled; its unit is that of the average. Size;
-    default 5p; 0p to 1000000000000p; also called minth, min, thresh.
+    default 5p; 0p or more; also called minth, min, thresh.
     """
 
     max_th: Value = None
-    """Average queue above which everything is, unless gentle. Size; default 15p; 1p to
-    1000000000000p; also called maxth, max, maxthresh.
+    """Average queue above which everything is, unless gentle. Size; default 15p; 1p or more; also
+    called maxth, max, maxthresh.
     """
 
     max_p: Value = None
@@ -785,8 +790,8 @@ class Choke(Qdisc, kw_only=True, frozen=True, tag="choke"):
     """
 
     w_q: Value = None
-    """Weight of one arrival in the average. Number; default 0.002; 0.000000001 to 1; also called
-    wq, weight, q_weight.
+    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+    weight, q_weight.
     """
 
     gentle: Value = None
@@ -822,7 +827,7 @@ class Cobalt(Qdisc, kw_only=True, frozen=True, tag="cobalt"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -842,8 +847,8 @@ class Cobalt(Qdisc, kw_only=True, frozen=True, tag="cobalt"):
     """
 
     p_dec: Value = None
-    """What an empty queue takes from it. Number; default 0.000244140625; 0.000000001 to 1; also
-    called decrement.
+    """What an empty queue takes from it. Number; default 0.000244140625; 1e-9 to 1; also called
+    decrement.
     """
 
     mtu: Value = None
@@ -860,7 +865,7 @@ class Fred(Qdisc, kw_only=True, frozen=True, tag="fred"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -876,12 +881,12 @@ class Fred(Qdisc, kw_only=True, frozen=True, tag="fred"):
 
     min_th: Value = None
     """Average queue below which nothing is signalled; its unit is that of the average. Size;
-    default 5p; 0p to 1000000000000p; also called minth, min, thresh.
+    default 5p; 0p or more; also called minth, min, thresh.
     """
 
     max_th: Value = None
-    """Average queue above which everything is, unless gentle. Size; default 15p; 1p to
-    1000000000000p; also called maxth, max, maxthresh.
+    """Average queue above which everything is, unless gentle. Size; default 15p; 1p or more; also
+    called maxth, max, maxthresh.
     """
 
     max_p: Value = None
@@ -890,8 +895,8 @@ class Fred(Qdisc, kw_only=True, frozen=True, tag="fred"):
     """
 
     w_q: Value = None
-    """Weight of one arrival in the average. Number; default 0.002; 0.000000001 to 1; also called
-    wq, weight, q_weight.
+    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+    weight, q_weight.
     """
 
     gentle: Value = None
@@ -927,7 +932,7 @@ class Sfb(Qdisc, kw_only=True, frozen=True, tag="sfb"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -982,7 +987,7 @@ class Sred(Qdisc, kw_only=True, frozen=True, tag="sred"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -1000,7 +1005,7 @@ class Sred(Qdisc, kw_only=True, frozen=True, tag="sred"):
 
     a: Value = None
     """Weight of an arrival in the frequency of hits; auto is 1/m. Number or auto; default auto;
-    0.000000001 to 1; the paper's alpha; also called alpha.
+    1e-9 to 1; the paper's alpha; also called alpha.
     """
 
     pmax: Value = None
@@ -1020,7 +1025,7 @@ class Afd(Qdisc, kw_only=True, frozen=True, tag="afd"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -1035,8 +1040,8 @@ class Afd(Qdisc, kw_only=True, frozen=True, tag="afd"):
     """
 
     q_target: Value = None
-    """Queue to settle at; auto is half the limit. Size or auto; default auto; 1p to 1000000000000p;
-    also called qtarget.
+    """Queue to settle at; auto is half the limit. Size or auto; default auto; 1p or more; also
+    called qtarget.
     """
 
     alpha: Value = None
@@ -1064,7 +1069,7 @@ class AfQcn(Qdisc, kw_only=True, frozen=True, tag="af_qcn"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -1072,7 +1077,7 @@ class AfQcn(Qdisc, kw_only=True, frozen=True, tag="af_qcn"):
 
     q_eq: Value = None
     """Queue to settle at; its unit is that in which the queue is measured. Size; default 33kB; 1p
-    to 1000000000000p; the paper's Q_eq; also called qeq.
+    or more; the paper's Q_eq; also called qeq.
     """
 
     w: Value = None
@@ -1112,7 +1117,7 @@ class Pie(Qdisc, kw_only=True, frozen=True, tag="pie"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -1186,7 +1191,7 @@ class Pi2(Qdisc, kw_only=True, frozen=True, tag="pi2"):
 
     limit: Value = None
     """Most that may wait, in bytes or packets; the packet in transmission is not counted. Size;
-    default 1000p; 1p to 1000000000000p; the paper's B; also called buffer.
+    default 1000p; 1p or more; the paper's B; also called buffer.
     """
 
     ecn: Value = None
@@ -1219,8 +1224,8 @@ class Drr(Qdisc, kw_only=True, frozen=True, tag="drr"):
     """
 
     limit: Value = None
-    """Most that may wait in all flows together, in bytes or packets. Size; default 1000p; 1p to
-    1000000000000p; also called buffer.
+    """Most that may wait in all flows together, in bytes or packets. Size; default 1000p; 1p or
+    more; also called buffer.
     """
 
     quantum: Value = None
@@ -1242,8 +1247,8 @@ class Sfq(Qdisc, kw_only=True, frozen=True, tag="sfq"):
     """
 
     limit: Value = None
-    """Most packets that may wait in all queues together. Size; default 127p; 1p to 1000000000000p;
-    also called buffer.
+    """Most packets that may wait in all queues together. Size; default 127p; 1p or more; also
+    called buffer.
     """
 
     depth: Value = None
@@ -1269,8 +1274,8 @@ class FqCoDel(Qdisc, kw_only=True, frozen=True, tag="fq_codel"):
     """
 
     limit: Value = None
-    """Most that may wait in all flows together, in bytes or packets. Size; default 10240p; 1p to
-    1000000000000p; also called buffer, memory_limit.
+    """Most that may wait in all flows together, in bytes or packets. Size; default 10240p; 1p or
+    more; also called buffer, memory_limit.
     """
 
     flows: Value = None
@@ -1306,8 +1311,8 @@ class FqPie(Qdisc, kw_only=True, frozen=True, tag="fq_pie"):
     """
 
     limit: Value = None
-    """Most that may wait in all flows together, in bytes or packets. Size; default 10240p; 1p to
-    1000000000000p; also called buffer, memory_limit.
+    """Most that may wait in all flows together, in bytes or packets. Size; default 10240p; 1p or
+    more; also called buffer, memory_limit.
     """
 
     flows: Value = None
@@ -1406,13 +1411,13 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     """
 
     receive_window: Value = None
-    """The receiver's window: the most that may be in flight. Size; default 1000000p; 1p to
-    1000000000000p; the paper's rwnd; also called rwnd.
+    """The receiver's window: the most that may be in flight. Size; default 1000000p; 1p or more;
+    the paper's rwnd; also called rwnd.
     """
 
     initial_ssthresh: Value = None
     """Slow-start threshold at the start; auto: the receiver's window. Size or auto; default auto;
-    1p to 1000000000000p; the paper's ssthresh; also called ssthresh.
+    1p or more; the paper's ssthresh; also called ssthresh.
     """
 
     rto_min: Value = None
@@ -1500,7 +1505,7 @@ class Bulk(Source, kw_only=True, frozen=True, tag="bulk"):
     """
 
     start: Value = None
-    """When it starts. Duration, or uniform|exponential|pareto(...); default 0s."""
+    """When it starts. Duration, or uniform|exponential|pareto|lomax|cdf(...); default 0s."""
 
     stop: Value = None
     """When it stops giving new data; auto for never. Duration or auto; default auto."""
@@ -1513,16 +1518,18 @@ class Transfers(Source, kw_only=True, frozen=True, tag="transfers"):
     """
 
     start: Value = None
-    """When the first one starts. Duration, or uniform|exponential|pareto(...); default 0s."""
+    """When the first one starts. Duration, or uniform|exponential|pareto|lomax|cdf(...); default
+    0s.
+    """
 
     size: Value = None
-    """Payload of one transfer. Bytes, or uniform|exponential|pareto(...); default 100kB; 1B to
-    1000GB; the paper's S.
+    """Payload of one transfer. Bytes, or uniform|exponential|pareto|lomax|cdf(...), web_search,
+    data_mining; default 100kB; 1B to 1000GB; the paper's S.
     """
 
     gap: Value = None
     """Pause between the last acknowledgement of one and the start of the next. Duration, or
-    uniform|exponential|pareto(...); default 0s; also called think.
+    uniform|exponential|pareto|lomax|cdf(...); default 0s; also called think.
     """
 
     number: Value = None
@@ -1540,7 +1547,7 @@ class Cbr(Source, kw_only=True, frozen=True, tag="cbr"):
 
     start: Value = None
     """When it starts; the first packet follows within one interval, at random. Duration, or
-    uniform|exponential|pareto(...); default 0s.
+    uniform|exponential|pareto|lomax|cdf(...); default 0s.
     """
 
     stop: Value = None
@@ -1557,3 +1564,265 @@ class Cbr(Source, kw_only=True, frozen=True, tag="cbr"):
     random_. It keeps sources of the same rate from colliding for good. Number; default 0; 0 to 1;
     also called random.
     """
+
+
+class Onoff(Source, kw_only=True, frozen=True, tag="onoff"):
+    """Bursts of packets and random silences, over UDP or the TCP that is given.
+
+    Source: ns-2's Traffic/Exponential and Traffic/Pareto.
+    """
+
+    start: Value = None
+    """When it starts; its first burst follows after a silence. Duration, or
+    uniform|exponential|pareto|lomax|cdf(...); default 0s.
+    """
+
+    stop: Value = None
+    """When it stops; auto for never. Duration or auto; default auto."""
+
+    rate: Value = None
+    """Bits per second during a burst. Rate; default 64kbit; 1bit to 1000gbit."""
+
+    packet: Value = None
+    """Bytes of a packet: on the wire over UDP, of payload over TCP. Bytes; default 210B; 1B to
+    65535B; also called size.
+    """
+
+    on: Value = None
+    """How long a burst lasts; for ns-2's Pareto source pareto(mean=500ms, shape=1.5). Duration, or
+    uniform|exponential|pareto|lomax|cdf(...); default exponential(500ms); also called burst_time.
+    """
+
+    off: Value = None
+    """How long the silence between two bursts lasts. Duration, or
+    uniform|exponential|pareto|lomax|cdf(...); default exponential(500ms); also called idle_time.
+    """
+
+
+class Poisson(Source, kw_only=True, frozen=True, tag="poisson"):
+    """Short flows at random times, each on a fresh TCP connection.
+
+    Source: Ismail et al., On the Effectiveness of CoDel in Data Centers (short flows).
+    """
+
+    start: Value = None
+    """When the first one may arrive. Duration, or uniform|exponential|pareto|lomax|cdf(...);
+    default 0s.
+    """
+
+    size: Value = None
+    """Payload of a flow. Bytes, or uniform|exponential|pareto|lomax|cdf(...), web_search,
+    data_mining; default 100kB; 1B to 1000GB.
+    """
+
+    interval: Value = None
+    """Time from one arrival to the next, in the whole group; auto: exponential, by the load.
+    Duration, or uniform|exponential|pareto|lomax|cdf(...) or auto; default auto; 1ns to 1000000s.
+    """
+
+    load: Value = None
+    """Payload that arrives per second on average, in the whole group; auto: by the interval, or
+    1mbit if neither is given. Rate or auto; default auto; 1bit to 100000gbit.
+    """
+
+    number: Value = None
+    """How many flows; auto for no end. Integer or auto; default auto; 1 to 1000000000."""
+
+    stop: Value = None
+    """When no further flow arrives; auto for never. Duration or auto; default auto."""
+
+    until: Value = None
+    """When a flow counts as complete. One of received, acked; default received."""
+
+    most: Value = None
+    """Most connections open at once; what comes beyond asks again after a second. Integer; default
+    10000; 1 to 1000000.
+    """
+
+
+class Incast(Source, kw_only=True, frozen=True, tag="incast"):
+    """Queries that all members of the group answer at once, over TCP.
+
+    Source: partition/aggregate: Alizadeh et al., Data Center TCP, SIGCOMM 2010.
+    """
+
+    start: Value = None
+    """When the first query is made. Duration, or uniform|exponential|pareto|lomax|cdf(...); default
+    0s.
+    """
+
+    size: Value = None
+    """Payload of one server's answer. Bytes, or uniform|exponential|pareto|lomax|cdf(...),
+    web_search, data_mining; default 10kB; 1B to 1000GB; the paper's S.
+    """
+
+    jitter: Value = None
+    """How long after the query a server begins to answer. Duration, or
+    uniform|exponential|pareto|lomax|cdf(...); default uniform(0s, 10us).
+    """
+
+    gap: Value = None
+    """Pause between the last answer's completion and the next query. Duration, or
+    uniform|exponential|pareto|lomax|cdf(...); default 0s; also called delay.
+    """
+
+    number: Value = None
+    """How many queries; auto for no end. Integer or auto; default auto; 1 to 1000000000; also
+    called queries.
+    """
+
+    stop: Value = None
+    """When no further query is made; auto for never. Duration or auto; default auto."""
+
+    persistent: Value = None
+    """Whether a server keeps its connection (and window) from one query to the next. Flag; default
+    false.
+    """
+
+    until: Value = None
+    """When an answer counts as complete. One of received, acked; default received."""
+
+    most: Value = None
+    """Most connections open at once; what comes beyond asks again after a second. Integer; default
+    10000; 1 to 1000000.
+    """
+
+
+class Sessions(Source, kw_only=True, frozen=True, tag="sessions"):
+    """Web sessions at random times: transfers in a row on fresh TCP connections.
+
+    Source: Joo et al., A Hybrid AQM for Stability and Fast Adaptation (HRED), section IV.
+    """
+
+    start: Value = None
+    """When the first session may arrive. Duration, or uniform|exponential|pareto|lomax|cdf(...);
+    default 0s.
+    """
+
+    interval: Value = None
+    """Time from one session's arrival to the next, in the whole group. Duration, or
+    uniform|exponential|pareto|lomax|cdf(...); default exponential(1s); 1ns to 1000000s.
+    """
+
+    transfers: Value = None
+    """How many transfers make a session. Integer; default 10; 1 to 1000000."""
+
+    size: Value = None
+    """Payload of one transfer. Bytes, or uniform|exponential|pareto|lomax|cdf(...), web_search,
+    data_mining; default pareto(mean=5kB, shape=1.2); 1B to 1000GB.
+    """
+
+    gap: Value = None
+    """Pause between the last acknowledgement of one transfer and the start of the next. Duration,
+    or uniform|exponential|pareto|lomax|cdf(...); default 0s; also called think.
+    """
+
+    number: Value = None
+    """How many sessions; auto for no end. Integer or auto; default auto; 1 to 1000000000."""
+
+    stop: Value = None
+    """When no further session arrives; auto for never. Duration or auto; default auto."""
+
+    until: Value = None
+    """When a transfer counts as complete. One of received, acked; default received."""
+
+    most: Value = None
+    """Most connections open at once; what comes beyond asks again after a second. Integer; default
+    10000; 1 to 1000000.
+    """
+
+
+class Web(Source, kw_only=True, frozen=True, tag="web"):
+    """Users who read pages of several objects, over TCP, and think between them.
+
+    Source: Feldmann et al., SIGCOMM 1999; ns-2's PagePool/WebTraf.
+    """
+
+    sessions: Value = None
+    """How many users there are. Integer; default 400; 1 to 1000000."""
+
+    start: Value = None
+    """When a user's session begins, drawn for each; launch comes on top. Duration, or
+    uniform|exponential|pareto|lomax|cdf(...); default 0s.
+    """
+
+    launch: Value = None
+    """How long after the session before it a session begins. Duration, or
+    uniform|exponential|pareto|lomax|cdf(...); default 0s.
+    """
+
+    first: Value = None
+    """How long after its session's begin the first page is asked for. Duration, or
+    uniform|exponential|pareto|lomax|cdf(...); default 0s.
+    """
+
+    pages: Value = None
+    """How many pages a session has; auto for no end. Integer or auto; default 250; 1 to 1000000000.
+    """
+
+    page_gap: Value = None
+    """Time from the end of a page (from its start, with overlap) to the next. Duration, or
+    uniform|exponential|pareto|lomax|cdf(...); default exponential(15s); also called think,
+    inter_page.
+    """
+
+    overlap: Value = None
+    """Whether the next page does not wait for the end of this one (webtraf before Nov 2001). Flag;
+    default false.
+    """
+
+    objects: Value = None
+    """How many objects a page has, rounded up. Integer, or
+    uniform|exponential|pareto|lomax|cdf(...); default 1; 1 to 1000000; also called page_size.
+    """
+
+    object_gap: Value = None
+    """Time from one object's request to the next within a page. Duration, or
+    uniform|exponential|pareto|lomax|cdf(...); default exponential(10ms); also called inter_obj.
+    """
+
+    size: Value = None
+    """Payload of an object. Bytes, or uniform|exponential|pareto|lomax|cdf(...), web_search,
+    data_mining; default lomax(mean=12kB, shape=1.2); 1B to 1000GB; also called object_size.
+    """
+
+    request: Value = None
+    """Whether an object is asked for by a connection of its own, which crosses the return_path with
+    one packet of data; its time counts. Flag; default false.
+    """
+
+    stop: Value = None
+    """When no further page is asked for; auto for never. Duration or auto; default auto."""
+
+    until: Value = None
+    """When an object counts as complete. One of received, acked; default received."""
+
+    most: Value = None
+    """Most connections open at once; what comes beyond asks again after a second. Integer; default
+    10000; 1 to 1000000.
+    """
+
+
+class Trace(Source, kw_only=True, frozen=True, tag="trace"):
+    """Recorded packets over UDP, or recorded flows over the TCP that is given.
+
+    Source: RFC 7928 section 5 (repeatable traffic).
+    """
+
+    time_s: Numbers = None
+    """When each packet or flow is sent, in seconds, in order. List of numbers; default []."""
+
+    size_bytes: Numbers = None
+    """Bytes on the wire of each packet, or payload of each flow. List of numbers; default []."""
+
+    flow: Numbers = None
+    """Which member of the group sends it, from 0 up; none: the first. List of numbers; default [].
+    """
+
+    start: Value = None
+    """By how much everything is later. Duration, or uniform|exponential|pareto|lomax|cdf(...);
+    default 0s.
+    """
+
+    stop: Value = None
+    """When nothing more is sent; auto for the end of the trace. Duration or auto; default auto."""

@@ -40,10 +40,14 @@ for {set i 0} {$i<$n} {incr i} {
 }
 proc base {} { global k b n; for {set i 0} {$i<$n} {incr i} { set b($i) [$k($i) set bytes_] } }
 proc fin {} { global k b n o
-  set r ""
-  for {set i 0} {$i<$n} {incr i} { lappend r [format %.4f [expr 8e-6*([$k($i) set bytes_]-$b($i))/($o(dur)-$o(warm))]] }
+  set r ""; set sum 0; set squares 0
+  for {set i 0} {$i<$n} {incr i} {
+    set x [expr 8e-6*([$k($i) set bytes_]-$b($i))/($o(dur)-$o(warm))]
+    set sum [expr $sum+$x]; set squares [expr $squares+$x*$x]
+    lappend r [format %.4f $x]
+  }
   while {[llength $r] < 5} { lappend r "" }
-  puts "$o(topo),$o(q),$o(buf),$o(seed),[join $r ,]"
+  puts "$o(topo),$o(q),$o(buf),$o(seed),[join $r ,],[format %.4f [expr $sum*$sum/$n/$squares]]"
   exit 0
 }
 $ns at $o(warm) base

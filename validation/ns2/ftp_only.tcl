@@ -11,10 +11,27 @@ if {$o(q) eq "DropTail"} {
   Queue/DropTail set queue_in_bytes_ true; Queue/DropTail set mean_pktsize_ 500
   $ns simplex-link $r1 $r2 45Mb 10ms DropTail
   Queue/DropTail set queue_in_bytes_ false
+} elseif {$o(q) eq "PI"} {
+  # Gains by the design of Hollot et al. for R+ = 200 ms and N- = 100: the zero cancels the pole of
+  # the window, the loop crosses 1 there, the bilinear transform at 160 Hz gives a and b.
+  set C [expr 45e6/8/500]; set R 0.2; set N 100; set wg [expr 2.0*$N/($R*$R*$C)]; set T [expr 1/160.0]
+  set K [expr $wg*sqrt($wg*$wg*$R*$R+1)*(2.0*$N)*(2.0*$N)/pow($R*$C,3)]
+  Queue/PI set a_ [expr $K/$wg+$K*$T/2]; Queue/PI set b_ [expr $K/$wg-$K*$T/2]; Queue/PI set w_ 160
+  Queue/PI set bytes_ true; Queue/PI set queue_in_bytes_ true; Queue/PI set mean_pktsize_ 500
+  Queue/PI set qref_ [expr 3*$o(qmax)/4000]
+  $ns simplex-link $r1 $r2 45Mb 10ms PI
+} elseif {$o(q) eq "REM"} {
+  Queue/REM set qib_ true; Queue/REM set mean_pktsize_ 500; Queue/REM set pbo_ [expr 3*$o(qmax)/4000]
+  Queue/REM set gamma_ 0.001; Queue/REM set phi_ 1.001; Queue/REM set pupdtime_ 0.001
+  $ns simplex-link $r1 $r2 45Mb 10ms REM
+} elseif {$o(q) eq "AVQ"} {
+  Queue/Vq set queue_in_bytes_ true; Queue/Vq set mean_pktsize_ 500; Queue/Vq set gamma_ 1.0
+  $ns simplex-link $r1 $r2 45Mb 10ms Vq
 } else {
   Queue/RED set bytes_ true; Queue/RED set queue_in_bytes_ true; Queue/RED set mean_pktsize_ 500
   Queue/RED set thresh_ [expr $o(qmax)/2000]; Queue/RED set maxthresh_ [expr $o(qmax)/1000]
   Queue/RED set q_weight_ 0.002; Queue/RED set linterm_ 10; Queue/RED set gentle_ true
+  if {$o(q) eq "ARED"} { Queue/RED set adaptive_ 1; Queue/RED set bottom_ 0.01 }
   $ns simplex-link $r1 $r2 45Mb 10ms RED
 }
 $ns queue-limit $r1 $r2 [expr $o(qmax)/500]

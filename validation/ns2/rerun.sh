@@ -11,7 +11,7 @@ trap 'rm -f "$rtts"' EXIT
 
 file() { echo "$2" >"$out/$1.csv"; }
 
-file ftp_only q,n,qmax,tcp,seed,qmean_B,qstd_B,loss,util
+for name in ftp_only ftp_only_laws; do file $name q,n,qmax,tcp,seed,qmean_B,qstd_B,loss,util; done
 for n in 30 100 300; do
     for seed in {10..29}; do
         [ "$n" != 30 ] && [ "$seed" -gt 19 ] && continue
@@ -21,23 +21,34 @@ print(*propagation($seed, $n))") >"$rtts"
         for q in DropTail RED; do
             $ns ftp_only.tcl q $q n "$n" seed "$seed" rtts "$rtts" >>"$out/ftp_only.csv"
         done
+        [ "$n" = 30 ] && continue
+        for q in ARED PI REM AVQ; do
+            $ns ftp_only.tcl q $q n "$n" seed "$seed" rtts "$rtts" >>"$out/ftp_only_laws.csv"
+        done
     done
 done
 for trunk in 0 1; do
     name=$([ $trunk = 1 ] && echo bulk_data_trunk || echo bulk_data)
-    file $name q,n,buf,tcp,seed,qmean_p,loss,udp_loss
+    file $name q,n,buf,tcp,seed,qmean_p,loss,udp_loss,qstd_p,delay_ms_mean,delay_ms_std,goodput_Mbps,jain
     for n in 16 64 256; do
-        for seed in {1..10}; do $ns bulk_data.tcl q TD n $n seed "$seed" trunk $trunk >>"$out/$name.csv"; done
+        for seed in {1..40}; do $ns bulk_data.tcl q TD n $n seed "$seed" trunk $trunk >>"$out/$name.csv"; done
     done
 done
-file fair topo,q,buf,seed,f1,f2,f3,f4,f5
+file fair topo,q,buf,seed,f1,f2,f3,f4,f5,jain
 for topo in 3u 3v; do
-    for seed in {1..20}; do $ns fair.tcl topo $topo seed "$seed" >>"$out/fair.csv"; done
+    for seed in {1..40}; do $ns fair.tcl topo $topo seed "$seed" >>"$out/fair.csv"; done
+done
+file fair5 topo,q,buf,seed,f1,f2,f3,f4,f5,jain
+for buf in 60000 120000; do
+    for seed in {1..20}; do $ns fair.tcl topo 5 q DRR buf $buf seed "$seed" >>"$out/fair5.csv"; done
 done
 for hosts in 0 1; do
     name=$([ $hosts = 1 ] && echo two_way_hosts || echo two_way)
-    file $name q,bw_Mbps,mtu,buf,seed,drops_per_s,loss,util,qmean_p
-    for mbps in 2 10 100; do
-        for seed in {1..10}; do $ns two_way.tcl bw $mbps seed "$seed" hosts $hosts >>"$out/$name.csv"; done
+    file $name q,bw_Mbps,mtu,buf,seed,drops_per_s,loss,util,qmean_p,fwd_goodput_Mbps,jain_fwd
+    for link in "2 500" "2 1000" "2 1500" "4 1000" "10 1000" "100 1000"; do
+        read -r mbps mtu <<<"$link"
+        for seed in {1..20}; do
+            $ns two_way.tcl bw "$mbps" mtu "$mtu" seed "$seed" hosts $hosts >>"$out/$name.csv"
+        done
     done
 done

@@ -34,14 +34,21 @@ for {set i 1} {$i<=6} {incr i} {
 }
 set qm [$ns monitor-queue $a $b ""]
 set ig [new Integrator]; $qm set-pkts-integrator $ig
-proc base {} { global qm ig o ns B
+proc base {} { global qm ig o ns B k
+  for {set i 1} {$i<=6} {incr i} { set B(k$i) [$k(a$i) set bytes_] }
   set B(arr) [$qm set parrivals_]; set B(drop) [$qm set pdrops_]; set B(bd) [$qm set bdepartures_]
   $ig newpoint [$ns now] [$qm set pkts_]; set B(area) [$ig set sum_]
 }
-proc fin {} { global qm ig o ns B
+proc fin {} { global qm ig o ns B k
   $ig newpoint [$ns now] [$qm set pkts_]
   set T [expr $o(dur)-$o(warm)]
-  puts [format "%s,%s,%s,%s,%s,%.3f,%.5f,%.4f,%.2f" $o(q) $o(bw) $o(mtu) $o(buf) $o(seed) [expr 1.0*([$qm set pdrops_]-$B(drop))/$T] [expr 1.0*([$qm set pdrops_]-$B(drop))/([$qm set parrivals_]-$B(arr))] [expr 8.0*([$qm set bdepartures_]-$B(bd))/$T/$o(bw)/1e6] [expr ([$ig set sum_]-$B(area))/$T]]
+  set all 0; set ftp 0; set squares 0
+  for {set i 1} {$i<=6} {incr i} {
+    set x [expr 8e-6*([$k(a$i) set bytes_]-$B(k$i))/$T]
+    set all [expr $all+$x]
+    if {$i<6} { set ftp [expr $ftp+$x]; set squares [expr $squares+$x*$x] }
+  }
+  puts [format "%s,%s,%s,%s,%s,%.3f,%.5f,%.4f,%.2f,%.4f,%.4f" $o(q) $o(bw) $o(mtu) $o(buf) $o(seed) [expr 1.0*([$qm set pdrops_]-$B(drop))/$T] [expr 1.0*([$qm set pdrops_]-$B(drop))/([$qm set parrivals_]-$B(arr))] [expr 8.0*([$qm set bdepartures_]-$B(bd))/$T/$o(bw)/1e6] [expr ([$ig set sum_]-$B(area))/$T] $all [expr $ftp*$ftp/5/$squares]]
   exit 0
 }
 $ns at $o(warm) base

@@ -280,10 +280,18 @@ pub fn checked<T: Value>(value: T, range: Option<(T, T)>) -> Result<T> {
     }
 }
 
-/// How a range is printed; used by [`params!`](crate::params!).
+/// How a range is printed; used by [`params!`](crate::params!). An end that nobody reaches is not
+/// named, and a very small number is written with its power of ten.
 #[doc(hidden)]
 pub fn range_text<T: Value>(range: &Option<(T, T)>) -> String {
-    range.as_ref().map_or_else(String::new, |(lo, hi)| format!("{} to {}", lo.write(), hi.write()))
+    let Some((lo, hi)) = range.as_ref().map(|(lo, hi)| (lo.write(), hi.write())) else {
+        return String::new();
+    };
+    let lo = match lo.parse::<f64>() {
+        Ok(x) if x > 0.0 && x < 1e-3 => format!("{x:e}"),
+        _ => lo,
+    };
+    if hi == "1000000000000p" { format!("{lo} or more") } else { format!("{lo} to {hi}") }
 }
 
 /// Declares a struct of parameters: per line a doc comment, then

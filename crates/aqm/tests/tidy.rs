@@ -133,6 +133,30 @@ fn the_file_of_every_algorithm_has_its_headings() {
     none(faults);
 }
 
+/// The file of every discipline says under Cost what `sojourn list` says.
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn the_bytes_of_state_are_those_that_are_said() {
+    let mut faults = Vec::new();
+    for entry in sojourn_aqm::sched::REGISTRY {
+        let stem = match entry.name {
+            "droptail" => "drop_tail",
+            fq if fq.starts_with("fq_") => "fq",
+            name => name,
+        };
+        let dirs = ["aqm", "sched"].map(|dir| root().join("crates/aqm/src").join(dir));
+        let path = dirs.iter().map(|dir| dir.join(stem).with_extension("rs")).find(|p| p.exists());
+        let text = read_to_string(path.expect("it has a file")).unwrap();
+        let cost = text.lines().skip_while(|line| !line.contains("**Cost** "));
+        let cost: Vec<_> = cost.take_while(|line| line.starts_with("//!")).collect();
+        let said = format!(" {} bytes of state", entry.state());
+        if !cost.join("\n").contains(&said) {
+            faults.push(format!("{stem}.rs: {} takes{said}, but Cost says otherwise", entry.name));
+        }
+    }
+    none(faults);
+}
+
 /// The files that `path` includes by `mod name;`, with or without a `#[path]`.
 fn included(path: &Path, text: &str) -> Vec<PathBuf> {
     let dir = path.parent().unwrap();

@@ -17,7 +17,7 @@
 //! and 10 %, `a` and the scale of `fb_qcn` are not from the paper, which we could not read. (3) All
 //! weights are 1. (4) Flow i has account i modulo `flows`: beyond that many, two share one, and
 //! nobody is evicted.
-//! **Cost** 8 bytes per entry and per account; O(1) per packet, at most four draws.
+//! **Cost** 16488 bytes of state: 8 per entry and per account; O(1) per packet, at most four draws.
 
 use super::{Aqm, Law, Verdict, afd::Shadow};
 use crate::cx::Cx;
@@ -120,9 +120,13 @@ impl Aqm for AfQcn {
     }
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        // Feedback when it was last worked out, 0 to 63.
         see("fb", self.fb);
+        // The queue's part of it, 0 to 63.
         see("fb_qcn", self.fb_qcn);
+        // The flow's part of it, 0 to 63.
         see("fb_af", self.fb_af);
+        // Flows in the shadow buffer.
         see("active", self.shadow.active() as f64);
     }
 

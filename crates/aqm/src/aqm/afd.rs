@@ -13,7 +13,8 @@
 //! after a lull the sample is old. (3) Flow i has account i modulo `flows`: beyond that many, two
 //! share one, and nobody is evicted. (4) Many samples of a constant queue are taken in one step.
 //! (5) `m_fair` lies between a mean packet and `b` of them; the paper is silent.
-//! **Cost** 8 bytes per entry and per account; O(1) per packet, at most three draws.
+//! **Cost** 16456 bytes of state: 8 per entry and per account; O(1) per packet, at most three
+//! draws.
 
 use super::{Aqm, Law, Verdict};
 use crate::cx::Cx;
@@ -215,9 +216,13 @@ impl Aqm for Afd {
     }
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        // What a flow may have in the shadow buffer, bytes.
         see("m_fair", self.m_fair);
+        // Bytes of the last arrival's flow in the shadow buffer.
         see("m_i", self.m_i);
+        // Chance of a signal for the last arrival.
         see("d", self.d);
+        // Flows in the shadow buffer.
         see("active", self.shadow.active() as f64);
     }
 

@@ -9,7 +9,7 @@
 //! loop keeps a gain margin of 6 dB.
 //! **Departures** all of PI's. `m_max` can be given, and must be where `a` and `b` are given
 //! without a design; where GM is below 2, `m_max` is 1.
-//! **Cost** that of PI and 8 bytes.
+//! **Cost** 176 bytes of state, a draw per arrival, as PI.
 
 use super::pi::{Gains, Pi, PiParams, gains};
 use super::{Aqm, Law, Verdict};
@@ -76,6 +76,7 @@ impl Aqm for Api {
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         self.pi.gauges(see);
+        // Factor on both gains far from q_ref.
         see("m_max", self.m_max);
     }
 }

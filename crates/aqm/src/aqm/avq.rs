@@ -14,7 +14,7 @@
 //! moves it. Time begins with the first arrival. (2) `C_tilde` is kept in bounds after both steps,
 //! in the paper after the first. (3) It never falls below a hundredth of `C`: at 0, with a full
 //! virtual queue, nothing could ever be let in again.
-//! **Cost** 80 bytes of state, no draw, two multiplications per arrival.
+//! **Cost** 176 bytes of state, no draw, two multiplications per arrival.
 
 use super::{Aqm, Law, Verdict};
 use crate::cx::Cx;
@@ -113,6 +113,7 @@ impl Aqm for Avq {
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("vq", self.vq);
+        // Virtual capacity, bytes or packets per second.
         see("c_tilde", self.c_tilde);
     }
 }

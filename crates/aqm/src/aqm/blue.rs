@@ -5,13 +5,13 @@
 //! **Decides** on arrival. **Measures** nothing but that packets find no room and that the link is
 //! idle. **Symbols** `pm`, `d1`, `d2`, `freeze` (freeze_time), `l` (L).
 //! **The law** every packet is signalled with `pm`. A loss for want of room (or a queue above `l`)
-//! adds `d1` to it, an idle link takes `d2` away, neither sooner than `freeze` after the last
+//! makes `pm += d1`, an idle link makes `pm -= d2`, neither sooner than `freeze` after the last
 //! change.
 //! **Departures** (1) the paper's idle event is one moment; here it repeats every `freeze` while
 //! the link stays idle, so that `pm` also falls where nobody sends. (2) The frame asks first
 //! whether there is room: a packet that finds none raises `pm`, though a signal might have lost it.
 //! (3) A change is allowed `freeze` after the last one, not only later than that.
-//! **Cost** 104 bytes of state, one draw per arrival; idle time is made up for at once.
+//! **Cost** 200 bytes of state, one draw per arrival; idle time is made up for at once.
 
 use super::{Aqm, Law, Verdict};
 use crate::cx::Cx;

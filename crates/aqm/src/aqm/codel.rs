@@ -11,7 +11,7 @@
 //! and ends the catching-up of that departure. The square root is exact (correctly rounded). In
 //! ns-2 the very first packet above `target` may be dropped at once; this takes a first packet that
 //! waits, which no idle link knows, and is left out.
-//! **Cost** 56 bytes of state; a departure does constant work beyond the packets it drops.
+//! **Cost** 152 bytes of state; a departure does constant work beyond the packets it drops.
 
 use super::{Aqm, Law};
 use crate::cx::{Cx, Why};
@@ -192,9 +192,13 @@ impl Aqm for CoDel {
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         let secs = |t: Time| t.0 as f64 / 1e9;
         see("count", f64::from(self.count));
+        // count when dropping last began.
         see("lastcount", f64::from(self.lastcount));
+        // 1 in the dropping state, else 0.
         see("dropping", f64::from(u8::from(self.dropping)));
+        // When the wait will have been above target for an interval, seconds; 0 while below.
         see("first_above_time", self.first_above_time.map_or(0.0, secs));
+        // When to drop next, while dropping, seconds.
         see("drop_next", secs(self.drop_next));
     }
 }

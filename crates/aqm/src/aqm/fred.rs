@@ -12,7 +12,7 @@
 //! is never less than `minq`. (4) Flow i has account i modulo `flows`: beyond that many, two share
 //! one, and nobody is evicted. (5) With thresholds in bytes, flows are measured in bytes, and a
 //! packet counts as one of the mean size.
-//! **Cost** RED's state and 16 bytes per account; O(1) per packet, at most one draw.
+//! **Cost** 16664 bytes of state: 16 per account; O(1) per packet, at most one draw.
 
 use super::{
     Aqm, Law, Verdict,
@@ -167,6 +167,7 @@ impl Aqm for Fred {
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         self.red.gauges(see);
+        // Mean queue of the flows that wait, packets or bytes.
         see("avgcq", self.avgcq());
         see("nactive", f64::from(self.nactive));
     }

@@ -19,7 +19,7 @@
 //! in units of 2^-bits, cut towards 0, as the kernel of the paper's testbed had to; how many bits
 //! it had is not known. (5) Nothing happens while nobody arrives: the first packet after an idle
 //! time meets the chance that the last one left behind, and p is above 0 where the queue is empty.
-//! **Cost** 80 bytes of state; a draw and a few multiplications per arrival.
+//! **Cost** 176 bytes of state; a draw and a few multiplications per arrival.
 
 use super::{Aqm, Law, Verdict};
 use crate::cx::Cx;
@@ -201,8 +201,11 @@ impl Aqm for Hred {
     }
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        // Chance of a signal at the last arrival.
         see("p", self.p);
+        // Chance at min_th.
         see("p_min", self.p_min);
+        // Chance at max_th.
         see("p_max", self.chance(self.max_th));
     }
 }

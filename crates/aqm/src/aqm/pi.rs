@@ -14,7 +14,7 @@
 //! moment. (2) Many samples of a constant queue are taken in one step: the sum of equal terms is a
 //! product, which may differ from it in the last bits. (3) A design whose crossover leaves no phase
 //! margin is refused. (4) The chance is drawn even where the buffer turns out to be full.
-//! **Cost** 72 bytes of state, a draw per arrival; O(1) whatever the time since the last packet.
+//! **Cost** 168 bytes of state, a draw per arrival; O(1) whatever the time since the last packet.
 
 use super::{Aqm, Law, Verdict};
 use crate::cx::Cx;
@@ -194,7 +194,9 @@ impl Aqm for Pi {
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("p", self.p);
         see("q_old", self.q_old);
+        // Gain of the present sample, per packet.
         see("a", self.a);
+        // Gain of the sample before, per packet.
         see("b", self.b);
     }
 }

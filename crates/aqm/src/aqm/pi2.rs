@@ -11,7 +11,7 @@
 //! **Departures** (1) Scalable is ECT(1) or CE, as in RFC 9331, and only where the frame marks. (2)
 //! Many updates at one delay are taken in one step. (3) p' may reach 1; the paper caps it in
 //! overload. (4) The chance is drawn even where the buffer turns out to be full.
-//! **Cost** 80 bytes of state; two draws per arrival, one for a Scalable packet; O(1) after any
+//! **Cost** 176 bytes of state; two draws per arrival, one for a Scalable packet; O(1) after any
 //! time.
 
 use super::{Aqm, Law, Verdict};
@@ -104,7 +104,9 @@ impl Aqm for Pi2 {
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("p_prime", self.p_prime);
+        // Chance of a signal for a Classic packet.
         see("p", self.p_prime * self.p_prime);
+        // Delay at the last update, seconds.
         see("qdelay_old", self.qdelay_old.as_secs());
     }
 }

@@ -15,7 +15,7 @@
 //! (5) The chance is drawn even where the buffer turns out to be full. (6) A measurement of the
 //! rate counts from the packet after the one at which it starts, and its time is scaled to the
 //! threshold.
-//! **Cost** 160 bytes of state; a draw per arrival while the law acts. After an idle time O(1), or
+//! **Cost** 256 bytes of state; a draw per arrival while the law acts. After an idle time O(1), or
 //! as long as p takes to decay.
 
 use super::{Aqm, Law, Verdict};
@@ -297,10 +297,13 @@ impl Aqm for Pie {
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("p", self.p);
+        // Delay at the last update, seconds.
         see("qdelay_old", self.qdelay_old.as_secs());
+        // What is left of the burst allowance, seconds.
         see("burst", self.burst.as_secs());
         see("accu", self.accu);
         let bytes = self.params.dq_threshold.0 as f64;
+        // Estimate of the rate at which the queue leaves, bytes per second; 0 before the first.
         see("dq_rate", if self.dq_time > 0.0 { bytes / self.dq_time * 1e9 } else { 0.0 });
     }
 }

@@ -5,14 +5,17 @@
 //! 2001.
 //! **Decides** on arrival. **Measures** the average of the queue, in packets or bytes: the unit of
 //! `min_th` says which. **Symbols** `min_th`, `max_th`, `max_p`, `w_q`, `avg`, `count`, `pb`, `pa`.
-//! **The law** between the thresholds `pb = max_p (avg - min_th) / (max_th - min_th)`; the chance
-//! of a signal is `pa`, which spaces the signals out over the packets counted since the last one.
+//! **The law** `avg += w_q (q - avg)` at every arrival, and as if m packets had found an empty
+//! queue after an idle time in which m could have been sent. Between the thresholds
+//! `pb = max_p (avg - min_th) / (max_th - min_th)`; the chance of a signal is
+//! `pa = pb / (1 - count pb)`, which spaces the signals out over the packets counted since the last
+//! one.
 //! **Departures** (1) the arrival that ends an idle time also counts as an ordinary sample of an
 //! empty queue, one factor `1 - w_q` more than the paper, as every implementation we know has it.
 //! (2) The gentle slopes follow the present `max_p`. (3) Above `max_th` without gentle a signal is
 //! certain but still a signal: ECN marks it unless `hard_drop` says otherwise (RFC 3168 §7 advises
 //! so).
-//! **Cost** 64 bytes of state, one multiplication and at most one draw per arrival; after an idle
+//! **Cost** 232 bytes of state, one multiplication and at most one draw per arrival; after an idle
 //! time O(log m) for m packets that could have been sent.
 
 use super::{Aqm, Law, Verdict};
@@ -309,10 +312,14 @@ impl Aqm for Red {
     }
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        // The average queue, packets or bytes.
         see("avg", self.avg);
+        // Chance of a signal before it is spread, at the last arrival.
         see("pb", self.pb);
+        // Chance of a signal at the last arrival.
         see("pa", self.pa);
         see("count", self.count as f64);
+        // Chance before spreading as the average reaches max_th.
         see("max_p", self.max_p);
     }
 }

@@ -17,7 +17,7 @@
 //! told otherwise: RED's usual spreading signals twice as often as p0, and the queue would settle
 //! at a quarter of the band instead of its middle. (3) The buffer is not set: `limit` is the
 //! user's, [`Model::buffer`] says which one the model means.
-//! **Cost** that of RED, and 56 bytes of state for figures.
+//! **Cost** 288 bytes of state; that of RED, for the model is worked out once.
 
 use super::Law;
 use super::red::{Gentle, Red, RedParams, Tune, Tuned, Wait};
@@ -174,11 +174,17 @@ impl Law for Tuned<RedOpt> {
 impl Tune for RedOpt {
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         let Model { rtt, min_th, max_th, buffer, p0, w_q, .. } = self.model;
+        // The model's round-trip time with the mean queue, seconds.
         see("R", rtt);
+        // Lower threshold, packets.
         see("min_th", min_th);
+        // Upper threshold, packets.
         see("max_th", max_th);
+        // The buffer that the model means, packets.
         see("B", buffer);
+        // Chance of loss at which the flows fill the link.
         see("p0", p0);
+        // Weight of one arrival in the average.
         see("w_q", w_q);
     }
 }

@@ -14,7 +14,7 @@
 //! all that arrives, lost or not, but for a packet larger than the buffer. (3) Periods without a
 //! packet are taken in one step, in closed form. (4) The chance is drawn even where the buffer
 //! turns out full.
-//! **Cost** 136 bytes of state, a draw per arrival, a power per period with packets in it; O(1)
+//! **Cost** 232 bytes of state, a draw per arrival, a power per period with packets in it; O(1)
 //! whatever the time since the last packet.
 
 use super::{Aqm, Law, Verdict};

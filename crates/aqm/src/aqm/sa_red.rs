@@ -13,7 +13,7 @@
 //! our reference gives in their place. (2) The twentieth is taken off only above `bottom`, as
 //! every step down is; otherwise a lasting oscillation takes max_p to nothing, from where steps of
 //! a quarter hardly come back. (3) The slope above max_th follows max_p.
-//! **Cost** that of RED, and 128 bytes of state; a window costs constant work, and after an idle
+//! **Cost** 368 bytes of state; that of RED; a window costs constant work, and after an idle
 //! time no more windows are worked through than change something (some ten thousand at most).
 
 use super::Law;
@@ -145,8 +145,11 @@ impl Tune for SaRed {
     }
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        // Mean of the queue over the last window, in the unit of min_th.
         see("mu", self.mu);
+        // Deviation of the queue over the last window, in the same unit.
         see("sd", self.sd);
+        // Weight of one arrival in the average.
         see("w_q", self.w_q);
     }
 }

@@ -16,8 +16,8 @@
 //! who waits once, when they come into use. (2) The drop in place of a mark takes a draw of its
 //! own, with the same chances as one draw for both. (3) The bucket of the penalty box fills all
 //! the time, not only once it is empty. (4) The hash changes at multiples of `rehash_interval`.
-//! **Cost** `levels` x `bins` x 32 bytes, no flow is ever refused a place; per packet one hash per
-//! level, a draw, and a look at all that waits when the bins change.
+//! **Cost** 4408 bytes of state: 32 per bin and level; no flow is ever refused a place. Per packet
+//! one hash per level, a draw, and a look at all that waits when the bins change.
 
 use super::{Aqm, Law, Verdict, fits};
 use crate::cx::Cx;
@@ -236,8 +236,11 @@ impl Aqm for Sfb {
     }
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        // Least chance of the bins of the last arrival.
         see("pmin", self.pmin);
+        // Least queue of the bins of the last arrival, packets.
         see("qmin", f64::from(self.qmin));
+        // What may leave the penalty box at once, packets.
         see("tokens", self.tokens);
     }
 

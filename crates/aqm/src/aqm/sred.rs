@@ -5,13 +5,14 @@
 //! the flow of a random packet of the past. **Symbols** `m` (M, zombies), `r` (the chance that a
 //! miss replaces one), `p` (P, the frequency of hits), `a` (1/M), `psred`, `pz` (p_zap), `pmax`.
 //! **The law** every arrival is compared with a random zombie; `p` averages the hits, so that 1/`p`
-//! estimates the number of active flows. The chance of a signal is `psred`, a step function of the
-//! queue, times the square of 1/(256 `p`), at most 1; in the full form a hit adds 1/`p` times that.
+//! estimates the number of active flows. The chance of a signal is
+//! `pz = psred min(1, 1/(256 p))^2`, where `psred` is `pmax` from a third of the buffer on, a
+//! quarter of it from a sixth on, else 0; in the full form a hit adds `1/p` times that.
 //! **Departures** (1) drops are signals, which ECN may mark. (2) While `p` is 0, 1/(256 `p`) counts
 //! as 1 and 1/`p` as 0. (3) The count and the time of a zombie decide nothing in the paper; they
 //! are not kept.
-//! **Cost** 4 bytes per zombie, a new one takes the place of a random old one; at most three draws
-//! per arrival.
+//! **Cost** 4208 bytes of state: 4 per zombie, a new one takes the place of a random old one; at
+//! most three draws per arrival.
 
 use super::{Aqm, Law, Verdict};
 use crate::cx::Cx;
@@ -132,8 +133,11 @@ impl Aqm for Sred {
     }
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        // How often an arrival hits, averaged.
         see("P", self.p);
+        // Flows: 1/P, 0 before the first hit.
         see("active", if self.p > 0.0 { 1.0 / self.p } else { 0.0 });
+        // Chance of a signal for the last arrival.
         see("pz", self.pz);
     }
 

@@ -9,8 +9,8 @@
 //! of the flow with the most bytes.
 //! **Departures** the salt of the hash is the owner's: a ticket brings its hash along. `limit` may
 //! be in bytes (the `memory_limit` of Linux, without its overhead).
-//! **Cost** the law's state and 32 bytes per flow; O(1) per packet, an overflow looks at every flow
-//! once per batch.
+//! **Cost** 106696 bytes of state with CoDel, 213192 bytes of state with PIE: the law's and 48 per
+//! flow. O(1) per packet, an overflow looks at every flow once per batch.
 
 use crate::aqm::{Aqm, Law, Verdict, fits};
 use crate::cx::{Cx, Why};

@@ -2,15 +2,16 @@
 //!
 //! **Source** P. McKenney, "Stochastic Fairness Queueing", INFOCOM 1990; turns counted in bytes,
 //! limits and names as in Linux tc-sfq(8).
-//! **Decides** on arrival. **Measures** the packets of each hashed queue.
+//! **Decides** on departure; on arrival when the buffer is full.
+//! **Measures** the packets of each hashed queue.
 //! **Symbols** `flows` is the number of hash queues, `perturb` how often the hash changes.
 //! **The law** flows are hashed to queues, the queues are served in turn, `quantum` bytes each; on
 //! overflow the longest queue loses.
 //! **Departures** turns are counted in bytes, not packets. When the hash changes, packets move to
 //! their new queues with the order within each flow kept; nothing is lost by it, so a queue may be
 //! deeper than `depth` until it has sent.
-//! **Cost** O(1) per packet; an overflow looks at every busy queue, a change of hash at every
-//! packet.
+//! **Cost** 37056 bytes of state: 36 per queue. O(1) per packet; an overflow looks at every busy
+//! queue, a change of hash at every packet.
 
 use crate::cx::{Cx, Why};
 use crate::dice::mix;

@@ -1,0 +1,281 @@
+"""The answer of a discipline to a step in load: one scenario for all, its numbers and its figure.
+
+The numbers stand on the page of the discipline, so `tools/gen.py --check` plays the scenario again
+for each; the figure carries a digest of the series that it was drawn from, so that the check
+need not draw. `make gen` draws those figures whose series have changed.
+"""
+
+import hashlib
+import json
+import re
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import sojourn as sj
+from sojourn.figure import colour, legend, new_figure, styled, write
+from sojourn.result import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+RATE_BPS = 20e6
+STEPS = (20.0, 40.0)
+"""When more flows come, and when they go, in seconds."""
+
+PHASES = (("20", 10.0, 20.0), ("60", 30.0, 40.0), ("20", 50.0, 60.0))
+"""Long flows, and the ten seconds before the next step, in which a discipline has settled."""
+
+TITLE = 84
+"""Letters of a line of a figure's title."""
+
+BIN = 15
+"""Samples of 20 ms that make a point of a line."""
+
+WORDS = (
+    "20 long NewReno flows with round-trip times of 60 to 140 ms over 20 mbit; 40 more come at "
+    "20 s and stop at 40 s; one call sends 64 kbit throughout. Packets of 1000 B (the call's: "
+    "200 B), room for 500 packets; {given}. The line is the mean over 0.3 s, the band "
+    "goes from the least to the most."
+)
+
+RED = {"min_th": "50p", "max_th": "150p", "packet": "1kB"}
+"""Thresholds that the queue can meet here: the default ones are made for slow links."""
+
+SETTINGS: dict[str, dict[str, str]] = {
+    "red": RED | {"gentle": "two_max_th"},
+    "ared": {"target_delay": "40ms", "packet": "1kB"},
+    "feng_red": RED | {"gentle": "two_max_th"},
+    "red_opt": {"rtt": "100ms", "flows": "20", "packet": "1kB", "delayed_acks": "false"},
+    "sa_red": RED | {"gentle": "two_max_th"},
+    "hred": {"packet": "1kB"},
+    "pi": {"q_ref": "100p", "flows": "20", "rtt": "180ms", "packet": "1kB"},
+    "api": {"q_ref": "100p", "flows": "20", "rtt": "180ms", "packet": "1kB"},
+    "rem": {"b_star": "100p"},
+    "choke": RED | {"gentle": "two_max_th"},
+    "fred": RED | {"gentle": "two_max_th"},
+    "afd": {"q_target": "100p"},
+    "af_qcn": {"q_eq": "100p"},
+    "sfb": {"bins": "32"},
+    "sfq": {"depth": "500"},
+}
+"""What is given beside the buffer; a discipline that is not named has its defaults."""
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """A variable of a law that is drawn: what its axis says, and what it is multiplied with."""
+
+    name: str
+    axis: str
+    scale: float = 1.0
+
+
+DRAWN: dict[str, tuple[Gauge, ...]] = {
+    "red": (Gauge("avg", "avg, packets"), Gauge("pb", "p_b")),
+    "ared": (Gauge("avg", "avg, packets"), Gauge("max_p", "max_p")),
+    "feng_red": (Gauge("avg", "avg, packets"), Gauge("max_p", "max_p")),
+    "red_opt": (Gauge("avg", "avg, packets"), Gauge("pb", "p_b")),
+    "sa_red": (Gauge("avg", "avg, packets"), Gauge("max_p", "max_p")),
+    "hred": (Gauge("p", "p"), Gauge("p_min", "p_min")),
+    "blue": (Gauge("pm", "p_m"),),
+    "pi": (Gauge("p", "p"),),
+    "api": (Gauge("p", "p"),),
+    "rem": (Gauge("mu", "price mu"), Gauge("p", "p")),
+    "avq": (Gauge("c_tilde", "C_tilde, packets/s"),),
+    "codel": (Gauge("count", "count"),),
+    "choke": (Gauge("avg", "avg, packets"), Gauge("pb", "p_b")),
+    "cobalt": (Gauge("count", "count"), Gauge("p_blue", "p_blue")),
+    "fred": (Gauge("avg", "avg, packets"), Gauge("avgcq", "avgcq, packets")),
+    "sfb": (Gauge("pmin", "p_min"),),
+    "sred": (Gauge("active", "1/P, flows"), Gauge("pz", "p_zap")),
+    "afd": (Gauge("m_fair", "m_fair, kB", 1e-3), Gauge("active", "flows seen")),
+    "af_qcn": (Gauge("fb", "Fb"),),
+    "pie": (Gauge("p", "p"),),
+    "pi2": (Gauge("p_prime", "p'"), Gauge("p", "p'^2")),
+}
+"""The variables drawn of each law; one that has none here has none at all."""
+
+
+def scenario(name: str) -> dict[str, Any]:
+    """Give the scenario with discipline `name`."""
+    flow = {
+        "path": ["bottleneck"],
+        "tcp": {"name": "newreno", "packet": "1000B"},
+        "rtt": "uniform(60ms, 140ms)",
+    }
+    call = {"name": "cbr", "rate": "64kbit", "packet": "200B"}
+    more = {"name": "bulk", "start": "uniform(20s, 20.5s)", "stop": "40s"}
+    return {
+        "name": name,
+        "duration": "60s",
+        "sample": "20ms",
+        "seed": 1,
+        "tape": True,
+        "links": {
+            "bottleneck": {
+                "rate": "20mbit",
+                "delay": "5ms",
+                "qdisc": {"name": name, "limit": "500p"} | SETTINGS.get(name, {}),
+            }
+        },
+        "flows": [
+            {"name": "call", "path": ["bottleneck"], "rtt": "100ms", "source": call},
+            {"name": "first", "count": 20, "source": {"name": "bulk"}, **flow},
+            {"name": "more", "count": 40, "source": more, **flow},
+        ],
+    }
+
+
+class Step:
+    """The run of a discipline."""
+
+    def __init__(self, name: str, result: sj.Result) -> None:
+        self.name = name
+        self.time_s = result.time_s
+        link = result.links["bottleneck"]
+        self.series, self.tape = link.series, link.tape
+        self.call = list(result.flows).index("call")
+
+    @cached_property
+    def digest(self) -> str:
+        """Tell apart all series that a figure is drawn from, and what draws it."""
+        whole = hashlib.sha256(Path(__file__).read_bytes())
+        whole.update(json.dumps(scenario(self.name)).encode())
+        for key, column in (*sorted(self.series.items()), *sorted(self.tape.items())):
+            whole.update(key.encode() + np.ascontiguousarray(column).tobytes())
+        return whole.hexdigest()[:16]
+
+    @property
+    def gauges(self) -> list[str]:
+        """Name the law's variables."""
+        return [k.removeprefix("gauge_") for k in self.series if k.startswith("gauge_")]
+
+    def waits_ms(self, of_call: bool, since: float = 0.0, until: float = 60.0) -> Array:
+        """Give the waits of the packets sent from `since` to `until`, of the call or of others."""
+        tape = self.tape
+        sent = (tape.fate == 0) & (tape.left_s >= since) & (tape.left_s < until)
+        sent &= (tape.flow == self.call) == of_call
+        return np.asarray((tape.left_s - tape.arrived_s)[sent] * 1e3)
+
+    def rows(self) -> list[str]:
+        """Give the lines of the table of the three phases."""
+        lines = []
+        for flows, since, until in PHASES:
+            now = (self.time_s > since) & (self.time_s <= until)
+            queue = self.series.queue_packets[now].astype(float)
+            at = (self.tape.arrived_s >= since) & (self.tape.arrived_s < until)
+            lost = float((self.tape.fate[at] != 0).mean() * 100)
+            used = float(self.series.departed_bytes[now].sum()) * 8 / (until - since) / RATE_BPS
+            numbers = f"{queue.mean():.0f} ± {queue.std():.0f}"
+            waits = [self.waits_ms(call, since, until).mean() for call in (False, True)]
+            when = f"{flows} flows, {since:.0f} to {until:.0f} s"
+            lines.append(
+                f"| {when} | {numbers} | {waits[0]:.1f} | {waits[1]:.1f} | {lost:.2f} | "
+                f"{min(used, 1) * 100:.1f} |"
+            )
+        return lines
+
+
+def play(names: Sequence[str]) -> dict[str, Step]:
+    """Play the scenario with each discipline."""
+    found = sj.simulate_many([scenario(name) for name in names])
+    return {name: Step(name, result) for name, result in zip(names, found, strict=True)}
+
+
+def given(name: str) -> str:
+    """Say what the discipline was given."""
+    settings = SETTINGS.get(name, {})
+    return ", ".join(f"{k} {v}" for k, v in settings.items()) or "defaults otherwise"
+
+
+def is_drawn(step: Step, path: Path) -> bool:
+    """Whether the figure at `path` shows this run."""
+    return path.exists() and f"<!-- series {step.digest} -->" in path.read_text()
+
+
+def draw(step: Step, about: str, path: Path) -> None:
+    """Write the figure of a run, with its digest, and no finer than a tenth of a point."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    import matplotlib as mpl
+
+    # Letters as letters: half the size.
+    fonts = {"svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans", "Verdana"]}
+    with styled(), mpl.rc_context(fonts):
+        write(figure_of(step, about), path)
+    text = path.read_text().rstrip().removesuffix("</svg>")
+    text = re.sub(r' d="[^"]+"', lambda d: re.sub(r"(\.\d)\d+", r"\1", d[0]), text)
+    text = text.replace(" \nL", "L")
+    path.write_text(f"{text}<!-- series {step.digest} -->\n</svg>\n")
+
+
+def figure_of(step: Step, about: str) -> "Figure":
+    """Draw the figure of a run: the queue, and the law's variables or the waits of flows."""
+    gauges = DRAWN.get(step.name, ())
+    rows = 1 + (len(gauges) or 1)
+    figure = new_figure(6.6, 0.9 + 1.35 * rows)
+    axes: list[Axes] = list(figure.subplots(rows, 1, sharex=True))
+    _line(axes[0], step.time_s, step.series.queue_packets.astype(float), 0)
+    axes[0].set_ylabel("queue, packets")
+    for n, (ax, gauge) in enumerate(zip(axes[1:], gauges, strict=False), start=1):
+        _line(ax, step.time_s, step.series[f"gauge_{gauge.name}"] * gauge.scale, n)
+        ax.set_ylabel(gauge.axis)
+    if not gauges:
+        _waits(axes[1], step)
+    for ax in axes:
+        ax.set_xlim(0, 60)
+        ax.set_ylim(bottom=0)
+        for at in STEPS:
+            ax.axvline(at, color="#777777", lw=0.8, ls=":")
+    for at, words in ((10, "20 flows"), (30, "60 flows"), (50, "20 flows")):
+        axes[0].annotate(
+            words, (at, 1.0), xycoords=("data", "axes fraction"), ha="center",
+            va="bottom", fontsize=8, color="#555555",
+        )  # fmt: skip
+    axes[-1].set_xlabel("time, s")
+    figure.align_ylabels(axes)
+    title = textwrap.fill(f"{step.name}: {about}", TITLE)
+    figure.suptitle(title, x=0.01, ha="left", fontsize=10)
+    return figure
+
+
+def _line(ax: "Axes", time_s: Array, values: Array, n: int) -> None:
+    """Draw the mean of each bin, and a band from the least to the most."""
+    rows = values[: len(values) // BIN * BIN].reshape(-1, BIN)
+    at = time_s[: len(values) // BIN * BIN].reshape(-1, BIN).mean(axis=1)
+    ax.fill_between(at, rows.min(axis=1), rows.max(axis=1), color=colour(n), alpha=0.25, lw=0)
+    ax.plot(at, rows.mean(axis=1), color=colour(n))
+
+
+def _waits(ax: "Axes", step: Step) -> None:
+    """Draw the mean wait of the long flows' packets, and that of the call's."""
+    edges = np.arange(0, 60.2, 0.2)
+    for n, (label, of_call) in enumerate({"long flows": False, "call": True}.items(), start=1):
+        sent = (step.tape.fate == 0) & ((step.tape.flow == step.call) == of_call)
+        wait = (step.tape.left_s - step.tape.arrived_s)[sent] * 1e3
+        count, _ = np.histogram(step.tape.left_s[sent], edges)
+        total, _ = np.histogram(step.tape.left_s[sent], edges, weights=wait)
+        mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+        ax.plot(edges[:-1] + 0.1, mean, color=colour(n), label=label)
+    ax.set_ylabel("waiting time, ms")
+    legend(ax)
+
+
+def section(step: Step, figure: str) -> list[str]:
+    """Give the lines of a page: figure, words and table."""
+    return [
+        f"![{step.name} when the load grows and falls]({figure})",
+        "",
+        WORDS.format(given=given(step.name)),
+        "",
+        "| | queue, packets | waiting, ms | waiting of the call, ms | lost, % | utilisation, % |",
+        "|---|---|---|---|---|---|",
+        *step.rows(),
+        "",
+    ]
