@@ -40,7 +40,7 @@ in Rust, so that Python never has to know.
 
 from msgspec import field
 
-from sojourn.base import Qdisc, Source, Tcp, Value
+from sojourn.base import Numbers, Qdisc, Source, Tcp, Value
 '''
 
 
@@ -81,7 +81,9 @@ def fields(params: list[Spec]) -> list[str]:
     lines: list[str] = []
     for row in params:
         name = row["name"]
-        if keyword.iskeyword(name):
+        if row["kind"] == "list of numbers":
+            lines += ["", f"    {name}: Numbers = None"]
+        elif keyword.iskeyword(name):
             lines += ["", f'    {name}_: Value = field(default=None, name="{name}")']
         else:
             lines += ["", f"    {name}: Value = None"]
@@ -161,6 +163,13 @@ def head(spec: Spec, kind: str) -> list[str]:
     call = f"sj.{class_name(name)}({given.replace(' = ', '=')})"
     how = f"In a scenario file: `{toml}`; in Python: `{call}`."
     return [f"# `{name}`", "", f"{sentence(spec['about'])}{known}", "", how, ""]
+
+
+def written(row: Spec) -> str:
+    """Write a parameter with its default, or a column."""
+    if row["kind"] == "list of numbers":
+        return f"{row['name']} = [0.5, 1]"
+    return f'{row["name"]} = "{row["value"]}"'
 
 
 def page(spec: Spec, kind: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 import sojourn as sj
 from sojourn.units import seconds
-from validation import systems
+from validation import crowds, systems
 from validation.statistics import Array
 from validation.systems import RTT_SETS, Table
 
@@ -299,7 +299,93 @@ ONE_FLOW = File(
     seeds=5,
 )
 
-TOLD = (FTP_ONLY, BULK_DATA, FAIR3, FAIR5, TWO_WAY, ONE_FLOW)
+WITH_SESSIONS = replace(
+    FTP_ONLY,
+    name="hred_dumbbell",
+    about="The same with web sessions: ten transfers each, n/12 sessions per second; REDng is RED "
+    "that is not gentle, Vq is AVQ",
+    play=lambda seed, row: crowds.with_sessions(
+        seed, row["q"], int(row["n"]), int(row["qmax"]), row["tcp"]
+    ),
+    metrics=(
+        *(m for m in FTP_ONLY.metrics if m.column not in ("ftp_goodput_frac", "jain_ftp")),
+        Metric(
+            "ftp_goodput_frac",
+            "long flows' goodput/rate",
+            ".4f",
+            lambda r: total_mbps(r, "ftp") / 45,
+            share=True,
+        ),
+        Metric(
+            "jain_ftp",
+            "Jain's index of long flows",
+            ".3f",
+            lambda r: jain([wire_mbps(r, f) for f in tcps(r, "ftp")]),
+        ),
+        Metric("web_done", "transfers in 50 s", ".0f", crowds.web_done),
+        Metric("web_fct_s", "mean transfer time, s", ".3f", crowds.web_fct_s),
+    ),
+)
+
+
+def _answers(*more: Metric) -> tuple[Metric, ...]:
+    """Give what is compared of short flows through a switch."""
+    return (
+        Metric("afct_ms", "mean flow time, ms", ".3f", lambda r: crowds.answers_ms(r).mean()),
+        Metric("p50_ms", "median, ms", ".3f", lambda r: np.quantile(crowds.answers_ms(r), 0.5)),
+        Metric("p99_ms", "99 %, ms", ".3f", lambda r: np.quantile(crowds.answers_ms(r), 0.99)),
+        *more,
+        Metric("util", "utilisation", ".4f", of_link("utilisation", 1, "port"), share=True),
+        Metric("loss", "loss", ".5f", of_link("loss_rate", 1, "port")),
+        Metric("qmean_p", "mean queue, packets", ".2f", of_link("queue_mean_packets", 1, "port")),
+        Metric("qstd_p", "std of queue, packets", ".2f", of_link("queue_std_packets", 1, "port")),
+    )
+
+
+INCAST = File(
+    "codel_dc_incast",
+    "Twenty queries to 40 servers at 1 Gbit/s, skb kB from each, beside a long flow; RED is "
+    "adaptive, wq -1 is its automatic weight",
+    ("q", "skb", "n", "wq"),
+    lambda seed, row: crowds.queries(
+        seed, row["q"], float(row["skb"]), int(row["n"]), float(row["wq"])
+    ),
+    _answers(
+        Metric(
+            "qct_ms",
+            "mean query time, ms",
+            ".3f",
+            lambda r: float(r.queries["duration_s"].mean() * 1e3),
+        )
+    ),
+)
+VARY = replace(
+    INCAST,
+    name="codel_dc_vary",
+    about="The same with 1000 kB in all from 8 to 128 servers",
+)
+POISSON = File(
+    "codel_dc_poisson",
+    "Flows of 2 to 98 kB that come at random through the same switch, three seconds",
+    ("q", "load", "n", "wq"),
+    lambda seed, row: crowds.poisson(
+        seed, row["q"], float(row["load"]), int(row["n"]), float(row["wq"])
+    ),
+    _answers(),
+)
+
+TOLD = (
+    FTP_ONLY,
+    WITH_SESSIONS,
+    BULK_DATA,
+    FAIR3,
+    FAIR5,
+    TWO_WAY,
+    ONE_FLOW,
+    INCAST,
+    VARY,
+    POISSON,
+)
 """The files as their set-ups were told."""
 
 
@@ -361,13 +447,7 @@ RERUN = (
 
 FILES = TOLD + CHANGED + RERUN
 
-ABSENT = {
-    "hred_dumbbell.csv, 57 rows": "web sessions beside the long flows (no such source yet), and "
-    "in part ARED, PI, REM, AVQ",
-    "codel_dc_incast.csv, 36 rows, and codel_dc_vary.csv, 30": "queries to many servers at once, "
-    "the next one when all have answered: no such source yet; in part adaptive RED",
-    "codel_dc_poisson.csv, 30 rows": "flows that begin as a Poisson process: no such source yet",
-}
+ABSENT: dict[str, str] = {}
 """The files of which no row can be played, and why."""
 
 

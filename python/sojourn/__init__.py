@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sojourn.scenario import Scenario as Scenario
     from sojourn.scenario import load as load
     from sojourn.stored import load_result as load_result
+    from sojourn.traces import trace as trace
 
     __version__: str
 
@@ -45,6 +46,7 @@ _HOME = {
     "Scenario": "scenario",
     "load": "scenario",
     "load_result": "stored",
+    "trace": "traces",
 }
 
 

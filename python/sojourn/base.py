@@ -1,11 +1,15 @@
 """What the generated models have in common: they are data, and print what was given."""
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import msgspec
 
 Value: TypeAlias = str | int | float | bool | list[str | int | float] | None
 """What a parameter can be given as: `"5ms"`, `0.02`, `True`; None leaves the default."""
+
+Numbers: TypeAlias = Sequence[float] | None
+"""What a column of a trace can be given as."""
 
 
 class Qdisc(

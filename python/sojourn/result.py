@@ -137,7 +137,7 @@ class Result:
         }
         self.time_s: Array = columns.get("series/time_s", np.empty(0))
         self.completions = under("fct/", "")
-        self.queries = under("query/", "the scenario has no source of queries")
+        self.queries = under("query/", "the scenario has no source of queries (incast)")
 
     @property
     def summary(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from sojourn import traces
 from sojourn._sojourn import InputError
 from sojourn.base import Qdisc, Source, Tcp
 
@@ -40,8 +41,10 @@ class Flow(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, repr_o
 
     `rtt` is the propagation time of the whole loop, like "50ms" or "uniform(40ms, 200ms)"
     (default: what the links add up to). `return_path` names the links that acks cross (default:
-    a pure delay). `tcp` is left out for a source that sends UDP. `class_` is the traffic class of
-    its packets, 0 to 65535 (default 0); a file calls it `class`.
+    a pure delay). In a link's name `{i}` stands for the number of the flow, from 0 up. `tcp` is
+    left out for a source that sends UDP. Of a source that opens many connections (poisson, incast,
+    sessions, web) the `count` flows are its hosts. `class_` is the traffic class of the packets,
+    0 to 65535 (default 0); a file calls it `class`.
     """
 
     name: str
@@ -122,7 +125,11 @@ def load(path: str | Path) -> Table:
                 link["trace"] = str(path.parent / file)
             case {"file": str() as file}:
                 link["trace"]["file"] = str(path.parent / file)
-    return tree
+    try:
+        whole: Table = traces.inline(tree, path.parent)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    return whole
 
 
 def text_of(path: Path, raw: bytes) -> str:
@@ -140,7 +147,7 @@ def text_of(path: Path, raw: bytes) -> str:
 def to_json(scenario: "Scenario | Mapping[str, Any]") -> str:
     """Give the JSON text of `scenario` that Rust reads."""
     try:
-        tree = plain(scenario)
+        tree = traces.inline(plain(scenario))
         return json.dumps(_with_traces(tree), allow_nan=False)
     except RecursionError:
         raise InputError("tables are nested too deeply") from None

@@ -1,14 +1,19 @@
 //! The two ends of a flow: a TCP sender and receiver, or a UDP source and sink, with the
 //! application that drives them.
 
+mod lent;
+
+pub use lent::Told;
+
 use crate::acks::Acks;
+use crate::onoff::Bursts;
 use crate::scenario::FlowDef;
-use crate::source::{Cbr, Source, Transfers};
+use crate::source::{Source, Transfers};
 use crate::tcp::{Ack, Receiver, Segment, Stats, Tcp, UNLIMITED};
+use crate::udp::UdpEnds;
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::dice;
-use sojourn_aqm::tally::Histogram;
 use sojourn_aqm::units::{Span, Time};
 use std::collections::VecDeque;
 
@@ -36,8 +41,8 @@ pub struct Outbox {
 pub enum Arrival {
     /// A segment, and whether it was marked.
     Segment(Segment, bool),
-    /// A datagram that was sent at that time.
-    Datagram(Time),
+    /// A datagram that was sent at that time, and its bytes.
+    Datagram(Time, u32),
 }
 
 /// A transfer that was received in full.
@@ -56,7 +61,9 @@ pub struct Flow {
     /// Its name.
     pub name: String,
     /// The group it belongs to, as an index of the scenario's flows.
-    pub group: usize,
+    pub group: u32,
+    /// Which of the world's routes it takes.
+    pub route: u32,
     /// What tells it apart in hashed queues.
     pub hash: u32,
     /// The traffic class of its packets.
@@ -110,8 +117,14 @@ pub struct TcpEnds {
 }
 
 enum App {
-    Bulk { open: bool },
+    Bulk {
+        open: bool,
+    },
     Transfers(Box<Repeat>),
+    /// Bursts into one connection, and whether that is open.
+    Bursts(Box<(Bursts, Pcg64Mcg)>, bool),
+    /// What a crowd has asked for.
+    Lent(Box<Told>),
 }
 
 /// The state of repeated transfers.
@@ -125,82 +138,68 @@ struct Repeat {
     received: bool,
 }
 
-/// A UDP source and sink.
-pub struct UdpEnds {
-    params: Cbr,
-    rng: Pcg64Mcg,
-    first: Time,
-    next: u64,
-    /// When counting began.
-    since: Time,
-    /// Datagrams sent, received and lost of those sent since counting began.
-    pub sent: u64,
-    /// See `sent`.
-    pub lost: u64,
-    /// Payload bytes received since the start.
-    pub delivered_bytes: u64,
-    delivered_base: u64,
-    /// One-way delays.
-    pub delay: Histogram,
-    last_delay: Option<u64>,
-    /// Count, sum and sum of squares of the differences of consecutive delays, ns.
-    differences: (u64, i128, i128),
-}
-
-/// Header of a UDP datagram over IPv4, bytes.
-const UDP_HEADER: u64 = 28;
-
 impl Flow {
-    /// The `i`-th flow of the group `def`, whose links take `of_links`.
+    /// The `i`-th flow of the group `def`, which takes the route of that number; its links take
+    /// `of_links`.
     pub fn new(def: &FlowDef, group: usize, i: u64, of_links: Span, seed: u64) -> Flow {
         let name = def.name_of(i);
         let stream = |what: &str| stream(seed, &format!("flows.{name}.{what}"));
-        let rtt = def.rtt.map_or(of_links, |rtt| rtt.sample(&mut stream("rtt")));
         // Its own times count from when it joins.
         let joins = Time::ZERO + def.joins.unwrap_or_default();
         let start = joins + def.source.start().sample(&mut stream("start"));
+        let app = match (&def.source, &def.tcp) {
+            (_, None) => {
+                let udp = UdpEnds::new(&def.source, i, start, stream("source"));
+                let due = udp.first;
+                return Flow::with(def, group, i, of_links, seed, due, Ends::Udp(Box::new(udp)));
+            }
+            (Source::Transfers(t), _) => App::Transfers(Box::new(Repeat {
+                params: t.clone(),
+                rng: stream("source"),
+                left: t.number.unwrap_or(u64::MAX),
+                started: Time::ZERO,
+                size: 0,
+                received: true,
+            })),
+            (Source::OnOff(p), _) => {
+                App::Bursts(Box::new((Bursts::new(p), stream("source"))), false)
+            }
+            _ => App::Bulk { open: false },
+        };
+        let ends = Ends::Tcp(TcpEnds::new(def, app, &mut stream("tcp")));
+        Flow::with(def, group, i, of_links, seed, start, ends)
+    }
+
+    /// The propagation of the whole loop of the `i`-th flow of `def`, whose links take `of_links`.
+    pub fn rtt_of(def: &FlowDef, i: u64, of_links: Span, seed: u64) -> Span {
+        let mut dice = stream(seed, &format!("flows.{}.rtt", def.name_of(i)));
+        def.rtt.as_ref().map_or(of_links, |d| d.sample(&mut dice))
+    }
+
+    fn with(
+        def: &FlowDef,
+        group: usize,
+        i: u64,
+        of_links: Span,
+        seed: u64,
+        due: Time,
+        ends: Ends,
+    ) -> Flow {
+        let name = def.name_of(i);
+        let joins = Time::ZERO + def.joins.unwrap_or_default();
+        let rtt = Flow::rtt_of(def, i, of_links, seed);
         let hash = dice::key(seed, &format!("flows.{name}.hash"));
-        let ends = match (&def.source, &def.tcp) {
-            (Source::Cbr(cbr), _) => {
-                let mut rng = stream("source");
-                let phase = Span((dice::Dice::uniform(&mut rng) * cbr.due(1).0 as f64) as u64);
-                Ends::Udp(Box::new(UdpEnds::new(cbr, start + phase, rng)))
-            }
-            (source, tcp) => {
-                let tcp = tcp.as_ref().expect("a scenario gives every other source a TCP");
-                let app = match source {
-                    Source::Transfers(t) => App::Transfers(Box::new(Repeat {
-                        params: t.clone(),
-                        rng: stream("source"),
-                        left: t.number.unwrap_or(u64::MAX),
-                        started: Time::ZERO,
-                        size: 0,
-                        received: true,
-                    })),
-                    _ => App::Bulk { open: false },
-                };
-                Ends::Tcp(TcpEnds {
-                    sender: Tcp::new(tcp, &mut stream("tcp")),
-                    receiver: Receiver::new(tcp),
-                    app,
-                    completions: Vec::new(),
-                    base: (Stats::default(), 0),
-                })
-            }
-        };
         let tcp = def.tcp.is_some();
-        let due = match &ends {
-            Ends::Tcp(_) => start,
-            Ends::Udp(udp) => udp.first,
-        };
+        let back = &def.routes[def.route_of(i)][1];
         Flow {
-            group,
+            group: group as u32,
+            route: 0,
             hash: u32::from_le_bytes([hash[0], hash[1], hash[2], hash[3]]),
             class: def.class,
             rtt,
             lag: Span(rtt.0 - of_links.0),
-            acks_cross_links: tcp && !def.return_path.is_empty(),
-            early: tcp && def.return_path.is_empty(),
+            acks_cross_links: tcp && !back.is_empty(),
+            early: tcp && back.is_empty(),
             inbox: VecDeque::new(),
             delivered: 0,
             later: VecDeque::new(),
@@ -255,11 +254,14 @@ impl Flow {
             if tcp.sender.timer() <= now {
                 tcp.sender.on_timer(now, &mut out.segments);
             }
-            if let App::Transfers(repeat) = &mut tcp.app
-                && self.due == Time::NEVER
-                && tcp.sender.done()
-            {
-                self.due = now + repeat.params.gap.sample(&mut repeat.rng);
+            match &mut tcp.app {
+                App::Transfers(repeat) if self.due == Time::NEVER && tcp.sender.done() => {
+                    self.due = now + repeat.params.gap.sample(&mut repeat.rng);
+                }
+                App::Lent(told) if told.busy && tcp.sender.done() => {
+                    (told.busy, told.acked) = (false, true);
+                }
+                _ => {}
             }
         }
         if self.due <= now {
@@ -283,7 +285,7 @@ impl Flow {
                 out.acks.extend(tcp.receiver.on_change(&segment, ce));
                 out.acks.extend(tcp.receive(at, &segment, ce));
             }
-            (Ends::Udp(udp), Arrival::Datagram(sent)) => udp.receive(at, sent),
+            (Ends::Udp(udp), Arrival::Datagram(sent, len)) => udp.receive(at, sent, len),
             _ => {} // of an earlier connection
         }
     }
@@ -294,10 +296,9 @@ impl Flow {
         match &mut self.ends {
             Ends::Udp(udp) => {
                 if now < self.stop {
-                    out.datagram = Some(udp.params.packet.0 as u32);
-                    udp.sent += 1;
-                    self.due = now + udp.params.gap(udp.next, &mut udp.rng);
-                    udp.next += 1;
+                    let (len, due) = udp.send(now);
+                    out.datagram = Some(len);
+                    self.due = due;
                 }
             }
             Ends::Tcp(tcp) => match &mut tcp.app {
@@ -312,6 +313,21 @@ impl Flow {
                         self.due = self.stop;
                     }
                 }
+                App::Bursts(at_work, open) => {
+                    if now >= self.stop {
+                        return tcp.sender.stop();
+                    }
+                    let (bursts, rng) = &mut **at_work;
+                    if *open {
+                        tcp.sender.write(now, bursts.params.packet.0, &mut out.segments);
+                    } else {
+                        *open = true;
+                        self.connection += 1;
+                        tcp.sender.open(now, &mut out.segments);
+                    }
+                    self.due = now + bursts.gap(rng);
+                }
+                App::Lent(_) => {}
                 App::Transfers(repeat) => {
                     if now >= self.stop || repeat.left == 0 {
                         return;
@@ -379,7 +395,7 @@ impl Flow {
     /// A datagram that was sent at `sent` was lost.
     pub fn datagram_lost(&mut self, sent: Time) {
         if let Ends::Udp(udp) = &mut self.ends {
-            udp.lost += u64::from(sent >= udp.since);
+            udp.lose(sent);
         }
     }
 
@@ -397,12 +413,7 @@ impl Flow {
         let delivered = self.delivered_bytes();
         match &mut self.ends {
             Ends::Tcp(tcp) => tcp.base = (*tcp.sender.stats(), delivered),
-            Ends::Udp(udp) => {
-                (udp.since, udp.sent, udp.lost) = (now, 0, 0);
-                udp.delay.clear();
-                (udp.last_delay, udp.differences) = (None, (0, 0, 0));
-                udp.delivered_base = udp.delivered_bytes;
-            }
+            Ends::Udp(udp) => udp.begin(now),
         }
     }
 
@@ -410,23 +421,40 @@ impl Flow {
     pub fn goodput_bytes(&self) -> u64 {
         match &self.ends {
             Ends::Tcp(tcp) => self.delivered_bytes() - tcp.base.1,
-            Ends::Udp(udp) => udp.delivered_bytes - udp.delivered_base,
+            Ends::Udp(udp) => udp.goodput_bytes(),
         }
     }
 }
 
 impl TcpEnds {
+    fn new(def: &FlowDef, app: App, dice: &mut Pcg64Mcg) -> TcpEnds {
+        let tcp = def.tcp.as_ref().expect("a scenario gives every other source a TCP");
+        TcpEnds {
+            sender: Tcp::new(tcp, dice),
+            receiver: Receiver::new(tcp),
+            app,
+            completions: Vec::new(),
+            base: (Stats::default(), 0),
+        }
+    }
+
     /// A segment reaches the receiver.
     #[inline]
     fn receive(&mut self, at: Time, segment: &Segment, ce: bool) -> Option<&Ack> {
         let calls_for_ack = self.receiver.on_segment(at, segment, ce).is_some();
-        if let App::Transfers(repeat) = &mut self.app
-            && !repeat.received
-            && self.receiver.received_in_connection() >= repeat.size
-        {
-            repeat.received = true;
-            let (start, bytes) = (repeat.started, repeat.size);
-            self.completions.push(Completion { start, took: at - start, bytes });
+        match &mut self.app {
+            App::Transfers(repeat)
+                if !repeat.received && self.receiver.received_in_connection() >= repeat.size =>
+            {
+                repeat.received = true;
+                let (start, bytes) = (repeat.started, repeat.size);
+                self.completions.push(Completion { start, took: at - start, bytes });
+            }
+            App::Lent(told) if self.receiver.received_in_connection() >= told.target => {
+                told.target = u64::MAX;
+                told.received = Some(at);
+            }
+            _ => {}
         }
         calls_for_ack.then(|| self.receiver.last())
     }
@@ -439,46 +467,5 @@ impl TcpEnds {
             retransmitted_packets: now.retransmitted_packets - base.retransmitted_packets,
             timeouts: now.timeouts - base.timeouts,
         }
-    }
-}
-
-impl UdpEnds {
-    fn new(params: &Cbr, first: Time, rng: Pcg64Mcg) -> UdpEnds {
-        UdpEnds {
-            params: params.clone(),
-            rng,
-            first,
-            next: 0,
-            since: Time::ZERO,
-            sent: 0,
-            lost: 0,
-            delivered_bytes: 0,
-            delivered_base: 0,
-            delay: Histogram::default(),
-            last_delay: None,
-            differences: (0, 0, 0),
-        }
-    }
-
-    fn receive(&mut self, now: Time, sent: Time) {
-        self.delivered_bytes += self.params.packet.0.saturating_sub(UDP_HEADER);
-        if sent < self.since {
-            return;
-        }
-        let delay = now - sent;
-        self.delay.add(delay);
-        if let Some(last) = self.last_delay.replace(delay.0) {
-            let d = i128::from(delay.0) - i128::from(last);
-            let (n, sum, squares) = self.differences;
-            self.differences = (n + 1, sum + d, squares + d * d);
-        }
-    }
-
-    /// Standard deviation of the difference between consecutive one-way delays (RFC 3393), seconds.
-    pub fn jitter_s(&self) -> Option<f64> {
-        let (n, sum, squares) = self.differences;
-        let n_f = n as f64;
-        let mean = sum as f64 / n_f;
-        (n > 0).then(|| libm::sqrt((squares as f64 / n_f - mean * mean).max(0.0)) / 1e9)
     }
 }

@@ -19,11 +19,15 @@
 
 mod acks;
 pub mod cc;
+pub mod cdf;
 pub mod changes;
+pub mod crowd;
 pub mod dist;
 pub mod flow;
 mod link_def;
+pub mod onoff;
 pub mod outcome;
+mod places;
 pub mod read;
 mod replay;
 pub mod scenario;
@@ -33,6 +37,8 @@ pub mod source;
 mod specs;
 pub mod tcp;
 pub mod timetable;
+pub mod trace;
+pub mod udp;
 mod world;
 
 pub use outcome::{Column, Outcome};

@@ -71,7 +71,7 @@ pub fn setting(json: &Json) -> Result<Setting<'_>> {
         Json::String(text) => Ok(Setting::Text(text)),
         Json::Bool(flag) => Ok(Setting::Flag(*flag)),
         Json::Number(n) => Ok(Setting::Number(n.as_f64().unwrap_or(f64::NAN))),
-        _ => Err(Error::new(format!("{} is neither a value nor a list of values", shown(json)))),
+        _ => Err(Error::new(format!("{} is not a single value", shown(json)))),
     }
 }
 
@@ -98,26 +98,47 @@ pub struct Named<'a> {
     pub name: &'a str,
     /// Its parameters, as they were written.
     pub settings: Vec<(&'a str, Setting<'a>)>,
+    /// Its parameters that are lists; only a trace has some.
+    pub lists: Vec<(&'a str, &'a Json)>,
 }
 
 impl<'a> Named<'a> {
-    /// Reads either form.
+    /// Reads either form; lists are refused.
     pub fn of(json: &'a Json) -> Result<Named<'a>> {
+        let named = Named::with_lists(json)?;
+        named.no_lists()?;
+        Ok(named)
+    }
+
+    /// Reads either form.
+    pub fn with_lists(json: &'a Json) -> Result<Named<'a>> {
         if let Json::String(name) = json {
-            return Ok(Named { name, settings: Vec::new() });
+            return Ok(Named { name, settings: Vec::new(), lists: Vec::new() });
         }
         let map = table(json)?;
         let name = map.get("name").ok_or_else(|| Error::new("is missing").at("name"))?;
         let name = text(name).map_err(|e| e.at("name"))?;
-        let others = map.iter().filter(|(key, _)| *key != "name");
-        let settings = others
-            .map(|(key, json)| Ok((key.as_str(), setting(json).map_err(|e| e.at(key))?)))
-            .collect::<Result<_>>()?;
-        Ok(Named { name, settings })
+        let (mut settings, mut lists) = (Vec::new(), Vec::new());
+        for (key, json) in map.iter().filter(|(key, _)| *key != "name") {
+            if json.is_array() {
+                lists.push((key.as_str(), json));
+            } else {
+                settings.push((key.as_str(), setting(json).map_err(|e| e.at(key))?));
+            }
+        }
+        Ok(Named { name, settings, lists })
+    }
+
+    fn no_lists(&self) -> Result<()> {
+        match self.lists.first() {
+            Some((key, list)) => setting(list).map(drop).map_err(|e| e.at(key)),
+            None => Ok(()),
+        }
     }
 
     /// Parameters of the type `P` with these settings.
     pub fn params<P: Params>(&self) -> Result<P> {
+        self.no_lists()?;
         let mut params = P::default();
         self.settings.iter().try_for_each(|(key, value)| params.set(key, *value))?;
         Ok(params)
@@ -135,7 +156,7 @@ pub fn canonical(name: &str, table: &[Row]) -> Json {
                 Json::Bool(flag == "true")
             }
             (whole, _) if row.kind.starts_with("integer") && whole != "auto" => {
-                whole.parse::<u64>().map_or(Json::Null, Json::from)
+                whole.parse::<u64>().map_or_else(|_| whole.into(), Json::from)
             }
             (_, Some(number)) if row.kind.starts_with("number") => Json::Number(number),
             (text, _) => Json::String(text.into()),

@@ -1,6 +1,7 @@
 //! What a scenario's JSON means. It is checked here, once and wholly; afterwards nothing can fail.
 
 use crate::changes::{self, Change};
+use crate::crowd;
 use crate::dist::Dist;
 pub use crate::link_def::LinkDef;
 use crate::link_def::links;
@@ -12,6 +13,13 @@ use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::Value;
 use sojourn_aqm::units::Span;
+use std::collections::BTreeMap;
+
+/// The links that a flow crosses, and those that what comes back does.
+pub type Route = [Vec<usize>; 2];
+
+/// What stands for the number of a flow in the name of a link of its path.
+const NUMBER: &str = "{i}";
 
 /// A group of like flows as described.
 #[derive(Clone, Debug)]
@@ -24,10 +32,11 @@ pub struct FlowDef {
     pub source: Source,
     /// Their TCP; none means UDP.
     pub tcp: Option<TcpParams>,
-    /// The links they cross, by index, in order.
-    pub path: Vec<usize>,
-    /// The links that what comes back crosses; none for a pure delay.
-    pub return_path: Vec<usize>,
+    /// The links that each crosses, by index, in order, and those that what comes back crosses;
+    /// none for a pure delay. One entry for all where they cross the same.
+    pub routes: Vec<Route>,
+    /// Both as they were written.
+    pub written: [Vec<String>; 2],
     /// Propagation of the whole loop; none for what the links have.
     pub rtt: Option<Dist<Span>>,
     /// The traffic class of its packets.
@@ -140,7 +149,7 @@ impl Scenario {
 
     /// Refuses what would not fit into memory.
     fn bounded(&self) -> Result<()> {
-        let flows: u64 = self.flows.iter().map(|f| f.count).sum();
+        let flows: u64 = self.flows.iter().map(|f| f.count + crowd::most(f)).sum();
         if flows > FLOWS_MAX {
             return Err(
                 Error::new(format!("{flows} flows in all, allowed: {FLOWS_MAX}")).at("flows")
@@ -169,7 +178,6 @@ impl Scenario {
 
     /// The same scenario with everything said: names canonical, every default explicit.
     pub fn canonical(&self) -> Json {
-        let name = |i: &usize| self.links[*i].name.clone();
         let links: Map<String, Json> =
             self.links.iter().map(|l| (l.name.clone(), l.canonical())).collect();
         let flows: Vec<Json> = self
@@ -179,9 +187,9 @@ impl Scenario {
                 let mut flow = json!({
                     "name": f.name,
                     "count": f.count,
-                    "source": read::canonical(f.source.name(), &f.source.table()),
-                    "path": f.path.iter().map(name).collect::<Vec<_>>(),
-                    "return_path": f.return_path.iter().map(name).collect::<Vec<_>>(),
+                    "source": f.source.canonical(),
+                    "path": f.written[0],
+                    "return_path": f.written[1],
                 });
                 if let Some(tcp) = &f.tcp {
                     flow["tcp"] = read::canonical(tcp.name(), &tcp.table());
@@ -219,13 +227,14 @@ impl FlowDef {
         let fields = Fields::of(json, &FLOW_KEYS)?;
         let count = fields.within("count", 1, 1, FLOWS_MAX)?;
         let bulk = Json::from("bulk");
-        let source = Named::of(fields.get("source").unwrap_or(&bulk));
+        let source = Named::with_lists(fields.get("source").unwrap_or(&bulk));
         let source = source.and_then(|n| Source::of(&n)).map_err(|e| e.at("source"))?;
         let newreno = Json::from("newreno");
-        let tcp = match (&source, fields.get("tcp")) {
-            (Source::Cbr(_), None) => None,
-            (Source::Cbr(_), Some(_)) => {
-                return Err(Error::new("cbr goes over UDP; leave tcp out").at("tcp"));
+        let tcp = match (source.transports(), fields.get("tcp")) {
+            ((true, _), None) => None,
+            ((_, false), Some(_)) => {
+                let text = format!("{} goes over UDP; leave tcp out", source.name());
+                return Err(Error::new(text).at("tcp"));
             }
             (_, tcp) => {
                 let named = Named::of(tcp.unwrap_or(&newreno)).map_err(|e| e.at("tcp"))?;
@@ -233,28 +242,37 @@ impl FlowDef {
                 Some(parsed.map_err(|e| e.at("tcp"))?)
             }
         };
-        let path = path(fields.need("path")?, links).map_err(|e| e.at("path"))?;
+        if let Source::Trace(trace) = &source {
+            trace.checked(count, tcp.is_none()).map_err(|e| e.at("source"))?;
+        }
+        let path = names(fields.need("path")?).map_err(|e| e.at("path"))?;
         if path.is_empty() {
             return Err(Error::new("names no link").at("path"));
         }
         let none = Json::Array(Vec::new());
         let back = fields.get("return_path").unwrap_or(&none);
-        let return_path = self::path(back, links).map_err(|e| e.at("return_path"))?;
+        let written = [path, names(back).map_err(|e| e.at("return_path"))?];
+        let routes = routes(&written, count, links)?;
+        if matches!(&source, Source::Web(w) if w.request) && written[1].is_empty() {
+            let text = "needs a return_path, which requests cross; name one or leave request out";
+            return Err(Error::new(text).at("request").at("source"));
+        }
         let rtt: Option<Dist<Span>> = fields.read("rtt")?;
         let flow = FlowDef {
             name: name.to_string(),
             count,
             source,
             tcp,
-            path,
-            return_path,
+            routes,
+            written,
             rtt,
             class: fields.within("class", 0, 0, u64::from(u16::MAX))? as u16,
             joins: None,
             leaves: None,
         };
-        let of_links = flow.delay_of_links(links);
-        if let Some(rtt) = rtt.filter(|rtt| rtt.least() < of_links) {
+        let longest = (0..flow.routes.len() as u64).map(|i| flow.delay_of_links(links, i)).max();
+        let of_links = longest.unwrap_or_default();
+        if let Some(rtt) = flow.rtt.as_ref().filter(|rtt| rtt.least() < of_links) {
             let text =
                 format!("{:?} can be less than the {of_links} that its links take", rtt.write());
             return Err(Error::new(text).at("rtt"));
@@ -262,9 +280,14 @@ impl FlowDef {
         Ok(flow)
     }
 
-    /// What the propagation along its links adds up to.
-    pub fn delay_of_links(&self, links: &[LinkDef]) -> Span {
-        let all = self.path.iter().chain(&self.return_path);
+    /// Which of its routes the `i`-th flow has.
+    pub fn route_of(&self, i: u64) -> usize {
+        if self.routes.len() == 1 { 0 } else { i as usize }
+    }
+
+    /// What the propagation along the links of the `i`-th flow adds up to.
+    pub fn delay_of_links(&self, links: &[LinkDef], i: u64) -> Span {
+        let all = self.routes[self.route_of(i)].iter().flatten();
         all.map(|i| links[*i].spec.delay).fold(Span::ZERO, |a, b| a + b)
     }
 
@@ -298,13 +321,30 @@ fn flows(json: &Json, links: &[LinkDef]) -> Result<Vec<FlowDef>> {
     Ok(flows)
 }
 
-fn path(json: &Json, links: &[LinkDef]) -> Result<Vec<usize>> {
-    let mut path = Vec::new();
-    for (i, json) in read::list(json)?.iter().enumerate() {
-        let name = read::text(json).map_err(|e| e.at(i))?;
-        let names = links.iter().map(|l| l.name.as_str());
-        let at = links.iter().position(|l| l.name == name);
-        let at = at.ok_or_else(|| Error::unknown("link", name, names).at(i))?;
+fn names(json: &Json) -> Result<Vec<String>> {
+    let name = |(i, json)| read::text(json).map(str::to_string).map_err(|e| e.at(i));
+    read::list(json)?.iter().enumerate().map(name).collect()
+}
+
+/// The routes of the flows of a group: one for all, or where a name has the flow's number in it,
+/// one for each.
+fn routes(written: &[Vec<String>; 2], count: u64, links: &[LinkDef]) -> Result<Vec<Route>> {
+    let by_name: BTreeMap<&str, usize> =
+        links.iter().enumerate().map(|(i, l)| (l.name.as_str(), i)).collect();
+    let numbered = written.iter().flatten().any(|name| name.contains(NUMBER));
+    let each = |i: u64| -> Result<Route> {
+        let way = |w: usize, key: &str| path(&written[w], i, &by_name).map_err(|e| e.at(key));
+        Ok([way(0, "path")?, way(1, "return_path")?])
+    };
+    (0..if numbered { count } else { 1 }).map(each).collect()
+}
+
+fn path(names: &[String], number: u64, links: &BTreeMap<&str, usize>) -> Result<Vec<usize>> {
+    let mut path = Vec::with_capacity(names.len());
+    for (i, name) in names.iter().enumerate() {
+        let name = name.replace(NUMBER, &number.to_string());
+        let at = links.get(name.as_str());
+        let at = *at.ok_or_else(|| Error::unknown("link", &name, links.keys().copied()).at(i))?;
         if path.contains(&at) {
             return Err(Error::new(format!("link {name:?} is crossed twice")).at(i));
         }

@@ -3,7 +3,7 @@
 
 use crate::flow::{Ends, Flow};
 use crate::outcome::Column;
-use crate::scenario::Scenario;
+use crate::scenario::{FlowDef, Scenario};
 use sojourn_aqm::Link;
 use sojourn_aqm::cx::Why;
 use sojourn_aqm::units::Time;
@@ -99,6 +99,8 @@ impl OfLink {
 struct OfFlow {
     delivered_bytes: Vec<u64>,
     cwnd_packets: Vec<f64>,
+    /// What had been delivered by the last look.
+    last: u64,
 }
 
 /// What is recorded of a group of flows.
@@ -108,6 +110,8 @@ struct OfGroup {
     cwnd_packets: Vec<f64>,
     timeouts: Vec<u64>,
     stalled_flows: Vec<u64>,
+    /// Whether its flows are TCP's.
+    tcp: bool,
     /// Summed up at this look: payload, windows and their number, timeouts, stalled flows.
     sums: (u64, f64, u64, u64, u64),
 }
@@ -116,7 +120,7 @@ impl OfGroup {
     fn look(&mut self) {
         let (delivered, windows, senders, timeouts, stalled) = std::mem::take(&mut self.sums);
         self.delivered_bytes.push(delivered);
-        if senders > 0 {
+        if self.tcp {
             self.cwnd_packets.push(windows / senders as f64);
             self.timeouts.push(timeouts);
             self.stalled_flows.push(stalled);
@@ -125,7 +129,7 @@ impl OfGroup {
 
     fn columns(self, put: &mut dyn FnMut(&str, Column)) {
         put("delivered_bytes", Column::U64(self.delivered_bytes));
-        if !self.cwnd_packets.is_empty() {
+        if self.tcp {
             put("cwnd_packets", Column::F64(self.cwnd_packets));
             put("timeouts", Column::U64(self.timeouts));
             put("stalled_flows", Column::U64(self.stalled_flows));
@@ -153,38 +157,45 @@ pub struct Series {
 }
 
 impl Series {
-    /// A recorder for the links and flows of a scenario.
-    pub fn new(scenario: &Scenario, flows: &[Flow]) -> Series {
-        let each = if scenario.sample_flows { flows.len() } else { 0 };
+    /// A recorder for a scenario whose flows and hosts have so many rows.
+    pub fn new(scenario: &Scenario, rows: usize) -> Series {
+        let each = if scenario.sample_flows { rows } else { 0 };
+        let group = |def: &FlowDef| OfGroup { tcp: def.tcp.is_some(), ..OfGroup::default() };
         Series {
             time_s: Vec::new(),
             links: scenario.links.iter().map(|_| OfLink::default()).collect(),
-            groups: scenario.flows.iter().map(|_| OfGroup::default()).collect(),
+            groups: scenario.flows.iter().map(group).collect(),
             flows: (0..each).map(|_| OfFlow::default()).collect(),
-            last: vec![Last::default(); flows.len()],
+            last: Vec::new(),
         }
     }
 
-    /// Looks at everything at `now`; `on_links` tells which flows have something on links.
-    pub fn look(&mut self, now: Time, links: &mut [Link], flows: &[Flow], on_links: &[bool]) {
+    /// Looks at the links at `now`.
+    pub fn look_at_links(&mut self, now: Time, links: &mut [Link]) {
         self.time_s.push(now.0 as f64 / 1e9);
         self.links.iter_mut().zip(links).for_each(|(of, link)| of.look(now, link));
+    }
+
+    /// Looks at the `i`-th row of the flows, which has had so much delivered; its window, if there
+    /// is one.
+    pub fn look_at_flow(&mut self, i: usize, delivered: u64, cwnd_packets: Option<f64>) {
+        let Some(of) = self.flows.get_mut(i) else { return };
+        of.delivered_bytes.push(delivered - of.last);
+        of.last = delivered;
+        of.cwnd_packets.extend(cwnd_packets);
+    }
+
+    /// Looks at the groups by their flows, those that are lent included; `on_links` tells which
+    /// have something on links.
+    pub fn look_at_groups(&mut self, flows: &[Flow], on_links: &[bool]) {
+        self.last.resize(flows.len(), Last::default());
         for (f, flow) in flows.iter().enumerate() {
-            let (last, sums) = (&mut self.last[f], &mut self.groups[flow.group].sums);
+            let (last, sums) = (&mut self.last[f], &mut self.groups[flow.group as usize].sums);
             let delivered = flow.delivered_bytes();
-            let fresh = delivered - last.delivered;
-            (last.delivered, sums.0) = (delivered, sums.0 + fresh);
-            let mut of = self.flows.get_mut(f);
-            if let Some(of) = &mut of {
-                of.delivered_bytes.push(fresh);
-            }
+            sums.0 += delivered - std::mem::replace(&mut last.delivered, delivered);
             let Ends::Tcp(tcp) = &flow.ends else { continue };
-            let cwnd = tcp.sender.cwnd_packets();
-            if let Some(of) = of {
-                of.cwnd_packets.push(cwnd);
-            }
             let timeouts = tcp.sender.stats().timeouts;
-            (sums.1, sums.2) = (sums.1 + cwnd, sums.2 + 1);
+            (sums.1, sums.2) = (sums.1 + tcp.sender.cwnd_packets(), sums.2 + 1);
             sums.3 += timeouts - std::mem::replace(&mut last.timeouts, timeouts);
             // It is over when something more is acknowledged, not when it is sent again.
             let here = (flow.connection, tcp.sender.acked_bytes());
@@ -208,8 +219,8 @@ impl Series {
         }
     }
 
-    /// The columns.
-    pub fn columns(self, scenario: &Scenario, flows: &[Flow], columns: &mut Vec<(String, Column)>) {
+    /// The columns; `names` are those of the flows.
+    pub fn columns(self, scenario: &Scenario, names: &[&str], columns: &mut Vec<(String, Column)>) {
         columns.push(("series/time_s".into(), Column::F64(self.time_s)));
         for (of, link) in self.links.into_iter().zip(&scenario.links) {
             of.columns(&mut |what, column| {
@@ -221,9 +232,9 @@ impl Series {
                 columns.push((format!("groups/{}/{what}", group.name), column));
             });
         }
-        for (of, flow) in self.flows.into_iter().zip(flows) {
+        for (of, name) in self.flows.into_iter().zip(names) {
             let mut put = |what: &str, column| {
-                columns.push((format!("flows/{}/{what}", flow.name), column));
+                columns.push((format!("flows/{name}/{what}"), column));
             };
             put("delivered_bytes", Column::U64(of.delivered_bytes));
             if !of.cwnd_packets.is_empty() {

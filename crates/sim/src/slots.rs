@@ -23,6 +23,22 @@ impl Slots {
         Slots { keys: vec![u64::MAX; 2 * leaves].into(), leaves, bits: leaves.trailing_zeros() }
     }
 
+    /// Makes room for `n` slots; what is pending stays so.
+    #[cold]
+    pub fn grow(&mut self, n: usize) {
+        if n <= self.leaves {
+            return;
+        }
+        let mut grown = Slots::new(n);
+        for slot in 0..self.leaves {
+            let key = self.keys[self.leaves + slot];
+            if key != u64::MAX {
+                grown.set(slot, Time(key >> self.bits));
+            }
+        }
+        *self = grown;
+    }
+
     /// The moment from which on `n` slots cannot tell a time from never.
     pub fn horizon(n: usize) -> Time {
         Time(u64::MAX >> n.max(2).next_power_of_two().trailing_zeros())
@@ -84,6 +100,20 @@ mod tests {
         assert_eq!(slots.first().1, Time::NEVER);
         slots.set(299, Time(horizon.0 - 1));
         assert_eq!(slots.first(), (299, Time(horizon.0 - 1)));
+    }
+
+    #[test]
+    fn grown_trees_keep_what_is_pending() {
+        let mut slots = Slots::new(2);
+        let mut times = vec![];
+        for n in 0..70 {
+            slots.grow(n + 1);
+            times.push(Time(1000 - 7 * n as u64 % 500));
+            slots.set(n, times[n]);
+            let least = times.iter().min().unwrap();
+            let first = times.iter().position(|t| t == least).unwrap();
+            assert_eq!(slots.first(), (first, *least));
+        }
     }
 
     #[test]

@@ -1,7 +1,12 @@
-//! What makes traffic: bulk uploads, repeated transfers, constant bit rate.
+//! What makes traffic: bulk uploads, repeated transfers, constant bit rate, and the registry of
+//! all sources.
 
+use crate::crowd::params::{Incast, Poisson, Sessions, Web};
 use crate::dist::Dist;
-use crate::read::Named;
+use crate::onoff::OnOff;
+use crate::read::{self, Named};
+use crate::trace::Trace;
+use serde_json::Value as Json;
 use sojourn_aqm::dice::Dice;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params;
@@ -79,6 +84,35 @@ pub enum Source {
     Transfers(Transfers),
     /// [`Cbr`].
     Cbr(Cbr),
+    /// [`OnOff`].
+    OnOff(OnOff),
+    /// [`Poisson`].
+    Poisson(Poisson),
+    /// [`Incast`].
+    Incast(Incast),
+    /// [`Sessions`].
+    Sessions(Sessions),
+    /// [`Web`].
+    Web(Web),
+    /// [`Trace`].
+    Trace(Trace),
+}
+
+/// The same expression for the parameters of whichever source it is; a trace's are its shift.
+macro_rules! each {
+    ($source:expr, $p:ident => $value:expr) => {
+        match $source {
+            Source::Bulk($p) => $value,
+            Source::Transfers($p) => $value,
+            Source::Cbr($p) => $value,
+            Source::OnOff($p) => $value,
+            Source::Poisson($p) => $value,
+            Source::Incast($p) => $value,
+            Source::Sessions($p) => $value,
+            Source::Web($p) => $value,
+            Source::Trace(Trace { shift: $p, .. }) => $value,
+        }
+    };
 }
 
 /// A source of the registry.
@@ -113,12 +147,48 @@ pub static SOURCES: &[Entry] = &[
         source: "RFC 7928 section 5 (unresponsive traffic)",
         read: |n| n.params().map(Source::Cbr),
     },
+    Entry {
+        name: "onoff",
+        about: "bursts of packets and random silences, over UDP or the TCP that is given",
+        source: "ns-2's Traffic/Exponential and Traffic/Pareto",
+        read: |n| n.params().map(Source::OnOff),
+    },
+    Entry {
+        name: "poisson",
+        about: "short flows at random times, each on a fresh TCP connection",
+        source: "Ismail et al., On the Effectiveness of CoDel in Data Centers (short flows)",
+        read: |n| n.params().and_then(Poisson::checked).map(Source::Poisson),
+    },
+    Entry {
+        name: "incast",
+        about: "queries that all members of the group answer at once, over TCP",
+        source: "partition/aggregate: Alizadeh et al., Data Center TCP, SIGCOMM 2010",
+        read: |n| n.params().map(Source::Incast),
+    },
+    Entry {
+        name: "sessions",
+        about: "web sessions at random times: transfers in a row on fresh TCP connections",
+        source: "Joo et al., A Hybrid AQM for Stability and Fast Adaptation (HRED), section IV",
+        read: |n| n.params().map(Source::Sessions),
+    },
+    Entry {
+        name: "web",
+        about: "users who read pages of several objects, over TCP, and think between them",
+        source: "Feldmann et al., SIGCOMM 1999; ns-2's PagePool/WebTraf",
+        read: |n| n.params().and_then(Web::checked).map(Source::Web),
+    },
+    Entry {
+        name: "trace",
+        about: "recorded packets over UDP, or recorded flows over the TCP that is given",
+        source: "RFC 7928 section 5 (repeatable traffic)",
+        read: |n| Trace::of(n).map(Source::Trace),
+    },
 ];
 
 impl Entry {
     /// Its parameters with their defaults.
     pub fn params(&self) -> Rows {
-        let named = Named { name: self.name, settings: Vec::new() };
+        let named = Named { name: self.name, settings: Vec::new(), lists: Vec::new() };
         (self.read)(&named).map(|s| s.table()).expect("defaults are valid")
     }
 }
@@ -138,33 +208,47 @@ impl Source {
             Source::Bulk(_) => "bulk",
             Source::Transfers(_) => "transfers",
             Source::Cbr(_) => "cbr",
+            Source::OnOff(_) => "onoff",
+            Source::Poisson(_) => "poisson",
+            Source::Incast(_) => "incast",
+            Source::Sessions(_) => "sessions",
+            Source::Web(_) => "web",
+            Source::Trace(_) => "trace",
         }
     }
 
     /// Its parameters.
     pub fn table(&self) -> Rows {
         match self {
-            Source::Bulk(p) => p.table(),
-            Source::Transfers(p) => p.table(),
-            Source::Cbr(p) => p.table(),
+            Source::Trace(trace) => trace.table(),
+            other => each!(other, p => p.table()),
+        }
+    }
+
+    /// Everything, as it is written.
+    pub fn canonical(&self) -> Json {
+        match self {
+            Source::Trace(trace) => trace.canonical(),
+            other => read::canonical(other.name(), &other.table()),
         }
     }
 
     /// When it starts.
     pub fn start(&self) -> &Dist<Span> {
-        match self {
-            Source::Bulk(p) => &p.start,
-            Source::Transfers(p) => &p.start,
-            Source::Cbr(p) => &p.start,
-        }
+        each!(self, p => &p.start)
     }
 
     /// When it stops.
     pub fn stop(&self) -> Option<Span> {
+        each!(self, p => p.stop)
+    }
+
+    /// Whether it sends over UDP where no TCP is given, and whether it can go over TCP.
+    pub fn transports(&self) -> (bool, bool) {
         match self {
-            Source::Bulk(p) => p.stop,
-            Source::Transfers(p) => p.stop,
-            Source::Cbr(p) => p.stop,
+            Source::Cbr(_) => (true, false),
+            Source::OnOff(_) | Source::Trace(_) => (true, true),
+            _ => (false, true),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The world of a run: links, flows, packets between them, and the order in which things happen.
 
+use crate::crowd::{Crowd, is_crowd};
 use crate::flow::{Arrival, Flow, Outbox, stream};
 use crate::outcome::Outcome;
+use crate::places::Places;
 use crate::scenario::{LinkDef, Scenario};
 use crate::series::Series;
 use crate::slots::Slots;
@@ -14,9 +16,11 @@ use sojourn_aqm::{Ecn, Link, LinkSpec, Packet};
 use std::collections::VecDeque;
 
 mod agenda;
-mod told;
+mod crowds;
+mod report;
 
 use agenda::Agenda;
+use crowds::{Lease, Routes};
 
 /// How far a run has come.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,7 +35,7 @@ pub struct Progress {
 /// `false` the run ends and gives nothing.
 pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(Progress) -> bool) -> Option<Outcome> {
     let mut world = World::new(scenario);
-    world.play(scenario, progress).then(|| world.outcome(scenario))
+    world.play(progress).then(|| world.outcome())
 }
 
 /// What a ticket stands for.
@@ -49,35 +53,8 @@ enum Load {
     Segment(Segment),
     /// Its place among the acks: they are long and few, segments are short and many.
     Ack(u32),
-    /// Sent at that time.
-    Datagram(Time),
-}
-
-/// Things with a place each; places are used again.
-struct Places<T> {
-    all: Vec<T>,
-    free: Vec<u32>,
-}
-
-impl<T: Copy> Places<T> {
-    fn new() -> Places<T> {
-        Places { all: Vec::new(), free: Vec::new() }
-    }
-
-    fn put(&mut self, thing: T) -> u32 {
-        if let Some(i) = self.free.pop() {
-            self.all[i as usize] = thing;
-            return i;
-        }
-        self.all.push(thing);
-        self.free.reserve(self.all.len());
-        self.all.len() as u32 - 1
-    }
-
-    fn take(&mut self, i: u32) -> T {
-        self.free.push(i);
-        self.all[i as usize]
-    }
+    /// Sent at that time, with that many bytes.
+    Datagram(Time, u32),
 }
 
 /// A wire that loses packets at random.
@@ -88,20 +65,27 @@ struct Wire {
     lost: u64,
 }
 
-struct World {
+struct World<'a> {
+    scenario: &'a Scenario,
     links: Vec<Link>,
     /// Per link, what its wire loses; empty where none loses anything.
     wires: Vec<Option<Wire>>,
     /// Per link, the packets that have another link to cross, with their times of arrival there.
     onward: Vec<VecDeque<(Time, Packet)>>,
-    /// By name, so that the order of declaration decides nothing.
+    /// By name, so that the order of declaration decides nothing; then those that are lent to
+    /// crowds, in the order in which they were first needed.
     flows: Vec<Flow>,
-    /// The links of each group's path and return path, by index.
-    routes: Vec<[Vec<usize>; 2]>,
+    /// How many of the flows are not lent, and of each that is, to whom.
+    own: usize,
+    leases: Vec<Lease>,
+    /// By name.
+    crowds: Vec<Crowd>,
+    routes: Routes,
     bodies: Places<Body>,
     acks: Places<Ack>,
-    /// First the links, then the flows.
+    /// First the links, then the crowds, then the flows, of which this is the first.
     slots: Slots,
+    first: usize,
     /// The flow whose turn it is: its slot is set when that is over.
     awake: usize,
     out: Outbox,
@@ -112,8 +96,8 @@ struct World {
     sent_before: u64,
 }
 
-impl World {
-    fn new(scenario: &Scenario) -> World {
+impl<'a> World<'a> {
+    fn new(scenario: &'a Scenario) -> World<'a> {
         let links: Vec<Link> = (0..scenario.links.len()).map(|l| link(scenario, l)).collect();
         let wire = |def: &LinkDef| {
             let dice = stream(scenario.seed, &format!("links.{}.loss", def.name));
@@ -123,28 +107,43 @@ impl World {
         let wires = scenario.links.iter().filter(|_| lossy).map(wire).collect();
         let mut groups: Vec<usize> = (0..scenario.flows.len()).collect();
         groups.sort_by_key(|g| &scenario.flows[*g].name);
+        let (crowds, groups): (Vec<usize>, Vec<usize>) =
+            groups.into_iter().partition(|g| is_crowd(&scenario.flows[*g]));
+        let crowds: Vec<Crowd> = crowds.into_iter().map(|g| Crowd::new(scenario, g)).collect();
+        let routes = Routes::of(scenario);
         let flows: Vec<Flow> = groups
             .into_iter()
             .flat_map(|g| {
-                let def = &scenario.flows[g];
-                let of_links = def.delay_of_links(&scenario.links);
-                (0..def.count).map(move |i| Flow::new(def, g, i, of_links, scenario.seed))
+                let (def, routes) = (&scenario.flows[g], &routes);
+                (0..def.count).map(move |i| {
+                    let of_links = def.delay_of_links(&scenario.links, i);
+                    let mut flow = Flow::new(def, g, i, of_links, scenario.seed);
+                    flow.route = routes.index(g, i, false);
+                    flow
+                })
             })
             .collect();
-        let mut slots = Slots::new(links.len() + flows.len());
-        flows.iter().enumerate().for_each(|(f, flow)| slots.set(links.len() + f, flow.next()));
-        let routes = scenario.flows.iter().map(|f| [f.path.clone(), f.return_path.clone()]);
+        let first = links.len() + crowds.len();
+        let mut slots = Slots::new(first + flows.len());
+        flows.iter().enumerate().for_each(|(f, flow)| slots.set(first + f, flow.next()));
+        crowds.iter().enumerate().for_each(|(c, crowd)| slots.set(links.len() + c, crowd.next()));
+        let hosts: usize = crowds.iter().map(|c| c.hosts.len()).sum();
         World {
-            routes: routes.collect(),
+            scenario,
+            routes,
             onward: vec![VecDeque::new(); links.len()],
             bodies: Places::new(),
             acks: Places::new(),
             slots,
+            first,
             awake: usize::MAX,
             out: Outbox::default(),
-            series: scenario.sample.map(|_| Series::new(scenario, &flows)),
+            series: scenario.sample.map(|_| Series::new(scenario, flows.len() + hosts)),
             links,
             wires,
+            own: flows.len(),
+            leases: Vec::new(),
+            crowds,
             flows,
             pause: Time::ZERO,
             sent_before: 0,
@@ -152,7 +151,8 @@ impl World {
     }
 
     /// Everything up to the end; `false` if it was stopped.
-    fn play(&mut self, scenario: &Scenario, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
+    fn play(&mut self, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
+        let scenario = self.scenario;
         let end = Time::ZERO + scenario.duration;
         let mut agenda = Agenda::new(scenario);
         let mut events = 0u64;
@@ -166,8 +166,10 @@ impl World {
                 }
             } else if slot < self.links.len() {
                 self.link_event(slot, at);
+            } else if slot >= self.first {
+                self.flow_event(slot - self.first, at);
             } else {
-                self.flow_event(slot - self.links.len(), at);
+                self.crowd_event(slot - self.links.len(), at);
             }
             events += 1;
             if events.is_multiple_of(1 << 16) {
@@ -213,9 +215,15 @@ impl World {
             }
             Step::Leave(group) => {
                 for (f, flow) in self.flows.iter_mut().enumerate() {
-                    if flow.group == group {
+                    if flow.group as usize == group {
                         flow.leave(now);
-                        self.slots.set(self.links.len() + f, flow.next());
+                        self.slots.set(self.first + f, flow.next());
+                    }
+                }
+                for (c, crowd) in self.crowds.iter_mut().enumerate() {
+                    if crowd.group == group {
+                        crowd.leave(now);
+                        self.slots.set(self.links.len() + c, crowd.next());
                     }
                 }
             }
@@ -240,18 +248,21 @@ impl World {
     fn record(&mut self, now: Time) {
         self.look(now);
         let on_links = self.on_links();
-        if let Some(series) = &mut self.series {
-            series.look(now, &mut self.links, &self.flows, &on_links);
+        if let Some(mut series) = self.series.take() {
+            series.look_at_links(now, &mut self.links);
+            series.look_at_groups(&self.flows, &on_links);
+            for (i, (delivered, cwnd)) in self.looked_at().into_iter().enumerate() {
+                series.look_at_flow(i, delivered, cwnd);
+            }
+            self.series = Some(series);
         }
     }
 
     /// Which flows have something of their connection on links, by walking over all that is there:
     /// a count per flow would cost something with every packet.
     fn on_links(&self) -> Vec<bool> {
-        let mut held = vec![true; self.bodies.all.len()];
-        self.bodies.free.iter().for_each(|i| held[*i as usize] = false);
         let mut flows = vec![false; self.flows.len()];
-        for (body, _) in self.bodies.all.iter().zip(held).filter(|(_, held)| *held) {
+        for body in self.bodies.held() {
             let flow = body.flow as usize;
             flows[flow] |= body.connection == self.flows[flow].connection;
         }
@@ -274,7 +285,7 @@ impl World {
         self.links[l].advance(now);
         while self.onward[l].front().is_some_and(|(at, _)| *at <= now) {
             let Some((_, packet)) = self.onward[l].pop_front() else { break };
-            let Body { flow, left, load, .. } = self.bodies.all[packet.body as usize];
+            let Body { flow, left, load, .. } = *self.bodies.at(packet.body);
             let route = self.route(flow, &load);
             self.push(route[route.len() - usize::from(left)], now, packet);
         }
@@ -283,7 +294,8 @@ impl World {
     }
 
     fn route(&self, flow: u32, load: &Load) -> &[usize] {
-        &self.routes[self.flows[flow as usize].group][usize::from(matches!(load, Load::Ack(_)))]
+        let route = self.flows[flow as usize].route;
+        &self.routes.all[route as usize][usize::from(matches!(load, Load::Ack(_)))]
     }
 
     /// A packet will have crossed its last link at `at`.
@@ -295,13 +307,16 @@ impl World {
             Load::Segment(s) => {
                 self.flows[f].arrive(at, connection, Arrival::Segment(s, ce), self.pause)
             }
-            Load::Datagram(sent) => {
-                self.flows[f].arrive(at, connection, Arrival::Datagram(sent), self.pause)
+            Load::Datagram(sent, len) => {
+                self.flows[f].arrive(at, connection, Arrival::Datagram(sent, len), self.pause)
             }
             Load::Ack(ack) => self.flows[f].ack(at, connection, self.acks.take(ack)),
         };
         if f != self.awake {
-            self.slots.lower(self.links.len() + f, next);
+            self.slots.lower(self.first + f, next);
+        }
+        if f >= self.own {
+            self.tell(f, at);
         }
     }
 
@@ -309,15 +324,18 @@ impl World {
         self.awake = f;
         self.flows[f].wake(now, &mut self.out);
         self.send(f, now);
-        self.slots.set(self.links.len() + f, self.flows[f].next());
+        self.slots.set(self.first + f, self.flows[f].next());
         self.awake = usize::MAX;
+        if f >= self.own {
+            self.tell(f, now);
+        }
     }
 
     /// Puts on links what the flow `f` wants sent.
     fn send(&mut self, f: usize, now: Time) {
-        let Flow { group, hash, class, connection, .. } = self.flows[f];
+        let Flow { route, hash, class, connection, .. } = self.flows[f];
         let flow = f as u32;
-        let [path, back] = &self.routes[group];
+        let [path, back] = &self.routes.all[route as usize];
         let (first, hops) = (path[0], [path.len() as u16, back.len() as u16]);
         let back = back.first().copied();
         let ticket = |load, len, ecn, bodies: &mut Places<Body>| {
@@ -334,7 +352,7 @@ impl World {
         }
         self.out.segments.clear();
         if let Some(len) = self.out.datagram.take() {
-            let packet = ticket(Load::Datagram(now), len, Ecn::NotEct, &mut self.bodies);
+            let packet = ticket(Load::Datagram(now, len), len, Ecn::NotEct, &mut self.bodies);
             self.push(first, now, packet);
         }
         for i in 0..self.out.acks.len() {
@@ -365,7 +383,7 @@ impl World {
                 self.links[l].ahead();
                 continue;
             }
-            let passes = &mut self.bodies.all[body as usize].left;
+            let passes = &mut self.bodies.at(body).left;
             *passes -= 1;
             let last = *passes == 0;
             match self.links[l].ahead() {
@@ -420,7 +438,7 @@ fn link(scenario: &Scenario, l: usize) -> Link {
 fn forget(body: u32, bodies: &mut Places<Body>, acks: &mut Places<Ack>, flows: &mut [Flow]) {
     let body = bodies.take(body);
     match body.load {
-        Load::Datagram(sent) => flows[body.flow as usize].datagram_lost(sent),
+        Load::Datagram(sent, _) => flows[body.flow as usize].datagram_lost(sent),
         Load::Ack(ack) => drop(acks.take(ack)),
         Load::Segment(_) => {}
     }

@@ -93,10 +93,70 @@ fn numbers_are_those_of_the_table() {
             write_row(&mut table, what, tcp, "rfc", &out);
         }
     }
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/runs.txt");
+    keep("runs", &table);
+}
+
+/// Compares a table with the one that is kept.
+fn keep(name: &str, table: &str) {
+    let path = format!("{}/../../tests/golden/{name}.txt", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("GOLDEN_UPDATE").is_some() {
-        std::fs::write(path, &table).expect("the table can be written");
+        std::fs::write(&path, table).expect("the table can be written");
     }
     let kept = std::fs::read_to_string(path).unwrap_or_default();
     assert_eq!(kept, table, "numbers changed: see the head of this file");
+}
+
+#[test]
+fn sources_give_what_they_gave() {
+    let mut table = format!(
+        "{:<40} {:>6} {:>8} {:>9} {:>7} {:>9} {:>9}\n",
+        "source", "use", "loss", "wait ms", "done", "FCT ms", "p99 ms"
+    );
+    for (source, count) in [
+        (json!({"name": "onoff", "rate": "2mbit"}), 5),
+        (json!({"name": "poisson", "load": "4mbit"}), 5),
+        (json!({"name": "poisson", "load": "3mbit", "size": "web_search"}), 5),
+        (json!({"name": "incast", "gap": "exponential(100ms)"}), 30),
+        (json!({"name": "incast", "persistent": true}), 30),
+        (json!({"name": "sessions", "interval": "exponential(150ms)"}), 10),
+        (json!({"name": "web", "objects": "pareto(mean=4, shape=1.5)", "request": true}), 20),
+    ] {
+        let udp = source["name"] == "onoff";
+        let mut scenario = json!({
+            "duration": "60s", "warmup": "10s",
+            "links": {"l": {"rate": "5mbit", "delay": "10ms", "qdisc": {"name": "droptail",
+                "limit": "60kB"}}, "back": {"rate": "5mbit", "delay": "5ms"}},
+            "flows": [{"name": "f", "count": count, "path": ["l"], "source": source}]
+        });
+        if !udp {
+            scenario["flows"][0]["return_path"] = json!(["back"]);
+            scenario["flows"][0]["rtt"] = json!("uniform(30ms, 100ms)");
+        }
+        let out = run(&scenario);
+        let link = &out.summary["links"]["l"];
+        let mut took: Vec<f64> = match out.columns.iter().find(|(n, _)| n == "fct/duration_s") {
+            Some((_, sojourn_sim::Column::F64(took))) => took.iter().map(|t| t * 1e3).collect(),
+            _ => panic!("durations are numbers"),
+        };
+        took.sort_by(f64::total_cmp);
+        let mean = took.iter().fold(0.0, |a, b| a + b) / took.len().max(1) as f64;
+        let p99 = took.get(took.len() * 99 / 100).copied().unwrap_or(0.0);
+        let said: Vec<String> = source
+            .as_object()
+            .expect("a table")
+            .values()
+            .map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_string))
+            .collect();
+        writeln!(
+            table,
+            "{:<40} {:>6.4} {:>8.5} {:>9.3} {:>7} {mean:>9.2} {p99:>9.2}",
+            said.join(" "),
+            num(link, "utilisation"),
+            num(link, "loss_rate"),
+            num(link, "sojourn_mean_s") * 1e3,
+            took.len(),
+        )
+        .expect("text takes everything");
+    }
+    keep("sources", &table);
 }

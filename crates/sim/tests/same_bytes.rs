@@ -27,6 +27,14 @@ fn scenario(seed: u64) -> Value {
             {"name": "old", "path": ["any"], "rtt": "30ms", "tcp": {"name": "tahoe",
                 "profile": "ns2"}},
             {"name": "call", "path": ["red"], "source": "cbr"},
+            {"name": "burst", "path": ["red"], "source": "onoff"},
+            {"name": "short", "count": 3, "path": ["sfq"], "rtt": "uniform(20ms, 80ms)",
+             "source": {"name": "poisson", "size": "web_search", "load": "500kbit"}},
+            {"name": "query", "count": 4, "path": ["red"], "rtt": "uniform(20ms, 80ms)",
+             "source": {"name": "incast", "gap": "exponential(300ms)"}},
+            {"name": "page", "count": 2, "path": ["any"], "return_path": ["red"],
+             "source": {"name": "web", "sessions": 4, "page_gap": "exponential(1s)",
+                 "objects": "pareto(mean=4, shape=1.2)", "request": true}},
         ]
     })
 }

@@ -1,6 +1,6 @@
 //! Flows that leave, and flows of which nothing is on its way.
 
-use super::{Ends, Flow};
+use super::{App, Ends, Flow};
 use sojourn_aqm::units::Time;
 
 impl Flow {
@@ -15,6 +15,9 @@ impl Flow {
             tcp.sender.abort();
             tcp.receiver.reset();
             tcp.completions.retain(|c| c.start + c.took < now);
+            if let App::Lent(told) = &mut tcp.app {
+                (told.received, told.acked, told.busy) = (None, false, false);
+            }
         }
     }
 

@@ -163,6 +163,7 @@ impl<C: Control> Rfc<C> {
     /// See [`super::Tcp::abort`].
     pub fn abort(&mut self) {
         self.stop();
+        self.control.reset(); // what it holds back to pace it forgets
         self.timer = Time::NEVER;
     }
 

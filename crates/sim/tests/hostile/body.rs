@@ -99,7 +99,20 @@ pub fn good() -> Value {
             {"name": "probes", "tcp": {"name": "bbr", "probe_rtt": "200ms", "cwnd_gain": 2},
              "path": ["up"], "rtt": "30ms"},
             {"name": "call", "source": {"name": "cbr", "rate": "64kbit", "packet": "200B"},
-             "path": ["up"]}
+             "path": ["up"]},
+            {"name": "burst", "path": ["up"], "source": {"name": "onoff", "on": "exponential(1ms)",
+             "off": "pareto(mean=1ms, shape=1.5)", "rate": "1mbit"}},
+            {"name": "short", "count": 3, "path": ["mid"], "source": {"name": "poisson",
+             "size": "web_search", "load": "1mbit", "most": 20}},
+            {"name": "query", "count": 3, "path": ["mid"], "source": {"name": "incast",
+             "size": "10kB", "jitter": "uniform(0s, 10us)", "gap": "1ms", "persistent": true}},
+            {"name": "session", "path": ["mid"], "source": {"name": "sessions", "transfers": 3,
+             "interval": "exponential(100ms)", "until": "acked"}},
+            {"name": "page", "path": ["mid"], "return_path": ["down"], "source": {"name": "web",
+             "sessions": 2, "page_gap": "10ms", "objects": "pareto(mean=4, shape=1.2)",
+             "size": "cdf(1B 0, 1kB 0.5, 10kB 1)", "request": true}},
+            {"name": "trace", "path": ["up"], "source": {"name": "trace", "time_s": [0.1, 0.2],
+             "size_bytes": [100, 200], "flow": [0, 0]}}
         ]
     })
 }

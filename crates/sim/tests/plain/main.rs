@@ -2,18 +2,23 @@
 //! binary heap, nothing lazy and nothing clever. Same scenario, same dice: every packet must leave
 //! every queue at the same moment with the same fate, and every flow must end with the same counts.
 
-use rand_core::SeedableRng;
-use serde_json::{Value, json};
+use serde_json::Value;
 use sojourn_aqm::dice::Dice;
 use sojourn_aqm::sched::Qdisc;
 use sojourn_aqm::units::{Rate, Span, Time};
 use sojourn_aqm::{Cx, Ecn, Lost, Packet};
+use sojourn_sim::crowd::{Crowd, is_crowd};
 use sojourn_sim::flow::{Arrival, Ends, Flow, Outbox, stream};
+use sojourn_sim::scenario::Route;
 use sojourn_sim::tcp::{Ack, Segment};
 use sojourn_sim::timetable::Step;
 use sojourn_sim::{Column, Outcome, Scenario};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+
+mod scenarios;
+
+use scenarios::{random, unsteady};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
@@ -22,6 +27,7 @@ enum Event {
     /// Comes before everything but changes.
     Sent(usize),
     Delivered(usize, u64),
+    Crowd(usize),
     Wake(usize),
 }
 
@@ -29,7 +35,7 @@ enum Event {
 enum Load {
     Segment(Segment),
     Ack(Ack),
-    Datagram(Time),
+    Datagram(Time, u32),
 }
 
 #[derive(Clone, Copy)]
@@ -61,7 +67,11 @@ struct Plain {
     heap: BinaryHeap<Reverse<(Time, Event)>>,
     links: Vec<PlainLink>,
     flows: Vec<Flow>,
-    routes: Vec<[Vec<usize>; 2]>,
+    /// Of each flow.
+    routes: Vec<Route>,
+    crowds: Vec<Crowd>,
+    /// Crowd and host of each flow that is lent.
+    lent: Vec<Option<(usize, u32)>>,
     bodies: Vec<Body>,
     tickets: Vec<Packet>,
     steps: Vec<Step>,
@@ -84,31 +94,69 @@ impl Plain {
         };
         let mut groups: Vec<usize> = (0..s.flows.len()).collect();
         groups.sort_by_key(|g| s.flows[*g].name.clone());
-        let mut flows = vec![];
+        let (mut flows, mut routes, mut crowds) = (vec![], vec![], vec![]);
         for g in groups {
             let def = &s.flows[g];
-            flows.extend(
-                (0..def.count).map(|i| Flow::new(def, g, i, def.delay_of_links(&s.links), s.seed)),
-            );
+            if is_crowd(def) {
+                crowds.push(Crowd::new(s, g));
+                continue;
+            }
+            for i in 0..def.count {
+                flows.push(Flow::new(def, g, i, def.delay_of_links(&s.links, i), s.seed));
+                routes.push(def.routes[def.route_of(i)].clone());
+            }
         }
-        let wakes = flows.iter().enumerate().map(|(f, flow)| (flow.next(), Event::Wake(f)));
-        let mut heap: BinaryHeap<_> = wakes.map(Reverse).collect();
+        let wake = |(f, flow): (usize, &Flow)| Reverse((flow.next(), Event::Wake(f)));
+        let act = |(c, crowd): (usize, &Crowd)| Reverse((crowd.next(), Event::Crowd(c)));
+        let heap = flows.iter().enumerate().map(wake);
         let steps = steps(s);
-        let changes = steps.iter().enumerate().map(|(i, (at, _))| (*at, Event::Change(i)));
-        heap.extend(changes.map(Reverse));
+        let change = |(i, (at, _)): (usize, &(Time, Step))| Reverse((*at, Event::Change(i)));
+        let heap = heap.chain(crowds.iter().enumerate().map(act));
+        let heap = heap.chain(steps.iter().enumerate().map(change)).collect();
         let steps = steps.into_iter().map(|(_, step)| step).collect();
-        let routes = s.flows.iter().map(|f| [f.path.clone(), f.return_path.clone()]).collect();
         let links = s.links.iter().map(link).collect();
-        Plain {
-            heap,
-            links,
-            flows,
-            routes,
-            bodies: vec![],
-            tickets: vec![],
-            steps,
-            now: Time::ZERO,
+        let lent = vec![None; flows.len()];
+        let (bodies, tickets) = (vec![], vec![]);
+        let now = Time::ZERO;
+        Plain { heap, links, flows, routes, crowds, lent, bodies, tickets, steps, now }
+    }
+
+    fn open(&mut self, s: &Scenario, c: usize, out: &mut Outbox) {
+        let Some(open) = self.crowds[c].wake(self.now) else { return };
+        let lent = self.crowds[c].lend(&open).map(|f| f as usize);
+        let f = lent.unwrap_or_else(|| {
+            let g = self.crowds[c].group;
+            let (def, host) = (&s.flows[g], u64::from(open.host));
+            let so_far = &mut self.crowds[c].hosts[open.host as usize].lent;
+            let n = &mut so_far[usize::from(open.request)];
+            let of_links = def.delay_of_links(&s.links, host);
+            self.flows.push(Flow::lent(def, g, (host, *n, open.request), of_links, s.seed));
+            *n += 1;
+            self.lent.push(Some((c, open.host)));
+            let mut route = def.routes[def.route_of(host)].clone();
+            if open.request {
+                route.reverse();
+            }
+            self.routes.push(route);
+            self.flows.len() - 1
+        });
+        self.flows[f].begin_transfer(self.now, open, out);
+        self.send(f, out);
+        self.heap.push(Reverse((self.flows[f].next(), Event::Wake(f))));
+    }
+
+    fn tell(&mut self, f: usize) {
+        let Some((c, host)) = self.lent[f] else { return };
+        let Some(told) = self.flows[f].told() else { return };
+        let (received, acked) = (told.received.take(), std::mem::take(&mut told.acked));
+        let (told, crowd) = (*told, &mut self.crowds[c]);
+        if let Some(at) = received {
+            crowd.received(&told, host, at);
         }
+        if acked {
+            crowd.acked(&told, host, f as u32, self.now);
+        }
+        self.heap.push(Reverse((self.crowds[c].next(), Event::Crowd(c))));
     }
 
     fn with<T>(&mut self, l: usize, f: impl FnOnce(&mut dyn Qdisc, &mut Cx<'_>) -> T) -> T {
@@ -120,7 +168,7 @@ impl Plain {
         for l in lost {
             link.rows.push((l.packet.arrived.0, l.at.0, l.why as u8));
             let body = self.bodies[l.packet.body as usize];
-            if let Load::Datagram(sent) = body.load {
+            if let Load::Datagram(sent, _) = body.load {
                 self.flows[body.flow].datagram_lost(sent);
             }
         }
@@ -148,7 +196,7 @@ impl Plain {
         link.loss.2 += u64::from(lost);
         self.heap.push(Reverse((end, Event::Sent(l))));
         let body = self.bodies[packet.body as usize];
-        if let (true, Load::Datagram(sent)) = (lost, body.load) {
+        if let (true, Load::Datagram(sent, _)) = (lost, body.load) {
             self.flows[body.flow].datagram_lost(sent);
         }
     }
@@ -168,8 +216,11 @@ impl Plain {
             }
             Step::Leave(group) => {
                 let now = self.now;
-                for flow in self.flows.iter_mut().filter(|f| f.group == group) {
+                for flow in self.flows.iter_mut().filter(|f| f.group as usize == group) {
                     flow.leave(now);
+                }
+                for crowd in self.crowds.iter_mut().filter(|c| c.group == group) {
+                    crowd.leave(now);
                 }
             }
         }
@@ -184,20 +235,20 @@ impl Plain {
     }
 
     fn send(&mut self, f: usize, out: &mut Outbox) {
-        let Flow { group, hash, class, connection, .. } = self.flows[f];
+        let Flow { hash, class, connection, .. } = self.flows[f];
         let mut loads: Vec<(Load, u32, Ecn, usize)> = vec![];
         for s in out.segments.drain(..) {
             loads.push((Load::Segment(s), s.wire, if s.ect { Ecn::Ect0 } else { Ecn::NotEct }, 0));
         }
-        loads
-            .extend(out.datagram.take().map(|len| (Load::Datagram(self.now), len, Ecn::NotEct, 0)));
+        let datagram = out.datagram.take();
+        loads.extend(datagram.map(|len| (Load::Datagram(self.now, len), len, Ecn::NotEct, 0)));
         loads.extend(out.acks.drain(..).map(|a| (Load::Ack(a), a.wire, Ecn::NotEct, 1)));
         for (load, len, ecn, way) in loads {
             self.bodies.push(Body { flow: f, connection, hop: 0, load });
             let hash = if way == 1 { !hash } else { hash };
             let body = self.bodies.len() as u32 - 1;
             let packet = Packet { arrived: self.now, len, flow: f as u32, hash, body, class, ecn };
-            self.push(self.routes[group][way][0], packet);
+            self.push(self.routes[f][way][0], packet);
         }
     }
 
@@ -206,17 +257,18 @@ impl Plain {
         body.hop += 1;
         let Body { flow: f, connection, hop, load } = *body;
         let way = usize::from(matches!(load, Load::Ack(_)));
-        if let Some(next) = self.routes[self.flows[f].group][way].get(hop) {
+        if let Some(next) = self.routes[f][way].get(hop) {
             return self.push(*next, packet);
         }
         let (now, flow, ce) = (self.now, &mut self.flows[f], packet.ecn == Ecn::Ce);
         let _ = match load {
             Load::Segment(s) => flow.arrive(now, connection, Arrival::Segment(s, ce), Time::NEVER),
-            Load::Datagram(sent) => {
-                flow.arrive(now, connection, Arrival::Datagram(sent), Time::NEVER)
+            Load::Datagram(sent, len) => {
+                flow.arrive(now, connection, Arrival::Datagram(sent, len), Time::NEVER)
             }
             Load::Ack(ack) => flow.ack(now, connection, ack),
         };
+        self.tell(f);
         self.heap.push(Reverse((self.flows[f].next(), Event::Wake(f))));
     }
 
@@ -255,7 +307,13 @@ impl Plain {
                     self.flows[f].wake(at, &mut out);
                     self.send(f, &mut out);
                     self.heap.push(Reverse((self.flows[f].next(), Event::Wake(f))));
+                    self.tell(f);
                 }
+                Event::Crowd(c) if self.crowds[c].next() <= at => {
+                    self.open(s, c, &mut out);
+                    self.heap.push(Reverse((self.crowds[c].next(), Event::Crowd(c))));
+                }
+                Event::Crowd(_) => {}
                 Event::Wake(_) => {} // it has been moved since
             }
         }
@@ -288,88 +346,6 @@ fn column<'a>(out: &'a Outcome, name: &str) -> &'a Column {
     &out.columns.iter().find(|(n, _)| n == name).unwrap_or_else(|| panic!("no {name}")).1
 }
 
-/// A scenario drawn at random: one to three links of any discipline, flows of any kind over them.
-fn random(seed: u64) -> Value {
-    let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(seed);
-    let mut pick = |n: u32| rng.below(n) as usize;
-    let qdiscs = [
-        json!({"name": "droptail", "limit": "20kB"}),
-        json!({"name": "droptail", "limit": "15p", "policy": "random"}),
-        json!({"name": "red", "limit": "60p", "ecn": true}),
-        json!({"name": "codel", "ecn": true}),
-        json!({"name": "drr", "limit": "30kB"}),
-        json!({"name": "sfq", "perturb": "300ms"}),
-        json!({"name": "fq_codel", "limit": "40p"}),
-    ];
-    let names = ["l0", "l1", "l2"];
-    let mut links = serde_json::Map::new();
-    for name in names {
-        let rate = ["1mbit", "3mbit", "7777777bit", "20mbit"][pick(4)];
-        let delay = ["0s", "1ms", "12345us"][pick(3)];
-        links.insert(name.into(), json!({"rate": rate, "delay": delay, "qdisc": qdiscs[pick(7)]}));
-    }
-    let flows: Vec<Value> = (0..2 + pick(4))
-        .map(|i| {
-            let path: Vec<&str> = names[pick(3)..].iter().take(1 + pick(2)).copied().collect();
-            let back: Vec<&str> = if pick(3) == 0 { vec![names[pick(3)]] } else { vec![] };
-            let mut flow = json!({"name": format!("f{i}"), "count": 1 + pick(3), "path": path});
-            if pick(4) == 0 {
-                flow["source"] = json!({"name": "cbr", "rate": "300kbit", "packet": "500B"});
-                return flow;
-            }
-            flow["return_path"] = json!(back);
-            flow["rtt"] = json!("uniform(100ms, 150ms)");
-            let tcp = ["tahoe", "reno", "newreno", "sack"][pick(4)];
-            let profile = ["rfc", "ns2"][pick(2)];
-            flow["tcp"] = json!({"name": tcp, "profile": profile, "ecn": pick(2) == 0});
-            if pick(3) == 0 {
-                let tcp = ["cubic", "dctcp", "vegas", "compound", "sack"][pick(5)];
-                flow["tcp"] = json!({"name": tcp, "ecn": pick(2) == 0, "pacing": pick(2) == 0,
-                    "prr": pick(2) == 0});
-            } else if pick(6) == 0 {
-                flow["tcp"] = json!("bbr");
-            }
-            if pick(2) == 0 {
-                flow["source"] = json!({"name": "transfers", "size": "uniform(1kB, 90kB)",
-                    "gap": "exponential(100ms)"});
-            }
-            flow
-        })
-        .collect();
-    json!({"duration": "6s", "warmup": "1s", "seed": seed, "tape": true, "links": links,
-        "flows": flows})
-}
-
-/// The same with everything that can change: wires that lose packets, links that were recorded,
-/// links and flows that change by name, and packets of a class.
-fn unsteady(seed: u64) -> Value {
-    let mut all = random(seed);
-    let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(!seed);
-    let mut pick = |n: u32| rng.below(n) as usize;
-    all["sample"] = json!("170ms");
-    all["links"]["l0"]["loss"] = json!([0.0, 0.01, 0.2][pick(3)]);
-    all["links"]["l2"]["loss"] = json!([0.0, 0.003][pick(2)]);
-    // In steps of 10 ms, so that packets leave and arrive at the very moments of changes.
-    all["links"]["l1"]["trace"] = match pick(3) {
-        0 => json!({"t_ns": [0, 700_000_000, 900_000_000, 1_500_000_000],
-            "rate_bps": [4_000_000, 0, 1_000_000, 9_000_000], "repeat": "1900ms"}),
-        1 => json!({"t_ns": [1_000_000_000, 3_000_000_000u64],
-            "delay_ns": [40_000_000, 1_000_000]}),
-        _ => json!({"t_ns": [500_000_000], "rate_bps": [800_000], "delay_ns": [0]}),
-    };
-    let last = all["flows"].as_array().expect("a list").len() - 1;
-    all["flows"][last]["class"] = json!(pick(65_536));
-    let rate = ["0bit", "500kbit", "30mbit"][pick(3)];
-    all["changes"] = json!([
-        {"at": "2s", "links": {"l0": {"rate": rate},
-            "l2": {"delay": "30ms"}}},
-        {"at": "1s", "join": ["f0"]},
-        {"at": format!("{}ms", 2000 + 10 * pick(300)), "leave": ["f0", format!("f{last}")]},
-        {"at": "3500ms", "links": {"l0": {"rate": "2mbit", "delay": "0s"}}},
-    ]);
-    all
-}
-
 #[test]
 fn fast_and_plain_engine_agree_on_everything() {
     agree(random);
@@ -381,8 +357,8 @@ fn they_agree_when_links_and_flows_change() {
 }
 
 fn agree(random: fn(u64) -> Value) {
-    let mut rows = 0;
-    for seed in 0..60 {
+    let (mut rows, mut completed) = (0, 0);
+    for seed in 0..180 {
         let scenario =
             Scenario::from_json(&random(seed).to_string()).unwrap_or_else(|e| panic!("{e}"));
         let fast = sojourn_sim::run(&scenario, &mut |_| true).expect("nobody stops it");
@@ -404,20 +380,56 @@ fn agree(random: fn(u64) -> Value) {
             let lost = &fast.summary["links"][&def.name]["lost_on_wire_packets"];
             assert_eq!(lost, link.loss.2, "seed {seed}, link {}", def.name);
         }
-        for flow in &plain.flows {
-            let all = fast.summary["flows"].as_array().expect("a list");
-            let got = all.iter().find(|f| f["name"] == flow.name).expect("same flows");
-            let bps = flow.goodput_bytes() as f64 * 8.0 / 5.0;
-            assert_eq!(got["goodput_bps"], bps, "seed {seed}, {}", flow.name);
-            if let Ends::Tcp(tcp) = &flow.ends {
-                assert_eq!(got["sent_packets"], tcp.stats().sent_packets);
-                assert_eq!(got["timeouts"], tcp.stats().timeouts);
+        let all = fast.summary["flows"].as_array().expect("a list");
+        for got in all {
+            let same = |f: &&Flow| got["name"] == f.name;
+            let flows: Vec<&Flow> = plain.flows.iter().filter(same).collect();
+            let bytes: u64 = flows.iter().map(|f| f.goodput_bytes()).sum();
+            let bps = bytes as f64 * 8.0 / 5.0;
+            assert_eq!(got["goodput_bps"], bps, "seed {seed}, {}", got["name"]);
+            if got["kind"] == "tcp" {
+                let (mut sent, mut timeouts) = (0, 0);
+                for flow in flows {
+                    let Ends::Tcp(tcp) = &flow.ends else { panic!("it is TCP") };
+                    sent += tcp.stats().sent_packets;
+                    timeouts += tcp.stats().timeouts;
+                }
+                assert_eq!(got["sent_packets"], sent);
+                assert_eq!(got["timeouts"], timeouts);
             }
-            if let Ends::Udp(udp) = &flow.ends {
+            let mut flows = plain.flows.iter().filter(same);
+            if let Some(Ends::Udp(udp)) = flows.next().map(|flow| &flow.ends) {
                 assert_eq!(got["sent_packets"], udp.sent);
-                assert_eq!(got["lost_packets"], udp.lost, "seed {seed}, {}", flow.name);
+                assert_eq!(got["lost_packets"], udp.lost, "seed {seed}, {}", got["name"]);
             }
         }
+        if seed >= 60 {
+            completed += transfers_agree(seed, &scenario, &plain, &fast);
+        }
     }
+    assert!(completed > 5_000, "{completed} transfers are too few to prove anything");
     assert!(rows > 100_000, "{rows} packets are too few to prove anything");
+}
+
+/// What crowds completed is the same; gives how many.
+fn transfers_agree(seed: u64, scenario: &Scenario, plain: &Plain, fast: &Outcome) -> usize {
+    let end = Time::ZERO + scenario.duration;
+    let mut told: Vec<(f64, f64)> = vec![];
+    for crowd in &plain.crowds {
+        let mut done = crowd.done.clone();
+        done.retain(|d| d.start + d.took < end);
+        told.extend(done.iter().map(|d| (d.start.0 as f64 / 1e9, d.took.as_secs())));
+    }
+    let (Column::F64(start), Column::F64(took)) =
+        (column(fast, "fct/start_s"), column(fast, "fct/duration_s"))
+    else {
+        panic!("times are numbers")
+    };
+    // The fast engine knows of some earlier: not in the same order.
+    let mut got: Vec<(f64, f64)> = start.iter().copied().zip(took.iter().copied()).collect();
+    let by_both = |a: &(f64, f64), b: &(f64, f64)| a.partial_cmp(b).expect("numbers");
+    told.sort_by(by_both);
+    got.sort_by(by_both);
+    assert_eq!(got, told, "seed {seed}");
+    got.len()
 }

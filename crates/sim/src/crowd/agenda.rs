@@ -1,0 +1,104 @@
+//! What a crowd has still to do: by time, and at one time in the order in which it was noted.
+
+use super::Open;
+use sojourn_aqm::units::Time;
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+/// Something that a crowd will do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A flow, a session or a query arrives.
+    Arrive,
+    /// A connection is opened.
+    Open(Open),
+    /// The session with that number begins its next transfer, or its next page.
+    Next(u32),
+    /// The page with that number asks for its next object.
+    Object(u32),
+}
+
+struct Entry {
+    at: Time,
+    order: u64,
+    what: What,
+}
+
+impl Entry {
+    fn key(&self) -> (Time, u64) {
+        (self.at, self.order)
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Entry) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Entry {}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Entry) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Entry) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+/// The list.
+#[derive(Default)]
+pub struct Agenda {
+    heap: BinaryHeap<Reverse<Entry>>,
+    noted: u64,
+}
+
+impl Agenda {
+    /// Notes that `what` is to be done at `at`; what is due beyond all time is forgotten.
+    pub fn push(&mut self, at: Time, what: What) {
+        if at < Time::NEVER {
+            self.heap.push(Reverse(Entry { at, order: self.noted, what }));
+            self.noted += 1;
+        }
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.heap.clear();
+    }
+
+    /// When the first thing is due; [`Time::NEVER`] if there is none.
+    pub fn next(&self) -> Time {
+        self.heap.peek().map_or(Time::NEVER, |e| e.0.at)
+    }
+
+    /// The first thing, if it is due at `now`.
+    pub fn pop(&mut self, now: Time) -> Option<What> {
+        if self.next() > now {
+            return None;
+        }
+        self.heap.pop().map(|e| e.0.what)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn by_time_and_then_as_noted() {
+        let mut agenda = Agenda::default();
+        for (at, n) in [(5, 0), (3, 1), (5, 2), (3, 3), (9, 4)] {
+            agenda.push(Time(at), What::Next(n));
+        }
+        agenda.push(Time::NEVER, What::Arrive);
+        assert_eq!((agenda.next(), agenda.pop(Time(2))), (Time(3), None));
+        let order: Vec<_> = std::iter::from_fn(|| agenda.pop(Time(5))).collect();
+        assert_eq!(order, [1, 3, 0, 2].map(What::Next));
+        assert_eq!(agenda.next(), Time(9));
+    }
+}

@@ -1,0 +1,306 @@
+//! What each kind of crowd does when: arrivals, sessions, queries, pages.
+
+use super::agenda::{Agenda, What};
+use super::params::{Incast, Poisson, Sessions, Web};
+use super::{Host, Open};
+use crate::flow::Told;
+use crate::places::Places;
+use crate::source::Source;
+use crate::trace::Trace;
+use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::dice::Dice;
+use sojourn_aqm::units::{Span, Time};
+
+/// The source with what it keeps between events.
+pub enum Kind {
+    /// How many are still to come.
+    Poisson(Poisson, u64),
+    /// The queries.
+    Incast(Queries),
+    /// How many sessions are still to come, and how many transfers each that is here has left.
+    Sessions { params: Sessions, left: u64, here: Places<u64> },
+    /// Users and their pages.
+    Web(Users),
+    /// The next row.
+    Trace { trace: Trace, start: Time, next: usize },
+}
+
+/// Partition and aggregate.
+pub struct Queries {
+    params: Incast,
+    left: u64,
+    /// The last query, how many have not answered, and when the last one did.
+    made: Time,
+    waiting: usize,
+    last: Time,
+}
+
+/// Users who read pages.
+pub struct Users {
+    params: Web,
+    /// Pages that each has left.
+    left: Vec<u64>,
+    pages: Places<Page>,
+    objects: Places<Object>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Page {
+    user: u32,
+    host: u32,
+    /// Objects still to be asked for, and objects that are on their way.
+    left: u64,
+    open: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Object {
+    page: u32,
+    bytes: u64,
+    since: Time,
+}
+
+/// A host, each as likely: one draw, none where there is but one.
+fn any(hosts: &[Host], rng: &mut Pcg64Mcg) -> u32 {
+    if hosts.len() == 1 { 0 } else { rng.below(hosts.len() as u32) }
+}
+
+impl Kind {
+    /// The kind of `source`, whose first event is put on the agenda.
+    pub fn new(
+        source: &Source,
+        [joins, start]: [Time; 2],
+        agenda: &mut Agenda,
+        rng: &mut Pcg64Mcg,
+    ) -> Kind {
+        match source {
+            Source::Web(p) => Kind::Web(Users::new(p.clone(), [joins, start], agenda, rng)),
+            Source::Poisson(p) => {
+                agenda.push(start + p.arrivals().sample(rng), What::Arrive);
+                Kind::Poisson(
+                    Poisson { interval: Some(p.arrivals()), ..p.clone() },
+                    p.number.unwrap_or(u64::MAX),
+                )
+            }
+            Source::Sessions(p) => {
+                agenda.push(start + p.interval.sample(rng), What::Arrive);
+                let left = p.number.unwrap_or(u64::MAX);
+                Kind::Sessions { params: p.clone(), left, here: Places::new() }
+            }
+            Source::Incast(p) => {
+                agenda.push(start, What::Arrive);
+                Kind::Incast(Queries {
+                    params: p.clone(),
+                    left: p.number.unwrap_or(u64::MAX),
+                    made: start,
+                    waiting: 0,
+                    last: start,
+                })
+            }
+            Source::Trace(t) => {
+                agenda.push(t.rows.first().map_or(Time::NEVER, |r| start + r.at), What::Arrive);
+                Kind::Trace { trace: t.clone(), start, next: 0 }
+            }
+            Source::Bulk(_) | Source::Transfers(_) | Source::Cbr(_) | Source::OnOff(_) => {
+                unreachable!("these have flows of their own")
+            }
+        }
+    }
+
+    /// Does `what` at `now`; gives the connection that is opened for it.
+    pub fn act(
+        &mut self,
+        now: Time,
+        what: What,
+        stop: Time,
+        hosts: &[Host],
+        agenda: &mut Agenda,
+        rng: &mut Pcg64Mcg,
+    ) -> Option<Open> {
+        if let What::Open(open) = what {
+            return Some(open);
+        }
+        if now >= stop && what == What::Arrive {
+            return None;
+        }
+        let open = |host, bytes: u64, tag| Open {
+            host,
+            bytes: bytes.max(1),
+            tag,
+            since: now,
+            request: false,
+            keep: false,
+        };
+        match self {
+            Kind::Poisson(p, left) => {
+                *left -= 1;
+                let bytes = p.size.sample(rng).0;
+                let host = any(hosts, rng);
+                if let Some(interval) = p.interval.as_ref().filter(|_| *left > 0) {
+                    agenda.push(now + interval.sample(rng), What::Arrive);
+                }
+                Some(open(host, bytes, 0))
+            }
+            Kind::Sessions { params, left, here } => {
+                let session = match what {
+                    What::Next(session) => session,
+                    _ => {
+                        *left -= 1;
+                        if *left > 0 {
+                            agenda.push(now + params.interval.sample(rng), What::Arrive);
+                        }
+                        here.put(params.transfers)
+                    }
+                };
+                let host = any(hosts, rng);
+                Some(open(host, params.size.sample(rng).0, session))
+            }
+            Kind::Trace { trace, start, next } => {
+                let row = trace.rows[*next];
+                *next += 1;
+                if let Some(row) = trace.rows.get(*next) {
+                    agenda.push(*start + row.at, What::Arrive);
+                }
+                Some(open(row.flow, row.bytes, 0))
+            }
+            Kind::Incast(queries) => {
+                queries.ask(now, hosts.len() as u32, agenda, rng);
+                None
+            }
+            Kind::Web(users) => users.act(now, what, stop, hosts, agenda, rng),
+        }
+    }
+
+    /// A connection is over.
+    pub fn ended(&mut self, now: Time, told: &Told, agenda: &mut Agenda, rng: &mut Pcg64Mcg) {
+        match self {
+            Kind::Sessions { params, here, .. } => {
+                let left = here.at(told.open.tag);
+                *left -= 1;
+                if *left == 0 {
+                    here.take(told.open.tag);
+                } else {
+                    agenda.push(now + params.gap.sample(rng), What::Next(told.open.tag));
+                }
+            }
+            Kind::Web(users) => users.ended(now, &told.open, agenda, rng),
+            Kind::Poisson(..) | Kind::Incast(_) | Kind::Trace { .. } => {}
+        }
+    }
+
+    /// An answer is complete at `at`; if it is the last one, gives when its query was made and how
+    /// long that took.
+    pub fn answered(
+        &mut self,
+        at: Time,
+        agenda: &mut Agenda,
+        rng: &mut Pcg64Mcg,
+    ) -> Option<(Time, Span)> {
+        let Kind::Incast(q) = self else { return None };
+        q.last = q.last.max(at);
+        q.waiting -= 1;
+        if q.waiting > 0 {
+            return None;
+        }
+        if q.left > 0 {
+            agenda.push(q.last + q.params.gap.sample(rng), What::Arrive);
+        }
+        Some((q.made, q.last - q.made))
+    }
+}
+
+impl Queries {
+    fn ask(&mut self, now: Time, servers: u32, agenda: &mut Agenda, rng: &mut Pcg64Mcg) {
+        self.left -= 1;
+        (self.made, self.last, self.waiting) = (now, now, servers as usize);
+        for host in 0..servers {
+            let bytes = self.params.size.sample(rng).0.max(1);
+            let since = now + self.params.jitter.sample(rng);
+            let open = Open { host, bytes, tag: host, since, request: false, keep: false };
+            agenda.push(since, What::Open(open));
+        }
+    }
+}
+
+impl Users {
+    fn new(
+        params: Web,
+        [joins, start]: [Time; 2],
+        agenda: &mut Agenda,
+        rng: &mut Pcg64Mcg,
+    ) -> Users {
+        let mut launched = Span::ZERO;
+        for user in 0..params.sessions {
+            // The crowd has drawn the first user's start.
+            let begin = if user == 0 { start } else { joins + params.start.sample(rng) };
+            let first = params.first.sample(rng);
+            agenda.push(begin + launched + first, What::Next(user as u32));
+            launched = launched + params.launch.sample(rng);
+        }
+        Users {
+            left: vec![params.pages.unwrap_or(u64::MAX); params.sessions as usize],
+            pages: Places::new(),
+            objects: Places::new(),
+            params,
+        }
+    }
+
+    fn act(
+        &mut self,
+        now: Time,
+        what: What,
+        stop: Time,
+        hosts: &[Host],
+        agenda: &mut Agenda,
+        rng: &mut Pcg64Mcg,
+    ) -> Option<Open> {
+        let page = match what {
+            What::Object(page) => page,
+            What::Next(user) => {
+                let left = &mut self.left[user as usize];
+                if *left == 0 || now >= stop {
+                    return None;
+                }
+                *left -= 1;
+                let host = any(hosts, rng);
+                let left = libm::ceil(self.params.objects.draw(rng)).max(1.0) as u64;
+                if self.params.overlap {
+                    agenda.push(now + self.params.page_gap.sample(rng), What::Next(user));
+                }
+                self.pages.put(Page { user, host, left, open: 0 })
+            }
+            What::Arrive | What::Open(_) => return None,
+        };
+        let bytes = self.params.size.sample(rng).0.max(1);
+        let gap = self.params.object_gap.sample(rng);
+        let of = self.pages.at(page);
+        of.left -= 1;
+        of.open += 1;
+        if of.left > 0 {
+            agenda.push(now + gap, What::Object(page));
+        }
+        let host = of.host;
+        let tag = self.objects.put(Object { page, bytes, since: now });
+        let request = self.params.request;
+        let bytes = if request { 1 } else { bytes };
+        Some(Open { host, bytes, tag, since: now, request, keep: false })
+    }
+
+    fn ended(&mut self, now: Time, open: &Open, agenda: &mut Agenda, rng: &mut Pcg64Mcg) {
+        if open.request {
+            let Object { bytes, since, .. } = *self.objects.at(open.tag);
+            let answer = Open { bytes, since, request: false, ..*open };
+            return agenda.push(now, What::Open(answer));
+        }
+        let Object { page, .. } = self.objects.take(open.tag);
+        let of = self.pages.at(page);
+        of.open -= 1;
+        if of.left > 0 || of.open > 0 {
+            return;
+        }
+        let Page { user, .. } = self.pages.take(page);
+        if !self.params.overlap {
+            agenda.push(now + self.params.page_gap.sample(rng), What::Next(user));
+        }
+    }
+}

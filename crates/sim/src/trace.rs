@@ -1,0 +1,207 @@
+//! A trace: recorded packets or flows, sent again at their times.
+//!
+//! **Source**: reference/traffic.md (replay of a trace); RFC 7928 §5.1 asks for repeatable traffic.
+//! Columns come inline; files are read by Python, this crate reads none.
+
+use crate::dist::Dist;
+use crate::read::{self, Named};
+use serde_json::{Value as Json, json};
+use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::params;
+use sojourn_aqm::params::{Params, Row, Rows};
+use sojourn_aqm::units::{Span, Time};
+use std::sync::Arc;
+
+params! {
+    /// What a trace has beside its columns.
+    pub struct Shift {
+        /// By how much everything is later.
+        start: Dist<Span> = Dist::Constant(Span::ZERO), [], "", [];
+        /// When nothing more is sent; auto for the end of the trace.
+        stop: Option<Span> = None, [], "", [];
+    }
+}
+
+/// A recorded packet or flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Record {
+    /// When, from the start of the trace.
+    pub at: Span,
+    /// Bytes on the wire of a packet, payload of a flow.
+    pub bytes: u64,
+    /// Which member of the group sends it.
+    pub flow: u32,
+}
+
+/// A trace.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace {
+    /// Its parameters.
+    pub shift: Shift,
+    /// Its rows, in time.
+    pub rows: Arc<[Record]>,
+    /// Whether it says which member of the group sends.
+    flows: bool,
+}
+
+/// The columns: name, what it is.
+const COLUMNS: [(&str, &str); 3] = [
+    ("time_s", "when each packet or flow is sent, in seconds, in order"),
+    ("size_bytes", "bytes on the wire of each packet, or payload of each flow"),
+    ("flow", "which member of the group sends it, from 0 up; none: the first"),
+];
+
+/// The longest trace.
+const ROWS_MAX: usize = 50_000_000;
+/// The latest time, seconds.
+const LATEST_S: f64 = 1e7;
+
+impl Trace {
+    /// Reads a trace. One without rows is refused only by [`Trace::checked`], so that there can be
+    /// a table of its parameters.
+    pub fn of(named: &Named<'_>) -> Result<Trace> {
+        let known = |key: &str| COLUMNS.iter().any(|c| c.0 == key);
+        let list = named.lists.iter().find(|(key, _)| !known(key));
+        if let Some((key, list)) = list {
+            return Err(read::setting(list)
+                .err()
+                .unwrap_or_else(|| Error::new("is a list"))
+                .at(key));
+        }
+        let mut shift = Shift::default();
+        for (key, value) in &named.settings {
+            if known(key) {
+                return Err(Error::new(format!("{value} is not a list of numbers")).at(key));
+            }
+            shift.set(key, *value)?;
+        }
+        let column = |i: usize, most: f64| {
+            let key = COLUMNS[i].0;
+            let list = named.lists.iter().find(|(k, _)| *k == key);
+            list.map(|(_, list)| numbers(list, most).map_err(|e| e.at(key))).transpose()
+        };
+        let times = column(0, LATEST_S)?.unwrap_or_default();
+        let sizes = column(1, 1e15)?.unwrap_or_default();
+        let flows = column(2, 4_294_967_295.0)?;
+        for (key, length) in
+            [("size_bytes", Some(sizes.len())), ("flow", flows.as_ref().map(Vec::len))]
+        {
+            if length.is_some_and(|n| n != times.len()) {
+                let n = times.len();
+                return Err(Error::new(format!("is not as long as time_s, which has {n}")).at(key));
+            }
+        }
+        let mut rows = Vec::with_capacity(times.len());
+        for (i, (t, size)) in times.iter().zip(&sizes).enumerate() {
+            if i > 0 && *t < times[i - 1] {
+                return Err(Error::new(format!("{t} is before the one above")).at(i).at("time_s"));
+            }
+            let whole = |x: f64| x >= 0.0 && libm::trunc(x) == x;
+            let flow = flows.as_ref().map_or(0.0, |f| f[i]);
+            if !whole(*size) || *size < 1.0 {
+                let text = format!("{size} is not a whole number from 1 up");
+                return Err(Error::new(text).at(i).at("size_bytes"));
+            }
+            if !whole(flow) {
+                let text = format!("{flow} is not a whole number from 0 up");
+                return Err(Error::new(text).at(i).at("flow"));
+            }
+            let at = Span(libm::round(t * 1e9) as u64);
+            rows.push(Record { at, bytes: *size as u64, flow: flow as u32 });
+        }
+        Ok(Trace { shift, rows: rows.into(), flows: flows.is_some() })
+    }
+
+    /// Refuses a trace without rows, with members that the group does not have, or (`packets`)
+    /// with packets that are too large.
+    pub fn checked(&self, count: u64, packets: bool) -> Result<()> {
+        if self.rows.is_empty() {
+            return Err(Error::new("is missing or empty").at("time_s"));
+        }
+        for (i, row) in self.rows.iter().enumerate() {
+            if u64::from(row.flow) >= count {
+                let text = format!("{} is not one of the group's {count}, from 0 up", row.flow);
+                return Err(Error::new(text).at(i).at("flow"));
+            }
+            if packets && row.bytes > 65_535 {
+                let text = format!("{} is more than a packet's 65535", row.bytes);
+                return Err(Error::new(text).at(i).at("size_bytes"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The most flows that can be open at once.
+    pub fn most(&self) -> u64 {
+        (self.rows.len() as u64).min(10_000)
+    }
+
+    /// The rows of one member.
+    pub fn of_member(&self, member: u64) -> Arc<[Record]> {
+        self.rows.iter().filter(|r| u64::from(r.flow) == member).copied().collect()
+    }
+
+    /// Its parameters; the columns stand there without their values.
+    pub fn table(&self) -> Rows {
+        let column = |(name, about): &(&'static str, &'static str)| Row {
+            name,
+            aliases: &[],
+            kind: "list of numbers".into(),
+            value: "[]".into(),
+            range: String::new(),
+            symbol: "",
+            about,
+        };
+        COLUMNS.iter().map(column).chain(self.shift.table()).collect()
+    }
+
+    /// Everything, as it is written.
+    pub fn canonical(&self) -> Json {
+        let mut json = read::canonical("trace", &self.shift.table());
+        let seconds = |r: &Record| r.at.0 as f64 / 1e9;
+        json["time_s"] = self.rows.iter().map(seconds).collect::<Vec<_>>().into();
+        json["size_bytes"] = self.rows.iter().map(|r| r.bytes).collect::<Vec<_>>().into();
+        if self.flows {
+            json["flow"] = json!(self.rows.iter().map(|r| r.flow).collect::<Vec<_>>());
+        }
+        json
+    }
+}
+
+fn numbers(list: &Json, most: f64) -> Result<Vec<f64>> {
+    let list = read::list(list)?;
+    if list.len() > ROWS_MAX {
+        return Err(Error::new(format!("{} rows are more than {ROWS_MAX}", list.len())));
+    }
+    let number = |(i, json): (usize, &Json)| {
+        let number = json.as_f64().filter(|x| (0.0..=most).contains(x));
+        number.ok_or_else(|| Error::new(format!("{json} is not a number from 0 to {most}")).at(i))
+    };
+    list.iter().enumerate().map(number).collect()
+}
+
+/// Where a member stands in its rows.
+#[derive(Clone, Debug)]
+pub struct Player {
+    rows: Arc<[Record]>,
+    next: usize,
+    start: Time,
+}
+
+impl Player {
+    /// At the first row of `member`.
+    pub fn new(trace: &Trace, member: u64, start: Time) -> Player {
+        Player { rows: trace.of_member(member), next: 0, start }
+    }
+
+    /// When the next packet is due; [`Time::NEVER`] after the last.
+    pub fn due(&self) -> Time {
+        self.rows.get(self.next).map_or(Time::NEVER, |r| self.start + r.at)
+    }
+
+    /// Bytes of the next packet, which is past then.
+    pub fn take(&mut self) -> u32 {
+        self.next += 1;
+        self.rows.get(self.next - 1).map_or(0, |r| r.bytes as u32)
+    }
+}

@@ -1,0 +1,306 @@
+//! Sources that open many connections: worked examples, and what the mathematics says of them.
+
+mod common;
+use common::{flow, num, run};
+use serde_json::{Value, json};
+use sojourn_sim::{Column, Outcome, Scenario};
+
+fn column<'a>(out: &'a Outcome, name: &str) -> &'a [f64] {
+    match out.columns.iter().find(|(n, _)| n == name) {
+        Some((_, Column::F64(values))) => values,
+        other => panic!("{name} is {other:?}"),
+    }
+}
+
+/// One fast link, no queue to speak of, ns-2's TCP with packets of 1000 B.
+fn fast(duration: &str, count: u64, rtt: &str, source: &Value) -> Value {
+    json!({
+        "duration": duration,
+        "links": {"l": {"rate": "10gbit", "qdisc": {"name": "droptail", "limit": "1000000p"}}},
+        "flows": [{"name": "x", "count": count, "path": ["l"], "rtt": rtt, "source": source,
+            "tcp": {"name": "newreno", "profile": "ns2", "packet": "1000B"}}]
+    })
+}
+
+#[test]
+fn poisson_flows_come_as_a_poisson_process_of_the_load() {
+    let source = json!({"name": "poisson", "size": "uniform(2kB, 98kB)", "load": "200mbit"});
+    let mut scenario = fast("40s", 4, "1ms", &source);
+    scenario["warmup"] = json!("0s");
+    let out = run(&scenario);
+    let mut starts = column(&out, "fct/start_s").to_vec();
+    starts.sort_by(f64::total_cmp);
+    // 200 Mbit/s in flows of 50 kB are 500 per second: 20,000 +- 141.
+    assert!((19_500..20_500).contains(&starts.len()), "{}", starts.len());
+    let gaps: Vec<f64> = starts.windows(2).map(|w| w[1] - w[0]).collect();
+    let n = gaps.len() as f64;
+    let mean = gaps.iter().sum::<f64>() / n;
+    let var = gaps.iter().map(|g| (g - mean) * (g - mean)).sum::<f64>() / n;
+    assert!((var.sqrt() / mean - 1.0).abs() < 0.03, "exponential: its deviation is its mean");
+    let late = gaps.iter().filter(|g| **g > 2.0 * mean).count() as f64 / n;
+    assert!((late - 0.1353).abs() < 0.01, "e^-2 of them are longer than two means: {late}");
+    let mut counts = vec![0.0; 400];
+    starts.iter().for_each(|t| counts[(*t * 10.0) as usize] += 1.0);
+    let per_slot = counts.iter().sum::<f64>() / 400.0;
+    let spread = counts.iter().map(|c| (c - per_slot) * (c - per_slot)).sum::<f64>() / 399.0;
+    assert!((0.8..1.2).contains(&(spread / per_slot)), "index of dispersion 1 +- 0.07");
+    // What is delivered is the load, but that ns-2 rounds each flow up to whole packets (+1 %).
+    let flows = out.summary["flows"].as_array().unwrap();
+    let bps: f64 = flows.iter().map(|f| num(f, "goodput_bps")).sum();
+    assert!((bps / 2e8 - 1.01).abs() < 0.03, "{bps}");
+    for f in flows {
+        let share = num(f, "started") / starts.len() as f64;
+        assert!((share - 0.25).abs() < 0.02, "hosts are equally likely");
+        assert_eq!(num(f, "started"), num(f, "completed") + num(f, "unfinished"));
+    }
+}
+
+/// The link sends a SYN of 40 B in 40 us and a packet of 1000 B in 1 ms; all delay is on the way
+/// back. Three servers: their SYNs are received at 40, 80, 120 us, the acks are back 10 ms later,
+/// and the data are received at 11.04, 12.04 and 13.04 ms.
+fn three_servers(more: &Value) -> Outcome {
+    let mut source = json!({"name": "incast", "start": "1s", "size": "960B", "jitter": "0s",
+        "gap": "500us", "number": 3});
+    for (key, value) in more.as_object().unwrap() {
+        source[key] = value.clone();
+    }
+    let mut scenario = fast("3s", 3, "10ms", &source);
+    scenario["links"]["l"]["rate"] = json!("8mbit");
+    run(&scenario)
+}
+
+#[test]
+fn queries_follow_when_all_have_answered() {
+    let out = three_servers(&json!({}));
+    let near = |a: &[f64], b: &[f64]| {
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12)
+    };
+    assert!(near(column(&out, "query/duration_s"), &[0.01304; 3]));
+    assert!(near(column(&out, "query/start_s"), &[1.0, 1.01354, 1.02708]));
+    let took = column(&out, "fct/duration_s");
+    assert!(near(&took[..3], &[0.01104, 0.01204, 0.01304]), "{took:?}");
+    // The sender knows 10 ms later.
+    let out = three_servers(&json!({"until": "acked"}));
+    assert!(near(column(&out, "query/duration_s"), &[0.02304; 3]));
+    // A connection that is kept needs no SYN: the data are received at 1, 2 and 3 ms.
+    let out = three_servers(&json!({"until": "acked", "persistent": true}));
+    assert!(near(column(&out, "query/duration_s"), &[0.02304, 0.013, 0.013]));
+    assert_eq!(num(flow(&out, "x.1"), "sent_packets"), 1.0 + 3.0);
+}
+
+#[test]
+fn sessions_are_transfers_in_a_row() {
+    let out = run(&fast(
+        "10s",
+        1,
+        "20ms",
+        &json!({"name": "sessions", "interval": "1s", "number": 3, "transfers": 4,
+            "size": "1kB", "gap": "100ms"}),
+    ));
+    let starts = column(&out, "fct/start_s");
+    // 1 kB are two packets of 960 B at most: SYN, then both; 40 ms and some ns, then the pause.
+    let expected = [1.0, 2.0, 3.0].map(|s| [0.0, 0.14, 0.28, 0.42].map(|t| s + t));
+    let expected: Vec<f64> = expected.iter().flatten().copied().collect();
+    assert_eq!(starts.len(), 12);
+    assert!(starts.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-4), "{starts:?}");
+    assert_eq!(num(flow(&out, "x"), "sent_packets"), 12.0 * 3.0);
+}
+
+#[test]
+fn a_session_goes_to_a_host_of_its_own_rtt_for_each_transfer() {
+    let source = json!({"name": "sessions", "interval": "100ms", "transfers": 10, "size": "960B"});
+    let out = run(&fast("200s", 20, "uniform(40ms, 200ms)", &source));
+    for f in out.summary["flows"].as_array().unwrap() {
+        let (rtt, fct) = (num(f, "rtt_s"), num(f, "fct_mean_s"));
+        assert!((fct - rtt).abs() < 1e-4, "SYN and its ack, then data that waits for nobody");
+        let share = num(f, "started") / 20_000.0;
+        assert!((share - 0.05).abs() < 0.008, "each is as likely: {share}");
+    }
+}
+
+#[test]
+fn users_read_every_page_and_objects_of_a_page_overlap() {
+    let web = |more: Value| {
+        let mut source = json!({"name": "web", "sessions": 5, "launch": "1s", "pages": 4,
+            "page_gap": "2s", "objects": 3, "object_gap": "5ms", "size": "960B"});
+        for (key, value) in more.as_object().unwrap() {
+            source[key] = value.clone();
+        }
+        let mut scenario = fast("100s", 1, "20ms", &source);
+        scenario["links"]["back"] = json!({"rate": "10gbit"});
+        scenario["flows"][0]["return_path"] = json!(["back"]);
+        run(&scenario)
+    };
+    let close = |a: f64, b: f64| (a - b).abs() < 1e-4;
+    let out = web(json!({}));
+    let starts = column(&out, "fct/start_s");
+    assert_eq!(starts.len(), 5 * 4 * 3);
+    // The first user's: objects at 0, 5, 10 ms; the last is acknowledged at 50 ms; then 2 s.
+    let mut of_first: Vec<f64> = starts.iter().copied().filter(|t| t.fract() < 0.2).collect();
+    of_first.sort_by(f64::total_cmp);
+    let first = [0.0, 0.005, 0.01, 1.0, 1.005, 1.01];
+    assert!(first.iter().zip(&of_first).all(|(a, b)| close(*a, *b)), "{of_first:?}");
+    assert!(starts.iter().any(|t| close(*t, 2.05)) && !starts.iter().any(|t| close(*t, 2.04)));
+    let took = column(&out, "fct/duration_s");
+    assert!(took.iter().all(|t| close(*t, 0.02)), "{took:?}");
+    // A request is a SYN and a packet, 40 ms until it is acknowledged, and it crosses `back`.
+    let asked = web(json!({"request": true}));
+    assert!(column(&asked, "fct/duration_s").iter().all(|t| close(*t, 0.06)));
+    let bytes = |out: &Outcome| num(&out.summary["links"]["back"], "departed_bytes");
+    assert_eq!(bytes(&asked) - bytes(&out), 60.0 * 1040.0);
+    let no_wait = web(json!({"overlap": true}));
+    assert!(column(&no_wait, "fct/start_s").iter().any(|t| close(*t, 2.0)), "from the start");
+}
+
+#[test]
+fn traces_are_played_as_recorded() {
+    let mut scenario = fast(
+        "10s",
+        2,
+        "20ms",
+        &json!({"name": "trace", "start": "1s",
+        "time_s": [0.25, 0.5, 0.5, 3], "size_bytes": [5000, 1, 960_000, 10], "flow": [1, 0, 1, 1]}),
+    );
+    let out = run(&scenario);
+    let mut starts = column(&out, "fct/start_s").to_vec();
+    starts.sort_by(f64::total_cmp);
+    assert_eq!(starts, [1.25, 1.5, 1.5, 4.0]);
+    assert_eq!(num(flow(&out, "x.0"), "started"), 1.0);
+    assert_eq!(num(flow(&out, "x.1"), "goodput_bps"), (6.0 + 1000.0 + 1.0) * 960.0 * 0.8);
+    // Without a TCP the rows are packets.
+    scenario["flows"][0].as_object_mut().unwrap().remove("tcp");
+    scenario["flows"][0].as_object_mut().unwrap().remove("rtt");
+    let refused = Scenario::from_json(&scenario.to_string()).unwrap_err().to_string();
+    assert_eq!(refused, "flows.x.source.size_bytes.2: 960000 is more than a packet's 65535");
+    scenario["flows"][0]["source"]["size_bytes"] = json!([5000, 1, 28, 1500]);
+    scenario["tape"] = json!(true);
+    let out = run(&scenario);
+    assert_eq!(column(&out, "tape/l/arrived_s"), [1.25, 1.5, 1.5, 4.0]);
+    assert_eq!(num(flow(&out, "x.1"), "sent_packets"), 3.0);
+    assert_eq!(num(&out.summary["links"]["l"], "departed_bytes"), 6529.0);
+}
+
+#[test]
+fn bursts_have_their_load_over_either_transport() {
+    let source = json!({"name": "onoff", "rate": "2mbit", "packet": "500B", "on": "exponential(1s)",
+        "off": "pareto(mean=1s, shape=2.5)"});
+    for tcp in [false, true] {
+        let mut scenario = fast("4000s", 5, "20ms", &source);
+        if !tcp {
+            scenario["flows"][0].as_object_mut().unwrap().remove("tcp");
+        } else {
+            scenario["flows"][0]["tcp"]["packet"] = json!("540B");
+        }
+        let out = run(&scenario);
+        let sum: f64 = (0..5).map(|i| num(flow(&out, &format!("x.{i}")), "goodput_bps")).sum();
+        // Half of 2 Mbit/s each; of UDP 28 of 500 B are headers.
+        let expected = 5e6 * if tcp { 1.0 } else { 472.0 / 500.0 };
+        assert!((sum / expected - 1.0).abs() < 0.03, "{tcp}: {sum}");
+    }
+}
+
+#[test]
+fn what_comes_beyond_the_most_asks_again() {
+    let out = run(&fast(
+        "30s",
+        1,
+        "100ms",
+        &json!({"name": "poisson", "interval": "10ms", "size": "960B", "most": 10,
+            "number": 100, "until": "acked"}),
+    ));
+    // Each takes 200 ms; in the first 200 ms ten come, then as many as have ended: half of all.
+    // The others come a second later, when all is over, and find a place in the same way.
+    let x = flow(&out, "x");
+    assert_eq!((num(x, "completed"), num(x, "unfinished")), (100.0, 0.0));
+    assert!(num(x, "refused") >= 50.0, "{x}");
+    let took = column(&out, "fct/duration_s");
+    let at_once = took.iter().filter(|t| **t < 0.21).count();
+    assert!((45..=60).contains(&at_once), "{at_once}");
+    assert!(took.iter().all(|t| (t % 1.0 - 0.2).abs() < 1e-3), "whole seconds later: {took:?}");
+}
+
+/// Connections reuse what is there: twice the time makes no more allocations, but for the columns
+/// that grow.
+#[test]
+fn nothing_is_allocated_per_connection() {
+    let count = |duration: &str| {
+        let source = json!({"name": "poisson", "size": "20kB", "load": "40mbit", "number": 1});
+        let mut scenario = fast(duration, 3, "5ms", &source);
+        scenario["flows"][0]["source"]["number"] = json!("auto");
+        let scenario = Scenario::from_json(&scenario.to_string()).unwrap();
+        let mut transfers = 0.0;
+        let info = allocation_counter::measure(|| {
+            let out = sojourn_sim::run(&scenario, &mut |_| true).unwrap();
+            let flows = out.summary["flows"].as_array().unwrap();
+            transfers = flows.iter().map(|f| num(f, "started")).sum();
+        });
+        (info.count_total as f64, transfers)
+    };
+    let ((a, few), (b, many)) = (count("20s"), count("40s"));
+    assert!(many - few > 4000.0);
+    assert!((b - a) / (many - few) < 0.02, "{} for {}", b - a, many - few);
+}
+
+#[test]
+fn refusals_name_what_is_wrong() {
+    let refusal = |source: Value| {
+        let scenario = fast("10s", 2, "20ms", &source);
+        Scenario::from_json(&scenario.to_string()).unwrap_err().to_string()
+    };
+    let cases = [
+        (json!({"name": "poison"}), "unknown source \"poison\", did you mean \"poisson\"?"),
+        (json!({"name": "poisson", "interval": "1s", "load": "1mbit"}), "load: is given beside"),
+        (json!({"name": "poisson", "interval": "0s"}), "interval: 0s is out of range"),
+        (json!({"name": "poisson", "size": "web_serch"}), "size: "),
+        (json!({"name": "poisson", "most": 0}), "most: 0 is out of range"),
+        (json!({"name": "incast", "until": "recieved"}), "until: "),
+        (json!({"name": "incast", "sizes": [1, 2]}), "sizes: [1,2] is not a single value"),
+        (json!({"name": "web", "request": true}), "request: needs a return_path"),
+        (json!({"name": "web", "overlap": true, "page_gap": "0s"}), "page_gap: with overlap"),
+        (json!({"name": "web", "objects": "3s"}), "objects: "),
+        (json!("trace"), "time_s: is missing or empty"),
+        (json!({"name": "trace", "time_s": 3}), "time_s: 3 is not a list"),
+        (json!({"name": "trace", "times": [3]}), "times: [3] is not a single value"),
+        (json!({"name": "trace", "time_s": [1, 2], "size_bytes": [1]}), "size_bytes: is not as"),
+        (json!({"name": "trace", "time_s": [2, 1], "size_bytes": [1, 1]}), "time_s.1: 1 is before"),
+        (json!({"name": "trace", "time_s": [-2], "size_bytes": [1]}), "time_s.0: -2 is not a"),
+        (json!({"name": "trace", "time_s": ["1s"], "size_bytes": [1]}), "time_s.0: \"1s\" is not"),
+        (json!({"name": "trace", "time_s": [2], "size_bytes": [0]}), "size_bytes.0: 0 is not"),
+        (json!({"name": "trace", "time_s": [2], "size_bytes": [1.5]}), "size_bytes.0: 1.5 is not"),
+        (json!({"name": "trace", "time_s": [2], "size_bytes": [1], "flow": [2]}), "flow.0: 2 is"),
+    ];
+    for (source, expected) in cases {
+        let said = refusal(source.clone());
+        let expected = format!("flows.x.source.{expected}");
+        let named =
+            format!("flows.x.source.name: {}", expected.trim_start_matches("flows.x.source."));
+        assert!(said.starts_with(&expected) || said.starts_with(&named), "{source}: {said}");
+    }
+    let mut numbered = fast("10s", 2, "20ms", &json!("bulk"));
+    numbered["flows"][0]["path"] = json!(["l{i}"]);
+    let said = Scenario::from_json(&numbered.to_string()).unwrap_err().to_string();
+    assert!(said.starts_with("flows.x.path.0: unknown link \"l0\""), "{said}");
+}
+
+#[test]
+fn every_member_can_have_a_link_of_its_own() {
+    let mut links = serde_json::Map::new();
+    for i in 0..12 {
+        links.insert(format!("nic{i}"), json!({"rate": "10mbit", "delay": format!("{i}ms")}));
+    }
+    links.insert("port".into(), json!({"rate": "100mbit", "delay": "1ms"}));
+    let scenario = json!({
+        "duration": "20s", "links": links,
+        "flows": [{"name": "x", "count": 12, "path": ["nic{i}", "port"]},
+                  {"name": "y", "count": 12, "path": ["nic{i}", "port"], "source": "sessions"}]
+    });
+    let parsed = Scenario::from_json(&scenario.to_string()).unwrap();
+    assert_eq!(parsed.canonical()["flows"][0]["path"], json!(["nic{i}", "port"]));
+    let out = run(&scenario);
+    for i in 0..12 {
+        let rtt = num(flow(&out, &format!("x.{i}")), "rtt_s");
+        assert_eq!(rtt, f64::from(i + 1) / 1e3, "what its own links have");
+        assert_eq!(num(flow(&out, &format!("y.{i}")), "rtt_s"), rtt);
+        assert!(num(&out.summary["links"][format!("nic{i}")], "departed_packets") > 0.0);
+    }
+}

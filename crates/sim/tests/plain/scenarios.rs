@@ -1,0 +1,113 @@
+//! Scenarios drawn at random, for both engines.
+
+use rand_core::SeedableRng;
+use serde_json::{Value, json};
+use sojourn_aqm::dice::Dice;
+
+/// A scenario drawn at random: one to three links of any discipline, flows of any kind over them.
+pub fn random(seed: u64) -> Value {
+    let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(seed);
+    let mut pick = |n: u32| rng.below(n) as usize;
+    let qdiscs = [
+        json!({"name": "droptail", "limit": "20kB"}),
+        json!({"name": "droptail", "limit": "15p", "policy": "random"}),
+        json!({"name": "red", "limit": "60p", "ecn": true}),
+        json!({"name": "codel", "ecn": true}),
+        json!({"name": "drr", "limit": "30kB"}),
+        json!({"name": "sfq", "perturb": "300ms"}),
+        json!({"name": "fq_codel", "limit": "40p"}),
+    ];
+    let names = ["l0", "l1", "l2"];
+    let mut links = serde_json::Map::new();
+    for name in names {
+        let rate = ["1mbit", "3mbit", "7777777bit", "20mbit"][pick(4)];
+        let delay = ["0s", "1ms", "12345us"][pick(3)];
+        links.insert(name.into(), json!({"rate": rate, "delay": delay, "qdisc": qdiscs[pick(7)]}));
+    }
+    let flows: Vec<Value> = (0..2 + pick(4))
+        .map(|i| {
+            let path: Vec<&str> = names[pick(3)..].iter().take(1 + pick(2)).copied().collect();
+            let back: Vec<&str> = if pick(3) == 0 { vec![names[pick(3)]] } else { vec![] };
+            let mut flow = json!({"name": format!("f{i}"), "count": 1 + pick(3), "path": path});
+            if pick(4) == 0 {
+                flow["source"] = match pick(3) {
+                    0 => json!({"name": "cbr", "rate": "300kbit", "packet": "500B"}),
+                    1 => json!({"name": "onoff", "rate": "600kbit", "packet": "400B"}),
+                    _ => json!({"name": "trace", "time_s": [0.1, 0.1, 0.2, 1.5, 4.0],
+                        "size_bytes": [100, 1500, 700, 60, 1]}),
+                };
+                return flow;
+            }
+            flow["return_path"] = json!(back);
+            flow["rtt"] = json!("uniform(100ms, 150ms)");
+            let tcp = ["tahoe", "reno", "newreno", "sack"][pick(4)];
+            let profile = ["rfc", "ns2"][pick(2)];
+            flow["tcp"] = json!({"name": tcp, "profile": profile, "ecn": pick(2) == 0});
+            if pick(3) == 0 {
+                let tcp = ["cubic", "dctcp", "vegas", "compound", "sack"][pick(5)];
+                flow["tcp"] = json!({"name": tcp, "ecn": pick(2) == 0, "pacing": pick(2) == 0,
+                    "prr": pick(2) == 0});
+            } else if pick(6) == 0 {
+                flow["tcp"] = json!("bbr");
+            }
+            if seed >= 60 {
+                flow["source"] = crowd(pick(5), pick(2) == 0, !back.is_empty());
+            } else if pick(2) == 0 {
+                flow["source"] = json!({"name": "transfers", "size": "uniform(1kB, 90kB)",
+                    "gap": "exponential(100ms)"});
+            }
+            flow
+        })
+        .collect();
+    json!({"duration": "6s", "warmup": "1s", "seed": seed, "tape": true, "links": links,
+        "flows": flows})
+}
+
+/// The same with everything that can change: wires that lose packets, links that were recorded,
+/// links and flows that change by name, and packets of a class.
+pub fn unsteady(seed: u64) -> Value {
+    let mut all = random(seed);
+    let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(!seed);
+    let mut pick = |n: u32| rng.below(n) as usize;
+    all["sample"] = json!("170ms");
+    all["links"]["l0"]["loss"] = json!([0.0, 0.01, 0.2][pick(3)]);
+    all["links"]["l2"]["loss"] = json!([0.0, 0.003][pick(2)]);
+    // In steps of 10 ms, so that packets leave and arrive at the very moments of changes.
+    all["links"]["l1"]["trace"] = match pick(3) {
+        0 => json!({"t_ns": [0, 700_000_000, 900_000_000, 1_500_000_000],
+            "rate_bps": [4_000_000, 0, 1_000_000, 9_000_000], "repeat": "1900ms"}),
+        1 => json!({"t_ns": [1_000_000_000, 3_000_000_000u64],
+            "delay_ns": [40_000_000, 1_000_000]}),
+        _ => json!({"t_ns": [500_000_000], "rate_bps": [800_000], "delay_ns": [0]}),
+    };
+    let last = all["flows"].as_array().expect("a list").len() - 1;
+    all["flows"][last]["class"] = json!(pick(65_536));
+    let rate = ["0bit", "500kbit", "30mbit"][pick(3)];
+    all["changes"] = json!([
+        {"at": "2s", "links": {"l0": {"rate": rate},
+            "l2": {"delay": "30ms"}}},
+        {"at": "1s", "join": ["f0"]},
+        {"at": format!("{}ms", 2000 + 10 * pick(300)), "leave": ["f0", format!("f{last}")]},
+        {"at": "3500ms", "links": {"l0": {"rate": "2mbit", "delay": "0s"}}},
+    ]);
+    all
+}
+
+/// A source that opens many connections.
+fn crowd(which: usize, acked: bool, returns: bool) -> Value {
+    let until = if acked { "acked" } else { "received" };
+    match which {
+        0 => json!({"name": "poisson", "size": "uniform(1kB, 60kB)", "load": "1mbit",
+            "until": until, "most": 7}),
+        1 => json!({"name": "incast", "size": "uniform(1kB, 40kB)", "jitter": "uniform(0s, 1ms)",
+            "gap": "exponential(50ms)", "persistent": acked, "until": until}),
+        2 => json!({"name": "sessions", "interval": "exponential(300ms)", "transfers": 4,
+            "size": "lomax(mean=8kB, shape=1.2)", "gap": "exponential(100ms)", "until": until}),
+        3 => json!({"name": "web", "sessions": 5, "launch": "exponential(100ms)", "pages": 6,
+            "page_gap": "exponential(400ms)", "overlap": acked, "request": returns,
+            "objects": "pareto(mean=4, shape=1.5)", "object_gap": "exponential(50ms)",
+            "until": until}),
+        _ => json!({"name": "trace", "time_s": [0.5, 0.5, 0.7, 2.0, 2.01],
+            "size_bytes": [20_000, 1, 300_000, 5_000, 80_000]}),
+    }
+}
