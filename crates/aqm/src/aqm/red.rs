@@ -14,8 +14,8 @@
 //! empty queue, one factor `1 - w_q` more than the paper, as every implementation we know has it.
 //! (2) The gentle slopes follow the present `max_p`. (3) Above `max_th` without gentle a signal is
 //! certain but still a signal: ECN marks it unless `hard_drop` says otherwise (RFC 3168 §7 advises
-//! so). (4) ns-2 signals nothing while the queue itself is short, which `spare_short` asks for: where
-//! bursts leave the average high over an empty queue, that decides what becomes of what is sent again.
+//! so). (4) ns-2 signals nothing while the queue itself is short: `spare_short`. Where a burst
+//! leaves the average high over an empty queue, that decides what becomes of what is sent again.
 //! **Cost** 232 bytes of state, one multiplication and at most one draw per arrival; after an idle
 //! time O(log m) for m packets that could have been sent.
 
@@ -457,27 +457,6 @@ mod tests {
         q.at_ms(86_400_000);
         q.put(10, 1000);
         assert!(q.gauge("avg") < 1e-300, "a day of idle forgets everything");
-    }
-
-    #[test]
-    fn a_short_queue_is_spared_where_that_is_asked_for() {
-        // An average of 40 is far above all thresholds: every packet is lost but, as in ns-2, those
-        // that find one packet at most and the first one after.
-        for (spare, expected) in [("false", [true; 5]), ("true", [false, false, false, true, true])]
-        {
-            let settings = [("spare_short", spare), ("w_q", "0.000000001")];
-            let mut red = law(&settings);
-            red.avg = 40.0;
-            let lost = [0.0, 1.0, 2.0, 3.0, 2.0].map(|q| {
-                red.short = red.spare_short && q <= 1.0;
-                let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
-                let (mut lost, mut marked) = (alloc::vec::Vec::new(), 0);
-                let mut cx =
-                    Cx { now: Time::ZERO, dice: &mut dice, lost: &mut lost, marked: &mut marked };
-                red.decide(&mut cx, &Packet { len: 1000, ..Packet::default() }) != Verdict::Pass
-            });
-            assert_eq!(lost, expected, "{spare}");
-        }
     }
 
     #[test]
