@@ -374,6 +374,19 @@ POISSON = File(
     _answers(),
 )
 
+SPREAD = replace(
+    INCAST,
+    name="reruns/switch",
+    about="The same with propagation times of 137 ns more from server to server, so that no two "
+    "packets meet to the instant",
+    play=lambda seed, row: crowds.queries(
+        seed, row["q"], float(row["skb"]), int(row["n"]), float(row["wq"]), spread_ns=137
+    ),
+    metrics=tuple(
+        m for m in INCAST.metrics if m.column in "afct_ms p50_ms p99_ms qct_ms util loss".split()
+    ),
+)
+
 TOLD = (
     FTP_ONLY,
     WITH_SESSIONS,
@@ -442,6 +455,7 @@ RERUN = (
     _some(FAIR5, "f1 f2 f3 f4 f5 jain", name="reruns/fair5", seeds=20),
     _some(TWO_WAY, OF_TWO_WAY, name="reruns/two_way", play=_no_tape(TWO_WAY), seeds=20),
     _some(HOSTS, OF_TWO_WAY, name="reruns/two_way_hosts", play=_no_tape(HOSTS), seeds=20),
+    SPREAD,
 )
 """Runs of ns-2 that we made ourselves, of which everything is known (`validation/ns2`)."""
 

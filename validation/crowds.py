@@ -66,19 +66,25 @@ def _law(q: str, wq: float) -> Table:
         "gentle": "two_max_th",
         "stale_gentle": True,
         "wait": "yes",
+        "spare_short": True,
         "packet": "1000B",
     }
 
 
-def _switch(q: str, wq: float, n: int, short: Table, seed: int, end: str) -> Table:
+def _switch(
+    q: str, wq: float, n: int, short: Table, seed: int, end: str, spread_ns: int = 0
+) -> Table:
     """Give `n` servers and one with a long flow behind a switch, and their client.
 
-    Every server's own link has the law under test, too.
+    Every server's own link has the law under test, too. With a spread each is that much longer
+    than the one before, and the long flow's is 50 ns longer: no two packets meet to the instant.
     """
     law = _law(q, wq)
     links = {"port": link("1gbit", "75us", law), "back": link("1gbit", "75us", WIDE)}
-    for i in [*map(str, range(n)), "long"]:
-        links |= {f"nic-{i}": link("1gbit", "75us", law), f"home-{i}": link("1gbit", "75us", WIDE)}
+    delays = {str(i): 75_000 + i * spread_ns for i in range(n)}
+    for i, ns in (delays | {"long": 75_050 if spread_ns else 75_000}).items():
+        links[f"nic-{i}"] = link("1gbit", f"{ns}ns", law)
+        links[f"home-{i}"] = link("1gbit", "75us", WIDE)
     flows = []
     for name, number, source in (("long", "long", {"name": "bulk"}), ("short", "{i}", short)):
         ends = flow(name, [f"nic-{number}", "port"], 1000, "sack")
@@ -89,7 +95,7 @@ def _switch(q: str, wq: float, n: int, short: Table, seed: int, end: str) -> Tab
     return scenario(end, "100ms", seed, links, flows)
 
 
-def queries(seed: int, q: str, kb: float, n: int, wq: float) -> Table:
+def queries(seed: int, q: str, kb: float, n: int, wq: float, spread_ns: int = 0) -> Table:
     """Play `codel_dc_incast.csv` and `codel_dc_vary.csv`: twenty queries to n servers.
 
     ns-2 ends with the last answer, and so does this: a first run finds out when that is.
@@ -103,7 +109,7 @@ def queries(seed: int, q: str, kb: float, n: int, wq: float) -> Table:
         "number": QUERIES,
         "until": "acked",
     }
-    table = _switch(q, wq, n, short, seed, "10s")
+    table = _switch(q, wq, n, short, seed, "10s", spread_ns)
     # The long flow would go on for the rest of the ten seconds: it is cut in steps.
     for seconds in (0.6, 1.2, 2.4, 10.0):
         found = sj.simulate(table | {"duration": f"{seconds * 1000:.0f}ms"}).queries

@@ -99,7 +99,8 @@ def compare_in_pairs(theirs: Array, ours: Array) -> Compared:
 def _satterthwaite(*parts: tuple[float, int]) -> float:
     """Give half the interval of a difference whose variance has these parts with these freedoms."""
     variance = sum(v for v, _ in parts)
-    if variance == 0.0:
+    below = sum(v**2 / df for v, df in parts)
+    if below == 0.0:  # also where the squares of what varies in the last digit are
         return 0.0
-    freedom = variance**2 / sum(v**2 / df for v, df in parts)
+    freedom = variance**2 / below
     return quantile(freedom) * float(variance**0.5)

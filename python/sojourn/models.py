@@ -132,6 +132,12 @@ class Red(Qdisc, kw_only=True, frozen=True, tag="red"):
     called harddrop.
     """
 
+    spare_short: Value = None
+    """Whether nothing is signalled while at most one packet waits (no byte, where bytes are
+    averaged), nor at the first arrival after that or below min_th: ns-2 does so. Flag; default
+    false.
+    """
+
 
 class Ared(Qdisc, kw_only=True, frozen=True, tag="ared"):
     """RED that adapts max_p to keep the average in the middle of its band.
@@ -217,6 +223,12 @@ class Ared(Qdisc, kw_only=True, frozen=True, tag="ared"):
     called harddrop.
     """
 
+    spare_short: Value = None
+    """Whether nothing is signalled while at most one packet waits (no byte, where bytes are
+    averaged), nor at the first arrival after that or below min_th: ns-2 does so. Flag; default
+    false.
+    """
+
 
 class FengRed(Qdisc, kw_only=True, frozen=True, tag="feng_red"):
     """RED that steps max_p when its average crosses a threshold.
@@ -288,6 +300,12 @@ class FengRed(Qdisc, kw_only=True, frozen=True, tag="feng_red"):
     hard_drop: Value = None
     """Whether a certain signal is a drop even where marks are allowed. Flag; default false; also
     called harddrop.
+    """
+
+    spare_short: Value = None
+    """Whether nothing is signalled while at most one packet waits (no byte, where bytes are
+    averaged), nor at the first arrival after that or below min_th: ns-2 does so. Flag; default
+    false.
     """
 
 
@@ -421,6 +439,12 @@ class SaRed(Qdisc, kw_only=True, frozen=True, tag="sa_red"):
     hard_drop: Value = None
     """Whether a certain signal is a drop even where marks are allowed. Flag; default false; also
     called harddrop.
+    """
+
+    spare_short: Value = None
+    """Whether nothing is signalled while at most one packet waits (no byte, where bytes are
+    averaged), nor at the first arrival after that or below min_th: ns-2 does so. Flag; default
+    false.
     """
 
 
@@ -827,6 +851,12 @@ class Choke(Qdisc, kw_only=True, frozen=True, tag="choke"):
     called harddrop.
     """
 
+    spare_short: Value = None
+    """Whether nothing is signalled while at most one packet waits (no byte, where bytes are
+    averaged), nor at the first arrival after that or below min_th: ns-2 does so. Flag; default
+    false.
+    """
+
 
 class Cobalt(Qdisc, kw_only=True, frozen=True, tag="cobalt"):
     """CoDel, with BLUE against those who do not listen.
@@ -930,6 +960,12 @@ class Fred(Qdisc, kw_only=True, frozen=True, tag="fred"):
     hard_drop: Value = None
     """Whether a certain signal is a drop even where marks are allowed. Flag; default false; also
     called harddrop.
+    """
+
+    spare_short: Value = None
+    """Whether nothing is signalled while at most one packet waits (no byte, where bytes are
+    averaged), nor at the first arrival after that or below min_th: ns-2 does so. Flag; default
+    false.
     """
 
 

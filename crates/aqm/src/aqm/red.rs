@@ -14,7 +14,8 @@
 //! empty queue, one factor `1 - w_q` more than the paper, as every implementation we know has it.
 //! (2) The gentle slopes follow the present `max_p`. (3) Above `max_th` without gentle a signal is
 //! certain but still a signal: ECN marks it unless `hard_drop` says otherwise (RFC 3168 §7 advises
-//! so).
+//! so). (4) ns-2 signals nothing while the queue itself is short: `spare_short`. Where a burst
+//! leaves the average high over an empty queue, that decides what becomes of what is sent again.
 //! **Cost** 232 bytes of state, one multiplication and at most one draw per arrival; after an idle
 //! time O(log m) for m packets that could have been sent.
 
@@ -91,6 +92,9 @@ crate::params! {
         max_packet: Bytes = Bytes(1500), [Bytes(1) => Bytes(1_000_000)], "MaximumPacketSize", [];
         /// Whether a certain signal is a drop even where marks are allowed.
         hard_drop: bool = false, [], "", ["harddrop"];
+        /// Whether nothing is signalled while at most one packet waits (no byte, where bytes are
+        /// averaged), nor at the first arrival after that or below min_th: ns-2 does so.
+        spare_short: bool = false, [], "", [];
     }
 }
 
@@ -113,6 +117,9 @@ pub struct Red {
     wait: Wait,
     byte_mode: ByteMode,
     hard_drop: bool,
+    spare_short: bool,
+    /// Whether the queue was short, and that matters, at the last average.
+    short: bool,
     /// Mean packet and largest packet, bytes.
     pub(super) packet: u64,
     max_packet: f64,
@@ -202,6 +209,8 @@ impl Red {
             wait,
             byte_mode,
             hard_drop,
+            spare_short: params.spare_short,
+            short: false,
             packet: params.packet.0,
             max_packet: params.max_packet.0 as f64,
             packets_per_ns: env.rate.packets_per_sec(params.packet) / 1e9,
@@ -227,6 +236,7 @@ impl Red {
         }
         let q = if self.in_bytes { line.bytes() as f64 } else { f64::from(line.packets()) };
         self.avg = (1.0 - w_q) * self.avg + w_q * q;
+        self.short = self.spare_short && q <= 1.0;
     }
 
     /// The chance of a signal at the present average, before spreading.
@@ -269,13 +279,17 @@ impl Red {
     #[inline(always)]
     pub(super) fn decide(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Verdict {
         self.pb = self.pb();
-        if self.avg < self.min_th {
+        if self.avg < self.min_th || self.short {
             (self.count, self.count_bytes, self.pa) = (-1, 0, 0.0);
             return Verdict::Pass;
         }
         self.count += 1;
         self.count_bytes += u64::from(packet.len);
         self.pa = if self.pb >= 1.0 { 1.0 } else { self.pa(packet.len) };
+        if self.spare_short && self.count == 0 {
+            self.pa = 0.0;
+            return Verdict::Pass;
+        }
         if !cx.dice.chance(self.pa) {
             return Verdict::Pass;
         }
