@@ -4,7 +4,7 @@ A class per discipline, TCP and source. A field that is not given is None: its d
 in Rust, so that Python never has to know.
 """
 
-from sojourn.base import Qdisc, Source, Tcp, Value
+from sojourn.base import Numbers, Qdisc, Source, Tcp, Value
 
 __all__ = [
     "AfQcn",
@@ -32,10 +32,13 @@ __all__ = [
     "FqRed",
     "Fred",
     "Hred",
+    "Incast",
     "NewReno",
+    "Onoff",
     "Pi",
     "Pi2",
     "Pie",
+    "Poisson",
     "Prio",
     "Red",
     "RedOpt",
@@ -44,13 +47,16 @@ __all__ = [
     "SaRed",
     "Sack",
     "Scfq",
+    "Sessions",
     "Sfb",
     "Sfq",
     "Sred",
     "Stfq",
     "Tahoe",
+    "Trace",
     "Transfers",
     "Vegas",
+    "Web",
     "Wf2q",
     "Wfq",
     "WfqCoDel",
@@ -1713,6 +1719,12 @@ class WfqRed(Qdisc, kw_only=True, frozen=True, tag="wfq_red"):
     called harddrop.
     """
 
+    spare_short: Value = None
+    """Whether nothing is signalled while at most one packet waits (no byte, where bytes are
+    averaged), nor at the first arrival after that or below min_th: ns-2 does so. Flag; default
+    false.
+    """
+
 
 class FqRed(Qdisc, kw_only=True, frozen=True, tag="fq_red"):
     """DRR over hashed flows, each under RED, new flows first.
@@ -1779,6 +1791,12 @@ class FqRed(Qdisc, kw_only=True, frozen=True, tag="fq_red"):
     hard_drop: Value = None
     """Whether a certain signal is a drop even where marks are allowed. Flag; default false; also
     called harddrop.
+    """
+
+    spare_short: Value = None
+    """Whether nothing is signalled while at most one packet waits (no byte, where bytes are
+    averaged), nor at the first arrival after that or below min_th: ns-2 does so. Flag; default
+    false.
     """
 
 
@@ -2264,7 +2282,7 @@ class Bulk(Source, kw_only=True, frozen=True, tag="bulk"):
     """
 
     start: Value = None
-    """When it starts. Duration, or uniform|exponential|pareto(...); default 0s."""
+    """When it starts. Duration, or uniform|exponential|pareto|lomax|cdf(...); default 0s."""
 
     stop: Value = None
     """When it stops giving new data; auto for never. Duration or auto; default auto."""
@@ -2277,16 +2295,18 @@ class Transfers(Source, kw_only=True, frozen=True, tag="transfers"):
     """
 
     start: Value = None
-    """When the first one starts. Duration, or uniform|exponential|pareto(...); default 0s."""
+    """When the first one starts. Duration, or uniform|exponential|pareto|lomax|cdf(...); default
+    0s.
+    """
 
     size: Value = None
-    """Payload of one transfer. Bytes, or uniform|exponential|pareto(...); default 100kB; 1B to
-    1000GB; the paper's S.
+    """Payload of one transfer. Bytes, or uniform|exponential|pareto|lomax|cdf(...), web_search,
+    data_mining; default 100kB; 1B to 1000GB; the paper's S.
     """
 
     gap: Value = None
     """Pause between the last acknowledgement of one and the start of the next. Duration, or
-    uniform|exponential|pareto(...); default 0s; also called think.
+    uniform|exponential|pareto|lomax|cdf(...); default 0s; also called think.
     """
 
     number: Value = None
@@ -2304,7 +2324,7 @@ class Cbr(Source, kw_only=True, frozen=True, tag="cbr"):
 
     start: Value = None
     """When it starts; the first packet follows within one interval, at random. Duration, or
-    uniform|exponential|pareto(...); default 0s.
+    uniform|exponential|pareto|lomax|cdf(...); default 0s.
     """
 
     stop: Value = None
@@ -2321,3 +2341,265 @@ class Cbr(Source, kw_only=True, frozen=True, tag="cbr"):
     random_. It keeps sources of the same rate from colliding for good. Number; default 0; 0 to 1;
     also called random.
     """
+
+
+class Onoff(Source, kw_only=True, frozen=True, tag="onoff"):
+    """Bursts of packets and random silences, over UDP or the TCP that is given.
+
+    Source: ns-2's Traffic/Exponential and Traffic/Pareto.
+    """
+
+    start: Value = None
+    """When it starts; its first burst follows after a silence. Duration, or
+    uniform|exponential|pareto|lomax|cdf(...); default 0s.
+    """
+
+    stop: Value = None
+    """When it stops; auto for never. Duration or auto; default auto."""
+
+    rate: Value = None
+    """Bits per second during a burst. Rate; default 64kbit; 1bit to 1000gbit."""
+
+    packet: Value = None
+    """Bytes of a packet: on the wire over UDP, of payload over TCP. Bytes; default 210B; 1B to
+    65535B; also called size.
+    """
+
+    on: Value = None
+    """How long a burst lasts; for ns-2's Pareto source pareto(mean=500ms, shape=1.5). Duration, or
+    uniform|exponential|pareto|lomax|cdf(...); default exponential(500ms); also called burst_time.
+    """
+
+    off: Value = None
+    """How long the silence between two bursts lasts. Duration, or
+    uniform|exponential|pareto|lomax|cdf(...); default exponential(500ms); also called idle_time.
+    """
+
+
+class Poisson(Source, kw_only=True, frozen=True, tag="poisson"):
+    """Short flows at random times, each on a fresh TCP connection.
+
+    Source: Ismail et al., On the Effectiveness of CoDel in Data Centers (short flows).
+    """
+
+    start: Value = None
+    """When the first one may arrive. Duration, or uniform|exponential|pareto|lomax|cdf(...);
+    default 0s.
+    """
+
+    size: Value = None
+    """Payload of a flow. Bytes, or uniform|exponential|pareto|lomax|cdf(...), web_search,
+    data_mining; default 100kB; 1B to 1000GB.
+    """
+
+    interval: Value = None
+    """Time from one arrival to the next, in the whole group; auto: exponential, by the load.
+    Duration, or uniform|exponential|pareto|lomax|cdf(...) or auto; default auto; 1ns to 1000000s.
+    """
+
+    load: Value = None
+    """Payload that arrives per second on average, in the whole group; auto: by the interval, or
+    1mbit if neither is given. Rate or auto; default auto; 1bit to 100000gbit.
+    """
+
+    number: Value = None
+    """How many flows; auto for no end. Integer or auto; default auto; 1 to 1000000000."""
+
+    stop: Value = None
+    """When no further flow arrives; auto for never. Duration or auto; default auto."""
+
+    until: Value = None
+    """When a flow counts as complete. One of received, acked; default received."""
+
+    most: Value = None
+    """Most connections open at once; what comes beyond asks again after a second. Integer; default
+    10000; 1 to 1000000.
+    """
+
+
+class Incast(Source, kw_only=True, frozen=True, tag="incast"):
+    """Queries that all members of the group answer at once, over TCP.
+
+    Source: partition/aggregate: Alizadeh et al., Data Center TCP, SIGCOMM 2010.
+    """
+
+    start: Value = None
+    """When the first query is made. Duration, or uniform|exponential|pareto|lomax|cdf(...); default
+    0s.
+    """
+
+    size: Value = None
+    """Payload of one server's answer. Bytes, or uniform|exponential|pareto|lomax|cdf(...),
+    web_search, data_mining; default 10kB; 1B to 1000GB; the paper's S.
+    """
+
+    jitter: Value = None
+    """How long after the query a server begins to answer. Duration, or
+    uniform|exponential|pareto|lomax|cdf(...); default uniform(0s, 10us).
+    """
+
+    gap: Value = None
+    """Pause between the last answer's completion and the next query. Duration, or
+    uniform|exponential|pareto|lomax|cdf(...); default 0s; also called delay.
+    """
+
+    number: Value = None
+    """How many queries; auto for no end. Integer or auto; default auto; 1 to 1000000000; also
+    called queries.
+    """
+
+    stop: Value = None
+    """When no further query is made; auto for never. Duration or auto; default auto."""
+
+    persistent: Value = None
+    """Whether a server keeps its connection (and window) from one query to the next. Flag; default
+    false.
+    """
+
+    until: Value = None
+    """When an answer counts as complete. One of received, acked; default received."""
+
+    most: Value = None
+    """Most connections open at once; what comes beyond asks again after a second. Integer; default
+    10000; 1 to 1000000.
+    """
+
+
+class Sessions(Source, kw_only=True, frozen=True, tag="sessions"):
+    """Web sessions at random times: transfers in a row on fresh TCP connections.
+
+    Source: Joo et al., A Hybrid AQM for Stability and Fast Adaptation (HRED), section IV.
+    """
+
+    start: Value = None
+    """When the first session may arrive. Duration, or uniform|exponential|pareto|lomax|cdf(...);
+    default 0s.
+    """
+
+    interval: Value = None
+    """Time from one session's arrival to the next, in the whole group. Duration, or
+    uniform|exponential|pareto|lomax|cdf(...); default exponential(1s); 1ns to 1000000s.
+    """
+
+    transfers: Value = None
+    """How many transfers make a session. Integer; default 10; 1 to 1000000."""
+
+    size: Value = None
+    """Payload of one transfer. Bytes, or uniform|exponential|pareto|lomax|cdf(...), web_search,
+    data_mining; default pareto(mean=5kB, shape=1.2); 1B to 1000GB.
+    """
+
+    gap: Value = None
+    """Pause between the last acknowledgement of one transfer and the start of the next. Duration,
+    or uniform|exponential|pareto|lomax|cdf(...); default 0s; also called think.
+    """
+
+    number: Value = None
+    """How many sessions; auto for no end. Integer or auto; default auto; 1 to 1000000000."""
+
+    stop: Value = None
+    """When no further session arrives; auto for never. Duration or auto; default auto."""
+
+    until: Value = None
+    """When a transfer counts as complete. One of received, acked; default received."""
+
+    most: Value = None
+    """Most connections open at once; what comes beyond asks again after a second. Integer; default
+    10000; 1 to 1000000.
+    """
+
+
+class Web(Source, kw_only=True, frozen=True, tag="web"):
+    """Users who read pages of several objects, over TCP, and think between them.
+
+    Source: Feldmann et al., SIGCOMM 1999; ns-2's PagePool/WebTraf.
+    """
+
+    sessions: Value = None
+    """How many users there are. Integer; default 400; 1 to 1000000."""
+
+    start: Value = None
+    """When a user's session begins, drawn for each; launch comes on top. Duration, or
+    uniform|exponential|pareto|lomax|cdf(...); default 0s.
+    """
+
+    launch: Value = None
+    """How long after the session before it a session begins. Duration, or
+    uniform|exponential|pareto|lomax|cdf(...); default 0s.
+    """
+
+    first: Value = None
+    """How long after its session's begin the first page is asked for. Duration, or
+    uniform|exponential|pareto|lomax|cdf(...); default 0s.
+    """
+
+    pages: Value = None
+    """How many pages a session has; auto for no end. Integer or auto; default 250; 1 to 1000000000.
+    """
+
+    page_gap: Value = None
+    """Time from the end of a page (from its start, with overlap) to the next. Duration, or
+    uniform|exponential|pareto|lomax|cdf(...); default exponential(15s); also called think,
+    inter_page.
+    """
+
+    overlap: Value = None
+    """Whether the next page does not wait for the end of this one (webtraf before Nov 2001). Flag;
+    default false.
+    """
+
+    objects: Value = None
+    """How many objects a page has, rounded up. Integer, or
+    uniform|exponential|pareto|lomax|cdf(...); default 1; 1 to 1000000; also called page_size.
+    """
+
+    object_gap: Value = None
+    """Time from one object's request to the next within a page. Duration, or
+    uniform|exponential|pareto|lomax|cdf(...); default exponential(10ms); also called inter_obj.
+    """
+
+    size: Value = None
+    """Payload of an object. Bytes, or uniform|exponential|pareto|lomax|cdf(...), web_search,
+    data_mining; default lomax(mean=12kB, shape=1.2); 1B to 1000GB; also called object_size.
+    """
+
+    request: Value = None
+    """Whether an object is asked for by a connection of its own, which crosses the return_path with
+    one packet of data; its time counts. Flag; default false.
+    """
+
+    stop: Value = None
+    """When no further page is asked for; auto for never. Duration or auto; default auto."""
+
+    until: Value = None
+    """When an object counts as complete. One of received, acked; default received."""
+
+    most: Value = None
+    """Most connections open at once; what comes beyond asks again after a second. Integer; default
+    10000; 1 to 1000000.
+    """
+
+
+class Trace(Source, kw_only=True, frozen=True, tag="trace"):
+    """Recorded packets over UDP, or recorded flows over the TCP that is given.
+
+    Source: RFC 7928 section 5 (repeatable traffic).
+    """
+
+    time_s: Numbers = None
+    """When each packet or flow is sent, in seconds, in order. List of numbers; default []."""
+
+    size_bytes: Numbers = None
+    """Bytes on the wire of each packet, or payload of each flow. List of numbers; default []."""
+
+    flow: Numbers = None
+    """Which member of the group sends it, from 0 up; none: the first. List of numbers; default [].
+    """
+
+    start: Value = None
+    """By how much everything is later. Duration, or uniform|exponential|pareto|lomax|cdf(...);
+    default 0s.
+    """
+
+    stop: Value = None
+    """When nothing more is sent; auto for the end of the trace. Duration or auto; default auto."""
