@@ -72,17 +72,17 @@ def compare_with_one_set(theirs: Array, ours: Array) -> Compared:
     """Compare runs that all drew one set of something with `ours`, a row of runs for each of many.
 
     Their mean is off by what their set is off, as much as ours are from set to set; that spread is
-    estimated from ours (analysis of variance in one way) and widens the interval.
+    estimated from ours (analysis of variance in one way) and widens the interval. A single run of
+    theirs is taken to have the spread that ours have within a set.
     """
     sets, runs = ours.shape
     means = ours.mean(axis=1)
     between = float(means.var(ddof=1))  # of the means of sets, chance within a set included
     within = float(ours.var(axis=1, ddof=1).mean())
     of_sets = max(0.0, between - within / runs)
-    half = _satterthwaite(
-        (float(theirs.var(ddof=1)) / len(theirs), len(theirs) - 1),
-        (between / sets + of_sets, sets - 1),
-    )
+    n = len(theirs)
+    own = (float(theirs.var(ddof=1)) / n, n - 1) if n > 1 else (within, sets * (runs - 1))
+    half = _satterthwaite(own, (between / sets + of_sets, sets - 1))
     return Compared(
         float(theirs.mean()), half_width(theirs), float(means.mean()), half_width(means), half
     )
