@@ -29,7 +29,7 @@ bench: build  ## speed, as ratios inside one run
 gen: build  ## rewrite what is generated from Rust: classes, pages, figures
 	$(BIN)/python tools/gen.py
 
-validate: build  ## some minutes: our results beside those of ns-2, written to docs/validation.md
+validate: build  ## a quarter of an hour: our results beside those of ns-2, written to docs/validation.md
 	$(BIN)/python -m validation
 
 studies: build  ## a minute: who gets what from a shared link, written to docs/fairness.md
