@@ -126,13 +126,13 @@ def test_the_bar_tells_packets_and_runs(monkeypatch: pytest.MonkeyPatch) -> None
     """After ten seconds: 3 of 4 million packets in all, one run of two over."""
     now = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    with Meter(2, 50.0, shown=True) as meter:
+    with Meter([50.0, 50.0], shown=True) as meter:
         meter.tell(0, 1.0, 3_000_000)
         now[0] = 110.0
         monkeypatch.setattr(progress, "PATIENCE_S", 1e9)
         meter.tell(1, 0.5, 1_000_000)
         assert meter.told() == "400 k packets/s, 1 of 2 runs"
-    with Meter(1, 50.0, shown=True) as meter:
+    with Meter([50.0], shown=True) as meter:
         now[0] = 111.0
         monkeypatch.setattr(progress, "PATIENCE_S", 0.5)
         meter.tell(0, 0.25, 1_230_000)

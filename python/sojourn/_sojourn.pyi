@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["InputError", "canonical", "replay", "simulate", "specs", "version"]
+__all__ = ["InputError", "canonical", "engine", "replay", "simulate", "specs", "version"]
 
 class InputError(ValueError): ...
 
 def version() -> str: ...
+def engine() -> str: ...
 def canonical(scenario_json: str) -> str: ...
 def simulate(
     scenario_json: str, progress: Callable[[float, int], bool | None] | None

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from sojourn import paper_commands
 from sojourn._sojourn import InputError
 
 app = typer.Typer(
@@ -21,6 +22,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+app.add_typer(paper_commands.app, name="paper")
 
 File = Annotated[Path, typer.Argument(help="scenario, .toml or .json", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]

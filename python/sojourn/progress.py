@@ -3,8 +3,10 @@
 It shows simulated time, packets per second of wall clock, and the time that is left.
 """
 
+import operator
 import threading
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -15,15 +17,15 @@ PATIENCE_S = 1.0
 
 
 class Meter:
-    """Follows `runs` runs of `simulated_s` seconds each; thread-safe.
+    """Follows runs of `simulated_s` seconds each; thread-safe.
 
     The bar shows simulated time over all runs, how many of them are done, the packets that links
     sent per second, and the time that is left.
     """
 
-    def __init__(self, runs: int, simulated_s: float, shown: bool) -> None:
-        self._shares = [0.0] * runs
-        self._packets = [0] * runs
+    def __init__(self, simulated_s: Sequence[float], shown: bool) -> None:
+        self._shares = [0.0] * len(simulated_s)
+        self._packets = [0] * len(simulated_s)
         self._simulated_s = simulated_s
         self._shown = shown
         self._lock = threading.Lock()
@@ -55,7 +57,7 @@ class Meter:
                 return
             if self._bar is None:
                 self._start()
-            completed = sum(self._shares) * self._simulated_s
+            completed = sum(map(operator.mul, self._shares, self._simulated_s))
             self._bar.update(self._task, completed=completed, told=self.told())
 
     def told(self) -> str:
@@ -78,8 +80,7 @@ class Meter:
             console=Console(stderr=True),
             transient=True,
         )
-        total = self._simulated_s * len(self._shares)
-        self._task = self._bar.add_task("", total=total, told="")
+        self._task = self._bar.add_task("", total=sum(self._simulated_s), told="")
         self._bar.start()
 
 

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
@@ -13,6 +13,17 @@ from rich.table import Table
 from sojourn import describe, units
 from sojourn.measure import Group, completion_times, groups, rows
 from sojourn.result import Result
+
+if TYPE_CHECKING:
+    from sojourn.paper import Outcome
+
+SHADES = {
+    "holds": "green",
+    "partly": "yellow",
+    "does not hold": "red",
+    "not testable": "dim",
+}
+"""The colours of verdicts."""
 
 PIPED_WIDTH = 200
 """Columns of a table that goes to a file or a pipe: nothing is cut off there."""
@@ -148,3 +159,19 @@ def replay_report(summary: Mapping[str, Any], out: Path) -> None:
         f"{_or_dash(mean, units.duration)} on average, {_or_dash(longest, units.duration)} at "
         f"most; every packet is in {escape(str(out))}"
     )
+
+
+def paper_table(outcome: "Outcome", directory: Path) -> None:
+    """Print the verdict on each claim of a paper, and where the report is."""
+    from sojourn.claims import verdict
+    from sojourn.paper_report import took
+
+    out = console()
+    mode = "full" if outcome.full else "quick"
+    out.print(f"[bold]{escape(outcome.paper.title)}[/] ({mode})\n")
+    table = new_table("claim", "verdict", "figure", "what it says", left=4)
+    for claim, parts in outcome.claims:
+        judged = verdict(parts)
+        table.add_row(claim.id, f"[{SHADES[judged]}]{judged}[/]", claim.figure, escape(claim.says))
+    out.print(table)
+    out.print(f"{took(outcome)}\nreport: {escape(str(directory / 'report.html'))}")

@@ -52,10 +52,10 @@ def simulate_many(
     `finished` is told of each run as soon as it is over, so that no finished one is lost.
     """
     texts = [_text(scenario) for scenario in scenarios]
-    longest = max((_simulated_s(text) for text in texts), default=0.0)
+    lasting = [_simulated_s(text) for text in texts]
     shown = progress and sys.stderr.isatty()
     stop, telling = threading.Event(), threading.Lock()
-    with Meter(len(texts), longest, shown) as meter:
+    with Meter(lasting, shown) as meter:
 
         def one(i: int) -> Result:
             packets = 0

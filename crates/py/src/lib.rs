@@ -81,6 +81,12 @@ mod _sojourn {
         env!("CARGO_PKG_VERSION")
     }
 
+    /// What gives the numbers: the version, and a hash of the sources it was built from.
+    #[pyfunction]
+    fn engine() -> &'static str {
+        env!("SOJOURN_ENGINE")
+    }
+
     /// Checks a scenario and gives it back with every default said and every name canonical.
     #[pyfunction]
     fn canonical(scenario_json: &str) -> PyResult<String> {

@@ -1,0 +1,227 @@
+"""Many runs: each made once, measured at once, and kept in a store if there is one.
+
+A run is known by a hash of its canonical scenario (with its seed), of what gives the numbers (the
+version and the sources it was built from) and of what measures it. One that the store has already
+is not made again, so a campaign that was interrupted goes on, and a second one is instant.
+"""
+
+import hashlib
+import inspect
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from sojourn import _sojourn
+from sojourn.keeper import Keeper
+from sojourn.progress import Meter
+from sojourn.result import SCHEMA, Result
+from sojourn.scenario import Scenario, to_json
+from sojourn.store import Store
+from sojourn.units import seconds
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Labels: TypeAlias = Mapping[str, str | int | float | bool]
+Row: TypeAlias = dict[str, Any]
+Measure: TypeAlias = Callable[[Result], Mapping[str, Any]]
+"""What is kept of a run: numbers, words, or lists of numbers by name. A function of a module, so
+that other processes find it; what it calls outside of sojourn is not seen when it changes."""
+
+OWN = ("key", "engine", "axes", "seed")
+"""The columns that every row has beside its labels and what was measured."""
+
+Finished: TypeAlias = Callable[[int, Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A scenario (with its seed), what it is called in tables and figures, and what is kept of it.
+
+    With `measure`, what it finds is kept.
+    """
+
+    labels: Labels
+    scenario: Scenario | Mapping[str, Any]
+    measure: Measure
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a campaign gave: a row for each run, in order, and what it took.
+
+    `made` runs were not in the store; their links sent `packets` packets in `wall_s` seconds.
+    """
+
+    rows: list[Row]
+    made: int
+    packets: int
+    wall_s: float
+    damaged: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A run that is to be made: its place, and how long it lasts in simulated seconds."""
+
+    place: int
+    text: str
+    measure: Measure
+    simulated_s: float
+
+
+def campaign(
+    runs: Sequence[Run],
+    *,
+    store: str | Path | Store | None = None,
+    executor: Executor | None = None,
+    jobs: int | None = None,
+    progress: bool = False,
+) -> Made:
+    """Make all `runs` that `store` lacks, and give a row for each, in their order.
+
+    A row has the labels (their names stand in `axes`), `key`, `engine`, `seed` and what was
+    measured. Runs go over `jobs` threads (default: one per core), or over `executor`, anything
+    with the interface of concurrent.futures. All scenarios are checked before the first run
+    starts. Ctrl-C, or an error in one run, ends all; what was finished is in the store.
+    """
+    started = time.monotonic()
+    texts = [_sojourn.canonical(to_json(run.scenario)) for run in runs]
+    keys = [key_of(text, run.measure) for text, run in zip(texts, runs, strict=True)]
+    kept = store if isinstance(store, Store) or store is None else Store(store)
+    known = {} if kept is None else known_runs(kept.rows())
+    first = dict(zip(reversed(keys), reversed(range(len(keys))), strict=True))
+    asked = [_job(i, texts[i], runs[i]) for key, i in first.items() if key not in known]
+    rows: list[Row] = []
+
+    def row(i: int, found: Mapping[str, Any]) -> Row:
+        labels = dict(runs[i].labels)
+        seed = json.loads(texts[i])["seed"]
+        own = (keys[i], _sojourn.engine(), ",".join(labels), seed)
+        return {**labels, **dict(zip(OWN, own, strict=True)), **found}
+
+    with Keeper(kept) as keeper:
+
+        def finished(i: int, found: Mapping[str, Any]) -> None:
+            known[keys[i]] = [(dict(runs[i].labels), dict(found))]
+            keeper.keep(row(i, found))
+
+        # The longest first, so that no core is left with one at the end.
+        asked.sort(key=lambda job: (-job.simulated_s, job.place))
+        if executor is None:
+            packets = _over_threads(asked, finished, jobs or os.cpu_count() or 1, progress)
+        else:
+            packets = _over_executor(asked, finished, executor, progress)
+        for i, key in enumerate(keys):
+            labels = dict(runs[i].labels)
+            found = next((f for names, f in known[key] if names == labels), None)
+            rows.append(row(i, known[key][0][1] if found is None else found))
+            if found is None:  # the same run under another name
+                known[key].append((labels, known[key][0][1]))
+                keeper.keep(rows[-1])
+    damaged = () if kept is None else tuple(kept.damaged)
+    return Made(rows, len(asked), packets, time.monotonic() - started, damaged)
+
+
+def key_of(text: str, measure: Measure) -> str:
+    """Give the hash that a run is known by; `text` is the canonical scenario."""
+    parts = (_sojourn.engine(), SCHEMA, identity(measure), text)
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def identity(measure: Measure) -> str:
+    """Tell what measures: the name of the function and its text, or its own `identity`."""
+    own = getattr(measure, "identity", None)
+    if own is not None:
+        return str(own)
+    return f"{measure.__module__}.{measure.__qualname__}\n{inspect.getsource(measure)}"
+
+
+def known_runs(frame: "pl.DataFrame") -> dict[str, list[tuple[Row, Row]]]:
+    """Sort the rows of a store by key: for each, labels and what was measured."""
+    known: dict[str, list[tuple[Row, Row]]] = {}
+    for row in frame.iter_rows(named=True):
+        axes = row["axes"].split(",") if row["axes"] else []
+        labels = {name: row[name] for name in axes}
+        # What another campaign measured is null here.
+        rest = [n for n, v in row.items() if n not in axes and n not in OWN and v is not None]
+        known.setdefault(row["key"], []).append((labels, {name: row[name] for name in rest}))
+    return known
+
+
+def work(text: str, measure: Measure) -> tuple[Row, int]:
+    """Make one run, wherever this is called: what is kept of it, and the packets that were sent."""
+    packets = 0
+
+    def count(_: float, sent: int) -> None:
+        nonlocal packets
+        packets = sent
+
+    result = Result(*_sojourn.simulate(text, count))
+    return dict(measure(result)), packets
+
+
+def _job(i: int, text: str, run: Run) -> _Job:
+    return _Job(i, text, run.measure, seconds(json.loads(text)["duration"]))
+
+
+def _over_threads(asked: Sequence[_Job], finished: Finished, jobs: int, shown: bool) -> int:
+    """Make runs over threads of this process; the engine lets them run at once."""
+    stop, telling = threading.Event(), threading.Lock()
+    packets = [0] * len(asked)
+    with _meter(asked, shown) as meter, ThreadPoolExecutor(jobs) as pool:
+
+        def one(n: int) -> None:
+            job = asked[n]
+
+            def go_on(share: float, sent: int) -> bool:
+                packets[n] = sent
+                meter.tell(n, share, sent)
+                return not stop.is_set()
+
+            found = dict(job.measure(Result(*_sojourn.simulate(job.text, go_on))))
+            with telling:
+                finished(job.place, found)
+            meter.tell(n, 1.0, packets[n])
+
+        futures = [pool.submit(one, n) for n in range(len(asked))]
+        try:
+            for future in as_completed(futures):
+                future.result()  # raises what the run raised
+        finally:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+    return sum(packets)
+
+
+def _over_executor(
+    asked: Sequence[_Job], finished: Finished, executor: Executor, shown: bool
+) -> int:
+    """Make runs wherever `executor` makes them."""
+    total = 0
+    with _meter(asked, shown) as meter:
+        futures: dict[Future[tuple[Row, int]], int] = {
+            executor.submit(work, job.text, job.measure): n for n, job in enumerate(asked)
+        }
+        try:
+            for future in as_completed(futures):
+                n = futures[future]
+                found, packets = future.result()
+                finished(asked[n].place, found)
+                meter.tell(n, 1.0, packets)
+                total += packets
+        finally:
+            for future in futures:
+                future.cancel()
+    return total
+
+
+def _meter(asked: Sequence[_Job], shown: bool) -> Meter:
+    return Meter([job.simulated_s for job in asked], shown and sys.stderr.isatty())

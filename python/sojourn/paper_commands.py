@@ -1,0 +1,76 @@
+"""The commands `sojourn paper list` and `sojourn paper run`."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="Reproduce a paper: its figures, and every claim judged.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+
+
+@app.command("list")
+def list_command(as_json: Json = False) -> None:
+    """Show the papers that there are."""
+    from sojourn import paper
+    from sojourn.report import console, new_table
+
+    found = [paper.find(name) for name in paper.ids()]
+    if as_json:
+        told = [{"id": p.id, "title": p.title, "reference": p.reference} for p in found]
+        print(json.dumps(told, indent=2))
+        return
+    table = new_table("id", "title", "figures and tables", "claims", left=3)
+    for one in found:
+        numbers = ", ".join(figure.number for figure in one.figures)
+        table.add_row(one.id, one.title, numbers, str(len(one.claims)))
+    console().print(table)
+
+
+@app.command()
+def run(
+    paper_id: Annotated[str, typer.Argument(metavar="ID", help="as `sojourn paper list` has it")],
+    out: Annotated[Path, typer.Option(help="the report goes into DIR/ID", metavar="DIR")],
+    figure: Annotated[
+        list[str] | None, typer.Option(help="only this figure, and the claims about it")
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full/--quick", help="all seeds and points, or few (default)")
+    ] = False,
+    jobs: Annotated[int | None, typer.Option(min=1, help="runs at once (default: cores)")] = None,
+    as_json: Json = False,
+) -> None:
+    """Run a paper's scenarios, draw its figures, judge its claims.
+
+    Finished runs are kept in DIR/ID/runs: a run that is there already is not made again.
+    """
+    import sys
+
+    from sojourn import paper, paper_report
+    from sojourn.output import check_directory
+
+    found = paper.find(paper_id)
+    directory = out / found.id
+    check_directory(directory)
+    outcome = paper.run(
+        found,
+        full=full,
+        store=directory / "runs",
+        figures=figure or (),
+        jobs=jobs,
+        progress=True,
+    )
+    paper_report.write_report(outcome, directory)
+    for name in outcome.made.damaged:
+        print(f"sojourn: {directory / 'runs'}: {name} was damaged; made again", file=sys.stderr)
+    if as_json:
+        print(json.dumps(paper_report.as_json(outcome), indent=2, allow_nan=False))
+        return
+    from sojourn.report import paper_table
+
+    paper_table(outcome, directory)

@@ -1,0 +1,1 @@
+"""Papers, one module each; see `sojourn.paper` for what a module holds."""

@@ -1,0 +1,131 @@
+"""A folder of Parquet parts that loses nothing: rows of finished runs, kept as they come.
+
+Each part is written whole and put in place by one rename, under a name that is the hash of its
+bytes. So a kill at any moment leaves every stored run readable and none half there, several
+processes may write at once, and a part that was damaged later is found out and set aside.
+"""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from sojourn.output import naming
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Row: TypeAlias = Mapping[str, Any]
+
+LOOSE = 64
+"""How many parts of few rows may lie about before they are put together."""
+
+FEW = 64
+"""How many rows make a part that is left as it is."""
+
+ASIDE = "damaged"
+"""The folder for parts whose bytes are not those that were written."""
+
+
+class Store:
+    """The rows in `directory`, which is made when the first one is written.
+
+    `damaged` lists the parts that were set aside when they were read; what was in them counts as
+    not run yet.
+    """
+
+    def __init__(self, directory: str | Path) -> None:
+        self.directory = Path(directory)
+        self.damaged: list[str] = []
+        self._loose = 0
+
+    def rows(self) -> "pl.DataFrame":
+        """Give all rows, one of those that are alike, in an order that does not depend on when."""
+        import polars as pl
+
+        while True:
+            try:
+                read = [self._read(path) for path in self._parts()]
+                break
+            except FileNotFoundError:  # another process has put parts together: look again
+                continue
+        frames = [frame for frame in read if frame is not None]
+        if not frames:
+            return pl.DataFrame()
+        whole = pl.concat(frames, how="diagonal_relaxed")
+        whole = whole.select(sorted(whole.columns))
+        # Lists cannot be compared: rows with the same key and labels are the same run.
+        plain = [name for name in whole.columns if not whole.schema[name].is_nested()]
+        return whole.unique(plain, keep="first", maintain_order=True).sort(plain, nulls_last=True)
+
+    def put(self, rows: Sequence[Row]) -> None:
+        """Write rows; when this returns, they are there to stay.
+
+        Raises InputError where the operating system refuses; what was there before stays.
+        """
+        import polars as pl
+
+        self._write(pl.DataFrame(list(rows), infer_schema_length=None))
+        self._loose += 1
+        if self._loose >= LOOSE:
+            self.tidy()
+
+    def tidy(self) -> None:
+        """Put small parts together into one."""
+        import polars as pl
+
+        self._loose = 0
+        small: list[tuple[Path, pl.DataFrame]] = []
+        for path in self._parts():
+            try:
+                frame = self._read(path)
+            except FileNotFoundError:  # another process is at it
+                return
+            if frame is not None and len(frame) < FEW:
+                small.append((path, frame))
+        if len(small) < 2:
+            return
+        self._write(pl.concat([frame for _, frame in small], how="diagonal_relaxed"))
+        for path, _ in small:
+            path.unlink(missing_ok=True)
+
+    def _parts(self) -> list[Path]:
+        return sorted(self.directory.glob("*.parquet"))
+
+    def _read(self, path: Path) -> "pl.DataFrame | None":
+        """Read a part; one that is not as it was written is set aside."""
+        import polars as pl
+
+        data = path.read_bytes()
+        if _name(data) != path.name:
+            aside = self.directory / ASIDE
+            with naming(aside):
+                aside.mkdir(exist_ok=True)
+                path.replace(aside / path.name)
+            self.damaged.append(path.name)
+            return None
+        return pl.read_parquet(data)
+
+    def _write(self, frame: "pl.DataFrame") -> None:
+        with naming(self.directory):
+            self.directory.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(prefix=".part-", dir=self.directory)
+            part = Path(name)
+            try:
+                with os.fdopen(handle, "w+b") as file:
+                    frame.write_parquet(file, compression="zstd")
+                    file.flush()
+                    os.fsync(file.fileno())
+                    file.seek(0)
+                    final = self.directory / _name(file.read())
+                part.chmod(0o644)
+                part.replace(final)
+            finally:
+                part.unlink(missing_ok=True)
+
+
+def _name(data: bytes) -> str:
+    """Name a part after what is in it."""
+    return f"{hashlib.sha256(data).hexdigest()[:32]}.parquet"
