@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim
 
-.PHONY: demo test check bench gen validate studies fuzz instructions wheel build clean
+.PHONY: demo test check bench gen validate studies papers papers-full fuzz instructions wheel build clean
 
 demo: build  ## the main job: four disciplines on a home uplink, a table and a figure
 	@mkdir -p out
@@ -34,6 +34,13 @@ validate: build  ## a quarter of an hour: our results beside those of ns-2, writ
 
 studies: build  ## a minute: who gets what from a shared link, written to docs/fairness.md
 	$(BIN)/python -m studies.fairness
+
+papers: build  ## a few minutes: every paper with few seeds and points, into out/papers
+	for id in $$($(BIN)/python -c "from sojourn.paper import ids; print(*ids())"); do \
+	    $(BIN)/sojourn paper run $$id --quick --out out/papers || exit 1; done
+
+papers-full: build  ## tens of minutes: every paper in full, its pages and figures into docs/papers
+	$(BIN)/python tools/papers.py
 
 fuzz:  ## minutes of fuzzing; needs the nightly toolchain (`make test` drives the same bodies for some seconds)
 	cargo fuzz --version >/dev/null 2>&1 || cargo install cargo-fuzz --locked

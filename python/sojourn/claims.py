@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sojourn.statistics import Interval, interval, paired
-from sojourn.units import figures
 
 if TYPE_CHECKING:
     import polars as pl
@@ -89,8 +88,8 @@ def number(
     """
     found = interval(np.asarray(values, dtype=float) * scale)
     room = abs(stated) * within if points is None else points
-    holds = abs(found.mean - stated) <= room
-    return Part(what, _with(figures(stated), unit), told(found, unit), holds, found)
+    holds = abs(found.mean - stated) <= room * (1 + 1e-9)  # the edge belongs to it
+    return Part(what, _with(short(stated), unit), told(found, unit), holds, found)
 
 
 def bound(
@@ -105,7 +104,7 @@ def bound(
     """Compare the mean of `values` over seeds with a bound."""
     found = interval(np.asarray(values, dtype=float) * scale)
     holds = found.mean < limit if relation == "<" else found.mean > limit
-    return Part(what, f"{relation} {_with(figures(limit), unit)}", told(found, unit), holds, found)
+    return Part(what, f"{relation} {_with(short(limit), unit)}", told(found, unit), holds, found)
 
 
 def order(
@@ -117,7 +116,7 @@ def order(
     """
     a, b = np.asarray(less, dtype=float) * scale, np.asarray(more, dtype=float) * scale
     gap = paired(b, a)
-    both = f"{figures(float(a.mean()))} against {_with(figures(float(b.mean())), unit)}"
+    both = f"{short(float(a.mean()))} against {_with(short(float(b.mean())), unit)}"
     holds = gap.mean > 0 if math.isnan(gap.half) else gap.low > 0
     return Part(what, "less", f"{both}; difference {told(gap, unit)}", holds, gap)
 
@@ -134,7 +133,7 @@ def equal(
     """Ask whether two means differ by no more than the share `within` of the second."""
     a, b = np.asarray(ours, dtype=float) * scale, np.asarray(theirs, dtype=float) * scale
     gap = paired(a, b) if len(a) == len(b) else Interval(float(a.mean() - b.mean()), math.nan)
-    both = f"{figures(float(a.mean()))} against {_with(figures(float(b.mean())), unit)}"
+    both = f"{short(float(a.mean()))} against {_with(short(float(b.mean())), unit)}"
     holds = abs(gap.mean) <= within * abs(float(b.mean()))
     stated = f"equal (within {100 * within:g} %)"
     return Part(what, stated, f"{both}; difference {told(gap, unit)}", holds, gap)
@@ -147,12 +146,16 @@ def shape(what: str, holds: bool, measured: str, stated: str = "so") -> Part:
 
 def told(value: Interval, unit: str = "") -> str:
     """Write a mean with its interval."""
-    half = "" if math.isnan(value.half) else f" ± {_small(value.half)}"
-    return _with(f"{figures(value.mean)}{half}", unit)
+    half = "" if math.isnan(value.half) else f" ± {short(value.half)}"
+    return _with(f"{short(value.mean)}{half}", unit)
 
 
-def _small(value: float) -> str:
-    return figures(value) if value >= 0.005 or value == 0 else f"{value:.1e}"
+def short(value: float) -> str:
+    """Write a number with three significant digits, and no exponent where one can do without."""
+    size = abs(value)
+    if size >= 100 or size == 0:
+        return f"{value:.0f}"
+    return f"{value:.3g}" if size >= 1e-4 else f"{value:.1e}"
 
 
 def _with(text: str, unit: str) -> str:

@@ -27,6 +27,7 @@ def find(kind: str | None, name: str | None) -> Any:
     tables = json.loads(_sojourn.specs())
     everything: dict[str, list[Spec]] = {one: tables.get(one, []) for one in KINDS}
     everything["metrics"] = _metrics()
+    everything["papers"] = _papers()
     if kind is not None and kind not in KINDS:
         if name is not None:
             raise InputError(f'list: unknown kind "{kind}"{near(kind, KINDS)}')
@@ -49,6 +50,8 @@ def show(found: Any, kind: str | None) -> None:
     out = console()
     if isinstance(found, list):
         _kind(str(kind), found)
+    elif "claims" in found:
+        _paper(found)
     elif "unit" in found:
         _metric(found)
     elif "params" in found:
@@ -91,6 +94,34 @@ def _metrics() -> list[Spec]:
         }
         for one in METRICS.values()
     ]
+
+
+def _papers() -> list[Spec]:
+    """The papers, as the tables of Rust tell of the others."""
+    from sojourn import paper
+
+    return [
+        {
+            "name": one.id,
+            "aliases": [] if "-" not in one.id else [one.id.replace("-", "_")],
+            "about": one.title,
+            "source": one.reference,
+            "doc": one.about.strip(),
+            "figures": [figure.number for figure in one.figures],
+            "claims": [{"id": claim.id, "says": claim.says} for claim in one.claims],
+        }
+        for one in map(paper.find, paper.ids())
+    ]
+
+
+def _paper(spec: Spec) -> None:
+    out = console()
+    out.print(f"[bold]{escape(spec['about'])}[/], {escape(spec['source'])}\n")
+    out.print(escape(spec["doc"]) + "\n")
+    for claim in spec["claims"]:
+        out.print(f"{claim['id']}  {escape(claim['says'])}")
+    out.print(f"\nfigures and tables: {escape(', '.join(spec['figures']))}")
+    out.print(f"sojourn paper run {spec['name']} --out DIR makes them and judges the claims.")
 
 
 def _metric(spec: Spec) -> None:

@@ -176,13 +176,13 @@ def run(
 ) -> Outcome:
     """Make the runs that `store` lacks, and judge the claims.
 
-    With `figures`, only what those figures (by number) and the claims about them need.
+    With `figures`, only what those figures (by number) and the claims about no others need.
     """
     import polars as pl
 
     shown = _chosen(paper, figures)
     numbers = {one.number for one in shown}
-    about = [c for c in paper.claims if not figures or numbers & set(c.figure.split(", "))]
+    about = [c for c in paper.claims if not figures or set(c.figure.split(", ")) <= numbers]
     needed = {name for one in shown for name in one.needs}
     needed |= {name for one in about for name in one.needs}
     experiments = paper.experiments(full)

@@ -29,10 +29,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sojourn.claims import Claim, Part, Runs, bound, mean, number, order, values
+from sojourn.claims import Claim, Part, Runs, bound, mean, number, order, short, values
 from sojourn.curves import style
 from sojourn.paper import Experiment, Point, figure, table
 from sojourn.result import Result
+from sojourn.units import bps_of, seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +44,6 @@ REFERENCE = "Ali, Khan and Quaid, IJCET 2015"
 RATES = (2, 4, 10, 100)
 MTUS = (500, 1000, 1500)
 NAMES = {"codel": "CoDel", "drr": "DRR"}
-PROPAGATION_S = 0.010
 
 CODEL: dict[str, Any] = {"name": "codel", "variant": "ns2_v1", "limit": "1000p"}
 DRR: dict[str, Any] = {"name": "drr", "limit": "25kB", "quantum": "250B", "flows": 10}
@@ -53,19 +53,24 @@ FQ_CODEL: dict[str, Any] = {"name": "fq_codel", "limit": "1000p"}
 
 
 def dumbbell(
-    qdisc: dict[str, Any], rate: int, mtu: int = 1000, flows: int = 4, window: int = 10_000
+    qdisc: dict[str, Any],
+    rate: int,
+    mtu: int = 1000,
+    flows: int = 4,
+    window: int = 10_000,
+    rtt_ms: int = 40,
 ) -> dict[str, Any]:
     """Give the scenario: FTPs and a CBR each way over `rate` Mbit/s."""
     links, declared = {}, []
     for way, other in (("forward", "backward"), ("backward", "forward")):
-        links[way] = {"rate": f"{rate}mbit", "delay": "10ms", "qdisc": qdisc}
+        links[way] = {"rate": f"{rate}mbit", "delay": f"{rtt_ms * 250}us", "qdisc": qdisc}
         declared.append(
             {
                 "name": f"ftp-{way}",
                 "count": flows,
                 "path": [way],
                 "return_path": [other],
-                "rtt": "40ms",
+                "rtt": f"{rtt_ms}ms",
                 "source": {"name": "bulk", "start": "uniform(0s, 1s)"},
                 "tcp": {
                     "name": "newreno",
@@ -90,11 +95,13 @@ def measure(result: Result) -> dict[str, Any]:
     """Keep delays in the queue and from node to node, and losses per second, of one way."""
     import numpy as np
 
-    link = result.links["forward"]
-    tape, rate = link.tape, float(result.scenario["links"]["forward"]["rate"].removesuffix("mbit"))
+    link, described = result.links["forward"], result.scenario["links"]["forward"]
+    tape = link.tape
     sent = (tape.fate == 0) & (tape.arrived_s >= 10)
     waited = (tape.left_s - tape.arrived_s)[sent]
-    node = waited + tape.size_bytes[sent] * 8e-6 / rate + PROPAGATION_S
+    node = (
+        waited + tape.size_bytes[sent] * 8 / bps_of(described["rate"]) + seconds(described["delay"])
+    )
     low, high = np.percentile(node, [5, 95])
     return {
         "wait_mean_s": float(waited.mean()),
@@ -126,10 +133,13 @@ def scenarios(full: bool) -> dict[str, Experiment]:
         for mtu in MTUS
     ]
     changed: list[Point] = [
-        ({"what": what, "qdisc": name, "rate": rate}, dumbbell(qdisc, rate, window=window))
-        for what, window, chosen in (
-            ("window of 20", 20, both),
-            ("other queues", 10_000, extra[2:]),
+        ({"what": what, "qdisc": name, "rate": rate}, dumbbell(qdisc, rate, **changes))
+        for what, changes, chosen in (
+            ("window of 20", {"window": 20}, both),
+            ("1 FTP each way", {"flows": 1}, both),
+            ("2 FTPs each way", {"flows": 2}, both),
+            ("2 FTPs, RTT 10 ms", {"flows": 2, "rtt_ms": 10}, both),
+            ("other queues", {}, extra[2:]),
         )
         for name, qdisc in chosen
         for rate in RATES
@@ -218,23 +228,25 @@ def beside_ns2(runs: Runs) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
-@table("window", "With a receiver's window of 20 packets", needs=["bandwidth", "changed"])
-def with_small_windows(runs: Runs) -> pl.DataFrame:
-    """Say what a window of 20 packets does to delays and drops."""
+@table("changed", "Drops per second, where one thing is changed", needs=["bandwidth", "changed"])
+def drops_when_changed(runs: Runs) -> pl.DataFrame:
+    """Say what windows and the number of flows do to what is dropped."""
     rows = []
+    changes = ["window of 20", "1 FTP each way", "2 FTPs each way", "2 FTPs, RTT 10 ms"]
     for name, label in NAMES.items():
         for rate in RATES:
             own = {"qdisc": name, "rate": rate}
-            small = {**own, "what": "window of 20"}
-            cells: list[Any] = [label, rate]
-            for frame, chosen in ((runs["bandwidth"], own), (runs["changed"], small)):
-                cells += [mean(frame, what, **chosen) for what in KEPT]
+            cells: list[Any] = [label, rate, *STATED.get((name, rate), ("",))]
+            cells.append(short(mean(runs["bandwidth"], "drops_per_s", **own)))
+            each = [mean(runs["changed"], "drops_per_s", what=what, **own) for what in changes]
+            cells += [short(one) for one in each]
             rows.append(cells)
-    names = ["qdisc", "Mbit/s", *KEPT, *(f"{what}, window 20" for what in KEPT)]
+    names = ["qdisc", "Mbit/s", "paper", "here (4 FTPs)", *changes]
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
-KEPT = ("node_low_s", "node_high_s", "drops_per_s", "utilisation")
+STATED = {("codel", 2): ("12",), ("codel", 100): ("16",), ("drr", 2): ("7",), ("drr", 100): ("4",)}
+"""Drops per second that the paper gives, by scheme and rate."""
 
 
 @figure("flows", "10 Mbit/s: drops against the number of FTPs each way", needs=["flows"])
@@ -258,9 +270,14 @@ COUNTS = (2, 4, 8, 16, 32)
 
 
 def _range(frame: pl.DataFrame, stated: tuple[float, float], **labels: Any) -> list[Part]:
-    """Compare both ends of a range of delays (s), each within a fifth."""
+    """Compare both ends of a range of delays (ms), each within a fifth."""
+
+    def what(end: str) -> str:
+        at = f", {labels['mtu']} bytes" if "mtu" in labels else ""
+        return f"{end} end{at}"
+
     return [
-        number(f"{end} end", values(frame, f"node_{end}_s", **labels), one, unit="s")
+        number(what(end), values(frame, f"node_{end}_s", **labels), one, unit="ms", scale=1e3)
         for end, one in zip(("low", "high"), stated, strict=True)
     ]
 
@@ -269,9 +286,11 @@ def _each(frame: pl.DataFrame, x: str, less: str, more: str, what: str, *at: int
     """Ask at each place whether one scheme has less of something than the other."""
     return [
         order(
-            f"{NAMES[less]} below {NAMES[more]} at {x} {one}",
+            f"{NAMES[less]} below {NAMES[more]}, {x} {one}",
             values(frame, what, qdisc=less, **{x: one}),
             values(frame, what, qdisc=more, **{x: one}),
+            unit="ms" if what.endswith("_s") and what != "drops_per_s" else "/s",
+            scale=1e3 if what.endswith("_s") and what != "drops_per_s" else 1.0,
         )
         for one in at
     ]
@@ -289,20 +308,20 @@ BANDWIDTH, MTU = ("bandwidth",), ("mtu",)
 
 CLAIMS = [
     Claim(
-        "004-C1", "CoDel's range of delays at 10 Mbit/s.", "4.1", "0.01 to 0.03 s", RANGE,
-        lambda runs: _range(runs["bandwidth"], (0.01, 0.03), qdisc="codel", rate=10), BANDWIDTH,
+        "004-C1", "CoDel's range of delays at 10 Mbit/s.", "4.1", "10 to 30 ms", RANGE,
+        lambda runs: _range(runs["bandwidth"], (10, 30), qdisc="codel", rate=10), BANDWIDTH,
     ),
     Claim(
-        "004-C2", "CoDel's range at 2 Mbit/s.", "4.1", "0.02 to 0.05 s", RANGE,
-        lambda runs: _range(runs["bandwidth"], (0.02, 0.05), qdisc="codel", rate=2), BANDWIDTH,
+        "004-C2", "CoDel's range at 2 Mbit/s.", "4.1", "20 to 50 ms", RANGE,
+        lambda runs: _range(runs["bandwidth"], (20, 50), qdisc="codel", rate=2), BANDWIDTH,
     ),
     Claim(
-        "004-C3", "DRR's range at 10 Mbit/s.", "4.1", "0.01 to 0.04 s", RANGE,
-        lambda runs: _range(runs["bandwidth"], (0.01, 0.04), qdisc="drr", rate=10), BANDWIDTH,
+        "004-C3", "DRR's range at 10 Mbit/s.", "4.1", "10 to 40 ms", RANGE,
+        lambda runs: _range(runs["bandwidth"], (10, 40), qdisc="drr", rate=10), BANDWIDTH,
     ),
     Claim(
-        "004-C4", "DRR's range at 2 Mbit/s.", "4.1", "0.05 to 0.12 s", RANGE,
-        lambda runs: _range(runs["bandwidth"], (0.05, 0.12), qdisc="drr", rate=2), BANDWIDTH,
+        "004-C4", "DRR's range at 2 Mbit/s.", "4.1", "50 to 120 ms", RANGE,
+        lambda runs: _range(runs["bandwidth"], (50, 120), qdisc="drr", rate=2), BANDWIDTH,
     ),
     Claim(
         "004-C5", "Packets wait less with CoDel than with DRR up to 10 Mbit/s.", "4.1",
@@ -346,19 +365,19 @@ CLAIMS = [
     ),
     Claim(
         "004-C10", "CoDel's range grows with the MTU.", "4.3",
-        "0.01 to 0.03 s (500 bytes), 0.02 to 0.05 s (1500)", RANGE,
+        "10 to 30 ms (500 bytes), 20 to 50 ms (1500)", RANGE,
         lambda runs: [
-            *_range(runs["mtu"], (0.01, 0.03), qdisc="codel", mtu=500),
-            *_range(runs["mtu"], (0.02, 0.05), qdisc="codel", mtu=1500),
+            *_range(runs["mtu"], (10, 30), qdisc="codel", mtu=500),
+            *_range(runs["mtu"], (20, 50), qdisc="codel", mtu=1500),
         ],
         MTU,
     ),
     Claim(
         "004-C11", "DRR's range grows with the MTU.", "4.3",
-        "0.05 to 0.11 s (500 bytes), 0.05 to 0.15 s (1500)", RANGE,
+        "50 to 110 ms (500 bytes), 50 to 150 ms (1500)", RANGE,
         lambda runs: [
-            *_range(runs["mtu"], (0.05, 0.11), qdisc="drr", mtu=500),
-            *_range(runs["mtu"], (0.05, 0.15), qdisc="drr", mtu=1500),
+            *_range(runs["mtu"], (50, 110), qdisc="drr", mtu=500),
+            *_range(runs["mtu"], (50, 150), qdisc="drr", mtu=1500),
         ],
         MTU,
     ),
