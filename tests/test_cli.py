@@ -54,7 +54,8 @@ def test_list_shows_all_and_one(sojourn: Command) -> None:
             assert word in out
     assert ok(sojourn("list", "FQ-CoDel")).startswith("fq_codel")
     assert ok(sojourn("list", "taildrop")).startswith("droptail")
-    assert "there are no papers yet" in ok(sojourn("list", "papers"))
+    assert "codel-vs-drr" in ok(sojourn("list", "papers"))
+    assert "004-C13" in ok(sojourn("list", "codel-vs-drr"))
 
 
 def test_list_as_json(sojourn: Command) -> None:
@@ -64,7 +65,9 @@ def test_list_as_json(sojourn: Command) -> None:
     red = json.loads(ok(sojourn("list", "red", "--json")))
     assert red["kind"] == "disciplines"
     assert {"name", "aliases", "kind", "value", "range", "symbol", "about"} == set(red["params"][0])
-    assert json.loads(ok(sojourn("list", "papers", "--json"))) == []
+    assert "codel-vs-drr" in [
+        p["name"] for p in json.loads(ok(sojourn("list", "papers", "--json")))
+    ]
 
 
 def test_list_shows_metrics(sojourn: Command) -> None:

@@ -1,4 +1,4 @@
-"""Run every paper in full and write its page and figures into docs/papers. Usage: papers.py [ID...].
+"""Run every paper in full, and write its page and figures into docs/papers: papers.py [ID...].
 
 Finished runs are kept in out/papers/ID/runs, so an interrupted campaign goes on where it was.
 """
