@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from sojourn.figure import draw as draw
     from sojourn.figure_comparison import draw_comparison as draw_comparison
     from sojourn.models import *  # noqa: F403
+    from sojourn.plots import plot as plot
+    from sojourn.query import results as results
     from sojourn.result import Result as Result
     from sojourn.run import simulate as simulate
     from sojourn.run import simulate_many as simulate_many
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from sojourn.scenario import Scenario as Scenario
     from sojourn.scenario import load as load
     from sojourn.stored import load_result as load_result
+    from sojourn.sweep import sweep as sweep
     from sojourn.traces import trace as trace
 
     __version__: str
@@ -37,7 +40,9 @@ _HOME = {
     "compare": "comparison",
     "draw": "figure",
     "draw_comparison": "figure_comparison",
+    "plot": "plots",
     "Result": "result",
+    "results": "query",
     "simulate": "run",
     "simulate_many": "run",
     "Change": "scenario",
@@ -46,6 +51,7 @@ _HOME = {
     "Scenario": "scenario",
     "load": "scenario",
     "load_result": "stored",
+    "sweep": "sweep",
     "trace": "traces",
 }
 

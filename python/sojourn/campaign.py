@@ -24,7 +24,7 @@ from sojourn.progress import Meter
 from sojourn.result import SCHEMA, Result
 from sojourn.scenario import Scenario, to_json
 from sojourn.store import Store
-from sojourn.units import seconds
+from sojourn.units import bps_of, seconds
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,8 +35,9 @@ Measure: TypeAlias = Callable[[Result], Mapping[str, Any]]
 """What is kept of a run: numbers, words, or lists of numbers by name. A function of a module, so
 that other processes find it; what it calls outside of sojourn is not seen when it changes."""
 
-OWN = ("key", "engine", "axes", "seed")
-"""The columns that every row has beside its labels and what was measured."""
+OWN = ("key", "engine", "axes", "measured", "seed")
+"""The columns that every row has beside its labels (named in `axes`) and what was measured (named
+in `measured`: of what was measured and had no value, the column is null)."""
 
 Finished: TypeAlias = Callable[[int, Mapping[str, Any]], None]
 
@@ -69,12 +70,20 @@ class Made:
 
 @dataclass(frozen=True)
 class _Job:
-    """A run that is to be made: its place, and how long it lasts in simulated seconds."""
+    """A run that is to be made: its place, its simulated seconds, and what it may take here."""
 
     place: int
     text: str
     measure: Measure
     simulated_s: float
+    predicted_s: float
+
+
+CHUNK_S = 1.0
+"""How long a chunk of runs should take that goes to an executor as one."""
+
+PACKET_S = 250e-9
+"""What a packet takes, with its ack: only to tell long runs from short ones."""
 
 
 def campaign(
@@ -87,10 +96,10 @@ def campaign(
 ) -> Made:
     """Make all `runs` that `store` lacks, and give a row for each, in their order.
 
-    A row has the labels (their names stand in `axes`), `key`, `engine`, `seed` and what was
-    measured. Runs go over `jobs` threads (default: one per core), or over `executor`, anything
-    with the interface of concurrent.futures. All scenarios are checked before the first run
-    starts. Ctrl-C, or an error in one run, ends all; what was finished is in the store.
+    A row has the labels, what is in OWN, and what was measured. Runs go over `jobs` threads
+    (default: one per core), or over `executor`, anything with the interface of
+    concurrent.futures. All scenarios are checked before the first run starts. Ctrl-C, or an error
+    in one run, ends all; what was finished is in the store.
     """
     started = time.monotonic()
     texts = [_sojourn.canonical(to_json(run.scenario)) for run in runs]
@@ -104,7 +113,7 @@ def campaign(
     def row(i: int, found: Mapping[str, Any]) -> Row:
         labels = dict(runs[i].labels)
         seed = json.loads(texts[i])["seed"]
-        own = (keys[i], _sojourn.engine(), ",".join(labels), seed)
+        own = (keys[i], _sojourn.engine(), json.dumps([*labels]), json.dumps([*found]), seed)
         return {**labels, **dict(zip(OWN, own, strict=True)), **found}
 
     with Keeper(kept) as keeper:
@@ -114,7 +123,7 @@ def campaign(
             keeper.keep(row(i, found))
 
         # The longest first, so that no core is left with one at the end.
-        asked.sort(key=lambda job: (-job.simulated_s, job.place))
+        asked.sort(key=lambda job: (-job.predicted_s, job.place))
         if executor is None:
             packets = _over_threads(asked, finished, jobs or os.cpu_count() or 1, progress)
         else:
@@ -148,28 +157,32 @@ def known_runs(frame: "pl.DataFrame") -> dict[str, list[tuple[Row, Row]]]:
     """Sort the rows of a store by key: for each, labels and what was measured."""
     known: dict[str, list[tuple[Row, Row]]] = {}
     for row in frame.iter_rows(named=True):
-        axes = row["axes"].split(",") if row["axes"] else []
-        labels = {name: row[name] for name in axes}
-        # What another campaign measured is null here.
-        rest = [n for n, v in row.items() if n not in axes and n not in OWN and v is not None]
-        known.setdefault(row["key"], []).append((labels, {name: row[name] for name in rest}))
+        labels = {name: row[name] for name in json.loads(row["axes"])}
+        found = {name: row[name] for name in json.loads(row["measured"])}
+        known.setdefault(row["key"], []).append((labels, found))
     return known
 
 
-def work(text: str, measure: Measure) -> tuple[Row, int]:
-    """Make one run, wherever this is called: what is kept of it, and the packets that were sent."""
-    packets = 0
+def work(chunk: Sequence[tuple[str, Measure]]) -> list[tuple[Row, int]]:
+    """Make runs, wherever this is called: what is kept of each, and the packets that were sent."""
+    done = []
+    for text, measure in chunk:
+        counted = [0]
 
-    def count(_: float, sent: int) -> None:
-        nonlocal packets
-        packets = sent
+        def count(_: float, sent: int, counted: list[int] = counted) -> None:
+            counted[0] = sent
 
-    result = Result(*_sojourn.simulate(text, count))
-    return dict(measure(result)), packets
+        result = Result(*_sojourn.simulate(text, count))
+        done.append((dict(measure(result)), counted[0]))
+    return done
 
 
 def _job(i: int, text: str, run: Run) -> _Job:
-    return _Job(i, text, run.measure, seconds(json.loads(text)["duration"]))
+    tree = json.loads(text)
+    lasts = seconds(tree["duration"])
+    # What can be sent over the slowest link, in packets of 1000 bytes; 2 ms for the rest.
+    slowest = min(bps_of(link["rate"]) for link in tree["links"].values())
+    return _Job(i, text, run.measure, lasts, lasts * slowest / 8000 * PACKET_S + 0.002)
 
 
 def _over_threads(asked: Sequence[_Job], finished: Finished, jobs: int, shown: bool) -> int:
@@ -204,19 +217,27 @@ def _over_threads(asked: Sequence[_Job], finished: Finished, jobs: int, shown: b
 def _over_executor(
     asked: Sequence[_Job], finished: Finished, executor: Executor, shown: bool
 ) -> int:
-    """Make runs wherever `executor` makes them."""
+    """Make runs wherever `executor` makes them, in chunks that are worth the way there."""
     total = 0
+    chunks: list[list[int]] = []
+    filled = CHUNK_S
+    for n, job in enumerate(asked):
+        if filled + job.predicted_s > CHUNK_S:
+            chunks.append([])
+            filled = 0.0
+        chunks[-1].append(n)
+        filled += job.predicted_s
     with _meter(asked, shown) as meter:
-        futures: dict[Future[tuple[Row, int]], int] = {
-            executor.submit(work, job.text, job.measure): n for n, job in enumerate(asked)
+        futures: dict[Future[list[tuple[Row, int]]], list[int]] = {
+            executor.submit(work, [(asked[n].text, asked[n].measure) for n in chunk]): chunk
+            for chunk in chunks
         }
         try:
             for future in as_completed(futures):
-                n = futures[future]
-                found, packets = future.result()
-                finished(asked[n].place, found)
-                meter.tell(n, 1.0, packets)
-                total += packets
+                for n, (found, packets) in zip(futures[future], future.result(), strict=True):
+                    finished(asked[n].place, found)
+                    meter.tell(n, 1.0, packets)
+                    total += packets
         finally:
             for future in futures:
                 future.cancel()

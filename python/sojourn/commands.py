@@ -1,4 +1,4 @@
-"""The commands: `sojourn list`, `run`, `compare`, `replay`.
+"""The commands `sojourn list`, `run`, `compare`, `replay`; those of sweeps and papers are added.
 
 What a command needs is imported when it runs. Bad input leaves as InputError (see `sojourn.cli`).
 """
@@ -12,11 +12,11 @@ from typing import Annotated, Any
 
 import typer
 
-from sojourn import paper_commands
+from sojourn import paper_commands, sweep_commands
 from sojourn._sojourn import InputError
 
 app = typer.Typer(
-    help="Packets through managed queues: simulate, compare, replay.",
+    help="Packets through managed queues: simulate, compare, replay, sweep, repeat papers.",
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -24,6 +24,7 @@ app = typer.Typer(
 )
 
 app.add_typer(paper_commands.app, name="paper")
+sweep_commands.add_to(app)
 
 File = Annotated[Path, typer.Argument(help="scenario, .toml or .json", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]

@@ -22,6 +22,7 @@ from sojourn.reading import (
     edges,
     flows_of,
     ideal_fct_s,
+    jain,
     loss_of_datagrams,
     nearest_rank,
     of_buffer,
@@ -134,8 +135,7 @@ def jain_index(
         x = np.array([goodput_bps(result, group) for group in groups])
     if weights is not None:
         x = x / np.asarray(weights, dtype=float)
-    squares = float(np.sum(x * x))
-    return float(np.sum(x)) ** 2 / (len(x) * squares) if squares > 0 else 1.0
+    return jain(x)
 
 
 @metric("ratio", "metrics.md 5")

@@ -19,6 +19,13 @@ def loss_of_datagrams(flows: Sequence[Record]) -> float | None:
     return lost / (lost + got) if lost + got else None
 
 
+def jain(shares: Sequence[float] | Array) -> float:
+    """Jain's index of `shares`; 1 if nobody gets anything."""
+    x = np.asarray(shares, dtype=float)
+    squares = float(np.sum(x * x))
+    return float(np.sum(x)) ** 2 / (len(x) * squares) if squares > 0 else 1.0
+
+
 def nearest_rank(ascending: Array, share: float) -> float | None:
     """Give what a share of `ascending` does not exceed, by nearest rank as Rust takes it."""
     n = len(ascending)

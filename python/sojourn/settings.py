@@ -60,10 +60,15 @@ def apply(tree: Table, settings: Sequence[str]) -> Table:
     for setting in settings:
         key, value = split_setting(setting)
         try:
-            _set(tree, _full_path(tree, key.split(".")), value)
+            set_at(tree, key, value)
         except InputError as error:
             raise InputError(f"--set {setting}: {error}") from None
     return tree
+
+
+def set_at(tree: Table, key: str, value: Any) -> None:
+    """Set what `key` (like bottleneck.qdisc) leads to, in place."""
+    _set(tree, _full_path(tree, key.split(".")), value)
 
 
 def set_seed(tree: Table, seed: int) -> Table:

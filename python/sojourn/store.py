@@ -25,7 +25,7 @@ LOOSE = 64
 FEW = 64
 """How many rows make a part that is left as it is."""
 
-ASIDE = "damaged"
+ASIDE = "_damaged"
 """The folder for parts whose bytes are not those that were written."""
 
 
@@ -67,7 +67,9 @@ class Store:
         """
         import polars as pl
 
-        self._write(pl.DataFrame(list(rows), infer_schema_length=None))
+        frame = pl.DataFrame(list(rows), infer_schema_length=None)
+        # What has no value in any of these rows is a number in others: one type in all parts.
+        self._write(frame.with_columns(pl.col(pl.Null).cast(pl.Float64)))
         self._loose += 1
         if self._loose >= LOOSE:
             self.tidy()

@@ -31,8 +31,8 @@ pub struct Progress {
     pub packets: u64,
 }
 
-/// Runs a scenario. `progress` is asked every 65,536 events, looks and changes; where it answers
-/// `false` the run ends and gives nothing.
+/// Runs a scenario. `progress` is asked every 65,536 events, looks and changes, and at the end; where
+/// it answers `false` the run ends and gives nothing.
 pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(Progress) -> bool) -> Option<Outcome> {
     let mut world = World::new(scenario);
     world.play(progress).then(|| world.outcome())
@@ -162,7 +162,8 @@ impl<'a> World<'a> {
             // What changes, is looked at or begins at a moment comes before what happens at it.
             if self.pause <= at {
                 if self.stand_still(&mut agenda) {
-                    return true;
+                    let packets = self.sent_before + self.departed();
+                    return progress(Progress { share: 1.0, packets });
                 }
             } else if slot < self.links.len() {
                 self.link_event(slot, at);

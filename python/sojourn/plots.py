@@ -1,0 +1,154 @@
+"""Figures from a store of runs: lines with bands, heat maps, distributions, boxes."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from sojourn import describe
+from sojourn._sojourn import InputError
+from sojourn.curves import style
+from sojourn.figure import legend, new_figure, styled, write
+from sojourn.query import axes_of, column
+from sojourn.settings import near
+from sojourn.statistics import interval
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Kind: TypeAlias = Literal["line", "heat", "ecdf", "box"]
+TICKS = 12
+"""The most values of an axis that are all written at it."""
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+def plot(
+    rows: "pl.DataFrame",
+    *,
+    y: str,
+    x: str | None = None,
+    by: str | None = None,
+    kind: Kind = "line",
+    log: bool = False,
+    about: Mapping[str, Any] | None = None,
+    path: str | Path | None = None,
+) -> "Figure":
+    """Draw a column of `rows` (as `sojourn.results` gives them), and write it to `path`.
+
+    - line: the mean of `y` over seeds against `x`, a line for each `by`, bands of 95 %;
+    - heat: the mean of `y` over `x` and `by`;
+    - ecdf: the distribution of `y` over runs, a line for each `by`;
+    - box: the same as boxes, at each `by`.
+
+    `log` makes the axis of `x` logarithmic. An axis that varies and is not named is refused.
+    `about` is the note of the sweep, for the caption.
+    """
+    if kind not in KINDS:
+        raise InputError(f'--kind: unknown kind "{kind}"{near(kind, KINDS)}')
+    y = column(rows, y)
+    x = None if x is None else column(rows, x)
+    by = None if by is None else column(rows, by)
+    if kind in ("line", "heat") and x is None:
+        raise InputError(f"--x: a figure of kind {kind} needs it")
+    if kind == "heat" and by is None:
+        raise InputError("--by: a heat map needs a second axis")
+    if kind in ("ecdf", "box") and x is not None:
+        raise InputError(f"--x: a figure of kind {kind} has none, its lines or boxes are --by")
+    for axis in axes_of(rows):
+        if axis not in (x, by) and rows[axis].n_unique() > 1:
+            raise InputError(f'"{axis}" varies too: choose by --where {axis}=..., or name it')
+    if not len(rows.drop_nulls(y)):
+        raise InputError(f"--y: no run has a value of {y}")
+    if by is not None and about is not None and by in about["axes"]:
+        # In the order in which the sweep has them.
+        place = {value: n for n, value in enumerate(about["axes"][by])}
+        rows = rows.sort(rows[by].replace_strict(place, default=len(place)), maintain_order=True)
+    draw = {"line": _line, "heat": _heat, "ecdf": _ecdf, "box": _box}[kind]
+    with styled():
+        figure = new_figure(6.4, 4.0)
+        ax = figure.subplots()
+        draw(ax, rows.drop_nulls(y), x, y, by)
+        if log:
+            ax.set_xscale("log")
+            if x is not None and rows[x].n_unique() <= TICKS:
+                places = rows[x].unique().sort().to_list()
+                ax.set_xticks(places, [f"{one:g}" for one in places])
+                ax.minorticks_off()
+        _caption(figure, rows, y, about)
+        write(figure, path)
+    return figure
+
+
+def _line(ax: "Axes", rows: "pl.DataFrame", x: str | None, y: str, by: str | None) -> None:
+    assert x is not None
+    for n, (label, group) in enumerate(_groups(rows, by)):
+        places = group[x].unique().sort().to_list()
+        found = [interval(group.filter(group[x] == place)[y].to_numpy()) for place in places]
+        look = style(n)
+        ax.plot(places, [one.mean for one in found], label=label, **look)
+        if all(one.half == one.half for one in found):
+            low, high = [one.low for one in found], [one.high for one in found]
+            ax.fill_between(places, low, high, color=look["color"], alpha=0.2, lw=0)
+    ax.set(xlabel=x, ylabel=y)
+    legend(ax)
+
+
+def _heat(ax: "Axes", rows: "pl.DataFrame", x: str | None, y: str, by: str | None) -> None:
+    assert x is not None
+    assert by is not None
+    across, down = rows[x].unique().sort().to_list(), rows[by].unique().sort().to_list()
+    values = np.full((len(down), len(across)), np.nan)
+    for (right, up), group in rows.group_by([x, by]):
+        values[down.index(up), across.index(right)] = float(np.mean(group[y].to_numpy()))
+    shown = ax.imshow(values, origin="lower", aspect="auto", cmap="viridis")
+    ax.set_xticks(range(len(across)), [str(one) for one in across])
+    ax.set_yticks(range(len(down)), [str(one) for one in down])
+    ax.grid(visible=False)
+    ax.set(xlabel=x, ylabel=by)
+    assert ax.figure is not None
+    ax.figure.colorbar(shown, ax=ax, label=y)
+
+
+def _ecdf(ax: "Axes", rows: "pl.DataFrame", x: str | None, y: str, by: str | None) -> None:
+    for n, (label, group) in enumerate(_groups(rows, by)):
+        look = style(n)
+        ax.ecdf(group[y].to_numpy(), label=label, color=look["color"], ls=look["ls"])
+    ax.set(xlabel=y, ylabel="share of runs")
+    legend(ax)
+
+
+def _box(ax: "Axes", rows: "pl.DataFrame", x: str | None, y: str, by: str | None) -> None:
+    groups = _groups(rows, by)
+    ax.boxplot([group[y].to_numpy() for _, group in groups],
+               tick_labels=[label or "" for label, _ in groups])  # fmt: skip
+    ax.set(xlabel=by or "", ylabel=y)
+
+
+def _groups(rows: "pl.DataFrame", by: str | None) -> "list[tuple[str | None, pl.DataFrame]]":
+    if by is None:
+        return [(None, rows)]
+    values: Sequence[Any] = rows[by].unique(maintain_order=True).to_list()
+    return [(str(value), rows.filter(rows[by] == value)) for value in values]
+
+
+def _caption(
+    figure: "Figure", rows: "pl.DataFrame", y: str, about: Mapping[str, Any] | None
+) -> None:
+    fixed = [f"{axis} {rows[axis][0]}" for axis in axes_of(rows) if rows[axis].n_unique() == 1]
+    title = [y + (f", {', '.join(fixed)}" if fixed else "")]
+    seeds = rows["seed"].n_unique()
+    below = f"{seeds} seed{'s' * (seeds != 1)}, {len(rows)} runs; engine {rows['engine'][0]}"
+    if about is not None:
+        scenario = about["scenario"]
+        title.insert(0, describe.title(scenario))
+        title += [
+            f"{name}: {describe.link(scenario, name)}" for name in list(scenario["links"])[:3]
+        ]
+        title[-1] += " (where no axis says otherwise)"
+        below = f"{describe.window(scenario)}; {below}"
+    figure.suptitle("\n".join(title), x=0.01, ha="left", fontsize=10)
+    figure.supxlabel(below, x=0.01, ha="left", fontsize=7, color="#555555")

@@ -1,0 +1,175 @@
+"""What a store of runs says: rows chosen, means with their intervals, differences in pairs."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sojourn import _sojourn
+from sojourn._sojourn import InputError
+from sojourn.campaign import OWN
+from sojourn.settings import near, read_value, split_setting
+from sojourn.statistics import interval, paired
+from sojourn.store import Store
+
+if TYPE_CHECKING:
+    import polars as pl
+
+USUAL = ("utilisation", "sojourn_p99_s", "loss_rate")
+"""What is shown where nobody chose."""
+
+UNITS = ("_s", "_bps", "_bytes", "_packets")
+"""Endings that a name may be given without."""
+
+
+def results(directory: str | Path, *, engine: str | None = None) -> "pl.DataFrame":
+    """Give all rows of the store `directory`, a row for each run.
+
+    Rows that another engine made (another version, or other sources of this one) are never mixed
+    in: `engine` chooses whose, by default this one's, or those of the only one that there is.
+    Raises InputError if there are none, or none of that engine.
+    """
+    directory = Path(directory)
+    store = Store(directory)
+    rows = store.rows()
+    for name in store.damaged:
+        print(f"sojourn: {directory}: {name} was damaged and set aside; run the sweep again",
+              file=sys.stderr)  # fmt: skip
+    if not len(rows):
+        raise InputError(f"{directory}: there are no results")
+    engines = sorted(rows["engine"].unique().to_list())
+    chosen = engine or (engines[0] if len(engines) == 1 else _sojourn.engine())
+    if chosen not in engines:
+        raise InputError(f'{directory}: no runs of engine "{chosen}"{near(chosen, engines)}')
+    found = rows.filter(rows["engine"] == chosen)
+    if len(found) < len(rows):
+        left = len(rows) - len(found)
+        print(f"sojourn: {directory}: {left} rows of other engines are left out", file=sys.stderr)
+    axes = axes_of(found)
+    rest = [name for name in found.columns if name not in axes and name not in OWN]
+    return found.select(*axes, "seed", *rest, "engine", "key", "axes").sort(*axes, "seed")
+
+
+def axes_of(rows: "pl.DataFrame") -> list[str]:
+    """Give the names of the axes, in their order."""
+    names: dict[str, None] = {}
+    for text in rows["axes"].unique().sort().to_list():
+        names |= dict.fromkeys(json.loads(text))
+    return list(names)
+
+
+def column(rows: "pl.DataFrame", name: str) -> str:
+    """Find a column by its name, with or without its unit."""
+    for known in (name, *(f"{name}{unit}" for unit in UNITS)):
+        if known in rows.columns:
+            return known
+    known_names = [one for one in rows.columns if one not in OWN]
+    raise InputError(f'no column "{name}"{near(name, known_names)}')
+
+
+def where(rows: "pl.DataFrame", settings: Sequence[str]) -> "pl.DataFrame":
+    """Choose the rows with these labels, each AXIS=VALUE; of one axis several may be given."""
+    import polars as pl
+
+    wanted: dict[str, list[Any]] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals:
+            raise InputError(f"--where {setting}: write it as AXIS=VALUE, like qdisc=codel")
+        wanted.setdefault(column(rows, name.strip()), []).append(text.strip())
+    for name, texts in wanted.items():
+        known = rows[name].unique().sort().to_list()
+        values = []
+        for text in texts:
+            found = [one for one in known if str(one) == text or one == read_value(text)]
+            if not found:
+                told = [str(one) for one in known]
+                raise InputError(f'--where {name}: no runs with "{text}"{near(text, told[:30])}')
+            values += found
+        rows = rows.filter(pl.col(name).is_in(values))
+    return rows
+
+
+def means(rows: "pl.DataFrame", by: Sequence[str], names: Sequence[str]) -> "pl.DataFrame":
+    """Give, at each combination of `by`, the mean of each column over seeds and its 95 % interval.
+
+    Columns: those of `by`, `runs`, and for each name NAME, NAME_low, NAME_high (Student's t; null
+    for a single run). Runs without a value do not count. An axis that varies and is not in `by`
+    would be averaged over: that is refused.
+    """
+    import polars as pl
+
+    unnamed = [axis for axis in axes_of(rows) if axis not in by and rows[axis].n_unique() > 1]
+    if unnamed:
+        raise InputError(
+            f'"{unnamed[0]}" varies too: put it among --by, or choose by --where {unnamed[0]}=...'
+        )
+    told = []
+    for key, group in rows.group_by(by, maintain_order=True) if by else [((), rows)]:
+        row: dict[str, Any] = dict(zip(by, key, strict=True)) | {"runs": len(group)}
+        for name in names:
+            found = interval(group[name].drop_nulls().to_numpy())
+            row[name] = found.mean if found.mean == found.mean else None
+            alone = found.half != found.half
+            row[f"{name}_low"] = None if alone else found.low
+            row[f"{name}_high"] = None if alone else found.high
+        told.append(row)
+    frame = pl.DataFrame(told, infer_schema_length=None)
+    return frame.with_columns(pl.col(pl.Null).cast(pl.Float64))
+
+
+def differences(
+    rows: "pl.DataFrame", axis: str, reference: Any, by: Sequence[str], names: Sequence[str]
+) -> "pl.DataFrame":
+    """Give, seed by seed, how much more each value of `axis` has than `reference`: mean, interval.
+
+    Runs that have the same seed and the same other labels are a pair: they drew the same numbers.
+    """
+    import polars as pl
+
+    others = [name for name in by if name != axis]
+    left = rows.filter(pl.col(axis) != reference)
+    right = rows.filter(pl.col(axis) == reference)
+    if not len(right):
+        known = [str(one) for one in rows[axis].unique().sort()]
+        raise InputError(f"--pair: no runs with {axis}={reference}{near(str(reference), known)}")
+    joined = left.join(right, on=[*others, "seed"], suffix="//", maintain_order="left")
+    told = []
+    for key, group in joined.group_by([axis, *others], maintain_order=True):
+        row: dict[str, Any] = dict(zip([axis, *others], key, strict=True)) | {"pairs": len(group)}
+        for name in names:
+            both = group.select(name, f"{name}//").drop_nulls()
+            found = paired(both[name].to_numpy(), both[f"{name}//"].to_numpy())
+            row |= {name: found.mean, f"{name}_low": found.low, f"{name}_high": found.high}
+        told.append(row)
+    return pl.DataFrame(told, infer_schema_length=None).fill_nan(None)
+
+
+def pair_of(text: str) -> tuple[str, Any]:
+    """Read AXIS=REFERENCE."""
+    try:
+        return split_setting(text)
+    except InputError:
+        raise InputError(
+            f"--pair {text}: write it as AXIS=REFERENCE, like qdisc=droptail"
+        ) from None
+
+
+def pivoted(frame: "pl.DataFrame", axis: str, name: str) -> "pl.DataFrame":
+    """Turn a table of `means` so that the values of `axis` are its columns, for one name."""
+    if axis not in frame.columns:
+        raise InputError(f'--pivot: no axis "{axis}"{near(axis, frame.columns)}')
+    keep = [c for c in frame.columns[: frame.columns.index("runs")] if c != axis]
+    if not keep:
+        return frame.select(axis, name)
+    return frame.pivot(axis, index=keep, values=name, maintain_order=True)
+
+
+def conditions(directory: Path) -> Mapping[str, Any] | None:
+    """Give what was varied, as the sweep noted it; None where several sweeps share the store."""
+    notes = sorted(directory.glob("sweep-*.json"))
+    if len(notes) != 1:
+        return None
+    told: dict[str, Any] = json.loads(notes[0].read_text(encoding="utf-8"))
+    return told

@@ -1,0 +1,205 @@
+"""The commands `sojourn sweep`, `sojourn results` and `sojourn plot`."""
+
+import json
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sojourn._sojourn import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Folder = Annotated[Path, typer.Argument(help="a folder of results", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+Where = Annotated[
+    list[str] | None, typer.Option(metavar="AXIS=VALUE", help="only runs with this label")
+]
+Engine = Annotated[str | None, typer.Option(help="runs of this engine (default: this one's)")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Put the commands into the command line."""
+    app.command("sweep")(sweep_command)
+    app.command("results")(results_command)
+    app.command("plot")(plot_command)
+
+
+def sweep_command(
+    file: Annotated[Path, typer.Argument(help="sweep, .toml", show_default=False)],
+    out: Annotated[Path, typer.Option(help="runs are kept there, and not made again")],
+    jobs: Annotated[int | None, typer.Option(min=1, help="runs at once (default: cores)")] = None,
+    processes: Annotated[
+        bool, typer.Option("--processes", help="in processes, not threads")
+    ] = False,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="of a Dask scheduler, tcp://host:8786")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run a scenario at every combination of axes and seeds; go on from what is there."""
+    from sojourn import _sojourn
+    from sojourn.output import check_directory
+    from sojourn.query import USUAL, axes_of
+    from sojourn.sweep import read_sweep, run_sweep
+
+    if cluster is not None and (processes or jobs):
+        raise InputError(
+            "--cluster: the workers of the cluster run it, without --jobs, --processes"
+        )
+    asked = read_sweep(file)
+    check_directory(out)
+    with executor_for(cluster, processes, jobs) as executor:
+        made = run_sweep(asked, out=out, executor=executor, jobs=jobs, progress=True)
+    for name in made.damaged:
+        print(f"sojourn: {out}: {name} was damaged; its runs were made again", file=sys.stderr)
+    import polars as pl
+
+    rows = pl.DataFrame(made.rows, infer_schema_length=None)
+    if as_json:
+        told = {
+            "sojourn": _sojourn.version(),
+            "engine": _sojourn.engine(),
+            "runs": len(rows),
+            "made": made.made,
+            "axes": list(asked.names),
+            "table": _table(rows, axes_of(rows), list(USUAL)).to_dicts(),
+        }
+        print(json.dumps(told, indent=2, allow_nan=False))
+        return
+    from sojourn.progress import amount
+    from sojourn.report import console
+
+    _print(_table(rows, axes_of(rows), list(USUAL)), list(USUAL))
+    console().print(
+        f"{made.made} of {len(rows)} runs made, {amount(made.packets)} packets in "
+        f"{made.wall_s:.1f} s; sojourn results {out} and sojourn plot {out} show more"
+    )
+
+
+def results_command(
+    directory: Folder,
+    select: Annotated[
+        list[str] | None, typer.Option("--metric", help="a column, like sojourn_p99")
+    ] = None,
+    by: Annotated[str | None, typer.Option(metavar="A,B", help="axes (default: all)")] = None,
+    where: Where = None,
+    pivot: Annotated[str | None, typer.Option(help="the values of this axis as columns")] = None,
+    pair: Annotated[
+        str | None,
+        typer.Option(metavar="AXIS=REFERENCE", help="differences from it, seed by seed"),
+    ] = None,
+    each: Annotated[bool, typer.Option("--rows", help="a row for each run, no means")] = False,
+    export: Annotated[Path | None, typer.Option(help="write it: .csv or .parquet")] = None,
+    engine: Engine = None,
+    as_json: Json = False,
+) -> None:
+    """Show what a sweep found: means over seeds with 95 % intervals, or differences in pairs."""
+    from sojourn import query
+    from sojourn.output import check_file, replacing
+
+    if export is not None:
+        check_file(export, (".csv", ".parquet"))
+    rows = query.where(query.results(directory, engine=engine), where or ())
+    names = [query.column(rows, name) for name in select or query.USUAL]
+    axes = query.axes_of(rows)
+    groups = axes if by is None else [query.column(rows, name.strip()) for name in by.split(",")]
+    if each:
+        found = rows.drop("axes") if select is None else rows.select(*axes, "seed", *names)
+    elif pair is not None:
+        axis, reference = query.pair_of(pair)
+        found = query.differences(rows, query.column(rows, axis), reference, groups, names)
+    else:
+        found = query.means(rows, groups, names)
+        if pivot is not None:
+            found = query.pivoted(found, query.column(rows, pivot), names[0])
+    if export is not None:
+        with replacing(export) as part:
+            found.write_csv(part) if export.suffix == ".csv" else found.write_parquet(part)
+    if as_json:
+        print(json.dumps({"table": found.to_dicts()}, indent=2, allow_nan=False))
+    elif export is None:
+        _print(found, [] if each or pivot else names)
+
+
+def plot_command(
+    directory: Folder,
+    out: Annotated[Path, typer.Option(help="the figure: .png, .pdf or .svg")],
+    y: Annotated[str, typer.Option(help="a column, like sojourn_p99")],
+    x: Annotated[str | None, typer.Option(help="the axis across")] = None,
+    by: Annotated[str | None, typer.Option(help="the axis of lines, boxes, or upwards")] = None,
+    kind: Annotated[str, typer.Option(help="line, heat, ecdf or box")] = "line",
+    log: Annotated[bool, typer.Option("--log", help="x on a logarithmic axis")] = False,
+    where: Where = None,
+    engine: Engine = None,
+) -> None:
+    """Draw what a sweep found."""
+    from sojourn import plots, query
+    from sojourn.figure import ENDINGS
+    from sojourn.output import check_file
+
+    check_file(out, ENDINGS)
+    rows = query.where(query.results(directory, engine=engine), where or ())
+    about = query.conditions(directory)
+    plots.plot(rows, y=y, x=x, by=by, kind=kind, log=log, about=about, path=out)  # type: ignore[arg-type]
+
+
+@contextmanager
+def executor_for(
+    cluster: str | None, processes: bool, jobs: int | None
+) -> Iterator[Executor | None]:
+    """Lend what runs things: a Dask cluster, processes, or nothing, which means threads."""
+    if cluster is not None:
+        try:
+            from distributed import Client
+        except ImportError:
+            raise InputError('--cluster: Dask is missing: pip install "sojourn[cluster]"') from None
+        try:
+            client = Client(cluster, timeout=10)  # type: ignore[no-untyped-call]
+        except (OSError, ValueError) as error:
+            told = " ".join(str(error).split())
+            raise InputError(f"--cluster {cluster}: {told}") from None
+        with client, client.get_executor(pure=False, retries=2) as executor:  # type: ignore[no-untyped-call]
+            yield executor
+    elif processes:
+        from concurrent.futures import ProcessPoolExecutor
+        from multiprocessing import get_context
+
+        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as executor:
+            yield executor
+    else:
+        yield None
+
+
+def _table(rows: "pl.DataFrame", by: list[str], names: list[str]) -> "pl.DataFrame":
+    from sojourn.query import means
+
+    return means(rows, by, [name for name in names if name in rows.columns])
+
+
+def _print(frame: "pl.DataFrame", names: list[str]) -> None:
+    """Print a table; a mean stands with half its interval."""
+    from rich.markup import escape
+
+    from sojourn.claims import short
+    from sojourn.report import console, new_table
+
+    ends = {f"{name}_{end}" for name in names for end in ("low", "high")}
+    shown = [name for name in frame.columns if name not in ends]
+    count = next((n for n, c in enumerate(shown) if c in ("runs", "pairs", "seed")), 1)
+    table = new_table(*map(escape, shown), left=count)
+    for row in frame.iter_rows(named=True):
+        cells = []
+        for name in shown:
+            value: Any = row[name]
+            text = short(value) if isinstance(value, float) else "" if value is None else str(value)
+            if name in names and row[f"{name}_low"] is not None and value is not None:
+                text += f" ± {short(row[f'{name}_high'] - value)}"
+            cells.append(escape(text))
+        table.add_row(*cells)
+    console().print(table)
