@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sojourn.scenario import Scenario as Scenario
     from sojourn.scenario import load as load
     from sojourn.stored import load_result as load_result
-    from sojourn.sweep import sweep as sweep
+    from sojourn.sweeps import sweep as sweep
     from sojourn.traces import trace as trace
 
     __version__: str
@@ -51,7 +51,7 @@ _HOME = {
     "Scenario": "scenario",
     "load": "scenario",
     "load_result": "stored",
-    "sweep": "sweep",
+    "sweep": "sweeps",
     "trace": "traces",
 }
 

@@ -85,6 +85,9 @@ def run(
         Path | None, typer.Option(help="write summary.json and Parquet tables there")
     ] = None,
     tape: Annotated[bool, typer.Option("--tape", help="with a row for every packet")] = False,
+    steady: Annotated[
+        bool, typer.Option("--steady", help="find and cut the warm-up; intervals from this one run")
+    ] = False,
 ) -> None:
     """Run a scenario."""
     from sojourn.output import check_directory, check_file
@@ -96,7 +99,7 @@ def run(
         raise InputError("--flow: there is no figure to draw it in, give --plot FIG.png")
     tree = _scenario(file, settings, seed)
     with _about(file):
-        if plot or out:
+        if plot or out or steady:
             tree = with_samples(tree)
         if tape:
             tree = {**tree, "tape": True}
@@ -118,12 +121,23 @@ def run(
         draw(result, plot, flows=flow or None)
     if out is not None:
         result.save(out)
+    told: dict[str, Any] = {}
+    if steady:
+        from dataclasses import asdict
+
+        from sojourn.steady import steady as find_steady
+
+        with _about(file):
+            found = find_steady(result)
+        told = {"steady": [asdict(one) for one in found]}
     if as_json:
-        _print_json(result.summary)
+        _print_json(result.summary | told)
     else:
-        from sojourn.report import run_report
+        from sojourn.report import run_report, steady_report
 
         run_report(result)
+        if steady:
+            steady_report(found)
 
 
 @app.command()

@@ -10,7 +10,7 @@ from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn.campaign import OWN
 from sojourn.settings import near, read_value, split_setting
-from sojourn.statistics import interval, paired
+from sojourn.statistics import interval, paired, percentile
 from sojourn.store import Store
 
 if TYPE_CHECKING:
@@ -91,11 +91,17 @@ def where(rows: "pl.DataFrame", settings: Sequence[str]) -> "pl.DataFrame":
     return rows
 
 
-def means(rows: "pl.DataFrame", by: Sequence[str], names: Sequence[str]) -> "pl.DataFrame":
+def means(
+    rows: "pl.DataFrame",
+    by: Sequence[str],
+    names: Sequence[str],
+    percent: float | None = None,
+) -> "pl.DataFrame":
     """Give, at each combination of `by`, the mean of each column over seeds and its 95 % interval.
 
     Columns: those of `by`, `runs`, and for each name NAME, NAME_low, NAME_high (Student's t; null
-    for a single run). Runs without a value do not count. An axis that varies and is not in `by`
+    for a single run). With `percent`, that percentile over runs in place of the mean, its interval
+    by the bootstrap. Runs without a value do not count. An axis that varies and is not in `by`
     would be averaged over: that is refused.
     """
     import polars as pl
@@ -109,14 +115,15 @@ def means(rows: "pl.DataFrame", by: Sequence[str], names: Sequence[str]) -> "pl.
     for key, group in rows.group_by(by, maintain_order=True) if by else [((), rows)]:
         row: dict[str, Any] = dict(zip(by, key, strict=True)) | {"runs": len(group)}
         for name in names:
-            found = interval(group[name].drop_nulls().to_numpy())
-            row[name] = found.mean if found.mean == found.mean else None
-            alone = found.half != found.half
-            row[f"{name}_low"] = None if alone else found.low
-            row[f"{name}_high"] = None if alone else found.high
+            values = group[name].drop_nulls().to_numpy()
+            if percent is None:
+                found = interval(values)
+                three = (found.mean, found.low, found.high)
+            else:
+                three = percentile(values, percent)
+            row |= dict(zip((name, f"{name}_low", f"{name}_high"), three, strict=True))
         told.append(row)
-    frame = pl.DataFrame(told, infer_schema_length=None)
-    return frame.with_columns(pl.col(pl.Null).cast(pl.Float64))
+    return pl.DataFrame(told, infer_schema_length=None).fill_nan(None)
 
 
 def differences(

@@ -16,6 +16,7 @@ from sojourn.result import Result
 
 if TYPE_CHECKING:
     from sojourn.paper import Outcome
+    from sojourn.steady import Steady
 
 SHADES = {
     "holds": "green",
@@ -159,6 +160,19 @@ def replay_report(summary: Mapping[str, Any], out: Path) -> None:
         f"{_or_dash(mean, units.duration)} on average, {_or_dash(longest, units.duration)} at "
         f"most; every packet is in {escape(str(out))}"
     )
+
+
+def steady_report(found: "Sequence[Steady]") -> None:
+    """Print steady states with what was cut."""
+    from sojourn.claims import told
+
+    table = new_table("link", "what", "mean (95 %, 20 batches)", "warm-up cut", "", left=2)
+    for one in found:
+        doubt = "too short to tell" if one.doubtful else ""
+        cut = f"{one.cut_s:.3g} of {one.of_s:.3g} s"
+        table.add_row(one.link, one.what, told(one.mean, one.unit), cut, doubt)
+    console().print()
+    console().print(table)
 
 
 def paper_table(outcome: "Outcome", directory: Path) -> None:

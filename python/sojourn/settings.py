@@ -32,7 +32,7 @@ NUMBERS = 50_000_000
 
 def near(name: str, known: Sequence[str]) -> str:
     """Suggest the nearest of `known`, and list them."""
-    found = get_close_matches(name, known, 1)
+    found = get_close_matches(name, known, 1) or [one for one in known if one.startswith(name)]
     guess = f', did you mean "{found[0]}"?' if found else ""
     return f"{guess} (known: {', '.join(known)})"
 

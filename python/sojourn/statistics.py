@@ -1,4 +1,7 @@
-"""Intervals: of means, and of differences between paired runs. The quantiles are SciPy's."""
+"""Intervals of means, of differences between paired runs, of percentiles, and from one long run.
+
+Student's quantiles and the bootstrap are SciPy's.
+"""
 
 from dataclasses import dataclass
 
@@ -9,6 +12,9 @@ Array = npt.NDArray[np.float64]
 
 LEVEL = 0.95
 """How often an interval holds the truth."""
+
+BATCHES = 20
+"""Into how many batches one long run is cut (metrics.md 9)."""
 
 
 @dataclass(frozen=True)
@@ -51,3 +57,57 @@ def interval(values: npt.ArrayLike) -> Interval:
 def paired(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> Interval:
     """Give the mean of `ours` - `theirs` and its interval; the i-th of both had the same seed."""
     return interval(np.asarray(ours, dtype=float) - np.asarray(theirs, dtype=float))
+
+
+def percentile(values: npt.ArrayLike, percent: float, seed: int = 1) -> tuple[float, float, float]:
+    """Give a percentile of independent `values` and the ends of its interval, by the bootstrap.
+
+    The ends are percentiles of those of 9999 samples drawn from `values`; the same seed draws the
+    same ones. A single value has no interval: NaN.
+    """
+    from scipy.stats import bootstrap
+
+    x = np.asarray(values, dtype=float)
+    if len(x) < 2:
+        return (float(x[0]) if len(x) else np.nan), np.nan, np.nan
+
+    def of(samples: Array, axis: int = -1) -> Array:
+        return np.asarray(np.percentile(samples, percent, axis=axis))
+
+    rng = np.random.default_rng(seed)
+    found = bootstrap((x,), of, confidence_level=LEVEL, method="percentile", rng=rng)
+    ends = found.confidence_interval
+    return float(np.percentile(x, percent)), float(ends.low), float(ends.high)
+
+
+def mser5(series: npt.ArrayLike) -> int:
+    """Give how many values at the start of `series` are warm-up, by MSER-5 (White, 1997).
+
+    Of means of five values, so many are cut that the standard error of the mean of the rest is
+    least; never more than half (a cut beyond that says that the series is too short).
+    """
+    x = np.asarray(series, dtype=float)
+    means = x[: len(x) // 5 * 5].reshape(-1, 5).mean(axis=1)
+    n = len(means)
+    if n < 4:
+        return 0
+    # Sums from each place to the end give all variances in one pass.
+    left = np.arange(n, 0, -1, dtype=float)
+    centred = means - means.mean()
+    sums = np.cumsum(centred[::-1])[::-1]
+    squares = np.cumsum((centred**2)[::-1])[::-1]
+    error = np.maximum(squares - sums**2 / left, 0.0) / left**2
+    return 5 * int(np.argmin(error[: n // 2 + 1]))
+
+
+def batch_means(series: npt.ArrayLike, batches: int = BATCHES) -> Interval:
+    """Give the mean of one long stationary `series` and its interval, by means of batches.
+
+    Values beside one another are alike, so an interval from single values would be too narrow; the
+    means of long batches are nearly independent. Raises ValueError if there are fewer values than
+    batches.
+    """
+    x = np.asarray(series, dtype=float)
+    if len(x) < batches:
+        raise ValueError(f"{len(x)} values are too few for {batches} batches")
+    return interval([part.mean() for part in np.array_split(x, batches)])

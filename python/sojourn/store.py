@@ -6,6 +6,7 @@ processes may write at once, and a part that was damaged later is found out and 
 """
 
 import hashlib
+import io
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -111,19 +112,20 @@ class Store:
         return pl.read_parquet(data)
 
     def _write(self, frame: "pl.DataFrame") -> None:
+        whole = io.BytesIO()
+        frame.write_parquet(whole, compression="zstd")
+        data = whole.getvalue()
         with naming(self.directory):
             self.directory.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(prefix=".part-", dir=self.directory)
             part = Path(name)
             try:
-                with os.fdopen(handle, "w+b") as file:
-                    frame.write_parquet(file, compression="zstd")
+                with os.fdopen(handle, "wb") as file:
+                    file.write(data)
                     file.flush()
                     os.fsync(file.fileno())
-                    file.seek(0)
-                    final = self.directory / _name(file.read())
                 part.chmod(0o644)
-                part.replace(final)
+                part.replace(self.directory / _name(data))
             finally:
                 part.unlink(missing_ok=True)
 

@@ -46,7 +46,7 @@ def sweep_command(
     from sojourn import _sojourn
     from sojourn.output import check_directory
     from sojourn.query import USUAL, axes_of
-    from sojourn.sweep import read_sweep, run_sweep
+    from sojourn.sweeps import read_sweep, run_sweep
 
     if cluster is not None and (processes or jobs):
         raise InputError(
@@ -94,6 +94,9 @@ def results_command(
         str | None,
         typer.Option(metavar="AXIS=REFERENCE", help="differences from it, seed by seed"),
     ] = None,
+    percentile: Annotated[
+        float | None, typer.Option(min=0, max=100, help="over runs, in place of the mean")
+    ] = None,
     each: Annotated[bool, typer.Option("--rows", help="a row for each run, no means")] = False,
     export: Annotated[Path | None, typer.Option(help="write it: .csv or .parquet")] = None,
     engine: Engine = None,
@@ -115,7 +118,7 @@ def results_command(
         axis, reference = query.pair_of(pair)
         found = query.differences(rows, query.column(rows, axis), reference, groups, names)
     else:
-        found = query.means(rows, groups, names)
+        found = query.means(rows, groups, names, percentile)
         if pivot is not None:
             found = query.pivoted(found, query.column(rows, pivot), names[0])
     if export is not None:
@@ -199,7 +202,9 @@ def _print(frame: "pl.DataFrame", names: list[str]) -> None:
             value: Any = row[name]
             text = short(value) if isinstance(value, float) else "" if value is None else str(value)
             if name in names and row[f"{name}_low"] is not None and value is not None:
-                text += f" ± {short(row[f'{name}_high'] - value)}"
+                low, high = row[f"{name}_low"], row[f"{name}_high"]
+                even = abs((high - value) - (value - low)) <= 1e-6 * abs(high - low)
+                text += f" ± {short(high - value)}" if even else f" ({short(low)} to {short(high)})"
             cells.append(escape(text))
         table.add_row(*cells)
     console().print(table)

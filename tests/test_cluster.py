@@ -1,0 +1,82 @@
+"""A real Dask cluster on this machine: the same table, also when a worker is killed."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import sojourn as sj
+from sojourn.store import Store
+from test_sweep import AXES, CASE, command, described, ran
+
+distributed = pytest.importorskip("distributed")
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module")
+def cluster():  # type: ignore[no-untyped-def]
+    """Three workers, processes of their own."""
+    with distributed.LocalCluster(
+        n_workers=3, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    ) as three:
+        yield three
+
+
+def test_a_cluster_gives_the_same_table(cluster, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """By the command, with the address of the scheduler; stored the same."""
+    folder = described(tmp_path)
+    address = cluster.scheduler_address
+    out = ("--out", folder / "cluster", "--cluster", address)
+    done = ran("sweep", folder / "sweep.toml", *out)
+    assert "30 of 30 runs made" in done.stdout, done.stderr
+    ran("sweep", folder / "sweep.toml", "--out", folder / "threads")
+    assert Store(folder / "cluster").rows().equals(Store(folder / "threads").rows())
+    again = ran("sweep", folder / "sweep.toml", *out)
+    assert "0 of 30 runs made" in again.stdout
+
+
+def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """In the middle: its runs are made by the others."""
+    longer = {**CASE, "duration": "30s"}
+    alone = sj.sweep(longer, AXES, seeds=10)
+    with distributed.Client(cluster) as client:
+        first = next(iter(cluster.workers.values()))
+
+        def kill() -> None:
+            while len(list(tmp_path.glob("*.parquet"))) < 1:
+                time.sleep(0.01)
+            os.kill(first.pid, signal.SIGKILL)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        executor = client.get_executor(pure=False, retries=2)
+        table = sj.sweep(longer, AXES, seeds=10, executor=executor, out=tmp_path)
+        killer.join()
+    assert table.equals(alone)
+
+
+def test_ctrl_c_leaves_the_cluster_usable(cluster, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """The runs that were asked for are cancelled."""
+    import subprocess
+
+    folder = described(tmp_path)
+    sweep = (folder / "sweep.toml").read_text().replace("seeds = 5", "seeds = 3000")
+    (folder / "sweep.toml").write_text(sweep)
+    address = cluster.scheduler_address
+    running = subprocess.Popen(
+        command("sweep", folder / "sweep.toml", "--out", folder / "out", "--cluster", address),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not list((folder / "out").glob("*.parquet")):
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 130, said
+    assert said.splitlines()[-1] == "sojourn: interrupted"
+    with distributed.Client(cluster) as client:
+        assert client.submit(abs, -3).result(timeout=30) == 3

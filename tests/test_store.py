@@ -1,0 +1,125 @@
+"""The store: nothing is lost, nothing is half there, damage is found."""
+
+import threading
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pytest
+
+from sojourn import InputError
+from sojourn.keeper import Keeper
+from sojourn.store import ASIDE, FEW, LOOSE, Store
+
+
+def row(i: int, value: float | None = 0.5) -> dict[str, object]:
+    """A row like those of campaigns."""
+    return {"key": f"{i:04}", "seed": i, "value": value, "series": [1.0, float(i)]}
+
+
+def test_rows_come_back_in_one_order_whatever_the_order_of_writing(tmp_path: Path) -> None:
+    """The same rows, the same table."""
+    for name, order in (("a", range(10)), ("b", reversed(range(10)))):
+        store = Store(tmp_path / name)
+        for i in order:
+            store.put([row(i)])
+    a, b = Store(tmp_path / "a").rows(), Store(tmp_path / "b").rows()
+    assert a.equals(b)
+    assert a["seed"].to_list() == list(range(10))
+    assert a["series"].to_list()[3] == [1.0, 3.0]
+
+
+def test_an_empty_store_has_no_rows_and_makes_no_folder(tmp_path: Path) -> None:
+    """Reading leaves no trace."""
+    assert len(Store(tmp_path / "none").rows()) == 0
+    assert not (tmp_path / "none").exists()
+
+
+def test_small_parts_are_put_together(tmp_path: Path) -> None:
+    """And large ones left as they are."""
+    store = Store(tmp_path)
+    store.put([row(i) for i in range(FEW)])
+    for i in range(LOOSE + 5):
+        store.put([row(1000 + i)])
+    assert len(list(tmp_path.glob("*.parquet"))) < 10
+    assert len(store.rows()) == FEW + LOOSE + 5
+    store.tidy()
+    assert len(list(tmp_path.glob("*.parquet"))) == 2
+    assert len(Store(tmp_path).rows()) == FEW + LOOSE + 5
+
+
+def test_a_row_that_is_there_twice_counts_once(tmp_path: Path) -> None:
+    """Two processes may have made the same run."""
+    for _ in range(2):
+        Store(tmp_path).put([row(1), row(2)])
+    assert len(Store(tmp_path).rows()) == 2
+
+
+def test_a_column_without_values_has_the_same_type_in_all_parts(tmp_path: Path) -> None:
+    """Or other programs could not read the folder."""
+    Store(tmp_path).put([row(1, None)])
+    Store(tmp_path).put([row(2, 0.25)])
+    assert Store(tmp_path).rows()["value"].to_list() == [None, 0.25]
+    parts = str(tmp_path / "*.parquet")
+    assert pl.read_parquet(parts).height == 2
+    assert len(pd.read_parquet(tmp_path)) == 2
+    found = duckdb.sql(f"select sum(value) from '{parts}'")
+    assert found is not None
+    assert found.fetchall() == [(0.25,)]
+
+
+@pytest.mark.parametrize("harm", ["cut", "flipped", "emptied"])
+def test_a_damaged_part_is_named_and_set_aside(tmp_path: Path, harm: str) -> None:
+    """Not silently read, and the others stay."""
+    store = Store(tmp_path)
+    store.put([row(1)])
+    store.put([row(2)])
+    part = next(
+        path for path in tmp_path.glob("*.parquet") if pl.read_parquet(path)["seed"][0] == 1
+    )
+    data = bytearray(part.read_bytes())
+    if harm == "cut":
+        del data[len(data) // 2 :]
+    elif harm == "emptied":
+        data.clear()
+    else:
+        data[len(data) // 3] ^= 4
+    part.write_bytes(data)
+    again = Store(tmp_path)
+    assert again.rows()["seed"].to_list() == [2]
+    assert again.damaged == [part.name]
+    assert (tmp_path / ASIDE / part.name).exists()
+    # What was set aside is not among what others read.
+    assert len(pd.read_parquet(tmp_path)) == 1
+    assert Store(tmp_path).damaged == [] or len(Store(tmp_path).rows()) == 1
+
+
+def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
+    """Each with its own Store, tidying while others write and read."""
+
+    def write(k: int) -> None:
+        for i in range(30):
+            Store(tmp_path).put([row(100 * k + i)])
+            Store(tmp_path).tidy()
+
+    threads = [threading.Thread(target=write, args=(k,)) for k in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(Store(tmp_path).rows()) == 90
+
+
+def test_no_temporary_file_stays(tmp_path: Path) -> None:
+    """Parts are renamed into place."""
+    Store(tmp_path).put([row(1)])
+    assert [path.suffix for path in tmp_path.iterdir()] == [".parquet"]
+
+
+def test_a_keeper_tells_what_went_wrong(tmp_path: Path) -> None:
+    """A folder that cannot be: the error reaches whoever keeps, or who leaves the block."""
+    (tmp_path / "file").write_text("in the way")
+    store = Store(tmp_path / "file")
+    with pytest.raises(InputError, match="file"), Keeper(store) as keeper:
+        keeper.keep(row(1))

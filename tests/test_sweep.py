@@ -1,0 +1,398 @@
+"""Sweeps: points, seeds, stores, executors, tables and figures, as a user meets them."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import sojourn as sj
+from sojourn import metrics, query
+from sojourn.axes import points, read_axes
+from sojourn.store import Store
+from sojourn.sweeps import make_sweep, run_sweep
+
+KILLS = int(os.environ.get("SOJOURN_KILLS", "4"))
+"""How often a sweep is killed; `make faults` does it 50 times."""
+
+CASE: dict[str, Any] = {
+    "duration": "2s",
+    "warmup": "500ms",
+    "links": {"up": {"rate": "5mbit", "delay": "5ms", "qdisc": {"name": "codel"}}},
+    "flows": [
+        {
+            "name": "bulk",
+            "count": 2,
+            "path": ["up"],
+            "rtt": "uniform(20ms, 40ms)",
+            "source": {"name": "bulk", "start": "uniform(0s, 100ms)"},
+        }
+    ],
+}
+AXES = {"qdisc": {"set": "up.qdisc", "values": ["droptail", "codel"]}, "bulk.count": [1, 3]}
+SWEEP = """
+scenario = "case.json"
+seeds = 5
+[axes]
+qdisc = { set = "up.qdisc", values = ["droptail", "codel"] }
+n = { set = "bulk.count", values = [1, 2, 4] }
+"""
+
+
+def spanned(axes: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
+    """The labels of all points."""
+    return [labels for labels, _ in points(CASE, read_axes(axes), **more)]
+
+
+def test_axes_span_a_grid_and_set_what_they_name() -> None:
+    """The later axis moves faster; the base stays as it is."""
+    found = list(points(CASE, read_axes(AXES)))
+    assert [tuple(labels.values()) for labels, _ in found] == [
+        ("droptail", 1), ("droptail", 3), ("codel", 1), ("codel", 3),
+    ]  # fmt: skip
+    assert found[1][1]["flows"][0]["count"] == 3
+    assert found[1][1]["links"]["up"]["qdisc"] == "droptail"
+    assert CASE["flows"][0]["count"] == 2
+
+
+def test_ranges_and_units() -> None:
+    """Steps, points, equal factors; numbers are labels, the unit goes into the scenario."""
+    steps = read_axes({"r": {"set": "up.rate", "from": 5, "to": 20, "step": 5, "unit": "mbit"}})
+    assert steps[0].values == ((5, "5mbit"), (10, "10mbit"), (15, "15mbit"), (20, "20mbit"))
+    log = read_axes({"n": {"from": 1, "to": 1000, "points": 4, "log": True}})
+    assert [value for _, value in log[0].values] == [1, 10, 100, 1000]
+    even = read_axes({"n": {"from": 0.1, "to": 0.5, "points": 5}})
+    assert [value for _, value in even[0].values] == [0.1, 0.2, 0.3, 0.4, 0.5]
+
+
+def test_axes_in_step_conditions_and_what_is_left_out() -> None:
+    """An axis that does not apply has a dash, and makes no point twice."""
+    both = {"a": {"set": "up.rate", "values": [1, 2], "unit": "mbit"},
+            "b": {"set": "up.delay", "values": [3, 4], "unit": "ms"}}  # fmt: skip
+    assert spanned(both, together=[["a", "b"]]) == [{"a": 1, "b": 3}, {"a": 2, "b": 4}]
+    assert {"a": 1, "b": 4} not in spanned(both, skip=[{"a": 1, "b": 4}])
+    when = {
+        "qdisc": {"set": "up.qdisc", "values": ["droptail", "codel"]},
+        "target": {"set": "up.qdisc.target", "values": ["5ms", "15ms"], "when": {"qdisc": "codel"}},
+    }
+    assert [tuple(labels.values()) for labels in spanned(when)] == [
+        ("droptail", "-"), ("codel", "5ms"), ("codel", "15ms"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("axes", "more", "said"),
+    [
+        ({}, {}, "axes: a sweep has at least one"),
+        ({"qdisc": "codel"}, {}, "axes.qdisc: 'codel' is no list"),
+        ({"up.qdisc": []}, {}, "axes.up.qdisc: there are no values"),
+        ({"up.qdisc": ["codel", "codel"]}, {}, "axes.up.qdisc: a value is there twice"),
+        ({"n": {"set": "up.rate", "value": [1]}}, {}, 'axes.n: unknown key "value"'),
+        ({"n": {"from": 1, "to": 5}}, {}, "axes.n: give it either step or points"),
+        ({"n": {"from": 0, "to": 5, "points": 3, "log": True}}, {}, "ends above 0"),
+        ({"dwn.rate": ["1mbit"]}, {}, 'axes.dwn.rate: "dwn" is no link, flow or key'),
+        ({"up.qdisc": ["codle"]}, {}, 'did you mean "codel"'),
+        ({"up.rate": [5]}, {}, "links.up.rate"),
+        (AXES, {"together": [["qdisc", "n"]]}, 'together.0: no axis "n"'),
+        (AXES, {"skip": [{"qdisc": "red"}]}, "skip.0.qdisc: 'red' is no value"),
+        (AXES, {"seeds": 0}, "seeds: 0 is out of range"),
+        (AXES, {"seeds": [1, 1]}, "seeds: a seed is there twice"),
+        (AXES, {"metrics": ["jain"]}, 'did you mean "jain_index"'),
+        (AXES, {"metrics": [{"name": "jitter_s", "flw": "x"}]}, 'takes no "flw"'),
+        (AXES, {"until": {"metrics": ["utilisation"]}}, "until.relative: None is out of range"),
+        (AXES, {"until": {"metrics": ["util"], "relative": 0.1}}, 'no column "util"'),
+    ],
+)
+def test_bad_input_names_its_path(axes: Any, more: dict[str, Any], said: str) -> None:
+    """Before anything has run, or at the first look."""
+    with pytest.raises(sj.InputError) as refused:
+        sj.sweep(CASE, axes, **more)
+    assert said in str(refused.value)
+
+
+def test_a_sweep_has_a_row_for_each_run_with_paired_seeds() -> None:
+    """And the numbers are those of the run."""
+    rows = sj.sweep(CASE, AXES, seeds=3, metrics=["jain_index", {"name": "goodput_bps"}])
+    assert rows.height == 12
+    assert rows["seed"].to_list() == [1, 2, 3] * 4
+    last = rows.row(-1, named=True)
+    tree = {**CASE, "seed": 3, "flows": [{**CASE["flows"][0], "count": 3}]}
+    result = sj.simulate(tree)
+    assert last["sojourn_p99_s"] == result.links["up"].sojourn_p99_s
+    assert last["bulk.goodput_bps"] == last["goodput_bps"] == metrics.goodput_bps(result)
+    assert last["jain_index"] == last["bulk.jain"]
+
+
+def test_models_are_values() -> None:
+    """Labelled by their names; of one name several times, by what they were given."""
+    axes = {"up.qdisc": [sj.CoDel(target="5ms"), sj.CoDel(target="15ms"), sj.DropTail()]}
+    rows = sj.sweep(CASE, axes)
+    assert rows["up.qdisc"].n_unique() == 3
+    assert rows["sojourn_mean_s"].n_unique() == 3
+
+
+def test_executors_agree(tmp_path: Path) -> None:
+    """Serial, threads, processes: the same table, and the same rows stored."""
+    tables = [sj.sweep(CASE, AXES, seeds=3, out=tmp_path / "serial", jobs=1)]
+    tables.append(sj.sweep(CASE, AXES, seeds=3, out=tmp_path / "threads", jobs=2))
+    with ThreadPoolExecutor(2) as pool:
+        tables.append(sj.sweep(CASE, AXES, seeds=3, executor=pool))
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        tables.append(sj.sweep(CASE, AXES, seeds=3, out=tmp_path / "processes", executor=pool))
+    assert all(table.equals(tables[0]) for table in tables[1:])
+    stored = [csv(tmp_path / name) for name in ("serial", "threads", "processes")]
+    assert stored[0] == stored[1] == stored[2]
+
+
+def test_a_second_sweep_makes_nothing_and_a_wider_one_only_what_is_new(tmp_path: Path) -> None:
+    """By the hash of scenario, seed, engine and measure."""
+    first = run_sweep(make_sweep(CASE, AXES, seeds=2), out=tmp_path)
+    again = run_sweep(make_sweep(CASE, AXES, seeds=2), out=tmp_path)
+    wider = run_sweep(make_sweep(CASE, AXES, seeds=3), out=tmp_path)
+    assert (first.made, again.made, wider.made) == (8, 0, 4)
+    assert again.rows == first.rows
+    assert wider.rows[:2] == first.rows[:2]
+    # The same runs under another name are not made again either.
+    other = {"law" if name == "qdisc" else name: axis for name, axis in AXES.items()}
+    assert run_sweep(make_sweep(CASE, other, seeds=2), out=tmp_path).made == 0
+
+
+def test_runs_of_another_engine_are_not_mixed_in(tmp_path: Path, capsys: Any) -> None:
+    """They are made again, and left out of tables, which says so."""
+    run_sweep(make_sweep(CASE, AXES), out=tmp_path)
+    rows = Store(tmp_path).rows()
+    for part in tmp_path.glob("*.parquet"):
+        part.unlink()
+    old = rows.with_columns(pl.lit("0.0.1+0").alias("engine"), pl.col("key").str.reverse())
+    Store(tmp_path).put(old.to_dicts())
+    assert run_sweep(make_sweep(CASE, AXES), out=tmp_path).made == 4
+    assert sj.results(tmp_path).height == 4
+    assert "4 rows of other engines are left out" in capsys.readouterr().err
+    assert sj.results(tmp_path, engine="0.0.1+0").height == 4
+    with pytest.raises(sj.InputError, match="no runs of engine"):
+        sj.results(tmp_path, engine="9")
+
+
+def test_seeds_are_added_until_intervals_are_narrow() -> None:
+    """Where nothing varies, the least; where it does, more; never beyond the most."""
+    fixed = {**CASE, "flows": [{"name": "bulk", "path": ["up"], "rtt": "30ms"}]}
+    until = {"metrics": ["utilisation"], "relative": 0.05, "least": 3, "most": 40}
+    assert sj.sweep(fixed, {"up.qdisc": ["droptail"]}, until=until).height == 3
+    until = {"metrics": ["sojourn_mean_s"], "relative": 0.02, "least": 3, "most": 60}
+    rows = sj.sweep(CASE, {"up.qdisc": ["codel"]}, until=until)
+    assert rows.height > 3
+    table = query.means(rows, ["up.qdisc"], ["sojourn_mean_s"])
+    half = table["sojourn_mean_s_high"][0] - table["sojourn_mean_s"][0]
+    assert rows.height == 60 or half <= 0.02 * table["sojourn_mean_s"][0]
+    until = {"metrics": ["sojourn_mean_s"], "relative": 0.0001, "least": 3, "most": 7}
+    assert sj.sweep(CASE, {"up.qdisc": ["codel"]}, until=until).height == 7
+
+
+def test_tables_of_means_pairs_and_columns(tmp_path: Path) -> None:
+    """Against numpy."""
+    sj.sweep(CASE, AXES, seeds=4, out=tmp_path)
+    rows = sj.results(tmp_path)
+    table = query.means(rows, ["qdisc", "bulk.count"], ["sojourn_p99_s"])
+    assert table.height == 4
+    mine = rows.filter((pl.col("qdisc") == "codel") & (pl.col("bulk.count") == 3))
+    values = mine["sojourn_p99_s"].to_numpy()
+    told = table.filter((pl.col("qdisc") == "codel") & (pl.col("bulk.count") == 3))
+    assert told["sojourn_p99_s"][0] == pytest.approx(values.mean())
+    # t(3, 0.975) = 3.182
+    half = 3.182446 * values.std(ddof=1) / 2
+    assert told["sojourn_p99_s_high"][0] == pytest.approx(values.mean() + half, rel=1e-6)
+    pairs = query.differences(rows, "qdisc", "droptail", ["qdisc", "bulk.count"], ["sojourn_p99_s"])
+    assert pairs.height == 2
+    assert (pairs["sojourn_p99_s"] < 0).all()
+    across = query.pivoted(table, "bulk.count", "sojourn_p99_s")
+    assert across.columns == ["qdisc", "1", "3"]
+    with pytest.raises(sj.InputError, match="varies too"):
+        query.means(rows, ["qdisc"], ["sojourn_p99_s"])
+
+
+def described(folder: Path) -> Path:
+    """A folder with a sweep file."""
+    (folder / "case.json").write_text(json.dumps(CASE))
+    (folder / "sweep.toml").write_text(SWEEP)
+    return folder
+
+
+@pytest.fixture
+def swept(tmp_path: Path) -> Path:
+    """A folder of its own with a sweep file."""
+    return described(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which a sweep has been run, into `out`."""
+    folder = described(tmp_path_factory.mktemp("swept"))
+    assert ran("sweep", folder / "sweep.toml", "--out", folder / "out").returncode == 0
+    return folder
+
+
+def command(*arguments: Any) -> list[str]:
+    """The command line of sojourn."""
+    return [str(Path(sys.executable).with_name("sojourn")), *map(str, arguments)]
+
+
+def ran(*arguments: Any) -> subprocess.CompletedProcess[str]:
+    """Run the command line."""
+    return subprocess.run(command(*arguments), capture_output=True, text=True, check=False)
+
+
+def csv(directory: Path) -> str:
+    """The stored runs as text."""
+    return Store(directory).rows().write_csv()
+
+
+def test_the_commands(swept: Path) -> None:
+    """Sweep, results, plot, as the page shows them."""
+    out, figure = swept / "out", swept / "figure.png"
+    done = ran("sweep", swept / "sweep.toml", "--out", out)
+    assert "30 of 30 runs made" in done.stdout, done.stderr
+    assert "0 of 30 runs made" in ran("sweep", swept / "sweep.toml", "--out", out).stdout
+    told = json.loads(ran("sweep", swept / "sweep.toml", "--out", out, "--json").stdout)
+    assert (told["runs"], told["made"], told["axes"]) == (30, 0, ["qdisc", "n"])
+    assert len(told["table"]) == 6
+    shown = ran("results", out, "--metric", "sojourn_p99", "--where", "n=4")
+    assert "sojourn_p99_s" in shown.stdout
+    assert "±" in shown.stdout
+    table = json.loads(ran("results", out, "--pair", "qdisc=droptail", "--json").stdout)["table"]
+    assert [row["n"] for row in table] == [1, 2, 4]
+    ran("results", out, "--rows", "--export", swept / "rows.csv")
+    assert pl.read_csv(swept / "rows.csv").height == 30
+    ran("results", out, "--export", swept / "means.parquet")
+    assert pl.read_parquet(swept / "means.parquet").height == 6
+    for kind in ("line", "heat", "ecdf", "box"):
+        at = ["--x", "n"] if kind in ("line", "heat") else ["--where", "n=2"]
+        drawn = ran("plot", out, "--y", "sojourn_p99", "--by", "qdisc", "--kind", kind,
+                    "--out", figure, *at)  # fmt: skip
+        assert drawn.returncode == 0, drawn.stderr
+        assert figure.stat().st_size > 5000
+        figure.unlink()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["sweep", "nowhere.toml"], "nowhere.toml: no such file"),
+        (["results", "{}/none"], "there are no results"),
+        (["results", "{}/out", "--metric", "sojourn_p98"], 'did you mean "sojourn_p99_s"'),
+        (["results", "{}/out", "--where", "qdisc=codle"], 'did you mean "codel"'),
+        (["results", "{}/out", "--pair", "qdisc"], "--pair qdisc: write it as"),
+        (["results", "{}/out", "--export", "a.xls"], "must end in"),
+        (["plot", "{}/out", "--y", "utilisation", "--x", "n"], '"qdisc" varies too'),
+        (["plot", "{}/out", "--y", "utilisation", "--kind", "pie"], 'unknown kind "pie"'),
+    ],
+)
+def test_bad_commands_are_one_line(done: Path, arguments: list[str], said: str) -> None:
+    """Exit code 2, no traceback."""
+    given = [one.format(done) for one in arguments]
+    given += ["--out", str(done / "x.png")] if given[0] != "results" else []
+    refused = ran(*given)
+    assert refused.returncode == 2
+    assert said in refused.stderr
+    assert refused.stderr.count("\n") == 1
+
+
+def test_killed_at_any_moment_it_goes_on_to_the_same_table(swept: Path) -> None:
+    """SIGKILL again and again; then the rest is made, and nothing differs."""
+    (swept / "sweep.toml").write_text(SWEEP.replace("seeds = 5", "seeds = 20"))
+    whole, broken = swept / "whole", swept / "broken"
+    ran("sweep", swept / "sweep.toml", "--out", whole)
+    dice = random.Random(1)
+    counts = []
+    for _ in range(KILLS):
+        running = subprocess.Popen(
+            command("sweep", swept / "sweep.toml", "--out", broken),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(dice.uniform(0.2, 1.5))
+        running.send_signal(signal.SIGKILL)
+        running.wait()
+        counts.append(len(Store(broken).rows()))
+        if KILLS > 4 and counts[-1] == 120:  # begin again: there is more to kill
+            assert csv(broken) == csv(whole)
+            shutil.rmtree(broken)
+            counts.append(0)
+    done = ran("sweep", swept / "sweep.toml", "--out", broken)
+    assert f"{120 - counts[-1]} of 120 runs made" in done.stdout
+    assert csv(broken) == csv(whole)
+
+
+def test_two_processes_write_into_one_store(swept: Path) -> None:
+    """At once, and the table is that of one."""
+    both = [
+        subprocess.Popen(
+            command("sweep", swept / "sweep.toml", "--out", swept / "shared"),
+            stdout=subprocess.DEVNULL,
+        )
+        for _ in range(2)
+    ]
+    assert [one.wait() for one in both] == [0, 0]
+    ran("sweep", swept / "sweep.toml", "--out", swept / "alone")
+    assert csv(swept / "shared") == csv(swept / "alone")
+
+
+def test_a_damaged_part_is_named_and_its_runs_made_again(swept: Path) -> None:
+    """Not silently read."""
+    out = swept / "out"
+    ran("sweep", swept / "sweep.toml", "--out", out)
+    before = csv(out)
+    part = next(out.glob("*.parquet"))
+    data = bytearray(part.read_bytes())
+    data[len(data) // 2] ^= 1
+    part.write_bytes(data)
+    done = ran("sweep", swept / "sweep.toml", "--out", out)
+    assert f"{part.name} was damaged; its runs were made again" in done.stderr
+    assert "30 of 30 runs made" in done.stdout
+    assert csv(out) == before
+
+
+def test_a_full_disk_is_a_clear_error_and_loses_nothing(swept: Path) -> None:
+    """Writing fails from some moment on (a limit on the size of files stands for the disk)."""
+    out = swept / "out"
+    ran("sweep", swept / "sweep.toml", "--out", out)
+    before = csv(out)
+    wide = SWEEP.replace("seeds = 5", "seeds = 20")
+    (swept / "sweep.toml").write_text(wide)
+    script = " ".join(command("sweep", swept / "sweep.toml", "--out", out))
+    done = subprocess.run(
+        ["bash", "-c", f"trap '' XFSZ; ulimit -f 8; exec {script}"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "file too large" in done.stderr
+    assert "Traceback" not in done.stderr
+    kept = csv(out).splitlines()
+    assert set(before.splitlines()) <= set(kept)
+    assert "of 120 runs made" in ran("sweep", swept / "sweep.toml", "--out", out).stdout
+
+
+def test_ctrl_c_ends_it_cleanly(swept: Path) -> None:
+    """One line, exit code 130, and what was finished is there."""
+    (swept / "sweep.toml").write_text(SWEEP.replace("seeds = 5", "seeds = 2000"))
+    running = subprocess.Popen(
+        command("sweep", swept / "sweep.toml", "--out", swept / "out"),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not list((swept / "out").glob("*.parquet")):
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert said == "sojourn: interrupted\n"
+    assert 0 < len(Store(swept / "out").rows()) < 12000
