@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim
 
-.PHONY: demo test check bench gen validate studies papers papers-full fuzz instructions wheel build clean
+.PHONY: demo test check bench gen validate studies papers papers-full faults fuzz instructions wheel build clean
 
 demo: build  ## the main job: four disciplines on a home uplink, a table and a figure
 	@mkdir -p out
@@ -41,6 +41,9 @@ papers: build  ## a few minutes: every paper with few seeds and points, into out
 
 papers-full: build  ## tens of minutes: every paper in full, its pages and figures into docs/papers
 	$(BIN)/python tools/papers.py
+
+faults: build  ## minutes: a sweep is killed at 50 random moments and goes on each time
+	SOJOURN_KILLS=50 $(BIN)/python -m pytest tests/test_sweep.py -k killed
 
 fuzz:  ## minutes of fuzzing; needs the nightly toolchain (`make test` drives the same bodies for some seconds)
 	cargo fuzz --version >/dev/null 2>&1 || cargo install cargo-fuzz --locked

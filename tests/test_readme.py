@@ -1,7 +1,9 @@
 """What the README shows is what happens."""
 
+import itertools
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -12,10 +14,17 @@ from sojourn.cli import main
 ROOT = Path(__file__).parent.parent
 
 
-def blocks(language: str) -> list[str]:
-    """Give the code blocks of the README in one language."""
-    text = (ROOT / "README.md").read_text()
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+def blocks(language: str, page: str = "README.md") -> list[str]:
+    """Give the code blocks of a page in one language."""
+    found: list[str] = []
+    inside = None
+    for line in (ROOT / page).read_text().splitlines(keepends=True):
+        if line.startswith("```"):
+            inside = line[3:].strip() if inside is None else None
+            found += [""] if inside == language else []
+        elif inside == language:
+            found[-1] += line
+    return found
 
 
 def test_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,3 +55,33 @@ def test_table_is_that_of_the_demo(capsys: pytest.CaptureFixture[str]) -> None:
     shown = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     table = [block for block in blocks("") if block.startswith("home-uplink")]
     assert [line.rstrip() for line in table[0].splitlines()] == shown
+
+
+def test_the_page_of_sweeps_shows_what_happens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its file is the example, its tables are those of its commands, its Python runs."""
+    page = "docs/sweeps.md"
+    example = (ROOT / "examples/sweep.toml").read_text()
+    assert blocks("toml", page)[0].strip() in example
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    shown = 0
+    for block in blocks("", page):
+        lines = block.splitlines()
+        for n, line in enumerate(lines):
+            if not line.startswith("$ sojourn "):
+                continue
+            assert main(shlex.split(line)[2:]) == 0
+            out = [one.rstrip() for one in capsys.readouterr().out.splitlines()]
+            after = list(itertools.takewhile(lambda one: one[:2] != "$ ", lines[n + 1 :]))
+            if line.startswith("$ sojourn sweep"):
+                assert out[-len(after) : -1] == after[:-1]
+            elif after:
+                assert out == after
+            shown += 1
+    assert shown == 4
+    assert (tmp_path / "load.png").stat().st_size > 10_000
+    first, readers, *_ = blocks("python", page)
+    exec(compile(first, page, "exec"), {})
+    exec(compile(readers, page, "exec"), {})

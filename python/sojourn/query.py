@@ -175,7 +175,7 @@ def pivoted(frame: "pl.DataFrame", axis: str, name: str) -> "pl.DataFrame":
 
 def conditions(directory: Path) -> Mapping[str, Any] | None:
     """Give what was varied, as the sweep noted it; None where several sweeps share the store."""
-    notes = sorted(directory.glob("sweep-*.json"))
+    notes = sorted(directory.glob("_sweep-*.json"))
     if len(notes) != 1:
         return None
     told: dict[str, Any] = json.loads(notes[0].read_text(encoding="utf-8"))

@@ -221,7 +221,7 @@ def _note(directory: Path, asked: Sweep) -> None:
     with naming(directory):
         directory.mkdir(parents=True, exist_ok=True)
     with replacing(
-        directory / f"sweep-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
+        directory / f"_sweep-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
     ) as part:
         part.write_text(text, encoding="utf-8")
 
