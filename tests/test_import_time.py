@@ -41,4 +41,7 @@ def test_bad_input_imports_neither_polars_nor_matplotlib() -> None:
 
 def test_listing_imports_no_figures() -> None:
     """Nor does anything else that draws nothing."""
-    assert not imported("from sojourn.cli import main; main(['list'])") & {"matplotlib", "polars"}
+    assert not imported("from sojourn.cli import main; main(['list', 'codel'])") & {
+        "matplotlib",
+        "polars",
+    }

@@ -24,25 +24,31 @@ def find(kind: str | None, name: str | None) -> Any:
 
     A first word that is no kind is a name.
     """
-    tables = json.loads(_sojourn.specs())
-    everything: dict[str, list[Spec]] = {one: tables.get(one, []) for one in KINDS}
-    everything["metrics"] = _metrics()
-    everything["papers"] = _papers()
     if kind is not None and kind not in KINDS:
         if name is not None:
             raise InputError(f'list: unknown kind "{kind}"{near(kind, KINDS)}')
         kind, name = None, kind
     if name is None:
-        return everything if kind is None else everything[kind]
-    searched = KINDS if kind is None else (kind,)
+        return {one: _specs(one) for one in KINDS} if kind is None else _specs(kind)
+    known: list[str] = []
     folded = name.lower().replace("-", "_")
-    for one in searched:
-        for spec in everything[one]:
+    for one in KINDS if kind is None else (kind,):
+        for spec in _specs(one):
             if folded in (spec["name"], *spec["aliases"]):
                 return {"kind": one, **spec}
-    known = [spec["name"] for one in searched for spec in everything[one]]
+            known.append(spec["name"])
     known += KINDS if kind is None else ()
     raise InputError(f'list: unknown name "{name}"{near(name, known)}')
+
+
+def _specs(kind: str) -> list[Spec]:
+    """Give what there is of a kind; papers, which take the longest to read, only when asked for."""
+    if kind == "metrics":
+        return _metrics()
+    if kind == "papers":
+        return _papers()
+    found: list[Spec] = json.loads(_sojourn.specs()).get(kind, [])
+    return found
 
 
 def show(found: Any, kind: str | None) -> None:
