@@ -161,7 +161,7 @@ def test_compare_over_seeds(small: Path, sojourn: Command) -> None:
     told = json.loads(ok(sojourn("compare", small, *options, "--json")))
     assert [run["scenario"]["seed"] for run in told["runs"]["red"]] == [7, 8, 9]
     out = ok(sojourn("compare", small, *options))
-    assert "mean ± standard deviation over 3 seeds from 7" in out
+    assert "mean with its 95 % interval over 3 seeds from 7" in out
     assert re.search(r"\d ± \d", out)
 
 

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isnan
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +13,7 @@ from sojourn import describe
 from sojourn.figure import POINTS, binned, captions, colour, legend, new_figure, styled, write
 from sojourn.measure import Group, completion_times, groups
 from sojourn.result import Record, Result
+from sojourn.statistics import half_width
 from sojourn.units import figures, seconds, share
 
 if TYPE_CHECKING:
@@ -135,10 +136,10 @@ def _throughput(ax: "Axes", runs: Runs, group: Group) -> None:
         ]
         mean = fmean(totals)
         ax.barh(n, mean, height=0.55, color=colour(n), alpha=0.75)
-        spread = stdev(totals) if len(totals) > 1 else 0.0
+        spread = half_width(totals) if len(totals) > 1 else 0.0
         ax.errorbar(mean, n, xerr=spread or None, color="black", capsize=3, lw=1)
         _label(ax, mean + spread, n, figures(mean))
-    whisker = ", whisker 1 std" if len(results) > 1 else ""
+    whisker = ", whisker 95 %" if len(results) > 1 else ""
     in_all = " in all" if len(group.flows) > 1 else ""
     ax.set(title=f"{group.title}: throughput{in_all}, Mbit/s{whisker}")
     _named(ax, list(runs))

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Literal
 
 from sojourn import metrics, reading
 from sojourn.result import Array, Record, Result
+from sojourn.statistics import half_width
 from sojourn.units import figures
 
 Number = float | int | None
@@ -109,7 +110,7 @@ class Row:
 
     @property
     def texts(self) -> list[str]:
-        """The cells: the value, or mean and standard deviation over the seeds."""
+        """The cells: the value, or the mean over seeds and half its 95 % interval."""
         return [self._text(values) for values in self.values]
 
     @property
@@ -128,7 +129,7 @@ class Row:
         if not values:
             return "-"
         mean = self.like.text(fmean(values))
-        return mean if len(values) == 1 else f"{mean} ± {self.like.text(stdev(values))}"
+        return mean if len(values) == 1 else f"{mean} ± {self.like.text(half_width(values))}"
 
 
 def rows(runs: Mapping[str, Sequence[Result]], link: str) -> list[Row]:

@@ -126,7 +126,7 @@ def comparison(runs: Mapping[str, Sequence[Result]], link: str) -> None:
     scenario = first[0].scenario
     seeds = describe.seeds(scenario["seed"], len(first))
     if len(first) > 1:
-        seeds = f"mean ± standard deviation over {seeds}"
+        seeds = f"mean with its 95 % interval over {seeds}"
     _heading(scenario, seeds)
     out.print(
         f"only the discipline of {link} differs: {scenario['links'][link]['rate']}, "

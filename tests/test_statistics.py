@@ -1,0 +1,97 @@
+"""Statistics against worked examples and known distributions."""
+
+import numpy as np
+import pytest
+
+import sojourn as sj
+from sojourn.statistics import batch_means, interval, mser5, paired, percentile
+from sojourn.steady import steady
+
+
+def test_interval_is_students() -> None:
+    """The factors that the reference lists: 2.776 for five runs, 2.262 for ten."""
+    for n, factor in ((5, 2.776), (10, 2.262), (20, 2.093)):
+        x = np.arange(n, dtype=float)
+        found = interval(x)
+        assert found.mean == x.mean()
+        assert found.half == pytest.approx(factor * x.std(ddof=1) / n**0.5, rel=3e-4)
+        assert found.high - found.low == pytest.approx(2 * found.half)
+    assert np.isnan(interval([1.0]).half)
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
+    """2,000 times five normal values: 95 %, give or take three standard errors."""
+    rng = np.random.default_rng(1)
+    held = [abs(f.mean) <= f.half for f in (interval(rng.normal(size=5)) for _ in range(2000))]
+    assert abs(np.mean(held) - 0.95) < 3 * (0.95 * 0.05 / 2000) ** 0.5
+
+
+def test_pairs_take_out_what_seeds_have_in_common() -> None:
+    """A difference of 1 among seeds that differ by tens."""
+    seeds = np.array([10.0, 50.0, 90.0, 20.0])
+    found = paired(seeds + 1 + np.array([0.1, -0.1, 0.1, -0.1]), seeds)
+    assert found.mean == pytest.approx(1.0)
+    assert found.half < 0.2
+
+
+def test_percentiles_have_intervals_that_hold_the_truth() -> None:
+    """The median of an exponential is ln 2; the same seed gives the same interval."""
+    rng = np.random.default_rng(2)
+    held = []
+    for _ in range(60):
+        x = rng.exponential(size=60)
+        value, low, high = percentile(x, 50)
+        assert low <= value <= high
+        held.append(low <= np.log(2) <= high)
+    assert np.mean(held) > 0.85
+    assert percentile(x, 50) == percentile(x, 50)
+    assert np.isnan(percentile([1.0], 50)[1])
+
+
+def test_mser_cuts_what_is_warm_up_and_nothing_else() -> None:
+    """A start far off that decays in 200 values; white noise; a series that only rises."""
+    rng = np.random.default_rng(3)
+    noise = rng.normal(size=4000)
+    decaying = 20 * np.exp(-np.arange(4000) / 50)
+    assert 150 <= mser5(noise + decaying) <= 600
+    assert mser5(noise) <= 1000
+    assert mser5(np.arange(4000.0)) == 2000  # half, which says: too short
+    assert mser5([1.0, 2.0]) == 0
+
+
+def test_batch_means_are_honest_about_values_that_hang_together() -> None:
+    """An autoregressive series: intervals of batches hold its mean, those of single values do not."""
+    rng = np.random.default_rng(4)
+    batched, single = [], []
+    for _ in range(200):
+        x = np.zeros(4000)
+        steps = rng.normal(size=4000)
+        for i in range(1, 4000):
+            x[i] = 0.95 * x[i - 1] + steps[i]
+        found = batch_means(x)
+        batched.append(abs(found.mean) <= found.half)
+        single.append(abs(x.mean()) <= interval(x).half)
+    assert np.mean(batched) > 0.85
+    assert np.mean(single) < 0.5
+    with pytest.raises(ValueError, match="too few"):
+        batch_means([1.0] * 19)
+
+
+def test_the_steady_state_of_a_run() -> None:
+    """A long flow fills its buffer slowly: the cut is told, the mean is that of a later window."""
+    case = {
+        "duration": "60s",
+        "sample": "20ms",
+        "links": {"up": {"rate": "5mbit", "delay": "5ms", "qdisc": {"name": "codel"}}},
+        "flows": [{"name": "bulk", "count": 4, "path": ["up"], "rtt": "60ms"}],
+    }
+    queue, throughput = steady(sj.simulate(case))
+    assert (queue.link, queue.what, queue.unit) == ("up", "queue", "bytes")
+    assert 0 <= queue.cut_s < 30
+    later = sj.simulate({**case, "warmup": "30s"}).links["up"]
+    assert queue.mean.low <= later.queue_mean_bytes <= queue.mean.high
+    assert throughput.mean.mean == pytest.approx(5 * later.utilisation, rel=0.02)
+    with pytest.raises(sj.InputError, match="too few"):
+        steady(sj.simulate({**case, "duration": "10s"}))
+    with pytest.raises(sj.InputError, match="sample"):
+        steady(sj.simulate({k: v for k, v in case.items() if k != "sample"}))
