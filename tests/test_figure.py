@@ -113,7 +113,7 @@ def test_comparison_over_seeds_and_without_series(small: Path) -> None:
     runs = sj.compare(small, ["red", "codel"], seeds=2)
     figure = sj.draw_comparison(runs, "up")
     assert len(figure.axes) == 4
-    assert "whisker 1 std" in texts(figure)
+    assert "whisker 95 %" in texts(figure)
     assert "2 seeds from 1" in texts(figure)
 
 

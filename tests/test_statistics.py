@@ -60,7 +60,7 @@ def test_mser_cuts_what_is_warm_up_and_nothing_else() -> None:
 
 
 def test_batch_means_are_honest_about_values_that_hang_together() -> None:
-    """An autoregressive series: intervals of batches hold its mean, those of single values do not."""
+    """An autoregressive series: the intervals of batches hold its mean, others do not."""
     rng = np.random.default_rng(4)
     batched, single = [], []
     for _ in range(200):
