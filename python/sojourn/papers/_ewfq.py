@@ -98,6 +98,96 @@ def network(
     return {**times, "links": links, "flows": flows}
 
 
+def changed(name: str, scheme: str, kb: float, change: Mapping[str, Any]) -> dict[str, Any]:
+    """One of the networks with something changed; what is EWFQ's does not touch WFQ."""
+    own = {what: value for what, value in change.items() if what not in ("scheme", "law")}
+    if scheme == "ewfq" and "law" in change:
+        own["law"] = change["law"]
+    return network(name, change.get("scheme", scheme), kb, **own)
+
+
+def touches(scheme: str, change: Mapping[str, Any]) -> bool:
+    """Whether a change makes a difference to `scheme`: not all are about both."""
+    if scheme == "ewfq":
+        return "scheme" not in change
+    return "law" not in change and (scheme == "wfq" or "scheme" not in change)
+
+
+NAMES = {
+    "ewfq": "EWFQ",
+    "wfq": "WFQ, even buffers",
+    "wfq_varied": "WFQ, 15/5/10 kB",
+    "wfq_shared": "WFQ, shared buffer",
+    "drr": "DRR, shared buffer",
+    "fq_codel": "FQ-CoDel",
+    "afd": "AFD (one FIFO)",
+}
+OTHERS = ("wfq_shared", "drr", "fq_codel", "afd")
+FLOWS = {"s1": "s1, RTT 8 ms", "s2": "s2, 44 ms", "s3": "s3, 204 ms", "s4": "s4, 404 ms",
+         "s5": "s5, UDP"}  # fmt: skip
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "5 TCPs per source": {"members": 5},
+    "10 TCPs per source": {"members": 10},
+    "step of m_fair / 1000": {"law": {"mfair_gain": 0.001}},
+    "UDP of 2 Mbit/s, evenly spaced": {"udp": {"rate": "2mbit", "jitter": 0.0}},
+    "packets of 500 B": {"tcp": {"packet": "500B"}, "udp": {"packet": "500B"}},
+    "receiver's window of 20": {"tcp": {"receive_window": "20p"}},
+    "150 s, all counted": {"times": {"duration": "150s", "warmup": "0s"}},
+}
+"""What the paper may have had instead, for the whole sweep."""
+
+AS_CHOSEN = "as chosen"
+CHANGES: dict[str, dict[str, Any]] = {
+    AS_CHOSEN: {},
+    "SACK": {"tcp": {"name": "sack"}},
+    "Reno": {"tcp": {"name": "reno"}},
+    "Tahoe": {"tcp": {"name": "tahoe"}},
+    "TCP of the RFCs (delayed acks, bytes)": {"tcp": {"profile": "rfc"}},
+    "packets of 500 B": SETTINGS["packets of 500 B"],
+    "access links of 50 packets": {"access": "50p"},
+    "UDP evenly spaced": {"udp": {"jitter": 0.0}},
+    "limited transmit off": {"tcp": {"limited_transmit": False}},
+    "600 s, the first 200 not counted": {"times": {"duration": "600s", "warmup": "200s"}},
+    "150 s, all counted": SETTINGS["150 s, all counted"],
+    "step of m_fair / 1000": SETTINGS["step of m_fair / 1000"],
+    "every byte counted (k = 0, p = 1)": {"law": {"k": 0, "p": 1.0}},
+    "RTT_o of 1 s": {"law": {"rtt": "1s"}},
+    "q_target a tenth of the buffer": {"law": {"q_target": "1kB"}},
+    "UDP taken for responsive": {"law": {"responsive": [1]}},
+    "self-clocked fair queueing": {"scheme": "scfq"},
+    "ns-2's FQ (self-clocked, a packet more each)": {"scheme": "ns2_fq"},
+}
+"""One thing at a time; `scheme` stands for WFQ."""
+
+QUICK = (
+    AS_CHOSEN,
+    "5 TCPs per source",
+    "10 TCPs per source",
+    "UDP of 2 Mbit/s, evenly spaced",
+    "150 s, all counted",
+    "SACK",
+    "Reno",
+    "packets of 500 B",
+    "step of m_fair / 1000",
+    "UDP taken for responsive",
+    "ns-2's FQ (self-clocked, a packet more each)",
+)
+"""What of these is in the quick form."""
+
+CASES: dict[str, tuple[str, str, float]] = {
+    "Varied, EWFQ 30 kB": ("Varied", "ewfq", 30),
+    "Varied, WFQ 30 kB": ("Varied", "wfq", 30),
+    "Varied, WFQ 15/5/10 kB": ("Varied", "wfq_varied", 30),
+    "Five, EWFQ 10 kB": ("Five", "ewfq", 10),
+    "Five, WFQ 5 kB": ("Five", "wfq", 5),
+}
+"""Where: the claims C3, C4 twice, C7 and C5 are about these."""
+
+MEMBERS = (1, 2, 4, 8)
+"""TCPs in a class, for C12."""
+
+
 def measure(result: Result) -> dict[str, Any]:
     """Keep what each source gets in Mbit/s, headers included, and what that is in all."""
     each: dict[str, Any] = {}
