@@ -10,6 +10,8 @@ from sojourn.units import bytes_of
 Tree = dict[str, Any]
 
 UDP_HEADER_BYTES = 28
+FULL, EARLY = 1, 2
+"""What a tape calls a packet that was lost to a full buffer, or to a law on arrival."""
 
 TCP: Tree = {"name": "newreno", "profile": "ns2", "packet": "1000B", "receive_window": "10000p"}
 TIMES: Tree = {"duration": "200s", "warmup": "50s"}
@@ -160,15 +162,18 @@ CHANGES: dict[str, dict[str, Any]] = {
 }
 """One thing at a time; `scheme` stands for WFQ."""
 
-QUICK = (
-    AS_CHOSEN,
+QUICK_SETTINGS = (
     "5 TCPs per source",
     "10 TCPs per source",
     "UDP of 2 Mbit/s, evenly spaced",
     "150 s, all counted",
+)
+QUICK_CHANGES = (
+    AS_CHOSEN,
     "SACK",
     "Reno",
     "packets of 500 B",
+    "150 s, all counted",
     "step of m_fair / 1000",
     "UDP taken for responsive",
     "ns-2's FQ (self-clocked, a packet more each)",
@@ -201,6 +206,13 @@ def measure(result: Result) -> dict[str, Any]:
     x = list(each.values())
     jain = sum(x) ** 2 / (len(x) * sum(one * one for one in x))
     return {**each, "jain": jain, "total": sum(x), "slowest": min(x)}
+
+
+def measure_losses(result: Result) -> dict[str, Any]:
+    """Keep how many of the packets of s4 were lost to a full buffer, and how many early."""
+    tape = result.links["bottleneck"].tape
+    fate = tape.fate[(tape["class"] == 3) & (tape.arrived_s >= 50)]
+    return {"full": float((fate == FULL).mean()), "early": float((fate == EARLY).mean())}
 
 
 def one_class(n: int, window: int, chance: float) -> Tree:

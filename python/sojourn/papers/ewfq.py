@@ -41,16 +41,18 @@ from sojourn.papers._ewfq import (
     MEMBERS,
     NAMES,
     OTHERS,
-    QUICK,
+    QUICK_CHANGES,
+    QUICK_SETTINGS,
     SETTINGS,
     changed,
     measure,
     measure_lone,
+    measure_losses,
     network,
     one_class,
     tiny_queue,
     touches,
-)  # fmt: skip
+)
 from sojourn.papers._ewfq_claims import CLAIMS
 from sojourn.statistics import interval
 
@@ -62,6 +64,8 @@ if TYPE_CHECKING:
 TITLE = "Weighted fair queueing with differential dropping (EWFQ)"
 REFERENCE = "Lu, Voelker and Snoeren, INFOCOM 2012"
 
+LOSSES_AT = ((10, 1), (30, 1), (90, 1), (10, 10))
+"""Buffer in kB, TCPs per source."""
 WINDOWS = (10, 20, 50, 100)
 LAWS = {"d": 0, "n d": 1, "n² d": 2}
 
@@ -89,7 +93,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
     varied: list[Point] = [
         ({"qdisc": scheme}, network("Varied", scheme, 30)) for scheme in (*OTHERS, "ns2_fq")
     ]
-    chosen = {what: one for what, one in SETTINGS.items() if full or what in QUICK[:5]}
+    chosen = {what: one for what, one in SETTINGS.items() if full or what in QUICK_SETTINGS}
     settings: list[Point] = [
         ({"setting": what, "qdisc": scheme, "kb": kb}, changed("Five", scheme, kb, change))
         for what, change in chosen.items()
@@ -100,7 +104,11 @@ def scenarios(full: bool) -> dict[str, Experiment]:
         ({"change": what, "case": case}, changed(name, scheme, kb, change))
         for what, change in CHANGES.items()
         for case, (name, scheme, kb) in CASES.items()
-        if (full or what in QUICK) and touches(scheme, change)
+        if (full or what in QUICK_CHANGES) and touches(scheme, change)
+    ]
+    losses: list[Point] = [
+        ({"kb": kb, "n": n}, network("Five", "ewfq", kb, members=n) | {"tape": True})
+        for kb, n in LOSSES_AT
     ]
     single: list[Point] = [
         ({"case": case, "P": window}, tree)
@@ -124,6 +132,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
         "varied": Experiment(varied, measure, many),
         "settings": Experiment(settings, measure, some),
         "changed": Experiment(causes, measure, some),
+        "losses": Experiment(losses, measure_losses, some),
         "single": Experiment(single, measure_lone, many),
         "classes": Experiment(classes, measure_lone, some),
     }
@@ -341,6 +350,19 @@ def by_change(runs: Runs) -> pl.DataFrame:
              "C4: WFQ, even: Jain", "C4: WFQ, 15/5/10 kB: Jain", "C7: Five, EWFQ 10 kB: Jain",
              "its total, Mbit/s ", "C5: Five, WFQ 5 kB: s1/s4"]  # fmt: skip
     return pl.DataFrame(rows, schema=names, orient="row")
+
+
+@table("losses", "EWFQ: what s4 (RTT 404 ms) loses of its packets", needs=["losses"])
+def losses_of_s4(runs: Runs) -> pl.DataFrame:
+    """Put what s4 loses beside what TCPs can bear that have 2 Mbit/s together: 1.5 (n / 101)²."""
+    frame, rows = runs["losses"], []
+    for kb, n in LOSSES_AT:
+        full, early = (100 * values(frame, what, kb=kb, n=n) for what in ("full", "early"))
+        rows.append(
+            [str(kb), str(n), _told(full, 3), _told(early, 3), f"{150 * (n / 101) ** 2:.3f}"]
+        )
+    names = ["buffer, kB", "TCPs per source", "lost to a full buffer, %", "dropped early, %"]
+    return pl.DataFrame(rows, schema=[*names, "its share bears, %"], orient="row")
 
 
 LOSSES = {
