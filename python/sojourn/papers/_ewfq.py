@@ -4,14 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sojourn.metrics import goodput_bps, tcp_goodput_bps
-from sojourn.result import Result
-from sojourn.units import bytes_of
+from sojourn.result import FATES, Result
+from sojourn.units import bytes_of, seconds
 
 Tree = dict[str, Any]
 
 UDP_HEADER_BYTES = 28
-FULL, EARLY = 1, 2
-"""What a tape calls a packet that was lost to a full buffer, or to a law on arrival."""
 
 TCP: Tree = {"name": "newreno", "profile": "ns2", "packet": "1000B", "receive_window": "10000p"}
 TIMES: Tree = {"duration": "200s", "warmup": "50s"}
@@ -205,14 +203,15 @@ def measure(result: Result) -> dict[str, Any]:
             each[name] = goodput_bps(result, name) * size / (size - UDP_HEADER_BYTES) / 1e6
     x = list(each.values())
     jain = sum(x) ** 2 / (len(x) * sum(one * one for one in x))
-    return {**each, "jain": jain, "total": sum(x), "slowest": min(x)}
+    return {**each, "jain": jain, "total": sum(x)}
 
 
 def measure_losses(result: Result) -> dict[str, Any]:
     """Keep how many of the packets of s4 were lost to a full buffer, and how many early."""
     tape = result.links["bottleneck"].tape
-    fate = tape.fate[(tape["class"] == 3) & (tape.arrived_s >= 50)]
-    return {"full": float((fate == FULL).mean()), "early": float((fate == EARLY).mean())}
+    counted = tape.arrived_s >= seconds(result.scenario["warmup"])
+    fate = tape.fate[counted & (tape["class"] == 3)]
+    return {why: float((fate == FATES.index(why)).mean()) for why in ("full", "early")}
 
 
 def one_class(n: int, window: int, chance: float) -> Tree:
