@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import sojourn as sj
+from sojourn.reading import wire_factor
 
 PAGE = Path(__file__).parent.parent / "docs" / "fairness.md"
 Table = dict[str, Any]
@@ -62,10 +63,13 @@ def wfq(name: str, kb: int, shares: Sequence[float] | None = None) -> Table:
 
 def goodputs(result: sj.Result) -> np.ndarray[Any, Any]:
     """Mbit/s of each flow, headers included as in the paper's bandwidth."""
+
+    def on_wire(flow: Table) -> float:
+        # The CBR sources here send 1000 bytes with 28 of headers.
+        return wire_factor(result, flow["group"]) if flow["kind"] == "tcp" else 1000 / 972
+
     flows = result.summary["flows"]
-    return np.array(
-        [f["goodput_bps"] * (1000 / (960 if f["kind"] == "tcp" else 972)) / 1e6 for f in flows]
-    )
+    return np.array([flow["goodput_bps"] * on_wire(flow) / 1e6 for flow in flows])
 
 
 def jain(x: np.ndarray[Any, Any]) -> float:
