@@ -151,7 +151,7 @@ class Outcome:
 
 def ids() -> list[str]:
     """Give the papers that there are."""
-    found = (module.name for module in pkgutil.iter_modules(papers.__path__))
+    found = [one.name for one in pkgutil.iter_modules(papers.__path__) if one.name[0] != "_"]
     return sorted(name.replace("_", "-") for name in found)
 
 
