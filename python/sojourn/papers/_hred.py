@@ -1,6 +1,4 @@
-"""What the paper of HRED builds: the schemes of its table 1, its dumbbell, its testbed; and what
-is kept of a run of them.
-"""
+"""The schemes, the dumbbell and the testbed of the paper of HRED, and what is kept of a run."""
 
 import random
 from collections.abc import Sequence
@@ -144,16 +142,35 @@ def step(qdisc: Table, percent: int, up: float, down: float, end: float, **more:
     return base
 
 
-def two_groups(qdisc: Table, end: float, warmup: float, tcp: Table = NEWRENO) -> Table:
-    """Give 150 FTPs of 20 ms and 150 of 200 ms."""
+def two_groups(
+    qdisc: Table,
+    end: float,
+    warmup: float,
+    *,
+    tcp: Table = NEWRENO,
+    access: str = "100mbit",
+    spread: float = 0,
+) -> Table:
+    """Give 150 FTPs of 20 ms and 150 of 200 ms, each behind an access link of its own.
+
+    Where all round trips are equal, how packets fall among each other decides much, so the links
+    are there; an empty `access` leaves them out. `spread` makes round trips uniform on that share
+    to either side.
+    """
     table = dumbbell(qdisc, 0, None, end=end, warmup=warmup)
     table["links"]["bottleneck"]["delay"] = "5ms"
-    for rtt in ("20ms", "200ms"):
-        table["flows"].append(ftp(rtt, rtt, tcp=tcp) | {"count": 150})
+    for name, ms in (("short", 20), ("long", 200)):
+        rtt = f"uniform({ms * (1 - spread):g}ms, {ms * (1 + spread):g}ms)"
+        flow = ftp(name, rtt if spread else f"{ms}ms", tcp=tcp) | {"count": 150}
+        if access:
+            line = {"rate": access, "qdisc": {"name": "droptail", "limit": "10000p"}}
+            table["links"] |= {f"{name}-{i}": line for i in range(150)}
+            flow["path"] = [name + "-{i}", "bottleneck"]
+        table["flows"].append(flow)
     return table
 
 
-def testbed(qdisc: Table, flows: int, end: float, warmup: float, tcp: Table = NEWRENO) -> Table:
+def gateway(qdisc: Table, flows: int, end: float, warmup: float, tcp: Table = NEWRENO) -> Table:
     """Give `flows` FTPs and half as many flows of 10 packets per second over 10 Mbit/s, 100 ms."""
     short = {
         "name": "poisson",
@@ -190,7 +207,7 @@ def shares(result: Result) -> Table:
     Goodput counts packets that arrived in order with their headers: 500 bytes each.
     """
     whole = metrics.tcp_goodput_bps(result, wire=True)
-    return {"share": metrics.goodput_share(result, "20ms"), "goodput": whole / 45e6}
+    return {"share": metrics.goodput_share(result, "short"), "goodput": whole / 45e6}
 
 
 def over_time(result: Result) -> Table:

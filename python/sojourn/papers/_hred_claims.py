@@ -54,6 +54,12 @@ BAND = 0.125
 
 LIGHT, MID, HEAVY = 100, 300, 600
 
+OF_B: dict[str, Any] = {"unit": "% of B", "scale": 100}
+"""How queues are written: in hundredths of the buffer."""
+
+PERCENT: dict[str, Any] = {"unit": "%", "scale": 100}
+"""How shares are written."""
+
 
 def averaged(frame: "pl.DataFrame", column: str, **labels: Any) -> npt.NDArray[Any]:
     """Give for each seed the mean of a column over all points with these labels."""
@@ -80,6 +86,7 @@ def below(
         what,
         averaged(frame, column, qdisc=less, **labels),
         averaged(frame, column, qdisc=more, **labels),
+        **(OF_B if column in ("mean", "std") else {"unit": "s"}),
     )
     against = [
         place
@@ -104,7 +111,8 @@ def farthest(
         place: values(frame, column, **labels, **{x: place}) for place in places(frame, x, **labels)
     }
     worst = max(found, key=lambda place: abs(float(found[place].mean()) - stated))
-    return number(f"{what}, farthest at {x} {worst}", found[worst], stated)
+    what = f"{what}, farthest at {x} {worst}"
+    return number(what, found[worst], 100 * stated, **OF_B)
 
 
 def largest(frame: "pl.DataFrame", column: str, x: Sequence[str]) -> npt.NDArray[Any]:
@@ -137,14 +145,15 @@ def hred_varies_little(runs: Runs) -> list[Part]:
     import polars as pl
 
     frame = runs["sweep"].filter(pl.col("qdisc") == "hred")
-    parts = [bound("largest of all", largest(frame, "std", ["buffer", "T"]), "<", BAND)]
+    most = largest(frame, "std", ["buffer", "T"])
+    parts = [bound("largest of all", most, "<", 100 * BAND, **OF_B)]
     sizes = places(frame, "buffer")
     for b in sizes:
         ends = (values(frame, "std", buffer=b, T=t) for t in (HEAVY, LIGHT))
-        parts.append(order(f"T 600 below T 100, {b} kB", *ends))
+        parts.append(order(f"T 600 below T 100, {b} kB", *ends, **OF_B))
     for t in (LIGHT, MID, HEAVY):
         ends = (values(frame, "std", buffer=b, T=t) for b in (sizes[-1], sizes[0]))
-        parts.append(order(f"{sizes[-1]} kB below {sizes[0]} kB, T {t}", *ends))
+        parts.append(order(f"{sizes[-1]} kB below {sizes[0]} kB, T {t}", *ends, **OF_B))
     return parts
 
 
@@ -177,7 +186,8 @@ def blue_is_arbitrary(runs: Runs) -> list[Part]:
         at = places(frame, "T", qdisc="blue")
         each = [averaged(frame, "mean", qdisc="blue", buffer=b, T=t) for t in at]
         width = np.max(each, axis=0) - np.min(each, axis=0)
-        parts.append(bound(f"mean queue, most less least over T, {b} kB", width, ">", 2 * BAND))
+        what = f"mean queue, most less least over T, {b} kB"
+        parts.append(bound(what, width, ">", 200 * BAND, **OF_B))
         what = f"HRED's deviation below Blue's, {b} kB"
         parts.append(below(what, frame, "T", "std", "hred", "blue", buffer=b))
     return parts
@@ -192,10 +202,10 @@ def integrators_hold_the_mean(runs: Runs) -> list[Part]:
             part = farthest(f"mean queue of {what}", frame, "T", "mean", 0.375, qdisc=one, buffer=b)
             worst = int(part.what.rsplit(" ", 1)[1])
             beside = NS2.get((one, worst)) if b == 300 else None
-            parts.append(part.beside(f"{beside[0]}") if beside else part)
+            parts.append(part.beside(f"{100 * beside[0]:.1f}") if beside else part)
             blue = averaged(frame, "std", qdisc="blue", buffer=b)
-            gap = paired(averaged(frame, "std", qdisc=one, buffer=b), blue)
-            said = f"less Blue's: {told(gap)}"
+            gap = paired(100 * averaged(frame, "std", qdisc=one, buffer=b), 100 * blue)
+            said = f"less Blue's: {told(gap, '% of B')}"
             holds = gap.mean >= 0 or gap.high >= 0
             parts.append(shape(f"deviation of {what}", holds, said, "not below Blue's"))
     return parts
@@ -206,13 +216,12 @@ def rem_swings(runs: Runs) -> list[Part]:
     frame = runs["rem"]
     std = {t: values(frame, "std", T=t) for t in (LIGHT, MID, HEAVY)}
     return [
-        order("deviation at T 100 below T 300", std[LIGHT], std[MID]),
-        order("deviation at T 600 below T 300", std[HEAVY], std[MID]),
-        bound("least queue at T 300, of B", values(frame, "least", T=MID), "<", 0.05),
-        bound("largest queue at T 300, of B", values(frame, "most", T=MID), ">", 0.95),
-        bound("share of the time below 300 kB, T 100", values(frame, "below_60", T=LIGHT), ">",
-              0.75),
-    ]  # fmt: skip
+        order("deviation at T 100 below T 300", std[LIGHT], std[MID], **OF_B),
+        order("deviation at T 600 below T 300", std[HEAVY], std[MID], **OF_B),
+        bound("least queue at T 300", values(frame, "least", T=MID), "<", 5, **OF_B),
+        bound("largest queue at T 300", values(frame, "most", T=MID), ">", 95, **OF_B),
+        bound("time below 300 kB, T 100", values(frame, "below_60", T=LIGHT), ">", 75, **PERCENT),
+    ]
 
 
 def small_gamma(runs: Runs) -> list[Part]:
@@ -223,7 +232,7 @@ def small_gamma(runs: Runs) -> list[Part]:
         each = {g: values(frame, "std", gamma=g, T=t) for g in places(frame, "gamma") if g < 0.001}
         near = min(each, key=lambda g: abs(each[g].mean() - theirs.mean()))
         what = f"REM's and PIC's deviation, T {t}, nearest at gamma {near:g}"
-        parts.append(equal(what, each[near], theirs, within=0.20))
+        parts.append(equal(what, each[near], theirs, within=0.20, **OF_B))
     return parts
 
 
@@ -235,10 +244,11 @@ def avq_is_short(runs: Runs) -> list[Part]:
             what = f"mean queue below {NAMES[one]}'s, {b} kB"
             parts.append(below(what, frame, "T", "mean", "avq", one, buffer=b))
         std = {t: values(frame, "std", qdisc="avq", buffer=b, T=t) for t in (LIGHT, HEAVY)}
-        parts.append(order(f"deviation at T 600 below T 100, {b} kB", std[HEAVY], std[LIGHT]))
-    small, wide = (values(frame, "std", qdisc="avq", buffer=b, T=LIGHT) for b in BUFFERS)
+        what = f"deviation at T 600 below T 100, {b} kB"
+        parts.append(order(what, std[HEAVY], std[LIGHT], **OF_B))
+    small, wide = (100 * values(frame, "std", qdisc="avq", buffer=b, T=LIGHT) for b in BUFFERS)
     gap = paired(wide, small)
-    said = f"{wide.mean():.3f} with 500 kB against {small.mean():.3f}; difference {told(gap)}"
+    said = f"{wide.mean():.1f} with 500 kB against {small.mean():.1f}; difference {told(gap)}"
     holds = gap.mean >= 0 or gap.high >= 0
     parts.append(shape("deviation at T 100 not less with more buffer", holds, said))
     return parts
@@ -251,16 +261,16 @@ def losses(runs: Runs) -> list[Part]:
     frame, keys = runs["sweep"], ["qdisc", "buffer", "T"]
     least = -largest(frame.with_columns(-pl.col("loss")), "loss", keys)
     return [
-        number("least loss", least, 0.005).beside("0.0085 (PI, 300 kB)"),
-        bound("largest loss", largest(frame, "loss", keys), ">", 0.1).beside("0.185 (AVQ)"),
+        number("least loss", least, 0.5, **PERCENT).beside("0.85 (PIC, 300 kB)"),
+        bound("largest", largest(frame, "loss", keys), ">", 10, **PERCENT).beside("18.5 (AVQ)"),
     ]
 
 
 def quiet_without_web(runs: Runs) -> list[Part]:
     """C11: the deviation of each scheme with FTPs alone."""
-    ns2 = {"red": "0.072", "pi": "0.077", "avq": "0.042"}
+    ns2 = {"red": "7.2", "pi": "7.7", "avq": "4.2"}
     return [
-        bound(NAMES[one], values(runs["web"], "std", qdisc=one, web=0), "<", 0.11).beside(
+        bound(NAMES[one], values(runs["web"], "std", qdisc=one, web=0), "<", 11, **OF_B).beside(
             ns2.get(one, "")
         )
         for one in ("red", "blue", "pi", "avq", "hred")
@@ -274,9 +284,7 @@ def order_with_web(runs: Runs) -> list[Part]:
     frame = runs["web"].filter(pl.col("web") > 0)
     pairs = [("avq", "red"), ("avq", "hred")]
     pairs += [(good, bad) for good in ("red", "hred") for bad in ("blue", "pi")]
-    return [
-        below(f"{NAMES[a]} below {NAMES[b]}", frame, "web", "std", a, b) for a, b in pairs
-    ]
+    return [below(f"{NAMES[a]} below {NAMES[b]}", frame, "web", "std", a, b) for a, b in pairs]
 
 
 def after_web_starts(runs: Runs) -> list[Part]:
@@ -285,13 +293,12 @@ def after_web_starts(runs: Runs) -> list[Part]:
     hred = values(frame, "std", qdisc="hred")
     stays = values(frame, "in_band", qdisc="hred")
     return [
-        bound("HRED: share of the time in the band", stays, ">", 0.75),
+        bound("HRED: time in the band", stays, ">", 75, **PERCENT),
         *(
-            order(f"1.5 HRED's deviation below {NAMES[one]}'s", 1.5 * hred,
-                  values(frame, "std", qdisc=one))
-            for one in ("blue", "pi")
+            order(f"1.5 HRED's deviation below {NAMES[one]}'s", 1.5 * hred, theirs, **OF_B)
+            for one, theirs in ((one, values(frame, "std", qdisc=one)) for one in ("blue", "pi"))
         ),
-    ]  # fmt: skip
+    ]
 
 
 STATED_SHARES = {"red": 76.9, "blue": 73.8, "pi": 76.2, "avq": 89.7, "hred": 76.0, "droptail": 91.6}
@@ -301,24 +308,23 @@ def short_paths_get_more(runs: Runs) -> list[Part]:
     """C14: the shares, and that AVQ's is above those of the schemes with dice."""
     frame = runs["shares"]
     parts = [
-        number(NAMES[one], values(frame, "share", qdisc=one), stated, unit="%", scale=100)
+        number(NAMES[one], values(frame, "share", qdisc=one), stated, **PERCENT)
         for one, stated in STATED_SHARES.items()
     ]
     dice = [values(frame, "share", qdisc=one) for one in ("red", "blue", "pi", "hred")]
     for one in ("avq", "droptail"):
         what = f"largest of RED, Blue, PIC, HRED below {NAMES[one]}"
         theirs = values(frame, "share", qdisc=one)
-        parts.append(order(what, np.max(dice, axis=0), theirs, unit="%", scale=100))
+        parts.append(order(what, np.max(dice, axis=0), theirs, **PERCENT))
     return parts
 
 
 def full_use(runs: Runs) -> list[Part]:
     """C15: all goodput over the rate."""
     return [
-        bound(NAMES[one], values(runs["shares"], "goodput", qdisc=one), ">", 99, unit="%",
-              scale=100)
+        bound(NAMES[one], values(runs["shares"], "goodput", qdisc=one), ">", 99, **PERCENT)
         for one in STATED_SHARES
-    ]  # fmt: skip
+    ]
 
 
 def answers_to_a_rise(runs: Runs) -> list[Part]:
@@ -327,7 +333,7 @@ def answers_to_a_rise(runs: Runs) -> list[Part]:
     away = {one: values(frame, "away_up_s", qdisc=one, size=30) for one in ("pi", "avq", "hred")}
     top = values(frame, "most", qdisc="blue", size=30)
     return [
-        bound("Blue: largest queue, of B", top, ">", 0.98),
+        bound("Blue: largest queue", top, ">", 98, **OF_B),
         bound("PIC: seconds away from its queue", away["pi"], ">", 5, unit="s"),
         bound("AVQ: seconds away", away["avq"], "<", 2, unit="s"),
         bound("HRED: seconds away", away["hred"], "<", 2, unit="s"),
@@ -339,13 +345,11 @@ def use_after_a_fall(runs: Runs) -> list[Part]:
     frame = runs["step"]
     used = {one: values(frame, "used_after", qdisc=one, size=30) for one in RESPONDING}
     parts = [
-        order(f"{NAMES[a]} below {NAMES[b]}", used[a], used[b], unit="%", scale=100)
+        order(f"{NAMES[a]} below {NAMES[b]}", used[a], used[b], **PERCENT)
         for a in ("blue", "pi")
         for b in ("avq", "hred")
     ]
-    for one in ("avq", "hred"):
-        parts.append(bound(NAMES[one], used[one], ">", 97, unit="%", scale=100))
-    return parts
+    return parts + [bound(NAMES[one], used[one], ">", 97, **PERCENT) for one in ("avq", "hred")]
 
 
 RESPONDING = ("blue", "pi", "avq", "hred")
@@ -380,7 +384,7 @@ def response_times(runs: Runs) -> list[Part]:
     return parts
 
 
-def testbed_use(runs: Runs) -> list[Part]:
+def gateway_use(runs: Runs) -> list[Part]:
     """C19: full use by all but RED with few flows; RED and AVQ lose most."""
     frame, parts = runs["testbed"], []
     for one in RULES:
@@ -388,17 +392,17 @@ def testbed_use(runs: Runs) -> list[Part]:
         if one == "red":
             for x in (x for x in at if x < 70):
                 used = values(frame, "utilisation", qdisc=one, flows=x)
-                parts.append(bound(f"RED, {x} flows", used, "<", 97, unit="%", scale=100))
+                parts.append(bound(f"RED, {x} flows", used, "<", 97, **PERCENT))
             continue
         worst = min(at, key=lambda x: mean(frame, "utilisation", qdisc=one, flows=x))
         used = values(frame, "utilisation", qdisc=one, flows=worst)
         what = f"{NAMES[one]}, least at {worst} flows"
-        parts.append(bound(what, used, ">", 97, unit="%", scale=100))
+        parts.append(bound(what, used, ">", 97, **PERCENT))
     rest = [averaged(frame, "loss", qdisc=one) for one in ("blue", "pi", "rem", "hred")]
     for one in ("red", "avq"):
         what = f"loss: largest of the others below {NAMES[one]}"
         more = averaged(frame, "loss", qdisc=one)
-        parts.append(order(what, np.max(rest, axis=0), more, unit="%", scale=100))
+        parts.append(order(what, np.max(rest, axis=0), more, **PERCENT))
     return parts
 
 
@@ -421,7 +425,8 @@ def stability(runs: Runs) -> list[Part]:
     frame = runs["bound"]
     inside = frame.filter(pl.col("ratio") >= 4 / (4 * pl.col("kappa") - 1) - 1e-3)
     worst = largest(inside, "std", ["kappa", "ratio"])
-    parts.append(bound("largest deviation with B within the bound", worst, "<", BAND))
+    what = "largest deviation with B within the bound"
+    parts.append(bound(what, worst, "<", 100 * BAND, **OF_B))
     return parts
 
 
@@ -535,7 +540,7 @@ CLAIMS = [
     Claim(
         "003-C19", "On the testbed all are at full use but RED with 50 and 60 flows; RED and AVQ "
         "lose most.", "13c, 13d", "order",
-        f"Full: above 97 % at every number of flows. {PAIRED}", testbed_use, ("testbed",),
+        f"Full: above 97 % at every number of flows. {PAIRED}", gateway_use, ("testbed",),
     ),
     Claim(
         "003-C20", "The stability bounds, and what a higher max_th costs in the largest change "
