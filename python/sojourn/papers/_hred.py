@@ -202,12 +202,15 @@ def steady(result: Result) -> Table:
 
 
 def shares(result: Result) -> Table:
-    """Keep what share of the goodput the 20 ms group has, and all goodput over the rate.
+    """Keep what share of the goodput the 20 ms group has, all goodput over the rate, and the use.
 
     Goodput counts packets that arrived in order with their headers: 500 bytes each.
     """
-    whole = metrics.tcp_goodput_bps(result, wire=True)
-    return {"share": metrics.goodput_share(result, "short"), "goodput": whole / 45e6}
+    return {
+        "share": metrics.goodput_share(result, "short"),
+        "goodput": metrics.tcp_goodput_bps(result, wire=True) / 45e6,
+        "utilisation": result.links["bottleneck"].utilisation,
+    }
 
 
 def over_time(result: Result) -> Table:

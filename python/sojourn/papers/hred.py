@@ -44,25 +44,25 @@ import polars as pl
 from sojourn.claims import Runs, mean, told, values
 from sojourn.curves import lines, style
 from sojourn.figure import legend
-from sojourn.paper import Experiment, Point, figure, table
+from sojourn.paper import figure, table
 from sojourn.papers._hred import (
     NAMES,
-    TESTBED,
-    dumbbell,
     fluid_limit,
     gain,
-    gateway,
-    over_time,
-    response,
-    scheme,
-    shares,
     smallest_stable_buffer,
-    steady,
-    step,
-    two_groups,
-    web,
 )
-from sojourn.papers._hred_claims import BUFFERS, CLAIMS, NS2, RESPONDING, RULES, STATED_SHARES
+from sojourn.papers._hred_checks import BUFFERS, NS2, RESPONDING, RULES, STATED_SHARES
+from sojourn.papers._hred_claims import CLAIMS
+from sojourn.papers._hred_runs import (
+    ALL_KAPPAS,
+    BDP_KB,
+    KAPPAS,
+    MANY,
+    PATHS,
+    REDS,
+    TCPS,
+    scenarios,
+)
 from sojourn.statistics import interval
 
 if TYPE_CHECKING:
@@ -72,110 +72,6 @@ __all__ = ["CLAIMS", "REFERENCE", "TITLE", "scenarios"]
 
 TITLE = "HRED: stability and fast adaptation"
 REFERENCE = "Joo, Bahk and Lumetta, Journal of Communications and Networks"
-
-BDP_KB = 675
-"""45 Mbit/s times 120 ms, the mean of the round trips."""
-
-WITH_WEB = ("red", "blue", "pi", "avq", "hred")
-"""The schemes of figure 8."""
-
-GAMMAS = (0.001, 0.0005, 0.0002, 0.0001, 0.00005)
-KAPPAS = (1, 2, 4)
-ALL_KAPPAS = (0.1, 0.25, 0.5, 1, 2, 4)
-MANY = (100, 300)
-
-
-def scenarios(full: bool) -> dict[str, Experiment]:
-    """Give the paper's experiments, and what they are sensitive to."""
-    seeds = 5 if full else 3
-    span: dict[str, Any] = {"end": 200, "warmup": 150} if full else {"end": 40, "warmup": 25}
-    brief: dict[str, Any] = {"end": 100, "warmup": 50} if full else {"end": 30, "warmup": 15}
-    up, down, end = (100, 150, 200) if full else (40, 60, 80)
-    traffic = range(100, 601, 100) if full else (100, 300, 600)
-    ratios = (0.15, 0.27, 0.4, 4 / 7, 0.8, 4 / 3, 2) if full else (0.15, 4 / 7, 4 / 3)
-
-    def at(name: str, kb: int, t: int) -> dict[str, Any]:
-        return dumbbell(scheme(name, kb), t, web(t / 12), **span)
-
-    sweep: list[Point] = [
-        ({"qdisc": name, "buffer": b, "T": t}, at(name, b, t))
-        for name in RULES
-        for b in ((200, 300, 500, 1000) if name == "hred" else BUFFERS)
-        for t in traffic
-    ]
-    sweep += [
-        ({"qdisc": "droptail", "buffer": 300, "T": t}, at("droptail", 300, t))
-        for t in (100, 300, 600)
-    ]
-    rem: list[Point] = [
-        ({"T": t}, {**at("rem", 500, t), "sample": "10ms"}) for t in (100, 300, 600)
-    ]
-    late: dict[str, Any] = {"end": end, "warmup": up, "sample": "10ms"}
-    web_on: list[Point] = [
-        ({"qdisc": name}, dumbbell(scheme(name, 300), 300, web(25, start=f"{up}s"), **late))
-        for name in RESPONDING
-    ]
-    with_web: list[Point] = [
-        (
-            {"qdisc": name, "web": rate},
-            dumbbell(scheme(name, 300), 300, web(rate) if rate else None, **span),
-        )
-        for name in WITH_WEB
-        for rate in ((0, 10, 25, 40, 50) if full else (0, 25, 50))
-    ]
-    groups: list[Point] = [
-        ({"qdisc": name}, two_groups(scheme(name, 300), **span)) for name in STATED_SHARES
-    ]
-    steps: list[Point] = [
-        ({"qdisc": name, "size": size}, step(scheme(name, 300), size, up, down, end))
-        for name in RESPONDING
-        for size in ((10, 20, 30, 40, 50) if full else (10, 30, 50))
-    ]
-    beds: list[Point] = [
-        ({"qdisc": name, "flows": x}, gateway(scheme(name, 50, **TESTBED.get(name, {})), x, **span))
-        for name in RULES
-        for x in (range(50, 121, 10) if full else (50, 80, 120))
-    ]
-    gammas: list[Point] = [
-        (
-            {"gamma": gamma, "T": t},
-            dumbbell(scheme("rem", 500, gamma=gamma), t, web(t / 12), **span),
-        )
-        for gamma in (GAMMAS if full else GAMMAS[::2])
-        for t in (100, 300)
-    ]
-    same = ["120ms"] * 300
-    bounds: list[Point] = [
-        (
-            {"kappa": kappa, "ratio": ratio},
-            dumbbell(
-                scheme("hred", round(BDP_KB * ratio), kappa=kappa), 300, None, rtts=same, **brief
-            ),
-        )
-        for kappa in KAPPAS
-        for ratio in ratios
-    ]
-    gains: list[Point] = [
-        (
-            {"kappa": kappa, "flows": n},
-            dumbbell(scheme("hred", 300, kappa=kappa), n, None, rtts=same, **brief),
-        )
-        for kappa in ALL_KAPPAS
-        for n in MANY
-    ]
-    return {
-        "sweep": Experiment(sweep, steady, seeds),
-        "rem": Experiment(rem, over_time, seeds),
-        "web_on": Experiment(web_on, over_time, seeds),
-        "web": Experiment(with_web, steady, seeds),
-        "shares": Experiment(groups, shares, seeds),
-        "step": Experiment(steps, response, seeds),
-        "testbed": Experiment(beds, steady, seeds),
-        "gamma": Experiment(gammas, steady, seeds),
-        "bound": Experiment(bounds, steady, seeds),
-        "gain": Experiment(gains, steady, seeds),
-    }
-
 
 MEAN, STD = "mean queue / buffer", "deviation of the queue / buffer"
 
@@ -283,10 +179,12 @@ def who_gets_what(runs: Runs) -> pl.DataFrame:
             stated,
             told(interval(100 * values(runs["shares"], "share", qdisc=name))),
             told(interval(100 * values(runs["shares"], "goodput", qdisc=name))),
+            told(interval(100 * values(runs["shares"], "utilisation", qdisc=name))),
         )
         for name, stated in STATED_SHARES.items()
     ]
-    names = ["scheme", "paper, %", "share of the 20 ms group, %", "goodput over the rate, %"]
+    names = ["scheme", "paper, %", "share of the 20 ms group, %", "goodput, % of the rate"]
+    names.append("utilisation, %")
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
@@ -378,7 +276,9 @@ def over_gains(runs: Runs, ax: "Axes") -> None:
         for kappa in ALL_KAPPAS:
             queue = mean(frame, "mean", kappa=kappa, flows=flows)
             found = interval(values(frame, "std", kappa=kappa, flows=flows))
-            points.append((gain(queue, BDP_KB / 300, 1 / 4, 1 / 2, kappa), found))
+            steep = gain(queue, BDP_KB / 300, 1 / 4, 1 / 2, kappa)
+            if steep > 0:  # else the mean queue is below where the chance is 0: no linear law
+                points.append((steep, found))
         looks = style(n)
         ax.errorbar(
             [x for x, _ in points],
@@ -398,23 +298,28 @@ def over_gains(runs: Runs, ax: "Axes") -> None:
     legend(ax)
 
 
-@table("gamma", "REM with smaller gamma, 500 kB, beside PIC", needs=["gamma", "sweep"])
+@table("gamma", "REM, 500 kB, with other gamma, beside PIC", needs=["gamma", "sweep"])
 def by_gamma(runs: Runs) -> pl.DataFrame:
     """Put REM's queue for each gamma beside PIC's."""
-    rows = []
-    for t in (100, 300):
-        frame = runs["gamma"]
-        each = sorted(frame["gamma"].unique().to_list(), reverse=True)
+    rows, frame = [], runs["gamma"]
+    for t in (100, 300, 600):
+        each = sorted(frame.filter(pl.col("T") == t)["gamma"].unique().to_list(), reverse=True)
         rows += [(t, f"REM, gamma {one:g}", *_two(frame, T=t, gamma=one)) for one in each]
         rows.append((t, "PIC", *_two(runs["sweep"], T=t, qdisc="pi", buffer=500)))
-    names = ["T", "scheme", "mean queue / buffer", "deviation / buffer"]
-    return pl.DataFrame(rows, schema=names, orient="row")
+    return pl.DataFrame(rows, schema=["T", "scheme", *QUEUE], orient="row")
+
+
+QUEUE = ("mean queue, % of B", "deviation, % of B")
 
 
 def _two(frame: pl.DataFrame, **labels: Any) -> tuple[str, str]:
     """Write mean and deviation of the queue."""
-    mean_of, std = (told(interval(values(frame, what, **labels))) for what in ("mean", "std"))
-    return mean_of, std
+    return _cell(frame, "mean", 100, **labels), _cell(frame, "std", 100, **labels)
+
+
+def _cell(frame: pl.DataFrame, column: str, scale: float = 1, **labels: Any) -> str:
+    """Write a mean with its interval."""
+    return told(interval(scale * values(frame, column, **labels)))
 
 
 @table("ns-2", "Beside ns-2: 300 kB, with web sessions", needs=["sweep"])
@@ -428,3 +333,80 @@ def beside_ns2(runs: Runs) -> pl.DataFrame:
     names = ["scheme", "T", "mean, ns-2", "ours", "deviation, ns-2", "ours, deviation"]
     names += ["loss, ns-2, %", "ours, loss, %"]
     return pl.DataFrame(rows, schema=names, orient="row")
+
+
+@table("late", "PIC, which begins with a chance of 0, with more time", needs=["late", "sweep"])
+def with_more_time(runs: Runs) -> pl.DataFrame:
+    """Put PIC's queue late beside that of the usual time, and RED's and HRED's."""
+    rows = []
+    for b in BUFFERS:
+        for t in (300, 600):
+            usual = {"buffer": b, "T": t}
+            rows.append((b, t, "PIC, later", *_two(runs["late"], **usual)))
+            for name in ("pi", "red", "hred"):
+                own = {"qdisc": name, **usual}
+                rows += [(b, t, NAMES[name], *_two(runs["sweep"], **own))]
+    return pl.DataFrame(rows, schema=["buffer, kB", "T", "scheme", *QUEUE], orient="row")
+
+
+@table(
+    "late step", "How a step is answered, at the usual time and later", needs=["step", "late_step"]
+)
+def answers(runs: Runs) -> pl.DataFrame:
+    """Put the response times of the metric beside how long the queue is away from where it was."""
+    rows = []
+    for when, frame in (("", runs["step"]), (", later", runs["late_step"])):
+        for name in RESPONDING:
+            sizes = frame.filter(pl.col("qdisc") == name)["size"].unique().sort()
+            for size in sizes.to_list():
+                own = {"qdisc": name, "size": size}
+                cells = [_cell(frame, one, **own) for one in ANSWERS]
+                used = _cell(frame, "used_after", 100, **own)
+                rows.append((NAMES[name] + when, size, *cells, used))
+    names = ["scheme", "step, %", "response up, s", "response down, s", "away after rise, s"]
+    names += ["away after fall, s", "utilisation after fall, %"]
+    return pl.DataFrame(rows, schema=names, orient="row")
+
+
+ANSWERS = ("rise_s", "fall_s", "away_up_s", "away_down_s")
+
+
+@table("paths", "Tail drop: what decides the share of the 20 ms group", needs=["paths"])
+def what_decides_the_share(runs: Runs) -> pl.DataFrame:
+    """Put the shares under tail drop beside one another."""
+    rows = [(one, _cell(runs["paths"], "share", 100, what=one)) for one in PATHS]
+    return pl.DataFrame(rows, schema=["changed", "share of the 20 ms group, %"], orient="row")
+
+
+@table("tcp", "300 FTPs, 25 web sessions/s: other TCPs", needs=["tcp", "sweep"])
+def other_tcps(runs: Runs) -> pl.DataFrame:
+    """Put the deviations under other TCPs beside one another."""
+    rows: list[tuple[Any, ...]] = []
+    for name in ("red", "blue", "avq", "hred"):
+        rows.append(
+            (NAMES[name], "as in the sweep", *_two(runs["sweep"], T=300, buffer=300, qdisc=name))
+        )
+        for what in (*TCPS, "web without pauses"):
+            own = {"qdisc": name, "what": what}
+            rows += [(NAMES[name], what, *_two(runs["tcp"], **own))]
+    return pl.DataFrame(rows, schema=["scheme", "changed", *QUEUE], orient="row")
+
+
+@table("reds", "Testbed (simulated): RED with one thing changed", needs=["reds"])
+def other_reds(runs: Runs) -> pl.DataFrame:
+    """Put the testbed's RED beside others."""
+    rows = []
+    for what in REDS:
+        for x in (50, 60):
+            own = {"what": what, "flows": x}
+            rows.append(
+                (
+                    what,
+                    x,
+                    _cell(runs["reds"], "utilisation", 100, **own),
+                    *_two(runs["reds"], **own),
+                )
+            )
+    return pl.DataFrame(
+        rows, schema=["changed", "long flows", "utilisation, %", *QUEUE], orient="row"
+    )
