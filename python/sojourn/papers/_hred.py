@@ -233,7 +233,9 @@ def response(result: Result) -> Table:
     """Keep queue and utilisation over time around a step of the load, and how it is answered.
 
     Away is for how many seconds of those that follow a change the mean queue is a tenth of the
-    buffer or more from that of the time before the first change.
+    buffer or more from that of the time before the first change. About is the response time read
+    another way: the deviation over 5 s is that from the mean of before the first change, and is
+    held against 1.5 times that of then; all the time that there was if it never is less.
     """
     up, down = (seconds(change["at"]) for change in result.scenario["changes"])
     stay = down - up
@@ -244,6 +246,14 @@ def response(result: Result) -> Table:
     used = each.reshape(-1, round(1 / float(time[0]))).mean(axis=1)
     means = queue.reshape(-1, round(1 / float(time[0]))).mean(axis=1)
     before = means[int(up - stay / 2) : int(up)].mean()
+
+    old = queue[(time > up - stay) & (time <= up)]
+    wide = round(5 / float(time[0]))
+
+    def about(begin: float) -> float:
+        off = np.cumsum((queue[(time > begin) & (time <= begin + stay)] - old.mean()) ** 2)
+        calm = off[wide:] - off[:-wide] < wide * (1.5 * old.std()) ** 2
+        return float(time[0] * np.argmax(calm)) if calm.any() else stay
 
     def away(begin: float) -> int:
         return int(np.sum(abs(means[int(begin) : int(begin + stay)] - before) >= 0.1))
@@ -263,6 +273,8 @@ def response(result: Result) -> Table:
         "risen": risen,
         "fall_s": fall,
         "fallen": fallen,
+        "rise_about_s": about(up),
+        "fall_about_s": about(down),
         "away_up_s": away(up),
         "away_down_s": away(down),
         "most": float(queue[(time > up) & (time <= down)].max()),

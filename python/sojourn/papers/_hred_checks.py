@@ -361,7 +361,7 @@ def response_times(runs: Runs) -> list[Part]:
     for one in ("avq", "hred", "pi"):
         for way in ("rise_s", "fall_s"):
             each = np.array([values(frame, way, qdisc=one, size=size) for size in sizes])
-            slope = interval(np.polyfit(sizes, each, 1)[0] * 10)
+            slope = interval(np.round(np.polyfit(sizes, each, 1)[0] * 10, 9))
             flat = slope.low <= 0 <= slope.high
             stated = "flat: interval around 0" if one != "pi" else "grows: interval above 0"
             holds = slope.low > 0 if one == "pi" else flat

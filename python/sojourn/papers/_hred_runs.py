@@ -65,8 +65,8 @@ REDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 def scenarios(full: bool) -> dict[str, Experiment]:
     """Give the paper's experiments, and what they are sensitive to."""
-    seeds = 5 if full else 3
-    span: dict[str, Any] = {"end": 200, "warmup": 150} if full else {"end": 36, "warmup": 22}
+    seeds, extra = (5, 3) if full else (3, 2)
+    span: dict[str, Any] = {"end": 200, "warmup": 150} if full else {"end": 30, "warmup": 18}
     brief: dict[str, Any] = {"end": 100, "warmup": 50} if full else {"end": 30, "warmup": 15}
     times = (100, 150, 200) if full else (40, 60, 80)
     late_times = (300, 350, 400) if full else (60, 80, 100)
@@ -151,10 +151,18 @@ def scenarios(full: bool) -> dict[str, Experiment]:
             seeds,
         ),
         "gain": Experiment(
-            points(lambda kappa, n: of_hred(300, kappa, n), kappa=ALL_KAPPAS, flows=MANY), steady, 3
+            points(
+                lambda kappa, n: of_hred(300, kappa, n),
+                kappa=ALL_KAPPAS if full else ALL_KAPPAS[::2],
+                flows=MANY,
+            ),
+            steady,
+            extra,
         ),
         "late": Experiment(
-            points(lambda b, t: at("pi", b, t, late_span), buffer=BUFFERS, T=(300, 600)), steady, 3
+            points(lambda b, t: at("pi", b, t, late_span), buffer=BUFFERS, T=(300, 600)),
+            steady,
+            extra,
         ),
         "late_step": Experiment(
             points(
@@ -163,7 +171,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
                 size=(10, 30, 50) if full else (30,),
             ),
             response,
-            3,
+            extra,
         ),
         "paths": Experiment(
             [
@@ -171,7 +179,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
                 for what, (kb, changed) in PATHS.items()
             ],
             shares,
-            3,
+            extra,
         ),
         "tcp": Experiment(
             points(
@@ -184,7 +192,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
                 qdisc=("red", "blue", "avq", "hred"),
             ),
             steady,
-            3,
+            extra,
         ),
         "reds": Experiment(
             [
@@ -196,6 +204,6 @@ def scenarios(full: bool) -> dict[str, Experiment]:
                 for x in (50, 60)
             ],
             steady,
-            3,
+            extra,
         ),
     }

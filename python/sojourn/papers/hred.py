@@ -222,7 +222,8 @@ figure_10d = figure("10d", f"HRED: {STEP}", needs=["step"])(
 def _response(runs: Runs, ax: "Axes", way: str) -> None:
     """Draw response times against the size of the step."""
     lines(ax, runs["step"], "size", way, by="qdisc", names=NAMES)
-    ax.set(xlabel="size of the step, %", ylabel="response time, s", ylim=(0, None))
+    ax.set(xlabel="size of the step, %", ylabel="response time, s")
+    ax.set_ylim(bottom=-0.2)
 
 
 figure_11a = figure("11a", "Response time to more traffic", needs=["step"])(
@@ -233,10 +234,11 @@ figure_11b = figure("11b", "Response time to less traffic", needs=["step"])(
 )
 
 
-def _bed(runs: Runs, ax: "Axes", what: str, label: str, scale: float = 1) -> None:
+def _bed(runs: Runs, ax: "Axes", what: str, label: str, scale: float, least: float = 0) -> None:
     """Draw what the testbed measured against the number of long flows."""
     lines(ax, runs["testbed"], "flows", what, by="qdisc", names=NAMES, scale=scale)
     ax.set(xlabel="long flows x, and x/2 flows of 10 packets per second", ylabel=label)
+    ax.set_ylim(bottom=least)
 
 
 figure_13a = figure("13a", "Testbed (simulated): mean queue", needs=["testbed"])(
@@ -246,7 +248,7 @@ figure_13b = figure("13b", "Testbed (simulated): deviation of the queue", needs=
     lambda runs, ax: _bed(runs, ax, "std", "deviation of the queue, kB", 50)
 )
 figure_13c = figure("13c", "Testbed (simulated): utilisation", needs=["testbed"])(
-    lambda runs, ax: _bed(runs, ax, "utilisation", "utilisation, %", 100)
+    lambda runs, ax: _bed(runs, ax, "utilisation", "utilisation, %", 100, 90)
 )
 figure_13d = figure("13d", "Testbed (simulated): loss", needs=["testbed"])(
     lambda runs, ax: _bed(runs, ax, "loss", "loss, %", 100)
@@ -363,12 +365,19 @@ def answers(runs: Runs) -> pl.DataFrame:
                 cells = [_cell(frame, one, **own) for one in ANSWERS]
                 used = _cell(frame, "used_after", 100, **own)
                 rows.append((NAMES[name] + when, size, *cells, used))
-    names = ["scheme", "step, %", "response up, s", "response down, s", "away after rise, s"]
-    names += ["away after fall, s", "utilisation after fall, %"]
+    names = [
+        "scheme",
+        "step, %",
+        "response up, s",
+        "down, s",
+        "about the old mean: up, s",
+        "down (about), s",
+    ]
+    names += ["away after rise, s", "away after fall, s", "utilisation after fall, %"]
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
-ANSWERS = ("rise_s", "fall_s", "away_up_s", "away_down_s")
+ANSWERS = ("rise_s", "fall_s", "rise_about_s", "fall_about_s", "away_up_s", "away_down_s")
 
 
 @table("paths", "Tail drop: what decides the share of the 20 ms group", needs=["paths"])
