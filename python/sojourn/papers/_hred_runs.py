@@ -28,6 +28,7 @@ WITH_WEB = ("red", "blue", "pi", "avq", "hred")
 """The schemes of figure 8."""
 
 GAMMAS = (0.01, 0.003, 0.001, 0.0005, 0.0002, 0.0001)
+AVQ_GAMMAS = (1, 0.98, 0.95)
 KAPPAS = (1, 2, 4)
 ALL_KAPPAS = (0.1, 0.15, 0.25, 0.5, 1, 2, 4)
 MANY = (100, 300)
@@ -191,6 +192,11 @@ def scenarios(full: bool) -> dict[str, Experiment]:
                 what=(*TCPS, "web without pauses"),
                 qdisc=("red", "blue", "avq", "hred"),
             ),
+            steady,
+            extra,
+        ),
+        "avq": Experiment(
+            points(lambda g, t: at("avq", 300, t, gamma=g), gamma=AVQ_GAMMAS, T=(100, 300)),
             steady,
             extra,
         ),

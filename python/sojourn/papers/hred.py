@@ -55,6 +55,7 @@ from sojourn.papers._hred_checks import BUFFERS, NS2, RESPONDING, RULES, STATED_
 from sojourn.papers._hred_claims import CLAIMS
 from sojourn.papers._hred_runs import (
     ALL_KAPPAS,
+    AVQ_GAMMAS,
     BDP_KB,
     KAPPAS,
     MANY,
@@ -335,6 +336,19 @@ def beside_ns2(runs: Runs) -> pl.DataFrame:
     names = ["scheme", "T", "mean, ns-2", "ours", "deviation, ns-2", "ours, deviation"]
     names += ["loss, ns-2, %", "ours, loss, %"]
     return pl.DataFrame(rows, schema=names, orient="row")
+
+
+@table("avq", "AVQ, 300 kB, held at less than full use, beside RED", needs=["avq", "sweep"])
+def by_use(runs: Runs) -> pl.DataFrame:
+    """Put AVQ's queue for each gamma beside RED's."""
+    rows, columns = [], ("mean", "std", "utilisation")
+    for t in (100, 300):
+        for gamma in AVQ_GAMMAS:
+            cells = (_cell(runs["avq"], one, 100, gamma=gamma, T=t) for one in columns)
+            rows.append((t, f"AVQ, gamma {gamma:g}", *cells))
+        own = {"qdisc": "red", "buffer": 300, "T": t}
+        rows.append((t, "RED", *(_cell(runs["sweep"], one, 100, **own) for one in columns)))
+    return pl.DataFrame(rows, schema=["T", "scheme", *QUEUE, "utilisation, %"], orient="row")
 
 
 @table("late", "PIC, which begins with a chance of 0, with more time", needs=["late", "sweep"])
