@@ -140,7 +140,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
             seeds,
         ),
         "gamma": Experiment(
-            [({"gamma": g, "T": t}, at("rem", 500, t, gamma=g)) for g, t in gammas], steady, seeds
+            [({"gamma": g, "T": t}, at("rem", 500, t, gamma=g)) for g, t in gammas], steady, extra
         ),
         "bound": Experiment(
             points(
