@@ -150,9 +150,9 @@ class Outcome:
 
 
 def ids() -> list[str]:
-    """Give the papers that there are."""
-    found = [one.name for one in pkgutil.iter_modules(papers.__path__) if one.name[0] != "_"]
-    return sorted(name.replace("_", "-") for name in found)
+    """Give the papers that there are; a name that begins with _ is a part of one."""
+    found = (module.name for module in pkgutil.iter_modules(papers.__path__))
+    return sorted(name.replace("_", "-") for name in found if not name.startswith("_"))
 
 
 def find(name: str) -> Paper:
