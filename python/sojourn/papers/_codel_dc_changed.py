@@ -1,0 +1,117 @@
+"""What `codel_dc` is sensitive to: one thing changed at a time, in three kinds of query."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sojourn.claims import values
+from sojourn.paper import Experiment, Point
+from sojourn.papers._codel_dc import CODEL, LAWS, RED, WIDE, Table, of_answers, queries, switch
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SCHEMES = ("droptail", "red", "codel")
+"""What all experiments compare."""
+
+CASES = {"40 x 10 kB": (40, 10.0), "40 x 100 kB": (40, 100.0), "128 x 7.8 kB": (128, 7.8125)}
+"""The queries that sensitivities are shown for: servers, and kB from each."""
+
+BASE = "as chosen"
+
+LINKS: dict[str, dict[str, Any]] = {
+    BASE: {},
+    "links all alike": {"spread_ns": 0, "long_ns": 0},
+    "alike, the long flow's 1 ns shorter": {"spread_ns": 0, "long_ns": -1},
+    "alike, the long flow's 1 ns longer": {"spread_ns": 0, "long_ns": 1},
+    "servers' links never full": {"nic": {"qdisc": WIDE}},
+    "servers' links of 10 Gbit/s": {"nic": {"rate": "10gbit"}},
+    "four long flows": {"longs": 4},
+    "initial window 1": {"tcp": {"initial_window": "1p"}},
+    "initial window 4": {"tcp": {"initial_window": "4p"}},
+    "initial window 10": {"tcp": {"initial_window": "10p"}},
+    "receiver's window 20 (ns-2's default)": {"tcp": {"receive_window": "20p"}},
+    "clock of 10 ms (ns-2's default)": {"tcp": {"tick": "10ms"}},
+    "delayed acks": {"tcp": {"delayed_ack": True}},
+    "NewReno": {"tcp": {"name": "newreno"}},
+    "connections kept": {"source": {"persistent": True}},
+}
+"""What is changed for all three schemes, and how."""
+
+TUNED: dict[str, tuple[str, Table]] = {
+    "RED: wq automatic": ("red", {**RED, "w_q": "auto"}),
+    "RED: wq 0.02": ("red", {**RED, "w_q": 0.02}),
+    "RED: wq 1": ("red", {**RED, "w_q": 1.0}),
+    "RED: not gentle": ("red", {**RED, "gentle": "none"}),
+    "RED: slope follows max_p": ("red", {**RED, "stale_gentle": False}),
+    "RED: drops from short queues too": ("red", {**RED, "spare_short": False}),
+    "CoDel: ns-2 of 2013": ("codel", {**CODEL, "variant": "ns2_v2"}),
+    "CoDel: RFC 8289": ("codel", {**CODEL, "variant": "rfc"}),
+}
+"""What is changed in one scheme only."""
+
+
+def sensitivities(full: bool) -> dict[str, Experiment]:
+    """Give the experiments that change one thing."""
+    seeds, end = (5, "1100ms") if full else (2, "400ms")
+    changed: list[Point] = []
+    lost_syns: list[Point] = []
+    slow = {"rto_initial": "3s"}
+    for case, (n, kb) in CASES.items():
+        for s in SCHEMES:
+            own = {"case": case, "scheme": s}
+            for what, how in LINKS.items():
+                rest = {key: value for key, value in how.items() if key != "source"}
+                source = queries(kb, **how.get("source", {}))
+                tree = switch(LAWS[s], n, source, end, **rest)
+                changed.append(({"what": what, **own}, tree))
+            long = "6s" if full else "4s"
+            lost_syns.append((own, switch(LAWS[s], n, queries(kb), long, tcp=slow)))
+        for what, (s, law) in TUNED.items():
+            labels = {"what": what, "case": case, "scheme": s}
+            changed.append((labels, switch(law, n, queries(kb), end)))
+    return {
+        "changed": Experiment(changed, of_answers, seeds),
+        "lost SYNs": Experiment(lost_syns, of_answers, 3 if full else 1),
+    }
+
+
+def compared(frame: "pl.DataFrame", whats: list[str]) -> "pl.DataFrame":
+    """Give a row for each change and case: times of answers, gains, utilisation and losses.
+
+    A scheme that a change does not touch is shown as it is without. Where no query ended, a time
+    is missing.
+    """
+    import polars as pl
+
+    rows = []
+    there = set(frame.select("what", "scheme").iter_rows())
+    for what in whats or sorted(frame["what"].unique().to_list()):
+        for case in CASES:
+            found = {}
+            for s in SCHEMES:
+                changed = what if (what, s) in there else BASE
+                labels = {"what": changed, "case": case, "scheme": s}
+                found[s] = {x: _mean(values(frame, x, **labels)) for x in SHOWN}
+            times = [found[s]["afct_s"] for s in SCHEMES]
+            ours = times[2]
+            shorter = [100 * (1 - ours / t) if ours and t else None for t in times[:2]]
+            loads = [100 * (found[s]["utilisation"] or 0) for s in SCHEMES]
+            losses = [100 * (found[s]["loss"] or 0) for s in SCHEMES]
+            told = [None if t is None else 1e3 * t for t in times]
+            rows.append((what, case, *told, *shorter, *loads, *losses))
+    three = ("DropTail", "RED", "CoDel")
+    heads = [f"{name}: time, ms" for name in three]
+    heads += [f"CoDel's gain over {name}, %" for name in three[:2]]
+    heads += [f"{name}: utilisation, %" for name in three] + [f"{name}: loss, %" for name in three]
+    return pl.DataFrame(rows, schema=["changed", "query", *heads], orient="row")
+
+
+SHOWN = ("afct_s", "utilisation", "loss")
+
+
+def _mean(column: Any) -> float | None:
+    """Give the mean over the seeds in which there was something to measure."""
+    known = np.asarray(column, dtype=float)
+    known = known[np.isfinite(known)]
+    return float(known.mean()) if len(known) else None
