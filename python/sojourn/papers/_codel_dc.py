@@ -167,7 +167,10 @@ def of_flows(result: Result) -> dict[str, Any]:
 
 
 def over_time(result: Result) -> dict[str, Any]:
-    """Keep flows in timeout, drops so far by cause and the first drop of the law, from 100 ms."""
+    """Keep flows in timeout, drops so far by cause and the first drop of the law, from 100 ms.
+
+    Without such a drop it counts as one at the end.
+    """
     series, after = result.links["port"].series, result.time_s > 0.1
     law = (series["dropped_early_packets"] + series["dropped_late_packets"])[after]
     time = result.time_s[after]
@@ -176,7 +179,7 @@ def over_time(result: Result) -> dict[str, Any]:
         "stalled": result.groups["short"].series["stalled_flows"][after].astype(float).tolist(),
         "aqm": np.cumsum(law).astype(float).tolist(),
         "overflow": np.cumsum(series["dropped_full_packets"][after]).astype(float).tolist(),
-        "first_drop_ms": float(1e3 * (time[np.argmax(law > 0)] - 0.1)) if law.any() else None,
+        "first_drop_ms": float(1e3 * (time[np.argmax(law > 0) if law.any() else -1] - 0.1)),
     }
 
 

@@ -25,6 +25,7 @@ LINKS: dict[str, dict[str, Any]] = {
     "alike, the long flow's 1 ns shorter": {"spread_ns": 0, "long_ns": -1},
     "alike, the long flow's 1 ns longer": {"spread_ns": 0, "long_ns": 1},
     "servers' links never full": {"nic": {"qdisc": WIDE}},
+    "servers' links with DropTail of 50": {"nic": {"qdisc": {"name": "droptail", "limit": "49p"}}},
     "servers' links of 10 Gbit/s": {"nic": {"rate": "10gbit"}},
     "four long flows": {"longs": 4},
     "initial window 1": {"tcp": {"initial_window": "1p"}},
@@ -32,6 +33,11 @@ LINKS: dict[str, dict[str, Any]] = {
     "initial window 10": {"tcp": {"initial_window": "10p"}},
     "receiver's window 20 (ns-2's default)": {"tcp": {"receive_window": "20p"}},
     "clock of 10 ms (ns-2's default)": {"tcp": {"tick": "10ms"}},
+    "clock of 10 ms and links all alike": {
+        "tcp": {"tick": "10ms"},
+        "spread_ns": 0,
+        "long_ns": 0,
+    },
     "delayed acks": {"tcp": {"delayed_ack": True}},
     "NewReno": {"tcp": {"name": "newreno"}},
     "connections kept": {"source": {"persistent": True}},
@@ -53,7 +59,7 @@ TUNED: dict[str, tuple[str, Table]] = {
 
 def sensitivities(full: bool) -> dict[str, Experiment]:
     """Give the experiments that change one thing."""
-    seeds, end = (5, "1100ms") if full else (2, "400ms")
+    seeds, end = (5, "1100ms") if full else (1, "400ms")
     changed: list[Point] = []
     lost_syns: list[Point] = []
     slow = {"rto_initial": "3s"}
@@ -65,7 +71,7 @@ def sensitivities(full: bool) -> dict[str, Experiment]:
                 source = queries(kb, **how.get("source", {}))
                 tree = switch(LAWS[s], n, source, end, **rest)
                 changed.append(({"what": what, **own}, tree))
-            long = "6s" if full else "4s"
+            long = "6s" if full else "3600ms"
             lost_syns.append((own, switch(LAWS[s], n, queries(kb), long, tcp=slow)))
         for what, (s, law) in TUNED.items():
             labels = {"what": what, "case": case, "scheme": s}
@@ -96,18 +102,20 @@ def compared(frame: "pl.DataFrame", whats: list[str]) -> "pl.DataFrame":
             times = [found[s]["afct_s"] for s in SCHEMES]
             ours = times[2]
             shorter = [100 * (1 - ours / t) if ours and t else None for t in times[:2]]
-            loads = [100 * (found[s]["utilisation"] or 0) for s in SCHEMES]
-            losses = [100 * (found[s]["loss"] or 0) for s in SCHEMES]
             told = [None if t is None else 1e3 * t for t in times]
-            rows.append((what, case, *told, *shorter, *loads, *losses))
+            used = [100 * (found[s]["utilisation"] or 0) for s in SCHEMES]
+            losses = [100 * (found[s]["loss"] or 0) for s in SCHEMES]
+            lengths = [found[s]["queue_packets"] for s in SCHEMES]
+            rows.append((what, case, *told, *shorter, *used, *losses[1:], *lengths[1:]))
     three = ("DropTail", "RED", "CoDel")
     heads = [f"{name}: time, ms" for name in three]
     heads += [f"CoDel's gain over {name}, %" for name in three[:2]]
-    heads += [f"{name}: utilisation, %" for name in three] + [f"{name}: loss, %" for name in three]
+    heads += [f"{name}: utilisation, %" for name in three]
+    heads += [f"{name}: {what}" for what in ("loss, %", "queue, packets") for name in three[1:]]
     return pl.DataFrame(rows, schema=["changed", "query", *heads], orient="row")
 
 
-SHOWN = ("afct_s", "utilisation", "loss")
+SHOWN = ("afct_s", "utilisation", "loss", "queue_packets")
 
 
 def _mean(column: Any) -> float | None:
