@@ -20,7 +20,7 @@ It states nothing else. Chosen here, as in the runs of ns-2 that we have:
   of a second) makes it DropTail during a burst; the text describes one that drops all within a
   burst. 0.002 here, others beside it. Gentle, and the rest as in ns-2 (the average's slope above
   51 packets keeps the first max_p; nothing is dropped while at most one packet waits);
-- CoDel in its form of 2012. Utilisation model: 5 s, the first not counted, the sender behind
+- CoDel in its form of 2012. Utilisation model: 4 s, the first not counted, the sender behind
   10 Gbit/s; the four flows share nothing but the port.
 - impact of the interval: 40 answers of 50 kB; short flows: 3 s, as the paper has it.
 
@@ -90,7 +90,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
     return {
         "targets": Experiment(
             [
-                ({"target": t, "flows": n}, long_flows(t, n, 5 if full else 2))
+                ({"target": t, "flows": n}, long_flows(t, n, 4 if full else 2))
                 for n in (1, 4)
                 for t in targets
             ],
