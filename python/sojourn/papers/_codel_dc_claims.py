@@ -153,7 +153,7 @@ def _between(frame: pl.DataFrame, what: str, scheme: str, begin: float, end: flo
     """Give by how much a list that counts grew from `begin` to `end` (ms), for each seed."""
     time = columns(frame, "time_ms", scheme)[0]
     each = columns(frame, what, scheme)
-    first = each[:, np.searchsorted(time, begin, side="right") - 1] if begin > time[0] else 0.0
+    first = each[:, np.searchsorted(time, begin, side="right") - 1] if begin >= time[0] else 0.0
     return each[:, np.searchsorted(time, end, side="right") - 1] - first
 
 
