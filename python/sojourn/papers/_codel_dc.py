@@ -195,10 +195,17 @@ def by_time(ratio: float) -> float:
     return 1.0 if ratio >= 1 else 0.75 * (1 + ratio) ** 2 / (1 + ratio + ratio**2)
 
 
+def times(frame: "pl.DataFrame", one: str, other: str, **labels: Any) -> tuple[Any, Any]:
+    """Give the mean times (s) of two schemes for each seed in which queries of both ended."""
+    pair = [values(frame, "afct_s", scheme=name, **labels).astype(float) for name in (one, other)]
+    there = np.isfinite(pair[0]) & np.isfinite(pair[1])
+    return pair[0][there], pair[1][there]
+
+
 def gain(frame: "pl.DataFrame", of: str, over: str, **labels: Any) -> Any:
-    """Give by how many per cent the mean time of one scheme is shorter, for each seed."""
-    ours = values(frame, "afct_s", scheme=of, **labels)
-    return 100 * (1 - ours / values(frame, "afct_s", scheme=over, **labels))
+    """Give by how many per cent the mean time of one scheme is shorter, for each such seed."""
+    ours, theirs = times(frame, of, over, **labels)
+    return 100 * (1 - ours / theirs)
 
 
 def best(frame: "pl.DataFrame", of: str, over: str, by: str) -> tuple[Any, Any]:

@@ -91,8 +91,8 @@ def sensitivities(full: bool) -> dict[str, Experiment]:
 def compared(frame: "pl.DataFrame", whats: list[str]) -> "pl.DataFrame":
     """Give a row for each change and case: times of answers, gains, utilisation and losses.
 
-    A scheme that a change does not touch is shown as it is without. Where no query ended, a time
-    is missing.
+    A scheme that a change does not touch is shown as it is without. Where no query ended in any
+    run, a time is missing.
     """
     import polars as pl
 
@@ -104,7 +104,7 @@ def compared(frame: "pl.DataFrame", whats: list[str]) -> "pl.DataFrame":
             for s in SCHEMES:
                 changed = what if (what, s) in there else BASE
                 labels = {"what": changed, "case": case, "scheme": s}
-                found[s] = {x: _mean(values(frame, x, **labels)) for x in SHOWN}
+                found[s] = {x: known_mean(values(frame, x, **labels)) for x in SHOWN}
             times = [found[s]["afct_s"] for s in SCHEMES]
             ours = times[2]
             shorter = [100 * (1 - ours / t) if ours and t else None for t in times[:2]]
@@ -124,7 +124,7 @@ def compared(frame: "pl.DataFrame", whats: list[str]) -> "pl.DataFrame":
 SHOWN = ("afct_s", "utilisation", "loss", "queue_packets")
 
 
-def _mean(column: Any) -> float | None:
+def known_mean(column: Any) -> float | None:
     """Give the mean over the seeds in which there was something to measure."""
     known = np.asarray(column, dtype=float)
     known = known[np.isfinite(known)]

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from sojourn.claims import Claim, Part, Runs, bound, equal, mean, number, order, shape, values
-from sojourn.papers._codel_dc import best, columns, model
+from sojourn.papers._codel_dc import best, columns, model, times
 from sojourn.papers._codel_dc_ns2 import (
     NS2_INCAST,
     NS2_POISSON,
@@ -190,8 +190,7 @@ def _servers(runs: Runs) -> list[Part]:
     sooner = [
         order(
             f"CoDel below {NAMES[s]}, {n} servers",
-            values(frame, "afct_s", scheme="codel", servers=n),
-            values(frame, "afct_s", scheme=s, servers=n),
+            *times(frame, "codel", s, servers=n),
             unit="ms",
             scale=1e3,
         ).beside(f"{NS2_VARY['codel', n][0]:.1f} against {NS2_VARY[s, n][0]:.1f} ms")
