@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from sojourn.claims import Runs, mean
+from sojourn.claims import Runs, values
+from sojourn.papers._codel_dc_changed import SCHEMES, known_mean
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,7 +31,8 @@ NS2_APART = {
     ("red", 10): (8.913, 53.5, 3.97),
     ("red", 50): (28.179, 60.0, 11.75),
 }
-"""The same where every link is 137 ns longer than the one before (`reruns/switch.csv`, 6 seeds)."""
+"""The same, without the queue, of runs in which every link is 137 ns longer than the one before, as
+ours are (`tests/vectors/scenarios/reruns/switch.csv`, 6 seeds)."""
 
 NS2_VARY = {
     ("droptail", 8): (24.772, 99.0, 4.37, 75.4),
@@ -73,12 +75,23 @@ NS2_POISSON = {
 NS2_TARGETS = {0.01: 80.88, 0.1: 92.39, 0.15: 96.01, 0.2: 98.59, 0.3: 100.0, 0.4: 100.0, 1: 100.0}
 """By target in ms, the utilisation in % by one flow (`codel_target_util.csv`)."""
 
-BESIDE = ("incast", "servers", "loads")
-"""The experiments that ns-2 ran too."""
+BESIDE = ("incast", "servers", "loads", "changed")
+"""The experiments that ns-2 ran too, and one with links that are all alike, as ns-2 had them."""
+
+ALIKE = {
+    ("kB", 10): "40 x 10 kB",
+    ("kB", 100): "40 x 100 kB",
+    ("servers", 8): "8 x 125 kB",
+    ("servers", 128): "128 x 7.8 kB",
+}
+"""What the points are called that we ran with such links, too."""
 
 
 def beside(runs: Runs) -> "pl.DataFrame":
-    """Give ns-2's numbers and ours, where both have run the point."""
+    """Give ns-2's numbers and ours, where both have run the point.
+
+    Its links were all alike, but for `NS2_APART`; ours are apart, but for one column.
+    """
     import polars as pl
 
     rows = []
@@ -92,18 +105,25 @@ def beside(runs: Runs) -> "pl.DataFrame":
             if (scheme, place) not in there:
                 continue
             ours = [
-                scale * mean(runs[name], what, scheme=scheme, **{x: place})
+                known_mean(scale * values(runs[name], what, scheme=scheme, **{x: place}))
                 for what, scale in zip(WHAT, SCALES, strict=True)
             ]
-            pairs = [one for pair in zip(theirs, ours, strict=True) for one in pair]
-            rows.append((f"{x} {place}", scheme, *pairs))
-    heads = [f"{who} {what}" for what in HEADS for who in ("ns-2:", "ours:")]
-    return pl.DataFrame(rows, schema=["case", "scheme", *heads], orient="row")
+            apart = NS2_APART.get((scheme, place)) if x == "kB" else None
+            alike = None
+            if (x, place) in ALIKE and scheme in SCHEMES:
+                labels = {"what": "links all alike", "case": ALIKE[x, place], "scheme": scheme}
+                alike = known_mean(1e3 * values(runs["changed"], "afct_s", **labels))
+            times = (theirs[0], alike, apart and apart[0], ours[0])
+            pairs = zip(theirs[1:], ours[1:], strict=True)
+            rows.append((f"{x} {place}", scheme, *times, *(one for pair in pairs for one in pair)))
+    heads = [f"mean time, ms: {who}" for who in ("ns-2", "ours alike", "ns-2 apart", "ours")]
+    heads += [f"{what}: {who}" for what in HEADS for who in ("ns-2", "ours")]
+    return pl.DataFrame(rows, schema=["case", "scheme", *heads], orient="row", strict=False)
 
 
 WHAT = ("afct_s", "utilisation", "loss", "queue_packets")
 SCALES = (1e3, 100, 100, 1)
-HEADS = ("mean time, ms", "utilisation, %", "loss, %", "queue, packets")
+HEADS = ("utilisation, %", "loss, %", "queue, packets")
 
 
 def util(recorded: tuple[float, ...]) -> str:
