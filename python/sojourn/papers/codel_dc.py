@@ -9,8 +9,8 @@ It states nothing else. Chosen here, as in the runs of ns-2 that we have:
 - 75 us per link and direction; a server's own link has the law under test too, as one type of
   duplex link gives it; the switch's queue is the port to the client; acks queue nowhere;
 - 1000 bytes on the wire, 40 of them header; an ack per packet, a window of 2 at first, no limit by
-  the receiver; a clock of 100 us; 10 ms before the first measurement too (3 s, ns-2's default,
-  would decide everything: see the sensitivities);
+  the receiver; a clock of 100 us (ns-2's default of 10 ms makes any RTOmin 20 ms); 10 ms before
+  the first measurement too (table SYNs has ns-2's default, 3 s);
 - an answer is a fresh connection; servers begin within 20 us; the next query comes 300 us after the
   last answer's last ack, and queries go on for all of a run (44 to 180 of them in 2.6 s); the time
   of an answer is from its SYN to its last ack; of a query that has not ended nothing is counted,
@@ -22,11 +22,12 @@ It states nothing else. Chosen here, as in the runs of ns-2 that we have:
   burst. 0.002 here, others beside it. Gentle, and the rest as in ns-2 (the average's slope above
   51 packets keeps the first max_p; nothing is dropped while at most one packet waits);
 - CoDel in its form of 2012. Utilisation model: 4 s, the first not counted, the sender behind
-  10 Gbit/s; the four flows share nothing but the port.
+  10 Gbit/s; the four flows share nothing but the port;
 - impact of the interval: 40 answers of 50 kB; short flows: 3 s, as the paper has it, those left out
   that have not ended by then (one in a hundred at the highest load).
 
-Seeds: 10 (5 for the utilisation model and the sensitivities); the paper says "several times".
+Seeds: 10 (20 for one burst, 5 for the utilisation model, the caption and the sensitivities, 3 for
+lost SYNs); the paper says "several times".
 Quick: 3 seeds and shorter runs (0.6 s of queries), and few points.
 """
 
@@ -176,7 +177,10 @@ def _every(interval_ms: float) -> Table:
 @figure("2b", "The paper's model, and what one flow does", needs=["targets"])
 def model_and_flow(runs: Runs, ax: "Axes") -> None:
     """Draw utilisation against the target in round trips: equation 7, its form over time, runs."""
-    _models(ax, 1.0)
+    ratios = np.linspace(0, 1.5, 151)
+    for n, (law, told) in enumerate(((model, "equation 7"), (by_time, "the same, over time"))):
+        ys = [100 * law(x) for x in ratios]
+        ax.plot(ratios, ys, color=style(n)["color"], ls="--", label=told)
     one = runs["targets"].filter(pl.col("flows") == 1)
     for target in sorted(one["target"].unique().to_list()):
         found = interval(100 * values(one, "utilisation", target=target))
@@ -185,13 +189,6 @@ def model_and_flow(runs: Runs, ax: "Axes") -> None:
         ax.errorbar([target / 0.3], [found.mean], yerr=[found.half], label=label, **dot)
     ax.set(xlabel="target, round trips of 300 us", ylabel="utilisation, %", xlim=(0, 1.55))
     legend(ax)
-
-
-def _models(ax: "Axes", rtt: float) -> None:
-    ratios = np.linspace(0, 1.5, 151)
-    for n, (law, label) in enumerate(((model, "equation 7"), (by_time, "the same, over time"))):
-        ys = [100 * law(x) for x in ratios]
-        ax.plot(ratios * rtt, ys, color=style(n)["color"], ls="--", label=label)
 
 
 @figure("3a", "Utilisation against the target", needs=["targets"])
