@@ -6,7 +6,18 @@ import numpy as np
 
 from sojourn.claims import values
 from sojourn.paper import Experiment, Point
-from sojourn.papers._codel_dc import CODEL, LAWS, RED, WIDE, Table, of_answers, queries, switch
+from sojourn.papers._codel_dc import (
+    CODEL,
+    LAWS,
+    RED,
+    WIDE,
+    Table,
+    of_answers,
+    of_flows,
+    poisson,
+    queries,
+    switch,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -82,8 +93,15 @@ def sensitivities(full: bool) -> dict[str, Experiment]:
         for what, (s, law) in TUNED.items():
             labels = {"what": what, "case": case, "scheme": s}
             changed.append((labels, switch(law, n, queries(kb), end)))
+    short: list[Point] = [
+        ({"what": what, "load": x}, switch(law, 40, poisson(x), "3100ms" if full else "1100ms"))
+        for what, (s, law) in TUNED.items()
+        if s == "red"
+        for x in (10, 50, 90)
+    ]
     return {
         "changed": Experiment(changed, of_answers, seeds),
+        "RED by load": Experiment(short, of_flows, seeds),
         "lost SYNs": Experiment(lost_syns, of_answers, 3 if full else 1),
     }
 
@@ -119,6 +137,28 @@ def compared(frame: "pl.DataFrame", whats: list[str]) -> "pl.DataFrame":
     heads += [f"{name}: utilisation, %" for name in three]
     heads += [f"{name}: {what}" for what in ("loss, %", "queue, packets") for name in three[1:]]
     return pl.DataFrame(rows, schema=["changed", "query", *heads], orient="row")
+
+
+def compared_by_load(frame: "pl.DataFrame", chosen: "pl.DataFrame") -> "pl.DataFrame":
+    """Give a row for each RED and load of short flows, beside CoDel in `chosen` (same seeds)."""
+    import polars as pl
+
+    chosen = chosen.filter(pl.col("seed").is_in(frame["seed"].unique().to_list()))
+    rows = []
+    for what in (BASE, *frame["what"].unique(maintain_order=True)):
+        for load in frame["load"].unique(maintain_order=True):
+            place = {"load": load}
+            red = chosen if what == BASE else frame
+            label = {"scheme": "red"} if what == BASE else {"what": what}
+            took, used, lost = (float(values(red, x, **label, **place).mean()) for x in SHOWN[:3])
+            ours, busy = (
+                float(values(chosen, x, scheme="codel", **place).mean()) for x in SHOWN[:2]
+            )
+            gain, more = 100 * (1 - ours / took), 100 * (busy - used)
+            rows.append((what, load, 1e3 * took, 1e3 * ours, gain, more, 100 * lost))
+    heads = ["RED: time, ms", "CoDel: time, ms", "CoDel's gain, %", "CoDel uses more, points"]
+    heads = ["changed", "load, %", *heads, "RED: loss, %"]
+    return pl.DataFrame(rows, schema=heads, orient="row")
 
 
 SHOWN = ("afct_s", "utilisation", "loss", "queue_packets")

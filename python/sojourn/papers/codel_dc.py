@@ -63,6 +63,7 @@ from sojourn.papers._codel_dc_changed import (
     SCHEMES,
     TUNED,
     compared,
+    compared_by_load,
     known_mean,
     sensitivities,
 )
@@ -427,6 +428,12 @@ def changed_for_all(runs: Runs) -> pl.DataFrame:
 def changed_laws(runs: Runs) -> pl.DataFrame:
     """Show what a parameter of RED or the form of CoDel does, the others as chosen."""
     return compared(runs["changed"], [BASE, *TUNED])
+
+
+@table("loads", "Short flows: one thing changed in RED", needs=["RED by load", "loads"])
+def changed_red_by_load(runs: Runs) -> pl.DataFrame:
+    """Show what CoDel gains over other settings of RED."""
+    return compared_by_load(runs["RED by load"], runs["loads"])
 
 
 @table(
