@@ -76,6 +76,9 @@ pub trait Params: Clone + Default {
     /// allowed.
     fn set(&mut self, name: &str, value: Setting<'_>) -> Result<()>;
 
+    /// Whether there is a parameter of that name or alias; a dash counts as an underscore.
+    fn knows(name: &str) -> bool;
+
     /// Every parameter with its present value.
     fn table(&self) -> Vec<Row>;
 }
@@ -100,6 +103,9 @@ impl Params for Nothing {
     fn set(&mut self, name: &str, _: Setting<'_>) -> Result<()> {
         Err(unknown(&[], name))
     }
+    fn knows(_: &str) -> bool {
+        false
+    }
     fn table(&self) -> Vec<Row> {
         Vec::new()
     }
@@ -117,13 +123,17 @@ pub struct Both<F, L> {
 
 impl<F: Params, L: Params> Params for Both<F, L> {
     fn set(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
-        if self.frame.table().iter().any(|r| answers(r, name)) {
+        if F::knows(name) {
             self.frame.set(name, value)
-        } else if self.law.table().iter().any(|r| answers(r, name)) {
+        } else if L::knows(name) {
             self.law.set(name, value)
         } else {
             Err(unknown(&self.table(), name))
         }
+    }
+
+    fn knows(name: &str) -> bool {
+        F::knows(name) || L::knows(name)
     }
 
     fn table(&self) -> Vec<Row> {
@@ -370,6 +380,11 @@ macro_rules! params {
                     )*
                     _ => Err($crate::params::unknown(&self.table(), name)),
                 }
+            }
+
+            fn knows(name: &str) -> bool {
+                let canonical = name.replace('-', "_");
+                matches!(canonical.as_str(), $(stringify!($field) $(| $alias)*)|*)
             }
 
             fn table(&self) -> $crate::params::Rows {
