@@ -84,7 +84,8 @@ def utilisation(result: Result, link: str) -> float | None:
 def utilisation_over_time(result: Result, link: str) -> Array:
     """Bits that `link` started to send in each sample's interval, over what its rate allows.
 
-    The rate is that of the moment, by the scenario's changes and traces. Needs `sample`.
+    The rate is that of the moment, by the scenario's changes and traces; of a link with recorded
+    opportunities, what they could have delivered. Needs `sample`.
     """
     sent = result.links[link].series["departed_bytes"] * 8.0
     able = np.diff(capacity_bits(result.scenario, link, edges(result)))

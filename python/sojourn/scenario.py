@@ -25,8 +25,9 @@ class Link(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, repr_o
 
     `rate` like "10mbit"; `delay` is one-way, like "20ms" (default 0s); `qdisc` is a model such as
     `CoDel(target="5ms")`, a name, or a table with a name (default droptail). `loss` is the chance
-    that a packet is lost on the wire (default 0). `trace` is a recorded rate or delay: a file, or
-    columns (see `sojourn.link_trace`); before its first row `rate` and `delay` hold.
+    that a packet is lost on the wire (default 0). `trace` is a recorded rate or delay, or
+    Mahimahi's delivery opportunities: a file, or columns (see `sojourn.link_trace`); before the
+    first row `rate` and `delay` hold.
     """
 
     rate: str

@@ -323,12 +323,13 @@ impl<'a> World<'a> {
     fn flow_event(&mut self, f: usize, now: Time) {
         self.awake = f;
         self.flows[f].wake(now, &mut self.out);
-        self.send(f, now);
-        self.slots.set(self.first + f, self.flows[f].next());
-        self.awake = usize::MAX;
+        // Before it sends: what a link takes at once may reach the flow itself, later.
         if f >= self.own {
             self.tell(f, now);
         }
+        self.send(f, now);
+        self.slots.set(self.first + f, self.flows[f].next());
+        self.awake = usize::MAX;
     }
 
     /// Puts on links what the flow `f` wants sent.
@@ -427,6 +428,9 @@ fn link(scenario: &Scenario, l: usize) -> Link {
     // What a wire loses is drawn when a transmission starts, so that it is counted then.
     if def.loss > 0.0 || may_change(scenario, l) {
         link.may_change();
+    }
+    if let Some(opportunities) = &def.opportunities {
+        link.only_at(opportunities.clone());
     }
     if scenario.tape {
         link.record();

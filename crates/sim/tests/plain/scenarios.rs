@@ -82,6 +82,11 @@ pub fn unsteady(seed: u64) -> Value {
     };
     let last = all["flows"].as_array().expect("a list").len() - 1;
     all["flows"][last]["class"] = json!(pick(65_536));
+    if pick(3) == 0 {
+        // In milliseconds, as the delays are: packets arrive at the very moments of opportunities.
+        let ms = [vec![1, 2, 2, 3, 9], vec![0, 0, 7, 300, 301, 302, 303, 900], vec![2]];
+        all["links"]["l1"]["trace"] = json!({ "opportunities_ms": ms[pick(3)] });
+    }
     let rate = ["0bit", "500kbit", "30mbit"][pick(3)];
     all["changes"] = json!([
         {"at": "2s", "links": {"l0": {"rate": rate},
