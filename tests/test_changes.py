@@ -8,7 +8,7 @@ import pytest
 
 import sojourn as sj
 from conftest import EXAMPLES
-from sojourn import link_trace, metrics
+from sojourn import describe, link_trace, metrics
 from sojourn.scenario import to_json
 from sojourn.settings import apply
 
@@ -201,6 +201,30 @@ def test_bad_traces(name: str, tmp_path: Path) -> None:
     with pytest.raises(sj.InputError, match=message) as refused:
         sj.simulate(tree)
     assert "\n" not in str(refused.value)
+
+
+def test_a_wire_that_loses_in_bursts() -> None:
+    """The names are netem's; the canonical form says the defaults; bad ones name their path."""
+
+    def lossy(loss: Any) -> sj.Result:
+        link = sj.Link(rate="10mbit", delay="5ms", loss=loss)
+        flow = sj.Flow(name="f", path=["up"], rtt="20ms")
+        return sj.simulate(sj.Scenario(duration="20s", links={"up": link}, flows=[flow]))
+
+    result = lossy({"p": 0.004, "r": 0.5})
+    told = result.scenario["links"]["up"]["loss"]
+    assert told == {"p": 0.004, "r": 0.5, "1-h": 1.0, "1-k": 0.0}
+    assert describe.link(result.scenario, "up").endswith(
+        "loss in bursts (p 0.004, r 0.5, 1-h 1, 1-k 0)"
+    )
+    air = result.links["up"]
+    assert air.lost_on_wire_packets / air.departed_packets == pytest.approx(0.004 / 0.504, rel=0.3)
+    for bad, message in [({"p": 2}, r"up\.loss\.p: 2 is out of range"),
+                         ({"q": 0.1}, r"up\.loss\.q: unknown key .*known: p, r, 1-h, 1-k"),
+                         ({"r": 0.1}, r"up\.loss\.p: is missing"),
+                         ("often", r"up\.loss: \"often\" is not")]:  # fmt: skip
+        with pytest.raises(sj.InputError, match=message):
+            lossy(bad)
 
 
 def test_bad_changes_and_classes() -> None:

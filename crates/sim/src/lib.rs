@@ -39,6 +39,7 @@ pub mod tcp;
 pub mod timetable;
 pub mod trace;
 pub mod udp;
+pub mod wire;
 mod world;
 
 pub use outcome::{Column, Outcome};

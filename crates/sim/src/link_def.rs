@@ -3,6 +3,7 @@
 use crate::changes::{self, DELAY_MAX, RATE_MAX, Trace};
 use crate::read::{self, Fields, Named};
 use crate::scenario::good_name;
+use crate::wire::Loss;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Row, Setting, Value};
@@ -20,8 +21,8 @@ pub struct LinkDef {
     pub qdisc: &'static str,
     /// Every parameter of the discipline.
     pub params: Vec<Row>,
-    /// The chance that a packet is lost on the wire, whatever became of the others.
-    pub loss: f64,
+    /// How packets are lost on the wire.
+    pub loss: Loss,
     /// How its rate or delay was recorded to change.
     pub trace: Option<Trace>,
     /// When it can send, where that was recorded and not a rate.
@@ -41,7 +42,8 @@ impl LinkDef {
         fields.need("rate")?;
         let rate = fields.within("rate", Rate(1), Rate(1), RATE_MAX)?;
         let delay = fields.within("delay", Span::ZERO, Span::ZERO, DELAY_MAX)?;
-        let loss = fields.within("loss", 0.0, 0.0, 1.0)?;
+        let loss = fields.get("loss").map_or(Ok(Loss::Random(0.0)), Loss::of);
+        let loss = loss.map_err(|e| e.at("loss"))?;
         let (trace, opportunities) = match fields.get("trace") {
             Some(trace) => recorded(trace).map_err(|e| e.at("trace"))?,
             None => (None, None),
@@ -72,7 +74,7 @@ impl LinkDef {
             "rate": self.spec.rate.write(),
             "delay": self.spec.delay.write(),
             "qdisc": read::canonical(self.qdisc, &self.params),
-            "loss": self.loss,
+            "loss": self.loss.canonical(),
         });
         if let Some(trace) = &self.trace {
             link["trace"] = trace.canonical();

@@ -8,6 +8,7 @@ use sojourn_aqm::{Cx, Lost, Packet};
 use sojourn_sim::Scenario;
 use sojourn_sim::flow::stream;
 use sojourn_sim::scenario::LinkDef;
+use sojourn_sim::wire::Loss;
 use std::cmp::Reverse;
 
 pub struct PlainLink {
@@ -15,8 +16,11 @@ pub struct PlainLink {
     pub dice: rand_pcg::Pcg64Mcg,
     pub rate: Rate,
     pub delay: Span,
-    /// The chance of a loss on the wire, its dice, and what was lost so far.
-    pub loss: (f64, rand_pcg::Pcg64Mcg, u64),
+    /// The chances of a loss on a good wire and on a bad one, and that it turns from either.
+    pub loss: [f64; 2],
+    pub turns: [f64; 2],
+    /// Whether the wire is bad, its dice, and what was lost so far.
+    pub wire: (usize, rand_pcg::Pcg64Mcg, u64),
     /// When the last packet sent arrives.
     pub last_arrival: Time,
     pub owed: u64,
@@ -35,12 +39,18 @@ pub struct PlainLink {
 
 impl PlainLink {
     pub fn new(s: &Scenario, def: &LinkDef) -> PlainLink {
+        let (loss, turns) = match def.loss {
+            Loss::Random(chance) => ([chance; 2], [0.0; 2]),
+            Loss::Bursts { p, r, bad, good } => ([good, bad], [p, r]),
+        };
         PlainLink {
             qdisc: def.build().qdisc,
             dice: stream(s.seed, &format!("links.{}", def.name)),
             rate: def.spec.rate,
             delay: def.spec.delay,
-            loss: (def.loss, stream(s.seed, &format!("links.{}.loss", def.name)), 0),
+            loss,
+            turns,
+            wire: (0, stream(s.seed, &format!("links.{}.loss", def.name)), 0),
             last_arrival: Time::ZERO,
             owed: 0,
             sending: None,
@@ -108,8 +118,13 @@ impl Plain {
     /// Whether the wire loses a packet whose transmission starts.
     fn loses(&mut self, l: usize, packet: Packet) -> bool {
         let link = &mut self.links[l];
-        let lost = link.loss.0 > 0.0 && link.loss.1.uniform() < link.loss.0;
-        link.loss.2 += u64::from(lost);
+        let (state, dice, count) = &mut link.wire;
+        let found = *state;
+        if link.turns != [0.0; 2] && dice.uniform() < link.turns[found] {
+            *state = 1 - found;
+        }
+        let lost = dice.uniform() < link.loss[found];
+        *count += u64::from(lost);
         let body = self.bodies[packet.body as usize];
         if let (true, Load::Datagram(sent, _)) = (lost, body.load) {
             self.flows[body.flow].datagram_lost(sent);

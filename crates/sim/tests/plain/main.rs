@@ -212,7 +212,7 @@ impl Plain {
                 let w = warm.take().unwrap();
                 self.look(w);
                 self.flows.iter_mut().for_each(|f| f.begin(w));
-                self.links.iter_mut().for_each(|l| l.loss.2 = 0);
+                self.links.iter_mut().for_each(|l| l.wire.2 = 0);
             }
             if at > end || at == end && !matches!(event, Event::Sent(_)) {
                 self.look(end);
@@ -317,7 +317,7 @@ fn agree(random: fn(u64) -> Value) {
             assert_eq!(got.len(), expected.len(), "seed {seed}, link {}", def.name);
             rows += got.len();
             let lost = &fast.summary["links"][&def.name]["lost_on_wire_packets"];
-            assert_eq!(lost, link.loss.2, "seed {seed}, link {}", def.name);
+            assert_eq!(lost, link.wire.2, "seed {seed}, link {}", def.name);
         }
         let all = fast.summary["flows"].as_array().expect("a list");
         for got in all {

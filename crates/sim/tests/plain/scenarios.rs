@@ -87,6 +87,9 @@ pub fn unsteady(seed: u64) -> Value {
         let ms = [vec![1, 2, 2, 3, 9], vec![0, 0, 7, 300, 301, 302, 303, 900], vec![2]];
         all["links"]["l1"]["trace"] = json!({ "opportunities_ms": ms[pick(3)] });
     }
+    if pick(3) == 0 {
+        all["links"]["l2"]["loss"] = json!({"p": 0.01, "r": 0.3, "1-h": 0.8, "1-k": 0.001});
+    }
     let rate = ["0bit", "500kbit", "30mbit"][pick(3)];
     all["changes"] = json!([
         {"at": "2s", "links": {"l0": {"rate": rate},
