@@ -27,6 +27,7 @@ pub mod flow;
 mod link_def;
 pub mod onoff;
 pub mod outcome;
+mod pace;
 mod places;
 pub mod read;
 mod replay;

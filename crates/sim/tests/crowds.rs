@@ -200,6 +200,29 @@ fn bursts_have_their_load_over_either_transport() {
 }
 
 #[test]
+fn a_constant_rate_is_written_into_a_socket() {
+    let source = json!({"name": "cbr", "rate": "800kbit", "packet": "500B", "stop": "40s"});
+    let mut scenario = fast("60s", 1, "20ms", &source);
+    scenario["warmup"] = json!("20s");
+    let ns2 = run(&scenario);
+    assert_eq!(num(flow(&ns2, "x"), "goodput_bps"), 400e3 * 960.0 / 500.0, "whole segments");
+    scenario["flows"][0]["tcp"] = json!({"name": "sack", "packet": "1000B"});
+    let out = run(&scenario);
+    let x = flow(&out, "x");
+    // 200 writes a second for 20 of 40 seconds, each a segment of its own: the window is open.
+    assert_eq!((num(x, "sent_packets"), num(x, "goodput_bps")), (4000.0, 400e3), "{x}");
+    // Where the link is slower, the socket fills and TCP sends full segments as fast as it can.
+    scenario["links"]["l"] =
+        json!({"rate": "400kbit", "qdisc": {"name": "droptail", "limit": "20p"}});
+    scenario["flows"][0]["source"]["stop"] = json!("60s");
+    let out = run(&scenario);
+    assert!(num(&out.summary["links"]["l"], "utilisation") > 0.99);
+    let x = flow(&out, "x");
+    let payload = num(x, "goodput_bps") * 40.0 / 8.0 / num(x, "sent_packets");
+    assert!(num(x, "goodput_bps") > 0.95 * 400e3 && payload > 900.0, "{payload} bytes each: {x}");
+}
+
+#[test]
 fn what_comes_beyond_the_most_asks_again() {
     let out = run(&fast(
         "30s",

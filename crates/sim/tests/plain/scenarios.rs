@@ -50,7 +50,11 @@ pub fn random(seed: u64) -> Value {
             } else if pick(6) == 0 {
                 flow["tcp"] = json!("bbr");
             }
-            if seed >= 60 {
+            if pick(8) == 0 {
+                let (packet, jitter) = (["200B", "40B", "3kB"][pick(3)], [0.0, 0.5][pick(2)]);
+                flow["source"] = json!({"name": "cbr", "rate": "400kbit", "packet": packet,
+                    "jitter": jitter, "start": "200ms", "stop": "5s"});
+            } else if seed >= 60 {
                 flow["source"] = crowd(pick(5), pick(2) == 0, !back.is_empty());
             } else if pick(2) == 0 {
                 flow["source"] = json!({"name": "transfers", "size": "uniform(1kB, 90kB)",
