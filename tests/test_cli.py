@@ -285,8 +285,12 @@ def test_a_constant_rate_over_tcp_is_a_stream(sojourn: Command, tmp_path: Path) 
     file = tmp_path / "video.toml"
     file.write_text("""duration = "10s"
     links.up = { rate = "1mbit" }
-    flows = [{ name = "video", path = ["up"], rtt = "50ms", tcp = "cubic",
-               source = { name = "cbr", rate = "600kbit", packet = "1kB" } }]
+    [[flows]]
+    name = "video"
+    path = ["up"]
+    rtt = "50ms"
+    tcp = "cubic"
+    source = { name = "cbr", rate = "600kbit", packet = "1kB" }
     """)
     last = ok(sojourn("run", str(file))).rstrip().splitlines()[-1]
     assert re.match(r"video +cbr +600 kbit .* 0 timeouts", last)

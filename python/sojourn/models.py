@@ -2127,6 +2127,12 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     default false.
     """
 
+    hystart: Value = None
+    """Whether the first slow start ends when round trips take longer (HyStart++, RFC 9406); auto:
+    only for cubic (RFC 9438). For it and Reno's window in rfc. Flag or auto; default auto; also
+    called hystart++, hystartpp.
+    """
+
 
 class Bbr(TcpParameters, kw_only=True, frozen=True, tag="bbr"):
     """Paces at the rate that the path was seen to deliver; rfc only.
