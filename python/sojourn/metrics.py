@@ -75,7 +75,10 @@ def throughput_bps(result: Result, link: str) -> float:
 
 @metric("share", "metrics.md 1")
 def utilisation(result: Result, link: str) -> float | None:
-    """The share of the time in which `link` was sending."""
+    """The share of the time in which `link` was sending.
+
+    Of a link with recorded delivery opportunities, the share of their bytes that was used.
+    """
     value: float | None = result.links[link]["utilisation"]
     return value
 

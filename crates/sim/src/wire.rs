@@ -145,7 +145,7 @@ mod tests {
             lost.chunk_by(|a, b| a == b).filter(|run| run[0]).map(<[bool]>::len).collect();
         for n in 1..6 {
             let share = runs.iter().filter(|run| **run == n).count() as f64 / runs.len() as f64;
-            close(share, 0.5f64.powi(n as i32), 0.05);
+            close(share, 1.0 / f64::from(1u32 << n), 0.05);
         }
     }
 

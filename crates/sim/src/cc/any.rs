@@ -1,5 +1,5 @@
-//! Every congestion control, with a pacer, PRR and HyStart++ where they are asked for: what the sender calls
-//! for all flows but those of plain Reno.
+//! Every congestion control, with a pacer, PRR and HyStart++ where they are asked for: what the
+//! sender calls for all flows but those of plain Reno.
 
 use super::{
     Acked, Bbr, BbrParams, Cause, Compound, CompoundParams, Control, Cubic, CubicParams, Dctcp,

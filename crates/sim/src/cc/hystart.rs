@@ -28,7 +28,7 @@ const CSS_GROWTH_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u32 = 5;
 
 /// The state of the first slow start.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct HyStart {
     /// Whether it has ended: by itself, a cut, or the threshold.
     over: bool,
@@ -44,23 +44,6 @@ pub struct HyStart {
     baseline: Option<Span>,
     /// Rounds of conservative slow start that are left.
     rounds: u32,
-}
-
-impl Default for HyStart {
-    fn default() -> HyStart {
-        HyStart {
-            over: false,
-            sent: VecDeque::new(),
-            covered: None,
-            begins: false,
-            window_end: 0,
-            last_min: None,
-            current_min: None,
-            samples: 0,
-            baseline: None,
-            rounds: 0,
-        }
-    }
 }
 
 impl HyStart {
