@@ -50,8 +50,8 @@ params! {
         stop: Option<Span> = None, [], "", [];
         /// Bits per second: on the wire over UDP, of payload over TCP.
         rate: Rate = Rate(64_000), [Rate(1) => Rate(1_000_000_000_000)], "", [];
-        /// Bytes of a packet: on the wire over UDP; of payload over TCP, where the profile ns2 makes
-        /// whole segments of each.
+        /// Bytes of a packet: on the wire over UDP; of payload over TCP, where the profile ns2
+        /// makes whole segments of each.
         packet: Bytes = Bytes(200), [Bytes(1) => Bytes(65_535)], "", ["size"];
         /// By what share of itself a gap may be longer or shorter, each as likely; 0.5 is ns-2's
         /// random_. It keeps sources of the same rate from colliding for good.

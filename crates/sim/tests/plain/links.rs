@@ -139,7 +139,7 @@ impl Plain {
         let mut bytes = 1504;
         while bytes > 0 {
             if self.links[l].partly.is_none() {
-                // A queue is told once that it was asked in vain: laws date their idle time from it.
+                // A queue is told once that it was asked in vain: laws date idle time from it.
                 if self.links[l].idle {
                     return;
                 }
