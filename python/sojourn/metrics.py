@@ -336,6 +336,16 @@ def completion_times_s(result: Result, group: str | None = None) -> Array:
     return np.sort(completed(result, group)["duration_s"])
 
 
+@metric("s", "metrics.md 8; RFC 7928 2.2")
+def startup_times_s(result: Result, group: str | None = None) -> Array:
+    """Flow start-up times of finished transfers that started after the warm-up, in ascending order.
+
+    From the start until the first byte of data can be sent: until the SYN is acknowledged, with
+    what is lost of it, and a request that comes before. Zero on a connection that is open.
+    """
+    return np.sort(completed(result, group)["startup_s"])
+
+
 @metric("s", "metrics.md 4; paper 000")
 def afct_s(result: Result, group: str | None = None) -> float | None:
     """Mean completion time of finished transfers that started after the warm-up."""

@@ -52,6 +52,8 @@ pub struct Completion {
     pub start: Time,
     /// How long it took, until its last byte was received in order.
     pub took: Span,
+    /// How long it took until its first byte could be sent.
+    pub startup: Span,
     /// Its payload.
     pub bytes: u64,
 }
@@ -462,11 +464,13 @@ impl TcpEnds {
             {
                 repeat.received = true;
                 let (start, bytes) = (repeat.started, repeat.size);
-                self.completions.push(Completion { start, took: at - start, bytes });
+                let startup = self.sender.established().since(start);
+                self.completions.push(Completion { start, took: at - start, startup, bytes });
             }
             App::Lent(told) if self.receiver.received_in_connection() >= told.target => {
                 told.target = u64::MAX;
                 told.received = Some(at);
+                told.startup = self.sender.established().since(told.open.since);
             }
             _ => {}
         }

@@ -327,3 +327,25 @@ fn every_member_can_have_a_link_of_its_own() {
         assert!(num(&out.summary["links"][format!("nic{i}")], "departed_packets") > 0.0);
     }
 }
+
+#[test]
+fn a_flow_starts_up_in_a_round_trip() {
+    let source = json!({"name": "transfers", "size": "30kB", "number": 3, "gap": "1s"});
+    for profile in ["ns2", "rfc"] {
+        let mut scenario = fast("20s", 1, "100ms", &source);
+        scenario["flows"][0]["tcp"]["profile"] = json!(profile);
+        let out = run(&scenario);
+        // A header of 40 bytes takes 32 ns at 10 Gbit/s.
+        assert_eq!(column(&out, "fct/startup_s"), [0.100_000_032; 3], "{profile}");
+        assert!(column(&out, "fct/duration_s").iter().all(|t| *t > 0.25), "{profile}");
+    }
+    // A wire that loses every SYN.
+    let mut scenario = fast("20s", 1, "100ms", &json!({"name": "transfers", "number": 1}));
+    scenario["flows"][0]["tcp"] = json!("sack");
+    scenario["links"]["l"]["loss"] = json!(1.0);
+    assert!(column(&run(&scenario), "fct/startup_s").is_empty(), "it never starts up");
+    // A connection that is kept is open for all transfers but the first.
+    let source = json!({"name": "incast", "size": "10kB", "persistent": true, "gap": "100ms"});
+    let mut kept = column(&run(&fast("2s", 1, "100ms", &source)), "fct/startup_s").to_vec();
+    assert!(kept.len() > 3 && kept.remove(0) >= 0.1 && kept.iter().all(|t| *t == 0.0), "{kept:?}");
+}

@@ -221,6 +221,12 @@ impl Tcp {
         each!(self, s => s.dup_acks())
     }
 
+    /// When the SYN of this connection was acknowledged, so that data could go; [`Time::NEVER`]
+    /// before.
+    pub fn established(&self) -> Time {
+        each!(self, s => s.established())
+    }
+
     /// Whether everything written in this connection is acknowledged.
     pub fn done(&self) -> bool {
         each!(self, s => s.done())
