@@ -110,7 +110,8 @@ impl Opportunities {
 
 impl Link {
     /// Says, before the first packet, that the link sends at these moments alone, whatever its
-    /// rate. A packet leaves the queue at the opportunity that has its first byte; nothing is foreseen.
+    /// rate. A packet leaves the queue at the opportunity that has its first byte; nothing is
+    /// foreseen.
     ///
     /// # Panics
     /// If a packet has come already.
