@@ -13,8 +13,8 @@
 //!
 //! **Departures**: L stays the parameter `abc_limit` (the RFC's 8 would change every slow start,
 //! not its end). Every ack of new data gives a sample, from the time at which the last segment that
-//! it covers was sent. A round ends with the ack of `window_end`; SND.NXT is looked up when the first
-//! ack of the next round comes, so that what the last one let out belongs to that round.
+//! it covers was sent. A round ends with the ack of `window_end`; SND.NXT is looked up when the
+//! first ack of the next round comes, so that what the last one let out belongs to that round.
 
 use super::Window;
 use sojourn_aqm::units::{Span, Time};
