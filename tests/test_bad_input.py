@@ -63,7 +63,11 @@ SCENARIOS: dict[str, tuple[str, str, str]] = {
     "name with a space": ('name = "short"', 'name = "sh ort"', "flows.1.name"),
     "rtt below the links": ('rtt = "30ms"', 'rtt = "5ms"', "flows.bulk.rtt"),
     "wrong way round": ("uniform(0s, 500ms)", "uniform(500ms, 0s)", "flows.bulk.source.start"),
-    "tcp for a call": ('"200B" }', '"200B" }\ntcp = "reno"', "flows.call.tcp"),
+    "bad tcp for a call": (
+        '"200B" }',
+        '"200B" }\ntcp = "rno"',
+        "flows.call.tcp.name",
+    ),
     "no links": ("[links.up]", "[lynx.up]", "lynx: unknown key"),
     "sample of nothing": ("seed = 1", 'sample = "0s"', "sample"),
     "too many samples": ('"3s"', '"90000s"\nsample = "1us"', "sample: 1us makes"),

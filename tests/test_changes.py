@@ -8,7 +8,7 @@ import pytest
 
 import sojourn as sj
 from conftest import EXAMPLES
-from sojourn import link_trace, metrics
+from sojourn import describe, link_trace, metrics
 from sojourn.scenario import to_json
 from sojourn.settings import apply
 
@@ -117,19 +117,48 @@ def test_a_trace_of_rates_beside_the_scenario(tmp_path: Path) -> None:
 
 
 def test_a_trace_of_opportunities(tmp_path: Path) -> None:
-    """Five in the first 100 ms, none in the second, two in the third: 600, 0, 240 kbit/s."""
+    """Packets leave at the very moments of the file, over and over, one or several at each."""
+    file = tmp_path / "cell.up"
+    file.write_text("0\n10\n20\n30\n99\n250\n300\n")
+    moments = [0, 10, 20, 30, 99, 250, 300]
+    assert link_trace.resolve(str(file)) == {"opportunities_ms": moments}
+    link = sj.Link(rate="1mbit", trace=str(file))
+
+    def sent(packet: str) -> sj.Result:
+        source = sj.Cbr(rate="1mbit", packet=packet)
+        flow = sj.Flow(name="c", path=["air"], source=source)
+        return sj.simulate(sj.Scenario(duration="30s", links={"air": link}, flows=[flow],
+                                       tape=True, sample="100ms"))  # fmt: skip
+
+    result = sent("1504B")
+    rows = result.frame("tape")
+    left_ms = np.round(rows.filter(rows["fate"] == "sent")["left_s"].to_numpy() * 1e3, 6)
+    laps = np.concatenate([np.array(moments) + 300 * k for k in range(101)])
+    laps = laps[laps <= 30_000]
+    used = laps[laps > rows["arrived_s"].to_numpy().min() * 1e3]
+    assert left_ms.tolist() == used.tolist(), "all of them, from the first packet on"
+    assert result.links["air"].utilisation == pytest.approx(len(used) / (len(laps) - 1)), "after 0"
+    over_time = metrics.utilisation_over_time(result, "air")
+    assert over_time[1:4].tolist() == pytest.approx([np.nan, 1.0, 1.0], nan_ok=True)
+    halves = sent("752B").links["air"]
+    assert halves.departed_bytes == pytest.approx(700 * 1504, abs=3 * 1504), "two share each"
+
+
+def test_a_trace_of_opportunities_in_bins(tmp_path: Path) -> None:
+    """Five in the first 100 ms, none in the second, two in the third: 601.6, 0, 240.6 kbit/s."""
     file = tmp_path / "cell.up"
     file.write_text("0\n10\n20\n30\n99\n200\n300\n")
-    columns = link_trace.resolve(str(file))
-    assert columns == {"t_ns": [0, 100_000_000, 200_000_000], "rate_bps": [600_000, 0, 240_000],
+    trace = {"file": str(file), "bin_ms": 100}
+    columns = link_trace.resolve(trace)
+    assert columns == {"t_ns": [0, 100_000_000, 200_000_000], "rate_bps": [601_600, 0, 240_640],
                        "repeat": "300ms"}  # fmt: skip
-    assert link_trace.resolve({"file": file, "bin_ms": 300})["rate_bps"] == [280_000]
+    assert link_trace.resolve({"file": file, "bin_ms": 300})["rate_bps"] == [280_746]
     own = {"t_ns": [0], "rate_bps": [5]}
     assert link_trace.resolve(own) is own
-    link = sj.Link(rate="1mbit", trace=str(file))
+    link = sj.Link(rate="1mbit", trace=trace)
     flow = sj.Flow(name="c", path=["air"], source=sj.Cbr(rate="1mbit"))
     result = sj.simulate(sj.Scenario(duration="30s", links={"air": link}, flows=[flow]))
-    assert result.links["air"].departed_bytes * 8 / 30 == pytest.approx(280_000, rel=0.02)
+    assert result.links["air"].departed_bytes * 8 / 30 == pytest.approx(280_746, rel=0.02)
 
 
 BAD: dict[str, tuple[Any, str]] = {
@@ -142,6 +171,12 @@ BAD: dict[str, tuple[Any, str]] = {
     "a negative rate": (b"t_s,rate_bps\n0,-5\n", r"links\.up\.trace\.rate_bps\.0: -5 is not a"),
     "opportunities out of order": (b"5\n3\n", r"the moments are not in order"),
     "opportunities with a word": (b"5\nsoon\n", r"line 2: 'soon' is not a number"),
+    "opportunities at 0 alone": (b"0\n0\n", r"trace: .*no opportunity after 0"),
+    "bins of rates": (b"t_s,rate_bps\n0,5\n", r"bin_ms: .* has rates, not opportunities"),
+    "opportunities and a rate": (
+        {"opportunities_ms": [5], "rate_bps": [1]},
+        r"links\.up\.trace\.rate_bps: unknown key",
+    ),
     "an empty trace": (b"", r"the file is empty"),
     "a bin of nothing": ({"bin_ms": 0}, r"bin_ms: 0 is not a whole number"),
     "an unknown key": ({"lap": "1s"}, r"links\.up\.trace\.lap: unknown key \"lap\""),
@@ -157,7 +192,7 @@ def test_bad_traces(name: str, tmp_path: Path) -> None:
     match given:
         case bytes():
             file.write_bytes(given)
-            given = str(file)
+            given = {"file": str(file), "bin_ms": 9} if "bins" in name else str(file)
         case dict():
             file.write_text("5\n9\n")
             given = {"file": str(file), **given}
@@ -166,6 +201,30 @@ def test_bad_traces(name: str, tmp_path: Path) -> None:
     with pytest.raises(sj.InputError, match=message) as refused:
         sj.simulate(tree)
     assert "\n" not in str(refused.value)
+
+
+def test_a_wire_that_loses_in_bursts() -> None:
+    """The names are netem's; the canonical form says the defaults; bad ones name their path."""
+
+    def lossy(loss: Any) -> sj.Result:
+        link = sj.Link(rate="10mbit", delay="5ms", loss=loss)
+        flow = sj.Flow(name="f", path=["up"], rtt="20ms")
+        return sj.simulate(sj.Scenario(duration="20s", links={"up": link}, flows=[flow]))
+
+    result = lossy({"p": 0.004, "r": 0.5})
+    told = result.scenario["links"]["up"]["loss"]
+    assert told == {"p": 0.004, "r": 0.5, "1-h": 1.0, "1-k": 0.0}
+    assert describe.link(result.scenario, "up").endswith(
+        "loss in bursts (p 0.004, r 0.5, 1-h 1, 1-k 0)"
+    )
+    air = result.links["up"]
+    assert air.lost_on_wire_packets / air.departed_packets == pytest.approx(0.004 / 0.504, rel=0.3)
+    for bad, message in [({"p": 2}, r"up\.loss\.p: 2 is out of range"),
+                         ({"q": 0.1}, r"up\.loss\.q: unknown key .*known: p, r, 1-h, 1-k"),
+                         ({"r": 0.1}, r"up\.loss\.p: is missing"),
+                         ("often", r"up\.loss: \"often\" is not")]:  # fmt: skip
+        with pytest.raises(sj.InputError, match=message):
+            lossy(bad)
 
 
 def test_bad_changes_and_classes() -> None:

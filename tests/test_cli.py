@@ -281,3 +281,22 @@ def test_colour_only_on_a_terminal_that_wants_it(small: Path) -> None:
         seen = os.read(master, 65536)
         os.close(master)
         assert (b"32m" in seen) == coloured  # green
+
+
+def test_a_constant_rate_over_tcp_is_a_stream(sojourn: Command, tmp_path: Path) -> None:
+    """It has a goodput and timeouts, and no transfers that could be complete."""
+    file = tmp_path / "video.toml"
+    file.write_text("""duration = "10s"
+    links.up = { rate = "1mbit" }
+    [[flows]]
+    name = "video"
+    path = ["up"]
+    rtt = "50ms"
+    tcp = "cubic"
+    source = { name = "cbr", rate = "600kbit", packet = "1kB" }
+    """)
+    last = ok(sojourn("run", str(file))).rstrip().splitlines()[-1]
+    assert re.match(r"video +cbr +600 kbit .* 0 timeouts", last)
+    table = ok(sojourn("compare", str(file), "--qdisc", "codel,droptail"))
+    assert re.search(r"throughput, Mbit/s +0\.60 +0\.60", table)
+    assert "completion" not in table

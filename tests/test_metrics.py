@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import sojourn as sj
 from sojourn import _sojourn, metrics
 from sojourn.capacity import capacity_bits, rate_steps
 from sojourn.metrics import METRICS
@@ -356,3 +357,14 @@ def test_every_metric_is_tested_and_told() -> None:
         assert f"metrics.{name}(" in text, f"{name} has no test"
         assert getattr(metrics, name) is one.function
     assert len(METRICS) > 30
+
+
+def test_startup_times() -> None:
+    """In ascending order, of what started after the warm-up; a round trip if nothing is lost."""
+    columns = {**transfers([(0, 5.0, 1.0, 9), (0, 20.0, 2.0, 9), (0, 30.0, 1.5, 9)]),
+               "fct/startup_s": np.array([0.7, 0.2, 0.1])}  # fmt: skip
+    assert metrics.startup_times_s(made(columns)).tolist() == [0.1, 0.2]
+    flow = sj.Flow(name="f", path=["up"], rtt="50ms", source=sj.Transfers(size="9kB", number=4))
+    links = {"up": sj.Link(rate="1gbit")}
+    result = sj.simulate(sj.Scenario(duration="9s", links=links, flows=[flow]))
+    assert metrics.startup_times_s(result, "f") == pytest.approx([0.05] * 4, abs=1e-6)

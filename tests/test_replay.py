@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from conftest import Command
+from sojourn import _sojourn
 
 VECTORS = Path(__file__).parent / "vectors"
 ARRIVALS = VECTORS / "queue_arrivals.csv.gz"
@@ -203,3 +204,26 @@ def test_other_bad_input_is_refused(sojourn: Command, tmp_path: Path) -> None:
     ]
     for options, part in cases:
         refused(sojourn, tmp_path, options, part)
+
+
+def test_a_replay_tells_how_far_it_is_and_can_be_ended() -> None:
+    """Every 16,384 arrivals; where the answer is no it ends with KeyboardInterrupt."""
+    n = 50_000
+    columns = (np.arange(n) * 1_000_000, np.zeros(n, np.uint32), np.full(n, 1000, np.uint32),
+               np.zeros(n, np.uint8))  # fmt: skip
+    told: list[tuple[float, int]] = []
+
+    def replayed(answer: bool) -> int:
+        def ask(share: float, packets: int) -> bool:
+            told.append((share, packets))
+            return answer
+
+        out = _sojourn.replay(*columns, '"droptail"', "10mbit", None, None, ask)
+        return len(out["dropped"])
+
+    assert replayed(True) == n
+    assert [packets for _, packets in told] == [16_384, 32_768, 49_152]
+    told.clear()
+    with pytest.raises(KeyboardInterrupt):
+        replayed(False)
+    assert told == [(16_384 / n, 16_384)]

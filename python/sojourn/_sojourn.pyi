@@ -26,4 +26,5 @@ def replay(
     rate: str,
     follow_dropped: npt.NDArray[np.uint8] | None,
     follow_marked: npt.NDArray[np.uint8] | None,
+    progress: Callable[[float, int], bool | None] | None,
 ) -> dict[str, npt.NDArray[Any]]: ...

@@ -238,7 +238,9 @@ def replay(
     if "name" in given:
         raise InputError("--set name: the discipline is chosen by --qdisc")
     check_file(out)
-    replayed = replays.replay(arrivals, {"name": qdisc, **given}, rate, follow=follow)
+    replayed = replays.replay(
+        arrivals, {"name": qdisc, **given}, rate, follow=follow, progress=True
+    )
     replays.write(replayed, out)
     summary = replayed.summary()
     if follow is not None:

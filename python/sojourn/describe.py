@@ -10,6 +10,9 @@ from sojourn import _sojourn
 TITLE_MAX = 80
 """Letters of a scenario's name that are shown."""
 
+GEMODEL = ("p", "r", "1-h", "1-k")
+"""The chances of losses in bursts, in netem's order."""
+
 
 def title(scenario: Mapping[str, Any]) -> str:
     """The name of a scenario, made fit for a line: it may hold anything."""
@@ -18,9 +21,17 @@ def title(scenario: Mapping[str, Any]) -> str:
 
 
 def link(scenario: Mapping[str, Any], name: str) -> str:
-    """Write a link of a canonical scenario: rate, delay, discipline."""
+    """Write a link of a canonical scenario: rate, delay, discipline, and what it loses."""
     spec = scenario["links"][name]
-    return f"{spec['rate']}, {spec['delay']}, {qdisc(spec['qdisc'])}"
+    trace = spec.get("trace", {})
+    recorded = "opportunities_ms" in trace or "rate_bps" in trace
+    rate = "recorded rate" if recorded else spec["rate"]
+    match spec["loss"]:
+        case dict() as bursts:
+            loss = ", loss in bursts (" + ", ".join(f"{k} {bursts[k]:g}" for k in GEMODEL) + ")"
+        case chance:
+            loss = f", loss {chance:g}" if chance else ""
+    return f"{rate}, {spec['delay']}, {qdisc(spec['qdisc'])}{loss}"
 
 
 def qdisc(spec: Mapping[str, Any], *, buffer: bool = True) -> str:

@@ -39,7 +39,7 @@ def draw_comparison(runs: Runs, link: str, path: str | Path | None = None) -> "F
     """
     first = {name: results[0] for name, results in runs.items()}
     one = next(iter(first.values()))
-    ordered = sorted(groups(one), key=lambda g: (not g.udp, g.source == "bulk"))
+    ordered = sorted(groups(one), key=lambda g: (not g.udp, g.endless))
     shown, total = ordered[: PANELS - 1], len(ordered)
     columns = 2 if len(shown) == 3 else min(3, len(shown) + 1)
     below = -(-(len(shown) + 1) // columns)
@@ -59,7 +59,7 @@ def draw_comparison(runs: Runs, link: str, path: str | Path | None = None) -> "F
                 calls = {k: [_worst(r, group.name) for r in v] for k, v in runs.items()}
                 worst = ", the worst" if len(group.flows) > 1 else ""
                 _range(ax, f"{group.title}{worst}: one-way delay", calls, "delay", LOSS)
-            elif group.source == "bulk":
+            elif group.endless:
                 _throughput(ax, runs, group)
             else:
                 _completions(ax, runs, group)

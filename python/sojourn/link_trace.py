@@ -1,9 +1,15 @@
 """Recorded links: a file of rates and delays, or of delivery opportunities, becomes columns.
 
 Three ways to write a link's `trace`: the name of a file; a table `{file = ..., repeat = "60s"}`;
-or the columns themselves (`t_ns`, `rate_bps`, `delay_ns`), which Rust reads. The file is a CSV with
-the columns `t_s` and `rate_bps`, `delay_s` or both, or, without a header, one number of
-milliseconds per line: the moments at which 1500 bytes can be delivered (Mahimahi's mm-link(1)).
+or the columns themselves (`t_ns`, `rate_bps`, `delay_ns`; or `opportunities_ms` alone), which Rust
+reads. The file is a CSV with the columns `t_s` and `rate_bps`, `delay_s` or both, or, without a
+header, one number of milliseconds per line, as Mahimahi's mm-link(1) has it.
+
+Each of those is a delivery opportunity of 1504 bytes, exactly as in mm-link: short packets share
+one, a packet that does not fit goes on at the next and arrives with its last byte, what finds no
+packet waiting (or comes at the moment of the opportunity) is lost, and the file begins again after
+its last moment. The link's `rate` then only gives disciplines their defaults. With `bin_ms` the
+opportunities are counted in bins of so many milliseconds, and the link has the mean rate of each.
 """
 
 import csv
@@ -16,11 +22,8 @@ from typing import Any
 
 from sojourn._sojourn import InputError
 
-OPPORTUNITY_BYTES = 1500
-"""What an opportunity can deliver (mm-link(1))."""
-
-BIN_MS = 100
-"""Over how many milliseconds opportunities are counted, where `bin_ms` does not say."""
+OPPORTUNITY_BYTES = 1504
+"""What an opportunity can deliver, bytes (mm-link(1)'s PACKET_SIZE)."""
 
 COLUMNS = {"t_s": ("t_ns", 9), "rate_bps": ("rate_bps", 0), "delay_s": ("delay_ns", 9)}
 """The columns of a file: what Rust calls them, and by how many decimals they are moved."""
@@ -37,10 +40,10 @@ def resolve(trace: Any, home: Path | None = None) -> Any:
         return trace
     others = {key: value for key, value in trace.items() if key not in ("file", "bin_ms")}
     path = (home or Path()) / str(trace["file"])
-    return {**read(path, trace.get("bin_ms", BIN_MS)), **others}
+    return {**read(path, trace.get("bin_ms")), **others}
 
 
-def read(path: Path, bin_ms: Any = BIN_MS) -> dict[str, list[int] | str]:
+def read(path: Path, bin_ms: Any = None) -> dict[str, list[int] | str]:
     """Read the trace `path`: columns of whole nanoseconds and bits per second."""
     from sojourn.scenario import text_of, why
 
@@ -50,9 +53,14 @@ def read(path: Path, bin_ms: Any = BIN_MS) -> dict[str, list[int] | str]:
         raise InputError(f"{path}: {why(error)}") from None
     lines = text_of(path, raw).splitlines()
     if lines[0].strip().isdigit():
+        moments = _moments(path, lines)
+        if bin_ms is None:
+            return {"opportunities_ms": moments}
         if not isinstance(bin_ms, int) or isinstance(bin_ms, bool) or bin_ms < 1:
             raise InputError(f"bin_ms: {bin_ms!r} is not a whole number of milliseconds above 0")
-        return _opportunities(path, lines, bin_ms)
+        return _binned(moments, bin_ms)
+    if bin_ms is not None:
+        raise InputError(f"bin_ms: {path} has rates, not opportunities")
     return _columns(path, lines)
 
 
@@ -83,14 +91,21 @@ def _whole(where: str, text: str | None, decimals: int) -> int:
         raise InputError(f"{where}: {text!r} is not a number") from None
 
 
-def _opportunities(path: Path, lines: list[str], bin_ms: int) -> dict[str, list[int] | str]:
+def _moments(path: Path, lines: list[str]) -> list[int]:
+    """Read the opportunities of a file, milliseconds, in order."""
+    moments = [_whole(f"{path}: line {i + 1}", line, 0) for i, line in enumerate(lines) if line]
+    if any(b < a for a, b in pairwise(moments)):
+        raise InputError(f"{path}: the moments are not in order")
+    if moments[-1] == 0:
+        raise InputError(f"{path}: no opportunity after 0: it would repeat at once")
+    return moments
+
+
+def _binned(moments: list[int], bin_ms: int) -> dict[str, list[int] | str]:
     """Count the opportunities of every bin and give the mean rate in it.
 
     It repeats after its last moment, as mm-link does; a bin that nothing falls into has rate zero.
     """
-    moments = [_whole(f"{path}: line {i + 1}", line, 0) for i, line in enumerate(lines) if line]
-    if any(b < a for a, b in pairwise(moments)):
-        raise InputError(f"{path}: the moments are not in order")
     bins = max(1, -(-moments[-1] // bin_ms))
     counts = [0] * bins
     for moment in moments:

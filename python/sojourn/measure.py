@@ -27,6 +27,11 @@ class Group:
         return bool(self.flows[0]["kind"] == "udp")
 
     @property
+    def endless(self) -> bool:
+        """Whether they are one stream of TCP each, without transfers that could be complete."""
+        return not self.udp and self.source in ("bulk", "cbr", "onoff")
+
+    @property
     def title(self) -> str:
         """The name, and how many there are."""
         return self.name if len(self.flows) == 1 else f"{self.name} ({len(self.flows)})"
@@ -78,13 +83,13 @@ class Reading:
 def readings(result: Result, link: str) -> list[Reading]:
     """What a comparison tells of a run, calls first; `link` is the one that is compared."""
     rows: list[Reading] = []
-    for group in sorted(groups(result), key=lambda g: (not g.udp, g.source == "bulk")):
+    for group in sorted(groups(result), key=lambda g: (not g.udp, g.endless)):
         name = group.title
         if group.udp:
             delay = "delay, 99 %" + " of the worst" * (len(group.flows) > 1)
             rows.append(Reading(name, delay, "ms", _times(group.worst("delay_p99_s"), 1e3), "less"))
             rows.append(Reading(name, "loss", "%", _times(group.loss_rate(), 100), "less"))
-        elif group.source != "bulk":
+        elif not group.endless:
             took = completion_times(result, group) * 1e3
             rows.append(Reading(name, "completion, mean", "ms", _mean(took), "less"))
             rows.append(

@@ -76,7 +76,10 @@ def throughput_bps(result: Result, link: str) -> float:
 
 @metric("share", "metrics.md 1")
 def utilisation(result: Result, link: str) -> float | None:
-    """The share of the time in which `link` was sending."""
+    """The share of the time in which `link` was sending.
+
+    Of a link with recorded delivery opportunities, the share of their bytes that was used.
+    """
     value: float | None = result.links[link]["utilisation"]
     return value
 
@@ -85,7 +88,8 @@ def utilisation(result: Result, link: str) -> float | None:
 def utilisation_over_time(result: Result, link: str) -> Array:
     """Bits that `link` started to send in each sample's interval, over what its rate allows.
 
-    The rate is that of the moment, by the scenario's changes and traces. Needs `sample`.
+    The rate is that of the moment, by the scenario's changes and traces; of a link with recorded
+    opportunities, what they could have delivered. Needs `sample`.
     """
     sent = result.links[link].series["departed_bytes"] * 8.0
     able = np.diff(capacity_bits(result.scenario, link, edges(result)))
@@ -330,6 +334,16 @@ def completion_times_s(result: Result, group: str | None = None) -> Array:
     From the start (SYN) to the last byte received in order.
     """
     return np.sort(completed(result, group)["duration_s"])
+
+
+@metric("s", "metrics.md 8; RFC 7928 2.2")
+def startup_times_s(result: Result, group: str | None = None) -> Array:
+    """Flow start-up times of finished transfers that started after the warm-up, in ascending order.
+
+    From the start until the first byte of data can be sent: until the SYN is acknowledged, with
+    what is lost of it, and a request that comes before. Zero on a connection that is open.
+    """
+    return np.sort(completed(result, group)["startup_s"])
 
 
 @metric("s", "metrics.md 4; paper 000")

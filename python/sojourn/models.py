@@ -2127,6 +2127,12 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     default false.
     """
 
+    hystart: Value = None
+    """Whether the first slow start ends when round trips take longer (HyStart++, RFC 9406); auto:
+    only for cubic (RFC 9438). For it and Reno's window in rfc. Flag or auto; default auto; also
+    called hystart++, hystartpp.
+    """
+
 
 class Bbr(TcpParameters, kw_only=True, frozen=True, tag="bbr"):
     """Paces at the rate that the path was seen to deliver; rfc only.
@@ -2317,7 +2323,7 @@ class Transfers(Source, kw_only=True, frozen=True, tag="transfers"):
 
 
 class Cbr(Source, kw_only=True, frozen=True, tag="cbr"):
-    """Packets of one size at a constant rate, over UDP.
+    """Packets of one size at a constant rate, over UDP or the TCP that is given.
 
     Source: RFC 7928 section 5 (unresponsive traffic).
     """
@@ -2331,10 +2337,14 @@ class Cbr(Source, kw_only=True, frozen=True, tag="cbr"):
     """When it stops; auto for never. Duration or auto; default auto."""
 
     rate: Value = None
-    """Bits on the wire per second. Rate; default 64kbit; 1bit to 1000gbit."""
+    """Bits per second: on the wire over UDP, of payload over TCP. Rate; default 64kbit; 1bit to
+    1000gbit.
+    """
 
     packet: Value = None
-    """Bytes of a packet on the wire. Bytes; default 200B; 1B to 65535B; also called size."""
+    """Bytes of a packet: on the wire over UDP; of payload over TCP, where the profile ns2 makes
+    whole segments of each. Bytes; default 200B; 1B to 65535B; also called size.
+    """
 
     jitter: Value = None
     """By what share of itself a gap may be longer or shorter, each as likely; 0.5 is ns-2's

@@ -7,6 +7,7 @@ capable, 1 ECT(1), 2 ECT(0), 3 CE). Files may be gzipped.
 import csv
 import gzip
 import json
+import sys
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ import numpy as np
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn.output import replacing
+from sojourn.progress import Meter
 from sojourn.result import Array
 from sojourn.scenario import plain, text_of, why
 
@@ -66,6 +68,7 @@ def replay(
     rate: str,
     *,
     follow: str | Path | None = None,
+    progress: bool = False,
 ) -> Replayed:
     """Send the packets of the file `arrivals` through a link of `rate` under `qdisc`.
 
@@ -87,17 +90,20 @@ def replay(
             f"{arrivals}: row {row + 1}, column t_us: {table['t_us'][row]} is before the row above"
         )
     dropped, marked = _decisions(Path(follow), len(i)) if follow is not None else (None, None)
+    lasts_s = float(t_ns[-1]) / 1e9 if len(t_ns) else 0.0
     try:
-        out = _sojourn.replay(
-            t_ns,
-            flow.astype(np.uint32),
-            size.astype(np.uint32),
-            ecn.astype(np.uint8),
-            json.dumps(plain(qdisc)),
-            rate,
-            dropped,
-            marked,
-        )
+        with Meter(1, lasts_s, progress and sys.stderr.isatty()) as meter:
+            out = _sojourn.replay(
+                t_ns,
+                flow.astype(np.uint32),
+                size.astype(np.uint32),
+                ecn.astype(np.uint8),
+                json.dumps(plain(qdisc)),
+                rate,
+                dropped,
+                marked,
+                lambda share, packets: meter.tell(0, share, packets),
+            )
     except InputError as error:
         path, _, rest = str(error).partition(": ")
         refused = f"--rate: {rest}" if path == "rate" else f"--qdisc {qdisc.get('name')}: {error}"

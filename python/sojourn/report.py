@@ -107,7 +107,7 @@ def _times(result: Result, group: Group) -> str:
     if group.udp:
         worst = group.worst("delay_p99_s")
         return "-" if worst is None else f"delay {units.duration(worst)} (99 %)"
-    if group.source != "bulk":
+    if not group.endless:
         took = completion_times(result, group)
         if not len(took):
             return "none completed"

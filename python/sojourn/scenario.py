@@ -24,15 +24,20 @@ class Link(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, repr_o
     """A link: a discipline, a rate and a wire.
 
     `rate` like "10mbit"; `delay` is one-way, like "20ms" (default 0s); `qdisc` is a model such as
-    `CoDel(target="5ms")`, a name, or a table with a name (default droptail). `loss` is the chance
-    that a packet is lost on the wire (default 0). `trace` is a recorded rate or delay: a file, or
-    columns (see `sojourn.link_trace`); before its first row `rate` and `delay` hold.
+    `CoDel(target="5ms")`, a name, or a table with a name (default droptail). `trace` is a recorded
+    rate or delay, or Mahimahi's delivery opportunities: a file, or columns (see
+    `sojourn.link_trace`); before the first row `rate` and `delay` hold.
+
+    `loss` is the chance that a packet is lost on the wire (default 0) or, for losses in bursts,
+    what tc-netem(8) calls gemodel: a table with the chances `p` that a good wire becomes bad after
+    a packet, `r` that a bad one becomes good (default 1 - p), `1-h` that a bad one loses a packet
+    (default 1) and `1-k` that a good one does (default 0). The wire begins good.
     """
 
     rate: str
     delay: str | None = None
     qdisc: Qdisc | str | Mapping[str, Any] | None = None
-    loss: float | None = None
+    loss: float | Mapping[str, float] | None = None
     trace: str | Path | Mapping[str, Any] | None = None
 
 

@@ -51,7 +51,7 @@ pub mod units;
 pub use cx::{Cx, Lost, Why};
 pub use dice::Dice;
 pub use error::{Error, Result};
-pub use link::{Link, LinkSpec};
+pub use link::{Link, LinkSpec, Opportunities};
 pub use packet::{Ecn, Packet};
 pub use params::Setting;
 pub use sched::{Made, build};

@@ -12,11 +12,14 @@ use alloc::collections::VecDeque;
 use alloc::vec::{Drain, Vec};
 
 mod changes;
+mod opportunities;
+
+pub use opportunities::Opportunities;
 
 /// What a link is, its discipline aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSpec {
-    /// How fast it sends.
+    /// How fast it sends; zero for a link that stands still.
     pub rate: Rate,
     /// How long a packet travels once sent, one way.
     pub delay: Span,
@@ -46,6 +49,8 @@ pub struct Link {
     last_end: Time,
     /// When the last packet sent arrives: nothing does so before it, though the delay change.
     last_arrival: Time,
+    /// Where that was recorded: when it sends, whatever its rate.
+    opportunities: Option<Box<Opportunities>>,
     lost: Vec<Lost>,
     tally: Tally,
     tape: Option<Tape>,
@@ -73,6 +78,7 @@ impl Link {
             free_at: None,
             carry: 0,
             wire: VecDeque::new(),
+            opportunities: None,
             lost: Vec::new(),
             tally: Tally::default(),
             tape: None,
@@ -108,7 +114,11 @@ impl Link {
             }
         }
         if self.free_at.is_none() {
-            self.start(now);
+            match &mut self.opportunities {
+                None => self.start(now),
+                Some(_) if self.qdisc.backlog().packets == 0 => {}
+                Some(opportunities) => self.free_at = Some(opportunities.seek(now)),
+            }
         }
     }
 
@@ -119,9 +129,10 @@ impl Link {
         self.wire.pop_front().map(|(_, packet)| packet)
     }
 
-    /// When [`Link::poll`] will next have something; none while nothing is on the way.
+    /// When to call [`Link::poll`] next: the moment at which it will have something or, while who
+    /// waits awaits an opportunity, before which it will not; none while nothing is on the way.
     pub fn wake(&self) -> Option<Time> {
-        self.wire.front().map(|(at, _)| *at)
+        self.wire.front().map(|(at, _)| *at).or_else(|| self.due())
     }
 
     /// What [`Link::ahead`] will give next.
@@ -169,6 +180,9 @@ impl Link {
     pub fn begin(&mut self, now: Time) {
         self.advance(now);
         self.tally.begin(now, self.sending());
+        if let Some(opportunities) = &mut self.opportunities {
+            opportunities.begin(now);
+        }
     }
 
     /// The counters, up to the last time told.
@@ -177,8 +191,12 @@ impl Link {
         &self.tally
     }
 
-    /// The share of the time in which it was sending; see [`Tally::utilisation`].
+    /// The share of the time in which it was sending; see [`Tally::utilisation`]. Of a link with
+    /// [`Opportunities`], the share of the bytes that they could have delivered.
     pub fn utilisation(&mut self) -> Option<f64> {
+        if let Some(opportunities) = &self.opportunities {
+            return opportunities.utilisation(self.now, self.tally.departed_bytes);
+        }
         let sending = self.sending();
         self.tally().utilisation(sending)
     }
@@ -229,17 +247,23 @@ impl Link {
             (self.free_at, self.carry) = (None, 0);
             return;
         };
-        let end = match self.ends.as_mut().and_then(VecDeque::pop_front) {
+        let free = match self.ends.as_mut().and_then(VecDeque::pop_front) {
             Some(end) => end,
             None => {
-                let end = self.transmit(at, packet.len);
+                let (end, free) = match &mut self.opportunities {
+                    None => {
+                        let end = self.transmit(at, packet.len);
+                        (end, end)
+                    }
+                    Some(opportunities) => opportunities.deliver(at, packet.len),
+                };
                 self.last_arrival = self.last_arrival.max(end + self.spec.delay);
                 self.wire.push_back((self.last_arrival, packet));
-                end
+                free
             }
         };
-        self.free_at = Some(end);
-        self.tally.depart(at, packet.len, at - packet.arrived, end - at);
+        self.free_at = Some(free);
+        self.tally.depart(at, packet.len, at - packet.arrived, free - at);
         if let Some(tape) = &mut self.tape {
             tape.push(Row { packet, left: at, why: None });
         }

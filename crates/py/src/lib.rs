@@ -29,6 +29,25 @@ fn go_on(py: Python<'_>, progress: Option<&Py<PyAny>>, so_far: Progress) -> PyRe
     Ok(answer.extract::<bool>().unwrap_or(true))
 }
 
+/// Does `work` while other Python threads may run. It asks now and then whether to go on; where it
+/// gives nothing, that was refused, and the reason is the error.
+fn interruptible<T: Send>(
+    py: Python<'_>,
+    progress: Option<&Py<PyAny>>,
+    work: impl FnOnce(&mut dyn FnMut(Progress) -> bool) -> Option<T> + Send,
+) -> PyResult<T> {
+    let mut error = None;
+    let done = py.detach(|| {
+        work(&mut |so_far| {
+            Python::attach(|py| go_on(py, progress, so_far)).unwrap_or_else(|e| {
+                error = Some(e);
+                false
+            })
+        })
+    });
+    done.ok_or_else(|| error.unwrap_or_else(|| PyKeyboardInterrupt::new_err("stopped")))
+}
+
 /// Moves a column into an array; nothing is copied.
 fn array(py: Python<'_>, column: Column) -> Bound<'_, PyAny> {
     match column {
@@ -106,18 +125,7 @@ mod _sojourn {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(String, Bound<'py, PyDict>)> {
         let scenario = Scenario::from_json(scenario_json).map_err(refused)?;
-        let mut error = None;
-        let outcome = py.detach(|| {
-            sojourn_sim::run(&scenario, &mut |so_far| {
-                Python::attach(|py| go_on(py, progress.as_ref(), so_far)).unwrap_or_else(|e| {
-                    error = Some(e);
-                    false
-                })
-            })
-        });
-        let Some(outcome) = outcome else {
-            return Err(error.unwrap_or_else(|| PyKeyboardInterrupt::new_err("stopped")));
-        };
+        let outcome = interruptible(py, progress.as_ref(), |ask| sojourn_sim::run(&scenario, ask))?;
         let columns = PyDict::new(py);
         for (name, column) in outcome.columns {
             columns.set_item(name, array(py, column))?;
@@ -131,7 +139,8 @@ mod _sojourn {
         sojourn_sim::specs().to_string()
     }
 
-    /// Sends recorded arrivals through one link; -1 stands for no time.
+    /// Sends recorded arrivals through one link; -1 stands for no time. `progress` is as that of
+    /// [`simulate`], with the share of the arrivals that have come.
     #[pyfunction]
     #[expect(clippy::too_many_arguments, reason = "columns come apart, as Python has them")]
     fn replay<'py>(
@@ -144,6 +153,7 @@ mod _sojourn {
         rate: &str,
         follow_dropped: Option<PyReadonlyArray1<'py, u8>>,
         follow_marked: Option<PyReadonlyArray1<'py, u8>>,
+        progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let rate: Rate = rate.parse().map_err(|e: sojourn_aqm::Error| refused(e.at("rate")))?;
         let qdisc = serde_json::from_str(qdisc_json)
@@ -155,8 +165,10 @@ mod _sojourn {
             let both = |(i, d): (usize, &u8)| Decision { dropped: *d != 0, marked: marked(i) };
             dropped.as_array().iter().enumerate().map(both).collect()
         });
-        let out = py.detach(|| sojourn_sim::replay(&arrivals, &qdisc, rate, follow.as_deref()));
-        let out = out.map_err(refused)?;
+        let asked = interruptible(py, progress.as_ref(), |ask| {
+            sojourn_sim::replay(&arrivals, &qdisc, rate, follow.as_deref(), ask).transpose()
+        })?;
+        let out = asked.map_err(refused)?;
 
         let columns = PyDict::new(py);
         let decided =

@@ -58,7 +58,8 @@ pub struct Trace {
 
 const CHANGE_KEYS: [&str; 4] = ["at", "join", "leave", "links"];
 const TURN_KEYS: [&str; 2] = ["rate", "delay"];
-const TRACE_KEYS: [&str; 4] = ["t_ns", "rate_bps", "delay_ns", "repeat"];
+/// The last one stands alone: see [`crate::link_def`].
+const TRACE_KEYS: [&str; 5] = ["t_ns", "rate_bps", "delay_ns", "repeat", "opportunities_ms"];
 
 impl Trace {
     /// Reads the trace of a link: columns of whole numbers.
@@ -68,10 +69,7 @@ impl Trace {
         let at = column(&fields, "t_ns", u64::MAX >> 1)?.unwrap_or_default();
         let rate = column(&fields, "rate_bps", RATE_MAX.0)?;
         let delay = column(&fields, "delay_ns", DELAY_MAX.0)?;
-        if at.is_empty() || at.len() > ROWS_MAX {
-            let text = format!("{} rows, allowed: 1 to {ROWS_MAX}", at.len());
-            return Err(Error::new(text).at("t_ns"));
-        }
+        few(at.len()).map_err(|e| e.at("t_ns"))?;
         if let Some(i) = (1..at.len()).find(|i| at[*i] <= at[*i - 1]) {
             let text = format!("{} does not come after {}", at[i], at[i - 1]);
             return Err(Error::new(text).at(i).at("t_ns"));
@@ -132,8 +130,14 @@ impl Trace {
     }
 }
 
+/// Refuses a column with nothing in it, or too much.
+pub fn few(rows: usize) -> Result<()> {
+    let text = || format!("{rows} rows, allowed: 1 to {ROWS_MAX}");
+    if rows == 0 || rows > ROWS_MAX { Err(Error::new(text())) } else { Ok(()) }
+}
+
 /// The column `name`, none of its values above `most`.
-fn column(fields: &Fields<'_>, name: &str, most: u64) -> Result<Option<Vec<u64>>> {
+pub fn column(fields: &Fields<'_>, name: &str, most: u64) -> Result<Option<Vec<u64>>> {
     let Some(json) = fields.get(name) else { return Ok(None) };
     let value = |(i, json): (usize, &Json)| {
         let bad = || Error::new(format!("{json} is not a whole number up to {most}")).at(i);
@@ -265,7 +269,8 @@ fn turn(json: &Json, link: &LinkDef) -> Result<Turn> {
         return Err(Error::new("changes nothing: rate or delay is due"));
     }
     let trace = link.trace.as_ref();
-    if given("rate") && trace.is_some_and(|t| t.rate.is_some()) {
+    let rated = trace.is_some_and(|t| t.rate.is_some()) || link.opportunities.is_some();
+    if given("rate") && rated {
         return Err(Error::new("the trace of the link sets it").at("rate"));
     }
     if given("delay") && trace.is_some_and(|t| t.delay.is_some()) {

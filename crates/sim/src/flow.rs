@@ -6,7 +6,7 @@ mod lent;
 pub use lent::Told;
 
 use crate::acks::Acks;
-use crate::onoff::Bursts;
+use crate::pace::Pace;
 use crate::scenario::FlowDef;
 use crate::source::{Source, Transfers};
 use crate::tcp::{Ack, Receiver, Segment, Stats, Tcp, UNLIMITED};
@@ -52,6 +52,8 @@ pub struct Completion {
     pub start: Time,
     /// How long it took, until its last byte was received in order.
     pub took: Span,
+    /// How long it took until its first byte could be sent.
+    pub startup: Span,
     /// Its payload.
     pub bytes: u64,
 }
@@ -121,10 +123,18 @@ enum App {
         open: bool,
     },
     Transfers(Box<Repeat>),
-    /// Bursts into one connection, and whether that is open.
-    Bursts(Box<(Bursts, Pcg64Mcg)>, bool),
+    /// Writes into one connection at times of its own.
+    Paced(Box<Paced>),
     /// What a crowd has asked for.
     Lent(Box<Told>),
+}
+
+/// The state of an application with a pace.
+struct Paced {
+    pace: Pace,
+    rng: Pcg64Mcg,
+    /// How long after the start the first write follows; none once the connection is open.
+    first: Option<Span>,
 }
 
 /// The state of repeated transfers.
@@ -161,10 +171,15 @@ impl Flow {
                 size: 0,
                 received: true,
             })),
-            (Source::OnOff(p), _) => {
-                App::Bursts(Box::new((Bursts::new(p), stream("source"))), false)
+            (source, _) => {
+                let mut rng = stream("source");
+                match Pace::of(source, &mut rng) {
+                    Some((pace, first)) => {
+                        App::Paced(Box::new(Paced { pace, rng, first: Some(first) }))
+                    }
+                    None => App::Bulk { open: false },
+                }
             }
-            _ => App::Bulk { open: false },
         };
         let ends = Ends::Tcp(TcpEnds::new(def, app, &mut stream("tcp")));
         Flow::with(def, group, i, of_links, seed, start, ends)
@@ -313,19 +328,20 @@ impl Flow {
                         self.due = self.stop;
                     }
                 }
-                App::Bursts(at_work, open) => {
+                App::Paced(paced) => {
                     if now >= self.stop {
                         return tcp.sender.stop();
                     }
-                    let (bursts, rng) = &mut **at_work;
-                    if *open {
-                        tcp.sender.write(now, bursts.params.packet.0, &mut out.segments);
-                    } else {
-                        *open = true;
+                    let Paced { pace, rng, first } = &mut **paced;
+                    if let Some(first) = first.take() {
                         self.connection += 1;
                         tcp.sender.open(now, &mut out.segments);
+                        self.due = now + first;
+                    } else {
+                        let (bytes, gap) = pace.send(rng);
+                        tcp.sender.write(now, bytes, &mut out.segments);
+                        self.due = now + gap;
                     }
-                    self.due = now + bursts.gap(rng);
                 }
                 App::Lent(_) => {}
                 App::Transfers(repeat) => {
@@ -448,11 +464,13 @@ impl TcpEnds {
             {
                 repeat.received = true;
                 let (start, bytes) = (repeat.started, repeat.size);
-                self.completions.push(Completion { start, took: at - start, bytes });
+                let startup = self.sender.established().since(start);
+                self.completions.push(Completion { start, took: at - start, startup, bytes });
             }
             App::Lent(told) if self.receiver.received_in_connection() >= told.target => {
                 told.target = u64::MAX;
                 told.received = Some(at);
+                told.startup = self.sender.established().since(told.open.since);
             }
             _ => {}
         }

@@ -27,6 +27,7 @@ pub mod flow;
 mod link_def;
 pub mod onoff;
 pub mod outcome;
+mod pace;
 mod places;
 pub mod read;
 mod replay;
@@ -39,6 +40,7 @@ pub mod tcp;
 pub mod timetable;
 pub mod trace;
 pub mod udp;
+pub mod wire;
 mod world;
 
 pub use outcome::{Column, Outcome};

@@ -1,13 +1,14 @@
 //! What a scenario says of a link.
 
-use crate::changes::{DELAY_MAX, RATE_MAX, Trace};
+use crate::changes::{self, DELAY_MAX, RATE_MAX, Trace};
 use crate::read::{self, Fields, Named};
 use crate::scenario::good_name;
+use crate::wire::Loss;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Row, Setting, Value};
 use sojourn_aqm::units::{Rate, Span};
-use sojourn_aqm::{LinkSpec, Made};
+use sojourn_aqm::{LinkSpec, Made, Opportunities};
 
 /// A link as described.
 #[derive(Clone, Debug)]
@@ -20,11 +21,18 @@ pub struct LinkDef {
     pub qdisc: &'static str,
     /// Every parameter of the discipline.
     pub params: Vec<Row>,
-    /// The chance that a packet is lost on the wire, whatever became of the others.
-    pub loss: f64,
+    /// How packets are lost on the wire.
+    pub loss: Loss,
     /// How its rate or delay was recorded to change.
     pub trace: Option<Trace>,
+    /// When it can send, where that was recorded and not a rate.
+    pub opportunities: Option<Opportunities>,
 }
+
+/// What an opportunity delivers, as mahimahi's mm-link has it: a frame of a TUN device.
+pub const OPPORTUNITY_BYTES: u32 = 1504;
+/// The latest moment of a lap, in milliseconds.
+const MOMENT_MAX: u64 = 10_000_000_000;
 
 const LINK_KEYS: [&str; 5] = ["rate", "delay", "qdisc", "loss", "trace"];
 
@@ -34,8 +42,12 @@ impl LinkDef {
         fields.need("rate")?;
         let rate = fields.within("rate", Rate(1), Rate(1), RATE_MAX)?;
         let delay = fields.within("delay", Span::ZERO, Span::ZERO, DELAY_MAX)?;
-        let loss = fields.within("loss", 0.0, 0.0, 1.0)?;
-        let trace = fields.get("trace").map(Trace::of).transpose().map_err(|e| e.at("trace"))?;
+        let loss = fields.get("loss").map_or(Ok(Loss::Random(0.0)), Loss::of);
+        let loss = loss.map_err(|e| e.at("loss"))?;
+        let (trace, opportunities) = match fields.get("trace") {
+            Some(trace) => recorded(trace).map_err(|e| e.at("trace"))?,
+            None => (None, None),
+        };
         let spec = LinkSpec { rate, delay };
         let default = Json::from("droptail");
         let qdisc = fields.get("qdisc").unwrap_or(&default);
@@ -46,7 +58,7 @@ impl LinkDef {
         let made =
             sojourn_aqm::build(entry.name, &named.settings, rate).map_err(|e| e.at("qdisc"))?;
         let (name, params) = (name.to_string(), made.params);
-        Ok(LinkDef { name, spec, qdisc: entry.name, params, loss, trace })
+        Ok(LinkDef { name, spec, qdisc: entry.name, params, loss, trace, opportunities })
     }
 
     /// The discipline, built anew.
@@ -62,13 +74,31 @@ impl LinkDef {
             "rate": self.spec.rate.write(),
             "delay": self.spec.delay.write(),
             "qdisc": read::canonical(self.qdisc, &self.params),
-            "loss": self.loss,
+            "loss": self.loss.canonical(),
         });
         if let Some(trace) = &self.trace {
             link["trace"] = trace.canonical();
         }
+        if let Some(opportunities) = &self.opportunities {
+            let ms = opportunities.moments().iter().map(|moment| moment.0 / 1_000_000);
+            link["trace"] = json!({ "opportunities_ms": ms.collect::<Vec<_>>() });
+        }
         link
     }
+}
+
+/// Reads a `trace`: opportunities in milliseconds, or a rate and a delay over time.
+fn recorded(json: &Json) -> Result<(Option<Trace>, Option<Opportunities>)> {
+    let key = "opportunities_ms";
+    if json.get(key).is_none() {
+        return Ok((Some(Trace::of(json)?), None));
+    }
+    let fields = Fields::of(json, &[key])?;
+    let ms = changes::column(&fields, key, MOMENT_MAX)?.unwrap_or_default();
+    changes::few(ms.len()).map_err(|e| e.at(key))?;
+    let moments = ms.into_iter().map(Span::ms).collect();
+    let made = Opportunities::new(moments, OPPORTUNITY_BYTES).map_err(|e| e.at(key))?;
+    Ok((None, Some(made)))
 }
 
 /// Reads the links of a scenario.

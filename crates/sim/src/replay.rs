@@ -2,6 +2,7 @@
 
 use crate::flow::stream;
 use crate::read::{Named, lists_as_text};
+use crate::world::Progress;
 use serde_json::Value as Json;
 use sojourn_aqm::dice::Dice;
 use sojourn_aqm::error::{Error, Result};
@@ -70,6 +71,8 @@ impl Dice for Script {
 
 /// Sends `arrivals` through a link of `rate` under the discipline that `qdisc` describes (a name,
 /// or an object with a name). With `follow` the dice are scripted: see [`Replay::diverged`].
+/// `progress` is asked every 16,384 arrivals; where it answers `false` the replay ends and gives
+/// nothing.
 ///
 /// # Errors
 /// An unknown discipline or parameter, arrivals that go back in time, a recording of another
@@ -79,7 +82,8 @@ pub fn replay(
     qdisc: &Json,
     rate: Rate,
     follow: Option<&[Decision]>,
-) -> Result<Replay> {
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Option<Replay>> {
     let mut qdisc = qdisc.clone();
     lists_as_text(&mut qdisc);
     let named = Named::of(&qdisc)?;
@@ -119,10 +123,17 @@ pub fn replay(
             out.diverged.push(impossible.load(Ordering::Relaxed));
         }
         see(&mut link, &mut out.gauges);
+        let packets = i as u64 + 1;
+        if packets.is_multiple_of(1 << 14) {
+            let share = packets as f64 / arrivals.len() as f64;
+            if !progress(Progress { share, packets }) {
+                return Ok(None);
+            }
+        }
     }
     link.advance(Time(u64::MAX - 1));
     settle(&link, arrivals, follow, &mut out);
-    Ok(out)
+    Ok(Some(out))
 }
 
 /// Reads the law's variables, a value per gauge.
@@ -176,7 +187,9 @@ mod tests {
             &json!({"name": "droptail", "limit": "1p"}),
             Rate(8_000_000),
             None,
+            &mut |_| true,
         )
+        .unwrap()
         .unwrap();
         // 1.5 ms each: the one of 1 ms waits to 1.5, the one of 2 ms to 3.0, when that of 3 ms
         // joins.
@@ -192,11 +205,23 @@ mod tests {
         let mut recorded = vec![Decision::default(); 8];
         recorded[1].dropped = true; // the average is 0: impossible, and not asked for
         recorded[5].dropped = true; // the average is 4: possible
-        let out = replay(&arrivals, &red, Rate(8_000_000), Some(&recorded)).unwrap();
+        let out = replay(&arrivals, &red, Rate(8_000_000), Some(&recorded), &mut |_| true);
+        let out = out.unwrap().expect("nobody stops it");
         let told: Vec<_> = (0..8).filter(|i| out.diverged[*i]).collect();
         assert_eq!(told, [1]);
         assert!(out.decisions[5].dropped && !out.decisions[1].dropped);
-        let short = replay(&arrivals, &red, Rate(8_000_000), Some(&recorded[1..]));
+        let short = replay(&arrivals, &red, Rate(8_000_000), Some(&recorded[1..]), &mut |_| true);
         assert_eq!(short.unwrap_err().to_string(), "follow: has 7 rows for 8 arrivals");
+    }
+
+    #[test]
+    fn it_ends_where_progress_says_no() {
+        let (mut told, droptail) = (vec![], json!("droptail"));
+        let out = replay(&every_ms(50_000), &droptail, Rate(8_000_000), None, &mut |so_far| {
+            told.push((so_far.packets, so_far.share));
+            told.len() < 2
+        });
+        assert_eq!(out.unwrap().map(|r| r.decisions.len()), None);
+        assert_eq!(told, [(16_384, 0.32768), (32_768, 0.65536)]);
     }
 }

@@ -230,12 +230,8 @@ impl FlowDef {
         let source = Named::with_lists(fields.get("source").unwrap_or(&bulk));
         let source = source.and_then(|n| Source::of(&n)).map_err(|e| e.at("source"))?;
         let newreno = Json::from("newreno");
-        let tcp = match (source.transports(), fields.get("tcp")) {
-            ((true, _), None) => None,
-            ((_, false), Some(_)) => {
-                let text = format!("{} goes over UDP; leave tcp out", source.name());
-                return Err(Error::new(text).at("tcp"));
-            }
+        let tcp = match (source.udp_by_default(), fields.get("tcp")) {
+            (true, None) => None,
             (_, tcp) => {
                 let named = Named::of(tcp.unwrap_or(&newreno)).map_err(|e| e.at("tcp"))?;
                 let parsed = tcp::parse(named.name, named.settings.iter().copied());

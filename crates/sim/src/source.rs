@@ -41,15 +41,17 @@ params! {
 }
 
 params! {
-    /// Packets of one size at a constant rate over UDP, whatever happens to them.
+    /// Packets of one size at a constant rate: over UDP whatever happens to them, or written into
+    /// the socket of a TCP that is given, where they wait for their turn.
     pub struct Cbr {
         /// When it starts; the first packet follows within one interval, at random.
         start: Dist<Span> = Dist::Constant(Span::ZERO), [], "", [];
         /// When it stops; auto for never.
         stop: Option<Span> = None, [], "", [];
-        /// Bits on the wire per second.
+        /// Bits per second: on the wire over UDP, of payload over TCP.
         rate: Rate = Rate(64_000), [Rate(1) => Rate(1_000_000_000_000)], "", [];
-        /// Bytes of a packet on the wire.
+        /// Bytes of a packet: on the wire over UDP; of payload over TCP, where the profile ns2
+        /// makes whole segments of each.
         packet: Bytes = Bytes(200), [Bytes(1) => Bytes(65_535)], "", ["size"];
         /// By what share of itself a gap may be longer or shorter, each as likely; 0.5 is ns-2's
         /// random_. It keeps sources of the same rate from colliding for good.
@@ -143,7 +145,7 @@ pub static SOURCES: &[Entry] = &[
     },
     Entry {
         name: "cbr",
-        about: "packets of one size at a constant rate, over UDP",
+        about: "packets of one size at a constant rate, over UDP or the TCP that is given",
         source: "RFC 7928 section 5 (unresponsive traffic)",
         read: |n| n.params().map(Source::Cbr),
     },
@@ -243,13 +245,9 @@ impl Source {
         each!(self, p => p.stop)
     }
 
-    /// Whether it sends over UDP where no TCP is given, and whether it can go over TCP.
-    pub fn transports(&self) -> (bool, bool) {
-        match self {
-            Source::Cbr(_) => (true, false),
-            Source::OnOff(_) | Source::Trace(_) => (true, true),
-            _ => (false, true),
-        }
+    /// Whether it sends over UDP where no TCP is given; every source can go over TCP.
+    pub fn udp_by_default(&self) -> bool {
+        matches!(self, Source::Cbr(_) | Source::OnOff(_) | Source::Trace(_))
     }
 }
 

@@ -1,16 +1,15 @@
 //! The two ends of a UDP flow: a source that sends whatever happens, and a sink that measures.
 
-use crate::onoff::Bursts;
-use crate::source::{Cbr, Source};
+use crate::pace::Pace;
+use crate::source::Source;
 use crate::trace::Player;
 use rand_pcg::Pcg64Mcg;
-use sojourn_aqm::dice::Dice;
 use sojourn_aqm::tally::Histogram;
-use sojourn_aqm::units::{Span, Time};
+use sojourn_aqm::units::Time;
 
 /// A UDP source and sink.
 pub struct UdpEnds {
-    pace: Pace,
+    sends: Sends,
     rng: Pcg64Mcg,
     /// When the first datagram is due.
     pub first: Time,
@@ -31,10 +30,8 @@ pub struct UdpEnds {
 }
 
 /// When datagrams are sent and how large they are.
-enum Pace {
-    /// The parameters and the number of the next one.
-    Cbr(Cbr, u64),
-    Bursts(Bursts),
+enum Sends {
+    Paced(Pace),
     Trace(Player),
 }
 
@@ -44,25 +41,17 @@ const UDP_HEADER: u64 = 28;
 impl UdpEnds {
     /// The ends of the `i`-th flow of a group with that source.
     pub fn new(source: &Source, i: u64, start: Time, mut rng: Pcg64Mcg) -> UdpEnds {
-        let (pace, first) = match source {
-            Source::Cbr(cbr) => {
-                let phase = Span((rng.uniform() * cbr.due(1).0 as f64) as u64);
-                (Pace::Cbr(cbr.clone(), 0), start + phase)
-            }
-            Source::OnOff(params) => {
-                let mut bursts = Bursts::new(params);
-                let gap = bursts.gap(&mut rng);
-                (Pace::Bursts(bursts), start + gap)
-            }
-            Source::Trace(trace) => {
+        let (sends, first) = match (source, Pace::of(source, &mut rng)) {
+            (_, Some((pace, first))) => (Sends::Paced(pace), start + first),
+            (Source::Trace(trace), None) => {
                 let player = Player::new(trace, i, start);
                 let first = player.due();
-                (Pace::Trace(player), first)
+                (Sends::Trace(player), first)
             }
             _ => unreachable!("a scenario gives every other source a TCP"),
         };
         UdpEnds {
-            pace,
+            sends,
             rng,
             first,
             since: Time::ZERO,
@@ -79,17 +68,12 @@ impl UdpEnds {
     /// The size of the datagram that is sent at `now`, and when the next one is due.
     pub fn send(&mut self, now: Time) -> (u32, Time) {
         self.sent += 1;
-        match &mut self.pace {
-            Pace::Cbr(cbr, next) => {
-                let due = now + cbr.gap(*next, &mut self.rng);
-                *next += 1;
-                (cbr.packet.0 as u32, due)
+        match &mut self.sends {
+            Sends::Paced(pace) => {
+                let (bytes, gap) = pace.send(&mut self.rng);
+                (bytes as u32, now + gap)
             }
-            Pace::Bursts(bursts) => {
-                let due = now + bursts.gap(&mut self.rng);
-                (bursts.params.packet.0 as u32, due)
-            }
-            Pace::Trace(player) => (player.take(), player.due()),
+            Sends::Trace(player) => (player.take(), player.due()),
         }
     }
 

@@ -9,8 +9,7 @@ use crate::series::Series;
 use crate::slots::Slots;
 use crate::tcp::{Ack, Segment};
 use crate::timetable::{Step, may_change};
-use rand_pcg::Pcg64Mcg;
-use sojourn_aqm::dice::Dice;
+use crate::wire::Wire;
 use sojourn_aqm::units::Time;
 use sojourn_aqm::{Ecn, Link, LinkSpec, Packet};
 use std::collections::VecDeque;
@@ -57,14 +56,6 @@ enum Load {
     Datagram(Time, u32),
 }
 
-/// A wire that loses packets at random.
-struct Wire {
-    chance: f64,
-    dice: Pcg64Mcg,
-    /// Packets lost since counting began.
-    lost: u64,
-}
-
 struct World<'a> {
     scenario: &'a Scenario,
     links: Vec<Link>,
@@ -101,9 +92,9 @@ impl<'a> World<'a> {
         let links: Vec<Link> = (0..scenario.links.len()).map(|l| link(scenario, l)).collect();
         let wire = |def: &LinkDef| {
             let dice = stream(scenario.seed, &format!("links.{}.loss", def.name));
-            (def.loss > 0.0).then_some(Wire { chance: def.loss, dice, lost: 0 })
+            (!def.loss.never()).then(|| Wire::new(def.loss, dice))
         };
-        let lossy = scenario.links.iter().any(|def| def.loss > 0.0);
+        let lossy = scenario.links.iter().any(|def| !def.loss.never());
         let wires = scenario.links.iter().filter(|_| lossy).map(wire).collect();
         let mut groups: Vec<usize> = (0..scenario.flows.len()).collect();
         groups.sort_by_key(|g| &scenario.flows[*g].name);
@@ -324,12 +315,13 @@ impl<'a> World<'a> {
     fn flow_event(&mut self, f: usize, now: Time) {
         self.awake = f;
         self.flows[f].wake(now, &mut self.out);
-        self.send(f, now);
-        self.slots.set(self.first + f, self.flows[f].next());
-        self.awake = usize::MAX;
+        // Before it sends: what a link takes at once may reach the flow itself, later.
         if f >= self.own {
             self.tell(f, now);
         }
+        self.send(f, now);
+        self.slots.set(self.first + f, self.flows[f].next());
+        self.awake = usize::MAX;
     }
 
     /// Puts on links what the flow `f` wants sent.
@@ -406,14 +398,13 @@ impl<'a> World<'a> {
         links[l].lost().for_each(|lost| forget(lost.packet.body, bodies, acks, flows));
     }
 
-    /// Whether the wire of link `l` loses the packet with that body: one draw per packet sent.
+    /// Whether the wire of link `l` loses the packet with that body: drawn for each packet sent.
     #[cold]
     fn lost_on_wire(&mut self, l: usize, body: u32) -> bool {
         let World { wires, bodies, acks, flows, .. } = self;
         let Some(wire) = &mut wires[l] else { return false };
-        let lost = wire.dice.chance(wire.chance);
+        let lost = wire.loses();
         if lost {
-            wire.lost += 1;
             forget(body, bodies, acks, flows);
         }
         lost
@@ -426,8 +417,11 @@ fn link(scenario: &Scenario, l: usize) -> Link {
     let dice = stream(scenario.seed, &format!("links.{}", def.name));
     let mut link = Link::new(def.spec, def.build().qdisc, dice);
     // What a wire loses is drawn when a transmission starts, so that it is counted then.
-    if def.loss > 0.0 || may_change(scenario, l) {
+    if !def.loss.never() || may_change(scenario, l) {
         link.may_change();
+    }
+    if let Some(opportunities) = &def.opportunities {
+        link.only_at(opportunities.clone());
     }
     if scenario.tape {
         link.record();

@@ -236,3 +236,21 @@ fn a_paced_flow_leaves_no_bursts_in_the_queue() {
     assert!(burst > 90 && smooth < 50 && later < 10, "{burst} against {smooth}, {later}");
     assert!(paced > 0.9 * plain, "{paced} against {plain}");
 }
+
+#[test]
+fn hystart_overshoots_by_a_quarter() {
+    // One flow fills 100 Mbit/s times 50 ms with two products of buffer behind it. It is on its way
+    // when the buffer overflows, but a round then adds a quarter of what slow start would.
+    let link = json!({"rate": "100mbit", "delay": "1ms",
+        "qdisc": {"name": "droptail", "limit": "1250kB"}});
+    for tcp in ["newreno", "sack", "cubic"] {
+        let told = |hystart: bool| {
+            let out = run(&json!({"duration": "10s", "links": {"l": link}, "flows": [{"name": "f",
+                "path": ["l"], "rtt": "50ms", "tcp": {"name": tcp, "hystart": hystart}}]}));
+            num(&out.summary["links"]["l"], "dropped_packets")
+        };
+        let (lost, saved) = (told(false), told(true));
+        println!("{tcp}: {lost} lost, with HyStart++ {saved}");
+        assert!(lost > 500.0 && saved < 0.35 * lost, "{tcp}: {saved} lost, without it {lost}");
+    }
+}

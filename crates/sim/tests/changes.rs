@@ -25,10 +25,10 @@ fn column<'a>(out: &'a Outcome, name: &str) -> &'a Column {
 }
 
 /// One flow over a wide link that loses a share of what it carries.
-fn lossy(loss: f64, tcp: &str) -> Value {
+fn lossy(loss: impl Into<Value>, tcp: &str) -> Value {
     json!({
         "duration": "4000s", "warmup": "50s",
-        "links": {"air": {"rate": "1gbit", "delay": "50ms", "loss": loss}},
+        "links": {"air": {"rate": "1gbit", "delay": "50ms", "loss": loss.into()}},
         "flows": [{"name": "f", "path": ["air"], "rtt": "100ms", "tcp": {"name": tcp,
             "packet": "1000B", "delayed_ack": false}}]
     })
@@ -47,6 +47,28 @@ fn random_loss_gives_the_window_of_the_square_root_law() {
     let per_rtt = sent / 3950.0 * 0.1 * p.sqrt();
     assert!((1.2..=1.4).contains(&per_rtt), "{per_rtt} over the root of p");
     assert_eq!(num(link, "dropped_packets"), 0.0, "the queue loses none of them");
+}
+
+#[test]
+fn a_wire_loses_in_bursts() {
+    // Datagrams, so that what is sent does not depend on what is lost.
+    let mut all = lossy(json!({"p": 0.01, "r": 0.2, "1-h": 0.5, "1-k": 0.01}), "sack");
+    all["flows"] = json!([{"name": "call", "path": ["air"], "source": "cbr"}]);
+    let out = run(&all);
+    let link = &out.summary["links"]["air"];
+    let lost = num(link, "lost_on_wire_packets") / num(link, "departed_packets");
+    let b = 0.01 / 0.21;
+    let share = 0.5 * b + 0.01 * (1.0 - b);
+    assert!((lost / share - 1.0).abs() < 0.05, "{lost}, not {share}");
+    assert!((num(flow(&out, "call"), "loss_rate") - lost).abs() < 1e-3);
+    // One packet in ten thousand: events five times as rare give a window sqrt(5) as large.
+    let share: f64 = 1e-4;
+    let random = run(&lossy(share, "sack"));
+    let bursts = run(&lossy(json!({"p": share / 5.0 / (1.0 - share), "r": 0.2}), "sack"));
+    let goodput = |out: &Outcome| num(flow(out, "f"), "goodput_bps");
+    let ratio = goodput(&bursts) / goodput(&random);
+    println!("the same share in runs of five: {ratio:.3} of the goodput");
+    assert!((1.8..2.6).contains(&ratio), "a window is halved once for all of a run");
 }
 
 #[test]

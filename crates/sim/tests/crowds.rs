@@ -200,6 +200,29 @@ fn bursts_have_their_load_over_either_transport() {
 }
 
 #[test]
+fn a_constant_rate_is_written_into_a_socket() {
+    let source = json!({"name": "cbr", "rate": "800kbit", "packet": "500B", "stop": "40s"});
+    let mut scenario = fast("60s", 1, "20ms", &source);
+    scenario["warmup"] = json!("20s");
+    let ns2 = run(&scenario);
+    assert_eq!(num(flow(&ns2, "x"), "goodput_bps"), 400e3 * 960.0 / 500.0, "whole segments");
+    scenario["flows"][0]["tcp"] = json!({"name": "sack", "packet": "1000B"});
+    let out = run(&scenario);
+    let x = flow(&out, "x");
+    // 200 writes a second for 20 of 40 seconds, each a segment of its own: the window is open.
+    assert_eq!((num(x, "sent_packets"), num(x, "goodput_bps")), (4000.0, 400e3), "{x}");
+    // Where the link is slower, the socket fills and TCP sends full segments as fast as it can.
+    scenario["links"]["l"] =
+        json!({"rate": "400kbit", "qdisc": {"name": "droptail", "limit": "20p"}});
+    scenario["flows"][0]["source"]["stop"] = json!("60s");
+    let out = run(&scenario);
+    assert!(num(&out.summary["links"]["l"], "utilisation") > 0.99);
+    let x = flow(&out, "x");
+    let payload = num(x, "goodput_bps") * 40.0 / 8.0 / num(x, "sent_packets");
+    assert!(num(x, "goodput_bps") > 0.95 * 400e3 && payload > 900.0, "{payload} bytes each: {x}");
+}
+
+#[test]
 fn what_comes_beyond_the_most_asks_again() {
     let out = run(&fast(
         "30s",
@@ -303,4 +326,26 @@ fn every_member_can_have_a_link_of_its_own() {
         assert_eq!(num(flow(&out, &format!("y.{i}")), "rtt_s"), rtt);
         assert!(num(&out.summary["links"][format!("nic{i}")], "departed_packets") > 0.0);
     }
+}
+
+#[test]
+fn a_flow_starts_up_in_a_round_trip() {
+    let source = json!({"name": "transfers", "size": "30kB", "number": 3, "gap": "1s"});
+    for profile in ["ns2", "rfc"] {
+        let mut scenario = fast("20s", 1, "100ms", &source);
+        scenario["flows"][0]["tcp"]["profile"] = json!(profile);
+        let out = run(&scenario);
+        // A header of 40 bytes takes 32 ns at 10 Gbit/s.
+        assert_eq!(column(&out, "fct/startup_s"), [0.100_000_032; 3], "{profile}");
+        assert!(column(&out, "fct/duration_s").iter().all(|t| *t > 0.25), "{profile}");
+    }
+    // A wire that loses every SYN.
+    let mut scenario = fast("20s", 1, "100ms", &json!({"name": "transfers", "number": 1}));
+    scenario["flows"][0]["tcp"] = json!("sack");
+    scenario["links"]["l"]["loss"] = json!(1.0);
+    assert!(column(&run(&scenario), "fct/startup_s").is_empty(), "it never starts up");
+    // A connection that is kept is open for all transfers but the first.
+    let source = json!({"name": "incast", "size": "10kB", "persistent": true, "gap": "100ms"});
+    let mut kept = column(&run(&fast("2s", 1, "100ms", &source)), "fct/startup_s").to_vec();
+    assert!(kept.len() > 3 && kept.remove(0) >= 0.1 && kept.iter().all(|t| *t == 0.0), "{kept:?}");
 }

@@ -68,7 +68,9 @@ fn differing(vector: &Vector, ours: &Replay) -> Vec<usize> {
 fn run(vector: &Vector, qdisc: &Value, follow: bool) -> Replay {
     let decisions = vector.decisions();
     let follow = follow.then_some(&decisions[..]);
-    replay(&vector.arrivals(), qdisc, RATE, follow).unwrap()
+    replay(&vector.arrivals(), qdisc, RATE, follow, &mut |_| true)
+        .unwrap()
+        .expect("nobody stops it")
 }
 
 fn codel(variant: &str) -> Value {

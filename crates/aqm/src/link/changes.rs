@@ -22,8 +22,10 @@ impl Link {
     /// what was sent before.
     ///
     /// # Panics
-    /// If [`Link::may_change`] was not said.
+    /// If [`Link::may_change`] was not said, or a link with opportunities is given another rate.
     pub fn change(&mut self, now: Time, spec: LinkSpec) {
+        let recorded = self.opportunities.is_some();
+        assert!(!recorded || spec.rate == self.spec.rate, "a link with opportunities has no rate");
         assert!(self.ends.is_none(), "a link that foresees departures cannot change");
         self.advance(Time(now.0.saturating_sub(1)).max(self.now));
         if spec.rate != self.spec.rate {

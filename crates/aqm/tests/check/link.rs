@@ -14,14 +14,14 @@ use std::collections::BTreeMap;
 /// A rate that divides nothing, so that the remainder of every transmission counts.
 const SPEC: LinkSpec = LinkSpec { rate: Rate(7_777_777), delay: Span::us(12_345) };
 
-fn link(case: &Case, seed: u64) -> Link {
+pub fn link(case: &Case, seed: u64) -> Link {
     let mut link = Link::new(SPEC, case.build().qdisc, Pcg64Mcg::seed_from_u64(seed));
     link.record();
     link
 }
 
 /// Arrivals in bursts and lulls at different times each, body by body.
-fn arrivals(rng: &mut Pcg64Mcg, n: u32) -> Vec<(Time, Packet)> {
+pub fn arrivals(rng: &mut Pcg64Mcg, n: u32) -> Vec<(Time, Packet)> {
     let mut at = Time::ZERO;
     let mut arrivals = Vec::new();
     for body in 0..n {

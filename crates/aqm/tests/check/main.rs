@@ -7,6 +7,7 @@
 mod cases;
 mod ledger;
 mod link;
+mod opportunities;
 mod ops;
 
 use cases::{Case, all};

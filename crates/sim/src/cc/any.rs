@@ -1,9 +1,9 @@
-//! Every congestion control, with a pacer and PRR where they are asked for: what the sender calls
-//! for all flows but those of plain Reno.
+//! Every congestion control, with a pacer, PRR and HyStart++ where they are asked for: what the
+//! sender calls for all flows but those of plain Reno.
 
 use super::{
     Acked, Bbr, BbrParams, Cause, Compound, CompoundParams, Control, Cubic, CubicParams, Dctcp,
-    DctcpParams, Pacer, Prr, Reno, Sent, Settled, State, Vegas, VegasParams, Window,
+    DctcpParams, HyStart, Pacer, Prr, Reno, Sent, Settled, State, Vegas, VegasParams, Window,
 };
 use crate::tcp::TcpParams;
 use sojourn_aqm::dice::Dice;
@@ -96,6 +96,7 @@ pub struct Any {
     law: Law,
     pacer: Option<Pacer>,
     prr: Option<Prr>,
+    hystart: Option<HyStart>,
     /// Payload bytes delivered at the last ack.
     delivered: u64,
 }
@@ -135,24 +136,33 @@ impl Control for Any {
         };
         let pacer = (params.settings.pacing == Some(true)).then(Pacer::default);
         let prr = params.settings.prr.then(Prr::default);
-        Any { law, pacer, prr, delivered: 0 }
+        let hystart = (params.settings.hystart == Some(true)).then(HyStart::default);
+        Any { law, pacer, prr, hystart, delivered: 0 }
     }
 
     fn reset(&mut self) {
         each!(&mut self.law, c => c.reset());
         self.pacer = self.pacer.as_ref().map(|_| Pacer::default());
         self.prr = self.prr.as_ref().map(|_| Prr::default());
+        self.hystart = self.hystart.as_ref().map(|_| HyStart::default());
         self.delivered = 0;
     }
 
     fn grow(&mut self, window: &mut Window, acked: &Acked) {
+        let before = window.cwnd;
         each!(&mut self.law, c => c.grow(window, acked));
+        if let Some(hystart) = &mut self.hystart {
+            hystart.grown(window, before, acked.now);
+        }
     }
 
     fn cut(&mut self, now: Time, window: &Window, flight: u64, cause: Cause) -> u64 {
         let ssthresh = each!(&mut self.law, c => c.cut(now, window, flight, cause));
         if let Some(prr) = &mut self.prr {
             prr.cut(flight, cause);
+        }
+        if let Some(hystart) = &mut self.hystart {
+            hystart.end();
         }
         ssthresh
     }
@@ -172,6 +182,9 @@ impl Control for Any {
 
     fn echoed(&mut self, ack: u64, bytes: u64, ece: bool, next: u64) {
         each!(&mut self.law, c => c.echoed(ack, bytes, ece, next));
+        if let Some(hystart) = self.hystart.as_mut().filter(|_| bytes > 0) {
+            hystart.acked(ack, next);
+        }
     }
 
     fn follows_delivery(&self) -> bool {
@@ -197,6 +210,9 @@ impl Control for Any {
         each!(&mut self.law, c => c.sent(sent));
         if let Some(pacer) = &mut self.pacer {
             pacer.sent(sent.now, sent.end - sent.seq);
+        }
+        if let Some(hystart) = self.hystart.as_mut().filter(|_| !sent.again) {
+            hystart.sent(sent.now, sent.end);
         }
         if let Some(prr) = self.prr.as_mut().filter(|_| sent.state == State::Recovery) {
             prr.sent(sent.end - sent.seq);

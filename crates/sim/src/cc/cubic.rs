@@ -7,9 +7,9 @@
 //! **Symbols** as there, in segments and seconds: `C`, `W_max`, `K`, `W_est`, `cwnd_epoch`,
 //! `cwnd_prior`, `t`.
 //!
-//! **Departures**: no HyStart++ (§4.10 advises it; slow start ends by a loss or the threshold). The
-//! cut's floor is two segments for marks and losses alike. The window grows only while it was full
-//! when the ack came (§4.2's application-limited flows).
+//! **Departures**: slow start is that of [`super::HyStart`] (§4.10), unless it is asked not to be.
+//! The cut's floor is two segments for marks and losses alike. The window grows only while it was
+//! full when the ack came (§4.2's application-limited flows).
 
 use super::{Acked, Cause, Control, Reno, Sent, Window};
 use crate::tcp::TcpParams;

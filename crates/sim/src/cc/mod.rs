@@ -3,7 +3,8 @@
 //!
 //! A new control is one file with one type, a variant of [`Law`] and of [`Choice`], and an entry of
 //! [`crate::tcp::TCPS`]. [`Reno`] alone stands by itself, so that the flows that most runs are
-//! made of pay nothing for the others; [`Any`] is every control, with a pacer and PRR if asked.
+//! made of pay nothing for the others; [`Any`] is every control, with a pacer, PRR and
+//! HyStart++ if asked.
 
 mod any;
 pub mod bbr;
@@ -11,6 +12,7 @@ mod bbr_filter;
 mod compound;
 mod cubic;
 mod dctcp;
+mod hystart;
 mod pacer;
 mod prr;
 mod rate;
@@ -22,6 +24,7 @@ pub use bbr::{Bbr, BbrParams};
 pub use compound::{Compound, CompoundParams};
 pub use cubic::{Cubic, CubicParams};
 pub use dctcp::{Dctcp, DctcpParams};
+pub use hystart::HyStart;
 pub use pacer::Pacer;
 pub use prr::Prr;
 pub use rate::{Rates, Sample};

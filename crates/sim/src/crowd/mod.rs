@@ -51,6 +51,8 @@ pub struct Done {
     pub start: Time,
     /// For how long.
     pub took: Span,
+    /// How long of that until its first byte could be sent.
+    pub startup: Span,
     /// Its payload.
     pub bytes: u64,
     /// The member of the group that sent it.
@@ -206,7 +208,7 @@ impl Crowd {
 
     fn complete(&mut self, told: &Told, host: u32, at: Time) {
         let Open { since, bytes, .. } = told.open;
-        self.done.push(Done { start: since, took: at - since, bytes, host });
+        self.done.push(Done { start: since, took: at - since, startup: told.startup, bytes, host });
         self.queries.extend(self.kind.answered(at, &mut self.agenda, &mut self.rng));
     }
 

@@ -15,6 +15,8 @@ pub struct Told {
     pub(super) target: u64,
     /// When the last byte was, or will be, received; the crowd takes it.
     pub received: Option<Time>,
+    /// How long it took, once received, until its first byte could be sent.
+    pub startup: Span,
     /// Whether it is all acknowledged and that has not been told yet.
     pub acked: bool,
     pub(super) busy: bool,
@@ -32,8 +34,14 @@ impl Flow {
     ) -> Flow {
         let kind = if request { "requests" } else { "answers" };
         let key = format!("flows.{}.{kind}.{n}", def.name_of(i));
-        let told =
-            Told { open: Open::default(), target: 0, received: None, acked: false, busy: false };
+        let told = Told {
+            open: Open::default(),
+            target: 0,
+            received: None,
+            startup: Span::ZERO,
+            acked: false,
+            busy: false,
+        };
         let app = App::Lent(Box::new(told));
         let ends = TcpEnds::new(def, app, &mut stream(seed, &format!("{key}.tcp")));
         let mut flow = Flow::with(def, group, i, of_links, seed, Time::NEVER, Ends::Tcp(ends));
@@ -58,7 +66,8 @@ impl Flow {
             tcp.sender.open(now, &mut out.segments);
         }
         let target = tcp.receiver.received_in_connection() + open.bytes;
-        **told = Told { open, target, received: None, acked: false, busy: true };
+        **told =
+            Told { open, target, received: None, startup: Span::ZERO, acked: false, busy: true };
         tcp.sender.write(now, open.bytes, &mut out.segments);
     }
 

@@ -147,7 +147,8 @@ impl Tcp {
     /// fall; BBR one: in which phase it probes.
     pub fn new(params: &TcpParams, dice: &mut dyn Dice) -> Tcp {
         let s = &params.settings;
-        let plain = params.control == Choice::Reno && s.pacing != Some(true) && !s.prr;
+        let hooked = s.pacing == Some(true) || s.prr || s.hystart == Some(true);
+        let plain = params.control == Choice::Reno && !hooked;
         match s.profile {
             Profile::Ns2 => Tcp::Ns2(Ns2::new(params, dice.uniform())),
             Profile::Rfc if plain => Tcp::Reno(Rfc::new(params, dice)),
@@ -218,6 +219,12 @@ impl Tcp {
     /// Duplicate acks in a row, as counted towards [`DUP_THRESH`].
     pub fn dup_acks(&self) -> u32 {
         each!(self, s => s.dup_acks())
+    }
+
+    /// When the SYN of this connection was acknowledged, so that data could go; [`Time::NEVER`]
+    /// before.
+    pub fn established(&self) -> Time {
+        each!(self, s => s.established())
     }
 
     /// Whether everything written in this connection is acknowledged.

@@ -83,6 +83,8 @@ pub struct Ns2 {
     initial: (u32, u64),
     packet_bytes: u32,
     header_bytes: u32,
+    /// When the SYN was acknowledged; [`Time::NEVER`] before.
+    established: Time,
     stats: Stats,
 }
 
@@ -125,6 +127,7 @@ impl Ns2 {
             initial,
             packet_bytes: s.packet_bytes(),
             header_bytes: s.header_bytes(),
+            established: Time::NEVER,
             stats: Stats::default(),
         }
     }
@@ -135,7 +138,7 @@ impl Ns2 {
         (self.cwnd, self.first_window, self.ssthresh) = (1.0, self.initial.0, self.initial.1);
         (self.inflation, self.dup, self.last) = (0, 0, Cut::Done);
         (self.partial, self.cwr, self.starved) = (false, false, false);
-        (self.timed, self.timer) = (None, Time::NEVER);
+        (self.timed, self.timer, self.established) = (None, Time::NEVER, Time::NEVER);
         self.rtt.reset();
         self.sack.reset();
         self.send(now, u32::MAX, out);
@@ -164,6 +167,9 @@ impl Ns2 {
 
     /// See [`super::Tcp::on_ack`].
     pub fn on_ack(&mut self, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
+        if self.una == 0 && ack.ack > 0 {
+            self.established = now;
+        }
         if ack.ece && self.ecn {
             self.on_mark(ack.ack);
         }
@@ -432,6 +438,11 @@ impl Ns2 {
     /// See [`super::Tcp::acked_bytes`].
     pub fn acked_bytes(&self) -> u64 {
         self.una.saturating_sub(1) * u64::from(self.packet_bytes - self.header_bytes)
+    }
+
+    /// See [`super::Tcp::established`].
+    pub fn established(&self) -> Time {
+        self.established
     }
 
     /// See [`super::Tcp::stats`].

@@ -76,6 +76,9 @@ params! {
         pacing: Option<bool> = None, [], "", ["paced"];
         /// Whether a recovery brings the window down step by step (RFC 6937); rfc and SACK only.
         prr: bool = false, [], "", [];
+        /// Whether the first slow start ends when round trips take longer (HyStart++, RFC 9406);
+        /// auto: only for cubic (RFC 9438). For it and Reno's window in rfc.
+        hystart: Option<bool> = None, [], "", ["hystart++", "hystartpp"];
     }
 }
 
@@ -314,6 +317,12 @@ impl TcpParams {
             let text = format!("{} of this profile cannot use it; sack of rfc can", self.name);
             return refuse("prr", text);
         }
+        let cubic = matches!(self.control, Choice::Cubic(_));
+        let hystart = *self.settings.hystart.get_or_insert(cubic);
+        if hystart && !(rfc && (cubic || self.control == Choice::Reno)) {
+            let text = format!("{} of this profile cannot use it; cubic and sack can", self.name);
+            return refuse("hystart", text);
+        }
         Ok(self)
     }
 
@@ -379,6 +388,8 @@ mod tests {
         assert!(parse("dctcp", []).unwrap().settings.ecn == Some(true), "which is its point");
         assert_eq!(parse("bbr", []).unwrap().settings.pacing, Some(true));
         assert_eq!(parse("ctcp", []).unwrap().settings.pacing, Some(false));
+        assert_eq!(parse("cubic", []).unwrap().settings.hystart, Some(true));
+        assert_eq!(parse("sack", []).unwrap().settings.hystart, Some(false));
         for entry in TCPS {
             let once = parse(entry.name, []).unwrap();
             let rows = once.table();
@@ -405,6 +416,8 @@ mod tests {
         assert!(refusal("bbr", &[("pacing", off)]).starts_with("pacing: bbr"));
         assert!(refusal("bbr", &[("prr", on)]).starts_with("prr: bbr"));
         assert!(refusal("newreno", &[("prr", on)]).starts_with("prr: newreno"));
+        assert!(refusal("vegas", &[("hystart", on)]).starts_with("hystart: vegas"));
+        assert!(refusal("sack", &[("hystart", on), ns2]).starts_with("hystart: sack of this"));
         assert!(refusal("sack", &[("pacing", on), ns2]).starts_with("pacing: the profile ns2"));
         let vegas = refusal("vegas", &[("alpha", Setting::Number(5.0))]);
         assert_eq!(vegas, "alpha: 5 is above beta, 4");

@@ -83,6 +83,8 @@ pub struct Rfc<C> {
     /// As chosen: initial window and threshold, in bytes.
     initial: (u64, u64),
     header_bytes: u32,
+    /// When the SYN was acknowledged; [`Time::NEVER`] before.
+    established: Time,
     pub(super) stats: Stats,
 }
 
@@ -129,6 +131,7 @@ impl<C: Control> Rfc<C> {
             bounds,
             initial,
             header_bytes: s.header_bytes(),
+            established: Time::NEVER,
             stats: Stats::default(),
         }
     }
@@ -144,7 +147,7 @@ impl<C: Control> Rfc<C> {
         self.board.clear();
         self.control.reset();
         self.timed = None;
-        self.timer = Time::NEVER;
+        (self.timer, self.established) = (Time::NEVER, Time::NEVER);
         self.output(now, 0, 0, out);
         self.nxt = 1;
     }
@@ -197,7 +200,7 @@ impl<C: Control> Rfc<C> {
         if ack.ack == 0 {
             return;
         }
-        (self.una, self.nxt) = (1, 1);
+        (self.una, self.nxt, self.established) = (1, 1, now);
         let rtt = self.timed.take().map(|(_, sent)| now - sent);
         match rtt {
             Some(sample) => self.rtt.sample(sample),
@@ -342,6 +345,11 @@ impl<C: Control> Rfc<C> {
     /// See [`super::Tcp::acked_bytes`].
     pub fn acked_bytes(&self) -> u64 {
         self.una.saturating_sub(1)
+    }
+
+    /// See [`super::Tcp::established`].
+    pub fn established(&self) -> Time {
+        self.established
     }
 
     /// See [`super::Tcp::stats`].

@@ -7,7 +7,7 @@ use crate::flow::{Ends, Flow};
 use crate::outcome::{self, Column, Outcome};
 use crate::tcp::Stats;
 use serde_json::{Map, Value as Json, json};
-use sojourn_aqm::units::Time;
+use sojourn_aqm::units::{Span, Time};
 
 /// A row: a flow of its own, or a host of a crowd, by their numbers.
 #[derive(Clone, Copy)]
@@ -29,6 +29,7 @@ struct Completions {
     flow: Vec<u32>,
     start: Vec<f64>,
     took: Vec<f64>,
+    startup: Vec<f64>,
     bytes: Vec<u64>,
 }
 
@@ -167,14 +168,16 @@ impl World<'_> {
                 Row::Own(f) => {
                     if let Ends::Tcp(tcp) = &self.flows[f].ends {
                         let done = &tcp.completions;
-                        done.iter().for_each(|c| all.add(place[f], c.start, c.took.0, c.bytes));
+                        done.iter()
+                            .for_each(|c| all.add(place[f], c.start, [c.took, c.startup], c.bytes));
                     }
                 }
                 // All of a crowd at its first host, in the order in which they were known.
                 Row::Host(c, 0) => {
                     let base = self.own + hosts[c];
                     for d in &self.crowds[c].done {
-                        all.add(place[base + d.host as usize], d.start, d.took.0, d.bytes);
+                        let flow = place[base + d.host as usize];
+                        all.add(flow, d.start, [d.took, d.startup], d.bytes);
                     }
                     for (made, took) in &self.crowds[c].queries {
                         queries.0.push(place[base]);
@@ -188,6 +191,7 @@ impl World<'_> {
         columns.push(("fct/flow".into(), Column::U32(all.flow)));
         columns.push(("fct/start_s".into(), Column::F64(all.start)));
         columns.push(("fct/duration_s".into(), Column::F64(all.took)));
+        columns.push(("fct/startup_s".into(), Column::F64(all.startup)));
         columns.push(("fct/bytes".into(), Column::U64(all.bytes)));
         if self.crowds.iter().any(Crowd::queries_are_made) {
             columns.push(("query/flow".into(), Column::U32(queries.0)));
@@ -212,10 +216,11 @@ impl World<'_> {
 }
 
 impl Completions {
-    fn add(&mut self, flow: u32, start: Time, took_ns: u64, bytes: u64) {
+    fn add(&mut self, flow: u32, start: Time, [took, startup]: [Span; 2], bytes: u64) {
         self.flow.push(flow);
         self.start.push(start.0 as f64 / 1e9);
-        self.took.push(took_ns as f64 / 1e9);
+        self.took.push(took.as_secs());
+        self.startup.push(startup.as_secs());
         self.bytes.push(bytes);
     }
 }

@@ -50,7 +50,11 @@ pub fn random(seed: u64) -> Value {
             } else if pick(6) == 0 {
                 flow["tcp"] = json!("bbr");
             }
-            if seed >= 60 {
+            if pick(8) == 0 {
+                let (packet, jitter) = (["200B", "40B", "3kB"][pick(3)], [0.0, 0.5][pick(2)]);
+                flow["source"] = json!({"name": "cbr", "rate": "400kbit", "packet": packet,
+                    "jitter": jitter, "start": "200ms", "stop": "5s"});
+            } else if seed >= 60 {
                 flow["source"] = crowd(pick(5), pick(2) == 0, !back.is_empty());
             } else if pick(2) == 0 {
                 flow["source"] = json!({"name": "transfers", "size": "uniform(1kB, 90kB)",
@@ -82,6 +86,14 @@ pub fn unsteady(seed: u64) -> Value {
     };
     let last = all["flows"].as_array().expect("a list").len() - 1;
     all["flows"][last]["class"] = json!(pick(65_536));
+    if pick(3) == 0 {
+        // In milliseconds, as the delays are: packets arrive at the very moments of opportunities.
+        let ms = [vec![1, 2, 2, 3, 9], vec![0, 0, 7, 300, 301, 302, 303, 900], vec![2]];
+        all["links"]["l1"]["trace"] = json!({ "opportunities_ms": ms[pick(3)] });
+    }
+    if pick(3) == 0 {
+        all["links"]["l2"]["loss"] = json!({"p": 0.01, "r": 0.3, "1-h": 0.8, "1-k": 0.001});
+    }
     let rate = ["0bit", "500kbit", "30mbit"][pick(3)];
     all["changes"] = json!([
         {"at": "2s", "links": {"l0": {"rate": rate},

@@ -1,0 +1,210 @@
+//! A link that was recorded as moments of delivery, and has no rate that would matter.
+//!
+//! **Source**: mahimahi's mm-link (R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for
+//! HTTP", USENIX ATC 2015). At each moment up to so many bytes leave: several short packets share
+//! an opportunity, a packet that does not fit goes on at the next one and arrives with its last
+//! byte. What finds nobody waiting is lost. After the last moment the recording begins again.
+
+use super::Link;
+use crate::error::{Error, Result};
+use crate::units::{Span, Time};
+use alloc::format;
+use alloc::vec::Vec;
+
+/// When a link may send, over and over, and how many bytes at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opportunities {
+    /// In order; the last one is also the length of a lap.
+    moments: Vec<Span>,
+    bytes: u64,
+    /// Opportunities that came so far, the one in use included; they are numbered through all laps.
+    taken: u64,
+    /// What the one in use can still deliver.
+    left: u64,
+    /// When counting began: the opportunities that had come, and the bytes of the packet under way
+    /// that had not gone.
+    before: u64,
+    owed: u64,
+}
+
+impl Opportunities {
+    /// Up to `bytes` at each of the `moments`, which repeat after the last of them.
+    ///
+    /// # Errors
+    /// If there is none, if they are not in order, if the last is at zero, or at zero bytes.
+    pub fn new(moments: Vec<Span>, bytes: u32) -> Result<Opportunities> {
+        if let Some(i) = (1..moments.len()).find(|i| moments[*i] < moments[*i - 1]) {
+            let text = format!("{} comes before {}", moments[i], moments[i - 1]);
+            return Err(Error::new(text).at(i));
+        }
+        if moments.last().is_none_or(|last| last.0 == 0) {
+            return Err(Error::new("no opportunity after 0: it would repeat at once"));
+        }
+        if bytes == 0 {
+            return Err(Error::new("an opportunity delivers at least a byte"));
+        }
+        Ok(Opportunities { moments, bytes: bytes.into(), taken: 0, left: 0, before: 0, owed: 0 })
+    }
+
+    /// The moments of a lap.
+    pub fn moments(&self) -> &[Span] {
+        &self.moments
+    }
+
+    fn lap(&self) -> u64 {
+        self.moments.last().map_or(1, |last| last.0)
+    }
+
+    /// How many have come by `at`.
+    fn by(&self, at: Time) -> u64 {
+        let (laps, within) = (at.0 / self.lap(), at.0 % self.lap());
+        let of_this = self.moments.partition_point(|moment| moment.0 <= within);
+        laps * self.moments.len() as u64 + of_this as u64
+    }
+
+    /// Goes on to the next one; gives its moment.
+    fn take(&mut self) -> Time {
+        let n = self.moments.len() as u64;
+        let (lap, i) = (self.taken / n, self.taken % n);
+        self.taken += 1;
+        self.left = self.bytes;
+        Time(lap * self.lap()) + self.moments[i as usize]
+    }
+
+    /// The first one after `now`, whatever was left of those before.
+    pub(super) fn seek(&mut self, now: Time) -> Time {
+        self.taken = self.by(now);
+        self.take()
+    }
+
+    /// A packet of `len` bytes starts with the one in use, at `at`: when the last of it goes, and
+    /// when the next packet can start.
+    #[cold]
+    pub(super) fn deliver(&mut self, mut at: Time, len: u32) -> (Time, Time) {
+        let mut len = u64::from(len);
+        while len > self.left {
+            len -= self.left;
+            at = self.take();
+        }
+        self.left -= len;
+        (at, if self.left > 0 { at } else { self.take() })
+    }
+
+    /// Bytes of the packet under way that go after `now`.
+    fn owed(&self, now: Time) -> u64 {
+        let ahead = self.taken.saturating_sub(self.by(now));
+        (ahead * self.bytes).saturating_sub(self.left)
+    }
+
+    pub(super) fn begin(&mut self, now: Time) {
+        (self.before, self.owed) = (self.by(now), self.owed(now));
+    }
+
+    /// The share of what was offered that was used, with so many bytes departed.
+    pub(super) fn utilisation(&self, now: Time, departed: u64) -> Option<f64> {
+        let offered = (self.by(now) - self.before) * self.bytes;
+        let used = departed + self.owed - self.owed(now);
+        (offered > 0).then(|| used as f64 / offered as f64)
+    }
+}
+
+impl Link {
+    /// Says, before the first packet, that the link sends at these moments alone, whatever its
+    /// rate. A packet leaves the queue at the opportunity that has its first byte; nothing is
+    /// foreseen.
+    ///
+    /// # Panics
+    /// If a packet has come already.
+    pub fn only_at(&mut self, opportunities: Opportunities) {
+        self.may_change();
+        self.opportunities = Some(opportunities.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::LinkSpec;
+    use crate::packet::Packet;
+    use crate::params::Setting;
+    use crate::units::Rate;
+    use rand_core::SeedableRng;
+    use std::prelude::v1::*;
+
+    /// Opportunities of 1500 bytes at these milliseconds, 10 ms of wire, 10 packets of buffer.
+    fn link(moments: &[u64]) -> Link {
+        let made =
+            crate::build("droptail", &[("limit", Setting::Text("10p"))], Rate(1_000_000)).unwrap();
+        let spec = LinkSpec { rate: Rate(1_000_000), delay: Span::ms(10) };
+        let mut link = Link::new(spec, made.qdisc, rand_pcg::Pcg64Mcg::seed_from_u64(1));
+        let moments = moments.iter().copied().map(Span::ms).collect();
+        link.only_at(Opportunities::new(moments, 1500).unwrap());
+        link
+    }
+
+    fn push(link: &mut Link, ms: u64, lens: &[u32]) {
+        for len in lens {
+            link.push(Time(ms * 1_000_000), Packet { len: *len, ..Packet::default() });
+        }
+    }
+
+    /// When each packet arrives, in milliseconds, and its length.
+    fn arrivals(link: &mut Link) -> Vec<(u64, u32)> {
+        let next = || link.wake().map(|at| (at, link.poll(at)));
+        core::iter::from_fn(next).map(|(at, p)| (at.0 / 1_000_000, p.unwrap().len)).collect()
+    }
+
+    #[test]
+    fn one_packet_goes_at_each_moment_and_the_recording_repeats() {
+        let mut l = link(&[3, 3, 8]);
+        push(&mut l, 1, &[1500; 7]);
+        let expected = [13, 13, 18, 21, 21, 26, 29].map(|ms| (ms, 1500));
+        assert_eq!(arrivals(&mut l), expected);
+    }
+
+    #[test]
+    fn short_packets_share_an_opportunity_and_long_ones_take_several() {
+        let mut l = link(&[5, 6, 20]);
+        // 1500 at 5: 500 + 600 + 400 of the third, whose other 900 go at 6 with 600 of the fourth;
+        // the fourth has 1500 more at 20 and ends at 25 with 900; the fifth shares that one.
+        push(&mut l, 0, &[500, 600, 1300, 3000, 600]);
+        assert_eq!(arrivals(&mut l), [(15, 500), (15, 600), (16, 1300), (35, 3000), (35, 600)]);
+    }
+
+    #[test]
+    fn what_finds_nobody_is_lost() {
+        let mut l = link(&[2, 4, 6, 8]);
+        push(&mut l, 1, &[100]);
+        // The rest of the opportunity at 2, and the one at 4, go by; who comes at 6 is too late.
+        push(&mut l, 6, &[100]);
+        push(&mut l, 8, &[1500, 1500]);
+        assert_eq!(arrivals(&mut l), [(12, 100), (18, 100), (20, 1500), (22, 1500)]);
+        let used = 100.0 + 100.0 + 1500.0 + 1500.0;
+        l.advance(Time(24_000_000));
+        assert_eq!(l.utilisation(), Some(used / (12.0 * 1500.0)));
+    }
+
+    #[test]
+    fn a_packet_under_way_counts_as_far_as_it_has_gone() {
+        let mut l = link(&[2, 4, 6, 8]);
+        push(&mut l, 1, &[4000]);
+        l.begin(Time(5_000_000)); // 3000 have gone
+        push(&mut l, 5, &[2500]); // 500 of it share the opportunity at 6
+        l.advance(Time(8_000_000));
+        assert_eq!(l.utilisation(), Some(1.0), "1000 + 500 at 6, 1500 at 8");
+        l.advance(Time(14_000_000));
+        assert_eq!(l.utilisation(), Some(3500.0 / 7500.0), "1000 at 10");
+        assert_eq!(arrivals(&mut l), [(16, 4000), (20, 2500)]);
+    }
+
+    #[test]
+    fn refused_where_it_would_never_end() {
+        let refused = |ms: &[u64], bytes| {
+            Opportunities::new(ms.iter().copied().map(Span::ms).collect(), bytes)
+        };
+        assert_eq!(refused(&[5, 4], 1).unwrap_err().to_string(), "1: 4ms comes before 5ms");
+        assert!(
+            refused(&[], 1).is_err() && refused(&[0, 0], 1).is_err() && refused(&[1], 0).is_err()
+        );
+    }
+}

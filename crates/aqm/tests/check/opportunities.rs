@@ -1,0 +1,104 @@
+//! A link with opportunities under every discipline, against a naive one that goes from one
+//! opportunity to the next with a credit of bytes, whether anybody waits or not.
+
+use crate::link::{arrivals, link};
+use crate::{cases::Case, each};
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::{Cx, Opportunities, Packet, Span, Time};
+
+const BYTES: u32 = 1504;
+const DELAY: Span = Span::us(12_345);
+
+/// A lap of up to 40 moments with lulls, some of them the same.
+fn moments(rng: &mut Pcg64Mcg) -> Vec<Span> {
+    let n = 1 + rng.next_u32() % 40;
+    let mut at = rng.next_u64() % 2;
+    let mut ms = || {
+        at += if rng.next_u32().is_multiple_of(20) { 90 } else { rng.next_u64() % 3 };
+        Span::ms(at)
+    };
+    let mut lap: Vec<Span> = (0..n).map(|_| ms()).collect();
+    lap.push(*lap.last().unwrap() + Span::ms(1));
+    lap
+}
+
+/// What reaches the far end and when, and what was lost when.
+type Told = (Vec<(Time, u32)>, Vec<(Time, u32)>);
+
+fn naive(case: &Case, lap: &[Span], arrivals: &[(Time, Packet)], end: Time) -> Told {
+    let (mut qdisc, mut dice) = (case.build().qdisc, Pcg64Mcg::seed_from_u64(3));
+    let (mut told, mut lost, mut marked) = (vec![], vec![], 0);
+    let mut under_way: Option<(Packet, u32)> = None;
+    let mut idle = true;
+    let mut came = arrivals.iter().peekable();
+    let laps = (0..).map(|k| Time(k * lap.last().unwrap().0));
+    let all = laps.flat_map(|began| lap.iter().map(move |at| began + *at));
+    for now in all.take_while(|at| *at <= end) {
+        // Who comes at the moment of an opportunity is too late for it.
+        while let Some((at, packet)) = came.next_if(|(at, _)| *at < now) {
+            let mut cx = Cx { now: *at, dice: &mut dice, lost: &mut lost, marked: &mut marked };
+            qdisc.enqueue(&mut cx, Packet { arrived: *at, ..*packet });
+            idle &= qdisc.backlog().packets == 0;
+        }
+        let mut credit = BYTES;
+        while credit > 0 {
+            let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marked: &mut marked };
+            // A queue is told once that it was asked in vain: laws date their idle time from then.
+            if idle && under_way.is_none() {
+                break;
+            }
+            let next = || qdisc.dequeue(&mut cx).map(|packet| (packet, packet.len));
+            let Some((packet, left)) = under_way.take().or_else(next) else {
+                idle = true;
+                break;
+            };
+            let goes = left.min(credit);
+            credit -= goes;
+            if left > goes {
+                under_way = Some((packet, left - goes));
+            } else {
+                told.push((now + DELAY, packet.body));
+            }
+        }
+    }
+    (told, lost.iter().map(|l| (l.at, l.packet.body)).collect())
+}
+
+#[test]
+fn opportunities_are_used_as_a_naive_link_uses_them() {
+    each(3, |case, rng| {
+        let arrivals = arrivals(rng, 1000);
+        let lap = moments(rng);
+        let end = arrivals.last().unwrap().0 + Span::s(200);
+        let (mut prompt, mut late) = (link(case, 3), link(case, 3));
+        [&mut prompt, &mut late].into_iter().for_each(|link| {
+            link.only_at(Opportunities::new(lap.clone(), BYTES).unwrap());
+        });
+        let mut told = vec![];
+        for (at, packet) in &arrivals {
+            while let Some(due) = prompt.wake().filter(|due| due <= at) {
+                told.extend(prompt.poll(due).map(|p| (due, p.body)));
+            }
+            prompt.push(*at, *packet);
+            late.push(*at, *packet);
+        }
+        while let Some(due) = prompt.wake().filter(|due| *due <= end + DELAY) {
+            told.extend(prompt.poll(due).map(|p| (due, p.body)));
+        }
+        let (expected, losses) = naive(case, &lap, &arrivals, end);
+        assert_eq!(told, expected);
+        assert_eq!(prompt.lost().map(|l| (l.at, l.packet.body)).collect::<Vec<_>>(), losses);
+        late.advance(end);
+        let lately: Vec<_> =
+            std::iter::from_fn(|| late.ahead()).map(|(at, p)| (at, p.body)).collect();
+        assert_eq!(lately, expected);
+        let used = late.utilisation().unwrap();
+        let sent: f64 = late.tally().departed_bytes as f64;
+        let offered = (0..).map(|k| Time(k * lap.last().unwrap().0));
+        let offered = offered.take_while(|at| *at <= end);
+        let offered: usize =
+            offered.map(|began| lap.iter().filter(|at| began + **at <= end).count()).sum();
+        assert!((used - sent / (offered as f64 * f64::from(BYTES))).abs() < 1e-12);
+    });
+}

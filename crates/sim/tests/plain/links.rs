@@ -1,0 +1,178 @@
+//! The links of the plain engine: one event when a transmission ends, or at every opportunity.
+
+use crate::{Event, Load, Plain};
+use sojourn_aqm::dice::Dice;
+use sojourn_aqm::sched::Qdisc;
+use sojourn_aqm::units::{Rate, Span, Time};
+use sojourn_aqm::{Cx, Lost, Packet};
+use sojourn_sim::Scenario;
+use sojourn_sim::flow::stream;
+use sojourn_sim::scenario::LinkDef;
+use sojourn_sim::wire::Loss;
+use std::cmp::Reverse;
+
+pub struct PlainLink {
+    pub qdisc: Box<dyn Qdisc + Send>,
+    pub dice: rand_pcg::Pcg64Mcg,
+    pub rate: Rate,
+    pub delay: Span,
+    /// The chances of a loss on a good wire and on a bad one, and that it turns from either.
+    pub loss: [f64; 2],
+    pub turns: [f64; 2],
+    /// Whether the wire is bad, its dice, and what was lost so far.
+    pub wire: (usize, rand_pcg::Pcg64Mcg, u64),
+    /// When the last packet sent arrives.
+    pub last_arrival: Time,
+    pub owed: u64,
+    pub sending: Option<Packet>,
+    /// When what is being sent arrives; none if it is lost on the way.
+    pub arrives: Option<Time>,
+    /// Of a link with opportunities: those to come, the last one first, and the packet under way
+    /// with its bytes left, the delay that it met and whether it will be lost.
+    pub recorded: bool,
+    pub idle: bool,
+    pub moments: Vec<Time>,
+    pub partly: Option<(Packet, u32, Span, bool)>,
+    /// When each packet left and how: body, nanoseconds, fate.
+    pub rows: Vec<(u64, u64, u8)>,
+}
+
+impl PlainLink {
+    pub fn new(s: &Scenario, def: &LinkDef) -> PlainLink {
+        let (loss, turns) = match def.loss {
+            Loss::Random(chance) => ([chance; 2], [0.0; 2]),
+            Loss::Bursts { p, r, bad, good } => ([good, bad], [p, r]),
+        };
+        PlainLink {
+            qdisc: def.build().qdisc,
+            dice: stream(s.seed, &format!("links.{}", def.name)),
+            rate: def.spec.rate,
+            delay: def.spec.delay,
+            loss,
+            turns,
+            wire: (0, stream(s.seed, &format!("links.{}.loss", def.name)), 0),
+            last_arrival: Time::ZERO,
+            owed: 0,
+            sending: None,
+            arrives: None,
+            recorded: def.opportunities.is_some(),
+            idle: true,
+            moments: moments(def, s.duration),
+            partly: None,
+            rows: vec![],
+        }
+    }
+}
+
+/// Every opportunity of a link in a run that long, the last one first.
+fn moments(def: &LinkDef, duration: Span) -> Vec<Time> {
+    let Some(recorded) = &def.opportunities else { return vec![] };
+    let lap = recorded.moments().last().expect("one at least").0;
+    let laps = (0..=duration.0 / lap).map(|k| Time(k * lap));
+    let all = laps.flat_map(|began| recorded.moments().iter().map(move |at| began + *at));
+    let mut all: Vec<Time> = all.collect();
+    all.reverse();
+    all
+}
+
+impl Plain {
+    pub fn with<T>(&mut self, l: usize, f: impl FnOnce(&mut dyn Qdisc, &mut Cx<'_>) -> T) -> T {
+        let (mut lost, mut marked) = (Vec::<Lost>::new(), 0);
+        let link = &mut self.links[l];
+        let mut cx =
+            Cx { now: self.now, dice: &mut link.dice, lost: &mut lost, marked: &mut marked };
+        let out = f(&mut *link.qdisc, &mut cx);
+        for l in lost {
+            link.rows.push((l.packet.arrived.0, l.at.0, l.why as u8));
+            let body = self.bodies[l.packet.body as usize];
+            if let Load::Datagram(sent, _) = body.load {
+                self.flows[body.flow].datagram_lost(sent);
+            }
+        }
+        out
+    }
+
+    pub fn transmit(&mut self, l: usize) {
+        let link = &mut self.links[l];
+        if link.rate.0 == 0 && link.qdisc.backlog().packets > 0 {
+            (link.sending, link.owed) = (None, 0);
+            return;
+        }
+        let next = self.with(l, |q, cx| q.dequeue(cx));
+        let now = self.now;
+        let link = &mut self.links[l];
+        link.sending = next;
+        let Some(packet) = next else { return link.owed = 0 };
+        link.rows.push((packet.arrived.0, now.0, 0));
+        let owed = u64::from(packet.len) * 8_000_000_000 + link.owed;
+        link.owed = owed % link.rate.0;
+        let end = now + Span(owed / link.rate.0);
+        link.last_arrival = link.last_arrival.max(end + link.delay);
+        link.arrives = Some(link.last_arrival);
+        self.heap.push(Reverse((end, Event::Sent(l))));
+        if self.loses(l, packet) {
+            self.links[l].arrives = None;
+        }
+    }
+
+    /// Whether the wire loses a packet whose transmission starts.
+    fn loses(&mut self, l: usize, packet: Packet) -> bool {
+        let link = &mut self.links[l];
+        let (state, dice, count) = &mut link.wire;
+        let found = *state;
+        if link.turns != [0.0; 2] && dice.uniform() < link.turns[found] {
+            *state = 1 - found;
+        }
+        let lost = dice.uniform() < link.loss[found];
+        *count += u64::from(lost);
+        let body = self.bodies[packet.body as usize];
+        if let (true, Load::Datagram(sent, _)) = (lost, body.load) {
+            self.flows[body.flow].datagram_lost(sent);
+        }
+        lost
+    }
+
+    /// A moment at which the link `l` can deliver 1504 bytes.
+    pub fn opportunity(&mut self, l: usize) {
+        let next = self.links[l].moments.pop();
+        self.heap.extend(next.map(|at| Reverse((at, Event::Sent(l)))));
+        let mut bytes = 1504;
+        while bytes > 0 {
+            if self.links[l].partly.is_none() {
+                // A queue is told once that it was asked in vain: laws date idle time from it.
+                if self.links[l].idle {
+                    return;
+                }
+                let next = self.with(l, |q, cx| q.dequeue(cx));
+                self.links[l].idle = next.is_none();
+                let Some(packet) = next else { return };
+                let lost = self.loses(l, packet);
+                let (now, link) = (self.now, &mut self.links[l]);
+                link.rows.push((packet.arrived.0, now.0, 0));
+                link.partly = Some((packet, packet.len, link.delay, lost));
+            }
+            let link = &mut self.links[l];
+            let Some((packet, left, delay, lost)) = &mut link.partly else { return };
+            let now = bytes.min(*left);
+            (bytes, *left) = (bytes - now, *left - now);
+            if *left == 0 {
+                link.last_arrival = link.last_arrival.max(self.now + *delay);
+                if !*lost {
+                    self.tickets.push(*packet);
+                    let id = self.tickets.len() as u64 - 1;
+                    self.heap.push(Reverse((link.last_arrival, Event::Delivered(l, id))));
+                }
+                link.partly = None;
+            }
+        }
+    }
+
+    pub fn push(&mut self, l: usize, packet: Packet) {
+        let packet = Packet { arrived: self.now, ..packet };
+        self.with(l, |q, cx| q.enqueue(cx, packet));
+        self.links[l].idle &= self.links[l].qdisc.backlog().packets == 0;
+        if self.links[l].sending.is_none() && !self.links[l].recorded {
+            self.transmit(l);
+        }
+    }
+}
