@@ -28,6 +28,7 @@ bench: build  ## speed, as ratios inside one run
 
 gen: build  ## rewrite what is generated from Rust: classes, pages, figures
 	$(BIN)/python tools/gen.py
+	$(BIN)/python tools/shown.py
 
 validate: build  ## a quarter of an hour: our results beside those of ns-2, written to docs/validation.md
 	$(BIN)/python -m validation

@@ -245,4 +245,5 @@ def _over_executor(
 
 
 def _meter(asked: Sequence[_Job], shown: bool) -> Meter:
-    return Meter([job.simulated_s for job in asked], shown and sys.stderr.isatty())
+    work = [job.predicted_s for job in asked]
+    return Meter([job.simulated_s for job in asked], shown and sys.stderr.isatty(), work)

@@ -3,7 +3,6 @@
 It shows simulated time, packets per second of wall clock, and the time that is left.
 """
 
-import operator
 import threading
 import time
 from collections.abc import Sequence
@@ -19,14 +18,21 @@ PATIENCE_S = 1.0
 class Meter:
     """Follows runs of `simulated_s` seconds each; thread-safe.
 
+    `work` is what each is expected to take, in any unit, for the time that is left (default: as its
+    simulated seconds).
+
     The bar shows simulated time over all runs, how many of them are done, the packets that links
     sent per second, and the time that is left.
     """
 
-    def __init__(self, simulated_s: Sequence[float], shown: bool) -> None:
+    def __init__(
+        self, simulated_s: Sequence[float], shown: bool, work: Sequence[float] | None = None
+    ) -> None:
         self._shares = [0.0] * len(simulated_s)
         self._packets = [0] * len(simulated_s)
         self._simulated_s = simulated_s
+        self._work = simulated_s if work is None else work
+        self._past_s, self._past_work, self._sent, self._done = 0.0, 0.0, 0, 0
         self._shown = shown
         self._lock = threading.Lock()
         self._started = time.monotonic()
@@ -52,35 +58,38 @@ class Meter:
         if not self._shown:
             return
         with self._lock:
+            gone = share - self._shares[run]
+            self._past_s += gone * self._simulated_s[run]
+            self._past_work += gone * self._work[run]
+            self._sent += packets - self._packets[run]
+            self._done += share >= 1 > self._shares[run]
             self._shares[run], self._packets[run] = share, packets
             if time.monotonic() - self._started < PATIENCE_S or not self._shown:
                 return
             if self._bar is None:
                 self._start()
-            completed = sum(map(operator.mul, self._shares, self._simulated_s))
-            self._bar.update(self._task, completed=completed, told=self.told())
+            self._bar.update(self._task, completed=self._past_work, told=self.told())
 
     def told(self) -> str:
         """Say how fast it goes, and how many runs of several are done."""
         elapsed = time.monotonic() - self._started
-        speed = sum(self._packets) / elapsed if elapsed > 0 else 0.0
-        done = sum(share >= 1 for share in self._shares)
-        runs = f", {done} of {len(self._shares)} runs" if len(self._shares) > 1 else ""
-        return f"{amount(speed)} packets/s{runs}"
+        speed = self._sent / elapsed if elapsed > 0 else 0.0
+        runs = f", {self._done} of {len(self._shares)} runs" if len(self._shares) > 1 else ""
+        simulated = f"{self._past_s:.1f} of {sum(self._simulated_s):.0f} s simulated"
+        return f"{simulated}, {amount(speed)} packets/s{runs}"
 
     def _start(self) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
         self._bar = Progress(
-            TextColumn("{task.completed:.1f} of {task.total:.0f} s simulated"),
             BarColumn(),
             TextColumn("{task.fields[told]}, left"),
             TimeRemainingColumn(),
             console=Console(stderr=True),
             transient=True,
         )
-        self._task = self._bar.add_task("", total=sum(self._simulated_s), told="")
+        self._task = self._bar.add_task("", total=sum(self._work), told="")
         self._bar.start()
 
 

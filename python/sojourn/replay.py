@@ -92,7 +92,7 @@ def replay(
     dropped, marked = _decisions(Path(follow), len(i)) if follow is not None else (None, None)
     lasts_s = float(t_ns[-1]) / 1e9 if len(t_ns) else 0.0
     try:
-        with Meter(1, lasts_s, progress and sys.stderr.isatty()) as meter:
+        with Meter([lasts_s], progress and sys.stderr.isatty()) as meter:
             out = _sojourn.replay(
                 t_ns,
                 flow.astype(np.uint32),

@@ -1,0 +1,73 @@
+"""Rewrite what docs/sweeps.md shows of its commands: each is run, its output put in place.
+
+`--check` only tells whether it is up to date. Of a sweep only the last lines are shown, as many as
+there were, the very last with the time that it took then.
+"""
+
+import contextlib
+import io
+import itertools
+import os
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from sojourn.cli import main as sojourn
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs/sweeps.md"
+PROMPT = "$ sojourn "
+
+
+def output(command: str) -> list[str]:
+    """Run a command line and give what it printed."""
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told):
+        code = sojourn(shlex.split(command)[2:])
+    assert code == 0, f"{command}: exit code {code}"
+    return [line.rstrip() for line in told.getvalue().splitlines()]
+
+
+def renewed(text: str) -> Iterator[str]:
+    """Give the lines of the page with outputs as they are now; run where `examples` is."""
+    lines = text.splitlines()
+    n = 0
+    while n < len(lines):
+        line = lines[n]
+        yield line
+        n += 1
+        if not line.startswith(PROMPT):
+            continue
+        old = list(itertools.takewhile(lambda one: one[:3] not in ("```", "$ s"), lines[n:]))
+        now = output(line)
+        if line.startswith(f"{PROMPT}sweep"):
+            # The same count of lines; what it took is the machine's, and stays.
+            now = [*now[-len(old) : -1], old[-1]]
+        yield from now
+        n += len(old)
+
+
+def main(check: bool) -> int:
+    """Rewrite the page, or tell whether it would change."""
+    text = PAGE.read_text(encoding="utf-8")
+    here = Path.cwd()
+    with tempfile.TemporaryDirectory() as room:
+        (Path(room) / "examples").symlink_to(ROOT / "examples")
+        os.chdir(room)
+        try:
+            new = "\n".join(renewed(text)) + "\n"
+        finally:
+            os.chdir(here)
+        if not check:
+            PAGE.write_text(new, encoding="utf-8")
+            (ROOT / "docs/sweep.png").write_bytes((Path(room) / "load.png").read_bytes())
+    if check and new != text:
+        print("docs/sweeps.md is not up to date: run make gen")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main("--check" in sys.argv[1:]))
