@@ -150,9 +150,9 @@ class Outcome:
 
 
 def ids() -> list[str]:
-    """Give the papers that there are."""
+    """Give the papers that there are; a module whose name begins with _ is part of one."""
     found = (module.name for module in pkgutil.iter_modules(papers.__path__))
-    return sorted(name.replace("_", "-") for name in found)
+    return sorted(name.replace("_", "-") for name in found if not name.startswith("_"))
 
 
 def find(name: str) -> Paper:
