@@ -321,6 +321,9 @@ def _spread(flows: Sequence[int], ftp_s: int, web_s: int) -> list[Point]:
                 points.append((labels | {"load": f"{n} FTPs"}, tree))
             tree = network(law(q, ACTIVE[1400], wait=wait), web(1400), web_s)
             points.append((labels | {"load": "1400 sessions"}, tree))
+        for n in flows:
+            tree = network(law("opt", n, wait=wait), simulated(n), ftp_s)
+            points.append(({"wait": wait, "q": "opt", "load": f"{n} FTPs, ns-2's TCP"}, tree))
     return points
 
 

@@ -83,10 +83,15 @@ def _band(q: str, n: int) -> tuple[float, float]:
     return ends[0] * whole, ends[1] * whole
 
 
-def _place(frame: pl.DataFrame, q: str, n: int) -> Any:
-    """Give where between the thresholds the mean queue is, by seed: 0 at min_th, 1 at max_th."""
+def place(frame: pl.DataFrame, q: str, n: int) -> Any:
+    """Give where between the thresholds for `n` the mean queues are: 0 at min_th, 1 at max_th."""
     low, high = _band(q, n)
-    return (values(frame, "queue_packets", q=q, flows=n) - low) / (high - low)
+    return (values(frame, "queue_packets") - low) / (high - low)
+
+
+def _place(frame: pl.DataFrame, q: str, n: int) -> Any:
+    """Give that of the runs of a scheme with `n` flows, by seed."""
+    return place(frame.filter(q=q, flows=n), q, n)
 
 
 def goodput(runs: Runs) -> list[Part]:

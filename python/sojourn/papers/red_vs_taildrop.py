@@ -16,8 +16,8 @@ What it leaves out (or our copy does), and what was chosen:
   an ack per packet and sizes of 1400 to 1628 bytes: experiment `simulated`;
 - REDopt's model is that of the discipline `red_opt` (its constants are recollected); not gentle;
 - RED's signals are independent (`wait` bernoulli) in all three RED schemes. The paper says that
-  REDopt's queue settles in the middle between the thresholds; of the three forms that are in use
-  only this one does it (`spread` has the others);
+  REDopt's queue settles in the middle between the thresholds; with an ack per packet only this one
+  of the three forms in use brings it there (table `spread`);
 - web: Feldmann's users as ns-2's webtraf had them before November 2001, a page does not wait for
   the end of the one before: pages Pareto (50 s, shape 2) apart, Pareto (4, 1.2) objects, Pareto
   (0.5 s, 1.5) apart, of Pareto (12 kB, 1.2). Each over a connection of its own (ns-2's Sack1),
@@ -28,10 +28,11 @@ What it leaves out (or our copy does), and what was chosen:
   the bottleneck no queue can form, so links end there and acks return as a pure delay;
 - CBR sources begin at random in the first 10 s; goodput counts headers of 40 bytes.
 
-Scaled down: web has 6 runs of 5000 s (the paper 50), what else decides 2 to 5 runs of 300 to 2000
-s; quick cuts all of it to 200 to 500 s, 2 or 3 runs. The paper's bulk data is run as it was, 10
-times 500 s. What its simulations would take in full, 4 schemes at 4 loads, 50 runs of 5000 s: 800
-runs of 2.3 to 3 s each on one core, 35 minutes, and 11 G packets (over three links each).
+Scaled down: web has 6 runs of 5000 s (the paper 50); what else decides has 2 to 5 runs, of 300 to
+5000 s. Quick has 2 or 3 runs of 200 to 500 s, in which users beyond what the link carries have
+hardly begun to pile up. Bulk data is run as in the testbed, 10 times 500 s. The paper's simulations
+in full, 4 schemes, 5 loads, 50 runs of 5000 s: each takes 2.3 to 3 s of one core and sends 11 to 15
+M packets over three links each (4 M over the bottleneck); 1000 of them 45 minutes and 13 G.
 """
 
 from collections.abc import Sequence
@@ -220,13 +221,14 @@ def smaller_buffers(runs: Runs, ax: "Axes") -> None:
         ]).group_by("place").mean().sort("place")  # fmt: skip
         look = style(0) | {"ls": dash, "label": f"Tail Drop, N = {n}"}
         ax.plot(tail["delay_s"] * 1e3, tail["goodput_mbps"], **look)
-        for k, q in enumerate(RED, 1):
-            x = 1e3 * mean(runs["ftp"], "delay_s", q=q, flows=n)
-            y = mean(runs["ftp"], "goodput_mbps", q=q, flows=n)
-            look = style(k) | {"ls": "", "ms": 6, "label": NAMES[q] if n == 16 else None}
-            ax.plot(x, y, **look)
-            if q == "opt":
-                ax.annotate(f"N = {n}", (x, y), (0, 9), textcoords="offset points", fontsize=8)
+        last = tail.row(-1, named=True)
+        end = (last["delay_s"] * 1e3, last["goodput_mbps"])
+        ax.annotate(f"N = {n}", end, (5, -3), textcoords="offset points", fontsize=8)
+    for k, q in enumerate(RED, 1):
+        places = [[mean(runs["ftp"], what, q=q, flows=n) for n in (16, 64, 256)]
+                  for what in ("delay_s", "goodput_mbps")]  # fmt: skip
+        look = style(k) | {"ls": "", "ms": 6, "label": NAMES[q]}
+        ax.plot([1e3 * one for one in places[0]], places[1], **look)
     ax.set(xlabel="mean queueing delay, ms", ylabel="goodput, Mbit/s", ylim=(8.7, 9.3))
     legend(ax)
 
@@ -257,20 +259,30 @@ def open_connections(runs: Runs) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
-@table("spread", "How RED's signals are spread", needs=["ftp", "web", "spread"])
+@table(
+    "spread",
+    "How RED's signals are spread",
+    needs=["ftp", "web", "simulated", "spread"],
+)
 def spread_signals(runs: Runs) -> pl.DataFrame:
     """Put the three forms of RED's signals beside each other."""
-    rows = []
-    for load in runs["spread"]["load"].unique(maintain_order=True):
-        count, kind = load.split()
-        own = runs["ftp"].filter(flows=int(count)) if kind == "FTPs" else runs["web"].filter(
-            sessions=int(count))  # fmt: skip
-        for q in RED:
-            other = runs["spread"].filter(load=load, q=q)
-            forms = [("bernoulli", _beside(own.filter(q=q), other))]
-            forms += [(wait, other.filter(wait=wait)) for wait in ("no", "yes")]
-            rows += [[load, NAMES[q], wait, *(mean(one, k) for k in SEEN)] for wait, one in forms]
-    return pl.DataFrame(rows, schema=["load", "scheme", "wait", *SEEN], orient="row")
+    rows, spread = [], runs["spread"]
+    for load, q in spread.select("load", "q").unique(maintain_order=True).iter_rows():
+        name, x = "ftp", "flows"
+        if load.endswith("sessions"):
+            name, x = "web", "sessions"
+        elif load.endswith("TCP"):
+            name = "simulated"
+        count, other = int(load.split()[0]), spread.filter(load=load, q=q)
+        own = _beside(runs[name].filter(pl.col(x) == count, q=q), other)
+        for wait, frame in (
+            ("bernoulli", own),
+            *((one, other.filter(wait=one)) for one in ("no", "yes")),
+        ):
+            place = float(rules.place(frame, q, ACTIVE.get(count, count)).mean())
+            rows.append([load, NAMES[q], wait, place, *(mean(frame, k) for k in SEEN)])
+    names = ["load", "scheme", "wait", "mean queue from min_th (0) to max_th (1)"]
+    return pl.DataFrame(rows, schema=[*names, *SEEN], orient="row")
 
 
 def _beside(frame: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
