@@ -49,10 +49,13 @@ TESTBED: Table = {
 MORE_WEB: dict[str, Table] = {
     "as chosen": {},
     "pages wait for the last": {"overlap": False},
-    "objects 3 times as large, pages a third as often": {
-        "size": "pareto(mean=36kB, shape=1.2)",
-        "page_gap": "pareto(mean=150s, shape=2)",
-        "first": "uniform(0s, 150s)",
+    **{
+        f"objects {k} times as large, as many times fewer pages": {
+            "size": f"pareto(mean={12 * k}kB, shape=1.2)",
+            "page_gap": f"pareto(mean={50 * k}s, shape=2)",
+            "first": f"uniform(0s, {50 * k}s)",
+        }
+        for k in (3, 10)
     },
     "ns-2's example": {
         "objects": 1,
