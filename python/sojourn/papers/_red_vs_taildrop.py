@@ -107,7 +107,9 @@ def law(q: str, n: int, *, limit: int = 0, acks: int = 1, **more: Any) -> Table:
     }
 
 
-def network(qdisc: Mapping[str, Any], tcp: Sequence[Table], seconds: int) -> Table:
+def network(
+    qdisc: Mapping[str, Any], tcp: Sequence[Table], seconds: int, jitter: float = 0
+) -> Table:
     """Give the scenario: the hosts' TCP flows and CBR sources over the 10 Mbit/s bottleneck."""
     wide = {"name": "droptail", "limit": "1000p"}
     links: Table = {
@@ -116,7 +118,9 @@ def network(qdisc: Mapping[str, Any], tcp: Sequence[Table], seconds: int) -> Tab
     }
     links["trunk"] = {"rate": "100mbit", "qdisc": wide}
     links["bottleneck"] = {"rate": "10mbit", "delay": "100ms", "qdisc": dict(qdisc)}
-    cbr = {"name": "cbr", "rate": "250kbit", "packet": "573B", "start": "uniform(0s, 10s)"}
+    cbr: Table = {"name": "cbr", "rate": "250kbit", "packet": "573B", "start": "uniform(0s, 10s)"}
+    if jitter:
+        cbr |= {"jitter": jitter}
     udp = {"name": "udp", "count": len(HOSTS), "path": PATH, "source": cbr}
     gauges = {} if qdisc["name"] == "droptail" else {"sample": "1s", "sample_flows": False}
     times = {"duration": f"{seconds}s", "warmup": "100s"}
@@ -222,7 +226,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
         "users": (_users(SESSIONS if full else SESSIONS[::3], short_s), 2),
         "model": (_model(), 1),
         "buffers": (_buffers(three, ftp_s), seeds),
-        "weights": (_weights(weights, short_s), seeds),
+        "weights": (_weights(weights, short_s), 3 if full else 2),
         "simulated": (_simulated(three if full else ends, ftp_s), seeds),
         "ns-2": (_as_ns2_had_it(three, 300, 300 if full else 200), seeds),
         "spread": (_spread(ends, ftp_s, web_s), 3 if full else 2),
@@ -282,9 +286,13 @@ def _buffers(flows: Sequence[int], seconds: int) -> list[Point]:
 
 
 def _weights(weights: Sequence[float], seconds: int) -> list[Point]:
-    """Give RED with other weights, 1400 sessions."""
+    """Give RED with other weights, at the least load and at the greatest."""
     return [
-        ({"q": q, "w_q": w_q}, network(law(q, ACTIVE[1400], w_q=w_q), web(1400), seconds))
+        (
+            {"q": q, "w_q": w_q, "sessions": s},
+            network(law(q, ACTIVE[s], w_q=w_q), web(s), seconds),
+        )
+        for s in (800, 1400)
         for q in ("red", "gred")
         for w_q in weights
     ]
@@ -300,14 +308,14 @@ def _simulated(flows: Sequence[int], seconds: int) -> list[Point]:
 
 
 def _as_ns2_had_it(flows: Sequence[int], limit: int, seconds: int) -> list[Point]:
-    """Give what ns-2 ran for us: one buffer for every N, RED spread, gentle to twice max_th."""
+    """Give what ns-2 ran for us: one buffer, RED spread, gentle to twice max_th, UDP jittered."""
     laws = {
         "td": {"name": "droptail", "limit": f"{limit - 1}p"},
         "red": law("red", 0, limit=limit, wait="yes"),
         "gred": law("gred", 0, limit=limit, wait="yes", gentle="two_max_th"),
     }
     return [
-        ({"q": q, "flows": n}, network(qdisc, simulated(n), seconds))
+        ({"q": q, "flows": n}, network(qdisc, simulated(n), seconds, jitter=0.5))
         for q, qdisc in laws.items()
         for n in flows
     ]

@@ -148,6 +148,18 @@ def bulk_udp_loss(runs: Runs, ax: "Axes") -> None:
     _over_ftps(runs, ax, "udp_loss", "UDP packets lost, %", 100)
 
 
+@table("losses", "FTP: loss of UDP, and of all packets, in %", needs=["ftp"])
+def bulk_losses(runs: Runs) -> pl.DataFrame:
+    """Put the losses of the smooth UDP beside those of all."""
+    told = [(q, what) for what in ("udp_loss", "loss") for q in NAMES]
+    rows = [
+        [n, *(round(100 * mean(runs["ftp"], what, q=q, flows=n), 2) for q, what in told)]
+        for n in FTPS
+    ]
+    heads = [f"{'UDP' if what == 'udp_loss' else 'all'}: {NAMES[q]}" for q, what in told]
+    return pl.DataFrame(rows, schema=["flows", *heads], orient="row")
+
+
 @figure("3c", "FTP: mean queueing delay", needs=["ftp"])
 def bulk_delay(runs: Runs, ax: "Axes") -> None:
     """Draw figure 3c."""
@@ -235,11 +247,21 @@ def smaller_buffers(runs: Runs, ax: "Axes") -> None:
 
 @figure("wq", "Web, 1400 sessions: runs of losses against w_q", needs=["weights"])
 def runs_by_weight(runs: Runs, ax: "Axes") -> None:
-    """Draw how long runs of losses are with other weights."""
-    names = {q: NAMES[q] for q in STD}
-    lines(ax, runs["weights"], "w_q", "run_mean", by="q", names=names, begin=1)
+    """Draw how long runs of losses are with other weights, at the greatest load."""
+    _weights(runs, ax, 1400)
+
+
+@figure("wq light", "Web, 800 sessions: runs of losses against w_q", needs=["weights"])
+def runs_by_weight_light(runs: Runs, ax: "Axes") -> None:
+    """Draw how long runs of losses are with other weights, at the least load."""
+    _weights(runs, ax, 800)
+
+
+def _weights(runs: Runs, ax: "Axes", sessions: int) -> None:
+    frame, names = runs["weights"].filter(sessions=sessions), {q: NAMES[q] for q in STD}
+    lines(ax, frame, "w_q", "run_mean", by="q", names=names, begin=1)
     ax.set(xlabel="w_q", ylabel="mean run of losses", xscale="log", ylim=(0, None))
-    _plain(ax.xaxis, sorted(set(runs["weights"]["w_q"])))
+    _plain(ax.xaxis, sorted(set(frame["w_q"])))
 
 
 @table("flows", "Open connections under Tail Drop, and REDopt's max_p for so many",
