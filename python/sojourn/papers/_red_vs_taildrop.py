@@ -222,15 +222,15 @@ def scenarios(full: bool) -> dict[str, Experiment]:
     made = {
         "ftp": (_ftp(FTPS, ftp_s), 10 if full else 3),
         "web": (_web(web_s), 6 if full else 3),
-        "first": (_first(web_s), 4 if full else 2),
+        "first": (_first(web_s), 3 if full else 2),
         "users": (_users(SESSIONS if full else SESSIONS[::3], short_s), 2),
         "model": (_model(), 1),
         "buffers": (_buffers(three, ftp_s), seeds),
         "weights": (_weights(weights, short_s), 3 if full else 2),
         "simulated": (_simulated(three if full else ends, ftp_s), seeds),
         "ns-2": (_as_ns2_had_it(three, 300, 300 if full else 200), seeds),
-        "spread": (_spread(ends, ftp_s, web_s), 3 if full else 2),
-        "misjudged": (_misjudged(web_s), 3 if full else 2),
+        "spread": (_spread(ends, ftp_s, web_s), 2),
+        "misjudged": (_misjudged(web_s), 2),
     }
     return {name: Experiment(points, measure, n) for name, (points, n) in made.items()}
 

@@ -95,6 +95,7 @@ def _place(frame: pl.DataFrame, q: str, n: int) -> Any:
 
 
 def goodput(runs: Runs) -> list[Part]:
+    """Measure C1: against the number, against what UDP leaves, and the schemes to each other."""
     frame = runs["ftp"]
     parts = [
         number(f"{NAMES[q]}, {n} flows", values(frame, "goodput_mbps", q=q, flows=n), 8.4,
@@ -113,6 +114,7 @@ def goodput(runs: Runs) -> list[Part]:
 
 
 def too_aggressive(runs: Runs) -> list[Part]:
+    """Measure C2: (G)REDstd with 16 flows."""
     frame = runs["ftp"]
     return [
         *(less(frame, "goodput_mbps", q, "td", flows=16) for q in STD),
@@ -122,6 +124,7 @@ def too_aggressive(runs: Runs) -> list[Part]:
 
 
 def udp_light(runs: Runs) -> list[Part]:
+    """Measure C3: ratios and order at 16 flows, the spread at 256."""
     frame = runs["ftp"]
     opt = values(frame, "udp_loss", q="opt", flows=16)
     ratios = [
@@ -139,6 +142,7 @@ def udp_light(runs: Runs) -> list[Part]:
 
 
 def delays(runs: Runs) -> list[Part]:
+    """Measure C4: growth over N, and where the mean queues are."""
     frame = runs["ftp"]
     full = [values(frame, "queue_packets", q="td", flows=n) / room(n) for n in FTPS]
     least = min(full, key=lambda one: float(one.mean()))
@@ -158,6 +162,7 @@ def delays(runs: Runs) -> list[Part]:
 
 
 def drift(runs: Runs) -> list[Part]:
+    """Measure C5: growth of the delay, and the place between the thresholds."""
     frame = runs["ftp"]
     found = {q: [mean(frame, "delay_s", q=q, flows=n) for n in FTPS] for q in RED}
     grown = {q: max(one) / min(one) - 1 for q, one in found.items()}
@@ -178,6 +183,7 @@ def drift(runs: Runs) -> list[Part]:
 
 
 def swings(runs: Runs) -> list[Part]:
+    """Measure C6: the standard deviation of the delay."""
     frame = runs["ftp"]
     a, b = (values(frame, "delay_std_s", q="td", flows=n) for n in (256, 16))
     return [
@@ -190,6 +196,7 @@ def swings(runs: Runs) -> list[Part]:
 
 
 def light_runs(runs: Runs) -> list[Part]:
+    """Measure C7: mean runs of losses with 16 and 32 flows."""
     frame, parts = runs["ftp"], []
     for n in (16, 32):
         base = values(frame, "run_mean", q="gred", flows=n)
@@ -203,6 +210,7 @@ def light_runs(runs: Runs) -> list[Part]:
 
 
 def many_runs(runs: Runs) -> list[Part]:
+    """Measure C8: runs of losses with 256 flows."""
     frame = runs["ftp"]
     average = values(frame, "average_packets", q="red", flows=256) / _band("red", 256)[1]
     tail = [values(frame, "runs_of_10", q=q, flows=256) for q in ("td", "opt")]
@@ -236,6 +244,7 @@ def same_delay(runs: Runs) -> list[Part]:
 
 
 def most_goodput(runs: Runs) -> list[Part]:
+    """Measure C10: growth with the sessions, and the greatest."""
     frame, parts = runs["web"], []
     for q in NAMES:
         parts += [_rises(frame, "goodput_mbps", q, "sessions", a, b)
@@ -260,6 +269,7 @@ def estimate(runs: Runs) -> list[Part]:
 
 
 def web_losses(runs: Runs) -> list[Part]:
+    """Measure C13: the order at each load, and where it is clearest."""
     frame = runs["web"]
     parts = [less(frame, "udp_loss", "td", q, sessions=s) for s in SESSIONS for q in RED]
     more = {
@@ -273,6 +283,7 @@ def web_losses(runs: Runs) -> list[Part]:
 
 
 def web_delays(runs: Runs) -> list[Part]:
+    """Measure C14: growth with the sessions, and the order at each load."""
     frame = runs["web"]
     pairs = [("opt", "red"), ("opt", "gred"), ("red", "td"), ("gred", "td")]
     return [
@@ -283,6 +294,7 @@ def web_delays(runs: Runs) -> list[Part]:
 
 
 def weights_matter(runs: Runs) -> list[Part]:
+    """Measure C17: the greatest weight against the least."""
     frame = runs["weights"].filter(sessions=1400)
     return [
         order(f"{NAMES[q]}: mean run with w_q 0.02 below that with 0.0005",
@@ -292,6 +304,7 @@ def weights_matter(runs: Runs) -> list[Part]:
 
 
 def beyond(runs: Runs) -> list[Part]:
+    """Measure C18: fewer sessions than the paper's, and more."""
     first = runs["first"]
     rate, bulk = (
         values(first, "goodput_mbps", sessions=SATURATED),
