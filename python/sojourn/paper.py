@@ -150,7 +150,7 @@ class Outcome:
 
 
 def ids() -> list[str]:
-    """Give the papers that there are; a module whose name begins with _ is part of one."""
+    """Give the papers that there are; a name that begins with _ is a part of one."""
     found = (module.name for module in pkgutil.iter_modules(papers.__path__))
     return sorted(name.replace("_", "-") for name in found if not name.startswith("_"))
 
