@@ -10,6 +10,8 @@ Agent/TCP set rtxcur_init_ 0.01
 Queue set limit_ 200
 Queue/RED set thresh_ 25
 Queue/RED set maxthresh_ 51
+Queue/RED set bytes_ false
+Queue/RED set queue_in_bytes_ false
 Queue/RED set adaptive_ 1
 Queue/RED set mean_pktsize_ 1000
 Queue/RED set q_weight_ $opt(wq)

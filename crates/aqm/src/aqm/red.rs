@@ -285,9 +285,13 @@ impl Red {
         }
         self.count += 1;
         self.count_bytes += u64::from(packet.len);
-        self.pa = if self.pb >= 1.0 { 1.0 } else { self.pa(packet.len) };
+        self.pa = match self.byte_mode {
+            ByteMode::Mean => self.pa(packet.len),
+            _ if self.pb >= 1.0 => 1.0,
+            _ => self.pa(packet.len),
+        };
         if self.spare_short && self.count == 0 {
-            self.pa = 0.0;
+            (self.count, self.pa) = (1, 0.0);
             return Verdict::Pass;
         }
         if !cx.dice.chance(self.pa) {
