@@ -22,8 +22,8 @@
 //!
 //! A connection after the first is one on an agent that was `reset`, which is how scripts with many
 //! short connections reuse their agents. Two things outlive it: the first window of 1 after a lost
-//! SYN, and with SACK the mark below which holes are not sent again (`ns2_sack.rs`), so that a
-//! later connection that loses several packets of a window most often waits for its timer.
+//! SYN, and with SACK the number below which holes are not sent again (`ns2_sack.rs`): a later
+//! connection that loses several packets of a window often waits for its timer.
 //!
 //! **Cost**: under 400 bytes a sender and no work per packet in flight (SACK apart).
 
@@ -359,6 +359,9 @@ impl Ns2 {
             return self.send_in_recovery(now, out);
         }
         let window = (self.cwnd + self.inflation as f64).min(self.rwnd as f64) as u64;
+        if self.recovery == Recovery::Sack && self.nxt < self.una + window {
+            self.sack.look();
+        }
         let end = self.end.min(self.una + window).min(self.nxt.saturating_add(burst.into()));
         while self.nxt < end {
             self.output(now, self.nxt, out);

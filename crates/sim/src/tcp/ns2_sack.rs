@@ -16,9 +16,8 @@ pub(super) struct Sack1 {
     recovering: bool,
     /// After a timeout, until the next ack of new data: duplicate acks are ignored.
     deaf: bool,
-    /// No hole below this is repaired: the highest number that was ever next to be acknowledged
-    /// when holes were told of (`sack_min`). It is never behind `una` within a connection; a reset
-    /// leaves it where it was.
+    /// Where repairing begins (`sack_min`): `una` when blocks were last told of. A reset leaves it
+    /// where it was, and a block that begins below it then takes it to its own end.
     floor: u64,
 }
 
@@ -38,7 +37,20 @@ impl Sack1 {
     /// Takes the blocks of an ack; whether they told anything new.
     fn told(&mut self, ack: &Ack) -> bool {
         self.floor = self.floor.max(ack.ack);
-        self.board.update(ack)
+        let new = self.board.update(ack);
+        for &(start, _) in &ack.sacks[..usize::from(ack.blocks)] {
+            if let Some((start, end)) = self.board.around(start)
+                && self.floor >= start
+            {
+                self.floor = end;
+            }
+        }
+        new
+    }
+
+    /// Looks where repairing begins, which a sender does whenever its window lets it send.
+    pub fn look(&mut self) {
+        self.board.repaired_to(self.floor);
     }
 
     /// Whether it is in fast recovery.
@@ -113,9 +125,9 @@ impl Ns2 {
     /// Holes, then new data, while the pipe is below the window.
     pub(super) fn send_in_recovery(&mut self, now: Time, out: &mut Vec<Segment>) {
         let window = self.cwnd as i64;
-        let from = self.una.max(self.sack.floor);
         while self.sack.pipe < window {
-            let seq = match self.sack.board.lacking(from, self.sack.board.top()) {
+            self.sack.look();
+            let seq = match self.sack.board.lacking(self.una, self.sack.board.top()) {
                 Some((hole, _)) => {
                     self.sack.board.repaired_to(hole + 1);
                     hole
