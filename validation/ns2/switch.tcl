@@ -1,6 +1,6 @@
 # Queries to n servers behind a switch, beside a long flow: the system of codel_dc_incast.csv.
 # Prints: q skb n wq seed afct_ms p50_ms p99_ms qct_ms util loss bg_acked
-array set opt {q DropTail skb 10 n 40 wq -1 seed 1 queries 20 long 75us spread 0 nic same agents reset eps 0}
+array set opt {q DropTail skb 10 n 40 wq -1 seed 1 queries 20 long 75us spread 0 nic same agents reset}
 array set opt $argv
 Agent/TCP set window_ 10000
 Agent/TCP set packetSize_ 960
@@ -32,7 +32,7 @@ proc ends {node delay} {
     $ns simplex-link $switch $node 1Gb 75us DropTail
     $ns queue-limit $switch $node 100000
 }
-$ns simplex-link $switch $client [expr 1e9 * (1 + $opt(eps))] 75us $opt(q)
+$ns simplex-link $switch $client 1Gb 75us $opt(q)
 $ns simplex-link $client $switch 1Gb 75us DropTail
 $ns queue-limit $client $switch 100000
 for {set i 0} {$i <= $opt(n)} {incr i} {
