@@ -203,3 +203,23 @@ fn marks_spare_packets() {
     assert!(link(&dropping, "dropped_packets") > 50.0);
     assert!(link(&marking, "sojourn_p50_s") < 0.02 && link(&marking, "utilisation") > 0.95);
 }
+
+/// Two senders of equal rate whose packets reach a full queue at the same instants: one place comes
+/// free between two such instants. Neither name nor order of declaration gives it to one of them.
+#[test]
+fn links_whose_packets_meet_take_turns() {
+    let nic = json!({"rate": "8mbit", "delay": "1ms"});
+    let cbr = |name: &str, nic: &str| {
+        json!({"name": name, "path": [nic, "port"],
+               "source": {"name": "cbr", "rate": "8mbit", "packet": "1000B"}})
+    };
+    let out = run(&json!({
+        "duration": "11s", "warmup": "1s",
+        "links": {"a": nic, "b": nic,
+                  "port": {"rate": "8mbit", "qdisc": {"name": "droptail", "limit": "10p"}}},
+        "flows": [cbr("one", "a"), cbr("two", "b")]
+    }));
+    let received = ["one", "two"].map(|n| num(flow(&out, n), "received_packets"));
+    assert!((received[0] - 5_000.0).abs() <= 6.0, "{received:?}");
+    assert!((received[1] - 5_000.0).abs() <= 6.0, "{received:?}");
+}
