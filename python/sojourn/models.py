@@ -140,8 +140,8 @@ class Red(Qdisc, kw_only=True, frozen=True, tag="red"):
 
     spare_short: Value = None
     """Whether nothing is signalled while at most one packet waits (no byte, where bytes are
-    averaged), nor at the first arrival after that or below min_th: ns-2 does so. Flag; default
-    false.
+    averaged), nor at the first arrival after that or below min_th, which counts as one packet since
+    a signal: ns-2 does so. Flag; default false.
     """
 
 
@@ -231,8 +231,8 @@ class Ared(Qdisc, kw_only=True, frozen=True, tag="ared"):
 
     spare_short: Value = None
     """Whether nothing is signalled while at most one packet waits (no byte, where bytes are
-    averaged), nor at the first arrival after that or below min_th: ns-2 does so. Flag; default
-    false.
+    averaged), nor at the first arrival after that or below min_th, which counts as one packet since
+    a signal: ns-2 does so. Flag; default false.
     """
 
 
@@ -310,8 +310,8 @@ class FengRed(Qdisc, kw_only=True, frozen=True, tag="feng_red"):
 
     spare_short: Value = None
     """Whether nothing is signalled while at most one packet waits (no byte, where bytes are
-    averaged), nor at the first arrival after that or below min_th: ns-2 does so. Flag; default
-    false.
+    averaged), nor at the first arrival after that or below min_th, which counts as one packet since
+    a signal: ns-2 does so. Flag; default false.
     """
 
 
@@ -449,8 +449,8 @@ class SaRed(Qdisc, kw_only=True, frozen=True, tag="sa_red"):
 
     spare_short: Value = None
     """Whether nothing is signalled while at most one packet waits (no byte, where bytes are
-    averaged), nor at the first arrival after that or below min_th: ns-2 does so. Flag; default
-    false.
+    averaged), nor at the first arrival after that or below min_th, which counts as one packet since
+    a signal: ns-2 does so. Flag; default false.
     """
 
 
@@ -859,8 +859,8 @@ class Choke(Qdisc, kw_only=True, frozen=True, tag="choke"):
 
     spare_short: Value = None
     """Whether nothing is signalled while at most one packet waits (no byte, where bytes are
-    averaged), nor at the first arrival after that or below min_th: ns-2 does so. Flag; default
-    false.
+    averaged), nor at the first arrival after that or below min_th, which counts as one packet since
+    a signal: ns-2 does so. Flag; default false.
     """
 
 
@@ -970,8 +970,8 @@ class Fred(Qdisc, kw_only=True, frozen=True, tag="fred"):
 
     spare_short: Value = None
     """Whether nothing is signalled while at most one packet waits (no byte, where bytes are
-    averaged), nor at the first arrival after that or below min_th: ns-2 does so. Flag; default
-    false.
+    averaged), nor at the first arrival after that or below min_th, which counts as one packet since
+    a signal: ns-2 does so. Flag; default false.
     """
 
 
@@ -1721,8 +1721,8 @@ class WfqRed(Qdisc, kw_only=True, frozen=True, tag="wfq_red"):
 
     spare_short: Value = None
     """Whether nothing is signalled while at most one packet waits (no byte, where bytes are
-    averaged), nor at the first arrival after that or below min_th: ns-2 does so. Flag; default
-    false.
+    averaged), nor at the first arrival after that or below min_th, which counts as one packet since
+    a signal: ns-2 does so. Flag; default false.
     """
 
 
@@ -1795,8 +1795,8 @@ class FqRed(Qdisc, kw_only=True, frozen=True, tag="fq_red"):
 
     spare_short: Value = None
     """Whether nothing is signalled while at most one packet waits (no byte, where bytes are
-    averaged), nor at the first arrival after that or below min_th: ns-2 does so. Flag; default
-    false.
+    averaged), nor at the first arrival after that or below min_th, which counts as one packet since
+    a signal: ns-2 does so. Flag; default false.
     """
 
 
