@@ -16,9 +16,7 @@
 //! certain but still a signal: ECN marks it unless `hard_drop` says otherwise (RFC 3168 §7 advises
 //! so). (4) ns-2 signals nothing while the queue itself is short: `spare_short`. Where a burst
 //! leaves the average high over an empty queue, that decides what becomes of what is sent again.
-//! (5) With `byte_mode` mean a signal is spread even where it is certain, as in ns-2: with `wait` a
-//! packet passes as long as less than a mean packet has come since the last signal, so that many
-//! small ones (SYNs, acks) get by an average that lets no other packet through.
+//! (5) `byte_mode` mean spreads certain signals too, as ns-2: small packets can pass after one.
 //! **Cost** 232 bytes of state, one multiplication and at most one draw per arrival; after an idle
 //! time O(log m) for m packets that could have been sent.
 
@@ -96,8 +94,7 @@ crate::params! {
         /// Whether a certain signal is a drop even where marks are allowed.
         hard_drop: bool = false, [], "", ["harddrop"];
         /// Whether nothing is signalled while at most one packet waits (no byte, where bytes are
-        /// averaged), nor at the first arrival after that or below min_th, which counts as one
-        /// packet since a signal: ns-2 does so.
+        /// averaged), nor at the first arrival after that or below min_th: ns-2 does so.
         spare_short: bool = false, [], "", [];
     }
 }
@@ -289,11 +286,8 @@ impl Red {
         }
         self.count += 1;
         self.count_bytes += u64::from(packet.len);
-        self.pa = match self.byte_mode {
-            ByteMode::Mean => self.pa(packet.len),
-            _ if self.pb >= 1.0 => 1.0,
-            _ => self.pa(packet.len),
-        };
+        let sure = self.pb >= 1.0 && self.byte_mode != ByteMode::Mean;
+        self.pa = if sure { 1.0 } else { self.pa(packet.len) };
         if self.spare_short && self.count == 0 {
             (self.count, self.pa) = (1, 0.0);
             return Verdict::Pass;
@@ -477,33 +471,6 @@ mod tests {
         let mut red = law(&[("byte_mode", "max"), ("wait", "bernoulli")]);
         red.pb = 0.1;
         assert!((red.pa(150) - 0.01).abs() < 1e-12);
-    }
-
-    #[test]
-    fn byte_mode_mean_lets_small_packets_by_after_a_certain_signal() {
-        let certain = [("w_q", "1"), ("min_th", "1p"), ("max_th", "2p"), ("wait", "yes")];
-        for (mode, expected) in [("off", [1, 1, 1, 1]), ("mean", [1, 0, 0, 1])] {
-            let mut q = Bench::new("red", &[&certain[..], &[("byte_mode", mode)]].concat());
-            (0..4).for_each(|i| drop(q.put(i, 500)));
-            let sizes = [(5, 500), (6, 200), (7, 200), (8, 200)];
-            assert_eq!(sizes.map(|(i, len)| q.put(i, len).len()), expected, "{mode}");
-        }
-    }
-
-    /// As in ns-2: the first arrival above min_th has count 1, the next 2.
-    #[test]
-    fn the_arrival_that_is_spared_counts() {
-        let mut red = law(&[("spare_short", "true"), ("wait", "yes")]);
-        (red.avg, red.min_th, red.max_th, red.max_p) = (12.5, 5.0, 15.0, 0.8); // pb = 0.6
-        let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
-        let (mut lost, mut marked) = (vec![], 0);
-        let (dice, lost, marked) = (&mut dice, &mut lost, &mut marked);
-        let mut cx = Cx { now: Time::ZERO, dice, lost, marked };
-        let packet = Packet { len: 500, ..Packet::default() };
-        let decided = [0, 1].map(|_| (red.decide(&mut cx, &packet), red.count, red.pa));
-        assert_eq!(decided[0], (Verdict::Pass, 1, 0.0));
-        assert_eq!(decided[1].1, 2);
-        assert!((decided[1].2 - 0.75).abs() < 1e-12, "0.6 / (2 - 1.2)");
     }
 
     #[test]
