@@ -225,8 +225,7 @@ impl Red {
     }
 
     /// Section 4: the average, at every arrival and before the packet is added.
-    // Inlined by force, as the two below: many laws share it, so that the compiler would not, and
-    // a packet would cost a fifteenth more.
+    // Inlined by force, as the two below: the compiler would not, and a packet costs a 15th more.
     #[inline(always)]
     pub(super) fn average(&mut self, now: Time, line: &Line<'_>) {
         let w_q = self.w_q;
@@ -286,8 +285,8 @@ impl Red {
         }
         self.count += 1;
         self.count_bytes += u64::from(packet.len);
-        let sure = self.pb >= 1.0 && self.byte_mode != ByteMode::Mean;
-        self.pa = if sure { 1.0 } else { self.pa(packet.len) };
+        let spread = self.pb < 1.0 || self.byte_mode == ByteMode::Mean;
+        self.pa = if spread { self.pa(packet.len) } else { 1.0 };
         if self.spare_short && self.count == 0 {
             (self.count, self.pa) = (1, 0.0);
             return Verdict::Pass;
