@@ -19,6 +19,8 @@ PAIRS = {
     "td_red_ftp, one more link": "reruns/bulk_data_trunk",
     "drr_wfq_fair3": "reruns/fair",
     "drr_wfq_fair5": "reruns/fair5",
+    "codel_dc_incast": "reruns/switch_told",
+    "codel_dc_vary": "reruns/switch_told",
     "drr_dumbbell": "reruns/two_way",
     "drr_dumbbell, receivers on the hosts": "reruns/two_way_hosts",
 }

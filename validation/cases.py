@@ -225,15 +225,18 @@ def _fair(name: str, flows: int, about: str, left_out: str) -> File:
 
 
 NO_FQ = (
-    "FQ is self-clocked fair queueing with a queue of its own per flow, which the base does not "
-    "have yet"
+    "FQ of ns-2 stamps a packet with the time at which it comes to the head of its queue and, at "
+    "each decision, adds its length times the number of queues that have one: not self-clocked, as "
+    "told, and no law of ours (the nearest are in an experiment above)"
 )
 FAIR3 = _fair(
     "drr_wfq_fair3",
     3,
     "Two TCPs and 4 Mbit/s of UDP over 5 Mbit/s, a buffer of 30 kB; 3u: access of 10 and 10 ms, "
     "3v: of 50 and 100 ms",
-    NO_FQ + "; SFQ of ns-2 refuses packets by a rule of its own, ours is that of Linux",
+    NO_FQ + "; SFQ of ns-2 refuses a packet whose queue holds half as many as there is room for, "
+    "or more than limit/16 while less than 16 are free, and hashes the addresses of nodes, which "
+    "are not told: ours is that of Linux",
 )
 FAIR5 = _fair(
     "drr_wfq_fair5",
@@ -374,16 +377,23 @@ POISSON = File(
     _answers(),
 )
 
-SPREAD = replace(
+_OF_SWITCH = tuple(
+    m for m in INCAST.metrics if m.column in "afct_ms p50_ms p99_ms qct_ms util loss".split()
+)
+AGAIN = replace(
     INCAST,
+    name="reruns/switch_told",
+    about="Queries as in `codel_dc_incast` and `codel_dc_vary`; the agents of ns-2 are reset for "
+    "every query",
+    metrics=_OF_SWITCH,
+)
+SPREAD = replace(
+    AGAIN,
     name="reruns/switch",
     about="The same with propagation times of 137 ns more from server to server, so that no two "
     "packets meet to the instant",
     play=lambda seed, row: crowds.queries(
         seed, row["q"], float(row["skb"]), int(row["n"]), float(row["wq"]), spread_ns=137
-    ),
-    metrics=tuple(
-        m for m in INCAST.metrics if m.column in "afct_ms p50_ms p99_ms qct_ms util loss".split()
     ),
 )
 
@@ -455,6 +465,7 @@ RERUN = (
     _some(FAIR5, "f1 f2 f3 f4 f5 jain", name="reruns/fair5", seeds=20),
     _some(TWO_WAY, OF_TWO_WAY, name="reruns/two_way", play=_no_tape(TWO_WAY), seeds=20),
     _some(HOSTS, OF_TWO_WAY, name="reruns/two_way_hosts", play=_no_tape(HOSTS), seeds=20),
+    AGAIN,
     SPREAD,
 )
 """Runs of ns-2 that we made ourselves, of which everything is known (`validation/ns2`)."""

@@ -6,10 +6,22 @@ from functools import partial
 import numpy as np
 
 from validation import systems
-from validation.cases import BULK_DATA, FTP_ONLY, RERUN, TWO_WAY, Metric, cases, read
+from validation.cases import (
+    BULK_DATA,
+    FAIR3,
+    FAIR5,
+    FTP_ONLY,
+    RERUN,
+    TWO_WAY,
+    File,
+    Metric,
+    cases,
+    read,
+)
 from validation.play import play
 from validation.report import mean, table
 from validation.statistics import Array, compare, compare_in_pairs, half_width
+from validation.switch import switch
 from validation.systems import Table
 
 Told = tuple[str, dict[str, str]]
@@ -52,10 +64,18 @@ receiver and sender, as they do in ns-2 and in every case of this page; {seeds} 
 """
 
 
+QUEUES = """### The rows of FQ beside the laws that are nearest
+
+ns-2's FQ is none of ours (see what is left out). Each flow has the buffer that its row tells;
+{seeds} runs each.
+
+"""
+
+
 def experiments(seeds: int | None = None) -> Told:
     """Give the tables, and the numbers that `causes.md` tells."""
     text, numbers = "", dict[str, str]()
-    for part in (home, bulk, sides, sets, access):
+    for part in (home, bulk, sides, sets, switch, queues, access):
         more, told = part(seeds)
         text += more + "\n"
         numbers |= told
@@ -270,6 +290,43 @@ def _set(k: int, run: int) -> Table:
     for f, rtt in zip(s["flows"], rtts, strict=True):
         f["rtt"] = f"{rtt * 1e9:.0f}ns"
     return s
+
+
+def queues(seeds: int | None = None) -> Told:
+    """Play the rows of ns-2's FQ with two laws that are near it."""
+    rows = [row for file in (FAIR3, FAIR5) for row in read(file) if row["q"] == "FQ"]
+    kinds: dict[tuple[str, str, str], list[dict[str, str]]] = {}
+    for row in rows:
+        kinds.setdefault((row["topo"], row["buf"], row["share"]), []).append(row)
+    lines = []
+    for (topo, buf, share), runs in kinds.items():
+        if topo == "5" and buf not in ("5000", "20000", "50000", "150000"):
+            continue
+        file = FAIR5 if topo == "5" else FAIR3
+        limits = " ".join(f"{float(bytes_):.0f}B" for bytes_ in share.split("/"))
+        recorded = _cells(file.metrics, _values(file.metrics, runs))
+        cells = [
+            _cells(file.metrics, _with_queues(file, topo, buf, law, limits, seeds))
+            for law in ("wfq", "scfq")
+        ]
+        for i, m in enumerate(file.metrics):
+            first = f"{topo}, {limits}" if i == 0 else ""
+            lines.append([first, m.label, recorded[i], *(c[i] for c in cells)])
+    head = ["case", "metric", "recorded, FQ", "sojourn, wfq", "sojourn, scfq"]
+    return QUEUES.format(seeds=seeds or 5) + table(head, lines), {}
+
+
+def _with_queues(
+    file: File, topo: str, buf: str, law: str, limits: str, seeds: int | None
+) -> Array:
+    """Play a row of FQ under `law` with a buffer for each flow."""
+    scenarios = []
+    for seed in range(seeds or 5):
+        scenario = systems.fair(seed, topo, "DRR", int(buf))
+        qdisc = {"name": law, "limit": f"{buf}B", "limits": limits}
+        scenario["links"]["bottleneck"]["qdisc"] = qdisc
+        scenarios.append(scenario)
+    return play(scenarios, [m.ours for m in file.metrics])
 
 
 def access(seeds: int | None = None) -> Told:

@@ -78,6 +78,7 @@ def ftp_only_law(q: str, qmax: int) -> Table:
         "gentle": "two_max_th",
         "wait": "yes",
         "byte_mode": "mean",
+        "spare_short": True,
         "packet": "500B",
     }
     reference = f"{3 * qmax // 8}B"
@@ -152,6 +153,7 @@ def bulk_data(seed: int, q: str, n: int, buf: int, tcp: str, trunk: bool = False
         "max_p": 0.1,
         "gentle": "two_max_th" if q == "GRED" else "none",
         "wait": "yes",
+        "spare_short": True,
         "packet": "500B",  # ns-2's default; only an idle time would ask for it
     }
     links = {

@@ -53,13 +53,37 @@ for hosts in 0 1; do
     done
 done
 
-# No two packets meet to the instant: ns-2 breaks ties by how its doubles were rounded.
-file switch q,skb,n,wq,seed,afct_ms,p50_ms,p99_ms,qct_ms,util,loss,bg_acked
-for law in "DropTail -1" "RED 0.002"; do
-    for skb in 10 50; do
-        for seed in {1..6}; do
-            $ns switch.tcl q "${law% *}" wq "${law#* }" skb $skb seed "$seed" spread 0.137 \
-                long 75.05us >>"$out/switch.csv"
+# As told; then with delays that differ, so that no two packets meet to the instant; then with new
+# agents for every query instead of reset ones.
+columns=q,skb,n,wq,seed,afct_ms,p50_ms,p99_ms,qct_ms,util,loss,bg_acked
+switch() { # file, seeds, cases as "law wq skb n", further arguments
+    local name=$1 seeds=$2 cases=$3
+    shift 3
+    file "$name" $columns
+    while read -r q wq skb n; do
+        for seed in $(seq "$seeds"); do
+            $ns switch.tcl q "$q" wq "$wq" skb "$skb" n "$n" seed "$seed" "$@" >>"$out/$name.csv"
         done
-    done
-done
+    done <<<"$cases"
+}
+switch switch_told 10 "DropTail -1 10 40
+DropTail -1 50 40
+DropTail -1 100 40
+RED -1 10 40
+RED -1 50 40
+RED -1 100 40
+RED 0.002 10 40
+RED 0.002 50 40
+RED 0.002 100 40
+DropTail -1 125 8
+DropTail -1 31.25 32
+DropTail -1 7.812 128
+RED 0.002 125 8
+RED 0.002 31.25 32
+RED 0.002 7.812 128"
+switch switch 6 "DropTail -1 10 40
+DropTail -1 50 40
+RED 0.002 10 40
+RED 0.002 50 40" spread 0.137 long 75.05us
+switch switch_new 6 "DropTail -1 50 40
+RED 0.002 50 40" agents new

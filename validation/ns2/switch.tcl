@@ -1,6 +1,6 @@
 # Queries to n servers behind a switch, beside a long flow: the system of codel_dc_incast.csv.
 # Prints: q skb n wq seed afct_ms p50_ms p99_ms qct_ms util loss bg_acked
-array set opt {q DropTail skb 10 n 40 wq -1 seed 1 queries 20 long 75us spread 0 nic same}
+array set opt {q DropTail skb 10 n 40 wq -1 seed 1 queries 20 long 75us spread 0 nic same agents reset}
 array set opt $argv
 Agent/TCP set window_ 10000
 Agent/TCP set packetSize_ 960
@@ -10,6 +10,8 @@ Agent/TCP set rtxcur_init_ 0.01
 Queue set limit_ 200
 Queue/RED set thresh_ 25
 Queue/RED set maxthresh_ 51
+Queue/RED set bytes_ false
+Queue/RED set queue_in_bytes_ false
 Queue/RED set adaptive_ 1
 Queue/RED set mean_pktsize_ 1000
 Queue/RED set q_weight_ $opt(wq)
@@ -38,13 +40,19 @@ for {set i 0} {$i <= $opt(n)} {incr i} {
     # A spread (in us) gives every server a delay of its own: no two packets meet to the instant.
     ends $host($i) [expr {$i == $opt(n) ? $opt(long) : "[expr 75 + $i * $opt(spread)]us"}]
 }
+# A server's agents are made once and reset for the next query, unless agents is "new".
 proc connection {i} {
-    global ns host client
+    global ns host client made_for opt
+    if {$opt(agents) == "reset" && [info exists made_for($i)]} {
+        foreach agent $made_for($i) { $agent reset }
+        return [lindex $made_for($i) 0]
+    }
     set tcp [new Agent/TCP/Sack1]
     set sink [new Agent/TCPSink/Sack1]
     $ns attach-agent $host($i) $tcp
     $ns attach-agent $client $sink
     $ns connect $tcp $sink
+    set made_for($i) [list $tcp $sink]
     return $tcp
 }
 set bg [connection $opt(n)]

@@ -1,8 +1,9 @@
 //! What happens next: one slot per source of events (a link, a flow), each with at most one pending
 //! time, in a tournament tree. Changing a time is one walk up; nothing stale is ever stored.
 //!
-//! Ties go to the lower slot. Slots are given out by name, so the order of declaration does not
-//! matter, and neither does how many events led to a tie.
+//! Ties go to the lower slot, unless the world chooses otherwise among [`Slots::tied`]. Slots are
+//! given out by name, so the order of declaration does not matter, and neither does how many events
+//! led to a tie.
 
 use sojourn_aqm::units::Time;
 
@@ -83,6 +84,24 @@ impl Slots {
         }
         (key as usize & (self.leaves - 1), Time(key >> self.bits))
     }
+
+    /// Calls `each` with every slot below `end` that is due at `at`, in ascending order, if nothing
+    /// is due earlier. Visits no node where nothing is.
+    pub fn tied(&self, at: Time, end: usize, each: &mut impl FnMut(usize)) {
+        self.tied_below(1, at, end, each);
+    }
+
+    fn tied_below(&self, node: usize, at: Time, end: usize, each: &mut impl FnMut(usize)) {
+        let key = self.keys[node];
+        if key >> self.bits != at.0 || key as usize & (self.leaves - 1) >= end {
+            return;
+        }
+        if node >= self.leaves {
+            return each(node - self.leaves);
+        }
+        self.tied_below(2 * node, at, end, each);
+        self.tied_below(2 * node + 1, at, end, each);
+    }
 }
 
 #[cfg(test)]
@@ -131,6 +150,11 @@ mod tests {
                 let least = times.iter().min().unwrap();
                 let first = times.iter().position(|t| t == least).unwrap();
                 assert_eq!(slots.first(), (first, *least));
+                let end = rng.below(n as u32 + 1) as usize;
+                let mut tied = vec![];
+                slots.tied(*least, end, &mut |slot| tied.push(slot));
+                let all: Vec<_> = (0..end).filter(|s| times[*s] == *least).collect();
+                assert!(*least == Time::NEVER || tied == all);
             }
         }
     }

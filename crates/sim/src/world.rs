@@ -77,6 +77,11 @@ struct World<'a> {
     /// First the links, then the crowds, then the flows, of which this is the first.
     slots: Slots,
     first: usize,
+    /// Of each link, which of all arrivals at another link the last one from it was: where packets
+    /// reach links at the same instant, the link goes first whose turn is longest ago.
+    turns: Vec<u64>,
+    /// Arrivals at links from other links so far.
+    onwards: u64,
     /// The flow whose turn it is: its slot is set when that is over.
     awake: usize,
     out: Outbox,
@@ -127,6 +132,8 @@ impl<'a> World<'a> {
             acks: Places::new(),
             slots,
             first,
+            turns: vec![0; links.len()],
+            onwards: 0,
             awake: usize::MAX,
             out: Outbox::default(),
             series: scenario.sample.map(|_| Series::new(scenario, flows.len() + hosts)),
@@ -157,7 +164,7 @@ impl<'a> World<'a> {
                     return progress(Progress { share: 1.0, packets });
                 }
             } else if slot < self.links.len() {
-                self.link_event(slot, at);
+                self.link_event(self.whose_turn(at), at);
             } else if slot >= self.first {
                 self.flow_event(slot - self.first, at);
             } else {
@@ -272,11 +279,21 @@ impl<'a> World<'a> {
         self.flows.iter_mut().for_each(|flow| flow.begin(now));
     }
 
-    /// Packets have reached the next link, or it is time to see which ones will.
+    /// The link whose turn it is of those that have something due now.
+    fn whose_turn(&self, now: Time) -> usize {
+        let mut first = (u64::MAX, usize::MAX);
+        self.slots.tied(now, self.links.len(), &mut |l| first = first.min((self.turns[l], l)));
+        first.1
+    }
+
+    /// A packet has reached the next link, or it is time to see which one will.
     fn link_event(&mut self, l: usize, now: Time) {
         self.links[l].advance(now);
-        while self.onward[l].front().is_some_and(|(at, _)| *at <= now) {
-            let Some((_, packet)) = self.onward[l].pop_front() else { break };
+        if self.onward[l].front().is_some_and(|(at, _)| *at <= now)
+            && let Some((_, packet)) = self.onward[l].pop_front()
+        {
+            self.onwards += 1;
+            self.turns[l] = self.onwards;
             let Body { flow, left, load, .. } = *self.bodies.at(packet.body);
             let route = self.route(flow, &load);
             self.push(route[route.len() - usize::from(left)], now, packet);

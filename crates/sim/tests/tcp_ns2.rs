@@ -201,3 +201,55 @@ fn lost_syn_waits_three_seconds_and_starts_with_one_packet() {
     assert_eq!(window(&rows, 3.15), 1.0);
     assert_eq!(rows.iter().filter(|r| r.event == 's' && r.seq == 1).count(), 1);
 }
+
+/// What a SACK sender sends again without waiting for its timer, in the last of some connections of
+/// 50 packets: number and ms since it began. Each loses the packets listed for it, counted as sent.
+fn repaired(lost: &[&[u64]]) -> Vec<(u64, u64)> {
+    let sent_before = |i: usize| lost[..i].iter().map(|l| 51 + l.len() as u64).sum::<u64>();
+    let all: Vec<u64> =
+        (0..lost.len()).flat_map(|i| lost[i].iter().map(move |n| n + sent_before(i))).collect();
+    let fate = |n, _: &_| if all.contains(&n) { Fate::Lose } else { Fate::Pass };
+    let fixed = [("profile", "ns2"), ("packet", "1000B"), ("rwnd", "10000p")];
+    let hop = || vec![Hop::new(800, Span::ms(10), usize::MAX)];
+    let mut path = Path::new(&params("sack", &fixed), 0.5, hop(), hop(), fate);
+    for i in 0..lost.len() {
+        path.start(Time(i as u64 * 5_000_000_000), 50 * 960);
+        path.run(Time((i as u64 + 1) * 5_000_000_000));
+    }
+    let began = (lost.len() as u64 - 1) * 5_000_000_000;
+    let since = |r: &Row| (r.now.0.saturating_sub(began) + 500_000) / 1_000_000;
+    let last = path.rows.iter().filter(|r| r.now.0 >= began && r.event == 's' && r.again);
+    last.map(|r| (r.seq, since(r))).filter(|&(_, ms)| ms < 300).collect()
+}
+
+/// Seen with ns-2.35: a reset leaves where the last recovery was, and no hole below is repaired.
+#[test]
+fn a_reset_sender_does_not_repair_what_lies_below_its_last_recovery() {
+    const HOLES: &[u64] = &[8, 10, 12, 14, 16];
+    assert_eq!(repaired(&[HOLES]), [(8, 85), (10, 106), (12, 127), (14, 127), (16, 148)]);
+    for (one, expected) in [
+        (9, &[(8, 85), (10, 106), (12, 127), (14, 127), (16, 148)][..]),
+        (13, &[(8, 85), (14, 106), (16, 127)]),
+        (16, &[(8, 85), (16, 106)]),
+        (20, &[(8, 85)]),
+    ] {
+        assert_eq!(repaired(&[&[one], HOLES]), expected, "{one}");
+    }
+    // A block that begins below that number takes it to its own end, for the next connection.
+    assert_eq!(repaired(&[&[48], &[8, 10], &[8, 10, 12]]), [(8, 85), (10, 106), (12, 107)]);
+    assert_eq!(repaired(&[&[48], &[8], &[8, 10, 12, 20, 30]]), [(8, 85), (19, 127), (28, 232)]);
+    assert_eq!(repaired(&[&[48], &[8, 12], &[8, 10, 12]]), [(8, 85), (12, 106)]);
+}
+
+/// Seen with ns-2.35: the first window is 1 from then on.
+#[test]
+fn a_lost_syn_shrinks_the_first_window_of_later_connections_too() {
+    let fixed = [("profile", "ns2"), ("packet", "1000B"), ("rwnd", "10000p")];
+    let fate = |n, _: &_| if n == 0 { Fate::Lose } else { Fate::Pass };
+    let mut path = Path::wide(&params("sack", &fixed), Span::ms(20), fate);
+    path.start(Time::ZERO, 9_600);
+    path.run(Time(6_000_000_000));
+    path.start(path.now, 9_600);
+    path.run(Time(6_030_000_000));
+    assert_eq!(window(&path.rows, 6.025), 1.0);
+}

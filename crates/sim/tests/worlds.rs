@@ -203,3 +203,29 @@ fn marks_spare_packets() {
     assert!(link(&dropping, "dropped_packets") > 50.0);
     assert!(link(&marking, "sojourn_p50_s") < 0.02 && link(&marking, "utilisation") > 0.95);
 }
+
+/// Two senders of equal rate whose packets reach a full queue at the same instants, where one place
+/// comes free each time. The one that was silent before goes first, whatever its name.
+#[test]
+fn of_links_whose_packets_meet_the_one_goes_first_whose_turn_is_longest_ago() {
+    for late in ["a", "b"] {
+        let nic = json!({"rate": "8mbit", "delay": "1ms"});
+        let source = |name: &str| {
+            let first = if name == late { 50 } else { 0 };
+            let times: Vec<f64> = (first..150).map(|ms| f64::from(ms) / 1e3).collect();
+            let sizes = vec![1000; times.len()];
+            json!({"name": name, "path": [name, "port"],
+                   "source": {"name": "trace", "time_s": times, "size_bytes": sizes}})
+        };
+        let out = run(&json!({
+            "duration": "120ms", "warmup": "100ms",
+            "links": {"a": nic, "b": nic,
+                      "port": {"rate": "8mbit", "qdisc": {"name": "droptail", "limit": "10p"}}},
+            "flows": [source("a"), source("b")]
+        }));
+        // Of 20 sent in the last 20 ms: 12 are in the queue or being sent, one on a link before.
+        let received = ["a", "b"].map(|name| num(flow(&out, name), "received_packets"));
+        let expected = if late == "a" { [7.0, 0.0] } else { [0.0, 7.0] };
+        assert_eq!(received, expected, "{late} began later");
+    }
+}

@@ -288,4 +288,26 @@ mod tests {
             assert_eq!([0, 1, 2, 3].map(|i| q.put(i, 1000).len()), expected, "{spare}");
         }
     }
+
+    /// RED's, as in ns-2: the first arrival that could be signalled is spared, and counts.
+    #[test]
+    fn the_arrival_that_is_spared_counts() {
+        let settings = [("spare_short", "true"), ("w_q", "0.01"), ("min_th", "20p")];
+        let mut q = Bench::new("red", &[&settings[..], &[("max_th", "21p")]].concat());
+        (0..400).for_each(|i| drop(q.put(i, 1000)));
+        q.drain();
+        assert_eq!([0, 1, 2].map(|i| (q.put(i, 1000), q.gauge("count")).1), [-1.0, -1.0, 1.0]);
+    }
+
+    /// RED's.
+    #[test]
+    fn byte_mode_mean_lets_small_packets_by_after_a_certain_signal() {
+        let certain = [("w_q", "1"), ("min_th", "1p"), ("max_th", "2p"), ("wait", "yes")];
+        for (mode, expected) in [("off", [1, 1, 1, 1]), ("mean", [1, 0, 0, 1])] {
+            let mut q = Bench::new("red", &[&certain[..], &[("byte_mode", mode)]].concat());
+            (0..4).for_each(|i| drop(q.put(i, 500)));
+            let sizes = [(5, 500), (6, 200), (7, 200), (8, 200)];
+            assert_eq!(sizes.map(|(i, len)| q.put(i, len).len()), expected, "{mode}");
+        }
+    }
 }

@@ -16,6 +16,7 @@
 //! certain but still a signal: ECN marks it unless `hard_drop` says otherwise (RFC 3168 §7 advises
 //! so). (4) ns-2 signals nothing while the queue itself is short: `spare_short`. Where a burst
 //! leaves the average high over an empty queue, that decides what becomes of what is sent again.
+//! (5) `byte_mode` mean spreads certain signals too, as ns-2: small packets can pass after one.
 //! **Cost** 232 bytes of state, one multiplication and at most one draw per arrival; after an idle
 //! time O(log m) for m packets that could have been sent.
 
@@ -224,8 +225,7 @@ impl Red {
     }
 
     /// Section 4: the average, at every arrival and before the packet is added.
-    // Inlined by force, as the two below: many laws share it, so that the compiler would not, and
-    // a packet would cost a fifteenth more.
+    // Inlined by force, as the two below: the compiler would not, and a packet costs a 15th more.
     #[inline(always)]
     pub(super) fn average(&mut self, now: Time, line: &Line<'_>) {
         let w_q = self.w_q;
@@ -285,9 +285,10 @@ impl Red {
         }
         self.count += 1;
         self.count_bytes += u64::from(packet.len);
-        self.pa = if self.pb >= 1.0 { 1.0 } else { self.pa(packet.len) };
+        let spread = self.pb < 1.0 || self.byte_mode == ByteMode::Mean;
+        self.pa = if spread { self.pa(packet.len) } else { 1.0 };
         if self.spare_short && self.count == 0 {
-            self.pa = 0.0;
+            (self.count, self.pa) = (1, 0.0);
             return Verdict::Pass;
         }
         if !cx.dice.chance(self.pa) {

@@ -20,6 +20,11 @@
 //! slow start and avoidance count acks, not bytes; leaving recovery lets a burst go; a packet sent
 //! again after a timeout may be one that the receiver has.
 //!
+//! A connection after the first is one on an agent that was `reset`, which is how scripts with many
+//! short connections reuse their agents. Two things outlive it: the first window of 1 after a lost
+//! SYN, and with SACK the number below which holes are not sent again (`ns2_sack.rs`): a later
+//! connection that loses several packets of a window often waits for its timer.
+//!
 //! **Cost**: under 400 bytes a sender and no work per packet in flight (SACK apart).
 
 use super::ns2_sack::Sack1;
@@ -77,10 +82,9 @@ pub struct Ns2 {
     limited_transmit: bool,
     careful: bool,
     ecn: bool,
-    /// Initial window of this connection, in packets.
+    /// Initial window, in packets; 1 for good once a SYN was lost.
     first_window: u32,
-    /// As chosen: initial window and threshold.
-    initial: (u32, u64),
+    initial_ssthresh: u64,
     packet_bytes: u32,
     header_bytes: u32,
     /// When the SYN was acknowledged; [`Time::NEVER`] before.
@@ -99,7 +103,7 @@ impl Ns2 {
             initial: worked_out(s.rto_initial),
         };
         let first_window = s.in_packets(worked_out(s.initial_window)) as u32;
-        let initial = (first_window, s.in_packets(worked_out(s.initial_ssthresh)));
+        let initial_ssthresh = s.in_packets(worked_out(s.initial_ssthresh));
         Ns2 {
             una: 0,
             nxt: 0,
@@ -107,7 +111,7 @@ impl Ns2 {
             end: 0,
             recover: 1,
             cwnd: 1.0,
-            ssthresh: initial.1,
+            ssthresh: initial_ssthresh,
             rwnd: s.in_packets(s.receive_window),
             inflation: 0,
             dup: 0,
@@ -124,7 +128,7 @@ impl Ns2 {
             careful: s.careful,
             ecn: worked_out(s.ecn),
             first_window,
-            initial,
+            initial_ssthresh,
             packet_bytes: s.packet_bytes(),
             header_bytes: s.header_bytes(),
             established: Time::NEVER,
@@ -132,10 +136,10 @@ impl Ns2 {
         }
     }
 
-    /// See [`super::Tcp::open`].
+    /// See [`super::Tcp::open`]. The first is that of a new agent, all others are its `reset`.
     pub fn open(&mut self, now: Time, out: &mut Vec<Segment>) {
         (self.una, self.nxt, self.max, self.end, self.recover) = (0, 0, 0, 1, 1);
-        (self.cwnd, self.first_window, self.ssthresh) = (1.0, self.initial.0, self.initial.1);
+        (self.cwnd, self.ssthresh) = (1.0, self.initial_ssthresh);
         (self.inflation, self.dup, self.last) = (0, 0, Cut::Done);
         (self.partial, self.cwr, self.starved) = (false, false, false);
         (self.timed, self.timer, self.established) = (None, Time::NEVER, Time::NEVER);
@@ -361,6 +365,9 @@ impl Ns2 {
             return self.send_in_recovery(now, out);
         }
         let window = (self.cwnd + self.inflation as f64).min(self.rwnd as f64) as u64;
+        if self.recovery == Recovery::Sack && self.nxt < self.una + window {
+            self.sack.look();
+        }
         let end = self.end.min(self.una + window).min(self.nxt.saturating_add(burst.into()));
         while self.nxt < end {
             self.output(now, self.nxt, out);

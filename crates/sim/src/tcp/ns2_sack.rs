@@ -16,10 +16,13 @@ pub(super) struct Sack1 {
     recovering: bool,
     /// After a timeout, until the next ack of new data: duplicate acks are ignored.
     deaf: bool,
+    /// Where repairing begins (`sack_min`): `una` when blocks were last told of. A reset leaves it
+    /// where it was, and a block that begins below it then takes it to its own end.
+    floor: u64,
 }
 
 impl Sack1 {
-    /// Forgets the connection.
+    /// Forgets the connection, but for what ns-2's `reset` leaves.
     pub fn reset(&mut self) {
         self.board.clear();
         (self.pipe, self.recovering, self.deaf) = (0, false, false);
@@ -29,6 +32,25 @@ impl Sack1 {
     pub fn on_timeout(&mut self) {
         self.board.clear();
         (self.recovering, self.deaf) = (false, true);
+    }
+
+    /// Takes the blocks of an ack; whether they told anything new.
+    fn told(&mut self, ack: &Ack) -> bool {
+        self.floor = self.floor.max(ack.ack);
+        let new = self.board.update(ack);
+        for &(start, _) in &ack.sacks[..usize::from(ack.blocks)] {
+            if let Some((start, end)) = self.board.around(start)
+                && self.floor >= start
+            {
+                self.floor = end;
+            }
+        }
+        new
+    }
+
+    /// Looks where repairing begins, which a sender does whenever its window lets it send.
+    pub fn look(&mut self) {
+        self.board.repaired_to(self.floor);
     }
 
     /// Whether it is in fast recovery.
@@ -48,7 +70,7 @@ impl Ns2 {
             self.on_new_ack(now, ack);
             self.sack.deaf = false;
             self.sack.board.clear();
-        } else if ack.ack == self.una && !self.sack.deaf && self.sack.board.update(ack) {
+        } else if ack.ack == self.una && !self.sack.deaf && self.sack.told(ack) {
             self.dup += 1;
             if self.dup == DUP_THRESH {
                 self.enter_recovery(now, out);
@@ -91,11 +113,11 @@ impl Ns2 {
             self.advance(now, ack);
         } else if ack.ack > self.una {
             self.sack.pipe -= 1;
-            self.sack.board.update(ack);
+            self.sack.told(ack);
             self.set_timer(now);
             self.rtt.trust();
             self.move_to(ack.ack);
-        } else if self.sack.board.update(ack) && self.dup > 0 {
+        } else if self.sack.told(ack) && self.dup > 0 {
             self.dup += 1;
         }
     }
@@ -104,6 +126,7 @@ impl Ns2 {
     pub(super) fn send_in_recovery(&mut self, now: Time, out: &mut Vec<Segment>) {
         let window = self.cwnd as i64;
         while self.sack.pipe < window {
+            self.sack.look();
             let seq = match self.sack.board.lacking(self.una, self.sack.board.top()) {
                 Some((hole, _)) => {
                     self.sack.board.repaired_to(hole + 1);

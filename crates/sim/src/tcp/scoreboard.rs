@@ -53,6 +53,11 @@ impl Scoreboard {
         new > 0
     }
 
+    /// The range held that `seq` is in.
+    pub fn around(&self, seq: u64) -> Option<(u64, u64)> {
+        self.held.around(seq)
+    }
+
     /// Notes that everything below `end` that the receiver lacks has been sent again.
     pub fn repaired_to(&mut self, end: u64) {
         self.high_rxt = self.high_rxt.max(end);

@@ -59,6 +59,9 @@ struct Plain {
     tickets: Vec<Packet>,
     steps: Vec<Step>,
     now: Time,
+    /// Of each link, which of all arrivals at another link the last one from it was.
+    turns: Vec<u64>,
+    onwards: u64,
 }
 
 impl Plain {
@@ -93,7 +96,21 @@ impl Plain {
         let lent = vec![None; flows.len()];
         let (bodies, tickets) = (vec![], vec![]);
         let now = Time::ZERO;
-        Plain { heap, links, flows, routes, crowds, lent, bodies, tickets, steps, now }
+        let (turns, onwards) = (vec![0; s.links.len()], 0);
+        Plain {
+            heap,
+            links,
+            flows,
+            routes,
+            crowds,
+            lent,
+            bodies,
+            tickets,
+            steps,
+            now,
+            turns,
+            onwards,
+        }
     }
 
     fn open(&mut self, s: &Scenario, c: usize, out: &mut Outbox) {
@@ -178,12 +195,30 @@ impl Plain {
         }
     }
 
-    fn delivered(&mut self, packet: Packet) {
+    /// Of all deliveries of this moment that of the link whose turn is longest ago; the others go
+    /// back.
+    fn whose_turn(&mut self, at: Time, first: (usize, u64)) -> (usize, u64) {
+        let mut all = vec![first];
+        while let Some(&Reverse((time, Event::Delivered(l, id)))) = self.heap.peek()
+            && time == at
+        {
+            all.push((l, id));
+            self.heap.pop();
+        }
+        all.sort_by_key(|&(l, id)| (self.turns[l], l, id));
+        let back = all[1..].iter().map(|&(l, id)| Reverse((at, Event::Delivered(l, id))));
+        self.heap.extend(back);
+        all[0]
+    }
+
+    fn delivered(&mut self, l: usize, packet: Packet) {
         let body = &mut self.bodies[packet.body as usize];
         body.hop += 1;
         let Body { flow: f, connection, hop, load } = *body;
         let way = usize::from(matches!(load, Load::Ack(_)));
         if let Some(next) = self.routes[f][way].get(hop) {
+            self.onwards += 1;
+            self.turns[l] = self.onwards;
             return self.push(*next, packet);
         }
         let (now, flow, ce) = (self.now, &mut self.flows[f], packet.ecn == Ecn::Ce);
@@ -231,7 +266,10 @@ impl Plain {
                     }
                     self.transmit(l);
                 }
-                Event::Delivered(_, id) => self.delivered(self.tickets[id as usize]),
+                Event::Delivered(l, id) => {
+                    let (l, id) = self.whose_turn(at, (l, id));
+                    self.delivered(l, self.tickets[id as usize]);
+                }
                 Event::Wake(f) if self.flows[f].next() == at => {
                     self.flows[f].wake(at, &mut out);
                     self.send(f, &mut out);
