@@ -146,7 +146,9 @@ def shape(what: str, holds: bool, measured: str, stated: str = "so") -> Part:
 
 def told(value: Interval, unit: str = "") -> str:
     """Write a mean with its interval."""
-    half = "" if math.isnan(value.half) else f" ± {short(value.half)}"
+    # What the last digit of a sum makes is nothing.
+    spread = value.half if value.half > 1e-9 * abs(value.mean) else value.half * 0
+    half = "" if math.isnan(spread) else f" ± {short(spread)}"
     return _with(f"{short(value.mean)}{half}", unit)
 
 
