@@ -1,7 +1,7 @@
 # The front door: the same words on a desk and in CI. `make demo` and `make test` need Rust and Python 3.11.
 PYTHON ?= python3
 BIN := .venv/bin
-CRATES := -p sojourn-aqm -p sojourn-sim
+CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
 .PHONY: demo test check bench gen validate studies fuzz instructions wheel build clean
 
@@ -39,6 +39,7 @@ fuzz:  ## minutes of fuzzing; needs the nightly toolchain (`make test` drives th
 	cargo fuzz --version >/dev/null 2>&1 || cargo install cargo-fuzz --locked
 	mkdir -p fuzz/corpus/scenario
 	cargo +nightly fuzz run -s none qdisc -- -max_total_time=300 -max_len=4096 -timeout=20
+	cargo +nightly fuzz run -s none packet -- -max_total_time=120 -max_len=4096 -timeout=20
 	cargo +nightly fuzz run -s none scenario fuzz/corpus/scenario fuzz/seeds/scenario -- \
 	    -max_total_time=300 -max_len=4096 -timeout=20 -dict=fuzz/scenario.dict
 

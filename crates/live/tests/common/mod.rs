@@ -1,0 +1,38 @@
+//! What the tests share: packets, and a direction.
+
+use sojourn_aqm::{LinkSpec, Rate, Setting, Span};
+use sojourn_live::{Hop, HopSpec};
+
+/// A UDP packet of IPv4, `len` bytes in all, from `port`; its number stands at its end.
+pub fn udp(len: usize, port: u16, ecn: u8, number: u32) -> Vec<u8> {
+    let mut p = vec![0x45, ecn];
+    p.extend((len as u16).to_be_bytes());
+    p.extend([0, 0, 0, 0, 64, 17, 0, 0, 198, 18, 0, 1, 198, 18, 0, 2]);
+    p.extend(port.to_be_bytes());
+    p.extend(9u16.to_be_bytes());
+    p.extend((len as u16 - 20).to_be_bytes());
+    p.extend([0, 0]);
+    p.resize(len - 4, 0);
+    p.extend(number.to_be_bytes());
+    p
+}
+
+/// The discipline `name` with `settings` on a link of `link`, that loses nothing.
+pub fn spec(name: &str, settings: &[(&str, &str)], link: LinkSpec) -> HopSpec {
+    let settings: Vec<_> = settings.iter().map(|(k, v)| (*k, Setting::Text(v))).collect();
+    let qdisc = sojourn_aqm::build(name, &settings, link.rate).unwrap().qdisc;
+    HopSpec { name: "up", link, qdisc, loss: 0.0, changes: None, seed: 1 }
+}
+
+/// A rate and a delay.
+#[allow(dead_code, reason = "not every test has use for it")]
+pub fn link(mbit: u64, delay_ms: u64) -> LinkSpec {
+    LinkSpec { rate: Rate(mbit * 1_000_000), delay: Span::ms(delay_ms) }
+}
+
+/// Hands `packet` to `hop` as if it had been read.
+#[allow(dead_code, reason = "not every test has use for it")]
+pub fn put(hop: &mut Hop, now: sojourn_aqm::Time, packet: &[u8]) {
+    hop.room()[..packet.len()].copy_from_slice(packet);
+    hop.arrive(now, packet.len());
+}
