@@ -4,10 +4,11 @@
 use crate::hop::Hop;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::{Errno, read, write};
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use rustix::time::{ClockId, clock_gettime};
 use sojourn_aqm::{Span, Time};
 use std::num::NonZeroU64;
-use std::os::fd::OwnedFd;
+use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -19,6 +20,16 @@ fn clock(id: ClockId) -> u64 {
     #[expect(clippy::disallowed_methods, reason = "the one line that reads a clock")]
     let now = clock_gettime(id);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// A descriptor of this process by its number, as a duplicate: whoever owns the other keeps it.
+///
+/// # Errors
+/// No such descriptor, or a kernel before 5.6.
+pub fn duplicate(number: RawFd) -> std::io::Result<OwnedFd> {
+    // To take the number at its word would be unsafe; the kernel looks it up.
+    let this = pidfd_open(getpid(), PidfdFlags::empty())?;
+    Ok(pidfd_getfd(this, number, PidfdGetfdFlags::empty())?)
 }
 
 /// One direction at its end.

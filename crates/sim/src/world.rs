@@ -184,7 +184,7 @@ impl<'a> World<'a> {
 
     /// Does what the agenda has for this moment, changes first; tells whether it was the end.
     #[cold]
-    fn stand_still(&mut self, agenda: &mut Agenda<'_>) -> bool {
+    fn stand_still(&mut self, agenda: &mut Agenda) -> bool {
         let now = self.pause;
         while let Some(step) = agenda.timetable.step(now) {
             self.change(now, step);

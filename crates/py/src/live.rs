@@ -1,0 +1,228 @@
+//! The border of the live link: descriptors and a description go in, rows come out while it works,
+//! and a report at its end.
+
+use crate::{InputError, array, links, refused};
+use numpy::IntoPyArray;
+use pyo3::exceptions::{PyOSError, PyRuntimeError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::{Value as Json, json};
+use sojourn_aqm::tally::Histogram;
+use sojourn_aqm::{Link, LinkSpec, Span, Time};
+use sojourn_live::capture::{self, Writer};
+use sojourn_live::hop::Changes;
+use sojourn_live::{Capture, Hop, HopSpec, Report, pump};
+use sojourn_sim::link_def::LinkDef;
+use sojourn_sim::outcome;
+use sojourn_sim::series::LinkSeries;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The two directions, as links are named and as they come.
+const NAMES: [&str; 2] = ["up", "down"];
+
+/// Percentiles of the time in the queue are those of the packets sent within so much time.
+const WINDOW: Span = Span::s(1);
+
+/// What was seen of a direction and not asked for yet.
+#[derive(Default)]
+struct Seen {
+    time_s: Vec<f64>,
+    series: LinkSeries,
+    /// 50 % and 99 % of the time in the queue.
+    sojourn_s: [Vec<f64>; 2],
+    past: VecDeque<(Time, Histogram)>,
+}
+
+impl Seen {
+    fn look(&mut self, now: Time, link: &mut Link) {
+        self.time_s.push(now.0 as f64 / 1e9);
+        self.series.look(now, link);
+        let sojourn = &link.tally().sojourn;
+        while self.past.get(1).is_some_and(|(at, _)| *at + WINDOW <= now) {
+            self.past.pop_front();
+        }
+        let within = self.past.front().map(|(_, past)| sojourn.since(past));
+        let within = within.as_ref().unwrap_or(sojourn);
+        for (column, q) in self.sojourn_s.iter_mut().zip([0.5, 0.99]) {
+            column.push(within.quantile_s(q).unwrap_or(f64::NAN));
+        }
+        self.past.push_back((now, sojourn.clone()));
+    }
+
+    /// What was seen so far; it goes on from there.
+    fn take(&mut self) -> Seen {
+        let series = self.series.take();
+        let (time_s, sojourn_s) =
+            (std::mem::take(&mut self.time_s), std::mem::take(&mut self.sojourn_s));
+        Seen { time_s, series, sojourn_s, past: VecDeque::new() }
+    }
+
+    fn columns(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+        let columns = PyDict::new(py);
+        let mut result = columns.set_item("time_s", self.time_s.into_pyarray(py));
+        self.series.columns(&mut |name, column| {
+            if result.is_ok() {
+                result = columns.set_item(name, array(py, column));
+            }
+        });
+        let [p50, p99] = self.sojourn_s;
+        columns.set_item("sojourn_p50_s", p50.into_pyarray(py))?;
+        columns.set_item("sojourn_p99_s", p99.into_pyarray(py))?;
+        result.map(|()| columns)
+    }
+}
+
+/// How a link's trace changes it.
+fn changes(def: &LinkDef) -> Option<Changes> {
+    let mut spec = def.spec;
+    let turns = def.trace.clone()?.turns();
+    Some(Box::new(turns.map(move |(at, turn)| {
+        let LinkSpec { rate, delay } = spec;
+        spec = LinkSpec { rate: turn.rate.unwrap_or(rate), delay: turn.delay.unwrap_or(delay) };
+        (at, spec)
+    })))
+}
+
+fn hop(name: &'static str, def: &LinkDef, seed: u64) -> Hop {
+    let (link, qdisc) = (def.spec, def.build().qdisc);
+    Hop::new(HopSpec { name, link, qdisc, loss: def.loss, changes: changes(def), seed })
+}
+
+/// Two captures into the file `path`.
+fn captures(path: &str, epoch_ns: u64) -> PyResult<([Capture; 2], Writer)> {
+    let file = File::create(path)
+        .map_err(|e| InputError::new_err(format!("{path}: {}", e.to_string().to_lowercase())))?;
+    Ok(capture::open(file, epoch_ns))
+}
+
+/// A live link at work.
+#[pyclass]
+pub struct Pump {
+    pump: Option<pump::Pump>,
+    qdiscs: [&'static str; 2],
+    seen: [Arc<Mutex<Seen>>; 2],
+    writer: Option<Writer>,
+}
+
+#[pymethods]
+impl Pump {
+    /// Starts to move packets between two descriptors, which stay the caller's: from `near` to
+    /// `far` by way of the link "up", and back by way of "down".
+    ///
+    /// `sample` is from one look at the links to the next; `epoch_ns` is the wall-clock time of
+    /// the start, for the capture that is written to `pcap`.
+    #[new]
+    #[pyo3(signature = (near, far, links_json, seed, sample, epoch_ns, pcap=None))]
+    fn new(
+        near: i32,
+        far: i32,
+        links_json: &str,
+        seed: u64,
+        sample: &str,
+        epoch_ns: u64,
+        pcap: Option<&str>,
+    ) -> PyResult<Pump> {
+        let defs = links(links_json)?;
+        let find = |name: &str| {
+            let found = defs.iter().find(|def| def.name == name);
+            found.ok_or_else(|| InputError::new_err(format!("{name}: is missing")))
+        };
+        let defs = [find("up")?, find("down")?];
+        let sample: Span = sample.parse().map_err(|e: sojourn_aqm::Error| refused(e))?;
+        if sample < Span::ms(1) {
+            return Err(InputError::new_err(format!(
+                "{sample} is out of range, allowed: from 1ms"
+            )));
+        }
+        let seen: [Arc<Mutex<Seen>>; 2] = Default::default();
+        let (mut files, writer) = match pcap.map(|path| captures(path, epoch_ns)).transpose()? {
+            Some((captures, writer)) => (captures.map(Some), Some(writer)),
+            None => ([None, None], None),
+        };
+        let [up, down] = [0, 1].map(|i| {
+            let mut hop = hop(NAMES[i], defs[i], seed);
+            let into = seen[i].clone();
+            let see = move |now: Time, link: &mut Link| {
+                into.lock().unwrap_or_else(PoisonError::into_inner).look(now, link);
+            };
+            hop.look(sample, Box::new(see));
+            files[i].take().into_iter().for_each(|capture| hop.capture(capture));
+            hop
+        });
+        let start = || pump::Pump::start(pump::duplicate(near)?, pump::duplicate(far)?, up, down);
+        let pump = start().map_err(|e| PyOSError::new_err(e.to_string()))?;
+        Ok(Pump { pump: Some(pump), qdiscs: defs.map(|def| def.qdisc), seen, writer })
+    }
+
+    /// Whether a direction has ended by itself: a device is gone.
+    fn failed(&self) -> bool {
+        self.pump.as_ref().is_some_and(pump::Pump::failed)
+    }
+
+    /// The rows since they were last asked for, a table per direction.
+    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let rows = PyDict::new(py);
+        for (name, seen) in NAMES.iter().zip(&self.seen) {
+            // The lock is not held while Python is at work: a direction may be waiting for it.
+            let taken = seen.lock().unwrap_or_else(PoisonError::into_inner).take();
+            rows.set_item(name, taken.columns(py)?)?;
+        }
+        Ok(rows)
+    }
+
+    /// Ends both directions: what happened, a table per direction, as JSON.
+    fn stop(&mut self, py: Python<'_>) -> PyResult<String> {
+        let Some(pump) = self.pump.take() else {
+            return Err(PyRuntimeError::new_err("it was stopped before"));
+        };
+        let reports = py.detach(|| pump.stop());
+        let mut out = json!({});
+        for ((name, qdisc), report) in NAMES.iter().zip(self.qdiscs).zip(reports) {
+            let report =
+                report.ok_or_else(|| PyRuntimeError::new_err(format!("{name}: it panicked")))?;
+            out[name] = summary(qdisc, report);
+        }
+        // The captures are gone with the hops, so the writer comes to its end.
+        if let Some(writer) = self.writer.take() {
+            let written = py.detach(|| writer.join());
+            let failed = written.ok().and_then(Result::err);
+            out["capture_failed"] = failed.map(|e| e.to_string()).into();
+        }
+        Ok(out.to_string())
+    }
+}
+
+/// What happened in one direction: what a simulation tells of a link, payload aside, and how
+/// faithful it was.
+fn summary(qdisc: &str, report: Report) -> Json {
+    let Report { mut hop, ran, cpu, failed } = report;
+    let mut link = outcome::link(qdisc, hop.link(), 0.0);
+    if let Some(link) = link.as_object_mut() {
+        link.remove("goodput_bps"); // it would take the acks to know
+    }
+    let (counts, missed) = (hop.counts(), hop.missed_by_capture());
+    let quantile = |q| counts.lateness.quantile_s(q);
+    let sent_bits = link["departed_bytes"].as_f64().unwrap_or(0.0) * 8.0;
+    let more = json!({
+        "sent_bps": outcome::ratio(sent_bits, ran.as_secs()),
+        "lost_on_wire_packets": counts.lost_on_wire,
+        "delivered_packets": counts.delivered,
+        "refused_packets": counts.refused,
+        "malformed_packets": counts.malformed,
+        "no_memory_packets": counts.no_memory,
+        "uncaptured_packets": missed,
+        "lateness_p50_s": quantile(0.5),
+        "lateness_p99_s": quantile(0.99),
+        "lateness_max_s": counts.lateness.max_s(),
+        "late_share": outcome::ratio(counts.late as f64, counts.lateness.count() as f64),
+        "cpu_share": outcome::ratio(cpu.as_secs(), ran.as_secs()),
+        "duration_s": ran.as_secs(),
+        "failed": failed.map(|e| e.to_string()),
+    });
+    for (key, value) in more.as_object().into_iter().flatten() {
+        link[key] = value.clone();
+    }
+    link
+}
