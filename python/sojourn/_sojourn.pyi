@@ -6,12 +6,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["InputError", "canonical", "replay", "simulate", "specs", "version"]
+__all__ = [
+    "InputError",
+    "Pump",
+    "canonical",
+    "canonical_links",
+    "replay",
+    "simulate",
+    "specs",
+    "version",
+]
 
 class InputError(ValueError): ...
 
 def version() -> str: ...
 def canonical(scenario_json: str) -> str: ...
+def canonical_links(links_json: str) -> str: ...
 def simulate(
     scenario_json: str, progress: Callable[[float, int], bool | None] | None
 ) -> tuple[str, dict[str, npt.NDArray[Any]]]: ...
@@ -26,3 +36,18 @@ def replay(
     follow_dropped: npt.NDArray[np.uint8] | None,
     follow_marked: npt.NDArray[np.uint8] | None,
 ) -> dict[str, npt.NDArray[Any]]: ...
+
+class Pump:
+    def __new__(
+        cls,
+        near: int,
+        far: int,
+        links_json: str,
+        seed: int,
+        sample: str,
+        epoch_ns: int,
+        pcap: str | None = None,
+    ) -> Pump: ...
+    def failed(self) -> bool: ...
+    def rows(self) -> dict[str, dict[str, npt.NDArray[Any]]]: ...
+    def stop(self) -> str: ...

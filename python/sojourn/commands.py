@@ -1,4 +1,4 @@
-"""The commands: `sojourn list`, `run`, `compare`, `replay`.
+"""The commands: `sojourn list`, `run`, `compare`, `replay`, `link`.
 
 What a command needs is imported when it runs. Bad input leaves as InputError (see `sojourn.cli`).
 """
@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from sojourn._sojourn import InputError
+from sojourn.command_link import link
 
 app = typer.Typer(
     help="Packets through managed queues: simulate, compare, replay.",
@@ -21,6 +22,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+# What comes after the command to run is the command's.
+app.command(context_settings={"allow_interspersed_args": False})(link)
 
 File = Annotated[Path, typer.Argument(help="scenario, .toml or .json", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]

@@ -2,12 +2,14 @@
 //!
 //! **Source** draft-ietf-opsawg-pcapng. A packet is written when its fate is known: when it is
 //! delivered (as delivered), with the time at which it was due; or when it is lost, with a comment
-//! that says why. Interface 0 is the way up, 1 the way down. A thread of its own writes the file,
+//! that says why. The way up is "outbound", the way down "inbound": two interfaces would say it as
+//! well, but libpcap (1.10) reads no file with two of raw IP. A thread of its own writes the file,
 //! so that a slow disk delays no packet; where it falls behind, packets are counted and left out.
 
 use sojourn_aqm::{Span, Time};
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 /// A piece is handed over when it is longer.
@@ -24,17 +26,25 @@ const INTERFACE: u32 = 1;
 const PACKET: u32 = 6;
 const OPTION_COMMENT: u16 = 1;
 const OPTION_NAME: u16 = 2;
+const OPTION_FLAGS: u16 = 2;
 const OPTION_RESOLUTION: u16 = 9;
 
-/// What one direction hands to the writer.
+/// What one direction writes to; both share what waits for the disk, so that the file has packets
+/// in the order in which their fates were settled.
+#[derive(Clone)]
 pub struct Capture {
-    interface: u32,
+    /// 1 for inbound, 2 for outbound.
+    direction: u32,
     epoch_ns: u64,
+    waiting: Arc<Mutex<Waiting>>,
+}
+
+/// What waits for the disk.
+struct Waiting {
     piece: Vec<u8>,
     full: SyncSender<Vec<u8>>,
     empty: Receiver<Vec<u8>>,
-    /// Packets that were left out.
-    pub missed: u64,
+    missed: u64,
 }
 
 /// The thread that writes.
@@ -43,33 +53,28 @@ pub type Writer = JoinHandle<io::Result<()>>;
 /// Captures for the way up and the way down into `file`; `epoch_ns` is the wall-clock time, in
 /// nanoseconds since 1970, of [`Time::ZERO`]. The writer ends when both captures are gone.
 pub fn open(file: impl Write + Send + 'static, epoch_ns: u64) -> ([Capture; 2], Writer) {
-    let (full, pieces) = sync_channel::<Vec<u8>>(PIECES);
-    let mut empties = Vec::new();
-    let captures = [0, 1].map(|interface| {
-        let (back, empty) = sync_channel(PIECES);
-        for _ in 0..PIECES / 2 {
-            back.try_send(Vec::new()).expect("there is room for each");
-        }
-        empties.push(back);
-        let piece = Vec::with_capacity(2 * PIECE);
-        Capture { interface, epoch_ns, piece, full: full.clone(), empty, missed: 0 }
-    });
-    let writer = std::thread::spawn(move || write(file, &pieces, &empties));
+    let (full, pieces) = sync_channel(PIECES);
+    let (back, empty) = sync_channel(PIECES);
+    (0..PIECES).for_each(|_| back.try_send(Vec::new()).expect("there is room for each"));
+    let waiting = Waiting { piece: Vec::with_capacity(2 * PIECE), full, empty, missed: 0 };
+    let waiting = Arc::new(Mutex::new(waiting));
+    let captures =
+        [2, 1].map(|direction| Capture { direction, epoch_ns, waiting: waiting.clone() });
+    let writer = std::thread::spawn(move || write(file, &pieces, &back));
     (captures, writer)
 }
 
 fn write(
     mut file: impl Write,
     pieces: &Receiver<Vec<u8>>,
-    empties: &[SyncSender<Vec<u8>>],
+    back: &SyncSender<Vec<u8>>,
 ) -> io::Result<()> {
     file.write_all(&head())?;
     for mut piece in pieces {
         file.write_all(&piece)?;
-        // The interface of the first block says whose piece it is: block type and length go before.
-        let whose = piece.get(8..12).map_or(0, |b| usize::from(b[0]));
         piece.clear();
-        drop(empties[whose.min(1)].try_send(piece));
+        // It can only fail if nobody is left to use it again.
+        let _ = back.try_send(piece);
     }
     file.flush()
 }
@@ -82,15 +87,13 @@ fn head() -> Vec<u8> {
         body.extend([1, 0, 0, 0]);
         body.extend(u64::MAX.to_le_bytes());
     });
-    for name in ["up", "down"] {
-        block(&mut out, INTERFACE, |body| {
-            body.extend(RAW.to_le_bytes());
-            body.extend([0; 6]);
-            option(body, OPTION_NAME, name.as_bytes());
-            option(body, OPTION_RESOLUTION, &[9]);
-            option(body, 0, &[]);
-        });
-    }
+    block(&mut out, INTERFACE, |body| {
+        body.extend(RAW.to_le_bytes());
+        body.extend([0; 6]);
+        option(body, OPTION_NAME, b"link");
+        option(body, OPTION_RESOLUTION, &[9]);
+        option(body, 0, &[]);
+    });
     out
 }
 
@@ -118,33 +121,49 @@ fn padded(body: &mut Vec<u8>, value: &[u8]) {
 
 impl Capture {
     /// Writes down `packet`, whose fate was settled at `at`; `comment` says what there is to say.
-    pub fn packet(&mut self, at: Time, packet: &[u8], comment: &str) {
-        if self.piece.capacity() < self.piece.len() + packet.len() + comment.len() + BLOCK_MAX
-            && !self.hand_over()
-        {
-            self.missed += 1;
+    pub fn packet(&self, at: Time, packet: &[u8], comment: &str) {
+        let mut waiting = self.waiting();
+        let room = waiting.piece.capacity() - waiting.piece.len();
+        if room < packet.len() + comment.len() + BLOCK_MAX && !waiting.hand_over() {
+            waiting.missed += 1;
             return;
         }
-        let (interface, ns) = (self.interface, self.epoch_ns + at.0);
-        block(&mut self.piece, PACKET, |body| {
-            body.extend(interface.to_le_bytes());
+        let (direction, ns) = (self.direction, self.epoch_ns + at.0);
+        block(&mut waiting.piece, PACKET, |body| {
+            body.extend([0; 4]);
             body.extend(((ns >> 32) as u32).to_le_bytes());
             body.extend((ns as u32).to_le_bytes());
             body.extend((packet.len() as u32).to_le_bytes());
             body.extend((packet.len() as u32).to_le_bytes());
             padded(body, packet);
+            option(body, OPTION_FLAGS, &direction.to_le_bytes());
             if !comment.is_empty() {
                 option(body, OPTION_COMMENT, comment.as_bytes());
-                option(body, 0, &[]);
             }
+            option(body, 0, &[]);
         });
-        if self.piece.len() >= PIECE {
-            self.hand_over();
+        if waiting.piece.len() >= PIECE {
+            waiting.hand_over();
         }
     }
 
     /// Hands what was written down to the writer, if it can take it.
-    pub fn hand_over(&mut self) -> bool {
+    pub fn flush(&self) {
+        self.waiting().hand_over();
+    }
+
+    /// Packets of both directions that were left out.
+    pub fn missed(&self) -> u64 {
+        self.waiting().missed
+    }
+
+    fn waiting(&self) -> std::sync::MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    fn hand_over(&mut self) -> bool {
         if self.piece.is_empty() {
             return true;
         }
@@ -201,23 +220,23 @@ mod tests {
     #[test]
     fn blocks_say_when_where_what_and_why() {
         let file = Shared::default();
-        let ([mut up, mut down], writer) = open(file.clone(), 5_000_000_000);
+        let ([up, down], writer) = open(file.clone(), 5_000_000_000);
         down.packet(Time(7), &[0x45; 21], "dropped: early, after 1.000 ms");
         up.packet(Time(8), &[0x60; 40], "");
-        assert!(down.hand_over() && up.hand_over());
+        up.flush();
         drop((up, down));
         writer.join().unwrap().unwrap();
         let found = blocks(&file.0.lock().unwrap());
         let kinds: Vec<u32> = found.iter().map(|b| b.0).collect();
-        assert_eq!(kinds, [SECTION, INTERFACE, INTERFACE, PACKET, PACKET]);
-        let lost = &found[3].1;
+        assert_eq!(kinds, [SECTION, INTERFACE, PACKET, PACKET]);
+        let lost = &found[2].1;
         let ns = (5_000_000_007u64).to_le_bytes();
-        assert_eq!(lost[..4], [1, 0, 0, 0]);
         assert_eq!((&lost[4..8], &lost[8..12]), (&ns[4..], &ns[..4]));
         assert_eq!(lost[12..20], [21, 0, 0, 0, 21, 0, 0, 0]);
         assert_eq!(lost[20..44], [&[0x45; 21][..], &[0; 3]].concat());
-        assert_eq!(lost[44..48], [1, 0, 30, 0], "a comment of 30 letters");
-        assert_eq!(found[4].1.len(), 20 + 40, "no options");
+        assert_eq!(lost[44..52], [2, 0, 4, 0, 1, 0, 0, 0], "inbound");
+        assert_eq!(lost[52..56], [1, 0, 30, 0], "a comment of 30 letters");
+        assert_eq!(found[3].1[60..], [2, 0, 4, 0, 2, 0, 0, 0, 0, 0, 0, 0], "outbound, no comment");
     }
 
     #[test]
@@ -231,10 +250,9 @@ mod tests {
                 Ok(())
             }
         }
-        let ([mut up, down], writer) = open(Broken, 0);
+        let ([up, down], writer) = open(Broken, 0);
         assert!(writer.join().unwrap().is_err());
         (0..5000).for_each(|_| up.packet(Time(0), &[0; 1500], ""));
-        assert!(up.missed > 4000, "{}", up.missed);
-        drop(down);
+        assert!(down.missed() > 4000, "{}", down.missed());
     }
 }

@@ -142,11 +142,6 @@ impl Hop {
         &self.counts
     }
 
-    /// Packets that the capture left out.
-    pub fn missed_by_capture(&self) -> u64 {
-        self.capture.as_ref().map_or(0, |c| c.missed)
-    }
-
     /// How many packets are in the queue or on the wire.
     pub fn held(&self) -> usize {
         self.pool.taken() - 1
@@ -245,13 +240,6 @@ impl Hop {
         self.pool.give(due.packet.body);
     }
 
-    /// Hands what was captured to its writer.
-    pub fn flush(&mut self) {
-        if let Some(capture) = &mut self.capture {
-            capture.hand_over();
-        }
-    }
-
     fn lost_on_wire(&mut self) -> bool {
         self.wire.as_mut().is_some_and(|(chance, dice)| dice.chance(*chance))
     }
@@ -275,7 +263,7 @@ impl Hop {
     }
 
     fn note(&mut self, at: Time, packet: Packet, comment: &str) {
-        if let Some(capture) = &mut self.capture {
+        if let Some(capture) = &self.capture {
             let bytes = &self.pool.at(packet.body)[..packet.len as usize];
             capture.packet(at, bytes, comment);
         }

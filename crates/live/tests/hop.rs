@@ -144,19 +144,18 @@ fn a_capture_says_of_each_packet_what_became_of_it() {
     }
     let file = File::default();
     let ([up, down], writer): ([Capture; 2], _) = capture::open(file.clone(), 0);
-    drop(down);
     let delay = Span::ms(1);
     let slow = LinkSpec { rate: Rate(8_000_000), delay };
     let mut hop = Hop::new(spec("droptail", &[("limit", "1p")], slow));
     hop.capture(up);
     (0..3).for_each(|number| put(&mut hop, Time(0), &udp(100, 1, 0, number)));
     assert_eq!(leave(&mut hop, Time(10_000_000)).len(), 2);
-    hop.flush();
-    drop(hop);
+    down.flush();
+    drop((hop, down));
     writer.join().unwrap().unwrap();
     let bytes = file.0.lock().unwrap();
     let text = String::from_utf8_lossy(&bytes);
     assert_eq!(text.matches("dropped: the buffer is full, after 0.000 ms").count(), 1);
-    let blocks = bytes.windows(8).filter(|w| w == &[6, 0, 0, 0, 132, 0, 0, 0]).count();
+    let blocks = bytes.windows(8).filter(|w| w == &[6, 0, 0, 0, 144, 0, 0, 0]).count();
     assert_eq!(blocks, 2, "two delivered, of 100 bytes, without a comment");
 }

@@ -103,7 +103,8 @@ pub struct Pump {
     pump: Option<pump::Pump>,
     qdiscs: [&'static str; 2],
     seen: [Arc<Mutex<Seen>>; 2],
-    writer: Option<Writer>,
+    /// The capture that is being written, if there is one, and who writes it.
+    capture: Option<(Capture, Writer)>,
 }
 
 #[pymethods]
@@ -137,10 +138,7 @@ impl Pump {
             )));
         }
         let seen: [Arc<Mutex<Seen>>; 2] = Default::default();
-        let (mut files, writer) = match pcap.map(|path| captures(path, epoch_ns)).transpose()? {
-            Some((captures, writer)) => (captures.map(Some), Some(writer)),
-            None => ([None, None], None),
-        };
+        let capture = pcap.map(|path| captures(path, epoch_ns)).transpose()?;
         let [up, down] = [0, 1].map(|i| {
             let mut hop = hop(NAMES[i], defs[i], seed);
             let into = seen[i].clone();
@@ -148,12 +146,15 @@ impl Pump {
                 into.lock().unwrap_or_else(PoisonError::into_inner).look(now, link);
             };
             hop.look(sample, Box::new(see));
-            files[i].take().into_iter().for_each(|capture| hop.capture(capture));
+            if let Some((captures, _)) = &capture {
+                hop.capture(captures[i].clone());
+            }
             hop
         });
         let start = || pump::Pump::start(pump::duplicate(near)?, pump::duplicate(far)?, up, down);
         let pump = start().map_err(|e| PyOSError::new_err(e.to_string()))?;
-        Ok(Pump { pump: Some(pump), qdiscs: defs.map(|def| def.qdisc), seen, writer })
+        let capture = capture.map(|([up, _], writer)| (up, writer));
+        Ok(Pump { pump: Some(pump), qdiscs: defs.map(|def| def.qdisc), seen, capture })
     }
 
     /// Whether a direction has ended by itself: a device is gone.
@@ -184,8 +185,10 @@ impl Pump {
                 report.ok_or_else(|| PyRuntimeError::new_err(format!("{name}: it panicked")))?;
             out[name] = summary(qdisc, report);
         }
-        // The captures are gone with the hops, so the writer comes to its end.
-        if let Some(writer) = self.writer.take() {
+        if let Some((capture, writer)) = self.capture.take() {
+            capture.flush();
+            out["uncaptured_packets"] = capture.missed().into();
+            drop(capture); // the last one: the writer comes to its end
             let written = py.detach(|| writer.join());
             let failed = written.ok().and_then(Result::err);
             out["capture_failed"] = failed.map(|e| e.to_string()).into();
@@ -202,7 +205,7 @@ fn summary(qdisc: &str, report: Report) -> Json {
     if let Some(link) = link.as_object_mut() {
         link.remove("goodput_bps"); // it would take the acks to know
     }
-    let (counts, missed) = (hop.counts(), hop.missed_by_capture());
+    let counts = hop.counts();
     let quantile = |q| counts.lateness.quantile_s(q);
     let sent_bits = link["departed_bytes"].as_f64().unwrap_or(0.0) * 8.0;
     let more = json!({
@@ -212,7 +215,6 @@ fn summary(qdisc: &str, report: Report) -> Json {
         "refused_packets": counts.refused,
         "malformed_packets": counts.malformed,
         "no_memory_packets": counts.no_memory,
-        "uncaptured_packets": missed,
         "lateness_p50_s": quantile(0.5),
         "lateness_p99_s": quantile(0.99),
         "lateness_max_s": counts.lateness.max_s(),

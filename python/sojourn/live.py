@@ -1,0 +1,247 @@
+"""A live link: a command whose packets cross our link on their way out, and on their way back.
+
+Processes and what each holds: this one has the descriptors of both devices and the threads that
+move packets between them; `sojourn.room`, started by `unshare`, is the init of the namespaces in
+which the command runs. A socket pair between the two is the leash: whoever is killed, the other
+sees its end and goes as well, and the kernel takes devices, addresses and namespaces with them.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from sojourn import _sojourn, network
+from sojourn._sojourn import InputError
+from sojourn.result import Array
+
+Rows = Mapping[str, Mapping[str, Array]]
+"""What was seen since the last time: the columns of a link's series, by direction."""
+
+LOOK_S = 0.1
+"""How often the rows are fetched."""
+
+PRIORITY = 10
+"""Of the threads that move packets, among real-time ones."""
+
+OWN_NETWORK = "SOJOURN_OWN_NETWORK"
+"""Set where the process has given itself a network, because it had no right to the one it was in."""
+
+LATE_S = 0.001
+"""Packets that are later than this at the 99th percentile are not to be trusted."""
+
+KILLED = 128 + signal.SIGKILL
+
+
+@dataclass(frozen=True)
+class Hop:
+    """What there is to know of a link before its command starts."""
+
+    links: dict[str, Any]
+    """The two links, canonical."""
+    block: network.Block
+    """Its addresses."""
+    realtime: bool
+    """Whether the threads that move packets go before all ordinary processes."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """What happened."""
+
+    code: int
+    """The exit code of the command."""
+    links: dict[str, Any]
+    """A summary per direction."""
+    warnings: list[str]
+    """Why the numbers are not to be trusted; empty if they are."""
+
+
+def enter_own_network(arguments: Sequence[str]) -> None:
+    """Start this command line anew in a network of its own, where an ordinary user may do as root.
+
+    Returns only by raising InputError, where the system does not allow that.
+    """
+    if OWN_NETWORK in os.environ:
+        raise InputError("link: no right to make network devices, not even in a network of its own")
+    unshare = ["unshare", "--user", "--map-root-user", "--net"]
+    tried = subprocess.run([*unshare, "true"], capture_output=True, text=True, check=False)
+    if tried.returncode != 0:
+        said = tried.stderr.strip() or "unshare fails"
+        raise InputError(
+            "link: it takes the right to change the network (CAP_NET_ADMIN: be root), or user "
+            f"namespaces, which this system does not allow: {said}"
+        )
+    os.environ[OWN_NETWORK] = "1"
+    os.execvp(unshare[0], [*unshare, sys.executable, "-m", "sojourn", *arguments])
+
+
+def play(
+    links: dict[str, Any],
+    command: Sequence[str],
+    *,
+    seed: int = 1,
+    sample: str = "100ms",
+    pcap: str | None = None,
+    started: Callable[[Hop], None] = lambda hop: None,
+    seen: Callable[[Rows], None] | None = None,
+) -> Played:
+    """Run `command` behind the canonical links `up` and `down`, until it ends.
+
+    `started` is called before the command starts, `seen` with the rows of every `LOOK_S` seconds.
+    Raises NoRightError where the process may not make devices here.
+    """
+    network.check_tools()
+    with _far() as (far, device, block), _room(block, command) as (room, leash):
+        near = _greet(leash)
+        try:
+            realtime = _start_in_realtime()
+            pump = _sojourn.Pump(
+                near, far, json.dumps(links), seed, sample, time.time_ns(), pcap
+            )
+        finally:
+            _end_realtime()
+            os.close(near)
+        with _signals():
+            started(Hop(links, block, realtime))
+            leash.send(b"go")
+            told = _watch(leash, pump, seen)
+            missed = {"up": told.get("dropped", 0), "down": network.dropped(device)}
+        told_at_end = json.loads(pump.stop())
+        if seen is not None:
+            seen(pump.rows())
+        leash.close()
+        room.wait()
+    summary = {name: told_at_end[name] for name in links}
+    for name, count in missed.items():
+        summary[name]["kernel_dropped_packets"] = count
+    return Played(told["code"], summary, [*_warnings(summary), *_of_capture(told_at_end)])
+
+
+@contextmanager
+def _far() -> Iterator[tuple[int, str, network.Block]]:
+    """Lend the far device, which goes with its descriptor."""
+    far, device = network.open_tun(network.FAR)
+    try:
+        if OWN_NETWORK in os.environ:
+            network.ip(["link set dev lo up"])
+        yield far, device, network.set_up_far(device)
+    except OSError as error:
+        raise InputError(f"link: {error.strerror or error}") from None
+    finally:
+        os.close(far)
+
+
+@contextmanager
+def _room(
+    block: network.Block, command: Sequence[str]
+) -> Iterator[tuple[subprocess.Popen[bytes], socket.socket]]:
+    """Lend the process that makes the inside, and our end of the leash."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    end = str(theirs.fileno())
+    with ours:
+        with theirs:
+            room = subprocess.Popen(
+                [
+                    *("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child"),
+                    *(sys.executable, "-m", "sojourn.room", end, str(block.network), *command),
+                ],
+                pass_fds=[theirs.fileno()],
+            )
+        try:
+            yield room, ours
+        finally:
+            ours.close()
+            room.wait()
+
+
+def _greet(leash: socket.socket) -> int:
+    """Take the near device from the room."""
+    said, descriptors, _, _ = socket.recv_fds(leash, 4096, 1)
+    if not descriptors:
+        error = json.loads(said)["error"] if said else "unshare could not make its namespaces"
+        raise InputError(f"link: the inside could not be made: {error}")
+    return descriptors[0]
+
+
+def _start_in_realtime() -> bool:
+    """Have the threads that start now go before all ordinary processes, if we may."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+    except PermissionError:
+        return False
+    return True
+
+
+def _end_realtime() -> None:
+    with suppress(PermissionError):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+@contextmanager
+def _signals() -> Iterator[None]:
+    """Leave Ctrl-C to the command; a request to end ends the command as well."""
+
+    def end(number: int, _frame: Any) -> None:
+        raise SystemExit(128 + number)
+
+    wanted = {signal.SIGINT: lambda *_: None, signal.SIGQUIT: lambda *_: None}
+    before = {number: signal.signal(number, handler) for number, handler in wanted.items()}
+    before |= {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _watch(
+    leash: socket.socket, pump: _sojourn.Pump, seen: Callable[[Rows], None] | None
+) -> dict[str, int]:
+    """Wait for the command to end: what the room tells of it."""
+    leash.settimeout(LOOK_S)
+    while True:
+        try:
+            told: dict[str, int] = json.loads(leash.recv(4096) or json.dumps({"code": KILLED}))
+        except TimeoutError:
+            rows = pump.rows()  # fetched even if nobody wants them: they take memory
+            if seen is not None:
+                seen(rows)
+        else:
+            return told
+
+
+def _warnings(links: Mapping[str, Any]) -> list[str]:
+    """Say what stands against trusting the numbers."""
+    found = []
+    for name, link in links.items():
+        p99 = link["lateness_p99_s"]
+        if p99 is not None and p99 > LATE_S:
+            found.append(f"{name}: 1 % of the packets were more than {p99 * 1e3:.1f} ms late")
+        for key, what in (
+            ("kernel_dropped_packets", "the kernel dropped before we could read them"),
+            ("no_memory_packets", "there was no memory for"),
+            ("refused_packets", "the far end refused"),
+        ):
+            if link[key]:
+                found.append(f"{name}: {link[key]} packets that {what}")
+        if link["failed"]:
+            found.append(f"{name}: it ended before the command did: {link['failed']}")
+    return found
+
+
+def _of_capture(told: Mapping[str, Any]) -> list[str]:
+    """Say what is wrong with the capture, if there is one."""
+    found = []
+    if told.get("capture_failed"):
+        found.append(f"the capture is not whole: {told['capture_failed']}")
+    if told.get("uncaptured_packets"):
+        found.append(f"the capture left {told['uncaptured_packets']} packets out: a slow disk")
+    return found
