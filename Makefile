@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
-.PHONY: demo test check bench gen validate studies fuzz instructions wheel build clean
+.PHONY: demo test check bench gen validate studies fuzz kill instructions wheel build clean
 
 demo: build  ## the main job: four disciplines on a home uplink, a table and a figure
 	@mkdir -p out
@@ -42,6 +42,9 @@ fuzz:  ## minutes of fuzzing; needs the nightly toolchain (`make test` drives th
 	cargo +nightly fuzz run -s none packet -- -max_total_time=120 -max_len=4096 -timeout=20
 	cargo +nightly fuzz run -s none scenario fuzz/corpus/scenario fuzz/seeds/scenario -- \
 	    -max_total_time=300 -max_len=4096 -timeout=20 -dict=fuzz/scenario.dict
+
+kill: build  ## minutes: 52 rounds of a live link that is killed; nothing may be left of it
+	SOJOURN_ROUNDS=13 $(BIN)/python -m pytest tests/test_live_kill.py -rs
 
 instructions: build  ## what a packet costs, counted by valgrind's callgrind, against what was written down
 	$(BIN)/python tools/instructions.py

@@ -1,14 +1,14 @@
 """The compiled module: data in as JSON text, numbers out as arrays. Private; use `sojourn`."""
 
+import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
 
 __all__ = [
     "InputError",
-    "Pump",
     "canonical",
     "canonical_links",
     "replay",
@@ -37,17 +37,20 @@ def replay(
     follow_marked: npt.NDArray[np.uint8] | None,
 ) -> dict[str, npt.NDArray[Any]]: ...
 
-class Pump:
-    def __new__(
-        cls,
-        near: int,
-        far: int,
-        links_json: str,
-        seed: int,
-        sample: str,
-        epoch_ns: int,
-        pcap: str | None = None,
-    ) -> Pump: ...
-    def failed(self) -> bool: ...
-    def rows(self) -> dict[str, dict[str, npt.NDArray[Any]]]: ...
-    def stop(self) -> str: ...
+if sys.platform == "linux":
+    __all__ += ["Pump"]
+
+    @final
+    class Pump:
+        def __new__(
+            cls,
+            near: int,
+            far: int,
+            links_json: str,
+            seed: int,
+            sample: str,
+            epoch_ns: int,
+            pcap: str | None = None,
+        ) -> Pump: ...
+        def rows(self) -> dict[str, dict[str, npt.NDArray[Any]]]: ...
+        def stop(self) -> str: ...

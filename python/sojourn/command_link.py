@@ -45,7 +45,9 @@ def link(
     pcap: Annotated[Path | None, typer.Option(help="write the packets there: .pcapng")] = None,
     sample: Annotated[str, typer.Option(help="from one row of the series to the next")] = "100ms",
     seed: Annotated[int, typer.Option(help="of the dice of laws and wires")] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="print one JSON object at the end")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="print one JSON object at the end")
+    ] = False,
 ) -> int:
     """Run a command, or a shell, whose traffic crosses a link in both directions (Linux)."""
     from sojourn.output import check_file
@@ -90,6 +92,11 @@ def _play(
             view, show = live_report.watching()
             takers.append(show)
             stack.enter_context(view)
+
+        def seen(rows: live.Rows) -> None:
+            for take in takers:
+                take(rows)
+
         try:
             played = live.play(
                 links,
@@ -98,7 +105,7 @@ def _play(
                 sample=sample,
                 pcap=None if pcap is None else str(pcap),
                 started=live_report.start,
-                seen=lambda rows: [take(rows) for take in takers] and None,
+                seen=seen,
             )
         except network.NoRightError:
             live.enter_own_network(sys.argv[1:])

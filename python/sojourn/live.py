@@ -32,7 +32,7 @@ PRIORITY = 10
 """Of the threads that move packets, among real-time ones."""
 
 OWN_NETWORK = "SOJOURN_OWN_NETWORK"
-"""Set where the process has given itself a network, because it had no right to the one it was in."""
+"""Set where the process has made itself a network, having no right to the one it was in."""
 
 LATE_S = 0.001
 """Packets that are later than this at the 99th percentile are not to be trusted."""
@@ -50,6 +50,8 @@ class Hop:
     """Its addresses."""
     realtime: bool
     """Whether the threads that move packets go before all ordinary processes."""
+    own_network: bool
+    """Whether the outside is a network that was made for it, with nothing in it."""
 
 
 @dataclass(frozen=True)
@@ -103,15 +105,14 @@ def play(
         near = _greet(leash)
         try:
             realtime = _start_in_realtime()
-            pump = _sojourn.Pump(
-                near, far, json.dumps(links), seed, sample, time.time_ns(), pcap
-            )
+            pump = _sojourn.Pump(near, far, json.dumps(links), seed, sample, time.time_ns(), pcap)
         finally:
             _end_realtime()
             os.close(near)
         with _signals():
-            started(Hop(links, block, realtime))
-            leash.send(b"go")
+            started(Hop(links, block, realtime, OWN_NETWORK in os.environ))
+            with suppress(ConnectionError):  # it is gone: that is told at once
+                leash.send(b"go")
             told = _watch(leash, pump, seen)
             missed = {"up": told.get("dropped", 0), "down": network.dropped(device)}
         told_at_end = json.loads(pump.stop())
@@ -130,11 +131,13 @@ def _far() -> Iterator[tuple[int, str, network.Block]]:
     """Lend the far device, which goes with its descriptor."""
     far, device = network.open_tun(network.FAR)
     try:
-        if OWN_NETWORK in os.environ:
-            network.ip(["link set dev lo up"])
-        yield far, device, network.set_up_far(device)
-    except OSError as error:
-        raise InputError(f"link: {error.strerror or error}") from None
+        try:
+            if OWN_NETWORK in os.environ:
+                network.ip(["link set dev lo up"])
+            block = network.set_up_far(device)
+        except OSError as error:
+            raise InputError(f"link: {error.strerror or error}") from None
+        yield far, device, block
     finally:
         os.close(far)
 
@@ -164,7 +167,10 @@ def _room(
 
 def _greet(leash: socket.socket) -> int:
     """Take the near device from the room."""
-    said, descriptors, _, _ = socket.recv_fds(leash, 4096, 1)
+    try:
+        said, descriptors, _, _ = socket.recv_fds(leash, 4096, 1)
+    except ConnectionError:
+        said, descriptors = b"", []
     if not descriptors:
         error = json.loads(said)["error"] if said else "unshare could not make its namespaces"
         raise InputError(f"link: the inside could not be made: {error}")
@@ -189,8 +195,8 @@ def _end_realtime() -> None:
 def _signals() -> Iterator[None]:
     """Leave Ctrl-C to the command; a request to end ends the command as well."""
 
-    def end(number: int, _frame: Any) -> None:
-        raise SystemExit(128 + number)
+    def end(*_: Any) -> None:
+        raise KeyboardInterrupt
 
     wanted = {signal.SIGINT: lambda *_: None, signal.SIGQUIT: lambda *_: None}
     before = {number: signal.signal(number, handler) for number, handler in wanted.items()}
@@ -209,13 +215,16 @@ def _watch(
     leash.settimeout(LOOK_S)
     while True:
         try:
-            told: dict[str, int] = json.loads(leash.recv(4096) or json.dumps({"code": KILLED}))
+            said = leash.recv(4096)
         except TimeoutError:
             rows = pump.rows()  # fetched even if nobody wants them: they take memory
             if seen is not None:
                 seen(rows)
-        else:
-            return told
+            continue
+        except ConnectionError:
+            said = b""
+        told: dict[str, int] = json.loads(said) if said else {"code": KILLED}
+        return told
 
 
 def _warnings(links: Mapping[str, Any]) -> list[str]:

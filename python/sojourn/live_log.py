@@ -1,4 +1,4 @@
-"""The series of a live link in a file: a row per look and direction, as `Result.frame("series")`."""
+"""The series of a live link in a file: a row per look and direction, as those of a simulation."""
 
 import json
 import math

@@ -33,8 +33,12 @@ def start(hop: Hop) -> None:
             f"outside {hop.block.far}, {network.v6(hop.block.far)}",
         ]
     out.print("; ".join(ends), markup=False)
+    if hop.own_network:
+        out.print("outside is a network of its own and empty: no right to this one", markup=False)
     if not hop.realtime:
-        out.print("no right to real-time scheduling: packets may be milliseconds late", markup=False)
+        out.print(
+            "no right to real-time scheduling: packets may be milliseconds late", markup=False
+        )
 
 
 def _described(link: Mapping[str, Any]) -> str:
@@ -54,7 +58,9 @@ def _described(link: Mapping[str, Any]) -> str:
 def finish(played: Played) -> None:
     """Say what happened, and how far it is to be trusted."""
     out = console()
-    happened = new_table("", "sent", "in use", "packets", "lost", "marked", "mean wait", "50 %", "99 %")
+    happened = new_table(
+        "", "sent", "in use", "packets", "lost", "marked", "mean wait", "50 %", "99 %"
+    )
     for name, link in played.links.items():
         happened.add_row(
             name,
@@ -116,7 +122,7 @@ def _now(rows: Rows) -> Table:
         table.add_row(
             name,
             units.rate(8 * per_second("departed_bytes")),
-            f"{columns['queue_packets'][-1]} p, {units.figures(columns['queue_bytes'][-1] / 1e3)} kB",
+            f"{columns['queue_packets'][-1]} p, {columns['queue_bytes'][-1] / 1e3:.0f} kB",
             _or_dash(columns["sojourn_p50_s"][-1], units.duration),
             _or_dash(columns["sojourn_p99_s"][-1], units.duration),
             f"{per_second('dropped_packets'):.0f}",

@@ -30,9 +30,9 @@ NEAR = "sj-near"
 FAR = "sj-far%d"
 """The device outside; the kernel gives the number."""
 
-POOL = ipaddress.ip_network("198.18.0.0/15")
+POOL = ipaddress.IPv4Network("198.18.0.0/15")
 FIRST, STEP, LAST = 20, 3, 29
-"""Prefix lengths: of a link's block, by how much those inside it are longer, and of the smallest."""
+"""Prefix lengths: of a link's block, by how much those inside are longer, of the smallest."""
 V6 = "fd00:736f:6a6f::"
 
 MTU_BYTES = 1500
@@ -138,8 +138,10 @@ def ip(commands: Sequence[str]) -> None:
 
 
 def ask_ip(*arguments: str) -> list[dict[str, Any]]:
-    """Ask `ip` for a list."""
+    """Ask `ip` for a list, which is empty where there is no such thing."""
     done = subprocess.run(["ip", "-j", *arguments], capture_output=True, text=True, check=False)
+    if done.returncode < 0:
+        raise OSError(errno.EINTR, "ip was killed")
     found: list[dict[str, Any]] = json.loads(done.stdout or "[]")
     return found
 
@@ -149,7 +151,7 @@ def outer_block() -> ipaddress.IPv4Network | None:
     for device in ask_ip("-4", "addr", "show", "dev", NEAR):
         for info in device.get("addr_info", ()):
             address = f"{info['local']}/{info['prefixlen']}"
-            return ipaddress.ip_network(address, strict=False)
+            return ipaddress.IPv4Network(address, strict=False)
     return None
 
 
@@ -173,11 +175,11 @@ def _wider(outer: ipaddress.IPv4Network | None) -> int:
 
 
 def _routes() -> list[ipaddress.IPv4Network]:
-    found = []
-    for route in ask_ip("-4", "route", "show", "table", "all"):
-        if route.get("dst", "default") != "default":
-            found.append(ipaddress.IPv4Network(route["dst"], strict=False))
-    return found
+    return [
+        ipaddress.IPv4Network(route["dst"], strict=False)
+        for route in ask_ip("-4", "route", "show", "table", "all")
+        if route.get("dst", "default") != "default"
+    ]
 
 
 def set_up_far(device: str) -> Block:

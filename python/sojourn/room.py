@@ -1,8 +1,8 @@
-"""The first process of a link's inside: it makes the near device, runs the command, and is its init.
+"""The first process inside a link: it makes the near device, runs the command, and is its init.
 
-`unshare` starts it in namespaces of its own (network, processes, mounts). It hands the device to the
-link's process and keeps nothing. When that process is gone, however it went, the leash between them
-is closed, this process ends, and the kernel ends every other of the namespace with it.
+`unshare` starts it in namespaces of its own (network, processes, mounts). It hands the device to
+the link's process and keeps nothing. When that process is gone, however it went, the leash between
+them is closed, this process ends, and the kernel ends every other of the namespace with it.
 """
 
 import json

@@ -131,11 +131,11 @@ impl Pump {
             found.ok_or_else(|| InputError::new_err(format!("{name}: is missing")))
         };
         let defs = [find("up")?, find("down")?];
-        let sample: Span = sample.parse().map_err(|e: sojourn_aqm::Error| refused(e))?;
+        let sample: Span =
+            sample.parse().map_err(|e: sojourn_aqm::Error| refused(e.at("sample")))?;
         if sample < Span::ms(1) {
-            return Err(InputError::new_err(format!(
-                "{sample} is out of range, allowed: from 1ms"
-            )));
+            let text = format!("sample: {sample} is out of range, allowed: from 1ms");
+            return Err(InputError::new_err(text));
         }
         let seen: [Arc<Mutex<Seen>>; 2] = Default::default();
         let capture = pcap.map(|path| captures(path, epoch_ns)).transpose()?;
@@ -155,11 +155,6 @@ impl Pump {
         let pump = start().map_err(|e| PyOSError::new_err(e.to_string()))?;
         let capture = capture.map(|([up, _], writer)| (up, writer));
         Ok(Pump { pump: Some(pump), qdiscs: defs.map(|def| def.qdisc), seen, capture })
-    }
-
-    /// Whether a direction has ended by itself: a device is gone.
-    fn failed(&self) -> bool {
-        self.pump.as_ref().is_some_and(pump::Pump::failed)
     }
 
     /// The rows since they were last asked for, a table per direction.
