@@ -1,7 +1,7 @@
 """What the tests of live links share: whether there are the rights for them, and the command run.
 
-The far end is this process's own network, so that servers run here; the near end, where clients run,
-is made by the link and goes with it.
+The far end is this process's own network, so that servers run here; the near end, where clients
+run, is made by the link and goes with it.
 """
 
 import json

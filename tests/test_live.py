@@ -10,7 +10,6 @@ import os
 import re
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -19,10 +18,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from conftest import Command
-from live_link import ENVIRONMENT, FAR, FAR6, arguments, lacking, link, python, told
 
 import sojourn as sj
+from conftest import Command
+from live_link import ENVIRONMENT, FAR, FAR6, arguments, lacking, link, python, told
 
 pytestmark = pytest.mark.skipif(bool(lacking()), reason=f"no live link here: {lacking()}")
 
@@ -67,7 +66,7 @@ def content() -> bytes:
 
 
 @contextmanager
-def server(host: str, serve: "threading.Thread | None" = None) -> Iterator[socket.socket]:
+def server(host: str) -> Iterator[socket.socket]:
     """Listen at the far end; the port is the kernel's choice."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as listening:
@@ -95,6 +94,7 @@ def receive(listening: socket.socket, into: list[tuple[float, bytes]]) -> thread
 
 @pytest.mark.parametrize("host", [FAR, FAR6])
 def test_a_ping_takes_twice_the_delay_at_least(host: str) -> None:
+    """In both families."""
     if lacking("ping"):
         pytest.skip(lacking("ping"))
     done = link(["--rate", "10mbit", "--delay", "25ms"], ["ping", "-c", "5", "-i", "0.1", host])
@@ -108,6 +108,7 @@ def test_a_ping_takes_twice_the_delay_at_least(host: str) -> None:
 @pytest.mark.parametrize("host", [FAR, FAR6])
 @pytest.mark.parametrize("law", ["reno", "cubic", "bbr"])
 def test_tcp_brings_everything_up_no_faster_than_the_link(host: str, law: str) -> None:
+    """Whole and in order, under each of the kernel's laws."""
     known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
     if law not in known:
         pytest.skip(f"the kernel has no {law}, only {' '.join(known)}")
@@ -129,6 +130,7 @@ def test_tcp_brings_everything_up_no_faster_than_the_link(host: str, law: str) -
 
 
 def test_tcp_brings_everything_down_through_another_link_than_up() -> None:
+    """`--down` is about the way down alone."""
     with server(FAR) as listening:
 
         def work() -> None:
@@ -153,6 +155,7 @@ def test_tcp_brings_everything_down_through_another_link_than_up() -> None:
 @pytest.mark.parametrize("host", [FAR, FAR6])
 @pytest.mark.parametrize("ecn", [0, 2])
 def test_of_a_flood_every_packet_is_accounted_for(host: str, ecn: int, tmp_path: Path) -> None:
+    """Sent, lost and marked as the summary, the receiver and the capture say."""
     count, size = 1500, 1000
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     numbers, marks = set(), 0
@@ -215,6 +218,7 @@ def packets(path: Path) -> list[tuple[int, int, str]]:
 
 
 def test_a_wire_loses_packets_and_a_trace_changes_the_rate(tmp_path: Path) -> None:
+    """As in a simulation."""
     trace = tmp_path / "rate.csv"
     trace.write_text("t_s,rate_bps\n0,2000000\n0.4,20000000\n")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sink:
@@ -233,6 +237,7 @@ def test_a_wire_loses_packets_and_a_trace_changes_the_rate(tmp_path: Path) -> No
 
 
 def test_links_are_nested() -> None:
+    """A packet crosses both, by ordinary routes."""
     if lacking("ping"):
         pytest.skip(lacking("ping"))
     ping = ["ping", "-c", "3", "-i", "0.1", FAR]
@@ -244,6 +249,7 @@ def test_links_are_nested() -> None:
 
 
 def test_a_log_has_the_columns_of_a_simulation(tmp_path: Path, small: Path) -> None:
+    """Names, types and order, as lines and as a table."""
     case = sj.load(small) | {"sample": "100ms"}
     simulated = sj.simulate(case).frame("series").filter(pl.col("kind") == "link")
     columns = [c.name for c in simulated if c.null_count() < len(c)]
@@ -264,6 +270,7 @@ def test_a_log_has_the_columns_of_a_simulation(tmp_path: Path, small: Path) -> N
 
 
 def test_the_command_gets_its_addresses_and_gives_its_code() -> None:
+    """Also where a signal ends it, as the shell tells it."""
     script = 'echo "$SOJOURN_NEAR $SOJOURN_FAR $SOJOURN_NEAR6 $SOJOURN_FAR6"; exit 7'
     done = link(["--rate", "10mbit"], ["sh", "-c", script])
     assert done.returncode == 7
@@ -280,6 +287,7 @@ def test_the_command_gets_its_addresses_and_gives_its_code() -> None:
 
 
 def test_words_of_a_command_pass_through_no_shell(tmp_path: Path) -> None:
+    """They arrive as they were."""
     words = ["$(touch x)", "a b", ";true", "*", ""]
     done = link(["--rate", "10mbit"], python("import sys; print(sys.argv[1:])", *words))
     assert done.stdout == f"{words}\n"
@@ -287,6 +295,7 @@ def test_words_of_a_command_pass_through_no_shell(tmp_path: Path) -> None:
 
 
 def test_a_link_that_is_told_to_end_ends_its_command() -> None:
+    """By SIGTERM."""
     line = arguments(["--rate", "10mbit"], ["sh", "-c", "echo ready; sleep 1000"])
     with subprocess.Popen(
         line, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -299,6 +308,7 @@ def test_a_link_that_is_told_to_end_ends_its_command() -> None:
 
 
 def test_without_rights_it_says_what_is_missing() -> None:
+    """In one line, with code 2."""
     # Not even the rights to a user namespace that maps root.
     line = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
     line += arguments(["--rate", "10mbit"], ["true"])
@@ -327,6 +337,7 @@ def test_without_rights_it_says_what_is_missing() -> None:
     ],
 )
 def test_bad_input_is_refused_in_a_line(sojourn: Command, options: list[str], message: str) -> None:
+    """With the option that it is about."""
     code, out, err = sojourn("link", *options, "--", "true")
     assert (code, out) == (2, "")
     assert err.startswith(f"sojourn: {message}"), err
@@ -334,5 +345,6 @@ def test_bad_input_is_refused_in_a_line(sojourn: Command, options: list[str], me
 
 
 def test_an_unknown_command_is_refused_before_anything_is_made(sojourn: Command) -> None:
+    """With code 2."""
     code, _, err = sojourn("link", "--rate", "1mbit", "--", "no-such-command")
     assert (code, err) == (2, "sojourn: no-such-command: there is no such command\n")

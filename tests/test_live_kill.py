@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+
 from live_link import ENVIRONMENT, FAR, Found, arguments, lacking, python, traces
 
 pytestmark = pytest.mark.skipif(bool(lacking()), reason=f"no live link here: {lacking()}")
@@ -54,6 +55,7 @@ def started(pid: int, deadline: float) -> bool:
 
 @pytest.mark.parametrize("number", range(ROUNDS))
 def test_nothing_is_left_of_a_link_that_is_killed(number: int) -> None:
+    """No device, route, namespace or process."""
     dice = random.Random(SEED * 1000 + number)
     token = f"token-{os.getpid()}-{number}"
     before = traces(token)
