@@ -105,7 +105,10 @@ def watching() -> tuple[Live, Callable[[Rows], None]]:
 
 def _now(rows: Rows) -> Table:
     """Show the last rows; what is counted is counted over all of them."""
-    table = new_table("", "sent", "queue", "wait 50 %", "99 %", "drops/s", "marks/s", "law", left=1)
+    table = new_table("", "sent", "queue", "wait 50 %", "99 %", "drops/s", "marks/s", "law")
+    for column in table.columns[1:]:
+        column.min_width = 12  # so that nothing moves while numbers change
+    table.columns[-1].justify = "left"
     for name, columns in rows.items():
         time_s = columns["time_s"]
         step = float(time_s[-1] - time_s[0]) / (len(time_s) - 1) if len(time_s) > 1 else 0.1
