@@ -152,8 +152,8 @@ def of_delays() -> list[str]:
         added = (stamps[:, 1] - stamps[:, 0]) / 1e3 - due_us
         p50, p99 = np.percentile(added, [50, 99])
         rows.append(
-            f"| {ms} | {len(added)} | {added.mean():.0f} | {p50:.0f} | {p99:.0f} | {p99 - p50:.0f} | "
-            f"{added.max():.0f} | {up['lateness_p99_s'] * 1e6:.0f} |"
+            f"| {ms} | {len(added)} | {added.mean():.0f} | {p50:.0f} | {p99:.0f} | "
+            f"{p99 - p50:.0f} | {added.max():.0f} | {up['lateness_p99_s'] * 1e6:.0f} |"
         )
         print(rows[-1], flush=True)
     return rows
