@@ -34,14 +34,21 @@ def lacking(*tools: str) -> str:
     return "no right to this network" if "empty: no right" in tried.stderr else ""
 
 
-def arguments(options: Sequence[str], command: Sequence[str]) -> list[str]:
-    """Give the command line of a link."""
-    return [sys.executable, "-m", "sojourn", "link", *options, "--", *command]
+HIDE = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /dev/net && exec "$@"', "sh"]
+"""Leads a command line that is to find no TUN devices."""
 
 
-def link(options: Sequence[str], command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+def arguments(options: Sequence[str], command: Sequence[str], ends: str = "tun") -> list[str]:
+    """Give the command line of a link whose ends are of `tun` or of `veth`."""
+    line = [sys.executable, "-m", "sojourn", "link", *options, "--", *command]
+    return line if ends == "tun" else [*HIDE, *line]
+
+
+def link(
+    options: Sequence[str], command: Sequence[str], ends: str = "tun"
+) -> subprocess.CompletedProcess[str]:
     """Run `command` behind a link, to its end."""
-    line = arguments(options, command)
+    line = arguments(options, command, ends)
     return subprocess.run(line, env=ENVIRONMENT, capture_output=True, text=True, check=False)
 
 

@@ -25,6 +25,8 @@ from live_link import ENVIRONMENT, FAR, FAR6, arguments, lacking, link, python, 
 
 pytestmark = pytest.mark.skipif(bool(lacking()), reason=f"no live link here: {lacking()}")
 
+BOTH_ENDS = pytest.mark.parametrize("ends", ["tun", "veth"])
+
 SIZE = 400_000
 """Bytes of a transfer."""
 
@@ -92,17 +94,20 @@ def receive(listening: socket.socket, into: list[tuple[float, bytes]]) -> thread
     return thread
 
 
+@BOTH_ENDS
 @pytest.mark.parametrize("host", [FAR, FAR6])
-def test_a_ping_takes_twice_the_delay_at_least(host: str) -> None:
+def test_a_ping_takes_twice_the_delay_at_least(host: str, ends: str) -> None:
     """In both families."""
     if lacking("ping"):
         pytest.skip(lacking("ping"))
-    done = link(["--rate", "10mbit", "--delay", "25ms"], ["ping", "-c", "5", "-i", "0.1", host])
+    ping = ["ping", "-c", "5", "-i", "0.1", host]
+    done = link(["--rate", "10mbit", "--delay", "25ms"], ping, ends)
     times = [float(ms) for ms in re.findall(r"time=([\d.]+) ms", done.stdout)]
     assert done.returncode == 0, done.stderr
     assert len(times) == 5
     # 84 bytes (104 of IPv6) take 67 us to send, there and back.
     assert min(times) >= 50.13
+    assert ("ends of veth" in done.stderr) == (ends == "veth")
 
 
 @pytest.mark.parametrize("host", [FAR, FAR6])
@@ -129,7 +134,8 @@ def test_tcp_brings_everything_up_no_faster_than_the_link(host: str, law: str) -
     assert up["departed_bytes"] * 8 <= 20e6 * up["duration_s"] + 1500 * 8
 
 
-def test_tcp_brings_everything_down_through_another_link_than_up() -> None:
+@BOTH_ENDS
+def test_tcp_brings_everything_down_through_another_link_than_up(ends: str) -> None:
     """`--down` is about the way down alone."""
     with server(FAR) as listening:
 
@@ -142,7 +148,7 @@ def test_tcp_brings_everything_down_through_another_link_than_up() -> None:
         thread.start()
         options = ["--rate", "5mbit", "--down", "rate=30mbit", "--down", "qdisc=pie", "--json"]
         options += ["--down", "delay=3ms", "--down", "qdisc.target=10ms"]
-        done = link(options, python(FETCH, FAR, listening.getsockname()[1]))
+        done = link(options, python(FETCH, FAR, listening.getsockname()[1]), ends)
         thread.join()
     tree = told(done)
     assert done.stdout.splitlines()[0] == f"{SIZE} {hashlib.sha256(content()).hexdigest()}"
@@ -152,9 +158,11 @@ def test_tcp_brings_everything_down_through_another_link_than_up() -> None:
     assert tree["links"]["down"]["departed_bytes"] >= SIZE > tree["links"]["up"]["departed_bytes"]
 
 
-@pytest.mark.parametrize("host", [FAR, FAR6])
-@pytest.mark.parametrize("ecn", [0, 2])
-def test_of_a_flood_every_packet_is_accounted_for(host: str, ecn: int, tmp_path: Path) -> None:
+@BOTH_ENDS
+@pytest.mark.parametrize(("host", "ecn"), [(FAR, 0), (FAR, 2), (FAR6, 2)])
+def test_of_a_flood_every_packet_is_accounted_for(
+    host: str, ecn: int, ends: str, tmp_path: Path
+) -> None:
     """Sent, lost and marked as the summary, the receiver and the capture say."""
     count, size = 1500, 1000
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -172,7 +180,7 @@ def test_of_a_flood_every_packet_is_accounted_for(host: str, ecn: int, tmp_path:
         client = python(FLOOD, host, sink.getsockname()[1], count, size, ecn)
         options = ["--rate", "10mbit", "--qdisc", "codel", "--set", "limit=100kB"]
         options += ["--set", "ecn=true", "--pcap", str(pcap), "--json"]
-        up = told(link(options, client))["links"]["up"]
+        up = told(link(options, client, ends))["links"]["up"]
         sink.setblocking(False)
         while True:
             try:
@@ -236,13 +244,14 @@ def test_a_wire_loses_packets_and_a_trace_changes_the_rate(tmp_path: Path) -> No
     assert "loses 20.0 % on the wire, changes by a trace of 2 rows" in done.stderr
 
 
-def test_links_are_nested() -> None:
+@BOTH_ENDS
+def test_links_are_nested(ends: str) -> None:
     """A packet crosses both, by ordinary routes."""
     if lacking("ping"):
         pytest.skip(lacking("ping"))
     ping = ["ping", "-c", "3", "-i", "0.1", FAR]
     inner = arguments(["--rate", "10mbit", "--delay", "10ms"], ping)
-    done = link(["--rate", "10mbit", "--delay", "20ms"], inner)
+    done = link(["--rate", "10mbit", "--delay", "20ms"], inner, ends)
     times = [float(ms) for ms in re.findall(r"time=([\d.]+) ms", done.stdout)]
     assert len(times) == 3, done.stderr
     assert min(times) >= 60

@@ -62,6 +62,7 @@ def test_nothing_is_left_of_a_link_that_is_killed(number: int) -> None:
     line = arguments(
         ["--rate", "50mbit", "--delay", "5ms", "--qdisc", "fq_codel"],
         python(LOAD, FAR, token),
+        "tun" if number % 4 < 2 else "veth",
     )
     with subprocess.Popen(
         line, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

@@ -1,7 +1,7 @@
 """A live link: a command whose packets cross our link on their way out, and on their way back.
 
-Processes and what each holds: this one has the descriptors of both devices and the threads that
-move packets between them; `sojourn.room`, started by `unshare`, is the init of the namespaces in
+Processes and what each holds: this one has the descriptors of both ends and the threads that move
+packets between them; `sojourn.room`, started by `unshare`, is the init of the namespaces in
 which the command runs. A socket pair between the two is the leash: whoever is killed, the other
 sees its end and goes as well, and the kernel takes devices, addresses and namespaces with them.
 """
@@ -14,11 +14,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from sojourn import _sojourn, network
+from sojourn import _sojourn, network, wires
 from sojourn._sojourn import InputError
 from sojourn.result import Array
 
@@ -52,6 +52,8 @@ class Hop:
     """Whether the threads that move packets go before all ordinary processes."""
     own_network: bool
     """Whether the outside is a network that was made for it, with nothing in it."""
+    tun: bool
+    """Whether its ends are TUN devices; they are of veth otherwise."""
 
 
 @dataclass(frozen=True)
@@ -101,52 +103,73 @@ def play(
     Raises NoRightError where the process may not make devices here.
     """
     network.check_tools()
-    with _far() as (far, device, block), _room(block, command) as (room, leash):
-        near = _greet(leash)
+    with ExitStack() as stack:
+        tun = _tun(stack)
+        room, leash = stack.enter_context(_room(command))
+        ends = _ends(stack, tun, room.pid, leash)
         try:
             realtime = _start_in_realtime()
-            pump = _sojourn.Pump(near, far, json.dumps(links), seed, sample, time.time_ns(), pcap)
+            pump = _sojourn.Pump(
+                ends.near,
+                ends.far,
+                json.dumps(links),
+                seed,
+                sample,
+                time.time_ns(),
+                pcap,
+                ends.head,
+            )
         finally:
             _end_realtime()
-            os.close(near)
         with _signals():
-            started(Hop(links, block, realtime, OWN_NETWORK in os.environ))
+            started(Hop(links, ends.block, realtime, OWN_NETWORK in os.environ, ends.head == 0))
             with suppress(ConnectionError):  # it is gone: that is told at once
                 leash.send(b"go")
             told = _watch(leash, pump, seen)
-            missed = {"up": told.get("dropped", 0), "down": network.dropped(device)}
+            missed = ends.missed(told.get("dropped", 0))
         told_at_end = json.loads(pump.stop())
         if seen is not None:
             seen(pump.rows())
-        leash.close()
-        room.wait()
     summary = {name: told_at_end[name] for name in links}
-    for name, count in missed.items():
+    for name, count in zip(links, missed, strict=True):
         summary[name]["kernel_dropped_packets"] = count
     return Played(told["code"], summary, [*_warnings(summary), *_of_capture(told_at_end)])
 
 
-@contextmanager
-def _far() -> Iterator[tuple[int, str, network.Block]]:
-    """Lend the far device, which goes with its descriptor."""
-    far, device = network.open_tun(network.FAR)
+@dataclass(frozen=True)
+class Ends:
+    """What packets are read from and written to."""
+
+    near: int
+    far: int
+    device: str
+    """The name of the far device."""
+    head: int
+    """Bytes before each IP header: none on TUN devices."""
+    block: network.Block
+
+    def missed(self, near: int) -> tuple[int, int]:
+        """Count what the kernel dropped before it was read, up and down; `near`: at that device."""
+        up, down = near, network.dropped(self.device)
+        if self.head:
+            up, down = up + wires.missed(self.near), down + wires.missed(self.far)
+        return up, down
+
+
+def _tun(stack: ExitStack) -> tuple[int, str] | None:
+    """Make the far device, and know by it whether we may; None where there are no TUN devices."""
     try:
-        try:
-            if OWN_NETWORK in os.environ:
-                network.ip(["link set dev lo up"])
-            block = network.set_up_far(device)
-        except OSError as error:
-            raise InputError(f"link: {error.strerror or error}") from None
-        yield far, device, block
-    finally:
-        os.close(far)
+        far, device = network.open_tun(network.FAR)
+    except network.NoTunError:
+        network.check_right()
+        return None
+    stack.callback(os.close, far)
+    return far, device
 
 
 @contextmanager
-def _room(
-    block: network.Block, command: Sequence[str]
-) -> Iterator[tuple[subprocess.Popen[bytes], socket.socket]]:
-    """Lend the process that makes the inside, and our end of the leash."""
+def _room(command: Sequence[str]) -> Iterator[tuple[subprocess.Popen[bytes], socket.socket]]:
+    """Lend the process that is the inside, and our end of the leash."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     end = str(theirs.fileno())
     with ours:
@@ -154,7 +177,7 @@ def _room(
             room = subprocess.Popen(
                 [
                     *("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child"),
-                    *(sys.executable, "-m", "sojourn.room", end, str(block.network), *command),
+                    *(sys.executable, "-m", "sojourn.room", end, *command),
                 ],
                 pass_fds=[theirs.fileno()],
             )
@@ -165,16 +188,38 @@ def _room(
             room.wait()
 
 
-def _greet(leash: socket.socket) -> int:
-    """Take the near device from the room."""
+def _ends(stack: ExitStack, tun: tuple[int, str] | None, room: int, leash: socket.socket) -> Ends:
+    """Make both ends and give them their addresses; all of it goes with their descriptors."""
+    _hear(leash)
+    try:
+        if tun is not None:
+            (far, device), head, nears = tun, 0, []
+        else:
+            far, near, device = wires.make(room)
+            head, nears = wires.HEAD_BYTES, [near]
+            stack.callback(os.close, far)
+            wires.plain(device)
+        if OWN_NETWORK in os.environ:
+            network.ip(["link set dev lo up"])
+        block = network.set_up_far(device)
+        leash.send(json.dumps({"network": str(block.network), "tun": tun is not None}).encode())
+    except OSError as error:
+        raise InputError(f"link: {error.strerror or error}") from None
+    [near] = nears + _hear(leash)
+    stack.callback(os.close, near)
+    return Ends(near, far, device, head, block)
+
+
+def _hear(leash: socket.socket) -> list[int]:
+    """Wait for the room: the descriptors that it hands over."""
     try:
         said, descriptors, _, _ = socket.recv_fds(leash, 4096, 1)
     except ConnectionError:
         said, descriptors = b"", []
-    if not descriptors:
-        error = json.loads(said)["error"] if said else "unshare could not make its namespaces"
+    error = json.loads(said).get("error") if said else "unshare could not make its namespaces"
+    if error:
         raise InputError(f"link: the inside could not be made: {error}")
-    return descriptors[0]
+    return list(descriptors)
 
 
 def _start_in_realtime() -> bool:

@@ -33,6 +33,8 @@ def start(hop: Hop) -> None:
             f"outside {hop.block.far}, {network.v6(hop.block.far)}",
         ]
     out.print("; ".join(ends), markup=False)
+    if not hop.tun:
+        out.print(f"ends of veth: {network.TUN} is missing or closed to us", markup=False)
     if hop.own_network:
         out.print("outside is a network of its own and empty: no right to this one", markup=False)
     if not hop.realtime:

@@ -46,6 +46,10 @@ class NoRightError(Exception):
     """The process may not change the network that it is in."""
 
 
+class NoTunError(Exception):
+    """There are no TUN devices for this process."""
+
+
 @dataclass(frozen=True)
 class Block:
     """The addresses of one link."""
@@ -84,25 +88,22 @@ def check_tools() -> None:
             raise InputError(f"link: the program {tool} is missing: install {package}")
 
 
+def check_right() -> None:
+    """Raise NoRightError if this process may make no network namespace."""
+    line = ["unshare", "--net", "true"]
+    if subprocess.run(line, capture_output=True, check=False).returncode != 0:
+        raise NoRightError
+
+
 def open_tun(name: str) -> tuple[int, str]:
     """Make a TUN device: its descriptor, which alone keeps it, and the name that it got.
 
-    Raises NoRightError where the process may not, InputError where there are no such devices.
+    Raises NoRightError where the process may not, NoTunError where it gets no such devices.
     """
     try:
         fd = os.open(TUN, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        raise InputError(
-            f"link: there is no {TUN}: load the kernel's module (modprobe tun), or have the "
-            "container given the device"
-        ) from None
-    except PermissionError:
-        raise InputError(
-            f"link: {TUN}: permission denied: run as root, or have root let everybody open it "
-            f"(chmod 0666 {TUN}), which gives nobody rights over a network that is not theirs"
-        ) from None
     except OSError as error:
-        raise InputError(f"link: {TUN}: {(error.strerror or str(error)).lower()}") from None
+        raise NoTunError(f"{TUN}: {(error.strerror or str(error)).lower()}") from None
     try:
         request = struct.pack("16sH22x", name.encode(), _IFF_TUN | _IFF_NO_PI)
         got = fcntl.ioctl(fd, _TUNSETIFF, request)
@@ -110,7 +111,7 @@ def open_tun(name: str) -> tuple[int, str]:
         os.close(fd)
         if error.errno == errno.EPERM:
             raise NoRightError from None
-        raise InputError(f"link: no device {name}: {(error.strerror or '').lower()}") from None
+        raise NoTunError(f"{TUN}: {(error.strerror or str(error)).lower()}") from None
     return fd, got[:16].rstrip(b"\0").decode()
 
 

@@ -1,4 +1,4 @@
-"""The first process inside a link: it makes the near device, runs the command, and is its init.
+"""The first process inside a link: it sets up the near device, runs the command, and is its init.
 
 `unshare` starts it in namespaces of its own (network, processes, mounts). It hands the device to
 the link's process and keeps nothing. When that process is gone, however it went, the leash between
@@ -13,38 +13,51 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
+from ipaddress import IPv4Network
 
-from sojourn._sojourn import InputError
-from sojourn.network import NEAR, Block, dropped, open_tun, set_up_near, v6
+from sojourn import wires
+from sojourn.network import NEAR, Block, NoTunError, dropped, open_tun, set_up_near, v6
 
 COMMAND_FAILED = 126
 """The exit code where a command cannot be executed, as the shell has it."""
 
 
-def main(leash: socket.socket, network: str, command: list[str]) -> int:
+def main(leash: socket.socket, command: list[str]) -> int:
     """Do all of it; the code is that of the command."""
-    from ipaddress import IPv4Network
-
     # A handler, unlike "ignore", is not inherited: Ctrl-C is the command's affair.
     for number in (signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, lambda *_: None)
     # Those that look at /proc see the processes of this namespace, if the system lets us.
     subprocess.run(["mount", "-t", "proc", "proc", "/proc"], capture_output=True, check=False)
-    block = Block(IPv4Network(network))
+    leash.send(b"{}")
+    said = leash.recv(4096)
+    if not said:
+        return 1
+    asked = json.loads(said)
+    block = Block(IPv4Network(asked["network"]))
     try:
-        device, _ = open_tun(NEAR)
+        descriptors = _device(asked["tun"])
         set_up_near(NEAR, block)
-    except (InputError, OSError) as error:
+    except (NoTunError, OSError) as error:
         leash.send(json.dumps({"error": str(error)}).encode())
         return 1
-    socket.send_fds(leash, [b"{}"], [device])
-    os.close(device)
+    socket.send_fds(leash, [b"{}"], descriptors)
+    for descriptor in descriptors:
+        os.close(descriptor)
     if leash.recv(16) != b"go":
         return 1
     threading.Thread(target=_end_with, args=(leash,), daemon=True).start()
     code = _run(command, {"SOJOURN_NEAR": block.near, "SOJOURN_FAR": block.far})
     leash.send(json.dumps({"code": code, "dropped": dropped(NEAR)}).encode())
     return code
+
+
+def _device(tun: bool) -> list[int]:
+    """Make the near device, if it is one of TUN, or make ready the one that was put here."""
+    if tun:
+        return [open_tun(NEAR)[0]]
+    wires.plain(NEAR)
+    return []
 
 
 def _end_with(leash: socket.socket) -> None:
@@ -75,5 +88,5 @@ def _run(command: list[str], known: Mapping[str, str]) -> int:
 
 
 if __name__ == "__main__":
-    fd, network, *command = sys.argv[1:]
-    sys.exit(main(socket.socket(fileno=int(fd)), network, command))
+    fd, *command = sys.argv[1:]
+    sys.exit(main(socket.socket(fileno=int(fd)), command))

@@ -35,6 +35,9 @@ pub struct HopSpec {
     pub changes: Option<Changes>,
     /// Keys the dice and the hashes of flows.
     pub seed: u64,
+    /// Bytes before the IP header: 0 on a TUN device, 14 on a veth. They cross as they are, and do
+    /// not count.
+    pub head: usize,
 }
 
 /// What a direction counts that a link does not.
@@ -71,6 +74,7 @@ pub struct Hop {
     /// The place that the next packet is read into.
     next: u32,
     salt: u64,
+    head: usize,
     wire: Option<(f64, Pcg64Mcg)>,
     changes: Option<Peekable<Changes>>,
     look: Option<(Span, Time, See)>,
@@ -88,7 +92,7 @@ fn stream(seed: u64, name: &str) -> Pcg64Mcg {
 impl Hop {
     /// A direction with nothing on it, at time zero.
     pub fn new(spec: HopSpec) -> Hop {
-        let HopSpec { name, link, qdisc, loss, changes, seed } = spec;
+        let HopSpec { name, link, qdisc, loss, changes, seed, head } = spec;
         let mut link = Link::new(link, qdisc, stream(seed, &format!("links.{name}")));
         if changes.is_some() {
             link.may_change();
@@ -101,6 +105,7 @@ impl Hop {
             next: pool.take().expect("the first place"),
             pool,
             salt: u64::from_le_bytes(salt[..8].try_into().expect("8 of 32 bytes")),
+            head,
             wire,
             changes: changes.map(Iterator::peekable),
             look: None,
@@ -154,7 +159,9 @@ impl Hop {
 
     /// A packet arrives at `now`: the first `len` bytes of [`Hop::room`].
     pub fn arrive(&mut self, now: Time, len: usize) {
-        let Ok(header) = ip::read(&self.pool.at(self.next)[..len], self.salt) else {
+        let packet = self.pool.at(self.next)[..len].get(self.head..).unwrap_or_default();
+        let len = packet.len() as u32;
+        let Ok(header) = ip::read(packet, self.salt) else {
             self.counts.malformed += 1;
             return;
         };
@@ -164,7 +171,7 @@ impl Hop {
         };
         let body = std::mem::replace(&mut self.next, spare);
         self.advance(now);
-        let (ip::Header { ecn, class, hash }, len) = (header, len as u32);
+        let ip::Header { ecn, class, hash } = header;
         let packet = Packet { arrived: now, len, flow: hash, hash, body, class, ecn };
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.push(packet);
@@ -209,7 +216,7 @@ impl Hop {
             let due = Due { at, packet };
             if !self.lost_on_wire() {
                 if packet.ecn == Ecn::Ce {
-                    ip::mark(self.pool.at(packet.body));
+                    ip::mark(&mut self.pool.at(packet.body)[self.head..]);
                 }
                 return Some(due);
             }
@@ -220,9 +227,9 @@ impl Hop {
         None
     }
 
-    /// The bytes of a packet that has crossed.
+    /// The bytes of a packet that has crossed, with what was before its header.
     pub fn bytes(&mut self, due: &Due) -> &[u8] {
-        &self.pool.at(due.packet.body)[..due.packet.len as usize]
+        &self.pool.at(due.packet.body)[..self.head + due.packet.len as usize]
     }
 
     /// A packet was written at `now`, or the far end `refused` it.
@@ -246,7 +253,7 @@ impl Hop {
 
     /// Frees what the link has lost.
     fn losses(&mut self) {
-        let Hop { link, pool, capture, .. } = self;
+        let Hop { link, pool, capture, head, .. } = self;
         for lost in link.lost() {
             if let Some(capture) = capture {
                 let why = match lost.why {
@@ -255,7 +262,7 @@ impl Hop {
                     Why::Late => "by the law, at the head",
                 };
                 let comment = capture::lost(why, lost.at.since(lost.packet.arrived));
-                let bytes = &pool.at(lost.packet.body)[..lost.packet.len as usize];
+                let bytes = &pool.at(lost.packet.body)[*head..][..lost.packet.len as usize];
                 capture.packet(lost.at, bytes, &comment);
             }
             pool.give(lost.packet.body);
@@ -264,7 +271,7 @@ impl Hop {
 
     fn note(&mut self, at: Time, packet: Packet, comment: &str) {
         if let Some(capture) = &self.capture {
-            let bytes = &self.pool.at(packet.body)[..packet.len as usize];
+            let bytes = &self.pool.at(packet.body)[self.head..][..packet.len as usize];
             capture.packet(at, bytes, comment);
         }
     }

@@ -53,6 +53,28 @@ fn what_the_law_marks_is_marked_in_the_header() {
 }
 
 #[test]
+fn a_head_crosses_and_does_not_count() {
+    let red = [("limit", "50p"), ("min_th", "1p"), ("max_th", "2p"), ("w_q", "1"), ("ecn", "true")];
+    let mut hop = Hop::new(HopSpec { head: 14, ..spec("red", &red, link(8, 0)) });
+    put(&mut hop, Time(0), &[9; 14]);
+    put(&mut hop, Time(0), &[9; 5]);
+    for number in 0..20 {
+        put(&mut hop, Time(0), &[&[9; 14][..], &udp(1000, 1, 2, number)].concat());
+    }
+    let (mut crossed, mut marked) = (0, 0);
+    while let Some(due) = hop.next(Time(1_000_000_000)) {
+        let bytes = hop.bytes(&due).to_vec();
+        assert_eq!((bytes.len(), &bytes[..14]), (1014, &[9; 14][..]));
+        crossed += 1;
+        marked += u64::from(ip::read(&bytes[14..], 0).unwrap().ecn == sojourn_aqm::Ecn::Ce);
+        hop.sent(due, due.at, false);
+    }
+    assert_eq!((hop.counts().malformed, hop.link().tally().arrived_packets), (2, 20));
+    assert_eq!(hop.link().tally().departed_bytes, crossed * 1000);
+    assert!(marked > 0 && hop.link().tally().marked_packets == marked);
+}
+
+#[test]
 fn changes_and_looks_come_in_their_order_however_late_the_call() {
     let specs = [(2, 4), (4, 2)].map(|(ms, mbit)| (Time(ms * 1_000_000), link(mbit, 0)));
     let make = || {

@@ -85,9 +85,9 @@ fn changes(def: &LinkDef) -> Option<Changes> {
     })))
 }
 
-fn hop(name: &'static str, def: &LinkDef, seed: u64) -> Hop {
+fn hop(name: &'static str, def: &LinkDef, seed: u64, head: usize) -> Hop {
     let (link, qdisc) = (def.spec, def.build().qdisc);
-    Hop::new(HopSpec { name, link, qdisc, loss: def.loss, changes: changes(def), seed })
+    Hop::new(HopSpec { name, link, qdisc, loss: def.loss, changes: changes(def), seed, head })
 }
 
 /// Two captures into the file `path`.
@@ -113,9 +113,11 @@ impl Pump {
     /// `far` by way of the link "up", and back by way of "down".
     ///
     /// `sample` is from one look at the links to the next; `epoch_ns` is the wall-clock time of
-    /// the start, for the capture that is written to `pcap`.
+    /// the start, for the capture that is written to `pcap`; `head` bytes come before each IP
+    /// header.
     #[new]
-    #[pyo3(signature = (near, far, links_json, seed, sample, epoch_ns, pcap=None))]
+    #[pyo3(signature = (near, far, links_json, seed, sample, epoch_ns, pcap=None, head=0))]
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         near: i32,
         far: i32,
@@ -124,6 +126,7 @@ impl Pump {
         sample: &str,
         epoch_ns: u64,
         pcap: Option<&str>,
+        head: usize,
     ) -> PyResult<Pump> {
         let defs = links(links_json)?;
         let find = |name: &str| {
@@ -140,7 +143,7 @@ impl Pump {
         let seen: [Arc<Mutex<Seen>>; 2] = Default::default();
         let capture = pcap.map(|path| captures(path, epoch_ns)).transpose()?;
         let [up, down] = [0, 1].map(|i| {
-            let mut hop = hop(NAMES[i], defs[i], seed);
+            let mut hop = hop(NAMES[i], defs[i], seed, head);
             let into = seen[i].clone();
             let see = move |now: Time, link: &mut Link| {
                 into.lock().unwrap_or_else(PoisonError::into_inner).look(now, link);

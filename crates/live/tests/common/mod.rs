@@ -21,7 +21,7 @@ pub fn udp(len: usize, port: u16, ecn: u8, number: u32) -> Vec<u8> {
 pub fn spec(name: &str, settings: &[(&str, &str)], link: LinkSpec) -> HopSpec {
     let settings: Vec<_> = settings.iter().map(|(k, v)| (*k, Setting::Text(v))).collect();
     let qdisc = sojourn_aqm::build(name, &settings, link.rate).unwrap().qdisc;
-    HopSpec { name: "up", link, qdisc, loss: 0.0, changes: None, seed: 1 }
+    HopSpec { name: "up", link, qdisc, loss: 0.0, changes: None, seed: 1, head: 0 }
 }
 
 /// A rate and a delay.

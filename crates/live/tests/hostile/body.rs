@@ -10,7 +10,8 @@ pub fn packets(bytes: &[u8]) {
     let link = LinkSpec { rate: Rate(1_000_000), delay: Span::ms(1) };
     let settings = [("limit", Setting::Text("20p")), ("ecn", Setting::Flag(true))];
     let qdisc = sojourn_aqm::build("codel", &settings, link.rate).unwrap().qdisc;
-    let mut hop = Hop::new(HopSpec { name: "up", link, qdisc, loss: 0.0, changes: None, seed: 1 });
+    let spec = HopSpec { name: "up", link, qdisc, loss: 0.0, changes: None, seed: 1, head: 0 };
+    let mut hop = Hop::new(spec);
     let (mut now, mut put, mut good) = (Time::ZERO, 0, 0);
     let mut rest = bytes;
     while let Some((length, after)) = rest.split_first() {
