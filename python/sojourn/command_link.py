@@ -172,7 +172,10 @@ def _resolve(link: dict[str, Any]) -> None:
     from sojourn import link_trace
 
     if "trace" in link:
-        link["trace"] = link_trace.resolve(link["trace"])
+        try:
+            link["trace"] = link_trace.resolve(link["trace"])
+        except InputError as error:
+            raise InputError(f"trace: {error}") from None
         rates = link["trace"].get("rate_bps")
         if "rate" not in link and rates:
             link["rate"] = f"{max(rates)}bit"
