@@ -41,7 +41,7 @@ KILLED = 128 + signal.SIGKILL
 
 
 @dataclass(frozen=True)
-class Hop:
+class Ready:
     """What there is to know of a link before its command starts."""
 
     links: dict[str, Any]
@@ -94,7 +94,7 @@ def play(
     seed: int = 1,
     sample: str = "100ms",
     pcap: str | None = None,
-    started: Callable[[Hop], None] = lambda hop: None,
+    started: Callable[[Ready], None] = lambda ready: None,
     seen: Callable[[Rows], None] | None = None,
 ) -> Played:
     """Run `command` behind the canonical links `up` and `down`, until it ends.
@@ -122,7 +122,7 @@ def play(
         finally:
             _end_realtime()
         with _signals():
-            started(Hop(links, ends.block, realtime, OWN_NETWORK in os.environ, ends.head == 0))
+            started(Ready(links, ends.block, realtime, OWN_NETWORK in os.environ, ends.head == 0))
             with suppress(ConnectionError):  # it is gone: that is told at once
                 leash.send(b"go")
             told = _watch(leash, pump, seen)

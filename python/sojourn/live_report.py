@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.table import Table
 
 from sojourn import describe, network, units
-from sojourn.live import Hop, Played, Rows
+from sojourn.live import Ready, Played, Rows
 from sojourn.report import new_table
 
 FULL_BYTES = network.MTU_BYTES
@@ -21,23 +21,23 @@ def console() -> Console:
     return Console(file=sys.stderr, highlight=False, soft_wrap=True)
 
 
-def start(hop: Hop) -> None:
+def start(ready: Ready) -> None:
     """Say of each direction what it is, and where the two ends are."""
     out = console()
-    for name, link in hop.links.items():
+    for name, link in ready.links.items():
         out.print(f"{name:4} {_described(link)}", markup=False)
-    ends = [f"inside {hop.block.near}", f"outside {hop.block.far}"]
+    ends = [f"inside {ready.block.near}", f"outside {ready.block.far}"]
     if network.has_v6():
         ends = [
-            f"inside {hop.block.near}, {network.v6(hop.block.near)}",
-            f"outside {hop.block.far}, {network.v6(hop.block.far)}",
+            f"inside {ready.block.near}, {network.v6(ready.block.near)}",
+            f"outside {ready.block.far}, {network.v6(ready.block.far)}",
         ]
     out.print("; ".join(ends), markup=False)
-    if not hop.tun:
+    if not ready.tun:
         out.print(f"ends of veth: {network.TUN} is missing or closed to us", markup=False)
-    if hop.own_network:
+    if ready.own_network:
         out.print("outside is a network of its own and empty: no right to this one", markup=False)
-    if not hop.realtime:
+    if not ready.realtime:
         out.print(
             "no right to real-time scheduling: packets may be milliseconds late", markup=False
         )

@@ -217,6 +217,8 @@ def set_up_near(device: str, block: Block) -> None:
         f"route add unreachable {block.network}",
         f"route add default dev {device}",
     ]
+    # A connection must not begin with what the kernel remembers of another.
+    Path("/proc/sys/net/ipv4/tcp_no_metrics_save").write_text("1\n", encoding="ascii")
     if has_v6():
         length = 96 + block.network.prefixlen
         commands += [
