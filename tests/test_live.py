@@ -257,6 +257,20 @@ def test_links_are_nested(ends: str) -> None:
     assert min(times) >= 60
 
 
+def test_two_links_at_once_have_addresses_of_their_own() -> None:
+    """The second takes the next block."""
+    line = arguments(["--rate", "10mbit"], ["sh", "-c", "echo $SOJOURN_FAR; read end"])
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        line, env=ENVIRONMENT, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True
+    ) as first:
+        assert first.stdout is not None
+        far = first.stdout.readline().strip()
+        second = link(["--rate", "10mbit"], ["sh", "-c", "echo $SOJOURN_FAR"])
+        first.communicate("end\n")
+    assert (far, second.stdout.strip()) == (FAR, "198.18.16.1")
+
+
 def test_a_log_has_the_columns_of_a_simulation(tmp_path: Path, small: Path) -> None:
     """Names, types and order, as lines and as a table."""
     case = sj.load(small) | {"sample": "100ms"}

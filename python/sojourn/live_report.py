@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.table import Table
 
 from sojourn import describe, network, units
-from sojourn.live import Ready, Played, Rows
+from sojourn.live import Played, Ready, Rows
 from sojourn.report import new_table
 
 FULL_BYTES = network.MTU_BYTES

@@ -202,6 +202,9 @@ def set_up_far(device: str) -> Block:
         ip(commands)
         if outer is not None:
             _forward()
+        # A connection must not begin with what the kernel remembers of an earlier link.
+        forget = ["ip", "tcp_metrics", "delete", block.near]
+        subprocess.run(forget, capture_output=True, check=False)  # it fails if there is nothing
         return block
     raise InputError(f"link: all blocks of {outer or POOL} are taken by links or routes")
 

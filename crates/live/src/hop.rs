@@ -4,10 +4,6 @@
 use crate::capture::{self, Capture};
 use crate::ip;
 use crate::pool::Pool;
-use rand_core::SeedableRng;
-use rand_pcg::Pcg64Mcg;
-use sojourn_aqm::dice::{Dice, key};
-use sojourn_aqm::sched::Qdisc;
 use sojourn_aqm::tally::Histogram;
 use sojourn_aqm::{Ecn, Link, LinkSpec, Packet, Span, Time, Why};
 use std::iter::Peekable;
@@ -21,20 +17,19 @@ pub type See = Box<dyn FnMut(Time, &mut Link) + Send>;
 /// A delivery that is later than this is counted as late.
 pub const LATE: Span = Span::ms(1);
 
+/// Whether the wire loses the next packet: asked once for each, in order.
+pub type Loses = Box<dyn FnMut() -> bool + Send>;
+
 /// What a direction is made of.
 pub struct HopSpec {
-    /// Its name: it keys the dice, as the name of a link does in a simulation.
-    pub name: &'static str,
-    /// Rate and delay at the start.
-    pub link: LinkSpec,
-    /// The discipline.
-    pub qdisc: Box<dyn Qdisc + Send>,
-    /// The chance that a packet is lost on the wire.
-    pub loss: f64,
+    /// Its link, with nothing on it. If it changes, it has been told so.
+    pub link: Link,
+    /// How the wire loses packets; none where it loses none.
+    pub loses: Option<Loses>,
     /// How rate and delay change; none where they stay.
     pub changes: Option<Changes>,
-    /// Keys the dice and the hashes of flows.
-    pub seed: u64,
+    /// Keys the hashes of flows.
+    pub salt: u64,
     /// Bytes before the IP header: 0 on a TUN device, 14 on a veth. They cross as they are, and do
     /// not count.
     pub head: usize,
@@ -75,7 +70,7 @@ pub struct Hop {
     next: u32,
     salt: u64,
     head: usize,
-    wire: Option<(f64, Pcg64Mcg)>,
+    loses: Option<Loses>,
     changes: Option<Peekable<Changes>>,
     look: Option<(Span, Time, See)>,
     capture: Option<Capture>,
@@ -83,30 +78,18 @@ pub struct Hop {
     counts: Counts,
 }
 
-/// A generator for the component `name` under `seed`, as the simulator has it.
-fn stream(seed: u64, name: &str) -> Pcg64Mcg {
-    let key = key(seed, name);
-    Pcg64Mcg::from_seed(key[..16].try_into().expect("half of 32 bytes"))
-}
-
 impl Hop {
     /// A direction with nothing on it, at time zero.
     pub fn new(spec: HopSpec) -> Hop {
-        let HopSpec { name, link, qdisc, loss, changes, seed, head } = spec;
-        let mut link = Link::new(link, qdisc, stream(seed, &format!("links.{name}")));
-        if changes.is_some() {
-            link.may_change();
-        }
-        let wire = (loss > 0.0).then(|| (loss, stream(seed, &format!("links.{name}.loss"))));
-        let salt = key(seed, &format!("links.{name}.hash"));
+        let HopSpec { link, loses, changes, salt, head } = spec;
         let mut pool = Pool::default();
         Hop {
             link,
             next: pool.take().expect("the first place"),
             pool,
-            salt: u64::from_le_bytes(salt[..8].try_into().expect("8 of 32 bytes")),
+            salt,
             head,
-            wire,
+            loses,
             changes: changes.map(Iterator::peekable),
             look: None,
             capture: None,
@@ -248,7 +231,7 @@ impl Hop {
     }
 
     fn lost_on_wire(&mut self) -> bool {
-        self.wire.as_mut().is_some_and(|(chance, dice)| dice.chance(*chance))
+        self.loses.as_mut().is_some_and(|loses| loses())
     }
 
     /// Frees what the link has lost.

@@ -6,7 +6,6 @@ mod common;
 use common::{link, spec, udp};
 use rustix::io::{read, write};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use sojourn_aqm::dice::key;
 use sojourn_aqm::tape::Row;
 use sojourn_aqm::{Link, LinkSpec, Packet, Span, Time};
 use sojourn_live::{Hop, HopSpec, Pump, Report};
@@ -48,15 +47,14 @@ fn run(up: HopSpec, packets: u32) -> Report {
     up.unwrap()
 }
 
-/// The arrivals of a live run through a link that is called at no other time.
-fn replayed(up: HopSpec, changes: &[(Time, LinkSpec)], arrivals: &[Packet], end: Time) -> Vec<Row> {
-    let dice = key(up.seed, "links.up")[..16].try_into().unwrap();
-    let dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::from_seed(dice);
-    let mut link = Link::new(up.link, up.qdisc, dice);
+/// The arrivals of a live run through `link`, which is called at no other time.
+fn replayed(
+    mut link: Link,
+    changes: &[(Time, LinkSpec)],
+    arrivals: &[Packet],
+    end: Time,
+) -> Vec<Row> {
     link.record();
-    if !changes.is_empty() {
-        link.may_change();
-    }
     let mut changes = changes.iter().peekable();
     for packet in arrivals {
         while let Some((at, spec)) = changes.next_if(|(at, _)| *at <= packet.arrived) {
@@ -77,7 +75,7 @@ fn live_equals_simulated_under_every_discipline() {
         let mut report = run(make(), 400);
         let arrivals = report.hop.arrivals().to_vec();
         let end = Time::ZERO + report.ran;
-        let simulated = replayed(make(), &[], &arrivals, end);
+        let simulated = replayed(make().link, &[], &arrivals, end);
         assert!(arrivals.len() > 300, "{}: {} arrived", entry.name, arrivals.len());
         assert!(report.hop.link().tape() == simulated, "{}", entry.name);
         assert!(report.failed.is_none());
@@ -91,12 +89,14 @@ fn live_equals_simulated_while_the_link_changes() {
         .collect();
     let make = || {
         let list = changes.clone().into_iter();
-        HopSpec { changes: Some(Box::new(list)), ..spec("codel", &[("limit", "60kB")], link(5, 0)) }
+        let mut spec = spec("codel", &[("limit", "60kB")], link(5, 0));
+        spec.link.may_change();
+        HopSpec { changes: Some(Box::new(list)), ..spec }
     };
     let mut report = run(make(), 600);
     let arrivals = report.hop.arrivals().to_vec();
     let end = Time::ZERO + report.ran;
-    let simulated = replayed(make(), &changes, &arrivals, end);
+    let simulated = replayed(make().link, &changes, &arrivals, end);
     assert!(simulated.iter().any(|row| row.why.is_some()), "something was lost");
     assert!(report.hop.link().tape() == simulated);
 }

@@ -7,11 +7,13 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value as Json, json};
+use sojourn_aqm::dice::{self, Dice};
 use sojourn_aqm::tally::Histogram;
 use sojourn_aqm::{Link, LinkSpec, Span, Time};
 use sojourn_live::capture::{self, Writer};
-use sojourn_live::hop::Changes;
+use sojourn_live::hop::{Changes, Loses};
 use sojourn_live::{Capture, Hop, HopSpec, Report, pump};
+use sojourn_sim::flow::stream;
 use sojourn_sim::link_def::LinkDef;
 use sojourn_sim::outcome;
 use sojourn_sim::series::LinkSeries;
@@ -85,9 +87,18 @@ fn changes(def: &LinkDef) -> Option<Changes> {
     })))
 }
 
-fn hop(name: &'static str, def: &LinkDef, seed: u64, head: usize) -> Hop {
-    let (link, qdisc) = (def.spec, def.build().qdisc);
-    Hop::new(HopSpec { name, link, qdisc, loss: def.loss, changes: changes(def), seed, head })
+/// A direction as described; its dice are those of a link of that name in a simulation.
+fn hop(def: &LinkDef, seed: u64, head: usize) -> Hop {
+    let key = format!("links.{}", def.name);
+    let mut link = Link::new(def.spec, def.build().qdisc, stream(seed, &key));
+    let changes = changes(def);
+    if changes.is_some() {
+        link.may_change();
+    }
+    let (chance, mut dice) = (def.loss, stream(seed, &format!("{key}.loss")));
+    let loses = (chance > 0.0).then(|| Box::new(move || dice.chance(chance)) as Loses);
+    let salt = dice::mix(seed ^ u64::from(dice::hash(&def.name)));
+    Hop::new(HopSpec { link, loses, changes, salt, head })
 }
 
 /// Two captures into the file `path`.
@@ -143,7 +154,7 @@ impl Pump {
         let seen: [Arc<Mutex<Seen>>; 2] = Default::default();
         let capture = pcap.map(|path| captures(path, epoch_ns)).transpose()?;
         let [up, down] = [0, 1].map(|i| {
-            let mut hop = hop(NAMES[i], defs[i], seed, head);
+            let mut hop = hop(defs[i], seed, head);
             let into = seen[i].clone();
             let see = move |now: Time, link: &mut Link| {
                 into.lock().unwrap_or_else(PoisonError::into_inner).look(now, link);

@@ -1,6 +1,8 @@
 //! What the tests share: packets, and a direction.
 
-use sojourn_aqm::{LinkSpec, Rate, Setting, Span};
+use rand_core::SeedableRng;
+use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::{Link, LinkSpec, Rate, Setting, Span};
 use sojourn_live::{Hop, HopSpec};
 
 /// A UDP packet of IPv4, `len` bytes in all, from `port`; its number stands at its end.
@@ -17,11 +19,17 @@ pub fn udp(len: usize, port: u16, ecn: u8, number: u32) -> Vec<u8> {
     p
 }
 
-/// The discipline `name` with `settings` on a link of `link`, that loses nothing.
-pub fn spec(name: &str, settings: &[(&str, &str)], link: LinkSpec) -> HopSpec {
+/// A link of `link` under the discipline `name` with `settings`.
+pub fn made(name: &str, settings: &[(&str, &str)], link: LinkSpec) -> Link {
     let settings: Vec<_> = settings.iter().map(|(k, v)| (*k, Setting::Text(v))).collect();
     let qdisc = sojourn_aqm::build(name, &settings, link.rate).unwrap().qdisc;
-    HopSpec { name: "up", link, qdisc, loss: 0.0, changes: None, seed: 1, head: 0 }
+    Link::new(link, qdisc, Pcg64Mcg::seed_from_u64(1))
+}
+
+/// The same as a direction that loses nothing and does not change.
+pub fn spec(name: &str, settings: &[(&str, &str)], link: LinkSpec) -> HopSpec {
+    let link = made(name, settings, link);
+    HopSpec { link, loses: None, changes: None, salt: 1, head: 0 }
 }
 
 /// A rate and a delay.

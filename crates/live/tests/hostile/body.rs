@@ -1,6 +1,8 @@
 //! The body of the fuzz target `packet`: any bytes as packets of a link.
 
-use sojourn_aqm::{LinkSpec, Rate, Setting, Span, Time};
+use rand_core::SeedableRng;
+use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::{Link, LinkSpec, Rate, Setting, Span, Time};
 use sojourn_live::{Hop, HopSpec, ip};
 
 /// Sends packets made of `bytes` through a link: none makes it panic, and each is accounted for.
@@ -10,8 +12,8 @@ pub fn packets(bytes: &[u8]) {
     let link = LinkSpec { rate: Rate(1_000_000), delay: Span::ms(1) };
     let settings = [("limit", Setting::Text("20p")), ("ecn", Setting::Flag(true))];
     let qdisc = sojourn_aqm::build("codel", &settings, link.rate).unwrap().qdisc;
-    let spec = HopSpec { name: "up", link, qdisc, loss: 0.0, changes: None, seed: 1, head: 0 };
-    let mut hop = Hop::new(spec);
+    let link = Link::new(link, qdisc, Pcg64Mcg::seed_from_u64(1));
+    let mut hop = Hop::new(HopSpec { link, loses: None, changes: None, salt: 1, head: 0 });
     let (mut now, mut put, mut good) = (Time::ZERO, 0, 0);
     let mut rest = bytes;
     while let Some((length, after)) = rest.split_first() {
