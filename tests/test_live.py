@@ -225,6 +225,28 @@ def packets(path: Path) -> list[tuple[int, int, str]]:
     return found
 
 
+@pytest.mark.parametrize("law", ["codel", "red", "fq_codel"])
+def test_a_tape_that_is_replayed_gives_the_same_decisions(
+    law: str, tmp_path: Path, sojourn: Command
+) -> None:
+    """Live equals simulated, as it can be seen from outside."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sink:
+        sink.bind(("", 0))
+        client = python(FLOOD, FAR, sink.getsockname()[1], 1500, 1000, 2)
+        parameters = ["--set", "limit=100kB", "--set", "ecn=true"]
+        options = ["--rate", "10mbit", "--qdisc", law, *parameters]
+        up = told(link([*options, "--tape", str(tmp_path), "--json"], client))["links"]["up"]
+    tape, out = tmp_path / "up.csv", tmp_path / "again.csv"
+    again = ["--follow", tape] if law == "red" else []  # it throws dice
+    code, _, err = sojourn("replay", tape, *options, *again, "--out", out)
+    assert code == 0
+    assert not again or err == f"sojourn: {tape}: 0 of 1500 decisions diverge\n"
+    live, replayed = pl.read_csv(tape), pl.read_csv(out)
+    assert live["marked"].sum() == up["marked_packets"] > 0
+    for column in ("i", "t_us", "flow", "size_B", "dropped", "marked"):
+        assert replayed[column].to_list() == live[column].to_list(), column
+
+
 def test_a_wire_loses_packets_and_a_trace_changes_the_rate(tmp_path: Path) -> None:
     """As in a simulation."""
     trace = tmp_path / "rate.csv"

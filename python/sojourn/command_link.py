@@ -43,6 +43,10 @@ def link(
         Path | None, typer.Option(help="write the series there: .jsonl or .parquet")
     ] = None,
     pcap: Annotated[Path | None, typer.Option(help="write the packets there: .pcapng")] = None,
+    tape: Annotated[
+        Path | None,
+        typer.Option(help="write a row per packet there, up.csv and down.csv, for sojourn replay"),
+    ] = None,
     sample: Annotated[str, typer.Option(help="from one row of the series to the next")] = "100ms",
     seed: Annotated[int, typer.Option(help="of the dice of laws and wires")] = 1,
     as_json: Annotated[
@@ -50,7 +54,7 @@ def link(
     ] = False,
 ) -> int:
     """Run a command, or a shell, whose traffic crosses a link in both directions (Linux)."""
-    from sojourn.output import check_file
+    from sojourn.output import check_directory, check_file
 
     if not sys.platform.startswith("linux"):
         raise InputError("link: real packets take Linux")
@@ -67,7 +71,9 @@ def link(
         check_file(log, ENDINGS)
     if pcap is not None:
         check_file(pcap, (".pcapng",))
-    return _play(links, run, watch, log, pcap, sample, seed, as_json)
+    if tape is not None:
+        check_directory(tape)
+    return _play(links, run, watch, log, pcap, tape, sample, seed, as_json)
 
 
 def _play(
@@ -76,6 +82,7 @@ def _play(
     watch: bool,
     log: Path | None,
     pcap: Path | None,
+    tape: Path | None,
     sample: str,
     seed: int,
     as_json: bool,
@@ -104,12 +111,18 @@ def _play(
                 seed=seed,
                 sample=sample,
                 pcap=None if pcap is None else str(pcap),
+                tape=tape is not None,
                 started=live_report.start,
                 seen=seen,
             )
         except network.NoRightError:
             live.enter_own_network(sys.argv[1:])
             raise
+    if tape is not None:
+        from sojourn.live_log import write_tapes
+
+        tape.mkdir(parents=True, exist_ok=True)
+        write_tapes(tape, played.tapes)
     live_report.finish(played)
     if as_json:
         from sojourn import __version__

@@ -66,6 +66,8 @@ class Played:
     """A summary per direction."""
     warnings: list[str]
     """Why the numbers are not to be trusted; empty if they are."""
+    tapes: Rows
+    """A row per packet and direction, if there are tapes."""
 
 
 def enter_own_network(arguments: Sequence[str]) -> None:
@@ -94,6 +96,7 @@ def play(
     seed: int = 1,
     sample: str = "100ms",
     pcap: str | None = None,
+    tape: bool = False,
     started: Callable[[Ready], None] = lambda ready: None,
     seen: Callable[[Rows], None] | None = None,
 ) -> Played:
@@ -118,6 +121,7 @@ def play(
                 time.time_ns(),
                 pcap,
                 ends.head,
+                tape,
             )
         finally:
             _end_realtime()
@@ -127,13 +131,15 @@ def play(
                 leash.send(b"go")
             told = _watch(leash, pump, seen)
             missed = ends.missed(told.get("dropped", 0))
-        told_at_end = json.loads(pump.stop())
+        at_end, tapes = pump.stop()
         if seen is not None:
             seen(pump.rows())
+    told_at_end = json.loads(at_end)
     summary = {name: told_at_end[name] for name in links}
     for name, count in zip(links, missed, strict=True):
         summary[name]["kernel_dropped_packets"] = count
-    return Played(told["code"], summary, [*_warnings(summary), *_of_capture(told_at_end)])
+    warnings = [*_warnings(summary), *_of_capture(told_at_end)]
+    return Played(told["code"], summary, warnings, tapes)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The series of a live link in a file: a row per look and direction, as those of a simulation."""
+"""What a live link writes: its series, as a simulation has them, and its tapes."""
 
 import json
 import math
@@ -40,6 +40,24 @@ def logging(
         yield kept.append
     finally:
         _write_parquet(path, kept, links, command)
+
+
+def write_tapes(directory: Path, tapes: Rows) -> None:
+    """Write the tape of each direction as a CSV file that `sojourn replay` reads and follows."""
+    import polars as pl
+
+    for name, columns in tapes.items():
+        frame = pl.DataFrame(dict(columns)).with_row_index("i")
+        t_us = (pl.col("t_ns") // 1000).cast(pl.String) + "."
+        t_us += (pl.col("t_ns") % 1000).cast(pl.String).str.zfill(3)
+        frame = frame.select(
+            "i",
+            t_us.alias("t_us"),
+            *("flow", "size_B", "ecn"),
+            *(pl.col(flag).cast(pl.UInt8) for flag in ("dropped", "marked")),
+        )
+        with replacing(directory / f"{name}.csv") as part:
+            frame.write_csv(part)
 
 
 def _dicts(name: str, columns: Mapping[str, Array]) -> Iterator[dict[str, Any]]:

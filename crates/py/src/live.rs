@@ -9,14 +9,14 @@ use pyo3::types::PyDict;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::dice::{self, Dice};
 use sojourn_aqm::tally::Histogram;
-use sojourn_aqm::{Link, LinkSpec, Span, Time};
+use sojourn_aqm::{Ecn, Link, LinkSpec, Packet, Span, Time};
 use sojourn_live::capture::{self, Writer};
 use sojourn_live::hop::{Changes, Loses};
 use sojourn_live::{Capture, Hop, HopSpec, Report, pump};
 use sojourn_sim::flow::stream;
 use sojourn_sim::link_def::LinkDef;
-use sojourn_sim::outcome;
 use sojourn_sim::series::LinkSeries;
+use sojourn_sim::{Column, outcome};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -125,9 +125,10 @@ impl Pump {
     ///
     /// `sample` is from one look at the links to the next; `epoch_ns` is the wall-clock time of
     /// the start, for the capture that is written to `pcap`; `head` bytes come before each IP
-    /// header.
+    /// header; `tape` keeps a row for every packet.
     #[new]
-    #[pyo3(signature = (near, far, links_json, seed, sample, epoch_ns, pcap=None, head=0))]
+    #[pyo3(signature =
+        (near, far, links_json, seed, sample, epoch_ns, pcap=None, head=0, tape=false))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         near: i32,
@@ -138,6 +139,7 @@ impl Pump {
         epoch_ns: u64,
         pcap: Option<&str>,
         head: usize,
+        tape: bool,
     ) -> PyResult<Pump> {
         let defs = links(links_json)?;
         let find = |name: &str| {
@@ -160,6 +162,9 @@ impl Pump {
                 into.lock().unwrap_or_else(PoisonError::into_inner).look(now, link);
             };
             hop.look(sample, Box::new(see));
+            if tape {
+                hop.record();
+            }
             if let Some((captures, _)) = &capture {
                 hop.capture(captures[i].clone());
             }
@@ -182,16 +187,18 @@ impl Pump {
         Ok(rows)
     }
 
-    /// Ends both directions: what happened, a table per direction, as JSON.
-    fn stop(&mut self, py: Python<'_>) -> PyResult<String> {
+    /// Ends both directions: what happened, a table per direction, as JSON; and the tape of each,
+    /// if there is one.
+    fn stop<'py>(&mut self, py: Python<'py>) -> PyResult<(String, Bound<'py, PyDict>)> {
         let Some(pump) = self.pump.take() else {
             return Err(PyRuntimeError::new_err("it was stopped before"));
         };
         let reports = py.detach(|| pump.stop());
-        let mut out = json!({});
+        let (mut out, tapes) = (json!({}), PyDict::new(py));
         for ((name, qdisc), report) in NAMES.iter().zip(self.qdiscs).zip(reports) {
-            let report =
+            let mut report =
                 report.ok_or_else(|| PyRuntimeError::new_err(format!("{name}: it panicked")))?;
+            tapes.set_item(name, tape_of(py, &mut report.hop)?)?;
             out[name] = summary(qdisc, report);
         }
         if let Some((capture, writer)) = self.capture.take() {
@@ -202,8 +209,36 @@ impl Pump {
             let failed = written.ok().and_then(Result::err);
             out["capture_failed"] = failed.map(|e| e.to_string()).into();
         }
-        Ok(out.to_string())
+        Ok((out.to_string(), tapes))
     }
+}
+
+/// The tape of a direction: when each packet arrived, what it was, and what the law did with it. A
+/// packet that still waits was neither lost nor marked.
+fn tape_of<'py>(py: Python<'py>, hop: &mut Hop) -> PyResult<Bound<'py, PyDict>> {
+    let key = |packet: &Packet| (packet.arrived, packet.body);
+    let rows = hop.link().tape().iter();
+    let mut fates: Vec<_> = rows.map(|row| (key(&row.packet), *row)).collect();
+    fates.sort_unstable_by_key(|(key, _)| *key);
+    let fate = |packet: &Packet| {
+        let found = fates.binary_search_by_key(&key(packet), |(key, _)| *key);
+        found.ok().map(|i| fates[i].1)
+    };
+    let (mut dropped, mut marked) = (Vec::new(), Vec::new());
+    for packet in hop.arrivals() {
+        let row = fate(packet);
+        dropped.push(row.is_some_and(|row| row.why.is_some()));
+        marked.push(row.is_some_and(|row| row.packet.ecn == Ecn::Ce && packet.ecn != Ecn::Ce));
+    }
+    let each = |value: fn(&Packet) -> u64| hop.arrivals().iter().map(value).collect();
+    let columns = PyDict::new(py);
+    columns.set_item("t_ns", array(py, Column::U64(each(|p| p.arrived.0))))?;
+    columns.set_item("flow", array(py, Column::U64(each(|p| p.flow.into()))))?;
+    columns.set_item("size_B", array(py, Column::U64(each(|p| p.len.into()))))?;
+    columns.set_item("ecn", array(py, Column::U64(each(|p| p.ecn as u64))))?;
+    columns.set_item("dropped", array(py, Column::Bool(dropped)))?;
+    columns.set_item("marked", array(py, Column::Bool(marked)))?;
+    Ok(columns)
 }
 
 /// What happened in one direction: what a simulation tells of a link, payload aside, and how
