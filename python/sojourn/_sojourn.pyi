@@ -49,7 +49,6 @@ if sys.platform == "linux":
             links_json: str,
             seed: int,
             sample: str,
-            epoch_ns: int,
             pcap: str | None = None,
             head: int = 0,
             tape: bool = False,

@@ -12,7 +12,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from typing import Any
 
 from sojourn import _sojourn, network, wires
 from sojourn._sojourn import InputError
+from sojourn.network import OWN_NETWORK
 from sojourn.result import Array
 
 Rows = Mapping[str, Mapping[str, Array]]
@@ -30,9 +30,6 @@ LOOK_S = 0.1
 
 PRIORITY = 10
 """Of the threads that move packets, among real-time ones."""
-
-OWN_NETWORK = "SOJOURN_OWN_NETWORK"
-"""Set where the process has made itself a network, having no right to the one it was in."""
 
 LATE_S = 0.001
 """Packets that are later than this at the 99th percentile are not to be trusted."""
@@ -118,7 +115,6 @@ def play(
                 json.dumps(links),
                 seed,
                 sample,
-                time.time_ns(),
                 pcap,
                 ends.head,
                 tape,

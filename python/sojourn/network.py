@@ -35,6 +35,9 @@ FIRST, STEP, LAST = 20, 3, 29
 """Prefix lengths: of a link's block, by how much those inside are longer, of the smallest."""
 V6 = "fd00:736f:6a6f::"
 
+OWN_NETWORK = "SOJOURN_OWN_NETWORK"
+"""Set where the process has made itself a network, having no right to the one it was in."""
+
 MTU_BYTES = 1500
 QUEUE_PACKETS = 10_000
 """How many packets the kernel keeps for us while we are not looking; beyond, it drops."""

@@ -16,7 +16,16 @@ from collections.abc import Mapping
 from ipaddress import IPv4Network
 
 from sojourn import wires
-from sojourn.network import NEAR, Block, NoTunError, dropped, open_tun, set_up_near, v6
+from sojourn.network import (
+    NEAR,
+    OWN_NETWORK,
+    Block,
+    NoTunError,
+    dropped,
+    open_tun,
+    set_up_near,
+    v6,
+)
 
 COMMAND_FAILED = 126
 """The exit code where a command cannot be executed, as the shell has it."""
@@ -71,11 +80,10 @@ def _end_with(leash: socket.socket) -> None:
 def _run(command: list[str], known: Mapping[str, str]) -> int:
     """Run `command` and bury every process that is left to us meanwhile."""
     more = {f"{name}6": v6(address) for name, address in known.items()}
+    ours = {name: value for name, value in os.environ.items() if name != OWN_NETWORK}
     usual = [signal.SIGPIPE, signal.SIGXFSZ]  # Python ignores them; a command must not
     try:
-        child = os.posix_spawnp(
-            command[0], command, {**os.environ, **known, **more}, setsigdef=usual
-        )
+        child = os.posix_spawnp(command[0], command, {**ours, **known, **more}, setsigdef=usual)
     except OSError as error:
         print(f"sojourn: {command[0]}: {(error.strerror or '').lower()}", file=sys.stderr)
         return COMMAND_FAILED

@@ -18,4 +18,4 @@ pub mod pump;
 
 pub use capture::Capture;
 pub use hop::{Hop, HopSpec};
-pub use pump::{Pump, Report};
+pub use pump::{Pump, Report, Start};

@@ -15,11 +15,27 @@ use std::thread::JoinHandle;
 /// How many packets are read before those that are due are written.
 const BATCH: usize = 64;
 
-/// The clocks that are read, in nanoseconds: the monotonic one, and the processor time of a thread.
+/// The clocks that are read, in nanoseconds: the monotonic one, that on the wall once, and the
+/// processor time of a thread.
 fn clock(id: ClockId) -> u64 {
     #[expect(clippy::disallowed_methods, reason = "the one line that reads a clock")]
     let now = clock_gettime(id);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// A moment by two clocks: [`Time::ZERO`] of a live link.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    monotonic_ns: u64,
+    /// Nanoseconds since 1970.
+    pub epoch_ns: u64,
+}
+
+impl Start {
+    /// This moment.
+    pub fn now() -> Start {
+        Start { monotonic_ns: clock(ClockId::Monotonic), epoch_ns: clock(ClockId::Realtime) }
+    }
 }
 
 /// A descriptor of this process by its number, as a duplicate: whoever owns the other keeps it.
@@ -52,19 +68,25 @@ pub struct Pump {
 
 impl Pump {
     /// Starts to move packets: from `near` to `far` by way of `up`, and back by way of `down`.
-    /// Time begins now. The threads inherit how the caller is scheduled.
+    /// Time began at `start`. The threads inherit how the caller is scheduled.
     ///
     /// # Errors
     /// Descriptors or threads that the operating system does not give.
-    pub fn start(near: OwnedFd, far: OwnedFd, up: Hop, down: Hop) -> std::io::Result<Pump> {
+    pub fn start(
+        near: OwnedFd,
+        far: OwnedFd,
+        up: Hop,
+        down: Hop,
+        start: Start,
+    ) -> std::io::Result<Pump> {
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
         let (near, far) = (Arc::new(near), Arc::new(far));
         for end in [&near, &far] {
             rustix::io::ioctl_fionbio(end, true)?;
         }
-        let start = clock(ClockId::Monotonic);
         let thread = |name: &str, hop: Hop, from: &Arc<OwnedFd>, to: &Arc<OwnedFd>| {
-            let ends = Ends { from: from.clone(), to: to.clone(), stop: stop.clone(), start };
+            let (from, to, stop) = (from.clone(), to.clone(), stop.clone());
+            let ends = Ends { from, to, stop, start_ns: start.monotonic_ns };
             std::thread::Builder::new().name(name.into()).spawn(move || ends.work(hop))
         };
         let threads = [thread("up", up, &near, &far)?, thread("down", down, &far, &near)?];
@@ -90,12 +112,12 @@ struct Ends {
     from: Arc<OwnedFd>,
     to: Arc<OwnedFd>,
     stop: Arc<OwnedFd>,
-    start: u64,
+    start_ns: u64,
 }
 
 impl Ends {
     fn now(&self) -> Time {
-        Time(clock(ClockId::Monotonic) - self.start)
+        Time(clock(ClockId::Monotonic) - self.start_ns)
     }
 
     fn work(self, mut hop: Hop) -> Report {

@@ -8,7 +8,7 @@ use rustix::io::{read, write};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use sojourn_aqm::tape::Row;
 use sojourn_aqm::{Link, LinkSpec, Packet, Span, Time};
-use sojourn_live::{Hop, HopSpec, Pump, Report};
+use sojourn_live::{Hop, HopSpec, Pump, Report, Start};
 use std::os::fd::OwnedFd;
 use std::thread;
 
@@ -35,7 +35,7 @@ fn run(up: HopSpec, packets: u32) -> Report {
     hop.look(Span::ms(7), Box::new(|_, link| link.gauges(&mut |_, _| {})));
     let ((program, near), (far, server)) = (pair(), pair());
     let down = Hop::new(spec("droptail", &[("limit", "10p")], link(1, 0)));
-    let pump = Pump::start(near, far, hop, down).unwrap();
+    let pump = Pump::start(near, far, hop, down, Start::now()).unwrap();
     let drain = thread::spawn(move || {
         let mut buffer = [0; 2048];
         while read(&server, &mut buffer).is_ok_and(|n| n > 0) {}
@@ -105,7 +105,7 @@ fn live_equals_simulated_while_the_link_changes() {
 fn packets_cross_both_ways_unchanged_and_no_sooner_than_they_can() {
     let make = || Hop::new(spec("droptail", &[("limit", "100p")], link(10, 5)));
     let ((program, near), (far, server)) = (pair(), pair());
-    let pump = Pump::start(near, far, make(), make()).unwrap();
+    let pump = Pump::start(near, far, make(), make(), Start::now()).unwrap();
     let mut buffer = [0; 2048];
     // The test's own stopwatch: a reading of processor time would not do.
     #[expect(clippy::disallowed_methods, reason = "a bound from below, of what must take time")]
@@ -132,7 +132,7 @@ fn packets_cross_both_ways_unchanged_and_no_sooner_than_they_can() {
 fn a_pump_whose_end_is_gone_ends_and_says_so() {
     let make = || Hop::new(spec("droptail", &[("limit", "100p")], link(10, 0)));
     let ((program, near), (far, _server)) = (pair(), pair());
-    let pump = Pump::start(near, far, make(), make()).unwrap();
+    let pump = Pump::start(near, far, make(), make(), Start::now()).unwrap();
     drop(program);
     while !pump.failed() {
         thread::yield_now();

@@ -12,7 +12,7 @@ use sojourn_aqm::tally::Histogram;
 use sojourn_aqm::{Ecn, Link, LinkSpec, Packet, Span, Time};
 use sojourn_live::capture::{self, Writer};
 use sojourn_live::hop::{Changes, Loses};
-use sojourn_live::{Capture, Hop, HopSpec, Report, pump};
+use sojourn_live::{Capture, Hop, HopSpec, Report, Start, pump};
 use sojourn_sim::flow::stream;
 use sojourn_sim::link_def::LinkDef;
 use sojourn_sim::series::LinkSeries;
@@ -123,12 +123,11 @@ impl Pump {
     /// Starts to move packets between two descriptors, which stay the caller's: from `near` to
     /// `far` by way of the link "up", and back by way of "down".
     ///
-    /// `sample` is from one look at the links to the next; `epoch_ns` is the wall-clock time of
-    /// the start, for the capture that is written to `pcap`; `head` bytes come before each IP
-    /// header; `tape` keeps a row for every packet.
+    /// `sample` is from one look at the links to the next; the capture is written to `pcap`; `head`
+    /// bytes come before each IP header; `tape` keeps a row for every packet.
     #[new]
     #[pyo3(signature =
-        (near, far, links_json, seed, sample, epoch_ns, pcap=None, head=0, tape=false))]
+        (near, far, links_json, seed, sample, pcap=None, head=0, tape=false))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         near: i32,
@@ -136,7 +135,6 @@ impl Pump {
         links_json: &str,
         seed: u64,
         sample: &str,
-        epoch_ns: u64,
         pcap: Option<&str>,
         head: usize,
         tape: bool,
@@ -154,7 +152,8 @@ impl Pump {
             return Err(InputError::new_err(text));
         }
         let seen: [Arc<Mutex<Seen>>; 2] = Default::default();
-        let capture = pcap.map(|path| captures(path, epoch_ns)).transpose()?;
+        let start = Start::now();
+        let capture = pcap.map(|path| captures(path, start.epoch_ns)).transpose()?;
         let [up, down] = [0, 1].map(|i| {
             let mut hop = hop(defs[i], seed, head);
             let into = seen[i].clone();
@@ -170,8 +169,11 @@ impl Pump {
             }
             hop
         });
-        let start = || pump::Pump::start(pump::duplicate(near)?, pump::duplicate(far)?, up, down);
-        let pump = start().map_err(|e| PyOSError::new_err(e.to_string()))?;
+        let pump = || {
+            let (near, far) = (pump::duplicate(near)?, pump::duplicate(far)?);
+            pump::Pump::start(near, far, up, down, start)
+        };
+        let pump = pump().map_err(|e| PyOSError::new_err(e.to_string()))?;
         let capture = capture.map(|([up, _], writer)| (up, writer));
         Ok(Pump { pump: Some(pump), qdiscs: defs.map(|def| def.qdisc), seen, capture })
     }
