@@ -189,7 +189,7 @@ def _resolve(link: dict[str, Any]) -> None:
             link["trace"] = link_trace.resolve(link["trace"])
         except InputError as error:
             raise InputError(f"trace: {error}") from None
-        rates = link["trace"].get("rate_bps")
+        rates = link["trace"].get("rate_bps") if isinstance(link["trace"], dict) else None
         if "rate" not in link and rates:
             link["rate"] = f"{max(rates)}bit"
 

@@ -53,7 +53,8 @@ def _described(link: Mapping[str, Any]) -> str:
     if link["loss"]:
         said += f", loses {units.share(link['loss'])} on the wire"
     if "trace" in link:
-        said += f", changes by a trace of {len(link['trace']['t_ns'])} rows"
+        rows = max(len(column) for column in link["trace"].values())
+        said += f", changes by a trace of {rows} rows"
     return said + "; hidden queues: none"
 
 
