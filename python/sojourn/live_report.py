@@ -53,7 +53,7 @@ def _described(link: Mapping[str, Any]) -> str:
     if link["loss"]:
         said += f", loses {units.share(link['loss'])} on the wire"
     if "trace" in link:
-        rows = max(len(column) for column in link["trace"].values())
+        rows = len(next(c for c in link["trace"].values() if isinstance(c, list)))
         said += f", changes by a trace of {rows} rows"
     return said + "; hidden queues: none"
 
