@@ -20,6 +20,7 @@ from sojourn.network import (
     NEAR,
     OWN_NETWORK,
     Block,
+    NoRightError,
     NoTunError,
     dropped,
     open_tun,
@@ -47,6 +48,9 @@ def main(leash: socket.socket, command: list[str]) -> int:
     try:
         descriptors = _device(asked["tun"])
         set_up_near(NEAR, block)
+    except NoRightError:
+        leash.send(json.dumps({"error": "no right to make a device there"}).encode())
+        return 1
     except (NoTunError, OSError) as error:
         leash.send(json.dumps({"error": str(error)}).encode())
         return 1

@@ -195,7 +195,7 @@ impl Hop {
     pub fn next(&mut self, now: Time) -> Option<Due> {
         self.advance(now);
         while let Some(at) = self.link.wake().filter(|at| *at <= now) {
-            let packet = self.link.poll(now).expect("it was there");
+            let packet = self.link.poll(now)?;
             let due = Due { at, packet };
             if !self.lost_on_wire() {
                 if packet.ecn == Ecn::Ce {
