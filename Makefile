@@ -1,9 +1,9 @@
 # The front door: the same words on a desk and in CI. `make demo` and `make test` need Rust and Python 3.11.
 PYTHON ?= python3
 BIN := .venv/bin
-CRATES := -p sojourn-aqm -p sojourn-sim
+CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
-.PHONY: demo test check bench gen validate studies papers papers-full faults fuzz instructions wheel build clean
+.PHONY: demo test check bench bench-live gen validate studies papers papers-full faults fuzz kill instructions wheel build clean
 
 demo: build  ## the main job: four disciplines on a home uplink, a table and a figure
 	@mkdir -p out
@@ -25,6 +25,9 @@ check: build  ## format, lints, types, generated files
 
 bench: build  ## speed, as ratios inside one run
 	cargo bench $(CRATES)
+
+bench-live: build  ## minutes: how accurate a live link is here, written to docs/live.md
+	$(BIN)/python tools/bench_live.py
 
 gen: build  ## rewrite what is generated from Rust: classes, pages, figures
 	$(BIN)/python tools/gen.py
@@ -50,8 +53,12 @@ fuzz:  ## minutes of fuzzing; needs the nightly toolchain (`make test` drives th
 	cargo fuzz --version >/dev/null 2>&1 || cargo install cargo-fuzz --locked
 	mkdir -p fuzz/corpus/scenario
 	cargo +nightly fuzz run -s none qdisc -- -max_total_time=300 -max_len=4096 -timeout=20
+	cargo +nightly fuzz run -s none packet -- -max_total_time=120 -max_len=4096 -timeout=20
 	cargo +nightly fuzz run -s none scenario fuzz/corpus/scenario fuzz/seeds/scenario -- \
 	    -max_total_time=300 -max_len=4096 -timeout=20 -dict=fuzz/scenario.dict
+
+kill: build  ## minutes: 52 rounds of a live link that is killed; nothing may be left of it
+	SOJOURN_ROUNDS=13 $(BIN)/python -m pytest tests/test_live_kill.py -rs
 
 instructions: build  ## what a packet costs, counted by valgrind's callgrind, against what was written down
 	$(BIN)/python tools/instructions.py

@@ -1,18 +1,29 @@
 """The compiled module: data in as JSON text, numbers out as arrays. Private; use `sojourn`."""
 
+import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["InputError", "canonical", "engine", "replay", "simulate", "specs", "version"]
+__all__ = [
+    "InputError",
+    "canonical",
+    "canonical_links",
+    "engine",
+    "replay",
+    "simulate",
+    "specs",
+    "version",
+]
 
 class InputError(ValueError): ...
 
 def version() -> str: ...
 def engine() -> str: ...
 def canonical(scenario_json: str) -> str: ...
+def canonical_links(links_json: str) -> str: ...
 def simulate(
     scenario_json: str, progress: Callable[[float, int], bool | None] | None
 ) -> tuple[str, dict[str, npt.NDArray[Any]]]: ...
@@ -28,3 +39,22 @@ def replay(
     follow_marked: npt.NDArray[np.uint8] | None,
     progress: Callable[[float, int], bool | None] | None,
 ) -> dict[str, npt.NDArray[Any]]: ...
+
+if sys.platform == "linux":
+    __all__ += ["Pump"]
+
+    @final
+    class Pump:
+        def __new__(
+            cls,
+            near: int,
+            far: int,
+            links_json: str,
+            seed: int,
+            sample: str,
+            pcap: str | None = None,
+            head: int = 0,
+            tape: bool = False,
+        ) -> Pump: ...
+        def rows(self) -> dict[str, dict[str, npt.NDArray[Any]]]: ...
+        def stop(self) -> tuple[str, dict[str, dict[str, npt.NDArray[Any]]]]: ...

@@ -14,6 +14,7 @@ import typer
 
 from sojourn import paper_commands, sweep_commands
 from sojourn._sojourn import InputError
+from sojourn.command_link import link
 
 app = typer.Typer(
     help="Packets through managed queues: simulate, compare, replay, sweep, repeat papers.",
@@ -25,6 +26,8 @@ app = typer.Typer(
 
 app.add_typer(paper_commands.app, name="paper")
 sweep_commands.add_to(app)
+# What comes after the command to run is the command's.
+app.command(context_settings={"allow_interspersed_args": False})(link)
 
 File = Annotated[Path, typer.Argument(help="scenario, .toml or .json", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]

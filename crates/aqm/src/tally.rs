@@ -63,6 +63,21 @@ impl Histogram {
         (self.count, self.sum, self.sum_of_squares, self.min, self.max) = (0, 0, 0, u64::MAX, 0);
     }
 
+    /// What was counted since it was as in `earlier`; its extremes are right to a bin.
+    pub fn since(&self, earlier: &Histogram) -> Histogram {
+        let bins: Vec<u64> = self.bins.iter().zip(&earlier.bins).map(|(a, b)| a - b).collect();
+        let first = bins.iter().position(|n| *n > 0).map_or(u64::MAX, middle);
+        let last = bins.iter().rposition(|n| *n > 0).map_or(0, middle);
+        Histogram {
+            bins,
+            count: self.count - earlier.count,
+            sum: self.sum - earlier.sum,
+            sum_of_squares: self.sum_of_squares - earlier.sum_of_squares,
+            min: first.max(self.min),
+            max: last.min(self.max),
+        }
+    }
+
     /// Durations counted.
     pub fn count(&self) -> u64 {
         self.count
@@ -345,6 +360,20 @@ mod tests {
         assert!((h.std_s().unwrap() - 0.039_012_818_4).abs() < 1e-9);
         assert!((h.quantile_s(0.5).unwrap() - 0.003).abs() < 3e-5);
         assert_eq!(h.quantile_s(0.99), Some(0.1));
+    }
+
+    #[test]
+    fn a_histogram_of_what_came_later() {
+        let mut h = Histogram::default();
+        [1, 50, 900].iter().for_each(|ms| h.add(Span::ms(*ms)));
+        let earlier = h.clone();
+        assert_eq!(h.since(&earlier).quantile_s(0.5), None);
+        [2, 3, 4].iter().for_each(|ms| h.add(Span::ms(*ms)));
+        let later = h.since(&earlier);
+        assert_eq!((later.count(), later.mean_s()), (3, Some(0.003)));
+        for (q, s) in [(0.1, 0.002), (0.5, 0.003), (1.0, 0.004)] {
+            assert!((later.quantile_s(q).unwrap() / s - 1.0).abs() < 0.005, "{q}");
+        }
     }
 
     #[test]

@@ -2,12 +2,18 @@
 //! out; while Rust works, other Python threads may run.
 #![forbid(unsafe_code)]
 
+#[cfg(target_os = "linux")]
+mod live;
+
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use serde_json::{Map, Value as Json};
 use sojourn_aqm::{Ecn, Rate, Time};
+use sojourn_sim::link_def::LinkDef;
+use sojourn_sim::read::lists_as_text;
 use sojourn_sim::{Arrival, Column, Decision, Progress, Scenario};
 
 create_exception!(
@@ -81,6 +87,17 @@ fn arrivals(
         .collect()
 }
 
+/// The links that a table of JSON describes.
+fn links(links_json: &str) -> PyResult<Vec<LinkDef>> {
+    let mut json = serde_json::from_str(links_json)
+        .map_err(|e| InputError::new_err(format!("this is not JSON: {e}")))?;
+    if let Json::Object(links) = &mut json {
+        let qdiscs = links.values_mut().filter_map(|link| link.get_mut("qdisc"));
+        qdiscs.for_each(lists_as_text);
+    }
+    sojourn_sim::link_def::links(&json).map_err(refused)
+}
+
 /// Nanoseconds, or -1 where there is no time.
 fn or_minus_one(times: &[Option<Time>]) -> Vec<i64> {
     times.iter().map(|t| t.map_or(-1, |t| t.0 as i64)).collect()
@@ -93,6 +110,10 @@ mod _sojourn {
 
     #[pymodule_export]
     use super::InputError;
+
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use super::live::Pump;
 
     /// The version of sojourn.
     #[pyfunction]
@@ -111,6 +132,14 @@ mod _sojourn {
     fn canonical(scenario_json: &str) -> PyResult<String> {
         let scenario = Scenario::from_json(scenario_json).map_err(refused)?;
         Ok(scenario.canonical().to_string())
+    }
+
+    /// Checks a table of links and gives it back with every default said.
+    #[pyfunction]
+    fn canonical_links(links_json: &str) -> PyResult<String> {
+        let links = super::links(links_json)?.into_iter();
+        let links: Map<String, Json> = links.map(|l| (l.name.clone(), l.canonical())).collect();
+        Ok(Json::from(links).to_string())
     }
 
     /// Runs a scenario: its summary as JSON, and its columns.

@@ -10,7 +10,7 @@ use crate::scenario::{FlowDef, LinkDef};
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::Value;
-use sojourn_aqm::units::{Rate, Span};
+use sojourn_aqm::units::{Rate, Span, Time};
 
 /// The fastest link.
 pub const RATE_MAX: Rate = Rate(100_000_000_000_000);
@@ -122,6 +122,17 @@ impl Trace {
             json["repeat"] = repeat.write().into();
         }
         json
+    }
+
+    /// What the link becomes, and when, lap after lap: without end where it repeats.
+    pub fn turns(self) -> impl Iterator<Item = (Time, Turn)> + Send {
+        let laps = if self.repeat.is_some() { u64::MAX } else { 1 };
+        let (rows, lap) = (self.at.len(), self.repeat.unwrap_or_default());
+        let places = (0..laps).flat_map(move |i| (0..rows).map(move |row| (i, row)));
+        places.map(move |(i, row)| {
+            let begins = Time(i.saturating_mul(lap.0));
+            (begins + self.at[row], self.turn(row))
+        })
     }
 
     /// What begins with row `i`.

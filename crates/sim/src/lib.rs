@@ -24,7 +24,7 @@ pub mod changes;
 pub mod crowd;
 pub mod dist;
 pub mod flow;
-mod link_def;
+pub mod link_def;
 pub mod onoff;
 pub mod outcome;
 mod pace;

@@ -69,7 +69,7 @@ impl LinkDef {
     }
 
     /// The same with everything said.
-    pub(crate) fn canonical(&self) -> Json {
+    pub fn canonical(&self) -> Json {
         let mut link = json!({
             "rate": self.spec.rate.write(),
             "delay": self.spec.delay.write(),
@@ -101,8 +101,11 @@ fn recorded(json: &Json) -> Result<(Option<Trace>, Option<Opportunities>)> {
     Ok((None, Some(made)))
 }
 
-/// Reads the links of a scenario.
-pub(crate) fn links(json: &Json) -> Result<Vec<LinkDef>> {
+/// Reads the links of a scenario, or of a live link: a table by name.
+///
+/// # Errors
+/// What is refused, with its path.
+pub fn links(json: &Json) -> Result<Vec<LinkDef>> {
     let map = read::table(json)?;
     if map.is_empty() {
         return Err(Error::new("there is no link"));

@@ -36,9 +36,9 @@ fn counts(link: &mut Link) -> (u128, Counts) {
     (t.sojourn.sum_ns(), counts)
 }
 
-/// What is recorded of a link.
+/// What is recorded of a link. It can be taken as it grows: what was counted goes on.
 #[derive(Default)]
-struct OfLink {
+pub struct LinkSeries {
     queue_bytes: Vec<u64>,
     queue_packets: Vec<u64>,
     sojourn_s: Vec<f64>,
@@ -48,7 +48,7 @@ struct OfLink {
     last: (u128, Counts),
 }
 
-impl OfLink {
+impl LinkSeries {
     /// What was counted since the last look, wrapping: the counts start again from zero after a
     /// warm-up.
     fn since(&mut self, link: &mut Link) -> (u128, Counts) {
@@ -58,7 +58,8 @@ impl OfLink {
         (now.0.wrapping_sub(last.0), each)
     }
 
-    fn look(&mut self, now: Time, link: &mut Link) {
+    /// Looks at the link at `now`.
+    pub fn look(&mut self, now: Time, link: &mut Link) {
         link.advance(now);
         let (sojourn_ns, counts) = self.since(link);
         let [_, sent, ..] = counts;
@@ -78,7 +79,14 @@ impl OfLink {
         });
     }
 
-    fn columns(self, put: &mut dyn FnMut(&str, Column)) {
+    /// The rows so far; those that follow go on from them.
+    pub fn take(&mut self) -> LinkSeries {
+        let last = self.last;
+        std::mem::replace(self, LinkSeries { last, ..LinkSeries::default() })
+    }
+
+    /// Its columns, by name.
+    pub fn columns(self, put: &mut dyn FnMut(&str, Column)) {
         let [arrived, packets, bytes, full, early, late, marked] = self.counts;
         let lost = full.iter().zip(&early).zip(&late).map(|((a, b), c)| a + b + c).collect();
         put("queue_bytes", Column::U64(self.queue_bytes));
@@ -149,7 +157,7 @@ struct Last {
 /// The recorder.
 pub struct Series {
     time_s: Vec<f64>,
-    links: Vec<OfLink>,
+    links: Vec<LinkSeries>,
     groups: Vec<OfGroup>,
     /// Empty where flows are not looked at one by one.
     flows: Vec<OfFlow>,
@@ -163,7 +171,7 @@ impl Series {
         let group = |def: &FlowDef| OfGroup { tcp: def.tcp.is_some(), ..OfGroup::default() };
         Series {
             time_s: Vec::new(),
-            links: scenario.links.iter().map(|_| OfLink::default()).collect(),
+            links: scenario.links.iter().map(|_| LinkSeries::default()).collect(),
             groups: scenario.flows.iter().map(group).collect(),
             flows: (0..each).map(|_| OfFlow::default()).collect(),
             last: Vec::new(),

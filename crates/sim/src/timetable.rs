@@ -1,8 +1,9 @@
 //! When what changes, in order: the scenario's changes and the rows of the links' traces.
 
-use crate::changes::{Trace, Turn};
+use crate::changes::Turn;
 use crate::scenario::Scenario;
 use sojourn_aqm::units::Time;
+use std::iter::Peekable;
 
 /// What changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,42 +15,32 @@ pub enum Step {
 }
 
 /// A trace under way.
-struct Reel<'a> {
+struct Reel {
     link: usize,
-    trace: &'a Trace,
-    /// The next row, and when its lap began.
-    row: usize,
-    lap: Time,
+    turns: Peekable<Box<dyn Iterator<Item = (Time, Turn)>>>,
 }
 
-impl Reel<'_> {
-    fn next(&self) -> Time {
-        self.trace.at.get(self.row).map_or(Time::NEVER, |at| self.lap + *at)
+impl Reel {
+    fn next(&mut self) -> Time {
+        self.turns.peek().map_or(Time::NEVER, |(at, _)| *at)
     }
 
-    fn step(&mut self) -> Step {
-        let step = Step::Link(self.link, self.trace.turn(self.row));
-        self.row += 1;
-        if let Some(repeat) = self.trace.repeat
-            && self.row == self.trace.at.len()
-        {
-            (self.row, self.lap) = (0, self.lap + repeat);
-        }
-        step
+    fn step(&mut self) -> Option<Step> {
+        self.turns.next().map(|(_, turn)| Step::Link(self.link, turn))
     }
 }
 
 /// Everything that will change.
-pub struct Timetable<'a> {
+pub struct Timetable {
     /// The last one first.
     steps: Vec<(Time, Step)>,
-    reels: Vec<Reel<'a>>,
+    reels: Vec<Reel>,
     next: Time,
 }
 
-impl Timetable<'_> {
+impl Timetable {
     /// That of `scenario`.
-    pub fn new(scenario: &Scenario) -> Timetable<'_> {
+    pub fn new(scenario: &Scenario) -> Timetable {
         let mut steps = Vec::new();
         for change in &scenario.changes {
             let at = Time::ZERO + change.at;
@@ -59,9 +50,11 @@ impl Timetable<'_> {
         // Those of the same moment in the order in which they were declared.
         steps.sort_by_key(|(at, _)| *at);
         steps.reverse();
-        let reel = |(link, trace)| Reel { link, trace, row: 0, lap: Time::ZERO };
-        let traces = scenario.links.iter().enumerate();
-        let reels = traces.filter_map(|(l, def)| Some((l, def.trace.as_ref()?))).map(reel);
+        let links = scenario.links.iter().enumerate();
+        let reels = links.filter_map(|(link, def)| {
+            let turns: Box<dyn Iterator<Item = _>> = Box::new(def.trace.clone()?.turns());
+            Some(Reel { link, turns: turns.peekable() })
+        });
         let mut table = Timetable { steps, reels: reels.collect(), next: Time::ZERO };
         table.find();
         table
@@ -79,7 +72,7 @@ impl Timetable<'_> {
         }
         let step = match self.steps.last() {
             Some((at, _)) if *at == self.next => self.steps.pop().map(|(_, step)| step),
-            _ => self.reels.iter_mut().find(|r| r.next() == self.next).map(Reel::step),
+            _ => self.reels.iter_mut().find_map(|r| (r.next() == self.next).then(|| r.step())?),
         };
         self.find();
         step
@@ -87,7 +80,7 @@ impl Timetable<'_> {
 
     fn find(&mut self) {
         let first = self.steps.last().map_or(Time::NEVER, |(at, _)| *at);
-        self.next = self.reels.iter().map(Reel::next).fold(first, Time::min);
+        self.next = self.reels.iter_mut().map(Reel::next).fold(first, Time::min);
     }
 }
 

@@ -30,8 +30,8 @@ pub struct Progress {
     pub packets: u64,
 }
 
-/// Runs a scenario. `progress` is asked every 65,536 events, looks and changes, and at the end; where
-/// it answers `false` the run ends and gives nothing.
+/// Runs a scenario. `progress` is asked every 65,536 events, looks and changes, and at the end;
+/// where it answers `false` the run ends and gives nothing.
 pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(Progress) -> bool) -> Option<Outcome> {
     let mut world = World::new(scenario);
     world.play(progress).then(|| world.outcome())
@@ -183,7 +183,7 @@ impl<'a> World<'a> {
 
     /// Does what the agenda has for this moment, changes first; tells whether it was the end.
     #[cold]
-    fn stand_still(&mut self, agenda: &mut Agenda<'_>) -> bool {
+    fn stand_still(&mut self, agenda: &mut Agenda) -> bool {
         let now = self.pause;
         while let Some(step) = agenda.timetable.step(now) {
             self.change(now, step);

@@ -5,9 +5,9 @@ use crate::timetable::Timetable;
 use sojourn_aqm::units::{Span, Time};
 
 /// When the run stands still, and what for.
-pub(super) struct Agenda<'a> {
+pub(super) struct Agenda {
     /// What changes.
-    pub timetable: Timetable<'a>,
+    pub timetable: Timetable,
     /// The end of the warm-up; never once it is over.
     pub warm: Time,
     /// The next look.
@@ -18,9 +18,9 @@ pub(super) struct Agenda<'a> {
     pub end: Time,
 }
 
-impl Agenda<'_> {
+impl Agenda {
     /// That of `scenario`.
-    pub fn new(scenario: &Scenario) -> Agenda<'_> {
+    pub fn new(scenario: &Scenario) -> Agenda {
         let interval = scenario.sample.unwrap_or(Span(u64::MAX));
         Agenda {
             timetable: Timetable::new(scenario),

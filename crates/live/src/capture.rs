@@ -1,0 +1,258 @@
+//! A capture of both directions as pcapng, with nanoseconds, for Wireshark.
+//!
+//! **Source** draft-ietf-opsawg-pcapng. A packet is written when its fate is known: when it is
+//! delivered (as delivered), with the time at which it was due; or when it is lost, with a comment
+//! that says why. The way up is "outbound", the way down "inbound": two interfaces would say it as
+//! well, but libpcap (1.10) reads no file with two of raw IP. A thread of its own writes the file,
+//! so that a slow disk delays no packet; where it falls behind, packets are counted and left out.
+
+use sojourn_aqm::{Span, Time};
+use std::io::{self, Write};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+/// A piece is handed over when it is longer.
+const PIECE: usize = 64 << 10;
+/// How many pieces wait for the disk.
+const PIECES: usize = 64;
+/// What a block takes beside packet and comment.
+const BLOCK_MAX: usize = 128;
+
+/// LINKTYPE_RAW: packets begin with their IP header.
+const RAW: u16 = 101;
+const SECTION: u32 = 0x0a0d_0d0a;
+const INTERFACE: u32 = 1;
+const PACKET: u32 = 6;
+const OPTION_COMMENT: u16 = 1;
+const OPTION_NAME: u16 = 2;
+const OPTION_FLAGS: u16 = 2;
+const OPTION_RESOLUTION: u16 = 9;
+
+/// What one direction writes to; both share what waits for the disk, so that the file has packets
+/// in the order in which their fates were settled.
+#[derive(Clone)]
+pub struct Capture {
+    /// 1 for inbound, 2 for outbound.
+    direction: u32,
+    epoch_ns: u64,
+    waiting: Arc<Mutex<Waiting>>,
+}
+
+/// What waits for the disk.
+struct Waiting {
+    piece: Vec<u8>,
+    full: SyncSender<Vec<u8>>,
+    empty: Receiver<Vec<u8>>,
+    missed: u64,
+}
+
+/// The thread that writes.
+pub type Writer = JoinHandle<io::Result<()>>;
+
+/// Captures for the way up and the way down into `file`; `epoch_ns` is the wall-clock time, in
+/// nanoseconds since 1970, of [`Time::ZERO`]. The writer ends when both captures are gone.
+pub fn open(file: impl Write + Send + 'static, epoch_ns: u64) -> ([Capture; 2], Writer) {
+    let (full, pieces) = sync_channel(PIECES);
+    let (back, empty) = sync_channel(PIECES);
+    (0..PIECES).for_each(|_| back.try_send(Vec::new()).expect("there is room for each"));
+    let waiting = Waiting { piece: Vec::with_capacity(2 * PIECE), full, empty, missed: 0 };
+    let waiting = Arc::new(Mutex::new(waiting));
+    let captures =
+        [2, 1].map(|direction| Capture { direction, epoch_ns, waiting: waiting.clone() });
+    let writer = std::thread::spawn(move || write(file, &pieces, &back));
+    (captures, writer)
+}
+
+fn write(
+    mut file: impl Write,
+    pieces: &Receiver<Vec<u8>>,
+    back: &SyncSender<Vec<u8>>,
+) -> io::Result<()> {
+    file.write_all(&head())?;
+    for mut piece in pieces {
+        file.write_all(&piece)?;
+        piece.clear();
+        // It can only fail if nobody is left to use it again.
+        let _ = back.try_send(piece);
+    }
+    file.flush()
+}
+
+/// The blocks that a file begins with.
+fn head() -> Vec<u8> {
+    let mut out = Vec::new();
+    block(&mut out, SECTION, |body| {
+        body.extend(0x1a2b_3c4d_u32.to_le_bytes());
+        body.extend([1, 0, 0, 0]);
+        body.extend(u64::MAX.to_le_bytes());
+    });
+    block(&mut out, INTERFACE, |body| {
+        body.extend(RAW.to_le_bytes());
+        body.extend([0; 6]);
+        option(body, OPTION_NAME, b"link");
+        option(body, OPTION_RESOLUTION, &[9]);
+        option(body, 0, &[]);
+    });
+    out
+}
+
+/// A block: its type, its length, what `fill` puts in, its length again.
+fn block(out: &mut Vec<u8>, kind: u32, fill: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.extend(kind.to_le_bytes());
+    out.extend([0; 4]);
+    fill(out);
+    let length = (out.len() - start + 4) as u32;
+    out[start + 4..start + 8].copy_from_slice(&length.to_le_bytes());
+    out.extend(length.to_le_bytes());
+}
+
+fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
+    body.extend(code.to_le_bytes());
+    body.extend((value.len() as u16).to_le_bytes());
+    padded(body, value);
+}
+
+fn padded(body: &mut Vec<u8>, value: &[u8]) {
+    body.extend(value);
+    body.extend(&[0; 3][..value.len().wrapping_neg() % 4]);
+}
+
+impl Capture {
+    /// Writes down `packet`, whose fate was settled at `at`; `comment` says what there is to say.
+    pub fn packet(&self, at: Time, packet: &[u8], comment: &str) {
+        let mut waiting = self.waiting();
+        let room = waiting.piece.capacity() - waiting.piece.len();
+        if room < packet.len() + comment.len() + BLOCK_MAX && !waiting.hand_over() {
+            waiting.missed += 1;
+            return;
+        }
+        let (direction, ns) = (self.direction, self.epoch_ns + at.0);
+        block(&mut waiting.piece, PACKET, |body| {
+            body.extend([0; 4]);
+            body.extend(((ns >> 32) as u32).to_le_bytes());
+            body.extend((ns as u32).to_le_bytes());
+            body.extend((packet.len() as u32).to_le_bytes());
+            body.extend((packet.len() as u32).to_le_bytes());
+            padded(body, packet);
+            option(body, OPTION_FLAGS, &direction.to_le_bytes());
+            if !comment.is_empty() {
+                option(body, OPTION_COMMENT, comment.as_bytes());
+            }
+            option(body, 0, &[]);
+        });
+        if waiting.piece.len() >= PIECE {
+            waiting.hand_over();
+        }
+    }
+
+    /// Hands what was written down to the writer, if it can take it.
+    pub fn flush(&self) {
+        self.waiting().hand_over();
+    }
+
+    /// Packets of both directions that were left out.
+    pub fn missed(&self) -> u64 {
+        self.waiting().missed
+    }
+
+    fn waiting(&self) -> std::sync::MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    fn hand_over(&mut self) -> bool {
+        if self.piece.is_empty() {
+            return true;
+        }
+        let Ok(mut next) = self.empty.try_recv() else { return false };
+        next.reserve(2 * PIECE);
+        match self.full.try_send(std::mem::replace(&mut self.piece, next)) {
+            Ok(()) => true,
+            // It waits until the next try; the empty one is made anew then.
+            Err(TrySendError::Full(piece) | TrySendError::Disconnected(piece)) => {
+                self.piece = piece;
+                false
+            }
+        }
+    }
+}
+
+/// A comment for a packet that was lost after having waited so long.
+pub fn lost(why: &str, waited: Span) -> String {
+    format!("dropped: {why}, after {:.3} ms", waited.as_secs() * 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{Arc, Mutex};
+
+    #[derive(Clone, Default)]
+    struct Shared(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Blocks: type and body.
+    fn blocks(mut bytes: &[u8]) -> Vec<(u32, Vec<u8>)> {
+        let word = |b: &[u8]| u32::from_le_bytes(b[..4].try_into().unwrap());
+        let mut found = Vec::new();
+        while !bytes.is_empty() {
+            let length = word(&bytes[4..]) as usize;
+            assert_eq!(word(&bytes[length - 4..]), length as u32, "said twice");
+            assert_eq!(length % 4, 0);
+            found.push((word(bytes), bytes[8..length - 4].to_vec()));
+            bytes = &bytes[length..];
+        }
+        found
+    }
+
+    #[test]
+    fn blocks_say_when_where_what_and_why() {
+        let file = Shared::default();
+        let ([up, down], writer) = open(file.clone(), 5_000_000_000);
+        down.packet(Time(7), &[0x45; 21], "dropped: early, after 1.000 ms");
+        up.packet(Time(8), &[0x60; 40], "");
+        up.flush();
+        drop((up, down));
+        writer.join().unwrap().unwrap();
+        let found = blocks(&file.0.lock().unwrap());
+        let kinds: Vec<u32> = found.iter().map(|b| b.0).collect();
+        assert_eq!(kinds, [SECTION, INTERFACE, PACKET, PACKET]);
+        let lost = &found[2].1;
+        let ns = (5_000_000_007u64).to_le_bytes();
+        assert_eq!((&lost[4..8], &lost[8..12]), (&ns[4..], &ns[..4]));
+        assert_eq!(lost[12..20], [21, 0, 0, 0, 21, 0, 0, 0]);
+        assert_eq!(lost[20..44], [&[0x45; 21][..], &[0; 3]].concat());
+        assert_eq!(lost[44..52], [2, 0, 4, 0, 1, 0, 0, 0], "inbound");
+        assert_eq!(lost[52..56], [1, 0, 30, 0], "a comment of 30 letters");
+        assert_eq!(found[3].1[60..], [2, 0, 4, 0, 2, 0, 0, 0, 0, 0, 0, 0], "outbound, no comment");
+    }
+
+    #[test]
+    fn a_writer_that_fails_costs_packets_of_the_capture_only() {
+        struct Broken;
+        impl Write for Broken {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::StorageFull.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let ([up, down], writer) = open(Broken, 0);
+        assert!(writer.join().unwrap().is_err());
+        (0..5000).for_each(|_| up.packet(Time(0), &[0; 1500], ""));
+        assert!(down.missed() > 4000, "{}", down.missed());
+    }
+}

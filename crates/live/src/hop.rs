@@ -1,0 +1,261 @@
+//! One direction: a link, the bytes of the packets on it, and what happens to them. It is told the
+//! time, as a link is, and reads no clock.
+
+use crate::capture::{self, Capture};
+use crate::ip;
+use crate::pool::Pool;
+use sojourn_aqm::tally::Histogram;
+use sojourn_aqm::{Ecn, Link, LinkSpec, Packet, Span, Time, Why};
+use std::iter::Peekable;
+
+/// What the link becomes, and when, in the order of time.
+pub type Changes = Box<dyn Iterator<Item = (Time, LinkSpec)> + Send>;
+
+/// Looks at the link at the moment given.
+pub type See = Box<dyn FnMut(Time, &mut Link) + Send>;
+
+/// A delivery that is later than this is counted as late.
+pub const LATE: Span = Span::ms(1);
+
+/// Whether the wire loses the next packet: asked once for each, in order.
+pub type Loses = Box<dyn FnMut() -> bool + Send>;
+
+/// What a direction is made of.
+pub struct HopSpec {
+    /// Its link, with nothing on it. If it changes, it has been told so.
+    pub link: Link,
+    /// How the wire loses packets; none where it loses none.
+    pub loses: Option<Loses>,
+    /// How rate and delay change; none where they stay.
+    pub changes: Option<Changes>,
+    /// Keys the hashes of flows.
+    pub salt: u64,
+    /// Bytes before the IP header: 0 on a TUN device, 14 on a veth. They cross as they are, and do
+    /// not count.
+    pub head: usize,
+}
+
+/// What a direction counts that a link does not.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    /// Packets that were no IP packets; they reach no link.
+    pub malformed: u64,
+    /// Packets for which there was no memory; they reach no link.
+    pub no_memory: u64,
+    /// Packets that the wire lost.
+    pub lost_on_wire: u64,
+    /// Packets that were delivered.
+    pub delivered: u64,
+    /// Packets that crossed the link and that the far end refused.
+    pub refused: u64,
+    /// How much later than due packets were written.
+    pub lateness: Histogram,
+    /// How many were later than [`LATE`].
+    pub late: u64,
+}
+
+/// A packet that has crossed the link.
+#[derive(Clone, Copy, Debug)]
+pub struct Due {
+    /// When it was due.
+    pub at: Time,
+    packet: Packet,
+}
+
+/// One direction.
+pub struct Hop {
+    link: Link,
+    pool: Pool,
+    /// The place that the next packet is read into.
+    next: u32,
+    salt: u64,
+    head: usize,
+    loses: Option<Loses>,
+    changes: Option<Peekable<Changes>>,
+    look: Option<(Span, Time, See)>,
+    capture: Option<Capture>,
+    arrivals: Option<Vec<Packet>>,
+    counts: Counts,
+}
+
+impl Hop {
+    /// A direction with nothing on it, at time zero.
+    pub fn new(spec: HopSpec) -> Hop {
+        let HopSpec { link, loses, changes, salt, head } = spec;
+        let mut pool = Pool::default();
+        Hop {
+            link,
+            next: pool.take().expect("the first place"),
+            pool,
+            salt,
+            head,
+            loses,
+            changes: changes.map(Iterator::peekable),
+            look: None,
+            capture: None,
+            arrivals: None,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Has `see` look at the link once per `every`, first after that time.
+    pub fn look(&mut self, every: Span, see: See) {
+        assert!(every.0 > 0, "looks are some time apart");
+        self.look = Some((every, Time::ZERO + every, see));
+    }
+
+    /// Has every packet written into `capture`.
+    pub fn capture(&mut self, capture: Capture) {
+        self.capture = Some(capture);
+    }
+
+    /// Keeps a row for every arrival, and for every packet that leaves the queue.
+    pub fn record(&mut self) {
+        self.arrivals = Some(Vec::new());
+        self.link.record();
+    }
+
+    /// The tickets that arrived, as they arrived, if [`Hop::record`] asked for them.
+    pub fn arrivals(&self) -> &[Packet] {
+        self.arrivals.as_deref().unwrap_or_default()
+    }
+
+    /// The link.
+    pub fn link(&mut self) -> &mut Link {
+        &mut self.link
+    }
+
+    /// What was counted.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// How many packets are in the queue or on the wire.
+    pub fn held(&self) -> usize {
+        self.pool.taken() - 1
+    }
+
+    /// Where the next packet is to be put, for [`Hop::arrive`].
+    pub fn room(&mut self) -> &mut [u8] {
+        self.pool.at(self.next)
+    }
+
+    /// A packet arrives at `now`: the first `len` bytes of [`Hop::room`].
+    pub fn arrive(&mut self, now: Time, len: usize) {
+        let packet = self.pool.at(self.next)[..len].get(self.head..).unwrap_or_default();
+        let len = packet.len() as u32;
+        let Ok(header) = ip::read(packet, self.salt) else {
+            self.counts.malformed += 1;
+            return;
+        };
+        let Some(spare) = self.pool.take() else {
+            self.counts.no_memory += 1;
+            return;
+        };
+        let body = std::mem::replace(&mut self.next, spare);
+        self.advance(now);
+        let ip::Header { ecn, class, hash } = header;
+        let packet = Packet { arrived: now, len, flow: hash, hash, body, class, ecn };
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.push(packet);
+        }
+        self.link.push(now, packet);
+        self.losses();
+    }
+
+    /// Does all that was due up to `now`: changes of the link and looks at it in their order, at
+    /// the moments when they were due.
+    pub fn advance(&mut self, now: Time) {
+        loop {
+            let change = self.changes.as_mut().and_then(Peekable::peek).map(|(at, _)| *at);
+            let look = self.look.as_ref().map(|(_, at, _)| *at);
+            let first = change.into_iter().chain(look).min().filter(|at| *at <= now);
+            let Some(at) = first else { break };
+            if change == Some(at) {
+                let next = self.changes.as_mut().and_then(Iterator::next);
+                next.into_iter().for_each(|(at, spec)| self.link.change(at, spec));
+            } else if let Some((every, next, see)) = &mut self.look {
+                self.link.advance(at);
+                see(at, &mut self.link);
+                *next += *every;
+            }
+        }
+        self.link.advance(now);
+        self.losses();
+    }
+
+    /// When there will next be something to do; none while there is nothing.
+    pub fn wake(&mut self) -> Option<Time> {
+        let change = self.changes.as_mut().and_then(Peekable::peek).map(|(at, _)| *at);
+        let look = self.look.as_ref().map(|(_, at, _)| *at);
+        self.link.wake().into_iter().chain(change).chain(look).min()
+    }
+
+    /// The next packet that has crossed by `now`. It must be given back by [`Hop::sent`].
+    pub fn next(&mut self, now: Time) -> Option<Due> {
+        self.advance(now);
+        while let Some(at) = self.link.wake().filter(|at| *at <= now) {
+            let packet = self.link.poll(now)?;
+            let due = Due { at, packet };
+            if !self.lost_on_wire() {
+                if packet.ecn == Ecn::Ce {
+                    ip::mark(&mut self.pool.at(packet.body)[self.head..]);
+                }
+                return Some(due);
+            }
+            self.counts.lost_on_wire += 1;
+            self.note(at, packet, "dropped: the wire lost it");
+            self.pool.give(packet.body);
+        }
+        None
+    }
+
+    /// The bytes of a packet that has crossed, with what was before its header.
+    pub fn bytes(&mut self, due: &Due) -> &[u8] {
+        &self.pool.at(due.packet.body)[..self.head + due.packet.len as usize]
+    }
+
+    /// A packet was written at `now`, or the far end `refused` it.
+    pub fn sent(&mut self, due: Due, now: Time, refused: bool) {
+        let lateness = now.since(due.at);
+        self.counts.lateness.add(lateness);
+        self.counts.late += u64::from(lateness > LATE);
+        if refused {
+            self.counts.refused += 1;
+        } else {
+            self.counts.delivered += 1;
+        }
+        let comment = if refused { "crossed, but the far end refused it" } else { "" };
+        self.note(due.at, due.packet, comment);
+        self.pool.give(due.packet.body);
+    }
+
+    fn lost_on_wire(&mut self) -> bool {
+        self.loses.as_mut().is_some_and(|loses| loses())
+    }
+
+    /// Frees what the link has lost.
+    fn losses(&mut self) {
+        let Hop { link, pool, capture, head, .. } = self;
+        for lost in link.lost() {
+            if let Some(capture) = capture {
+                let why = match lost.why {
+                    Why::Full => "the buffer is full",
+                    Why::Early => "by the law, on arrival",
+                    Why::Late => "by the law, at the head",
+                };
+                let comment = capture::lost(why, lost.at.since(lost.packet.arrived));
+                let bytes = &pool.at(lost.packet.body)[*head..][..lost.packet.len as usize];
+                capture.packet(lost.at, bytes, &comment);
+            }
+            pool.give(lost.packet.body);
+        }
+    }
+
+    fn note(&mut self, at: Time, packet: Packet, comment: &str) {
+        if let Some(capture) = &self.capture {
+            let bytes = &self.pool.at(packet.body)[self.head..][..packet.len as usize];
+            capture.packet(at, bytes, comment);
+        }
+    }
+}

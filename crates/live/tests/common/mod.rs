@@ -1,0 +1,46 @@
+//! What the tests share: packets, and a direction.
+
+use rand_core::SeedableRng;
+use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::{Link, LinkSpec, Rate, Setting, Span};
+use sojourn_live::{Hop, HopSpec};
+
+/// A UDP packet of IPv4, `len` bytes in all, from `port`; its number stands at its end.
+pub fn udp(len: usize, port: u16, ecn: u8, number: u32) -> Vec<u8> {
+    let mut p = vec![0x45, ecn];
+    p.extend((len as u16).to_be_bytes());
+    p.extend([0, 0, 0, 0, 64, 17, 0, 0, 198, 18, 0, 1, 198, 18, 0, 2]);
+    p.extend(port.to_be_bytes());
+    p.extend(9u16.to_be_bytes());
+    p.extend((len as u16 - 20).to_be_bytes());
+    p.extend([0, 0]);
+    p.resize(len - 4, 0);
+    p.extend(number.to_be_bytes());
+    p
+}
+
+/// A link of `link` under the discipline `name` with `settings`.
+pub fn made(name: &str, settings: &[(&str, &str)], link: LinkSpec) -> Link {
+    let settings: Vec<_> = settings.iter().map(|(k, v)| (*k, Setting::Text(v))).collect();
+    let qdisc = sojourn_aqm::build(name, &settings, link.rate).unwrap().qdisc;
+    Link::new(link, qdisc, Pcg64Mcg::seed_from_u64(1))
+}
+
+/// The same as a direction that loses nothing and does not change.
+pub fn spec(name: &str, settings: &[(&str, &str)], link: LinkSpec) -> HopSpec {
+    let link = made(name, settings, link);
+    HopSpec { link, loses: None, changes: None, salt: 1, head: 0 }
+}
+
+/// A rate and a delay.
+#[allow(dead_code, reason = "not every test has use for it")]
+pub fn link(mbit: u64, delay_ms: u64) -> LinkSpec {
+    LinkSpec { rate: Rate(mbit * 1_000_000), delay: Span::ms(delay_ms) }
+}
+
+/// Hands `packet` to `hop` as if it had been read.
+#[allow(dead_code, reason = "not every test has use for it")]
+pub fn put(hop: &mut Hop, now: sojourn_aqm::Time, packet: &[u8]) {
+    hop.room()[..packet.len()].copy_from_slice(packet);
+    hop.arrive(now, packet.len());
+}

@@ -1,0 +1,185 @@
+//! One direction, told the time by hand.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::{link, put, spec, udp};
+use sojourn_aqm::{LinkSpec, Rate, Span, Time};
+use sojourn_live::{Capture, Hop, HopSpec, capture, ip};
+use std::sync::{Arc, Mutex};
+
+/// The numbers of the packets that leave by `now`, with the microsecond at which each was due.
+fn leave(hop: &mut Hop, now: Time) -> Vec<(u32, u64)> {
+    let mut left = Vec::new();
+    while let Some(due) = hop.next(now) {
+        let number = *hop.bytes(&due).last_chunk().unwrap();
+        left.push((u32::from_be_bytes(number), due.at.0 / 1000));
+        hop.sent(due, now, false);
+    }
+    left
+}
+
+#[test]
+fn packets_cross_in_the_time_that_rate_and_delay_take() {
+    let mut hop = Hop::new(spec("droptail", &[("limit", "2p")], link(8, 5)));
+    for number in 0..4 {
+        put(&mut hop, Time(0), &udp(1000, 1, 0, number));
+    }
+    assert_eq!((hop.held(), hop.wake()), (3, Some(Time(6_000_000))), "one found no room");
+    assert_eq!(leave(&mut hop, Time(5_999_999)), []);
+    assert_eq!(leave(&mut hop, Time(9_000_000)), [(0, 6000), (1, 7000), (2, 8000)]);
+    let counts = hop.counts();
+    assert_eq!((counts.delivered, counts.late, hop.held()), (3, 2, 0));
+    assert_eq!(counts.lateness.max_s(), Some(0.003));
+    assert_eq!(counts.lateness.quantile_s(0.5).map(|s| (s * 1e3).round()), Some(2.0));
+}
+
+#[test]
+fn what_the_law_marks_is_marked_in_the_header() {
+    let red = [("limit", "50p"), ("min_th", "1p"), ("max_th", "2p"), ("w_q", "1"), ("ecn", "true")];
+    let mut hop = Hop::new(spec("red", &red, link(8, 0)));
+    hop.record();
+    (0..40).for_each(|number| put(&mut hop, Time(0), &udp(1000, 1, 2, number)));
+    let (mut crossed, mut marked) = (0, 0);
+    while let Some(due) = hop.next(Time(1_000_000_000)) {
+        let header = ip::read(hop.bytes(&due), 0).unwrap();
+        crossed += 1;
+        marked += u64::from(header.ecn == sojourn_aqm::Ecn::Ce);
+        hop.sent(due, due.at, false);
+    }
+    assert_eq!(hop.arrivals().len(), 40);
+    assert!(marked > 0 && crossed > marked, "{marked} of {crossed}");
+    assert_eq!(hop.link().tally().marked_packets, marked);
+}
+
+#[test]
+fn a_head_crosses_and_does_not_count() {
+    let red = [("limit", "50p"), ("min_th", "1p"), ("max_th", "2p"), ("w_q", "1"), ("ecn", "true")];
+    let mut hop = Hop::new(HopSpec { head: 14, ..spec("red", &red, link(8, 0)) });
+    put(&mut hop, Time(0), &[9; 14]);
+    put(&mut hop, Time(0), &[9; 5]);
+    for number in 0..20 {
+        put(&mut hop, Time(0), &[&[9; 14][..], &udp(1000, 1, 2, number)].concat());
+    }
+    let (mut crossed, mut marked) = (0, 0);
+    while let Some(due) = hop.next(Time(1_000_000_000)) {
+        let bytes = hop.bytes(&due).to_vec();
+        assert_eq!((bytes.len(), &bytes[..14]), (1014, &[9; 14][..]));
+        crossed += 1;
+        marked += u64::from(ip::read(&bytes[14..], 0).unwrap().ecn == sojourn_aqm::Ecn::Ce);
+        hop.sent(due, due.at, false);
+    }
+    assert_eq!((hop.counts().malformed, hop.link().tally().arrived_packets), (2, 20));
+    assert_eq!(hop.link().tally().departed_bytes, crossed * 1000);
+    assert!(marked > 0 && hop.link().tally().marked_packets == marked);
+}
+
+#[test]
+fn changes_and_looks_come_in_their_order_however_late_the_call() {
+    let specs = [(2, 4), (4, 2)].map(|(ms, mbit)| (Time(ms * 1_000_000), link(mbit, 0)));
+    let make = || {
+        let changes = Box::new(specs.into_iter()) as Box<dyn Iterator<Item = _> + Send>;
+        let mut spec = spec("droptail", &[("limit", "20p")], link(8, 0));
+        spec.link.may_change();
+        let mut hop = Hop::new(HopSpec { changes: Some(changes), ..spec });
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let into = seen.clone();
+        hop.look(
+            Span::ms(2),
+            Box::new(move |now, link| {
+                let row = (now.0 / 1_000_000, link.spec().rate.0, link.tally().departed_packets);
+                into.lock().unwrap().push(row);
+            }),
+        );
+        (0..6).for_each(|number| put(&mut hop, Time(0), &udp(1000, 1, 0, number)));
+        (hop, seen)
+    };
+    let (mut late, seen_late) = make();
+    let (mut prompt, seen) = make();
+    let mut left = Vec::new();
+    for us in 0..20_000 {
+        left.extend(leave(&mut prompt, Time(us * 1000)));
+    }
+    left.extend(leave(&mut prompt, Time(20_000_000)));
+    assert_eq!(leave(&mut late, Time(20_000_000)), left);
+    let due: Vec<u64> = left.iter().map(|(_, us)| us / 1000).collect();
+    assert_eq!(due, [1, 2, 4, 8, 12, 16], "a change at the moment of a start comes first");
+    assert_eq!(seen_late.lock().unwrap()[..2], [(2, 4_000_000, 3), (4, 2_000_000, 4)]);
+    assert_eq!(*seen_late.lock().unwrap(), *seen.lock().unwrap());
+}
+
+#[test]
+fn a_wire_loses_its_share() {
+    let spec = spec("droptail", &[("limit", "10p")], link(8, 0));
+    let mut fourth = (0..4).cycle();
+    let loses = Box::new(move || fourth.next() == Some(0));
+    let mut hop = Hop::new(HopSpec { loses: Some(loses), ..spec });
+    let mut left = 0;
+    for ms in 1..4000 {
+        put(&mut hop, Time(ms * 1_000_000), &udp(500, 1, 0, 0));
+        left += leave(&mut hop, Time(ms * 1_000_000)).len();
+    }
+    let lost = hop.counts().lost_on_wire;
+    assert_eq!((lost, left, hop.held()), (1000, 2998, 1), "the last is on its way");
+}
+
+#[test]
+fn nothing_is_allocated_per_packet() {
+    for law in ["droptail", "codel", "fq_codel", "red", "pie"] {
+        let mut hop = Hop::new(spec(law, &[("limit", "200p")], link(80, 2)));
+        // A tenth more than fits: the queue fills, and each law loses what it loses.
+        let mut play = |from: u64, to: u64| {
+            for i in from..to {
+                let now = Time(i * 90_000);
+                hop.room()[..1000].copy_from_slice(&udp_of(i));
+                hop.arrive(now, 1000);
+                while let Some(due) = hop.next(now) {
+                    hop.sent(due, now, false);
+                }
+            }
+        };
+        play(1, 30_000);
+        let counted = allocation_counter::measure(|| play(30_000, 130_000));
+        assert_eq!(counted.count_total, 0, "{law}");
+    }
+}
+
+/// A packet of one of eight flows, made without allocating.
+fn udp_of(i: u64) -> [u8; 1000] {
+    let mut packet = [0; 1000];
+    packet[..4].copy_from_slice(&[0x45, (i % 3) as u8, 3, 232]);
+    packet[8..10].copy_from_slice(&[64, 17]);
+    packet[21] = (i % 8) as u8;
+    packet
+}
+
+#[test]
+fn a_capture_says_of_each_packet_what_became_of_it() {
+    #[derive(Clone, Default)]
+    struct File(Arc<Mutex<Vec<u8>>>);
+    impl std::io::Write for File {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let file = File::default();
+    let ([up, down], writer): ([Capture; 2], _) = capture::open(file.clone(), 0);
+    let delay = Span::ms(1);
+    let slow = LinkSpec { rate: Rate(8_000_000), delay };
+    let mut hop = Hop::new(spec("droptail", &[("limit", "1p")], slow));
+    hop.capture(up);
+    (0..3).for_each(|number| put(&mut hop, Time(0), &udp(100, 1, 0, number)));
+    assert_eq!(leave(&mut hop, Time(10_000_000)).len(), 2);
+    down.flush();
+    drop((hop, down));
+    writer.join().unwrap().unwrap();
+    let bytes = file.0.lock().unwrap();
+    let text = String::from_utf8_lossy(&bytes);
+    assert_eq!(text.matches("dropped: the buffer is full, after 0.000 ms").count(), 1);
+    let blocks = bytes.windows(8).filter(|w| w == &[6, 0, 0, 0, 144, 0, 0, 0]).count();
+    assert_eq!(blocks, 2, "two delivered, of 100 bytes, without a comment");
+}

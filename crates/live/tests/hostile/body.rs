@@ -1,0 +1,67 @@
+//! The body of the fuzz target `packet`: any bytes as packets of a link.
+
+use rand_core::SeedableRng;
+use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::{Link, LinkSpec, Rate, Setting, Span, Time};
+use sojourn_live::{Hop, HopSpec, ip};
+
+/// Sends packets made of `bytes` through a link: none makes it panic, and each is accounted for.
+///
+/// The bytes are packets one after the other, each led by its length.
+pub fn packets(bytes: &[u8]) {
+    let link = LinkSpec { rate: Rate(1_000_000), delay: Span::ms(1) };
+    let settings = [("limit", Setting::Text("20p")), ("ecn", Setting::Flag(true))];
+    let qdisc = sojourn_aqm::build("codel", &settings, link.rate).unwrap().qdisc;
+    let link = Link::new(link, qdisc, Pcg64Mcg::seed_from_u64(1));
+    let mut hop = Hop::new(HopSpec { link, loses: None, changes: None, salt: 1, head: 0 });
+    let (mut now, mut put, mut good) = (Time::ZERO, 0, 0);
+    let mut rest = bytes;
+    while let Some((length, after)) = rest.split_first() {
+        let (packet, after) = after.split_at(after.len().min(usize::from(*length)));
+        rest = after;
+        one(packet);
+        good += u64::from(ip::read(packet, 7).is_ok());
+        hop.room()[..packet.len()].copy_from_slice(packet);
+        hop.arrive(now, packet.len());
+        put += 1;
+        now += Span::us(u64::from(*length) * 20);
+        leave(&mut hop, now);
+    }
+    leave(&mut hop, now + Span::s(10));
+    assert_eq!(hop.held(), 0);
+    let (arrived, lost) = (hop.link().tally().arrived_packets, hop.link().tally().dropped());
+    assert_eq!((arrived, arrived + hop.counts().malformed), (good, put));
+    assert_eq!(hop.counts().delivered + lost, arrived);
+}
+
+fn leave(hop: &mut Hop, now: Time) {
+    while let Some(due) = hop.next(now) {
+        assert!(ip::read(hop.bytes(&due), 7).is_ok());
+        hop.sent(due, now, false);
+    }
+}
+
+/// What a mark does to a packet: its ECN field, its checksum if it has one, nothing else.
+fn one(packet: &[u8]) {
+    let Ok(before) = ip::read(packet, 7) else { return };
+    let mut marked = packet.to_vec();
+    ip::mark(&mut marked);
+    let after = ip::read(&marked, 7).expect("a mark leaves a packet a packet");
+    assert_eq!((after.class, after.hash), (before.class, before.hash));
+    assert_eq!(after.ecn, sojourn_aqm::Ecn::Ce);
+    let changed = |i: &usize| marked[*i] != packet[*i];
+    let allowed: &[usize] = if packet[0] >> 4 == 4 { &[1, 10, 11] } else { &[1] };
+    assert!((0..packet.len()).filter(changed).all(|i| allowed.contains(&i)));
+    if packet[0] >> 4 == 4 && sum(packet) == 0xffff {
+        assert_eq!(sum(&marked), 0xffff, "a right checksum stays right");
+    }
+}
+
+/// The ones' complement sum over the header of an IPv4 packet: 0xffff if the checksum is right.
+fn sum(packet: &[u8]) -> u16 {
+    let header = &packet[..usize::from(packet[0] & 15) * 4];
+    let words = header.as_chunks().0.iter().map(|w| u32::from(u16::from_be_bytes(*w)));
+    let sum: u32 = words.sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    ((folded & 0xffff) + (folded >> 16)) as u16
+}

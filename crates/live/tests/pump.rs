@@ -1,0 +1,142 @@
+//! The pump over socketpairs: no privilege is needed, and no bound on lateness is asserted.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::{link, spec, udp};
+use rustix::io::{read, write};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use sojourn_aqm::tape::Row;
+use sojourn_aqm::{Link, LinkSpec, Packet, Span, Time};
+use sojourn_live::{Hop, HopSpec, Pump, Report, Start};
+use std::os::fd::OwnedFd;
+use std::thread;
+
+/// What lies between a program and a pump: the program's end, and the pump's.
+fn pair() -> (OwnedFd, OwnedFd) {
+    socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap()
+}
+
+/// Packets of several sizes, flows and ECN fields, in bursts, for some tens of milliseconds.
+fn load(into: &OwnedFd, packets: u32) {
+    for i in 0..packets {
+        let len = [100, 1500, 700, 1500][i as usize % 4];
+        write(into, &udp(len, (i % 7) as u16, (i % 3) as u8, i)).unwrap();
+        if i % 50 == 0 {
+            thread::sleep(std::time::Duration::from_millis(3));
+        }
+    }
+}
+
+/// Sends a load up through `up` and gives the report of that direction.
+fn run(up: HopSpec, packets: u32) -> Report {
+    let mut hop = Hop::new(up);
+    hop.record();
+    hop.look(Span::ms(7), Box::new(|_, link| link.gauges(&mut |_, _| {})));
+    let ((program, near), (far, server)) = (pair(), pair());
+    let down = Hop::new(spec("droptail", &[("limit", "10p")], link(1, 0)));
+    let pump = Pump::start(near, far, hop, down, Start::now()).unwrap();
+    let drain = thread::spawn(move || {
+        let mut buffer = [0; 2048];
+        while read(&server, &mut buffer).is_ok_and(|n| n > 0) {}
+    });
+    load(&program, packets);
+    let [up, down] = pump.stop();
+    drain.join().unwrap();
+    assert!(down.unwrap().failed.is_none());
+    up.unwrap()
+}
+
+/// The arrivals of a live run through `link`, which is called at no other time.
+fn replayed(
+    mut link: Link,
+    changes: &[(Time, LinkSpec)],
+    arrivals: &[Packet],
+    end: Time,
+) -> Vec<Row> {
+    link.record();
+    let mut changes = changes.iter().peekable();
+    for packet in arrivals {
+        while let Some((at, spec)) = changes.next_if(|(at, _)| *at <= packet.arrived) {
+            link.change(*at, *spec);
+        }
+        link.push(packet.arrived, *packet);
+    }
+    changes.filter(|(at, _)| *at <= end).for_each(|(at, spec)| link.change(*at, *spec));
+    link.advance(end);
+    link.tape().to_vec()
+}
+
+#[test]
+fn live_equals_simulated_under_every_discipline() {
+    let speed = link(100, 1);
+    for entry in sojourn_aqm::sched::REGISTRY {
+        let make = || spec(entry.name, &[("limit", "60kB")], speed);
+        let mut report = run(make(), 400);
+        let arrivals = report.hop.arrivals().to_vec();
+        let end = Time::ZERO + report.ran;
+        let simulated = replayed(make().link, &[], &arrivals, end);
+        assert!(arrivals.len() > 300, "{}: {} arrived", entry.name, arrivals.len());
+        assert!(report.hop.link().tape() == simulated, "{}", entry.name);
+        assert!(report.failed.is_none());
+    }
+}
+
+#[test]
+fn live_equals_simulated_while_the_link_changes() {
+    let changes: Vec<(Time, LinkSpec)> = (0..40)
+        .map(|i| (Time(i * 1_000_000), link([5, 80, 0, 30][i as usize % 4], i % 3)))
+        .collect();
+    let make = || {
+        let list = changes.clone().into_iter();
+        let mut spec = spec("codel", &[("limit", "60kB")], link(5, 0));
+        spec.link.may_change();
+        HopSpec { changes: Some(Box::new(list)), ..spec }
+    };
+    let mut report = run(make(), 600);
+    let arrivals = report.hop.arrivals().to_vec();
+    let end = Time::ZERO + report.ran;
+    let simulated = replayed(make().link, &changes, &arrivals, end);
+    assert!(simulated.iter().any(|row| row.why.is_some()), "something was lost");
+    assert!(report.hop.link().tape() == simulated);
+}
+
+#[test]
+fn packets_cross_both_ways_unchanged_and_no_sooner_than_they_can() {
+    let make = || Hop::new(spec("droptail", &[("limit", "100p")], link(10, 5)));
+    let ((program, near), (far, server)) = (pair(), pair());
+    let pump = Pump::start(near, far, make(), make(), Start::now()).unwrap();
+    let mut buffer = [0; 2048];
+    // The test's own stopwatch: a reading of processor time would not do.
+    #[expect(clippy::disallowed_methods, reason = "a bound from below, of what must take time")]
+    let start = std::time::Instant::now();
+    for i in 0..5 {
+        write(&program, &udp(1000, 1, 0, i)).unwrap();
+        let n = read(&server, &mut buffer).unwrap();
+        assert_eq!(buffer[..n], udp(1000, 1, 0, i));
+        write(&server, &buffer[..n]).unwrap();
+        let n = read(&program, &mut buffer).unwrap();
+        assert_eq!(buffer[..n], udp(1000, 1, 0, i));
+    }
+    // 0.8 ms to send and 5 ms to travel, there and back, five times.
+    assert!(start.elapsed().as_millis() >= 58, "{:?}", start.elapsed());
+    assert!(!pump.failed());
+    for report in pump.stop() {
+        let report = report.unwrap();
+        assert_eq!(report.hop.counts().delivered, 5);
+        assert!(report.ran >= Span::ms(58) && report.cpu < report.ran);
+    }
+}
+
+#[test]
+fn a_pump_whose_end_is_gone_ends_and_says_so() {
+    let make = || Hop::new(spec("droptail", &[("limit", "100p")], link(10, 0)));
+    let ((program, near), (far, _server)) = (pair(), pair());
+    let pump = Pump::start(near, far, make(), make(), Start::now()).unwrap();
+    drop(program);
+    while !pump.failed() {
+        thread::yield_now();
+    }
+    let [up, down] = pump.stop().map(Option::unwrap);
+    assert!(up.failed.is_some() && down.failed.is_none());
+}

@@ -1,0 +1,280 @@
+//! The border of the live link: descriptors and a description go in, rows come out while it works,
+//! and a report at its end.
+
+use crate::{InputError, array, links, refused};
+use numpy::IntoPyArray;
+use pyo3::exceptions::{PyOSError, PyRuntimeError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::{Value as Json, json};
+use sojourn_aqm::dice;
+use sojourn_aqm::tally::Histogram;
+use sojourn_aqm::{Ecn, Link, LinkSpec, Packet, Span, Time};
+use sojourn_live::capture::{self, Writer};
+use sojourn_live::hop::{Changes, Loses};
+use sojourn_live::{Capture, Hop, HopSpec, Report, Start, pump};
+use sojourn_sim::flow::stream;
+use sojourn_sim::link_def::LinkDef;
+use sojourn_sim::series::LinkSeries;
+use sojourn_sim::wire::Wire;
+use sojourn_sim::{Column, outcome};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The two directions, as links are named and as they come.
+const NAMES: [&str; 2] = ["up", "down"];
+
+/// Percentiles of the time in the queue are those of the packets sent within so much time.
+const WINDOW: Span = Span::s(1);
+
+/// What was seen of a direction and not asked for yet.
+#[derive(Default)]
+struct Seen {
+    time_s: Vec<f64>,
+    series: LinkSeries,
+    /// 50 % and 99 % of the time in the queue.
+    sojourn_s: [Vec<f64>; 2],
+    past: VecDeque<(Time, Histogram)>,
+}
+
+impl Seen {
+    fn look(&mut self, now: Time, link: &mut Link) {
+        self.time_s.push(now.0 as f64 / 1e9);
+        self.series.look(now, link);
+        let sojourn = &link.tally().sojourn;
+        while self.past.get(1).is_some_and(|(at, _)| *at + WINDOW <= now) {
+            self.past.pop_front();
+        }
+        let within = self.past.front().map(|(_, past)| sojourn.since(past));
+        let within = within.as_ref().unwrap_or(sojourn);
+        for (column, q) in self.sojourn_s.iter_mut().zip([0.5, 0.99]) {
+            column.push(within.quantile_s(q).unwrap_or(f64::NAN));
+        }
+        self.past.push_back((now, sojourn.clone()));
+    }
+
+    /// What was seen so far; it goes on from there.
+    fn take(&mut self) -> Seen {
+        let series = self.series.take();
+        let (time_s, sojourn_s) =
+            (std::mem::take(&mut self.time_s), std::mem::take(&mut self.sojourn_s));
+        Seen { time_s, series, sojourn_s, past: VecDeque::new() }
+    }
+
+    fn columns(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+        let columns = PyDict::new(py);
+        let mut result = columns.set_item("time_s", self.time_s.into_pyarray(py));
+        self.series.columns(&mut |name, column| {
+            if result.is_ok() {
+                result = columns.set_item(name, array(py, column));
+            }
+        });
+        let [p50, p99] = self.sojourn_s;
+        columns.set_item("sojourn_p50_s", p50.into_pyarray(py))?;
+        columns.set_item("sojourn_p99_s", p99.into_pyarray(py))?;
+        result.map(|()| columns)
+    }
+}
+
+/// How a link's trace changes it.
+fn changes(def: &LinkDef) -> Option<Changes> {
+    let mut spec = def.spec;
+    let turns = def.trace.clone()?.turns();
+    Some(Box::new(turns.map(move |(at, turn)| {
+        let LinkSpec { rate, delay } = spec;
+        spec = LinkSpec { rate: turn.rate.unwrap_or(rate), delay: turn.delay.unwrap_or(delay) };
+        (at, spec)
+    })))
+}
+
+/// A direction as described; its dice are those of a link of that name in a simulation.
+fn hop(def: &LinkDef, seed: u64, head: usize) -> Hop {
+    let key = format!("links.{}", def.name);
+    let mut link = Link::new(def.spec, def.build().qdisc, stream(seed, &key));
+    let changes = changes(def);
+    if changes.is_some() {
+        link.may_change();
+    }
+    if let Some(opportunities) = &def.opportunities {
+        link.only_at(opportunities.clone());
+    }
+    let mut wire = Wire::new(def.loss, stream(seed, &format!("{key}.loss")));
+    let loses = (!def.loss.never()).then(|| Box::new(move || wire.loses()) as Loses);
+    let salt = dice::mix(seed ^ u64::from(dice::hash(&def.name)));
+    Hop::new(HopSpec { link, loses, changes, salt, head })
+}
+
+/// Two captures into the file `path`.
+fn captures(path: &str, epoch_ns: u64) -> PyResult<([Capture; 2], Writer)> {
+    let file = File::create(path)
+        .map_err(|e| InputError::new_err(format!("{path}: {}", e.to_string().to_lowercase())))?;
+    Ok(capture::open(file, epoch_ns))
+}
+
+/// A live link at work.
+#[pyclass]
+pub struct Pump {
+    pump: Option<pump::Pump>,
+    qdiscs: [&'static str; 2],
+    seen: [Arc<Mutex<Seen>>; 2],
+    /// The capture that is being written, if there is one, and who writes it.
+    capture: Option<(Capture, Writer)>,
+}
+
+#[pymethods]
+impl Pump {
+    /// Starts to move packets between two descriptors, which stay the caller's: from `near` to
+    /// `far` by way of the link "up", and back by way of "down".
+    ///
+    /// `sample` is from one look at the links to the next; the capture is written to `pcap`; `head`
+    /// bytes come before each IP header; `tape` keeps a row for every packet.
+    #[new]
+    #[pyo3(signature =
+        (near, far, links_json, seed, sample, pcap=None, head=0, tape=false))]
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
+    fn new(
+        near: i32,
+        far: i32,
+        links_json: &str,
+        seed: u64,
+        sample: &str,
+        pcap: Option<&str>,
+        head: usize,
+        tape: bool,
+    ) -> PyResult<Pump> {
+        let defs = links(links_json)?;
+        let find = |name: &str| {
+            let found = defs.iter().find(|def| def.name == name);
+            found.ok_or_else(|| InputError::new_err(format!("{name}: is missing")))
+        };
+        let defs = [find("up")?, find("down")?];
+        let sample: Span =
+            sample.parse().map_err(|e: sojourn_aqm::Error| refused(e.at("sample")))?;
+        if sample < Span::ms(1) {
+            let text = format!("sample: {sample} is out of range, allowed: from 1ms");
+            return Err(InputError::new_err(text));
+        }
+        let seen: [Arc<Mutex<Seen>>; 2] = Default::default();
+        let start = Start::now();
+        let capture = pcap.map(|path| captures(path, start.epoch_ns)).transpose()?;
+        let [up, down] = [0, 1].map(|i| {
+            let mut hop = hop(defs[i], seed, head);
+            let into = seen[i].clone();
+            let see = move |now: Time, link: &mut Link| {
+                into.lock().unwrap_or_else(PoisonError::into_inner).look(now, link);
+            };
+            hop.look(sample, Box::new(see));
+            if tape {
+                hop.record();
+            }
+            if let Some((captures, _)) = &capture {
+                hop.capture(captures[i].clone());
+            }
+            hop
+        });
+        let pump = || {
+            let (near, far) = (pump::duplicate(near)?, pump::duplicate(far)?);
+            pump::Pump::start(near, far, up, down, start)
+        };
+        let pump = pump().map_err(|e| PyOSError::new_err(e.to_string()))?;
+        let capture = capture.map(|([up, _], writer)| (up, writer));
+        Ok(Pump { pump: Some(pump), qdiscs: defs.map(|def| def.qdisc), seen, capture })
+    }
+
+    /// The rows since they were last asked for, a table per direction.
+    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let rows = PyDict::new(py);
+        for (name, seen) in NAMES.iter().zip(&self.seen) {
+            // The lock is not held while Python is at work: a direction may be waiting for it.
+            let taken = seen.lock().unwrap_or_else(PoisonError::into_inner).take();
+            rows.set_item(name, taken.columns(py)?)?;
+        }
+        Ok(rows)
+    }
+
+    /// Ends both directions: what happened, a table per direction, as JSON; and the tape of each,
+    /// if there is one.
+    fn stop<'py>(&mut self, py: Python<'py>) -> PyResult<(String, Bound<'py, PyDict>)> {
+        let Some(pump) = self.pump.take() else {
+            return Err(PyRuntimeError::new_err("it was stopped before"));
+        };
+        let reports = py.detach(|| pump.stop());
+        let (mut out, tapes) = (json!({}), PyDict::new(py));
+        for ((name, qdisc), report) in NAMES.iter().zip(self.qdiscs).zip(reports) {
+            let mut report =
+                report.ok_or_else(|| PyRuntimeError::new_err(format!("{name}: it panicked")))?;
+            tapes.set_item(name, tape_of(py, &mut report.hop)?)?;
+            out[name] = summary(qdisc, report);
+        }
+        if let Some((capture, writer)) = self.capture.take() {
+            capture.flush();
+            out["uncaptured_packets"] = capture.missed().into();
+            drop(capture); // the last one: the writer comes to its end
+            let written = py.detach(|| writer.join());
+            let failed = written.ok().and_then(Result::err);
+            out["capture_failed"] = failed.map(|e| e.to_string()).into();
+        }
+        Ok((out.to_string(), tapes))
+    }
+}
+
+/// The tape of a direction: when each packet arrived, what it was, and what the law did with it. A
+/// packet that still waits was neither lost nor marked.
+fn tape_of<'py>(py: Python<'py>, hop: &mut Hop) -> PyResult<Bound<'py, PyDict>> {
+    let key = |packet: &Packet| (packet.arrived, packet.body);
+    let rows = hop.link().tape().iter();
+    let mut fates: Vec<_> = rows.map(|row| (key(&row.packet), *row)).collect();
+    fates.sort_unstable_by_key(|(key, _)| *key);
+    let fate = |packet: &Packet| {
+        let found = fates.binary_search_by_key(&key(packet), |(key, _)| *key);
+        found.ok().map(|i| fates[i].1)
+    };
+    let (mut dropped, mut marked) = (Vec::new(), Vec::new());
+    for packet in hop.arrivals() {
+        let row = fate(packet);
+        dropped.push(row.is_some_and(|row| row.why.is_some()));
+        marked.push(row.is_some_and(|row| row.packet.ecn == Ecn::Ce && packet.ecn != Ecn::Ce));
+    }
+    let each = |value: fn(&Packet) -> u64| hop.arrivals().iter().map(value).collect();
+    let columns = PyDict::new(py);
+    columns.set_item("t_ns", array(py, Column::U64(each(|p| p.arrived.0))))?;
+    columns.set_item("flow", array(py, Column::U64(each(|p| p.flow.into()))))?;
+    columns.set_item("size_B", array(py, Column::U64(each(|p| p.len.into()))))?;
+    columns.set_item("ecn", array(py, Column::U64(each(|p| p.ecn as u64))))?;
+    columns.set_item("dropped", array(py, Column::Bool(dropped)))?;
+    columns.set_item("marked", array(py, Column::Bool(marked)))?;
+    Ok(columns)
+}
+
+/// What happened in one direction: what a simulation tells of a link, payload aside, and how
+/// faithful it was.
+fn summary(qdisc: &str, report: Report) -> Json {
+    let Report { mut hop, ran, cpu, failed } = report;
+    let mut link = outcome::link(qdisc, hop.link(), 0.0);
+    if let Some(link) = link.as_object_mut() {
+        link.remove("goodput_bps"); // it would take the acks to know
+    }
+    let counts = hop.counts();
+    let quantile = |q| counts.lateness.quantile_s(q);
+    let sent_bits = link["departed_bytes"].as_f64().unwrap_or(0.0) * 8.0;
+    let more = json!({
+        "sent_bps": outcome::ratio(sent_bits, ran.as_secs()),
+        "lost_on_wire_packets": counts.lost_on_wire,
+        "delivered_packets": counts.delivered,
+        "refused_packets": counts.refused,
+        "malformed_packets": counts.malformed,
+        "no_memory_packets": counts.no_memory,
+        "lateness_p50_s": quantile(0.5),
+        "lateness_p99_s": quantile(0.99),
+        "lateness_max_s": counts.lateness.max_s(),
+        "late_share": outcome::ratio(counts.late as f64, counts.lateness.count() as f64),
+        "cpu_share": outcome::ratio(cpu.as_secs(), ran.as_secs()),
+        "duration_s": ran.as_secs(),
+        "failed": failed.map(|e| e.to_string()),
+    });
+    for (key, value) in more.as_object().into_iter().flatten() {
+        link[key] = value.clone();
+    }
+    link
+}

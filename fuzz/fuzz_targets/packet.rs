@@ -1,0 +1,7 @@
+//! Any bytes as packets of a live link: counted, and nothing panics.
+#![no_main]
+
+#[path = "../../crates/live/tests/hostile/body.rs"]
+mod body;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| body::packets(bytes));

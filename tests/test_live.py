@@ -1,0 +1,403 @@
+"""Real packets of the kernel's own TCP, UDP and ping across a live link.
+
+Bounds are physical: what a rate and a delay make impossible. How much later than that things happen
+depends on the machine, and is measured by `make bench-live`.
+"""
+
+import hashlib
+import json
+import os
+import re
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import sojourn as sj
+from conftest import Command
+from live_link import ENVIRONMENT, FAR, FAR6, arguments, lacking, link, python, told
+
+pytestmark = pytest.mark.skipif(bool(lacking()), reason=f"no live link here: {lacking()}")
+
+BOTH_ENDS = pytest.mark.parametrize("ends", ["tun", "veth"])
+
+SIZE = 400_000
+"""Bytes of a transfer."""
+
+SEND = """
+import socket, sys
+host, port, size, law = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+with socket.create_connection((host, port)) as s:
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, law.encode())
+    s.sendall(bytes(i * i % 251 for i in range(size)))
+    s.shutdown(socket.SHUT_WR)
+    print(s.recv(100).decode())
+"""
+
+FETCH = """
+import hashlib, socket, sys
+with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as s:
+    data = b"".join(iter(lambda: s.recv(65536), b""))
+    print(len(data), hashlib.sha256(data).hexdigest())
+"""
+
+FLOOD = """
+import socket, sys, time
+host, port, count, size, tos, wait_ms = sys.argv[1], *map(int, sys.argv[2:])
+with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as s:
+    level, option = (socket.IPPROTO_IPV6, socket.IPV6_TCLASS) if ":" in host else (
+        socket.IPPROTO_IP, socket.IP_TOS)
+    s.setsockopt(level, option, tos)
+    for i in range(count):
+        s.sendto(i.to_bytes(size - (48 if ":" in host else 28), "big"), (host, port))
+        if i % 20 == 0:
+            time.sleep(0.002)
+    time.sleep(wait_ms / 1000)
+"""
+"""Sends up to 40 times what a link of 2 Mbit/s takes: too much for it on a slow machine too."""
+
+WAIT_MS = 600
+"""What is on such a link with 100 kB of buffer arrives within 400 ms."""
+
+
+def content() -> bytes:
+    """What a transfer carries."""
+    return bytes(i * i % 251 for i in range(SIZE))
+
+
+@contextmanager
+def server(host: str) -> Iterator[socket.socket]:
+    """Listen at the far end; the port is the kernel's choice."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as listening:
+        listening.bind(("::" if ":" in host else "", 0))
+        listening.listen()
+        listening.settimeout(60)
+        yield listening
+
+
+def receive(listening: socket.socket, into: list[tuple[float, bytes]]) -> threading.Thread:
+    """Take one connection, read all of it, answer with its length; keep what it took and was."""
+
+    def work() -> None:
+        connection, _ = listening.accept()
+        with connection:
+            start = time.monotonic()
+            data = b"".join(iter(lambda: connection.recv(65536), b""))
+            into.append((time.monotonic() - start, data))
+            connection.sendall(str(len(data)).encode())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+@BOTH_ENDS
+@pytest.mark.parametrize("host", [FAR, FAR6])
+def test_a_ping_takes_twice_the_delay_at_least(host: str, ends: str) -> None:
+    """In both families."""
+    if lacking("ping"):
+        pytest.skip(lacking("ping"))
+    ping = ["ping", "-c", "5", "-i", "0.1", host]
+    done = link(["--rate", "10mbit", "--delay", "25ms"], ping, ends)
+    times = [float(ms) for ms in re.findall(r"time=([\d.]+) ms", done.stdout)]
+    assert done.returncode == 0, done.stderr
+    assert len(times) == 5
+    # 84 bytes (104 of IPv6) take 67 us to send, there and back.
+    assert min(times) >= 50.13
+    assert ("ends of veth" in done.stderr) == (ends == "veth")
+
+
+@pytest.mark.parametrize("host", [FAR, FAR6])
+@pytest.mark.parametrize("law", ["reno", "cubic", "bbr"])
+def test_tcp_brings_everything_up_no_faster_than_the_link(host: str, law: str) -> None:
+    """Whole and in order, under each of the kernel's laws."""
+    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    if law not in known:
+        pytest.skip(f"the kernel has no {law}, only {' '.join(known)}")
+    got: list[tuple[float, bytes]] = []
+    with server(host) as listening:
+        thread = receive(listening, got)
+        client = python(SEND, host, listening.getsockname()[1], SIZE, law)
+        done = link(["--rate", "20mbit", "--delay", "5ms", "--qdisc", "fq_codel", "--json"], client)
+        thread.join()
+    up = told(done)["links"]["up"]
+    assert done.stdout.startswith(str(SIZE))
+    [(took, data)] = got
+    assert data == content()
+    # The first packet need not wait for the others; all of them but the first take this long.
+    assert took >= (SIZE - 20_000) * 8 / 20e6
+    assert up["departed_bytes"] >= SIZE
+    assert up["malformed_packets"] == up["refused_packets"] == 0
+    assert up["departed_bytes"] * 8 <= 20e6 * up["duration_s"] + 1500 * 8
+
+
+@BOTH_ENDS
+def test_tcp_brings_everything_down_through_another_link_than_up(ends: str) -> None:
+    """`--down` is about the way down alone."""
+    with server(FAR) as listening:
+
+        def work() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.sendall(content())
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        options = ["--rate", "5mbit", "--down", "rate=30mbit", "--down", "qdisc=pie", "--json"]
+        options += ["--down", "delay=3ms", "--down", "qdisc.target=10ms"]
+        done = link(options, python(FETCH, FAR, listening.getsockname()[1]), ends)
+        thread.join()
+    tree = told(done)
+    assert done.stdout.splitlines()[0] == f"{SIZE} {hashlib.sha256(content()).hexdigest()}"
+    assert tree["spec"]["up"]["rate"] == "5mbit"
+    assert tree["spec"]["down"]["qdisc"]["target"] == "10ms"
+    assert tree["links"]["down"]["qdisc"] == "pie"
+    assert tree["links"]["down"]["departed_bytes"] >= SIZE > tree["links"]["up"]["departed_bytes"]
+
+
+@BOTH_ENDS
+@pytest.mark.parametrize(("host", "ecn"), [(FAR, 0), (FAR, 2), (FAR6, 2)])
+def test_of_a_flood_every_packet_is_accounted_for(
+    host: str, ecn: int, ends: str, tmp_path: Path
+) -> None:
+    """Sent, lost and marked as the summary, the receiver and the capture say."""
+    count, size = 1500, 1000
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    numbers, marks = set(), 0
+    pcap = tmp_path / "flood.pcapng"
+    with socket.socket(family, socket.SOCK_DGRAM) as sink:
+        sink.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8_000_000)
+        level, option = (
+            (socket.IPPROTO_IPV6, socket.IPV6_RECVTCLASS)
+            if family == socket.AF_INET6
+            else (socket.IPPROTO_IP, socket.IP_RECVTOS)
+        )
+        sink.setsockopt(level, option, 1)
+        sink.bind(("::" if ":" in host else "", 0))
+        client = python(FLOOD, host, sink.getsockname()[1], count, size, ecn, WAIT_MS)
+        options = ["--rate", "2mbit", "--qdisc", "codel", "--set", "limit=100kB"]
+        options += ["--set", "ecn=true", "--pcap", str(pcap), "--json"]
+        up = told(link(options, client, ends))["links"]["up"]
+        sink.setblocking(False)
+        while True:
+            try:
+                data, more, _, _ = sink.recvmsg(2000, 100)
+            except BlockingIOError:
+                break
+            numbers.add(int.from_bytes(data, "big"))
+            marks += sum(payload[0] & 3 == 3 for _, _, payload in more)
+    # That the kernel took them says that their checksums are right.
+    assert len(numbers) == up["delivered_packets"] == up["departed_packets"]
+    assert up["arrived_packets"] == up["departed_packets"] + up["dropped_packets"] == count
+    assert up["dropped_packets"] > 0
+    assert marks == up["marked_packets"]
+    assert (marks > 0) == (ecn > 0)
+    assert up["departed_bytes"] * 8 <= 2e6 * up["duration_s"] + size * 8
+    blocks = packets(pcap)
+    assert sum("dropped" in comment for _, _, comment in blocks) == up["dropped_packets"]
+    assert sum(not comment for _, _, comment in blocks) >= up["delivered_packets"]
+    assert {length for _, length, comment in blocks if "dropped" in comment} == {size}
+    now = time.time_ns()
+    assert all(now - 60_000_000_000 < ns < now for ns, _, _ in blocks)
+
+
+def packets(path: Path) -> list[tuple[int, int, str]]:
+    """Read a pcapng file: nanoseconds since 1970, length and comment of each packet."""
+    data, at, found = path.read_bytes(), 0, []
+    while at < len(data):
+        kind, length = (int.from_bytes(data[at + i : at + i + 4], "little") for i in (0, 4))
+        body = data[at + 8 : at + length - 4]
+        assert data[at + length - 4 : at + length] == data[at + 4 : at + 8]
+        at += length
+        if kind != 6:
+            continue
+        words = [int.from_bytes(body[i : i + 4], "little") for i in range(0, 20, 4)]
+        options = body[20 + -(-words[3] // 4) * 4 :]
+        comment = ""
+        while options:
+            code, size = (int.from_bytes(options[i : i + 2], "little") for i in (0, 2))
+            comment += options[4 : 4 + size].decode() if code == 1 else ""
+            options = options[4 + -(-size // 4) * 4 :]
+        found.append((words[1] << 32 | words[2], words[4], comment))
+    return found
+
+
+@pytest.mark.parametrize("law", ["codel", "red", "fq_codel"])
+def test_a_tape_that_is_replayed_gives_the_same_decisions(
+    law: str, tmp_path: Path, sojourn: Command
+) -> None:
+    """Live equals simulated, as it can be seen from outside."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sink:
+        sink.bind(("", 0))
+        client = python(FLOOD, FAR, sink.getsockname()[1], 1500, 1000, 2, WAIT_MS)
+        parameters = ["--set", "limit=100kB", "--set", "ecn=true"]
+        options = ["--rate", "2mbit", "--qdisc", law, *parameters]
+        up = told(link([*options, "--tape", str(tmp_path), "--json"], client))["links"]["up"]
+    tape, out = tmp_path / "up.csv", tmp_path / "again.csv"
+    again = ["--follow", tape] if law == "red" else []  # it throws dice
+    code, _, err = sojourn("replay", tape, *options, *again, "--out", out)
+    assert code == 0
+    assert not again or err == f"sojourn: {tape}: 0 of 1500 decisions diverge\n"
+    live, replayed = pl.read_csv(tape), pl.read_csv(out)
+    assert live["marked"].sum() == up["marked_packets"] > 0
+    for column in ("i", "t_us", "flow", "size_B", "dropped", "marked"):
+        assert replayed[column].to_list() == live[column].to_list(), column
+
+
+def test_a_wire_loses_packets_and_a_trace_changes_the_rate(tmp_path: Path) -> None:
+    """As in a simulation."""
+    trace = tmp_path / "rate.csv"
+    trace.write_text("t_s,rate_bps\n0,0\n1.5,20000000\n")
+    log = tmp_path / "log.jsonl"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sink:
+        sink.bind(("", 0))
+        client = python(FLOOD, FAR, sink.getsockname()[1], 400, 500, 0, 2000)
+        options = ["--trace", str(trace), "--loss", "0.2", "--log", str(log), "--json"]
+        done = link(options, client)
+    tree = told(done)
+    up = tree["links"]["up"]
+    assert tree["spec"]["up"]["rate"] == "20mbit"
+    assert 40 <= up["lost_on_wire_packets"] <= 120
+    assert up["delivered_packets"] + up["lost_on_wire_packets"] == up["departed_packets"] == 400
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    sent = [(r["time_s"], r["departed_packets"]) for r in rows if r["name"] == "up"]
+    assert sum(n for at, n in sent if at < 1.45) == 0  # at no rate nothing is sent
+    assert sum(n for at, n in sent) > 0
+    assert "loses 20.0 % on the wire, changes by a trace of 2 rows" in done.stderr
+
+
+@BOTH_ENDS
+def test_links_are_nested(ends: str) -> None:
+    """A packet crosses both, by ordinary routes."""
+    if lacking("ping"):
+        pytest.skip(lacking("ping"))
+    ping = ["ping", "-c", "3", "-i", "0.1", FAR]
+    inner = arguments(["--rate", "10mbit", "--delay", "10ms"], ping)
+    done = link(["--rate", "10mbit", "--delay", "20ms"], inner, ends)
+    times = [float(ms) for ms in re.findall(r"time=([\d.]+) ms", done.stdout)]
+    assert len(times) == 3, done.stderr
+    assert min(times) >= 60
+
+
+def test_two_links_at_once_have_addresses_of_their_own() -> None:
+    """The second takes the next block."""
+    line = arguments(["--rate", "10mbit"], ["sh", "-c", "echo $SOJOURN_FAR; read end"])
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        line, env=ENVIRONMENT, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True
+    ) as first:
+        assert first.stdout is not None
+        far = first.stdout.readline().strip()
+        second = link(["--rate", "10mbit"], ["sh", "-c", "echo $SOJOURN_FAR"])
+        first.communicate("end\n")
+    assert (far, second.stdout.strip()) == (FAR, "198.18.16.1")
+
+
+def test_a_log_has_the_columns_of_a_simulation(tmp_path: Path, small: Path) -> None:
+    """Names, types and order, as lines and as a table."""
+    case = sj.load(small) | {"sample": "100ms"}
+    simulated = sj.simulate(case).frame("series").filter(pl.col("kind") == "link")
+    columns = [c.name for c in simulated if c.null_count() < len(c)]
+    lines, table = tmp_path / "log.jsonl", tmp_path / "log.parquet"
+    for path in (lines, table):
+        options = ["--rate", "5mbit", "--qdisc", "codel", "--log", str(path), "--sample", "20ms"]
+        assert link(options, ["sleep", "0.3"]).returncode == 0
+    frame = pl.read_parquet(table)
+    assert frame.columns == columns
+    assert frame.schema == simulated.select(columns).schema
+    assert frame["name"].unique().sort().to_list() == ["down", "up"]
+    assert json.loads(pl.read_parquet_metadata(table)["sojourn.links"])["up"]["rate"] == "5mbit"
+    rows = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert list(rows[0]) == columns
+    times = [row["time_s"] for row in rows if row["name"] == "up"]
+    assert times == pytest.approx([0.02 * (i + 1) for i in range(len(times))])
+    assert len(times) >= 15
+
+
+def test_the_command_gets_its_addresses_and_gives_its_code() -> None:
+    """Also where a signal ends it, as the shell tells it."""
+    script = 'echo "$SOJOURN_NEAR $SOJOURN_FAR $SOJOURN_NEAR6 $SOJOURN_FAR6"; exit 7'
+    done = link(["--rate", "10mbit"], ["sh", "-c", script])
+    assert done.returncode == 7
+    assert done.stdout.split() == [
+        "198.18.0.2",
+        FAR,
+        "fd00:736f:6a6f::c612:2",
+        "fd00:736f:6a6f::c612:1",
+    ]
+    assert done.stderr.startswith("up   10mbit, 0s, droptail (limit 1000p), which is 1.20 s")
+    assert "hidden queues: none" in done.stderr
+    killed = link(["--rate", "10mbit"], ["sh", "-c", "kill -9 $$"])
+    assert killed.returncode == 128 + 9
+
+
+def test_words_of_a_command_pass_through_no_shell(tmp_path: Path) -> None:
+    """They arrive as they were."""
+    words = ["$(touch x)", "a b", ";true", "*", ""]
+    done = link(["--rate", "10mbit"], python("import sys; print(sys.argv[1:])", *words))
+    assert done.stdout == f"{words}\n"
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_link_that_is_told_to_end_ends_its_command() -> None:
+    """By SIGTERM."""
+    line = arguments(["--rate", "10mbit"], ["sh", "-c", "echo ready; sleep 1000"])
+    with subprocess.Popen(
+        line, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.terminate()
+        assert process.stdout.read() == ""  # nobody is left who could write
+        assert process.wait() == 130
+
+
+def test_without_rights_it_says_what_is_missing() -> None:
+    """In one line, with code 2."""
+    # Not even the rights to a user namespace that maps root.
+    line = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+    line += arguments(["--rate", "10mbit"], ["true"])
+    if os.getuid() != 0 or lacking("setpriv"):
+        pytest.skip("it takes root and setpriv to give rights away")
+    done = subprocess.run(line, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert re.fullmatch(r"sojourn: link: it takes the right .*\n", done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--rate", "10"], "--rate: 10 has no unit"),
+        (["--delay", "5ms"], "--rate: is missing"),
+        (["--rate", "1mbit", "--set", "traget=5ms"], '--set traget: unknown parameter "traget"'),
+        (["--rate", "1mbit", "--set", "target"], "--set target: write it as KEY=VALUE"),
+        (["--rate", "1mbit", "--qdisc", "cdoel"], '--qdisc: unknown discipline "cdoel", did you'),
+        (["--rate", "1mbit", "--up", "rte=1mbit"], '--up rte=1mbit: unknown key "rte", did you'),
+        (["--rate", "1mbit", "--up", "rate=3mbps"], '--up: rate: "3mbps" is ambiguous'),
+        (["--rate", "1mbit", "--loss", "2"], "--loss: 2 is out of range"),
+        (["--rate", "1mbit", "--sample", "1us"], "sample: 1us is out of range"),
+        (["--rate", "1mbit", "--trace", "nowhere"], "--trace: nowhere: no such file"),
+        (["--up", "trace=5", "--down", "rate=1mbit"], "--up: rate: is missing"),
+        (["--rate", "1mbit", "--log", "x.csv"], "x.csv: the name must end in .jsonl or .parquet"),
+        (["--rate", "1mbit", "--watch"], "--watch: it takes a COMMAND, and a terminal"),
+    ],
+)
+def test_bad_input_is_refused_in_a_line(sojourn: Command, options: list[str], message: str) -> None:
+    """With the option that it is about."""
+    code, out, err = sojourn("link", *options, "--", "true")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"sojourn: {message}"), err
+    assert err.count("\n") == 1
+
+
+def test_an_unknown_command_is_refused_before_anything_is_made(sojourn: Command) -> None:
+    """With code 2."""
+    code, _, err = sojourn("link", "--rate", "1mbit", "--", "no-such-command")
+    assert (code, err) == (2, "sojourn: no-such-command: there is no such command\n")

@@ -1,0 +1,92 @@
+"""Whatever part of a live link is killed, and whenever: nothing is left of it.
+
+`SOJOURN_ROUNDS` times four rounds (`make kill` plays 52): start, load, SIGKILL at a random moment
+to a random part; then devices, routes, namespaces and processes are those of before.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from live_link import ENVIRONMENT, FAR, Found, arguments, lacking, python, traces
+
+pytestmark = pytest.mark.skipif(bool(lacking()), reason=f"no live link here: {lacking()}")
+
+ROUNDS = 4 * int(os.environ.get("SOJOURN_ROUNDS", "1"))
+SEED = int(os.environ.get("SOJOURN_SEED", "1"))
+
+LOAD = """
+import os, socket, sys
+for _ in range(3):
+    if os.fork() == 0:
+        break
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+while True:
+    try:
+        s.sendto(bytes(1000), (sys.argv[1], 9))
+    except OSError:
+        pass
+"""
+"""Four processes that send as fast as they can, and would for ever."""
+
+
+def below(pid: int) -> list[int]:
+    """The processes that descend from `pid`, and itself."""
+    with suppress(OSError):
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return [pid, *(p for child in children for p in below(int(child)))]
+    return []
+
+
+def started(pid: int, deadline: float) -> bool:
+    """Wait until the load of a link is there: unless it is killed before."""
+    while time.monotonic() < deadline:
+        if len(below(pid)) >= 7:  # the link, unshare, the room, four of the load
+            return True
+        time.sleep(0.01)
+    return False
+
+
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_nothing_is_left_of_a_link_that_is_killed(number: int) -> None:
+    """No device, route, namespace or process."""
+    dice = random.Random(SEED * 1000 + number)
+    token = f"token-{os.getpid()}-{number}"
+    before = traces(token)
+    line = arguments(
+        ["--rate", "50mbit", "--delay", "5ms", "--qdisc", "fq_codel"],
+        python(LOAD, FAR, token),
+        "tun" if number % 4 < 2 else "veth",
+    )
+    with subprocess.Popen(
+        line, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        if number % 2:
+            # Every second one is killed while it is being made, at any of its steps.
+            time.sleep(dice.uniform(0, 1.0))
+        else:
+            assert started(process.pid, time.monotonic() + 60)
+            time.sleep(dice.uniform(0, 0.3))
+        parts = below(process.pid)
+        victim = dice.choice(parts)
+        with suppress(ProcessLookupError):
+            os.kill(victim, signal.SIGKILL)
+        if number % 2 or victim in parts[3:]:
+            # A tool that died may have been one that is not needed, and one of the load is no part
+            # of ours: the link goes too.
+            process.kill()
+    deadline = time.monotonic() + 60
+    while (left := _new(before, traces(token))) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert left == {}
+
+
+def _new(before: Found, after: Found) -> Found:
+    """What is there and was not before."""
+    return {what: new for what in before if (new := after[what] - before[what])}
