@@ -1,6 +1,7 @@
 //! The acks on the last leg to a sender. There are as many as packets in flight, so they are kept
 //! short: most have no SACK blocks, and the blocks of those that do wait in a line of their own.
 
+use crate::fetch::fetch;
 use crate::tcp::Ack;
 use sojourn_aqm::units::Time;
 use std::collections::VecDeque;
@@ -41,6 +42,15 @@ impl Acks {
     #[inline]
     pub fn next(&self) -> Time {
         self.line.front().map_or(Time::NEVER, |a| a.at)
+    }
+
+    /// Asks for the memory of the first one and for that beside the last.
+    #[inline]
+    pub fn fetch(&self) {
+        if let (Some(first), Some(last)) = (self.line.front(), self.line.back()) {
+            fetch(first);
+            fetch(last);
+        }
     }
 
     /// Whether any of them is of `connection`.

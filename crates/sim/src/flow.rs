@@ -269,6 +269,14 @@ impl Flow {
         }
     }
 
+    /// Asks for the memory that it will need and that does not lie in it.
+    pub fn fetch(&self) {
+        self.acks.fetch();
+        if let Ends::Tcp(tcp) = &self.ends {
+            tcp.receiver.fetch();
+        }
+    }
+
     /// Brings what was delivered up to `now`.
     pub fn look(&mut self, now: Time) {
         while let Some((_, bytes)) = self.later.front().filter(|l| l.0 <= now) {
@@ -469,3 +477,5 @@ impl TcpEnds {
         }
     }
 }
+#[test]
+fn sizes() { eprintln!("flow {} ends {} tcpends {} tcp {} reno {} ns2 {} receiver {} ack {} app {}", size_of::<Flow>(), size_of::<Ends>(), size_of::<TcpEnds>(), size_of::<Tcp>(), 0, 0, size_of::<Receiver>(), size_of::<Ack>(), size_of::<App>()); }

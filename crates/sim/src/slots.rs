@@ -4,6 +4,7 @@
 //! Ties go to the lower slot. Slots are given out by name, so the order of declaration does not
 //! matter, and neither does how many events led to a tie.
 
+use crate::fetch::fetch;
 use sojourn_aqm::units::Time;
 
 /// The tree. Node 1 is the root, the children of node k are 2k and 2k + 1, and each node holds the
@@ -72,6 +73,26 @@ impl Slots {
             self.keys[k] = key;
             k /= 2;
         }
+    }
+
+    /// The slot that comes first among the 2^`depth`-th part of all that `slot` is in.
+    #[inline]
+    pub fn first_near(&self, slot: usize, depth: u32) -> usize {
+        let node = (self.leaves + slot) >> (self.bits - depth);
+        self.keys[node] as usize & (self.leaves - 1)
+    }
+
+    /// Asks for the memory that setting `slot` takes.
+    #[inline]
+    pub fn fetch(&self, slot: usize) {
+        let leaf = self.leaves + slot;
+        (0..5).for_each(|up| fetch(&self.keys[leaf >> up]));
+    }
+
+    /// Whether there are so many slots.
+    #[inline]
+    pub fn many(&self) -> bool {
+        self.bits > 11
     }
 
     /// The slot that comes first and its time.

@@ -1,6 +1,7 @@
 //! The world of a run: links, flows, packets between them, and the order in which things happen.
 
 use crate::crowd::{Crowd, is_crowd};
+use crate::fetch::fetch;
 use crate::flow::{Arrival, Flow, Outbox, stream};
 use crate::outcome::Outcome;
 use crate::places::Places;
@@ -325,9 +326,26 @@ impl<'a> World<'a> {
         self.flows[f].wake(now, &mut self.out);
         self.send(f, now);
         self.slots.set(self.first + f, self.flows[f].next());
+        if self.slots.many() {
+            self.prepare(self.first + f);
+        }
         self.awake = usize::MAX;
         if f >= self.own {
             self.tell(f, now);
+        }
+    }
+
+    /// Where flows are many, none is in the cache when its turn comes. Who has just become first of a part of the tree
+    /// comes soon.
+    fn prepare(&mut self, slot: usize) {
+        let soon = self.slots.first_near(slot, 5);
+        if soon >= self.first && soon - self.first < self.flows.len() {
+            fetch(&self.flows[soon - self.first]);
+            self.slots.fetch(soon);
+        }
+        let next = self.slots.first_near(slot, 3);
+        if next >= self.first && next - self.first < self.flows.len() {
+            self.flows[next - self.first].fetch();
         }
     }
 
