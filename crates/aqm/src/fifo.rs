@@ -18,20 +18,38 @@ struct Node {
 #[derive(Default)]
 pub struct Pool {
     nodes: Vec<Node>,
-    free: Vec<u32>,
+    /// Places that are free, the longest so first, linked by `next`; meaningless where `idle` is 0.
+    free: u32,
+    last_free: u32,
+    idle: u32,
 }
 
 impl Pool {
     fn put(&mut self, packet: Packet, prev: u32) -> u32 {
         let node = Node { packet, next: NONE, prev };
-        if let Some(i) = self.free.pop() {
-            self.nodes[i as usize] = node;
+        if self.idle > 0 {
+            let i = self.free;
+            let place = &mut self.nodes[i as usize];
+            self.free = place.next;
+            self.idle -= 1;
+            *place = node;
             return i;
         }
         self.nodes.push(node);
-        // The list of free places can hold every place, so that freeing never allocates.
-        self.free.reserve(self.nodes.len());
         self.nodes.len() as u32 - 1
+    }
+
+    /// Frees place `i`. It is used again after all that are free already: so a line stays in the order of memory, which
+    /// is read ahead of time.
+    #[inline]
+    fn free(&mut self, i: u32) {
+        if self.idle == 0 {
+            self.free = i;
+        } else {
+            self.nodes[self.last_free as usize].next = i;
+        }
+        self.last_free = i;
+        self.idle += 1;
     }
 }
 
@@ -144,7 +162,7 @@ impl Fifo {
             NONE => self.tail = prev,
             n => pool.nodes[n as usize].prev = prev,
         }
-        pool.free.push(i);
+        pool.free(i);
         self.packets -= 1;
         self.bytes -= u64::from(packet.len);
         packet
