@@ -9,12 +9,13 @@ use std::time::Instant;
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let flows: u64 = args[1].parse().unwrap();
-    let gbit = &args[2];
+    let gbit: f64 = args[2].parse().unwrap();
+    let bytes = |ms: f64| format!("{}kB", (gbit * 1e6 / 8.0 * ms / 1e3) as u64);
     let ms = &args[3];
     let scenario = json!({
         "duration": format!("{ms}ms"),
-        "links": {"bottleneck": {"rate": format!("{gbit}gbit"), "delay": "1ms", "qdisc": {"name": args.get(4).map_or("red", |s| s.as_str()),
-            "limit": "400MB"}}},
+        "links": {"bottleneck": {"rate": format!("{}kbit", (gbit * 1e6) as u64), "delay": "1ms", "qdisc": {"name": args.get(4).map_or("red", |s| s.as_str()),
+            "limit": bytes(32.0)}}},
         "flows": [{"name": "ftp", "count": flows, "path": ["bottleneck"],
             "rtt": "uniform(40ms, 200ms)", "tcp": {"name": "newreno", "packet": "1500B"},
             "source": {"name": "bulk", "start": "uniform(0s, 50ms)"}}]
@@ -22,8 +23,8 @@ fn main() {
     let mut scenario = scenario;
     if args.get(4).is_none() {
         let q = &mut scenario["links"]["bottleneck"]["qdisc"];
-        q["min_th"] = "100MB".into();
-        q["max_th"] = "200MB".into();
+        q["min_th"] = bytes(8.0).into();
+        q["max_th"] = bytes(16.0).into();
         q["gentle"] = true.into();
     }
     let scenario = Scenario::from_json(&scenario.to_string()).expect("the scenario is right");
