@@ -39,8 +39,8 @@ impl Pool {
         self.nodes.len() as u32 - 1
     }
 
-    /// Frees place `i`. It is used again after all that are free already: so a line stays in the order of memory, which
-    /// is read ahead of time.
+    /// Frees place `i`, to be used after all that are free already: so a line lies in memory in its
+    /// order, which processors read ahead.
     #[inline]
     fn free(&mut self, i: u32) {
         if self.idle == 0 {

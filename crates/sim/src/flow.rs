@@ -269,7 +269,7 @@ impl Flow {
         }
     }
 
-    /// Asks for the memory that it will need and that does not lie in it.
+    /// Asks for the memory that its next turn will need and that does not lie in it.
     pub fn fetch(&self) {
         self.acks.fetch();
         if let Ends::Tcp(tcp) = &self.ends {
@@ -477,5 +477,3 @@ impl TcpEnds {
         }
     }
 }
-#[test]
-fn sizes() { eprintln!("flow {} ends {} tcpends {} tcp {} reno {} ns2 {} receiver {} ack {} app {}", size_of::<Flow>(), size_of::<Ends>(), size_of::<TcpEnds>(), size_of::<Tcp>(), 0, 0, size_of::<Receiver>(), size_of::<Ack>(), size_of::<App>()); }

@@ -41,7 +41,10 @@ pub struct Summary {
 
 impl Summary {
     /// The object of `members`, of which the first is the list of `rows`.
-    pub(crate) fn new(rows: (&str, impl Iterator<Item = Json>), members: Map<String, Json>) -> Self {
+    pub(crate) fn new(
+        rows: (&str, impl Iterator<Item = Json>),
+        members: Map<String, Json>,
+    ) -> Self {
         let mut text = format!("{{\"{}\":[", rows.0);
         for (i, row) in rows.1.enumerate() {
             text += if i > 0 { "," } else { "" };

@@ -39,6 +39,12 @@ pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(Progress) -> bool) -> O
     world.play(progress).then(|| world.outcome())
 }
 
+/// Among how many flows, as a power of two, one comes first whose memory is asked for: about so
+/// many events pass until its turn comes. Two more and two less of either cost the same.
+const FAR: u32 = 5;
+/// The same for its lists.
+const NEAR: u32 = 3;
+
 /// What a ticket stands for.
 #[derive(Clone, Copy)]
 struct Body {
@@ -335,17 +341,17 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Where flows are many, none is in the cache when its turn comes. Who has just become first of a part of the tree
-    /// comes soon.
-    fn prepare(&mut self, slot: usize) {
-        let soon = self.slots.first_near(slot, 5);
-        if soon >= self.first && soon - self.first < self.flows.len() {
-            fetch(&self.flows[soon - self.first]);
-            self.slots.fetch(soon);
+    /// Asks for the memory of flows whose turn comes soon, in two steps, since only a flow itself
+    /// says where its lists are. The flow in `slot` has just been dealt with.
+    fn prepare(&self, slot: usize) {
+        let flow = |slot: usize| self.flows.get(slot.wrapping_sub(self.first));
+        let far = self.slots.first_beside(slot, FAR);
+        if let Some(flow) = flow(far) {
+            fetch(flow);
+            self.slots.fetch(far);
         }
-        let next = self.slots.first_near(slot, 3);
-        if next >= self.first && next - self.first < self.flows.len() {
-            self.flows[next - self.first].fetch();
+        if let Some(flow) = flow(self.slots.first_beside(slot, NEAR)) {
+            flow.fetch();
         }
     }
 
