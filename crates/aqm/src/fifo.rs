@@ -18,22 +18,21 @@ struct Node {
 #[derive(Default)]
 pub struct Pool {
     nodes: Vec<Node>,
-    /// Places that are free, the longest so first, linked by `next`; meaningless where `idle` is 0.
-    free: u32,
-    last_free: u32,
-    idle: u32,
+    /// How many places are free; the one that has been so longest and the last, linked by `next`.
+    free: usize,
+    first_free: usize,
+    last_free: usize,
 }
 
 impl Pool {
     fn put(&mut self, packet: Packet, prev: u32) -> u32 {
         let node = Node { packet, next: NONE, prev };
-        if self.idle > 0 {
-            let i = self.free;
-            let place = &mut self.nodes[i as usize];
-            self.free = place.next;
-            self.idle -= 1;
-            *place = node;
-            return i;
+        if self.free > 0 {
+            let i = self.first_free;
+            self.first_free = self.nodes[i].next as usize;
+            self.free -= 1;
+            self.nodes[i] = node;
+            return i as u32;
         }
         self.nodes.push(node);
         self.nodes.len() as u32 - 1
@@ -43,13 +42,13 @@ impl Pool {
     /// order, which processors read ahead.
     #[inline]
     fn free(&mut self, i: u32) {
-        if self.idle == 0 {
-            self.free = i;
+        if self.free == 0 {
+            self.first_free = i as usize;
         } else {
-            self.nodes[self.last_free as usize].next = i;
+            self.nodes[self.last_free].next = i;
         }
-        self.last_free = i;
-        self.idle += 1;
+        self.last_free = i as usize;
+        self.free += 1;
     }
 }
 

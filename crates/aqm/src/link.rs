@@ -89,7 +89,7 @@ impl Link {
         assert!(packet.len < LEN_MAX, "a packet is shorter than 2^30 bytes");
         self.advance(now);
         packet.arrived = now;
-        // Taken apart: a ticket that is copied whole just after it was written stalls the processor.
+        // Taken apart: to copy it whole just after it was written stalls the processor.
         let Packet { len, flow, hash, body, class, mut ecn, .. } = packet;
         self.tally.arrive(now, len);
         let (before, marked) = (self.lost.len(), self.tally.marked_packets);
