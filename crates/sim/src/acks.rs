@@ -14,11 +14,14 @@ struct Short {
     /// Bytes on the wire: a header and three SACK blocks at most.
     wire: u16,
     blocks: u8,
-    ece: bool,
-    syn: bool,
+    /// [`ECE`] and [`SYN`].
+    flags: u8,
 }
 
-const _: () = assert!(size_of::<Short>() <= 32);
+const ECE: u8 = 1;
+const SYN: u8 = 2;
+
+const _: () = assert!(size_of::<Short>() <= 24);
 
 /// The line of acks, in the order in which they arrive.
 #[derive(Default)]
@@ -35,7 +38,8 @@ impl Acks {
         if blocks > 0 {
             self.sacks.push_back(sacks);
         }
-        self.line.push_back(Short { at, ack, connection, wire: wire as u16, blocks, ece, syn });
+        let flags = u8::from(ece) * ECE + u8::from(syn) * SYN;
+        self.line.push_back(Short { at, ack, connection, wire: wire as u16, blocks, flags });
     }
 
     /// When the first one arrives; [`Time::NEVER`] if there is none.
@@ -65,8 +69,8 @@ impl Acks {
         let first = self.line.front().filter(|a| a.at <= now)?;
         into.ack = first.ack;
         into.blocks = first.blocks;
-        into.ece = first.ece;
-        into.syn = first.syn;
+        into.ece = first.flags & ECE != 0;
+        into.syn = first.flags & SYN != 0;
         into.wire = first.wire.into();
         if first.blocks > 0 {
             into.sacks = self.sacks.pop_front()?;

@@ -118,18 +118,17 @@ impl<'a> World<'a> {
             groups.into_iter().partition(|g| is_crowd(&scenario.flows[*g]));
         let crowds: Vec<Crowd> = crowds.into_iter().map(|g| Crowd::new(scenario, g)).collect();
         let routes = Routes::of(scenario);
-        let flows: Vec<Flow> = groups
-            .into_iter()
-            .flat_map(|g| {
-                let (def, routes) = (&scenario.flows[g], &routes);
-                (0..def.count).map(move |i| {
-                    let of_links = def.delay_of_links(&scenario.links, i);
-                    let mut flow = Flow::new(def, g, i, of_links, scenario.seed);
-                    flow.route = routes.index(g, i, false);
-                    flow
-                })
-            })
-            .collect();
+        let count = groups.iter().map(|g| scenario.flows[*g].count as usize).sum();
+        let mut flows = Vec::with_capacity(count);
+        for g in groups {
+            let def = &scenario.flows[g];
+            for i in 0..def.count {
+                let of_links = def.delay_of_links(&scenario.links, i);
+                let mut flow = Flow::new(def, g, i, of_links, scenario.seed);
+                flow.route = routes.index(g, i, false);
+                flows.push(flow);
+            }
+        }
         let first = links.len() + crowds.len();
         let mut slots = Slots::new(first + flows.len());
         flows.iter().enumerate().for_each(|(f, flow)| slots.set(first + f, flow.next()));
