@@ -73,7 +73,8 @@ impl Link {
             free_at: None,
             carry: 0,
             wire: VecDeque::new(),
-            lost: Vec::new(),
+            // Room for a burst: laws that drop at the head by chance may take a dozen at once.
+            lost: Vec::with_capacity(32),
             tally: Tally::default(),
             tape: None,
         }
