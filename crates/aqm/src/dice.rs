@@ -16,24 +16,34 @@ use rand_core::Rng;
 /// assert_ne!(key(1, "links.up"), key(2, "links.up"));
 /// ```
 pub fn key(seed: u64, name: &str) -> [u8; 32] {
+    // FNV-1a over (lane, seed, name) for four words at a time; the lane comes first, so that they
+    // differ.
+    let mut words = [0u64, 1, 2, 3].map(|lane| fnv1a(FNV, lane.to_le_bytes().into_iter()));
+    for byte in seed.to_le_bytes().into_iter().chain(name.bytes()) {
+        words = words.map(|word| step(word, byte));
+    }
     let mut bytes = [0; 32];
-    for (lane, chunk) in bytes.chunks_exact_mut(8).enumerate() {
-        // FNV-1a over (lane, seed, name); the lane comes first, so that the four words differ.
-        let head = (lane as u64).to_le_bytes().into_iter().chain(seed.to_le_bytes());
-        let hash = fnv1a(head.chain(name.bytes()));
-        chunk.copy_from_slice(&mix(hash).to_le_bytes());
+    for (chunk, word) in bytes.chunks_exact_mut(8).zip(words) {
+        chunk.copy_from_slice(&mix(word).to_le_bytes());
     }
     bytes
 }
 
 /// A 32-bit hash of a name, for telling flows apart in hashed queues.
 pub fn hash(name: &str) -> u32 {
-    mix(fnv1a(name.bytes())) as u32
+    mix(fnv1a(FNV, name.bytes())) as u32
 }
 
-/// FNV-1a, 64 bits.
-fn fnv1a(bytes: impl Iterator<Item = u8>) -> u64 {
-    bytes.fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+/// Where FNV-1a of 64 bits begins.
+const FNV: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// FNV-1a's step.
+fn step(hash: u64, byte: u8) -> u64 {
+    (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+}
+
+fn fnv1a(from: u64, bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(from, step)
 }
 
 /// Spreads every bit of `x` over all 64 (the finalizer of MurmurHash3, a bijection).

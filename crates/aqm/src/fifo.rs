@@ -18,20 +18,37 @@ struct Node {
 #[derive(Default)]
 pub struct Pool {
     nodes: Vec<Node>,
-    free: Vec<u32>,
+    /// How many places are free; the one that has been so longest and the last, linked by `next`.
+    free: usize,
+    first_free: usize,
+    last_free: usize,
 }
 
 impl Pool {
     fn put(&mut self, packet: Packet, prev: u32) -> u32 {
         let node = Node { packet, next: NONE, prev };
-        if let Some(i) = self.free.pop() {
-            self.nodes[i as usize] = node;
-            return i;
+        if self.free > 0 {
+            let i = self.first_free;
+            self.first_free = self.nodes[i].next as usize;
+            self.free -= 1;
+            self.nodes[i] = node;
+            return i as u32;
         }
         self.nodes.push(node);
-        // The list of free places can hold every place, so that freeing never allocates.
-        self.free.reserve(self.nodes.len());
         self.nodes.len() as u32 - 1
+    }
+
+    /// Frees place `i`, to be used after all that are free already: so a line lies in memory in its
+    /// order, which processors read ahead.
+    #[inline]
+    fn free(&mut self, i: u32) {
+        if self.free == 0 {
+            self.first_free = i as usize;
+        } else {
+            self.nodes[self.last_free].next = i;
+        }
+        self.last_free = i as usize;
+        self.free += 1;
     }
 }
 
@@ -144,7 +161,7 @@ impl Fifo {
             NONE => self.tail = prev,
             n => pool.nodes[n as usize].prev = prev,
         }
-        pool.free.push(i);
+        pool.free(i);
         self.packets -= 1;
         self.bytes -= u64::from(packet.len);
         packet

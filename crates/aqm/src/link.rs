@@ -79,7 +79,8 @@ impl Link {
             carry: 0,
             wire: VecDeque::new(),
             opportunities: None,
-            lost: Vec::new(),
+            // Room for a burst: laws that drop at the head by chance may take a dozen at once.
+            lost: Vec::with_capacity(32),
             tally: Tally::default(),
             tape: None,
         }
@@ -95,22 +96,24 @@ impl Link {
         assert!(packet.len < LEN_MAX, "a packet is shorter than 2^30 bytes");
         self.advance(now);
         packet.arrived = now;
-        self.tally.arrive(now, packet.len);
+        // Taken apart: to copy it whole just after it was written stalls the processor.
+        let Packet { len, flow, hash, body, class, mut ecn, .. } = packet;
+        self.tally.arrive(now, len);
         let (before, marked) = (self.lost.len(), self.tally.marked_packets);
         let (qdisc, mut cx) = self.lend(now);
         qdisc.enqueue(&mut cx, packet);
         let accepted = self.lost.len() == before || {
             self.count_lost(before);
-            let same = |l: &Lost| (l.packet.body, l.packet.arrived) == (packet.body, now);
+            let same = |l: &Lost| (l.packet.body, l.packet.arrived) == (body, now);
             !self.lost[before..].iter().any(same)
         };
         if accepted {
             self.tally.accept();
             if self.ends.is_some() {
                 if self.tally.marked_packets > marked {
-                    packet.ecn = Ecn::Ce;
+                    ecn = Ecn::Ce;
                 }
-                self.foresee(now, packet);
+                self.foresee(now, Packet { arrived: now, len, flow, hash, body, class, ecn });
             }
         }
         if self.free_at.is_none() {

@@ -1,6 +1,7 @@
 //! The acks on the last leg to a sender. There are as many as packets in flight, so they are kept
 //! short: most have no SACK blocks, and the blocks of those that do wait in a line of their own.
 
+use crate::fetch::fetch;
 use crate::tcp::Ack;
 use sojourn_aqm::units::Time;
 use std::collections::VecDeque;
@@ -13,11 +14,14 @@ struct Short {
     /// Bytes on the wire: a header and three SACK blocks at most.
     wire: u16,
     blocks: u8,
-    ece: bool,
-    syn: bool,
+    /// [`ECE`] and [`SYN`].
+    flags: u8,
 }
 
-const _: () = assert!(size_of::<Short>() <= 32);
+const ECE: u8 = 1;
+const SYN: u8 = 2;
+
+const _: () = assert!(size_of::<Short>() <= 24);
 
 /// The line of acks, in the order in which they arrive.
 #[derive(Default)]
@@ -34,13 +38,23 @@ impl Acks {
         if blocks > 0 {
             self.sacks.push_back(sacks);
         }
-        self.line.push_back(Short { at, ack, connection, wire: wire as u16, blocks, ece, syn });
+        let flags = u8::from(ece) * ECE + u8::from(syn) * SYN;
+        self.line.push_back(Short { at, ack, connection, wire: wire as u16, blocks, flags });
     }
 
     /// When the first one arrives; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next(&self) -> Time {
         self.line.front().map_or(Time::NEVER, |a| a.at)
+    }
+
+    /// Asks for the memory of the first one and for that beside the last.
+    #[inline]
+    pub fn fetch(&self) {
+        if let (Some(first), Some(last)) = (self.line.front(), self.line.back()) {
+            fetch(first);
+            fetch(last);
+        }
     }
 
     /// Whether any of them is of `connection`.
@@ -55,8 +69,8 @@ impl Acks {
         let first = self.line.front().filter(|a| a.at <= now)?;
         into.ack = first.ack;
         into.blocks = first.blocks;
-        into.ece = first.ece;
-        into.syn = first.syn;
+        into.ece = first.flags & ECE != 0;
+        into.syn = first.flags & SYN != 0;
         into.wire = first.wire.into();
         if first.blocks > 0 {
             into.sacks = self.sacks.pop_front()?;

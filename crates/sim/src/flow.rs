@@ -284,6 +284,14 @@ impl Flow {
         }
     }
 
+    /// Asks for the memory that its next turn will need and that does not lie in it.
+    pub fn fetch(&self) {
+        self.acks.fetch();
+        if let Ends::Tcp(tcp) = &self.ends {
+            tcp.receiver.fetch();
+        }
+    }
+
     /// Brings what was delivered up to `now`.
     pub fn look(&mut self, now: Time) {
         while let Some((_, bytes)) = self.later.front().filter(|l| l.0 <= now) {

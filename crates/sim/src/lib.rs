@@ -15,7 +15,7 @@
 //! The map: [`scenario`] reads and checks the JSON; `world` holds links, flows and the order of
 //! events ([`slots`]); [`flow`] is the two ends of a flow, with [`tcp`] and a [`source`];
 //! [`outcome`] is what goes back; [`replay`] sends recorded arrivals through one link.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod acks;
 pub mod cc;
@@ -23,6 +23,7 @@ pub mod cdf;
 pub mod changes;
 pub mod crowd;
 pub mod dist;
+mod fetch;
 pub mod flow;
 pub mod link_def;
 pub mod onoff;

@@ -5,6 +5,7 @@
 //! given out by name, so the order of declaration does not matter, and neither does how many events
 //! led to a tie.
 
+use crate::fetch::fetch;
 use sojourn_aqm::units::Time;
 
 /// The tree. Node 1 is the root, the children of node k are 2k and 2k + 1, and each node holds the
@@ -75,6 +76,27 @@ impl Slots {
         }
     }
 
+    /// Whether there are so many slots that what belongs to one is rarely in the cache when its
+    /// time comes.
+    #[inline]
+    pub fn many(&self) -> bool {
+        self.bits >= 12
+    }
+
+    /// Of all slots a part, one in 2^`depth`, is that of `slot`: the one that comes first there.
+    /// Where `slot` has just been set, it takes about 2^`depth` events until its time comes.
+    #[inline]
+    pub fn first_beside(&self, slot: usize, depth: u32) -> usize {
+        let node = (self.leaves + slot) >> (self.bits - depth);
+        self.keys[node] as usize & (self.leaves - 1)
+    }
+
+    /// Asks for the memory that setting `slot` takes; what is nearer to the root is at hand.
+    #[inline]
+    pub fn fetch(&self, slot: usize) {
+        (0..5).for_each(|up| fetch(&self.keys[(self.leaves + slot) >> up]));
+    }
+
     /// The slot that comes first and its time.
     #[inline]
     pub fn first(&self) -> (usize, Time) {
@@ -132,6 +154,20 @@ mod tests {
             let least = times.iter().min().unwrap();
             let first = times.iter().position(|t| t == least).unwrap();
             assert_eq!(slots.first(), (first, *least));
+        }
+    }
+
+    #[test]
+    fn who_comes_soon_is_first_of_its_part() {
+        let mut slots = Slots::new(4096);
+        assert!(slots.many() && !Slots::new(2048).many());
+        (0..4096).for_each(|s| slots.set(s, Time((s as u64 * 1_000_003) % 4096)));
+        for (slot, depth) in [(0, 5), (4095, 5), (1234, 3), (77, 0)] {
+            let part = 4096 >> depth;
+            let from = slot / part * part;
+            let least = (from..from + part).min_by_key(|s| (*s as u64 * 1_000_003) % 4096);
+            assert_eq!(Some(slots.first_beside(slot, depth)), least);
+            slots.fetch(slot);
         }
     }
 

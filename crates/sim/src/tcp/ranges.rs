@@ -1,6 +1,7 @@
 //! Sorted, disjoint, half-open ranges of sequence numbers: what a receiver holds out of order, and
 //! what a sender was told of it.
 
+use crate::fetch::fetch;
 use std::collections::VecDeque;
 
 /// Ranges in ascending order; neighbours that touch are one range.
@@ -19,6 +20,15 @@ impl Ranges {
     pub fn clear(&mut self) {
         self.list.clear();
         self.covered = 0;
+    }
+
+    /// Asks for the memory of the outermost ones.
+    #[inline]
+    pub fn fetch(&self) {
+        if let (Some(first), Some(last)) = (self.list.front(), self.list.back()) {
+            fetch(first);
+            fetch(last);
+        }
     }
 
     /// Sequence numbers covered.

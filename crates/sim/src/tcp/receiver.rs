@@ -155,6 +155,12 @@ impl Receiver {
         Some(self.ack(false))
     }
 
+    /// Asks for the memory that the next segment will need and that does not lie in it.
+    #[inline]
+    pub fn fetch(&self) {
+        self.held.fetch();
+    }
+
     /// The ack given last.
     pub fn last(&self) -> &Ack {
         &self.last

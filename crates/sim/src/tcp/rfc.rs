@@ -79,7 +79,6 @@ pub struct Rfc<C> {
     /// SACK: the rescue is permitted once `una` has passed this.
     pub(super) rescued: u64,
     pub(super) control: C,
-    bounds: Bounds,
     /// As chosen: initial window and threshold, in bytes.
     initial: (u64, u64),
     header_bytes: u32,
@@ -128,7 +127,6 @@ impl<C: Control> Rfc<C> {
             board: Scoreboard::default(),
             rescued: 0,
             control: C::new(params, dice),
-            bounds,
             initial,
             header_bytes: s.header_bytes(),
             established: Time::NEVER,
@@ -143,7 +141,7 @@ impl<C: Control> Rfc<C> {
         (self.inflation, self.limited, self.dup, self.state) = (0, 0, 0, State::Open);
         (self.partial, self.marked, self.expired) = (false, false, false);
         (self.hushed, self.cwr, self.rescued) = (false, false, 0);
-        self.rtt = Rfc6298::new(self.bounds);
+        self.rtt.reset();
         self.board.clear();
         self.control.reset();
         self.timed = None;

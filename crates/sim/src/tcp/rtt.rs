@@ -31,6 +31,11 @@ impl Rfc6298 {
         Rfc6298 { bounds, srtt: None, rttvar: Span::ZERO, rto }
     }
 
+    /// Forgets everything measured.
+    pub fn reset(&mut self) {
+        *self = Rfc6298::new(self.bounds);
+    }
+
     /// Takes a measurement; any backing off ends with it (§2, §5 after 5.7).
     pub fn sample(&mut self, r: Span) {
         let srtt = match self.srtt {

@@ -4,7 +4,7 @@
 use super::World;
 use crate::crowd::Crowd;
 use crate::flow::{Ends, Flow};
-use crate::outcome::{self, Column, Outcome};
+use crate::outcome::{self, Column, Outcome, Summary};
 use crate::tcp::Stats;
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::units::{Span, Time};
@@ -87,9 +87,6 @@ impl World<'_> {
         order.sort_by_key(|(group, _)| *group);
         let rows: Vec<Row> = order.into_iter().map(|(_, row)| row).collect();
 
-        let held = self.held_by_hosts();
-        let flows = rows.iter().map(|row| self.summary(*row, &held, &bps)).collect::<Vec<_>>();
-        drop(held);
         let mut links = Map::new();
         for (l, def) in scenario.links.iter().enumerate() {
             let crossing = |f: &&Flow| self.routes.all[f.route as usize][0].contains(&l);
@@ -99,7 +96,12 @@ impl World<'_> {
             link["lost_on_wire_packets"] = wire.map_or(0, |wire| wire.lost).into();
             links.insert(def.name.clone(), link);
         }
-        let summary = json!({ "scenario": scenario.canonical(), "links": links, "flows": flows });
+        let held = self.held_by_hosts();
+        let flows = rows.iter().map(|row| self.summary(*row, &held, &bps));
+        let mut members = Map::new();
+        members.insert("links".into(), Json::Object(links));
+        members.insert("scenario".into(), scenario.canonical());
+        let summary = Summary::new(("flows", flows), members);
         Outcome { columns: self.columns(&rows), summary }
     }
 
