@@ -90,7 +90,7 @@ impl PlainRed {
     }
 
     fn pa(&self, pb: f64, len: u32) -> f64 {
-        if pb >= 1.0 {
+        if pb >= 1.0 && self.form.byte_mode != "mean" {
             return 1.0;
         }
         let len = f64::from(len);
