@@ -9,13 +9,15 @@ import hashlib
 import inspect
 import json
 import os
+import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sojourn import _sojourn
@@ -102,6 +104,7 @@ def campaign(
     in one run, ends all; what was finished is in the store.
     """
     started = time.monotonic()
+    _take_interrupts()
     texts = [_sojourn.canonical(to_json(run.scenario)) for run in runs]
     keys = [key_of(text, run.measure) for text, run in zip(texts, runs, strict=True)]
     kept = store if isinstance(store, Store) or store is None else Store(store)
@@ -137,6 +140,20 @@ def campaign(
                 keeper.keep(rows[-1])
     damaged = () if kept is None else tuple(kept.damaged)
     return Made(rows, len(asked), packets, time.monotonic() - started, damaged)
+
+
+def _take_interrupts() -> None:
+    """Put Python's own handler of Ctrl-C back.
+
+    Polars puts one of its own in place when it is imported, which takes a Ctrl-C that comes while
+    any thread is in polars, and forgets it where that work is short, as the writing of a row is.
+    """
+    import polars as pl
+
+    assert pl
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is threading.main_thread() and callable(handler):
+        signal.signal(signal.SIGINT, handler)
 
 
 def key_of(text: str, measure: Measure) -> str:
@@ -186,10 +203,16 @@ def _job(i: int, text: str, run: Run) -> _Job:
 
 
 def _over_threads(asked: Sequence[_Job], finished: Finished, jobs: int, shown: bool) -> int:
-    """Make runs over threads of this process; the engine lets them run at once."""
+    """Make runs over threads of this process; the engine lets them run at once.
+
+    Nothing here holds a lock where a Ctrl-C can come: `concurrent.futures.as_completed` takes those
+    of all futures at its start, and an interrupt there leaves threads waiting for them for ever.
+    """
     stop, telling = threading.Event(), threading.Lock()
     packets = [0] * len(asked)
-    with _meter(asked, shown) as meter, ThreadPoolExecutor(jobs) as pool:
+    order = iter(range(len(asked)))
+    over: SimpleQueue[BaseException | None] = SimpleQueue()
+    with _meter(asked, shown) as meter:
 
         def one(n: int) -> None:
             job = asked[n]
@@ -204,13 +227,30 @@ def _over_threads(asked: Sequence[_Job], finished: Finished, jobs: int, shown: b
                 finished(job.place, found)
             meter.tell(n, 1.0, packets[n])
 
-        futures = [pool.submit(one, n) for n in range(len(asked))]
+        def worker() -> None:
+            try:
+                while not stop.is_set():
+                    with telling:
+                        n = next(order, None)
+                    if n is None:
+                        break
+                    one(n)
+                over.put(None)
+            except BaseException as error:
+                over.put(error)
+
+        threads = [threading.Thread(target=worker) for _ in range(min(jobs, len(asked)))]
         try:
-            for future in as_completed(futures):
-                future.result()  # raises what the run raised
+            for thread in threads:
+                thread.start()
+            for _ in threads:
+                if (error := over.get()) is not None:
+                    raise error
         finally:
             stop.set()
-            pool.shutdown(cancel_futures=True)
+            for thread in threads:
+                if thread.ident is not None:
+                    thread.join()
     return sum(packets)
 
 
@@ -228,12 +268,16 @@ def _over_executor(
         chunks[-1].append(n)
         filled += job.predicted_s
     with _meter(asked, shown) as meter:
-        futures: dict[Future[list[tuple[Row, int]]], list[int]] = {
-            executor.submit(work, [(asked[n].text, asked[n].measure) for n in chunk]): chunk
-            for chunk in chunks
-        }
+        futures: dict[Future[list[tuple[Row, int]]], list[int]] = {}
+        over: SimpleQueue[Future[list[tuple[Row, int]]]] = SimpleQueue()
         try:
-            for future in as_completed(futures):
+            for chunk in chunks:
+                sent = [(asked[n].text, asked[n].measure) for n in chunk]
+                futures[executor.submit(work, sent)] = chunk
+            for future in futures:
+                future.add_done_callback(over.put)
+            for _ in futures:
+                future = over.get()
                 for n, (found, packets) in zip(futures[future], future.result(), strict=True):
                     finished(asked[n].place, found)
                     meter.tell(n, 1.0, packets)
