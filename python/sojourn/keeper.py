@@ -1,4 +1,8 @@
-"""Puts rows into a store behind the back of who makes them, all that wait at once."""
+"""Puts rows into a store behind the back of who makes them, all that wait at once.
+
+A part costs some milliseconds of a core whatever is in it, as much as a short run. So the first row
+waits a little for others: a kill loses no more than that, and the cores are left to the runs.
+"""
 
 import threading
 from collections.abc import Mapping
@@ -6,6 +10,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from sojourn.store import Store
+
+
+PATIENCE_S = 0.1
+"""How long a row waits for others."""
 
 
 class Keeper:
@@ -55,8 +63,8 @@ class Keeper:
         assert self._store is not None
         while True:
             with self._change:
-                while not self._waiting and not self._over:
-                    self._change.wait()
+                self._change.wait_for(lambda: self._waiting or self._over)
+                self._change.wait_for(lambda: self._over, timeout=PATIENCE_S)
                 rows, self._waiting = self._waiting, []
                 if not rows:
                     return
