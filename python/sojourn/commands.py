@@ -30,6 +30,7 @@ sweep_commands.add_to(app)
 app.command(context_settings={"allow_interspersed_args": False})(link)
 
 File = Annotated[Path, typer.Argument(help="scenario, .toml or .json", show_default=False)]
+ENGINES = ("sim", "live")
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 Plot = Annotated[Path | None, typer.Option(help="write a figure: .png, .pdf or .svg")]
 Seed = Annotated[int | None, typer.Option(help="instead of the scenario's seed")]
@@ -91,15 +92,20 @@ def run(
     steady: Annotated[
         bool, typer.Option("--steady", help="find and cut the warm-up; intervals from this one run")
     ] = False,
+    engine: Annotated[
+        str, typer.Option(help="sim, or live: real packets of the kernel's TCP, in real time")
+    ] = "sim",
 ) -> None:
     """Run a scenario."""
     from sojourn.output import check_directory, check_file
-    from sojourn.settings import with_samples
+    from sojourn.settings import near, with_samples
 
     if tape and out is None:
         raise InputError("--tape: the rows need a place, give --out DIR")
     if flow and plot is None:
         raise InputError("--flow: there is no figure to draw it in, give --plot FIG.png")
+    if engine not in ENGINES:
+        raise InputError(f'--engine: unknown engine "{engine}"{near(engine, ENGINES)}')
     tree = _scenario(file, settings, seed)
     with _about(file):
         if plot or out or steady:
@@ -114,10 +120,20 @@ def run(
     if out is not None:
         check_directory(out)
 
-    from sojourn.run import simulate
-
     with _about(file):
-        result = simulate(tree, progress=True, command=_command_line())
+        if engine == "live":
+            from sojourn import live, network
+            from sojourn.play import play
+
+            try:
+                result = play(tree, progress=True, command=_command_line())
+            except network.NoRightError:
+                live.enter_own_network(sys.argv[1:])
+                raise
+        else:
+            from sojourn.run import simulate
+
+            result = simulate(tree, progress=True, command=_command_line())
     if plot is not None:
         from sojourn.figure import draw
 

@@ -73,13 +73,13 @@ def enter_own_network(arguments: Sequence[str]) -> None:
     Returns only by raising InputError, where the system does not allow that.
     """
     if OWN_NETWORK in os.environ:
-        raise InputError("link: no right to make network devices, not even in a network of its own")
+        raise InputError("real packets: no right to make network devices, not even in a network of its own")
     unshare = ["unshare", "--user", "--map-root-user", "--net"]
     tried = subprocess.run([*unshare, "true"], capture_output=True, text=True, check=False)
     if tried.returncode != 0:
         said = tried.stderr.strip() or "unshare fails"
         raise InputError(
-            "link: it takes the right to change the network (CAP_NET_ADMIN: be root), or user "
+            "real packets take the right to change the network (CAP_NET_ADMIN: be root), or user "
             f"namespaces, which this system does not allow: {said}"
         )
     os.environ[OWN_NETWORK] = "1"
@@ -108,7 +108,7 @@ def play(
         room, leash = stack.enter_context(_room(command))
         ends = _ends(stack, tun, room.pid, leash)
         try:
-            realtime = _start_in_realtime()
+            realtime = start_in_realtime()
             pump = _sojourn.Pump(
                 ends.near,
                 ends.far,
@@ -120,7 +120,7 @@ def play(
                 tape,
             )
         finally:
-            _end_realtime()
+            end_realtime()
         with _signals():
             started(Ready(links, ends.block, realtime, OWN_NETWORK in os.environ, ends.head == 0))
             with suppress(ConnectionError):  # it is gone: that is told at once
@@ -224,7 +224,7 @@ def _hear(leash: socket.socket) -> list[int]:
     return list(descriptors)
 
 
-def _start_in_realtime() -> bool:
+def start_in_realtime() -> bool:
     """Have the threads that start now go before all ordinary processes, if we may."""
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
@@ -233,7 +233,8 @@ def _start_in_realtime() -> bool:
     return True
 
 
-def _end_realtime() -> None:
+def end_realtime() -> None:
+    """Have what starts from now on be ordinary again."""
     with suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 

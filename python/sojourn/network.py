@@ -88,7 +88,7 @@ def check_tools() -> None:
     """Raise InputError if a program that live links need is not there."""
     for tool, package in (("ip", "iproute2"), ("unshare", "util-linux")):
         if shutil.which(tool) is None:
-            raise InputError(f"link: the program {tool} is missing: install {package}")
+            raise InputError(f"real packets take the program {tool}, which is missing: install {package}")
 
 
 def check_right() -> None:
@@ -188,7 +188,7 @@ def _routes() -> list[ipaddress.IPv4Network]:
 
 def set_up_far(device: str) -> Block:
     """Give the far end its addresses, and a block to the link."""
-    ip(_device(device))
+    ip(bring_up(device))
     outer = outer_block()
     for block in free_blocks(outer):
         try:
@@ -215,7 +215,7 @@ def set_up_far(device: str) -> Block:
 def set_up_near(device: str, block: Block) -> None:
     """Give the near end its addresses, and everything its way through the link."""
     commands = [
-        *_device(device),
+        *bring_up(device),
         "link set dev lo up",
         f"addr add {block.near}/{block.network.prefixlen} dev {device} noprefixroute",
         f"route add {block.far} dev {device}",
@@ -236,7 +236,7 @@ def set_up_near(device: str, block: Block) -> None:
     ip(commands)
 
 
-def _device(device: str) -> list[str]:
+def bring_up(device: str) -> list[str]:
     """Bring a device up that sends nothing by itself: no router is asked for, no group joined."""
     return [
         f"link set dev {device} mtu {MTU_BYTES} txqueuelen {QUEUE_PACKETS} "

@@ -58,6 +58,31 @@ def run_report(result: Result) -> None:
         out.print(f"{name}: {describe.link(scenario, name)}")
     out.print()
     out.print(_flows(result))
+    if "live" in result.summary:
+        out.print()
+        _faithful(result.summary["live"])
+
+
+def _faithful(live: Mapping[str, Any]) -> None:
+    """Say how far a run on real packets is to be trusted."""
+    table = new_table("late by", "50 %", "99 %", "max", "over 1 ms", "processor")
+    table.add_row(
+        "packets",
+        *(
+            _or_dash(live[f"lateness_{what}_s"], units.duration)
+            for what in ("p50", "p99", "max")
+        ),
+        _or_dash(live["late_share"], units.share),
+        _or_dash(live["cpu_share"], units.share),
+    )
+    applications = (_or_dash(live[f"application_{p}_s"], units.duration) for p in ("p50", "p99"))
+    table.add_row("applications", *applications, "", "", "")
+    out = console()
+    out.print(table)
+    for warning in live["warnings"]:
+        out.print(f"mind: {warning}", markup=False)
+    if not live["warnings"]:
+        out.print("real packets; the processor kept up", markup=False)
 
 
 def _heading(scenario: Mapping[str, Any], seeds: str) -> None:

@@ -34,7 +34,7 @@ def simulate(
     if not callable(progress):
         return simulate_many([scenario], progress=progress, command=command, jobs=1)[0]
     ask = progress
-    summary, columns = _sojourn.simulate(_text(scenario), lambda share, _: ask(share))
+    summary, columns = _sojourn.simulate(as_text(scenario), lambda share, _: ask(share))
     return Result(summary, columns, command)
 
 
@@ -51,7 +51,7 @@ def simulate_many(
     All are checked before the first one starts. A Ctrl-C, or an error in one, ends all at once;
     `finished` is told of each run as soon as it is over, so that no finished one is lost.
     """
-    texts = [_text(scenario) for scenario in scenarios]
+    texts = [as_text(scenario) for scenario in scenarios]
     lasting = [_simulated_s(text) for text in texts]
     shown = progress and sys.stderr.isatty()
     stop, telling = threading.Event(), threading.Lock()
@@ -87,7 +87,7 @@ def simulate_many(
                 pool.shutdown(cancel_futures=True)
 
 
-def _text(scenario: Described) -> str:
+def as_text(scenario: Described) -> str:
     return to_json(load(scenario) if isinstance(scenario, str | Path) else scenario)
 
 

@@ -3,31 +3,19 @@
 
 use crate::capture::{self, Capture};
 use crate::ip;
+use crate::line::{Line, See};
 use crate::pool::Pool;
+use crate::pump::Carrier;
 use sojourn_aqm::tally::Histogram;
-use sojourn_aqm::{Ecn, Link, LinkSpec, Packet, Span, Time, Why};
-use std::iter::Peekable;
-
-/// What the link becomes, and when, in the order of time.
-pub type Changes = Box<dyn Iterator<Item = (Time, LinkSpec)> + Send>;
-
-/// Looks at the link at the moment given.
-pub type See = Box<dyn FnMut(Time, &mut Link) + Send>;
+use sojourn_aqm::{Ecn, Link, Packet, Span, Time, Why};
 
 /// A delivery that is later than this is counted as late.
 pub const LATE: Span = Span::ms(1);
 
-/// Whether the wire loses the next packet: asked once for each, in order.
-pub type Loses = Box<dyn FnMut() -> bool + Send>;
-
 /// What a direction is made of.
 pub struct HopSpec {
-    /// Its link, with nothing on it. If it changes, it has been told so.
-    pub link: Link,
-    /// How the wire loses packets; none where it loses none.
-    pub loses: Option<Loses>,
-    /// How rate and delay change; none where they stay.
-    pub changes: Option<Changes>,
+    /// Its link.
+    pub line: Line,
     /// Keys the hashes of flows.
     pub salt: u64,
     /// Bytes before the IP header: 0 on a TUN device, 14 on a veth. They cross as they are, and do
@@ -42,8 +30,6 @@ pub struct Counts {
     pub malformed: u64,
     /// Packets for which there was no memory; they reach no link.
     pub no_memory: u64,
-    /// Packets that the wire lost.
-    pub lost_on_wire: u64,
     /// Packets that were delivered.
     pub delivered: u64,
     /// Packets that crossed the link and that the far end refused.
@@ -52,6 +38,20 @@ pub struct Counts {
     pub lateness: Histogram,
     /// How many were later than [`LATE`].
     pub late: u64,
+}
+
+impl Counts {
+    /// A packet that was due at `due` was written at `now`, or the far end `refused` it.
+    pub fn written(&mut self, due: Time, now: Time, refused: bool) {
+        let lateness = now.since(due);
+        self.lateness.add(lateness);
+        self.late += u64::from(lateness > LATE);
+        if refused {
+            self.refused += 1;
+        } else {
+            self.delivered += 1;
+        }
+    }
 }
 
 /// A packet that has crossed the link.
@@ -64,15 +64,12 @@ pub struct Due {
 
 /// One direction.
 pub struct Hop {
-    link: Link,
+    line: Line,
     pool: Pool,
     /// The place that the next packet is read into.
     next: u32,
     salt: u64,
     head: usize,
-    loses: Option<Loses>,
-    changes: Option<Peekable<Changes>>,
-    look: Option<(Span, Time, See)>,
     capture: Option<Capture>,
     arrivals: Option<Vec<Packet>>,
     counts: Counts,
@@ -81,17 +78,14 @@ pub struct Hop {
 impl Hop {
     /// A direction with nothing on it, at time zero.
     pub fn new(spec: HopSpec) -> Hop {
-        let HopSpec { link, loses, changes, salt, head } = spec;
+        let HopSpec { line, salt, head } = spec;
         let mut pool = Pool::default();
         Hop {
-            link,
+            line,
             next: pool.take().expect("the first place"),
             pool,
             salt,
             head,
-            loses,
-            changes: changes.map(Iterator::peekable),
-            look: None,
             capture: None,
             arrivals: None,
             counts: Counts::default(),
@@ -100,8 +94,7 @@ impl Hop {
 
     /// Has `see` look at the link once per `every`, first after that time.
     pub fn look(&mut self, every: Span, see: See) {
-        assert!(every.0 > 0, "looks are some time apart");
-        self.look = Some((every, Time::ZERO + every, see));
+        self.line.look(every, see);
     }
 
     /// Has every packet written into `capture`.
@@ -112,7 +105,7 @@ impl Hop {
     /// Keeps a row for every arrival, and for every packet that leaves the queue.
     pub fn record(&mut self) {
         self.arrivals = Some(Vec::new());
-        self.link.record();
+        self.line.link.record();
     }
 
     /// The tickets that arrived, as they arrived, if [`Hop::record`] asked for them.
@@ -122,7 +115,12 @@ impl Hop {
 
     /// The link.
     pub fn link(&mut self) -> &mut Link {
-        &mut self.link
+        &mut self.line.link
+    }
+
+    /// Packets that the wire lost.
+    pub fn lost_on_wire(&self) -> u64 {
+        self.line.lost_on_wire
     }
 
     /// What was counted.
@@ -159,51 +157,31 @@ impl Hop {
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.push(packet);
         }
-        self.link.push(now, packet);
+        self.line.link.push(now, packet);
         self.losses();
     }
 
-    /// Does all that was due up to `now`: changes of the link and looks at it in their order, at
-    /// the moments when they were due.
+    /// Does all that was due up to `now`, at the moments when it was due.
     pub fn advance(&mut self, now: Time) {
-        loop {
-            let change = self.changes.as_mut().and_then(Peekable::peek).map(|(at, _)| *at);
-            let look = self.look.as_ref().map(|(_, at, _)| *at);
-            let first = change.into_iter().chain(look).min().filter(|at| *at <= now);
-            let Some(at) = first else { break };
-            if change == Some(at) {
-                let next = self.changes.as_mut().and_then(Iterator::next);
-                next.into_iter().for_each(|(at, spec)| self.link.change(at, spec));
-            } else if let Some((every, next, see)) = &mut self.look {
-                self.link.advance(at);
-                see(at, &mut self.link);
-                *next += *every;
-            }
-        }
-        self.link.advance(now);
+        self.line.advance(now);
         self.losses();
     }
 
     /// When there will next be something to do; none while there is nothing.
     pub fn wake(&mut self) -> Option<Time> {
-        let change = self.changes.as_mut().and_then(Peekable::peek).map(|(at, _)| *at);
-        let look = self.look.as_ref().map(|(_, at, _)| *at);
-        self.link.wake().into_iter().chain(change).chain(look).min()
+        self.line.wake()
     }
 
     /// The next packet that has crossed by `now`. It must be given back by [`Hop::sent`].
     pub fn next(&mut self, now: Time) -> Option<Due> {
         self.advance(now);
-        while let Some(at) = self.link.wake().filter(|at| *at <= now) {
-            let packet = self.link.poll(now)?;
-            let due = Due { at, packet };
-            if !self.lost_on_wire() {
+        while let Some((at, packet, lost)) = self.line.poll(now) {
+            if !lost {
                 if packet.ecn == Ecn::Ce {
                     ip::mark(&mut self.pool.at(packet.body)[self.head..]);
                 }
-                return Some(due);
+                return Some(Due { at, packet });
             }
-            self.counts.lost_on_wire += 1;
             self.note(at, packet, "dropped: the wire lost it");
             self.pool.give(packet.body);
         }
@@ -217,27 +195,16 @@ impl Hop {
 
     /// A packet was written at `now`, or the far end `refused` it.
     pub fn sent(&mut self, due: Due, now: Time, refused: bool) {
-        let lateness = now.since(due.at);
-        self.counts.lateness.add(lateness);
-        self.counts.late += u64::from(lateness > LATE);
-        if refused {
-            self.counts.refused += 1;
-        } else {
-            self.counts.delivered += 1;
-        }
+        self.counts.written(due.at, now, refused);
         let comment = if refused { "crossed, but the far end refused it" } else { "" };
         self.note(due.at, due.packet, comment);
         self.pool.give(due.packet.body);
     }
 
-    fn lost_on_wire(&mut self) -> bool {
-        self.loses.as_mut().is_some_and(|loses| loses())
-    }
-
     /// Frees what the link has lost.
     fn losses(&mut self) {
-        let Hop { link, pool, capture, head, .. } = self;
-        for lost in link.lost() {
+        let Hop { line, pool, capture, head, .. } = self;
+        for lost in line.link.lost() {
             if let Some(capture) = capture {
                 let why = match lost.why {
                     Why::Full => "the buffer is full",
@@ -257,5 +224,37 @@ impl Hop {
             let bytes = &self.pool.at(packet.body)[self.head..][..packet.len as usize];
             capture.packet(at, bytes, comment);
         }
+    }
+}
+
+impl Carrier for Hop {
+    type Due = Due;
+
+    fn room(&mut self) -> &mut [u8] {
+        self.room()
+    }
+
+    fn arrive(&mut self, _end: usize, now: Time, len: usize) {
+        self.arrive(now, len);
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.advance(now);
+    }
+
+    fn wake(&mut self) -> Option<Time> {
+        self.wake()
+    }
+
+    fn next(&mut self, now: Time) -> Option<Due> {
+        self.next(now)
+    }
+
+    fn bytes(&mut self, due: &Due) -> (usize, &[u8]) {
+        (0, self.bytes(due))
+    }
+
+    fn sent(&mut self, due: Due, now: Time, refused: bool) {
+        self.sent(due, now, refused);
     }
 }

@@ -32,6 +32,7 @@ pub enum Malformed {
 /// How many IPv6 extension headers are looked through.
 pub const EXTENSIONS_MAX: usize = 8;
 
+const TCP: u8 = 6;
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
@@ -97,6 +98,46 @@ fn read_v6(packet: &[u8], salt: u64) -> Result<Header, Malformed> {
     let traffic = fixed[0] << 4 | fixed[1] >> 4;
     let hash = hash(salt, protocol, &packet[8..40], ports);
     Ok(Header { ecn: Ecn::from_bits(traffic), class: u16::from(traffic >> 2), hash })
+}
+
+/// What a packet of IPv4 between two hosts says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Between {
+    /// The address that it is from.
+    pub from: u32,
+    /// The address that it is for.
+    pub to: u32,
+    /// Both ports, that of the sender first; 0 where there are none.
+    pub ports: u32,
+    /// Its length.
+    pub len: u16,
+    /// The ECN field.
+    pub ecn: Ecn,
+    /// Whether it carries payload.
+    pub payload: bool,
+    /// Of TCP: its sequence number, and its payload in bytes.
+    pub segment: Option<(u32, u32)>,
+    /// Of TCP: whether it opens a connection (a SYN).
+    pub opens: bool,
+}
+
+/// Reads a packet between two hosts; none if it is not one of IPv4, or is malformed.
+pub fn between(packet: &[u8]) -> Option<Between> {
+    let header = (packet.first()? >> 4 == 4).then(|| read_v4(packet, 0))?.ok()?;
+    let word = |at: usize| packet.get(at..)?.first_chunk().map(|bytes| u32::from_be_bytes(*bytes));
+    let at = usize::from(packet[0] & 15) * 4;
+    let len = u16::from_be_bytes([packet[2], packet[3]]);
+    let inner = &packet[at..len.into()];
+    let (mut payload, mut segment, mut opens) = (inner.len() > 8, None, false);
+    if packet[9] == TCP {
+        let offset = inner.get(12)? >> 4;
+        let bytes = inner.len().checked_sub(usize::from(offset) * 4)?;
+        segment = Some((word(at + 4)?, bytes as u32));
+        (payload, opens) = (bytes > 0, inner.get(13)? & 2 != 0);
+    }
+    let ports = ports(packet[9], inner);
+    let (from, to) = (word(12)?, word(16)?);
+    Some(Between { from, to, ports, len, ecn: header.ecn, payload, segment, opens })
 }
 
 /// Both ports of a protocol that has some, else 0.

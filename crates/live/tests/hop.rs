@@ -80,8 +80,8 @@ fn changes_and_looks_come_in_their_order_however_late_the_call() {
     let make = || {
         let changes = Box::new(specs.into_iter()) as Box<dyn Iterator<Item = _> + Send>;
         let mut spec = spec("droptail", &[("limit", "20p")], link(8, 0));
-        spec.link.may_change();
-        let mut hop = Hop::new(HopSpec { changes: Some(changes), ..spec });
+        spec.line.change(changes);
+        let mut hop = Hop::new(spec);
         let seen = Arc::new(Mutex::new(Vec::new()));
         let into = seen.clone();
         hop.look(
@@ -110,16 +110,16 @@ fn changes_and_looks_come_in_their_order_however_late_the_call() {
 
 #[test]
 fn a_wire_loses_its_share() {
-    let spec = spec("droptail", &[("limit", "10p")], link(8, 0));
+    let mut spec = spec("droptail", &[("limit", "10p")], link(8, 0));
     let mut fourth = (0..4).cycle();
-    let loses = Box::new(move || fourth.next() == Some(0));
-    let mut hop = Hop::new(HopSpec { loses: Some(loses), ..spec });
+    spec.line.lose(Box::new(move || fourth.next() == Some(0)));
+    let mut hop = Hop::new(spec);
     let mut left = 0;
     for ms in 1..4000 {
         put(&mut hop, Time(ms * 1_000_000), &udp(500, 1, 0, 0));
         left += leave(&mut hop, Time(ms * 1_000_000)).len();
     }
-    let lost = hop.counts().lost_on_wire;
+    let lost = hop.lost_on_wire();
     assert_eq!((lost, left, hop.held()), (1000, 2998, 1), "the last is on its way");
 }
 

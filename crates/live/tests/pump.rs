@@ -29,19 +29,19 @@ fn load(into: &OwnedFd, packets: u32) {
 }
 
 /// Sends a load up through `up` and gives the report of that direction.
-fn run(up: HopSpec, packets: u32) -> Report {
+fn run(up: HopSpec, packets: u32) -> Report<Hop> {
     let mut hop = Hop::new(up);
     hop.record();
     hop.look(Span::ms(7), Box::new(|_, link| link.gauges(&mut |_, _| {})));
     let ((program, near), (far, server)) = (pair(), pair());
     let down = Hop::new(spec("droptail", &[("limit", "10p")], link(1, 0)));
-    let pump = Pump::start(near, far, hop, down, Start::now()).unwrap();
+    let pump = Pump::both_ways(near, far, hop, down, Start::now()).unwrap();
     let drain = thread::spawn(move || {
         let mut buffer = [0; 2048];
         while read(&server, &mut buffer).is_ok_and(|n| n > 0) {}
     });
     load(&program, packets);
-    let [up, down] = pump.stop();
+    let [up, down] = <[_; 2]>::try_from(pump.stop()).ok().unwrap();
     drain.join().unwrap();
     assert!(down.unwrap().failed.is_none());
     up.unwrap()
@@ -73,11 +73,11 @@ fn live_equals_simulated_under_every_discipline() {
     for entry in sojourn_aqm::sched::REGISTRY {
         let make = || spec(entry.name, &[("limit", "60kB")], speed);
         let mut report = run(make(), 400);
-        let arrivals = report.hop.arrivals().to_vec();
+        let arrivals = report.carrier.arrivals().to_vec();
         let end = Time::ZERO + report.ran;
-        let simulated = replayed(make().link, &[], &arrivals, end);
+        let simulated = replayed(make().line.link, &[], &arrivals, end);
         assert!(arrivals.len() > 300, "{}: {} arrived", entry.name, arrivals.len());
-        assert!(report.hop.link().tape() == simulated, "{}", entry.name);
+        assert!(report.carrier.link().tape() == simulated, "{}", entry.name);
         assert!(report.failed.is_none());
     }
 }
@@ -90,22 +90,22 @@ fn live_equals_simulated_while_the_link_changes() {
     let make = || {
         let list = changes.clone().into_iter();
         let mut spec = spec("codel", &[("limit", "60kB")], link(5, 0));
-        spec.link.may_change();
-        HopSpec { changes: Some(Box::new(list)), ..spec }
+        spec.line.change(Box::new(list));
+        spec
     };
     let mut report = run(make(), 600);
-    let arrivals = report.hop.arrivals().to_vec();
+    let arrivals = report.carrier.arrivals().to_vec();
     let end = Time::ZERO + report.ran;
-    let simulated = replayed(make().link, &changes, &arrivals, end);
+    let simulated = replayed(make().line.link, &changes, &arrivals, end);
     assert!(simulated.iter().any(|row| row.why.is_some()), "something was lost");
-    assert!(report.hop.link().tape() == simulated);
+    assert!(report.carrier.link().tape() == simulated);
 }
 
 #[test]
 fn packets_cross_both_ways_unchanged_and_no_sooner_than_they_can() {
     let make = || Hop::new(spec("droptail", &[("limit", "100p")], link(10, 5)));
     let ((program, near), (far, server)) = (pair(), pair());
-    let pump = Pump::start(near, far, make(), make(), Start::now()).unwrap();
+    let pump = Pump::both_ways(near, far, make(), make(), Start::now()).unwrap();
     let mut buffer = [0; 2048];
     // The test's own stopwatch: a reading of processor time would not do.
     #[expect(clippy::disallowed_methods, reason = "a bound from below, of what must take time")]
@@ -123,7 +123,7 @@ fn packets_cross_both_ways_unchanged_and_no_sooner_than_they_can() {
     assert!(!pump.failed());
     for report in pump.stop() {
         let report = report.unwrap();
-        assert_eq!(report.hop.counts().delivered, 5);
+        assert_eq!(report.carrier.counts().delivered, 5);
         assert!(report.ran >= Span::ms(58) && report.cpu < report.ran);
     }
 }
@@ -132,11 +132,12 @@ fn packets_cross_both_ways_unchanged_and_no_sooner_than_they_can() {
 fn a_pump_whose_end_is_gone_ends_and_says_so() {
     let make = || Hop::new(spec("droptail", &[("limit", "100p")], link(10, 0)));
     let ((program, near), (far, _server)) = (pair(), pair());
-    let pump = Pump::start(near, far, make(), make(), Start::now()).unwrap();
+    let pump = Pump::both_ways(near, far, make(), make(), Start::now()).unwrap();
     drop(program);
     while !pump.failed() {
         thread::yield_now();
     }
-    let [up, down] = pump.stop().map(Option::unwrap);
+    let ended: Vec<_> = pump.stop().into_iter().map(Option::unwrap).collect();
+    let [up, down] = <[_; 2]>::try_from(ended).ok().unwrap();
     assert!(up.failed.is_some() && down.failed.is_none());
 }

@@ -4,6 +4,9 @@
 
 #[cfg(target_os = "linux")]
 mod live;
+#[cfg(target_os = "linux")]
+mod network;
+mod script;
 
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::create_exception;
@@ -114,6 +117,13 @@ mod _sojourn {
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::live::Pump;
+
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use super::network::{Network, enter_network};
+
+    #[pymodule_export]
+    use super::script::Script;
 
     /// The version of sojourn.
     #[pyfunction]

@@ -11,7 +11,7 @@ use sojourn_aqm::dice;
 use sojourn_aqm::tally::Histogram;
 use sojourn_aqm::{Ecn, Link, LinkSpec, Packet, Span, Time};
 use sojourn_live::capture::{self, Writer};
-use sojourn_live::hop::{Changes, Loses};
+use sojourn_live::line::{Changes, Line, Loses};
 use sojourn_live::{Capture, Hop, HopSpec, Report, Start, pump};
 use sojourn_sim::flow::stream;
 use sojourn_sim::link_def::LinkDef;
@@ -88,21 +88,28 @@ fn changes(def: &LinkDef) -> Option<Changes> {
     })))
 }
 
-/// A direction as described; its dice are those of a link of that name in a simulation.
-fn hop(def: &LinkDef, seed: u64, head: usize) -> Hop {
+/// A link as described, with what its trace makes of it; its dice are those of a link of that name
+/// in a simulation.
+pub fn line(def: &LinkDef, seed: u64) -> Line {
     let key = format!("links.{}", def.name);
-    let mut link = Link::new(def.spec, def.build().qdisc, stream(seed, &key));
-    let changes = changes(def);
-    if changes.is_some() {
-        link.may_change();
+    let mut line = Line::new(Link::new(def.spec, def.build().qdisc, stream(seed, &key)));
+    if let Some(changes) = changes(def) {
+        line.change(changes);
     }
     if let Some(opportunities) = &def.opportunities {
-        link.only_at(opportunities.clone());
+        line.link.only_at(opportunities.clone());
     }
-    let mut wire = Wire::new(def.loss, stream(seed, &format!("{key}.loss")));
-    let loses = (!def.loss.never()).then(|| Box::new(move || wire.loses()) as Loses);
+    if !def.loss.never() {
+        let mut wire = Wire::new(def.loss, stream(seed, &format!("{key}.loss")));
+        line.lose(Box::new(move || wire.loses()) as Loses);
+    }
+    line
+}
+
+/// A direction as described.
+fn hop(def: &LinkDef, seed: u64, head: usize) -> Hop {
     let salt = dice::mix(seed ^ u64::from(dice::hash(&def.name)));
-    Hop::new(HopSpec { link, loses, changes, salt, head })
+    Hop::new(HopSpec { line: line(def, seed), salt, head })
 }
 
 /// Two captures into the file `path`.
@@ -115,7 +122,7 @@ fn captures(path: &str, epoch_ns: u64) -> PyResult<([Capture; 2], Writer)> {
 /// A live link at work.
 #[pyclass]
 pub struct Pump {
-    pump: Option<pump::Pump>,
+    pump: Option<pump::Pump<Hop>>,
     qdiscs: [&'static str; 2],
     seen: [Arc<Mutex<Seen>>; 2],
     /// The capture that is being written, if there is one, and who writes it.
@@ -175,7 +182,7 @@ impl Pump {
         });
         let pump = || {
             let (near, far) = (pump::duplicate(near)?, pump::duplicate(far)?);
-            pump::Pump::start(near, far, up, down, start)
+            pump::Pump::both_ways(near, far, up, down, start)
         };
         let pump = pump().map_err(|e| PyOSError::new_err(e.to_string()))?;
         let capture = capture.map(|([up, _], writer)| (up, writer));
@@ -204,7 +211,7 @@ impl Pump {
         for ((name, qdisc), report) in NAMES.iter().zip(self.qdiscs).zip(reports) {
             let mut report =
                 report.ok_or_else(|| PyRuntimeError::new_err(format!("{name}: it panicked")))?;
-            tapes.set_item(name, tape_of(py, &mut report.hop)?)?;
+            tapes.set_item(name, tape_of(py, &mut report.carrier)?)?;
             out[name] = summary(qdisc, report);
         }
         if let Some((capture, writer)) = self.capture.take() {
@@ -249,8 +256,8 @@ fn tape_of<'py>(py: Python<'py>, hop: &mut Hop) -> PyResult<Bound<'py, PyDict>> 
 
 /// What happened in one direction: what a simulation tells of a link, payload aside, and how
 /// faithful it was.
-fn summary(qdisc: &str, report: Report) -> Json {
-    let Report { mut hop, ran, cpu, failed } = report;
+fn summary(qdisc: &str, report: Report<Hop>) -> Json {
+    let Report { carrier: mut hop, ran, cpu, failed } = report;
     let mut link = outcome::link(qdisc, hop.link(), 0.0);
     if let Some(link) = link.as_object_mut() {
         link.remove("goodput_bps"); // it would take the acks to know
@@ -260,7 +267,7 @@ fn summary(qdisc: &str, report: Report) -> Json {
     let sent_bits = link["departed_bytes"].as_f64().unwrap_or(0.0) * 8.0;
     let more = json!({
         "sent_bps": outcome::ratio(sent_bits, ran.as_secs()),
-        "lost_on_wire_packets": counts.lost_on_wire,
+        "lost_on_wire_packets": hop.lost_on_wire(),
         "delivered_packets": counts.delivered,
         "refused_packets": counts.refused,
         "malformed_packets": counts.malformed,

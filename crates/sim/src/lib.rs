@@ -33,6 +33,7 @@ mod places;
 pub mod read;
 mod replay;
 pub mod scenario;
+pub mod script;
 pub mod series;
 pub mod slots;
 pub mod source;

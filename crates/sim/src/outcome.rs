@@ -3,6 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::Link;
 use sojourn_aqm::cx::Why;
+use sojourn_aqm::units::{Span, Time};
 use std::fmt::{self, Display, Formatter};
 use std::ops::Deref;
 use std::sync::OnceLock;
@@ -142,4 +143,60 @@ pub fn completions(durations_s: &mut [f64], into: &mut Map<String, Json>) {
     into.insert("fct_mean_s".into(), json!(mean));
     into.insert("fct_p50_s".into(), json!(rank(0.5)));
     into.insert("fct_p99_s".into(), json!(rank(0.99)));
+}
+
+/// The columns of completed transfers, and of answered queries.
+#[derive(Default)]
+pub(crate) struct Completions {
+    flow: Vec<u32>,
+    start: Vec<f64>,
+    took: Vec<f64>,
+    startup: Vec<f64>,
+    bytes: Vec<u64>,
+    queries: (Vec<u32>, Vec<f64>, Vec<f64>),
+}
+
+impl Completions {
+    /// A transfer of `flow` that took so long, and so long until its first byte could be sent.
+    pub fn add(&mut self, flow: u32, start: Time, [took, startup]: [Span; 2], bytes: u64) {
+        self.flow.push(flow);
+        self.start.push(start.0 as f64 / 1e9);
+        self.took.push(took.as_secs());
+        self.startup.push(startup.as_secs());
+        self.bytes.push(bytes);
+    }
+
+    /// Queries of the group whose first flow is `flow`: when they were made, how long they took.
+    pub fn answers(&mut self, flow: u32, queries: &[(Time, Span)]) {
+        for (made, took) in queries {
+            self.queries.0.push(flow);
+            self.queries.1.push(made.0 as f64 / 1e9);
+            self.queries.2.push(took.as_secs());
+        }
+    }
+
+    /// The columns; those of queries where they are made.
+    pub fn columns(self, queries: bool, columns: &mut Vec<(String, Column)>) {
+        let mut put = |what: &str, column| columns.push((what.into(), column));
+        put("fct/flow", Column::U32(self.flow));
+        put("fct/start_s", Column::F64(self.start));
+        put("fct/duration_s", Column::F64(self.took));
+        put("fct/startup_s", Column::F64(self.startup));
+        put("fct/bytes", Column::U64(self.bytes));
+        if queries {
+            put("query/flow", Column::U32(self.queries.0));
+            put("query/start_s", Column::F64(self.queries.1));
+            put("query/duration_s", Column::F64(self.queries.2));
+        }
+    }
+}
+
+/// What the summary of every flow begins with.
+pub(crate) fn head(name: &str, group: &str, goodput_bps: f64, rtt_s: f64) -> Map<String, Json> {
+    let mut map = Map::new();
+    map.insert("name".into(), json!(name));
+    map.insert("group".into(), json!(group));
+    map.insert("goodput_bps".into(), json!(goodput_bps));
+    map.insert("rtt_s".into(), json!(rtt_s));
+    map
 }

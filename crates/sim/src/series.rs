@@ -58,6 +58,14 @@ impl LinkSeries {
         (now.0.wrapping_sub(last.0), each)
     }
 
+    /// The link's counters are about to start anew: what they have counted since the last look is
+    /// kept for the next.
+    pub fn begin(&mut self, link: &mut Link) {
+        let (sojourn_ns, since) = self.since(link);
+        let last = since.map(|n| 0u64.wrapping_sub(n));
+        self.last = (0u128.wrapping_sub(sojourn_ns), last);
+    }
+
     /// Looks at the link at `now`.
     pub fn look(&mut self, now: Time, link: &mut Link) {
         link.advance(now);
@@ -220,11 +228,7 @@ impl Series {
     /// The links' counters are about to start anew: what they have counted since the last look is
     /// kept for the next.
     pub fn begin(&mut self, links: &mut [Link]) {
-        for (of, link) in self.links.iter_mut().zip(links) {
-            let (sojourn_ns, since) = of.since(link);
-            let last = since.map(|n| 0u64.wrapping_sub(n));
-            of.last = (0u128.wrapping_sub(sojourn_ns), last);
-        }
+        self.links.iter_mut().zip(links).for_each(|(of, link)| of.begin(link));
     }
 
     /// The columns; `names` are those of the flows.

@@ -3,7 +3,7 @@
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::{Link, LinkSpec, Rate, Setting, Span};
-use sojourn_live::{Hop, HopSpec};
+use sojourn_live::{Hop, HopSpec, Line};
 
 /// A UDP packet of IPv4, `len` bytes in all, from `port`; its number stands at its end.
 pub fn udp(len: usize, port: u16, ecn: u8, number: u32) -> Vec<u8> {
@@ -28,8 +28,7 @@ pub fn made(name: &str, settings: &[(&str, &str)], link: LinkSpec) -> Link {
 
 /// The same as a direction that loses nothing and does not change.
 pub fn spec(name: &str, settings: &[(&str, &str)], link: LinkSpec) -> HopSpec {
-    let link = made(name, settings, link);
-    HopSpec { link, loses: None, changes: None, salt: 1, head: 0 }
+    HopSpec { line: Line::new(made(name, settings, link)), salt: 1, head: 0 }
 }
 
 /// A rate and a delay.

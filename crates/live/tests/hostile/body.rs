@@ -3,7 +3,7 @@
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::{Link, LinkSpec, Rate, Setting, Span, Time};
-use sojourn_live::{Hop, HopSpec, ip};
+use sojourn_live::{Hop, HopSpec, Line, ip};
 
 /// Sends packets made of `bytes` through a link: none makes it panic, and each is accounted for.
 ///
@@ -13,7 +13,7 @@ pub fn packets(bytes: &[u8]) {
     let settings = [("limit", Setting::Text("20p")), ("ecn", Setting::Flag(true))];
     let qdisc = sojourn_aqm::build("codel", &settings, link.rate).unwrap().qdisc;
     let link = Link::new(link, qdisc, Pcg64Mcg::seed_from_u64(1));
-    let mut hop = Hop::new(HopSpec { link, loses: None, changes: None, salt: 1, head: 0 });
+    let mut hop = Hop::new(HopSpec { line: Line::new(link), salt: 1, head: 0 });
     let (mut now, mut put, mut good) = (Time::ZERO, 0, 0);
     let mut rest = bytes;
     while let Some((length, after)) = rest.split_first() {

@@ -15,12 +15,14 @@ mod kinds;
 pub mod params;
 
 use crate::flow::{Told, stream};
+use crate::outcome;
 use crate::scenario::{FlowDef, Scenario};
 use crate::source::Source;
 use agenda::Agenda;
 use kinds::Kind;
 use params::Until;
 use rand_pcg::Pcg64Mcg;
+use serde_json::{Map, Value as Json};
 use sojourn_aqm::units::{Span, Time};
 
 /// How long a connection beyond the most waits before it asks again: a lost SYN's timeout
@@ -210,6 +212,17 @@ impl Crowd {
         let Open { since, bytes, .. } = told.open;
         self.done.push(Done { start: since, took: at - since, startup: told.startup, bytes, host });
         self.queries.extend(self.kind.answered(at, &mut self.agenda, &mut self.rng));
+    }
+
+    /// What its host `h` has to tell of its transfers, of which those are `done`.
+    pub(crate) fn tell(&self, h: usize, done: Vec<Done>, warm: Time, map: &mut Map<String, Json>) {
+        let since = done.iter().filter(|d| d.start >= warm);
+        let mut took: Vec<f64> = since.map(|d| d.took.as_secs()).collect();
+        outcome::completions(&mut took, map);
+        let Host { started, refused, .. } = self.hosts[h];
+        map.insert("started".into(), started.into());
+        map.insert("unfinished".into(), (started - done.len() as u64).into());
+        map.insert("refused".into(), refused.into());
     }
 
     /// Whether its transfers are answers to queries.

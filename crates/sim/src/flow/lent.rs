@@ -22,6 +22,14 @@ pub struct Told {
     pub(super) busy: bool,
 }
 
+impl Told {
+    /// A transfer of which nothing is known yet.
+    pub fn new(open: Open) -> Told {
+        let (target, startup) = (u64::MAX, Span::ZERO);
+        Told { open, target, received: None, startup, acked: false, busy: true }
+    }
+}
+
 impl Flow {
     /// A flow that is lent to a crowd for its host `i`: the `n`-th one made for answers or, with
     /// `request`, for requests.

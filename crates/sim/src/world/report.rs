@@ -4,10 +4,10 @@
 use super::World;
 use crate::crowd::Crowd;
 use crate::flow::{Ends, Flow};
-use crate::outcome::{self, Column, Outcome, Summary};
+use crate::outcome::{self, Column, Completions, Outcome, Summary, head};
 use crate::tcp::Stats;
 use serde_json::{Map, Value as Json, json};
-use sojourn_aqm::units::{Span, Time};
+use sojourn_aqm::units::Time;
 
 /// A row: a flow of its own, or a host of a crowd, by their numbers.
 #[derive(Clone, Copy)]
@@ -21,16 +21,6 @@ enum Row {
 struct Held {
     flows: Vec<usize>,
     done: Vec<u32>,
-}
-
-/// The columns of completions.
-#[derive(Default)]
-struct Completions {
-    flow: Vec<u32>,
-    start: Vec<f64>,
-    took: Vec<f64>,
-    startup: Vec<f64>,
-    bytes: Vec<u64>,
 }
 
 impl World<'_> {
@@ -146,7 +136,8 @@ impl World<'_> {
                     }
                 }
                 of_tcp(&all, &mut map);
-                host(crowd, h, &held[c][h], warm, &mut map);
+                let done = held[c][h].done.iter().map(|i| crowd.done[*i as usize]);
+                crowd.tell(h, done.collect(), warm, &mut map);
                 Json::Object(map)
             }
         }
@@ -155,7 +146,6 @@ impl World<'_> {
     fn columns(self, rows: &[Row]) -> Vec<(String, Column)> {
         let mut columns = Vec::new();
         let mut all = Completions::default();
-        let mut queries = (vec![], vec![], vec![]);
         let hosts = self.rows_of_hosts();
         // By own flow and then by host, the place of each in what goes back.
         let mut place = vec![0u32; self.own + hosts[hosts.len() - 1]];
@@ -181,25 +171,12 @@ impl World<'_> {
                         let flow = place[base + d.host as usize];
                         all.add(flow, d.start, [d.took, d.startup], d.bytes);
                     }
-                    for (made, took) in &self.crowds[c].queries {
-                        queries.0.push(place[base]);
-                        queries.1.push(made.0 as f64 / 1e9);
-                        queries.2.push(took.as_secs());
-                    }
+                    all.answers(place[base], &self.crowds[c].queries);
                 }
                 Row::Host(..) => {}
             }
         }
-        columns.push(("fct/flow".into(), Column::U32(all.flow)));
-        columns.push(("fct/start_s".into(), Column::F64(all.start)));
-        columns.push(("fct/duration_s".into(), Column::F64(all.took)));
-        columns.push(("fct/startup_s".into(), Column::F64(all.startup)));
-        columns.push(("fct/bytes".into(), Column::U64(all.bytes)));
-        if self.crowds.iter().any(Crowd::queries_are_made) {
-            columns.push(("query/flow".into(), Column::U32(queries.0)));
-            columns.push(("query/start_s".into(), Column::F64(queries.1)));
-            columns.push(("query/duration_s".into(), Column::F64(queries.2)));
-        }
+        all.columns(self.crowds.iter().any(Crowd::queries_are_made), &mut columns);
         let lent = self.leases.iter().map(|l| self.own + hosts[l.crowd as usize] + l.host as usize);
         let of_flow: Vec<u32> = (0..self.own).chain(lent).map(|i| place[i]).collect();
         if let Some(series) = self.series {
@@ -217,41 +194,11 @@ impl World<'_> {
     }
 }
 
-impl Completions {
-    fn add(&mut self, flow: u32, start: Time, [took, startup]: [Span; 2], bytes: u64) {
-        self.flow.push(flow);
-        self.start.push(start.0 as f64 / 1e9);
-        self.took.push(took.as_secs());
-        self.startup.push(startup.as_secs());
-        self.bytes.push(bytes);
-    }
-}
-
-fn head(name: &str, group: &str, goodput_bps: f64, rtt_s: f64) -> Map<String, Json> {
-    let mut map = Map::new();
-    map.insert("name".into(), json!(name));
-    map.insert("group".into(), json!(group));
-    map.insert("goodput_bps".into(), json!(goodput_bps));
-    map.insert("rtt_s".into(), json!(rtt_s));
-    map
-}
-
 fn of_tcp(stats: &Stats, map: &mut Map<String, Json>) {
     map.insert("kind".into(), json!("tcp"));
     map.insert("sent_packets".into(), json!(stats.sent_packets));
     map.insert("retransmitted_packets".into(), json!(stats.retransmitted_packets));
     map.insert("timeouts".into(), json!(stats.timeouts));
-}
-
-/// What a host of a crowd has to tell of its transfers.
-fn host(crowd: &Crowd, h: usize, held: &Held, warm: Time, map: &mut Map<String, Json>) {
-    let done = held.done.iter().map(|i| &crowd.done[*i as usize]);
-    let mut took: Vec<f64> = done.filter(|d| d.start >= warm).map(|d| d.took.as_secs()).collect();
-    outcome::completions(&mut took, map);
-    map.insert("started".into(), json!(crowd.hosts[h].started));
-    let unfinished = crowd.hosts[h].started - held.done.len() as u64;
-    map.insert("unfinished".into(), json!(unfinished));
-    map.insert("refused".into(), json!(crowd.hosts[h].refused));
 }
 
 /// The summary of a flow.

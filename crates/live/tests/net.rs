@@ -1,0 +1,140 @@
+//! Many links, in virtual time.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::{link, made};
+use sojourn_aqm::{Opportunities, Span, Time};
+use sojourn_live::net::{FIRST, Pair, Sent};
+use sojourn_live::pump::Carrier;
+use sojourn_live::{Line, Net, NetSpec, Way};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// A packet from the host of that number at that end to the one at the other.
+fn packet(end: u8, host: u32, len: usize, protocol: u8, inner: &[u8]) -> Vec<u8> {
+    let mut p = vec![0x45, 2];
+    p.extend((len as u16).to_be_bytes());
+    p.extend([0, 0, 0, 0, 64, protocol, 0, 0]);
+    let [_, _, x, y] = (FIRST + host).to_be_bytes();
+    p.extend([198, 18 + end, x, y, 198, 19 - end, x, y]);
+    p.extend(inner);
+    p.resize(len, 0);
+    p
+}
+
+/// A segment with a header of 20 bytes.
+fn segment(end: u8, host: u32, sequence: u32, payload: usize, syn: bool) -> Vec<u8> {
+    let ports: [u16; 2] = if end == 0 { [7000, 5001] } else { [5001, 7000] };
+    let mut inner: Vec<u8> = ports.iter().flat_map(|port| port.to_be_bytes()).collect();
+    inner.extend(sequence.to_be_bytes());
+    inner.extend([0, 0, 0, 0, 5 << 4, u8::from(syn) << 1 | 16, 0, 0]);
+    packet(end, host, 40 + payload, 6, &inner)
+}
+
+fn put(net: &mut Net, end: usize, ms: u64, packet: &[u8]) {
+    net.room()[..packet.len()].copy_from_slice(packet);
+    net.arrive(end, Time(ms * 1_000_000), packet.len());
+}
+
+/// Everything that crosses by `ms`: when, to which end, its bytes.
+fn leave(net: &mut Net, ms: u64) -> Vec<(u64, usize, Vec<u8>)> {
+    let (mut left, now) = (Vec::new(), Time(ms * 1_000_000));
+    while let Some(due) = net.next(now) {
+        let (to, bytes) = net.bytes(&due);
+        left.push((due.at.0 / 1000, to, bytes.to_vec()));
+        net.sent(due, now, false);
+    }
+    left
+}
+
+fn net(lines: Vec<Line>, ways: [Way; 2]) -> Net {
+    let pair = Pair { ways, class: 3 };
+    let pairs = vec![pair.clone(), pair];
+    let (warm, end) = (Time(SECOND), Time(3 * SECOND));
+    Net::new(NetSpec { lines, pairs, warm, end, salt: 1 })
+}
+
+fn lines(rates: &[u64]) -> Vec<Line> {
+    let line = |mbit: &u64| {
+        let mut line = Line::new(made("droptail", &[("limit", "10p")], link(*mbit, 5)));
+        line.link.record();
+        line
+    };
+    rates.iter().map(line).collect()
+}
+
+#[test]
+fn packets_cross_their_paths_and_come_back_by_a_delay() {
+    let there = Way { path: vec![1, 0], delay: Span::ZERO };
+    let back = Way { path: vec![], delay: Span::ms(30) };
+    let mut net = net(lines(&[8, 4]), [there, back]);
+    let (one, two) = (segment(0, 0, 10, 960, false), segment(0, 1, 10, 460, false));
+    put(&mut net, 0, 0, &one);
+    put(&mut net, 0, 0, &two);
+    put(&mut net, 1, 1, &segment(1, 1, 5, 0, false));
+    // 2 ms on the slow link, 5 ms of travel, 1 ms on the fast one, 5 ms of travel; and the other
+    // 1 ms behind it on the slow one.
+    let left = leave(&mut net, 100);
+    assert_eq!(left[0], (13_000, 1, one));
+    assert_eq!(left[1], (13_500, 1, two));
+    assert_eq!((left[2].0, left[2].1), (31_000, 0));
+    assert_eq!((left.len(), net.held(), net.pair_of_flow()), (3, 0, vec![0, 1]));
+    let waited: Vec<u64> =
+        net.lines()[1].link.tape().iter().map(|r| (r.left - r.packet.arrived).0 / 1000).collect();
+    assert_eq!(waited, [0, 2000], "the tape of a link counts from the arrival there");
+}
+
+#[test]
+fn what_is_sent_again_and_what_is_lost_is_counted_after_the_warm_up() {
+    let way = || Way { path: vec![0], delay: Span::ZERO };
+    let mut net = net(lines(&[8]), [way(), way()]);
+    put(&mut net, 0, 10, &segment(0, 0, u32::MAX - 1, 0, true));
+    put(&mut net, 0, 20, &segment(0, 0, u32::MAX, 500, false));
+    leave(&mut net, 1000);
+    assert_eq!(net.sent_by_pair()[0], Sent::default());
+    // Over the wrap: new, again, new; then a flood of datagrams that does not fit.
+    put(&mut net, 0, 1100, &segment(0, 0, 499, 500, false));
+    put(&mut net, 0, 1101, &segment(0, 0, u32::MAX, 500, false));
+    put(&mut net, 0, 1102, &segment(0, 0, 999, 500, false));
+    put(&mut net, 1, 1103, &segment(1, 0, 9, 0, false));
+    leave(&mut net, 1500);
+    (0..20).for_each(|_| put(&mut net, 0, 1600, &packet(0, 1, 1000, 17, &[1, 2, 3, 4])));
+    leave(&mut net, 2500);
+    assert_eq!(net.sent_by_pair()[0], Sent { packets: 3, retransmitted: 1, lost: 0 });
+    assert_eq!(net.sent_by_pair()[1], Sent { packets: 20, retransmitted: 0, lost: 9 });
+    // The same ports are used again, from the beginning.
+    put(&mut net, 0, 2600, &segment(0, 0, 100, 0, true));
+    put(&mut net, 0, 2610, &segment(0, 0, 101, 500, false));
+    assert_eq!(net.sent_by_pair()[0].retransmitted, 1);
+}
+
+#[test]
+fn strangers_are_counted_and_nothing_arrives_after_the_end() {
+    let way = || Way { path: vec![0], delay: Span::ZERO };
+    let mut net = net(lines(&[8]), [way(), way()]);
+    let mut to_another = segment(0, 0, 1, 100, false);
+    to_another[19] += 1;
+    put(&mut net, 0, 0, &to_another);
+    put(&mut net, 0, 0, &segment(0, 2, 1, 100, false)); // there are two hosts
+    put(&mut net, 1, 0, &segment(0, 0, 1, 100, false)); // from the wrong end
+    put(&mut net, 0, 0, &[0x60; 40]);
+    put(&mut net, 0, 0, &[]);
+    assert_eq!((net.counts().malformed, net.held()), (5, 0));
+    put(&mut net, 0, 3000, &segment(0, 0, 1, 100, false));
+    put(&mut net, 0, 2999, &segment(0, 0, 1, 960, false));
+    assert_eq!(leave(&mut net, 4000).len(), 0, "the last one would cross after the end");
+    assert_eq!((net.wake(), net.held()), (None, 1));
+}
+
+#[test]
+fn a_link_that_awaits_opportunities_comes_to_an_end() {
+    let mut lines = lines(&[8]);
+    let every_ten = Opportunities::new(vec![Span::ms(10)], 1504).unwrap();
+    lines[0].link.only_at(every_ten);
+    let way = || Way { path: vec![0], delay: Span::ZERO };
+    let mut net = net(lines, [way(), Way::default()]);
+    (0..3).for_each(|i| put(&mut net, 0, 3, &segment(0, 0, i * 1460 + 1, 1460, false)));
+    let times: Vec<u64> = leave(&mut net, 100).iter().map(|left| left.0 / 1000).collect();
+    assert_eq!(times, [15, 25, 35]);
+}

@@ -1,0 +1,114 @@
+//! The border of scripts: what the applications of a scenario do and when, for a player.
+
+use crate::{array, refused};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::{Value as Json, json};
+use sojourn_aqm::Time;
+use sojourn_sim::Scenario;
+use sojourn_sim::script::{self, Cue, Load};
+
+/// What a player is told: what to do, flow, row, bytes (-1 without end), whether it is a request,
+/// and whether the connection is kept.
+type Told = (&'static str, u32, u32, i64, bool, bool);
+
+fn told(cue: Cue) -> Told {
+    match cue {
+        Cue::Open { flow, row, load, request, keep } => {
+            let bytes = match load {
+                Load::Endless => -1,
+                Load::Bytes(bytes) => bytes as i64,
+                Load::Written => 0,
+            };
+            ("open", flow, row, bytes, request, keep)
+        }
+        Cue::Write(row, bytes) => ("write", row, row, bytes as i64, false, false),
+        Cue::Datagram(row, bytes) => ("datagram", row, row, bytes as i64, false, false),
+        Cue::Stop(row) => ("stop", row, row, 0, false, false),
+        Cue::Leave(first, end) => ("leave", first, end, 0, false, false),
+    }
+}
+
+/// The applications of a scenario; times are nanoseconds of the run.
+#[pyclass]
+pub struct Script {
+    script: Option<script::Script>,
+    groups: Vec<(String, bool)>,
+}
+
+impl Script {
+    fn script(&mut self) -> PyResult<&mut script::Script> {
+        self.script.as_mut().ok_or_else(|| super::InputError::new_err("the script is finished"))
+    }
+}
+
+#[pymethods]
+impl Script {
+    #[new]
+    fn new(scenario_json: &str) -> PyResult<Script> {
+        let scenario = Scenario::from_json(scenario_json).map_err(refused)?;
+        let group = |def: &sojourn_sim::scenario::FlowDef| (def.name.clone(), def.tcp.is_some());
+        let groups = scenario.flows.iter().map(group).collect();
+        Ok(Script { script: Some(script::Script::new(scenario)), groups })
+    }
+
+    /// The rows of the result: name, group, whether it is one of TCP.
+    fn rows(&mut self) -> PyResult<Vec<(String, String, bool)>> {
+        let groups = self.groups.clone();
+        let rows = self.script()?.rows().iter().map(|row| {
+            let (group, tcp) = groups[row.group].clone();
+            (row.name.clone(), group, tcp)
+        });
+        Ok(rows.collect())
+    }
+
+    /// When there is next something to do; none if there will be nothing.
+    fn next(&mut self) -> PyResult<Option<u64>> {
+        let next = self.script()?.next();
+        Ok((next < Time::NEVER).then_some(next.0))
+    }
+
+    /// What is to be done now, one thing at a time: call it until it gives None.
+    fn wake(&mut self, now: u64) -> PyResult<Option<Told>> {
+        let script = self.script()?;
+        // A crowd may be at work without anything to do for the player.
+        while script.next() <= Time(now) {
+            if let Some(cue) = script.wake(Time(now)) {
+                return Ok(Some(told(cue)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The connection of a flow stands.
+    fn established(&mut self, flow: u32, at: u64) -> PyResult<()> {
+        self.script()?.established(flow, Time(at));
+        Ok(())
+    }
+
+    /// All of its transfer was received.
+    fn received(&mut self, flow: u32, at: u64) -> PyResult<()> {
+        self.script()?.received(flow, Time(at));
+        Ok(())
+    }
+
+    /// Its sender knows that all was received.
+    fn acked(&mut self, flow: u32, at: u64) -> PyResult<()> {
+        self.script()?.acked(flow, Time(at));
+        Ok(())
+    }
+
+    /// Ends it: a summary of each row as JSON, rates and packets apart, and the columns of
+    /// completions.
+    fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<(String, Bound<'py, PyDict>)> {
+        let script = self.script.take();
+        let script = script.ok_or_else(|| super::InputError::new_err("the script is finished"))?;
+        let (rows, found) = script.finish();
+        let columns = PyDict::new(py);
+        for (name, column) in found {
+            columns.set_item(name, array(py, column))?;
+        }
+        let rows: Json = json!(rows);
+        Ok((rows.to_string(), columns))
+    }
+}
