@@ -33,7 +33,11 @@ def nearest_rank(ascending: Array, share: float) -> float | None:
 
 
 def ideal_fct_s(result: Result, flow: Record, size: int) -> float:
-    """Give the completion time of `size` bytes of a TCP flow that is alone on its empty path."""
+    """Give the completion time of `size` bytes of a TCP flow that is alone on its empty path.
+
+    Of each link it takes the rate that the scenario gives, whatever changes, traces and recorded
+    opportunities make of it.
+    """
     group = declared(result, flow["group"])
     tcp = group["tcp"]
     packet, header = bytes_of(tcp["packet"]), bytes_of(tcp["header"])

@@ -29,6 +29,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod aqm;
+mod clocked;
 pub mod cx;
 pub mod dice;
 pub mod error;

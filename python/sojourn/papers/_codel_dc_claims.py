@@ -1,7 +1,8 @@
 """The claims of `codel_dc`, and the rules by which they are judged, which stood before the runs."""
 
+from collections.abc import Callable, Iterable
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -85,19 +86,31 @@ def _intervals(runs: Runs) -> list[Part]:
     ]
 
 
-def _busy(runs: Runs) -> list[Part]:
+def _bounds(
+    runs: Runs,
+    what: str,
+    relation: Literal["<", ">"],
+    percent: float,
+    schemes: Iterable[str],
+    ns2: Callable[[tuple[float, ...]], str],
+) -> list[Part]:
+    """Compare what schemes reach at each size with a bound, beside what ns-2 gave."""
     return [
         bound(
-            f"{label}, {kb} kB",
-            values(runs["incast"], "utilisation", scheme=name, kB=kb),
-            ">",
-            98,
+            f"{NAMES[s]}, {kb} kB",
+            values(runs["incast"], what, scheme=s, kB=kb),
+            relation,
+            percent,
             unit="%",
             scale=100,
-        ).beside(util(NS2_INCAST[name, kb]))
-        for name, label in NAMES.items()
+        ).beside(ns2(NS2_INCAST[s, kb]))
+        for s in schemes
         for kb in (10, 50, 100)
     ]
+
+
+def _busy(runs: Runs) -> list[Part]:
+    return _bounds(runs, "utilisation", ">", 98, NAMES, util)
 
 
 def _most(
@@ -135,18 +148,7 @@ def _losses(runs: Runs) -> list[Part]:
 
 
 def _short(runs: Runs) -> list[Part]:
-    return [
-        bound(
-            f"{NAMES[s]}, {kb} kB",
-            values(runs["incast"], "occupancy", scheme=s, kB=kb),
-            "<",
-            10,
-            unit="%",
-            scale=100,
-        ).beside(f"{NS2_INCAST[s, kb][3] / 2:.1f} %")
-        for s in ("red", "codel")
-        for kb in (10, 50, 100)
-    ]
+    return _bounds(runs, "occupancy", "<", 10, ("red", "codel"), lambda row: f"{row[3] / 2:.1f} %")
 
 
 def _between(frame: pl.DataFrame, what: str, scheme: str, begin: float, end: float) -> Any:

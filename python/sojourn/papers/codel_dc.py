@@ -308,7 +308,9 @@ def drops_of_flows(runs: Runs, ax: "Axes") -> None:
     legend(ax)
 
 
-def _by_servers(ax: "Axes") -> None:
+def _by_servers(runs: Runs, what: str, scale: float, ax: "Axes") -> None:
+    """Draw what the schemes reach against the number of servers."""
+    lines(ax, runs["servers"], "servers", what, by="scheme", names=NAMES, scale=scale)
     ax.set(xlabel="servers, 1 MB from all together", xscale="log")
     _plain(ax, COUNTS)
 
@@ -316,33 +318,29 @@ def _by_servers(ax: "Axes") -> None:
 @figure("9a", "1 MB from n servers: utilisation", needs=["servers"])
 def utilisation_by_servers(runs: Runs, ax: "Axes") -> None:
     """Draw the first half of figure 9."""
-    lines(ax, runs["servers"], "servers", "utilisation", by="scheme", names=NAMES, scale=100)
+    _by_servers(runs, "utilisation", 100, ax)
     ax.set(ylabel="utilisation, %", ylim=(0, 105))
-    _by_servers(ax)
 
 
 @figure("9b", "1 MB from n servers: mean time of an answer", needs=["servers"])
 def time_by_servers(runs: Runs, ax: "Axes") -> None:
     """Draw the second half of figure 9."""
-    lines(ax, runs["servers"], "servers", "afct_s", by="scheme", names=NAMES, scale=1e3)
+    _by_servers(runs, "afct_s", 1e3, ax)
     ax.set(ylabel="mean time of an answer, ms", ylim=(0, None))
-    _by_servers(ax)
 
 
 @figure("10a", "1 MB from n servers: mean queue", needs=["servers"])
 def queue_by_servers(runs: Runs, ax: "Axes") -> None:
     """Draw the first half of figure 10."""
-    lines(ax, runs["servers"], "servers", "occupancy", by="scheme", names=NAMES, scale=100)
+    _by_servers(runs, "occupancy", 100, ax)
     ax.set(ylabel="mean queue, % of the buffer", ylim=(0, None))
-    _by_servers(ax)
 
 
 @figure("10b", "1 MB from n servers: loss", needs=["servers"])
 def loss_by_servers(runs: Runs, ax: "Axes") -> None:
     """Draw the second half of figure 10."""
-    lines(ax, runs["servers"], "servers", "loss", by="scheme", names=NAMES, scale=100)
+    _by_servers(runs, "loss", 100, ax)
     ax.set(ylabel="loss, %", ylim=(0, None))
-    _by_servers(ax)
 
 
 @figure("11a", "Short flows: utilisation", needs=["loads"])

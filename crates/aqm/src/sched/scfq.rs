@@ -8,55 +8,21 @@
 //! **Departures** a packet that is lost takes its tag with it.
 //! **Cost** 123168 bytes of state: 120 a queue; O(log n) per packet.
 
-use crate::error::Result;
-use crate::order::{Heads, Item, Loss, Order};
-use crate::params::Nothing;
-use crate::sched::Env;
-use crate::tags::{Least, Tags};
-use crate::units::Time;
+use crate::clocked::{Clock, Clocked};
+use crate::tags::Least;
 
 /// The order.
-pub struct Scfq {
-    tags: Tags,
-    /// The finish tag of the packet being sent.
-    v: f64,
-}
+pub type Scfq = Clocked<Finish>;
 
-impl Order for Scfq {
-    type Params = Nothing;
+/// Its clock.
+pub struct Finish;
 
-    fn new(_: &Nothing, _env: &Env, weights: &[f64]) -> Result<Self> {
-        Ok(Scfq { tags: Tags::new(weights, Least::Finish), v: 0.0 })
-    }
+impl Clock for Finish {
+    const TAG: Least = Least::Finish;
 
-    fn join(&mut self, _now: Time, i: u32, packet: Item, first: bool) {
-        self.tags.join(self.v, i, packet, first);
-    }
-
-    fn turn(&mut self, _now: Time, _heads: &Heads<'_>) -> Option<u32> {
-        self.tags.first()
-    }
-
-    fn sent(&mut self, _now: Time, i: u32, len: u32, next: Option<Item>) {
-        self.v = self.tags.sent(i, len, next).1;
-    }
-
-    fn lost(&mut self, i: u32, loss: Loss, next: Option<Item>) {
-        self.tags.lost(i, loss, next);
-    }
-
-    fn idle(&mut self) {
-        self.v = 0.0;
-        self.tags.reset();
-    }
-
-    fn state(&self) -> usize {
-        self.tags.state()
-    }
-
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn gauges(v: f64, see: &mut dyn FnMut(&'static str, f64)) {
         // Finish tag of the packet being sent, bytes per weight.
-        see("v", self.v);
+        see("v", v);
     }
 }
 

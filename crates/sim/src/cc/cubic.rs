@@ -186,21 +186,29 @@ mod tests {
         w
     }
 
+    /// What is sent at that millisecond, with nothing else on its way if `alone`.
+    fn sent(ms: u64, alone: bool) -> Sent {
+        let state = super::super::State::Open;
+        Sent { now: Time(ms * 1_000_000), seq: 1, end: 1001, again: false, alone, state }
+    }
+
+    /// An ack of a segment when `flight` bytes are on their way.
+    fn acked(now: Time, flight: u64, rtt: Span) -> Acked {
+        Acked { now, bytes: MSS, flight, rtt: None, srtt: Some(rtt), after_timeout: false }
+    }
+
+    /// An ack at `now`, of a window per round trip; when the next one comes.
+    fn step(cubic: &mut Cubic, w: &mut Window, now: Time, rtt: Span) -> Time {
+        cubic.grow(w, &acked(now, w.cwnd, rtt));
+        now + Span(rtt.0 * MSS / w.cwnd)
+    }
+
     /// Acks of every segment for `ms` from `from`, a window per round trip; the window then.
     fn play(cubic: &mut Cubic, w: &mut Window, from: u64, ms: u64, rtt: Span) -> f64 {
         let end = Time((from + ms) * 1_000_000);
         let mut now = Time(from * 1_000_000);
         while now < end {
-            let acked = Acked {
-                now,
-                bytes: MSS,
-                flight: w.cwnd,
-                rtt: None,
-                srtt: Some(rtt),
-                after_timeout: false,
-            };
-            cubic.grow(w, &acked);
-            now += Span(rtt.0 * MSS / w.cwnd);
+            now = step(cubic, w, now, rtt);
         }
         w.cwnd as f64 / MSS as f64
     }
@@ -269,14 +277,6 @@ mod tests {
         // Over a short path the Reno-friendly estimate is ahead of the cube.
         let grown = play(&mut c, &mut w, 0, 1_000, rtt);
         assert!(grown > 110.0 && w.ssthresh == 70 * MSS);
-        let sent = |ms: u64, alone| Sent {
-            now: Time(ms * 1_000_000),
-            seq: 1,
-            end: 1001,
-            again: false,
-            alone,
-            state: super::super::State::Open,
-        };
         c.sent(&sent(1_000, false));
         c.sent(&sent(60_000, true));
         w.cwnd = 10 * MSS; // RFC 5681 section 4.1
@@ -284,17 +284,8 @@ mod tests {
         let mut most = 0;
         for _ in 0..200 {
             let before = w.cwnd;
-            let acked = Acked {
-                now,
-                bytes: MSS,
-                flight: w.cwnd,
-                rtt: None,
-                srtt: Some(rtt),
-                after_timeout: false,
-            };
-            c.grow(&mut w, &acked);
+            now = step(&mut c, &mut w, now, rtt);
             most = most.max(w.cwnd - before);
-            now += Span(rtt.0 * MSS / w.cwnd);
         }
         assert!(w.cwnd > 70 * MSS && most == MSS, "{} by {most}", w.cwnd);
     }
@@ -326,28 +317,12 @@ mod tests {
         let mut c = cubic();
         let mut w = lost(&mut c, 100);
         let before = play(&mut c, &mut w, 0, 1_000, RTT);
-        let sent = |now, alone| Sent {
-            now: Time(now),
-            seq: 1,
-            end: 1001,
-            again: false,
-            alone,
-            state: super::super::State::Open,
-        };
-        c.sent(&sent(1_000_000_000, false));
-        c.sent(&sent(61_000_000_000, true));
+        c.sent(&sent(1_000, false));
+        c.sent(&sent(61_000, true));
         let after = play(&mut c, &mut w, 61_000, 100, RTT);
         assert!(after < before + 5.0, "{before}, then {after}");
         let cwnd = w.cwnd;
-        let acked = Acked {
-            now: Time(62_000_000_000),
-            bytes: MSS,
-            flight: cwnd / 2,
-            rtt: None,
-            srtt: Some(RTT),
-            after_timeout: false,
-        };
-        c.grow(&mut w, &acked);
+        c.grow(&mut w, &acked(Time(62_000_000_000), cwnd / 2, RTT));
         assert_eq!(w.cwnd, cwnd);
     }
 }

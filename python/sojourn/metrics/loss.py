@@ -1,0 +1,116 @@
+"""What is lost or marked: how much, how closely together, and whose."""
+
+import numpy as np
+
+from sojourn.metrics.registry import metric
+from sojourn.reading import decided_s, flows_of, loss_of_datagrams, window_s_of
+from sojourn.result import Array, Result
+
+
+@metric("share", "metrics.md 2; RFC 7928 2.3")
+def loss_rate(result: Result, link: str) -> float | None:
+    """Packets lost at the queue of `link`, whatever for, over those that arrived."""
+    value: float | None = result.links[link]["loss_rate"]
+    return value
+
+
+@metric("share", "metrics.md 2")
+def mark_rate(result: Result, link: str) -> float | None:
+    """Packets marked at `link` over those that arrived."""
+    value: float | None = result.links[link]["mark_rate"]
+    return value
+
+
+@metric("packets/s", "metrics.md 2; paper 004")
+def drop_rate_pps(result: Result, link: str) -> float:
+    """Packets lost at the queue of `link` per second."""
+    return float(result.links[link]["dropped_packets"] / window_s_of(result))
+
+
+@metric("share", "metrics.md 2; paper 001")
+def udp_loss(result: Result, group: str | None = None) -> float | None:
+    """Datagrams lost on their way over those lost or received, of those sent after the warm-up.
+
+    Paper 001 counts at the port of one bottleneck; with several links this counts them all.
+    """
+    return loss_of_datagrams([flow for flow in flows_of(result, group) if flow["kind"] == "udp"])
+
+
+@metric("packets", "metrics.md 2; paper 000, figure 8")
+def drops_over_time(result: Result, link: str) -> dict[str, Array]:
+    """Packets lost so far at every sample, by cause. Needs `sample`.
+
+    `overflow` is a full buffer, `law` a decision on arrival or later (`early`, `late`).
+    """
+    series = result.links[link].series
+    by = {why: np.cumsum(series[f"dropped_{why}_packets"]) for why in ("full", "early", "late")}
+    return {
+        "overflow": by["full"],
+        "law": by["early"] + by["late"],
+        "early": by["early"],
+        "late": by["late"],
+    }
+
+
+@metric("chance", "metrics.md 2; paper 001, 3.1")
+def consecutive_loss(result: Result, link: str) -> Array | None:
+    """P(N = n), n from 1 on: of the losses that follow one another, the share of n packets.
+
+    A run starts at a loss after an accepted arrival and ends at the next one; what is lost at the
+    head of the queue is counted in the order of departures. 1024 stands for that many or more.
+    """
+    runs = np.asarray(result.links[link]["consecutive_loss"], dtype=float)
+    return runs / runs.sum() if runs.sum() > 0 else None
+
+
+@metric("chance", "metrics.md 2; paper 001, 3.1")
+def consecutive_loss_ccdf(result: Result, link: str) -> Array | None:
+    """P(N >= n), n from 1 on, of the losses that follow one another."""
+    chances = consecutive_loss(result, link)
+    return None if chances is None else np.cumsum(chances[::-1])[::-1]
+
+
+@metric("packets", "metrics.md 2; paper 001, 3.1")
+def consecutive_loss_mean(result: Result, link: str) -> float | None:
+    """E[N] of the losses that follow one another; 1/(1 - p) if they are independent."""
+    chances = consecutive_loss(result, link)
+    return None if chances is None else float(np.sum(chances * np.arange(1, len(chances) + 1)))
+
+
+@metric("packets", "metrics.md 2; RFC 7928 2.3")
+def loss_interval_packets(result: Result, link: str) -> Array | None:
+    """Packets accepted between one run of losses and the next, in order. Needs `tape`.
+
+    Losses at the head of the queue come in the order of departures, the others in that of arrivals.
+    """
+    tape = result.links[link].tape
+    # Rows that came at the same moment are in the order in which they were decided.
+    lost = tape["fate"][np.argsort(decided_s(tape), kind="stable")] > 0
+    starts = np.flatnonzero(lost & ~np.concatenate(([False], lost[:-1])))
+    accepted = np.cumsum(~lost)
+    return np.diff(accepted[starts]) if len(starts) > 1 else None
+
+
+@metric("share", "metrics.md 2; RFC 7928 2.4")
+def loss_synchronisation(result: Result, link: str, window_s: float | None = None) -> float | None:
+    """Of the flows that cross `link`, the share that loses in the same event, mean over events.
+
+    Losses within `window_s` (default: the mean round-trip propagation of those flows) of the first
+    one are one event. Flows that sent nothing over the link do not count. Needs `tape`.
+    """
+    tape = result.links[link].tape
+    flows = np.unique(tape["flow"])
+    if len(flows) < 2:
+        return None
+    if window_s is None:
+        rtts = [flow["rtt_s"] for flow in result.flows.values()]
+        window_s = float(np.mean([rtts[i] for i in flows]))
+    lost = tape["fate"] > 0
+    order = np.argsort(tape["left_s"][lost], kind="stable")
+    times, whose = tape["left_s"][lost][order], tape["flow"][lost][order]
+    shares, i = [], 0
+    while i < len(times):
+        j = int(np.searchsorted(times, times[i] + window_s, side="right"))
+        shares.append(len(np.unique(whose[i:j])) / len(flows))
+        i = j
+    return float(np.mean(shares)) if shares else None

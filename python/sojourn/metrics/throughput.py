@@ -1,0 +1,91 @@
+"""What is carried and who gets it: throughput, goodput, utilisation, fairness."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sojourn.capacity import capacity_bits
+from sojourn.metrics.registry import metric
+from sojourn.reading import edges, flows_of, jain, window_s_of, wire_factor
+from sojourn.result import Array, Result
+
+
+@metric("bit/s", "metrics.md 1")
+def throughput_bps(result: Result, link: str) -> float:
+    """Wire bits whose transmission on `link` started, per second."""
+    return float(result.links[link]["departed_bytes"] * 8 / window_s_of(result))
+
+
+@metric("share", "metrics.md 1")
+def utilisation(result: Result, link: str) -> float | None:
+    """The share of the time in which `link` was sending.
+
+    Of a link with recorded delivery opportunities, the share of their bytes that was used.
+    """
+    value: float | None = result.links[link]["utilisation"]
+    return value
+
+
+@metric("share per sample", "metrics.md 6; paper 003, figure 10")
+def utilisation_over_time(result: Result, link: str) -> Array:
+    """Bits that `link` started to send in each sample's interval, over what its rate allows.
+
+    The rate is that of the moment, by the scenario's changes and traces; of a link with recorded
+    opportunities, what they could have delivered. Needs `sample`.
+    """
+    sent = result.links[link].series["departed_bytes"] * 8.0
+    able = np.diff(capacity_bits(result.scenario, link, edges(result)))
+    share: Array = np.divide(sent, able, out=np.full(len(sent), np.nan), where=able > 0)
+    return share
+
+
+@metric("bit/s", "metrics.md 1; RFC 7928 2.5")
+def goodput_bps(result: Result, group: str | None = None) -> float:
+    """Payload delivered to receivers in order, once, per second: of a group, or of all flows."""
+    return float(sum(flow["goodput_bps"] for flow in flows_of(result, group)))
+
+
+@metric("bit/s", "metrics.md 1; paper 001")
+def tcp_goodput_bps(result: Result, group: str | None = None, *, wire: bool = False) -> float:
+    """Goodput of the TCP flows: what was delivered without losses and retransmissions.
+
+    Payload, or with `wire` the same packets with their headers, as paper 001 reports it
+    (8.4 of 9 Mbit/s): each full packet counts as `packet` bytes of its TCP.
+    """
+    total = 0.0
+    for flow in flows_of(result, group):
+        if flow["kind"] == "tcp":
+            total += flow["goodput_bps"] * (wire_factor(result, flow["group"]) if wire else 1.0)
+    return total
+
+
+@metric("share", "metrics.md 1; paper 003, table 2")
+def goodput_share(result: Result, group: str) -> float | None:
+    """The goodput of a group over that of all flows."""
+    total = goodput_bps(result)
+    return goodput_bps(result, group) / total if total > 0 else None
+
+
+@metric("number", "metrics.md 5; Jain, Chiu and Hawe, DEC-TR-301, 1984")
+def jain_index(
+    result: Result, groups: Sequence[str] | None = None, weights: Sequence[float] | None = None
+) -> float:
+    """Jain's index of goodputs: 1 if all are equal, 1/n if one has everything.
+
+    Of single flows, or of `groups` as wholes; `weights` divide what each gets. If nobody gets
+    anything it is 1.
+    """
+    if groups is None:
+        x = np.array([flow["goodput_bps"] for flow in result.flows.values()], dtype=float)
+    else:
+        x = np.array([goodput_bps(result, group) for group in groups])
+    if weights is not None:
+        x = x / np.asarray(weights, dtype=float)
+    return jain(x)
+
+
+@metric("ratio", "metrics.md 5")
+def min_max_ratio(result: Result, group: str | None = None) -> float | None:
+    """The least goodput of any flow over the largest."""
+    each = [flow["goodput_bps"] for flow in flows_of(result, group)]
+    return min(each) / max(each) if max(each, default=0) > 0 else None
