@@ -63,9 +63,7 @@ def namespace() -> Iterator[int]:
         os.close(fd)
 
 
-def furnish(
-    end: int, fd: int, sysctls: Mapping[str, str], attributes: Sequence[str]
-) -> int:
+def furnish(end: int, fd: int, sysctls: Mapping[str, str], attributes: Sequence[str]) -> int:
     """Make a namespace the network of that end; this thread is in it from then on.
 
     `attributes` are those of the route to each host at the other end. Gives the descriptor of the

@@ -11,7 +11,6 @@ from typing import Any, Self
 
 from sojourn.store import Store
 
-
 PATIENCE_S = 0.1
 """How long a row waits for others."""
 

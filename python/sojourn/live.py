@@ -73,7 +73,9 @@ def enter_own_network(arguments: Sequence[str]) -> None:
     Returns only by raising InputError, where the system does not allow that.
     """
     if OWN_NETWORK in os.environ:
-        raise InputError("real packets: no right to make network devices, not even in a network of its own")
+        raise InputError(
+            "real packets: no right to make network devices, not even in a network of its own"
+        )
     unshare = ["unshare", "--user", "--map-root-user", "--net"]
     tried = subprocess.run([*unshare, "true"], capture_output=True, text=True, check=False)
     if tried.returncode != 0:

@@ -88,7 +88,9 @@ def check_tools() -> None:
     """Raise InputError if a program that live links need is not there."""
     for tool, package in (("ip", "iproute2"), ("unshare", "util-linux")):
         if shutil.which(tool) is None:
-            raise InputError(f"real packets take the program {tool}, which is missing: install {package}")
+            raise InputError(
+                f"real packets take the program {tool}, which is missing: install {package}"
+            )
 
 
 def check_right() -> None:

@@ -143,7 +143,7 @@ def _result(
         crossing = [flow for flow in flows if name in _path(paths[flow["group"]], flow)]
         link["goodput_bps"] = sum(flow["goodput_bps"] for flow in crossing)
     live = told["live"]
-    late = np.array(player.lateness_s)
+    late = np.sort(player.lateness_s)
     for share, key in ((0.5, "application_p50_s"), (0.99, "application_p99_s")):
         live[key] = nearest_rank(late, share)
     live["warnings"] = _warnings(live, player)
@@ -163,6 +163,7 @@ def _datagrams(row: Row, lost: int) -> dict[str, Any]:
     delays = np.array(row.delays_ns) / 1e9
     n = len(delays)
     jitter = float(np.diff(delays).std()) if n > 1 else None
+    delays.sort()
     return {
         "received_packets": n,
         "lost_packets": lost,

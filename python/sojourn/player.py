@@ -215,7 +215,9 @@ class Player:
             connection.sender.shutdown(socket.SHUT_WR)
 
     def _send(self, connection: Connection, events: int) -> None:
-        if events & _HANGUP and (error := connection.sender.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)):
+        if events & _HANGUP and (
+            error := connection.sender.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        ):
             raise OSError(error, "")
         if events & _OUT:
             if not connection.stands:

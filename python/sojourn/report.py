@@ -68,10 +68,7 @@ def _faithful(live: Mapping[str, Any]) -> None:
     table = new_table("late by", "50 %", "99 %", "max", "over 1 ms", "processor")
     table.add_row(
         "packets",
-        *(
-            _or_dash(live[f"lateness_{what}_s"], units.duration)
-            for what in ("p50", "p99", "max")
-        ),
+        *(_or_dash(live[f"lateness_{what}_s"], units.duration) for what in ("p50", "p99", "max")),
         _or_dash(live["late_share"], units.share),
         _or_dash(live["cpu_share"], units.share),
     )

@@ -5,7 +5,6 @@ Both ends of every connection belong to one thread, which so knows at once what 
 
 import socket
 import struct
-import sys
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -172,5 +171,3 @@ def _stamp(notes: list[Any]) -> tuple[int, int]:
             seconds, nanoseconds = struct.unpack("=qq", data)
             return seconds, nanoseconds
     return divmod(time.time_ns(), 1_000_000_000)
-
-
