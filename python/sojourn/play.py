@@ -94,7 +94,7 @@ def _play(player: Player, text: str, how: Plan) -> tuple[str, dict[str, Array]]:
     with ExitStack() as stack:
         try:
             spaces = [stack.enter_context(hosts.namespace()) for _ in hosts.BLOCKS]
-            devices = []
+            devices: list[int] = []
             for end, space in reversed(list(enumerate(spaces))):
                 routes = [(host.there, host.back)[end] for host in how.hosts]
                 devices.insert(0, hosts.furnish(end, space, how.sysctls, routes))
@@ -105,7 +105,7 @@ def _play(player: Player, text: str, how: Plan) -> tuple[str, dict[str, Array]]:
             raise InputError(f"the networks could not be made: {error.strerror or error}") from None
         realtime = start_in_realtime()
         try:
-            between = _sojourn.Network(*devices, text)
+            between = _sojourn.Network(devices[0], devices[1], text)
         finally:
             end_realtime()
         try:

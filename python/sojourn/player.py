@@ -1,5 +1,6 @@
 """Plays the applications of a scenario with real sockets: one thread, in real time."""
 
+import os
 import select
 import socket
 import time
@@ -218,7 +219,7 @@ class Player:
         if events & _HANGUP and (
             error := connection.sender.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         ):
-            raise OSError(error, "")
+            raise OSError(error, os.strerror(error))
         if events & _OUT:
             if not connection.stands:
                 connection.stands = True

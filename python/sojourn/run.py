@@ -88,6 +88,7 @@ def simulate_many(
 
 
 def as_text(scenario: Described) -> str:
+    """Give a scenario as the JSON that Rust reads."""
     return to_json(load(scenario) if isinstance(scenario, str | Path) else scenario)
 
 

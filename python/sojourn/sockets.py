@@ -1,4 +1,4 @@
-"""The sockets of a live run: connections with both ends here, and datagrams that say when they left.
+"""The sockets of a live run: connections with both ends here, datagrams that say when they left.
 
 Both ends of every connection belong to one thread, which so knows at once what was received.
 """
@@ -6,6 +6,7 @@ Both ends of every connection belong to one thread, which so knows at once what 
 import socket
 import struct
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -148,10 +149,8 @@ def datagrams_to_all() -> socket.socket:
 def send_datagram(sender: socket.socket, size_bytes: int) -> None:
     """Send a datagram of that size, headers included, that says when it was sent."""
     stamp = struct.pack("=Q", time.time_ns())
-    try:
+    with suppress(BlockingIOError):  # the device is behind: the kernel would drop it
         sender.send(stamp + bytes(size_bytes - _UDP_HEADER_BYTES - len(stamp)))
-    except BlockingIOError:  # the device is behind: the kernel would drop it
-        pass
 
 
 def take_datagram(sink: socket.socket) -> tuple[int, int, int] | None:
