@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
-.PHONY: demo test check bench bench-live gen validate studies papers papers-full faults fuzz kill instructions wheel build clean
+.PHONY: demo test check bench bench-live bench-sweep kernel-tcp gen validate studies papers papers-full faults fuzz kill instructions wheel build clean
 
 demo: build  ## the main job: four disciplines on a home uplink, a table and a figure
 	@mkdir -p out
@@ -25,6 +25,9 @@ check: build  ## format, lints, types, generated files
 
 bench: build  ## speed, as ratios inside one run
 	cargo bench $(CRATES)
+
+kernel-tcp: build  ## a quarter of an hour: real TCP beside the simulator, written to docs/live.md
+	$(BIN)/python tools/kernel_tcp.py
 
 bench-live: build  ## minutes: how accurate a live link is here, written to docs/live.md
 	$(BIN)/python tools/bench_live.py

@@ -39,9 +39,11 @@ STAMPED_BYTES = 36
 _HEADERS = {40: False, 52: True}
 """Bytes of a header, and whether there are timestamps in it."""
 
-_OUR_DEFAULTS = ("header", "packet", "initial_window", "receive_window", "ecn", "delayed_ack")
-_ROUTED = (*_OUR_DEFAULTS, "rto_min")
-_UDP_HEADER_BYTES = 28
+_PLAYED = ("header", "packet", "initial_window", "ecn", "delayed_ack", "rto_min")
+"""What can be chosen; a key that is left out is as the kernel has it."""
+
+_ALWAYS = {"prr": True}
+"""What the kernel always does, and may be said."""
 
 
 @dataclass(frozen=True)
@@ -136,8 +138,9 @@ def _host(flow: Mapping[str, Any]) -> Host:
     if tcp["profile"] != "rfc":
         raise InputError(f'{path}.profile: no kernel plays "{tcp["profile"]}", allowed: rfc')
     usual = _usual(tcp["name"])
-    for key, value in tcp.items():
-        if key not in _ROUTED and value != usual[key]:
+    # The window first: the threshold follows from it.
+    for key, value in {"receive_window": tcp["receive_window"], **tcp}.items():
+        if key not in _PLAYED and value not in (usual[key], _ALWAYS.get(key, usual[key])):
             raise InputError(f"{path}.{key}: cannot be chosen with real packets, leave it out")
     packet = bytes_of(tcp["packet"])
     if packet > PACKET_MAX_BYTES:
@@ -150,12 +153,10 @@ def _host(flow: Mapping[str, Any]) -> Host:
         there.append(f"initcwnd {_packets(tcp['initial_window'], payload)}")
     if tcp["rto_min"] != usual["rto_min"]:
         there.append(f"rto_min {max(1, round(seconds(tcp['rto_min']) * 1e3))}ms")
-    if tcp["receive_window"] != usual["receive_window"]:
-        window = _packets(tcp["receive_window"], payload) * payload
-        back.append(f"window {window} initrwnd {max(1, window // payload)}")
     if not tcp["delayed_ack"]:
         back.append("quickack 1")
-    return Host(name, True, control or "", packet - 40, " ".join(there), " ".join(back))
+    mss = packet - 40
+    return Host(name, True, control or "", mss, " ".join(there), " ".join(back))
 
 
 def _packets(size: str, payload: int) -> int:

@@ -13,7 +13,7 @@ use crate::pool::Pool;
 use crate::pump::Carrier;
 use sojourn_aqm::{Ecn, Packet, Span, Time, dice};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// The last two bytes of the first host's address, as a number.
 pub const FIRST: u32 = 16;
@@ -105,7 +105,7 @@ pub struct Net {
     travelling: BinaryHeap<Reverse<(Time, u64, u32)>>,
     set_out: u64,
     connections: Vec<Connection>,
-    by_key: HashMap<u64, u32>,
+    by_key: BTreeMap<u64, u32>,
     sent: Vec<Sent>,
     counts: Counts,
 }
@@ -125,7 +125,7 @@ impl Net {
             travelling: BinaryHeap::new(),
             set_out: 0,
             connections: Vec::new(),
-            by_key: HashMap::new(),
+            by_key: BTreeMap::new(),
             sent,
             counts: Counts::default(),
         }

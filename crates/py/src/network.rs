@@ -107,7 +107,8 @@ impl Network {
             .flat_map(|def| (0..def.count).map(|i| pair(&scenario, def, i)))
             .collect();
         if pairs.len() > HOSTS_MAX {
-            let text = format!("flows: {} in all, allowed with real packets: {HOSTS_MAX}", pairs.len());
+            let text =
+                format!("flows: {} in all, allowed with real packets: {HOSTS_MAX}", pairs.len());
             return Err(InputError::new_err(text));
         }
         let series: Vec<Arc<Mutex<LinkSeries>>> =

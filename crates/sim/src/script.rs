@@ -78,8 +78,18 @@ struct Own {
 
 enum App {
     Bulk,
-    Transfers { params: Transfers, rng: Pcg64Mcg, left: u64, now: Completion, done: Vec<Completion> },
-    Paced { pace: Pace, rng: Pcg64Mcg, first: Span },
+    Transfers {
+        params: Transfers,
+        rng: Pcg64Mcg,
+        left: u64,
+        now: Completion,
+        done: Vec<Completion>,
+    },
+    Paced {
+        pace: Pace,
+        rng: Pcg64Mcg,
+        first: Span,
+    },
     Udp(Box<UdpEnds>),
 }
 

@@ -1,4 +1,5 @@
 //! What the tests share: packets, and a direction.
+#![allow(dead_code, reason = "not every test has use for all of it")]
 
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
@@ -32,13 +33,11 @@ pub fn spec(name: &str, settings: &[(&str, &str)], link: LinkSpec) -> HopSpec {
 }
 
 /// A rate and a delay.
-#[allow(dead_code, reason = "not every test has use for it")]
 pub fn link(mbit: u64, delay_ms: u64) -> LinkSpec {
     LinkSpec { rate: Rate(mbit * 1_000_000), delay: Span::ms(delay_ms) }
 }
 
 /// Hands `packet` to `hop` as if it had been read.
-#[allow(dead_code, reason = "not every test has use for it")]
 pub fn put(hop: &mut Hop, now: sojourn_aqm::Time, packet: &[u8]) {
     hop.room()[..packet.len()].copy_from_slice(packet);
     hop.arrive(now, packet.len());

@@ -1,0 +1,142 @@
+//! A script beside the simulator: where what happens on links takes no time to speak of, both do
+//! the same at the same times.
+
+use sojourn_aqm::Time;
+use sojourn_aqm::units::Span;
+use sojourn_sim::script::{Cue, Load, Script};
+use sojourn_sim::{Column, Scenario, run};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Groups of flows over a link so fast and so short that a transfer takes a few microseconds.
+fn scenario(flows: &str) -> Scenario {
+    let text = format!(
+        r#"{{"duration": "20s", "warmup": "2s", "seed": 5,
+            "links": {{"up": {{"rate": "100gbit", "delay": "0s", "qdisc": "droptail"}}}},
+            "flows": {flows}}}"#
+    );
+    Scenario::from_json(&text).unwrap()
+}
+
+type Transfers = Vec<(u32, f64, u64)>;
+
+/// Rows, starts and bytes of all transfers, in the order of rows and starts.
+fn transfers(columns: &[(String, Column)]) -> Transfers {
+    let find = |name: &str| &columns.iter().find(|(n, _)| n == name).unwrap().1;
+    let (Column::U32(flow), Column::F64(start), Column::U64(bytes)) =
+        (find("fct/flow"), find("fct/start_s"), find("fct/bytes"))
+    else {
+        panic!("columns of other types")
+    };
+    let mut rows: Transfers =
+        flow.iter().zip(start).zip(bytes).map(|((f, s), b)| (*f, *s, *b)).collect();
+    rows.sort_by(|a, b| (a.0, a.1).partial_cmp(&(b.0, b.1)).unwrap());
+    rows
+}
+
+/// Plays to the end, each transfer taking no time: the summaries, the transfers, and of all other
+/// cues when they came.
+fn play(scenario: &Scenario) -> (Vec<serde_json::Value>, Transfers, Vec<(Time, Cue)>) {
+    let mut script = Script::new(scenario.clone());
+    let (mut ends, mut cues) = (BinaryHeap::new(), Vec::new());
+    let end = Time::ZERO + scenario.duration;
+    loop {
+        let (next, over) = (script.next(), ends.peek().map_or(Time::NEVER, |Reverse((at, _))| *at));
+        if next.min(over) >= end {
+            break;
+        }
+        if over <= next {
+            let Some(Reverse((at, flow))) = ends.pop() else { break };
+            script.established(flow, at);
+            script.received(flow, at);
+            script.acked(flow, at);
+            continue;
+        }
+        match script.wake(next) {
+            Some(Cue::Open { flow, load: Load::Bytes(_), .. }) => {
+                ends.push(Reverse((next + Span(1), flow)));
+            }
+            Some(cue) => cues.push((next, cue)),
+            None => {}
+        }
+    }
+    let (told, columns) = script.finish();
+    (told, transfers(&columns), cues)
+}
+
+#[test]
+fn what_begins_at_times_of_its_own_begins_as_in_the_simulator() {
+    let flows = r#"[
+        {"name": "short", "count": 3, "path": ["up"],
+         "source": {"name": "poisson", "load": "20mbit", "size": "lomax(mean=30kB, shape=1.2)"}},
+        {"name": "rows", "count": 2, "path": ["up"], "tcp": "cubic",
+         "source": {"name": "trace", "time_s": [0.5, 3, 3.25], "size_bytes": [10, 2000, 7],
+                    "flow": [1, 0, 1]}}]"#;
+    let scenario = scenario(flows);
+    let (told, played, _) = play(&scenario);
+    let outcome = run(&scenario, &mut |_| true).unwrap();
+    let simulated = transfers(&outcome.columns);
+    assert!(simulated.len() > 1000, "{}", simulated.len());
+    // The last one or two of a run may still be on their way in the simulator.
+    assert!(simulated.iter().all(|row| played.contains(row)));
+    assert!(played.len() - simulated.len() < 3);
+    for (ours, theirs) in told.iter().zip(outcome.summary["flows"].as_array().unwrap()) {
+        for key in ["name", "group", "rtt_s", "started"] {
+            assert_eq!(ours[key], theirs[key]);
+        }
+    }
+}
+
+#[test]
+fn what_waits_for_the_last_one_goes_on_as_in_the_simulator() {
+    // An ack that is delayed would put off the next transfer by 40 ms.
+    let flows = r#"[
+        {"name": "again", "count": 3, "path": ["up"], "tcp": {"name": "sack", "delack": false},
+         "source": {"name": "transfers", "size": "uniform(1kB, 9kB)", "gap": "exponential(20ms)"}},
+        {"name": "users", "count": 2, "path": ["up"], "tcp": {"name": "sack", "delack": false},
+         "source": {"name": "sessions", "interval": "exponential(50ms)", "size": "5kB",
+                    "gap": "exponential(10ms)"}},
+        {"name": "all", "count": 4, "path": ["up"], "tcp": {"name": "sack", "delack": false},
+         "source": {"name": "incast", "size": "8kB", "gap": "20ms"}},
+        {"name": "pages", "path": ["up"], "tcp": {"name": "sack", "delack": false},
+         "source": {"name": "web", "sessions": 3, "page_gap": "exponential(500ms)", "objects": 3}}]"#;
+    let scenario = scenario(flows);
+    let (_, played, _) = play(&scenario);
+    let outcome = run(&scenario, &mut |_| true).unwrap();
+    let simulated = transfers(&outcome.columns);
+    for row in 0..10 {
+        let of = |all: &Transfers| all.iter().filter(|t| t.0 == row).copied().collect::<Vec<_>>();
+        let (ours, theirs) = (of(&played), of(&simulated));
+        assert!(ours.len() > 20, "row {row}: {}", ours.len());
+        // Each waits for the one before, which took some microseconds there.
+        let close = |a: &(u32, f64, u64), b: &(u32, f64, u64)| (a.1 - b.1).abs() < 0.02;
+        let alike = ours.iter().zip(&theirs).take(20).filter(|(a, b)| close(a, b)).count();
+        assert!(alike >= 18, "row {row}: {alike} of 20");
+    }
+}
+
+#[test]
+fn paced_sources_stop_and_groups_leave() {
+    let flows = r#"[
+        {"name": "udp", "path": ["up"],
+         "source": {"name": "cbr", "rate": "80kbit", "packet": "100B", "stop": "10s"}},
+        {"name": "tcp", "path": ["up"], "tcp": "cubic",
+         "source": {"name": "cbr", "rate": "80kbit", "packet": "100B", "stop": "10s"}},
+        {"name": "bulk", "path": ["up"], "source": {"name": "bulk", "start": "1s", "stop": "4s"}},
+        {"name": "gone", "count": 2, "path": ["up"]}],
+        "changes": [{"at": "5s", "leave": ["gone"]}]"#;
+    let scenario = scenario(flows);
+    let (_, _, cues) = play(&scenario);
+    let of = |test: &dyn Fn(&Cue) -> bool| -> Vec<Time> {
+        cues.iter().filter(|(_, cue)| test(cue)).map(|(at, _)| *at).collect()
+    };
+    let (second, sent) = (1_000_000_000, of(&|cue| matches!(cue, Cue::Datagram(0, 100))));
+    let outcome = run(&scenario, &mut |_| true).unwrap();
+    let counted = sent.iter().filter(|at| at.0 >= 2 * second).count();
+    assert_eq!(outcome.summary["flows"][0]["sent_packets"], counted);
+    assert_eq!(of(&|cue| matches!(cue, Cue::Write(1, 100))).len(), sent.len());
+    assert_eq!(of(&|cue| *cue == Cue::Stop(2)), [Time(4 * second)]);
+    assert_eq!(of(&|cue| *cue == Cue::Leave(3, 5)), [Time(5 * second)]);
+    let endless = |cue: &Cue| matches!(cue, Cue::Open { load: Load::Endless, .. });
+    assert_eq!(of(&endless), [Time(0), Time(0), Time(second)]);
+}

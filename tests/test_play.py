@@ -1,0 +1,246 @@
+"""Scenarios on real packets: the kernel's own TCP and UDP between hosts of ours.
+
+Bounds are physical: what rates, delays and buffers make impossible. How close it comes to a
+simulation is measured by `make kernel-tcp`.
+"""
+
+import json
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sojourn as sj
+from conftest import Command
+from live_link import lacking
+from sojourn.play import play
+
+pytestmark = pytest.mark.skipif(bool(lacking()), reason=f"no real packets here: {lacking()}")
+
+RATE_BPS = 10e6
+
+
+def case(*flows: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """A link of 10 Mbit/s and 5 ms, its law CoDel, and a wide one for what comes back."""
+    qdisc = {"name": "codel", "limit": "100p"}
+    tree = {
+        "name": "real",
+        "duration": "2s",
+        "warmup": "500ms",
+        "sample": "100ms",
+        "links": {
+            "up": {"rate": "10mbit", "delay": "5ms", "qdisc": qdisc},
+            "down": {"rate": "100mbit", "delay": "5ms"},
+        },
+        "flows": [{"path": ["up"], "rtt": "30ms"} | flow for flow in flows],
+    }
+    return tree | changes
+
+
+def test_long_flows_share_a_link_and_have_the_columns_of_a_simulation() -> None:
+    cubic = {"name": "a", "count": 2, "tcp": "cubic"}
+    tree = case(cubic, {"name": "b", "tcp": "reno", "rtt": "50ms"}, tape=True, duration="4s")
+    played, simulated = play(tree), sj.simulate(tree)
+    up = played.links["up"]
+    assert 0.5 < up.utilisation <= 1
+    goodput = sum(flow.goodput_bps for flow in played.flows.values())
+    assert 0.4 * RATE_BPS < goodput <= RATE_BPS
+    assert all(flow.goodput_bps > 0 for flow in played.flows.values())
+    assert up.goodput_bps == goodput
+    lost = sum(flow.retransmitted_packets for flow in played.flows.values())
+    assert 0 < lost < sum(flow.sent_packets for flow in played.flows.values()) / 4
+    assert up.sojourn_max_s <= 100 * 1500 * 8 / RATE_BPS
+    assert sorted(played.summary["flows"][0]) == sorted(simulated.summary["flows"][0])
+    assert sorted(up) == sorted(simulated.links["up"])
+    for table in ("series", "groups", "fct", "links"):
+        ours, theirs = played.frame(table), simulated.frame(table)
+        assert ours.schema == theirs.schema, table
+        assert table == "fct" or ours.height == theirs.height
+    # The same names are the same flows, and the tape tells whose each packet was.
+    tape = played.frame("tape").filter(link="up")
+    assert set(tape["flow"]) == {"a.0", "a.1", "b"}
+    assert tape["left_s"].max() <= 4
+    assert (tape["left_s"] - tape["arrived_s"]).min() >= 0
+
+
+def test_what_applications_do_is_what_they_do_in_a_simulation() -> None:
+    """Transfers begin when the dice say so, are as large, and take no less than they must."""
+    poisson = {"name": "poisson", "interval": "exponential(50ms)", "size": "uniform(2kB, 9kB)"}
+    tree = case({"name": "short", "count": 3, "source": poisson, "tcp": "cubic"}, warmup="0s")
+    played, simulated = play(tree), sj.simulate(tree)
+    ours, theirs = (run.frame("fct").sort("start_s") for run in (played, simulated))
+    common = ours.join(theirs, on=["flow", "start_s", "bytes"])
+    assert common.height >= 0.8 * theirs.height > 10
+    # A round trip for the SYN, then half of one (the link's 5 ms of the 30) and the bytes.
+    least_s = 0.030 + 0.005 + ours["bytes"] * 8 / RATE_BPS
+    assert (ours["duration_s"] > least_s).all()
+    assert (ours["startup_s"] >= 0.030).all()
+    assert played.flows["short.0"].started == simulated.flows["short.0"].started
+
+
+SOURCES = {
+    "transfers": {"name": "transfers", "size": "20kB", "gap": "10ms"},
+    "sessions": {"name": "sessions", "interval": "exponential(100ms)", "size": "5kB"},
+    "incast": {"name": "incast", "size": "8kB"},
+    "kept": {"name": "incast", "size": "8kB", "persistent": True},
+    "web": {"name": "web", "sessions": 20, "launch": "uniform(0s, 500ms)", "page_gap": "50ms"},
+    "request": {"name": "web", "sessions": 20, "page_gap": "50ms", "request": True},
+    "trace": {"name": "trace", "time_s": [0.1, 0.3, 0.6], "size_bytes": [3000, 20, 90_000]},
+}
+
+
+@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+def test_every_source_of_transfers_completes_some(source: dict[str, Any]) -> None:
+    flow = {"name": "x", "count": 4, "source": source, "tcp": "cubic", "return_path": ["down"]}
+    if source["name"] == "trace":
+        flow["count"] = 1
+    played = play(case(flow, warmup="0s"))
+    done = played.frame("fct")
+    assert done.height >= 3
+    # A round trip to open, where that is not done before; the link's delay, and the bytes.
+    opens_s = 0 if "persistent" in source else 0.030
+    assert (done["duration_s"] > opens_s + 0.005 + done["bytes"] * 8 / RATE_BPS).all()
+    assert played.links["down"].departed_packets > 0
+    if source["name"] == "incast":
+        answered = played.frame("queries")
+        assert answered.height >= 2
+        assert done.height >= 4 * answered.height
+    assert played.summary["live"]["stray_packets"] == 0
+    assert not [w for w in played.summary["live"]["warnings"] if "broke" in w]
+
+
+def test_paced_sources_over_tcp_and_udp() -> None:
+    cbr = {"name": "cbr", "rate": "400kbit", "packet": "500B"}
+    bursts = {"name": "onoff", "rate": "400kbit", "packet": "500B", "on": "50ms", "off": "50ms"}
+    packets = {"name": "trace", "time_s": [0.6, 0.7, 0.8], "size_bytes": [100, 700, 1500]}
+    played = play(
+        case(
+            {"name": "udp", "source": cbr},
+            {"name": "tcp", "source": cbr, "tcp": "cubic"},
+            {"name": "bursts", "source": bursts},
+            {"name": "packets", "source": packets},
+        )
+    )
+    udp = played.flows["udp"]
+    assert udp.kind == "udp"
+    assert udp.sent_packets == pytest.approx(150, abs=2), "1.5 s of one each 10 ms"
+    assert udp.goodput_bps == pytest.approx(400e3 * 472 / 500, rel=0.03)
+    assert udp.delay_p50_s >= 0.005 + 500 * 8 / RATE_BPS
+    assert udp.lost_packets == 0
+    assert played.flows["tcp"].goodput_bps == pytest.approx(400e3, rel=0.05)
+    assert played.flows["bursts"].received_packets > 20
+    assert played.flows["packets"].received_packets == 3
+
+
+def test_a_flood_of_datagrams_loses_what_does_not_fit() -> None:
+    flood = {"name": "udp", "source": {"name": "cbr", "rate": "20mbit", "packet": "1000B"}}
+    played = play(case(flood))
+    udp = played.flows["udp"]
+    assert udp.loss_rate == pytest.approx(0.5, abs=0.03)
+    assert udp.lost_packets <= played.links["up"].dropped_packets
+    assert played.links["up"].utilisation > 0.97
+
+
+def test_marks_are_taken_in_place_of_losses() -> None:
+    qdisc = {"name": "codel", "ecn": True, "limit": "1000p"}
+    ecn = {"name": "a", "count": 3, "tcp": {"name": "cubic", "ecn": True}}
+    tree = case(ecn, {"name": "b", "tcp": "cubic"}, duration="3s")
+    tree["links"]["up"]["qdisc"] = qdisc
+    played = play(tree)
+    up = played.links["up"]
+    assert up.marked_packets > 0
+    assert sum(played.flows[f"a.{i}"].retransmitted_packets for i in range(3)) == 0
+    assert up.dropped_packets > 0, "the one without ECN"
+
+
+def test_parameters_of_a_tcp_reach_the_kernel() -> None:
+    first = {"name": "cubic", "initial_window": "2p"}
+    once = {"name": "transfers", "size": "14600B", "number": 1}
+    played = play(
+        case(
+            {"name": "two", "tcp": first, "rtt": "100ms", "source": once},
+            {"name": "ten", "tcp": "cubic", "rtt": "100ms", "source": once},
+            duration="3s",
+            warmup="0s",
+        )
+    )
+    took = {name: played.flows[name].fct_mean_s for name in ("two", "ten")}
+    assert 0.1 < took["ten"] < 0.3, "one round trip to open, one to send ten packets"
+    assert took["two"] > 0.3, "2, 4 and the rest: two round trips more"
+
+
+def test_links_change_and_flows_come_and_go() -> None:
+    tree = case({"name": "a", "tcp": "cubic"}, {"name": "b", "tcp": "cubic"}, duration="3s")
+    tree["changes"] = [
+        {"at": "1s", "links": {"up": {"rate": "2mbit"}}},
+        {"at": "2s", "join": ["b"], "leave": ["a"]},
+    ]
+    played = play(tree)
+    rates = np.array(played.links["up"].series.departed_bytes) * 80
+    assert rates[10:].max() <= 2e6 + 12_000 * 10
+    assert rates[5:10].mean() > 4e6
+    a, b = (np.array(played.flows[name].series.delivered_bytes) for name in "ab")
+    assert a[:20].sum() > 0
+    assert a[21:].sum() == 0
+    assert b[:20].sum() == 0
+    assert b[20:].sum() > 0
+
+
+def test_many_links_on_a_path_and_a_queue_on_the_way_back() -> None:
+    links = {name: {"rate": rate, "delay": "4ms"} for name, rate in
+             (("one", "20mbit"), ("two", "5mbit"), ("back", "1mbit"))}  # fmt: skip
+    flow = {"name": "x", "tcp": "cubic", "path": ["one", "two"], "return_path": ["back"]}
+    played = play(case(flow, links=links))
+    one, two, back = (played.links[name] for name in links)
+    assert two.utilisation > 0.5
+    assert one.departed_packets >= two.arrived_packets > 0
+    assert back.departed_packets > 0
+    assert played.flows["x"].goodput_bps == two.goodput_bps == one.goodput_bps <= 5e6
+
+
+@pytest.mark.parametrize(
+    ("flow", "error"),
+    [
+        ({"tcp": "tahoe"}, "flows.x.tcp: this kernel has no tahoe"),
+        ({"tcp": {"name": "reno", "profile": "ns2"}}, "flows.x.tcp.profile: no kernel plays"),
+        ({"tcp": {"name": "cubic", "beta": 0.5}}, "flows.x.tcp.beta: cannot be chosen"),
+        ({"tcp": {"name": "sack", "rwnd": "20p"}}, "flows.x.tcp.receive_window: cannot be"),
+        ({"tcp": {"name": "cubic", "packet": "9000B"}}, "flows.x.tcp.packet: 9000B is more"),
+        ({"tcp": {"name": "cubic", "header": "44B"}}, "flows.x.tcp.header: 44B cannot"),
+        ({"source": {"name": "cbr", "packet": "30B"}}, "flows.x.source: a packet of 30B"),
+        ({"path": ["upp"]}, "flows.x.path.0: unknown link"),
+    ],
+)
+def test_what_cannot_be_played_is_refused_with_its_path(flow: dict[str, Any], error: str) -> None:
+    with pytest.raises(sj.InputError, match=error.replace(".", r"\.")):
+        play(case({"name": "x"} | flow))
+
+
+def test_a_run_that_is_stopped_leaves_nothing_behind() -> None:
+    before = len(os.listdir("/proc/self/fd")), threading.active_count()
+    shares: list[float] = []
+
+    def stop(share: float) -> bool:
+        shares.append(share)
+        return share < 0.1
+
+    with pytest.raises(KeyboardInterrupt):
+        play(case({"name": "x", "tcp": "cubic"}, duration="1000s"), progress=lambda s: stop(10 * s))
+    assert shares[-1] < 2
+    assert (len(os.listdir("/proc/self/fd")), threading.active_count()) == before
+
+
+def test_the_command_plays_a_file(sojourn: Command, tmp_path: Path) -> None:
+    file = tmp_path / "case.json"
+    file.write_text(json.dumps(case({"name": "x", "tcp": "cubic"})), encoding="utf-8")
+    code, out, _ = sojourn("run", file, "--engine", "live", "--json", "--out", tmp_path / "out")
+    told = json.loads(out)
+    assert code == 0
+    assert told["live"]["delivered_packets"] > 100
+    assert sj.load_result(tmp_path / "out").flows["x"].goodput_bps > 0
+    code, _, error = sojourn("run", file, "--engine", "live", "--set", "x.tcp=vegas")
+    assert code == 2
+    assert f"{file}: flows.x.tcp: this kernel has no vegas, it plays" in error
