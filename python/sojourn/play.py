@@ -21,7 +21,8 @@ from sojourn import _sojourn, hosts, network
 from sojourn._sojourn import InputError
 from sojourn.kernel import Plan, plan
 from sojourn.live import LATE_S, end_realtime, start_in_realtime
-from sojourn.player import Player, Row
+from sojourn.live_tally import Row
+from sojourn.player import Player
 from sojourn.progress import Meter
 from sojourn.reading import nearest_rank
 from sojourn.result import Array, Result
@@ -131,12 +132,11 @@ def _result(
     window_s = seconds(scenario["duration"]) - seconds(scenario["warmup"])
     rows, completions = player.script.finish()
     flows = json.loads(rows)
-    each = zip(flows, player.rows, player.names, told["sent"], strict=True)
-    for flow, row, (_, _, tcp), (sent, again, lost) in each:
+    for flow, row, (sent, again, lost) in zip(flows, player.rows, told["sent"], strict=True):
         flow["goodput_bps"] = (row.delivered - row.delivered_before) * 8 / window_s
-        flow |= {"kind": "tcp" if tcp else "udp", "sent_packets": sent}
-        flow |= {"retransmitted_packets": again, "timeouts": row.timeouts if tcp else 0}
-        if not tcp:
+        flow |= {"kind": "tcp" if row.tcp else "udp", "sent_packets": sent}
+        flow |= {"retransmitted_packets": again, "timeouts": row.timeouts if row.tcp else 0}
+        if not row.tcp:
             flow |= _datagrams(row, lost)
     paths = {flow["name"]: flow["path"] for flow in scenario["flows"]}
     for name, link in told["links"].items():
@@ -148,7 +148,7 @@ def _result(
         live[key] = nearest_rank(late, share)
     live["warnings"] = _warnings(live, player)
     if "sample" in scenario:
-        columns |= player.columns(every_flow=scenario["sample_flows"])
+        columns |= player.tally.columns(every_flow=scenario["sample_flows"])
     summary = {"flows": flows, "links": told["links"], "scenario": scenario, "live": live}
     return Result(json.dumps(summary), columns | completions, command)
 

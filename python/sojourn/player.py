@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from typing import Any
 
-import numpy as np
-
 from sojourn import _sojourn, sockets
 from sojourn.kernel import Plan
-from sojourn.result import Array
+from sojourn.live_tally import Tally
 from sojourn.sockets import ENDLESS, Connection
 from sojourn.units import seconds
 
@@ -22,37 +20,14 @@ _LOOK_S = 0.1
 """How often the thread looks whether it is to end."""
 
 
-class Row:
-    """What is counted of a row."""
-
-    def __init__(self) -> None:
-        self.delivered = 0
-        self.delivered_before = 0
-        """By the end of the warm-up."""
-        self.timeouts: int | None = 0
-        self.delays_ns: list[int] = []
-
-
-class Series:
-    """What is looked at once per sample: by row and by group."""
-
-    def __init__(self, rows: int, groups: list[str]) -> None:
-        self.time_s: list[float] = []
-        self.delivered: list[list[int]] = [[] for _ in range(rows)]
-        self.cwnd: list[list[float]] = [[] for _ in range(rows)]
-        self.groups: dict[str, dict[str, list[float]]] = {
-            group: {"cwnd_packets": [], "timeouts": [], "stalled_flows": []} for group in groups
-        }
-
-
 class Player:
     """The applications of a canonical scenario, and what becomes of what they send."""
 
     def __init__(self, scenario: Mapping[str, Any], text: str, plan: Plan) -> None:
         self.script = _sojourn.Script(text)
         self.plan = plan
-        self.names = self.script.rows()
-        self.rows = [Row() for _ in self.names]
+        self.tally = Tally(self.script.rows(), scenario)
+        self.rows = self.tally.rows
         self.lateness_s: list[float] = []
         """How late each thing was done."""
         self.ended = False
@@ -67,11 +42,6 @@ class Player:
         every = scenario.get("sample")
         self._sample = self._every = round(seconds(every) * ns) if every else _NOTHING
         self._warmed = False
-        self.series = Series(len(self.rows), [flow["name"] for flow in scenario["flows"]])
-        self._sources = {flow["name"]: flow["source"]["name"] for flow in scenario["flows"]}
-        self._past: dict[str, int] = {}
-        """Timeouts of each group by the last look."""
-        self._seen = [0] * len(self.rows)
         self._connections: dict[int, Connection] = {}
         """The last one of each flow."""
         self._ends: dict[int, tuple[Connection, bool]] = {}
@@ -248,7 +218,7 @@ class Player:
             connection.receiver = None
 
     def _broken(self, connection: Connection, error: OSError) -> None:
-        self.failed.append(f"{self.names[connection.row][0]}: {error.strerror or error}")
+        self.failed.append(f"{self.rows[connection.row].name}: {error.strerror or error}")
         self._forget(connection, at_once=True)
 
     def _forget(self, connection: Connection, *, at_once: bool = False) -> None:
@@ -286,43 +256,14 @@ class Player:
         self._warmed = True
         for connection in self._connections.values():
             self._count(connection)
-        groups: dict[str, int] = {}
-        for row, (_, group, _) in zip(self.rows, self.names, strict=True):
-            groups[group] = groups.get(group, 0) + (row.timeouts or 0)
-            row.delivered_before = row.delivered
-            row.timeouts = None if row.timeouts is None else 0
-        # The next look sees what was counted since the last one all the same.
-        for group, timeouts in groups.items():
-            self._past[group] = self._past.get(group, 0) - timeouts
+        self.tally.begin()
 
     def _look(self) -> None:
-        """Look at rows and groups; a look that is missed is made up for at once."""
+        """Look at everything; a look that is missed is made up for at once."""
+        at_s = self._sample / 1e9
         self._sample += self._every
-        series = self.series
-        series.time_s.append((self._sample - self._every) / 1e9)
-        windows: dict[str, list[int]] = {}
-        stalled: dict[str, int] = {}
-        of_row: dict[int, int] = {}
-        for connection in self._connections.values():
-            if not connection.stands:
-                continue
-            told = self._count(connection)
-            _, group, _ = self.names[connection.row]
-            windows.setdefault(group, []).append(told.cwnd_packets)
-            stalled[group] = stalled.get(group, 0) + told.stalled
-            of_row[connection.row] = told.cwnd_packets
-        timeouts: dict[str, int] = {}
-        for i, (row, (_, group, _)) in enumerate(zip(self.rows, self.names, strict=True)):
-            series.delivered[i].append(row.delivered - self._seen[i])
-            self._seen[i] = row.delivered
-            series.cwnd[i].append(of_row.get(i, 0))
-            timeouts[group] = timeouts.get(group, 0) + (row.timeouts or 0)
-        for group, columns in series.groups.items():
-            found = windows.get(group)
-            columns["cwnd_packets"].append(float(np.mean(found)) if found else np.nan)
-            columns["timeouts"].append(timeouts.get(group, 0) - self._past.get(group, 0))
-            columns["stalled_flows"].append(stalled.get(group, 0))
-            self._past[group] = timeouts.get(group, 0)
+        standing = [one for one in self._connections.values() if one.stands]
+        self.tally.look(at_s, [(self.rows[one.row], self._count(one)) for one in standing])
 
     def _close(self) -> None:
         for connection in list(self._connections.values()):
@@ -330,25 +271,3 @@ class Player:
                 self._forget(connection, at_once=True)
         for sender in self._senders.values():
             sender.close()
-
-    def columns(self, *, every_flow: bool) -> dict[str, Array]:
-        """Give the series of groups, and of `every_flow`, as a simulation has them."""
-        columns: dict[str, Array] = {"series/time_s": np.array(self.series.time_s)}
-        totals: dict[str, Array] = {}
-        for i, (name, group, tcp) in enumerate(self.names):
-            delivered = np.array(self.series.delivered[i], dtype=np.uint64)
-            totals[group] = totals[group] + delivered if group in totals else delivered
-            if not every_flow:
-                continue
-            columns[f"flows/{name}/delivered_bytes"] = delivered
-            if tcp and self._sources[group] in ("bulk", "transfers", "cbr", "onoff"):
-                columns[f"flows/{name}/cwnd_packets"] = np.array(self.series.cwnd[i], dtype=float)
-        for group, told in self.series.groups.items():
-            columns[f"groups/{group}/delivered_bytes"] = totals[group]
-            if any(tcp for _, of, tcp in self.names if of == group):
-                for what, values in told.items():
-                    whole = what != "cwnd_packets"
-                    columns[f"groups/{group}/{what}"] = np.array(
-                        values, dtype=np.uint64 if whole else float
-                    )
-        return columns
