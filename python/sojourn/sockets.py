@@ -141,7 +141,8 @@ def datagrams_to_all() -> socket.socket:
     """Give the socket that gets the datagrams of all rows, each with the time of its arrival."""
     sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
     sink.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-    sink.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, 1 << 26)
+    with suppress(PermissionError):  # it is small then, as an ordinary user's is
+        sink.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, 1 << 26)
     sink.bind(("", UDP_PORT))
     return sink
 
