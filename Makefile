@@ -26,6 +26,9 @@ check: build  ## format, lints, types, generated files
 bench: build  ## speed, as ratios inside one run
 	cargo bench $(CRATES)
 
+bench-sweep: build  ## under a minute: what a sweep costs beside its runs, and on two cores
+	$(BIN)/python tools/bench_sweep.py
+
 kernel-tcp: build  ## a quarter of an hour: real TCP beside the simulator, written to docs/live.md
 	$(BIN)/python tools/kernel_tcp.py
 

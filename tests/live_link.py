@@ -16,6 +16,9 @@ from typing import Any
 
 FAR, FAR6 = "198.18.0.1", "fd00:736f:6a6f::198.18.0.1"
 
+REFUSALS = ("sojourn: link: ", "sojourn: real packets")
+"""How the line begins that says what is missing."""
+
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
@@ -28,10 +31,17 @@ def lacking(*tools: str) -> str:
         if shutil.which(tool) is None:
             return f"the program {tool} is not installed"
     tried = link(["--rate", "1mbit"], ["true"])
-    if tried.returncode == 2 and tried.stderr.startswith("sojourn: link: "):
+    if tried.returncode == 2 and tried.stderr.startswith(REFUSALS):
         return tried.stderr.strip()
     # Any other failure is one of ours, and the tests are to show it.
     return "no right to this network" if "empty: no right" in tried.stderr else ""
+
+
+@cache
+def lacking_tun() -> str:
+    """Say what is missing for hosts of ours, which take TUN devices; nothing if all is there."""
+    there = os.access("/dev/net/tun", os.R_OK | os.W_OK)
+    return lacking() or ("" if there else "no access to /dev/net/tun")
 
 
 HIDE = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /dev/net && exec "$@"', "sh"]

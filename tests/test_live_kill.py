@@ -8,13 +8,14 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from live_link import ENVIRONMENT, FAR, Found, arguments, lacking, python, traces
+from live_link import ENVIRONMENT, FAR, Found, arguments, lacking, lacking_tun, python, traces
 
 pytestmark = pytest.mark.skipif(bool(lacking()), reason=f"no live link here: {lacking()}")
 
@@ -34,6 +35,17 @@ while True:
         pass
 """
 """Four processes that send as fast as they can, and would for ever."""
+
+
+SCENARIO = """
+duration = "100s"
+links.up = { rate = "20mbit", delay = "5ms", qdisc = "fq_codel" }
+[[flows]]
+name = "long"
+count = 20
+path = ["up"]
+tcp = "cubic"
+"""
 
 
 def below(pid: int) -> list[int]:
@@ -81,6 +93,26 @@ def test_nothing_is_left_of_a_link_that_is_killed(number: int) -> None:
             # A tool that died may have been one that is not needed, and one of the load is no part
             # of ours: the link goes too.
             process.kill()
+    deadline = time.monotonic() + 60
+    while (left := _new(before, traces(token))) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert left == {}
+
+
+@pytest.mark.skipif(bool(lacking_tun()), reason=f"no hosts of ours here: {lacking_tun()}")
+@pytest.mark.parametrize("number", range(ROUNDS // 2))
+def test_nothing_is_left_of_a_played_scenario_that_is_killed(number: int, tmp_path: Path) -> None:
+    """Its networks live by its descriptors and threads alone."""
+    token = f"token-{os.getpid()}-played-{number}"
+    file = tmp_path / f"{token}.toml"
+    file.write_text(SCENARIO, encoding="utf-8")
+    before = traces(token)
+    line = [sys.executable, "-m", "sojourn", "run", str(file), "--engine", "live"]
+    with subprocess.Popen(
+        line, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        time.sleep(random.Random(SEED * 1000 + number).uniform(0, 3))
+        process.kill()
     deadline = time.monotonic() + 60
     while (left := _new(before, traces(token))) and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -42,7 +42,7 @@ def scenario(qdisc: str, flows: int, tcp: str, seed: int) -> dict[str, Any]:
 
 def one(case: Case, live: bool) -> Row:
     """Play or simulate a case: what its link did."""
-    from sojourn.play import play
+    from sojourn.real import play
     from sojourn.run import simulate
 
     result = (play if live else simulate)(scenario(*case))

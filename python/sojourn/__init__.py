@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sojourn.models import *  # noqa: F403
     from sojourn.plots import plot as plot
     from sojourn.query import results as results
+    from sojourn.real import play as play
     from sojourn.result import Result as Result
     from sojourn.run import simulate as simulate
     from sojourn.run import simulate_many as simulate_many
@@ -40,6 +41,7 @@ _HOME = {
     "compare": "comparison",
     "draw": "figure",
     "draw_comparison": "figure_comparison",
+    "play": "real",
     "plot": "plots",
     "Result": "result",
     "results": "query",

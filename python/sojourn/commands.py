@@ -123,7 +123,7 @@ def run(
     with _about(file):
         if engine == "live":
             from sojourn import live, network
-            from sojourn.play import play
+            from sojourn.real import play
 
             try:
                 result = play(tree, progress=True, command=_command_line())

@@ -14,10 +14,11 @@ import pytest
 
 import sojourn as sj
 from conftest import Command
-from live_link import lacking
-from sojourn.play import play
+from live_link import lacking_tun
 
-pytestmark = pytest.mark.skipif(bool(lacking()), reason=f"no real packets here: {lacking()}")
+pytestmark = pytest.mark.skipif(
+    bool(lacking_tun()), reason=f"no real packets here: {lacking_tun()}"
+)
 
 RATE_BPS = 10e6
 
@@ -43,7 +44,7 @@ def test_long_flows_share_a_link_and_have_the_columns_of_a_simulation() -> None:
     """Goodput, waits and losses stay within what the link allows."""
     cubic = {"name": "a", "count": 2, "tcp": "cubic"}
     tree = case(cubic, {"name": "b", "tcp": "reno", "rtt": "50ms"}, tape=True, duration="4s")
-    played, simulated = play(tree), sj.simulate(tree)
+    played, simulated = sj.play(tree), sj.simulate(tree)
     up = played.links["up"]
     assert 0.5 < up.utilisation <= 1
     goodput = sum(flow.goodput_bps for flow in played.flows.values())
@@ -70,7 +71,7 @@ def test_what_applications_do_is_what_they_do_in_a_simulation() -> None:
     """Transfers begin when the dice say so, are as large, and take no less than they must."""
     poisson = {"name": "poisson", "interval": "exponential(50ms)", "size": "uniform(2kB, 9kB)"}
     tree = case({"name": "short", "count": 3, "source": poisson, "tcp": "cubic"}, warmup="0s")
-    played, simulated = play(tree), sj.simulate(tree)
+    played, simulated = sj.play(tree), sj.simulate(tree)
     ours, theirs = (run.frame("fct").sort("start_s") for run in (played, simulated))
     common = ours.join(theirs, on=["flow", "start_s", "bytes"])
     assert common.height >= 0.8 * theirs.height > 10
@@ -98,7 +99,7 @@ def test_every_source_of_transfers_completes_some(source: dict[str, Any]) -> Non
     flow = {"name": "x", "count": 4, "source": source, "tcp": "cubic", "return_path": ["down"]}
     if source["name"] == "trace":
         flow["count"] = 1
-    played = play(case(flow, warmup="0s"))
+    played = sj.play(case(flow, warmup="0s"))
     done = played.frame("fct")
     assert done.height >= 3
     # A round trip to open, where that is not done before; the link's delay, and the bytes.
@@ -118,7 +119,7 @@ def test_paced_sources_over_tcp_and_udp() -> None:
     cbr = {"name": "cbr", "rate": "400kbit", "packet": "500B"}
     bursts = {"name": "onoff", "rate": "400kbit", "packet": "500B", "on": "50ms", "off": "50ms"}
     packets = {"name": "trace", "time_s": [0.6, 0.7, 0.8], "size_bytes": [100, 700, 1500]}
-    played = play(
+    played = sj.play(
         case(
             {"name": "udp", "source": cbr},
             {"name": "tcp", "source": cbr, "tcp": "cubic"},
@@ -140,7 +141,7 @@ def test_paced_sources_over_tcp_and_udp() -> None:
 def test_a_flood_of_datagrams_loses_what_does_not_fit() -> None:
     """Twice what fits loses half."""
     flood = {"name": "udp", "source": {"name": "cbr", "rate": "20mbit", "packet": "1000B"}}
-    played = play(case(flood))
+    played = sj.play(case(flood))
     udp = played.flows["udp"]
     assert udp.loss_rate == pytest.approx(0.5, abs=0.03)
     assert udp.lost_packets <= played.links["up"].dropped_packets
@@ -153,7 +154,7 @@ def test_marks_are_taken_in_place_of_losses() -> None:
     ecn = {"name": "a", "count": 3, "tcp": {"name": "cubic", "ecn": True}}
     tree = case(ecn, {"name": "b", "tcp": "cubic"}, duration="3s")
     tree["links"]["up"]["qdisc"] = qdisc
-    played = play(tree)
+    played = sj.play(tree)
     up = played.links["up"]
     assert up.marked_packets > 0
     assert sum(played.flows[f"a.{i}"].retransmitted_packets for i in range(3)) == 0
@@ -164,7 +165,7 @@ def test_parameters_of_a_tcp_reach_the_kernel() -> None:
     """A first window of two takes more round trips than one of ten."""
     first = {"name": "cubic", "initial_window": "2p"}
     once = {"name": "transfers", "size": "14600B", "number": 1}
-    played = play(
+    played = sj.play(
         case(
             {"name": "two", "tcp": first, "rtt": "100ms", "source": once},
             {"name": "ten", "tcp": "cubic", "rtt": "100ms", "source": once},
@@ -184,7 +185,7 @@ def test_links_change_and_flows_come_and_go() -> None:
         {"at": "1s", "links": {"up": {"rate": "2mbit"}}},
         {"at": "2s", "join": ["b"], "leave": ["a"]},
     ]
-    played = play(tree)
+    played = sj.play(tree)
     rates = np.array(played.links["up"].series.departed_bytes) * 80
     assert rates[10:].max() <= 2e6 + 12_000 * 10
     assert rates[5:10].mean() > 4e6
@@ -200,7 +201,7 @@ def test_many_links_on_a_path_and_a_queue_on_the_way_back() -> None:
     links = {name: {"rate": rate, "delay": "4ms"} for name, rate in
              (("one", "20mbit"), ("two", "5mbit"), ("back", "1mbit"))}  # fmt: skip
     flow = {"name": "x", "tcp": "cubic", "path": ["one", "two"], "return_path": ["back"]}
-    played = play(case(flow, links=links))
+    played = sj.play(case(flow, links=links))
     one, two, back = (played.links[name] for name in links)
     assert two.utilisation > 0.5
     assert one.departed_packets >= two.arrived_packets > 0
@@ -224,7 +225,7 @@ def test_many_links_on_a_path_and_a_queue_on_the_way_back() -> None:
 def test_what_cannot_be_played_is_refused_with_its_path(flow: dict[str, Any], error: str) -> None:
     """No silent default: the flow and the key are named."""
     with pytest.raises(sj.InputError, match=error.replace(".", r"\.")):
-        play(case({"name": "x"} | flow))
+        sj.play(case({"name": "x"} | flow))
 
 
 def descriptors() -> int:
@@ -242,7 +243,9 @@ def test_a_run_that_is_stopped_leaves_nothing_behind() -> None:
         return share < 0.1
 
     with pytest.raises(KeyboardInterrupt):
-        play(case({"name": "x", "tcp": "cubic"}, duration="1000s"), progress=lambda s: stop(10 * s))
+        sj.play(
+            case({"name": "x", "tcp": "cubic"}, duration="1000s"), progress=lambda s: stop(10 * s)
+        )
     assert shares[-1] < 2
     assert (descriptors(), threading.active_count()) == before
 

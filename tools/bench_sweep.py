@@ -1,0 +1,61 @@
+"""What a sweep costs beside its runs: 1,000 short ones on one core, then on two, and the engine.
+
+`make bench-sweep` prints ratios of one sitting, under a minute; docs/performance.md quotes them.
+"""
+
+import json
+import tempfile
+import time
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from sojourn import _sojourn
+from sojourn.scenario import to_json
+from sojourn.sweeps import sweep
+
+LAWS = ("droptail", "codel", "red", "pie", "hred")
+COUNTS = (1, 2, 4, 8)
+SEEDS = 50
+BASE: dict[str, Any] = {
+    "duration": "200s",
+    "warmup": "5s",
+    "links": {"up": {"rate": "10mbit", "delay": "5ms", "qdisc": "codel"}},
+    "flows": [{"name": "bulk", "count": 3, "path": ["up"], "rtt": "30ms"}],
+}
+
+
+def swept(jobs: int) -> float:
+    """Give the wall time of the sweep, seconds."""
+    axes = {"up.qdisc": list(LAWS), "n": {"set": "bulk.count", "values": list(COUNTS)}}
+    with tempfile.TemporaryDirectory() as directory:
+        start = time.perf_counter()
+        table = sweep(BASE, axes, seeds=SEEDS, out=Path(directory) / "store", jobs=jobs)
+        took = time.perf_counter() - start
+    assert table.height == len(LAWS) * len(COUNTS), table.height
+    return took
+
+
+def engine() -> float:
+    """Give the wall time of the same runs in the engine alone, one after the other, seconds."""
+    start = time.perf_counter()
+    for law, count in product(LAWS, COUNTS):
+        tree = json.loads(json.dumps(BASE))
+        tree["links"]["up"]["qdisc"], tree["flows"][0]["count"] = law, count
+        texts = [to_json({**tree, "seed": seed}) for seed in range(1, SEEDS + 1)]
+        for text in texts:
+            _sojourn.simulate(text, None)
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    """Measure and print."""
+    runs = len(LAWS) * len(COUNTS) * SEEDS
+    alone, one, two = engine(), swept(1), swept(2)
+    print(f"{runs} runs: engine alone {alone:.2f} s, {alone / runs * 1e3:.1f} ms each")
+    print(f"a sweep on one core {one:.2f} s: {(one - alone) / runs * 1e3:.2f} ms more per run")
+    print(f"on two cores {two:.2f} s: {one / two:.2f} times as fast, {one / two / 2:.0%} of twice")
+
+
+if __name__ == "__main__":
+    main()
