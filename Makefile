@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
-.PHONY: demo test check bench bench-live bench-sweep kernel-tcp gen validate studies papers papers-full faults fuzz kill instructions wheel build clean
+.PHONY: demo test check bench bench-live bench-sweep kernel-tcp gen validate studies papers papers-full papers-live faults fuzz kill instructions wheel build clean
 
 demo: build  ## the main job: four disciplines on a home uplink, a table and a figure
 	@mkdir -p out
@@ -51,6 +51,9 @@ papers: build  ## a few minutes: every paper with few seeds and points, into out
 
 papers-full: build  ## tens of minutes: every paper in full, its pages and figures into docs/papers
 	$(BIN)/python tools/papers.py
+
+papers-live: build  ## 20 minutes, as root: what two papers have on testbeds, on real packets, into docs/papers
+	$(BIN)/python tools/papers.py --live
 
 faults: build  ## minutes: a sweep is killed at 50 random moments and goes on each time
 	SOJOURN_KILLS=50 $(BIN)/python -m pytest tests/test_sweep.py -k killed

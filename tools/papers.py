@@ -1,14 +1,16 @@
 """Run every paper in full, and write its page and figures into docs/papers: papers.py [ID...].
 
-Finished runs are kept in out/papers/ID/runs, so an interrupted campaign goes on where it was.
+With --live, what papers have on real packets, into docs/papers/ID-live; that takes root. Finished
+runs are kept in out/papers/ID/runs (ID-live/runs), so an interrupted campaign goes on.
 """
 
 import json
 import shutil
 import sys
+from itertools import product
 from pathlib import Path
 
-from sojourn import paper, paper_report
+from sojourn import network, paper, paper_report
 from sojourn.claims import verdict
 
 ROOT = Path(__file__).parent.parent
@@ -16,14 +18,26 @@ PAGES = ROOT / "docs/papers"
 VERDICTS = ("holds", "partly", "does not hold", "not testable")
 
 
-def main(names: list[str]) -> None:
+def main(names: list[str], live: bool) -> None:
     """Run the papers, and write the pages and what they took."""
-    for name in names or paper.ids():
-        one = paper.find(name)
-        place = ROOT / "out/papers" / one.id
-        outcome = paper.run(one, full=True, store=place / "runs", progress=True)
+    every = [paper.find(name) for name in names or paper.ids()]
+    for one in every:
+        if live and one.live is None and not names:
+            continue
+        folder = f"{one.id}-live" if live else one.id
+        place = ROOT / "out/papers" / folder
+        try:
+            outcome = paper.run(
+                one,
+                full=True,
+                store=place / "runs",
+                progress=True,
+                engine="live" if live else "sim",
+            )
+        except network.NoRightError:
+            sys.exit("papers.py: real packets take the right to make networks: be root")
         paper_report.write_report(outcome, place)
-        page = PAGES / one.id
+        page = PAGES / folder
         (page / "figures").mkdir(parents=True, exist_ok=True)
         for old in (page / "figures").glob("*.svg"):
             old.unlink()
@@ -35,7 +49,7 @@ def main(names: list[str]) -> None:
                 shutil.copy(place / "figures" / drawn, page / "figures" / drawn)
         judged = [verdict(parts) for _, parts in outcome.claims]
         counts = ", ".join(f"{judged.count(v)} {v}" for v in VERDICTS if v in judged)
-        print(f"{one.id}: {counts}; {paper_report.took(outcome)}")
+        print(f"{folder}: {counts}; {paper_report.took(outcome)}")
     (PAGES / "README.md").write_text(overview(), encoding="utf-8")
 
 
@@ -45,22 +59,24 @@ def overview() -> str:
         "# Papers",
         "",
         "Five papers, every figure, every claim judged by a rule that stood before the result.",
-        "`make papers-full` writes these pages, `sojourn paper run ID` makes one of them.",
+        "`make papers-full` writes these pages, `sojourn paper run ID` makes one of them;",
+        "`make papers-live` (`sojourn paper run ID --engine live`) plays the testbeds of two of",
+        "them on real packets, by the kernel's TCP and UDP, beside the same runs simulated.",
         "",
         f"| paper | {' | '.join(VERDICTS)} | runs |",
         "| --- |" + " --- |" * (len(VERDICTS) + 1),
     ]
-    for name in paper.ids():
-        told = PAGES / name / "claims.json"
+    for name, live in product(paper.ids(), (False, True)):
+        folder = f"{name}-live" if live else name
+        told = PAGES / folder / "claims.json"
         if told.exists():
             tree = json.loads(told.read_text(encoding="utf-8"))
             verdicts = [claim["verdict"] for claim in tree["claims"]]
             counts = " | ".join(str(verdicts.count(v)) for v in VERDICTS)
-            lines.append(
-                f"| [{paper.find(name).title}]({name}/README.md) | {counts} | {tree['runs']} |"
-            )
+            title = paper.find(name).title + (", on real packets" if live else "")
+            lines.append(f"| [{title}]({folder}/README.md) | {counts} | {tree['runs']} |")
     return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main([name for name in sys.argv[1:] if name != "--live"], "--live" in sys.argv[1:])

@@ -43,6 +43,9 @@ in `measured`: of what was measured and had no value, the column is null)."""
 
 Finished: TypeAlias = Callable[[int, Mapping[str, Any]], None]
 
+Work: TypeAlias = Callable[[Sequence[tuple[str, Measure]]], list[tuple[Row, int]]]
+"""Makes a chunk of runs: what is kept of each, and the packets that were sent."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -81,6 +84,19 @@ class _Job:
     predicted_s: float
 
 
+@dataclass(frozen=True)
+class Engine:
+    """What makes runs: its name stands in their keys and rows, so rows of two are never mixed.
+
+    `work` makes a chunk of them where an executor calls it. In `realtime`, a run takes as long as
+    it says.
+    """
+
+    name: str
+    work: Work
+    realtime: bool = False
+
+
 CHUNK_S = 1.0
 """How long a chunk of runs should take that goes to an executor as one."""
 
@@ -95,28 +111,32 @@ def campaign(
     executor: Executor | None = None,
     jobs: int | None = None,
     progress: bool = False,
+    engine: Engine | None = None,
 ) -> Made:
     """Make all `runs` that `store` lacks, and give a row for each, in their order.
 
     A row has the labels, what is in OWN, and what was measured. Runs go over `jobs` threads
     (default: one per core), or over `executor`, anything with the interface of
     concurrent.futures. All scenarios are checked before the first run starts. Ctrl-C, or an error
-    in one run, ends all; what was finished is in the store.
+    in one run, ends all; what was finished is in the store. Another `engine` than the simulator
+    takes an executor.
     """
+    assert engine is None or executor is not None
+    engine = engine or simulator()
     started = time.monotonic()
     _take_interrupts()
     texts = [_sojourn.canonical(to_json(run.scenario)) for run in runs]
-    keys = [key_of(text, run.measure) for text, run in zip(texts, runs, strict=True)]
+    keys = [key_of(text, run.measure, engine) for text, run in zip(texts, runs, strict=True)]
     kept = store if isinstance(store, Store) or store is None else Store(store)
     known = {} if kept is None else known_runs(kept.rows())
     first = dict(zip(reversed(keys), reversed(range(len(keys))), strict=True))
-    asked = [_job(i, texts[i], runs[i]) for key, i in first.items() if key not in known]
+    asked = [_job(i, texts[i], runs[i], engine) for key, i in first.items() if key not in known]
     rows: list[Row] = []
 
     def row(i: int, found: Mapping[str, Any]) -> Row:
         labels = dict(runs[i].labels)
         seed = json.loads(texts[i])["seed"]
-        own = (keys[i], _sojourn.engine(), json.dumps([*labels]), json.dumps([*found]), seed)
+        own = (keys[i], engine.name, json.dumps([*labels]), json.dumps([*found]), seed)
         return {**labels, **dict(zip(OWN, own, strict=True)), **found}
 
     with Keeper(kept) as keeper:
@@ -130,7 +150,7 @@ def campaign(
         if executor is None:
             packets = _over_threads(asked, finished, jobs or os.cpu_count() or 1, progress)
         else:
-            packets = _over_executor(asked, finished, executor, progress)
+            packets = _over_executor(asked, finished, executor, engine.work, progress)
         for i, key in enumerate(keys):
             labels = dict(runs[i].labels)
             found = next((f for names, f in known[key] if names == labels), None)
@@ -156,9 +176,15 @@ def _take_interrupts() -> None:
         signal.signal(signal.SIGINT, handler)
 
 
-def key_of(text: str, measure: Measure) -> str:
+def simulator() -> Engine:
+    """Give the engine that all runs have unless another is named."""
+    return Engine(_sojourn.engine(), work)
+
+
+def key_of(text: str, measure: Measure, engine: Engine | None = None) -> str:
     """Give the hash that a run is known by; `text` is the canonical scenario."""
-    parts = (_sojourn.engine(), SCHEMA, identity(measure), text)
+    name = (engine or simulator()).name
+    parts = (name, SCHEMA, identity(measure), text)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -194,9 +220,11 @@ def work(chunk: Sequence[tuple[str, Measure]]) -> list[tuple[Row, int]]:
     return done
 
 
-def _job(i: int, text: str, run: Run) -> _Job:
+def _job(i: int, text: str, run: Run, engine: Engine) -> _Job:
     tree = json.loads(text)
     lasts = seconds(tree["duration"])
+    if engine.realtime:
+        return _Job(i, text, run.measure, lasts, lasts)
     # What can be sent over the slowest link, in packets of 1000 bytes; 2 ms for the rest.
     slowest = min(bps_of(link["rate"]) for link in tree["links"].values())
     return _Job(i, text, run.measure, lasts, lasts * slowest / 8000 * PACKET_S + 0.002)
@@ -255,7 +283,7 @@ def _over_threads(asked: Sequence[_Job], finished: Finished, jobs: int, shown: b
 
 
 def _over_executor(
-    asked: Sequence[_Job], finished: Finished, executor: Executor, shown: bool
+    asked: Sequence[_Job], finished: Finished, executor: Executor, work: Work, shown: bool
 ) -> int:
     """Make runs wherever `executor` makes them, in chunks that are worth the way there."""
     total = 0

@@ -26,6 +26,10 @@ WITHIN = 0.20
 """How far, relative to it, a stated number may be from ours: the rule of all papers here."""
 
 
+class NoRunsError(KeyError):
+    """A claim or a figure asks for runs that were not made."""
+
+
 @dataclass(frozen=True)
 class Part:
     """One thing that a claim says: `stated` by the paper, `measured` here, and whether it holds.
@@ -167,7 +171,7 @@ def _with(text: str, unit: str) -> str:
 def values(frame: "pl.DataFrame", column: str, **labels: Any) -> npt.NDArray[Any]:
     """Give a column of the runs with these labels, in the order of their seeds.
 
-    Raises KeyError if there are none: a claim that measures nothing is a fault.
+    Raises NoRunsError if there are none: a claim that measures nothing is a fault.
     """
     import polars as pl
 
@@ -175,7 +179,7 @@ def values(frame: "pl.DataFrame", column: str, **labels: Any) -> npt.NDArray[Any
     for name, value in labels.items():
         chosen = chosen.filter(pl.col(name) == value)
     if not len(chosen):
-        raise KeyError(f"no runs with {labels}")
+        raise NoRunsError(f"no runs with {labels}")
     found: npt.NDArray[Any] = chosen.sort("seed")[column].to_numpy()
     return found
 

@@ -30,7 +30,6 @@ sweep_commands.add_to(app)
 app.command(context_settings={"allow_interspersed_args": False})(link)
 
 File = Annotated[Path, typer.Argument(help="scenario, .toml or .json", show_default=False)]
-ENGINES = ("sim", "live")
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 Plot = Annotated[Path | None, typer.Option(help="write a figure: .png, .pdf or .svg")]
 Seed = Annotated[int | None, typer.Option(help="instead of the scenario's seed")]
@@ -98,14 +97,13 @@ def run(
 ) -> None:
     """Run a scenario."""
     from sojourn.output import check_directory, check_file
-    from sojourn.settings import near, with_samples
+    from sojourn.settings import is_live, with_samples
 
     if tape and out is None:
         raise InputError("--tape: the rows need a place, give --out DIR")
     if flow and plot is None:
         raise InputError("--flow: there is no figure to draw it in, give --plot FIG.png")
-    if engine not in ENGINES:
-        raise InputError(f'--engine: unknown engine "{engine}"{near(engine, ENGINES)}')
+    real = is_live(engine)
     tree = _scenario(file, settings, seed)
     with _about(file):
         if plot or out or steady:
@@ -121,7 +119,7 @@ def run(
         check_directory(out)
 
     with _about(file):
-        if engine == "live":
+        if real:
             from sojourn import live, network
             from sojourn.real import play
 

@@ -7,9 +7,12 @@ The module holds, and nothing else:
 - `scenarios(full)`: the experiments by name, each an Experiment; few seeds and points unless
   `full`;
 - functions under `@figure` or `@table`: from the rows of experiments to axes or to a table;
-- `CLAIMS`: a list of Claim.
+- `CLAIMS`: a list of Claim;
+- where some of it can be had on real packets, `live(full)`, experiments as of `scenarios` under the
+  names of those that they stand for, and `LIVE`, what is told of them (see `paper_live`).
 
-Prose that was written after the runs is in a file of the same name that ends in .md.
+Prose that was written after the runs is in a file of the same name that ends in .md, for real
+packets in _live.md.
 """
 
 import importlib
@@ -19,11 +22,11 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from sojourn import papers
+from sojourn import _sojourn, papers
 from sojourn._sojourn import InputError
-from sojourn.campaign import Labels, Made, Measure, Run, campaign
+from sojourn.campaign import Labels, Made, Measure, Row, Run, campaign
 from sojourn.claims import Claim, Part, Runs
 from sojourn.settings import near, set_seed
 
@@ -94,6 +97,22 @@ def table(number: str, title: str, *, needs: Sequence[str]) -> Callable[[Tabulat
 
 
 @dataclass(frozen=True)
+class Live:
+    """What is told of a paper's runs on real packets.
+
+    `about` says what is played, and why so; `theirs` are the paper's runs, which lasted `paper_s`.
+    `columns` are what is put beside a simulation: of what is kept of a run, how it is called and
+    what it is multiplied with. `names` are those of labels.
+    """
+
+    about: str
+    theirs: str
+    paper_s: float
+    columns: Mapping[str, tuple[str, float]]
+    names: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Paper:
     """A paper that can be run: `id` is its name on the command line."""
 
@@ -129,17 +148,52 @@ class Paper:
     @property
     def prose(self) -> str:
         """What we found, in plain words; {ID.n} stands for what part n of a claim measured."""
-        path = Path(str(self.module.__file__)).with_suffix(".md")
-        return path.read_text(encoding="utf-8") if path.exists() else ""
+        return self._beside(".md")
+
+    @property
+    def live_prose(self) -> str:
+        """What we found on real packets, likewise."""
+        return self._beside("_live.md")
+
+    @property
+    def live(self) -> Live | None:
+        """What is told of its runs on real packets, if it has such."""
+        found: Live | None = getattr(self.module, "LIVE", None)
+        return found
 
     def experiments(self, full: bool) -> dict[str, Experiment]:
         """Give the experiments by name."""
         return dict(self.module.scenarios(full))
 
+    def live_experiments(self, full: bool) -> dict[str, Experiment]:
+        """Give those on real packets, by the names of those that they stand for."""
+        return dict(self.module.live(full))
+
+    def _beside(self, ending: str) -> str:
+        path = Path(str(self.module.__file__))
+        path = path.with_name(path.stem + ending)
+        return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+@dataclass(frozen=True)
+class Played:
+    """What is told of runs on real packets, beside their rows.
+
+    `simulated` has the rows of the same scenarios when they are simulated, `intro` what a report
+    begins with, `numbers` the same as data.
+    """
+
+    simulated: Runs
+    intro: str
+    numbers: Mapping[str, Any]
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a paper's runs gave: rows by experiment, the judged claims, what it took."""
+    """What a paper's runs gave: rows by experiment, the judged claims, what it took.
+
+    `engine` is the name of what made them, `played` is there if packets were real.
+    """
 
     paper: Paper
     full: bool
@@ -147,6 +201,8 @@ class Outcome:
     figures: list[Figure]
     claims: list[tuple[Claim, list[Part]]]
     made: Made
+    engine: str = field(default_factory=_sojourn.engine)
+    played: Played | None = None
 
 
 def ids() -> list[str]:
@@ -173,36 +229,59 @@ def run(
     jobs: int | None = None,
     executor: Executor | None = None,
     progress: bool = False,
+    engine: Literal["sim", "live"] = "sim",
 ) -> Outcome:
     """Make the runs that `store` lacks, and judge the claims.
 
-    With `figures`, only what those figures (by number) and the claims about no others need.
+    With `figures`, only what those figures (by number) and the claims about no others need. The
+    `engine` is the simulator or, with "live", the kernel's TCP and UDP: then runs take the time
+    that they say, and `jobs` of them (default: 6) are played at once in processes of their own.
     """
-    import polars as pl
+    if engine == "live":
+        from sojourn import paper_live
 
-    shown = _chosen(paper, figures)
-    numbers = {one.number for one in shown}
-    about = [c for c in paper.claims if not figures or set(c.figure.split(", ")) <= numbers]
+        assert executor is None, "real packets are played on this machine"
+        return paper_live.run(
+            paper, full=full, store=store, figures=figures, jobs=jobs, progress=progress
+        )
+    shown = chosen(paper, paper.figures, figures)
+    about = claims_about(paper, shown) if figures else paper.claims
     needed = {name for one in shown for name in one.needs}
     needed |= {name for one in about for name in one.needs}
     experiments = paper.experiments(full)
     assert needed <= set(experiments), needed - set(experiments)
-    chosen = {name: one for name, one in experiments.items() if name in needed}
-    runs = {name: one.runs() for name, one in chosen.items()}
+    runs = {name: one.runs() for name, one in experiments.items() if name in needed}
     every = [one for group in runs.values() for one in group]
     made = campaign(every, store=store, jobs=jobs, executor=executor, progress=progress)
-    frames, place = {}, 0
-    for name, group in runs.items():
-        rows = made.rows[place : place + len(group)]
-        frames[name] = pl.DataFrame(rows, infer_schema_length=None)
-        place += len(group)
+    frames = by_experiment(runs, made.rows)
     judged = [(c, list(c.check(frames)) if c.check else []) for c in about]
     return Outcome(paper, full, frames, shown, judged, made)
 
 
-def _chosen(paper: Paper, numbers: Sequence[str]) -> list[Figure]:
-    known = [one.number for one in paper.figures]
+def by_experiment(
+    runs: Mapping[str, Sequence[Run]], rows: Sequence[Row]
+) -> dict[str, "pl.DataFrame"]:
+    """Sort the rows of all runs of some experiments by experiment."""
+    import polars as pl
+
+    frames, place = {}, 0
+    for name, group in runs.items():
+        of_it = rows[place : place + len(group)]
+        frames[name] = pl.DataFrame(of_it, infer_schema_length=None)
+        place += len(group)
+    return frames
+
+
+def chosen(paper: Paper, there_are: Sequence[Figure], numbers: Sequence[str]) -> list[Figure]:
+    """Choose figures by number, all if there is none. Raises InputError."""
+    known = [one.number for one in there_are]
     for number in numbers:
         if number not in known:
             raise InputError(f'--figure: no figure "{number}" in {paper.id}{near(number, known)}')
-    return [one for one in paper.figures if not numbers or one.number in numbers]
+    return [one for one in there_are if not numbers or one.number in numbers]
+
+
+def claims_about(paper: Paper, shown: Sequence[Figure]) -> list[Claim]:
+    """Choose the claims about no other figures than these."""
+    numbers = {one.number for one in shown}
+    return [c for c in paper.claims if set(c.figure.split(", ")) <= numbers]

@@ -1,6 +1,7 @@
 """The commands `sojourn paper list` and `sojourn paper run`."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -42,29 +43,40 @@ def run(
     full: Annotated[
         bool, typer.Option("--full/--quick", help="all seeds and points, or few (default)")
     ] = False,
-    jobs: Annotated[int | None, typer.Option(min=1, help="runs at once (default: cores)")] = None,
+    engine: Annotated[
+        str, typer.Option(metavar="sim|live", help="simulate (default), or play real packets")
+    ] = "sim",
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="runs at once (default: cores; 6 of real packets)")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Run a paper's scenarios, draw its figures, judge its claims.
 
-    Finished runs are kept in DIR/ID/runs: a run that is there already is not made again.
+    Finished runs are kept in DIR/ID/runs: a run that is there already is not made again. On real
+    packets all goes into DIR/ID-live, and takes minutes, since runs last as long as they say.
     """
-    import sys
-
-    from sojourn import paper, paper_report
+    from sojourn import live, network, paper, paper_report
     from sojourn.output import check_directory
+    from sojourn.settings import is_live
 
+    real = is_live(engine)
     found = paper.find(paper_id)
-    directory = out / found.id
+    directory = out / (f"{found.id}-live" if real else found.id)
     check_directory(directory)
-    outcome = paper.run(
-        found,
-        full=full,
-        store=directory / "runs",
-        figures=figure or (),
-        jobs=jobs,
-        progress=True,
-    )
+    try:
+        outcome = paper.run(
+            found,
+            full=full,
+            store=directory / "runs",
+            figures=figure or (),
+            jobs=jobs,
+            progress=True,
+            engine="live" if real else "sim",
+        )
+    except network.NoRightError:
+        live.enter_own_network(sys.argv[1:])
+        raise
     paper_report.write_report(outcome, directory)
     for name in outcome.made.damaged:
         print(f"sojourn: {directory / 'runs'}: {name} was damaged; made again", file=sys.stderr)

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sojourn import _sojourn
+from sojourn import _sojourn, paper_twins
 from sojourn.claims import Claim, Part, verdict
 from sojourn.figure import new_figure, styled, write
 from sojourn.output import naming, replacing
@@ -51,10 +51,11 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
     """Give the claims with what was measured, as data."""
     return {
         "sojourn": _sojourn.version(),
-        "engine": _sojourn.engine(),
+        "engine": outcome.engine,
         "paper": outcome.paper.id,
         "mode": "full" if outcome.full else "quick",
         "runs": len(outcome.made.rows),
+        **({"live": dict(outcome.played.numbers)} if outcome.played else {}),
         "claims": [
             {
                 "id": claim.id,
@@ -74,12 +75,16 @@ def as_html(outcome: Outcome, places: Path) -> str:
     """Give the whole report as one page, its figures inside."""
     paper, e = outcome.paper, html.escape
     parts = [
-        f"<!doctype html><html lang=en><meta charset=utf-8><title>{e(paper.title)}</title>",
-        f"<style>{STYLE}</style><h1>{e(paper.title)}</h1><p>{e(paper.reference)}</p>",
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>{e(title(outcome))}</title>",
+        f"<style>{STYLE}</style><h1>{e(title(outcome))}</h1><p>{e(paper.reference)}</p>",
     ]
+    if outcome.played:
+        parts.append(_paragraphs(outcome.played.intro))
     if prose := filled(outcome):
         parts.append("<h2>What we found</h2>" + _paragraphs(prose))
-    parts += ["<h2>Claims</h2>", _claims_html(outcome), "<h2>Figures and tables</h2>"]
+    if outcome.claims:
+        parts += ["<h2>Claims</h2>", _claims_html(outcome)]
+    parts.append("<h2>Figures and tables</h2>")
     for one in outcome.figures:
         if one.tabulate is not None:
             parts.append(f"<h3>{e(one.number)}: {e(one.title)}</h3>")
@@ -89,7 +94,7 @@ def as_html(outcome: Outcome, places: Path) -> str:
         drawn = _own_ids(svg[svg.index("<svg") :], file_name(one))
         caption = f"Figure {e(one.number)}: {e(one.title)}"
         parts.append(f"<figure>{drawn}<figcaption>{caption}</figcaption></figure>")
-    parts += ["<h2>Set-up</h2>", f"<pre>{e(paper.about.strip())}</pre>"]
+    parts += ["<h2>Set-up</h2>", *(f"<pre>{e(told)}</pre>" for told in _about(outcome))]
     parts += ["<h2>How to repeat it</h2>", f"<pre>{e(repeat(outcome))}</pre>", "</html>\n"]
     return "\n".join(parts)
 
@@ -97,16 +102,21 @@ def as_html(outcome: Outcome, places: Path) -> str:
 def as_markdown(outcome: Outcome) -> str:
     """Give the page for the docs; figures are beside it, in figures/."""
     paper = outcome.paper
-    lines = [f"# {paper.title}", "", paper.reference, ""]
+    lines = [f"# {title(outcome)}", "", paper.reference, ""]
+    if outcome.played:
+        lines += [outcome.played.intro, ""]
     if prose := filled(outcome):
         lines += ["## What we found", "", prose.strip(), ""]
-    lines += ["## Claims", "", _row(COLUMNS), _row(["---"] * len(COLUMNS))]
+    if outcome.claims:
+        lines += ["## Claims", "", _row(COLUMNS), _row(["---"] * len(COLUMNS))]
     for claim, parts in outcome.claims:
         for n, row in enumerate(_rows(claim, parts)):
             lines.append(_row(row if n == 0 else ["", "", "", *row[3:6], row[6]]))
-    lines += ["", "How each is measured:", ""]
-    lines += [f"- **{claim.id}** {claim.says} {claim.how}" for claim, _ in outcome.claims]
-    lines += ["", "## Figures and tables", ""]
+    if outcome.claims:
+        lines += ["", "How each is measured:", ""]
+        lines += [f"- **{claim.id}** {claim.says} {claim.how}" for claim, _ in outcome.claims]
+        lines.append("")
+    lines += ["## Figures and tables", ""]
     for one in outcome.figures:
         lines += [f"### {one.number}: {one.title}", ""]
         if one.tabulate is not None:
@@ -116,7 +126,9 @@ def as_markdown(outcome: Outcome) -> str:
         else:
             lines.append(f"![{one.number}](figures/{file_name(one)}.svg)")
         lines.append("")
-    lines += ["## Set-up", "", "```text", paper.about.strip(), "```", ""]
+    lines += ["## Set-up", ""]
+    for told in _about(outcome):
+        lines += ["```text", told, "```", ""]
     lines += ["## How to repeat it", "", "```text", repeat(outcome), "```", ""]
     return "\n".join(lines)
 
@@ -128,18 +140,31 @@ def filled(outcome: Outcome) -> str:
         for claim, parts in outcome.claims
         for n, part in enumerate(parts, 1)
     }
-    return re.sub(r"\{([\w-]+\.\d+)\}", lambda m: told.get(m[1], m[0]), outcome.paper.prose)
+    paper = outcome.paper
+    prose = paper.live_prose if outcome.played else paper.prose
+    return re.sub(r"\{([\w-]+\.\d+)\}", lambda m: told.get(m[1], m[0]), prose)
+
+
+def title(outcome: Outcome) -> str:
+    """What the report is called."""
+    return outcome.paper.title + (", on real packets" if outcome.played else "")
+
+
+def _about(outcome: Outcome) -> list[str]:
+    """Give the set-up: of real packets first, where they are."""
+    live, simulated = outcome.paper.live, outcome.paper.about.strip()
+    return [live.about.strip(), simulated] if outcome.played and live else [simulated]
 
 
 def repeat(outcome: Outcome) -> str:
     """Say how the runs are made again, and with what they were made."""
-    mode = "full" if outcome.full else "quick"
+    mode = ("full" if outcome.full else "quick") + (" --engine live" if outcome.played else "")
     rows = outcome.made.rows
     seeds = len({row["seed"] for row in rows})
     return (
         f"sojourn paper run {outcome.paper.id} --{mode} --out DIR\n"
         f"{len(rows)} runs, up to {seeds} seeds each; sojourn {_sojourn.version()}, "
-        f"engine {_sojourn.engine()}"
+        f"engine {outcome.engine}"
     )
 
 
@@ -163,6 +188,8 @@ def _draw(one: Figure, outcome: Outcome, places: Path) -> None:
         figure = new_figure(*one.size)
         ax = figure.subplots()
         one.draw(outcome.runs, ax)
+        if outcome.played:
+            paper_twins.draw(one, outcome, ax)
         if not ax.get_title():
             ax.set_title(one.title)
         for end in ("svg", "png"):

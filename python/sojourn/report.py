@@ -209,5 +209,8 @@ def paper_table(outcome: "Outcome", directory: Path) -> None:
     for claim, parts in outcome.claims:
         judged = verdict(parts)
         table.add_row(claim.id, f"[{SHADES[judged]}]{judged}[/]", claim.figure, escape(claim.says))
-    out.print(table)
+    if outcome.claims:
+        out.print(table)
+    if outcome.played:
+        out.print(f"{escape(outcome.played.intro)}\n")
     out.print(f"{took(outcome)}\nreport: {escape(str(directory / 'report.html'))}")

@@ -22,6 +22,9 @@ KEYS = Scenario.__struct_fields__
 NAMED = ("qdisc", "source", "tcp")
 """The keys whose value is a thing with a name and parameters, or just its name."""
 
+ENGINES = ("sim", "live")
+"""What can make a run: the simulator, and the kernel's TCP and UDP."""
+
 SAMPLES = 1000
 """How many samples a figure gets where the scenario does not say."""
 
@@ -35,6 +38,13 @@ def near(name: str, known: Sequence[str]) -> str:
     found = get_close_matches(name, known, 1) or [one for one in known if one.startswith(name)]
     guess = f', did you mean "{found[0]}"?' if found else ""
     return f"{guess} (known: {', '.join(known)})"
+
+
+def is_live(engine: str) -> bool:
+    """Say whether `--engine` asks for real packets. Raises InputError."""
+    if engine not in ENGINES:
+        raise InputError(f'--engine: unknown engine "{engine}"{near(engine, ENGINES)}')
+    return engine == "live"
 
 
 def read_value(text: str) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sojourn.claims import (
+    NoRunsError,
     Part,
     Runs,
     bound,
@@ -70,10 +71,15 @@ def averaged(frame: "pl.DataFrame", column: str, **labels: Any) -> npt.NDArray[A
 
 
 def places(frame: "pl.DataFrame", x: str, **labels: Any) -> list[Any]:
-    """Give the values of the axis `x` at which there are runs with these labels."""
+    """Give the values of the axis `x` at which there are runs with these labels.
+
+    Raises NoRunsError if there are none.
+    """
     import polars as pl
 
     chosen = frame.filter(*(pl.col(name) == value for name, value in labels.items()))
+    if not len(chosen):
+        raise NoRunsError(f"no runs with {labels}")
     return sorted(chosen[x].unique().to_list())
 
 

@@ -54,6 +54,7 @@ from sojourn.papers._hred import (
 )
 from sojourn.papers._hred_checks import BUFFERS, NS2, RESPONDING, RULES, STATED_SHARES
 from sojourn.papers._hred_claims import CLAIMS
+from sojourn.papers._hred_live import LIVE, live
 from sojourn.papers._hred_runs import (
     AVQ_GAMMAS,
     BDP_KB,
@@ -69,7 +70,7 @@ from sojourn.statistics import interval
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["CLAIMS", "REFERENCE", "TITLE", "scenarios"]
+__all__ = ["CLAIMS", "LIVE", "REFERENCE", "TITLE", "live", "scenarios"]
 
 TITLE = "HRED: stability and fast adaptation"
 REFERENCE = "Joo, Bahk and Lumetta, Journal of Communications and Networks"
@@ -236,8 +237,10 @@ figure_11b = figure("11b", "Response time to less traffic", needs=["step"])(
 
 
 def _bed(runs: Runs, ax: "Axes", what: str, label: str, scale: float, least: float = 0) -> None:
-    """Draw what the testbed measured against the number of long flows."""
+    """Draw what the testbed measured against the number of long flows, from `least` or less up."""
     lines(ax, runs["testbed"], "flows", what, by="qdisc", names=NAMES, scale=scale)
+    lowest = runs["testbed"][what].to_numpy().min()
+    least = min(least, 5 * (scale * lowest // 5))
     ax.set(xlabel="long flows x, and x/2 flows of 10 packets per second", ylabel=label)
     ax.set_ylim(bottom=least)
 

@@ -55,13 +55,14 @@ from sojourn.papers._red_vs_taildrop import (
     room,
     scenarios,
 )
+from sojourn.papers._red_vs_taildrop_live import LIVE, live
 from sojourn.papers._red_vs_taildrop_rules import NS2, RED, STD, max_p
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-__all__ = ["CLAIMS", "REFERENCE", "TITLE", "scenarios"]
+__all__ = ["CLAIMS", "LIVE", "REFERENCE", "TITLE", "live", "scenarios"]
 
 TITLE = "Tail Drop against RED for bulk and web traffic"
 REFERENCE = "Ziegler, Brandauer, Fdida and others, ISCC 2001 (as far as known)"

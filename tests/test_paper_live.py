@@ -1,0 +1,205 @@
+"""Papers on real packets: what is kept, under which keys, and what is told. Bounds are physical."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from live_link import ENVIRONMENT, lacking
+from sojourn import InputError, _sojourn, live_campaign, paper, paper_live, paper_report
+from sojourn.campaign import key_of
+from sojourn.kernel import plan
+from sojourn.paper import Experiment, Paper, Point
+from sojourn.papers import _hred, _hred_live, hred
+from sojourn.scenario import to_json
+from sojourn.store import Store
+
+REAL = pytest.mark.skipif(bool(lacking()), reason=f"no real packets here: {lacking()}")
+
+
+def short(full: bool) -> dict[str, Experiment]:
+    """Give two runs of two seconds."""
+    assert not full
+    points: list[Point] = []
+    for name in ("red", "hred"):
+        tree = _hred.gateway(_hred.scheme(name, 50), 4, 2, 0.5, tcp=_hred_live.LINUX)
+        points.append(({"qdisc": name, "flows": 4}, tree))
+    return {"testbed": Experiment(points, _hred.steady, 1)}
+
+
+@pytest.fixture
+def one(monkeypatch: pytest.MonkeyPatch) -> Paper:
+    """A paper whose runs on real packets are short."""
+    monkeypatch.setattr(hred, "live", short)
+    return paper.find("hred")
+
+
+@REAL
+def test_rows_keys_and_report(one: Paper, tmp_path: Path) -> None:
+    """A live row is never taken for a simulated one, nor the other way round; nothing is redone."""
+    store = tmp_path / "runs"
+    outcome = paper.run(one, full=False, store=store, engine="live")
+    assert outcome.made.made == len(outcome.made.rows) == 2
+    live, simulated = outcome.runs["testbed"], outcome.runs["testbed simulated"]
+    assert live["engine"].unique().to_list() == [live_campaign.live().name]
+    assert simulated["engine"].unique().to_list() == [_sojourn.engine()]
+    assert os.uname().release in outcome.engine
+    assert not set(live["key"]) & set(simulated["key"])
+    assert len(Store(store).rows()) == 4
+    for row in live.iter_rows(named=True):
+        assert 0 < row["mean"] < 1
+        assert 0 < row["utilisation"] <= 1
+        assert row["lateness_p99_s"] > 0
+        assert row["warnings"] == len(row["warned"].split("; ")) * bool(row["warned"])
+    assert "warned" not in simulated.columns
+    again = paper.run(one, full=False, store=store, engine="live")
+    assert again.made.made == 0
+    assert again.made.rows == outcome.made.rows
+    assert [figure.number for figure in again.figures] == ["live", "13a", "13b", "13c", "13d"]
+    # RED and HRED alone cannot tell who loses most.
+    assert again.claims == []
+    assert again.played is not None
+    assert again.played.numbers["left_out"] == ["003-C19"]
+    _is_whole(again, tmp_path)
+
+
+def _is_whole(outcome: paper.Outcome, place: Path) -> None:
+    paper_report.write_report(outcome, place)
+    page = (place / "report.md").read_text()
+    first = page.splitlines()[4]
+    assert first.startswith("The packets are real")
+    assert live_campaign.kernel() in first
+    assert "lasted 2 s" in first
+    assert "100 times as long" in first
+    assert "mean queue, kB: live | mean queue, kB: simulated" in page
+    assert "--engine live" in page
+    assert "(simulated)" not in page.split("## Set-up")[0]
+    assert ">simulated<" not in (place / "report.html").read_text().split("<svg")[0]
+    assert (place / "figures/figure-13a.png").stat().st_size > 10_000
+    told = json.loads((place / "claims.json").read_text())
+    assert told["live"]["runs"] == 2
+    assert told["engine"] == live_campaign.live().name
+
+
+@REAL
+def test_an_interrupt_ends_the_runs(tmp_path: Path) -> None:
+    """A Ctrl-C at the command ends its workers too, long before the runs are over."""
+    line = [sys.executable, "-m", "sojourn", "paper", "run", "hred", "--engine", "live"]
+    running = subprocess.Popen(
+        [*line, "--out", str(tmp_path), "--figure", "13a", "--jobs", "1"],
+        env=ENVIRONMENT,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    with running:
+        while not (workers := _workers(running.pid)):
+            assert running.poll() is None
+            time.sleep(0.05)
+        time.sleep(1)
+        os.killpg(running.pid, signal.SIGINT)
+        _, said = running.communicate()
+    assert running.returncode == 130
+    assert "Traceback" not in said
+    assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
+
+
+def _workers(pid: int) -> list[int]:
+    """Give the processes that play for `pid`."""
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(one) for one in found if "spawn_main" in _line(one)]
+
+
+def _line(pid: str) -> str:
+    path = Path(f"/proc/{pid}/cmdline")
+    return path.read_text() if path.exists() else ""
+
+
+def test_keys_name_what_made_the_numbers() -> None:
+    """Another kernel's rows are others."""
+    text = "{}"
+    names = {key_of(text, _hred.steady), key_of(text, _hred.steady, live_campaign.live())}
+    assert len(names) == 2
+    assert key_of(text, _hred.steady, live_campaign.live()) in names
+
+
+@pytest.mark.parametrize("name", [name for name in paper.ids() if paper.find(name).live])
+@pytest.mark.parametrize("full", [False, True])
+def test_a_kernel_plays_them_and_claims_need_no_more(name: str, full: bool) -> None:
+    """Every scenario can be played; names are those of simulated experiments, and so are labels."""
+    one = paper.find(name)
+    simulated = one.experiments(full)
+    for experiment, runs in one.live_experiments(full).items():
+        labels = {frozenset(point) for point, _ in simulated[experiment].points}
+        assert {frozenset(point) for point, _ in runs.points} == labels
+        assert runs.measure is simulated[experiment].measure
+        for run in runs.runs():
+            assert plan(json.loads(_sojourn.canonical(to_json(run.scenario)))).warnings == []
+
+
+def test_full_runs_leave_nothing_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every claim and figure finds its runs, whatever they are: here simulated ones."""
+    for name in paper.ids():
+        one = paper.find(name)
+        if one.live is None:
+            continue
+        brief = {
+            key: Experiment(
+                [
+                    (labels, {**tree, "duration": "4s", "warmup": "2s"})
+                    for labels, tree in it.points
+                ],
+                it.measure,
+                it.seeds,
+            )
+            for key, it in one.live_experiments(True).items()
+        }
+        monkeypatch.setattr(one.module, "live", lambda full, brief=brief: brief)
+        monkeypatch.setattr(live_campaign, "check", lambda runs: None)
+        monkeypatch.setattr(live_campaign, "play_all", _pretend)
+        outcome = paper_live.run(one, full=True, store=tmp_path / name)
+        assert outcome.claims
+        assert outcome.played is not None
+        assert outcome.played.numbers["left_out"] == []
+        paper_report.write_report(outcome, tmp_path / name)
+
+
+def _pretend(runs: object, **_: object) -> object:
+    """Stand in for `play_all`: simulated, with the columns of what was played."""
+    from dataclasses import replace
+
+    from sojourn.campaign import campaign
+
+    made = campaign(runs)  # type: ignore[arg-type]
+    more = {"lateness_p99_s": 2e-4, "application_p99_s": None, "warnings": 1, "warned": "a; b"}
+    return replace(made, rows=[row | more for row in made.rows])
+
+
+def test_a_paper_without_them_is_refused(tmp_path: Path) -> None:
+    """In one line that names those that have some."""
+    with pytest.raises(
+        InputError, match=r"ewfq has no runs on real packets.*hred, red-vs-taildrop"
+    ):
+        paper.run(paper.find("ewfq"), full=False, store=tmp_path, engine="live")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["hred", "--engine", "life"], '--engine: unknown engine "life", did you mean "live"?'),
+        (["ewfq", "--engine", "live"], "--engine: ewfq has no runs on real packets"),
+        (["hred", "--engine", "live", "--figure", "3a"], '--figure: no figure "3a" in hred'),
+    ],
+)
+def test_bad_input_is_one_line(arguments: list[str], said: str, tmp_path: Path) -> None:
+    """Exit code 2, no traceback."""
+    line = [sys.executable, "-m", "sojourn", "paper", "run", *arguments, "--out", str(tmp_path)]
+    done = subprocess.run(line, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
