@@ -37,6 +37,8 @@ def scenario(qdisc: str, flows: int, tcp: str, seed: int) -> dict[str, Any]:
 
     tree = tomllib.loads((ROOT / "examples" / "real-tcp.toml").read_text(encoding="utf-8"))
     settings = [f"up.qdisc.name={qdisc}", f"long.count={flows}", f"long.tcp.name={TCPS[tcp]}"]
+    if tcp == "cubic":
+        settings.append("long.tcp.alpha_rises=false")  # as Linux has it
     return set_seed(apply(tree, settings), seed)
 
 

@@ -150,7 +150,7 @@ def campaign(
         if executor is None:
             packets = _over_threads(asked, finished, jobs or os.cpu_count() or 1, progress)
         else:
-            packets = _over_executor(asked, finished, executor, engine.work, progress)
+            packets = _over_executor(asked, finished, executor, engine, progress)
         for i, key in enumerate(keys):
             labels = dict(runs[i].labels)
             found = next((f for names, f in known[key] if names == labels), None)
@@ -283,7 +283,7 @@ def _over_threads(asked: Sequence[_Job], finished: Finished, jobs: int, shown: b
 
 
 def _over_executor(
-    asked: Sequence[_Job], finished: Finished, executor: Executor, work: Work, shown: bool
+    asked: Sequence[_Job], finished: Finished, executor: Executor, engine: Engine, shown: bool
 ) -> int:
     """Make runs wherever `executor` makes them, in chunks that are worth the way there."""
     total = 0
@@ -295,13 +295,13 @@ def _over_executor(
             filled = 0.0
         chunks[-1].append(n)
         filled += job.predicted_s
-    with _meter(asked, shown) as meter:
+    with _meter(asked, shown, "played" if engine.realtime else "simulated") as meter:
         futures: dict[Future[list[tuple[Row, int]]], list[int]] = {}
         over: SimpleQueue[Future[list[tuple[Row, int]]]] = SimpleQueue()
         try:
             for chunk in chunks:
                 sent = [(asked[n].text, asked[n].measure) for n in chunk]
-                futures[executor.submit(work, sent)] = chunk
+                futures[executor.submit(engine.work, sent)] = chunk
             for future in futures:
                 future.add_done_callback(over.put)
             for _ in futures:
@@ -316,6 +316,7 @@ def _over_executor(
     return total
 
 
-def _meter(asked: Sequence[_Job], shown: bool) -> Meter:
+def _meter(asked: Sequence[_Job], shown: bool, word: str = "simulated") -> Meter:
     work = [job.predicted_s for job in asked]
-    return Meter([job.simulated_s for job in asked], shown and sys.stderr.isatty(), work)
+    lasting = [job.simulated_s for job in asked]
+    return Meter(lasting, shown and sys.stderr.isatty(), work, word)

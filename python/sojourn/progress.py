@@ -19,21 +19,25 @@ class Meter:
     """Follows runs of `simulated_s` seconds each; thread-safe.
 
     `work` is what each is expected to take, in any unit, for the time that is left (default: as its
-    simulated seconds).
+    simulated seconds); `word` is what is done with them.
 
     The bar shows simulated time over all runs, how many of them are done, the packets that links
     sent per second, and the time that is left.
     """
 
     def __init__(
-        self, simulated_s: Sequence[float], shown: bool, work: Sequence[float] | None = None
+        self,
+        simulated_s: Sequence[float],
+        shown: bool,
+        work: Sequence[float] | None = None,
+        word: str = "simulated",
     ) -> None:
         self._shares = [0.0] * len(simulated_s)
         self._packets = [0] * len(simulated_s)
         self._simulated_s = simulated_s
         self._work = simulated_s if work is None else work
         self._past_s, self._past_work, self._sent, self._done = 0.0, 0.0, 0, 0
-        self._shown = shown
+        self._shown, self._word = shown, word
         self._lock = threading.Lock()
         self._started = time.monotonic()
         self._bar: Any = None
@@ -73,10 +77,10 @@ class Meter:
     def told(self) -> str:
         """Say how fast it goes, and how many runs of several are done."""
         elapsed = time.monotonic() - self._started
-        speed = self._sent / elapsed if elapsed > 0 else 0.0
+        speed = f", {amount(self._sent / elapsed)} packets/s" if elapsed > 0 < self._sent else ""
         runs = f", {self._done} of {len(self._shares)} runs" if len(self._shares) > 1 else ""
-        simulated = f"{self._past_s:.1f} of {sum(self._simulated_s):.0f} s simulated"
-        return f"{simulated}, {amount(speed)} packets/s{runs}"
+        past = f"{self._past_s:.1f} of {sum(self._simulated_s):.0f} s {self._word}"
+        return f"{past}{speed}{runs}"
 
     def _start(self) -> None:
         from rich.console import Console

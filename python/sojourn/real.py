@@ -66,7 +66,7 @@ def play(
     thread = threading.Thread(target=work, name="sojourn-player")
     shown = progress is True and sys.stderr.isatty()
     end_ns = seconds(tree["duration"]) * 1e9
-    with Meter([seconds(tree["duration"])], shown) as meter:
+    with Meter([seconds(tree["duration"])], shown, word="played") as meter:
         thread.start()
         try:
             while thread.is_alive():

@@ -30,6 +30,9 @@ params! {
         fast_convergence: bool = true, [], "", [];
         /// Whether the window grows at least as Reno's would.
         reno_friendly: bool = true, [], "", ["tcp_friendly", "tcp_friendliness"];
+        /// Whether the slope of Reno's window becomes one segment per round trip once the window of
+        /// before the cut is regained (RFC 9438 §4.3); in RFC 8312 and in Linux (6.18) it stays.
+        alpha_rises: bool = true, [], "", [];
     }
 }
 
@@ -92,8 +95,11 @@ impl Cubic {
     /// The slope of Reno's window in segments per round trip (§4.3): what makes it as large on
     /// average as with halving, until the window of before the cut is regained.
     fn alpha(&self, w_est: f64) -> f64 {
-        let beta = self.params.beta;
-        if w_est < self.cwnd_prior { 3.0 * (1.0 - beta) / (1.0 + beta) } else { 1.0 }
+        let CubicParams { beta, alpha_rises, .. } = self.params;
+        if alpha_rises && w_est >= self.cwnd_prior {
+            return 1.0;
+        }
+        3.0 * (1.0 - beta) / (1.0 + beta)
     }
 }
 
@@ -246,6 +252,12 @@ mod tests {
         let regained = play(&mut c, &mut w, 50, 10, rtt);
         let later = play(&mut c, &mut w, 60, 100, rtt);
         assert!((later - regained - 10.0).abs() < 0.5, "{regained} to {later}: one per round trip");
+        // As in RFC 8312 it goes on by 0.529, until the cube takes over.
+        let mut c = Cubic::of(CubicParams { alpha_rises: false, ..CubicParams::default() }, 1);
+        let mut w = lost(&mut c, 10);
+        let regained = play(&mut c, &mut w, 0, 60, rtt);
+        let later = play(&mut c, &mut w, 60, 100, rtt);
+        assert!((later - regained - 10.0 * slope).abs() < 0.5, "{regained} to {later}");
         // Without the Reno-friendly region it stays below the plateau.
         let params = CubicParams { reno_friendly: false, ..CubicParams::default() };
         let mut c = Cubic::of(params, 1);
