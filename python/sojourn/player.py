@@ -116,7 +116,7 @@ class Player:
         match what:
             case "open":
                 self._open(flow, row, size, request, keep)
-            case "write":
+            case "write" if flow in self._connections:  # it may be broken
                 connection = self._connections[flow]
                 connection.left += size
                 if connection.stands:
@@ -125,7 +125,7 @@ class Player:
                 if flow not in self._senders:
                     self._senders[flow] = sockets.datagrams_from(flow)
                 sockets.send_datagram(self._senders[flow], size)
-            case "stop":
+            case "stop" if flow in self._connections:
                 connection = self._connections[flow]
                 connection.left = 0 if connection.left >= ENDLESS else connection.left
                 connection.want = connection.got
