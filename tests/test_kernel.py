@@ -1,4 +1,4 @@
-"""How the kernel is to play a scenario: routes, options, settings, refusals; no rights are needed."""
+"""How the kernel is to play a scenario: routes, options, settings, refusals. It takes no rights."""
 
 import json
 import sys
