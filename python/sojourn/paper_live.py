@@ -21,7 +21,6 @@ from sojourn.paper import Figure, Outcome, Paper, Played
 from sojourn.scenario import to_json
 from sojourn.units import seconds
 
-
 _LATE = re.compile(r"more than [\d.]+ ms")
 """How late is told for the worst run; here it is enough that it was too late."""
 
