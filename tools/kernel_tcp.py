@@ -21,8 +21,8 @@ BEGIN, END = "<!-- measured by make kernel-tcp -->\n", "<!-- end of make kernel-
 
 QDISCS = ("droptail", "red", "codel", "fq_codel", "pie", "hred", "ewfq")
 FLOWS = (1, 4, 30)
-TCPS = {"reno": "sack", "cubic": "cubic"}
-"""What the kernel calls them, and we; its reno has SACK."""
+TCPS = {"reno": ["long.tcp={name = 'sack', rto_min = '200ms', prr = true}"], "cubic": []}
+"""By the kernel's names, what is set; its reno has SACK, and the file has cubic."""
 SEEDS = (1, 2, 3)
 AT_ONCE = 7
 """Each takes about a tenth of a core."""
@@ -36,9 +36,7 @@ def scenario(qdisc: str, flows: int, tcp: str, seed: int) -> dict[str, Any]:
     from sojourn.settings import apply, set_seed
 
     tree = tomllib.loads((ROOT / "examples" / "real-tcp.toml").read_text(encoding="utf-8"))
-    settings = [f"up.qdisc.name={qdisc}", f"long.count={flows}", f"long.tcp.name={TCPS[tcp]}"]
-    if tcp == "cubic":
-        settings.append("long.tcp.alpha_rises=false")  # as Linux has it
+    settings = [f"up.qdisc.name={qdisc}", f"long.count={flows}", *TCPS[tcp]]
     return set_seed(apply(tree, settings), seed)
 
 

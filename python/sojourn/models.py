@@ -2221,6 +2221,12 @@ class Cubic(TcpParameters, kw_only=True, frozen=True, tag="cubic"):
     tcp_friendly, tcp_friendliness.
     """
 
+    alpha_rises: Value = None
+    """Whether the slope of Reno's window becomes one segment per round trip once the window of
+    before the cut is regained (RFC 9438 §4.3); in RFC 8312 and in Linux (6.18) it stays. Flag;
+    default true.
+    """
+
 
 class Dctcp(TcpParameters, kw_only=True, frozen=True, tag="dctcp"):
     """Is cut by half the share of marked bytes; the receiver echoes each mark; rfc only.
