@@ -4,17 +4,22 @@ Bounds are physical: what rates, delays and buffers make impossible. How close i
 simulation is measured by `make kernel-tcp`.
 """
 
+import inspect
 import json
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import sojourn as sj
 from conftest import Command
 from live_link import lacking_tun
+from sojourn import _sojourn, metrics
+from sojourn.kernel import AVAILABLE
 
 pytestmark = pytest.mark.skipif(
     bool(lacking_tun()), reason=f"no real packets here: {lacking_tun()}"
@@ -207,6 +212,58 @@ def test_many_links_on_a_path_and_a_queue_on_the_way_back() -> None:
     assert one.departed_packets >= two.arrived_packets > 0
     assert back.departed_packets > 0
     assert played.flows["x"].goodput_bps == two.goodput_bps == one.goodput_bps <= 5e6
+
+
+def test_a_played_link_decides_as_a_simulated_one() -> None:
+    """The arrivals of its tape, replayed in virtual time: the same drops, the same departures."""
+    played = sj.play(case({"name": "a", "count": 3, "tcp": "cubic"}, tape=True, warmup="0s"))
+    tape = played.frame("tape").filter(link="up").sort("arrived_s")
+    # What still waited at the end is on no tape; what came before it is there in full.
+    tape = tape.filter(pl.col("arrived_s") < 1.8)
+    qdisc = json.dumps(played.scenario["links"]["up"]["qdisc"])
+    t_ns = (tape["arrived_s"] * 1e9).round().cast(pl.Int64).to_numpy()
+    zeros = np.zeros(tape.height)
+    again = _sojourn.replay(
+        t_ns,
+        zeros.astype(np.uint32),
+        tape["size_bytes"].to_numpy(),
+        zeros.astype(np.uint8),
+        qdisc,
+        "10mbit",
+        None,
+        None,
+        None,
+    )
+    dropped = (tape["fate"] != "sent").to_numpy()
+    assert dropped.sum() > 0
+    assert (again["dropped"] == dropped).all()
+    left_ns = (tape["left_s"] * 1e9).round().cast(pl.Int64).to_numpy()
+    assert (again["t_deq_ns"][~dropped] == left_ns[~dropped]).all()
+
+
+def test_metrics_are_those_of_any_result() -> None:
+    """Each that can be asked of a simulation can be asked of real packets."""
+    poisson = {"name": "poisson", "interval": "exponential(50ms)", "size": "5kB"}
+    control = "bbr" if "bbr" in AVAILABLE.read_text(encoding="ascii").split() else "cubic"
+    flows = (
+        {"name": "a", "count": 2, "tcp": control},
+        {"name": "short", "source": poisson, "tcp": "cubic"},
+        {"name": "call", "source": {"name": "cbr", "rate": "100kbit", "packet": "200B"}},
+    )
+    tree = case(*flows, tape=True)
+    told: list[set[str]] = []
+    for result in (sj.play(tree), sj.simulate(tree)):
+        answered = set()
+        for name, metric in metrics.METRICS.items():
+            asked = inspect.signature(metric.function).parameters
+            given = {"link": "up", "group": "short"}
+            arguments = {key: value for key, value in given.items() if key in asked}
+            with suppress(KeyError, TypeError, ValueError, sj.InputError):
+                metric.function(result, **arguments)
+                answered.add(name)
+        told.append(answered)
+    assert told[0] == told[1]
+    assert len(told[0]) > 20
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
 """Puts rows into a store behind the back of who makes them, all that wait at once.
 
-A part costs some milliseconds of a core whatever is in it, as much as a short run. So the first row
-waits a little for others: a kill loses no more than that, and the cores are left to the runs.
+A part costs some milliseconds of a core whatever is in it, as much as a short run. So parts are
+some time apart: of runs that take longer each is written at once, and of shorter ones a kill loses
+those of that time.
 """
 
 import threading
+import time
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -12,7 +14,7 @@ from typing import Any, Self
 from sojourn.store import Store
 
 PATIENCE_S = 0.1
-"""How long a row waits for others."""
+"""From one part to the next, at least."""
 
 
 class Keeper:
@@ -60,13 +62,16 @@ class Keeper:
 
     def _write(self) -> None:
         assert self._store is not None
+        next_s = 0.0
         while True:
             with self._change:
                 self._change.wait_for(lambda: self._waiting or self._over)
-                self._change.wait_for(lambda: self._over, timeout=PATIENCE_S)
+                left_s = max(0.0, next_s - time.monotonic())
+                self._change.wait_for(lambda: self._over, timeout=left_s)
                 rows, self._waiting = self._waiting, []
                 if not rows:
                     return
+            next_s = time.monotonic() + PATIENCE_S
             try:
                 self._store.put(rows)
             except BaseException as error:  # whoever keeps next is told
