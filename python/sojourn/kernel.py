@@ -42,7 +42,7 @@ _HEADERS = {40: False, 52: True}
 _PLAYED = ("header", "packet", "initial_window", "ecn", "delayed_ack", "rto_min")
 """What can be chosen; a key that is left out is as the kernel has it."""
 
-_ALWAYS = {"prr": True, "alpha_rises": False}
+_ALWAYS = {"rack": True, "prr": True, "alpha_rises": False}
 """What the kernel always does, and may be said."""
 
 

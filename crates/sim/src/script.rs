@@ -272,7 +272,7 @@ impl Script {
         self.leases.get_mut((flow as usize).checked_sub(self.rows.len())?)
     }
 
-    /// The repeated transfers of a flow, if it has such: the one under way, and those that are done.
+    /// The repeated transfers of a flow, if it has such: the one under way, and those done.
     fn transfers(&mut self, flow: u32) -> Option<(&mut Completion, &mut Vec<Completion>)> {
         match &mut self.own.get_mut(flow as usize)?.as_mut()?.app {
             App::Transfers { now, done, .. } => Some((now, done)),

@@ -99,7 +99,8 @@ fn what_waits_for_the_last_one_goes_on_as_in_the_simulator() {
         {"name": "all", "count": 4, "path": ["up"], "tcp": {"name": "sack", "delack": false},
          "source": {"name": "incast", "size": "8kB", "gap": "20ms"}},
         {"name": "pages", "path": ["up"], "tcp": {"name": "sack", "delack": false},
-         "source": {"name": "web", "sessions": 3, "page_gap": "exponential(500ms)", "objects": 3}}]"#;
+         "source": {"name": "web", "sessions": 3, "objects": 3,
+                    "page_gap": "exponential(500ms)"}}]"#;
     let scenario = scenario(flows);
     let (_, played, _) = play(&scenario);
     let outcome = run(&scenario, &mut |_| true).unwrap();

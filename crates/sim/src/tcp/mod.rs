@@ -47,6 +47,7 @@ mod receiver;
 mod rfc;
 mod rfc_hooks;
 mod rfc_loss;
+mod rfc_rack;
 mod rfc_sack;
 mod rtt;
 mod scoreboard;

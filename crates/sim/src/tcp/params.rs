@@ -76,6 +76,9 @@ params! {
         pacing: Option<bool> = None, [], "", ["paced"];
         /// Whether a recovery brings the window down step by step (RFC 6937); rfc and SACK only.
         prr: bool = false, [], "", [];
+        /// Whether what left before something that arrived is lost at once, as Linux has it (RACK,
+        /// RFC 8985, without its window for reordering); rfc and SACK only.
+        rack: bool = false, [], "", [];
         /// Whether the first slow start ends when round trips take longer (HyStart++, RFC 9406);
         /// auto: only for cubic (RFC 9438). For it and Reno's window in rfc.
         hystart: Option<bool> = None, [], "", ["hystart++", "hystartpp"];
@@ -316,6 +319,10 @@ impl TcpParams {
         if self.settings.prr && (!rfc || self.recovery != Recovery::Sack || bbr) {
             let text = format!("{} of this profile cannot use it; sack of rfc can", self.name);
             return refuse("prr", text);
+        }
+        if self.settings.rack && (!rfc || self.recovery != Recovery::Sack) {
+            let text = format!("{} of this profile cannot use it; sack of rfc can", self.name);
+            return refuse("rack", text);
         }
         let cubic = matches!(self.control, Choice::Cubic(_));
         let hystart = *self.settings.hystart.get_or_insert(cubic);

@@ -26,6 +26,7 @@
 //! **Cost**: under 400 bytes a sender and no work per packet in flight (SACK apart).
 
 use super::params::{Recovery, TcpParams, worked_out};
+use super::rfc_rack::Order;
 use super::rtt::{Bounds, Rfc6298};
 use super::scoreboard::Scoreboard;
 use super::{Ack, Segment, Stats};
@@ -76,6 +77,8 @@ pub struct Rfc<C> {
     /// When anything was sent last.
     last_sent: Time,
     pub(super) board: Scoreboard,
+    /// RACK: the order of sending.
+    pub(super) order: Option<Box<Order>>,
     /// SACK: the rescue is permitted once `una` has passed this.
     pub(super) rescued: u64,
     pub(super) control: C,
@@ -125,6 +128,7 @@ impl<C: Control> Rfc<C> {
             timer: Time::NEVER,
             last_sent: Time::ZERO,
             board: Scoreboard::default(),
+            order: s.rack.then(Box::default),
             rescued: 0,
             control: C::new(params, dice),
             initial,
@@ -143,6 +147,9 @@ impl<C: Control> Rfc<C> {
         (self.hushed, self.cwr, self.rescued) = (false, false, 0);
         self.rtt.reset();
         self.board.clear();
+        if let Some(order) = &mut self.order {
+            order.clear();
+        }
         self.control.reset();
         self.timed = None;
         (self.timer, self.established) = (Time::NEVER, Time::NEVER);
@@ -181,10 +188,16 @@ impl<C: Control> Rfc<C> {
             self.on_mark(now, ack.ack);
         }
         let news = self.recovery == Recovery::Sack && ack.ack >= self.una && self.board.update(ack);
+        if let Some(order) = &mut self.order {
+            order.learn(self.una.max(ack.ack), &self.board);
+        }
         if ack.ack > self.una {
             self.on_new_ack(now, ack, out);
         } else if ack.ack == self.una && self.una < self.max {
             self.on_dup(now, news, out);
+        }
+        if self.state == State::Open && self.order.as_ref().is_some_and(|o| o.lost_bytes() > 0) {
+            self.fast_retransmit(now, out);
         }
         if C::HOOKED {
             self.settle(now);
@@ -251,6 +264,9 @@ impl<C: Control> Rfc<C> {
         if silent && !self.control.keeps_window() {
             self.window.cwnd = self.window.cwnd.min(self.initial.0);
         }
+        if self.order.is_some() {
+            return self.send_in_order(now, out);
+        }
         if self.recovery == Recovery::Sack {
             return self.send_by_pipe(now, out);
         }
@@ -280,6 +296,9 @@ impl<C: Control> Rfc<C> {
         if C::HOOKED && !syn {
             let alone = self.una == self.max;
             self.control.sent(&Sent { now, seq, end, again, alone, state: self.state });
+        }
+        if let Some(order) = self.order.as_mut().filter(|_| !syn) {
+            order.sent(seq, end, again);
         }
         self.max = self.max.max(end);
         if again {

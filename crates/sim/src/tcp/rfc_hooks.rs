@@ -55,10 +55,11 @@ impl<C: Control> Rfc<C> {
     }
 
     /// Bytes believed to be in the network.
-    fn in_network(&self) -> u64 {
-        match self.recovery {
-            Recovery::Sack => self.board.pipe(self.una, self.nxt, self.lost()),
-            _ => self.nxt - self.una,
+    pub(super) fn in_network(&self) -> u64 {
+        match (self.recovery, &self.order) {
+            (_, Some(order)) => self.nxt - self.una - self.board.covered() - order.lost_bytes(),
+            (Recovery::Sack, None) => self.board.pipe(self.una, self.nxt, self.lost()),
+            (_, None) => self.nxt - self.una,
         }
     }
 }

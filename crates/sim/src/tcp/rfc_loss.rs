@@ -16,6 +16,9 @@ impl<C: Control> Rfc<C> {
             return;
         }
         self.dup += 1;
+        if self.order.is_some() {
+            return; // it does not count them
+        }
         match self.state {
             State::Recovery if !sack => self.inflation += self.window.mss,
             State::Recovery => {}
@@ -30,7 +33,7 @@ impl<C: Control> Rfc<C> {
     }
 
     /// RFC 5681 §3.2 step 2 and 3, RFC 6582 §3.2 step 2, RFC 6675 §5 (4).
-    fn fast_retransmit(&mut self, now: Time, out: &mut Vec<Segment>) {
+    pub(super) fn fast_retransmit(&mut self, now: Time, out: &mut Vec<Segment>) {
         let sack = self.recovery == Recovery::Sack;
         let in_cut_window = if sack { self.una < self.recover } else { self.una <= self.recover };
         // A mark has cut this window already: the loss is repaired without another cut.
@@ -179,6 +182,9 @@ impl<C: Control> Rfc<C> {
         (self.expired, self.marked, self.cwr) = (true, false, self.ecn);
         (self.state, self.timed, self.recover) = (State::Loss, None, self.max);
         self.rtt.back_off();
+        if let Some(order) = &mut self.order {
+            order.give_up(self.una, &self.board);
+        }
         if self.recovery == Recovery::Sack {
             self.board.start_over();
         } else {

@@ -22,6 +22,10 @@ impl<C: Control> Rfc<C> {
 
     /// RFC 6675 §5 (4.3): the first hole is sent again whatever the pipe says.
     pub(super) fn start_repair(&mut self, now: Time, out: &mut Vec<Segment>) {
+        if self.order.is_some() {
+            self.send_one(now, out);
+            return;
+        }
         self.board.start_over();
         if let Some(hole) = self.board.lacking(self.una, self.max) {
             self.repair(now, hole, out);
