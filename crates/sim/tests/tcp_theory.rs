@@ -36,6 +36,7 @@ fn transfer(seed: u64) {
         ("ecn", flag(!bbr && rng.chance(0.5))),
         ("pacing", flag(bbr || profile == "rfc" && rng.chance(0.3))),
         ("prr", flag(prr && rng.chance(0.5))),
+        ("rack", flag(prr && rng.chance(0.5))),
         ("limited_transmit", flag(rng.chance(0.5))),
         ("careful", flag(rng.chance(0.7))),
         ("rwnd", ["3p", "20p", "1000000p"][window]),

@@ -94,7 +94,7 @@ pub fn good() -> Value {
             {"name": "web", "tcp": {"name": "reno", "profile": "ns2"}, "path": ["mid"],
              "rtt": "30ms", "source": {"name": "transfers", "size": "pareto(mean=10kB, shape=1.2)",
              "gap": "exponential(100ms)", "number": 5}},
-            {"name": "paced", "tcp": {"name": "cubic", "pacing": true, "prr": true, "c": 0.4},
+            {"name": "paced", "tcp": {"name": "cubic", "pacing": true, "prr": true, "rack": true, "c": 0.4},
              "path": ["up"], "return_path": ["down"]},
             {"name": "probes", "tcp": {"name": "bbr", "probe_rtt": "200ms", "cwnd_gain": 2},
              "path": ["up"], "rtt": "30ms"},
@@ -219,7 +219,7 @@ fn instead(old: &Value, choices: &mut Choices<'_>) -> Value {
 }
 
 /// Keys that exist somewhere, and some that don't.
-const KEYS: [&str; 33] = [
+const KEYS: [&str; 34] = [
     "name",
     "duration",
     "warmup",
@@ -250,6 +250,7 @@ const KEYS: [&str; 33] = [
     "policy",
     "pacing",
     "prr",
+    "rack",
     "alpha",
     "li\nmit",
     "",

@@ -46,7 +46,7 @@ pub fn random(seed: u64) -> Value {
             if pick(3) == 0 {
                 let tcp = ["cubic", "dctcp", "vegas", "compound", "sack"][pick(5)];
                 flow["tcp"] = json!({"name": tcp, "ecn": pick(2) == 0, "pacing": pick(2) == 0,
-                    "prr": pick(2) == 0});
+                    "prr": pick(2) == 0, "rack": pick(2) == 0});
             } else if pick(6) == 0 {
                 flow["tcp"] = json!("bbr");
             }
