@@ -2127,6 +2127,11 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     default false.
     """
 
+    rack: Value = None
+    """Whether what left before something that arrived is lost at once, as Linux has it (RACK, RFC
+    8985, without its window for reordering); rfc and SACK only. Flag; default false.
+    """
+
     hystart: Value = None
     """Whether the first slow start ends when round trips take longer (HyStart++, RFC 9406); auto:
     only for cubic (RFC 9438). For it and Reno's window in rfc. Flag or auto; default auto; also
