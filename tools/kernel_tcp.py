@@ -21,7 +21,10 @@ BEGIN, END = "<!-- measured by make kernel-tcp -->\n", "<!-- end of make kernel-
 
 QDISCS = ("droptail", "red", "codel", "fq_codel", "pie", "hred", "ewfq")
 FLOWS = (1, 4, 30)
-TCPS = {"reno": ["long.tcp={name = 'sack', rto_min = '200ms', rack = true, prr = true}"], "cubic": []}
+TCPS = {
+    "reno": ["long.tcp={name = 'sack', rto_min = '200ms', rack = true, prr = true}"],
+    "cubic": [],
+}
 """By the kernel's names, what is set; its reno has SACK, and the file has cubic."""
 SEEDS = (1, 2, 3)
 AT_ONCE = 7
