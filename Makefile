@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
-.PHONY: demo test check bench bench-live bench-sweep kernel-tcp gen validate studies papers papers-full papers-live faults fuzz kill instructions wheel build clean
+.PHONY: demo test check bench bench-live bench-played bench-sweep kernel-tcp papers-live gen validate studies papers papers-full papers-live faults fuzz kill instructions wheel build clean
 
 demo: build  ## the main job: four disciplines on a home uplink, a table and a figure
 	@mkdir -p out
@@ -25,6 +25,9 @@ check: build  ## format, lints, types, generated files
 
 bench: build  ## speed, as ratios inside one run
 	cargo bench $(CRATES)
+
+bench-played: build  ## under a minute: how fast a scenario can be played on real packets here
+	$(BIN)/python tools/bench_played.py
 
 bench-sweep: build  ## under a minute: what a sweep costs beside its runs, and on two cores
 	$(BIN)/python tools/bench_sweep.py

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from live_link import ENVIRONMENT, lacking
+from live_link import ENVIRONMENT, lacking_tun
 from sojourn import InputError, _sojourn, live_campaign, paper, paper_live, paper_report
 from sojourn.campaign import key_of
 from sojourn.kernel import plan
@@ -19,7 +19,7 @@ from sojourn.papers import _hred, _hred_live, hred
 from sojourn.scenario import to_json
 from sojourn.store import Store
 
-REAL = pytest.mark.skipif(bool(lacking()), reason=f"no real packets here: {lacking()}")
+REAL = pytest.mark.skipif(bool(lacking_tun()), reason=f"no real packets here: {lacking_tun()}")
 
 
 def short(full: bool) -> dict[str, Experiment]:

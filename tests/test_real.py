@@ -115,7 +115,7 @@ def test_every_source_of_transfers_completes_some(source: dict[str, Any]) -> Non
         answered = played.frame("queries")
         assert answered.height >= 2
         assert done.height >= 4 * answered.height
-    assert played.summary["live"]["stray_packets"] == 0
+    assert played.summary["live"]["malformed_packets"] == 0
     assert not [w for w in played.summary["live"]["warnings"] if "broke" in w]
 
 

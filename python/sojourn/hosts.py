@@ -9,31 +9,26 @@ import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
 from sojourn import _sojourn
 from sojourn.network import NEAR, NoRightError, bring_up, ip, open_tun
 
-BLOCKS = (0xC6120000, 0xC6130000)
-"""Of the senders and of the receivers: 198.18.0.0/16 and 198.19.0.0/16 (see sojourn-live's net)."""
+BLOCKS = (IPv4Network("198.18.0.0/16"), IPv4Network("198.19.0.0/16"))
+"""Of the senders and of the receivers (see sojourn-live's net)."""
 FIRST = 16
 """The number of the first host in its block."""
 
 
 def address(end: int, row: int) -> str:
     """Give the address of the host of that row at an end."""
-    number = BLOCKS[end] + FIRST + row
-    return ".".join(str(number >> shift & 255) for shift in (24, 16, 8, 0))
+    return str(BLOCKS[end][FIRST + row])
 
 
 def row_of(address: str) -> int:
     """Give the row of the host that has an address."""
-    *_, high, low = address.split(".")
-    return int(high) * 256 + int(low) - FIRST
-
-
-def _block(end: int) -> str:
-    return f"198.{18 + end}.0.0/16"
+    return (int(IPv4Address(address)) & int(BLOCKS[0].hostmask)) - FIRST
 
 
 @contextmanager
@@ -88,8 +83,8 @@ def furnish(end: int, fd: int, sysctls: Mapping[str, str], attributes: Sequence[
             [
                 "link set dev lo up",
                 *bring_up(NEAR),
-                f"route add local {_block(end)} dev lo",
-                f"route add {_block(1 - end)} dev {NEAR}",
+                f"route add local {BLOCKS[end]} dev lo",
+                f"route add {BLOCKS[1 - end]} dev {NEAR}",
                 *routes,
             ]
         )

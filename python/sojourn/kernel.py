@@ -50,7 +50,6 @@ _ALWAYS = {"rack": True, "prr": True, "alpha_rises": False}
 class Host:
     """How the kernel is to play a row: a flow, or a host of a crowd."""
 
-    name: str
     tcp: bool
     control: str
     """The congestion control."""
@@ -118,7 +117,7 @@ def plan(scenario: Mapping[str, Any]) -> Plan:
 
 
 def _host(flow: Mapping[str, Any]) -> Host:
-    name, path = flow["name"], f"flows.{flow['name']}"
+    path = f"flows.{flow['name']}"
     if "tcp" not in flow:
         sizes = flow["source"].get("size_bytes") or [bytes_of(flow["source"]["packet"])]
         for size in sizes:
@@ -127,7 +126,7 @@ def _host(flow: Mapping[str, Any]) -> Host:
                     f"{path}.source: a packet of {size}B cannot be played with the kernel's UDP, "
                     f"allowed: {STAMPED_BYTES}B to {PACKET_MAX_BYTES}B"
                 )
-        return Host(name, False, "", 0, "", "")
+        return Host(False, "", 0, "", "")
     tcp = flow["tcp"]
     path += ".tcp"
     control = CONTROLS.get(tcp["name"])
@@ -156,7 +155,7 @@ def _host(flow: Mapping[str, Any]) -> Host:
     if not tcp["delayed_ack"]:
         back.append("quickack 1")
     mss = packet - 40
-    return Host(name, True, control or "", mss, " ".join(there), " ".join(back))
+    return Host(True, control or "", mss, " ".join(there), " ".join(back))
 
 
 def _packets(size: str, payload: int) -> int:

@@ -34,6 +34,13 @@ PRIORITY = 10
 LATE_S = 0.001
 """Packets that are later than this at the 99th percentile are not to be trusted."""
 
+UNDELIVERED = (
+    ("kernel_dropped_packets", "the kernel dropped before we could read them"),
+    ("no_memory_packets", "there was no memory for"),
+    ("refused_packets", "the far end refused"),
+)
+"""Counts of packets that no law lost, and what became of those."""
+
 KILLED = 128 + signal.SIGKILL
 
 
@@ -284,11 +291,7 @@ def _warnings(links: Mapping[str, Any]) -> list[str]:
         p99 = link["lateness_p99_s"]
         if p99 is not None and p99 > LATE_S:
             found.append(f"{name}: 1 % of the packets were more than {p99 * 1e3:.1f} ms late")
-        for key, what in (
-            ("kernel_dropped_packets", "the kernel dropped before we could read them"),
-            ("no_memory_packets", "there was no memory for"),
-            ("refused_packets", "the far end refused"),
-        ):
+        for key, what in UNDELIVERED:
             if link[key]:
                 found.append(f"{name}: {link[key]} packets that {what}")
         if link["failed"]:

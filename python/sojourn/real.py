@@ -20,7 +20,7 @@ import numpy as np
 from sojourn import _sojourn, hosts, network
 from sojourn._sojourn import InputError
 from sojourn.kernel import Plan, plan
-from sojourn.live import LATE_S, end_realtime, start_in_realtime
+from sojourn.live import LATE_S, UNDELIVERED, end_realtime, start_in_realtime
 from sojourn.live_tally import Row
 from sojourn.player import Player
 from sojourn.progress import Meter
@@ -138,10 +138,8 @@ def _result(
         flow |= {"retransmitted_packets": again, "timeouts": row.timeouts if row.tcp else 0}
         if not row.tcp:
             flow |= _datagrams(row, lost)
-    paths = {flow["name"]: flow["path"] for flow in scenario["flows"]}
-    for name, link in told["links"].items():
-        crossing = [flow for flow in flows if name in _path(paths[flow["group"]], flow)]
-        link["goodput_bps"] = sum(flow["goodput_bps"] for flow in crossing)
+    for link in told["links"].values():
+        link["goodput_bps"] = sum(flows[row]["goodput_bps"] for row in link.pop("rows"))
     live = told["live"]
     late = np.sort(player.lateness_s)
     for share, key in ((0.5, "application_p50_s"), (0.99, "application_p99_s")):
@@ -151,12 +149,6 @@ def _result(
         columns |= player.tally.columns(every_flow=scenario["sample_flows"])
     summary = {"flows": flows, "links": told["links"], "scenario": scenario, "live": live}
     return Result(json.dumps(summary), columns | completions, command)
-
-
-def _path(path: list[str], flow: Mapping[str, Any]) -> list[str]:
-    """Name the links that a flow crosses: its number stands in some names."""
-    number = flow["name"].removeprefix(flow["group"]).removeprefix(".") or "0"
-    return [link.replace("{i}", number) for link in path]
 
 
 def _datagrams(row: Row, lost: int) -> dict[str, Any]:
@@ -186,12 +178,7 @@ def _warnings(live: Mapping[str, Any], player: Player) -> list[str]:
     ):
         if (late := live[key]) is not None and late > LATE_S:
             found.append(what.format(late * 1e3))
-    for key, what in (
-        ("kernel_dropped_packets", "the kernel dropped before we could read them"),
-        ("no_memory_packets", "there was no memory for"),
-        ("refused_packets", "their end refused"),
-        ("stray_packets", "are of no flow"),
-    ):
+    for key, what in (*UNDELIVERED, ("malformed_packets", "are of no flow")):
         if live[key]:
             found.append(f"{live[key]} packets that {what}")
     if live["failed"]:

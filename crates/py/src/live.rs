@@ -11,8 +11,10 @@ use sojourn_aqm::dice;
 use sojourn_aqm::tally::Histogram;
 use sojourn_aqm::{Ecn, Link, LinkSpec, Packet, Span, Time};
 use sojourn_live::capture::{self, Writer};
-use sojourn_live::line::{Changes, Line, Loses};
+use sojourn_live::hop::Counts;
+use sojourn_live::line::{Line, Loses};
 use sojourn_live::{Capture, Hop, HopSpec, Report, Start, pump};
+use sojourn_sim::changes::Turn;
 use sojourn_sim::flow::stream;
 use sojourn_sim::link_def::LinkDef;
 use sojourn_sim::series::LinkSeries;
@@ -77,24 +79,21 @@ impl Seen {
     }
 }
 
-/// How a link's trace changes it.
-fn changes(def: &LinkDef) -> Option<Changes> {
-    let mut spec = def.spec;
-    let turns = def.trace.clone()?.turns();
-    Some(Box::new(turns.map(move |(at, turn)| {
-        let LinkSpec { rate, delay } = spec;
-        spec = LinkSpec { rate: turn.rate.unwrap_or(rate), delay: turn.delay.unwrap_or(delay) };
-        (at, spec)
-    })))
-}
+/// What a link changes by, in the order of time.
+pub type Turns = Box<dyn Iterator<Item = (Time, Turn)> + Send>;
 
-/// A link as described, with what its trace makes of it; its dice are those of a link of that name
-/// in a simulation.
-pub fn line(def: &LinkDef, seed: u64) -> Line {
+/// A link as described, with what `turns` make of it; its dice are those of a link of that name in
+/// a simulation.
+pub fn line(def: &LinkDef, seed: u64, turns: Option<Turns>) -> Line {
     let key = format!("links.{}", def.name);
     let mut line = Line::new(Link::new(def.spec, def.build().qdisc, stream(seed, &key)));
-    if let Some(changes) = changes(def) {
-        line.change(changes);
+    if let Some(turns) = turns {
+        let mut spec = def.spec;
+        line.change(Box::new(turns.map(move |(at, turn)| {
+            let LinkSpec { rate, delay } = spec;
+            spec = LinkSpec { rate: turn.rate.unwrap_or(rate), delay: turn.delay.unwrap_or(delay) };
+            (at, spec)
+        })));
     }
     if let Some(opportunities) = &def.opportunities {
         line.link.only_at(opportunities.clone());
@@ -109,7 +108,8 @@ pub fn line(def: &LinkDef, seed: u64) -> Line {
 /// A direction as described.
 fn hop(def: &LinkDef, seed: u64, head: usize) -> Hop {
     let salt = dice::mix(seed ^ u64::from(dice::hash(&def.name)));
-    Hop::new(HopSpec { line: line(def, seed), salt, head })
+    let turns = def.trace.clone().map(|trace| Box::new(trace.turns()) as Turns);
+    Hop::new(HopSpec { line: line(def, seed, turns), salt, head })
 }
 
 /// Two captures into the file `path`.
@@ -254,20 +254,10 @@ fn tape_of<'py>(py: Python<'py>, hop: &mut Hop) -> PyResult<Bound<'py, PyDict>> 
     Ok(columns)
 }
 
-/// What happened in one direction: what a simulation tells of a link, payload aside, and how
-/// faithful it was.
-fn summary(qdisc: &str, report: Report<Hop>) -> Json {
-    let Report { carrier: mut hop, ran, cpu, failed } = report;
-    let mut link = outcome::link(qdisc, hop.link(), 0.0);
-    if let Some(link) = link.as_object_mut() {
-        link.remove("goodput_bps"); // it would take the acks to know
-    }
-    let counts = hop.counts();
+/// How faithful packets were moved, and what did not get through; `ran` so long, `cpu` of it busy.
+pub fn fidelity(counts: &Counts, ran: Span, cpu: Span, failed: Option<std::io::Error>) -> Json {
     let quantile = |q| counts.lateness.quantile_s(q);
-    let sent_bits = link["departed_bytes"].as_f64().unwrap_or(0.0) * 8.0;
-    let more = json!({
-        "sent_bps": outcome::ratio(sent_bits, ran.as_secs()),
-        "lost_on_wire_packets": hop.lost_on_wire(),
+    json!({
         "delivered_packets": counts.delivered,
         "refused_packets": counts.refused,
         "malformed_packets": counts.malformed,
@@ -277,10 +267,27 @@ fn summary(qdisc: &str, report: Report<Hop>) -> Json {
         "lateness_max_s": counts.lateness.max_s(),
         "late_share": outcome::ratio(counts.late as f64, counts.lateness.count() as f64),
         "cpu_share": outcome::ratio(cpu.as_secs(), ran.as_secs()),
-        "duration_s": ran.as_secs(),
         "failed": failed.map(|e| e.to_string()),
+    })
+}
+
+/// What happened in one direction: what a simulation tells of a link, payload aside, and how
+/// faithful it was.
+fn summary(qdisc: &str, report: Report<Hop>) -> Json {
+    let Report { carrier: mut hop, ran, cpu, failed } = report;
+    let mut link = outcome::link(qdisc, hop.link(), 0.0);
+    if let Some(link) = link.as_object_mut() {
+        link.remove("goodput_bps"); // it would take the acks to know
+    }
+    let counts = hop.counts();
+    let sent_bits = link["departed_bytes"].as_f64().unwrap_or(0.0) * 8.0;
+    let more = json!({
+        "sent_bps": outcome::ratio(sent_bits, ran.as_secs()),
+        "lost_on_wire_packets": hop.lost_on_wire(),
+        "duration_s": ran.as_secs(),
     });
-    for (key, value) in more.as_object().into_iter().flatten() {
+    let fidelity = fidelity(counts, ran, cpu, failed);
+    for (key, value) in more.as_object().into_iter().chain(fidelity.as_object()).flatten() {
         link[key] = value.clone();
     }
     link

@@ -1,6 +1,6 @@
 //! The border of a live network: a scenario's links and paths between two descriptors.
 
-use crate::live::line;
+use crate::live::{Turns, fidelity, line};
 use crate::{InputError, array, refused};
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -8,10 +8,9 @@ use pyo3::types::PyDict;
 use rustix::fd::AsFd;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::{Map, json};
-use sojourn_aqm::{Link, LinkSpec, Span, Time, dice};
+use sojourn_aqm::{Link, Span, Time, dice};
 use sojourn_live::net::{HOSTS_MAX, Pair};
 use sojourn_live::{Lane, Line, Net, NetSpec, Start, Way, pump};
-use sojourn_sim::changes::Turn;
 use sojourn_sim::flow::Flow;
 use sojourn_sim::scenario::FlowDef;
 use sojourn_sim::series::LinkSeries;
@@ -30,33 +29,28 @@ pub fn enter_network(namespace: i32) -> PyResult<()> {
     entered.map_err(|e| PyOSError::new_err(e.to_string()))
 }
 
-/// All changes of one link, in order.
-fn changes(scenario: &Scenario, l: usize) -> Vec<(Time, LinkSpec)> {
-    let mut table = Timetable::new(scenario);
-    let mut spec = scenario.links[l].spec;
-    let mut all = Vec::new();
+/// All that link `l` changes by, by its trace and by the scenario's changes.
+fn turns(scenario: &Scenario, l: usize) -> Option<Turns> {
+    if !may_change(scenario, l) {
+        return None;
+    }
+    let (mut table, mut all) = (Timetable::new(scenario), Vec::new());
     let end = Time::ZERO + scenario.duration;
     while table.next() <= end {
         let at = table.next();
         while let Some(step) = table.step(at) {
-            if let Step::Link(link, Turn { rate, delay }) = step
-                && link == l
-            {
-                let (rate, delay) = (rate.unwrap_or(spec.rate), delay.unwrap_or(spec.delay));
-                spec = LinkSpec { rate, delay };
-                all.push((at, spec));
-            }
+            all.extend(match step {
+                Step::Link(link, turn) if link == l => Some((at, turn)),
+                _ => None,
+            });
         }
     }
-    all
+    Some(Box::new(all.into_iter()))
 }
 
 /// Link `l` with all that is planned for it; what is seen of it goes into `series`.
 fn planned(scenario: &Scenario, l: usize, series: &Arc<Mutex<LinkSeries>>) -> Line {
-    let mut line = line(&scenario.links[l], scenario.seed);
-    if may_change(scenario, l) {
-        line.change(Box::new(changes(scenario, l).into_iter()));
-    }
+    let mut line = line(&scenario.links[l], scenario.seed, turns(scenario, l));
     if scenario.tape {
         line.link.record();
     }
@@ -83,6 +77,15 @@ fn pair(scenario: &Scenario, def: &FlowDef, i: u64) -> Pair {
     let lag = Span(rtt.0 - of_links.0);
     let there = Way { path: there, delay: Span::ZERO };
     Pair { ways: [there, Way { path: back, delay: lag }], class: def.class }
+}
+
+/// The rows whose flows cross link `l` on their way there.
+fn crossing(scenario: &Scenario, l: usize) -> Vec<usize> {
+    let each = |def: &FlowDef| -> Vec<bool> {
+        (0..def.count).map(|i| def.routes[def.route_of(i)][0].contains(&l)).collect()
+    };
+    let crosses = scenario.flows.iter().flat_map(each).enumerate();
+    crosses.filter_map(|(row, crosses)| crosses.then_some(row)).collect()
 }
 
 /// A network of real packets at work.
@@ -131,11 +134,6 @@ impl Network {
         self.start.monotonic_ns
     }
 
-    /// Whether it has ended by itself.
-    fn failed(&self) -> bool {
-        self.pump.as_ref().is_none_or(pump::Pump::failed)
-    }
-
     /// Ends it: as JSON a summary per link, what was sent by each row, and how faithful it was;
     /// and the columns of links: series, and tapes if there are any.
     fn stop<'py>(&mut self, py: Python<'py>) -> PyResult<(String, Bound<'py, PyDict>)> {
@@ -147,9 +145,11 @@ impl Network {
         let mut net = report.carrier;
         let (mut links, mut columns) = (Map::new(), Vec::new());
         let rows = net.pair_of_flow();
-        for (line, def) in net.lines().iter_mut().zip(&self.scenario.links) {
+        let lines = net.lines().iter_mut().zip(&self.scenario.links).enumerate();
+        for (l, (line, def)) in lines {
             let mut link = outcome::link(def.qdisc, &mut line.link, 0.0);
             link["lost_on_wire_packets"] = line.lost_on_wire.into();
+            link["rows"] = crossing(&self.scenario, l).into();
             links.insert(def.name.clone(), link);
             if self.scenario.tape {
                 outcome::tape(&def.name, &line.link, &rows, &mut columns);
@@ -165,25 +165,9 @@ impl Network {
         }
         let sent = net.sent_by_pair().iter();
         let sent: Vec<[u64; 3]> = sent.map(|s| [s.packets, s.retransmitted, s.lost]).collect();
-        let counts = net.counts();
-        let quantile = |q| counts.lateness.quantile_s(q);
-        let told = json!({
-            "links": links,
-            "sent": sent,
-            "live": {
-                "delivered_packets": counts.delivered,
-                "refused_packets": counts.refused,
-                "stray_packets": counts.malformed,
-                "no_memory_packets": counts.no_memory,
-                "lateness_p50_s": quantile(0.5),
-                "lateness_p99_s": quantile(0.99),
-                "lateness_max_s": counts.lateness.max_s(),
-                "late_share":
-                    outcome::ratio(counts.late as f64, counts.lateness.count() as f64),
-                "cpu_share": outcome::ratio(report.cpu.as_secs(), report.ran.as_secs()),
-                "failed": report.failed.map(|e| e.to_string()),
-            },
-        });
+        let pump::Report { ran, cpu, failed, .. } = report;
+        let live = fidelity(net.counts(), ran, cpu, failed);
+        let told = json!({ "links": links, "sent": sent, "live": live });
         let found = PyDict::new(py);
         for (name, column) in columns {
             found.set_item(name, array(py, column))?;
