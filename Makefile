@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
-.PHONY: demo test check bench bench-live bench-played bench-sweep kernel-tcp papers-live gen validate studies papers papers-full papers-live faults fuzz kill instructions wheel build clean
+.PHONY: demo test check bench bench-live bench-played bench-sweep kernel-tcp gen validate studies papers papers-full papers-live faults fuzz kill instructions wheel build clean
 
 demo: build  ## the main job: four disciplines on a home uplink, a table and a figure
 	@mkdir -p out
