@@ -12,7 +12,13 @@ from sojourn.settings import apply
 
 ROOT = Path(__file__).parent.parent
 CASES = (("100mbit", 4), ("200mbit", 4), ("500mbit", 4), ("1gbit", 4), ("100mbit", 300))
-SHORT = ("duration=8s", "warmup=3s", "up.delay=5ms", "up.qdisc={name = 'fq_codel'}", "long.rtt=20ms")
+SHORT = (
+    "duration=8s",
+    "warmup=3s",
+    "up.delay=5ms",
+    "up.qdisc={name = 'fq_codel'}",
+    "long.rtt=20ms",
+)
 
 
 def main() -> None:

@@ -121,8 +121,9 @@ def captions(figure: "Figure", result: Result, conditions: Sequence[str], seeds:
     if len(conditions) > len(shown):
         shown.append(f"and {len(conditions) - len(shown)} more")
     figure.suptitle("\n".join([describe.title(scenario), *shown]), x=0.01, ha="left", fontsize=10)
+    real = "; real packets" if "live" in result.summary else ""
     figure.supxlabel(
-        f"{describe.window(scenario)}; {seeds}; sojourn {result.version}",
+        f"{describe.window(scenario)}; {seeds}; sojourn {result.version}{real}",
         x=0.01, ha="left", fontsize=7, color="#555555",
     )  # fmt: skip
 
