@@ -5,6 +5,7 @@
 //! transmissions that start from then on (see [`sojourn_aqm::Link::change`]); the discipline keeps
 //! its parameters, those that followed from the rate of the link included.
 
+use crate::keys;
 use crate::read::{self, Fields};
 use crate::scenario::{FlowDef, LinkDef};
 use serde_json::{Map, Value as Json, json};
@@ -56,15 +57,10 @@ pub struct Trace {
     pub repeat: Option<Span>,
 }
 
-const CHANGE_KEYS: [&str; 4] = ["at", "join", "leave", "links"];
-const TURN_KEYS: [&str; 2] = ["rate", "delay"];
-/// The last one stands alone: see [`crate::link_def`].
-const TRACE_KEYS: [&str; 5] = ["t_ns", "rate_bps", "delay_ns", "repeat", "opportunities_ms"];
-
 impl Trace {
     /// Reads the trace of a link: columns of whole numbers.
     pub fn of(json: &Json) -> Result<Trace> {
-        let fields = Fields::of(json, &TRACE_KEYS)?;
+        let fields = Fields::of(json, &keys::TRACE)?;
         fields.need("t_ns")?;
         let at = column(&fields, "t_ns", u64::MAX >> 1)?.unwrap_or_default();
         let rate = column(&fields, "rate_bps", RATE_MAX.0)?;
@@ -185,8 +181,8 @@ pub fn read(
 
 impl Change {
     fn of(json: &Json, duration: Span, links: &[LinkDef], flows: &[FlowDef]) -> Result<Change> {
-        let fields = Fields::of(json, &CHANGE_KEYS)?;
-        let at: Span = read::read(fields.need("at")?).map_err(|e| e.at("at"))?;
+        let fields = Fields::of(json, &keys::CHANGE)?;
+        let at: Span = fields.value("at")?;
         if at >= duration {
             return Err(Error::new(format!("{at} is not before the end at {duration}")).at("at"));
         }
@@ -274,7 +270,7 @@ fn turns(json: &Json, links: &[LinkDef]) -> Result<Vec<(usize, Turn)>> {
 }
 
 fn turn(json: &Json, link: &LinkDef) -> Result<Turn> {
-    let fields = Fields::of(json, &TURN_KEYS)?;
+    let fields = Fields::of(json, &keys::TURN)?;
     let given = |key: &str| fields.get(key).is_some();
     if !given("rate") && !given("delay") {
         return Err(Error::new("changes nothing: rate or delay is due"));
@@ -287,9 +283,7 @@ fn turn(json: &Json, link: &LinkDef) -> Result<Turn> {
     if given("delay") && trace.is_some_and(|t| t.delay.is_some()) {
         return Err(Error::new("the trace of the link sets it").at("delay"));
     }
-    let rate = fields.within("rate", Rate(0), Rate(0), RATE_MAX)?;
-    let delay = fields.within("delay", Span::ZERO, Span::ZERO, DELAY_MAX)?;
-    Ok(Turn { rate: given("rate").then_some(rate), delay: given("delay").then_some(delay) })
+    Ok(Turn { rate: fields.read("rate")?, delay: fields.read("delay")? })
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ pub mod crowd;
 pub mod dist;
 mod fetch;
 pub mod flow;
+pub mod keys;
 pub mod link_def;
 pub mod onoff;
 pub mod outcome;

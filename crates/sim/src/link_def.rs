@@ -1,13 +1,14 @@
 //! What a scenario says of a link.
 
-use crate::changes::{self, DELAY_MAX, RATE_MAX, Trace};
+use crate::changes::{self, Trace};
+use crate::keys;
 use crate::read::{self, Fields, Named};
 use crate::scenario::good_name;
 use crate::wire::Loss;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Row, Setting, Value};
-use sojourn_aqm::units::{Rate, Span};
+use sojourn_aqm::units::Span;
 use sojourn_aqm::{LinkSpec, Made, Opportunities};
 
 /// A link as described.
@@ -34,24 +35,19 @@ pub const OPPORTUNITY_BYTES: u32 = 1504;
 /// The latest moment of a lap, in milliseconds.
 const MOMENT_MAX: u64 = 10_000_000_000;
 
-const LINK_KEYS: [&str; 5] = ["rate", "delay", "qdisc", "loss", "trace"];
-
 impl LinkDef {
     fn of(name: &str, json: &Json) -> Result<LinkDef> {
-        let fields = Fields::of(json, &LINK_KEYS)?;
-        fields.need("rate")?;
-        let rate = fields.within("rate", Rate(1), Rate(1), RATE_MAX)?;
-        let delay = fields.within("delay", Span::ZERO, Span::ZERO, DELAY_MAX)?;
-        let loss = fields.get("loss").map_or(Ok(Loss::Random(0.0)), Loss::of);
-        let loss = loss.map_err(|e| e.at("loss"))?;
+        let fields = Fields::of(json, &keys::LINK)?;
+        let (rate, delay) = (fields.value("rate")?, fields.value("delay")?);
+        let loss = fields.or_default("loss");
+        let loss = Loss::of(&loss).map_err(|e| e.at("loss"))?;
         let (trace, opportunities) = match fields.get("trace") {
             Some(trace) => recorded(trace).map_err(|e| e.at("trace"))?,
             None => (None, None),
         };
         let spec = LinkSpec { rate, delay };
-        let default = Json::from("droptail");
-        let qdisc = fields.get("qdisc").unwrap_or(&default);
-        let named = Named::of(qdisc).map_err(|e| e.at("qdisc"))?;
+        let qdisc = fields.or_default("qdisc");
+        let named = Named::of(&qdisc).map_err(|e| e.at("qdisc"))?;
         let entry = sojourn_aqm::sched::find(named.name).map_err(|e| {
             if qdisc.is_string() { e.at("qdisc") } else { e.at("name").at("qdisc") }
         })?;
@@ -93,7 +89,10 @@ fn recorded(json: &Json) -> Result<(Option<Trace>, Option<Opportunities>)> {
     if json.get(key).is_none() {
         return Ok((Some(Trace::of(json)?), None));
     }
-    let fields = Fields::of(json, &[key])?;
+    let fields = Fields::of(json, &keys::TRACE)?;
+    if let Some(other) = read::table(json)?.keys().find(|other| *other != key) {
+        return Err(Error::new(format!("does not go with {key}, which stands alone")).at(other));
+    }
     let ms = changes::column(&fields, key, MOMENT_MAX)?.unwrap_or_default();
     changes::few(ms.len()).map_err(|e| e.at(key))?;
     let moments = ms.into_iter().map(Span::ms).collect();

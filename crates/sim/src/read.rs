@@ -1,26 +1,45 @@
 //! How a scenario's JSON is read: every key is known or refused, every value has its unit, and
 //! every refusal carries the path of what it refuses.
 
+use crate::keys::{Key, Table, Unset};
 use serde_json::{Map, Value as Json};
 use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::params::{Params, Row, Setting, Value};
+use sojourn_aqm::params::{Params, Row, Setting, Value, checked};
+use std::borrow::Cow;
 
-/// The fields of one object, its keys checked against the allowed ones.
-pub struct Fields<'a>(&'a Map<String, Json>);
+/// The fields of one object, read by the table of its keys. Every method panics on a key that the
+/// table does not have.
+pub struct Fields<'a> {
+    map: &'a Map<String, Json>,
+    table: &'static Table,
+}
 
 impl<'a> Fields<'a> {
-    /// The fields of `json`, whose keys must be among `allowed`.
-    pub fn of(json: &'a Json, allowed: &[&str]) -> Result<Fields<'a>> {
+    /// The fields of `json`.
+    ///
+    /// # Errors
+    /// Something else than a table, or a key that is not in `keys`.
+    pub fn of(json: &'a Json, keys: &'static Table) -> Result<Fields<'a>> {
         let map = table(json)?;
-        match map.keys().find(|key| !allowed.contains(&key.as_str())) {
-            Some(key) => Err(Error::unknown("key", key, allowed.iter().copied()).at(key)),
-            None => Ok(Fields(map)),
+        let names = keys.keys.iter().map(|key| key.name);
+        match map.keys().find(|key| !names.clone().any(|name| name == *key)) {
+            Some(key) => Err(Error::unknown("key", key, names).at(key)),
+            None => Ok(Fields { map, table: keys }),
         }
     }
 
     /// The value of `key`, if it is given.
     pub fn get(&self, key: &str) -> Option<&'a Json> {
-        self.0.get(key)
+        self.map.get(self.table.key(key).name)
+    }
+
+    /// The value of `key`, or its default, which it must have.
+    pub fn or_default(&self, key: &str) -> Cow<'a, Json> {
+        match (self.get(key), self.table.key(key).unset) {
+            (Some(given), _) => Cow::Borrowed(given),
+            (None, Unset::Is(text)) => Cow::Owned(Json::from(text)),
+            (None, _) => panic!("{key} has no default"),
+        }
     }
 
     /// The value of `key`, which must be given.
@@ -28,21 +47,37 @@ impl<'a> Fields<'a> {
         self.get(key).ok_or_else(|| Error::new("is missing").at(key))
     }
 
-    /// The value of `key` as a `T`, if it is given.
+    /// The value of `key` as a `T` in the range of the key, if it is given.
     pub fn read<T: Value>(&self, key: &str) -> Result<Option<T>> {
-        self.get(key).map(|json| read(json)).transpose().map_err(|e| e.at(key))
+        let Key { kind, range, .. } = self.table.key(key);
+        debug_assert_eq!(*kind, T::kind(), "the kind of {key}");
+        let ends = range.map(|(least, largest)| (stated(least), stated(largest)));
+        let value = self.get(key).map(|json| read(json)).transpose();
+        let value = value.and_then(|v| v.map(|v| checked(v, ends)).transpose());
+        value.map_err(|e| e.at(key))
     }
 
-    /// The value of `key` as a `T` within `lo..=hi`, or `default`.
-    pub fn within<T: Value>(&self, key: &str, default: T, lo: T, hi: T) -> Result<T> {
-        let value = self.read(key)?.unwrap_or(default);
-        sojourn_aqm::params::checked(value, Some((lo, hi))).map_err(|e| e.at(key))
+    /// The value of `key` as a `T` in the range of the key, or its default.
+    ///
+    /// # Errors
+    /// Also a key that must be given and is not.
+    pub fn value<T: Value>(&self, key: &str) -> Result<T> {
+        match (self.read(key)?, self.table.key(key).unset) {
+            (Some(value), _) => Ok(value),
+            (None, Unset::Is(text)) => Ok(stated(text)),
+            (None, _) => self.need(key).and_then(read),
+        }
     }
 
-    /// The text of `key`, if it is given.
-    pub fn text(&self, key: &str) -> Result<Option<&'a str>> {
-        self.get(key).map(|json| text(json)).transpose().map_err(|e| e.at(key))
+    /// The text of `key`, or its default, which it must have.
+    pub fn text(&self, key: &str) -> Result<String> {
+        text(&self.or_default(key)).map(str::to_string).map_err(|e| e.at(key))
     }
+}
+
+/// A value of the table of keys.
+fn stated<T: Value>(text: &str) -> T {
+    T::read(Setting::Text(text)).unwrap_or_else(|e| panic!("in the table of keys: {e}"))
 }
 
 /// `json` as a table.

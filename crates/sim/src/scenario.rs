@@ -3,6 +3,7 @@
 use crate::changes::{self, Change};
 use crate::crowd;
 use crate::dist::Dist;
+use crate::keys;
 pub use crate::link_def::LinkDef;
 use crate::link_def::links;
 use crate::read::{self, Fields, Named};
@@ -72,23 +73,6 @@ pub struct Scenario {
     pub sample_flows: bool,
 }
 
-const KEYS: [&str; 10] = [
-    "name",
-    "duration",
-    "warmup",
-    "seed",
-    "sample",
-    "sample_flows",
-    "tape",
-    "links",
-    "flows",
-    "changes",
-];
-const FLOW_KEYS: [&str; 8] =
-    ["name", "count", "source", "tcp", "path", "return_path", "rtt", "class"];
-
-/// The longest run: ten million seconds.
-const DURATION_MAX: Span = Span::s(10_000_000);
 /// The most flows.
 const FLOWS_MAX: u64 = 1_000_000;
 /// The most numbers that series may hold.
@@ -110,11 +94,9 @@ impl Scenario {
     }
 
     fn of(json: &Json) -> Result<Scenario> {
-        let fields = Fields::of(json, &KEYS)?;
-        let ns = Span(1);
-        let duration: Span = read::read(fields.need("duration")?).map_err(|e| e.at("duration"))?;
-        let duration = in_range(duration, ns, DURATION_MAX).map_err(|e| e.at("duration"))?;
-        let warmup: Span = fields.read("warmup")?.unwrap_or_default();
+        let fields = Fields::of(json, &keys::SCENARIO)?;
+        let duration: Span = fields.value("duration")?;
+        let warmup: Span = fields.value("warmup")?;
         if warmup >= duration {
             let text = format!("{warmup} leaves nothing to measure of a duration of {duration}");
             return Err(Error::new(text).at("warmup"));
@@ -132,16 +114,16 @@ impl Scenario {
             None => Ok(Vec::new()),
         };
         let scenario = Scenario {
-            name: fields.text("name")?.unwrap_or("scenario").to_string(),
+            name: fields.text("name")?,
             duration,
             warmup,
-            seed: fields.read("seed")?.unwrap_or(1),
+            seed: fields.value("seed")?,
             sample: sample.map_err(|e| e.at("sample"))?,
-            tape: fields.read("tape")?.unwrap_or(false),
+            tape: fields.value("tape")?,
             links,
             flows,
             changes: changes.map_err(|e| e.at("changes"))?,
-            sample_flows: fields.read("sample_flows")?.unwrap_or(true),
+            sample_flows: fields.value("sample_flows")?,
         };
         scenario.bounded()?;
         Ok(scenario)
@@ -224,16 +206,16 @@ impl Scenario {
 
 impl FlowDef {
     fn of(name: &str, json: &Json, links: &[LinkDef]) -> Result<FlowDef> {
-        let fields = Fields::of(json, &FLOW_KEYS)?;
-        let count = fields.within("count", 1, 1, FLOWS_MAX)?;
-        let bulk = Json::from("bulk");
-        let source = Named::with_lists(fields.get("source").unwrap_or(&bulk));
+        let fields = Fields::of(json, &keys::FLOW)?;
+        let count = fields.value("count")?;
+        let source = fields.or_default("source");
+        let source = Named::with_lists(&source);
         let source = source.and_then(|n| Source::of(&n)).map_err(|e| e.at("source"))?;
-        let newreno = Json::from("newreno");
-        let tcp = match (source.udp_by_default(), fields.get("tcp")) {
-            (true, None) => None,
-            (_, tcp) => {
-                let named = Named::of(tcp.unwrap_or(&newreno)).map_err(|e| e.at("tcp"))?;
+        let tcp = match fields.get("tcp") {
+            None if source.udp_by_default() => None,
+            _ => {
+                let tcp = fields.or_default("tcp");
+                let named = Named::of(&tcp).map_err(|e| e.at("tcp"))?;
                 let parsed = tcp::parse(named.name, named.settings.iter().copied());
                 Some(parsed.map_err(|e| e.at("tcp"))?)
             }
@@ -262,7 +244,7 @@ impl FlowDef {
             routes,
             written,
             rtt,
-            class: fields.within("class", 0, 0, u64::from(u16::MAX))? as u16,
+            class: fields.value::<u64>("class")? as u16,
             joins: None,
             leaves: None,
         };
@@ -296,7 +278,7 @@ impl FlowDef {
 fn flows(json: &Json, links: &[LinkDef]) -> Result<Vec<FlowDef>> {
     let mut flows: Vec<FlowDef> = Vec::new();
     for (i, json) in read::list(json)?.iter().enumerate() {
-        let fields = Fields::of(json, &FLOW_KEYS).map_err(|e| {
+        let fields = Fields::of(json, &keys::FLOW).map_err(|e| {
             // A flow that has a name is known by it, whatever else is wrong.
             match json.get("name").and_then(Json::as_str) {
                 Some(name) => e.at(name),

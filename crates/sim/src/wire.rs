@@ -9,6 +9,7 @@
 //! is counted in packets. The share of losses is `(1-h) b + (1-k) (1-b)` with `b = p / (p + r)`,
 //! and where a bad wire loses everything and a good one nothing, 1/r packets are lost in a row.
 
+use crate::keys;
 use crate::read::{self, Fields};
 use rand_pcg::Pcg64Mcg;
 use serde_json::{Value as Json, json};
@@ -33,8 +34,6 @@ pub enum Loss {
     },
 }
 
-const KEYS: [&str; 4] = ["p", "r", "1-h", "1-k"];
-
 impl Loss {
     /// Reads the `loss` of a link: a number, or a table of chances.
     pub fn of(json: &Json) -> Result<Loss> {
@@ -42,13 +41,10 @@ impl Loss {
         if !json.is_object() {
             return Ok(Loss::Random(within(read::read(json)?)?));
         }
-        let fields = Fields::of(json, &KEYS)?;
-        fields.need("p")?;
-        let p = fields.within("p", 0.0, 0.0, 1.0)?;
-        let r = fields.within("r", 1.0 - p, 0.0, 1.0)?;
-        let bad = fields.within("1-h", 1.0, 0.0, 1.0)?;
-        let good = fields.within("1-k", 0.0, 0.0, 1.0)?;
-        Ok(Loss::Bursts { p, r, bad, good })
+        let fields = Fields::of(json, &keys::LOSS)?;
+        let p = fields.value("p")?;
+        let r = fields.read("r")?.unwrap_or(1.0 - p);
+        Ok(Loss::Bursts { p, r, bad: fields.value("1-h")?, good: fields.value("1-k")? })
     }
 
     /// The same as it would be written.

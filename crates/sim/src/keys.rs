@@ -1,0 +1,363 @@
+//! The keys of a scenario. Scenarios are read by these tables, which hold every default and range;
+//! the reference (`sojourn list scenario`, docs/scenario.md) and the classes of Python are made
+//! from them.
+
+use Unset::{Is, Means, Required};
+
+/// What holds where a key is not given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unset {
+    /// Nothing: the key must be given.
+    Required,
+    /// This value, as it would be written.
+    Is(&'static str),
+    /// What these words say.
+    Means(&'static str),
+}
+
+/// A key of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// Its name.
+    pub name: &'static str,
+    /// The kind of its value, as [`sojourn_aqm::params::Value::kind`] names them.
+    pub kind: &'static str,
+    /// What holds where it is not given.
+    pub unset: Unset,
+    /// The least and the largest value, if they are bounded.
+    pub range: Option<(&'static str, &'static str)>,
+    /// What it is.
+    pub about: &'static str,
+    /// A value for it, in TOML.
+    pub example: &'static str,
+}
+
+const fn key(
+    name: &'static str,
+    kind: &'static str,
+    unset: Unset,
+    about: &'static str,
+    example: &'static str,
+) -> Key {
+    Key { name, kind, unset, range: None, about, example }
+}
+
+impl Key {
+    const fn within(self, least: &'static str, largest: &'static str) -> Key {
+        Key { range: Some((least, largest)), ..self }
+    }
+}
+
+/// A table of a scenario.
+#[derive(Debug)]
+pub struct Table {
+    /// Where it stands, with NAME for a name that the scenario gives.
+    pub path: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Its keys, in the order in which they are usually written.
+    pub keys: &'static [Key],
+}
+
+impl Table {
+    /// The key called `name`.
+    ///
+    /// # Panics
+    /// If there is none: the readers of this crate ask for keys of their own tables.
+    pub fn key(&self, name: &str) -> &Key {
+        let key = self.keys.iter().find(|key| key.name == name);
+        key.unwrap_or_else(|| panic!("{} has no key {name}", self.path))
+    }
+}
+
+/// The kind of a duration that may be random.
+const RANDOM_DURATION: &str = "duration, or uniform|exponential|pareto|lomax|cdf(...)";
+
+/// The scenario itself.
+pub static SCENARIO: Table = Table {
+    path: "",
+    about: "The experiment: how long it runs, what is recorded, its links, flows and changes.",
+    keys: &[
+        key("name", "text", Is("scenario"), "Name, for titles.", "\"home-uplink\""),
+        key("duration", "duration", Required, "Simulated time.", "\"60s\"")
+            .within("1ns", "10000000s"),
+        key(
+            "warmup",
+            "duration",
+            Is("0s"),
+            "Time at the start that is not measured; shorter than duration.",
+            "\"10s\"",
+        ),
+        key(
+            "seed",
+            "integer",
+            Is("1"),
+            "Seed of all random numbers: equal scenarios with equal seeds give equal results.",
+            "7",
+        ),
+        key(
+            "sample",
+            "duration",
+            Means("no time series"),
+            "Interval of the time series, from 1us to duration.",
+            "\"100ms\"",
+        ),
+        key(
+            "sample_flows",
+            "flag",
+            Is("true"),
+            "True if each flow has time series, false if only links and groups of flows have.",
+            "false",
+        ),
+        key("tape", "flag", Is("false"), "True if the result has a row for every packet.", "true"),
+        key(
+            "links",
+            "table of links",
+            Required,
+            "Links by name; a name has 1 to 64 letters, digits, \"_\" and \"-\".",
+            "{ up = { rate = \"10mbit\" } }",
+        ),
+        key(
+            "flows",
+            "list of flows",
+            Required,
+            "Groups of equal flows.",
+            "[{ name = \"upload\", path = [\"up\"] }]",
+        ),
+        key(
+            "changes",
+            "list of changes",
+            Means("no changes"),
+            "What changes during the run.",
+            "[{ at = \"30s\", leave = [\"upload\"] }]",
+        ),
+    ],
+};
+
+/// A link.
+pub static LINK: Table = Table {
+    path: "links.NAME",
+    about: "A link: a queue with its discipline, a transmitter, and a wire. It carries packets in \
+            one direction.",
+    keys: &[
+        key(
+            "rate",
+            "rate",
+            Required,
+            "Rate of the transmitter. A trace of rates replaces it from its first row on; with \
+             delivery opportunities it only gives disciplines their defaults.",
+            "\"10mbit\"",
+        )
+        .within("1bit", "100tbit"),
+        key("delay", "duration", Is("0s"), "One-way propagation delay.", "\"20ms\"")
+            .within("0s", "100000s"),
+        key(
+            "qdisc",
+            "name or table",
+            Is("droptail"),
+            "Discipline: its name, or a table with its name and parameters. Its buffer is limit, \
+             1000p by default for most.",
+            "{ name = \"codel\", limit = \"300kB\", target = \"5ms\" }",
+        ),
+        key(
+            "loss",
+            "number or table",
+            Is("0"),
+            "Probability that the wire loses a packet; a table for losses in bursts.",
+            "0.01",
+        )
+        .within("0", "1"),
+        key(
+            "trace",
+            "file or table",
+            Means("rate and delay are constant"),
+            "Recorded rates, delays or delivery opportunities: a file, or columns.",
+            "{ t_ns = [0, 2000000000], rate_bps = [10000000, 2000000] }",
+        ),
+    ],
+};
+
+/// The losses of a wire, where they come in bursts.
+pub static LOSS: Table = Table {
+    path: "links.NAME.loss",
+    about: "Losses in bursts (the model of Gilbert and Elliott, gemodel in tc-netem): the wire is \
+            good or bad, begins good, and may change its state after every packet.",
+    keys: &[
+        key(
+            "p",
+            "number",
+            Required,
+            "Probability that a good wire becomes bad after a packet.",
+            "0.02",
+        )
+        .within("0", "1"),
+        key(
+            "r",
+            "number",
+            Means("1 - p"),
+            "Probability that a bad wire becomes good after a packet, so that a burst lasts 1/r \
+             packets on average.",
+            "0.25",
+        )
+        .within("0", "1"),
+        key("1-h", "number", Is("1"), "Probability that a bad wire loses a packet.", "0.8")
+            .within("0", "1"),
+        key("1-k", "number", Is("0"), "Probability that a good wire loses a packet.", "0.001")
+            .within("0", "1"),
+    ],
+};
+
+/// The columns of a recorded link.
+pub static TRACE: Table = Table {
+    path: "links.NAME.trace",
+    about: "A recorded link as columns of whole numbers: rates, delays or both from t_ns on, or \
+            delivery opportunities alone.",
+    keys: &[
+        key(
+            "t_ns",
+            "list of integers",
+            Means("required, unless opportunities_ms is given"),
+            "When each row begins, in ns, ascending.",
+            "[0, 2000000000]",
+        ),
+        key(
+            "rate_bps",
+            "list of integers",
+            Means("the rate of the link"),
+            "Rate from then on, in bit/s; 0 stops the link.",
+            "[10000000, 2000000]",
+        ),
+        key(
+            "delay_ns",
+            "list of integers",
+            Means("the delay of the link"),
+            "One-way delay from then on, in ns.",
+            "[20000000, 35000000]",
+        ),
+        key(
+            "repeat",
+            "duration",
+            Means("the last row holds until the end"),
+            "Time after which the trace starts again; later than its last row.",
+            "\"4s\"",
+        ),
+        key(
+            "opportunities_ms",
+            "list of integers",
+            Means("the link sends at its rate"),
+            "Times in ms, ascending, at which the link can deliver 1504 bytes, as in mahimahi; \
+             they start again after the last one. It stands alone.",
+            "[1, 3, 3, 8]",
+        ),
+    ],
+};
+
+/// A group of flows.
+pub static FLOW: Table = Table {
+    path: "flows",
+    about: "A group of count equal flows: a source of traffic, a TCP (or UDP), and the links that \
+            they cross.",
+    keys: &[
+        key(
+            "name",
+            "text",
+            Required,
+            "Name of the group: 1 to 64 letters, digits, \"_\" and \"-\".",
+            "\"upload\"",
+        ),
+        key(
+            "count",
+            "integer",
+            Is("1"),
+            "Number of flows; hosts, where the source opens connections of its own.",
+            "3",
+        )
+        .within("1", "1000000"),
+        key(
+            "source",
+            "name or table",
+            Is("bulk"),
+            "Source of the traffic: its name, or a table with its name and parameters.",
+            "{ name = \"transfers\", size = \"100kB\", gap = \"exponential(1s)\" }",
+        ),
+        key(
+            "tcp",
+            "name or table",
+            Is("newreno"),
+            "TCP: its name, or a table with its name and parameters. The sources cbr, onoff and \
+             trace send over UDP unless it is given.",
+            "{ name = \"cubic\", ecn = true }",
+        ),
+        key(
+            "path",
+            "list of names",
+            Required,
+            "Links that the data crosses, in order. {i} in a name stands for the number of the \
+             flow in its group, from 0.",
+            "[\"up\"]",
+        ),
+        key(
+            "return_path",
+            "list of names",
+            Means("no queue on the way back, only delay"),
+            "Links that acknowledgements cross, in order.",
+            "[\"down\"]",
+        ),
+        key(
+            "rtt",
+            RANDOM_DURATION,
+            Means("the delays of the links crossed"),
+            "Round-trip propagation time, drawn per flow if random; what the links crossed do not \
+             account for is added as a delay without a queue.",
+            "\"uniform(40ms, 200ms)\"",
+        ),
+        key("class", "integer", Is("0"), "Traffic class of the packets, for disciplines.", "2")
+            .within("0", "65535"),
+    ],
+};
+
+/// A change during the run.
+pub static CHANGE: Table = Table {
+    path: "changes",
+    about: "What changes at a moment, before anything else happens then. At least one of join, \
+            leave and links is given. Disciplines keep their parameters.",
+    keys: &[
+        key("at", "duration", Required, "When, before the end of the run.", "\"30s\""),
+        key(
+            "join",
+            "list of names",
+            Means("none"),
+            "Groups of flows that start then; start and stop of their source count from then.",
+            "[\"upload\"]",
+        ),
+        key(
+            "leave",
+            "list of names",
+            Means("none"),
+            "Groups of flows that stop at once, whatever they are doing.",
+            "[\"upload\"]",
+        ),
+        key(
+            "links",
+            "table of links",
+            Means("none"),
+            "Links that change, by name.",
+            "{ up = { rate = \"5mbit\" } }",
+        ),
+    ],
+};
+
+/// What a link becomes.
+pub static TURN: Table = Table {
+    path: "changes.links.NAME",
+    about: "What a link becomes for the transmissions that start from then on.",
+    keys: &[
+        key("rate", "rate", Means("as before"), "New rate; 0bit stops the link.", "\"0bit\"")
+            .within("0bit", "100tbit"),
+        key("delay", "duration", Means("as before"), "New one-way delay.", "\"40ms\"")
+            .within("0s", "100000s"),
+    ],
+};
+
+/// Every table of a scenario, outermost first.
+pub static TABLES: [&Table; 7] = [&SCENARIO, &LINK, &LOSS, &TRACE, &FLOW, &CHANGE, &TURN];
