@@ -17,6 +17,7 @@ import pytest
 
 import sojourn as sj
 from conftest import EXAMPLES, SMALL, Command
+from sojourn.listing import KINDS
 from sojourn.result import FILES
 
 PROGRAM = Path(sys.executable).with_name("sojourn")
@@ -61,7 +62,7 @@ def test_list_shows_all_and_one(sojourn: Command) -> None:
 def test_list_as_json(sojourn: Command) -> None:
     """The tables themselves."""
     everything = json.loads(ok(sojourn("list", "--json")))
-    assert list(everything) == ["disciplines", "tcp", "sources", "metrics", "papers"]
+    assert list(everything) == list(KINDS)
     red = json.loads(ok(sojourn("list", "red", "--json")))
     assert red["kind"] == "disciplines"
     assert {"name", "aliases", "kind", "value", "range", "symbol", "about"} == set(red["params"][0])

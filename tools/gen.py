@@ -1,4 +1,4 @@
-"""Write what is generated from Rust: models.py and docs/algorithms.
+"""Write what is generated: models.py, docs/algorithms, and the pages that are lists.
 
 Names, parameters and sources come from the tables, the words of a discipline's page from the header
 of its file, the figure and its numbers from a run (`step.py`). `tools/gen.py` writes;
@@ -15,7 +15,7 @@ from typing import Any
 
 import header
 import step
-from sojourn import _sojourn
+from sojourn import _sojourn, missing
 
 ROOT = Path(__file__).parent.parent
 MODELS = ROOT / "python/sojourn/models.py"
@@ -228,6 +228,7 @@ def main(arguments: list[str]) -> int:
     specs = json.loads(_sojourn.specs())
     runs = step.play([spec["name"] for spec in specs["disciplines"]])
     files = {MODELS: models(specs), PAGES / "README.md": index(specs)}
+    files[ROOT / "docs/missing.md"] = missing.page()
     figures: dict[Path, Spec] = {}
     for kind in BASES:
         for spec in specs[kind]:

@@ -5,13 +5,18 @@ import json
 from typing import Any
 
 from rich.markup import escape
+from rich.padding import Padding
 
-from sojourn import _sojourn
+from sojourn import _sojourn, missing
 from sojourn._sojourn import InputError
 from sojourn.report import console, new_table
 from sojourn.settings import near
 
-KINDS = ("disciplines", "tcp", "sources", "metrics", "papers")
+TABLES = ("disciplines", "tcp", "sources", "metrics", "papers")
+"""What exists, by kind."""
+
+KINDS = (*TABLES, "missing")
+"""What can be listed."""
 
 Spec = dict[str, Any]
 
@@ -30,23 +35,30 @@ def find(kind: str | None, name: str | None) -> Any:
         kind, name = None, kind
     if name is None:
         return {one: _specs(one) for one in KINDS} if kind is None else _specs(kind)
+    absent = missing.find(name)
+    if kind == "missing" and absent:
+        return {"kind": kind, **absent}
     known: list[str] = []
     folded = name.lower().replace("-", "_")
-    for one in KINDS if kind is None else (kind,):
+    for one in TABLES if kind is None else (kind,):
         for spec in _specs(one):
             if folded in (spec["name"], *spec["aliases"]):
                 return {"kind": one, **spec}
             known.append(spec["name"])
+    if absent:
+        raise InputError(f"list: {missing.refusal(absent, name)}")
     known += KINDS if kind is None else ()
     raise InputError(f'list: unknown name "{name}"{near(name, known)}')
 
 
 def _specs(kind: str) -> list[Spec]:
-    """Give what there is of a kind; papers, which take the longest to read, only when asked for."""
+    """Return the entries of a kind."""
     if kind == "metrics":
         return _metrics()
-    if kind == "papers":
+    if kind == "papers":  # they take the longest to read: only when asked for
         return _papers()
+    if kind == "missing":
+        return [spec for group in missing.groups().values() for spec in group]
     found: list[Spec] = json.loads(_sojourn.specs()).get(kind, [])
     return found
 
@@ -54,7 +66,9 @@ def _specs(kind: str) -> list[Spec]:
 def show(found: Any, kind: str | None) -> None:
     """Print what `find` found."""
     out = console()
-    if isinstance(found, list):
+    if kind == "missing":
+        _missing(found if isinstance(found, list) else [found])
+    elif isinstance(found, list):
         _kind(str(kind), found)
     elif "claims" in found:
         _paper(found)
@@ -63,10 +77,12 @@ def show(found: Any, kind: str | None) -> None:
     elif "params" in found:
         _one(found)
     else:
-        for n, (name, specs) in enumerate(found.items()):
-            out.print("\n" * (n > 0) + f"[bold]{name}[/]")
-            _kind(name, specs)
-        out.print("\nsojourn list NAME shows the parameters of one.")
+        for name in TABLES:
+            out.print(f"[bold]{name}[/]")
+            _kind(name, found[name])
+            out.print()
+        out.print("sojourn list NAME shows the parameters of one.")
+        out.print("sojourn list missing shows what does not exist, and what to use instead.")
 
 
 def _kind(kind: str, specs: list[Spec]) -> None:
@@ -82,6 +98,16 @@ def _kind(kind: str, specs: list[Spec]) -> None:
         cells += [escape(spec["unit"])] if measured else []
         table.add_row(spec["name"], *cells)
     out.print(table)
+
+
+def _missing(specs: list[Spec]) -> None:
+    out = console()
+    for n, spec in enumerate(specs):
+        also = f" ({', '.join(spec['aliases'])})" if spec["aliases"] else ""
+        state = "planned" if spec["planned"] else "not planned"
+        out.print("\n" * (n > 0) + f"[bold]{escape(spec['name'])}[/]{escape(also)}")
+        for line in (spec["about"], f"{state}: {spec['why']}", f"use {spec['instead']}"):
+            out.print(Padding(escape(line), (0, 0, 0, 2), expand=False))
 
 
 def _metrics() -> list[Spec]:

@@ -36,6 +36,7 @@ pub mod error;
 pub mod fifo;
 pub mod hold;
 pub mod link;
+pub mod missing;
 pub mod order;
 pub mod packet;
 pub mod params;

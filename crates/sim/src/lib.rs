@@ -27,6 +27,7 @@ mod fetch;
 pub mod flow;
 pub mod keys;
 pub mod link_def;
+pub mod missing;
 pub mod onoff;
 pub mod outcome;
 mod pace;

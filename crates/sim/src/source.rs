@@ -3,12 +3,14 @@
 
 use crate::crowd::params::{Incast, Poisson, Sessions, Web};
 use crate::dist::Dist;
+use crate::missing;
 use crate::onoff::OnOff;
 use crate::read::{self, Named};
 use crate::trace::Trace;
 use serde_json::Value as Json;
 use sojourn_aqm::dice::Dice;
 use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::missing::Missing;
 use sojourn_aqm::params;
 use sojourn_aqm::params::{Params, Rows};
 use sojourn_aqm::units::{Bytes, Rate, Span};
@@ -198,8 +200,12 @@ impl Entry {
 impl Source {
     /// Reads a source.
     pub fn of(named: &Named<'_>) -> Result<Source> {
-        let entry = SOURCES.iter().find(|e| e.name == named.name).ok_or_else(|| {
-            Error::unknown("source", named.name, SOURCES.iter().map(|e| e.name)).at("name")
+        let name = named.name;
+        let entry = SOURCES.iter().find(|e| e.name == name).ok_or_else(|| {
+            let unknown = || Error::unknown("source", name, SOURCES.iter().map(|e| e.name));
+            Missing::find(missing::SOURCES, name)
+                .map_or_else(unknown, |missing| missing.error(name))
+                .at("name")
         })?;
         (entry.read)(named)
     }

@@ -1,8 +1,10 @@
 //! What there is, as data: the tables that `sojourn list` prints and Python's classes come from.
 
+use crate::missing::{SENDERS, SOURCES as SOURCES_MISSING};
 use crate::source::SOURCES;
 use crate::tcp::TCPS;
 use serde_json::{Value as Json, json};
+use sojourn_aqm::missing::{self, Missing};
 use sojourn_aqm::params::Row;
 use sojourn_aqm::sched::{Entry, REGISTRY};
 
@@ -20,7 +22,18 @@ fn entry(name: &str, aliases: &[&str], about: &str, source: &str, params: &[Row]
     })
 }
 
-/// Every discipline, TCP and source with its parameters, their defaults, ranges and units.
+fn absent(list: &[Missing]) -> Json {
+    let one = |m: &Missing| {
+        json!({
+            "name": m.names[0], "aliases": m.names[1..], "about": m.about, "planned": m.planned,
+            "why": m.why, "instead": m.instead,
+        })
+    };
+    list.iter().map(one).collect()
+}
+
+/// Every discipline, TCP and source with its parameters, their defaults, ranges and units; under
+/// `missing` those that do not exist.
 pub fn specs() -> Json {
     let discipline = |e: &Entry| {
         let mut spec = entry(e.name, e.aliases, e.about, e.source, &e.params());
@@ -33,5 +46,10 @@ pub fn specs() -> Json {
         TCPS.iter().map(|e| entry(e.name, e.aliases, e.about, e.source, &e.table())).collect();
     let sources: Vec<Json> =
         SOURCES.iter().map(|e| entry(e.name, &[], e.about, e.source, &e.params())).collect();
-    json!({ "disciplines": disciplines, "tcp": tcp, "sources": sources })
+    let missing = json!({
+        "disciplines": absent(missing::DISCIPLINES),
+        "tcp": absent(SENDERS),
+        "sources": absent(SOURCES_MISSING),
+    });
+    json!({ "disciplines": disciplines, "tcp": tcp, "sources": sources, "missing": missing })
 }

@@ -36,6 +36,7 @@ use crate::aqm::sred::Sred;
 use crate::aqm::{Plain, Single};
 use crate::cx::Cx;
 use crate::error::{Error, Result};
+use crate::missing::{DISCIPLINES, Missing};
 use crate::packet::Packet;
 use crate::params::{Params, Row, Setting};
 use crate::units::{Rate, Size, Time};
@@ -346,13 +347,15 @@ registry! {
 /// The entry called `name`, by canonical name or alias, dashes and case aside.
 ///
 /// # Errors
-/// An unknown name, with the nearest.
+/// An unknown name, with the nearest; a missing one, with what to use instead.
 pub fn find(name: &str) -> Result<&'static Entry> {
     let folded = name.to_lowercase().replace('-', "_");
-    REGISTRY
-        .iter()
-        .find(|e| e.name == folded || e.aliases.contains(&folded.as_str()))
-        .ok_or_else(|| Error::unknown("discipline", name, REGISTRY.iter().map(|e| e.name)))
+    REGISTRY.iter().find(|e| e.name == folded || e.aliases.contains(&folded.as_str())).ok_or_else(
+        || {
+            let unknown = || Error::unknown("discipline", name, REGISTRY.iter().map(|e| e.name));
+            Missing::find(DISCIPLINES, name).map_or_else(unknown, |missing| missing.error(name))
+        },
+    )
 }
 
 /// Builds the discipline called `name` with `settings` for a link of `rate`.

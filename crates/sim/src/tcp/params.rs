@@ -1,8 +1,10 @@
 //! What can be chosen about a TCP, its defaults by profile, and the registry of names.
 
 use crate::cc::{BbrParams, Choice, CompoundParams, CubicParams, DctcpParams, VegasParams};
+use crate::missing::SENDERS;
 use sojourn_aqm::choice;
 use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::missing::Missing;
 use sojourn_aqm::params;
 use sojourn_aqm::params::{Params, Rows, Setting, answers, unknown};
 use sojourn_aqm::units::{Bytes, Size, Span};
@@ -207,10 +209,11 @@ pub fn parse<'a>(
     name: &str,
     settings: impl IntoIterator<Item = (&'a str, Setting<'a>)>,
 ) -> Result<TcpParams> {
-    let entry = TCPS
-        .iter()
-        .find(|e| e.name == name || e.aliases.contains(&name))
-        .ok_or_else(|| Error::unknown("tcp", name, TCPS.iter().map(|e| e.name)).at("name"))?;
+    let entry =
+        TCPS.iter().find(|e| e.name == name || e.aliases.contains(&name)).ok_or_else(|| {
+            let unknown = || Error::unknown("tcp", name, TCPS.iter().map(|e| e.name));
+            Missing::find(SENDERS, name).map_or_else(unknown, |m| m.error(name)).at("name")
+        })?;
     let (mut chosen, mut control) = (Settings::default(), (entry.control)());
     for (key, value) in settings {
         let is_in = |rows: &[_]| rows.iter().any(|r| answers(r, key));

@@ -1,0 +1,152 @@
+//! Names that users ask for and that do not exist: what each is, why it is missing, what to use
+//! instead. An unknown name is looked up here before its spelling is corrected.
+
+use crate::error::Error;
+use alloc::format;
+
+/// Something that does not exist, and what to use in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// Its names, the usual one first; lower case, with underscores.
+    pub names: &'static [&'static str],
+    /// What it is, as a noun phrase.
+    pub about: &'static str,
+    /// True if it is going to exist.
+    pub planned: bool,
+    /// Why it does not exist.
+    pub why: &'static str,
+    /// What to use instead.
+    pub instead: &'static str,
+}
+
+impl Missing {
+    /// The entry of `list` that is called `name`, ignoring case; a dash counts as an underscore.
+    pub fn find(list: &'static [Missing], name: &str) -> Option<&'static Missing> {
+        let folded = name.to_lowercase().replace('-', "_");
+        list.iter().find(|m| m.names.contains(&folded.as_str()))
+    }
+
+    /// The refusal of `name`, which is one of its names.
+    pub fn error(&self, name: &str) -> Error {
+        let yet = if self.planned { " yet" } else { "" };
+        let Missing { about, instead, .. } = self;
+        Error::new(format!("{name:?} ({about}) is not available{yet}; use {instead}"))
+    }
+}
+
+/// Disciplines and class trees of Linux and of RFCs that are not in the registry.
+pub static DISCIPLINES: &[Missing] = &[
+    Missing {
+        names: &["cake", "sch_cake"],
+        about: "CAKE: a shaper, fairness between hosts and flows, priority tins, an ACK filter",
+        planned: true,
+        why: "packets carry no host address, and no discipline here delays packets by itself",
+        instead: "fq_codel on a link of the shaped rate, or cobalt, which is CAKE's AQM",
+    },
+    Missing {
+        names: &["dualpi2", "dualq", "dualq_coupled", "l4s"],
+        about: "RFC 9332's coupled AQM with two queues, for L4S",
+        planned: true,
+        why: "no simulated sender sets ECT(1), so its second queue would stay empty",
+        instead: "pi2, which couples both kinds of traffic in one queue",
+    },
+    Missing {
+        names: &["curvy_red"],
+        about: "Curvy RED, the second AQM of RFC 9332",
+        planned: true,
+        why: "it comes with dualpi2",
+        instead: "pi2, or red with gentle",
+    },
+    Missing {
+        names: &["fq", "sch_fq"],
+        about: "tc's fq: a queue per flow that sends packets at their own times",
+        planned: true,
+        why: "senders pace themselves here",
+        instead: "fq_codel, sfq or drr on the link and pacing = true in the tcp of the flows",
+    },
+    Missing {
+        names: &["htb", "hfsc", "cbq", "tbf"],
+        about: "a shaper, or a tree of classes with rates of their own",
+        planned: true,
+        why: "a link has one rate, and its discipline never waits while it has packets",
+        instead: "the rate of the link as the shaper, and drr, wfq or prio with by = \"class\"",
+    },
+    Missing {
+        names: &["ets"],
+        about: "strict priority bands followed by weighted ones",
+        planned: true,
+        why: "prio and drr exist only apart",
+        instead: "prio for strict priorities, or drr with by = \"class\" and weights",
+    },
+    Missing {
+        names: &["hhf"],
+        about: "the heavy-hitter filter of Linux",
+        planned: true,
+        why: "other disciplines came first",
+        instead: "fq_codel, sfb or afd",
+    },
+    Missing {
+        names: &["pfifo_fast"],
+        about: "three priority bands, chosen by the type of service",
+        planned: true,
+        why: "it differs from prio only in how packets are classified",
+        instead: "prio with the class of each flow (0 to 2)",
+    },
+    Missing {
+        names: &["gred", "wred"],
+        about: "RED with thresholds per class in one queue",
+        planned: false,
+        why: "a queue per class does the same and isolates the classes",
+        instead: "wfq_red with by = \"class\"",
+    },
+    Missing {
+        names: &["netem"],
+        about: "tc's emulated delay, loss, reordering, duplication and corruption",
+        planned: false,
+        why: "delay and loss are properties of a link; packets are never reordered or duplicated",
+        instead: "the keys delay, loss and trace of a link",
+    },
+    Missing {
+        names: &["mq", "mqprio", "multiq"],
+        about: "a discipline for each hardware queue of an interface",
+        planned: false,
+        why: "a link has one transmitter",
+        instead: "one link per hardware queue",
+    },
+    Missing {
+        names: &["taprio", "etf", "cbs"],
+        about: "time-aware and credit-based shapers of time-sensitive networks",
+        planned: false,
+        why: "they need a clock that all senders share",
+        instead: "prio, with a trace of rates on the link for its time slots",
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sched;
+    use alloc::string::ToString;
+
+    #[test]
+    fn no_discipline_is_both_registered_and_missing() {
+        for missing in DISCIPLINES {
+            for name in missing.names {
+                let there =
+                    sched::REGISTRY.iter().any(|e| e.name == *name || e.aliases.contains(name));
+                assert!(!there, "{name} exists: remove it here");
+                let text = sched::find(name).err().unwrap().to_string();
+                assert!(text.contains("is not available"), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_refusal_says_what_it_is_and_what_to_use() {
+        let error = sched::find("CAKE").err().unwrap().to_string();
+        assert!(error.starts_with("\"CAKE\" (CAKE: a shaper, "), "{error}");
+        assert!(error.contains(") is not available yet; use fq_codel, "), "{error}");
+        let never = sched::find("netem").err().unwrap().to_string();
+        assert!(never.contains("is not available; use the keys delay"), "{never}");
+    }
+}

@@ -1,0 +1,220 @@
+"""What sojourn does not have, and what to use instead: `sojourn list missing`, docs/missing.md.
+
+Disciplines, TCPs and sources come from Rust, where an unknown name is looked up among them; the
+other features are here.
+"""
+
+import json
+from typing import Any, NamedTuple
+
+from sojourn import _sojourn
+
+Spec = dict[str, Any]
+
+
+class Missing(NamedTuple):
+    """A feature that does not exist."""
+
+    names: tuple[str, ...]
+    """What users call it, the usual name first."""
+    about: str
+    """What it is, as a noun phrase."""
+    planned: bool
+    """True if it is going to exist."""
+    why: str
+    """Why it does not exist."""
+    instead: str
+    """What to use instead."""
+
+
+FEATURES = (
+    Missing(
+        ("packages",),
+        "packages on PyPI, crates.io, conda or in distributions",
+        True,
+        "there is no release yet",
+        "a clone of the repository and `make demo`; `make wheel` builds a wheel",
+    ),
+    Missing(
+        ("tc import", "tc export"),
+        "reading and writing tc command lines",
+        True,
+        "it comes with a comparison with the kernel's disciplines",
+        "names and parameters as they are: those of disciplines that tc has are tc's",
+    ),
+    Missing(
+        ("disciplines in Python", "python aqm", "custom aqm"),
+        "a discipline, congestion control or source written in Python",
+        True,
+        "the simulator calls compiled code only",
+        "Rust: CONTRIBUTING.md shows what to write; `sj.Trace` sends traffic made in Python",
+    ),
+    Missing(
+        ("stepping", "checkpoint", "fork", "gym", "gymnasium"),
+        "a simulation that can be stepped, forked and controlled while it runs",
+        True,
+        "a run goes from start to end in one call",
+        "`changes` in the scenario, and `sample` for what happened over time",
+    ),
+    Missing(
+        ("named scenarios", "rrul", "flent"),
+        "well-known tests by name (rrul, tcp_nup, ...) and results for flent",
+        True,
+        "they come with `evaluate`",
+        "`sojourn new` for a scenario to start from, `--json` and Parquet for results",
+    ),
+    Missing(
+        ("evaluate", "rfc7928"),
+        "the test suite of RFC 7928 for a discipline, with a scorecard",
+        True,
+        "its scenarios are not written yet",
+        "`sojourn sweep` over rates, round-trip times and numbers of flows",
+    ),
+    Missing(
+        ("recommend", "tuning", "optimiser"),
+        "a recommended discipline and parameters for a line",
+        True,
+        "it needs `evaluate`",
+        "`sojourn compare` with the rate, buffer and traffic of the line",
+    ),
+    Missing(
+        ("explain", "diagnose"),
+        "an explanation of a result in sentences",
+        True,
+        "it needs rules that are not written yet",
+        "the tables of `sojourn run` and `sojourn compare`, and `sojourn list metrics`",
+    ),
+    Missing(
+        ("playground", "gui", "browser"),
+        "a graphical interface, or a version for the browser",
+        False,
+        "the command, Python and notebooks cover the same uses",
+        "Python in a notebook",
+    ),
+    Missing(
+        ("windows", "macos"),
+        "the live link on Windows and macOS",
+        False,
+        "it uses Linux's TUN devices and network namespaces",
+        "a Linux virtual machine; simulation does not need Linux",
+    ),
+    Missing(
+        ("wifi", "wi-fi", "802.11", "lte", "5g", "wireless"),
+        "models of Wi-Fi and mobile networks: medium access, aggregation, fading, handover",
+        False,
+        "a link serves one queue at a rate that does not depend on who else sends",
+        "the recorded rate of such a link (`trace`), with `loss` on the wire",
+    ),
+    Missing(
+        ("routing", "ecmp", "routers", "topology"),
+        "routing protocols, forwarding tables, several routes for one flow",
+        False,
+        "congestion is studied on given paths",
+        "the `path` and `return_path` of each flow, which may differ from flow to flow",
+    ),
+    Missing(
+        ("reordering", "duplication", "corruption", "jitter"),
+        "links that reorder, duplicate or corrupt packets, or delay them at random",
+        False,
+        "links deliver in order",
+        "`loss` for damaged packets, `delay_s` in a `trace` for a delay that varies",
+    ),
+    Missing(
+        ("pfc", "pause frames", "rdma", "roce", "dcqcn", "infiniband"),
+        "lossless Ethernet and RDMA",
+        False,
+        "a link never stops the one before it",
+        "`dctcp` with ECN and `red` at the depth of the switch",
+    ),
+    Missing(
+        ("multicast", "broadcast"),
+        "packets with several receivers",
+        False,
+        "a flow has one sender and one receiver",
+        "one flow per receiver",
+    ),
+    Missing(
+        ("pcap", "wireshark"),
+        "packet captures of simulations",
+        False,
+        "simulated packets have no header fields to show",
+        "`sojourn run --tape --out DIR`, a row per packet; `sojourn link` writes captures",
+    ),
+    Missing(
+        ("qdisc changes", "parameter changes"),
+        "changing a discipline or its parameters during a run",
+        True,
+        "it comes with stepping",
+        "two runs, before and after the change",
+    ),
+)
+"""The features that users ask for and that do not exist."""
+
+FOOT = "<!-- GENERATED by tools/gen.py; `make gen` rewrites it. -->"
+
+TITLES = {
+    "disciplines": "Disciplines",
+    "tcp": "Congestion controls and transports",
+    "sources": "Traffic",
+    "features": "Features",
+}
+"""The groups in order, with their titles."""
+
+
+def groups() -> dict[str, list[Spec]]:
+    """Return everything that is missing, by group: name, aliases, about, planned, why, instead."""
+    features = [
+        {
+            "name": one.names[0],
+            "aliases": list(one.names[1:]),
+            "about": one.about,
+            "planned": one.planned,
+            "why": one.why,
+            "instead": one.instead,
+        }
+        for one in FEATURES
+    ]
+    found: dict[str, list[Spec]] = json.loads(_sojourn.specs())["missing"]
+    found["features"] = features
+    return {group: found[group] for group in TITLES}
+
+
+def find(name: str) -> Spec | None:
+    """Return what is missing under `name`, ignoring case; None if nothing is known of it."""
+
+    def folded(text: str) -> str:
+        return text.lower().replace("-", "").replace("_", "").replace(" ", "")
+
+    for spec in (spec for group in groups().values() for spec in group):
+        if folded(name) in map(folded, (spec["name"], *spec["aliases"])):
+            return spec
+    return None
+
+
+def refusal(spec: Spec, name: str) -> str:
+    """Return the answer to a request for `name`, which is `spec`: the sentence that Rust has."""
+    yet = " yet" if spec["planned"] else ""
+    return f'"{name}" ({spec["about"]}) is not available{yet}; use {spec["instead"]}'
+
+
+def page() -> str:
+    """Return the page docs/missing.md."""
+    lines = [
+        "# What does not exist",
+        "",
+        'What users look for and sojourn does not have, and what to use instead. "Planned" means',
+        "that work on it is scheduled; no date is promised. `sojourn list missing` prints the same",
+        "list, and a scenario or command that names one of these is answered with its line.",
+        "",
+    ]
+    for group, specs in groups().items():
+        lines += [f"## {TITLES[group]}", ""]
+        lines += ["| | what it is | planned | why it is missing | use instead |"]
+        lines += ["|---|---|---|---|---|"]
+        for spec in specs:
+            also = f" ({', '.join(spec['aliases'])})" * bool(spec["aliases"])
+            name, planned = f"**{spec['name']}**{also}", "yes" if spec["planned"] else "no"
+            cells = (name, spec["about"], planned, spec["why"], spec["instead"])
+            lines.append(f"| {' | '.join(cells)} |")
+        lines.append("")
+    return "\n".join([*lines, FOOT, ""])

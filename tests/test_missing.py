@@ -1,0 +1,71 @@
+"""Requests for what does not exist: each is answered with what to use instead."""
+
+import json
+
+import pytest
+
+from conftest import EXAMPLES, Command
+from sojourn import missing
+from sojourn.listing import TABLES
+
+ROOT = EXAMPLES.parent
+NAMES = [
+    name
+    for group in missing.groups().values()
+    for spec in group
+    for name in (spec["name"], *spec["aliases"])
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_list_says_that_it_is_not_available(name: str, sojourn: Command) -> None:
+    """With what to use instead, and never with another name that looks like it."""
+    code, out, err = sojourn("list", name)
+    assert (code, out) == (2, "")
+    assert "is not available" in err
+    assert "; use " in err
+    assert "did you mean" not in err
+
+
+def test_names_are_given_once_and_do_not_exist(sojourn: Command) -> None:
+    """An entry is removed when the thing is there."""
+    assert len(set(NAMES)) == len(NAMES)
+    everything = json.loads(sojourn("list", "--json")[1])
+    there = {n for kind in TABLES for s in everything[kind] for n in (s["name"], *s["aliases"])}
+    assert not there & set(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path"),
+    [
+        (["run", "--set", "bottleneck.qdisc=cake"], "links.bottleneck.qdisc"),
+        (["run", "--set", "call.tcp=prague"], "flows.call.tcp.name: "),
+        (["run", "--set", "call.source=webrtc"], "flows.call.source.name: "),
+        (["compare", "--qdisc", "codel,dualpi2"], "links.bottleneck.qdisc"),
+    ],
+)
+def test_a_scenario_that_asks_for_one_is_told_what_to_use(
+    arguments: list[str], path: str, sojourn: Command
+) -> None:
+    """By every command that takes a scenario."""
+    command, *options = arguments
+    code, _, err = sojourn(command, EXAMPLES / "home-uplink.toml", *options)
+    assert code == 2
+    assert path in err
+    assert "is not available yet; use " in err
+
+
+def test_list_missing_shows_them_all(sojourn: Command) -> None:
+    """With the reason; one by its name; as JSON."""
+    out = sojourn("list", "missing")[1]
+    for spec in (spec for group in missing.groups().values() for spec in group):
+        assert spec["name"] in out
+        assert spec["instead"] in out
+    assert "fq_codel" in sojourn("list", "missing", "CAKE")[1]
+    told = json.loads(sojourn("list", "missing", "cake", "--json")[1])
+    assert (told["kind"], told["planned"]) == ("missing", True)
+
+
+def test_the_page_is_that_of_the_list() -> None:
+    """`make gen` would change nothing."""
+    assert (ROOT / "docs/missing.md").read_text() == missing.page()
