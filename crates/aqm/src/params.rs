@@ -20,6 +20,10 @@
 //! assert!(p.set("targte", Setting::Text("1s")).unwrap_err().to_string().contains("target"));
 //! ```
 
+mod both;
+
+pub use both::{Both, Nothing};
+
 use crate::error::{Error, Result};
 use crate::units::{Bytes, Rate, Size, Span};
 use alloc::format;
@@ -95,57 +99,6 @@ pub fn unknown(table: &[Row], name: &str) -> Error {
     Error::unknown("parameter", name, names.iter().copied()).at(name)
 }
 
-/// No parameters at all.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Nothing;
-
-impl Params for Nothing {
-    fn set(&mut self, name: &str, _: Setting<'_>) -> Result<()> {
-        Err(unknown(&[], name))
-    }
-    fn knows(_: &str) -> bool {
-        false
-    }
-    fn table(&self) -> Vec<Row> {
-        Vec::new()
-    }
-}
-
-/// Two sets as one: a frame's own parameters, then those of the law inside it. A name that both
-/// have belongs to the frame.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Both<F, L> {
-    /// The frame's.
-    pub frame: F,
-    /// The law's.
-    pub law: L,
-}
-
-impl<F: Params, L: Params> Params for Both<F, L> {
-    fn set(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
-        if F::knows(name) {
-            self.frame.set(name, value)
-        } else if L::knows(name) {
-            self.law.set(name, value)
-        } else {
-            Err(unknown(&self.table(), name))
-        }
-    }
-
-    fn knows(name: &str) -> bool {
-        F::knows(name) || L::knows(name)
-    }
-
-    fn table(&self) -> Vec<Row> {
-        let mut rows = self.frame.table();
-        let law = self.law.table();
-        rows.extend(
-            law.into_iter().filter(|r| !self.frame.table().iter().any(|f| f.name == r.name)),
-        );
-        rows
-    }
-}
-
 /// A type that a parameter can have.
 pub trait Value: Sized {
     /// How the kind is called in a table.
@@ -155,6 +108,14 @@ pub trait Value: Sized {
     /// # Errors
     /// A setting of another kind, or one that cannot be read.
     fn read(setting: Setting<'_>) -> Result<Self>;
+    /// Reads a setting whose allowed range is known: a number from 0 to 1 may be a percentage.
+    /// Whether the value lies in the range is not checked.
+    ///
+    /// # Errors
+    /// As [`Value::read`].
+    fn read_for(setting: Setting<'_>, _range: Option<(&Self, &Self)>) -> Result<Self> {
+        Self::read(setting)
+    }
     /// How it is written, so that [`Value::read`] of the text gives it back.
     fn write(&self) -> String;
     /// Whether it lies in `lo..=hi`.
@@ -206,6 +167,18 @@ impl Value for f64 {
         number
             .filter(|n| n.is_finite())
             .ok_or_else(|| Error::new(format!("{setting} is not a finite number")))
+    }
+    fn read_for(setting: Setting<'_>, range: Option<(&Self, &Self)>) -> Result<Self> {
+        let Setting::Text(text) = setting else { return Self::read(setting) };
+        let Some(percent) = text.trim().strip_suffix('%') else { return Self::read(setting) };
+        if !range.is_some_and(|(lo, hi)| *lo >= 0.0 && *hi <= 1.0) {
+            return Err(Error::new(format!("{text:?} is a percentage; a plain number is due")));
+        }
+        // By the exponent, so that 2% is the same number as 0.02.
+        let plain = |c: char| c.is_ascii_digit() || c == '.' || c == '-';
+        let number = Some(percent.trim()).filter(|p| p.chars().all(plain));
+        let share = number.and_then(|p| format!("{p}e-2").parse().ok());
+        share.ok_or_else(|| Error::new(format!("{text:?} is not a percentage like 2%")))
     }
     fn write(&self) -> String {
         self.to_string()
@@ -265,6 +238,13 @@ impl<T: Value> Value for Option<T> {
     fn read(setting: Setting<'_>) -> Result<Self> {
         if setting == Setting::Text("auto") { Ok(None) } else { T::read(setting).map(Some) }
     }
+    fn read_for(setting: Setting<'_>, range: Option<(&Self, &Self)>) -> Result<Self> {
+        if setting == Setting::Text("auto") {
+            return Ok(None);
+        }
+        let inner = range.and_then(|(lo, hi)| lo.as_ref().zip(hi.as_ref()));
+        T::read_for(setting, inner).map(Some)
+    }
     fn write(&self) -> String {
         self.as_ref().map_or_else(|| "auto".to_string(), Value::write)
     }
@@ -281,18 +261,25 @@ pub fn nth<T: Copy>(list: &[T], i: usize) -> Option<T> {
     list.get(i).or(list.last()).copied()
 }
 
-/// Several values, written with spaces between them.
+/// Several values, written with spaces between them or as `[1, 2]`.
 impl<T: Value> Value for Vec<T> {
     fn kind() -> String {
         format!("list of {}", T::kind())
     }
     fn read(setting: Setting<'_>) -> Result<Self> {
-        match setting {
-            Setting::Text(text) => {
-                text.split_whitespace().map(|word| T::read(Setting::Text(word))).collect()
-            }
-            other => T::read(other).map(|one| [one].into()),
-        }
+        Self::read_for(setting, None)
+    }
+    fn read_for(setting: Setting<'_>, range: Option<(&Self, &Self)>) -> Result<Self> {
+        let inner = range.and_then(|(lo, hi)| lo.first().zip(hi.first()));
+        let Setting::Text(text) = setting else {
+            return T::read_for(setting, inner).map(|one| [one].into());
+        };
+        let bare = text.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        let words =
+            bare.unwrap_or(text).split(|c: char| c.is_whitespace() || (bare.is_some() && c == ','));
+        let words =
+            words.filter(|word| !word.is_empty()).map(|word| word.trim_matches(['"', '\'']));
+        words.map(|word| T::read_for(Setting::Text(word), inner)).collect()
     }
     fn write(&self) -> String {
         self.iter().map(Value::write).collect::<Vec<_>>().join(" ")
@@ -301,6 +288,15 @@ impl<T: Value> Value for Vec<T> {
         let bounds = lo.first().zip(hi.first());
         bounds.is_none_or(|(lo, hi)| self.iter().all(|x| x.within(lo, hi)))
     }
+}
+
+/// Reads a value and refuses one outside `range`; used by [`params!`](crate::params!).
+///
+/// # Errors
+/// A setting that cannot be read, or a value out of range.
+pub fn read_checked<T: Value>(setting: Setting<'_>, range: Option<(T, T)>) -> Result<T> {
+    let value = T::read_for(setting, range.as_ref().map(|(lo, hi)| (lo, hi)))?;
+    checked(value, range)
 }
 
 /// Refuses a value outside `range`; used by [`params!`](crate::params!).
@@ -372,8 +368,7 @@ macro_rules! params {
                         stringify!($field) $(| $alias)* => {
                             let range: Option<($Type, $Type)> =
                                 $crate::params!(@range $($lo => $hi)?);
-                            self.$field = <$Type as $crate::params::Value>::read(value)
-                                .and_then(|v| $crate::params::checked(v, range))
+                            self.$field = $crate::params::read_checked(value, range)
                                 .map_err(|e| e.at(stringify!($field)))?;
                             Ok(())
                         }

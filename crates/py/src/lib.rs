@@ -152,6 +152,12 @@ mod _sojourn {
         Ok(Json::from(links).to_string())
     }
 
+    /// Splits the text `name(key=value, ...)` into the name and its parameters, values as text.
+    #[pyfunction]
+    fn call(text: &str) -> PyResult<(&str, Vec<(&str, &str)>)> {
+        sojourn_sim::read::call(text).map_err(refused)
+    }
+
     /// Runs a scenario: its summary as JSON, and its columns.
     ///
     /// `progress` is told the share of the simulated time that has passed, and how many packets

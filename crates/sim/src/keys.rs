@@ -155,16 +155,17 @@ pub static LINK: Table = Table {
             "qdisc",
             "name or table",
             Is("droptail"),
-            "Discipline: its name, or a table with its name and parameters. Its buffer is limit, \
-             1000p by default for most.",
+            "Discipline: its name, NAME(KEY=VALUE, ...), or a table with its name and parameters. \
+             Its buffer is limit, 1000p by default for most.",
             "{ name = \"codel\", limit = \"300kB\", target = \"5ms\" }",
         ),
         key(
             "loss",
             "number or table",
             Is("0"),
-            "Probability that the wire loses a packet; a table for losses in bursts.",
-            "0.01",
+            "Probability that the wire loses a packet, like 0.01 or \"1%\"; a table for losses in \
+             bursts.",
+            "\"1%\"",
         )
         .within("0", "1"),
         key(
@@ -277,15 +278,16 @@ pub static FLOW: Table = Table {
             "source",
             "name or table",
             Is("bulk"),
-            "Source of the traffic: its name, or a table with its name and parameters.",
+            "Source of the traffic: its name, NAME(KEY=VALUE, ...), or a table with its name and \
+             parameters.",
             "{ name = \"transfers\", size = \"100kB\", gap = \"exponential(1s)\" }",
         ),
         key(
             "tcp",
             "name or table",
             Is("newreno"),
-            "TCP: its name, or a table with its name and parameters. The sources cbr, onoff and \
-             trace send over UDP unless it is given.",
+            "TCP: its name, NAME(KEY=VALUE, ...), or a table with its name and parameters. The \
+             sources cbr, onoff and trace send over UDP unless it is given.",
             "{ name = \"cubic\", ecn = true }",
         ),
         key(

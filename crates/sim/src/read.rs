@@ -4,7 +4,7 @@
 use crate::keys::{Key, Table, Unset};
 use serde_json::{Map, Value as Json};
 use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::params::{Params, Row, Setting, Value, checked};
+use sojourn_aqm::params::{Params, Row, Setting, Value, read_checked};
 use std::borrow::Cow;
 
 /// The fields of one object, read by the table of its keys. Every method panics on a key that the
@@ -52,9 +52,8 @@ impl<'a> Fields<'a> {
         let Key { kind, range, .. } = self.table.key(key);
         debug_assert_eq!(*kind, T::kind(), "the kind of {key}");
         let ends = range.map(|(least, largest)| (stated(least), stated(largest)));
-        let value = self.get(key).map(|json| read(json)).transpose();
-        let value = value.and_then(|v| v.map(|v| checked(v, ends)).transpose());
-        value.map_err(|e| e.at(key))
+        let value = self.get(key).map(|json| setting(json).and_then(|s| read_checked(s, ends)));
+        value.transpose().map_err(|e| e.at(key))
     }
 
     /// The value of `key` as a `T` in the range of the key, or its default.
@@ -127,7 +126,8 @@ pub fn lists_as_text(json: &mut Json) {
     }
 }
 
-/// A thing with a name and parameters: `"codel"` or `{"name": "codel", "target": "5ms"}`.
+/// A thing with a name and parameters: `"codel"`, `"codel(target=5ms)"` or
+/// `{"name": "codel", "target": "5ms"}`.
 pub struct Named<'a> {
     /// Its name.
     pub name: &'a str,
@@ -138,17 +138,25 @@ pub struct Named<'a> {
 }
 
 impl<'a> Named<'a> {
-    /// Reads either form; lists are refused.
+    /// Reads any of the forms; lists are refused.
+    ///
+    /// # Errors
+    /// A form that is none of these, or a list among the parameters.
     pub fn of(json: &'a Json) -> Result<Named<'a>> {
         let named = Named::with_lists(json)?;
         named.no_lists()?;
         Ok(named)
     }
 
-    /// Reads either form.
+    /// Reads any of the forms; lists are kept apart.
+    ///
+    /// # Errors
+    /// A form that is none of these.
     pub fn with_lists(json: &'a Json) -> Result<Named<'a>> {
-        if let Json::String(name) = json {
-            return Ok(Named { name, settings: Vec::new(), lists: Vec::new() });
+        if let Json::String(text) = json {
+            let (name, settings) = call(text)?;
+            let settings = settings.into_iter().map(|(key, value)| (key, Setting::Text(value)));
+            return Ok(Named { name, settings: settings.collect(), lists: Vec::new() });
         }
         let map = table(json)?;
         let name = map.get("name").ok_or_else(|| Error::new("is missing").at("name"))?;
@@ -180,6 +188,69 @@ impl<'a> Named<'a> {
     }
 }
 
+/// A name with its parameters, both as they were written.
+pub type Call<'a> = (&'a str, Vec<(&'a str, &'a str)>);
+
+/// The name and the parameters of a thing written as text: `codel`, or
+/// `codel(target=15ms, ecn=true)`. A value may stand in quotes; a comma inside quotes, parentheses
+/// or brackets belongs to the value.
+///
+/// # Errors
+/// Text that is neither form, or a parameter that is given twice.
+pub fn call(text: &str) -> Result<Call<'_>> {
+    let Some((name, rest)) = text.split_once('(') else { return Ok((text.trim(), Vec::new())) };
+    let form = "write it as NAME or NAME(KEY=VALUE, ...)";
+    let bad = |why: &str| Error::new(format!("{} {why}; {form}", shown(&text.into())));
+    let inside = rest.trim_end().strip_suffix(')').ok_or_else(|| bad("does not end with \")\""))?;
+    if name.trim().is_empty() {
+        return Err(bad("has no name before \"(\""));
+    }
+    let mut settings: Vec<(&str, &str)> = Vec::new();
+    for part in parts(inside).ok_or_else(|| bad("has an unmatched quote or bracket"))? {
+        let pair = part.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
+        let Some((key, value)) = pair.filter(|(key, _)| !key.is_empty()) else {
+            return Err(bad(&format!("has {}, which is no KEY=VALUE", shown(&part.into()))));
+        };
+        if settings.iter().any(|(known, _)| *known == key) {
+            return Err(Error::new("is given twice").at(key));
+        }
+        settings.push((key, unquoted(value)));
+    }
+    Ok((name.trim(), settings))
+}
+
+/// Splits `text` at its commas, those inside quotes and brackets aside. An empty last part is left
+/// out. None if a quote or bracket is not closed.
+fn parts(text: &str) -> Option<Vec<&str>> {
+    let (mut parts, mut start) = (Vec::new(), 0);
+    let (mut open, mut quote) = (Vec::new(), None);
+    for (i, c) in text.char_indices() {
+        match c {
+            _ if quote.is_some() => quote = quote.filter(|q| *q != c),
+            '"' | '\'' => quote = Some(c),
+            '(' => open.push(')'),
+            '[' => open.push(']'),
+            ')' | ']' if open.pop() != Some(c) => return None,
+            ',' if open.is_empty() => {
+                parts.push(text[start..i].trim());
+                start = i + 1;
+            }
+            _ => {}
+        }
+    }
+    let last = text[start..].trim();
+    if !last.is_empty() {
+        parts.push(last);
+    }
+    (open.is_empty() && quote.is_none()).then_some(parts)
+}
+
+/// `text` without the pair of quotes around it, if there is one.
+fn unquoted(text: &str) -> &str {
+    let without = |q| text.strip_prefix(q).and_then(|rest| rest.strip_suffix(q));
+    without('"').or_else(|| without('\'')).unwrap_or(text)
+}
+
 /// The canonical form of a named thing: its name and every parameter, each as it would be written.
 pub fn canonical(name: &str, table: &[Row]) -> Json {
     let mut map = Map::new();
@@ -207,5 +278,55 @@ fn shown(json: &Json) -> String {
     match text.char_indices().nth(40) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_form_gives_the_name_and_the_parameters() {
+        let cases = [
+            ("codel", "codel", vec![]),
+            (" codel() ", "codel", vec![]),
+            ("codel(target=15ms)", "codel", vec![("target", "15ms")]),
+            (
+                " codel ( target = 15ms , ecn = true ) ",
+                "codel",
+                vec![("target", "15ms"), ("ecn", "true")],
+            ),
+            ("CoDel(target='15ms',)", "CoDel", vec![("target", "15ms")]),
+            (
+                "bulk(start=uniform(0s, 2s), stop=\"9s\")",
+                "bulk",
+                vec![("start", "uniform(0s, 2s)"), ("stop", "9s")],
+            ),
+            ("drr(weights=[3, 1])", "drr", vec![("weights", "[3, 1]")]),
+            ("x(a='1,=(2')", "x", vec![("a", "1,=(2")]),
+        ];
+        for (text, name, settings) in cases {
+            assert_eq!(call(text).unwrap(), (name, settings), "{text}");
+        }
+    }
+
+    #[test]
+    fn text_that_is_no_form_is_refused() {
+        let cases = [
+            ("codel(target=15ms", "does not end with"),
+            ("codel(target=15ms) x", "does not end with"),
+            ("codel(15ms)", "has \"15ms\", which is no KEY=VALUE"),
+            ("codel(=15ms)", "is no KEY=VALUE"),
+            ("codel(,)", "is no KEY=VALUE"),
+            ("codel(target=15ms))", "has an unmatched"),
+            ("codel(target='15ms)", "has an unmatched"),
+            ("codel(a=[1, 2)", "has an unmatched"),
+            ("(target=15ms)", "has no name"),
+            ("codel(ecn=true, ecn=false)", "ecn: is given twice"),
+        ];
+        for (text, why) in cases {
+            let error = call(text).unwrap_err().to_string();
+            assert!(error.contains(why), "{error:?} for {text:?}");
+        }
     }
 }

@@ -370,6 +370,28 @@ mod tests {
     }
 
     #[test]
+    fn text_form_and_table_are_the_same_scenario() {
+        let canonical = |qdisc: &str| {
+            Scenario::from_json(&GOOD.replace("\"fifo\"", qdisc)).unwrap().canonical()
+        };
+        for (text, table) in [
+            (
+                r#""codel(target=15ms, ecn=true)""#,
+                r#"{"name": "codel", "target": "15ms", "ecn": true}"#,
+            ),
+            (
+                r#""red(max_p=5%, min_th='9p')""#,
+                r#"{"name": "red", "max_p": 0.05, "min_th": "9p"}"#,
+            ),
+            (r#""wfq(weights=[3, 50.5])""#, r#"{"name": "wfq", "weights": [3, 50.5]}"#),
+            (r#""ewfq(responsive=50% 1)""#, r#"{"name": "ewfq", "responsive": [0.5, 1]}"#),
+            (r#""fq_codel(flows=64)""#, r#"{"name": "fq_codel", "flows": 64}"#),
+        ] {
+            assert_eq!(canonical(text), canonical(table), "{text}");
+        }
+    }
+
+    #[test]
     fn refusals_carry_their_path() {
         let cases = [
             ("10mbit", "10mbps", "links.up.rate: \"10mbps\" is ambiguous"),
@@ -383,6 +405,24 @@ mod tests {
                 "\"fifo\"",
                 r#"{"name": "red", "min_ht": "5p"}"#,
                 "links.up.qdisc.min_ht: unknown parameter",
+            ),
+            (
+                "\"fifo\"",
+                "\"codel(targte=15ms)\"",
+                "links.up.qdisc.targte: unknown parameter \"targte\", did you mean \"target\"?",
+            ),
+            (
+                "\"fifo\"",
+                "\"codel(target=15ms\"",
+                "links.up.qdisc: \"codel(target=15ms\" does not end with",
+            ),
+            ("\"fifo\"", "\"codel(target=15)\"", "links.up.qdisc.target: \"15\" has no unit"),
+            ("\"fifo\"", "\"codel(target=5%)\"", "links.up.qdisc.target: \"5%\" is not a duration"),
+            ("\"fifo\"", "\"red(max_p=150%)\"", "links.up.qdisc.max_p: 1.5 is out of range"),
+            (
+                "\"fifo\"",
+                "\"pie(alpha=5%)\"",
+                "links.up.qdisc.alpha: \"5%\" is a percentage; a plain number is due",
             ),
             (
                 "[\"up\"]",

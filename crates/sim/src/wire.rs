@@ -15,6 +15,7 @@ use rand_pcg::Pcg64Mcg;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::dice::Dice;
 use sojourn_aqm::error::Result;
+use sojourn_aqm::params;
 
 /// How a wire loses packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,11 +36,11 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// Reads the `loss` of a link: a number, or a table of chances.
+    /// Reads the `loss` of a link: a probability (0.02 or `"2%"`), or a table of them.
     pub fn of(json: &Json) -> Result<Loss> {
-        let within = |value| sojourn_aqm::params::checked(value, Some((0.0, 1.0)));
         if !json.is_object() {
-            return Ok(Loss::Random(within(read::read(json)?)?));
+            let chance = params::read_checked(read::setting(json)?, Some((0.0, 1.0)))?;
+            return Ok(Loss::Random(chance));
         }
         let fields = Fields::of(json, &keys::LOSS)?;
         let p = fields.value("p")?;
@@ -154,6 +155,25 @@ mod tests {
         let (lost, run) = measured(Loss::Random(0.1));
         close(lost, 0.1, 0.02);
         close(run, 1.0 / 0.9, 0.01);
+    }
+
+    #[test]
+    fn a_percentage_is_the_same_number() {
+        let read = |json: Json| Loss::of(&json).unwrap();
+        for (text, share) in [("2%", 0.02), (" 0.1 %", 0.001), ("100%", 1.0), ("0%", 0.0)] {
+            assert_eq!(read(json!(text)), Loss::Random(share), "{text}");
+        }
+        assert_eq!(read(json!({"p": "1%", "r": "25%"})), read(json!({"p": 0.01, "r": 0.25})));
+        for (text, why) in [
+            ("150%", "1.5 is out of range"),
+            ("-1%", "-0.01 is out of range"),
+            ("%", "\"%\" is not a percentage"),
+            ("1e1%", "is not a percentage"),
+            ("2%%", "is not a percentage"),
+        ] {
+            let error = Loss::of(&json!(text)).unwrap_err().to_string();
+            assert!(error.contains(why), "{error:?} for {text:?}");
+        }
     }
 
     #[test]

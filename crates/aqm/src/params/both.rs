@@ -1,0 +1,56 @@
+//! Sets of parameters made of others: none, and two as one.
+
+use super::{Params, Row, Setting, unknown};
+use crate::error::Result;
+use alloc::vec::Vec;
+
+/// No parameters at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Nothing;
+
+impl Params for Nothing {
+    fn set(&mut self, name: &str, _: Setting<'_>) -> Result<()> {
+        Err(unknown(&[], name))
+    }
+    fn knows(_: &str) -> bool {
+        false
+    }
+    fn table(&self) -> Vec<Row> {
+        Vec::new()
+    }
+}
+
+/// Two sets as one: a frame's own parameters, then those of the law inside it. A name that both
+/// have belongs to the frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Both<F, L> {
+    /// The frame's.
+    pub frame: F,
+    /// The law's.
+    pub law: L,
+}
+
+impl<F: Params, L: Params> Params for Both<F, L> {
+    fn set(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
+        if F::knows(name) {
+            self.frame.set(name, value)
+        } else if L::knows(name) {
+            self.law.set(name, value)
+        } else {
+            Err(unknown(&self.table(), name))
+        }
+    }
+
+    fn knows(name: &str) -> bool {
+        F::knows(name) || L::knows(name)
+    }
+
+    fn table(&self) -> Vec<Row> {
+        let mut rows = self.frame.table();
+        let law = self.law.table();
+        rows.extend(
+            law.into_iter().filter(|r| !self.frame.table().iter().any(|f| f.name == r.name)),
+        );
+        rows
+    }
+}
