@@ -74,12 +74,12 @@ def test_list_as_json(sojourn: Command) -> None:
 def test_list_shows_metrics(sojourn: Command) -> None:
     """With unit and source; one in full."""
     out = ok(sojourn("list", "metrics"))
-    for word in ("jain_index", "bit/s", "metrics.md 6", "response_time_s"):
+    for word in ("jain_index", "bit/s", "paper hred, IV.B", "response_time_s"):
         assert word in out
     one = ok(sojourn("list", "response_time_s"))
     assert one.startswith("response_time_s(")
     assert "unit: s;" in one
-    assert "paper 003" in one
+    assert "paper hred" in one
     told = json.loads(ok(sojourn("list", "metrics", "afct_s", "--json")))
     assert (told["kind"], told["unit"]) == ("metrics", "s")
 

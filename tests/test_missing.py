@@ -64,8 +64,3 @@ def test_list_missing_shows_them_all(sojourn: Command) -> None:
     assert "fq_codel" in sojourn("list", "missing", "CAKE")[1]
     told = json.loads(sojourn("list", "missing", "cake", "--json")[1])
     assert (told["kind"], told["planned"]) == ("missing", True)
-
-
-def test_the_page_is_that_of_the_list() -> None:
-    """`make gen` would change nothing."""
-    assert (ROOT / "docs/missing.md").read_text() == missing.page()

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import header
+import pages
 import step
-from sojourn import _sojourn, missing
+from sojourn import _sojourn
 
 ROOT = Path(__file__).parent.parent
 MODELS = ROOT / "python/sojourn/models.py"
@@ -127,17 +128,6 @@ def models(specs: dict[str, list[Spec]]) -> str:
     return f"{head}\n__all__ = [\n{listed}]\n{body}"
 
 
-def cell(text: str) -> str:
-    """Write `text` so that it stays in its cell of a Markdown table."""
-    return text.replace("|", "\\|") or "-"
-
-
-def table(head: str, rows: list[list[str]]) -> list[str]:
-    """Write a table with these heads, which `|` separates."""
-    lines = ["| " + " | ".join(map(cell, row)) + " |" for row in rows]
-    return [f"| {head} |", "|" + "---|" * len(head.split("|")), *lines, ""]
-
-
 def parameters(params: list[Spec]) -> list[str]:
     """Write the table of parameters."""
     if not params:
@@ -146,7 +136,9 @@ def parameters(params: list[Spec]) -> list[str]:
     for p in params:
         row = [f"`{p['name']}`", sentence(p["about"]), p["kind"], p["value"], p["range"]]
         rows.append([*row, p["symbol"], ", ".join(p["aliases"])])
-    return table("parameter | what it is | kind | default | range | symbol | other names", rows)
+    return pages.table(
+        "parameter | what it is | kind | default | range | symbol | other names", rows
+    )
 
 
 def head(spec: Spec, kind: str) -> list[str]:
@@ -201,7 +193,7 @@ def discipline(spec: Spec, run: step.Step) -> str:
             "Shown over time where a scenario has `sample`, and by replay.",
         ]
         rows = [[f"`{gauge}`", sentence(about)] for gauge, about in gauges.items()]
-        lines += ["", *table("variable | what it is", rows)]
+        lines += ["", *pages.table("variable | what it is", rows)]
     departures = header.numbered(said["Departures"])
     lines += ["## Departures from its source", "", *departures, ""]
     lines += ["## Source", "", header.sentence(said["Source"]), ""]
@@ -228,7 +220,7 @@ def main(arguments: list[str]) -> int:
     specs = json.loads(_sojourn.specs())
     runs = step.play([spec["name"] for spec in specs["disciplines"]])
     files = {MODELS: models(specs), PAGES / "README.md": index(specs)}
-    files[ROOT / "docs/missing.md"] = missing.page()
+    files |= pages.pages()
     figures: dict[Path, Spec] = {}
     for kind in BASES:
         for spec in specs[kind]:

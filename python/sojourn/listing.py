@@ -2,12 +2,12 @@
 
 import inspect
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 from rich.padding import Padding
 
-from sojourn import _sojourn, missing
+from sojourn import _sojourn, missing, reference
 from sojourn._sojourn import InputError
 from sojourn.report import console, new_table
 from sojourn.settings import near
@@ -15,8 +15,11 @@ from sojourn.settings import near
 TABLES = ("disciplines", "tcp", "sources", "metrics", "papers")
 """What exists, by kind."""
 
-KINDS = (*TABLES, "missing")
+KINDS = (*TABLES, "scenario", "missing")
 """What can be listed."""
+
+if TYPE_CHECKING:
+    from sojourn.metrics.registry import Metric
 
 Spec = dict[str, Any]
 
@@ -33,6 +36,8 @@ def find(kind: str | None, name: str | None) -> Any:
         if name is not None:
             raise InputError(f'list: unknown kind "{kind}"{near(kind, KINDS)}')
         kind, name = None, kind
+    if kind == "scenario":
+        return reference.find(name)
     if name is None:
         return {one: _specs(one) for one in KINDS} if kind is None else _specs(kind)
     absent = missing.find(name)
@@ -57,6 +62,8 @@ def _specs(kind: str) -> list[Spec]:
         return _metrics()
     if kind == "papers":  # they take the longest to read: only when asked for
         return _papers()
+    if kind == "scenario":
+        return reference.tables()
     if kind == "missing":
         return [spec for group in missing.groups().values() for spec in group]
     found: list[Spec] = json.loads(_sojourn.specs()).get(kind, [])
@@ -66,7 +73,9 @@ def _specs(kind: str) -> list[Spec]:
 def show(found: Any, kind: str | None) -> None:
     """Print what `find` found."""
     out = console()
-    if kind == "missing":
+    if kind == "scenario":
+        reference.show(found)
+    elif kind == "missing":
         _missing(found if isinstance(found, list) else [found])
     elif isinstance(found, list):
         _kind(str(kind), found)
@@ -82,6 +91,7 @@ def show(found: Any, kind: str | None) -> None:
             _kind(name, found[name])
             out.print()
         out.print("sojourn list NAME shows the parameters of one.")
+        out.print("sojourn list scenario shows the keys of a scenario file.")
         out.print("sojourn list missing shows what does not exist, and what to use instead.")
 
 
@@ -110,8 +120,18 @@ def _missing(specs: list[Spec]) -> None:
             out.print(Padding(escape(line), (0, 0, 0, 2), expand=False))
 
 
+def call(metric: "Metric") -> str:
+    """Return how a metric is called: its name, arguments and their defaults."""
+    signature = inspect.signature(metric.function)
+    arguments = [
+        p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()
+    ]
+    plain = signature.replace(parameters=arguments, return_annotation=inspect.Signature.empty)
+    return f"{metric.name}{plain}"
+
+
 def _metrics() -> list[Spec]:
-    """The metrics, as the tables of Rust tell of the others."""
+    """Return the metrics in the form of the tables of Rust."""
     from sojourn.metrics import METRICS
 
     return [
@@ -121,7 +141,7 @@ def _metrics() -> list[Spec]:
             "about": one.about,
             "source": one.source,
             "unit": one.unit,
-            "call": f"{one.name}{inspect.signature(one.function)}",
+            "call": call(one),
             "doc": inspect.getdoc(one.function) or "",
         }
         for one in METRICS.values()

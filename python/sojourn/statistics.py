@@ -14,7 +14,7 @@ LEVEL = 0.95
 """How often an interval holds the truth."""
 
 BATCHES = 20
-"""Into how many batches one long run is cut (metrics.md 9)."""
+"""Into how many batches one long run is cut (at least 20, each much longer than a round trip)."""
 
 
 @dataclass(frozen=True)

@@ -309,8 +309,8 @@ pub static FLOW: Table = Table {
             "rtt",
             RANDOM_DURATION,
             Means("the delays of the links crossed"),
-            "Round-trip propagation time, drawn per flow if random; what the links crossed do not \
-             account for is added as a delay without a queue.",
+            "Round-trip propagation time, drawn per flow if random. What the links crossed do not \
+             account for is added as a delay without a queue; it cannot be below their delays.",
             "\"uniform(40ms, 200ms)\"",
         ),
         key("class", "integer", Is("0"), "Traffic class of the packets, for disciplines.", "2")
@@ -363,3 +363,121 @@ pub static TURN: Table = Table {
 
 /// Every table of a scenario, outermost first.
 pub static TABLES: [&Table; 7] = [&SCENARIO, &LINK, &LOSS, &TRACE, &FLOW, &CHANGE, &TURN];
+
+/// A kind of value: how it is written.
+#[derive(Debug)]
+pub struct Kind {
+    /// Its name, as [`Key::kind`] and the tables of parameters have it.
+    pub name: &'static str,
+    /// How it is written.
+    pub about: &'static str,
+    /// Values, in TOML.
+    pub examples: &'static [&'static str],
+}
+
+/// How values are written.
+pub static KINDS: [Kind; 9] = [
+    Kind {
+        name: "duration",
+        about: "a number with ns, us, ms, s, min or h, in quotes",
+        examples: &["\"5ms\"", "\"300us\"", "\"1.5s\"", "\"2min\""],
+    },
+    Kind {
+        name: "rate",
+        about: "a number with bit, kbit, mbit, gbit or tbit (per second), or with B/s, kB/s, ...; \
+                1 kbit is 1000 bit. mbps is refused: tc means bytes by it, others bits",
+        examples: &["\"10mbit\"", "\"2.5gbit\"", "\"10Mbit/s\"", "\"1.25MB/s\""],
+    },
+    Kind {
+        name: "bytes",
+        about: "a number with B, kB (1000 B), MB, GB, or KiB (1024 B), MiB, GiB",
+        examples: &["\"1500B\"", "\"300kB\"", "\"64KiB\""],
+    },
+    Kind { name: "size", about: "bytes, or packets", examples: &["\"300kB\"", "\"100p\""] },
+    Kind { name: "number", about: "a number without a unit", examples: &["0.02", "1e-6"] },
+    Kind { name: "integer", about: "a whole number from 0", examples: &["3"] },
+    Kind { name: "flag", about: "true or false", examples: &["true", "false"] },
+    Kind {
+        name: "auto",
+        about: "where the kind says so: the value follows from other settings, as the text says",
+        examples: &["\"auto\""],
+    },
+    Kind {
+        name: "distribution",
+        about: "where the kind says so, a duration, bytes or integer can be random: uniform from \
+                the first to the second, exponential or (heavy-tailed) pareto or lomax with that \
+                mean, or by the points of a cumulative distribution; web_search and data_mining \
+                are flow sizes measured in data centres",
+        examples: &[
+            "\"uniform(40ms, 200ms)\"",
+            "\"exponential(1s)\"",
+            "\"pareto(mean=10kB, shape=1.2)\"",
+            "\"lomax(mean=10kB, shape=1.2)\"",
+            "\"cdf(0B 0, 10kB 0.5, 1MB 1)\"",
+            "\"web_search\"",
+        ],
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::changes::{DELAY_MAX, RATE_MAX};
+    use crate::dist::Dist;
+    use sojourn_aqm::params::{Setting, Value};
+    use sojourn_aqm::{Bytes, Rate, Size, Span};
+
+    /// How the value `toml` of that kind is written back.
+    fn read(kind: &str, toml: &str) -> Option<String> {
+        fn as_a<T: Value>(toml: &str) -> Option<String> {
+            let quoted = toml.strip_prefix('"').and_then(|t| t.strip_suffix('"'));
+            let setting = match (quoted, toml.parse()) {
+                (Some(text), _) => Setting::Text(text),
+                (None, Ok(number)) => Setting::Number(number),
+                _ => Setting::Flag(toml == "true"),
+            };
+            T::read(setting).ok().map(|value| value.write())
+        }
+        match kind {
+            "duration" => as_a::<Span>(toml),
+            "rate" => as_a::<Rate>(toml),
+            "bytes" => as_a::<Bytes>(toml),
+            "size" => as_a::<Size>(toml),
+            "number" => as_a::<f64>(toml),
+            "integer" => as_a::<u64>(toml),
+            "flag" => as_a::<bool>(toml),
+            "auto" => as_a::<Option<Span>>(toml),
+            "distribution" => as_a::<Dist<Span>>(toml).or_else(|| as_a::<Dist<Bytes>>(toml)),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn the_examples_of_each_kind_are_read_as_that_kind() {
+        for kind in &KINDS {
+            for example in kind.examples {
+                assert!(read(kind.name, example).is_some(), "{}: {example}", kind.name);
+            }
+        }
+        assert!(read("rate", "\"10mbps\"").is_none());
+    }
+
+    #[test]
+    fn the_ranges_are_those_that_columns_have() {
+        let largest = |table: &Table, key: &str| table.key(key).range.expect("a range").1;
+        for table in [&LINK, &TURN] {
+            assert_eq!(largest(table, "rate").parse::<Rate>().unwrap(), RATE_MAX);
+            assert_eq!(largest(table, "delay").parse::<Span>().unwrap(), DELAY_MAX);
+        }
+    }
+
+    #[test]
+    fn every_key_is_described_and_named_once() {
+        for table in TABLES {
+            for (i, key) in table.keys.iter().enumerate() {
+                assert!(key.about.ends_with('.') && !key.example.is_empty(), "{}", key.name);
+                assert!(!table.keys[..i].iter().any(|other| other.name == key.name));
+            }
+        }
+    }
+}

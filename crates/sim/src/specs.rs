@@ -1,5 +1,6 @@
 //! What there is, as data: the tables that `sojourn list` prints and Python's classes come from.
 
+use crate::keys::{KINDS, Key, Kind, TABLES, Table, Unset};
 use crate::missing::{SENDERS, SOURCES as SOURCES_MISSING};
 use crate::source::SOURCES;
 use crate::tcp::TCPS;
@@ -32,8 +33,26 @@ fn absent(list: &[Missing]) -> Json {
     list.iter().map(one).collect()
 }
 
+fn table(table: &&Table) -> Json {
+    let key = |key: &Key| {
+        let (required, default, unset) = match key.unset {
+            Unset::Required => (true, Json::Null, "required"),
+            Unset::Is(text) => (false, Json::from(text), text),
+            Unset::Means(words) => (false, Json::Null, words),
+        };
+        let range = key.range.map(|(least, largest)| format!("{least} to {largest}"));
+        json!({
+            "name": key.name, "kind": key.kind, "required": required, "default": default,
+            "unset": unset, "range": range, "about": key.about, "example": key.example,
+        })
+    };
+    let keys: Json = table.keys.iter().map(key).collect();
+    json!({ "path": table.path, "about": table.about, "keys": keys })
+}
+
 /// Every discipline, TCP and source with its parameters, their defaults, ranges and units; under
-/// `missing` those that do not exist.
+/// `missing` those that do not exist; under `scenario` and `kinds` the keys of a scenario, and how
+/// values are written.
 pub fn specs() -> Json {
     let discipline = |e: &Entry| {
         let mut spec = entry(e.name, e.aliases, e.about, e.source, &e.params());
@@ -51,5 +70,13 @@ pub fn specs() -> Json {
         "tcp": absent(SENDERS),
         "sources": absent(SOURCES_MISSING),
     });
-    json!({ "disciplines": disciplines, "tcp": tcp, "sources": sources, "missing": missing })
+    let kind = |k: &Kind| json!({ "name": k.name, "about": k.about, "examples": k.examples });
+    json!({
+        "disciplines": disciplines,
+        "tcp": tcp,
+        "sources": sources,
+        "missing": missing,
+        "scenario": TABLES.iter().map(table).collect::<Json>(),
+        "kinds": KINDS.iter().map(kind).collect::<Json>(),
+    })
 }

@@ -1,10 +1,9 @@
-"""Metrics, each defined once: what it is, its unit, and where it is from.
+"""Metrics, each defined once: definition, unit, source.
 
-Every function takes a Result; `sojourn list metrics` shows them, `METRICS` holds them by name.
-Summaries are of the time after the scenario's warm-up; what needs the series or the tape says so.
-Where there is nothing to measure (no packet, no loss, no finished transfer) the value is None.
-The sources name sections of the project's reference (metrics.md), and of RFC 7928 as we remember
-its contents: the reference could not check the numbers.
+Every function takes a Result. `METRICS` holds them by name; docs/metrics.md and `sojourn list
+metrics` show them. Summaries cover the time after the scenario's warm-up; a metric that needs
+`sample` or `tape` says so. Where there is nothing to measure (no packet, no loss, no finished
+transfer) the value is None. A source "paper ID" is a paper of `sojourn list papers`.
 """
 
 # isort: off

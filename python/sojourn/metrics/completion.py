@@ -7,7 +7,7 @@ from sojourn.reading import completed, ideal_fct_s, nearest_rank, of_groups, sin
 from sojourn.result import Array, Result
 
 
-@metric("s", "metrics.md 4; RFC 7928 2.1")
+@metric("s", "RFC 7928 2.1")
 def completion_times_s(result: Result, group: str | None = None) -> Array:
     """Completion times of finished transfers that started after the warm-up, in ascending order.
 
@@ -16,7 +16,7 @@ def completion_times_s(result: Result, group: str | None = None) -> Array:
     return np.sort(completed(result, group)["duration_s"])
 
 
-@metric("s", "metrics.md 8; RFC 7928 2.2")
+@metric("s", "RFC 7928 2.2")
 def startup_times_s(result: Result, group: str | None = None) -> Array:
     """Flow start-up times of finished transfers that started after the warm-up, in ascending order.
 
@@ -26,27 +26,27 @@ def startup_times_s(result: Result, group: str | None = None) -> Array:
     return np.sort(completed(result, group)["startup_s"])
 
 
-@metric("s", "metrics.md 4; paper 000")
+@metric("s", "RFC 7928 2.1; paper codel-dc")
 def afct_s(result: Result, group: str | None = None) -> float | None:
     """Mean completion time of finished transfers that started after the warm-up."""
     took = completion_times_s(result, group)
     return float(took.mean()) if len(took) else None
 
 
-@metric("s", "metrics.md 4")
+@metric("s", "RFC 7928 2.1")
 def fct_percentile_s(result: Result, percent: float, group: str | None = None) -> float | None:
     """The completion time that so many per cent of the transfers do not exceed (nearest rank)."""
     return nearest_rank(completion_times_s(result, group), percent / 100)
 
 
-@metric("share", "metrics.md 4; paper 000")
+@metric("share", "paper codel-dc")
 def afct_improvement(result: Result, reference: Result, group: str | None = None) -> float | None:
     """By what share of the mean completion time of `reference` that of `result` is shorter."""
     ours, theirs = afct_s(result, group), afct_s(reference, group)
     return (theirs - ours) / theirs if ours is not None and theirs else None
 
 
-@metric("ratio", "metrics.md 4")
+@metric("ratio", "Alizadeh et al., pFabric, SIGCOMM 2013 (normalised completion time)")
 def slowdowns(result: Result, group: str | None = None) -> Array:
     """Completion time over that on an empty path, of each finished transfer in order of its start.
 
@@ -62,7 +62,7 @@ def slowdowns(result: Result, group: str | None = None) -> Array:
     return ratio
 
 
-@metric("ratio", "metrics.md 4")
+@metric("ratio", "Alizadeh et al., pFabric, SIGCOMM 2013 (normalised completion time)")
 def slowdown_mean(
     result: Result, group: str | None = None, sizes: tuple[float, float] = (0, np.inf)
 ) -> float | None:
@@ -73,7 +73,7 @@ def slowdown_mean(
     return float(within.mean()) if len(within) else None
 
 
-@metric("s", "metrics.md 4; paper 000")
+@metric("s", "paper codel-dc")
 def query_completion_s(result: Result, group: str | None = None) -> Array:
     """The longest completion time of the answers to each query, in order of the queries.
 
@@ -91,7 +91,7 @@ def query_completion_s(result: Result, group: str | None = None) -> Array:
     return longest
 
 
-@metric("flows per sample", "metrics.md 4; paper 000, figure 7")
+@metric("flows per sample", "paper codel-dc, figure 7")
 def flows_in_timeout(result: Result, group: str | None = None) -> Array:
     """TCP flows that only their retransmission timer can help, at every sample. Needs `sample`.
 
@@ -101,7 +101,7 @@ def flows_in_timeout(result: Result, group: str | None = None) -> Array:
     return of_groups(result, group, "stalled_flows")
 
 
-@metric("expiries per sample", "metrics.md 4")
+@metric("expiries per sample", "usual definition")
 def timeouts_over_time(result: Result, group: str | None = None) -> Array:
     """Expiries of retransmission timers in each sample's interval. Needs `sample`."""
     return of_groups(result, group, "timeouts")

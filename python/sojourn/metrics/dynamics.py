@@ -7,7 +7,7 @@ from sojourn.reading import GRAIN_S, buffer_of
 from sojourn.result import Result
 
 
-@metric("s", "metrics.md 6; paper 003, IV.B")
+@metric("s", "paper hred, IV.B")
 def response_time_s(
     result: Result,
     link: str,
@@ -45,7 +45,7 @@ def response_time_s(
     return end - at_s, False
 
 
-@metric("s", "metrics.md 6")
+@metric("s", "our definition")
 def settling_time_s(
     result: Result, link: str, at_s: float, *, until_s: float | None = None, after_s: float = 25.0
 ) -> tuple[float, bool]:
@@ -71,7 +71,7 @@ def settling_time_s(
     return end - at_s, False
 
 
-@metric("share of the time", "metrics.md 6")
+@metric("share of the time", "usual definition")
 def underflow_share(result: Result, link: str, from_s: float = 0.0) -> float | None:
     """The share of the samples after `from_s` that found the queue of `link` empty."""
     queue = result.links[link].series["queue_packets"][result.time_s > from_s]

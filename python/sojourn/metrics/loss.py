@@ -7,27 +7,27 @@ from sojourn.reading import decided_s, flows_of, loss_of_datagrams, window_s_of
 from sojourn.result import Array, Result
 
 
-@metric("share", "metrics.md 2; RFC 7928 2.3")
+@metric("share", "RFC 7928 2.3")
 def loss_rate(result: Result, link: str) -> float | None:
     """Packets lost at the queue of `link`, whatever for, over those that arrived."""
     value: float | None = result.links[link]["loss_rate"]
     return value
 
 
-@metric("share", "metrics.md 2")
+@metric("share", "usual definition")
 def mark_rate(result: Result, link: str) -> float | None:
     """Packets marked at `link` over those that arrived."""
     value: float | None = result.links[link]["mark_rate"]
     return value
 
 
-@metric("packets/s", "metrics.md 2; paper 004")
+@metric("packets/s", "paper codel-vs-drr")
 def drop_rate_pps(result: Result, link: str) -> float:
     """Packets lost at the queue of `link` per second."""
     return float(result.links[link]["dropped_packets"] / window_s_of(result))
 
 
-@metric("share", "metrics.md 2; paper 001")
+@metric("share", "paper red-vs-taildrop")
 def udp_loss(result: Result, group: str | None = None) -> float | None:
     """Datagrams lost on their way over those lost or received, of those sent after the warm-up.
 
@@ -36,7 +36,7 @@ def udp_loss(result: Result, group: str | None = None) -> float | None:
     return loss_of_datagrams([flow for flow in flows_of(result, group) if flow["kind"] == "udp"])
 
 
-@metric("packets", "metrics.md 2; paper 000, figure 8")
+@metric("packets", "paper codel-dc, figure 8")
 def drops_over_time(result: Result, link: str) -> dict[str, Array]:
     """Packets lost so far at every sample, by cause. Needs `sample`.
 
@@ -52,7 +52,7 @@ def drops_over_time(result: Result, link: str) -> dict[str, Array]:
     }
 
 
-@metric("chance", "metrics.md 2; paper 001, 3.1")
+@metric("chance", "paper red-vs-taildrop, 3.1")
 def consecutive_loss(result: Result, link: str) -> Array | None:
     """P(N = n), n from 1 on: of the losses that follow one another, the share of n packets.
 
@@ -63,21 +63,21 @@ def consecutive_loss(result: Result, link: str) -> Array | None:
     return runs / runs.sum() if runs.sum() > 0 else None
 
 
-@metric("chance", "metrics.md 2; paper 001, 3.1")
+@metric("chance", "paper red-vs-taildrop, 3.1")
 def consecutive_loss_ccdf(result: Result, link: str) -> Array | None:
     """P(N >= n), n from 1 on, of the losses that follow one another."""
     chances = consecutive_loss(result, link)
     return None if chances is None else np.cumsum(chances[::-1])[::-1]
 
 
-@metric("packets", "metrics.md 2; paper 001, 3.1")
+@metric("packets", "paper red-vs-taildrop, 3.1")
 def consecutive_loss_mean(result: Result, link: str) -> float | None:
     """E[N] of the losses that follow one another; 1/(1 - p) if they are independent."""
     chances = consecutive_loss(result, link)
     return None if chances is None else float(np.sum(chances * np.arange(1, len(chances) + 1)))
 
 
-@metric("packets", "metrics.md 2; RFC 7928 2.3")
+@metric("packets", "RFC 7928 2.3")
 def loss_interval_packets(result: Result, link: str) -> Array | None:
     """Packets accepted between one run of losses and the next, in order. Needs `tape`.
 
@@ -91,7 +91,7 @@ def loss_interval_packets(result: Result, link: str) -> Array | None:
     return np.diff(accepted[starts]) if len(starts) > 1 else None
 
 
-@metric("share", "metrics.md 2; RFC 7928 2.4")
+@metric("share", "RFC 7928 2.4")
 def loss_synchronisation(result: Result, link: str, window_s: float | None = None) -> float | None:
     """Of the flows that cross `link`, the share that loses in the same event, mean over events.
 

@@ -10,13 +10,13 @@ from sojourn.reading import edges, flows_of, jain, window_s_of, wire_factor
 from sojourn.result import Array, Result
 
 
-@metric("bit/s", "metrics.md 1")
+@metric("bit/s", "usual definition")
 def throughput_bps(result: Result, link: str) -> float:
     """Wire bits whose transmission on `link` started, per second."""
     return float(result.links[link]["departed_bytes"] * 8 / window_s_of(result))
 
 
-@metric("share", "metrics.md 1")
+@metric("share", "usual definition")
 def utilisation(result: Result, link: str) -> float | None:
     """The share of the time in which `link` was sending.
 
@@ -26,7 +26,7 @@ def utilisation(result: Result, link: str) -> float | None:
     return value
 
 
-@metric("share per sample", "metrics.md 6; paper 003, figure 10")
+@metric("share per sample", "paper hred, figure 10")
 def utilisation_over_time(result: Result, link: str) -> Array:
     """Bits that `link` started to send in each sample's interval, over what its rate allows.
 
@@ -39,17 +39,17 @@ def utilisation_over_time(result: Result, link: str) -> Array:
     return share
 
 
-@metric("bit/s", "metrics.md 1; RFC 7928 2.5")
+@metric("bit/s", "RFC 7928 2.5")
 def goodput_bps(result: Result, group: str | None = None) -> float:
     """Payload delivered to receivers in order, once, per second: of a group, or of all flows."""
     return float(sum(flow["goodput_bps"] for flow in flows_of(result, group)))
 
 
-@metric("bit/s", "metrics.md 1; paper 001")
+@metric("bit/s", "paper red-vs-taildrop")
 def tcp_goodput_bps(result: Result, group: str | None = None, *, wire: bool = False) -> float:
     """Goodput of the TCP flows: what was delivered without losses and retransmissions.
 
-    Payload, or with `wire` the same packets with their headers, as paper 001 reports it
+    Payload, or with `wire` the same packets with their headers, as paper red-vs-taildrop reports it
     (8.4 of 9 Mbit/s): each full packet counts as `packet` bytes of its TCP.
     """
     total = 0.0
@@ -59,14 +59,14 @@ def tcp_goodput_bps(result: Result, group: str | None = None, *, wire: bool = Fa
     return total
 
 
-@metric("share", "metrics.md 1; paper 003, table 2")
+@metric("share", "paper hred, table 2")
 def goodput_share(result: Result, group: str) -> float | None:
     """The goodput of a group over that of all flows."""
     total = goodput_bps(result)
     return goodput_bps(result, group) / total if total > 0 else None
 
 
-@metric("number", "metrics.md 5; Jain, Chiu and Hawe, DEC-TR-301, 1984")
+@metric("number", "Jain, Chiu and Hawe, DEC-TR-301, 1984")
 def jain_index(
     result: Result, groups: Sequence[str] | None = None, weights: Sequence[float] | None = None
 ) -> float:
@@ -84,7 +84,7 @@ def jain_index(
     return jain(x)
 
 
-@metric("ratio", "metrics.md 5")
+@metric("ratio", "usual definition")
 def min_max_ratio(result: Result, group: str | None = None) -> float | None:
     """The least goodput of any flow over the largest."""
     each = [flow["goodput_bps"] for flow in flows_of(result, group)]

@@ -127,8 +127,9 @@ CLAIMS = [
     Claim(
         "003-C18", "AVQ and HRED answer fast whatever the step; PIC's time grows with it, Blue's "
         "is irregular.", "11a, 11b", "order",
-        f"Response time as in metrics.md 6. {AND_NOWHERE} Flat: the 95 % interval of the slope "
-        "over the step's size holds 0; grows: it is above 0; irregular: means rise and fall.",
+        f"Response time by `response_time_s` (docs/metrics.md). {AND_NOWHERE} Flat: the 95 % "
+        "interval of the slope over the step's size holds 0; grows: it is above 0; irregular: "
+        "means rise and fall.",
         response_times, ("step",),
     ),
     Claim(

@@ -1,0 +1,192 @@
+"""The keys of a scenario: `sojourn list scenario`, docs/scenario.md.
+
+Rust reads scenarios by tables of keys and hands the tables over; the keys that name files are read
+in Python and described here.
+"""
+
+import json
+import re
+from typing import Any
+
+from rich.markup import escape
+from rich.padding import Padding
+
+from sojourn import _sojourn
+from sojourn._sojourn import InputError
+from sojourn.report import console, new_table
+from sojourn.settings import near
+
+Spec = dict[str, Any]
+
+
+def _key(name: str, kind: str, unset: str, about: str, example: str) -> Spec:
+    return {
+        "name": name,
+        "kind": kind,
+        "required": unset == "required",
+        "default": None,
+        "unset": unset,
+        "range": None,
+        "about": about,
+        "example": example,
+    }
+
+
+FILES: tuple[Spec, ...] = (
+    {
+        "path": "links.NAME.trace",
+        "about": "A recorded link from a file: a CSV with the columns t_s and rate_bps, delay_s or "
+        "both, or a trace of mahimahi, which has a number of milliseconds per line. The file is "
+        "looked for beside that of the scenario. Its name alone stands for a table with file.",
+        "keys": [
+            _key("file", "file name", "required", "The file.", '"lte.trace"'),
+            _key(
+                "bin_ms",
+                "integer",
+                "each opportunity by itself",
+                "Of a mahimahi trace: the link has the mean rate of each so many ms.",
+                "100",
+            ),
+            _key(
+                "repeat",
+                "duration",
+                "the last row holds until the end",
+                "Of a CSV: time after which it starts again; later than its last row.",
+                '"60s"',
+            ),
+        ],
+    },
+    {
+        "path": "flows.source",
+        "about": 'Of source = { name = "trace", ... }: packets or flows from a file, a CSV with '
+        "the columns time_s, size_bytes and, where the group has several flows, flow.",
+        "keys": [
+            _key(
+                "path",
+                "file name",
+                "the columns themselves are given",
+                "The file, looked for beside that of the scenario; may be gzipped.",
+                '"packets.csv"',
+            )
+        ],
+    },
+)
+"""The tables that Python replaces by columns, in the form in which Rust describes the others."""
+
+NAMED = {"qdisc": "disciplines", "tcp": "tcp", "source": "sources"}
+"""Keys whose value is a thing with parameters, and the kind that lists those things."""
+
+
+def tables() -> list[Spec]:
+    """Return every table of a scenario: its path, what it is, its keys."""
+    found: list[Spec] = json.loads(_sojourn.specs())["scenario"]
+    for table in FILES:
+        same = [i for i, one in enumerate(found) if one["path"] == table["path"]]
+        parent = [i for i, one in enumerate(found) if one["path"] == table["path"].split(".")[0]]
+        found.insert((same or parent)[-1] + 1, table)
+    return found
+
+
+def kinds() -> list[Spec]:
+    """Return how values of each kind are written."""
+    found: list[Spec] = json.loads(_sojourn.specs())["kinds"]
+    return found
+
+
+def title(table: Spec) -> str:
+    """Return the header under which the keys of `table` stand in a file."""
+    if not table["path"]:
+        return "Top level"
+    return f"[[{table['path']}]]" if table["path"] in ("flows", "changes") else f"[{table['path']}]"
+
+
+def find(path: str | None) -> Spec:
+    """Find a table or key by a path like flows, links.loss or flows.tcp; None for everything.
+
+    Returns a table of `tables`, `keys` and `kinds`. Raises InputError for an unknown path.
+    """
+    if path is None:
+        return {"kind": "scenario", "tables": tables(), "keys": [], "kinds": kinds()}
+    asked = _words(path)
+    inside = [table for table in tables() if _words(table["path"]) == asked]
+    owners = [table for table in tables() if _words(table["path"]) == asked[:-1]]
+    keys = [
+        {"table": table["path"], **key}
+        for table in owners
+        for key in table["keys"]
+        if asked and key["name"] == asked[-1]
+    ]
+    if not inside and not keys:
+        there = [key["name"] for table in owners for key in table["keys"]]
+        known = there or [".".join(_words(table["path"])) for table in tables()[1:]]
+        raise InputError(f'list scenario: unknown key "{path}"{near(asked[-1], known)}')
+    return {"kind": "scenario", "tables": inside, "keys": keys, "kinds": []}
+
+
+def _words(path: str) -> list[str]:
+    """Split a path; names of links and flows are left out, a singular is a plural."""
+    words = [word for word in re.sub(r"[\[\]\s]", "", path).split(".") if word != "NAME"]
+    heads = {"link": "links", "flow": "flows", "change": "changes"}
+    if words and words[0] in heads:
+        words[0] = heads[words[0]]
+    known = {key["name"] for table in tables() for key in table["keys"]}
+    if len(words) > 2 and words[0] in heads.values() and words[1] not in known:
+        del words[1]
+    return [word for word in words if word]
+
+
+def show(found: Spec) -> None:
+    """Print what `find` found."""
+    out = console()
+    for n, table in enumerate(found["tables"]):
+        out.print("\n" * (n > 0) + f"[bold]{escape(title(table))}[/]")
+        out.print(escape(table["about"]))
+        for key in table["keys"]:
+            _show_key(key)
+    for key in found["keys"]:
+        out.print(escape(title({"path": key["table"]})))
+        _show_key(key)
+        if key["name"] in NAMED:
+            _named(key)
+    if found["kinds"]:
+        out.print("\n[bold]values[/]")
+        rows = new_table("kind", "how it is written", left=2)
+        for kind in found["kinds"]:
+            examples = ", ".join(kind["examples"])
+            rows.add_row(kind["name"], escape(f"{kind['about']}: {examples}"))
+        out.print(rows)
+        out.print("\nsojourn list scenario flows.tcp (or links, links.loss, ...) shows a part,")
+        out.print("sojourn list NAME the parameters of a discipline, TCP or source.")
+
+
+def _show_key(key: Spec) -> None:
+    out = console()
+    out.print()
+    out.print(Padding(f"[bold]{key['name']}[/]: {escape(facts(key))}", (0, 0, 0, 2), expand=False))
+    for line in (key["about"], example(key)):
+        out.print(Padding(escape(line), (0, 0, 0, 6), expand=False))
+
+
+def _named(key: Spec) -> None:
+    """Show the default of a key whose value has parameters."""
+    from sojourn import listing
+
+    kind = NAMED[key["name"]]
+    out = console()
+    if key["default"]:
+        out.print()
+        listing.show(listing.find(kind, key["default"]), kind)
+    out.print(f"\nsojourn list {kind} shows the others, sojourn list NAME their parameters.")
+
+
+def facts(key: Spec) -> str:
+    """Return kind, range and default of a key, with semicolons between them."""
+    default = f"default {key['default']}" if key["default"] else f"if not given: {key['unset']}"
+    parts = (key["kind"], key["range"], "required" if key["required"] else default)
+    return "; ".join(part for part in parts if part)
+
+
+def example(key: Spec) -> str:
+    """Return the example of a key as a line of TOML."""
+    name = key["name"] if key["name"].isidentifier() else f'"{key["name"]}"'
+    return f"{name} = {key['example']}"

@@ -1,0 +1,101 @@
+"""What a page, a message or `sojourn list` refers to is there."""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from conftest import Command
+from sojourn import paper
+
+ROOT = Path(__file__).parent.parent
+
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("crates/*/*.md")])
+"""The pages of the repository."""
+
+FILE = re.compile(r"(?<![\w./-])((?:[\w-]+/)*[\w-]+\.(?:md|toml))\b")
+"""A file that a text names."""
+
+IN_A_PROJECT = {"x.toml", "FILE.toml", "SWEEP.toml", "Cargo.toml", "case.toml"}
+"""Names that stand for a file of the user."""
+
+
+def text_of(page: Path) -> str:
+    """Return a page without its blocks of code."""
+    return re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """Return what links into a page can name: its headings, as GitHub spells them."""
+    found: set[str] = set()
+    for heading in re.findall(r"^#+ (.+)$", text_of(page), re.MULTILINE):
+        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower().replace("`", "")
+        anchor = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        again = sum(one == anchor or one.startswith(f"{anchor}-") for one in found)
+        found.add(f"{anchor}-{again}" if anchor in found else anchor)
+    return found
+
+
+def links(page: Path) -> Iterator[tuple[str, str]]:
+    """Yield file and anchor of each link and picture that is no address of the web."""
+    for target in re.findall(r"\]\(<?([^)\s>]+)>?[^)]*\)", text_of(page)):
+        if not re.match(r"[a-z]+:", target):
+            file, _, anchor = target.partition("#")
+            yield file, anchor
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    """Every file, and every heading in it."""
+    for file, anchor in links(page):
+        target = (page.parent / file).resolve() if file else page
+        assert target.exists(), f"{page.name} links to {file}"
+        assert target.is_relative_to(ROOT), f"{page.name} links to {file}, outside the repository"
+        if anchor:
+            assert anchor in anchors(target), f"{page.name} links to {file}#{anchor}"
+
+
+def test_every_page_is_linked() -> None:
+    """From README, directly or not: nobody finds a page that no other leads to."""
+    reached: set[Path] = set()
+    waiting = [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in reached or page.suffix != ".md":
+            continue
+        reached.add(page)
+        waiting += [(page.parent / file).resolve() for file, _ in links(page) if file]
+    pages = {page for page in PAGES if page.is_relative_to(ROOT / "docs")}
+    assert not pages - reached, sorted(str(page.relative_to(ROOT)) for page in pages - reached)
+
+
+def named(text: str) -> set[str]:
+    """Return the files that a text names and that are not there."""
+    places = (ROOT, ROOT / "docs", ROOT / "examples")
+    files = set(FILE.findall(text)) - IN_A_PROJECT
+    return {file for file in files if not any((place / file).exists() for place in places)}
+
+
+def test_lists_name_only_what_exists(sojourn: Command) -> None:
+    """Pages, files and papers, in what is printed of every thing there is."""
+    everything = sojourn("list", "--json")[1]
+    assert not named(everything)
+    for cited in re.findall(r"papers? ([\w-]+)(?: and ([\w-]+))?", json.dumps(metrics(everything))):
+        for name in filter(None, cited):
+            assert name in paper.ids(), f"a metric cites paper {name}"
+
+
+def metrics(everything: str) -> list[str]:
+    """Return the sources of the metrics."""
+    return [spec["source"] for spec in json.loads(everything)["metrics"]]
+
+
+def test_messages_and_docstrings_name_only_what_exists() -> None:
+    """Pages under docs, in the sources of the package and the crates."""
+    for source in [*ROOT.glob("python/**/*.py"), *ROOT.glob("crates/*/src/**/*.rs")]:
+        for file in re.findall(r"\b(docs/[\w/-]+\.\w+|examples/[\w-]+\.toml)", source.read_text()):
+            assert (ROOT / file).exists(), f"{source.relative_to(ROOT)} names {file}"
