@@ -130,7 +130,8 @@ def test_a_trace_of_opportunities(tmp_path: Path) -> None:
         return sj.simulate(sj.Scenario(duration="30s", links={"air": link}, flows=[flow],
                                        tape=True, sample="100ms"))  # fmt: skip
 
-    result = sent("1504B")
+    # With 4 bytes of framing, as mm-link has it, 1500 bytes are exactly one opportunity.
+    result = sent("1500B")
     rows = result.frame("tape")
     left_ms = np.round(rows.filter(rows["fate"] == "sent")["left_s"].to_numpy() * 1e3, 6)
     laps = np.concatenate([np.array(moments) + 300 * k for k in range(101)])
@@ -140,19 +141,22 @@ def test_a_trace_of_opportunities(tmp_path: Path) -> None:
     assert result.links["air"].utilisation == pytest.approx(len(used) / (len(laps) - 1)), "after 0"
     over_time = metrics.utilisation_over_time(result, "air")
     assert over_time[1:4].tolist() == pytest.approx([np.nan, 1.0, 1.0], nan_ok=True)
-    halves = sent("752B").links["air"]
-    assert halves.departed_bytes == pytest.approx(700 * 1504, abs=3 * 1504), "two share each"
+    halves = sent("748B").links["air"]
+    assert halves.departed_packets == pytest.approx(1400, abs=6), "two share each"
+    # 14 packets of 100 bytes and a part of the 15th: 1504 / 104 packets, not 1504 / 100.
+    short = sent("100B").links["air"]
+    assert short.departed_packets == pytest.approx(700 * 1504 / 104, rel=0.01)
 
 
 def test_a_trace_of_opportunities_in_bins(tmp_path: Path) -> None:
-    """Five in the first 100 ms, none in the second, two in the third: 601.6, 0, 240.6 kbit/s."""
+    """Five in the first 100 ms, none in the second, two in the third: 600, 0, 240 kbit/s."""
     file = tmp_path / "cell.up"
     file.write_text("0\n10\n20\n30\n99\n200\n300\n")
     trace = {"file": str(file), "bin_ms": 100}
     columns = link_trace.resolve(trace)
-    assert columns == {"t_ns": [0, 100_000_000, 200_000_000], "rate_bps": [601_600, 0, 240_640],
+    assert columns == {"t_ns": [0, 100_000_000, 200_000_000], "rate_bps": [600_000, 0, 240_000],
                        "repeat": "300ms"}  # fmt: skip
-    assert link_trace.resolve({"file": file, "bin_ms": 300})["rate_bps"] == [280_746]
+    assert link_trace.resolve({"file": file, "bin_ms": 300})["rate_bps"] == [280_000]
     own = {"t_ns": [0], "rate_bps": [5]}
     assert link_trace.resolve(own) is own
     link = sj.Link(rate="1mbit", trace=trace)

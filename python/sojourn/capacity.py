@@ -11,7 +11,10 @@ from sojourn.units import bps_of, seconds
 
 
 def capacity_bits(scenario: Mapping[str, Any], link: str, times_s: Array) -> Array:
-    """Give the bits that `link` of a canonical scenario can have sent by each of `times_s`."""
+    """Return the bits that `link` of a canonical scenario can have sent by each of `times_s`.
+
+    Of a link with delivery opportunities, the bits that they carried, framing of packets included.
+    """
     recorded = scenario["links"][link].get("trace", {}).get("opportunities_ms")
     if recorded is not None:
         return _opportunities(np.array(recorded), times_s) * 8.0 * OPPORTUNITY_BYTES

@@ -196,10 +196,10 @@ def _resolve(link: dict[str, Any]) -> None:
 
 def _rate_of(trace: dict[str, Any]) -> int | None:
     """Give the highest rate of a trace, or the mean one of delivery opportunities."""
-    from sojourn.link_trace import OPPORTUNITY_BYTES
+    from sojourn.link_trace import FULL_PACKET_BYTES
 
     if moments := trace.get("opportunities_ms"):
-        return len(moments) * OPPORTUNITY_BYTES * 8000 // max(1, int(moments[-1]))
+        return len(moments) * FULL_PACKET_BYTES * 8000 // max(1, int(moments[-1]))
     rates: list[int] = trace.get("rate_bps") or [0]
     return max(rates)
 

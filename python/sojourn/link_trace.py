@@ -1,15 +1,20 @@
-"""Recorded links: a file of rates and delays, or of delivery opportunities, becomes columns.
+"""Trace-driven links: read a file of rates and delays, or of delivery opportunities.
 
-Three ways to write a link's `trace`: the name of a file; a table `{file = ..., repeat = "60s"}`;
-or the columns themselves (`t_ns`, `rate_bps`, `delay_ns`; or `opportunities_ms` alone), which Rust
-reads. The file is a CSV with the columns `t_s` and `rate_bps`, `delay_s` or both, or, without a
-header, one number of milliseconds per line, as Mahimahi's mm-link(1) has it.
+A link's `trace` is the name of a file, a table `{file = ..., repeat = "60s"}`, or the columns
+themselves (`t_ns`, `rate_bps`, `delay_ns`; or `opportunities_ms` alone), which Rust reads. The file
+is a CSV with the columns `t_s` and `rate_bps`, `delay_s` or both, or mahimahi's format (see
+mm-link(1)): no header, one number of milliseconds per line.
 
-Each of those is a delivery opportunity of 1504 bytes, exactly as in mm-link: short packets share
-one, a packet that does not fit goes on at the next and arrives with its last byte, what finds no
-packet waiting (or comes at the moment of the opportunity) is lost, and the file begins again after
-its last moment. The link's `rate` then only gives disciplines their defaults. With `bin_ms` the
-opportunities are counted in bins of so many milliseconds, and the link has the mean rate of each.
+Each of those numbers is a delivery opportunity of 1504 bytes, used as mm-link uses it. Every packet
+takes its IP length and 4 bytes more, which is the header that mm-link's TUN device puts before a
+packet: a packet of 1500 bytes is exactly one opportunity. Short packets share an opportunity; a
+packet that does not fit continues at the next one and arrives with its last byte. An opportunity is
+wasted if no packet waits; a packet that arrives at the moment of an opportunity is too late for it.
+The file repeats after its last moment. The link's `rate` then only gives disciplines their
+defaults.
+
+With `bin_ms` the opportunities are counted in bins of so many milliseconds, and the link has the
+mean rate of each bin, at 1500 bytes of IP per opportunity.
 """
 
 import csv
@@ -22,8 +27,12 @@ from typing import Any
 
 from sojourn._sojourn import InputError
 
-OPPORTUNITY_BYTES = 1504
-"""What an opportunity can deliver, bytes (mm-link(1)'s PACKET_SIZE)."""
+OPPORTUNITY_BYTES, HEADER_BYTES = 1504, 4
+"""Bytes that an opportunity carries (mm-link's PACKET_SIZE), and those of it that each packet
+takes for the header of mm-link's TUN device."""
+
+FULL_PACKET_BYTES = OPPORTUNITY_BYTES - HEADER_BYTES
+"""Bytes of the IP packet that takes exactly one opportunity."""
 
 COLUMNS = {"t_s": ("t_ns", 9), "rate_bps": ("rate_bps", 0), "delay_s": ("delay_ns", 9)}
 """The columns of a file: what Rust calls them, and by how many decimals they are moved."""
@@ -111,7 +120,7 @@ def _binned(moments: list[int], bin_ms: int) -> dict[str, list[int] | str]:
     for moment in moments:
         # A moment at the very end belongs to what it ends.
         counts[min(moment // bin_ms, bins - 1)] += 1
-    bits = OPPORTUNITY_BYTES * 8 * 1000
+    bits = FULL_PACKET_BYTES * 8 * 1000
     return {
         "t_ns": [i * bin_ms * 1_000_000 for i in range(bins)],
         "rate_bps": [n * bits // bin_ms for n in counts],

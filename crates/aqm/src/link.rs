@@ -195,10 +195,11 @@ impl Link {
     }
 
     /// The share of the time in which it was sending; see [`Tally::utilisation`]. Of a link with
-    /// [`Opportunities`], the share of the bytes that they could have delivered.
+    /// [`Opportunities`], the share of the bytes that they could have delivered, framing included.
     pub fn utilisation(&mut self) -> Option<f64> {
         if let Some(opportunities) = &self.opportunities {
-            return opportunities.utilisation(self.now, self.tally.departed_bytes);
+            let Tally { departed_packets, departed_bytes, .. } = self.tally;
+            return opportunities.utilisation(self.now, departed_packets, departed_bytes);
         }
         let sending = self.sending();
         self.tally().utilisation(sending)

@@ -130,7 +130,7 @@ fn strangers_are_counted_and_nothing_arrives_after_the_end() {
 #[test]
 fn a_link_that_awaits_opportunities_comes_to_an_end() {
     let mut lines = lines(&[8]);
-    let every_ten = Opportunities::new(vec![Span::ms(10)], 1504).unwrap();
+    let every_ten = Opportunities::new(vec![Span::ms(10)], 1504, 4).unwrap();
     lines[0].link.only_at(every_ten);
     let way = || Way { path: vec![0], delay: Span::ZERO };
     let mut net = net(lines, [way(), Way::default()]);

@@ -30,8 +30,11 @@ pub struct LinkDef {
     pub opportunities: Option<Opportunities>,
 }
 
-/// What an opportunity delivers, as mahimahi's mm-link has it: a frame of a TUN device.
+/// Bytes that a delivery opportunity carries (mahimahi's mm-link): an IP packet of 1500 bytes with
+/// its framing.
 pub const OPPORTUNITY_BYTES: u32 = 1504;
+/// Framing of each packet that mm-link counts: the header of its TUN device before the IP header.
+pub const OPPORTUNITY_HEADER_BYTES: u32 = 4;
 /// The latest moment of a lap, in milliseconds.
 const MOMENT_MAX: u64 = 10_000_000_000;
 
@@ -96,7 +99,8 @@ fn recorded(json: &Json) -> Result<(Option<Trace>, Option<Opportunities>)> {
     let ms = changes::column(&fields, key, MOMENT_MAX)?.unwrap_or_default();
     changes::few(ms.len()).map_err(|e| e.at(key))?;
     let moments = ms.into_iter().map(Span::ms).collect();
-    let made = Opportunities::new(moments, OPPORTUNITY_BYTES).map_err(|e| e.at(key))?;
+    let made = Opportunities::new(moments, OPPORTUNITY_BYTES, OPPORTUNITY_HEADER_BYTES)
+        .map_err(|e| e.at(key))?;
     Ok((None, Some(made)))
 }
 

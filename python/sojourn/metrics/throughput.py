@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sojourn.capacity import capacity_bits
+from sojourn.link_trace import HEADER_BYTES
 from sojourn.metrics.registry import metric
 from sojourn.reading import edges, flows_of, jain, window_s_of, wire_factor
 from sojourn.result import Array, Result
@@ -20,7 +21,8 @@ def throughput_bps(result: Result, link: str) -> float:
 def utilisation(result: Result, link: str) -> float | None:
     """The share of the time in which `link` was sending.
 
-    Of a link with recorded delivery opportunities, the share of their bytes that was used.
+    Of a link with recorded delivery opportunities, the share of their bytes that was used, by
+    packets and their framing of 4 bytes each.
     """
     value: float | None = result.links[link]["utilisation"]
     return value
@@ -30,10 +32,14 @@ def utilisation(result: Result, link: str) -> float | None:
 def utilisation_over_time(result: Result, link: str) -> Array:
     """Bits that `link` started to send in each sample's interval, over what its rate allows.
 
-    The rate is that of the moment, by the scenario's changes and traces; of a link with recorded
-    opportunities, what they could have delivered. Needs `sample`.
+    The rate is that of the moment, by the scenario's changes and traces. On a link with recorded
+    delivery opportunities, the share of their bytes that was used, as in `utilisation`. Needs
+    `sample`.
     """
-    sent = result.links[link].series["departed_bytes"] * 8.0
+    series = result.links[link].series
+    sent = series["departed_bytes"] * 8.0
+    if "opportunities_ms" in result.scenario["links"][link].get("trace", {}):
+        sent = sent + series["departed_packets"] * 8.0 * HEADER_BYTES
     able = np.diff(capacity_bits(result.scenario, link, edges(result)))
     share: Array = np.divide(sent, able, out=np.full(len(sent), np.nan), where=able > 0)
     return share

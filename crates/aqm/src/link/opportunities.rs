@@ -1,9 +1,13 @@
-//! A link that was recorded as moments of delivery, and has no rate that would matter.
+//! Trace-driven link: packets leave at recorded delivery opportunities instead of at a rate.
 //!
 //! **Source**: mahimahi's mm-link (R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for
-//! HTTP", USENIX ATC 2015). At each moment up to so many bytes leave: several short packets share
-//! an opportunity, a packet that does not fit goes on at the next one and arrives with its last
-//! byte. What finds nobody waiting is lost. After the last moment the recording begins again.
+//! HTTP", USENIX ATC 2015). Each opportunity carries up to a fixed number of bytes. Short packets
+//! share an opportunity; a packet that does not fit continues at the next one and arrives with its
+//! last byte. Capacity is wasted while the queue is empty. The trace repeats after its last moment.
+//!
+//! Each packet may also need some bytes of framing. mm-link reads packets from a TUN device that
+//! puts 4 bytes before the IP header, and counts them: its opportunities of 1504 bytes carry exactly
+//! one IP packet of 1500 bytes.
 
 use super::Link;
 use crate::error::{Error, Result};
@@ -11,12 +15,14 @@ use crate::units::{Span, Time};
 use alloc::format;
 use alloc::vec::Vec;
 
-/// When a link may send, over and over, and how many bytes at a time.
+/// Delivery opportunities of a link: a repeating list of moments, and the bytes carried at each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opportunities {
     /// In order; the last one is also the length of a lap.
     moments: Vec<Span>,
     bytes: u64,
+    /// Framing of a packet, which takes bytes of an opportunity in addition to the packet's own.
+    header: u64,
     /// Opportunities that came so far, the one in use included; they are numbered through all laps.
     taken: u64,
     /// What the one in use can still deliver.
@@ -28,11 +34,12 @@ pub struct Opportunities {
 }
 
 impl Opportunities {
-    /// Up to `bytes` at each of the `moments`, which repeat after the last of them.
+    /// Creates a trace that carries up to `bytes` at each of the `moments` and repeats after the
+    /// last of them. Each packet takes `header` bytes more than its length.
     ///
     /// # Errors
-    /// If there is none, if they are not in order, if the last is at zero, or at zero bytes.
-    pub fn new(moments: Vec<Span>, bytes: u32) -> Result<Opportunities> {
+    /// If `moments` is empty, is not sorted or ends at zero, or if `bytes` is zero.
+    pub fn new(moments: Vec<Span>, bytes: u32, header: u32) -> Result<Opportunities> {
         if let Some(i) = (1..moments.len()).find(|i| moments[*i] < moments[*i - 1]) {
             let text = format!("{} comes before {}", moments[i], moments[i - 1]);
             return Err(Error::new(text).at(i));
@@ -43,7 +50,8 @@ impl Opportunities {
         if bytes == 0 {
             return Err(Error::new("an opportunity delivers at least a byte"));
         }
-        Ok(Opportunities { moments, bytes: bytes.into(), taken: 0, left: 0, before: 0, owed: 0 })
+        let (bytes, header) = (bytes.into(), header.into());
+        Ok(Opportunities { moments, bytes, header, taken: 0, left: 0, before: 0, owed: 0 })
     }
 
     /// The moments of a lap.
@@ -77,11 +85,11 @@ impl Opportunities {
         self.take()
     }
 
-    /// A packet of `len` bytes starts with the one in use, at `at`: when the last of it goes, and
-    /// when the next packet can start.
+    /// Sends a packet of `len` bytes and its framing, beginning with the opportunity in use, at
+    /// `at`. Returns when its last byte leaves and when the next packet can start.
     #[cold]
     pub(super) fn deliver(&mut self, mut at: Time, len: u32) -> (Time, Time) {
-        let mut len = u64::from(len);
+        let mut len = u64::from(len) + self.header;
         while len > self.left {
             len -= self.left;
             at = self.take();
@@ -100,10 +108,11 @@ impl Opportunities {
         (self.before, self.owed) = (self.by(now), self.owed(now));
     }
 
-    /// The share of what was offered that was used, with so many bytes departed.
-    pub(super) fn utilisation(&self, now: Time, departed: u64) -> Option<f64> {
+    /// Share of the offered bytes that was used, framing included, if so many packets with so many
+    /// bytes in total departed.
+    pub(super) fn utilisation(&self, now: Time, packets: u64, bytes: u64) -> Option<f64> {
         let offered = (self.by(now) - self.before) * self.bytes;
-        let used = departed + self.owed - self.owed(now);
+        let used = bytes + packets * self.header + self.owed - self.owed(now);
         (offered > 0).then(|| used as f64 / offered as f64)
     }
 }
@@ -131,14 +140,19 @@ mod tests {
     use rand_core::SeedableRng;
     use std::prelude::v1::*;
 
-    /// Opportunities of 1500 bytes at these milliseconds, 10 ms of wire, 10 packets of buffer.
+    /// Opportunities of 1500 bytes at these milliseconds, no framing, 10 ms of wire, 10 packets of
+    /// buffer.
     fn link(moments: &[u64]) -> Link {
+        link_of(moments, 1500, 0)
+    }
+
+    fn link_of(moments: &[u64], bytes: u32, header: u32) -> Link {
         let made =
             crate::build("droptail", &[("limit", Setting::Text("10p"))], Rate(1_000_000)).unwrap();
         let spec = LinkSpec { rate: Rate(1_000_000), delay: Span::ms(10) };
         let mut link = Link::new(spec, made.qdisc, rand_pcg::Pcg64Mcg::seed_from_u64(1));
         let moments = moments.iter().copied().map(Span::ms).collect();
-        link.only_at(Opportunities::new(moments, 1500).unwrap());
+        link.only_at(Opportunities::new(moments, bytes, header).unwrap());
         link
     }
 
@@ -172,6 +186,21 @@ mod tests {
     }
 
     #[test]
+    fn framing_takes_bytes_of_an_opportunity_from_every_packet() {
+        // As mm-link: a full packet of 1500 bytes is one opportunity, not 1500/1504 of one.
+        let full = &mut link_of(&[1, 2, 3, 4], 1504, 4);
+        push(full, 0, &[1500; 4]);
+        full.advance(Time(4_000_000));
+        assert_eq!(full.utilisation(), Some(1.0));
+        assert_eq!(arrivals(full), [11, 12, 13, 14].map(|ms| (ms, 1500)));
+        // Ten packets of 150 bytes would fit; with 4 bytes each the last one ends at the next.
+        let short = &mut link_of(&[1, 2], 1504, 4);
+        push(short, 0, &[150; 10]);
+        let found: Vec<u64> = arrivals(short).iter().map(|(at, _)| *at).collect();
+        assert_eq!(found, [[11; 9].as_slice(), &[12]].concat());
+    }
+
+    #[test]
     fn what_finds_nobody_is_lost() {
         let mut l = link(&[2, 4, 6, 8]);
         push(&mut l, 1, &[100]);
@@ -200,7 +229,7 @@ mod tests {
     #[test]
     fn refused_where_it_would_never_end() {
         let refused = |ms: &[u64], bytes| {
-            Opportunities::new(ms.iter().copied().map(Span::ms).collect(), bytes)
+            Opportunities::new(ms.iter().copied().map(Span::ms).collect(), bytes, 0)
         };
         assert_eq!(refused(&[5, 4], 1).unwrap_err().to_string(), "1: 4ms comes before 5ms");
         assert!(

@@ -8,6 +8,7 @@ use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::{Cx, Opportunities, Packet, Span, Time};
 
 const BYTES: u32 = 1504;
+const HEADER: u32 = 4;
 const DELAY: Span = Span::us(12_345);
 
 /// A lap of up to 40 moments with lulls, some of them the same.
@@ -48,7 +49,7 @@ fn naive(case: &Case, lap: &[Span], arrivals: &[(Time, Packet)], end: Time) -> T
             if idle && under_way.is_none() {
                 break;
             }
-            let next = || qdisc.dequeue(&mut cx).map(|packet| (packet, packet.len));
+            let next = || qdisc.dequeue(&mut cx).map(|packet| (packet, packet.len + HEADER));
             let Some((packet, left)) = under_way.take().or_else(next) else {
                 idle = true;
                 break;
@@ -73,7 +74,7 @@ fn opportunities_are_used_as_a_naive_link_uses_them() {
         let end = arrivals.last().unwrap().0 + Span::s(200);
         let (mut prompt, mut late) = (link(case, 3), link(case, 3));
         [&mut prompt, &mut late].into_iter().for_each(|link| {
-            link.only_at(Opportunities::new(lap.clone(), BYTES).unwrap());
+            link.only_at(Opportunities::new(lap.clone(), BYTES, HEADER).unwrap());
         });
         let mut told = vec![];
         for (at, packet) in &arrivals {
@@ -94,7 +95,8 @@ fn opportunities_are_used_as_a_naive_link_uses_them() {
             std::iter::from_fn(|| late.ahead()).map(|(at, p)| (at, p.body)).collect();
         assert_eq!(lately, expected);
         let used = late.utilisation().unwrap();
-        let sent: f64 = late.tally().departed_bytes as f64;
+        let tally = late.tally();
+        let sent = (tally.departed_bytes + tally.departed_packets * u64::from(HEADER)) as f64;
         let offered = (0..).map(|k| Time(k * lap.last().unwrap().0));
         let offered = offered.take_while(|at| *at <= end);
         let offered: usize =

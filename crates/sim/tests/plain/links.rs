@@ -132,7 +132,8 @@ impl Plain {
         lost
     }
 
-    /// A moment at which the link `l` can deliver 1504 bytes.
+    /// A moment at which the link `l` can deliver 1504 bytes, of which each packet takes 4 for its
+    /// framing.
     pub fn opportunity(&mut self, l: usize) {
         let next = self.links[l].moments.pop();
         self.heap.extend(next.map(|at| Reverse((at, Event::Sent(l)))));
@@ -149,7 +150,7 @@ impl Plain {
                 let lost = self.loses(l, packet);
                 let (now, link) = (self.now, &mut self.links[l]);
                 link.rows.push((packet.arrived.0, now.0, 0));
-                link.partly = Some((packet, packet.len, link.delay, lost));
+                link.partly = Some((packet, packet.len + 4, link.delay, lost));
             }
             let link = &mut self.links[l];
             let Some((packet, left, delay, lost)) = &mut link.partly else { return };
