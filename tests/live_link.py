@@ -1,7 +1,10 @@
-"""What the tests of live links share: whether there are the rights for them, and the command run.
+"""Shared by the tests of live links: checks of rights and tools, and running the command.
 
 The far end is this process's own network, so that servers run here; the near end, where clients
 run, is made by the link and goes with it.
+
+Where something is missing, live tests are skipped with the reason. In CI (`CI` is set) that is an
+error if the process is root and `/dev/net/tun` exists: there they must run.
 """
 
 import json
@@ -24,7 +27,19 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path
 
 @cache
 def lacking(*tools: str) -> str:
-    """Say what is missing for a live link here; nothing if all is there."""
+    """Return what is missing for a live link here, or an empty string if all is there."""
+    return _checked(_lacking(*tools))
+
+
+def _checked(reason: str) -> str:
+    """Return `reason` to skip a live test, unless the test must run on this machine."""
+    rights = hasattr(os, "geteuid") and os.geteuid() == 0 and Path("/dev/net/tun").exists()
+    if reason and rights and os.environ.get("CI"):
+        raise AssertionError(f"live tests must run in CI as root with /dev/net/tun: {reason}")
+    return reason
+
+
+def _lacking(*tools: str) -> str:
     if not sys.platform.startswith("linux"):
         return "real packets take Linux"
     for tool in ("ip", "unshare", *tools):
@@ -39,9 +54,9 @@ def lacking(*tools: str) -> str:
 
 @cache
 def lacking_tun() -> str:
-    """Say what is missing for hosts of ours, which take TUN devices; nothing if all is there."""
+    """Return what is missing for played scenarios, which need TUN devices, or nothing."""
     there = os.access("/dev/net/tun", os.R_OK | os.W_OK)
-    return lacking() or ("" if there else "no access to /dev/net/tun")
+    return lacking() or _checked("" if there else "no access to /dev/net/tun")
 
 
 HIDE = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /dev/net && exec "$@"', "sh"]

@@ -21,7 +21,17 @@ import pytest
 
 import sojourn as sj
 from conftest import Command
-from live_link import ENVIRONMENT, FAR, FAR6, arguments, lacking, link, python, told
+from live_link import (
+    ENVIRONMENT,
+    FAR,
+    FAR6,
+    arguments,
+    lacking,
+    lacking_tun,
+    link,
+    python,
+    told,
+)
 
 pytestmark = pytest.mark.skipif(bool(lacking()), reason=f"no live link here: {lacking()}")
 
@@ -395,6 +405,17 @@ def test_bad_input_is_refused_in_a_line(sojourn: Command, options: list[str], me
     assert (code, out) == (2, "")
     assert err.startswith(f"sojourn: {message}"), err
     assert err.count("\n") == 1
+
+
+def test_live_tests_are_not_skipped_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There a missing tool is an error wherever the rights are there."""
+    monkeypatch.delenv("CI", raising=False)
+    assert lacking("no-such-tool-1") == "the program no-such-tool-1 is not installed"
+    if os.geteuid() != 0 or lacking_tun():
+        pytest.skip("the rule is for root with /dev/net/tun")
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(AssertionError, match="must run in CI.*no-such-tool-2 is not installed"):
+        lacking("no-such-tool-2")
 
 
 def test_an_unknown_command_is_refused_before_anything_is_made(sojourn: Command) -> None:
