@@ -78,7 +78,7 @@ def test_a_default_is_what_rust_takes(table: Any, key: Any) -> None:
 def test_an_example_is_accepted_and_has_an_effect(table: Any, key: Any) -> None:
     """In the place of what the scenario has."""
     path, name = table["path"], key["name"]
-    tree = {
+    tree: Any = {
         "duration": "50s",
         "links": {
             "up": {"rate": "20mbit", "loss": {"p": 0.1}, "trace": {"t_ns": [0], "delay_ns": [0]}},
@@ -104,7 +104,7 @@ def test_an_example_is_accepted_and_has_an_effect(table: Any, key: Any) -> None:
         del tree["flows"][1:]
         place[name] = value
     elif (path, name) == ("changes", "links"):
-        tree["links"]["up"].pop("trace")  # type: ignore[attr-defined, index]
+        tree["links"]["up"].pop("trace")
         place[name] = value
     else:
         place[name] = value
@@ -152,9 +152,9 @@ def test_files_of_the_reference_are_read(tmp_path: Path) -> None:
             if table["path"] == "flows.source":
                 link, source = "", f'source = {{ name = "trace", {line} }}'
             else:
-                file = "" if key["name"] == "file" else 'file = "lte.trace", '
-                file = 'file = "lte.csv", ' if key["name"] == "repeat" else file
-                link, source = f"trace = {{ {file}{line} }}", ""
+                named = "" if key["name"] == "file" else 'file = "lte.trace", '
+                named = 'file = "lte.csv", ' if key["name"] == "repeat" else named
+                link, source = f"trace = {{ {named}{line} }}", ""
             file = tmp_path / "case.toml"
             file.write_text(
                 f'duration = "10s"\n[links.up]\nrate = "1mbit"\n{link}\n'
