@@ -40,7 +40,7 @@ def test_a_number_holds_within_a_fifth() -> None:
     assert part.holds
     assert part.stated == "10 ms"
     # t(2, 0.975) = 4.303, std = 1, so half = 4.303 / sqrt(3) = 2.484.
-    assert part.measured == "12 ± 2.48 ms"
+    assert part.measured == "12.0 ± 2.5 ms"
     assert not claims.number("x", [12.1], 10.0).holds
     assert claims.number("x", [0.97], 1.0, points=0.03).holds
     assert not claims.number("x", [0.96], 1.0, points=0.03).holds

@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sojourn.statistics import Interval, interval, paired
+from sojourn.units import short as short
+from sojourn.units import with_half
 
 if TYPE_CHECKING:
     import polars as pl
@@ -150,18 +152,7 @@ def shape(what: str, holds: bool, measured: str, stated: str = "so") -> Part:
 
 def told(value: Interval, unit: str = "") -> str:
     """Write a mean with its interval."""
-    # What the last digit of a sum makes is nothing.
-    spread = value.half if value.half > 1e-9 * abs(value.mean) else value.half * 0
-    half = "" if math.isnan(spread) else f" ± {short(spread)}"
-    return _with(f"{short(value.mean)}{half}", unit)
-
-
-def short(value: float) -> str:
-    """Write a number with three significant digits, and no exponent where one can do without."""
-    size = abs(value)
-    if size >= 100 or size == 0:
-        return f"{value:.0f}"
-    return f"{value:.3g}" if size >= 1e-4 else f"{value:.1e}"
+    return _with(with_half(value.mean, value.half), unit)
 
 
 def _with(text: str, unit: str) -> str:

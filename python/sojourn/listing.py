@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 from rich.padding import Padding
+from rich.text import Text
 
 from sojourn import _sojourn, missing, reference
 from sojourn._sojourn import InputError
-from sojourn.report import console, new_table
+from sojourn.report import console
 from sojourn.settings import near
+from sojourn.tables import Table
 
 TABLES = ("disciplines", "tcp", "sources", "metrics", "papers")
 """What exists, by kind."""
@@ -101,13 +103,12 @@ def _kind(kind: str, specs: list[Spec]) -> None:
         out.print(f"there are no {kind} yet")
         return
     measured = kind == "metrics"
-    table = new_table("name", "what it is", "source", *["unit"] * measured, left=3 + measured)
+    table = Table("name", "description", "source", *["unit"] * measured, prose=[1, 2, 3])
     for spec in specs:
         others = f" (also {', '.join(spec['aliases'])})" if spec["aliases"] else ""
-        cells = [escape(spec["about"] + others), escape(spec["source"])]
-        cells += [escape(spec["unit"])] if measured else []
-        table.add_row(spec["name"], *cells)
-    out.print(table)
+        unit = [spec["unit"]] if measured else []
+        table.add_row(spec["name"], spec["about"] + others, spec["source"], *unit)
+    out.print(table, soft_wrap=True)
 
 
 def _missing(specs: list[Spec]) -> None:
@@ -191,15 +192,14 @@ def _one(spec: Spec) -> None:
         out.print(f"decides {escape(spec['decides'])}")
         out.print(f"state: {spec['state_bytes']:,} bytes at its defaults, waiting packets apart")
     out.print(f"source: {escape(spec['source'])}\n")
-    table = new_table("parameter", "default", "what it is", left=3)
+    table = Table("parameter", "default", "description", left=2, prose=[2])
     for row in spec["params"]:
         facts = [row["kind"].replace("|", " | "), row["range"]]
         facts += [f"the paper's {row['symbol']}"] if row["symbol"] not in ("", row["name"]) else []
         facts += [f"also {', '.join(row['aliases'])}"] if row["aliases"] else []
-        told = escape("; ".join(fact for fact in facts if fact))
-        about = f"{escape(row['about'])}\n[dim]{told}[/]"
-        table.add_row(row["name"], escape(_short(row)), about)
-    out.print(table)
+        about = Text(row["about"] + "\n").append("; ".join(filter(None, facts)), style="dim")
+        table.add_row(row["name"], _short(row), about)
+    out.print(table, soft_wrap=True)
 
 
 def _short(row: Spec) -> str:

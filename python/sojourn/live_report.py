@@ -7,11 +7,10 @@ from typing import Any
 
 from rich.console import Console
 from rich.live import Live
-from rich.table import Table
 
 from sojourn import describe, network, units
 from sojourn.live import Played, Ready, Rows
-from sojourn.report import new_table
+from sojourn.tables import Table
 
 FULL_BYTES = network.MTU_BYTES
 
@@ -63,8 +62,8 @@ def _described(link: Mapping[str, Any]) -> str:
 def finish(played: Played) -> None:
     """Say what happened, and how far it is to be trusted."""
     out = console()
-    happened = new_table(
-        "", "sent", "in use", "packets", "lost", "marked", "mean wait", "50 %", "99 %"
+    happened = Table(
+        "", "sent", "utilisation", "packets", "lost", "marked", "mean delay", "50 %", "99 %"
     )
     for name, link in played.links.items():
         happened.add_row(
@@ -78,7 +77,7 @@ def finish(played: Played) -> None:
             _or_dash(link["sojourn_p50_s"], units.duration),
             _or_dash(link["sojourn_p99_s"], units.duration),
         )
-    faithful = new_table("late by", "50 %", "99 %", "max", "over 1 ms", "processor", "malformed")
+    faithful = Table("lateness", "50 %", "99 %", "max", "over 1 ms", "processor", "malformed")
     for name, link in played.links.items():
         faithful.add_row(
             name,
@@ -110,10 +109,9 @@ def watching() -> tuple[Live, Callable[[Rows], None]]:
 
 def _now(rows: Rows) -> Table:
     """Show the last rows; what is counted is counted over all of them."""
-    table = new_table("", "sent", "queue", "wait 50 %", "99 %", "drops/s", "marks/s", "law")
-    for column in table.columns[1:]:
-        column.min_width = 12  # so that nothing moves while numbers change
-    table.columns[-1].justify = "left"
+    # So wide that nothing moves while numbers change.
+    headers = ("", "sent", "queue", "delay 50 %", "99 %", "drops/s", "marks/s", "law")
+    table = Table(*headers, prose=[7], least=12)
     for name, columns in rows.items():
         time_s = columns["time_s"]
         step = float(time_s[-1] - time_s[0]) / (len(time_s) - 1) if len(time_s) > 1 else 0.1

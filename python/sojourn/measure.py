@@ -7,8 +7,8 @@ from typing import Literal
 
 from sojourn import metrics, reading
 from sojourn.result import Array, Record, Result
-from sojourn.statistics import half_width
-from sojourn.units import figures
+from sojourn.statistics import half_width, separate
+from sojourn.units import figures, with_half
 
 Number = float | int | None
 
@@ -86,66 +86,82 @@ def readings(result: Result, link: str) -> list[Reading]:
     for group in sorted(groups(result), key=lambda g: (not g.udp, g.endless)):
         name = group.title
         if group.udp:
-            delay = "delay, 99 %" + " of the worst" * (len(group.flows) > 1)
+            delay = "one-way delay, 99 %" + " of the worst" * (len(group.flows) > 1)
             rows.append(Reading(name, delay, "ms", _times(group.worst("delay_p99_s"), 1e3), "less"))
             rows.append(Reading(name, "loss", "%", _times(group.loss_rate(), 100), "less"))
         elif not group.endless:
             took = completion_times(result, group) * 1e3
-            rows.append(Reading(name, "completion, mean", "ms", _mean(took), "less"))
+            rows.append(Reading(name, "completion time, mean", "ms", _mean(took), "less"))
             rows.append(
-                Reading(name, "completion, 99 %", "ms", reading.nearest_rank(took, 0.99), "less")
+                Reading(
+                    name, "completion time, 99 %", "ms", reading.nearest_rank(took, 0.99), "less"
+                )
             )
-            rows.append(Reading(name, "completed", "", len(took), "more"))
+            rows.append(Reading(name, "completed transfers", "", len(took), "more"))
         else:
-            throughput = "throughput" + " in all" * (len(group.flows) > 1)
+            throughput = "goodput" + ", total" * (len(group.flows) > 1)
             mbit = group.total("goodput_bps") / 1e6
             rows.append(Reading(name, throughput, "Mbit/s", mbit, "more"))
     of = result.links[link]
-    rows.append(Reading(link, "waiting, 99 %", "ms", _times(of["sojourn_p99_s"], 1e3), "less"))
+    rows.append(
+        Reading(link, "queueing delay, 99 %", "ms", _times(of["sojourn_p99_s"], 1e3), "less")
+    )
     rows.append(Reading(link, "utilisation", "%", _times(of["utilisation"], 100), "more"))
     return rows
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a comparison: a reading of every discipline, over its seeds."""
+    """A row of a comparison: a reading of every discipline, its values by seed."""
 
     like: Reading
-    values: tuple[tuple[float, ...], ...]
+    values: tuple[Mapping[int, float], ...]
 
     @property
     def texts(self) -> list[str]:
         """The cells: the value, or the mean over seeds and half its 95 % interval."""
-        return [self._text(values) for values in self.values]
+        return [self._text([*values.values()]) for values in self.values]
 
     @property
     def best(self) -> list[bool]:
-        """Which cells are best; none where all that is shown is alike."""
-        means = [fmean(values) if values else None for values in self.values]
-        known = [mean for mean in means if mean is not None]
-        if not known:
-            return [False] * len(means)
-        top = min(known) if self.like.better == "less" else max(known)
-        # What reads the same is as good: a lead that cannot be seen is not a lead.
-        best = [m is not None and self.like.text(m) == self.like.text(top) for m in means]
-        return [False] * len(best) if all(best) else best
+        """True for the best cell, and for those that read the same as it.
 
-    def _text(self, values: tuple[float, ...]) -> str:
+        Each of them separates from each other cell with 95 % confidence; if one does not, no cell
+        is best. One seed separates nothing.
+        """
+        known = {k: fmean(values.values()) for k, values in enumerate(self.values) if values}
+        if not known:
+            return [False] * len(self.values)
+        top = (min if self.like.better == "less" else max)(known.values())
+        # A lead that cannot be read is no lead.
+        ahead = [k for k, mean in known.items() if self.like.text(mean) == self.like.text(top)]
+        behind = [k for k in known if k not in ahead]
+        ranked = bool(behind) and all(
+            separate(self.values[a], self.values[b]) for a in ahead for b in behind
+        )
+        return [ranked and k in ahead for k in range(len(self.values))]
+
+    def _text(self, values: Sequence[float]) -> str:
         if not values:
             return "-"
-        mean = self.like.text(fmean(values))
-        return mean if len(values) == 1 else f"{mean} ± {self.like.text(half_width(values))}"
+        return with_half(fmean(values), half_width(values), self.like.text)
 
 
 def rows(runs: Mapping[str, Sequence[Result]], link: str) -> list[Row]:
-    """The comparison of `runs`: by discipline, the results of one or more seeds."""
-    read = [[readings(result, link) for result in results] for results in runs.values()]
+    """Return the comparison of `runs`: by discipline, the results of one or more seeds."""
+    read = [
+        [(int(result.scenario["seed"]), readings(result, link)) for result in results]
+        for results in runs.values()
+    ]
     return [
         Row(
             like,
-            tuple(tuple(v for run in runs if (v := run[i].value) is not None) for runs in read),
+            tuple(
+                {seed: v for seed, found in one if (v := found[i].value) is not None}
+                for one in read
+            ),
         )
-        for i, like in enumerate(read[0][0])
+        for i, like in enumerate(read[0][0][1])
     ]
 
 

@@ -19,18 +19,19 @@ Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 def list_command(as_json: Json = False) -> None:
     """Show the papers that there are."""
     from sojourn import paper
-    from sojourn.report import console, new_table
+    from sojourn.report import console
+    from sojourn.tables import Table
 
     found = [paper.find(name) for name in paper.ids()]
     if as_json:
         told = [{"id": p.id, "title": p.title, "reference": p.reference} for p in found]
         print(json.dumps(told, indent=2))
         return
-    table = new_table("id", "title", "figures and tables", "claims", left=3)
+    table = Table("id", "title", "figures and tables", "claims", prose=[1, 2])
     for one in found:
         numbers = ", ".join(figure.number for figure in one.figures)
         table.add_row(one.id, one.title, numbers, str(len(one.claims)))
-    console().print(table)
+    console().print(table, soft_wrap=True)
 
 
 @app.command()

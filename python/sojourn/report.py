@@ -1,18 +1,19 @@
 """Tables for people: of a run, and of a comparison."""
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
 from sojourn import describe, units
 from sojourn.measure import Group, completion_times, groups, rows
 from sojourn.result import Result
+from sojourn.tables import Table
 
 if TYPE_CHECKING:
     from sojourn.paper import Outcome
@@ -27,25 +28,15 @@ SHADES = {
 """The colours of verdicts."""
 
 PIPED_WIDTH = 200
-"""Columns of a table that goes to a file or a pipe: nothing is cut off there."""
+"""Columns of a table that goes to a file or a pipe, unless the variable COLUMNS says how many."""
 
 
 def console() -> Console:
-    """Give the console of standard output, which rich strips of colour where that is due."""
+    """Return the console of standard output; rich leaves out the colours where that is due."""
+    told = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
     return Console(
-        file=sys.stdout,
-        width=None if sys.stdout.isatty() else PIPED_WIDTH,
-        highlight=False,
-        soft_wrap=False,
+        file=sys.stdout, width=None if told else PIPED_WIDTH, highlight=False, soft_wrap=False
     )
-
-
-def new_table(*headers: str, left: int = 1) -> Table:
-    """Start a table whose first `left` columns are text and the others numbers."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    for i, header in enumerate(headers):
-        table.add_column(header, justify="left" if i < left else "right", overflow="fold")
-    return table
 
 
 def run_report(result: Result) -> None:
@@ -53,11 +44,11 @@ def run_report(result: Result) -> None:
     out, scenario = console(), result.scenario
     _heading(scenario, describe.seeds(scenario["seed"], 1))
     out.print()
-    out.print(_links(result))
+    out.print(_links(result), soft_wrap=True)
     for name in scenario["links"]:
         out.print(f"{name}: {describe.link(scenario, name)}")
     out.print()
-    out.print(_flows(result))
+    out.print(_flows(result), soft_wrap=True)
     if "live" in result.summary:
         out.print()
         _faithful(result.summary["live"])
@@ -65,7 +56,7 @@ def run_report(result: Result) -> None:
 
 def _faithful(live: Mapping[str, Any]) -> None:
     """Say how far a run on real packets is to be trusted."""
-    table = new_table("late by", "50 %", "99 %", "max", "over 1 ms", "processor")
+    table = Table("lateness", "50 %", "99 %", "max", "over 1 ms", "processor")
     table.add_row(
         "packets",
         *(_or_dash(live[f"lateness_{what}_s"], units.duration) for what in ("p50", "p99", "max")),
@@ -75,7 +66,7 @@ def _faithful(live: Mapping[str, Any]) -> None:
     applications = (_or_dash(live[f"application_{p}_s"], units.duration) for p in ("p50", "p99"))
     table.add_row("applications", *applications, "", "", "")
     out = console()
-    out.print(table)
+    out.print(table, soft_wrap=True)
     for warning in live["warnings"]:
         out.print(f"mind: {warning}", markup=False)
     if not live["warnings"]:
@@ -88,7 +79,9 @@ def _heading(scenario: Mapping[str, Any], seeds: str) -> None:
 
 
 def _links(result: Result) -> Table:
-    table = new_table("link", "in use", "loss", "marked", "mean queue", "mean wait", "50 %", "99 %")
+    table = Table(
+        "link", "utilisation", "loss", "marked", "mean queue", "mean delay", "50 %", "99 %"
+    )
     for name, link in result.links.items():
         table.add_row(
             name,
@@ -104,8 +97,8 @@ def _links(result: Result) -> Table:
 
 
 def _flows(result: Result) -> Table:
-    table = new_table("flows", "", "goodput", "lost or resent", "what they feel", left=2)
-    table.columns[-1].justify = "left"
+    headers = ("flows", "source", "goodput", "lost or resent", "outcome")
+    table = Table(*headers, left=2, prose=[4])
     for group in groups(result):
         table.add_row(
             group.title,
@@ -155,22 +148,32 @@ def comparison(runs: Mapping[str, Sequence[Result]], link: str) -> None:
         f"buffer {scenario['links'][link]['qdisc']['limit']}"
     )
     out.print()
-    table = new_table("", *runs)
+    read = rows(runs, link)
+    table = Table("", *runs)
+    marked = any(any(row.best) for row in read)
     last = ""
-    for row in rows(runs, link):
+    for row in read:
         if row.like.of != last:
-            if last:
-                table.add_row()
-            table.add_row(f"[bold]{row.like.of}[/]")
+            table.add_heading(row.like.of)
             last = row.like.of
         unit = f", {row.like.unit}" if row.like.unit else ""
         cells = (
-            f"[bold green]{text}*[/]" if best else f"{text} "
+            Text(f"{text}*", style="bold green") if best else Text(text + " " * marked)
             for text, best in zip(row.texts, row.best, strict=True)
         )
         table.add_row(f"  {row.like.what}{unit}", *cells)
-    out.print(table)
-    out.print("* best of its row")
+    out.print(table, soft_wrap=True)
+    if len(runs) > 1:
+        out.print(_ranking(len(first), marked=marked))
+
+
+def _ranking(seeds: int, *, marked: bool) -> str:
+    """Say what the stars of a comparison mean, or why there are none."""
+    if seeds == 1:
+        return "one seed cannot rank disciplines: --seeds 10 gives intervals and marks the best"
+    if not marked:
+        return "in no row does the best separate from all others with 95 % confidence"
+    return "* best of its row with 95 % confidence, by differences seed by seed"
 
 
 def replay_report(summary: Mapping[str, Any], out: Path) -> None:
@@ -188,13 +191,14 @@ def steady_report(found: "Sequence[Steady]") -> None:
     """Print steady states with what was cut."""
     from sojourn.claims import told
 
-    table = new_table("link", "what", "mean (95 %, 20 batches)", "warm-up cut", "", left=2)
+    headers = ("link", "quantity", "mean (95 %, 20 batches)", "warm-up cut", "")
+    table = Table(*headers, left=2)
     for one in found:
         doubt = "too short to tell" if one.doubtful else ""
         cut = f"{one.cut_s:.3g} of {one.of_s:.3g} s"
         table.add_row(one.link, one.what, told(one.mean, one.unit), cut, doubt)
     console().print()
-    console().print(table)
+    console().print(table, soft_wrap=True)
 
 
 def paper_table(outcome: "Outcome", directory: Path) -> None:
@@ -205,12 +209,13 @@ def paper_table(outcome: "Outcome", directory: Path) -> None:
     out = console()
     mode = "full" if outcome.full else "quick"
     out.print(f"[bold]{escape(outcome.paper.title)}[/] ({mode})\n")
-    table = new_table("claim", "verdict", "figure", "what it says", left=4)
+    table = Table("claim", "verdict", "figure", "claim in our words", left=2, prose=[2, 3])
     for claim, parts in outcome.claims:
         judged = verdict(parts)
-        table.add_row(claim.id, f"[{SHADES[judged]}]{judged}[/]", claim.figure, escape(claim.says))
+        table.add_row(claim.id, Text(judged, SHADES[judged]), claim.figure, claim.says)
     if outcome.claims:
-        out.print(table)
+        out.print(table, soft_wrap=True)
     if outcome.played:
         out.print(f"{escape(outcome.played.intro)}\n")
-    out.print(f"{took(outcome)}\nreport: {escape(str(directory / 'report.html'))}")
+    out.print(took(outcome))
+    out.print(f"report: {escape(str(directory / 'report.html'))}", soft_wrap=True)

@@ -3,6 +3,7 @@
 Student's quantiles and the bootstrap are SciPy's.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,6 +58,20 @@ def interval(values: npt.ArrayLike) -> Interval:
 def paired(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> Interval:
     """Give the mean of `ours` - `theirs` and its interval; the i-th of both had the same seed."""
     return interval(np.asarray(ours, dtype=float) - np.asarray(theirs, dtype=float))
+
+
+def separate(ours: Mapping[int, float], theirs: Mapping[int, float]) -> bool:
+    """Return True if the means of two samples, each by seed, differ at the level of 95 %.
+
+    Where two or more seeds are in both, the interval of the paired differences excludes zero;
+    otherwise the intervals of the two means do not overlap. One value never separates.
+    """
+    both = [seed for seed in ours if seed in theirs]
+    if len(both) > 1:
+        gap = paired([ours[seed] for seed in both], [theirs[seed] for seed in both])
+        return gap.low > 0 or gap.high < 0
+    a, b = interval([*ours.values()]), interval([*theirs.values()])
+    return a.high < b.low or b.high < a.low
 
 
 def percentile(values: npt.ArrayLike, percent: float, seed: int = 1) -> tuple[float, float, float]:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from pathlib import Path
@@ -187,24 +187,29 @@ def _table(rows: "pl.DataFrame", by: list[str], names: list[str]) -> "pl.DataFra
 
 def _print(frame: "pl.DataFrame", names: list[str]) -> None:
     """Print a table; a mean stands with half its interval."""
-    from rich.markup import escape
-
-    from sojourn.claims import short
-    from sojourn.report import console, new_table
+    from sojourn.report import console
+    from sojourn.tables import Table
 
     ends = {f"{name}_{end}" for name in names for end in ("low", "high")}
     shown = [name for name in frame.columns if name not in ends]
     count = next((n for n, c in enumerate(shown) if c in ("runs", "pairs", "seed")), 1)
-    table = new_table(*map(escape, shown), left=count)
+    table = Table(*shown, left=count)
     for row in frame.iter_rows(named=True):
-        cells = []
-        for name in shown:
-            value: Any = row[name]
-            text = short(value) if isinstance(value, float) else "" if value is None else str(value)
-            if name in names and row[f"{name}_low"] is not None and value is not None:
-                low, high = row[f"{name}_low"], row[f"{name}_high"]
-                even = abs((high - value) - (value - low)) <= 1e-6 * abs(high - low)
-                text += f" ± {short(high - value)}" if even else f" ({short(low)} to {short(high)})"
-            cells.append(escape(text))
-        table.add_row(*cells)
-    console().print(table)
+        table.add_row(*(_cell(row, name, interval=name in names) for name in shown))
+    console().print(table, soft_wrap=True)
+
+
+def _cell(row: Mapping[str, Any], name: str, *, interval: bool) -> str:
+    """Write a value; where there is an interval, with half its width or its two ends."""
+    from sojourn.units import short, with_half
+
+    value = row[name]
+    if value is None or not isinstance(value, float):
+        return "" if value is None else str(value)
+    if not interval or row[f"{name}_low"] is None:
+        return short(value)
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    if abs((high - value) - (value - low)) <= 1e-6 * abs(high - low):
+        return with_half(value, high - value)
+    written, *_ = with_half(value, (high - low) / 2).split(" ± ")
+    return f"{written} ({short(low)} to {short(high)})"

@@ -1,9 +1,14 @@
 """How canonical quantities are read back, and how numbers are written for people."""
 
+import math
 import re
+from collections.abc import Callable
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _RATES = [("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3), ("bit", 1.0)]
+
+DIGITS_MAX = 5
+"""The most significant digits of a mean that has an interval: more cannot be read at a glance."""
 
 
 def seconds(canonical: str) -> float:
@@ -17,6 +22,40 @@ def figures(value: float) -> str:
     """Write `value` with three figures, and no more decimals than that takes."""
     size = abs(value)
     return f"{value:.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.2f}"
+
+
+def short(value: float) -> str:
+    """Write a number with three significant digits, and no exponent where one can do without."""
+    size = abs(value)
+    if size >= 100 or size == 0:
+        return f"{value:.0f}"
+    return f"{value:.3g}" if size >= 1e-4 else f"{value:.2e}"
+
+
+def with_half(mean: float, half: float, alone: Callable[[float], str] = short) -> str:
+    """Write a mean with half the width of its interval, like "67.7 ± 6.5".
+
+    `half` is rounded to two significant digits and the mean to the same decimal place; the mean
+    has at most five significant digits. A `half` that this rounds to zero, as the rounding noise of
+    a sum, is left out, and so is NaN: the mean is then written by `alone`.
+    """
+    if not half > 0 or not math.isfinite(mean):
+        return alone(mean)
+    places = 1 - _exponent(half, 2)
+    most = DIGITS_MAX - 1 - _exponent(mean, DIGITS_MAX) if mean else places
+    if most < -_exponent(half, 1):  # no place is left for the first digit of `half`
+        return alone(mean)
+    places = min(places, most)
+    if max(abs(mean), half) < 1e-4:
+        scale = _exponent(max(abs(mean), half), 2)
+        return f"{mean / 10**scale:.{places + scale}f}e{scale:03d} ± {half:.1e}"
+    shown = max(0, places)
+    return f"{round(mean, places):.{shown}f} ± {round(half, places):.{shown}f}"
+
+
+def _exponent(value: float, digits: int) -> int:
+    """Give the power of ten of the first digit of `value`, rounded to so many digits."""
+    return int(f"{abs(value):.{digits - 1}e}".partition("e")[2])
 
 
 def duration(value_s: float) -> str:
