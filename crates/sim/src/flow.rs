@@ -1,9 +1,12 @@
 //! The two ends of a flow: a TCP sender and receiver, or a UDP source and sink, with the
 //! application that drives them.
 
+mod absent;
 mod lent;
+mod packets;
 
 pub use lent::Told;
+pub use packets::{Arrival, Outbox};
 
 use crate::acks::Acks;
 use crate::pace::Pace;
@@ -17,32 +20,10 @@ use sojourn_aqm::dice;
 use sojourn_aqm::units::{Span, Time};
 use std::collections::VecDeque;
 
-mod absent;
-
 /// A generator for the component `name` under `seed`.
 pub fn stream(seed: u64, name: &str) -> Pcg64Mcg {
     let key = dice::key(seed, name);
     Pcg64Mcg::from_seed(key[..16].try_into().expect("half of 32 bytes"))
-}
-
-/// What a flow wants sent; the world puts it on links.
-#[derive(Default)]
-pub struct Outbox {
-    /// Segments for the path.
-    pub segments: Vec<Segment>,
-    /// Acks for the return path.
-    pub acks: Vec<Ack>,
-    /// A datagram of that many bytes for the path.
-    pub datagram: Option<u32>,
-}
-
-/// What reaches the far end of a flow's path.
-#[derive(Clone, Copy)]
-pub enum Arrival {
-    /// A segment, and whether it was marked.
-    Segment(Segment, bool),
-    /// A datagram that was sent at that time, and its bytes.
-    Datagram(Time, u32),
 }
 
 /// A transfer that was received in full.
@@ -354,6 +335,10 @@ impl Flow {
                 App::Lent(_) => {}
                 App::Transfers(repeat) => {
                     if now >= self.stop || repeat.left == 0 {
+                        return;
+                    }
+                    if !out.is_empty() {
+                        self.due = now; // an outbox holds packets of one connection only
                         return;
                     }
                     repeat.left -= 1;

@@ -4,6 +4,7 @@
 mod common;
 use common::{flow, num, run};
 use serde_json::json;
+use sojourn_sim::Column;
 
 #[test]
 fn datagrams_take_their_transmission_and_propagation() {
@@ -46,6 +47,29 @@ fn overload_loses_what_does_not_fit() {
     assert_eq!(num(a, "sent_packets"), 12_500.0);
     let accounted = num(a, "received_packets") + num(a, "lost_packets");
     assert!((12_489.0..=12_500.0).contains(&accounted), "but for what waits: {accounted}");
+}
+
+#[test]
+fn a_new_connection_sends_no_packet_of_the_last() {
+    // At 1 mbit a SYN and an ACK of 40 B take 0.32 ms each, and 1500 B take 12 ms. A timeout of
+    // 5 ms sends the data at 0.64, 5.64 and 10.64 ms; it is acknowledged at 12.96 ms. The second
+    // copy arrives at 24.64 ms, the moment at which the second transfer opens: its ACK must not
+    // count as one of the new connection.
+    let out = run(&json!({
+        "duration": "1s",
+        "links": {"up": {"rate": "1mbit"}, "down": {"rate": "1mbit"}},
+        "flows": [{"name": "f", "path": ["up"], "return_path": ["down"],
+                   "tcp": {"name": "reno", "delayed_ack": false, "rto_min": "5ms",
+                           "rto_initial": "5ms", "rto_max": "5ms"},
+                   "source": {"name": "transfers", "size": "1460B", "gap": "11680us",
+                              "number": 2}}]
+    }));
+    let Some((_, Column::F64(startup))) = out.columns.iter().find(|c| c.0 == "fct/startup_s")
+    else {
+        panic!("no start-up times");
+    };
+    // The second SYN waits for the third copy of the first transfer's data, until 36.64 ms.
+    assert_eq!(startup, &[0.00064, 0.01264]);
 }
 
 #[test]
