@@ -63,6 +63,7 @@ faults: build  ## minutes: a sweep is killed at 50 random moments and goes on ea
 
 fuzz:  ## minutes of fuzzing; needs the nightly toolchain (`make test` drives the same bodies for some seconds)
 	cargo fuzz --version >/dev/null 2>&1 || cargo install cargo-fuzz --locked
+	cargo +nightly fuzz run -s none tcp -- -max_total_time=300 -max_len=256 -timeout=60
 	mkdir -p fuzz/corpus/scenario
 	cargo +nightly fuzz run -s none qdisc -- -max_total_time=300 -max_len=4096 -timeout=20
 	cargo +nightly fuzz run -s none packet -- -max_total_time=120 -max_len=4096 -timeout=20

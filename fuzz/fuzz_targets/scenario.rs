@@ -2,6 +2,7 @@
 #![no_main]
 
 #[path = "../../crates/sim/tests/hostile/body.rs"]
+#[allow(dead_code, reason = "the TCP target uses the rest")]
 mod body;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| body::scenario(bytes));

@@ -2066,18 +2066,19 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     """
 
     rto_min: Value = None
-    """Shortest retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms. Duration or auto; default
-    auto; 1ns to 60s; the paper's RTO_min.
+    """Shortest retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
+    Duration or auto; default auto; 1ns to 60s; the paper's RTO_min.
     """
 
     rto_initial: Value = None
-    """Retransmission timeout before the first measurement; auto: 1s (RFC 6298), in ns2 3s. Duration
-    or auto; default auto; 1ns to 3600s.
+    """Retransmission timeout before the first measurement, at least rto_min and at most rto_max;
+    auto: 1s (RFC 6298), in ns2 3s, or the bound that excludes it. Duration or auto; default auto;
+    1ns to 3600s.
     """
 
     rto_max: Value = None
-    """Longest retransmission timeout, backed off or not. Duration; default 60s; 1ns to 3600s; the
-    paper's RTO_max.
+    """Longest retransmission timeout, with backoff; in ns2 at least two ticks. Duration; default
+    60s; 1ns to 3600s; the paper's RTO_max.
     """
 
     tick: Value = None

@@ -96,12 +96,6 @@ impl Ns2 {
     /// A sender without a connection, whose clock is `phase` of a tick off.
     pub fn new(params: &TcpParams, phase: f64) -> Ns2 {
         let s = &params.settings;
-        let bounds = Bounds {
-            min: worked_out(s.rto_min),
-            max: s.rto_max,
-            tick: worked_out(s.tick),
-            initial: worked_out(s.rto_initial),
-        };
         let first_window = s.in_packets(worked_out(s.initial_window)) as u32;
         let initial_ssthresh = s.in_packets(worked_out(s.initial_ssthresh));
         Ns2 {
@@ -119,7 +113,7 @@ impl Ns2 {
             partial: false,
             cwr: false,
             starved: false,
-            rtt: Ticks::new(bounds, phase),
+            rtt: Ticks::new(Bounds::of(s), phase),
             timed: None,
             timer: Time::NEVER,
             sack: Sack1::default(),

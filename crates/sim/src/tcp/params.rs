@@ -52,11 +52,13 @@ params! {
         initial_ssthresh: Option<Size> = None,
             [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))],
                 "ssthresh", ["ssthresh"];
-        /// Shortest retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms.
+        /// Shortest retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most
+        /// rto_max.
         rto_min: Option<Span> = None, [Some(Span(1)) => Some(Span::s(60))], "RTO_min", [];
-        /// Retransmission timeout before the first measurement; auto: 1s (RFC 6298), in ns2 3s.
+        /// Retransmission timeout before the first measurement, at least rto_min and at most
+        /// rto_max; auto: 1s (RFC 6298), in ns2 3s, or the bound that excludes it.
         rto_initial: Option<Span> = None, [Some(Span(1)) => Some(Span::s(3600))], "", [];
-        /// Longest retransmission timeout, backed off or not.
+        /// Longest retransmission timeout, with backoff; in ns2 at least two ticks.
         rto_max: Span = Span::s(60), [Span(1) => Span::s(3600)], "RTO_max", [];
         /// Clock granularity; auto: 1ms, in ns2 10ms (there all times are whole ticks).
         tick: Option<Span> = None, [Some(Span(1)) => Some(Span::s(1))], "G", ["granularity"];
@@ -236,21 +238,41 @@ impl Settings {
     fn work_out(&mut self) -> Result<()> {
         let rfc = self.profile == Profile::Rfc;
         let by_profile = |for_rfc, for_ns2| if rfc { for_rfc } else { for_ns2 };
-        let (s, ms) = (Span::s, Span::ms);
+        let ms = Span::ms;
         self.initial_window.get_or_insert(Size::Packets(if rfc { 10 } else { 2 }));
         self.initial_ssthresh.get_or_insert(self.receive_window);
-        self.rto_initial.get_or_insert(by_profile(s(1), s(3)));
         self.tick.get_or_insert(by_profile(ms(1), ms(10)));
         self.delayed_ack.get_or_insert(rfc);
         self.delayed_ack_timeout.get_or_insert(by_profile(ms(40), ms(100)));
-        let rto_min = *self.rto_min.get_or_insert(by_profile(s(1), ms(200)).min(self.rto_max));
-        if rto_min > self.rto_max {
-            let text = format!("{rto_min} is longer than rto_max, {}", self.rto_max);
-            return Err(Error::new(text).at("rto_min"));
-        }
+        self.order_timeouts()?;
         if self.header.0 >= self.packet.0 {
             let text = format!("{} leaves no payload in a packet of {}", self.header, self.packet);
             return Err(Error::new(text).at("header"));
+        }
+        Ok(())
+    }
+
+    /// Works out the timeouts, so that `rto_min <= rto_initial <= rto_max`. One that is `auto`
+    /// gives way to those that are set.
+    fn order_timeouts(&mut self) -> Result<()> {
+        let (min, initial) = match self.profile {
+            Profile::Rfc => (Span::s(1), Span::s(1)),
+            Profile::Ns2 => (Span::ms(200), Span::s(3)),
+        };
+        let max = self.rto_max;
+        let hint = if self.rto_min.is_none() { "; set rto_min too" } else { "" };
+        let min = *self.rto_min.get_or_insert(min.min(max));
+        let initial = *self.rto_initial.get_or_insert(initial.max(min).min(max));
+        let refuse = |name, text| Err(Error::new(text).at(name));
+        if min > max {
+            return refuse("rto_min", format!("{min} is longer than rto_max, {max}"));
+        }
+        if initial > max {
+            return refuse("rto_initial", format!("{initial} is longer than rto_max, {max}"));
+        }
+        if initial < min {
+            let text = format!("{initial} is shorter than rto_min, {min}{hint}");
+            return refuse("rto_initial", text);
         }
         Ok(())
     }
@@ -382,11 +404,49 @@ mod tests {
         assert!(refusal("profil", "ns2").contains("did you mean \"profile\""));
         let name = parse("newrenno", []).unwrap_err().to_string();
         assert!(name.starts_with("name: ") && name.contains("did you mean \"newreno\""), "{name}");
-        let both = [("rto_min", Setting::Text("2s")), ("rto_max", Setting::Text("1s"))];
-        assert_eq!(
-            parse("reno", both).unwrap_err().to_string(),
-            "rto_min: 2s is longer than rto_max, 1s"
-        );
+    }
+
+    #[test]
+    fn timeouts_are_ordered_or_refused() {
+        let read = |list: &[(&'static str, &'static str)]| {
+            let settings = list.iter().map(|(k, v)| (*k, Setting::Text(v)));
+            let s = parse("reno", settings).map_err(|e| e.to_string())?.settings;
+            Ok((s.rto_min.unwrap(), s.rto_initial.unwrap(), s.rto_max))
+        };
+        let (ms, s) = (Span::ms, Span::s);
+        let ns2 = ("profile", "ns2");
+        // What is auto gives way to what is set.
+        assert_eq!(read(&[("rto_max", "500ms")]), Ok((ms(500), ms(500), ms(500))));
+        assert_eq!(read(&[("rto_max", "500ms"), ns2]), Ok((ms(200), ms(500), ms(500))));
+        assert_eq!(read(&[("rto_max", "50ms"), ns2]), Ok((ms(50), ms(50), ms(50))));
+        assert_eq!(read(&[("rto_min", "2s")]), Ok((s(2), s(2), s(60))));
+        assert_eq!(read(&[("rto_min", "5s"), ns2]), Ok((s(5), s(5), s(60))));
+        assert_eq!(read(&[("rto_min", "60s")]), Ok((s(60), s(60), s(60))));
+        assert_eq!(read(&[("rto_initial", "1s")]), Ok((s(1), s(1), s(60))));
+        // What is set is never changed.
+        let refused: [(&[_], &str); 6] = [
+            (&[("rto_min", "2s"), ("rto_max", "1s")], "rto_min: 2s is longer than rto_max, 1s"),
+            (&[("rto_initial", "61s")], "rto_initial: 61s is longer than rto_max, 60s"),
+            (
+                &[("rto_initial", "1s"), ("rto_max", "500ms")],
+                "rto_initial: 1s is longer than rto_max, 500ms",
+            ),
+            (
+                &[("rto_initial", "999ms")],
+                "rto_initial: 999ms is shorter than rto_min, 1s; set rto_min too",
+            ),
+            (
+                &[("rto_initial", "199ms"), ns2],
+                "rto_initial: 199ms is shorter than rto_min, 200ms; set rto_min too",
+            ),
+            (
+                &[("rto_initial", "1s"), ("rto_min", "2s")],
+                "rto_initial: 1s is shorter than rto_min, 2s",
+            ),
+        ];
+        for (settings, error) in refused {
+            assert_eq!(read(settings), Err(error.to_string()));
+        }
     }
 
     #[test]

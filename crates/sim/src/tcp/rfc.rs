@@ -94,12 +94,6 @@ impl<C: Control> Rfc<C> {
     /// A sender without a connection.
     pub fn new(params: &TcpParams, dice: &mut dyn Dice) -> Rfc<C> {
         let s = &params.settings;
-        let bounds = Bounds {
-            min: worked_out(s.rto_min),
-            max: s.rto_max,
-            tick: worked_out(s.tick),
-            initial: worked_out(s.rto_initial),
-        };
         let initial =
             (s.in_bytes(worked_out(s.initial_window)), s.in_bytes(worked_out(s.initial_ssthresh)));
         Rfc {
@@ -123,7 +117,7 @@ impl<C: Control> Rfc<C> {
             ecn: worked_out(s.ecn),
             limited_transmit: s.limited_transmit,
             careful: s.careful,
-            rtt: Rfc6298::new(bounds),
+            rtt: Rfc6298::new(Bounds::of(s)),
             timed: None,
             timer: Time::NEVER,
             last_sent: Time::ZERO,

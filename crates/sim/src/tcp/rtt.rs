@@ -1,18 +1,27 @@
 //! Round-trip time and retransmission timeout, as the RFC computes them and as ns-2 does.
 
+use super::params::{Settings, worked_out};
 use sojourn_aqm::units::{Span, Time};
 
-/// What bounds a timeout.
+/// Bounds of the retransmission timeout: `min <= initial <= max`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    /// The shortest, before any backing off.
+    /// The shortest, before backoff.
     pub min: Span,
-    /// The longest, after it.
+    /// The longest, after backoff.
     pub max: Span,
     /// Clock granularity (the RFC's G, ns-2's tick).
     pub tick: Span,
     /// Before the first measurement.
     pub initial: Span,
+}
+
+impl Bounds {
+    /// The bounds in `s`, which [`super::parse`] has ordered.
+    pub fn of(s: &Settings) -> Bounds {
+        let (min, initial) = (worked_out(s.rto_min), worked_out(s.rto_initial));
+        Bounds { min, max: s.rto_max, tick: worked_out(s.tick), initial }
+    }
 }
 
 /// RFC 6298, in nanoseconds.
@@ -27,8 +36,7 @@ pub(super) struct Rfc6298 {
 impl Rfc6298 {
     /// Nothing measured yet.
     pub fn new(bounds: Bounds) -> Rfc6298 {
-        let rto = Span(bounds.initial.0.min(bounds.max.0));
-        Rfc6298 { bounds, srtt: None, rttvar: Span::ZERO, rto }
+        Rfc6298 { bounds, srtt: None, rttvar: Span::ZERO, rto: bounds.initial }
     }
 
     /// Forgets everything measured.
@@ -68,9 +76,10 @@ impl Rfc6298 {
         self.rto = Span(self.rto.0.saturating_mul(2).min(self.bounds.max.0));
     }
 
-    /// The SYN was lost: data starts with 3 s in place of what the SYN backed off to (5.7).
+    /// Sets the timeout for data after a lost SYN: 3 s (5.7), or `initial` if that is longer, but
+    /// at most `max`.
     pub fn syn_was_lost(&mut self) {
-        self.rto = Span(Span::s(3).0.clamp(self.bounds.initial.0, self.bounds.max.0));
+        self.rto = Span::s(3).max(self.bounds.initial).min(self.bounds.max);
     }
 }
 
@@ -242,5 +251,9 @@ mod tests {
         r.back_off();
         r.syn_was_lost();
         assert_eq!(r.rto(), Span::s(3));
+        let half = Span::ms(500);
+        let mut r = Rfc6298::new(Bounds { min: half, initial: half, max: half, ..BOUNDS });
+        r.syn_was_lost();
+        assert_eq!(r.rto(), half);
     }
 }

@@ -14,17 +14,26 @@ pub fn scenario(bytes: &[u8]) {
 }
 
 fn text(text: &str) {
+    if let Some(scenario) = read_back(text) {
+        run(scenario.canonical());
+    }
+}
+
+/// Reads a scenario and checks that its canonical form reads back. `None` if it is refused, which
+/// must take one line.
+pub fn read_back(text: &str) -> Option<Scenario> {
     match Scenario::from_json(text) {
         Err(e) => {
             let said = e.to_string();
             assert!(!said.is_empty() && !said.contains(char::is_control), "not one line: {said:?}");
+            None
         }
         Ok(scenario) => {
             let canonical = scenario.canonical();
             let again = Scenario::from_json(&canonical.to_string());
             let again = again.unwrap_or_else(|e| panic!("{e} in the canonical form {canonical}"));
             assert_eq!(again.canonical(), canonical, "the canonical form reads back");
-            run(canonical);
+            Some(scenario)
         }
     }
 }
@@ -46,13 +55,19 @@ fn run(mut canonical: Value) {
         let count = flow["count"].as_u64().expect("a whole number");
         flow["count"] = count.min(3).into();
     }
-    let Ok(scenario) = Scenario::from_json(&canonical.to_string()) else { return };
+    if let Ok(scenario) = Scenario::from_json(&canonical.to_string()) {
+        run_for(&scenario, 3);
+    }
+}
+
+/// Runs a scenario until it ends or has reported its progress `most` times (65,536 events each).
+pub fn run_for(scenario: &Scenario, most: u32) {
     let mut calls = 0;
-    let outcome = sojourn_sim::run(&scenario, &mut |so_far| {
+    let outcome = sojourn_sim::run(scenario, &mut |so_far| {
         let share = so_far.share;
         assert!((0.0..=1.0).contains(&share), "{share} of the time");
         calls += 1;
-        calls < 3
+        calls < most
     });
     if let Some(outcome) = outcome {
         for (name, link) in outcome.summary["links"].as_object().expect("a table") {
@@ -65,13 +80,19 @@ fn run(mut canonical: Value) {
 }
 
 /// Decisions read from bytes; when they run out, the first of everything.
-struct Choices<'a>(&'a [u8]);
+pub struct Choices<'a>(pub &'a [u8]);
 
 impl Choices<'_> {
-    fn below(&mut self, n: usize) -> usize {
+    /// A number below `n`, which is at most 256.
+    pub fn below(&mut self, n: usize) -> usize {
         let Some((byte, rest)) = self.0.split_first() else { return 0 };
         self.0 = rest;
         usize::from(*byte) % n.max(1)
+    }
+
+    /// One of `texts`.
+    pub fn one<'t>(&mut self, texts: &[&'t str]) -> &'t str {
+        texts[self.below(texts.len())]
     }
 }
 

@@ -3,6 +3,7 @@
 //! `SOJOURN_SEED` sets the seed, `SOJOURN_ROUNDS` how many times the usual number is tried.
 
 mod body;
+mod tcp;
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -11,13 +12,13 @@ fn env(name: &str) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
-/// Calls the body with `n` inputs; one that fails is printed.
-fn each(n: u64, mut input: impl FnMut(&mut Pcg64Mcg) -> Vec<u8>) {
+/// Calls `body` with `n` inputs; one that fails is printed.
+fn each(n: u64, body: fn(&[u8]), mut input: impl FnMut(&mut Pcg64Mcg) -> Vec<u8>) {
     let mut rng = Pcg64Mcg::seed_from_u64(env("SOJOURN_SEED"));
     for _ in 0..n * env("SOJOURN_ROUNDS") {
         let bytes = input(&mut rng);
-        if let Err(e) = std::panic::catch_unwind(|| body::scenario(&bytes)) {
-            eprintln!("failed: {bytes:?}\n{}", String::from_utf8_lossy(&bytes));
+        if let Err(e) = std::panic::catch_unwind(|| body(&bytes)) {
+            eprintln!("failed: {bytes:?}\n{}", str::from_utf8(&bytes).unwrap_or("(not text)"));
             std::panic::resume_unwind(e);
         }
     }
@@ -32,7 +33,7 @@ fn the_good_one_is_good() {
 
 #[test]
 fn changed_scenarios_are_refused_in_a_line_or_run() {
-    each(3000, |rng| {
+    each(3000, body::scenario, |rng| {
         let mut bytes = vec![0; 40];
         rng.fill_bytes(&mut bytes);
         bytes[0] %= 32;
@@ -41,9 +42,18 @@ fn changed_scenarios_are_refused_in_a_line_or_run() {
 }
 
 #[test]
+fn tcp_settings_over_lossy_links_are_refused_in_a_line_or_run() {
+    each(600, tcp::settings, |rng| {
+        let mut bytes = vec![0; 120];
+        rng.fill_bytes(&mut bytes);
+        bytes
+    });
+}
+
+#[test]
 fn broken_text_is_refused_in_a_line() {
     let good = body::good().to_string().into_bytes();
-    each(3000, |rng| {
+    each(3000, body::scenario, |rng| {
         let mut bytes = good.clone();
         for _ in 0..1 + rng.next_u32() % 4 {
             let at = rng.next_u32() as usize % bytes.len();
@@ -63,7 +73,7 @@ fn broken_text_is_refused_in_a_line() {
 
 #[test]
 fn any_bytes_are_refused_in_a_line() {
-    each(1000, |rng| {
+    each(1000, body::scenario, |rng| {
         let mut bytes = vec![0; rng.next_u32() as usize % 300];
         rng.fill_bytes(&mut bytes);
         if let Some(first) = bytes.first_mut() {

@@ -1,0 +1,10 @@
+//! Random TCP settings over lossy links: refused in one line, or the scenario runs.
+#![no_main]
+
+#[path = "../../crates/sim/tests/hostile/body.rs"]
+#[allow(dead_code, reason = "the suite uses the rest")]
+mod body;
+#[path = "../../crates/sim/tests/hostile/tcp.rs"]
+mod tcp;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| tcp::settings(bytes));
