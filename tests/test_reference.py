@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+import gen
 import pages
 import sojourn as sj
+import structs
 from conftest import EXAMPLES, Command
 from sojourn import _sojourn, reference
 from sojourn.scenario import to_json
@@ -167,8 +169,10 @@ def test_files_of_the_reference_are_read(tmp_path: Path) -> None:
     assert found["path"]["flows"][0]["source"]["size_bytes"] == [100, 200]
 
 
-def test_the_pages_are_those_of_the_tables() -> None:
+def test_the_pages_and_classes_are_those_of_the_tables() -> None:
     """`make gen` would change nothing."""
+    tables = json.loads(_sojourn.specs())["scenario"]
+    assert gen.KEYS.read_text() == structs.structs(tables)
     for path, text in pages.pages().items():
         assert path.read_text() == text, path.name
 

@@ -1,4 +1,4 @@
-"""Write what is generated: models.py, docs/algorithms, and the pages that are lists.
+"""Write what is generated: models.py, keys.py, docs/algorithms, and the pages that are lists.
 
 Names, parameters and sources come from the tables, the words of a discipline's page from the header
 of its file, the figure and its numbers from a run (`step.py`). `tools/gen.py` writes;
@@ -16,10 +16,12 @@ from typing import Any
 import header
 import pages
 import step
-from sojourn import _sojourn
+import structs
+from sojourn import _sojourn, reference
 
 ROOT = Path(__file__).parent.parent
 MODELS = ROOT / "python/sojourn/models.py"
+KEYS = ROOT / "python/sojourn/keys.py"
 PAGES = ROOT / "docs/algorithms"
 WIDTH = 100
 
@@ -67,16 +69,6 @@ def facts(row: Spec) -> str:
     return sentence("; ".join(parts))
 
 
-def docstring(text: str, indent: str = "    ") -> str:
-    """Quote `text` as a docstring within the width, on one line if it fits."""
-    one = f'{indent}"""{text}"""'
-    if len(one) <= WIDTH:
-        return one
-    first, *rest = textwrap.wrap(text, WIDTH - len(indent) - 3)
-    rest = textwrap.wrap(" ".join(rest), WIDTH - len(indent))
-    return "\n".join([f'{indent}"""{first}', *(indent + line for line in rest), f'{indent}"""'])
-
-
 def fields(params: list[Spec]) -> list[str]:
     """Write the fields of a class, each with what it is."""
     lines: list[str] = []
@@ -88,7 +80,7 @@ def fields(params: list[Spec]) -> list[str]:
             lines += ["", f'    {name}_: Value = field(default=None, name="{name}")']
         else:
             lines += ["", f"    {name}: Value = None"]
-        lines.append(docstring(f"{sentence(row['about'])} {facts(row)}"))
+        lines.append(structs.docstring(f"{sentence(row['about'])} {facts(row)}"))
     return lines
 
 
@@ -210,8 +202,12 @@ def index(specs: dict[str, list[Spec]]) -> str:
     lines = ["# What there is", ""]
     for kind in BASES:
         lines += [f"## {'TCPs' if kind == 'tcp' else kind.capitalize()}", ""]
-        lines += [f"- [`{s['name']}`]({kind}/{s['name']}.md): {s['about']}" for s in specs[kind]]
+        for spec in specs[kind]:
+            default = " (the default)" * (spec["name"] == reference.default_of(kind))
+            link = f"[`{spec['name']}`]({kind}/{spec['name']}.md)"
+            lines.append(f"- {link}{default}: {spec['about']}")
         lines.append("")
+    lines += ["What is not among them: [missing](../missing.md).", ""]
     return "\n".join([*lines, FOOT, ""])
 
 
@@ -220,7 +216,7 @@ def main(arguments: list[str]) -> int:
     specs = json.loads(_sojourn.specs())
     runs = step.play([spec["name"] for spec in specs["disciplines"]])
     files = {MODELS: models(specs), PAGES / "README.md": index(specs)}
-    files |= pages.pages()
+    files |= {KEYS: structs.structs(specs["scenario"]), **pages.pages()}
     figures: dict[Path, Spec] = {}
     for kind in BASES:
         for spec in specs[kind]:

@@ -12,6 +12,10 @@ Numbers: TypeAlias = Sequence[float] | None
 """What a column of a trace can be given as."""
 
 
+class Table(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, repr_omit_defaults=True):
+    """A table of a scenario; docs/scenario.md shows its keys."""
+
+
 class Qdisc(
     msgspec.Struct,
     kw_only=True,

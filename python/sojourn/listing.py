@@ -104,8 +104,10 @@ def _kind(kind: str, specs: list[Spec]) -> None:
         return
     measured = kind == "metrics"
     table = Table("name", "description", "source", *["unit"] * measured, prose=[1, 2, 3])
+    default = reference.default_of(kind) if kind in reference.NAMED.values() else None
     for spec in specs:
         others = f" (also {', '.join(spec['aliases'])})" if spec["aliases"] else ""
+        others += "; the default" * (spec["name"] == default)
         unit = [spec["unit"]] if measured else []
         table.add_row(spec["name"], spec["about"] + others, spec["source"], *unit)
     out.print(table, soft_wrap=True)

@@ -13,8 +13,9 @@ from rich.padding import Padding
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
-from sojourn.report import console, new_table
+from sojourn.report import console
 from sojourn.settings import near
+from sojourn.tables import Table
 
 Spec = dict[str, Any]
 
@@ -87,6 +88,13 @@ def tables() -> list[Spec]:
     return found
 
 
+def default_of(kind: str) -> str:
+    """Return the name of the default discipline, TCP or source; `kind` as `sojourn list` has it."""
+    (name,) = (name for name, listed in NAMED.items() if listed == kind)
+    keys = (key for table in tables() for key in table["keys"])
+    return next(str(key["default"]) for key in keys if key["name"] == name)
+
+
 def kinds() -> list[Spec]:
     """Return how values of each kind are written."""
     found: list[Spec] = json.loads(_sojourn.specs())["kinds"]
@@ -150,11 +158,11 @@ def show(found: Spec) -> None:
             _named(key)
     if found["kinds"]:
         out.print("\n[bold]values[/]")
-        rows = new_table("kind", "how it is written", left=2)
+        rows = Table("kind", "how it is written", prose=[1])
         for kind in found["kinds"]:
             examples = ", ".join(kind["examples"])
-            rows.add_row(kind["name"], escape(f"{kind['about']}: {examples}"))
-        out.print(rows)
+            rows.add_row(kind["name"], f"{kind['about']}: {examples}")
+        out.print(rows, soft_wrap=True)
         out.print("\nsojourn list scenario flows.tcp (or links, links.loss, ...) shows a part,")
         out.print("sojourn list NAME the parameters of a discipline, TCP or source.")
 

@@ -1,4 +1,4 @@
-"""Scenarios are data: the Structs, how a file is read, and the JSON that Rust validates.
+"""Scenarios are data: how a file is read, and the JSON that Rust validates.
 
 Nothing is validated here. Rust reads the JSON once and answers with the path of what is wrong;
 a second set of rules in Python could only disagree with it.
@@ -15,91 +15,11 @@ import msgspec
 
 from sojourn import traces
 from sojourn._sojourn import InputError
-from sojourn.base import Qdisc, Source, Tcp
+from sojourn.keys import Change, Flow, Link, Scenario
+
+__all__ = ["Change", "Flow", "Link", "Scenario", "Table", "load", "plain", "to_json"]
 
 Table: TypeAlias = dict[str, Any]
-
-
-class Link(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, repr_omit_defaults=True):
-    """A link: a discipline, a rate and a wire.
-
-    `rate` like "10mbit"; `delay` is one-way, like "20ms" (default 0s); `qdisc` is a model such as
-    `CoDel(target="5ms")`, a name, or a table with a name (default droptail). `trace` is a recorded
-    rate or delay, or Mahimahi's delivery opportunities: a file, or columns (see
-    `sojourn.link_trace`); before the first row `rate` and `delay` hold.
-
-    `loss` is the chance that a packet is lost on the wire (default 0) or, for losses in bursts,
-    what tc-netem(8) calls gemodel: a table with the chances `p` that a good wire becomes bad after
-    a packet, `r` that a bad one becomes good (default 1 - p), `1-h` that a bad one loses a packet
-    (default 1) and `1-k` that a good one does (default 0). The wire begins good.
-    """
-
-    rate: str
-    delay: str | None = None
-    qdisc: Qdisc | str | Mapping[str, Any] | None = None
-    loss: float | Mapping[str, float] | None = None
-    trace: str | Path | Mapping[str, Any] | None = None
-
-
-class Flow(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, repr_omit_defaults=True):
-    """A flow, or `count` flows alike, from a source (default bulk) over the links in `path`.
-
-    `rtt` is the propagation time of the whole loop, like "50ms" or "uniform(40ms, 200ms)"
-    (default: what the links add up to). `return_path` names the links that acks cross (default:
-    a pure delay). In a link's name `{i}` stands for the number of the flow, from 0 up. `tcp` is
-    left out for a source that sends UDP. Of a source that opens many connections (poisson, incast,
-    sessions, web) the `count` flows are its hosts. `class_` is the traffic class of the packets,
-    0 to 65535 (default 0); a file calls it `class`.
-    """
-
-    name: str
-    path: Sequence[str]
-    source: Source | str | Mapping[str, Any] | None = None
-    tcp: Tcp | str | Mapping[str, Any] | None = None
-    return_path: Sequence[str] | None = None
-    rtt: str | None = None
-    count: int | None = None
-    class_: int | None = msgspec.field(default=None, name="class")
-
-
-class Change(
-    msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, repr_omit_defaults=True
-):
-    """What changes `at` a time, before anything else happens at it.
-
-    Flows named in `join` start then (their own start and stop count from there); those in `leave`
-    stop at once, whatever they were doing. `links` gives links another `rate` ("0bit" lets one
-    stand still), `delay` or both, for the transmissions that start from then on; a discipline
-    keeps its parameters.
-    """
-
-    at: str
-    join: Sequence[str] | None = None
-    leave: Sequence[str] | None = None
-    links: Mapping[str, Mapping[str, str]] | None = None
-
-
-class Scenario(
-    msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, repr_omit_defaults=True
-):
-    """A whole experiment: links by name, the flows over them, and for how long.
-
-    Everything is measured after `warmup` (default 0s). `sample` is the interval of the series
-    that figures draw (default: none are kept), of every flow unless `sample_flows` is false;
-    `tape` keeps a row for every packet. `changes` happen during the run. Equal scenarios with
-    equal `seed` (default 1) give equal results, byte for byte.
-    """
-
-    duration: str
-    links: Mapping[str, Link | Mapping[str, Any]]
-    flows: Sequence[Flow | Mapping[str, Any]]
-    name: str | None = None
-    warmup: str | None = None
-    seed: int | None = None
-    sample: str | None = None
-    sample_flows: bool | None = None
-    tape: bool | None = None
-    changes: Sequence[Change | Mapping[str, Any]] | None = None
 
 
 def load(path: str | Path) -> Table:

@@ -137,8 +137,7 @@ pub static SCENARIO: Table = Table {
 /// A link.
 pub static LINK: Table = Table {
     path: "links.NAME",
-    about: "A link: a queue with its discipline, a transmitter, and a wire. It carries packets in \
-            one direction.",
+    about: "A link in one direction: a queue with its discipline, a transmitter, and a wire.",
     keys: &[
         key(
             "rate",
@@ -256,8 +255,7 @@ pub static TRACE: Table = Table {
 /// A group of flows.
 pub static FLOW: Table = Table {
     path: "flows",
-    about: "A group of count equal flows: a source of traffic, a TCP (or UDP), and the links that \
-            they cross.",
+    about: "A group of equal flows: a source of traffic, a TCP (or UDP), the links they cross.",
     keys: &[
         key(
             "name",
@@ -322,9 +320,15 @@ pub static FLOW: Table = Table {
 pub static CHANGE: Table = Table {
     path: "changes",
     about: "What changes at a moment, before anything else happens then. At least one of join, \
-            leave and links is given. Disciplines keep their parameters.",
+            leave and links must be given. Disciplines keep their parameters.",
     keys: &[
-        key("at", "duration", Required, "When, before the end of the run.", "\"30s\""),
+        key(
+            "at",
+            "duration",
+            Required,
+            "Time of the change, before the end of the run.",
+            "\"30s\"",
+        ),
         key(
             "join",
             "list of names",
