@@ -97,7 +97,7 @@ def test_an_interrupt_loses_no_finished_run(
     with pytest.raises(KeyboardInterrupt):
         comparison.compare(tree, ["droptail", "codel"], seeds=2, out=out)
     kept = sorted(path.name for path in out.iterdir())
-    assert kept == ["droptail-1", "droptail-2"]
+    assert kept == ["comparison.json", "droptail-1", "droptail-2"]
     stamp = (out / "droptail-1" / "summary.json").stat().st_mtime_ns
     calls, last = 0, 100
     runs = comparison.compare(tree, ["droptail", "codel"], seeds=2, out=out)
@@ -105,8 +105,11 @@ def test_an_interrupt_loses_no_finished_run(
     assert (out / "droptail-1" / "summary.json").stat().st_mtime_ns == stamp
     for name, results in expected.items():
         assert [r.summary for r in runs[name]] == [r.summary for r in results]
-    # Another scenario under the same name is run, not taken for this one.
-    comparison.compare(apply(tree, ["duration=4s"]), ["droptail", "codel"], seeds=2, out=out)
+    # Another scenario is refused; with force it is run, not taken for this one.
+    other = apply(tree, ["duration=4s"])
+    with pytest.raises(sj.InputError, match="duration is 3s there, 4s here"):
+        comparison.compare(other, ["droptail", "codel"], seeds=2, out=out)
+    comparison.compare(other, ["droptail", "codel"], seeds=2, out=out, force=True)
     assert calls == 6
 
 
@@ -115,7 +118,8 @@ def test_compare_writes_where_it_is_told(small: Path, sojourn: Command) -> None:
     out = small.with_name("runs")
     first = sojourn("compare", small, "--qdisc", "droptail,red", "--out", out)
     assert first[0] == 0
-    assert sorted(path.name for path in out.iterdir()) == ["droptail-1", "red-1"]
+    names = sorted(path.name for path in out.iterdir())
+    assert names == ["comparison.json", "droptail-1", "red-1"]
     assert sojourn("compare", small, "--qdisc", "droptail,red", "--out", out) == first
     code, _, err = sojourn("compare", small, "--qdisc", "red", "--out", small)
     assert code == 2

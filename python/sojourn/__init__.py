@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sojourn._sojourn import InputError as InputError
+    from sojourn.comparison import Comparison as Comparison
     from sojourn.comparison import compare as compare
+    from sojourn.comparison import load_comparison as load_comparison
     from sojourn.figure import draw as draw
     from sojourn.figure_comparison import draw_comparison as draw_comparison
     from sojourn.models import *  # noqa: F403
@@ -38,7 +40,9 @@ if TYPE_CHECKING:
 
 _HOME = {
     "InputError": "_sojourn",
+    "Comparison": "comparison",
     "compare": "comparison",
+    "load_comparison": "comparison",
     "draw": "figure",
     "draw_comparison": "figure_comparison",
     "play": "real",

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 import msgspec
 import numpy as np
 
+from sojourn import disciplines
 from sojourn._sojourn import InputError
 from sojourn.scenario import Table, plain
 from sojourn.settings import near, set_at
@@ -138,9 +139,11 @@ def _list(where: str, values: Sequence[Any], unit: str) -> tuple[tuple[Label, An
         labelled.append((_name(tree), tree))
     labels = [label for label, _ in labelled]
     if len(set(labels)) < len(labels):
-        # Of one name several times: what they were given tells them apart.
-        labelled = [(json.dumps(tree) if isinstance(tree, dict) else label, tree)
-                    for label, tree in labelled]  # fmt: skip
+        # Several of one name: their parameters tell them apart.
+        tables = [tree if isinstance(tree, dict) and "name" in tree else {"name": label}
+                  for label, tree in labelled]  # fmt: skip
+        told = disciplines.labels(tables)
+        labelled = [(label, tree) for label, (_, tree) in zip(told, labelled, strict=True)]
         if len({label for label, _ in labelled}) < len(labelled):
             raise InputError(f"{where}: a value is there twice")
     return _alike(labelled)

@@ -14,8 +14,8 @@ import typer
 
 from sojourn import paper_commands, sweep_commands
 from sojourn._sojourn import InputError
-from sojourn.command_link import link
-from sojourn.new import new
+from sojourn.command_link import link as link_command
+from sojourn.sweep_commands import Force
 
 app = typer.Typer(
     help="Packets through managed queues: simulate, compare, replay, sweep, repeat papers.",
@@ -25,11 +25,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-app.command()(new)
 app.add_typer(paper_commands.app, name="paper")
 sweep_commands.add_to(app)
 # What comes after the command to run is the command's.
-app.command(context_settings={"allow_interspersed_args": False})(link)
+app.command(context_settings={"allow_interspersed_args": False})(link_command)
 
 File = Annotated[Path, typer.Argument(help="scenario, .toml or .json", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
@@ -38,6 +37,9 @@ Seed = Annotated[int | None, typer.Option(help="instead of the scenario's seed")
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="change it, like bottleneck.qdisc=codel"),
+]
+Link = Annotated[
+    str | None, typer.Option(help="the link (default: bottleneck, else the first crossed)")
 ]
 
 
@@ -61,12 +63,9 @@ def _sojourn_command(
 @app.command("list")
 def list_command(
     kind: Annotated[
-        str | None,
-        typer.Argument(
-            help="disciplines, tcp, sources, metrics, papers, scenario, missing; or a NAME"
-        ),
+        str | None, typer.Argument(help="disciplines, tcp, sources, metrics, papers; or a NAME")
     ] = None,
-    name: Annotated[str | None, typer.Argument(help="show this one: its parameters")] = None,
+    name: Annotated[str | None, typer.Argument(help="show its parameters")] = None,
     as_json: Json = False,
 ) -> None:
     """Show what there is; a NAME shows its parameters, units, defaults and source."""
@@ -84,14 +83,21 @@ def run(
     file: File,
     settings: Set = None,
     seed: Seed = None,
+    qdisc: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="discipline of the link, like 'codel(target=15ms)'"),
+    ] = None,
+    link: Link = None,
     as_json: Json = False,
     plot: Plot = None,
     flow: Annotated[
-        list[str] | None, typer.Option(help="draw the congestion window of this flow")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="draw the congestion window of this flow or group"),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="write summary.json and Parquet tables there")
     ] = None,
+    force: Force = False,
     tape: Annotated[bool, typer.Option("--tape", help="with a row for every packet")] = False,
     steady: Annotated[
         bool, typer.Option("--steady", help="find and cut the warm-up; intervals from this one run")
@@ -101,8 +107,9 @@ def run(
     ] = "sim",
 ) -> None:
     """Run a scenario."""
-    from sojourn.output import check_directory, check_file
-    from sojourn.settings import is_live, with_samples
+    from sojourn import folders
+    from sojourn.output import check_file
+    from sojourn.settings import check_tcp_flows, is_live, with_samples
 
     if tape and out is None:
         raise InputError("--tape: the rows need a place, give --out DIR")
@@ -111,17 +118,20 @@ def run(
     real = is_live(engine)
     tree = _scenario(file, settings, seed)
     with _about(file):
+        if qdisc is not None or link is not None:
+            tree = _with_qdisc(tree, qdisc, link)
         if plot or out or steady:
             tree = with_samples(tree)
         if tape:
             tree = {**tree, "tape": True}
-        _check(tree)
+        canonical = _canonical(tree)
+    check_tcp_flows(canonical, flow or ())
     if plot is not None:
         from sojourn.figure import ENDINGS
 
         check_file(plot, ENDINGS)
     if out is not None:
-        check_directory(out)
+        folders.claim_run(out, canonical, engine, force=force)
 
     with _about(file):
         if real:
@@ -137,12 +147,12 @@ def run(
             from sojourn.run import simulate
 
             result = simulate(tree, progress=True, command=_command_line())
+    if out is not None:
+        result.save(out, force=force)
     if plot is not None:
         from sojourn.figure import draw
 
         draw(result, plot, flows=flow or None)
-    if out is not None:
-        result.save(out)
     told: dict[str, Any] = {}
     if steady:
         from dataclasses import asdict
@@ -165,13 +175,17 @@ def run(
 @app.command()
 def compare(
     file: File,
-    qdisc: Annotated[str, typer.Option(metavar="A,B,C", help="the disciplines")],
+    qdisc: Annotated[
+        list[str],
+        typer.Option(
+            metavar="A,B,...",
+            help="the disciplines, like droptail,'codel(target=15ms)',slow='codel(target=100ms)'",
+        ),
+    ],
     seeds: Annotated[
         int | None, typer.Option(metavar="N", help="so many seeds, from the scenario's on")
     ] = None,
-    link: Annotated[
-        str | None, typer.Option(help="the link (default: bottleneck, else the first crossed)")
-    ] = None,
+    link: Link = None,
     settings: Set = None,
     seed: Seed = None,
     as_json: Json = False,
@@ -180,17 +194,14 @@ def compare(
         Path | None,
         typer.Option(help="write each run there when it is over, and go on from what is there"),
     ] = None,
+    force: Force = False,
 ) -> None:
     """Run a scenario under several disciplines; each gets the same buffer."""
-    from sojourn.comparison import SEEDS_MAX
-    from sojourn.output import check_directory, check_file
+    from sojourn import comparison
+    from sojourn.disciplines import split
+    from sojourn.output import check_file
     from sojourn.settings import compared_link, with_samples
 
-    names = [name.strip() for name in qdisc.split(",")]
-    if not all(names):
-        raise InputError(f'--qdisc: "{qdisc}" is not a list of names like droptail,codel')
-    if seeds is not None and not 1 <= seeds <= SEEDS_MAX:
-        raise InputError(f"--seeds: {seeds} is out of range, allowed: 1 to {SEEDS_MAX}")
     tree = _scenario(file, settings, seed)
     with _about(file):
         where = compared_link(tree, link)
@@ -200,21 +211,16 @@ def compare(
         from sojourn.figure import ENDINGS
 
         check_file(plot, ENDINGS)
-
-    if out is not None:
-        check_directory(out)
-
-    from sojourn import comparison
-
-    with _about(file):
+    with _about(file, unless=("--qdisc", "--seeds", *((str(out),) if out else ()))):
         runs = comparison.compare(
             tree,
-            names,
+            [name for given in qdisc for name in split(given)],
             link=where,
-            seeds=seeds or 1,
+            seeds=1 if seeds is None else seeds,
             progress=True,
             command=_command_line(),
             out=out,
+            force=force,
         )
     if plot is not None:
         from sojourn.figure_comparison import draw_comparison
@@ -242,6 +248,7 @@ def replay(
     qdisc: Annotated[str, typer.Option(metavar="NAME", help="the discipline")],
     rate: Annotated[str, typer.Option(help="of the link, like 800kbit")],
     out: Annotated[Path, typer.Option(help="CSV to write")],
+    force: Force = False,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="K=V", help="a parameter of the discipline"),
@@ -253,16 +260,22 @@ def replay(
 ) -> None:
     """Send recorded arrivals through one link, and write what happened to each."""
     from sojourn import replay as replays
-    from sojourn.output import check_file
+    from sojourn.disciplines import table
+    from sojourn.folders import claim_table
     from sojourn.settings import split_setting
 
-    given = dict(split_setting(setting) for setting in settings or ())
-    if "name" in given:
+    changes = dict(split_setting(setting) for setting in settings or ())
+    if "name" in changes:
         raise InputError("--set name: the discipline is chosen by --qdisc")
-    check_file(out)
-    replayed = replays.replay(
-        arrivals, {"name": qdisc, **given}, rate, follow=follow, progress=True
-    )
+    try:
+        given = table(qdisc) | changes
+    except InputError as error:
+        raise InputError(f"--qdisc: {error}") from None
+    for option, read in (("ARRIVALS", arrivals), ("--follow", follow)):
+        if read is not None and out.exists() and read.exists() and out.samefile(read):
+            raise InputError(f"--out {out}: this is the file of {option}")
+    claim_table(out, replays.WRITTEN, force=force)
+    replayed = replays.replay(arrivals, given, rate, follow=follow, progress=True)
     replays.write(replayed, out)
     summary = replayed.summary()
     if follow is not None:
@@ -270,7 +283,7 @@ def replay(
     if as_json:
         from sojourn import __version__
 
-        _print_json({"sojourn": __version__, "qdisc": given | {"name": qdisc}, **summary})
+        _print_json({"sojourn": __version__, "qdisc": given, **summary})
     else:
         from sojourn.report import replay_report
 
@@ -294,20 +307,32 @@ def _scenario(file: Path, settings: list[str] | None, seed: int | None) -> dict[
     return tree if seed is None else set_seed(tree, seed)
 
 
-def _check(tree: dict[str, Any]) -> None:
-    """Have Rust refuse a bad scenario before anything is begun."""
+def _with_qdisc(tree: dict[str, Any], qdisc: str | None, link: str | None) -> dict[str, Any]:
+    """Put the discipline of `--qdisc` on the link of `--link`."""
+    from sojourn.settings import compared_link, with_qdisc
+
+    if qdisc is None:
+        raise InputError("--link: it names the link of --qdisc, which is not given")
+    return with_qdisc(tree, qdisc, compared_link(tree, link))
+
+
+def _canonical(tree: dict[str, Any]) -> dict[str, Any]:
+    """Return the canonical scenario: Rust refuses a bad one before anything begins."""
     from sojourn import _sojourn
     from sojourn.scenario import to_json
 
-    _sojourn.canonical(to_json(tree))
+    canonical: dict[str, Any] = json.loads(_sojourn.canonical(to_json(tree)))
+    return canonical
 
 
 @contextmanager
-def _about(file: Path) -> Iterator[None]:
-    """Put the file's name before the path of what is wrong in it."""
+def _about(file: Path, unless: tuple[str, ...] = ()) -> Iterator[None]:
+    """Put the file's name before an error, unless it is about something else."""
     try:
         yield
     except InputError as error:
+        if str(error).startswith(unless):
+            raise
         raise InputError(f"{file}: {error}") from None
 
 

@@ -68,8 +68,9 @@ def draw(
 ) -> "Figure":
     """Draw the queue, the waiting time, throughput and congestion windows of a run over time.
 
-    `flows` are those whose congestion window is drawn (default: the first few over TCP). Written
-    to `path` if there is one. Raises InputError if the scenario has no `sample`.
+    `flows` names the flows, or groups of flows, whose congestion window is drawn (default: the
+    first few over TCP). Written to `path` if there is one. Raises InputError if the scenario has
+    no `sample`, or no such flow.
     """
     if not result.sampled:
         raise InputError('there are no series to draw: the scenario needs a sample, like "10ms"')
@@ -219,13 +220,21 @@ def _throughput(ax: "Axes", result: Result, styles: Mapping[str, dict[str, Any]]
 
 
 def _windows(result: Result, names: Sequence[str] | None) -> tuple[dict[str, Record], str]:
-    """The flows whose congestion window is drawn, and what the panel is called."""
+    """Return the flows whose congestion window is drawn, and the title of the panel."""
     have = {name: f for name, f in result.flows.items() if "cwnd_packets" in f.series}
-    for name in names or ():
-        if name not in have:
-            raise InputError(f'no flow "{name}" over TCP{near(name, list(have)[:20])}')
-    if names is not None:
-        return {name: have[name] for name in names}, "congestion window"
-    first = dict(list(have.items())[:WINDOWS])
-    which = f" (first {len(first)} of {len(have)} TCP flows)" if len(have) > len(first) else ""
-    return first, f"congestion window{which}"
+    if names is None:
+        first = dict(list(have.items())[:WINDOWS])
+        which = f" (first {len(first)} of {len(have)} TCP flows)" if len(have) > len(first) else ""
+        return first, f"congestion window{which}"
+    shown: dict[str, Record] = {}
+    cut = []
+    for name in names:
+        members = [name] if name in have else [n for n, f in have.items() if f["group"] == name]
+        if not members:
+            known = dict.fromkeys([*(flow["group"] for flow in have.values()), *list(have)[:20]])
+            raise InputError(f'no flow "{name}" over TCP, and no group{near(name, list(known))}')
+        shown |= {member: have[member] for member in members[:LINES]}
+        if len(members) > LINES:
+            cut.append(f"first {LINES} of {len(members)} flows of {name}")
+    which = f" ({', '.join(cut)})" if cut else ""
+    return shown, f"congestion window{which}"

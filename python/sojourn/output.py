@@ -3,7 +3,7 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -54,10 +54,12 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def filling(directory: Path, names: tuple[str, ...]) -> Iterator[Path]:
+def filling(
+    directory: Path, names: tuple[str, ...], ours: Callable[[Path], bool]
+) -> Iterator[Path]:
     """Lend an empty directory; its files replace those called `names` in `directory` at the end.
 
-    A name that was not written is removed, so that no file of an earlier run stays behind.
+    A file of `ours` whose name was not written is removed, so that none of an earlier run is left.
     """
     with naming(directory):
         directory.mkdir(parents=True, exist_ok=True)
@@ -68,7 +70,7 @@ def filling(directory: Path, names: tuple[str, ...]) -> Iterator[Path]:
             for name in names:
                 if (part / name).exists():
                     (part / name).replace(directory / name)
-                else:
+                elif ours(directory / name):
                     (directory / name).unlink(missing_ok=True)
     finally:
         shutil.rmtree(part, ignore_errors=True)

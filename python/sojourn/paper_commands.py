@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from sojourn.sweep_commands import Force
+
 app = typer.Typer(
     help="Reproduce a paper: its figures, and every claim judged.",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -50,6 +52,7 @@ def run(
     jobs: Annotated[
         int | None, typer.Option(min=1, help="runs at once (default: cores; 6 of real packets)")
     ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Run a paper's scenarios, draw its figures, judge its claims.
@@ -57,14 +60,13 @@ def run(
     Finished runs are kept in DIR/ID/runs: a run that is there already is not made again. On real
     packets all goes into DIR/ID-live, and takes minutes, since runs last as long as they say.
     """
-    from sojourn import live, network, paper, paper_report
-    from sojourn.output import check_directory
+    from sojourn import folders, live, network, paper, paper_report
     from sojourn.settings import is_live
 
     real = is_live(engine)
     found = paper.find(paper_id)
     directory = out / (f"{found.id}-live" if real else found.id)
-    check_directory(directory)
+    folders.claim(directory, "paper", {"paper": found.id}, force=force)
     try:
         outcome = paper.run(
             found,

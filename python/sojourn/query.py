@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
-from sojourn.campaign import OWN
+from sojourn.campaign import OWN, key_of
+from sojourn.comparison import INDEX, load_comparison
+from sojourn.folders import kind_of
 from sojourn.settings import near, read_value, split_setting
 from sojourn.statistics import interval, paired, percentile
 from sojourn.store import Store
+from sojourn.units import counted
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from sojourn.result import Result
 
 USUAL = ("utilisation", "sojourn_p99_s", "loss_rate")
 """What is shown where nobody chose."""
@@ -24,31 +29,82 @@ UNITS = ("_s", "_bps", "_bytes", "_packets")
 
 
 def results(directory: str | Path, *, engine: str | None = None) -> "pl.DataFrame":
-    """Give all rows of the store `directory`, a row for each run.
+    """Return the results in `directory` as a frame with a row for each run.
 
-    Rows that another engine made (another version, or other sources of this one) are never mixed
-    in: `engine` chooses whose, by default this one's, or those of the only one that there is.
-    Raises InputError if there are none, or none of that engine.
+    The folder is that of a sweep, or what `--out` of run or compare wrote (the axis of a
+    comparison is `qdisc`). Rows of different engines (versions, or builds of other sources) are
+    never mixed: `engine` chooses one, by default this one, or the only one that there is.
+    Raises InputError if there are no results, or none of that engine.
     """
     directory = Path(directory)
-    store = Store(directory)
-    rows = store.rows()
-    for name in store.damaged:
-        print(f"sojourn: {directory}: {name} was damaged and set aside; run the sweep again",
-              file=sys.stderr)  # fmt: skip
-    if not len(rows):
-        raise InputError(f"{directory}: there are no results")
+    rows = _rows(directory)
     engines = sorted(rows["engine"].unique().to_list())
     chosen = engine or (engines[0] if len(engines) == 1 else _sojourn.engine())
     if chosen not in engines:
         raise InputError(f'{directory}: no runs of engine "{chosen}"{near(chosen, engines)}')
     found = rows.filter(rows["engine"] == chosen)
     if len(found) < len(rows):
-        left = len(rows) - len(found)
-        print(f"sojourn: {directory}: {left} rows of other engines are left out", file=sys.stderr)
+        left = counted(
+            len(rows) - len(found), "row of other engines is", "rows of other engines are"
+        )
+        print(f"sojourn: {directory}: {left} left out", file=sys.stderr)
+    return _ordered(found)
+
+
+def arranged(rows: Sequence[Mapping[str, Any]]) -> "pl.DataFrame":
+    """Return rows (see `row_of`) as a frame in the order of `results`."""
+    import polars as pl
+
+    frame = pl.DataFrame(list(rows), infer_schema_length=None)
+    return _ordered(frame.with_columns(pl.col(pl.Null).cast(pl.Float64)))
+
+
+def row_of(result: "Result", link: str, labels: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row of a run, as a sweep with these labels stores it. `link` has bare names."""
+    from sojourn.standard import Standard
+
+    measure = Standard(link)
+    found = measure(result)
+    key = key_of(json.dumps(result.scenario), measure)
+    own = (key, result.version, json.dumps([*labels]), json.dumps([*found]))
+    seed = result.scenario["seed"]
+    return {**labels, **dict(zip(OWN, (*own, seed), strict=True)), **found}
+
+
+def _rows(directory: Path) -> "pl.DataFrame":
+    """Return the rows of whatever sojourn wrote into `directory`."""
+    import polars as pl
+
+    from sojourn.settings import compared_link
+    from sojourn.stored import load_result
+
+    match kind_of(directory):
+        case "run":
+            result = load_result(directory, series=False)
+            return arranged([row_of(result, compared_link(result.scenario, None), {})])
+        case "comparison":
+            return load_comparison(directory, series=False).frame()
+        case "paper":
+            directory = directory / "runs"
+    store = Store(directory)
+    rows = store.rows()
+    for name in store.damaged:
+        print(f"sojourn: {directory}: {name} was damaged and set aside; run the sweep again",
+              file=sys.stderr)  # fmt: skip
+    if not len(rows):
+        below = [one.name for one in sorted(directory.glob("*")) if kind_of(one)]
+        there = f"; there are some in {', '.join(below[:3])}" if below else ""
+        raise InputError(f"{directory}: there are no results{there}")
+    assert isinstance(rows, pl.DataFrame)
+    return rows
+
+
+def _ordered(found: "pl.DataFrame") -> "pl.DataFrame":
+    """Return the columns in order: axes, seed, numbers, and what rows are known by."""
     axes = axes_of(found)
     rest = [name for name in found.columns if name not in axes and name not in OWN]
-    return found.select(*axes, "seed", *rest, "engine", "key", "axes").sort(*axes, "seed")
+    columns = [*axes, "seed", *rest, "engine", "key", "axes"]
+    return found.select(columns).sort(*axes, "seed", maintain_order=True)
 
 
 def axes_of(rows: "pl.DataFrame") -> list[str]:
@@ -174,7 +230,17 @@ def pivoted(frame: "pl.DataFrame", axis: str, name: str) -> "pl.DataFrame":
 
 
 def conditions(directory: Path) -> Mapping[str, Any] | None:
-    """Give what was varied, as the sweep noted it; None where several sweeps share the store."""
+    """Return what was varied: the note of a sweep, or the same of a comparison or a run.
+
+    None if several sweeps share the folder.
+    """
+    match kind_of(directory):
+        case "run":
+            summary = json.loads((directory / "summary.json").read_text(encoding="utf-8"))
+            return {"scenario": summary["scenario"], "axes": {}}
+        case "comparison":
+            index = json.loads((directory / INDEX).read_text(encoding="utf-8"))
+            return {"scenario": index["scenario"], "axes": {"qdisc": list(index["variants"])}}
     notes = sorted(directory.glob("_sweep-*.json"))
     if len(notes) != 1:
         return None

@@ -32,6 +32,9 @@ US_MAX = 9e15
 TIMES = ("t_us", "t_drop_us", "t_deq_us")
 """The columns of the output that are times."""
 
+WRITTEN = ("i", "t_us", "flow", "size_B", "dropped", "marked", "t_drop_us", "t_deq_us")
+"""The columns of the output, before those of gauges."""
+
 UINT32_MAX = 4_294_967_295
 
 

@@ -191,16 +191,22 @@ class Result:
         frame = pl.DataFrame(rows, infer_schema_length=None).select(*first, pl.exclude(first))
         return frame.with_columns(pl.col(pl.Null).cast(pl.Float64))
 
-    def save(self, directory: str | Path) -> None:
+    def save(self, directory: str | Path, *, force: bool = False) -> None:
         """Write summary.json and the tables as Parquet files, with their provenance.
 
-        Either all files are replaced or, where writing fails, none.
+        Either all files are replaced or, if writing fails, none. A folder that holds something
+        else than an earlier result of the same scenario is refused (InputError), unless `force`;
+        even then only files of the names that are written here are replaced.
         """
+        from sojourn import folders
+
+        engine = "live" if "live" in self._summary else "sim"
+        folders.claim_run(Path(directory), self.scenario, engine, force=force)
         tables: list[Table] = ["flows", "links", "fct"]
         tables += ["series", "groups"] if self.sampled else []
         tables += ["tape"] if self.scenario["tape"] else []
         tables += ["queries"] if self.queries else []
-        with filling(Path(directory), FILES) as part:
+        with filling(Path(directory), FILES, folders.is_own) as part:
             text = json.dumps(self.summary, indent=2)
             (part / "summary.json").write_text(text + "\n", encoding="utf-8")
             for table in tables:

@@ -13,6 +13,7 @@ from typing import Any
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
+from sojourn.disciplines import table, with_buffer
 from sojourn.scenario import Scenario, Table, to_json
 from sojourn.units import seconds
 
@@ -70,15 +71,26 @@ def apply(tree: Table, settings: Sequence[str]) -> Table:
     for setting in settings:
         key, value = split_setting(setting)
         try:
-            set_at(tree, key, value)
+            set_at(tree, key, value, keep_buffer=isinstance(value, str))
         except InputError as error:
             raise InputError(f"--set {setting}: {error}") from None
     return tree
 
 
-def set_at(tree: Table, key: str, value: Any) -> None:
-    """Set what `key` (like bottleneck.qdisc) leads to, in place."""
-    _set(tree, _full_path(tree, key.split(".")), value)
+def set_at(tree: Table, key: str, value: Any, *, keep_buffer: bool = True) -> None:
+    """Set what `key` (like bottleneck.qdisc) leads to, in place.
+
+    With `keep_buffer`, a discipline that names no buffer keeps that of the one before it.
+    """
+    *way, last = _full_path(tree, key.split("."))
+    node = _reach(tree, way, last)
+    if isinstance(node, list):
+        if not re.fullmatch(r"\d+", last) or int(last) >= len(node):
+            raise InputError(f'"{last}" is not among the {len(node)} there')
+        node[int(last)] = value
+        return
+    kept = last == "qdisc" and keep_buffer
+    node[last] = with_buffer(value, node.get(last)) if kept else value
 
 
 def set_seed(tree: Table, seed: int) -> Table:
@@ -101,9 +113,15 @@ def with_samples(tree: Table) -> Table:
     return {**tree, "sample": f"{max(1, round(seconds(canonical['duration']) / samples * 1e6))}us"}
 
 
-def with_qdisc(tree: Table, name: str, link: str) -> Table:
-    """Give the scenario with another discipline on `link`; the buffer stays the same."""
-    return apply(tree, [f"links.{link}.qdisc={json.dumps(name)}"])
+def with_qdisc(tree: Table, given: Any, link: str) -> Table:
+    """Return the scenario with another discipline on `link`.
+
+    It keeps the buffer, unless it names one itself.
+    """
+    tree = copy.deepcopy(tree)
+    place = tree["links"][link]
+    place["qdisc"] = with_buffer(given, place.get("qdisc"))
+    return tree
 
 
 def compared_link(tree: Table, chosen: str | None) -> str:
@@ -119,6 +137,18 @@ def compared_link(tree: Table, chosen: str | None) -> str:
         return chosen
     first: str = canonical["flows"][0]["path"][0]
     return "bottleneck" if "bottleneck" in links else first
+
+
+def check_tcp_flows(canonical: Table, names: Sequence[str]) -> None:
+    """Raise InputError if one of `names` is no flow over TCP, and no group of them."""
+    counts = {flow["name"]: flow["count"] for flow in canonical["flows"] if "tcp" in flow}
+    for name in names:
+        group, _, number = name.rpartition(".")
+        member = number.isdecimal() and int(number) < counts.get(group, 0) > 1
+        if name not in counts and not member:
+            known = [one if n == 1 else f"{one}.0" for one, n in counts.items()]
+            told = near(name, list(dict.fromkeys([*counts, *known])))
+            raise InputError(f'--flow: no flow "{name}" over TCP, and no group{told}')
 
 
 def _full_path(tree: Table, path: list[str]) -> list[str]:
@@ -144,31 +174,22 @@ def _flows(tree: Table) -> list[Table]:
     return [flow for flow in flows if isinstance(flow, dict)] if isinstance(flows, list) else []
 
 
-def _set(tree: Table, path: list[str], value: Any) -> None:
-    """Set what `path` leads to, in place; tables on the way are made where there are none."""
-    *way, last = path
+def _reach(tree: Table, way: list[str], last: str) -> Any:
+    """Return the table or list that `way` leads to; tables are made where there are none."""
     node: Any = tree
     for depth, key in enumerate(way):
         if isinstance(node, list):
             node = _element(node, key)
             continue
         if key in NAMED and isinstance(node.get(key), str):
-            node[key] = {"name": node[key]}
+            node[key] = table(node[key])
         if key in NAMED and key not in node:
             node[key] = {"name": _default_name(tree, way[: depth + 1])}
         node = node.setdefault(key, {})
         if not isinstance(node, dict | list):
-            raise InputError(f'"{key}" is a single value and has no "{path[depth + 1]}"')
-    if isinstance(node, list):
-        if not re.fullmatch(r"\d+", last) or int(last) >= len(node):
-            raise InputError(f'"{last}" is not among the {len(node)} there')
-        node[int(last)] = value
-        return
-    old = node.get(last)
-    if last == "qdisc" and isinstance(value, str) and isinstance(old, dict) and "limit" in old:
-        # The same buffer under another discipline: what differs is the discipline alone.
-        value = {"name": value, "limit": old["limit"]}
-    node[last] = value
+            below = [*way, last][depth + 1]
+            raise InputError(f'"{key}" is a single value and has no "{below}"')
+    return node
 
 
 def _element(elements: list[Any], key: str) -> Any:

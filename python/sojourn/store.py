@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from sojourn.folders import PART
 from sojourn.output import naming
 
 if TYPE_CHECKING:
@@ -75,6 +76,12 @@ class Store:
         if self._loose >= LOOSE:
             self.tidy()
 
+    def clear(self) -> None:
+        """Remove all parts, and the notes of the sweeps that made them."""
+        with naming(self.directory):
+            for path in [*self._parts(), *self.directory.glob("_sweep-*.json")]:
+                path.unlink(missing_ok=True)
+
     def tidy(self) -> None:
         """Put small parts together into one."""
         import polars as pl
@@ -95,7 +102,9 @@ class Store:
             path.unlink(missing_ok=True)
 
     def _parts(self) -> list[Path]:
-        return sorted(self.directory.glob("*.parquet"))
+        """Return the parts; a Parquet file with a name of another form is not ours."""
+        found = self.directory.glob("*.parquet")
+        return sorted(path for path in found if PART.fullmatch(path.name))
 
     def _read(self, path: Path) -> "pl.DataFrame | None":
         """Read a part; one that is not as it was written is set aside."""

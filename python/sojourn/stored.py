@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def load_result(directory: str | Path) -> Result:
+def load_result(directory: str | Path, *, series: bool = True) -> Result:
     """Read the Result that `Result.save` wrote into `directory`.
 
-    Raises InputError if files are missing or are no Result's.
+    With `series` false, series and packet logs are not read. Raises InputError if files are
+    missing, or are not those of a Result.
     """
     directory = Path(directory)
     try:
@@ -32,10 +33,10 @@ def load_result(directory: str | Path) -> Result:
         columns = _transfers(directory / "fct.parquet", "fct", summary)
         if (directory / "queries.parquet").exists():
             columns |= _transfers(directory / "queries.parquet", "query", summary)
-        if "sample" in scenario:
+        if series and "sample" in scenario:
             columns |= _series(directory / "series.parquet")
             columns |= _series(directory / "groups.parquet")
-        if scenario["tape"]:
+        if series and scenario["tape"]:
             columns |= _tape(directory, summary)
         command = json.loads(_told(directory)["sojourn.command"])
     except OSError as error:

@@ -20,6 +20,9 @@ Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 Where = Annotated[
     list[str] | None, typer.Option(metavar="AXIS=VALUE", help="only runs with this label")
 ]
+Force = Annotated[
+    bool, typer.Option("--force", help="write to --out whatever is there; replace results in it")
+]
 Engine = Annotated[str | None, typer.Option(help="runs of this engine (default: this one's)")]
 
 
@@ -40,6 +43,7 @@ def sweep_command(
     cluster: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="of a Dask scheduler, tcp://host:8786")
     ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Run a scenario at every combination of axes and seeds; go on from what is there."""
@@ -55,7 +59,7 @@ def sweep_command(
     asked = read_sweep(file)
     check_directory(out)
     with executor_for(cluster, processes, jobs) as executor:
-        made = run_sweep(asked, out=out, executor=executor, jobs=jobs, progress=True)
+        made = run_sweep(asked, out=out, executor=executor, jobs=jobs, progress=True, force=force)
     for name in made.damaged:
         print(f"sojourn: {out}: {name} was damaged; its runs were made again", file=sys.stderr)
     import polars as pl
@@ -133,7 +137,10 @@ def results_command(
 def plot_command(
     directory: Folder,
     out: Annotated[Path, typer.Option(help="the figure: .png, .pdf or .svg")],
-    y: Annotated[str, typer.Option(help="a column, like sojourn_p99")],
+    y: Annotated[
+        str | None,
+        typer.Option(help="a column, like sojourn_p99; a run or comparison has a usual figure"),
+    ] = None,
     x: Annotated[str | None, typer.Option(help="the axis across")] = None,
     by: Annotated[str | None, typer.Option(help="the axis of lines, boxes, or upwards")] = None,
     kind: Annotated[str, typer.Option(help="line, heat, ecdf or box")] = "line",
@@ -147,9 +154,32 @@ def plot_command(
     from sojourn.output import check_file
 
     check_file(out, ENDINGS)
+    if y is None:
+        options = {"--x": x, "--by": by, "--where": where}
+        _usual_figure(directory, out, [name for name, given in options.items() if given])
+        return
     rows = query.where(query.results(directory, engine=engine), where or ())
     about = query.conditions(directory)
     plots.plot(rows, y=y, x=x, by=by, kind=kind, log=log, about=about, path=out)  # type: ignore[arg-type]
+
+
+def _usual_figure(directory: Path, out: Path, options: list[str]) -> None:
+    """Draw the figure that `run --plot` or `compare --plot` draws."""
+    from sojourn.comparison import load_comparison
+    from sojourn.figure import draw
+    from sojourn.figure_comparison import draw_comparison
+    from sojourn.folders import kind_of
+    from sojourn.stored import load_result
+
+    kind = kind_of(directory)
+    if kind not in ("run", "comparison") or options:
+        what = f"{options[0]} needs it" if options else "a figure of a sweep needs it"
+        raise InputError(f"--y: {what}, like --y sojourn_p99")
+    if kind == "run":
+        draw(load_result(directory), out)
+    else:
+        runs = load_comparison(directory)
+        draw_comparison(runs, runs.link, out)
 
 
 @contextmanager

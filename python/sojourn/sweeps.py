@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sojourn import _sojourn
+from sojourn import _sojourn, folders
 from sojourn._sojourn import InputError
 from sojourn.axes import Label, points, read_axes
 from sojourn.campaign import Made, Run, campaign
@@ -121,6 +121,7 @@ def sweep(
     executor: Executor | None = None,
     jobs: int | None = None,
     progress: bool = False,
+    force: bool = False,
 ) -> "pl.DataFrame":
     """Run `scenario` at every combination of `axes` with every seed, and give a row for each run.
 
@@ -133,8 +134,9 @@ def sweep(
     "most": 100} runs seeds until the 95 % interval of the mean of these columns is so narrow.
 
     With `out`, a folder, each run is stored as soon as it is over, and one that is there already is
-    not made again. Runs go over threads, or over `executor`, anything with the interface of
-    concurrent.futures.
+    not made again. A folder that holds something else is refused; `force` writes there all the
+    same, and replaces the runs of another scenario. Runs go over threads, or over `executor`,
+    anything with the interface of concurrent.futures.
     """
     import polars as pl
 
@@ -153,6 +155,7 @@ def sweep(
         executor=executor,
         jobs=jobs,
         progress=progress,
+        force=force,
     )
     return pl.DataFrame(made.rows, infer_schema_length=None)
 
@@ -164,11 +167,19 @@ def run_sweep(
     executor: Executor | None = None,
     jobs: int | None = None,
     progress: bool = False,
+    force: bool = False,
 ) -> Made:
-    """Make the runs of a sweep that `out` lacks."""
+    """Make the runs of a sweep that `out` lacks.
+
+    Raises InputError if `out` holds something else, unless `force`: then runs of another scenario
+    are replaced.
+    """
     store = None if out is None else Store(out)
-    if out is not None:
-        _note(Path(out), asked)
+    if out is not None and store is not None:
+        base = json.loads(_sojourn.canonical(to_json(asked.base)))
+        if folders.claim(Path(out), "sweep", folders.identity_of(base), force=force):
+            store.clear()
+        _note(Path(out), asked, base)
 
     def go(runs: Sequence[Run]) -> Made:
         return campaign(runs, store=store, executor=executor, jobs=jobs, progress=progress)
@@ -203,12 +214,12 @@ def run_sweep(
         count = min(until.most, count + max(1, count // 2))
 
 
-def _note(directory: Path, asked: Sweep) -> None:
+def _note(directory: Path, asked: Sweep, base: Table) -> None:
     """Write down what is swept, beside the rows: a file for each sweep that shares the folder."""
     told = {
         "sojourn": _sojourn.version(),
         "engine": _sojourn.engine(),
-        "scenario": json.loads(_sojourn.canonical(to_json(asked.base))),
+        "scenario": base,
         "axes": {
             name: list(dict.fromkeys(labels[name] for labels, _ in asked.points))
             for name in asked.names

@@ -91,3 +91,8 @@ def bps_of(canonical: str) -> float:
     match = re.fullmatch(r"(\d+)(gbit|mbit|kbit|bit)", canonical)
     assert match, f"{canonical!r} is not a canonical rate"
     return int(match[1]) * dict(_RATES)[match[2]]
+
+
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """Write a number of things: "1 link", "2 links"; `plural` where it is not noun + s."""
+    return f"{count} {noun if count == 1 else plural or noun + 's'}"

@@ -35,9 +35,7 @@ use alloc::vec::Vec;
 pub enum Setting<'a> {
     /// A quoted value, or one from the command line.
     Text(&'a str),
-    /// A bare whole number, exactly.
-    Integer(i128),
-    /// Any other bare number.
+    /// A bare number.
     Number(f64),
     /// `true` or `false`.
     Flag(bool),
@@ -47,7 +45,6 @@ impl core::fmt::Display for Setting<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Setting::Text(t) => write!(f, "{t:?}"),
-            Setting::Integer(n) => write!(f, "{n}"),
             Setting::Number(n) => write!(f, "{n}"),
             Setting::Flag(b) => write!(f, "{b}"),
         }
@@ -164,7 +161,6 @@ impl Value for f64 {
     fn read(setting: Setting<'_>) -> Result<Self> {
         let number = match setting {
             Setting::Number(n) => Some(n),
-            Setting::Integer(n) => Some(n as f64),
             Setting::Text(t) => t.trim().parse().ok(),
             Setting::Flag(_) => None,
         };
@@ -197,21 +193,14 @@ impl Value for u64 {
         "integer".to_string()
     }
     fn read(setting: Setting<'_>) -> Result<Self> {
-        let whole = |x: f64| (0.0..=9_007_199_254_740_992.0).contains(&x) && x % 1.0 == 0.0;
         let number = match setting {
-            Setting::Number(x) => whole(x).then_some(x as u64),
-            Setting::Integer(n) => u64::try_from(n).ok(),
+            Setting::Number(n) => {
+                ((0.0..=9_007_199_254_740_992.0).contains(&n) && n % 1.0 == 0.0).then_some(n as u64)
+            }
             Setting::Text(t) => t.trim().parse().ok(),
             Setting::Flag(_) => None,
         };
-        let large = match setting {
-            Setting::Number(x) => x >= 9_007_199_254_740_992.0,
-            Setting::Integer(n) => n > 0,
-            Setting::Text(t) => !t.is_empty() && t.bytes().all(|c| c.is_ascii_digit()),
-            Setting::Flag(_) => false,
-        };
-        let why = if large { "is too large" } else { "is not a whole number from 0 up" };
-        number.ok_or_else(|| Error::new(format!("{setting} {why}")))
+        number.ok_or_else(|| Error::new(format!("{setting} is not a whole number from 0 up")))
     }
     fn write(&self) -> String {
         self.to_string()
@@ -461,7 +450,7 @@ pub fn word(value: Setting<'_>, words: &[&str]) -> Result<String> {
     match value {
         Setting::Text(text) => Ok(text.replace('-', "_")),
         Setting::Flag(flag) => Ok(flag.to_string()),
-        Setting::Integer(_) | Setting::Number(_) => {
+        Setting::Number(_) => {
             Err(Error::new(format!("{value} is not one of: {}", words.join(", "))))
         }
     }

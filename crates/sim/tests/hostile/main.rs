@@ -4,7 +4,6 @@
 
 mod body;
 mod tcp;
-mod types;
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;

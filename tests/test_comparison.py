@@ -1,0 +1,261 @@
+"""Variants of disciplines in all their forms, and what a comparison is afterwards."""
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import sojourn as sj
+from conftest import Command
+from sojourn.disciplines import labels, split, table, variants
+from sojourn.settings import apply
+
+
+def qdisc_of(result: sj.Result) -> dict[str, Any]:
+    """Return the canonical discipline of the compared link."""
+    found: dict[str, Any] = result.scenario["links"]["up"]["qdisc"]
+    return found
+
+
+def test_every_form_is_the_same_discipline(small: Path) -> None:
+    """Text, table and model, in Python, in a file and in a setting."""
+    tree = sj.load(small)
+    text = "codel(target=15ms, interval='50ms', ecn=true)"
+    parameters: Any = {"target": "15ms", "interval": "50ms", "ecn": True}
+    forms: list[Any] = [text, {"name": "codel", **parameters}, sj.CoDel(**parameters)]
+    runs = [next(iter(sj.compare(small, [form]).values()))[0] for form in forms]
+    runs.append(sj.simulate(apply(tree, [f"up.qdisc={text}"])))
+    tree["links"]["up"]["qdisc"] = text[:-1] + ", limit=100kB)"
+    runs.append(sj.simulate(tree))
+    link = sj.Link(rate="5mbit", delay="10ms", qdisc=tree["links"]["up"]["qdisc"])
+    runs.append(sj.simulate(sj.Scenario(**{**tree, "links": {"up": link}})))
+    assert all(run.summary == runs[0].summary for run in runs)
+    expected = {"name": "codel", **parameters, "limit": "100kB", "variant": "rfc"}
+    assert qdisc_of(runs[0]) == expected
+
+
+def test_variants_of_one_discipline_are_compared(small: Path) -> None:
+    """What the issue asked for: a model beside a name, and labels of one's own."""
+    runs = sj.compare(small, [sj.CoDel(target="15ms"), "codel"])
+    assert list(runs) == ["codel(target=15ms)", "codel"]
+    assert qdisc_of(runs["codel(target=15ms)"][0])["target"] == "15ms"
+    assert qdisc_of(runs["codel"][0])["target"] == "5ms"
+    named = sj.compare(small, {"slow codel": sj.CoDel(target="100ms"), "quick": "codel"})
+    assert list(named) == ["slow codel", "quick"]
+    assert named["quick"][0].summary == runs["codel"][0].summary
+    one = sj.compare(small, "slow=codel(target=100ms),red")
+    assert list(one) == ["slow", "red"]
+    assert one["slow"][0].summary == named["slow codel"][0].summary
+
+
+def test_the_buffer_is_kept_unless_it_is_named(small: Path) -> None:
+    """In all forms; limit has other names."""
+    given: list[Any] = ["red", "codel(buffer=50p)", sj.Pie(), {"name": "sfq", "limit": "20p"}]
+    runs = sj.compare(small, given)
+    limits = [qdisc_of(results[0])["limit"] for results in runs.values()]
+    assert limits == ["100kB", "50p", "100kB", "20p"]
+    assert list(runs) == ["red", "codel(buffer=50p)", "pie", "sfq(limit=20p)"]
+    axis = {"up.qdisc": ["red", sj.Pie(), {"name": "sfq", "limit": "20p"}]}
+    stored = sj.sweep(small, axis)
+    assert stored["up.qdisc"].to_list() == ["red", "pie", "sfq"]
+    for label, name in (("red", "red"), ("pie", "pie"), ("sfq", "sfq(limit=20p)")):
+        row = stored.filter(pl.col("up.qdisc") == label)
+        assert row["sojourn_p99_s"][0] == runs[name][0].links["up"].sojourn_p99_s
+
+
+def test_an_axis_takes_variants(small: Path) -> None:
+    """Text forms label themselves; models of one name by what tells them apart."""
+    rows = sj.sweep(small, {"up.qdisc": ["codel", "codel(target=15ms)"]})
+    assert rows["up.qdisc"].to_list() == ["codel", "codel(target=15ms)"]
+    models = [sj.CoDel(target="5ms", ecn=False), sj.CoDel(target="15ms", ecn=False)]
+    again = sj.sweep(small, {"up.qdisc": models})
+    assert again["up.qdisc"].to_list() == ["codel(target=5ms)", "codel(target=15ms)"]
+    assert again["sojourn_p99_s"][1] == rows["sojourn_p99_s"][1]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([{"name": "codel"}, {"name": "red"}], ["codel", "red"]),
+        ([{"name": "red", "max_p": 0.25, "ecn": True}], ["red(max_p=0.25, ecn=true)"]),
+        (
+            [{"name": "red", "ecn": True, "max_p": p} for p in (0.1, 0.2)],
+            ["red(max_p=0.1)", "red(max_p=0.2)"],
+        ),
+        (
+            [{"name": "wfq", "weights": [3, 1]}, {"name": "wfq"}],
+            ["wfq(weights=[3, 1])", "wfq"],
+        ),
+    ],
+)
+def test_labels_are_the_shortest_that_tell_apart(
+    given: list[dict[str, Any]], expected: list[str]
+) -> None:
+    """What all of one name share is left out."""
+    assert labels(given) == expected
+
+
+def test_lists_are_split_outside_of_brackets() -> None:
+    """And quotes."""
+    assert split("a, b(c=1, d=[2, 3]),e") == ["a", "b(c=1, d=[2, 3])", "e"]
+    assert split("a(b=','),'c,d'") == ["a(b=',')", "'c,d'"]
+    assert split("") == [""]
+
+
+def test_text_becomes_a_table() -> None:
+    """With a label, or without; an = in parentheses is that of a parameter."""
+    assert table("codel") == {"name": "codel"}
+    assert table("codel(target=15ms)") == {"name": "codel", "target": "15ms"}
+    assert variants("a=codel(target=1ms),red(ecn=true)") == [
+        ("a", {"name": "codel", "target": "1ms"}),
+        (None, {"name": "red", "ecn": "true"}),
+    ]
+
+
+BAD: dict[str, tuple[Any, str]] = {
+    "no form": (["codel(target=15ms"], '"codel(target=15ms" does not end with ")"'),
+    "an unknown parameter": (["codel(targte=1ms)"], "links.up.qdisc.targte: unknown parameter"),
+    "a bad value": ([sj.CoDel(target="15")], 'links.up.qdisc.target: "15" has no unit'),
+    "one twice": (["red", "red"], '"red" is there twice'),
+    "one in two words": (["codel", "codel(target=5ms)"], 'is the same as "codel"'),
+    "a label twice": (["a=red", "a=pie"], '"a" is there twice'),
+    "an empty label": ({" ": "red"}, "is not a label"),
+    "a label with a line break": ({"a\nb": "red"}, "is not a label"),
+    "nothing": ([], "there is no discipline"),
+    "a number": ([7], "7 is not a name"),
+    "a table without a name": ([{"target": "5ms"}], "name: is missing"),
+    "another thing": (7, "7 is not a list of disciplines"),
+    "too many seeds": ("red", "--seeds: 10001 is out of range"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_variants_are_refused(case: str, small: Path) -> None:
+    """With the path of the parameter, or the option."""
+    given, part = BAD[case]
+    seeds = 10_001 if case == "too many seeds" else 1
+    with pytest.raises(sj.InputError) as refused:
+        sj.compare(small, given, seeds=seeds)
+    assert part in str(refused.value)
+
+
+def test_the_command_compares_variants(small: Path, sojourn: Command) -> None:
+    """A comma inside parentheses does not split, and the option may be repeated."""
+    options = ["--qdisc", "codel(target=15ms, interval=50ms),red", "--qdisc", "slow=pie(target=1s)"]
+    code, out, err = sojourn("compare", small, *options, "--json")
+    assert (code, err) == (0, "")
+    told = json.loads(out)["runs"]
+    assert list(told) == ["codel(target=15ms, interval=50ms)", "red", "slow"]
+    assert told["slow"]["scenario"]["links"]["up"]["qdisc"]["target"] == "1s"
+
+
+def test_run_and_replay_take_a_discipline(small: Path, tmp_path: Path, sojourn: Command) -> None:
+    """`run --qdisc` puts it on the compared link; `--set` adds to what replay was given."""
+    told = json.loads(sojourn("run", small, "--qdisc", "codel(target=15ms)", "--json")[1])
+    by_set = sojourn("run", small, "--set", "up.qdisc=codel(target=15ms)", "--json")[1]
+    assert told == json.loads(by_set)
+    assert told["scenario"]["links"]["up"]["qdisc"]["limit"] == "100kB"
+    more = ["--set", "up.qdisc=red(max_p=5%)", "--set", "up.qdisc.min_th=9p", "--json"]
+    qdisc = json.loads(sojourn("run", small, *more)[1])["scenario"]["links"]["up"]["qdisc"]
+    assert (qdisc["max_p"], qdisc["min_th"], qdisc["limit"]) == (0.05, "9p", "100kB")
+    assert "--link: it names" in sojourn("run", small, "--link", "up")[2]
+    arrivals = tmp_path / "in.csv"
+    arrivals.write_text("i,t_us,flow,size_B\n0,0,0,1500\n")
+    out = ["--rate", "1mbit", "--out", tmp_path / "out.csv", "--json", "--set", "interval=1s"]
+    told = json.loads(sojourn("replay", arrivals, "--qdisc", "codel(target=15ms)", *out)[1])
+    assert told["qdisc"] == {"name": "codel", "target": "15ms", "interval": "1s"}
+
+
+# ---- what a comparison is afterwards -----------------------------------------------------------
+
+
+@pytest.fixture
+def folder(small: Path, sojourn: Command) -> Path:
+    """Return a folder that `compare --out` wrote."""
+    out = small.with_name("runs")
+    options = ["--qdisc", "codel(target=15ms),codel,my red=red", "--seeds", "3", "--out", out]
+    assert sojourn("compare", small, *options)[::2] == (0, "")
+    return out
+
+
+def test_results_reads_a_comparison(small: Path, folder: Path, sojourn: Command) -> None:
+    """A row per run, with the same numbers as a sweep over the same disciplines."""
+    rows = sj.results(folder)
+    assert rows.select("qdisc", "seed").rows() == [
+        (label, seed) for label in ("codel", "codel(target=15ms)", "my red") for seed in (1, 2, 3)
+    ]
+    values = {"codel(target=15ms)": "codel(target=15ms)", "codel": "codel", "my red": "red"}
+    axes = {"qdisc": {"set": "up.qdisc", "values": values}}
+    sweep = sj.sweep(small, axes, seeds=3).sort("qdisc", "seed")
+    shared = [name for name in sweep.columns if name not in ("engine", "key", "axes", "measured")]
+    assert rows.select(shared).equals(sweep.select(shared))
+
+    code, out, err = sojourn("results", folder, "--pair", "qdisc=codel", "--json")
+    assert (code, err) == (0, "")
+    pairs = json.loads(out)["table"]
+    assert [(row["qdisc"], row["pairs"]) for row in pairs] == [
+        ("codel(target=15ms)", 3),
+        ("my red", 3),
+    ]
+    out = sojourn("results", folder, "--where", "qdisc=my red", "--metric", "call.delay_p99")[1]
+    assert "my red" in out
+    assert "codel" not in out
+
+
+def test_results_reads_a_run(small: Path, tmp_path: Path, sojourn: Command) -> None:
+    """One row without axes."""
+    sojourn("run", small, "--out", tmp_path / "run")
+    row = sj.results(tmp_path / "run").row(0, named=True)
+    result = sj.simulate(small)
+    assert row["sojourn_p99_s"] == result.links["up"].sojourn_p99_s
+    assert (row["seed"], row["axes"]) == (1, "[]")
+    assert "utilisation" in sojourn("results", tmp_path / "run")[1]
+    code, _, err = sojourn("results", tmp_path)
+    assert code == 2
+    assert err.endswith("there are no results; there are some in run\n")
+
+
+def test_plot_draws_what_out_wrote(
+    small: Path, folder: Path, tmp_path: Path, sojourn: Command
+) -> None:
+    """By --y as of a sweep; without, the figure of `--plot`."""
+    figure = tmp_path / "figure.png"
+    for options in (["--y", "sojourn_p99", "--kind", "box", "--by", "qdisc"], []):
+        assert sojourn("plot", folder, *options, "--out", figure) == (0, "", "")
+        assert figure.stat().st_size > 5_000
+        figure.unlink()
+    sojourn("run", small, "--out", tmp_path / "run")
+    assert sojourn("plot", tmp_path / "run", "--out", figure) == (0, "", "")
+    assert figure.stat().st_size > 20_000
+    assert "--y: a figure of a sweep needs it" in sojourn("plot", tmp_path, "--out", figure)[2]
+
+
+def test_unfinished_runs_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An interrupted comparison is read as far as it came."""
+    for path in (folder / "my_red-2").iterdir():
+        path.unlink()
+    runs = sj.load_comparison(folder)
+    assert [len(results) for results in runs.values()] == [3, 3, 2]
+    assert capsys.readouterr().err.endswith("1 run of the comparison not finished\n")
+    with pytest.raises(sj.InputError, match="there is no comparison"):
+        sj.load_comparison(folder / "codel-1")
+    (folder / "comparison.json").write_text('{"scenario": {}, "link": 3}')
+    with pytest.raises(sj.InputError, match=r"comparison\.json: not an index"):
+        sj.load_comparison(folder)
+
+
+def test_a_comparison_is_a_mapping_with_a_frame(small: Path) -> None:
+    """It prints in one line, is pickled, and gives the rows that `results` reads."""
+    runs = sj.compare(small, ["red", "codel"], seeds=2)
+    assert isinstance(runs, dict)
+    assert repr(runs) == "Comparison(small, up: red, codel; 2 seeds)"
+    assert repr(sj.compare(small, ["red"])).endswith("red; 1 seed)")
+    assert runs.frame().select("qdisc", "seed").rows() == [
+        ("codel", 1), ("codel", 2), ("red", 1), ("red", 2)
+    ]  # fmt: skip
+    back = pickle.loads(pickle.dumps(runs))
+    assert (back.link, list(back)) == ("up", ["red", "codel"])
+    assert back["red"][0].summary == runs["red"][0].summary
