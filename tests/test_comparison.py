@@ -169,6 +169,20 @@ def test_run_and_replay_take_a_discipline(small: Path, tmp_path: Path, sojourn: 
     assert told["qdisc"] == {"name": "codel", "target": "15ms", "interval": "1s"}
 
 
+def test_link_takes_a_discipline(sojourn: Command) -> None:
+    """With parameters of its own, more of them, and changes of one direction."""
+    link = ["link", "--rate", "1mbit", "--qdisc", "codel(target=15ms)"]
+    for options in (
+        ["--set", "interval=50ms"],
+        ["--up", "qdisc.interval=50ms"],
+        ["--down", "qdisc=red(max_p=5%)"],
+    ):
+        assert (
+            "no-such-command: there is no" in sojourn(*link, *options, "--", "no-such-command")[2]
+        )
+    assert "--set targte: unknown parameter" in sojourn(*link, "--set", "targte=1ms")[2]
+
+
 # ---- what a comparison is afterwards -----------------------------------------------------------
 
 

@@ -145,6 +145,7 @@ def _links(
 ) -> dict[str, Any]:
     """Give the canonical links that the options mean; Rust judges their values."""
     from sojourn import _sojourn
+    from sojourn.disciplines import table
     from sojourn.scenario import plain
     from sojourn.settings import read_value, split_setting
 
@@ -154,7 +155,7 @@ def _links(
         tree[name] = {**given}
         if settings:
             parameters = dict(split_setting(setting) for setting in settings)
-            tree[name]["qdisc"] = {"name": given.get("qdisc", "droptail"), **parameters}
+            tree[name]["qdisc"] = table(given.get("qdisc", "droptail")) | parameters
         for change in changes:
             with _about(f"--{name} {change}"):
                 key, value = split_setting(change)
@@ -168,6 +169,7 @@ def _links(
 
 def _change(link: dict[str, Any], key: str, value: Any) -> None:
     """Change what a direction has: a key of it, or a parameter of its discipline."""
+    from sojourn.disciplines import table
     from sojourn.settings import near
 
     first, _, parameter = key.partition(".")
@@ -177,7 +179,7 @@ def _change(link: dict[str, Any], key: str, value: Any) -> None:
         link[key] = value
         return
     qdisc = link.get("qdisc", "droptail")
-    link["qdisc"] = {**(qdisc if isinstance(qdisc, dict) else {"name": qdisc}), parameter: value}
+    link["qdisc"] = table(qdisc) | {parameter: value}
 
 
 def _resolve(link: dict[str, Any]) -> None:
