@@ -12,4 +12,6 @@ cd "$room"
 PATH="$room/venv/bin:/usr/bin:/bin" sojourn compare "$root/examples/home-uplink.toml" \
     --qdisc droptail,red,codel,fq_codel --plot "$room/figure.png"
 test -s "$room/figure.png"
+PATH="$room/venv/bin:/usr/bin:/bin" sojourn new incast incast.toml
+PATH="$room/venv/bin:/usr/bin:/bin" sojourn run incast.toml
 echo "$(basename "$wheel"): runs in a clean environment"

@@ -15,6 +15,7 @@ import typer
 from sojourn import paper_commands, sweep_commands
 from sojourn._sojourn import InputError
 from sojourn.command_link import link as link_command
+from sojourn.new import new
 from sojourn.sweep_commands import Force
 
 app = typer.Typer(
@@ -25,6 +26,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+app.command()(new)
 app.add_typer(paper_commands.app, name="paper")
 sweep_commands.add_to(app)
 # What comes after the command to run is the command's.
@@ -63,9 +65,12 @@ def _sojourn_command(
 @app.command("list")
 def list_command(
     kind: Annotated[
-        str | None, typer.Argument(help="disciplines, tcp, sources, metrics, papers; or a NAME")
+        str | None,
+        typer.Argument(
+            help="disciplines, tcp, sources, metrics, papers, scenario, missing; or a NAME"
+        ),
     ] = None,
-    name: Annotated[str | None, typer.Argument(help="show its parameters")] = None,
+    name: Annotated[str | None, typer.Argument(help="show this one: its parameters")] = None,
     as_json: Json = False,
 ) -> None:
     """Show what there is; a NAME shows its parameters, units, defaults and source."""

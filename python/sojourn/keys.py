@@ -127,8 +127,8 @@ class Scenario(Table, kw_only=True, frozen=True):
     """Time at the start that is not measured; shorter than duration. Duration; default 0s."""
 
     seed: int | None = None
-    """Seed of all random numbers: equal scenarios with equal seeds give equal results. Integer;
-    default 1.
+    """Seed of all random numbers: equal scenarios with equal seeds give equal results. Integer; 0
+    to 9007199254740992; default 1.
     """
 
     sample: str | None = None

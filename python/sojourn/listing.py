@@ -93,7 +93,7 @@ def show(found: Any, kind: str | None) -> None:
             _kind(name, found[name])
             out.print()
         out.print("sojourn list NAME shows the parameters of one.")
-        out.print("sojourn list scenario shows the keys of a scenario file.")
+        out.print("sojourn list scenario shows the keys of a scenario, sojourn new writes one.")
         out.print("sojourn list missing shows what does not exist, and what to use instead.")
 
 

@@ -15,13 +15,21 @@ pub struct Error {
     text: String,
 }
 
+/// Longest quotation of the input in a message, in characters.
+const QUOTED_MAX: usize = 60;
+
+/// Longest list of known names in a message, in characters.
+const KNOWN_MAX: usize = 1000;
+
 /// The result of reading an input.
 pub type Result<T> = core::result::Result<T, Error>;
 
 impl Error {
     /// An error that says `text` about the value at hand; [`Error::at`] adds where it stood.
+    ///
+    /// Quoted input (as `{:?}` writes it) is cut after 60 characters, and its length is added.
     pub fn new(text: impl Into<String>) -> Error {
-        Error { path: String::new(), text: plain(&text.into(), usize::MAX) }
+        Error { path: String::new(), text: sentence(&text.into()) }
     }
 
     /// A name that does not exist among `allowed`; the nearest one is suggested.
@@ -34,9 +42,7 @@ impl Error {
         if let Some(near) = nearest(name, allowed.clone()) {
             text += &format!(", did you mean {near:?}?");
         }
-        let names: Vec<&str> = allowed.into_iter().collect();
-        text += &format!(" (known: {})", names.join(", "));
-        Error::new(text)
+        Error::new(text + &known(allowed))
     }
 
     /// The same error, one level further out: `key` is put before the path.
@@ -69,6 +75,51 @@ fn plain(text: &str, most: usize) -> String {
         }
     }
     line
+}
+
+/// The message `text` on one line: control characters escaped, long quotations cut.
+fn sentence(text: &str) -> String {
+    let mut line = String::with_capacity(text.len().min(4 * KNOWN_MAX));
+    // Characters since the quotation mark that is open, and whether the last one was a backslash.
+    let (mut quoted, mut escaped) = (None, false);
+    for c in text.chars() {
+        let closes = c == '"' && !escaped;
+        escaped = c == '\\' && !escaped;
+        match quoted {
+            Some(n) if closes => {
+                line += if n > QUOTED_MAX { "...\"" } else { "\"" };
+                if n > QUOTED_MAX {
+                    line += &format!(" ({n} characters)");
+                }
+                quoted = None;
+                continue;
+            }
+            Some(n) => quoted = Some(n + 1),
+            None if closes => quoted = Some(0),
+            None => {}
+        }
+        if quoted.is_none_or(|n| n <= QUOTED_MAX) {
+            line += &plain(c.encode_utf8(&mut [0; 4]), 1);
+        }
+    }
+    if quoted.is_some_and(|n| n > QUOTED_MAX) { line + "..." } else { line }
+}
+
+/// The names `allowed` in brackets, as many as a line can take.
+fn known<'a>(allowed: impl IntoIterator<Item = &'a str>) -> String {
+    let (mut names, mut more) = (String::new(), 0);
+    for name in allowed {
+        if names.len() + name.len() > KNOWN_MAX {
+            more += 1;
+        } else {
+            names = if names.is_empty() { name.to_string() } else { format!("{names}, {name}") };
+        }
+    }
+    if more > 0 {
+        format!(" (known: {names}, and {more} more)")
+    } else {
+        format!(" (known: {names})")
+    }
 }
 
 impl fmt::Display for Error {
@@ -131,6 +182,27 @@ mod tests {
     fn path_grows_outwards() {
         let e = Error::new("is wrong").at("rate").at("up").at("links");
         assert_eq!(e.to_string(), "links.up.rate: is wrong");
+    }
+
+    #[test]
+    fn long_input_is_quoted_in_part() {
+        let long = "é\"\n".repeat(30_000);
+        let text = Error::new(format!("{long:?} is not a rate, {:?} is", "5mbit")).to_string();
+        assert!(text.starts_with("\"é\\\"\\né"), "{text}");
+        assert!(text.ends_with("...\" (150000 characters) is not a rate, \"5mbit\" is"), "{text}");
+        assert!(text.chars().count() < 120, "{text}");
+        let whole = "x".repeat(60);
+        assert_eq!(Error::new(format!("{whole:?} is odd")).text(), format!("\"{whole}\" is odd"));
+        let open = Error::new("\"".to_string() + &"x".repeat(100));
+        assert_eq!(open.text().len(), 1 + 60 + 3, "a quotation that is never closed");
+    }
+
+    #[test]
+    fn a_list_of_known_names_is_bounded() {
+        let names: Vec<String> = (0..65_000).map(|i| format!("link{i}")).collect();
+        let text = Error::unknown("link", "up", names.iter().map(String::as_str)).to_string();
+        assert!(text.starts_with("unknown link \"up\" (known: link0, link1, "), "{text}");
+        assert!(text.ends_with(" more)") && text.len() < 1200, "{text}");
     }
 
     #[test]

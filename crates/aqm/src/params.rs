@@ -35,7 +35,9 @@ use alloc::vec::Vec;
 pub enum Setting<'a> {
     /// A quoted value, or one from the command line.
     Text(&'a str),
-    /// A bare number.
+    /// A bare whole number, exactly.
+    Integer(i128),
+    /// Any other bare number.
     Number(f64),
     /// `true` or `false`.
     Flag(bool),
@@ -45,6 +47,7 @@ impl core::fmt::Display for Setting<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Setting::Text(t) => write!(f, "{t:?}"),
+            Setting::Integer(n) => write!(f, "{n}"),
             Setting::Number(n) => write!(f, "{n}"),
             Setting::Flag(b) => write!(f, "{b}"),
         }
@@ -161,6 +164,7 @@ impl Value for f64 {
     fn read(setting: Setting<'_>) -> Result<Self> {
         let number = match setting {
             Setting::Number(n) => Some(n),
+            Setting::Integer(n) => Some(n as f64),
             Setting::Text(t) => t.trim().parse().ok(),
             Setting::Flag(_) => None,
         };
@@ -193,14 +197,21 @@ impl Value for u64 {
         "integer".to_string()
     }
     fn read(setting: Setting<'_>) -> Result<Self> {
+        let whole = |x: f64| (0.0..=9_007_199_254_740_992.0).contains(&x) && x % 1.0 == 0.0;
         let number = match setting {
-            Setting::Number(n) => {
-                ((0.0..=9_007_199_254_740_992.0).contains(&n) && n % 1.0 == 0.0).then_some(n as u64)
-            }
+            Setting::Number(x) => whole(x).then_some(x as u64),
+            Setting::Integer(n) => u64::try_from(n).ok(),
             Setting::Text(t) => t.trim().parse().ok(),
             Setting::Flag(_) => None,
         };
-        number.ok_or_else(|| Error::new(format!("{setting} is not a whole number from 0 up")))
+        let large = match setting {
+            Setting::Number(x) => x >= 9_007_199_254_740_992.0,
+            Setting::Integer(n) => n > 0,
+            Setting::Text(t) => !t.is_empty() && t.bytes().all(|c| c.is_ascii_digit()),
+            Setting::Flag(_) => false,
+        };
+        let why = if large { "is too large" } else { "is not a whole number from 0 up" };
+        number.ok_or_else(|| Error::new(format!("{setting} {why}")))
     }
     fn write(&self) -> String {
         self.to_string()
@@ -450,7 +461,7 @@ pub fn word(value: Setting<'_>, words: &[&str]) -> Result<String> {
     match value {
         Setting::Text(text) => Ok(text.replace('-', "_")),
         Setting::Flag(flag) => Ok(flag.to_string()),
-        Setting::Number(_) => {
+        Setting::Integer(_) | Setting::Number(_) => {
             Err(Error::new(format!("{value} is not one of: {}", words.join(", "))))
         }
     }

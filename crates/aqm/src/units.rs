@@ -206,7 +206,8 @@ impl core::str::FromStr for Rate {
     type Err = Error;
     fn from_str(text: &str) -> Result<Rate> {
         let (digits, decimals, unit) = split(text)?;
-        if let Some(p) = unit.to_lowercase().strip_suffix("bps") {
+        let bps = unit.to_lowercase();
+        if let Some(p) = bps.strip_suffix("bps").filter(|p| prefix(p).is_some()) {
             let n = text.trim().trim_end_matches(unit).trim();
             let (bits, bytes) = (p.to_lowercase(), p.to_uppercase().replace('K', "k"));
             return Err(Error::new(format!(

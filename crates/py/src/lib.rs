@@ -16,7 +16,6 @@ use pyo3::types::PyDict;
 use serde_json::{Map, Value as Json};
 use sojourn_aqm::{Ecn, Rate, Time};
 use sojourn_sim::link_def::LinkDef;
-use sojourn_sim::read::lists_as_text;
 use sojourn_sim::{Arrival, Column, Decision, Progress, Scenario};
 
 create_exception!(
@@ -92,12 +91,8 @@ fn arrivals(
 
 /// The links that a table of JSON describes.
 fn links(links_json: &str) -> PyResult<Vec<LinkDef>> {
-    let mut json = serde_json::from_str(links_json)
+    let json = serde_json::from_str(links_json)
         .map_err(|e| InputError::new_err(format!("this is not JSON: {e}")))?;
-    if let Json::Object(links) = &mut json {
-        let qdiscs = links.values_mut().filter_map(|link| link.get_mut("qdisc"));
-        qdiscs.for_each(lists_as_text);
-    }
     sojourn_sim::link_def::links(&json).map_err(refused)
 }
 

@@ -147,7 +147,10 @@ pub fn few(rows: usize) -> Result<()> {
 pub fn column(fields: &Fields<'_>, name: &str, most: u64) -> Result<Option<Vec<u64>>> {
     let Some(json) = fields.get(name) else { return Ok(None) };
     let value = |(i, json): (usize, &Json)| {
-        let bad = || Error::new(format!("{json} is not a whole number up to {most}")).at(i);
+        let bad = || {
+            let shown = read::shown(json);
+            Error::new(format!("{shown} is not a whole number up to {most}")).at(i)
+        };
         json.as_u64().filter(|n| *n <= most).ok_or_else(bad)
     };
     let list = read::list(json).map_err(|e| e.at(name))?;

@@ -2,7 +2,7 @@
 
 use crate::changes::{self, Trace};
 use crate::keys;
-use crate::read::{self, Fields, Named};
+use crate::read::{self, Fields};
 use crate::scenario::good_name;
 use crate::wire::Loss;
 use serde_json::{Value as Json, json};
@@ -49,13 +49,8 @@ impl LinkDef {
             None => (None, None),
         };
         let spec = LinkSpec { rate, delay };
-        let qdisc = fields.or_default("qdisc");
-        let named = Named::of(&qdisc).map_err(|e| e.at("qdisc"))?;
-        let entry = sojourn_aqm::sched::find(named.name).map_err(|e| {
-            if qdisc.is_string() { e.at("qdisc") } else { e.at("name").at("qdisc") }
-        })?;
-        let made =
-            sojourn_aqm::build(entry.name, &named.settings, rate).map_err(|e| e.at("qdisc"))?;
+        let (entry, made) =
+            read::qdisc(&fields.or_default("qdisc"), rate).map_err(|e| e.at("qdisc"))?;
         let (name, params) = (name.to_string(), made.params);
         Ok(LinkDef { name, spec, qdisc: entry.name, params, loss, trace, opportunities })
     }

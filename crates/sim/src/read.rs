@@ -4,7 +4,9 @@
 use crate::keys::{Key, Table, Unset};
 use serde_json::{Map, Value as Json};
 use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::params::{Params, Row, Setting, Value, read_checked};
+use sojourn_aqm::params::{Params, Row, Setting, Value, answers, read_checked, unknown};
+use sojourn_aqm::sched::Entry;
+use sojourn_aqm::{Made, Rate};
 use std::borrow::Cow;
 
 /// The fields of one object, read by the table of its keys. Every method panics on a key that the
@@ -99,31 +101,55 @@ pub fn read<T: Value>(json: &Json) -> Result<T> {
     T::read(setting(json)?)
 }
 
-/// `json` as the value of a parameter.
+/// `json` as the value of a parameter. Whole numbers are exact.
+///
+/// A parameter takes its own JSON type, and these conversions, which the command line needs too:
+/// a number or a flag written as text (`"5"`, `"true"`, `"yes"`, `"on"`), a whole number with a
+/// fraction of zero (`2.0`), a choice named true or false as a flag, and one value for a list.
 pub fn setting(json: &Json) -> Result<Setting<'_>> {
     match json {
         Json::String(text) => Ok(Setting::Text(text)),
         Json::Bool(flag) => Ok(Setting::Flag(*flag)),
-        Json::Number(n) => Ok(Setting::Number(n.as_f64().unwrap_or(f64::NAN))),
+        Json::Number(n) => Ok(match n.as_i128() {
+            Some(whole) => Setting::Integer(whole),
+            None => Setting::Number(n.as_f64().unwrap_or(f64::NAN)),
+        }),
         _ => Err(Error::new(format!("{} is not a single value", shown(json)))),
     }
 }
 
-/// Writes the lists among the parameters of the named thing `json` as the text that
-/// [`sojourn_aqm::params`] reads: `[1, 2]` as `"1 2"`.
-pub fn lists_as_text(json: &mut Json) {
-    for value in json.as_object_mut().into_iter().flat_map(|map| map.values_mut()) {
-        let word = |item: &Json| match item {
-            Json::String(text) if !text.contains(char::is_whitespace) => Some(text.clone()),
-            Json::Number(n) => Some(n.to_string()),
-            _ => None,
-        };
-        let words: Option<Vec<String>> =
-            value.as_array().and_then(|list| list.iter().map(word).collect());
-        if let Some(words) = words {
-            *value = Json::String(words.join(" "));
-        }
+/// Builds the discipline that `json` describes for a link of `rate`.
+///
+/// # Errors
+/// An unknown discipline or parameter, a value of the wrong type or out of range.
+pub fn qdisc(json: &Json, rate: Rate) -> Result<(&'static Entry, Made)> {
+    let named = Named::with_lists(json)?;
+    let entry = sojourn_aqm::sched::find(named.name)
+        .map_err(|e| if json.is_string() { e } else { e.at("name") })?;
+    let rows = if named.lists.is_empty() { Vec::new() } else { entry.params() };
+    let texts = named.lists.iter().map(|(key, list)| words(key, list, &rows));
+    let texts = texts.collect::<Result<Vec<String>>>()?;
+    let mut settings = named.settings;
+    let lists = named.lists.iter().zip(&texts);
+    settings.extend(lists.map(|((key, _), text)| (*key, Setting::Text(text))));
+    Ok((entry, sojourn_aqm::build(entry.name, &settings, rate)?))
+}
+
+/// The list given for the parameter `key` of `rows` as the text that [`sojourn_aqm::params`]
+/// reads: `[1, 2]` as `"1 2"`. Refuses a list for any other parameter.
+fn words(key: &str, list: &Json, rows: &[Row]) -> Result<String> {
+    let row = rows.iter().find(|row| answers(row, key)).ok_or_else(|| unknown(rows, key))?;
+    let not_one = |json: &Json| Error::new(format!("{} is not a single value", shown(json)));
+    if !row.kind.starts_with("list of") {
+        return Err(not_one(list).at(key));
     }
+    let word = |(i, item): (usize, &Json)| match item {
+        Json::String(text) if !text.contains(char::is_whitespace) => Ok(text.clone()),
+        Json::Number(n) => Ok(n.to_string()),
+        other => Err(not_one(other).at(i).at(key)),
+    };
+    let words = self::list(list)?.iter().enumerate().map(word).collect::<Result<Vec<String>>>()?;
+    Ok(words.join(" "))
 }
 
 /// A thing with a name and parameters: `"codel"`, `"codel(target=5ms)"` or
@@ -133,7 +159,7 @@ pub struct Named<'a> {
     pub name: &'a str,
     /// Its parameters, as they were written.
     pub settings: Vec<(&'a str, Setting<'a>)>,
-    /// Its parameters that are lists; only a trace has some.
+    /// Its parameters that are lists.
     pub lists: Vec<(&'a str, &'a Json)>,
 }
 
@@ -272,8 +298,11 @@ pub fn canonical(name: &str, table: &[Row]) -> Json {
     Json::Object(map)
 }
 
-/// `json` as it appears in a message: short, on one line.
-fn shown(json: &Json) -> String {
+/// `json` as it appears in a message: short, on one line. [`Error`] shortens text.
+pub(crate) fn shown(json: &Json) -> String {
+    if let Json::String(text) = json {
+        return format!("{text:?}");
+    }
     let text = json.to_string();
     match text.char_indices().nth(40) {
         Some((end, _)) => format!("{}...", &text[..end]),

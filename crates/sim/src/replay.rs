@@ -1,7 +1,7 @@
 //! Recorded arrivals through one link, in virtual time: what happened to each packet.
 
 use crate::flow::stream;
-use crate::read::{Named, lists_as_text};
+use crate::read;
 use crate::world::Progress;
 use serde_json::Value as Json;
 use sojourn_aqm::dice::Dice;
@@ -84,10 +84,7 @@ pub fn replay(
     follow: Option<&[Decision]>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Option<Replay>> {
-    let mut qdisc = qdisc.clone();
-    lists_as_text(&mut qdisc);
-    let named = Named::of(&qdisc)?;
-    let qdisc = sojourn_aqm::build(named.name, &named.settings, rate)?.qdisc;
+    let qdisc = read::qdisc(qdisc, rate)?.1.qdisc;
     if rate.0 == 0 {
         return Err(Error::new("0bit is no rate").at("rate"));
     }

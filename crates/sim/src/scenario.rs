@@ -84,12 +84,8 @@ impl Scenario {
     /// # Errors
     /// Anything unknown, missing, of the wrong unit or out of range, with its path.
     pub fn from_json(text: &str) -> Result<Scenario> {
-        let mut json: Json = serde_json::from_str(text)
+        let json: Json = serde_json::from_str(text)
             .map_err(|e| Error::new(format!("the scenario is not JSON: {e}")))?;
-        let links = json.get_mut("links").and_then(Json::as_object_mut);
-        for link in links.into_iter().flat_map(|links| links.values_mut()) {
-            link.get_mut("qdisc").map(read::lists_as_text);
-        }
         Scenario::of(&json)
     }
 

@@ -175,7 +175,10 @@ fn numbers(list: &Json, most: f64) -> Result<Vec<f64>> {
     }
     let number = |(i, json): (usize, &Json)| {
         let number = json.as_f64().filter(|x| (0.0..=most).contains(x));
-        number.ok_or_else(|| Error::new(format!("{json} is not a number from 0 to {most}")).at(i))
+        number.ok_or_else(|| {
+            let shown = read::shown(json);
+            Error::new(format!("{shown} is not a number from 0 to {most}")).at(i)
+        })
     };
     list.iter().enumerate().map(number).collect()
 }

@@ -4,6 +4,7 @@
 
 mod body;
 mod tcp;
+mod types;
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;

@@ -1,0 +1,234 @@
+//! Every key of a scenario refuses the JSON types that it does not take, with its own path.
+
+use crate::body;
+use serde_json::{Value, json};
+use sojourn_sim::Scenario;
+use sojourn_sim::keys::TABLES;
+
+/// The JSON types that a key takes, as the letters of [`letter`].
+struct Key {
+    /// Where it is, as a JSON pointer.
+    place: String,
+    /// Where a message says that it is.
+    path: String,
+    takes: String,
+}
+
+fn letter(value: &Value) -> char {
+    match value {
+        Value::Null => '0',
+        Value::Bool(_) => 'b',
+        Value::Number(_) => 'n',
+        Value::String(_) => 't',
+        Value::Array(_) => 'l',
+        Value::Object(_) => 'o',
+    }
+}
+
+/// The types of a parameter: its own, and the documented conversions (see `read::setting`).
+fn of_parameter(kind: &str) -> String {
+    if kind.starts_with("list of") { "lnt".to_string() } else { of_key(kind) }
+}
+
+/// The types of a key of a scenario.
+fn of_key(kind: &str) -> String {
+    let own = match kind.split([',', ' ']).next().expect("a word") {
+        "number" if kind.ends_with("or table") => "not",
+        "number" | "integer" => "nt",
+        "flag" => "bt",
+        "list" => "l",
+        "table" | "file" => "o",
+        "name" => "to",
+        // Some choices have the words true and false among those that they accept.
+        words if words.contains('|') => "bt",
+        _ => "t",
+    };
+    own.to_string()
+}
+
+/// Values of every type, among them the old value in a list and in a table.
+fn replacements(old: &Value) -> Vec<Value> {
+    vec![
+        Value::Null,
+        json!(true),
+        json!(false),
+        json!(0),
+        json!(3),
+        json!(-7),
+        json!(2.5),
+        json!(1e300),
+        json!(u64::MAX),
+        json!(""),
+        json!("no such word"),
+        json!([]),
+        json!([old]),
+        json!([old, old]),
+        json!(["x"]),
+        json!([[1]]),
+        json!({}),
+        json!({ "name": old }),
+        json!({ "x": 1 }),
+    ]
+}
+
+/// Replaces the value of every key, and holds what is accepted to the types that the key takes.
+/// Returns how many were refused.
+fn mistyped(good: &Value, keys: &[Key]) -> usize {
+    let mut refused = 0;
+    for key in keys {
+        let old = good.pointer(&key.place).unwrap_or_else(|| panic!("no {}", key.place));
+        for new in replacements(old) {
+            let mut all = good.clone();
+            *all.pointer_mut(&key.place).expect("as above") = new.clone();
+            let taken = key.takes.contains(letter(&new));
+            match Scenario::from_json(&all.to_string()) {
+                Ok(_) => assert!(taken, "{} = {new} was accepted", key.path),
+                Err(e) => {
+                    refused += 1;
+                    let (text, path) = (e.to_string(), &key.path);
+                    assert!(text.chars().count() < 1200, "{text}");
+                    assert!(
+                        taken || text.starts_with(&format!("{path}: ")),
+                        "{path} = {new}: the message is about another key: {text}"
+                    );
+                }
+            }
+        }
+    }
+    refused
+}
+
+/// A key at `place` (at `path` in messages) that takes these types.
+fn key(place: &str, path: &str, name: &str, takes: String) -> Key {
+    let dot = if path.is_empty() { "" } else { "." };
+    Key { place: format!("{place}/{name}"), path: format!("{path}{dot}{name}"), takes }
+}
+
+/// A small scenario with every key that is no parameter.
+fn small() -> Value {
+    json!({
+        "name": "all", "duration": "2s", "warmup": "500ms", "seed": 7, "sample": "100ms",
+        "sample_flows": true, "tape": true,
+        "links": {
+            "up": {"rate": "10mbit", "delay": "5ms", "qdisc": {"name": "codel"}, "loss": 0.01},
+            "air": {"rate": "10mbit", "loss": {"p": 0.1, "r": 0.2, "1-h": 0.5, "1-k": 0.01},
+                "trace": {"t_ns": [0, 5], "rate_bps": [10, 20], "delay_ns": [1, 2],
+                    "repeat": "1s"}},
+            "cell": {"rate": "10mbit", "trace": {"opportunities_ms": [1, 2]}}
+        },
+        "flows": [
+            {"name": "bulk", "count": 2, "source": {"name": "bulk"}, "tcp": {"name": "reno"},
+             "path": ["up", "air"], "return_path": ["cell"], "rtt": "40ms", "class": 3},
+            {"name": "trace", "path": ["up"], "source": {"name": "trace", "time_s": [0.1, 0.2],
+             "size_bytes": [100, 200], "flow": [0, 0]}}
+        ],
+        "changes": [{"at": "1s", "join": ["trace"], "leave": ["bulk"],
+            "links": {"up": {"rate": "1mbit", "delay": "1ms"}}}]
+    })
+}
+
+#[test]
+fn every_key_refuses_the_wrong_type() {
+    let good = small();
+    assert!(Scenario::from_json(&good.to_string()).is_ok());
+    let mut all = vec![
+        key("/links/up/qdisc", "links.up.qdisc", "name", "t".to_string()),
+        key("/flows/0/source", "flows.bulk.source", "name", "t".to_string()),
+        key("/flows/0/tcp", "flows.bulk.tcp", "name", "t".to_string()),
+    ];
+    all.extend(
+        ["time_s", "size_bytes", "flow"]
+            .map(|column| key("/flows/1/source", "flows.trace.source", column, "l".to_string())),
+    );
+    for table in TABLES {
+        let places: &[(&str, &str)] = match table.path {
+            "" => &[("", "")],
+            "links.NAME" => &[("/links/up", "links.up"), ("/links/air", "links.air")],
+            "links.NAME.loss" => &[("/links/air/loss", "links.air.loss")],
+            "links.NAME.trace" => &[
+                ("/links/air/trace", "links.air.trace"),
+                ("/links/cell/trace", "links.cell.trace"),
+            ],
+            "flows" => &[("/flows/0", "flows.bulk")],
+            "changes" => &[("/changes/0", "changes.0")],
+            "changes.links.NAME" => &[("/changes/0/links/up", "changes.0.links.up")],
+            other => panic!("where in the small scenario is {other}?"),
+        };
+        for row in table.keys {
+            let given = |(place, _): &&(&str, &str)| {
+                good.pointer(&format!("{place}/{}", row.name)).is_some()
+            };
+            let before = all.len();
+            all.extend(places.iter().filter(given).map(|(place, path)| {
+                // A flow without a good name is known by its place.
+                let path =
+                    if *path == "flows.bulk" && row.name == "name" { "flows.0" } else { path };
+                key(place, path, row.name, of_key(row.kind))
+            }));
+            assert!(all.len() > before, "{}.{} is not in the small scenario", table.path, row.name);
+        }
+    }
+    assert!(mistyped(&good, &all) > 500);
+}
+
+/// The keys of the thing called `name` in its canonical form at `place`.
+fn parameters(place: &str, path: &str, spec: &Value, canonical: &Value) -> Vec<Key> {
+    let rows = spec["params"].as_array().expect("a list").iter();
+    let rows = rows.filter(|row| {
+        let name = row["name"].as_str().expect("a name");
+        canonical.pointer(place).is_some_and(|at| at.get(name).is_some())
+    });
+    rows.map(|row| {
+        let (name, kind) = (row["name"].as_str().expect("a name"), row["kind"].as_str());
+        key(place, path, name, of_parameter(kind.expect("a kind")))
+    })
+    .collect()
+}
+
+#[test]
+fn every_parameter_refuses_the_wrong_type() {
+    let specs = sojourn_sim::specs();
+    let (mut tried, mut refused) = (0, 0);
+    for (kind, place, path) in [
+        ("disciplines", "/links/up/qdisc", "links.up.qdisc"),
+        ("tcp", "/flows/0/tcp", "flows.f.tcp"),
+        ("sources", "/flows/0/source", "flows.f.source"),
+    ] {
+        for spec in specs[kind].as_array().expect("a list") {
+            let mut all = json!({"duration": "1s", "links": {"up": {"rate": "10mbit"},
+                "back": {"rate": "10mbit"}}, "flows": [{"name": "f", "path": ["up"],
+                "return_path": ["back"]}]});
+            let named = &mut all.pointer_mut(&place[..place.rfind('/').expect("one")]).unwrap();
+            named[place.rsplit('/').next().unwrap()] = if spec["name"] == "trace" {
+                body::good()["flows"].as_array().unwrap().last().unwrap()["source"].clone()
+            } else {
+                json!({ "name": spec["name"] })
+            };
+            let canonical = Scenario::from_json(&all.to_string()).expect("good").canonical();
+            let keys = parameters(place, path, spec, &canonical);
+            tried += keys.len();
+            refused += mistyped(&canonical, &keys);
+        }
+    }
+    assert!(tried > 300 && refused > 10 * tried, "{tried} keys, {refused} refusals");
+}
+
+#[test]
+fn a_seed_is_exact_or_refused_with_its_own_digits() {
+    let with = |seed: &str| {
+        let text = small().to_string().replace("\"seed\":7", &format!("\"seed\":{seed}"));
+        assert!(text.contains(seed));
+        Scenario::from_json(&text).map(|s| s.seed).map_err(|e| e.to_string())
+    };
+    assert_eq!(with("9007199254740991"), Ok((1 << 53) - 1));
+    assert_eq!(with("9007199254740992"), Ok(1 << 53));
+    for seed in ["9007199254740993", "18446744073709551615", "\"9007199254740993\""] {
+        let bare = seed.trim_matches('"');
+        let said = format!("seed: {bare} is out of range, allowed: 0 to 9007199254740992");
+        assert_eq!(with(seed), Err(said));
+    }
+    let said = "seed: -9007199254740993 is not a whole number from 0 up";
+    assert_eq!(with("-9007199254740993"), Err(said.to_string()));
+    let said = "seed: \"18446744073709551616\" is too large";
+    assert_eq!(with("\"18446744073709551616\""), Err(said.to_string()));
+}
