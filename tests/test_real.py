@@ -65,6 +65,14 @@ def test_long_flows_share_a_link_and_have_the_columns_of_a_simulation() -> None:
         ours, theirs = played.frame(table), simulated.frame(table)
         assert ours.schema == theirs.schema, table
         assert table == "fct" or ours.height == theirs.height
+    # What reaches the receivers is what the link sent, but for what is on its wire at the end.
+    received = np.sum([group.series.received_bytes for group in played.groups.values()], axis=0)
+    assert np.all(received <= RATE_BPS / 8 * 0.1 + 1500)
+    sent = up.series.departed_bytes.sum()
+    assert sent - RATE_BPS / 8 * 0.01 - 3000 <= received.sum() <= sent
+    for name in ("a", "b"):
+        of_flows = [f.series.received_bytes for f in played.flows.values() if f.group == name]
+        assert np.array_equal(played.groups[name].series.received_bytes, sum(of_flows))
     # The same names are the same flows, and the tape tells whose each packet was.
     tape = played.frame("tape").filter(link="up")
     assert set(tape["flow"]) == {"a.0", "a.1", "b"}

@@ -70,6 +70,10 @@ def test_series_agree_with_the_tally(result: Result) -> None:
     for flow in result.flows.values():
         assert flow.series.delivered_bytes[after].sum() * 8 / 2 == pytest.approx(flow.goodput_bps)
     assert "cwnd_packets" not in result.flows["call"].series
+    # All that the link sent reached a receiver, but for what is on the wire at the end.
+    received = np.sum([group.series.received_bytes for group in result.groups.values()], axis=0)
+    assert np.all(received <= 5e6 / 8 * 0.01 + 1500)
+    assert received.sum() == pytest.approx(up.series.departed_bytes.sum(), rel=0.01)
 
 
 def test_tape_agrees_with_the_tally(result: Result) -> None:

@@ -81,13 +81,19 @@ class Tally:
             group.timeouts_seen = timeouts
             group.stalled_flows.append(sum(info.stalled for info in infos))
 
-    def columns(self, *, every_flow: bool) -> dict[str, Array]:
-        """Give the series of groups, and of `every_flow`, as a simulation has them."""
+    def columns(self, received: Mapping[str, Array], *, every_flow: bool) -> dict[str, Array]:
+        """Return the series of groups, and of `every_flow`, as a simulation has them.
+
+        `received` are the columns received_bytes, which the network between the hosts counts.
+        """
+        rows_seen = len(self._time_s)
         columns: dict[str, Array] = {"series/time_s": np.array(self._time_s)}
         for name, group in self._groups.items():
             rows = [row for row in self.rows if row.group == name]
             total = np.sum([row.delivered_bytes for row in rows], axis=0)
             columns[f"groups/{name}/delivered_bytes"] = np.asarray(total, dtype=np.uint64)
+            key = f"groups/{name}/received_bytes"
+            columns[key] = received[key][:rows_seen]
             if rows[0].tcp:
                 columns[f"groups/{name}/cwnd_packets"] = np.array(group.cwnd_packets)
                 for what in ("timeouts", "stalled_flows"):
@@ -96,6 +102,8 @@ class Tally:
         for row in self.rows if every_flow else ():
             delivered = np.array(row.delivered_bytes, dtype=np.uint64)
             columns[f"flows/{row.name}/delivered_bytes"] = delivered
+            key = f"flows/{row.name}/received_bytes"
+            columns[key] = received[key][:rows_seen]
             if row.tcp and row.group not in self._crowds:
                 columns[f"flows/{row.name}/cwnd_packets"] = np.array(row.cwnd_packets)
         return columns

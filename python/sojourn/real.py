@@ -146,7 +146,8 @@ def _result(
         live[key] = nearest_rank(late, share)
     live["warnings"] = _warnings(live, player)
     if "sample" in scenario:
-        columns |= player.tally.columns(every_flow=scenario["sample_flows"])
+        received = {key: columns.pop(key) for key in [*columns] if key.endswith("/received_bytes")}
+        columns |= player.tally.columns(received, every_flow=scenario["sample_flows"])
     summary = {"flows": flows, "links": told["links"], "scenario": scenario, "live": live}
     return Result(json.dumps(summary), columns | completions, command)
 

@@ -50,6 +50,8 @@ pub struct NetSpec {
     pub warm: Time,
     /// When it ends: what arrives later is gone.
     pub end: Time,
+    /// Time between looks at what the receivers got, if there are any.
+    pub sample: Option<Span>,
     /// Keys the hashes of flows.
     pub salt: u64,
 }
@@ -88,6 +90,8 @@ struct Body {
     /// How many links it has before it.
     left: u16,
     len: u16,
+    /// Whether it has payload.
+    payload: bool,
     /// Whether it has payload and is counted.
     counts: bool,
 }
@@ -108,6 +112,10 @@ pub struct Net {
     by_key: BTreeMap<u64, u32>,
     sent: Vec<Sent>,
     counts: Counts,
+    /// Bytes of packets with payload that crossed the last link of their way, by pair.
+    received: Vec<u64>,
+    /// The same at each look, one row after the other, and the time of the next look.
+    looks: (Vec<u64>, Time),
 }
 
 impl Net {
@@ -117,8 +125,12 @@ impl Net {
         let mut pool = Pool::default();
         let next = pool.take().expect("the first place");
         let sent = vec![Sent::default(); spec.pairs.len()];
+        let received = vec![0; spec.pairs.len()];
+        let looks = (Vec::new(), spec.sample.map_or(Time::NEVER, |every| Time::ZERO + every));
         Net {
             spec,
+            received,
+            looks,
             pool,
             next,
             bodies: Vec::new(),
@@ -144,6 +156,27 @@ impl Net {
     /// What was counted of each pair of hosts.
     pub fn sent_by_pair(&self) -> &[Sent] {
         &self.sent
+    }
+
+    /// Bytes on the wire that reached the other end between two looks: for each look, a number per
+    /// pair of hosts. Packets without payload do not count.
+    pub fn received_by_look(&self) -> Vec<Vec<u64>> {
+        let mut before = vec![0; self.received.len()];
+        let rows = self.looks.0.chunks(self.received.len().max(1));
+        let since = |row: &[u64]| {
+            let last = std::mem::replace(&mut before, row.to_vec());
+            row.iter().zip(last).map(|(now, last)| now - last).collect()
+        };
+        rows.map(since).collect()
+    }
+
+    /// Makes the looks that are due by `now`; what crosses a link at `now` itself is not seen.
+    fn look(&mut self, now: Time) {
+        let Some(every) = self.spec.sample else { return };
+        while self.looks.1 <= now {
+            self.looks.0.extend_from_slice(&self.received);
+            self.looks.1 += every;
+        }
     }
 
     /// The pair of hosts of each flow on the links' tapes.
@@ -200,7 +233,8 @@ impl Net {
         let to = &self.spec.pairs[pair];
         let left = to.ways[end].path.len() as u16;
         let len = between.len;
-        let body = Body { pair: pair as u32, from: end as u8, left, len, counts };
+        let payload = between.payload;
+        let body = Body { pair: pair as u32, from: end as u8, left, len, payload, counts };
         if self.bodies.len() <= place as usize {
             self.bodies.resize(place as usize + 1, Body::default());
         }
@@ -218,6 +252,7 @@ impl Net {
         let body = &mut self.bodies[packet.body as usize];
         let way = &self.spec.pairs[body.pair as usize].ways[usize::from(body.from)];
         if body.left == 0 {
+            self.received[body.pair as usize] += u64::from(body.payload) * u64::from(body.len);
             self.travelling.push(Reverse((at + way.delay, self.set_out, packet.body)));
             self.set_out += 1;
             return;
@@ -293,8 +328,10 @@ impl Carrier for Net {
     fn advance(&mut self, now: Time) {
         let now = now.min(self.spec.end);
         while let Some((at, l)) = self.first().filter(|(at, _)| *at <= now) {
+            self.look(at);
             self.cross(l, at);
         }
+        self.look(now);
         for l in 0..self.spec.lines.len() {
             self.spec.lines[l].advance(now);
             self.losses(l);

@@ -49,10 +49,14 @@ fn leave(net: &mut Net, ms: u64) -> Vec<(u64, usize, Vec<u8>)> {
 }
 
 fn net(lines: Vec<Line>, ways: [Way; 2]) -> Net {
+    sampled(lines, ways, None)
+}
+
+fn sampled(lines: Vec<Line>, ways: [Way; 2], sample: Option<Span>) -> Net {
     let pair = Pair { ways, class: 3 };
     let pairs = vec![pair.clone(), pair];
     let (warm, end) = (Time(SECOND), Time(3 * SECOND));
-    Net::new(NetSpec { lines, pairs, warm, end, salt: 1 })
+    Net::new(NetSpec { lines, pairs, warm, end, sample, salt: 1 })
 }
 
 fn lines(rates: &[u64]) -> Vec<Line> {
@@ -107,6 +111,24 @@ fn what_is_sent_again_and_what_is_lost_is_counted_after_the_warm_up() {
     put(&mut net, 0, 2600, &segment(0, 0, 100, 0, true));
     put(&mut net, 0, 2610, &segment(0, 0, 101, 500, false));
     assert_eq!(net.sent_by_pair()[0].retransmitted, 1);
+}
+
+#[test]
+fn what_reaches_the_receivers_is_seen_at_each_look() {
+    let way = || Way { path: vec![0], delay: Span::ZERO };
+    let mut net = sampled(lines(&[8]), [way(), way()], Some(Span::ms(10)));
+    // 1 ms of transmission and 5 ms of travel each; an ack counts for nothing, an answer does.
+    put(&mut net, 0, 0, &segment(0, 0, 10, 960, false));
+    put(&mut net, 0, 1, &segment(0, 1, 10, 460, false));
+    put(&mut net, 1, 2, &segment(1, 1, 5, 0, false));
+    put(&mut net, 1, 12, &segment(1, 1, 5, 160, false));
+    put(&mut net, 0, 34, &segment(0, 0, 970, 960, false));
+    leave(&mut net, 45);
+    let seen = net.received_by_look();
+    assert_eq!(seen, [[1000, 500], [0, 200], [0, 0], [0, 0]], "at 40 ms it is about to arrive");
+    leave(&mut net, 3000);
+    assert_eq!(net.received_by_look().len(), 300);
+    assert_eq!(net.received_by_look()[4], [1000, 0]);
 }
 
 #[test]

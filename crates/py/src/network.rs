@@ -88,6 +88,24 @@ fn crossing(scenario: &Scenario, l: usize) -> Vec<usize> {
     crosses.filter_map(|(row, crosses)| crosses.then_some(row)).collect()
 }
 
+/// The columns of bytes received: of every group and, where the scenario asks for it, every row.
+fn received(scenario: &Scenario, looks: &[Vec<u64>]) -> Vec<(String, Column)> {
+    let (mut columns, mut first) = (Vec::new(), 0);
+    let mut put = |kind: &str, name: &str, from: usize, to: usize| {
+        let sums = looks.iter().map(|row| row[from..to].iter().sum()).collect();
+        columns.push((format!("{kind}/{name}/received_bytes"), Column::U64(sums)));
+    };
+    for def in scenario.flows.iter().filter(|_| scenario.sample.is_some()) {
+        let end = first + def.count as usize;
+        put("groups", &def.name, first, end);
+        for i in 0..if scenario.sample_flows { def.count } else { 0 } {
+            put("flows", &def.name_of(i), first + i as usize, first + i as usize + 1);
+        }
+        first = end;
+    }
+    columns
+}
+
 /// A network of real packets at work.
 #[pyclass]
 pub struct Network {
@@ -119,7 +137,8 @@ impl Network {
         let lines = (0..scenario.links.len()).map(|l| planned(&scenario, l, &series[l])).collect();
         let (warm, end) = (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration);
         let salt = dice::mix(scenario.seed);
-        let carrier = Net::new(NetSpec { lines, pairs, warm, end, salt });
+        let sample = scenario.sample;
+        let carrier = Net::new(NetSpec { lines, pairs, warm, end, sample, salt });
         let ends = [Arc::new(pump::duplicate(senders)?), Arc::new(pump::duplicate(receivers)?)];
         let (from, to) = (ends.to_vec(), ends.to_vec());
         let start = Start::now();
@@ -163,6 +182,7 @@ impl Network {
                 });
             }
         }
+        columns.extend(received(&self.scenario, &net.received_by_look()));
         let sent = net.sent_by_pair().iter();
         let sent: Vec<[u64; 3]> = sent.map(|s| [s.packets, s.retransmitted, s.lost]).collect();
         let pump::Report { ran, cpu, failed, .. } = report;

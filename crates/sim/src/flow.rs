@@ -2,6 +2,7 @@
 //! application that drives them.
 
 mod absent;
+mod arrivals;
 mod lent;
 mod packets;
 
@@ -63,9 +64,14 @@ pub struct Flow {
     early: bool,
     /// What reaches the far end and when, in order, where it is not asked early.
     inbox: VecDeque<(Time, u32, Arrival)>,
-    /// What an early receiver got in order by the next look; what comes later waits in `later`.
+    /// Payload that an early receiver got in order by the next look; later totals are in `later`.
     delivered: u64,
-    later: VecDeque<(Time, u64)>,
+    /// Bytes on the wire that reached the far end by the next look, duplicates included.
+    received: u64,
+    /// The same of an early receiver, with all arrivals that are known.
+    foreseen: u64,
+    /// Totals delivered and received of an early receiver, with their times from the next look on.
+    later: VecDeque<(Time, u64, u64)>,
     /// Acks on the last leg to the sender.
     acks: Acks,
     /// The connection; what belongs to an earlier one is ignored.
@@ -198,6 +204,8 @@ impl Flow {
             early: tcp && back.is_empty(),
             inbox: VecDeque::new(),
             delivered: 0,
+            received: 0,
+            foreseen: 0,
             later: VecDeque::new(),
             acks: Acks::default(),
             connection: 0,
@@ -273,27 +281,6 @@ impl Flow {
         }
     }
 
-    /// Brings what was delivered up to `now`.
-    pub fn look(&mut self, now: Time) {
-        while let Some((_, bytes)) = self.later.front().filter(|l| l.0 <= now) {
-            self.delivered = *bytes;
-            self.later.pop_front();
-        }
-    }
-
-    /// Takes the first arrival from the inbox.
-    fn receive(&mut self, out: &mut Outbox) {
-        let Some((at, connection, arrival)) = self.inbox.pop_front() else { return };
-        match (&mut self.ends, arrival) {
-            (Ends::Tcp(tcp), Arrival::Segment(segment, ce)) if connection == self.connection => {
-                out.acks.extend(tcp.receiver.on_change(&segment, ce));
-                out.acks.extend(tcp.receive(at, &segment, ce));
-            }
-            (Ends::Udp(udp), Arrival::Datagram(sent, len)) => udp.receive(at, sent, len),
-            _ => {} // of an earlier connection
-        }
-    }
-
     /// The application's turn.
     fn act(&mut self, now: Time, out: &mut Outbox) {
         self.due = Time::NEVER;
@@ -354,47 +341,6 @@ impl Flow {
         }
     }
 
-    /// Something will reach the far end at `at`; what is told later arrives later. Gives the time
-    /// by which the flow must be woken for it. `look` is when it will next be looked at.
-    #[inline]
-    pub fn arrive(&mut self, at: Time, connection: u32, arrival: Arrival, look: Time) -> Time {
-        let Arrival::Segment(segment, ce) = arrival else {
-            self.inbox.push_back((at, connection, arrival));
-            return at;
-        };
-        if !self.early {
-            self.inbox.push_back((at, connection, arrival));
-            return at;
-        }
-        let Ends::Tcp(tcp) = &mut self.ends else { return Time::NEVER };
-        if connection != self.connection {
-            return Time::NEVER;
-        }
-        // The acks are on a leg of one delay each, so they stay in order.
-        let timer = tcp.receiver.timer();
-        if timer < at
-            && let Some(ack) = tcp.receiver.on_timer(timer)
-        {
-            self.acks.push(timer + self.lag, connection, ack);
-        }
-        if let Some(ack) = tcp.receiver.on_change(&segment, ce) {
-            self.acks.push(at + self.lag, connection, ack);
-        }
-        if let Some(ack) = tcp.receive(at, &segment, ce) {
-            self.acks.push(at + self.lag, connection, ack);
-        }
-        let (bytes, next_timer) = (tcp.receiver.delivered_bytes(), tcp.receiver.timer());
-        if at < look {
-            // Only now and then is anything left of a time before the last look.
-            self.later.clear();
-            self.delivered = bytes;
-        } else {
-            self.later.push_back((at, bytes));
-        }
-        let ack = self.acks.next();
-        ack.min(next_timer + self.lag)
-    }
-
     /// An ack will have crossed its links at `at`. Gives the time at which it reaches the sender.
     pub fn ack(&mut self, at: Time, connection: u32, ack: Ack) -> Time {
         self.acks.push(at + self.lag, connection, &ack);
@@ -405,15 +351,6 @@ impl Flow {
     pub fn datagram_lost(&mut self, sent: Time) {
         if let Ends::Udp(udp) = &mut self.ends {
             udp.lose(sent);
-        }
-    }
-
-    /// Payload delivered in order, once, since the start, bytes.
-    pub fn delivered_bytes(&self) -> u64 {
-        match &self.ends {
-            Ends::Tcp(_) if self.early => self.delivered,
-            Ends::Tcp(tcp) => tcp.receiver.delivered_bytes(),
-            Ends::Udp(udp) => udp.delivered_bytes,
         }
     }
 

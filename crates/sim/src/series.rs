@@ -114,37 +114,62 @@ impl LinkSeries {
 #[derive(Default)]
 struct OfFlow {
     delivered_bytes: Vec<u64>,
+    received_bytes: Vec<u64>,
     cwnd_packets: Vec<f64>,
-    /// What had been delivered by the last look.
-    last: u64,
+    /// Bytes delivered and received by the last look.
+    last: (u64, u64),
+}
+
+/// The state of a flow at a look.
+#[derive(Clone, Copy, Default)]
+pub struct Look {
+    /// Payload delivered in order since the start, bytes.
+    pub delivered: u64,
+    /// Bytes on the wire that reached the receiver since the start.
+    pub received: u64,
+    /// Congestion window, if the flow has one.
+    pub cwnd_packets: Option<f64>,
 }
 
 /// What is recorded of a group of flows.
 #[derive(Default)]
 struct OfGroup {
     delivered_bytes: Vec<u64>,
+    received_bytes: Vec<u64>,
     cwnd_packets: Vec<f64>,
     timeouts: Vec<u64>,
     stalled_flows: Vec<u64>,
     /// Whether its flows are TCP's.
     tcp: bool,
-    /// Summed up at this look: payload, windows and their number, timeouts, stalled flows.
-    sums: (u64, f64, u64, u64, u64),
+    /// Sums over the flows at this look.
+    sums: Sums,
+}
+
+#[derive(Default)]
+struct Sums {
+    delivered: u64,
+    received: u64,
+    /// Congestion windows, and their number.
+    windows: (f64, u64),
+    timeouts: u64,
+    stalled: u64,
 }
 
 impl OfGroup {
     fn look(&mut self) {
-        let (delivered, windows, senders, timeouts, stalled) = std::mem::take(&mut self.sums);
-        self.delivered_bytes.push(delivered);
+        let sums = std::mem::take(&mut self.sums);
+        self.delivered_bytes.push(sums.delivered);
+        self.received_bytes.push(sums.received);
         if self.tcp {
-            self.cwnd_packets.push(windows / senders as f64);
-            self.timeouts.push(timeouts);
-            self.stalled_flows.push(stalled);
+            self.cwnd_packets.push(sums.windows.0 / sums.windows.1 as f64);
+            self.timeouts.push(sums.timeouts);
+            self.stalled_flows.push(sums.stalled);
         }
     }
 
     fn columns(self, put: &mut dyn FnMut(&str, Column)) {
         put("delivered_bytes", Column::U64(self.delivered_bytes));
+        put("received_bytes", Column::U64(self.received_bytes));
         if self.tcp {
             put("cwnd_packets", Column::F64(self.cwnd_packets));
             put("timeouts", Column::U64(self.timeouts));
@@ -157,6 +182,7 @@ impl OfGroup {
 #[derive(Clone, Copy, Default)]
 struct Last {
     delivered: u64,
+    received: u64,
     timeouts: u64,
     /// Where it stalled: its connection, and the payload acknowledged by then.
     stalled: Option<(u32, u64)>,
@@ -192,13 +218,13 @@ impl Series {
         self.links.iter_mut().zip(links).for_each(|(of, link)| of.look(now, link));
     }
 
-    /// Looks at the `i`-th row of the flows, which has had so much delivered; its window, if there
-    /// is one.
-    pub fn look_at_flow(&mut self, i: usize, delivered: u64, cwnd_packets: Option<f64>) {
+    /// Looks at the `i`-th row of the flows.
+    pub fn look_at_flow(&mut self, i: usize, look: Look) {
         let Some(of) = self.flows.get_mut(i) else { return };
-        of.delivered_bytes.push(delivered - of.last);
-        of.last = delivered;
-        of.cwnd_packets.extend(cwnd_packets);
+        of.delivered_bytes.push(look.delivered - of.last.0);
+        of.received_bytes.push(look.received - of.last.1);
+        of.last = (look.delivered, look.received);
+        of.cwnd_packets.extend(look.cwnd_packets);
     }
 
     /// Looks at the groups by their flows, those that are lent included; `on_links` tells which
@@ -207,12 +233,14 @@ impl Series {
         self.last.resize(flows.len(), Last::default());
         for (f, flow) in flows.iter().enumerate() {
             let (last, sums) = (&mut self.last[f], &mut self.groups[flow.group as usize].sums);
-            let delivered = flow.delivered_bytes();
-            sums.0 += delivered - std::mem::replace(&mut last.delivered, delivered);
+            let (delivered, received) = (flow.delivered_bytes(), flow.received_bytes());
+            sums.delivered += delivered - std::mem::replace(&mut last.delivered, delivered);
+            sums.received += received - std::mem::replace(&mut last.received, received);
             let Ends::Tcp(tcp) = &flow.ends else { continue };
             let timeouts = tcp.sender.stats().timeouts;
-            (sums.1, sums.2) = (sums.1 + tcp.sender.cwnd_packets(), sums.2 + 1);
-            sums.3 += timeouts - std::mem::replace(&mut last.timeouts, timeouts);
+            sums.windows.0 += tcp.sender.cwnd_packets();
+            sums.windows.1 += 1;
+            sums.timeouts += timeouts - std::mem::replace(&mut last.timeouts, timeouts);
             // It is over when something more is acknowledged, not when it is sent again.
             let here = (flow.connection, tcp.sender.acked_bytes());
             if flow.stalled(on_links[f]) {
@@ -220,7 +248,7 @@ impl Series {
             } else if last.stalled != Some(here) || tcp.sender.done() {
                 last.stalled = None;
             }
-            sums.4 += u64::from(last.stalled.is_some());
+            sums.stalled += u64::from(last.stalled.is_some());
         }
         self.groups.iter_mut().for_each(OfGroup::look);
     }
@@ -249,6 +277,7 @@ impl Series {
                 columns.push((format!("flows/{name}/{what}"), column));
             };
             put("delivered_bytes", Column::U64(of.delivered_bytes));
+            put("received_bytes", Column::U64(of.received_bytes));
             if !of.cwnd_packets.is_empty() {
                 put("cwnd_packets", Column::F64(of.cwnd_packets));
             }

@@ -256,8 +256,8 @@ impl<'a> World<'a> {
         if let Some(mut series) = self.series.take() {
             series.look_at_links(now, &mut self.links);
             series.look_at_groups(&self.flows, &on_links);
-            for (i, (delivered, cwnd)) in self.looked_at().into_iter().enumerate() {
-                series.look_at_flow(i, delivered, cwnd);
+            for (i, look) in self.looked_at().into_iter().enumerate() {
+                series.look_at_flow(i, look);
             }
             self.series = Some(series);
         }

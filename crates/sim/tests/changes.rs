@@ -274,3 +274,42 @@ fn before_every_expiry_its_flow_is_stalled() {
     assert!(stalls <= expiries && stalls > expiries / 2, "{stalls} stalls, {expiries} expiries");
     assert!(all < 20 * 10_000 / 2, "most flows are well most of the time: {all}");
 }
+
+#[test]
+fn what_reaches_the_receivers_is_what_the_link_sent() {
+    // Retransmissions fill gaps, so payload is delivered in bursts that no link could carry; bytes
+    // on the wire are not. Receivers asked early and late, new connections, datagrams, a crowd,
+    // and a group that leaves.
+    let out = run(&json!({
+        "duration": "8s", "sample": "10ms",
+        "links": {"l": {"rate": "10mbit", "delay": "10ms", "qdisc": {"name": "droptail",
+                        "limit": "60kB"}},
+                  "back": {"rate": "100mbit", "delay": "1ms"}},
+        "flows": [{"name": "early", "count": 2, "path": ["l"], "rtt": "30ms", "tcp": "newreno"},
+                  {"name": "late", "path": ["l"], "return_path": ["back"], "rtt": "40ms",
+                   "source": {"name": "transfers", "size": "80kB", "gap": "1ms"}},
+                  {"name": "crowd", "count": 2, "path": ["l"], "rtt": "30ms",
+                   "source": {"name": "poisson", "interval": "100ms", "size": "10kB"}},
+                  {"name": "udp", "path": ["l"],
+                   "source": {"name": "cbr", "rate": "1mbit", "packet": "1kB"}}],
+        "changes": [{"at": "5s", "leave": ["early"]}]
+    }));
+    let names = ["early", "late", "crowd", "udp"];
+    let groups = names.map(|name| u64s(&out, &format!("groups/{name}/received_bytes")));
+    let sums = |columns: &[&[u64]]| -> Vec<u64> {
+        (0..columns[0].len()).map(|k| columns.iter().map(|c| c[k]).sum()).collect()
+    };
+    let received = sums(&groups);
+    let sent = u64s(&out, "links/l/departed_bytes");
+    let so_far = |x: &[u64], k: usize| x[..k].iter().sum::<u64>();
+    for k in 2..=sent.len() {
+        // A packet takes the 10 ms of the wire and its transmission, which is shorter.
+        let bounds = so_far(sent, k - 2)..=so_far(sent, k - 1);
+        assert!(bounds.contains(&so_far(&received, k)), "{k}");
+    }
+    assert!(received.iter().all(|b| *b <= 12_500 + 1500), "no more than the link carries");
+    let payload = u64s(&out, "groups/early/delivered_bytes");
+    assert!(payload.iter().any(|b| *b > 3 * 12_500), "in order, there are bursts");
+    let early = [0, 1].map(|i| u64s(&out, &format!("flows/early.{i}/received_bytes")));
+    assert_eq!(sums(&early), groups[0]);
+}

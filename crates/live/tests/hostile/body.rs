@@ -49,7 +49,7 @@ fn between(bytes: &[u8]) {
     let pair = Pair { ways: [way(&[1, 0]), way(&[])], class: 0 };
     let (pairs, end) = (vec![pair.clone(), pair], Time::ZERO + Span::s(1000));
     let lines = vec![line(), lossy];
-    let mut net = Net::new(NetSpec { lines, pairs, warm: Time::ZERO, end, salt: 1 });
+    let mut net = Net::new(NetSpec { lines, pairs, warm: Time::ZERO, end, sample: None, salt: 1 });
     let (mut now, mut put) = (Time::ZERO, 0);
     let mut rest = bytes;
     while let Some((length, after)) = rest.split_first() {

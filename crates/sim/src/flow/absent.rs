@@ -10,7 +10,8 @@ impl Flow {
         self.look(Time(now.0.saturating_sub(1)));
         (self.due, self.stop) = (Time::NEVER, self.stop.min(now));
         if let Ends::Tcp(tcp) = &mut self.ends {
-            self.later.clear();
+            let delivered = self.delivered;
+            self.later.iter_mut().for_each(|l| l.1 = delivered);
             self.connection += 1;
             tcp.sender.abort();
             tcp.receiver.reset();

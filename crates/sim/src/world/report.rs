@@ -5,6 +5,7 @@ use super::World;
 use crate::crowd::Crowd;
 use crate::flow::{Ends, Flow};
 use crate::outcome::{self, Column, Completions, Outcome, Summary, head};
+use crate::series::Look;
 use crate::tcp::Stats;
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::units::Time;
@@ -24,21 +25,24 @@ struct Held {
 }
 
 impl World<'_> {
-    /// What each row, in the order of the series, has delivered, and its window if it has one.
-    pub(super) fn looked_at(&self) -> Vec<(u64, Option<f64>)> {
+    /// The state of each row, in the order of the series.
+    pub(super) fn looked_at(&self) -> Vec<Look> {
         let own = self.flows[..self.own].iter().map(|flow| {
-            let cwnd = match &flow.ends {
+            let cwnd_packets = match &flow.ends {
                 Ends::Tcp(tcp) => Some(tcp.sender.cwnd_packets()),
                 Ends::Udp(_) => None,
             };
-            (flow.delivered_bytes(), cwnd)
+            let (delivered, received) = (flow.delivered_bytes(), flow.received_bytes());
+            Look { delivered, received, cwnd_packets }
         });
-        let mut rows: Vec<(u64, Option<f64>)> = own.collect();
+        let mut rows: Vec<Look> = own.collect();
         let hosts = self.rows_of_hosts();
-        rows.resize(rows.len() + hosts.last().copied().unwrap_or(0), (0, None));
+        rows.resize(rows.len() + hosts.last().copied().unwrap_or(0), Look::default());
         for (flow, lease) in self.flows[self.own..].iter().zip(&self.leases) {
             let row = hosts[lease.crowd as usize] + lease.host as usize;
-            rows[self.own + row].0 += flow.delivered_bytes();
+            let look = &mut rows[self.own + row];
+            look.delivered += flow.delivered_bytes();
+            look.received += flow.received_bytes();
         }
         rows
     }

@@ -1,0 +1,97 @@
+//! The far end of a flow: arrivals, and the totals of bytes delivered and received.
+
+use super::{Arrival, Ends, Flow, Outbox};
+use sojourn_aqm::units::Time;
+
+impl Flow {
+    /// Notes that something will reach the far end at `at`, no earlier than the last such call's.
+    /// Returns the time by which the flow must be woken. `look` is the time of the next look.
+    #[inline]
+    pub fn arrive(&mut self, at: Time, connection: u32, arrival: Arrival, look: Time) -> Time {
+        let Arrival::Segment(segment, ce) = arrival else {
+            self.inbox.push_back((at, connection, arrival));
+            return at;
+        };
+        if !self.early {
+            self.inbox.push_back((at, connection, arrival));
+            return at;
+        }
+        let Ends::Tcp(tcp) = &mut self.ends else { return Time::NEVER };
+        let current = connection == self.connection;
+        if current {
+            // The acks are on a leg of one delay each, so they stay in order.
+            let timer = tcp.receiver.timer();
+            if timer < at
+                && let Some(ack) = tcp.receiver.on_timer(timer)
+            {
+                self.acks.push(timer + self.lag, connection, ack);
+            }
+            if let Some(ack) = tcp.receiver.on_change(&segment, ce) {
+                self.acks.push(at + self.lag, connection, ack);
+            }
+            if let Some(ack) = tcp.receive(at, &segment, ce) {
+                self.acks.push(at + self.lag, connection, ack);
+            }
+        }
+        // What arrives for an earlier connection was on the wire all the same.
+        let bytes = if current {
+            tcp.receiver.delivered_bytes()
+        } else {
+            self.later.back().map_or(self.delivered, |l| l.1)
+        };
+        let next_timer = tcp.receiver.timer();
+        self.foreseen += u64::from(segment.wire);
+        if at < look {
+            // Only now and then is anything left of a time before the last look.
+            self.later.clear();
+            (self.delivered, self.received) = (bytes, self.foreseen);
+        } else {
+            self.later.push_back((at, bytes, self.foreseen));
+        }
+        if !current {
+            return Time::NEVER;
+        }
+        let ack = self.acks.next();
+        ack.min(next_timer + self.lag)
+    }
+
+    /// Takes the first arrival from the inbox.
+    pub(super) fn receive(&mut self, out: &mut Outbox) {
+        let Some((at, connection, arrival)) = self.inbox.pop_front() else { return };
+        self.received += match arrival {
+            Arrival::Segment(segment, _) => u64::from(segment.wire),
+            Arrival::Datagram(_, len) => u64::from(len),
+        };
+        match (&mut self.ends, arrival) {
+            (Ends::Tcp(tcp), Arrival::Segment(segment, ce)) if connection == self.connection => {
+                out.acks.extend(tcp.receiver.on_change(&segment, ce));
+                out.acks.extend(tcp.receive(at, &segment, ce));
+            }
+            (Ends::Udp(udp), Arrival::Datagram(sent, len)) => udp.receive(at, sent, len),
+            _ => {} // of an earlier connection
+        }
+    }
+
+    /// Brings the totals of delivered and received bytes up to `now`.
+    pub fn look(&mut self, now: Time) {
+        while let Some((_, delivered, received)) = self.later.front().filter(|l| l.0 <= now) {
+            (self.delivered, self.received) = (*delivered, *received);
+            self.later.pop_front();
+        }
+    }
+
+    /// Payload delivered in order, once, since the start, bytes.
+    pub fn delivered_bytes(&self) -> u64 {
+        match &self.ends {
+            Ends::Tcp(_) if self.early => self.delivered,
+            Ends::Tcp(tcp) => tcp.receiver.delivered_bytes(),
+            Ends::Udp(udp) => udp.delivered_bytes,
+        }
+    }
+
+    /// Bytes on the wire that reached the far end since the start: headers, segments that came
+    /// twice and those of earlier connections included.
+    pub fn received_bytes(&self) -> u64 {
+        self.received
+    }
+}
