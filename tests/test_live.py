@@ -414,7 +414,7 @@ def test_live_tests_are_not_skipped_in_ci(monkeypatch: pytest.MonkeyPatch) -> No
     if os.geteuid() != 0 or lacking_tun():
         pytest.skip("the rule is for root with /dev/net/tun")
     monkeypatch.setenv("CI", "true")
-    with pytest.raises(AssertionError, match="must run in CI.*no-such-tool-2 is not installed"):
+    with pytest.raises(AssertionError, match=r"must run in CI.*no-such-tool-2 is not installed"):
         lacking("no-such-tool-2")
 
 
