@@ -72,25 +72,35 @@ def test_structs_keep_what_they_are_given() -> None:
     assert (changed.seed, STRUCTS.seed) == (2, 1)
 
 
-def test_what_json_cannot_say_becomes_text() -> None:
-    """Rust then refuses it where it stands."""
-    tree: dict[Any, Any] = {
-        "a": float("nan"),
-        "b": [float("inf"), date(2026, 1, 2), b"x"],
-        "c": 10**400,
-        "d": np.float64(2.5),
-        "e": "\ud800",
-        3: None,
-    }
-    assert plain(tree) == {
-        "a": "nan",
-        "b": ["inf", "2026-01-02", "b'x'"],
-        "c": "about 2^1329",
-        "d": 2.5,
-        "e": "\\ud800",
-        "3": None,
-    }
-    json.loads(to_json(tree))
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (float("nan"), "nan is not a finite number"),
+        (-float("inf"), "-inf is not a finite number"),
+        (date(2026, 1, 2), '"2026-01-02" is of type date, which no key takes'),
+        (b"x", "\"b'x'\" is of type bytes, which no key takes"),
+        (2**64, f"{2**64} is out of range, allowed: up to {2**53}"),
+        (-(10**400), f"a number of about 400 digits is out of range, allowed: up to {2**53}"),
+    ],
+)
+def test_what_json_cannot_say_is_refused_where_it_stands(value: Any, said: str) -> None:
+    """With the path that Rust would give; flows are known by their names."""
+    flow = {"name": "f", "path": ["up"], "source": {"name": "bulk", "start": [0, value]}}
+    for tree, path in (
+        ({"name": value}, "name"),
+        ({"flows": [{"name": "e"}, flow]}, "flows.f.source.start.1"),
+        ({"changes": [{"at": "1s"}, {"at": value}]}, "changes.1.at"),
+    ):
+        with pytest.raises(sj.InputError) as refused:
+            to_json(tree)
+        assert str(refused.value) == f"{path}: {said}"
+
+
+def test_plain_has_numpy_models_and_any_text() -> None:
+    """Numbers and arrays of NumPy, half letters, keys that are no text."""
+    tree = {"a": np.float64(2.5), "b": np.arange(3), "c": "\ud800", 3: None, "d": Path("x")}
+    assert plain(tree) == {"a": 2.5, "b": [0, 1, 2], "c": "\\ud800", "3": None, "d": "x"}
+    assert plain([sj.CoDel(target="5ms")]) == [{"name": "codel", "target": "5ms"}]
 
 
 def test_error_of_a_struct_carries_the_path() -> None:

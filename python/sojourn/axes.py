@@ -21,8 +21,9 @@ import numpy as np
 
 from sojourn import disciplines
 from sojourn._sojourn import InputError
+from sojourn.inputs import near
 from sojourn.scenario import Table, plain
-from sojourn.settings import near, set_at
+from sojourn.settings import set_at
 
 Label: TypeAlias = str | int | float | bool
 

@@ -10,6 +10,9 @@ from collections.abc import Sequence
 DONE, FAILED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 """Exit codes; the last two as the shell has them for SIGINT and SIGPIPE."""
 
+WORD_MAX = 300
+"""Longest word of a message, in characters: a file name may be long, an echo of the input not."""
+
 
 def entry() -> None:
     """Run the command line of this process and leave with its exit code."""
@@ -76,7 +79,11 @@ def _refusal(error: BaseException) -> int:
 
 
 def _say(message: str, code: int) -> int:
-    """Write `message` on standard error, on one line whatever it holds."""
-    shown = "".join(c if c.isprintable() else " " for c in message)
-    print(f"sojourn: {' '.join(shown.split())}", file=sys.stderr)
+    """Write `message` on standard error, on one line; overlong words of the input are cut."""
+    line = "".join(c if c.isprintable() else " " for c in message)
+    words = (
+        word if len(word) <= WORD_MAX else f"{word[:60]}... ({len(word)} characters)"
+        for word in line.split()
+    )
+    print(f"sojourn: {' '.join(words)}", file=sys.stderr)
     return code

@@ -54,6 +54,7 @@ def link(
     ] = False,
 ) -> int:
     """Run a command, or a shell, whose traffic crosses a link in both directions (Linux)."""
+    from sojourn.inputs import brief
     from sojourn.output import check_directory, check_file
 
     if not sys.platform.startswith("linux"):
@@ -62,7 +63,7 @@ def link(
     links = _links(shared, settings or (), {"up": up or (), "down": down or ()})
     run = command or [os.environ.get("SHELL") or "/bin/sh"]
     if shutil.which(run[0]) is None:
-        raise InputError(f"{run[0]}: there is no such command")
+        raise InputError(f"{brief(run[0])}: there is no such command")
     if watch and (not command or not sys.stderr.isatty()):
         raise InputError("--watch: it takes a COMMAND, and a terminal as standard error")
     if log is not None:
@@ -146,6 +147,7 @@ def _links(
     """Give the canonical links that the options mean; Rust judges their values."""
     from sojourn import _sojourn
     from sojourn.disciplines import table
+    from sojourn.inputs import brief
     from sojourn.scenario import plain
     from sojourn.settings import read_value, split_setting
 
@@ -157,7 +159,7 @@ def _links(
             parameters = dict(split_setting(setting) for setting in settings)
             tree[name]["qdisc"] = table(given.get("qdisc", "droptail")) | parameters
         for change in changes:
-            with _about(f"--{name} {change}"):
+            with _about(f"--{name} {brief(change)}"):
                 key, value = split_setting(change)
                 _change(tree[name], key, value)
         with _about(f"--{name}" if changes else ""):
@@ -170,11 +172,11 @@ def _links(
 def _change(link: dict[str, Any], key: str, value: Any) -> None:
     """Change what a direction has: a key of it, or a parameter of its discipline."""
     from sojourn.disciplines import table
-    from sojourn.settings import near
+    from sojourn.inputs import near, shown
 
     first, _, parameter = key.partition(".")
     if first not in KEYS or (parameter and first != "qdisc"):
-        raise InputError(f'unknown key "{key}"{near(key, KEYS)}')
+        raise InputError(f"unknown key {shown(key)}{near(key, KEYS)}")
     if not parameter:
         link[key] = value
         return

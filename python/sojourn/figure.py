@@ -13,10 +13,10 @@ import numpy as np
 
 from sojourn import describe
 from sojourn._sojourn import InputError
+from sojourn.inputs import brief, near
 from sojourn.measure import groups
 from sojourn.output import check_file, replacing
 from sojourn.result import Array, Record, Result
-from sojourn.settings import near
 from sojourn.units import seconds
 
 if TYPE_CHECKING:
@@ -232,7 +232,9 @@ def _windows(result: Result, names: Sequence[str] | None) -> tuple[dict[str, Rec
         members = [name] if name in have else [n for n, f in have.items() if f["group"] == name]
         if not members:
             known = dict.fromkeys([*(flow["group"] for flow in have.values()), *list(have)[:20]])
-            raise InputError(f'no flow "{name}" over TCP, and no group{near(name, list(known))}')
+            raise InputError(
+                f'no flow "{brief(name)}" over TCP, and no group{near(name, list(known))}'
+            )
         shown |= {member: have[member] for member in members[:LINES]}
         if len(members) > LINES:
             cut.append(f"first {LINES} of {len(members)} flows of {name}")

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from sojourn._sojourn import InputError
+from sojourn.inputs import why
 from sojourn.output import check_directory, check_file
-from sojourn.scenario import why
 
 Kind: TypeAlias = Literal["run", "comparison", "sweep", "paper"]
 

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn._sojourn import InputError
+from sojourn.inputs import bytes_of_file, shown, text_of
 
 OPPORTUNITY_BYTES, HEADER_BYTES = 1504, 4
 """Bytes that an opportunity carries (mm-link's PACKET_SIZE), and those of it that each packet
@@ -54,19 +55,15 @@ def resolve(trace: Any, home: Path | None = None) -> Any:
 
 def read(path: Path, bin_ms: Any = None) -> dict[str, list[int] | str]:
     """Read the trace `path`: columns of whole nanoseconds and bits per second."""
-    from sojourn.scenario import text_of, why
-
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: {why(error)}") from None
-    lines = text_of(path, raw).splitlines()
+    lines = text_of(path, bytes_of_file(path)).splitlines()
     if lines[0].strip().isdigit():
         moments = _moments(path, lines)
         if bin_ms is None:
             return {"opportunities_ms": moments}
         if not isinstance(bin_ms, int) or isinstance(bin_ms, bool) or bin_ms < 1:
-            raise InputError(f"bin_ms: {bin_ms!r} is not a whole number of milliseconds above 0")
+            raise InputError(
+                f"bin_ms: {shown(bin_ms)} is not a whole number of milliseconds above 0"
+            )
         return _binned(moments, bin_ms)
     if bin_ms is not None:
         raise InputError(f"bin_ms: {path} has rates, not opportunities")
@@ -97,7 +94,7 @@ def _whole(where: str, text: str | None, decimals: int) -> int:
         moved = Decimal((text or "").strip()).scaleb(decimals)
         return int(moved.to_integral_value())
     except (InvalidOperation, ValueError, OverflowError):
-        raise InputError(f"{where}: {text!r} is not a number") from None
+        raise InputError(f"{where}: {shown(text)} is not a number") from None
 
 
 def _moments(path: Path, lines: list[str]) -> list[int]:

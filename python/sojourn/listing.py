@@ -10,8 +10,8 @@ from rich.text import Text
 
 from sojourn import _sojourn, missing, reference
 from sojourn._sojourn import InputError
+from sojourn.inputs import near, shown
 from sojourn.report import console
-from sojourn.settings import near
 from sojourn.tables import Table
 
 TABLES = ("disciplines", "tcp", "sources", "metrics", "papers")
@@ -36,7 +36,7 @@ def find(kind: str | None, name: str | None) -> Any:
     """
     if kind is not None and kind not in KINDS:
         if name is not None:
-            raise InputError(f'list: unknown kind "{kind}"{near(kind, KINDS)}')
+            raise InputError(f"list: unknown kind {shown(kind)}{near(kind, KINDS)}")
         kind, name = None, kind
     if kind == "scenario":
         return reference.find(name)
@@ -55,7 +55,7 @@ def find(kind: str | None, name: str | None) -> Any:
     if absent:
         raise InputError(f"list: {missing.refusal(absent, name)}")
     known += KINDS if kind is None else ()
-    raise InputError(f'list: unknown name "{name}"{near(name, known)}')
+    raise InputError(f"list: unknown name {shown(name)}{near(name, known)}")
 
 
 def _specs(kind: str) -> list[Spec]:

@@ -27,10 +27,10 @@ def text(name: str, file: str) -> str:
 
     Raises InputError for an unknown name.
     """
-    from sojourn.settings import near
+    from sojourn.inputs import near, shown
 
     if name not in ORDER:
-        raise InputError(f'new: unknown template "{name}"{near(name, ORDER)}')
+        raise InputError(f"new: unknown template {shown(name)}{near(name, ORDER)}")
     return (FOLDER / f"{name}.toml").read_text().replace("FILE", file)
 
 

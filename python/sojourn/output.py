@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sojourn._sojourn import InputError
-from sojourn.scenario import why
+from sojourn.inputs import why
 
 
 def check_file(path: Path, endings: tuple[str, ...] = ()) -> None:

@@ -28,7 +28,8 @@ from sojourn import _sojourn, papers
 from sojourn._sojourn import InputError
 from sojourn.campaign import Labels, Made, Measure, Row, Run, campaign
 from sojourn.claims import Claim, Part, Runs
-from sojourn.settings import near, set_seed
+from sojourn.inputs import near, shown
+from sojourn.settings import set_seed
 
 if TYPE_CHECKING:
     import polars as pl
@@ -215,7 +216,7 @@ def find(name: str) -> Paper:
     """Find a paper by its id. Raises InputError with the nearest right one."""
     wanted = name.lower().replace("_", "-")
     if wanted not in ids():
-        raise InputError(f'paper: unknown paper "{name}"{near(name, ids())}')
+        raise InputError(f"paper: unknown paper {shown(name)}{near(name, ids())}")
     module = importlib.import_module(f"{papers.__name__}.{wanted.replace('-', '_')}")
     return Paper(wanted, module)
 
@@ -277,7 +278,9 @@ def chosen(paper: Paper, there_are: Sequence[Figure], numbers: Sequence[str]) ->
     known = [one.number for one in there_are]
     for number in numbers:
         if number not in known:
-            raise InputError(f'--figure: no figure "{number}" in {paper.id}{near(number, known)}')
+            raise InputError(
+                f"--figure: no figure {shown(number)} in {paper.id}{near(number, known)}"
+            )
     return [one for one in there_are if not numbers or one.number in numbers]
 
 

@@ -10,8 +10,8 @@ from sojourn import describe
 from sojourn._sojourn import InputError
 from sojourn.curves import style
 from sojourn.figure import legend, new_figure, styled, write
+from sojourn.inputs import near, shown
 from sojourn.query import axes_of, column
-from sojourn.settings import near
 from sojourn.statistics import interval
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def plot(
     `about` is the note of the sweep, for the caption.
     """
     if kind not in KINDS:
-        raise InputError(f'--kind: unknown kind "{kind}"{near(kind, KINDS)}')
+        raise InputError(f"--kind: unknown kind {shown(kind)}{near(kind, KINDS)}")
     y = column(rows, y)
     x = None if x is None else column(rows, x)
     by = None if by is None else column(rows, by)

@@ -11,7 +11,8 @@ from sojourn._sojourn import InputError
 from sojourn.campaign import OWN, key_of
 from sojourn.comparison import INDEX, load_comparison
 from sojourn.folders import kind_of
-from sojourn.settings import near, read_value, split_setting
+from sojourn.inputs import brief, near, shown
+from sojourn.settings import read_value, split_setting
 from sojourn.statistics import interval, paired, percentile
 from sojourn.store import Store
 from sojourn.units import counted
@@ -41,7 +42,7 @@ def results(directory: str | Path, *, engine: str | None = None) -> "pl.DataFram
     engines = sorted(rows["engine"].unique().to_list())
     chosen = engine or (engines[0] if len(engines) == 1 else _sojourn.engine())
     if chosen not in engines:
-        raise InputError(f'{directory}: no runs of engine "{chosen}"{near(chosen, engines)}')
+        raise InputError(f"{directory}: no runs of engine {shown(chosen)}{near(chosen, engines)}")
     found = rows.filter(rows["engine"] == chosen)
     if len(found) < len(rows):
         left = counted(
@@ -121,7 +122,7 @@ def column(rows: "pl.DataFrame", name: str) -> str:
         if known in rows.columns:
             return known
     known_names = [one for one in rows.columns if one not in OWN]
-    raise InputError(f'no column "{name}"{near(name, known_names)}')
+    raise InputError(f"no column {shown(name)}{near(name, known_names)}")
 
 
 def where(rows: "pl.DataFrame", settings: Sequence[str]) -> "pl.DataFrame":
@@ -132,7 +133,7 @@ def where(rows: "pl.DataFrame", settings: Sequence[str]) -> "pl.DataFrame":
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals:
-            raise InputError(f"--where {setting}: write it as AXIS=VALUE, like qdisc=codel")
+            raise InputError(f"--where {brief(setting)}: write it as AXIS=VALUE, like qdisc=codel")
         wanted.setdefault(column(rows, name.strip()), []).append(text.strip())
     for name, texts in wanted.items():
         known = rows[name].unique().sort().to_list()
@@ -141,7 +142,7 @@ def where(rows: "pl.DataFrame", settings: Sequence[str]) -> "pl.DataFrame":
             found = [one for one in known if str(one) == text or one == read_value(text)]
             if not found:
                 told = [str(one) for one in known]
-                raise InputError(f'--where {name}: no runs with "{text}"{near(text, told[:30])}')
+                raise InputError(f"--where {name}: no runs with {shown(text)}{near(text, told)}")
             values += found
         rows = rows.filter(pl.col(name).is_in(values))
     return rows
@@ -196,7 +197,8 @@ def differences(
     right = rows.filter(pl.col(axis) == reference)
     if not len(right):
         known = [str(one) for one in rows[axis].unique().sort()]
-        raise InputError(f"--pair: no runs with {axis}={reference}{near(str(reference), known)}")
+        said = f"--pair: no runs with {axis}={brief(str(reference))}{near(str(reference), known)}"
+        raise InputError(said)
     joined = left.join(right, on=[*others, "seed"], suffix="//", maintain_order="left")
     told = []
     for key, group in joined.group_by([axis, *others], maintain_order=True):
@@ -215,14 +217,14 @@ def pair_of(text: str) -> tuple[str, Any]:
         return split_setting(text)
     except InputError:
         raise InputError(
-            f"--pair {text}: write it as AXIS=REFERENCE, like qdisc=droptail"
+            f"--pair {brief(text)}: write it as AXIS=REFERENCE, like qdisc=droptail"
         ) from None
 
 
 def pivoted(frame: "pl.DataFrame", axis: str, name: str) -> "pl.DataFrame":
     """Turn a table of `means` so that the values of `axis` are its columns, for one name."""
     if axis not in frame.columns:
-        raise InputError(f'--pivot: no axis "{axis}"{near(axis, frame.columns)}')
+        raise InputError(f"--pivot: no axis {shown(axis)}{near(axis, frame.columns)}")
     keep = [c for c in frame.columns[: frame.columns.index("runs")] if c != axis]
     if not keep:
         return frame.select(axis, name)

@@ -13,8 +13,8 @@ from rich.padding import Padding
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
+from sojourn.inputs import near, shown
 from sojourn.report import console
-from sojourn.settings import near
 from sojourn.tables import Table
 
 Spec = dict[str, Any]
@@ -127,7 +127,7 @@ def find(path: str | None) -> Spec:
     if not inside and not keys:
         there = [key["name"] for table in owners for key in table["keys"]]
         known = there or [".".join(_words(table["path"])) for table in tables()[1:]]
-        raise InputError(f'list scenario: unknown key "{path}"{near(asked[-1], known)}')
+        raise InputError(f"list scenario: unknown key {shown(path)}{near(asked[-1], known)}")
     return {"kind": "scenario", "tables": inside, "keys": keys, "kinds": []}
 
 

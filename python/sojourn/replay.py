@@ -18,10 +18,11 @@ import numpy as np
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
+from sojourn.inputs import bytes_of_file, text_of
 from sojourn.output import replacing
 from sojourn.progress import Meter
 from sojourn.result import Array
-from sojourn.scenario import plain, text_of, why
+from sojourn.scenario import plain
 
 if TYPE_CHECKING:
     import polars as pl
@@ -147,10 +148,7 @@ def read_table(path: Path, needed: Sequence[str], optional: Sequence[str] = ()) 
     """Read the columns `needed` and `optional` of a CSV file as text."""
     import polars as pl
 
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: {why(error)}") from None
+    raw = bytes_of_file(path)
     if raw.startswith(b"\x1f\x8b"):
         try:
             raw = gzip.decompress(raw)

@@ -1,7 +1,7 @@
 """Scenarios are data: how a file is read, and the JSON that Rust validates.
 
-Nothing is validated here. Rust reads the JSON once and answers with the path of what is wrong;
-a second set of rules in Python could only disagree with it.
+Nothing is validated here but what JSON cannot say (NaN, a date). Rust reads the JSON once and
+answers with the path of what is wrong; a second set of rules in Python could only disagree with it.
 """
 
 import json
@@ -15,6 +15,7 @@ import msgspec
 
 from sojourn import traces
 from sojourn._sojourn import InputError
+from sojourn.inputs import QUOTED_MAX, bytes_of_file, shown, text_of
 from sojourn.keys import Change, Flow, Link, Scenario
 
 __all__ = ["Change", "Flow", "Link", "Scenario", "Table", "load", "plain", "to_json"]
@@ -28,10 +29,7 @@ def load(path: str | Path) -> Table:
     Raises InputError with the file's name, and the line where there is one, if it cannot be read.
     """
     path = Path(path)
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: {why(error)}") from None
+    raw = bytes_of_file(path)
     if path.suffix.lower() not in (".toml", ".json"):
         raise InputError(f"{path}: a scenario file ends in .toml or .json")
     text = text_of(path, raw)
@@ -55,18 +53,6 @@ def load(path: str | Path) -> Table:
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     return whole
-
-
-def text_of(path: Path, raw: bytes) -> str:
-    """Give the text of the file `path` whose bytes are `raw`; it must have some, in UTF-8."""
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path}: line {line}: this is not a text file in UTF-8") from None
-    if not text.strip():
-        raise InputError(f"{path}: the file is empty")
-    return text
 
 
 def to_json(scenario: "Scenario | Mapping[str, Any]") -> str:
@@ -100,48 +86,87 @@ def _with_traces(tree: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Reduce `value` to what JSON can say.
+    """Reduce `value` to what JSON can say: models to tables, NumPy numbers and arrays to Python's.
 
-    What JSON has no word for (NaN, a date, an integer of a hundred digits) becomes its text, so
-    that Rust refuses it where it stands, with its path.
+    Raises InputError, with the path below `value`, for what JSON has no word for: NaN and the
+    infinities, integers of more than 64 bits, dates, bytes, other objects.
     """
+    try:
+        return _plain(value)
+    except _NoWordError as error:
+        raise InputError(": ".join(filter(None, (".".join(error.path), error.text)))) from None
+
+
+class _NoWordError(Exception):
+    """What JSON has no word for: where it is, and what is wrong with it."""
+
+    def __init__(self, text: str) -> None:
+        self.path: list[str] = []
+        self.text = text
+
+
+def _plain(value: Any) -> Any:
     match value:
         case None | bool():
             return value
         case str():
             return value.encode(errors="backslashreplace").decode()
         case int():
-            return value if abs(value) < 1 << 63 else _digits(value)
+            if -(1 << 63) <= value < 1 << 64:
+                return value
+            raise _NoWordError(f"{_digits(value)} is out of range, allowed: up to {1 << 53}")
         case float():
-            return value if math.isfinite(value) else str(value)
+            if math.isfinite(value):
+                return value
+            raise _NoWordError(f"{value} is not a finite number")
         case msgspec.Struct():
             tag = value.__struct_config__
             head = {tag.tag_field: tag.tag} if tag.tag_field else {}
-            given = {
-                name: getattr(value, field)
-                for field, name in zip(
-                    value.__struct_fields__, value.__struct_encode_fields__, strict=True
-                )
-            }
-            return head | {k: plain(v) for k, v in given.items() if v is not None}
+            names = zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True)
+            given = {name: getattr(value, field) for field, name in names}
+            return _plain(head | {name: one for name, one in given.items() if one is not None})
         case Mapping():
-            return {plain(str(key)): plain(inner) for key, inner in value.items()}
-        case Sequence() if not isinstance(value, bytes):
-            return [plain(inner) for inner in value]
-        case _ if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
-            return plain(value.item())  # a NumPy number
+            return _table(value)
+        case Sequence() if not isinstance(value, bytes | bytearray):
+            return _list(value)
+        case Path():
+            return _plain(str(value))
+        case _ if hasattr(value, "tolist"):
+            return _plain(value.tolist())  # NumPy
         case _:
-            return str(value)
+            kind = type(value).__name__
+            raise _NoWordError(f"{shown(str(value))} is of type {kind}, which no key takes")
 
 
-def why(error: OSError) -> str:
-    """Say in a few words what the operating system said."""
-    return (error.strerror or str(error)).lower()
+def _table(value: Mapping[Any, Any]) -> Table:
+    table = {}
+    try:
+        for key, inner in value.items():
+            table[_plain(str(key))] = _plain(inner)
+    except _NoWordError as error:
+        error.path.insert(0, shown(str(key)).strip('"'))
+        raise
+    return table
+
+
+def _list(value: Sequence[Any]) -> list[Any]:
+    items: list[Any] = []
+    try:
+        for inner in value:
+            items.append(_plain(inner))
+    except _NoWordError as error:
+        # A flow is known by its name, as Rust has it.
+        name = inner.get("name") if isinstance(inner, Mapping) else getattr(inner, "name", None)
+        error.path.insert(0, name if isinstance(name, str) else str(len(items)))
+        raise
+    return items
 
 
 def _digits(value: int) -> str:
-    """Write a huge integer, shortened: Python itself refuses to print thousands of digits."""
-    return f"{'-' if value < 0 else ''}about 2^{value.bit_length()}"
+    """Write a huge integer; Python itself refuses to print thousands of digits."""
+    if abs(value) < 10**QUOTED_MAX:
+        return str(value)
+    return f"a number of about {round(value.bit_length() * math.log10(2))} digits"
 
 
 def _parse_toml(text: str) -> Any:

@@ -8,12 +8,12 @@ import json
 import re
 import tomllib
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn.disciplines import table, with_buffer
+from sojourn.inputs import brief, near, shown
 from sojourn.scenario import Scenario, Table, to_json
 from sojourn.units import seconds
 
@@ -34,17 +34,10 @@ NUMBERS = 50_000_000
 """The most numbers of series that nobody asked for: 400 MB."""
 
 
-def near(name: str, known: Sequence[str]) -> str:
-    """Suggest the nearest of `known`, and list them."""
-    found = get_close_matches(name, known, 1) or [one for one in known if one.startswith(name)]
-    guess = f', did you mean "{found[0]}"?' if found else ""
-    return f"{guess} (known: {', '.join(known)})"
-
-
 def is_live(engine: str) -> bool:
     """Say whether `--engine` asks for real packets. Raises InputError."""
     if engine not in ENGINES:
-        raise InputError(f'--engine: unknown engine "{engine}"{near(engine, ENGINES)}')
+        raise InputError(f"--engine: unknown engine {shown(engine)}{near(engine, ENGINES)}")
     return engine == "live"
 
 
@@ -61,7 +54,8 @@ def split_setting(setting: str) -> tuple[str, Any]:
     """Split KEY=VALUE, as --set takes it."""
     key, equals, text = setting.partition("=")
     if not equals or not key.strip():
-        raise InputError(f"--set {setting}: write it as KEY=VALUE, like bottleneck.qdisc=codel")
+        told = f"--set {brief(setting)}: write it as KEY=VALUE, like bottleneck.qdisc=codel"
+        raise InputError(told)
     return key.strip(), read_value(text.strip())
 
 
@@ -73,7 +67,7 @@ def apply(tree: Table, settings: Sequence[str]) -> Table:
         try:
             set_at(tree, key, value, keep_buffer=isinstance(value, str))
         except InputError as error:
-            raise InputError(f"--set {setting}: {error}") from None
+            raise InputError(f"--set {brief(setting)}: {error}") from None
     return tree
 
 
@@ -133,7 +127,7 @@ def compared_link(tree: Table, chosen: str | None) -> str:
     links = list(canonical["links"])
     if chosen is not None:
         if chosen not in links:
-            raise InputError(f'--link: unknown link "{chosen}"{near(chosen, links)}')
+            raise InputError(f"--link: unknown link {shown(chosen)}{near(chosen, links)}")
         return chosen
     first: str = canonical["flows"][0]["path"][0]
     return "bottleneck" if "bottleneck" in links else first
@@ -159,13 +153,14 @@ def _full_path(tree: Table, path: list[str]) -> list[str]:
     links = list(tree["links"]) if isinstance(tree.get("links"), dict) else []
     flows = [f["name"] for f in _flows(tree) if isinstance(f.get("name"), str)]
     if head in links and head in flows:
-        raise InputError(f'"{head}" is a link and a flow: write links.{head} or flows.{head}')
+        raise InputError(f"{shown(head)} is a link and a flow: write links.{head} or flows.{head}")
     if head in links:
         return ["links", *path]
     if head in flows:
         return ["flows", *path]
     raise InputError(
-        f'"{head}" is no link, flow or key of the scenario{near(head, [*links, *flows, *KEYS])}'
+        f"{shown(head)} is no link, flow or key of the scenario"
+        f"{near(head, [*links, *flows, *KEYS])}"
     )
 
 
@@ -188,7 +183,7 @@ def _reach(tree: Table, way: list[str], last: str) -> Any:
         node = node.setdefault(key, {})
         if not isinstance(node, dict | list):
             below = [*way, last][depth + 1]
-            raise InputError(f'"{key}" is a single value and has no "{below}"')
+            raise InputError(f"{shown(key)} is a single value and has no {shown(below)}")
     return node
 
 
@@ -201,7 +196,7 @@ def _element(elements: list[Any], key: str) -> Any:
     if re.fullmatch(r"\d+", key) and int(key) < len(elements) and tables:
         return elements[int(key)]
     names = [str(e["name"]) for e in tables if "name" in e]
-    raise InputError(f'unknown flow "{key}"{near(key, names)}')
+    raise InputError(f"unknown flow {shown(key)}{near(key, names)}")
 
 
 def _default_name(tree: Table, path: list[str]) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 
 from sojourn import metrics, reading
 from sojourn._sojourn import InputError
+from sojourn.inputs import near
 from sojourn.result import Record, Result
-from sojourn.settings import near
 
 FORM = "1"
 """Grows when a column changes its meaning."""

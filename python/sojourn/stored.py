@@ -13,8 +13,8 @@ import numpy as np
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
+from sojourn.inputs import why
 from sojourn.result import FATES, SCHEMA, Array, Result
-from sojourn.scenario import why
 
 if TYPE_CHECKING:
     import polars as pl

@@ -13,9 +13,10 @@ from sojourn import _sojourn, folders
 from sojourn._sojourn import InputError
 from sojourn.axes import Label, points, read_axes
 from sojourn.campaign import Made, Run, campaign
+from sojourn.inputs import near, text_of, why
 from sojourn.output import naming, replacing
-from sojourn.scenario import Scenario, Table, load, plain, text_of, to_json, why
-from sojourn.settings import compared_link, near, set_seed
+from sojourn.scenario import Scenario, Table, load, plain, to_json
+from sojourn.settings import compared_link, set_seed
 from sojourn.standard import Standard, read_metrics
 from sojourn.statistics import interval
 from sojourn.store import Store

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn._sojourn import InputError
+from sojourn.inputs import shown
 
 if TYPE_CHECKING:
     from sojourn.models import Trace
@@ -62,7 +63,7 @@ def _inline(flow: Mapping[str, Any], folder: Path | None) -> dict[str, Any]:
     path = source.pop("path")
     where = f"flows.{flow.get('name', '?')}.source.path"
     if not isinstance(path, str):
-        raise InputError(f"{where}: {path!r} is not the name of a file")
+        raise InputError(f"{where}: {shown(path)} is not the name of a file")
     if both := {"time_s", "size_bytes", "flow"} & source.keys():
         raise InputError(f"{where}: is given beside {', '.join(sorted(both))}")
     try:
