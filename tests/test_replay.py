@@ -82,6 +82,31 @@ def csv(path: Path, text: str) -> Path:
     return path
 
 
+def test_a_shift_of_all_arrivals_changes_nothing(sojourn: Command, tmp_path: Path) -> None:
+    """100.003 s later every packet meets the same fate, as late; `--timer-phase` ties it down."""
+    table = pl.read_csv(ARRIVALS)
+    later_us = 100_003_333
+    late = tmp_path / "late.csv"
+    table.with_columns(pl.col("t_us") + later_us).write_csv(late)
+    runs = {}
+    options: list[object] = ["--rate", "800kbit", "--qdisc", "pie", "--set", "limit=50p"]
+    for name, (arrivals, phase) in {
+        "now": (ARRIVALS, []),
+        "late": (late, []),
+        "tied": (ARRIVALS, ["--timer-phase", "3.2ms"]),
+        "tied late": (late, ["--timer-phase", "100.006533s"]),
+    }.items():
+        runs[name] = replayed(sojourn, tmp_path / "o.csv", arrivals, *options, *phase)
+    times = ("t_us", "t_drop_us", "t_deq_us")
+    for now, then in (("now", "late"), ("tied", "tied late")):
+        for column in runs[now].columns:
+            a, b = runs[now][column].to_numpy(), runs[then][column].to_numpy()
+            shift = np.where(a >= 0, later_us, 0) if column in times else 0
+            assert np.array_equal(a + shift, b), (then, column)
+    assert runs["now"]["dropped"].sum() > 100
+    assert not runs["now"]["p"].equals(runs["tied"]["p"])
+
+
 def test_small_replay_by_hand(sojourn: Command, tmp_path: Path) -> None:
     """1000 B at 8 mbit take 1 ms; one packet may wait."""
     file = csv(tmp_path / "a.csv", "i,t_us,flow,size_B\n5,0,1,1000\n6,10,1,1000\n7,20,2,1000\n")
@@ -193,6 +218,8 @@ def test_other_bad_input_is_refused(sojourn: Command, tmp_path: Path) -> None:
         ([binary], "line 2: this is not a text file"),
         ([good, "--rate=10mbps"], '--rate: "10mbps" is ambiguous'),
         ([good, "--rate=0bit"], "--rate: 0bit"),
+        ([good, "--timer-phase=3"], '--timer-phase: "3" has no unit'),
+        ([good, "--timer-phase=3p"], "--timer-phase: "),
         ([good, "--qdisc=codle"], 'unknown discipline "codle", did you mean "codel"'),
         ([good, "--set", "min_ht=5p"], "--qdisc red: min_ht: unknown parameter"),
         ([good, "--set", "min_th=5"], "--qdisc red: min_th: 5 has no unit"),

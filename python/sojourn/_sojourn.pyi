@@ -53,6 +53,7 @@ def replay(
     follow_dropped: npt.NDArray[np.uint8] | None,
     follow_marked: npt.NDArray[np.uint8] | None,
     progress: Callable[[float, int], bool | None] | None,
+    timer_phase: str | None = None,
 ) -> dict[str, npt.NDArray[Any]]: ...
 
 if sys.platform == "linux":

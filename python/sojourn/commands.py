@@ -261,6 +261,14 @@ def replay(
     follow: Annotated[
         Path | None, typer.Option(help="CSV of decisions (dropped, marked) to take")
     ] = None,
+    timer_phase: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="when the first periodic update is due, like 3.2ms; "
+            "default: one period after the first arrival",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Send recorded arrivals through one link, and write what happened to each."""
@@ -280,7 +288,9 @@ def replay(
         if read is not None and out.exists() and read.exists() and out.samefile(read):
             raise InputError(f"--out {out}: this is the file of {option}")
     claim_table(out, replays.WRITTEN, force=force)
-    replayed = replays.replay(arrivals, given, rate, follow=follow, progress=True)
+    replayed = replays.replay(
+        arrivals, given, rate, follow=follow, timer_phase=timer_phase, progress=True
+    )
     replays.write(replayed, out)
     summary = replayed.summary()
     if follow is not None:

@@ -72,12 +72,17 @@ def replay(
     rate: str,
     *,
     follow: str | Path | None = None,
+    timer_phase: str | None = None,
     progress: bool = False,
 ) -> Replayed:
     """Send the packets of the file `arrivals` through a link of `rate` under `qdisc`.
 
-    With `follow`, a file with columns `dropped` and perhaps `marked`, the dice are scripted so
-    that the law takes the recorded decisions. Raises InputError, one line, for bad input.
+    With `follow`, a file with columns `dropped` and perhaps `marked`, the random numbers are
+    scripted so that the discipline takes the recorded decisions. `timer_phase` is the time (like
+    "3.2ms", on the clock of the recording) of the discipline's first periodic update; by default
+    it comes one period after the first arrival, so that a shift of all arrivals changes nothing.
+
+    Raises InputError, one line, for bad input.
     """
     arrivals = Path(arrivals)
     table = read_table(arrivals, ("i", "t_us", "flow", "size_B"), ("ecn",))
@@ -107,10 +112,12 @@ def replay(
                 dropped,
                 marked,
                 lambda share, packets: meter.tell(0, share, packets),
+                timer_phase,
             )
     except InputError as error:
         path, _, rest = str(error).partition(": ")
-        refused = f"--rate: {rest}" if path == "rate" else f"--qdisc {qdisc.get('name')}: {error}"
+        option = {"rate": "--rate", "timer_phase": "--timer-phase"}.get(path)
+        refused = f"{option}: {rest}" if option else f"--qdisc {qdisc.get('name')}: {error}"
         raise InputError(refused) from None
     columns = {
         "i": i.astype(np.int64),

@@ -47,6 +47,7 @@ pub mod tally;
 pub mod tape;
 #[cfg(test)]
 mod testing;
+mod timer;
 mod tree;
 pub mod units;
 

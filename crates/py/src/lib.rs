@@ -14,9 +14,9 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Map, Value as Json};
-use sojourn_aqm::{Ecn, Rate, Time};
+use sojourn_aqm::{Ecn, Rate, Span, Time};
 use sojourn_sim::link_def::LinkDef;
-use sojourn_sim::{Arrival, Column, Decision, Progress, Scenario};
+use sojourn_sim::{Arrival, Column, Decision, Progress, ReplayOptions, Scenario};
 
 create_exception!(
     sojourn._sojourn,
@@ -179,9 +179,13 @@ mod _sojourn {
         sojourn_sim::specs().to_string()
     }
 
-    /// Sends recorded arrivals through one link; -1 stands for no time. `progress` is as that of
-    /// [`simulate`], with the share of the arrivals that have come.
+    /// Sends recorded arrivals through one link; -1 stands for no time. `timer_phase` is the
+    /// time of the first periodic update of the discipline (a duration with its unit), None for
+    /// one period after the first arrival. `progress` is as that of [`simulate`], with the share of
+    /// the arrivals that have come.
     #[pyfunction]
+    #[pyo3(signature = (t_ns, flow, size, ecn, qdisc_json, rate, follow_dropped, follow_marked,
+                        progress, timer_phase=None))]
     #[expect(clippy::too_many_arguments, reason = "columns come apart, as Python has them")]
     fn replay<'py>(
         py: Python<'py>,
@@ -194,10 +198,15 @@ mod _sojourn {
         follow_dropped: Option<PyReadonlyArray1<'py, u8>>,
         follow_marked: Option<PyReadonlyArray1<'py, u8>>,
         progress: Option<Py<PyAny>>,
+        timer_phase: Option<&str>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let rate: Rate = rate.parse().map_err(|e: sojourn_aqm::Error| refused(e.at("rate")))?;
         let qdisc = serde_json::from_str(qdisc_json)
             .map_err(|e| InputError::new_err(format!("qdisc: this is not JSON: {e}")))?;
+        let first_update = timer_phase
+            .map(|text| text.parse::<Span>().map(|phase| Time::ZERO + phase))
+            .transpose()
+            .map_err(|e| refused(e.at("timer_phase")))?;
         let arrivals = arrivals(&t_ns, &flow, &size, &ecn)?;
         let follow: Option<Vec<Decision>> = follow_dropped.map(|dropped| {
             let marked = follow_marked.as_ref().map(|m| m.as_array());
@@ -206,7 +215,8 @@ mod _sojourn {
             dropped.as_array().iter().enumerate().map(both).collect()
         });
         let asked = interruptible(py, progress.as_ref(), |ask| {
-            sojourn_sim::replay(&arrivals, &qdisc, rate, follow.as_deref(), ask).transpose()
+            let options = ReplayOptions { follow: follow.as_deref(), first_update };
+            sojourn_sim::replay(&arrivals, &qdisc, rate, options, ask).transpose()
         })?;
         let out = asked.map_err(refused)?;
 

@@ -48,7 +48,7 @@ pub mod wire;
 mod world;
 
 pub use outcome::{Column, Outcome};
-pub use replay::{Arrival, Decision, Replay, replay};
+pub use replay::{Arrival, Decision, Replay, ReplayOptions, replay};
 pub use scenario::Scenario;
 pub use specs::specs;
 pub use world::{Progress, run};

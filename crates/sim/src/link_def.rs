@@ -8,6 +8,7 @@ use crate::wire::Loss;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Row, Setting, Value};
+use sojourn_aqm::sched::Env;
 use sojourn_aqm::units::Span;
 use sojourn_aqm::{LinkSpec, Made, Opportunities};
 
@@ -50,7 +51,7 @@ impl LinkDef {
         };
         let spec = LinkSpec { rate, delay };
         let (entry, made) =
-            read::qdisc(&fields.or_default("qdisc"), rate).map_err(|e| e.at("qdisc"))?;
+            read::qdisc(&fields.or_default("qdisc"), &Env::new(rate)).map_err(|e| e.at("qdisc"))?;
         let (name, params) = (name.to_string(), made.params);
         Ok(LinkDef { name, spec, qdisc: entry.name, params, loss, trace, opportunities })
     }

@@ -3,10 +3,10 @@
 
 use crate::keys::{Key, Table, Unset};
 use serde_json::{Map, Value as Json};
+use sojourn_aqm::Made;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Params, Row, Setting, Value, answers, read_checked, unknown};
-use sojourn_aqm::sched::Entry;
-use sojourn_aqm::{Made, Rate};
+use sojourn_aqm::sched::{Entry, Env};
 use std::borrow::Cow;
 
 /// The fields of one object, read by the table of its keys. Every method panics on a key that the
@@ -118,11 +118,11 @@ pub fn setting(json: &Json) -> Result<Setting<'_>> {
     }
 }
 
-/// Builds the discipline that `json` describes for a link of `rate`.
+/// Builds the discipline that `json` describes for the link of `env`.
 ///
 /// # Errors
 /// An unknown discipline or parameter, a value of the wrong type or out of range.
-pub fn qdisc(json: &Json, rate: Rate) -> Result<(&'static Entry, Made)> {
+pub fn qdisc(json: &Json, env: &Env) -> Result<(&'static Entry, Made)> {
     let named = Named::with_lists(json)?;
     let entry = sojourn_aqm::sched::find(named.name)
         .map_err(|e| if json.is_string() { e } else { e.at("name") })?;
@@ -132,7 +132,7 @@ pub fn qdisc(json: &Json, rate: Rate) -> Result<(&'static Entry, Made)> {
     let mut settings = named.settings;
     let lists = named.lists.iter().zip(&texts);
     settings.extend(lists.map(|((key, _), text)| (*key, Setting::Text(text))));
-    Ok((entry, sojourn_aqm::build(entry.name, &settings, rate)?))
+    Ok((entry, entry.build(&settings, env)?))
 }
 
 /// The list given for the parameter `key` of `rows` as the text that [`sojourn_aqm::params`]

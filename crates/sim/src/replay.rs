@@ -6,6 +6,7 @@ use crate::world::Progress;
 use serde_json::Value as Json;
 use sojourn_aqm::dice::Dice;
 use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::sched::Env;
 use sojourn_aqm::units::{Rate, Span, Time};
 use sojourn_aqm::{Ecn, Link, LinkSpec, Packet, Why};
 use std::sync::Arc;
@@ -69,10 +70,20 @@ impl Dice for Script {
     }
 }
 
+/// How a replay is tied to another implementation's recording.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReplayOptions<'a> {
+    /// Recorded decisions, one per arrival: the random numbers are scripted so that the discipline
+    /// takes them. See [`Replay::diverged`].
+    pub follow: Option<&'a [Decision]>,
+    /// When the first periodic update of the discipline is due; one period after the first arrival
+    /// if not set.
+    pub first_update: Option<Time>,
+}
+
 /// Sends `arrivals` through a link of `rate` under the discipline that `qdisc` describes (a name,
-/// or an object with a name). With `follow` the dice are scripted: see [`Replay::diverged`].
-/// `progress` is asked every 16,384 arrivals; where it answers `false` the replay ends and gives
-/// nothing.
+/// or an object with a name). `progress` is called every 16,384 arrivals; if it returns `false`,
+/// the replay stops and the result is `None`.
 ///
 /// # Errors
 /// An unknown discipline or parameter, arrivals that go back in time, a recording of another
@@ -81,10 +92,12 @@ pub fn replay(
     arrivals: &[Arrival],
     qdisc: &Json,
     rate: Rate,
-    follow: Option<&[Decision]>,
+    options: ReplayOptions<'_>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Option<Replay>> {
-    let qdisc = read::qdisc(qdisc, rate)?.1.qdisc;
+    let ReplayOptions { follow, first_update } = options;
+    let env = Env { first_update, ..Env::new(rate) };
+    let qdisc = read::qdisc(qdisc, &env)?.1.qdisc;
     if rate.0 == 0 {
         return Err(Error::new("0bit is no rate").at("rate"));
     }
@@ -183,7 +196,7 @@ mod tests {
             &every_ms(4),
             &json!({"name": "droptail", "limit": "1p"}),
             Rate(8_000_000),
-            None,
+            ReplayOptions::default(),
             &mut |_| true,
         )
         .unwrap()
@@ -202,19 +215,21 @@ mod tests {
         let mut recorded = vec![Decision::default(); 8];
         recorded[1].dropped = true; // the average is 0: impossible, and not asked for
         recorded[5].dropped = true; // the average is 4: possible
-        let out = replay(&arrivals, &red, Rate(8_000_000), Some(&recorded), &mut |_| true);
+        let follow = |rows| ReplayOptions { follow: Some(rows), first_update: None };
+        let out = replay(&arrivals, &red, Rate(8_000_000), follow(&recorded), &mut |_| true);
         let out = out.unwrap().expect("nobody stops it");
         let told: Vec<_> = (0..8).filter(|i| out.diverged[*i]).collect();
         assert_eq!(told, [1]);
         assert!(out.decisions[5].dropped && !out.decisions[1].dropped);
-        let short = replay(&arrivals, &red, Rate(8_000_000), Some(&recorded[1..]), &mut |_| true);
+        let short = replay(&arrivals, &red, Rate(8_000_000), follow(&recorded[1..]), &mut |_| true);
         assert_eq!(short.unwrap_err().to_string(), "follow: has 7 rows for 8 arrivals");
     }
 
     #[test]
     fn it_ends_where_progress_says_no() {
         let (mut told, droptail) = (vec![], json!("droptail"));
-        let out = replay(&every_ms(50_000), &droptail, Rate(8_000_000), None, &mut |so_far| {
+        let options = ReplayOptions::default();
+        let out = replay(&every_ms(50_000), &droptail, Rate(8_000_000), options, &mut |so_far| {
             told.push((so_far.packets, so_far.share));
             told.len() < 2
         });

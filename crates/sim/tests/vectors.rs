@@ -5,7 +5,7 @@ use common::num;
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 use sojourn_aqm::{Rate, Time};
-use sojourn_sim::{Arrival, Decision, Replay, replay};
+use sojourn_sim::{Arrival, Decision, Replay, ReplayOptions, replay};
 use std::io::Read;
 
 /// One byte takes 10 microseconds.
@@ -66,9 +66,17 @@ fn differing(vector: &Vector, ours: &Replay) -> Vec<usize> {
 }
 
 fn run(vector: &Vector, qdisc: &Value, follow: bool) -> Replay {
+    run_timed(vector, qdisc, follow, None)
+}
+
+/// As [`run`], for a discipline whose timer starts at time 0 in ns-2: its first update is due at
+/// the end of the first period.
+fn run_timed(vector: &Vector, qdisc: &Value, follow: bool, period_ns: Option<f64>) -> Replay {
     let decisions = vector.decisions();
     let follow = follow.then_some(&decisions[..]);
-    replay(&vector.arrivals(), qdisc, RATE, follow, &mut |_| true)
+    let first_update = period_ns.map(|ns| Time(ns.ceil() as u64));
+    let options = ReplayOptions { follow, first_update };
+    replay(&vector.arrivals(), qdisc, RATE, options, &mut |_| true)
         .unwrap()
         .expect("nobody stops it")
 }
@@ -159,10 +167,20 @@ fn waiting(vector: &Vector, in_bytes: bool) -> Vec<f64> {
     (0..at.len()).map(queue).collect()
 }
 
+/// The interval of an adaptive RED, which counts from time 0 in ns-2.
+fn interval_ns(settings: &Value) -> Option<f64> {
+    match (settings["name"].as_str(), settings["interval"].as_str()) {
+        (Some("ared"), Some("300ms")) => Some(3e8),
+        (Some("ared"), None) => Some(5e8),
+        (_, None) => None,
+        (_, other) => panic!("interval {other:?}"),
+    }
+}
+
 /// What a law of RED's kind computes, row by row, against what ns-2 printed, to its six digits.
 fn same_as_ns2(Red { name, settings, min_th, expected }: Red) {
     let vector = Vector::read(&format!("red_{name}"));
-    let ours = run(&vector, &settings, true);
+    let ours = run_timed(&vector, &settings, true, interval_ns(&settings));
     assert_eq!(differing(&vector, &ours), [0; 0], "{name}: the recorded decisions are taken");
     let gauge = |name| &ours.gauges.iter().find(|(n, _)| *n == name).unwrap().1;
     let (avg, pb, max_p) = (gauge("avg"), gauge("pb"), gauge("max_p"));
@@ -284,7 +302,7 @@ fn pi_and_rem_have_the_chances_of_ns2() {
         ("rem_byte", in_bytes(&price, "24999B", "b_star"), 100.0),
     ] {
         let vector = Vector::read(name);
-        let ours = run(&vector, &law, true);
+        let ours = run_timed(&vector, &law, true, Some(1e9 / w));
         assert_eq!(differing(&vector, &ours), [0; 0], "{name}: the recorded decisions are taken");
         assert!(!ours.diverged.contains(&true), "{name}: they are possible");
         let p = &ours.gauges.iter().find(|(n, _)| *n == "p").unwrap().1;

@@ -12,8 +12,9 @@
 //! **Departures** (1) drops are signals, which ECN may mark. (2) Who finds nobody waiting passes:
 //! after a lull the sample is old. (3) Flow i has account i modulo `flows`: beyond that many, two
 //! share one, and nobody is evicted. (4) Many samples of a constant queue are taken in one step.
-//! (5) `m_fair` lies between a mean packet and `b` of them; the paper is silent.
-//! **Cost** 16480 bytes of state: 8 per entry and per account; O(1) per packet, at most three
+//! (5) `m_fair` lies between a mean packet and `b` of them; the paper is silent. (6) Samples count
+//! from the first arrival: the first one is taken 1/`f_s` later.
+//! **Cost** 16488 bytes of state: 8 per entry and per account; O(1) per packet, at most three
 //! draws.
 
 use super::{Aqm, Law, Verdict};
@@ -23,7 +24,8 @@ use crate::fifo::Line;
 use crate::packet::Packet;
 use crate::params::nth;
 use crate::sched::Env;
-use crate::units::{Bytes, Size, Time};
+use crate::timer::Timer;
+use crate::units::{Bytes, Size, Span, Time};
 use alloc::vec::Vec;
 use alloc::{format, vec};
 
@@ -158,8 +160,7 @@ pub struct Afd {
     m_max: f64,
     /// The last sample of the queue, bytes.
     q_old: f64,
-    /// Samples taken.
-    samples: u64,
+    samples: Timer,
     /// Bytes in the shadow buffer and chance of a signal of the last arrival; for figures.
     m_i: f64,
     d: f64,
@@ -193,7 +194,7 @@ impl Law for Afd {
             m_min: mean,
             m_max: b as f64 * mean,
             q_old: 0.0,
-            samples: 0,
+            samples: Timer::new(env),
             m_i: 0.0,
             d: 0.0,
         })
@@ -207,13 +208,15 @@ impl Afd {
 }
 
 impl Aqm for Afd {
+    fn start(&mut self, now: Time) {
+        self.samples.start(now, Span(libm::ceil(1e9 / self.f_s) as u64));
+    }
+
     fn advance(&mut self, now: Time, line: &Line<'_>) {
-        let due = (now.0 as f64 * self.f_s / 1e9) as u64;
-        let n = due.saturating_sub(self.samples);
+        let n = self.samples.due(now, |span| (span.0 as f64 * self.f_s / 1e9) as u64);
         if n == 0 {
             return;
         }
-        self.samples = due;
         let (e, e_old) = (line.bytes() as f64 - self.q_target, self.q_old - self.q_target);
         self.adapt(self.alpha * e_old - self.beta * e);
         // From the second sample on the queue is the same as before: every step adds as much.

@@ -5,11 +5,11 @@
 //! **Decides** on arrival, as RED. **Measures** RED's average of the queue. **Symbols** those of
 //! RED, `alpha`, `beta`, `interval`, `target_delay`, `Cp` (packets per second that the link
 //! sends).
-//! **The law** RED, gentle, with max_p adapted at arrivals more than `interval` after it last
-//! changed: with d = max_th - min_th, where avg < min_th + 0.4 d it is multiplied by `beta`, where
-//! avg > max_th - 0.4 d it grows by `alpha`, or by a quarter of itself if that is less. What is
-//! not given follows from the link: w_q = 1 - exp(-1/Cp), min_th = max(5, target_delay Cp/2)
-//! packets, max_th = 3 min_th.
+//! **The law** gentle RED with an adaptive max_p. An arrival more than `interval` after the last
+//! change (at the start: after the first arrival) changes it. With d = max_th - min_th: if
+//! avg < min_th + 0.4 d, max_p is multiplied by `beta`; if avg > max_th - 0.4 d, it grows by
+//! `alpha`, or by a quarter of itself if that is less. Defaults follow from the link:
+//! w_q = 1 - exp(-1/Cp), min_th = max(5, target_delay Cp/2) packets, max_th = 3 min_th.
 //! **Departures** (1) `top` is looked at before a step up and `bottom` before a step down, as
 //! every implementation we know has it: max_p can end one step outside, though never above 1. (2)
 //! The slope above max_th follows max_p, unless `stale_gentle`: in ns-2 it keeps the first max_p,
@@ -101,8 +101,8 @@ pub struct Ared {
     step: Step,
     interval: Span,
     stale_gentle: bool,
-    /// When max_p last changed.
-    last: Time,
+    /// max_p may change after this; never before the first arrival.
+    locked: Time,
 }
 
 /// One in as many packets of 1000 B as the link sends in 100 ms, where that is less than 0.01.
@@ -132,13 +132,20 @@ impl Law for Tuned<Ared> {
         let red = RedParams { w_q, ..params.law.clone() };
         let red = Red::with(&red, [min_th, max_th], in_bytes, env)?;
         let step = Step { alpha, beta, bottom, top }.checked()?;
-        Ok(Tuned { red, tuner: Ared { step, interval, stale_gentle, last: Time::ZERO } })
+        let locked = env.first_update.unwrap_or(Time::NEVER);
+        Ok(Tuned { red, tuner: Ared { step, interval, stale_gentle, locked } })
     }
 }
 
 impl Tune for Ared {
+    fn start(&mut self, now: Time) {
+        if self.locked == Time::NEVER {
+            self.locked = now + self.interval;
+        }
+    }
+
     fn averaged(&mut self, now: Time, red: &mut Red) {
-        if now <= self.last + self.interval {
+        if now <= self.locked {
             return;
         }
         if let Some(max_p) = self.step.from(red.max_p, red.avg, target_band(red)) {
@@ -146,7 +153,7 @@ impl Tune for Ared {
             if !self.stale_gentle {
                 red.gentle_max_p = max_p;
             }
-            self.last = now;
+            self.locked = now + self.interval;
         }
     }
 }
@@ -164,9 +171,11 @@ mod tests {
         Tuned::<Ared>::new(&p, &Env { limit: Size::Packets(60), ..Env::new(rate) })
     }
 
-    /// On a link of 8 mbit.
+    /// On a link of 8 mbit, the first packet at time 0.
     fn law(settings: &[(&str, &str)]) -> Tuned<Ared> {
-        build(Rate(8_000_000), settings).unwrap()
+        let mut law = build(Rate(8_000_000), settings).unwrap();
+        law.tuner.start(Time::ZERO);
+        law
     }
 
     /// max_p when the average is `avg` at `ms`.

@@ -7,11 +7,13 @@
 //! `lastcount`, `dropping`.
 //! **The law** once the sojourn time has been above `target` for an `interval`, packets are dropped
 //! from the head, the n-th `interval / sqrt(n)` after the one before, until it falls below.
-//! **Departures** where ECN is on and the packet can carry it, the mark takes the place of the drop
-//! and ends the catching-up of that departure. The square root is exact (correctly rounded). In
-//! ns-2 the very first packet above `target` may be dropped at once; this takes a first packet that
-//! waits, which no idle link knows, and is left out.
-//! **Cost** 152 bytes of state; a departure does constant work beyond the packets it drops.
+//! **Departures** (1) With ECN a packet that can carry a mark is marked instead of dropped; a mark
+//! ends the catching-up of that departure. (2) The square root is exact (correctly rounded). (3)
+//! Before the first drop no drop is recent, as on Linux after boot: the first dropping state starts
+//! from a count of 1, however many packets overflow has dropped. With `drop_next` = 0, as the
+//! pseudo-code may be read, the result would depend on the time since the clock's zero. (4) ns-2
+//! may drop the very first packet above `target` at once. Omitted: unreachable on an idle link.
+//! **Cost** 160 bytes of state; a departure does constant work beyond the packets it drops.
 
 use super::{Aqm, Law};
 use crate::cx::{Cx, Why};
@@ -53,8 +55,8 @@ pub struct CoDel {
     variant: Variant,
     /// When the sojourn time will have been above target for an interval; none while below.
     first_above_time: Option<Time>,
-    /// When to drop next, while dropping.
-    drop_next: Time,
+    /// When to drop next, while dropping; none before the first signal.
+    drop_next: Option<Time>,
     /// Drops since dropping began.
     count: u32,
     /// `count` when dropping last began.
@@ -74,7 +76,7 @@ impl Law for CoDel {
             interval: params.interval,
             variant: params.variant,
             first_above_time: None,
-            drop_next: Time::ZERO,
+            drop_next: None,
             count: 0,
             lastcount: 0,
             dropping: false,
@@ -95,7 +97,7 @@ impl CoDel {
 
     /// Whether the last drop was due less than so many intervals ago.
     fn recent(&self, now: Time, intervals: u64) -> bool {
-        now.since(self.drop_next).0 < intervals * self.interval.0
+        self.drop_next.is_some_and(|t| now.since(t).0 < intervals * self.interval.0)
     }
 
     /// When a sojourn time that has just gone above target may be acted on.
@@ -157,18 +159,20 @@ impl Aqm for CoDel {
         if self.dropping {
             self.dropping &= ok_to_drop;
             // Bounded: each turn takes a packet off the line.
-            while self.dropping && now >= self.drop_next {
+            while self.dropping
+                && let Some(due) = self.drop_next.filter(|due| now >= *due)
+            {
                 let Some(mut head) = packet.take() else { break };
                 self.count = self.count.saturating_add(1);
                 if ecn && cx.mark(&mut head) {
-                    self.drop_next = self.control_law(self.drop_next);
+                    self.drop_next = Some(self.control_law(due));
                     return Some(head);
                 }
                 cx.drop(head, Why::Late);
                 (packet, ok_to_drop) = self.dodequeue(now, line);
                 self.dropping = ok_to_drop;
                 if ok_to_drop {
-                    self.drop_next = self.control_law(self.drop_next);
+                    self.drop_next = Some(self.control_law(due));
                 } else if self.variant == Variant::Ns2V2 {
                     self.count -= 1; // there the drop that ends the state is not counted
                 }
@@ -183,7 +187,7 @@ impl Aqm for CoDel {
             }
             self.dropping = true;
             self.count = self.remembered(now);
-            self.drop_next = self.control_law(now);
+            self.drop_next = Some(self.control_law(now));
             self.lastcount = self.count;
         }
         packet
@@ -198,8 +202,8 @@ impl Aqm for CoDel {
         see("dropping", f64::from(u8::from(self.dropping)));
         // When the wait will have been above target for an interval, seconds; 0 while below.
         see("first_above_time", self.first_above_time.map_or(0.0, secs));
-        // When to drop next, while dropping, seconds.
-        see("drop_next", secs(self.drop_next));
+        // When to drop next, while dropping, seconds; 0 before the first signal.
+        see("drop_next", self.drop_next.map_or(0.0, secs));
     }
 }
 
@@ -289,7 +293,7 @@ mod tests {
         let params = CoDelParams { variant: Variant::Ns2V2, ..CoDelParams::default() };
         let mut law = CoDel::new(&params, &Env::new(crate::Rate(8_000_000))).unwrap();
         let at = |law: &mut CoDel, count| {
-            law.count = count;
+            (law.count, law.drop_next) = (count, Some(Time::ZERO));
             law.remembered(Time(1))
         };
         assert_eq!([2, 3, 128, 129, 1000].map(|n| at(&mut law, n)), [1, 1, 126, 126, 984]);

@@ -44,6 +44,10 @@ pub enum Verdict {
 /// A law: it decides about the packets of one line. Every method has a default, so that a file
 /// states only what its law does; the default law is a plain queue.
 pub trait Aqm {
+    /// The first packet arrives at the discipline, perhaps for another line: periodic updates
+    /// count from `now`. Called once, before anything else.
+    fn start(&mut self, _now: Time) {}
+
     /// Brings a periodic law up to `now`. Called before anything else happens to the line; a
     /// queue is constant between packets, so catching up is exact. Bounded after a long idle.
     fn advance(&mut self, _now: Time, _line: &Line<'_>) {}
@@ -129,6 +133,8 @@ pub struct Single<A> {
     pool: Pool,
     limit: Size,
     ecn: bool,
+    /// True once a packet has arrived.
+    started: bool,
 }
 
 /// Whether `packet` may join a queue of `packets` and `bytes` under `limit`.
@@ -143,12 +149,17 @@ impl<A: Law> Build for Single<A> {
     fn build(params: &Self::Params, env: &Env) -> Result<Self> {
         let SingleParams { limit, ecn } = params.frame;
         let law = A::new(&params.law, &Env { limit, ecn, ..*env })?;
-        Ok(Single { law, line: Fifo::default(), pool: Pool::default(), limit, ecn })
+        let (line, pool) = (Fifo::default(), Pool::default());
+        Ok(Single { law, line, pool, limit, ecn, started: false })
     }
 }
 
 impl<A: Aqm + Clone> Qdisc for Single<A> {
     fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Packet) {
+        if !self.started {
+            self.started = true;
+            self.law.start(cx.now);
+        }
         // What can never fit is not shown to the law: CoDel would take its length for the largest
         // packet, and never act again.
         if !fits(self.limit, 0, 0, &packet) {

@@ -10,11 +10,12 @@
 //! arrival is signalled with `p`. With `flows` and `rtt` the gains are the paper's: the
 //! controller's zero cancels the window's pole of `flows` flows at `rtt`, the loop crosses 1 at
 //! that pole (or at `beta / rtt`), and the bilinear transform makes `a` and `b`.
-//! **Departures** (1) sample k is taken at k/w after time zero, before anything else of that
-//! moment. (2) Many samples of a constant queue are taken in one step: the sum of equal terms is a
-//! product, which may differ from it in the last bits. (3) A design whose crossover leaves no phase
-//! margin is refused. (4) The chance is drawn even where the buffer turns out to be full.
-//! **Cost** 168 bytes of state, a draw per arrival; O(1) whatever the time since the last packet.
+//! **Departures** (1) Samples count from the first arrival: the first one is taken 1/`w` later. At
+//! the same instant a sample comes before an arrival or a departure. (2) Several samples of a
+//! constant queue are taken in one step: a product replaces the sum of equal terms, and may differ
+//! from it in the last bits. (3) A design whose crossover leaves no phase margin is refused. (4)
+//! The random number is drawn even if the buffer turns out to be full.
+//! **Cost** 176 bytes of state, a draw per arrival; O(1) whatever the time since the last packet.
 
 use super::{Aqm, Law, Verdict};
 use crate::cx::Cx;
@@ -22,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::fifo::Line;
 use crate::packet::Packet;
 use crate::sched::Env;
+use crate::timer::Timer;
 use crate::units::{Bytes, Size, Span, Time};
 use alloc::format;
 
@@ -134,8 +136,7 @@ pub struct Pi {
     p: f64,
     /// The last sample of the queue, packets.
     q_old: f64,
-    /// Samples taken.
-    samples: u64,
+    samples: Timer,
 }
 
 impl Law for Pi {
@@ -147,7 +148,8 @@ impl Law for Pi {
         let (in_bytes, packet) = (q_ref.in_bytes(), packet.0 as f64);
         let unit = if in_bytes { packet } else { 1.0 };
         let q_ref = q_ref.number() as f64 / unit;
-        Ok(Pi { a, b, w, q_ref, in_bytes, packet, byte_mode, p: 0.0, q_old: 0.0, samples: 0 })
+        let samples = Timer::new(env);
+        Ok(Pi { a, b, w, q_ref, in_bytes, packet, byte_mode, p: 0.0, q_old: 0.0, samples })
     }
 }
 
@@ -155,12 +157,10 @@ impl Pi {
     /// Takes the samples that are due at `now`, with `factor` of the distance of the queue from its
     /// reference (a share of the reference) on the gains.
     pub(super) fn sample(&mut self, now: Time, line: &Line<'_>, factor: impl Fn(f64) -> f64) {
-        let due = (now.0 as f64 * self.w / 1e9) as u64;
-        let n = due.saturating_sub(self.samples);
+        let n = self.samples.due(now, |span| (span.0 as f64 * self.w / 1e9) as u64);
         if n == 0 {
             return;
         }
-        self.samples = due;
         let packets = f64::from(line.packets());
         let q = if self.in_bytes { line.bytes() as f64 / self.packet } else { packets };
         let (e, e_old) = (q - self.q_ref, self.q_old - self.q_ref);
@@ -179,6 +179,10 @@ impl Pi {
 }
 
 impl Aqm for Pi {
+    fn start(&mut self, now: Time) {
+        self.samples.start(now, Span(libm::ceil(1e9 / self.w) as u64));
+    }
+
     fn advance(&mut self, now: Time, line: &Line<'_>) {
         self.sample(now, line, |_| 1.0);
     }

@@ -10,8 +10,9 @@
 //! the same rate.
 //! **Departures** (1) Scalable is ECT(1) or CE, as in RFC 9331, and only where the frame marks. (2)
 //! Many updates at one delay are taken in one step. (3) p' may reach 1; the paper caps it in
-//! overload. (4) The chance is drawn even where the buffer turns out to be full.
-//! **Cost** 176 bytes of state; two draws per arrival, one for a Scalable packet; O(1) after any
+//! overload. (4) The chance is drawn even where the buffer turns out to be full. (5) Updates count
+//! from the first arrival: the first one comes `t_update` later.
+//! **Cost** 184 bytes of state; two draws per arrival, one for a Scalable packet; O(1) after any
 //! time.
 
 use super::{Aqm, Law, Verdict};
@@ -20,6 +21,7 @@ use crate::error::Result;
 use crate::fifo::Line;
 use crate::packet::{Ecn, Packet};
 use crate::sched::Env;
+use crate::timer::Timer;
 use crate::units::{Span, Time};
 
 crate::params! {
@@ -50,8 +52,7 @@ pub struct Pi2 {
     qdelay_old: Span,
     /// Wait of the packet that left last.
     sojourn: Span,
-    /// Updates made.
-    updates: u64,
+    updates: Timer,
 }
 
 impl Law for Pi2 {
@@ -60,18 +61,22 @@ impl Law for Pi2 {
     fn new(params: &Pi2Params, env: &Env) -> Result<Self> {
         let (params, ecn) = (params.clone(), env.ecn);
         let (qdelay_old, sojourn) = (Span::ZERO, Span::ZERO);
-        Ok(Pi2 { params, ecn, p_prime: 0.0, qdelay_old, sojourn, updates: 0 })
+        let updates = Timer::new(env);
+        Ok(Pi2 { params, ecn, p_prime: 0.0, qdelay_old, sojourn, updates })
     }
 }
 
 impl Aqm for Pi2 {
+    fn start(&mut self, now: Time) {
+        self.updates.start(now, self.params.t_update);
+    }
+
     fn advance(&mut self, now: Time, line: &Line<'_>) {
         let Pi2Params { target, t_update, alpha, beta, .. } = self.params;
-        let n = (now.0 / t_update.0).saturating_sub(self.updates);
+        let n = self.updates.due(now, |span| span.0 / t_update.0);
         if n == 0 {
             return;
         }
-        self.updates += n;
         let qdelay = if line.packets() == 0 { Span::ZERO } else { self.sojourn };
         let (delay, old) = (qdelay.as_secs(), self.qdelay_old.as_secs());
         let drift = alpha * (delay - target.as_secs());

@@ -14,8 +14,8 @@
 //! The law is always active (section 5.3 lets it sleep while the buffer is less than a third full).
 //! (5) The chance is drawn even where the buffer turns out to be full. (6) A measurement of the
 //! rate counts from the packet after the one at which it starts, and its time is scaled to the
-//! threshold.
-//! **Cost** 256 bytes of state; a draw per arrival while the law acts. After an idle time O(1), or
+//! threshold. (7) Updates count from the first arrival: the first one comes `t_update` later.
+//! **Cost** 264 bytes of state; a draw per arrival while the law acts. After an idle time O(1), or
 //! as long as p takes to decay.
 
 use super::{Aqm, Law, Verdict};
@@ -24,6 +24,7 @@ use crate::error::Result;
 use crate::fifo::Line;
 use crate::packet::Packet;
 use crate::sched::Env;
+use crate::timer::Timer;
 use crate::units::{Bytes, Span, Time};
 
 crate::choice! {
@@ -106,8 +107,7 @@ pub struct Pie {
     qdelay_old: Span,
     /// Chances summed up since the last signal.
     accu: f64,
-    /// Updates made.
-    updates: u64,
+    updates: Timer,
     /// Wait of the packet that left last.
     sojourn: Span,
     /// The measurement under way.
@@ -119,13 +119,13 @@ pub struct Pie {
 impl Law for Pie {
     type Params = PieParams;
 
-    fn new(params: &PieParams, _env: &Env) -> Result<Self> {
+    fn new(params: &PieParams, env: &Env) -> Result<Self> {
         Ok(Pie {
             p: 0.0,
             burst: params.max_burst,
             qdelay_old: Span::ZERO,
             accu: 0.0,
-            updates: 0,
+            updates: Timer::new(env),
             sojourn: Span::ZERO,
             cycle: None,
             dq_time: 0.0,
@@ -236,13 +236,16 @@ impl Pie {
 }
 
 impl Aqm for Pie {
+    fn start(&mut self, now: Time) {
+        self.updates.start(now, self.params.t_update);
+    }
+
     fn advance(&mut self, now: Time, line: &Line<'_>) {
-        let due = now.0 / self.params.t_update.0;
-        let mut left = due.saturating_sub(self.updates);
+        let period = self.params.t_update.0;
+        let mut left = self.updates.due(now, |span| span.0 / period);
         if left == 0 {
             return;
         }
-        self.updates = due;
         let qdelay = self.qdelay(line);
         // Bounded: leaps cross the table in two turns a row, a burst lasts 10^4 updates at most,
         // and 0.98^n is lost in 4 * 10^4.
@@ -309,192 +312,4 @@ impl Aqm for Pie {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fifo::{Fifo, Pool};
-    use crate::params::{Params, Setting};
-    use crate::testing::Bench;
-    use std::prelude::v1::*;
-
-    fn near(x: f64, y: f64) -> bool {
-        (x / y - 1.0).abs() < 1e-9
-    }
-
-    fn law(settings: &[(&str, &str)]) -> Pie {
-        let mut p = PieParams::default();
-        settings.iter().for_each(|(k, v)| p.set(k, Setting::Text(v)).unwrap());
-        Pie::new(&p, &Env::new(crate::units::Rate(8_000_000))).unwrap()
-    }
-
-    /// A hundred packets of 1000 bytes at once; at 30, 45 and 60 ms one leaves.
-    fn three_leave(settings: &[(&str, &str)]) -> Bench {
-        let mut q = Bench::new("pie", settings);
-        (0..100).for_each(|i| assert!(q.put(i, 1000).is_empty()));
-        [30, 45, 60].into_iter().for_each(|ms| {
-            q.at_ms(ms);
-            q.get();
-        });
-        q
-    }
-
-    #[test]
-    fn updates_by_hand() {
-        // Nothing has left at 15 and 30 ms: no delay. At 45 ms the delay is 30 ms, at 60 ms it is
-        // 45: (0.125 * 0.015 + 1.25 * 0.030) / 2048, then (0.125 * 0.030 + 1.25 * 0.015) / 128.
-        let q = three_leave(&[]);
-        let (first, second) = (0.039_375 / 2048.0, 0.0225 / 128.0);
-        assert!(near(q.gauge("p"), first + second), "{}", q.gauge("p"));
-        assert_eq!(q.gauge("qdelay_old"), 0.045);
-        assert_eq!(q.gauge("burst"), 0.120, "two of ten updates have passed");
-        let q = three_leave(&[("hold", "true")]);
-        assert_eq!((q.gauge("p"), q.gauge("burst")), (0.0, 0.120));
-    }
-
-    #[test]
-    fn steps_up_are_capped_and_p_decays_without_delay() {
-        let mut pie = law(&[]);
-        pie.p = 0.2;
-        pie.update(Span::ms(100));
-        assert!(near(pie.p, 0.22), "0.125 * 0.085 + 0.125 is more than 0.02");
-        pie.qdelay_old = Span::ZERO;
-        pie.update(Span::ZERO);
-        assert!(near(pie.p, 0.98 * (0.22 - 0.125 * 0.015)));
-        pie.p = 1.0;
-        pie.update(Span::ms(100));
-        assert_eq!(pie.p, 1.0);
-    }
-
-    #[test]
-    fn leaps_are_the_updates_one_by_one() {
-        for (hold, p, burst, old, delay) in [
-            (false, 0.0, 150, 0, 16),
-            (false, 0.3, 0, 40, 14),
-            (false, 5e-6, 30, 5, 40),
-            (false, 0.05, 0, 0, 0),
-            (true, 0.0, 150, 20, 25),
-            (true, 0.9, 0, 20, 2),
-            (false, 0.9, 40, 20, 15),
-        ] {
-            let start = || {
-                let mut pie = law(&[("hold", if hold { "true" } else { "false" })]);
-                (pie.p, pie.burst, pie.qdelay_old) = (p, Span::ms(burst), Span::ms(old));
-                pie.sojourn = Span::ms(delay);
-                pie
-            };
-            let (mut fifo, mut pool) = (Fifo::default(), Pool::default());
-            fifo.push(&mut pool, Packet { len: 1000, ..Packet::default() });
-            let line = Line { fifo: &mut fifo, pool: &mut pool };
-            for n in [1, 2, 7, 100, 5000] {
-                let (mut once, mut singly) = (start(), start());
-                once.advance(Time(n * 15_000_000), &line);
-                (0..n).for_each(|_| singly.update(Span::ms(delay)));
-                let (a, b) = (once.p, singly.p);
-                assert!((a - b).abs() <= 1e-9 * b, "{p} {delay} {n}: {a} {b}");
-                assert_eq!(once.burst, singly.burst, "{p} {delay} {n}");
-                assert_eq!(once.qdelay_old, singly.qdelay_old);
-            }
-        }
-    }
-
-    #[test]
-    fn a_burst_passes_and_a_standing_queue_does_not() {
-        let mut q = three_leave(&[]);
-        // The allowance counts from 30 ms, the last update without delay, and is used up at 180 ms.
-        let mut lost = vec![];
-        for ms in 61..1000 {
-            q.at_ms(ms);
-            lost.extend(q.put(1000 + ms as u32, 1000).into_iter().map(|_| ms));
-            q.get();
-        }
-        assert!(lost[0] >= 180 && lost.len() > 20, "{lost:?}");
-    }
-
-    #[test]
-    fn a_day_of_full_or_empty_queue_ends_at_the_bounds() {
-        let mut q = three_leave(&[]);
-        q.at_ms(86_400_000);
-        assert_eq!(q.put(1000, 1000), [1000]);
-        assert_eq!(q.gauge("p"), 1.0);
-        q.drain();
-        q.at_ms(2 * 86_400_000);
-        assert!(q.put(1001, 1000).is_empty());
-        assert_eq!((q.gauge("p"), q.gauge("burst")), (0.0, 0.150));
-    }
-
-    #[test]
-    fn marks_up_to_a_chance_and_drops_above() {
-        for (threshold, marked) in [("0.1", 0), ("1", 1)] {
-            let mut q = three_leave(&[("ecn", "true"), ("mark_ecnth", threshold)]);
-            q.ect();
-            q.at_ms(86_400_000);
-            assert_eq!((q.put(1000, 1000).len() as u64, q.marked()), (1 - marked, marked));
-        }
-    }
-
-    /// How many packets, the signalled one included, until the first signal at p = 0.1.
-    fn first_signal(settings: &[(&str, &str)], u: f64, backlog: u32) -> Option<usize> {
-        struct Shown(f64);
-        impl crate::Dice for Shown {
-            fn uniform(&mut self) -> f64 {
-                self.0
-            }
-        }
-        let mut pie = law(settings);
-        (pie.p, pie.burst, pie.qdelay_old) = (0.1, Span::ZERO, Span::ms(20));
-        let (mut fifo, mut pool) = (Fifo::default(), Pool::default());
-        fifo.push(&mut pool, Packet { len: backlog, ..Packet::default() });
-        let mut line = Line { fifo: &mut fifo, pool: &mut pool };
-        let (mut dice, mut lost, mut marked) = (Shown(u), vec![], 0);
-        let now = Time::ZERO;
-        let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marked: &mut marked };
-        let packet = Packet { len: 500, ..Packet::default() };
-        let first = (1..=200).find(|_| pie.admit(&mut cx, &mut line, &packet) == Verdict::Signal);
-        assert!(first.is_none() || pie.accu == 0.0);
-        first
-    }
-
-    #[test]
-    fn derandomised_signals_are_kept_apart() {
-        assert_eq!(first_signal(&[], 0.09, 3001), Some(1));
-        assert_eq!(first_signal(&[], 0.1, 3001), None, "u < p");
-        assert_eq!(first_signal(&[], 0.0, 3000), None, "two mean packets are no queue");
-        // 0.1 a packet: 0.85 is reached at the ninth, 8.5 at the 85th or, rounded, the next.
-        let apart = [("derandomise", "true")];
-        assert_eq!(first_signal(&apart, 0.0, 3001), Some(9));
-        assert!(matches!(first_signal(&apart, 0.5, 3001), Some(85 | 86)));
-        // A third of a mean packet has a third of the chance.
-        assert_eq!(first_signal(&[("byte_mode", "true")], 0.033, 3001), Some(1));
-        assert_eq!(first_signal(&[("byte_mode", "true")], 0.034, 3001), None);
-    }
-
-    #[test]
-    fn the_rate_is_measured_where_there_are_no_timestamps() {
-        let mut q = Bench::new("pie", &[("latency", "rate"), ("dq_threshold", "10kB")]);
-        (0..100).for_each(|i| drop(q.put(i, 1000)));
-        for ms in 0..=12 {
-            q.at_ms(ms);
-            q.get();
-        }
-        assert!(near(q.gauge("dq_rate"), 1e6), "{}", q.gauge("dq_rate"));
-        // 87 wait at 15 ms: 87 ms.
-        q.at_ms(15);
-        q.get();
-        assert_eq!(q.gauge("qdelay_old"), 0.087);
-    }
-
-    #[test]
-    fn in_fq_pie_each_flow_has_its_own() {
-        let mut q = Bench::new("fq_pie", &[("quantum", "1000B")]);
-        (0..400).for_each(|i| drop(q.put_flow(1, i, 1000)));
-        let mut lost = [0, 0];
-        for ms in 1..2000 {
-            q.at_ms(ms);
-            lost[0] += q.put_flow(1, 400, 1000).len();
-            if ms % 4 == 0 {
-                lost[1] += q.put_flow(2, 500, 1000).len();
-            }
-            q.get();
-        }
-        assert!(lost[0] > 100 && lost[1] == 0, "{lost:?}");
-    }
-}
+mod tests;

@@ -9,12 +9,12 @@
 //! **The law** `mu = max(0, mu + gamma (alpha (q - b_star) + x - c))`; an arrival is signalled with
 //! `1 - phi^(-mu)`. In the queue form `x - c` is the growth of the queue: `mu += gamma (q - (1 -
 //! alpha) q_old - alpha b_star)`.
-//! **Departures** (1) period k ends at k times `period` after time zero, before anything else of
-//! that moment. (2) `x` can be smoothed with the weight `inw`, as in ns-2; 1 does not. It counts
-//! all that arrives, lost or not, but for a packet larger than the buffer. (3) Periods without a
-//! packet are taken in one step, in closed form. (4) The chance is drawn even where the buffer
-//! turns out full.
-//! **Cost** 232 bytes of state, a draw per arrival, a power per period with packets in it; O(1)
+//! **Departures** (1) The first period begins with the first arrival. At the same instant the end
+//! of a period comes before an arrival or a departure. (2) `x` can be smoothed with the weight
+//! `inw`, as in ns-2; with 1 it is not. It counts all arrivals, dropped or not, except packets
+//! larger than the buffer. (3) Periods without a packet are taken in one step, in closed form. (4)
+//! The random number is drawn even if the buffer turns out to be full.
+//! **Cost** 240 bytes of state, a draw per arrival, a power per period with packets in it; O(1)
 //! whatever the time since the last packet.
 
 use super::{Aqm, Law, Verdict};
@@ -23,6 +23,7 @@ use crate::error::Result;
 use crate::fifo::Line;
 use crate::packet::Packet;
 use crate::sched::Env;
+use crate::timer::Timer;
 use crate::units::{Bytes, Size, Span, Time};
 
 crate::choice! {
@@ -79,8 +80,7 @@ pub struct Rem {
     mu: f64,
     /// Chance of a signal at that price.
     p: f64,
-    /// Periods that have ended.
-    periods: u64,
+    periods: Timer,
 }
 
 impl Law for Rem {
@@ -97,7 +97,7 @@ impl Law for Rem {
             q_old: 0.0,
             mu: 0.0,
             p: 0.0,
-            periods: 0,
+            periods: Timer::new(env),
         })
     }
 }
@@ -149,13 +149,17 @@ impl Rem {
 }
 
 impl Aqm for Rem {
+    fn start(&mut self, now: Time) {
+        self.periods.start(now, self.params.period);
+    }
+
     fn advance(&mut self, now: Time, line: &Line<'_>) {
-        let due = now.0 / self.params.period.0;
-        if due > self.periods {
+        let period = self.params.period.0;
+        let due = self.periods.due(now, |span| span.0 / period);
+        if due > 0 {
             let q = self.packets(u64::from(line.packets()), line.bytes());
-            self.update(q, (due - self.periods - 1) as f64);
+            self.update(q, (due - 1) as f64);
             self.count = 0;
-            self.periods = due;
         }
     }
 

@@ -12,7 +12,8 @@
 //! **Departures** (1) The paper's formulas were out of reach: rules and constants are those that
 //! our reference gives in their place. (2) The twentieth is taken off only above `bottom`, as
 //! every step down is; otherwise a lasting oscillation takes max_p to nothing, from where steps of
-//! a quarter hardly come back. (3) The slope above max_th follows max_p.
+//! a quarter hardly come back. (3) The slope above max_th follows max_p. (4) Samples count from
+//! the first arrival: the first one is taken `sample` later.
 //! **Cost** 368 bytes of state; that of RED; a window costs constant work, and after an idle
 //! time no more windows are worked through than change something (some ten thousand at most).
 
@@ -23,6 +24,7 @@ use crate::error::{Error, Result};
 use crate::fifo::Line;
 use crate::params::Both;
 use crate::sched::Env;
+use crate::timer::Timer;
 use crate::units::{Span, Time};
 use alloc::format;
 
@@ -56,8 +58,7 @@ pub struct SaRed {
     sample: Span,
     /// Samples in a window.
     samples: u64,
-    /// Samples that are due since time zero, up to the last call.
-    taken: u64,
+    taken: Timer,
     /// Samples of this window, their sum and that of their squares.
     n: u64,
     sum: u128,
@@ -83,9 +84,10 @@ impl Law for Tuned<SaRed> {
         let red = Red::new(&params.law, env)?;
         let w_q = red.w_q;
         let (sum, squares, mu, sd) = (0, 0, 0.0, 0.0);
+        let taken = Timer::new(env);
         Ok(Tuned {
             red,
-            tuner: SaRed { step, sample, samples, taken: 0, n: 0, sum, squares, mu, sd, w_q },
+            tuner: SaRed { step, sample, samples, taken, n: 0, sum, squares, mu, sd, w_q },
         })
     }
 }
@@ -117,12 +119,13 @@ impl SaRed {
 }
 
 impl Tune for SaRed {
+    fn start(&mut self, now: Time) {
+        self.taken.start(now, self.sample);
+    }
+
     fn advance(&mut self, now: Time, line: &Line<'_>, red: &mut Red) {
-        // Sample k is due k times `sample` after time zero; those that are due now see the queue as
-        // it has been since the last call.
-        let due = now.0 / self.sample.0;
-        let mut samples = due - self.taken;
-        self.taken = due;
+        // The samples that are due now see the queue as it has been since the last call.
+        let mut samples = self.taken.due(now, |span| span.0 / self.sample.0);
         let q = if red.in_bytes { line.bytes() } else { u64::from(line.packets()) };
         let q = u128::from(q);
         while samples > 0 {
@@ -172,7 +175,8 @@ mod tests {
         fn new(settings: &[(&str, &str)]) -> Trial {
             let mut p = Both::<SaRedParams, RedParams>::default();
             settings.iter().for_each(|(k, v)| p.set(k, Setting::Text(v)).unwrap());
-            let law = Tuned::<SaRed>::new(&p, &Env::new(Rate(8_000_000))).unwrap();
+            let mut law = Tuned::<SaRed>::new(&p, &Env::new(Rate(8_000_000))).unwrap();
+            law.tuner.start(Time::ZERO);
             Trial { law, now: Time::ZERO }
         }
 
@@ -236,7 +240,8 @@ mod tests {
             }
             assert_eq!(late.hold(q, Span::s(90)), prompt.hold(q, Span::ZERO));
             assert_eq!(late.law.tuner.n, prompt.law.tuner.n);
-            let tuner = |t: &Trial| (t.law.tuner.sum, t.law.tuner.squares, t.law.tuner.taken);
+            let tuner =
+                |t: &Trial| (t.law.tuner.sum, t.law.tuner.squares, t.law.tuner.taken.clone());
             assert_eq!(tuner(&late), tuner(&prompt));
         }
     }

@@ -15,7 +15,7 @@
 //! **Departures** (1) Linux keeps the bins of a packet beside it; here the bins of a new hash count
 //! who waits once, when they come into use. (2) The drop in place of a mark takes a draw of its
 //! own, with the same chances as one draw for both. (3) The bucket of the penalty box fills all
-//! the time, not only once it is empty. (4) The hash changes at multiples of `rehash_interval`.
+//! the time, not only once it is empty. (4) `rehash_interval` counts from the first arrival.
 //! **Cost** 4408 bytes of state: 32 per bin and level; no flow is ever refused a place. Per packet
 //! one hash per level, a draw, and a look at all that waits when the bins change.
 
@@ -119,8 +119,8 @@ pub struct Sfb {
     /// The bins of the next period; they count only while warming.
     spare: Bins,
     warming: bool,
-    /// Which multiple of `rehash_interval` was last passed.
-    period: u64,
+    /// When the hash changes next; never before the first arrival.
+    rehash_at: Time,
     /// What may leave the penalty box, packets, and when that was so.
     tokens: f64,
     tokens_at: Time,
@@ -149,7 +149,7 @@ impl Law for Sfb {
             current: bins(1),
             spare: bins(2),
             warming: false,
-            period: 0,
+            rehash_at: env.first_update.unwrap_or(Time::NEVER),
             tokens: params.penalty_burst,
             tokens_at: Time::ZERO,
             pmin: 0.0,
@@ -164,16 +164,16 @@ impl Sfb {
     fn rehash(&mut self, cx: &mut Cx<'_>, line: &Line<'_>) {
         let SfbParams { rehash_interval, warmup, .. } = self.params;
         let salt = |cx: &mut Cx<'_>| u64::from(cx.dice.below(u32::MAX));
-        let period = cx.now.0 / rehash_interval.0;
-        if period > self.period {
+        if cx.now >= self.rehash_at {
+            let more = (cx.now - self.rehash_at).0 / rehash_interval.0;
             core::mem::swap(&mut self.current, &mut self.spare);
-            if !self.warming || period > self.period + 1 {
+            if !self.warming || more > 0 {
                 self.current.renew(salt(cx), line);
             }
-            (self.warming, self.period) = (false, period);
+            self.rehash_at += Span((more + 1) * rehash_interval.0);
+            self.warming = false;
         }
-        let left = rehash_interval.0 - cx.now.0 % rehash_interval.0;
-        if !self.warming && left <= warmup.0 {
+        if !self.warming && self.rehash_at - cx.now <= warmup {
             self.spare.renew(salt(cx), line);
             self.warming = true;
         }
@@ -198,6 +198,12 @@ impl Sfb {
 }
 
 impl Aqm for Sfb {
+    fn start(&mut self, now: Time) {
+        if self.rehash_at == Time::NEVER {
+            self.rehash_at = now + self.params.rehash_interval;
+        }
+    }
+
     fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
         if !fits(self.limit, line.packets(), line.bytes(), packet) {
             return Verdict::Drop;

@@ -6,8 +6,8 @@
 //! last byte. Capacity is wasted while the queue is empty. The trace repeats after its last moment.
 //!
 //! Each packet may also need some bytes of framing. mm-link reads packets from a TUN device that
-//! puts 4 bytes before the IP header, and counts them: its opportunities of 1504 bytes carry exactly
-//! one IP packet of 1500 bytes.
+//! puts 4 bytes before the IP header, and counts them: its opportunities of 1504 bytes carry
+//! exactly one IP packet of 1500 bytes.
 
 use super::Link;
 use crate::error::{Error, Result};

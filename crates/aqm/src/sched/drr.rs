@@ -7,7 +7,7 @@
 //! quantum times its weight per turn and is forgotten when the queue runs empty.
 //! **Departures** none; the paper's buffer stealing is the frame's `full = "longest"`, which of
 //! equally long queues takes from the nearest to its turn.
-//! **Cost** 90408 bytes of state: 88 a queue. O(1) per packet while `quantum` is not below the
+//! **Cost** 90416 bytes of state: 88 a queue. O(1) per packet while `quantum` is not below the
 //! largest packet, else at most a few looks at every busy queue.
 
 use crate::error::Result;

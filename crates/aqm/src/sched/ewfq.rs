@@ -20,8 +20,8 @@
 //! unless given: gamma takes it in. (9) gamma is at most 64. (10) `responsive` says which classes
 //! are. (11) who overflows the buffer takes from the tail of the longest class for its weight; with
 //! plain tail drop the scheme settles in a bad state. (12) weights are scaled to a least one of 1.
-//! (13) mbar is at least S.
-//! **Cost** 189544 bytes of state: WFQ's, and 48 a class found; what is found is bounded by
+//! (13) mbar is at least S. (14) Samples and intervals count from the first arrival.
+//! **Cost** 189568 bytes of state: WFQ's, and 48 a class found; what is found is bounded by
 //! `table`: a full set of eight gives up the one with the least bytes.
 
 use crate::cx::{Cx, Why};
@@ -104,9 +104,12 @@ pub struct Ewfq {
     capacity: f64,
     /// Mean packet, bytes.
     s: f64,
+    /// Never before the first arrival.
     next_sample: Time,
     next_interval: Time,
     scale: f64,
+    /// See [`Env::first_update`].
+    first_update: Option<Time>,
 }
 
 /// What a list says of class `i`; 1 where it says nothing.
@@ -155,8 +158,9 @@ impl Build for Ewfq {
             top: capacity,
             capacity,
             s: 1000.0,
-            next_sample: Time::ZERO + params.sample,
-            next_interval: Time::ZERO + params.interval,
+            next_sample: Time::NEVER,
+            next_interval: Time::NEVER,
+            first_update: env.first_update,
             scale: if least.is_finite() { least } else { 1.0 },
             params: params.clone(),
         })
@@ -166,6 +170,13 @@ impl Build for Ewfq {
 impl Ewfq {
     fn weight(&self, i: u32) -> f64 {
         of(&self.params.weights, i) / self.scale
+    }
+
+    /// The first packet arrives at `now`: samples and intervals count from here.
+    fn start(&mut self, now: Time) {
+        let EwfqParams { sample, interval, .. } = self.params;
+        self.next_sample = self.first_update.unwrap_or(now + sample);
+        self.next_interval = Time((self.next_sample + interval).0.saturating_sub(sample.0));
     }
 
     /// Brings m_fair and the measurement up to `now`. The queue is constant between packets.
@@ -244,6 +255,9 @@ impl Ewfq {
 
 impl Qdisc for Ewfq {
     fn enqueue(&mut self, cx: &mut Cx<'_>, packet: Packet) {
+        if self.next_sample == Time::NEVER {
+            self.start(cx.now);
+        }
         self.advance(cx.now);
         let i = self.queue.index(&packet);
         self.s += 0.01 * (f64::from(packet.len) - self.s);
@@ -289,7 +303,9 @@ mod tests {
     fn ewfq(change: impl FnOnce(&mut EwfqParams)) -> Ewfq {
         let mut params = EwfqParams { k: 0, p: Some(1.0), ..EwfqParams::default() };
         change(&mut params);
-        Ewfq::build(&params, &Env::new(Rate(5_000_000))).unwrap()
+        let mut q = Ewfq::build(&params, &Env::new(Rate(5_000_000))).unwrap();
+        q.start(Time::ZERO);
+        q
     }
 
     /// Class 0 sent `m` bytes in the last interval.

@@ -113,6 +113,8 @@ pub struct Fair<O, A> {
     /// The queue whose last packet is being sent.
     last: Option<u32>,
     backlog: Backlog,
+    /// True once a packet has arrived.
+    started: bool,
 }
 
 impl<O: Order, A: Law> Build for Fair<O, A> {
@@ -146,6 +148,7 @@ impl<O: Order, A: Law> Build for Fair<O, A> {
             pool: Pool::default(),
             last: None,
             backlog: Backlog::default(),
+            started: false,
         })
     }
 }
@@ -257,6 +260,10 @@ impl<O: Order, A: Aqm> Fair<O, A> {
 
 impl<O: Order, A: Aqm> Qdisc for Fair<O, A> {
     fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Packet) {
+        if !self.started {
+            self.started = true;
+            self.queues.iter_mut().for_each(|queue| queue.law.start(cx.now));
+        }
         let i = self.index(&packet);
         let own = self.queues[i as usize].limit;
         if !fits(self.params.limit, 0, 0, &packet) || own.is_some_and(|l| !fits(l, 0, 0, &packet)) {

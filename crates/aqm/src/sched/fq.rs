@@ -64,6 +64,8 @@ pub struct Fq<A> {
     old_flows: VecDeque<u32>,
     fattest: Tree,
     backlog: Backlog,
+    /// True once a packet has arrived.
+    started: bool,
 }
 
 impl<A: Law> Build for Fq<A> {
@@ -84,6 +86,7 @@ impl<A: Law> Build for Fq<A> {
             params: params.frame.clone(),
             pool: Pool::default(),
             backlog: Backlog::default(),
+            started: false,
         })
     }
 }
@@ -127,6 +130,10 @@ impl<A: Aqm> Fq<A> {
 
 impl<A: Aqm> Qdisc for Fq<A> {
     fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Packet) {
+        if !self.started {
+            self.started = true;
+            self.flows.iter_mut().for_each(|flow| flow.law.start(cx.now));
+        }
         if !fits(self.params.limit, 0, 0, &packet) {
             return cx.drop(packet, Why::Full);
         }

@@ -99,12 +99,15 @@ pub struct Env {
     pub limit: Size,
     /// Whether the frame marks what can be marked, for laws that treat marks and drops apart.
     pub ecn: bool,
+    /// When the first periodic update is due; one period after the first arrival if not set. For
+    /// comparison with implementations whose timers start at a time of their own.
+    pub first_update: Option<Time>,
 }
 
 impl Env {
     /// A link of that rate; the rest is filled in by the frame.
     pub fn new(rate: Rate) -> Env {
-        Env { rate, limit: Size::Bytes(0), ecn: false }
+        Env { rate, limit: Size::Bytes(0), ecn: false, first_update: None }
     }
 }
 

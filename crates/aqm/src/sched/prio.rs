@@ -6,7 +6,7 @@
 //! starve. With `full = "lowest"` a full shared buffer takes from the last busy queue, so that
 //! none can keep out those before it.
 //! **Departures** none.
-//! **Cost** 496 bytes of state for three queues; O(log n) per packet; an overflow with
+//! **Cost** 504 bytes of state for three queues; O(log n) per packet; an overflow with
 //! `full = "lowest"` looks at every queue.
 
 use crate::error::Result;

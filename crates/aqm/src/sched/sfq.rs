@@ -9,7 +9,7 @@
 //! overflow the longest queue loses.
 //! **Departures** turns are counted in bytes, not packets. When the hash changes, packets move to
 //! their new queues with the order within each flow kept; nothing is lost by it, so a queue may be
-//! deeper than `depth` until it has sent.
+//! deeper than `depth` until it has sent. `perturb` counts from the first arrival.
 //! **Cost** 37056 bytes of state: 36 per queue. O(1) per packet; an overflow looks at every busy
 //! queue, a change of hash at every packet.
 
@@ -59,13 +59,14 @@ pub struct Sfq {
     active: VecDeque<u32>,
     backlog: Backlog,
     salt: u64,
+    /// When the hash changes next; never before the first arrival.
     perturb_next: Time,
 }
 
 impl Build for Sfq {
     type Params = SfqParams;
 
-    fn build(params: &SfqParams, _env: &Env) -> Result<Self> {
+    fn build(params: &SfqParams, env: &Env) -> Result<Self> {
         let n = params.flows as usize;
         Ok(Sfq {
             params: params.clone(),
@@ -74,7 +75,7 @@ impl Build for Sfq {
             active: VecDeque::with_capacity(n),
             backlog: Backlog::default(),
             salt: 0,
-            perturb_next: Time::ZERO + params.perturb,
+            perturb_next: env.first_update.unwrap_or(Time::NEVER),
         })
     }
 }
@@ -142,6 +143,9 @@ impl Sfq {
 
 impl Qdisc for Sfq {
     fn enqueue(&mut self, cx: &mut Cx<'_>, packet: Packet) {
+        if self.perturb_next == Time::NEVER {
+            self.perturb_next = cx.now + self.params.perturb;
+        }
         self.perturb(cx);
         if !crate::aqm::fits(self.params.limit, 0, 0, &packet) {
             return cx.drop(packet, Why::Full);

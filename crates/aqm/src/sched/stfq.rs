@@ -9,7 +9,7 @@
 //! is the start tag of the packet being sent, and the least start tag is sent next. So it is fair
 //! whatever the rate of the link does.
 //! **Departures** tags and `v` are reset when the link is idle, which changes no decision.
-//! **Cost** 123168 bytes of state: 120 a queue; O(log n) per packet.
+//! **Cost** 123176 bytes of state: 120 a queue; O(log n) per packet.
 
 use crate::clocked::{Clock, Clocked};
 use crate::tags::Least;

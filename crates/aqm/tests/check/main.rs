@@ -9,6 +9,7 @@ mod ledger;
 mod link;
 mod opportunities;
 mod ops;
+mod shift;
 
 use cases::{Case, all};
 use ledger::{Event, Ledger};

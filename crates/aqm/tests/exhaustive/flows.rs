@@ -265,6 +265,7 @@ struct PlainAfd {
     shadow: Vec<(u32, u32)>,
     m_fair: f64,
     q_old: f64,
+    /// When the next sample is due; never before the first arrival.
     next: u64,
 }
 
@@ -284,6 +285,9 @@ impl PlainAfd {
 
 impl Naive for PlainAfd {
     fn enqueue(&mut self, now: u64, u: f64, p: Packet, lost: &mut Losses) {
+        if self.next == u64::MAX {
+            self.next = now + STEP;
+        }
         self.catch_up(now);
         if self.shadow.len() < 5 {
             self.shadow.push((p.flow, p.len));
@@ -369,6 +373,6 @@ fn afd() {
         ("f_s", "250"),
     ]);
     let (line, shadow) = (vec![], vec![]);
-    let naive = PlainAfd { line, shadow, m_fair: 1000.0, q_old: 0.0, next: STEP };
+    let naive = PlainAfd { line, shadow, m_fair: 1000.0, q_old: 0.0, next: u64::MAX };
     compare(|| (made(), Box::new(naive.clone())));
 }

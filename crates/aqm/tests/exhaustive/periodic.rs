@@ -25,6 +25,7 @@ struct Timed {
     plain: Box<dyn Plain>,
     line: Vec<Packet>,
     period: u64,
+    /// When the timer rings next; never before the first arrival.
     next: u64,
 }
 
@@ -39,6 +40,9 @@ impl Timed {
 
 impl Naive for Timed {
     fn enqueue(&mut self, now: u64, u: f64, p: Packet, lost: &mut Losses) {
+        if self.next == u64::MAX {
+            self.next = now + self.period;
+        }
         self.until(now);
         let q = bytes(&self.line);
         let signal = u < self.plain.arrives(now, &p, q as f64);
@@ -247,7 +251,7 @@ where
 {
     let made = real::<Single<A>>(&[&[("limit", "40kB")], settings].concat());
     let period = period.0;
-    move || (made(), Box::new(Timed { plain: plain(), line: vec![], period, next: period }))
+    move || (made(), Box::new(Timed { plain: plain(), line: vec![], period, next: u64::MAX }))
 }
 
 /// Calls `check` with each law and its model.

@@ -180,7 +180,9 @@ impl PlainCoDel {
                 (p, _) = self.pop(now, line);
             }
             self.dropping = true;
-            let recent = now < self.drop_next || now - self.drop_next < 16 * self.interval;
+            // 0 is no signal yet, and so long ago.
+            let since = now.saturating_sub(self.drop_next);
+            let recent = self.drop_next > 0 && since < 16 * self.interval;
             let delta = self.count as i64 - self.lastcount as i64;
             self.count = if delta > 1 && recent { delta as u64 } else { 1 };
             self.drop_next = self.after(now);
