@@ -23,8 +23,8 @@ def qdisc_of(result: sj.Result) -> dict[str, Any]:
 def test_every_form_is_the_same_discipline(small: Path) -> None:
     """Text, table and model, in Python, in a file and in a setting."""
     tree = sj.load(small)
-    text = "codel(target=15ms, interval='50ms', ecn=true)"
-    parameters: Any = {"target": "15ms", "interval": "50ms", "ecn": True}
+    text = "codel(target=15ms, interval='50ms', ecn=false)"
+    parameters: Any = {"target": "15ms", "interval": "50ms", "ecn": False}
     forms: list[Any] = [text, {"name": "codel", **parameters}, sj.CoDel(**parameters)]
     runs = [next(iter(sj.compare(small, [form]).values()))[0] for form in forms]
     runs.append(sj.simulate(apply(tree, [f"up.qdisc={text}"])))

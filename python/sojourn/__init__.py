@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sojourn._sojourn import InputError as InputError
+    from sojourn.advice import ScenarioWarning as ScenarioWarning
     from sojourn.comparison import Comparison as Comparison
     from sojourn.comparison import compare as compare
     from sojourn.comparison import load_comparison as load_comparison
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "InputError": "_sojourn",
+    "ScenarioWarning": "advice",
     "Comparison": "comparison",
     "compare": "comparison",
     "load_comparison": "comparison",

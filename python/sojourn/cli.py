@@ -5,7 +5,10 @@ The commands themselves are in `sojourn.commands`, imported here only when there
 
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 DONE, FAILED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 """Exit codes; the last two as the shell has them for SIGINT and SIGPIPE."""
@@ -51,11 +54,33 @@ def _run(arguments: list[str]) -> int:
             stream.reconfigure(errors="backslashreplace")
     from sojourn.commands import app
 
-    # Without its own handling of errors, typer gives the code and lets the errors out.
-    code = app(arguments or ["--help"], prog_name="sojourn", standalone_mode=False)
+    with _telling_warnings():
+        # Without its own handling of errors, typer gives the code and lets the errors out.
+        code = app(arguments or ["--help"], prog_name="sojourn", standalone_mode=False)
     if code == INTERRUPTED:  # what typer makes of a Ctrl-C
         raise KeyboardInterrupt
     return code if isinstance(code, int) else DONE
+
+
+@contextmanager
+def _telling_warnings() -> Iterator[None]:
+    """Write each warning about a scenario as one line on standard error, once."""
+    from sojourn.advice import ScenarioWarning
+
+    said = set()
+    usual = warnings.showwarning
+
+    def show(message: Any, category: type[Warning], *rest: Any) -> None:
+        if not issubclass(category, ScenarioWarning):
+            usual(message, category, *rest)
+        elif str(message) not in said:
+            said.add(str(message))
+            _say(f"warning: {message}", DONE)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", ScenarioWarning)
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
 
 
 def _refusal(error: BaseException) -> int:

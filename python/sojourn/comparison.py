@@ -3,19 +3,20 @@
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _sojourn, disciplines, folders
 from sojourn._sojourn import InputError
+from sojourn.advice import warn
 from sojourn.disciplines import Variants
 from sojourn.output import naming, replacing
 from sojourn.result import Result
-from sojourn.run import simulate_many
+from sojourn.run import run_texts
 from sojourn.scenario import Scenario, Table, load, plain, to_json
 from sojourn.settings import compared_link, set_seed, with_qdisc
-from sojourn.units import counted
+from sojourn.units import counted, seconds
 
 if TYPE_CHECKING:
     import polars as pl
@@ -114,13 +115,14 @@ def compare(
     where = compared_link(tree, link)
     own = _canonical(tree)
     checked = _checked(tree, own, where, qdiscs)
+    warn(checked.values())
     runs = {
         (label, seed): set_seed(one, seed)
         for label, one in checked.items()
         for seed in range(own["seed"], own["seed"] + seeds)
     }
     if out is None:
-        results = simulate_many(list(runs.values()), progress=progress, command=command)
+        results = _run(list(runs.values()), progress=progress, command=command)
     else:
         kept = _Folder(Path(out), own, where, force=force)
         results = kept.results(runs, progress=progress, command=command)
@@ -210,7 +212,7 @@ class _Folder:
             result.save(places[missing[k]], force=self._force)
 
         todo = [scenarios[i] for i in missing]
-        fresh = simulate_many(todo, progress=progress, command=command, finished=finished)
+        fresh = _run(todo, progress=progress, command=command, finished=finished)
         new = dict(zip(missing, fresh, strict=True))
         return [new[i] if i in new else load_result(places[i]) for i in range(len(places))]
 
@@ -248,6 +250,19 @@ def _checked(tree: Table, own: Table, where: str, given: Variants) -> dict[str, 
             raise InputError(f'--qdisc: "{name}" is the same as "{same}"')
         by_label[name] = checked
     return by_label
+
+
+def _run(
+    scenarios: Sequence[Table],
+    *,
+    progress: bool,
+    command: Sequence[str],
+    finished: Callable[[int, Result], object] | None = None,
+) -> list[Result]:
+    """Run canonical scenarios."""
+    texts = [to_json(scenario) for scenario in scenarios]
+    lasting = [seconds(scenario["duration"]) for scenario in scenarios]
+    return run_texts(texts, lasting, progress, command, finished=finished)
 
 
 def _index(directory: Path) -> Table:

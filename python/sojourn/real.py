@@ -19,6 +19,7 @@ import numpy as np
 
 from sojourn import _sojourn, hosts, network
 from sojourn._sojourn import InputError
+from sojourn.advice import warn
 from sojourn.kernel import Plan, plan
 from sojourn.live import LATE_S, UNDELIVERED, end_realtime, start_in_realtime
 from sojourn.live_tally import Row
@@ -50,6 +51,7 @@ def play(
     text = _sojourn.canonical(as_text(scenario))
     tree = json.loads(text)
     how = plan(tree)
+    warn([tree])
     network.check_tools()
     _allow_sockets()
     player = Player(tree, text, how)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -98,6 +99,7 @@ class Result:
         self, summary: str, columns: Mapping[str, Array], command: Sequence[str] = ()
     ) -> None:
         tree = json.loads(summary)
+        tree.pop("warnings", None)
         self.version: str = _sojourn.version()
         self.command = tuple(command)
         self.scenario: dict[str, Any] = tree["scenario"]
@@ -141,8 +143,16 @@ class Result:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """The object that `sojourn run --json` prints."""
-        return {"sojourn": self.version, **self._summary}
+        """The object that `sojourn run --json` prints; `warnings` only if there are any."""
+        told = {"warnings": self.warnings} if self.warnings else {}
+        return {"sojourn": self.version, **told, **self._summary}
+
+    @cached_property
+    def warnings(self) -> list[str]:
+        """What the scenario says that is hardly meant, like prio for flows of one class."""
+        from sojourn.advice import warnings_of
+
+        return warnings_of(self.scenario)
 
     @property
     def sampled(self) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from sojourn import _sojourn
+from sojourn.advice import warn
 from sojourn.progress import Meter
 from sojourn.result import Result
 from sojourn.scenario import Scenario, load, to_json
@@ -29,12 +30,14 @@ def simulate(
 
     Raises InputError, one line with the path of what is wrong. `progress` shows a bar on a
     terminal, or is called with the share of the simulated time that has passed and ends the run
-    (KeyboardInterrupt) by answering False. `command` is kept in the files of the Result.
+    (KeyboardInterrupt) by answering False. `command` is kept in the files of the Result. A
+    scenario that is valid and hardly what was meant gives a ScenarioWarning.
     """
     if not callable(progress):
         return simulate_many([scenario], progress=progress, command=command, jobs=1)[0]
-    ask = progress
-    summary, columns = _sojourn.simulate(as_text(scenario), lambda share, _: ask(share))
+    text, ask = as_text(scenario), progress
+    warn([json.loads(_sojourn.canonical(text))])
+    summary, columns = _sojourn.simulate(text, lambda share, _: ask(share))
     return Result(summary, columns, command)
 
 
@@ -52,7 +55,21 @@ def simulate_many(
     `finished` is told of each run as soon as it is over, so that no finished one is lost.
     """
     texts = [as_text(scenario) for scenario in scenarios]
-    lasting = [_simulated_s(text) for text in texts]
+    trees = [json.loads(_sojourn.canonical(text)) for text in texts]
+    warn(trees)
+    lasting = [seconds(tree["duration"]) for tree in trees]
+    return run_texts(texts, lasting, progress, command, jobs, finished)
+
+
+def run_texts(
+    texts: Sequence[str],
+    lasting: Sequence[float],
+    progress: bool = False,
+    command: Sequence[str] = (),
+    jobs: int | None = None,
+    finished: Callable[[int, Result], object] | None = None,
+) -> list[Result]:
+    """Run checked scenarios, JSON texts that last so many seconds; see `simulate_many`."""
     shown = progress and sys.stderr.isatty()
     stop, telling = threading.Event(), threading.Lock()
     with Meter(lasting, shown) as meter:
@@ -90,8 +107,3 @@ def simulate_many(
 def as_text(scenario: Described) -> str:
     """Give a scenario as the JSON that Rust reads."""
     return to_json(load(scenario) if isinstance(scenario, str | Path) else scenario)
-
-
-def _simulated_s(text: str) -> float:
-    """Check a scenario, and give its duration."""
-    return seconds(json.loads(_sojourn.canonical(text))["duration"])

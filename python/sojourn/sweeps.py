@@ -3,7 +3,7 @@
 import hashlib
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn import _sojourn, folders
 from sojourn._sojourn import InputError
+from sojourn.advice import warn
 from sojourn.axes import Label, points, read_axes
 from sojourn.campaign import Made, Run, campaign
 from sojourn.inputs import near, text_of, why
@@ -182,6 +183,8 @@ def run_sweep(
             store.clear()
         _note(Path(out), asked, base)
 
+    warn(_examples(asked))
+
     def go(runs: Sequence[Run]) -> Made:
         return campaign(runs, store=store, executor=executor, jobs=jobs, progress=progress)
 
@@ -213,6 +216,15 @@ def run_sweep(
                 [row for k in every for row in rows[k]], made, packets, wall_s, part.damaged
             )
         count = min(until.most, count + max(1, count // 2))
+
+
+def _examples(asked: Sweep) -> Iterator[Table]:
+    """Give canonical scenarios of points that have every value of every axis among them."""
+    seen: set[tuple[str, Any]] = set()
+    for labels, tree in asked.points:
+        if not seen.issuperset(labels.items()):
+            seen.update(labels.items())
+            yield json.loads(_sojourn.canonical(to_json(tree)))
 
 
 def _note(directory: Path, asked: Sweep, base: Table) -> None:

@@ -1,0 +1,176 @@
+"""Warnings about scenarios that are valid and hardly what was meant."""
+
+import json
+import subprocess
+import sys
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sojourn as sj
+from conftest import EXAMPLES, SMALL, Command
+from sojourn import _sojourn
+from sojourn.advice import MOST, warnings_of
+from sojourn.scenario import to_json
+from sojourn.settings import apply
+
+CASES: dict[str, tuple[list[str], str]] = {
+    "prio without classes": (
+        ["up.qdisc=prio"],
+        "links.up.qdisc: prio has a queue per class, and all flows are of class 0: they share one "
+        "FIFO of 100kB; set `class` of the flows (0 is served first)",
+    ),
+    "classes of another scheduler": (
+        ["up.qdisc=drr(by=class)", "bulk.class=5", "short.class=5", "call.class=5"],
+        "links.up.qdisc: drr has a queue per class, and all flows are of class 5",
+    ),
+    "a class too many": (
+        ["up.qdisc=prio", "bulk.class=3"],
+        "links.up.qdisc.flows: class 3 of bulk has queue 0, since there are 3 queues; set "
+        "flows = 4 or more",
+    ),
+    "marks that nobody can take": (
+        ["up.qdisc=red(ecn=true)"],
+        "links.up.qdisc.ecn: no flow is ECN-capable, so packets are dropped, not marked",
+    ),
+    "marks that nobody makes": (
+        ["bulk.tcp=dctcp"],
+        "flows.bulk.tcp: dctcp is ECN-capable, and no link of its path marks",
+    ),
+    "a buffer below a packet": (
+        ["up.qdisc.limit=1000B"],
+        "links.up.qdisc.limit: 1kB holds no packet of bulk (1500B), so all of them are dropped",
+    ),
+    "a flow that never starts": (
+        ["call.source.start=uniform(3s, 9s)"],
+        "flows.call.source.start: it never starts, as the run ends at 3s",
+    ),
+    "a flow that joins and starts too late": (
+        ["changes=[{ at = '2s', join = ['call'] }]", "call.source.start=1500ms"],
+        "flows.call.source.start: it never starts",
+    ),
+    "a flow that is not measured": (
+        ["call.source.stop=1s"],
+        "flows.call.source.stop: it stops before the measurement begins at 1s",
+    ),
+    "a flow that leaves too early": (
+        ["changes=[{ at = '500ms', leave = ['call'] }]"],
+        "flows.call.source.stop: it stops before the measurement begins at 1s",
+    ),
+}
+
+QUIET = {
+    "as it is": [],
+    "classes": ["up.qdisc=prio", "call.class=0", "bulk.class=1", "short.class=2"],
+    "one flow of a class": ["up.qdisc=prio", "bulk.class=1"],
+    "marks by default": ["up.qdisc=fq_codel"],
+    "marks that are taken": ["up.qdisc=red(ecn=true)", "short.tcp=cubic(ecn=true)"],
+    "flows without marks beside": ["up.qdisc=fq_codel", "bulk.tcp=dctcp"],
+    "a buffer of packets": ["up.qdisc.limit=1p"],
+    "a buffer of one packet": ["up.qdisc.limit=1500B"],
+    "a random start": ["call.source.start=exponential(100s)"],
+    "a stop in time": ["call.source.stop=2s"],
+    "flows that are all absent": [f"{flow}.source.start=9s" for flow in ("bulk", "short", "call")],
+    "a link without flows": ["links.down={ rate = '1mbit' }"],
+    "a link of acks": ["links.down={ rate = '1mbit' }", "bulk.return_path=['down']"],
+    "links by number": [
+        "links.own-0={ rate = '1mbit' }",
+        "links.own-1={ rate = '1mbit' }",
+        "bulk.path=['own-{i}', 'up']",
+    ],
+}
+
+
+def canonical(settings: list[str], small: Path) -> Mapping[str, Any]:
+    """Return the canonical small scenario with changes."""
+    tree: dict[str, Any] = json.loads(_sojourn.canonical(to_json(apply(sj.load(small), settings))))
+    return tree
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_hardly_meant_is_told(case: str, small: Path) -> None:
+    """One warning, with its path and what to do."""
+    settings, text = CASES[case]
+    found = warnings_of(canonical(settings, small))
+    mine = [one for one in found if one.startswith(text.partition(":")[0] + ":")]
+    assert len(mine) >= 1
+    assert mine[0].startswith(text)
+    for one in found:
+        assert len(one) < 250
+        assert "\n" not in one
+
+
+@pytest.mark.parametrize("case", QUIET)
+def test_what_is_meant_is_not(case: str, small: Path) -> None:
+    """No warning that a user would learn to overlook."""
+    assert warnings_of(canonical(QUIET[case], small)) == []
+
+
+def test_examples_are_meant() -> None:
+    """Every scenario of the examples, and every discipline in them at its defaults, but prio."""
+    files = [path for path in EXAMPLES.glob("*.toml") if path.name != "sweep.toml"]
+    assert len(files) > 4
+    for path in files:
+        assert warnings_of(json.loads(_sojourn.canonical(to_json(sj.load(path))))) == [], path
+    for spec in json.loads(_sojourn.specs())["disciplines"]:
+        tree = apply(sj.load(EXAMPLES / "home-uplink.toml"), [f"bottleneck.qdisc={spec['name']}"])
+        found = warnings_of(json.loads(_sojourn.canonical(to_json(tree))))
+        assert len(found) == (spec["name"] == "prio"), (spec["name"], found)
+
+
+def test_a_result_has_its_warnings(small: Path, tmp_path: Path) -> None:
+    """In Python, in JSON, and when it is read back; nothing where there are none."""
+    quiet = sj.simulate(small)
+    assert quiet.warnings == []
+    assert "warnings" not in quiet.summary
+    with pytest.warns(sj.ScenarioWarning, match="prio has a queue per class") as told:
+        result = sj.simulate(apply(sj.load(small), ["up.qdisc=prio"]))
+    assert [Path(one.filename).name for one in told] == ["test_advice.py"]
+    assert result.warnings == result.summary["warnings"] == [str(told[0].message)]
+    result.save(tmp_path / "out")
+    back = sj.load_result(tmp_path / "out")
+    assert back.warnings == result.warnings
+    assert back.summary == result.summary
+
+
+def test_each_text_is_shown_once(small: Path) -> None:
+    """Of several seeds, variants and points; of very many texts the first few."""
+    with pytest.warns(sj.ScenarioWarning) as told:
+        sj.compare(small, ["prio", "codel", "prio(drop=tail)"], seeds=3)
+    assert len(told) == 1
+    with pytest.warns(sj.ScenarioWarning) as told:
+        sj.sweep(small, {"up.qdisc": ["codel", "prio"], "bulk.count": [1, 2]}, seeds=2)
+    assert len(told) == 1
+    flow = {"path": ["up"], "tcp": {"name": "cubic", "ecn": True}}
+    flows = [{"name": f"f{n}", **flow} for n in range(MOST + 3)]
+    with pytest.warns(sj.ScenarioWarning) as told:
+        sj.simulate({**sj.load(small), "flows": flows})
+    assert len(told) == MOST + 1
+    assert str(told[-1].message) == "3 more warnings about the scenario"
+
+
+def test_the_command_tells_on_standard_error(small: Path, sojourn: Command) -> None:
+    """One line; what is printed stays as it was, and JSON has it."""
+    for command in (["run", small], ["compare", small, "--seeds", "2"]):
+        code, out, err = sojourn(*command, "--qdisc", "prio", "--json")
+        assert code == 0
+        assert err.startswith("sojourn: warning: links.up.qdisc: prio has a queue per class")
+        assert err.count("\n") == 1
+        told = json.loads(out)
+        one = told if command[0] == "run" else told["runs"]["prio"][0]
+        assert one["warnings"] == [err.removeprefix("sojourn: warning: ").rstrip()]
+
+
+def test_warnings_are_no_fault_where_python_makes_them_errors(small: Path) -> None:
+    """`python -W error -m sojourn` still runs the scenario."""
+    small.write_text(SMALL.replace('name = "codel", limit = "100kB", target = "5ms"',
+                                   'name = "prio"'))  # fmt: skip
+    command = [sys.executable, "-W", "error::UserWarning", "-m", "sojourn", "run", str(small)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr.count("\n") == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sj.ScenarioWarning)
+        assert sj.simulate(small).warnings
