@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
-.PHONY: demo test check bench bench-live bench-played bench-sweep kernel-tcp gen validate studies papers papers-full papers-live faults fuzz kill instructions wheel build clean
+.PHONY: demo test check bench bench-live bench-played bench-sweep kernel-tcp gen validate studies papers papers-full papers-live faults fuzz mutants kill instructions wheel build clean
 
 demo: build  ## the main job: four disciplines on a home uplink, a table and a figure
 	@mkdir -p out
@@ -69,6 +69,10 @@ fuzz:  ## minutes of fuzzing; needs the nightly toolchain (`make test` drives th
 	cargo +nightly fuzz run -s none packet -- -max_total_time=120 -max_len=4096 -timeout=20
 	cargo +nightly fuzz run -s none scenario fuzz/corpus/scenario fuzz/seeds/scenario -- \
 	    -max_total_time=300 -max_len=4096 -timeout=20 -dict=fuzz/scenario.dict
+
+mutants:  ## hours: which small changes of the algorithms no test notices; FILE=..., SHARD=0/4: docs/mutation.md
+	cargo mutants --version >/dev/null 2>&1 || cargo install cargo-mutants --locked
+	$(PYTHON) tools/mutants.py $(FILE) $(if $(SHARD),--shard $(SHARD))
 
 kill: build  ## minutes: 52 rounds of a live link that is killed; nothing may be left of it
 	SOJOURN_ROUNDS=13 $(BIN)/python -m pytest tests/test_live_kill.py -rs

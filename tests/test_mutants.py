@@ -1,0 +1,75 @@
+"""Mutation testing: how mutants are put together, and that the list of survivors is current."""
+
+import tomllib
+
+import pytest
+
+from mutants import ALLOWED, ROOT, Mutant, body_of, switched
+from mutants_tests import ladder
+
+TEXT = """
+fn twice(x: u32) -> u32 {
+    x + x
+}
+
+fn most(list: [u32; 2]) -> u32 {
+    list[0].max(list[1])
+}
+"""
+
+
+def mutant(number: int, old: str, new: str) -> Mutant:
+    """Give the mutant of TEXT that replaces the first `old`."""
+    start = TEXT.index(old)
+    function = TEXT.rindex("fn ", 0, start), TEXT.index("}", start) + 1
+    return Mutant(number, "x.rs", old, start, start + len(old), new, body_of(TEXT, function))
+
+
+def test_all_mutants_of_a_file_are_arms_of_a_match() -> None:
+    """Each line knows its mutant, so that an error of the compiler finds it."""
+    chosen = [mutant(1, "+", "-"), mutant(2, "x + x", "0"), mutant(3, "0", "1")]
+    new, owners = switched(TEXT, chosen)
+    lines = [line.strip() for line in new.split("\n")]
+    of: dict[int, list[str]] = {number: [] for number in range(4)}
+    for line, owner in zip(lines, owners, strict=True):
+        of[owner].append(line)
+    arms = {number: [line for line in of[number] if line] for number in of}
+    assert arms[1] == ["1u32 => {", "x - x", "}"]
+    assert arms[2] == ["2u32 => {", "0", "}"]
+    assert arms[3] == ["3u32 => {", "list[1].max(list[1])", "}"]
+    assert arms[0].count("match crate::mutant::id() {") == 2
+    assert arms[0].count("x + x") == arms[0].count("list[0].max(list[1])") == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["const fn one() -> u32 { 1 }", "fn all(&self) -> impl Iterator<Item = u32> { x }"]
+)
+def test_what_cannot_be_a_match_at_run_time_is_left_to_a_build_of_its_own(text: str) -> None:
+    """Constant functions run in the compiler; `impl Trait` is one type."""
+    assert body_of(text, (0, len(text))) is None
+    plain = "fn f<'a>(Pair { a, b }: Pair, c: [u8; 2]) -> u32 { 1 }"
+    assert body_of(plain, (0, len(plain))) == (plain.rindex("{") + 1, len(plain) - 1)
+
+
+def test_survivors_that_are_listed_are_in_the_code_and_have_a_reason() -> None:
+    """Whoever changes such a line must look at its survivors again."""
+    listed = tomllib.loads(ALLOWED.read_text())
+    for file, entries in listed.items():
+        lines = {line.strip() for line in (ROOT / file).read_text().splitlines()}
+        for entry in entries:
+            assert len(entry["why"]) > 20, f"{file}: {entry}"
+            for name in entry["mutants"]:
+                _, _, at = name.partition(" @ ")
+                code = at.split("» (")[0] if at.endswith(")") and "» (" in at else at
+                assert not at or code.replace("«", "").replace("»", "") in lines, f"{file}: {name}"
+
+
+def test_a_file_is_tested_by_the_tests_that_mention_it() -> None:
+    """The order of tests follows from the file's name."""
+    near, far = ladder(ROOT, "crates/aqm/src/aqm/red.rs")
+    assert near[0].only == ("aqm::red::",)
+    assert near[-1] == ("sojourn-aqm", "exhaustive", ("flows::", "red::"), (), ())
+    assert (("SOJOURN_DISCIPLINE", "red"),) in [rung.env for rung in far]
+    near, far = ladder(ROOT, "crates/sim/src/tcp/rfc.rs")
+    assert near[0].only == ("tcp::rfc::",)
+    assert [rung.target for rung in far][-1] == "golden"

@@ -1,0 +1,461 @@
+"""Mutation testing: find small changes of the code that no test notices.
+
+cargo-mutants lists the mutants of a file. To build and test each by itself takes 40 s, most of it
+the compiler's. So the mutants of several files are built at once: the body of each function becomes
+`match mutant::id() { 1 => { first mutant } ... _ => { original } }`, and the environment variable
+SOJOURN_MUTANT selects one of them. A mutant then costs the time of its tests. The tests nearest to
+the file run first, and the first failure ends the run.
+
+A survivor must be listed in tests/mutants/allowed.toml with the reason why no test can or need
+notice it; any other survivor makes this program exit with 1. See docs/mutation.md.
+"""
+
+import argparse
+import datetime
+import hashlib
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from mutants_tests import Rung, ladder
+
+ROOT = Path(__file__).parent.parent
+ROOM = ROOT / "target" / "mutants"
+TREE, BUILD, RESULTS = ROOM / "tree", ROOM / "build", ROOM / "results"
+ALLOWED = ROOT / "tests" / "mutants" / "allowed.toml"
+PAGE = ROOT / "docs" / "mutation.md"
+SCOPE = ("crates/aqm/src/**/*.rs", "crates/sim/src/tcp/*.rs", "crates/sim/src/cc/*.rs")
+TESTS_ALONE = ("testing.rs", "tests.rs")
+"""Names of files that hold tests and nothing else."""
+ROW = re.compile(r"^\| `(crates/[^`]+)` \|.*$", re.MULTILINE)
+MANY = 400
+"""Mutants that are built together. Twice as many save little time, and take twice the memory."""
+MEMORY = 8 << 20
+"""Address space of a test, KiB: a mutant that never stops to allocate must not take the machine."""
+SWITCH = """
+/// Selects the mutant to run.
+#[doc(hidden)]
+pub mod mutant {
+    extern crate std;
+    /// Number of the mutant, 0 for the original.
+    pub fn id() -> u32 {
+        static ID: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+        let read = || std::env::var("SOJOURN_MUTANT").map_or(0, |n| n.parse().unwrap());
+        *ID.get_or_init(read)
+    }
+}
+"""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one file."""
+
+    id: int
+    """From 1 within a batch."""
+    file: str
+    key: str
+    """Its name in allowed.toml, the same while lines move: cargo-mutants' description without the
+    position, and the line with the changed text in «» unless a whole body is replaced."""
+    start: int
+    end: int
+    replacement: str
+    body: tuple[int, int] | None
+    """The body of the function around it; none outside of functions and where all bodies of a
+    function cannot be arms of one `match`."""
+
+    @property
+    def package(self) -> str:
+        """The package of its file."""
+        return "sojourn-" + Path(self.file).parts[1]
+
+
+@dataclass
+class Outcome:
+    """What became of a mutant: caught, timeout, missed or unviable, and by which tests."""
+
+    mutant: Mutant
+    result: str
+    by: str = ""
+
+
+def mutants_of(file: str, after: int = 0) -> list[Mutant]:
+    """List the mutants of `file`, numbered from the number after `after` on."""
+    command = ["cargo", "mutants", "--list", "--json", "--file", file]
+    listed = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
+    text = (ROOT / file).read_text()
+    starts = [0]
+    for line in text.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+
+    def offset(place: dict[str, int]) -> int:
+        return starts[place["line"] - 1] + place["column"] - 1
+
+    found: list[Mutant] = []
+    seen: dict[str, int] = {}
+    for number, one in enumerate(listed, start=after + 1):
+        start, end = (offset(one["span"][k]) for k in ("start", "end"))
+        first = text.rfind("\n", 0, start) + 1
+        last = text.index("\n", end)
+        at = f"{text[first:start]}«{text[start:end]}»{text[end:last]}".strip()
+        whole = one["genre"] == "FnValue" or "\n" in at
+        span = one["function"] and one["function"]["span"]
+        body = span and body_of(text, (offset(span["start"]), offset(span["end"])))
+        what = one["name"].split(": ", 1)[1]
+        change = (start, end, one["replacement"])
+        name = what if whole else f"{what} @ {at}"
+        seen[name] = seen.get(name, 0) + 1
+        key = name if seen[name] == 1 else f"{name} ({seen[name]})"
+        found.append(Mutant(number, file, key, *change, body))
+    return found
+
+
+def body_of(text: str, function: tuple[int, int]) -> tuple[int, int] | None:
+    """Give where the body of a function lies, or none if its body cannot be a `match`.
+
+    That is a function that the compiler runs, and one whose arms would be of different types.
+    """
+    depth = 0
+    for i in range(*function):
+        depth += (text[i] in "([") - (text[i] in ")]")
+        if text[i] == "{" and depth == 0:
+            signature = text[function[0] : i]
+            single = re.search(r"\bconst\s+fn\b|->.*\bimpl\b", signature, re.DOTALL)
+            return None if single else (i + 1, function[1] - 1)
+    raise ValueError(f"a function without a body: {text[slice(*function)]}")
+
+
+def changed(text: str, mutant: Mutant, within: tuple[int, int]) -> str:
+    """Give the part `within` of `text` with the mutant's change."""
+    return text[within[0] : mutant.start] + mutant.replacement + text[mutant.end : within[1]]
+
+
+def switched(text: str, mutants: Iterable[Mutant]) -> tuple[str, list[int]]:
+    """Give `text` with all `mutants` in it, and for each of its lines the mutant it belongs to."""
+    bodies: dict[tuple[int, int], list[Mutant]] = {}
+    for mutant in mutants:
+        assert mutant.body
+        bodies.setdefault(mutant.body, []).append(mutant)
+    outer = [b for b in bodies if not any(o[0] < b[0] and b[1] < o[1] for o in bodies)]
+    new, owners, done = "", [], 0
+
+    def add(piece: str, owner: int) -> None:
+        nonlocal new
+        new += piece
+        owners.extend([owner] * piece.count("\n"))
+
+    for body in sorted(outer):
+        add(text[done : body[0]] + "\nmatch crate::mutant::id() {\n", 0)
+        inside = [m for b, ms in bodies.items() if body[0] <= b[0] and b[1] <= body[1] for m in ms]
+        for mutant in inside:
+            add(f"{mutant.id}u32 => {{\n{changed(text, mutant, body)}\n}}\n", mutant.id)
+        add("_ => {" + text[slice(*body)] + "}\n}\n", 0)
+        done = body[1]
+    add(text[done:], 0)
+    return new, [*owners, 0]
+
+
+def sync() -> None:
+    """Bring the copy of the repository up to date. Times of change are those of the copying."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    files = {name for name in listed.split("\0") if name and (ROOT / name).is_file()}
+    for name in files:
+        source, copy = (ROOT / name).read_bytes(), TREE / name
+        if name in ("crates/aqm/src/lib.rs", "crates/sim/src/lib.rs"):
+            source += SWITCH.encode()
+        if not copy.is_file() or copy.read_bytes() != source:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(source)
+    for copy in TREE.rglob("*.rs"):
+        if str(copy.relative_to(TREE)) not in files:
+            copy.unlink()
+
+
+class Tests:
+    """The test binaries of the copy as it stands, built and tried out when first needed."""
+
+    def __init__(self) -> None:
+        self.binaries: dict[tuple[str, str], Path] = {}
+        self.seconds: dict[Rung, float] = {}
+        self.failed = ""
+        self.lock = RLock()
+
+    def build(self, package: str, target: str) -> list[dict[str, Any]]:
+        """Build a test binary; give the compiler's errors."""
+        which = ["--lib"] if target == "lib" else ["--test", target]
+        command = ["cargo", "test", "--quiet", "--profile", "mutants", "--no-run", "--package"]
+        env = os.environ | {"CARGO_TARGET_DIR": str(BUILD), "RUSTFLAGS": "--cap-lints=allow"}
+        done = subprocess.run(
+            [*command, package, *which, "--message-format=json"],
+            cwd=TREE,
+            env=env,
+            capture_output=True,
+            text=True,
+        )
+        errors = []
+        for line in done.stdout.splitlines():
+            told = json.loads(line)
+            if told["reason"] == "compiler-message" and told["message"]["level"] == "error":
+                errors.append(told["message"])
+            if told["reason"] == "compiler-artifact" and told["executable"]:
+                self.binaries[package, target] = Path(told["executable"])
+        if done.returncode and not errors:
+            sys.exit(f"cargo cannot build the tests:\n{done.stderr}")
+        return errors
+
+    def run(self, rung: Rung, number: int) -> str:
+        """Run the tests of `rung` on a mutant: caught, timeout or missed."""
+        with self.lock:
+            if rung not in self.seconds:
+                self.baseline(rung)
+        budget = 2 + round(3 * self.seconds[rung])
+        limits = f'ulimit -t {budget}; ulimit -v {MEMORY}; exec "$@"'
+        binary = self.binaries[rung.package, rung.target]
+        crate = TREE / "crates" / rung.package.removeprefix("sojourn-")
+        env = os.environ | {"SOJOURN_MUTANT": str(number), "RUST_TEST_THREADS": "1"}
+        env |= dict(rung.env)
+        process = subprocess.Popen(
+            ["sh", "-c", limits, "sh", binary, *rung.arguments()],
+            cwd=crate,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        assert process.stdout
+        with process:
+            for line in process.stdout:
+                if line.startswith("test ") and line.rstrip().endswith("FAILED"):
+                    process.kill()
+                    self.failed = line.split()[1]
+                    return "caught"
+        if process.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+            return "timeout"
+        return "caught" if process.returncode else "missed"
+
+    def baseline(self, rung: Rung) -> None:
+        """Build the tests of `rung`; they must pass on the original, and take so long."""
+        if (rung.package, rung.target) not in self.binaries and self.build(*rung[:2]):
+            sys.exit(f"{rung.target} of {rung.package} does not build")
+        self.seconds[rung] = 600.0
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        if self.run(rung, 0) != "missed":
+            sys.exit(f"fails without a mutant: {self.failed}, of {rung.target} of {rung.package}")
+        self.seconds[rung] = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+
+def build_together(batch: list[Mutant]) -> tuple[Tests, list[Mutant]]:
+    """Build the tests with all mutants of `batch` in them; give those that the compiler refuses."""
+    left = list(batch)
+    refused: list[Mutant] = []
+    while True:
+        owners = {}
+        for file in {m.file for m in batch}:
+            text = (ROOT / file).read_text()
+            new, owners[file] = switched(text, [m for m in left if m.file == file])
+            (TREE / file).write_text(new)
+        tests = Tests()
+        errors = tests.build(batch[0].package, "lib")
+        if not errors:
+            return tests, refused
+        spans = (span for error in errors for span in error["spans"] if span["is_primary"])
+        known = (span for span in spans if span["file_name"] in owners)
+        bad = {owners[span["file_name"]][span["line_start"] - 1] for span in known} - {0}
+        if not bad:
+            sys.exit("\n".join(error["rendered"] for error in errors))
+        refused += [m for m in left if m.id in bad]
+        left = [m for m in left if m.id not in bad]
+
+
+def climb(tests: Tests, rungs: Sequence[Rung], mutant: Mutant, number: int) -> Outcome:
+    """Run the tests on a mutant, rung after rung, until one of them notices it."""
+    for rung in rungs:
+        result = tests.run(rung, number)
+        if result != "missed":
+            return Outcome(mutant, result, rung.target)
+    return Outcome(mutant, "missed")
+
+
+def test(batch: list[Mutant], jobs: int) -> Iterable[Outcome]:
+    """Run all mutants of `batch`, which are of one package."""
+    sync()
+    ladders = {file: ladder(ROOT, file) for file in {m.file for m in batch}}
+    allowed = {file: allowed_in(file) for file in ladders}
+
+    def rungs(mutant: Mutant) -> Sequence[Rung]:
+        near, far = ladders[mutant.file]
+        return near if mutant.key in allowed[mutant.file] else [*near, *far]
+
+    together = [m for m in batch if m.body]
+    if together:
+        tests, refused = build_together(together)
+        yield from (Outcome(mutant, "unviable") for mutant in refused)
+        left = [m for m in together if m not in refused]
+        with ThreadPoolExecutor(jobs) as pool:
+            yield from pool.map(lambda m: climb(tests, rungs(m), m, m.id), left)
+    for mutant in batch:
+        if not mutant.body:
+            sync()
+            text = (ROOT / mutant.file).read_text()
+            (TREE / mutant.file).write_text(changed(text, mutant, (0, len(text))))
+            yield climb_alone(rungs(mutant), mutant)
+
+
+def climb_alone(rungs: Sequence[Rung], mutant: Mutant) -> Outcome:
+    """As `climb`, for a mutant that is the only one in the copy of the repository."""
+    tests = Tests()
+    if tests.build(mutant.package, "lib"):
+        return Outcome(mutant, "unviable")
+    for rung in rungs:
+        tests.build(*rung[:2])
+        tests.seconds[rung] = 60.0
+    return climb(tests, rungs, mutant, 0)
+
+
+def allowed_in(file: str) -> dict[str, str]:
+    """Read the survivors that are listed for `file`, with their reasons."""
+    listed = tomllib.loads(ALLOWED.read_text()).get(file, [])
+    return {name: entry["why"] for entry in listed for name in entry["mutants"]}
+
+
+def remembered(file: str) -> dict[str, str]:
+    """Read the results of an earlier run, if the file has not changed since."""
+    path = kept_in(file)
+    kept = json.loads(path.read_text()) if path.exists() else {}
+    return kept.get("results", {}) if kept.get("source") == digest(file) else {}
+
+
+def kept_in(file: str) -> Path:
+    """Give where the results of a file are kept."""
+    return RESULTS / (file.replace("/", "__") + ".json")
+
+
+def digest(file: str) -> str:
+    """Give a hash of the file's text without its unit tests."""
+    code = (ROOT / file).read_text().split("#[cfg(test)]\nmod tests")[0]
+    return hashlib.sha256(code.encode()).hexdigest()
+
+
+def keep(file: str, results: dict[str, str]) -> None:
+    """Write down the results of a file."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    kept_in(file).write_text(json.dumps({"source": digest(file), "results": results}))
+
+
+def batches(files: Sequence[str], again: bool) -> Iterable[list[Mutant]]:
+    """Give the mutants to run: files of one package together, up to MANY mutants."""
+    batch: list[Mutant] = []
+    for file in files:
+        known = {} if again else remembered(file)
+        done = {key for key, result in known.items() if result != "missed"}
+        more = mutants_of(file, batch[-1].id if batch else 0)
+        if batch and (
+            len(batch) + len(more) > MANY or (more and batch[0].package != more[0].package)
+        ):
+            yield batch
+            batch = []
+            more = mutants_of(file)
+        batch += [m for m in more if m.key not in done]
+    if batch:
+        yield batch
+
+
+def report(files: Sequence[str], jobs: int, again: bool) -> bool:
+    """Run the mutants of `files` and print the survivors; tell whether all is as listed."""
+    results = {file: {} if again else remembered(file) for file in files}
+    for batch in batches(files, again):
+        start, count = time.monotonic(), 0
+        for outcome in test(batch, jobs):
+            mutant = outcome.mutant
+            by = f" by {outcome.by}" if outcome.by else ""
+            results[mutant.file][mutant.key] = outcome.result + by
+            keep(mutant.file, results[mutant.file])
+            count += 1
+            if outcome.result == "missed" and mutant.key not in allowed_in(mutant.file):
+                print(f"survivor in {mutant.file}:\n  {mutant.key}", flush=True)
+        print(f"{count} mutants in {time.monotonic() - start:.0f} s", flush=True)
+    fine = [summed_up(file, results[file]) for file in files]
+    return all(fine)
+
+
+def summed_up(file: str, results: dict[str, str]) -> bool:
+    """Print the numbers of a file; tell whether the survivors are those that are listed."""
+    missed = {key for key, result in results.items() if result == "missed"}
+    allowed = set(allowed_in(file))
+    for key in sorted(allowed - missed):
+        print(f"listed in allowed.toml for {file}, but no survivor: {key}")
+    numbers = ", ".join(f"{n} {word}" for word, n in tally(results).items())
+    print(f"{file}: {numbers}; {len(missed - allowed)} to be looked at", flush=True)
+    return missed == allowed
+
+
+def tally(results: dict[str, str]) -> dict[str, int]:
+    """Count the results."""
+    words = [result.split()[0] for result in results.values()]
+    return {word: words.count(word) for word in ("caught", "timeout", "missed", "unviable")}
+
+
+def write_page(files: Sequence[str]) -> None:
+    """Bring the table of docs/mutation.md up to date with the results that are kept here."""
+    page = PAGE.read_text()
+    rows = {found[1]: found[0] for found in ROW.finditer(page)}
+    for file in files:
+        results = remembered(file)
+        if results and set(results) == {mutant.key for mutant in mutants_of(file)}:
+            n = tally(results)
+            cells = [sum(n.values()), n["caught"], n["timeout"], n["unviable"], n["missed"]]
+            numbers = " | ".join(map(str, cells))
+            date = datetime.date.fromtimestamp(kept_in(file).stat().st_mtime)
+            rows[file] = f"| `{file}` | {date} | {numbers} |"
+    titles = "| file | date | mutants | caught | timeout | unviable | survivors |"
+    table = [titles, "|---|---|---:|---:|---:|---:|---:|", *(rows[f] for f in sorted(rows))]
+    page = filled(page, "table", table)
+    survivors = []
+    for file, entries in sorted(tomllib.loads(ALLOWED.read_text()).items()):
+        survivors += ["", f"`{file}`", ""]
+        for entry in entries:
+            survivors += [f"- {entry['why']}", *(f"  - `{name}`" for name in entry["mutants"])]
+    PAGE.write_text(filled(page, "survivors", survivors))
+
+
+def filled(page: str, name: str, lines: Sequence[str]) -> str:
+    """Replace what is between the marks of the part `name` of the page."""
+    head, rest = page.split(f"<!-- {name} -->\n", 1)
+    tail = rest.split("<!-- end -->", 1)[1]
+    return f"{head}<!-- {name} -->\n" + "\n".join([*lines, "<!-- end -->"]) + tail
+
+
+def main() -> int:
+    """Run what is asked for."""
+    parser = argparse.ArgumentParser(description="Mutation testing; see docs/mutation.md.")
+    parser.add_argument("files", nargs="*", help="source files; all of them if none is given")
+    parser.add_argument("--shard", default="0/1", help="k/n: every n-th file from the k-th on")
+    parser.add_argument("--jobs", type=int, default=1, help="mutants to run at the same time")
+    parser.add_argument("--again", action="store_true", help="also those known to be caught")
+    parser.add_argument("--write", action="store_true", help="write the results into the page")
+    options = parser.parse_args()
+    found = (path for glob in SCOPE for path in ROOT.glob(glob) if path.name not in TESTS_ALONE)
+    scope = sorted(str(path.relative_to(ROOT)) for path in found)
+    k, n = map(int, options.shard.split("/"))
+    files = options.files or scope[k::n]
+    if options.write:
+        write_page(scope)
+        return 0
+    return 0 if report(files, options.jobs, options.again) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

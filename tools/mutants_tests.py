@@ -1,0 +1,59 @@
+"""Which tests `tools/mutants.py` runs on the mutants of a file, and in which order."""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+SLOW = ("link::tests::rate_is_exact_over_an_hour",)
+"""Unit tests that take seconds, and say nothing about files other than link.rs."""
+TCP_NEAR = ("tcp_rfc", "tcp_ns2", "tcp_rack", "cc", "cc_traces")
+TCP_FAR = ("tcp_theory", "behaviour_a", "behaviour_b", "behaviour_c", "worlds", "changes", "golden")
+
+
+class Rung(NamedTuple):
+    """Some tests of one test binary."""
+
+    package: str
+    target: str
+    """`lib` for the unit tests, else the name of an integration test."""
+    only: tuple[str, ...] = ()
+    """Tests whose names contain one of these; empty for all."""
+    without: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+
+    def arguments(self) -> list[str]:
+        """Give the arguments for the test binary."""
+        return [*self.only, *(word for skip in self.without for word in ("--skip", skip))]
+
+
+def ladder(root: Path, file: str) -> tuple[list[Rung], list[Rung]]:
+    """Give the tests for `file`: the near ones, then those that only survivors see."""
+    path = Path(file)
+    parts = path.with_suffix("").parts[3:]
+    own = "::".join(parts) + "::"
+    if path.parts[1] == "sim":
+        return (
+            [Rung("sojourn-sim", "lib", (own,)), *(Rung("sojourn-sim", t) for t in TCP_NEAR)],
+            [Rung("sojourn-sim", target) for target in ("lib", *TCP_FAR)],
+        )
+    slow: tuple[str, ...] = () if parts[0] in ("link", "units") else SLOW
+    near = [Rung("sojourn-aqm", "lib", (own,)), Rung("sojourn-aqm", "lib", (), slow)]
+    far = [Rung("sojourn-aqm", "check"), Rung("sojourn-aqm", "gps")]
+    models = models_of(root, path.stem)
+    if models:
+        near.append(Rung("sojourn-aqm", "exhaustive", models))
+    if parts[0] in ("aqm", "sched") and parts[-1] not in ("mod", "fair", "fq"):
+        name = path.stem.replace("drop_tail", "droptail")
+        far[0] = Rung("sojourn-aqm", "check", env=(("SOJOURN_DISCIPLINE", name),))
+        far.insert(0, Rung("sojourn-aqm", "tidy", ("bytes_of_state",)))
+    else:
+        far.insert(0, Rung("sojourn-aqm", "exhaustive", (), models))
+    return near, [*far, Rung("sojourn-sim", "vectors"), Rung("sojourn-sim", "golden")]
+
+
+def models_of(root: Path, stem: str) -> tuple[str, ...]:
+    """Give the modules of the exhaustive tests that mention the module `stem`."""
+    files = sorted((root / "crates/aqm/tests/exhaustive").glob("*.rs"))
+    word = re.compile(rf"\b{stem}\b")
+    files = [f for f in files if f.stem not in ("main", "naive") and word.search(f.read_text())]
+    return tuple(f"{f.stem}::" for f in files)
