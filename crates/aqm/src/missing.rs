@@ -145,7 +145,7 @@ mod tests {
     fn the_refusal_says_what_it_is_and_what_to_use() {
         let error = sched::find("CAKE").err().unwrap().to_string();
         assert!(error.starts_with("\"CAKE\" (CAKE: a shaper, "), "{error}");
-        assert!(error.contains(") is not available yet; use fq_codel, "), "{error}");
+        assert!(error.contains(") is not available yet; use fq_codel "), "{error}");
         let never = sched::find("netem").err().unwrap().to_string();
         assert!(never.contains("is not available; use the keys delay"), "{never}");
     }
