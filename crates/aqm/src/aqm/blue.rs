@@ -227,6 +227,19 @@ mod tests {
     }
 
     #[test]
+    fn a_link_with_a_waiting_packet_is_not_idle() {
+        let mut q = Bench::new("blue", &FAST);
+        flood(&mut q, 0, 50);
+        q.at_ms(15);
+        q.drain();
+        q.put(1, 100);
+        // The packet arrived at 15 ms and is not sent until 100 ms.
+        q.at_ms(100);
+        q.put(2, 100);
+        assert!(near(&q, 0.02 - 0.002), "lowered once, when the queue became empty");
+    }
+
+    #[test]
     fn a_threshold_in_another_unit_is_refused() {
         let settings = [("threshold", crate::Setting::Text("30kB"))];
         let refusal = crate::build("blue", &settings, crate::Rate(1_000_000)).err().unwrap();

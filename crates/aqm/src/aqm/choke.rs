@@ -145,6 +145,15 @@ mod tests {
     }
 
     #[test]
+    fn a_tail_drop_restarts_the_count_of_red() {
+        let mut q = nine(9, &[("limit", "10p")], 1);
+        assert!(q.put_flow(2, 9, 100).is_empty());
+        assert_eq!(q.gauge("count"), 1.0);
+        assert_eq!(q.put_flow(3, 10, 100), [10], "the buffer is full");
+        assert_eq!(q.gauge("count"), 0.0);
+    }
+
+    #[test]
     fn a_match_is_dropped_even_where_ecn_marks() {
         let mut q = nine(9, &[("ecn", "true")], 1);
         q.ect();

@@ -288,6 +288,29 @@ mod tests {
     }
 
     #[test]
+    fn the_second_form_of_ns2_does_not_count_the_drop_that_ends_a_state() {
+        for (variant, count) in [("rfc", 2.0), ("ns2_v1", 2.0), ("ns2_v2", 1.0)] {
+            let mut q = Bench::new("codel", &[("variant", variant)]);
+            // 300 packets arrive at 0 and leave 1 ms apart: the sojourn time is above target from
+            // 5 ms on, so the first drop is at 105 ms and the second is due at 205 ms.
+            (0..300).for_each(|i| drop(q.put(i, 1000)));
+            let lost = (1..205).flat_map(|ms| {
+                q.at_ms(ms);
+                q.get().1
+            });
+            assert_eq!(lost.count(), 1);
+            // Behind the packet that will be dropped are three younger than target.
+            (0..3).for_each(|_| drop(q.put(1000, 1000)));
+            while q.backlog() > 4 {
+                assert_eq!(q.get().1, []);
+            }
+            q.at_ms(205);
+            assert_eq!(q.get(), (Some(1000), vec![299]), "{variant}");
+            assert_eq!((q.gauge("dropping"), q.gauge("count")), (0.0, count), "{variant}");
+        }
+    }
+
+    #[test]
     fn the_second_form_of_ns2_forgets_little_of_a_high_rate() {
         use super::*;
         let params = CoDelParams { variant: Variant::Ns2V2, ..CoDelParams::default() };

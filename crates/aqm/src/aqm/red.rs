@@ -158,17 +158,17 @@ impl Law for Red {
     }
 }
 
-/// `x` to the power `n`, by squaring: the same bits on every machine.
+/// Return `x` to the power `n`, by squaring: the same bits on every machine.
 pub(super) fn power(mut x: f64, mut n: u64) -> f64 {
     let mut y = 1.0;
-    while n > 0 && x > 0.0 {
+    while n > 0 {
         if n & 1 == 1 {
             y *= x;
         }
         x *= x;
         n >>= 1;
     }
-    if n > 0 { 0.0 } else { y }
+    y
 }
 
 impl Red {

@@ -214,6 +214,15 @@ mod tests {
     }
 
     #[test]
+    fn the_queue_of_a_link_is_sampled() {
+        let mut q = crate::testing::Bench::new("sa_red", &[]);
+        (0..14).for_each(|i| drop(q.put(i, 500)));
+        q.at_ms(500);
+        q.put(14, 500);
+        assert_eq!((q.gauge("mu"), q.gauge("sd"), q.gauge("max_p")), (14.0, 0.0, 0.11));
+    }
+
+    #[test]
     fn w_q_and_max_p_keep_their_bounds() {
         let mut t = Trial::new(&[]);
         for _ in 0..200 {

@@ -44,7 +44,9 @@ pub struct Ledger {
     limit: Size,
     marks: bool,
     /// What the discipline promises of all packets, and which ones were marked as they came.
-    settles_on_arrival: bool,
+    pub settles_on_arrival: bool,
+    /// Whether a packet that had been accepted was dropped, marked or overtaken.
+    pub decided_later: bool,
     marked_at_once: Vec<bool>,
     last_sent: Option<u32>,
     pub now: Time,
@@ -71,6 +73,7 @@ impl Ledger {
             limit: limit(&made),
             marks: value(&made, "ecn") == Some("true"),
             settles_on_arrival: made.qdisc.settles_on_arrival(),
+            decided_later: false,
             marked_at_once: Vec::new(),
             last_sent: None,
             qdisc: made.qdisc,
@@ -130,13 +133,13 @@ impl Ledger {
             self.leave(packet, State::Sent);
             let last = self.last.insert(packet.flow, packet.body);
             assert!(last < Some(packet.body), "{packet:?} comes after {last:?} of its flow");
-            if self.settles_on_arrival {
-                let last = self.last_sent.replace(packet.body);
-                assert!(last < Some(packet.body), "{packet:?} comes after {last:?}");
-                let ecn = self.packets[packet.body as usize].0.ecn;
-                let marked = self.marked_at_once[packet.body as usize];
-                assert_eq!(packet.ecn != ecn, marked, "{packet:?} was not settled as it came");
-            }
+            let last = self.last_sent.replace(packet.body);
+            let overtaken = last > Some(packet.body);
+            assert!(!overtaken || !self.settles_on_arrival, "{packet:?} comes after {last:?}");
+            let ecn = self.packets[packet.body as usize].0.ecn;
+            let later = self.marked_at_once[packet.body as usize] != (packet.ecn != ecn);
+            assert!(!later || !self.settles_on_arrival, "{packet:?} was not settled as it came");
+            self.decided_later |= overtaken || later;
             self.trace.push(Event::Sent(self.now, packet));
         }
         self.settle(None);
@@ -175,6 +178,7 @@ impl Ledger {
             assert_eq!(lost.at, self.now, "the time of a loss");
             let itself = arrival == Some(lost.packet.body);
             assert!(itself || !self.settles_on_arrival, "{lost:?} had been accepted");
+            self.decided_later |= !itself;
             match lost.why {
                 Why::Full => assert!(arrival.is_some(), "room is short only when a packet arrives"),
                 Why::Early => assert!(itself, "an early loss is that of the arrival"),

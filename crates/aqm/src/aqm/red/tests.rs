@@ -104,3 +104,15 @@ fn contradictions_are_refused() {
     assert!(refusal(&[("max_p", "1.5")]).contains("allowed: 0 to 1"));
     assert!(refusal(&[("min_th", "5")]).contains("no unit"));
 }
+
+#[test]
+fn a_tail_drop_restarts_the_count_of_every_red() {
+    for name in ["red", "ared", "feng_red", "sa_red"] {
+        let settings = [("limit", "40p"), ("w_q", "1"), ("min_th", "5p"), ("max_th", "100p")];
+        let mut q = Bench::new(name, &[&settings[..], &[("max_p", "1e-9")]].concat());
+        (0..40).for_each(|i| assert_eq!(q.put(i, 1000), []));
+        assert!(q.gauge("count") > 10.0, "{name}: packets since the average rose above min_th");
+        assert_eq!(q.put(40, 1000), [40], "{name}: the buffer is full");
+        assert_eq!(q.gauge("count"), 0.0, "{name}");
+    }
+}
