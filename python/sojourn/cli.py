@@ -96,7 +96,9 @@ def _refusal(error: BaseException) -> int:
     if isinstance(error, Abort):  # typer's name for a Ctrl-C
         return _say("interrupted", INTERRUPTED)
     if hasattr(error, "format_message"):  # an unknown option, a missing argument
-        return _say(f"{error.format_message()} (see sojourn --help)", BAD_INPUT)
+        context = getattr(error, "ctx", None)
+        command = "sojourn" if context is None else context.command_path
+        return _say(f"{error.format_message()} (see {command} --help)", BAD_INPUT)
     if os.environ.get("SOJOURN_DEBUG"):
         raise error
     kind = type(error).__name__

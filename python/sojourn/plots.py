@@ -11,7 +11,7 @@ from sojourn._sojourn import InputError
 from sojourn.curves import style
 from sojourn.figure import legend, new_figure, styled, write
 from sojourn.inputs import near, shown
-from sojourn.query import axes_of, column
+from sojourn.query import axes_of, axis_column, column
 from sojourn.statistics import interval
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def plot(
     if kind not in KINDS:
         raise InputError(f"--kind: unknown kind {shown(kind)}{near(kind, KINDS)}")
     y = column(rows, y)
-    x = None if x is None else column(rows, x)
-    by = None if by is None else column(rows, by)
+    x = None if x is None else axis_column(rows, x, "--x")
+    by = None if by is None else axis_column(rows, by, "--by")
     if kind in ("line", "heat") and x is None:
         raise InputError(f"--x: a figure of kind {kind} needs it")
     if kind == "heat" and by is None:

@@ -125,6 +125,17 @@ def column(rows: "pl.DataFrame", name: str) -> str:
     raise InputError(f"no column {shown(name)}{near(name, known_names)}")
 
 
+def axis_column(rows: "pl.DataFrame", name: str, option: str) -> str:
+    """Find an axis, or another column, for `option`. Raises InputError that lists the axes."""
+    try:
+        return column(rows, name)
+    except InputError:
+        axes = axes_of(rows)
+        told = near(name, axes) if axes else " (there are no axes)"
+        told = told.replace("(known:", "(axes of these runs:")
+        raise InputError(f"{option}: no axis {shown(name)}{told}") from None
+
+
 def where(rows: "pl.DataFrame", settings: Sequence[str]) -> "pl.DataFrame":
     """Choose the rows with these labels, each AXIS=VALUE; of one axis several may be given."""
     import polars as pl

@@ -6,7 +6,6 @@ answers with the path of what is wrong; a second set of rules in Python could on
 
 import json
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,6 +16,7 @@ from sojourn import traces
 from sojourn._sojourn import InputError
 from sojourn.inputs import QUOTED_MAX, bytes_of_file, shown, text_of
 from sojourn.keys import Change, Flow, Link, Scenario
+from sojourn.parsing import parse_json, parse_toml
 
 __all__ = ["Change", "Flow", "Link", "Scenario", "Table", "load", "plain", "to_json"]
 
@@ -34,7 +34,7 @@ def load(path: str | Path) -> Table:
         raise InputError(f"{path}: a scenario file ends in .toml or .json")
     text = text_of(path, raw)
     try:
-        tree = _parse_json(text) if path.suffix.lower() == ".json" else _parse_toml(text)
+        tree = parse_json(text) if path.suffix.lower() == ".json" else parse_toml(text)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except RecursionError:
@@ -167,37 +167,3 @@ def _digits(value: int) -> str:
     if abs(value) < 10**QUOTED_MAX:
         return str(value)
     return f"a number of about {round(value.bit_length() * math.log10(2))} digits"
-
-
-def _parse_toml(text: str) -> Any:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(_one_line(str(error))) from None
-    except ValueError as error:  # an integer with thousands of digits
-        raise InputError(_one_line(str(error))) from None
-
-
-def _parse_json(text: str) -> Any:
-    try:
-        return json.loads(text, object_pairs_hook=_once)
-    except json.JSONDecodeError as error:
-        raise InputError(f"line {error.lineno}: {error.msg} (column {error.colno})") from None
-    except InputError:
-        raise
-    except ValueError as error:
-        raise InputError(_one_line(str(error))) from None
-
-
-def _once(pairs: list[tuple[str, Any]]) -> Table:
-    """Refuse a key that is there twice; JSON would let the last one win in silence."""
-    table: Table = {}
-    for key, value in pairs:
-        if key in table:
-            raise InputError(f"{key}: this key is there twice")
-        table[key] = value
-    return table
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

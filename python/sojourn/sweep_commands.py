@@ -115,16 +115,18 @@ def results_command(
     rows = query.where(query.results(directory, engine=engine), where or ())
     names = [query.column(rows, name) for name in select or query.USUAL]
     axes = query.axes_of(rows)
-    groups = axes if by is None else [query.column(rows, name.strip()) for name in by.split(",")]
+    asked = [] if by is None else by.split(",")
+    groups = [query.axis_column(rows, name.strip(), "--by") for name in asked] or axes
     if each:
         found = rows.drop("axes") if select is None else rows.select(*axes, "seed", *names)
     elif pair is not None:
         axis, reference = query.pair_of(pair)
-        found = query.differences(rows, query.column(rows, axis), reference, groups, names)
+        axis = query.axis_column(rows, axis, "--pair")
+        found = query.differences(rows, axis, reference, groups, names)
     else:
         found = query.means(rows, groups, names, percentile)
         if pivot is not None:
-            found = query.pivoted(found, query.column(rows, pivot), names[0])
+            found = query.pivoted(found, query.axis_column(rows, pivot, "--pivot"), names[0])
     if export is not None:
         with replacing(export) as part:
             found.write_csv(part) if export.suffix == ".csv" else found.write_parquet(part)

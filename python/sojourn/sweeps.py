@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
@@ -16,6 +15,7 @@ from sojourn.axes import Label, points, read_axes
 from sojourn.campaign import Made, Run, campaign
 from sojourn.inputs import near, text_of, why
 from sojourn.output import naming, replacing
+from sojourn.parsing import parse_toml
 from sojourn.scenario import Scenario, Table, load, plain, to_json
 from sojourn.settings import compared_link, set_seed
 from sojourn.standard import Standard, read_metrics
@@ -67,8 +67,8 @@ def read_sweep(path: str | Path) -> Sweep:
     except OSError as error:
         raise InputError(f"{path}: {why(error)}") from None
     try:
-        tree = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        tree = parse_toml(text)
+    except InputError as error:
         raise InputError(f"{path}: {error}") from None
     try:
         for key in tree:
