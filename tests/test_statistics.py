@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn.statistics import batch_means, interval, mser5, paired, percentile
+from sojourn.statistics import (
+    SAMPLES,
+    Array,
+    batch_means,
+    interval,
+    mser5,
+    paired,
+    percentile,
+    quantile,
+)
 from sojourn.steady import steady
 
 
@@ -17,6 +26,25 @@ def test_interval_is_students() -> None:
         assert found.half == pytest.approx(factor * x.std(ddof=1) / n**0.5, rel=3e-4)
         assert found.high - found.low == pytest.approx(2 * found.half)
     assert np.isnan(interval([1.0]).half)
+
+
+def test_quantiles_and_the_bootstrap_are_those_of_scipy() -> None:
+    """Of even and odd degrees of freedom, and the same samples for the same seed."""
+    from scipy.stats import bootstrap, t
+
+    for freedom in (*range(1, 60), 99, 100, 999, 1000, 99_999):
+        assert quantile(freedom) == pytest.approx(t.ppf(0.975, freedom), rel=1e-10)
+
+    def of(samples: Array, axis: int = -1) -> Array:
+        return np.asarray(np.percentile(samples, 95, axis=axis))
+
+    for n in (2, 10, 57, 1000):
+        x = np.random.default_rng(n).exponential(size=n)
+        rng = np.random.default_rng(3)
+        theirs = bootstrap((x,), of, n_resamples=SAMPLES, method="percentile", rng=rng)
+        _, low, high = percentile(x, 95, seed=3)
+        ends = theirs.confidence_interval
+        assert (low, high) == pytest.approx((ends.low, ends.high), rel=1e-12)
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
