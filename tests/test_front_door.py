@@ -1,0 +1,56 @@
+"""What `make demo` needs is what is declared, and it is little."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def names(requirements: list[str]) -> set[str]:
+    """Return the packages of a list of requirements."""
+    found = (re.match(r"[\w-]+", one) for one in requirements)
+    return {one[0] for one in found if one}
+
+
+def imported(path: Path) -> set[str]:
+    """Return the top-level modules that a file imports, wherever in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            found.add(node.module.split(".")[0])
+    return found
+
+
+def test_the_package_imports_what_it_declares() -> None:
+    """Neither more nor less; what only a cluster needs is in the extra of that name."""
+    files = (ROOT / "python/sojourn").rglob("*.py")
+    outside = set().union(*map(imported, files)) - sys.stdlib_module_names - {"sojourn"}
+    cluster = names(PROJECT["optional-dependencies"]["cluster"])
+    assert outside - cluster == names(PROJECT["dependencies"])
+    assert not names(PROJECT["dependencies"]) & names(PROJECT["optional-dependencies"]["dev"])
+
+
+def recipe(target: str) -> list[str]:
+    """Return what make would do for `target` in a clean clone."""
+    command = ["make", "--dry-run", "--always-make", target]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def test_the_demo_installs_nothing_for_development() -> None:
+    """Tests and checks do; a wheel and what is measured have the release build."""
+    demo = "\n".join(recipe("demo"))
+    assert "--extras dev" not in demo
+    assert "--profile develop" in demo
+    assert "--seeds 5" in demo
+    for target in ("test", "check", "gen"):
+        assert "--extras dev" in "\n".join(recipe(target))
+    for target in ("wheel", "bench-sweep", "kernel-tcp"):
+        assert "--release" in "\n".join(recipe(target))
