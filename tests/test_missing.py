@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import sojourn as sj
 from conftest import EXAMPLES, Command
 from sojourn import missing
 from sojourn.listing import TABLES
@@ -53,6 +54,14 @@ def test_a_scenario_that_asks_for_one_is_told_what_to_use(
     assert code == 2
     assert path in err
     assert "is not available yet; use " in err
+
+
+def test_python_says_so_as_well() -> None:
+    """Of a class that users look for; any other name is just not there."""
+    with pytest.raises(AttributeError, match="not available yet; use fq_codel"):
+        _ = sj.Cake
+    with pytest.raises(AttributeError, match=r"has no attribute 'Cakes'$"):
+        _ = sj.Cakes
 
 
 def test_list_missing_shows_them_all(sojourn: Command) -> None:

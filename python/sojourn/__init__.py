@@ -73,7 +73,9 @@ def __getattr__(name: str) -> Any:
         models = import_module("sojourn.models")
         if name in models.__all__:
             return getattr(models, name)
-    raise AttributeError(f"module 'sojourn' has no attribute {name!r}")
+    absent = import_module("sojourn.missing").find(name) if name[:1].isupper() else None
+    hint = f": {import_module('sojourn.missing').refusal(absent, name)}" if absent else ""
+    raise AttributeError(f"module 'sojourn' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:
