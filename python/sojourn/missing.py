@@ -40,7 +40,7 @@ FEATURES = (
         "reading and writing tc command lines",
         True,
         "it comes with a comparison with the kernel's disciplines",
-        "names and parameters as they are: those of disciplines that tc has are tc's",
+        "the discipline written by hand: names and parameters are those of tc where tc has it",
     ),
     Missing(
         ("disciplines in Python", "python aqm", "custom aqm"),
@@ -124,7 +124,7 @@ FEATURES = (
         "lossless Ethernet and RDMA",
         False,
         "a link never stops the one before it",
-        "`dctcp` with ECN and `red` at the depth of the switch",
+        "DCTCP with ECN marks at a threshold: `sojourn new dctcp`",
     ),
     Missing(
         ("multicast", "broadcast"),
