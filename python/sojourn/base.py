@@ -15,6 +15,13 @@ Numbers: TypeAlias = Sequence[float] | None
 class Table(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, repr_omit_defaults=True):
     """A table of a scenario; docs/scenario.md shows its keys."""
 
+    def _repr_html_(self) -> str | None:
+        """Return a scenario as a notebook shows it; None for its parts, which print themselves."""
+        from sojourn import notebook
+        from sojourn.keys import Scenario
+
+        return notebook.of_scenario(self) if isinstance(self, Scenario) else None
+
 
 class Qdisc(
     msgspec.Struct,

@@ -48,6 +48,12 @@ class Comparison(dict[str, list[Result]]):
         name = f"{self.scenario['name']}, " if self else ""
         return f"Comparison({name}{self.link}: {', '.join(self)}; {seeds})"
 
+    def _repr_html_(self) -> str:
+        """Return the table of the comparison as a notebook shows it."""
+        from sojourn import notebook
+
+        return notebook.of_comparison(self)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Comparison, (dict(self), self.link)
 

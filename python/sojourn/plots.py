@@ -13,6 +13,7 @@ from sojourn.figure import legend, new_figure, styled, write
 from sojourn.inputs import near, shown
 from sojourn.query import axes_of, axis_column, column
 from sojourn.statistics import interval
+from sojourn.units import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -141,7 +142,8 @@ def _caption(
     fixed = [f"{axis} {rows[axis][0]}" for axis in axes_of(rows) if rows[axis].n_unique() == 1]
     title = [y + (f", {', '.join(fixed)}" if fixed else "")]
     seeds = rows["seed"].n_unique()
-    below = f"{seeds} seed{'s' * (seeds != 1)}, {len(rows)} runs; engine {rows['engine'][0]}"
+    runs = f"{counted(seeds, 'seed')}, {counted(len(rows), 'run')}"
+    below = f"{runs}; engine {rows['engine'][0]}"
     if about is not None:
         scenario = about["scenario"]
         title.insert(0, describe.title(scenario))

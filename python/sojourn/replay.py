@@ -23,6 +23,7 @@ from sojourn.output import replacing
 from sojourn.progress import Meter
 from sojourn.result import Array
 from sojourn.scenario import plain
+from sojourn.units import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -205,7 +206,8 @@ def _decisions(path: Path, rows: int) -> tuple[Array, Array]:
     """Read the recorded decisions, a row per arrival."""
     table = read_table(path, ("dropped",), ("marked",))
     if table.height != rows:
-        raise InputError(f"{path}: {table.height} rows for {rows} arrivals")
+        told = f"{counted(table.height, 'row')} for {counted(rows, 'arrival')}"
+        raise InputError(f"{path}: {told}")
     dropped = numbers(path, table, "dropped", 0, 1).astype(np.uint8)
     if "marked" not in table.columns:
         return dropped, np.zeros(rows, np.uint8)

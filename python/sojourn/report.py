@@ -44,11 +44,11 @@ def run_report(result: Result) -> None:
     out, scenario = console(), result.scenario
     _heading(scenario, describe.seeds(scenario["seed"], 1))
     out.print()
-    out.print(_links(result), soft_wrap=True)
+    out.print(link_table(result), soft_wrap=True)
     for name in scenario["links"]:
         out.print(f"{name}: {describe.link(scenario, name)}")
     out.print()
-    out.print(_flows(result), soft_wrap=True)
+    out.print(flow_table(result), soft_wrap=True)
     if "live" in result.summary:
         out.print()
         _faithful(result.summary["live"])
@@ -78,7 +78,8 @@ def _heading(scenario: Mapping[str, Any], seeds: str) -> None:
     console().print(f"[bold]{title}[/]: {describe.window(scenario)}; {seeds}")
 
 
-def _links(result: Result) -> Table:
+def link_table(result: Result) -> Table:
+    """Return the table of the links of a run."""
     table = Table(
         "link", "utilisation", "loss", "marked", "mean queue", "mean delay", "50 %", "99 %"
     )
@@ -96,7 +97,8 @@ def _links(result: Result) -> Table:
     return table
 
 
-def _flows(result: Result) -> Table:
+def flow_table(result: Result) -> Table:
+    """Return the table of the groups of flows of a run."""
     headers = ("flows", "source", "goodput", "lost or resent", "outcome")
     table = Table(*headers, left=2, prose=[4])
     for group in groups(result):
@@ -127,7 +129,7 @@ def _times(result: Result, group: Group) -> str:
         if not len(took):
             return "none completed"
         return f"{len(took)} done in {units.duration(float(took.mean()))} (mean)"
-    return f"{group.total('timeouts'):.0f} timeouts"
+    return units.counted(round(group.total("timeouts")), "timeout")
 
 
 def _or_dash(value: float | None, write: Any) -> str:
@@ -137,17 +139,32 @@ def _or_dash(value: float | None, write: Any) -> str:
 def comparison(runs: Mapping[str, Sequence[Result]], link: str) -> None:
     """Print a comparison: a row per reading, a column per discipline, the best marked."""
     out = console()
-    first = next(iter(runs.values()))
-    scenario = first[0].scenario
-    seeds = describe.seeds(scenario["seed"], len(first))
-    if len(first) > 1:
-        seeds = f"mean with its 95 % interval over {seeds}"
-    _heading(scenario, seeds)
-    out.print(
-        f"only the discipline of {link} differs: {scenario['links'][link]['rate']}, "
-        f"buffer {scenario['links'][link]['qdisc']['limit']}"
-    )
+    _heading(next(iter(runs.values()))[0].scenario, comparison_seeds(runs))
+    out.print(compared(runs, link))
     out.print()
+    table, marked = comparison_table(runs, link)
+    out.print(table, soft_wrap=True)
+    if len(runs) > 1:
+        out.print(ranking(len(next(iter(runs.values()))), marked=marked))
+
+
+def comparison_seeds(runs: Mapping[str, Sequence[Result]]) -> str:
+    """Say over which seeds a comparison is."""
+    first = next(iter(runs.values()))
+    seeds = describe.seeds(first[0].scenario["seed"], len(first))
+    return f"mean with its 95 % interval over {seeds}" if len(first) > 1 else seeds
+
+
+def compared(runs: Mapping[str, Sequence[Result]], link: str) -> str:
+    """Say what differs in a comparison, and what does not."""
+    specs = [results[0].scenario["links"][link] for results in runs.values()]
+    limits = list(dict.fromkeys(spec["qdisc"]["limit"] for spec in specs))
+    buffer = f"buffer {limits[0]}" if len(limits) == 1 else f"buffers {', '.join(limits)}"
+    return f"only the discipline of {link} differs: {specs[0]['rate']}, {buffer}"
+
+
+def comparison_table(runs: Mapping[str, Sequence[Result]], link: str) -> tuple[Table, bool]:
+    """Return the table of a comparison, and whether the best is marked in any row."""
     read = rows(runs, link)
     table = Table("", *runs)
     marked = any(any(row.best) for row in read)
@@ -162,12 +179,10 @@ def comparison(runs: Mapping[str, Sequence[Result]], link: str) -> None:
             for text, best in zip(row.texts, row.best, strict=True)
         )
         table.add_row(f"  {row.like.what}{unit}", *cells)
-    out.print(table, soft_wrap=True)
-    if len(runs) > 1:
-        out.print(_ranking(len(first), marked=marked))
+    return table, marked
 
 
-def _ranking(seeds: int, *, marked: bool) -> str:
+def ranking(seeds: int, *, marked: bool) -> str:
     """Say what the stars of a comparison mean, or why there are none."""
     if seeds == 1:
         return "one seed cannot rank disciplines: --seeds 10 gives intervals and marks the best"
@@ -179,8 +194,9 @@ def _ranking(seeds: int, *, marked: bool) -> str:
 def replay_report(summary: Mapping[str, Any], out: Path) -> None:
     """Print what a replay came to."""
     mean, longest = summary["sojourn_mean_s"], summary["sojourn_max_s"]
+    arrived = units.counted(summary["arrived_packets"], "packet")
     console().print(
-        f"{summary['arrived_packets']} packets: {summary['departed_packets']} sent, "
+        f"{arrived}: {summary['departed_packets']} sent, "
         f"{summary['dropped_packets']} dropped, {summary['marked_packets']} marked; waiting "
         f"{_or_dash(mean, units.duration)} on average, {_or_dash(longest, units.duration)} at "
         f"most; every packet is in {escape(str(out))}"

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from sojourn import _sojourn
 from sojourn.output import filling
+from sojourn.units import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,7 +60,7 @@ class Columns(Mapping[str, Array]):
 
     def __repr__(self) -> str:
         rows = max((len(column) for column in self._columns.values()), default=0)
-        return f"Columns({', '.join(self._columns)}; {rows} rows)"
+        return f"Columns({', '.join(self._columns)}; {counted(rows, 'row')})"
 
     def _absent(self, name: str) -> str:
         return f"no column {name!r}: {self._missing if not self._columns else repr(self)}"
@@ -161,9 +162,16 @@ class Result:
 
     def __repr__(self) -> str:
         return (
-            f"Result({self.scenario['name']}: {len(self.links)} links, {len(self.flows)} flows, "
+            f"Result({self.scenario['name']}: {counted(len(self.links), 'link')}, "
+            f"{counted(len(self.flows), 'flow')}, "
             f"{self.scenario['duration']}, seed {self.scenario['seed']})"
         )
+
+    def _repr_html_(self) -> str:
+        """Return the tables of the run as a notebook shows them."""
+        from sojourn import notebook
+
+        return notebook.of_result(self)
 
     def frame(self, table: Table = "flows") -> "pl.DataFrame":
         """Give a table as a polars frame: flows, links, series, groups, tape, fct or queries.

@@ -78,10 +78,11 @@ def sweep_command(
         return
     from sojourn.progress import amount
     from sojourn.report import console
+    from sojourn.units import counted
 
     _print(_table(rows, axes_of(rows), list(USUAL)), list(USUAL))
     console().print(
-        f"{made.made} of {len(rows)} runs made, {amount(made.packets)} packets in "
+        f"{made.made} of {counted(len(rows), 'run')} made, {amount(made.packets)} packets in "
         f"{made.wall_s:.1f} s; sojourn results {out} and sojourn plot {out} show more"
     )
 

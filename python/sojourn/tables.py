@@ -65,7 +65,7 @@ class Table:
             for n, header in enumerate(headers)
         ]
         self._keys = [n for n in range(left) if n not in prose]
-        self._headings: dict[int, Text] = {}
+        self.headings: dict[int, Text] = {}
         self._rows = 0
 
     def add_row(self, *cells: Cell) -> None:
@@ -79,7 +79,7 @@ class Table:
 
     def add_heading(self, heading: str) -> None:
         """Begin a group of rows under a heading as wide as the table."""
-        self._headings[self._rows] = Text(heading, style="bold")
+        self.headings[self._rows] = Text(heading, style="bold")
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         for line in self.lines(options.max_width):
@@ -162,10 +162,10 @@ class Table:
         yield from _row(columns, headers, widths)
         yield Text("─" * _total(widths))
         for n in range(self._rows):
-            if n in self._headings:
+            if n in self.headings:
                 if n:
                     yield Text()
-                yield _shortened(self._headings[n], width)
+                yield _shortened(self.headings[n], width)
             cells = [
                 _fold(c.cells[n], w) if c.prose else [_shortened(c.cells[n], w)]
                 for c, w in zip(columns, widths, strict=True)
@@ -178,8 +178,8 @@ class Table:
         for n in range(self._rows):
             if n:
                 yield Text()
-            if n in self._headings:
-                yield from _fold(self._headings[n], width)
+            if n in self.headings:
+                yield from _fold(self.headings[n], width)
             title = [self.columns[k].cells[n] for k in names]
             if len(title) > 1:
                 title = [_labelled(self.columns[k].header, self.columns[k].cells[n]) for k in names]

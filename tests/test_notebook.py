@@ -1,0 +1,145 @@
+"""What notebooks show of scenarios, results and comparisons; numbers of things in words."""
+
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sojourn as sj
+from conftest import EXAMPLES, SMALL, Command
+from sojourn.notebook import ROWS
+from sojourn.settings import apply
+from sojourn.units import counted
+
+HOSTILE = '<script>alert("x")</script> & [bold]'
+
+
+class Page(HTMLParser):
+    """The tags of a page, balanced or not, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.words: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        """Keep a tag; <br> has no end."""
+        self.tags[tag] += 1
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Hold it to the last one that is open."""
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        """Keep the text."""
+        self.words.append(data)
+
+
+def page(shown: Any) -> Page:
+    """Parse what a notebook shows, and hold it to what is true of all of it."""
+    text = shown._repr_html_()
+    found = Page(text)
+    assert not found.open
+    assert not found.tags["script"]
+    # Nothing but the colours of the notebook: no page is dark on dark.
+    assert not re.search(r"(?<![-\w])(color|background):(?!inherit|transparent)", text)
+    return found
+
+
+def scenario(**changes: Any) -> sj.Scenario:
+    """Return a scenario of two groups of flows over one link."""
+    given: dict[str, Any] = {
+        "duration": "3s",
+        "warmup": "1s",
+        "links": {"up": sj.Link(rate="5mbit", qdisc=sj.CoDel(limit="100kB"))},
+        "flows": [
+            sj.Flow(name="bulk", count=2, path=["up"], rtt="30ms"),
+            sj.Flow(name="call", path=["up"], source=sj.Cbr()),
+        ],
+    }
+    return sj.Scenario(**(given | changes))
+
+
+def test_a_scenario_shows_links_and_flows() -> None:
+    """With what Rust fills in; one that is not valid shows why."""
+    found = page(scenario())
+    for word in ("up", "5mbit, 0s, codel (limit 100kB)", "bulk (2)", "newreno", "UDP", "30ms"):
+        assert word in found.words
+    assert found.tags["table"] == 2
+    changes = [sj.Change(at="2s", leave=["call"])]
+    assert "1 change during the run" in page(scenario(changes=changes)).words
+    bad = "".join(page(scenario(duration="3")).words)
+    assert 'not valid: duration: "3" has no unit' in bad
+    assert scenario().links["up"]._repr_html_() is None  # type: ignore[union-attr]
+
+
+def test_a_result_shows_the_tables_of_run() -> None:
+    """The same cells as on the terminal."""
+    result = sj.simulate(scenario())
+    found = page(result)
+    assert {"link", "utilisation", "up", "flows", "bulk (2)", "call"} <= set(found.words)
+    assert found.tags["table"] == 2
+    with pytest.warns(sj.ScenarioWarning):
+        warned = sj.simulate(apply(sj.load(EXAMPLES / "home-uplink.toml"),
+                                   ["duration=11s", "bottleneck.qdisc=prio"]))  # fmt: skip
+    assert "warning: links.bottleneck.qdisc: prio" in "".join(page(warned).words)
+
+
+def test_a_comparison_shows_its_table() -> None:
+    """Headings, cells, and what the stars mean; the best is bold."""
+    runs = sj.compare(scenario(), ["droptail", sj.CoDel(target="1ms")], seeds=4)
+    found = page(runs)
+    assert {"droptail", "codel(target=1ms)", "queueing delay, 99 %, ms", "call"} <= set(found.words)
+    assert found.tags["b"] > 1
+    assert "seed by seed" in "".join(found.words)
+    one = page(sj.compare(scenario(), ["droptail", "codel"]))
+    assert "one seed cannot rank" in "".join(one.words)
+
+
+def test_all_text_is_escaped_and_long_tables_are_cut() -> None:
+    """A name can be anything; a notebook is not filled by 100 links."""
+    hostile = scenario(name=HOSTILE)
+    labels = {HOSTILE: "droptail", "b<i>": "codel"}
+    for shown in (hostile, sj.simulate(hostile), sj.compare(hostile, labels)):
+        assert HOSTILE in "".join(page(shown).words)
+    links = {f"l{n}": sj.Link(rate="1mbit") for n in range(ROWS + 3)}
+    flows = [sj.Flow(name="f", path=["l0"])]
+    found = page(sj.simulate(scenario(links=links, flows=flows)))
+    assert "and 3 more" in found.words
+    assert found.tags["tr"] == 2 + ROWS + 1 + 1
+
+
+def test_one_is_singular(small: Path, tmp_path: Path, sojourn: Command) -> None:
+    """In what Python prints, and in tables and messages."""
+    assert [counted(n, "link") for n in (0, 1, 2)] == ["0 links", "1 link", "2 links"]
+    assert counted(2, "query", "queries") == "2 queries"
+    one = scenario(flows=[sj.Flow(name="f", path=["up"], source=sj.Transfers(number=1))])
+    result = sj.simulate(one)
+    assert repr(result) == "Result(scenario: 1 link, 1 flow, 3s, seed 1)"
+    assert repr(result.completions).endswith("; 1 row)")
+    assert repr(sj.simulate(small)) == "Result(small: 1 link, 4 flows, 3s, seed 1)"
+    small.write_text(SMALL.replace("count = 2", "count = 1"))
+    sweep = tmp_path / "sweep.toml"
+    sweep.write_text('scenario = "small.toml"\n[axes]\n"up.qdisc" = ["red"]\n')
+    assert "1 of 1 run made" in sojourn("sweep", sweep, "--out", tmp_path / "out")[1]
+    arrivals = tmp_path / "in.csv"
+    arrivals.write_text("i,t_us,flow,size_B\n0,0,0,1500\n")
+    replay = ["replay", arrivals, "--qdisc", "codel", "--rate", "1mbit"]
+    assert "1 packet: 1 sent" in sojourn(*replay, "--out", tmp_path / "out.csv")[1]
+    empty = tmp_path / "empty.csv"
+    empty.write_text("dropped\n")
+    err = sojourn(*replay, "--follow", empty, "--out", tmp_path / "x.csv")[2]
+    assert "0 rows for 1 arrival\n" in err
+
+
+def test_a_comparison_of_buffers_says_so(small: Path, sojourn: Command) -> None:
+    """Not the buffer of the first for all."""
+    out = sojourn("compare", small, "--qdisc", "droptail,codel(limit=50kB)")[1]
+    assert "only the discipline of up differs: 5mbit, buffers 100kB, 50kB" in out
