@@ -94,7 +94,7 @@ def test_axes_in_step_conditions_and_what_is_left_out() -> None:
     ("axes", "more", "said"),
     [
         ({}, {}, "axes: a sweep has at least one"),
-        ({"qdisc": "codel"}, {}, "axes.qdisc: 'codel' is no list"),
+        ({"qdisc": "codel"}, {}, 'axes.qdisc: "codel" is not a list'),
         ({"up.qdisc": []}, {}, "axes.up.qdisc: there are no values"),
         ({"up.qdisc": ["codel", "codel"]}, {}, "axes.up.qdisc: a value is there twice"),
         ({"n": {"set": "up.rate", "value": [1]}}, {}, 'axes.n: unknown key "value"'),
@@ -104,12 +104,12 @@ def test_axes_in_step_conditions_and_what_is_left_out() -> None:
         ({"up.qdisc": ["codle"]}, {}, 'did you mean "codel"'),
         ({"up.rate": [5]}, {}, "links.up.rate"),
         (AXES, {"together": [["qdisc", "n"]]}, 'together.0: no axis "n"'),
-        (AXES, {"skip": [{"qdisc": "red"}]}, "skip.0.qdisc: 'red' is no value"),
+        (AXES, {"skip": [{"qdisc": "red"}]}, 'skip.0.qdisc: no value "red"'),
         (AXES, {"seeds": 0}, "seeds: 0 is out of range"),
         (AXES, {"seeds": [1, 1]}, "seeds: a seed is there twice"),
         (AXES, {"metrics": ["jain"]}, 'did you mean "jain_index"'),
         (AXES, {"metrics": [{"name": "jitter_s", "flw": "x"}]}, 'takes no "flw"'),
-        (AXES, {"until": {"metrics": ["utilisation"]}}, "until.relative: None is out of range"),
+        (AXES, {"until": {"metrics": ["utilisation"]}}, "until.relative: null is out of range"),
         (AXES, {"until": {"metrics": ["util"], "relative": 0.1}}, 'no column "util"'),
     ],
 )

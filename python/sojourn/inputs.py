@@ -12,6 +12,9 @@ from sojourn._sojourn import InputError
 QUOTED_MAX = 60
 """Longest quotation of the input in a message, in characters, as in Rust."""
 
+PATH_MAX = 500
+"""Longest name of a file in a message, in characters."""
+
 KNOWN_MAX = 1000
 """Longest list of known names in a message, in characters."""
 
@@ -42,9 +45,9 @@ def brief(text: str) -> str:
     return line if len(line) <= QUOTED_MAX else f"{line[:QUOTED_MAX]}... ({len(text)} characters)"
 
 
-def near(name: str, known: Iterable[str]) -> str:
+def near(name: object, known: Iterable[str]) -> str:
     """Return the end of a message about `name`: the nearest of `known`, and all that are known."""
-    known = list(known)
+    name, known = str(name), list(known)
     found = get_close_matches(name, known, 1)
     found = found or [one for one in known if name and one.startswith(name)]
     guess = f", did you mean {shown(found[0])}?" if found else ""
@@ -68,7 +71,9 @@ def bytes_of_file(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: {why(error)}") from None
+        name = str(path)
+        name = name if len(name) <= PATH_MAX else f"{name[:QUOTED_MAX]}..."
+        raise InputError(f"{name}: {why(error)}") from None
 
 
 def text_of(path: Path, raw: bytes) -> str:

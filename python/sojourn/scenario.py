@@ -6,7 +6,7 @@ answers with the path of what is wrong; a second set of rules in Python could on
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -33,25 +33,40 @@ def load(path: str | Path) -> Table:
     if path.suffix.lower() not in (".toml", ".json"):
         raise InputError(f"{path}: a scenario file ends in .toml or .json")
     text = text_of(path, raw)
+    tree = parsed(path, text, parse_json if path.suffix.lower() == ".json" else parse_toml)
+    if not isinstance(tree, dict):
+        raise InputError(f"{path}: a scenario is a table of names and values")
     try:
-        tree = parse_json(text) if path.suffix.lower() == ".json" else parse_toml(text)
+        return beside(path.parent, tree)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def load_toml(path: Path) -> Table:
+    """Read a TOML file. Raises InputError with its name, and the line where there is one."""
+    tree: Table = parsed(path, text_of(path, bytes_of_file(path)), parse_toml)
+    return tree
+
+
+def parsed(path: Path, text: str, parse: Callable[[str], Any]) -> Any:
+    """Return what `parse` makes of the text of the file `path`."""
+    try:
+        return parse(text)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except RecursionError:
         raise InputError(f"{path}: tables are nested too deeply") from None
-    if not isinstance(tree, dict):
-        raise InputError(f"{path}: a scenario is a table of names and values")
+
+
+def beside(folder: Path, tree: Table) -> Table:
+    """Return a scenario whose traces are looked for in `folder`; recorded packets are read."""
     for link in _links(tree):
-        # The file of a trace is looked for beside that of the scenario.
         match link.get("trace"):
             case str() as file:
-                link["trace"] = str(path.parent / file)
+                link["trace"] = str(folder / file)
             case {"file": str() as file}:
-                link["trace"]["file"] = str(path.parent / file)
-    try:
-        whole: Table = traces.inline(tree, path.parent)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+                link["trace"]["file"] = str(folder / file)
+    whole: Table = traces.inline(tree, folder)
     return whole
 
 

@@ -12,11 +12,10 @@ from sojourn import _sojourn, folders
 from sojourn._sojourn import InputError
 from sojourn.advice import warn
 from sojourn.axes import Label, points, read_axes
-from sojourn.campaign import Made, Run, campaign
-from sojourn.inputs import near, text_of, why
+from sojourn.campaign import OWN, Made, Run, campaign
+from sojourn.inputs import brief, near, shown
 from sojourn.output import naming, replacing
-from sojourn.parsing import parse_toml
-from sojourn.scenario import Scenario, Table, load, plain, to_json
+from sojourn.scenario import Scenario, Table, beside, load, load_toml, plain, to_json
 from sojourn.settings import compared_link, set_seed
 from sojourn.standard import Standard, read_metrics
 from sojourn.statistics import interval
@@ -32,6 +31,10 @@ UNTIL = ("metrics", "relative", "least", "most")
 """What `until` may say."""
 
 SEEDS_MAX = 1_000_000
+"""The most seeds at a point."""
+
+SEED_MAX = 2**53
+"""The largest seed, as in Rust."""
 
 
 @dataclass(frozen=True)
@@ -60,28 +63,42 @@ class Sweep:
 
 
 def read_sweep(path: str | Path) -> Sweep:
-    """Read a sweep file (.toml). Raises InputError with its name and the path of what is wrong."""
+    """Read a sweep file (.toml) and validate all of it; nothing is run.
+
+    Raises InputError with the name of the file and the path of what is wrong.
+    """
     path = Path(path)
-    try:
-        text = text_of(path, path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: {why(error)}") from None
-    try:
-        tree = parse_toml(text)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+    tree = load_toml(path)
     try:
         for key in tree:
             if key not in KEYS:
-                raise InputError(f'unknown key "{key}"{near(key, KEYS)}')
+                raise InputError(f"unknown key {shown(key)}{near(key, KEYS)}")
         if "scenario" not in tree:
             raise InputError('scenario: say which, like scenario = "uplink.toml"')
-        given = tree.pop("scenario")
-        base = load(path.parent / given) if isinstance(given, str) else given
+        base = _base(path, tree.pop("scenario"))
         return make_sweep(base, **tree)
     except InputError as error:
         text = str(error)
         raise InputError(text if text.startswith(f"{path}: ") else f"{path}: {text}") from None
+
+
+def _base(path: Path, given: Any) -> Table:
+    """Return the scenario of a sweep file: a file beside it, or a table. Validates it."""
+    if isinstance(given, str):
+        base = load(path.parent / given)
+    elif isinstance(given, Mapping):
+        base = beside(path.parent, dict(given))
+    else:
+        told = "is not the name of a scenario file, nor a table"
+        raise InputError(f"scenario: {shown(given)} {told}")
+    try:
+        _sojourn.canonical(to_json(base))
+    except InputError as error:
+        if isinstance(given, str):
+            raise InputError(f"{path.parent / given}: {error}") from None
+        dot = ": " if str(error).startswith("unknown key") else "."
+        raise InputError(f"scenario{dot}{error}") from None
+    return base
 
 
 def make_sweep(
@@ -95,18 +112,57 @@ def make_sweep(
     link: str | None = None,
     until: Mapping[str, Any] | None = None,
 ) -> Sweep:
-    """Put a sweep together; the arguments are those of `sweep`."""
+    """Put a sweep together and validate all of it; the arguments are those of `sweep`.
+
+    Raises InputError for whatever would be refused at any point, or could not be measured there.
+    """
     tree = plain(load(scenario) if isinstance(scenario, str | Path) else scenario)
     read = read_axes(axes)
-    where = compared_link(tree, link)
-    return Sweep(
+    if link is not None and not isinstance(link, str):
+        raise InputError(f"link: {shown(link)} is not the name of a link")
+    measure = Standard(compared_link(tree, link), read_metrics(metrics))
+    first = json.loads(_sojourn.canonical(to_json(tree)))["seed"]
+    asked = Sweep(
         tree,
         [axis.name for axis in read],
         list(points(tree, read, together, skip)),
-        _seeds(seeds, tree.get("seed", 1)),
-        Standard(where, read_metrics(metrics)),
+        _seeds(seeds, first, until is not None),
+        measure,
         None if until is None else _until(until),
     )
+    _check(asked)
+    return asked
+
+
+def _check(asked: Sweep) -> None:
+    """Refuse a sweep that would fail at some point, after runs at others."""
+    if not asked.points:
+        raise InputError("skip: no point is left to run")
+    unset: dict[str, str] = {}
+    anywhere: set[str] = set()
+    everywhere: set[str] | None = None
+    for n, (labels, tree) in enumerate(asked.points):
+        try:
+            canonical = json.loads(_sojourn.canonical(to_json(tree)))
+            missing = dict(asked.measure.missing(canonical))
+        except InputError as error:
+            at = ", ".join(f"{name} = {shown(label)}" for name, label in list(labels.items())[:4])
+            raise InputError(f"{error} (at {at})") from None
+        # What a metric names has to exist at some point; where it does not there is no value.
+        unset = missing if n == 0 else {k: v for k, v in unset.items() if k in missing}
+        columns = set(asked.measure.columns(canonical))
+        anywhere |= columns
+        everywhere = columns if everywhere is None else everywhere & columns
+    for place, told in unset.items():
+        raise InputError(f"{place}: {told}")
+    for name in asked.names:
+        if name in anywhere or name in OWN:
+            told = "is the name of a column of results: give the axis another one, and set"
+            raise InputError(f"axes.{brief(name)}: {told}")
+    for n, name in enumerate(asked.until.metrics if asked.until else ()):
+        if everywhere is not None and name not in everywhere:
+            told = f"no column {shown(name)}" if name not in anywhere else "not at every point"
+            raise InputError(f"until.metrics.{n}: {told}{near(name, sorted(everywhere))}")
 
 
 def sweep(
@@ -252,8 +308,6 @@ def _note(directory: Path, asked: Sweep, base: Table) -> None:
 
 def _narrow(rows: Sequence[Mapping[str, Any]], until: Until) -> bool:
     for name in until.metrics:
-        if name not in rows[0]:
-            raise InputError(f'until.metrics: no column "{name}"{near(name, list(rows[0]))}')
         values = [row[name] for row in rows if row[name] is not None]
         found = interval(values)
         if len(values) < 2 or not found.half <= until.relative * abs(found.mean):
@@ -261,29 +315,46 @@ def _narrow(rows: Sequence[Mapping[str, Any]], until: Until) -> bool:
     return True
 
 
-def _seeds(given: Any, first: int) -> Sequence[int]:
+def _seeds(given: Any, first: int, adaptive: bool) -> Sequence[int]:
+    """Return the seeds of a sweep; with `until` (`adaptive`) the first one says where to begin."""
+    if adaptive and given != 1:
+        told = "until adds seeds as they are needed (from least to most): leave seeds out"
+        raise InputError(f"seeds: {shown(given)} does not go with until; {told}")
     if isinstance(given, int) and not isinstance(given, bool):
         if not 1 <= given <= SEEDS_MAX:
-            raise InputError(f"seeds: {given} is out of range, allowed: 1 to {SEEDS_MAX}")
+            raise InputError(f"seeds: {shown(given)} is out of range, allowed: 1 to {SEEDS_MAX}")
+        if first + given - 1 > SEED_MAX:
+            told = f"{given} seeds from {first} on exceed {SEED_MAX}"
+            raise InputError(f"seeds: {told}")
         return range(first, first + given)
-    listed = isinstance(given, Sequence) and not isinstance(given, str)
-    if not listed or not given or not all(type(seed) is int and seed >= 0 for seed in given):
-        raise InputError(f"seeds: {given!r} is no number of seeds, and no list of them")
+    if not isinstance(given, Sequence) or isinstance(given, str) or not given:
+        raise InputError(f"seeds: {shown(given)} is not a number of seeds, nor a list of them")
+    for n, seed in enumerate(given):
+        if type(seed) is not int or not 0 <= seed <= SEED_MAX:
+            told = f"{shown(seed)} is not a seed, allowed: whole numbers from 0 to {SEED_MAX}"
+            raise InputError(f"seeds.{n}: {told}")
     if len(set(given)) < len(given):
         raise InputError("seeds: a seed is there twice")
     return list(given)
 
 
-def _until(given: Mapping[str, Any]) -> Until:
+def _until(given: Any) -> Until:
+    if not isinstance(given, Mapping):
+        raise InputError(f"until: {shown(given)} is not a table")
     for key in given:
         if key not in UNTIL:
-            raise InputError(f'until: unknown key "{key}"{near(key, UNTIL)}')
+            raise InputError(f"until: unknown key {shown(key)}{near(key, UNTIL)}")
     names, relative = given.get("metrics"), given.get("relative")
     if not isinstance(names, Sequence) or isinstance(names, str) or not names:
         raise InputError('until.metrics: name the columns, like ["sojourn_p99_s"]')
-    if not isinstance(relative, int | float) or not 0 < relative < 1:
-        raise InputError(f"until.relative: {relative!r} is out of range, allowed: 0 to 1")
+    for n, name in enumerate(names):
+        if not isinstance(name, str):
+            raise InputError(f"until.metrics.{n}: {shown(name)} is not the name of a column")
+    if isinstance(relative, bool) or not isinstance(relative, int | float) or not 0 < relative < 1:
+        told = f"{shown(relative)} is out of range, allowed: between 0 and 1"
+        raise InputError(f"until.relative: {told}")
     least, most = given.get("least", Until.least), given.get("most", Until.most)
     if type(least) is not int or type(most) is not int or not 2 <= least <= most <= SEEDS_MAX:
-        raise InputError(f"until: least {least!r} and most {most!r}; allowed: 2 <= least <= most")
+        told = f"allowed: 2 <= least <= most <= {SEEDS_MAX}"
+        raise InputError(f"until: least {shown(least)} and most {shown(most)}; {told}")
     return Until(tuple(names), float(relative), least, most)

@@ -91,7 +91,7 @@ def query_completion_s(result: Result, group: str | None = None) -> Array:
     return longest
 
 
-@metric("flows per sample", "paper codel-dc, figure 7")
+@metric("flows per sample", "paper codel-dc, figure 7", needs="sample")
 def flows_in_timeout(result: Result, group: str | None = None) -> Array:
     """TCP flows that only their retransmission timer can help, at every sample. Needs `sample`.
 
@@ -101,7 +101,7 @@ def flows_in_timeout(result: Result, group: str | None = None) -> Array:
     return of_groups(result, group, "stalled_flows")
 
 
-@metric("expiries per sample", "usual definition")
+@metric("expiries per sample", "usual definition", needs="sample")
 def timeouts_over_time(result: Result, group: str | None = None) -> Array:
     """Expiries of retransmission timers in each sample's interval. Needs `sample`."""
     return of_groups(result, group, "timeouts")

@@ -35,7 +35,7 @@ def queueing_delay_percentile_s(result: Result, link: str, percent: float = 99) 
     return nearest_rank(np.sort(sojourns(result, link)), percent / 100)
 
 
-@metric("s", "paper codel-vs-drr")
+@metric("s", "paper codel-vs-drr", needs="tape")
 def queueing_delay_range_s(result: Result, link: str) -> tuple[float, float] | None:
     """Least and largest time in the queue of `link` of packets sent. Needs `tape`."""
     waited = sojourns(result, link)

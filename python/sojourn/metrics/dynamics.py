@@ -7,7 +7,7 @@ from sojourn.reading import GRAIN_S, buffer_of
 from sojourn.result import Result
 
 
-@metric("s", "paper hred, IV.B")
+@metric("s", "paper hred, IV.B", needs="sample")
 def response_time_s(
     result: Result,
     link: str,
@@ -45,7 +45,7 @@ def response_time_s(
     return end - at_s, False
 
 
-@metric("s", "our definition")
+@metric("s", "our definition", needs="sample")
 def settling_time_s(
     result: Result, link: str, at_s: float, *, until_s: float | None = None, after_s: float = 25.0
 ) -> tuple[float, bool]:
@@ -71,8 +71,11 @@ def settling_time_s(
     return end - at_s, False
 
 
-@metric("share of the time", "usual definition")
+@metric("share of the time", "usual definition", needs="sample")
 def underflow_share(result: Result, link: str, from_s: float = 0.0) -> float | None:
-    """The share of the samples after `from_s` that found the queue of `link` empty."""
+    """The share of the samples after `from_s` that found the queue of `link` empty.
+
+    Needs `sample`.
+    """
     queue = result.links[link].series["queue_packets"][result.time_s > from_s]
     return float(np.mean(queue == 0)) if len(queue) else None

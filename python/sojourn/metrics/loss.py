@@ -36,7 +36,7 @@ def udp_loss(result: Result, group: str | None = None) -> float | None:
     return loss_of_datagrams([flow for flow in flows_of(result, group) if flow["kind"] == "udp"])
 
 
-@metric("packets", "paper codel-dc, figure 8")
+@metric("packets", "paper codel-dc, figure 8", needs="sample")
 def drops_over_time(result: Result, link: str) -> dict[str, Array]:
     """Packets lost so far at every sample, by cause. Needs `sample`.
 
@@ -77,7 +77,7 @@ def consecutive_loss_mean(result: Result, link: str) -> float | None:
     return None if chances is None else float(np.sum(chances * np.arange(1, len(chances) + 1)))
 
 
-@metric("packets", "RFC 7928 2.3")
+@metric("packets", "RFC 7928 2.3", needs="tape")
 def loss_interval_packets(result: Result, link: str) -> Array | None:
     """Packets accepted between one run of losses and the next, in order. Needs `tape`.
 
@@ -91,7 +91,7 @@ def loss_interval_packets(result: Result, link: str) -> Array | None:
     return np.diff(accepted[starts]) if len(starts) > 1 else None
 
 
-@metric("share", "RFC 7928 2.4")
+@metric("share", "RFC 7928 2.4", needs="tape")
 def loss_synchronisation(result: Result, link: str, window_s: float | None = None) -> float | None:
     """Of the flows that cross `link`, the share that loses in the same event, mean over events.
 

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar
+
+Needs: TypeAlias = Literal["sample", "tape"]
+"""The keys of a scenario that record what a metric may need."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -17,19 +20,25 @@ class Metric:
     source: str
     about: str
     function: Callable[..., Any]
+    needs: Needs | None = None
 
 
 METRICS: dict[str, Metric] = {}
 """Every metric by its name."""
 
 
-def metric(unit: str, source: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Put the function below into the registry, with its unit and where it is defined."""
+def metric(
+    unit: str, source: str, *, needs: Needs | None = None
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Put the function below into the registry, with its unit and where it is defined.
+
+    `needs` is the key of the scenario without which there is nothing to measure.
+    """
 
     def register(function: Callable[P, R]) -> Callable[P, R]:
         name = function.__name__
         about = (function.__doc__ or "").strip().split("\n\n")[0]
-        METRICS[name] = Metric(name, unit, source, " ".join(about.split()), function)
+        METRICS[name] = Metric(name, unit, source, " ".join(about.split()), function, needs)
         return function
 
     return register

@@ -28,7 +28,7 @@ def utilisation(result: Result, link: str) -> float | None:
     return value
 
 
-@metric("share per sample", "paper hred, figure 10")
+@metric("share per sample", "paper hred, figure 10", needs="sample")
 def utilisation_over_time(result: Result, link: str) -> Array:
     """Bits that `link` started to send in each sample's interval, over what its rate allows.
 

@@ -1,0 +1,243 @@
+"""Mutated sweep files: each is refused in one line before anything runs, or it runs."""
+
+import inspect
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import sojourn as sj
+from mutation import replaced, shuffled, toml
+from sojourn import metrics
+from sojourn.standard import ARGUMENTS
+from sojourn.sweeps import make_sweep, read_sweep, run_sweep
+
+LINK = {"rate": "5mbit", "delay": "5ms", "qdisc": {"name": "codel", "target": "5ms"}}
+SCENARIO: dict[str, Any] = {
+    "duration": "50ms",
+    "warmup": "5ms",
+    "sample": "10ms",
+    "tape": True,
+    "links": {"up": LINK, "down": {"rate": "1mbit"}},
+    "flows": [
+        {"name": "x", "path": ["up"], "source": "cbr(rate=1mbit)"},
+        {"name": "bulk", "count": 2, "path": ["up"], "return_path": ["down"]},
+    ],
+}
+SWEEP: dict[str, Any] = {
+    "scenario": "base.json",
+    "seeds": [1, 2],
+    "link": "up",
+    "together": [["rate", "delay"]],
+    "skip": [{"qdisc": "red", "x.count": 2}],
+    "metrics": [
+        "jain_index",
+        {"name": "jitter_s", "flow": "x"},
+        {"name": "goodput_bps", "group": "bulk"},
+        {"name": "fct_percentile_s", "percent": 50, "group": "bulk"},
+        {"name": "jain_index", "groups": ["x", "bulk"], "weights": [1, 2.5]},
+        {"name": "slowdown_mean", "sizes": [0, 1e6]},
+        {"name": "underflow_share", "link": "up", "from_s": 0.01},
+        {"name": "loss_synchronisation", "window_s": 0.1},
+        {"name": "tcp_goodput_bps", "wire": True},
+    ],
+    "axes": {
+        "x.count": [1, 2],
+        "qdisc": {"set": "up.qdisc", "values": ["red", "codel"]},
+        "target": {"set": "up.qdisc.target", "values": ["1ms", "5ms"], "when": {"qdisc": "codel"}},
+        "rate": {"set": ["up.rate", "down.rate"], "values": [5, 10], "unit": "mbit"},
+        "delay": {"set": "up.delay", "from": 1, "to": 3, "step": 2, "unit": "ms"},
+        "loss": {"set": "down.loss", "from": 0.01, "to": 0.1, "points": 2, "log": True},
+        "back": {"set": "down.qdisc", "values": {"tight": {"name": "codel"}}},
+    },
+}
+UNTIL = {"metrics": ["sojourn_p99_s", "bulk.goodput_bps"], "relative": 0.5, "least": 2, "most": 3}
+
+
+def mutants() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Some thousands: of a file with seeds, and of one with `until` in their place."""
+    few = {**SWEEP, "axes": {k: SWEEP["axes"][k] for k in ("x.count", "qdisc")}, "until": UNTIL}
+    del few["seeds"], few["together"]
+    yield from replaced(SWEEP)
+    yield from ((f"until: {name}", tree) for name, tree in replaced(few) if "until" in name)
+    yield from shuffled(SWEEP, 600)
+    yield from shuffled({**few, "scenario": SCENARIO}, 200, seed=2)
+
+
+def refusal(path: Path) -> str | None:
+    """What is said of a sweep file; None if it is accepted. Anything else than InputError falls."""
+    try:
+        read_sweep(path)
+    except sj.InputError as error:
+        return str(error)
+    return None
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Where a sweep file is written, beside its scenario."""
+    (tmp_path / "base.json").write_text(json.dumps(SCENARIO))
+    return tmp_path / "sweep.toml"
+
+
+def test_the_whole_sweep_is_accepted(file: Path) -> None:
+    """Or its mutants would say nothing."""
+    file.write_text(toml(SWEEP))
+    assert len(read_sweep(file).points) == 2 * (1 + 2) * 2 * 2 - 2 * 2
+
+
+def test_mutated_sweep_files_are_refused_in_one_line_or_run(file: Path) -> None:
+    """Never a fault, and never after runs were made."""
+    refused, ran = 0, 0
+    for n, (name, tree) in enumerate(mutants()):
+        file.write_text(toml(tree))
+        try:
+            said = refusal(file)
+            if said is not None:
+                refused += 1
+                assert "\n" not in said, said
+                assert len(said) < 2000, said
+                assert said.startswith(f"{file.parent}"), said
+            elif n % 5 == 0:
+                asked = read_sweep(file)
+                seeds = asked.seeds[:1] if asked.until is None else asked.seeds
+                few = [*asked.points[:2], *asked.points[-1:]]
+                short = type(asked)(asked.base, asked.names, few, seeds, asked.measure, asked.until)
+                made = run_sweep(short, jobs=1)
+                ran += 1
+                json.dumps(made.rows, allow_nan=False)
+                assert pl.DataFrame(made.rows, infer_schema_length=None).height >= 1
+        except Exception as error:
+            pytest.fail(
+                f"{name}: {type(error).__name__}: {str(error)[:400]}\n{file.read_text()[:900]}"
+            )
+    assert refused > 2000
+    assert ran > 20
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"metrics": ["jitter_s"]}, "metrics.0.flow: is missing, jitter_s needs it: a name"),
+        (
+            {"metrics": ["jain_index", {"name": "jitter_s", "flow": "y"}]},
+            'metrics.1.flow: unknown flow "y" (known: x, bulk, bulk.0, bulk.1)',
+        ),
+        (
+            {"metrics": [{"name": "jitter_s", "flow": []}]},
+            "metrics.0.flow: [] is not allowed, it is a name",
+        ),
+        ({"metrics": [{"name": "afct_s", "group": 5}]}, "metrics.0.group: 5 is not allowed"),
+        (
+            {"metrics": [{"name": "afct_s", "group": "blk"}]},
+            'metrics.0.group: unknown group "blk", did you mean "bulk"?',
+        ),
+        ({"metrics": [{"name": "utilisation", "link": "dwn"}]}, 'did you mean "down"?'),
+        ({"metrics": "jain_index"}, 'metrics: "jain_index" is not a list of names'),
+        ({"metrics": ["trade_off"]}, "metrics.0: trade_off has no single number for a run"),
+        ({"metrics": ["afct_improvement"]}, "metrics.0: afct_improvement compares two runs"),
+        ({"metrics": ["jain_index", "jain_index"]}, "metrics.1: jain_index is there twice"),
+        ({"skip": ["x"]}, 'skip.0: "x" is not a table of labels'),
+        ({"skip": [{"x.count": True}]}, "skip.0.x.count: no value true on the axis"),
+        ({"skip": [{"x.count": 1}, {"x.count": 2}]}, "skip: no point is left to run"),
+        ({"together": [float("inf")]}, "together.0: inf is not a list of two axes or more"),
+        ({"until": True, "seeds": 1}, "until: true is not a table"),
+        ({"until": UNTIL}, "seeds: [1, 2] does not go with until"),
+        (
+            {"seeds": 1, "until": {**UNTIL, "metrics": ["sojourn_p98_s"]}},
+            'until.metrics.0: no column "sojourn_p98_s", did you mean "sojourn_p99_s"?',
+        ),
+        ({"axes": {"q": {"set": 5, "values": [1]}}}, "axes.q.set: 5 is not a place"),
+        ({"axes": {"q": {"set": [True], "values": [1]}}}, "axes.q.set: [true] is not a place"),
+        (
+            {"axes": {"q": {"set": "up.delay", "from": 1, "to": 2, "points": 2,
+                            "log": "uniform(1s, 2s)"}}},
+            'axes.q.log: "uniform(1s, 2s)" is not true or false',
+        ),
+        (
+            {"axes": {"a": {"set": "up.rate", "values": ["1mbit"]},
+                      "b": {"set": "links.up.rate", "values": ["2mbit"]}}},
+            "axes.b.set: links.up.rate is set twice, by axes.a too",
+        ),
+        ({"axes": {"seed": [1, 2]}}, "axes.seed: is the name of a column of results"),
+        (
+            {"axes": {"loss_rate": {"set": "up.loss", "values": [0.1, 0.2]}}},
+            "axes.loss_rate: is the name of a column of results",
+        ),
+        ({"axes": {"x.count": [1, "1"]}}, "axes.x.count: two values have the same label"),
+        ({"seeds": [2**53 + 1]}, f"seeds.0: {2**53 + 1} is not a seed, allowed: whole numbers"),
+        ({"scenario": 5}, "scenario: 5 is not the name of a scenario file, nor a table"),
+        ({"scenario": {**SCENARIO, "duration": 3}}, "scenario.duration: 3 has no unit"),
+    ],
+)  # fmt: skip
+def test_a_refusal_names_the_place_and_what_is_allowed(
+    change: dict[str, Any], said: str, file: Path
+) -> None:
+    """The faults that a trial found, and their like."""
+    few = {"scenario": "base.json", "seeds": [1, 2], "axes": {"x.count": [1, 2]}}
+    file.write_text(toml({**few, **change}))
+    refused = refusal(file)
+    assert refused is not None
+    assert refused.startswith(f"{file}: "), refused
+    assert said in refused
+
+
+@pytest.mark.parametrize("needs", ["sample", "tape"])
+def test_a_metric_that_needs_a_record_is_refused_without_it(needs: str) -> None:
+    """`sample` or `tape`, at every point."""
+    name = {"sample": "underflow_share", "tape": "loss_synchronisation"}[needs]
+    without = {key: value for key, value in SCENARIO.items() if key != needs}
+    with pytest.raises(sj.InputError) as refused:
+        make_sweep(without, {"x.count": [1, 2]}, metrics=[name])
+    assert f"metrics.0: {name} needs the scenario's {needs}, like {needs} = " in str(refused.value)
+    percentile = {"name": "queueing_delay_percentile_s", "percent": 99.9}
+    if needs == "tape":
+        with pytest.raises(sj.InputError, match="needs the scenario's tape"):
+            make_sweep(without, {"x.count": [1, 2]}, metrics=[percentile])
+
+
+def test_a_metric_of_a_flow_follows_it_into_a_group() -> None:
+    """With one flow it is that of the flow, with several the mean over them."""
+    asked = [{"name": "jitter_s", "flow": name} for name in ("x", "x.2")]
+    longer = {**SCENARIO, "duration": "500ms"}
+    rows = sj.sweep(longer, {"x.count": [1, 3]}, metrics=asked)
+    x, bulk = SCENARIO["flows"]
+    for row, count in zip(rows.iter_rows(named=True), (1, 3), strict=True):
+        tree = {**longer, "flows": [{**x, "count": count}, bulk]}
+        flows = sj.simulate(tree).flows
+        each = [flow["jitter_s"] for flow in flows.values() if flow["group"] == "x"]
+        assert row["jitter_s(flow=x)"] == pytest.approx(sum(each) / count)
+        assert row["jitter_s(flow=x.2)"] == (each[2] if count == 3 else None)
+
+
+def test_every_argument_of_every_metric_is_known() -> None:
+    """A new metric cannot bring one that nothing validates; docstrings say what is needed."""
+    for name, one in metrics.METRICS.items():
+        parameters = list(inspect.signature(one.function).parameters)[1:]
+        assert set(parameters) <= {*ARGUMENTS, "reference"}, name
+        text = " ".join((one.function.__doc__ or "").split())
+        assert ("Needs `sample`" in text) == (one.needs == "sample"), name
+        assert ("Needs `tape`" in text) == (one.needs == "tape"), name
+
+
+def test_the_order_of_axes_decides_no_result() -> None:
+    """A parameter is set after its discipline, though its axis comes first."""
+    target = {"set": "up.qdisc.target", "values": ["1ms", "50ms"]}
+    qdisc = {"set": "up.qdisc", "values": ["codel"]}
+    for axes in ({"t": target, "q": qdisc}, {"q": qdisc, "t": target}):
+        trees = [tree for _, tree in make_sweep(SCENARIO, axes).points]
+        assert [tree["links"]["up"]["qdisc"]["target"] for tree in trees] == ["1ms", "50ms"]
+
+
+def test_an_axis_is_unset_where_the_one_it_depends_on_is() -> None:
+    """Whatever their order."""
+    axes = {
+        "interval": {"set": "up.qdisc.interval", "values": ["50ms"], "when": {"target": "1ms"}},
+        "qdisc": {"set": "up.qdisc", "values": ["droptail", "codel"]},
+        "target": {"set": "up.qdisc.target", "values": ["1ms"], "when": {"qdisc": "codel"}},
+    }
+    labels = [tuple(at.values()) for at, _ in make_sweep(SCENARIO, axes).points]
+    assert labels == [("-", "droptail", "-"), ("50ms", "codel", "1ms")]
