@@ -249,6 +249,14 @@ mod tests {
     }
 
     #[test]
+    fn max_p_does_not_leave_its_range_from_a_bound() {
+        let mut a = law(&[("max_p", "0.01")]);
+        assert_eq!(at(&mut a, 1000, 6.0), 0.01);
+        let mut a = law(&[("max_p", "0.5")]);
+        assert_eq!(at(&mut a, 1000, 14.0), 0.5);
+    }
+
+    #[test]
     fn the_gentle_slope_follows_max_p_unless_stale() {
         for (stale, expected) in [("false", 0.11), ("true", 0.1)] {
             let mut a = law(&[("stale_gentle", stale)]);
