@@ -95,7 +95,8 @@ def metrics(everything: str) -> list[str]:
 
 
 def test_messages_and_docstrings_name_only_what_exists() -> None:
-    """Pages under docs, in the sources of the package and the crates."""
+    """Pages and examples, in the sources of the package and the crates."""
     for source in [*ROOT.glob("python/**/*.py"), *ROOT.glob("crates/*/src/**/*.rs")]:
-        for file in re.findall(r"\b(docs/[\w/-]+\.\w+|examples/[\w-]+\.toml)", source.read_text()):
+        named = r"\b((?:docs|reference)/[\w/-]+\.\w+|examples/[\w-]+\.toml)"
+        for file in re.findall(named, source.read_text()):
             assert (ROOT / file).exists(), f"{source.relative_to(ROOT)} names {file}"

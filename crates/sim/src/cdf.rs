@@ -1,7 +1,8 @@
 //! Distributions as measured: a table of points of the cumulative distribution, straight lines
 //! between them, and the two tables that papers on data centres use.
 //!
-//! **Source**: reference/traffic.md §9: web search (DCTCP), data mining (VL2), in bytes.
+//! **Source**: web search: Alizadeh et al., "Data Center TCP", SIGCOMM 2010; data mining: Greenberg
+//! et al., "VL2", SIGCOMM 2009; flow sizes in bytes.
 
 use crate::dist::Grains;
 use sojourn_aqm::error::{Error, Result};

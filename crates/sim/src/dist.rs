@@ -2,7 +2,9 @@
 //! `"pareto(mean=10kB, shape=1.2)"`, `"lomax(mean=10kB, shape=1.2)"`,
 //! `"cdf(0B 0, 10kB 0.5, 1MB 1)"`, `"web_search"`.
 //!
-//! **Source**: reference/traffic.md §1 (the variables, each by its inverse) and §9 (the tables).
+//! **Source**: the exponential is `rand_distr`'s; the others are the inverse of their distribution
+//! function at a uniform draw (Devroye, "Non-Uniform Random Variate Generation", 1986, chapter II).
+//! The tables are in [`crate::cdf`].
 
 use crate::cdf::{self, Cdf};
 use rand_core::Rng;
@@ -223,8 +225,8 @@ mod tests {
         assert!((mean_ms("cdf(1ms 0, 3ms 0.5, 3ms 0.75, 7ms 1)") - 3.0).abs() < 0.02);
     }
 
-    /// Of heavy tails the mean settles too slowly to be tested (reference/traffic.md §1): median
-    /// and 99th percentile do.
+    /// The mean of a heavy tail converges too slowly to be tested; the median and the 99th
+    /// percentile do not.
     #[test]
     fn heavy_tails_have_their_quantiles() {
         let quantiles = |text: &str| {

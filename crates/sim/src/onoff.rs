@@ -1,6 +1,6 @@
 //! On/off sources: packets at a constant rate in bursts, silence between them.
 //!
-//! **Source**: reference/traffic.md §5 (ns-2's `Traffic/Exponential` and `Traffic/Pareto`): the
+//! **Source**: ns-2.35's `Traffic/Exponential` and `Traffic/Pareto` (expoo.cc, pareto.cc): the
 //! number of packets of a burst is the drawn time over the interval, rounded, at least one; its
 //! length and the silence before it are drawn together, in this order.
 

@@ -1,6 +1,6 @@
 //! A trace: recorded packets or flows, sent again at their times.
 //!
-//! **Source**: reference/traffic.md (replay of a trace); RFC 7928 §5.1 asks for repeatable traffic.
+//! **Source**: RFC 7928 §5 asks for repeatable traffic.
 //! Columns come inline; files are read by Python, this crate reads none.
 
 use crate::dist::Dist;

@@ -1,7 +1,8 @@
 //! The sources of short connections and their parameters.
 //!
-//! **Source**: reference/traffic.md §6 (Poisson), §7 (partition/aggregate), §8.1 (sessions of
-//! transfers, the HRED paper), §8.2 (the model of Feldmann et al. 1999 as ns-2's webtraf has it).
+//! **Source**: Ismail et al., "On the Effectiveness of CoDel in Data Centers" (Poisson); Alizadeh
+//! et al., "Data Center TCP", SIGCOMM 2010 (partition/aggregate); Joo et al., the HRED paper,
+//! section IV (sessions of transfers); Feldmann et al., SIGCOMM 1999, as ns-2's webtraf has it (web).
 
 use crate::dist::Dist;
 use sojourn_aqm::error::{Error, Result};
