@@ -119,6 +119,9 @@ BAD: dict[str, tuple[Any, str]] = {
     "no form": (["codel(target=15ms"], '"codel(target=15ms" does not end with ")"'),
     "an unknown parameter": (["codel(targte=1ms)"], "links.up.qdisc.targte: unknown parameter"),
     "a bad value": ([sj.CoDel(target="15")], 'links.up.qdisc.target: "15" has no unit'),
+    "a name among the parameters": (["codel(name=red)"], "name: "),
+    "nothing but a bracket": (["()"], "has no name before"),
+    "endless text": (["codel(" + "x" * 10_000 + ")"], "(10007 characters) has"),
     "one twice": (["red", "red"], '"red" is there twice'),
     "one in two words": (["codel", "codel(target=5ms)"], 'is the same as "codel"'),
     "a label twice": (["a=red", "a=pie"], '"a" is there twice'),
@@ -130,6 +133,21 @@ BAD: dict[str, tuple[Any, str]] = {
     "another thing": (7, "7 is not a list of disciplines"),
     "too many seeds": ("red", "--seeds: 10001 is out of range"),
 }
+
+
+def test_labels_can_be_long_and_strange(small: Path, tmp_path: Path) -> None:
+    """Folders have names that every file system takes, and no two labels share one."""
+    names = ["a b", "a/b", "a_b", "../x", "é"]
+    labelled: dict[str, Any] = {name: f"codel(target={n + 1}ms)" for n, name in enumerate(names)}
+    sj.compare(small, labelled, out=tmp_path / "out")
+    folders = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert folders == ["a_b-1", "a_b_1-1", "a_b_2-1", "comparison.json", "variant-1", "x-1"]
+    assert list(sj.load_comparison(tmp_path / "out")) == names
+    red = sj.Red(min_th="5kB", max_th="15kB", max_p=0.1, w_q=0.002, packet="500B", limit="50kB",
+                 gentle="none", wait="no", ecn=False, byte_mode="mean")  # fmt: skip
+    runs = sj.compare(small, red, out=tmp_path / "red")
+    assert len(next(iter(runs))) > 100
+    assert list(sj.load_comparison(tmp_path / "red")) == list(runs)
 
 
 @pytest.mark.parametrize("case", BAD)

@@ -11,6 +11,7 @@ from sojourn import _sojourn, disciplines, folders
 from sojourn._sojourn import InputError
 from sojourn.advice import warn
 from sojourn.disciplines import Variants
+from sojourn.inputs import shown
 from sojourn.output import naming, replacing
 from sojourn.result import Result
 from sojourn.run import run_texts
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 SEEDS_MAX = 10_000
 """The most seeds of a comparison: more is a campaign, and its results would not fit into memory."""
+
+FOLDER_MAX = 80
+"""The most characters of a label that name its folders."""
 
 INDEX = "comparison.json"
 """The file that says which run is in which folder."""
@@ -224,7 +228,8 @@ class _Folder:
 
     def _free_name(self, label: str) -> str:
         """Make a name for folders out of a label, which can hold anything."""
-        name = re.sub(r"[^\w.+=-]+", "_", label, flags=re.ASCII).strip("_.") or "variant"
+        plain_name = re.sub(r"[^\w.+=-]+", "_", label, flags=re.ASCII)[:FOLDER_MAX]
+        name = plain_name.strip("_.") or "variant"
         taken = {one["folder"] for one in self._variants.values()}
         several = (f"{name}_{k}" if k else name for k in range(len(taken) + 1))
         return next(one for one in several if one not in taken)
@@ -250,10 +255,10 @@ def _checked(tree: Table, own: Table, where: str, given: Variants) -> dict[str, 
     for (label, _), usual, checked in zip(found, automatic, scenarios, strict=True):
         name = label or usual
         if name in by_label:
-            raise InputError(f'--qdisc: "{name}" is there twice')
+            raise InputError(f"--qdisc: {shown(name)} is there twice")
         same = next((known for known, one in by_label.items() if one == checked), None)
         if same is not None and label is None:
-            raise InputError(f'--qdisc: "{name}" is the same as "{same}"')
+            raise InputError(f"--qdisc: {shown(name)} is the same as {shown(same)}")
         by_label[name] = checked
     return by_label
 

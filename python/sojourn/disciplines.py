@@ -13,12 +13,13 @@ from typing import Any, TypeAlias
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn.base import Qdisc
+from sojourn.inputs import shown
 from sojourn.scenario import Table, plain
 
 Described: TypeAlias = Qdisc | str | Mapping[str, Any]
 """A discipline in any of its forms."""
 
-Variants: TypeAlias = str | Sequence[Described] | Mapping[str, Described]
+Variants: TypeAlias = str | Qdisc | Sequence[Described] | Mapping[str, Described]
 """Disciplines that are compared: a list, text with commas, or a mapping from labels."""
 
 LIMITS = ("limit", "buffer", "memory_limit")
@@ -35,10 +36,12 @@ def table(given: Any) -> Table:
     """
     if isinstance(given, str):
         name, settings = _sojourn.call(given)
+        if "name" in dict(settings):
+            raise InputError(f'name: {shown(given)} has its name before "("')
         return {"name": name, **dict(settings)}
     tree = plain(given)
     if not isinstance(tree, dict):
-        raise InputError(f"{given!r} is not a name, NAME(KEY=VALUE, ...), a table or a model")
+        raise InputError(f"{shown(given)} is not a name, NAME(KEY=VALUE, ...), a table or a model")
     if not isinstance(tree.get("name"), str):
         raise InputError("name: is missing" if "name" not in tree else "name: is not text")
     return tree
@@ -83,12 +86,14 @@ def variants(given: Variants) -> list[tuple[str | None, Table]]:
     """
     if isinstance(given, str):
         given = split(given)
+    if isinstance(given, Qdisc):
+        given = [given]
     if not isinstance(given, Mapping | Sequence):
-        raise InputError(f"{given!r:.80} is not a list of disciplines")
+        raise InputError(f"{shown(given)} is not a list of disciplines")
     listed = [] if isinstance(given, Mapping) else given
     if any(isinstance(one, str) and not one.strip() for one in listed):
         told = ",".join(one if isinstance(one, str) else "..." for one in listed)
-        raise InputError(f'"{told:.80}" is not a list of names like droptail,codel')
+        raise InputError(f"{shown(told)} is not a list of names like droptail,codel")
     found: list[tuple[str | None, Table]]
     if isinstance(given, Mapping):
         found = [(_label(label), table(one)) for label, one in given.items()]
@@ -98,7 +103,7 @@ def variants(given: Variants) -> list[tuple[str | None, Table]]:
         raise InputError("there is no discipline to compare")
     labels = Counter(label for label, _ in found if label is not None)
     if twice := [label for label, count in labels.items() if count > 1]:
-        raise InputError(f'"{twice[0]}" is there twice')
+        raise InputError(f"{shown(twice[0])} is there twice")
     return found
 
 
@@ -131,7 +136,7 @@ def _labelled(one: Described) -> tuple[str | None, Table]:
 def _label(text: Any) -> str:
     label = text.strip() if isinstance(text, str) else ""
     if not label or len(label) > LABEL_MAX or not label.isprintable():
-        raise InputError(f"{text!r:.80} is not a label: 1 to {LABEL_MAX} characters are")
+        raise InputError(f"{shown(text)} is not a label: 1 to {LABEL_MAX} characters are")
     return label
 
 
