@@ -2,7 +2,8 @@
 //!
 //! **Source**: Ismail et al., "On the Effectiveness of CoDel in Data Centers" (Poisson); Alizadeh
 //! et al., "Data Center TCP", SIGCOMM 2010 (partition/aggregate); Joo et al., the HRED paper,
-//! section IV (sessions of transfers); Feldmann et al., SIGCOMM 1999, as ns-2's webtraf has it (web).
+//! section IV (sessions of transfers); Feldmann et al., SIGCOMM 1999, as ns-2's webtraf has it
+//! (web).
 
 use crate::dist::Dist;
 use sojourn_aqm::error::{Error, Result};
