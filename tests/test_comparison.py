@@ -274,7 +274,9 @@ def test_unfinished_runs_are_counted(folder: Path, capsys: pytest.CaptureFixture
     assert capsys.readouterr().err.endswith("1 run of the comparison not finished\n")
     with pytest.raises(sj.InputError, match="there is no comparison"):
         sj.load_comparison(folder / "codel-1")
-    (folder / "comparison.json").write_text('{"scenario": {}, "link": 3}')
+    (folder / "comparison.json").write_text(
+        '{"sojourn": "", "scenario": {}, "link": 3, "variants": {}}'
+    )
     with pytest.raises(sj.InputError, match=r"comparison\.json: not an index"):
         sj.load_comparison(folder)
 

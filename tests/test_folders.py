@@ -213,6 +213,40 @@ def test_a_report_is_not_written_over_other_files(
     assert "codel-vs-drr: holds links.parquet, notes.txt, tape.parquet, not written" in err
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "7",
+        '{"scenario": 3}',
+        '{"sojourn": 1, "scenario": 3, "links": 4, "link": 5, "variants": 6, "claims": 7}',
+        '{"sojourn": 1, "scenario": {}, "links": {}, "link": "x", "variants": {}, "claims": []}',
+    ],
+)
+@pytest.mark.parametrize(
+    "marker", ["summary.json", "comparison.json", "claims.json", "_sweep-0.json"]
+)
+def test_a_marker_of_anybody_else_is_no_trouble(
+    marker: str, text: str, small: Path, tmp_path: Path, sojourn: Command
+) -> None:
+    """Refused in one line, by every command that reads or writes a folder."""
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / marker).write_text(text)
+    before = contents(out)
+    for command in (
+        ["run", small, "--out", out],
+        ["compare", small, "--qdisc", "red", "--out", out],
+        ["results", out],
+        ["plot", out, "--out", tmp_path / "x.png"],
+        ["plot", out, "--y", "utilisation", "--out", tmp_path / "x.png"],
+    ):
+        code, _, err = sojourn(*command)
+        assert (code, err.count("\n")) == (2, 1), err
+        assert "fault in sojourn" not in err
+    assert contents(out) == before
+
+
 def test_differences_are_told_by_their_path() -> None:
     """The name first, elements of a list by their name, long values cut."""
     there = {"links": {"up": {"alpha": 1, "name": "pie"}}, "flows": [{"name": "a", "count": 1}]}

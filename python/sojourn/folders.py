@@ -41,7 +41,7 @@ SHOWN = 3
 def kind_of(directory: str | Path) -> Kind | None:
     """Return what sojourn wrote into `directory`; None if it is anything else."""
     directory = Path(directory)
-    if "scenario" in _read(directory / "comparison.json"):
+    if {"sojourn", "link", "scenario", "variants"} <= set(_read(directory / "comparison.json")):
         return "comparison"
     if {"sojourn", "scenario", "links"} <= set(_read(directory / "summary.json")):
         return "run"
@@ -76,8 +76,11 @@ def claim(directory: Path, kind: Kind, identity: Mapping[str, Any], *, force: bo
             return False
         told = "choose another folder, or add --force to write there all the same"
         raise InputError(f"{directory}: {refused}; {told}")
-    told_there = [] if found is None else _identities(directory, kind)
-    differs = [difference(there, identity) for there in told_there]
+    try:
+        known = [] if found is None else _identities(directory, kind)
+    except (KeyError, TypeError, AttributeError):  # a marker that somebody changed
+        known = [{}]
+    differs = [difference(there, identity) for there in known]
     if not differs or None in differs:
         return False
     if not force:
