@@ -19,8 +19,9 @@ mean rate of each bin, at 1500 bytes of IP per opportunity.
 
 import csv
 import io
+import re
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,18 @@ FULL_PACKET_BYTES = OPPORTUNITY_BYTES - HEADER_BYTES
 COLUMNS = {"t_s": ("t_ns", 9), "rate_bps": ("rate_bps", 0), "delay_s": ("delay_ns", 9)}
 """The columns of a file: what Rust calls them, and by how many decimals they are moved."""
 
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+"""A number in a file; its exponent has few digits, since it becomes a whole number."""
+
+DIGITS_MAX = 19
+"""The largest power of ten of a column: 64 bits."""
+
+BIN_MS_MAX = 10_000_000_000
+"""The longest bin, and the latest opportunity that Rust takes."""
+
+BINS_MAX = 1_000_000
+"""The most bins of a trace: the most rows that Rust takes."""
+
 
 def resolve(trace: Any, home: Path | None = None) -> Any:
     """Give the columns that `trace` stands for; what names no file is left as it is.
@@ -48,6 +61,8 @@ def resolve(trace: Any, home: Path | None = None) -> Any:
         trace = {"file": trace}
     if not isinstance(trace, Mapping) or "file" not in trace:
         return trace
+    if not isinstance(trace["file"], str | Path):
+        raise InputError(f"file: {shown(trace['file'])} is not the name of a file")
     others = {key: value for key, value in trace.items() if key not in ("file", "bin_ms")}
     path = (home or Path()) / str(trace["file"])
     return {**read(path, trace.get("bin_ms")), **others}
@@ -60,10 +75,9 @@ def read(path: Path, bin_ms: Any = None) -> dict[str, list[int] | str]:
         moments = _moments(path, lines)
         if bin_ms is None:
             return {"opportunities_ms": moments}
-        if not isinstance(bin_ms, int) or isinstance(bin_ms, bool) or bin_ms < 1:
-            raise InputError(
-                f"bin_ms: {shown(bin_ms)} is not a whole number of milliseconds above 0"
-            )
+        if type(bin_ms) is not int or not 1 <= bin_ms <= BIN_MS_MAX:
+            told = f"{shown(bin_ms)} is not a whole number of milliseconds from 1 to {BIN_MS_MAX}"
+            raise InputError(f"bin_ms: {told}")
         return _binned(moments, bin_ms)
     if bin_ms is not None:
         raise InputError(f"bin_ms: {path} has rates, not opportunities")
@@ -71,11 +85,23 @@ def read(path: Path, bin_ms: Any = None) -> dict[str, list[int] | str]:
 
 
 def _columns(path: Path, lines: list[str]) -> dict[str, list[int] | str]:
+    names: list[str] = []
     rows = csv.DictReader(io.StringIO("\n".join(lines)))
-    names = [name.strip() for name in rows.fieldnames or ()]
-    rows.fieldnames = names
-    if "t_s" not in names or not {"rate_bps", "delay_s"} & set(names):
-        raise InputError(f"{path}: columns t_s and rate_bps, delay_s or both are due")
+    try:
+        rows.fieldnames = names = [name.strip() for name in rows.fieldnames or ()]
+        if "t_s" not in names or not {"rate_bps", "delay_s"} & set(names):
+            raise InputError(f"{path}: columns t_s and rate_bps, delay_s or both are due")
+        if twice := [name for name in COLUMNS if names.count(name) > 1]:
+            raise InputError(f"{path}: column {twice[0]} is there twice")
+        return _numbers(path, names, rows)
+    except csv.Error as error:
+        raise InputError(f"{path}: line {rows.line_num + 1}: {error}") from None
+
+
+def _numbers(
+    path: Path, names: list[str], rows: "csv.DictReader[str]"
+) -> dict[str, list[int] | str]:
+    """Read the columns of a table as whole numbers of nanoseconds and bits per second."""
     read = [name for name in COLUMNS if name in names]
     columns: dict[str, list[int] | str] = {COLUMNS[name][0]: [] for name in read}
     for row in rows:
@@ -90,11 +116,12 @@ def _columns(path: Path, lines: list[str]) -> dict[str, list[int] | str]:
 
 def _whole(where: str, text: str | None, decimals: int) -> int:
     """Read a number and move it by `decimals`, rounded to a whole one."""
-    try:
-        moved = Decimal((text or "").strip()).scaleb(decimals)
-        return int(moved.to_integral_value())
-    except (InvalidOperation, ValueError, OverflowError):
-        raise InputError(f"{where}: {shown(text)} is not a number") from None
+    if not NUMBER.fullmatch((text or "").strip()):
+        raise InputError(f"{where}: {shown(text)} is not a number")
+    number = Decimal((text or "").strip())
+    if number.adjusted() + decimals > DIGITS_MAX:
+        raise InputError(f"{where}: {shown(text)} is too large")
+    return int(number.scaleb(decimals).to_integral_value())
 
 
 def _moments(path: Path, lines: list[str]) -> list[int]:
@@ -113,6 +140,8 @@ def _binned(moments: list[int], bin_ms: int) -> dict[str, list[int] | str]:
     It repeats after its last moment, as mm-link does; a bin that nothing falls into has rate zero.
     """
     bins = max(1, -(-moments[-1] // bin_ms))
+    if bins > BINS_MAX:
+        raise InputError(f"bin_ms: {bin_ms} makes {bins} bins, allowed: up to {BINS_MAX}")
     counts = [0] * bins
     for moment in moments:
         # A moment at the very end belongs to what it ends.

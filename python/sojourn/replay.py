@@ -18,7 +18,7 @@ import numpy as np
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
-from sojourn.inputs import bytes_of_file, text_of
+from sojourn.inputs import brief, bytes_of_file, shown, text_of
 from sojourn.output import replacing
 from sojourn.progress import Meter
 from sojourn.result import Array
@@ -97,7 +97,7 @@ def replay(
     if len(back):
         row = int(back[0]) + 1
         raise InputError(
-            f"{arrivals}: row {row + 1}, column t_us: {table['t_us'][row]} is before the row above"
+            f"{arrivals}: row {row + 1}, column t_us: {brief(table['t_us'][row])} is before the row above"
         )
     dropped, marked = _decisions(Path(follow), len(i)) if follow is not None else (None, None)
     lasts_s = float(t_ns[-1]) / 1e9 if len(t_ns) else 0.0
@@ -163,7 +163,11 @@ def read_table(path: Path, needed: Sequence[str], optional: Sequence[str] = ()) 
         except (OSError, EOFError, zlib.error):
             raise InputError(f"{path}: this gzip file is damaged") from None
     text = text_of(path, raw)
-    header = [name.strip() for name in next(csv.reader([text.lstrip().partition("\n")[0]]), [])]
+    try:
+        head = next(csv.reader([text.lstrip().partition("\n")[0]]), [])
+    except csv.Error as error:
+        raise InputError(f"{path}: row 0: {error}") from None
+    header = [name.strip() for name in head]
     for name in (*needed, *optional):
         if header.count(name) > 1:
             raise InputError(f"{path}: column {name} is there twice")
@@ -171,11 +175,13 @@ def read_table(path: Path, needed: Sequence[str], optional: Sequence[str] = ()) 
         table = pl.read_csv(text.encode(), infer_schema=False)
     except pl.exceptions.PolarsError as error:
         first = str(error).strip().partition("\n")[0]
-        raise InputError(f"{path}: this is not a table: {first}") from None
-    table = table.rename({name: name.strip() for name in table.columns})
+        raise InputError(f"{path}: this is not a table: {brief(first)}") from None
+    # Of columns whose names differ by blanks, one that is not asked for may be there twice.
+    there = {name.strip(): name for name in reversed(table.columns)}
+    table = table.select(pl.col(name).alias(short) for short, name in reversed(there.items()))
     for name in needed:
         if name not in table.columns:
-            columns = ", ".join(table.columns)
+            columns = ", ".join(brief(column) for column in table.columns[:20])
             raise InputError(f"{path}: column {name} is missing (there are: {columns})")
     return table.select([name for name in (*needed, *optional) if name in table.columns])
 
@@ -194,9 +200,10 @@ def numbers(
     if not good.all():
         row = int(np.flatnonzero(~good)[0])
         kind = "whole number" if whole else "number"
-        shown = "nothing" if texts[row] is None else f'"{texts[row][:40]}"'
+        text = texts[row]
+        told = "nothing" if text is None else shown(text)
         raise InputError(
-            f"{path}: row {row + 1}, column {column}: {shown} is not a {kind} from {lo:.0f} "
+            f"{path}: row {row + 1}, column {column}: {told} is not a {kind} from {lo:.0f} "
             f"to {hi:.0f}"
         )
     return values
