@@ -4,11 +4,13 @@ import struct
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import sojourn as sj
 from conftest import EXAMPLES, Command
 from sojourn.figure import COLOURS, LINES
+from sojourn.metrics.labels import label
 from sojourn.settings import apply, with_samples
 
 
@@ -28,7 +30,7 @@ def texts(figure: Any) -> str:
 
 
 def test_figure_of_a_run(small: Path, tmp_path: Path) -> None:
-    """Four panels with units, the conditions above, the rest below."""
+    """Five panels with quantities and units, the conditions above, the rest below."""
     result = sj.simulate(with_samples(sj.load(small)))
     figure = sj.draw(result, tmp_path / "run.png")
     assert size_of(tmp_path / "run.png")[0] >= 1000
@@ -37,7 +39,13 @@ def test_figure_of_a_run(small: Path, tmp_path: Path) -> None:
     for word in ("small", "5mbit", "10ms", "codel", "limit 100kB", "seed 1", "measured after 1s"):
         assert word in words
     assert f"sojourn {sj.__version__}" in words
-    assert [ax.get_ylabel() for ax in figure.axes] == ["kB", "ms", "Mbit/s", "packets"]
+    assert [" ".join(ax.get_ylabel().split()) for ax in figure.axes] == [
+        "queue length, kB",
+        "queueing delay, ms",
+        "throughput, Mbit/s",
+        "payload delivered, MB",
+        "congestion window, packets",
+    ]
     assert figure.axes[-1].get_xlabel() == "time, s"
     assert figure.axes[0].get_title(loc="left") == "queue"
 
@@ -46,28 +54,113 @@ def test_chosen_windows_are_drawn(small: Path) -> None:
     """Those asked for and no others; a call has none."""
     result = sj.simulate(with_samples(sj.load(small)))
     figure = sj.draw(result, flows=["bulk.1"])
-    assert [line.get_label() for line in figure.axes[3].lines] == ["bulk.1"]
+    assert [line.get_label() for line in figure.axes[4].lines] == ["bulk.1"]
     with pytest.raises(sj.InputError, match='no flow "call" over TCP'):
         sj.draw(result, flows=["call"])
 
 
-def test_many_flows_become_a_band(small: Path) -> None:
-    """And the figure says so."""
+def test_many_flows_are_drawn_by_group(small: Path) -> None:
+    """And the figure says so; also where the scenario keeps no series of single flows."""
     tree = apply(with_samples(sj.load(small)), [f"bulk.count={LINES + 1}"])
     figure = sj.draw(sj.simulate(tree))
     words = texts(figure)
-    assert f"of {LINES + 1} flows" in words
+    assert "throughput of each group" in words
     assert f"first 4 of {LINES + 2} TCP flows" in words
     labels = [line.get_label() for line in figure.axes[2].lines]
-    assert "short" in labels
-    assert "bulk.0" not in labels
+    assert labels == [f"bulk ({LINES + 1})", "short", "call"]
+    figure = sj.draw(sj.simulate({**with_samples(sj.load(small)), "sample_flows": False}))
+    assert [line.get_label() for line in figure.axes[2].lines] == ["bulk (2)", "short", "call"]
 
 
-def test_figure_without_tcp_has_three_panels(small: Path) -> None:
+def test_figure_without_tcp_has_no_windows(small: Path) -> None:
     """No empty axes."""
     tree = with_samples(sj.load(small))
     figure = sj.draw(sj.simulate({**tree, "flows": tree["flows"][2:]}))
-    assert len(figure.axes) == 3
+    assert len(figure.axes) == 4
+
+
+def test_throughput_is_what_the_link_carries(small: Path) -> None:
+    """In-order delivery comes in bursts of many times the rate; the wire does not."""
+    tree = apply(with_samples(sj.load(small)), ["up.qdisc=droptail", "up.qdisc.limit=60kB"])
+    result = sj.simulate(tree)
+    figure = sj.draw(result)
+    bursts = max(f.series.delivered_bytes.max() for f in result.flows.values()) * 8 / 0.003
+    assert bursts > 3 * 5e6
+    throughput, delivered = figure.axes[2], figure.axes[3]
+    # A sample may hold a packet more than its share.
+    most = 5 + 1500 * 8 / 0.015 / 1e6
+    assert max(np.max(line.get_ydata()) for line in throughput.lines) <= most
+    assert throughput.get_ylim()[1] < 1.2 * most
+    for line, flow in zip(delivered.lines, result.flows.values(), strict=True):
+        assert np.asarray(line.get_ydata())[-1] == pytest.approx(
+            flow.series.delivered_bytes.sum() / 1e6
+        )
+
+
+def test_look_of_a_figure_is_chosen(small: Path, sojourn: Command) -> None:
+    """Title, labels, size and style; a bad one is refused before the run."""
+    result = sj.simulate(with_samples(sj.load(small)))
+    figure = sj.draw(result, title="Uplink", xlabel="time (s)", size="20x25cm", style="ggplot")
+    assert figure.get_suptitle() == "Uplink"
+    assert figure.axes[-1].get_xlabel() == "time (s)"
+    assert list(figure.get_size_inches()) == pytest.approx([20 / 2.54, 25 / 2.54])
+    assert figure.axes[0].get_facecolor() != (1, 1, 1, 1)
+    assert sj.draw(result, title="").get_suptitle() == ""
+    sheet = small.with_name("own.mplstyle")
+    sheet.write_text("axes.facecolor: ff0000\n")
+    runs = sj.compare(small, ["red", "codel"])
+    drawn = sj.draw_comparison(runs, "up", title="Two", size=(7, 8), style=sheet)
+    assert drawn.axes[0].get_facecolor() == (1, 0, 0, 1)
+    assert list(drawn.get_size_inches()) == [7, 8]
+    plot = small.with_name("x.png")
+    for option, value, message in (
+        ("--size", "3", "--size: "),
+        ("--size", "3x900in", "out of range, allowed: 1 to 100"),
+        ("--style", "ggplo", 'did you mean "ggplot"?'),
+        ("--style", str(small), "--style: "),
+    ):
+        code, _, err = sojourn("run", small, "--plot", plot, option, value)
+        assert code == 2
+        assert message in err
+        assert not plot.exists()
+    code, _, err = sojourn("run", small, "--plot", plot, "--size", "1x1in")
+    assert (code, "too small for what the figure shows" in err) == (2, True)
+    code, _, err = sojourn("compare", small, "--qdisc", "red", "--title", "x")
+    assert (code, "--title: there is no figure" in err) == (2, True)
+
+
+def test_fonts_are_embedded(small: Path, tmp_path: Path) -> None:
+    """A PDF holds TrueType fonts, no Type 3; an SVG needs no font."""
+    result = sj.simulate(with_samples(sj.load(small)))
+    sj.draw(result, tmp_path / "x.pdf")
+    raw = (tmp_path / "x.pdf").read_bytes()
+    assert b"/FontFile2" in raw
+    assert b"/Type3" not in raw
+    sj.draw(result, tmp_path / "x.svg")
+    assert "<text" not in (tmp_path / "x.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "scale"),
+    [
+        ("sojourn_p99_s", "queueing delay, ms, 99th percentile", 1e3),
+        ("up.sojourn_mean_s", "up: queueing delay, ms, mean", 1e3),
+        ("short.fct_mean_s", "short: completion time, ms, mean", 1e3),
+        ("utilisation", "utilisation, %", 100),
+        ("loss_rate", "loss rate, %", 100),
+        ("goodput_bps", "goodput, Mbit/s", 1e-6),
+        ("queue_mean_bytes", "queue length, kB, mean", 1e-3),
+        ("dropped_packets", "packets dropped", 1),
+        ("jain_index", "Jain's fairness index", 1),
+        ("afct_s", "afct, ms", 1e3),
+        ("bulk.count", "bulk.count", 1),
+    ],
+)
+def test_labels_are_words_with_units(column: str, text: str, scale: float) -> None:
+    """Of columns of results and of metrics; an axis keeps the name that the user gave it."""
+    found = label(column)
+    assert found.text == text
+    assert found.scale == pytest.approx(scale)
 
 
 def test_figure_needs_series(small: Path) -> None:
@@ -113,7 +206,7 @@ def test_comparison_over_seeds_and_without_series(small: Path) -> None:
     runs = sj.compare(small, ["red", "codel"], seeds=2)
     figure = sj.draw_comparison(runs, "up")
     assert len(figure.axes) == 4
-    assert "whisker 95 %" in texts(figure)
+    assert "95 % interval" in " ".join(texts(figure).split())
     assert "2 seeds from 1" in texts(figure)
 
 
@@ -128,4 +221,4 @@ def test_flows_that_never_start_are_no_trouble(small: Path, sojourn: Command) ->
         assert " - " in out
         assert plot.exists()
     runs = sj.compare(apply(sj.load(small), never[1::2]), ["red"])
-    assert "no packets" in texts(sj.draw_comparison(runs, "up"))
+    assert "nothing to measure" in texts(sj.draw_comparison(runs, "up"))

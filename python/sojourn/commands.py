@@ -15,6 +15,8 @@ import typer
 from sojourn import paper_commands, sweep_commands
 from sojourn._sojourn import InputError
 from sojourn.command_link import link as link_command
+from sojourn.look_options import Size, Style, Title, XLabel, check_look
+from sojourn.looks import Look
 from sojourn.new import new
 from sojourn.sweep_commands import Force
 
@@ -95,6 +97,10 @@ def run(
     link: Link = None,
     as_json: Json = False,
     plot: Plot = None,
+    title: Title = None,
+    xlabel: XLabel = None,
+    size: Size = None,
+    style: Style = None,
     flow: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="draw the congestion window of this flow or group"),
@@ -120,6 +126,8 @@ def run(
         raise InputError("--tape: the rows need a place, give --out DIR")
     if flow and plot is None:
         raise InputError("--flow: there is no figure to draw it in, give --plot FIG.png")
+    look: Look = {"title": title, "xlabel": xlabel, "size": size, "style": style}
+    check_look(look, plot)
     real = is_live(engine)
     tree = _scenario(file, settings, seed)
     with _about(file):
@@ -157,7 +165,7 @@ def run(
     if plot is not None:
         from sojourn.figure import draw
 
-        draw(result, plot, flows=flow or None)
+        draw(result, plot, flows=flow or None, **look)
     told: dict[str, Any] = {}
     if steady:
         from dataclasses import asdict
@@ -195,6 +203,9 @@ def compare(
     seed: Seed = None,
     as_json: Json = False,
     plot: Plot = None,
+    title: Title = None,
+    size: Size = None,
+    style: Style = None,
     out: Annotated[
         Path | None,
         typer.Option(help="write each run there when it is over, and go on from what is there"),
@@ -207,6 +218,8 @@ def compare(
     from sojourn.output import check_file
     from sojourn.settings import compared_link, with_samples
 
+    look: Look = {"title": title, "size": size, "style": style}
+    check_look(look, plot)
     tree = _scenario(file, settings, seed)
     with _about(file):
         where = compared_link(tree, link)
@@ -230,7 +243,7 @@ def compare(
     if plot is not None:
         from sojourn.figure_comparison import draw_comparison
 
-        draw_comparison(runs, where, plot)
+        draw_comparison(runs, where, plot, **look)
     if as_json:
         from sojourn import __version__
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sojourn._sojourn import InputError
+from sojourn.look_options import Size, Style, Title, XLabel, YLabel
+from sojourn.looks import Look, check
 
 if TYPE_CHECKING:
     import polars as pl
@@ -150,6 +152,11 @@ def plot_command(
     log: Annotated[bool, typer.Option("--log", help="x on a logarithmic axis")] = False,
     where: Where = None,
     engine: Engine = None,
+    title: Title = None,
+    xlabel: XLabel = None,
+    ylabel: YLabel = None,
+    size: Size = None,
+    style: Style = None,
 ) -> None:
     """Draw what a sweep found."""
     from sojourn import plots, query
@@ -157,16 +164,20 @@ def plot_command(
     from sojourn.output import check_file
 
     check_file(out, ENDINGS)
+    look: Look = {"title": title, "size": size, "style": style}
+    check(look)
     if y is None:
-        options = {"--x": x, "--by": by, "--where": where}
-        _usual_figure(directory, out, [name for name, given in options.items() if given])
+        options: dict[str, Any] = {"--x": x, "--by": by, "--where": where}
+        options |= {"--xlabel": xlabel, "--ylabel": ylabel}
+        _usual_figure(directory, out, [name for name, given in options.items() if given], look)
         return
+    look |= {"xlabel": xlabel, "ylabel": ylabel}
     rows = query.where(query.results(directory, engine=engine), where or ())
     about = query.conditions(directory)
-    plots.plot(rows, y=y, x=x, by=by, kind=kind, log=log, about=about, path=out)  # type: ignore[arg-type]
+    plots.plot(rows, y=y, x=x, by=by, kind=kind, log=log, about=about, path=out, **look)  # type: ignore[arg-type]
 
 
-def _usual_figure(directory: Path, out: Path, options: list[str]) -> None:
+def _usual_figure(directory: Path, out: Path, options: list[str], look: "Look") -> None:
     """Draw the figure that `run --plot` or `compare --plot` draws."""
     from sojourn.comparison import load_comparison
     from sojourn.figure import draw
@@ -179,10 +190,10 @@ def _usual_figure(directory: Path, out: Path, options: list[str]) -> None:
         what = f"{options[0]} needs it" if options else "a figure of a sweep needs it"
         raise InputError(f"--y: {what}, like --y sojourn_p99")
     if kind == "run":
-        draw(load_result(directory), out)
+        draw(load_result(directory), out, **look)
     else:
         runs = load_comparison(directory)
-        draw_comparison(runs, runs.link, out)
+        draw_comparison(runs, runs.link, out, **look)
 
 
 @contextmanager
