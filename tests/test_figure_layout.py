@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import sojourn as sj
+from sojourn.query import conditions
 from sojourn.settings import with_samples
 
 DISCIPLINES = (
@@ -125,3 +126,22 @@ def test_figures_of_a_sweep_overlap_nowhere(kind: str, tmp_path: Path) -> None:
     else:
         rows = rows.filter(rows["bulk.count"] == 2)
     check(sj.plot(rows, y=y, kind=kind, **where))  # type: ignore[arg-type]
+
+
+def test_caption_names_only_what_is_drawn(tmp_path: Path) -> None:
+    """Neither links that the column is not about, nor a discipline that is one of several."""
+    axes = {"discipline": {"set": "up.qdisc", "values": ["codel", "red"]}, "bulk.count": [1, 2]}
+    sj.sweep(case(2, two_way=True), axes, out=tmp_path)
+    rows, about = sj.results(tmp_path), conditions(tmp_path)
+    both = sj.plot(rows, y="sojourn_p99", x="bulk.count", by="discipline", about=about)
+    assert " ".join(both.get_suptitle().split()) == (
+        "a-scenario-with-a-name-of-some-length queueing delay, ms, 99th percentile "
+        "up: 2mbit, 10ms, buffer 50kB; but for discipline and bulk.count"
+    )
+    one = rows.filter(rows["discipline"] == "red")
+    figure = sj.plot(one, y="call.delay_p99", x="bulk.count", about=about)
+    above = " ".join(figure.get_suptitle().split())
+    assert "discipline red" in above
+    assert above.endswith("but for bulk.count")
+    assert "up:" not in above, "the call goes down"
+    assert "1 seed, 2 runs" in figure.get_supxlabel()

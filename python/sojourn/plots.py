@@ -178,11 +178,19 @@ def _caption(
     if about is not None:
         scenario = about["scenario"]
         title.insert(0, describe.title(scenario))
-        title += [f"{name}: {describe.link(scenario, name)}" for name in _links(scenario, y)]
+        title += [f"{name}: {_link(about, name)}" for name in _links(scenario, y)]
         if varied := [axis for axis in axes_of(rows) if rows[axis].n_unique() > 1]:
-            title[-1] += f" (but for {', '.join(varied)})"
+            title[-1] += f"; but for {' and '.join(varied)}"
         below = f"{describe.window(scenario)}; {below}"
     heading(figure, "\n".join(title), below, look)
+
+
+def _link(about: Mapping[str, Any], name: str) -> str:
+    """Write a link; its discipline is left out where an axis of the sweep is about it."""
+    link = about["scenario"]["links"][name]
+    if any(link["qdisc"]["name"] in values for values in about["axes"].values()):
+        return f"{link['rate']}, {link['delay']}, buffer {link['qdisc']['limit']}"
+    return describe.link(about["scenario"], name)
 
 
 def _links(scenario: Mapping[str, Any], y: str) -> list[str]:
