@@ -1,5 +1,7 @@
 """The store: nothing is lost, nothing is half there, damage is found."""
 
+import hashlib
+import io
 import threading
 from pathlib import Path
 
@@ -15,7 +17,8 @@ from sojourn.store import ASIDE, FEW, LOOSE, Store
 
 def row(i: int, value: float | None = 0.5) -> dict[str, object]:
     """A row like those of campaigns."""
-    return {"key": f"{i:04}", "seed": i, "value": value, "series": [1.0, float(i)]}
+    own = {"key": f"{i:04}", "engine": "e", "axes": "[]", "measured": '["value", "series"]'}
+    return {**own, "seed": i, "value": value, "series": [1.0, float(i)]}
 
 
 def test_rows_come_back_in_one_order_whatever_the_order_of_writing(tmp_path: Path) -> None:
@@ -93,6 +96,51 @@ def test_a_damaged_part_is_named_and_set_aside(tmp_path: Path, harm: str) -> Non
     # What was set aside is not among what others read.
     assert len(pd.read_parquet(tmp_path)) == 1
     assert Store(tmp_path).damaged == [] or len(Store(tmp_path).rows()) == 1
+
+
+def foreign() -> dict[str, pl.DataFrame]:
+    """Tables of other programs, the later ones ever more like ours."""
+    good = pl.DataFrame([row(1)])
+    return {
+        "other columns": pl.DataFrame({"a": [1, 2]}),
+        "no rows of any column": pl.DataFrame(),
+        "a key alone": good.select("key"),
+        "seeds as text": good.with_columns(pl.col("seed").cast(pl.String)),
+        "axes that are no list": good.with_columns(pl.lit("5").alias("axes")),
+        "axes that are no JSON": good.with_columns(pl.lit("[").alias("axes")),
+        "axes of other columns": good.with_columns(pl.lit('["n"]').alias("axes")),
+        "nothing measured": good.with_columns(pl.lit(None, pl.String).alias("measured")),
+    }
+
+
+@pytest.mark.parametrize("case", foreign())
+def test_a_file_of_another_program_is_refused_and_left_alone(tmp_path: Path, case: str) -> None:
+    """Though its name is the hash of its bytes: never mixed in, never moved."""
+    Store(tmp_path).put([row(1), row(2)])
+    raw = io.BytesIO()
+    foreign()[case].write_parquet(raw)
+    name = f"{hashlib.sha256(raw.getvalue()).hexdigest()[:32]}.parquet"
+    (tmp_path / name).write_bytes(raw.getvalue())
+    before = sorted(path.name for path in tmp_path.iterdir())
+    for use in (Store(tmp_path).rows, Store(tmp_path).tidy):
+        with pytest.raises(InputError, match=f"{name}: is not a part of a store of sojourn"):
+            use()
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    (tmp_path / name).unlink()
+    assert len(Store(tmp_path).rows()) == 2
+
+
+def test_a_file_of_another_program_with_such_a_name_is_not_moved(tmp_path: Path) -> None:
+    """Some programs name files after other hashes: that is no damage."""
+    Store(tmp_path).put([row(1)])
+    name = f"{'0' * 32}.parquet"
+    pl.DataFrame({"a": [1]}).write_parquet(tmp_path / name)
+    with pytest.raises(InputError, match="it has other columns"):
+        Store(tmp_path).rows()
+    assert (tmp_path / name).exists()
+    (tmp_path / name).write_bytes(b"no table at all")
+    assert Store(tmp_path).rows().height == 1
+    assert (tmp_path / ASIDE / name).exists()
 
 
 def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:

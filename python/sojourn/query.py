@@ -257,5 +257,8 @@ def conditions(directory: Path) -> Mapping[str, Any] | None:
     notes = sorted(directory.glob("_sweep-*.json"))
     if len(notes) != 1:
         return None
-    told: dict[str, Any] = json.loads(notes[0].read_text(encoding="utf-8"))
-    return told
+    try:
+        told = json.loads(notes[0].read_bytes())
+    except (OSError, ValueError):
+        return None  # damaged, or of another program
+    return told if isinstance(told, dict) else None

@@ -97,7 +97,8 @@ def replay(
     if len(back):
         row = int(back[0]) + 1
         raise InputError(
-            f"{arrivals}: row {row + 1}, column t_us: {brief(table['t_us'][row])} is before the row above"
+            f"{arrivals}: row {row + 1}, column t_us: {brief(table['t_us'][row])} "
+            "is before the row above"
         )
     dropped, marked = _decisions(Path(follow), len(i)) if follow is not None else (None, None)
     lasts_s = float(t_ns[-1]) / 1e9 if len(t_ns) else 0.0

@@ -7,13 +7,16 @@ processes may write at once, and a part that was damaged later is found out and 
 
 import hashlib
 import io
+import json
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from sojourn._sojourn import InputError
 from sojourn.folders import PART
+from sojourn.inputs import brief
 from sojourn.output import naming
 
 if TYPE_CHECKING:
@@ -26,6 +29,11 @@ LOOSE = 64
 
 FEW = 64
 """How many rows make a part that is left as it is."""
+
+KINDS = dict.fromkeys(("key", "engine", "axes", "measured"), ("String",)) | {
+    "seed": ("Int64", "UInt64")
+}
+"""The columns that every part has (`sojourn.campaign.OWN`), and their types."""
 
 ASIDE = "_damaged"
 """The folder for parts whose bytes are not those that were written."""
@@ -107,11 +115,18 @@ class Store:
         return sorted(path for path in found if PART.fullmatch(path.name))
 
     def _read(self, path: Path) -> "pl.DataFrame | None":
-        """Read a part; one that is not as it was written is set aside."""
+        """Read a part; one that is not as it was written is set aside.
+
+        Raises InputError for a file of another program: it is neither read nor touched.
+        """
         import polars as pl
 
         data = path.read_bytes()
-        if _name(data) != path.name:
+        is_whole = _name(data) == path.name
+        if fault := _fault(data, is_whole):
+            told = "another program wrote it, move it out of this folder"
+            raise InputError(f"{path}: is not a part of a store of sojourn ({fault}); {told}")
+        if not is_whole:
             aside = self.directory / ASIDE
             with naming(aside):
                 aside.mkdir(exist_ok=True)
@@ -137,6 +152,35 @@ class Store:
                 part.replace(self.directory / _name(data))
             finally:
                 part.unlink(missing_ok=True)
+
+
+def _fault(data: bytes, is_whole: bool) -> str | None:
+    """Return what shows that no Store wrote `data`; None if one did, or may have.
+
+    What is damaged (not `is_whole`) may have been ours unless it is a readable table without any of
+    our columns.
+    """
+    import polars as pl
+
+    try:
+        schema = pl.read_parquet_schema(io.BytesIO(data))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        return f"it cannot be read: {brief(str(error))}" if is_whole else None
+    lacking = [name for name, kind in KINDS.items() if str(schema.get(name)) not in kind]
+    if not is_whole:
+        return "it has other columns" if not KINDS.keys() & schema.keys() else None
+    if lacking:
+        return f"its column {lacking[0]} is missing or of another type"
+    lists = pl.read_parquet(data, columns=["axes", "measured"])
+    for name in ("axes", "measured"):
+        for text in lists[name].unique():
+            try:
+                names = json.loads(text)
+            except (TypeError, ValueError):
+                names = None
+            if not isinstance(names, list) or not all(one in schema for one in names):
+                return f"its column {name} does not list columns of it"
+    return None
 
 
 def _name(data: bytes) -> str:
