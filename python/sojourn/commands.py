@@ -211,6 +211,9 @@ def compare(
         typer.Option(help="write each run there when it is over, and go on from what is there"),
     ] = None,
     force: Force = False,
+    export: Annotated[
+        Path | None, typer.Option(help="write the table for LaTeX: .tex", metavar="FILE.tex")
+    ] = None,
 ) -> None:
     """Run a scenario under several disciplines; each gets the same buffer."""
     from sojourn import comparison
@@ -225,6 +228,8 @@ def compare(
         where = compared_link(tree, link)
         if plot:
             tree = with_samples(tree)
+    if export is not None:
+        check_file(export, (".tex",))
     if plot is not None:
         from sojourn.figure import ENDINGS
 
@@ -256,6 +261,12 @@ def compare(
         from sojourn.report import comparison as comparison_report
 
         comparison_report(runs, where)
+    if export is not None:
+        from sojourn import latex
+        from sojourn.report import compared, comparison_seeds, comparison_table
+
+        note = f"{compared(runs, where)}; {comparison_seeds(runs)}"
+        latex.write(comparison_table(runs, where)[0], export, note)
 
 
 @app.command()

@@ -17,6 +17,8 @@ from sojourn.looks import Look, check
 if TYPE_CHECKING:
     import polars as pl
 
+    from sojourn.tables import Table
+
 Folder = Annotated[Path, typer.Argument(help="a folder of results", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 Where = Annotated[
@@ -105,7 +107,7 @@ def results_command(
         float | None, typer.Option(min=0, max=100, help="over runs, in place of the mean")
     ] = None,
     each: Annotated[bool, typer.Option("--rows", help="a row for each run, no means")] = False,
-    export: Annotated[Path | None, typer.Option(help="write it: .csv or .parquet")] = None,
+    export: Annotated[Path | None, typer.Option(help="write it: .csv, .parquet or .tex")] = None,
     engine: Engine = None,
     as_json: Json = False,
 ) -> None:
@@ -114,7 +116,7 @@ def results_command(
     from sojourn.output import check_file, replacing
 
     if export is not None:
-        check_file(export, (".csv", ".parquet"))
+        check_file(export, (".csv", ".parquet", ".tex"))
     rows = query.where(query.results(directory, engine=engine), where or ())
     names = [query.column(rows, name) for name in select or query.USUAL]
     axes = query.axes_of(rows)
@@ -130,13 +132,19 @@ def results_command(
         found = query.means(rows, groups, names, percentile)
         if pivot is not None:
             found = query.pivoted(found, query.axis_column(rows, pivot, "--pivot"), names[0])
-    if export is not None:
+    means = [] if each or pivot else names
+    if export is not None and export.suffix.lower() == ".tex":
+        from sojourn import latex
+
+        latex.write(_as_table(found, means), export, f"sojourn results {directory}")
+    elif export is not None:
         with replacing(export) as part:
-            found.write_csv(part) if export.suffix == ".csv" else found.write_parquet(part)
+            csv = export.suffix.lower() == ".csv"
+            found.write_csv(part) if csv else found.write_parquet(part)
     if as_json:
         print(json.dumps({"table": found.to_dicts()}, indent=2, allow_nan=False))
     elif export is None:
-        _print(found, [] if each or pivot else names)
+        _print(found, means)
 
 
 def plot_command(
@@ -232,6 +240,12 @@ def _table(rows: "pl.DataFrame", by: list[str], names: list[str]) -> "pl.DataFra
 def _print(frame: "pl.DataFrame", names: list[str]) -> None:
     """Print a table; a mean stands with half its interval."""
     from sojourn.report import console
+
+    console().print(_as_table(frame, names), soft_wrap=True)
+
+
+def _as_table(frame: "pl.DataFrame", names: list[str]) -> "Table":
+    """Return a frame as a table for people; `names` are columns with an interval."""
     from sojourn.tables import Table
 
     ends = {f"{name}_{end}" for name in names for end in ("low", "high")}
@@ -240,7 +254,7 @@ def _print(frame: "pl.DataFrame", names: list[str]) -> None:
     table = Table(*shown, left=count)
     for row in frame.iter_rows(named=True):
         table.add_row(*(_cell(row, name, interval=name in names) for name in shown))
-    console().print(table, soft_wrap=True)
+    return table
 
 
 def _cell(row: Mapping[str, Any], name: str, *, interval: bool) -> str:
