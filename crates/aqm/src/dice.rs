@@ -3,6 +3,7 @@
 //!
 //! The generator itself is the caller's (`rand_pcg` in the simulator): this crate has none.
 
+use crate::cast;
 use rand_core::Rng;
 
 /// The 32-byte seed of the stream that belongs to the component `name` under `seed`.
@@ -31,7 +32,7 @@ pub fn key(seed: u64, name: &str) -> [u8; 32] {
 
 /// A 32-bit hash of a name, for telling flows apart in hashed queues.
 pub fn hash(name: &str) -> u32 {
-    mix(fnv1a(FNV, name.bytes())) as u32
+    cast::low32(mix(fnv1a(FNV, name.bytes())))
 }
 
 /// Where FNV-1a of 64 bits begins.
@@ -66,7 +67,7 @@ pub trait Dice {
 
     /// A whole number in `0..n`, each as likely (to within n/2^53); `n` is not 0.
     fn below(&mut self, n: u32) -> u32 {
-        (self.uniform() * f64::from(n)) as u32
+        cast::low32(cast::trunc(self.uniform() * f64::from(n)))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Lines of packets: many [`Fifo`]s threaded through one [`Pool`], so that a discipline with a
 //! thousand queues allocates once and a packet costs no allocation.
 
+use crate::cast;
 use crate::packet::Packet;
 use crate::units::{Bytes, Size};
 use alloc::vec::Vec;
@@ -32,10 +33,10 @@ impl Pool {
             self.first_free = self.nodes[i].next as usize;
             self.free -= 1;
             self.nodes[i] = node;
-            return i as u32;
+            return cast::place(i);
         }
         self.nodes.push(node);
-        self.nodes.len() as u32 - 1
+        cast::number(self.nodes.len()) - 1
     }
 
     /// Frees place `i`, to be used after all that are free already: so a line lies in memory in its

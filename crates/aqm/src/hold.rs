@@ -1,6 +1,7 @@
 //! Sample and hold with a multi-stage match-hit cache: finds the flows that send much without an
 //! entry for those that send little (Lu, Voelker, Snoeren, INFOCOM 2012, section III).
 
+use crate::cast;
 use crate::dice::Dice;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -41,9 +42,9 @@ impl Hold {
     /// `table` entries at most, `cache` recent packets, `k` hits, and the chance `p` per byte.
     pub fn new(table: u64, cache: u64, k: u64, p: f64) -> Hold {
         Hold {
-            sets: vec![[None; WAYS]; (table as usize).div_ceil(WAYS)],
-            cache: vec![NOBODY; cache as usize],
-            k: k as u32,
+            sets: vec![[None; WAYS]; cast::index(table).div_ceil(WAYS)],
+            cache: vec![NOBODY; cast::index(cache)],
+            k: cast::low32(k),
             p: p.clamp(0.0, 1.0 - 1e-9),
             found: 0,
         }
@@ -95,7 +96,9 @@ impl Hold {
     /// A random place of the cache, with the chance `p`: one draw for both.
     fn draw(&self, dice: &mut dyn Dice, p: f64) -> Option<usize> {
         let u = if p > 0.0 { dice.uniform() } else { 1.0 };
-        (u < p).then(|| ((u / p * self.cache.len() as f64) as usize).min(self.cache.len() - 1))
+        (u < p).then(|| {
+            cast::index(cast::trunc(u / p * self.cache.len() as f64)).min(self.cache.len() - 1)
+        })
     }
 
     /// Puts an entry into its set, if need be in the place of the one with the least bytes.

@@ -22,6 +22,15 @@
 //! rate and delay, counts everything in a [`Tally`], and writes a [`tape`] when asked.
 #![no_std]
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss,
+        reason = "tests use small numbers"
+    )
+)]
 
 extern crate alloc;
 #[cfg(test)]
@@ -29,6 +38,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod aqm;
+pub mod cast;
 mod clocked;
 pub mod cx;
 pub mod dice;

@@ -24,6 +24,7 @@ mod both;
 
 pub use both::{Both, Nothing};
 
+use crate::cast;
 use crate::error::{Error, Result};
 use crate::units::{Bytes, Rate, Size, Span};
 use alloc::format;
@@ -199,7 +200,7 @@ impl Value for u64 {
     fn read(setting: Setting<'_>) -> Result<Self> {
         let whole = |x: f64| (0.0..=9_007_199_254_740_992.0).contains(&x) && x % 1.0 == 0.0;
         let number = match setting {
-            Setting::Number(x) => whole(x).then_some(x as u64),
+            Setting::Number(x) => whole(x).then_some(cast::trunc(x)),
             Setting::Integer(n) => u64::try_from(n).ok(),
             Setting::Text(t) => t.trim().parse().ok(),
             Setting::Flag(_) => None,

@@ -1,6 +1,7 @@
 //! What a link counts, always: packets, bytes, moments of the queue over time, sojourn times and
 //! runs of losses. Everything is a whole number until it is read, so nothing drifts.
 
+use crate::cast;
 use crate::cx::Why;
 use crate::units::{Span, Time};
 use alloc::vec;
@@ -22,15 +23,16 @@ const FINE: u32 = 7;
 
 fn bin(ns: u64) -> usize {
     if ns < 1 << FINE {
-        return ns as usize;
+        return cast::index(ns);
     }
     let e = 63 - ns.leading_zeros();
-    (((e - FINE + 1) << FINE) as usize) + ((ns >> (e - FINE)) as usize & ((1 << FINE) - 1))
+    let step = ns >> (e - FINE) & ((1 << FINE) - 1);
+    ((e - FINE + 1) << FINE) as usize + cast::index(step)
 }
 
 /// The middle of a bin.
 fn middle(bin: usize) -> u64 {
-    let (octave, step) = ((bin >> FINE) as u32, (bin & ((1 << FINE) - 1)) as u64);
+    let (octave, step) = (bin >> FINE, (bin & ((1 << FINE) - 1)) as u64);
     match octave {
         0 => step,
         _ => (((1 << FINE) + step) << (octave - 1)) + ((1u64 << (octave - 1)) >> 1),
@@ -106,7 +108,7 @@ impl Histogram {
 
     /// The duration, in seconds, that a fraction `q` of all do not exceed (nearest rank).
     pub fn quantile_s(&self, q: f64) -> Option<f64> {
-        let rank = (libm::ceil(q * self.count as f64) as u64).clamp(1, self.count.max(1));
+        let rank = cast::trunc(libm::ceil(q * self.count as f64)).clamp(1, self.count.max(1));
         if rank >= self.count {
             return self.max_s();
         }

@@ -1,5 +1,6 @@
 //! Which of many queues comes first by some key: a tournament tree, a walk of O(log n) per change.
 
+use crate::cast;
 use alloc::boxed::Box;
 use alloc::vec;
 
@@ -52,7 +53,7 @@ impl Tree {
         while k < self.leaves {
             k = 2 * k + usize::from(self.keys[2 * k] != least);
         }
-        Some(((k - self.leaves) as u32, least))
+        Some((cast::place(k - self.leaves), least))
     }
 
     /// Whether nobody else has the key of `i`, which comes first.

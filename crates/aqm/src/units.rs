@@ -4,6 +4,7 @@
 //! Every conversion here is exact or refused: `1.5ms` is 1,500,000 ns, `0.5ns` is an error.
 //! All types hold whole numbers, so sums never drift.
 
+use crate::cast;
 use crate::error::{Error, Result};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -149,7 +150,7 @@ fn split(text: &str) -> Result<(u128, u32, &str)> {
         return Err(Error::new(format!("{text:?} has too many digits")));
     }
     let digits = format!("{whole}{part}").parse().map_err(|_| bad())?;
-    Ok((digits, part.len() as u32, unit.trim()))
+    Ok((digits, cast::place(part.len()), unit.trim()))
 }
 
 /// `digits / 10^decimals * scale` as a whole number, or why not.

@@ -1,5 +1,11 @@
 //! The schedulers by virtual time against plain models: a fluid server that serves all busy queues
 //! at once, servers of the queues' own, and the bounds that are proven of each.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "tests use small numbers"
+)]
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;

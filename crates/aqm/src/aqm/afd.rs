@@ -18,6 +18,7 @@
 //! draws.
 
 use super::{Aqm, Law, Verdict};
+use crate::cast;
 use crate::cx::Cx;
 use crate::error::{Error, Result};
 use crate::fifo::Line;
@@ -81,9 +82,9 @@ impl Shadow {
         let span = 1.5 * env.rate.packets_per_sec(packet);
         Shadow {
             weights: Vec::new(),
-            entries: Vec::with_capacity(size as usize),
+            entries: Vec::with_capacity(cast::index(size)),
             size,
-            bytes: vec![0; flows as usize],
+            bytes: vec![0; cast::index(flows)],
             total: 0,
             active: 0,
             chance: 1.0 / s.unwrap_or(span / size as f64).max(1.0),
@@ -98,7 +99,7 @@ impl Shadow {
     }
 
     fn account(&self, flow: u32) -> u32 {
-        flow % self.bytes.len() as u32
+        flow % cast::place(self.bytes.len())
     }
 
     /// `packet` arrives and may be sampled. This is no decision about it, so the dice are not asked
@@ -112,7 +113,7 @@ impl Shadow {
         if (self.entries.len() as u64) < self.size {
             self.entries.push(entry);
         } else {
-            let k = cx.dice.below(self.size as u32) as usize;
+            let k = cx.dice.below(cast::place(self.entries.len())) as usize;
             let (account, len) = core::mem::replace(&mut self.entries[k], entry);
             self.total -= u64::from(len);
             self.bytes[account as usize] -= u64::from(len);
@@ -209,11 +210,11 @@ impl Afd {
 
 impl Aqm for Afd {
     fn start(&mut self, now: Time) {
-        self.samples.start(now, Span(libm::ceil(1e9 / self.f_s) as u64));
+        self.samples.start(now, Span(cast::trunc(libm::ceil(1e9 / self.f_s))));
     }
 
     fn advance(&mut self, now: Time, line: &Line<'_>) {
-        let n = self.samples.due(now, |span| (span.0 as f64 * self.f_s / 1e9) as u64);
+        let n = self.samples.due(now, |span| cast::trunc(span.0 as f64 * self.f_s / 1e9));
         if n == 0 {
             return;
         }

@@ -19,6 +19,7 @@
 //! `count` undoes one drop.
 
 use super::{Aqm, Law, codel::control_law};
+use crate::cast;
 use crate::cx::{Cx, Why};
 use crate::error::Result;
 use crate::fifo::Line;
@@ -66,7 +67,7 @@ impl Law for Cobalt {
     fn new(params: &CobaltParams, env: &Env) -> Result<Self> {
         let mtu_ns = 8e9 * params.mtu.0 as f64 / env.rate.0.max(1) as f64;
         Ok(Cobalt {
-            over: params.target.max(Span((4.0 * mtu_ns) as u64)),
+            over: params.target.max(Span(cast::trunc(4.0 * mtu_ns))),
             params: params.clone(),
             count: 0,
             drop_next: Time::ZERO,

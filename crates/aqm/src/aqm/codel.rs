@@ -16,6 +16,7 @@
 //! **Cost** 160 bytes of state; a departure does constant work beyond the packets it drops.
 
 use super::{Aqm, Law};
+use crate::cast;
 use crate::cx::{Cx, Why};
 use crate::error::Result;
 use crate::fifo::Line;
@@ -87,7 +88,7 @@ impl Law for CoDel {
 
 // RFC 8289 §5.6
 pub(super) fn control_law(t: Time, interval: Span, count: u32) -> Time {
-    t + Span((interval.0 as f64 / libm::sqrt(f64::from(count))) as u64)
+    t + Span(cast::trunc(interval.0 as f64 / libm::sqrt(f64::from(count))))
 }
 
 impl CoDel {
@@ -112,7 +113,7 @@ impl CoDel {
             Variant::Rfc if self.recent(now, 16) => self.count.saturating_sub(self.lastcount),
             Variant::Ns2V1 if self.recent(now, 16) => self.count.saturating_sub(1),
             Variant::Ns2V2 if self.recent(now, 8) => match self.count.saturating_sub(2) {
-                127.. => (0.9844 * f64::from(self.count)) as u32,
+                127.. => cast::low32(cast::trunc(0.9844 * f64::from(self.count))),
                 few => few,
             },
             _ => 1,

@@ -18,6 +18,7 @@ use super::{
     Aqm, Law, Verdict,
     red::{Red, RedParams},
 };
+use crate::cast;
 use crate::cx::Cx;
 use crate::error::Result;
 use crate::fifo::Line;
@@ -68,7 +69,7 @@ impl Law for Fred {
         let red = Red::new(&params.law, env)?;
         let unit = if red.in_bytes { red.packet as f64 } else { 1.0 };
         Ok(Fred {
-            accounts: vec![Account::default(); flows as usize],
+            accounts: vec![Account::default(); cast::index(flows)],
             unit,
             minq: minq as f64 * unit,
             nactive: 0,

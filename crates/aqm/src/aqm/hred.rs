@@ -22,6 +22,7 @@
 //! **Cost** 176 bytes of state; a draw and a few multiplications per arrival.
 
 use super::{Aqm, Law, Verdict};
+use crate::cast;
 use crate::cx::Cx;
 use crate::error::{Error, Result};
 use crate::fifo::Line;
@@ -168,7 +169,7 @@ fn thresholds(params: &HredParams, limit: Size) -> Result<[f64; 2]> {
 impl Hred {
     /// A chance as it can be kept.
     fn cut(&self, p: f64) -> f64 {
-        if self.units > 0.0 { (p * self.units) as u64 as f64 / self.units } else { p }
+        if self.units > 0.0 { cast::trunc(p * self.units) as f64 / self.units } else { p }
     }
 
     // (8) with (10)

@@ -18,6 +18,7 @@
 //! **Cost** 176 bytes of state, a draw per arrival; O(1) whatever the time since the last packet.
 
 use super::{Aqm, Law, Verdict};
+use crate::cast;
 use crate::cx::Cx;
 use crate::error::{Error, Result};
 use crate::fifo::Line;
@@ -157,7 +158,7 @@ impl Pi {
     /// Takes the samples that are due at `now`, with `factor` of the distance of the queue from its
     /// reference (a share of the reference) on the gains.
     pub(super) fn sample(&mut self, now: Time, line: &Line<'_>, factor: impl Fn(f64) -> f64) {
-        let n = self.samples.due(now, |span| (span.0 as f64 * self.w / 1e9) as u64);
+        let n = self.samples.due(now, |span| cast::trunc(span.0 as f64 * self.w / 1e9));
         if n == 0 {
             return;
         }
@@ -180,7 +181,7 @@ impl Pi {
 
 impl Aqm for Pi {
     fn start(&mut self, now: Time) {
-        self.samples.start(now, Span(libm::ceil(1e9 / self.w) as u64));
+        self.samples.start(now, Span(cast::trunc(libm::ceil(1e9 / self.w))));
     }
 
     fn advance(&mut self, now: Time, line: &Line<'_>) {

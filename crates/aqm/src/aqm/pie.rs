@@ -142,7 +142,7 @@ impl Pie {
             Latency::Timestamp => self.sojourn,
             Latency::Rate => {
                 let share = line.bytes() as f64 / self.params.dq_threshold.0 as f64;
-                Span((share * self.dq_time) as u64)
+                Span(crate::cast::trunc(share * self.dq_time))
             }
         }
     }
@@ -188,7 +188,7 @@ impl Pie {
         let low = if row > 0 { SCALE[row - 1].0 } else { 0.0 };
         let room = if step > 0.0 { SCALE[row].0.min(1.0) - self.p } else { self.p - low };
         // No step at all: infinite, or no number where there is no room either, which counts as 0.
-        let k = ((room / step.abs()) as u64).saturating_sub(1).min(n);
+        let k = crate::cast::trunc(room / step.abs()).saturating_sub(1).min(n);
         self.p += k as f64 * step;
         self.burst.0 = self.burst.0.saturating_sub(self.params.t_update.0.saturating_mul(k));
         k

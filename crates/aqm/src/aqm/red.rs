@@ -230,7 +230,7 @@ impl Red {
     pub(super) fn average(&mut self, now: Time, line: &Line<'_>) {
         let w_q = self.w_q;
         if let Some(since) = self.idle_since {
-            let m = (now.since(since).0 as f64 * self.packets_per_ns) as u64;
+            let m = crate::cast::trunc(now.since(since).0 as f64 * self.packets_per_ns);
             self.avg *= power(1.0 - w_q, m);
             self.idle_since = Some(now);
         }

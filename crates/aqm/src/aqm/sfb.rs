@@ -20,6 +20,7 @@
 //! one hash per level, a draw, and a look at all that waits when the bins change.
 
 use super::{Aqm, Law, Verdict, fits};
+use crate::cast;
 use crate::cx::Cx;
 use crate::dice::mix;
 use crate::error::{Error, Result};
@@ -79,7 +80,7 @@ impl Bins {
         for level in 0..self.levels {
             let h = mix((self.salt << 32 | u64::from(hash)) ^ level << 59);
             let k = ((h >> 32) * n) >> 32;
-            f(&mut self.bins[(level * n + k) as usize]);
+            f(&mut self.bins[cast::index(level * n + k)]);
         }
     }
 
@@ -143,7 +144,7 @@ impl Law for Sfb {
             return Err(Error::new(text).at("warmup"));
         }
         let bins =
-            |salt| Bins { bins: vec![Bin::default(); (levels * bins) as usize], levels, salt };
+            |salt| Bins { bins: vec![Bin::default(); cast::index(levels * bins)], levels, salt };
         Ok(Sfb {
             limit: env.limit,
             current: bins(1),

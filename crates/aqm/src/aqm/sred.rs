@@ -15,6 +15,7 @@
 //! most three draws per arrival.
 
 use super::{Aqm, Law, Verdict};
+use crate::cast;
 use crate::cx::Cx;
 use crate::error::Result;
 use crate::fifo::Line;
@@ -70,7 +71,7 @@ impl Law for Sred {
     fn new(params: &SredParams, env: &Env) -> Result<Self> {
         Ok(Sred {
             limit: env.limit,
-            zombies: Vec::with_capacity(params.m as usize),
+            zombies: Vec::with_capacity(cast::index(params.m)),
             a: params.a.unwrap_or(1.0 / params.m as f64),
             p: 0.0,
             pz: 0.0,
@@ -89,7 +90,8 @@ impl Sred {
             self.zombies.push(flow);
             return false;
         }
-        let zombie = &mut self.zombies[cx.dice.below(self.params.m as u32) as usize];
+        let i = cx.dice.below(cast::place(self.zombies.len()));
+        let zombie = &mut self.zombies[i as usize];
         let hit = *zombie == flow;
         // This is no decision about the packet, so the dice are not asked for a chance: a replay
         // that follows recorded decisions scripts those.

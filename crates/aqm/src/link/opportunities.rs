@@ -10,6 +10,7 @@
 //! exactly one IP packet of 1500 bytes.
 
 use super::Link;
+use crate::cast;
 use crate::error::{Error, Result};
 use crate::units::{Span, Time};
 use alloc::format;
@@ -76,7 +77,7 @@ impl Opportunities {
         let (lap, i) = (self.taken / n, self.taken % n);
         self.taken += 1;
         self.left = self.bytes;
-        Time(lap * self.lap()) + self.moments[i as usize]
+        Time(lap * self.lap()) + self.moments[cast::index(i)]
     }
 
     /// The first one after `now`, whatever was left of those before.

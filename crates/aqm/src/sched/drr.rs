@@ -10,6 +10,7 @@
 //! **Cost** 90416 bytes of state: 88 a queue. O(1) per packet while `quantum` is not below the
 //! largest packet, else at most a few looks at every busy queue.
 
+use crate::cast;
 use crate::error::Result;
 use crate::order::{Heads, Item, Loss, Order};
 use crate::ring::Ring;
@@ -51,10 +52,12 @@ impl Drr {
         let Drr { quanta, deficits, active, .. } = self;
         let short = |i: u32| {
             let short = heads(i).map_or(0, i64::from) - deficits[i as usize];
-            (short.max(0) as u64, quanta[i as usize])
+            (short.max(0).cast_unsigned(), quanta[i as usize])
         };
         let rounds = idle_rounds(active.iter().map(short));
-        active.iter().for_each(|i| deficits[i as usize] += (rounds * quanta[i as usize]) as i64);
+        active
+            .iter()
+            .for_each(|i| deficits[i as usize] += (rounds * quanta[i as usize]).cast_signed());
     }
 
     /// Queue `i` is empty.
@@ -69,7 +72,8 @@ impl Order for Drr {
     type Params = DrrParams;
 
     fn new(params: &DrrParams, _env: &Env, weights: &[f64]) -> Result<Self> {
-        let quantum = |w: &f64| ((params.quantum.0 as f64 * w) as u64).max(1);
+        // At most 1e9 bytes times 1e6: far below what a deficit holds.
+        let quantum = |w: &f64| cast::trunc(params.quantum.0 as f64 * w).max(1);
         Ok(Drr {
             quanta: weights.iter().map(quantum).collect(),
             deficits: vec![0; weights.len()],
@@ -90,7 +94,7 @@ impl Order for Drr {
             let i = self.active.first()?;
             let deficit = &mut self.deficits[i as usize];
             if !self.served {
-                *deficit += self.quanta[i as usize] as i64;
+                *deficit += self.quanta[i as usize].cast_signed();
                 self.served = true;
             }
             if i64::from(heads(i)?) <= *deficit {

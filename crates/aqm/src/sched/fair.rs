@@ -14,6 +14,7 @@
 //! the longest queue.
 
 use crate::aqm::{Aqm, Law, Verdict, fits};
+use crate::cast;
 use crate::cx::{Cx, Why};
 use crate::error::{Error, Result};
 use crate::fifo::{Fifo, Line, Pool};
@@ -122,7 +123,7 @@ impl<O: Order, A: Law> Build for Fair<O, A> {
 
     fn build(params: &Self::Params, env: &Env) -> Result<Self> {
         let Both { frame, law: inner } = params;
-        let n = frame.flows as usize;
+        let n = cast::index(frame.flows);
         if frame.limits.len() > n {
             let text = format!("{} buffers for {n} queues", frame.limits.len());
             return Err(Error::new(text).at("limits"));
@@ -161,7 +162,7 @@ impl<O: Order, A: Aqm> Fair<O, A> {
             By::Hash => packet.hash,
             By::Class => u32::from(packet.class),
         };
-        number % self.queues.len() as u32
+        number % cast::place(self.queues.len())
     }
 
     /// Notes that the length of queue `i` changed.
@@ -220,7 +221,7 @@ impl<O: Order, A: Aqm> Fair<O, A> {
     }
 
     fn last_busy(&self) -> Option<u32> {
-        self.queues.iter().rposition(|q| !q.line.is_empty()).map(|i| i as u32)
+        self.queues.iter().rposition(|q| !q.line.is_empty()).map(cast::place)
     }
 
     /// Who loses a packet when the shared buffer is too full. Of queues of the same length it is

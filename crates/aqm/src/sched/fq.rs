@@ -12,6 +12,7 @@
 //! **Cost** the law's state and 64 bytes per flow; O(log n) per packet, for finding the longest.
 
 use crate::aqm::{Aqm, Law, Verdict, fits};
+use crate::cast;
 use crate::cx::{Cx, Why};
 use crate::error::Result;
 use crate::fifo::{Fifo, Line, Pool};
@@ -95,9 +96,10 @@ impl<A: Aqm> Fq<A> {
     /// A whole round of the old flows has sent nothing.
     fn skip(&mut self) {
         let Fq { params, flows, old_flows, .. } = self;
-        let short = old_flows.iter().map(|i| (1 - flows[*i as usize].deficit).max(0) as u64);
+        let short =
+            old_flows.iter().map(|i| (1 - flows[*i as usize].deficit).max(0).cast_unsigned());
         let credit = idle_rounds(short.map(|s| (s, params.quantum.0))) * params.quantum.0;
-        old_flows.iter().for_each(|i| flows[*i as usize].deficit += credit as i64);
+        old_flows.iter().for_each(|i| flows[*i as usize].deficit += credit.cast_signed());
     }
 
     // RFC 8290 §4.1: the flow with the most bytes loses from its head, several packets at once, so
@@ -137,7 +139,7 @@ impl<A: Aqm> Qdisc for Fq<A> {
         if !fits(self.params.limit, 0, 0, &packet) {
             return cx.drop(packet, Why::Full);
         }
-        let i = packet.hash % self.flows.len() as u32;
+        let i = packet.hash % cast::place(self.flows.len());
         let flow = &mut self.flows[i as usize];
         let mut line = Line { fifo: &mut flow.line, pool: &mut self.pool };
         flow.law.advance(cx.now, &line);
@@ -152,7 +154,7 @@ impl<A: Aqm> Qdisc for Fq<A> {
         self.backlog.bytes += u64::from(packet.len);
         self.fattest.set(i, OUT - flow.line.bytes().0);
         if flow.listed == Listed::No {
-            flow.deficit = self.params.quantum.0 as i64;
+            flow.deficit = self.params.quantum.0.cast_signed();
             flow.listed = Listed::New;
             self.new_flows.push_back(i);
         }
@@ -170,7 +172,7 @@ impl<A: Aqm> Qdisc for Fq<A> {
             let i = *list.front()?;
             let flow = &mut self.flows[i as usize];
             if flow.deficit <= 0 {
-                flow.deficit += self.params.quantum.0 as i64;
+                flow.deficit += self.params.quantum.0.cast_signed();
                 flow.listed = Listed::Old;
                 list.pop_front();
                 self.old_flows.push_back(i);

@@ -13,6 +13,7 @@
 //! **Cost** 37056 bytes of state: 36 per queue. O(1) per packet; an overflow looks at every busy
 //! queue, a change of hash at every packet.
 
+use crate::cast;
 use crate::cx::{Cx, Why};
 use crate::dice::mix;
 use crate::error::Result;
@@ -67,7 +68,7 @@ impl Build for Sfq {
     type Params = SfqParams;
 
     fn build(params: &SfqParams, env: &Env) -> Result<Self> {
-        let n = params.flows as usize;
+        let n = cast::index(params.flows);
         Ok(Sfq {
             params: params.clone(),
             queues: vec![Queue::default(); n],
@@ -85,14 +86,14 @@ impl Sfq {
         let hash = u64::from(packet.hash);
         // Before the first change of hash, the owner's hash is taken as it is.
         let hash = if self.salt == 0 { hash } else { mix(hash ^ self.salt) };
-        (hash % self.queues.len() as u64) as u32
+        cast::low32(hash % self.queues.len() as u64)
     }
 
     fn push(&mut self, packet: Packet) {
         let i = self.slot(&packet);
         let queue = &mut self.queues[i as usize];
         if queue.line.is_empty() {
-            queue.allot = self.params.quantum.0 as i64;
+            queue.allot = self.params.quantum.0.cast_signed();
             self.active.push_back(i);
         }
         queue.line.push(&mut self.pool, packet);
@@ -119,9 +120,9 @@ impl Sfq {
     /// A whole round has sent nothing.
     fn skip(&mut self) {
         let Sfq { params, queues, active, .. } = self;
-        let short = active.iter().map(|i| (1 - queues[*i as usize].allot).max(0) as u64);
+        let short = active.iter().map(|i| (1 - queues[*i as usize].allot).max(0).cast_unsigned());
         let credit = idle_rounds(short.map(|s| (s, params.quantum.0))) * params.quantum.0;
-        active.iter().for_each(|i| queues[*i as usize].allot += credit as i64);
+        active.iter().for_each(|i| queues[*i as usize].allot += credit.cast_signed());
     }
 
     /// Loses one packet of the `turn`-th busy queue.
@@ -177,7 +178,7 @@ impl Qdisc for Sfq {
         loop {
             let queue = &mut self.queues[*self.active.front()? as usize];
             if queue.allot <= 0 {
-                queue.allot += self.params.quantum.0 as i64;
+                queue.allot += self.params.quantum.0.cast_signed();
                 self.active.rotate_left(1);
                 turns += 1;
                 if turns == self.active.len() {

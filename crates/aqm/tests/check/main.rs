@@ -4,6 +4,12 @@
 //! A failure prints the case and the seed. Environment variables: `SOJOURN_SEED` sets the seed,
 //! `SOJOURN_ROUNDS` the number of rounds, `SOJOURN_DISCIPLINE` limits the tests to the disciplines
 //! whose names contain it.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "tests use small numbers"
+)]
 
 mod cases;
 mod ledger;

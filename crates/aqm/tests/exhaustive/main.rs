@@ -1,5 +1,11 @@
 //! Every short interleaving of arrivals, departures and waiting, and long random ones, against
 //! models that are slow, plain and written apart from the library, after the papers and RFCs.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "tests use small numbers"
+)]
 
 mod blues;
 mod fair;

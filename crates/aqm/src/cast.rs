@@ -1,0 +1,61 @@
+//! Conversions to smaller number types. The name of each says what becomes of a value that does not
+//! fit. A plain `as` that may change a value is refused by clippy, in the whole workspace.
+
+/// Returns the integer part of `x`, `0` for negative values and NaN, `u64::MAX` for larger values.
+#[inline]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+pub const fn trunc(x: f64) -> u64 {
+    x as u64
+}
+
+/// Returns the low 32 bits of `x`, usually of a hash.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the low bits are what is asked for")]
+pub const fn low32(x: u64) -> u32 {
+    x as u32
+}
+
+/// Returns `n` as a length or an index, `usize::MAX` if it does not fit, which no array has.
+#[inline]
+pub fn index(n: u64) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
+}
+
+/// Returns an index, or a length, of a table that has at most `u32::MAX` entries.
+///
+/// Only debug builds check that it fits, since this is called for every packet: whoever makes the
+/// table limits its length.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the caller limits the length of the table")]
+pub fn place(i: usize) -> u32 {
+    debug_assert!(u32::try_from(i).is_ok(), "a table has at most 2^32 - 1 entries");
+    i as u32
+}
+
+/// Returns the number `n` of the things that are held in memory.
+///
+/// # Panics
+/// If there are more than `u32::MAX` of them, which take more memory than there is.
+#[inline]
+pub fn number(n: usize) -> u32 {
+    u32::try_from(n).expect("at most 2^32 - 1 of them fit into memory")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_saturates() {
+        assert_eq!([-1.0, f64::NAN, 0.9, 1.0, 1e300].map(trunc), [0, 0, 0, 1, u64::MAX]);
+        assert_eq!(low32(0x1_2345_6789), 0x2345_6789);
+        assert_eq!((index(7), place(7), number(7)), (7, 7, 7));
+    }
+
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    #[should_panic(expected = "at most 2^32 - 1")]
+    fn too_many_are_refused() {
+        number(1 << 32);
+    }
+}
