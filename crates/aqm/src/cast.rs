@@ -15,6 +15,18 @@ pub const fn low32(x: u64) -> u32 {
     x as u32
 }
 
+/// Returns `x`, or `u64::MAX` if it does not fit.
+#[inline]
+pub fn saturate(x: u128) -> u64 {
+    u64::try_from(x).unwrap_or(u64::MAX)
+}
+
+/// Returns `x`, or `u32::MAX` if it does not fit.
+#[inline]
+pub fn saturate32(x: u64) -> u32 {
+    u32::try_from(x).unwrap_or(u32::MAX)
+}
+
 /// Returns `n` as a length or an index, `usize::MAX` if it does not fit, which no array has.
 #[inline]
 pub fn index(n: u64) -> usize {
@@ -23,10 +35,10 @@ pub fn index(n: u64) -> usize {
 
 /// Returns an index, or a length, of a table that has at most `u32::MAX` entries.
 ///
-/// Only debug builds check that it fits, since this is called for every packet: whoever makes the
-/// table limits its length.
+/// Only debug builds check that it fits, since this is called for every packet. The length is
+/// limited where the table is made, or by memory: 2^32 packets take more than 100 GB.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the caller limits the length of the table")]
+#[expect(clippy::cast_possible_truncation, reason = "checked in debug builds")]
 pub fn place(i: usize) -> u32 {
     debug_assert!(u32::try_from(i).is_ok(), "a table has at most 2^32 - 1 entries");
     i as u32
@@ -48,6 +60,8 @@ mod tests {
     #[test]
     fn what_does_not_fit_saturates() {
         assert_eq!([-1.0, f64::NAN, 0.9, 1.0, 1e300].map(trunc), [0, 0, 0, 1, u64::MAX]);
+        assert_eq!((saturate(7), saturate(1 << 64)), (7, u64::MAX));
+        assert_eq!((saturate32(7), saturate32(1 << 32)), (7, u32::MAX));
         assert_eq!(low32(0x1_2345_6789), 0x2345_6789);
         assert_eq!((index(7), place(7), number(7)), (7, 7, 7));
     }

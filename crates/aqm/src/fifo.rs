@@ -36,7 +36,7 @@ impl Pool {
             return cast::place(i);
         }
         self.nodes.push(node);
-        cast::number(self.nodes.len()) - 1
+        cast::place(self.nodes.len()) - 1
     }
 
     /// Frees place `i`, to be used after all that are free already: so a line lies in memory in its

@@ -6,6 +6,7 @@
 //! well, but libpcap (1.10) reads no file with two of raw IP. A thread of its own writes the file,
 //! so that a slow disk delays no packet; where it falls behind, packets are counted and left out.
 
+use sojourn_aqm::cast;
 use sojourn_aqm::{Span, Time};
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -103,14 +104,15 @@ fn block(out: &mut Vec<u8>, kind: u32, fill: impl FnOnce(&mut Vec<u8>)) {
     out.extend(kind.to_le_bytes());
     out.extend([0; 4]);
     fill(out);
-    let length = (out.len() - start + 4) as u32;
+    let length = cast::number(out.len() - start + 4);
     out[start + 4..start + 8].copy_from_slice(&length.to_le_bytes());
     out.extend(length.to_le_bytes());
 }
 
 fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
     body.extend(code.to_le_bytes());
-    body.extend((value.len() as u16).to_le_bytes());
+    let length = u16::try_from(value.len()).expect("options are short");
+    body.extend(length.to_le_bytes());
     padded(body, value);
 }
 
@@ -131,10 +133,10 @@ impl Capture {
         let (direction, ns) = (self.direction, self.epoch_ns + at.0);
         block(&mut waiting.piece, PACKET, |body| {
             body.extend([0; 4]);
-            body.extend(((ns >> 32) as u32).to_le_bytes());
-            body.extend((ns as u32).to_le_bytes());
-            body.extend((packet.len() as u32).to_le_bytes());
-            body.extend((packet.len() as u32).to_le_bytes());
+            body.extend(cast::low32(ns >> 32).to_le_bytes());
+            body.extend(cast::low32(ns).to_le_bytes());
+            body.extend(cast::number(packet.len()).to_le_bytes());
+            body.extend(cast::number(packet.len()).to_le_bytes());
             padded(body, packet);
             option(body, OPTION_FLAGS, &direction.to_le_bytes());
             if !comment.is_empty() {

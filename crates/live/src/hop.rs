@@ -6,6 +6,7 @@ use crate::ip;
 use crate::line::{Line, See};
 use crate::pool::Pool;
 use crate::pump::Carrier;
+use sojourn_aqm::cast;
 use sojourn_aqm::tally::Histogram;
 use sojourn_aqm::{Ecn, Link, Packet, Span, Time, Why};
 
@@ -141,7 +142,7 @@ impl Hop {
     /// A packet arrives at `now`: the first `len` bytes of [`Hop::room`].
     pub fn arrive(&mut self, now: Time, len: usize) {
         let packet = self.pool.at(self.next)[..len].get(self.head..).unwrap_or_default();
-        let len = packet.len() as u32;
+        let len = cast::number(packet.len());
         let Ok(header) = ip::read(packet, self.salt) else {
             self.counts.malformed += 1;
             return;

@@ -5,6 +5,7 @@
 //! protocol alone where there are no ports (ICMP, fragments).
 
 use sojourn_aqm::Ecn;
+use sojourn_aqm::cast;
 use sojourn_aqm::dice::mix;
 
 /// What the header of a packet says.
@@ -132,7 +133,7 @@ pub fn between(packet: &[u8]) -> Option<Between> {
     if packet[9] == TCP {
         let offset = inner.get(12)? >> 4;
         let bytes = inner.len().checked_sub(usize::from(offset) * 4)?;
-        segment = Some((word(at + 4)?, bytes as u32));
+        segment = Some((word(at + 4)?, cast::number(bytes)));
         (payload, opens) = (bytes > 0, inner.get(13)? & 2 != 0);
     }
     let ports = ports(packet[9], inner);
@@ -152,7 +153,7 @@ fn ports(protocol: u8, payload: &[u8]) -> u32 {
 fn hash(salt: u64, protocol: u8, addresses: &[u8], ports: u32) -> u32 {
     let start = mix(salt ^ (u64::from(protocol) << 32 | u64::from(ports)));
     let word = |bytes: &[u8; 8]| u64::from_be_bytes(*bytes);
-    addresses.as_chunks().0.iter().fold(start, |h, bytes| mix(h ^ word(bytes))) as u32
+    cast::low32(addresses.as_chunks().0.iter().fold(start, |h, bytes| mix(h ^ word(bytes))))
 }
 
 /// Writes CE into the header of `packet`, which [`read`] accepted; the checksum is right if it was.
@@ -167,7 +168,9 @@ pub fn mark(packet: &mut [u8]) {
             let folded = (sum & 0xffff) + (sum >> 16);
             let folded = (folded & 0xffff) + (folded >> 16);
             *service |= 3;
-            [*high, *low] = (!(folded as u16)).to_be_bytes();
+            #[expect(clippy::cast_possible_truncation, reason = "a folded sum has 16 bits")]
+            let sum = folded as u16;
+            [*high, *low] = (!sum).to_be_bytes();
         }
         _ => {}
     }

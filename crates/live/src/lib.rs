@@ -11,6 +11,15 @@
 //! changes nothing else. The descriptors are usually TUN devices, but a test uses socketpairs.
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss,
+        reason = "tests use small numbers"
+    )
+)]
 
 pub mod capture;
 pub mod hop;

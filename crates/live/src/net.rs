@@ -11,6 +11,7 @@ use crate::ip::{self, Between};
 use crate::line::Line;
 use crate::pool::Pool;
 use crate::pump::Carrier;
+use sojourn_aqm::cast;
 use sojourn_aqm::{Ecn, Packet, Span, Time, dice};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -85,10 +86,10 @@ struct Connection {
 #[derive(Clone, Copy, Debug, Default)]
 struct Body {
     pair: u32,
+    /// Number of links that it has still to cross.
+    left: u32,
     /// The end that it came from.
-    from: u8,
-    /// How many links it has before it.
-    left: u16,
+    end: usize,
     len: u16,
     /// Whether it has payload.
     payload: bool,
@@ -203,13 +204,13 @@ impl Net {
         let ports = if end == 0 { between.ports } else { between.ports.rotate_left(16) };
         let key = (pair as u64) << 32 | u64::from(ports);
         let number = *self.by_key.entry(key).or_insert_with(|| {
-            self.connections.push(Connection { pair: pair as u32, edge: [None; 2] });
-            self.connections.len() as u32 - 1
+            self.connections.push(Connection { pair: cast::number(pair), edge: [None; 2] });
+            cast::number(self.connections.len()) - 1
         });
         let Some((sequence, payload)) = between.segment else { return (number, false) };
         let edge = &mut self.connections[number as usize].edge[end];
         // Sequence numbers wrap; RFC 9293 section 3.4 compares them so.
-        let before = |a: u32, b: u32| (a.wrapping_sub(b) as i32) < 0;
+        let before = |a: u32, b: u32| a.wrapping_sub(b).cast_signed() < 0;
         if between.opens {
             *edge = None; // the ports are used again
         }
@@ -231,15 +232,15 @@ impl Net {
             self.sent[pair].retransmitted += u64::from(again);
         }
         let to = &self.spec.pairs[pair];
-        let left = to.ways[end].path.len() as u16;
+        let left = cast::number(to.ways[end].path.len());
         let len = between.len;
         let payload = between.payload;
-        let body = Body { pair: pair as u32, from: end as u8, left, len, payload, counts };
+        let body = Body { pair: cast::number(pair), end, left, len, payload, counts };
         if self.bodies.len() <= place as usize {
             self.bodies.resize(place as usize + 1, Body::default());
         }
         self.bodies[place as usize] = body;
-        let hash = dice::mix(self.spec.salt ^ u64::from(flow)) as u32;
+        let hash = cast::low32(dice::mix(self.spec.salt ^ u64::from(flow)));
         // Acks are hashed apart from the data, as addresses and ports the other way round are.
         let hash = if end == 0 { hash } else { !hash };
         let (len, class, ecn) = (len.into(), to.class, between.ecn);
@@ -250,14 +251,14 @@ impl Net {
     /// A packet sets out, or has crossed a link: it goes to the next, or on its last leg.
     fn onward(&mut self, at: Time, packet: Packet) {
         let body = &mut self.bodies[packet.body as usize];
-        let way = &self.spec.pairs[body.pair as usize].ways[usize::from(body.from)];
+        let way = &self.spec.pairs[body.pair as usize].ways[body.end];
         if body.left == 0 {
             self.received[body.pair as usize] += u64::from(body.payload) * u64::from(body.len);
             self.travelling.push(Reverse((at + way.delay, self.set_out, packet.body)));
             self.set_out += 1;
             return;
         }
-        let l = way.path[way.path.len() - usize::from(body.left)];
+        let l = way.path[way.path.len() - body.left as usize];
         body.left -= 1;
         let line = &mut self.spec.lines[l];
         line.advance(at);
@@ -356,7 +357,7 @@ impl Carrier for Net {
 
     fn bytes(&mut self, due: &Due) -> (usize, &[u8]) {
         let body = self.bodies[due.place as usize];
-        (1 - usize::from(body.from), &self.pool.at(due.place)[..body.len.into()])
+        (1 - body.end, &self.pool.at(due.place)[..body.len.into()])
     }
 
     fn sent(&mut self, due: Due, now: Time, refused: bool) {

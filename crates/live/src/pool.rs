@@ -1,6 +1,8 @@
 //! Places for the bytes of packets: taken and given back, never freed, so that after a warm-up no
 //! packet allocates anything.
 
+use sojourn_aqm::cast;
+
 /// Bytes of a place: an Ethernet MTU and to spare.
 pub const PLACE: usize = 2048;
 /// The most places: half a gigabyte.
@@ -19,7 +21,7 @@ impl Pool {
     /// A free place; none if [`PLACES_MAX`] are taken.
     pub fn take(&mut self) -> Option<u32> {
         if self.free.is_empty() {
-            let made = self.chunks.len() as u32 * CHUNK;
+            let made = cast::number(self.chunks.len()) * CHUNK;
             if made == PLACES_MAX {
                 return None;
             }

@@ -20,7 +20,7 @@ const BATCH: usize = 64;
 fn clock(id: ClockId) -> u64 {
     #[expect(clippy::disallowed_methods, reason = "the one line that reads a clock")]
     let now = clock_gettime(id);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
 /// A moment by two clocks: [`Time::ZERO`] of a live link.
@@ -229,8 +229,8 @@ impl Ends {
     fn wait(&self, due: Option<Time>, events: &mut [PollFd<'_>]) -> Result<(), Errno> {
         let left = due.map(|due| due.since(self.now()).0);
         let timeout = left.map(|ns| Timespec {
-            tv_sec: (ns / 1_000_000_000) as i64,
-            tv_nsec: (ns % 1_000_000_000) as i64,
+            tv_sec: (ns / 1_000_000_000).cast_signed(),
+            tv_nsec: (ns % 1_000_000_000).cast_signed(),
         });
         events.iter_mut().for_each(PollFd::clear_revents);
         match poll(events, timeout.as_ref()) {

@@ -1,4 +1,10 @@
 //! Many links, in virtual time.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "tests use small numbers"
+)]
 #![cfg(target_os = "linux")]
 
 mod common;

@@ -1,4 +1,10 @@
 //! The pump over socketpairs: no privilege is needed, and no bound on lateness is asserted.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "tests use small numbers"
+)]
 #![cfg(target_os = "linux")]
 
 mod common;

@@ -98,7 +98,7 @@ fn links(links_json: &str) -> PyResult<Vec<LinkDef>> {
 
 /// Nanoseconds, or -1 where there is no time.
 fn or_minus_one(times: &[Option<Time>]) -> Vec<i64> {
-    times.iter().map(|t| t.map_or(-1, |t| t.0 as i64)).collect()
+    times.iter().map(|t| t.map_or(-1, |t| t.0.cast_signed())).collect()
 }
 
 /// Python's module `sojourn._sojourn`.

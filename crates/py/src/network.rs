@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 use rustix::fd::AsFd;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::{Map, json};
-use sojourn_aqm::{Link, Span, Time, dice};
+use sojourn_aqm::{Link, Span, Time, cast, dice};
 use sojourn_live::net::{HOSTS_MAX, Pair};
 use sojourn_live::{Lane, Line, Net, NetSpec, Start, Way, pump};
 use sojourn_sim::flow::Flow;
@@ -96,10 +96,11 @@ fn received(scenario: &Scenario, looks: &[Vec<u64>]) -> Vec<(String, Column)> {
         columns.push((format!("{kind}/{name}/received_bytes"), Column::U64(sums)));
     };
     for def in scenario.flows.iter().filter(|_| scenario.sample.is_some()) {
-        let end = first + def.count as usize;
+        let end = first + cast::index(def.count);
         put("groups", &def.name, first, end);
         for i in 0..if scenario.sample_flows { def.count } else { 0 } {
-            put("flows", &def.name_of(i), first + i as usize, first + i as usize + 1);
+            let row = first + cast::index(i);
+            put("flows", &def.name_of(i), row, row + 1);
         }
         first = end;
     }

@@ -12,18 +12,23 @@ use sojourn_sim::script::{self, Cue, Load};
 /// and whether the connection is kept.
 type Told = (&'static str, u32, u32, i64, bool, bool);
 
+/// Returns `bytes`, or the largest number that Python is told.
+fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
 fn told(cue: Cue) -> Told {
     match cue {
         Cue::Open { flow, row, load, request, keep } => {
             let bytes = match load {
                 Load::Endless => -1,
-                Load::Bytes(bytes) => bytes as i64,
+                Load::Bytes(bytes) => signed(bytes),
                 Load::Written => 0,
             };
             ("open", flow, row, bytes, request, keep)
         }
-        Cue::Write(row, bytes) => ("write", row, row, bytes as i64, false, false),
-        Cue::Datagram(row, bytes) => ("datagram", row, row, bytes as i64, false, false),
+        Cue::Write(row, bytes) => ("write", row, row, signed(bytes), false, false),
+        Cue::Datagram(row, bytes) => ("datagram", row, row, signed(bytes), false, false),
         Cue::Stop(row) => ("stop", row, row, 0, false, false),
         Cue::Leave(first, end) => ("leave", first, end, 0, false, false),
     }

@@ -6,6 +6,12 @@
 //! S1: 45 mbit, 300 long NewReno flows of 40 to 200 ms, 500-byte packets, 300 kB, 200 simulated
 //! seconds. S2: 1 gbit, 300 us, 40 senders of 100 kB each again and again, one long flow, 200
 //! packets. Fast: 100,000 long flows at 100 gbit for a second. Web: 1,400 users for 5,000 seconds.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "tests use small numbers"
+)]
 #![expect(clippy::disallowed_methods, reason = "a bench reads the clock")]
 
 use serde_json::{Value, json};

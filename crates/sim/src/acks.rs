@@ -39,7 +39,9 @@ impl Acks {
             self.sacks.push_back(sacks);
         }
         let flags = u8::from(ece) * ECE + u8::from(syn) * SYN;
-        self.line.push_back(Short { at, ack, connection, wire: wire as u16, blocks, flags });
+        #[expect(clippy::cast_possible_truncation, reason = "at most 1,000 bytes and three blocks")]
+        let wire = wire as u16;
+        self.line.push_back(Short { at, ack, connection, wire, blocks, flags });
     }
 
     /// When the first one arrives; [`Time::NEVER`] if there is none.

@@ -9,6 +9,7 @@
 use crate::cdf::{self, Cdf};
 use rand_core::Rng;
 use rand_distr::{Distribution, Exp1};
+use sojourn_aqm::cast;
 use sojourn_aqm::dice::Dice;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Setting, Value};
@@ -73,7 +74,7 @@ impl<T: Grains> Dist<T> {
     /// One sample, whole grains: one draw of the generator, none for a constant.
     #[inline]
     pub fn sample(&self, rng: &mut impl Rng) -> T {
-        T::of(self.draw(rng) as u64)
+        T::of(cast::trunc(self.draw(rng)))
     }
 
     /// One sample in grains, with its fraction: one draw of the generator, none for a constant.
@@ -117,9 +118,9 @@ impl<T: Grains> Dist<T> {
             Dist::Constant(x) | Dist::Uniform(x, _) => *x,
             Dist::Exponential(_) | Dist::Lomax(..) => T::of(0),
             Dist::Pareto(mean, shape) => {
-                T::of((mean.grains() as f64 * (shape - 1.0) / shape) as u64)
+                T::of(cast::trunc(mean.grains() as f64 * (shape - 1.0) / shape))
             }
-            Dist::Empirical(cdf) => T::of(cdf.at(0.0) as u64),
+            Dist::Empirical(cdf) => T::of(cast::trunc(cdf.at(0.0))),
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::tcp::{Ack, Receiver, Segment, Stats, Tcp, UNLIMITED};
 use crate::udp::UdpEnds;
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::cast;
 use sojourn_aqm::dice;
 use sojourn_aqm::units::{Span, Time};
 use std::collections::VecDeque;
@@ -194,7 +195,7 @@ impl Flow {
         let tcp = def.tcp.is_some();
         let back = &def.routes[def.route_of(i)][1];
         Flow {
-            group: group as u32,
+            group: cast::number(group),
             route: 0,
             hash: u32::from_le_bytes([hash[0], hash[1], hash[2], hash[3]]),
             class: def.class,

@@ -16,6 +16,15 @@
 //! events ([`slots`]); [`flow`] is the two ends of a flow, with [`tcp`] and a [`source`];
 //! [`outcome`] is what goes back; [`replay`] sends recorded arrivals through one link.
 #![deny(unsafe_code)]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss,
+        reason = "tests use small numbers"
+    )
+)]
 
 mod acks;
 pub mod cc;

@@ -6,6 +6,7 @@
 
 use crate::dist::Dist;
 use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::cast;
 use sojourn_aqm::params;
 use sojourn_aqm::units::{Bytes, Rate, Span};
 
@@ -42,7 +43,8 @@ impl Bursts {
     /// Before the first burst.
     pub fn new(params: &OnOff) -> Bursts {
         let bits = u128::from(params.packet.0) * 8;
-        let interval = Span((bits * 1_000_000_000 / u128::from(params.rate.0)).max(1) as u64);
+        let interval =
+            Span(cast::saturate(bits * 1_000_000_000 / u128::from(params.rate.0)).max(1));
         Bursts { params: params.clone(), interval, left: 0 }
     }
 
@@ -53,7 +55,7 @@ impl Bursts {
             return self.interval;
         }
         let packets = libm::round(self.params.on.draw(rng) / self.interval.0 as f64);
-        self.left = packets.max(1.0) as u64 - 1;
+        self.left = cast::trunc(packets.max(1.0)) - 1;
         self.interval + self.params.off.sample(rng)
     }
 }

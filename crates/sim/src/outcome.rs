@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::Link;
+use sojourn_aqm::cast;
 use sojourn_aqm::cx::Why;
 use sojourn_aqm::units::{Span, Time};
 use std::fmt::{self, Display, Formatter};
@@ -135,7 +136,7 @@ pub fn completions(durations_s: &mut [f64], into: &mut Map<String, Json>) {
     durations_s.sort_unstable_by(f64::total_cmp);
     let n = durations_s.len();
     let rank = |q: f64| {
-        let i = libm::ceil(q * n as f64) as usize;
+        let i = cast::index(cast::trunc(libm::ceil(q * n as f64)));
         durations_s.get(i.max(1) - 1).copied()
     };
     into.insert("completed".into(), json!(n));

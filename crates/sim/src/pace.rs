@@ -3,6 +3,7 @@
 use crate::onoff::Bursts;
 use crate::source::{Cbr, Source};
 use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::cast;
 use sojourn_aqm::dice::Dice;
 use sojourn_aqm::units::Span;
 
@@ -21,7 +22,7 @@ impl Pace {
     pub fn of(source: &Source, rng: &mut Pcg64Mcg) -> Option<(Pace, Span)> {
         match source {
             Source::Cbr(cbr) => {
-                let phase = Span((rng.uniform() * cbr.due(1).0 as f64) as u64);
+                let phase = Span(cast::trunc(rng.uniform() * cbr.due(1).0 as f64));
                 Some((Pace::Cbr(cbr.clone(), 0), phase))
             }
             Source::OnOff(params) => {

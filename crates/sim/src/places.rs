@@ -1,5 +1,7 @@
 //! Things with a place each; places are used again.
 
+use sojourn_aqm::cast;
+
 /// The places.
 pub struct Places<T> {
     all: Vec<T>,
@@ -19,9 +21,15 @@ impl<T: Copy> Places<T> {
             self.all[i as usize] = thing;
             return i;
         }
+        self.grow(thing)
+    }
+
+    /// Appends `thing` and returns its index.
+    #[cold]
+    fn grow(&mut self, thing: T) -> u32 {
         self.all.push(thing);
         self.free.reserve(self.all.len());
-        self.all.len() as u32 - 1
+        cast::number(self.all.len()) - 1
     }
 
     /// Takes what is in place `i`, which is free from then on.

@@ -4,6 +4,7 @@ use crate::flow::stream;
 use crate::read;
 use crate::world::Progress;
 use serde_json::Value as Json;
+use sojourn_aqm::cast;
 use sojourn_aqm::dice::Dice;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::sched::Env;
@@ -127,7 +128,10 @@ pub fn replay(
         while link.poll(a.at).is_some() {}
         impossible.store(false, Ordering::Relaxed);
         let Arrival { flow, len, ecn, .. } = *a;
-        link.push(a.at, Packet { len, flow, hash: flow, body: i as u32, ecn, ..Packet::default() });
+        link.push(
+            a.at,
+            Packet { len, flow, hash: flow, body: cast::number(i), ecn, ..Packet::default() },
+        );
         link.lost();
         if follow.is_some() {
             out.diverged.push(impossible.load(Ordering::Relaxed));

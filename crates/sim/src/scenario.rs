@@ -11,6 +11,7 @@ use crate::slots::Slots;
 use crate::source::Source;
 use crate::tcp::{self, TcpParams};
 use serde_json::{Map, Value as Json, json};
+use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::Value;
 use sojourn_aqm::units::Span;
@@ -133,7 +134,7 @@ impl Scenario {
                 Error::new(format!("{flows} flows in all, allowed: {FLOWS_MAX}")).at("flows")
             );
         }
-        let longest = Span(Slots::horizon(flows as usize + self.links.len()).0 - 1);
+        let longest = Span(Slots::horizon(cast::index(flows) + self.links.len()).0 - 1);
         if self.duration > longest {
             let text = format!(
                 "{} is too long for {flows} flows, allowed: {} s",
@@ -240,7 +241,7 @@ impl FlowDef {
             routes,
             written,
             rtt,
-            class: fields.value::<u64>("class")? as u16,
+            class: u16::try_from(fields.value::<u64>("class")?).expect("its range is that of u16"),
             joins: None,
             leaves: None,
         };
@@ -256,7 +257,7 @@ impl FlowDef {
 
     /// Which of its routes the `i`-th flow has.
     pub fn route_of(&self, i: u64) -> usize {
-        if self.routes.len() == 1 { 0 } else { i as usize }
+        if self.routes.len() == 1 { 0 } else { cast::index(i) }
     }
 
     /// What the propagation along the links of the `i`-th flow adds up to.

@@ -15,6 +15,7 @@ use crate::source::{Source, Transfers};
 use crate::udp::UdpEnds;
 use rand_pcg::Pcg64Mcg;
 use serde_json::Value as Json;
+use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
 
 /// What a connection has to send.
@@ -193,7 +194,7 @@ impl Script {
             let of_crowd = crowd::is_crowd(def);
             if of_crowd {
                 let crowd = Crowd::new(&scenario, group);
-                groups.push(Group { crowd, first: rows.len() as u32 });
+                groups.push(Group { crowd, first: cast::number(rows.len()) });
             }
             for member in 0..def.count {
                 let of_links = def.delay_of_links(&scenario.links, member);
@@ -231,7 +232,7 @@ impl Script {
         }
         let due = |own: &Option<Own>| own.as_ref().is_some_and(|own| own.due == at);
         if let Some(row) = self.own.iter().position(due) {
-            return self.own[row].as_mut().and_then(|own| own.act(row as u32));
+            return self.own[row].as_mut().and_then(|own| own.act(cast::number(row)));
         }
         let group = self.groups.iter().position(|group| group.crowd.next() == at)?;
         let open = self.groups[group].crowd.wake(at)?;
@@ -240,11 +241,11 @@ impl Script {
 
     /// A crowd opens a connection.
     fn open(&mut self, g: usize, open: Open) -> Cue {
-        let first_lent = self.rows.len() as u32;
+        let first_lent = cast::number(self.rows.len());
         let Group { crowd, first } = &mut self.groups[g];
         let flow = crowd.lend(&open).unwrap_or_else(|| {
             self.leases.push(Lease { group: g, host: open.host, told: None });
-            first_lent + self.leases.len() as u32 - 1
+            first_lent + cast::number(self.leases.len()) - 1
         });
         self.leases[(flow - first_lent) as usize].told = Some(Told::new(open));
         let Open { bytes, request, keep, .. } = open;
@@ -263,8 +264,8 @@ impl Script {
                 crowd.leave(now);
             }
         }
-        let first = self.rows.iter().take_while(|row| row.group < group).count() as u32;
-        Cue::Leave(first, first + self.scenario.flows[group].count as u32)
+        let first = cast::number(self.rows.iter().take_while(|row| row.group < group).count());
+        Cue::Leave(first, first + cast::saturate32(self.scenario.flows[group].count))
     }
 
     /// The lease of a flow, if it is lent.

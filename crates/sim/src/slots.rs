@@ -6,6 +6,7 @@
 //! led to a tie.
 
 use crate::fetch::fetch;
+use sojourn_aqm::cast;
 use sojourn_aqm::units::Time;
 
 /// The tree. Node 1 is the root, the children of node k are 2k and 2k + 1, and each node holds the
@@ -88,7 +89,7 @@ impl Slots {
     #[inline]
     pub fn first_beside(&self, slot: usize, depth: u32) -> usize {
         let node = (self.leaves + slot) >> (self.bits - depth);
-        self.keys[node] as usize & (self.leaves - 1)
+        cast::index(self.keys[node] & (self.leaves as u64 - 1))
     }
 
     /// Asks for the memory that setting `slot` takes; what is nearer to the root is at hand.
@@ -104,7 +105,7 @@ impl Slots {
         if key == u64::MAX {
             return (0, Time::NEVER);
         }
-        (key as usize & (self.leaves - 1), Time(key >> self.bits))
+        (cast::index(key & (self.leaves as u64 - 1)), Time(key >> self.bits))
     }
 
     /// Calls `each` with every slot below `end` that is due at `at`, in ascending order, if nothing
@@ -115,7 +116,7 @@ impl Slots {
 
     fn tied_below(&self, node: usize, at: Time, end: usize, each: &mut impl FnMut(usize)) {
         let key = self.keys[node];
-        if key >> self.bits != at.0 || key as usize & (self.leaves - 1) >= end {
+        if key >> self.bits != at.0 || cast::index(key & (self.leaves as u64 - 1)) >= end {
             return;
         }
         if node >= self.leaves {

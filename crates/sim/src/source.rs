@@ -8,6 +8,7 @@ use crate::onoff::OnOff;
 use crate::read::{self, Named};
 use crate::trace::Trace;
 use serde_json::Value as Json;
+use sojourn_aqm::cast;
 use sojourn_aqm::dice::Dice;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::missing::Missing;
@@ -65,7 +66,7 @@ impl Cbr {
     /// How long after the first packet the `k`-th follows; no remainder is lost on the way.
     pub fn due(&self, k: u64) -> Span {
         let bits = u128::from(k) * u128::from(self.packet.0) * 8;
-        Span((bits * 1_000_000_000 / u128::from(self.rate.0)) as u64)
+        Span(cast::saturate(bits * 1_000_000_000 / u128::from(self.rate.0)))
     }
 
     /// The gap after the `k`-th packet: one draw, none without jitter.
@@ -75,7 +76,7 @@ impl Cbr {
             return gap;
         }
         let share = 1.0 + self.jitter * (2.0 * dice.uniform() - 1.0);
-        Span((gap.0 as f64 * share) as u64)
+        Span(cast::trunc(gap.0 as f64 * share))
     }
 }
 

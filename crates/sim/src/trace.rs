@@ -6,6 +6,7 @@
 use crate::dist::Dist;
 use crate::read::{self, Named};
 use serde_json::{Value as Json, json};
+use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params;
 use sojourn_aqm::params::{Params, Row, Rows};
@@ -106,8 +107,12 @@ impl Trace {
                 let text = format!("{flow} is not a whole number from 0 up");
                 return Err(Error::new(text).at(i).at("flow"));
             }
-            let at = Span(libm::round(t * 1e9) as u64);
-            rows.push(Record { at, bytes: *size as u64, flow: flow as u32 });
+            let at = Span(cast::trunc(libm::round(t * 1e9)));
+            rows.push(Record {
+                at,
+                bytes: cast::trunc(*size),
+                flow: cast::saturate32(cast::trunc(flow)),
+            });
         }
         Ok(Trace { shift, rows: rows.into(), flows: flows.is_some() })
     }
@@ -205,6 +210,6 @@ impl Player {
     /// Bytes of the next packet, which is past then.
     pub fn take(&mut self) -> u32 {
         self.next += 1;
-        self.rows.get(self.next - 1).map_or(0, |r| r.bytes as u32)
+        self.rows.get(self.next - 1).map_or(0, |r| cast::saturate32(r.bytes))
     }
 }

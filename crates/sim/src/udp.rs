@@ -4,6 +4,7 @@ use crate::pace::Pace;
 use crate::source::Source;
 use crate::trace::Player;
 use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::cast;
 use sojourn_aqm::tally::Histogram;
 use sojourn_aqm::units::Time;
 
@@ -71,7 +72,7 @@ impl UdpEnds {
         match &mut self.sends {
             Sends::Paced(pace) => {
                 let (bytes, gap) = pace.send(&mut self.rng);
-                (bytes as u32, now + gap)
+                (cast::saturate32(bytes), now + gap)
             }
             Sends::Trace(player) => (player.take(), player.due()),
         }

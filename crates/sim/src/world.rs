@@ -11,6 +11,7 @@ use crate::slots::Slots;
 use crate::tcp::{Ack, Segment};
 use crate::timetable::{Step, may_change};
 use crate::wire::Wire;
+use sojourn_aqm::cast;
 use sojourn_aqm::units::Time;
 use sojourn_aqm::{Ecn, Link, LinkSpec, Packet};
 use std::collections::VecDeque;
@@ -50,7 +51,7 @@ struct Body {
     flow: u32,
     connection: u32,
     /// How many links of its path it has still to cross, the one it is on included.
-    left: u16,
+    left: u32,
     load: Load,
 }
 
@@ -114,7 +115,7 @@ impl<'a> World<'a> {
             groups.into_iter().partition(|g| is_crowd(&scenario.flows[*g]));
         let crowds: Vec<Crowd> = crowds.into_iter().map(|g| Crowd::new(scenario, g)).collect();
         let routes = Routes::of(scenario);
-        let count = groups.iter().map(|g| scenario.flows[*g].count as usize).sum();
+        let count = groups.iter().map(|g| cast::index(scenario.flows[*g].count)).sum();
         let mut flows = Vec::with_capacity(count);
         for g in groups {
             let def = &scenario.flows[g];
@@ -302,7 +303,7 @@ impl<'a> World<'a> {
             self.turns[l] = self.onwards;
             let Body { flow, left, load, .. } = *self.bodies.at(packet.body);
             let route = self.route(flow, &load);
-            self.push(route[route.len() - usize::from(left)], now, packet);
+            self.push(route[route.len() - left as usize], now, packet);
         }
         self.slots.set(l, Time::NEVER);
         self.settle(l);
@@ -367,9 +368,9 @@ impl<'a> World<'a> {
     /// Puts on links what the flow `f` wants sent.
     fn send(&mut self, f: usize, now: Time) {
         let Flow { route, hash, class, connection, .. } = self.flows[f];
-        let flow = f as u32;
+        let flow = cast::place(f);
         let [path, back] = &self.routes.all[route as usize];
-        let (first, hops) = (path[0], [path.len() as u16, back.len() as u16]);
+        let (first, hops) = (path[0], [cast::place(path.len()), cast::place(back.len())]);
         let back = back.first().copied();
         let ticket = |load, len, ecn, bodies: &mut Places<Body>| {
             let left = hops[usize::from(matches!(load, Load::Ack(_)))];

@@ -2,6 +2,12 @@
 //! queue whatever the load, as far as its stability condition goes; ARED brings the average where
 //! RED does not; Feng's max_p follows the load; REDopt's queue is where the model puts it; SA-RED
 //! damps an oscillation. Every run has one seed; the tolerances held for ten.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "tests use small numbers"
+)]
 
 mod common;
 use common::{num, run};

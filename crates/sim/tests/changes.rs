@@ -1,5 +1,11 @@
 //! Paths that are not steady: wires that lose packets, links and flows that change during a run,
 //! and what the series tell of it.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "tests use small numbers"
+)]
 
 mod common;
 use common::{flow, num, run};

@@ -1,4 +1,10 @@
 //! Sources that open many connections: worked examples, and what the mathematics says of them.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "tests use small numbers"
+)]
 
 mod common;
 use common::{flow, num, run};

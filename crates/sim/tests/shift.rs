@@ -1,5 +1,11 @@
 //! A whole scenario that begins later gives the same run, later: nothing in a discipline, a TCP or
 //! a source depends on the time since the clock's zero.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "tests use small numbers"
+)]
 
 mod common;
 use common::run;

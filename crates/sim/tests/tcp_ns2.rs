@@ -4,6 +4,12 @@
 //! The set-up is told in `tests/vectors/README-tcp.md`. The phase of ns-2's clock is not written
 //! down anywhere, but it was the same in all runs: half a tick gives every row of every vector.
 //! (Some come out with most phases, `tcp_newreno_transfers`, whose tick is short, with few.)
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "tests use small numbers"
+)]
 
 mod tcp_path;
 

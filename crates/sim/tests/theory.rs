@@ -1,5 +1,11 @@
 //! Queues, one TCP and round robin against what theory says of them. The square-root law is in
 //! `tcp_theory.rs`; the exact rate over an hour in `link.rs` of the library.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "tests use small numbers"
+)]
 
 mod common;
 use common::{num, run};

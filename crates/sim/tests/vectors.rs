@@ -1,4 +1,10 @@
 //! Queues against recorded arrivals and decisions of ns-2 (`tests/vectors/README-queue.md`).
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "tests use small numbers"
+)]
 
 mod common;
 use common::num;

@@ -1,4 +1,10 @@
 //! What the tests share: packets, and a direction.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "tests use small numbers"
+)]
 #![allow(dead_code, reason = "not every test has use for all of it")]
 
 use rand_core::SeedableRng;

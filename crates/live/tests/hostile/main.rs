@@ -1,6 +1,12 @@
 //! Hostile packets: the body of the fuzz target, driven by seeded random bytes.
 //!
 //! `SOJOURN_SEED` sets the seed, `SOJOURN_ROUNDS` how many times the usual number is tried.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "tests use small numbers"
+)]
 #![cfg(target_os = "linux")]
 
 mod body;

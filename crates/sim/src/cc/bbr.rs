@@ -16,6 +16,7 @@
 use super::bbr_filter::WindowedMax;
 use super::{Acked, Cause, Control, Rates, Sample, Sent, Settled, State, Window};
 use crate::tcp::TcpParams;
+use sojourn_aqm::cast;
 use sojourn_aqm::dice::Dice;
 use sojourn_aqm::params;
 use sojourn_aqm::units::{Span, Time};
@@ -173,9 +174,9 @@ impl Bbr {
     fn inflight(&self, gain: f64, mss: u64) -> u64 {
         match self.rtprop {
             Some(rtt) if self.bw.get() > 0.0 => {
-                (gain * self.bw.get() * rtt.as_secs() + EXTRA * mss as f64) as u64
+                cast::trunc(gain * self.bw.get() * rtt.as_secs() + EXTRA * mss as f64)
             }
-            _ => (gain * self.initial_window as f64) as u64,
+            _ => cast::trunc(gain * self.initial_window as f64),
         }
     }
 
@@ -224,7 +225,7 @@ impl Bbr {
 
     fn enter_probe_bw(&mut self, now: Time) {
         // Any phase but the second.
-        let drawn = (self.draw * 7.0) as usize;
+        let drawn = cast::index(cast::trunc(self.draw * 7.0));
         self.draw = (self.draw + GOLDEN) % 1.0;
         (self.mode, self.phase_at) = (Mode::ProbeBw, now);
         self.phase = if drawn == 0 { 0 } else { drawn + 1 };

@@ -1,5 +1,6 @@
 //! The largest of the samples of the last rounds.
 
+use sojourn_aqm::cast;
 use std::collections::VecDeque;
 
 /// A maximum over a window of rounds. Only a new sample ages the old ones, so a silence forgets
@@ -14,7 +15,7 @@ pub(super) struct WindowedMax {
 impl WindowedMax {
     /// Over `rounds` rounds.
     pub fn new(rounds: u64) -> WindowedMax {
-        WindowedMax { rounds, line: VecDeque::with_capacity(rounds as usize + 2) }
+        WindowedMax { rounds, line: VecDeque::with_capacity(cast::index(rounds) + 2) }
     }
 
     /// Forgets them all.

@@ -12,6 +12,7 @@
 
 use super::{Acked, Cause, Control, Reno, Window};
 use crate::tcp::TcpParams;
+use sojourn_aqm::cast;
 use sojourn_aqm::dice::Dice;
 use sojourn_aqm::params;
 use sojourn_aqm::units::{Span, Time};
@@ -94,7 +95,7 @@ impl Control for Compound {
         win += acked.bytes as f64 / mss / win; // Reno's part
         let bytes = ((win + dwnd - self.dwnd) * mss).max(2.0 * mss);
         self.dwnd = dwnd;
-        window.cwnd = bytes as u64;
+        window.cwnd = cast::trunc(bytes);
         self.rest = bytes - window.cwnd as f64;
     }
 
@@ -105,7 +106,7 @@ impl Control for Compound {
         let reno = (win - self.dwnd).max(0.0);
         self.dwnd = (win * (1.0 - self.params.beta) - reno / 2.0).max(0.0);
         self.rest = 0.0;
-        let left = ((reno / 2.0 + self.dwnd) * mss) as u64;
+        let left = cast::trunc((reno / 2.0 + self.dwnd) * mss);
         if cause == Cause::Timeout {
             self.dwnd = 0.0;
         }

@@ -13,6 +13,7 @@
 
 use super::{Acked, Cause, Control, Reno, Sent, Window};
 use crate::tcp::TcpParams;
+use sojourn_aqm::cast;
 use sojourn_aqm::dice::Dice;
 use sojourn_aqm::params;
 use sojourn_aqm::units::{Span, Time};
@@ -149,7 +150,7 @@ impl Control for Cubic {
         };
         self.stage = Some(stage);
         let bytes = next * mss;
-        window.cwnd = bytes as u64;
+        window.cwnd = cast::trunc(bytes);
         self.rest = bytes - window.cwnd as f64;
     }
 
@@ -161,7 +162,7 @@ impl Control for Cubic {
         self.cwnd_prior = cwnd;
         let left = if cause == Cause::Mark { self.params.beta_ecn } else { beta };
         (self.stage, self.rest, self.expired) = (None, 0.0, cause == Cause::Timeout);
-        ((flight as f64 * left) as u64).max(2 * window.mss) // §4.6
+        cast::trunc(flight as f64 * left).max(2 * window.mss) // §4.6
     }
 
     fn sent(&mut self, sent: &Sent) {

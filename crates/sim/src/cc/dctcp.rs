@@ -12,6 +12,7 @@
 
 use super::{Acked, Cause, Control, Reno, Window};
 use crate::tcp::TcpParams;
+use sojourn_aqm::cast;
 use sojourn_aqm::dice::Dice;
 use sojourn_aqm::params;
 use sojourn_aqm::units::Time;
@@ -68,7 +69,7 @@ impl Control for Dctcp {
         if cause != Cause::Mark {
             return self.reno.cut(now, window, flight, cause); // §3.4
         }
-        let cut = (window.cwnd as f64 * self.alpha / 2.0) as u64;
+        let cut = cast::trunc(window.cwnd as f64 * self.alpha / 2.0);
         (window.cwnd - cut).max(2 * window.mss) // §3.3
     }
 

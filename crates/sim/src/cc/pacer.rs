@@ -6,6 +6,7 @@
 //! **Cost**: a timer of the sender, set only while a segment waits for the pacer.
 
 use super::Window;
+use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
 
 /// Share of a window per round trip at which segments leave in slow start, and after it.
@@ -51,7 +52,7 @@ impl Pacer {
     pub fn sent(&mut self, now: Time, bytes: u64) {
         let gap = bytes as f64 * 1e9 / self.rate;
         // Slower than a segment a day means a rate of nothing.
-        self.next = self.next.max(now) + Span(gap.min(86_400e9) as u64);
+        self.next = self.next.max(now) + Span(cast::trunc(gap.min(86_400e9)));
         self.waits = false;
     }
 

@@ -6,6 +6,7 @@
 //! **Symbols** `prr_delivered`, `prr_out`, `RecoverFS` as there; `DeliveredData` is `news`.
 
 use super::{Cause, Settled, State, Window};
+use sojourn_aqm::cast;
 
 /// The state of PRR.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +47,7 @@ impl Prr {
         let (pipe, ssthresh) = (ack.flight, window.ssthresh);
         let send = if pipe > ssthresh {
             let share = u128::from(self.prr_delivered) * u128::from(ssthresh);
-            (share.div_ceil(u128::from(self.recover_fs)) as u64).saturating_sub(self.prr_out)
+            cast::saturate(share.div_ceil(u128::from(self.recover_fs))).saturating_sub(self.prr_out)
         } else {
             let limit = self.prr_delivered.saturating_sub(self.prr_out).max(news) + window.mss;
             limit.min(ssthresh - pipe)

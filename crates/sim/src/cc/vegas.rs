@@ -12,6 +12,7 @@
 
 use super::{Acked, Cause, Control, Reno, Window};
 use crate::tcp::TcpParams;
+use sojourn_aqm::cast;
 use sojourn_aqm::dice::Dice;
 use sojourn_aqm::params;
 use sojourn_aqm::units::{Span, Time};
@@ -56,7 +57,7 @@ impl Vegas {
             self.grows = !self.grows;
             if diff > self.params.gamma {
                 // The window that would just fill the path, and a segment to keep it filled.
-                let fits = (window.cwnd as f64 * base.0 as f64 / rtt.0 as f64) as u64;
+                let fits = cast::trunc(window.cwnd as f64 * base.0 as f64 / rtt.0 as f64);
                 window.cwnd = window.cwnd.min(fits + window.mss).max(least);
                 window.ssthresh = window.cwnd;
             }

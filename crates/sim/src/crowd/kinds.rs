@@ -8,6 +8,7 @@ use crate::places::Places;
 use crate::source::Source;
 use crate::trace::Trace;
 use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::cast;
 use sojourn_aqm::dice::Dice;
 use sojourn_aqm::units::{Span, Time};
 
@@ -62,7 +63,7 @@ struct Object {
 
 /// A host, each as likely: one draw, none where there is but one.
 fn any(hosts: &[Host], rng: &mut Pcg64Mcg) -> u32 {
-    if hosts.len() == 1 { 0 } else { rng.below(hosts.len() as u32) }
+    if hosts.len() == 1 { 0 } else { rng.below(cast::number(hosts.len())) }
 }
 
 impl Kind {
@@ -164,7 +165,7 @@ impl Kind {
                 Some(open(row.flow, row.bytes, 0))
             }
             Kind::Incast(queries) => {
-                queries.ask(now, hosts.len() as u32, agenda, rng);
+                queries.ask(now, cast::number(hosts.len()), agenda, rng);
                 None
             }
             Kind::Web(users) => users.act(now, what, stop, hosts, agenda, rng),
@@ -234,11 +235,11 @@ impl Users {
             // The crowd has drawn the first user's start.
             let begin = if user == 0 { start } else { joins + params.start.sample(rng) };
             let first = params.first.sample(rng);
-            agenda.push(begin + launched + first, What::Next(user as u32));
+            agenda.push(begin + launched + first, What::Next(cast::saturate32(user)));
             launched = launched + params.launch.sample(rng);
         }
         Users {
-            left: vec![params.pages.unwrap_or(u64::MAX); params.sessions as usize],
+            left: vec![params.pages.unwrap_or(u64::MAX); cast::index(params.sessions)],
             pages: Places::new(),
             objects: Places::new(),
             params,
@@ -263,7 +264,7 @@ impl Users {
                 }
                 *left -= 1;
                 let host = any(hosts, rng);
-                let left = libm::ceil(self.params.objects.draw(rng)).max(1.0) as u64;
+                let left = cast::trunc(libm::ceil(self.params.objects.draw(rng)).max(1.0));
                 if self.params.overlap {
                     agenda.push(now + self.params.page_gap.sample(rng), What::Next(user));
                 }

@@ -6,6 +6,7 @@
 //! (web).
 
 use crate::dist::Dist;
+use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::units::{Bytes, Rate, Span};
 use sojourn_aqm::{choice, params};
@@ -146,7 +147,7 @@ impl Poisson {
         let load = self.load.unwrap_or(Rate(1_000_000));
         self.interval.clone().unwrap_or_else(|| {
             let mean_ns = self.size.mean() * 8e9 / load.0 as f64;
-            Dist::Exponential(Span((mean_ns as u64).max(1)))
+            Dist::Exponential(Span(cast::trunc(mean_ns).max(1)))
         })
     }
 

@@ -3,6 +3,7 @@
 use super::{App, Ends, Flow, Outbox, TcpEnds, stream};
 use crate::crowd::Open;
 use crate::scenario::FlowDef;
+use sojourn_aqm::cast;
 use sojourn_aqm::dice;
 use sojourn_aqm::units::{Span, Time};
 
@@ -69,7 +70,8 @@ impl Flow {
         if !open.keep || self.connection == 0 {
             self.connection += 1;
             // A connection has ports of its own.
-            self.hash = dice::mix(u64::from(self.hash) << 32 | u64::from(self.connection)) as u32;
+            self.hash =
+                cast::low32(dice::mix(u64::from(self.hash) << 32 | u64::from(self.connection)));
             tcp.receiver.reset();
             tcp.sender.open(now, &mut out.segments);
         }

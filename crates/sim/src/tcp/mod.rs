@@ -44,6 +44,7 @@ mod ns2_sack;
 mod params;
 mod ranges;
 mod receiver;
+mod registry;
 mod rfc;
 mod rfc_hooks;
 mod rfc_loss;
@@ -52,8 +53,9 @@ mod rfc_sack;
 mod rtt;
 mod scoreboard;
 
-pub use params::{Entry, Profile, Recovery, Settings, TCPS, TcpParams, parse};
+pub use params::{Profile, Recovery, Settings, TcpParams, parse};
 pub use receiver::Receiver;
+pub use registry::{Entry, TCPS};
 
 use crate::cc::{self, Choice, Reno};
 use ns2::Ns2;

@@ -31,6 +31,7 @@ use super::ns2_sack::Sack1;
 use super::params::{Recovery, TcpParams, worked_out};
 use super::rtt::{Bounds, Ticks};
 use super::{Ack, DUP_THRESH, Segment, Stats, UNLIMITED};
+use sojourn_aqm::cast;
 use sojourn_aqm::units::Time;
 
 /// Why the window was last cut; it decides what the next sign of congestion does.
@@ -96,7 +97,7 @@ impl Ns2 {
     /// A sender without a connection, whose clock is `phase` of a tick off.
     pub fn new(params: &TcpParams, phase: f64) -> Ns2 {
         let s = &params.settings;
-        let first_window = s.in_packets(worked_out(s.initial_window)) as u32;
+        let first_window = cast::saturate32(s.in_packets(worked_out(s.initial_window)));
         let initial_ssthresh = s.in_packets(worked_out(s.initial_ssthresh));
         Ns2 {
             una: 0,
@@ -301,7 +302,7 @@ impl Ns2 {
     /// Half the window, for the threshold in whole packets.
     pub(super) fn halve(&mut self) {
         let half = (self.cwnd + self.inflation as f64).min(self.rwnd as f64) / 2.0;
-        self.ssthresh = (half as u64).max(2);
+        self.ssthresh = cast::trunc(half).max(2);
         self.cwnd = half;
         self.cwr = self.ecn;
     }
@@ -358,7 +359,7 @@ impl Ns2 {
         if self.sack.recovering() {
             return self.send_in_recovery(now, out);
         }
-        let window = (self.cwnd + self.inflation as f64).min(self.rwnd as f64) as u64;
+        let window = cast::trunc((self.cwnd + self.inflation as f64).min(self.rwnd as f64));
         if self.recovery == Recovery::Sack && self.nxt < self.una + window {
             self.sack.look();
         }

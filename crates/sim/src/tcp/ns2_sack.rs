@@ -5,6 +5,7 @@
 use super::ns2::{Cut, Ns2};
 use super::scoreboard::Scoreboard;
 use super::{Ack, DUP_THRESH, Segment};
+use sojourn_aqm::cast;
 use sojourn_aqm::units::Time;
 
 /// What only the SACK sender keeps.
@@ -95,7 +96,7 @@ impl Ns2 {
             self.halve();
         }
         self.last = Cut::DupAcks;
-        self.sack.pipe = (self.max - self.una) as i64 - i64::from(DUP_THRESH);
+        self.sack.pipe = (self.max - self.una).cast_signed() - i64::from(DUP_THRESH);
         self.sack.recovering = true;
         self.sack.board.repaired_to(self.una + 1);
         self.stop_timing();
@@ -124,7 +125,7 @@ impl Ns2 {
 
     /// Holes, then new data, while the pipe is below the window.
     pub(super) fn send_in_recovery(&mut self, now: Time, out: &mut Vec<Segment>) {
-        let window = self.cwnd as i64;
+        let window = i64::try_from(cast::trunc(self.cwnd)).unwrap_or(i64::MAX);
         while self.sack.pipe < window {
             self.sack.look();
             let seq = match self.sack.board.lacking(self.una, self.sack.board.top()) {

@@ -180,15 +180,15 @@ impl Receiver {
     fn remember(&mut self, seq: u64) {
         let block = self.held.around(seq).expect("it was just put there");
         let mut recent = [seq; BLOCKS];
-        let mut count = 1;
+        let mut count = 1u8;
         for &old in &self.recent[..usize::from(self.recents)] {
             // A block that has become part of the new one is not told twice.
-            if count < BLOCKS && !(block.0..block.1).contains(&old) {
-                recent[count] = old;
+            if usize::from(count) < BLOCKS && !(block.0..block.1).contains(&old) {
+                recent[usize::from(count)] = old;
                 count += 1;
             }
         }
-        (self.recent, self.recents) = (recent, count as u8);
+        (self.recent, self.recents) = (recent, count);
     }
 
     /// An ack of what is here now.

@@ -282,7 +282,9 @@ impl<C: Control> Rfc<C> {
         let ect = self.ecn && (!syn && !again || self.control.counts_marks());
         let cwr = self.cwr && !syn && !again;
         self.cwr &= !cwr;
-        let (len, wire) = (len as u32, len as u32 + self.header_bytes);
+        #[expect(clippy::cast_possible_truncation, reason = "at most the payload of 65,535 bytes")]
+        let len = len as u32;
+        let wire = len + self.header_bytes;
         out.push(Segment { seq, len, wire, syn, cwr, retransmission: again, ect });
         self.stats.sent_packets += 1;
         self.stats.retransmitted_packets += u64::from(again);

@@ -1,6 +1,7 @@
 //! Round-trip time and retransmission timeout, as the RFC computes them and as ns-2 does.
 
 use super::params::{Settings, worked_out};
+use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
 
 /// Bounds of the retransmission timeout: `min <= initial <= max`.
@@ -107,7 +108,7 @@ impl Ticks {
 
     /// Nothing measured yet; `phase`, in [0, 1), is the offset of the clock in parts of a tick.
     pub fn new(bounds: Bounds, phase: f64) -> Ticks {
-        let phase = (phase * bounds.tick.0 as f64) as u64;
+        let phase = cast::trunc(phase * bounds.tick.0 as f64);
         Ticks { bounds, phase, s8: 0, v4: 0, base: bounds.initial, backoff: 1 }
     }
 
@@ -121,7 +122,7 @@ impl Ticks {
     pub fn sample(&mut self, sent: Time, now: Time) {
         let tick = self.bounds.tick.0;
         let into_tick = (sent.0 + self.phase) % tick;
-        let m = (((now - sent).0 + into_tick) / tick).max(1) as i64;
+        let m = (((now - sent).0 + into_tick) / tick).max(1).cast_signed();
         if self.s8 == 0 {
             (self.s8, self.v4) = (8 * m, 2 * m);
         } else {
@@ -129,7 +130,7 @@ impl Ticks {
             self.s8 = (self.s8 + d).max(1);
             self.v4 = (self.v4 + d.abs() - (self.v4 >> 2)).max(1);
         }
-        self.base = Span((((self.v4 << 3) + self.s8) >> 3) as u64 * tick);
+        self.base = Span((((self.v4 << 3) + self.s8) >> 3).cast_unsigned() * tick);
     }
 
     /// The timeout now: the minimum comes before the backing off, two ticks after everything.

@@ -5,6 +5,7 @@ use crate::crowd::Open;
 use crate::flow::Flow;
 use crate::scenario::{Route, Scenario};
 use crate::source::Source;
+use sojourn_aqm::cast;
 use sojourn_aqm::units::Time;
 
 /// To whom a flow is lent, for good.
@@ -43,9 +44,9 @@ impl Routes {
 
     /// The number of the route that flow `i` of a group takes, or its requests.
     pub fn index(&self, group: usize, i: u64, request: bool) -> u32 {
-        let of_flow = if self.ways[group] == 1 { 0 } else { i as usize };
+        let of_flow = if self.ways[group] == 1 { 0 } else { cast::index(i) };
         let of_way = if request { self.ways[group] } else { 0 };
-        (self.begin[group] + of_way + of_flow) as u32
+        cast::number(self.begin[group] + of_way + of_flow)
     }
 }
 
@@ -81,7 +82,7 @@ impl World<'_> {
         let f = self.flows.len();
         self.slots.grow(self.first + f + 1);
         self.flows.push(flow);
-        self.leases.push(Lease { crowd: c as u32, host: open.host });
+        self.leases.push(Lease { crowd: cast::number(c), host: open.host });
         f
     }
 
@@ -97,7 +98,7 @@ impl World<'_> {
             next = crowd.received(&told, host, at);
         }
         if acked {
-            next = crowd.acked(&told, host, f as u32, now);
+            next = crowd.acked(&told, host, cast::place(f), now);
         }
         self.slots.lower(crowd_slot, next);
     }

@@ -1,6 +1,12 @@
 //! The engine against a plain one: an event per transmission, per delivery and per wake-up, in a
 //! binary heap, nothing lazy and nothing clever. Same scenario, same dice: every packet must leave
 //! every queue at the same moment with the same fate, and every flow must end with the same counts.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "tests use small numbers"
+)]
 
 use serde_json::Value;
 use sojourn_aqm::units::Time;

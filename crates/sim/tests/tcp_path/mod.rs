@@ -1,5 +1,11 @@
 //! The plainest path there is, for the tests of TCP: hops of a rate, a delay and a FIFO of so many
 //! waiting packets, one event per packet and hop. Losses and marks are scripted.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "tests use small numbers"
+)]
 
 use sojourn_aqm::dice::Dice;
 use sojourn_aqm::params::Setting;
