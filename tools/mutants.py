@@ -289,7 +289,7 @@ def climb(tests: Tests, rungs: Sequence[Rung], mutant: Mutant, number: int) -> O
     return Outcome(mutant, "missed")
 
 
-def test(batch: list[Mutant], jobs: int) -> Iterable[Outcome]:
+def test(batch: list[Mutant], jobs: int, near_alone: bool) -> Iterable[Outcome]:
     """Run all mutants of `batch`, which are of one package."""
     sync()
     ladders = {file: ladder(ROOT, file) for file in {m.file for m in batch}}
@@ -297,7 +297,7 @@ def test(batch: list[Mutant], jobs: int) -> Iterable[Outcome]:
 
     def rungs(mutant: Mutant) -> Sequence[Rung]:
         near, far = ladders[mutant.file]
-        return near if mutant.key in allowed[mutant.file] else [*near, *far]
+        return near if near_alone or mutant.key in allowed[mutant.file] else [*near, *far]
 
     together = [m for m in batch if m.body]
     if together:
@@ -375,12 +375,12 @@ def batches(files: Sequence[str], again: bool) -> Iterable[list[Mutant]]:
         yield batch
 
 
-def report(files: Sequence[str], jobs: int, again: bool) -> bool:
+def report(files: Sequence[str], jobs: int, again: bool, near_alone: bool) -> bool:
     """Run the mutants of `files` and print the survivors; tell whether all is as listed."""
     results = {file: {} if again else remembered(file) for file in files}
     for batch in batches(files, again):
         start, count = time.monotonic(), 0
-        for outcome in test(batch, jobs):
+        for outcome in test(batch, jobs, near_alone):
             mutant = outcome.mutant
             by = f" by {outcome.by}" if outcome.by else ""
             results[mutant.file][mutant.key] = outcome.result + by
@@ -447,6 +447,7 @@ def main() -> int:
     parser.add_argument("--shard", default="0/1", help="k/n: every n-th file from the k-th on")
     parser.add_argument("--jobs", type=int, default=1, help="mutants to run at the same time")
     parser.add_argument("--again", action="store_true", help="also those known to be caught")
+    parser.add_argument("--near", action="store_true", help="the nearest tests alone: a first look")
     parser.add_argument("--write", action="store_true", help="write the results into the page")
     options = parser.parse_args()
     found = (path for glob in SCOPE for path in ROOT.glob(glob) if path.name not in TESTS_ALONE)
@@ -456,7 +457,7 @@ def main() -> int:
     if options.write:
         write_page(scope)
         return 0
-    return 0 if report(files, options.jobs, options.again) else 1
+    return 0 if report(files, options.jobs, options.again, options.near) else 1
 
 
 if __name__ == "__main__":

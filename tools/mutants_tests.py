@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 SLOW = ("link::tests::rate_is_exact_over_an_hour",)
 """Unit tests that take seconds, and say nothing about files other than link.rs."""
+RECOUNT = ("a_tally_agrees",)
+"""Two thirds of the property suite's time, for link.rs and tally.rs."""
 TCP_NEAR = ("tcp_rfc", "tcp_ns2", "tcp_rack", "cc", "cc_traces")
 TCP_FAR = ("tcp_theory", "behaviour_a", "behaviour_b", "behaviour_c", "worlds", "changes", "golden")
 
@@ -38,16 +40,19 @@ def ladder(root: Path, file: str) -> tuple[list[Rung], list[Rung]]:
         )
     slow: tuple[str, ...] = () if parts[0] in ("link", "units") else SLOW
     near = [Rung("sojourn-aqm", "lib", (own,)), Rung("sojourn-aqm", "lib", (), slow)]
-    far = [Rung("sojourn-aqm", "check"), Rung("sojourn-aqm", "gps")]
     models = models_of(root, path.stem)
     if models:
         near.append(Rung("sojourn-aqm", "exhaustive", models))
-    if parts[0] in ("aqm", "sched") and parts[-1] not in ("mod", "fair", "fq"):
-        name = path.stem.replace("drop_tail", "droptail")
-        far[0] = Rung("sojourn-aqm", "check", env=(("SOJOURN_DISCIPLINE", name),))
-        far.insert(0, Rung("sojourn-aqm", "tidy", ("bytes_of_state",)))
+    if parts[0] in ("aqm", "sched") and parts[-1] != "mod":
+        name = {"drop_tail": "droptail", "fair": "drr"}.get(path.stem, path.stem)
+        only = (("SOJOURN_DISCIPLINE", name),)
+        far = [Rung("sojourn-aqm", "tidy", ("bytes_of_state",))]
+        far.append(Rung("sojourn-aqm", "check", (), RECOUNT, only))
     else:
-        far.insert(0, Rung("sojourn-aqm", "exhaustive", (), models))
+        without = () if parts[0] in ("link", "tally") else RECOUNT
+        far = [Rung("sojourn-aqm", "exhaustive", (), models)]
+        far.append(Rung("sojourn-aqm", "check", (), without))
+    far.append(Rung("sojourn-aqm", "gps"))
     return near, [*far, Rung("sojourn-sim", "vectors"), Rung("sojourn-sim", "golden")]
 
 
