@@ -273,4 +273,39 @@ mod tests {
             "at most half"
         );
     }
+
+    // RFC 8290 §4.1
+    #[test]
+    fn overflow_stops_at_half_of_the_bytes() {
+        let mut q = Bench::new("fq_codel", &[("limit", "3p")]);
+        (0..3).for_each(|i| assert_eq!(q.put(i, 1000), []));
+        assert_eq!(q.put(3, 1000), [0, 1]);
+    }
+
+    // RFC 8290 §4.2
+    #[test]
+    fn an_old_flow_that_empties_counts_as_new_again() {
+        let mut q = Bench::new("fq_codel", &[]);
+        (0..20).for_each(|i| drop(q.put_flow(1, i, 1500)));
+        q.put_flow(2, 100, 200);
+        assert_eq!([0; 3].map(|_| q.get().0.unwrap()), [0, 1, 100]);
+        // Flow 2 is empty and joins the old flows; its turn there comes after flow 1 and ends it.
+        assert_eq!([0; 3].map(|_| q.get().0.unwrap()), [2, 3, 4]);
+        q.put_flow(2, 101, 200);
+        assert_eq!(q.get().0, Some(101));
+    }
+
+    #[test]
+    fn packets_of_many_quanta_cost_no_round_each() {
+        // Round by round a packet of 10^9 bytes takes 15 million turns, and this test would not end.
+        let mut q = Bench::new("fq_codel", &[("quantum", "64B"), ("limit", "1000GB")]);
+        for i in 0..40 {
+            q.put_flow(1, i, 1_000_000_000);
+            q.put_flow(2, 100 + 2 * i, 500_000_000);
+            q.put_flow(2, 101 + 2 * i, 500_000_000);
+        }
+        let sent: Vec<u32> = (0..60).map(|_| q.get().0.unwrap()).collect();
+        let large = |n: usize| sent[..n].iter().filter(|body| **body < 100).count();
+        assert_eq!([6, 12, 30, 60].map(large), [2, 4, 10, 20], "half of the bytes: {sent:?}");
+    }
 }
