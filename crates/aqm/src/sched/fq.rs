@@ -297,15 +297,38 @@ mod tests {
 
     #[test]
     fn packets_of_many_quanta_cost_no_round_each() {
-        // Round by round a packet of 10^9 bytes takes 15 million turns, and this test would not end.
+        // Turn by turn a packet of 10^9 bytes takes 15 million of them, and this test minutes.
         let mut q = Bench::new("fq_codel", &[("quantum", "64B"), ("limit", "1000GB")]);
-        for i in 0..40 {
+        for i in 0..1000 {
             q.put_flow(1, i, 1_000_000_000);
-            q.put_flow(2, 100 + 2 * i, 500_000_000);
-            q.put_flow(2, 101 + 2 * i, 500_000_000);
+            q.put_flow(2, 1000 + 2 * i, 500_000_000);
+            q.put_flow(2, 1001 + 2 * i, 500_000_000);
         }
-        let sent: Vec<u32> = (0..60).map(|_| q.get().0.unwrap()).collect();
-        let large = |n: usize| sent[..n].iter().filter(|body| **body < 100).count();
-        assert_eq!([6, 12, 30, 60].map(large), [2, 4, 10, 20], "half of the bytes: {sent:?}");
+        let sent = q.drain();
+        let large = |n: usize| sent[..n].iter().filter(|body| **body < 1000).count();
+        assert_eq!([6, 12, 30, 60].map(large), [2, 4, 10, 20], "half of the bytes");
+    }
+
+    #[test]
+    fn the_law_of_a_flow_knows_the_limit_of_the_discipline() {
+        // RED's slope to the buffer needs one above max_th.
+        let build = |limit| {
+            let settings = [("gentle", "buffer"), ("max_th", "25p"), ("limit", limit)];
+            let settings = settings.map(|(k, v)| (k, crate::Setting::Text(v)));
+            crate::build("fq_red", &settings, crate::Rate(8_000_000)).err()
+        };
+        assert!(build("25p").unwrap().to_string().contains("limit (25p) above max_th"));
+        assert!(build("26p").is_none());
+    }
+
+    #[test]
+    fn a_signal_on_arrival_is_a_mark_only_with_ecn() {
+        let certain = [("w_q", "1"), ("min_th", "1p"), ("max_th", "2p")];
+        for (ecn, lost, marked) in [("true", vec![], 3), ("false", vec![2, 3, 4], 0)] {
+            let mut q = Bench::new("fq_red", &[&certain[..], &[("ecn", ecn)]].concat());
+            q.ect();
+            assert_eq!((0..5).flat_map(|i| q.put(i, 100)).collect::<Vec<_>>(), lost);
+            assert_eq!(q.marked(), marked);
+        }
     }
 }
