@@ -29,7 +29,14 @@ pub struct LinkDef {
     pub trace: Option<Trace>,
     /// When it can send, where that was recorded and not a rate.
     pub opportunities: Option<Opportunities>,
+    /// Bytes of state of its discipline, without packets.
+    pub state: usize,
 }
+
+/// Bytes that a link takes beside the state of its discipline, most of them for its histogram.
+const LINK_BYTES: usize = 80_000;
+/// Most bytes that all links of a scenario may take.
+const MEMORY_MAX: usize = 2_000_000_000;
 
 /// Bytes that a delivery opportunity carries (mahimahi's mm-link): an IP packet of 1500 bytes with
 /// its framing.
@@ -52,8 +59,9 @@ impl LinkDef {
         let spec = LinkSpec { rate, delay };
         let (entry, made) =
             read::qdisc(&fields.or_default("qdisc"), &Env::new(rate)).map_err(|e| e.at("qdisc"))?;
+        let state = made.qdisc.state();
         let (name, params) = (name.to_string(), made.params);
-        Ok(LinkDef { name, spec, qdisc: entry.name, params, loss, trace, opportunities })
+        Ok(LinkDef { name, spec, qdisc: entry.name, params, loss, trace, opportunities, state })
     }
 
     /// The discipline, built anew.
@@ -109,9 +117,52 @@ pub fn links(json: &Json) -> Result<Vec<LinkDef>> {
     if map.is_empty() {
         return Err(Error::new("there is no link"));
     }
-    map.iter()
-        .map(|(name, json)| {
-            good_name(name).and_then(|()| LinkDef::of(name, json)).map_err(|e| e.at(name))
-        })
-        .collect()
+    // Before any is built, since that takes as much memory.
+    fits_memory(map.len(), map.len().saturating_mul(LINK_BYTES))?;
+    let mut links = Vec::with_capacity(map.len());
+    let mut bytes = 0usize;
+    for (name, json) in map {
+        let link =
+            good_name(name).and_then(|()| LinkDef::of(name, json)).map_err(|e| e.at(name))?;
+        bytes = bytes.saturating_add(LINK_BYTES + link.state);
+        links.push(link);
+    }
+    fits_memory(links.len(), bytes)?;
+    Ok(links)
+}
+
+/// Refuses `count` links that take more than [`MEMORY_MAX`].
+fn fits_memory(count: usize, bytes: usize) -> Result<()> {
+    if bytes <= MEMORY_MAX {
+        return Ok(());
+    }
+    let mb = |bytes: usize| bytes.div_ceil(1_000_000);
+    let text = format!(
+        "{count} links with their disciplines take {} MB of memory, allowed: {} MB",
+        mb(bytes),
+        mb(MEMORY_MAX)
+    );
+    Err(Error::new(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_limited_by_the_memory_that_they_take() {
+        let refused = |count: usize, qdisc: Json| {
+            let link = json!({"rate": "1mbit", "qdisc": qdisc});
+            let map = (0..count).map(|i| (format!("l{i}"), link.clone())).collect();
+            links(&Json::Object(map)).err().map(|e| e.to_string())
+        };
+        let many = refused(65_536, json!("droptail")).expect("too many");
+        assert_eq!(
+            many,
+            "65536 links with their disciplines take 5243 MB of memory, allowed: 2000 MB"
+        );
+        let large = refused(400, json!({"name": "fq_codel", "flows": 65_536})).expect("too large");
+        assert!(large.starts_with("400 links with their disciplines take "), "{large}");
+        assert_eq!(refused(100, json!("droptail")), None);
+    }
 }
