@@ -103,6 +103,7 @@ def wrapped(text: str, inches: float, points: float = 9) -> str:
     """Wrap `text` so that it fits into that width at that size of letters."""
     # A letter of the usual font is 0.6 of its size wide on average.
     room = max(6, int(inches * 72 / (0.6 * points)))
+    text = text.replace(" %", "\N{NO-BREAK SPACE}%")
     return "\n".join(line for part in text.split("\n") for line in textwrap.wrap(part, room))
 
 
