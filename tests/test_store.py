@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import os
 import threading
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from sojourn import InputError
 from sojourn.keeper import Keeper
 from sojourn.store import ASIDE, FEW, LOOSE, Store
+from sojourn.sweeps import make_sweep, run_sweep
 
 
 def row(i: int, value: float | None = 0.5) -> dict[str, object]:
@@ -157,6 +159,33 @@ def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert len(Store(tmp_path).rows()) == 90
+
+
+def test_a_clock_that_is_set_back_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every reading of the wall clock is an hour before the last one; the files are old as well."""
+    tree = {"duration": "50ms", "links": {"up": {"rate": "1mbit"}},
+            "flows": [{"name": "f", "path": ["up"]}]}  # fmt: skip
+    asked = make_sweep(tree, {"f.count": [1, 2]}, seeds=[1, 2])
+    whole = run_sweep(asked, out=tmp_path / "whole", jobs=2)
+    now = [2e9]
+
+    def back() -> float:
+        now[0] -= 3600.0
+        return now[0]
+
+    monkeypatch.setattr("time.time", back)
+    monkeypatch.setattr("time.time_ns", lambda: int(back() * 1e9))
+    few = make_sweep(tree, {"f.count": [1, 2]}, seeds=[1])
+    assert run_sweep(few, out=tmp_path / "back", jobs=2).made == 2
+    for path in (tmp_path / "back").iterdir():
+        os.utime(path, (1.0, 1.0))
+    rest = run_sweep(asked, out=tmp_path / "back", jobs=2)
+    assert rest.made == 2
+    assert rest.rows == whole.rows
+    assert rest.wall_s >= 0
+    assert Store(tmp_path / "back").rows().equals(Store(tmp_path / "whole").rows())
 
 
 def test_no_temporary_file_stays(tmp_path: Path) -> None:
