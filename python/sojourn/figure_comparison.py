@@ -179,7 +179,7 @@ def _goodput(ax: "Axes", runs: Runs, group: Group) -> None:
         spread = half_width(totals) if len(totals) > 1 else 0.0
         ax.errorbar(mean, n, xerr=spread or None, color="black", capsize=3, lw=1)
         _label(ax, mean + spread, n, figures(mean))
-    interval = ", mean with its 95 % interval" if len(results) > 1 else ""
+    interval = ", mean with its 95\u00a0% interval" if len(results) > 1 else ""
     total = "total goodput" if len(group.flows) > 1 else "goodput"
     ax.set(title=group.title, xlabel=f"{total}, Mbit/s{interval}")
     _named(ax, [legend_name(name) for name in runs])
