@@ -121,6 +121,8 @@ def draw(
             axes[4].set(title=title, ylabel="congestion\nwindow, packets")
         for ax in axes:
             _over_time(ax, result.scenario, named=ax is axes[0])
+            points = ax.title.get_fontsize()
+            ax.set_title(wrapped(ax.get_title(loc="left"), 0.7 * figure.get_figwidth(), points))
         axes[-1].set_xlabel(look.get("xlabel") or "time, s")
         conditions = [f"{n}: {describe.link(result.scenario, n)}" for n in result.links]
         captions(figure, result, conditions, describe.seeds(result.scenario["seed"], 1), look)
@@ -217,7 +219,8 @@ def legend(ax: "Axes") -> None:
     if not ax.get_legend_handles_labels()[1]:
         return
     if ax.figure is not None and ax.figure.bbox.width / ax.figure.dpi < NARROW:
-        ax.legend(loc="best", fontsize=6, handlelength=1.6, labelspacing=0.2)
+        inside = ax.legend(loc="upper right", fontsize=6, handlelength=1.6, labelspacing=0.2)
+        inside.set_in_layout(False)
         return
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.03), borderaxespad=0.3, handlelength=2.2)
 
