@@ -437,5 +437,48 @@ mod tests {
         assert!(refusal(&[("weights", "1 x")]).contains("not a finite number"));
         assert!(refusal(&[("weights", "1 0")]).contains("allowed: 0.000001 to 1000000"));
         assert!(refusal(&[("limits", "10p 5")]).contains("no unit"));
+        assert!(refusal(&[("flows", "2"), ("limits", "1p 2p 3p")]).starts_with("limits: 3"));
+        Bench::new("wfq", &[("flows", "2"), ("limits", "1p 2p")]);
+    }
+
+    #[test]
+    fn the_law_of_a_queue_knows_its_own_buffer() {
+        // RED's slope to the buffer needs one above max_th.
+        let build = |own| {
+            let settings = [("gentle", "buffer"), ("max_th", "25p"), ("flows", "1"), own];
+            let settings = settings.map(|(k, v)| (k, crate::Setting::Text(v)));
+            crate::build("wfq_red", &settings, crate::Rate(8_000_000)).err()
+        };
+        assert!(build(("limits", "25p")).unwrap().to_string().contains("limit (25p)"));
+        assert!(build(("limits", "26p")).is_none());
+    }
+
+    #[test]
+    fn packets_that_a_law_throws_out_leave_the_order_and_the_backlog() {
+        use super::*;
+        use crate::aqm::choke::Choke;
+        use crate::params::{Params, Setting};
+        use crate::sched::drr::Drr;
+        let mut params = <Fair<Drr, Choke> as Build>::Params::default();
+        for (name, value) in [("min_th", "0p"), ("max_th", "100p"), ("w_q", "1"), ("max_p", "0")] {
+            params.set(name, Setting::Text(value)).unwrap();
+        }
+        let env = Env::new(crate::Rate(8_000_000));
+        let mut q = Fair::<Drr, Choke>::build(&params, &env).unwrap();
+        let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+        let (mut lost, mut marked) = (vec![], 0);
+        let (now, dice) = (crate::Time::ZERO, &mut dice);
+        let mut cx = Cx { now, dice, lost: &mut lost, marked: &mut marked };
+        let packet = |flow, body| Packet { flow, hash: flow, body, len: 300, ..Packet::default() };
+        // CHOKe compares the second packet of flow 1 with the first, and drops both.
+        q.enqueue(&mut cx, packet(1, 0));
+        q.enqueue(&mut cx, packet(2, 1));
+        assert_eq!(q.backlog(), Backlog { packets: 2, bytes: 600 });
+        q.enqueue(&mut cx, packet(1, 2));
+        assert_eq!(q.backlog(), Backlog { packets: 1, bytes: 300 });
+        assert_eq!(cx.lost.iter().map(|l| l.packet.body).collect::<Vec<_>>(), [0, 2]);
+        assert_eq!(q.dequeue(&mut cx).map(|p| p.body), Some(1));
+        assert_eq!(q.dequeue(&mut cx), None);
+        assert_eq!(q.backlog(), Backlog::default());
     }
 }

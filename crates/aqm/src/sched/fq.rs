@@ -331,4 +331,16 @@ mod tests {
             assert_eq!(q.marked(), marked);
         }
     }
+
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn a_flow_costs_the_state_of_its_law_and_64_bytes() {
+        let state = |flows| {
+            let settings = [("flows", crate::Setting::Text(flows))];
+            crate::build("fq_codel", &settings, crate::Rate(8_000_000)).unwrap().qdisc.state()
+        };
+        let flow = size_of::<crate::aqm::codel::CoDel>() + 64;
+        assert_eq!(state("2048") - state("1024"), 1024 * flow);
+        assert!(state("1024") - 1024 * flow < 512, "the discipline itself");
+    }
 }
