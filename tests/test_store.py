@@ -161,6 +161,28 @@ def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
     assert len(Store(tmp_path).rows()) == 90
 
 
+def test_a_listing_that_is_torn_loses_no_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process puts parts together while the folder is listed: neither old nor new seen."""
+    for i in range(3):
+        Store(tmp_path).put([row(i)])
+    whole = Store._parts
+    calls = []
+
+    def torn(store: Store) -> list[Path]:
+        calls.append(1)
+        if len(calls) == 1:
+            before = whole(store)
+            Store(tmp_path).tidy()
+            return before[:1]  # listed before it was removed
+        return whole(store)[1:] if len(calls) == 2 else whole(store)
+
+    store = Store(tmp_path)
+    monkeypatch.setattr(store, "_parts", lambda: torn(store))
+    assert store.rows()["seed"].to_list() == [0, 1, 2]
+
+
 def test_a_clock_that_is_set_back_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

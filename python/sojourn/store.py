@@ -27,6 +27,9 @@ Row: TypeAlias = Mapping[str, Any]
 LOOSE = 64
 """How many parts of few rows may lie about before they are put together."""
 
+LOOKS = 1000
+"""How often a folder that keeps changing is read anew: writers put parts 0.1 s apart."""
+
 FEW = 64
 """How many rows make a part that is left as it is."""
 
@@ -55,12 +58,20 @@ class Store:
         """Give all rows, one of those that are alike, in an order that does not depend on when."""
         import polars as pl
 
-        while True:
+        # A listing made while another process puts parts together may have neither them nor the
+        # new one: it counts only if the next one is the same.
+        parts = self._parts()
+        for _ in range(LOOKS):
             try:
-                read = [self._read(path) for path in self._parts()]
-                break
-            except FileNotFoundError:  # another process has put parts together: look again
+                read = [self._read(path) for path in parts]
+            except FileNotFoundError:
+                parts = self._parts()
                 continue
+            before, parts = parts, self._parts()
+            if parts == [path for path in before if path.name not in self.damaged]:
+                break
+        else:
+            raise InputError(f"{self.directory}: changes too fast to be read, try again")
         frames = [frame for frame in read if frame is not None]
         if not frames:
             return pl.DataFrame()
@@ -105,9 +116,10 @@ class Store:
                 small.append((path, frame))
         if len(small) < 2:
             return
-        self._write(pl.concat([frame for _, frame in small], how="diagonal_relaxed"))
+        whole = self._write(pl.concat([frame for _, frame in small], how="diagonal_relaxed"))
         for path, _ in small:
-            path.unlink(missing_ok=True)
+            if path != whole:
+                path.unlink(missing_ok=True)
 
     def _parts(self) -> list[Path]:
         """Return the parts; a Parquet file with a name of another form is not ours."""
@@ -135,7 +147,7 @@ class Store:
             return None
         return pl.read_parquet(data)
 
-    def _write(self, frame: "pl.DataFrame") -> None:
+    def _write(self, frame: "pl.DataFrame") -> Path:
         whole = io.BytesIO()
         frame.write_parquet(whole, compression="zstd")
         data = whole.getvalue()
@@ -149,9 +161,11 @@ class Store:
                     file.flush()
                     os.fsync(file.fileno())
                 part.chmod(0o644)
-                part.replace(self.directory / _name(data))
+                path = self.directory / _name(data)
+                part.replace(path)
             finally:
                 part.unlink(missing_ok=True)
+        return path
 
 
 def _fault(data: bytes, is_whole: bool) -> str | None:
