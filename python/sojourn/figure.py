@@ -121,7 +121,7 @@ def draw(
             axes[4].set(title=title, ylabel="congestion\nwindow, packets")
         for ax in axes:
             _over_time(ax, result.scenario, named=ax is axes[0])
-            points = ax.title.get_fontsize()
+            points = float(ax.title.get_fontsize())
             ax.set_title(wrapped(ax.get_title(loc="left"), 0.7 * figure.get_figwidth(), points))
         axes[-1].set_xlabel(look.get("xlabel") or "time, s")
         conditions = [f"{n}: {describe.link(result.scenario, n)}" for n in result.links]
