@@ -481,4 +481,15 @@ mod tests {
         assert_eq!(q.dequeue(&mut cx), None);
         assert_eq!(q.backlog(), Backlog::default());
     }
+
+    #[test]
+    fn a_signal_on_arrival_is_a_mark_only_with_ecn() {
+        let certain = [("w_q", "1"), ("min_th", "1p"), ("max_th", "2p")];
+        for (ecn, lost, marked) in [("true", vec![], 3), ("false", vec![2, 3, 4], 0)] {
+            let mut q = Bench::new("wfq_red", &[&certain[..], &[("ecn", ecn)]].concat());
+            q.ect();
+            assert_eq!((0..5).flat_map(|i| q.put(i, 100)).collect::<Vec<_>>(), lost);
+            assert_eq!(q.marked(), marked);
+        }
+    }
 }
