@@ -189,3 +189,29 @@ fn in_fq_pie_each_flow_has_its_own() {
     }
     assert!(lost[0] > 100 && lost[1] == 0, "{lost:?}");
 }
+
+// RFC 8033 §5.2
+#[test]
+fn the_departure_rate_is_measured_over_the_threshold() {
+    let settings = [("latency", "rate"), ("dq_threshold", "2000B"), ("dq_weight", "0.5")];
+    let mut q = Bench::new("pie", &settings);
+    let mut rate_at = |ms, arrivals: u32| {
+        q.at_ms(ms);
+        (0..arrivals).for_each(|i| assert!(q.put(i, 1000).is_empty()));
+        q.get();
+        q.gauge("dq_rate")
+    };
+    // The first departure begins a measurement, the second one after it ends it: 20 ms for 2000 B.
+    assert_eq!([rate_at(10, 9), rate_at(20, 0), rate_at(30, 0)], [0.0, 0.0, 100_000.0]);
+    // The next one follows at once: 10 ms, half of which counts.
+    assert!(near(rate_at(35, 0), 100_000.0));
+    assert!(near(rate_at(40, 0), 2000.0 / 0.015));
+    assert!(near(rate_at(50, 0), 2000.0 / 0.015));
+    assert!(near(rate_at(60, 0), 2000.0 / 0.0175));
+    assert!(near(rate_at(70, 0), 2000.0 / 0.0175));
+    assert!(near(rate_at(80, 0), 2000.0 / 0.01875));
+    // Too little waits for another; the time until there is enough does not count.
+    assert!(near(rate_at(200, 5), 2000.0 / 0.01875));
+    assert!(near(rate_at(210, 0), 2000.0 / 0.01875));
+    assert!(near(rate_at(220, 0), 2000.0 / (0.5 * (0.01875 + 0.02))));
+}
