@@ -95,6 +95,7 @@ def test_figure_of_a_run_overlaps_nowhere(groups: int, two_way: bool) -> None:
     result = sj.simulate(case(groups, two_way=two_way))
     check(sj.draw(result))
     check(sj.draw(result, flows=["bulk"], title="one " * 40, size="7x9in"))
+    check(sj.draw(result, title="", size="3.5x10in"))
 
 
 @pytest.mark.parametrize("two_way", [False, True], ids=["one way", "two ways"])
@@ -110,6 +111,8 @@ def test_figure_of_a_comparison_overlaps_nowhere(
     tree = case(groups, two_way=two_way)
     runs = sj.compare(tree, DISCIPLINES[:disciplines], link="up", seeds=seeds)
     check(sj.draw_comparison(runs, "up"))
+    if groups <= 3 and disciplines <= 4:
+        check(sj.draw_comparison(runs, "up", title="", size="3.5x14in"))
 
 
 @pytest.mark.parametrize("kind", ["line", "heat", "ecdf", "box"])

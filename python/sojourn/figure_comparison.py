@@ -12,6 +12,7 @@ from sojourn import describe, reading
 from sojourn.figure import (
     COLOURS,
     DASHES,
+    NARROW,
     POINTS,
     binned,
     captions,
@@ -21,7 +22,7 @@ from sojourn.figure import (
     styled,
     write,
 )
-from sojourn.looks import Look, legend_name, wrapped
+from sojourn.looks import Look, legend_name, size_of, wrapped
 from sojourn.measure import Group, completion_times, groups
 from sojourn.result import Record, Result
 from sojourn.statistics import half_width
@@ -55,7 +56,9 @@ def draw_comparison(
     one = next(iter(first.values()))
     ordered = sorted(groups(one), key=lambda g: (not g.udp, g.endless))
     shown, total = ordered[:GROUPS], len(ordered)
-    columns = min(2, len(shown) + 1)
+    size = look.get("size")
+    narrow = size is not None and size_of(size)[0] < NARROW
+    columns = 1 if narrow else min(2, len(shown) + 1)
     below = -(-(len(shown) + 1) // columns)
     over_time = one.sampled
     # Each discipline has a line in the legend above, and two lines of text in each panel below.
