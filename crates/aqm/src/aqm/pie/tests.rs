@@ -215,3 +215,19 @@ fn the_departure_rate_is_measured_over_the_threshold() {
     assert!(near(rate_at(210, 0), 2000.0 / 0.01875));
     assert!(near(rate_at(220, 0), 2000.0 / (0.5 * (0.01875 + 0.02))));
 }
+
+#[test]
+fn hold_keeps_the_probability_at_zero_only_while_the_burst_allowance_lasts() {
+    for (hold, early) in [("true", false), ("false", true)] {
+        let mut q = Bench::new("pie", &[("hold", hold), ("max_burst", "150ms")]);
+        (0..100).for_each(|i| assert!(q.put(i, 1000).is_empty()));
+        q.at_ms(50);
+        q.get();
+        q.at_ms(100);
+        q.get();
+        assert_eq!(q.gauge("p") > 0.0, early, "{hold}");
+        q.at_ms(400);
+        q.get();
+        assert!(q.gauge("p") > 0.0 && q.gauge("burst") == 0.0, "{hold}");
+    }
+}
