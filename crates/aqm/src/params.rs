@@ -89,6 +89,12 @@ pub trait Params: Clone + Default {
 
     /// Every parameter with its present value.
     fn table(&self) -> Vec<Row>;
+
+    /// Checks the range of every parameter, since a field can be assigned any value.
+    ///
+    /// # Errors
+    /// The first parameter that is out of range, as [`Params::set`] refuses it.
+    fn check(&self) -> Result<()>;
 }
 
 /// Whether `row` answers to `name`; a dash counts as an underscore.
@@ -392,6 +398,15 @@ macro_rules! params {
             fn knows(name: &str) -> bool {
                 let canonical = name.replace('-', "_");
                 matches!(canonical.as_str(), $(stringify!($field) $(| $alias)*)|*)
+            }
+
+            fn check(&self) -> $crate::error::Result<()> {
+                $({
+                    let range: Option<($Type, $Type)> = $crate::params!(@range $($lo => $hi)?);
+                    $crate::params::checked(self.$field.clone(), range)
+                        .map_err(|e| e.at(stringify!($field)))?;
+                })*
+                Ok(())
             }
 
             fn table(&self) -> $crate::params::Rows {

@@ -152,6 +152,7 @@ impl Aqm for Blue {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::testing::Bench;
     use std::prelude::v1::*;
 
@@ -166,6 +167,24 @@ mod tests {
 
     fn near(q: &Bench, pm: f64) -> bool {
         (q.gauge("pm") - pm).abs() < 1e-12
+    }
+
+    #[test]
+    fn typed_parameters_are_refused_as_text_is() {
+        use crate::aqm::Single;
+        use crate::params::{Both, Params, Setting};
+        use crate::sched::Build;
+        type Blues = <Single<Blue> as Build>::Params;
+        let env = Env::new(crate::units::Rate(1_000_000));
+        let built = |law| Single::<Blue>::build(&Both { law, ..Blues::default() }, &env).err();
+        let text = Blues::default().set("freeze", Setting::Text("0s")).err();
+        assert!(text.is_some());
+        assert_eq!(built(BlueParams { freeze: Span(0), ..BlueParams::default() }), text);
+        for d2 in [f64::NAN, -1.0, 0.0, f64::INFINITY] {
+            let refused = built(BlueParams { d2, ..BlueParams::default() });
+            assert!(refused.is_some_and(|e| e.path() == "d2"), "{d2}");
+        }
+        assert_eq!(built(BlueParams::default()), None);
     }
 
     #[test]

@@ -147,6 +147,7 @@ impl<A: Law> Build for Single<A> {
     type Params = Both<SingleParams, A::Params>;
 
     fn build(params: &Self::Params, env: &Env) -> Result<Self> {
+        params.check()?;
         let SingleParams { limit, ecn } = params.frame;
         let law = A::new(&params.law, &Env { limit, ecn, ..*env })?;
         let (line, pool) = (Fifo::default(), Pool::default());

@@ -18,6 +18,9 @@ impl Params for Nothing {
     fn table(&self) -> Vec<Row> {
         Vec::new()
     }
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Two sets as one: a frame's own parameters, then those of the law inside it. A name that both
@@ -52,5 +55,10 @@ impl<F: Params, L: Params> Params for Both<F, L> {
             law.into_iter().filter(|r| !self.frame.table().iter().any(|f| f.name == r.name)),
         );
         rows
+    }
+
+    fn check(&self) -> Result<()> {
+        self.frame.check()?;
+        self.law.check()
     }
 }

@@ -14,6 +14,7 @@ use crate::cx::{Cx, Why};
 use crate::error::Result;
 use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
+use crate::params::Params;
 use crate::sched::{Backlog, Build, Env, Qdisc};
 use crate::units::Size;
 
@@ -51,6 +52,7 @@ impl Build for DropTail {
     type Params = DropTailParams;
 
     fn build(params: &DropTailParams, _env: &Env) -> Result<Self> {
+        params.check()?;
         Ok(DropTail { line: Fifo::default(), pool: Pool::default(), params: params.clone() })
     }
 }

@@ -28,7 +28,7 @@ use crate::cx::{Cx, Why};
 use crate::error::{Error, Result};
 use crate::hold::{Hold, Seen};
 use crate::packet::Packet;
-use crate::params::{Both, Nothing, nth};
+use crate::params::{Both, Nothing, Params, nth};
 use crate::sched::fair::{By, End, Fair, FairParams, Full};
 use crate::sched::wfq::Wfq;
 use crate::sched::{Backlog, Build, Env, Qdisc};
@@ -121,6 +121,7 @@ impl Build for Ewfq {
     type Params = EwfqParams;
 
     fn build(params: &EwfqParams, env: &Env) -> Result<Self> {
+        params.check()?;
         let frame = FairParams {
             limit: params.limit,
             flows: params.flows,

@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::fifo::{Fifo, Line, Pool};
 use crate::order::{Item, Loss, Order};
 use crate::packet::Packet;
-use crate::params::{Both, nth};
+use crate::params::{Both, Params, nth};
 use crate::sched::{Backlog, Build, Env, Qdisc};
 use crate::tree::{OUT, Tree, largest};
 use crate::units::Size;
@@ -122,6 +122,7 @@ impl<O: Order, A: Law> Build for Fair<O, A> {
     type Params = Both<FairParams, Both<O::Params, A::Params>>;
 
     fn build(params: &Self::Params, env: &Env) -> Result<Self> {
+        params.check()?;
         let Both { frame, law: inner } = params;
         let n = cast::index(frame.flows);
         if frame.limits.len() > n {

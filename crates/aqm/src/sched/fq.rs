@@ -17,7 +17,7 @@ use crate::cx::{Cx, Why};
 use crate::error::Result;
 use crate::fifo::{Fifo, Line, Pool};
 use crate::packet::Packet;
-use crate::params::Both;
+use crate::params::{Both, Params};
 use crate::sched::drr::idle_rounds;
 use crate::sched::{Backlog, Build, Env, Qdisc};
 use crate::tree::{OUT, Tree};
@@ -73,6 +73,7 @@ impl<A: Law> Build for Fq<A> {
     type Params = Both<FqParams, A::Params>;
 
     fn build(params: &Self::Params, env: &Env) -> Result<Self> {
+        params.check()?;
         let env = Env { limit: params.frame.limit, ecn: params.frame.ecn, ..*env };
         let flow = |_| {
             let law = A::new(&params.law, &env)?;

@@ -19,6 +19,7 @@ use crate::dice::mix;
 use crate::error::Result;
 use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
+use crate::params::Params;
 use crate::sched::{Backlog, Build, Env, Qdisc, drr::idle_rounds, fair::End};
 use crate::units::{Bytes, Size, Span, Time};
 use alloc::collections::VecDeque;
@@ -68,6 +69,7 @@ impl Build for Sfq {
     type Params = SfqParams;
 
     fn build(params: &SfqParams, env: &Env) -> Result<Self> {
+        params.check()?;
         let n = cast::index(params.flows);
         Ok(Sfq {
             params: params.clone(),
