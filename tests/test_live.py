@@ -12,6 +12,7 @@ import socket
 import subprocess
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -121,7 +122,7 @@ def test_a_ping_takes_twice_the_delay_at_least(host: str, ends: str) -> None:
     assert len(times) == 5
     # 84 bytes (104 of IPv6) take 67 us to send, there and back.
     assert min(times) >= 50.13
-    assert ("ends of veth" in done.stderr) == (ends == "veth")
+    assert ("ends are veth pairs" in done.stderr) == (ends == "veth")
 
 
 @pytest.mark.parametrize("host", [FAR, FAR6])
@@ -280,7 +281,26 @@ def test_a_wire_loses_packets_and_a_trace_changes_the_rate(tmp_path: Path) -> No
     sent = [(r["time_s"], r["departed_packets"]) for r in rows if r["name"] == "up"]
     assert sum(n for at, n in sent if at < 1.45) == 0  # at no rate nothing is sent
     assert sum(n for at, n in sent) > 0
-    assert "loses 20.0 % on the wire, changes by a trace of 2 rows" in done.stderr
+    assert "up   trace of 2 rates (20.0 mbit at most), 0s" in done.stderr
+    assert "20.0 % loss on the wire; hidden" in done.stderr
+
+
+def test_a_full_packet_is_one_opportunity_of_a_mahimahi_trace(tmp_path: Path) -> None:
+    """One of 1500 bytes leaves at each, as in mm-link; framing counts for short ones as well."""
+    trace, pcap = tmp_path / "cell", tmp_path / "cell.pcapng"
+    trace.write_text("".join(f"{ms}\n" for ms in range(1, 1001)))
+    # 4 bytes more for each: without them, the 376th would share a moment, and 11 short ones would.
+    for size, most in ((1500, 1), (148, 10)):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sink:
+            sink.bind(("", 0))
+            client = python(FLOOD, FAR, sink.getsockname()[1], 800, size, 0, 1500)
+            options = ["--trace", str(trace), "--pcap", str(pcap), "--json"]
+            up = told(link(options, client))["links"]["up"]
+        assert up["delivered_packets"] == 800
+        left_ns = [ns for ns, length, comment in packets(pcap) if length == size and not comment]
+        # The link's own times, which the machine cannot delay.
+        assert {(ns - left_ns[0]) % 1_000_000 for ns in left_ns} == {0}
+        assert max(Counter(left_ns).values()) == most
 
 
 @BOTH_ENDS
@@ -366,7 +386,7 @@ def test_a_link_that_is_told_to_end_ends_its_command() -> None:
         assert process.stdout.readline() == "ready\n"
         process.terminate()
         assert process.stdout.read() == ""  # nobody is left who could write
-        assert process.wait() == 130
+        assert process.wait() == 128 + 15
 
 
 def test_without_rights_it_says_what_is_missing() -> None:
@@ -392,11 +412,11 @@ def test_without_rights_it_says_what_is_missing() -> None:
         (["--rate", "1mbit", "--up", "rte=1mbit"], '--up rte=1mbit: unknown key "rte", did you'),
         (["--rate", "1mbit", "--up", "rate=3mbps"], '--up: rate: "3mbps" is ambiguous'),
         (["--rate", "1mbit", "--loss", "2"], "--loss: 2 is out of range"),
-        (["--rate", "1mbit", "--sample", "1us"], "sample: 1us is out of range"),
+        (["--rate", "1mbit", "--sample", "1us", "--log", "x.jsonl"], "sample: 1us is out of range"),
         (["--rate", "1mbit", "--trace", "nowhere"], "--trace: nowhere: no such file"),
         (["--up", "trace=5", "--down", "rate=1mbit"], "--up: rate: is missing"),
         (["--rate", "1mbit", "--log", "x.csv"], "x.csv: the name must end in .jsonl or .parquet"),
-        (["--rate", "1mbit", "--watch"], "--watch: it takes a COMMAND, and a terminal"),
+        (["--rate", "1mbit", "--watch"], "--watch: takes a terminal as standard error"),
     ],
 )
 def test_bad_input_is_refused_in_a_line(sojourn: Command, options: list[str], message: str) -> None:
@@ -421,4 +441,4 @@ def test_live_tests_are_not_skipped_in_ci(monkeypatch: pytest.MonkeyPatch) -> No
 def test_an_unknown_command_is_refused_before_anything_is_made(sojourn: Command) -> None:
     """With code 2."""
     code, _, err = sojourn("link", "--rate", "1mbit", "--", "no-such-command")
-    assert (code, err) == (2, "sojourn: no-such-command: there is no such command\n")
+    assert (code, err) == (2, 'sojourn: "no-such-command": there is no such command\n')

@@ -11,9 +11,11 @@ Names are imported when they are first used, so that the command answers at once
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # as typing has it, without the time that importing typing takes
 if TYPE_CHECKING:
+    from typing import Any
+
     from sojourn._sojourn import InputError as InputError
     from sojourn.advice import ScenarioWarning as ScenarioWarning
     from sojourn.comparison import Comparison as Comparison
@@ -64,12 +66,12 @@ _HOME = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name == "__version__":
         return import_module("sojourn._sojourn").version()
     if name in _HOME:
         return getattr(import_module(f"sojourn.{_HOME[name]}"), name)
-    if not name.startswith("_"):
+    if name[:1].isupper():  # others are modules, which Python asks for here first
         models = import_module("sojourn.models")
         if name in models.__all__:
             return getattr(models, name)

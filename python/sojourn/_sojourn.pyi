@@ -75,7 +75,7 @@ if sys.platform == "linux":
             far: int,
             links_json: str,
             seed: int,
-            sample: str,
+            sample: str | None = None,
             pcap: str | None = None,
             head: int = 0,
             tape: bool = False,

@@ -4,11 +4,14 @@ The commands themselves are in `sojourn.commands`, imported here only when there
 """
 
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+
+from sojourn.signals import OWN_NETWORK, TO_COMMAND, end_at_once
 
 DONE, FAILED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 """Exit codes; the last two as the shell has them for SIGINT and SIGPIPE."""
@@ -19,7 +22,16 @@ WORD_MAX = 300
 
 def entry() -> None:
     """Run the command line of this process and leave with its exit code."""
-    sys.exit(main(sys.argv[1:]))
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, end_at_once)
+    if OWN_NETWORK in os.environ:
+        # It was started anew, with the signals of the terminal held back until there is a handler.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, TO_COMMAND)
+    code = main(sys.argv[1:])
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        # From here on nothing could handle a KeyboardInterrupt.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.exit(code)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -54,6 +66,8 @@ def _run(arguments: list[str]) -> int:
             stream.reconfigure(errors="backslashreplace")
     from sojourn.commands import app
 
+    if signal.getsignal(signal.SIGINT) is end_at_once:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     with _telling_warnings():
         # Without its own handling of errors, typer gives the code and lets the errors out.
         code = app(arguments or ["--help"], prog_name="sojourn", standalone_mode=False)

@@ -1,11 +1,12 @@
-"""The command `sojourn link`: from its options to links, and to what is told of them."""
+"""The command `sojourn link`: its options, and the order in which things happen."""
 
 import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,11 +14,23 @@ import typer
 
 from sojourn._sojourn import InputError
 
-KEYS = ("rate", "delay", "qdisc", "loss", "trace")
-"""What a direction has."""
+SAMPLE = "100ms"
+"""Interval of the series unless it is given."""
 
 Text = str | None
 Words = list[str] | None
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where a link is shown and written."""
+
+    watch: bool
+    watch_to: Path | None
+    log: Path | None
+    pcap: Path | None
+    tape: Path | None
+    as_json: bool
 
 
 def link(
@@ -30,15 +43,27 @@ def link(
     settings: Annotated[
         Words, typer.Option("--set", metavar="K=V", help="a parameter of the discipline")
     ] = None,
-    loss: Annotated[Text, typer.Option(help="chance that the wire loses a packet")] = None,
+    loss: Annotated[Text, typer.Option(help="share of packets lost on the wire, like 2%")] = None,
     trace: Annotated[
         Text, typer.Option(metavar="FILE", help="recorded rates, or mahimahi's format")
     ] = None,
     up: Annotated[
-        Words, typer.Option(metavar="K=V", help="of the way up alone, like rate=1mbit")
+        Words, typer.Option(metavar="K=V", help="for the uplink only, like rate=1mbit")
     ] = None,
-    down: Annotated[Words, typer.Option(metavar="K=V", help="of the way down alone")] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="show it while it goes")] = False,
+    down: Annotated[Words, typer.Option(metavar="K=V", help="for the downlink only")] = None,
+    nat: Annotated[
+        bool,
+        typer.Option("--nat", help="let the command reach other machines by address translation"),
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="show its state below the output of the command")
+    ] = False,
+    watch_to: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE|TTY", help="show its state there: a terminal, or lines in a file"
+        ),
+    ] = None,
     log: Annotated[
         Path | None, typer.Option(help="write the series there: .jsonl or .parquet")
     ] = None,
@@ -47,176 +72,164 @@ def link(
         Path | None,
         typer.Option(help="write a row per packet there, up.csv and down.csv, for sojourn replay"),
     ] = None,
-    sample: Annotated[str, typer.Option(help="from one row of the series to the next")] = "100ms",
-    seed: Annotated[int, typer.Option(help="of the dice of laws and wires")] = 1,
+    sample: Annotated[Text, typer.Option(help=f"interval of the series (default {SAMPLE})")] = None,
+    seed: Annotated[int, typer.Option(help="of the random numbers of disciplines and loss")] = 1,
     as_json: Annotated[
         bool, typer.Option("--json", help="print one JSON object at the end")
     ] = False,
 ) -> int:
     """Run a command, or a shell, whose traffic crosses a link in both directions (Linux)."""
-    from sojourn.inputs import brief
-    from sojourn.output import check_directory, check_file
+    from sojourn.link_options import links_of
 
     if not sys.platform.startswith("linux"):
         raise InputError("link: real packets take Linux")
     shared = {"rate": rate, "delay": delay, "qdisc": qdisc, "loss": loss, "trace": trace}
-    links = _links(shared, settings or (), {"up": up or (), "down": down or ()})
+    links = links_of(shared, settings or (), {"up": up or (), "down": down or ()})
     run = command or [os.environ.get("SHELL") or "/bin/sh"]
-    if shutil.which(run[0]) is None:
-        raise InputError(f"{brief(run[0])}: there is no such command")
-    if watch and (not command or not sys.stderr.isatty()):
-        raise InputError("--watch: it takes a COMMAND, and a terminal as standard error")
-    if log is not None:
+    _check_command(run[0])
+    outputs = Outputs(watch, watch_to, log, pcap, tape, as_json)
+    _check_outputs(outputs, shell=not command)
+    if sample is not None and not (watch or watch_to or log):
+        raise InputError("--sample: has no effect without --watch, --watch-to or --log")
+    if nat:
+        from sojourn.nat import check_tools
+
+        check_tools()
+    return _play(links, run, outputs, sample or SAMPLE, seed, nat=nat, shell=not command)
+
+
+def _check_command(name: str) -> None:
+    """Raise InputError for a command that cannot be executed."""
+    from sojourn.inputs import brief, shown
+
+    if shutil.which(name) is not None:
+        return
+    path = Path(name)
+    if "/" not in name or not path.exists():
+        raise InputError(f"{shown(name)}: there is no such command")
+    why = "is a directory" if path.is_dir() else "is not executable (chmod +x makes it so)"
+    raise InputError(f"{brief(name)}: {why}")
+
+
+def _check_outputs(outputs: Outputs, *, shell: bool) -> None:
+    """Raise InputError for a place that cannot be written, or is given twice."""
+    from sojourn.output import check_directory, check_file
+
+    if outputs.watch or outputs.watch_to:
+        from sojourn import live_watch
+
+        live_watch.check(outputs.watch, outputs.watch_to, shell=shell)
+    written: dict[Path, str] = {}
+    if outputs.log is not None:
         from sojourn.live_log import ENDINGS
 
-        check_file(log, ENDINGS)
-    if pcap is not None:
-        check_file(pcap, (".pcapng",))
-    if tape is not None:
-        check_directory(tape)
-    return _play(links, run, watch, log, pcap, tape, sample, seed, as_json)
+        check_file(outputs.log, ENDINGS)
+        written[outputs.log.resolve()] = "--log"
+    if outputs.pcap is not None:
+        check_file(outputs.pcap, (".pcapng",))
+        written[outputs.pcap.resolve()] = "--pcap"
+    if outputs.tape is not None:
+        check_directory(outputs.tape)
+        written |= {(outputs.tape / f"{name}.csv").resolve(): "--tape" for name in ("up", "down")}
+    if outputs.watch_to is not None and (twice := written.get(outputs.watch_to.resolve())):
+        raise InputError(f"--watch-to: {outputs.watch_to} is a file of {twice} as well")
 
 
 def _play(
     links: dict[str, Any],
     command: list[str],
-    watch: bool,
-    log: Path | None,
-    pcap: Path | None,
-    tape: Path | None,
+    outputs: Outputs,
     sample: str,
     seed: int,
-    as_json: bool,
+    *,
+    nat: bool,
+    shell: bool,
 ) -> int:
-    from sojourn import live, live_report, network
+    from sojourn import live, live_report, network, shells
+    from sojourn.signals import requests
 
+    line, environment = shells.interactive(command, links)
+    is_shown = outputs.watch or outputs.watch_to is not None or outputs.log is not None
     with ExitStack() as stack:
         takers: list[Callable[[live.Rows], None]] = []
-        if log is not None:
-            from sojourn.live_log import logging
+        made: list[live.Ready] = []
 
-            takers.append(stack.enter_context(logging(log, links, ["sojourn", *sys.argv[1:]])))
-        if watch:
-            view, show = live_report.watching()
-            takers.append(show)
-            stack.enter_context(view)
+        def started(ready: live.Ready) -> None:
+            made.append(ready)
+            live_report.start(ready, shell=shell)
+            takers.extend(_takers(stack, outputs, links))
 
         def seen(rows: live.Rows) -> None:
             for take in takers:
                 take(rows)
 
-        try:
-            played = live.play(
-                links,
-                command,
-                seed=seed,
-                sample=sample,
-                pcap=None if pcap is None else str(pcap),
-                tape=tape is not None,
-                started=live_report.start,
-                seen=seen,
-            )
-        except network.NoRightError:
-            live.enter_own_network(sys.argv[1:])
-            raise
-    if tape is not None:
+        with requests() as asked:
+            try:
+                played = live.play(
+                    links,
+                    line,
+                    asked,
+                    environment=environment,
+                    nat=nat,
+                    terminal=shells.takes_terminal(command, shell=shell),
+                    seed=seed,
+                    sample=sample if is_shown else None,
+                    pcap=None if outputs.pcap is None else str(outputs.pcap),
+                    tape=outputs.tape is not None,
+                    started=started,
+                    seen=seen if is_shown else None,
+                )
+            except network.NoRightError:
+                live.enter_own_network(sys.argv[1:], nat=nat)
+                raise
+            stack.close()  # what shows the link gives the terminal back
+            live_report.finish(played)
+            if played.code and not played.links["down"]["arrived_packets"] and not shell:
+                live_report.say_no_way_out(made[0])
+    if outputs.tape is not None:
         from sojourn.live_log import write_tapes
 
-        tape.mkdir(parents=True, exist_ok=True)
-        write_tapes(tape, played.tapes)
-    live_report.finish(played)
-    if as_json:
-        from sojourn import __version__
-
-        told = {
-            "sojourn": __version__,
-            "command": command,
-            "exit_code": played.code,
-            "spec": links,
-            "links": played.links,
-            "trusted": not played.warnings,
-            "warnings": played.warnings,
-        }
-        print(json.dumps(told, indent=2, allow_nan=False))
+        outputs.tape.mkdir(parents=True, exist_ok=True)
+        write_tapes(outputs.tape, played.tapes)
+    if outputs.as_json:
+        _print_json(links, command, played.code, played.links, played.warnings)
     return played.code
 
 
-def _links(
-    shared: dict[str, str | None], settings: Sequence[str], own: dict[str, Sequence[str]]
-) -> dict[str, Any]:
-    """Give the canonical links that the options mean; Rust judges their values."""
-    from sojourn import _sojourn
-    from sojourn.disciplines import table
-    from sojourn.inputs import brief
-    from sojourn.scenario import plain
-    from sojourn.settings import read_value, split_setting
+def _takers(
+    stack: ExitStack, outputs: Outputs, links: Mapping[str, Any]
+) -> list[Callable[[Mapping[str, Any]], None]]:
+    """Open what takes the rows of the link while it works."""
+    takers: list[Callable[[Mapping[str, Any]], None]] = []
+    if outputs.log is not None:
+        from sojourn.live_log import logging
 
-    given = {key: read_value(text) for key, text in shared.items() if text is not None}
-    tree: dict[str, dict[str, Any]] = {}
-    for name, changes in own.items():
-        tree[name] = {**given}
-        if settings:
-            parameters = dict(split_setting(setting) for setting in settings)
-            tree[name]["qdisc"] = table(given.get("qdisc", "droptail")) | parameters
-        for change in changes:
-            with _about(f"--{name} {brief(change)}"):
-                key, value = split_setting(change)
-                _change(tree[name], key, value)
-        with _about(f"--{name}" if changes else ""):
-            _resolve(tree[name])
-            one = json.loads(_sojourn.canonical_links(json.dumps(plain({name: tree[name]}))))
-            tree[name] = one[name]
-    return tree
+        line = ["sojourn", *sys.argv[1:]]
+        takers.append(stack.enter_context(logging(outputs.log, links, line)))
+    if outputs.watch or outputs.watch_to is not None:
+        from sojourn.live_watch import watching
+
+        takers.append(stack.enter_context(watching(outputs.watch_to)))
+    return takers
 
 
-def _change(link: dict[str, Any], key: str, value: Any) -> None:
-    """Change what a direction has: a key of it, or a parameter of its discipline."""
-    from sojourn.disciplines import table
-    from sojourn.inputs import near, shown
+def _print_json(
+    links: Mapping[str, Any],
+    command: Sequence[str],
+    code: int,
+    summary: Mapping[str, Any],
+    warnings: Sequence[str],
+) -> None:
+    """Print what happened as one object."""
+    from sojourn import __version__
 
-    first, _, parameter = key.partition(".")
-    if first not in KEYS or (parameter and first != "qdisc"):
-        raise InputError(f"unknown key {shown(key)}{near(key, KEYS)}")
-    if not parameter:
-        link[key] = value
-        return
-    qdisc = link.get("qdisc", "droptail")
-    link["qdisc"] = table(qdisc) | {parameter: value}
-
-
-def _resolve(link: dict[str, Any]) -> None:
-    """Read the trace of a direction; the highest rate of it is the rate where none is given."""
-    from sojourn import link_trace
-
-    if "trace" in link:
-        try:
-            link["trace"] = link_trace.resolve(link["trace"])
-        except InputError as error:
-            raise InputError(f"trace: {error}") from None
-        rate = _rate_of(link["trace"]) if isinstance(link["trace"], dict) else None
-        if "rate" not in link and rate:
-            link["rate"] = f"{rate}bit"
-
-
-def _rate_of(trace: dict[str, Any]) -> int | None:
-    """Give the highest rate of a trace, or the mean one of delivery opportunities."""
-    from sojourn.link_trace import FULL_PACKET_BYTES
-
-    if moments := trace.get("opportunities_ms"):
-        return len(moments) * FULL_PACKET_BYTES * 8000 // max(1, int(moments[-1]))
-    rates: list[int] = trace.get("rate_bps") or [0]
-    return max(rates)
-
-
-@contextmanager
-def _about(option: str) -> Iterator[None]:
-    """Put before an error which option it is about; where that is open, its own path tells."""
-    try:
-        yield
-    except InputError as error:
-        text = str(error).removeprefix("up.").removeprefix("down.")
-        text = text.partition(": ")[2] if text.startswith("--set ") else text
-        if option:
-            raise InputError(f"{option}: {text}") from None
-        text = f"--set {text[6:]}" if text.startswith("qdisc.") else f"--{text}"
-        raise InputError(text) from None
+    told = {
+        "sojourn": __version__,
+        "command": command,
+        "exit_code": code,
+        "spec": links,
+        "links": summary,
+        "trusted": not warnings,
+        "warnings": warnings,
+    }
+    print(json.dumps(told, indent=2, allow_nan=False))

@@ -7,26 +7,40 @@ sees its end and goes as well, and the kernel takes devices, addresses and names
 """
 
 import json
+import math
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from sojourn import _sojourn, network, wires
+from sojourn import _sojourn, network, signals, wires
 from sojourn._sojourn import InputError
-from sojourn.network import OWN_NETWORK
-from sojourn.result import Array
+from sojourn.signals import OWN_NETWORK, Requests
 
-Rows = Mapping[str, Mapping[str, Array]]
+if TYPE_CHECKING:
+    from sojourn.result import Array
+
+Rows: TypeAlias = Mapping[str, Mapping[str, "Array"]]
 """What was seen since the last time: the columns of a link's series, by direction."""
 
 LOOK_S = 0.1
 """How often the rows are fetched."""
+
+LONG_S = 1.0
+"""A step of the start that takes longer is named on standard error."""
+
+GRACE_S = 5.0
+"""How long a command has to end once it was asked to."""
+
+PYTHON = (sys.executable, "-P", "-m")
+"""Starts a module of this package, whatever modules lie in the directory that it is started in."""
 
 PRIORITY = 10
 """Of the threads that move packets, among real-time ones."""
@@ -58,6 +72,8 @@ class Ready:
     """Whether the outside is a network that was made for it, with nothing in it."""
     tun: bool
     """Whether its ends are TUN devices; they are of veth otherwise."""
+    nat: bool
+    """Whether it has a way to other machines by address translation."""
 
 
 @dataclass(frozen=True)
@@ -74,11 +90,16 @@ class Played:
     """A row per packet and direction, if there are tapes."""
 
 
-def enter_own_network(arguments: Sequence[str]) -> None:
+def enter_own_network(arguments: Sequence[str], *, nat: bool = False) -> None:
     """Start this command line anew in a network of its own, where an ordinary user may do as root.
 
-    Returns only by raising InputError, where the system does not allow that.
+    Returns only by raising InputError, where the system does not allow that, or with `nat`.
     """
+    if nat:
+        raise InputError(
+            "--nat: takes root: the link of an ordinary user begins in an empty network, which has "
+            "no way out"
+        )
     if OWN_NETWORK in os.environ:
         raise InputError(
             "real packets: no right to make network devices, not even in a network of its own"
@@ -92,15 +113,48 @@ def enter_own_network(arguments: Sequence[str]) -> None:
             f"namespaces, which this system does not allow: {said}"
         )
     os.environ[OWN_NETWORK] = "1"
-    os.execvp(unshare[0], [*unshare, sys.executable, "-m", "sojourn", *arguments])
+    with signals.held_back():  # until it has a handler for them: see sojourn.cli
+        os.execvp(unshare[0], [*unshare, *PYTHON, "sojourn", *arguments])
+
+
+class Patience:
+    """Says on standard error what the start waits for, if that takes long."""
+
+    def __init__(self) -> None:
+        self._step = ""
+        self._done = threading.Event()
+
+    def __enter__(self) -> Self:
+        """Start to watch."""
+        threading.Thread(target=self._watch, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Say nothing from now on."""
+        self._done.set()
+
+    def now(self, step: str) -> None:
+        """Say what is waited for from now on."""
+        self._step = step
+
+    def _watch(self) -> None:
+        told = ""
+        while not self._done.wait(LONG_S):
+            if self._step != told:
+                told = self._step
+                print(f"sojourn: waiting for {told}", file=sys.stderr)
 
 
 def play(
     links: dict[str, Any],
     command: Sequence[str],
+    asked: Requests,
     *,
+    environment: Mapping[str, str] | None = None,
+    nat: bool = False,
+    terminal: bool = False,
     seed: int = 1,
-    sample: str = "100ms",
+    sample: str | None = None,
     pcap: str | None = None,
     tape: bool = False,
     started: Callable[[Ready], None] = lambda ready: None,
@@ -108,34 +162,46 @@ def play(
 ) -> Played:
     """Run `command` behind the canonical links `up` and `down`, until it ends.
 
-    `started` is called before the command starts, `seen` with the rows of every `LOOK_S` seconds.
-    Raises NoRightError where the process may not make devices here.
+    `started` is called before the command starts, `seen` with the rows of every `LOOK_S` seconds,
+    for which `sample` is needed. The command gets `environment` beside that of this process, and
+    with `nat` a way to other machines; `terminal` says that it is a shell for the terminal. Raises
+    NoRightError if the process may make no devices.
     """
     network.check_tools()
     with ExitStack() as stack:
-        tun = _tun(stack)
-        room, leash = stack.enter_context(_room(command))
-        ends = _ends(stack, tun, room.pid, leash)
-        try:
-            realtime = start_in_realtime()
-            pump = _sojourn.Pump(
-                ends.near,
-                ends.far,
-                json.dumps(links),
-                seed,
-                sample,
-                pcap,
-                ends.head,
-                tape,
-            )
-        finally:
-            end_realtime()
-        with _signals():
-            started(Ready(links, ends.block, realtime, OWN_NETWORK in os.environ, ends.head == 0))
-            with suppress(ConnectionError):  # it is gone: that is told at once
-                leash.send(b"go")
-            told = _watch(leash, pump, seen)
-            missed = ends.missed(told.get("dropped", 0))
+        with Patience() as waiting:
+            waiting.now("the kernel to make a device")
+            tun = _tun(stack)
+            room, leash = stack.enter_context(_room(command, environment or {}))
+            ends = _ends(stack, tun, room.pid, leash, waiting, nat=nat, terminal=terminal)
+            waiting.now("the threads that move packets")
+            try:
+                realtime = start_in_realtime()
+                pump = _sojourn.Pump(
+                    ends.near,
+                    ends.far,
+                    json.dumps(links),
+                    seed,
+                    sample,
+                    pcap,
+                    ends.head,
+                    tape,
+                )
+            finally:
+                end_realtime()
+        own_network = OWN_NETWORK in os.environ
+        asked.state = "opening"
+        started(Ready(links, ends.block, realtime, own_network, ends.head == 0, nat))
+        if asked.to_end:
+            raise KeyboardInterrupt
+        asked.state = "running"
+        with suppress(ConnectionError):  # it is gone: that is told at once
+            leash.send(b"go")
+        told = _watch(leash, pump, seen, asked)
+        asked.state = "ending"
+        if terminal:
+            signals.take_terminal()
+        missed = ends.missed(told.get("dropped", 0))
         at_end, tapes = pump.stop()
         if seen is not None:
             seen(pump.rows())
@@ -179,18 +245,22 @@ def _tun(stack: ExitStack) -> tuple[int, str] | None:
 
 
 @contextmanager
-def _room(command: Sequence[str]) -> Iterator[tuple[subprocess.Popen[bytes], socket.socket]]:
+def _room(
+    command: Sequence[str], environment: Mapping[str, str]
+) -> Iterator[tuple[subprocess.Popen[bytes], socket.socket]]:
     """Lend the process that is the inside, and our end of the leash."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     end = str(theirs.fileno())
     with ours:
-        with theirs:
+        # A Ctrl-C must not meet an interpreter that has no handler for it yet.
+        with theirs, signals.held_back():
             room = subprocess.Popen(
                 [
                     *("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child"),
-                    *(sys.executable, "-m", "sojourn.room", end, *command),
+                    *(*PYTHON, "sojourn.room", end, *command),
                 ],
                 pass_fds=[theirs.fileno()],
+                env={**os.environ, **environment},
             )
         try:
             yield room, ours
@@ -199,23 +269,45 @@ def _room(command: Sequence[str]) -> Iterator[tuple[subprocess.Popen[bytes], soc
             room.wait()
 
 
-def _ends(stack: ExitStack, tun: tuple[int, str] | None, room: int, leash: socket.socket) -> Ends:
+def _ends(
+    stack: ExitStack,
+    tun: tuple[int, str] | None,
+    room: int,
+    leash: socket.socket,
+    waiting: Patience,
+    *,
+    nat: bool,
+    terminal: bool,
+) -> Ends:
     """Make both ends and give them their addresses; all of it goes with their descriptors."""
-    _hear(leash)
+    inside = "the namespaces of the command (unshare)"
     try:
         if tun is not None:
             (far, device), head, nears = tun, 0, []
         else:
+            waiting.now(inside)
+            _hear(leash)
+            waiting.now("the kernel to make devices (ip)")
             far, near, device = wires.make(room)
             head, nears = wires.HEAD_BYTES, [near]
             stack.callback(os.close, far)
             wires.plain(device)
-        if OWN_NETWORK in os.environ:
-            network.ip(["link set dev lo up"])
-        block = network.set_up_far(device)
-        leash.send(json.dumps({"network": str(block.network), "tun": tun is not None}).encode())
+        waiting.now("addresses and routes outside (ip)")
+        block = network.set_up_far(device, new_network=OWN_NETWORK in os.environ)
+        asked: dict[str, Any] = {"network": str(block.network), "terminal": terminal}
+        asked["tun"] = tun is not None
+        if nat:
+            from sojourn.nat import way_out
+
+            waiting.now("address translation (nft or iptables)")
+            asked["resolv_conf"] = stack.enter_context(way_out(device, block))
+        if tun is not None:  # the inside was made meanwhile
+            waiting.now(inside)
+            _hear(leash)
+        leash.send(json.dumps(asked).encode())
     except OSError as error:
         raise InputError(f"link: {error.strerror or error}") from None
+    waiting.now("addresses and routes inside (ip)")
     [near] = nears + _hear(leash)
     stack.callback(os.close, near)
     return Ends(near, far, device, head, block)
@@ -248,35 +340,33 @@ def end_realtime() -> None:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
-@contextmanager
-def _signals() -> Iterator[None]:
-    """Leave Ctrl-C to the command; a request to end ends the command as well."""
-
-    def end(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    wanted = {signal.SIGINT: lambda *_: None, signal.SIGQUIT: lambda *_: None}
-    before = {number: signal.signal(number, handler) for number, handler in wanted.items()}
-    before |= {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def _watch(
-    leash: socket.socket, pump: _sojourn.Pump, seen: Callable[[Rows], None] | None
+    leash: socket.socket,
+    pump: _sojourn.Pump,
+    seen: Callable[[Rows], None] | None,
+    asked: Requests,
 ) -> dict[str, int]:
-    """Wait for the command to end: what the room tells of it."""
+    """Wait for the command to end: what the room tells of it.
+
+    The first request to end is passed on to the command. A second one, or a command that does not
+    end in time, ends the link, and with it the command.
+    """
     leash.settimeout(LOOK_S)
+    passed_on, deadline = 0, math.inf
     while True:
+        if len(asked.to_end) > passed_on:
+            if passed_on or time.monotonic() > deadline:
+                return {"code": signals.CODE + asked.to_end[0]}
+            with suppress(ConnectionError):
+                leash.send(str(asked.to_end[0]).encode())
+            passed_on, deadline = 1, time.monotonic() + GRACE_S
         try:
             said = leash.recv(4096)
         except TimeoutError:
-            rows = pump.rows()  # fetched even if nobody wants them: they take memory
             if seen is not None:
-                seen(rows)
+                seen(pump.rows())
+            if time.monotonic() > deadline:
+                return {"code": signals.CODE + asked.to_end[0]}
             continue
         except ConnectionError:
             said = b""

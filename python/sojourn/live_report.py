@@ -1,67 +1,91 @@
-"""What a live link tells people: where it begins, how it goes, what happened."""
+"""What a live link prints: a description when it starts, a summary and its accuracy at the end."""
 
 import math
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rich.console import Console
-from rich.live import Live
-
 from sojourn import describe, network, units
-from sojourn.live import Played, Ready, Rows
-from sojourn.tables import Table
+from sojourn.live import Played, Ready
 
 FULL_BYTES = network.MTU_BYTES
 
 
-def console() -> Console:
-    """Give the console of standard error: standard output is the command's."""
-    return Console(file=sys.stderr, highlight=False, soft_wrap=True)
+def say(text: str) -> None:
+    """Print a sentence on standard error, wrapped at spaces: standard output is the command's."""
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns
+        wrapped = textwrap.wrap(
+            text, width, subsequent_indent="     ", break_long_words=False, break_on_hyphens=False
+        )
+        text = "\n".join(wrapped)
+    print(text, file=sys.stderr)
 
 
-def start(ready: Ready) -> None:
-    """Say of each direction what it is, and where the two ends are."""
-    out = console()
+def start(ready: Ready, *, shell: bool) -> None:
+    """Describe each direction and both ends, and for a `shell`, how far its packets get."""
     for name, link in ready.links.items():
-        out.print(f"{name:4} {_described(link)}", markup=False)
+        say(f"{name:4} {described(link)}")
     ends = [f"inside {ready.block.near}", f"outside {ready.block.far}"]
     if network.has_v6():
         ends = [
             f"inside {ready.block.near}, {network.v6(ready.block.near)}",
             f"outside {ready.block.far}, {network.v6(ready.block.far)}",
         ]
-    out.print("; ".join(ends), markup=False)
+    say("; ".join(ends))
     if not ready.tun:
-        out.print(f"ends of veth: {network.TUN} is missing or closed to us", markup=False)
+        say(f"ends are veth pairs: {network.TUN} is missing or not accessible")
     if ready.own_network:
-        out.print("outside is a network of its own and empty: no right to this one", markup=False)
+        say("outside is an empty network of its own: no right to change this one")
     if not ready.realtime:
-        out.print(
-            "no right to real-time scheduling: packets may be milliseconds late", markup=False
-        )
+        say("no right to real-time scheduling: packets may be milliseconds late")
+    if shell:
+        say_no_way_out(ready)
 
 
-def _described(link: Mapping[str, Any]) -> str:
+def say_no_way_out(ready: Ready) -> None:
+    """Tell how the command could reach other machines, if it cannot."""
+    from sojourn.nat import BY_HAND, has_way_out
+
+    if ready.nat or ready.own_network or has_way_out():
+        return
+    say("inside reaches this machine only; --nat gives it a way to others, or by hand:")
+    for command in BY_HAND:
+        print(f"  {command}", file=sys.stderr)
+
+
+def described(link: Mapping[str, Any]) -> str:
     """Write a direction: rate, delay, discipline, its buffer in time, what else there is."""
-    said = f"{link['rate']}, {link['delay']}, {describe.qdisc(link['qdisc'])}"
-    limit, rate = link["qdisc"]["limit"], units.bps_of(link["rate"])
+    trace = link.get("trace", {})
+    rows = next((len(c) for c in trace.values() if isinstance(c, list)), 0)
+    rate_bps = units.bps_of(link["rate"])
+    rate = link["rate"]
+    if "opportunities_ms" in trace:
+        rate = f"trace of {rows} opportunities ({units.rate(rate_bps)} on average)"
+    elif "rate_bps" in trace:
+        rate = f"trace of {rows} rates ({units.rate(max(trace['rate_bps']))} at most)"
+    delay = f"trace of {rows} delays" if "delay_ns" in trace else link["delay"]
+    said = f"{rate}, {delay}, {describe.qdisc(link['qdisc'])}"
+    limit = link["qdisc"]["limit"]
     count = int(limit[:-1]) * FULL_BYTES if limit.endswith("p") else units.bytes_of(limit)
     full = " of full packets" if limit.endswith("p") else ""
-    said += f", which is {units.duration(count * 8 / rate)}{full} at that rate"
+    said += f", which is {units.duration(count * 8 / rate_bps)}{full} at that rate"
     if isinstance(link["loss"], dict):
-        said += ", loses packets in bursts on the wire"
+        said += ", bursts of loss on the wire"
     elif link["loss"]:
-        said += f", loses {units.share(link['loss'])} on the wire"
-    if "trace" in link:
-        rows = len(next(c for c in link["trace"].values() if isinstance(c, list)))
-        said += f", changes by a trace of {rows} rows"
+        said += f", {units.share(link['loss'])} loss on the wire"
     return said + "; hidden queues: none"
 
 
 def finish(played: Played) -> None:
-    """Say what happened, and how far it is to be trusted."""
-    out = console()
+    """Print what happened on the link, and how accurate it was."""
+    from rich.console import Console
+
+    from sojourn.tables import Table
+
+    out = Console(file=sys.stderr, highlight=False, soft_wrap=True)
     happened = Table(
         "", "sent", "utilisation", "packets", "lost", "marked", "mean delay", "50 %", "99 %"
     )
@@ -91,51 +115,9 @@ def finish(played: Played) -> None:
     out.print(happened)
     out.print(faithful)
     for warning in played.warnings:
-        out.print(f"not to be trusted: {warning}", markup=False)
+        say(f"not to be trusted: {warning}")
     if not played.warnings:
-        out.print("the processor kept up", markup=False)
-
-
-def watching() -> tuple[Live, Callable[[Rows], None]]:
-    """Give a view of standard error, and what shows rows in it."""
-    view = Live(console=console(), auto_refresh=False, transient=True)
-
-    def show(rows: Rows) -> None:
-        if all(len(columns["time_s"]) for columns in rows.values()):
-            view.update(_now(rows), refresh=True)
-
-    return view, show
-
-
-def _now(rows: Rows) -> Table:
-    """Show the last rows; what is counted is counted over all of them."""
-    # So wide that nothing moves while numbers change.
-    headers = ("", "sent", "queue", "delay 50 %", "99 %", "drops/s", "marks/s", "law")
-    table = Table(*headers, prose=[7], least=12)
-    for name, columns in rows.items():
-        time_s = columns["time_s"]
-        step = float(time_s[-1] - time_s[0]) / (len(time_s) - 1) if len(time_s) > 1 else 0.1
-        took = step * len(time_s)
-
-        def per_second(what: str, of: Mapping[str, Any] = columns, took: float = took) -> float:
-            return float(of[what].sum()) / took
-
-        law = [
-            f"{key.removeprefix('gauge/')} {float(values[-1]):.3g}"
-            for key, values in columns.items()
-            if key.startswith("gauge/")
-        ]
-        table.add_row(
-            name,
-            units.rate(8 * per_second("departed_bytes")),
-            f"{columns['queue_packets'][-1]} p, {columns['queue_bytes'][-1] / 1e3:.0f} kB",
-            _or_dash(columns["sojourn_p50_s"][-1], units.duration),
-            _or_dash(columns["sojourn_p99_s"][-1], units.duration),
-            f"{per_second('dropped_packets'):.0f}",
-            f"{per_second('marked_packets'):.0f}",
-            ", ".join(law[:4]),
-        )
-    return table
+        say("the processor kept up")
 
 
 def _or_dash(value: float | None, write: Callable[[float], str]) -> str:

@@ -17,7 +17,7 @@ import os
 import shutil
 import struct
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,12 +35,13 @@ FIRST, STEP, LAST = 20, 3, 29
 """Prefix lengths: of a link's block, by how much those inside are longer, of the smallest."""
 V6 = "fd00:736f:6a6f::"
 
-OWN_NETWORK = "SOJOURN_OWN_NETWORK"
-"""Set where the process has made itself a network, having no right to the one it was in."""
 
 MTU_BYTES = 1500
 QUEUE_PACKETS = 10_000
 """How many packets the kernel keeps for us while we are not looking; beyond, it drops."""
+
+_TX_DROPPED = 11
+"""The column of /proc/net/dev, after the name."""
 
 _TUNSETIFF, _IFF_TUN, _IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 
@@ -68,6 +69,11 @@ class Block:
     def near(self) -> str:
         """The address of the near end."""
         return str(self.network[2])
+
+    @property
+    def network6(self) -> str:
+        """The same addresses of IPv6."""
+        return f"{v6(str(self.network[0]))}/{96 + self.network.prefixlen}"
 
 
 def v6(address: str) -> str:
@@ -120,56 +126,52 @@ def open_tun(name: str) -> tuple[int, str]:
     return fd, got[:16].rstrip(b"\0").decode()
 
 
-def ip(commands: Sequence[str]) -> None:
-    """Have `ip` execute `commands` up to the first that fails; those led by -6 come after the rest.
+def ip(commands: Sequence[str], *, last_may_fail: bool = False) -> list[list[dict[str, Any]]]:
+    """Have one process of `ip` execute `commands` up to the first that fails.
 
-    Raises OSError with what `ip` says.
+    Returns what each of the commands that show something prints, as they come. Raises OSError with
+    what `ip` says.
     """
-    six = [command.removeprefix("-6 ") for command in commands if command.startswith("-6 ")]
-    four = [command for command in commands if not command.startswith("-6 ")]
-    for family, lines in (("-4", four), ("-6", six)):
-        if not lines:
-            continue
-        done = subprocess.run(
-            ["ip", family, "-batch", "-"],
-            input="".join(f"{line}\n" for line in lines),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode != 0:
-            said = (done.stderr.strip().splitlines() or ["it failed"])[0]
-            code = errno.EEXIST if "File exists" in said else errno.EIO
-            raise OSError(code, f"ip: {said}")
+    done = subprocess.run(
+        ["ip", "-j", "-batch", "-"],
+        input="".join(f"{command}\n" for command in commands),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = done.stderr.strip().splitlines() or ["it failed"]
+    last_failed = said[-1] == f"Command failed -:{len(commands)}"
+    if done.returncode != 0 and not (last_may_fail and last_failed):
+        code = errno.EEXIST if "File exists" in said[0] else errno.EIO
+        raise OSError(code, f"ip: {said[0]}")
+    return [json.loads(line) for line in done.stdout.splitlines() if line.strip()]
 
 
-def ask_ip(*arguments: str) -> list[dict[str, Any]]:
-    """Ask `ip` for a list, which is empty where there is no such thing."""
-    done = subprocess.run(["ip", "-j", *arguments], capture_output=True, text=True, check=False)
-    if done.returncode < 0:
-        raise OSError(errno.EINTR, "ip was killed")
-    found: list[dict[str, Any]] = json.loads(done.stdout or "[]")
-    return found
-
-
-def outer_block() -> ipaddress.IPv4Network | None:
-    """Give the block of the link that this network lies behind; None if it lies behind none."""
-    for device in ask_ip("-4", "addr", "show", "dev", NEAR):
-        for info in device.get("addr_info", ()):
-            address = f"{info['local']}/{info['prefixlen']}"
-            return ipaddress.IPv4Network(address, strict=False)
+def _outer_block(devices: Sequence[Mapping[str, Any]]) -> ipaddress.IPv4Network | None:
+    """Return the block of the link that this network lies behind, or None if there is none."""
+    for device in devices:
+        for info in device.get("addr_info", ()) if device.get("ifname") == NEAR else ():
+            if info["family"] == "inet":
+                address = f"{info['local']}/{info['prefixlen']}"
+                return ipaddress.IPv4Network(address, strict=False)
     return None
 
 
-def free_blocks(outer: ipaddress.IPv4Network | None) -> Iterator[Block]:
-    """Give the blocks that a link in this network may take, in order."""
+def _free_blocks(
+    outer: ipaddress.IPv4Network | None, routes: Sequence[Mapping[str, Any]]
+) -> Iterator[Block]:
+    """Yield the blocks that a link in this network may take, in order."""
     if outer is None:
         blocks = list(POOL.subnets(new_prefix=FIRST))
     elif outer.prefixlen >= LAST:
         raise InputError("link: it is nested too deeply: four links one in another are the most")
     else:
         blocks = list(outer.subnets(prefixlen_diff=STEP))[1:]
-    taken = _routes()
+    taken = [
+        ipaddress.IPv4Network(dst, strict=False)
+        for route in routes
+        if (dst := route.get("dst", "default")) != "default" and ":" not in dst
+    ]
     for block in blocks:
         if not any(block.overlaps(route) for route in taken if route.prefixlen > _wider(outer)):
             yield Block(block)
@@ -180,36 +182,31 @@ def _wider(outer: ipaddress.IPv4Network | None) -> int:
     return 0 if outer is None else outer.prefixlen
 
 
-def _routes() -> list[ipaddress.IPv4Network]:
-    return [
-        ipaddress.IPv4Network(route["dst"], strict=False)
-        for route in ask_ip("-4", "route", "show", "table", "all")
-        if route.get("dst", "default") != "default"
-    ]
-
-
-def set_up_far(device: str) -> Block:
-    """Give the far end its addresses, and a block to the link."""
-    ip(bring_up(device))
-    outer = outer_block()
-    for block in free_blocks(outer):
+def set_up_far(device: str, *, new_network: bool = False) -> Block:
+    """Give the far end its addresses, and a block to the link; bring up a `new_network` as well."""
+    first = ["link set dev lo up"] if new_network else []
+    show = ["addr show", "route show table all"]
+    devices, routes = ip([*first, *bring_up(device), *show])
+    outer = _outer_block(devices)
+    for block in _free_blocks(outer, routes):
+        commands = [
+            f"route add {block.network} dev {device}",
+            f"addr add {block.far}/32 dev {device}",
+        ]
+        if has_v6():
+            commands.append(f"addr add {v6(block.far)}/128 dev {device} nodad")
+            commands.append(f"route add {block.network6} dev {device}")
+        # A connection must not begin with what the kernel remembers of an earlier link; if that is
+        # nothing, the command fails.
+        commands.append(f"tcp_metrics delete {block.near}")
         try:
-            ip([f"route add {block.network} dev {device}"])
+            ip(commands, last_may_fail=True)
         except OSError as error:
             if error.errno == errno.EEXIST:
                 continue  # another link was faster
             raise
-        commands = [f"addr add {block.far}/32 dev {device}"]
-        if has_v6():
-            length = 96 + block.network.prefixlen
-            commands.append(f"-6 addr add {v6(block.far)}/128 dev {device} nodad")
-            commands.append(f"-6 route add {v6(str(block.network[0]))}/{length} dev {device}")
-        ip(commands)
         if outer is not None:
             _forward()
-        # A connection must not begin with what the kernel remembers of an earlier link.
-        forget = ["ip", "tcp_metrics", "delete", block.near]
-        subprocess.run(forget, capture_output=True, check=False)  # it fails if there is nothing
         return block
     raise InputError(f"link: all blocks of {outer or POOL} are taken by links or routes")
 
@@ -228,12 +225,11 @@ def set_up_near(device: str, block: Block) -> None:
     # A connection must not begin with what the kernel remembers of another.
     Path("/proc/sys/net/ipv4/tcp_no_metrics_save").write_text("1\n", encoding="ascii")
     if has_v6():
-        length = 96 + block.network.prefixlen
         commands += [
-            f"-6 addr add {v6(block.near)}/128 dev {device} nodad",
-            f"-6 route add {v6(block.far)} dev {device}",
-            f"-6 route add unreachable {v6(str(block.network[0]))}/{length}",
-            f"-6 route add default dev {device}",
+            f"addr add {v6(block.near)}/128 dev {device} nodad",
+            f"route add {v6(block.far)} dev {device}",
+            f"route add unreachable {block.network6}",
+            f"route add ::/0 dev {device}",
         ]
     ip(commands)
 
@@ -256,8 +252,12 @@ def _forward() -> None:
 
 
 def dropped(device: str) -> int:
-    """Count the packets that the kernel dropped before we could read them."""
-    for found in ask_ip("-s", "link", "show", "dev", device):
-        count: int = found["stats64"]["tx"]["dropped"]
-        return count
+    """Count the packets that the kernel dropped before they were read from `device`.
+
+    The device is one of the network that this thread is in.
+    """
+    for line in Path("/proc/thread-self/net/dev").read_text(encoding="ascii").splitlines():
+        name, _, counts = line.partition(":")
+        if name.strip() == device:
+            return int(counts.split()[_TX_DROPPED])
     return 0

@@ -18,7 +18,7 @@ import subprocess
 import sys
 from contextlib import suppress
 
-from sojourn.network import NEAR, NoRightError, ask_ip, ip
+from sojourn.network import NEAR, NoRightError, ip
 
 HEAD_BYTES = 14
 """What an Ethernet frame has before the IP header."""
@@ -38,12 +38,13 @@ def make(room: int) -> tuple[int, int, str]:
 
     `room` is a process of the inside. Raises NoRightError where this process may not.
     """
-    names = {link["ifname"] for link in ask_ip("link", "show")}
+    [links] = ip(["link show"])
+    names = {link["ifname"] for link in links}
     far = next(name for i in range(len(names) + 1) if (name := f"sj-far{i}") not in names)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours:
         with theirs:
-            line = ["unshare", "--net", sys.executable, "-m", "sojourn.wires"]
+            line = ["unshare", "--net", sys.executable, "-P", "-m", "sojourn.wires"]
             words = [str(theirs.fileno()), str(os.getpid()), str(room), far]
             made = subprocess.run([*line, *words], pass_fds=[theirs.fileno()], check=False)
         said, sockets, _, _ = socket.recv_fds(ours, 4096, 2)

@@ -112,6 +112,16 @@ fn hop(def: &LinkDef, seed: u64, head: usize) -> Hop {
     Hop::new(HopSpec { line: line(def, seed, turns), salt, head })
 }
 
+/// Reads the interval of a series.
+fn interval(text: &str) -> PyResult<Span> {
+    let sample: Span = text.parse().map_err(|e: sojourn_aqm::Error| refused(e.at("sample")))?;
+    if sample < Span::ms(1) {
+        let text = format!("sample: {sample} is out of range, allowed: from 1ms");
+        return Err(InputError::new_err(text));
+    }
+    Ok(sample)
+}
+
 /// Two captures into the file `path`.
 fn captures(path: &str, epoch_ns: u64) -> PyResult<([Capture; 2], Writer)> {
     let file = File::create(path)
@@ -127,6 +137,8 @@ pub struct Pump {
     seen: [Arc<Mutex<Seen>>; 2],
     /// The capture that is being written, if there is one, and who writes it.
     capture: Option<(Capture, Writer)>,
+    /// True if there is a row for every packet.
+    tape: bool,
 }
 
 #[pymethods]
@@ -134,18 +146,19 @@ impl Pump {
     /// Starts to move packets between two descriptors, which stay the caller's: from `near` to
     /// `far` by way of the link "up", and back by way of "down".
     ///
-    /// `sample` is from one look at the links to the next; the capture is written to `pcap`; `head`
-    /// bytes come before each IP header; `tape` keeps a row for every packet.
+    /// `sample` is the interval of the series, of which there is none without it; the capture is
+    /// written to `pcap`; `head` bytes come before each IP header; `tape` keeps a row for every
+    /// packet.
     #[new]
     #[pyo3(signature =
-        (near, far, links_json, seed, sample, pcap=None, head=0, tape=false))]
+        (near, far, links_json, seed, sample=None, pcap=None, head=0, tape=false))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         near: i32,
         far: i32,
         links_json: &str,
         seed: u64,
-        sample: &str,
+        sample: Option<&str>,
         pcap: Option<&str>,
         head: usize,
         tape: bool,
@@ -156,22 +169,19 @@ impl Pump {
             found.ok_or_else(|| InputError::new_err(format!("{name}: is missing")))
         };
         let defs = [find("up")?, find("down")?];
-        let sample: Span =
-            sample.parse().map_err(|e: sojourn_aqm::Error| refused(e.at("sample")))?;
-        if sample < Span::ms(1) {
-            let text = format!("sample: {sample} is out of range, allowed: from 1ms");
-            return Err(InputError::new_err(text));
-        }
+        let sample = sample.map(interval).transpose()?;
         let seen: [Arc<Mutex<Seen>>; 2] = Default::default();
         let start = Start::now();
         let capture = pcap.map(|path| captures(path, start.epoch_ns)).transpose()?;
         let [up, down] = [0, 1].map(|i| {
             let mut hop = hop(defs[i], seed, head);
-            let into = seen[i].clone();
-            let see = move |now: Time, link: &mut Link| {
-                into.lock().unwrap_or_else(PoisonError::into_inner).look(now, link);
-            };
-            hop.look(sample, Box::new(see));
+            if let Some(sample) = sample {
+                let into = seen[i].clone();
+                let see = move |now: Time, link: &mut Link| {
+                    into.lock().unwrap_or_else(PoisonError::into_inner).look(now, link);
+                };
+                hop.look(sample, Box::new(see));
+            }
             if tape {
                 hop.record();
             }
@@ -186,7 +196,7 @@ impl Pump {
         };
         let pump = pump().map_err(|e| PyOSError::new_err(e.to_string()))?;
         let capture = capture.map(|([up, _], writer)| (up, writer));
-        Ok(Pump { pump: Some(pump), qdiscs: defs.map(|def| def.qdisc), seen, capture })
+        Ok(Pump { pump: Some(pump), qdiscs: defs.map(|def| def.qdisc), seen, capture, tape })
     }
 
     /// The rows since they were last asked for, a table per direction.
@@ -211,7 +221,9 @@ impl Pump {
         for ((name, qdisc), report) in NAMES.iter().zip(self.qdiscs).zip(reports) {
             let mut report =
                 report.ok_or_else(|| PyRuntimeError::new_err(format!("{name}: it panicked")))?;
-            tapes.set_item(name, tape_of(py, &mut report.carrier)?)?;
+            if self.tape {
+                tapes.set_item(name, tape_of(py, &mut report.carrier)?)?;
+            }
             out[name] = summary(qdisc, report);
         }
         if let Some((capture, writer)) = self.capture.take() {

@@ -1,0 +1,226 @@
+"""A link that starts, and signals and exit codes from then on.
+
+`SOJOURN_ROUNDS` times ten Ctrl-C at random moments of the start; each ends it with code 130.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import Command
+from live_link import ENVIRONMENT, arguments, lacking, link, python, traces
+
+pytestmark = pytest.mark.skipif(bool(lacking()), reason=f"no live link here: {lacking()}")
+
+ROUNDS = 10 * int(os.environ.get("SOJOURN_ROUNDS", "1"))
+
+BEGIN = "from sojourn.cli import entry; print('begun', flush=True); entry()"
+"""From here on the command is ours; before, the interpreter is starting."""
+
+
+def wait_until(there: Path) -> None:
+    """Wait for a file, at most a minute."""
+    deadline = time.monotonic() + 60
+    while not there.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert there.exists()
+
+
+def nothing_left(token: str, before: dict[str, set[str]]) -> None:
+    """Wait until all that a link made is gone."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        after = traces(token)
+        if not any(after[what] - before[what] for what in before):
+            return
+        time.sleep(0.02)
+    raise AssertionError(str({what: after[what] - before[what] for what in before}))
+
+
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_ctrl_c_at_any_moment_of_the_start_ends_it_cleanly(number: int) -> None:
+    """Without a traceback, and with nothing left; the terminal sends it to all of the group."""
+    rng = random.Random(number)
+    token = f"1000{os.getpid()}{number}"
+    before = traces(token)
+    options = ["link", "--rate", "10mbit", "--", "sleep", token]
+    with subprocess.Popen(
+        [sys.executable, "-c", BEGIN, *options],
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(rng.uniform(0, 1.2))
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=120)
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
+    assert "Error" not in said
+    # It had begun or not: the command was interrupted, or there was none yet.
+    assert said == "sojourn: interrupted\n" or "hidden queues" in said
+    nothing_left(token, before)
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGUSR1, 138)]
+)
+def test_a_request_to_end_is_the_commands(number: int, code: int, tmp_path: Path) -> None:
+    """It may finish its work; then the report is printed. Other signals end the link at once."""
+    ready, done = tmp_path / "ready", tmp_path / "done"
+    script = f"trap 'touch {done}; exit 5' TERM HUP; touch {ready}; while :; do sleep 0.1; done"
+    line = arguments(["--rate", "10mbit"], ["sh", "-c", script])
+    with subprocess.Popen(line, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) as process:
+        wait_until(ready)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+    if number == signal.SIGUSR1:
+        assert process.returncode == -number
+    else:
+        assert process.returncode == 5, code
+        assert "the processor kept up" in said or "not to be trusted" in said
+        assert done.exists()
+
+
+def test_a_second_request_ends_a_command_that_ignores_the_first(tmp_path: Path) -> None:
+    """With the code of the signal."""
+    ready = tmp_path / "ready"
+    script = f"trap '' TERM; touch {ready}; while :; do sleep 0.1; done"
+    line = arguments(["--rate", "10mbit"], ["sh", "-c", script])
+    with subprocess.Popen(line, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) as process:
+        wait_until(ready)
+        process.terminate()
+        time.sleep(0.3)
+        assert process.poll() is None
+        process.terminate()
+        process.communicate(timeout=60)
+    assert process.returncode == 143
+
+
+def test_ctrl_c_is_the_commands(tmp_path: Path) -> None:
+    """A command that handles it goes on, and the link with it."""
+    ready, got = tmp_path / "ready", tmp_path / "got"
+    script = f"trap 'touch {got}' INT; touch {ready}; while ! [ -e {got} ]; do sleep 0.1; done"
+    line = arguments(["--rate", "10mbit"], ["sh", "-c", f"{script}; exit 3"])
+    with subprocess.Popen(
+        line, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        wait_until(ready)
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 3, said
+
+
+def test_a_signal_that_is_ignored_stays_so(tmp_path: Path) -> None:
+    """As nohup and shells that put a command in the background want it."""
+    ready = tmp_path / "ready"
+    line = arguments(["--rate", "10mbit"], ["sh", "-c", "kill -INT $$; kill -HUP $$; exit 4"])
+    ignoring = ["sh", "-c", f'trap "" INT HUP; touch {ready}; exec "$@"', "sh", *line]
+    with subprocess.Popen(ignoring, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) as process:
+        wait_until(ready)
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGHUP)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 4, said
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 125, 126, 127, 128, 200, 255])
+def test_exit_codes_are_those_of_the_command(code: int) -> None:
+    """All of them, those of the shell for failures included."""
+    assert link(["--rate", "1gbit"], ["sh", "-c", f"exit {code}"]).returncode == code
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 6, 9, 11, 13, 14, 15])
+def test_a_command_that_a_signal_ends_has_the_code_of_the_shell(number: int) -> None:
+    """128 and the number of the signal."""
+    assert link(["--rate", "1gbit"], ["sh", "-c", f"kill -{number} $$"]).returncode == 128 + number
+
+
+def test_standard_input_and_output_are_the_commands() -> None:
+    """Bytes in and out, the end of the input, and an input that is closed."""
+    data = bytes(range(256)) * 2000
+    line = arguments(["--rate", "1gbit"], ["cat"])
+    done = subprocess.run(line, env=ENVIRONMENT, input=data, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, data)
+    line = arguments(["--rate", "1gbit"], ["sh", "-c", "read x; echo $?"])
+    closed = ["sh", "-c", '"$@" <&-', "sh", *line]
+    nothing = subprocess.run(closed, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert nothing.returncode == 0, nothing.stderr
+    assert nothing.stdout.strip() in ("1", "2")
+
+
+def test_odd_names_of_commands(tmp_path: Path) -> None:
+    """Spaces, a leading dash, other bytes, no first line: what a shell could run, runs."""
+    for name in ("with space", "-dash", "new\nline", "ünïcode", os.fsdecode(b"\xff\xfe"), "*"):
+        script = tmp_path / name
+        script.write_text('echo "ran $1"\n')  # without a first line that names a shell
+        script.chmod(0o755)
+        done = link(["--rate", "1gbit", "--json"], [str(script), "this"])
+        assert done.returncode == 0, (name, done.stderr)
+        assert done.stdout.startswith("ran this\n{")
+
+
+def test_modules_beside_the_command_are_not_ours(tmp_path: Path) -> None:
+    """A directory with a json.py or a sojourn.py is a directory like others."""
+    for name in ("json", "socket", "sojourn", "subprocess", "signal"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('a module of the directory')\n")
+    command = [str(Path(sys.executable).with_name("sojourn"))]
+    line = [*command, "link", "--rate", "1gbit", "--", "echo", "fine"]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("directory", "is a directory"),
+        ("plain", "is not executable (chmod +x makes it so)"),
+        ("missing", "there is no such command"),
+    ],
+)
+def test_what_cannot_be_executed_is_refused(
+    kind: str, message: str, tmp_path: Path, sojourn: Command
+) -> None:
+    """Before anything is made, with the reason."""
+    path = tmp_path / "it"
+    if kind == "directory":
+        path.mkdir()
+    elif kind == "plain":
+        path.write_text("echo\n")
+    code, _, err = sojourn("link", "--rate", "1mbit", "--", path)
+    assert code == 2
+    assert err.endswith(f"{message}\n")
+    code, _, err = sojourn("link", "--rate", "1mbit", "--", "")
+    assert (code, err) == (2, 'sojourn: "": there is no such command\n')
+
+
+def test_a_long_start_says_what_it_waits_for(tmp_path: Path) -> None:
+    """Here for `ip`, which takes its time."""
+    slow = tmp_path / "ip"
+    slow.write_text('#!/bin/sh\nsleep 2.5\nPATH=${PATH#*:} exec ip "$@"\n')
+    slow.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    line = arguments(["--rate", "1gbit"], ["true"])
+    done = subprocess.run(
+        line, env={**ENVIRONMENT, "PATH": path}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "sojourn: waiting for addresses and routes outside (ip)\n" in done.stderr
+
+
+def test_the_command_leaves_no_process_behind() -> None:
+    """What it started in the background ends with the link."""
+    token = f"2000{os.getpid()}"
+    before = traces(token)
+    assert link(["--rate", "1gbit"], ["sh", "-c", f"sleep {token} & exit 0"]).returncode == 0
+    nothing_left(token, before)
+    assert python("") == [sys.executable, "-c", ""]

@@ -1,0 +1,206 @@
+"""A way out of a link by address translation: it works, and nothing is left of it."""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Command
+from live_link import ENVIRONMENT, arguments, lacking, lacking_tun, python
+from nat_world import HERE, NEIGHBOUR, PORT
+from sojourn import nat
+
+WORLD = [sys.executable, str(Path(__file__).with_name("nat_world.py"))]
+
+REAL = pytest.mark.skipif(
+    bool(lacking_tun() or lacking("nsenter")), reason=f"{lacking_tun() or lacking('nsenter')}"
+)
+TOOLS = pytest.mark.parametrize("tool", ["nft", "iptables"])
+
+ASK = """
+import socket, sys
+with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=20) as s:
+    print(s.recv(100).decode())
+"""
+
+
+def without(tool: str, directory: Path) -> dict[str, str]:
+    """Give an environment without a program: a directory with links to all others of its own."""
+    for place in os.environ["PATH"].split(os.pathsep):
+        for program in Path(place).glob("*") if Path(place).is_dir() else ():
+            here = directory / program.name
+            if program.name != tool and not here.exists() and program.name[:1] != "[":
+                here.symlink_to(program)
+    return {**ENVIRONMENT, "PATH": str(directory)}
+
+
+def in_world(
+    command: Sequence[str], environment: dict[str, str] | None = None, before: str = ":"
+) -> dict[str, Any]:
+    """Run a command in a network with a neighbour, after `before`: what it and the network say."""
+    line = ["unshare", "--net", "--mount", "sh", "-c", f'{before}; exec "$@"', "sh", *WORLD]
+    done = subprocess.run(
+        [*line, *command],
+        env=environment or ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def other(tool: str) -> str:
+    """Name the program that is not to be found."""
+    if lacking(tool):
+        pytest.skip(lacking(tool))
+    return {"nft": "iptables", "iptables": "nft"}[tool]
+
+
+@REAL
+@TOOLS
+@pytest.mark.parametrize("forward", [0, 1])
+def test_a_command_reaches_others_by_address_and_name(
+    tool: str, forward: int, tmp_path: Path
+) -> None:
+    """They see the address of this machine; afterwards everything is as it was."""
+    environment = without(other(tool), tmp_path)
+    by_address = shlex.join(python(ASK, NEIGHBOUR, PORT))
+    by_name = shlex.join(python(ASK, "anything.test", PORT))
+    script = f"{by_address}; {by_name}; cat /etc/resolv.conf; nft list tables; iptables -S"
+    line = arguments(["--rate", "100mbit", "--nat"], ["sh", "-c", f"{script}; true"])
+    told = in_world(line, environment, f"echo {forward} >/proc/sys/net/ipv4/ip_forward")
+    assert told["code"] == 0, told["err"]
+    out = told["out"].splitlines()
+    assert out[:2] == [HERE, HERE], told["err"]
+    # The resolver of the machine is on a loopback address: it is reached by way of the far end.
+    assert out[2:5] == ["search example", "options timeout:5", "nameserver 198.18.0.1"]
+    assert told["before"]["forward"] == str(forward)
+    assert told["after"] == told["before"]
+
+
+@REAL
+def test_a_firewall_that_drops_by_policy_is_passed(tmp_path: Path) -> None:
+    """As Docker leaves it; its rules are those of before afterwards."""
+    if lacking("iptables"):
+        pytest.skip(lacking("iptables"))
+    line = arguments(["--rate", "100mbit", "--nat"], python(ASK, NEIGHBOUR, PORT))
+    told = in_world(line, before="iptables -P FORWARD DROP")
+    assert (told["code"], told["out"]) == (0, f"{HERE}\n"), told["err"]
+    assert "-P FORWARD DROP" in told["after"]["iptables"]
+    assert told["after"] == told["before"]
+    assert tmp_path.exists()
+
+
+@REAL
+def test_without_it_nobody_is_reached_and_the_commands_are_told() -> None:
+    """And those commands work."""
+    line = arguments(["--rate", "100mbit"], ["timeout", "2", *python(ASK, NEIGHBOUR, PORT)])
+    told = in_world(line)
+    assert told["code"] == 124
+    hint = [text.strip() for text in told["err"].splitlines() if text[:3] in ("  s", "  n")]
+    assert tuple(hint) == nat.BY_HAND
+    by_hand = "; ".join(hint)
+    told = in_world(["sh", "-c", f'{by_hand}; "$@"', "sh", *line])
+    assert told["out"].splitlines()[-1] == HERE, told["err"]
+
+
+@REAL
+@TOOLS
+@pytest.mark.parametrize("victim", ["link", "guard", "both"])
+def test_nothing_is_left_when_it_is_killed(tool: str, victim: str, tmp_path: Path) -> None:
+    """Killed are the link's process, which the guard outlives, its guard, or both."""
+    environment = without(other(tool), tmp_path)
+    waits = ["sh", "-c", "echo up; sleep 1000"]
+    line = shlex.join(arguments(["--rate", "100mbit", "--nat"], waits))
+    guard = "$(pgrep -P $link -f ' sojourn-na[t]$')"
+    killed = {"link": "$link", "guard": guard, "both": f"$link {guard}"}[victim]
+    # A link that is started after a guard was killed finishes its work.
+    next_one = shlex.join(arguments(["--rate", "1gbit", "--nat"], ["true"]))
+    script = f"""
+        mkfifo {tmp_path}/pipe
+        {line} >{tmp_path}/pipe & link=$!
+        read up <{tmp_path}/pipe
+        kill -9 {killed}
+        kill -9 $link
+        wait $link
+        sleep 1
+        nft list tables; iptables -t nat -S POSTROUTING
+        [ {victim} = link ] || {next_one}
+    """
+    told = in_world(["sh", "-c", script], environment)
+    rules = told["after"]
+    if victim == "link" or tool == "nft":
+        assert "sojourn" not in told["out"], "a table of a link that is no more"
+        assert rules == told["before"], told["err"]
+    else:  # nobody is left who could remove rules of iptables, which name a device that is gone
+        assert rules["forward"] == told["before"]["forward"]
+        assert rules["marks"] == []
+
+
+@REAL
+def test_two_ways_out_share_what_is_turned_on(tmp_path: Path) -> None:
+    """The first that ends leaves forwarding to the other; other packets are not passed on."""
+    ask = shlex.join(python(ASK, NEIGHBOUR, PORT))
+    one = shlex.join(arguments(["--rate", "1gbit", "--nat"], ["sh", "-c", f"echo up; cat; {ask}"]))
+    two = shlex.join(arguments(["--rate", "1gbit", "--nat"], ["sh", "-c", ask]))
+    script = f"""
+        mkfifo {tmp_path}/up {tmp_path}/go
+        {one} >{tmp_path}/up <{tmp_path}/go & first=$!
+        exec 6<{tmp_path}/up 5>{tmp_path}/go
+        read up <&6
+        {two}
+        cat /proc/sys/net/ipv4/ip_forward
+        exec 5>&-
+        cat <&6
+        wait $first
+    """
+    told = in_world(["sh", "-c", script])
+    assert told["out"].splitlines() == [HERE, "1", HERE], told["err"]
+    assert told["after"] == told["before"]
+
+
+def test_without_a_program_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, sojourn: Command
+) -> None:
+    """In one line, with code 2."""
+    there = shutil.which
+    monkeypatch.setattr(
+        shutil, "which", lambda name: None if name in ("nft", "iptables") else there(name)
+    )
+    code, _, err = sojourn("link", "--rate", "1mbit", "--nat", "--", "true")
+    assert code == 2
+    assert err == (
+        "sojourn: --nat: takes the program nft or iptables, which are both missing: install "
+        "nftables\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "resolver", "inside"),
+    [
+        ("nameserver 192.0.2.1\n", None, None),
+        ("nameserver 127.0.0.53\noptions edns0\n", "127.0.0.53", "options edns0\nnameserver F\n"),
+        ("nameserver 127.0.0.1\nnameserver 192.0.2.1\n", None, "nameserver 192.0.2.1\n"),
+        ("nameserver ::1\n", "127.0.0.1", "nameserver F\n"),
+        ("", "127.0.0.1", "nameserver F\n"),
+        ("nameserver fe80::1%eth0\n", None, None),
+        ("nameserver\nnameserver what\n", None, "nameserver\nnameserver what\n"),
+        (None, None, None),
+    ],
+)
+def test_the_resolver_of_the_inside(
+    text: str | None, resolver: str | None, inside: str | None
+) -> None:
+    """Servers that can be reached from inside stay; a loopback one is reached by the far end."""
+    expected = inside if text != "nameserver\nnameserver what\n" else None
+    found = nat.resolving(text, "F")
+    assert found == (resolver, expected)
