@@ -9,7 +9,6 @@ import pytest
 
 import sojourn as sj
 from sojourn import _sojourn, metrics
-from sojourn.capacity import capacity_bits, rate_steps
 from sojourn.metrics import METRICS
 from sojourn.reading import ideal_fct_s
 from sojourn.result import Array, Result
@@ -271,26 +270,10 @@ def test_timeouts() -> None:
 
 
 def test_utilisation_over_time() -> None:
-    """1 MB a second of 8 Mbit/s is all of it; of 4 Mbit/s, from 2.5 s on, three quarters once."""
-    change = {"changes": [{"at": "2500ms", "links": {"l": {"rate": "4mbit"}}},
-                          {"at": "4s", "links": {"l": {"rate": "0bit"}}}]}  # fmt: skip
-    columns = {"series/time_s": [1.0, 2, 3, 4, 5],
-               "links/l/departed_bytes": [1_000_000, 500_000, 750_000, 250_000, 0]}  # fmt: skip
-    told = metrics.utilisation_over_time(made(columns, change), "l")
-    assert np.allclose(told[:4], [1, 0.5, 1, 0.5])
-    assert np.isnan(told[4])
-
-
-def test_capacity_of_a_recorded_link() -> None:
-    """Before its first row the rate of the link holds; laps repeat."""
-    trace = {"t_ns": [1_000_000_000, 2_000_000_000], "rate_bps": [0, 2_000_000], "repeat": "3s"}
-    links = {"l": {**SCENARIO["links"]["l"], "trace": trace}}
-    scenario = made(change={"links": links}).scenario
-    starts, rates = rate_steps(scenario, "l")
-    assert starts[:5].tolist() == [0, 1, 2, 4, 5]
-    assert rates[:5].tolist() == [8e6, 0, 2e6, 0, 2e6]
-    bits = capacity_bits(scenario, "l", np.array([0.5, 1.5, 3, 4.5, 5.5]))
-    assert np.allclose(bits, [4e6, 8e6, 10e6, 12e6, 13e6])
+    """It is the column of the link's series."""
+    columns = {"series/time_s": [1.0, 2, 3], "links/l/utilisation": [1.0, 0.25, np.nan]}
+    told = metrics.utilisation_over_time(made(columns), "l")
+    assert told.tolist() == pytest.approx([1, 0.25, np.nan], nan_ok=True)
 
 
 def queue(values: np.ndarray[Any, Any], step: float = 0.01) -> Result:

@@ -113,11 +113,6 @@ def of_groups(result: Result, group: str | None, what: str) -> Array:
     return total
 
 
-def edges(result: Result) -> Array:
-    """Give the ends of the samples' intervals, 0 first."""
-    return np.concatenate(([0.0], result.time_s))
-
-
 def sojourns(result: Result, link: str) -> Array:
     """Times in the queue of the packets sent after the warm-up."""
     tape = result.links[link].tape

@@ -21,7 +21,7 @@ from sojourn.inputs import near, shown
 from sojourn.result import Record, Result
 from sojourn.scenario import Table
 
-FORM = "1"
+FORM = "2"
 """Grows when a column changes its meaning."""
 
 Arguments: TypeAlias = tuple[tuple[str, Any], ...]

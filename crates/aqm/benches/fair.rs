@@ -25,7 +25,8 @@ fn ns(name: &str, flows: u32) -> f64 {
     settings.extend(depth.iter().filter(|_| name == "sfq"));
     let mut qdisc = build(name, &settings, Rate(10_000_000_000)).expect("good settings").qdisc;
     let mut rng = Pcg64Mcg::seed_from_u64(1);
-    let (mut dice, mut lost, mut marked) = (Pcg64Mcg::seed_from_u64(2), Vec::new(), 0);
+    let (mut dice, mut lost, mut marks) =
+        (Pcg64Mcg::seed_from_u64(2), Vec::new(), sojourn_aqm::Marks::default());
     let mut now = Time::ZERO;
     let packet = |i: u32, now: Time| {
         let flow = i % flows;
@@ -37,13 +38,13 @@ fn ns(name: &str, flows: u32) -> f64 {
         let start = Instant::now();
         if round == 0 {
             for i in 0..3 * flows {
-                let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marked: &mut marked };
+                let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marks: &mut marks };
                 qdisc.enqueue(&mut cx, packet(i, now));
             }
         }
         for i in &draws {
             now.0 += 800;
-            let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marked: &mut marked };
+            let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marks: &mut marks };
             std::hint::black_box(qdisc.dequeue(&mut cx));
             qdisc.enqueue(&mut cx, packet(*i, now));
             lost.clear();

@@ -37,8 +37,26 @@ pub struct Cx<'a> {
     pub dice: &'a mut dyn Dice,
     /// Where lost packets go.
     pub lost: &'a mut Vec<Lost>,
-    /// How many packets were given a mark.
-    pub marked: &'a mut u64,
+    /// Marks given.
+    pub marks: &'a mut Marks,
+}
+
+/// Number of packets that were marked with CE.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// Packets that arrived at or after `since`.
+    pub packets: u64,
+    /// Packets that arrived before `since`.
+    pub earlier: u64,
+    /// Start of the measured interval.
+    pub since: Time,
+}
+
+impl Marks {
+    /// Number of all marked packets.
+    pub fn all(&self) -> u64 {
+        self.packets + self.earlier
+    }
 }
 
 impl Cx<'_> {
@@ -54,7 +72,8 @@ impl Cx<'_> {
     pub fn mark(&mut self, packet: &mut Packet) -> bool {
         if packet.ecn.capable() && packet.ecn != Ecn::Ce {
             packet.ecn = Ecn::Ce;
-            *self.marked += 1;
+            let earlier = packet.arrived < self.marks.since;
+            *(if earlier { &mut self.marks.earlier } else { &mut self.marks.packets }) += 1;
         }
         packet.ecn.capable()
     }

@@ -61,7 +61,7 @@ mod timer;
 mod tree;
 pub mod units;
 
-pub use cx::{Cx, Lost, Why};
+pub use cx::{Cx, Lost, Marks, Why};
 pub use dice::Dice;
 pub use error::{Error, Result};
 pub use link::{Link, LinkSpec, Opportunities};

@@ -99,7 +99,7 @@ impl Link {
         // Taken apart: to copy it whole just after it was written stalls the processor.
         let Packet { len, flow, hash, body, class, mut ecn, .. } = packet;
         self.tally.arrive(now, len);
-        let (before, marked) = (self.lost.len(), self.tally.marked_packets);
+        let (before, marked) = (self.lost.len(), self.tally.marks.packets);
         let (qdisc, mut cx) = self.lend(now);
         qdisc.enqueue(&mut cx, packet);
         let accepted = self.lost.len() == before || {
@@ -110,7 +110,7 @@ impl Link {
         if accepted {
             self.tally.accept();
             if self.ends.is_some() {
-                if self.tally.marked_packets > marked {
+                if self.tally.marks.packets > marked {
                     ecn = Ecn::Ce;
                 }
                 self.foresee(now, Packet { arrived: now, len, flow, hash, body, class, ecn });
@@ -179,7 +179,10 @@ impl Link {
         self.now = now;
     }
 
-    /// Starts counting anew at `now` (the end of a warm-up).
+    /// Starts the measured interval at `now` (the end of a warm-up): all counters start anew.
+    ///
+    /// Call it before packets that arrive at `now`: an arrival at `now` counts as one in the
+    /// interval.
     pub fn begin(&mut self, now: Time) {
         self.advance(now);
         self.tally.begin(now, self.sending());
@@ -194,15 +197,24 @@ impl Link {
         &self.tally
     }
 
-    /// The share of the time in which it was sending; see [`Tally::utilisation`]. Of a link with
-    /// [`Opportunities`], the share of the bytes that they could have delivered, framing included.
+    /// Share of the measured interval in which the link was sending; on a link with
+    /// [`Opportunities`], share of the offered bytes that was used, framing included. At most 1;
+    /// none where nothing was offered.
     pub fn utilisation(&mut self) -> Option<f64> {
+        let [used, offered] = self.usage();
+        (offered > 0).then(|| used as f64 / offered as f64)
+    }
+
+    /// What the link used, and what it could have used in the measured interval so far:
+    /// nanoseconds of sending and of time; on a link with [`Opportunities`], bytes.
+    pub fn usage(&mut self) -> [u64; 2] {
         if let Some(opportunities) = &self.opportunities {
             let Tally { departed_packets, departed_bytes, .. } = self.tally;
-            return opportunities.utilisation(self.now, departed_packets, departed_bytes);
+            return opportunities.usage(self.now, departed_packets, departed_bytes);
         }
         let sending = self.sending();
-        self.tally().utilisation(sending)
+        let tally = self.tally();
+        [tally.busy(sending).0, tally.window().0]
     }
 
     /// The rows written so far.
@@ -232,7 +244,7 @@ impl Link {
 
     fn lend(&mut self, now: Time) -> (&mut dyn Qdisc, Cx<'_>) {
         let Link { qdisc, dice, lost, tally, .. } = self;
-        (&mut **qdisc, Cx { now, dice: &mut **dice, lost, marked: &mut tally.marked_packets })
+        (&mut **qdisc, Cx { now, dice: &mut **dice, lost, marks: &mut tally.marks })
     }
 
     /// The transmitter is free at `at`: it takes the next packet.
@@ -295,7 +307,7 @@ impl Link {
 
     fn count_lost(&mut self, from: usize) {
         for l in &self.lost[from..] {
-            self.tally.lose(l.at, l.packet.len, l.why);
+            self.tally.lose(l);
             if let Some(tape) = &mut self.tape {
                 tape.push(Row { packet: l.packet, left: l.at, why: Some(l.why) });
             }

@@ -2,7 +2,7 @@
 //! runs of losses. Everything is a whole number until it is read, so nothing drifts.
 
 use crate::cast;
-use crate::cx::Why;
+use crate::cx::{Lost, Marks, Why};
 use crate::units::{Span, Time};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -157,7 +157,12 @@ impl Level {
 /// Runs of losses longer than this are counted as this long.
 pub const RUN_MAX: usize = 1024;
 
-/// The counters of one link since [`Tally::begin`].
+/// The counters of one link since [`Tally::begin`]: the measured interval.
+///
+/// Ratios have one population, the packets that arrived in the interval: of `arrived_packets`,
+/// [`Tally::dropped`] were dropped so far and `marks.packets` marked. Packets that waited when the
+/// interval began are counted apart. What the link sends is counted when it is sent, whenever it
+/// arrived: departures per second are a throughput.
 #[derive(Clone, Debug)]
 pub struct Tally {
     since: Time,
@@ -170,13 +175,15 @@ pub struct Tally {
     pub departed_packets: u64,
     /// Their bytes.
     pub departed_bytes: u64,
-    /// Packets lost, by [`Why`] in its order.
+    /// Packets dropped of those that arrived in the interval, by [`Why`] in its order.
     pub dropped_packets: [u64; 3],
-    /// Bytes lost.
+    /// Their bytes.
     pub dropped_bytes: u64,
-    /// Packets that were given a CE mark.
-    pub marked_packets: u64,
-    /// Time spent waiting, of packets that were sent.
+    /// Packets dropped in the interval that had arrived before it, by [`Why`] in its order.
+    pub dropped_earlier: [u64; 3],
+    /// Packets marked with CE.
+    pub marks: Marks,
+    /// Time in the queue, of packets whose transmission started.
     pub sojourn: Histogram,
     packets: Level,
     bytes: Level,
@@ -197,7 +204,8 @@ impl Default for Tally {
             departed_bytes: 0,
             dropped_packets: [0; 3],
             dropped_bytes: 0,
-            marked_packets: 0,
+            dropped_earlier: [0; 3],
+            marks: Marks::default(),
             sojourn: Histogram::default(),
             packets: Level::default(),
             bytes: Level::default(),
@@ -210,8 +218,8 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// Starts counting anew at `now`; the queue stays as it is. `sending` is what is left of the
-    /// transmission under way.
+    /// Starts the measured interval at `now`; the queue stays as it is. `sending` is what is left
+    /// of the transmission under way. Arrivals at `now` itself come after this call.
     pub fn begin(&mut self, now: Time, sending: Span) {
         self.sojourn.clear();
         self.runs.fill(0);
@@ -222,6 +230,7 @@ impl Tally {
             runs: core::mem::take(&mut self.runs),
             packets: Level { now: self.packets.now, ..Level::default() },
             bytes: Level { now: self.bytes.now, ..Level::default() },
+            marks: Marks { since: now, ..Marks::default() },
             busy_ns: sending.0,
             ..Tally::default()
         };
@@ -259,12 +268,17 @@ impl Tally {
         Self::end_run(&mut self.runs, &mut self.run_at_head);
     }
 
-    pub(crate) fn lose(&mut self, now: Time, len: u32, why: Why) {
-        self.pass(now);
-        self.dropped_packets[why as usize - 1] += 1;
-        self.dropped_bytes += u64::from(len);
+    pub(crate) fn lose(&mut self, Lost { packet, why, at }: &Lost) {
+        let len = u64::from(packet.len);
+        self.pass(*at);
+        if packet.arrived < self.since {
+            self.dropped_earlier[*why as usize - 1] += 1;
+        } else {
+            self.dropped_packets[*why as usize - 1] += 1;
+            self.dropped_bytes += len;
+        }
         self.packets.now -= 1;
-        self.bytes.now -= u64::from(len);
+        self.bytes.now -= len;
         match why {
             Why::Late => self.run_at_head += 1,
             Why::Full | Why::Early => self.run += 1,
@@ -285,9 +299,14 @@ impl Tally {
         }
     }
 
-    /// All packets lost.
+    /// Packets dropped of those that arrived in the interval.
     pub fn dropped(&self) -> u64 {
         self.dropped_packets.iter().sum()
+    }
+
+    /// Packets dropped in the interval, whenever they arrived, by [`Why`] in its order.
+    pub fn drops(&self) -> [u64; 3] {
+        core::array::from_fn(|i| self.dropped_packets[i] + self.dropped_earlier[i])
     }
 
     /// Loss events by length: entry i counts runs of i + 1 packets lost in a row, as arrivals (or,
@@ -322,14 +341,12 @@ impl Tally {
         (self.packets.now, self.bytes.now)
     }
 
-    /// The share of the time in which the link was sending; `sending` is what is left of the
-    /// transmission under way.
-    pub fn utilisation(&self, sending: Span) -> Option<f64> {
-        let time = self.last.since(self.since).0;
-        (time > 0).then(|| (self.busy_ns.saturating_sub(sending.0)) as f64 / time as f64)
+    /// Time in which the link was sending; `sending` is what is left of the transmission under way.
+    pub fn busy(&self, sending: Span) -> Span {
+        Span(self.busy_ns - sending.0)
     }
 
-    /// How long it has counted.
+    /// Length of the interval so far.
     pub fn window(&self) -> Span {
         self.last.since(self.since)
     }
@@ -338,6 +355,13 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::Packet;
+
+    /// A packet of `len` bytes that arrived at `from` is lost at `at`.
+    fn lost(from: u64, at: u64, len: u32, why: Why) -> Lost {
+        let packet = Packet { arrived: Time(from), len, ..Packet::default() };
+        Lost { packet, why, at: Time(at) }
+    }
 
     #[test]
     fn bins_are_within_one_percent() {
@@ -384,7 +408,7 @@ mod tests {
         t.arrive(Time(0), 100); // 1 packet for 3 ns
         t.arrive(Time(3), 300); // 2 packets for 1 ns
         t.depart(Time(4), 100, Span(4), Span(0)); // 1 packet for 4 ns
-        t.lose(Time(8), 300, Why::Late);
+        t.lose(&lost(3, 8, 300, Why::Late));
         t.pass(Time(10));
         let (mean, std) = t.queue_packets().unwrap();
         assert_eq!(mean, 0.9); // (3 + 2 + 4) / 10
@@ -397,7 +421,7 @@ mod tests {
         let mut t = Tally::default();
         for fate in [1, 0, 0, 1, 1, 0, 1, 0, 0] {
             t.arrive(Time(0), 1);
-            if fate == 1 { t.accept() } else { t.lose(Time(0), 1, Why::Full) }
+            if fate == 1 { t.accept() } else { t.lose(&lost(0, 0, 1, Why::Full)) }
         }
         assert_eq!(t.consecutive_loss(), [1, 2], "0 0 | 0 | 0 0 (open)");
         t.begin(Time(5), Span(0));

@@ -1,6 +1,6 @@
 //! What the unit tests of the disciplines share: a discipline on a workbench, driven by hand.
 
-use crate::cx::{Cx, Lost};
+use crate::cx::{Cx, Lost, Marks};
 use crate::packet::{Ecn, Packet};
 use crate::params::Setting;
 use crate::sched::{Env, Qdisc, find};
@@ -14,7 +14,7 @@ pub struct Bench {
     dice: rand_pcg::Pcg64Mcg,
     now: Time,
     ecn: Ecn,
-    marked: u64,
+    marks: Marks,
 }
 
 impl Bench {
@@ -27,7 +27,13 @@ impl Bench {
         let settings: Vec<_> = settings.iter().map(|(k, v)| (*k, Setting::Text(v))).collect();
         let made = find(name).unwrap().build(&settings, &Env::new(Rate(8_000_000))).unwrap();
         let dice = rand_pcg::Pcg64Mcg::seed_from_u64(seed);
-        Bench { qdisc: made.qdisc, dice, now: Time::ZERO, ecn: Ecn::NotEct, marked: 0 }
+        Bench {
+            qdisc: made.qdisc,
+            dice,
+            now: Time::ZERO,
+            ecn: Ecn::NotEct,
+            marks: Marks::default(),
+        }
     }
 
     pub fn at_ms(&mut self, ms: u64) {
@@ -41,8 +47,8 @@ impl Bench {
 
     fn with<T>(&mut self, f: impl FnOnce(&mut dyn Qdisc, &mut Cx<'_>) -> T) -> (T, Vec<u32>) {
         let mut lost: Vec<Lost> = Vec::new();
-        let (dice, marked) = (&mut self.dice, &mut self.marked);
-        let mut cx = Cx { now: self.now, dice, lost: &mut lost, marked };
+        let (dice, marks) = (&mut self.dice, &mut self.marks);
+        let mut cx = Cx { now: self.now, dice, lost: &mut lost, marks };
         let out = f(&mut *self.qdisc, &mut cx);
         (out, lost.iter().map(|l| l.packet.body).collect())
     }
@@ -74,7 +80,7 @@ impl Bench {
     }
 
     pub fn marked(&self) -> u64 {
-        self.marked
+        self.marks.packets
     }
 
     pub fn gauge(&self, name: &str) -> f64 {

@@ -122,8 +122,8 @@ fn emptying_a_queue_costs_no_allocation_even_the_first_time() {
         let mut qdisc = case.build().qdisc;
         let mut dice = Pcg64Mcg::seed_from_u64(1);
         // The place for what is lost may grow: that is the link's, not the queue's.
-        let (mut lost, mut marked) = (Vec::with_capacity(10_000), 0);
-        let mut cx = Cx { now: Time::ZERO, dice: &mut dice, lost: &mut lost, marked: &mut marked };
+        let (mut lost, mut marks) = (Vec::with_capacity(10_000), sojourn_aqm::Marks::default());
+        let mut cx = Cx { now: Time::ZERO, dice: &mut dice, lost: &mut lost, marks: &mut marks };
         for flow in 0..4000 {
             let packet = Packet { len: 1, flow, hash: flow, body: flow, ..Packet::default() };
             qdisc.enqueue(&mut cx, packet);

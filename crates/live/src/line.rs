@@ -17,7 +17,7 @@ pub type Loses = Box<dyn FnMut() -> bool + Send>;
 pub struct Line {
     /// The link.
     pub link: Link,
-    /// How many packets the wire lost since its counters started anew.
+    /// Packets lost on the wire of those that arrived in the measured interval.
     pub lost_on_wire: u64,
     loses: Option<Loses>,
     changes: Option<Peekable<Changes>>,
@@ -108,7 +108,8 @@ impl Line {
         let at = self.link.wake().filter(|at| *at <= now)?;
         let packet = self.link.poll(now)?;
         let lost = self.loses.as_mut().is_some_and(|loses| loses());
-        self.lost_on_wire += u64::from(lost);
+        let counts = packet.arrived >= self.link.tally().marks.since;
+        self.lost_on_wire += u64::from(lost && counts);
         Some((at, packet, lost))
     }
 }

@@ -49,7 +49,7 @@ fn what_the_law_marks_is_marked_in_the_header() {
     }
     assert_eq!(hop.arrivals().len(), 40);
     assert!(marked > 0 && crossed > marked, "{marked} of {crossed}");
-    assert_eq!(hop.link().tally().marked_packets, marked);
+    assert_eq!(hop.link().tally().marks.packets, marked);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_head_crosses_and_does_not_count() {
     }
     assert_eq!((hop.counts().malformed, hop.link().tally().arrived_packets), (2, 20));
     assert_eq!(hop.link().tally().departed_bytes, crossed * 1000);
-    assert!(marked > 0 && hop.link().tally().marked_packets == marked);
+    assert!(marked > 0 && hop.link().tally().marks.packets == marked);
 }
 
 #[test]

@@ -77,7 +77,11 @@ pub fn ratio(a: f64, b: f64) -> Json {
     if b > 0.0 { json!(a / b) } else { Json::Null }
 }
 
-/// The summary of a link.
+/// The summary of a link, over the measured interval.
+///
+/// `loss_rate` and `mark_rate` are shares of the packets that arrived in the interval, and so are
+/// the counts of dropped and marked packets and bytes. Departures are transmissions that started in
+/// the interval, sojourn times those of the packets that departed, `utilisation` a share of time.
 pub fn link(name: &str, link: &mut Link, goodput_bps: f64) -> Json {
     let utilisation = link.utilisation();
     let t = link.tally();
@@ -89,7 +93,7 @@ pub fn link(name: &str, link: &mut Link, goodput_bps: f64) -> Json {
         "utilisation": utilisation,
         "goodput_bps": goodput_bps,
         "loss_rate": ratio(t.dropped() as f64, t.arrived_packets as f64),
-        "mark_rate": ratio(t.marked_packets as f64, t.arrived_packets as f64),
+        "mark_rate": ratio(t.marks.packets as f64, t.arrived_packets as f64),
         "queue_mean_bytes": bytes.map(|m| m.0),
         "queue_std_bytes": bytes.map(|m| m.1),
         "queue_mean_packets": packets.map(|m| m.0),
@@ -106,7 +110,7 @@ pub fn link(name: &str, link: &mut Link, goodput_bps: f64) -> Json {
         "dropped_full_packets": dropped(Why::Full),
         "dropped_early_packets": dropped(Why::Early),
         "dropped_late_packets": dropped(Why::Late),
-        "marked_packets": t.marked_packets,
+        "marked_packets": t.marks.packets,
         "arrived_bytes": t.arrived_bytes,
         "departed_bytes": t.departed_bytes,
         "dropped_bytes": t.dropped_bytes,

@@ -5,7 +5,6 @@ use crate::flow::{Ends, Flow};
 use crate::outcome::Column;
 use crate::scenario::{FlowDef, Scenario};
 use sojourn_aqm::Link;
-use sojourn_aqm::cx::Why;
 use sojourn_aqm::units::Time;
 
 /// The running counts of a link, by the columns that their differences go to.
@@ -19,21 +18,18 @@ const COUNTS: [&str; 7] = [
     "marked_packets",
 ];
 
-type Counts = [u64; COUNTS.len()];
+/// The running counts of a link: those of the columns, then the nanoseconds in the queue of what
+/// departed, what the link used and what it could have used.
+type Running = [u128; COUNTS.len() + 3];
 
-fn counts(link: &mut Link) -> (u128, Counts) {
+fn running(link: &mut Link) -> Running {
+    let [used, offered] = link.usage();
     let t = link.tally();
-    let lost = |why: Why| t.dropped_packets[why as usize - 1];
-    let counts = [
-        t.arrived_packets,
-        t.departed_packets,
-        t.departed_bytes,
-        lost(Why::Full),
-        lost(Why::Early),
-        lost(Why::Late),
-        t.marked_packets,
-    ];
-    (t.sojourn.sum_ns(), counts)
+    let [full, early, late] = t.drops();
+    let [arrived, departed, bytes] = [t.arrived_packets, t.departed_packets, t.departed_bytes];
+    let [arrived, departed, bytes, full, early, late, marked, used, offered] =
+        [arrived, departed, bytes, full, early, late, t.marks.all(), used, offered].map(u128::from);
+    [arrived, departed, bytes, full, early, late, marked, t.sojourn.sum_ns(), used, offered]
 }
 
 /// What is recorded of a link. It can be taken as it grows: what was counted goes on.
@@ -42,37 +38,36 @@ pub struct LinkSeries {
     queue_bytes: Vec<u64>,
     queue_packets: Vec<u64>,
     sojourn_s: Vec<f64>,
+    utilisation: Vec<f64>,
     counts: [Vec<u64>; COUNTS.len()],
     gauges: Vec<(&'static str, Vec<f64>)>,
-    /// Sojourn ns and the running counts at the last look.
-    last: (u128, Counts),
+    /// The running counts at the last look.
+    last: Running,
 }
 
 impl LinkSeries {
     /// What was counted since the last look, wrapping: the counts start again from zero after a
     /// warm-up.
-    fn since(&mut self, link: &mut Link) -> (u128, Counts) {
-        let now = counts(link);
+    fn since(&mut self, link: &mut Link) -> Running {
+        let now = running(link);
         let last = std::mem::replace(&mut self.last, now);
-        let each = std::array::from_fn(|i| now.1[i].wrapping_sub(last.1[i]));
-        (now.0.wrapping_sub(last.0), each)
+        std::array::from_fn(|i| now[i].wrapping_sub(last[i]))
     }
 
     /// The link's counters are about to start anew: what they have counted since the last look is
     /// kept for the next.
     pub fn begin(&mut self, link: &mut Link) {
-        let (sojourn_ns, since) = self.since(link);
-        let last = since.map(|n| 0u64.wrapping_sub(n));
-        self.last = (0u128.wrapping_sub(sojourn_ns), last);
+        self.last = self.since(link).map(|n| 0u128.wrapping_sub(n));
     }
 
     /// Looks at the link at `now`.
     pub fn look(&mut self, now: Time, link: &mut Link) {
         link.advance(now);
-        let (sojourn_ns, counts) = self.since(link);
-        let [_, sent, ..] = counts;
+        let since = self.since(link);
+        let [_, sent, .., sojourn_ns, used, offered] = since;
         self.sojourn_s.push(sojourn_ns as f64 / sent as f64 / 1e9);
-        self.counts.iter_mut().zip(counts).for_each(|(column, n)| column.push(n));
+        self.utilisation.push(used as f64 / offered as f64);
+        self.counts.iter_mut().zip(since).for_each(|(column, n)| column.push(n as u64));
         let (packets, bytes) = link.tally().waiting();
         self.queue_bytes.push(bytes);
         self.queue_packets.push(packets);
@@ -100,6 +95,7 @@ impl LinkSeries {
         put("queue_bytes", Column::U64(self.queue_bytes));
         put("queue_packets", Column::U64(self.queue_packets));
         put("sojourn_s", Column::F64(self.sojourn_s));
+        put("utilisation", Column::F64(self.utilisation));
         put("dropped_packets", Column::U64(lost));
         for (name, n) in COUNTS.iter().zip([arrived, packets, bytes, full, early, late, marked]) {
             put(name, Column::U64(n));

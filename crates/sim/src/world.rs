@@ -282,7 +282,6 @@ impl<'a> World<'a> {
         }
         self.sent_before = self.departed();
         self.links.iter_mut().for_each(|link| link.begin(now));
-        self.wires.iter_mut().flatten().for_each(|wire| wire.lost = 0);
         self.flows.iter_mut().for_each(|flow| flow.begin(now));
     }
 
@@ -413,7 +412,8 @@ impl<'a> World<'a> {
             // Only what is needed is read: a struct that is moved whole just after it was written
             // stalls the processor.
             let (at, body, ce) = (*at, packet.body, packet.ecn == Ecn::Ce);
-            if !self.wires.is_empty() && self.lost_on_wire(l, body) {
+            let arrived = packet.arrived;
+            if !self.wires.is_empty() && self.lost_on_wire(l, body, arrived) {
                 self.links[l].ahead();
                 continue;
             }
@@ -441,11 +441,12 @@ impl<'a> World<'a> {
 
     /// Whether the wire of link `l` loses the packet with that body: drawn for each packet sent.
     #[cold]
-    fn lost_on_wire(&mut self, l: usize, body: u32) -> bool {
-        let World { wires, bodies, acks, flows, .. } = self;
+    fn lost_on_wire(&mut self, l: usize, body: u32, arrived: Time) -> bool {
+        let World { scenario, wires, bodies, acks, flows, .. } = self;
         let Some(wire) = &mut wires[l] else { return false };
         let lost = wire.loses();
         if lost {
+            wire.lost += u64::from(arrived >= Time::ZERO + scenario.warmup);
             forget(body, bodies, acks, flows);
         }
         lost

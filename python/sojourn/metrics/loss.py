@@ -1,4 +1,8 @@
-"""What is lost or marked: how much, how closely together, and whose."""
+"""Loss and marking: how much, how closely together, and whose.
+
+Shares have one population: the packets that arrived after the warm-up. A packet that waited at the
+end of the warm-up counts neither in the numerator nor in the denominator.
+"""
 
 import numpy as np
 
@@ -9,27 +13,36 @@ from sojourn.result import Array, Result
 
 @metric("share", "RFC 7928 2.3")
 def loss_rate(result: Result, link: str) -> float | None:
-    """Packets lost at the queue of `link`, whatever for, over those that arrived."""
+    """Share of the packets arriving at `link` that its queue dropped, for any reason: 0 to 1.
+
+    Of packets that arrived after the warm-up; one that was waiting then does not count, even if it
+    was dropped later.
+    """
     value: float | None = result.links[link]["loss_rate"]
     return value
 
 
 @metric("share", "usual definition")
 def mark_rate(result: Result, link: str) -> float | None:
-    """Packets marked at `link` over those that arrived."""
+    """Share of the packets arriving at `link` that it marked with CE: 0 to 1.
+
+    Of packets that arrived after the warm-up.
+    """
     value: float | None = result.links[link]["mark_rate"]
     return value
 
 
 @metric("packets/s", "paper codel-vs-drr")
 def drop_rate_pps(result: Result, link: str) -> float:
-    """Packets lost at the queue of `link` per second."""
+    """Packets that arrived after the warm-up and were dropped at `link`, per second."""
     return float(result.links[link]["dropped_packets"] / window_s_of(result))
 
 
 @metric("share", "paper red-vs-taildrop")
 def udp_loss(result: Result, group: str | None = None) -> float | None:
     """Datagrams lost on their way over those lost or received, of those sent after the warm-up.
+
+    Between 0 and 1. Datagrams still on their way at the end do not count.
 
     Paper 001 counts at the port of one bottleneck; with several links this counts them all.
     """
@@ -38,7 +51,7 @@ def udp_loss(result: Result, group: str | None = None) -> float | None:
 
 @metric("packets", "paper codel-dc, figure 8", needs="sample")
 def drops_over_time(result: Result, link: str) -> dict[str, Array]:
-    """Packets lost so far at every sample, by cause. Needs `sample`.
+    """Packets dropped so far at every sample, by cause, from the start of the run. Needs `sample`.
 
     `overflow` is a full buffer, `law` a decision on arrival or later (`early`, `late`).
     """

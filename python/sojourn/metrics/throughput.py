@@ -4,10 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sojourn.capacity import capacity_bits
-from sojourn.link_trace import HEADER_BYTES
 from sojourn.metrics.registry import metric
-from sojourn.reading import edges, flows_of, jain, window_s_of, wire_factor
+from sojourn.reading import flows_of, jain, window_s_of, wire_factor
 from sojourn.result import Array, Result
 
 
@@ -19,9 +17,9 @@ def throughput_bps(result: Result, link: str) -> float:
 
 @metric("share", "usual definition")
 def utilisation(result: Result, link: str) -> float | None:
-    """The share of the time in which `link` was sending.
+    """Share of the measured interval in which `link` was sending: 0 to 1.
 
-    Of a link with recorded delivery opportunities, the share of their bytes that was used, by
+    On a link with recorded delivery opportunities, the share of their bytes that was used, by
     packets and their framing of 4 bytes each.
     """
     value: float | None = result.links[link]["utilisation"]
@@ -30,18 +28,12 @@ def utilisation(result: Result, link: str) -> float | None:
 
 @metric("share per sample", "paper hred, figure 10", needs="sample")
 def utilisation_over_time(result: Result, link: str) -> Array:
-    """Bits that `link` started to send in each sample's interval, over what its rate allows.
+    """Share of each sample's interval in which `link` was sending: 0 to 1. Needs `sample`.
 
-    The rate is that of the moment, by the scenario's changes and traces. On a link with recorded
-    delivery opportunities, the share of their bytes that was used, as in `utilisation`. Needs
-    `sample`.
+    On a link with recorded delivery opportunities, the share of their bytes that was used, as in
+    `utilisation`; NaN in an interval without opportunities.
     """
-    series = result.links[link].series
-    sent = series["departed_bytes"] * 8.0
-    if "opportunities_ms" in result.scenario["links"][link].get("trace", {}):
-        sent = sent + series["departed_packets"] * 8.0 * HEADER_BYTES
-    able = np.diff(capacity_bits(result.scenario, link, edges(result)))
-    share: Array = np.divide(sent, able, out=np.full(len(sent), np.nan), where=able > 0)
+    share: Array = result.links[link].series["utilisation"]
     return share
 
 

@@ -164,9 +164,9 @@ mod tests {
         let mut law =
             AfQcn::new(&AfQcnParams::default(), &Env::new(crate::Rate(8_000_000))).unwrap();
         let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
-        let (mut lost, mut marked) = (vec![], 0);
+        let (mut lost, mut marks) = (vec![], crate::Marks::default());
         let now = crate::Time::ZERO;
-        let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marked: &mut marked };
+        let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marks: &mut marks };
         // Flow 1 has three of four packets: 3 kB where 2 kB are fair.
         law.shadow = Shadow::new(10, Some(1.0), 8, Bytes(1000), &Env::new(crate::Rate(8)));
         for flow in [1, 1, 1, 2] {
@@ -191,9 +191,9 @@ mod tests {
             let mut law = AfQcn::new(&AfQcnParams::default(), &env).unwrap();
             let mut n = 0;
             for _ in 0..20_000 {
-                let (mut lost, mut marked) = (vec![], 0);
+                let (mut lost, mut marks) = (vec![], crate::Marks::default());
                 let now = crate::Time::ZERO;
-                let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marked: &mut marked };
+                let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marks: &mut marks };
                 let mut line = Line { fifo: &mut fifo, pool: &mut pool };
                 (law.fb_qcn, law.q_old) = (fb_qcn, 1.0);
                 law.admit(&mut cx, &mut line, &Packet::default());

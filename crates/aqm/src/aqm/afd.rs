@@ -337,10 +337,10 @@ mod tests {
         let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
         let env = Env::new(crate::Rate(8_000_000));
         let mut shadow = Shadow::new(50, Some(2.0), 7, Bytes(1000), &env);
-        let (mut lost, mut marked) = (vec![], 0);
+        let (mut lost, mut marks) = (vec![], crate::Marks::default());
         for i in 0..2000u32 {
-            let (dice, lost, marked) = (&mut dice, &mut lost, &mut marked);
-            let mut cx = Cx { now: Time::ZERO, dice, lost, marked };
+            let (dice, lost, marks) = (&mut dice, &mut lost, &mut marks);
+            let mut cx = Cx { now: Time::ZERO, dice, lost, marks };
             let (flow, len) = (i * i % 11 + u32::from(i < 1000), 1 + i % 1500);
             shadow.sample(&mut cx, &Packet { flow, len, ..Packet::default() });
             let of = |k: u32| {

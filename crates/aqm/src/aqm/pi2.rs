@@ -168,8 +168,8 @@ mod tests {
             let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(5);
             let (mut fifo, mut pool) = (Fifo::default(), Pool::default());
             let mut line = Line { fifo: &mut fifo, pool: &mut pool };
-            let (now, mut lost, mut marked) = (Time::ZERO, vec![], 0);
-            let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marked: &mut marked };
+            let (now, mut lost, mut marks) = (Time::ZERO, vec![], crate::Marks::default());
+            let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marks: &mut marks };
             let packet = Packet { ecn: codepoint, ..Packet::default() };
             let signal = |_: &u32| law.admit(&mut cx, &mut line, &packet) == Verdict::Signal;
             (0..100_000).filter(signal).count() as f64 / 1e5

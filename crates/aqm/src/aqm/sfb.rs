@@ -374,11 +374,11 @@ mod tests {
         law.limit = Size::Packets(1000);
         let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
         let (mut fifo, mut pool) = (crate::fifo::Fifo::default(), crate::fifo::Pool::default());
-        let (mut lost, mut marked) = (vec![], 0);
+        let (mut lost, mut marks) = (vec![], crate::Marks::default());
         for step in 0..3000u64 {
             let now = Time(step * 100_000);
-            let (dice, lost, marked) = (&mut dice, &mut lost, &mut marked);
-            let mut cx = Cx { now, dice, lost, marked };
+            let (dice, lost, marks) = (&mut dice, &mut lost, &mut marks);
+            let mut cx = Cx { now, dice, lost, marks };
             let mut line = Line { fifo: &mut fifo, pool: &mut pool };
             let hash = (step * 7 % 13) as u32;
             let packet = Packet { hash, len: 100, ..Packet::default() };

@@ -109,12 +109,11 @@ impl Opportunities {
         (self.before, self.owed) = (self.by(now), self.owed(now));
     }
 
-    /// Share of the offered bytes that was used, framing included, if so many packets with so many
-    /// bytes in total departed.
-    pub(super) fn utilisation(&self, now: Time, packets: u64, bytes: u64) -> Option<f64> {
+    /// Bytes used, framing included, and bytes offered since counting began, if so many packets
+    /// with so many bytes in total departed.
+    pub(super) fn usage(&self, now: Time, packets: u64, bytes: u64) -> [u64; 2] {
         let offered = (self.by(now) - self.before) * self.bytes;
-        let used = bytes + packets * self.header + self.owed - self.owed(now);
-        (offered > 0).then(|| used as f64 / offered as f64)
+        [bytes + packets * self.header + self.owed - self.owed(now), offered]
     }
 }
 

@@ -5,7 +5,7 @@ use crate::cases::{Case, limit, value};
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::sched::{Backlog, Qdisc};
-use sojourn_aqm::{Cx, Dice, Ecn, Lost, Packet, Size, Span, Time, Why};
+use sojourn_aqm::{Cx, Dice, Ecn, Lost, Marks, Packet, Size, Span, Time, Why};
 use std::collections::BTreeMap;
 
 /// Where a packet is.
@@ -42,7 +42,7 @@ impl Dice for Counted {
 pub struct Ledger {
     qdisc: Box<dyn Qdisc + Send>,
     limit: Size,
-    marks: bool,
+    may_mark: bool,
     /// What the discipline promises of all packets, and which ones were marked as they came.
     pub settles_on_arrival: bool,
     /// Whether a packet that had been accepted was dropped, marked or overtaken.
@@ -58,7 +58,7 @@ pub struct Ledger {
     held: Backlog,
     /// The last body sent of each flow.
     last: BTreeMap<u32, u32>,
-    marked: u64,
+    marks: Marks,
     seen_marked: u64,
     pub trace: Vec<Event>,
 }
@@ -71,7 +71,7 @@ impl Ledger {
         Ledger {
             throws: 4 + candidates,
             limit: limit(&made),
-            marks: value(&made, "ecn") == Some("true"),
+            may_mark: value(&made, "ecn") == Some("true"),
             settles_on_arrival: made.qdisc.settles_on_arrival(),
             decided_later: false,
             marked_at_once: Vec::new(),
@@ -83,7 +83,7 @@ impl Ledger {
             packets: Vec::new(),
             held: Backlog::default(),
             last: BTreeMap::new(),
-            marked: 0,
+            marks: Marks::default(),
             seen_marked: 0,
             trace: Vec::new(),
         }
@@ -105,8 +105,8 @@ impl Ledger {
     /// Runs one call of the discipline and checks what it threw and lost.
     fn call<T>(&mut self, f: impl FnOnce(&mut dyn Qdisc, &mut Cx<'_>) -> T) -> T {
         self.dice.throws = 0;
-        let (now, lost, marked) = (self.now, &mut self.lost, &mut self.marked);
-        let out = f(&mut *self.qdisc, &mut Cx { now, dice: &mut self.dice, lost, marked });
+        let (now, lost, marks) = (self.now, &mut self.lost, &mut self.marks);
+        let out = f(&mut *self.qdisc, &mut Cx { now, dice: &mut self.dice, lost, marks });
         let most = self.throws + 2 * self.lost.len() as u64;
         assert!(self.dice.throws <= most, "{} throws for one packet", self.dice.throws);
         out
@@ -119,9 +119,9 @@ impl Ledger {
         self.packets.push((packet, State::Held));
         self.held.packets += 1;
         self.held.bytes += u64::from(packet.len);
-        let marked = self.marked;
+        let marked = self.marks.packets;
         self.call(|qdisc, cx| qdisc.enqueue(cx, packet));
-        self.marked_at_once.push(self.marked > marked);
+        self.marked_at_once.push(self.marks.packets > marked);
         self.settle(Some(body));
     }
 
@@ -154,7 +154,7 @@ impl Ledger {
     pub fn drain(&mut self) {
         while self.get().is_some() {}
         assert!(self.packets.iter().all(|(_, state)| *state != State::Held), "a packet is missing");
-        assert_eq!(self.marked, self.seen_marked, "marks counted and marks seen");
+        assert_eq!(self.marks.packets, self.seen_marked, "marks counted and marks seen");
     }
 
     /// `packet` comes out: it must be one that is held, unchanged but for a mark.
@@ -163,7 +163,7 @@ impl Ledger {
         assert_eq!(*state, State::Held, "{packet:?} comes out twice");
         assert_eq!(packet, Packet { ecn: packet.ecn, ..*original }, "the ticket was altered");
         if packet.ecn != original.ecn {
-            let allowed = self.marks && original.ecn.capable() && packet.ecn == Ecn::Ce;
+            let allowed = self.may_mark && original.ecn.capable() && packet.ecn == Ecn::Ce;
             assert!(allowed, "{:?} became {:?}", original.ecn, packet.ecn);
             self.seen_marked += 1;
         }

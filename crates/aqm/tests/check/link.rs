@@ -244,6 +244,8 @@ impl Recount<'_> {
         let came: Vec<_> = self.arrivals.iter().filter(|(at, _)| *at > self.begin).collect();
         let came_bytes: u64 = came.iter().map(|(_, p)| u64::from(p.len)).sum();
         let (sent, lost): (Vec<&Row>, Vec<&Row>) = self.left().partition(|row| row.why.is_none());
+        let (lost, lost_earlier): (Vec<&Row>, Vec<&Row>) =
+            lost.into_iter().partition(|row| row.packet.arrived > self.begin);
         assert_eq!((tally.arrived_packets, tally.arrived_bytes), (came.len() as u64, came_bytes));
         assert_eq!(
             (tally.departed_packets, tally.departed_bytes),
@@ -251,15 +253,22 @@ impl Recount<'_> {
         );
         assert_eq!((tally.dropped(), tally.dropped_bytes), (lost.len() as u64, bytes(&lost)));
         for why in [Why::Full, Why::Early, Why::Late] {
-            let n = lost.iter().filter(|row| row.why == Some(why)).count() as u64;
-            assert_eq!(tally.dropped_packets[why as usize - 1], n, "{why:?}");
+            let count = |rows: &[&Row]| rows.iter().filter(|row| row.why == Some(why)).count();
+            let counts = [count(&lost), count(&lost_earlier)].map(|n| n as u64);
+            let i = why as usize - 1;
+            assert_eq!([tally.dropped_packets[i], tally.dropped_earlier[i]], counts, "{why:?}");
+            assert_eq!(tally.drops()[i], counts[0] + counts[1]);
         }
         // A mark counts when it is given: to an arrival, or to a departure.
         let was_ce = |row: &Row| Ecn::from_bits(row.packet.body as u8) == Ecn::Ce;
         let given: Vec<_> =
             self.left().filter(|row| row.packet.ecn == Ecn::Ce && !was_ce(row)).collect();
-        let within = given.iter().filter(|row| row.packet.arrived > self.begin).count() as u64;
-        assert!((within..=given.len() as u64).contains(&tally.marked_packets), "marks");
+        // One that waited at `begin` may have been marked when it arrived.
+        let within = given.iter().filter(|row| row.packet.arrived > self.begin).count();
+        assert_eq!(tally.marks.packets, within as u64, "marks");
+        assert!(tally.marks.earlier <= (given.len() - within) as u64, "marks");
+        assert!(tally.dropped() <= tally.arrived_packets);
+        assert!(tally.marks.packets <= tally.arrived_packets);
         assert_eq!(tally.waiting(), (0, 0));
     }
 

@@ -5,7 +5,7 @@ use crate::link::{arrivals, link};
 use crate::{cases::Case, each};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use sojourn_aqm::{Cx, Opportunities, Packet, Span, Time};
+use sojourn_aqm::{Cx, Marks, Opportunities, Packet, Span, Time};
 
 const BYTES: u32 = 1504;
 const HEADER: u32 = 4;
@@ -29,7 +29,7 @@ type Told = (Vec<(Time, u32)>, Vec<(Time, u32)>);
 
 fn naive(case: &Case, lap: &[Span], arrivals: &[(Time, Packet)], end: Time) -> Told {
     let (mut qdisc, mut dice) = (case.build().qdisc, Pcg64Mcg::seed_from_u64(3));
-    let (mut told, mut lost, mut marked) = (vec![], vec![], 0);
+    let (mut told, mut lost, mut marks) = (vec![], vec![], Marks::default());
     let mut under_way: Option<(Packet, u32)> = None;
     let mut idle = true;
     let mut came = arrivals.iter().peekable();
@@ -38,13 +38,13 @@ fn naive(case: &Case, lap: &[Span], arrivals: &[(Time, Packet)], end: Time) -> T
     for now in all.take_while(|at| *at <= end) {
         // Who comes at the moment of an opportunity is too late for it.
         while let Some((at, packet)) = came.next_if(|(at, _)| *at < now) {
-            let mut cx = Cx { now: *at, dice: &mut dice, lost: &mut lost, marked: &mut marked };
+            let mut cx = Cx { now: *at, dice: &mut dice, lost: &mut lost, marks: &mut marks };
             qdisc.enqueue(&mut cx, Packet { arrived: *at, ..*packet });
             idle &= qdisc.backlog().packets == 0;
         }
         let mut credit = BYTES;
         while credit > 0 {
-            let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marked: &mut marked };
+            let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marks: &mut marks };
             // A queue is told once that it was asked in vain: laws date their idle time from then.
             if idle && under_way.is_none() {
                 break;

@@ -36,7 +36,7 @@ pub fn call<T>(
     u: f64,
     f: impl FnOnce(&mut dyn Qdisc, &mut Cx<'_>) -> T,
 ) -> (T, Losses) {
-    let (mut dice, mut lost, mut marked) = (Fixed(u), Vec::new(), 0);
-    let out = f(real, &mut Cx { now, dice: &mut dice, lost: &mut lost, marked: &mut marked });
+    let (mut dice, mut lost, mut marks) = (Fixed(u), Vec::new(), sojourn_aqm::Marks::default());
+    let out = f(real, &mut Cx { now, dice: &mut dice, lost: &mut lost, marks: &mut marks });
     (out, lost.iter().map(|l| (l.packet, l.why)).collect())
 }

@@ -76,10 +76,10 @@ fn random_drop_spares_no_place_in_the_line() {
     let mut dice = rand_pcg::Pcg64Mcg::seed_from_u64(11);
     let mut hits = [0u32; 10];
     for _ in 0..20_000 {
-        let (mut qdisc, mut lost, mut marked) = (made(), vec![], 0);
+        let (mut qdisc, mut lost, mut marks) = (made(), vec![], sojourn_aqm::Marks::default());
         for body in 0..10 {
-            let (dice, lost, marked) = (&mut dice, &mut lost, &mut marked);
-            let mut cx = sojourn_aqm::Cx { now: Time::ZERO, dice, lost, marked };
+            let (dice, lost, marks) = (&mut dice, &mut lost, &mut marks);
+            let mut cx = sojourn_aqm::Cx { now: Time::ZERO, dice, lost, marks };
             qdisc.enqueue(&mut cx, Packet { body, len: 100, ..Packet::default() });
         }
         assert_eq!((lost.len(), qdisc.backlog().packets), (1, 9));

@@ -19,7 +19,9 @@ pub struct PlainLink {
     /// The chances of a loss on a good wire and on a bad one, and that it turns from either.
     pub loss: [f64; 2],
     pub turns: [f64; 2],
-    /// Whether the wire is bad, its dice, and what was lost so far.
+    /// The end of the warm-up.
+    warm: Time,
+    /// Whether the wire is bad, its dice, and what was lost of the packets that came since then.
     pub wire: (usize, rand_pcg::Pcg64Mcg, u64),
     /// When the last packet sent arrives.
     pub last_arrival: Time,
@@ -50,6 +52,7 @@ impl PlainLink {
             delay: def.spec.delay,
             loss,
             turns,
+            warm: Time::ZERO + s.warmup,
             wire: (0, stream(s.seed, &format!("links.{}.loss", def.name)), 0),
             last_arrival: Time::ZERO,
             owed: 0,
@@ -77,10 +80,9 @@ fn moments(def: &LinkDef, duration: Span) -> Vec<Time> {
 
 impl Plain {
     pub fn with<T>(&mut self, l: usize, f: impl FnOnce(&mut dyn Qdisc, &mut Cx<'_>) -> T) -> T {
-        let (mut lost, mut marked) = (Vec::<Lost>::new(), 0);
+        let (mut lost, mut marks) = (Vec::<Lost>::new(), sojourn_aqm::Marks::default());
         let link = &mut self.links[l];
-        let mut cx =
-            Cx { now: self.now, dice: &mut link.dice, lost: &mut lost, marked: &mut marked };
+        let mut cx = Cx { now: self.now, dice: &mut link.dice, lost: &mut lost, marks: &mut marks };
         let out = f(&mut *link.qdisc, &mut cx);
         for l in lost {
             link.rows.push((l.packet.arrived.0, l.at.0, l.why as u8));
@@ -124,7 +126,7 @@ impl Plain {
             *state = 1 - found;
         }
         let lost = dice.uniform() < link.loss[found];
-        *count += u64::from(lost);
+        *count += u64::from(lost && packet.arrived >= link.warm);
         let body = self.bodies[packet.body as usize];
         if let (true, Load::Datagram(sent, _)) = (lost, body.load) {
             self.flows[body.flow].datagram_lost(sent);

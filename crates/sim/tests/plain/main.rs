@@ -253,7 +253,6 @@ impl Plain {
                 let w = warm.take().unwrap();
                 self.look(w);
                 self.flows.iter_mut().for_each(|f| f.begin(w));
-                self.links.iter_mut().for_each(|l| l.wire.2 = 0);
             }
             if at > end || at == end && !matches!(event, Event::Sent(_)) {
                 self.look(end);

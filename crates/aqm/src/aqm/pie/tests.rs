@@ -136,9 +136,9 @@ fn first_signal(settings: &[(&str, &str)], u: f64, backlog: u32) -> Option<usize
     let (mut fifo, mut pool) = (Fifo::default(), Pool::default());
     fifo.push(&mut pool, Packet { len: backlog, ..Packet::default() });
     let mut line = Line { fifo: &mut fifo, pool: &mut pool };
-    let (mut dice, mut lost, mut marked) = (Shown(u), vec![], 0);
+    let (mut dice, mut lost, mut marks) = (Shown(u), vec![], crate::Marks::default());
     let now = Time::ZERO;
-    let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marked: &mut marked };
+    let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marks: &mut marks };
     let packet = Packet { len: 500, ..Packet::default() };
     let first = (1..=200).find(|_| pie.admit(&mut cx, &mut line, &packet) == Verdict::Signal);
     assert!(first.is_none() || pie.accu == 0.0);

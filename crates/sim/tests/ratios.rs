@@ -1,0 +1,102 @@
+//! Every ratio of a result lies within 0 and 1, whatever the discipline and the load: one
+//! population, the packets that arrive in the measured interval.
+
+mod common;
+use common::run;
+use serde_json::{Value, json};
+use sojourn_sim::{Column, Outcome, Scenario};
+
+/// Checks every ratio of links and flows, and every sample of the utilisation.
+fn check(what: &str, out: &Outcome) {
+    let within = |x: f64| (0.0..=1.0).contains(&x);
+    for (name, link) in out.summary["links"].as_object().unwrap() {
+        for key in ["loss_rate", "mark_rate", "utilisation"] {
+            let value = link[key].as_f64();
+            assert!(value.is_none_or(within), "{what}: {key} of {name} is {value:?}");
+        }
+        let count = |key: &str| link[key].as_u64().unwrap();
+        let arrived = count("arrived_packets");
+        for key in ["dropped_packets", "marked_packets"] {
+            assert!(count(key) <= arrived, "{what}: {key} of {name}, {arrived} arrived");
+        }
+        assert!(count("dropped_bytes") <= count("arrived_bytes"), "{what}: bytes of {name}");
+        let causes = ["dropped_full_packets", "dropped_early_packets", "dropped_late_packets"];
+        assert_eq!(count("dropped_packets"), causes.map(count).iter().sum::<u64>(), "{what}");
+        let loss = (arrived > 0).then(|| count("dropped_packets") as f64 / arrived as f64);
+        assert_eq!(link["loss_rate"].as_f64(), loss, "{what}: {name}");
+        let marks = (arrived > 0).then(|| count("marked_packets") as f64 / arrived as f64);
+        assert_eq!(link["mark_rate"].as_f64(), marks, "{what}: {name}");
+        assert!(count("lost_on_wire_packets") <= arrived, "{what}: wire of {name}");
+    }
+    for flow in out.summary["flows"].as_array().unwrap() {
+        let loss = flow["loss_rate"].as_f64();
+        assert!(loss.is_none_or(within), "{what}: loss of {} is {loss:?}", flow["name"]);
+        let count = |key: &str| flow[key].as_u64().unwrap_or(0);
+        assert!(count("retransmitted_packets") <= count("sent_packets"), "{what}: {flow}");
+        assert!(count("lost_packets") + count("received_packets") <= count("sent_packets"));
+    }
+    for (name, column) in &out.columns {
+        if let (true, Column::F64(values)) = (name.ends_with("/utilisation"), column) {
+            let bad = values.iter().find(|x| !x.is_nan() && !within(**x));
+            assert_eq!(bad, None, "{what}: {name}");
+        }
+    }
+}
+
+/// An overload until just after the end of the warm-up: a full queue waits there, and only few
+/// packets arrive after it.
+fn overload(qdisc: &Value, trace: bool) -> Value {
+    let mut slow = json!({"rate": "1mbit", "delay": "5ms", "loss": 0.1, "qdisc": qdisc});
+    if trace {
+        slow["trace"] = json!({"opportunities_ms": [7, 7, 11, 30, 31, 33, 90]});
+    }
+    json!({
+        "duration": "4s", "warmup": "1s", "sample": "35ms",
+        "links": {"slow": slow, "fast": {"rate": "100mbit", "delay": "1ms"}},
+        "flows": [
+            {"name": "flood", "count": 3, "path": ["fast", "slow"],
+             "source": {"name": "cbr", "rate": "3mbit", "packet": "700B", "stop": "998ms"}},
+            {"name": "few", "path": ["fast", "slow"],
+             "source": {"name": "cbr", "rate": "20kbit", "packet": "300B"}},
+            {"name": "tcp", "count": 2, "path": ["slow"], "rtt": "40ms",
+             "tcp": {"name": "dctcp"}, "source": {"name": "bulk", "stop": "1s"}},
+        ]
+    })
+}
+
+#[test]
+fn ratios_of_every_discipline_at_the_end_of_an_overload() {
+    for entry in sojourn_aqm::sched::REGISTRY {
+        let has = |name: &str| entry.params().iter().any(|row| row.name == name);
+        for (limit, ecn) in [("400p", false), ("400p", true), ("60kB", true)] {
+            let mut qdisc = json!({"name": entry.name, "limit": limit});
+            if has("ecn") {
+                qdisc["ecn"] = json!(ecn);
+            }
+            for trace in [false, true] {
+                let scenario = overload(&qdisc, trace);
+                if Scenario::from_json(&scenario.to_string()).is_err() {
+                    assert!(limit.ends_with('B'), "{} has thresholds in packets", entry.name);
+                    continue;
+                }
+                check(&format!("{qdisc}, trace: {trace}"), &run(&scenario));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_queue_that_is_dropped_after_the_warm_up_is_not_in_the_loss_rate() {
+    // 400 packets wait at 1 s and CoDel drops many of them; only some ten arrive after that.
+    let out = run(&overload(&json!({"name": "codel", "limit": "400p"}), false));
+    let slow = &out.summary["links"]["slow"];
+    let dropped = slow["dropped_packets"].as_u64().unwrap();
+    assert!(dropped <= slow["arrived_packets"].as_u64().unwrap());
+    let Some((_, Column::U64(late))) =
+        out.columns.iter().find(|(name, _)| name == "links/slow/dropped_late_packets")
+    else {
+        panic!("the series counts every drop when it happens");
+    };
+    let after: u64 = late[29..].iter().sum();
+    assert!(after > dropped + 50, "{after} dropped after the warm-up, {dropped} had come in it");
+}
