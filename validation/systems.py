@@ -253,4 +253,4 @@ def one_flow(seed: int, target_ms: float, variant: str = "rfc") -> Table:
     ftp = flow("ftp", ["access", "bottleneck"], 1000, "sack", return_path=["back"], rtt="300us")
     ftp["source"] = {"name": "bulk", "start": "uniform(0us, 300us)"}
     ftp["tcp"] |= {"rto_min": "10ms", "tick": "100us"}
-    return scenario("5s", "1s", seed, links, [ftp])
+    return scenario("5s", "1s", seed, links, [ftp]) | {"sample": "1s"}

@@ -18,18 +18,17 @@ const COUNTS: [&str; 7] = [
     "marked_packets",
 ];
 
-/// The running counts of a link: those of the columns, then the nanoseconds in the queue of what
-/// departed, what the link used and what it could have used.
-type Running = [u128; COUNTS.len() + 3];
+/// The running counts of a link: those of the columns, then what the link used and what it could
+/// have used; and the nanoseconds in the queue of what departed.
+type Running = ([u64; COUNTS.len() + 2], u128);
 
 fn running(link: &mut Link) -> Running {
     let [used, offered] = link.usage();
     let t = link.tally();
     let [full, early, late] = t.drops();
     let [arrived, departed, bytes] = [t.arrived_packets, t.departed_packets, t.departed_bytes];
-    let [arrived, departed, bytes, full, early, late, marked, used, offered] =
-        [arrived, departed, bytes, full, early, late, t.marks.all(), used, offered].map(u128::from);
-    [arrived, departed, bytes, full, early, late, marked, t.sojourn.sum_ns(), used, offered]
+    let counts = [arrived, departed, bytes, full, early, late, t.marks.all(), used, offered];
+    (counts, t.sojourn.sum_ns())
 }
 
 /// What is recorded of a link. It can be taken as it grows: what was counted goes on.
@@ -51,23 +50,25 @@ impl LinkSeries {
     fn since(&mut self, link: &mut Link) -> Running {
         let now = running(link);
         let last = std::mem::replace(&mut self.last, now);
-        std::array::from_fn(|i| now[i].wrapping_sub(last[i]))
+        let counts = std::array::from_fn(|i| now.0[i].wrapping_sub(last.0[i]));
+        (counts, now.1.wrapping_sub(last.1))
     }
 
     /// The link's counters are about to start anew: what they have counted since the last look is
     /// kept for the next.
     pub fn begin(&mut self, link: &mut Link) {
-        self.last = self.since(link).map(|n| 0u128.wrapping_sub(n));
+        let (counts, sojourn_ns) = self.since(link);
+        self.last = (counts.map(u64::wrapping_neg), sojourn_ns.wrapping_neg());
     }
 
     /// Looks at the link at `now`.
     pub fn look(&mut self, now: Time, link: &mut Link) {
         link.advance(now);
-        let since = self.since(link);
-        let [_, sent, .., sojourn_ns, used, offered] = since;
+        let (counts, sojourn_ns) = self.since(link);
+        let [_, sent, .., used, offered] = counts;
         self.sojourn_s.push(sojourn_ns as f64 / sent as f64 / 1e9);
         self.utilisation.push(used as f64 / offered as f64);
-        self.counts.iter_mut().zip(since).for_each(|(column, n)| column.push(n as u64));
+        self.counts.iter_mut().zip(counts).for_each(|(column, n)| column.push(n));
         let (packets, bytes) = link.tally().waiting();
         self.queue_bytes.push(bytes);
         self.queue_packets.push(packets);

@@ -467,9 +467,9 @@ mod tests {
         let env = Env::new(crate::Rate(8_000_000));
         let mut q = Fair::<Drr, Choke>::build(&params, &env).unwrap();
         let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
-        let (mut lost, mut marked) = (vec![], 0);
+        let (mut lost, mut marks) = (vec![], crate::Marks::default());
         let (now, dice) = (crate::Time::ZERO, &mut dice);
-        let mut cx = Cx { now, dice, lost: &mut lost, marked: &mut marked };
+        let mut cx = Cx { now, dice, lost: &mut lost, marks: &mut marks };
         let packet = |flow, body| Packet { flow, hash: flow, body, len: 300, ..Packet::default() };
         // CHOKe compares the second packet of flow 1 with the first, and drops both.
         q.enqueue(&mut cx, packet(1, 0));
