@@ -978,7 +978,7 @@ class Fred(Qdisc, kw_only=True, frozen=True, tag="fred"):
 class Sfb(Qdisc, kw_only=True, frozen=True, tag="sfb"):
     """BLUE in hashed bins: confines the flows that do not listen.
 
-    Source: Feng, Kandlur, Saha and Shin, INFOCOM 2001; Linux tc-sfb(8).
+    Source: Feng, Kandlur, Saha and Shin, INFOCOM 2001; Linux sch_sfb.
     """
 
     limit: Value = None
@@ -1006,13 +1006,13 @@ class Sfb(Qdisc, kw_only=True, frozen=True, tag="sfb"):
     """
 
     d1: Value = None
-    """What an arrival adds to the chance of a full bin. Number; default 0.001; 0 to 1; also called
-    increment.
+    """What an arrival adds to the chance of a full bin; tc-sfb(8) sends 0.0005. Number; default
+    0.001; 0 to 1; also called increment.
     """
 
     d2: Value = None
-    """What an arrival takes from the chance of an empty bin. Number; default
-    0.00016666666666666666; 0 to 1; also called decrement.
+    """What an arrival takes from the chance of an empty bin; tc-sfb(8) sends 0.00005. Number;
+    default 0.00016666666666666666; 0 to 1; also called decrement.
     """
 
     rehash_interval: Value = None

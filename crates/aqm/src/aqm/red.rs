@@ -9,7 +9,10 @@
 //! queue after an idle time in which m could have been sent. Between the thresholds
 //! `pb = max_p (avg - min_th) / (max_th - min_th)`; the chance of a signal is
 //! `pa = pb / (1 - count pb)`, which spaces the signals out over the packets counted since the last
-//! one.
+//! one. At a constant `pb` the gap between two signals is uniform on 1 to 1/`pb` - 1 packets, since
+//! the first packet after a signal has `count` = 1, as in the paper's pseudo-code and in ns-2. The
+//! first signal after the average rises above `min_th` comes after 1 to 1/`pb` packets. In the
+//! text of the paper, and on Linux, every gap is 1 to 1/`pb`.
 //! **Departures** (1) the arrival that ends an idle time also counts as an ordinary sample of an
 //! empty queue, one factor `1 - w_q` more than the paper, as every implementation we know has it.
 //! (2) The gentle slopes follow the present `max_p`. (3) Above `max_th` without gentle a signal is
@@ -42,11 +45,11 @@ crate::choice! {
 }
 
 crate::choice! {
-    /// How signals are spread over the packets between them.
+    /// How signals are spread over the packets between them, at a constant pb.
     pub enum Wait {
-        /// The gap is uniform on 1 to 1/pb packets (the paper's `pb / (1 - count pb)`).
+        /// The gap is uniform on 1 to 1/pb - 1 packets (the paper's `pb / (1 - count pb)`).
         No = "no" | "false" | "off",
-        /// The gap is uniform on 1/pb to 2/pb packets: never two signals close together.
+        /// The gap is uniform on 1/pb to 2/pb - 1 packets: never two signals close together.
         Yes = "yes" | "true" | "on",
         /// Not at all: every packet is signalled with pb, whatever came before.
         Bernoulli = "bernoulli",

@@ -269,7 +269,7 @@ registry! {
     "sfb" [] => Single<Sfb>, preset [],
         "BLUE in hashed bins: confines the flows that do not listen",
         "on arrival: the least chance of the flow's bins, one per level",
-        "Feng, Kandlur, Saha and Shin, INFOCOM 2001; Linux tc-sfb(8)";
+        "Feng, Kandlur, Saha and Shin, INFOCOM 2001; Linux sch_sfb";
     "sred" [] => Single<Sred>, preset [],
         "drops by the number of active flows, which hits on a list of past packets tell",
         "on arrival: a step function of the queue, times a function of the number of flows",

@@ -27,30 +27,53 @@ fn slopes_of_the_three_forms() {
     assert_eq!([15.0, 37.5, 60.0].map(|a| pb_at(&mut red, a)), [0.1, 0.55, 1.0]);
 }
 
-#[test]
-fn gaps_between_signals_are_as_the_form_says() {
-    // With pb = 0.1 and count = 1 at the first packet after a signal (section 4): uniform on
-    // 1..=9, uniform on 10..=19, or geometric.
-    for (wait, low, high, mean) in
-        [("no", 1, 9, 5.0), ("yes", 10, 19, 14.5), ("bernoulli", 1, 1000, 10.0)]
-    {
-        let mut red = law(&[("wait", wait)]);
-        let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
-        let (mut gaps, mut gap) = (vec![], 0);
-        red.pb = 0.1;
-        red.count = 0;
-        while gaps.len() < 4000 {
-            (red.count, gap) = (red.count + 1, gap + 1);
-            if crate::Dice::chance(&mut dice, red.pa(500)) {
-                gaps.push(gap);
-                (red.count, gap) = (0, 0);
-            }
-        }
-        let (min, max) = (*gaps.iter().min().unwrap(), *gaps.iter().max().unwrap());
-        let sum: i32 = gaps.iter().sum();
-        assert!(min == low && max <= high, "{wait}: {min}..{max}");
-        assert!((f64::from(sum) / 4000.0 - mean).abs() < 0.3, "{wait}: {sum}");
+/// Random numbers that never signal, and note each chance.
+struct Never(Vec<f64>);
+
+impl crate::Dice for Never {
+    fn uniform(&mut self) -> f64 {
+        1.0
     }
+    fn chance(&mut self, p: f64) -> bool {
+        self.0.push(p);
+        false
+    }
+}
+
+/// The probability of a gap of 1, 2, ... packets at pb = 0.1, from `count` packets counted.
+fn gaps(wait: &str, count: i64) -> Vec<f64> {
+    let mut red = law(&[("wait", wait), ("min_th", "5p"), ("max_th", "15p"), ("max_p", "0.2")]);
+    (red.avg, red.count) = (10.0, count);
+    let (mut dice, mut lost, mut marks) = (Never(vec![]), vec![], crate::Marks::default());
+    let mut cx = Cx { now: Time::ZERO, dice: &mut dice, lost: &mut lost, marks: &mut marks };
+    let packet = Packet { len: 500, ..Packet::default() };
+    (0..30).for_each(|_| assert_eq!(red.decide(&mut cx, &packet), Verdict::Pass));
+    let mut none_before = 1.0;
+    let signals = dice.0.iter().map(|pa| {
+        let here = none_before * pa;
+        none_before *= 1.0 - pa;
+        here
+    });
+    signals.collect()
+}
+
+#[test]
+fn gaps_between_signals_are_as_the_page_says() {
+    let uniform_on = |found: Vec<f64>, low: usize, high: usize| {
+        for (i, p) in found.into_iter().enumerate() {
+            let gap = i + 1;
+            let within = (low..=high).contains(&gap);
+            let expected = if within { 1.0 / (high - low + 1) as f64 } else { 0.0 };
+            assert!((p - expected).abs() < 1e-12, "a gap of {gap}: {p}");
+        }
+    };
+    // After a signal, and from the moment at which the average rises above min_th.
+    uniform_on(gaps("no", 0), 1, 9);
+    uniform_on(gaps("no", -1), 1, 10);
+    uniform_on(gaps("yes", 0), 10, 19);
+    uniform_on(gaps("yes", -1), 11, 20);
+    let geometric = gaps("bernoulli", 0);
+    assert!((geometric[0] - 0.1).abs() < 1e-12 && (geometric[9] - 0.1 * 0.9f64.powi(9)) < 1e-12);
 }
 
 #[test]
