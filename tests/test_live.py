@@ -441,4 +441,4 @@ def test_live_tests_are_not_skipped_in_ci(monkeypatch: pytest.MonkeyPatch) -> No
 def test_an_unknown_command_is_refused_before_anything_is_made(sojourn: Command) -> None:
     """With code 2."""
     code, _, err = sojourn("link", "--rate", "1mbit", "--", "no-such-command")
-    assert (code, err) == (2, 'sojourn: "no-such-command": there is no such command\n')
+    assert (code, err) == (2, "sojourn: no-such-command: there is no such command\n")

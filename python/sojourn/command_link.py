@@ -106,7 +106,7 @@ def _check_command(name: str) -> None:
         return
     path = Path(name)
     if "/" not in name or not path.exists():
-        raise InputError(f"{shown(name)}: there is no such command")
+        raise InputError(f"{brief(name) or shown(name)}: there is no such command")
     why = "is a directory" if path.is_dir() else "is not executable (chmod +x makes it so)"
     raise InputError(f"{brief(name)}: {why}")
 
