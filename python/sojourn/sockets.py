@@ -148,8 +148,11 @@ def datagrams_to_all() -> socket.socket:
 
 
 def send_datagram(sender: socket.socket, size_bytes: int) -> None:
-    """Send a datagram of that size, headers included, that says when it was sent."""
-    stamp = struct.pack("=Q", time.time_ns())
+    """Send a datagram of that size, headers included, that says when it was sent.
+
+    The time is that of the monotonic clock: somebody may set the other one.
+    """
+    stamp = struct.pack("=Q", time.monotonic_ns())
     with suppress(BlockingIOError):  # the device is behind: the kernel would drop it
         sender.send(stamp + bytes(size_bytes - _UDP_HEADER_BYTES - len(stamp)))
 
@@ -162,7 +165,11 @@ def take_datagram(sink: socket.socket) -> tuple[int, int, int] | None:
         return None
     (sent_ns,) = struct.unpack_from("=Q", data)
     seconds, nanoseconds = _stamp(notes)
-    return row_of(sender[0]), len(data), seconds * 1_000_000_000 + nanoseconds - sent_ns
+    # The kernel stamps by the wall clock, so that tells how long ago it was. If the clock was set
+    # since, that is no time between sending and now.
+    elapsed_ns = time.monotonic_ns() - sent_ns
+    ago_ns = time.time_ns() - (seconds * 1_000_000_000 + nanoseconds)
+    return row_of(sender[0]), len(data), elapsed_ns - min(max(ago_ns, 0), elapsed_ns)
 
 
 def _stamp(notes: list[Any]) -> tuple[int, int]:
