@@ -32,6 +32,11 @@
     )
 )]
 
+/// Compiles and runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;
+
 extern crate alloc;
 #[cfg(test)]
 #[macro_use]
