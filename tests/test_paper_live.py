@@ -87,8 +87,9 @@ def _is_whole(outcome: paper.Outcome, place: Path) -> None:
 
 
 @REAL
-def test_an_interrupt_ends_the_runs(tmp_path: Path) -> None:
-    """A Ctrl-C at the command ends its workers too, long before the runs are over."""
+@pytest.mark.parametrize("delay_s", [0.0, 0.1, 0.3, 1.0])
+def test_an_interrupt_ends_the_runs(tmp_path: Path, delay_s: float) -> None:
+    """Ctrl-C ends the workers as well, while they start (they import modules) and while they run."""
     line = [sys.executable, "-m", "sojourn", "paper", "run", "hred", "--engine", "live"]
     running = subprocess.Popen(
         [*line, "--out", str(tmp_path), "--figure", "13a", "--jobs", "1"],
@@ -101,7 +102,7 @@ def test_an_interrupt_ends_the_runs(tmp_path: Path) -> None:
         while not (workers := _workers(running.pid)):
             assert running.poll() is None
             time.sleep(0.05)
-        time.sleep(1)
+        time.sleep(delay_s)
         os.killpg(running.pid, signal.SIGINT)
         _, said = running.communicate()
     assert running.returncode == 130

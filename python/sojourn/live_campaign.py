@@ -14,6 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.connection import wait
 from multiprocessing.synchronize import Event
 from pathlib import Path
+from typing import Any
 
 from sojourn import _sojourn, campaign, network
 from sojourn.campaign import Engine, Made, Measure, Row, Run
@@ -21,6 +22,7 @@ from sojourn.kernel import plan
 from sojourn.real import play
 from sojourn.result import Result
 from sojourn.scenario import to_json
+from sojourn.signals import TO_COMMAND, held_back
 
 JOBS = 6
 """How many runs are played at once unless it is said."""
@@ -70,13 +72,26 @@ def play_all(
     context = multiprocessing.get_context("spawn")
     stop = context.Event()
     most = min(jobs or JOBS, max(1, len(runs)))
-    with ProcessPoolExecutor(most, context, _begin, (stop,)) as pool:
+    with _Workers(most, context, _begin, (stop,)) as pool:
         try:
             return campaign.campaign(
                 runs, store=store, executor=pool, progress=progress, engine=live()
             )
         finally:
             stop.set()
+
+
+class _Workers(ProcessPoolExecutor):
+    """Processes that Ctrl-C does not reach before `_begin` has run in them.
+
+    The terminal sends it to them as well. While they import modules it would end them with a
+    traceback.
+    """
+
+    def submit(self, *args: Any, **kwargs: Any) -> Any:
+        """Submit a call; this starts a process if there are too few, which inherits the mask."""
+        with held_back():
+            return super().submit(*args, **kwargs)
 
 
 def work(chunk: Sequence[tuple[str, Measure]]) -> list[tuple[Row, int]]:
@@ -106,6 +121,7 @@ def _begin(stop: Event) -> None:
     global _stop
     _stop = stop
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, TO_COMMAND)
     parent = multiprocessing.parent_process()
     assert parent is not None
     threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
