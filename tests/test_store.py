@@ -1,8 +1,11 @@
 """The store: nothing is lost, nothing is half there, damage is found."""
 
+import errno
 import hashlib
 import io
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -11,7 +14,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from sojourn import InputError
+from sojourn import InputError, StoreWarning
 from sojourn.keeper import Keeper
 from sojourn.store import ASIDE, FEW, LOOSE, Store
 from sojourn.sweeps import make_sweep, run_sweep
@@ -214,6 +217,78 @@ def test_no_temporary_file_stays(tmp_path: Path) -> None:
     """Parts are renamed into place."""
     Store(tmp_path).put([row(1)])
     assert [path.suffix for path in tmp_path.iterdir()] == [".parquet"]
+
+
+SMALL_SWEEP = make_sweep(
+    {
+        "duration": "50ms",
+        "links": {"up": {"rate": "1mbit"}},
+        "flows": [{"name": "f", "path": ["up"]}],
+    },
+    {"f.count": [1, 2]},
+)
+
+
+def leave(directory: Path) -> list[Path]:
+    """Write the files that a writer leaves when it is killed in the middle of a write."""
+    left = [directory / ".part-1a2b3c", directory / "._sweep-0123456789ab.4711.part.json"]
+    for path in left:
+        path.write_bytes(b"PAR1")
+    return left
+
+
+def test_temporary_files_of_a_killed_writer_are_removed(tmp_path: Path) -> None:
+    """By the next run into the folder; files of other names stay."""
+    out = tmp_path / "out"
+    run_sweep(SMALL_SWEEP, out=out)
+    (out / ".hidden").write_text("mine")
+    left = leave(out)
+    assert run_sweep(SMALL_SWEEP, out=out).made == 0
+    assert not any(path.exists() for path in left)
+    assert (out / ".hidden").exists()
+    assert Store(out).rows().height == 2
+
+
+def test_a_second_writer_is_told_of_the_first(tmp_path: Path) -> None:
+    """Nothing of the first is removed; once it has ended, nothing is said."""
+    out = tmp_path / "out"
+    with Store(out).writing():
+        left = leave(out)
+        with pytest.warns(StoreWarning, match="out: another sojourn is writing into this folder"):
+            assert run_sweep(SMALL_SWEEP, out=out).made == 2
+        assert all(path.exists() for path in left)
+    assert run_sweep(SMALL_SWEEP, out=out).made == 0
+    assert not any(path.exists() for path in left)
+
+
+def test_the_lock_of_a_killed_writer_ends_with_it(tmp_path: Path) -> None:
+    """The next writer is alone: nothing is stale."""
+    code = "import sys; from sojourn.store import Store\n"
+    code += "with Store(sys.argv[1]).writing(): print('in', flush=True); sys.stdin.read()"
+    line = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"in\n"
+        with pytest.warns(StoreWarning), Store(tmp_path).writing():
+            left = leave(tmp_path)
+        writer.kill()
+        writer.wait()
+    with Store(tmp_path).writing():
+        assert not any(path.exists() for path in left)
+
+
+def test_a_folder_that_cannot_be_locked_is_written_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on network file systems without flock: nothing is removed, nothing is said."""
+
+    def refuse(fd: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    left = leave(tmp_path)
+    assert run_sweep(SMALL_SWEEP, out=tmp_path).made == 2
+    assert all(path.exists() for path in left)
 
 
 def test_a_keeper_tells_what_went_wrong(tmp_path: Path) -> None:

@@ -346,6 +346,15 @@ def test_two_processes_write_into_one_store(swept: Path) -> None:
     assert csv(swept / "shared") == csv(swept / "alone")
 
 
+def test_a_sweep_says_in_one_line_that_another_one_is_active(swept: Path) -> None:
+    """On standard error; the sweep does its work."""
+    with Store(swept / "shared").writing():
+        done = ran("sweep", swept / "sweep.toml", "--out", swept / "shared")
+    told = f"sojourn: warning: {swept / 'shared'}: another sojourn is writing into this folder"
+    assert [line.startswith(told) for line in done.stderr.splitlines()] == [True]
+    assert "runs made" in done.stdout
+
+
 def test_a_damaged_part_is_named_and_its_runs_made_again(swept: Path) -> None:
     """Not silently read."""
     out = swept / "out"

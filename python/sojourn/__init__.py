@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from sojourn._sojourn import InputError as InputError
     from sojourn.advice import ScenarioWarning as ScenarioWarning
+    from sojourn.advice import StoreWarning as StoreWarning
     from sojourn.comparison import Comparison as Comparison
     from sojourn.comparison import compare as compare
     from sojourn.comparison import load_comparison as load_comparison
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 _HOME = {
     "InputError": "_sojourn",
     "ScenarioWarning": "advice",
+    "StoreWarning": "advice",
     "Comparison": "comparison",
     "compare": "comparison",
     "load_comparison": "comparison",

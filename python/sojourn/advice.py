@@ -26,6 +26,10 @@ class ScenarioWarning(UserWarning):
     """A scenario is valid, and hardly what was meant."""
 
 
+class StoreWarning(UserWarning):
+    """Another process writes into the same folder of results."""
+
+
 def warnings_of(scenario: Tree) -> list[str]:
     """Return the warnings about a canonical scenario, those of links first."""
     found: list[str] = []
@@ -57,7 +61,7 @@ def warnings_of(scenario: Tree) -> list[str]:
 def warn(scenarios: Iterable[Tree]) -> None:
     """Show the warnings about canonical scenarios, each text once, at the line of the caller."""
     texts = dict.fromkeys(text for one in scenarios for text in warnings_of(one))
-    stacklevel = _level_outside()
+    stacklevel = level_outside()
     for text in list(texts)[:MOST]:
         warnings.warn(text, ScenarioWarning, stacklevel=stacklevel)
     if len(texts) > MOST:
@@ -65,7 +69,7 @@ def warn(scenarios: Iterable[Tree]) -> None:
         warnings.warn(more, ScenarioWarning, stacklevel=stacklevel)
 
 
-def _level_outside() -> int:
+def level_outside() -> int:
     """Return the stack level of the first caller that is not part of this package."""
     package, level = str(Path(__file__).parent), 1
     frame = sys._getframe(1)

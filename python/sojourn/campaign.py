@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -139,7 +140,8 @@ def campaign(
         own = (keys[i], engine.name, json.dumps([*labels]), json.dumps([*found]), seed)
         return {**labels, **dict(zip(OWN, own, strict=True)), **found}
 
-    with Keeper(kept) as keeper:
+    writing = kept.writing() if kept is not None and asked else nullcontext()
+    with writing, Keeper(kept) as keeper:
 
         def finished(i: int, found: Mapping[str, Any]) -> None:
             known[keys[i]] = [(dict(runs[i].labels), dict(found))]

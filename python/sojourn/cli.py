@@ -78,21 +78,23 @@ def _run(arguments: list[str]) -> int:
 
 @contextmanager
 def _telling_warnings() -> Iterator[None]:
-    """Write each warning about a scenario as one line on standard error, once."""
-    from sojourn.advice import ScenarioWarning
+    """Write each warning of sojourn as one line on standard error, once."""
+    from sojourn.advice import ScenarioWarning, StoreWarning
 
+    ours = (ScenarioWarning, StoreWarning)
     said = set()
     usual = warnings.showwarning
 
     def show(message: Any, category: type[Warning], *rest: Any) -> None:
-        if not issubclass(category, ScenarioWarning):
+        if not issubclass(category, ours):
             usual(message, category, *rest)
         elif str(message) not in said:
             said.add(str(message))
             _say(f"warning: {message}", DONE)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("always", ScenarioWarning)
+        for category in ours:
+            warnings.simplefilter("always", category)
         warnings.showwarning = show  # type: ignore[assignment]
         yield
 

@@ -10,11 +10,14 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sojourn._sojourn import InputError
+from sojourn.advice import StoreWarning, level_outside
 from sojourn.folders import PART
 from sojourn.inputs import brief
 from sojourn.output import naming
@@ -38,6 +41,9 @@ KINDS = dict.fromkeys(("key", "engine", "axes", "measured"), ("String",)) | {
 }
 """The columns that every part has (`sojourn.campaign.OWN`), and their types."""
 
+TEMPORARY = (".part-*", "._sweep-*.part.json")
+"""Patterns of the names of files that are being written (`Store` and `sweeps.run_sweep`)."""
+
 ASIDE = "_damaged"
 """The folder for parts whose bytes are not those that were written."""
 
@@ -53,6 +59,53 @@ class Store:
         self.directory = Path(directory)
         self.damaged: list[str] = []
         self._loose = 0
+        self._is_open = False
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Lock the directory for writing, together with other writers; make it if it is missing.
+
+        Temporary files of writers that were killed are removed first, unless another writer is
+        active. The lock is a shared `flock` of the directory, so it ends with the process. Inside
+        another `writing` block of this Store, nothing happens.
+
+        Warns
+        -----
+        StoreWarning
+            If another writer is active. Both may make the same runs; no row is lost or doubled.
+        """
+        if self._is_open:
+            yield
+            return
+        with naming(self.directory):
+            self.directory.mkdir(parents=True, exist_ok=True)
+        fd, alone = _lock(self.directory)
+        if fd is None:
+            yield
+            return
+        try:
+            if alone:
+                self._remove_temporary()
+            _share(fd)
+            if not alone:
+                warnings.warn(
+                    f"{self.directory}: another sojourn is writing into this folder; both may make "
+                    "the same runs, no result is lost",
+                    StoreWarning,
+                    stacklevel=level_outside(),
+                )
+            self._is_open = True
+            yield
+        finally:
+            self._is_open = False
+            os.close(fd)
+
+    def _remove_temporary(self) -> None:
+        """Remove the temporary files in the directory."""
+        for pattern in TEMPORARY:
+            for path in self.directory.glob(pattern):
+                with suppress(OSError):  # a directory that cannot be written to
+                    path.unlink()
 
     def rows(self) -> "pl.DataFrame":
         """Give all rows, one of those that are alike, in an order that does not depend on when."""
@@ -166,6 +219,41 @@ class Store:
             finally:
                 part.unlink(missing_ok=True)
         return path
+
+
+def _lock(directory: Path) -> tuple[int | None, bool]:
+    """Open `directory` and lock it exclusively if nobody else has a lock.
+
+    Returns
+    -------
+    descriptor
+        The open directory, to be locked further and closed; None if it cannot be locked, as on
+        some network file systems.
+    alone : bool
+        True if it is locked.
+    """
+    try:
+        import fcntl
+
+        fd = os.open(directory, os.O_RDONLY)
+    except (ImportError, OSError):
+        return None, False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return fd, False
+    except OSError:
+        os.close(fd)
+        return None, False
+    return fd, True
+
+
+def _share(fd: int) -> None:
+    """Turn the lock of an open directory into a shared one, once no exclusive one is left."""
+    import fcntl
+
+    with suppress(OSError):
+        fcntl.flock(fd, fcntl.LOCK_SH)
 
 
 def _fault(data: bytes, is_whole: bool) -> str | None:

@@ -232,14 +232,24 @@ def run_sweep(
     Raises InputError if `out` holds something else, unless `force`: then runs of another scenario
     are replaced.
     """
-    store = None if out is None else Store(out)
-    if out is not None and store is not None:
-        base = json.loads(_sojourn.canonical(to_json(asked.base)))
-        if folders.claim(Path(out), "sweep", folders.identity_of(base), force=force):
-            store.clear()
-        _note(Path(out), asked, base)
-
+    if out is None:
+        warn(_examples(asked))
+        return _make(asked, None, executor, jobs, progress)
+    base = json.loads(_sojourn.canonical(to_json(asked.base)))
+    is_other = folders.claim(Path(out), "sweep", folders.identity_of(base), force=force)
     warn(_examples(asked))
+    store = Store(out)
+    with store.writing():
+        if is_other:
+            store.clear()
+        _note(store.directory, asked, base)
+        return _make(asked, store, executor, jobs, progress)
+
+
+def _make(
+    asked: Sweep, store: Store | None, executor: Executor | None, jobs: int | None, progress: bool
+) -> Made:
+    """Make the runs of a sweep that `store` lacks."""
 
     def go(runs: Sequence[Run]) -> Made:
         return campaign(runs, store=store, executor=executor, jobs=jobs, progress=progress)
