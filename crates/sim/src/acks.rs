@@ -1,5 +1,6 @@
-//! The acks on the last leg to a sender. There are as many as packets in flight, so they are kept
-//! short: most have no SACK blocks, and the blocks of those that do wait in a line of their own.
+//! Acks on the last hop to a sender: a FIFO with a constant delay. There is one entry per packet in
+//! flight, so entries are small: most acks carry no SACK blocks, and the blocks of those that do
+//! are kept in a second FIFO.
 
 use crate::fetch::fetch;
 use crate::tcp::Ack;
@@ -11,10 +12,10 @@ struct Short {
     at: Time,
     ack: u64,
     connection: u32,
-    /// Bytes on the wire: a header and three SACK blocks at most.
+    /// Size on the wire, bytes: header and at most three SACK blocks.
     wire: u16,
     blocks: u8,
-    /// [`ECE`] and [`SYN`].
+    /// Bit set of [`ECE`] and [`SYN`].
     flags: u8,
 }
 
@@ -23,7 +24,7 @@ const SYN: u8 = 2;
 
 const _: () = assert!(size_of::<Short>() <= 24);
 
-/// The line of acks, in the order in which they arrive.
+/// FIFO of acks in order of arrival.
 #[derive(Default)]
 pub struct Acks {
     line: VecDeque<Short>,
@@ -31,7 +32,8 @@ pub struct Acks {
 }
 
 impl Acks {
-    /// An ack of `connection` will reach the sender at `at`, after all that are on their way.
+    /// Append an ack of `connection` that reaches the sender at `at`; `at` must not be earlier than
+    /// that of the previous ack.
     #[inline]
     pub fn push(&mut self, at: Time, connection: u32, ack: &Ack) {
         let Ack { ack, sacks, blocks, ece, syn, wire } = *ack;
@@ -44,13 +46,13 @@ impl Acks {
         self.line.push_back(Short { at, ack, connection, wire, blocks, flags });
     }
 
-    /// When the first one arrives; [`Time::NEVER`] if there is none.
+    /// Arrival time of the first ack; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next(&self) -> Time {
         self.line.front().map_or(Time::NEVER, |a| a.at)
     }
 
-    /// Asks for the memory of the first one and for that beside the last.
+    /// Prefetch the first entry and the one at the back.
     #[inline]
     pub fn fetch(&self) {
         if let (Some(first), Some(last)) = (self.line.front(), self.line.back()) {
@@ -59,13 +61,13 @@ impl Acks {
         }
     }
 
-    /// Whether any of them is of `connection`.
+    /// True if an ack of `connection` is in the FIFO.
     pub fn any_of(&self, connection: u32) -> bool {
         self.line.iter().any(|a| a.connection == connection)
     }
 
-    /// Writes the first one to `into` if it has arrived by `now`, and gives its connection. Field
-    /// by field: a struct that is moved whole just after it was written stalls the processor.
+    /// Write the first ack to `into` if it has arrived by `now`, and return its connection. Copies
+    /// field by field: moving a whole struct that was just written causes a store-forwarding stall.
     #[inline]
     pub fn pop(&mut self, now: Time, into: &mut Ack) -> Option<u32> {
         let first = self.line.front().filter(|a| a.at <= now)?;
@@ -88,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn acks_come_back_whole_and_in_order() {
+    fn acks_are_returned_unchanged_in_order() {
         let mut acks = Acks::default();
         let plain = Ack { ack: 7, wire: 40, ece: true, ..Ack::default() };
         let sacks = [(9, 10), (12, 15), (0, 0)];

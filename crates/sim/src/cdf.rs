@@ -1,5 +1,5 @@
-//! Distributions as measured: a table of points of the cumulative distribution, straight lines
-//! between them, and the two tables that papers on data centres use.
+//! Empirical distributions: points of the cumulative distribution function with linear
+//! interpolation, and the two flow-size tables used in papers on data centres.
 //!
 //! **Source**: web search: Alizadeh et al., "Data Center TCP", SIGCOMM 2010; data mining: Greenberg
 //! et al., "VL2", SIGCOMM 2009; flow sizes in bytes.
@@ -9,16 +9,16 @@ use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Setting, Value};
 use std::sync::Arc;
 
-/// A table known by name.
+/// Named distribution.
 #[derive(Debug)]
 pub struct Table {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// What is measured, in grains, and the share that does not exceed it.
+    /// Value in grains and the cumulative probability at it.
     points: &'static [(u64, f64)],
 }
 
-/// The tables of flow sizes, in bytes.
+/// Flow-size distributions, in bytes.
 pub const TABLES: &[Table] = &[
     // Mean 1.711 MB.
     Table {
@@ -38,7 +38,7 @@ pub const TABLES: &[Table] = &[
             (30_000_000, 1.0),
         ],
     },
-    // Mean 12.66 MB. The form in packets differs from it above 95 %.
+    // Mean 12.66 MB. The variant counted in packets differs above the 95th percentile.
     Table {
         name: "data_mining",
         points: &[
@@ -59,41 +59,45 @@ pub const TABLES: &[Table] = &[
     },
 ];
 
-/// An empirical distribution.
+/// Empirical distribution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cdf {
-    /// What it is called, if it is one of [`TABLES`].
+    /// Name, if it is one of [`TABLES`].
     name: Option<&'static str>,
-    /// Values in grains and shares; both never fall, the shares go from 0 to 1.
+    /// Values in grains and cumulative probabilities; both non-decreasing, the latter from 0 to 1.
     points: Arc<[(u64, f64)]>,
 }
 
 impl Cdf {
-    /// That of a table.
+    /// Distribution of a named table.
     pub fn of(table: &Table) -> Cdf {
         Cdf { name: Some(table.name), points: table.points.into() }
     }
 
-    /// Reads points like `10kB 0.5`.
+    /// Parse points such as `10kB 0.5`.
+    ///
+    /// # Errors
+    /// If a point has the wrong form, the points are not sorted, or the probabilities do not go
+    /// from 0 to 1.
     pub fn read<T: Grains>(points: &[&str]) -> Result<Cdf> {
-        let form = || Error::new("a distribution by its points is written cdf(a 0, b 0.5, c 1)");
+        let form = || Error::new("an empirical distribution is written cdf(a 0, b 0.5, c 1)");
         let mut read: Vec<(u64, f64)> = Vec::with_capacity(points.len());
         for point in points {
             let (value, share) = point.split_once(char::is_whitespace).ok_or_else(form)?;
             let value = T::read(Setting::Text(value))?.grains();
             let share = f64::read(Setting::Text(share.trim()))?;
             if read.last().is_some_and(|last| value < last.0 || share < last.1) {
-                return Err(Error::new(format!("the point {point:?} goes back")));
+                return Err(Error::new(format!("the point {point:?} is below the one before it")));
             }
             read.push((value, share));
         }
         match (read.first(), read.last()) {
             (Some(&(_, 0.0)), Some(&(_, 1.0))) => Ok(Cdf { name: None, points: read.into() }),
-            _ => Err(Error::new("the shares of a cdf must begin at 0 and end at 1")),
+            _ => Err(Error::new("the probabilities of a cdf must start at 0 and end at 1")),
         }
     }
 
-    /// How it is written.
+    /// Format as text that [`Cdf::read`] accepts.
     pub fn write<T: Grains>(&self) -> String {
         if let Some(name) = self.name {
             return name.to_string();
@@ -102,7 +106,7 @@ impl Cdf {
         format!("cdf({})", points.collect::<Vec<_>>().join(", "))
     }
 
-    /// The value below which the share `u`, in [0, 1), lies, in grains.
+    /// Quantile in grains at probability `u` in [0, 1).
     pub fn at(&self, u: f64) -> f64 {
         let next = self.points.partition_point(|p| p.1 <= u).clamp(1, self.points.len() - 1);
         let ((v0, p0), (v1, p1)) = (self.points[next - 1], self.points[next]);
@@ -110,7 +114,7 @@ impl Cdf {
         if p1 > p0 { v0 + (v1 - v0) * (u - p0) / (p1 - p0) } else { v0 }
     }
 
-    /// The mean, in grains.
+    /// Mean, in grains.
     pub fn mean(&self) -> f64 {
         let pairs = self.points.windows(2);
         pairs.map(|w| (w[1].1 - w[0].1) * (w[0].0 as f64 + w[1].0 as f64) / 2.0).sum()
@@ -123,13 +127,13 @@ mod tests {
     use sojourn_aqm::units::Bytes;
 
     #[test]
-    fn tables_have_the_means_of_the_reference() {
+    fn tables_have_the_published_means() {
         let means: Vec<f64> = TABLES.iter().map(|t| Cdf::of(t).mean() / 1e6).collect();
         assert!((means[0] - 1.711).abs() < 0.001 && (means[1] - 12.66).abs() < 0.01, "{means:?}");
     }
 
     #[test]
-    fn lines_are_straight_between_points_and_steps_are_steps() {
+    fn interpolates_linearly_and_keeps_steps() {
         let cdf = Cdf::read::<Bytes>(&["100B 0", "200B 0.5", "200B 0.7", "1kB 1"]).unwrap();
         let at = [0.0, 0.25, 0.5, 0.6, 0.7, 0.85].map(|u| cdf.at(u));
         assert_eq!(at[..5], [100.0, 150.0, 200.0, 200.0, 200.0]);

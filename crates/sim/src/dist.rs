@@ -269,10 +269,10 @@ mod tests {
         assert!(refusal("uniform(1ms, 2ms").contains("uniform(a, b)"));
         assert!(refusal("lomax(1ms)").contains("lomax(mean=m, shape=a)"));
         assert!(refusal("web_search").contains("web_search"), "there is no such table of times");
-        assert!(refusal("cdf(1ms 0.5, 2ms 1)").contains("must begin at 0 and end at 1"));
-        assert!(refusal("cdf(1ms 0, 2ms 0.9)").contains("must begin at 0 and end at 1"));
-        assert!(refusal("cdf(1ms 0, 3ms 0.5, 2ms 1)").contains("goes back"));
-        assert!(refusal("cdf(1ms 0, 3ms 0.5, 4ms 0.4, 5ms 1)").contains("goes back"));
+        assert!(refusal("cdf(1ms 0.5, 2ms 1)").contains("must start at 0 and end at 1"));
+        assert!(refusal("cdf(1ms 0, 2ms 0.9)").contains("must start at 0 and end at 1"));
+        assert!(refusal("cdf(1ms 0, 3ms 0.5, 2ms 1)").contains("is below the one before it"));
+        assert!(refusal("cdf(1ms 0, 3ms 0.5, 4ms 0.4, 5ms 1)").contains("is below the one before it"));
         assert!(refusal("cdf(1ms)").contains("cdf(a 0, b 0.5, c 1)"));
         assert!(refusal("cdf(1ms 0, 3 1)").contains("no unit"));
     }

@@ -1,5 +1,6 @@
-//! A packet-level simulator of TCP over managed queues: [`run`] is a pure function from a
-//! [`Scenario`] to an [`Outcome`], the same bytes for the same scenario on every machine.
+//! Packet-level simulator of TCP and UDP flows over links with queue disciplines. [`run`] is a pure
+//! function from a [`Scenario`] to an [`Outcome`]: the same scenario gives the same bytes on every
+//! machine.
 //!
 //! ```
 //! let scenario = sojourn_sim::Scenario::from_json(r#"{
@@ -7,14 +8,14 @@
 //!     "links": {"up": {"rate": "10mbit", "delay": "20ms", "qdisc": "codel"}},
 //!     "flows": [{"name": "upload", "path": ["up"], "rtt": "50ms"}]
 //! }"#)?;
-//! let outcome = sojourn_sim::run(&scenario, &mut |_| true).expect("nobody stopped it");
+//! let outcome = sojourn_sim::run(&scenario, &mut |_| true).expect("the callback never cancels");
 //! assert!(outcome.summary["links"]["up"]["utilisation"].as_f64().unwrap() > 0.8);
 //! # Ok::<(), sojourn_aqm::Error>(())
 //! ```
 //!
-//! The map: [`scenario`] reads and checks the JSON; `world` holds links, flows and the order of
-//! events ([`slots`]); [`flow`] is the two ends of a flow, with [`tcp`] and a [`source`];
-//! [`outcome`] is what goes back; [`replay`] sends recorded arrivals through one link.
+//! Modules: [`scenario`] parses and validates the JSON; `world` holds links and flows and processes
+//! events in order ([`slots`]); [`flow`] is the pair of endpoints of a flow, with [`tcp`] and a
+//! [`source`]; [`outcome`] is the result; [`replay`] sends recorded arrivals through one link.
 #![deny(unsafe_code)]
 #![cfg_attr(
     test,

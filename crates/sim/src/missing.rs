@@ -1,4 +1,5 @@
-//! TCPs and traffic sources that users ask for and that do not exist; see [`sojourn_aqm::missing`].
+//! TCPs and traffic sources that users ask for but that are not implemented; see
+//! [`sojourn_aqm::missing`].
 
 use sojourn_aqm::missing::Missing;
 
@@ -67,7 +68,7 @@ pub static SENDERS: &[Missing] = &[
     },
 ];
 
-/// Kinds of traffic that are not in [`crate::source::SOURCES`].
+/// Traffic sources that are not in [`crate::source::SOURCES`].
 pub static SOURCES: &[Missing] = &[
     Missing {
         names: &["video", "dash", "abr", "streaming"],
@@ -91,7 +92,7 @@ mod tests {
     use crate::{source, tcp};
 
     #[test]
-    fn nothing_is_both_there_and_missing() {
+    fn no_name_is_both_implemented_and_missing() {
         let tcps = tcp::TCPS.iter().flat_map(|e| e.aliases.iter().chain([&e.name]));
         let there: Vec<&str> = tcps.copied().collect();
         for name in SENDERS.iter().flat_map(|m| m.names) {
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scenario_that_names_one_is_told_what_to_use() {
+    fn error_for_a_missing_name_suggests_an_alternative() {
         let refusal = |flow: &str| {
             let text = format!(
                 r#"{{"duration": "1s", "links": {{"up": {{"rate": "1mbit"}}}},

@@ -1,8 +1,8 @@
-//! On/off sources: packets at a constant rate in bursts, silence between them.
+//! On/off sources: bursts of packets at a constant rate, separated by idle periods.
 //!
-//! **Source**: ns-2.35's `Traffic/Exponential` and `Traffic/Pareto` (expoo.cc, pareto.cc): the
-//! number of packets of a burst is the drawn time over the interval, rounded, at least one; its
-//! length and the silence before it are drawn together, in this order.
+//! **Source**: ns-2.35, `Traffic/Exponential` and `Traffic/Pareto` (expoo.cc, pareto.cc). The
+//! number of packets in a burst is the drawn on-time divided by the interval, rounded, at least
+//! one. The on-time and the preceding off-time are drawn together, in this order.
 
 use crate::dist::Dist;
 use rand_pcg::Pcg64Mcg;
@@ -11,36 +11,36 @@ use sojourn_aqm::params;
 use sojourn_aqm::units::{Bytes, Rate, Span};
 
 params! {
-    /// Bursts of packets at a constant rate: over UDP, or over a TCP that is given.
+    /// Bursts of packets at a constant rate, over UDP or over a given TCP.
     pub struct OnOff {
-        /// When it starts; its first burst follows after a silence.
+        /// Start time; the first burst follows after an idle period.
         start: Dist<Span> = Dist::Constant(Span::ZERO), [], "", [];
-        /// When it stops; auto for never.
+        /// Stop time; auto means never.
         stop: Option<Span> = None, [], "", [];
-        /// Bits per second during a burst.
+        /// Sending rate during a burst, bit/s.
         rate: Rate = Rate(64_000), [Rate(1) => Rate(1_000_000_000_000)], "", [];
-        /// Bytes of a packet: on the wire over UDP, of payload over TCP.
+        /// Packet size in bytes: on the wire over UDP, payload over TCP.
         packet: Bytes = Bytes(210), [Bytes(1) => Bytes(65_535)], "", ["size"];
-        /// How long a burst lasts; for ns-2's Pareto source pareto(mean=500ms, shape=1.5).
+        /// Duration of a burst; for ns-2's Pareto source use pareto(mean=500ms, shape=1.5).
         on: Dist<Span> = Dist::Exponential(Span::ms(500)), [], "", ["burst_time"];
-        /// How long the silence between two bursts lasts.
+        /// Duration of the idle period between two bursts.
         off: Dist<Span> = Dist::Exponential(Span::ms(500)), [], "", ["idle_time"];
     }
 }
 
-/// A source at work.
+/// State of an on/off source.
 #[derive(Clone, Debug)]
 pub struct Bursts {
-    /// Its parameters.
+    /// Parameters.
     pub params: OnOff,
-    /// From one packet of a burst to the next.
+    /// Time between packets of a burst.
     interval: Span,
-    /// Packets of this burst that are still to be sent.
+    /// Packets of this burst still to be sent.
     left: u64,
 }
 
 impl Bursts {
-    /// Before the first burst.
+    /// Create a source that is about to draw its first burst.
     pub fn new(params: &OnOff) -> Bursts {
         let bits = u128::from(params.packet.0) * 8;
         let interval =
@@ -48,7 +48,7 @@ impl Bursts {
         Bursts { params: params.clone(), interval, left: 0 }
     }
 
-    /// How long after the last packet (or the start) the next one follows.
+    /// Gap from the last packet (or the start) to the next one.
     pub fn gap(&mut self, rng: &mut Pcg64Mcg) -> Span {
         if self.left > 0 {
             self.left -= 1;
@@ -66,8 +66,8 @@ mod tests {
     use rand_core::SeedableRng;
 
     #[test]
-    fn bursts_are_rounded_and_silences_come_before_them() {
-        // 1000 B at 8 Mbit/s are 1 ms each; 3.4 ms are three of them; 10 ms lie between.
+    fn bursts_are_rounded_and_start_with_an_idle_period() {
+        // 1000 B at 8 Mbit/s take 1 ms each; 3.4 ms make three packets; the idle period is 10 ms.
         let (on, off) = (Dist::Constant(Span::us(3400)), Dist::Constant(Span::ms(10)));
         let params =
             OnOff { rate: Rate(8_000_000), packet: Bytes(1000), on, off, ..OnOff::default() };
@@ -77,13 +77,13 @@ mod tests {
         assert_eq!(gaps, [11, 1, 1, 11, 1, 1, 11]);
         let short = OnOff { on: Dist::Constant(Span(1)), ..params };
         let mut bursts = Bursts::new(&short);
-        assert_eq!((0..3).map(|_| bursts.gap(&mut rng)).max(), Some(Span::ms(11)), "one at least");
+        assert_eq!((0..3).map(|_| bursts.gap(&mut rng)).max(), Some(Span::ms(11)), "one or more");
     }
 
-    /// Load = rate * on / (on + off), both forms; the rounding of bursts and their interval of
-    /// 26.25 ms cost under 3 %.
+    /// Load = rate * on / (on + off) for both shapes. Rounding to whole packets (26.25 ms each)
+    /// costs under 3 %.
     #[test]
-    fn loads_are_as_asked() {
+    fn mean_load_matches_the_parameters() {
         for shape in [None, Some(2.5)] {
             let dist = |mean| shape.map_or(Dist::Exponential(mean), |a| Dist::Pareto(mean, a));
             let params = OnOff { on: dist(Span::s(2)), off: dist(Span::s(6)), ..OnOff::default() };

@@ -1,4 +1,4 @@
-//! Packets at times of their own, whatever takes them: datagrams of UDP, writes into a TCP socket.
+//! Timing of packet-oriented sources, for UDP datagrams and for writes into a TCP socket alike.
 
 use crate::onoff::Bursts;
 use crate::source::{Cbr, Source};
@@ -7,18 +7,18 @@ use sojourn_aqm::cast;
 use sojourn_aqm::dice::Dice;
 use sojourn_aqm::units::Span;
 
-/// When the next packet is due, and how large it is.
+/// Generator of packet sizes and inter-packet gaps.
 #[derive(Clone, Debug)]
 pub enum Pace {
-    /// A constant rate, with the number of the next packet.
+    /// Constant rate, with the index of the next packet.
     Cbr(Cbr, u64),
-    /// Bursts and silences.
+    /// On/off bursts.
     Bursts(Bursts),
 }
 
 impl Pace {
-    /// That of a source, and how long after its start the first packet follows; none where the
-    /// source has no pace of its own.
+    /// Create the generator of `source` and the gap from its start to the first packet. None if the
+    /// source is not packet-oriented.
     pub fn of(source: &Source, rng: &mut Pcg64Mcg) -> Option<(Pace, Span)> {
         match source {
             Source::Cbr(cbr) => {
@@ -34,7 +34,7 @@ impl Pace {
         }
     }
 
-    /// A packet is sent: its bytes, and how long after it the next one follows.
+    /// Send one packet: returns its size in bytes and the gap to the next one.
     pub fn send(&mut self, rng: &mut Pcg64Mcg) -> (u64, Span) {
         match self {
             Pace::Cbr(cbr, next) => {

@@ -1,20 +1,20 @@
-//! Things with a place each; places are used again.
+//! Slab: stable indices, freed entries are reused.
 
 use sojourn_aqm::cast;
 
-/// The places.
+/// Slab of `T`.
 pub struct Places<T> {
     all: Vec<T>,
     free: Vec<u32>,
 }
 
 impl<T: Copy> Places<T> {
-    /// No places yet.
+    /// Create an empty slab.
     pub fn new() -> Places<T> {
         Places { all: Vec::new(), free: Vec::new() }
     }
 
-    /// Puts `thing` into a free place, or a new one.
+    /// Store `thing` in a free entry, or a new one, and return its index.
     #[inline]
     pub fn put(&mut self, thing: T) -> u32 {
         if let Some(i) = self.free.pop() {
@@ -24,7 +24,7 @@ impl<T: Copy> Places<T> {
         self.grow(thing)
     }
 
-    /// Appends `thing` and returns its index.
+    /// Append `thing` and return its index.
     #[cold]
     fn grow(&mut self, thing: T) -> u32 {
         self.all.push(thing);
@@ -32,20 +32,20 @@ impl<T: Copy> Places<T> {
         cast::number(self.all.len()) - 1
     }
 
-    /// Takes what is in place `i`, which is free from then on.
+    /// Remove entry `i` and return its value.
     #[inline]
     pub fn take(&mut self, i: u32) -> T {
         self.free.push(i);
         self.all[i as usize]
     }
 
-    /// What is in place `i`.
+    /// Value of entry `i`.
     #[inline]
     pub fn at(&mut self, i: u32) -> &mut T {
         &mut self.all[i as usize]
     }
 
-    /// Everything that is in a place.
+    /// Iterate over the entries in use.
     pub fn held(&self) -> impl Iterator<Item = &T> {
         let mut held = vec![true; self.all.len()];
         self.free.iter().for_each(|i| held[*i as usize] = false);

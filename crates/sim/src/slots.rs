@@ -1,32 +1,33 @@
-//! What happens next: one slot per source of events (a link, a flow), each with at most one pending
-//! time, in a tournament tree. Changing a time is one walk up; nothing stale is ever stored.
+//! Event queue: one slot per source of events (a link, a flow), each with at most one pending time,
+//! in a tournament tree. Changing a time updates the path to the root; cancelled events are never
+//! stored.
 //!
 //! Ties go to the lower slot, unless the world chooses otherwise among [`Slots::tied`]. Slots are
-//! given out by name, so the order of declaration does not matter, and neither does how many events
-//! led to a tie.
+//! assigned by name, so neither declaration order nor the number of previous events affects how
+//! ties are broken.
 
 use crate::fetch::fetch;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::Time;
 
-/// The tree. Node 1 is the root, the children of node k are 2k and 2k + 1, and each node holds the
-/// least key below it; the leaves are the slots themselves. A key is a time with its slot in the
-/// lowest bits, so that one comparison without a branch settles both.
+/// Tournament tree. Node 1 is the root, the children of node k are 2k and 2k + 1, and each node
+/// holds the least key below it; the leaves are the slots. A key is a time with its slot in the low
+/// bits, so that one branch-free comparison orders by both.
 pub struct Slots {
     keys: Box<[u64]>,
     leaves: usize,
-    /// Bits of a key that are the slot.
+    /// Number of low bits of a key that hold the slot.
     bits: u32,
 }
 
 impl Slots {
-    /// `n` slots without anything pending.
+    /// Create `n` slots with nothing pending.
     pub fn new(n: usize) -> Slots {
         let leaves = n.max(2).next_power_of_two();
         Slots { keys: vec![u64::MAX; 2 * leaves].into(), leaves, bits: leaves.trailing_zeros() }
     }
 
-    /// Makes room for `n` slots; what is pending stays so.
+    /// Enlarge to `n` slots; pending times are kept.
     #[cold]
     pub fn grow(&mut self, n: usize) {
         if n <= self.leaves {
@@ -42,7 +43,7 @@ impl Slots {
         *self = grown;
     }
 
-    /// The moment from which on `n` slots cannot tell a time from never.
+    /// Earliest time that cannot be told from never with `n` slots.
     pub fn horizon(n: usize) -> Time {
         Time(u64::MAX >> n.max(2).next_power_of_two().trailing_zeros())
     }
@@ -52,7 +53,7 @@ impl Slots {
         if at.0 >= u64::MAX >> self.bits { u64::MAX } else { at.0 << self.bits | slot as u64 }
     }
 
-    /// Makes `at` the pending time of `slot`; [`Time::NEVER`] if nothing is pending.
+    /// Set the pending time of `slot` to `at`; [`Time::NEVER`] clears it.
     #[inline]
     pub fn set(&mut self, slot: usize, at: Time) {
         let mut first = self.key(slot, at);
@@ -65,8 +66,8 @@ impl Slots {
         }
     }
 
-    /// Makes `at` the pending time of `slot` if it is earlier than the one that stands. Walks up no
-    /// further than it comes first.
+    /// Set the pending time of `slot` to `at` if that is earlier. Stops at the first node whose
+    /// minimum does not change.
     #[inline]
     pub fn lower(&mut self, slot: usize, at: Time) {
         let key = self.key(slot, at);
@@ -77,28 +78,28 @@ impl Slots {
         }
     }
 
-    /// Whether there are so many slots that what belongs to one is rarely in the cache when its
-    /// time comes.
+    /// True if there are so many slots that the state of the next one is rarely in the cache.
     #[inline]
     pub fn many(&self) -> bool {
         self.bits >= 12
     }
 
-    /// Of all slots a part, one in 2^`depth`, is that of `slot`: the one that comes first there.
-    /// Where `slot` has just been set, it takes about 2^`depth` events until its time comes.
+    /// Earliest slot in the subtree that contains `slot` and holds one in 2^`depth` of all slots.
+    /// If `slot` was just set, the earliest slot of its subtree is typically due about 2^`depth`
+    /// events from now.
     #[inline]
     pub fn first_beside(&self, slot: usize, depth: u32) -> usize {
         let node = (self.leaves + slot) >> (self.bits - depth);
         cast::index(self.keys[node] & (self.leaves as u64 - 1))
     }
 
-    /// Asks for the memory that setting `slot` takes; what is nearer to the root is at hand.
+    /// Prefetch the leaf of `slot` and its nearest ancestors; nodes nearer to the root stay cached.
     #[inline]
     pub fn fetch(&self, slot: usize) {
         (0..5).for_each(|up| fetch(&self.keys[(self.leaves + slot) >> up]));
     }
 
-    /// The slot that comes first and its time.
+    /// Earliest slot and its time.
     #[inline]
     pub fn first(&self) -> (usize, Time) {
         let key = self.keys[1];
@@ -108,8 +109,8 @@ impl Slots {
         (cast::index(key & (self.leaves as u64 - 1)), Time(key >> self.bits))
     }
 
-    /// Calls `each` with every slot below `end` that is due at `at`, in ascending order, if nothing
-    /// is due earlier. Visits no node where nothing is.
+    /// Call `each` with every slot below `end` that is due at `at`, in ascending order; `at` must
+    /// not be later than the earliest time. Visits only subtrees that hold such slots.
     pub fn tied(&self, at: Time, end: usize, each: &mut impl FnMut(usize)) {
         self.tied_below(1, at, end, each);
     }
@@ -134,7 +135,7 @@ mod tests {
     use sojourn_aqm::dice::Dice;
 
     #[test]
-    fn what_is_beyond_the_horizon_never_comes() {
+    fn time_at_the_horizon_is_never() {
         let horizon = Slots::horizon(300);
         assert_eq!(horizon.0, (1 << 55) - 1);
         let mut slots = Slots::new(300);
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn grown_trees_keep_what_is_pending() {
+    fn growing_keeps_pending_times() {
         let mut slots = Slots::new(2);
         let mut times = vec![];
         for n in 0..70 {
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_soon_is_first_of_its_part() {
+    fn first_beside_is_the_earliest_of_the_subtree() {
         let mut slots = Slots::new(4096);
         assert!(slots.many() && !Slots::new(2048).many());
         (0..4096).for_each(|s| slots.set(s, Time((s as u64 * 1_000_003) % 4096)));
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn agrees_with_a_search_of_all() {
+    fn agrees_with_a_linear_search() {
         let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
         for n in [1, 2, 3, 7, 64, 65] {
             let mut slots = Slots::new(n);

@@ -1,4 +1,5 @@
-//! What there is, as data: the tables that `sojourn list` prints and Python's classes come from.
+//! Machine-readable list of everything that exists: the source of `sojourn list` and of the
+//! generated Python classes.
 
 use crate::keys::{KINDS, Key, Kind, TABLES, Table, Unset};
 use crate::missing::{SENDERS, SOURCES as SOURCES_MISSING};
@@ -50,9 +51,9 @@ fn table(table: &&Table) -> Json {
     json!({ "path": table.path, "about": table.about, "keys": keys })
 }
 
-/// Every discipline, TCP and source with its parameters, their defaults, ranges and units; under
-/// `missing` those that do not exist; under `scenario` and `kinds` the keys of a scenario, and how
-/// values are written.
+/// Describe every discipline, TCP and source with parameters, defaults, ranges and units as JSON.
+/// `missing` lists what users ask for and does not exist; `scenario` and `kinds` list the keys of a
+/// scenario and the value syntax.
 pub fn specs() -> Json {
     let discipline = |e: &Entry| {
         let mut spec = entry(e.name, e.aliases, e.about, e.source, &e.params());

@@ -1,4 +1,4 @@
-//! The two ends of a UDP flow: a source that sends whatever happens, and a sink that measures.
+//! Endpoints of a UDP flow: a source without feedback, and a sink that measures delay and loss.
 
 use crate::pace::Pace;
 use crate::source::Source;
@@ -8,39 +8,39 @@ use sojourn_aqm::cast;
 use sojourn_aqm::tally::Histogram;
 use sojourn_aqm::units::Time;
 
-/// A UDP source and sink.
+/// UDP source and sink.
 pub struct UdpEnds {
     sends: Sends,
     rng: Pcg64Mcg,
-    /// When the first datagram is due.
+    /// Time of the first datagram.
     pub first: Time,
-    /// When counting began.
+    /// Start of the measured interval.
     since: Time,
-    /// Datagrams sent, received and lost of those sent since counting began.
+    /// Datagrams sent in the measured interval.
     pub sent: u64,
-    /// See `sent`.
+    /// Datagrams lost among those sent in the measured interval.
     pub lost: u64,
-    /// Payload bytes received since the start.
+    /// Payload bytes received since the start of the run.
     pub delivered_bytes: u64,
     delivered_base: u64,
-    /// One-way delays.
+    /// One-way delays of datagrams sent in the measured interval.
     pub delay: Histogram,
     last_delay: Option<u64>,
-    /// Count, sum and sum of squares of the differences of consecutive delays, ns.
+    /// Count, sum (ns) and sum of squares (ns²) of the differences between consecutive delays.
     differences: (u64, i128, i128),
 }
 
-/// When datagrams are sent and how large they are.
+/// Schedule and sizes of the datagrams.
 enum Sends {
     Paced(Pace),
     Trace(Player),
 }
 
-/// Header of a UDP datagram over IPv4, bytes.
+/// IPv4 and UDP header, bytes.
 const UDP_HEADER: u64 = 28;
 
 impl UdpEnds {
-    /// The ends of the `i`-th flow of a group with that source.
+    /// Create the endpoints of the `i`-th flow of a group with this source.
     pub fn new(source: &Source, i: u64, start: Time, mut rng: Pcg64Mcg) -> UdpEnds {
         let (sends, first) = match (source, Pace::of(source, &mut rng)) {
             (_, Some((pace, first))) => (Sends::Paced(pace), start + first),
@@ -66,7 +66,7 @@ impl UdpEnds {
         }
     }
 
-    /// The size of the datagram that is sent at `now`, and when the next one is due.
+    /// Send a datagram at `now`: returns its size in bytes and the time of the next one.
     pub fn send(&mut self, now: Time) -> (u32, Time) {
         self.sent += 1;
         match &mut self.sends {
@@ -78,7 +78,7 @@ impl UdpEnds {
         }
     }
 
-    /// A datagram of `len` bytes that was sent at `sent` arrives.
+    /// Receive a datagram of `len` bytes that was sent at `sent`.
     pub fn receive(&mut self, now: Time, sent: Time, len: u32) {
         self.delivered_bytes += u64::from(len).saturating_sub(UDP_HEADER);
         if sent < self.since {
@@ -93,12 +93,12 @@ impl UdpEnds {
         }
     }
 
-    /// A datagram that was sent at `sent` was lost.
+    /// Count a lost datagram that was sent at `sent`.
     pub fn lose(&mut self, sent: Time) {
         self.lost += u64::from(sent >= self.since);
     }
 
-    /// Starts counting anew at `now`.
+    /// Start the measured interval at `now`: reset all counters.
     pub fn begin(&mut self, now: Time) {
         (self.since, self.sent, self.lost) = (now, 0, 0);
         self.delay.clear();
@@ -106,7 +106,7 @@ impl UdpEnds {
         self.delivered_base = self.delivered_bytes;
     }
 
-    /// Payload received since counting began, bytes.
+    /// Payload bytes received in the measured interval.
     pub fn goodput_bytes(&self) -> u64 {
         self.delivered_bytes - self.delivered_base
     }

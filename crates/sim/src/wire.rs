@@ -1,13 +1,14 @@
-//! Wires that lose packets: each by itself, or in bursts.
+//! Random packet loss on a link: independent, or in bursts (Gilbert-Elliott).
 //!
 //! **Source**: E. N. Gilbert, "Capacity of a Burst-Noise Channel", Bell System Technical Journal 39
 //! (1960); E. O. Elliott, "Estimates of Error Rates for Codes on Burst-Noise Channels", ibid. 42
 //! (1963); the names are those of tc-netem(8), `loss gemodel p r 1-h 1-k`.
 //!
-//! A wire is good or bad, and begins good. A packet is lost with the chance of the state that it
-//! finds; after a packet a good wire becomes bad with the chance p, a bad one good with r. So time
-//! is counted in packets. The share of losses is `(1-h) b + (1-k) (1-b)` with `b = p / (p + r)`,
-//! and where a bad wire loses everything and a good one nothing, 1/r packets are lost in a row.
+//! The channel is good or bad and starts good. A packet is lost with the loss probability of the
+//! current state; after each packet a good channel turns bad with probability p and a bad one good
+//! with probability r. State changes are per packet, not per unit of time. The loss rate is `(1-h)
+//! b + (1-k) (1-b)` with `b = p / (p + r)`. If a bad channel loses every packet and a good one
+//! none, the mean burst length is 1/r packets.
 
 use crate::keys;
 use crate::read::{self, Fields};
@@ -17,26 +18,30 @@ use sojourn_aqm::dice::Dice;
 use sojourn_aqm::error::Result;
 use sojourn_aqm::params;
 
-/// How a wire loses packets.
+/// Loss model of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Loss {
-    /// Each with this chance, whatever became of the others; at 0 none.
+    /// Independent losses with this probability.
     Random(f64),
-    /// In bursts, after Gilbert and Elliott.
+    /// Gilbert-Elliott bursts.
     Bursts {
-        /// The chance that a good wire becomes bad after a packet.
+        /// Probability that a good channel turns bad after a packet.
         p: f64,
-        /// The chance that a bad one becomes good.
+        /// Probability that a bad channel turns good after a packet.
         r: f64,
-        /// The chance of a loss on a bad wire: 1-h.
+        /// Loss probability in the bad state: 1-h.
         bad: f64,
-        /// And on a good one: 1-k.
+        /// Loss probability in the good state: 1-k.
         good: f64,
     },
 }
 
 impl Loss {
-    /// Reads the `loss` of a link: a probability (0.02 or `"2%"`), or a table of them.
+    /// Parse the `loss` of a link: a probability (0.02 or `"2%"`), or a table of the
+    /// Gilbert-Elliott parameters.
+    ///
+    /// # Errors
+    /// If a key is unknown or missing, or a value is not a probability.
     pub fn of(json: &Json) -> Result<Loss> {
         if !json.is_object() {
             let chance = params::read_checked(read::setting(json)?, Some((0.0, 1.0)))?;
@@ -48,7 +53,7 @@ impl Loss {
         Ok(Loss::Bursts { p, r, bad: fields.value("1-h")?, good: fields.value("1-k")? })
     }
 
-    /// The same as it would be written.
+    /// Canonical JSON form.
     pub fn canonical(self) -> Json {
         match self {
             Loss::Random(chance) => chance.into(),
@@ -56,28 +61,29 @@ impl Loss {
         }
     }
 
-    /// Whether nothing is ever lost.
+    /// True if no packet is ever lost.
     pub fn never(self) -> bool {
         self == Loss::Random(0.0)
     }
 }
 
-/// A wire that loses packets.
+/// State of a lossy channel.
 pub struct Wire {
     loss: Loss,
     is_bad: bool,
     dice: Pcg64Mcg,
-    /// Packets lost of those that arrived at the link in the measured interval; the owner counts.
+    /// Packets lost among those that arrived at the link in the measured interval; updated by the
+    /// owner.
     pub lost: u64,
 }
 
 impl Wire {
-    /// A wire that loses as `loss` says, with dice of its own.
+    /// Create a channel with its own random stream.
     pub fn new(loss: Loss, dice: Pcg64Mcg) -> Wire {
         Wire { loss, is_bad: false, dice, lost: 0 }
     }
 
-    /// Whether the next packet is lost.
+    /// Draw the fate of the next packet: true if it is lost.
     pub fn loses(&mut self) -> bool {
         let chance = match self.loss {
             Loss::Random(chance) => chance,
@@ -104,7 +110,7 @@ mod tests {
         lost
     }
 
-    /// The share of losses, and how many there are in a row.
+    /// Loss rate and mean burst length.
     fn measured(loss: Loss) -> (f64, f64) {
         let lost = losses(loss);
         let all = lost.iter().filter(|l| **l).count() as f64;
@@ -117,13 +123,13 @@ mod tests {
     }
 
     #[test]
-    fn shares_and_runs_of_losses_are_those_of_the_formulas() {
+    fn loss_rate_and_burst_length_match_the_formulas() {
         for (p, r, bad, good) in
             [(0.01, 0.25, 1.0, 0.0), (0.002, 0.1, 0.7, 0.001), (0.3, 0.4, 0.9, 0.1)]
         {
             let b = p / (p + r);
             let share = bad * b + good * (1.0 - b);
-            // That the next packet is lost too, whichever state this one found.
+            // Probability that two consecutive packets are lost.
             let both = b * bad * ((1.0 - r) * bad + r * good)
                 + (1.0 - b) * good * ((1.0 - p) * good + p * bad);
             let (lost, run) = measured(Loss::Bursts { p, r, bad, good });
@@ -133,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn gilberts_runs_are_geometric() {
+    fn gilbert_burst_lengths_are_geometric() {
         let lost = losses(Loss::Bursts { p: 0.05, r: 0.5, bad: 1.0, good: 0.0 });
         let runs: Vec<usize> =
             lost.chunk_by(|a, b| a == b).filter(|run| run[0]).map(<[bool]>::len).collect();
@@ -144,8 +150,8 @@ mod tests {
     }
 
     #[test]
-    fn where_r_is_the_rest_of_p_bursts_are_chance() {
-        // What netem makes of `gemodel p` alone: the state forgets what it was.
+    fn losses_are_independent_if_r_is_one_minus_p() {
+        // netem's default for `gemodel p` alone: the next state does not depend on the current one.
         let (lost, run) = measured(Loss::of(&json!({"p": 0.1})).unwrap());
         close(lost, 0.1, 0.02);
         close(run, 1.0 / 0.9, 0.01);
@@ -155,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentage_is_the_same_number() {
+    fn percentages_equal_fractions() {
         let read = |json: Json| Loss::of(&json).unwrap();
         for (text, share) in [("2%", 0.02), (" 0.1 %", 0.001), ("100%", 1.0), ("0%", 0.0)] {
             assert_eq!(read(json!(text)), Loss::Random(share), "{text}");
@@ -174,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_carry_their_path() {
+    fn errors_name_their_path() {
         let refused = |json: Json| Loss::of(&json).unwrap_err().to_string();
         assert!(refused(json!({"r": 0.1})).starts_with("p: is missing"));
         assert!(refused(json!({"p": 1.5})).starts_with("p: 1.5 is out of range"));

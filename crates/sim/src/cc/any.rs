@@ -1,5 +1,5 @@
-//! Every congestion control, with a pacer, PRR and HyStart++ where they are asked for: what the
-//! sender calls for all flows but those of plain Reno.
+//! Any congestion control, with optional pacer, PRR and HyStart++. The sender uses it for all flows
+//! except plain Reno.
 
 use super::{
     Acked, Bbr, BbrParams, Cause, Compound, CompoundParams, Control, Cubic, CubicParams, Dctcp,
@@ -11,25 +11,25 @@ use sojourn_aqm::error::Result;
 use sojourn_aqm::params::{Nothing, Params, Rows, Setting};
 use sojourn_aqm::units::{Span, Time};
 
-/// A congestion control as chosen, with its own parameters.
+/// Selected congestion control with its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Choice {
-    /// [`Reno`]'s, which has none.
+    /// [`Reno`], which has no parameters.
     Reno,
-    /// [`Cubic`]'s.
+    /// [`Cubic`].
     Cubic(CubicParams),
-    /// [`Dctcp`]'s.
+    /// [`Dctcp`].
     Dctcp(DctcpParams),
-    /// [`Vegas`]'s.
+    /// [`Vegas`].
     Vegas(VegasParams),
-    /// [`Compound`]'s.
+    /// [`Compound`].
     Compound(CompoundParams),
-    /// [`Bbr`]'s.
+    /// [`Bbr`].
     Bbr(BbrParams),
 }
 
 impl Choice {
-    /// Sets one of its own parameters.
+    /// Set a parameter of the control.
     ///
     /// # Errors
     /// As [`Params::set`].
@@ -44,7 +44,7 @@ impl Choice {
         }
     }
 
-    /// Its own parameters.
+    /// Parameters of the control.
     pub fn table(&self) -> Rows {
         match self {
             Choice::Reno => Nothing.table(),
@@ -57,8 +57,8 @@ impl Choice {
     }
 }
 
-/// One of the controls.
-// A sender with any of them is in a box of its own.
+/// Congestion control algorithm.
+// Large variants are fine: the whole sender is boxed.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "the sender is boxed as a whole")]
 pub enum Law {
@@ -76,7 +76,7 @@ pub enum Law {
     Bbr(Bbr),
 }
 
-/// The same call on whichever control it is, without a table of functions.
+/// Static dispatch of a call to the active control.
 macro_rules! each {
     ($law:expr, $control:ident => $call:expr) => {
         match $law {
@@ -90,29 +90,29 @@ macro_rules! each {
     };
 }
 
-/// Any control, with what can be had beside it.
+/// Congestion control with optional extensions.
 #[derive(Clone, Debug)]
 pub struct Any {
     law: Law,
     pacer: Option<Pacer>,
     prr: Option<Prr>,
     hystart: Option<HyStart>,
-    /// Payload bytes delivered at the last ack.
+    /// Payload bytes delivered as of the last ack.
     delivered: u64,
 }
 
 impl Any {
-    /// The control within.
+    /// Active algorithm.
     pub fn law(&self) -> &Law {
         &self.law
     }
 
-    /// The rate at which segments leave, bytes of payload per second, if they are paced.
+    /// Pacing rate in bytes of payload per second; None if pacing is off.
     pub fn pacing_rate(&self) -> Option<f64> {
         self.pacer.as_ref().map(Pacer::rate)
     }
 
-    /// The pacer's rate follows the control's, if it has one, or else the window.
+    /// Set the pacer's rate: that of the control if it has one, otherwise derived from the window.
     fn pace(&mut self, window: &Window, srtt: Option<Span>) {
         let Some(pacer) = &mut self.pacer else { return };
         match &self.law {
@@ -188,7 +188,7 @@ impl Control for Any {
     }
 
     fn follows_delivery(&self) -> bool {
-        // BBR is among those with a pacer.
+        // BBR always has a pacer.
         self.pacer.is_some() || self.prr.is_some()
     }
 

@@ -1,17 +1,17 @@
-//! BBR, version 1: segments leave at the rate at which the path was seen to deliver, and the window
-//! holds twice what fits into its shortest round trip.
+//! BBR version 1: paces segments at the measured delivery rate of the path, with a window of twice
+//! the bandwidth-delay product at the shortest round-trip time.
 //!
 //! **Source**: N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson, "BBR:
-//! Congestion-Based Congestion Control", ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-00;
-//! transport.md section 13.1 for the constants of the code its authors run.
+//! Congestion-Based Congestion Control", ACM Queue 14(5), 2016;
+//! draft-cardwell-iccrg-bbr-congestion-control-00. Constants are those of Linux (tcp_bbr).
 //!
 //! **Symbols** `BtlBw` (`bw`), `RTprop`, `pacing_gain`, `cwnd_gain`, `full_bw`, `prior_cwnd`.
 //!
-//! **Departures**: no estimator of policers and no credit for aggregated acks. The phase in which
-//! probing starts is drawn once per sender; later ones follow it by the golden section. A loss is
-//! known once per recovery. Marks mean nothing to it, so ECN is refused. The sender of its authors
-//! finds a lost retransmission by time (RACK); ours, as RFC 6675 has it, by a timeout, so under
-//! heavy random loss (1 % and more) it falls far behind theirs.
+//! **Departures**: no detection of policers and no allowance for aggregated acks. The phase in
+//! which ProbeBw starts is drawn once per sender; later ones follow it by the golden ratio. A loss
+//! is signalled once per recovery. BBRv1 ignores ECN marks, so ECN is refused. The authors' sender
+//! detects lost retransmissions by time (RACK); without `rack`, ours needs a timeout (RFC 6675), so
+//! its goodput under heavy random loss (1 % and more) is far lower.
 
 use super::bbr_filter::WindowedMax;
 use super::{Acked, Cause, Control, Rates, Sample, Sent, Settled, State, Window};
@@ -24,82 +24,85 @@ use sojourn_aqm::units::{Span, Time};
 params! {
     /// Parameters of [`Bbr`].
     pub struct BbrParams {
-        /// Gain of rate and window at the start: 2/ln 2 doubles the rate per round trip.
+        /// Gain of pacing rate and window in Startup: 2/ln 2 doubles the rate per round trip.
         startup_gain: f64 = 2.885, [1.0 => 10.0], "BBRHighGain", ["high_gain"];
-        /// Window in products of bandwidth and delay while probing.
+        /// Window in bandwidth-delay products while probing.
         cwnd_gain: f64 = 2.0, [1.0 => 10.0], "cwnd_gain", [];
-        /// Share of the estimate at which segments leave, so that queues drain.
+        /// Pacing rate as a fraction of the estimate; below 1, queues drain.
         margin: f64 = 0.99, [0.5 => 1.0], "", ["pacing_margin"];
-        /// Round trips over which the bandwidth is the largest sample.
+        /// Length of the max filter of the bandwidth, round trips.
         bw_rounds: u64 = 10, [1 => 1000], "BtlBwFilterLen", [];
-        /// Time over which the round trip is the shortest sample.
+        /// Length of the min filter of the round-trip time.
         rtprop_window: Span = Span::s(10), [Span::ms(1) => Span::s(1000)], "RTpropFilterLen", [];
-        /// How long the window is kept small to see the shortest round trip.
+        /// Duration of ProbeRtt.
         probe_rtt: Span = Span::ms(200), [Span(1) => Span::s(10)], "ProbeRTTDuration", [];
     }
 }
 
-/// What BBR is doing.
+/// State of the BBR state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Doubling the rate until that no longer helps.
+    /// Doubles the rate per round trip until it stops growing.
     Startup,
-    /// Draining the queue that this made.
+    /// Drains the queue created in Startup.
     Drain,
-    /// Cruising, with a probe for more in every eighth round trip.
+    /// Cycles pacing gains, probing for more bandwidth in every eighth round trip.
     ProbeBw,
-    /// A small window, to see the path without a queue.
+    /// Uses a minimal window to measure the round-trip time without queueing.
     ProbeRtt,
 }
 
-/// Pacing gains while probing, one per shortest round trip.
+/// Pacing gains of ProbeBw, one per minimum round-trip time.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// The path is full when the rate has grown by less than this, so many rounds in a row.
+/// Startup ends when the rate has grown by less than this factor for this many rounds in a row.
 const FULL: (f64, u32) = (1.25, 3);
-/// Segments of the smallest window.
+/// Minimum window, segments.
 const LEAST: u64 = 4;
-/// Segments beyond the product, so that delayed acks and timers do not starve it.
+/// Segments added to the bandwidth-delay product to cover delayed acks and timer granularity.
 const EXTRA: f64 = 3.0;
 /// The fractional part of the golden ratio.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
-/// The state of BBR.
+/// BBR state.
 #[derive(Clone, Debug)]
 pub struct Bbr {
     params: BbrParams,
     rates: Rates,
     mode: Mode,
     bw: WindowedMax,
-    /// Rounds so far, what must be delivered before the next, and whether this ack began one.
+    /// Number of the round.
     round: u64,
+    /// Total delivered bytes at which the round ends.
     round_end: u64,
+    /// True if the current ack started a round.
     round_start: bool,
     rtprop: Option<Span>,
     rtprop_at: Time,
-    /// Bytes per second at which segments leave.
+    /// Pacing rate, bytes of payload per second.
     pacing_rate: f64,
     full_bw: f64,
     full_rounds: u32,
     phase: usize,
     phase_at: Time,
-    /// ProbeRtt: when it may end, and whether a round has passed.
+    /// Earliest end of ProbeRtt, once the window is minimal.
     probe_until: Option<Time>,
+    /// True if a round has passed in ProbeRtt.
     probe_round: bool,
-    /// Packet conservation in the first round of a recovery.
+    /// True during packet conservation, the first round of a recovery.
     conserves: bool,
     prior_cwnd: u64,
     was: State,
-    /// Whether a loss was found since the last ack.
+    /// True if a loss was detected since the last ack.
     lost: bool,
-    /// Whether it has begun to send again after a silence.
+    /// True if the sender restarted from idle.
     restarted: bool,
     initial_window: u64,
-    /// What the next draw of a phase is, in [0, 1).
+    /// Value in [0, 1) from which the next phase is chosen.
     draw: f64,
 }
 
 impl Bbr {
-    /// A control with its parameters; `draw` in [0, 1) decides where probing starts.
+    /// Create a control; `draw` in [0, 1) selects the phase in which probing starts.
     pub fn of(params: BbrParams, draw: f64) -> Bbr {
         Bbr {
             rates: Rates::default(),
@@ -128,27 +131,27 @@ impl Bbr {
         }
     }
 
-    /// What it is doing.
+    /// State of the BBR state machine.
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// The rate at which segments leave, bytes of payload per second.
+    /// Pacing rate, bytes of payload per second.
     pub fn pacing_rate(&self) -> f64 {
         self.pacing_rate
     }
 
-    /// The estimate of the bottleneck's rate, bytes of payload per second.
+    /// Bottleneck bandwidth estimate `BtlBw`, bytes of payload per second.
     pub fn bandwidth(&self) -> f64 {
         self.bw.get()
     }
 
-    /// The estimate of the path's delay.
+    /// Minimum round-trip time estimate `RTprop`.
     pub fn rtprop(&self) -> Option<Span> {
         self.rtprop
     }
 
-    /// The gain of the rate now.
+    /// Current pacing gain.
     pub fn pacing_gain(&self) -> f64 {
         match self.mode {
             Mode::Startup => self.params.startup_gain,
@@ -170,7 +173,7 @@ impl Bbr {
         self.full_rounds >= FULL.1
     }
 
-    /// `gain` products of bandwidth and delay, and a little more, in bytes.
+    /// Target inflight: `gain` bandwidth-delay products plus a small allowance, bytes.
     fn inflight(&self, gain: f64, mss: u64) -> u64 {
         match self.rtprop {
             Some(rtt) if self.bw.get() > 0.0 => {
@@ -180,7 +183,7 @@ impl Bbr {
         }
     }
 
-    /// Rounds and bandwidth.
+    /// Update the round and the bandwidth estimate.
     fn learn_rate(&mut self, s: &Sample) {
         self.round_start = s.prior_delivered >= self.round_end;
         if self.round_start {
@@ -188,14 +191,14 @@ impl Bbr {
             self.round += 1;
             self.conserves = false;
         }
-        // A sample over less than a round trip shows a burst of acks, not the path.
+        // A sample over less than one round trip reflects a burst of acks, not the path.
         let long = s.interval.0 > 0 && self.rtprop.is_none_or(|rtt| s.interval >= rtt);
         if long && (!s.starved || s.rate >= self.bw.get()) {
             self.bw.add(self.round, s.rate);
         }
     }
 
-    /// ProbeBw: on to the next gain when this one has had its time.
+    /// Advance the ProbeBw gain cycle when the current phase is over.
     fn cycle(&mut self, now: Time, prior_flight: u64, mss: u64, lost: bool) {
         let gain = self.pacing_gain();
         let due = self.rtprop.is_some_and(|rtt| now - self.phase_at > rtt);
@@ -211,7 +214,7 @@ impl Bbr {
         }
     }
 
-    /// Whether Startup has filled the path.
+    /// Check if Startup has filled the path.
     fn check_full(&mut self, s: &Sample) {
         if self.full() || !self.round_start || s.starved {
             return;
@@ -224,14 +227,14 @@ impl Bbr {
     }
 
     fn enter_probe_bw(&mut self, now: Time) {
-        // Any phase but the second.
+        // Any phase except the second (gain below 1).
         let drawn = cast::index(cast::trunc(self.draw * 7.0));
         self.draw = (self.draw + GOLDEN) % 1.0;
         (self.mode, self.phase_at) = (Mode::ProbeBw, now);
         self.phase = if drawn == 0 { 0 } else { drawn + 1 };
     }
 
-    /// The shortest round trip, and ProbeRtt when it has not been seen for long.
+    /// Update the minimum round-trip time; enter, continue or leave ProbeRtt.
     fn learn_rtprop(&mut self, now: Time, rtt: Option<Span>, window: &mut Window, flight: u64) {
         let expired = now > self.rtprop_at + self.params.rtprop_window;
         if let Some(rtt) = rtt.filter(|rtt| expired || self.rtprop.is_none_or(|old| *rtt <= old)) {
@@ -244,7 +247,7 @@ impl Bbr {
         if self.mode != Mode::ProbeRtt {
             return;
         }
-        self.rates.starve(flight); // a small window shows nothing of the bandwidth
+        self.rates.starve(flight); // samples with a minimal window do not show the bandwidth
         match self.probe_until {
             None if flight <= LEAST * window.mss => {
                 self.probe_until = Some(now + self.params.probe_rtt);
@@ -396,30 +399,30 @@ mod tests {
     }
 
     #[test]
-    fn probing_starts_in_any_phase_but_the_second() {
+    fn probing_starts_in_any_phase_except_the_second() {
         let mut b = bbr(0.0);
         let mut seen = [0; 8];
         for _ in 0..7_000 {
             b.enter_probe_bw(Time::ZERO);
             seen[b.phase] += 1;
         }
-        assert_eq!(seen[1], 0, "the second gives way to what the first has sent");
+        assert_eq!(seen[1], 0, "the second phase drains the first");
         for (phase, n) in seen.iter().enumerate().filter(|s| s.0 != 1) {
             assert!((990..=1_010).contains(n), "{phase}: {n}");
         }
     }
 
     #[test]
-    fn first_rate_is_the_gain_over_the_round_trip_of_the_syn() {
+    fn initial_rate_comes_from_the_rtt_of_the_syn() {
         assert!((bbr(0.0).pacing_rate() - 2.885 * 10_000.0 / 0.1).abs() < 1e-6);
         let mut b = Bbr::of(BbrParams::default(), 0.0);
         let w = Window { cwnd: MSS, ssthresh: u64::MAX, mss: MSS };
         b.established(Time::ZERO, &w, None);
-        assert_eq!(b.pacing_rate(), 2_885_000.0, "of 1 ms if that is not known");
+        assert_eq!(b.pacing_rate(), 2_885_000.0, "1 ms if the RTT is unknown");
     }
 
     #[test]
-    fn recovery_conserves_packets_and_gives_the_window_back() {
+    fn recovery_conserves_packets_and_restores_the_window() {
         let mut b = bbr(0.0);
         b.full_rounds = FULL.1;
         b.bw.add(0, 1_000_000.0); // 100 segments per round trip
@@ -428,11 +431,11 @@ mod tests {
         let ack = |state, flight| Settled { now: Time(1), delivered: 0, flight, srtt: None, state };
         b.cut(Time(1), &w, w.cwnd, Cause::Loss);
         b.set_window(&mut w, &ack(State::Recovery, 150 * MSS), MSS);
-        assert_eq!(w.cwnd, 151 * MSS, "one out for one delivered");
+        assert_eq!(w.cwnd, 151 * MSS, "one sent per delivered");
         b.set_window(&mut w, &ack(State::Recovery, 149 * MSS), MSS);
         assert_eq!(w.cwnd, 151 * MSS);
         b.set_window(&mut w, &ack(State::Open, 140 * MSS), MSS);
-        assert_eq!(w.cwnd, 203 * MSS, "two products and three segments");
+        assert_eq!(w.cwnd, 203 * MSS, "2 BDP and three segments");
         b.cut(Time(1), &w, w.cwnd, Cause::Timeout);
         w.cwnd = MSS;
         b.set_window(&mut w, &ack(State::Loss, 0), MSS);
@@ -442,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn starved_samples_count_only_as_proof_of_more() {
+    fn app_limited_samples_can_only_raise_the_estimate() {
         let mut b = bbr(0.0);
         let sample = |rate, starved| Sample {
             rate,
@@ -466,6 +469,6 @@ mod tests {
         for _ in 0..11 {
             b.learn_rate(&sample(1e6, false));
         }
-        assert_eq!(b.bandwidth(), 1e6, "ten rounds later it is forgotten");
+        assert_eq!(b.bandwidth(), 1e6, "ten rounds later the sample expires");
     }
 }

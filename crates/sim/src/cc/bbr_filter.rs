@@ -1,29 +1,29 @@
-//! The largest of the samples of the last rounds.
+//! Windowed maximum filter.
 
 use sojourn_aqm::cast;
 use std::collections::VecDeque;
 
-/// A maximum over a window of rounds. Only a new sample ages the old ones, so a silence forgets
-/// nothing.
+/// Maximum over a window of rounds. Samples expire only when a new one is added, so nothing is lost
+/// while idle.
 #[derive(Clone, Debug)]
 pub(super) struct WindowedMax {
     rounds: u64,
-    /// (round, value), values falling: each is the largest since its round.
+    /// (round, value) with decreasing values: each is the maximum since its round.
     line: VecDeque<(u64, f64)>,
 }
 
 impl WindowedMax {
-    /// Over `rounds` rounds.
+    /// Create a filter over `rounds` rounds.
     pub fn new(rounds: u64) -> WindowedMax {
         WindowedMax { rounds, line: VecDeque::with_capacity(cast::index(rounds) + 2) }
     }
 
-    /// Forgets them all.
+    /// Remove all samples.
     pub fn reset(&mut self) {
         self.line.clear();
     }
 
-    /// Takes a sample of `round`.
+    /// Add a sample of `round`.
     pub fn add(&mut self, round: u64, value: f64) {
         while self.line.back().is_some_and(|b| b.1 <= value) {
             self.line.pop_back();
@@ -36,7 +36,7 @@ impl WindowedMax {
         }
     }
 
-    /// The largest; 0 before the first.
+    /// Maximum; 0 if there is no sample.
     pub fn get(&self) -> f64 {
         self.line.front().map_or(0.0, |f| f.1)
     }

@@ -1,14 +1,14 @@
-//! Compound TCP: beside Reno's window one that grows fast while nothing waits in queues, and gives
-//! way as something does.
+//! Compound TCP: adds to Reno's window a delay-based window that grows fast while queues are empty
+//! and shrinks as queueing delay builds up.
 //!
 //! **Source**: K. Tan, J. Song, Q. Zhang, M. Sridharan, "A Compound TCP Approach for High-speed and
-//! Long Distance Networks", INFOCOM 2006, §III; the reference, transport.md section 14.
+//! Long Distance Networks", INFOCOM 2006, §III; draft-sridharan-tcpm-ctcp-02.
 //!
 //! **Symbols** `win = cwnd + dwnd`, `alpha`, `beta`, `k`, `gamma`, `zeta`, `baseRTT`, `diff`.
 //!
-//! **Departures**: gamma is constant (the draft's adapts). The round trip is that of the one
-//! segment that is timed, not a smoothed one. A timeout ends the delay window.
-//! Neither part grows while the window is not full.
+//! **Departures**: gamma is constant (the draft adapts it). The round-trip time is that of the
+//! timed segment, not a smoothed value. A timeout resets the delay window. Neither component grows
+//! while the window is not full.
 
 use super::{Acked, Cause, Control, Reno, Window};
 use crate::tcp::TcpParams;
@@ -20,43 +20,43 @@ use sojourn_aqm::units::{Span, Time};
 params! {
     /// Parameters of [`Compound`].
     pub struct CompoundParams {
-        /// By how much the whole window grows per round trip: alpha win^k.
+        /// Growth of the total window per round trip: alpha win^k.
         alpha: f64 = 0.125, [0.0 => 100.0], "alpha", [];
-        /// Share of the whole window that a loss takes.
+        /// Fraction of the total window that is removed after a loss.
         beta: f64 = 0.5, [0.01 => 0.99], "beta", [];
-        /// The power of the window by which it grows.
+        /// Exponent of the window in its growth per round trip.
         k: f64 = 0.75, [0.0 => 1.0], "k", [];
-        /// Segments in queues above which the delay window gives way.
+        /// Queued segments above which the delay window shrinks.
         gamma: f64 = 30.0, [0.0 => 1e6], "gamma", [];
-        /// How much it gives way per segment in queues.
+        /// Reduction of the delay window per queued segment.
         zeta: f64 = 1.0, [0.0 => 100.0], "zeta", [];
     }
 }
 
-/// The state of Compound's windows.
+/// Compound TCP state.
 #[derive(Clone, Debug)]
 pub struct Compound {
     params: CompoundParams,
     slow_start: Reno,
-    /// The delay window, in segments.
+    /// Delay window `dwnd`, segments.
     dwnd: f64,
-    /// Bytes by which the whole window has grown beyond its whole ones.
+    /// Fraction of a byte by which the total window exceeds `cwnd`.
     rest: f64,
     base: Option<Span>,
 }
 
 impl Compound {
-    /// A control with its parameters, `limit` for slow start.
+    /// Create a control; `limit` is `abc_limit` for slow start.
     pub fn of(params: CompoundParams, limit: u64) -> Compound {
         Compound { params, slow_start: Reno::of(limit), dwnd: 0.0, rest: 0.0, base: None }
     }
 
-    /// The delay window, in segments.
+    /// Delay window `dwnd`, segments.
     pub fn delay_window(&self) -> f64 {
         self.dwnd
     }
 
-    /// A round trip of `rtt` with a window of `win` segments: the delay window after it.
+    /// Return the delay window after a round trip of `rtt` with a window of `win` segments.
     fn measured(&mut self, win: f64, rtt: Span) -> f64 {
         let base = self.base.map_or(rtt, |b| b.min(rtt));
         self.base = Some(base);
@@ -83,7 +83,7 @@ impl Control for Compound {
     fn grow(&mut self, window: &mut Window, acked: &Acked) {
         let mss = window.mss as f64;
         let mut win = (window.cwnd as f64 + self.rest) / mss;
-        self.dwnd = self.dwnd.min(win); // a silence shrinks the whole
+        self.dwnd = self.dwnd.min(win); // cwnd may have shrunk after an idle period
         let avoids = window.cwnd >= window.ssthresh;
         let dwnd = acked.rtt.map_or(self.dwnd, |rtt| self.measured(win, rtt));
         if !acked.filled(window) {
@@ -92,7 +92,7 @@ impl Control for Compound {
         if !avoids {
             return self.slow_start.grow(window, acked);
         }
-        win += acked.bytes as f64 / mss / win; // Reno's part
+        win += acked.bytes as f64 / mss / win; // Reno component
         let bytes = ((win + dwnd - self.dwnd) * mss).max(2.0 * mss);
         self.dwnd = dwnd;
         window.cwnd = cast::trunc(bytes);
@@ -101,7 +101,7 @@ impl Control for Compound {
 
     fn cut(&mut self, _: Time, window: &Window, flight: u64, cause: Cause) -> u64 {
         let mss = window.mss as f64;
-        // What was in flight is what was lost from; a window that was not full counts for less.
+        // Losses occurred among the packets in flight, which may be fewer than the window allows.
         let win = window.cwnd.min(flight) as f64 / mss;
         let reno = (win - self.dwnd).max(0.0);
         self.dwnd = (win * (1.0 - self.params.beta) - reno / 2.0).max(0.0);
@@ -131,24 +131,24 @@ mod tests {
     }
 
     #[test]
-    fn delay_window_grows_by_a_power_and_gives_way_to_a_queue() {
+    fn delay_window_grows_by_a_power_and_shrinks_with_queueing() {
         let mut c = Compound::of(CompoundParams::default(), 1);
         let mut w = Window { cwnd: 256_000, ssthresh: 10_000, mss: 1_000 };
         ack(&mut c, &mut w, Some(100));
-        // 256^0.75 / 8 - 1 = 7, and Reno's 1/256.
+        // 256^0.75 / 8 - 1 = 7, plus Reno's 1/256.
         assert!((c.delay_window() - 7.0).abs() < 1e-9);
         assert_eq!(w.cwnd, 263_003);
-        // diff = 263 (1 - 100/112) = 28 < 30: on it grows; 1/8 of it is queued: it gives way.
+        // diff = 263 (1 - 100/112) = 28 < 30: dwnd grows. At 120 ms diff exceeds 30: it shrinks.
         ack(&mut c, &mut w, Some(112));
         assert!(c.delay_window() > 14.0);
         let win = w.cwnd as f64 / 1e3;
         ack(&mut c, &mut w, Some(120));
-        assert_eq!(c.delay_window(), 0.0, "44 segments wait: more than it had");
+        assert_eq!(c.delay_window(), 0.0, "44 segments are queued, more than dwnd");
         assert!((w.cwnd as f64 / 1e3 - (win - 14.17)).abs() < 0.1, "{}", w.cwnd);
     }
 
     #[test]
-    fn small_windows_are_renos() {
+    fn small_windows_behave_as_reno() {
         // alpha win^k < 1 below 16 segments.
         let mut c = Compound::of(CompoundParams::default(), 1);
         let mut w = Window { cwnd: 10_000, ssthresh: 10_000, mss: 1_000 };
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_halves_the_whole() {
+    fn loss_halves_the_total_window() {
         let mut c = Compound::of(CompoundParams::default(), 1);
         let w = Window { cwnd: 100_000, ssthresh: 10_000, mss: 1_000 };
         c.dwnd = 40.0;

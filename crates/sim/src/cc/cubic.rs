@@ -1,15 +1,15 @@
-//! CUBIC: the window grows with the cube of the time since the last cut, slowly about the window at
-//! which that came, and never slower than Reno would.
+//! CUBIC: grows the window as a cubic function of the time since the last reduction, with a plateau
+//! at the window before it, and never slower than Reno.
 //!
-//! **Source**: RFC 9438 §4 (equations 1 to 4), §4.7 (fast convergence), §4.8 (timeouts), §5.8
-//! (silences).
+//! **Source**: RFC 9438 §4 (equations 1 to 4), §4.7 (fast convergence), §4.8 (timeouts), §5.8 (idle
+//! periods).
 //!
-//! **Symbols** as there, in segments and seconds: `C`, `W_max`, `K`, `W_est`, `cwnd_epoch`,
+//! **Symbols** as in the RFC, in segments and seconds: `C`, `W_max`, `K`, `W_est`, `cwnd_epoch`,
 //! `cwnd_prior`, `t`.
 //!
-//! **Departures**: slow start is that of [`super::HyStart`] (§4.10), unless it is asked not to be.
-//! The cut's floor is two segments for marks and losses alike. The window grows only while it was
-//! full when the ack came (§4.2's application-limited flows).
+//! **Departures**: slow start is that of [`super::HyStart`] (§4.10) unless disabled. The minimum
+//! window after a reduction is two segments, for marks and losses alike. The window grows only if
+//! it was full when the ack arrived (application-limited flows, §4.2).
 
 use super::{Acked, Cause, Control, Reno, Sent, Window};
 use crate::tcp::TcpParams;
@@ -21,55 +21,56 @@ use sojourn_aqm::units::{Span, Time};
 params! {
     /// Parameters of [`Cubic`].
     pub struct CubicParams {
-        /// How steep the cube is, segments per second cubed.
+        /// Scaling constant of the cubic function, segments per second cubed.
         c: f64 = 0.4, [1e-6 => 1e6], "C", [];
-        /// Share of the window that a cut leaves.
+        /// Multiplicative decrease factor: window after a loss divided by the window before.
         beta: f64 = 0.7, [0.1 => 0.99], "beta_cubic", [];
-        /// The same for a mark; RFC 8511 proposes 0.85.
+        /// The same for an ECN mark; RFC 8511 proposes 0.85.
         beta_ecn: f64 = 0.7, [0.1 => 0.99], "beta_ecn", [];
-        /// Whether a window cut before it was regained leaves room for others.
+        /// If true, a window reduced before it reached `W_max` lowers `W_max` further, which
+        /// releases bandwidth to other flows.
         fast_convergence: bool = true, [], "", [];
-        /// Whether the window grows at least as Reno's would.
+        /// If true, the window grows at least as fast as Reno's.
         reno_friendly: bool = true, [], "", ["tcp_friendly", "tcp_friendliness"];
-        /// Whether the slope of Reno's window becomes one segment per round trip once the window of
-        /// before the cut is regained (RFC 9438 §4.3); in RFC 8312 and in Linux (6.18) it stays.
+        /// If true, the slope of the Reno estimate rises to one segment per round trip once
+        /// `cwnd_prior` is reached (RFC 9438 §4.3); in RFC 8312 and Linux 6.18 it stays constant.
         alpha_rises: bool = true, [], "", [];
     }
 }
 
-/// One stage of congestion avoidance, from a cut (or the end of slow start) to the next.
+/// Stage of congestion avoidance, from one reduction (or the end of slow start) to the next.
 #[derive(Clone, Copy, Debug)]
 struct Stage {
-    /// When it began, later by the silences since.
+    /// Start of the stage, shifted by idle periods since.
     epoch: Time,
-    /// When the curve is back at its plateau, seconds after the epoch.
+    /// `K`: time from the epoch to the plateau, seconds.
     k: f64,
-    /// The plateau: `W_max`.
+    /// Plateau `W_max`, segments.
     origin: f64,
-    /// `W_est`.
+    /// Reno estimate `W_est`, segments.
     w_est: f64,
 }
 
-/// The state of CUBIC's window.
+/// CUBIC state.
 #[derive(Clone, Debug)]
 pub struct Cubic {
     params: CubicParams,
     slow_start: Reno,
     stage: Option<Stage>,
-    /// The window at which the last cut came, segments; less after fast convergence.
+    /// Window at the last reduction, segments; lower after fast convergence.
     w_max: f64,
-    /// The window before the last cut, segments.
+    /// Window before the last reduction, segments.
     cwnd_prior: f64,
-    /// Whether the last cut was a timeout's.
+    /// True if the last reduction was caused by a timeout.
     expired: bool,
-    /// Bytes by which the window has grown beyond its whole ones.
+    /// Fraction of a byte by which the window exceeds `cwnd`.
     rest: f64,
-    /// When a segment was sent last.
+    /// Time of the last transmission.
     last_sent: Time,
 }
 
 impl Cubic {
-    /// A control with its parameters, `limit` for slow start.
+    /// Create a control; `limit` is `abc_limit` for slow start.
     pub fn of(params: CubicParams, limit: u64) -> Cubic {
         let slow_start = Reno::of(limit);
         Cubic {
@@ -84,17 +85,17 @@ impl Cubic {
         }
     }
 
-    /// §4.2: what a stage starts from, with a window of `cwnd` segments.
+    /// Start a stage with a window of `cwnd` segments (§4.2).
     fn begin(&mut self, now: Time, cwnd: f64) -> Stage {
         if self.expired || self.w_max < cwnd {
-            self.w_max = cwnd; // §4.8; above it there is nothing to come back to
+            self.w_max = cwnd; // §4.8; also if the window is above W_max already
         }
         let k = libm::cbrt((self.w_max - cwnd) / self.params.c); // (2)
         Stage { epoch: now, k, origin: self.w_max, w_est: cwnd }
     }
 
-    /// The slope of Reno's window in segments per round trip (§4.3): what makes it as large on
-    /// average as with halving, until the window of before the cut is regained.
+    /// Slope of the Reno estimate, segments per round trip (§4.3): gives the same average window as
+    /// halving, until `cwnd_prior` is reached.
     fn alpha(&self, w_est: f64) -> f64 {
         let CubicParams { beta, alpha_rises, .. } = self.params;
         if alpha_rises && w_est >= self.cwnd_prior {
@@ -105,7 +106,7 @@ impl Cubic {
 }
 
 impl Stage {
-    /// The curve at `t` seconds (1).
+    /// Window at `t` seconds (1).
     fn curve(&self, c: f64, t: f64) -> f64 {
         let d = t - self.k;
         self.origin + c * d * d * d
@@ -127,7 +128,7 @@ impl Control for Cubic {
             return;
         }
         if window.cwnd < window.ssthresh {
-            // After a silence: what follows is a stage of its own, from the window it finds.
+            // Slow start after an idle period; a new stage starts when it ends.
             self.stage = None;
             return self.slow_start.grow(window, acked);
         }
@@ -167,7 +168,7 @@ impl Control for Cubic {
 
     fn sent(&mut self, sent: &Sent) {
         if let Some(stage) = self.stage.as_mut().filter(|_| sent.alone) {
-            // §5.8: a silence is no time of the stage.
+            // §5.8: idle time does not count.
             stage.epoch = (stage.epoch + (sent.now - self.last_sent)).min(sent.now);
         }
         self.last_sent = sent.now;
@@ -185,7 +186,7 @@ mod tests {
         Cubic::of(CubicParams::default(), 1)
     }
 
-    /// A window of `packets` after a loss at `cwnd`.
+    /// Window after a loss at `cwnd` segments.
     fn lost(cubic: &mut Cubic, cwnd: u64) -> Window {
         let mut w = Window { cwnd: cwnd * MSS, ssthresh: 10 * MSS, mss: MSS };
         w.ssthresh = cubic.cut(Time::ZERO, &w, w.cwnd, Cause::Loss);
@@ -193,24 +194,25 @@ mod tests {
         w
     }
 
-    /// What is sent at that millisecond, with nothing else on its way if `alone`.
+    /// Segment sent at `ms`; `alone` if nothing else is in flight.
     fn sent(ms: u64, alone: bool) -> Sent {
         let state = super::super::State::Open;
         Sent { now: Time(ms * 1_000_000), seq: 1, end: 1001, again: false, alone, state }
     }
 
-    /// An ack of a segment when `flight` bytes are on their way.
+    /// Ack of one segment with `flight` bytes in flight.
     fn acked(now: Time, flight: u64, rtt: Span) -> Acked {
         Acked { now, bytes: MSS, flight, rtt: None, srtt: Some(rtt), after_timeout: false }
     }
 
-    /// An ack at `now`, of a window per round trip; when the next one comes.
+    /// Handle an ack at `now`; returns the time of the next one, at one window per round trip.
     fn step(cubic: &mut Cubic, w: &mut Window, now: Time, rtt: Span) -> Time {
         cubic.grow(w, &acked(now, w.cwnd, rtt));
         now + Span(rtt.0 * MSS / w.cwnd)
     }
 
-    /// Acks of every segment for `ms` from `from`, a window per round trip; the window then.
+    /// Handle acks at one window per round trip for `ms` from `from`; returns the window in
+    /// segments.
     fn play(cubic: &mut Cubic, w: &mut Window, from: u64, ms: u64, rtt: Span) -> f64 {
         let end = Time((from + ms) * 1_000_000);
         let mut now = Time(from * 1_000_000);
@@ -221,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn window_follows_the_cube() {
+    fn window_follows_the_cubic_function() {
         // W_max = 100, 70 after the loss: K = cbrt(30 / 0.4) = 4.217 s, and W(K) = 100.
         let mut c = cubic();
         let mut w = lost(&mut c, 100);
@@ -230,20 +232,20 @@ mod tests {
         assert!((k - 4.217).abs() < 0.001);
         let mut at = 0;
         for ms in [1_000, 2_000, 3_000, 4_217, 5_000, 6_000, 8_000] {
-            // At 200 ms Reno would be slower throughout.
+            // At an RTT of 200 ms, Reno is slower throughout.
             let got = play(&mut c, &mut w, at, ms - at, Span::ms(200));
             let d = ms as f64 / 1e3 - k;
             let curve = 100.0 + 0.4 * d * d * d;
-            // The target lies a round trip ahead and is reached a round trip later.
+            // The target is one round trip ahead and is reached one round trip later.
             assert!((got - curve).abs() < 0.02 * curve, "{ms} ms: {got}, not {curve}");
             at = ms;
         }
     }
 
     #[test]
-    fn small_windows_grow_as_renos_would() {
-        // W_max = 10: the cube takes (3 / 0.4)^(1/3) = 1.96 s, and is flat; a round trip of 10 ms
-        // adds 0.529 segments until 10 are regained, and one afterwards.
+    fn small_windows_grow_as_reno() {
+        // W_max = 10: the cubic function takes (3 / 0.4)^(1/3) = 1.96 s and is flat. A round trip
+        // of 10 ms adds 0.529 segments until the window is 10 again, and one segment afterwards.
         let rtt = Span::ms(10);
         let mut c = cubic();
         let mut w = lost(&mut c, 10);
@@ -253,13 +255,13 @@ mod tests {
         let regained = play(&mut c, &mut w, 50, 10, rtt);
         let later = play(&mut c, &mut w, 60, 100, rtt);
         assert!((later - regained - 10.0).abs() < 0.5, "{regained} to {later}: one per round trip");
-        // As in RFC 8312 it goes on by 0.529, until the cube takes over.
+        // In RFC 8312 the slope stays 0.529 until the cubic function is larger.
         let mut c = Cubic::of(CubicParams { alpha_rises: false, ..CubicParams::default() }, 1);
         let mut w = lost(&mut c, 10);
         let regained = play(&mut c, &mut w, 0, 60, rtt);
         let later = play(&mut c, &mut w, 60, 100, rtt);
         assert!((later - regained - 10.0 * slope).abs() < 0.5, "{regained} to {later}");
-        // Without the Reno-friendly region it stays below the plateau.
+        // Without the Reno-friendly region the window stays below the plateau.
         let params = CubicParams { reno_friendly: false, ..CubicParams::default() };
         let mut c = Cubic::of(params, 1);
         let mut w = lost(&mut c, 10);
@@ -267,14 +269,14 @@ mod tests {
     }
 
     #[test]
-    fn fast_convergence_gives_way_to_others() {
+    fn fast_convergence_lowers_w_max() {
         let mut c = cubic();
         lost(&mut c, 100);
         assert_eq!(c.w_max, 100.0);
         lost(&mut c, 80);
-        assert_eq!(c.w_max, 80.0 * 0.85, "below the last one");
+        assert_eq!(c.w_max, 80.0 * 0.85, "below the last W_max");
         lost(&mut c, 90);
-        assert_eq!(c.w_max, 90.0, "above it");
+        assert_eq!(c.w_max, 90.0, "above the last W_max");
         let params = CubicParams { fast_convergence: false, ..CubicParams::default() };
         let mut c = Cubic::of(params, 1);
         lost(&mut c, 100);
@@ -283,11 +285,11 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_after_a_silence_ends_without_a_jump() {
+    fn slow_start_after_idle_ends_without_a_jump() {
         let rtt = Span::ms(10);
         let mut c = cubic();
         let mut w = lost(&mut c, 100);
-        // Over a short path the Reno-friendly estimate is ahead of the cube.
+        // On a short path the Reno estimate exceeds the cubic function.
         let grown = play(&mut c, &mut w, 0, 1_000, rtt);
         assert!(grown > 110.0 && w.ssthresh == 70 * MSS);
         c.sent(&sent(1_000, false));
@@ -304,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_may_cut_less_than_losses() {
+    fn marks_can_reduce_less_than_losses() {
         let params = CubicParams { beta_ecn: 0.85, ..CubicParams::default() };
         let mut c = Cubic::of(params, 1);
         let w = Window { cwnd: 100 * MSS, ssthresh: 10 * MSS, mss: MSS };
@@ -315,7 +317,7 @@ mod tests {
 
     #[test]
     fn after_a_timeout_the_curve_starts_at_its_plateau() {
-        // Without the Reno-friendly region, which is ahead for the first 3.6 s.
+        // Without the Reno-friendly region, which is larger for the first 3.6 s.
         let params = CubicParams { reno_friendly: false, ..CubicParams::default() };
         let mut c = Cubic::of(params, 1);
         let w = Window { cwnd: 100 * MSS, ssthresh: 10 * MSS, mss: MSS };
@@ -326,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn silences_and_windows_that_were_not_full_do_not_count() {
+    fn idle_time_and_unfilled_windows_do_not_grow_the_window() {
         let mut c = cubic();
         let mut w = lost(&mut c, 100);
         let before = play(&mut c, &mut w, 0, 1_000, RTT);

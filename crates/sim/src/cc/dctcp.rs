@@ -1,14 +1,14 @@
-//! DCTCP: the window is cut by half the share of marked bytes, so that a switch that marks above a
-//! short queue keeps it there without emptying it.
+//! DCTCP: reduces the window by half the fraction of marked bytes, so that a switch with a low
+//! marking threshold keeps a short queue without emptying it.
 //!
-//! **Source**: RFC 8257 §3.3 (sender), §3.4 (losses as in any TCP), §3.5 (SYNs are ECN-capable
-//! too). The receiver's exact echo (§3.2) is in `tcp/receiver.rs`.
+//! **Source**: RFC 8257 §3.3 (sender), §3.4 (packet loss, as in any TCP), §3.5 (SYNs are
+//! ECN-capable). The receiver's exact ECN echo (§3.2) is in `tcp/receiver.rs`.
 //!
-//! **Symbols** `alpha`, `g`, `M`, `WindowEnd`, `BytesAcked`, `BytesMarked` as there.
+//! **Symbols** `alpha`, `g`, `M`, `WindowEnd`, `BytesAcked`, `BytesMarked` as in the RFC.
 //!
-//! **Departures**: alpha is a real number: it reaches 0, where a shift of integers gets stuck. Data
-//! that is sent again is ECN-capable, as in Linux; and where the window is one segment (after a
-//! timeout), a mark does not silence the flow for a timeout, as RFC 3168 would have it.
+//! **Departures**: alpha is a floating-point number, so it can reach 0; integer shifts get stuck
+//! above it. Retransmissions are ECN-capable, as in Linux. At a window of one segment (after a
+//! timeout) a mark does not pause the flow for a timeout, which RFC 3168 would require.
 
 use super::{Acked, Cause, Control, Reno, Window};
 use crate::tcp::TcpParams;
@@ -20,14 +20,14 @@ use sojourn_aqm::units::Time;
 params! {
     /// Parameters of [`Dctcp`].
     pub struct DctcpParams {
-        /// Weight of one window's share of marks in their average.
+        /// Weight of one window's marked fraction in the moving average.
         g: f64 = 0.0625, [1e-6 => 1.0], "g", [];
-        /// The average before anything is known: 1 cuts the first time as Reno does.
+        /// Initial value of the moving average; 1 makes the first reduction as large as Reno's.
         alpha: f64 = 1.0, [0.0 => 1.0], "alpha", ["initial_alpha"];
     }
 }
 
-/// The state of DCTCP's window.
+/// DCTCP state.
 #[derive(Clone, Debug)]
 pub struct Dctcp {
     params: DctcpParams,
@@ -39,13 +39,13 @@ pub struct Dctcp {
 }
 
 impl Dctcp {
-    /// A control with its parameters, `limit` for slow start.
+    /// Create a control; `limit` is `abc_limit` for slow start.
     pub fn of(params: DctcpParams, limit: u64) -> Dctcp {
         let (alpha, reno) = (params.alpha, Reno::of(limit));
         Dctcp { params, reno, alpha, window_end: 1, bytes_acked: 0, bytes_marked: 0 }
     }
 
-    /// The moving average of the share of marked bytes.
+    /// Moving average of the fraction of marked bytes.
     pub fn alpha(&self) -> f64 {
         self.alpha
     }
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn alpha_is_the_average_of_shares_by_hand() {
+    fn alpha_matches_a_hand_computed_average() {
         let mut d = Dctcp::of(DctcpParams::default(), 1);
         // Windows of ten segments; g = 1/16. The first ends above sequence number 1.
         d.echoed(1_001, 1_000, false, 10_001);
@@ -103,7 +103,7 @@ mod tests {
         for (round, marked) in (1..).zip([0, 3, 10, 5, 0]) {
             for i in 1..=10 {
                 let ack = (round - 1) * 10_000 + 1_001 + i * 1_000;
-                // The ack beyond the window's end ends it.
+                // The ack beyond the end of the window closes it.
                 d.echoed(ack, 1_000, i <= marked, round * 10_000 + 10_001);
             }
             expected = expected * 15.0 / 16.0 + marked as f64 / 10.0 / 16.0;
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_by_half_of_alpha_and_for_a_loss_by_half() {
+    fn mark_reduces_by_half_of_alpha_and_loss_by_half() {
         let w = Window { cwnd: 100_000, ssthresh: 1, mss: 1_000 };
         let mut d = Dctcp::of(DctcpParams { alpha: 0.2, ..DctcpParams::default() }, 1);
         assert_eq!(d.cut(Time::ZERO, &w, 100_000, Cause::Mark), 90_000);

@@ -1,4 +1,4 @@
-//! HyStart++: the first slow start ends before the queue overflows, when round trips take longer.
+//! HyStart++: ends the first slow start before the queue overflows, when round-trip times grow.
 //!
 //! **Source**: RFC 9406 §4; RFC 9438 §4.10 asks CUBIC for it.
 //!
@@ -9,12 +9,12 @@
 //! | windowEnd | `window_end` |
 //! | lastRoundMinRTT, currentRoundMinRTT | `last_min`, `current_min` |
 //! | rttSampleCount | `samples` |
-//! | cssBaselineMinRtt | `baseline`; none in standard slow start |
+//! | cssBaselineMinRtt | `baseline`; None in standard slow start |
 //!
-//! **Departures**: L stays the parameter `abc_limit` (the RFC's 8 would change every slow start,
-//! not its end). Every ack of new data gives a sample, from the time at which the last segment that
-//! it covers was sent. A round ends with the ack of `window_end`; SND.NXT is looked up when the
-//! first ack of the next round comes, so that what the last one let out belongs to that round.
+//! **Departures**: L is the parameter `abc_limit` (the RFC's 8 would change all of slow start, not
+//! only its end). Every ack of new data gives an RTT sample, measured from the transmission of the
+//! last segment it covers. A round ends with the ack of `window_end`; SND.NXT is read at the first
+//! ack of the next round, so that segments released by the last ack belong to that round.
 
 use super::Window;
 use sojourn_aqm::units::{Span, Time};
@@ -27,40 +27,41 @@ const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u32 = 5;
 
-/// The state of the first slow start.
+/// HyStart++ state.
 #[derive(Clone, Debug, Default)]
 pub struct HyStart {
-    /// Whether it has ended: by itself, a cut, or the threshold.
+    /// True after slow start has ended, by HyStart++, a loss or the threshold.
     over: bool,
-    /// The ends of the segments outstanding, and when they left.
+    /// End sequence number and transmission time of each outstanding segment.
     sent: VecDeque<(u64, Time)>,
-    /// When the last segment was sent that the ack at hand covers, and whether that begins a round.
+    /// Transmission time of the last segment covered by the current ack.
     covered: Option<Time>,
+    /// True if the current ack starts a round.
     begins: bool,
     window_end: u64,
     last_min: Option<Span>,
     current_min: Option<Span>,
     samples: u32,
     baseline: Option<Span>,
-    /// Rounds of conservative slow start that are left.
+    /// Rounds of conservative slow start left.
     rounds: u32,
 }
 
 impl HyStart {
-    /// It is over, whatever happens to the window later.
+    /// End slow start for good.
     pub fn end(&mut self) {
         self.over = true;
         self.sent = VecDeque::new();
     }
 
-    /// New data up to `end` was sent.
+    /// Record the transmission of new data up to `end`.
     pub fn sent(&mut self, now: Time, end: u64) {
         if !self.over {
             self.sent.push_back((end, now));
         }
     }
 
-    /// An ack of everything below `ack`; `next` is the next to send.
+    /// Handle an ack of everything below `ack`; `next` is the next sequence number to send.
     pub fn acked(&mut self, ack: u64, next: u64) {
         if self.over {
             return;
@@ -76,7 +77,7 @@ impl HyStart {
         }
     }
 
-    /// The window has grown from `before` by an ack at `now`.
+    /// Handle the growth of the window from `before` by an ack at `now`.
     pub fn grown(&mut self, window: &mut Window, before: u64, now: Time) {
         if self.over {
             return;
@@ -106,12 +107,12 @@ impl HyStart {
         }
     }
 
-    /// There are enough samples of this round.
+    /// Compare this round's minimum RTT with the last one's, once there are enough samples.
     fn compare(&mut self) {
         let Some(current) = self.current_min else { return };
         if let Some(baseline) = self.baseline {
             if current < baseline {
-                self.baseline = None; // it was no queue: back to standard slow start
+                self.baseline = None; // not caused by a queue: back to standard slow start
             }
         } else if let Some(last) = self.last_min {
             let share = Span(last.0 / MIN_RTT_DIVISOR);
@@ -127,8 +128,8 @@ impl HyStart {
 mod tests {
     use super::*;
 
-    /// A sender in slow start whose every segment is acknowledged by itself, round by round, each
-    /// round with one round-trip time; segments of 1000 bytes.
+    /// Sender in slow start with one ack per segment and a constant RTT within each round; segments
+    /// of 1000 bytes.
     struct Trace {
         hystart: HyStart,
         window: Window,
@@ -153,8 +154,8 @@ mod tests {
             }
         }
 
-        /// The acks of all that is outstanding come after `ms`, and each lets new data out. Gives
-        /// the window then, segments.
+        /// Ack all outstanding segments after `ms`, each ack releasing new data. Returns the window
+        /// in segments.
         fn round(&mut self, ms: u64) -> u64 {
             self.now += Span::ms(ms);
             for _ in 0..(self.nxt - self.una) / 1_000 {
@@ -170,10 +171,11 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_ends_after_five_rounds_of_longer_trips() {
+    fn slow_start_ends_after_five_rounds_of_longer_rtts() {
         let mut t = Trace::new(10);
-        assert_eq!((t.round(80), t.round(80), t.round(89)), (20, 40, 80), "under 1/8 more");
-        // 89 + 11.125 ms is reached: from the 9th ack on each opens a quarter of a segment.
+        assert_eq!((t.round(80), t.round(80), t.round(89)), (20, 40, 80), "increase below 1/8");
+        // The threshold 89 + 11.125 ms is reached: from the 9th ack on, each adds a quarter of a
+        // segment.
         assert_eq!(t.round(101), 80 + 8 + 72 / 4);
         assert_eq!((t.round(101), t.round(130)), (132, 165), "a quarter more each round");
         assert_eq!((t.round(101), t.window.ssthresh), (206, u64::MAX));
@@ -185,9 +187,9 @@ mod tests {
     }
 
     #[test]
-    fn a_trip_shorter_than_the_first_long_one_resumes_slow_start() {
+    fn an_rtt_below_the_baseline_resumes_slow_start() {
         let mut t = Trace::new(10);
-        assert_eq!((t.round(20), t.round(24)), (20, 20 + 8 + 3), "4 ms are enough of 20 ms");
+        assert_eq!((t.round(20), t.round(24)), (20, 20 + 8 + 3), "the threshold at 20 ms is 4 ms");
         assert_eq!(t.hystart.baseline, Some(Span::ms(24)));
         let (n, grown) = (31, t.round(23));
         assert_eq!(grown, n + (8 + 4 * (n - 8)) / 4, "full steps again after the 8th sample");
@@ -208,11 +210,11 @@ mod tests {
     }
 
     #[test]
-    fn six_samples_say_nothing_and_a_threshold_ends_it() {
+    fn six_samples_are_too_few_and_reaching_ssthresh_ends_it() {
         let mut t = Trace::new(3);
         assert_eq!((t.round(50), t.round(500)), (6, 12), "six samples");
         t.window.ssthresh = 12_000;
         t.round(50);
-        assert!(t.hystart.over, "what follows is not the first slow start");
+        assert!(t.hystart.over, "only the first slow start counts");
     }
 }

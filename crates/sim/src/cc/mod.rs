@@ -1,10 +1,11 @@
-//! Congestion control of the profile `rfc`: how the window grows and by how much it is cut. When to
-//! do either, and what to send, is the sender's business (`tcp/rfc.rs`), the same for all.
+//! Congestion control of the `rfc` profile: growth and reduction of the window. The sender
+//! (`tcp/rfc.rs`), which is the same for all controls, decides when either happens and what is
+//! sent.
 //!
-//! A new control is one file with one type, a variant of [`Law`] and of [`Choice`], and an entry of
-//! [`crate::tcp::TCPS`]. [`Reno`] alone stands by itself, so that the flows that most runs are
-//! made of pay nothing for the others; [`Any`] is every control, with a pacer, PRR and
-//! HyStart++ if asked.
+//! To add a control, write one file with one type, and add a variant of [`Law`] and of [`Choice`]
+//! and an entry of [`crate::tcp::TCPS`]. [`Reno`] can be used directly, so that the most common
+//! flows pay nothing for the others; [`Any`] is every control, with optional pacer, PRR and
+//! HyStart++.
 
 mod any;
 pub mod bbr;
@@ -35,7 +36,7 @@ use crate::tcp::TcpParams;
 use sojourn_aqm::dice::Dice;
 use sojourn_aqm::units::{Span, Time};
 
-/// What sender and control share; bytes of payload.
+/// Window state shared by sender and congestion control; bytes of payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Congestion window.
@@ -46,151 +47,154 @@ pub struct Window {
     pub mss: u64,
 }
 
-/// What an ack of new data told.
+/// Ack of new data, as a congestion control sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Acked {
-    /// When it came.
+    /// Arrival time of the ack.
     pub now: Time,
-    /// Payload bytes that it acknowledged first.
+    /// Payload bytes newly acknowledged.
     pub bytes: u64,
-    /// Bytes that were outstanding before it.
+    /// Bytes outstanding before the ack.
     pub flight: u64,
-    /// The round-trip time, if it gave a sample.
+    /// Round-trip time sample, if the ack gave one.
     pub rtt: Option<Span>,
-    /// The smoothed round-trip time, once there is one.
+    /// Smoothed round-trip time, once there is a sample.
     pub srtt: Option<Span>,
-    /// Whether what a timeout declared lost is still being sent again.
+    /// True while data declared lost by a timeout is being retransmitted.
     pub after_timeout: bool,
 }
 
 impl Acked {
-    /// Whether the window was full before it, so that a larger one would be of use: half full in
-    /// slow start, where it may double before what it permits is sent.
+    /// True if the window was full before the ack, so that it may grow. In slow start half full is
+    /// enough, because the window can double before the sender has used it.
     pub fn filled(&self, window: &Window) -> bool {
         let half = window.cwnd < window.ssthresh && 2 * self.flight > window.cwnd;
         half || self.flight + window.mss >= window.cwnd
     }
 }
 
-/// What calls for a cut.
+/// Reason for a reduction of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// A loss that duplicate acks told of.
+    /// Loss detected by duplicate acks.
     Loss,
-    /// An echo of a mark.
+    /// ECN echo.
     Mark,
-    /// The retransmission timer.
+    /// Retransmission timeout.
     Timeout,
 }
 
-/// What a sender is doing about losses.
+/// Loss recovery state of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// None that it knows of.
+    /// No known losses.
     Open,
-    /// Fast recovery, until `recover` is acknowledged (Reno: until anything is).
+    /// Fast recovery, until `recover` is acknowledged (Reno: until any new data is acknowledged).
     Recovery,
-    /// Sending again what a timeout (or Tahoe) gave up, until `recover` is acknowledged.
+    /// Retransmitting after a timeout (or, in Tahoe, any loss), until `recover` is acknowledged.
     Loss,
 }
 
-/// A segment that has just been sent.
+/// Segment that has just been sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// When.
+    /// Time of transmission.
     pub now: Time,
-    /// Its first byte.
+    /// Sequence number of the first byte.
     pub seq: u64,
-    /// The byte after its last.
+    /// Sequence number after the last byte.
     pub end: u64,
-    /// Whether it was sent before.
+    /// True for a retransmission.
     pub again: bool,
-    /// Whether nothing was outstanding.
+    /// True if nothing else was outstanding.
     pub alone: bool,
-    /// What the sender is doing about losses.
+    /// Loss recovery state.
     pub state: State,
 }
 
-/// An ack, once losses and the window are settled and before anything is sent in answer.
+/// Ack after loss detection and window update, before anything is sent in response.
 #[derive(Clone, Copy, Debug)]
 pub struct Settled {
-    /// When it came.
+    /// Arrival time of the ack.
     pub now: Time,
-    /// Payload bytes of this connection that the receiver is known to have, in order or not.
+    /// Payload bytes of this connection known to be received, in order or not.
     pub delivered: u64,
-    /// Payload bytes believed to be in the network.
+    /// Estimate of the payload bytes in the network.
     pub flight: u64,
-    /// The smoothed round-trip time, once there is one.
+    /// Smoothed round-trip time, once there is a sample.
     pub srtt: Option<Span>,
-    /// What the sender is doing about losses.
+    /// Loss recovery state.
     pub state: State,
 }
 
-/// A congestion control.
+/// Congestion control algorithm.
 pub trait Control {
-    /// Whether the hooks (all below `cut`) are used; where not, nothing is worked out for them.
+    /// True if the hooks (all methods below `cut`) are used. If false, the sender skips the work of
+    /// preparing their arguments.
     const HOOKED: bool = false;
 
-    /// A control without a connection.
+    /// Create the control in the state before a connection.
     fn new(params: &TcpParams, dice: &mut dyn Dice) -> Self;
 
-    /// Forgets the connection.
+    /// Reset to the state before a connection.
     fn reset(&mut self);
 
-    /// Grows the window by an ack of new data. Not called in fast recovery, nor for an ack that
-    /// echoes a mark.
+    /// Grow the window for an ack of new data. Not called in fast recovery, nor for an ack that
+    /// carries an ECN echo.
     fn grow(&mut self, window: &mut Window, acked: &Acked);
 
-    /// The slow-start threshold after a cut, with `flight` bytes outstanding; called at most once
-    /// per window of data. The sender sets the window to it, or to one segment after a timeout.
+    /// Return the slow-start threshold after a reduction, with `flight` bytes outstanding. Called
+    /// at most once per window of data. The sender sets the window to it, or to one segment after a
+    /// timeout.
     fn cut(&mut self, now: Time, window: &Window, flight: u64, cause: Cause) -> u64;
 
-    /// Whether the extent of marking counts (RFC 8257): all packets are ECN-capable, and a mark
-    /// never silences.
+    /// True if the control reacts to the fraction of marked bytes (RFC 8257). All packets are then
+    /// ECN-capable, and a mark at the minimum window does not pause the sender.
     fn counts_marks(&self) -> bool {
         false
     }
 
-    /// Whether it keeps its window after a silence.
+    /// True if the window is kept after an idle period.
     fn keeps_window(&self) -> bool {
         false
     }
 
-    /// The SYN was acknowledged; `rtt` is how long that took, if it was sent once.
+    /// Handle the ack of the SYN; `rtt` is its round-trip time, if the SYN was not retransmitted.
     fn established(&mut self, _now: Time, _window: &Window, _rtt: Option<Span>) {}
 
-    /// An ack of everything below `ack`, `bytes` of it new, with the echo `ece`; `next` is the next
-    /// to send. Before anything else is made of it.
+    /// Handle an ack of everything below `ack`, `bytes` of it new, with the ECN echo `ece`; `next`
+    /// is the next sequence number to send. Called before any other processing of the ack.
     fn echoed(&mut self, _ack: u64, _bytes: u64, _ece: bool, _next: u64) {}
 
-    /// Whether the next two are of use to it: what they tell takes searches.
+    /// True if the control uses [`Control::delivered`] and [`Control::settled`], whose arguments
+    /// are costly to compute.
     fn follows_delivery(&self) -> bool {
         false
     }
 
-    /// The receiver is now known to have `from..to`.
+    /// Handle the news that the receiver has `from..to`.
     fn delivered(&mut self, _now: Time, _from: u64, _to: u64) {}
 
-    /// An ack was dealt with, and something may be sent.
+    /// Handle the end of the processing of an ack; the sender may transmit next.
     fn settled(&mut self, _window: &mut Window, _ack: &Settled) {}
 
-    /// A segment was sent.
+    /// Handle the transmission of a segment.
     fn sent(&mut self, _sent: &Sent) {}
 
-    /// Whether a segment may leave now; if not, it waits for [`Control::release`].
+    /// True if a segment may be sent now; if false, it is held until [`Control::release`].
     fn may_send(&mut self, _now: Time) -> bool {
         true
     }
 
-    /// Nothing waits any more; it is about to be asked again.
+    /// Clear the held segment; the sender is about to ask again.
     fn unblock(&mut self) {}
 
-    /// When a segment that waits may leave; [`Time::NEVER`] if none does.
+    /// Time at which the held segment may be sent; [`Time::NEVER`] if none is held.
     fn release(&self) -> Time {
         Time::NEVER
     }
 
-    /// The application has nothing more to send though the window has room; `flight` bytes are in
+    /// Handle the application running out of data while the window has room; `flight` bytes are in
     /// the network.
     fn starved(&mut self, _flight: u64) {}
 }

@@ -1,25 +1,25 @@
-//! A pacer: segments leave one by one at a rate, not in bursts.
+//! Pacer: spaces segments evenly at a rate instead of sending bursts.
 //!
-//! **Source**: for the rate that follows the window, RFC 9438 has none and RFC 6928 names the need;
-//! the gains are Linux's defaults (200 % in slow start, 120 % after). BBR sets its own rate.
+//! **Source**: gains of a window-based rate as in Linux's defaults (200 % in slow start, 120 %
+//! afterwards). No RFC defines them. BBR sets its own rate.
 //!
-//! **Cost**: a timer of the sender, set only while a segment waits for the pacer.
+//! **Cost**: one timer of the sender, set only while the pacer holds a segment.
 
 use super::Window;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
 
-/// Share of a window per round trip at which segments leave in slow start, and after it.
+/// Pacing rate in windows per round trip: in slow start, and afterwards.
 const GAINS: [f64; 2] = [2.0, 1.2];
 
-/// The state of a pacer.
+/// Pacer state.
 #[derive(Clone, Debug)]
 pub struct Pacer {
-    /// Bytes of payload per second; infinite before anything is known.
+    /// Rate, bytes of payload per second; infinite before it is first set.
     rate: f64,
-    /// When the next segment may leave.
+    /// Earliest time of the next segment.
     next: Time,
-    /// Whether one waits for that.
+    /// True if a segment is held until then.
     waits: bool,
 }
 
@@ -30,17 +30,17 @@ impl Default for Pacer {
 }
 
 impl Pacer {
-    /// Bytes of payload per second.
+    /// Rate, bytes of payload per second.
     pub fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// Sets the rate, in bytes of payload per second. What was sent already keeps its distance.
+    /// Set the rate, bytes of payload per second. The gap after the last segment is not changed.
     pub fn set(&mut self, rate: f64) {
         self.rate = rate;
     }
 
-    /// Sets the rate by the window.
+    /// Set the rate from the window.
     pub fn follow(&mut self, window: &Window, srtt: Option<Span>) {
         if let Some(srtt) = srtt.filter(|s| s.0 > 0) {
             let gain = GAINS[usize::from(window.cwnd >= window.ssthresh / 2)];
@@ -48,26 +48,26 @@ impl Pacer {
         }
     }
 
-    /// `bytes` of payload leave at `now`.
+    /// Record the transmission of `bytes` of payload at `now`.
     pub fn sent(&mut self, now: Time, bytes: u64) {
         let gap = bytes as f64 * 1e9 / self.rate;
-        // Slower than a segment a day means a rate of nothing.
+        // Bounds the gap for rates near zero: one segment per day.
         self.next = self.next.max(now) + Span(cast::trunc(gap.min(86_400e9)));
         self.waits = false;
     }
 
-    /// Whether a segment may leave at `now`; if not, it waits.
+    /// True if a segment may be sent at `now`; if false, it is held.
     pub fn may_send(&mut self, now: Time) -> bool {
         self.waits = now < self.next;
         !self.waits
     }
 
-    /// Nothing waits any more.
+    /// Clear the held segment.
     pub fn unblock(&mut self) {
         self.waits = false;
     }
 
-    /// When the segment that waits may leave; [`Time::NEVER`] if none does.
+    /// Time at which the held segment may be sent; [`Time::NEVER`] if none is held.
     pub fn release(&self) -> Time {
         if self.waits { self.next } else { Time::NEVER }
     }
@@ -78,12 +78,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn segments_keep_their_distance_and_a_silence_earns_no_burst() {
+    fn segments_are_spaced_and_idle_time_gives_no_burst() {
         let mut p = Pacer::default();
-        assert!(p.may_send(Time(5)), "nothing is known");
+        assert!(p.may_send(Time(5)), "no rate is set yet");
         p.set(1_000_000.0); // 1000 B take 1 ms
         p.sent(Time(5), 1_000);
-        assert_eq!(p.release(), Time::NEVER, "nothing waits yet");
+        assert_eq!(p.release(), Time::NEVER, "no segment is held yet");
         assert!(!p.may_send(Time(1_000_004)));
         assert_eq!(p.release(), Time(1_000_005));
         assert!(p.may_send(Time(1_000_005)));
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_by_the_window_is_twice_it_in_slow_start() {
+    fn rate_is_two_windows_per_rtt_in_slow_start() {
         let mut p = Pacer::default();
         let mut w = Window { cwnd: 10_000, ssthresh: 100_000, mss: 1_000 };
         p.follow(&w, None);

@@ -1,14 +1,14 @@
-//! Proportional rate reduction: in fast recovery the window comes down to its threshold over a
-//! round trip, in step with what the receiver gets, in place of a silence of half a round trip.
+//! Proportional Rate Reduction: in fast recovery, reduces the window to its threshold over one
+//! round trip, in proportion to delivered data, instead of pausing for half a round trip.
 //!
 //! **Source**: RFC 6937 §3, with the slow-start reduction bound (PRR-SSRB).
 //!
-//! **Symbols** `prr_delivered`, `prr_out`, `RecoverFS` as there; `DeliveredData` is `news`.
+//! **Symbols** `prr_delivered`, `prr_out`, `RecoverFS` as in the RFC; `DeliveredData` is `news`.
 
 use super::{Cause, Settled, State, Window};
 use sojourn_aqm::cast;
 
-/// The state of PRR.
+/// PRR state.
 #[derive(Clone, Debug, Default)]
 pub struct Prr {
     /// `RecoverFS`; 0 outside of recovery.
@@ -18,7 +18,7 @@ pub struct Prr {
 }
 
 impl Prr {
-    /// The window was cut, with `flight` bytes outstanding.
+    /// Start at a reduction of the window, with `flight` bytes outstanding.
     pub fn cut(&mut self, flight: u64, cause: Cause) {
         *self = Prr::default();
         if cause == Cause::Loss {
@@ -26,12 +26,12 @@ impl Prr {
         }
     }
 
-    /// `bytes` are sent in recovery.
+    /// Record `bytes` sent in recovery.
     pub fn sent(&mut self, bytes: u64) {
         self.prr_out += bytes;
     }
 
-    /// Sets the window by an ack that told of `news` more bytes delivered.
+    /// Set the window for an ack that delivered `news` bytes.
     pub fn settled(&mut self, window: &mut Window, ack: &Settled, news: u64) {
         if self.recover_fs == 0 {
             return;
@@ -61,7 +61,8 @@ mod tests {
     use super::*;
     use sojourn_aqm::units::Time;
 
-    /// Acks of one segment each, as in the RFC's figures: what PRR lets out at each.
+    /// Segments sent in response to each ack, with acks of one segment each as in the RFC's
+    /// figures.
     fn sent(pipe: u64, losses: u64, ssthresh: u64, acks: u64) -> Vec<u64> {
         let mut w = Window { cwnd: ssthresh, ssthresh, mss: 1 };
         let mut prr = Prr::default();
@@ -87,23 +88,23 @@ mod tests {
     }
 
     #[test]
-    fn one_loss_lets_one_out_for_every_second_ack() {
-        // RFC 6937 §4, first figure: 20 in flight, the first lost, a threshold of 10.
+    fn one_loss_sends_one_segment_per_two_acks() {
+        // RFC 6937 §4, first figure: 20 in flight, the first lost, threshold 10.
         let out = sent(20, 1, 10, 18);
         assert!(out.chunks(2).all(|pair| pair.iter().sum::<u64>() == 1), "{out:?}");
         assert_eq!(out.iter().sum::<u64>(), 9);
     }
 
     #[test]
-    fn many_losses_are_made_good_in_slow_start() {
-        // RFC 6937 §4, second figure: 20 in flight, the first 15 lost: one more per ack than came,
-        // up to the threshold.
+    fn many_losses_use_the_slow_start_bound() {
+        // RFC 6937 §4, second figure: 20 in flight, the first 15 lost. Each ack sends one segment
+        // more than it delivered, up to the threshold.
         let out = sent(20, 15, 10, 4);
         assert_eq!(out, [2, 2, 2, 2]);
     }
 
     #[test]
-    fn leaving_recovery_leaves_the_threshold() {
+    fn leaving_recovery_sets_the_window_to_ssthresh() {
         let mut w = Window { cwnd: 3, ssthresh: 10, mss: 1 };
         let mut prr = Prr::default();
         prr.cut(20, Cause::Loss);

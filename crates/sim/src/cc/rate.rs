@@ -1,19 +1,19 @@
-//! Samples of the rate at which a path delivers: every segment remembers how much had been
-//! delivered when it left, and its ack tells how much has been since.
+//! Delivery rate estimation: every segment records how much had been delivered when it was sent,
+//! and its ack shows how much has been delivered since.
 //!
-//! **Source**: N. Cardwell et al., "Delivery Rate Estimation", draft-cheng-iccrg-delivery-rate-
-//! estimation, §3; transport.md section 13.1.
+//! **Source**: N. Cardwell et al., "Delivery Rate Estimation",
+//! draft-cheng-iccrg-delivery-rate-estimation, §3.
 //!
 //! **Symbols** `P.delivered`, `P.delivered_time`, `P.first_sent_time`, `P.is_app_limited`,
-//! `C.app_limited` (here `starved_until`) as there.
+//! `C.app_limited` (here `starved_until`) as in the draft.
 //!
-//! **Cost**: a record per segment in flight; the buffer is kept.
+//! **Cost**: one record per segment in flight; the buffer is reused.
 
 use super::Sent;
 use sojourn_aqm::units::{Span, Time};
 use std::collections::VecDeque;
 
-/// A segment in flight.
+/// Segment in flight.
 #[derive(Clone, Copy, Debug)]
 struct Record {
     seq: u64,
@@ -24,64 +24,64 @@ struct Record {
     delivered_at: Time,
     starved: bool,
     again: bool,
-    /// The receiver has it.
+    /// True if the receiver has it.
     done: bool,
 }
 
-/// What an ack told of the rate.
+/// Delivery rate sample of one ack.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// Bytes per second.
+    /// Delivery rate, bytes per second.
     pub rate: f64,
-    /// Over what time.
+    /// Interval over which the rate was measured.
     pub interval: Span,
-    /// What had been delivered when the segment left.
+    /// Bytes delivered in total when the segment was sent.
     pub prior_delivered: u64,
-    /// The round-trip time, if the segment was sent once.
+    /// Round-trip time, if the segment was not retransmitted.
     pub rtt: Option<Span>,
-    /// Bytes delivered by this ack.
+    /// Bytes newly delivered by this ack.
     pub news: u64,
-    /// Whether the application, not the path, may have set the rate.
+    /// True if the rate may have been limited by the application instead of the path.
     pub starved: bool,
 }
 
-/// The books from which samples come.
+/// Delivery rate estimator.
 #[derive(Clone, Debug, Default)]
 pub struct Rates {
     line: VecDeque<Record>,
     delivered: u64,
     delivered_at: Time,
     first_sent: Time,
-    /// Until so much is delivered, samples may show the application's rate; 0: they don't.
+    /// Samples are application-limited until this many bytes are delivered; 0 if they are not.
     starved_until: u64,
     newest: Option<Record>,
     news: u64,
 }
 
 impl Rates {
-    /// Forgets the connection.
+    /// Reset to the state before a connection.
     pub fn reset(&mut self) {
         let mut line = std::mem::take(&mut self.line);
         line.clear();
         *self = Rates { line, ..Rates::default() };
     }
 
-    /// Bytes delivered so far.
+    /// Total bytes delivered.
     pub fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// Whether the application sets the pace now.
+    /// True if the sender is application-limited.
     pub fn starved(&self) -> bool {
         self.starved_until > 0
     }
 
-    /// The application has nothing to send, with `flight` bytes in the network.
+    /// Record that the application has nothing to send while `flight` bytes are in the network.
     pub fn starve(&mut self, flight: u64) {
         self.starved_until = (self.delivered + flight).max(1);
     }
 
-    /// A segment was sent (§3.2).
+    /// Record the transmission of a segment (§3.2).
     pub fn sent(&mut self, sent: &Sent) {
         if sent.alone {
             (self.first_sent, self.delivered_at) = (sent.now, sent.now);
@@ -106,7 +106,7 @@ impl Rates {
         }
     }
 
-    /// The receiver is now known to have `from..to` (§3.3.1).
+    /// Record that the receiver has `from..to` (§3.3.1).
     pub fn deliver(&mut self, now: Time, from: u64, to: u64) {
         self.delivered += to - from;
         self.news += to - from;
@@ -124,7 +124,7 @@ impl Rates {
         }
     }
 
-    /// The sample of the ack that was dealt with at `now`, if it told of a delivery (§3.3.2).
+    /// Return the sample of the ack at `now`, if it delivered anything (§3.3.2).
     pub fn take(&mut self, now: Time) -> Option<Sample> {
         let news = std::mem::take(&mut self.news);
         if self.delivered > self.starved_until {
@@ -156,16 +156,16 @@ mod tests {
         Sent { now: Time(ms * MS), seq, end: seq + 1_000, again, alone, state }
     }
 
-    /// The `i`-th segment has arrived at `ms`.
+    /// Ack of the `i`-th segment at `ms`.
     fn ack(r: &mut Rates, ms: u64, i: u64) -> Sample {
         r.deliver(Time(ms * MS), 1 + i * 1_000, 1 + (i + 1) * 1_000);
         r.take(Time(ms * MS)).unwrap()
     }
 
     #[test]
-    fn bottleneck_shows_however_fast_segments_leave() {
+    fn sample_shows_the_bottleneck_rate_for_a_burst() {
         let mut r = Rates::default();
-        // Four at once; they arrive 10 ms apart after 100 ms: 1000 B per 10 ms.
+        // Four segments at once; they arrive 10 ms apart after 100 ms: 1000 B per 10 ms.
         (0..4).for_each(|i| r.sent(&sent(0, i, false, i == 0)));
         let first = ack(&mut r, 100, 0);
         assert_eq!((first.rate, first.rtt), (10_000.0, Some(Span::ms(100))));
@@ -183,11 +183,11 @@ mod tests {
     }
 
     #[test]
-    fn squeezed_acks_do_not_show_more_than_was_sent() {
+    fn compressed_acks_do_not_exceed_the_sending_rate() {
         let mut r = Rates::default();
-        // One per 10 ms. At 300 ms the acks have been held up: the first comes alone, 20 more just
-        // after packet 30 has left, and that one's own at 400 ms: 30 packets within 100 ms, which
-        // took 300 ms to send.
+        // One segment per 10 ms. Acks are delayed until 300 ms: the first arrives alone, 20 more
+        // just after packet 30 is sent, and the rest with the ack of packet 30 at 400 ms. So 30
+        // packets are acked within 100 ms although sending them took 300 ms.
         (0..30).for_each(|i| r.sent(&sent(10 * i, i, false, i == 0)));
         ack(&mut r, 300, 0);
         r.sent(&sent(300, 30, false, false));
@@ -200,12 +200,12 @@ mod tests {
     }
 
     #[test]
-    fn retransmissions_give_no_round_trip_and_sacked_ranges_count_once() {
+    fn retransmissions_give_no_rtt_and_sacked_ranges_count_once() {
         let mut r = Rates::default();
         (0..4).for_each(|i| r.sent(&sent(0, i, false, i == 0)));
         ack(&mut r, 100, 1);
         ack(&mut r, 100, 2);
-        assert_eq!(r.line.len(), 4, "the hole keeps them");
+        assert_eq!(r.line.len(), 4, "records behind a hole are kept");
         r.sent(&sent(110, 0, true, false));
         let s = ack(&mut r, 210, 0);
         assert_eq!((s.rtt, s.news, r.delivered()), (None, 1_000, 3_000));
@@ -214,14 +214,14 @@ mod tests {
     }
 
     #[test]
-    fn starved_until_what_was_in_flight_is_delivered() {
+    fn app_limited_until_the_flight_is_delivered() {
         let mut r = Rates::default();
         r.sent(&sent(0, 0, false, true));
         r.starve(1_000);
         r.sent(&sent(5, 1, false, false));
         assert!(!ack(&mut r, 100, 0).starved && r.starved());
         r.sent(&sent(101, 2, false, false));
-        assert!(ack(&mut r, 105, 1).starved, "it left in the bubble");
+        assert!(ack(&mut r, 105, 1).starved, "it was sent while app-limited");
         assert!(!r.starved());
     }
 }

@@ -1,8 +1,8 @@
-//! Reno's window: doubled per round trip in slow start, then one segment more per round trip,
-//! halved by a loss.
+//! Reno: doubles the window per round trip in slow start, then adds one segment per round trip, and
+//! halves it after a loss.
 //!
-//! **Source**: RFC 5681 §3.1 (growth, equation 4), RFC 3465 (bytes are counted, not acks, so that
-//! delayed acks do not slow it down in congestion avoidance).
+//! **Source**: RFC 5681 §3.1 (growth, equation 4), RFC 3465 (growth by acknowledged bytes, not by
+//! acks, so that delayed acks do not slow down congestion avoidance).
 //!
 //! **Symbols**: `L` of RFC 3465 is the parameter `abc_limit`.
 
@@ -11,22 +11,22 @@ use crate::tcp::TcpParams;
 use sojourn_aqm::dice::Dice;
 use sojourn_aqm::units::Time;
 
-/// The state of Reno's window.
+/// Reno state.
 #[derive(Clone, Copy, Debug)]
 pub struct Reno {
     /// Bytes acknowledged in congestion avoidance since the window last grew.
     bytes_acked: u64,
-    /// Most segments by which an ack opens the window in slow start.
+    /// `L` of RFC 3465: limit on the growth per ack in slow start, segments.
     limit: u64,
 }
 
 impl Reno {
-    /// A control whose slow start opens the window by at most `limit` segments per ack.
+    /// Create a control whose slow start grows the window by at most `limit` segments per ack.
     pub fn of(limit: u64) -> Reno {
         Reno { bytes_acked: 0, limit }
     }
 
-    /// Most segments by which an ack opens the window in slow start.
+    /// Limit on the growth per ack in slow start, segments.
     pub fn limit(&self) -> u64 {
         self.limit
     }
@@ -43,7 +43,7 @@ impl Control for Reno {
 
     fn grow(&mut self, window: &mut Window, acked: &Acked) {
         if window.cwnd < window.ssthresh {
-            // An ack after a timeout can stand for much that was never lost (RFC 3465 §2.3).
+            // After a timeout, one ack can cover much data that was never lost (RFC 3465 §2.3).
             let limit = if acked.after_timeout { 1 } else { self.limit };
             window.cwnd += acked.bytes.min(limit * window.mss); // RFC 5681 (2), RFC 3465 §2.2
             return;
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn one_segment_per_window_of_bytes_however_acks_come() {
+    fn grows_one_segment_per_window_of_acked_bytes() {
         for (acks, bytes) in [(10, 1_000), (5, 2_000), (1, 10_000)] {
             let mut w = Window { cwnd: 10_000, ssthresh: 5_000, mss: 1_000 };
             let mut reno = Reno { bytes_acked: 0, limit: 1 };
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_what_is_in_flight_but_two_segments() {
+    fn loss_halves_the_flight_size_down_to_two_segments() {
         let w = Window { cwnd: 90_000, ssthresh: 0, mss: 1_000 };
         let mut reno = Reno { bytes_acked: 900, limit: 1 };
         assert_eq!(reno.cut(Time::ZERO, &w, 20_000, Cause::Loss), 10_000);

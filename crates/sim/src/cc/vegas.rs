@@ -1,14 +1,15 @@
-//! Vegas: the window is held where a few segments wait in queues, told by how much longer a round
-//! trip takes than the shortest seen.
+//! Vegas: keeps a few segments queued in the network, estimated from the difference between the
+//! current and the shortest round-trip time.
 //!
 //! **Source**: L. Brakmo, L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global
-//! Internet", IEEE JSAC 13(8), 1995, §3.2 (avoidance) and §3.3 (slow start). The round trip is that
-//! of a distinguished segment, one at a time, as there.
+//! Internet", IEEE JSAC 13(8), 1995, §3.2 (congestion avoidance) and §3.3 (slow start). As in the
+//! paper, the round-trip time is that of one timed segment at a time.
 //!
-//! **Symbols** `alpha`, `beta`, `gamma`, `BaseRTT`, `Diff` (in segments: times `BaseRTT`).
+//! **Symbols** `alpha`, `beta`, `gamma`, `BaseRTT`, `Diff` (here in segments: multiplied by
+//! `BaseRTT`).
 //!
-//! **Departures**: a loss halves and is found as by any other TCP: the paper's retransmission by
-//! fine timers (§3.1), with its cut to three quarters, is left out.
+//! **Departures**: losses are detected as by any other TCP and halve the window. The paper's
+//! retransmission by fine-grained timers (§3.1) and its reduction to three quarters are omitted.
 
 use super::{Acked, Cause, Control, Reno, Window};
 use crate::tcp::TcpParams;
@@ -20,33 +21,33 @@ use sojourn_aqm::units::{Span, Time};
 params! {
     /// Parameters of [`Vegas`].
     pub struct VegasParams {
-        /// Segments in queues below which the window grows.
+        /// Queued segments below which the window grows.
         alpha: f64 = 2.0, [0.0 => 1e6], "alpha", [];
-        /// Segments in queues above which it shrinks.
+        /// Queued segments above which the window shrinks.
         beta: f64 = 4.0, [0.0 => 1e6], "beta", [];
-        /// Segments in queues at which slow start ends.
+        /// Queued segments at which slow start ends.
         gamma: f64 = 1.0, [0.0 => 1e6], "gamma", [];
     }
 }
 
-/// The state of Vegas' window.
+/// Vegas state.
 #[derive(Clone, Debug)]
 pub struct Vegas {
     params: VegasParams,
     slow_start: Reno,
     /// `BaseRTT`.
     base: Option<Span>,
-    /// Whether slow start grows in this round trip: every second one holds still to be measured.
+    /// True if slow start grows the window in this round trip; every second one is used to measure.
     grows: bool,
 }
 
 impl Vegas {
-    /// A control with its parameters, `limit` for slow start.
+    /// Create a control; `limit` is `abc_limit` for slow start.
     pub fn of(params: VegasParams, limit: u64) -> Vegas {
         Vegas { params, slow_start: Reno::of(limit), base: None, grows: true }
     }
 
-    /// A round trip took `rtt`, with a window that was full or not.
+    /// Update the window after a round trip of `rtt`; `full` is true if the window was full.
     fn measured(&mut self, window: &mut Window, rtt: Span, full: bool) {
         let base = self.base.map_or(rtt, |b| b.min(rtt));
         self.base = Some(base);
@@ -56,7 +57,7 @@ impl Vegas {
         if window.cwnd < window.ssthresh {
             self.grows = !self.grows;
             if diff > self.params.gamma {
-                // The window that would just fill the path, and a segment to keep it filled.
+                // The bandwidth-delay product, and one segment to keep the link busy.
                 let fits = cast::trunc(window.cwnd as f64 * base.0 as f64 / rtt.0 as f64);
                 window.cwnd = window.cwnd.min(fits + window.mss).max(least);
                 window.ssthresh = window.cwnd;
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn window_moves_by_one_to_keep_two_to_four_queued() {
+    fn window_changes_by_one_to_keep_two_to_four_queued() {
         let mut v = Vegas::of(VegasParams::default(), 1);
         let mut w = Window { cwnd: 20_000, ssthresh: 2_000, mss: 1_000 };
         assert_eq!(round(&mut v, &mut w, 100), 21, "nothing queued: Diff = 0");
@@ -121,12 +122,12 @@ mod tests {
         assert_eq!(round(&mut v, &mut w, 110), 22);
         assert_eq!(round(&mut v, &mut w, 115), 22);
         assert_eq!(round(&mut v, &mut w, 125), 21);
-        assert_eq!(round(&mut v, &mut w, 80), 22, "a shorter one is the new base");
+        assert_eq!(round(&mut v, &mut w, 80), 22, "a shorter RTT becomes BaseRTT");
         assert_eq!(v.base, Some(Span::ms(80)));
     }
 
     #[test]
-    fn slow_start_grows_every_second_round_trip_until_one_is_queued() {
+    fn slow_start_grows_every_second_round_trip_until_a_segment_queues() {
         let mut v = Vegas::of(VegasParams::default(), 1);
         let mut w = Window { cwnd: 10_000, ssthresh: 90_000, mss: 1_000 };
         let plain = Acked {
@@ -141,11 +142,11 @@ mod tests {
         assert_eq!(w.cwnd, 11_000);
         assert_eq!(round(&mut v, &mut w, 100), 11);
         v.grow(&mut w, &plain);
-        assert_eq!(w.cwnd, 11_000, "this round trip is for measuring");
+        assert_eq!(w.cwnd, 11_000, "the window is constant while measuring");
         assert_eq!(round(&mut v, &mut w, 100), 11);
         v.grow(&mut w, &plain);
         assert_eq!(w.cwnd, 12_000);
-        // 12 (1 - 100/120) = 2 > 1: 10 fit, and one more.
+        // 12 (1 - 100/120) = 2 > gamma: the path holds 10 segments, plus one.
         assert_eq!(round(&mut v, &mut w, 120), 11);
         assert_eq!(w.ssthresh, 11_000, "slow start is over");
     }

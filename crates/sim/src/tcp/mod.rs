@@ -1,17 +1,17 @@
-//! TCP: a sender and a receiver that know neither links nor queues. The world tells them the time,
-//! carries their segments and acks, and calls them when their timers are due.
+//! TCP: a sender and a receiver without knowledge of links or queues. The simulation passes in the
+//! time, carries segments and acks, and calls them when their timers expire.
 //!
-//! Two profiles (`docs/design.md` says why both): `rfc` counts bytes and follows the RFCs of
-//! today; `ns2` counts packets and follows the one-way agents of ns-2.35, with which most papers
-//! of the field were made. Both write sequence numbers in the same way:
+//! There are two profiles (`docs/design.md` explains why): `rfc` counts bytes and follows current
+//! RFCs; `ns2` counts packets and follows the one-way agents of ns-2.35, which most papers of the
+//! field used. Both use sequence numbers in the same way:
 //!
-//! * sequence 0 is the SYN and carries no payload; data starts at 1;
+//! * sequence number 0 is the SYN and carries no payload; data starts at 1;
 //! * the unit is the payload byte in `rfc` and the packet in `ns2`;
-//! * an ack names the **next expected** sequence number (ns-2's own traces print that less one);
+//! * an ack carries the **next expected** sequence number (ns-2's traces print that minus one);
 //! * SACK blocks are half open, `first..end`.
 //!
-//! Both model a connection's start alike: a SYN of header size, its ack of the same size, then
-//! data. There is no FIN.
+//! In both, a connection starts with a SYN of header size and an ack of the same size, then data.
+//! There is no FIN.
 //!
 //! ```
 //! use sojourn_aqm::units::Time;
@@ -63,78 +63,78 @@ use rfc::Rfc;
 use sojourn_aqm::dice::Dice;
 use sojourn_aqm::units::Time;
 
-/// Duplicate acks that tell of a loss (RFC 5681 §3.2).
+/// Duplicate acks that indicate a loss (RFC 5681 §3.2).
 pub const DUP_THRESH: u32 = 3;
 
-/// An amount that never ends, for [`Tcp::write`].
+/// Unlimited amount of data, for [`Tcp::write`].
 pub const UNLIMITED: u64 = u64::MAX;
 
-/// A segment on its way from the sender to the receiver.
+/// Segment from sender to receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// Its first sequence number; 0 for a SYN.
+    /// First sequence number; 0 for a SYN.
     pub seq: u64,
     /// Payload, in the profile's unit: bytes (`rfc`) or packets (`ns2`, always 1); 0 for a SYN.
     pub len: u32,
-    /// Bytes on the wire, header included.
+    /// Size on the wire with header, bytes.
     pub wire: u32,
-    /// Whether it opens the connection.
+    /// True for a SYN.
     pub syn: bool,
-    /// Congestion window reduced: the sender has answered an echo (RFC 3168 §6.1.2).
+    /// Congestion window reduced (CWR): the sender has reacted to an ECN echo (RFC 3168 §6.1.2).
     pub cwr: bool,
-    /// Whether its sequence number was sent before.
+    /// True for a retransmission.
     pub retransmission: bool,
-    /// Whether it may be marked in place of being dropped.
+    /// True if the packet is ECN-capable.
     pub ect: bool,
 }
 
-/// An ack on its way back.
+/// Ack from receiver to sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ack {
-    /// The next sequence number that the receiver expects.
+    /// Next sequence number that the receiver expects.
     pub ack: u64,
-    /// SACK blocks, half open, the most recently changed first; `blocks` of them are there.
+    /// SACK blocks, half open, most recently changed first; the first `blocks` are valid.
     pub sacks: [(u64, u64); 3],
-    /// How many of `sacks` are there.
+    /// Number of valid entries in `sacks`.
     pub blocks: u8,
-    /// Echo of a mark (RFC 3168 §6.1.3).
+    /// ECN echo (RFC 3168 §6.1.3).
     pub ece: bool,
-    /// Whether it answers a SYN.
+    /// True if it acknowledges a SYN.
     pub syn: bool,
-    /// Bytes on the wire.
+    /// Size on the wire, bytes.
     pub wire: u32,
 }
 
-// They are copied by the million.
+// Copied once per packet, so kept small.
 const _: () = assert!(size_of::<Segment>() <= 24 && size_of::<Ack>() <= 64);
 
-/// What a sender did since it was made; opening a new connection does not reset it.
+/// Counters of a sender since its creation; opening a new connection does not reset them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Segments sent, SYNs and retransmissions included.
     pub sent_packets: u64,
-    /// Segments sent whose sequence number had been sent before.
+    /// Retransmitted segments.
     pub retransmitted_packets: u64,
-    /// Expiries of the retransmission timer with something outstanding.
+    /// Expiries of the retransmission timer with data outstanding.
     pub timeouts: u64,
 }
 
-/// A sender: one connection after the other.
-// The variants differ little in size, and a flow holds one for its whole life.
+/// TCP sender; runs one connection after the other.
+// The variants differ little in size, and a flow keeps its variant.
 #[derive(Clone, Debug)]
 pub enum Tcp {
-    /// ns-2's agents, in packets.
+    /// ns-2's agents; counts packets.
     Ns2(Ns2),
-    /// The RFCs' window, in bytes.
+    /// RFC sender with Reno's window; counts bytes.
     Reno(Rfc<Reno>),
-    /// The RFCs' sender with any congestion control, paced or not.
+    /// RFC sender with any congestion control and optional pacing.
     Any(Box<Rfc<cc::Any>>),
 }
 
-// Runs with 100,000 flows are asked for.
+// Kept small: runs may have 100,000 flows.
 const _: () = assert!(size_of::<Tcp>() <= 400);
 
-/// The same call on whichever sender it is, without a table of functions.
+/// Static dispatch of a call to the active sender.
 macro_rules! each {
     ($tcp:expr, $sender:ident => $call:expr) => {
         match $tcp {
@@ -146,8 +146,8 @@ macro_rules! each {
 }
 
 impl Tcp {
-    /// A sender without a connection. The profile `ns2` draws one number: where its clock's ticks
-    /// fall; BBR one: in which phase it probes.
+    /// Create a sender without a connection. Draws one random number for the `ns2` profile (clock
+    /// phase) and one for BBR (probing phase).
     pub fn new(params: &TcpParams, dice: &mut dyn Dice) -> Tcp {
         let s = &params.settings;
         let hooked = s.pacing == Some(true) || s.prr || s.hystart == Some(true);
@@ -159,7 +159,7 @@ impl Tcp {
         }
     }
 
-    /// The congestion control, where it is not plain Reno's.
+    /// Congestion control; None for plain Reno.
     pub fn control(&self) -> Option<&cc::Any> {
         match self {
             Tcp::Any(sender) => Some(sender.control()),
@@ -167,28 +167,28 @@ impl Tcp {
         }
     }
 
-    /// Opens a new connection, forgetting everything of the last, and sends its SYN.
+    /// Open a new connection: reset the state of the last one and send a SYN.
     pub fn open(&mut self, now: Time, out: &mut Vec<Segment>) {
         each!(self, s => s.open(now, out));
     }
 
-    /// Takes `amount` payload bytes from the application ([`UNLIMITED`] for ever) and sends what
-    /// may be sent. The profile `ns2` rounds each amount up to whole packets.
+    /// Accept `amount` payload bytes from the application ([`UNLIMITED`] for an endless transfer)
+    /// and send what the window allows. The `ns2` profile rounds each amount up to whole packets.
     pub fn write(&mut self, now: Time, amount: u64, out: &mut Vec<Segment>) {
         each!(self, s => s.write(now, amount, out));
     }
 
-    /// Ends the transfer: nothing new is sent from now on; what is outstanding is finished.
+    /// End the transfer: no new data is sent from now on; outstanding data is still delivered.
     pub fn stop(&mut self) {
         each!(self, s => s.stop());
     }
 
-    /// Ends the connection at once: whatever is outstanding stays so, and no timer runs.
+    /// Abort the connection: outstanding data is abandoned and all timers are stopped.
     pub fn abort(&mut self) {
         each!(self, s => s.abort());
     }
 
-    /// Takes an ack of this connection.
+    /// Process an ack of this connection.
     pub fn on_ack(&mut self, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
         match self {
             Tcp::Ns2(s) => s.on_ack(now, ack, out),
@@ -197,56 +197,56 @@ impl Tcp {
         }
     }
 
-    /// To be called when [`Tcp::timer`] is due; before that it does nothing.
+    /// Process the expiry of [`Tcp::timer`]; does nothing if it is not due.
     pub fn on_timer(&mut self, now: Time, out: &mut Vec<Segment>) {
         if now >= self.timer() {
             each!(self, s => s.on_timer(now, out));
         }
     }
 
-    /// When the retransmission timer expires or the pacer lets go; [`Time::NEVER`] if both are off.
+    /// Time at which the retransmission timer expires or the pacer releases a segment;
+    /// [`Time::NEVER`] if neither is pending.
     pub fn timer(&self) -> Time {
         each!(self, s => s.timer())
     }
 
-    /// The congestion window, without the inflation of a fast recovery.
+    /// Congestion window in packets, without the inflation of fast recovery.
     pub fn cwnd_packets(&self) -> f64 {
         each!(self, s => s.cwnd_packets())
     }
 
-    /// The slow-start threshold.
+    /// Slow-start threshold in packets.
     pub fn ssthresh_packets(&self) -> f64 {
         each!(self, s => s.ssthresh_packets())
     }
 
-    /// Duplicate acks in a row, as counted towards [`DUP_THRESH`].
+    /// Number of consecutive duplicate acks, as compared with [`DUP_THRESH`].
     pub fn dup_acks(&self) -> u32 {
         each!(self, s => s.dup_acks())
     }
 
-    /// When the SYN of this connection was acknowledged, so that data could go; [`Time::NEVER`]
-    /// before.
+    /// Time at which the SYN of this connection was acknowledged; [`Time::NEVER`] before.
     pub fn established(&self) -> Time {
         each!(self, s => s.established())
     }
 
-    /// Whether everything written in this connection is acknowledged.
+    /// True if all data written in this connection is acknowledged.
     pub fn done(&self) -> bool {
         each!(self, s => s.done())
     }
 
-    /// Payload bytes of this connection that are acknowledged.
+    /// Acknowledged payload bytes of this connection.
     pub fn acked_bytes(&self) -> u64 {
         each!(self, s => s.acked_bytes())
     }
 
-    /// What it did since it was made.
+    /// Counters since creation.
     pub fn stats(&self) -> &Stats {
         each!(self, s => s.stats())
     }
 }
 
-/// Apart, so that [`Tcp::on_ack`] stays small enough to be inlined where it is called.
+/// Not inlined, so that [`Tcp::on_ack`] stays small enough to be inlined itself.
 #[inline(never)]
 fn on_ack_of_any(s: &mut Rfc<cc::Any>, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
     s.on_ack(now, ack, out);

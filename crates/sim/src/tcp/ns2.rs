@@ -1,7 +1,7 @@
-//! The sender of profile `ns2`: windows in packets, the window grown per ack.
+//! Sender of the `ns2` profile: windows in packets, growth per ack.
 //!
-//! **Source**: the behaviour of ns-2.35's one-way agents `Agent/TCP`, `TCP/Reno`, `TCP/Newreno` and
-//! (in `ns2_sack.rs`) `TCP/Sack1`; the tests replay its traces.
+//! **Source**: the behaviour of the one-way agents of ns-2.35, `Agent/TCP`, `TCP/Reno`,
+//! `TCP/Newreno` and (in `ns2_sack.rs`) `TCP/Sack1`; the tests replay its traces.
 //!
 //! **Symbols**
 //!
@@ -16,16 +16,17 @@
 //! | `dupwnd_` | `inflation` | packets |
 //! | `last_cwnd_action_` | `last` | |
 //!
-//! What differs from the RFCs and is meant: the half is of the window, not of what is in flight;
-//! slow start and avoidance count acks, not bytes; leaving recovery lets a burst go; a packet sent
-//! again after a timeout may be one that the receiver has.
+//! Intended differences from the RFCs: the window is halved, not the flight size; slow start and
+//! congestion avoidance count acks, not bytes; leaving recovery can release a burst; a
+//! retransmission after a timeout can be of a packet that the receiver already has.
 //!
-//! A connection after the first is one on an agent that was `reset`, which is how scripts with many
-//! short connections reuse their agents. Two things outlive it: the first window of 1 after a lost
-//! SYN, and with SACK the number below which holes are not sent again (`ns2_sack.rs`): a later
-//! connection that loses several packets of a window often waits for its timer.
+//! Every connection after the first behaves as one on an agent that was `reset`, which is how ns-2
+//! scripts with many short connections reuse agents. Two things survive the reset: the initial
+//! window of 1 after a lost SYN, and with SACK the number below which holes are not retransmitted
+//! (`ns2_sack.rs`). The latter often makes a later connection that loses several packets of a
+//! window wait for its retransmission timer.
 //!
-//! **Cost**: under 400 bytes a sender and no work per packet in flight (SACK apart).
+//! **Cost**: under 400 bytes per sender; no work per packet in flight (except SACK).
 
 use super::ns2_sack::Sack1;
 use super::params::{Recovery, TcpParams, worked_out};
@@ -34,48 +35,48 @@ use super::{Ack, DUP_THRESH, Segment, Stats, UNLIMITED};
 use sojourn_aqm::cast;
 use sojourn_aqm::units::Time;
 
-/// Why the window was last cut; it decides what the next sign of congestion does.
+/// Cause of the last window reduction; decides the reaction to the next congestion signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
-    /// Not yet, or by duplicate acks whose recovery is over.
+    /// No reduction yet, or one by duplicate acks whose recovery is over.
     Done,
-    /// By duplicate acks.
+    /// Duplicate acks.
     DupAcks,
-    /// By the retransmission timer.
+    /// Retransmission timeout.
     Timeout,
-    /// By an echo of a mark.
+    /// ECN echo.
     Mark,
 }
 
-/// A sender of the profile `ns2`.
+/// Sender of the `ns2` profile.
 #[derive(Clone, Debug)]
 pub struct Ns2 {
-    /// The lowest packet not acknowledged.
+    /// Lowest unacknowledged packet.
     pub(super) una: u64,
-    /// The next to send.
+    /// Next packet to send.
     pub(super) nxt: u64,
-    /// The lowest that was never sent.
+    /// Lowest packet never sent.
     pub(super) max: u64,
-    /// The first that the application has not written.
+    /// First packet not yet written by the application.
     pub(super) end: u64,
-    /// What `max` was at the last cut.
+    /// Value of `max` at the last window reduction.
     pub(super) recover: u64,
-    /// Packets, with their fraction.
+    /// Congestion window in packets, with fraction.
     pub(super) cwnd: f64,
     ssthresh: u64,
     pub(super) rwnd: u64,
-    /// By how much duplicate acks have inflated the window.
+    /// Window inflation by duplicate acks, packets.
     inflation: u64,
     pub(super) dup: u32,
     pub(super) last: Cut,
-    /// NewReno: whether this recovery has seen a partial ack.
+    /// NewReno: true if this recovery has seen a partial ack.
     partial: bool,
-    /// Whether the next packet, new or not, says that the window was reduced.
+    /// True if the next packet, new or not, carries CWR.
     cwr: bool,
-    /// Whether a mark has met a window of one packet.
+    /// True if a mark arrived at a window of one packet.
     starved: bool,
     pub(super) rtt: Ticks,
-    /// The packet being timed and when it left.
+    /// Packet being timed and its transmission time.
     timed: Option<(u64, Time)>,
     timer: Time,
     pub(super) sack: Sack1,
@@ -83,18 +84,18 @@ pub struct Ns2 {
     limited_transmit: bool,
     careful: bool,
     ecn: bool,
-    /// Initial window, in packets; 1 for good once a SYN was lost.
+    /// Initial window in packets; stays 1 after a lost SYN.
     first_window: u32,
     initial_ssthresh: u64,
     packet_bytes: u32,
     header_bytes: u32,
-    /// When the SYN was acknowledged; [`Time::NEVER`] before.
+    /// Time at which the SYN was acknowledged; [`Time::NEVER`] before.
     established: Time,
     stats: Stats,
 }
 
 impl Ns2 {
-    /// A sender without a connection, whose clock is `phase` of a tick off.
+    /// Create a sender without a connection; `phase` in [0, 1) is the offset of its clock in ticks.
     pub fn new(params: &TcpParams, phase: f64) -> Ns2 {
         let s = &params.settings;
         let first_window = cast::saturate32(s.in_packets(worked_out(s.initial_window)));
@@ -131,7 +132,7 @@ impl Ns2 {
         }
     }
 
-    /// See [`super::Tcp::open`]. The first is that of a new agent, all others are its `reset`.
+    /// See [`super::Tcp::open`]. The first call is that of a new agent, later ones its `reset`.
     pub fn open(&mut self, now: Time, out: &mut Vec<Segment>) {
         (self.una, self.nxt, self.max, self.end, self.recover) = (0, 0, 0, 1, 1);
         (self.cwnd, self.ssthresh) = (1.0, self.initial_ssthresh);
@@ -198,7 +199,7 @@ impl Ns2 {
         } else {
             return;
         }
-        // NewReno lets at most two packets out per ack, except once everything is well.
+        // NewReno sends at most two packets per ack during recovery.
         match self.recovery {
             _ if self.dup == 0 => self.send(now, u32::MAX, out),
             Recovery::NewReno if self.dup >= DUP_THRESH => self.send(now, 2, out),
@@ -207,7 +208,7 @@ impl Ns2 {
         }
     }
 
-    /// An ack of new data that is not part of a recovery.
+    /// Process an ack of new data outside of recovery.
     pub(super) fn on_new_ack(&mut self, now: Time, ack: &Ack) {
         self.advance(now, ack);
         if !(ack.ece && self.ecn) {
@@ -219,7 +220,7 @@ impl Ns2 {
         }
     }
 
-    /// Moves `una`, takes the sample and sets the timer; the window is left alone.
+    /// Advance `una`, take the RTT sample and set the timer; does not change the window.
     pub(super) fn advance(&mut self, now: Time, ack: &Ack) {
         self.dup = 0;
         self.move_to(ack.ack);
@@ -235,15 +236,15 @@ impl Ns2 {
         self.set_timer(now);
     }
 
-    /// Everything below `ack` has arrived.
+    /// Set `una` to `ack`.
     pub(super) fn move_to(&mut self, ack: u64) {
-        debug_assert!(ack <= self.max, "acknowledges what was never sent");
+        debug_assert!(ack <= self.max, "ack of data that was never sent");
         self.una = ack;
         self.nxt = self.nxt.max(ack);
     }
 
-    /// NewReno, an ack of a part of what was outstanding: the next hole is filled at once. The
-    /// timer is restarted by the first one only, so that it can end a long repair.
+    /// Process a NewReno partial ack: retransmit the next hole. Only the first partial ack restarts
+    /// the timer, so that the timer can end a long recovery.
     fn on_partial_ack(&mut self, now: Time, ack: u64, out: &mut Vec<Segment>) {
         if !self.partial {
             self.partial = true;
@@ -265,8 +266,8 @@ impl Ns2 {
         self.cwnd = self.cwnd.max(1.0);
     }
 
-    /// The third duplicate ack. Once everything written has arrived it can only tell of a packet
-    /// that came twice (ns-2 would send one that was never written).
+    /// Process the third duplicate ack. Once all written data has arrived, it can only be caused by
+    /// a packet received twice; ns-2 would then send a packet that was never written.
     fn on_third_dup(&mut self, now: Time, out: &mut Vec<Segment>) {
         let again = self.once_more_after_a_mark();
         if !again && !self.may_cut() || self.done() {
@@ -289,17 +290,19 @@ impl Ns2 {
         }
     }
 
-    /// Whether duplicate acks may cut: once per window, and always if the first data was lost.
+    /// True if duplicate acks may reduce the window: once per window, and always if the first data
+    /// packet was lost.
     pub(super) fn may_cut(&self) -> bool {
         self.una > self.recover || self.una == 1 || !(self.careful || self.ecn)
     }
 
-    /// A loss in a window that a mark has cut already: repaired without another cut.
+    /// True for a loss in a window that a mark has already reduced: retransmit without a second
+    /// reduction.
     pub(super) fn once_more_after_a_mark(&self) -> bool {
         self.ecn && self.last == Cut::Mark && self.una <= self.recover && self.una != 1
     }
 
-    /// Half the window, for the threshold in whole packets.
+    /// Halve the window; the threshold is rounded down to whole packets.
     pub(super) fn halve(&mut self) {
         let half = (self.cwnd + self.inflation as f64).min(self.rwnd as f64) / 2.0;
         self.ssthresh = cast::trunc(half).max(2);
@@ -307,8 +310,8 @@ impl Ns2 {
         self.cwr = self.ecn;
     }
 
-    /// An echo of a mark, in an ack of everything below `ack`: cuts once per window. A window below
-    /// one packet is allowed, and means to wait for the timer.
+    /// Process an ECN echo in an ack of everything below `ack`: reduces at most once per window.
+    /// The window may fall below one packet, which means waiting for the timer.
     fn on_mark(&mut self, ack: u64) {
         if ack <= self.recover && self.last != Cut::Timeout {
             return;
@@ -337,7 +340,7 @@ impl Ns2 {
             self.first_window = 1;
         }
         if idle {
-            // Nothing is missing: only what a long silence had made of the window is taken back.
+            // Nothing is missing; only the window is reset after the idle period.
             self.timer = Time::NEVER;
         } else {
             if self.last != Cut::Mark {
@@ -354,7 +357,7 @@ impl Ns2 {
         self.send(now, u32::MAX, out);
     }
 
-    /// Sends at most `burst` packets, as far as the window goes.
+    /// Send at most `burst` packets, as far as the window allows.
     pub(super) fn send(&mut self, now: Time, burst: u32, out: &mut Vec<Segment>) {
         if self.sack.recovering() {
             return self.send_in_recovery(now, out);
@@ -370,7 +373,7 @@ impl Ns2 {
         }
     }
 
-    /// Limited transmit: a duplicate ack lets one packet out (RFC 3042).
+    /// Limited transmit: send one new packet for a duplicate ack (RFC 3042).
     pub(super) fn send_limited(&mut self, now: Time, out: &mut Vec<Segment>) {
         let room = (self.nxt + 1) as f64 <= self.una as f64 + self.cwnd + f64::from(self.dup);
         let allowed = self.nxt < self.end && self.nxt < self.una + self.rwnd && room;
@@ -380,8 +383,8 @@ impl Ns2 {
         }
     }
 
-    /// Sends packet `seq`, times it if it is new and none is being timed, and starts the timer if
-    /// it is off or nothing was outstanding.
+    /// Send packet `seq`. Times it if it is new and none is being timed, and starts the timer if it
+    /// is off or nothing was outstanding.
     pub(super) fn output(&mut self, now: Time, seq: u64, out: &mut Vec<Segment>) {
         let (syn, again) = (seq == 0, seq < self.max);
         let cwr = std::mem::take(&mut self.cwr);
@@ -401,13 +404,13 @@ impl Ns2 {
         }
     }
 
-    /// Starts the timer anew. An ack of new data does so even if nothing is outstanding: the expiry
-    /// then says that the window has grown old.
+    /// Restart the timer. An ack of new data does so even if nothing is outstanding; the expiry
+    /// then resets the window after an idle period.
     pub(super) fn set_timer(&mut self, now: Time) {
         self.timer = now + self.rtt.rto();
     }
 
-    /// Ends the timing of a packet.
+    /// Stop timing a packet.
     pub(super) fn stop_timing(&mut self) {
         self.timed = None;
     }

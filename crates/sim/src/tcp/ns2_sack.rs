@@ -1,6 +1,6 @@
-//! ns-2's `Sack1`: duplicate acks count only if they tell something new, and a recovery sends as
-//! long as its estimate of the packets in the network is below the window: holes first, each once,
-//! then new data. Neither FACK nor RFC 6675: a hole below the highest block counts as lost at once.
+//! ns-2's `Sack1`: only duplicate acks with new SACK information count. A recovery sends while its
+//! estimate of the packets in the network is below the window: first holes, each once, then new
+//! data. Unlike FACK and RFC 6675, every hole below the highest block counts as lost at once.
 
 use super::ns2::{Cut, Ns2};
 use super::scoreboard::Scoreboard;
@@ -8,34 +8,34 @@ use super::{Ack, DUP_THRESH, Segment};
 use sojourn_aqm::cast;
 use sojourn_aqm::units::Time;
 
-/// What only the SACK sender keeps.
+/// State of the SACK sender.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sack1 {
     board: Scoreboard,
-    /// Packets believed to be in the network; may fall below 0.
+    /// Estimate of the packets in the network; can be negative.
     pipe: i64,
     recovering: bool,
-    /// After a timeout, until the next ack of new data: duplicate acks are ignored.
+    /// True from a timeout until the next ack of new data: duplicate acks are ignored.
     deaf: bool,
-    /// Where repairing begins (`sack_min`): `una` when blocks were last told of. A reset leaves it
-    /// where it was, and a block that begins below it then takes it to its own end.
+    /// `sack_min`: lowest packet that may be retransmitted; `una` when blocks last arrived. A reset
+    /// does not clear it, and a block that starts below it moves it to the end of the block.
     floor: u64,
 }
 
 impl Sack1 {
-    /// Forgets the connection, but for what ns-2's `reset` leaves.
+    /// Reset the connection state, except what ns-2's `reset` keeps.
     pub fn reset(&mut self) {
         self.board.clear();
         (self.pipe, self.recovering, self.deaf) = (0, false, false);
     }
 
-    /// The retransmission timer has expired: what the receiver told is forgotten.
+    /// Discard SACK information after a retransmission timeout.
     pub fn on_timeout(&mut self) {
         self.board.clear();
         (self.recovering, self.deaf) = (false, true);
     }
 
-    /// Takes the blocks of an ack; whether they told anything new.
+    /// Record the blocks of an ack; returns true if they contain new information.
     fn told(&mut self, ack: &Ack) -> bool {
         self.floor = self.floor.max(ack.ack);
         let new = self.board.update(ack);
@@ -49,19 +49,19 @@ impl Sack1 {
         new
     }
 
-    /// Looks where repairing begins, which a sender does whenever its window lets it send.
+    /// Apply `floor` to the scoreboard; ns-2 does so whenever the window allows sending.
     pub fn look(&mut self) {
         self.board.repaired_to(self.floor);
     }
 
-    /// Whether it is in fast recovery.
+    /// True in fast recovery.
     pub fn recovering(&self) -> bool {
         self.recovering
     }
 }
 
 impl Ns2 {
-    /// Takes an ack as a SACK sender.
+    /// Process an ack as a SACK sender.
     pub(super) fn on_sack(&mut self, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
         if self.sack.recovering {
             self.on_ack_in_recovery(now, ack);
@@ -84,8 +84,8 @@ impl Ns2 {
         }
     }
 
-    /// The third duplicate ack: the first hole is sent again, and is not added to the pipe, from
-    /// which the three packets are taken that the duplicate acks told of.
+    /// Process the third duplicate ack: retransmit the first hole. The pipe starts at the flight
+    /// size minus the three packets of the duplicate acks; the retransmission is not added.
     fn enter_recovery(&mut self, now: Time, out: &mut Vec<Segment>) {
         let again = self.once_more_after_a_mark();
         if !again && !self.may_cut() {
@@ -104,7 +104,7 @@ impl Ns2 {
         self.output(now, self.una, out);
     }
 
-    /// An ack in recovery: a packet has left the network, with a partial ack two.
+    /// Process an ack in recovery: one packet has left the network, for a partial ack two.
     fn on_ack_in_recovery(&mut self, now: Time, ack: &Ack) {
         self.sack.pipe -= 1;
         if ack.ack >= self.recover {
@@ -123,7 +123,7 @@ impl Ns2 {
         }
     }
 
-    /// Holes, then new data, while the pipe is below the window.
+    /// Send holes, then new data, while the pipe is below the window.
     pub(super) fn send_in_recovery(&mut self, now: Time, out: &mut Vec<Segment>) {
         let window = i64::try_from(cast::trunc(self.cwnd)).unwrap_or(i64::MAX);
         while self.sack.pipe < window {

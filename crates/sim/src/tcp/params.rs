@@ -1,4 +1,4 @@
-//! Parameters of a TCP, their defaults by profile, and how they are checked.
+//! TCP parameters, their defaults per profile, and validation.
 
 use super::registry::TCPS;
 use crate::cc::Choice;
@@ -12,101 +12,103 @@ use sojourn_aqm::params::{Params, Rows, Setting, answers, unknown};
 use sojourn_aqm::units::{Bytes, Size, Span};
 
 choice! {
-    /// Whose rules a flow follows. Flows of both must not be mixed in one figure: the same name
-    /// then stands for two things.
+    /// Set of rules that a flow follows. Do not mix flows of both profiles in one figure: the same
+    /// TCP name then means two things.
     pub enum Profile {
-        /// Byte counting, as RFC 5681, 6582, 6675, 6298, 3042, 3465 and 3168 say.
+        /// Byte counting: RFC 5681, 6582, 6675, 6298, 3042, 3465 and 3168.
         Rfc = "rfc",
-        /// Packet counting, as the one-way agents of ns-2.35 do it.
+        /// Packet counting: the one-way agents of ns-2.35.
         Ns2 = "ns2",
     }
 }
 
-/// How a sender gets over a loss; the name of a TCP chooses it.
+/// Loss recovery algorithm; selected by the name of the TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// Start over from one packet.
+    /// Slow start from one packet.
     Tahoe,
-    /// Halve, until the first ack of new data.
+    /// Halve the window; recovery ends with the first ack of new data.
     Reno,
-    /// Halve, until all that was outstanding is acknowledged.
+    /// Halve the window; recovery ends when all data outstanding at its start is acknowledged.
     NewReno,
-    /// As NewReno, but the receiver tells what it has.
+    /// As NewReno, with selective acknowledgements.
     Sack,
 }
 
 params! {
-    /// Parameters of a TCP. `auto` is worked out from the profile by [`parse`].
+    /// Parameters of a TCP. [`parse`] resolves `auto` from the profile.
     pub struct Settings {
-        /// Whose rules it follows: the RFCs (in bytes) or ns-2.35's agents (in packets).
+        /// Rules to follow: RFCs (byte counting) or ns-2.35's agents (packet counting).
         profile: Profile = Profile::Rfc, [], "", [];
-        /// Size of a full data packet on the wire, header included.
+        /// Size of a full data packet on the wire, including the header.
         packet: Bytes = Bytes(1500), [Bytes(41) => Bytes(65_535)], "", ["mtu"];
-        /// Size of the header, which is also that of a SYN and of an ack (a SACK block adds 8 B).
+        /// Header size; also the size of a SYN and of an ack (each SACK block adds 8 B).
         header: Bytes = Bytes(40), [Bytes(1) => Bytes(1_000)], "", [];
-        /// Congestion window at the start; auto: 10p (RFC 6928), in ns2 2p.
+        /// Initial congestion window; auto: 10p (RFC 6928), in ns2 2p.
         initial_window: Option<Size> = None,
             [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000))], "IW", ["iw"];
-        /// The receiver's window: the most that may be in flight.
+        /// Receive window: upper bound on the data in flight.
         receive_window: Size = Size::Packets(1_000_000),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "rwnd", ["rwnd"];
-        /// Slow-start threshold at the start; auto: the receiver's window.
+        /// Initial slow-start threshold; auto: the receive window.
         initial_ssthresh: Option<Size> = None,
             [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))],
                 "ssthresh", ["ssthresh"];
-        /// Shortest retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most
-        /// rto_max.
+        /// Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
         rto_min: Option<Span> = None, [Some(Span(1)) => Some(Span::s(60))], "RTO_min", [];
-        /// Retransmission timeout before the first measurement, at least rto_min and at most
-        /// rto_max; auto: 1s (RFC 6298), in ns2 3s, or the bound that excludes it.
+        /// Retransmission timeout before the first RTT sample, between rto_min and rto_max; auto:
+        /// 1s (RFC 6298), in ns2 3s, limited to these bounds.
         rto_initial: Option<Span> = None, [Some(Span(1)) => Some(Span::s(3600))], "", [];
-        /// Longest retransmission timeout, with backoff; in ns2 at least two ticks.
+        /// Maximum retransmission timeout, including backoff; in ns2 at least two ticks.
         rto_max: Span = Span::s(60), [Span(1) => Span::s(3600)], "RTO_max", [];
-        /// Clock granularity; auto: 1ms, in ns2 10ms (there all times are whole ticks).
+        /// Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks).
         tick: Option<Span> = None, [Some(Span(1)) => Some(Span::s(1))], "G", ["granularity"];
-        /// Whether the receiver acks every second packet only; auto: yes (RFC 5681), in ns2 no.
+        /// If true, the receiver acks only every second packet; auto: yes (RFC 5681), in ns2 no.
         delayed_ack: Option<bool> = None, [], "", ["delack"];
-        /// Longest time that an ack is delayed; auto: 40ms (as Linux), in ns2 100ms.
+        /// Maximum delay of an ack; auto: 40ms (as in Linux), in ns2 100ms.
         delayed_ack_timeout: Option<Span> = None, [Some(Span(1)) => Some(Span::ms(500))], "", [];
-        /// Whether both ends take marks in place of losses (RFC 3168); auto: only for dctcp.
+        /// If true, both ends use ECN (RFC 3168); auto: only for dctcp.
         ecn: Option<bool> = None, [], "", [];
-        /// Whether the first two duplicate acks each let one new packet out (RFC 3042).
+        /// If true, each of the first two duplicate acks sends one new packet (limited transmit,
+        /// RFC 3042).
         limited_transmit: bool = true, [], "", ["singledup"];
-        /// Whether a window of data is cut at most once by duplicate acks (RFC 6582 step 2, ns-2's
-        /// bugFix_). Without it Reno halves once per loss. NewReno and SACK in rfc always do it.
+        /// If true, duplicate acks reduce the window at most once per window of data (RFC 6582 step
+        /// 2, ns-2's bugFix_). If false, Reno halves once per loss. NewReno and SACK in rfc always
+        /// behave as if true.
         careful: bool = true, [], "", ["bugfix"];
-        /// Most packets by which one ack opens the window in slow start (RFC 3465); rfc only.
+        /// Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
         abc_limit: u64 = 1, [1 => 2], "L", [];
-        /// Whether segments leave one by one at a rate (two windows per round trip in slow start,
-        /// then 1.2) and not in bursts; auto: only for bbr, which sets its own rate. rfc only.
+        /// If true, segments are paced (at two windows per round trip in slow start, then 1.2)
+        /// instead of sent in bursts; auto: only for bbr, which sets its own rate. rfc only.
         pacing: Option<bool> = None, [], "", ["paced"];
-        /// Whether a recovery brings the window down step by step (RFC 6937); rfc and SACK only.
+        /// If true, recovery reduces the window gradually (PRR, RFC 6937); rfc and SACK only.
         prr: bool = false, [], "", [];
-        /// Whether what left before something that arrived is lost at once, as Linux has it (RACK,
-        /// RFC 8985, without its window for reordering); rfc and SACK only.
+        /// If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC
+        /// 8985, without the reordering window); rfc and SACK only.
         rack: bool = false, [], "", [];
-        /// Whether the first slow start ends when round trips take longer (HyStart++, RFC 9406);
-        /// auto: only for cubic (RFC 9438). For it and Reno's window in rfc.
+        /// If true, the first slow start ends when round-trip times grow (HyStart++, RFC 9406);
+        /// auto: only for cubic (RFC 9438). For cubic and Reno's window in rfc.
         hystart: Option<bool> = None, [], "", ["hystart++", "hystartpp"];
     }
 }
 
-/// A TCP as chosen: its name and its parameters, nothing left to be worked out.
+/// TCP with its parameters, all of them resolved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpParams {
     name: &'static str,
-    /// What its name says of losses.
+    /// Loss recovery algorithm.
     pub recovery: Recovery,
-    /// What its name says of the window, with the parameters of that.
+    /// Congestion control with its own parameters.
     pub control: Choice,
-    /// All the rest; after [`parse`] no field is `None`.
+    /// Common parameters; after [`parse`] no field is `None`.
     pub settings: Settings,
 }
 
-/// The TCP of that name with those settings, every `auto` worked out.
+/// Create the parameters of the named TCP with these settings; resolves every `auto`.
 ///
 /// # Errors
-/// An unknown name or parameter, a value out of range, or two that contradict each other.
+/// If the name or a parameter is unknown, a value is out of range, or two values contradict each
+/// other.
 pub fn parse<'a>(
     name: &str,
     settings: impl IntoIterator<Item = (&'a str, Setting<'a>)>,
@@ -134,7 +136,7 @@ pub fn parse<'a>(
 }
 
 impl Settings {
-    /// Fills what was left to the profile, and refuses what contradicts itself.
+    /// Resolve `auto` values and reject contradictions.
     fn work_out(&mut self) -> Result<()> {
         let rfc = self.profile == Profile::Rfc;
         let by_profile = |for_rfc, for_ns2| if rfc { for_rfc } else { for_ns2 };
@@ -152,8 +154,8 @@ impl Settings {
         Ok(())
     }
 
-    /// Works out the timeouts, so that `rto_min <= rto_initial <= rto_max`. One that is `auto`
-    /// gives way to those that are set.
+    /// Resolve the timeouts so that `rto_min <= rto_initial <= rto_max`. A value that is `auto`
+    /// adapts to those that are set.
     fn order_timeouts(&mut self) -> Result<()> {
         let (min, initial) = match self.profile {
             Profile::Rfc => (Span::s(1), Span::s(1)),
@@ -177,22 +179,22 @@ impl Settings {
         Ok(())
     }
 
-    /// Payload bytes of a full packet.
+    /// Payload of a full packet, bytes.
     pub fn payload(&self) -> u64 {
         self.packet.0 - self.header.0
     }
 
-    /// Bytes of header on the wire.
+    /// Header on the wire, bytes.
     pub(super) fn header_bytes(&self) -> u32 {
         cast::saturate32(self.header.0)
     }
 
-    /// Bytes of a full packet on the wire.
+    /// Full packet on the wire, bytes.
     pub(super) fn packet_bytes(&self) -> u32 {
         cast::saturate32(self.packet.0)
     }
 
-    /// `size` in whole packets of payload, at least one.
+    /// Convert `size` to whole packets, at least one.
     pub(super) fn in_packets(&self, size: Size) -> u64 {
         match size {
             Size::Packets(n) => n.max(1),
@@ -200,7 +202,7 @@ impl Settings {
         }
     }
 
-    /// `size` in bytes of payload, at least one packet's.
+    /// Convert `size` to bytes of payload, at least one packet.
     pub(super) fn in_bytes(&self, size: Size) -> u64 {
         match size {
             Size::Packets(n) => n.saturating_mul(self.payload()),
@@ -210,27 +212,28 @@ impl Settings {
 }
 
 impl TcpParams {
-    /// The canonical name.
+    /// Canonical name.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Fills what the control decides, and refuses what it has no use for.
+    /// Resolve what depends on the congestion control and reject parameters that it does not
+    /// support.
     fn checked(mut self) -> Result<TcpParams> {
         let rfc = self.settings.profile == Profile::Rfc;
         let bbr = matches!(self.control, Choice::Bbr(_));
         let refuse = |what: &str, why: String| Err(Error::new(why).at(what));
         if !rfc && self.control != Choice::Reno {
-            return refuse("profile", format!("{} exists in rfc only", self.name));
+            return refuse("profile", format!("{} requires profile rfc", self.name));
         }
-        // RFC 8257 is about marks alone.
+        // DCTCP works only with ECN (RFC 8257).
         let dctcp = matches!(self.control, Choice::Dctcp(_));
         let ecn = *self.settings.ecn.get_or_insert(dctcp);
         if bbr && ecn {
-            return refuse("ecn", "bbr (version 1) makes nothing of marks".into());
+            return refuse("ecn", "bbr (version 1) ignores ECN marks".into());
         }
         if bbr && self.settings.pacing == Some(false) {
-            return refuse("pacing", "bbr is nothing without it".into());
+            return refuse("pacing", "bbr requires pacing".into());
         }
         if let Choice::Vegas(v) = &self.control
             && v.alpha > v.beta
@@ -239,26 +242,31 @@ impl TcpParams {
         }
         let pacing = *self.settings.pacing.get_or_insert(bbr);
         if pacing && !rfc {
-            return refuse("pacing", "the profile ns2 has none; choose rfc".into());
+            return refuse("pacing", "not available in profile ns2; use profile rfc".into());
         }
         if self.settings.prr && (!rfc || self.recovery != Recovery::Sack || bbr) {
-            let text = format!("{} of this profile cannot use it; sack of rfc can", self.name);
+            let text =
+                format!("not supported by {} in this profile; use sack in profile rfc", self.name);
             return refuse("prr", text);
         }
         if self.settings.rack && (!rfc || self.recovery != Recovery::Sack) {
-            let text = format!("{} of this profile cannot use it; sack of rfc can", self.name);
+            let text =
+                format!("not supported by {} in this profile; use sack in profile rfc", self.name);
             return refuse("rack", text);
         }
         let cubic = matches!(self.control, Choice::Cubic(_));
         let hystart = *self.settings.hystart.get_or_insert(cubic);
         if hystart && !(rfc && (cubic || self.control == Choice::Reno)) {
-            let text = format!("{} of this profile cannot use it; cubic and sack can", self.name);
+            let text = format!(
+                "not supported by {} in this profile; use cubic or sack in profile rfc",
+                self.name
+            );
             return refuse("hystart", text);
         }
         Ok(self)
     }
 
-    /// Every parameter with its present value.
+    /// All parameters with their current values.
     pub fn table(&self) -> Rows {
         let mut rows = self.settings.table();
         rows.extend(self.control.table());
@@ -266,9 +274,9 @@ impl TcpParams {
     }
 }
 
-/// A value that [`parse`] has worked out.
+/// Unwrap a value that [`parse`] has resolved.
 pub(super) fn worked_out<T>(value: Option<T>) -> T {
-    value.expect("parameters come from tcp::parse, which leaves none open")
+    value.expect("parameters come from tcp::parse, which resolves them")
 }
 
 #[cfg(test)]
@@ -276,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn profile_decides_what_is_left_open() {
+    fn auto_values_depend_on_the_profile() {
         let rfc = parse("newreno", []).unwrap().settings;
         assert_eq!((rfc.rto_min, rfc.rto_initial), (Some(Span::s(1)), Some(Span::s(1))));
         assert_eq!((rfc.initial_window, rfc.delayed_ack), (Some(Size::Packets(10)), Some(true)));
@@ -288,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_survive_being_written_and_read() {
+    fn settings_round_trip_through_text() {
         let text = [("profile", "ns2"), ("packet", "1kB"), ("rwnd", "40p"), ("rto-min", "10ms")];
         let once = parse("reno", text.map(|(k, v)| (k, Setting::Text(v)))).unwrap();
         let rows = once.table();
@@ -297,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_name_the_field() {
+    fn errors_name_the_field() {
         let refusal = |k, v| parse("reno", [(k, Setting::Text(v))]).unwrap_err().to_string();
         assert!(refusal("header", "1500B").starts_with("header: "), "no payload");
         assert!(refusal("rto_max", "0s").starts_with("rto_max: "));
@@ -307,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn timeouts_are_ordered_or_refused() {
+    fn timeouts_are_ordered_or_rejected() {
         let read = |list: &[(&'static str, &'static str)]| {
             let settings = list.iter().map(|(k, v)| (*k, Setting::Text(v)));
             let s = parse("reno", settings).map_err(|e| e.to_string())?.settings;
@@ -315,7 +323,7 @@ mod tests {
         };
         let (ms, s) = (Span::ms, Span::s);
         let ns2 = ("profile", "ns2");
-        // What is auto gives way to what is set.
+        // `auto` adapts to values that are set.
         assert_eq!(read(&[("rto_max", "500ms")]), Ok((ms(500), ms(500), ms(500))));
         assert_eq!(read(&[("rto_max", "500ms"), ns2]), Ok((ms(200), ms(500), ms(500))));
         assert_eq!(read(&[("rto_max", "50ms"), ns2]), Ok((ms(50), ms(50), ms(50))));
@@ -323,7 +331,7 @@ mod tests {
         assert_eq!(read(&[("rto_min", "5s"), ns2]), Ok((s(5), s(5), s(60))));
         assert_eq!(read(&[("rto_min", "60s")]), Ok((s(60), s(60), s(60))));
         assert_eq!(read(&[("rto_initial", "1s")]), Ok((s(1), s(1), s(60))));
-        // What is set is never changed.
+        // Values that are set are never changed.
         let refused: [(&[_], &str); 6] = [
             (&[("rto_min", "2s"), ("rto_max", "1s")], "rto_min: 2s is longer than rto_max, 1s"),
             (&[("rto_initial", "61s")], "rto_initial: 61s is longer than rto_max, 60s"),
@@ -350,12 +358,12 @@ mod tests {
     }
 
     #[test]
-    fn own_parameters_stand_beside_those_of_all() {
+    fn a_tcp_has_common_and_own_parameters() {
         let cubic = parse("cubic", [("beta", Setting::Number(0.5))]).unwrap();
         let Choice::Cubic(own) = &cubic.control else { panic!("{cubic:?}") };
         assert_eq!((own.beta, own.c, cubic.name()), (0.5, 0.4, "cubic"));
         assert!(cubic.table().iter().any(|r| r.name == "beta" && r.value == "0.5"));
-        assert!(parse("dctcp", []).unwrap().settings.ecn == Some(true), "which is its point");
+        assert!(parse("dctcp", []).unwrap().settings.ecn == Some(true), "dctcp requires ECN");
         assert_eq!(parse("bbr", []).unwrap().settings.pacing, Some(true));
         assert_eq!(parse("ctcp", []).unwrap().settings.pacing, Some(false));
         assert_eq!(parse("cubic", []).unwrap().settings.hystart, Some(true));
@@ -365,7 +373,7 @@ mod tests {
             let rows = once.table();
             let again = rows.iter().map(|r| (r.name, Setting::Text(&r.value)));
             assert_eq!(parse(entry.name, again).unwrap(), once);
-            // No parameter of a control hides one that every TCP has.
+            // No parameter of a congestion control shadows a common one.
             let names = entry.table();
             let shared = Settings::default().table().len();
             for own in &names[shared..] {
@@ -375,20 +383,24 @@ mod tests {
     }
 
     #[test]
-    fn what_a_control_has_no_use_for_is_refused() {
+    fn unsupported_settings_are_rejected() {
         let (on, off) = (Setting::Flag(true), Setting::Flag(false));
         let ns2 = ("profile", Setting::Text("ns2"));
         let refusal = |name: &str, list: &[(&'static str, Setting<'static>)]| {
             parse(name, list.iter().copied()).unwrap_err().to_string()
         };
-        assert_eq!(refusal("cubic", &[ns2]), "profile: cubic exists in rfc only");
+        assert_eq!(refusal("cubic", &[ns2]), "profile: cubic requires profile rfc");
         assert!(refusal("bbr", &[("ecn", on)]).starts_with("ecn: bbr"));
         assert!(refusal("bbr", &[("pacing", off)]).starts_with("pacing: bbr"));
-        assert!(refusal("bbr", &[("prr", on)]).starts_with("prr: bbr"));
-        assert!(refusal("newreno", &[("prr", on)]).starts_with("prr: newreno"));
-        assert!(refusal("vegas", &[("hystart", on)]).starts_with("hystart: vegas"));
-        assert!(refusal("sack", &[("hystart", on), ns2]).starts_with("hystart: sack of this"));
-        assert!(refusal("sack", &[("pacing", on), ns2]).starts_with("pacing: the profile ns2"));
+        assert!(refusal("bbr", &[("prr", on)]).starts_with("prr: not supported by bbr"));
+        assert!(refusal("newreno", &[("prr", on)]).starts_with("prr: not supported by newreno"));
+        assert!(
+            refusal("vegas", &[("hystart", on)]).starts_with("hystart: not supported by vegas")
+        );
+        assert!(
+            refusal("sack", &[("hystart", on), ns2]).starts_with("hystart: not supported by sack")
+        );
+        assert!(refusal("sack", &[("pacing", on), ns2]).starts_with("pacing: not available"));
         let vegas = refusal("vegas", &[("alpha", Setting::Number(5.0))]);
         assert_eq!(vegas, "alpha: 5 is above beta, 4");
         let reno = refusal("newreno", &[("beta", Setting::Number(0.5))]);

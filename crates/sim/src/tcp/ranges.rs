@@ -1,28 +1,28 @@
-//! Sorted, disjoint, half-open ranges of sequence numbers: what a receiver holds out of order, and
-//! what a sender was told of it.
+//! Sorted, disjoint, half-open ranges of sequence numbers: out-of-order data at a receiver, and a
+//! sender's view of it.
 
 use crate::fetch::fetch;
 use std::collections::VecDeque;
 
-/// Ranges in ascending order; neighbours that touch are one range.
+/// Ranges in ascending order; adjacent ranges are merged.
 ///
-/// There are at most half as many as packets in flight, and the buffer is kept when they go, so a
-/// flow allocates only while its window sets a record.
+/// There are at most half as many ranges as packets in flight. The buffer is kept when ranges are
+/// removed, so a flow allocates only when its window reaches a new maximum.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ranges {
     list: VecDeque<(u64, u64)>,
-    /// Sequence numbers covered by all of them.
+    /// Number of sequence numbers in all ranges.
     covered: u64,
 }
 
 impl Ranges {
-    /// Forgets them all.
+    /// Remove all ranges.
     pub fn clear(&mut self) {
         self.list.clear();
         self.covered = 0;
     }
 
-    /// Asks for the memory of the outermost ones.
+    /// Prefetch the first and the last range.
     #[inline]
     pub fn fetch(&self) {
         if let (Some(first), Some(last)) = (self.list.front(), self.list.back()) {
@@ -31,24 +31,24 @@ impl Ranges {
         }
     }
 
-    /// Sequence numbers covered.
+    /// Number of sequence numbers in all ranges.
     pub fn covered(&self) -> u64 {
         self.covered
     }
 
-    /// The end of the last range.
+    /// End of the last range.
     pub fn end(&self) -> Option<u64> {
         self.list.back().map(|r| r.1)
     }
 
-    /// From the highest range to the lowest.
+    /// Iterate from the highest range to the lowest.
     pub fn downwards(&self) -> impl Iterator<Item = (u64, u64)> {
         self.list.iter().rev().copied()
     }
 
-    /// The index of the first range that ends above `seq`.
+    /// Index of the first range that ends above `seq`.
     fn above(&self, seq: u64) -> usize {
-        // Nearly all questions are about either end, which need no search.
+        // Most lookups hit the first or the last range, which needs no search.
         match (self.list.front(), self.list.back()) {
             (Some(first), _) if first.1 > seq => 0,
             (_, Some(last)) if last.1 <= seq => self.list.len(),
@@ -56,17 +56,17 @@ impl Ranges {
         }
     }
 
-    /// The range that `seq` is in.
+    /// Range that contains `seq`.
     pub fn around(&self, seq: u64) -> Option<(u64, u64)> {
         self.list.get(self.above(seq)).copied().filter(|r| r.0 <= seq)
     }
 
-    /// Adds `start..end`; how much of it was not there yet.
+    /// Insert `start..end`; returns how many of its sequence numbers are new.
     pub fn insert(&mut self, start: u64, end: u64) -> u64 {
         if start >= end {
             return 0;
         }
-        // Touching ranges are merged too, hence the one below `start`.
+        // Start one below `start`, because touching ranges are merged too.
         let first = self.above(start.saturating_sub(1));
         let (mut merged, mut old, mut last) = ((start, end), 0, first);
         while let Some(&(s, e)) = self.list.get(last).filter(|r| r.0 <= end) {
@@ -85,7 +85,7 @@ impl Ranges {
         new
     }
 
-    /// Forgets everything below `seq`.
+    /// Remove everything below `seq`.
     pub fn forget_below(&mut self, seq: u64) {
         while let Some(front) = self.list.front_mut().filter(|r| r.0 < seq) {
             self.covered -= front.1.min(seq) - front.0;
@@ -97,7 +97,7 @@ impl Ranges {
         }
     }
 
-    /// How much is covered below `seq`; looked up from the nearer end.
+    /// Number of covered sequence numbers below `seq`; searched from the nearer end.
     pub fn covered_below(&self, seq: u64) -> u64 {
         let cut = self.above(seq);
         let inside = self.list.get(cut).map_or(0, |r| seq.saturating_sub(r.0));
@@ -109,7 +109,7 @@ impl Ranges {
         }
     }
 
-    /// The first gap at or above `from`; above the last range it has no end.
+    /// First gap at or above `from`; the gap above the last range ends at `u64::MAX`.
     pub fn gap(&self, from: u64) -> (u64, u64) {
         let mut next = self.above(from);
         let mut start = from;
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn insertion_merges_what_overlaps_or_touches() {
+    fn insertion_merges_overlapping_and_touching_ranges() {
         let mut r = of(&[(10, 20), (30, 40), (50, 60)]);
         assert_eq!(r.insert(20, 25), 5);
         assert_eq!(r.insert(24, 55), 15);
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn agrees_with_a_bitmap() {
-        // Every sequence of four ranges below 7, against the plainest model there is.
+        // All sequences of three ranges below 7, compared with a bitmap.
         let all: Vec<(u64, u64)> = (0..7).flat_map(|s| (s + 1..=7).map(move |e| (s, e))).collect();
         for (i, &a) in all.iter().enumerate() {
             for &b in &all {

@@ -1,6 +1,6 @@
-//! The receiver: cumulative acks at once or delayed, SACK blocks, and the echo of marks.
+//! TCP receiver: immediate or delayed cumulative acks, SACK blocks, and ECN echo.
 //!
-//! Both profiles share it; they differ in one case, see [`Receiver::on_segment`].
+//! Shared by both profiles, which differ in one case; see [`Receiver::on_segment`].
 
 use super::params::{Profile, Recovery, TcpParams, worked_out};
 use super::ranges::Ranges;
@@ -8,46 +8,48 @@ use super::{Ack, Segment};
 use crate::cc::Choice;
 use sojourn_aqm::units::{Span, Time};
 
-/// SACK blocks in an ack, as in ns-2 and in a real header that carries timestamps too.
+/// SACK blocks per ack: as in ns-2, and as fit into a header with the timestamps option.
 const BLOCKS: usize = 3;
-/// Bytes of a SACK block on the wire.
+/// Size of a SACK block on the wire, bytes.
 const BLOCK_BYTES: u32 = 8;
 
-/// The receiving end of a flow.
+/// Receiver of a flow.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    /// The next sequence number expected.
+    /// Next expected sequence number.
     next: u64,
-    /// What arrived above it.
+    /// Out-of-order data above `next`.
     held: Ranges,
-    /// A sequence number in each of the blocks that changed last, the latest first.
+    /// A sequence number in each of the most recently changed blocks, latest first.
     recent: [u64; BLOCKS],
     recents: u8,
-    /// When an ack that is being delayed is due.
+    /// Time at which the delayed ack is due.
     due: Time,
-    /// A mark is echoed until the sender says that it has answered.
+    /// True while ECE is set on acks: from a mark until the sender's CWR.
     echo: bool,
-    /// Whether a mark, and an answer to one, came since the last ack.
+    /// True if a mark arrived since the last ack.
     marked: bool,
+    /// True if CWR arrived since the last ack.
     answered: bool,
     sack: bool,
     ns2: bool,
-    /// Whether every mark is echoed by itself (RFC 8257), and whether the last segment was marked.
+    /// True if the ECN echo follows RFC 8257 instead of RFC 3168.
     exact: bool,
+    /// True if the last segment was marked.
     ce: bool,
     ack_bytes: u32,
-    /// Payload bytes of a sequence number.
+    /// Payload bytes per unit of sequence number.
     unit: u64,
-    /// How long an ack is delayed; `None`: not at all.
+    /// Delay of a delayed ack; `None` if acks are immediate.
     delay: Option<Span>,
-    /// The ack given last: written in place and lent, since it is large.
+    /// Last ack: written in place and returned by reference, because it is large.
     last: Ack,
-    /// Payload bytes delivered in connections before this one.
+    /// Payload bytes delivered in previous connections.
     before: u64,
 }
 
 impl Receiver {
-    /// A receiver that waits for its first connection.
+    /// Create a receiver that waits for its first connection.
     pub fn new(params: &TcpParams) -> Receiver {
         let s = &params.settings;
         let ns2 = s.profile == Profile::Ns2;
@@ -72,7 +74,7 @@ impl Receiver {
         }
     }
 
-    /// Forgets the connection; what was delivered stays counted.
+    /// Reset the connection; the count of delivered bytes is kept.
     pub fn reset(&mut self) {
         self.before = self.delivered_bytes();
         self.next = 0;
@@ -81,9 +83,9 @@ impl Receiver {
         (self.echo, self.marked, self.answered, self.ce) = (false, false, false, false);
     }
 
-    /// To be called before [`Receiver::on_segment`] with the same: where marks are echoed exactly
-    /// and a mark begins or ends, an ack that is being delayed leaves first, with the old state
-    /// (RFC 8257 §3.2, as two acks).
+    /// Prepare for [`Receiver::on_segment`], with the same arguments. With the echo of RFC 8257, a
+    /// change of the mark state sends a delayed ack first, with the old state (§3.2); returns that
+    /// ack.
     #[inline]
     pub fn on_change(&mut self, seg: &Segment, ce: bool) -> Option<&Ack> {
         if !self.exact { None } else { self.changed(seg, ce) }
@@ -101,17 +103,16 @@ impl Receiver {
             self.ack(false);
         }
         self.ce = ce;
-        // As if one were held already: the first segment of a new state is acknowledged at once.
+        // Pretend that an ack is delayed: the first segment after a change is acknowledged at once.
         self.due = Time::ZERO;
         held.then_some(&self.last)
     }
 
-    /// Takes a segment, marked (`ce`) or not; the ack that it calls for, or `None` if that is
-    /// delayed.
+    /// Process a segment with CE mark `ce`. Returns the ack, or `None` if it is delayed.
     ///
-    /// At most one ack is held back, for one segment in order. Everything out of order, below the
-    /// cumulative ack, or filling a part of a gap, is acknowledged at once (RFC 5681 §4.2), and so
-    /// is a SYN. ns-2 delays one more: a second copy of the very last packet.
+    /// At most one ack is delayed, for one in-order segment. A segment that is out of order, below
+    /// the cumulative ack or fills part of a gap is acknowledged at once (RFC 5681 §4.2), and so is
+    /// a SYN. In the `ns2` profile, a duplicate of the last packet is delayed as well.
     pub fn on_segment(&mut self, now: Time, seg: &Segment, ce: bool) -> Option<&Ack> {
         self.marked |= ce && seg.ect;
         self.answered |= seg.cwr;
@@ -141,12 +142,12 @@ impl Receiver {
         }
     }
 
-    /// When [`Receiver::on_timer`] is due; [`Time::NEVER`] if no ack is being delayed.
+    /// Time at which [`Receiver::on_timer`] is due; [`Time::NEVER`] if no ack is delayed.
     pub fn timer(&self) -> Time {
         self.due
     }
 
-    /// The delayed ack, once it is due.
+    /// Send the delayed ack, if it is due.
     pub fn on_timer(&mut self, now: Time) -> Option<&Ack> {
         if now < self.due {
             return None;
@@ -155,18 +156,18 @@ impl Receiver {
         Some(self.ack(false))
     }
 
-    /// Asks for the memory that the next segment will need and that does not lie in it.
+    /// Prefetch the ranges that the next segment will need.
     #[inline]
     pub fn fetch(&self) {
         self.held.fetch();
     }
 
-    /// The ack given last.
+    /// Last ack.
     pub fn last(&self) -> &Ack {
         &self.last
     }
 
-    /// Payload bytes delivered in order, each once, in all connections.
+    /// Payload bytes delivered in order in all connections; duplicates count once.
     pub fn delivered_bytes(&self) -> u64 {
         self.before + self.received_in_connection()
     }
@@ -176,13 +177,13 @@ impl Receiver {
         self.next.saturating_sub(1) * self.unit
     }
 
-    /// Puts the block around `seq` first among those that changed last.
+    /// Move the block around `seq` to the front of the recently changed blocks.
     fn remember(&mut self, seq: u64) {
-        let block = self.held.around(seq).expect("it was just put there");
+        let block = self.held.around(seq).expect("the block was just inserted");
         let mut recent = [seq; BLOCKS];
         let mut count = 1u8;
         for &old in &self.recent[..usize::from(self.recents)] {
-            // A block that has become part of the new one is not told twice.
+            // Skip blocks that were merged into the new one.
             if usize::from(count) < BLOCKS && !(block.0..block.1).contains(&old) {
                 recent[usize::from(count)] = old;
                 count += 1;
@@ -191,10 +192,10 @@ impl Receiver {
         (self.recent, self.recents) = (recent, count);
     }
 
-    /// An ack of what is here now.
+    /// Write an ack of the current state.
     fn ack(&mut self, syn: bool) -> &Ack {
-        // One mark among the packets acknowledged is enough; an answer ends only what was echoed
-        // before (RFC 3168 §6.1.3).
+        // One mark among the acknowledged packets is enough; CWR clears only marks echoed before it
+        // (RFC 3168 §6.1.3).
         self.echo = if self.exact { self.ce } else { self.marked || self.echo && !self.answered };
         (self.marked, self.answered) = (false, false);
         let ack = &mut self.last;
@@ -202,7 +203,7 @@ impl Receiver {
         if self.sack {
             (ack.sacks, ack.blocks) = Default::default();
             for i in 0..usize::from(self.recents) {
-                // A block that the cumulative ack has passed is gone for good.
+                // Drop blocks below the cumulative ack.
                 if let Some(block) = self.held.around(self.recent[i]) {
                     self.recent[usize::from(ack.blocks)] = self.recent[i];
                     ack.sacks[usize::from(ack.blocks)] = block;
@@ -230,7 +231,7 @@ mod tests {
         r
     }
 
-    /// A packet of one unit.
+    /// Segment of one unit.
     fn at(seq: u64) -> Segment {
         Segment { seq, len: 1, ect: true, ..Segment::default() }
     }
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn latest_block_comes_first_and_three_are_told() {
+    fn latest_block_comes_first_of_at_most_three() {
         let mut r = receiver("ns2", false);
         let mut take = |seq| blocks(*r.on_segment(Time::ZERO, &at(seq), false).unwrap());
         assert_eq!(take(1), (2, vec![], 40));
@@ -248,21 +249,25 @@ mod tests {
         assert_eq!(take(5), (2, vec![(5, 6), (3, 4)], 56));
         assert_eq!(take(7), (2, vec![(7, 8), (5, 6), (3, 4)], 64));
         assert_eq!(take(9), (2, vec![(9, 10), (7, 8), (5, 6)], 64));
-        assert_eq!(take(4), (2, vec![(3, 6), (9, 10), (7, 8)], 64), "grown together");
-        assert_eq!(take(7), (2, vec![(7, 8), (3, 6), (9, 10)], 64), "a duplicate is news too");
+        assert_eq!(take(4), (2, vec![(3, 6), (9, 10), (7, 8)], 64), "merged");
+        assert_eq!(
+            take(7),
+            (2, vec![(7, 8), (3, 6), (9, 10)], 64),
+            "a duplicate also moves its block to the front"
+        );
         assert_eq!(take(2), (6, vec![(7, 8), (9, 10)], 56), "in order: no block of its own");
         assert_eq!(take(6), (8, vec![(9, 10)], 48));
         assert_eq!(take(8), (10, vec![], 40));
     }
 
     #[test]
-    fn every_second_packet_in_order_is_acknowledged() {
+    fn every_second_in_order_packet_is_acknowledged() {
         for profile in ["rfc", "ns2"] {
             let mut r = receiver(profile, true);
             let mut take = |seq| r.on_segment(Time::ZERO, &at(seq), false).map(|a| a.ack);
             assert_eq!([1, 2, 3, 4].map(&mut take), [None, Some(3), None, Some(5)]);
             assert_eq!(take(5), None);
-            assert_eq!(take(8), Some(6), "out of order: at once, for both");
+            assert_eq!(take(8), Some(6), "out of order: acknowledges both at once");
             assert_eq!(take(6), Some(7), "fills a part of the gap");
             assert_eq!(take(7), Some(9), "fills the rest");
             assert_eq!(take(3), Some(9), "below: at once");
@@ -271,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn delayed_ack_comes_by_timer() {
+    fn delayed_ack_is_sent_by_the_timer() {
         let mut r = receiver("ns2", true);
         assert_eq!(r.on_segment(Time(5), &at(1), false), None);
         assert_eq!(r.timer(), Time(5) + Span::ms(100));
@@ -281,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn second_copy_of_the_last_packet_is_delayed_by_ns2_alone() {
+    fn ack_of_a_duplicate_of_the_last_packet_is_delayed_only_in_ns2() {
         for (profile, expected) in [("rfc", Some(3)), ("ns2", None)] {
             let mut r = receiver(profile, true);
             let taken =
@@ -291,18 +296,18 @@ mod tests {
     }
 
     #[test]
-    fn mark_is_echoed_until_answered() {
+    fn mark_is_echoed_until_cwr() {
         let mut r = receiver("rfc", false);
         let mut echo =
             |seq, ce, cwr| r.on_segment(Time::ZERO, &Segment { cwr, ..at(seq) }, ce).unwrap().ece;
         assert!(!echo(1, false, false));
         assert!(echo(2, true, false) && echo(3, false, false) && echo(4, false, false));
         assert!(!echo(5, false, true) && !echo(6, false, false));
-        assert!(echo(7, true, true), "answered and marked again");
+        assert!(echo(7, true, true), "CWR and a new mark");
     }
 
     #[test]
-    fn bytes_count_once_and_over_connections() {
+    fn bytes_count_once_and_across_connections() {
         let mut r = receiver("ns2", false);
         for seq in [1, 2, 2, 4, 4] {
             r.on_segment(Time::ZERO, &at(seq), false);
@@ -317,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn dctcp_tells_the_exact_extent_of_marks() {
+    fn dctcp_echoes_every_mark() {
         let s = [("header", Text("40B"))];
         let mut r = Receiver::new(&parse("dctcp", s).unwrap());
         let mut take = |seq, len, ce| {
@@ -327,21 +332,21 @@ mod tests {
             let told = |a: Ack| (a.ack, a.ece);
             (first.map(told), second.map(told))
         };
-        // (the ack that was held, the segment's own), each (next expected, echo)
-        assert_eq!(take(0, 0, true), (None, Some((1, false))), "a marked SYN tells nothing");
+        // (the delayed ack, the segment's own ack), each as (next expected, ECN echo)
+        assert_eq!(take(0, 0, true), (None, Some((1, false))), "a mark on a SYN is ignored");
         assert_eq!(take(1, 1, false), (None, None));
         assert_eq!(take(2, 1, false), (None, Some((3, false))));
         assert_eq!(take(3, 1, false), (None, None));
-        assert_eq!(take(4, 1, true), (Some((4, false)), Some((5, true))), "a mark begins");
+        assert_eq!(take(4, 1, true), (Some((4, false)), Some((5, true))), "marks start");
         assert_eq!(take(5, 1, true), (None, None));
         assert_eq!(take(6, 1, true), (None, Some((7, true))), "delayed as usual");
-        assert_eq!(take(7, 1, false), (None, Some((8, false))), "it ends, and nothing was held");
+        assert_eq!(take(7, 1, false), (None, Some((8, false))), "marks end; no ack was delayed");
         assert_eq!(take(8, 1, false), (None, None));
         assert_eq!(take(10, 1, true), (Some((9, false)), Some((9, true))), "out of order too");
     }
 
     #[test]
-    fn marks_are_told_byte_for_byte_whatever_their_pattern() {
+    fn echoed_bytes_equal_marked_bytes_for_random_marks() {
         use sojourn_aqm::dice::Dice;
         let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
         for _ in 0..200 {

@@ -1,28 +1,28 @@
-//! The registry: every TCP by name.
+//! Registry of TCPs by name.
 
 use super::params::{Recovery, Settings};
 use crate::cc::{BbrParams, Choice, CompoundParams, CubicParams, DctcpParams, VegasParams};
 use sojourn_aqm::params::{Params, Rows};
 
-/// An entry of the registry.
+/// Registry entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// The canonical name.
+    /// Canonical name.
     pub name: &'static str,
-    /// Other names that are accepted.
+    /// Aliases.
     pub aliases: &'static [&'static str],
-    /// What it is, in a line.
+    /// One-line description.
     pub about: &'static str,
-    /// Where it is defined.
+    /// Source: RFC, paper or ns-2 agent.
     pub source: &'static str,
-    /// How it gets over a loss.
+    /// Loss recovery algorithm.
     pub recovery: Recovery,
-    /// How its window grows, with defaults.
+    /// Congestion control with default parameters.
     pub control: fn() -> Choice,
 }
 
 impl Entry {
-    /// Every parameter with its default.
+    /// All parameters with their defaults.
     pub fn table(&self) -> Rows {
         let mut rows = Settings::default().table();
         rows.extend((self.control)().table());
@@ -30,12 +30,12 @@ impl Entry {
     }
 }
 
-/// Every TCP there is.
+/// All TCPs, sorted by name.
 pub const TCPS: &[Entry] = &[
     Entry {
         name: "bbr",
         aliases: &["bbr1", "bbrv1"],
-        about: "paces at the rate that the path was seen to deliver; rfc only",
+        about: "paces at the measured delivery rate of the path; rfc only",
         source: "Cardwell et al., BBR: Congestion-Based Congestion Control, ACM Queue 2016",
         recovery: Recovery::Sack,
         control: || Choice::Bbr(BbrParams::default()),
@@ -43,7 +43,7 @@ pub const TCPS: &[Entry] = &[
     Entry {
         name: "compound",
         aliases: &["ctcp"],
-        about: "adds to Reno's window one that grows fast while no queue builds; rfc only",
+        about: "adds a delay-based window to Reno's, large while queues are empty; rfc only",
         source: "Tan et al., A Compound TCP Approach, INFOCOM 2006",
         recovery: Recovery::Sack,
         control: || Choice::Compound(CompoundParams::default()),
@@ -51,7 +51,7 @@ pub const TCPS: &[Entry] = &[
     Entry {
         name: "cubic",
         aliases: &[],
-        about: "grows with the cube of the time since a cut, never slower than Reno; rfc only",
+        about: "cubic growth since the last reduction, never slower than Reno; rfc only",
         source: "RFC 9438",
         recovery: Recovery::Sack,
         control: || Choice::Cubic(CubicParams::default()),
@@ -59,7 +59,7 @@ pub const TCPS: &[Entry] = &[
     Entry {
         name: "dctcp",
         aliases: &[],
-        about: "is cut by half the share of marked bytes; the receiver echoes each mark; rfc only",
+        about: "reduces the window by half the fraction of ECN-marked bytes; rfc only",
         source: "RFC 8257",
         recovery: Recovery::Sack,
         control: || Choice::Dctcp(DctcpParams::default()),
@@ -67,7 +67,7 @@ pub const TCPS: &[Entry] = &[
     Entry {
         name: "newreno",
         aliases: &[],
-        about: "stays in fast recovery until all that was outstanding is acknowledged",
+        about: "fast recovery ends when all data outstanding at the loss is acknowledged",
         source: "RFC 5681, RFC 6582; ns-2.35 Agent/TCP/Newreno",
         recovery: Recovery::NewReno,
         control: || Choice::Reno,
@@ -75,7 +75,7 @@ pub const TCPS: &[Entry] = &[
     Entry {
         name: "reno",
         aliases: &[],
-        about: "fast retransmit and a fast recovery that the first ack of new data ends",
+        about: "fast retransmit; fast recovery ends with the first ack of new data",
         source: "RFC 5681; ns-2.35 Agent/TCP/Reno",
         recovery: Recovery::Reno,
         control: || Choice::Reno,
@@ -83,7 +83,7 @@ pub const TCPS: &[Entry] = &[
     Entry {
         name: "sack",
         aliases: &["sack1"],
-        about: "the receiver tells what it has, so several losses are repaired in a round trip",
+        about: "selective acknowledgements: repairs several losses per round trip",
         source: "RFC 2018, RFC 6675; ns-2.35 Agent/TCP/Sack1",
         recovery: Recovery::Sack,
         control: || Choice::Reno,
@@ -99,7 +99,7 @@ pub const TCPS: &[Entry] = &[
     Entry {
         name: "vegas",
         aliases: &[],
-        about: "keeps a few segments queued, told by how long round trips take; rfc only",
+        about: "delay-based: keeps a few segments queued in the network; rfc only",
         source: "Brakmo, Peterson, TCP Vegas, IEEE JSAC 1995",
         recovery: Recovery::Sack,
         control: || Choice::Vegas(VegasParams::default()),

@@ -1,9 +1,9 @@
-//! The sender of profile `rfc`: sequence numbers and windows in bytes.
+//! Sender of the `rfc` profile: sequence numbers and windows in bytes.
 //!
 //! **Source**: RFC 5681 (fast retransmit, fast recovery, restart after idle), RFC 6582 (NewReno),
 //! RFC 6675 (SACK, in `rfc_sack.rs`), RFC 6298 (timer), RFC 3042 (limited transmit), RFC 3168
-//! (ECN). What duplicate acks and the timer do is in `rfc_loss.rs`; how the window grows, in
-//! [`crate::cc`].
+//! (ECN). `rfc_loss.rs` handles duplicate acks and timeouts, [`crate::cc`] the growth of the
+//! window.
 //!
 //! **Symbols**
 //!
@@ -15,15 +15,15 @@
 //! | recover + 1, RecoveryPoint + 1 | `recover` |
 //! | SMSS, cwnd, ssthresh | `window` |
 //!
-//! **Departures**: none of the timestamps option: one segment per round trip is timed, and none
-//! while losses are repaired. The timer is restarted at a fast retransmit, as ns-2 and Linux do, so
-//! that the repair has a whole timeout. No Nagle: what the application writes is sent at once.
-//! Bytes of a window that hold no full segment stay unused, except by the last one.
+//! **Departures**: there is no timestamps option: one segment per round trip is timed, and none
+//! during loss recovery. The timer is restarted at a fast retransmit, as in ns-2 and Linux, so that
+//! the retransmission has a full timeout. There is no Nagle algorithm: written data is sent at
+//! once. Window space smaller than a full segment is not used, except by the last segment.
 //!
-//! What a control can ask for beyond growth and cuts (samples of the rate, pacing) is in
-//! `rfc_hooks.rs`; where [`Control::HOOKED`] is false, none of it is compiled in.
+//! `rfc_hooks.rs` has the hooks of congestion controls beyond growth and reduction (rate samples,
+//! pacing). Where [`Control::HOOKED`] is false, they are not compiled in.
 //!
-//! **Cost**: under 400 bytes a sender and no work per packet in flight (SACK apart).
+//! **Cost**: under 400 bytes per sender; no work per packet in flight (except SACK).
 
 use super::params::{Recovery, TcpParams, worked_out};
 use super::rfc_rack::Order;
@@ -35,63 +35,64 @@ use crate::cc::{Acked, Control, Sent, Window};
 use sojourn_aqm::dice::Dice;
 use sojourn_aqm::units::{Span, Time};
 
-/// A sender of the profile `rfc` with congestion control `C`.
+/// Sender of the `rfc` profile with congestion control `C`.
 #[derive(Clone, Debug)]
 pub struct Rfc<C> {
-    /// The lowest byte not acknowledged; 0 until the SYN is.
+    /// Lowest unacknowledged byte; 0 until the SYN is acknowledged.
     pub(super) una: u64,
-    /// The next to send.
+    /// Next byte to send.
     pub(super) nxt: u64,
-    /// The lowest that was never sent.
+    /// Lowest byte never sent.
     pub(super) max: u64,
-    /// The first that the application has not written.
+    /// First byte not yet written by the application.
     pub(super) end: u64,
-    /// What `max` was at the last cut.
+    /// Value of `max` at the last window reduction.
     pub(super) recover: u64,
     pub(super) window: Window,
     pub(super) rwnd: u64,
-    /// By how much duplicate acks have inflated the window.
+    /// Window inflation by duplicate acks, bytes.
     pub(super) inflation: u64,
     /// Bytes sent by limited transmit since the last ack of new data.
     pub(super) limited: u64,
     pub(super) dup: u32,
     pub(super) state: State,
     pub(super) recovery: Recovery,
-    /// NewReno: whether this recovery has seen a partial ack.
+    /// NewReno: true if this recovery has seen a partial ack.
     pub(super) partial: bool,
-    /// Whether the window was last cut by a mark.
+    /// True if the last window reduction was caused by a mark.
     pub(super) marked: bool,
-    /// Whether the segment at `una` was sent again by the timer.
+    /// True if the segment at `una` was retransmitted after a timeout.
     pub(super) expired: bool,
-    /// A mark has met a window of one segment: the next waits for the timer.
+    /// True if a mark arrived at a window of one segment: sending is paused until the timer
+    /// expires.
     pub(super) hushed: bool,
-    /// Whether the next new segment says that the window was reduced.
+    /// True if the next new segment carries CWR.
     pub(super) cwr: bool,
     pub(super) ecn: bool,
     pub(super) limited_transmit: bool,
     pub(super) careful: bool,
     pub(super) rtt: Rfc6298,
-    /// The end of the segment being timed, and when it left.
+    /// End of the segment being timed and its transmission time.
     pub(super) timed: Option<(u64, Time)>,
     pub(super) timer: Time,
-    /// When anything was sent last.
+    /// Time of the last transmission.
     last_sent: Time,
     pub(super) board: Scoreboard,
-    /// RACK: the order of sending.
+    /// RACK: order of transmissions.
     pub(super) order: Option<Box<Order>>,
-    /// SACK: the rescue is permitted once `una` has passed this.
+    /// SACK: the rescue retransmission is allowed once `una` is above this.
     pub(super) rescued: u64,
     pub(super) control: C,
-    /// As chosen: initial window and threshold, in bytes.
+    /// Initial window and threshold, bytes.
     initial: (u64, u64),
     header_bytes: u32,
-    /// When the SYN was acknowledged; [`Time::NEVER`] before.
+    /// Time at which the SYN was acknowledged; [`Time::NEVER`] before.
     established: Time,
     pub(super) stats: Stats,
 }
 
 impl<C: Control> Rfc<C> {
-    /// A sender without a connection.
+    /// Create a sender without a connection.
     pub fn new(params: &TcpParams, dice: &mut dyn Dice) -> Rfc<C> {
         let s = &params.settings;
         let initial =
@@ -165,13 +166,13 @@ impl<C: Control> Rfc<C> {
     /// See [`super::Tcp::abort`].
     pub fn abort(&mut self) {
         self.stop();
-        self.control.reset(); // what it holds back to pace it forgets
+        self.control.reset(); // drops a segment held by the pacer
         self.timer = Time::NEVER;
     }
 
     /// See [`super::Tcp::on_ack`].
     pub fn on_ack(&mut self, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
-        debug_assert!(ack.ack <= self.max, "acknowledges what was never sent");
+        debug_assert!(ack.ack <= self.max, "ack of data that was never sent");
         if self.una == 0 {
             return self.on_syn_ack(now, ack, out);
         }
@@ -199,8 +200,8 @@ impl<C: Control> Rfc<C> {
         self.send(now, out);
     }
 
-    /// The connection is established. If its SYN was lost, it starts with one segment (RFC 5681
-    /// §3.1) and a timeout of 3 s (RFC 6298 (5.7)).
+    /// Establish the connection. After a lost SYN it starts with one segment (RFC 5681 §3.1) and a
+    /// timeout of 3 s (RFC 6298 (5.7)).
     fn on_syn_ack(&mut self, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
         if ack.ack == 0 {
             return;
@@ -219,7 +220,7 @@ impl<C: Control> Rfc<C> {
         self.send(now, out);
     }
 
-    /// An ack of new data.
+    /// Process an ack of new data.
     fn on_new_ack(&mut self, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
         let (bytes, flight) = (ack.ack - self.una, self.nxt.max(ack.ack) - self.una);
         self.una = ack.ack;
@@ -245,7 +246,7 @@ impl<C: Control> Rfc<C> {
         }
     }
 
-    /// Sends what the window permits.
+    /// Send what the window allows.
     pub(super) fn send(&mut self, now: Time, out: &mut Vec<Segment>) {
         if C::HOOKED {
             self.note_starved();
@@ -253,7 +254,7 @@ impl<C: Control> Rfc<C> {
         if self.una == 0 || self.hushed || self.nxt >= self.end && self.state == State::Open {
             return;
         }
-        // RFC 5681 §4.1: after a silence the window says nothing of the path any more.
+        // RFC 5681 §4.1: after an idle period the window no longer reflects the path.
         let silent = self.una == self.max && (now - self.last_sent) > self.rtt.rto();
         if silent && !self.control.keeps_window() {
             self.window.cwnd = self.window.cwnd.min(self.initial.0);
@@ -275,7 +276,7 @@ impl<C: Control> Rfc<C> {
         }
     }
 
-    /// Sends `len` bytes from `seq`, and keeps the books of timing and timer.
+    /// Send `len` bytes from `seq`; updates the timed segment and the timer.
     pub(super) fn output(&mut self, now: Time, seq: u64, len: u64, out: &mut Vec<Segment>) {
         let (syn, again) = (seq == 0, seq < self.max);
         // RFC 3168 §6.1.5, RFC 8257 §3.5.
@@ -298,7 +299,7 @@ impl<C: Control> Rfc<C> {
         }
         self.max = self.max.max(end);
         if again {
-            // Karn: the ack of what was sent twice, or waited for it, tells no round-trip time.
+            // Karn's algorithm: an ack during retransmission gives no RTT sample.
             self.timed = None;
         } else if self.state == State::Open {
             self.timed.get_or_insert((end, now));
@@ -315,12 +316,12 @@ impl<C: Control> Rfc<C> {
         self.timer = if needed { now + self.rtt.rto() } else { Time::NEVER };
     }
 
-    /// Bytes outstanding, without those that limited transmit added (RFC 5681 §3.2).
+    /// Flight size in bytes, without data sent by limited transmit (RFC 5681 §3.2).
     pub(super) fn flight(&self) -> u64 {
         self.nxt - self.una - self.limited
     }
 
-    /// The retransmission timeout now.
+    /// Current retransmission timeout.
     pub(super) fn rto(&self) -> Span {
         self.rtt.rto()
     }
@@ -330,7 +331,7 @@ impl<C: Control> Rfc<C> {
         if C::HOOKED { self.timer.min(self.control.release()) } else { self.timer }
     }
 
-    /// The congestion control.
+    /// Congestion control.
     pub fn control(&self) -> &C {
         &self.control
     }

@@ -1,6 +1,5 @@
-//! What the sender of profile `rfc` tells a control that asks for more than acks and losses.
-//!
-//! **Source**: [`Control`]. A control without hooks has none of this in its code.
+//! Hooks of the `rfc` sender for congestion controls that need more than acks and losses, see
+//! [`Control`]. Not compiled in for a control without hooks.
 
 use super::Ack;
 use super::params::Recovery;
@@ -9,7 +8,7 @@ use crate::cc::{Control, Settled};
 use sojourn_aqm::units::Time;
 
 impl<C: Control> Rfc<C> {
-    /// Before anything is made of an ack: what it echoes, and what it says the receiver has.
+    /// Report the ECN echo and newly delivered data of an ack, before it is processed.
     pub(super) fn tell_of(&mut self, now: Time, ack: &Ack) {
         if ack.ack < self.una {
             return;
@@ -28,7 +27,7 @@ impl<C: Control> Rfc<C> {
         }
     }
 
-    /// After everything was made of an ack.
+    /// Report the state after an ack was processed.
     pub(super) fn settle(&mut self, now: Time) {
         if !self.control.follows_delivery() {
             return;
@@ -43,7 +42,7 @@ impl<C: Control> Rfc<C> {
         self.control.settled(&mut self.window, &settled);
     }
 
-    /// Before anything is sent: whether there is anything to send at all.
+    /// Report if the application limits sending, before anything is sent.
     pub(super) fn note_starved(&mut self) {
         self.control.unblock();
         if self.una > 0 && self.nxt >= self.end {
@@ -54,7 +53,7 @@ impl<C: Control> Rfc<C> {
         }
     }
 
-    /// Bytes believed to be in the network.
+    /// Estimate of the bytes in the network.
     pub(super) fn in_network(&self) -> u64 {
         match (self.recovery, &self.order) {
             (_, Some(order)) => self.nxt - self.una - self.board.covered() - order.lost_bytes(),

@@ -1,4 +1,4 @@
-//! What the sender of profile `rfc` does about duplicate acks, marks and its timer.
+//! Reaction of the `rfc` sender to duplicate acks, ECN marks and timeouts.
 //!
 //! **Source**: RFC 5681 §3.2, RFC 6582 §3.2, RFC 6298 (5.4)-(5.7), RFC 3042, RFC 3168 §6.1.2.
 
@@ -9,7 +9,8 @@ use crate::cc::{Cause, Control};
 use sojourn_aqm::units::Time;
 
 impl<C: Control> Rfc<C> {
-    /// A duplicate ack; for a SACK sender one without `news` does not count (RFC 6675 §2).
+    /// Process a duplicate ack; for SACK it counts only with `news`, new SACK information (RFC 6675
+    /// §2).
     pub(super) fn on_dup(&mut self, now: Time, news: bool, out: &mut Vec<Segment>) {
         let sack = self.recovery == Recovery::Sack;
         if sack && !news {
@@ -17,12 +18,12 @@ impl<C: Control> Rfc<C> {
         }
         self.dup += 1;
         if self.order.is_some() {
-            return; // it does not count them
+            return; // RACK does not count duplicate acks
         }
         match self.state {
             State::Recovery if !sack => self.inflation += self.window.mss,
             State::Recovery => {}
-            // A timeout's repair is under way: its duplicates tell of nothing new.
+            // Retransmission after a timeout: duplicate acks carry no new information.
             State::Loss if sack => {}
             _ if self.dup == DUP_THRESH || sack && self.first_is_lost() => {
                 self.fast_retransmit(now, out);
@@ -32,11 +33,11 @@ impl<C: Control> Rfc<C> {
         }
     }
 
-    /// RFC 5681 §3.2 step 2 and 3, RFC 6582 §3.2 step 2, RFC 6675 §5 (4).
+    /// Start fast retransmit: RFC 5681 §3.2 steps 2 and 3, RFC 6582 §3.2 step 2, RFC 6675 §5 (4).
     pub(super) fn fast_retransmit(&mut self, now: Time, out: &mut Vec<Segment>) {
         let sack = self.recovery == Recovery::Sack;
         let in_cut_window = if sack { self.una < self.recover } else { self.una <= self.recover };
-        // A mark has cut this window already: the loss is repaired without another cut.
+        // A mark has already reduced this window: retransmit without a second reduction.
         let spared = self.marked && in_cut_window;
         let must = sack || self.recovery != Recovery::NewReno && !self.careful;
         if in_cut_window && !spared && !must {
@@ -67,13 +68,13 @@ impl<C: Control> Rfc<C> {
         }
     }
 
-    /// Sends the lowest segment again.
+    /// Retransmit the lowest segment.
     fn output_first(&mut self, now: Time, out: &mut Vec<Segment>) {
         let len = self.window.mss.min(self.max - self.una);
         self.output(now, self.una, len, out);
     }
 
-    /// An ack of `bytes` more in fast recovery.
+    /// Process an ack of `bytes` new bytes in fast recovery.
     pub(super) fn on_ack_in_recovery(&mut self, now: Time, bytes: u64, out: &mut Vec<Segment>) {
         let all = self.una >= self.recover;
         if self.recovery == Recovery::Sack {
@@ -89,13 +90,14 @@ impl<C: Control> Rfc<C> {
         self.state = State::Open;
         self.inflation = 0;
         self.restart_timer(now);
-        // RFC 5681 §3.2 step 6; RFC 6582 §3.2 step 3 as its option 2. Option 1, which would shrink
-        // the window to what is in flight, punishes a flow that the receiver's window had stopped.
+        // RFC 5681 §3.2 step 6; RFC 6582 §3.2 step 3, option 2. Option 1 would reduce the window to
+        // the flight size, which penalises a flow limited by the receive window.
         self.window.cwnd = self.window.ssthresh;
     }
 
-    /// RFC 6582 §3.2 step 3, partial ack: the next hole is filled, the window is deflated by what
-    /// arrived less one segment, and the first of them restarts the timer ("impatient").
+    /// Process a partial ack (RFC 6582 §3.2 step 3): retransmit the next hole and deflate the
+    /// window by the acknowledged data minus one segment. Only the first partial ack restarts the
+    /// timer ("impatient" variant).
     fn on_partial_ack(&mut self, now: Time, bytes: u64, out: &mut Vec<Segment>) {
         if !self.partial {
             self.partial = true;
@@ -109,7 +111,7 @@ impl<C: Control> Rfc<C> {
         self.inflation = all - self.window.cwnd;
     }
 
-    /// RFC 3042: each of the first two duplicate acks lets one new segment out.
+    /// Limited transmit (RFC 3042): send one new segment for each of the first two duplicate acks.
     fn send_limited(&mut self, now: Time, out: &mut Vec<Segment>) {
         let len = self.window.mss.min(self.end - self.max);
         let flight = self.nxt + len - self.una;
@@ -122,13 +124,14 @@ impl<C: Control> Rfc<C> {
         }
     }
 
-    /// An echo of a mark in an ack of everything below `ack`: halves once per window, as a loss
-    /// would; a window of one segment waits for the timer in place of that (RFC 3168 §6.1.2).
+    /// Process an ECN echo in an ack of everything below `ack`: reduces at most once per window, as
+    /// for a loss. At a window of one segment sending pauses until the timer expires (RFC 3168
+    /// §6.1.2).
     pub(super) fn on_mark(&mut self, now: Time, ack: u64) {
         if ack <= self.recover {
             return;
         }
-        // The ack also ends whatever repair there was, and what was cut for it.
+        // The ack also ends a recovery in progress.
         (self.state, self.inflation) = (State::Open, 0);
         if self.window.cwnd <= self.window.mss && !self.control.counts_marks() {
             self.hushed = true;
@@ -141,9 +144,10 @@ impl<C: Control> Rfc<C> {
         (self.recover, self.marked) = (self.max, true);
     }
 
-    /// Asks the control for the threshold, and the next new segment to tell of the cut. What is in
-    /// flight beyond the window was let out by a recovery whose cut is made already: another sign
-    /// of congestion lowers the threshold once more, and never raises it (RFC 5681 §4.3).
+    /// Get the new threshold from the congestion control and set CWR on the next new segment. The
+    /// flight size is limited to the window: data beyond it was released by a recovery whose
+    /// reduction is already made, and a further congestion signal must never raise the threshold
+    /// (RFC 5681 §4.3).
     fn cut(&mut self, now: Time, cause: Cause) {
         let flight = self.flight().min(self.window.cwnd);
         self.window.ssthresh = self.control.cut(now, &self.window, flight, cause);
@@ -153,7 +157,7 @@ impl<C: Control> Rfc<C> {
     /// See [`super::Tcp::on_timer`].
     pub fn on_timer(&mut self, now: Time, out: &mut Vec<Segment>) {
         if C::HOOKED && now < self.timer {
-            return self.send(now, out); // the pacer's
+            return self.send(now, out); // the pacer's timer
         }
         self.timer = Time::NEVER;
         self.hushed = false;
@@ -169,10 +173,11 @@ impl<C: Control> Rfc<C> {
         self.send(now, out);
     }
 
-    /// RFC 5681 §3.1, RFC 6298 (5.4)-(5.6): everything outstanding counts as lost.
+    /// Process a retransmission timeout: all outstanding data counts as lost (RFC 5681 §3.1, RFC
+    /// 6298 (5.4)-(5.6)).
     fn on_timeout(&mut self, now: Time) {
         self.stats.timeouts += 1;
-        // Only the first expiry for a segment cuts, and none in a window that a mark has cut.
+        // Only the first expiry for a segment reduces, and none in a window reduced by a mark.
         let spared = self.marked && self.una < self.recover;
         if !(self.expired || spared) {
             self.cut(now, Cause::Timeout);

@@ -1,14 +1,15 @@
-//! Loss by the order of sending: what left before something that arrived, and did not arrive, is
-//! lost, a packet sent again no less than one sent first. So a lost retransmission is found without
-//! the timer, and one packet that arrives is enough, where three duplicates must come otherwise.
+//! RACK: a segment is lost if a segment sent after it is delivered; retransmissions count like
+//! first transmissions. A lost retransmission is detected without a timeout, and one delivered
+//! segment suffices instead of three duplicate acks.
 //!
-//! **Source**: RFC 8985 §6 (RACK), which Linux uses in place of RFC 6675's count of duplicates.
+//! **Source**: RFC 8985 §6, which Linux uses instead of RFC 6675's count of duplicate acks.
 //!
-//! **Departures**: order stands for the times of sending, and there is no window for reordering
-//! (§6.2 step 4): links do not reorder the packets of a flow. There is no tail loss probe (§7). The
-//! timer starts anew when the first byte outstanding is sent again, as Linux does.
+//! **Departures**: transmission order replaces transmission times, and there is no reordering
+//! window (§6.2 step 4), because links do not reorder packets of a flow. There is no tail loss
+//! probe (§7). The timer is restarted when the first outstanding byte is retransmitted, as in
+//! Linux.
 //!
-//! **Cost**: an entry per segment in flight; an ack looks at those that it settles.
+//! **Cost**: one entry per segment in flight; an ack visits the entries it resolves.
 
 use super::Segment;
 use super::rfc::{Rfc, State};
@@ -17,7 +18,7 @@ use crate::cc::Control;
 use sojourn_aqm::units::Time;
 use std::collections::VecDeque;
 
-/// A transmission: where its bytes begin and end, and its number.
+/// Transmission: byte range and transmission number.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     start: u64,
@@ -25,23 +26,23 @@ struct Sent {
     number: u64,
 }
 
-/// What is in flight by the order in which it left, and what was lost and not sent again.
+/// Segments in flight in transmission order, and lost segments not yet retransmitted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Order {
-    /// Sent once: by number, and so by sequence number too.
+    /// First transmissions, ordered by number and thus by sequence number.
     fresh: VecDeque<Sent>,
-    /// Sent again: by number.
+    /// Retransmissions, ordered by number.
     again: VecDeque<Sent>,
-    /// By sequence number.
+    /// Lost segments not yet retransmitted, ordered by sequence number.
     lost: VecDeque<(u64, u64)>,
     lost_bytes: u64,
-    /// The number of the next.
+    /// Number of the next transmission.
     next: u64,
-    /// All with lower numbers have arrived or are lost.
+    /// All transmissions with lower numbers are delivered or lost.
     settled: u64,
 }
 
-/// What the receiver is known to have.
+/// Data that the receiver is known to have.
 #[derive(Clone, Copy)]
 struct Known<'a> {
     una: u64,
@@ -56,7 +57,7 @@ impl Known<'_> {
 }
 
 impl Order {
-    /// Forgets everything.
+    /// Remove all entries.
     pub fn clear(&mut self) {
         self.fresh.clear();
         self.again.clear();
@@ -64,34 +65,34 @@ impl Order {
         (self.lost_bytes, self.next, self.settled) = (0, 0, 0);
     }
 
-    /// Notes that these bytes leave, `again` or for the first time.
+    /// Record a transmission; `again` for a retransmission.
     pub fn sent(&mut self, start: u64, end: u64, again: bool) {
         let sent = Sent { start, end, number: self.next };
         self.next += 1;
         if again { self.again.push_back(sent) } else { self.fresh.push_back(sent) }
     }
 
-    /// Bytes that are lost and were not sent again.
+    /// Lost bytes that are not yet retransmitted.
     pub fn lost_bytes(&self) -> u64 {
         self.lost_bytes
     }
 
-    /// Takes the lowest lost segment, which is about to be sent again.
+    /// Remove and return the lowest lost segment, which the caller retransmits.
     pub fn take(&mut self) -> Option<(u64, u64)> {
         let (start, end) = self.lost.pop_front()?;
         self.lost_bytes -= end - start;
         Some((start, end))
     }
 
-    /// Takes what the receiver is known to have: everything up to `una`, and what is on `board`.
+    /// Update from cumulative ack `una` and SACK scoreboard `board`.
     pub fn learn(&mut self, una: u64, board: &Scoreboard) {
         let known = Known { una, board };
         if !self.lost.is_empty() {
-            // It was on its way after all: a timeout came too soon.
+            // Declared lost but delivered: the timeout was spurious.
             self.lost.retain(|(start, end)| !known.has(*start, *end));
             self.lost_bytes = self.lost.iter().map(|(start, end)| end - start).sum();
         }
-        // The last one that arrived, of those sent once and of those sent again.
+        // The last delivered first transmission, and the last delivered retransmission.
         let top = una.max(board.top());
         let fresh = self.fresh.partition_point(|sent| sent.end <= top).checked_sub(1);
         let fresh = fresh.map(|i| self.fresh[i]).filter(|s| known.has(s.start, s.end));
@@ -101,7 +102,7 @@ impl Order {
         self.settle(known);
     }
 
-    /// Everything that is on its way counts as lost.
+    /// Declare everything in flight lost.
     pub fn give_up(&mut self, una: u64, board: &Scoreboard) {
         self.settled = self.next;
         self.settle(Known { una, board });
@@ -127,7 +128,7 @@ impl Order {
 }
 
 impl<C: Control> Rfc<C> {
-    /// Sends what is lost, and then new segments, while there is room for a full one.
+    /// Send lost segments, then new ones, while the window has room for a full segment.
     pub(super) fn send_in_order(&mut self, now: Time, out: &mut Vec<Segment>) {
         if self.state == State::Open && self.dup > 0 && !self.limited_transmit {
             return;
@@ -139,12 +140,12 @@ impl<C: Control> Rfc<C> {
         }
     }
 
-    /// Sends a segment, lost ones first; whether there was one to send.
+    /// Send one segment, lost ones first. Returns false if there is none.
     pub(super) fn send_one(&mut self, now: Time, out: &mut Vec<Segment>) -> bool {
         if let Some((start, end)) = self.order.as_mut().and_then(|order| order.take()) {
             self.output(now, start, end - start, out);
             if start == self.una {
-                self.timer = now + self.rto(); // it has its whole time once more
+                self.timer = now + self.rto(); // a full timeout for the retransmission
             }
             return true;
         }
@@ -163,7 +164,7 @@ mod tests {
     use super::super::Ack;
     use super::*;
 
-    /// Five segments of ten bytes, from 1 on.
+    /// Five segments of ten bytes, starting at 1.
     fn five() -> Order {
         let mut order = Order::default();
         (0..5).for_each(|i| order.sent(1 + 10 * i, 11 + 10 * i, false));
@@ -178,10 +179,10 @@ mod tests {
     }
 
     #[test]
-    fn one_that_arrives_settles_all_that_left_before() {
+    fn a_delivered_segment_marks_earlier_ones_lost() {
         let (mut order, mut board) = (five(), Scoreboard::default());
         told(&mut board, &mut order, 11, &[]);
-        assert_eq!(order.lost_bytes(), 0, "the first arrived first");
+        assert_eq!(order.lost_bytes(), 0, "in order");
         told(&mut board, &mut order, 11, &[(31, 41)]);
         assert_eq!(order.lost_bytes(), 20);
         assert_eq!(
@@ -191,18 +192,18 @@ mod tests {
     }
 
     #[test]
-    fn a_retransmission_that_is_lost_is_found() {
+    fn a_lost_retransmission_is_detected() {
         let (mut order, mut board) = (five(), Scoreboard::default());
         told(&mut board, &mut order, 1, &[(11, 21)]);
         assert_eq!(order.take(), Some((1, 11)));
         order.sent(1, 11, true);
-        // Those that left before the retransmission say nothing of it.
+        // Segments sent before the retransmission do not count.
         told(&mut board, &mut order, 1, &[(11, 51)]);
         assert_eq!(order.lost_bytes(), 0);
         order.sent(51, 61, false);
         told(&mut board, &mut order, 1, &[(11, 61)]);
-        assert_eq!(order.take(), Some((1, 11)), "one that left after it has arrived");
-        // And that it arrived tells of those sent between.
+        assert_eq!(order.take(), Some((1, 11)), "a segment sent after it is delivered");
+        // A delivered retransmission marks segments sent between as lost.
         order.sent(61, 71, false);
         order.sent(1, 11, true);
         told(&mut board, &mut order, 61, &[]);
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_timeout_what_arrives_late_is_not_sent_again() {
+    fn late_deliveries_after_a_timeout_are_not_retransmitted() {
         let (mut order, mut board) = (five(), Scoreboard::default());
         told(&mut board, &mut order, 1, &[(41, 51)]);
         assert_eq!(order.lost_bytes(), 40);

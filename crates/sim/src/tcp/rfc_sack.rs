@@ -1,13 +1,13 @@
-//! SACK-based repair of the profile `rfc`: what is sent is governed by how much is believed to be
-//! in the network, in every state.
+//! SACK-based loss recovery of the `rfc` profile: in every state, sending is limited by the
+//! estimate of data in the network (pipe).
 //!
-//! **Source**: RFC 6675 §4, §5, §5.1. What the receiver told is kept over a timeout, as §5.1
-//! permits where receivers do not renege; ours never do. Proportional rate reduction (RFC 6937) is
-//! an option, in `cc/prr.rs`.
+//! **Source**: RFC 6675 §4, §5, §5.1. SACK information is kept after a timeout, which §5.1 allows
+//! if receivers do not renege; the receiver here never does. Proportional Rate Reduction (RFC 6937)
+//! is an option, in `cc/prr.rs`.
 //!
-//! **Departures**: the rescue of NextSeg (4) waits for the first partial ack of a recovery. The RFC
-//! permits it at once; a flow that only the receiver's window stops would then send a packet twice
-//! after every single loss.
+//! **Departures**: the rescue retransmission of NextSeg (4) waits for the first partial ack of a
+//! recovery. The RFC allows it at once; a flow limited by the receive window would then send one
+//! packet twice after every single loss.
 
 use super::Segment;
 use super::rfc::{Rfc, State};
@@ -15,12 +15,12 @@ use crate::cc::Control;
 use sojourn_aqm::units::Time;
 
 impl<C: Control> Rfc<C> {
-    /// IsLost(HighACK + 1).
+    /// True if the first unacknowledged segment is lost: IsLost(HighACK + 1).
     pub(super) fn first_is_lost(&self) -> bool {
         self.board.lost_below(self.window.mss) > self.una
     }
 
-    /// RFC 6675 §5 (4.3): the first hole is sent again whatever the pipe says.
+    /// Retransmit the first hole regardless of the pipe (RFC 6675 §5 (4.3)).
     pub(super) fn start_repair(&mut self, now: Time, out: &mut Vec<Segment>) {
         if self.order.is_some() {
             self.send_one(now, out);
@@ -32,7 +32,7 @@ impl<C: Control> Rfc<C> {
         }
     }
 
-    /// Below this everything that the receiver lacks is lost.
+    /// Sequence number below which all missing data is lost.
     pub(super) fn lost(&self) -> u64 {
         match self.state {
             State::Open => 0,
@@ -41,8 +41,8 @@ impl<C: Control> Rfc<C> {
         }
     }
 
-    /// RFC 6675 §5 (C), and (3) for the first duplicate acks: segments leave while the pipe has
-    /// room for a full one.
+    /// Send while the pipe has room for a full segment: RFC 6675 §5 (C), and (3) for the first
+    /// duplicate acks.
     pub(super) fn send_by_pipe(&mut self, now: Time, out: &mut Vec<Segment>) {
         if self.state == State::Open && self.dup > 0 && !self.limited_transmit {
             return;
@@ -61,7 +61,7 @@ impl<C: Control> Rfc<C> {
         }
     }
 
-    /// NextSeg: sends one segment, if there is one to send; its length.
+    /// Send the segment chosen by NextSeg; returns its length, 0 if there is none.
     fn send_next(&mut self, now: Time, lost: u64, out: &mut Vec<Segment>) -> u64 {
         if let Some(hole) = self.board.lacking(self.una, lost) {
             return self.repair(now, hole, out); // (1)
@@ -93,7 +93,7 @@ impl<C: Control> Rfc<C> {
         0
     }
 
-    /// Sends the start of a hole again.
+    /// Retransmit the start of a hole.
     fn repair(&mut self, now: Time, hole: (u64, u64), out: &mut Vec<Segment>) -> u64 {
         let len = self.window.mss.min(hole.1 - hole.0);
         self.board.repaired_to(hole.0 + len);

@@ -1,4 +1,4 @@
-//! Round-trip time and retransmission timeout, as the RFC computes them and as ns-2 does.
+//! Round-trip time estimation and retransmission timeout: RFC 6298 and ns-2.
 
 use super::params::{Settings, worked_out};
 use sojourn_aqm::cast;
@@ -7,25 +7,25 @@ use sojourn_aqm::units::{Span, Time};
 /// Bounds of the retransmission timeout: `min <= initial <= max`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    /// The shortest, before backoff.
+    /// Minimum, before backoff.
     pub min: Span,
-    /// The longest, after backoff.
+    /// Maximum, after backoff.
     pub max: Span,
     /// Clock granularity (the RFC's G, ns-2's tick).
     pub tick: Span,
-    /// Before the first measurement.
+    /// Value before the first sample.
     pub initial: Span,
 }
 
 impl Bounds {
-    /// The bounds in `s`, which [`super::parse`] has ordered.
+    /// Bounds in `s`, already ordered by [`super::parse`].
     pub fn of(s: &Settings) -> Bounds {
         let (min, initial) = (worked_out(s.rto_min), worked_out(s.rto_initial));
         Bounds { min, max: s.rto_max, tick: worked_out(s.tick), initial }
     }
 }
 
-/// RFC 6298, in nanoseconds.
+/// Estimator of RFC 6298, in nanoseconds.
 #[derive(Clone, Debug)]
 pub(super) struct Rfc6298 {
     bounds: Bounds,
@@ -35,17 +35,17 @@ pub(super) struct Rfc6298 {
 }
 
 impl Rfc6298 {
-    /// Nothing measured yet.
+    /// Create an estimator without samples.
     pub fn new(bounds: Bounds) -> Rfc6298 {
         Rfc6298 { bounds, srtt: None, rttvar: Span::ZERO, rto: bounds.initial }
     }
 
-    /// Forgets everything measured.
+    /// Discard all samples.
     pub fn reset(&mut self) {
         *self = Rfc6298::new(self.bounds);
     }
 
-    /// Takes a measurement; any backing off ends with it (§2, §5 after 5.7).
+    /// Add an RTT sample; ends any backoff (§2, §5 after 5.7).
     pub fn sample(&mut self, r: Span) {
         let srtt = match self.srtt {
             None => {
@@ -62,63 +62,63 @@ impl Rfc6298 {
         self.rto = Span(rto.clamp(self.bounds.min.0, self.bounds.max.0)); // (2.4), (2.5)
     }
 
-    /// The smoothed round-trip time, once there is one.
+    /// Smoothed round-trip time, once there is a sample.
     pub fn srtt(&self) -> Option<Span> {
         self.srtt
     }
 
-    /// The timeout now.
+    /// Current timeout.
     pub fn rto(&self) -> Span {
         self.rto
     }
 
-    /// Doubles the timeout (5.5).
+    /// Double the timeout (5.5).
     pub fn back_off(&mut self) {
         self.rto = Span(self.rto.0.saturating_mul(2).min(self.bounds.max.0));
     }
 
-    /// Sets the timeout for data after a lost SYN: 3 s (5.7), or `initial` if that is longer, but
-    /// at most `max`.
+    /// Set the timeout for data after a lost SYN: 3 s (5.7) or `initial`, whichever is longer, at
+    /// most `max`.
     pub fn syn_was_lost(&mut self) {
         self.rto = Span::s(3).max(self.bounds.initial).min(self.bounds.max);
     }
 }
 
-/// ns-2.35: whole ticks, the smoothed values scaled by powers of two, and a backing off that is
-/// kept apart from the timeout.
+/// Estimator of ns-2.35: whole ticks, smoothed values scaled by powers of two, and a backoff factor
+/// kept separately from the timeout.
 #[derive(Clone, Debug)]
 pub(super) struct Ticks {
     bounds: Bounds,
-    /// Where in a tick of its clock the run starts, in ns.
+    /// Offset of the start of the run within a clock tick, ns.
     phase: u64,
     /// Eight times the smoothed round-trip time, in ticks; 0 before the first sample.
     s8: i64,
-    /// Four times its mean deviation, in ticks.
+    /// Four times the mean deviation, in ticks.
     v4: i64,
-    /// The timeout before minimum and backing off.
+    /// Timeout before minimum and backoff.
     base: Span,
     backoff: u32,
 }
 
 impl Ticks {
-    /// Above this ns-2 no longer trusts what it had smoothed.
+    /// Backoff factor above which ns-2 discards the smoothed RTT.
     const TRUSTED: u32 = 8;
-    /// Below this the backing off always doubles.
+    /// Backoff factor below which backoff always doubles.
     const DOUBLES: u32 = 64;
 
-    /// Nothing measured yet; `phase`, in [0, 1), is the offset of the clock in parts of a tick.
+    /// Create an estimator without samples; `phase` in [0, 1) is the clock offset in ticks.
     pub fn new(bounds: Bounds, phase: f64) -> Ticks {
         let phase = cast::trunc(phase * bounds.tick.0 as f64);
         Ticks { bounds, phase, s8: 0, v4: 0, base: bounds.initial, backoff: 1 }
     }
 
-    /// The same clock, everything measured forgotten.
+    /// Discard all samples; keeps the clock phase.
     pub fn reset(&mut self) {
         *self = Ticks { s8: 0, v4: 0, base: self.bounds.initial, backoff: 1, ..*self };
     }
 
-    /// Takes a measurement: a packet sent at `sent` was acknowledged at `now`. What is measured is
-    /// the number of ticks between.
+    /// Add an RTT sample: a packet sent at `sent` was acknowledged at `now`. Measured in clock
+    /// ticks.
     pub fn sample(&mut self, sent: Time, now: Time) {
         let tick = self.bounds.tick.0;
         let into_tick = (sent.0 + self.phase) % tick;
@@ -133,14 +133,14 @@ impl Ticks {
         self.base = Span((((self.v4 << 3) + self.s8) >> 3).cast_unsigned() * tick);
     }
 
-    /// The timeout now: the minimum comes before the backing off, two ticks after everything.
+    /// Current timeout: the minimum applies before backoff, the lower bound of two ticks after it.
     pub fn rto(&self) -> Span {
         let Bounds { min, max, tick, .. } = self.bounds;
         let backed_off = self.base.0.max(min.0).saturating_mul(u64::from(self.backoff));
         Span(backed_off.min(max.0).max(2 * tick.0))
     }
 
-    /// Doubles the backing off while that makes a difference.
+    /// Double the backoff factor while that changes the timeout.
     pub fn back_off(&mut self) {
         if self.backoff < Ticks::DOUBLES || self.rto() < self.bounds.max {
             self.backoff = self.backoff.saturating_mul(2);
@@ -151,7 +151,7 @@ impl Ticks {
         }
     }
 
-    /// Ends the backing off.
+    /// Reset the backoff factor.
     pub fn trust(&mut self) {
         self.backoff = 1;
     }
@@ -170,7 +170,8 @@ mod tests {
 
     #[test]
     fn ns2_golden_values_at_100_ms() {
-        // Constant RTT of 100 ms in ticks of 10 ms: 0.30 s after the first sample, 0.13 s at rest.
+        // Constant RTT of 100 ms, ticks of 10 ms: 0.30 s after the first sample, 0.13 s in steady
+        // state.
         let mut t = ticks(BOUNDS);
         t.sample(Time::ZERO, Time(100_000_000));
         assert_eq!((t.s8, t.v4, t.base), (80, 20, Span::ms(300)));
@@ -190,8 +191,8 @@ mod tests {
     }
 
     #[test]
-    fn ns2_coarse_tick_hides_a_small_minimum() {
-        // (a): a minimum of 10 ms is silently 20 ms, and any shorter round trip is one tick.
+    fn ns2_timeout_is_at_least_two_ticks() {
+        // A minimum of 10 ms becomes 20 ms, and any shorter round trip counts as one tick.
         let mut t = ticks(Bounds { min: Span::ms(10), ..BOUNDS });
         t.sample(Time(0), Time(300_000));
         assert_eq!((t.s8, t.v4), (8, 2));
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn ns2_backs_off_past_64_until_the_cap_and_distrusts() {
+    fn ns2_backs_off_to_the_cap_and_discards_the_rtt() {
         let mut t = ticks(BOUNDS);
         (0..60).for_each(|_| t.sample(Time::ZERO, Time(100_000_000)));
         let rtos: Vec<u64> = (0..11)
@@ -213,9 +214,9 @@ mod tests {
             })
             .collect();
         assert_eq!(rtos, [400, 800, 1600, 3200, 6400, 12800, 25600, 51200, 60_000, 60_000, 60_000]);
-        assert_eq!((t.s8, t.v4), (0, 13), "moved into the deviation, once");
+        assert_eq!((t.s8, t.v4), (0, 13), "added to the deviation, once");
         t.sample(Time::ZERO, Time(100_000_000));
-        assert_eq!((t.s8, t.v4), (80, 20), "and restarted by the next sample");
+        assert_eq!((t.s8, t.v4), (80, 20), "reinitialised by the next sample");
     }
 
     #[test]
@@ -229,7 +230,7 @@ mod tests {
         assert_eq!((r.srtt, r.rttvar), (Some(Span::ms(110)), Span::us(57_500)));
         assert_eq!(r.rto(), Span::ms(340));
         (0..400).for_each(|_| r.sample(Span::ms(110)));
-        assert_eq!(r.rto(), Span::ms(111), "srtt + G when nothing varies");
+        assert_eq!(r.rto(), Span::ms(111), "srtt + G at zero variance");
     }
 
     #[test]

@@ -1,39 +1,40 @@
-//! What a SACK sender knows of its packets in flight, for both profiles.
+//! SACK scoreboard of a sender, for both profiles.
 //!
-//! **Source**: RFC 6675 §4 (Update, IsLost, SetPipe, NextSeg); ns-2's Sack1 asks it only for the
-//! next hole.
+//! **Source**: RFC 6675 §4 (Update, IsLost, SetPipe, NextSeg); ns-2's Sack1 uses only the next
+//! hole.
 //!
-//! **Cost**: nothing per packet in flight: ranges that the receiver holds, and one mark. Holes are
-//! repaired from the lowest up, so everything below the mark that is still a hole was sent again.
+//! **Cost**: nothing per packet in flight; the ranges that the receiver holds and one sequence
+//! number. Holes are retransmitted in ascending order, so every hole below `high_rxt` has been
+//! retransmitted.
 
 use super::ranges::Ranges;
 use super::{Ack, DUP_THRESH};
 
-/// The sender's copy of what the receiver holds out of order.
+/// Sender's view of the out-of-order data at the receiver.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
     held: Ranges,
-    /// End of the highest hole sent again (HighRxt, exclusive).
+    /// End of the highest retransmitted hole (HighRxt, exclusive).
     high_rxt: u64,
 }
 
 impl Scoreboard {
-    /// Forgets everything.
+    /// Remove all entries.
     pub fn clear(&mut self) {
         self.held.clear();
         self.high_rxt = 0;
     }
 
-    /// Sequence numbers held.
+    /// Number of sequence numbers held.
     pub fn covered(&self) -> u64 {
         self.held.covered()
     }
 
-    /// Calls `each` with every part of `from..to` that is not held.
+    /// Call `each` with every part of `from..to` that is not held.
     pub fn lacked(&self, mut from: u64, to: u64, mut each: impl FnMut(u64, u64)) {
         while from < to {
             if from >= self.top() {
-                return each(from, to); // most often: nothing was out of order
+                return each(from, to); // common case: nothing is out of order
             }
             let (start, end) = self.held.gap(from);
             if start < to {
@@ -43,7 +44,7 @@ impl Scoreboard {
         }
     }
 
-    /// Takes the blocks of an ack; whether they told anything new.
+    /// Record the blocks of an ack; returns true if they contain new information.
     pub fn update(&mut self, ack: &Ack) -> bool {
         self.held.forget_below(ack.ack);
         let mut new = 0;
@@ -53,34 +54,34 @@ impl Scoreboard {
         new > 0
     }
 
-    /// The range held that `seq` is in.
+    /// Held range that contains `seq`.
     pub fn around(&self, seq: u64) -> Option<(u64, u64)> {
         self.held.around(seq)
     }
 
-    /// Notes that everything below `end` that the receiver lacks has been sent again.
+    /// Record that every hole below `end` has been retransmitted.
     pub fn repaired_to(&mut self, end: u64) {
         self.high_rxt = self.high_rxt.max(end);
     }
 
-    /// Starts repairing from the bottom again.
+    /// Restart retransmission from the lowest hole.
     pub fn start_over(&mut self) {
         self.high_rxt = 0;
     }
 
-    /// The lowest gap below `below` that was not yet sent again.
+    /// Lowest hole below `below` that is not yet retransmitted.
     pub fn lacking(&self, una: u64, below: u64) -> Option<(u64, u64)> {
         let from = una.max(self.high_rxt);
         let (start, end) = self.held.gap(from);
         (start < below).then_some((start, end.min(below)))
     }
 
-    /// The end of the highest block held; 0 if there is none.
+    /// End of the highest held block; 0 if there is none.
     pub fn top(&self) -> u64 {
         self.held.end().unwrap_or(0)
     }
 
-    /// The last sequence numbers before `nxt` that the receiver lacks (for the rescue).
+    /// Highest hole below `nxt` (for the rescue retransmission).
     pub fn top_gap(&self, una: u64, nxt: u64) -> (u64, u64) {
         let mut top = nxt;
         for (start, end) in self.held.downwards() {
@@ -92,8 +93,8 @@ impl Scoreboard {
         (una, top)
     }
 
-    /// Everything below this that the receiver lacks is lost: three ranges, or more than two
-    /// segments' worth, are held above it (IsLost).
+    /// Sequence number below which all holes are lost: at least three ranges, or more than two
+    /// segments, are held above it (IsLost).
     pub fn lost_below(&self, mss: u64) -> u64 {
         let (mut ranges, mut bytes) = (0, 0);
         for (start, end) in self.held.downwards() {
@@ -106,15 +107,15 @@ impl Scoreboard {
         0
     }
 
-    /// What is in the network (SetPipe): neither held nor lost, or sent again. `lost` is where
-    /// [`Scoreboard::lost_below`] or a timeout put the edge.
+    /// Estimate of the data in the network (SetPipe): neither held nor lost, or retransmitted.
+    /// `lost` is the edge set by [`Scoreboard::lost_below`] or a timeout.
     pub fn pipe(&self, una: u64, nxt: u64, lost: u64) -> u64 {
         let lacking_below = |seq: u64| {
             let seq = seq.clamp(una, nxt);
             seq - una - self.held.covered_below(seq)
         };
         let lacking = nxt - una - self.held.covered();
-        // Sent once and not lost, plus sent again.
+        // In flight and not lost, plus retransmitted.
         lacking - lacking_below(lost) + lacking_below(self.high_rxt)
     }
 }
@@ -133,20 +134,20 @@ mod tests {
     }
 
     #[test]
-    fn three_ranges_or_two_segments_above_mean_lost() {
+    fn lost_below_three_ranges_or_more_than_two_segments() {
         assert_eq!(board(&[(12, 13), (14, 15)]).lost_below(1), 0);
         assert_eq!(board(&[(12, 13), (14, 15), (16, 17)]).lost_below(1), 12);
         assert_eq!(board(&[(12, 14)]).lost_below(1), 0, "two segments are not more than two");
         assert_eq!(board(&[(12, 15)]).lost_below(1), 12);
-        assert_eq!(board(&[(12, 13), (14, 17)]).lost_below(1), 14, "12 may only be late");
+        assert_eq!(board(&[(12, 13), (14, 17)]).lost_below(1), 14, "11 may be reordered");
     }
 
     #[test]
-    fn pipe_counts_what_is_neither_held_nor_lost_nor_repaired() {
+    fn pipe_excludes_held_and_lost_and_includes_retransmitted() {
         let mut b = board(&[(12, 13), (15, 20)]);
         let lost = b.lost_below(1);
         assert_eq!(lost, 15);
-        // In flight are 10..25: 10 11 13 14 lost, 12 15-19 held, 20-24 on their way.
+        // In flight: 10..25. Lost: 10, 11, 13, 14. Held: 12, 15-19. In the network: 20-24.
         assert_eq!(b.pipe(10, 25, lost), 5);
         assert_eq!(b.lacking(10, b.top()), Some((10, 12)));
         assert_eq!((b.lacking(10, 11), b.lacking(10, 10)), (Some((10, 11)), None));
@@ -157,20 +158,20 @@ mod tests {
         b.repaired_to(15);
         assert_eq!((b.pipe(10, 25, lost), b.lacking(10, b.top())), (9, None));
         b.start_over();
-        assert_eq!(b.pipe(10, 25, 25), 0, "a timeout declares all of it lost");
+        assert_eq!(b.pipe(10, 25, 25), 0, "after a timeout everything is lost");
     }
 
     #[test]
-    fn repeated_blocks_are_no_news() {
+    fn repeated_blocks_are_not_new() {
         let mut b = board(&[(12, 13)]);
         let again = Ack { ack: 10, sacks: [(12, 13), (0, 0), (0, 0)], blocks: 1, ..Ack::default() };
         assert!(!b.update(&again));
-        assert!(!b.update(&Ack { ack: 13, ..again }), "already passed");
+        assert!(!b.update(&Ack { ack: 13, ..again }), "below the cumulative ack");
         assert_eq!(b.top(), 0);
     }
 
     #[test]
-    fn rescue_takes_the_top() {
+    fn rescue_uses_the_highest_hole() {
         assert_eq!(board(&[(12, 13)]).top_gap(10, 20), (13, 20));
         assert_eq!(board(&[(12, 20)]).top_gap(10, 20), (10, 12));
         assert_eq!(Scoreboard::default().top_gap(10, 20), (10, 20));
