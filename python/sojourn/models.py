@@ -2036,235 +2036,231 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     """What every one of them can be given."""
 
     profile: Value = None
-    """Whose rules it follows: the RFCs (in bytes) or ns-2.35's agents (in packets). One of rfc,
-    ns2; default rfc.
+    """Rules to follow: RFCs (byte counting) or ns-2.35's agents (packet counting). One of rfc, ns2;
+    default rfc.
     """
 
     packet: Value = None
-    """Size of a full data packet on the wire, header included. Bytes; default 1500B; 41B to 65535B;
-    also called mtu.
+    """Size of a full data packet on the wire, including the header. Bytes; default 1500B; 41B to
+    65535B; also called mtu.
     """
 
     header: Value = None
-    """Size of the header, which is also that of a SYN and of an ack (a SACK block adds 8 B). Bytes;
-    default 40B; 1B to 1kB.
+    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
+    40B; 1B to 1kB.
     """
 
     initial_window: Value = None
-    """Congestion window at the start; auto: 10p (RFC 6928), in ns2 2p. Size or auto; default auto;
-    1p to 1000000000p; the paper's IW; also called iw.
+    """Initial congestion window; auto: 10p (RFC 6928), in ns2 2p. Size or auto; default auto; 1p to
+    1000000000p; the paper's IW; also called iw.
     """
 
     receive_window: Value = None
-    """The receiver's window: the most that may be in flight. Size; default 1000000p; 1p or more;
-    the paper's rwnd; also called rwnd.
+    """Receive window: upper bound on the data in flight. Size; default 1000000p; 1p or more; the
+    paper's rwnd; also called rwnd.
     """
 
     initial_ssthresh: Value = None
-    """Slow-start threshold at the start; auto: the receiver's window. Size or auto; default auto;
-    1p or more; the paper's ssthresh; also called ssthresh.
+    """Initial slow-start threshold; auto: the receive window. Size or auto; default auto; 1p or
+    more; the paper's ssthresh; also called ssthresh.
     """
 
     rto_min: Value = None
-    """Shortest retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
+    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
     Duration or auto; default auto; 1ns to 60s; the paper's RTO_min.
     """
 
     rto_initial: Value = None
-    """Retransmission timeout before the first measurement, at least rto_min and at most rto_max;
-    auto: 1s (RFC 6298), in ns2 3s, or the bound that excludes it. Duration or auto; default auto;
-    1ns to 3600s.
+    """Retransmission timeout before the first RTT sample, between rto_min and rto_max; auto: 1s
+    (RFC 6298), in ns2 3s, limited to these bounds. Duration or auto; default auto; 1ns to 3600s.
     """
 
     rto_max: Value = None
-    """Longest retransmission timeout, with backoff; in ns2 at least two ticks. Duration; default
-    60s; 1ns to 3600s; the paper's RTO_max.
+    """Maximum retransmission timeout, including backoff; in ns2 at least two ticks. Duration;
+    default 60s; 1ns to 3600s; the paper's RTO_max.
     """
 
     tick: Value = None
-    """Clock granularity; auto: 1ms, in ns2 10ms (there all times are whole ticks). Duration or
+    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). Duration or
     auto; default auto; 1ns to 1s; the paper's G; also called granularity.
     """
 
     delayed_ack: Value = None
-    """Whether the receiver acks every second packet only; auto: yes (RFC 5681), in ns2 no. Flag or
+    """If true, the receiver acks only every second packet; auto: yes (RFC 5681), in ns2 no. Flag or
     auto; default auto; also called delack.
     """
 
     delayed_ack_timeout: Value = None
-    """Longest time that an ack is delayed; auto: 40ms (as Linux), in ns2 100ms. Duration or auto;
-    default auto; 1ns to 500ms.
+    """Maximum delay of an ack; auto: 40ms (as in Linux), in ns2 100ms. Duration or auto; default
+    auto; 1ns to 500ms.
     """
 
     ecn: Value = None
-    """Whether both ends take marks in place of losses (RFC 3168); auto: only for dctcp. Flag or
-    auto; default auto.
-    """
+    """If true, both ends use ECN (RFC 3168); auto: only for dctcp. Flag or auto; default auto."""
 
     limited_transmit: Value = None
-    """Whether the first two duplicate acks each let one new packet out (RFC 3042). Flag; default
-    true; also called singledup.
+    """If true, each of the first two duplicate acks sends one new packet (limited transmit, RFC
+    3042). Flag; default true; also called singledup.
     """
 
     careful: Value = None
-    """Whether a window of data is cut at most once by duplicate acks (RFC 6582 step 2, ns-2's
-    bugFix_). Without it Reno halves once per loss. NewReno and SACK in rfc always do it. Flag;
-    default true; also called bugfix.
+    """If true, duplicate acks reduce the window at most once per window of data (RFC 6582 step 2,
+    ns-2's bugFix_). If false, Reno halves once per loss. NewReno and SACK in rfc always behave as
+    if true. Flag; default true; also called bugfix.
     """
 
     abc_limit: Value = None
-    """Most packets by which one ack opens the window in slow start (RFC 3465); rfc only. Integer;
-    default 1; 1 to 2; the paper's L.
+    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
+    Integer; default 1; 1 to 2; the paper's L.
     """
 
     pacing: Value = None
-    """Whether segments leave one by one at a rate (two windows per round trip in slow start, then
-    1.2) and not in bursts; auto: only for bbr, which sets its own rate. rfc only. Flag or auto;
-    default auto; also called paced.
+    """If true, segments are paced (at two windows per round trip in slow start, then 1.2) instead
+    of sent in bursts; auto: only for bbr, which sets its own rate. rfc only. Flag or auto; default
+    auto; also called paced.
     """
 
     prr: Value = None
-    """Whether a recovery brings the window down step by step (RFC 6937); rfc and SACK only. Flag;
+    """If true, recovery reduces the window gradually (PRR, RFC 6937); rfc and SACK only. Flag;
     default false.
     """
 
     rack: Value = None
-    """Whether what left before something that arrived is lost at once, as Linux has it (RACK, RFC
-    8985, without its window for reordering); rfc and SACK only. Flag; default false.
+    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985,
+    without the reordering window); rfc and SACK only. Flag; default false.
     """
 
     hystart: Value = None
-    """Whether the first slow start ends when round trips take longer (HyStart++, RFC 9406); auto:
-    only for cubic (RFC 9438). For it and Reno's window in rfc. Flag or auto; default auto; also
+    """If true, the first slow start ends when round-trip times grow (HyStart++, RFC 9406); auto:
+    only for cubic (RFC 9438). For cubic and Reno's window in rfc. Flag or auto; default auto; also
     called hystart++, hystartpp.
     """
 
 
 class Bbr(TcpParameters, kw_only=True, frozen=True, tag="bbr"):
-    """Paces at the rate that the path was seen to deliver; rfc only.
+    """Paces at the measured delivery rate of the path; rfc only.
 
     Source: Cardwell et al., BBR: Congestion-Based Congestion Control, ACM Queue 2016.
     """
 
     startup_gain: Value = None
-    """Gain of rate and window at the start: 2/ln 2 doubles the rate per round trip. Number; default
-    2.885; 1 to 10; the paper's BBRHighGain; also called high_gain.
+    """Gain of pacing rate and window in Startup: 2/ln 2 doubles the rate per round trip. Number;
+    default 2.885; 1 to 10; the paper's BBRHighGain; also called high_gain.
     """
 
     cwnd_gain: Value = None
-    """Window in products of bandwidth and delay while probing. Number; default 2; 1 to 10."""
+    """Window in bandwidth-delay products while probing. Number; default 2; 1 to 10."""
 
     margin: Value = None
-    """Share of the estimate at which segments leave, so that queues drain. Number; default 0.99;
-    0.5 to 1; also called pacing_margin.
+    """Pacing rate as a fraction of the estimate; below 1, queues drain. Number; default 0.99; 0.5
+    to 1; also called pacing_margin.
     """
 
     bw_rounds: Value = None
-    """Round trips over which the bandwidth is the largest sample. Integer; default 10; 1 to 1000;
-    the paper's BtlBwFilterLen.
+    """Length of the max filter of the bandwidth, round trips. Integer; default 10; 1 to 1000; the
+    paper's BtlBwFilterLen.
     """
 
     rtprop_window: Value = None
-    """Time over which the round trip is the shortest sample. Duration; default 10s; 1ms to 1000s;
-    the paper's RTpropFilterLen.
+    """Length of the min filter of the round-trip time. Duration; default 10s; 1ms to 1000s; the
+    paper's RTpropFilterLen.
     """
 
     probe_rtt: Value = None
-    """How long the window is kept small to see the shortest round trip. Duration; default 200ms;
-    1ns to 10s; the paper's ProbeRTTDuration.
-    """
+    """Duration of ProbeRtt. Duration; default 200ms; 1ns to 10s; the paper's ProbeRTTDuration."""
 
 
 class Compound(TcpParameters, kw_only=True, frozen=True, tag="compound"):
-    """Adds to Reno's window one that grows fast while no queue builds; rfc only.
+    """Adds a delay-based window to Reno's, large while queues are empty; rfc only.
 
     Source: Tan et al., A Compound TCP Approach, INFOCOM 2006.
     """
 
     alpha: Value = None
-    """By how much the whole window grows per round trip: alpha win^k. Number; default 0.125; 0 to
-    100.
-    """
+    """Growth of the total window per round trip: alpha win^k. Number; default 0.125; 0 to 100."""
 
     beta: Value = None
-    """Share of the whole window that a loss takes. Number; default 0.5; 0.01 to 0.99."""
-
-    k: Value = None
-    """The power of the window by which it grows. Number; default 0.75; 0 to 1."""
-
-    gamma: Value = None
-    """Segments in queues above which the delay window gives way. Number; default 30; 0 to 1000000.
+    """Fraction of the total window that is removed after a loss. Number; default 0.5; 0.01 to 0.99.
     """
 
+    k: Value = None
+    """Exponent of the window in its growth per round trip. Number; default 0.75; 0 to 1."""
+
+    gamma: Value = None
+    """Queued segments above which the delay window shrinks. Number; default 30; 0 to 1000000."""
+
     zeta: Value = None
-    """How much it gives way per segment in queues. Number; default 1; 0 to 100."""
+    """Reduction of the delay window per queued segment. Number; default 1; 0 to 100."""
 
 
 class Cubic(TcpParameters, kw_only=True, frozen=True, tag="cubic"):
-    """Grows with the cube of the time since a cut, never slower than Reno; rfc only.
+    """Cubic growth since the last reduction, never slower than Reno; rfc only.
 
     Source: RFC 9438.
     """
 
     c: Value = None
-    """How steep the cube is, segments per second cubed. Number; default 0.4; 1e-6 to 1000000; the
-    paper's C.
+    """Scaling constant of the cubic function, segments per second cubed. Number; default 0.4; 1e-6
+    to 1000000; the paper's C.
     """
 
     beta: Value = None
-    """Share of the window that a cut leaves. Number; default 0.7; 0.1 to 0.99; the paper's
-    beta_cubic.
+    """Multiplicative decrease factor: window after a loss divided by the window before. Number;
+    default 0.7; 0.1 to 0.99; the paper's beta_cubic.
     """
 
     beta_ecn: Value = None
-    """The same for a mark; RFC 8511 proposes 0.85. Number; default 0.7; 0.1 to 0.99."""
+    """The same for an ECN mark; RFC 8511 proposes 0.85. Number; default 0.7; 0.1 to 0.99."""
 
     fast_convergence: Value = None
-    """Whether a window cut before it was regained leaves room for others. Flag; default true."""
+    """If true, a window reduced before it reached `W_max` lowers `W_max` further, which releases
+    bandwidth to other flows. Flag; default true.
+    """
 
     reno_friendly: Value = None
-    """Whether the window grows at least as Reno's would. Flag; default true; also called
+    """If true, the window grows at least as fast as Reno's. Flag; default true; also called
     tcp_friendly, tcp_friendliness.
     """
 
     alpha_rises: Value = None
-    """Whether the slope of Reno's window becomes one segment per round trip once the window of
-    before the cut is regained (RFC 9438 §4.3); in RFC 8312 and in Linux (6.18) it stays. Flag;
-    default true.
+    """If true, the slope of the Reno estimate rises to one segment per round trip once `cwnd_prior`
+    is reached (RFC 9438 §4.3); in RFC 8312 and Linux 6.18 it stays constant. Flag; default true.
     """
 
 
 class Dctcp(TcpParameters, kw_only=True, frozen=True, tag="dctcp"):
-    """Is cut by half the share of marked bytes; the receiver echoes each mark; rfc only.
+    """Reduces the window by half the fraction of ECN-marked bytes; rfc only.
 
     Source: RFC 8257.
     """
 
     g: Value = None
-    """Weight of one window's share of marks in their average. Number; default 0.0625; 1e-6 to 1."""
+    """Weight of one window's marked fraction in the moving average. Number; default 0.0625; 1e-6 to
+    1.
+    """
 
     alpha: Value = None
-    """The average before anything is known: 1 cuts the first time as Reno does. Number; default 1;
-    0 to 1; also called initial_alpha.
+    """Initial value of the moving average; 1 makes the first reduction as large as Reno's. Number;
+    default 1; 0 to 1; also called initial_alpha.
     """
 
 
 class NewReno(TcpParameters, kw_only=True, frozen=True, tag="newreno"):
-    """Stays in fast recovery until all that was outstanding is acknowledged.
+    """Fast recovery ends when all data outstanding at the loss is acknowledged.
 
     Source: RFC 5681, RFC 6582; ns-2.35 Agent/TCP/Newreno.
     """
 
 
 class Reno(TcpParameters, kw_only=True, frozen=True, tag="reno"):
-    """Fast retransmit and a fast recovery that the first ack of new data ends.
+    """Fast retransmit; fast recovery ends with the first ack of new data.
 
     Source: RFC 5681; ns-2.35 Agent/TCP/Reno.
     """
 
 
 class Sack(TcpParameters, kw_only=True, frozen=True, tag="sack"):
-    """The receiver tells what it has, so several losses are repaired in a round trip.
+    """Selective acknowledgements: repairs several losses per round trip.
 
     Source: RFC 2018, RFC 6675; ns-2.35 Agent/TCP/Sack1.
     """
@@ -2278,19 +2274,19 @@ class Tahoe(TcpParameters, kw_only=True, frozen=True, tag="tahoe"):
 
 
 class Vegas(TcpParameters, kw_only=True, frozen=True, tag="vegas"):
-    """Keeps a few segments queued, told by how long round trips take; rfc only.
+    """Delay-based: keeps a few segments queued in the network; rfc only.
 
     Source: Brakmo, Peterson, TCP Vegas, IEEE JSAC 1995.
     """
 
     alpha: Value = None
-    """Segments in queues below which the window grows. Number; default 2; 0 to 1000000."""
+    """Queued segments below which the window grows. Number; default 2; 0 to 1000000."""
 
     beta: Value = None
-    """Segments in queues above which it shrinks. Number; default 4; 0 to 1000000."""
+    """Queued segments above which the window shrinks. Number; default 4; 0 to 1000000."""
 
     gamma: Value = None
-    """Segments in queues at which slow start ends. Number; default 1; 0 to 1000000."""
+    """Queued segments at which slow start ends. Number; default 1; 0 to 1000000."""
 
 
 class Bulk(Source, kw_only=True, frozen=True, tag="bulk"):
@@ -2372,28 +2368,28 @@ class Onoff(Source, kw_only=True, frozen=True, tag="onoff"):
     """
 
     start: Value = None
-    """When it starts; its first burst follows after a silence. Duration, or
+    """Start time; the first burst follows after an idle period. Duration, or
     uniform|exponential|pareto|lomax|cdf(...); default 0s.
     """
 
     stop: Value = None
-    """When it stops; auto for never. Duration or auto; default auto."""
+    """Stop time; auto means never. Duration or auto; default auto."""
 
     rate: Value = None
-    """Bits per second during a burst. Rate; default 64kbit; 1bit to 1000gbit."""
+    """Sending rate during a burst, bit/s. Rate; default 64kbit; 1bit to 1000gbit."""
 
     packet: Value = None
-    """Bytes of a packet: on the wire over UDP, of payload over TCP. Bytes; default 210B; 1B to
+    """Packet size in bytes: on the wire over UDP, payload over TCP. Bytes; default 210B; 1B to
     65535B; also called size.
     """
 
     on: Value = None
-    """How long a burst lasts; for ns-2's Pareto source pareto(mean=500ms, shape=1.5). Duration, or
+    """Duration of a burst; for ns-2's Pareto source use pareto(mean=500ms, shape=1.5). Duration, or
     uniform|exponential|pareto|lomax|cdf(...); default exponential(500ms); also called burst_time.
     """
 
     off: Value = None
-    """How long the silence between two bursts lasts. Duration, or
+    """Duration of the idle period between two bursts. Duration, or
     uniform|exponential|pareto|lomax|cdf(...); default exponential(500ms); also called idle_time.
     """
 

@@ -1,10 +1,11 @@
-//! Random quantities of a scenario: `"5ms"`, `"uniform(40ms, 200ms)"`, `"exponential(1s)"`,
+//! Random distributions of scenario parameters: `"5ms"`, `"uniform(40ms, 200ms)"`,
+//! `"exponential(1s)"`,
 //! `"pareto(mean=10kB, shape=1.2)"`, `"lomax(mean=10kB, shape=1.2)"`,
 //! `"cdf(0B 0, 10kB 0.5, 1MB 1)"`, `"web_search"`.
 //!
-//! **Source**: the exponential is `rand_distr`'s; the others are the inverse of their distribution
-//! function at a uniform draw (Devroye, "Non-Uniform Random Variate Generation", 1986, chapter II).
-//! The tables are in [`crate::cdf`].
+//! **Source**: the exponential is that of `rand_distr`; the others apply the inverse distribution
+//! function to a uniform draw (Devroye, "Non-Uniform Random Variate Generation", 1986, chapter II).
+//! Named empirical distributions are in [`crate::cdf`].
 
 use crate::cdf::{self, Cdf};
 use rand_core::Rng;
@@ -15,13 +16,13 @@ use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Setting, Value};
 use sojourn_aqm::units::{Bytes, Span};
 
-/// A quantity that is counted in whole grains (nanoseconds, bytes, things).
+/// Quantity counted in whole grains (nanoseconds, bytes, or items).
 pub trait Grains: Value + Copy {
-    /// Tables that are known by name, in grains.
+    /// Named empirical distributions of this quantity.
     const TABLES: &'static [cdf::Table] = &[];
-    /// That many grains.
+    /// Convert from grains.
     fn of(grains: u64) -> Self;
-    /// How many grains.
+    /// Convert to grains.
     fn grains(self) -> u64;
 }
 
@@ -53,31 +54,31 @@ impl Grains for Bytes {
     }
 }
 
-/// A distribution of a quantity.
+/// Distribution of a quantity.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Dist<T> {
-    /// Always the same.
+    /// Constant value.
     Constant(T),
-    /// Each value from the first up to the second as likely.
+    /// Uniform from the first value up to, not including, the second.
     Uniform(T, T),
     /// Exponential with this mean.
     Exponential(T),
-    /// Pareto with this mean and shape; its least value is `mean (shape - 1) / shape`.
+    /// Pareto with this mean and shape; the minimum is `mean (shape - 1) / shape`.
     Pareto(T, f64),
-    /// Pareto of the second kind (Lomax), which begins at 0, with this mean and shape.
+    /// Lomax (Pareto type II, starting at 0) with this mean and shape.
     Lomax(T, f64),
-    /// As measured: straight lines between the points of a cumulative distribution.
+    /// Empirical: linear interpolation of a cumulative distribution function.
     Empirical(Cdf),
 }
 
 impl<T: Grains> Dist<T> {
-    /// One sample, whole grains: one draw of the generator, none for a constant.
+    /// Draw a sample, truncated to whole grains. Uses one random number, none for a constant.
     #[inline]
     pub fn sample(&self, rng: &mut impl Rng) -> T {
         T::of(cast::trunc(self.draw(rng)))
     }
 
-    /// One sample in grains, with its fraction: one draw of the generator, none for a constant.
+    /// Draw a sample in grains, with fraction. Uses one random number, none for a constant.
     pub fn draw(&self, rng: &mut impl Rng) -> f64 {
         match self {
             Dist::Constant(x) => x.grains() as f64,
@@ -101,7 +102,7 @@ impl<T: Grains> Dist<T> {
         }
     }
 
-    /// The mean, in grains.
+    /// Mean, in grains.
     pub fn mean(&self) -> f64 {
         match self {
             Dist::Constant(x) | Dist::Exponential(x) | Dist::Pareto(x, _) | Dist::Lomax(x, _) => {
@@ -112,7 +113,7 @@ impl<T: Grains> Dist<T> {
         }
     }
 
-    /// The least value that a sample can have.
+    /// Minimum of the distribution.
     pub fn least(&self) -> T {
         match self {
             Dist::Constant(x) | Dist::Uniform(x, _) => *x,
@@ -127,7 +128,7 @@ impl<T: Grains> Dist<T> {
 
 const FORMS: [&str; 5] = ["uniform", "exponential", "pareto", "lomax", "cdf"];
 
-/// The mean and the shape of a form with both.
+/// Parse the mean and the shape of a distribution that has both.
 fn mean_and_shape<T: Grains>(text: &str, mean: &str, shape: &str) -> Result<(T, f64)> {
     let mean = T::read(Setting::Text(mean.trim_start_matches("mean=")))?;
     let shape = f64::read(Setting::Text(shape.trim_start_matches("shape=")))?;
@@ -163,7 +164,9 @@ impl<T: Grains> Value for Dist<T> {
             ("uniform", [lo, hi]) => {
                 let (lo, hi) = (quantity(lo)?, quantity(hi)?);
                 if lo.grains() > hi.grains() {
-                    return Err(Error::new(format!("{text:?} has its bounds the wrong way round")));
+                    return Err(Error::new(format!(
+                        "{text:?} has a lower bound above its upper bound"
+                    )));
                 }
                 Ok(Dist::Uniform(lo, hi))
             }
@@ -196,7 +199,7 @@ impl<T: Grains> Value for Dist<T> {
         }
     }
 
-    /// Of a random quantity, what must lie in the range is its mean.
+    /// A random quantity is in range if its mean is.
     fn within(&self, lo: &Self, hi: &Self) -> bool {
         (lo.mean()..=hi.mean()).contains(&self.mean())
     }
@@ -217,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn means_are_as_asked() {
+    fn sample_means_match_the_parameters() {
         assert_eq!(mean_ms("5ms"), 5.0);
         assert!((mean_ms("uniform(40ms, 200ms)") - 120.0).abs() < 0.5);
         assert!((mean_ms("exponential(1s)") - 1000.0).abs() < 10.0);
@@ -226,8 +229,8 @@ mod tests {
         assert!((mean_ms("cdf(1ms 0, 3ms 0.5, 3ms 0.75, 7ms 1)") - 3.0).abs() < 0.02);
     }
 
-    /// The mean of a heavy tail converges too slowly to be tested; the median and the 99th
-    /// percentile do not.
+    /// The sample mean of a heavy tail converges too slowly for a test; median and 99th percentile
+    /// do not.
     #[test]
     fn heavy_tails_have_their_quantiles() {
         let quantiles = |text: &str| {
@@ -259,20 +262,22 @@ mod tests {
     }
 
     #[test]
-    fn bad_forms_say_what_is_due() {
+    fn errors_state_the_expected_form() {
         let refusal = |t: &str| <Dist<Span>>::read(Setting::Text(t)).unwrap_err().to_string();
         assert!(refusal("unifrom(1ms, 2ms)").contains("did you mean \"uniform\""));
         assert!(refusal("uniform(1ms)").contains("uniform(a, b)"));
-        assert!(refusal("uniform(2ms, 1ms)").contains("wrong way round"));
+        assert!(refusal("uniform(2ms, 1ms)").contains("lower bound above"));
         assert!(refusal("uniform(1, 2)").contains("no unit"));
         assert!(refusal("pareto(mean=1ms, shape=1)").contains("exceed 1"));
         assert!(refusal("uniform(1ms, 2ms").contains("uniform(a, b)"));
         assert!(refusal("lomax(1ms)").contains("lomax(mean=m, shape=a)"));
-        assert!(refusal("web_search").contains("web_search"), "there is no such table of times");
+        assert!(refusal("web_search").contains("web_search"), "no such distribution of durations");
         assert!(refusal("cdf(1ms 0.5, 2ms 1)").contains("must start at 0 and end at 1"));
         assert!(refusal("cdf(1ms 0, 2ms 0.9)").contains("must start at 0 and end at 1"));
         assert!(refusal("cdf(1ms 0, 3ms 0.5, 2ms 1)").contains("is below the one before it"));
-        assert!(refusal("cdf(1ms 0, 3ms 0.5, 4ms 0.4, 5ms 1)").contains("is below the one before it"));
+        assert!(
+            refusal("cdf(1ms 0, 3ms 0.5, 4ms 0.4, 5ms 1)").contains("is below the one before it")
+        );
         assert!(refusal("cdf(1ms)").contains("cdf(a 0, b 0.5, c 1)"));
         assert!(refusal("cdf(1ms 0, 3 1)").contains("no unit"));
     }

@@ -1,5 +1,5 @@
-//! The two ends of a flow: a TCP sender and receiver, or a UDP source and sink, with the
-//! application that drives them.
+//! Endpoints of a flow: TCP sender and receiver, or UDP source and sink, with the application that
+//! drives them.
 
 mod absent;
 mod arrivals;
@@ -22,69 +22,70 @@ use sojourn_aqm::dice;
 use sojourn_aqm::units::{Span, Time};
 use std::collections::VecDeque;
 
-/// A generator for the component `name` under `seed`.
+/// Random stream of the component `name` under `seed`.
 pub fn stream(seed: u64, name: &str) -> Pcg64Mcg {
     let key = dice::key(seed, name);
     Pcg64Mcg::from_seed(key[..16].try_into().expect("half of 32 bytes"))
 }
 
-/// A transfer that was received in full.
+/// Completed transfer.
 #[derive(Clone, Copy, Debug)]
 pub struct Completion {
-    /// When it started.
+    /// Start time.
     pub start: Time,
-    /// How long it took, until its last byte was received in order.
+    /// Duration until the last byte was received in order.
     pub took: Span,
-    /// How long it took until its first byte could be sent.
+    /// Duration until the first byte could be sent.
     pub startup: Span,
-    /// Its payload.
+    /// Payload, bytes.
     pub bytes: u64,
 }
 
-/// A flow.
+/// Flow with both of its endpoints.
 pub struct Flow {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The group it belongs to, as an index of the scenario's flows.
+    /// Index of its group in the scenario's flows.
     pub group: u32,
-    /// Which of the world's routes it takes.
+    /// Index of its route.
     pub route: u32,
-    /// What tells it apart in hashed queues.
+    /// Flow hash, for disciplines that hash flows.
     pub hash: u32,
-    /// The traffic class of its packets.
+    /// Traffic class of the packets.
     pub class: u16,
-    /// Propagation of its whole loop.
+    /// Round-trip propagation delay.
     pub rtt: Span,
-    /// What the loop has beyond its links; every ack waits that long before it reaches the sender.
+    /// Part of `rtt` that the links do not account for; added to the delay of every ack.
     lag: Span,
-    /// Whether acks cross links on their way back.
+    /// True if acks cross links on the return path.
     pub acks_cross_links: bool,
-    /// Whether the receiver is asked as soon as it is known what will reach it and when. Where acks
-    /// come back by a pure delay nobody but the sender can tell, and it learns of each at its time:
-    /// so a packet costs no event of its own, only an ack does.
+    /// True if the receiver processes an arrival as soon as its time is known, instead of when it
+    /// is due. This is possible when acks return with a constant delay: only the sender observes
+    /// the receiver, and it sees each ack at the right time. A packet then needs no event of its
+    /// own, only its ack does.
     early: bool,
-    /// What reaches the far end and when, in order, where it is not asked early.
+    /// Arrivals at the receiver in order, with time and connection; used if not `early`.
     inbox: VecDeque<(Time, u32, Arrival)>,
-    /// Payload that an early receiver got in order by the next look; later totals are in `later`.
+    /// Payload delivered in order up to the next sample; later totals are in `later`.
     delivered: u64,
-    /// Bytes on the wire that reached the far end by the next look, duplicates included.
+    /// Bytes on the wire received up to the next sample, including duplicates.
     received: u64,
-    /// The same of an early receiver, with all arrivals that are known.
+    /// As `received`, including arrivals known in advance.
     foreseen: u64,
-    /// Totals delivered and received of an early receiver, with their times from the next look on.
+    /// Totals delivered and received, with their times, after the next sample; used if `early`.
     later: VecDeque<(Time, u64, u64)>,
-    /// Acks on the last leg to the sender.
+    /// Acks on the last hop to the sender.
     acks: Acks,
-    /// The connection; what belongs to an earlier one is ignored.
+    /// Number of the connection; packets of earlier connections are ignored.
     pub connection: u32,
-    /// When the application next does something.
+    /// Time of the next action of the application.
     due: Time,
     stop: Time,
-    /// The two ends.
+    /// Endpoints.
     pub ends: Ends,
 }
 
-/// The two ends of a flow.
+/// Endpoints of a flow.
 #[expect(clippy::large_enum_variant, reason = "TCP is the rule, and one look at memory less")]
 pub enum Ends {
     /// TCP.
@@ -93,16 +94,16 @@ pub enum Ends {
     Udp(Box<UdpEnds>),
 }
 
-/// A TCP sender and receiver with their application.
+/// TCP sender and receiver with their application.
 pub struct TcpEnds {
-    /// The sender.
+    /// Sender.
     pub sender: Tcp,
-    /// The receiver.
+    /// Receiver.
     pub receiver: Receiver,
     app: App,
-    /// Transfers completed.
+    /// Completed transfers.
     pub completions: Vec<Completion>,
-    /// What the sender had done and the receiver had got when counting began.
+    /// Counters of the sender and delivered bytes at the start of the measured interval.
     base: (Stats, u64),
 }
 
@@ -111,38 +112,40 @@ enum App {
         open: bool,
     },
     Transfers(Box<Repeat>),
-    /// Writes into one connection at times of its own.
+    /// Writes into one connection at times given by a pace.
     Paced(Box<Paced>),
-    /// What a crowd has asked for.
+    /// Transfers requested by a crowd.
     Lent(Box<Told>),
 }
 
-/// The state of an application with a pace.
+/// State of a paced application.
 struct Paced {
     pace: Pace,
     rng: Pcg64Mcg,
-    /// How long after the start the first write follows; none once the connection is open.
+    /// Time from the start to the first write; None once the connection is open.
     first: Option<Span>,
 }
 
-/// The state of repeated transfers.
+/// State of repeated transfers.
 struct Repeat {
     params: Transfers,
     rng: Pcg64Mcg,
     left: u64,
-    /// The transfer under way: its start, its size, and whether it has been received.
+    /// Start time of the current transfer.
     started: Time,
+    /// Size of the current transfer, bytes.
     size: u64,
+    /// True if the current transfer has been received.
     received: bool,
 }
 
 impl Flow {
-    /// The `i`-th flow of the group `def`, which takes the route of that number; its links take
+    /// Create the `i`-th flow of the group `def`; its links have a total propagation delay of
     /// `of_links`.
     pub fn new(def: &FlowDef, group: usize, i: u64, of_links: Span, seed: u64) -> Flow {
         let name = def.name_of(i);
         let stream = |what: &str| stream(seed, &format!("flows.{name}.{what}"));
-        // Its own times count from when it joins.
+        // Times of the source are relative to the join.
         let joins = Time::ZERO + def.joins.unwrap_or_default();
         let start = joins + def.source.start().sample(&mut stream("start"));
         let app = match (&def.source, &def.tcp) {
@@ -173,7 +176,8 @@ impl Flow {
         Flow::with(def, group, i, of_links, seed, start, ends)
     }
 
-    /// The propagation of the whole loop of the `i`-th flow of `def`, whose links take `of_links`.
+    /// Round-trip propagation delay of the `i`-th flow of `def`; its links have `of_links` in
+    /// total.
     pub fn rtt_of(def: &FlowDef, i: u64, of_links: Span, seed: u64) -> Span {
         let mut dice = stream(seed, &format!("flows.{}.rtt", def.name_of(i)));
         def.rtt.as_ref().map_or(of_links, |d| d.sample(&mut dice))
@@ -217,7 +221,7 @@ impl Flow {
         }
     }
 
-    /// When [`Flow::wake`] is next due.
+    /// Time at which [`Flow::wake`] is next due.
     pub fn next(&self) -> Time {
         let acks = self.acks.next();
         let inbox = self.inbox.front().map_or(Time::NEVER, |i| i.0);
@@ -231,7 +235,7 @@ impl Flow {
         }
     }
 
-    /// Does what is due at `now`: the far end, acks, the sender's timer, the application.
+    /// Process everything due at `now`: arrivals, acks, the sender's timer, the application.
     pub fn wake(&mut self, now: Time, out: &mut Outbox) {
         while self.inbox.front().is_some_and(|i| i.0 <= now) {
             self.receive(out);
@@ -274,7 +278,7 @@ impl Flow {
         }
     }
 
-    /// Asks for the memory that its next turn will need and that does not lie in it.
+    /// Prefetch memory outside of the flow that its next event will need.
     pub fn fetch(&self) {
         self.acks.fetch();
         if let Ends::Tcp(tcp) = &self.ends {
@@ -282,7 +286,7 @@ impl Flow {
         }
     }
 
-    /// The application's turn.
+    /// Run the application.
     fn act(&mut self, now: Time, out: &mut Outbox) {
         self.due = Time::NEVER;
         match &mut self.ends {
@@ -326,7 +330,7 @@ impl Flow {
                         return;
                     }
                     if !out.is_empty() {
-                        self.due = now; // an outbox holds packets of one connection only
+                        self.due = now; // the outbox holds packets of one connection only
                         return;
                     }
                     repeat.left -= 1;
@@ -342,20 +346,20 @@ impl Flow {
         }
     }
 
-    /// An ack will have crossed its links at `at`. Gives the time at which it reaches the sender.
+    /// Schedule an ack that crosses its last link at `at`; returns its arrival time at the sender.
     pub fn ack(&mut self, at: Time, connection: u32, ack: Ack) -> Time {
         self.acks.push(at + self.lag, connection, &ack);
         at + self.lag
     }
 
-    /// A datagram that was sent at `sent` was lost.
+    /// Count a lost datagram that was sent at `sent`.
     pub fn datagram_lost(&mut self, sent: Time) {
         if let Ends::Udp(udp) = &mut self.ends {
             udp.lose(sent);
         }
     }
 
-    /// Starts counting anew at `now`.
+    /// Start the measured interval at `now`.
     pub fn begin(&mut self, now: Time) {
         let delivered = self.delivered_bytes();
         match &mut self.ends {
@@ -364,7 +368,7 @@ impl Flow {
         }
     }
 
-    /// Payload delivered since counting began, bytes.
+    /// Payload delivered in the measured interval, bytes.
     pub fn goodput_bytes(&self) -> u64 {
         match &self.ends {
             Ends::Tcp(tcp) => self.delivered_bytes() - tcp.base.1,
@@ -375,7 +379,7 @@ impl Flow {
 
 impl TcpEnds {
     fn new(def: &FlowDef, app: App, dice: &mut Pcg64Mcg) -> TcpEnds {
-        let tcp = def.tcp.as_ref().expect("a scenario gives every other source a TCP");
+        let tcp = def.tcp.as_ref().expect("a scenario sets a TCP for every source that needs one");
         TcpEnds {
             sender: Tcp::new(tcp, dice),
             receiver: Receiver::new(tcp),
@@ -385,7 +389,7 @@ impl TcpEnds {
         }
     }
 
-    /// A segment reaches the receiver.
+    /// Process a segment at the receiver; returns the ack, if one is due.
     #[inline]
     fn receive(&mut self, at: Time, segment: &Segment, ce: bool) -> Option<&Ack> {
         let calls_for_ack = self.receiver.on_segment(at, segment, ce).is_some();
@@ -408,7 +412,7 @@ impl TcpEnds {
         calls_for_ack.then(|| self.receiver.last())
     }
 
-    /// What the sender did since counting began.
+    /// Counters of the sender in the measured interval.
     pub fn stats(&self) -> Stats {
         let (now, base) = (self.sender.stats(), self.base.0);
         Stats {

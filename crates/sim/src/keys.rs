@@ -1,34 +1,34 @@
-//! The keys of a scenario. Scenarios are read by these tables, which hold every default and range;
-//! the reference (`sojourn list scenario`, docs/scenario.md) and the classes of Python are made
-//! from them.
+//! Keys of a scenario. The parser uses these tables, which hold every default and range; the
+//! reference (`sojourn list scenario`, docs/scenario.md) and the Python classes are generated from
+//! them.
 
 use Unset::{Is, Means, Required};
 
-/// What holds where a key is not given.
+/// Meaning of a key that is not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unset {
-    /// Nothing: the key must be given.
+    /// The key is required.
     Required,
-    /// This value, as it would be written.
+    /// Default value, as text.
     Is(&'static str),
-    /// What these words say.
+    /// Default described in words.
     Means(&'static str),
 }
 
-/// A key of a table.
+/// Key of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// The kind of its value, as [`sojourn_aqm::params::Value::kind`] names them.
+    /// Kind of value, as named by [`sojourn_aqm::params::Value::kind`].
     pub kind: &'static str,
-    /// What holds where it is not given.
+    /// Meaning if not given.
     pub unset: Unset,
-    /// The least and the largest value, if they are bounded.
+    /// Minimum and maximum, if bounded.
     pub range: Option<(&'static str, &'static str)>,
-    /// What it is.
+    /// Description.
     pub about: &'static str,
-    /// A value for it, in TOML.
+    /// Example value in TOML.
     pub example: &'static str,
 }
 
@@ -48,32 +48,32 @@ impl Key {
     }
 }
 
-/// A table of a scenario.
+/// Table of a scenario.
 #[derive(Debug)]
 pub struct Table {
-    /// Where it stands, with NAME for a name that the scenario gives.
+    /// Path of the table; NAME stands for a name given by the scenario.
     pub path: &'static str,
-    /// What it is.
+    /// Description.
     pub about: &'static str,
-    /// Its keys, in the order in which they are usually written.
+    /// Keys in their usual order.
     pub keys: &'static [Key],
 }
 
 impl Table {
-    /// The key called `name`.
+    /// Key called `name`.
     ///
     /// # Panics
-    /// If there is none: the readers of this crate ask for keys of their own tables.
+    /// If the table has no such key, which is a bug in the parser.
     pub fn key(&self, name: &str) -> &Key {
         let key = self.keys.iter().find(|key| key.name == name);
         key.unwrap_or_else(|| panic!("{} has no key {name}", self.path))
     }
 }
 
-/// The kind of a duration that may be random.
+/// Kind of a duration that can be random.
 const RANDOM_DURATION: &str = "duration, or uniform|exponential|pareto|lomax|cdf(...)";
 
-/// The scenario itself.
+/// Top level of a scenario.
 pub static SCENARIO: Table = Table {
     path: "",
     about: "The experiment: how long it runs, what is recorded, its links, flows and changes.",
@@ -95,7 +95,7 @@ pub static SCENARIO: Table = Table {
             "Seed of all random numbers: equal scenarios with equal seeds give equal results.",
             "7",
         )
-        // 2^53: up to there every program that reads JSON keeps a whole number exactly.
+        // 2^53: the largest range of integers that every JSON parser represents exactly.
         .within("0", "9007199254740992"),
         key(
             "sample",
@@ -108,7 +108,7 @@ pub static SCENARIO: Table = Table {
             "sample_flows",
             "flag",
             Is("true"),
-            "True if each flow has time series, false if only links and groups of flows have.",
+            "True if each flow has time series, false if only links and groups of flows do.",
             "false",
         ),
         key("tape", "flag", Is("false"), "True if the result has a row for every packet.", "true"),
@@ -136,10 +136,10 @@ pub static SCENARIO: Table = Table {
     ],
 };
 
-/// A link.
+/// Link.
 pub static LINK: Table = Table {
     path: "links.NAME",
-    about: "A link in one direction: a queue with its discipline, a transmitter, and a wire.",
+    about: "A link in one direction: a queue with its discipline, a transmitter, and a propagation delay.",
     keys: &[
         key(
             "rate",
@@ -164,7 +164,7 @@ pub static LINK: Table = Table {
             "loss",
             "number or table",
             Is("0"),
-            "Probability that the wire loses a packet, like 0.01 or \"1%\"; a table for losses in \
+            "Random loss probability after the queue, such as 0.01 or \"1%\"; a table for losses in \
              bursts.",
             "\"1%\"",
         )
@@ -179,17 +179,17 @@ pub static LINK: Table = Table {
     ],
 };
 
-/// The losses of a wire, where they come in bursts.
+/// Bursty random loss of a link.
 pub static LOSS: Table = Table {
     path: "links.NAME.loss",
-    about: "Losses in bursts (the model of Gilbert and Elliott, gemodel in tc-netem): the wire is \
-            good or bad, begins good, and may change its state after every packet.",
+    about: "Bursty losses (Gilbert-Elliott model, gemodel in tc-netem): the channel is good or \
+            bad, starts good, and can change its state after every packet.",
     keys: &[
         key(
             "p",
             "number",
             Required,
-            "Probability that a good wire becomes bad after a packet.",
+            "Probability that a good channel turns bad after a packet.",
             "0.02",
         )
         .within("0", "1"),
@@ -197,19 +197,18 @@ pub static LOSS: Table = Table {
             "r",
             "number",
             Means("1 - p"),
-            "Probability that a bad wire becomes good after a packet, so that a burst lasts 1/r \
+            "Probability that a bad channel turns good after a packet; a burst lasts 1/r \
              packets on average.",
             "0.25",
         )
         .within("0", "1"),
-        key("1-h", "number", Is("1"), "Probability that a bad wire loses a packet.", "0.8")
-            .within("0", "1"),
-        key("1-k", "number", Is("0"), "Probability that a good wire loses a packet.", "0.001")
+        key("1-h", "number", Is("1"), "Loss probability in the bad state.", "0.8").within("0", "1"),
+        key("1-k", "number", Is("0"), "Loss probability in the good state.", "0.001")
             .within("0", "1"),
     ],
 };
 
-/// The columns of a recorded link.
+/// Columns of a recorded link.
 pub static TRACE: Table = Table {
     path: "links.NAME.trace",
     about: "A recorded link as columns of whole numbers: rates, delays or both from t_ns on, or \
@@ -248,13 +247,13 @@ pub static TRACE: Table = Table {
             "list of integers",
             Means("the link sends at its rate"),
             "Times in ms, ascending, at which the link can deliver 1504 bytes, as in mahimahi; \
-             they start again after the last one. It stands alone.",
+             they start again after the last one. Cannot be combined with other columns.",
             "[1, 3, 3, 8]",
         ),
     ],
 };
 
-/// A group of flows.
+/// Group of flows.
 pub static FLOW: Table = Table {
     path: "flows",
     about: "A group of equal flows: a source of traffic, a TCP (or UDP), the links they cross.",
@@ -318,7 +317,7 @@ pub static FLOW: Table = Table {
     ],
 };
 
-/// A change during the run.
+/// Change during the run.
 pub static CHANGE: Table = Table {
     path: "changes",
     about: "What changes at a moment, before anything else happens then. At least one of join, \
@@ -355,7 +354,7 @@ pub static CHANGE: Table = Table {
     ],
 };
 
-/// What a link becomes.
+/// New properties of a link in a change.
 pub static TURN: Table = Table {
     path: "changes.links.NAME",
     about: "What a link becomes for the transmissions that start from then on.",
@@ -367,21 +366,21 @@ pub static TURN: Table = Table {
     ],
 };
 
-/// Every table of a scenario, outermost first.
+/// All tables of a scenario, outermost first.
 pub static TABLES: [&Table; 7] = [&SCENARIO, &LINK, &LOSS, &TRACE, &FLOW, &CHANGE, &TURN];
 
-/// A kind of value: how it is written.
+/// Kind of value and its notation.
 #[derive(Debug)]
 pub struct Kind {
-    /// Its name, as [`Key::kind`] and the tables of parameters have it.
+    /// Name, as used in [`Key::kind`] and in parameter tables.
     pub name: &'static str,
-    /// How it is written.
+    /// Notation.
     pub about: &'static str,
-    /// Values, in TOML.
+    /// Example values in TOML.
     pub examples: &'static [&'static str],
 }
 
-/// How values are written.
+/// All kinds of values.
 pub static KINDS: [Kind; 9] = [
     Kind {
         name: "duration",
@@ -433,7 +432,7 @@ mod tests {
     use sojourn_aqm::params::{Setting, Value};
     use sojourn_aqm::{Bytes, Rate, Size, Span};
 
-    /// How the value `toml` of that kind is written back.
+    /// Parse the value `toml` as the given kind and format it again.
     fn read(kind: &str, toml: &str) -> Option<String> {
         fn as_a<T: Value>(toml: &str) -> Option<String> {
             let quoted = toml.strip_prefix('"').and_then(|t| t.strip_suffix('"'));
@@ -469,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ranges_are_those_that_columns_have() {
+    fn ranges_of_keys_and_columns_agree() {
         let largest = |table: &Table, key: &str| table.key(key).range.expect("a range").1;
         for table in [&LINK, &TURN] {
             assert_eq!(largest(table, "rate").parse::<Rate>().unwrap(), RATE_MAX);
@@ -478,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_is_described_and_named_once() {
+    fn every_key_is_described_and_unique() {
         for table in TABLES {
             for (i, key) in table.keys.iter().enumerate() {
                 assert!(key.about.ends_with('.') && !key.example.is_empty(), "{}", key.name);

@@ -1,4 +1,4 @@
-//! What a scenario says of a link.
+//! Definition of a link in a scenario.
 
 use crate::changes::{self, Trace};
 use crate::keys;
@@ -12,38 +12,38 @@ use sojourn_aqm::sched::Env;
 use sojourn_aqm::units::Span;
 use sojourn_aqm::{LinkSpec, Made, Opportunities};
 
-/// A link as described.
+/// Parsed definition of a link.
 #[derive(Clone, Debug)]
 pub struct LinkDef {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Rate and delay.
+    /// Rate and propagation delay.
     pub spec: LinkSpec,
-    /// The canonical name of its discipline.
+    /// Canonical name of the discipline.
     pub qdisc: &'static str,
-    /// Every parameter of the discipline.
+    /// All parameters of the discipline.
     pub params: Vec<Row>,
-    /// How packets are lost on the wire.
+    /// Random loss after the queue.
     pub loss: Loss,
-    /// How its rate or delay was recorded to change.
+    /// Recorded changes of rate or delay.
     pub trace: Option<Trace>,
-    /// When it can send, where that was recorded and not a rate.
+    /// Recorded delivery opportunities, which replace the rate.
     pub opportunities: Option<Opportunities>,
-    /// Bytes of state of its discipline, without packets.
+    /// State of the discipline without packets, bytes.
     pub state: usize,
 }
 
-/// Bytes that a link takes beside the state of its discipline, most of them for its histogram.
+/// Memory of a link besides its discipline, bytes; mostly its delay histogram.
 const LINK_BYTES: usize = 80_000;
-/// Most bytes that all links of a scenario may take.
+/// Maximum memory of all links of a scenario, bytes.
 const MEMORY_MAX: usize = 2_000_000_000;
 
-/// Bytes that a delivery opportunity carries (mahimahi's mm-link): an IP packet of 1500 bytes with
+/// Capacity of a delivery opportunity in mahimahi's mm-link, bytes: an IP packet of 1500 bytes and
 /// its framing.
 pub const OPPORTUNITY_BYTES: u32 = 1504;
-/// Framing of each packet that mm-link counts: the header of its TUN device before the IP header.
+/// Framing per packet in mm-link, bytes: the TUN header in front of the IP header.
 pub const OPPORTUNITY_HEADER_BYTES: u32 = 4;
-/// The latest moment of a lap, in milliseconds.
+/// Latest delivery opportunity of a trace, milliseconds.
 const MOMENT_MAX: u64 = 10_000_000_000;
 
 impl LinkDef {
@@ -64,14 +64,15 @@ impl LinkDef {
         Ok(LinkDef { name, spec, qdisc: entry.name, params, loss, trace, opportunities, state })
     }
 
-    /// The discipline, built anew.
+    /// Build a new instance of the discipline.
     pub fn build(&self) -> Made {
         let settings: Vec<_> =
             self.params.iter().map(|r| (r.name, Setting::Text(&r.value))).collect();
-        sojourn_aqm::build(self.qdisc, &settings, self.spec.rate).expect("it was built before")
+        sojourn_aqm::build(self.qdisc, &settings, self.spec.rate)
+            .expect("the definition was validated by a first build")
     }
 
-    /// The same with everything said.
+    /// Canonical JSON form with all parameters.
     pub fn canonical(&self) -> Json {
         let mut link = json!({
             "rate": self.spec.rate.write(),
@@ -90,7 +91,7 @@ impl LinkDef {
     }
 }
 
-/// Reads a `trace`: opportunities in milliseconds, or a rate and a delay over time.
+/// Parse a `trace`: delivery opportunities in milliseconds, or rates and delays over time.
 fn recorded(json: &Json) -> Result<(Option<Trace>, Option<Opportunities>)> {
     let key = "opportunities_ms";
     if json.get(key).is_none() {
@@ -98,7 +99,7 @@ fn recorded(json: &Json) -> Result<(Option<Trace>, Option<Opportunities>)> {
     }
     let fields = Fields::of(json, &keys::TRACE)?;
     if let Some(other) = read::table(json)?.keys().find(|other| *other != key) {
-        return Err(Error::new(format!("does not go with {key}, which stands alone")).at(other));
+        return Err(Error::new(format!("cannot be combined with {key}")).at(other));
     }
     let ms = changes::column(&fields, key, MOMENT_MAX)?.unwrap_or_default();
     changes::few(ms.len()).map_err(|e| e.at(key))?;
@@ -108,16 +109,17 @@ fn recorded(json: &Json) -> Result<(Option<Trace>, Option<Opportunities>)> {
     Ok((None, Some(made)))
 }
 
-/// Reads the links of a scenario, or of a live link: a table by name.
+/// Parse the links of a scenario or of a live link: a table by name.
 ///
 /// # Errors
-/// What is refused, with its path.
+/// If there is no link, a name or a definition is invalid, or the links take too much memory; with
+/// the path of the value.
 pub fn links(json: &Json) -> Result<Vec<LinkDef>> {
     let map = read::table(json)?;
     if map.is_empty() {
         return Err(Error::new("there is no link"));
     }
-    // Before any is built, since that takes as much memory.
+    // Check before building, which needs this memory.
     fits_memory(map.len(), map.len().saturating_mul(LINK_BYTES))?;
     let mut links = Vec::with_capacity(map.len());
     let mut bytes = 0usize;
@@ -131,7 +133,7 @@ pub fn links(json: &Json) -> Result<Vec<LinkDef>> {
     Ok(links)
 }
 
-/// Refuses `count` links that take more than [`MEMORY_MAX`].
+/// Check that `count` links with `bytes` of memory stay within [`MEMORY_MAX`].
 fn fits_memory(count: usize, bytes: usize) -> Result<()> {
     if bytes <= MEMORY_MAX {
         return Ok(());
@@ -150,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_are_limited_by_the_memory_that_they_take() {
+    fn links_are_limited_by_memory() {
         let refused = |count: usize, qdisc: Json| {
             let link = json!({"rate": "1mbit", "qdisc": qdisc});
             let map = (0..count).map(|i| (format!("l{i}"), link.clone())).collect();

@@ -1,4 +1,4 @@
-//! What goes back: one JSON object of summaries and columns of numbers.
+//! Result of a run: one JSON object of summaries, and columns of numbers.
 
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::Link;
@@ -9,7 +9,7 @@ use std::fmt::{self, Display, Formatter};
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-/// A column.
+/// Typed column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
     /// Quantities.
@@ -24,17 +24,17 @@ pub enum Column {
     Bool(Vec<bool>),
 }
 
-/// The result of a run.
+/// Result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The object that `sojourn run --json` prints, the version apart.
+    /// JSON object as printed by `sojourn run --json`, without the version.
     pub summary: Summary,
-    /// Columns by name: series, completions, tapes.
+    /// Columns by name: series, completions, packet logs.
     pub columns: Vec<(String, Column)>,
 }
 
-/// A JSON object as text, and as a tree for who looks into it: of 100,000 flows the tree is ten
-/// times as large.
+/// JSON object as text, parsed into a tree on first access: for 100,000 flows the tree is ten times
+/// as large as the text.
 #[derive(Clone, Debug)]
 pub struct Summary {
     text: String,
@@ -42,7 +42,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The object of `members`, of which the first is the list of `rows`.
+    /// Create the object of `members`, preceded by the list of `rows`.
     pub(crate) fn new(
         rows: (&str, impl Iterator<Item = Json>),
         members: Map<String, Json>,
@@ -62,7 +62,7 @@ impl Deref for Summary {
     type Target = Json;
 
     fn deref(&self) -> &Json {
-        self.tree.get_or_init(|| serde_json::from_str(&self.text).expect("it was just written"))
+        self.tree.get_or_init(|| serde_json::from_str(&self.text).expect("the text is valid JSON"))
     }
 }
 
@@ -72,16 +72,17 @@ impl Display for Summary {
     }
 }
 
-/// `a / b`; null where there is nothing to divide by.
+/// Quotient `a / b`; null if `b` is not positive.
 pub fn ratio(a: f64, b: f64) -> Json {
     if b > 0.0 { json!(a / b) } else { Json::Null }
 }
 
-/// The summary of a link, over the measured interval.
+/// Summary of a link over the measured interval.
 ///
-/// `loss_rate` and `mark_rate` are shares of the packets that arrived in the interval, and so are
-/// the counts of dropped and marked packets and bytes. Departures are transmissions that started in
-/// the interval, sojourn times those of the packets that departed, `utilisation` a share of time.
+/// `loss_rate` and `mark_rate` are fractions of the packets that arrived in the interval; the
+/// counts of dropped and marked packets and bytes refer to the same packets. Departures are
+/// transmissions started in the interval, sojourn times those of departed packets, `utilisation` is
+/// a fraction of time.
 pub fn link(name: &str, link: &mut Link, goodput_bps: f64) -> Json {
     let utilisation = link.utilisation();
     let t = link.tally();
@@ -118,7 +119,7 @@ pub fn link(name: &str, link: &mut Link, goodput_bps: f64) -> Json {
     })
 }
 
-/// The columns of a link's tape; `flow_of` turns a ticket's flow into an index of the flows.
+/// Add the columns of a link's packet log; `flow_of` maps a packet's flow to an index of the flows.
 pub fn tape(name: &str, link: &Link, flow_of: &[u32], columns: &mut Vec<(String, Column)>) {
     let rows = link.tape();
     let secs = |ns: u64| ns as f64 / 1e9;
@@ -135,7 +136,7 @@ pub fn tape(name: &str, link: &Link, flow_of: &[u32], columns: &mut Vec<(String,
     put("marked", Column::Bool(rows.iter().map(marked).collect()));
 }
 
-/// Completion times: their number, mean and percentiles, by nearest rank.
+/// Add the number, mean and percentiles (nearest rank) of completion times.
 pub fn completions(durations_s: &mut [f64], into: &mut Map<String, Json>) {
     durations_s.sort_unstable_by(f64::total_cmp);
     let n = durations_s.len();
@@ -150,7 +151,7 @@ pub fn completions(durations_s: &mut [f64], into: &mut Map<String, Json>) {
     into.insert("fct_p99_s".into(), json!(rank(0.99)));
 }
 
-/// The columns of completed transfers, and of answered queries.
+/// Columns of completed transfers and answered queries.
 #[derive(Default)]
 pub(crate) struct Completions {
     flow: Vec<u32>,
@@ -162,7 +163,8 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    /// A transfer of `flow` that took so long, and so long until its first byte could be sent.
+    /// Add a transfer of `flow`; `took` is its duration, `startup` the time until its first byte
+    /// could be sent.
     pub fn add(&mut self, flow: u32, start: Time, [took, startup]: [Span; 2], bytes: u64) {
         self.flow.push(flow);
         self.start.push(start.0 as f64 / 1e9);
@@ -171,7 +173,7 @@ impl Completions {
         self.bytes.push(bytes);
     }
 
-    /// Queries of the group whose first flow is `flow`: when they were made, how long they took.
+    /// Add queries of the group whose first flow is `flow`: start time and duration of each.
     pub fn answers(&mut self, flow: u32, queries: &[(Time, Span)]) {
         for (made, took) in queries {
             self.queries.0.push(flow);
@@ -180,7 +182,7 @@ impl Completions {
         }
     }
 
-    /// The columns; those of queries where they are made.
+    /// Append the columns; those of queries only if `queries`.
     pub fn columns(self, queries: bool, columns: &mut Vec<(String, Column)>) {
         let mut put = |what: &str, column| columns.push((what.into(), column));
         put("fct/flow", Column::U32(self.flow));
@@ -196,7 +198,7 @@ impl Completions {
     }
 }
 
-/// What the summary of every flow begins with.
+/// Common first members of the summary of a flow.
 pub(crate) fn head(name: &str, group: &str, goodput_bps: f64, rtt_s: f64) -> Map<String, Json> {
     let mut map = Map::new();
     map.insert("name".into(), json!(name));

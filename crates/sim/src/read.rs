@@ -1,5 +1,5 @@
-//! How a scenario's JSON is read: every key is known or refused, every value has its unit, and
-//! every refusal carries the path of what it refuses.
+//! Parser of a scenario's JSON: unknown keys are rejected, values need units, and every error
+//! carries the path of the value.
 
 use crate::keys::{Key, Table, Unset};
 use serde_json::{Map, Value as Json};
@@ -9,18 +9,18 @@ use sojourn_aqm::params::{Params, Row, Setting, Value, answers, read_checked, un
 use sojourn_aqm::sched::{Entry, Env};
 use std::borrow::Cow;
 
-/// The fields of one object, read by the table of its keys. Every method panics on a key that the
-/// table does not have.
+/// Fields of a JSON object, parsed by its table of keys. All methods panic on a key that is not in
+/// the table.
 pub struct Fields<'a> {
     map: &'a Map<String, Json>,
     table: &'static Table,
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of `json`.
+    /// Check the keys of `json` against `keys`.
     ///
     /// # Errors
-    /// Something else than a table, or a key that is not in `keys`.
+    /// If `json` is not a table, or has a key that is not in `keys`.
     pub fn of(json: &'a Json, keys: &'static Table) -> Result<Fields<'a>> {
         let map = table(json)?;
         let names = keys.keys.iter().map(|key| key.name);
@@ -30,12 +30,15 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The value of `key`, if it is given.
+    /// Value of `key`, if given.
     pub fn get(&self, key: &str) -> Option<&'a Json> {
         self.map.get(self.table.key(key).name)
     }
 
-    /// The value of `key`, or its default, which it must have.
+    /// Value of `key` or its default.
+    ///
+    /// # Panics
+    /// If the key has no default.
     pub fn or_default(&self, key: &str) -> Cow<'a, Json> {
         match (self.get(key), self.table.key(key).unset) {
             (Some(given), _) => Cow::Borrowed(given),
@@ -44,12 +47,18 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The value of `key`, which must be given.
+    /// Value of the required `key`.
+    ///
+    /// # Errors
+    /// If it is missing.
     pub fn need(&self, key: &str) -> Result<&'a Json> {
         self.get(key).ok_or_else(|| Error::new("is missing").at(key))
     }
 
-    /// The value of `key` as a `T` in the range of the key, if it is given.
+    /// Parse the value of `key`, if given.
+    ///
+    /// # Errors
+    /// If it is not a `T`, or outside the range of the key.
     pub fn read<T: Value>(&self, key: &str) -> Result<Option<T>> {
         let Key { kind, range, .. } = self.table.key(key);
         debug_assert_eq!(*kind, T::kind(), "the kind of {key}");
@@ -58,10 +67,10 @@ impl<'a> Fields<'a> {
         value.transpose().map_err(|e| e.at(key))
     }
 
-    /// The value of `key` as a `T` in the range of the key, or its default.
+    /// Parse the value of `key` or its default.
     ///
     /// # Errors
-    /// Also a key that must be given and is not.
+    /// If it is not a `T`, outside the range of the key, or required and missing.
     pub fn value<T: Value>(&self, key: &str) -> Result<T> {
         match (self.read(key)?, self.table.key(key).unset) {
             (Some(value), _) => Ok(value),
@@ -70,42 +79,63 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The text of `key`, or its default, which it must have.
+    /// Text of `key` or its default.
+    ///
+    /// # Errors
+    /// If it is not text.
+    ///
+    /// # Panics
+    /// If the key has no default.
     pub fn text(&self, key: &str) -> Result<String> {
         text(&self.or_default(key)).map(str::to_string).map_err(|e| e.at(key))
     }
 }
 
-/// A value of the table of keys.
+/// Parse a value from the table of keys.
 fn stated<T: Value>(text: &str) -> T {
     T::read(Setting::Text(text)).unwrap_or_else(|e| panic!("in the table of keys: {e}"))
 }
 
-/// `json` as a table.
+/// Return `json` as a table.
+///
+/// # Errors
+/// If it is not one.
 pub fn table(json: &Json) -> Result<&Map<String, Json>> {
     json.as_object().ok_or_else(|| Error::new(format!("{} is not a table", shown(json))))
 }
 
-/// `json` as text.
+/// Return `json` as text.
+///
+/// # Errors
+/// If it is not text.
 pub fn text(json: &Json) -> Result<&str> {
     json.as_str().ok_or_else(|| Error::new(format!("{} is not text", shown(json))))
 }
 
-/// `json` as a list.
+/// Return `json` as a list.
+///
+/// # Errors
+/// If it is not one.
 pub fn list(json: &Json) -> Result<&Vec<Json>> {
     json.as_array().ok_or_else(|| Error::new(format!("{} is not a list", shown(json))))
 }
 
-/// `json` as a `T`.
+/// Parse `json` as a `T`.
+///
+/// # Errors
+/// If it is not a single value, or not a `T`.
 pub fn read<T: Value>(json: &Json) -> Result<T> {
     T::read(setting(json)?)
 }
 
-/// `json` as the value of a parameter. Whole numbers are exact.
+/// Convert `json` to the value of a parameter. Integers are exact.
 ///
-/// A parameter takes its own JSON type, and these conversions, which the command line needs too:
-/// a number or a flag written as text (`"5"`, `"true"`, `"yes"`, `"on"`), a whole number with a
-/// fraction of zero (`2.0`), a choice named true or false as a flag, and one value for a list.
+/// Besides its own JSON type a parameter accepts these conversions, which the command line needs: a
+/// number or a flag as text (`"5"`, `"true"`, `"yes"`, `"on"`), an integer with a zero fraction
+/// (`2.0`), a flag for a choice named true or false, and a single value for a list.
+///
+/// # Errors
+/// If `json` is null, a list or a table.
 pub fn setting(json: &Json) -> Result<Setting<'_>> {
     match json {
         Json::String(text) => Ok(Setting::Text(text)),
@@ -118,10 +148,10 @@ pub fn setting(json: &Json) -> Result<Setting<'_>> {
     }
 }
 
-/// Builds the discipline that `json` describes for the link of `env`.
+/// Build the discipline described by `json` for the link of `env`.
 ///
 /// # Errors
-/// An unknown discipline or parameter, a value of the wrong type or out of range.
+/// If the discipline or a parameter is unknown, or a value has the wrong type or is out of range.
 pub fn qdisc(json: &Json, env: &Env) -> Result<(&'static Entry, Made)> {
     let named = Named::with_lists(json)?;
     let entry = sojourn_aqm::sched::find(named.name)
@@ -135,8 +165,8 @@ pub fn qdisc(json: &Json, env: &Env) -> Result<(&'static Entry, Made)> {
     Ok((entry, entry.build(&settings, env)?))
 }
 
-/// The list given for the parameter `key` of `rows` as the text that [`sojourn_aqm::params`]
-/// reads: `[1, 2]` as `"1 2"`. Refuses a list for any other parameter.
+/// Convert the list given for parameter `key` of `rows` to the text that [`sojourn_aqm::params`]
+/// parses: `[1, 2]` becomes `"1 2"`. Rejects a list for any other parameter.
 fn words(key: &str, list: &Json, rows: &[Row]) -> Result<String> {
     let row = rows.iter().find(|row| answers(row, key)).ok_or_else(|| unknown(rows, key))?;
     let not_one = |json: &Json| Error::new(format!("{} is not a single value", shown(json)));
@@ -152,32 +182,32 @@ fn words(key: &str, list: &Json, rows: &[Row]) -> Result<String> {
     Ok(words.join(" "))
 }
 
-/// A thing with a name and parameters: `"codel"`, `"codel(target=5ms)"` or
+/// Name with parameters: `"codel"`, `"codel(target=5ms)"` or
 /// `{"name": "codel", "target": "5ms"}`.
 pub struct Named<'a> {
-    /// Its name.
+    /// Name.
     pub name: &'a str,
-    /// Its parameters, as they were written.
+    /// Parameters as written, except lists.
     pub settings: Vec<(&'a str, Setting<'a>)>,
-    /// Its parameters that are lists.
+    /// Parameters given as lists.
     pub lists: Vec<(&'a str, &'a Json)>,
 }
 
 impl<'a> Named<'a> {
-    /// Reads any of the forms; lists are refused.
+    /// Parse any of the forms, without list parameters.
     ///
     /// # Errors
-    /// A form that is none of these, or a list among the parameters.
+    /// If the form is wrong, or a parameter is a list.
     pub fn of(json: &'a Json) -> Result<Named<'a>> {
         let named = Named::with_lists(json)?;
         named.no_lists()?;
         Ok(named)
     }
 
-    /// Reads any of the forms; lists are kept apart.
+    /// Parse any of the forms; list parameters are kept in [`Named::lists`].
     ///
     /// # Errors
-    /// A form that is none of these.
+    /// If the form is wrong.
     pub fn with_lists(json: &'a Json) -> Result<Named<'a>> {
         if let Json::String(text) = json {
             let (name, settings) = call(text)?;
@@ -205,7 +235,10 @@ impl<'a> Named<'a> {
         }
     }
 
-    /// Parameters of the type `P` with these settings.
+    /// Apply the settings to default parameters of type `P`.
+    ///
+    /// # Errors
+    /// If a parameter is a list or unknown, or a value is out of range.
     pub fn params<P: Params>(&self) -> Result<P> {
         self.no_lists()?;
         let mut params = P::default();
@@ -214,15 +247,14 @@ impl<'a> Named<'a> {
     }
 }
 
-/// A name with its parameters, both as they were written.
+/// Name and parameters as written.
 pub type Call<'a> = (&'a str, Vec<(&'a str, &'a str)>);
 
-/// The name and the parameters of a thing written as text: `codel`, or
-/// `codel(target=15ms, ecn=true)`. A value may stand in quotes; a comma inside quotes, parentheses
-/// or brackets belongs to the value.
+/// Parse the text form of a name with parameters: `codel`, or `codel(target=15ms, ecn=true)`.
+/// Values may be quoted; commas inside quotes, parentheses or brackets belong to the value.
 ///
 /// # Errors
-/// Text that is neither form, or a parameter that is given twice.
+/// If the form is wrong, or a parameter is given twice.
 pub fn call(text: &str) -> Result<Call<'_>> {
     let Some((name, rest)) = text.split_once('(') else { return Ok((text.trim(), Vec::new())) };
     let form = "write it as NAME or NAME(KEY=VALUE, ...)";
@@ -235,7 +267,7 @@ pub fn call(text: &str) -> Result<Call<'_>> {
     for part in parts(inside).ok_or_else(|| bad("has an unmatched quote or bracket"))? {
         let pair = part.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
         let Some((key, value)) = pair.filter(|(key, _)| !key.is_empty()) else {
-            return Err(bad(&format!("has {}, which is no KEY=VALUE", shown(&part.into()))));
+            return Err(bad(&format!("has {}, which is not KEY=VALUE", shown(&part.into()))));
         };
         if settings.iter().any(|(known, _)| *known == key) {
             return Err(Error::new("is given twice").at(key));
@@ -245,8 +277,8 @@ pub fn call(text: &str) -> Result<Call<'_>> {
     Ok((name.trim(), settings))
 }
 
-/// Splits `text` at its commas, those inside quotes and brackets aside. An empty last part is left
-/// out. None if a quote or bracket is not closed.
+/// Split `text` at commas outside of quotes and brackets. An empty last part is dropped. Returns
+/// None if a quote or bracket is not closed.
 fn parts(text: &str) -> Option<Vec<&str>> {
     let (mut parts, mut start) = (Vec::new(), 0);
     let (mut open, mut quote) = (Vec::new(), None);
@@ -271,13 +303,13 @@ fn parts(text: &str) -> Option<Vec<&str>> {
     (open.is_empty() && quote.is_none()).then_some(parts)
 }
 
-/// `text` without the pair of quotes around it, if there is one.
+/// Remove the pair of quotes around `text`, if there is one.
 fn unquoted(text: &str) -> &str {
     let without = |q| text.strip_prefix(q).and_then(|rest| rest.strip_suffix(q));
     without('"').or_else(|| without('\'')).unwrap_or(text)
 }
 
-/// The canonical form of a named thing: its name and every parameter, each as it would be written.
+/// Canonical JSON form of a name with parameters.
 pub fn canonical(name: &str, table: &[Row]) -> Json {
     let mut map = Map::new();
     map.insert("name".into(), name.into());
@@ -298,7 +330,7 @@ pub fn canonical(name: &str, table: &[Row]) -> Json {
     Json::Object(map)
 }
 
-/// `json` as it appears in a message: short, on one line. [`Error`] shortens text.
+/// Format `json` for an error message on one line, at most 40 characters. [`Error`] shortens text.
 pub(crate) fn shown(json: &Json) -> String {
     if let Json::String(text) = json {
         return format!("{text:?}");
@@ -315,7 +347,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_form_gives_the_name_and_the_parameters() {
+    fn text_form_is_parsed_into_name_and_parameters() {
         let cases = [
             ("codel", "codel", vec![]),
             (" codel() ", "codel", vec![]),
@@ -340,13 +372,13 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_form_is_refused() {
+    fn malformed_text_is_rejected() {
         let cases = [
             ("codel(target=15ms", "does not end with"),
             ("codel(target=15ms) x", "does not end with"),
-            ("codel(15ms)", "has \"15ms\", which is no KEY=VALUE"),
-            ("codel(=15ms)", "is no KEY=VALUE"),
-            ("codel(,)", "is no KEY=VALUE"),
+            ("codel(15ms)", "has \"15ms\", which is not KEY=VALUE"),
+            ("codel(=15ms)", "is not KEY=VALUE"),
+            ("codel(,)", "is not KEY=VALUE"),
             ("codel(target=15ms))", "has an unmatched"),
             ("codel(target='15ms)", "has an unmatched"),
             ("codel(a=[1, 2)", "has an unmatched"),

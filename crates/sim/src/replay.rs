@@ -1,4 +1,4 @@
-//! Recorded arrivals through one link, in virtual time: what happened to each packet.
+//! Replay of recorded arrivals through one link in virtual time, with the fate of each packet.
 
 use crate::flow::stream;
 use crate::read;
@@ -13,45 +13,46 @@ use sojourn_aqm::{Ecn, Link, LinkSpec, Packet, Why};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A packet that arrives.
+/// Arriving packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Arrival {
-    /// When.
+    /// Arrival time.
     pub at: Time,
-    /// Its flow; also its hash, so that few flows never collide.
+    /// Flow number; also used as hash, so that a few flows never collide.
     pub flow: u32,
-    /// Its length in bytes.
+    /// Length, bytes.
     pub len: u32,
-    /// Its ECN field.
+    /// ECN field.
     pub ecn: Ecn,
 }
 
-/// A decision that another implementation took about a packet.
+/// Decision of another implementation about a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
-    /// It was lost.
+    /// True if the packet was dropped.
     pub dropped: bool,
-    /// It was marked.
+    /// True if the packet was marked.
     pub marked: bool,
 }
 
-/// What happened, a place per arrival.
+/// Result of a replay; one entry per arrival.
 #[derive(Clone, Debug, Default)]
 pub struct Replay {
-    /// Lost or not, marked or not.
+    /// Fate of each packet.
     pub decisions: Vec<Decision>,
-    /// When it was lost.
+    /// Time of the drop; None if the packet was sent.
     pub dropped_at: Vec<Option<Time>>,
-    /// When its transmission started.
+    /// Start of transmission; None if the packet was dropped.
     pub sent_at: Vec<Option<Time>>,
-    /// The internal variables of the law just after each arrival.
+    /// Internal variables of the AQM just after each arrival.
     pub gauges: Vec<(&'static str, Vec<f64>)>,
-    /// Whether the law could not, or did not, do as recorded; empty without a recording.
+    /// True where the AQM could not or did not take the recorded decision; empty without a
+    /// recording.
     pub diverged: Vec<bool>,
 }
 
-/// Dice that fall as another implementation's did. A decision that the law makes impossible
-/// (p = 0 or 1) is taken all the same, so that both stay on the same track, and told.
+/// Generator that makes the AQM repeat another implementation's decisions. A decision that the AQM
+/// rules out (p = 0 or 1) is enforced, so that both stay in step, and reported.
 struct Script {
     signal: Arc<AtomicBool>,
     impossible: Arc<AtomicBool>,
@@ -71,24 +72,24 @@ impl Dice for Script {
     }
 }
 
-/// How a replay is tied to another implementation's recording.
+/// Options of a replay.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReplayOptions<'a> {
-    /// Recorded decisions, one per arrival: the random numbers are scripted so that the discipline
-    /// takes them. See [`Replay::diverged`].
+    /// Recorded decisions, one per arrival: random numbers are scripted so that the discipline
+    /// repeats them. See [`Replay::diverged`].
     pub follow: Option<&'a [Decision]>,
-    /// When the first periodic update of the discipline is due; one period after the first arrival
-    /// if not set.
+    /// Time of the first periodic update of the discipline; default: one period after the first
+    /// arrival.
     pub first_update: Option<Time>,
 }
 
-/// Sends `arrivals` through a link of `rate` under the discipline that `qdisc` describes (a name,
-/// or an object with a name). `progress` is called every 16,384 arrivals; if it returns `false`,
-/// the replay stops and the result is `None`.
+/// Send `arrivals` through a link of `rate` with the discipline described by `qdisc` (a name, or an
+/// object with a name). `progress` is called every 16,384 arrivals; if it returns `false`, the
+/// replay stops and the result is `None`.
 ///
 /// # Errors
-/// An unknown discipline or parameter, arrivals that go back in time, a recording of another
-/// length.
+/// If the discipline or a parameter is unknown, arrivals are not in order of time, or the recording
+/// differs in length.
 pub fn replay(
     arrivals: &[Arrival],
     qdisc: &Json,
@@ -100,7 +101,7 @@ pub fn replay(
     let env = Env { first_update, ..Env::new(rate) };
     let qdisc = read::qdisc(qdisc, &env)?.1.qdisc;
     if rate.0 == 0 {
-        return Err(Error::new("0bit is no rate").at("rate"));
+        return Err(Error::new("must be above 0bit").at("rate"));
     }
     if let Some(f) = follow.filter(|f| f.len() != arrivals.len()) {
         let text = format!("has {} rows for {} arrivals", f.len(), arrivals.len());
@@ -121,7 +122,7 @@ pub fn replay(
     let mut out = Replay::default();
     for (i, a) in arrivals.iter().enumerate() {
         if i > 0 && a.at < arrivals[i - 1].at {
-            return Err(Error::new("goes back in time").at(format!("row {i}")));
+            return Err(Error::new("is earlier than the previous row").at(format!("row {i}")));
         }
         let recorded = follow.map_or(Decision::default(), |f| f[i]);
         signal.store(recorded.dropped || recorded.marked, Ordering::Relaxed);
@@ -150,7 +151,7 @@ pub fn replay(
     Ok(Some(out))
 }
 
-/// Reads the law's variables, a value per gauge.
+/// Append the variables of the AQM to `gauges`.
 fn see(link: &mut Link, gauges: &mut Vec<(&'static str, Vec<f64>)>) {
     let mut k = 0;
     link.gauges(&mut |name, value| {
@@ -162,7 +163,7 @@ fn see(link: &mut Link, gauges: &mut Vec<(&'static str, Vec<f64>)>) {
     });
 }
 
-/// Reads from the tape what became of each packet, and compares it with what was recorded.
+/// Read the fate of each packet from the packet log and compare it with the recording.
 fn settle(link: &Link, arrivals: &[Arrival], follow: Option<&[Decision]>, out: &mut Replay) {
     let n = arrivals.len();
     out.decisions = vec![Decision::default(); n];
@@ -173,7 +174,7 @@ fn settle(link: &Link, arrivals: &[Arrival], follow: Option<&[Decision]>, out: &
         out.decisions[i] = Decision { dropped: row.why.is_some(), marked };
         let at = if row.why.is_some() { &mut out.dropped_at } else { &mut out.sent_at };
         at[i] = Some(row.left);
-        // A packet for which there was no room is lost whatever the dice say.
+        // A packet dropped because the buffer is full does not depend on random numbers.
         if row.why == Some(Why::Full) && follow.is_some() {
             out.diverged[i] = false;
         }
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_those_of_a_fifo() {
+    fn times_match_a_fifo() {
         let out = replay(
             &every_ms(4),
             &json!({"name": "droptail", "limit": "1p"}),
@@ -205,19 +206,19 @@ mod tests {
         )
         .unwrap()
         .unwrap();
-        // 1.5 ms each: the one of 1 ms waits to 1.5, the one of 2 ms to 3.0, when that of 3 ms
-        // joins.
+        // 1.5 ms each: the packet of 1 ms waits until 1.5 ms; that of 2 ms until 3.0 ms, when the
+        // one of 3 ms arrives.
         let sent: Vec<_> = out.sent_at.iter().map(|t| t.map(|t| t.0 / 1000)).collect();
         assert_eq!(sent, [Some(0), Some(1500), Some(3000), Some(4500)]);
         assert!(out.gauges.is_empty() && out.diverged.is_empty());
     }
 
     #[test]
-    fn followed_law_takes_recorded_decisions_and_tells_impossible_ones() {
+    fn replay_follows_recorded_decisions_and_reports_impossible_ones() {
         let red = json!({"name": "red", "w_q": 1, "min_th": "2p", "max_th": "6p"});
         let arrivals = vec![Arrival { len: 1000, ..Arrival::default() }; 8];
         let mut recorded = vec![Decision::default(); 8];
-        recorded[1].dropped = true; // the average is 0: impossible, and not asked for
+        recorded[1].dropped = true; // the average is 0: impossible, no random number is drawn
         recorded[5].dropped = true; // the average is 4: possible
         let follow = |rows| ReplayOptions { follow: Some(rows), first_update: None };
         let out = replay(&arrivals, &red, Rate(8_000_000), follow(&recorded), &mut |_| true);
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_where_progress_says_no() {
+    fn progress_can_stop_a_replay() {
         let (mut told, droptail) = (vec![], json!("droptail"));
         let options = ReplayOptions::default();
         let out = replay(&every_ms(50_000), &droptail, Rate(8_000_000), options, &mut |so_far| {

@@ -1,10 +1,10 @@
-//! What the applications of a scenario do and when, for who plays them over other transports than
-//! those of the simulator: the same sources and the same dice.
+//! Actions of a scenario's applications over time, for real transports instead of the simulated
+//! ones. Sources and random numbers are the same as in the simulation.
 //!
-//! A player asks [`Script::next`] when there is something to do, has it told by [`Script::wake`],
-//! and tells in return what became of each connection. A connection goes by the number of its flow:
-//! first come the rows of the result, then flows that are lent to crowds, which serve one
-//! connection after the other.
+//! The caller polls [`Script::next`] for the time of the next action, gets it from
+//! [`Script::wake`], and reports the progress of each connection. A connection is identified by the
+//! number of its flow: first the rows of the result, then pooled flows of crowds, each of which
+//! serves one connection after the other.
 
 use crate::crowd::{self, Crowd, Open};
 use crate::flow::{Completion, Flow, Told, stream};
@@ -18,62 +18,62 @@ use serde_json::Value as Json;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
 
-/// What a connection has to send.
+/// Amount of data of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
-    /// Always more.
+    /// Unlimited.
     Endless,
-    /// So many bytes.
+    /// Fixed number of bytes.
     Bytes(u64),
-    /// What will be written.
+    /// Determined by later [`Cue::Write`]s.
     Written,
 }
 
-/// What an application does.
+/// Action of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cue {
-    /// It opens a connection, or sends more on the last one of that flow if it has one to keep.
+    /// Open a connection, or send more on the last one of the flow if that is kept.
     Open {
-        /// The flow.
+        /// Flow number.
         flow: u32,
-        /// The row that it is counted for, which is also its pair of hosts.
+        /// Row of the result that it counts for, which is also its pair of hosts.
         row: u32,
-        /// What it sends.
+        /// Amount of data.
         load: Load,
-        /// Whether the receiver opens it and sends.
+        /// True if the receiver opens the connection and sends.
         request: bool,
-        /// Whether the connection is kept for the next transfer of the flow.
+        /// True if the connection is kept for the next transfer of the flow.
         keep: bool,
     },
-    /// It writes so many bytes into the connection of that flow.
+    /// Write this many bytes into the connection of this flow.
     Write(u32, u64),
-    /// It sends a datagram of so many bytes, headers included.
+    /// Send a datagram of this many bytes, including headers, on this flow.
     Datagram(u32, u64),
-    /// It gives that flow nothing more to send.
+    /// Stop giving data to this flow.
     Stop(u32),
-    /// The rows from the first to before the second are gone, whatever they were doing.
+    /// Abort all activity of the rows from the first up to, not including, the second.
     Leave(u32, u32),
 }
 
-/// A row of the result: a flow, or a host of a crowd.
+/// Row of the result: a flow, or a host of a crowd.
 pub struct Row {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its group, as an index of the scenario's flows.
+    /// Index of its group in the scenario's flows.
     pub group: usize,
-    /// Its number in the group.
+    /// Number within the group.
     pub member: u64,
-    /// Propagation of its whole loop.
+    /// Round-trip propagation delay.
     pub rtt: Span,
 }
 
-/// A flow with an application of its own.
+/// Flow with its own application.
 struct Own {
     group: usize,
     due: Time,
     stop: Time,
     app: App,
-    /// Whether a connection was opened.
+    /// True if a connection has been opened.
     open: bool,
 }
 
@@ -94,28 +94,28 @@ enum App {
     Udp(Box<UdpEnds>),
 }
 
-/// A crowd, and where its rows begin.
+/// Crowd and its first row.
 struct Group {
     crowd: Crowd,
     first: u32,
 }
 
-/// A flow that was lent: its crowd, its host, its transfer.
+/// Pooled flow: its crowd, host and current transfer.
 struct Lease {
     group: usize,
     host: u32,
     told: Option<Told>,
 }
 
-/// The applications of a scenario.
+/// Applications of a scenario.
 pub struct Script {
     scenario: Scenario,
     rows: Vec<Row>,
-    /// By row; none where that is a host of a crowd.
+    /// Per row; None if the row is a host of a crowd.
     own: Vec<Option<Own>>,
     groups: Vec<Group>,
     leases: Vec<Lease>,
-    /// Groups that leave, the last one first.
+    /// Groups that leave, in descending order of time.
     leaves: Vec<(Time, usize)>,
 }
 
@@ -146,7 +146,7 @@ impl Own {
         Own { group, due, stop, app, open: false }
     }
 
-    /// What row `row`, this one, does now that it is due.
+    /// Perform the action that is due for row `row`, which is this one.
     fn act(&mut self, row: u32) -> Option<Cue> {
         let now = std::mem::replace(&mut self.due, Time::NEVER);
         let open = |load| Some(Cue::Open { flow: row, row, load, request: false, keep: false });
@@ -185,7 +185,7 @@ impl Own {
 }
 
 impl Script {
-    /// That of `scenario`.
+    /// Create the script of `scenario`.
     pub fn new(scenario: Scenario) -> Script {
         let (mut rows, mut own, mut groups) = (Vec::new(), Vec::new(), Vec::new());
         let mut leaves = Vec::new();
@@ -207,12 +207,12 @@ impl Script {
         Script { scenario, rows, own, groups, leases: Vec::new(), leaves }
     }
 
-    /// The rows of the result.
+    /// Rows of the result.
     pub fn rows(&self) -> &[Row] {
         &self.rows
     }
 
-    /// When there is next something to do; [`Time::NEVER`] if there will be nothing.
+    /// Time of the next action; [`Time::NEVER`] if there is none.
     pub fn next(&self) -> Time {
         let own = self.own.iter().flatten().map(|own| own.due);
         let crowds = self.groups.iter().map(|group| group.crowd.next());
@@ -220,8 +220,8 @@ impl Script {
         own.chain(crowds).fold(leave, Time::min)
     }
 
-    /// Does the first thing that is due by `now`, as if at the moment when it was due; gives what
-    /// the player has to do for it, if anything. It must be called until nothing is due.
+    /// Perform the earliest action due by `now`, at its due time. Returns the cue for the caller,
+    /// if any. Call until nothing is due.
     pub fn wake(&mut self, now: Time) -> Option<Cue> {
         let at = self.next();
         if at > now {
@@ -239,7 +239,7 @@ impl Script {
         Some(self.open(group, open))
     }
 
-    /// A crowd opens a connection.
+    /// Open a connection of a crowd.
     fn open(&mut self, g: usize, open: Open) -> Cue {
         let first_lent = cast::number(self.rows.len());
         let Group { crowd, first } = &mut self.groups[g];
@@ -268,12 +268,12 @@ impl Script {
         Cue::Leave(first, first + cast::saturate32(self.scenario.flows[group].count))
     }
 
-    /// The lease of a flow, if it is lent.
+    /// Pooled flow with this number.
     fn lease(&mut self, flow: u32) -> Option<&mut Lease> {
         self.leases.get_mut((flow as usize).checked_sub(self.rows.len())?)
     }
 
-    /// The repeated transfers of a flow, if it has such: the one under way, and those done.
+    /// Current and completed transfers of a flow with repeated transfers.
     fn transfers(&mut self, flow: u32) -> Option<(&mut Completion, &mut Vec<Completion>)> {
         match &mut self.own.get_mut(flow as usize)?.as_mut()?.app {
             App::Transfers { now, done, .. } => Some((now, done)),
@@ -281,7 +281,7 @@ impl Script {
         }
     }
 
-    /// The connection of a flow stands: its first byte can be sent.
+    /// Report that the connection of a flow is established: its first byte can be sent.
     pub fn established(&mut self, flow: u32, at: Time) {
         if let Some(told) = self.lease(flow).and_then(|lease| lease.told.as_mut()) {
             told.startup = at.since(told.open.since);
@@ -290,7 +290,7 @@ impl Script {
         }
     }
 
-    /// All bytes of a transfer were received.
+    /// Report that all bytes of a transfer were received.
     pub fn received(&mut self, flow: u32, at: Time) {
         if let Some(Lease { group, host, told: Some(told) }) = self.lease(flow) {
             let (group, host, told) = (*group, *host, *told);
@@ -300,7 +300,7 @@ impl Script {
         }
     }
 
-    /// The sender knows that all bytes of a transfer were received.
+    /// Report that all bytes of a transfer were acknowledged.
     pub fn acked(&mut self, flow: u32, at: Time) {
         if let Some(lease) = self.lease(flow) {
             let (group, host, told) = (lease.group, lease.host, lease.told.take());
@@ -313,8 +313,8 @@ impl Script {
         }
     }
 
-    /// What the rows have to tell at the end of the run, rates and packets apart: a summary of
-    /// each, and the columns of completions.
+    /// Return the results of the rows at the end of the run, without rates and packet counts: a
+    /// summary per row, and the columns of completions.
     pub fn finish(mut self) -> (Vec<Json>, Vec<(String, Column)>) {
         let (scenario, mut all) = (&self.scenario, Completions::default());
         let (end, warm) = (Time::ZERO + scenario.duration, Time::ZERO + scenario.warmup);

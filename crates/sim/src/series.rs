@@ -1,5 +1,5 @@
-//! Series for figures: every link, group of flows and flow looked at once per interval. Looking
-//! changes nothing.
+//! Time series for figures: links, groups of flows and flows, sampled once per interval. Sampling
+//! does not affect the simulation.
 
 use crate::flow::{Ends, Flow};
 use crate::outcome::Column;
@@ -7,7 +7,7 @@ use crate::scenario::{FlowDef, Scenario};
 use sojourn_aqm::Link;
 use sojourn_aqm::units::Time;
 
-/// The running counts of a link, by the columns that their differences go to.
+/// Names of the columns that hold differences of a link's counters.
 const COUNTS: [&str; 7] = [
     "arrived_packets",
     "departed_packets",
@@ -18,8 +18,8 @@ const COUNTS: [&str; 7] = [
     "marked_packets",
 ];
 
-/// The running counts of a link: those of the columns, then what the link used and what it could
-/// have used; and the nanoseconds in the queue of what departed.
+/// Counters of a link: those of [`COUNTS`], then used and offered capacity, and the total sojourn
+/// time of departed packets in ns.
 type Running = ([u64; COUNTS.len() + 2], u128);
 
 fn running(link: &mut Link) -> Running {
@@ -31,7 +31,7 @@ fn running(link: &mut Link) -> Running {
     (counts, t.sojourn.sum_ns())
 }
 
-/// What is recorded of a link. It can be taken as it grows: what was counted goes on.
+/// Samples of a link. Rows can be taken while sampling continues.
 #[derive(Default)]
 pub struct LinkSeries {
     queue_bytes: Vec<u64>,
@@ -40,13 +40,13 @@ pub struct LinkSeries {
     utilisation: Vec<f64>,
     counts: [Vec<u64>; COUNTS.len()],
     gauges: Vec<(&'static str, Vec<f64>)>,
-    /// The running counts at the last look.
+    /// Counters at the last sample.
     last: Running,
 }
 
 impl LinkSeries {
-    /// What was counted since the last look, wrapping: the counts start again from zero after a
-    /// warm-up.
+    /// Differences since the last sample, with wrapping arithmetic because the counters restart at
+    /// zero after the warm-up.
     fn since(&mut self, link: &mut Link) -> Running {
         let now = running(link);
         let last = std::mem::replace(&mut self.last, now);
@@ -54,14 +54,14 @@ impl LinkSeries {
         (counts, now.1.wrapping_sub(last.1))
     }
 
-    /// The link's counters are about to start anew: what they have counted since the last look is
-    /// kept for the next.
+    /// Prepare for a reset of the link's counters: what they counted since the last sample is added
+    /// to the next one.
     pub fn begin(&mut self, link: &mut Link) {
         let (counts, sojourn_ns) = self.since(link);
         self.last = (counts.map(u64::wrapping_neg), sojourn_ns.wrapping_neg());
     }
 
-    /// Looks at the link at `now`.
+    /// Sample the link at `now`.
     pub fn look(&mut self, now: Time, link: &mut Link) {
         link.advance(now);
         let (counts, sojourn_ns) = self.since(link);
@@ -83,13 +83,13 @@ impl LinkSeries {
         });
     }
 
-    /// The rows so far; those that follow go on from them.
+    /// Take the rows sampled so far; later rows continue from them.
     pub fn take(&mut self) -> LinkSeries {
         let last = self.last;
         std::mem::replace(self, LinkSeries { last, ..LinkSeries::default() })
     }
 
-    /// Its columns, by name.
+    /// Emit the columns by name.
     pub fn columns(self, put: &mut dyn FnMut(&str, Column)) {
         let [arrived, packets, bytes, full, early, late, marked] = self.counts;
         let lost = full.iter().zip(&early).zip(&late).map(|((a, b), c)| a + b + c).collect();
@@ -107,28 +107,28 @@ impl LinkSeries {
     }
 }
 
-/// What is recorded of a flow.
+/// Samples of a flow.
 #[derive(Default)]
 struct OfFlow {
     delivered_bytes: Vec<u64>,
     received_bytes: Vec<u64>,
     cwnd_packets: Vec<f64>,
-    /// Bytes delivered and received by the last look.
+    /// Bytes delivered and received at the last sample.
     last: (u64, u64),
 }
 
-/// The state of a flow at a look.
+/// State of a flow at a sample.
 #[derive(Clone, Copy, Default)]
 pub struct Look {
     /// Payload delivered in order since the start, bytes.
     pub delivered: u64,
-    /// Bytes on the wire that reached the receiver since the start.
+    /// Bytes on the wire received since the start.
     pub received: u64,
-    /// Congestion window, if the flow has one.
+    /// Congestion window in packets, if the flow has one.
     pub cwnd_packets: Option<f64>,
 }
 
-/// What is recorded of a group of flows.
+/// Samples of a group of flows.
 #[derive(Default)]
 struct OfGroup {
     delivered_bytes: Vec<u64>,
@@ -136,9 +136,9 @@ struct OfGroup {
     cwnd_packets: Vec<f64>,
     timeouts: Vec<u64>,
     stalled_flows: Vec<u64>,
-    /// Whether its flows are TCP's.
+    /// True if the flows use TCP.
     tcp: bool,
-    /// Sums over the flows at this look.
+    /// Sums over the flows for the current sample.
     sums: Sums,
 }
 
@@ -146,7 +146,7 @@ struct OfGroup {
 struct Sums {
     delivered: u64,
     received: u64,
-    /// Congestion windows, and their number.
+    /// Sum and number of congestion windows.
     windows: (f64, u64),
     timeouts: u64,
     stalled: u64,
@@ -175,28 +175,28 @@ impl OfGroup {
     }
 }
 
-/// A flow at the last look.
+/// State of a flow at the last sample.
 #[derive(Clone, Copy, Default)]
 struct Last {
     delivered: u64,
     received: u64,
     timeouts: u64,
-    /// Where it stalled: its connection, and the payload acknowledged by then.
+    /// Connection and acknowledged payload at the start of the current stall.
     stalled: Option<(u32, u64)>,
 }
 
-/// The recorder.
+/// Recorder of time series.
 pub struct Series {
     time_s: Vec<f64>,
     links: Vec<LinkSeries>,
     groups: Vec<OfGroup>,
-    /// Empty where flows are not looked at one by one.
+    /// Empty if flows are not sampled individually.
     flows: Vec<OfFlow>,
     last: Vec<Last>,
 }
 
 impl Series {
-    /// A recorder for a scenario whose flows and hosts have so many rows.
+    /// Create a recorder for a scenario with `rows` flows and hosts.
     pub fn new(scenario: &Scenario, rows: usize) -> Series {
         let each = if scenario.sample_flows { rows } else { 0 };
         let group = |def: &FlowDef| OfGroup { tcp: def.tcp.is_some(), ..OfGroup::default() };
@@ -209,13 +209,13 @@ impl Series {
         }
     }
 
-    /// Looks at the links at `now`.
+    /// Sample the links at `now`.
     pub fn look_at_links(&mut self, now: Time, links: &mut [Link]) {
         self.time_s.push(now.0 as f64 / 1e9);
         self.links.iter_mut().zip(links).for_each(|(of, link)| of.look(now, link));
     }
 
-    /// Looks at the `i`-th row of the flows.
+    /// Sample row `i` of the flows.
     pub fn look_at_flow(&mut self, i: usize, look: Look) {
         let Some(of) = self.flows.get_mut(i) else { return };
         of.delivered_bytes.push(look.delivered - of.last.0);
@@ -224,8 +224,8 @@ impl Series {
         of.cwnd_packets.extend(look.cwnd_packets);
     }
 
-    /// Looks at the groups by their flows, those that are lent included; `on_links` tells which
-    /// have something on links.
+    /// Sample the groups by summing over their flows, pooled flows included; `on_links` is true for
+    /// flows with packets on links.
     pub fn look_at_groups(&mut self, flows: &[Flow], on_links: &[bool]) {
         self.last.resize(flows.len(), Last::default());
         for (f, flow) in flows.iter().enumerate() {
@@ -238,7 +238,7 @@ impl Series {
             sums.windows.0 += tcp.sender.cwnd_packets();
             sums.windows.1 += 1;
             sums.timeouts += timeouts - std::mem::replace(&mut last.timeouts, timeouts);
-            // It is over when something more is acknowledged, not when it is sent again.
+            // A stall ends when new data is acknowledged, not when data is retransmitted.
             let here = (flow.connection, tcp.sender.acked_bytes());
             if flow.stalled(on_links[f]) {
                 last.stalled = Some(here);
@@ -250,13 +250,13 @@ impl Series {
         self.groups.iter_mut().for_each(OfGroup::look);
     }
 
-    /// The links' counters are about to start anew: what they have counted since the last look is
-    /// kept for the next.
+    /// Prepare for a reset of the links' counters: what they counted since the last sample is added
+    /// to the next one.
     pub fn begin(&mut self, links: &mut [Link]) {
         self.links.iter_mut().zip(links).for_each(|(of, link)| of.begin(link));
     }
 
-    /// The columns; `names` are those of the flows.
+    /// Append all columns; `names` are the names of the flows.
     pub fn columns(self, scenario: &Scenario, names: &[&str], columns: &mut Vec<(String, Column)>) {
         columns.push(("series/time_s".into(), Column::F64(self.time_s)));
         for (of, link) in self.links.into_iter().zip(&scenario.links) {

@@ -1,5 +1,5 @@
-//! What makes traffic: bulk uploads, repeated transfers, constant bit rate, and the registry of
-//! all sources.
+//! Traffic sources: bulk transfers, repeated transfers, constant bit rate, and the registry of all
+//! sources.
 
 use crate::crowd::params::{Incast, Poisson, Sessions, Web};
 use crate::dist::Dist;
@@ -17,59 +17,59 @@ use sojourn_aqm::params::{Params, Rows};
 use sojourn_aqm::units::{Bytes, Rate, Span};
 
 params! {
-    /// An application that always has more to send.
+    /// Application that always has data to send.
     pub struct Bulk {
-        /// When it starts.
+        /// Start time.
         start: Dist<Span> = Dist::Constant(Span::ZERO), [], "", [];
-        /// When it stops giving new data; auto for never.
+        /// Time from which no new data is sent; auto means never.
         stop: Option<Span> = None, [], "", [];
     }
 }
 
 params! {
-    /// Transfers of a size, one after the other, each on a fresh connection.
+    /// Sequential transfers, each on a new connection.
     pub struct Transfers {
-        /// When the first one starts.
+        /// Start time of the first transfer.
         start: Dist<Span> = Dist::Constant(Span::ZERO), [], "", [];
-        /// Payload of one transfer.
+        /// Payload of a transfer.
         size: Dist<Bytes> = Dist::Constant(Bytes(100_000)),
             [Dist::Constant(Bytes(1)) => Dist::Constant(Bytes(1_000_000_000_000))], "S", [];
-        /// Pause between the last acknowledgement of one and the start of the next.
+        /// Pause between the last acknowledgement of a transfer and the start of the next.
         gap: Dist<Span> = Dist::Constant(Span::ZERO), [], "", ["think"];
-        /// How many transfers; auto for no end.
+        /// Number of transfers; auto means unlimited.
         number: Option<u64> = None, [Some(1) => Some(1_000_000_000)], "", [];
-        /// When no further transfer starts; auto for never.
+        /// Time from which no further transfer starts; auto means never.
         stop: Option<Span> = None, [], "", [];
     }
 }
 
 params! {
-    /// Packets of one size at a constant rate: over UDP whatever happens to them, or written into
-    /// the socket of a TCP that is given, where they wait for their turn.
+    /// Packets of one size at a constant rate: sent over UDP regardless of losses, or written to
+    /// the socket of a given TCP, which buffers them.
     pub struct Cbr {
-        /// When it starts; the first packet follows within one interval, at random.
+        /// Start time; the first packet follows at a random time within one interval.
         start: Dist<Span> = Dist::Constant(Span::ZERO), [], "", [];
-        /// When it stops; auto for never.
+        /// Stop time; auto means never.
         stop: Option<Span> = None, [], "", [];
-        /// Bits per second: on the wire over UDP, of payload over TCP.
+        /// Rate in bit/s: on the wire over UDP, payload over TCP.
         rate: Rate = Rate(64_000), [Rate(1) => Rate(1_000_000_000_000)], "", [];
-        /// Bytes of a packet: on the wire over UDP; of payload over TCP, where the profile ns2
-        /// makes whole segments of each.
+        /// Packet size in bytes: on the wire over UDP; payload over TCP, where the profile ns2
+        /// rounds each packet up to whole segments.
         packet: Bytes = Bytes(200), [Bytes(1) => Bytes(65_535)], "", ["size"];
-        /// By what share of itself a gap may be longer or shorter, each as likely; 0.5 is ns-2's
-        /// random_. It keeps sources of the same rate from colliding for good.
+        /// Maximum relative deviation of a gap, uniformly distributed; 0.5 is ns-2's random_.
+        /// Prevents sources of equal rate from staying synchronised.
         jitter: f64 = 0.0, [0.0 => 1.0], "", ["random"];
     }
 }
 
 impl Cbr {
-    /// How long after the first packet the `k`-th follows; no remainder is lost on the way.
+    /// Time from the first packet to the `k`-th, exact for any `k` (no accumulated rounding).
     pub fn due(&self, k: u64) -> Span {
         let bits = u128::from(k) * u128::from(self.packet.0) * 8;
         Span(cast::saturate(bits * 1_000_000_000 / u128::from(self.rate.0)))
     }
 
-    /// The gap after the `k`-th packet: one draw, none without jitter.
+    /// Gap after the `k`-th packet. Uses one random number, none without jitter.
     pub fn gap(&self, k: u64, dice: &mut impl Dice) -> Span {
         let gap = Span(self.due(k + 1).0 - self.due(k).0);
         if self.jitter == 0.0 {
@@ -80,7 +80,7 @@ impl Cbr {
     }
 }
 
-/// A source with its parameters.
+/// Traffic source with its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// [`Bulk`].
@@ -103,7 +103,7 @@ pub enum Source {
     Trace(Trace),
 }
 
-/// The same expression for the parameters of whichever source it is; a trace's are its shift.
+/// Evaluate an expression on the parameters of any source; for a trace these are its [`Shift`].
 macro_rules! each {
     ($source:expr, $p:ident => $value:expr) => {
         match $source {
@@ -120,78 +120,78 @@ macro_rules! each {
     };
 }
 
-/// A source of the registry.
+/// Registry entry.
 pub struct Entry {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// What it is.
+    /// One-line description.
     pub about: &'static str,
-    /// Where it is defined.
+    /// Source: paper, RFC or ns-2 class.
     pub source: &'static str,
-    /// Reads its settings.
+    /// Parser of the settings.
     read: fn(&Named<'_>) -> Result<Source>,
 }
 
-/// Every source there is.
+/// All sources.
 pub static SOURCES: &[Entry] = &[
     Entry {
         name: "bulk",
-        about: "an application that always has more to send, over TCP",
+        about: "bulk transfer over TCP: the application always has data to send",
         source: "ns-2's FTP",
         read: |n| n.params().map(Source::Bulk),
     },
     Entry {
         name: "transfers",
-        about: "transfers of a size, one after the other, each on a fresh TCP connection",
+        about: "sequential transfers, each on a new TCP connection",
         source: "RFC 7928 section 2.1 (flow completion time)",
         read: |n| n.params().map(Source::Transfers),
     },
     Entry {
         name: "cbr",
-        about: "packets of one size at a constant rate, over UDP or the TCP that is given",
+        about: "packets of one size at a constant rate, over UDP or a given TCP",
         source: "RFC 7928 section 5 (unresponsive traffic)",
         read: |n| n.params().map(Source::Cbr),
     },
     Entry {
         name: "onoff",
-        about: "bursts of packets and random silences, over UDP or the TCP that is given",
+        about: "bursts of packets with random idle periods, over UDP or a given TCP",
         source: "ns-2's Traffic/Exponential and Traffic/Pareto",
         read: |n| n.params().map(Source::OnOff),
     },
     Entry {
         name: "poisson",
-        about: "short flows at random times, each on a fresh TCP connection",
+        about: "short flows arriving at random, each on a new TCP connection",
         source: "Ismail et al., On the Effectiveness of CoDel in Data Centers (short flows)",
         read: |n| n.params().and_then(Poisson::checked).map(Source::Poisson),
     },
     Entry {
         name: "incast",
-        about: "queries that all members of the group answer at once, over TCP",
+        about: "queries answered by all members of the group at the same time, over TCP",
         source: "partition/aggregate: Alizadeh et al., Data Center TCP, SIGCOMM 2010",
         read: |n| n.params().map(Source::Incast),
     },
     Entry {
         name: "sessions",
-        about: "web sessions at random times: transfers in a row on fresh TCP connections",
+        about: "web sessions arriving at random: sequential transfers on new TCP connections",
         source: "Joo et al., A Hybrid AQM for Stability and Fast Adaptation (HRED), section IV",
         read: |n| n.params().map(Source::Sessions),
     },
     Entry {
         name: "web",
-        about: "users who read pages of several objects, over TCP, and think between them",
+        about: "users who load pages of several objects over TCP, with think times",
         source: "Feldmann et al., SIGCOMM 1999; ns-2's PagePool/WebTraf",
         read: |n| n.params().and_then(Web::checked).map(Source::Web),
     },
     Entry {
         name: "trace",
-        about: "recorded packets over UDP, or recorded flows over the TCP that is given",
+        about: "recorded packets over UDP, or recorded flows over a given TCP",
         source: "RFC 7928 section 5 (repeatable traffic)",
         read: |n| Trace::of(n).map(Source::Trace),
     },
 ];
 
 impl Entry {
-    /// Its parameters with their defaults.
+    /// Parameters with their defaults.
     pub fn params(&self) -> Rows {
         let named = Named { name: self.name, settings: Vec::new(), lists: Vec::new() };
         (self.read)(&named).map(|s| s.table()).expect("defaults are valid")
@@ -199,7 +199,10 @@ impl Entry {
 }
 
 impl Source {
-    /// Reads a source.
+    /// Parse a source.
+    ///
+    /// # Errors
+    /// If the name or a parameter is unknown, or a value is out of range.
     pub fn of(named: &Named<'_>) -> Result<Source> {
         let name = named.name;
         let entry = SOURCES.iter().find(|e| e.name == name).ok_or_else(|| {
@@ -211,7 +214,7 @@ impl Source {
         (entry.read)(named)
     }
 
-    /// Its name.
+    /// Name of the source.
     pub fn name(&self) -> &'static str {
         match self {
             Source::Bulk(_) => "bulk",
@@ -226,7 +229,7 @@ impl Source {
         }
     }
 
-    /// Its parameters.
+    /// Parameters with their values.
     pub fn table(&self) -> Rows {
         match self {
             Source::Trace(trace) => trace.table(),
@@ -234,7 +237,7 @@ impl Source {
         }
     }
 
-    /// Everything, as it is written.
+    /// Canonical JSON form with all parameters.
     pub fn canonical(&self) -> Json {
         match self {
             Source::Trace(trace) => trace.canonical(),
@@ -242,17 +245,17 @@ impl Source {
         }
     }
 
-    /// When it starts.
+    /// Distribution of the start time.
     pub fn start(&self) -> &Dist<Span> {
         each!(self, p => &p.start)
     }
 
-    /// When it stops.
+    /// Stop time; None means never.
     pub fn stop(&self) -> Option<Span> {
         each!(self, p => p.stop)
     }
 
-    /// Whether it sends over UDP where no TCP is given; every source can go over TCP.
+    /// True if the source sends over UDP unless a TCP is given. Every source can use TCP.
     pub fn udp_by_default(&self) -> bool {
         matches!(self, Source::Cbr(_) | Source::OnOff(_) | Source::Trace(_))
     }
@@ -265,14 +268,14 @@ mod tests {
     use rand_pcg::Pcg64Mcg;
 
     #[test]
-    fn gaps_keep_the_rate_with_jitter_and_without() {
+    fn gaps_keep_the_rate_with_and_without_jitter() {
         let packet = Bytes(573); // 18.336 ms at 250 kbit/s
         let exact = Cbr { rate: Rate(250_000), packet, ..Cbr::default() };
         let shaken = Cbr { jitter: 0.5, ..exact.clone() };
         let (mut used, mut fresh) = (Pcg64Mcg::seed_from_u64(1), Pcg64Mcg::seed_from_u64(1));
         let sum: u64 = (0..1000).map(|k| exact.gap(k, &mut used).0).sum();
         assert_eq!(Span(sum), exact.due(1000));
-        assert_eq!(used, fresh, "without jitter nothing is drawn");
+        assert_eq!(used, fresh, "no random number without jitter");
         let gaps: Vec<f64> =
             (0..100_000).map(|k| shaken.gap(k, &mut fresh).as_secs() * 1e3).collect();
         assert!(gaps.iter().all(|g| (9.168..=27.504).contains(g)));

@@ -1,7 +1,7 @@
-//! A trace: recorded packets or flows, sent again at their times.
+//! Trace source: recorded packets or flows, replayed at their times.
 //!
-//! **Source**: RFC 7928 §5 asks for repeatable traffic.
-//! Columns come inline; files are read by Python, this crate reads none.
+//! **Source**: RFC 7928 §5 asks for repeatable traffic. The columns are part of the JSON; Python
+//! reads the files.
 
 use crate::dist::Dist;
 use crate::read::{self, Named};
@@ -14,52 +14,55 @@ use sojourn_aqm::units::{Span, Time};
 use std::sync::Arc;
 
 params! {
-    /// What a trace has beside its columns.
+    /// Parameters of a trace besides its columns.
     pub struct Shift {
-        /// By how much everything is later.
+        /// Offset added to all times.
         start: Dist<Span> = Dist::Constant(Span::ZERO), [], "", [];
-        /// When nothing more is sent; auto for the end of the trace.
+        /// Time from which nothing is sent; auto means the end of the trace.
         stop: Option<Span> = None, [], "", [];
     }
 }
 
-/// A recorded packet or flow.
+/// Recorded packet or flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Record {
-    /// When, from the start of the trace.
+    /// Time since the start of the trace.
     pub at: Span,
-    /// Bytes on the wire of a packet, payload of a flow.
+    /// Bytes on the wire for a packet, payload bytes for a flow.
     pub bytes: u64,
-    /// Which member of the group sends it.
+    /// Number of the member of the group that sends it.
     pub flow: u32,
 }
 
-/// A trace.
+/// Recorded traffic.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
-    /// Its parameters.
+    /// Parameters.
     pub shift: Shift,
-    /// Its rows, in time.
+    /// Rows in order of time.
     pub rows: Arc<[Record]>,
-    /// Whether it says which member of the group sends.
+    /// True if the `flow` column is given.
     flows: bool,
 }
 
-/// The columns: name, what it is.
+/// Columns: name and description.
 const COLUMNS: [(&str, &str); 3] = [
-    ("time_s", "when each packet or flow is sent, in seconds, in order"),
-    ("size_bytes", "bytes on the wire of each packet, or payload of each flow"),
-    ("flow", "which member of the group sends it, from 0 up; none: the first"),
+    ("time_s", "time of each packet or flow in seconds, ascending"),
+    ("size_bytes", "size of each packet on the wire, or payload of each flow, in bytes"),
+    ("flow", "number of the sending member of the group, from 0; default: the first"),
 ];
 
-/// The longest trace.
+/// Maximum number of rows.
 const ROWS_MAX: usize = 50_000_000;
-/// The latest time, seconds.
+/// Maximum time, seconds.
 const LATEST_S: f64 = 1e7;
 
 impl Trace {
-    /// Reads a trace. One without rows is refused only by [`Trace::checked`], so that there can be
-    /// a table of its parameters.
+    /// Parse a trace. An empty trace is accepted here and rejected by [`Trace::checked`], so that
+    /// the registry can list the parameters.
+    ///
+    /// # Errors
+    /// If a key is unknown, the columns differ in length, or a value is out of range or order.
     pub fn of(named: &Named<'_>) -> Result<Trace> {
         let known = |key: &str| COLUMNS.iter().any(|c| c.0 == key);
         let list = named.lists.iter().find(|(key, _)| !known(key));
@@ -89,22 +92,24 @@ impl Trace {
         {
             if length.is_some_and(|n| n != times.len()) {
                 let n = times.len();
-                return Err(Error::new(format!("is not as long as time_s, which has {n}")).at(key));
+                return Err(Error::new(format!("must have {n} rows, as time_s has")).at(key));
             }
         }
         let mut rows = Vec::with_capacity(times.len());
         for (i, (t, size)) in times.iter().zip(&sizes).enumerate() {
             if i > 0 && *t < times[i - 1] {
-                return Err(Error::new(format!("{t} is before the one above")).at(i).at("time_s"));
+                return Err(Error::new(format!("{t} is earlier than the previous row"))
+                    .at(i)
+                    .at("time_s"));
             }
             let whole = |x: f64| x >= 0.0 && libm::trunc(x) == x;
             let flow = flows.as_ref().map_or(0.0, |f| f[i]);
             if !whole(*size) || *size < 1.0 {
-                let text = format!("{size} is not a whole number from 1 up");
+                let text = format!("{size} is not a whole number, at least 1");
                 return Err(Error::new(text).at(i).at("size_bytes"));
             }
             if !whole(flow) {
-                let text = format!("{flow} is not a whole number from 0 up");
+                let text = format!("{flow} is not a whole number, at least 0");
                 return Err(Error::new(text).at(i).at("flow"));
             }
             let at = Span(cast::trunc(libm::round(t * 1e9)));
@@ -117,36 +122,38 @@ impl Trace {
         Ok(Trace { shift, rows: rows.into(), flows: flows.is_some() })
     }
 
-    /// Refuses a trace without rows, with members that the group does not have, or (`packets`)
-    /// with packets that are too large.
+    /// Validate against the group of `count` flows; `packets` is true if the rows are packets.
+    ///
+    /// # Errors
+    /// If the trace is empty, a row names a member that does not exist, or a packet is too large.
     pub fn checked(&self, count: u64, packets: bool) -> Result<()> {
         if self.rows.is_empty() {
             return Err(Error::new("is missing or empty").at("time_s"));
         }
         for (i, row) in self.rows.iter().enumerate() {
             if u64::from(row.flow) >= count {
-                let text = format!("{} is not one of the group's {count}, from 0 up", row.flow);
+                let text = format!("{} must be below the count of the group, {count}", row.flow);
                 return Err(Error::new(text).at(i).at("flow"));
             }
             if packets && row.bytes > 65_535 {
-                let text = format!("{} is more than a packet's 65535", row.bytes);
+                let text = format!("{} bytes exceed the largest packet, 65535 bytes", row.bytes);
                 return Err(Error::new(text).at(i).at("size_bytes"));
             }
         }
         Ok(())
     }
 
-    /// The most flows that can be open at once.
+    /// Maximum number of concurrent flows.
     pub fn most(&self) -> u64 {
         (self.rows.len() as u64).min(10_000)
     }
 
-    /// The rows of one member.
+    /// Rows of one member of the group.
     pub fn of_member(&self, member: u64) -> Arc<[Record]> {
         self.rows.iter().filter(|r| u64::from(r.flow) == member).copied().collect()
     }
 
-    /// Its parameters; the columns stand there without their values.
+    /// Parameters; columns are listed without values.
     pub fn table(&self) -> Rows {
         let column = |(name, about): &(&'static str, &'static str)| Row {
             name,
@@ -160,7 +167,7 @@ impl Trace {
         COLUMNS.iter().map(column).chain(self.shift.table()).collect()
     }
 
-    /// Everything, as it is written.
+    /// Canonical JSON form with all parameters and columns.
     pub fn canonical(&self) -> Json {
         let mut json = read::canonical("trace", &self.shift.table());
         let seconds = |r: &Record| r.at.0 as f64 / 1e9;
@@ -188,7 +195,7 @@ fn numbers(list: &Json, most: f64) -> Result<Vec<f64>> {
     list.iter().enumerate().map(number).collect()
 }
 
-/// Where a member stands in its rows.
+/// Position of a member in its rows.
 #[derive(Clone, Debug)]
 pub struct Player {
     rows: Arc<[Record]>,
@@ -197,17 +204,17 @@ pub struct Player {
 }
 
 impl Player {
-    /// At the first row of `member`.
+    /// Create a cursor at the first row of `member`.
     pub fn new(trace: &Trace, member: u64, start: Time) -> Player {
         Player { rows: trace.of_member(member), next: 0, start }
     }
 
-    /// When the next packet is due; [`Time::NEVER`] after the last.
+    /// Time of the next packet; [`Time::NEVER`] after the last.
     pub fn due(&self) -> Time {
         self.rows.get(self.next).map_or(Time::NEVER, |r| self.start + r.at)
     }
 
-    /// Bytes of the next packet, which is past then.
+    /// Advance to the next row; returns the size of the current packet in bytes.
     pub fn take(&mut self) -> u32 {
         self.next += 1;
         self.rows.get(self.next - 1).map_or(0, |r| cast::saturate32(r.bytes))

@@ -177,7 +177,10 @@ fn traces_are_played_as_recorded() {
     scenario["flows"][0].as_object_mut().unwrap().remove("tcp");
     scenario["flows"][0].as_object_mut().unwrap().remove("rtt");
     let refused = Scenario::from_json(&scenario.to_string()).unwrap_err().to_string();
-    assert_eq!(refused, "flows.x.source.size_bytes.2: 960000 is more than a packet's 65535");
+    assert_eq!(
+        refused,
+        "flows.x.source.size_bytes.2: 960000 bytes exceed the largest packet, 65535 bytes"
+    );
     scenario["flows"][0]["source"]["size_bytes"] = json!([5000, 1, 28, 1500]);
     scenario["tape"] = json!(true);
     let out = run(&scenario);

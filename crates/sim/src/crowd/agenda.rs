@@ -1,20 +1,20 @@
-//! What a crowd has still to do: by time, and at one time in the order in which it was noted.
+//! Event queue of a crowd, ordered by time, FIFO at equal times.
 
 use super::Open;
 use sojourn_aqm::units::Time;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// Something that a crowd will do.
+/// Event of a crowd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// A flow, a session or a query arrives.
+    /// Arrival of a flow, session or query.
     Arrive,
-    /// A connection is opened.
+    /// Opening of a connection.
     Open(Open),
-    /// The session with that number begins its next transfer, or its next page.
+    /// Start of the next transfer of a session, or of the next page of a user.
     Next(u32),
-    /// The page with that number asks for its next object.
+    /// Request of the next object of a page.
     Object(u32),
 }
 
@@ -50,7 +50,7 @@ impl Ord for Entry {
     }
 }
 
-/// The list.
+/// Event queue.
 #[derive(Default)]
 pub struct Agenda {
     heap: BinaryHeap<Reverse<Entry>>,
@@ -58,7 +58,7 @@ pub struct Agenda {
 }
 
 impl Agenda {
-    /// Notes that `what` is to be done at `at`; what is due beyond all time is forgotten.
+    /// Schedule `what` at `at`; dropped if `at` is [`Time::NEVER`].
     pub fn push(&mut self, at: Time, what: What) {
         if at < Time::NEVER {
             self.heap.push(Reverse(Entry { at, order: self.noted, what }));
@@ -66,17 +66,17 @@ impl Agenda {
         }
     }
 
-    /// Forgets everything.
+    /// Remove all events.
     pub fn clear(&mut self) {
         self.heap.clear();
     }
 
-    /// When the first thing is due; [`Time::NEVER`] if there is none.
+    /// Time of the first event; [`Time::NEVER`] if there is none.
     pub fn next(&self) -> Time {
         self.heap.peek().map_or(Time::NEVER, |e| e.0.at)
     }
 
-    /// The first thing, if it is due at `now`.
+    /// Remove and return the first event, if it is due at `now`.
     pub fn pop(&mut self, now: Time) -> Option<What> {
         if self.next() > now {
             return None;
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn by_time_and_then_as_noted() {
+    fn events_are_ordered_by_time_then_insertion() {
         let mut agenda = Agenda::default();
         for (at, n) in [(5, 0), (3, 1), (5, 2), (3, 3), (9, 4)] {
             agenda.push(Time(at), What::Next(n));

@@ -1,4 +1,4 @@
-//! What each kind of crowd does when: arrivals, sessions, queries, pages.
+//! Kinds of crowds: arrival processes, sessions, queries, web pages.
 
 use super::agenda::{Agenda, What};
 use super::params::{Incast, Poisson, Sessions, Web};
@@ -12,34 +12,36 @@ use sojourn_aqm::cast;
 use sojourn_aqm::dice::Dice;
 use sojourn_aqm::units::{Span, Time};
 
-/// The source with what it keeps between events.
+/// Source with its state.
 pub enum Kind {
-    /// How many are still to come.
+    /// Parameters, and number of flows still to arrive.
     Poisson(Poisson, u64),
-    /// The queries.
+    /// Partition/aggregate queries.
     Incast(Queries),
-    /// How many sessions are still to come, and how many transfers each that is here has left.
+    /// Sessions: number still to arrive, and transfers left in each active session.
     Sessions { params: Sessions, left: u64, here: Places<u64> },
-    /// Users and their pages.
+    /// Web users.
     Web(Users),
-    /// The next row.
+    /// Recorded flows, with the index of the next row.
     Trace { trace: Trace, start: Time, next: usize },
 }
 
-/// Partition and aggregate.
+/// State of partition/aggregate queries.
 pub struct Queries {
     params: Incast,
     left: u64,
-    /// The last query, how many have not answered, and when the last one did.
+    /// Start of the current query.
     made: Time,
+    /// Number of outstanding answers.
     waiting: usize,
+    /// Time of the latest answer.
     last: Time,
 }
 
-/// Users who read pages.
+/// State of web users.
 pub struct Users {
     params: Web,
-    /// Pages that each has left.
+    /// Pages left per user.
     left: Vec<u64>,
     pages: Places<Page>,
     objects: Places<Object>,
@@ -49,8 +51,9 @@ pub struct Users {
 struct Page {
     user: u32,
     host: u32,
-    /// Objects still to be asked for, and objects that are on their way.
+    /// Objects not yet requested.
     left: u64,
+    /// Objects in transfer.
     open: u64,
 }
 
@@ -61,13 +64,13 @@ struct Object {
     since: Time,
 }
 
-/// A host, each as likely: one draw, none where there is but one.
+/// Draw a host uniformly. Uses one random number, none if there is one host.
 fn any(hosts: &[Host], rng: &mut Pcg64Mcg) -> u32 {
     if hosts.len() == 1 { 0 } else { rng.below(cast::number(hosts.len())) }
 }
 
 impl Kind {
-    /// The kind of `source`, whose first event is put on the agenda.
+    /// Create the state of `source` and schedule its first event.
     pub fn new(
         source: &Source,
         [joins, start]: [Time; 2],
@@ -103,12 +106,12 @@ impl Kind {
                 Kind::Trace { trace: t.clone(), start, next: 0 }
             }
             Source::Bulk(_) | Source::Transfers(_) | Source::Cbr(_) | Source::OnOff(_) => {
-                unreachable!("these have flows of their own")
+                unreachable!("these sources do not use crowds")
             }
         }
     }
 
-    /// Does `what` at `now`; gives the connection that is opened for it.
+    /// Process event `what` at `now`; returns the connection to open, if any.
     pub fn act(
         &mut self,
         now: Time,
@@ -172,7 +175,7 @@ impl Kind {
         }
     }
 
-    /// A connection is over.
+    /// Handle the end of a connection.
     pub fn ended(&mut self, now: Time, told: &Told, agenda: &mut Agenda, rng: &mut Pcg64Mcg) {
         match self {
             Kind::Sessions { params, here, .. } => {
@@ -189,8 +192,8 @@ impl Kind {
         }
     }
 
-    /// An answer is complete at `at`; if it is the last one, gives when its query was made and how
-    /// long that took.
+    /// Handle a complete answer at `at`; if it is the last one of a query, returns the query's
+    /// start time and duration.
     pub fn answered(
         &mut self,
         at: Time,
@@ -232,7 +235,7 @@ impl Users {
     ) -> Users {
         let mut launched = Span::ZERO;
         for user in 0..params.sessions {
-            // The crowd has drawn the first user's start.
+            // The start of the first user is drawn by the caller.
             let begin = if user == 0 { start } else { joins + params.start.sample(rng) };
             let first = params.first.sample(rng);
             agenda.push(begin + launched + first, What::Next(cast::saturate32(user)));

@@ -1,14 +1,13 @@
-//! Groups whose arrivals open many short connections at the same time.
+//! Crowd: a group of hosts that opens many short connections, several at a time.
 //!
-//! A crowd has its own slot in the order of events. It decides when a connection is opened, to
-//! which of its hosts (the members of the group, each with its own RTT) and for how much; the
-//! world lends it a flow: one of that host whose last connection is over, or, when more are open
-//! than ever before, a new one. So memory follows the most that were open at once, not how many
-//! there were.
+//! A crowd has its own slot in the event queue. It decides when a connection is opened, on which of
+//! its hosts (the members of the group, each with its own RTT), and its size. Connections run on
+//! pooled flows: an idle one of that host or, if all are busy, a new one. Memory thus depends on
+//! the maximum number of concurrent connections, not on their total.
 //!
-//! All draws of a group come from one stream, in the order in which its events happen. What
-//! happens is told when the *sender* knows it; the only thing that a receiver tells early is that
-//! an answer is complete, and nothing is drawn then.
+//! All random numbers of a group come from one stream, in the order of its events. Events are based
+//! on what the *sender* knows. The only exception is the completion of an answer, which the
+//! receiver reports early; no random number is drawn for it.
 
 mod agenda;
 mod kinds;
@@ -25,66 +24,66 @@ use rand_pcg::Pcg64Mcg;
 use serde_json::{Map, Value as Json};
 use sojourn_aqm::units::{Span, Time};
 
-/// How long a connection beyond the most waits before it asks again: a lost SYN's timeout
-/// (RFC 6298 §2.1).
+/// Delay after which a connection beyond the limit is retried: the timeout of a lost SYN (RFC 6298
+/// §2.1).
 const AGAIN: Span = Span::s(1);
 
-/// A connection to be opened.
+/// Connection to be opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Open {
-    /// Which member of the group sends (of a request: is asked).
+    /// Member of the group that sends (for a request: that is asked).
     pub host: u32,
-    /// Payload.
+    /// Payload, bytes.
     pub bytes: u64,
-    /// What the crowd knows it by.
+    /// Identifier within the crowd.
     pub tag: u32,
-    /// Since when it is waited for.
+    /// Start of the user's wait.
     pub since: Time,
-    /// Whether it is a request, which crosses the return path.
+    /// True for a request, which crosses the return path.
     pub request: bool,
-    /// Whether the last connection is kept if there is one.
+    /// True if an existing connection is reused.
     pub keep: bool,
 }
 
-/// A transfer that is complete.
+/// Completed transfer.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
-    /// Since when it was waited for.
+    /// Start time.
     pub start: Time,
-    /// For how long.
+    /// Duration.
     pub took: Span,
-    /// How long of that until its first byte could be sent.
+    /// Time until the first byte could be sent; part of `took`.
     pub startup: Span,
-    /// Its payload.
+    /// Payload, bytes.
     pub bytes: u64,
-    /// The member of the group that sent it.
+    /// Member of the group that sent it.
     pub host: u32,
 }
 
-/// A member of the group.
+/// Member of the group.
 #[derive(Default)]
 pub struct Host {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Flows that were lent for answers and are free again; then those for requests.
+    /// Idle pooled flows: for answers, and for requests.
     free: [Vec<u32>; 2],
-    /// How many were lent at any time: the number of the next.
+    /// Number of pooled flows created: for answers, and for requests.
     pub lent: [u32; 2],
-    /// How many transfers it has begun.
+    /// Number of transfers started.
     pub started: u64,
-    /// How often one was put off because too many were open.
+    /// Number of connections deferred because too many were open.
     pub refused: u64,
 }
 
-/// A group of hosts with what makes their connections.
+/// Group of hosts with its traffic source.
 pub struct Crowd {
-    /// The group, as an index of the scenario's flows.
+    /// Index of the group in the scenario's flows.
     pub group: usize,
-    /// Its members.
+    /// Members.
     pub hosts: Vec<Host>,
-    /// What is complete, in the order in which it became known.
+    /// Completed transfers, in the order in which completion became known.
     pub done: Vec<Done>,
-    /// Queries that are answered: when they were made, and how long the last answer took.
+    /// Completed queries: start time and duration until the last answer.
     pub queries: Vec<(Time, Span)>,
     kind: Kind,
     agenda: Agenda,
@@ -96,7 +95,7 @@ pub struct Crowd {
     open: u64,
 }
 
-/// Whether the group `def` is a crowd.
+/// True if the group `def` is a crowd.
 pub fn is_crowd(def: &FlowDef) -> bool {
     match &def.source {
         Source::Poisson(_) | Source::Incast(_) | Source::Sessions(_) | Source::Web(_) => true,
@@ -105,7 +104,7 @@ pub fn is_crowd(def: &FlowDef) -> bool {
     }
 }
 
-/// The most flows that may be lent to the group `def`.
+/// Maximum number of pooled flows of the group `def`.
 pub fn most(def: &FlowDef) -> u64 {
     match &def.source {
         Source::Poisson(p) => p.most,
@@ -118,11 +117,11 @@ pub fn most(def: &FlowDef) -> u64 {
 }
 
 impl Crowd {
-    /// The crowd of the group with that index.
+    /// Create the crowd of the group with this index.
     pub fn new(scenario: &Scenario, group: usize) -> Crowd {
         let def = &scenario.flows[group];
         let stream = |what: &str| stream(scenario.seed, &format!("flows.{}.{what}", def.name));
-        // Its own times count from when it joins.
+        // Times of the source are relative to the join.
         let joins = Time::ZERO + def.joins.unwrap_or_default();
         let start = joins + def.source.start().sample(&mut stream("start"));
         let mut rng = stream("source");
@@ -152,12 +151,12 @@ impl Crowd {
         }
     }
 
-    /// When [`Crowd::wake`] is next due.
+    /// Time at which [`Crowd::wake`] is next due.
     pub fn next(&self) -> Time {
         self.agenda.next()
     }
 
-    /// Does the first thing that is due at `now`; gives the connection that it opens, if it does.
+    /// Process the first event due at `now`; returns the connection to open, if any.
     pub fn wake(&mut self, now: Time) -> Option<Open> {
         let what = self.agenda.pop(now)?;
         let open =
@@ -174,8 +173,8 @@ impl Crowd {
         Some(open)
     }
 
-    /// Leaves at `now`: nothing more is asked for, and what is not complete by then will not be.
-    /// The flows that were lent to it leave by themselves.
+    /// Leave at `now`: nothing more is requested, and incomplete transfers stay incomplete. The
+    /// pooled flows are made to leave separately.
     pub fn leave(&mut self, now: Time) {
         self.stop = self.stop.min(now);
         self.agenda.clear();
@@ -183,13 +182,13 @@ impl Crowd {
         self.queries.retain(|(made, took)| *made + *took < now);
     }
 
-    /// A flow for that connection: one that is free, or none if a new one must be made.
+    /// Take an idle pooled flow for this connection; None if a new one must be created.
     pub fn lend(&mut self, open: &Open) -> Option<u32> {
         self.hosts[open.host as usize].free[usize::from(open.request)].pop()
     }
 
-    /// The last byte of `told` was, or will be, received at `at`. Gives when the crowd must be
-    /// woken for it.
+    /// Handle the reception of the last byte of `told` at `at`, possibly in the future. Returns the
+    /// time at which the crowd must be woken.
     pub fn received(&mut self, told: &Told, host: u32, at: Time) -> Time {
         if self.until == Until::Received && !told.open.request {
             self.complete(told, host, at);
@@ -197,7 +196,8 @@ impl Crowd {
         self.next()
     }
 
-    /// Everything of `told` is acknowledged at `now`: the flow `f` is free again.
+    /// Handle the acknowledgement of all data of `told` at `now`: flow `f` becomes idle. Returns
+    /// the time at which the crowd must be woken.
     pub fn acked(&mut self, told: &Told, host: u32, f: u32, now: Time) -> Time {
         if self.until == Until::Acked && !told.open.request {
             self.complete(told, host, now);
@@ -214,7 +214,7 @@ impl Crowd {
         self.queries.extend(self.kind.answered(at, &mut self.agenda, &mut self.rng));
     }
 
-    /// What its host `h` has to tell of its transfers, of which those are `done`.
+    /// Add the results of host `h`, whose completed transfers are `done`, to `map`.
     pub(crate) fn tell(&self, h: usize, done: Vec<Done>, warm: Time, map: &mut Map<String, Json>) {
         let since = done.iter().filter(|d| d.start >= warm);
         let mut took: Vec<f64> = since.map(|d| d.took.as_secs()).collect();
@@ -225,7 +225,7 @@ impl Crowd {
         map.insert("refused".into(), refused.into());
     }
 
-    /// Whether its transfers are answers to queries.
+    /// True if its transfers are answers to queries.
     pub fn queries_are_made(&self) -> bool {
         matches!(self.kind, Kind::Incast(_))
     }

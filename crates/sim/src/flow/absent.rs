@@ -1,11 +1,11 @@
-//! Flows that leave, and flows of which nothing is on its way.
+//! Leaving flows, and detection of stalled flows.
 
 use super::{App, Ends, Flow};
 use sojourn_aqm::units::Time;
 
 impl Flow {
-    /// Leaves at `now`, at once: nothing is sent from then on, what is on its way to either end is
-    /// ignored, and what was not received stays so. Datagrams that are on their way arrive.
+    /// Leave at `now`: nothing is sent from then on, packets in flight to either end are ignored,
+    /// and unreceived data stays undelivered. Datagrams in flight still arrive.
     pub fn leave(&mut self, now: Time) {
         self.look(Time(now.0.saturating_sub(1)));
         (self.due, self.stop) = (Time::NEVER, self.stop.min(now));
@@ -22,8 +22,8 @@ impl Flow {
         }
     }
 
-    /// Whether something is unacknowledged and nothing of the connection is on its way but what is
-    /// `on_links`: then only the retransmission timer can help.
+    /// True if data is unacknowledged and no packet of the connection is in flight, given that none
+    /// is on links unless `on_links`. Only the retransmission timer can then continue the transfer.
     pub fn stalled(&self, on_links: bool) -> bool {
         let Ends::Tcp(tcp) = &self.ends else { return false };
         let outstanding = tcp.sender.timer() < Time::NEVER && !tcp.sender.done();

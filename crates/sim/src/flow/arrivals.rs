@@ -1,11 +1,11 @@
-//! The far end of a flow: arrivals, and the totals of bytes delivered and received.
+//! Arrivals at the far end of a flow, and totals of delivered and received bytes.
 
 use super::{Arrival, Ends, Flow, Outbox};
 use sojourn_aqm::units::Time;
 
 impl Flow {
-    /// Notes that something will reach the far end at `at`, no earlier than the last such call's.
-    /// Returns the time by which the flow must be woken. `look` is the time of the next look.
+    /// Schedule an arrival at the far end at `at`, not earlier than that of the previous call.
+    /// Returns the time at which the flow must be woken. `look` is the time of the next sample.
     #[inline]
     pub fn arrive(&mut self, at: Time, connection: u32, arrival: Arrival, look: Time) -> Time {
         let Arrival::Segment(segment, ce) = arrival else {
@@ -19,7 +19,7 @@ impl Flow {
         let Ends::Tcp(tcp) = &mut self.ends else { return Time::NEVER };
         let current = connection == self.connection;
         if current {
-            // The acks are on a leg of one delay each, so they stay in order.
+            // The acks have one constant delay, so they stay in order.
             let timer = tcp.receiver.timer();
             if timer < at
                 && let Some(ack) = tcp.receiver.on_timer(timer)
@@ -33,7 +33,7 @@ impl Flow {
                 self.acks.push(at + self.lag, connection, ack);
             }
         }
-        // What arrives for an earlier connection was on the wire all the same.
+        // Packets of an earlier connection still count as received.
         let bytes = if current {
             tcp.receiver.delivered_bytes()
         } else {
@@ -42,7 +42,7 @@ impl Flow {
         let next_timer = tcp.receiver.timer();
         self.foreseen += u64::from(segment.wire);
         if at < look {
-            // Only now and then is anything left of a time before the last look.
+            // Rarely anything is left of a time before the last sample.
             self.later.clear();
             (self.delivered, self.received) = (bytes, self.foreseen);
         } else {
@@ -55,7 +55,7 @@ impl Flow {
         ack.min(next_timer + self.lag)
     }
 
-    /// Takes the first arrival from the inbox.
+    /// Process the first arrival of the inbox.
     pub(super) fn receive(&mut self, out: &mut Outbox) {
         let Some((at, connection, arrival)) = self.inbox.pop_front() else { return };
         self.received += match arrival {
@@ -68,11 +68,11 @@ impl Flow {
                 out.acks.extend(tcp.receive(at, &segment, ce));
             }
             (Ends::Udp(udp), Arrival::Datagram(sent, len)) => udp.receive(at, sent, len),
-            _ => {} // of an earlier connection
+            _ => {} // packet of an earlier connection
         }
     }
 
-    /// Brings the totals of delivered and received bytes up to `now`.
+    /// Advance the totals of delivered and received bytes to `now`.
     pub fn look(&mut self, now: Time) {
         while let Some((_, delivered, received)) = self.later.front().filter(|l| l.0 <= now) {
             (self.delivered, self.received) = (*delivered, *received);
@@ -80,7 +80,7 @@ impl Flow {
         }
     }
 
-    /// Payload delivered in order, once, since the start, bytes.
+    /// Payload delivered in order since the start, bytes; duplicates count once.
     pub fn delivered_bytes(&self) -> u64 {
         match &self.ends {
             Ends::Tcp(_) if self.early => self.delivered,
@@ -89,8 +89,8 @@ impl Flow {
         }
     }
 
-    /// Bytes on the wire that reached the far end since the start: headers, segments that came
-    /// twice and those of earlier connections included.
+    /// Bytes on the wire received since the start, including headers, duplicates and packets of
+    /// earlier connections.
     pub fn received_bytes(&self) -> u64 {
         self.received
     }

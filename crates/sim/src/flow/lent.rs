@@ -1,4 +1,4 @@
-//! Flows that are lent to crowds: one transfer after the other, each when it is asked for.
+//! Pooled flows of a crowd: each carries one transfer after the other, on request.
 
 use super::{App, Ends, Flow, Outbox, TcpEnds, stream};
 use crate::crowd::Open;
@@ -7,24 +7,24 @@ use sojourn_aqm::cast;
 use sojourn_aqm::dice;
 use sojourn_aqm::units::{Span, Time};
 
-/// A transfer that a crowd has asked a flow for, and what became of it.
+/// Transfer that a crowd requested from a flow, and its progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Told {
-    /// What was asked for.
+    /// The request.
     pub open: Open,
-    /// What the receiver will have got in this connection when it has all.
+    /// Payload received in this connection once the transfer is complete, bytes.
     pub(super) target: u64,
-    /// When the last byte was, or will be, received; the crowd takes it.
+    /// Time of the last byte's arrival, possibly in the future; the crowd takes it.
     pub received: Option<Time>,
-    /// How long it took, once received, until its first byte could be sent.
+    /// Time from the request until the first byte could be sent; set on reception.
     pub startup: Span,
-    /// Whether it is all acknowledged and that has not been told yet.
+    /// True if all data is acknowledged and the crowd has not been notified.
     pub acked: bool,
     pub(super) busy: bool,
 }
 
 impl Told {
-    /// A transfer of which nothing is known yet.
+    /// Create the record of a transfer that has just started.
     pub fn new(open: Open) -> Told {
         let (target, startup) = (u64::MAX, Span::ZERO);
         Told { open, target, received: None, startup, acked: false, busy: true }
@@ -32,8 +32,8 @@ impl Told {
 }
 
 impl Flow {
-    /// A flow that is lent to a crowd for its host `i`: the `n`-th one made for answers or, with
-    /// `request`, for requests.
+    /// Create a pooled flow for host `i` of a crowd: the `n`-th one for answers or, with `request`,
+    /// for requests.
     pub fn lent(
         def: &FlowDef,
         group: usize,
@@ -62,14 +62,13 @@ impl Flow {
         flow
     }
 
-    /// Begins the transfer that a crowd asks for, on a fresh connection or, where that is asked
-    /// for and there is one, on the last.
+    /// Start a transfer, on a new connection or, if `open.keep` is set, on the existing one.
     pub fn begin_transfer(&mut self, now: Time, open: Open, out: &mut Outbox) {
         let Ends::Tcp(tcp) = &mut self.ends else { return };
         let App::Lent(told) = &mut tcp.app else { return };
         if !open.keep || self.connection == 0 {
             self.connection += 1;
-            // A connection has ports of its own.
+            // A new connection has new port numbers.
             self.hash =
                 cast::low32(dice::mix(u64::from(self.hash) << 32 | u64::from(self.connection)));
             tcp.receiver.reset();
@@ -81,7 +80,7 @@ impl Flow {
         tcp.sender.write(now, open.bytes, &mut out.segments);
     }
 
-    /// What there is to tell a crowd: a transfer whose end was not told yet.
+    /// Transfer with news for the crowd, if there is one.
     pub fn told(&mut self) -> Option<&mut Told> {
         let Ends::Tcp(tcp) = &mut self.ends else { return None };
         let App::Lent(told) = &mut tcp.app else { return None };

@@ -1,9 +1,9 @@
-//! Packets that a flow sends and receives.
+//! Packets sent and received by a flow.
 
 use crate::tcp::{Ack, Segment};
 use sojourn_aqm::units::Time;
 
-/// Packets that a flow sends at one time, all of its current connection.
+/// Packets sent by a flow at one time, all of its current connection.
 #[derive(Default)]
 pub struct Outbox {
     /// Segments for the path.
@@ -24,8 +24,8 @@ impl Outbox {
 /// A packet that reaches the far end of a flow's path.
 #[derive(Clone, Copy)]
 pub enum Arrival {
-    /// A segment, and whether it was marked.
+    /// Segment and its CE mark.
     Segment(Segment, bool),
-    /// A datagram: when it was sent, and its length in bytes.
+    /// Datagram: time of transmission, and length in bytes.
     Datagram(Time, u32),
 }
