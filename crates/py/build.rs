@@ -1,5 +1,6 @@
-//! Gives the build a name that changes with anything that could change a number: the version and a
-//! hash of the sources of library and simulator. Stored results are known by it.
+//! Set the engine version at build time: the package version and a hash of all sources of the
+//! library and the simulator, that is, of everything that can change a result. It is part of the
+//! cache key of stored results.
 use std::path::{Path, PathBuf};
 
 fn main() {
@@ -9,7 +10,7 @@ fn main() {
         list(Path::new(part), &mut files);
     }
     files.sort();
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64; // FNV-1a: std promises no hash that stays the same
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64; // FNV-1a: std guarantees no stable hash
     for file in &files {
         let text = std::fs::read(file).expect("a source that was listed can be read");
         for byte in text.iter().filter(|&&byte| byte != b'\r') {
@@ -19,7 +20,7 @@ fn main() {
     println!("cargo::rustc-env=SOJOURN_ENGINE={}+{hash:016x}", env!("CARGO_PKG_VERSION"));
 }
 
-/// Adds the Rust files under `folder`.
+/// Add the Rust files under `folder` to `files`.
 fn list(folder: &Path, files: &mut Vec<PathBuf>) {
     let entries = std::fs::read_dir(folder).expect("the sources of the workspace are there");
     for path in entries.map(|entry| entry.expect("an entry can be read").path()) {

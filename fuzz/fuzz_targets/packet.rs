@@ -1,4 +1,4 @@
-//! Any bytes as packets of a live link: counted, and nothing panics.
+//! Arbitrary bytes as packets of a live link: each is counted, nothing panics.
 #![no_main]
 
 #[path = "../../crates/live/tests/hostile/body.rs"]

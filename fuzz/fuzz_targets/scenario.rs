@@ -1,4 +1,5 @@
-//! A scenario out of any bytes: refused in one line, or it reads back and runs.
+//! Scenarios from arbitrary bytes: rejected with a one-line error, or the scenario round-trips and
+//! runs.
 #![no_main]
 
 #[path = "../../crates/sim/tests/hostile/body.rs"]

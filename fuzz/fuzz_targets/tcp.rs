@@ -1,4 +1,4 @@
-//! Random TCP settings over lossy links: refused in one line, or the scenario runs.
+//! Random TCP settings over lossy links: rejected with a one-line error, or the scenario runs.
 #![no_main]
 
 #[path = "../../crates/sim/tests/hostile/body.rs"]

@@ -14,7 +14,7 @@ from sojourn.base import Qdisc, Source, Table, Tcp
 
 
 class Link(Table, kw_only=True, frozen=True):
-    """A link in one direction: a queue with its discipline, a transmitter, and a wire.
+    """A link in one direction: a queue with its discipline, a transmitter, and a propagation delay.
 
     `sojourn list scenario links` shows its fields, with examples.
     """
@@ -33,7 +33,7 @@ class Link(Table, kw_only=True, frozen=True):
     """
 
     loss: float | str | Mapping[str, Any] | None = None
-    """Probability that the wire loses a packet, like 0.01 or "1%"; a table for losses in bursts.
+    """Random loss probability after the queue, such as 0.01 or "1%"; a table for losses in bursts.
     Number or table; 0 to 1; default 0.
     """
 
@@ -135,8 +135,8 @@ class Scenario(Table, kw_only=True, frozen=True):
     """Interval of the time series, from 1us to duration. Duration; if not given: no time series."""
 
     sample_flows: bool | None = None
-    """True if each flow has time series, false if only links and groups of flows have. Flag;
-    default true.
+    """True if each flow has time series, false if only links and groups of flows do. Flag; default
+    true.
     """
 
     tape: bool | None = None

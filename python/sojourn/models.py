@@ -2290,79 +2290,79 @@ class Vegas(TcpParameters, kw_only=True, frozen=True, tag="vegas"):
 
 
 class Bulk(Source, kw_only=True, frozen=True, tag="bulk"):
-    """An application that always has more to send, over TCP.
+    """Bulk transfer over TCP: the application always has data to send.
 
     Source: ns-2's FTP.
     """
 
     start: Value = None
-    """When it starts. Duration, or uniform|exponential|pareto|lomax|cdf(...); default 0s."""
+    """Start time. Duration, or uniform|exponential|pareto|lomax|cdf(...); default 0s."""
 
     stop: Value = None
-    """When it stops giving new data; auto for never. Duration or auto; default auto."""
+    """Time from which no new data is sent; auto means never. Duration or auto; default auto."""
 
 
 class Transfers(Source, kw_only=True, frozen=True, tag="transfers"):
-    """Transfers of a size, one after the other, each on a fresh TCP connection.
+    """Sequential transfers, each on a new TCP connection.
 
     Source: RFC 7928 section 2.1 (flow completion time).
     """
 
     start: Value = None
-    """When the first one starts. Duration, or uniform|exponential|pareto|lomax|cdf(...); default
-    0s.
+    """Start time of the first transfer. Duration, or uniform|exponential|pareto|lomax|cdf(...);
+    default 0s.
     """
 
     size: Value = None
-    """Payload of one transfer. Bytes, or uniform|exponential|pareto|lomax|cdf(...), web_search,
+    """Payload of a transfer. Bytes, or uniform|exponential|pareto|lomax|cdf(...), web_search,
     data_mining; default 100kB; 1B to 1000GB; the paper's S.
     """
 
     gap: Value = None
-    """Pause between the last acknowledgement of one and the start of the next. Duration, or
+    """Pause between the last acknowledgement of a transfer and the start of the next. Duration, or
     uniform|exponential|pareto|lomax|cdf(...); default 0s; also called think.
     """
 
     number: Value = None
-    """How many transfers; auto for no end. Integer or auto; default auto; 1 to 1000000000."""
+    """Number of transfers; auto means unlimited. Integer or auto; default auto; 1 to 1000000000."""
 
     stop: Value = None
-    """When no further transfer starts; auto for never. Duration or auto; default auto."""
+    """Time from which no further transfer starts; auto means never. Duration or auto; default auto.
+    """
 
 
 class Cbr(Source, kw_only=True, frozen=True, tag="cbr"):
-    """Packets of one size at a constant rate, over UDP or the TCP that is given.
+    """Packets of one size at a constant rate, over UDP or a given TCP.
 
     Source: RFC 7928 section 5 (unresponsive traffic).
     """
 
     start: Value = None
-    """When it starts; the first packet follows within one interval, at random. Duration, or
+    """Start time; the first packet follows at a random time within one interval. Duration, or
     uniform|exponential|pareto|lomax|cdf(...); default 0s.
     """
 
     stop: Value = None
-    """When it stops; auto for never. Duration or auto; default auto."""
+    """Stop time; auto means never. Duration or auto; default auto."""
 
     rate: Value = None
-    """Bits per second: on the wire over UDP, of payload over TCP. Rate; default 64kbit; 1bit to
+    """Rate in bit/s: on the wire over UDP, payload over TCP. Rate; default 64kbit; 1bit to
     1000gbit.
     """
 
     packet: Value = None
-    """Bytes of a packet: on the wire over UDP; of payload over TCP, where the profile ns2 makes
-    whole segments of each. Bytes; default 200B; 1B to 65535B; also called size.
+    """Packet size in bytes: on the wire over UDP; payload over TCP, where the profile ns2 rounds
+    each packet up to whole segments. Bytes; default 200B; 1B to 65535B; also called size.
     """
 
     jitter: Value = None
-    """By what share of itself a gap may be longer or shorter, each as likely; 0.5 is ns-2's
-    random_. It keeps sources of the same rate from colliding for good. Number; default 0; 0 to 1;
-    also called random.
+    """Maximum relative deviation of a gap, uniformly distributed; 0.5 is ns-2's random_. Prevents
+    sources of equal rate from staying synchronised. Number; default 0; 0 to 1; also called random.
     """
 
 
 class Onoff(Source, kw_only=True, frozen=True, tag="onoff"):
-    """Bursts of packets and random silences, over UDP or the TCP that is given.
+    """Bursts of packets with random idle periods, over UDP or a given TCP.
 
     Source: ns-2's Traffic/Exponential and Traffic/Pareto.
     """
@@ -2395,14 +2395,14 @@ class Onoff(Source, kw_only=True, frozen=True, tag="onoff"):
 
 
 class Poisson(Source, kw_only=True, frozen=True, tag="poisson"):
-    """Short flows at random times, each on a fresh TCP connection.
+    """Short flows arriving at random, each on a new TCP connection.
 
     Source: Ismail et al., On the Effectiveness of CoDel in Data Centers (short flows).
     """
 
     start: Value = None
-    """When the first one may arrive. Duration, or uniform|exponential|pareto|lomax|cdf(...);
-    default 0s.
+    """Time from which flows arrive. Duration, or uniform|exponential|pareto|lomax|cdf(...); default
+    0s.
     """
 
     size: Value = None
@@ -2411,168 +2411,175 @@ class Poisson(Source, kw_only=True, frozen=True, tag="poisson"):
     """
 
     interval: Value = None
-    """Time from one arrival to the next, in the whole group; auto: exponential, by the load.
-    Duration, or uniform|exponential|pareto|lomax|cdf(...) or auto; default auto; 1ns to 1000000s.
+    """Time between arrivals in the whole group; auto: exponential, derived from load. Duration, or
+    uniform|exponential|pareto|lomax|cdf(...) or auto; default auto; 1ns to 1000000s.
     """
 
     load: Value = None
-    """Payload that arrives per second on average, in the whole group; auto: by the interval, or
-    1mbit if neither is given. Rate or auto; default auto; 1bit to 100000gbit.
+    """Mean payload rate of the whole group; auto: derived from interval, or 1mbit if neither is
+    given. Rate or auto; default auto; 1bit to 100000gbit.
     """
 
     number: Value = None
-    """How many flows; auto for no end. Integer or auto; default auto; 1 to 1000000000."""
+    """Number of flows; auto means unlimited. Integer or auto; default auto; 1 to 1000000000."""
 
     stop: Value = None
-    """When no further flow arrives; auto for never. Duration or auto; default auto."""
+    """Time from which no further flow arrives; auto means never. Duration or auto; default auto."""
 
     until: Value = None
-    """When a flow counts as complete. One of received, acked; default received."""
+    """Definition of completion: received in order, or acknowledged. One of received, acked; default
+    received.
+    """
 
     most: Value = None
-    """Most connections open at once; what comes beyond asks again after a second. Integer; default
+    """Maximum number of open connections; further ones are retried after 1 s. Integer; default
     10000; 1 to 1000000.
     """
 
 
 class Incast(Source, kw_only=True, frozen=True, tag="incast"):
-    """Queries that all members of the group answer at once, over TCP.
+    """Queries answered by all members of the group at the same time, over TCP.
 
     Source: partition/aggregate: Alizadeh et al., Data Center TCP, SIGCOMM 2010.
     """
 
     start: Value = None
-    """When the first query is made. Duration, or uniform|exponential|pareto|lomax|cdf(...); default
-    0s.
+    """Start time of the first query. Duration, or uniform|exponential|pareto|lomax|cdf(...);
+    default 0s.
     """
 
     size: Value = None
-    """Payload of one server's answer. Bytes, or uniform|exponential|pareto|lomax|cdf(...),
+    """Payload of the answer of one server. Bytes, or uniform|exponential|pareto|lomax|cdf(...),
     web_search, data_mining; default 10kB; 1B to 1000GB; the paper's S.
     """
 
     jitter: Value = None
-    """How long after the query a server begins to answer. Duration, or
+    """Time from the query to the start of a server's answer. Duration, or
     uniform|exponential|pareto|lomax|cdf(...); default uniform(0s, 10us).
     """
 
     gap: Value = None
-    """Pause between the last answer's completion and the next query. Duration, or
+    """Pause between the completion of the last answer and the next query. Duration, or
     uniform|exponential|pareto|lomax|cdf(...); default 0s; also called delay.
     """
 
     number: Value = None
-    """How many queries; auto for no end. Integer or auto; default auto; 1 to 1000000000; also
+    """Number of queries; auto means unlimited. Integer or auto; default auto; 1 to 1000000000; also
     called queries.
     """
 
     stop: Value = None
-    """When no further query is made; auto for never. Duration or auto; default auto."""
+    """Time from which no further query starts; auto means never. Duration or auto; default auto."""
 
     persistent: Value = None
-    """Whether a server keeps its connection (and window) from one query to the next. Flag; default
-    false.
+    """If true, each server keeps its connection (and window) between queries. Flag; default false.
     """
 
     until: Value = None
-    """When an answer counts as complete. One of received, acked; default received."""
+    """Definition of completion: received in order, or acknowledged. One of received, acked; default
+    received.
+    """
 
     most: Value = None
-    """Most connections open at once; what comes beyond asks again after a second. Integer; default
+    """Maximum number of open connections; further ones are retried after 1 s. Integer; default
     10000; 1 to 1000000.
     """
 
 
 class Sessions(Source, kw_only=True, frozen=True, tag="sessions"):
-    """Web sessions at random times: transfers in a row on fresh TCP connections.
+    """Web sessions arriving at random: sequential transfers on new TCP connections.
 
     Source: Joo et al., A Hybrid AQM for Stability and Fast Adaptation (HRED), section IV.
     """
 
     start: Value = None
-    """When the first session may arrive. Duration, or uniform|exponential|pareto|lomax|cdf(...);
+    """Time from which sessions arrive. Duration, or uniform|exponential|pareto|lomax|cdf(...);
     default 0s.
     """
 
     interval: Value = None
-    """Time from one session's arrival to the next, in the whole group. Duration, or
+    """Time between arrivals of sessions in the whole group. Duration, or
     uniform|exponential|pareto|lomax|cdf(...); default exponential(1s); 1ns to 1000000s.
     """
 
     transfers: Value = None
-    """How many transfers make a session. Integer; default 10; 1 to 1000000."""
+    """Number of transfers per session. Integer; default 10; 1 to 1000000."""
 
     size: Value = None
-    """Payload of one transfer. Bytes, or uniform|exponential|pareto|lomax|cdf(...), web_search,
+    """Payload of a transfer. Bytes, or uniform|exponential|pareto|lomax|cdf(...), web_search,
     data_mining; default pareto(mean=5kB, shape=1.2); 1B to 1000GB.
     """
 
     gap: Value = None
-    """Pause between the last acknowledgement of one transfer and the start of the next. Duration,
-    or uniform|exponential|pareto|lomax|cdf(...); default 0s; also called think.
+    """Pause between the last acknowledgement of a transfer and the start of the next. Duration, or
+    uniform|exponential|pareto|lomax|cdf(...); default 0s; also called think.
     """
 
     number: Value = None
-    """How many sessions; auto for no end. Integer or auto; default auto; 1 to 1000000000."""
+    """Number of sessions; auto means unlimited. Integer or auto; default auto; 1 to 1000000000."""
 
     stop: Value = None
-    """When no further session arrives; auto for never. Duration or auto; default auto."""
+    """Time from which no further session arrives; auto means never. Duration or auto; default auto.
+    """
 
     until: Value = None
-    """When a transfer counts as complete. One of received, acked; default received."""
+    """Definition of completion: received in order, or acknowledged. One of received, acked; default
+    received.
+    """
 
     most: Value = None
-    """Most connections open at once; what comes beyond asks again after a second. Integer; default
+    """Maximum number of open connections; further ones are retried after 1 s. Integer; default
     10000; 1 to 1000000.
     """
 
 
 class Web(Source, kw_only=True, frozen=True, tag="web"):
-    """Users who read pages of several objects, over TCP, and think between them.
+    """Users who load pages of several objects over TCP, with think times.
 
     Source: Feldmann et al., SIGCOMM 1999; ns-2's PagePool/WebTraf.
     """
 
     sessions: Value = None
-    """How many users there are. Integer; default 400; 1 to 1000000."""
+    """Number of users. Integer; default 400; 1 to 1000000."""
 
     start: Value = None
-    """When a user's session begins, drawn for each; launch comes on top. Duration, or
+    """Start time of a user's session, drawn per user; launch is added. Duration, or
     uniform|exponential|pareto|lomax|cdf(...); default 0s.
     """
 
     launch: Value = None
-    """How long after the session before it a session begins. Duration, or
+    """Additional delay of each session relative to the previous one. Duration, or
     uniform|exponential|pareto|lomax|cdf(...); default 0s.
     """
 
     first: Value = None
-    """How long after its session's begin the first page is asked for. Duration, or
+    """Time from the start of a session to its first page. Duration, or
     uniform|exponential|pareto|lomax|cdf(...); default 0s.
     """
 
     pages: Value = None
-    """How many pages a session has; auto for no end. Integer or auto; default 250; 1 to 1000000000.
+    """Number of pages per session; auto means unlimited. Integer or auto; default 250; 1 to
+    1000000000.
     """
 
     page_gap: Value = None
-    """Time from the end of a page (from its start, with overlap) to the next. Duration, or
+    """Time from the end of a page (with overlap: from its start) to the next. Duration, or
     uniform|exponential|pareto|lomax|cdf(...); default exponential(15s); also called think,
     inter_page.
     """
 
     overlap: Value = None
-    """Whether the next page does not wait for the end of this one (webtraf before Nov 2001). Flag;
-    default false.
+    """If true, the next page does not wait for the end of the current one (webtraf before November
+    2001). Flag; default false.
     """
 
     objects: Value = None
-    """How many objects a page has, rounded up. Integer, or
+    """Number of objects per page, rounded up. Integer, or
     uniform|exponential|pareto|lomax|cdf(...); default 1; 1 to 1000000; also called page_size.
     """
 
     object_gap: Value = None
-    """Time from one object's request to the next within a page. Duration, or
+    """Time between requests of objects within a page. Duration, or
     uniform|exponential|pareto|lomax|cdf(...); default exponential(10ms); also called inter_obj.
     """
 
@@ -2582,42 +2589,51 @@ class Web(Source, kw_only=True, frozen=True, tag="web"):
     """
 
     request: Value = None
-    """Whether an object is asked for by a connection of its own, which crosses the return_path with
-    one packet of data; its time counts. Flag; default false.
+    """If true, each object is requested on its own connection, with one data packet on return_path;
+    the request counts in the completion time. Flag; default false.
     """
 
     stop: Value = None
-    """When no further page is asked for; auto for never. Duration or auto; default auto."""
+    """Time from which no further page is requested; auto means never. Duration or auto; default
+    auto.
+    """
 
     until: Value = None
-    """When an object counts as complete. One of received, acked; default received."""
+    """Definition of completion: received in order, or acknowledged. One of received, acked; default
+    received.
+    """
 
     most: Value = None
-    """Most connections open at once; what comes beyond asks again after a second. Integer; default
+    """Maximum number of open connections; further ones are retried after 1 s. Integer; default
     10000; 1 to 1000000.
     """
 
 
 class Trace(Source, kw_only=True, frozen=True, tag="trace"):
-    """Recorded packets over UDP, or recorded flows over the TCP that is given.
+    """Recorded packets over UDP, or recorded flows over a given TCP.
 
     Source: RFC 7928 section 5 (repeatable traffic).
     """
 
     time_s: Numbers = None
-    """When each packet or flow is sent, in seconds, in order. List of numbers; default []."""
+    """Time of each packet or flow in seconds, ascending. List of numbers; default []."""
 
     size_bytes: Numbers = None
-    """Bytes on the wire of each packet, or payload of each flow. List of numbers; default []."""
+    """Size of each packet on the wire, or payload of each flow, in bytes. List of numbers; default
+    [].
+    """
 
     flow: Numbers = None
-    """Which member of the group sends it, from 0 up; none: the first. List of numbers; default [].
+    """Number of the sending member of the group, from 0; default: the first. List of numbers;
+    default [].
     """
 
     start: Value = None
-    """By how much everything is later. Duration, or uniform|exponential|pareto|lomax|cdf(...);
-    default 0s.
+    """Offset added to all times. Duration, or uniform|exponential|pareto|lomax|cdf(...); default
+    0s.
     """
 
     stop: Value = None
-    """When nothing more is sent; auto for the end of the trace. Duration or auto; default auto."""
+    """Time from which nothing is sent; auto means the end of the trace. Duration or auto; default
+    auto.
+    """

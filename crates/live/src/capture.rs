@@ -1,10 +1,11 @@
-//! A capture of both directions as pcapng, with nanoseconds, for Wireshark.
+//! Packet capture of both directions as pcapng with nanosecond timestamps, for Wireshark.
 //!
-//! **Source** draft-ietf-opsawg-pcapng. A packet is written when its fate is known: when it is
-//! delivered (as delivered), with the time at which it was due; or when it is lost, with a comment
-//! that says why. The way up is "outbound", the way down "inbound": two interfaces would say it as
-//! well, but libpcap (1.10) reads no file with two of raw IP. A thread of its own writes the file,
-//! so that a slow disk delays no packet; where it falls behind, packets are counted and left out.
+//! **Source**: draft-ietf-opsawg-pcapng. A packet is written when its fate is known: on delivery,
+//! with the due time and the bytes as delivered; or on a drop, with a comment that gives the
+//! reason. The up direction is "outbound", down "inbound". Two interfaces would be an alternative,
+//! but libpcap 1.10 does not read files with two raw-IP interfaces. A separate thread writes the
+//! file, so that a slow disk delays no packet; packets that it cannot keep up with are omitted and
+//! counted.
 
 use sojourn_aqm::cast;
 use sojourn_aqm::{Span, Time};
@@ -13,14 +14,14 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// A piece is handed over when it is longer.
+/// Size from which a chunk is passed to the writer, bytes.
 const PIECE: usize = 64 << 10;
-/// How many pieces wait for the disk.
+/// Maximum number of chunks in the queue of the writer.
 const PIECES: usize = 64;
-/// What a block takes beside packet and comment.
+/// Maximum size of a block besides packet and comment, bytes.
 const BLOCK_MAX: usize = 128;
 
-/// LINKTYPE_RAW: packets begin with their IP header.
+/// LINKTYPE_RAW: packets start with their IP header.
 const RAW: u16 = 101;
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
@@ -30,8 +31,8 @@ const OPTION_NAME: u16 = 2;
 const OPTION_FLAGS: u16 = 2;
 const OPTION_RESOLUTION: u16 = 9;
 
-/// What one direction writes to; both share what waits for the disk, so that the file has packets
-/// in the order in which their fates were settled.
+/// Capture of one direction. Both directions share one queue, so that the file has packets in the
+/// order in which their fates became known.
 #[derive(Clone)]
 pub struct Capture {
     /// 1 for inbound, 2 for outbound.
@@ -40,7 +41,7 @@ pub struct Capture {
     waiting: Arc<Mutex<Waiting>>,
 }
 
-/// What waits for the disk.
+/// Data not yet passed to the writer.
 struct Waiting {
     piece: Vec<u8>,
     full: SyncSender<Vec<u8>>,
@@ -48,11 +49,11 @@ struct Waiting {
     missed: u64,
 }
 
-/// The thread that writes.
+/// Thread that writes the file.
 pub type Writer = JoinHandle<io::Result<()>>;
 
-/// Captures for the way up and the way down into `file`; `epoch_ns` is the wall-clock time, in
-/// nanoseconds since 1970, of [`Time::ZERO`]. The writer ends when both captures are gone.
+/// Open captures for up and down that write to `file`; `epoch_ns` is the wall-clock time of
+/// [`Time::ZERO`], ns since 1970. The writer ends when both captures are dropped.
 pub fn open(file: impl Write + Send + 'static, epoch_ns: u64) -> ([Capture; 2], Writer) {
     let (full, pieces) = sync_channel(PIECES);
     let (back, empty) = sync_channel(PIECES);
@@ -74,13 +75,13 @@ fn write(
     for mut piece in pieces {
         file.write_all(&piece)?;
         piece.clear();
-        // It can only fail if nobody is left to use it again.
+        // Fails only if all captures are gone.
         let _ = back.try_send(piece);
     }
     file.flush()
 }
 
-/// The blocks that a file begins with.
+/// File header: section header block and interface description block.
 fn head() -> Vec<u8> {
     let mut out = Vec::new();
     block(&mut out, SECTION, |body| {
@@ -98,7 +99,7 @@ fn head() -> Vec<u8> {
     out
 }
 
-/// A block: its type, its length, what `fill` puts in, its length again.
+/// Write a block: type, length, body from `fill`, length.
 fn block(out: &mut Vec<u8>, kind: u32, fill: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend(kind.to_le_bytes());
@@ -122,7 +123,7 @@ fn padded(body: &mut Vec<u8>, value: &[u8]) {
 }
 
 impl Capture {
-    /// Writes down `packet`, whose fate was settled at `at`; `comment` says what there is to say.
+    /// Record `packet`, whose fate was decided at `at`, with a comment that may be empty.
     pub fn packet(&self, at: Time, packet: &[u8], comment: &str) {
         let mut waiting = self.waiting();
         let room = waiting.piece.capacity() - waiting.piece.len();
@@ -149,12 +150,12 @@ impl Capture {
         }
     }
 
-    /// Hands what was written down to the writer, if it can take it.
+    /// Pass recorded packets to the writer, if it has room.
     pub fn flush(&self) {
         self.waiting().hand_over();
     }
 
-    /// Packets of both directions that were left out.
+    /// Number of packets of both directions that were omitted.
     pub fn missed(&self) -> u64 {
         self.waiting().missed
     }
@@ -173,7 +174,7 @@ impl Waiting {
         next.reserve(2 * PIECE);
         match self.full.try_send(std::mem::replace(&mut self.piece, next)) {
             Ok(()) => true,
-            // It waits until the next try; the empty one is made anew then.
+            // Kept until the next attempt; a new empty chunk is made then.
             Err(TrySendError::Full(piece) | TrySendError::Disconnected(piece)) => {
                 self.piece = piece;
                 false
@@ -182,7 +183,7 @@ impl Waiting {
     }
 }
 
-/// A comment for a packet that was lost after having waited so long.
+/// Comment for a packet dropped after `waited` in the queue.
 pub fn lost(why: &str, waited: Span) -> String {
     format!("dropped: {why}, after {:.3} ms", waited.as_secs() * 1e3)
 }
@@ -205,13 +206,13 @@ mod tests {
         }
     }
 
-    /// Blocks: type and body.
+    /// Blocks of a file: type and body.
     fn blocks(mut bytes: &[u8]) -> Vec<(u32, Vec<u8>)> {
         let word = |b: &[u8]| u32::from_le_bytes(b[..4].try_into().unwrap());
         let mut found = Vec::new();
         while !bytes.is_empty() {
             let length = word(&bytes[4..]) as usize;
-            assert_eq!(word(&bytes[length - 4..]), length as u32, "said twice");
+            assert_eq!(word(&bytes[length - 4..]), length as u32, "length repeated");
             assert_eq!(length % 4, 0);
             found.push((word(bytes), bytes[8..length - 4].to_vec()));
             bytes = &bytes[length..];
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_say_when_where_what_and_why() {
+    fn blocks_have_time_direction_bytes_and_comment() {
         let file = Shared::default();
         let ([up, down], writer) = open(file.clone(), 5_000_000_000);
         down.packet(Time(7), &[0x45; 21], "dropped: early, after 1.000 ms");
@@ -242,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_that_fails_costs_packets_of_the_capture_only() {
+    fn a_failing_writer_affects_only_the_capture() {
         struct Broken;
         impl Write for Broken {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {

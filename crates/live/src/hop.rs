@@ -1,5 +1,5 @@
-//! One direction: a link, the bytes of the packets on it, and what happens to them. It is told the
-//! time, as a link is, and reads no clock.
+//! One direction: a link and the bytes of the packets in it. Like a link it is passed the time and
+//! reads no clock.
 
 use crate::capture::{self, Capture};
 use crate::ip;
@@ -10,39 +10,39 @@ use sojourn_aqm::cast;
 use sojourn_aqm::tally::Histogram;
 use sojourn_aqm::{Ecn, Link, Packet, Span, Time, Why};
 
-/// A delivery that is later than this is counted as late.
+/// Deliveries later than this are counted as late.
 pub const LATE: Span = Span::ms(1);
 
-/// What a direction is made of.
+/// Configuration of a direction.
 pub struct HopSpec {
-    /// Its link.
+    /// Link.
     pub line: Line,
-    /// Keys the hashes of flows.
+    /// Key of the flow hash.
     pub salt: u64,
-    /// Bytes before the IP header: 0 on a TUN device, 14 on a veth. They cross as they are, and do
-    /// not count.
+    /// Bytes in front of the IP header: 0 on a TUN device, 14 on a veth. They are forwarded
+    /// unchanged and not counted in the packet length.
     pub head: usize,
 }
 
-/// What a direction counts that a link does not.
+/// Counters of a direction besides those of its link.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
-    /// Packets that were no IP packets; they reach no link.
+    /// Malformed packets; they do not reach the link.
     pub malformed: u64,
-    /// Packets for which there was no memory; they reach no link.
+    /// Packets dropped because the pool is exhausted; they do not reach the link.
     pub no_memory: u64,
-    /// Packets that were delivered.
+    /// Delivered packets.
     pub delivered: u64,
-    /// Packets that crossed the link and that the far end refused.
+    /// Packets that left the link but were refused by the destination device.
     pub refused: u64,
-    /// How much later than due packets were written.
+    /// Time between the due time of a packet and its delivery.
     pub lateness: Histogram,
-    /// How many were later than [`LATE`].
+    /// Number of packets later than [`LATE`].
     pub late: u64,
 }
 
 impl Counts {
-    /// A packet that was due at `due` was written at `now`, or the far end `refused` it.
+    /// Record that a packet due at `due` was written at `now`, or `refused` by the device.
     pub fn written(&mut self, due: Time, now: Time, refused: bool) {
         let lateness = now.since(due);
         self.lateness.add(lateness);
@@ -55,10 +55,10 @@ impl Counts {
     }
 }
 
-/// A packet that has crossed the link.
+/// Packet that has left the link.
 #[derive(Clone, Copy, Debug)]
 pub struct Due {
-    /// When it was due.
+    /// Due time.
     pub at: Time,
     packet: Packet,
 }
@@ -67,7 +67,7 @@ pub struct Due {
 pub struct Hop {
     line: Line,
     pool: Pool,
-    /// The place that the next packet is read into.
+    /// Pool entry into which the next packet is read.
     next: u32,
     salt: u64,
     head: usize,
@@ -77,7 +77,7 @@ pub struct Hop {
 }
 
 impl Hop {
-    /// A direction with nothing on it, at time zero.
+    /// Create an empty direction at time zero.
     pub fn new(spec: HopSpec) -> Hop {
         let HopSpec { line, salt, head } = spec;
         let mut pool = Pool::default();
@@ -93,53 +93,53 @@ impl Hop {
         }
     }
 
-    /// Has `see` look at the link once per `every`, first after that time.
+    /// Call `see` with the link once per `every`; the first call is at time `every`.
     pub fn look(&mut self, every: Span, see: See) {
         self.line.look(every, see);
     }
 
-    /// Has every packet written into `capture`.
+    /// Record every packet in `capture`.
     pub fn capture(&mut self, capture: Capture) {
         self.capture = Some(capture);
     }
 
-    /// Keeps a row for every arrival, and for every packet that leaves the queue.
+    /// Log every arrival, and every packet that leaves the queue.
     pub fn record(&mut self) {
         self.arrivals = Some(Vec::new());
         self.line.link.record();
     }
 
-    /// The tickets that arrived, as they arrived, if [`Hop::record`] asked for them.
+    /// Arrivals as logged since [`Hop::record`].
     pub fn arrivals(&self) -> &[Packet] {
         self.arrivals.as_deref().unwrap_or_default()
     }
 
-    /// The link.
+    /// Link.
     pub fn link(&mut self) -> &mut Link {
         &mut self.line.link
     }
 
-    /// Packets that the wire lost.
+    /// Number of packets dropped by random loss.
     pub fn lost_on_wire(&self) -> u64 {
         self.line.lost_on_wire
     }
 
-    /// What was counted.
+    /// Counters.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// How many packets are in the queue or on the wire.
+    /// Number of packets in the queue or in flight.
     pub fn held(&self) -> usize {
         self.pool.taken() - 1
     }
 
-    /// Where the next packet is to be put, for [`Hop::arrive`].
+    /// Buffer for the next packet, for [`Hop::arrive`].
     pub fn room(&mut self) -> &mut [u8] {
         self.pool.at(self.next)
     }
 
-    /// A packet arrives at `now`: the first `len` bytes of [`Hop::room`].
+    /// Accept a packet at `now`: the first `len` bytes of [`Hop::room`].
     pub fn arrive(&mut self, now: Time, len: usize) {
         let packet = self.pool.at(self.next)[..len].get(self.head..).unwrap_or_default();
         let len = cast::number(packet.len());
@@ -162,18 +162,18 @@ impl Hop {
         self.losses();
     }
 
-    /// Does all that was due up to `now`, at the moments when it was due.
+    /// Process everything due up to `now`, each event at its own time.
     pub fn advance(&mut self, now: Time) {
         self.line.advance(now);
         self.losses();
     }
 
-    /// When there will next be something to do; none while there is nothing.
+    /// Time of the next event; None if there is none.
     pub fn wake(&mut self) -> Option<Time> {
         self.line.wake()
     }
 
-    /// The next packet that has crossed by `now`. It must be given back by [`Hop::sent`].
+    /// Next packet that has left the link by `now`. Return it with [`Hop::sent`].
     pub fn next(&mut self, now: Time) -> Option<Due> {
         self.advance(now);
         while let Some((at, packet, lost)) = self.line.poll(now) {
@@ -183,34 +183,35 @@ impl Hop {
                 }
                 return Some(Due { at, packet });
             }
-            self.note(at, packet, "dropped: the wire lost it");
+            self.note(at, packet, "dropped: random loss");
             self.pool.give(packet.body);
         }
         None
     }
 
-    /// The bytes of a packet that has crossed, with what was before its header.
+    /// Bytes of a packet that has left the link, including the `head` in front of the IP header.
     pub fn bytes(&mut self, due: &Due) -> &[u8] {
         &self.pool.at(due.packet.body)[..self.head + due.packet.len as usize]
     }
 
-    /// A packet was written at `now`, or the far end `refused` it.
+    /// Record that a packet was written at `now`, or `refused` by the device, and free it.
     pub fn sent(&mut self, due: Due, now: Time, refused: bool) {
         self.counts.written(due.at, now, refused);
-        let comment = if refused { "crossed, but the far end refused it" } else { "" };
+        let comment =
+            if refused { "left the link, but the destination device refused it" } else { "" };
         self.note(due.at, due.packet, comment);
         self.pool.give(due.packet.body);
     }
 
-    /// Frees what the link has lost.
+    /// Free the packets that the link dropped.
     fn losses(&mut self) {
         let Hop { line, pool, capture, head, .. } = self;
         for lost in line.link.lost() {
             if let Some(capture) = capture {
                 let why = match lost.why {
                     Why::Full => "the buffer is full",
-                    Why::Early => "by the law, on arrival",
-                    Why::Late => "by the law, at the head",
+                    Why::Early => "by the AQM, on arrival",
+                    Why::Late => "by the AQM, at the head",
                 };
                 let comment = capture::lost(why, lost.at.since(lost.packet.arrived));
                 let bytes = &pool.at(lost.packet.body)[*head..][..lost.packet.len as usize];

@@ -1,36 +1,36 @@
-//! What a link needs to know of an IP packet, and the one thing that it changes in it: the CE mark.
+//! IP header parsing, and the one modification: setting the CE mark.
 //!
-//! **Source** RFC 791, RFC 8200 (headers), RFC 3168 §5 (ECN field), RFC 1624 (the checksum after a
-//! change). Flows are told apart as Linux does: by addresses, protocol and ports; by addresses and
-//! protocol alone where there are no ports (ICMP, fragments).
+//! **Source**: RFC 791, RFC 8200 (headers), RFC 3168 §5 (ECN field), RFC 1624 (checksum update). As
+//! in Linux, flows are identified by addresses, protocol and ports, or without ports where there
+//! are none (ICMP, fragments).
 
 use sojourn_aqm::Ecn;
 use sojourn_aqm::cast;
 use sojourn_aqm::dice::mix;
 
-/// What the header of a packet says.
+/// Fields of an IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The ECN field.
+    /// ECN field.
     pub ecn: Ecn,
-    /// The DSCP: its traffic class.
+    /// DSCP, used as traffic class.
     pub class: u16,
-    /// The hash of its flow.
+    /// Flow hash.
     pub hash: u32,
 }
 
-/// Why bytes are no IP packet.
+/// Reason why bytes are not a valid IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// Neither version 4 nor 6.
+    /// IP version other than 4 and 6.
     Version,
-    /// Shorter than its header says, or than a header is.
+    /// Shorter than its header states, or than a minimal header.
     Length,
     /// More extension headers than [`EXTENSIONS_MAX`].
     Extensions,
 }
 
-/// How many IPv6 extension headers are looked through.
+/// Maximum number of IPv6 extension headers that are parsed.
 pub const EXTENSIONS_MAX: usize = 8;
 
 const TCP: u8 = 6;
@@ -40,13 +40,13 @@ const FRAGMENT: u8 = 44;
 const AUTHENTICATION: u8 = 51;
 const DESTINATION: u8 = 60;
 const MOBILITY: u8 = 135;
-/// TCP, UDP, DCCP, SCTP and UDP-Lite: all begin with their ports.
+/// TCP, UDP, DCCP, SCTP and UDP-Lite: their headers start with the ports.
 const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
 
-/// Reads the header of `packet`; `salt` keys the hash of its flow.
+/// Parse the header of `packet`; `salt` is the key of the flow hash.
 ///
 /// # Errors
-/// Bytes that a router would not forward.
+/// If a router would not forward the packet.
 pub fn read(packet: &[u8], salt: u64) -> Result<Header, Malformed> {
     match packet.first().map(|byte| byte >> 4) {
         Some(4) => read_v4(packet, salt),
@@ -92,7 +92,7 @@ fn read_v6(packet: &[u8], salt: u64) -> Result<Header, Malformed> {
         fragment |= protocol == FRAGMENT;
         (protocol, rest) = (extension[0], after);
         if fragment {
-            break; // what follows may be the middle of anything
+            break; // what follows may be any part of the payload
         }
     }
     let ports = if fragment { 0 } else { ports(protocol, rest) };
@@ -101,28 +101,28 @@ fn read_v6(packet: &[u8], salt: u64) -> Result<Header, Malformed> {
     Ok(Header { ecn: Ecn::from_bits(traffic), class: u16::from(traffic >> 2), hash })
 }
 
-/// What a packet of IPv4 between two hosts says of itself.
+/// Fields of an IPv4 packet between two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Between {
-    /// The address that it is from.
+    /// Source address.
     pub from: u32,
-    /// The address that it is for.
+    /// Destination address.
     pub to: u32,
-    /// Both ports, that of the sender first; 0 where there are none.
+    /// Source and destination port; 0 if there are none.
     pub ports: u32,
-    /// Its length.
+    /// Total length, bytes.
     pub len: u16,
-    /// The ECN field.
+    /// ECN field.
     pub ecn: Ecn,
-    /// Whether it carries payload.
+    /// True if it carries payload.
     pub payload: bool,
-    /// Of TCP: its sequence number, and its payload in bytes.
+    /// Sequence number and payload in bytes, for TCP.
     pub segment: Option<(u32, u32)>,
-    /// Of TCP: whether it opens a connection (a SYN).
+    /// True for a TCP SYN.
     pub opens: bool,
 }
 
-/// Reads a packet between two hosts; none if it is not one of IPv4, or is malformed.
+/// Parse an IPv4 packet between two hosts; None if it is not IPv4 or malformed.
 pub fn between(packet: &[u8]) -> Option<Between> {
     let header = (packet.first()? >> 4 == 4).then(|| read_v4(packet, 0))?.ok()?;
     let word = |at: usize| packet.get(at..)?.first_chunk().map(|bytes| u32::from_be_bytes(*bytes));
@@ -141,7 +141,7 @@ pub fn between(packet: &[u8]) -> Option<Between> {
     Some(Between { from, to, ports, len, ecn: header.ecn, payload, segment, opens })
 }
 
-/// Both ports of a protocol that has some, else 0.
+/// Source and destination port, 0 if the protocol has none.
 fn ports(protocol: u8, payload: &[u8]) -> u32 {
     match payload.first_chunk() {
         Some(ports) if WITH_PORTS.contains(&protocol) => u32::from_be_bytes(*ports),
@@ -149,19 +149,19 @@ fn ports(protocol: u8, payload: &[u8]) -> u32 {
     }
 }
 
-/// The hash of a flow, by the two addresses, which lie one after the other.
+/// Flow hash; `addresses` holds source and destination.
 fn hash(salt: u64, protocol: u8, addresses: &[u8], ports: u32) -> u32 {
     let start = mix(salt ^ (u64::from(protocol) << 32 | u64::from(ports)));
     let word = |bytes: &[u8; 8]| u64::from_be_bytes(*bytes);
     cast::low32(addresses.as_chunks().0.iter().fold(start, |h, bytes| mix(h ^ word(bytes))))
 }
 
-/// Writes CE into the header of `packet`, which [`read`] accepted; the checksum is right if it was.
+/// Set CE in the header of `packet`, which [`read`] has accepted, and update the checksum.
 pub fn mark(packet: &mut [u8]) {
     match packet {
         [first, traffic, ..] if *first >> 4 == 6 => *traffic |= 0x30,
         [_, service, _, _, _, _, _, _, _, _, high, low, ..] => {
-            // RFC 1624 (3): HC' = ~(~HC + ~m + m'), in ones' complement; only the low byte of the
+            // RFC 1624 (3): HC' = ~(~HC + ~m + m') in ones' complement; only the low byte of the
             // first word changes.
             let change = u32::from(!u16::from(*service)) + u32::from(*service | 3);
             let sum = u32::from(!u16::from_be_bytes([*high, *low])) + change;
@@ -180,7 +180,7 @@ pub fn mark(packet: &mut [u8]) {
 mod tests {
     use super::*;
 
-    /// A UDP packet of IPv4 with a right checksum.
+    /// IPv4 UDP packet with a valid checksum.
     fn v4(service: u8, from_port: u16) -> Vec<u8> {
         let mut p = vec![0x45, service, 0, 32, 9, 9, 0, 0, 64, 17, 0, 0];
         p.extend([198, 18, 0, 1, 198, 18, 0, 2]);
@@ -191,7 +191,7 @@ mod tests {
         p
     }
 
-    /// A UDP packet of IPv6 behind `extensions`, each led by the protocol of the next.
+    /// IPv6 UDP packet with `extensions`, each of which starts with the next protocol.
     fn v6(traffic: u8, first: u8, extensions: &[u8]) -> Vec<u8> {
         let payload = extensions.len() as u16 + 12;
         let mut p = vec![0x60 | traffic >> 4, traffic << 4, 0, 0];
@@ -203,7 +203,7 @@ mod tests {
         p
     }
 
-    /// The checksum of the header of an IPv4 packet, computed anew (RFC 1071).
+    /// Header checksum of an IPv4 packet, computed from scratch (RFC 1071).
     fn checksum(packet: &[u8]) -> u16 {
         let header = &packet[..usize::from(packet[0] & 15) * 4];
         let words = header.as_chunks().0.iter().enumerate().filter(|(i, _)| *i != 5);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn ecn_and_class_are_those_of_the_header() {
+    fn ecn_and_class_are_read_from_the_header() {
         for (bits, ecn) in [(0, Ecn::NotEct), (1, Ecn::Ect1), (2, Ecn::Ect0), (3, Ecn::Ce)] {
             let traffic = 46 << 2 | bits;
             for packet in [v4(traffic, 1), v6(traffic, 17, &[])] {
@@ -232,11 +232,11 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_leaves_the_checksum_right() {
+    fn a_mark_keeps_the_checksum_valid() {
         for service in 0..=255 {
             for port in [0, 1, 77] {
                 let mut packet = v4(service, port);
-                packet[4] = port as u8; // another checksum
+                packet[4] = port as u8; // changes the checksum
                 let sum = checksum(&packet);
                 packet[10..12].copy_from_slice(&sum.to_be_bytes());
                 mark(&mut packet);
@@ -257,17 +257,17 @@ mod tests {
         let part = read(&v6(0, FRAGMENT, &[17, 0, 0, 1, 0, 0, 0, 9]), 1).unwrap();
         assert_ne!(part.hash, plain.hash);
         let mut fragment = v4(0, 1);
-        fragment[6] = 0x20; // more will follow
+        fragment[6] = 0x20; // more fragments
         let mut last = v4(0, 2);
         last[7] = 1;
         assert_eq!(read(&fragment, 1).unwrap().hash, read(&last, 1).unwrap().hash);
         let mut whole = v4(0, 1);
-        whole[6] = 0x40; // must not be cut up
+        whole[6] = 0x40; // don't fragment
         assert_eq!(read(&whole, 1), read(&v4(0, 1), 1));
     }
 
     #[test]
-    fn an_option_is_no_port() {
+    fn options_are_not_ports() {
         let mut packet = v4(0, 1);
         packet[0] = 0x46;
         packet[3] = 36;
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_packet_is_refused() {
+    fn malformed_packets_are_rejected() {
         let (four, six) = (v4(0, 1), v6(0, HOP_BY_HOP, &[17, 0, 1, 4, 0, 0, 0, 0]));
         for cut in 0..four.len() {
             assert_eq!(read(&four[..cut], 0), Err(Malformed::Length), "{cut}");

@@ -1,14 +1,13 @@
-//! Real packets through the same [`sojourn_aqm::Link`] that the simulator drives: a pump reads
-//! them from one file descriptor and writes them to another, once they have crossed the link.
+//! Real packets through the same [`sojourn_aqm::Link`] as in the simulator: a pump reads them from
+//! one file descriptor and writes them to another once they have left the link.
 //!
-//! The map: [`ip`] makes a ticket of a packet's header, and writes marks into it; [`pool`] keeps
-//! the bytes; a [`Line`] is a link with what is planned for it. A [`Hop`] is one direction over one
-//! link, a [`Net`] many links, with hosts at both ends; both are told the time as everything else
-//! is. [`pump`] reads the clock, in one line, and moves the bytes; [`capture`] writes what happened
-//! for Wireshark.
+//! Modules: [`ip`] parses headers and sets marks; [`pool`] holds the bytes of packets; a [`Line`]
+//! is a link with scheduled events. A [`Hop`] is one direction over one link, a [`Net`] is a
+//! network of links with hosts at both ends; both are passed the time. [`pump`] reads the clock, in
+//! one place, and moves the bytes; [`capture`] writes a packet capture for Wireshark.
 //!
-//! Every decision is made in virtual time: a thread that wakes up late writes a packet late, and
-//! changes nothing else. The descriptors are usually TUN devices, but a test uses socketpairs.
+//! All decisions are made in virtual time: a thread that wakes up late delivers packets late, but
+//! decides the same. The descriptors are usually TUN devices; tests use socket pairs.
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
 #![cfg_attr(

@@ -1,23 +1,23 @@
-//! A link with what happens to it at moments that are known before: it changes, it is looked at,
-//! its counters start anew. And its wire, which may lose packets. It is told the time.
+//! Link with scheduled events (changes, samples, reset of its counters) and random loss after the
+//! queue. It is passed the time.
 
 use sojourn_aqm::{Link, LinkSpec, Packet, Span, Time};
 use std::iter::Peekable;
 
-/// What the link becomes, and when, in the order of time.
+/// Scheduled changes of a link, in order of time.
 pub type Changes = Box<dyn Iterator<Item = (Time, LinkSpec)> + Send>;
 
-/// Looks at the link at the moment given.
+/// Callback with the time and the link.
 pub type See = Box<dyn FnMut(Time, &mut Link) + Send>;
 
-/// Whether the wire loses the next packet: asked once for each, in order.
+/// Random loss: called once per packet in order, true if the packet is lost.
 pub type Loses = Box<dyn FnMut() -> bool + Send>;
 
-/// A link and what is planned for it.
+/// Link with scheduled events.
 pub struct Line {
-    /// The link.
+    /// Link.
     pub link: Link,
-    /// Packets lost on the wire of those that arrived in the measured interval.
+    /// Packets dropped by random loss among those that arrived in the measured interval.
     pub lost_on_wire: u64,
     loses: Option<Loses>,
     changes: Option<Peekable<Changes>>,
@@ -25,7 +25,7 @@ pub struct Line {
     look: Option<(Span, Time, See)>,
 }
 
-/// What a line does at a moment, those of the same moment in this order.
+/// Scheduled event; events at the same time happen in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     Change,
@@ -34,34 +34,37 @@ enum What {
 }
 
 impl Line {
-    /// A link with nothing on it, at time zero, that stays as it is and whose wire loses nothing.
+    /// Create an empty link at time zero, without events or random loss.
     pub fn new(link: Link) -> Line {
         Line { link, lost_on_wire: 0, loses: None, changes: None, begin: None, look: None }
     }
 
-    /// Has the wire lose packets.
+    /// Set the random loss.
     pub fn lose(&mut self, loses: Loses) {
         self.loses = Some(loses);
     }
 
-    /// Has the link change, which is told so.
+    /// Schedule changes of the link.
     pub fn change(&mut self, changes: Changes) {
         self.link.may_change();
         self.changes = Some(changes.peekable());
     }
 
-    /// Has `see` look at the link once per `every`, first after that time.
+    /// Call `see` with the link once per `every`; the first call is at time `every`.
+    ///
+    /// # Panics
+    /// If `every` is 0.
     pub fn look(&mut self, every: Span, see: See) {
-        assert!(every.0 > 0, "looks are some time apart");
+        assert!(every.0 > 0, "the interval must be above 0");
         self.look = Some((every, Time::ZERO + every, see));
     }
 
-    /// Has the counters start anew at `at`, after `see` has had a last look at them.
+    /// Schedule a reset of the counters at `at`, preceded by a call of `see`.
     pub fn begin(&mut self, at: Time, see: See) {
         self.begin = Some((at, see));
     }
 
-    /// The next moment of what is planned.
+    /// Next scheduled event.
     fn planned(&mut self) -> Option<(Time, What)> {
         let change = self.changes.as_mut().and_then(Peekable::peek);
         let change = change.map(|(at, _)| (*at, What::Change));
@@ -70,7 +73,7 @@ impl Line {
         change.into_iter().chain(begin).chain(look).min()
     }
 
-    /// Does all that was due up to `now`, at the moments when it was due.
+    /// Process everything due up to `now`, each event at its own time.
     pub fn advance(&mut self, now: Time) {
         while let Some((at, what)) = self.planned().filter(|(at, _)| *at <= now) {
             match what {
@@ -97,13 +100,13 @@ impl Line {
         self.link.advance(now);
     }
 
-    /// When there will next be something to do; none while there is nothing.
+    /// Time of the next event; None if there is none.
     pub fn wake(&mut self) -> Option<Time> {
         let planned = self.planned().map(|(at, _)| at);
         self.link.wake().into_iter().chain(planned).min()
     }
 
-    /// The next packet that has crossed by `now`: when it had, and whether the wire lost it.
+    /// Next packet that has left the link by `now`: due time, packet, and true if it is lost.
     pub fn poll(&mut self, now: Time) -> Option<(Time, Packet, bool)> {
         let at = self.link.wake().filter(|at| *at <= now)?;
         let packet = self.link.poll(now)?;

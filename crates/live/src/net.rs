@@ -1,10 +1,10 @@
-//! Many links at once: what the hosts at one end send crosses a path of links and a delay to the
-//! host of the same number at the other end, and what it answers comes back by a way of its own.
-//! It is told the time, and reads no clock.
+//! Network of links: packets of the hosts at one end cross a path of links and a delay to the peer
+//! host at the other end, and return on a path of their own. It is passed the time and reads no
+//! clock.
 //!
-//! The senders are at end 0 and have the addresses 198.18.x.y, the receivers at end 1 and have
-//! 198.19.x.y, in which x.y is the number of the host from [`FIRST`] on: RFC 2544 sets both aside
-//! for testing networks. So a packet says itself which way it goes.
+//! Senders (end 0) have the addresses 198.18.x.y, receivers (end 1) 198.19.x.y, where x.y is the
+//! number of the host plus [`FIRST`]. RFC 2544 reserves both ranges for tests of networks. The
+//! addresses of a packet thus determine its path.
 
 use crate::hop::Counts;
 use crate::ip::{self, Between};
@@ -16,113 +16,115 @@ use sojourn_aqm::{Ecn, Packet, Span, Time, dice};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// The last two bytes of the first host's address, as a number.
+/// Lower 16 bits of the address of the first host.
 pub const FIRST: u32 = 16;
-/// The most hosts at an end.
+/// Maximum number of hosts per end.
 pub const HOSTS_MAX: usize = 65_000;
-/// The first two bytes of the addresses at each end.
+/// Upper 16 bits of the addresses at each end.
 const ENDS: [u32; 2] = [0xc612, 0xc613];
 
-/// How packets get from one end to the other.
+/// Route from one end to the other.
 #[derive(Clone, Debug, Default)]
 pub struct Way {
-    /// The links that they cross, by number, in order.
+    /// Indices of the links in order.
     pub path: Vec<usize>,
-    /// How long they travel after that.
+    /// Additional propagation delay after the last link.
     pub delay: Span,
 }
 
-/// A host at each end, and the ways between the two.
+/// Pair of peer hosts, one at each end, and the routes between them.
 #[derive(Clone, Debug, Default)]
 pub struct Pair {
-    /// From the sender to the receiver, and back.
+    /// Routes from sender to receiver, and back.
     pub ways: [Way; 2],
-    /// The traffic class of their packets.
+    /// Traffic class of their packets.
     pub class: u16,
 }
 
-/// What a network is made of.
+/// Configuration of a network.
 pub struct NetSpec {
-    /// Its links.
+    /// Links.
     pub lines: Vec<Line>,
-    /// Its hosts.
+    /// Host pairs.
     pub pairs: Vec<Pair>,
-    /// When counting begins.
+    /// Start of the measured interval.
     pub warm: Time,
-    /// When it ends: what arrives later is gone.
+    /// End of the run; later arrivals are discarded.
     pub end: Time,
-    /// Time between looks at what the receivers got, if there are any.
+    /// Sampling interval of the received bytes, if sampled.
     pub sample: Option<Span>,
-    /// Keys the hashes of flows.
+    /// Key of the flow hash.
     pub salt: u64,
 }
 
-/// What is counted of a pair of hosts, from the end of the warm-up on.
+/// Counters of a host pair in the measured interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Packets with payload that were sent.
     pub packets: u64,
-    /// Of those, the ones that had been sent before.
+    /// Retransmissions among them.
     pub retransmitted: u64,
-    /// Of those, the ones that a queue or a wire lost.
+    /// Packets among them dropped by a queue or by random loss.
     pub lost: u64,
 }
 
-/// A packet that has crossed.
+/// Packet that has left its last link.
 #[derive(Clone, Copy, Debug)]
 pub struct Due {
-    /// When it was due.
+    /// Due time.
     pub at: Time,
     place: u32,
 }
 
-/// A connection: its hosts, and of either direction the end of what was sent.
+/// Connection: its host pair, and per direction the highest sequence number sent.
 struct Connection {
     pair: u32,
     edge: [Option<u32>; 2],
 }
 
-/// What is known of the packet at a place.
+/// State of the packet in a pool entry.
 #[derive(Clone, Copy, Debug, Default)]
 struct Body {
     pair: u32,
-    /// Number of links that it has still to cross.
+    /// Number of links still to cross.
     left: u32,
-    /// The end that it came from.
+    /// End at which it entered.
     end: usize,
     len: u16,
-    /// Whether it has payload.
+    /// True if it has payload.
     payload: bool,
-    /// Whether it has payload and is counted.
+    /// True if it has payload and was sent in the measured interval.
     counts: bool,
 }
 
-/// The network.
+/// Network of links.
 pub struct Net {
     spec: NetSpec,
     pool: Pool,
-    /// The place that the next packet is read into.
+    /// Pool entry into which the next packet is read.
     next: u32,
-    /// By place.
+    /// By pool entry.
     bodies: Vec<Body>,
-    /// Packets on their last leg, in the order in which they arrive and, of those at the same
-    /// moment, set out.
+    /// Packets after their last link, ordered by arrival time, then by departure.
     travelling: BinaryHeap<Reverse<(Time, u64, u32)>>,
     set_out: u64,
     connections: Vec<Connection>,
     by_key: BTreeMap<u64, u32>,
     sent: Vec<Sent>,
     counts: Counts,
-    /// Bytes of packets with payload that crossed the last link of their way, by pair.
+    /// Bytes of packets with payload that left the last link of their route, by host pair.
     received: Vec<u64>,
-    /// The same at each look, one row after the other, and the time of the next look.
+    /// Samples of `received`, one row after the other, and the time of the next sample.
     looks: (Vec<u64>, Time),
 }
 
 impl Net {
-    /// A network with nothing on it, at time zero.
+    /// Create an empty network at time zero.
+    ///
+    /// # Panics
+    /// If there are more than [`HOSTS_MAX`] host pairs.
     pub fn new(spec: NetSpec) -> Net {
-        assert!(spec.pairs.len() <= HOSTS_MAX, "each host has an address");
+        assert!(spec.pairs.len() <= HOSTS_MAX, "at most HOSTS_MAX host pairs");
         let mut pool = Pool::default();
         let next = pool.take().expect("the first place");
         let sent = vec![Sent::default(); spec.pairs.len()];
@@ -144,23 +146,23 @@ impl Net {
         }
     }
 
-    /// The links.
+    /// Links.
     pub fn lines(&mut self) -> &mut [Line] {
         &mut self.spec.lines
     }
 
-    /// What was counted of packets that were not sent by hosts, or written.
+    /// Counters of malformed, discarded and written packets.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// What was counted of each pair of hosts.
+    /// Counters per host pair.
     pub fn sent_by_pair(&self) -> &[Sent] {
         &self.sent
     }
 
-    /// Bytes on the wire that reached the other end between two looks: for each look, a number per
-    /// pair of hosts. Packets without payload do not count.
+    /// Bytes on the wire received between samples: one row per sample, one number per host pair.
+    /// Packets without payload do not count.
     pub fn received_by_look(&self) -> Vec<Vec<u64>> {
         let mut before = vec![0; self.received.len()];
         let rows = self.looks.0.chunks(self.received.len().max(1));
@@ -171,7 +173,7 @@ impl Net {
         rows.map(since).collect()
     }
 
-    /// Makes the looks that are due by `now`; what crosses a link at `now` itself is not seen.
+    /// Take the samples due by `now`; events at `now` itself are not included.
     fn look(&mut self, now: Time) {
         let Some(every) = self.spec.sample else { return };
         while self.looks.1 <= now {
@@ -180,17 +182,17 @@ impl Net {
         }
     }
 
-    /// The pair of hosts of each flow on the links' tapes.
+    /// Host pair of each flow in the packet logs of the links.
     pub fn pair_of_flow(&self) -> Vec<u32> {
         self.connections.iter().map(|connection| connection.pair).collect()
     }
 
-    /// How many packets are in a queue or on the way.
+    /// Number of packets in queues or in flight.
     pub fn held(&self) -> usize {
         self.pool.taken() - 1
     }
 
-    /// The pair of hosts that a packet from that end is of.
+    /// Host pair of a packet from `end`, if its addresses are valid.
     fn pair(&self, end: usize, between: &Between) -> Option<usize> {
         let Between { from, to, .. } = between;
         let right = from >> 16 == ENDS[end] && to >> 16 == ENDS[1 - end];
@@ -199,7 +201,7 @@ impl Net {
         (right && same && pair < self.spec.pairs.len()).then_some(pair)
     }
 
-    /// The number of the connection that a packet is of, and whether it brings nothing new.
+    /// Connection number of a packet, and true if the packet is a retransmission.
     fn connection(&mut self, pair: usize, end: usize, between: &Between) -> (u32, bool) {
         let ports = if end == 0 { between.ports } else { between.ports.rotate_left(16) };
         let key = (pair as u64) << 32 | u64::from(ports);
@@ -209,10 +211,10 @@ impl Net {
         });
         let Some((sequence, payload)) = between.segment else { return (number, false) };
         let edge = &mut self.connections[number as usize].edge[end];
-        // Sequence numbers wrap; RFC 9293 section 3.4 compares them so.
+        // Sequence numbers wrap around; compared as in RFC 9293 §3.4.
         let before = |a: u32, b: u32| a.wrapping_sub(b).cast_signed() < 0;
         if between.opens {
-            *edge = None; // the ports are used again
+            *edge = None; // the ports are reused
         }
         let again = edge.is_some_and(|edge| before(sequence, edge));
         let ends = sequence.wrapping_add(payload);
@@ -222,7 +224,7 @@ impl Net {
         (number, again)
     }
 
-    /// A packet was accepted from an end at `now`.
+    /// Accept a packet from an end at `now`.
     fn accept(&mut self, end: usize, now: Time, between: Between, pair: usize, spare: u32) {
         let place = std::mem::replace(&mut self.next, spare);
         let (flow, again) = self.connection(pair, end, &between);
@@ -241,14 +243,14 @@ impl Net {
         }
         self.bodies[place as usize] = body;
         let hash = cast::low32(dice::mix(self.spec.salt ^ u64::from(flow)));
-        // Acks are hashed apart from the data, as addresses and ports the other way round are.
+        // Acks hash differently from data, as with swapped addresses and ports.
         let hash = if end == 0 { hash } else { !hash };
         let (len, class, ecn) = (len.into(), to.class, between.ecn);
         let packet = Packet { arrived: now, len, flow, hash, body: place, class, ecn };
         self.onward(now, packet);
     }
 
-    /// A packet sets out, or has crossed a link: it goes to the next, or on its last leg.
+    /// Forward a packet to its next link, or after the last one to its destination.
     fn onward(&mut self, at: Time, packet: Packet) {
         let body = &mut self.bodies[packet.body as usize];
         let way = &self.spec.pairs[body.pair as usize].ways[body.end];
@@ -266,7 +268,7 @@ impl Net {
         self.losses(l);
     }
 
-    /// Frees what a link has lost.
+    /// Free the packets that a link dropped.
     fn losses(&mut self, l: usize) {
         let Net { spec, pool, bodies, sent, .. } = self;
         for lost in spec.lines[l].link.lost() {
@@ -276,13 +278,13 @@ impl Net {
         }
     }
 
-    /// The first moment at which a link has something to do, and which link.
+    /// Earliest event of all links, and its link.
     fn first(&mut self) -> Option<(Time, usize)> {
         let lines = self.spec.lines.iter_mut().enumerate();
         lines.filter_map(|(l, line)| line.wake().map(|at| (at, l))).min()
     }
 
-    /// A link has crossed what it has by `at`.
+    /// Forward the packets that have left link `l` by `at`.
     fn cross(&mut self, l: usize, at: Time) {
         self.spec.lines[l].advance(at);
         self.losses(l);

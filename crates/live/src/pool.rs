@@ -1,16 +1,16 @@
-//! Places for the bytes of packets: taken and given back, never freed, so that after a warm-up no
-//! packet allocates anything.
+//! Pool of packet buffers: buffers are reused and never freed, so that no packet allocates after a
+//! warm-up.
 
 use sojourn_aqm::cast;
 
-/// Bytes of a place: an Ethernet MTU and to spare.
+/// Size of a buffer in bytes: more than an Ethernet MTU.
 pub const PLACE: usize = 2048;
-/// The most places: half a gigabyte.
+/// Maximum number of buffers: half a gigabyte.
 pub const PLACES_MAX: u32 = 1 << 18;
-/// Places are made by so many at once.
+/// Number of buffers allocated at once.
 const CHUNK: u32 = 256;
 
-/// The places.
+/// Pool of packet buffers.
 #[derive(Default)]
 pub struct Pool {
     chunks: Vec<Box<[u8]>>,
@@ -18,7 +18,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A free place; none if [`PLACES_MAX`] are taken.
+    /// Take a free buffer; None if [`PLACES_MAX`] are in use.
     pub fn take(&mut self) -> Option<u32> {
         if self.free.is_empty() {
             let made = cast::number(self.chunks.len()) * CHUNK;
@@ -32,18 +32,18 @@ impl Pool {
         self.free.pop()
     }
 
-    /// Gives a place back.
+    /// Return a buffer.
     pub fn give(&mut self, place: u32) {
         self.free.push(place);
     }
 
-    /// The bytes of a place.
+    /// Bytes of a buffer.
     pub fn at(&mut self, place: u32) -> &mut [u8] {
         let start = (place % CHUNK) as usize * PLACE;
         &mut self.chunks[(place / CHUNK) as usize][start..start + PLACE]
     }
 
-    /// How many places are taken.
+    /// Number of buffers in use.
     pub fn taken(&self) -> usize {
         self.chunks.len() * CHUNK as usize - self.free.len()
     }
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_apart_and_used_again() {
+    fn buffers_are_disjoint_and_reused() {
         let mut pool = Pool::default();
         let taken: Vec<u32> = (0..1000).map(|_| pool.take().unwrap()).collect();
         taken.iter().for_each(|i| pool.at(*i).fill(*i as u8));
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_an_end() {
+    fn the_number_of_buffers_is_limited() {
         let mut pool = Pool::default();
         assert_eq!((0..PLACES_MAX + 5).filter_map(|_| pool.take()).count(), PLACES_MAX as usize);
     }

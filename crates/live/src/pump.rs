@@ -1,5 +1,5 @@
-//! The pump: threads that read packets from descriptors and write to others those that have
-//! crossed. The only place of the project where a clock is read.
+//! Pump: threads that read packets from descriptors and write packets that have left their link to
+//! others. The only module of the project that reads a clock.
 
 use crate::hop::Hop;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -12,106 +12,106 @@ use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// How many packets are read before those that are due are written.
+/// Maximum number of packets read before due packets are written.
 const BATCH: usize = 64;
 
-/// The clocks that are read, in nanoseconds: the monotonic one, that on the wall once, and the
-/// processor time of a thread.
+/// Read a clock in nanoseconds: monotonic time, wall-clock time (once), or the processor time of a
+/// thread.
 fn clock(id: ClockId) -> u64 {
     #[expect(clippy::disallowed_methods, reason = "the one line that reads a clock")]
     let now = clock_gettime(id);
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
-/// A moment by two clocks: [`Time::ZERO`] of a live link.
+/// Start of a live link, [`Time::ZERO`], on two clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
-    /// Nanoseconds of the monotonic clock.
+    /// Monotonic clock, nanoseconds.
     pub monotonic_ns: u64,
-    /// Nanoseconds since 1970.
+    /// Wall clock, nanoseconds since 1970.
     pub epoch_ns: u64,
 }
 
 impl Start {
-    /// This moment.
+    /// Read both clocks.
     pub fn now() -> Start {
         Start { monotonic_ns: clock(ClockId::Monotonic), epoch_ns: clock(ClockId::Realtime) }
     }
 }
 
-/// A descriptor of this process by its number, as a duplicate: whoever owns the other keeps it.
+/// Duplicate a descriptor of this process, given by number; the original stays open.
 ///
 /// # Errors
-/// No such descriptor, or a kernel before 5.6.
+/// If there is no such descriptor, or the kernel is older than 5.6.
 pub fn duplicate(number: RawFd) -> std::io::Result<OwnedFd> {
-    // To take the number at its word would be unsafe; the kernel looks it up.
+    // Constructing an OwnedFd from a raw number is unsafe; pidfd_getfd lets the kernel check it.
     let this = pidfd_open(getpid(), PidfdFlags::empty())?;
     Ok(pidfd_getfd(this, number, PidfdGetfdFlags::empty())?)
 }
 
-/// What a pump moves packets through. It is told the time.
+/// Transport of packets between numbered ends. It is passed the time.
 pub trait Carrier: Send + 'static {
-    /// A packet that has crossed.
+    /// Packet ready for delivery.
     type Due;
 
-    /// Where the next packet is to be put, for [`Carrier::arrive`].
+    /// Buffer for the next packet, for [`Carrier::arrive`].
     fn room(&mut self) -> &mut [u8];
 
-    /// A packet arrives at `now` from the end of that number: the first `len` bytes of the room.
+    /// Accept a packet at `now` from end `end`: the first `len` bytes of the buffer.
     fn arrive(&mut self, end: usize, now: Time, len: usize);
 
-    /// Does all that was due up to `now`, at the moments when it was due.
+    /// Process everything due up to `now`, each event at its own time.
     fn advance(&mut self, now: Time);
 
-    /// When there will next be something to do; none while there is nothing.
+    /// Time of the next event; None if there is none.
     fn wake(&mut self) -> Option<Time>;
 
-    /// The next packet that has crossed by `now`. It must be given back by [`Carrier::sent`].
+    /// Next packet due for delivery by `now`. Return it with [`Carrier::sent`].
     fn next(&mut self, now: Time) -> Option<Self::Due>;
 
-    /// The end that a packet which has crossed is written to, and its bytes.
+    /// Destination end and bytes of a packet.
     fn bytes(&mut self, due: &Self::Due) -> (usize, &[u8]);
 
-    /// A packet was written at `now`, or its end `refused` it.
+    /// Record that a packet was written at `now`, or `refused` by its end, and free it.
     fn sent(&mut self, due: Self::Due, now: Time, refused: bool);
 }
 
-/// What one thread does: it reads from some descriptors and writes to others.
+/// Work of one thread: reads from some descriptors and writes to others.
 pub struct Lane<C> {
-    /// The thread's name.
+    /// Thread name.
     pub name: &'static str,
-    /// What the packets cross.
+    /// Transport.
     pub carrier: C,
-    /// The ends that are read.
+    /// Descriptors to read, by end.
     pub from: Vec<Arc<OwnedFd>>,
-    /// The ends that are written to.
+    /// Descriptors to write, by end.
     pub to: Vec<Arc<OwnedFd>>,
 }
 
-/// A lane at its end.
+/// Result of a lane.
 pub struct Report<C> {
-    /// What its packets crossed, and what was counted, up to the end.
+    /// Transport with its counters at the end.
     pub carrier: C,
-    /// How long it ran.
+    /// Running time.
     pub ran: Span,
-    /// Processor time that it took.
+    /// Processor time used.
     pub cpu: Span,
-    /// Why it ended before it was told to, if it did.
+    /// Error that ended the lane early, if any.
     pub failed: Option<std::io::Error>,
 }
 
-/// Lanes at work.
+/// Running lanes.
 pub struct Pump<C> {
     threads: Vec<JoinHandle<Report<C>>>,
     stop: Arc<OwnedFd>,
 }
 
 impl Pump<Hop> {
-    /// Starts to move packets between two ends: from `near` to `far` by way of `up`, and back by
-    /// way of `down`, on a thread each. Time began at `start`.
+    /// Start moving packets between two ends, from `near` to `far` through `up` and back through
+    /// `down`, with one thread per direction. `start` is time zero.
     ///
     /// # Errors
-    /// As those of [`Pump::start`].
+    /// As for [`Pump::start`].
     pub fn both_ways(
         near: OwnedFd,
         far: OwnedFd,
@@ -131,11 +131,11 @@ impl Pump<Hop> {
 }
 
 impl<C: Carrier> Pump<C> {
-    /// Starts to move packets, on a thread for each lane. Time began at `start`. The threads
-    /// inherit how the caller is scheduled.
+    /// Start moving packets, with one thread per lane. `start` is time zero. Threads inherit the
+    /// scheduling policy of the caller.
     ///
     /// # Errors
-    /// Descriptors or threads that the operating system does not give.
+    /// If a descriptor cannot be set up or a thread cannot be created.
     pub fn start(lanes: Vec<Lane<C>>, start: Start) -> std::io::Result<Pump<C>> {
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
         let start_ns = start.monotonic_ns;
@@ -151,20 +151,20 @@ impl<C: Carrier> Pump<C> {
         Ok(Pump { threads, stop })
     }
 
-    /// Whether a lane has ended by itself: a descriptor is gone.
+    /// True if a lane has ended by itself, because a descriptor failed.
     pub fn failed(&self) -> bool {
         self.threads.iter().any(JoinHandle::is_finished)
     }
 
-    /// Ends all lanes; what is on a link stays there. None for a thread that panicked.
+    /// Stop all lanes; packets on links stay there. Returns None for a thread that panicked.
     pub fn stop(self) -> Vec<Option<Report<C>>> {
-        // Nothing reads the event, so it wakes all; it can only fail if it was said already.
+        // The event is never read, so it wakes all threads; fails only if it is set already.
         let _ = write(&*self.stop, &1u64.to_ne_bytes());
         self.threads.into_iter().map(|thread| thread.join().ok()).collect()
     }
 }
 
-/// What a thread works with.
+/// State of a thread.
 struct Ends {
     from: Vec<Arc<OwnedFd>>,
     to: Vec<Arc<OwnedFd>>,
@@ -178,7 +178,7 @@ impl Ends {
     }
 
     fn work<C: Carrier>(self, mut carrier: C) -> Report<C> {
-        // The kernel may wake a thread this much later than asked; 50 us if nothing is said.
+        // Default timer slack is 50 us: the kernel may wake the thread that much later.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let failed = self.pump(&mut carrier).err().map(Into::into);
         let now = self.now();
@@ -187,7 +187,7 @@ impl Ends {
         Report { carrier, ran, cpu, failed }
     }
 
-    /// Moves packets until it is told to stop.
+    /// Move packets until told to stop.
     fn pump<C: Carrier>(&self, carrier: &mut C) -> Result<(), Errno> {
         let watch = |fd| PollFd::new(fd, PollFlags::IN);
         let ends = self.from.iter().chain([&self.stop]);
@@ -211,11 +211,11 @@ impl Ends {
         }
     }
 
-    /// Reads what is there, up to some packets.
+    /// Read available packets, at most [`BATCH`].
     fn read<C: Carrier>(&self, end: usize, from: &OwnedFd, carrier: &mut C) -> Result<(), Errno> {
         for _ in 0..BATCH {
             match read(from, carrier.room()) {
-                Ok(0) => return Err(Errno::PIPE), // nobody is at the other end
+                Ok(0) => return Err(Errno::PIPE), // the other end is closed
                 Ok(len) => carrier.arrive(end, self.now(), len),
                 Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => {}
@@ -225,7 +225,7 @@ impl Ends {
         Ok(())
     }
 
-    /// Waits for a packet, until `due`, or until it is told to stop.
+    /// Wait for a packet, the time `due`, or the stop event.
     fn wait(&self, due: Option<Time>, events: &mut [PollFd<'_>]) -> Result<(), Errno> {
         let left = due.map(|due| due.since(self.now()).0);
         let timeout = left.map(|ns| Timespec {

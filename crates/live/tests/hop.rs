@@ -1,4 +1,4 @@
-//! One direction, told the time by hand.
+//! One direction, with the time passed in by the test.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -8,7 +8,7 @@ use sojourn_aqm::{LinkSpec, Rate, Span, Time};
 use sojourn_live::{Capture, Hop, HopSpec, capture, ip};
 use std::sync::{Arc, Mutex};
 
-/// The numbers of the packets that leave by `now`, with the microsecond at which each was due.
+/// Packets that leave by `now`: number, and due time in microseconds.
 fn leave(hop: &mut Hop, now: Time) -> Vec<(u32, u64)> {
     let mut left = Vec::new();
     while let Some(due) = hop.next(now) {
@@ -20,12 +20,12 @@ fn leave(hop: &mut Hop, now: Time) -> Vec<(u32, u64)> {
 }
 
 #[test]
-fn packets_cross_in_the_time_that_rate_and_delay_take() {
+fn packets_leave_after_transmission_and_delay() {
     let mut hop = Hop::new(spec("droptail", &[("limit", "2p")], link(8, 5)));
     for number in 0..4 {
         put(&mut hop, Time(0), &udp(1000, 1, 0, number));
     }
-    assert_eq!((hop.held(), hop.wake()), (3, Some(Time(6_000_000))), "one found no room");
+    assert_eq!((hop.held(), hop.wake()), (3, Some(Time(6_000_000))), "one is dropped");
     assert_eq!(leave(&mut hop, Time(5_999_999)), []);
     assert_eq!(leave(&mut hop, Time(9_000_000)), [(0, 6000), (1, 7000), (2, 8000)]);
     let counts = hop.counts();
@@ -35,7 +35,7 @@ fn packets_cross_in_the_time_that_rate_and_delay_take() {
 }
 
 #[test]
-fn what_the_law_marks_is_marked_in_the_header() {
+fn marks_are_written_to_the_header() {
     let red = [("limit", "50p"), ("min_th", "1p"), ("max_th", "2p"), ("w_q", "1"), ("ecn", "true")];
     let mut hop = Hop::new(spec("red", &red, link(8, 0)));
     hop.record();
@@ -53,7 +53,7 @@ fn what_the_law_marks_is_marked_in_the_header() {
 }
 
 #[test]
-fn a_head_crosses_and_does_not_count() {
+fn bytes_before_the_ip_header_are_forwarded_and_not_counted() {
     let red = [("limit", "50p"), ("min_th", "1p"), ("max_th", "2p"), ("w_q", "1"), ("ecn", "true")];
     let mut hop = Hop::new(HopSpec { head: 14, ..spec("red", &red, link(8, 0)) });
     put(&mut hop, Time(0), &[9; 14]);
@@ -75,7 +75,7 @@ fn a_head_crosses_and_does_not_count() {
 }
 
 #[test]
-fn changes_and_looks_come_in_their_order_however_late_the_call() {
+fn a_late_call_processes_changes_and_samples_in_order() {
     let specs = [(2, 4), (4, 2)].map(|(ms, mbit)| (Time(ms * 1_000_000), link(mbit, 0)));
     let make = || {
         let changes = Box::new(specs.into_iter()) as Box<dyn Iterator<Item = _> + Send>;
@@ -103,13 +103,17 @@ fn changes_and_looks_come_in_their_order_however_late_the_call() {
     left.extend(leave(&mut prompt, Time(20_000_000)));
     assert_eq!(leave(&mut late, Time(20_000_000)), left);
     let due: Vec<u64> = left.iter().map(|(_, us)| us / 1000).collect();
-    assert_eq!(due, [1, 2, 4, 8, 12, 16], "a change at the moment of a start comes first");
+    assert_eq!(
+        due,
+        [1, 2, 4, 8, 12, 16],
+        "a change precedes a transmission that starts at the same time"
+    );
     assert_eq!(seen_late.lock().unwrap()[..2], [(2, 4_000_000, 3), (4, 2_000_000, 4)]);
     assert_eq!(*seen_late.lock().unwrap(), *seen.lock().unwrap());
 }
 
 #[test]
-fn a_wire_loses_its_share() {
+fn random_loss_drops_its_fraction() {
     let mut spec = spec("droptail", &[("limit", "10p")], link(8, 0));
     let mut fourth = (0..4).cycle();
     spec.line.lose(Box::new(move || fourth.next() == Some(0)));
@@ -120,14 +124,14 @@ fn a_wire_loses_its_share() {
         left += leave(&mut hop, Time(ms * 1_000_000)).len();
     }
     let lost = hop.lost_on_wire();
-    assert_eq!((lost, left, hop.held()), (1000, 2998, 1), "the last is on its way");
+    assert_eq!((lost, left, hop.held()), (1000, 2998, 1), "the last is in flight");
 }
 
 #[test]
 fn nothing_is_allocated_per_packet() {
     for law in ["droptail", "codel", "fq_codel", "red", "pie"] {
         let mut hop = Hop::new(spec(law, &[("limit", "200p")], link(80, 2)));
-        // A tenth more than fits: the queue fills, and each law loses what it loses.
+        // 10 % overload: the queue fills and every discipline drops packets.
         let mut play = |from: u64, to: u64| {
             for i in from..to {
                 let now = Time(i * 90_000);
@@ -144,7 +148,7 @@ fn nothing_is_allocated_per_packet() {
     }
 }
 
-/// A packet of one of eight flows, made without allocating.
+/// Packet of one of eight flows, without allocation.
 fn udp_of(i: u64) -> [u8; 1000] {
     let mut packet = [0; 1000];
     packet[..4].copy_from_slice(&[0x45, (i % 3) as u8, 3, 232]);
@@ -154,7 +158,7 @@ fn udp_of(i: u64) -> [u8; 1000] {
 }
 
 #[test]
-fn a_capture_says_of_each_packet_what_became_of_it() {
+fn a_capture_records_the_fate_of_each_packet() {
     #[derive(Clone, Default)]
     struct File(Arc<Mutex<Vec<u8>>>);
     impl std::io::Write for File {

@@ -1,4 +1,4 @@
-//! Many links, in virtual time.
+//! Network of links in virtual time.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
@@ -17,7 +17,7 @@ use sojourn_live::{Line, Net, NetSpec, Way};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A packet from the host of that number at that end to the one at the other.
+/// Packet from a host at `end` to its peer.
 fn packet(end: u8, host: u32, len: usize, protocol: u8, inner: &[u8]) -> Vec<u8> {
     let mut p = vec![0x45, 2];
     p.extend((len as u16).to_be_bytes());
@@ -29,7 +29,7 @@ fn packet(end: u8, host: u32, len: usize, protocol: u8, inner: &[u8]) -> Vec<u8>
     p
 }
 
-/// A segment with a header of 20 bytes.
+/// TCP segment with a header of 20 bytes.
 fn segment(end: u8, host: u32, sequence: u32, payload: usize, syn: bool) -> Vec<u8> {
     let ports: [u16; 2] = if end == 0 { [7000, 5001] } else { [5001, 7000] };
     let mut inner: Vec<u8> = ports.iter().flat_map(|port| port.to_be_bytes()).collect();
@@ -43,7 +43,7 @@ fn put(net: &mut Net, end: usize, ms: u64, packet: &[u8]) {
     net.arrive(end, Time(ms * 1_000_000), packet.len());
 }
 
-/// Everything that crosses by `ms`: when, to which end, its bytes.
+/// Packets that leave by `ms`: time, end, bytes.
 fn leave(net: &mut Net, ms: u64) -> Vec<(u64, usize, Vec<u8>)> {
     let (mut left, now) = (Vec::new(), Time(ms * 1_000_000));
     while let Some(due) = net.next(now) {
@@ -75,7 +75,7 @@ fn lines(rates: &[u64]) -> Vec<Line> {
 }
 
 #[test]
-fn packets_cross_their_paths_and_come_back_by_a_delay() {
+fn packets_cross_their_links_and_return_after_a_delay() {
     let there = Way { path: vec![1, 0], delay: Span::ZERO };
     let back = Way { path: vec![], delay: Span::ms(30) };
     let mut net = net(lines(&[8, 4]), [there, back]);
@@ -83,8 +83,8 @@ fn packets_cross_their_paths_and_come_back_by_a_delay() {
     put(&mut net, 0, 0, &one);
     put(&mut net, 0, 0, &two);
     put(&mut net, 1, 1, &segment(1, 1, 5, 0, false));
-    // 2 ms on the slow link, 5 ms of travel, 1 ms on the fast one, 5 ms of travel; and the other
-    // 1 ms behind it on the slow one.
+    // The first: 2 ms transmission on the slow link, 5 ms delay, 1 ms on the fast one, 5 ms delay.
+    // The second starts behind it on the slow link and takes 1 ms there.
     let left = leave(&mut net, 100);
     assert_eq!(left[0], (13_000, 1, one));
     assert_eq!(left[1], (13_500, 1, two));
@@ -92,18 +92,18 @@ fn packets_cross_their_paths_and_come_back_by_a_delay() {
     assert_eq!((left.len(), net.held(), net.pair_of_flow()), (3, 0, vec![0, 1]));
     let waited: Vec<u64> =
         net.lines()[1].link.tape().iter().map(|r| (r.left - r.packet.arrived).0 / 1000).collect();
-    assert_eq!(waited, [0, 2000], "the tape of a link counts from the arrival there");
+    assert_eq!(waited, [0, 2000], "sojourn times count from the arrival at the link");
 }
 
 #[test]
-fn what_is_sent_again_and_what_is_lost_is_counted_after_the_warm_up() {
+fn retransmissions_and_losses_are_counted_after_the_warm_up() {
     let way = || Way { path: vec![0], delay: Span::ZERO };
     let mut net = net(lines(&[8]), [way(), way()]);
     put(&mut net, 0, 10, &segment(0, 0, u32::MAX - 1, 0, true));
     put(&mut net, 0, 20, &segment(0, 0, u32::MAX, 500, false));
     leave(&mut net, 1000);
     assert_eq!(net.sent_by_pair()[0], Sent::default());
-    // Over the wrap: new, again, new; then a flood of datagrams that does not fit.
+    // Across the wraparound: new, retransmission, new; then datagrams that overflow the queue.
     put(&mut net, 0, 1100, &segment(0, 0, 499, 500, false));
     put(&mut net, 0, 1101, &segment(0, 0, u32::MAX, 500, false));
     put(&mut net, 0, 1102, &segment(0, 0, 999, 500, false));
@@ -113,17 +113,17 @@ fn what_is_sent_again_and_what_is_lost_is_counted_after_the_warm_up() {
     leave(&mut net, 2500);
     assert_eq!(net.sent_by_pair()[0], Sent { packets: 3, retransmitted: 1, lost: 0 });
     assert_eq!(net.sent_by_pair()[1], Sent { packets: 20, retransmitted: 0, lost: 9 });
-    // The same ports are used again, from the beginning.
+    // The same ports are reused with a new sequence number.
     put(&mut net, 0, 2600, &segment(0, 0, 100, 0, true));
     put(&mut net, 0, 2610, &segment(0, 0, 101, 500, false));
     assert_eq!(net.sent_by_pair()[0].retransmitted, 1);
 }
 
 #[test]
-fn what_reaches_the_receivers_is_seen_at_each_look() {
+fn received_bytes_are_sampled() {
     let way = || Way { path: vec![0], delay: Span::ZERO };
     let mut net = sampled(lines(&[8]), [way(), way()], Some(Span::ms(10)));
-    // 1 ms of transmission and 5 ms of travel each; an ack counts for nothing, an answer does.
+    // 1 ms transmission and 5 ms delay each. Pure acks do not count, data in either direction does.
     put(&mut net, 0, 0, &segment(0, 0, 10, 960, false));
     put(&mut net, 0, 1, &segment(0, 1, 10, 460, false));
     put(&mut net, 1, 2, &segment(1, 1, 5, 0, false));
@@ -131,14 +131,18 @@ fn what_reaches_the_receivers_is_seen_at_each_look() {
     put(&mut net, 0, 34, &segment(0, 0, 970, 960, false));
     leave(&mut net, 45);
     let seen = net.received_by_look();
-    assert_eq!(seen, [[1000, 500], [0, 200], [0, 0], [0, 0]], "at 40 ms it is about to arrive");
+    assert_eq!(
+        seen,
+        [[1000, 500], [0, 200], [0, 0], [0, 0]],
+        "arrival at the time of a sample is not included"
+    );
     leave(&mut net, 3000);
     assert_eq!(net.received_by_look().len(), 300);
     assert_eq!(net.received_by_look()[4], [1000, 0]);
 }
 
 #[test]
-fn strangers_are_counted_and_nothing_arrives_after_the_end() {
+fn invalid_addresses_are_counted_and_nothing_arrives_after_the_end() {
     let way = || Way { path: vec![0], delay: Span::ZERO };
     let mut net = net(lines(&[8]), [way(), way()]);
     let mut to_another = segment(0, 0, 1, 100, false);
@@ -151,12 +155,12 @@ fn strangers_are_counted_and_nothing_arrives_after_the_end() {
     assert_eq!((net.counts().malformed, net.held()), (5, 0));
     put(&mut net, 0, 3000, &segment(0, 0, 1, 100, false));
     put(&mut net, 0, 2999, &segment(0, 0, 1, 960, false));
-    assert_eq!(leave(&mut net, 4000).len(), 0, "the last one would cross after the end");
+    assert_eq!(leave(&mut net, 4000).len(), 0, "due after the end");
     assert_eq!((net.wake(), net.held()), (None, 1));
 }
 
 #[test]
-fn a_link_that_awaits_opportunities_comes_to_an_end() {
+fn a_trace_driven_link_drains() {
     let mut lines = lines(&[8]);
     let every_ten = Opportunities::new(vec![Span::ms(10)], 1504, 4).unwrap();
     lines[0].link.only_at(every_ten);

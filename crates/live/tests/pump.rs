@@ -1,4 +1,4 @@
-//! The pump over socketpairs: no privilege is needed, and no bound on lateness is asserted.
+//! The pump over socket pairs: needs no privileges; no bound on lateness is asserted.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
@@ -18,12 +18,12 @@ use sojourn_live::{Hop, HopSpec, Pump, Report, Start};
 use std::os::fd::OwnedFd;
 use std::thread;
 
-/// What lies between a program and a pump: the program's end, and the pump's.
+/// Socket pair: the program's end, and the pump's.
 fn pair() -> (OwnedFd, OwnedFd) {
     socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap()
 }
 
-/// Packets of several sizes, flows and ECN fields, in bursts, for some tens of milliseconds.
+/// Send packets of several sizes, flows and ECN fields in bursts, for some tens of milliseconds.
 fn load(into: &OwnedFd, packets: u32) {
     for i in 0..packets {
         let len = [100, 1500, 700, 1500][i as usize % 4];
@@ -34,7 +34,7 @@ fn load(into: &OwnedFd, packets: u32) {
     }
 }
 
-/// Sends a load up through `up` and gives the report of that direction.
+/// Send a load through `up` and return the report of that direction.
 fn run(up: HopSpec, packets: u32) -> Report<Hop> {
     let mut hop = Hop::new(up);
     hop.record();
@@ -53,7 +53,7 @@ fn run(up: HopSpec, packets: u32) -> Report<Hop> {
     up.unwrap()
 }
 
-/// The arrivals of a live run through `link`, which is called at no other time.
+/// Packet log of `link` for the arrivals of a live run, called at their times only.
 fn replayed(
     mut link: Link,
     changes: &[(Time, LinkSpec)],
@@ -103,17 +103,17 @@ fn live_equals_simulated_while_the_link_changes() {
     let arrivals = report.carrier.arrivals().to_vec();
     let end = Time::ZERO + report.ran;
     let simulated = replayed(make().line.link, &changes, &arrivals, end);
-    assert!(simulated.iter().any(|row| row.why.is_some()), "something was lost");
+    assert!(simulated.iter().any(|row| row.why.is_some()), "some packets are dropped");
     assert!(report.carrier.link().tape() == simulated);
 }
 
 #[test]
-fn packets_cross_both_ways_unchanged_and_no_sooner_than_they_can() {
+fn packets_cross_both_ways_unchanged_and_not_too_early() {
     let make = || Hop::new(spec("droptail", &[("limit", "100p")], link(10, 5)));
     let ((program, near), (far, server)) = (pair(), pair());
     let pump = Pump::both_ways(near, far, make(), make(), Start::now()).unwrap();
     let mut buffer = [0; 2048];
-    // The test's own stopwatch: a reading of processor time would not do.
+    // A stopwatch of its own, because processor time would not show waiting.
     #[expect(clippy::disallowed_methods, reason = "a bound from below, of what must take time")]
     let start = std::time::Instant::now();
     for i in 0..5 {
@@ -124,7 +124,7 @@ fn packets_cross_both_ways_unchanged_and_no_sooner_than_they_can() {
         let n = read(&program, &mut buffer).unwrap();
         assert_eq!(buffer[..n], udp(1000, 1, 0, i));
     }
-    // 0.8 ms to send and 5 ms to travel, there and back, five times.
+    // 0.8 ms transmission and 5 ms delay in each direction, five times.
     assert!(start.elapsed().as_millis() >= 58, "{:?}", start.elapsed());
     assert!(!pump.failed());
     for report in pump.stop() {
@@ -135,7 +135,7 @@ fn packets_cross_both_ways_unchanged_and_no_sooner_than_they_can() {
 }
 
 #[test]
-fn a_pump_whose_end_is_gone_ends_and_says_so() {
+fn a_pump_with_a_closed_end_stops_and_reports_failure() {
     let make = || Hop::new(spec("droptail", &[("limit", "100p")], link(10, 0)));
     let ((program, near), (far, _server)) = (pair(), pair());
     let pump = Pump::both_ways(near, far, make(), make(), Start::now()).unwrap();

@@ -1,5 +1,5 @@
-//! The border: Python's module `sojourn._sojourn`. JSON text goes in, JSON text and arrays come
-//! out; while Rust works, other Python threads may run.
+//! Python bindings: the module `sojourn._sojourn`. Input is JSON text and arrays, output JSON text
+//! and arrays. The GIL is released while Rust works.
 #![forbid(unsafe_code)]
 
 #[cfg(target_os = "linux")]
@@ -22,14 +22,14 @@ create_exception!(
     sojourn._sojourn,
     InputError,
     PyValueError,
-    "A refused input; the message is one line that starts with the path of what is wrong."
+    "Invalid input; the message is one line that starts with the path of the value."
 );
 
 fn refused(error: sojourn_aqm::Error) -> PyErr {
     InputError::new_err(error.to_string())
 }
 
-/// Asks Python whether to go on, having come so far; an error means no.
+/// Ask Python whether to continue; an error means no.
 fn go_on(py: Python<'_>, progress: Option<&Py<PyAny>>, so_far: Progress) -> PyResult<bool> {
     py.check_signals()?;
     let Some(progress) = progress else { return Ok(true) };
@@ -37,8 +37,10 @@ fn go_on(py: Python<'_>, progress: Option<&Py<PyAny>>, so_far: Progress) -> PyRe
     Ok(answer.extract::<bool>().unwrap_or(true))
 }
 
-/// Does `work` while other Python threads may run. It asks now and then whether to go on; where it
-/// gives nothing, that was refused, and the reason is the error.
+/// Run `work` without the GIL. It calls its argument now and then to ask whether to continue.
+///
+/// # Errors
+/// If it was told not to continue, the reason, or KeyboardInterrupt.
 fn interruptible<T: Send>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,
@@ -56,7 +58,7 @@ fn interruptible<T: Send>(
     done.ok_or_else(|| error.unwrap_or_else(|| PyKeyboardInterrupt::new_err("stopped")))
 }
 
-/// Moves a column into an array; nothing is copied.
+/// Move a column into an array without copying.
 fn array(py: Python<'_>, column: Column) -> Bound<'_, PyAny> {
     match column {
         Column::F64(v) => v.into_pyarray(py).into_any(),
@@ -67,7 +69,10 @@ fn array(py: Python<'_>, column: Column) -> Bound<'_, PyAny> {
     }
 }
 
-/// The arrivals that four columns describe; their lengths must agree.
+/// Convert four columns to arrivals.
+///
+/// # Errors
+/// If the columns differ in length, or a time is negative.
 fn arrivals(
     t_ns: &PyReadonlyArray1<'_, i64>,
     flow: &PyReadonlyArray1<'_, u32>,
@@ -89,19 +94,19 @@ fn arrivals(
         .collect()
 }
 
-/// The links that a table of JSON describes.
+/// Parse a JSON table of links.
 fn links(links_json: &str) -> PyResult<Vec<LinkDef>> {
     let json = serde_json::from_str(links_json)
-        .map_err(|e| InputError::new_err(format!("this is not JSON: {e}")))?;
+        .map_err(|e| InputError::new_err(format!("not valid JSON: {e}")))?;
     sojourn_sim::link_def::links(&json).map_err(refused)
 }
 
-/// Nanoseconds, or -1 where there is no time.
+/// Convert to nanoseconds, -1 for no time.
 fn or_minus_one(times: &[Option<Time>]) -> Vec<i64> {
     times.iter().map(|t| t.map_or(-1, |t| t.0.cast_signed())).collect()
 }
 
-/// Python's module `sojourn._sojourn`.
+/// Compiled part of the Python package.
 #[pymodule]
 mod _sojourn {
     use super::*;
@@ -120,26 +125,27 @@ mod _sojourn {
     #[pymodule_export]
     use super::script::Script;
 
-    /// The version of sojourn.
+    /// Return the version of sojourn.
     #[pyfunction]
     fn version() -> &'static str {
         env!("CARGO_PKG_VERSION")
     }
 
-    /// What gives the numbers: the version, and a hash of the sources it was built from.
+    /// Return the engine version: the package version and a hash of the sources.
     #[pyfunction]
     fn engine() -> &'static str {
         env!("SOJOURN_ENGINE")
     }
 
-    /// Checks a scenario and gives it back with every default said and every name canonical.
+    /// Validate a scenario and return it as canonical JSON: all defaults explicit, all names
+    /// canonical.
     #[pyfunction]
     fn canonical(scenario_json: &str) -> PyResult<String> {
         let scenario = Scenario::from_json(scenario_json).map_err(refused)?;
         Ok(scenario.canonical().to_string())
     }
 
-    /// Checks a table of links and gives it back with every default said.
+    /// Validate a table of links and return it as canonical JSON.
     #[pyfunction]
     fn canonical_links(links_json: &str) -> PyResult<String> {
         let links = super::links(links_json)?.into_iter();
@@ -147,17 +153,17 @@ mod _sojourn {
         Ok(Json::from(links).to_string())
     }
 
-    /// Splits the text `name(key=value, ...)` into the name and its parameters, values as text.
+    /// Split the text `name(key=value, ...)` into the name and its parameters, values as text.
     #[pyfunction]
     fn call(text: &str) -> PyResult<(&str, Vec<(&str, &str)>)> {
         sojourn_sim::read::call(text).map_err(refused)
     }
 
-    /// Runs a scenario: its summary as JSON, and its columns.
+    /// Run a scenario; return its summary as JSON and its columns.
     ///
-    /// `progress` is told the share of the simulated time that has passed, and how many packets
-    /// links have sent; where it answers False, or a signal has come, the run ends with
-    /// KeyboardInterrupt.
+    /// `progress` is called with the fraction of the simulated time that has passed and the number
+    /// of packets sent by links. If it returns False, or a signal has arrived, the run is stopped
+    /// with KeyboardInterrupt.
     #[pyfunction]
     fn simulate<'py>(
         py: Python<'py>,
@@ -173,20 +179,20 @@ mod _sojourn {
         Ok((outcome.summary.to_string(), columns))
     }
 
-    /// The disciplines, TCPs and sources that there are, with their parameters, as JSON.
+    /// Return all disciplines, TCPs and sources with their parameters as JSON.
     #[pyfunction]
     fn specs() -> String {
         sojourn_sim::specs().to_string()
     }
 
-    /// Sends recorded arrivals through one link; -1 stands for no time. `timer_phase` is the
-    /// time of the first periodic update of the discipline (a duration with its unit), None for
-    /// one period after the first arrival. `progress` is as that of [`simulate`], with the share of
-    /// the arrivals that have come.
+    /// Send recorded arrivals through one link; -1 stands for no time. `timer_phase` is the time of
+    /// the first periodic update of the discipline (a duration with unit), None for one period
+    /// after the first arrival. `progress` is as for [`simulate`], with the fraction of arrivals
+    /// processed.
     #[pyfunction]
     #[pyo3(signature = (t_ns, flow, size, ecn, qdisc_json, rate, follow_dropped, follow_marked,
                         progress, timer_phase=None))]
-    #[expect(clippy::too_many_arguments, reason = "columns come apart, as Python has them")]
+    #[expect(clippy::too_many_arguments, reason = "Python passes columns separately")]
     fn replay<'py>(
         py: Python<'py>,
         t_ns: PyReadonlyArray1<'py, i64>,
@@ -202,7 +208,7 @@ mod _sojourn {
     ) -> PyResult<Bound<'py, PyDict>> {
         let rate: Rate = rate.parse().map_err(|e: sojourn_aqm::Error| refused(e.at("rate")))?;
         let qdisc = serde_json::from_str(qdisc_json)
-            .map_err(|e| InputError::new_err(format!("qdisc: this is not JSON: {e}")))?;
+            .map_err(|e| InputError::new_err(format!("qdisc: not valid JSON: {e}")))?;
         let first_update = timer_phase
             .map(|text| text.parse::<Span>().map(|phase| Time::ZERO + phase))
             .transpose()

@@ -1,5 +1,5 @@
-//! The border of the live link: descriptors and a description go in, rows come out while it works,
-//! and a report at its end.
+//! Python bindings of the live link: takes descriptors and a description, returns rows while it
+//! runs and a report at the end.
 
 use crate::{InputError, array, links, refused};
 use numpy::IntoPyArray;
@@ -24,18 +24,18 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The two directions, as links are named and as they come.
+/// Names of the directions.
 const NAMES: [&str; 2] = ["up", "down"];
 
-/// Percentiles of the time in the queue are those of the packets sent within so much time.
+/// Time over which percentiles of the sojourn time are computed.
 const WINDOW: Span = Span::s(1);
 
-/// What was seen of a direction and not asked for yet.
+/// Samples of a direction not yet fetched.
 #[derive(Default)]
 struct Seen {
     time_s: Vec<f64>,
     series: LinkSeries,
-    /// 50 % and 99 % of the time in the queue.
+    /// Median and 99th percentile of the sojourn time, seconds.
     sojourn_s: [Vec<f64>; 2],
     past: VecDeque<(Time, Histogram)>,
 }
@@ -56,7 +56,7 @@ impl Seen {
         self.past.push_back((now, sojourn.clone()));
     }
 
-    /// What was seen so far; it goes on from there.
+    /// Take the samples so far; later ones continue from them.
     fn take(&mut self) -> Seen {
         let series = self.series.take();
         let (time_s, sojourn_s) =
@@ -79,11 +79,11 @@ impl Seen {
     }
 }
 
-/// What a link changes by, in the order of time.
+/// Scheduled changes of a link, in order of time.
 pub type Turns = Box<dyn Iterator<Item = (Time, Turn)> + Send>;
 
-/// A link as described, with what `turns` make of it; its dice are those of a link of that name in
-/// a simulation.
+/// Create a link as described, with its scheduled changes; its random streams are those of the link
+/// of that name in a simulation.
 pub fn line(def: &LinkDef, seed: u64, turns: Option<Turns>) -> Line {
     let key = format!("links.{}", def.name);
     let mut line = Line::new(Link::new(def.spec, def.build().qdisc, stream(seed, &key)));
@@ -105,14 +105,14 @@ pub fn line(def: &LinkDef, seed: u64, turns: Option<Turns>) -> Line {
     line
 }
 
-/// A direction as described.
+/// Create a direction as described.
 fn hop(def: &LinkDef, seed: u64, head: usize) -> Hop {
     let salt = dice::mix(seed ^ u64::from(dice::hash(&def.name)));
     let turns = def.trace.clone().map(|trace| Box::new(trace.turns()) as Turns);
     Hop::new(HopSpec { line: line(def, seed, turns), salt, head })
 }
 
-/// Reads the interval of a series.
+/// Parse the sampling interval.
 fn interval(text: &str) -> PyResult<Span> {
     let sample: Span = text.parse().map_err(|e: sojourn_aqm::Error| refused(e.at("sample")))?;
     if sample < Span::ms(1) {
@@ -122,37 +122,37 @@ fn interval(text: &str) -> PyResult<Span> {
     Ok(sample)
 }
 
-/// Two captures into the file `path`.
+/// Open a capture file for both directions.
 fn captures(path: &str, epoch_ns: u64) -> PyResult<([Capture; 2], Writer)> {
     let file = File::create(path)
         .map_err(|e| InputError::new_err(format!("{path}: {}", e.to_string().to_lowercase())))?;
     Ok(capture::open(file, epoch_ns))
 }
 
-/// A live link at work.
+/// Running live link.
 #[pyclass]
 pub struct Pump {
     pump: Option<pump::Pump<Hop>>,
     qdiscs: [&'static str; 2],
     seen: [Arc<Mutex<Seen>>; 2],
-    /// The capture that is being written, if there is one, and who writes it.
+    /// Capture and its writer, if a capture is written.
     capture: Option<(Capture, Writer)>,
-    /// True if there is a row for every packet.
+    /// True if every packet is logged.
     tape: bool,
 }
 
 #[pymethods]
 impl Pump {
-    /// Starts to move packets between two descriptors, which stay the caller's: from `near` to
-    /// `far` by way of the link "up", and back by way of "down".
+    /// Start moving packets between two descriptors, which stay open for the caller: from `near` to
+    /// `far` through the link "up", and back through "down".
     ///
-    /// `sample` is the interval of the series, of which there is none without it; the capture is
-    /// written to `pcap`; `head` bytes come before each IP header; `tape` keeps a row for every
+    /// `sample` is the interval of the time series, None for no series; `pcap` is the path of the
+    /// packet capture; `head` is the number of bytes in front of each IP header; `tape` logs every
     /// packet.
     #[new]
     #[pyo3(signature =
         (near, far, links_json, seed, sample=None, pcap=None, head=0, tape=false))]
-    #[expect(clippy::too_many_arguments, reason = "Python names them")]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     fn new(
         near: i32,
         far: i32,
@@ -199,28 +199,28 @@ impl Pump {
         Ok(Pump { pump: Some(pump), qdiscs: defs.map(|def| def.qdisc), seen, capture, tape })
     }
 
-    /// The rows since they were last asked for, a table per direction.
+    /// Return the samples since the last call, one table per direction.
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let rows = PyDict::new(py);
         for (name, seen) in NAMES.iter().zip(&self.seen) {
-            // The lock is not held while Python is at work: a direction may be waiting for it.
+            // Release the lock before calling Python: the pump may wait for it.
             let taken = seen.lock().unwrap_or_else(PoisonError::into_inner).take();
             rows.set_item(name, taken.columns(py)?)?;
         }
         Ok(rows)
     }
 
-    /// Ends both directions: what happened, a table per direction, as JSON; and the tape of each,
-    /// if there is one.
+    /// Stop both directions; return a summary per direction as JSON, and the packet log of each, if
+    /// there is one.
     fn stop<'py>(&mut self, py: Python<'py>) -> PyResult<(String, Bound<'py, PyDict>)> {
         let Some(pump) = self.pump.take() else {
-            return Err(PyRuntimeError::new_err("it was stopped before"));
+            return Err(PyRuntimeError::new_err("the live link is already stopped"));
         };
         let reports = py.detach(|| pump.stop());
         let (mut out, tapes) = (json!({}), PyDict::new(py));
         for ((name, qdisc), report) in NAMES.iter().zip(self.qdiscs).zip(reports) {
-            let mut report =
-                report.ok_or_else(|| PyRuntimeError::new_err(format!("{name}: it panicked")))?;
+            let mut report = report
+                .ok_or_else(|| PyRuntimeError::new_err(format!("{name}: the thread panicked")))?;
             if self.tape {
                 tapes.set_item(name, tape_of(py, &mut report.carrier)?)?;
             }
@@ -229,7 +229,7 @@ impl Pump {
         if let Some((capture, writer)) = self.capture.take() {
             capture.flush();
             out["uncaptured_packets"] = capture.missed().into();
-            drop(capture); // the last one: the writer comes to its end
+            drop(capture); // the last one: the writer ends
             let written = py.detach(|| writer.join());
             let failed = written.ok().and_then(Result::err);
             out["capture_failed"] = failed.map(|e| e.to_string()).into();
@@ -238,8 +238,8 @@ impl Pump {
     }
 }
 
-/// The tape of a direction: when each packet arrived, what it was, and what the law did with it. A
-/// packet that still waits was neither lost nor marked.
+/// Packet log of a direction: arrival time, flow, size and ECN field of each packet, and its fate.
+/// A packet still in the queue counts as neither dropped nor marked.
 fn tape_of<'py>(py: Python<'py>, hop: &mut Hop) -> PyResult<Bound<'py, PyDict>> {
     let key = |packet: &Packet| (packet.arrived, packet.body);
     let rows = hop.link().tape().iter();
@@ -266,7 +266,8 @@ fn tape_of<'py>(py: Python<'py>, hop: &mut Hop) -> PyResult<Bound<'py, PyDict>> 
     Ok(columns)
 }
 
-/// How faithful packets were moved, and what did not get through; `ran` so long, `cpu` of it busy.
+/// Accuracy of the packet transport, and packets that were not delivered; `ran` is the duration,
+/// `cpu` the processor time.
 pub fn fidelity(counts: &Counts, ran: Span, cpu: Span, failed: Option<std::io::Error>) -> Json {
     let quantile = |q| counts.lateness.quantile_s(q);
     json!({
@@ -283,13 +284,12 @@ pub fn fidelity(counts: &Counts, ran: Span, cpu: Span, failed: Option<std::io::E
     })
 }
 
-/// What happened in one direction: what a simulation tells of a link, payload aside, and how
-/// faithful it was.
+/// Summary of one direction: as for a simulated link, without goodput, and the accuracy report.
 fn summary(qdisc: &str, report: Report<Hop>) -> Json {
     let Report { carrier: mut hop, ran, cpu, failed } = report;
     let mut link = outcome::link(qdisc, hop.link(), 0.0);
     if let Some(link) = link.as_object_mut() {
-        link.remove("goodput_bps"); // it would take the acks to know
+        link.remove("goodput_bps"); // unknown without inspecting acks
     }
     let counts = hop.counts();
     let sent_bits = link["departed_bytes"].as_f64().unwrap_or(0.0) * 8.0;

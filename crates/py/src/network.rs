@@ -1,4 +1,4 @@
-//! The border of a live network: a scenario's links and paths between two descriptors.
+//! Python bindings of a live network: a scenario's links and paths between two descriptors.
 
 use crate::live::{Turns, fidelity, line};
 use crate::{InputError, array, refused};
@@ -18,10 +18,10 @@ use sojourn_sim::timetable::{Step, Timetable, may_change};
 use sojourn_sim::{Column, Scenario, outcome};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Puts the thread that calls into the network namespace that a descriptor stands for.
+/// Move the calling thread into the network namespace of a descriptor.
 ///
 /// # Errors
-/// No right to it (CAP_SYS_ADMIN there).
+/// If the process lacks CAP_SYS_ADMIN in the namespace.
 #[pyfunction]
 pub fn enter_network(namespace: i32) -> PyResult<()> {
     let fd = pump::duplicate(namespace)?;
@@ -29,7 +29,7 @@ pub fn enter_network(namespace: i32) -> PyResult<()> {
     entered.map_err(|e| PyOSError::new_err(e.to_string()))
 }
 
-/// All that link `l` changes by, by its trace and by the scenario's changes.
+/// All scheduled changes of link `l`, from its trace and from the scenario's changes.
 fn turns(scenario: &Scenario, l: usize) -> Option<Turns> {
     if !may_change(scenario, l) {
         return None;
@@ -48,7 +48,7 @@ fn turns(scenario: &Scenario, l: usize) -> Option<Turns> {
     Some(Box::new(all.into_iter()))
 }
 
-/// Link `l` with all that is planned for it; what is seen of it goes into `series`.
+/// Create link `l` with its scheduled events; samples go into `series`.
 fn planned(scenario: &Scenario, l: usize, series: &Arc<Mutex<LinkSeries>>) -> Line {
     let mut line = line(&scenario.links[l], scenario.seed, turns(scenario, l));
     if scenario.tape {
@@ -69,7 +69,7 @@ fn planned(scenario: &Scenario, l: usize, series: &Arc<Mutex<LinkSeries>>) -> Li
     line
 }
 
-/// The hosts of the `i`-th flow of a group.
+/// Hosts and routes of the `i`-th flow of a group.
 fn pair(scenario: &Scenario, def: &FlowDef, i: u64) -> Pair {
     let of_links = def.delay_of_links(&scenario.links, i);
     let rtt = Flow::rtt_of(def, i, of_links, scenario.seed);
@@ -79,7 +79,7 @@ fn pair(scenario: &Scenario, def: &FlowDef, i: u64) -> Pair {
     Pair { ways: [there, Way { path: back, delay: lag }], class: def.class }
 }
 
-/// The rows whose flows cross link `l` on their way there.
+/// Rows whose flows cross link `l` on their forward path.
 fn crossing(scenario: &Scenario, l: usize) -> Vec<usize> {
     let each = |def: &FlowDef| -> Vec<bool> {
         (0..def.count).map(|i| def.routes[def.route_of(i)][0].contains(&l)).collect()
@@ -88,7 +88,7 @@ fn crossing(scenario: &Scenario, l: usize) -> Vec<usize> {
     crosses.filter_map(|(row, crosses)| crosses.then_some(row)).collect()
 }
 
-/// The columns of bytes received: of every group and, where the scenario asks for it, every row.
+/// Columns of received bytes: of every group and, if the scenario asks for it, of every row.
 fn received(scenario: &Scenario, looks: &[Vec<u64>]) -> Vec<(String, Column)> {
     let (mut columns, mut first) = (Vec::new(), 0);
     let mut put = |kind: &str, name: &str, from: usize, to: usize| {
@@ -107,7 +107,7 @@ fn received(scenario: &Scenario, looks: &[Vec<u64>]) -> Vec<(String, Column)> {
     columns
 }
 
-/// A network of real packets at work.
+/// Running network of real packets.
 #[pyclass]
 pub struct Network {
     pump: Option<pump::Pump<Net>>,
@@ -118,8 +118,8 @@ pub struct Network {
 
 #[pymethods]
 impl Network {
-    /// Starts to move packets between two descriptors, which stay the caller's: that of the
-    /// senders' device and that of the receivers', along the paths of the scenario.
+    /// Start moving packets between two descriptors, which stay open for the caller: the devices of
+    /// the senders and of the receivers, along the paths of the scenario.
     #[new]
     fn new(senders: i32, receivers: i32, scenario_json: &str) -> PyResult<Network> {
         let scenario = Scenario::from_json(scenario_json).map_err(refused)?;
@@ -148,17 +148,17 @@ impl Network {
         Ok(Network { pump: Some(pump), scenario, series, start })
     }
 
-    /// The moment that is the run's zero, by the monotonic clock, in nanoseconds.
+    /// Return time zero of the run on the monotonic clock, nanoseconds.
     #[getter]
     fn start_ns(&self) -> u64 {
         self.start.monotonic_ns
     }
 
-    /// Ends it: as JSON a summary per link, what was sent by each row, and how faithful it was;
-    /// and the columns of links: series, and tapes if there are any.
+    /// Stop; return a summary per link, the packets sent per row and the accuracy report as JSON,
+    /// and the columns of the links: time series, and packet logs if there are any.
     fn stop<'py>(&mut self, py: Python<'py>) -> PyResult<(String, Bound<'py, PyDict>)> {
         let Some(pump) = self.pump.take() else {
-            return Err(PyRuntimeError::new_err("it was stopped before"));
+            return Err(PyRuntimeError::new_err("the network is already stopped"));
         };
         let report = py.detach(|| pump.stop()).pop().flatten();
         let report = report.ok_or_else(|| PyRuntimeError::new_err("the network panicked"))?;

@@ -1,4 +1,4 @@
-//! The border of scripts: what the applications of a scenario do and when, for a player.
+//! Python bindings of scripts: the actions of a scenario's applications over time.
 
 use crate::{array, refused};
 use pyo3::prelude::*;
@@ -8,11 +8,11 @@ use sojourn_aqm::Time;
 use sojourn_sim::Scenario;
 use sojourn_sim::script::{self, Cue, Load};
 
-/// What a player is told: what to do, flow, row, bytes (-1 without end), whether it is a request,
-/// and whether the connection is kept.
+/// Action for the caller: kind, flow, row, bytes (-1 for unlimited), true for a request, true if
+/// the connection is kept.
 type Told = (&'static str, u32, u32, i64, bool, bool);
 
-/// Returns `bytes`, or the largest number that Python is told.
+/// Convert to a signed number, limited to the largest one.
 fn signed(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
@@ -34,7 +34,7 @@ fn told(cue: Cue) -> Told {
     }
 }
 
-/// The applications of a scenario; times are nanoseconds of the run.
+/// Applications of a scenario; times are in nanoseconds since the start of the run.
 #[pyclass]
 pub struct Script {
     script: Option<script::Script>,
@@ -57,7 +57,7 @@ impl Script {
         Ok(Script { script: Some(script::Script::new(scenario)), groups })
     }
 
-    /// The rows of the result: name, group, whether it is one of TCP.
+    /// Return the rows of the result: name, group, True for TCP.
     fn rows(&mut self) -> PyResult<Vec<(String, String, bool)>> {
         let groups = self.groups.clone();
         let rows = self.script()?.rows().iter().map(|row| {
@@ -67,16 +67,16 @@ impl Script {
         Ok(rows.collect())
     }
 
-    /// When there is next something to do; none if there will be nothing.
+    /// Return the time of the next action; None if there is none.
     fn next(&mut self) -> PyResult<Option<u64>> {
         let next = self.script()?.next();
         Ok((next < Time::NEVER).then_some(next.0))
     }
 
-    /// What is to be done now, one thing at a time: call it until it gives None.
+    /// Return the next action due by `now`. Call until it returns None.
     fn wake(&mut self, now: u64) -> PyResult<Option<Told>> {
         let script = self.script()?;
-        // A crowd may be at work without anything to do for the player.
+        // An event of a crowd need not cause an action.
         while script.next() <= Time(now) {
             if let Some(cue) = script.wake(Time(now)) {
                 return Ok(Some(told(cue)));
@@ -85,26 +85,26 @@ impl Script {
         Ok(None)
     }
 
-    /// The connection of a flow stands.
+    /// Report that the connection of a flow is established.
     fn established(&mut self, flow: u32, at: u64) -> PyResult<()> {
         self.script()?.established(flow, Time(at));
         Ok(())
     }
 
-    /// All of its transfer was received.
+    /// Report that all data of a transfer was received.
     fn received(&mut self, flow: u32, at: u64) -> PyResult<()> {
         self.script()?.received(flow, Time(at));
         Ok(())
     }
 
-    /// Its sender knows that all was received.
+    /// Report that all data of a transfer was acknowledged.
     fn acked(&mut self, flow: u32, at: u64) -> PyResult<()> {
         self.script()?.acked(flow, Time(at));
         Ok(())
     }
 
-    /// Ends it: a summary of each row as JSON, rates and packets apart, and the columns of
-    /// completions.
+    /// End the script; return a summary per row as JSON, without rates and packet counts, and the
+    /// columns of completions.
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<(String, Bound<'py, PyDict>)> {
         let script = self.script.take();
         let script = script.ok_or_else(|| super::InputError::new_err("the script is finished"))?;

@@ -1,18 +1,19 @@
-//! Whole runs: packets that the bottleneck sent per second of one core, each the best of some runs,
-//! with ratios inside this run. `cargo bench -p sojourn-sim`; where Debian's `ns2` is
-//! installed its S1 is run too. `-- s1`, `-- s2`, `-- flows`, `-- fast`, `-- web`, `-- heap`,
-//! `-- ns2` run one part.
+//! Whole runs: packets/s at the bottleneck on one core, best of several trials, and ratios within
+//! this run. `cargo bench -p sojourn-sim` runs everything, including S1 in ns-2 if Debian's `ns2`
+//! is installed. `-- s1`, `-- s2`, `-- flows`, `-- fast`, `-- web`, `-- heap`, `-- ns2` run one
+//! part.
 //!
-//! S1: 45 mbit, 300 long NewReno flows of 40 to 200 ms, 500-byte packets, 300 kB, 200 simulated
-//! seconds. S2: 1 gbit, 300 us, 40 senders of 100 kB each again and again, one long flow, 200
-//! packets. Fast: 100,000 long flows at 100 gbit for a second. Web: 1,400 users for 5,000 seconds.
+//! S1: 45 mbit, 300 bulk NewReno flows with RTTs of 40 to 200 ms, 500-byte packets, 300 kB buffer,
+//! 200 simulated seconds. S2: 1 gbit, 300 us, 40 senders of repeated 100 kB transfers, one bulk
+//! flow, 200 packets of buffer. Fast: 100,000 bulk flows at 100 gbit for 1 s. Web: 1,400 users for
+//! 5,000 s.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
     clippy::cast_sign_loss,
     reason = "tests use small numbers"
 )]
-#![expect(clippy::disallowed_methods, reason = "a bench reads the clock")]
+#![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
 use serde_json::{Value, json};
 use sojourn_sim::Scenario;
@@ -22,7 +23,7 @@ use std::hint::black_box;
 use std::sync::LazyLock;
 use std::time::Instant;
 
-/// `flows` long flows with 150 kbit and 1 kB of buffer each, for `seconds`.
+/// `flows` bulk flows for `seconds`, with 150 kbit/s and 1 kB of buffer each.
 fn s1(flows: u64, seconds: f64, qdisc: &str, profile: &str) -> Value {
     let kb = |each: u64| format!("{}kB", (each * flows / 300).max(each / 60));
     let mut q = json!({"name": qdisc, "limit": kb(300)});
@@ -59,7 +60,7 @@ fn s2(qdisc: &str) -> Value {
     })
 }
 
-/// `flows` long flows with `kbit` each, for a second; RED keeps 8 to 16 ms.
+/// `flows` bulk flows of `kbit` each for one second; RED with thresholds of 8 and 16 ms.
 fn fast(flows: u64, kbit: u64) -> Value {
     let rate = flows * kbit;
     let ms_of_rate = |ms: u64| format!("{}B", rate * ms / 8);
@@ -76,7 +77,7 @@ fn fast(flows: u64, kbit: u64) -> Value {
     })
 }
 
-/// Users who read pages of one object over 10 mbit, beside 1 mbit of UDP.
+/// Users of pages with one object over 10 mbit, with 1 mbit of UDP.
 fn web(users: u64, seconds: u64) -> Value {
     json!({
         "duration": format!("{seconds}s"),
@@ -92,13 +93,13 @@ fn web(users: u64, seconds: u64) -> Value {
     })
 }
 
-/// The scenario as checked.
+/// Parse the scenario.
 fn read(scenario: &Value) -> Scenario {
-    Scenario::from_json(&scenario.to_string()).expect("the bench's own scenario is right")
+    Scenario::from_json(&scenario.to_string()).expect("the scenario of the benchmark is valid")
 }
 
-/// Seconds that this thread has spent on a processor, where Linux tells, so that others on the
-/// machine matter less; of the wall elsewhere.
+/// Processor time of this thread in seconds where Linux reports it, which is less sensitive to
+/// other load; wall-clock time elsewhere.
 fn clock() -> f64 {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
@@ -106,15 +107,16 @@ fn clock() -> f64 {
     ns.map_or_else(|| START.elapsed().as_secs_f64(), |ns| ns / 1e9)
 }
 
-/// Packets per second, the best of `times` trials. A trial of a short run is many runs, since the
-/// clock may count in steps of some milliseconds.
+/// Packets per second, best of `times` trials. A trial repeats short runs, because the clock may
+/// have a resolution of some milliseconds.
 fn rate(scenario: &Value, times: u32) -> f64 {
     let scenario = read(scenario);
     let one = || {
         let (mut packets, mut took) = (0.0, 0.0);
         while took < 0.2 {
             let start = clock();
-            let outcome = sojourn_sim::run(&scenario, &mut |_| true).expect("nobody stops it");
+            let outcome =
+                sojourn_sim::run(&scenario, &mut |_| true).expect("the callback never cancels");
             took += clock() - start;
             let sent = outcome.summary["links"]["bottleneck"]["departed_packets"].as_f64();
             packets += sent.expect("packets are counted");
@@ -145,7 +147,7 @@ fn rows_of_s2() {
     }
 }
 
-/// The cost of a packet and of a flow as flows grow, with the load of each the same.
+/// Cost per packet and per flow as the number of flows grows, at constant load per flow.
 fn rows_of_flows() {
     println!(
         "\nflows     {:>12} {:>10} {:>10} {:>12} {:>10}",
@@ -159,7 +161,7 @@ fn rows_of_flows() {
         let ns = 1e9 / rate(&scenario, if flows > 1_000 { 1 } else { 2 });
         let ratio = ns / *hundred.get_or_insert(ns);
         let short = read(&s1(flows, (seconds / 4.0).max(2.0), "red", "rfc"));
-        // Stopped before its outcome is written, so that the engine alone is counted.
+        // Stopped before the outcome is written, to measure the engine alone.
         let used = allocation_counter::measure(|| {
             let _ = sojourn_sim::run(&short, &mut |so_far| so_far.share < 0.5);
         });
@@ -176,8 +178,9 @@ fn rows_of_flows() {
     println!("set-up of S1: {:.2} ms", start.elapsed().as_secs_f64() * 1e3);
 }
 
-/// A second of 100,000 flows at 100 gbit, from set-up to outcome, beside 100 flows: with the same
-/// rate each, and at the same rate. In turns, since the machine may be shared.
+/// One second of 100,000 flows at 100 gbit, from set-up to outcome, compared with 100 flows at the
+/// same rate per flow, and at the same total rate. Cases are interleaved because the machine may be
+/// shared.
 fn rows_of_fast() {
     println!("\nfast                       {:>10} {:>10}", "ns/packet", "ratio");
     let cases = [(100, 1_000), (100, 1_000_000), (10_000, 1_000), (100_000, 1_000)];
@@ -197,7 +200,7 @@ fn rows_of_fast() {
     println!("memory of 100,000, outcome included: {:.0} MB", used.bytes_max as f64 / 1e6);
 }
 
-/// Memory where flows come and go for long.
+/// Memory of a long run with arriving and departing flows.
 fn row_of_web() {
     let (scenario, start) = (read(&web(1_400, 5_000)), clock());
     let used = allocation_counter::measure(|| {
@@ -207,8 +210,8 @@ fn row_of_web() {
     println!("\nweb: 1,400 users for 5,000 s: {mb:.1} MB at most, {took:.1} s");
 }
 
-/// A bare loop of heap operations with as many pending as S1 has flows: the earliest is replaced
-/// by a later one, and nothing else. Beside it what a packet of S1 takes.
+/// Cost of one pop and push on a binary heap with as many entries as S1 has flows, compared with
+/// the cost of a packet in S1.
 fn row_of_heap() {
     let mut random = 1u64;
     let mut gap = || {
@@ -221,7 +224,7 @@ fn row_of_heap() {
     for _ in 0..7 {
         let start = clock();
         for _ in 0..2_000_000 {
-            let Reverse((at, who)) = heap.pop().expect("it is never empty");
+            let Reverse((at, who)) = heap.pop().expect("the heap is never empty");
             heap.push(Reverse((at + gap(), who)));
         }
         hold = hold.min((clock() - start) * 1e9 / 2e6);
@@ -235,7 +238,7 @@ fn row_of_heap() {
     );
 }
 
-/// S1 in ns-2, if it is there; it prints the packets that its bottleneck sent.
+/// S1 in ns-2, if it is installed; the script prints the packets sent by the bottleneck.
 fn row_of_ns2(ours: f64) {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/s1.tcl");
     let start = Instant::now();

@@ -1,5 +1,5 @@
-//! S1 in small, for counting instructions: `s1_small SECONDS [TCP]` runs 300 long NewReno flows (or
-//! those of another TCP) over RED at 45 mbit and prints how many packets the bottleneck sent. See
+//! Small version of S1, for counting instructions: `s1_small SECONDS [TCP]` runs 300 bulk NewReno
+//! flows (or another TCP) over RED at 45 mbit and prints the packets sent by the bottleneck. See
 //! `tools/instructions.py`.
 
 use serde_json::json;
@@ -16,7 +16,7 @@ fn main() {
             "rtt": "uniform(40ms, 200ms)", "tcp": {"name": tcp, "packet": "500B"},
             "source": {"name": "bulk", "start": "uniform(0s, 2s)"}}]
     });
-    let scenario = Scenario::from_json(&scenario.to_string()).expect("the scenario is right");
-    let outcome = sojourn_sim::run(&scenario, &mut |_| true).expect("nobody stops it");
+    let scenario = Scenario::from_json(&scenario.to_string()).expect("the scenario is valid");
+    let outcome = sojourn_sim::run(&scenario, &mut |_| true).expect("the callback never cancels");
     println!("{}", outcome.summary["links"]["bottleneck"]["departed_packets"]);
 }

@@ -1,18 +1,18 @@
-//! What the tests share: packets, and a direction.
+//! Shared helpers: packets, links and directions.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
     clippy::cast_sign_loss,
     reason = "tests use small numbers"
 )]
-#![allow(dead_code, reason = "not every test has use for all of it")]
+#![allow(dead_code, reason = "not every test uses all helpers")]
 
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::{Link, LinkSpec, Rate, Setting, Span};
 use sojourn_live::{Hop, HopSpec, Line};
 
-/// A UDP packet of IPv4, `len` bytes in all, from `port`; its number stands at its end.
+/// IPv4 UDP packet of `len` bytes from `port`; its last four bytes are `number`.
 pub fn udp(len: usize, port: u16, ecn: u8, number: u32) -> Vec<u8> {
     let mut p = vec![0x45, ecn];
     p.extend((len as u16).to_be_bytes());
@@ -26,24 +26,24 @@ pub fn udp(len: usize, port: u16, ecn: u8, number: u32) -> Vec<u8> {
     p
 }
 
-/// A link of `link` under the discipline `name` with `settings`.
+/// Link with the discipline `name` and `settings`.
 pub fn made(name: &str, settings: &[(&str, &str)], link: LinkSpec) -> Link {
     let settings: Vec<_> = settings.iter().map(|(k, v)| (*k, Setting::Text(v))).collect();
     let qdisc = sojourn_aqm::build(name, &settings, link.rate).unwrap().qdisc;
     Link::new(link, qdisc, Pcg64Mcg::seed_from_u64(1))
 }
 
-/// The same as a direction that loses nothing and does not change.
+/// Direction over such a link, without random loss or changes.
 pub fn spec(name: &str, settings: &[(&str, &str)], link: LinkSpec) -> HopSpec {
     HopSpec { line: Line::new(made(name, settings, link)), salt: 1, head: 0 }
 }
 
-/// A rate and a delay.
+/// Link of this rate and delay.
 pub fn link(mbit: u64, delay_ms: u64) -> LinkSpec {
     LinkSpec { rate: Rate(mbit * 1_000_000), delay: Span::ms(delay_ms) }
 }
 
-/// Hands `packet` to `hop` as if it had been read.
+/// Pass `packet` to `hop` as if it had been read.
 pub fn put(hop: &mut Hop, now: sojourn_aqm::Time, packet: &[u8]) {
     hop.room()[..packet.len()].copy_from_slice(packet);
     hop.arrive(now, packet.len());

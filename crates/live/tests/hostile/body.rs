@@ -1,4 +1,4 @@
-//! The body of the fuzz target `packet`: any bytes as packets of a link.
+//! Body of the fuzz target `packet`: arbitrary bytes as packets of a link.
 
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
@@ -7,9 +7,8 @@ use sojourn_live::net::{FIRST, Pair};
 use sojourn_live::pump::Carrier;
 use sojourn_live::{Hop, HopSpec, Line, Net, NetSpec, Way, ip};
 
-/// Sends packets made of `bytes` through a link: none makes it panic, and each is accounted for.
-///
-/// The bytes are packets one after the other, each led by its length.
+/// Send packets made of `bytes` through a link: none causes a panic, and each is accounted for. The
+/// bytes are packets one after the other, each preceded by its length.
 pub fn packets(bytes: &[u8]) {
     between(bytes);
     let mut hop = Hop::new(HopSpec { line: line(), salt: 1, head: 0 });
@@ -40,7 +39,7 @@ fn line() -> Line {
     Line::new(Link::new(link, qdisc, Pcg64Mcg::seed_from_u64(1)))
 }
 
-/// The same between hosts of a network; most are given addresses of such.
+/// The same in a network of hosts; most packets get valid addresses.
 fn between(bytes: &[u8]) {
     let mut lossy = line();
     let mut third = (0..3).cycle();
@@ -89,23 +88,23 @@ fn leave(hop: &mut Hop, now: Time) {
     }
 }
 
-/// What a mark does to a packet: its ECN field, its checksum if it has one, nothing else.
+/// Check that a mark changes only the ECN field and, for IPv4, the checksum.
 fn one(packet: &[u8]) {
     let Ok(before) = ip::read(packet, 7) else { return };
     let mut marked = packet.to_vec();
     ip::mark(&mut marked);
-    let after = ip::read(&marked, 7).expect("a mark leaves a packet a packet");
+    let after = ip::read(&marked, 7).expect("a marked packet is valid");
     assert_eq!((after.class, after.hash), (before.class, before.hash));
     assert_eq!(after.ecn, sojourn_aqm::Ecn::Ce);
     let changed = |i: &usize| marked[*i] != packet[*i];
     let allowed: &[usize] = if packet[0] >> 4 == 4 { &[1, 10, 11] } else { &[1] };
     assert!((0..packet.len()).filter(changed).all(|i| allowed.contains(&i)));
     if packet[0] >> 4 == 4 && sum(packet) == 0xffff {
-        assert_eq!(sum(&marked), 0xffff, "a right checksum stays right");
+        assert_eq!(sum(&marked), 0xffff, "a valid checksum stays valid");
     }
 }
 
-/// The ones' complement sum over the header of an IPv4 packet: 0xffff if the checksum is right.
+/// Ones' complement sum of an IPv4 header: 0xffff if the checksum is valid.
 fn sum(packet: &[u8]) -> u16 {
     let header = &packet[..usize::from(packet[0] & 15) * 4];
     let words = header.as_chunks().0.iter().map(|w| u32::from(u16::from_be_bytes(*w)));

@@ -1,6 +1,6 @@
-//! Hostile packets: the body of the fuzz target, driven by seeded random bytes.
+//! Fuzzing with seeded random bytes, using the body of the fuzz target.
 //!
-//! `SOJOURN_SEED` sets the seed, `SOJOURN_ROUNDS` how many times the usual number is tried.
+//! `SOJOURN_SEED` sets the seed, `SOJOURN_ROUNDS` multiplies the number of inputs.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
@@ -18,7 +18,7 @@ fn env(name: &str) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
-/// Calls the body with `n` inputs; one that fails is printed.
+/// Run the body on `n` inputs; prints the input that fails.
 fn each(n: u64, mut input: impl FnMut(&mut Pcg64Mcg) -> Vec<u8>) {
     let mut rng = Pcg64Mcg::seed_from_u64(env("SOJOURN_SEED"));
     for _ in 0..n * env("SOJOURN_ROUNDS") {
@@ -30,7 +30,7 @@ fn each(n: u64, mut input: impl FnMut(&mut Pcg64Mcg) -> Vec<u8>) {
     }
 }
 
-/// Random bytes, each packet of which begins like one of IP.
+/// Random bytes with packets that start like IP packets.
 fn almost(rng: &mut Pcg64Mcg) -> Vec<u8> {
     let mut out = Vec::new();
     for _ in 0..1 + rng.next_u32() % 30 {
@@ -57,7 +57,7 @@ fn almost(rng: &mut Pcg64Mcg) -> Vec<u8> {
 }
 
 #[test]
-fn packets_that_are_almost_right_are_counted_and_harm_nothing() {
+fn almost_valid_packets_are_counted_without_panic() {
     each(2000, almost);
     let mut rng = Pcg64Mcg::seed_from_u64(1);
     let mut read = 0;
@@ -65,11 +65,14 @@ fn packets_that_are_almost_right_are_counted_and_harm_nothing() {
         let bytes = almost(&mut rng);
         read += usize::from(sojourn_live::ip::read(&bytes[1..=usize::from(bytes[0])], 0).is_ok());
     }
-    assert!((150..480).contains(&read), "both kinds are tried: {read} of 500 are packets");
+    assert!(
+        (150..480).contains(&read),
+        "valid and invalid packets are tried: {read} of 500 are valid"
+    );
 }
 
 #[test]
-fn any_bytes_harm_nothing() {
+fn arbitrary_bytes_do_not_panic() {
     each(2000, |rng| {
         let mut bytes = vec![0; rng.next_u32() as usize % 600];
         rng.fill_bytes(&mut bytes);
