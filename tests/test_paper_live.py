@@ -89,7 +89,7 @@ def _is_whole(outcome: paper.Outcome, place: Path) -> None:
 @REAL
 @pytest.mark.parametrize("delay_s", [0.0, 0.1, 0.3, 1.0])
 def test_an_interrupt_ends_the_runs(tmp_path: Path, delay_s: float) -> None:
-    """Ctrl-C ends the workers as well, while they start (they import modules) and while they run."""
+    """Ctrl-C ends the workers as well, while they import modules and while they run."""
     line = [sys.executable, "-m", "sojourn", "paper", "run", "hred", "--engine", "live"]
     running = subprocess.Popen(
         [*line, "--out", str(tmp_path), "--figure", "13a", "--jobs", "1"],
