@@ -16,16 +16,19 @@ import time
 from pathlib import Path
 
 NEIGHBOUR, HERE, RESOLVER = "10.9.0.2", "10.9.0.1", "127.0.0.53"
+NEIGHBOUR6, HERE6 = "2001:db8::2", "2001:db8::1"
 PORT = 7000
 FORWARD = Path("/proc/sys/net/ipv4/ip_forward")
 
 SERVER = f"""
 import socket
-with socket.create_server(("", {PORT})) as listening:
+with socket.create_server(
+    ("::", {PORT}), family=socket.AF_INET6, dualstack_ipv6=True
+) as listening:
     while True:
-        connection, (address, _) = listening.accept()
+        connection, (address, *_) = listening.accept()
         with connection:
-            connection.sendall(address.encode())
+            connection.sendall(address.removeprefix("::ffff:").encode())
 """
 """Answers with the address that it was asked from."""
 
@@ -70,7 +73,7 @@ def state() -> dict[str, object]:
         "forward": FORWARD.read_text().strip(),
         "nft": shown("nft", "list", "tables"),
         "iptables": shown("iptables", "-S") + shown("iptables", "-t", "nat", "-S"),
-        "marks": [str(p) for p in Path("/run").glob(f"sojourn-forwarding-{namespace}")],
+        "marks": [str(p) for p in Path("/run").glob(f"sojourn-*-{namespace}")],
     }
 
 
@@ -87,6 +90,8 @@ def main(command: list[str]) -> None:
         ip(f"addr add {HERE}/24 dev up0", "link set up0 up")
         ip("link set lo up", f"addr add {NEIGHBOUR}/24 dev up1", "link set up1 up", inside=pid)
         ip(f"route add default via {NEIGHBOUR}")
+        ip(f"addr add {HERE6}/64 dev up0 nodad")
+        ip(f"addr add {NEIGHBOUR6}/64 dev up1 nodad", inside=pid)
         with tempfile.NamedTemporaryFile("w") as resolv_conf:
             resolv_conf.write(f"search example\nnameserver {RESOLVER}\noptions timeout:5\n")
             resolv_conf.flush()

@@ -14,7 +14,7 @@ import pytest
 
 from conftest import Command
 from live_link import ENVIRONMENT, arguments, lacking, lacking_tun, python
-from nat_world import HERE, NEIGHBOUR, PORT
+from nat_world import HERE, HERE6, NEIGHBOUR, NEIGHBOUR6, PORT
 from sojourn import nat
 
 WORLD = [sys.executable, str(Path(__file__).with_name("nat_world.py"))]
@@ -123,8 +123,8 @@ def test_nothing_is_left_when_it_is_killed(tool: str, victim: str, tmp_path: Pat
     line = shlex.join(arguments(["--rate", "100mbit", "--nat"], waits))
     guard = "$(pgrep -P $link -f ' sojourn-na[t]$')"
     killed = {"link": "$link", "guard": guard, "both": f"$link {guard}"}[victim]
-    # A link that is started after a guard was killed finishes its work.
-    next_one = shlex.join(arguments(["--rate", "1gbit", "--nat"], ["true"]))
+    # The next link of any kind finishes the work of a guard that was killed.
+    next_one = shlex.join(arguments(["--rate", "1gbit"], ["true"]))
     script = f"""
         mkfifo {tmp_path}/pipe
         {line} >{tmp_path}/pipe & link=$!
@@ -137,13 +137,58 @@ def test_nothing_is_left_when_it_is_killed(tool: str, victim: str, tmp_path: Pat
         [ {victim} = link ] || {next_one}
     """
     told = in_world(["sh", "-c", script], environment)
-    rules = told["after"]
     if victim == "link" or tool == "nft":
         assert "sojourn" not in told["out"], "a table of a link that is no more"
-        assert rules == told["before"], told["err"]
-    else:  # nobody is left who could remove rules of iptables, which name a device that is gone
-        assert rules["forward"] == told["before"]["forward"]
-        assert rules["marks"] == []
+    assert ("undid what a killed link left: firewall" in told["err"]) == (victim != "link")
+    assert told["after"] == told["before"], told["err"]
+
+
+@REAL
+def test_a_killed_link_leaves_another_ones_rules_alone(tmp_path: Path) -> None:
+    """Leftovers are removed once no link with a way out is active, and rules of others stay."""
+    ask = shlex.join(python(ASK, NEIGHBOUR, PORT))
+    waits = ["sh", "-c", "echo up; sleep 1000"]
+    killed = shlex.join(arguments(["--rate", "1gbit", "--nat"], waits))
+    other_one = shlex.join(
+        arguments(["--rate", "1gbit", "--nat"], ["sh", "-c", f"echo up; cat; {ask}"])
+    )
+    plain = shlex.join(arguments(["--rate", "1gbit"], ["true"]))
+    script = f"""
+        iptables -A INPUT -s 192.0.2.1 -j DROP
+        mkfifo {tmp_path}/pipe {tmp_path}/up {tmp_path}/go
+        {killed} >{tmp_path}/pipe & link=$!
+        read up <{tmp_path}/pipe
+        {other_one} >{tmp_path}/up <{tmp_path}/go & second=$!
+        exec 6<{tmp_path}/up 5>{tmp_path}/go
+        read up <&6
+        kill -9 $link $(pgrep -P $link -f ' sojourn-na[t]$')
+        wait $link
+        {plain}
+        exec 5>&-
+        cat <&6
+        wait $second
+        iptables -S INPUT
+        iptables -D INPUT -s 192.0.2.1 -j DROP
+    """
+    environment = without("nft", tmp_path)
+    told = in_world(["sh", "-c", script], environment)
+    assert told["out"].splitlines()[0] == HERE, told["err"]
+    assert "-A INPUT -s 192.0.2.1/32 -j DROP" in told["out"]
+    assert told["after"] == told["before"], told["err"]
+
+
+@REAL
+def test_ipv6_is_translated_where_this_machine_forwards_it() -> None:
+    """The neighbour sees the address of this machine; without forwarding, IPv4 alone works."""
+    if lacking("nft"):
+        pytest.skip(lacking("nft"))
+    v6 = shlex.join(python(ASK, NEIGHBOUR6, PORT))
+    v4 = shlex.join(python(ASK, NEIGHBOUR, PORT))
+    line = arguments(["--rate", "100mbit", "--nat"], ["sh", "-c", f"{v6}; {v4}"])
+    forward = "echo 1 >/proc/sys/net/ipv6/conf/all/forwarding"
+    told = in_world(line, before=forward)
+    assert told["out"].splitlines() == [HERE6, HERE], told["err"]
+    assert told["after"] == told["before"]
 
 
 @REAL

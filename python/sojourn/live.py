@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from sojourn import _sojourn, network, signals, wires
 from sojourn._sojourn import InputError
+from sojourn.nat import remove_leftovers, way_out
 from sojourn.signals import OWN_NETWORK, Requests
 
 if TYPE_CHECKING:
@@ -168,6 +169,8 @@ def play(
     NoRightError if the process may make no devices.
     """
     network.check_tools()
+    if undone := remove_leftovers():
+        print(f"sojourn: undid what a killed link left: {', '.join(undone)}", file=sys.stderr)
     with ExitStack() as stack:
         with Patience() as waiting:
             waiting.now("the kernel to make a device")
@@ -297,8 +300,6 @@ def _ends(
         asked: dict[str, Any] = {"network": str(block.network), "terminal": terminal}
         asked["tun"] = tun is not None
         if nat:
-            from sojourn.nat import way_out
-
             waiting.now("address translation (nft or iptables)")
             asked["resolv_conf"] = stack.enter_context(way_out(device, block))
         if tun is not None:  # the inside was made meanwhile

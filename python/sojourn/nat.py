@@ -21,8 +21,8 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
@@ -36,6 +36,31 @@ FAR_DEVICES = "sj-far"
 """How the names of all far devices begin."""
 
 LOOPBACK = "127.0.0.1"
+
+COMMENT = "sojourn-"
+"""The beginning of the comment of each rule of iptables."""
+
+RULES, FORWARDING = "rules", "forwarding"
+"""What links share: rules of the firewall, and `net.ipv4.ip_forward`, turned on for them."""
+
+_DELETE = (
+    "iptables -w -t {0} -S | sed -n '/--comment " + COMMENT + "/s/^-A/-D/p' | "
+    "while read -r rule; do iptables -w -t {0} $rule; done"
+)
+UNDO = {
+    RULES: "; ".join(
+        [
+            *(_DELETE.format(table) for table in ("nat", "filter")),
+            "nft list tables | grep -o 'inet sojourn_.*' | "
+            "while read -r table; do nft delete table $table; done",
+        ]
+    ),
+    FORWARDING: f"echo 0 >{FORWARD}",
+}
+"""Scripts of the shell that undo it for all links."""
+
+LEFT = {RULES: "firewall rules", FORWARDING: "net.ipv4.ip_forward = 1"}
+"""It in words."""
 
 BY_HAND = (
     "sysctl -w net.ipv4.ip_forward=1",
@@ -81,20 +106,31 @@ class WayOut:
 
 @contextmanager
 def way_out(device: str, block: Block) -> Iterator[str | None]:
-    """Give the link with that far device a way out, for the block.
+    """Translate addresses for the link with the far end `device`, for the duration of the block.
 
-    Yields what its /etc/resolv.conf is to hold, or None if it can stay. Raises OSError.
+    Yields
+    ------
+    str or None
+        The contents of /etc/resolv.conf for the inside, or None if that of this machine works.
+
+    Raises
+    ------
+    OSError
+        If a program or the kernel refuses; its text starts with "--nat: ".
     """
     resolver, resolv_conf = resolving(_resolv_conf(), block.far)
-    with _forwarding() as mark:
-        way = WayOut(device, block, resolver, mark is not None)
+    with ExitStack() as stack:
+        marks = {RULES: stack.enter_context(_marked(RULES))}
+        if not has_way_out() or _mark(FORWARDING).exists():
+            marks[FORWARDING] = stack.enter_context(_marked(FORWARDING))
+        way = WayOut(device, block, resolver, FORWARDING in marks)
         if resolver is not None:
-            # Of this device alone, and gone with it.
+            # A setting of this device, so it is gone with it.
             _turn_on(Path(f"/proc/sys/net/ipv4/conf/{device}/route_localnet"))
-        with _rules(way, mark):
-            if mark is not None:
-                _turn_on(FORWARD)
-            yield resolv_conf
+        stack.enter_context(_rules(way, marks))
+        if FORWARDING in marks:
+            _turn_on(FORWARD)
+        yield resolv_conf
 
 
 def _turn_on(setting: Path) -> None:
@@ -143,19 +179,17 @@ def _is_loopback(server: str) -> bool:
         return False
 
 
-@contextmanager
-def _forwarding() -> Iterator[int | None]:
-    """Lend a lock that every link shares for which forwarding was turned on, or is about to be.
-
-    None where it was on without links.
-    """
+def _mark(what: str) -> Path:
+    """Return the file whose lock is shared by all links of this network that need `what`."""
     namespace = Path("/proc/thread-self/ns/net").stat().st_ino
     run = Path("/run") if os.access("/run", os.W_OK) else Path("/tmp")
-    path = run / f"sojourn-forwarding-{namespace}"
-    if has_way_out() and not path.exists():
-        yield None
-        return
-    mark = _shared_lock(path)
+    return run / f"sojourn-{what}-{namespace}"
+
+
+@contextmanager
+def _marked(what: str) -> Iterator[int]:
+    """Open the mark of `what`, made if it is missing, and share its lock."""
+    mark = _shared_lock(_mark(what))
     try:
         yield mark
     finally:
@@ -163,7 +197,7 @@ def _forwarding() -> Iterator[int | None]:
 
 
 def _shared_lock(path: Path) -> int:
-    """Open the file `path` and share its lock; the file is still there then."""
+    """Open the file `path` and share its lock; the file still exists then."""
     while True:
         mark = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         fcntl.flock(mark, fcntl.LOCK_SH)
@@ -171,35 +205,67 @@ def _shared_lock(path: Path) -> int:
             if os.fstat(mark).st_ino == path.stat().st_ino:
                 return mark
         except FileNotFoundError:
-            pass  # the last of the others removed it meanwhile
+            pass  # the last of the others has just removed it
         os.close(mark)
 
 
-def _restore(mark: int) -> list[str]:
-    """Write the lines of a shell that turn forwarding off again, if no other link needs it."""
+def _restore(what: str, mark: int) -> list[str]:
+    """Return the lines of a shell that undo `what` if no other link needs it."""
     path = str(Path(f"/proc/self/fd/{mark}").readlink())
     return [
         f"flock --unlock {mark}",
-        f"flock --nonblock {mark} && echo 0 >{FORWARD} && rm -f {shlex.quote(path)}",
+        f"if flock --nonblock {mark}; then {UNDO[what]}; rm -f {shlex.quote(path)}; fi",
     ]
 
 
+def remove_leftovers() -> list[str]:
+    """Undo what links that were killed together with their guards left in this network.
+
+    Does nothing while a link with a way out is active here: the last of them does it at its end.
+
+    Returns
+    -------
+    list of str
+        What was undone, in words.
+    """
+    undone = []
+    for what, words in LEFT.items():
+        with suppress(OSError):  # there is none, or it belongs to another user
+            mark = os.open(_mark(what), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+            try:
+                is_own = os.fstat(mark).st_uid == os.geteuid()
+                fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if is_own and _mark(what).stat().st_ino == os.fstat(mark).st_ino:
+                    _quietly(UNDO[what])
+                    _mark(what).unlink()
+                    undone.append(words)
+            finally:
+                os.close(mark)
+    return undone
+
+
+def _quietly(script: str) -> None:
+    """Run a script of the shell, whatever its success."""
+    nothing = subprocess.DEVNULL
+    subprocess.run(["sh", "-c", script], stdin=nothing, stdout=nothing, stderr=nothing, check=False)
+
+
 @contextmanager
-def _rules(way: WayOut, mark: int | None) -> Iterator[None]:
-    """Have the rules of a way out in force; a guard removes them when this process is gone."""
-    undo = [] if mark is None else _restore(mark)
-    accept, refuse = _accepting(way)
+def _rules(way: WayOut, marks: Mapping[str, int]) -> Iterator[None]:
+    """Put the rules of a way out in force; a guard removes them when this process is gone."""
+    last = [line for what, mark in marks.items() for line in _restore(what, mark)]
+    accept = _accepting(way)
     if shutil.which("nft"):
         table = nft_table(way)
-        with _guard([f"nft delete table inet {way.table}", *refuse, *undo], mark) as held:
+        undo = [f"nft delete table inet {way.table}", *_deletions(accept)]
+        with _guard([*undo, *last], marks) as held:
             if not held.own(table, way.table):
                 _run(["nft", "-f", "-"], "\n".join(table).replace(" { flags owner; }", ""))
             _all(accept)
             yield
         return
     rules = iptables_rules(way)
-    undo = [shlex.join(_changed(rule, "-D")) for rule in reversed(rules)] + undo
-    with _guard([*refuse, *undo], mark):
+    with _guard([*_deletions(accept), *_deletions(rules), *last], marks):
         _all(rules)
         _all(accept)
         yield
@@ -240,46 +306,54 @@ def nft_table(way: WayOut) -> list[str]:
 
 
 def iptables_rules(way: WayOut) -> list[list[str]]:
-    """Write the rules of a way out, as commands of iptables that append them."""
+    """Return the commands of iptables that append the rules of a way out."""
     nat = ["iptables", "-w", "-t", "nat", "-A"]
-    block = str(way.block.network)
-    rules = [[*nat, "POSTROUTING", "-s", block, "!", "-o", way.device, "-j", "MASQUERADE"]]
+    block, comment = str(way.block.network), _comment(way)
+    inside = ["-s", block, "!", "-o", way.device]
+    rules = [[*nat, "POSTROUTING", *inside, *comment, "-j", "MASQUERADE"]]
     if way.guards_forwarding:
         links = f"{FAR_DEVICES}+"
-        others = ["!", "-i", links, "!", "-o", links, "-j", "DROP"]
+        others = ["!", "-i", links, "!", "-o", links, *comment, "-j", "DROP"]
         rules.append(["iptables", "-w", "-A", "FORWARD", *others])
     if way.resolver is not None:
         for protocol in ("udp", "tcp"):
             asked = ["-i", way.device, "-d", way.block.far, "-p", protocol, "--dport", "53"]
-            rules.append([*nat, "PREROUTING", *asked, "-j", "DNAT", "--to", way.resolver])
-        asks = ["-s", block, "-d", way.resolver, "-j", "SNAT", "--to", LOOPBACK]
+            to_resolver = [*comment, "-j", "DNAT", "--to", way.resolver]
+            rules.append([*nat, "PREROUTING", *asked, *to_resolver])
+        asks = ["-s", block, "-d", way.resolver, *comment, "-j", "SNAT", "--to", LOOPBACK]
         rules.append([*nat, "INPUT", *asks])
     return rules
 
 
-def _accepting(way: WayOut) -> tuple[list[list[str]], list[str]]:
-    """Return what lets packets pass where iptables drops others' by policy, and its undoing.
+def _comment(way: WayOut) -> list[str]:
+    """Return the comment by which leftovers are found (see `UNDO`); no two links have the same."""
+    return ["-m", "comment", "--comment", f"{COMMENT}{way.device}-{os.getpid()}"]
 
-    Docker and ufw set that policy; a table of nftables cannot overrule it.
+
+def _accepting(way: WayOut) -> list[list[str]]:
+    """Return rules that accept packets of the link where iptables drops forwarded ones by policy.
+
+    Docker and ufw set that policy. A table of nftables cannot overrule it.
     """
     if shutil.which("iptables") is None:
-        return [], []
+        return []
     shown = subprocess.run(
         ["iptables", "-w", "-S", "FORWARD"], capture_output=True, text=True, check=False
     )
     if "-P FORWARD ACCEPT" in shown.stdout.splitlines() or shown.returncode != 0:
-        return [], []
+        return []
+    insert = ["iptables", "-w", "-I", "FORWARD"]
     answers = ["-m", "conntrack", "--ctstate", "RELATED,ESTABLISHED"]
-    rules = [
-        ["iptables", "-w", "-I", "FORWARD", "-i", way.device, "-j", "ACCEPT"],
-        ["iptables", "-w", "-I", "FORWARD", "-o", way.device, *answers, "-j", "ACCEPT"],
+    end = [*_comment(way), "-j", "ACCEPT"]
+    return [[*insert, "-i", way.device, *end], [*insert, "-o", way.device, *answers, *end]]
+
+
+def _deletions(rules: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a shell that delete rules of iptables, the last one first."""
+    return [
+        shlex.join("-D" if word in ("-A", "-I") else word for word in rule)
+        for rule in reversed(rules)
     ]
-    return rules, [shlex.join(_changed(rule, "-D")) for rule in rules]
-
-
-def _changed(rule: Sequence[str], word: str) -> list[str]:
-    """Return the command of iptables that does something else with a rule."""
-    return [word if one in ("-A", "-I") else one for one in rule]
 
 
 def _all(commands: Sequence[Sequence[str]]) -> None:
@@ -302,7 +376,7 @@ _GONE = "gone"
 class _Guard:
     """A shell that undoes things when this process is gone, and what it runs meanwhile."""
 
-    def __init__(self, undo: Sequence[str], mark: int | None) -> None:
+    def __init__(self, undo: Sequence[str], marks: Mapping[str, int]) -> None:
         # The shell outlives this process: it heeds no signal of its terminal or group. `nft` reads
         # commands until the pipe ends, and owns what it made until then.
         owner = [f"nft --interactive; echo {_GONE}"] if shutil.which("nft") else []
@@ -315,7 +389,7 @@ class _Guard:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
-            pass_fds=[] if mark is None else [mark],
+            pass_fds=[*marks.values()],
             env={**os.environ, "HOME": "/nonexistent"},  # nft keeps no history there
         )
 
@@ -344,8 +418,8 @@ class _Guard:
 
 
 @contextmanager
-def _guard(undo: Sequence[str], mark: int | None) -> Iterator[_Guard]:
-    guard = _Guard(undo, mark)
+def _guard(undo: Sequence[str], marks: Mapping[str, int]) -> Iterator[_Guard]:
+    guard = _Guard(undo, marks)
     try:
         yield guard
     finally:
