@@ -1,17 +1,17 @@
-//! What the authors of PI, REM, AVQ and PIE claim, in a dumbbell of long TCP flows: PI and REM
-//! settle at their reference whatever the load, AVQ holds the utilisation it is told, PIE and PI2
-//! hold their target delay; and adaptive PI takes up a jump in the number of flows at least twice
-//! as fast as PI.
+//! Claims of the authors of PI, REM, AVQ and PIE, in a dumbbell of long TCP flows: PI and REM
+//! settle at their reference at any load, AVQ keeps its target utilisation, PIE and PI2 keep their
+//! target delay, and adaptive PI adapts to a jump in the number of flows at least twice as fast as
+//! PI.
 //!
-//! 15 mbit and packets of 500 bytes are 3750 packets per second, the link of the paper of PI, whose
-//! design is for 60 flows and 246 ms.
+//! 15 mbit with packets of 500 bytes is 3750 packets/s, the link of the PI paper, whose design
+//! point is 60 flows and 246 ms.
 
 mod common;
 use common::{flow, num, run};
 use serde_json::{Value, json};
 use sojourn_sim::{Column, Outcome};
 
-/// `count` flows each that start at `start`, for 120 s, of which the first 60 are not measured.
+/// `count` flows per group that start at `start`, for 120 s with a warm-up of 60 s.
 fn dumbbell(qdisc: &Value, groups: &[(u32, &str)]) -> Outcome {
     let flow = |(i, (count, start)): (usize, &(u32, &str))| {
         json!({"name": format!("group{i}"), "count": count, "path": ["l"],
@@ -29,7 +29,7 @@ fn dumbbell(qdisc: &Value, groups: &[(u32, &str)]) -> Outcome {
     }))
 }
 
-/// Two loads: for the second the chance must be thrice that of the first.
+/// Two loads: the second needs three times the drop probability of the first.
 const LOADS: [u32; 2] = [60, 120];
 
 fn steady(qdisc: &Value, count: u32) -> Outcome {
@@ -58,7 +58,8 @@ fn pi_and_rem_settle_at_their_reference() {
                 let link = &out.summary["links"]["l"];
                 let q = num(link, "queue_mean_packets");
                 println!("{} {reference}, {count} flows: {q:.1}", law["name"]);
-                // The queue swings by about 30 packets, so that a minute's mean is good to 5.
+                // The queue oscillates by about 30 packets, so the mean over a minute is accurate
+                // to 5.
                 assert!((q / packets - 1.0).abs() < 0.1, "{law}, {count} flows: {q}");
                 assert!(num(link, "utilisation") > 0.99);
             }
@@ -67,7 +68,7 @@ fn pi_and_rem_settle_at_their_reference() {
 }
 
 #[test]
-fn avq_holds_the_utilisation_it_is_told() {
+fn avq_keeps_its_target_utilisation() {
     for gamma in [0.9, 0.95, 0.98] {
         for count in LOADS {
             for limit in ["400p", "200kB"] {
@@ -77,7 +78,7 @@ fn avq_holds_the_utilisation_it_is_told() {
                 let used = num(link, "utilisation");
                 println!("gamma {gamma}, {limit}, {count} flows: {used:.4}");
                 assert!((used - gamma).abs() < 0.005, "{law}, {count} flows: {used}");
-                // What is not used keeps the queue short, and nothing is lost for want of room.
+                // The unused capacity keeps the queue short; nothing overflows.
                 assert!(num(link, "queue_mean_packets") < 60.0);
                 assert_eq!(link["dropped_full_packets"], 0);
             }
@@ -86,7 +87,7 @@ fn avq_holds_the_utilisation_it_is_told() {
 }
 
 #[test]
-fn pie_holds_its_target_delay() {
+fn pie_keeps_its_target_delay() {
     for (target, delay) in [("10ms", 0.010), ("15ms", 0.015), ("40ms", 0.040)] {
         for count in LOADS {
             for (latency, derandomise) in [("timestamp", false), ("rate", false), ("rate", true)] {
@@ -104,7 +105,7 @@ fn pie_holds_its_target_delay() {
 }
 
 #[test]
-fn pi2_holds_its_target_delay_without_a_table_of_gains() {
+fn pi2_keeps_its_target_delay_without_a_gain_table() {
     for count in [20, 60, 120] {
         let out = steady(&json!({"name": "pi2", "limit": "2000p"}), count);
         let link = &out.summary["links"]["l"];
@@ -116,27 +117,27 @@ fn pi2_holds_its_target_delay_without_a_table_of_gains() {
 }
 
 #[test]
-fn fq_pie_spares_a_call_the_delay_of_the_others() {
+fn fq_pie_isolates_a_call_from_the_delay_of_other_flows() {
     let wait = |name: &str| {
         let out = steady(&json!({"name": name, "packet": "500B"}), 8);
         let link = &out.summary["links"]["l"];
         assert!(num(link, "utilisation") > 0.97);
-        // 20 ms on the way, 0.267 ms to be sent.
+        // 20 ms propagation, 0.267 ms transmission.
         (num(flow(&out, "call"), "delay_mean_s") - 0.020_267, num(link, "sojourn_mean_s"))
     };
     let ((shared, _), (own, all)) = (wait("pie"), wait("fq_pie"));
     println!("a call waits {:.2} ms under PIE, {:.2} ms under FQ-PIE", shared * 1e3, own * 1e3);
     assert!((0.010..0.020).contains(&shared), "{shared}");
-    assert!(own < 0.001, "less than four packets of the others: {own}");
-    assert!(all < 0.015, "the others are held as well: {all}");
+    assert!(own < 0.001, "less than four packets: {own}");
+    assert!(all < 0.015, "the other flows are controlled as well: {all}");
 }
 
-/// Packet-seconds by which the queue was off 200 packets in the minute after 60 s, and the last
-/// second in which its mean was off by more than 100.
+/// Deviation of the queue from 200 packets in the minute after 60 s, in packet-seconds, and the
+/// last second in which its mean was off by more than 100.
 fn after_the_jump(law: &Value) -> (f64, Option<usize>) {
     let out = dumbbell(law, &[(60, "uniform(0s, 5s)"), (120, "uniform(60s, 61s)")]);
     let queue = out.columns.iter().find(|(name, _)| name.contains("l/queue_packets"));
-    let Some((_, Column::U64(queue))) = queue else { panic!("no series of the queue") };
+    let Some((_, Column::U64(queue))) = queue else { panic!("the queue has a series") };
     let off: Vec<f64> = queue
         .chunks(10)
         .skip(60)
@@ -146,7 +147,7 @@ fn after_the_jump(law: &Value) -> (f64, Option<usize>) {
 }
 
 #[test]
-fn adaptive_pi_takes_up_a_jump_in_load_twice_as_fast_as_pi() {
+fn adaptive_pi_adapts_to_a_load_jump_twice_as_fast_as_pi() {
     let (slow, fast) = (after_the_jump(&pi("pi", "200p")), after_the_jump(&pi("api", "200p")));
     println!("off by {:.0} packet-seconds until {:?} s: PI", slow.0, slow.1);
     println!("off by {:.0} packet-seconds until {:?} s: adaptive PI", fast.0, fast.1);

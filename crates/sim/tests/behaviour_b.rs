@@ -1,7 +1,7 @@
-//! What the authors of the RED family claim for their laws, shown by simulation: HRED holds its
-//! queue whatever the load, as far as its stability condition goes; ARED brings the average where
-//! RED does not; Feng's max_p follows the load; REDopt's queue is where the model puts it; SA-RED
-//! damps an oscillation. Every run has one seed; the tolerances held for ten.
+//! Claims of the authors of the RED family: HRED keeps its queue at any load within its stability
+//! condition; ARED brings the average into its target band where RED does not; Feng's max_p follows
+//! the load; REDopt's queue matches its model; SA-RED damps an oscillation. Each run has one seed;
+//! the tolerances hold for ten.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
@@ -17,7 +17,7 @@ use sojourn_aqm::aqm::red_opt::{Model, RedOptParams, model};
 use sojourn_aqm::units::Rate;
 use sojourn_sim::{Column, Outcome};
 
-/// `n` long flows through one link, from `warmup` seconds to `end`.
+/// `n` long flows over one link, from `warmup` seconds to `end`.
 struct Load {
     rate: &'static str,
     n: u32,
@@ -27,7 +27,7 @@ struct Load {
     end: u32,
 }
 
-/// The summary of the link under `qdisc`.
+/// Summary of the link with `qdisc`.
 fn link(load: &Load, qdisc: &Value) -> Value {
     let Load { rate, n, rtt, packet, warmup, end } = *load;
     let out = run(&json!({
@@ -41,9 +41,10 @@ fn link(load: &Load, qdisc: &Value) -> Value {
 }
 
 #[test]
-fn hred_holds_the_mean_queue_in_its_band_whatever_the_load() {
-    // Section 4 of its paper, with long flows only. A prototype written apart had 0.396, 0.091 of
-    // the buffer and a loss of 0.75 % at 100 flows; 0.386, 0.066 and 4.3 % at 300.
+fn hred_keeps_the_mean_queue_in_its_band_at_any_load() {
+    // Section 4 of the HRED paper, with long flows only. An independent prototype had a mean of
+    // 0.396 and a deviation of 0.091 of the buffer and a loss of 0.75 % at 100 flows; 0.386, 0.066
+    // and 4.3 % at 300.
     let buffer = 300e3;
     let mut means = vec![];
     for (n, mean_proto, std_most) in [(50, 0.39, 0.14), (100, 0.396, 0.12), (300, 0.386, 0.09)] {
@@ -70,8 +71,8 @@ fn hred_holds_the_mean_queue_in_its_band_whatever_the_load() {
 }
 
 #[test]
-fn hred_settles_inside_its_stability_bound_and_swings_far_outside() {
-    // 10 mbit and 120 ms are 150 kB; thresholds B/4 and B/2, kappa 2.
+fn hred_settles_within_its_stability_bound_and_oscillates_far_outside() {
+    // 10 mbit times 120 ms is 150 kB; thresholds B/4 and B/2, kappa 2.
     let mut deviations = vec![];
     for (kb, inside) in [(320, true), (160, true), (80, false), (20, false)] {
         let b = f64::from(kb);
@@ -84,12 +85,12 @@ fn hred_settles_inside_its_stability_bound_and_swings_far_outside() {
         println!("hred, B = {kb} kB, |G| = {gain:.2}: {mean:.3} of B, deviation {std:.3}");
         deviations.push(std);
         if inside {
-            // It stays in the band: the deviation is less than from its middle to its edge.
+            // Stays in the band: the deviation is less than half the width of the band.
             assert!(std < 0.125 && (0.25..0.5).contains(&mean), "{kb} kB: {mean} {std}");
         }
     }
-    // Far outside, at |G| = 3.5, the queue swings over the whole buffer: no less than a queue that
-    // takes every length alike, whose deviation is 0.289.
+    // Far outside, at |G| = 3.5, the queue oscillates over the whole buffer: at least as much as a
+    // uniformly distributed length, whose deviation is 0.289.
     assert!(deviations.is_sorted() && deviations[3] > 0.25, "{deviations:?}");
 }
 
@@ -105,7 +106,7 @@ fn ared_brings_the_queue_into_its_target_band_where_red_does_not() {
             warmup: 40,
             end: 140,
         };
-        // ARED's own w_q for this link, for both.
+        // ARED's own w_q for this link, used by both.
         let l = link(
             &load,
             &json!({"name": name, "limit": "100p", "min_th": "10p", "max_th": "30p",
@@ -113,7 +114,7 @@ fn ared_brings_the_queue_into_its_target_band_where_red_does_not() {
         );
         num(&l, "queue_mean_packets")
     };
-    // With fewer flows max_p would have to be below its bottom, 0.01.
+    // With fewer flows max_p would have to be below its lower bound, 0.01.
     for n in [20, 40, 80, 120] {
         let [red, ared] = ["red", "ared"].map(|name| mean(n, name));
         println!("{n} flows: red {red:.1}p, ared {ared:.1}p");
@@ -122,18 +123,18 @@ fn ared_brings_the_queue_into_its_target_band_where_red_does_not() {
     }
 }
 
-/// The mean of a gauge of the link over some seconds; a sample a second.
+/// Mean of a gauge of the link over some seconds, with one sample per second.
 fn gauge(out: &Outcome, name: &str, [from, to]: [usize; 2]) -> f64 {
     let name = format!("links/l/gauge/{name}");
     let column = out.columns.iter().find(|(n, _)| *n == name).unwrap_or_else(|| panic!("{name}"));
-    let Column::F64(values) = &column.1 else { panic!("a gauge is a number") };
+    let Column::F64(values) = &column.1 else { panic!("gauges are numbers") };
     values[from..to].iter().sum::<f64>() / (to - from) as f64
 }
 
 #[test]
 fn max_p_of_feng_and_of_ared_follows_the_load() {
     for (name, least) in [("feng_red", 2.0), ("ared", 3.0)] {
-        // Twenty flows, eighty more from 100 s to 200 s.
+        // Twenty flows; eighty more from 100 s to 200 s.
         let flows = |name: &str, n: u32, start: &str, stop: &str| {
             json!({"name": name, "count": n, "path": ["l"], "rtt": "uniform(50ms, 150ms)",
                    "source": {"name": "bulk", "start": start, "stop": stop},
@@ -153,7 +154,7 @@ fn max_p_of_feng_and_of_ared_follows_the_load() {
 }
 
 #[test]
-fn the_queue_of_redopt_is_where_the_model_puts_it() {
+fn the_queue_of_redopt_matches_its_model() {
     for (n, b) in [(16, 2), (32, 2), (64, 2), (128, 2), (16, 1), (64, 1)] {
         let given = RedOptParams {
             flows: n,
@@ -179,7 +180,7 @@ fn the_queue_of_redopt_is_where_the_model_puts_it() {
         let place = (num(l, "queue_mean_packets") - min_th) / (max_th - min_th);
         let loss = num(l, "loss_rate");
         println!("{n} flows, b = {b}: at {place:.3} of the band, loss {loss:.4}, p0 {p0:.4}");
-        // The middle, to a tenth of the band; the chance to a fifth of itself.
+        // The middle of the band to a tenth of its width; the drop probability to 20 %.
         assert!((place - 0.5).abs() < 0.1, "{n} flows, b = {b}: {place}");
         assert!((loss / p0 - 1.0).abs() < 0.2, "{n} flows, b = {b}: {loss}, not {p0}");
     }
@@ -187,7 +188,7 @@ fn the_queue_of_redopt_is_where_the_model_puts_it() {
 
 #[test]
 fn sa_red_damps_an_oscillation_of_red() {
-    // A steep slope behind a slow average: RED fills and empties its buffer in turn.
+    // A steep slope with a slow average: RED fills and empties its buffer alternately.
     for n in [10, 30, 60] {
         let load = Load { rate: "10mbit", n, rtt: "100ms", packet: "1000B", warmup: 100, end: 200 };
         let [red, sa_red] = ["red", "sa_red"].map(|name| {
@@ -199,7 +200,7 @@ fn sa_red_damps_an_oscillation_of_red() {
             ["queue_mean_packets", "queue_std_packets", "utilisation"].map(|key| num(&l, key))
         });
         println!("{n} flows: red {red:.2?}, sa_red {sa_red:.2?}");
-        // RED's deviation is that of a queue that is now empty, now twice as long.
+        // RED's deviation is that of a queue alternating between empty and twice its mean.
         assert!(red[1] > 0.85 * red[0], "{n} flows: red {red:?}");
         assert!(sa_red[1] < 0.5 * red[1] && sa_red[2] > red[2], "{n} flows: {red:?} {sa_red:?}");
         assert!((50.0..100.0).contains(&sa_red[0]), "{n} flows: {sa_red:?}");

@@ -1,14 +1,14 @@
-//! What the authors of BLUE, COBALT, CHOKe, FRED, SRED, SFB, AFD and AF-QCN say of them, shown by
-//! runs: flows that do not listen are confined, fragile ones protected, shares made more even.
-//! Bounds are loose around what was seen once, tight against what a law without the claimed effect
-//! gives in the same run.
+//! Claims of the authors of BLUE, COBALT, CHOKe, FRED, SRED, SFB, AFD and AF-QCN: unresponsive
+//! flows are confined, fragile ones protected, shares made more even. Bounds are loose compared
+//! with the observed value, and tight compared with a discipline without the claimed effect in the
+//! same run.
 
 mod common;
 use common::{flow, num, run};
 use serde_json::{Value, json};
 use sojourn_sim::{Column, Outcome};
 
-/// Ten flows of TCP and a source that sends `flood` whatever happens, over 10 mbit.
+/// Ten TCP flows and an unresponsive source of rate `flood` over 10 mbit.
 fn ten_and_a_flood(qdisc: &Value, flood: &str) -> Outcome {
     run(&json!({
         "duration": "120s", "warmup": "20s",
@@ -34,7 +34,7 @@ fn mean(x: &[f64]) -> f64 {
     x.iter().sum::<f64>() / x.len() as f64
 }
 
-/// Jain's index: 1 where all are equal.
+/// Jain's index; 1 if all are equal.
 fn jain(x: &[f64]) -> f64 {
     mean(x) * mean(x) / mean(&x.iter().map(|x| x * x).collect::<Vec<_>>())
 }
@@ -48,8 +48,8 @@ fn gauge<'a>(out: &'a Outcome, name: &str) -> &'a [f64] {
 }
 
 #[test]
-fn blue_rises_while_packets_find_no_room_and_falls_while_nobody_sends() {
-    // A packet per second shows what happened in between.
+fn blue_rises_on_overflow_and_falls_when_idle() {
+    // One packet per second samples the probability.
     let out = run(&json!({
         "duration": "120s", "sample": "1s",
         "links": {"l": {"rate": "10mbit", "delay": "10ms",
@@ -62,19 +62,19 @@ fn blue_rises_while_packets_find_no_room_and_falls_while_nobody_sends() {
     }));
     let pm = gauge(&out, "pm");
     assert!(pm[..10].iter().all(|pm| *pm == 0.0));
-    assert!(pm[10..16].is_sorted() && pm[15] > 0.1, "overflow raises it: {pm:?}");
-    // One packet in six is too many; a step is 0.0025.
-    assert!((pm[38] - 1.0 / 6.0).abs() < 0.01, "no further than is needed: {pm:?}");
-    // From there 67 s to nothing, at 0.00025 per 100 ms.
+    assert!(pm[10..16].is_sorted() && pm[15] > 0.1, "rises on overflow: {pm:?}");
+    // One packet in six is excess; a step is 0.0025.
+    assert!((pm[38] - 1.0 / 6.0).abs() < 0.01, "not above the excess: {pm:?}");
+    // From there 67 s to 0, at 0.00025 per 100 ms.
     assert!(pm[42..].is_sorted_by(|a, b| a >= b), "{pm:?}");
     assert!((pm[42] - pm[72] - 0.075).abs() < 0.002, "{pm:?}");
     assert_eq!(pm[115], 0.0);
 }
 
 #[test]
-fn choke_punishes_a_flood_without_an_account() {
-    // Section 3 of the paper: 1 mbit, 32 TCPs, a source of 2 mbit, thresholds of 100 and 200 of
-    // 300 packets of 1 kB. There RED leaves the source 96 % of the link, CHOKe 23 %.
+fn choke_penalises_a_flood_without_per_flow_state() {
+    // Section 3 of the paper: 1 mbit, 32 TCPs, a source of 2 mbit, thresholds of 100 and 200 of 300
+    // packets of 1 kB. There the source gets 96 % of the link with RED and 23 % with CHOKe.
     let share = |qdisc: Value| {
         let out = run(&json!({
             "duration": "600s", "warmup": "100s",
@@ -100,7 +100,7 @@ fn choke_punishes_a_flood_without_an_account() {
 }
 
 #[test]
-fn afd_gives_floods_of_any_rate_the_same() {
+fn afd_gives_equal_shares_to_floods_of_any_rate() {
     let rates = ["2mbit", "10mbit", "20mbit"];
     let flood = |i: usize| {
         json!({"name": format!("udp{i}"), "path": ["l"],
@@ -111,7 +111,7 @@ fn afd_gives_floods_of_any_rate_the_same() {
         "links": {"l": {"rate": "10mbit", "delay": "10ms", "qdisc": "afd"}},
         "flows": [flood(0), flood(1), flood(2)]
     }));
-    // Max-min: 2, 4 and 4 mbit, of which 28 of 1000 bytes are headers.
+    // Max-min fair: 2, 4 and 4 mbit, of which 28 of every 1000 bytes are headers.
     for (i, expected) in [(0, 1.944), (1, 3.888), (2, 3.888)] {
         let got = goodput_mbit(&out, &format!("udp{i}"));
         assert!((got / expected - 1.0).abs() < 0.03, "{i}: {got}, not {expected}");
@@ -119,7 +119,7 @@ fn afd_gives_floods_of_any_rate_the_same() {
 }
 
 #[test]
-fn afd_gives_tcp_what_a_sawtooth_under_the_fair_share_has() {
+fn afd_gives_tcp_the_mean_of_a_sawtooth_below_the_fair_share() {
     let shares = |name: &str| {
         let out = run(&json!({
             "duration": "120s", "warmup": "20s",
@@ -136,14 +136,14 @@ fn afd_gives_tcp_what_a_sawtooth_under_the_fair_share_has() {
     let (tcp, udp) = shares("droptail");
     println!("droptail: TCP {tcp:.2}, flood {udp:.2}");
     assert!(tcp < 0.05 * udp);
-    // The flood gets the fair share all the time. The TCP is signalled as soon as it has more, so
-    // the share is the peak of its sawtooth, whose mean is three quarters of it or, when it loses
-    // several packets, less.
+    // The flood always gets the fair share. The TCP flow is dropped from as soon as it exceeds the
+    // share, so the share is the peak of its sawtooth. Its mean is three quarters of that, or less
+    // when it loses several packets.
     let (tcp, udp) = shares("afd");
     println!("afd: TCP {tcp:.2}, flood {udp:.2}");
     assert!((0.55..0.85).contains(&(tcp / udp)), "{tcp} and {udp}");
     assert!(jain(&[tcp, udp]) > 0.93);
-    // Ten TCPs: none has less than two thirds of the mean share, nor the flood more than twice it.
+    // Ten TCPs: none has less than two thirds of the mean share, and the flood at most twice it.
     let out = ten_and_a_flood(&json!({"name": "afd", "limit": "100p"}), "10mbit");
     let (all, udp) = (group(&out, "tcp", 10), goodput_mbit(&out, "udp"));
     let fair = (all.iter().sum::<f64>() + udp) / 11.0;
@@ -152,7 +152,7 @@ fn afd_gives_tcp_what_a_sawtooth_under_the_fair_share_has() {
 }
 
 #[test]
-fn sfb_confines_a_flood_that_blue_lets_pass() {
+fn sfb_confines_a_flood_that_blue_does_not() {
     for flood in ["10mbit", "20mbit"] {
         let shares = |name: &str| {
             let out = ten_and_a_flood(&json!({"name": name, "limit": "200p"}), flood);
@@ -161,7 +161,7 @@ fn sfb_confines_a_flood_that_blue_lets_pass() {
         let ((tcp, udp), (with_blue, blue)) = (shares("sfb"), shares("blue"));
         println!("{flood}: BLUE {with_blue:.2} and {blue:.2}, SFB {tcp:.2} and {udp:.2}");
         assert!(blue > 8.0 && with_blue < 0.15, "BLUE: {with_blue} and {blue}");
-        // The mean share is 0.9 mbit.
+        // Mean share: 0.9 mbit.
         assert!(udp < 2.0 * 0.9 && tcp > 0.75 * 0.9, "SFB: {tcp} and {udp}");
     }
 }
@@ -192,7 +192,7 @@ fn fred_protects_a_fragile_flow_and_confines_a_flood() {
 }
 
 #[test]
-fn sred_knows_how_many_flows_there_are() {
+fn sred_estimates_the_number_of_flows() {
     for n in [5, 20, 100] {
         let out = run(&json!({
             "duration": "120s", "warmup": "20s", "sample": "100ms",
@@ -202,8 +202,8 @@ fn sred_knows_how_many_flows_there_are() {
                        "source": {"name": "bulk", "start": "uniform(0s, 1s)"},
                        "tcp": {"name": "sack", "packet": "1kB"}}]
         }));
-        // Equal flows would give n; unequal ones give the inverse of the sum of squared shares,
-        // which is less.
+        // Equal flows give n; unequal flows give the inverse of the sum of squared shares, which is
+        // less.
         let active = 1.0 / mean(&gauge(&out, "P")[200..]);
         println!("{n} flows: {active:.1}");
         assert!((0.75..1.05).contains(&(active / f64::from(n))), "{n}: {active}");
@@ -211,7 +211,7 @@ fn sred_knows_how_many_flows_there_are() {
 }
 
 #[test]
-fn cobalt_holds_the_delay_even_against_a_flood() {
+fn cobalt_controls_the_delay_of_a_flood() {
     let link = |name: &str, flood: &str| {
         let out = ten_and_a_flood(&json!({"name": name, "limit": "1000p"}), flood);
         out.summary["links"]["l"].clone()
@@ -229,7 +229,7 @@ fn cobalt_holds_the_delay_even_against_a_flood() {
 
 #[test]
 fn af_qcn_shares_more_evenly_than_a_plain_queue() {
-    // Five flows of 10 ms and five of 40 ms, whose windows grow four times less often.
+    // Five flows of 10 ms and five of 40 ms, whose windows grow four times more slowly.
     let shares = |qdisc: Value| {
         let five = |name: &str, rtt: &str| {
             json!({"name": name, "count": 5, "path": ["l"], "rtt": rtt,

@@ -1,4 +1,4 @@
-//! Congestion controls in whole runs, against what their papers and RFCs say of them.
+//! Congestion controls in whole runs, compared with claims of their papers and RFCs.
 
 mod common;
 use common::{flow, num, run};
@@ -28,7 +28,7 @@ fn goodputs(out: &Outcome) -> Vec<f64> {
     flows.iter().map(|f| num(f, "goodput_bps")).collect()
 }
 
-/// Jain's index: 1 where all are equal.
+/// Jain's index; 1 if all are equal.
 fn jain(x: &[f64]) -> f64 {
     mean(x) * mean(x) / mean(&x.iter().map(|x| x * x).collect::<Vec<_>>())
 }
@@ -42,7 +42,7 @@ fn dumbbell(n: u64, tcp: &Value, link: &Value, rtt: &str) -> Outcome {
     }))
 }
 
-/// A switch that marks every packet that finds more than `k` waiting.
+/// Switch that marks every packet that finds more than `k` packets in the queue.
 fn marks_above(k: u64) -> Value {
     json!({"name": "red", "limit": "1000p", "min_th": format!("{}p", k - 1),
            "max_th": format!("{k}p"), "w_q": 1.0, "max_p": 1.0, "ecn": true})
@@ -50,7 +50,7 @@ fn marks_above(k: u64) -> Value {
 
 #[test]
 fn dctcp_keeps_the_queue_at_the_threshold_and_the_link_busy() {
-    // 1 gbit, 300 us, K = 20: RFC 8257's setting; K is above C RTT / 7 = 3.6 packets.
+    // 1 gbit, 300 us, K = 20: the setting of RFC 8257; K is above C RTT / 7 = 3.6 packets.
     for (n, most) in [(1, 22.0), (2, 25.0), (10, 45.0)] {
         let out = run(&json!({
             "duration": "3s", "warmup": "1s", "sample": "100us",
@@ -71,8 +71,8 @@ fn dctcp_keeps_the_queue_at_the_threshold_and_the_link_busy() {
         );
         assert!(jain(&goodputs(&out)) > 0.95, "{n}: {:?}", goodputs(&out));
         let least = *queue.iter().min().expect("samples") as f64;
-        // theory.md section 7: N flows in step swing by sqrt(2 N (C RTT + K)) / 2; those that are
-        // not in step, by more.
+        // Alizadeh et al., SIGCOMM 2010, §3.3: N synchronised flows oscillate by sqrt(2 N (C RTT +
+        // K)) / 2; unsynchronised ones by more.
         let swing = 0.5 * libm::sqrt(2.0 * f64::from(n) * (25.0 + 20.0));
         let seen = (worst - least) / swing;
         assert!((0.8..2.5).contains(&seen), "{n}: {seen} times {swing}");
@@ -80,20 +80,20 @@ fn dctcp_keeps_the_queue_at_the_threshold_and_the_link_busy() {
 }
 
 #[test]
-fn dctcp_holds_the_queue_where_reno_with_marks_empties_it() {
+fn dctcp_keeps_a_queue_where_reno_with_ecn_empties_it() {
     let link = json!({"rate": "100mbit", "delay": "10ms", "qdisc": marks_above(30)});
     let use_of =
         |tcp: Value| num(&dumbbell(2, &tcp, &link, "20ms").summary["links"]["l"], "utilisation");
-    // K is just above C RTT / 7 = 24 packets, far below the C RTT that halving needs.
+    // K is just above C RTT / 7 = 24 packets, far below the C RTT that Reno's halving needs.
     let (dctcp, reno) = (use_of(json!("dctcp")), use_of(json!({"name": "sack", "ecn": true})));
     assert!(dctcp > 0.99 && reno < 0.96, "{dctcp}, {reno}");
 }
 
 #[test]
-fn renos_share_goes_with_the_inverse_of_the_round_trip() {
-    // Over one RED both groups see the same share of marks, and no repair of losses comes between.
-    // If marks were independent the exponent would be 1 (`cc_traces.rs` shows that); where all were
-    // marked together, 2. RED with twenty flows lies between, nearer to the former.
+fn renos_share_is_inversely_proportional_to_the_rtt() {
+    // Over one RED queue both groups see the same mark rate, without loss recovery. The exponent is
+    // 1 if marks are independent (see `cc_traces.rs`) and 2 if all flows are marked together. RED
+    // with twenty flows is in between, closer to 1.
     let group = |name: &str, rtt: &str| {
         json!({"name": name, "count": 10, "path": ["l"], "rtt": rtt,
                "tcp": {"name": "sack", "delayed_ack": false, "ecn": true},
@@ -118,7 +118,7 @@ fn renos_share_goes_with_the_inverse_of_the_round_trip() {
 }
 
 #[test]
-fn cubic_depends_less_on_the_round_trip_than_reno() {
+fn cubic_depends_less_on_the_rtt_than_reno() {
     let ratio = |tcp: &str| {
         let group = |name: &str, rtt: &str| {
             json!({"name": name, "count": 4, "path": ["l"], "rtt": rtt,
@@ -149,8 +149,8 @@ fn vegas_keeps_two_to_four_packets_queued_per_flow() {
         let queue = counts(&out, "links/l/queue_packets");
         let waiting = mean(&queue[400..].iter().map(|q| *q as f64).collect::<Vec<_>>());
         let n = n as f64;
-        // A flow that starts into the queues of others takes them for the path (the paper's §6), so
-        // more than 4 n may wait, but no loss comes of it.
+        // A flow that starts while others have packets queued overestimates BaseRTT (the paper's
+        // §6), so more than 4 n packets may be queued, but none is lost.
         assert!((1.9 * n..=4.0 * n * n.sqrt()).contains(&waiting), "{n}: {waiting}");
         assert!(num(l, "utilisation") > 0.999 && num(l, "loss_rate") == 0.0, "{l}");
         assert!(jain(&goodputs(&out)) > 0.8);
@@ -159,7 +159,7 @@ fn vegas_keeps_two_to_four_packets_queued_per_flow() {
 
 #[test]
 fn compound_fills_a_long_fat_pipe_long_before_reno() {
-    // 1 gbit over 100 ms holds 8,333 packets; both climb from 1,000.
+    // 1 gbit times 100 ms is 8,333 packets; both start at 1,000.
     let link = json!({"rate": "1gbit", "delay": "50ms", "qdisc": {"name": "droptail",
         "limit": "1000p"}});
     let carried = |tcp: &str| {
@@ -172,13 +172,13 @@ fn compound_fills_a_long_fat_pipe_long_before_reno() {
 }
 
 #[test]
-fn bbr_fills_the_link_with_a_short_queue_alone() {
+fn a_single_bbr_flow_fills_the_link_with_a_short_queue() {
     let link = json!({"rate": "50mbit", "delay": "10ms", "qdisc": {"name": "droptail",
         "limit": "1000p"}});
     let out = dumbbell(1, &json!("bbr"), &link, "40ms");
     let l = &out.summary["links"]["l"];
-    // The gain of 1.25 lasts a round trip in eight: a quarter of the product, 42 packets, builds
-    // up and is drained by the gain of 0.75.
+    // The gain of 1.25 lasts one round trip in eight: a quarter of the BDP, 42 packets, builds up
+    // and is drained at a gain of 0.75.
     assert!(num(l, "utilisation") > 0.98, "{l}");
     let queue = &counts(&out, "links/l/queue_packets")[400..];
     let worst = queue.iter().max().expect("samples");
@@ -189,7 +189,7 @@ fn bbr_fills_the_link_with_a_short_queue_alone() {
 }
 
 #[test]
-fn bbr_flows_share_with_a_queue_of_one_product_at_most() {
+fn bbr_flows_share_with_a_queue_of_at_most_one_bdp() {
     let link = json!({"rate": "50mbit", "delay": "10ms", "qdisc": {"name": "droptail",
         "limit": "1000p"}});
     let product = 50e6 * 0.04 / 12_000.0;
@@ -199,12 +199,13 @@ fn bbr_flows_share_with_a_queue_of_one_product_at_most() {
         assert!(num(l, "utilisation") > 0.97, "{n}: {l}");
         let queue = &counts(&out, "links/l/queue_packets")[400..];
         let waiting = mean(&queue.iter().map(|q| *q as f64).collect::<Vec<_>>());
-        // The window is twice the product of each, so all together leave one in the queue.
+        // The window is two BDPs, so together the flows queue one.
         assert!(waiting < 1.15 * product, "{n}: {waiting} of {product}");
         assert!(jain(&goodputs(&out)) > 0.8, "{n}: {:?}", goodputs(&out));
         assert_eq!(num(l, "loss_rate"), 0.0);
-        // ProbeRtt: the queue of the others hides the path, so every ten seconds or so each flow
-        // goes down to four packets for 200 ms: four samples of 50 ms, in 60 s about five times.
+        // ProbeRtt: the other flows' queue hides the propagation delay, so every ten seconds or so
+        // each flow reduces to four packets for 200 ms: four samples of 50 ms, about five times in
+        // 60 s.
         for i in 0..n {
             let window = quantities(&out, &format!("flows/f.{i}/cwnd_packets"));
             let small = window[40..].iter().filter(|w| **w <= 4.0).count();
@@ -218,7 +219,7 @@ fn a_paced_flow_leaves_no_bursts_in_the_queue() {
     let link = json!({"rate": "50mbit", "delay": "10ms", "qdisc": {"name": "droptail",
         "limit": "1000p"}});
     let worst = |paced: bool| {
-        // A window of 100 packets, less than the 167 of the path.
+        // A window of 100 packets, below the BDP of 167.
         let tcp = json!({"name": "sack", "pacing": paced, "receive_window": "100p",
             "initial_window": "100p"});
         let out = run(&json!({
@@ -239,8 +240,8 @@ fn a_paced_flow_leaves_no_bursts_in_the_queue() {
 
 #[test]
 fn hystart_overshoots_by_a_quarter() {
-    // One flow fills 100 Mbit/s times 50 ms with two products of buffer behind it. It is on its way
-    // when the buffer overflows, but a round then adds a quarter of what slow start would.
+    // One flow over 100 Mbit/s and 50 ms with a buffer of two BDPs. The overflow is noticed after
+    // one round trip, but in that round the window grows only by a quarter of slow start's growth.
     let link = json!({"rate": "100mbit", "delay": "1ms",
         "qdisc": {"name": "droptail", "limit": "1250kB"}});
     for tcp in ["newreno", "sack", "cubic"] {

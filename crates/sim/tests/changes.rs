@@ -1,5 +1,4 @@
-//! Paths that are not steady: wires that lose packets, links and flows that change during a run,
-//! and what the series tell of it.
+//! Paths that change: random loss, links and flows that change during a run, and their time series.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
@@ -30,7 +29,7 @@ fn column<'a>(out: &'a Outcome, name: &str) -> &'a Column {
     &out.columns.iter().find(|(n, _)| n == name).unwrap_or_else(|| panic!("no {name}")).1
 }
 
-/// One flow over a wide link that loses a share of what it carries.
+/// One flow over a fast link with random loss.
 fn lossy(loss: impl Into<Value>, tcp: &str) -> Value {
     json!({
         "duration": "4000s", "warmup": "50s",
@@ -42,7 +41,8 @@ fn lossy(loss: impl Into<Value>, tcp: &str) -> Value {
 
 #[test]
 fn random_loss_gives_the_window_of_the_square_root_law() {
-    // transport.md 12: between 1.2 and 1.4 over the root of p, SACK, no delayed acks.
+    // Mathis et al., CCR 27(3), 1997: a constant between 1.2 and 1.4 over sqrt(p) for SACK without
+    // delayed acks.
     let p = 0.001;
     let out = run(&lossy(p, "sack"));
     let link = &out.summary["links"]["air"];
@@ -52,12 +52,12 @@ fn random_loss_gives_the_window_of_the_square_root_law() {
     assert!((lost - p).abs() < 4.0 * sigma, "{lost} of {sent} packets");
     let per_rtt = sent / 3950.0 * 0.1 * p.sqrt();
     assert!((1.2..=1.4).contains(&per_rtt), "{per_rtt} over the root of p");
-    assert_eq!(num(link, "dropped_packets"), 0.0, "the queue loses none of them");
+    assert_eq!(num(link, "dropped_packets"), 0.0, "no queue drops");
 }
 
 #[test]
-fn a_wire_loses_in_bursts() {
-    // Datagrams, so that what is sent does not depend on what is lost.
+fn losses_come_in_bursts() {
+    // Datagrams, so that the sending rate does not depend on losses.
     let mut all = lossy(json!({"p": 0.01, "r": 0.2, "1-h": 0.5, "1-k": 0.01}), "sack");
     all["flows"] = json!([{"name": "call", "path": ["air"], "source": "cbr"}]);
     let out = run(&all);
@@ -67,18 +67,18 @@ fn a_wire_loses_in_bursts() {
     let share = 0.5 * b + 0.01 * (1.0 - b);
     assert!((lost / share - 1.0).abs() < 0.05, "{lost}, not {share}");
     assert!((num(flow(&out, "call"), "loss_rate") - lost).abs() < 1e-3);
-    // One packet in ten thousand: events five times as rare give a window sqrt(5) as large.
+    // One packet in ten thousand: loss events five times as rare give a window sqrt(5) as large.
     let share: f64 = 1e-4;
     let random = run(&lossy(share, "sack"));
     let bursts = run(&lossy(json!({"p": share / 5.0 / (1.0 - share), "r": 0.2}), "sack"));
     let goodput = |out: &Outcome| num(flow(out, "f"), "goodput_bps");
     let ratio = goodput(&bursts) / goodput(&random);
     println!("the same share in runs of five: {ratio:.3} of the goodput");
-    assert!((1.8..2.6).contains(&ratio), "a window is halved once for all of a run");
+    assert!((1.8..2.6).contains(&ratio), "one reduction per burst");
 }
 
 #[test]
-fn a_wire_that_loses_everything_delivers_nothing() {
+fn a_loss_rate_of_one_delivers_nothing() {
     let mut all = lossy(1.0, "newreno");
     all["duration"] = json!("60s");
     all["flows"].as_array_mut().unwrap().push(json!({"name": "call", "path": ["air"],
@@ -89,7 +89,7 @@ fn a_wire_that_loses_everything_delivers_nothing() {
 }
 
 #[test]
-fn a_flow_has_the_rate_of_the_moment() {
+fn a_flow_follows_changes_of_the_rate() {
     let out = run(&json!({
         "duration": "40s", "sample": "1s",
         "links": {"up": {"rate": "10mbit", "delay": "10ms", "qdisc": {"name": "droptail",
@@ -105,12 +105,12 @@ fn a_flow_has_the_rate_of_the_moment() {
     };
     assert!((9.9..=10.1).contains(&mbit(3, 10)), "{}", mbit(3, 10));
     assert!((1.95..=2.02).contains(&mbit(11, 20)), "{}", mbit(11, 20));
-    assert!(mbit(20, 22) < 0.02, "one packet at most, the one under way: {}", mbit(20, 22));
+    assert!(mbit(20, 22) < 0.02, "at most the packet in transmission: {}", mbit(20, 22));
     assert!(mbit(30, 40) > 15.0, "{}", mbit(30, 40));
 }
 
 #[test]
-fn a_recorded_link_repeats() {
+fn a_trace_of_rates_repeats() {
     let out = run(&json!({
         "duration": "20s", "sample": "500ms",
         "links": {"air": {"rate": "8mbit", "trace": {"t_ns": [0, 500_000_000u64],
@@ -118,8 +118,8 @@ fn a_recorded_link_repeats() {
         "flows": [{"name": "c", "path": ["air"], "source": {"name": "cbr", "rate": "12mbit",
             "packet": "1000B"}}]
     }));
-    // 500 packets in every odd half second and 125 in every even one, give or take the one that is
-    // under way at the change.
+    // 500 packets in every odd half second and 125 in every even one, plus or minus the one in
+    // transmission at the change.
     let sent = u64s(&out, "links/air/departed_packets");
     for (i, n) in sent.iter().enumerate().skip(1) {
         let due = [500, 125][i % 2];
@@ -140,18 +140,18 @@ fn flows_join_and_leave_at_once() {
         "changes": [{"at": "20s", "join": ["new"]}, {"at": "40s", "leave": ["new", "call"]}]
     }));
     let new = u64s(&out, "groups/new/delivered_bytes");
-    assert_eq!(new[..21].iter().sum::<u64>(), 0, "it starts a second after it has joined");
+    assert_eq!(new[..21].iter().sum::<u64>(), 0, "it starts one second after joining");
     assert!(new[23..40].iter().all(|n| *n > 200_000), "{new:?}");
     assert_eq!(new[40..].iter().sum::<u64>(), 0, "{new:?}");
     let call = u64s(&out, "groups/call/delivered_bytes");
     assert!(call[39] > 90_000 && call[41] == 0, "{call:?}");
     let old = u64s(&out, "groups/old/delivered_bytes");
     let mean = old[45..].iter().sum::<u64>() / 15;
-    assert!(mean > 1_150_000, "the link is its own again, less headers: {mean} bytes a second");
+    assert!(mean > 1_150_000, "the whole link, without headers: {mean} bytes a second");
 }
 
 #[test]
-fn transfers_that_leave_start_no_more() {
+fn no_transfer_starts_after_leaving() {
     let out = run(&json!({
         "duration": "30s",
         "links": {"up": {"rate": "10mbit", "delay": "10ms"}},
@@ -209,7 +209,7 @@ fn series_add_up_to_the_summary() {
 }
 
 #[test]
-fn groups_alone_are_the_same_without_their_flows() {
+fn group_series_do_not_depend_on_flow_series() {
     let scenario = |each: bool| {
         run(&json!({
             "duration": "5s", "sample": "100ms", "sample_flows": each,
@@ -224,9 +224,9 @@ fn groups_alone_are_the_same_without_their_flows() {
 }
 
 #[test]
-fn a_flow_that_only_its_timer_can_help_is_stalled() {
-    // The link stands still from 1 s on for 10 s and its two packets of buffer are full; then it
-    // loses nothing. One flow: it is not stalled while packets wait on the link.
+fn a_flow_that_waits_for_its_timer_is_stalled() {
+    // The link stops at 1 s for 10 s with its buffer of two packets full; nothing is lost
+    // afterwards. The flow is not stalled while packets are queued on the link.
     let out = run(&json!({
         "duration": "30s", "sample": "100ms",
         "links": {"up": {"rate": "10mbit", "delay": "10ms", "loss": 0.0}},
@@ -236,9 +236,9 @@ fn a_flow_that_only_its_timer_can_help_is_stalled() {
             {"at": "11s", "links": {"up": {"rate": "10mbit"}}}]
     }));
     let stalled = u64s(&out, "groups/f/stalled_flows");
-    assert!(stalled.iter().all(|n| *n == 0), "what waits is on its way: {stalled:?}");
-    // A wire that loses everything for good: from the first loss on there is only the timer, save
-    // while something is being sent.
+    assert!(stalled.iter().all(|n| *n == 0), "queued packets are in flight: {stalled:?}");
+    // A link with a loss rate of 1: from the first loss on the flow waits for its timer, except
+    // while something is in transmission.
     let mut dead = lossy(1.0, "newreno");
     dead["duration"] = json!("30s");
     dead["warmup"] = json!("0s");
@@ -249,9 +249,10 @@ fn a_flow_that_only_its_timer_can_help_is_stalled() {
 }
 
 #[test]
-fn before_every_expiry_its_flow_is_stalled() {
-    // Twenty senders at once into 20 packets, again and again: rounds that lose their tails. Queues
-    // are far shorter than the least timeout, so no timer expires while something is on its way.
+fn a_flow_is_stalled_before_every_timeout() {
+    // Twenty senders at once into a buffer of 20 packets, repeatedly: rounds that lose their tails.
+    // Queueing delays are far below the minimum timeout, so no timer expires while a packet is in
+    // flight.
     let flows: Vec<Value> = (0..20)
         .map(|i| {
             json!({"name": format!("s{i}"), "path": ["port"], "rtt": "10ms", "source": {"name":
@@ -276,16 +277,16 @@ fn before_every_expiry_its_flow_is_stalled() {
         all += stalled.iter().sum::<u64>();
     }
     assert!(expiries > 300, "{expiries} expiries");
-    // A stall may end in a second expiry, never without one.
+    // A stall may end in a second timeout, but never without one.
     assert!(stalls <= expiries && stalls > expiries / 2, "{stalls} stalls, {expiries} expiries");
-    assert!(all < 20 * 10_000 / 2, "most flows are well most of the time: {all}");
+    assert!(all < 20 * 10_000 / 2, "most flows are not stalled most of the time: {all}");
 }
 
 #[test]
-fn what_reaches_the_receivers_is_what_the_link_sent() {
-    // Retransmissions fill gaps, so payload is delivered in bursts that no link could carry; bytes
-    // on the wire are not. Receivers asked early and late, new connections, datagrams, a crowd,
-    // and a group that leaves.
+fn received_bytes_match_the_departures_of_the_link() {
+    // Retransmissions fill gaps, so in-order delivery has bursts above the link rate; bytes on the
+    // wire have not. Covers receivers processed early and late, new connections, datagrams, a
+    // crowd, and a group that leaves.
     let out = run(&json!({
         "duration": "8s", "sample": "10ms",
         "links": {"l": {"rate": "10mbit", "delay": "10ms", "qdisc": {"name": "droptail",
@@ -309,13 +310,13 @@ fn what_reaches_the_receivers_is_what_the_link_sent() {
     let sent = u64s(&out, "links/l/departed_bytes");
     let so_far = |x: &[u64], k: usize| x[..k].iter().sum::<u64>();
     for k in 2..=sent.len() {
-        // A packet takes the 10 ms of the wire and its transmission, which is shorter.
+        // A packet takes the propagation delay of 10 ms and a shorter transmission time.
         let bounds = so_far(sent, k - 2)..=so_far(sent, k - 1);
         assert!(bounds.contains(&so_far(&received, k)), "{k}");
     }
-    assert!(received.iter().all(|b| *b <= 12_500 + 1500), "no more than the link carries");
+    assert!(received.iter().all(|b| *b <= 12_500 + 1500), "at most the link rate");
     let payload = u64s(&out, "groups/early/delivered_bytes");
-    assert!(payload.iter().any(|b| *b > 3 * 12_500), "in order, there are bursts");
+    assert!(payload.iter().any(|b| *b > 3 * 12_500), "in-order delivery has bursts");
     let early = [0, 1].map(|i| u64s(&out, &format!("flows/early.{i}/received_bytes")));
     assert_eq!(sums(&early), groups[0]);
 }

@@ -1,4 +1,4 @@
-//! Sources that open many connections: worked examples, and what the mathematics says of them.
+//! Sources that open many connections: worked examples, and theory.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
@@ -18,7 +18,7 @@ fn column<'a>(out: &'a Outcome, name: &str) -> &'a [f64] {
     }
 }
 
-/// One fast link, no queue to speak of, ns-2's TCP with packets of 1000 B.
+/// One fast link without significant queueing, ns-2's TCP with packets of 1000 B.
 fn fast(duration: &str, count: u64, rtt: &str, source: &Value) -> Value {
     json!({
         "duration": duration,
@@ -29,28 +29,28 @@ fn fast(duration: &str, count: u64, rtt: &str, source: &Value) -> Value {
 }
 
 #[test]
-fn poisson_flows_come_as_a_poisson_process_of_the_load() {
+fn poisson_arrivals_have_the_given_load() {
     let source = json!({"name": "poisson", "size": "uniform(2kB, 98kB)", "load": "200mbit"});
     let mut scenario = fast("40s", 4, "1ms", &source);
     scenario["warmup"] = json!("0s");
     let out = run(&scenario);
     let mut starts = column(&out, "fct/start_s").to_vec();
     starts.sort_by(f64::total_cmp);
-    // 200 Mbit/s in flows of 50 kB are 500 per second: 20,000 +- 141.
+    // 200 Mbit/s in flows of 50 kB is 500 per second: 20,000 +- 141.
     assert!((19_500..20_500).contains(&starts.len()), "{}", starts.len());
     let gaps: Vec<f64> = starts.windows(2).map(|w| w[1] - w[0]).collect();
     let n = gaps.len() as f64;
     let mean = gaps.iter().sum::<f64>() / n;
     let var = gaps.iter().map(|g| (g - mean) * (g - mean)).sum::<f64>() / n;
-    assert!((var.sqrt() / mean - 1.0).abs() < 0.03, "exponential: its deviation is its mean");
+    assert!((var.sqrt() / mean - 1.0).abs() < 0.03, "exponential: deviation equals mean");
     let late = gaps.iter().filter(|g| **g > 2.0 * mean).count() as f64 / n;
-    assert!((late - 0.1353).abs() < 0.01, "e^-2 of them are longer than two means: {late}");
+    assert!((late - 0.1353).abs() < 0.01, "e^-2 exceed two means: {late}");
     let mut counts = vec![0.0; 400];
     starts.iter().for_each(|t| counts[(*t * 10.0) as usize] += 1.0);
     let per_slot = counts.iter().sum::<f64>() / 400.0;
     let spread = counts.iter().map(|c| (c - per_slot) * (c - per_slot)).sum::<f64>() / 399.0;
     assert!((0.8..1.2).contains(&(spread / per_slot)), "index of dispersion 1 +- 0.07");
-    // What is delivered is the load, but that ns-2 rounds each flow up to whole packets (+1 %).
+    // Delivered bytes equal the load, except that ns-2 rounds each flow up to whole packets (+1 %).
     let flows = out.summary["flows"].as_array().unwrap();
     let bps: f64 = flows.iter().map(|f| num(f, "goodput_bps")).sum();
     assert!((bps / 2e8 - 1.01).abs() < 0.03, "{bps}");
@@ -61,8 +61,8 @@ fn poisson_flows_come_as_a_poisson_process_of_the_load() {
     }
 }
 
-/// The link sends a SYN of 40 B in 40 us and a packet of 1000 B in 1 ms; all delay is on the way
-/// back. Three servers: their SYNs are received at 40, 80, 120 us, the acks are back 10 ms later,
+/// The link sends a SYN of 40 B in 40 us and a packet of 1000 B in 1 ms; all delay is on the return
+/// path. Three servers: their SYNs are received at 40, 80, 120 us, the acks are back 10 ms later,
 /// and the data are received at 11.04, 12.04 and 13.04 ms.
 fn three_servers(more: &Value) -> Outcome {
     let mut source = json!({"name": "incast", "start": "1s", "size": "960B", "jitter": "0s",
@@ -88,14 +88,14 @@ fn queries_follow_when_all_have_answered() {
     // The sender knows 10 ms later.
     let out = three_servers(&json!({"until": "acked"}));
     assert!(near(column(&out, "query/duration_s"), &[0.02304; 3]));
-    // A connection that is kept needs no SYN: the data are received at 1, 2 and 3 ms.
+    // A persistent connection needs no SYN: the data are received at 1, 2 and 3 ms.
     let out = three_servers(&json!({"until": "acked", "persistent": true}));
     assert!(near(column(&out, "query/duration_s"), &[0.02304, 0.013, 0.013]));
     assert_eq!(num(flow(&out, "x.1"), "sent_packets"), 1.0 + 3.0);
 }
 
 #[test]
-fn sessions_are_transfers_in_a_row() {
+fn sessions_are_sequential_transfers() {
     let out = run(&fast(
         "10s",
         1,
@@ -104,7 +104,7 @@ fn sessions_are_transfers_in_a_row() {
             "size": "1kB", "gap": "100ms"}),
     ));
     let starts = column(&out, "fct/start_s");
-    // 1 kB are two packets of 960 B at most: SYN, then both; 40 ms and some ns, then the pause.
+    // 1 kB takes two packets of at most 960 B: SYN, then both; 40 ms and some ns, then the pause.
     let expected = [1.0, 2.0, 3.0].map(|s| [0.0, 0.14, 0.28, 0.42].map(|t| s + t));
     let expected: Vec<f64> = expected.iter().flatten().copied().collect();
     assert_eq!(starts.len(), 12);
@@ -113,19 +113,19 @@ fn sessions_are_transfers_in_a_row() {
 }
 
 #[test]
-fn a_session_goes_to_a_host_of_its_own_rtt_for_each_transfer() {
+fn each_transfer_of_a_session_draws_a_host() {
     let source = json!({"name": "sessions", "interval": "100ms", "transfers": 10, "size": "960B"});
     let out = run(&fast("200s", 20, "uniform(40ms, 200ms)", &source));
     for f in out.summary["flows"].as_array().unwrap() {
         let (rtt, fct) = (num(f, "rtt_s"), num(f, "fct_mean_s"));
         assert!((fct - rtt).abs() < 1e-4, "SYN and its ack, then data that waits for nobody");
         let share = num(f, "started") / 20_000.0;
-        assert!((share - 0.05).abs() < 0.008, "each is as likely: {share}");
+        assert!((share - 0.05).abs() < 0.008, "hosts are equally likely: {share}");
     }
 }
 
 #[test]
-fn users_read_every_page_and_objects_of_a_page_overlap() {
+fn users_load_every_page_with_overlapping_objects() {
     let web = |more: Value| {
         let mut source = json!({"name": "web", "sessions": 5, "launch": "1s", "pages": 4,
             "page_gap": "2s", "objects": 3, "object_gap": "5ms", "size": "960B"});
@@ -141,7 +141,7 @@ fn users_read_every_page_and_objects_of_a_page_overlap() {
     let out = web(json!({}));
     let starts = column(&out, "fct/start_s");
     assert_eq!(starts.len(), 5 * 4 * 3);
-    // The first user's: objects at 0, 5, 10 ms; the last is acknowledged at 50 ms; then 2 s.
+    // First user: objects at 0, 5, 10 ms; the last is acknowledged at 50 ms; then 2 s.
     let mut of_first: Vec<f64> = starts.iter().copied().filter(|t| t.fract() < 0.2).collect();
     of_first.sort_by(f64::total_cmp);
     let first = [0.0, 0.005, 0.01, 1.0, 1.005, 1.01];
@@ -149,7 +149,7 @@ fn users_read_every_page_and_objects_of_a_page_overlap() {
     assert!(starts.iter().any(|t| close(*t, 2.05)) && !starts.iter().any(|t| close(*t, 2.04)));
     let took = column(&out, "fct/duration_s");
     assert!(took.iter().all(|t| close(*t, 0.02)), "{took:?}");
-    // A request is a SYN and a packet, 40 ms until it is acknowledged, and it crosses `back`.
+    // A request is a SYN and a packet, acknowledged after 40 ms, and it crosses `back`.
     let asked = web(json!({"request": true}));
     assert!(column(&asked, "fct/duration_s").iter().all(|t| close(*t, 0.06)));
     let bytes = |out: &Outcome| num(&out.summary["links"]["back"], "departed_bytes");
@@ -159,7 +159,7 @@ fn users_read_every_page_and_objects_of_a_page_overlap() {
 }
 
 #[test]
-fn traces_are_played_as_recorded() {
+fn traces_are_replayed_as_recorded() {
     let mut scenario = fast(
         "10s",
         2,
@@ -190,7 +190,7 @@ fn traces_are_played_as_recorded() {
 }
 
 #[test]
-fn bursts_have_their_load_over_either_transport() {
+fn onoff_sources_have_their_load_over_udp_and_tcp() {
     let source = json!({"name": "onoff", "rate": "2mbit", "packet": "500B", "on": "exponential(1s)",
         "off": "pareto(mean=1s, shape=2.5)"});
     for tcp in [false, true] {
@@ -202,14 +202,14 @@ fn bursts_have_their_load_over_either_transport() {
         }
         let out = run(&scenario);
         let sum: f64 = (0..5).map(|i| num(flow(&out, &format!("x.{i}")), "goodput_bps")).sum();
-        // Half of 2 Mbit/s each; of UDP 28 of 500 B are headers.
+        // Half of 2 Mbit/s each; over UDP 28 of 500 B are headers.
         let expected = 5e6 * if tcp { 1.0 } else { 472.0 / 500.0 };
         assert!((sum / expected - 1.0).abs() < 0.03, "{tcp}: {sum}");
     }
 }
 
 #[test]
-fn a_constant_rate_is_written_into_a_socket() {
+fn cbr_over_tcp_is_limited_by_the_link() {
     let source = json!({"name": "cbr", "rate": "800kbit", "packet": "500B", "stop": "40s"});
     let mut scenario = fast("60s", 1, "20ms", &source);
     scenario["warmup"] = json!("20s");
@@ -218,9 +218,10 @@ fn a_constant_rate_is_written_into_a_socket() {
     scenario["flows"][0]["tcp"] = json!({"name": "sack", "packet": "1000B"});
     let out = run(&scenario);
     let x = flow(&out, "x");
-    // 200 writes a second for 20 of 40 seconds, each a segment of its own: the window is open.
+    // 200 writes per second for 20 of 40 seconds, each a segment of its own while the window is
+    // open.
     assert_eq!((num(x, "sent_packets"), num(x, "goodput_bps")), (4000.0, 400e3), "{x}");
-    // Where the link is slower, the socket fills and TCP sends full segments as fast as it can.
+    // On a slower link the socket buffer fills and TCP sends full segments at the link rate.
     scenario["links"]["l"] =
         json!({"rate": "400kbit", "qdisc": {"name": "droptail", "limit": "20p"}});
     scenario["flows"][0]["source"]["stop"] = json!("60s");
@@ -232,7 +233,7 @@ fn a_constant_rate_is_written_into_a_socket() {
 }
 
 #[test]
-fn what_comes_beyond_the_most_asks_again() {
+fn connections_beyond_the_limit_are_retried() {
     let out = run(&fast(
         "30s",
         1,
@@ -240,8 +241,8 @@ fn what_comes_beyond_the_most_asks_again() {
         &json!({"name": "poisson", "interval": "10ms", "size": "960B", "most": 10,
             "number": 100, "until": "acked"}),
     ));
-    // Each takes 200 ms; in the first 200 ms ten come, then as many as have ended: half of all.
-    // The others come a second later, when all is over, and find a place in the same way.
+    // Each takes 200 ms; in the first 200 ms ten are open, then one starts as another ends: half of
+    // all. The others are retried a second later, when all have ended, and start in the same way.
     let x = flow(&out, "x");
     assert_eq!((num(x, "completed"), num(x, "unfinished")), (100.0, 0.0));
     assert!(num(x, "refused") >= 50.0, "{x}");
@@ -251,8 +252,7 @@ fn what_comes_beyond_the_most_asks_again() {
     assert!(took.iter().all(|t| (t % 1.0 - 0.2).abs() < 1e-3), "whole seconds later: {took:?}");
 }
 
-/// Connections reuse what is there: twice the time makes no more allocations, but for the columns
-/// that grow.
+/// Connections reuse memory: a run twice as long allocates no more, except for growing columns.
 #[test]
 fn nothing_is_allocated_per_connection() {
     let count = |duration: &str| {
@@ -274,7 +274,7 @@ fn nothing_is_allocated_per_connection() {
 }
 
 #[test]
-fn refusals_name_what_is_wrong() {
+fn errors_name_the_field() {
     let refusal = |source: Value| {
         let scenario = fast("10s", 2, "20ms", &source);
         Scenario::from_json(&scenario.to_string()).unwrap_err().to_string()
@@ -315,7 +315,7 @@ fn refusals_name_what_is_wrong() {
 }
 
 #[test]
-fn every_member_can_have_a_link_of_its_own() {
+fn every_member_can_have_its_own_link() {
     let mut links = serde_json::Map::new();
     for i in 0..12 {
         links.insert(format!("nic{i}"), json!({"rate": "10mbit", "delay": format!("{i}ms")}));
@@ -331,14 +331,14 @@ fn every_member_can_have_a_link_of_its_own() {
     let out = run(&scenario);
     for i in 0..12 {
         let rtt = num(flow(&out, &format!("x.{i}")), "rtt_s");
-        assert_eq!(rtt, f64::from(i + 1) / 1e3, "what its own links have");
+        assert_eq!(rtt, f64::from(i + 1) / 1e3, "the delay of its own links");
         assert_eq!(num(flow(&out, &format!("y.{i}")), "rtt_s"), rtt);
         assert!(num(&out.summary["links"][format!("nic{i}")], "departed_packets") > 0.0);
     }
 }
 
 #[test]
-fn a_flow_starts_up_in_a_round_trip() {
+fn startup_takes_one_round_trip() {
     let source = json!({"name": "transfers", "size": "30kB", "number": 3, "gap": "1s"});
     for profile in ["ns2", "rfc"] {
         let mut scenario = fast("20s", 1, "100ms", &source);
@@ -348,12 +348,12 @@ fn a_flow_starts_up_in_a_round_trip() {
         assert_eq!(column(&out, "fct/startup_s"), [0.100_000_032; 3], "{profile}");
         assert!(column(&out, "fct/duration_s").iter().all(|t| *t > 0.25), "{profile}");
     }
-    // A wire that loses every SYN.
+    // A link that loses every SYN.
     let mut scenario = fast("20s", 1, "100ms", &json!({"name": "transfers", "number": 1}));
     scenario["flows"][0]["tcp"] = json!("sack");
     scenario["links"]["l"]["loss"] = json!(1.0);
-    assert!(column(&run(&scenario), "fct/startup_s").is_empty(), "it never starts up");
-    // A connection that is kept is open for all transfers but the first.
+    assert!(column(&run(&scenario), "fct/startup_s").is_empty(), "no connection is established");
+    // A persistent connection is open for all transfers except the first.
     let source = json!({"name": "incast", "size": "10kB", "persistent": true, "gap": "100ms"});
     let mut kept = column(&run(&fast("2s", 1, "100ms", &source)), "fct/startup_s").to_vec();
     assert!(kept.len() > 3 && kept.remove(0) >= 0.1 && kept.iter().all(|t| *t == 0.0), "{kept:?}");

@@ -1,6 +1,6 @@
-//! A table of whole runs, kept as text: a change of behaviour shows up in review as a diff of
-//! numbers. `GOLDEN_UPDATE=1 cargo test -p sojourn-sim --test golden` writes it anew; the
-//! CHANGELOG then says that numbers changed.
+//! Table of whole runs, kept as text: a change of behaviour shows up in review as a diff of
+//! numbers. `GOLDEN_UPDATE=1 cargo test -p sojourn-sim --test golden` rewrites it; the CHANGELOG
+//! must then list the change under Changed numbers.
 
 mod common;
 use common::{num, run};
@@ -24,10 +24,10 @@ fn write_row(table: &mut String, what: &str, tcp: &str, profile: &str, out: &Out
         sum("retransmitted_packets"),
         sum("timeouts"),
     )
-    .expect("text takes everything");
+    .expect("writing to a string cannot fail");
 }
 
-/// Links that lose packets, were recorded or change, and flows that join and leave.
+/// Links with loss, traces or changes, and flows that join and leave.
 fn unsteady() -> [(&'static str, Value, Value); 4] {
     let plain = json!({"rate": "5mbit", "delay": "10ms", "qdisc": {"name": "codel"}});
     let with = |key: &str, value: Value| {
@@ -50,7 +50,7 @@ fn unsteady() -> [(&'static str, Value, Value); 4] {
 }
 
 #[test]
-fn numbers_are_those_of_the_table() {
+fn numbers_match_the_table() {
     let mut table = format!(
         "{:<10} {:<8} {:<5} {:>6} {:>8} {:>9} {:>9} {:>7} {:>6}\n",
         "qdisc", "tcp", "as", "use", "loss", "wait ms", "p99 ms", "resent", "RTOs"
@@ -96,18 +96,18 @@ fn numbers_are_those_of_the_table() {
     keep("runs", &table);
 }
 
-/// Compares a table with the one that is kept.
+/// Compare a table with the stored one.
 fn keep(name: &str, table: &str) {
     let path = format!("{}/../../tests/golden/{name}.txt", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("GOLDEN_UPDATE").is_some() {
         std::fs::write(&path, table).expect("the table can be written");
     }
     let kept = std::fs::read_to_string(path).unwrap_or_default();
-    assert_eq!(kept, table, "numbers changed: see the head of this file");
+    assert_eq!(kept, table, "numbers changed: see the top of this file");
 }
 
 #[test]
-fn sources_give_what_they_gave() {
+fn sources_match_the_table() {
     let mut table = format!(
         "{:<40} {:>6} {:>8} {:>9} {:>7} {:>9} {:>9}\n",
         "source", "use", "loss", "wait ms", "done", "FCT ms", "p99 ms"
@@ -156,7 +156,7 @@ fn sources_give_what_they_gave() {
             num(link, "sojourn_mean_s") * 1e3,
             took.len(),
         )
-        .expect("text takes everything");
+        .expect("writing to a string cannot fail");
     }
     keep("sources", &table);
 }

@@ -1,12 +1,12 @@
-//! Every ratio of a result lies within 0 and 1, whatever the discipline and the load: one
-//! population, the packets that arrive in the measured interval.
+//! Every ratio of a result is between 0 and 1 for every discipline and load: numerator and
+//! denominator count the same packets, those that arrive in the measured interval.
 
 mod common;
 use common::run;
 use serde_json::{Value, json};
 use sojourn_sim::{Column, Outcome, Scenario};
 
-/// Checks every ratio of links and flows, and every sample of the utilisation.
+/// Check every ratio of links and flows, and every utilisation sample.
 fn check(what: &str, out: &Outcome) {
     let within = |x: f64| (0.0..=1.0).contains(&x);
     for (name, link) in out.summary["links"].as_object().unwrap() {
@@ -43,8 +43,8 @@ fn check(what: &str, out: &Outcome) {
     }
 }
 
-/// An overload until just after the end of the warm-up: a full queue waits there, and only few
-/// packets arrive after it.
+/// Overload until just after the end of the warm-up: the queue is full then, and few packets arrive
+/// afterwards.
 fn overload(qdisc: &Value, trace: bool) -> Value {
     let mut slow = json!({"rate": "1mbit", "delay": "5ms", "loss": 0.1, "qdisc": qdisc});
     if trace {
@@ -86,8 +86,8 @@ fn ratios_of_every_discipline_at_the_end_of_an_overload() {
 }
 
 #[test]
-fn a_queue_that_is_dropped_after_the_warm_up_is_not_in_the_loss_rate() {
-    // 400 packets wait at 1 s and CoDel drops many of them; only some ten arrive after that.
+fn packets_that_arrived_in_the_warm_up_do_not_count_in_the_loss_rate() {
+    // 400 packets are queued at 1 s and CoDel drops many of them; only about ten arrive later.
     let out = run(&overload(&json!({"name": "codel", "limit": "400p"}), false));
     let slow = &out.summary["links"]["slow"];
     let dropped = slow["dropped_packets"].as_u64().unwrap();

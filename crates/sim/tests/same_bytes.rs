@@ -1,12 +1,12 @@
-//! The same scenario gives the same bytes: again, in parallel, in whatever order it is written;
-//! and what has nothing to do with a flow does not touch it.
+//! The same scenario gives the same bytes when repeated, in parallel, and with flows declared in
+//! another order; and unrelated flows do not affect each other's random numbers.
 
 mod common;
 use common::{flow, run};
 use serde_json::{Value, json};
 use sojourn_sim::Outcome;
 
-/// Random in every way that there is: random drops, hashes, sizes, gaps, round trips and starts.
+/// Scenario with all kinds of randomness: drops, hashes, sizes, gaps, round trips and starts.
 fn scenario(seed: u64) -> Value {
     json!({
         "duration": "8s", "warmup": "2s", "seed": seed, "sample": "500ms", "tape": true,
@@ -51,11 +51,11 @@ fn again_and_in_parallel() {
     let others: Vec<String> = others.into_iter().map(|t| t.join().unwrap()).collect();
     assert_eq!(once, others[0]);
     assert_eq!(once, others[2]);
-    assert_ne!(once, others[1], "another seed is another run");
+    assert_ne!(once, others[1], "another seed gives another run");
 }
 
 #[test]
-fn whatever_the_order_of_declaration() {
+fn in_any_order_of_declaration() {
     let base = scenario(3);
     let once = run(&base);
     let mut turned = base;
@@ -68,13 +68,13 @@ fn whatever_the_order_of_declaration() {
 }
 
 #[test]
-fn a_stranger_changes_nothing() {
+fn an_unrelated_flow_changes_nothing() {
     let base = scenario(5);
     let once = run(&base);
     let mut joined = base;
     joined["links"]["apart"] = json!({"rate": "3mbit", "qdisc": {"name": "red", "limit": "9p",
         "min_th": "1p", "max_th": "3p"}});
-    // Its name sorts before all the others, so every index moves.
+    // Its name sorts first, so all indices change.
     let stranger =
         json!({"name": "a", "count": 3, "path": ["apart"], "rtt": "uniform(10ms, 20ms)"});
     joined["flows"].as_array_mut().unwrap().insert(0, stranger);
@@ -88,7 +88,7 @@ fn a_stranger_changes_nothing() {
 }
 
 #[test]
-fn a_neighbour_does_not_shift_dice() {
+fn a_neighbour_does_not_shift_random_streams() {
     let base = scenario(5);
     let once = run(&base);
     let mut joined = base;
@@ -97,12 +97,12 @@ fn a_neighbour_does_not_shift_dice() {
     let again = run(&joined);
     for f in once.summary["flows"].as_array().unwrap() {
         let other = flow(&again, f["name"].as_str().unwrap());
-        assert_eq!(f["rtt_s"], other["rtt_s"], "round trips are drawn by name");
+        assert_eq!(f["rtt_s"], other["rtt_s"], "RTTs are drawn by name");
     }
 }
 
 #[test]
-fn looking_changes_nothing() {
+fn sampling_changes_nothing() {
     let mut plain = scenario(9);
     let looked = run(&plain);
     plain["sample"] = json!("7ms");

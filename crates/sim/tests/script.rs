@@ -1,5 +1,4 @@
-//! A script beside the simulator: where what happens on links takes no time to speak of, both do
-//! the same at the same times.
+//! Scripts compared with the simulator: if links take almost no time, both act at the same times.
 
 use sojourn_aqm::Time;
 use sojourn_aqm::units::Span;
@@ -8,7 +7,7 @@ use sojourn_sim::{Column, Scenario, run};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Groups of flows over a link so fast and so short that a transfer takes a few microseconds.
+/// Groups of flows over a link so fast and short that a transfer takes a few microseconds.
 fn scenario(flows: &str) -> Scenario {
     let text = format!(
         r#"{{"duration": "20s", "warmup": "2s", "seed": 5,
@@ -20,7 +19,7 @@ fn scenario(flows: &str) -> Scenario {
 
 type Transfers = Vec<(u32, f64, u64)>;
 
-/// Rows, starts and bytes of all transfers, in the order of rows and starts.
+/// Rows, starts and bytes of all transfers, sorted by row and start.
 fn transfers(columns: &[(String, Column)]) -> Transfers {
     let find = |name: &str| &columns.iter().find(|(n, _)| n == name).unwrap().1;
     let (Column::U32(flow), Column::F64(start), Column::U64(bytes)) =
@@ -34,8 +33,8 @@ fn transfers(columns: &[(String, Column)]) -> Transfers {
     rows
 }
 
-/// Plays to the end, each transfer taking no time: the summaries, the transfers, and of all other
-/// cues when they came.
+/// Play to the end with transfers that take no time: the summaries, the transfers, and all other
+/// cues with their times.
 fn play(scenario: &Scenario) -> (Vec<serde_json::Value>, Transfers, Vec<(Time, Cue)>) {
     let mut script = Script::new(scenario.clone());
     let (mut ends, mut cues) = (BinaryHeap::new(), Vec::new());
@@ -65,7 +64,7 @@ fn play(scenario: &Scenario) -> (Vec<serde_json::Value>, Transfers, Vec<(Time, C
 }
 
 #[test]
-fn what_begins_at_times_of_its_own_begins_as_in_the_simulator() {
+fn independent_arrivals_match_the_simulator() {
     let flows = r#"[
         {"name": "short", "count": 3, "path": ["up"],
          "source": {"name": "poisson", "load": "20mbit", "size": "lomax(mean=30kB, shape=1.2)"}},
@@ -77,7 +76,7 @@ fn what_begins_at_times_of_its_own_begins_as_in_the_simulator() {
     let outcome = run(&scenario, &mut |_| true).unwrap();
     let simulated = transfers(&outcome.columns);
     assert!(simulated.len() > 1000, "{}", simulated.len());
-    // The last one or two of a run may still be on their way in the simulator.
+    // The last one or two of a run may still be in flight in the simulator.
     assert!(simulated.iter().all(|row| played.contains(row)));
     assert!(played.len() - simulated.len() < 3);
     for (ours, theirs) in told.iter().zip(outcome.summary["flows"].as_array().unwrap()) {
@@ -88,8 +87,8 @@ fn what_begins_at_times_of_its_own_begins_as_in_the_simulator() {
 }
 
 #[test]
-fn what_waits_for_the_last_one_goes_on_as_in_the_simulator() {
-    // An ack that is delayed would put off the next transfer by 40 ms.
+fn sequential_transfers_match_the_simulator() {
+    // A delayed ack would postpone the next transfer by 40 ms.
     let flows = r#"[
         {"name": "again", "count": 3, "path": ["up"], "tcp": {"name": "sack", "delack": false},
          "source": {"name": "transfers", "size": "uniform(1kB, 9kB)", "gap": "exponential(20ms)"}},
@@ -109,7 +108,7 @@ fn what_waits_for_the_last_one_goes_on_as_in_the_simulator() {
         let of = |all: &Transfers| all.iter().filter(|t| t.0 == row).copied().collect::<Vec<_>>();
         let (ours, theirs) = (of(&played), of(&simulated));
         assert!(ours.len() > 20, "row {row}: {}", ours.len());
-        // Each waits for the one before, which took some microseconds there.
+        // Each waits for the previous one, which took some microseconds in the simulator.
         let close = |a: &(u32, f64, u64), b: &(u32, f64, u64)| (a.1 - b.1).abs() < 0.02;
         let alike = ours.iter().zip(&theirs).take(20).filter(|(a, b)| close(a, b)).count();
         assert!(alike >= 18, "row {row}: {alike} of 20");

@@ -1,5 +1,5 @@
-//! A whole scenario that begins later gives the same run, later: nothing in a discipline, a TCP or
-//! a source depends on the time since the clock's zero.
+//! A scenario that starts later gives the same run, shifted in time: no discipline, TCP or source
+//! depends on the absolute time.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
@@ -12,7 +12,7 @@ use common::run;
 use serde_json::{Value, json};
 use sojourn_sim::{Column, Outcome};
 
-/// The scenario `flows` over a link under `qdisc`, all of it `offset` nanoseconds later.
+/// Scenario of `flows` over a link with `qdisc`, shifted by `offset` nanoseconds.
 fn scenario(qdisc: &str, flows: &Value, offset: u64) -> Value {
     let names: Vec<&Value> = flows.as_array().unwrap().iter().map(|f| &f["name"]).collect();
     let at = |ns: u64| json!(format!("{}ns", ns + offset));
@@ -27,13 +27,13 @@ fn scenario(qdisc: &str, flows: &Value, offset: u64) -> Value {
     })
 }
 
-/// Nanoseconds of a moment in seconds, less `offset`.
+/// Convert a time in seconds to nanoseconds minus `offset`.
 fn ns(seconds: f64, offset: u64) -> i128 {
     (seconds * 1e9).round() as i128 - i128::from(offset)
 }
 
-/// Everything that a run shows, moments less `offset`. Rates are left out: the length of the window
-/// is the difference of two rounded numbers.
+/// All results of a run, with times minus `offset`. Rates are omitted: the length of the measured
+/// interval is the difference of two rounded numbers.
 fn seen(out: &Outcome, offset: u64) -> Vec<(String, Vec<i128>)> {
     let mut seen = Vec::new();
     for (name, column) in &out.columns {
@@ -61,7 +61,7 @@ fn seen(out: &Outcome, offset: u64) -> Vec<(String, Vec<i128>)> {
     seen
 }
 
-/// The least offset, one that is no multiple of any period, and long ones of both kinds.
+/// The smallest offset, one that is not a multiple of any period, and long ones of both kinds.
 const OFFSETS: [u64; 4] = [1, 3_333_333, 100_000_000_000, 86_399_995_555_555];
 
 fn same_later(what: &str, qdisc: &str, flows: &Value, offsets: &[u64]) {
@@ -123,8 +123,8 @@ fn every_source() {
 }
 
 #[test]
-fn tcps_whose_clock_ticks_move_by_whole_ticks() {
-    // The ns2 profile reads a clock of 10 ms ticks; its phase is drawn, relative to time 0.
+fn ns2_tcps_shift_by_whole_clock_ticks() {
+    // The ns2 profile reads a clock of 10 ms ticks; its phase is drawn relative to time 0.
     for name in ["tahoe", "reno", "newreno", "sack"] {
         same_later(name, "red", &tcp(name, "ns2"), &[10_000_000, 100_000_000_000]);
     }

@@ -1,9 +1,9 @@
-//! The profile `ns2` against ns-2.35's own traces: every segment sent, dropped and acknowledged, at
-//! the same microsecond and, where the trace tells it, with the same window.
+//! Profile `ns2` compared with ns-2.35's traces: every segment sent, dropped and acknowledged at
+//! the same microsecond and, where the trace has it, with the same window.
 //!
-//! The set-up is told in `tests/vectors/README-tcp.md`. The phase of ns-2's clock is not written
-//! down anywhere, but it was the same in all runs: half a tick gives every row of every vector.
-//! (Some come out with most phases, `tcp_newreno_transfers`, whose tick is short, with few.)
+//! `tests/vectors/README-tcp.md` describes the set-up. The phase of ns-2's clock is not recorded,
+//! but it was the same in all runs: half a tick reproduces every row of every vector. (Some are
+//! reproduced with most phases; `tcp_newreno_transfers`, whose tick is short, with few.)
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
@@ -23,7 +23,7 @@ use tcp_path::{Fate, Hop, Path, Row, params};
 const LOST: [u64; 17] =
     [151, 152, 153, 156, 400, 600, 601, 602, 603, 604, 605, 606, 607, 608, 609, 610, 611];
 
-/// The trace of that name, a line per row.
+/// Trace of that name, one line per row.
 fn trace(name: &str) -> Vec<String> {
     let path = format!("{}/../../tests/vectors/{name}.csv.gz", env!("CARGO_MANIFEST_DIR"));
     let mut text = String::new();
@@ -31,15 +31,15 @@ fn trace(name: &str) -> Vec<String> {
     text.lines().skip(1).map(str::to_string).collect()
 }
 
-/// A case: everything in which one trace differs from the others.
+/// Test case: what differs between traces.
 struct Case {
-    /// The vector's name.
+    /// Name of the vector.
     file: &'static str,
     tcp: &'static str,
     settings: &'static [(&'static str, &'static str)],
-    /// What happens to the n-th segment at the entrance.
+    /// Fate of the n-th segment at the entrance.
     fate: fn(u64) -> Fate,
-    /// What the application writes: second, packets (`u64::MAX`: for ever).
+    /// Writes of the application: second, packets (`u64::MAX`: unlimited).
     writes: &'static [(f64, u64)],
 }
 
@@ -57,7 +57,7 @@ fn lost_and_marked(n: u64) -> Fate {
     }
 }
 
-/// Our run of a case, written as ns-2 does.
+/// Run a case and format it as ns-2 does.
 fn run(case: &Case, phase: f64) -> Vec<String> {
     let fixed = [("profile", "ns2"), ("packet", "1000B"), ("rwnd", "40p")];
     let all: Vec<_> = fixed.iter().chain(case.settings).copied().collect();
@@ -80,14 +80,14 @@ fn run(case: &Case, phase: f64) -> Vec<String> {
     path.rows.iter().filter(|r| r.event != 'x').map(written).collect()
 }
 
-/// `t_us,ev,seq,size_B,cwnd,ssthresh,dupacks`; ns-2 names in an ack the packet before.
+/// `t_us,ev,seq,size_B,cwnd,ssthresh,dupacks`; acks in ns-2 carry the last packet received.
 fn written(r: &Row) -> String {
     let us = (r.now.0 + 500) / 1_000;
     let seq = r.seq - u64::from(r.event == 'a');
     format!("{us},{},{seq},{},{:.3},{},{}", r.event, r.wire, r.cwnd, r.ssthresh, r.dup)
 }
 
-/// Demands that every row of the vector comes out; those of ours may have more columns.
+/// Check that every row of the vector is reproduced; our rows may have more columns.
 fn check(case: &Case, rows: usize) {
     let (ours, theirs) = (run(case, 0.5), trace(case.file));
     for (i, (a, b)) in ours.iter().zip(&theirs).enumerate() {
@@ -103,7 +103,7 @@ fn reno() {
     let case =
         Case { file: "tcp_reno", tcp: "reno", settings: &[], fate: listed, writes: FOR_EVER };
     check(&case, 3_768);
-    // The trace tells something of the phase: in the last tenth of a tick one timeout is longer.
+    // The trace constrains the phase: in the last tenth of a tick one timeout is longer.
     assert_ne!(run(&case, 0.95), run(&case, 0.5));
 }
 
@@ -158,7 +158,7 @@ fn marks_and_losses() {
 }
 
 #[test]
-fn transfers_with_silence_between() {
+fn transfers_with_idle_periods() {
     let case = Case {
         file: "tcp_newreno_transfers",
         tcp: "newreno",
@@ -169,7 +169,7 @@ fn transfers_with_silence_between() {
     check(&case, 780);
 }
 
-/// An application that writes for ever, over an empty path of 100 ms.
+/// Unlimited transfer over an empty path of 100 ms.
 fn wide(tcp: &str, settings: &[(&str, &str)], fate: fn(u64) -> Fate) -> Vec<Row> {
     let all: Vec<_> =
         [("profile", "ns2"), ("rwnd", "200p")].iter().chain(settings).copied().collect();
@@ -179,7 +179,7 @@ fn wide(tcp: &str, settings: &[(&str, &str)], fate: fn(u64) -> Fate) -> Vec<Row>
     path.rows
 }
 
-/// The window at a moment, in packets.
+/// Window at a time, in packets.
 fn window(rows: &[Row], second: f64) -> f64 {
     let at = |r: &&Row| r.now.0 as f64 <= second * 1e9;
     rows.iter().rev().find(at).unwrap().cwnd
@@ -208,8 +208,9 @@ fn lost_syn_waits_three_seconds_and_starts_with_one_packet() {
     assert_eq!(rows.iter().filter(|r| r.event == 's' && r.seq == 1).count(), 1);
 }
 
-/// What a SACK sender sends again without waiting for its timer, in the last of some connections of
-/// 50 packets: number and ms since it began. Each loses the packets listed for it, counted as sent.
+/// Packets that a SACK sender retransmits without a timeout in the last of several connections of
+/// 50 packets: number, and ms since its start. Each connection loses the packets listed for it,
+/// counted as sent.
 fn repaired(lost: &[&[u64]]) -> Vec<(u64, u64)> {
     let sent_before = |i: usize| lost[..i].iter().map(|l| 51 + l.len() as u64).sum::<u64>();
     let all: Vec<u64> =
@@ -228,9 +229,10 @@ fn repaired(lost: &[&[u64]]) -> Vec<(u64, u64)> {
     last.map(|r| (r.seq, since(r))).filter(|&(_, ms)| ms < 300).collect()
 }
 
-/// Seen with ns-2.35: a reset leaves where the last recovery was, and no hole below is repaired.
+/// Observed with ns-2.35: a reset keeps the point of the last recovery, and no hole below it is
+/// retransmitted.
 #[test]
-fn a_reset_sender_does_not_repair_what_lies_below_its_last_recovery() {
+fn a_reset_sender_does_not_retransmit_below_its_last_recovery() {
     const HOLES: &[u64] = &[8, 10, 12, 14, 16];
     assert_eq!(repaired(&[HOLES]), [(8, 85), (10, 106), (12, 127), (14, 127), (16, 148)]);
     for (one, expected) in [
@@ -241,13 +243,14 @@ fn a_reset_sender_does_not_repair_what_lies_below_its_last_recovery() {
     ] {
         assert_eq!(repaired(&[&[one], HOLES]), expected, "{one}");
     }
-    // A block that begins below that number takes it to its own end, for the next connection.
+    // A block that starts below that number moves it to the end of the block, for the next
+    // connection.
     assert_eq!(repaired(&[&[48], &[8, 10], &[8, 10, 12]]), [(8, 85), (10, 106), (12, 107)]);
     assert_eq!(repaired(&[&[48], &[8], &[8, 10, 12, 20, 30]]), [(8, 85), (19, 127), (28, 232)]);
     assert_eq!(repaired(&[&[48], &[8, 12], &[8, 10, 12]]), [(8, 85), (12, 106)]);
 }
 
-/// Seen with ns-2.35: the first window is 1 from then on.
+/// Observed with ns-2.35: the initial window is 1 from then on.
 #[test]
 fn a_lost_syn_shrinks_the_first_window_of_later_connections_too() {
     let fixed = [("profile", "ns2"), ("packet", "1000B"), ("rwnd", "10000p")];

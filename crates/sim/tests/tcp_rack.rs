@@ -1,4 +1,4 @@
-//! Loss by the order of sending (RACK) on worked cases, beside RFC 6675's count of duplicates.
+//! RACK on worked cases, compared with RFC 6675's count of duplicate acks.
 
 #[allow(dead_code)] // Each test file uses its part of the path.
 mod tcp_path;
@@ -10,8 +10,8 @@ use tcp_path::{Fate, Path, params};
 
 const MS: u64 = 1_000_000;
 
-/// What a transfer of so many packets did within three seconds, by an endless link of 100 ms, where
-/// `lost` says which packet is lost and how often.
+/// Result of a transfer of `packets` within three seconds, over an infinitely fast link of 100 ms,
+/// where `lost` lists the lost packets and how often each is lost.
 fn transfer(rack: bool, packets: u64, lost: &[(u64, u32)]) -> (Stats, bool) {
     let rack = if rack { "true" } else { "false" };
     let settings =
@@ -35,9 +35,9 @@ fn transfer(rack: bool, packets: u64, lost: &[(u64, u32)]) -> (Stats, bool) {
 }
 
 #[test]
-fn one_packet_that_arrives_is_enough() {
-    // Of three packets the first is lost: two duplicates are too few for three, and there is no
-    // further packet that could bring another.
+fn one_delivered_packet_suffices() {
+    // The first of three packets is lost: two duplicate acks are below the threshold of three, and
+    // no further packet can cause another.
     let (counted, _) = transfer(false, 3, &[(0, 1)]);
     assert_eq!(counted.timeouts, 1);
     let (in_order, all) = transfer(true, 3, &[(0, 1)]);
@@ -45,7 +45,7 @@ fn one_packet_that_arrives_is_enough() {
 }
 
 #[test]
-fn a_lost_retransmission_is_found_without_the_timer() {
+fn a_lost_retransmission_is_detected_without_the_timer() {
     let (counted, _) = transfer(false, 60, &[(3, 2)]);
     assert_eq!(counted.timeouts, 1);
     let (in_order, all) = transfer(true, 60, &[(3, 2)]);
@@ -53,19 +53,19 @@ fn a_lost_retransmission_is_found_without_the_timer() {
 }
 
 #[test]
-fn nothing_is_sent_again_without_need() {
+fn there_are_no_spurious_retransmissions() {
     assert_eq!(transfer(true, 60, &[]).0.retransmitted_packets, 0);
     let many = [(2, 1), (3, 1), (5, 2), (7, 1), (11, 3), (12, 1)];
     let (stats, all) = transfer(true, 60, &many);
     let lost: u32 = many.iter().map(|(_, times)| times).sum();
     assert_eq!((stats.retransmitted_packets, all), (u64::from(lost), true));
-    // The last packet of all: only the timer knows.
+    // The loss of the very last packet needs the timer.
     let (stats, all) = transfer(true, 10, &[(9, 1)]);
     assert_eq!((stats.timeouts, stats.retransmitted_packets, all), (1, 1, true));
 }
 
 #[test]
-fn flows_with_small_windows_wait_less_for_their_timers() {
+fn flows_with_small_windows_have_fewer_timeouts() {
     let timeouts = |rack: bool| {
         let text = format!(
             r#"{{"duration": "30s", "warmup": "5s",

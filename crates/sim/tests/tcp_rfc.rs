@@ -1,5 +1,5 @@
-//! The profile `rfc` on worked cases: an empty path of 100 ms, packets of 1000 B payload, and one
-//! or a few losses that are scripted. Packets are numbered from 0; times are in ms.
+//! Profile `rfc` on worked cases: an empty path of 100 ms, packets of 1000 B payload, and one or a
+//! few scripted losses. Packets are numbered from 0; times are in ms.
 
 #[allow(dead_code)] // Each test file uses its part of the path.
 mod tcp_path;
@@ -11,7 +11,7 @@ use tcp_path::{Fate, Path, Row, params};
 
 const RTT: Span = Span::ms(100);
 
-/// Loses the given transmissions: (packet, the how many-th time it is sent).
+/// Lose the given transmissions: (packet, number of the transmission of this packet).
 fn losing(list: &'static [(u64, u32)]) -> impl FnMut(u64, &Segment) -> Fate {
     let mut times = BTreeMap::new();
     move |_, seg| {
@@ -39,7 +39,7 @@ fn open<F: FnMut(u64, &Segment) -> Fate>(
     path
 }
 
-/// Runs to `ms`.
+/// Run to `ms`.
 fn run<F: FnMut(u64, &Segment) -> Fate>(
     tcp: &str,
     settings: &[(&str, &str)],
@@ -52,7 +52,7 @@ fn run<F: FnMut(u64, &Segment) -> Fate>(
     path
 }
 
-/// (ms, packet) of all data that was sent and for which `pick` holds.
+/// (ms, packet) of all data sent for which `pick` is true.
 fn sent(rows: &[Row], pick: impl Fn(&Row) -> bool) -> Vec<(u64, u64)> {
     let data = rows.iter().filter(|r| r.event == 's' && r.seq > 0 && pick(r));
     data.map(|r| (r.now.0 / 1_000_000, (r.seq - 1) / 1000)).collect()
@@ -62,12 +62,12 @@ fn again(rows: &[Row]) -> Vec<(u64, u64)> {
     sent(rows, |r| r.again)
 }
 
-/// The window just after `ms`, in packets.
+/// Window just after `ms`, in packets.
 fn window(rows: &[Row], ms: u64) -> f64 {
     rows.iter().rev().find(|r| r.now.0 <= ms * 1_000_000).unwrap().cwnd
 }
 
-/// When everything had arrived, in ms.
+/// Time at which all data had arrived, ms.
 fn finished<F: FnMut(u64, &Segment) -> Fate>(path: &Path<F>) -> u64 {
     assert!(path.sender.done());
     path.rows.last().unwrap().now.0 / 1_000_000
@@ -93,7 +93,7 @@ fn delayed_acks_slow_slow_start_unless_l_is_two() {
 }
 
 #[test]
-fn avoidance_adds_one_packet_per_round_trip_whatever_the_acks() {
+fn avoidance_adds_one_packet_per_rtt_with_any_ack_rate() {
     for delayed in ["false", "true"] {
         let settings = [("delayed_ack", delayed), ("ssthresh", "10p")];
         let path = run("newreno", &settings, UNLIMITED, losing(&[]), 9_950);
@@ -103,7 +103,7 @@ fn avoidance_adds_one_packet_per_round_trip_whatever_the_acks() {
 }
 
 #[test]
-fn one_loss_is_repaired_in_a_round_trip_and_halves() {
+fn one_loss_is_repaired_in_one_rtt_and_halves_the_window() {
     for tcp in ["reno", "newreno", "sack"] {
         // Twenty packets at 300 ms, of which packet 35 is lost.
         let settings = [("rwnd", "20p")];
@@ -119,14 +119,14 @@ fn one_loss_is_repaired_in_a_round_trip_and_halves() {
 #[test]
 fn tahoe_starts_over_from_the_loss() {
     let path = run("tahoe", &[], 40, losing(&[(12, 1)]), 2_000);
-    // 10 packets at 100 ms, 20 at 200 ms. At 300 ms packets 13, 14 and 15 tell of the loss, and
+    // 10 packets at 100 ms, 20 at 200 ms. At 300 ms packets 13, 14 and 15 indicate the loss, and
     // limited transmit has sent two more.
     assert_eq!(window(&path.rows, 300), 1.0);
     assert_eq!(again(&path.rows)[0], (300, 12));
     assert_eq!(path.sender.stats().timeouts, 0);
     assert_eq!(path.receiver.received_in_connection(), 40_000);
     let dup = path.rows.iter().filter(|r| r.event == 'a' && r.dup == 3).count();
-    assert_eq!(dup, 1, "duplicates of what was sent again do not cut once more");
+    assert_eq!(dup, 1, "duplicate acks of retransmissions do not reduce again");
 }
 
 #[test]
@@ -134,14 +134,14 @@ fn three_losses_in_a_window() {
     let list: &[(u64, u32)] = &[(12, 1), (16, 1), (20, 1)];
     let lost = |tcp, settings: &[_]| run(tcp, settings, 60, losing(list), 9_000);
     let reno = lost("reno", &[]);
-    assert_eq!(reno.sender.stats().timeouts, 1, "careful: no second cut in one window");
+    assert_eq!(reno.sender.stats().timeouts, 1, "careful: one reduction per window");
     let bold = lost("reno", &[("careful", "false")]);
     for r in &bold.rows {
         println!("{:?}", r);
     }
     let mut cuts: Vec<f64> = bold.rows.iter().map(|r| r.ssthresh).collect();
     cuts.dedup();
-    assert_eq!(cuts[1..3], [11.0, 5.5], "halved once more by the second");
+    assert_eq!(cuts[1..3], [11.0, 5.5], "halved again by the second loss");
     let newreno = lost("newreno", &[]);
     assert_eq!(again(&newreno.rows), [(300, 12), (400, 16), (500, 20)], "one per round trip");
     let sack = lost("sack", &[]);
@@ -155,22 +155,22 @@ fn three_losses_in_a_window() {
 #[test]
 fn newreno_deflates_by_what_a_partial_ack_covers() {
     let path = run("newreno", &[], UNLIMITED, losing(&[(12, 1), (22, 1)]), 450);
-    // At the cut: packets 12..34 outstanding, and 2 by limited transmit, which do not count.
+    // At the reduction: packets 12..34 outstanding, and 2 by limited transmit, which do not count.
     let cut = path.rows.iter().find(|r| r.dup == 3).unwrap();
     assert_eq!((cut.now.0 / 1_000_000, cut.cwnd), (300, 11.0));
     let partial: Vec<_> =
         path.rows.iter().filter(|r| r.event == 'a' && r.seq == 22_001).map(|r| r.now).collect();
     assert_eq!(partial[0], Time(400_000_000));
     assert_eq!(again(&path.rows), [(300, 12), (400, 22)]);
-    assert_eq!(window(&path.rows, 400), 11.0, "the inflation takes the deflation");
+    assert_eq!(window(&path.rows, 400), 11.0, "only the inflation is deflated");
 }
 
 #[test]
-fn lost_retransmission_needs_the_timer() {
+fn a_lost_retransmission_needs_the_timer() {
     for tcp in ["tahoe", "reno", "newreno", "sack"] {
         let path = run(tcp, &[], 60, losing(&[(12, 1), (12, 2)]), 9_000);
         assert_eq!(path.sender.stats().timeouts, 1, "{tcp}");
-        // The timer was last set by the cut at 300 ms; SACK goes on, as nothing else is missing.
+        // The timer was last set at 300 ms; SACK continues, because nothing else is missing.
         let third = again(&path.rows).into_iter().filter(|r| r.1 == 12).nth(1);
         assert_eq!(third, Some((1_300, 12)), "{tcp}");
         assert!(path.sender.done(), "{tcp}");
@@ -178,12 +178,12 @@ fn lost_retransmission_needs_the_timer() {
 }
 
 #[test]
-fn sack_keeps_what_it_was_told_over_a_timeout() {
+fn sack_information_survives_a_timeout() {
     let path = run("sack", &[], 60, losing(&[(12, 1), (12, 2), (14, 1), (14, 2)]), 9_000);
     assert_eq!(path.sender.stats().timeouts, 1);
     let after: Vec<u64> =
         again(&path.rows).into_iter().filter(|r| r.0 >= 1_300).map(|r| r.1).collect();
-    assert_eq!(after, [12, 14], "nothing that the receiver has is sent again");
+    assert_eq!(after, [12, 14], "received packets are not retransmitted");
 }
 
 #[test]
@@ -204,29 +204,29 @@ fn timer_backs_off_to_the_cap() {
     let gaps: Vec<u64> = at.windows(2).map(|w| w[1] - w[0]).collect();
     assert_eq!(gaps, [10, 20, 40, 80, 160, 320, 600, 600], "tenths of a second");
     assert_eq!((path.sender.stats().timeouts, path.sender.done()), (8, true));
-    assert_eq!(path.sender.ssthresh_packets(), 2.0, "cut by the first alone");
+    assert_eq!(path.sender.ssthresh_packets(), 2.0, "reduced by the first timeout only");
 }
 
 #[test]
-fn karn_takes_no_sample_of_what_was_sent_twice() {
+fn retransmitted_packets_give_no_rtt_sample() {
     let settings = [("rto_min", "1ms"), ("tick", "1ms")];
     let mut path = open("newreno", &settings, 1, losing(&[(0, 1)]));
     let rto = |p: &Path<_>| (p.sender.timer() - p.now).0 / 1_000_000;
     path.run(Time(101_000_000));
     assert_eq!(rto(&path), 299, "srtt 100 ms + 4 * 50 ms, from the SYN");
-    path.run(Time(600_000_000)); // lost; sent again at 400 ms, acknowledged at 500 ms
+    path.run(Time(600_000_000)); // lost; retransmitted at 400 ms, acknowledged at 500 ms
     assert!(path.sender.done());
     path.write(1_000);
     assert_eq!(rto(&path), 600, "still backed off");
     path.run(Time(800_000_000));
     path.write(1_000);
-    assert_eq!(rto(&path), 250, "the new packet was timed: rttvar is 3/4 of 50 ms");
+    assert_eq!(rto(&path), 250, "the new packet gave a sample: rttvar is 3/4 of 50 ms");
 }
 
 #[test]
 fn limited_transmit_sends_a_new_packet_per_duplicate() {
     for tcp in ["tahoe", "reno", "newreno", "sack"] {
-        // Of five packets the last two arrive: the third duplicate needs one more.
+        // The last two of five packets arrive: the third duplicate ack needs one more packet.
         let list: &[(u64, u32)] = &[(4, 1), (5, 1), (6, 1)];
         let count = |limited| {
             let settings = [("iw", "4p"), ("ssthresh", "4p"), ("limited_transmit", limited)];
@@ -238,7 +238,7 @@ fn limited_transmit_sends_a_new_packet_per_duplicate() {
 }
 
 #[test]
-fn ecn_halves_like_a_loss_and_sends_nothing_again() {
+fn ecn_halves_like_a_loss_without_retransmission() {
     for tcp in ["tahoe", "reno", "newreno", "sack"] {
         let (mut answers, mut marked) = (Vec::new(), false);
         let fate = |_, seg: &Segment| {
@@ -256,14 +256,14 @@ fn ecn_halves_like_a_loss_and_sends_nothing_again() {
         assert_eq!(window(&path.rows, 400), 10.0, "{tcp}");
         let grown = window(&path.rows, 1_950) - window(&path.rows, 950);
         assert!((9.0..=10.0).contains(&grown), "{tcp}: then one per round trip");
-        // 30..49 are outstanding and acknowledged as far as 35, whose ack lets nothing out; the
-        // first new packet after the cut is 55.
+        // 30..49 are outstanding; acks up to 35 release nothing; the first new packet after the
+        // reduction is 55.
         assert_eq!(answers, [55], "{tcp}: the first new packet answers");
     }
 }
 
 #[test]
-fn loss_in_a_window_that_a_mark_has_cut_is_repaired_without_a_second_cut() {
+fn loss_in_a_window_reduced_by_a_mark_does_not_reduce_again() {
     for tcp in ["reno", "newreno", "sack"] {
         let mut losses = losing(&[(38, 1)]);
         let fate = move |n, seg: &Segment| match seg.seq {
@@ -277,8 +277,8 @@ fn loss_in_a_window_that_a_mark_has_cut_is_repaired_without_a_second_cut() {
 }
 
 #[test]
-fn mark_at_the_end_of_a_recovery_cuts_the_next_window() {
-    // 37 leaves in the recovery and is marked; the ack that ends the recovery covers it as well.
+fn mark_at_the_end_of_a_recovery_reduces_the_next_window() {
+    // 37 is sent in recovery and marked; the ack that ends the recovery covers it as well.
     let mut losses = losing(&[(12, 1), (13, 1)]);
     let fate = move |n, seg: &Segment| match seg.seq {
         37_001 => Fate::Mark,
@@ -288,8 +288,8 @@ fn mark_at_the_end_of_a_recovery_cuts_the_next_window() {
     assert_eq!(again(&path.rows), [(300, 12), (400, 13)]);
     let last = path.rows.iter().find(|r| r.event == 'a' && r.seq > 37_001).unwrap();
     assert_eq!((last.now, last.dup), (Time(500_000_000), 0));
-    assert!(last.ssthresh < 11.0 && last.cwnd == last.ssthresh, "cut again: {last:?}");
-    // Out of recovery: duplicates count from one again, and avoidance grows the window.
+    assert!(last.ssthresh < 11.0 && last.cwnd == last.ssthresh, "reduced again: {last:?}");
+    // Out of recovery: duplicate acks count from one, and congestion avoidance grows the window.
     assert!(window(&path.rows, 990) > last.cwnd);
 }
 
@@ -301,8 +301,8 @@ fn sack_rescues_the_last_packet() {
 }
 
 #[test]
-fn long_newreno_repair_is_ended_by_the_timer() {
-    // Twelve losses are twelve round trips; only the first partial ack restarts the timer.
+fn long_newreno_recovery_is_ended_by_the_timer() {
+    // Twelve losses take twelve round trips; only the first partial ack restarts the timer.
     #[rustfmt::skip]
     let list: &[(u64, u32)] = &[
         (12, 1), (13, 1), (14, 1), (15, 1), (16, 1), (17, 1), (18, 1), (19, 1), (20, 1), (21, 1),
@@ -333,7 +333,7 @@ fn lost_syn_starts_with_one_packet_and_three_seconds() {
 }
 
 #[test]
-fn silence_takes_the_window_back_to_the_start() {
+fn idle_period_resets_the_window() {
     let mut path = open("newreno", &[], 100, losing(&[]));
     path.run(Time(10_000_000_000));
     assert_eq!((path.sender.done(), path.sender.timer()), (true, Time::NEVER));
@@ -344,7 +344,7 @@ fn silence_takes_the_window_back_to_the_start() {
 }
 
 #[test]
-fn half_of_the_acks_lost_slows_growth_alone() {
+fn losing_half_of_the_acks_only_slows_growth() {
     for tcp in ["newreno", "sack"] {
         let grown = |every| {
             let mut path = open(tcp, &[], UNLIMITED, losing(&[]));
@@ -359,7 +359,7 @@ fn half_of_the_acks_lost_slows_growth_alone() {
 }
 
 #[test]
-fn short_writes_keep_their_length_and_stop_ends_what_is_new() {
+fn short_writes_keep_their_length_and_stop_sends_no_new_data() {
     let mut path = open("newreno", &[], 0, losing(&[]));
     path.run(Time(150_000_000));
     path.write(1_500);
@@ -374,7 +374,7 @@ fn short_writes_keep_their_length_and_stop_ends_what_is_new() {
 }
 
 #[test]
-fn new_connection_forgets_the_old_but_not_the_counts() {
+fn new_connection_resets_state_but_not_counters() {
     let mut path = run("sack", &[], 60, losing(&[(12, 1)]), 3_000);
     let before = *path.sender.stats();
     path.start(Time(3_000_000_000), 5_000);

@@ -1,5 +1,5 @@
-//! Both profiles under chance: every transfer ends with every byte, and a window under random loss
-//! is what theory says.
+//! Both profiles under random loss: every transfer completes with every byte, and the mean window
+//! matches theory.
 
 #[allow(dead_code)] // Each test file uses its part of the path.
 mod tcp_path;
@@ -13,10 +13,10 @@ use tcp_path::{Fate, Hop, Path, Row, params};
 
 const NAMES: [&str; 4] = ["tahoe", "reno", "newreno", "sack"];
 
-/// Those that exist in one profile only.
+/// TCPs that exist in one profile only.
 const RFC_NAMES: [&str; 6] = ["cubic", "dctcp", "vegas", "compound", "bbr", "sack"];
 
-/// One transfer with everything chosen by `seed`.
+/// One transfer with all parameters drawn from `seed`.
 fn transfer(seed: u64) {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let (mut name, mut profile) = (NAMES[rng.below(4) as usize], "rfc");
@@ -82,13 +82,14 @@ fn transfer(seed: u64) {
     if name == "sack" && profile == "rfc" && lose_acks == 0 && path.sender.stats().timeouts == 0 {
         let lost = path.rows.iter().filter(|r| r.event == 'd').count() as u64;
         let cuts = path.rows.windows(2).filter(|w| w[1].cwnd < w[0].cwnd).count() as u64;
-        // Each loss once, and at most one rescue per recovery.
+        // Each loss once, and at most one rescue retransmission per recovery.
         let again = path.sender.stats().retransmitted_packets;
         assert!((lost..=lost + cuts).contains(&again), "{what}: {lost} lost, {again} sent again");
     }
 }
 
-/// Nothing is sent beyond the receiver's window, and cwnd and ssthresh keep their least values.
+/// Check that nothing exceeds the receive window, and that cwnd and ssthresh stay above their
+/// minima.
 fn windows_are_kept(rows: &[Row], profile: &str, rwnd: u64, what: &str) {
     let (mut una, mut top) = (0, 0);
     for r in rows {
@@ -113,8 +114,8 @@ fn every_transfer_ends_with_every_byte() {
     (0..20_000).filter(|s| seed.is_none_or(|x| x == *s)).for_each(transfer);
 }
 
-/// Packets per round trip of a SACK flow that loses each segment with probability `p`, and how many
-/// timeouts it met.
+/// Packets per round trip of a SACK flow that loses each segment with probability `p`, and its
+/// number of timeouts.
 fn rate(profile: &str, p: f64, seconds: u64, seed: u64) -> (f64, u64) {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let fate = |_: u64, _: &Segment| if rng.chance(p) { Fate::Lose } else { Fate::Pass };
@@ -128,7 +129,7 @@ fn rate(profile: &str, p: f64, seconds: u64, seed: u64) -> (f64, u64) {
 }
 
 #[test]
-fn window_under_rare_random_loss_goes_with_the_root_of_it() {
+fn window_follows_the_square_root_law_at_low_loss() {
     for profile in ["rfc", "ns2"] {
         let p = 0.001;
         let (rate, _) = rate(profile, p, 4_000, 3);
@@ -149,7 +150,8 @@ fn window_under_loss_of_one_percent_is_near_padhye() {
     for profile in ["rfc", "ns2"] {
         let p = 0.01;
         let (rate, timeouts) = rate(profile, p, 2_000, 5);
-        // SACK meets few timeouts at this loss, so their length (2 or 10 round trips) hardly shows.
+        // SACK has few timeouts at this loss rate, so their length (2 or 10 round trips) hardly
+        // matters.
         let expected = padhye(p, 2.0);
         assert!((0.85 * expected..1.15 * expected).contains(&rate), "{profile}: {rate}");
         assert!((1..80).contains(&timeouts), "{profile}: {timeouts}");
@@ -157,7 +159,7 @@ fn window_under_loss_of_one_percent_is_near_padhye() {
 }
 
 #[test]
-fn packets_cost_no_allocation_once_the_window_has_been_large() {
+fn no_allocation_once_the_window_has_reached_its_maximum() {
     let rfc_only = RFC_NAMES.iter().map(|n| (n, "rfc"));
     for (name, profile) in NAMES.iter().flat_map(|n| [(n, "rfc"), (n, "ns2")]).chain(rfc_only) {
         let mut rng = Pcg64Mcg::seed_from_u64(1);

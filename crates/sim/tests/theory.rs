@@ -1,5 +1,5 @@
-//! Queues, one TCP and round robin against what theory says of them. The square-root law is in
-//! `tcp_theory.rs`; the exact rate over an hour in `link.rs` of the library.
+//! Queues, one TCP flow and round robin compared with theory. The square-root law is tested in
+//! `tcp_theory.rs`, the exact rate over an hour in `link.rs` of the library.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
@@ -30,12 +30,13 @@ fn exponential(mean: f64, rng: &mut impl Rng) -> f64 {
     mean * e
 }
 
-/// Mean bytes of a packet, and the rate at which that many take a millisecond. So large that a
-/// length drawn and then rounded to whole bytes is as good as drawn.
+/// Mean packet size in bytes, and the rate at which such a packet takes a millisecond. Large enough
+/// that rounding sizes to whole bytes does not matter.
 const MEAN: f64 = 100_000.0;
 const RATE: u64 = 800_000_000;
 
-/// Mean wait in milliseconds, and share lost, of `n` Poisson arrivals at load `rho`.
+/// Mean sojourn time before transmission in milliseconds, and drop rate, of `n` Poisson arrivals at
+/// load `rho`.
 fn poisson(rho: f64, n: u64, limit: &str, lengths: fn(&mut Pcg64Mcg) -> f64) -> (f64, f64) {
     let mut link = link(RATE, "droptail", &[("limit", limit)]);
     let mut rng = Pcg64Mcg::seed_from_u64(7);
@@ -56,32 +57,32 @@ fn poisson(rho: f64, n: u64, limit: &str, lengths: fn(&mut Pcg64Mcg) -> f64) -> 
 const NO_LIMIT: &str = "1000000p";
 
 #[test]
-fn packets_of_one_size_wait_as_in_an_md1_queue() {
+fn packets_of_one_size_match_an_md1_queue() {
     for (rho, tolerance) in [(0.3, 0.01), (0.5, 0.01), (0.8, 0.015), (0.9, 0.03)] {
         let (wait, _) = poisson(rho, 3_000_000, NO_LIMIT, |_| MEAN);
         let expected = rho / (2.0 * (1.0 - rho));
-        // Waits are correlated over 1/(1 - rho)^2 packets: at 0.9 the mean of 3 million is known to
-        // 1 %; the tolerance is about three of these.
+        // Delays are correlated over 1/(1 - rho)^2 packets: at 0.9 the mean over 3 million packets
+        // has a standard error of 1 %; the tolerance is about three of these.
         assert!((wait / expected - 1.0).abs() < tolerance, "{rho}: {wait} ms, not {expected}");
     }
 }
 
 #[test]
-fn packets_of_exponential_size_wait_as_in_an_mm1_queue() {
+fn packets_of_exponential_size_match_an_mm1_queue() {
     for (rho, tolerance) in [(0.3, 0.01), (0.5, 0.01), (0.8, 0.02), (0.9, 0.04)] {
         let (wait, _) = poisson(rho, 3_000_000, NO_LIMIT, |rng| exponential(MEAN, rng));
         let expected = rho / (1.0 - rho);
         // One standard error is 0.6 % at 0.8 and 1.2 % at 0.9 (Whitt 1989: the variance of the mean
-        // of n waits is rho (2 + 5 rho - 4 rho^2 + rho^3) / (1 - rho)^4 / n).
+        // of n delays is rho (2 + 5 rho - 4 rho^2 + rho^3) / (1 - rho)^4 / n).
         assert!((wait / expected - 1.0).abs() < tolerance, "{rho}: {wait} ms, not {expected}");
     }
 }
 
 #[test]
-fn a_bounded_queue_loses_as_mm1k() {
+fn a_bounded_queue_drops_as_mm1k() {
     for (rho, k, limit) in [(0.8, 10, "9p"), (1.0, 10, "9p"), (1.5, 4, "3p")] {
         let (_, loss) = poisson(rho, 3_000_000, limit, |rng| exponential(MEAN, rng));
-        // K in the system: the one being sent and K - 1 waiting.
+        // K in the system: one in transmission and K - 1 in the queue.
         let power = |n: i32| (0..n).fold(1.0, |x, _| x * rho);
         let expected = match rho {
             1.0 => 1.0 / f64::from(k + 1),
@@ -92,14 +93,14 @@ fn a_bounded_queue_loses_as_mm1k() {
 }
 
 #[test]
-fn one_reno_flow_uses_what_the_sawtooth_says() {
-    // 4000 packets per second and 100 ms: a product of 400 packets.
+fn utilisation_of_one_reno_flow_matches_the_sawtooth() {
+    // 4000 packets per second and 100 ms: a BDP of 400 packets.
     let product = 400.0;
     for (a, tolerance) in
         [(0.0, 0.004), (0.1, 0.003), (0.25, 0.003), (0.5, 0.003), (0.75, 0.003), (1.0, 0.003)]
     {
-        // No buffer at all cannot be had: where a is 0 there is room for one packet, which by the
-        // formula's slope there (3/4 per product) is worth 0.002.
+        // A buffer of 0 is not possible: where a is 0 there is room for one packet, which at the
+        // formula's slope there (3/4 per BDP) adds 0.002.
         let limit = (a * product) as u64;
         let out = run(&json!({
             "duration": "900s", "warmup": "100s",
@@ -131,11 +132,11 @@ fn drr_serves_within_its_bound() {
         for flow in 0..flows {
             (0..3).for_each(|_| push(&mut link, Time::ZERO, flow, &mut rng));
         }
-        // Who leaves is replaced at once, so that all flows always wait.
+        // A departing packet is replaced at once, so that all flows are always backlogged.
         let mut sent = vec![0i64; flows as usize];
         let mut ahead = vec![(0i64, 0i64); (flows * flows) as usize];
         for _ in 0..2_000 {
-            let now = link.wake().expect("all flows wait");
+            let now = link.wake().expect("all flows are backlogged");
             let packet = link.poll(now).expect("it has arrived");
             push(&mut link, now, packet.flow, &mut rng);
             sent[packet.flow as usize] += i64::from(packet.len);
@@ -155,8 +156,8 @@ fn drr_serves_within_its_bound() {
 }
 
 #[test]
-fn what_waits_is_the_rate_times_the_wait() {
-    // With each, whether packets that waited may be pushed out by others.
+fn littles_law_holds() {
+    // For each discipline, true if queued packets can be dropped.
     for (qdisc, pushes) in [
         (json!({"name": "droptail", "limit": "100p"}), false),
         (json!({"name": "red", "limit": "100p", "min_th": "10p", "max_th": "40p"}), false),
@@ -173,8 +174,8 @@ fn what_waits_is_the_rate_times_the_wait() {
         let link = &out.summary["links"]["l"];
         let held = num(link, "queue_mean_packets") * 300.0;
         let waited = num(link, "departed_packets") * num(link, "sojourn_mean_s");
-        // Little's law, exactly: the packet-seconds of those that were sent are all there are, but
-        // for those of the packets that wait at the end and of those that were pushed out.
+        // Little's law, exactly: the packet-seconds of sent packets account for all, except those
+        // of packets still queued at the end and of dropped ones.
         let others = 100.0 + if pushes { num(link, "dropped_packets") } else { 0.0 };
         let most = others * num(link, "sojourn_max_s");
         assert!((0.0..=most).contains(&(held - waited)), "{qdisc}: {held} and {waited} ({most})");

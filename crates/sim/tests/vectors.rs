@@ -1,4 +1,4 @@
-//! Queues against recorded arrivals and decisions of ns-2 (`tests/vectors/README-queue.md`).
+//! Queues compared with recorded arrivals and decisions of ns-2 (`tests/vectors/README-queue.md`).
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
@@ -17,7 +17,7 @@ use std::io::Read;
 /// One byte takes 10 microseconds.
 const RATE: Rate = Rate(800_000);
 
-/// A vector: columns by name.
+/// Vector: columns by name.
 struct Vector {
     header: Vec<String>,
     rows: Vec<Vec<f64>>,
@@ -63,7 +63,7 @@ impl Vector {
     }
 }
 
-/// Rows in which a packet met another fate than in the vector, or the same at another microsecond.
+/// Rows in which a packet had another fate than in the vector, or the same at another microsecond.
 fn differing(vector: &Vector, ours: &Replay) -> Vec<usize> {
     let us = |t: Option<Time>| t.map_or(-1.0, |t| t.0 as f64 / 1000.0);
     let (drop, deq) = (vector.column("t_drop_us"), vector.column("t_deq_us"));
@@ -75,8 +75,8 @@ fn run(vector: &Vector, qdisc: &Value, follow: bool) -> Replay {
     run_timed(vector, qdisc, follow, None)
 }
 
-/// As [`run`], for a discipline whose timer starts at time 0 in ns-2: its first update is due at
-/// the end of the first period.
+/// As [`run`], for a discipline whose timer starts at time 0 in ns-2: its first update is at the
+/// end of the first period.
 fn run_timed(vector: &Vector, qdisc: &Value, follow: bool, period_ns: Option<f64>) -> Replay {
     let decisions = vector.decisions();
     let follow = follow.then_some(&decisions[..]);
@@ -84,7 +84,7 @@ fn run_timed(vector: &Vector, qdisc: &Value, follow: bool, period_ns: Option<f64
     let options = ReplayOptions { follow, first_update };
     replay(&vector.arrivals(), qdisc, RATE, options, &mut |_| true)
         .unwrap()
-        .expect("nobody stops it")
+        .expect("the callback never cancels")
 }
 
 fn codel(variant: &str) -> Value {
@@ -93,8 +93,8 @@ fn codel(variant: &str) -> Value {
 }
 
 #[test]
-fn queues_without_dice_are_equal_to_the_microsecond() {
-    // The limits are ours; README-queue.md says how they follow from those of ns-2.
+fn deterministic_queues_match_to_the_microsecond() {
+    // The limits are ours; README-queue.md explains how they relate to those of ns-2.
     for (name, qdisc) in [
         ("droptail_pkt", json!({"name": "droptail", "limit": "49p"})),
         ("droptail_byte", json!({"name": "droptail", "limit": "24999B"})),
@@ -108,16 +108,17 @@ fn queues_without_dice_are_equal_to_the_microsecond() {
     }
 }
 
-/// A case of RED: its settings, and min_th in the unit of its queue.
+/// RED case: its settings, and min_th in the unit of its queue.
 struct Red {
     name: &'static str,
     settings: Value,
     min_th: f64,
-    /// Rows at which ns-2 computed a chance, and rows at or above min_th at which it did not.
+    /// Rows at which ns-2 computed a drop probability, and rows at or above min_th at which it did
+    /// not.
     expected: [usize; 2],
 }
 
-/// `base` with `settings` put in or over.
+/// `base` updated with `settings`.
 fn with(base: &Value, settings: &Value) -> Value {
     let mut all = base.clone();
     for (name, value) in settings.as_object().unwrap() {
@@ -140,7 +141,8 @@ fn reds() -> Vec<Red> {
     ]
 }
 
-/// Those whose max_p moves. ns-2 leaves the slope above max_th where the first max_p put it.
+/// Variants with an adaptive max_p. ns-2 keeps the slope above max_th that follows from the initial
+/// max_p.
 fn adaptive_reds() -> Vec<Red> {
     let red = |name, settings, min_th, expected| Red { name, settings, min_th, expected };
     let base = json!({"name": "ared", "limit": "25kB", "min_th": "2500B", "max_th": "7500B",
@@ -162,18 +164,18 @@ fn adaptive_reds() -> Vec<Red> {
     ]
 }
 
-/// What waits before each arrival, packets or bytes, by the vector's own times.
+/// Queue length before each arrival, packets or bytes, from the vector's own times.
 fn waiting(vector: &Vector, in_bytes: bool) -> Vec<f64> {
     let (at, len) = (vector.column("t_us"), vector.column("size_B"));
     let (drop, deq) = (vector.column("t_drop_us"), vector.column("t_deq_us"));
     let one = |k: usize| if in_bytes { len[k] } else { 1.0 };
     let waits = |k: &usize, i: usize| drop[*k] < 0.0 && deq[*k] > at[i];
-    // Nobody here waits longer than 200 arrivals.
+    // No packet is queued for more than 200 arrivals.
     let queue = |i: usize| (i.saturating_sub(200)..i).filter(|k| waits(k, i)).map(one).sum();
     (0..at.len()).map(queue).collect()
 }
 
-/// The interval of an adaptive RED, which counts from time 0 in ns-2.
+/// Interval of an adaptive RED, counted from time 0 in ns-2.
 fn interval_ns(settings: &Value) -> Option<f64> {
     match (settings["name"].as_str(), settings["interval"].as_str()) {
         (Some("ared"), Some("300ms")) => Some(3e8),
@@ -183,7 +185,7 @@ fn interval_ns(settings: &Value) -> Option<f64> {
     }
 }
 
-/// What a law of RED's kind computes, row by row, against what ns-2 printed, to its six digits.
+/// Compare the variables of a RED variant row by row with ns-2's output, which has six digits.
 fn same_as_ns2(Red { name, settings, min_th, expected }: Red) {
     let vector = Vector::read(&format!("red_{name}"));
     let ours = run_timed(&vector, &settings, true, interval_ns(&settings));
@@ -195,14 +197,15 @@ fn same_as_ns2(Red { name, settings, min_th, expected }: Red) {
     let queue = waiting(&vector, settings["limit"].as_str().unwrap().ends_with('B'));
     let six = |x: f64| format!("{x:.5e}");
     let (mut computed, mut left_out, mut before) = (0, 0, false);
-    // Whether packets since the last signal are counted alike: arrivals at which ns-2 takes no
-    // decision make a difference, which the next loss ends.
+    // True while packets since the last drop are counted alike: arrivals at which ns-2 takes no
+    // decision cause a difference, which the next drop removes.
     let mut count = true;
     for i in 0..avg.len() {
         assert_eq!(six(avg[i]), six(ave[i]), "{name}, row {i}: avg");
         assert_eq!(six(max_p[i]), six(cur_max_p[i]), "{name}, row {i}: max_p");
-        // ns-2 takes no decision while 1 or less waits (1 byte, where it counts bytes), nor at
-        // the first arrival after that or after an average below min_th: prob1_ is then stale.
+        // ns-2 takes no decision at a queue length of at most 1 (1 byte, where it counts bytes),
+        // nor at the first arrival after that or after an average below min_th: prob1_ is then
+        // stale.
         let band = ave[i] >= min_th;
         let now = band && queue[i] > 1.0;
         if now && before {
@@ -220,27 +223,26 @@ fn same_as_ns2(Red { name, settings, min_th, expected }: Red) {
 }
 
 #[test]
-fn red_has_the_averages_and_chances_of_ns2() {
+fn red_has_the_averages_and_probabilities_of_ns2() {
     reds().into_iter().for_each(same_as_ns2);
 }
 
 #[test]
-fn adaptive_reds_have_the_averages_chances_and_max_p_of_ns2() {
+fn adaptive_reds_have_the_averages_probabilities_and_max_p_of_ns2() {
     adaptive_reds().into_iter().for_each(same_as_ns2);
 }
 
 #[test]
-fn codel_of_the_rfc_is_that_of_2012_until_its_third_dropping_state() {
-    // The form of 2012 starts a dropping state anew from count - 1. The RFC starts from count -
-    // lastcount, which is the same in the second one (lastcount is 1) and differs from the third
-    // on.
+fn codel_of_the_rfc_equals_the_2012_form_until_the_third_dropping_state() {
+    // The 2012 form starts a new dropping state from count - 1, the RFC from count - lastcount.
+    // These are equal in the second state (lastcount is 1) and differ from the third on.
     let vector = Vector::read("codel1");
     let ours = run(&vector, &codel("rfc"), false);
     let dropping = &ours.gauges.iter().find(|(n, _)| *n == "dropping").unwrap().1;
     let entries: Vec<usize> =
         (1..dropping.len()).filter(|i| dropping[*i] > dropping[*i - 1]).collect();
     let first = differing(&vector, &ours)[0];
-    // A row's fate is settled when it leaves, up to 200 arrivals later.
+    // A row's fate is decided at dequeue, up to 200 arrivals later.
     assert!(entries[1] < first && first < entries[2], "{first} is not between {entries:?}");
     let lost = vector.whole("dropped")[..first].iter().sum::<i64>();
     println!("codel1: the first {first} rows agree, {lost} losses in two dropping states");
@@ -248,8 +250,8 @@ fn codel_of_the_rfc_is_that_of_2012_until_its_third_dropping_state() {
 }
 
 #[test]
-fn codel_in_the_form_of_2012_drops_as_often_as_in_ns2() {
-    // scenarios/codel_target_util.csv: one SACK flow over 1 Gbit/s, round trip 300 us.
+fn codel_in_the_2012_form_drops_as_often_as_in_ns2() {
+    // scenarios/codel_target_util.csv: one SACK flow over 1 Gbit/s, RTT 300 us.
     let path =
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/scenarios/codel_target_util.csv");
     let text = std::fs::read_to_string(path).expect(path);
@@ -275,7 +277,7 @@ fn codel_in_the_form_of_2012_drops_as_often_as_in_ns2() {
         let ours =
             ["utilisation", "queue_mean_packets", "dropped_packets"].map(|key| num(link, key));
         println!("target {target} ms: {ours:?}, ns-2 {util} {queue} {drops}");
-        // Where it starts is not told. The numbers differ by what ends at the edges of the window.
+        // The start of the measured window is not recorded. The numbers differ at its edges.
         assert!((ours[0] - util).abs() < 0.0005, "{target}: {} and {util}", ours[0]);
         assert!((ours[1] / queue - 1.0).abs() < 0.005, "{target}: {} and {queue}", ours[1]);
         assert!((ours[2] - drops).abs() <= 1.0, "{target}: {} and {drops}", ours[2]);
@@ -284,13 +286,13 @@ fn codel_in_the_form_of_2012_drops_as_often_as_in_ns2() {
     assert_eq!(rows, 11);
 }
 
-/// Periods of 1/`w` seconds that have ended at `us` microseconds.
+/// Number of periods of 1/`w` seconds that have ended at `us` microseconds.
 fn samples(us: f64, w: f64) -> i64 {
     (us * w / 1e6) as i64
 }
 
 #[test]
-fn pi_and_rem_have_the_chances_of_ns2() {
+fn pi_and_rem_have_the_probabilities_of_ns2() {
     let gains = json!({"name": "pi", "limit": "50p", "a": 0.001822, "b": 0.001816, "w": 170,
                        "q_ref": "10p", "packet": "500B"});
     let price = json!({"name": "rem", "limit": "49p", "gamma": 0.01, "phi": 1.01, "alpha": 0.1,
@@ -302,7 +304,7 @@ fn pi_and_rem_have_the_chances_of_ns2() {
     };
     for (name, law, w) in [
         ("pi_pkt", gains.clone(), 170.0),
-        // In bytes ns-2's PI lets a packet in while less than the limit waits.
+        // In byte mode ns-2's PI accepts a packet if the queue is below the limit.
         ("pi_byte", in_bytes(&gains, "26499B", "q_ref"), 170.0),
         ("rem_pkt", price.clone(), 100.0),
         ("rem_byte", in_bytes(&price, "24999B", "b_star"), 100.0),
@@ -313,7 +315,7 @@ fn pi_and_rem_have_the_chances_of_ns2() {
         assert!(!ours.diverged.contains(&true), "{name}: they are possible");
         let p = &ours.gauges.iter().find(|(n, _)| *n == "p").unwrap().1;
         let (at, prob) = (vector.column("t_us"), vector.column("prob_"));
-        // ns-2 prints six digits, half a microsecond later: once a sample is taken in between.
+        // ns-2 prints six digits, half a microsecond later: once a sample falls in between.
         let six = |x: f64| format!("{x:.5e}");
         let later = |i: &usize| samples(at[*i], w) != samples(at[*i] + 0.5, w);
         let left_out: Vec<usize> = (0..p.len()).filter(later).collect();
@@ -326,7 +328,7 @@ fn pi_and_rem_have_the_chances_of_ns2() {
 }
 
 #[test]
-fn avq_is_equal_to_the_microsecond() {
+fn avq_matches_to_the_microsecond() {
     for (name, law) in [
         (
             "vq_pkt",

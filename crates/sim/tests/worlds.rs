@@ -1,5 +1,5 @@
-//! Whole runs whose numbers can be worked out by hand: links in rows and stars, acks that are real
-//! packets, flows that come and go.
+//! Whole runs with hand-computed numbers: links in series and in a star, acks as real packets,
+//! flows that come and go.
 
 mod common;
 use common::{flow, num, run};
@@ -8,7 +8,7 @@ use sojourn_sim::Column;
 
 #[test]
 fn datagrams_take_their_transmission_and_propagation() {
-    // 1000 B at 8 mbit take 1 ms on each of two links of 5 and 7 ms: 14 ms, nothing waits.
+    // 1000 B at 8 mbit take 1 ms on each of two links of 5 and 7 ms: 14 ms without queueing.
     let out = run(&json!({
         "duration": "20s", "warmup": "10s",
         "links": {"a": {"rate": "8mbit", "delay": "5ms"}, "b": {"rate": "8mbit", "delay": "7ms"}},
@@ -21,7 +21,7 @@ fn datagrams_take_their_transmission_and_propagation() {
     assert_eq!(num(call, "jitter_s"), 0.0);
     assert_eq!(num(call, "sent_packets"), 1000.0);
     let received = num(call, "received_packets");
-    assert!((998.0..=1000.0).contains(&received), "two may be on the way at the end: {received}");
+    assert!((998.0..=1000.0).contains(&received), "two may be in flight at the end: {received}");
     assert_eq!(num(call, "goodput_bps"), 972.0 * 8.0 * 100.0, "28 of 1000 bytes are headers");
     let link = &out.summary["links"]["b"];
     assert_eq!((num(link, "utilisation"), num(link, "loss_rate")), (0.1, 0.0));
@@ -29,7 +29,7 @@ fn datagrams_take_their_transmission_and_propagation() {
 }
 
 #[test]
-fn overload_loses_what_does_not_fit() {
+fn overload_drops_the_excess() {
     let out = run(&json!({
         "duration": "110s", "warmup": "10s",
         "links": {"l": {"rate": "1mbit", "qdisc": {"name": "droptail", "limit": "10p"}}},
@@ -39,22 +39,22 @@ fn overload_loses_what_does_not_fit() {
     let link = &out.summary["links"]["l"];
     assert!((num(link, "loss_rate") - 0.5).abs() < 0.001);
     assert_eq!(num(link, "utilisation"), 1.0);
-    // Ten waiting, or nine just after a departure: each 8 ms.
+    // Ten in the queue, or nine just after a departure: each 8 ms.
     assert!((0.07..=0.08).contains(&num(link, "sojourn_mean_s")));
     let [a, b] = ["flood.0", "flood.1"].map(|n| flow(&out, n));
     let lost = num(a, "lost_packets") + num(b, "lost_packets");
     assert!((num(link, "dropped_packets") - lost).abs() <= 2.0);
     assert_eq!(num(a, "sent_packets"), 12_500.0);
     let accounted = num(a, "received_packets") + num(a, "lost_packets");
-    assert!((12_489.0..=12_500.0).contains(&accounted), "but for what waits: {accounted}");
+    assert!((12_489.0..=12_500.0).contains(&accounted), "except queued packets: {accounted}");
 }
 
 #[test]
-fn a_new_connection_sends_no_packet_of_the_last() {
-    // At 1 mbit a SYN and an ACK of 40 B take 0.32 ms each, and 1500 B take 12 ms. A timeout of
-    // 5 ms sends the data at 0.64, 5.64 and 10.64 ms; it is acknowledged at 12.96 ms. The second
-    // copy arrives at 24.64 ms, the moment at which the second transfer opens: its ACK must not
-    // count as one of the new connection.
+fn acks_of_an_earlier_connection_do_not_count() {
+    // At 1 mbit a SYN and an ACK of 40 B take 0.32 ms each, and 1500 B take 12 ms. A timeout of 5
+    // ms sends the data at 0.64, 5.64 and 10.64 ms; it is acknowledged at 12.96 ms. The second copy
+    // arrives at 24.64 ms, when the second transfer starts: its ACK must not count for the new
+    // connection.
     let out = run(&json!({
         "duration": "1s",
         "links": {"up": {"rate": "1mbit"}, "down": {"rate": "1mbit"}},
@@ -66,9 +66,9 @@ fn a_new_connection_sends_no_packet_of_the_last() {
     }));
     let Some((_, Column::F64(startup))) = out.columns.iter().find(|c| c.0 == "fct/startup_s")
     else {
-        panic!("no start-up times");
+        panic!("start-up times are floats");
     };
-    // The second SYN waits for the third copy of the first transfer's data, until 36.64 ms.
+    // The second SYN is queued behind the third copy of the first transfer's data until 36.64 ms.
     assert_eq!(startup, &[0.00064, 0.01264]);
 }
 
@@ -99,8 +99,8 @@ fn acks_are_real_packets_where_the_return_path_is_a_link() {
 
 #[test]
 fn two_way_traffic_compresses_acks() {
-    // The acks of each direction queue behind the data of the other: less than full use (Zhang et
-    // al. 1991).
+    // The acks of each direction queue behind the data of the other: the link is not fully used
+    // (Zhang et al. 1991).
     let out = run(&json!({
         "duration": "100s", "warmup": "20s",
         "links": {"east": {"rate": "2mbit", "delay": "20ms", "qdisc": {"name": "droptail",
@@ -134,7 +134,7 @@ fn a_parking_lot_favours_short_paths() {
         (0..4).map(|i| num(flow(&out, &format!("{name}.{i}")), "goodput_bps")).sum::<f64>()
     };
     let long = goodput("long");
-    assert!(long > 0.5e6, "it lives: {long}");
+    assert!(long > 0.5e6, "the long flow makes progress: {long}");
     for name in ["x1", "x2", "x3"] {
         let short = goodput(name);
         assert!(short > 1.5 * long, "three queues cost more than one: {short} {long}");
@@ -144,7 +144,7 @@ fn a_parking_lot_favours_short_paths() {
 
 #[test]
 fn a_star_shares_its_centre() {
-    // Eight senders, each behind a link of its own, meet at one port.
+    // Eight senders, each with its own access link, share one port.
     let mut links = serde_json::Map::new();
     links.insert(
         "port".into(),
@@ -163,7 +163,7 @@ fn a_star_shares_its_centre() {
     for i in 0..8 {
         let f = flow(&out, &format!("s{i}"));
         assert_eq!(num(f, "completed"), 1.0);
-        // All eight take at least 8 * 100 kB / 100 mbit together; alone one would need 8.6 ms.
+        // All eight take at least 8 * 100 kB / 100 mbit in total; a single one would take 8.6 ms.
         assert!((0.0086..1.0).contains(&num(f, "fct_mean_s")), "{f}");
     }
     let port = &out.summary["links"]["port"];
@@ -171,7 +171,7 @@ fn a_star_shares_its_centre() {
 }
 
 #[test]
-fn transfers_repeat_on_fresh_connections() {
+fn transfers_repeat_on_new_connections() {
     let out = run(&json!({
         "duration": "60s",
         "links": {"l": {"rate": "10mbit", "delay": "10ms"}},
@@ -180,10 +180,10 @@ fn transfers_repeat_on_fresh_connections() {
                    "tcp": {"name": "newreno", "profile": "ns2", "packet": "1040B"}}]
     }));
     let web = flow(&out, "web");
-    // With 0.832 ms a packet and 0.032 ms a SYN: the SYN's ack comes at 50.03 ms, the acks of the
+    // With 0.832 ms a packet and 0.032 ms a SYN: the SYN's ack arrives at 50.03 ms, the acks of the
     // first two packets at 100.86 and 101.70, those of the next four at 151.70, 152.53, ...; the
-    // last four leave back to back from 151.70 and the last of them is received at 165.02 ms. Its
-    // ack is back at 205.02, so the next transfer starts 655.02 ms after this one.
+    // last four are sent back to back from 151.70 and the last of them is received at 165.02 ms.
+    // Its ack arrives at 205.02, so the next transfer starts 655.02 ms after this one.
     let fct = num(web, "fct_mean_s");
     assert!((0.16502..0.16503).contains(&fct), "{fct}");
     assert_eq!(num(web, "completed"), 92.0);
@@ -192,7 +192,7 @@ fn transfers_repeat_on_fresh_connections() {
 }
 
 #[test]
-fn a_bulk_flow_starts_and_stops_when_told() {
+fn a_bulk_flow_starts_and_stops_on_time() {
     let out = run(&json!({
         "duration": "30s", "sample": "1s",
         "links": {"l": {"rate": "10mbit", "delay": "10ms", "qdisc": "codel"}},
@@ -208,7 +208,7 @@ fn a_bulk_flow_starts_and_stops_when_told() {
 }
 
 #[test]
-fn marks_spare_packets() {
+fn marks_replace_drops() {
     let scenario = |ecn: bool| {
         run(&json!({
             "duration": "60s", "warmup": "10s",
@@ -228,10 +228,10 @@ fn marks_spare_packets() {
     assert!(link(&marking, "sojourn_p50_s") < 0.02 && link(&marking, "utilisation") > 0.95);
 }
 
-/// Two senders of equal rate whose packets reach a full queue at the same instants, where one place
-/// comes free each time. The one that was silent before goes first, whatever its name.
+/// Two senders of equal rate whose packets reach a full queue at the same times, with room for one
+/// each time. The sender that was idle before goes first, whatever its name.
 #[test]
-fn of_links_whose_packets_meet_the_one_goes_first_whose_turn_is_longest_ago() {
+fn ties_between_links_go_to_the_least_recently_served() {
     for late in ["a", "b"] {
         let nic = json!({"rate": "8mbit", "delay": "1ms"});
         let source = |name: &str| {
@@ -247,7 +247,8 @@ fn of_links_whose_packets_meet_the_one_goes_first_whose_turn_is_longest_ago() {
                       "port": {"rate": "8mbit", "qdisc": {"name": "droptail", "limit": "10p"}}},
             "flows": [source("a"), source("b")]
         }));
-        // Of 20 sent in the last 20 ms: 12 are in the queue or being sent, one on a link before.
+        // Of 20 sent in the last 20 ms: 12 are in the queue or in transmission, one on a link
+        // before.
         let received = ["a", "b"].map(|name| num(flow(&out, name), "received_packets"));
         let expected = if late == "a" { [7.0, 0.0] } else { [0.0, 7.0] };
         assert_eq!(received, expected, "{late} began later");

@@ -1,11 +1,11 @@
-//! A scenario out of any bytes: it is refused in one line, or it reads back from its canonical form
-//! and runs. The same function is called by the fuzzer and by the suite.
+//! Scenarios from arbitrary bytes: rejected with a one-line error, or the canonical form
+//! round-trips and the scenario runs. Used by the fuzz target and by the test suite.
 
 use serde_json::{Map, Value, json};
 use sojourn_aqm::{Size, Span};
 use sojourn_sim::Scenario;
 
-/// What `bytes` stand for: JSON as it is, or, after a first byte below 32, changes to a good one.
+/// Interpret `bytes` as JSON text or, after a first byte below 32, as changes to a valid scenario.
 pub fn scenario(bytes: &[u8]) {
     match bytes.split_first() {
         Some((0..32, rest)) => text(&changed(&mut Choices(rest)).to_string()),
@@ -19,8 +19,8 @@ fn text(text: &str) {
     }
 }
 
-/// Reads a scenario and checks that its canonical form reads back. `None` if it is refused, which
-/// must take one line.
+/// Parse a scenario and check that its canonical form round-trips. `None` if it is rejected; the
+/// error must be one line.
 pub fn read_back(text: &str) -> Option<Scenario> {
     match Scenario::from_json(text) {
         Err(e) => {
@@ -32,13 +32,13 @@ pub fn read_back(text: &str) -> Option<Scenario> {
             let canonical = scenario.canonical();
             let again = Scenario::from_json(&canonical.to_string());
             let again = again.unwrap_or_else(|e| panic!("{e} in the canonical form {canonical}"));
-            assert_eq!(again.canonical(), canonical, "the canonical form reads back");
+            assert_eq!(again.canonical(), canonical, "the canonical form round-trips");
             Some(scenario)
         }
     }
 }
 
-/// Runs a short and small version of a scenario for at most some 200,000 events.
+/// Run a short and small version of a scenario for at most about 200,000 events.
 fn run(mut canonical: Value) {
     let long =
         |text: &Value| text.as_str().is_none_or(|t| !t.ends_with("us") && !t.ends_with("ns"));
@@ -60,7 +60,7 @@ fn run(mut canonical: Value) {
     }
 }
 
-/// Runs a scenario until it ends or has reported its progress `most` times (65,536 events each).
+/// Run a scenario until it ends or has reported progress `most` times (every 65,536 events).
 pub fn run_for(scenario: &Scenario, most: u32) {
     let mut calls = 0;
     let outcome = sojourn_sim::run(scenario, &mut |so_far| {
@@ -79,11 +79,11 @@ pub fn run_for(scenario: &Scenario, most: u32) {
     }
 }
 
-/// Decisions read from bytes; when they run out, the first of everything.
+/// Choices read from bytes; when they run out, the first option.
 pub struct Choices<'a>(pub &'a [u8]);
 
 impl Choices<'_> {
-    /// A number below `n`, which is at most 256.
+    /// Number below `n`, which is at most 256.
     pub fn below(&mut self, n: usize) -> usize {
         let Some((byte, rest)) = self.0.split_first() else { return 0 };
         self.0 = rest;
@@ -96,7 +96,7 @@ impl Choices<'_> {
     }
 }
 
-/// A scenario in which everything is said once.
+/// Valid scenario that sets every key once.
 pub fn good() -> Value {
     json!({
         "name": "all", "duration": "2s", "warmup": "500ms", "seed": 7, "sample": "100ms",
@@ -139,7 +139,7 @@ pub fn good() -> Value {
     })
 }
 
-/// Values by kind, extreme ones among them; a value of its own kind gets furthest.
+/// Values by kind, including extreme ones; a value of the right kind gets furthest.
 const DURATIONS: [&str; 12] = [
     "0s",
     "1ns",
@@ -204,7 +204,7 @@ const NAMES: [&str; 29] = [
 const STRANGE: [&str; 10] =
     ["", "-1ms", "1e3ms", "0.5ns", "NaN", "uniform(", "\n", "\u{7f}\u{0}", "5µs", "🦀"];
 
-/// A value for the place of `old`: most often of its kind.
+/// Replacement for `old`, most often of the same kind.
 fn instead(old: &Value, choices: &mut Choices<'_>) -> Value {
     let one = |choices: &mut Choices<'_>, texts: &[&str]| json!(texts[choices.below(texts.len())]);
     let numbers = [
@@ -240,7 +240,7 @@ fn instead(old: &Value, choices: &mut Choices<'_>) -> Value {
     }
 }
 
-/// Keys that exist somewhere, and some that don't.
+/// Existing keys, and some that do not exist.
 const KEYS: [&str; 34] = [
     "name",
     "duration",
@@ -278,7 +278,7 @@ const KEYS: [&str; 34] = [
     "",
 ];
 
-/// A good scenario with some changes, most of them below `links` and `flows`.
+/// Valid scenario with some changes, most of them below `links` and `flows`.
 fn changed(choices: &mut Choices<'_>) -> Value {
     let mut all = good();
     for _ in 0..choices.below(6) {
@@ -291,7 +291,7 @@ fn changed(choices: &mut Choices<'_>) -> Value {
     all
 }
 
-/// Changes something in or below `json`, a level deeper most of the time.
+/// Change something in or below `json`, most often one level deeper.
 fn change(json: &mut Value, choices: &mut Choices<'_>) {
     let deeper = choices.below(32) > 0;
     match json {

@@ -1,6 +1,6 @@
-//! Hostile scenarios: the body of the fuzz target, driven by seeded random bytes.
+//! Fuzzing of scenarios with seeded random bytes, using the body of the fuzz target.
 //!
-//! `SOJOURN_SEED` sets the seed, `SOJOURN_ROUNDS` how many times the usual number is tried.
+//! `SOJOURN_SEED` sets the seed, `SOJOURN_ROUNDS` multiplies the number of inputs.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
@@ -19,7 +19,7 @@ fn env(name: &str) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
-/// Calls `body` with `n` inputs; one that fails is printed.
+/// Run `body` on `n` inputs; prints the input that fails.
 fn each(n: u64, body: fn(&[u8]), mut input: impl FnMut(&mut Pcg64Mcg) -> Vec<u8>) {
     let mut rng = Pcg64Mcg::seed_from_u64(env("SOJOURN_SEED"));
     for _ in 0..n * env("SOJOURN_ROUNDS") {
@@ -32,14 +32,14 @@ fn each(n: u64, body: fn(&[u8]), mut input: impl FnMut(&mut Pcg64Mcg) -> Vec<u8>
 }
 
 #[test]
-fn the_good_one_is_good() {
+fn the_valid_scenario_is_accepted() {
     let text = body::good().to_string();
     assert!(sojourn_sim::Scenario::from_json(&text).is_ok());
     body::scenario(text.as_bytes());
 }
 
 #[test]
-fn changed_scenarios_are_refused_in_a_line_or_run() {
+fn changed_scenarios_run_or_give_a_one_line_error() {
     each(3000, body::scenario, |rng| {
         let mut bytes = vec![0; 40];
         rng.fill_bytes(&mut bytes);
@@ -49,7 +49,7 @@ fn changed_scenarios_are_refused_in_a_line_or_run() {
 }
 
 #[test]
-fn tcp_settings_over_lossy_links_are_refused_in_a_line_or_run() {
+fn tcp_settings_over_lossy_links_run_or_give_a_one_line_error() {
     each(600, tcp::settings, |rng| {
         let mut bytes = vec![0; 120];
         rng.fill_bytes(&mut bytes);
@@ -58,7 +58,7 @@ fn tcp_settings_over_lossy_links_are_refused_in_a_line_or_run() {
 }
 
 #[test]
-fn broken_text_is_refused_in_a_line() {
+fn broken_text_gives_a_one_line_error() {
     let good = body::good().to_string().into_bytes();
     each(3000, body::scenario, |rng| {
         let mut bytes = good.clone();
@@ -79,7 +79,7 @@ fn broken_text_is_refused_in_a_line() {
 }
 
 #[test]
-fn any_bytes_are_refused_in_a_line() {
+fn arbitrary_bytes_give_a_one_line_error() {
     each(1000, body::scenario, |rng| {
         let mut bytes = vec![0; rng.next_u32() as usize % 300];
         rng.fill_bytes(&mut bytes);

@@ -1,5 +1,5 @@
-//! Random TCP settings over links that lose data, ACKs and SYNs. The settings come from the tables
-//! of the registry, so a new TCP or parameter is covered as soon as it is registered.
+//! Random TCP settings over links that lose data, acks and SYNs. The settings come from the
+//! registry, so a new TCP or parameter is covered as soon as it is registered.
 
 use crate::body::{Choices, read_back, run_for};
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use sojourn_aqm::{Size, Span};
 use sojourn_sim::Scenario;
 use sojourn_sim::tcp::TCPS;
 
-/// Builds a scenario from `bytes`, checks its canonical form and runs it.
+/// Build a scenario from `bytes`, check its canonical form and run it.
 pub fn settings(bytes: &[u8]) {
     let choices = &mut Choices(bytes);
     let flows: Vec<Value> = (0..1 + choices.below(3)).map(|i| flow(i, choices)).collect();
@@ -22,12 +22,12 @@ pub fn settings(bytes: &[u8]) {
         drop_refused(&mut json, &refused);
     }
     let shown = ShownOnPanic(&json);
-    let scenario = read_back(&shown.0.to_string()).expect("what was refused is gone");
+    let scenario = read_back(&shown.0.to_string()).expect("rejected settings are removed");
     run_for(&scenario, 1);
 }
 
-/// Removes the TCP setting that was refused, or all of that TCP if a default was refused because of
-/// another setting.
+/// Remove the rejected TCP setting, or all settings of that TCP if a default was rejected because
+/// of another setting.
 fn drop_refused(json: &mut Value, refused: &Error) {
     let path: Vec<&str> = refused.path().split('.').collect();
     let ["flows", flow, "tcp", key] = path[..] else { panic!("{refused} in {json}") };
@@ -40,7 +40,7 @@ fn drop_refused(json: &mut Value, refused: &Error) {
     }
 }
 
-/// Prints a scenario if the thread panics while this exists.
+/// Prints a scenario if the thread panics during its lifetime.
 struct ShownOnPanic<'a>(&'a Value);
 
 impl Drop for ShownOnPanic<'_> {
@@ -93,7 +93,7 @@ fn tcp(choices: &mut Choices<'_>) -> Value {
         let row = &rows[choices.below(rows.len())];
         tcp.insert(row.name.to_string(), value(row, choices).into());
     }
-    // The timeouts against each other, since each of them alone is in order with the defaults.
+    // Timeouts relative to each other, because each alone is consistent with the defaults.
     for row in rows.iter().filter(|row| row.name.starts_with("rto_")) {
         if choices.below(2) == 0 {
             tcp.insert(row.name.to_string(), value(row, choices).into());
@@ -102,7 +102,7 @@ fn tcp(choices: &mut Choices<'_>) -> Value {
     Value::Object(tcp)
 }
 
-/// A value of `row`: an end of its range, `auto`, or any order of magnitude between.
+/// Value for `row`: an end of its range, `auto`, or any order of magnitude in between.
 fn value(row: &Row, choices: &mut Choices<'_>) -> String {
     let kind = row.kind.trim_end_matches(" or auto");
     if choices.below(6) == 0 {

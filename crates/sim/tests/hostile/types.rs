@@ -1,15 +1,15 @@
-//! Every key of a scenario refuses the JSON types that it does not take, with its own path.
+//! Every key of a scenario rejects JSON types that it does not accept, with the path of the key.
 
 use crate::body;
 use serde_json::{Value, json};
 use sojourn_sim::Scenario;
 use sojourn_sim::keys::TABLES;
 
-/// The JSON types that a key takes, as the letters of [`letter`].
+/// JSON types that a key accepts, as the letters of [`letter`].
 struct Key {
-    /// Where it is, as a JSON pointer.
+    /// Location as a JSON pointer.
     place: String,
-    /// Where a message says that it is.
+    /// Location as shown in messages.
     path: String,
     takes: String,
 }
@@ -25,12 +25,12 @@ fn letter(value: &Value) -> char {
     }
 }
 
-/// The types of a parameter: its own, and the documented conversions (see `read::setting`).
+/// Types accepted by a parameter: its own, and the documented conversions (see `read::setting`).
 fn of_parameter(kind: &str) -> String {
     if kind.starts_with("list of") { "lnt".to_string() } else { of_key(kind) }
 }
 
-/// The types of a key of a scenario.
+/// Types accepted by a key of a scenario.
 fn of_key(kind: &str) -> String {
     let own = match kind.split([',', ' ']).next().expect("a word") {
         "number" if kind.ends_with("or table") => "not",
@@ -39,14 +39,14 @@ fn of_key(kind: &str) -> String {
         "list" => "l",
         "table" | "file" => "o",
         "name" => "to",
-        // Some choices have the words true and false among those that they accept.
+        // Some choices accept the words true and false.
         words if words.contains('|') => "bt",
         _ => "t",
     };
     own.to_string()
 }
 
-/// Values of every type, among them the old value in a list and in a table.
+/// Values of every type, including the old value in a list and in a table.
 fn replacements(old: &Value) -> Vec<Value> {
     vec![
         Value::Null,
@@ -71,8 +71,8 @@ fn replacements(old: &Value) -> Vec<Value> {
     ]
 }
 
-/// Replaces the value of every key, and holds what is accepted to the types that the key takes.
-/// Returns how many were refused.
+/// Replace the value of every key, and check that only accepted types pass. Returns the number of
+/// rejected values.
 fn mistyped(good: &Value, keys: &[Key]) -> usize {
     let mut refused = 0;
     for key in keys {
@@ -98,13 +98,13 @@ fn mistyped(good: &Value, keys: &[Key]) -> usize {
     refused
 }
 
-/// A key at `place` (at `path` in messages) that takes these types.
+/// Key at `place` (`path` in messages) that accepts these types.
 fn key(place: &str, path: &str, name: &str, takes: String) -> Key {
     let dot = if path.is_empty() { "" } else { "." };
     Key { place: format!("{place}/{name}"), path: format!("{path}{dot}{name}"), takes }
 }
 
-/// A small scenario with every key that is no parameter.
+/// Small scenario with every key that is not a parameter.
 fn small() -> Value {
     json!({
         "name": "all", "duration": "2s", "warmup": "500ms", "seed": 7, "sample": "100ms",
@@ -128,7 +128,7 @@ fn small() -> Value {
 }
 
 #[test]
-fn every_key_refuses_the_wrong_type() {
+fn every_key_rejects_the_wrong_type() {
     let good = small();
     assert!(Scenario::from_json(&good.to_string()).is_ok());
     let mut all = vec![
@@ -152,7 +152,7 @@ fn every_key_refuses_the_wrong_type() {
             "flows" => &[("/flows/0", "flows.bulk")],
             "changes" => &[("/changes/0", "changes.0")],
             "changes.links.NAME" => &[("/changes/0/links/up", "changes.0.links.up")],
-            other => panic!("where in the small scenario is {other}?"),
+            other => panic!("{other} is missing in the small scenario"),
         };
         for row in table.keys {
             let given = |(place, _): &&(&str, &str)| {
@@ -160,7 +160,7 @@ fn every_key_refuses_the_wrong_type() {
             };
             let before = all.len();
             all.extend(places.iter().filter(given).map(|(place, path)| {
-                // A flow without a good name is known by its place.
+                // A flow without a valid name is identified by its index.
                 let path =
                     if *path == "flows.bulk" && row.name == "name" { "flows.0" } else { path };
                 key(place, path, row.name, of_key(row.kind))
@@ -171,7 +171,7 @@ fn every_key_refuses_the_wrong_type() {
     assert!(mistyped(&good, &all) > 500);
 }
 
-/// The keys of the thing called `name` in its canonical form at `place`.
+/// Keys of `name` in its canonical form at `place`.
 fn parameters(place: &str, path: &str, spec: &Value, canonical: &Value) -> Vec<Key> {
     let rows = spec["params"].as_array().expect("a list").iter();
     let rows = rows.filter(|row| {
@@ -186,7 +186,7 @@ fn parameters(place: &str, path: &str, spec: &Value, canonical: &Value) -> Vec<K
 }
 
 #[test]
-fn every_parameter_refuses_the_wrong_type() {
+fn every_parameter_rejects_the_wrong_type() {
     let specs = sojourn_sim::specs();
     let (mut tried, mut refused) = (0, 0);
     for (kind, place, path) in [
@@ -214,7 +214,7 @@ fn every_parameter_refuses_the_wrong_type() {
 }
 
 #[test]
-fn a_seed_is_exact_or_refused_with_its_own_digits() {
+fn a_seed_is_exact_or_rejected_with_its_digits() {
     let with = |seed: &str| {
         let text = small().to_string().replace("\"seed\":7", &format!("\"seed\":{seed}"));
         assert!(text.contains(seed));

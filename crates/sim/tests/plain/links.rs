@@ -1,4 +1,5 @@
-//! The links of the plain engine: one event when a transmission ends, or at every opportunity.
+//! Links of the reference engine: one event at the end of a transmission, or at every delivery
+//! opportunity.
 
 use crate::{Event, Load, Plain};
 use sojourn_aqm::dice::Dice;
@@ -16,21 +17,22 @@ pub struct PlainLink {
     pub dice: rand_pcg::Pcg64Mcg,
     pub rate: Rate,
     pub delay: Span,
-    /// The chances of a loss on a good wire and on a bad one, and that it turns from either.
+    /// Loss probabilities in the good and in the bad state, and transition probabilities from each.
     pub loss: [f64; 2],
     pub turns: [f64; 2],
-    /// The end of the warm-up.
+    /// End of the warm-up.
     warm: Time,
-    /// Whether the wire is bad, its dice, and what was lost of the packets that came since then.
+    /// True in the bad state; the random stream; and lost packets among those that arrived since
+    /// the warm-up.
     pub wire: (usize, rand_pcg::Pcg64Mcg, u64),
-    /// When the last packet sent arrives.
+    /// Arrival time of the last packet sent.
     pub last_arrival: Time,
     pub owed: u64,
     pub sending: Option<Packet>,
-    /// When what is being sent arrives; none if it is lost on the way.
+    /// Arrival time of the packet in transmission; None if it will be lost.
     pub arrives: Option<Time>,
-    /// Of a link with opportunities: those to come, the last one first, and the packet under way
-    /// with its bytes left, the delay that it met and whether it will be lost.
+    /// Delivery opportunities to come, in reverse order; and the packet in transmission with its
+    /// bytes left, its propagation delay, and true if it will be lost.
     pub recorded: bool,
     pub idle: bool,
     pub moments: Vec<Time>,
@@ -67,7 +69,7 @@ impl PlainLink {
     }
 }
 
-/// Every opportunity of a link in a run that long, the last one first.
+/// All delivery opportunities of a link in a run of `duration`, in reverse order.
 fn moments(def: &LinkDef, duration: Span) -> Vec<Time> {
     let Some(recorded) = &def.opportunities else { return vec![] };
     let lap = recorded.moments().last().expect("one at least").0;
@@ -117,7 +119,7 @@ impl Plain {
         }
     }
 
-    /// Whether the wire loses a packet whose transmission starts.
+    /// True if the packet whose transmission starts is lost.
     fn loses(&mut self, l: usize, packet: Packet) -> bool {
         let link = &mut self.links[l];
         let (state, dice, count) = &mut link.wire;
@@ -134,7 +136,7 @@ impl Plain {
         lost
     }
 
-    /// A moment at which the link `l` can deliver 1504 bytes, of which each packet takes 4 for its
+    /// Delivery opportunity of link `l`: up to 1504 bytes, of which each packet takes 4 for its
     /// framing.
     pub fn opportunity(&mut self, l: usize) {
         let next = self.links[l].moments.pop();
@@ -142,7 +144,8 @@ impl Plain {
         let mut bytes = 1504;
         while bytes > 0 {
             if self.links[l].partly.is_none() {
-                // A queue is told once that it was asked in vain: laws date idle time from it.
+                // Dequeue once from an empty queue: disciplines start their idle time from that
+                // call.
                 if self.links[l].idle {
                     return;
                 }

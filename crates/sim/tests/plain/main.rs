@@ -1,6 +1,7 @@
-//! The engine against a plain one: an event per transmission, per delivery and per wake-up, in a
-//! binary heap, nothing lazy and nothing clever. Same scenario, same dice: every packet must leave
-//! every queue at the same moment with the same fate, and every flow must end with the same counts.
+//! The engine compared with a simple reference engine: one event per transmission, delivery and
+//! wake-up in a binary heap, without lazy evaluation or other optimisations. With the same scenario
+//! and random streams, every packet must leave every queue at the same time with the same fate, and
+//! every flow must end with the same counters.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
@@ -28,9 +29,9 @@ use scenarios::{random, unsteady};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// Comes before everything else of its moment: a step of the timetable, by its number.
+    /// Step of the timetable, by its number; precedes all other events of the same time.
     Change(usize),
-    /// Comes before everything but changes.
+    /// Precedes all other events of the same time except changes.
     Sent(usize),
     Delivered(usize, u64),
     Crowd(usize),
@@ -56,16 +57,16 @@ struct Plain {
     heap: BinaryHeap<Reverse<(Time, Event)>>,
     links: Vec<PlainLink>,
     flows: Vec<Flow>,
-    /// Of each flow.
+    /// Per flow.
     routes: Vec<Route>,
     crowds: Vec<Crowd>,
-    /// Crowd and host of each flow that is lent.
+    /// Crowd and host of each pooled flow.
     lent: Vec<Option<(usize, u32)>>,
     bodies: Vec<Body>,
     tickets: Vec<Packet>,
     steps: Vec<Step>,
     now: Time,
-    /// Of each link, which of all arrivals at another link the last one from it was.
+    /// Per link: sequence number of its last arrival at another link.
     turns: Vec<u64>,
     onwards: u64,
 }
@@ -201,8 +202,8 @@ impl Plain {
         }
     }
 
-    /// Of all deliveries of this moment that of the link whose turn is longest ago; the others go
-    /// back.
+    /// Among all deliveries at this time, choose that of the least recently served link; put the
+    /// others back.
     fn whose_turn(&mut self, at: Time, first: (usize, u64)) -> (usize, u64) {
         let mut all = vec![first];
         while let Some(&Reverse((time, Event::Delivered(l, id)))) = self.heap.peek()
@@ -247,7 +248,7 @@ impl Plain {
         let (end, mut warm, mut out) =
             (Time::ZERO + s.duration, Some(Time::ZERO + s.warmup), Outbox::default());
         while let Some(Reverse((at, event))) = self.heap.pop() {
-            // What is sent at the end of the warm-up is not counted, what arrives then is.
+            // Transmissions at the end of the warm-up are not counted, arrivals at that time are.
             let sent = matches!(event, Event::Change(_) | Event::Sent(_));
             if warm.is_some_and(|w| at > w || at == w && !sent) {
                 let w = warm.take().unwrap();
@@ -263,7 +264,7 @@ impl Plain {
                 Event::Change(i) => self.change(self.steps[i]),
                 Event::Sent(l) if self.links[l].recorded => self.opportunity(l),
                 Event::Sent(l) => {
-                    let packet = self.links[l].sending.expect("it was being sent");
+                    let packet = self.links[l].sending.expect("a packet is in transmission");
                     self.tickets.push(packet);
                     let id = self.tickets.len() as u64 - 1;
                     if let Some(then) = self.links[l].arrives {
@@ -286,14 +287,14 @@ impl Plain {
                     self.heap.push(Reverse((self.crowds[c].next(), Event::Crowd(c))));
                 }
                 Event::Crowd(_) => {}
-                Event::Wake(_) => {} // it has been moved since
+                Event::Wake(_) => {} // moved to another time since
             }
         }
     }
 }
 
-/// Every change, from the scenario as it was read, in order of time and then as declared; rows of
-/// traces come after them.
+/// All changes of the scenario, in order of time and then of declaration; rows of traces come after
+/// them.
 fn steps(s: &Scenario) -> Vec<(Time, Step)> {
     let mut steps = vec![];
     for change in &s.changes {
@@ -319,12 +320,12 @@ fn column<'a>(out: &'a Outcome, name: &str) -> &'a Column {
 }
 
 #[test]
-fn fast_and_plain_engine_agree_on_everything() {
+fn engine_and_reference_engine_agree() {
     agree(random);
 }
 
 #[test]
-fn they_agree_when_links_and_flows_change() {
+fn engines_agree_when_links_and_flows_change() {
     agree(unsteady);
 }
 
@@ -333,7 +334,7 @@ fn agree(random: fn(u64) -> Value) {
     for seed in 0..180 {
         let scenario =
             Scenario::from_json(&random(seed).to_string()).unwrap_or_else(|e| panic!("{e}"));
-        let fast = sojourn_sim::run(&scenario, &mut |_| true).expect("nobody stops it");
+        let fast = sojourn_sim::run(&scenario, &mut |_| true).expect("the callback never cancels");
         let mut plain = Plain::new(&scenario);
         plain.play(&scenario);
         for (link, def) in plain.links.iter().zip(&scenario.links) {
@@ -341,7 +342,7 @@ fn agree(random: fn(u64) -> Value) {
             let (Column::F64(arrived), Column::F64(left), Column::U8(fate)) =
                 (get("arrived_s"), get("left_s"), get("fate"))
             else {
-                panic!("a tape has times and fates")
+                panic!("a packet log has times and fates")
             };
             let secs = |ns: u64| ns as f64 / 1e9;
             let expected: Vec<_> =
@@ -372,7 +373,7 @@ fn agree(random: fn(u64) -> Value) {
             if got["kind"] == "tcp" {
                 let (mut sent, mut timeouts) = (0, 0);
                 for flow in flows {
-                    let Ends::Tcp(tcp) = &flow.ends else { panic!("it is TCP") };
+                    let Ends::Tcp(tcp) = &flow.ends else { panic!("the flow uses TCP") };
                     sent += tcp.stats().sent_packets;
                     timeouts += tcp.stats().timeouts;
                 }
@@ -393,7 +394,7 @@ fn agree(random: fn(u64) -> Value) {
     assert!(rows > 100_000, "{rows} packets are too few to prove anything");
 }
 
-/// What crowds completed is the same; gives how many.
+/// Check that the crowds' completions agree; returns their number.
 fn transfers_agree(seed: u64, scenario: &Scenario, plain: &Plain, fast: &Outcome) -> usize {
     let end = Time::ZERO + scenario.duration;
     let mut told: Vec<(f64, f64)> = vec![];
@@ -405,9 +406,9 @@ fn transfers_agree(seed: u64, scenario: &Scenario, plain: &Plain, fast: &Outcome
     let (Column::F64(start), Column::F64(took)) =
         (column(fast, "fct/start_s"), column(fast, "fct/duration_s"))
     else {
-        panic!("times are numbers")
+        panic!("times are floats")
     };
-    // The fast engine knows of some earlier: not in the same order.
+    // The engine learns of some completions earlier, so the order differs.
     let mut got: Vec<(f64, f64)> = start.iter().copied().zip(took.iter().copied()).collect();
     let by_both = |a: &(f64, f64), b: &(f64, f64)| a.partial_cmp(b).expect("numbers");
     told.sort_by(by_both);

@@ -1,10 +1,10 @@
-//! Scenarios drawn at random, for both engines.
+//! Random scenarios for both engines.
 
 use rand_core::SeedableRng;
 use serde_json::{Value, json};
 use sojourn_aqm::dice::Dice;
 
-/// A scenario drawn at random: one to three links of any discipline, flows of any kind over them.
+/// Random scenario: one to three links with any disciplines, and flows of any kind over them.
 pub fn random(seed: u64) -> Value {
     let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(seed);
     let mut pick = |n: u32| rng.below(n) as usize;
@@ -67,8 +67,8 @@ pub fn random(seed: u64) -> Value {
         "flows": flows})
 }
 
-/// The same with everything that can change: wires that lose packets, links that were recorded,
-/// links and flows that change by name, and packets of a class.
+/// The same with everything that can change: random loss, traces, scheduled changes of links and
+/// flows, and traffic classes.
 pub fn unsteady(seed: u64) -> Value {
     let mut all = random(seed);
     let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(!seed);
@@ -76,7 +76,7 @@ pub fn unsteady(seed: u64) -> Value {
     all["sample"] = json!("170ms");
     all["links"]["l0"]["loss"] = json!([0.0, 0.01, 0.2][pick(3)]);
     all["links"]["l2"]["loss"] = json!([0.0, 0.003][pick(2)]);
-    // In steps of 10 ms, so that packets leave and arrive at the very moments of changes.
+    // In steps of 10 ms, so that packets leave and arrive exactly at the times of changes.
     all["links"]["l1"]["trace"] = match pick(3) {
         0 => json!({"t_ns": [0, 700_000_000, 900_000_000, 1_500_000_000],
             "rate_bps": [4_000_000, 0, 1_000_000, 9_000_000], "repeat": "1900ms"}),
@@ -87,7 +87,7 @@ pub fn unsteady(seed: u64) -> Value {
     let last = all["flows"].as_array().expect("a list").len() - 1;
     all["flows"][last]["class"] = json!(pick(65_536));
     if pick(3) == 0 {
-        // In milliseconds, as the delays are: packets arrive at the very moments of opportunities.
+        // In milliseconds like the delays: packets arrive exactly at the times of opportunities.
         let ms = [vec![1, 2, 2, 3, 9], vec![0, 0, 7, 300, 301, 302, 303, 900], vec![2]];
         all["links"]["l1"]["trace"] = json!({ "opportunities_ms": ms[pick(3)] });
     }
@@ -105,7 +105,7 @@ pub fn unsteady(seed: u64) -> Value {
     all
 }
 
-/// A source that opens many connections.
+/// Source that opens many connections.
 fn crowd(which: usize, acked: bool, returns: bool) -> Value {
     let until = if acked { "acked" } else { "received" };
     match which {

@@ -1,5 +1,5 @@
-//! The plainest path there is, for the tests of TCP: hops of a rate, a delay and a FIFO of so many
-//! waiting packets, one event per packet and hop. Losses and marks are scripted.
+//! Minimal path for TCP tests: hops with a rate, a delay and a FIFO buffer in packets, one event
+//! per packet and hop. Losses and marks are scripted.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
@@ -14,7 +14,7 @@ use sojourn_sim::tcp::{self, Ack, Receiver, Segment, Tcp, TcpParams};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Dice that always fall the same way.
+/// Generator that always returns the same number.
 pub struct Fixed(pub f64);
 
 impl Dice for Fixed {
@@ -23,29 +23,29 @@ impl Dice for Fixed {
     }
 }
 
-/// Parameters from text alone; `true` and `false` are flags.
+/// Parameters from text; `true` and `false` are flags.
 pub fn params(name: &str, settings: &[(&str, &str)]) -> TcpParams {
     tcp::parse(name, settings.iter().map(|&(k, v)| (k, Setting::Text(v)))).unwrap()
 }
 
-/// A link: FIFO, rate, delay.
+/// Link: FIFO, rate, delay.
 pub struct Hop {
     ns_per_byte: u64,
     delay: u64,
-    /// Packets that may wait, without the one being sent.
+    /// Buffer size in packets, without the one in transmission.
     room: usize,
     free: u64,
-    /// When those in line start to be sent.
+    /// Start of transmission of each queued packet.
     starts: VecDeque<u64>,
 }
 
 impl Hop {
-    /// A hop of `ns_per_byte`, `delay` and room for `room` waiting packets.
+    /// Create a hop of `ns_per_byte` and `delay` with a buffer of `room` packets.
     pub fn new(ns_per_byte: u64, delay: Span, room: usize) -> Hop {
         Hop { ns_per_byte, delay: delay.0, room, free: 0, starts: VecDeque::new() }
     }
 
-    /// When a packet that enters `now` comes out; `None` if there is no room.
+    /// Time at which a packet that enters at `now` leaves; `None` if it is dropped.
     fn pass(&mut self, now: u64, wire: u32) -> Option<u64> {
         while self.starts.front().is_some_and(|&s| s <= now) {
             self.starts.pop_front();
@@ -62,35 +62,35 @@ impl Hop {
     }
 }
 
-/// What happened, as ns-2's traces tell it.
+/// Event of a flow, as in ns-2's traces.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// When.
+    /// Time.
     pub now: Time,
     /// `s` sent, `d` dropped, `a` ack received, `x` timer expired.
     pub event: char,
-    /// Sequence number; of an ack, the next expected.
+    /// Sequence number; for an ack, the next expected one.
     pub seq: u64,
     /// Bytes on the wire.
     pub wire: u32,
-    /// The sender's window afterwards, in packets.
+    /// Window after the event, packets.
     pub cwnd: f64,
-    /// Its threshold, in packets.
+    /// Slow-start threshold after the event, packets.
     pub ssthresh: f64,
-    /// Its duplicate acks.
+    /// Duplicate acks after the event.
     pub dup: u32,
-    /// Whether a segment had been sent before.
+    /// True for a retransmission.
     pub again: bool,
 }
 
-/// What is on its way.
+/// Packet in flight.
 #[derive(Clone, Copy)]
 enum Cargo {
     Segment(Segment, bool),
     Ack(Ack),
 }
 
-/// What the network does to a segment at its entrance.
+/// Fate of a segment at the entrance of the path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fate {
     Pass,
@@ -100,35 +100,35 @@ pub enum Fate {
 
 /// One flow over one path.
 pub struct Path<F> {
-    /// The sender.
+    /// Sender.
     pub sender: Tcp,
-    /// The receiver.
+    /// Receiver.
     pub receiver: Receiver,
     hops: Vec<Hop>,
     back: Vec<Hop>,
-    /// Asked for every segment, with its number in the order of sending (from 0).
+    /// Called for every segment with its number in order of transmission, from 0.
     fate: F,
     /// Every n-th ack is lost (0: none).
     pub lose_acks: u64,
-    /// What happened.
+    /// Events.
     pub rows: Vec<Row>,
-    /// Segments and acks in flight: time, order and place in `cargo`.
+    /// Segments and acks in flight: time, order and index in `cargo`.
     heap: BinaryHeap<Reverse<(u64, u64, u32)>>,
     cargo: Vec<(Cargo, usize)>,
     spare: Vec<u32>,
     order: u64,
-    /// Whether `rows` are written; a long run does without.
+    /// True if `rows` are recorded; long runs omit them.
     pub quiet: bool,
     sent: u64,
     acks: u64,
-    /// The present moment.
+    /// Current time.
     pub now: Time,
-    /// What the sender is about to send; kept for its capacity.
+    /// Outbox of the sender; kept for its capacity.
     out: Vec<Segment>,
 }
 
 impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
-    /// A path of `hops` and, for acks, `back`.
+    /// Create a path of `hops` and, for acks, `back`.
     pub fn new(params: &TcpParams, phase: f64, hops: Vec<Hop>, back: Vec<Hop>, fate: F) -> Self {
         Path {
             sender: Tcp::new(params, &mut Fixed(phase)),
@@ -150,13 +150,13 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
         }
     }
 
-    /// A long, empty pipe of `rtt`: nothing waits anywhere.
+    /// Create an infinitely fast path with an RTT of `rtt`.
     pub fn wide(params: &TcpParams, rtt: Span, fate: F) -> Self {
         let half = || vec![Hop::new(0, Span(rtt.0 / 2), usize::MAX)];
         Path::new(params, 0.5, half(), half(), fate)
     }
 
-    /// Opens a connection `at` that time, and writes `amount`.
+    /// Open a connection at time `at` and write `amount`.
     pub fn start(&mut self, at: Time, amount: u64) {
         self.now = at;
         self.receiver.reset();
@@ -165,13 +165,13 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
         self.launch();
     }
 
-    /// Has the application write more, now.
+    /// Write more data now.
     pub fn write(&mut self, amount: u64) {
         self.sender.write(self.now, amount, &mut self.out);
         self.launch();
     }
 
-    /// Runs until nothing is left to happen before `end`.
+    /// Run until no event is left before `end`.
     pub fn run(&mut self, end: Time) {
         loop {
             let arrival = self.heap.peek().map_or(Time::NEVER, |r| Time(r.0.0));
@@ -182,7 +182,7 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
                 return;
             }
             self.now = next;
-            // A timer was set before whatever arrives at the same moment was sent.
+            // Timers precede arrivals at the same time.
             if self.sender.timer() == next {
                 self.row('x', 0, 0, false);
                 self.sender.on_timer(next, &mut self.out);
@@ -223,7 +223,7 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
         self.out = out;
     }
 
-    /// `cargo` stands before hop number `hop`, or has passed them all.
+    /// Process the arrival of `cargo` at hop number `hop`, or at its destination.
     fn arrive(&mut self, cargo: Cargo, hop: usize) {
         let (line, wire) = match cargo {
             Cargo::Segment(seg, _) => (&mut self.hops, seg.wire),
