@@ -216,15 +216,15 @@ LAWS: dict[str, tuple[str, list[str], str]] = {
     "a controller that integrates nothing": (
         "pi", ["a=0.00001", "b=0.00002"], "a: 0.00001 is not above b (0.00002)"
     ),
-    "half a design": ("pi", ["flows=10"], "rtt: flows alone are no design"),
-    "half of the gains": ("api", ["a=0.1"], "b: is due where a is given"),
+    "half a design": ("pi", ["flows=10"], "rtt: is required if flows is given"),
+    "half of the gains": ("api", ["a=0.1"], "b: is required if a is given"),
     "a queue as a time": ("rem", ["b_star=5ms"], 'b_star: "5ms" is not a size'),
     "more than the link": ("avq", ["gamma=1.5"], "gamma: 1.5 is out of range"),
     "delay without a unit": ("pie", ["target=15"], "target: 15 has no unit"),
     "a misspelt delay": ("pi2", ["tagret=15ms"], 'tagret: unknown parameter "tagret", did you me'),
     "a misspelt choice": ("sred", ["form=ful"], 'form: unknown choice "ful", did you mean "full"'),
     "a bin that is full too late": (
-        "sfb", ["bin_size=30"], "max: 25 is below bin_size (30): no chance would ever rise"
+        "sfb", ["bin_size=30"], "max: 25 is below bin_size (30): no probability would rise"
     ),
     "gains that do not settle": ("afd", ["alpha=2"], "beta: 1.8 is not above alpha (2)"),
     "least above most": ("af_qcn", ["p_min=0.5"], "p_max: 0.1 is below p_min (0.5)"),

@@ -1,4 +1,4 @@
-"""What the Rust file of a discipline says of it: the headings of its header, its variables."""
+"""Read the description of a discipline from its Rust file: module header and variables."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,21 +7,21 @@ from pathlib import Path
 
 SOURCES = Path(__file__).parent.parent / "crates/aqm/src"
 
-HEADINGS = ("Source", "Decides", "Measures", "Symbols", "The law", "Departures", "Cost")
-"""In the order of the files; `tidy` holds them to it."""
+HEADINGS = ("Source", "Decides", "Measures", "Symbols", "Algorithm", "Departures", "Cost")
+"""In the order of the files; the test `tidy` checks it."""
 
 BASES = ("red", "pi", "codel", "pie", "wfq")
-"""Laws that others are made of, whose variables these show as well."""
+"""Algorithms that others are based on, whose variables these have as well."""
 
 
 def law_inside(name: str) -> str:
-    """Name the law in every queue of a scheduler, if it is such a combination: `wfq_codel`."""
+    """Return the AQM algorithm of a combination such as `wfq_codel`, otherwise an empty string."""
     return "" if _file(name) else name.partition("_")[2]
 
 
 @cache
 def text(name: str) -> str:
-    """Give the Rust file of a discipline, or of the scheduler of a combination."""
+    """Return the Rust file of a discipline, or of the scheduler of a combination."""
     path = _file(name) or _file(name.partition("_")[0])
     if not path:
         raise SystemExit(f"gen: the file of {name} is not found")
@@ -34,7 +34,7 @@ def _file(name: str) -> Path | None:
 
 
 def sections(name: str) -> dict[str, str]:
-    """Give what stands under each heading."""
+    """Return the text under each heading."""
     lines = [line for line in text(name).split("\n") if line.startswith("//!")]
     words = " ".join(line.removeprefix("//!").strip() for line in lines)
     parts = re.split(rf"\*\*({'|'.join(HEADINGS)})\*\*", words)
@@ -46,12 +46,12 @@ def sections(name: str) -> dict[str, str]:
 
 
 def plain(words: str) -> str:
-    """Take away what only rustdoc understands: links to items."""
+    """Replace rustdoc links by plain text."""
     return re.sub(r"\[(`[^`]+`)\]", r"\1", words.strip())
 
 
 def sentence(text: str) -> str:
-    """Give `text` a full stop, and a capital letter unless it begins with a symbol."""
+    """Return `text` with a full stop, and an initial capital unless it begins with a symbol."""
     text = text.strip()
     if re.match(r"([a-z]{2,}|a)[ ,:;.-]", text):
         text = text[:1].upper() + text[1:]
@@ -59,8 +59,8 @@ def sentence(text: str) -> str:
 
 
 def numbered(words: str) -> list[str]:
-    """Write `(1) one (2) two` as a list, with what stands before it."""
-    first, *rest = re.split(r"(?:^|(?<=\s))\((\d)\) ", words)
+    """Return `(1) one (2) two` as a Markdown list, after the text before it."""
+    first, *rest = re.split(r"(?:^|(?<=\s))\((\d+)\) ", words)
     items = [f"{n}. {sentence(part)}" for n, part in zip(rest[::2], rest[1::2], strict=True)]
     if not items:
         return [sentence(first)]
@@ -69,19 +69,19 @@ def numbered(words: str) -> list[str]:
 
 
 def gauges(name: str, shown: Sequence[str]) -> dict[str, str]:
-    """Say of each variable that a law shows what it is."""
+    """Return the description of each variable in `shown`."""
     files = [text(name), *(text(base) for base in BASES)]
     found: dict[str, str] = {}
     for gauge in shown:
         about = next((words for file in files for words in _about(file, gauge)), "")
         if not about:
-            raise SystemExit(f"gen: nothing says what {gauge} of {name} is")
+            raise SystemExit(f"gen: {gauge} of {name} has no description")
         found[gauge] = about
     return found
 
 
 def _about(file: str, gauge: str) -> Iterator[str]:
-    """Give the comment above the line that shows it, or that of the field which it shows."""
+    """Yield the comment above the `see` call, then those of the fields in it."""
     shows = re.search(rf'((?: *// .*\n)*) *see\("{gauge}", (.*)\);', file)
     if not shows:
         return

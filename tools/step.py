@@ -1,15 +1,15 @@
-"""The answer of a discipline to a step in load: one scenario for all, its numbers and its figure.
+"""Response of a discipline to a step in load: one scenario for all, with numbers and a figure.
 
-The numbers stand on the page of the discipline, so `tools/gen.py --check` plays the scenario again
-for each; the figure carries a digest of the series that it was drawn from, so that the check
-need not draw. `make gen` draws those figures whose series have changed.
+The numbers are part of the page of the discipline, so `tools/gen.py --check` runs the scenario
+again for each. The figure contains a digest of its data, so that the check need not draw it.
+`make gen` draws the figures whose data have changed.
 """
 
 import hashlib
 import json
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
 
 RATE_BPS = 20e6
 STEPS = (20.0, 40.0)
-"""When more flows come, and when they go, in seconds."""
+"""Times at which flows join and leave, seconds."""
 
 PHASES = (("20", 10.0, 20.0), ("60", 30.0, 40.0), ("20", 50.0, 60.0))
-"""Long flows, and the ten seconds before the next step, in which a discipline has settled."""
+"""Number of long flows, and the ten seconds of steady state before the next step."""
 
 TITLE = 84
-"""Letters of a line of a figure's title."""
+"""Characters per line of a figure's title."""
 
 BIN = 15
-"""Samples of 20 ms that make a point of a line."""
+"""Samples of 20 ms per point of a line."""
 
 WORDS = (
-    "20 long NewReno flows with round-trip times of 60 to 140 ms over 20 mbit; 40 more come at "
-    "20 s and stop at 40 s; one call sends 64 kbit throughout. Packets of 1000 B (the call's: "
-    "200 B), room for 500 packets; {given}. The line is the mean over 0.3 s, the band "
-    "goes from the least to the most."
+    "20 long NewReno flows with round-trip times of 60 to 140 ms share a link of 20 mbit. 40 more "
+    "join at 20 s and stop at 40 s. A voice call sends 64 kbit throughout. Packets have 1000 B "
+    "(the call's: 200 B), the buffer holds 500 packets; {given}. The line is the mean over 0.3 s, "
+    "the band spans minimum to maximum."
 )
 
 RED = {"min_th": "50p", "max_th": "150p", "packet": "1kB"}
-"""Thresholds that the queue can meet here: the default ones are made for slow links."""
+"""Thresholds for the queues of this scenario: the defaults are for slow links."""
 
 SETTINGS: dict[str, dict[str, str]] = {
     "red": RED | {"gentle": "two_max_th"},
@@ -70,12 +70,12 @@ SETTINGS: dict[str, dict[str, str]] = {
     "fq_red": RED,
     "ewfq": {"limit": "500kB", "expected": "21", "rtt": "160ms"},
 }
-"""What is given beside the buffer; a discipline that is not named has its defaults."""
+"""Parameters besides the buffer size; disciplines that are not listed have their defaults."""
 
 
 @dataclass(frozen=True)
 class Gauge:
-    """A variable of a law that is drawn: what its axis says, and what it is multiplied with."""
+    """A variable to draw, with the label of its axis and a scale factor."""
 
     name: str
     axis: str
@@ -106,15 +106,15 @@ DRAWN: dict[str, tuple[Gauge, ...]] = {
     "ewfq": (Gauge("m_fair", "m_fair, kB", 1e-3),),
     "pi2": (Gauge("p_prime", "p'"), Gauge("p", "p'^2")),
 }
-"""The variables drawn of each law; of schedulers, whose only variables are virtual times, the waits
-are drawn."""
+"""Variables to draw per discipline. Schedulers have virtual times only: their sojourn times are
+drawn."""
 
 CLOCKS = {"V", "W", "v"}
-"""Variables that tell nothing over time."""
+"""Virtual times, which are not drawn."""
 
 
 def scenario(name: str) -> dict[str, Any]:
-    """Give the scenario with discipline `name`."""
+    """Return the scenario with discipline `name`."""
     flow = {
         "path": ["bottleneck"],
         "tcp": {"name": "newreno", "packet": "1000B"},
@@ -146,8 +146,8 @@ def scenario(name: str) -> dict[str, Any]:
 class Step:
     """The run of a discipline."""
 
-    def __init__(self, name: str, result: sj.Result) -> None:
-        self.name = name
+    def __init__(self, name: str, about: str, result: sj.Result) -> None:
+        self.name, self.about = name, about
         self.time_s = result.time_s
         link = result.links["bottleneck"]
         self.series, self.tape = link.series, link.tape
@@ -155,27 +155,27 @@ class Step:
 
     @cached_property
     def digest(self) -> str:
-        """Tell apart all series that a figure is drawn from, and what draws it."""
+        """Hash of the data, the title and the code of the figure."""
         whole = hashlib.sha256(Path(__file__).read_bytes())
-        whole.update(json.dumps(scenario(self.name)).encode())
+        whole.update(json.dumps([self.about, scenario(self.name)]).encode())
         for key, column in (*sorted(self.series.items()), *sorted(self.tape.items())):
             whole.update(key.encode() + np.ascontiguousarray(column).tobytes())
         return whole.hexdigest()[:16]
 
     @property
     def gauges(self) -> list[str]:
-        """Name the law's variables."""
+        """Names of the variables of the discipline."""
         return [k.removeprefix("gauge_") for k in self.series if k.startswith("gauge_")]
 
-    def waits_ms(self, of_call: bool, since: float = 0.0, until: float = 60.0) -> Array:
-        """Give the waits of the packets sent from `since` to `until`, of the call or of others."""
+    def sojourns_ms(self, of_call: bool, since: float = 0.0, until: float = 60.0) -> Array:
+        """Return the sojourn times of packets sent in an interval, of the call or of the others."""
         tape = self.tape
         sent = (tape.fate == 0) & (tape.left_s >= since) & (tape.left_s < until)
         sent &= (tape.flow == self.call) == of_call
         return np.asarray((tape.left_s - tape.arrived_s)[sent] * 1e3)
 
     def rows(self) -> list[str]:
-        """Give the lines of the table of the three phases."""
+        """Return the rows of the table, one per phase."""
         lines = []
         for flows, since, until in PHASES:
             now = (self.time_s > since) & (self.time_s <= until)
@@ -184,7 +184,7 @@ class Step:
             lost = float((self.tape.fate[at] != 0).mean() * 100)
             used = float(self.series.departed_bytes[now].sum()) * 8 / (until - since) / RATE_BPS
             numbers = f"{queue.mean():.0f} ± {queue.std():.0f}"
-            waits = [self.waits_ms(call, since, until).mean() for call in (False, True)]
+            waits = [self.sojourns_ms(call, since, until).mean() for call in (False, True)]
             when = f"{flows} flows, {since:.0f} to {until:.0f} s"
             lines.append(
                 f"| {when} | {numbers} | {waits[0]:.1f} | {waits[1]:.1f} | {lost:.2f} | "
@@ -193,40 +193,41 @@ class Step:
         return lines
 
 
-def play(names: Sequence[str]) -> dict[str, Step]:
-    """Play the scenario with each discipline."""
-    found = sj.simulate_many([scenario(name) for name in names])
-    return {name: Step(name, result) for name, result in zip(names, found, strict=True)}
+def play(specs: Sequence[Mapping[str, Any]]) -> dict[str, Step]:
+    """Run the scenario with each discipline; return the runs by name."""
+    found = sj.simulate_many([scenario(spec["name"]) for spec in specs])
+    steps = [Step(s["name"], s["about"], result) for s, result in zip(specs, found, strict=True)]
+    return {step.name: step for step in steps}
 
 
 def given(name: str) -> str:
-    """Say what the discipline was given."""
+    """Return the parameters of the discipline as text."""
     settings = SETTINGS.get(name, {})
     return ", ".join(f"{k} {v}" for k, v in settings.items()) or "defaults otherwise"
 
 
 def is_drawn(step: Step, path: Path) -> bool:
-    """Whether the figure at `path` shows this run."""
+    """Return True if the figure at `path` shows this run."""
     return path.exists() and f"<!-- series {step.digest} -->" in path.read_text()
 
 
-def draw(step: Step, about: str, path: Path) -> None:
-    """Write the figure of a run, with its digest, and no finer than a tenth of a point."""
+def draw(step: Step, path: Path) -> None:
+    """Write the figure of a run with its digest, rounded to a tenth of a point."""
     path.parent.mkdir(parents=True, exist_ok=True)
     import matplotlib as mpl
 
-    # Letters as letters: half the size.
+    # Text as text halves the file size.
     fonts: dict[Any, Any] = {"svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans", "Verdana"]}
     with styled(), mpl.rc_context(fonts):
-        write(figure_of(step, about), path)
+        write(figure_of(step), path)
     text = path.read_text().rstrip().removesuffix("</svg>")
     text = re.sub(r' d="[^"]+"', lambda d: re.sub(r"(\.\d)\d+", r"\1", d[0]), text)
     text = text.replace(" \nL", "L")
     path.write_text(f"{text}<!-- series {step.digest} -->\n</svg>\n")
 
 
-def figure_of(step: Step, about: str) -> "Figure":
-    """Draw the figure of a run: the queue, and the law's variables or the waits of flows."""
+def figure_of(step: Step) -> "Figure":
+    """Draw the figure of a run: the queue, and variables of the discipline or sojourn times."""
     gauges = DRAWN.get(step.name, ())
     if set(step.gauges) - CLOCKS and not gauges:
         raise SystemExit(f"gen: step.py does not say which variables of {step.name} are drawn")
@@ -239,7 +240,7 @@ def figure_of(step: Step, about: str) -> "Figure":
         _line(ax, step.time_s, step.series[f"gauge_{gauge.name}"] * gauge.scale, n)
         ax.set_ylabel(gauge.axis)
     if not gauges:
-        _waits(axes[1], step)
+        _sojourns(axes[1], step)
     for ax in axes:
         ax.set_xlim(0, 60)
         ax.set_ylim(bottom=0)
@@ -252,21 +253,21 @@ def figure_of(step: Step, about: str) -> "Figure":
         )  # fmt: skip
     axes[-1].set_xlabel("time, s")
     figure.align_ylabels(axes)
-    title = textwrap.fill(f"{step.name}: {about}", TITLE)
+    title = textwrap.fill(f"{step.name}: {step.about}", TITLE)
     figure.suptitle(title, x=0.01, ha="left", fontsize=10)
     return figure
 
 
 def _line(ax: "Axes", time_s: Array, values: Array, n: int) -> None:
-    """Draw the mean of each bin, and a band from the least to the most."""
+    """Draw the mean of each bin, and a band from minimum to maximum."""
     rows = values[: len(values) // BIN * BIN].reshape(-1, BIN)
     at = time_s[: len(values) // BIN * BIN].reshape(-1, BIN).mean(axis=1)
     ax.fill_between(at, rows.min(axis=1), rows.max(axis=1), color=colour(n), alpha=0.25, lw=0)
     ax.plot(at, rows.mean(axis=1), color=colour(n))
 
 
-def _waits(ax: "Axes", step: Step) -> None:
-    """Draw the mean wait of the long flows' packets, and that of the call's."""
+def _sojourns(ax: "Axes", step: Step) -> None:
+    """Draw the mean sojourn times of the long flows' packets and of the call's."""
     edges = np.arange(0, 60.2, 0.2)
     for n, (label, of_call) in enumerate({"long flows": False, "call": True}.items(), start=1):
         sent = (step.tape.fate == 0) & ((step.tape.flow == step.call) == of_call)
@@ -275,18 +276,19 @@ def _waits(ax: "Axes", step: Step) -> None:
         total, _ = np.histogram(step.tape.left_s[sent], edges, weights=wait)
         mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
         ax.plot(edges[:-1] + 0.1, mean, color=colour(n), label=label)
-    ax.set_ylabel("waiting time, ms")
+    ax.set_ylabel("sojourn time, ms")
     legend(ax)
 
 
 def section(step: Step, figure: str) -> list[str]:
-    """Give the lines of a page: figure, words and table."""
+    """Return the lines of a page: figure, description and table."""
     return [
-        f"![{step.name} when the load grows and falls]({figure})",
+        f"![{step.name} under a step in load]({figure})",
         "",
         WORDS.format(given=given(step.name)),
         "",
-        "| | queue, packets | waiting, ms | waiting of the call, ms | lost, % | utilisation, % |",
+        "| | queue, packets | sojourn time, ms | sojourn time of the call, ms | dropped, % | "
+        "utilisation, % |",
         "|---|---|---|---|---|---|",
         *step.rows(),
         "",

@@ -130,7 +130,7 @@ def _moments(path: Path, lines: list[str]) -> list[int]:
     if any(b < a for a, b in pairwise(moments)):
         raise InputError(f"{path}: the moments are not in order")
     if moments[-1] == 0:
-        raise InputError(f"{path}: no opportunity after 0: it would repeat at once")
+        raise InputError(f"{path}: the last opportunity is at 0: the period must not be zero")
     return moments
 
 

@@ -1,5 +1,5 @@
-//! Conversions to smaller number types. The name of each says what becomes of a value that does not
-//! fit. A plain `as` that may change a value is refused by clippy, in the whole workspace.
+//! Conversions to smaller number types. The name of each function says how it treats a value that
+//! does not fit. Clippy rejects a plain `as` that may change a value, in the whole workspace.
 
 /// Returns the integer part of `x`, `0` for negative values and NaN, `u64::MAX` for larger values.
 #[inline]
@@ -27,16 +27,17 @@ pub fn saturate32(x: u64) -> u32 {
     u32::try_from(x).unwrap_or(u32::MAX)
 }
 
-/// Returns `n` as a length or an index, `usize::MAX` if it does not fit, which no array has.
+/// Returns `n` as a length or an index, or `usize::MAX`, which is no valid index, if it does not
+/// fit.
 #[inline]
 pub fn index(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 
-/// Returns an index, or a length, of a table that has at most `u32::MAX` entries.
+/// Returns an index or a length of a table that has at most `u32::MAX` entries.
 ///
 /// Only debug builds check that it fits, since this is called for every packet. The length is
-/// limited where the table is made, or by memory: 2^32 packets take more than 100 GB.
+/// limited where the table is created, or by memory: 2^32 packets take more than 100 GB.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "checked in debug builds")]
 pub fn place(i: usize) -> u32 {
@@ -44,10 +45,10 @@ pub fn place(i: usize) -> u32 {
     i as u32
 }
 
-/// Returns the number `n` of the things that are held in memory.
+/// Returns the number `n` of objects in memory as `u32`.
 ///
 /// # Panics
-/// If there are more than `u32::MAX` of them, which take more memory than there is.
+/// If there are more than `u32::MAX` objects, which take more memory than there is.
 #[inline]
 pub fn number(n: usize) -> u32 {
     u32::try_from(n).expect("at most 2^32 - 1 of them fit into memory")

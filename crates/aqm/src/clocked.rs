@@ -1,4 +1,4 @@
-//! Orders whose clock is the packet being sent: virtual time is the tag by which it was chosen.
+//! Schedulers whose virtual time is the tag of the packet in transmission.
 
 use crate::error::Result;
 use crate::order::{Heads, Item, Loss, Order};
@@ -8,19 +8,19 @@ use crate::tags::{Least, Tags};
 use crate::units::Time;
 use core::marker::PhantomData;
 
-/// The tag that is the clock.
+/// Virtual clock: selects the tag that is the virtual time.
 pub trait Clock {
-    /// Which it is; heads are sent by it too.
+    /// Tag that is the virtual time; packets are sent in its order.
     const TAG: Least;
 
-    /// Shows `v`.
+    /// Calls `see` with the name and value of the virtual time `v`.
     fn gauges(v: f64, see: &mut dyn FnMut(&'static str, f64));
 }
 
-/// The order.
+/// Self-clocked scheduler with the clock `C`.
 pub struct Clocked<C> {
     tags: Tags,
-    /// The tag of the packet being sent.
+    /// Virtual time: the tag of the packet in transmission.
     v: f64,
     clock: PhantomData<C>,
 }

@@ -1,47 +1,47 @@
-//! What a discipline is lent for the length of one call.
+//! Context of a call into a discipline.
 
 use crate::dice::Dice;
 use crate::packet::{Ecn, Packet};
 use crate::units::Time;
 use alloc::vec::Vec;
 
-/// Why a packet was lost.
+/// Reason for a drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Why {
-    /// There was no room.
+    /// The buffer was full.
     Full = 1,
-    /// A law refused it when it arrived.
+    /// An AQM algorithm dropped the packet at enqueue.
     Early = 2,
-    /// A law took it out after it had waited.
+    /// An AQM algorithm dropped the packet after it was queued.
     Late = 3,
 }
 
-/// A packet that was lost: its owner gets the ticket back and frees the body.
+/// A dropped packet. Its owner receives it to free the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// The ticket.
+    /// The packet.
     pub packet: Packet,
-    /// The reason.
+    /// Reason for the drop.
     pub why: Why,
-    /// When.
+    /// Time of the drop.
     pub at: Time,
 }
 
-/// The world as a discipline sees it during one call: the time, the dice and the way out for
-/// packets that are lost.
+/// Context of a call into a discipline: the time, the random numbers, and the list of dropped
+/// packets.
 pub struct Cx<'a> {
-    /// The time of the call.
+    /// Time of the call.
     pub now: Time,
-    /// The dice of this link.
+    /// Random number generator of the link.
     pub dice: &'a mut dyn Dice,
-    /// Where lost packets go.
+    /// Dropped packets are appended here.
     pub lost: &'a mut Vec<Lost>,
-    /// Marks given.
+    /// Counters of marks.
     pub marks: &'a mut Marks,
 }
 
-/// Number of packets that were marked with CE.
+/// Number of packets marked with CE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     /// Packets that arrived at or after `since`.
@@ -60,14 +60,14 @@ impl Marks {
 }
 
 impl Cx<'_> {
-    /// Loses `packet`.
+    /// Drops `packet`.
     #[inline]
     pub fn drop(&mut self, packet: Packet, why: Why) {
         self.lost.push(Lost { packet, why, at: self.now });
     }
 
-    /// Marks `packet` with CE if it can carry a mark, and says whether it could. One that already
-    /// carries CE counts as signalled, but not as a second mark (RFC 3168 §5).
+    /// Marks `packet` with CE if it is ECN-capable; returns true if it is. A packet that already
+    /// carries CE is not counted again (RFC 3168 §5).
     #[inline]
     pub fn mark(&mut self, packet: &mut Packet) -> bool {
         if packet.ecn.capable() && packet.ecn != Ecn::Ce {

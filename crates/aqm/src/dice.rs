@@ -1,15 +1,14 @@
-//! Random numbers: how a stream is keyed, and what an algorithm may ask of the generator it is
-//! lent.
+//! Random numbers: keys of the random streams, and the interface to the generator.
 //!
-//! The generator itself is the caller's (`rand_pcg` in the simulator): this crate has none.
+//! The caller supplies the generator (`rand_pcg` in the simulator); this crate has none.
 
 use crate::cast;
 use rand_core::Rng;
 
-/// The 32-byte seed of the stream that belongs to the component `name` under `seed`.
+/// Returns the 32-byte seed of the random stream of the component `name` under `seed`.
 ///
-/// The key is a hash of both, never an order of creation: adding a flow or changing a discipline
-/// leaves every other component's numbers as they were.
+/// The key is a hash of both and does not depend on the order of creation: adding a flow or
+/// changing a discipline does not affect the random numbers of any other component.
 ///
 /// ```
 /// use sojourn_aqm::dice::key;
@@ -17,8 +16,8 @@ use rand_core::Rng;
 /// assert_ne!(key(1, "links.up"), key(2, "links.up"));
 /// ```
 pub fn key(seed: u64, name: &str) -> [u8; 32] {
-    // FNV-1a over (lane, seed, name) for four words at a time; the lane comes first, so that they
-    // differ.
+    // FNV-1a over (lane, seed, name) for four words at once. The lane comes first, so that the
+    // words differ.
     let mut words = [0u64, 1, 2, 3].map(|lane| fnv1a(FNV, lane.to_le_bytes().into_iter()));
     for byte in seed.to_le_bytes().into_iter().chain(name.bytes()) {
         words = words.map(|word| step(word, byte));
@@ -30,15 +29,15 @@ pub fn key(seed: u64, name: &str) -> [u8; 32] {
     bytes
 }
 
-/// A 32-bit hash of a name, for telling flows apart in hashed queues.
+/// Returns a 32-bit hash of a name, which identifies flows in hashed queues.
 pub fn hash(name: &str) -> u32 {
     cast::low32(mix(fnv1a(FNV, name.bytes())))
 }
 
-/// Where FNV-1a of 64 bits begins.
+/// Offset basis of FNV-1a, 64 bits.
 const FNV: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// FNV-1a's step.
+/// One step of FNV-1a.
 fn step(hash: u64, byte: u8) -> u64 {
     (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
 }
@@ -47,25 +46,26 @@ fn fnv1a(from: u64, bytes: impl Iterator<Item = u8>) -> u64 {
     bytes.fold(from, step)
 }
 
-/// Spreads every bit of `x` over all 64 (the finalizer of MurmurHash3, a bijection).
+/// Mixes the bits of `x` (finalizer of MurmurHash3, a bijection).
 pub fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     x = (x ^ (x >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
     x ^ (x >> 33)
 }
 
-/// What an algorithm asks of chance. Every [`rand_core::Rng`] can answer; a conformance test
-/// answers from a recording instead.
+/// Random numbers for AQM algorithms. Implemented for every [`rand_core::Rng`]; conformance tests
+/// implement it with a recording.
 pub trait Dice {
-    /// A number in [0, 1), 53 bits of it random.
+    /// Returns a number in [0, 1) with 53 random bits.
     fn uniform(&mut self) -> f64;
 
-    /// `true` with probability `p` (clamped to [0, 1]): one draw, compared as `u < p`.
+    /// Returns true with probability `p` (clamped to [0, 1]). Draws one number `u` and returns `u <
+    /// p`.
     fn chance(&mut self, p: f64) -> bool {
         self.uniform() < p
     }
 
-    /// A whole number in `0..n`, each as likely (to within n/2^53); `n` is not 0.
+    /// Returns an integer in `0..n`, uniform to within n/2^53. `n` must not be 0.
     fn below(&mut self, n: u32) -> u32 {
         cast::low32(cast::trunc(self.uniform() * f64::from(n)))
     }
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn stream_is_pinned() {
-        // A new rand_pcg or a change of the key would change every result: this must be noticed.
+        // A new rand_pcg or a change of the key would change every result; this test detects it.
         let k = key(1, "links.bottleneck");
         let mut rng = Pcg64Mcg::from_seed(k[..16].try_into().unwrap());
         let first: [u32; 4] = core::array::from_fn(|_| rng.below(1000));

@@ -1,4 +1,4 @@
-//! The one error of the library: where, what, and what was meant.
+//! The error type of the library: path of the field, and message.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -6,9 +6,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A refused input: the path of the field and one sentence for the user.
+/// An invalid input: the path of the field and a one-sentence message for the user.
 ///
-/// Nothing on the path of a packet can fail, so this is met at construction only.
+/// Only construction can fail; no operation on packets returns an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     path: String,
@@ -21,18 +21,18 @@ const QUOTED_MAX: usize = 60;
 /// Longest list of known names in a message, in characters.
 const KNOWN_MAX: usize = 1000;
 
-/// The result of reading an input.
+/// Result with [`Error`].
 pub type Result<T> = core::result::Result<T, Error>;
 
 impl Error {
-    /// An error that says `text` about the value at hand; [`Error::at`] adds where it stood.
+    /// Creates an error with the message `text`; [`Error::at`] adds the path.
     ///
-    /// Quoted input (as `{:?}` writes it) is cut after 60 characters, and its length is added.
+    /// Quoted input (as written by `{:?}`) is cut after 60 characters, and its length is added.
     pub fn new(text: impl Into<String>) -> Error {
         Error { path: String::new(), text: sentence(&text.into()) }
     }
 
-    /// A name that does not exist among `allowed`; the nearest one is suggested.
+    /// Creates the error for a `name` that is not in `allowed`, and suggests the nearest one.
     pub fn unknown<'a>(
         what: &str,
         name: &str,
@@ -45,7 +45,7 @@ impl Error {
         Error::new(text + &known(allowed))
     }
 
-    /// The same error, one level further out: `key` is put before the path.
+    /// Prepends `key` to the path.
     #[must_use]
     pub fn at(mut self, key: impl fmt::Display) -> Error {
         let key = plain(&key.to_string(), 80);
@@ -53,18 +53,19 @@ impl Error {
         self
     }
 
-    /// Where in the input the value stood, outermost name first, joined by dots.
+    /// Path of the field, outermost name first, joined by dots.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// What is wrong, without the path.
+    /// Message without the path.
     pub fn text(&self) -> &str {
         &self.text
     }
 }
 
-/// `text` as it can stand in one line: control characters escaped, cut after `most` characters.
+/// Returns `text` on one line: control characters are escaped, and it is cut after `most`
+/// characters.
 fn plain(text: &str, most: usize) -> String {
     let mut line = String::with_capacity(text.len());
     for (i, c) in text.chars().enumerate() {
@@ -77,10 +78,10 @@ fn plain(text: &str, most: usize) -> String {
     line
 }
 
-/// The message `text` on one line: control characters escaped, long quotations cut.
+/// Returns the message `text` on one line: control characters are escaped, long quotations cut.
 fn sentence(text: &str) -> String {
     let mut line = String::with_capacity(text.len().min(4 * KNOWN_MAX));
-    // Characters since the quotation mark that is open, and whether the last one was a backslash.
+    // Characters since the open quotation mark; true if the last character was a backslash.
     let (mut quoted, mut escaped) = (None, false);
     for c in text.chars() {
         let closes = c == '"' && !escaped;
@@ -105,7 +106,7 @@ fn sentence(text: &str) -> String {
     if quoted.is_some_and(|n| n > QUOTED_MAX) { line + "..." } else { line }
 }
 
-/// The names `allowed` in brackets, as many as a line can take.
+/// Returns the names `allowed` in brackets, as many as fit into a line.
 fn known<'a>(allowed: impl IntoIterator<Item = &'a str>) -> String {
     let (mut names, mut more) = (String::new(), 0);
     for name in allowed {
@@ -134,8 +135,8 @@ impl fmt::Display for Error {
 
 impl core::error::Error for Error {}
 
-/// The name in `allowed` that is fewest edits away from `name`, if it is near at all
-/// (at most a third of its letters, and at least one, may differ).
+/// Returns the name in `allowed` with the smallest edit distance from `name`, if at most a third of
+/// its letters (but at least one) differ.
 pub fn nearest<'a>(name: &str, allowed: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let fold = |s: &str| s.to_lowercase().replace('-', "_");
     let name = fold(name);
@@ -143,7 +144,7 @@ pub fn nearest<'a>(name: &str, allowed: impl IntoIterator<Item = &'a str>) -> Op
     (near.0 <= 1.max(name.chars().count().max(near.1.len()) / 3)).then_some(near.1)
 }
 
-/// Levenshtein's distance, letters swapped next to each other counting as one edit.
+/// Returns the Levenshtein distance, where a swap of neighbouring letters counts as one edit.
 fn edits(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().collect());
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];

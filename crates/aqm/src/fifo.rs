@@ -1,5 +1,5 @@
-//! Lines of packets: many [`Fifo`]s threaded through one [`Pool`], so that a discipline with a
-//! thousand queues allocates once and a packet costs no allocation.
+//! FIFO queues of packets. All [`Fifo`]s of a discipline share the memory of one [`Pool`], so that
+//! a discipline with a thousand queues allocates once, and a packet costs no allocation.
 
 use crate::cast;
 use crate::packet::Packet;
@@ -15,11 +15,12 @@ struct Node {
     prev: u32,
 }
 
-/// The memory of all the lines of one discipline. It grows to the largest backlog ever held.
+/// Memory of all FIFO queues of a discipline. It grows to the largest backlog.
 #[derive(Default)]
 pub struct Pool {
     nodes: Vec<Node>,
-    /// How many places are free; the one that has been so longest and the last, linked by `next`.
+    /// Number of free entries; the one that has been free longest and the last one, linked by
+    /// `next`.
     free: usize,
     first_free: usize,
     last_free: usize,
@@ -39,8 +40,8 @@ impl Pool {
         cast::place(self.nodes.len()) - 1
     }
 
-    /// Frees place `i`, to be used after all that are free already: so a line lies in memory in its
-    /// order, which processors read ahead.
+    /// Frees entry `i`, to be reused after all other free entries. So the packets of a queue are
+    /// stored in order, which the prefetcher of the processor exploits.
     #[inline]
     fn free(&mut self, i: u32) {
         if self.free == 0 {
@@ -53,7 +54,7 @@ impl Pool {
     }
 }
 
-/// One line, first in first out, with its length in packets and bytes.
+/// A FIFO queue with its length in packets and bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Fifo {
     head: u32,
@@ -69,22 +70,22 @@ impl Default for Fifo {
 }
 
 impl Fifo {
-    /// Packets waiting.
+    /// Number of packets.
     pub fn packets(&self) -> u32 {
         self.packets
     }
 
-    /// Bytes waiting.
+    /// Number of bytes.
     pub fn bytes(&self) -> Bytes {
         Bytes(self.bytes)
     }
 
-    /// Whether nobody waits.
+    /// True if the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.packets == 0
     }
 
-    /// Joins at the tail.
+    /// Appends a packet.
     #[inline]
     pub fn push(&mut self, pool: &mut Pool, packet: Packet) {
         let i = pool.put(packet, self.tail);
@@ -97,45 +98,44 @@ impl Fifo {
         self.bytes += u64::from(packet.len);
     }
 
-    /// The place in the pool of the packet at the head, its own as long as it waits.
+    /// Index in the pool of the packet at the head; constant while it is queued.
     pub fn head(&self) -> Option<u32> {
         (self.head != NONE).then_some(self.head)
     }
 
-    /// The place of the packet at the tail.
+    /// Index in the pool of the packet at the tail.
     pub fn tail(&self) -> Option<u32> {
         (self.tail != NONE).then_some(self.tail)
     }
 
-    /// Leaves from the head.
+    /// Removes the packet at the head.
     #[inline]
     pub fn pop(&mut self, pool: &mut Pool) -> Option<Packet> {
         (self.head != NONE).then(|| self.unlink(pool, self.head))
     }
 
-    /// The packet at the head.
+    /// Packet at the head.
     #[inline]
     pub fn front<'p>(&self, pool: &'p Pool) -> Option<&'p Packet> {
         (self.head != NONE).then(|| &pool.nodes[self.head as usize].packet)
     }
 
-    /// Takes out the packet at the tail.
+    /// Removes the packet at the tail.
     pub fn pop_back(&mut self, pool: &mut Pool) -> Option<Packet> {
         (self.tail != NONE).then(|| self.unlink(pool, self.tail))
     }
 
-    /// The `k`-th packet, counted from the head, 0 first. Costs a walk from the nearer end.
+    /// Returns the `k`-th packet, counted from 0 at the head. Walks the queue from the nearer end.
     pub fn get<'p>(&self, pool: &'p Pool, k: u32) -> Option<&'p Packet> {
         (k < self.packets).then(|| &pool.nodes[self.place(pool, k) as usize].packet)
     }
 
-    /// Takes out the `k`-th packet, counted from the head, 0 first. Costs a walk from the nearer
-    /// end.
+    /// Removes the `k`-th packet, counted from 0 at the head. Walks the queue from the nearer end.
     pub fn remove(&mut self, pool: &mut Pool, k: u32) -> Option<Packet> {
         (k < self.packets).then(|| self.unlink(pool, self.place(pool, k)))
     }
 
-    /// Where the `k`-th of its packets lies.
+    /// Returns the index in the pool of the `k`-th packet.
     fn place(&self, pool: &Pool, k: u32) -> u32 {
         if k <= self.packets / 2 {
             (0..k).fold(self.head, |i, _| pool.nodes[i as usize].next)
@@ -144,7 +144,7 @@ impl Fifo {
         }
     }
 
-    /// All packets, from the head to the tail.
+    /// Iterates over all packets, from head to tail.
     pub fn iter<'p>(&self, pool: &'p Pool) -> impl Iterator<Item = &'p Packet> + use<'p> {
         let first = (self.head != NONE).then(|| &pool.nodes[self.head as usize]);
         let next = |node: &&'p Node| (node.next != NONE).then(|| &pool.nodes[node.next as usize]);
@@ -169,31 +169,31 @@ impl Fifo {
     }
 }
 
-/// A line with its pool and the limit that its owner keeps: what a law is shown.
+/// A FIFO queue with its pool: the view that an AQM algorithm has of its queue.
 pub struct Line<'a> {
-    /// The line itself.
+    /// The queue.
     pub fifo: &'a mut Fifo,
-    /// The pool that holds its packets.
+    /// Pool that holds its packets.
     pub pool: &'a mut Pool,
 }
 
 impl Line<'_> {
-    /// Packets waiting.
+    /// Number of packets.
     pub fn packets(&self) -> u32 {
         self.fifo.packets
     }
 
-    /// Bytes waiting.
+    /// Number of bytes.
     pub fn bytes(&self) -> u64 {
         self.fifo.bytes
     }
 
-    /// What waits, in the unit of `limit`: a law compares it with thresholds in that unit.
+    /// Backlog in the unit of `limit`, for comparison with thresholds in that unit.
     pub fn held(&self, limit: Size) -> u64 {
         if limit.in_bytes() { self.bytes() } else { u64::from(self.packets()) }
     }
 
-    /// Takes the packet at the head.
+    /// Removes the packet at the head.
     #[inline]
     pub fn pop(&mut self) -> Option<Packet> {
         self.fifo.pop(self.pool)

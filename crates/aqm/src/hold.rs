@@ -1,37 +1,37 @@
-//! Sample and hold with a multi-stage match-hit cache: finds the flows that send much without an
-//! entry for those that send little (Lu, Voelker, Snoeren, INFOCOM 2012, section III).
+//! Sample and hold with a multi-stage match-hit cache: finds large flows without an entry for small
+//! ones (Lu, Voelker, Snoeren, INFOCOM 2012, section III).
 
 use crate::cast;
 use crate::dice::Dice;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// What is known of a flow that was found.
+/// Entry of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
-    /// Its number.
+    /// Number of the flow.
     pub id: u32,
-    /// Hits so far; from `k` on it is found.
+    /// Hits so far; the flow counts as found from `k` hits on.
     hits: u32,
-    /// Bytes in this interval since it was found, and those that were probably missed.
+    /// Bytes in this interval since it was found, plus an estimate of those missed before.
     pub bytes: f64,
-    /// Bytes of the last whole interval.
+    /// Bytes in the last whole interval.
     pub m: f64,
-    /// How much shorter its round trip is than the largest.
+    /// Largest round-trip time divided by that of the flow.
     pub gamma: f64,
-    /// Its mean packet, bytes.
+    /// Mean packet size, bytes.
     pub s: f64,
 }
 
-/// Entries that share a set.
+/// Entries per set.
 const WAYS: usize = 8;
 
-/// The table and the cache.
+/// Table of flows and cache of recent packets.
 pub struct Hold {
     sets: Vec<[Option<Seen>; WAYS]>,
     cache: Vec<u32>,
     k: u32,
-    /// Chance with which a byte is sampled.
+    /// Probability that a byte is sampled.
     p: f64,
     found: usize,
 }
@@ -39,7 +39,8 @@ pub struct Hold {
 const NOBODY: u32 = u32::MAX;
 
 impl Hold {
-    /// `table` entries at most, `cache` recent packets, `k` hits, and the chance `p` per byte.
+    /// Creates a table of at most `table` entries, a cache of `cache` packets, with `k` hits and a
+    /// sampling probability of `p` per byte.
     pub fn new(table: u64, cache: u64, k: u64, p: f64) -> Hold {
         Hold {
             sets: vec![[None; WAYS]; cast::index(table).div_ceil(WAYS)],
@@ -59,13 +60,13 @@ impl Hold {
         self.sets[set].iter_mut().flatten().find(|seen| seen.id == id)
     }
 
-    /// What is known of `id`, if it was found.
+    /// Returns the entry of `id` if it was found.
     pub fn get(&self, id: u32) -> Option<&Seen> {
         let held = self.sets[self.set(id)].iter().flatten();
         held.into_iter().find(|seen| seen.id == id && seen.hits >= self.k)
     }
 
-    /// A packet of `len` bytes of `id`; `s` is the mean packet of all.
+    /// Records a packet of `len` bytes of `id`; `s` is the mean packet size of all flows.
     pub fn see(&mut self, dice: &mut dyn Dice, id: u32, len: u32, p_c: f64, s: f64) {
         let bytes = f64::from(len);
         if let Some(place) = self.draw(dice, p_c) {
@@ -93,7 +94,8 @@ impl Hold {
         }
     }
 
-    /// A random place of the cache, with the chance `p`: one draw for both.
+    /// Returns a random index of the cache with probability `p`, otherwise `None`; one random
+    /// number for both.
     fn draw(&self, dice: &mut dyn Dice, p: f64) -> Option<usize> {
         let u = if p > 0.0 { dice.uniform() } else { 1.0 };
         (u < p).then(|| {
@@ -101,7 +103,7 @@ impl Hold {
         })
     }
 
-    /// Puts an entry into its set, if need be in the place of the one with the least bytes.
+    /// Inserts an entry into its set, replacing the one with the fewest bytes if the set is full.
     fn insert(&mut self, new: Seen) {
         let set = self.set(new.id);
         let weight = |e: &Option<Seen>| e.map_or(-1.0, |seen| seen.bytes.max(seen.m));
@@ -113,8 +115,8 @@ impl Hold {
         }
     }
 
-    /// An interval ends: `keep` updates each that was found and says whether it stays; what was
-    /// seen of others is forgotten.
+    /// Ends an interval. `keep` updates each entry that was found and returns true if it stays; all
+    /// other entries are removed.
     pub fn end_interval(&mut self, mut keep: impl FnMut(u32, &mut Seen) -> bool) {
         self.found = 0;
         for entry in self.sets.iter_mut().flatten() {
@@ -128,12 +130,12 @@ impl Hold {
         }
     }
 
-    /// How many were found.
+    /// Number of flows found.
     pub fn found(&self) -> usize {
         self.found
     }
 
-    /// The largest m of the last interval for its weight; none if nobody has one.
+    /// Returns the largest m of the last interval relative to its weight; `None` if there is none.
     pub fn largest(&self, weight: impl Fn(u32) -> f64) -> Option<f64> {
         if self.found == 0 {
             return None;
@@ -142,7 +144,7 @@ impl Hold {
         held.map(|seen| seen.m / weight(seen.id)).max_by(f64::total_cmp)
     }
 
-    /// Bytes of memory.
+    /// Size of the tables in bytes.
     pub fn state(&self) -> usize {
         size_of_val(&*self.sets) + size_of_val(&*self.cache)
     }
@@ -154,7 +156,7 @@ mod tests {
     use rand_core::SeedableRng;
     use rand_pcg::Pcg64Mcg;
 
-    /// Packets of 1000 bytes of the flows `of(i)`.
+    /// Records packets of 1000 bytes of the flows `of(i)`.
     fn feed(hold: &mut Hold, seed: u64, n: u32, p_c: f64, of: impl Fn(u32) -> u32) {
         let mut dice = Pcg64Mcg::seed_from_u64(seed);
         (0..n).for_each(|i| hold.see(&mut dice, of(i), 1000, p_c, 1000.0));
@@ -162,7 +164,7 @@ mod tests {
 
     #[test]
     fn stages_keep_small_flows_out_and_let_large_ones_in() {
-        // One flow with half of the packets, and a thousand mice with one packet each.
+        // One flow with half of the packets, and a thousand flows with one packet each.
         let of = |i| if i % 2 == 0 { 0 } else { 1 + i };
         let mut mice = [0; 3];
         let mut missed = [0; 3];
@@ -174,8 +176,8 @@ mod tests {
                 mice[k as usize] += hold.found() - usize::from(hold.get(0).is_some());
             }
         }
-        // Sampled: 1 - (1 - 1e-5)^1000, 1 % of the packets; a mouse is in the cache once in a
-        // thousand times. The elephant has ten samples, half of which meet it there.
+        // Sampled: 1 - (1 - 1e-5)^1000, 1 % of the packets. A small flow is in the cache once in a
+        // thousand times. The large flow has ten samples, half of which match the cache.
         assert!(mice[0] > 300 && mice[1] <= 5 && mice[2] == 0, "{mice:?}");
         assert!(missed[0] == 0 && missed[1] < 8 && missed[2] < 20, "{missed:?}");
     }
@@ -184,7 +186,7 @@ mod tests {
     fn what_was_found_is_counted_and_forgotten_when_it_gets_small() {
         let mut hold = Hold::new(8, 10, 0, 1.0);
         feed(&mut hold, 1, 10, 0.0, |_| 7);
-        // Every byte is sampled: found at the first packet, with one byte for those missed.
+        // Every byte is sampled: found at the first packet, plus one byte for those missed.
         assert!((hold.get(7).unwrap().bytes - 10_001.0).abs() < 1e-3);
         hold.end_interval(|_, seen| {
             seen.m = seen.bytes;

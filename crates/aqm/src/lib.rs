@@ -1,5 +1,8 @@
-//! Queue disciplines for congested links: every active-queue-management law and scheduler once,
-//! pure (no clock, no I/O, no allocation per packet), and the link that serves them.
+//! Queue disciplines for congested links: AQM algorithms, schedulers, and the link that serves
+//! them.
+//!
+//! They are pure: no clock, no I/O, no allocation per packet. Time and random numbers are
+//! arguments.
 //!
 //! ```
 //! use sojourn_aqm::{Link, LinkSpec, Packet, Rate, Setting, Span, Time};
@@ -16,10 +19,10 @@
 //! # Ok::<(), sojourn_aqm::Error>(())
 //! ```
 //!
-//! The map: [`units`] are what everything is measured in; [`Packet`] is the ticket that queues
-//! hold; a law ([`aqm::Aqm`]) decides about one line of packets ([`fifo`]); a discipline
-//! ([`sched::Qdisc`]) is all that a link sees, and [`sched::REGISTRY`] lists them; [`Link`] adds
-//! rate and delay, counts everything in a [`Tally`], and writes a [`tape`] when asked.
+//! Modules: [`units`] has the quantities; [`Packet`] is the descriptor that queues hold. An AQM
+//! algorithm ([`aqm::Aqm`]) manages one FIFO queue ([`fifo`]). A discipline ([`sched::Qdisc`]) is
+//! the interface to a link, and [`sched::REGISTRY`] lists all of them. [`Link`] adds rate and delay,
+//! counts packets in a [`Tally`], and optionally writes a packet log ([`tape`]).
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(

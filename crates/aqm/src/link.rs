@@ -1,4 +1,4 @@
-//! A link: a discipline, a rate and a wire. It is told the time and never asks for it.
+//! A link: a discipline, a rate and a propagation delay. Time is an argument; a link has no clock.
 
 use crate::cx::{Cx, Lost};
 use crate::dice::Dice;
@@ -16,51 +16,53 @@ mod opportunities;
 
 pub use opportunities::Opportunities;
 
-/// What a link is, its discipline aside.
+/// Rate and delay of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSpec {
-    /// How fast it sends; zero for a link that stands still.
+    /// Transmission rate; zero for a stopped link.
     pub rate: Rate,
-    /// How long a packet travels once sent, one way.
+    /// Propagation delay, one way.
     pub delay: Span,
 }
 
-/// A link at work.
+/// A link in operation.
 ///
-/// Between two calls it does nothing; at each call it first does all that was due since the last
-/// one, at the moments when it was due. So late calls change no decision. What happens at the same
-/// nanosecond happens in this order: the transmission ends and the next one starts, then the packet
-/// of the call arrives.
+/// Between two calls it does nothing. Each call first executes everything that became due since the
+/// last one, at the exact time at which it was due, so that late calls change no decision. Events
+/// at the same nanosecond have this order: the transmission ends and the next one starts, then the
+/// packet of the call arrives.
 pub struct Link {
     spec: LinkSpec,
     qdisc: Box<dyn Qdisc + Send>,
     dice: Box<dyn Dice + Send>,
     now: Time,
-    /// When the transmission under way ends; none while idle.
+    /// End of the current transmission; `None` while idle.
     free_at: Option<Time>,
-    /// What the last transmissions are owed, in units of 1/rate nanoseconds.
+    /// Fraction of a nanosecond carried over from the last transmissions, in units of 1/rate
+    /// nanoseconds.
     carry: u64,
-    /// Packets sent or being sent, with the time each reaches the far end; where the discipline
-    /// settles everything on arrival, those that wait as well.
+    /// Packets sent or in transmission, with their arrival times at the far end. If the discipline
+    /// decides everything at enqueue, queued packets as well.
     wire: VecDeque<(Time, Packet)>,
-    /// Where it does: when the transmission of each packet that waits will end, and that of the
-    /// last.
+    /// If it does: end of the transmission of each queued packet, and that of the last one.
     ends: Option<VecDeque<Time>>,
     last_end: Time,
-    /// When the last packet sent arrives: nothing does so before it, though the delay change.
+    /// Arrival time of the last packet sent. No later packet arrives earlier, even if the delay
+    /// changes.
     last_arrival: Time,
-    /// Where that was recorded: when it sends, whatever its rate.
+    /// Delivery opportunities of a trace-driven link, which replace the rate.
     opportunities: Option<Box<Opportunities>>,
     lost: Vec<Lost>,
     tally: Tally,
     tape: Option<Tape>,
 }
 
-/// Longer packets are refused, so that a transmission time fits its arithmetic.
+/// Largest packet length; longer packets are rejected, so that the transmission time does not
+/// overflow.
 pub const LEN_MAX: u32 = 1 << 30;
 
 impl Link {
-    /// A link with nothing on it, at time zero.
+    /// Creates an idle link at time zero.
     pub fn new(
         spec: LinkSpec,
         qdisc: Box<dyn Qdisc + Send>,
@@ -79,24 +81,25 @@ impl Link {
             carry: 0,
             wire: VecDeque::new(),
             opportunities: None,
-            // Room for a burst: laws that drop at the head by chance may take a dozen at once.
+            // Room for a burst: algorithms that drop at the head may drop a dozen packets at once.
             lost: Vec::with_capacity(32),
             tally: Tally::default(),
             tape: None,
         }
     }
 
-    /// From now on writes a row for every packet that leaves the queue.
+    /// Starts to log every packet that leaves the queue.
     pub fn record(&mut self) {
         self.tape.get_or_insert_default();
     }
 
-    /// `packet` arrives at `now`, which is not earlier than any time told before.
+    /// Enqueues `packet`, which arrives at `now`. `now` must not be earlier than in any previous
+    /// call.
     pub fn push(&mut self, now: Time, mut packet: Packet) {
         assert!(packet.len < LEN_MAX, "a packet is shorter than 2^30 bytes");
         self.advance(now);
         packet.arrived = now;
-        // Taken apart: to copy it whole just after it was written stalls the processor.
+        // Destructured: copying the whole packet just after it was written stalls the processor.
         let Packet { len, flow, hash, body, class, mut ecn, .. } = packet;
         self.tally.arrive(now, len);
         let (before, marked) = (self.lost.len(), self.tally.marks.packets);
@@ -125,51 +128,51 @@ impl Link {
         }
     }
 
-    /// The next packet that has reached the far end by `now`.
+    /// Returns the next packet that has reached the far end by `now`.
     pub fn poll(&mut self, now: Time) -> Option<Packet> {
         self.advance(now);
         self.wire.front().filter(|(at, _)| *at <= now)?;
         self.wire.pop_front().map(|(_, packet)| packet)
     }
 
-    /// When to call [`Link::poll`] next: the moment at which it will have something or, while who
-    /// waits awaits an opportunity, before which it will not; none while nothing is on the way.
+    /// Next time to call [`Link::poll`]; `None` while no packet is on the link. May be early on
+    /// trace-driven links.
     pub fn wake(&self) -> Option<Time> {
         self.wire.front().map(|(at, _)| *at).or_else(|| self.due())
     }
 
-    /// What [`Link::ahead`] will give next.
+    /// Packet that [`Link::ahead`] returns next.
     #[inline]
     pub fn front(&self) -> Option<&(Time, Packet)> {
         self.wire.front()
     }
 
-    /// The next packet on the wire, with the time at which it reaches the far end, however late
-    /// that is: for an owner that keeps its own order of arrivals. Use this or [`Link::poll`].
+    /// Returns the next packet in flight with its arrival time at the far end, even if that is in
+    /// the future. For owners that schedule arrivals themselves. Use either this or [`Link::poll`].
     #[inline]
     pub fn ahead(&mut self) -> Option<(Time, Packet)> {
         self.wire.pop_front()
     }
 
-    /// The moment before which no packet that still waits can reach the far end; none while nobody
-    /// waits. An owner that uses [`Link::ahead`] must call the link again by then.
+    /// Time before which no queued packet can reach the far end; `None` while no packet is queued.
+    /// An owner that uses [`Link::ahead`] must call the link again by then.
     #[inline]
     pub fn due(&self) -> Option<Time> {
         let waiting = self.ends.is_none() && self.tally.waiting().0 > 0;
         self.free_at.filter(|_| waiting).map(|at| at + self.spec.delay)
     }
 
-    /// The packets lost since they were last asked for.
+    /// Packets dropped since the last call.
     pub fn lost(&mut self) -> Drain<'_, Lost> {
         self.lost.drain(..)
     }
 
-    /// Whether any packet was lost since they were last asked for.
+    /// True if packets were dropped since the last call of [`Link::lost`].
     pub fn has_lost(&self) -> bool {
         !self.lost.is_empty()
     }
 
-    /// Does all that is due up to `now`.
+    /// Executes everything that is due up to `now`.
     #[inline]
     pub fn advance(&mut self, now: Time) {
         assert!(now >= self.now, "time runs forwards");
@@ -179,10 +182,9 @@ impl Link {
         self.now = now;
     }
 
-    /// Starts the measured interval at `now` (the end of a warm-up): all counters start anew.
+    /// Starts the measured interval at `now`, the end of a warm-up: resets all counters.
     ///
-    /// Call it before packets that arrive at `now`: an arrival at `now` counts as one in the
-    /// interval.
+    /// Call it before packets that arrive at `now`: an arrival at `now` counts in the interval.
     pub fn begin(&mut self, now: Time) {
         self.advance(now);
         self.tally.begin(now, self.sending());
@@ -191,22 +193,22 @@ impl Link {
         }
     }
 
-    /// The counters, up to the last time told.
+    /// Counters up to the time of the last call.
     pub fn tally(&mut self) -> &Tally {
         self.tally.pass(self.now);
         &self.tally
     }
 
-    /// Share of the measured interval in which the link was sending; on a link with
+    /// Share of the measured interval in which the link was sending. On a link with
     /// [`Opportunities`], share of the offered bytes that was used, framing included. At most 1;
-    /// none where nothing was offered.
+    /// `None` if nothing was offered.
     pub fn utilisation(&mut self) -> Option<f64> {
         let [used, offered] = self.usage();
         (offered > 0).then(|| used as f64 / offered as f64)
     }
 
-    /// What the link used, and what it could have used in the measured interval so far:
-    /// nanoseconds of sending and of time; on a link with [`Opportunities`], bytes.
+    /// Used and offered capacity of the measured interval so far: nanoseconds of sending and of
+    /// time; on a link with [`Opportunities`], bytes.
     pub fn usage(&mut self) -> [u64; 2] {
         if let Some(opportunities) = &self.opportunities {
             let Tally { departed_packets, departed_bytes, .. } = self.tally;
@@ -217,7 +219,7 @@ impl Link {
         [tally.busy(sending).0, tally.window().0]
     }
 
-    /// The rows written so far.
+    /// Packet log so far.
     pub fn tape(&self) -> &[Row] {
         self.tape.as_deref().unwrap_or_default()
     }
@@ -227,7 +229,7 @@ impl Link {
         self.spec
     }
 
-    /// The internal variables of the discipline, as they are at the last time told.
+    /// Calls `see` with the internal variables of the discipline at the time of the last call.
     pub fn gauges(&mut self, see: &mut dyn FnMut(&'static str, f64)) {
         self.qdisc.gauges_at(self.now, see);
     }
@@ -237,7 +239,7 @@ impl Link {
         &*self.qdisc
     }
 
-    /// What is left of the transmission under way.
+    /// Rest of the current transmission.
     fn sending(&self) -> Span {
         self.free_at.map_or(Span::ZERO, |at| at.since(self.now))
     }
@@ -247,7 +249,7 @@ impl Link {
         (&mut **qdisc, Cx { now, dice: &mut **dice, lost, marks: &mut tally.marks })
     }
 
-    /// The transmitter is free at `at`: it takes the next packet.
+    /// Dequeues and sends the next packet; the link is free at `at`.
     fn start(&mut self, at: Time) {
         if self.spec.rate.0 == 0 && self.qdisc.backlog().packets > 0 {
             (self.free_at, self.carry) = (None, 0);
@@ -285,8 +287,8 @@ impl Link {
         }
     }
 
-    /// When a transmission that starts at `at` ends. The remainder is carried, so that n packets
-    /// take n times their exact time.
+    /// Returns the end of a transmission that starts at `at`. The remainder is carried over, so
+    /// that n packets take n times their exact time.
     #[inline]
     fn transmit(&mut self, at: Time, len: u32) -> Time {
         let owed = u64::from(len) * 8 * 1_000_000_000 + self.carry;
@@ -294,7 +296,8 @@ impl Link {
         at + Span(owed / self.spec.rate.0)
     }
 
-    /// `packet` was accepted, and nothing can happen to it any more: when it will be sent is known.
+    /// Schedules the departure of `packet`, which was accepted and about which everything is
+    /// decided.
     #[inline]
     fn foresee(&mut self, now: Time, packet: Packet) {
         let starts = if self.free_at.is_some() { self.last_end } else { now };
@@ -400,7 +403,7 @@ mod tests {
         l.advance(Time(10_000_000));
         assert_eq!(l.utilisation(), Some(4.5 / 9.5));
         assert_eq!((l.tally().arrived_packets, l.tally().departed_packets), (0, 4));
-        // Waiting: 4 for 0.5 ms, then 3, 2, 1 for 1 ms each, over 9.5 ms.
+        // Queue: 4 for 0.5 ms, then 3, 2, 1 for 1 ms each, over 9.5 ms.
         assert!((l.tally().queue_packets().unwrap().0 - 8.0 / 9.5).abs() < 1e-12);
     }
 

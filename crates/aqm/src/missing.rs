@@ -1,32 +1,33 @@
-//! Names that users ask for and that do not exist: what each is, why it is missing, what to use
-//! instead. An unknown name is looked up here before its spelling is corrected.
+//! Names that users look for and that do not exist: description, reason, and alternative. Unknown
+//! names are looked up here before a spelling correction is suggested.
 
 use crate::error::Error;
 use alloc::format;
 
-/// Something that does not exist, and what to use in its place.
+/// A feature that does not exist, with an alternative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// Its names, the usual one first; lower case, with underscores.
+    /// Names, the usual one first; lower case, with underscores.
     pub names: &'static [&'static str],
-    /// What it is, as a noun phrase.
+    /// Description, a noun phrase.
     pub about: &'static str,
-    /// True if it is going to exist.
+    /// True if it is planned.
     pub planned: bool,
-    /// Why it does not exist.
+    /// Reason why it does not exist.
     pub why: &'static str,
-    /// What to use instead.
+    /// Alternative.
     pub instead: &'static str,
 }
 
 impl Missing {
-    /// The entry of `list` that is called `name`, ignoring case; a dash counts as an underscore.
+    /// Returns the entry of `list` that is called `name`. Case is ignored, and a dash equals an
+    /// underscore.
     pub fn find(list: &'static [Missing], name: &str) -> Option<&'static Missing> {
         let folded = name.to_lowercase().replace('-', "_");
         list.iter().find(|m| m.names.contains(&folded.as_str()))
     }
 
-    /// The refusal of `name`, which is one of its names.
+    /// Creates the error for `name`, one of the names of this entry.
     pub fn error(&self, name: &str) -> Error {
         let yet = if self.planned { " yet" } else { "" };
         let Missing { about, instead, .. } = self;

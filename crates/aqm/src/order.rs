@@ -1,66 +1,67 @@
-//! What a fair scheduler's order is: it says whose turn it is among many queues.
+//! Interface of a scheduler: selects the next queue.
 
 use crate::error::Result;
 use crate::params::Params;
 use crate::sched::Env;
 use crate::units::Time;
 
-/// A packet as an order sees it.
+/// A packet as a scheduler sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Item {
-    /// Its place in the pool, its own as long as it waits.
+    /// Index of the packet in the pool; constant while it is queued.
     pub place: u32,
-    /// Its bytes.
+    /// Length in bytes.
     pub len: u32,
 }
 
-/// What a queue lost.
+/// Packets dropped from a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// That many bytes at its head.
     Head(u64),
-    /// The packet at its tail, which had that place.
+    /// The packet at its tail, with that index in the pool.
     Tail(u32),
 }
 
-/// Bytes of the packet at the head of a queue; none if it is empty.
+/// Length in bytes of the packet at the head of a queue; `None` if it is empty.
 pub type Heads<'a> = dyn Fn(u32) -> Option<u32> + 'a;
 
-/// Whose turn it is. Told of all that joins and leaves; asked for the next queue, it names one that
-/// is not empty, and `None` only when all are.
+/// Order in which queues are served. It is notified of all packets that join or leave. It returns a
+/// queue that is not empty, or `None` if all are empty.
 pub trait Order: Sized {
-    /// Its parameters.
+    /// Parameters of the scheduler.
     type Params: Params;
 
-    /// For queues of these weights.
+    /// Creates a scheduler for queues of these weights.
     ///
     /// # Errors
     /// Parameters that contradict each other or the link.
     fn new(params: &Self::Params, env: &Env, weights: &[f64]) -> Result<Self>;
 
-    /// A packet joined queue `i`, which was empty if `first`.
+    /// Called when a packet was appended to queue `i`, which was empty if `first`.
     fn join(&mut self, now: Time, i: u32, packet: Item, first: bool);
 
-    /// The queue whose turn it is at `now`.
+    /// Returns the queue to serve at `now`.
     fn turn(&mut self, now: Time, heads: &Heads<'_>) -> Option<u32>;
 
-    /// Queue `i`, whose turn it was, sends `len` bytes from `now` on; `next` is at its head then.
+    /// Called when queue `i`, the one returned by `turn`, sends `len` bytes from `now` on; `next`
+    /// is its new head.
     fn sent(&mut self, now: Time, i: u32, len: u32, next: Option<Item>);
 
-    /// Queue `i` lost packets; `next` is at its head then.
+    /// Called when packets of queue `i` were dropped; `next` is its new head.
     fn lost(&mut self, i: u32, loss: Loss, next: Option<Item>);
 
-    /// The first one by turns of those that are `tied`, if it keeps turns.
+    /// Returns the queue of `tied` that is served next, for schedulers with a round.
     fn nearest(&self, _tied: &dyn Fn(u32) -> bool) -> Option<u32> {
         None
     }
 
-    /// Nothing waits any more, and nothing is being sent.
+    /// Called when all queues are empty and no packet is in transmission.
     fn idle(&mut self) {}
 
-    /// Bytes of memory.
+    /// Size of the state in bytes.
     fn state(&self) -> usize;
 
-    /// Shows its internal variables.
+    /// Calls `see` with the name and value of each internal variable.
     fn gauges(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
 }

@@ -1,37 +1,37 @@
-//! Whose turn it is among many queues: a ring of numbers threaded through one array, so that one
-//! can leave from anywhere at once.
+//! Round-robin order of many queues: a doubly linked ring in one array, with O(1) removal at any
+//! position.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 const NONE: u32 = u32::MAX;
 
-/// Numbers in the order of their turns; the first one has it.
+/// Ring of queue numbers; the first one is served.
 pub struct Ring {
-    /// Per number the one before and the one after it; [`NONE`] for one that is not here.
+    /// Previous and next number of each number; [`NONE`] for one that is not in the ring.
     places: Vec<(u32, u32)>,
     first: u32,
     len: usize,
 }
 
 impl Ring {
-    /// An empty ring for numbers below `n`.
+    /// Creates an empty ring for numbers below `n`.
     pub fn new(n: usize) -> Ring {
         Ring { places: vec![(NONE, NONE); n], first: NONE, len: 0 }
     }
 
-    /// Whose turn it is.
+    /// First number.
     #[inline]
     pub fn first(&self) -> Option<u32> {
         (self.first != NONE).then_some(self.first)
     }
 
-    /// How many take part.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// `i`, who is not here, joins as the last one.
+    /// Appends `i`, which must not be in the ring.
     #[inline]
     pub fn push(&mut self, i: u32) {
         if self.first == NONE {
@@ -47,7 +47,7 @@ impl Ring {
         self.len += 1;
     }
 
-    /// The first one becomes the last.
+    /// Moves the first element to the end.
     #[inline]
     pub fn turn(&mut self) {
         if self.first != NONE {
@@ -55,7 +55,7 @@ impl Ring {
         }
     }
 
-    /// `i` leaves.
+    /// Removes `i`.
     #[inline]
     pub fn remove(&mut self, i: u32) {
         let (before, after) = self.places[i as usize];
@@ -68,13 +68,13 @@ impl Ring {
         self.len -= 1;
     }
 
-    /// All of them, by turns.
+    /// Iterates over all elements in order.
     pub fn iter(&self) -> impl Iterator<Item = u32> {
         let next = |i: &u32| Some(self.places[*i as usize].1);
         core::iter::successors(self.first(), next).take(self.len)
     }
 
-    /// Bytes of memory.
+    /// Size of the array in bytes.
     pub fn state(&self) -> usize {
         size_of_val(&*self.places)
     }

@@ -1,38 +1,39 @@
-//! What the schedulers by virtual time share: every packet gets a start tag when it joins, and the
-//! head with the least tag is sent.
+//! Common part of the virtual-time schedulers: every packet gets a start tag at enqueue, and the
+//! head with the smallest tag is sent.
 
 use crate::order::{Item, Loss};
 use crate::tree::{OUT, Tree, key};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// By which tag heads are sent.
+/// Tag by which packets are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Least {
-    /// The start tag.
+    /// Start tag.
     Start,
-    /// The finish tag.
+    /// Finish tag.
     Finish,
 }
 
-/// The tags of one queue.
+/// Tags of a queue.
 #[derive(Clone, Copy, Default)]
 struct Queue {
     weight: f64,
-    /// The start tag of its head.
+    /// Start tag of the head.
     head: f64,
-    /// What is taken off the start tags of all that wait, for what was lost before them.
+    /// Amount by which the start tags of the queued packets decrease, for packets dropped before
+    /// them.
     shift: f64,
-    /// The finish tag of its last packet, and the busy time that it belongs to.
+    /// Finish tag of the last packet, and the busy period to which it belongs.
     finish: f64,
     busy: u32,
 }
 
-/// The tags of all that waits, in bytes of service for a weight of one.
+/// Tags of all queued packets, in bytes of service per unit of weight.
 pub struct Tags {
     least: Least,
     queues: Vec<Queue>,
-    /// Start tags by the places of the packets in the pool.
+    /// Start tags by the indices of the packets in the pool.
     starts: Vec<f64>,
     busy: u32,
     heads: Tree,
@@ -50,18 +51,18 @@ impl Tags {
         }
     }
 
-    /// The weight of queue `i`.
+    /// Weight of queue `i`.
     pub fn weight(&self, i: u32) -> f64 {
         self.queues[i as usize].weight
     }
 
-    /// The finish tag of the last packet of queue `i` in this busy time.
+    /// Finish tag of the last packet of queue `i` in this busy period.
     pub fn finish(&self, i: u32) -> f64 {
         let queue = &self.queues[i as usize];
         if queue.busy == self.busy { queue.finish } else { 0.0 }
     }
 
-    /// A packet joins queue `i` at virtual time `v`; its finish tag.
+    /// Tags a packet that joins queue `i` at virtual time `v`; returns its finish tag.
     pub fn join(&mut self, v: f64, i: u32, packet: Item, first: bool) -> f64 {
         let start = v.max(self.finish(i));
         if first {
@@ -81,7 +82,7 @@ impl Tags {
         finish
     }
 
-    /// Brings the key of queue `i` up to its head.
+    /// Updates the key of queue `i` after a change of its head.
     fn head(&mut self, i: u32, head: Option<Item>) {
         let queue = &mut self.queues[i as usize];
         let Some(Item { place, len }) = head else { return self.heads.set(i, OUT) };
@@ -93,20 +94,20 @@ impl Tags {
         self.heads.set(i, key(tag));
     }
 
-    /// The queue whose head has the least tag.
+    /// Queue whose head has the smallest tag.
     pub fn first(&self) -> Option<u32> {
         self.heads.first().map(|(i, _)| i)
     }
 
-    /// The head of queue `i`, of `len` bytes, is sent: its start and finish tags.
+    /// Sends the head of queue `i`, of `len` bytes; returns its start and finish tags.
     pub fn sent(&mut self, i: u32, len: u32, next: Option<Item>) -> (f64, f64) {
         let Queue { head, weight, .. } = self.queues[i as usize];
         self.head(i, next);
         (head, head + f64::from(len) / weight)
     }
 
-    /// Packets were lost. One at the tail takes its tag with it; those behind the head move up, as
-    /// if what was lost had never come.
+    /// Accounts for dropped packets. A packet dropped at the tail takes its tag with it. After a
+    /// drop at the head the following packets move up, as if the dropped packet had never arrived.
     pub fn lost(&mut self, i: u32, loss: Loss, next: Option<Item>) {
         let queue = &mut self.queues[i as usize];
         match loss {
@@ -120,12 +121,12 @@ impl Tags {
         self.head(i, next);
     }
 
-    /// A busy time ends: all tags are forgotten.
+    /// Ends a busy period: invalidates all tags.
     pub fn reset(&mut self) {
         self.busy = self.busy.wrapping_add(1);
     }
 
-    /// Bytes of memory, but for what waits.
+    /// Size of the state in bytes, without packets.
     pub fn state(&self) -> usize {
         size_of_val(&*self.queues) + self.heads.state()
     }

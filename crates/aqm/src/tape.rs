@@ -1,19 +1,19 @@
-//! One row per packet, for those who ask.
+//! Packet log: one row per packet that left the queue.
 
 use crate::cx::Why;
 use crate::packet::Packet;
 use crate::units::Time;
 
-/// How a packet left the queue, and when.
+/// Departure or drop of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Its ticket, as it was when it left; `arrived` and the ECN field tell the rest.
+    /// Packet as it was when it left, including arrival time and ECN field.
     pub packet: Packet,
-    /// Start of transmission, or when it was lost.
+    /// Start of its transmission, or time of the drop.
     pub left: Time,
-    /// Why it was lost; none if it was sent.
+    /// Reason for the drop; `None` if it was sent.
     pub why: Option<Why>,
 }
 
-/// The rows in the order in which packets left.
+/// Rows in the order in which packets left.
 pub type Tape = alloc::vec::Vec<Row>;

@@ -1,4 +1,4 @@
-//! What the unit tests of the disciplines share: a discipline on a workbench, driven by hand.
+//! Test bench for the unit tests of the disciplines: a discipline driven by hand.
 
 use crate::cx::{Cx, Lost, Marks};
 use crate::packet::{Ecn, Packet};
@@ -18,7 +18,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// The discipline `name` on a link of 8 mbit, where a packet of 1000 bytes takes 1 ms.
+    /// Creates the discipline `name` on a link of 8 mbit, where a packet of 1000 bytes takes 1 ms.
     pub fn new(name: &str, settings: &[(&str, &str)]) -> Bench {
         Bench::seeded(name, settings, 1)
     }
@@ -40,7 +40,7 @@ impl Bench {
         self.now = Time(ms * 1_000_000);
     }
 
-    /// From now on packets can carry marks.
+    /// Makes all further packets ECN-capable.
     pub fn ect(&mut self) {
         self.ecn = Ecn::Ect0;
     }
@@ -53,7 +53,7 @@ impl Bench {
         (out, lost.iter().map(|l| l.packet.body).collect())
     }
 
-    /// Puts in a packet of flow 0 and gives the bodies of those that were lost.
+    /// Enqueues a packet of flow 0; returns the bodies of the dropped packets.
     pub fn put(&mut self, body: u32, len: u32) -> Vec<u32> {
         self.put_flow(0, body, len)
     }
@@ -64,7 +64,7 @@ impl Bench {
         self.with(|q, cx| q.enqueue(cx, packet)).1
     }
 
-    /// Takes out the next packet: its body, and the bodies of those lost on the way.
+    /// Dequeues the next packet; returns its body and the bodies of the packets dropped on the way.
     pub fn get(&mut self) -> (Option<u32>, Vec<u32>) {
         let (packet, lost) = self.with(|q, cx| q.dequeue(cx));
         (packet.map(|p| p.body), lost)
@@ -74,7 +74,7 @@ impl Bench {
         std::iter::from_fn(|| self.get().0).collect()
     }
 
-    /// Packets that wait.
+    /// Number of queued packets.
     pub fn backlog(&self) -> u32 {
         self.qdisc.backlog().packets
     }

@@ -1,33 +1,33 @@
-//! Periodic updates of a discipline, without a timer: they are counted when a packet comes or goes.
+//! Periodic updates of a discipline without a timer: due updates are counted at each packet.
 
 use crate::sched::Env;
 use crate::units::{Span, Time};
 
-/// The updates of one period. The first is due one period after the first arrival at the
-/// discipline, unless [`Env::first_update`] says otherwise.
+/// Schedule of periodic updates. The first is due one period after the first arrival at the
+/// discipline, unless [`Env::first_update`] is set.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Timer {
-    /// When the first update is due; never before the first arrival.
+    /// Time of the first update; never before the first arrival.
     first: Time,
     /// Number of updates made.
     made: u64,
 }
 
 impl Timer {
-    /// A timer that does not run yet, or one whose first update is due as `env` says.
+    /// Creates a timer that is stopped, or whose first update is due at [`Env::first_update`].
     pub fn new(env: &Env) -> Timer {
         Timer { first: env.first_update.unwrap_or(Time::NEVER), made: 0 }
     }
 
-    /// Starts it at `now`, the time of the first arrival. No effect where the first update is set.
+    /// Starts it at `now`, the time of the first arrival. No effect if the first update is set.
     pub fn start(&mut self, now: Time, period: Span) {
         if self.first == Time::NEVER {
             self.first = now + period;
         }
     }
 
-    /// Number of updates that became due since the last call, up to and including `now`.
-    /// `periods` is the number of whole periods in a span.
+    /// Returns the number of updates that became due since the last call, up to and including
+    /// `now`. `periods` returns the number of whole periods in a span.
     #[inline]
     pub fn due(&mut self, now: Time, periods: impl FnOnce(Span) -> u64) -> u64 {
         if now < self.first {

@@ -1,27 +1,27 @@
-//! Which of many queues comes first by some key: a tournament tree, a walk of O(log n) per change.
+//! Tournament tree: the queue with the smallest key, with O(log n) per change.
 
 use crate::cast;
 use alloc::boxed::Box;
 use alloc::vec;
 
-/// The key of a queue that does not take part.
+/// Key of a queue that is not in the tree.
 pub const OUT: u64 = u64::MAX;
 
-/// The least key of `n` places; of equal ones, the lowest place wins. Node 1 is the root, the
-/// children of node k are 2k and 2k + 1, the leaves are the places.
+/// Smallest key of `n` slots; of equal keys, the lowest slot wins. Node 1 is the root, the children
+/// of node k are 2k and 2k + 1, the leaves are the slots.
 pub struct Tree {
     keys: Box<[u64]>,
     leaves: usize,
 }
 
 impl Tree {
-    /// `n` places, nobody in them.
+    /// Creates a tree of `n` empty slots.
     pub fn new(n: usize) -> Tree {
         let leaves = n.max(2).next_power_of_two();
         Tree { keys: vec![OUT; 2 * leaves].into(), leaves }
     }
 
-    /// Gives the place `i` a key; [`OUT`] takes it out.
+    /// Sets the key of slot `i`; [`OUT`] removes it.
     #[inline]
     pub fn set(&mut self, i: u32, key: u64) {
         let mut k = self.leaves + i as usize;
@@ -36,13 +36,13 @@ impl Tree {
         }
     }
 
-    /// The key of the place `i`.
+    /// Key of slot `i`.
     #[inline]
     pub fn key(&self, i: u32) -> u64 {
         self.keys[self.leaves + i as usize]
     }
 
-    /// The place with the least key, and that key; none if nobody takes part.
+    /// Slot with the smallest key, and that key; `None` if the tree is empty.
     #[inline]
     pub fn first(&self) -> Option<(u32, u64)> {
         let least = self.keys[1];
@@ -56,7 +56,7 @@ impl Tree {
         Some((cast::place(k - self.leaves), least))
     }
 
-    /// Whether nobody else has the key of `i`, which comes first.
+    /// True if no other slot has the key of `i`, which is the first.
     pub fn alone(&self, i: u32) -> bool {
         let mut k = self.leaves + i as usize;
         let key = self.keys[k];
@@ -69,19 +69,19 @@ impl Tree {
         true
     }
 
-    /// Bytes of memory.
+    /// Size of the tree in bytes.
     pub fn state(&self) -> usize {
         size_of_val(&*self.keys)
     }
 }
 
-/// A key for a number that is not negative: keys come in the order of the numbers.
+/// Converts a number that is not negative to a key; keys have the order of the numbers.
 #[inline]
 pub fn key(x: f64) -> u64 {
     x.to_bits()
 }
 
-/// A key by which the largest comes first.
+/// Converts a number to a key with the reverse order: the largest comes first.
 #[inline]
 pub fn largest(x: f64) -> u64 {
     OUT - 1 - x.to_bits()

@@ -1,8 +1,8 @@
-//! Quantities with their units: [`Time`], [`Span`], [`Rate`], [`Bytes`], [`Size`], and how they
-//! are written (`10mbit`, `5ms`, `300kB`, `100p`).
+//! Quantities with units: [`Time`], [`Span`], [`Rate`], [`Bytes`], [`Size`], and their text form
+//! (`10mbit`, `5ms`, `300kB`, `100p`).
 //!
-//! Every conversion here is exact or refused: `1.5ms` is 1,500,000 ns, `0.5ns` is an error.
-//! All types hold whole numbers, so sums never drift.
+//! Every conversion is exact or an error: `1.5ms` is 1,500,000 ns, `0.5ns` is an error. All types
+//! hold integers, so sums never drift.
 
 use crate::cast;
 use crate::error::{Error, Result};
@@ -11,84 +11,84 @@ use alloc::string::{String, ToString};
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 
-/// A moment: nanoseconds since the start of the run.
+/// Point in time: nanoseconds since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
-/// A length of time in nanoseconds.
+/// Length of time in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(pub u64);
 
-/// A rate in bits per second.
+/// Rate in bits per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(pub u64);
 
-/// A number of bytes.
+/// Number of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
-/// A length of a queue: in bytes or in packets.
+/// Length of a queue, in bytes or in packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Size {
-    /// That many bytes.
+    /// Bytes.
     Bytes(u64),
-    /// That many packets, whatever their length.
+    /// Packets of any length.
     Packets(u64),
 }
 
 impl Time {
-    /// The start of the run.
+    /// Start of the run.
     pub const ZERO: Time = Time(0);
-    /// Later than anything that happens.
+    /// Later than any event.
     pub const NEVER: Time = Time(u64::MAX);
 
-    /// The time from `earlier` to here; zero if `earlier` is later.
+    /// Time from `earlier` to `self`; zero if `earlier` is later.
     pub fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl Span {
-    /// No time.
+    /// Zero length.
     pub const ZERO: Span = Span(0);
 
-    /// `n` microseconds.
+    /// Returns a span of `n` microseconds.
     pub const fn us(n: u64) -> Span {
         Span(n * 1_000)
     }
 
-    /// `n` milliseconds.
+    /// Returns a span of `n` milliseconds.
     pub const fn ms(n: u64) -> Span {
         Span(n * 1_000_000)
     }
 
-    /// `n` seconds.
+    /// Returns a span of `n` seconds.
     pub const fn s(n: u64) -> Span {
         Span(n * 1_000_000_000)
     }
 
-    /// In seconds, rounded to the nearest `f64`.
+    /// Converts to seconds, rounded to the nearest `f64`.
     pub fn as_secs(self) -> f64 {
         self.0 as f64 / 1e9
     }
 }
 
 impl Rate {
-    /// Packets of `len` bytes per second, rounded to the nearest `f64`.
+    /// Converts to packets of `len` bytes per second, rounded to the nearest `f64`.
     pub fn packets_per_sec(self, len: Bytes) -> f64 {
         self.0 as f64 / (8.0 * len.0 as f64)
     }
 }
 
 impl Size {
-    /// The bare number, bytes or packets.
+    /// Bare number of bytes or packets.
     pub fn number(self) -> u64 {
         match self {
             Size::Bytes(n) | Size::Packets(n) => n,
         }
     }
 
-    /// Whether a buffer of this size holds that much.
+    /// True if a buffer of this size can hold `packets` packets of `bytes` bytes.
     #[inline]
     pub fn holds(self, packets: u32, bytes: u64) -> bool {
         match self {
@@ -97,7 +97,7 @@ impl Size {
         }
     }
 
-    /// Whether it counts bytes.
+    /// True if the unit is the byte.
     pub fn in_bytes(self) -> bool {
         matches!(self, Size::Bytes(_))
     }
@@ -131,7 +131,7 @@ impl Add for Span {
     }
 }
 
-// ---- how quantities are read -------------------------------------------------------------------
+// ---- parsing ----------------------------------------------------------------------------------
 
 /// Splits `10.5 mbit` into its number, as digits and a count of decimals, and its unit.
 fn split(text: &str) -> Result<(u128, u32, &str)> {
@@ -153,7 +153,7 @@ fn split(text: &str) -> Result<(u128, u32, &str)> {
     Ok((digits, cast::place(part.len()), unit.trim()))
 }
 
-/// `digits / 10^decimals * scale` as a whole number, or why not.
+/// Returns `digits / 10^decimals * scale` if that is a whole number.
 fn exact(text: &str, digits: u128, decimals: u32, scale: u64, grain: &str) -> Result<u64> {
     let (scaled, tens) = (digits * u128::from(scale), 10u128.pow(decimals));
     if scaled % tens != 0 {
@@ -162,7 +162,7 @@ fn exact(text: &str, digits: u128, decimals: u32, scale: u64, grain: &str) -> Re
     u64::try_from(scaled / tens).map_err(|_| Error::new(format!("{text:?} is too large")))
 }
 
-/// The multiplier of an SI or binary prefix, either case.
+/// Returns the multiplier of an SI or binary prefix, in either case.
 fn prefix(p: &str) -> Option<u64> {
     Some(match p {
         "" => 1,
@@ -177,7 +177,7 @@ fn prefix(p: &str) -> Option<u64> {
     })
 }
 
-/// The refusal of `unit` where `what` is due.
+/// Creates the error for `unit` in place of a unit of `what`.
 fn not_a(what: &str, text: &str, unit: &str, like: &str) -> Error {
     if unit.is_empty() {
         Error::new(format!("{text:?} has no unit; a {what} is written like {like}"))
@@ -252,9 +252,9 @@ impl core::str::FromStr for Bytes {
     }
 }
 
-// ---- how quantities are written ----------------------------------------------------------------
+// ---- formatting -------------------------------------------------------------------------------
 
-/// `n` in the largest unit of `units` (name, scale; largest first) that keeps it whole.
+/// Formats `n` in the largest unit of `units` (name, scale; largest first) in which it is whole.
 fn written(n: u64, units: &[(&str, u64)]) -> String {
     let (name, scale) = units
         .iter()

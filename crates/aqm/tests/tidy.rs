@@ -9,9 +9,9 @@ const COLUMNS: usize = 100;
 const LINES_PER_FUNCTION: usize = 70;
 const LINES_PER_FILE: usize = 500;
 
-/// In the order in which the file of an algorithm has them; **Symbols** is for laws that have some.
+/// In the order in which the file of an algorithm has them; **Symbols** is optional.
 const HEADINGS: [&str; 6] =
-    ["**Source**", "**Decides**", "**Measures**", "**The law**", "**Departures**", "**Cost**"];
+    ["**Source**", "**Decides**", "**Measures**", "**Algorithm**", "**Departures**", "**Cost**"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()

@@ -1,23 +1,31 @@
-//! AF-QCN: approximately fair quantized congestion notification, where signals stand in for the
-//! messages.
+//! AF-QCN: approximately fair quantized congestion notification, with drops or marks in place of
+//! the feedback messages.
 //!
 //! **Source** A. Kabbani, M. Alizadeh, M. Yasuda, R. Pan, B. Prabhakar, "AF-QCN: Approximate
 //! Fairness with Quantized Congestion Notification for Multi-tenanted Data Centers", HOTI 2010;
 //! QCN: IEEE 802.1Qau.
-//! **Decides** on arrival. **Measures** the queue, instantaneous, in the unit of `q_eq`, and the
-//! bytes of each flow in a random sample of past arrivals, as AFD does.
+//!
+//! **Decides** on arrival.
+//!
+//! **Measures** the instantaneous queue, in the unit of `q_eq`, and the bytes of each flow in a
+//! random sample of past arrivals, as AFD does.
+//!
 //! **Symbols** `q_eq` (Q_eq), `w`, `q_old`, `fb` (Fb), `a`; `b` and `s` as in AFD.
-//! **The law** of the arrivals 1 % are examined, or more, up to 10 % as the feedback grows. For
-//! these `fb_qcn` is (q - q_eq) + w (q - q_old), if that is above 0, in 63 steps up to
-//! (1 + 2 w) q_eq; `fb_af` is the share that the flow has above the mean flow, 1 - r_fair / r_i, in
-//! 63 steps. Where `fb_qcn` is not 0, the packet is signalled with
-//! `fb` / 63, `fb` = (1 - `a`) `fb_qcn` + `a` `fb_af`.
-//! **Departures** (1) there is no message to the source: QCN's takes up to half of its rate, and so
-//! does a signal from a TCP, so one with `fb` / 63 takes as much on average. (2) The chances of 1
-//! and 10 %, `a` and the scale of `fb_qcn` are not from the paper, which we could not read. (3) All
-//! weights are 1. (4) Flow i has account i modulo `flows`: beyond that many, two share one, and
-//! nobody is evicted.
-//! **Cost** 16512 bytes of state: 8 per entry and per account; O(1) per packet, at most four draws.
+//!
+//! **Algorithm** Between 1 % and 10 % of the arrivals are examined, more as the feedback grows. For
+//! these `fb_qcn` is (q - q_eq) + w (q - q_old), if above 0, quantised in 63 steps up to (1 + 2 w)
+//! q_eq. `fb_af` is the flow's excess over the mean flow, 1 - r_fair / r_i, quantised in 63 steps.
+//! If `fb_qcn` is not 0, the packet is dropped with probability `fb` / 63, where `fb` = (1 - `a`)
+//! `fb_qcn` + `a` `fb_af`.
+//!
+//! **Departures** (1) There is no message to the source. A message of QCN reduces its rate by up to
+//! half, and so does a drop or mark in TCP; with probability `fb` / 63 the reduction is the same on
+//! average. (2) The shares of 1 and 10 %, `a` and the scale of `fb_qcn` are not from the paper,
+//! which was not available to us. (3) All weights are 1. (4) Flow i has account i modulo `flows`:
+//! with more flows, two share an account, and none is evicted.
+//!
+//! **Cost** 16512 bytes of state: 8 per entry and per account; O(1) per packet, at most four random
+//! numbers.
 
 use super::{Aqm, Law, Verdict, afd::Shadow};
 use crate::cx::Cx;
@@ -31,12 +39,13 @@ use alloc::format;
 crate::params! {
     /// Parameters of [`AfQcn`].
     pub struct AfQcnParams {
-        /// Queue to settle at; its unit is that in which the queue is measured.
+        /// Reference of the queue. Its unit, packets or bytes, is that in which the queue is
+        /// measured.
         q_eq: Size = Size::Bytes(33_000),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "Q_eq", ["qeq"];
         /// Weight of the change of the queue.
         w: f64 = 2.0, [0.0 => 1000.0], "w", [];
-        /// Least share of the arrivals that is examined.
+        /// Smallest share of the arrivals that is examined.
         p_min: f64 = 0.01, [0.0 => 1.0], "", [];
         /// Largest share of the arrivals that is examined.
         p_max: f64 = 0.1, [0.0 => 1.0], "", [];
@@ -44,31 +53,31 @@ crate::params! {
         a: f64 = 0.5, [0.0 => 1.0], "a", [];
         /// Entries of the shadow buffer.
         b: u64 = 1000, [1 => 1_000_000], "b", ["shadow"];
-        /// One arrival in so many is sampled; auto lets the shadow buffer span 1.5 s of the link.
+        /// One in s arrivals is sampled; auto makes the shadow buffer span 1.5 s of the link.
         s: Option<f64> = None, [Some(1.0) => Some(1e9)], "s", ["sampling"];
-        /// Accounts; flow i has account i modulo this many.
+        /// Number of accounts; flow i has account i modulo this number.
         flows: u64 = 1024, [1 => 1_048_576], "", [];
-        /// Mean packet, for the span of the shadow buffer.
+        /// Mean packet size, for the span of the shadow buffer.
         packet: Bytes = Bytes(1000), [Bytes(1) => Bytes(1_000_000)], "S", ["mean_packet"];
     }
 }
 
-/// The largest feedback: six bits.
+/// Largest feedback: six bits.
 const MOST: f64 = 63.0;
 
-/// A share in steps of 1/63.
+/// Quantises a share in steps of 1/63.
 fn quantise(share: f64) -> f64 {
     libm::floor(MOST * share.clamp(0.0, 1.0))
 }
 
-/// The law's state.
+/// State of AF-QCN.
 #[derive(Clone)]
 pub struct AfQcn {
     params: AfQcnParams,
     shadow: Shadow,
-    /// The queue when the last arrival was examined.
+    /// Queue when the last arrival was examined.
     q_old: f64,
-    /// Feedback of the queue, of the flow and of both, when it was; 0 to 63.
+    /// Feedback of the queue, of the flow and of both at that time, 0 to 63.
     fb_qcn: f64,
     fb_af: f64,
     fb: f64,
@@ -89,7 +98,7 @@ impl Law for AfQcn {
 }
 
 impl AfQcn {
-    /// Computes the feedback for a packet of `flow` that finds `q`.
+    /// Computes the feedback for a packet of `flow` that finds a queue of `q`.
     fn examine(&mut self, q: f64, flow: u32) {
         let AfQcnParams { q_eq, w, a, .. } = self.params;
         let q_eq = q_eq.number() as f64;
@@ -106,7 +115,8 @@ impl Aqm for AfQcn {
     fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
         let AfQcnParams { q_eq, p_min, p_max, .. } = self.params;
         self.shadow.sample(cx, packet);
-        // Not a chance, as in the shadow buffer: it decides nothing about the packet yet.
+        // `uniform`, not `chance`, as in the shadow buffer: this is no decision about the packet,
+        // and a replay scripts only decisions.
         if cx.dice.uniform() >= p_min + (p_max - p_min) * self.fb_qcn / MOST {
             return Verdict::Pass;
         }
@@ -120,13 +130,13 @@ impl Aqm for AfQcn {
     }
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        // Feedback when it was last worked out, 0 to 63.
+        // Feedback when it was last computed, 0 to 63.
         see("fb", self.fb);
-        // The queue's part of it, 0 to 63.
+        // Part of the queue in the feedback, 0 to 63.
         see("fb_qcn", self.fb_qcn);
-        // The flow's part of it, 0 to 63.
+        // Part of the flow in the feedback, 0 to 63.
         see("fb_af", self.fb_af);
-        // Flows in the shadow buffer.
+        // Number of flows in the shadow buffer.
         see("active", self.shadow.active() as f64);
     }
 

@@ -1,21 +1,29 @@
-//! AFD: approximate fair dropping, fair shares from one queue.
+//! AFD: approximate fair dropping, fair shares from a single queue.
 //!
 //! **Source** R. Pan, L. Breslau, B. Prabhakar, S. Shenker, "Approximate Fairness through
 //! Differential Dropping", ACM CCR 33(2), 2003.
-//! **Decides** on arrival. **Measures** the queue in bytes, `f_s` times a second, and the bytes of
-//! each flow in a random sample of past arrivals, the shadow buffer.
+//!
+//! **Decides** on arrival.
+//!
+//! **Measures** the queue in bytes, `f_s` times a second, and the bytes of each flow in a random
+//! sample of past arrivals, the shadow buffer.
+//!
 //! **Symbols** `b`, `s`, `m_i`, `m_fair`, `d` (D_i), `q_target`, `alpha`, `beta`, `f_s`.
-//! **The law** every arrival takes with 1/`s` the place of a random entry of the shadow buffer.
-//! A flow with `m_i` bytes there is signalled with 1 - `m_fair` / `m_i`, so that what passes is the
-//! same for all who want more. `m_fair` is moved so that the queue stays at `q_target`:
-//! `m_fair += alpha (q_old - q_target) - beta (q - q_target)`.
-//! **Departures** (1) drops are signals, which ECN may mark. (2) Who finds nobody waiting passes:
-//! after a lull the sample is old. (3) Flow i has account i modulo `flows`: beyond that many, two
-//! share one, and nobody is evicted. (4) Many samples of a constant queue are taken in one step.
-//! (5) `m_fair` lies between a mean packet and `b` of them; the paper is silent. (6) Samples count
-//! from the first arrival: the first one is taken 1/`f_s` later.
+//!
+//! **Algorithm** Every arrival replaces, with probability 1/`s`, a random entry of the shadow
+//! buffer. A flow with `m_i` bytes there is dropped with probability 1 - `m_fair` / `m_i`, so that
+//! all flows that demand more than the fair share get the same rate. `m_fair` is controlled so that
+//! the queue stays at `q_target`: `m_fair += alpha (q_old - q_target) - beta (q - q_target)`.
+//!
+//! **Departures** (1) ECN-capable packets can be marked instead of dropped. (2) A packet that finds
+//! an empty queue passes: after an idle time the sample is old. (3) Flow i has account i modulo
+//! `flows`: with more flows, two share an account, and none is evicted. (4) Several samples of a
+//! constant queue are computed in one step. (5) `m_fair` stays between one and `b` mean packets;
+//! the paper gives no bounds. (6) Samples count from the first arrival: the first one is taken
+//! 1/`f_s` later.
+//!
 //! **Cost** 16488 bytes of state: 8 per entry and per account; O(1) per packet, at most three
-//! draws.
+//! random numbers.
 
 use super::{Aqm, Law, Verdict};
 use crate::cast;
@@ -35,49 +43,50 @@ crate::params! {
     pub struct AfdParams {
         /// Entries of the shadow buffer.
         b: u64 = 1000, [1 => 1_000_000], "b", ["shadow"];
-        /// One arrival in so many is sampled; auto lets the shadow buffer span 1.5 s of the link.
+        /// One in s arrivals is sampled; auto makes the shadow buffer span 1.5 s of the link.
         s: Option<f64> = None, [Some(1.0) => Some(1e9)], "s", ["sampling"];
-        /// Queue to settle at; auto is half the limit.
+        /// Reference of the queue; auto is half the limit.
         q_target: Option<Size> = None,
             [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))], "q_target",
             ["qtarget"];
-        /// Gain of the queue before.
+        /// Gain of the previous sample of the queue.
         alpha: f64 = 1.7, [0.0 => 1000.0], "alpha", [];
-        /// Gain of the queue now; the larger of the two.
+        /// Gain of the current sample of the queue; must be above alpha.
         beta: f64 = 1.8, [0.0 => 1000.0], "beta", [];
         /// Samples of the queue per second.
         f_s: f64 = 160.0, [0.1 => 1_000_000.0], "f_s", ["frequency"];
-        /// Accounts; flow i has account i modulo this many.
+        /// Number of accounts; flow i has account i modulo this number.
         flows: u64 = 1024, [1 => 1_048_576], "", [];
-        /// Weights of the accounts, one after the other, the last for all further ones.
+        /// Weights of the accounts in order; the last one applies to all further accounts.
         weights: Vec<f64> = [1.0].into(), [[1e-3].into() => [1e3].into()], "w_i", ["weight"];
-        /// Mean packet.
+        /// Mean packet size.
         packet: Bytes = Bytes(1000), [Bytes(1) => Bytes(1_000_000)], "S", ["mean_packet"];
     }
 }
 
-/// A random sample of past arrivals, with what each account has in it.
+/// Random sample of past arrivals, with the bytes of each account in it.
 #[derive(Clone)]
 pub(super) struct Shadow {
-    /// Account and length.
+    /// Account and length of each sampled packet.
     entries: Vec<(u32, u32)>,
-    /// How many entries it may have.
+    /// Maximum number of entries.
     size: u64,
     /// Bytes per account.
     bytes: Vec<u64>,
     /// Bytes of all entries.
     total: u64,
-    /// Accounts with bytes.
+    /// Number of accounts with bytes.
     active: u64,
-    /// Chance that an arrival of weight 1 is sampled.
+    /// Probability that an arrival of weight 1 is sampled.
     chance: f64,
-    /// Weights of the accounts, the least one 1, the last for all further ones.
+    /// Weights of the accounts, scaled so that the smallest is 1; the last one applies to all
+    /// further accounts.
     weights: Vec<f64>,
 }
 
 impl Shadow {
-    /// Empty, with room for `size` packets of `flows` flows. One arrival in `s` is sampled; without
-    /// that, so many that a full one spans 1.5 s of the link.
+    /// Returns an empty sample with room for `size` packets of `flows` flows. One in `s` arrivals
+    /// is sampled; by default as many as make a full sample span 1.5 s of the link.
     pub fn new(size: u64, s: Option<f64>, flows: u64, packet: Bytes, env: &Env) -> Shadow {
         let span = 1.5 * env.rate.packets_per_sec(packet);
         Shadow {
@@ -91,7 +100,7 @@ impl Shadow {
         }
     }
 
-    /// With weights: what an account has in it is then per weight, since the heavier ones are
+    /// Adds weights. The bytes of an account are then per weight, since heavier accounts are
     /// sampled less.
     pub fn weighted(self, weights: &[f64]) -> Shadow {
         let least = weights.iter().copied().fold(f64::INFINITY, f64::min);
@@ -102,8 +111,9 @@ impl Shadow {
         flow % cast::place(self.bytes.len())
     }
 
-    /// `packet` arrives and may be sampled. This is no decision about it, so the dice are not asked
-    /// for a chance: a replay that follows recorded decisions scripts those.
+    /// Samples `packet` with the configured probability. This is no decision about the packet, so
+    /// it uses `uniform`, not `chance`: a replay that follows recorded decisions scripts the
+    /// latter.
     pub fn sample(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
         let entry = (self.account(packet.flow), packet.len);
         let weight = nth(&self.weights, entry.0 as usize).unwrap_or(1.0);
@@ -125,44 +135,44 @@ impl Shadow {
         self.total += u64::from(entry.1);
     }
 
-    /// What the flow has in it, bytes.
+    /// Bytes of `flow` in the sample.
     pub fn of(&self, flow: u32) -> f64 {
         self.bytes[self.account(flow) as usize] as f64
     }
 
-    /// What a flow that has anything has on average, bytes.
+    /// Mean bytes of the flows in the sample.
     pub fn mean(&self) -> f64 {
         self.total as f64 / self.active.max(1) as f64
     }
 
-    /// Flows that have anything.
+    /// Number of flows in the sample.
     pub fn active(&self) -> u64 {
         self.active
     }
 
-    /// Bytes of memory beside the struct itself.
+    /// Size of the tables in bytes, without the struct itself.
     pub fn state(&self) -> usize {
         self.entries.capacity() * size_of::<(u32, u32)>() + size_of_val(&*self.bytes)
     }
 }
 
-/// The law's state.
+/// State of AFD.
 #[derive(Clone)]
 pub struct Afd {
     alpha: f64,
     beta: f64,
     f_s: f64,
-    /// The queue to settle at, bytes.
+    /// Reference of the queue, bytes.
     q_target: f64,
     shadow: Shadow,
-    /// What a flow may have in the shadow buffer, bytes, and its bounds.
+    /// Fair share of the shadow buffer, bytes, and its bounds.
     m_fair: f64,
     m_min: f64,
     m_max: f64,
-    /// The last sample of the queue, bytes.
+    /// Previous sample of the queue, bytes.
     q_old: f64,
     samples: Timer,
-    /// Bytes in the shadow buffer and chance of a signal of the last arrival; for figures.
+    /// Bytes in the shadow buffer and drop probability of the last arrival, for inspection.
     m_i: f64,
     d: f64,
 }
@@ -220,7 +230,7 @@ impl Aqm for Afd {
         }
         let (e, e_old) = (line.bytes() as f64 - self.q_target, self.q_old - self.q_target);
         self.adapt(self.alpha * e_old - self.beta * e);
-        // From the second sample on the queue is the same as before: every step adds as much.
+        // From the second sample on the queue is unchanged: all steps are equal.
         self.adapt((n - 1) as f64 * ((self.alpha - self.beta) * e));
         self.q_old = line.bytes() as f64;
     }
@@ -238,13 +248,13 @@ impl Aqm for Afd {
     }
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        // What a flow may have in the shadow buffer, bytes.
+        // Fair share of the shadow buffer, bytes.
         see("m_fair", self.m_fair);
         // Bytes of the last arrival's flow in the shadow buffer.
         see("m_i", self.m_i);
-        // Chance of a signal for the last arrival.
+        // Drop probability of the last arrival.
         see("d", self.d);
-        // Flows in the shadow buffer.
+        // Number of flows in the shadow buffer.
         see("active", self.shadow.active() as f64);
     }
 
@@ -265,8 +275,8 @@ mod tests {
     fn m_fair_follows_the_queue_and_catches_up_exactly() {
         let small = [&SMALL[..], &[("f_s", "1000"), ("alpha", "0.25"), ("beta", "0.5")]].concat();
         let mut q = Bench::new("afd", &small);
-        // 2000 of 10 000 bytes wait from time 0 on; the sample at 1 ms adds
-        // 0.25 (0 - 10 000) - 0.5 (2000 - 10 000) = 1500, each one after it 0.25 * 8000 = 2000.
+        // 2000 of 10 000 bytes are queued from time 0 on. The sample at 1 ms adds 0.25 (0 - 10 000)
+        // - 0.5 (2000 - 10 000) = 1500, each later one 0.25 * 8000 = 2000.
         (0..2).for_each(|i| drop(q.put_flow(i, i, 1000)));
         q.at_ms(1);
         q.get();
@@ -298,8 +308,8 @@ mod tests {
 
     #[test]
     fn flows_lose_what_they_have_above_the_fair_share() {
-        // Of the 10 entries 8 are of flow 1 and 2 of flow 2, and 1 kB is fair. The arrival takes
-        // the place of one of the ten.
+        // Of the 10 entries 8 are of flow 1 and 2 of flow 2, and 1 kB is fair. The arrival replaces
+        // one of the ten.
         let mut lost = [0, 0];
         for seed in 0..4000 {
             for flow in [1, 2] {

@@ -1,15 +1,22 @@
-//! API: adaptive PI, whose gains grow with the distance of the queue from its reference.
+//! API: adaptive PI, whose gains grow with the distance between the queue and its reference.
 //!
-//! **Source** Huang et al., CECNet 2013, of which only the abstract could be read: the gains follow
-//! the deviation of the queue from its target. The form is ours.
-//! **Decides** on arrival. **Measures** as PI. **Symbols** those of PI; `m` the multiplier, `GM`
-//! the gain margin of PI's design.
-//! **The law** PI with `p += m (a (q - q_ref) - b (q_old - q_ref))`, where `m = 1 + (m_max - 1)
-//! min(1, |q - q_ref| / q_ref)` and `m_max = GM / 2`: at the reference it is PI; far from it the
-//! loop keeps a gain margin of 6 dB.
-//! **Departures** all of PI's. `m_max` can be given, and must be where `a` and `b` are given
-//! without a design; where GM is below 2, `m_max` is 1.
-//! **Cost** 184 bytes of state, a draw per arrival, as PI.
+//! **Source** Huang et al., CECNet 2013. Only the abstract was available to us: the gains follow
+//! the deviation of the queue from its target. The formula is ours.
+//!
+//! **Decides** on arrival.
+//!
+//! **Measures** as PI.
+//!
+//! **Symbols** those of PI; `m` the multiplier, `GM` the gain margin of PI's design.
+//!
+//! **Algorithm** PI with `p += m (a (q - q_ref) - b (q_old - q_ref))`, where `m = 1 + (m_max - 1)
+//! min(1, |q - q_ref| / q_ref)` and `m_max = GM / 2`. At the reference it equals PI; far from it
+//! the loop keeps a gain margin of 6 dB.
+//!
+//! **Departures** Those of PI. `m_max` can be set, and is required if `a` and `b` are given without
+//! `flows` and `rtt`. If GM is below 2, `m_max` is 1.
+//!
+//! **Cost** 184 bytes of state; a random number per arrival, as PI.
 
 use super::pi::{Gains, Pi, PiParams, gains};
 use super::{Aqm, Law, Verdict};
@@ -22,15 +29,15 @@ use crate::sched::Env;
 use crate::units::Time;
 
 crate::params! {
-    /// What [`Api`] has beside the parameters of PI.
+    /// Parameters of [`Api`] besides those of PI.
     pub struct ApiParams {
-        /// Factor on both gains where the queue is empty or twice q_ref; auto is half the gain
-        /// margin of the design.
+        /// Factor on both gains when the queue is empty or at least twice q_ref; auto is half the
+        /// gain margin of the design.
         m_max: Option<f64> = None, [Some(1.0) => Some(1000.0)], "m", [];
     }
 }
 
-/// The law's state.
+/// State of API.
 #[derive(Clone)]
 pub struct Api {
     pi: Pi,
@@ -38,8 +45,8 @@ pub struct Api {
     m_max: f64,
 }
 
-/// The phase of the loop without its controller's gain reaches 180 degrees at x tan(x) = 1, where
-/// its modulus is one over this.
+/// The phase of the loop, without the controller's gain, is 180 degrees at x tan(x) = 1, where the
+/// loop gain is the inverse of this value.
 const MODULUS: f64 = 1.1349;
 
 impl Law for Api {
@@ -52,7 +59,7 @@ impl Law for Api {
             Some(m) => m,
             None if designed => (margin() / 2.0).max(1.0),
             None => {
-                let text = "is due where a and b are given without flows and rtt";
+                let text = "is required if a and b are given without flows and rtt";
                 return Err(Error::new(text).at("m_max"));
             }
         };
@@ -90,7 +97,7 @@ mod tests {
     use crate::testing::Bench;
     use std::prelude::v1::*;
 
-    /// Ten samples a second; 2 and 1 per mille; three times that at most.
+    /// Ten samples a second; gains of 0.002 and 0.001, at most three times that.
     const SLOW: [(&str, &str); 5] =
         [("a", "0.002"), ("b", "0.001"), ("w", "10"), ("q_ref", "8p"), ("m_max", "3")];
 
@@ -131,7 +138,7 @@ mod tests {
                 settings.iter().map(|(k, v)| (*k, crate::Setting::Text(v))).collect();
             crate::build("api", &settings, crate::Rate(8_000_000)).err().unwrap().to_string()
         };
-        assert!(said(&SLOW[..4]).starts_with("m_max: is due"));
+        assert!(said(&SLOW[..4]).starts_with("m_max: is required"));
     }
 
     #[test]

@@ -1,20 +1,27 @@
-//! ARED: RED that adapts max_p so that the average stays in the middle of its band.
+//! ARED: adaptive RED, which adapts max_p to keep the average between the thresholds.
 //!
 //! **Source** S. Floyd, R. Gummadi, S. Shenker, "Adaptive RED: An Algorithm for Increasing the
 //! Robustness of RED's Active Queue Management", 2001.
-//! **Decides** on arrival, as RED. **Measures** RED's average of the queue. **Symbols** those of
-//! RED, `alpha`, `beta`, `interval`, `target_delay`, `Cp` (packets per second that the link
-//! sends).
-//! **The law** gentle RED with an adaptive max_p. An arrival more than `interval` after the last
-//! change (at the start: after the first arrival) changes it. With d = max_th - min_th: if
-//! avg < min_th + 0.4 d, max_p is multiplied by `beta`; if avg > max_th - 0.4 d, it grows by
-//! `alpha`, or by a quarter of itself if that is less. Defaults follow from the link:
-//! w_q = 1 - exp(-1/Cp), min_th = max(5, target_delay Cp/2) packets, max_th = 3 min_th.
-//! **Departures** (1) `top` is looked at before a step up and `bottom` before a step down, as
-//! every implementation we know has it: max_p can end one step outside, though never above 1. (2)
-//! The slope above max_th follows max_p, unless `stale_gentle`: in ns-2 it keeps the first max_p,
-//! and with it a jump at max_th.
-//! **Cost** 288 bytes of state; that of RED, and a comparison of times per arrival.
+//!
+//! **Decides** on arrival, as RED.
+//!
+//! **Measures** RED's average of the queue.
+//!
+//! **Symbols** those of RED, `alpha`, `beta`, `interval`, `target_delay`, `Cp` (link rate in
+//! packets per second).
+//!
+//! **Algorithm** Gentle RED with an adaptive max_p. The first arrival more than `interval` after
+//! the last change (initially: after the first arrival) adapts it. With d = max_th - min_th: if avg
+//! < min_th + 0.4 d, max_p is multiplied by `beta`; if avg > max_th - 0.4 d, it grows by `alpha`,
+//! or by a quarter of itself if that is less. Defaults follow from the link: w_q = 1 - exp(-1/Cp),
+//! min_th = max(5, target_delay Cp/2) packets, max_th = 3 min_th.
+//!
+//! **Departures** (1) `top` is checked before a step up and `bottom` before a step down, as in
+//! every implementation we know. So max_p can end one step outside these bounds, but never above 1.
+//! (2) The slope above max_th follows max_p, unless `stale_gentle` is set. In ns-2 it keeps the
+//! initial max_p, and the drop probability jumps at max_th.
+//!
+//! **Cost** 288 bytes of state; that of RED, plus a comparison of times per arrival.
 
 use super::Law;
 use super::red::{Red, RedParams, Tune, Tuned, one_unit};
@@ -25,40 +32,41 @@ use crate::units::{Rate, Size, Span, Time};
 use alloc::format;
 
 crate::params! {
-    /// Parameters of [`Ared`], beside those of RED; `auto` is worked out from the link.
+    /// Parameters of [`Ared`] besides those of RED; `auto` is computed from the link.
     pub struct AredParams {
-        /// Average queue below which nothing is signalled; auto holds for the target delay, but 5
-        /// packets at least.
+        /// Average queue below which no packet is dropped; auto is half of target_delay times the
+        /// link rate, at least 5 packets.
         min_th: Option<Size> = None,
             [Some(Size::Packets(0)) => Some(Size::Packets(1_000_000_000_000))],
             "min_th", ["minth", "min", "thresh"];
-        /// Average queue above which the chance climbs faster; auto is three times min_th.
+        /// Average queue above which the drop probability rises faster; auto is three times min_th.
         max_th: Option<Size> = None,
             [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))],
             "max_th", ["maxth", "max", "maxthresh"];
-        /// Weight of one arrival in the average; auto forgets within a second.
+        /// Weight of one arrival in the average; auto gives the average a time constant of one
+        /// second.
         w_q: Option<f64> = None, [Some(1e-9) => Some(1.0)],
             "w_q", ["wq", "weight", "q_weight"];
-        /// The delay that min_th auto allows for.
+        /// Queueing delay from which min_th auto is computed.
         target_delay: Span = Span::ms(5), [Span::us(1) => Span::s(10)],
             "target", ["targetdelay", "target"];
-        /// Least time from one change of max_p to the next.
+        /// Minimum time between two changes of max_p.
         interval: Span = Span::ms(500), [Span::us(1) => Span::s(100)], "interval", [];
-        /// Most that max_p grows by at once.
+        /// Largest increase of max_p in one step.
         alpha: f64 = 0.01, [1e-4 => 1.0], "alpha", [];
-        /// What max_p is multiplied by when it falls.
+        /// Factor by which max_p decreases in one step.
         beta: f64 = 0.9, [0.01 => 0.99], "beta", [];
-        /// max_p falls only from above this; auto is 0.01 or, on a fast link, one in as many
-        /// packets of 1000 B as it sends in 100 ms (ns-2 since 2004).
+        /// Lower bound: max_p decreases only while it is above this; auto is 0.01 or, on a fast
+        /// link, 1 / (number of 1000 B packets that it sends in 100 ms), as in ns-2 since 2004.
         bottom: Option<f64> = Some(0.01), [Some(1e-6) => Some(1.0)], "bottom", [];
-        /// max_p grows only from below this.
+        /// Upper bound: max_p increases only while it is below this.
         top: f64 = 0.5, [1e-4 => 1.0], "top", [];
-        /// Whether the gentle slope keeps the max_p that it began with, as in ns-2.
+        /// True if the gentle slope keeps the initial max_p, as in ns-2.
         stale_gentle: bool = false, [], "", [];
     }
 }
 
-/// The step up and down of max_p; SA-RED shares it.
+/// Step of max_p up or down, shared with SA-RED.
 #[derive(Clone)]
 pub(super) struct Step {
     pub alpha: f64,
@@ -68,7 +76,7 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// Refuses a range of max_p that is empty.
+    /// Checks that the range of max_p is not empty.
     pub fn checked(self) -> Result<Step> {
         let Step { bottom, top, .. } = self;
         if bottom < top {
@@ -77,7 +85,8 @@ impl Step {
         Err(Error::new(format!("{top} is not above bottom ({bottom})")).at("top"))
     }
 
-    /// `max_p` after a step towards the band `[low, high]` from `avg`; nothing where none is due.
+    /// Returns `max_p` after a step that moves `avg` towards the band `[low, high]`, or `None` if
+    /// no step is due.
     pub fn from(&self, max_p: f64, avg: f64, [low, high]: [f64; 2]) -> Option<f64> {
         if avg < low && max_p > self.bottom {
             Some(max_p * self.beta)
@@ -89,23 +98,23 @@ impl Step {
     }
 }
 
-/// The middle fifth between the thresholds.
+/// Target band of the average: the middle fifth between the thresholds.
 pub(super) fn target_band(red: &Red) -> [f64; 2] {
     let part = 0.4 * (red.max_th - red.min_th);
     [red.min_th + part, red.max_th - part]
 }
 
-/// What the law has beside RED.
+/// State of ARED besides that of RED.
 #[derive(Clone)]
 pub struct Ared {
     step: Step,
     interval: Span,
     stale_gentle: bool,
-    /// max_p may change after this; never before the first arrival.
+    /// Time after which max_p may change; never before the first arrival.
     locked: Time,
 }
 
-/// One in as many packets of 1000 B as the link sends in 100 ms, where that is less than 0.01.
+/// Lower bound of max_p for `bottom = auto`.
 fn bottom_auto(rate: Rate) -> f64 {
     (80_000.0 / rate.0.max(1) as f64).min(0.01)
 }
@@ -115,7 +124,7 @@ impl Law for Tuned<Ared> {
 
     fn new(params: &Self::Params, env: &Env) -> Result<Self> {
         let own = &params.frame;
-        // Cp; a link that sends nothing has no automatic settings, but may not divide by zero.
+        // Cp. A link of rate 0 has no automatic settings, but must not cause a division by zero.
         let per_second = env.rate.packets_per_sec(params.law.packet).max(1e-9);
         if let (Some(min_th), Some(max_th)) = (own.min_th, own.max_th) {
             one_unit(min_th, max_th)?;
@@ -193,8 +202,8 @@ mod tests {
 
     #[test]
     fn what_is_not_given_follows_from_the_link() {
-        // 1000 B at 1 gbit: 125,000 per second, 625 in 5 ms, half of them min_th; aqm.md 5 has the
-        // weight as 8e-6.
+        // 1000 B at 1 gbit: 125,000 per second, 625 in 5 ms, half of them min_th; w_q is
+        // 1 / 125,000 = 8e-6.
         let [min_th, max_th, w_q] = worked_out(Rate(1_000_000_000), &[("packet", "1000B")]);
         assert_eq!((min_th, max_th), (312.5, 937.5));
         assert!((w_q - 8e-6).abs() < 4e-11, "{w_q}");

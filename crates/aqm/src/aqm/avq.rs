@@ -2,19 +2,26 @@
 //!
 //! **Source** S. Kunniyur, R. Srikant, "Analysis and Design of an Adaptive Virtual Queue (AVQ)
 //! Algorithm for Active Queue Management", SIGCOMM 2001.
-//! **Decides** on arrival, without chance. **Measures** a virtual queue, in the unit of the buffer:
-//! bytes, or packets of `packet` bytes.
-//! **Symbols** `C` the link's capacity, `C_tilde` the virtual one, `VQ` the virtual queue, `alpha`,
+//!
+//! **Decides** on arrival, without random numbers.
+//!
+//! **Measures** a virtual queue, in the unit of the buffer: bytes, or packets of `packet` bytes.
+//!
+//! **Symbols** `C` link capacity, `C_tilde` virtual capacity, `VQ` virtual queue, `alpha` and
 //! `gamma` as in the paper; `buflim` is the virtual buffer as a share of the real one.
-//! **The law** the virtual queue takes the same arrivals but is drained at `C_tilde`; an arrival
-//! that finds no room in it is signalled and does not join it. `C_tilde` grows at `alpha gamma C`
-//! and falls by `alpha` times what arrives, so that the link is used to the share `gamma`.
-//! **Departures** (1) an arrival that is dropped does not move `C_tilde`: what is let in is
-//! regulated, as in ns-2; the time before it counts at the next that is let in. One that is marked
-//! moves it. Time begins with the first arrival. (2) `C_tilde` is kept in bounds after both steps,
-//! in the paper after the first. (3) It never falls below a hundredth of `C`: at 0, with a full
-//! virtual queue, nothing could ever be let in again.
-//! **Cost** 176 bytes of state, no draw, two multiplications per arrival.
+//!
+//! **Algorithm** The virtual queue has the same arrivals but drains at `C_tilde`. An arrival that
+//! does not fit into it is dropped (or marked) and does not join it. `C_tilde` grows at `alpha
+//! gamma C` and falls by `alpha` times the arrivals, so that the utilisation of the link settles at
+//! `gamma`.
+//!
+//! **Departures** (1) A dropped packet does not change `C_tilde`: the admitted rate is regulated,
+//! as in ns-2, and the time before the drop counts at the next admitted packet. A marked packet
+//! does change it. Time starts with the first arrival. (2) `C_tilde` is kept in bounds after both
+//! steps, in the paper after the first only. (3) It never falls below 1 % of `C`: at 0, with a full
+//! virtual queue, no packet could ever be admitted again.
+//!
+//! **Cost** 176 bytes of state, no random numbers, two multiplications per arrival.
 
 use super::{Aqm, Law, Verdict};
 use crate::cx::Cx;
@@ -28,33 +35,33 @@ use alloc::format;
 crate::params! {
     /// Parameters of [`Avq`].
     pub struct AvqParams {
-        /// Utilisation to hold.
+        /// Target utilisation.
         gamma: f64 = 0.98, [0.05 => 1.0], "gamma", [];
-        /// How fast the virtual capacity adapts.
+        /// Speed at which the virtual capacity adapts.
         alpha: f64 = 0.15, [0.0 => 10.0], "alpha", [];
         /// Virtual buffer as a share of the real one.
         buflim: f64 = 1.0, [0.001 => 1000.0], "B", ["virtual_buffer"];
-        /// Virtual capacity to begin with, as a share of the link's.
+        /// Initial virtual capacity as a share of the link's capacity.
         ecnlim: f64 = 0.8, [0.01 => 1.0], "C_tilde", ["virtual_capacity"];
-        /// Mean packet: what a packet is worth where the buffer counts packets.
+        /// Mean packet size, which converts bytes to packets if the buffer counts packets.
         packet: Bytes = Bytes(1000),
             [Bytes(1) => Bytes(1_000_000)], "s", ["mean_packet", "mean_pktsize"];
     }
 }
 
-/// The least virtual capacity, as a share of the link's.
+/// Smallest virtual capacity as a share of the link's.
 const LEAST: f64 = 0.01;
 
-/// The law's state; all capacities in bytes or packets per second.
+/// State of AVQ; capacities in bytes or packets per second.
 #[derive(Clone)]
 pub struct Avq {
     alpha: f64,
     gamma: f64,
-    /// Whether bytes are counted.
+    /// True if bytes are counted.
     in_bytes: bool,
-    /// Whether the frame marks.
+    /// True if packets may be marked.
     ecn: bool,
-    /// The virtual buffer, bytes or packets.
+    /// Virtual buffer, bytes or packets.
     buffer: f64,
     /// Capacity of the link.
     c: f64,
@@ -62,9 +69,9 @@ pub struct Avq {
     c_tilde: f64,
     /// Virtual queue, bytes or packets.
     vq: f64,
-    /// The last arrival.
+    /// Time of the last arrival.
     last: Time,
-    /// The last arrival that was not dropped by the law, at first the first of all.
+    /// Time of the last arrival that AVQ did not drop, initially of the first arrival.
     adapted: Option<Time>,
 }
 
@@ -76,7 +83,7 @@ impl Law for Avq {
         let in_bytes = env.limit.in_bytes();
         let buffer = buflim * env.limit.number() as f64;
         if buffer < 1.0 {
-            let text = format!("{buflim} of {} is no room at all", env.limit);
+            let text = format!("{buflim} of {} leaves no virtual buffer", env.limit);
             return Err(Error::new(text).at("buflim"));
         }
         let c = env.rate.packets_per_sec(if in_bytes { Bytes(1) } else { packet });
@@ -188,7 +195,7 @@ mod tests {
         (0..1000).for_each(|i| drop(q.put(i, 1000)));
         assert_eq!(q.gauge("c_tilde"), 10.0);
         assert_eq!(q.put(1000, 1000), [1000]);
-        // A hundredth of the link's capacity empties it all the same.
+        // One hundredth of the link's capacity is enough to drain it.
         q.drain();
         q.at_ms(86_400_000);
         assert!(q.put(1001, 1000).is_empty());

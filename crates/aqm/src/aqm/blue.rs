@@ -1,17 +1,25 @@
-//! BLUE: the chance of a signal moves with overflow and idleness, no queue is measured.
+//! BLUE: a drop probability that overflow raises and an idle link lowers, without measuring the
+//! queue.
 //!
 //! **Source** W. Feng, D. Kandlur, D. Saha, K. Shin, "BLUE: A New Class of Active Queue Management
 //! Algorithms", UM CSE-TR-387-99, 1999; IEEE/ACM ToN 10(4), 2002.
-//! **Decides** on arrival. **Measures** nothing but that packets find no room and that the link is
-//! idle. **Symbols** `pm`, `d1`, `d2`, `freeze` (freeze_time), `threshold` (L).
-//! **The law** every packet is signalled with `pm`. A loss for want of room (or a queue above it)
-//! makes `pm += d1`, an idle link `pm -= d2`, neither sooner than `freeze` after the last
+//!
+//! **Decides** on arrival.
+//!
+//! **Measures** overflow and idle time of the link only.
+//!
+//! **Symbols** `pm`, `d1`, `d2`, `freeze` (freeze_time), `threshold` (L).
+//!
+//! **Algorithm** Every packet is dropped with probability `pm`. An overflow (or a queue above
+//! `threshold`) adds `d1` to `pm`, an idle link subtracts `d2`, at least `freeze` after the last
 //! change.
-//! **Departures** (1) the paper's idle event is one moment; here it repeats every `freeze` while
-//! the link stays idle, so that `pm` also falls where nobody sends. (2) The frame asks first
-//! whether there is room: a packet that finds none raises `pm`, though a signal might have lost it.
-//! (3) A change is allowed `freeze` after the last one, not only later than that.
-//! **Cost** 200 bytes of state, one draw per arrival; idle time is made up for at once.
+//!
+//! **Departures** (1) The paper's idle event happens once; here it repeats every `freeze` while the
+//! link stays idle, so that `pm` also falls while no packet arrives. (2) The buffer is checked
+//! first: a packet that does not fit raises `pm`, even if it would also have been dropped by `pm`.
+//! (3) A change is allowed exactly `freeze` after the last one, not only later.
+//!
+//! **Cost** 200 bytes of state, one random number per arrival; idle time is caught up in one step.
 
 use super::{Aqm, Law, Verdict};
 use crate::cx::Cx;
@@ -23,11 +31,11 @@ use crate::units::{Size, Span, Time};
 use alloc::format;
 
 crate::choice! {
-    /// How the time since the last change is counted.
+    /// Reference of the time since the last change.
     pub enum Clocks {
-        /// From the last change in either direction (the paper).
+        /// The last change in either direction (the paper).
         One = "one",
-        /// From the last change in the same direction (the authors' code for ns-1.1).
+        /// The last change in the same direction (the authors' code for ns-1.1).
         Two = "two",
     }
 }
@@ -35,31 +43,32 @@ crate::choice! {
 crate::params! {
     /// Parameters of [`Blue`].
     pub struct BlueParams {
-        /// What a loss for want of room adds to the chance.
+        /// Increase of the drop probability by an overflow.
         d1: f64 = 0.0025, [0.0 => 1.0], "d1", ["increment"];
-        /// What an idle link takes from the chance; about a tenth of d1.
+        /// Decrease of the drop probability by an idle link; about a tenth of d1.
         d2: f64 = 0.00025, [1e-5 => 1.0], "d2", ["decrement"];
-        /// Least time between two changes.
+        /// Minimum time between two changes.
         freeze: Span = Span::ms(100),
             [Span::us(1) => Span::ms(500)], "freeze_time", ["freeze_time"];
-        /// Queue above which an arrival counts as a loss; auto for losses only.
+        /// Queue above which an arrival raises the drop probability; auto: at overflow only.
         threshold: Option<Size> = None,
             [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))], "L",
             ["l"];
-        /// Whether rises and falls wait for each other.
+        /// Reference of freeze: the last change in either direction (one), or in the same direction
+        /// (two).
         clocks: Clocks = Clocks::One, [], "", [];
     }
 }
 
-/// The law's state.
+/// State of BLUE.
 #[derive(Clone)]
 pub struct Blue {
     params: BlueParams,
-    /// Chance of a signal, 0 to 1.
+    /// Drop probability, 0 to 1.
     pm: f64,
-    /// When it was last raised and lowered; the same with one clock.
+    /// Times of the last increase and decrease; equal with one clock.
     last: [Option<Time>; 2],
-    /// Since when the link is idle, or when that was last acted on.
+    /// Time at which the link became idle, or of the last decrease since then.
     idle_since: Option<Time>,
 }
 
@@ -79,7 +88,7 @@ impl Law for Blue {
 }
 
 impl Blue {
-    /// Adds `step` to the chance unless it was changed too lately.
+    /// Adds `step` to the drop probability unless it changed less than `freeze` ago.
     fn change(&mut self, now: Time, direction: usize, step: f64) {
         let frozen = |last: Time| now.since(last) < self.params.freeze;
         if self.last[direction].is_some_and(frozen) {
@@ -107,7 +116,7 @@ impl Aqm for Blue {
         let events = now.since(since).0 / freeze.0;
         if events > 0 {
             let at = since + Span(events * freeze.0);
-            // All but the last at once; none of them finds the chance frozen.
+            // All but the last in one step; none of them is blocked by freeze.
             self.pm = (self.pm - (events - 1) as f64 * d2).max(0.0);
             self.last[DOWN] = None;
             self.change(at, DOWN, -d2);
@@ -159,7 +168,7 @@ mod tests {
     const FAST: [(&str, &str); 4] =
         [("limit", "2p"), ("d1", "0.02"), ("d2", "0.002"), ("freeze", "10ms")];
 
-    /// Two wait and so many more come at `ms`: each finds no room, unless it is signalled.
+    /// Keeps two packets queued and adds `n` at `ms`: each overflows, unless it is dropped early.
     fn flood(q: &mut Bench, ms: u64, n: u32) {
         q.at_ms(ms);
         (0..n).for_each(|i| drop(q.put(i, 100)));
@@ -198,7 +207,7 @@ mod tests {
         assert!(near(&q, 0.02));
         flood(&mut q, 10, 50);
         assert!(near(&q, 0.04));
-        // The fall waits for the rise: one clock.
+        // The decrease must wait for the increase: one clock.
         q.at_ms(15);
         q.drain();
         assert!(near(&q, 0.04));
@@ -225,7 +234,7 @@ mod tests {
     fn a_queue_above_l_counts_as_a_loss_and_signals_do_not() {
         let settings = [("limit", "100p"), ("threshold", "2p"), ("d1", "1"), ("freeze", "1ms")];
         let mut q = Bench::new("blue", &settings);
-        // The fourth finds three, so it raises the chance to 1 and is lost by it.
+        // The fourth finds three packets, so it raises the probability to 1 and is dropped by it.
         let lost: Vec<u32> = (0..5).flat_map(|i| q.put(i, 100)).collect();
         assert_eq!(lost, [3, 4]);
         let mut q = Bench::new("blue", &[&settings[..], &[("ecn", "true")]].concat());

@@ -2,16 +2,24 @@
 //!
 //! **Source** R. Pan, B. Prabhakar, K. Psounis, "CHOKe: A Stateless Active Queue Management Scheme
 //! for Approximating Fair Bandwidth Allocation", INFOCOM 2000.
-//! **Decides** on arrival. **Measures** the average queue, as RED does. **Symbols** those of RED;
-//! `candidates` is m.
-//! **The law** while the average is above `min_th`, an arrival is compared with packets drawn from
-//! the queue at random. Where one is of its flow, both are dropped, so a flow loses the more the
-//! more of the queue is its own. Who meets none is left to RED.
-//! **Departures** (1) a match is dropped where ECN would mark: it does not tell a flow to slow
-//! down, it makes it. (2) What RED does above `max_th` is as RED's `gentle` says; the paper's is
-//! none.
-//! **Cost** 240 bytes of state; a draw per candidate, and a walk to it from the nearer end of the
-//! queue, which RED keeps short.
+//!
+//! **Decides** on arrival.
+//!
+//! **Measures** the average queue, as RED does.
+//!
+//! **Symbols** those of RED; `candidates` is m.
+//!
+//! **Algorithm** While the average is above `min_th`, an arrival is compared with `candidates`
+//! random packets of the queue. Those of the same flow are dropped together with the arrival, so
+//! the drop rate of a flow grows with its share of the queue. An arrival without a match is left to
+//! RED.
+//!
+//! **Departures** (1) After a match packets are dropped even if ECN-capable: the purpose is to
+//! limit an unresponsive flow, not to notify it. (2) Above `max_th`, RED's `gentle` applies; the
+//! paper's value is none.
+//!
+//! **Cost** 240 bytes of state; a random number per candidate, and a walk to it from the nearer end
+//! of the queue, which RED keeps short.
 
 use super::{
     Aqm, Law, Verdict,
@@ -26,14 +34,14 @@ use crate::sched::Env;
 use crate::units::Time;
 
 crate::params! {
-    /// What [`Choke`] has beside the parameters of RED.
+    /// Parameters of [`Choke`] besides those of RED.
     pub struct ChokeParams {
-        /// Packets of the queue that an arrival is compared with.
+        /// Number of queued packets with which an arrival is compared.
         candidates: u64 = 1, [1 => 16], "m", [];
     }
 }
 
-/// The law's state.
+/// State of CHOKe.
 #[derive(Clone)]
 pub struct Choke {
     red: Red,
@@ -49,7 +57,7 @@ impl Law for Choke {
 }
 
 impl Choke {
-    /// Takes out those of the candidates that are of the flow of `packet`; says whether any was.
+    /// Drops the candidates of the same flow as `packet`; returns true if there were any.
     fn matched(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> bool {
         let mut matched = false;
         for _ in 0..self.candidates {
@@ -98,8 +106,9 @@ mod tests {
     use crate::testing::Bench;
     use std::prelude::v1::*;
 
-    /// The average is the queue itself, and RED alone does nothing below 1000 packets. Nine wait,
-    /// numbered from 0, the first `own` of them of flow 1; the tenth is the first to be compared.
+    /// The average equals the queue, and RED alone drops nothing below 1000 packets. Nine packets
+    /// are queued, numbered from 0, the first `own` of them of flow 1; the tenth is the first to be
+    /// compared.
     fn nine(own: u32, more: &[(&str, &str)], seed: u64) -> Bench {
         let red = [("w_q", "1"), ("min_th", "8p"), ("max_th", "1000p"), ("max_p", "0")];
         let mut q = Bench::seeded("choke", &[&red[..], more].concat(), seed);

@@ -1,22 +1,29 @@
-//! COBALT: CoDel with BLUE at its side.
+//! COBALT: CoDel combined with BLUE.
 //!
 //! **Source** J. Morton, in the queue CAKE of Linux (T. Hoeiland-Joergensen, D. Taht, J. Morton,
 //! "Piece of CAKE", LANMAN 2018); J. Palmei et al., "Design and Evaluation of COBALT Queue
 //! Discipline", LANMAN 2019.
-//! **Decides** on departure. **Measures** the sojourn time of the packet at the head, and overflow.
+//!
+//! **Decides** on departure.
+//!
+//! **Measures** the sojourn time of the packet at the head, and overflow.
+//!
 //! **Symbols** as CoDel's; `p_blue`, `p_inc`, `p_dec` of BLUE.
-//! **The law** CoDel's schedule of signals, whose `count` does not jump when the queue is under
-//! control again, but goes back a step at each moment when a drop would have been due. A loss for
-//! want of room adds `p_inc` to `p_blue`, an empty queue takes `p_dec` away, once per `target` at
-//! most; every packet is dropped with `p_blue`, whatever it could carry, since who fills the buffer
-//! does not listen to marks.
-//! **Departures** (1) the square root is exact, not by Newton's steps. (2) CAKE drops from the
-//! longest queue on overflow, here the arrival is lost. (3) CAKE raises `target` to 1.5 times the
-//! time of a packet at low rates; here as there the sojourn time must also be more than the time of
-//! four packets of `mtu`, which is stricter. (4) Not from CAKE, ns-3's rise of `p_blue` at sojourn
-//! times above 400 ms is left out.
-//! **Cost** 184 bytes of state; one draw per departure while `p_blue` is above 0; each step back of
-//! `count` undoes one drop.
+//!
+//! **Algorithm** CoDel's schedule of drops. When the queue is under control again, `count` is not
+//! reset but decremented at each time at which a drop would have been due. A drop by overflow adds
+//! `p_inc` to `p_blue`, an empty queue subtracts `p_dec`, at most once per `target`. Every packet
+//! is dropped with probability `p_blue`, ECN-capable or not, since a flow that fills the buffer
+//! does not respond to marks.
+//!
+//! **Departures** (1) The square root is exact, not computed by Newton steps. (2) On overflow CAKE
+//! drops from the longest queue; here the arriving packet is dropped. (3) CAKE raises `target` to
+//! 1.5 times the transmission time of a packet at low rates. Here the sojourn time must also exceed
+//! the transmission time of four packets of `mtu`, which is stricter. (4) ns-3 raises `p_blue` at
+//! sojourn times above 400 ms; CAKE does not, and neither does this.
+//!
+//! **Cost** 184 bytes of state; one random number per dequeue while `p_blue` is above 0; each
+//! decrement of `count` matches one drop.
 
 use super::{Aqm, Law, codel::control_law};
 use crate::cast;
@@ -30,34 +37,35 @@ use crate::units::{Bytes, Span, Time};
 crate::params! {
     /// Parameters of [`Cobalt`].
     pub struct CobaltParams {
-        /// Acceptable standing delay.
+        /// Target queueing delay: acceptable minimum over an interval.
         target: Span = Span::ms(5), [Span::us(1) => Span::s(10)], "TARGET", [];
-        /// Time in which a good queue drains at least once; about the worst round-trip time.
+        /// Time in which a good queue drains at least once; about the largest round-trip time.
         interval: Span = Span::ms(100), [Span::us(1) => Span::s(100)], "INTERVAL", [];
-        /// What a loss for want of room adds to BLUE's chance.
+        /// Increase of BLUE's drop probability by an overflow.
         p_inc: f64 = 1.0 / 256.0, [0.0 => 1.0], "p_inc", ["increment"];
-        /// What an empty queue takes from it.
+        /// Decrease of BLUE's drop probability by an empty queue.
         p_dec: f64 = 1.0 / 4096.0, [1e-9 => 1.0], "p_dec", ["decrement"];
-        /// Largest packet: a wait of less than four of them is never too long.
+        /// Largest packet size: sojourn times below the transmission time of four of these are
+        /// never above target.
         mtu: Bytes = Bytes(1514), [Bytes(1) => Bytes(1_000_000)], "MTU", [];
     }
 }
 
-/// The law's state.
+/// State of COBALT.
 #[derive(Clone)]
 pub struct Cobalt {
     params: CobaltParams,
-    /// The sojourn time above which a packet is over target.
+    /// Sojourn time above which a packet is over target.
     over: Span,
-    /// Drops since the queue was last under control, less the steps back.
+    /// Drops since the queue was last under control, less the decrements.
     count: u32,
-    /// When to drop next, while dropping; when to step back, while not.
+    /// Time of the next drop, while dropping; of the next decrement, while not.
     drop_next: Time,
-    /// Whether in the dropping state.
+    /// True in the dropping state.
     dropping: bool,
-    /// BLUE's chance of a drop.
+    /// BLUE's drop probability.
     p_blue: f64,
-    /// When that last changed.
+    /// Time of its last change.
     blue_t: Option<Time>,
 }
 
@@ -79,7 +87,7 @@ impl Law for Cobalt {
 }
 
 impl Cobalt {
-    /// When the next drop is due after one at `t`; 1/sqrt(0) is 1.
+    /// Returns the time of the drop after one at `t`; 1/sqrt(0) counts as 1.
     fn control(&self, t: Time) -> Time {
         control_law(t, self.params.interval, self.count.max(1))
     }
@@ -88,13 +96,13 @@ impl Cobalt {
         self.count > 0 && now >= self.drop_next
     }
 
-    /// One drop fewer, and when the next one would have been due.
+    /// Decrements `count` and schedules the next decrement.
     fn step_back(&mut self) {
         self.count -= 1;
         self.drop_next = self.control(self.drop_next);
     }
 
-    /// All the steps back that are due.
+    /// Makes all decrements that are due.
     fn decay(&mut self, now: Time) {
         // The sum of 1/sqrt(k) up to n is less than 2 sqrt(n): later than that, all are due.
         let all = 2.0 * libm::sqrt(f64::from(self.count)) + 1.0;
@@ -106,7 +114,7 @@ impl Cobalt {
         }
     }
 
-    /// Whether `packet`, which leaves the queue, is to be dropped.
+    /// True if the dequeued `packet` must be dropped.
     fn should_drop(&mut self, cx: &mut Cx<'_>, packet: &mut Packet, ecn: bool) -> bool {
         let now = cx.now;
         let due = self.due(now);
@@ -135,7 +143,7 @@ impl Cobalt {
         drop
     }
 
-    /// Adds `step` to BLUE's chance unless it was changed too lately.
+    /// Adds `step` to BLUE's drop probability unless it changed less than a target ago.
     fn blue(&mut self, now: Time, step: f64) {
         if self.blue_t.is_none_or(|t| now.since(t) > self.params.target) {
             self.p_blue = (self.p_blue + step).clamp(0.0, 1.0);
@@ -153,11 +161,11 @@ impl Aqm for Cobalt {
     }
 
     fn take(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, ecn: bool) -> Option<Packet> {
-        // Bounded: each turn takes a packet off the line.
+        // Bounded: each turn removes a packet from the queue.
         while let Some(mut packet) = line.pop() {
             let drop = self.should_drop(cx, &mut packet, ecn);
             if !drop || line.packets() == 0 {
-                return Some(packet); // the last one may be marked, but is not dropped
+                return Some(packet); // the last packet may be marked, but is never dropped
             }
             cx.drop(packet, Why::Late);
         }
@@ -176,9 +184,9 @@ impl Aqm for Cobalt {
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("count", f64::from(self.count));
-        // 1 in the dropping state, else 0.
+        // 1 in the dropping state, otherwise 0.
         see("dropping", f64::from(u8::from(self.dropping)));
-        // When to drop next, while dropping, else when to step back; seconds.
+        // Time of the next drop, while dropping, otherwise of the next decrement; seconds.
         see("drop_next", self.drop_next.0 as f64 / 1e9);
         see("p_blue", self.p_blue);
     }
@@ -189,8 +197,8 @@ mod tests {
     use crate::testing::Bench;
     use std::prelude::v1::*;
 
-    /// A standing queue at 1 ms per packet, each 20 ms old when it leaves, to 400 ms; gives the
-    /// milliseconds of the losses.
+    /// Keeps a queue at 1 ms per packet, each 20 ms old when it leaves, until 400 ms; returns the
+    /// milliseconds of the drops.
     fn losses(q: &mut Bench) -> Vec<u64> {
         let mut lost = vec![];
         for ms in 0..400 {

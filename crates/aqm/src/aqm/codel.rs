@@ -1,19 +1,28 @@
 //! CoDel: controlled delay.
 //!
-//! **Source** K. Nichols, V. Jacobson, A. McGregor, J. Iyengar, RFC 8289, 2018 (section 5); older
-//! forms: K. Nichols' queue for ns-2, of 2012 and 2013.
-//! **Decides** on departure. **Measures** the sojourn time of the packet at the head.
+//! **Source** K. Nichols, V. Jacobson, A. McGregor, J. Iyengar, RFC 8289, 2018 (section 5). Older
+//! variants: K. Nichols' queue for ns-2, of 2012 and 2013.
+//!
+//! **Decides** on departure.
+//!
+//! **Measures** the sojourn time of the packet at the head.
+//!
 //! **Symbols** as in the RFC: `target`, `interval`, `first_above_time`, `drop_next`, `count`,
 //! `lastcount`, `dropping`.
-//! **The law** once the sojourn time has been above `target` for an `interval`, packets are dropped
-//! from the head, the n-th `interval / sqrt(n)` after the one before, until it falls below.
-//! **Departures** (1) With ECN a packet that can carry a mark is marked instead of dropped; a mark
-//! ends the catching-up of that departure. (2) The square root is exact (correctly rounded). (3)
-//! Before the first drop no drop is recent, as on Linux after boot: the first dropping state starts
-//! from a count of 1, however many packets overflow has dropped. With `drop_next` = 0, as the
-//! pseudo-code may be read, the result would depend on the time since the clock's zero. (4) ns-2
-//! may drop the very first packet above `target` at once. Omitted: unreachable on an idle link.
-//! **Cost** 160 bytes of state; a departure does constant work beyond the packets it drops.
+//!
+//! **Algorithm** Once the sojourn time has been above `target` for an `interval`, packets are
+//! dropped from the head until it falls below. The n-th drop follows `interval / sqrt(n)` after the
+//! previous one.
+//!
+//! **Departures** (1) With ECN an ECN-capable packet is marked instead of dropped. A mark is the
+//! last action of a dequeue, even if more drops are due. (2) The square root is exact (correctly
+//! rounded). (3) Before the first drop no drop counts as recent, as on Linux after boot: the first
+//! dropping state starts with a count of 1, however many packets were dropped by overflow. With an
+//! initial `drop_next` of 0, a possible reading of the pseudo-code, the result would depend on the
+//! time since the clock's zero. (4) ns-2 may drop the very first packet above `target` at once.
+//! Omitted: unreachable on an idle link.
+//!
+//! **Cost** 160 bytes of state; a dequeue does constant work beyond the packets it drops.
 
 use super::{Aqm, Law};
 use crate::cast;
@@ -25,13 +34,13 @@ use crate::sched::Env;
 use crate::units::{Span, Time};
 
 crate::choice! {
-    /// Which form of the law: they differ in what a dropping state remembers of the last one.
+    /// Variant: they differ in the count with which a new dropping state starts.
     pub enum Variant {
-        /// RFC 8289: within 16 intervals the drops of the last state, less those before it.
+        /// RFC 8289: within 16 intervals, the drops of the last state.
         Rfc = "rfc",
-        /// ns-2 of 2012: within 16 intervals all drops but one.
+        /// ns-2 of 2012: within 16 intervals, the count less one.
         Ns2V1 = "ns2_v1",
-        /// ns-2 of 2013: within 8 intervals all drops but two, and less patience before the first.
+        /// ns-2 of 2013: within 8 intervals, the count less two; and the first drop comes earlier.
         Ns2V2 = "ns2_v2",
     }
 }
@@ -39,32 +48,33 @@ crate::choice! {
 crate::params! {
     /// Parameters of [`CoDel`].
     pub struct CoDelParams {
-        /// Acceptable standing delay.
+        /// Target queueing delay: acceptable minimum over an interval.
         target: Span = Span::ms(5), [Span::us(1) => Span::s(10)], "TARGET", [];
-        /// Time in which a good queue drains at least once; about the worst round-trip time.
+        /// Time in which a good queue drains at least once; about the largest round-trip time.
         interval: Span = Span::ms(100), [Span::us(1) => Span::s(100)], "INTERVAL", [];
-        /// Which form of the law; those of ns-2 are for papers that used them.
+        /// Variant of the algorithm; those of ns-2 are for papers that used them.
         variant: Variant = Variant::Rfc, [], "", [];
     }
 }
 
-/// The law's state for one line.
+/// State of CoDel for one queue.
 #[derive(Clone)]
 pub struct CoDel {
     target: Span,
     interval: Span,
     variant: Variant,
-    /// When the sojourn time will have been above target for an interval; none while below.
+    /// Time at which the sojourn time will have been above target for an interval; `None` while
+    /// below.
     first_above_time: Option<Time>,
-    /// When to drop next, while dropping; none before the first signal.
+    /// Time of the next drop, while dropping; `None` before the first drop.
     drop_next: Option<Time>,
-    /// Drops since dropping began.
+    /// Drops since the dropping state was entered.
     count: u32,
-    /// `count` when dropping last began.
+    /// `count` when the dropping state was last entered.
     lastcount: u32,
-    /// Whether in the dropping state.
+    /// True in the dropping state.
     dropping: bool,
-    /// The largest packet seen, bytes.
+    /// Largest packet seen, bytes.
     maxpacket: u32,
 }
 
@@ -96,18 +106,19 @@ impl CoDel {
         control_law(t, self.interval, self.count)
     }
 
-    /// Whether the last drop was due less than so many intervals ago.
+    /// True if the last drop was due less than `intervals` intervals ago.
     fn recent(&self, now: Time, intervals: u64) -> bool {
         self.drop_next.is_some_and(|t| now.since(t).0 < intervals * self.interval.0)
     }
 
-    /// When a sojourn time that has just gone above target may be acted on.
+    /// Returns the time at which a sojourn time that has just exceeded target leads to a drop.
     fn patience(&self, now: Time) -> Time {
         let short = self.variant == Variant::Ns2V2 && self.count > 1 && self.recent(now, 8);
         if short { self.control_law(now) } else { now + self.interval }
     }
 
-    /// A state entered soon after the last one starts near the rate that controlled it.
+    /// Returns the count for a new dropping state. If entered soon after the last one, it starts
+    /// near the drop rate that controlled the queue then.
     fn remembered(&self, now: Time) -> u32 {
         let drops = match self.variant {
             Variant::Rfc if self.recent(now, 16) => self.count.saturating_sub(self.lastcount),
@@ -121,7 +132,7 @@ impl CoDel {
         drops.max(1)
     }
 
-    // RFC 8289 §5.4: the packet at the head, and whether it may be dropped.
+    // RFC 8289 §5.4: dequeues a packet; true if it may be dropped.
     fn dodequeue(&mut self, now: Time, line: &mut Line<'_>) -> (Option<Packet>, bool) {
         let Some(packet) = line.pop() else {
             self.first_above_time = None;
@@ -147,8 +158,8 @@ impl Aqm for CoDel {
         super::Verdict::Pass
     }
 
-    // RFC 8290 is silent about the state of a flow that loses packets to overflow. Linux counts
-    // them, so that the law presses harder on a flow that fills the buffer; so do we.
+    // RFC 8290 does not define the state of a flow that loses packets to overflow. As on Linux,
+    // these drops count, so that CoDel drops more of a flow that fills the buffer.
     fn shed(&mut self, packets: u32) {
         self.count = self.count.saturating_add(packets);
     }
@@ -159,7 +170,7 @@ impl Aqm for CoDel {
         let (mut packet, mut ok_to_drop) = self.dodequeue(now, line);
         if self.dropping {
             self.dropping &= ok_to_drop;
-            // Bounded: each turn takes a packet off the line.
+            // Bounded: each turn removes a packet from the queue.
             while self.dropping
                 && let Some(due) = self.drop_next.filter(|due| now >= *due)
             {
@@ -175,7 +186,7 @@ impl Aqm for CoDel {
                 if ok_to_drop {
                     self.drop_next = Some(self.control_law(due));
                 } else if self.variant == Variant::Ns2V2 {
-                    self.count -= 1; // there the drop that ends the state is not counted
+                    self.count -= 1; // ns-2 does not count the drop that ends the state
                 }
             }
         } else if ok_to_drop {
@@ -197,13 +208,14 @@ impl Aqm for CoDel {
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         let secs = |t: Time| t.0 as f64 / 1e9;
         see("count", f64::from(self.count));
-        // count when dropping last began.
+        // Value of count when the dropping state was last entered.
         see("lastcount", f64::from(self.lastcount));
-        // 1 in the dropping state, else 0.
+        // 1 in the dropping state, otherwise 0.
         see("dropping", f64::from(u8::from(self.dropping)));
-        // When the wait will have been above target for an interval, seconds; 0 while below.
+        // Time at which the sojourn time will have been above target for an interval, seconds; 0
+        // while below.
         see("first_above_time", self.first_above_time.map_or(0.0, secs));
-        // When to drop next, while dropping, seconds; 0 before the first signal.
+        // Time of the next drop, while dropping, seconds; 0 before the first drop.
         see("drop_next", self.drop_next.map_or(0.0, secs));
     }
 }
@@ -213,8 +225,8 @@ mod tests {
     use crate::testing::Bench;
     use std::prelude::v1::*;
 
-    /// A standing queue at 1 ms per packet, each `wait` ms old when it leaves; gives the bodies
-    /// lost.
+    /// Keeps a queue at 1 ms per packet, each `wait` ms old when it leaves; returns the bodies of
+    /// the dropped packets.
     fn losses(q: &mut Bench, from_ms: u64, to_ms: u64, wait: u64) -> Vec<(u64, u32)> {
         let mut lost = vec![];
         for ms in from_ms..to_ms {

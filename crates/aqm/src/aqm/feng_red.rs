@@ -1,18 +1,25 @@
-//! Feng's RED: RED that configures itself, one step of max_p per crossing of a threshold.
+//! Feng's RED: self-configuring RED, which changes max_p each time the average crosses a threshold.
 //!
 //! **Source** W. Feng, D. Kandlur, D. Saha, K. Shin, "A Self-Configuring RED Gateway", INFOCOM
 //! 1999.
-//! **Decides** on arrival, as RED. **Measures** RED's average of the queue. **Symbols** those of
-//! RED, `alpha`, `beta`, `status`.
-//! **The law** the average is below min_th, between the thresholds, or above max_th. When it comes
-//! to be below, RED was too aggressive, and max_p is divided by `alpha`; when it comes to be
-//! above, RED was too timid, and max_p is multiplied by `beta`. Coming back between changes
-//! nothing, but arms both again.
-//! **Departures** (1) max_p stays between `floor` and 1; the paper sets no bounds, and without
-//! them it vanishes over a quiet time of many bursts. (2) The status begins as between, as in ns-2
-//! (in ns-3 as above): the first packet of a run finds an empty queue and divides max_p. (3) The
-//! slope above max_th follows max_p, unless `stale_gentle`, as in ARED.
-//! **Cost** 272 bytes of state; that of RED, and a comparison per arrival.
+//!
+//! **Decides** on arrival, as RED.
+//!
+//! **Measures** RED's average of the queue.
+//!
+//! **Symbols** those of RED, `alpha`, `beta`, `status`.
+//!
+//! **Algorithm** The status of the average is below min_th, between the thresholds, or above
+//! max_th. When it becomes below, RED was too aggressive, and max_p is divided by `alpha`. When it
+//! becomes above, RED was not aggressive enough, and max_p is multiplied by `beta`. A return to
+//! between changes nothing, but the next crossing of either threshold counts again.
+//!
+//! **Departures** (1) max_p stays between `floor` and 1. The paper sets no bounds; without them
+//! max_p vanishes in a period of many short bursts. (2) The initial status is between, as in ns-2
+//! (in ns-3: above). The first packet of a run finds an empty queue and so divides max_p. (3) The
+//! slope above max_th follows max_p, unless `stale_gentle` is set, as in ARED.
+//!
+//! **Cost** 272 bytes of state; that of RED, plus a comparison per arrival.
 
 use super::Law;
 use super::red::{Red, RedParams, Tune, Tuned};
@@ -22,20 +29,20 @@ use crate::sched::Env;
 use crate::units::Time;
 
 crate::params! {
-    /// Parameters of [`FengRed`], beside those of RED.
+    /// Parameters of [`FengRed`] besides those of RED.
     pub struct FengParams {
-        /// What max_p is divided by when the average falls below min_th.
+        /// Divisor of max_p when the average falls below min_th.
         alpha: f64 = 3.0, [1.0 => 100.0], "alpha", [];
-        /// What max_p is multiplied by when the average rises above max_th.
+        /// Factor of max_p when the average rises above max_th.
         beta: f64 = 2.0, [1.0 => 100.0], "beta", [];
-        /// Least max_p.
+        /// Smallest max_p.
         floor: f64 = 1e-5, [1e-9 => 1.0], "", [];
-        /// Whether the gentle slope keeps the max_p that it began with, as in ns-2.
+        /// True if the gentle slope keeps the initial max_p, as in ns-2.
         stale_gentle: bool = false, [], "", [];
     }
 }
 
-/// Where the average was seen last.
+/// Position of the average relative to the thresholds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
     Below,
@@ -43,11 +50,11 @@ enum Status {
     Above,
 }
 
-/// What the law has beside RED.
+/// State of Feng's RED besides that of RED.
 #[derive(Clone)]
 pub struct FengRed {
     params: FengParams,
-    /// Where the average was seen last.
+    /// Position of the average at the last arrival.
     status: Status,
 }
 
@@ -83,7 +90,7 @@ impl Tune for FengRed {
     }
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        // Where the average was seen last: -1 below min_th, 0 between, 1 above max_th.
+        // Position of the average at the last arrival: -1 below min_th, 0 between, 1 above max_th.
         see("status", f64::from(self.status as i8 - 1));
     }
 }

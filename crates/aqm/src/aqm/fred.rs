@@ -1,18 +1,25 @@
 //! FRED: flow random early drop.
 //!
 //! **Source** D. Lin, R. Morris, "Dynamics of Random Early Detection", SIGCOMM 1997.
-//! **Decides** on arrival. **Measures** the average queue, also at departures, and the packets of
-//! each flow that waits. **Symbols** those of RED; `minq`, `maxq`, `avgcq`, `qlen`, `strike`,
-//! `nactive`.
-//! **The law** a flow with fewer than `minq` packets and fewer than the mean flow is spared RED's
-//! drops. A flow with `maxq` packets (`min_th`; 2 while the average is above `max_th`) loses, and
-//! gets a strike; with more than one strike it may no longer hold more than the mean flow.
-//! **Departures** (1) RED's own drops are signals, which ECN may mark; those of greedy flows are
-//! drops. (2) What RED does above `max_th` is as its `gentle` says; the paper's is none. (3) `maxq`
-//! is never less than `minq`. (4) Flow i has account i modulo `flows`: beyond that many, two share
-//! one, and nobody is evicted. (5) With thresholds in bytes, flows are measured in bytes, and a
-//! packet counts as one of the mean size.
-//! **Cost** 16664 bytes of state: 16 per account; O(1) per packet, at most one draw.
+//!
+//! **Decides** on arrival.
+//!
+//! **Measures** the average queue, also at departures, and the queued packets of each active flow.
+//!
+//! **Symbols** those of RED; `minq`, `maxq`, `avgcq`, `qlen`, `strike`, `nactive`.
+//!
+//! **Algorithm** A flow with fewer than `minq` packets and fewer than the mean flow is exempt from
+//! RED's drops. An arrival of a flow with `maxq` packets (`min_th`; 2 while the average is above
+//! `max_th`) is dropped, and the flow gets a strike. With more than one strike it may not exceed
+//! the mean flow.
+//!
+//! **Departures** (1) RED's own drops can be marks; drops of flows with too many packets cannot.
+//! (2) Above `max_th`, RED's `gentle` applies; the paper's value is none. (3) `maxq` is never less
+//! than `minq`. (4) Flow i has account i modulo `flows`: with more flows, two share an account, and
+//! none is evicted. (5) With thresholds in bytes, flows are measured in bytes, and a packet counts
+//! as one of the mean size.
+//!
+//! **Cost** 16664 bytes of state: 16 per account; O(1) per packet, at most one random number.
 
 use super::{
     Aqm, Law, Verdict,
@@ -30,26 +37,26 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 crate::params! {
-    /// What [`Fred`] has beside the parameters of RED.
+    /// Parameters of [`Fred`] besides those of RED.
     pub struct FredParams {
-        /// Packets that every flow may hold; 4 for large buffers.
+        /// Number of packets that every flow may queue; 4 for large buffers.
         minq: u64 = 2, [1 => 1_000_000], "minq", ["min_q"];
-        /// Accounts; flow i has account i modulo this many.
+        /// Number of accounts; flow i has account i modulo this number.
         flows: u64 = 1024, [1 => 1_048_576], "", [];
     }
 }
 
-/// What is known of a flow that waits.
+/// Account of an active flow.
 #[derive(Clone, Copy, Default)]
 struct Account {
     /// Its packets and bytes in the queue.
     packets: u32,
     bytes: u64,
-    /// How often it wanted too much.
+    /// Number of times it exceeded maxq.
     strike: u32,
 }
 
-/// The law's state.
+/// State of FRED.
 #[derive(Clone)]
 pub struct Fred {
     red: Red,
@@ -57,7 +64,7 @@ pub struct Fred {
     /// One packet, in the unit of the average.
     unit: f64,
     minq: f64,
-    /// Accounts with packets in the queue.
+    /// Number of accounts with packets in the queue.
     nactive: u32,
 }
 
@@ -84,7 +91,7 @@ impl Fred {
         &mut self.accounts[i]
     }
 
-    /// The average per flow that waits.
+    /// Mean queue per active flow.
     fn avgcq(&self) -> f64 {
         (self.red.avg / f64::from(self.nactive.max(1))).max(self.unit)
     }
@@ -93,7 +100,7 @@ impl Fred {
         if self.red.in_bytes { account.bytes as f64 } else { f64::from(account.packets) }
     }
 
-    /// Whether a flow holds too much to get in once more.
+    /// True if the next packet of the flow must be dropped.
     fn greedy(&self, account: Account) -> bool {
         let Red { avg, min_th, max_th, .. } = self.red;
         let (qlen, avgcq) = (self.qlen(account), self.avgcq());
@@ -121,7 +128,7 @@ impl Fred {
 }
 
 impl Aqm for Fred {
-    // An arrival that is dropped leaves the average as it is, unless it ends an idle time.
+    // A dropped arrival does not change the average, unless it ends an idle time.
     fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
         let empty = line.packets() == 0;
         if empty {
@@ -168,7 +175,7 @@ impl Aqm for Fred {
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         self.red.gauges(see);
-        // Mean queue of the flows that wait, packets or bytes.
+        // Mean queue of the active flows, packets or bytes.
         see("avgcq", self.avgcq());
         see("nactive", f64::from(self.nactive));
     }
@@ -183,7 +190,8 @@ mod tests {
     use crate::testing::Bench;
     use std::prelude::v1::*;
 
-    /// The average is what the last packet found that got in, or what the last departure left.
+    /// The average is the queue that the last admitted packet found, or that the last departure
+    /// left.
     const NOW: (&str, &str) = ("w_q", "1");
 
     #[test]
@@ -194,10 +202,10 @@ mod tests {
             assert!((0..3).all(|i| q.put_flow(1, i, 100).is_empty()));
             assert!((0..too_many).all(|i| q.put_flow(1, i, 100) == [i]), "it has min_th packets");
             q.get();
-            // It holds 2, as much as the mean flow; with more than one strike that is too much.
+            // Flow 1 holds 2, as much as the mean flow; with more than one strike that is too much.
             assert_eq!(q.gauge("avgcq"), 2.0);
             assert_eq!(q.put_flow(1, 9, 100), lost);
-            // What a flow did is forgotten when it runs empty.
+            // The account of a flow is reset when its queue becomes empty.
             q.drain();
             assert!((0..3).all(|i| q.put_flow(1, i, 100).is_empty()));
         }
@@ -215,7 +223,7 @@ mod tests {
         };
         assert_eq!((0..1000).map(|seed| lost(7, seed)).sum::<usize>(), 0, "it holds none");
         let robust: usize = (0..4000).map(|seed| lost(1, seed)).sum();
-        // Three standard errors of 4000 throws are 95.
+        // Three standard errors of 4000 trials are 95.
         assert!(robust.abs_diff(2000) < 95, "{robust}");
     }
 

@@ -1,25 +1,33 @@
-//! HRED: hybrid RED, which maps the queue itself to a chance and moves the map outside a band.
+//! HRED: hybrid RED, which maps the instantaneous queue to a drop probability and adapts the map
+//! outside a band.
 //!
-//! **Source** C. Joo, S. Bahk, S. Lumetta, "A Hybrid Active Queue Management for Stability and
-//! Fast Adaptation", Journal of Communications and Networks; equations by their numbers there.
-//! **Decides** on arrival. **Measures** the queue as it is, in the unit of `limit`. **Symbols**
-//! `B` limit, `min_th`, `max_th`, `kappa`, `p_min` and `p_max` chances at the thresholds,
-//! `K_alpha` and `K_beta` gains, `T_alpha` and `T_beta` response times, `S` mean packet, `C` link,
-//! `CR` = C RTT.
-//! **The law** p = p_min (1 + (q - min_th) / (kappa max_th)) for every queue q, which is (8) with
-//! p_max - p_min as in (10). An arrival that finds more than max_th raises p_min by K_alpha p
-//! times what is too much; one that finds less than min_th lowers it by K_beta p times what is
-//! missing; between, p_min stays. K = 2 S / (C T)^2 (14, 15), so that a change of load is answered
-//! within T. Configuration: T_beta is the largest round-trip time (conservative), T_alpha twice
-//! that, and B - max_th twice min_th (asymmetric); both follow by themselves where nothing else is
-//! given.
-//! **Departures** where the paper is silent: (1) p_min stays between `floor` and 1, since from 0
-//! it would never rise, and starts at 0.01. (2) A step is at most half of p_min. (3) p is that of
-//! before the step; an arrival that overflows makes the step too. (4) `fixed_point` counts chances
-//! in units of 2^-bits, cut towards 0, as the kernel of the paper's testbed had to; how many bits
-//! it had is not known. (5) Nothing happens while nobody arrives: the first packet after an idle
-//! time meets the chance that the last one left behind, and p is above 0 where the queue is empty.
-//! **Cost** 176 bytes of state; a draw and a few multiplications per arrival.
+//! **Source** C. Joo, S. Bahk, S. Lumetta, "A Hybrid Active Queue Management for Stability and Fast
+//! Adaptation", Journal of Communications and Networks; equation numbers refer to it.
+//!
+//! **Decides** on arrival.
+//!
+//! **Measures** the instantaneous queue, in the unit of `limit`.
+//!
+//! **Symbols** `B` limit, `min_th`, `max_th`, `kappa`, `p_min` and `p_max` drop probabilities at
+//! the thresholds, `K_alpha` and `K_beta` gains, `T_alpha` and `T_beta` response times, `S` mean
+//! packet size, `C` link rate, `CR` = C RTT.
+//!
+//! **Algorithm** p = p_min (1 + (q - min_th) / (kappa max_th)) for every queue q, which is (8) with
+//! p_max - p_min as in (10). An arrival that finds more than max_th raises p_min by K_alpha p times
+//! the excess. One that finds less than min_th lowers it by K_beta p times the deficit. Between the
+//! thresholds p_min stays. K = 2 S / (C T)^2 (14, 15), so that the response to a change of load
+//! takes T. Configuration: T_beta is the largest round-trip time (conservative), T_alpha twice
+//! that, and B - max_th is twice min_th (asymmetric); both are the defaults.
+//!
+//! **Departures** The paper does not say: (1) p_min stays between `floor` and 1, since from 0 it
+//! would never rise, and starts at 0.01. (2) A step is at most half of p_min. (3) The drop
+//! probability is the one before the step; an arrival that overflows the buffer makes the step,
+//! too. (4) `fixed_point` represents probabilities in units of 2^-bits, rounded towards 0, like the
+//! kernel of the paper's testbed; its number of bits is not known. (5) p_min does not change while
+//! no packet arrives: the first packet after an idle time is dropped with the p_min that the last
+//! one left, and p is above 0 even if the queue is empty.
+//!
+//! **Cost** 176 bytes of state; a random number and a few multiplications per arrival.
 
 use super::{Aqm, Law, Verdict};
 use crate::cast;
@@ -32,82 +40,85 @@ use crate::units::{Bytes, Rate, Size, Span};
 use alloc::format;
 
 crate::params! {
-    /// Parameters of [`Hred`]; `auto` is worked out from the others.
+    /// Parameters of [`Hred`]; `auto` is computed from the others.
     pub struct HredParams {
-        /// Queue below which the chances fall, in the unit of limit; auto is a quarter of it, or
-        /// half of what max_th leaves.
+        /// Queue below which p_min decreases, in the unit of limit; auto is a quarter of limit, or
+        /// half of the room above max_th.
         min_th: Option<Size> = None,
             [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))],
             "min_th", ["minth", "min"];
-        /// Queue above which the chances rise; auto is half of limit, or all but twice min_th.
+        /// Queue above which p_min increases; auto is half of limit, or limit less twice min_th.
         max_th: Option<Size> = None,
             [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))],
             "max_th", ["maxth", "max"];
-        /// The larger, the flatter the map: stable over longer paths, slower.
+        /// Flatness of the map: with a larger value the queue is stable at longer round-trip times,
+        /// but responds more slowly.
         kappa: f64 = 2.0, [0.01 => 1000.0], "kappa", [];
         /// Largest average round-trip time, from which the response times follow.
         rtt: Span = Span::ms(200), [Span::us(1) => Span::s(100)], "RTT+", ["max_rtt"];
-        /// Time in which a rise of the load is answered; auto is twice t_beta.
+        /// Time to respond to an increase of the load; auto is twice t_beta.
         t_alpha: Option<Span> = None,
             [Some(Span::us(1)) => Some(Span::s(1000))], "T_alpha", ["ta"];
-        /// Time in which a fall of the load is answered; auto is rtt.
+        /// Time to respond to a decrease of the load; auto is rtt.
         t_beta: Option<Span> = None,
             [Some(Span::us(1)) => Some(Span::s(1000))], "T_beta", ["tb"];
-        /// Mean packet, headers included.
+        /// Mean packet size, headers included.
         packet: Bytes = Bytes(500),
             [Bytes(1) => Bytes(1_000_000)], "S", ["mean_packet", "mean_pktsize", "avpkt"];
-        /// The first p_min.
+        /// Initial p_min.
         p_min: f64 = 0.01, [1e-9 => 1.0], "p_min", ["pmin"];
-        /// Least p_min.
+        /// Smallest p_min.
         floor: f64 = 1e-5, [1e-9 => 0.1], "", ["p_floor"];
-        /// Bits after the point of the chances, 0 for floating point.
+        /// Fractional bits of the probabilities, 0 for floating point.
         fixed_point: u64 = 0, [0 => 50], "", [];
     }
 }
 
-/// (14), (15): what a queue off the band by one unit (a byte, or a packet) is worth, relative to p.
+/// Gain of one unit (a byte or a packet) of deviation from the band, relative to p, equations (14)
+/// and (15).
 pub fn gain(rate: Rate, packet: Bytes, t: Span, in_bytes: bool) -> f64 {
-    // What the link sends in t, and the mean packet, in that unit.
+    // Amount that the link sends in t, and the mean packet, in that unit.
     let packets = rate.packets_per_sec(packet) * t.as_secs();
     let s = if in_bytes { packet.0 as f64 } else { 1.0 };
     2.0 / (packets * packets * s)
 }
 
-/// (9): how much a deviation of the queue at `q` grows from one round trip to the next. Stable
-/// below 1, which is (11): q > CR + 2 min_th - 2 kappa max_th. All in one unit.
+/// Factor by which a deviation of the queue from `q` grows in one round trip (9).
+///
+/// Stable below 1, which is (11): q > CR + 2 min_th - 2 kappa max_th. All arguments have the same
+/// unit.
 pub fn deviation_gain(q: f64, cr: f64, [min_th, max_th]: [f64; 2], kappa: f64) -> f64 {
     (q + cr) / (2.0 * (kappa * max_th + q - min_th))
 }
 
-/// The smallest buffer with which every queue from min_th up is stable, for the thresholds B/4 and
-/// B/2.
+/// Smallest buffer with which every queue above min_th is stable, for the thresholds B/4 and B/2.
 pub fn stable_buffer(cr: f64, kappa: f64) -> f64 {
     4.0 / (4.0 * kappa - 1.0) * cr
 }
 
-/// (16): the largest change of the load, relative, that neither fills nor empties the buffer.
+/// Largest relative change of the load that neither fills nor empties the buffer (16).
 pub fn largest_change(buffer: f64, cr: f64, [min_th, max_th]: [f64; 2]) -> f64 {
     ((buffer - max_th) / (max_th + cr)).min(min_th / (min_th + cr))
 }
 
-/// The law's state.
+/// State of HRED.
 #[derive(Clone)]
 pub struct Hred {
-    /// The thresholds, in the unit of the limit.
+    /// Thresholds, in the unit of the limit.
     min_th: f64,
     max_th: f64,
-    /// Whether that is the byte.
+    /// True if that unit is the byte.
     in_bytes: bool,
-    /// kappa max_th: the queue over which p grows by p_min.
+    /// kappa max_th: the increase of the queue that raises p by p_min.
     scale: f64,
     k_alpha: f64,
     k_beta: f64,
     floor: f64,
-    /// Units of a chance in fixed point, 2^bits; 0 for floating point.
+    /// Units of a probability in fixed point, 2^bits; 0 for floating point.
     units: f64,
-    /// Chance of a signal where the queue is min_th.
+    /// Drop probability at a queue of min_th.
     p_min: f64,
-    /// Chance of a signal at the last arrival; for figures.
+    /// Drop probability at the last arrival, for inspection.
     p: f64,
 }
 
@@ -121,9 +132,9 @@ impl Law for Hred {
         let t_beta = params.t_beta.unwrap_or(params.rtt);
         let t_alpha = params.t_alpha.unwrap_or(t_beta + t_beta);
         let units = if fixed_point == 0 { 0.0 } else { (1u64 << fixed_point) as f64 };
-        // At least one unit, else p_min could be 0 for good.
+        // At least one unit, otherwise p_min could stay at 0.
         let floor = if units > 0.0 { floor.max(1.0 / units) } else { floor };
-        // A link that sends nothing has no round trips to wait for; its gains must be numbers.
+        // A link of rate 0 has no bandwidth-delay product; its gains must be numbers all the same.
         let rate = Rate(env.rate.0.max(1));
         let mut hred = Hred {
             min_th,
@@ -142,7 +153,7 @@ impl Law for Hred {
     }
 }
 
-/// The thresholds; B - max_th = 2 min_th where one or both are left open.
+/// Computes the thresholds; B - max_th = 2 min_th if one or both are not given.
 fn thresholds(params: &HredParams, limit: Size) -> Result<[f64; 2]> {
     let buffer = limit.number() as f64;
     for (name, th) in [("min_th", params.min_th), ("max_th", params.max_th)] {
@@ -167,7 +178,7 @@ fn thresholds(params: &HredParams, limit: Size) -> Result<[f64; 2]> {
 }
 
 impl Hred {
-    /// A chance as it can be kept.
+    /// Rounds a probability to the representation in use.
     fn cut(&self, p: f64) -> f64 {
         if self.units > 0.0 { cast::trunc(p * self.units) as f64 / self.units } else { p }
     }
@@ -177,7 +188,7 @@ impl Hred {
         self.cut((self.p_min * (1.0 + (q - self.min_th) / self.scale)).clamp(0.0, 1.0))
     }
 
-    /// Moves p_min; `p` is the chance at `q`.
+    /// Adapts p_min; `p` is the drop probability at `q`.
     fn adjust(&mut self, q: f64, p: f64) {
         let most = 0.5 * self.p_min;
         if q > self.max_th {
@@ -202,11 +213,11 @@ impl Aqm for Hred {
     }
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        // Chance of a signal at the last arrival.
+        // Drop probability at the last arrival.
         see("p", self.p);
-        // Chance at min_th.
+        // Drop probability at min_th.
         see("p_min", self.p_min);
-        // Chance at max_th.
+        // Drop probability at max_th.
         see("p_max", self.chance(self.max_th));
     }
 }
@@ -217,7 +228,7 @@ mod tests {
     use crate::testing::Bench;
     use std::prelude::v1::*;
 
-    /// On a link of 45 mbit with a buffer of 300 kB, as in the paper's simulations.
+    /// HRED on a link of 45 mbit with a buffer of 300 kB, as in the paper's simulations.
     fn law(params: HredParams) -> Hred {
         let env = Env { limit: Size::Bytes(300_000), ..Env::new(Rate(45_000_000)) };
         Hred::new(&params, &env).unwrap()
@@ -229,7 +240,7 @@ mod tests {
 
     #[test]
     fn the_configuration_follows_from_the_round_trip_time() {
-        // Simulation and testbed of the paper, gains per byte as in aqm.md 13.
+        // Simulation and testbed of the paper, gains per byte.
         let h = law(HredParams::default());
         assert_eq!((h.min_th, h.max_th), (75_000.0, 150_000.0));
         assert!(near(h.k_alpha, 1.9753e-10) && near(h.k_beta, 7.9012e-10), "{}", h.k_alpha);
@@ -312,19 +323,19 @@ mod tests {
     #[test]
     fn fixed_point_cuts_chances_and_steps() {
         let bits = |fixed_point| HredParams { fixed_point, ..HredParams::default() };
-        // 0.01 in units of 2^-16 is 655, 0.75 of it 491; a step of 3.5e-8 is no unit at all.
+        // 0.01 in units of 2^-16 is 655, 0.75 of it 491; a step of 3.5e-8 is less than a unit.
         let unit = 1.0 / 65_536.0;
         assert_eq!(law(bits(16)).p_min, 655.0 * unit);
         assert_eq!(law(bits(16)).chance(0.0), 491.0 * unit);
         assert_eq!(after(bits(16), 300e3), 655.0 * unit, "a small step is lost");
         assert!(near(after(bits(40), 300e3), after(bits(0), 300e3)));
-        // The floor is a unit at least.
+        // The floor is at least one unit.
         assert_eq!(law(HredParams { p_min: 1e-9, ..bits(16) }).p_min, unit);
     }
 
     #[test]
     fn stability_as_in_the_theory() {
-        // theory.md 4: 45 mbit and 120 ms are 675 kB.
+        // 45 mbit and 120 ms are a bandwidth-delay product of 675 kB.
         let th = |buffer: f64| [buffer / 4.0, buffer / 2.0];
         assert!((deviation_gain(112.5, 675.0, th(300.0), 2.0) - 1.1667).abs() < 1e-4);
         // (11) at B = 300 kB: from 225 kB on.
@@ -338,8 +349,9 @@ mod tests {
 
     #[test]
     fn a_deviation_grows_or_shrinks_by_the_gain() {
-        // (5): a round trip later the queue is what N flows leave at the chance of before,
-        // K N / sqrt(p) - CR. K N is such that `rest` is where it stays; it is put off by 1 %.
+        // (5): one round trip later the queue is what N flows send at the previous drop
+        // probability, K N / sqrt(p) - CR. K N is such that `rest` is the fixed point; the start is
+        // 1 % off.
         for (cr, rest, kappa) in [(675e3, 112.5e3, 2.0), (675e3, 112.5e3, 4.0), (300e3, 80e3, 2.0)]
         {
             let h = law(HredParams { kappa, ..HredParams::default() });
@@ -365,7 +377,8 @@ mod tests {
         q.drain();
         q.at_ms(86_400_000);
         assert_eq!(q.gauge("p_min"), before);
-        // The first packet of the day finds 0, two less than min_th, and p = 0.75 p_min.
+        // The first packet after the idle time finds an empty queue, two less than min_th, and p =
+        // 0.75 p_min.
         q.put(20, 1000);
         let k_beta = gain(Rate(8_000_000), Bytes(1000), Span::ms(1), false);
         assert_eq!(k_beta, 2.0);

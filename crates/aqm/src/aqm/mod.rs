@@ -1,4 +1,4 @@
-//! Laws: active queue management of one line of packets, and the frame that puts a law on a link.
+//! AQM algorithms, and the single-queue discipline that runs one of them on a FIFO queue.
 
 pub mod af_qcn;
 pub mod afd;
@@ -30,78 +30,85 @@ use crate::params::{Both, Nothing, Params};
 use crate::sched::{Backlog, Build, Env, Qdisc};
 use crate::units::{Size, Time};
 
-/// What a law wants done with a packet that arrives.
+/// Decision of an AQM algorithm about an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Let it join.
+    /// Enqueue the packet.
     Pass,
-    /// Tell its sender: mark it if that is allowed and it can be marked, else drop it.
+    /// Mark the packet if `ecn` is set and it is ECN-capable, otherwise drop it.
     Signal,
-    /// Drop it.
+    /// Drop the packet, even if it is ECN-capable.
     Drop,
 }
 
-/// A law: it decides about the packets of one line. Every method has a default, so that a file
-/// states only what its law does; the default law is a plain queue.
+/// An AQM algorithm: decides which packets of one FIFO queue to drop or mark.
+///
+/// Every method has a default, so that a file contains only what its algorithm does. With all
+/// defaults the queue is a plain FIFO.
 pub trait Aqm {
-    /// The first packet arrives at the discipline, perhaps for another line: periodic updates
-    /// count from `now`. Called once, before anything else.
+    /// Called once, before any other method, when the first packet arrives at the discipline
+    /// (possibly at another queue of it). Periodic updates count from `now`.
     fn start(&mut self, _now: Time) {}
 
-    /// Brings a periodic law up to `now`. Called before anything else happens to the line; a
-    /// queue is constant between packets, so catching up is exact. Bounded after a long idle.
+    /// Runs the periodic updates that are due at `now`. Called before every enqueue and dequeue.
+    ///
+    /// The queue does not change between packets, so that catching up is exact. The work is
+    /// bounded, also after a long idle time.
     fn advance(&mut self, _now: Time, _line: &Line<'_>) {}
 
-    /// Decides about `packet`, which has not joined yet. The queue it sees counts neither this
-    /// packet nor the one in transmission.
+    /// Decides about the arriving `packet`. `line` does not contain it yet; the packet in
+    /// transmission is not counted either.
     fn admit(&mut self, _cx: &mut Cx<'_>, _line: &mut Line<'_>, _packet: &Packet) -> Verdict {
         Verdict::Pass
     }
 
-    /// `packet` joins the line. Not every one that passed [`Aqm::admit`] does: there may be no
-    /// room, and a signal may be a loss.
+    /// Called when `packet` is enqueued. A packet that passed [`Aqm::admit`] may still be dropped:
+    /// the buffer may be full, or a mark may not be possible.
     fn joined(&mut self, _packet: &Packet) {}
 
-    /// The packet could not join for want of room, whatever [`Aqm::admit`] had said.
+    /// Called when a packet is dropped because the buffer is full, whatever [`Aqm::admit`] decided.
     fn overflow(&mut self, _now: Time) {}
 
-    /// `packets` that were waiting were taken out to make room for others.
+    /// Called when `packets` queued packets were dropped to make room for others.
     fn shed(&mut self, _packets: u32) {}
 
-    /// Takes the next packet to send. `ecn` tells whether signals may be marks.
+    /// Dequeues the next packet to send, after dropping as many as the algorithm decides. `ecn` is
+    /// true if packets may be marked.
     fn take(&mut self, _cx: &mut Cx<'_>, line: &mut Line<'_>, _ecn: bool) -> Option<Packet> {
         line.pop()
     }
 
-    /// Whether it decides on arrival only, and only about the packet that arrives.
+    /// True if the algorithm decides at enqueue only, and only about the arriving packet.
     fn settles_on_arrival(&self) -> bool {
         false
     }
 
-    /// The transmitter asked for a packet and there was none: the link is idle from now on.
+    /// Called when the link asked for a packet and the queue was empty: the link is idle from
+    /// `now`.
     fn idle(&mut self, _now: Time) {}
 
-    /// Shows the internal variables, by the names of the reference, in SI units.
+    /// Calls `see` with the name and value of each internal variable: names of the source, SI
+    /// units.
     fn gauges(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
 
-    /// Bytes of memory that the law's state takes; a law with tables counts them too.
+    /// Size of the state in bytes. Algorithms with tables override it.
     fn state(&self) -> usize {
         size_of_val(self)
     }
 }
 
-/// A law that can be built from parameters.
+/// An AQM algorithm that can be built from parameters.
 pub trait Law: Aqm + Clone {
-    /// Its parameters.
+    /// Parameters of the algorithm.
     type Params: Params;
-    /// Builds it for a link.
+    /// Builds the algorithm for a link.
     ///
     /// # Errors
-    /// Parameters that contradict each other or the link, with the name of the one at fault.
+    /// Parameters that contradict each other or the link; the path names the parameter.
     fn new(params: &Self::Params, env: &Env) -> Result<Self>;
 }
 
-/// The law that does nothing: a plain queue.
+/// No AQM: a plain FIFO queue.
 #[derive(Clone)]
 pub struct Plain;
 
@@ -116,17 +123,17 @@ impl Law for Plain {
 }
 
 crate::params! {
-    /// What every single-queue discipline has: a buffer, and whether signals are marks.
+    /// Parameters of every single-queue discipline.
     pub struct SingleParams {
-        /// Most that may wait, in bytes or packets; the packet in transmission is not counted.
+        /// Buffer size, in bytes or packets. The packet in transmission is not counted.
         limit: Size = Size::Packets(1000),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "B", ["buffer"];
-        /// Whether ECN-capable packets are marked where others are dropped.
+        /// True if ECN-capable packets are marked instead of dropped.
         ecn: bool = false, [], "", [];
     }
 }
 
-/// One line under the law `A`, with tail drop at its limit.
+/// One FIFO queue managed by the AQM algorithm `A`, with tail drop at its limit.
 pub struct Single<A> {
     law: A,
     line: Fifo,
@@ -137,7 +144,7 @@ pub struct Single<A> {
     started: bool,
 }
 
-/// Whether `packet` may join a queue of `packets` and `bytes` under `limit`.
+/// True if `packet` fits into a queue of `packets` packets and `bytes` bytes under `limit`.
 #[inline]
 pub fn fits(limit: Size, packets: u32, bytes: u64, packet: &Packet) -> bool {
     limit.holds(packets + 1, bytes + u64::from(packet.len))
@@ -161,8 +168,8 @@ impl<A: Aqm + Clone> Qdisc for Single<A> {
             self.started = true;
             self.law.start(cx.now);
         }
-        // What can never fit is not shown to the law: CoDel would take its length for the largest
-        // packet, and never act again.
+        // A packet larger than the whole buffer is not shown to the algorithm: CoDel would take its
+        // length for the largest packet, and never drop again.
         if !fits(self.limit, 0, 0, &packet) {
             return cx.drop(packet, Why::Full);
         }

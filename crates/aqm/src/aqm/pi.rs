@@ -1,21 +1,29 @@
-//! PI: the proportional-integral controller of the queue.
+//! PI: proportional integral controller of the queue length.
 //!
 //! **Source** C. Hollot, V. Misra, D. Towsley, W. Gong, "On Designing Improved Controllers for AQM
 //! Routers Supporting TCP Flows", INFOCOM 2001.
-//! **Decides** on arrival. **Measures** the queue, `w` times a second, in packets: a `q_ref` in
-//! bytes measures bytes and reckons in packets of `packet` bytes.
-//! **Symbols** `a`, `b`, `w`, `q_ref`, `p`, `q_old`; the paper's N- is `flows`, its R+ is `rtt`;
-//! `beta` is the crossover frequency times R+.
-//! **The law** every 1/`w` seconds `p += a (q - q_ref) - b (q_old - q_ref)`, kept in [0, 1]; each
-//! arrival is signalled with `p`. With `flows` and `rtt` the gains are the paper's: the
-//! controller's zero cancels the window's pole of `flows` flows at `rtt`, the loop crosses 1 at
-//! that pole (or at `beta / rtt`), and the bilinear transform makes `a` and `b`.
+//!
+//! **Decides** on arrival.
+//!
+//! **Measures** the queue, `w` times a second, in packets. With `q_ref` in bytes it measures bytes
+//! and converts them to packets of `packet` bytes.
+//!
+//! **Symbols** `a`, `b`, `w`, `q_ref`, `p`, `q_old`; `flows` is the paper's N-, `rtt` its R+,
+//! `beta` the crossover frequency times R+.
+//!
+//! **Algorithm** Every 1/`w` seconds `p += a (q - q_ref) - b (q_old - q_ref)`, limited to [0, 1].
+//! Each arrival is dropped with probability `p`. With `flows` and `rtt` the gains are computed as
+//! in the paper: the controller's zero cancels the pole of the window of `flows` flows at `rtt`,
+//! the loop gain is 1 at that pole (or at `beta / rtt`), and the bilinear transform yields `a` and
+//! `b`.
+//!
 //! **Departures** (1) Samples count from the first arrival: the first one is taken 1/`w` later. At
 //! the same instant a sample comes before an arrival or a departure. (2) Several samples of a
-//! constant queue are taken in one step: a product replaces the sum of equal terms, and may differ
-//! from it in the last bits. (3) A design whose crossover leaves no phase margin is refused. (4)
-//! The random number is drawn even if the buffer turns out to be full.
-//! **Cost** 176 bytes of state, a draw per arrival; O(1) whatever the time since the last packet.
+//! constant queue are computed in one step: a product replaces the sum of equal terms, and may
+//! differ from it in the last bits. (3) A design without phase margin is rejected. (4) The random
+//! number is drawn even if the buffer turns out to be full.
+//!
+//! **Cost** 176 bytes of state; a random number per arrival; O(1) after any idle time.
 
 use super::{Aqm, Law, Verdict};
 use crate::cast;
@@ -31,37 +39,38 @@ use alloc::format;
 crate::params! {
     /// Parameters of [`Pi`].
     pub struct PiParams {
-        /// Gain of the present sample per packet; auto is the design for flows and rtt, and without
-        /// these that of the paper (0.00001822: 60 flows, 246 ms, 3750 packets per second).
+        /// Gain of the current sample, per packet; auto is computed from flows and rtt or, without
+        /// these, the paper's value (0.00001822: 60 flows, 246 ms, 3750 packets per second).
         a: Option<f64> = None, [Some(1e-15) => Some(1.0)], "a", [];
-        /// Gain of the sample before; auto as for a (0.00001816).
+        /// Gain of the previous sample, per packet; auto as for a (0.00001816).
         b: Option<f64> = None, [Some(1e-15) => Some(1.0)], "b", [];
         /// Samples per second.
         w: f64 = 170.0, [0.1 => 1_000_000.0], "f_s", ["frequency", "hz"];
-        /// The queue to settle at; its unit is that in which the queue is measured.
+        /// Reference of the queue. Its unit, packets or bytes, is that in which the queue is
+        /// measured.
         q_ref: Size = Size::Packets(50),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "q_ref", ["qref"];
-        /// For the design: the fewest long flows there will be.
+        /// For computing the gains: smallest number of long flows.
         flows: Option<f64> = None, [Some(0.01) => Some(1e9)], "N-", ["n_min"];
-        /// For the design: the longest round-trip time, the wait at q_ref included.
+        /// For computing the gains: largest round-trip time, including the queueing delay at q_ref.
         rtt: Option<Span> = None, [Some(Span::us(1)) => Some(Span::s(100))], "R+", ["rtt_max"];
-        /// For the design: the crossover frequency times rtt; auto puts it at the window's pole.
+        /// For computing the gains: crossover frequency times rtt; auto is the pole of the window.
         beta: Option<f64> = None, [Some(0.001) => Some(0.86)], "beta", [];
-        /// Mean packet: the link's rate in packets, the queue in bytes and byte_mode.
+        /// Mean packet size, for the link rate in packets, a queue in bytes, and byte_mode.
         packet: Bytes = Bytes(500),
             [Bytes(1) => Bytes(1_000_000)], "s", ["mean_packet", "mean_pktsize"];
-        /// Whether a packet's chance is scaled by its length / packet.
+        /// True if the drop probability is scaled by packet length / packet.
         byte_mode: bool = false, [], "", ["bytes"];
     }
 }
 
-/// The gains that the paper prints, rounded there, and the crossover that they were made for.
+/// Gains as printed (rounded) in the paper, and the crossover for which they were designed.
 const PAPER: Gains = Gains { a: 1.822e-5, b: 1.816e-5, crossover: 0.13 };
 
-/// Where the phase margin ends: 90 degrees = x + atan(x).
+/// Crossover times rtt at which the phase margin is 0: 90 degrees = x + atan(x).
 const NO_MARGIN: f64 = 0.860_333_589;
 
-/// A controller's gains.
+/// Gains of a controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Gains {
     pub a: f64,
@@ -70,8 +79,7 @@ pub(super) struct Gains {
     pub crossover: f64,
 }
 
-/// The gains that were asked for or follow from the design; the crossover is that of the design, if
-/// there is one.
+/// Returns the gains, given or computed, and true if the crossover is that of a design.
 pub(super) fn gains(params: &PiParams, env: &Env) -> Result<(Gains, bool)> {
     let PiParams { a, b, w, flows, rtt, beta, packet, .. } = *params;
     let design = match (flows, rtt) {
@@ -79,32 +87,32 @@ pub(super) fn gains(params: &PiParams, env: &Env) -> Result<(Gains, bool)> {
             let cp = env.rate.packets_per_sec(packet);
             Some(design(flows, rtt.as_secs(), cp, w, beta)?)
         }
-        (None, Some(_)) => return Err(Error::new("rtt alone is no design").at("flows")),
-        (Some(_), None) => return Err(Error::new("flows alone are no design").at("rtt")),
+        (None, Some(_)) => return Err(Error::new("is required if rtt is given").at("flows")),
+        (Some(_), None) => return Err(Error::new("is required if flows is given").at("rtt")),
         (None, None) => None,
     };
     let gains = match (a, b) {
         (None, None) => return Ok((design.unwrap_or(PAPER), true)),
-        (Some(_), None) => return Err(Error::new("is due where a is given").at("b")),
-        (None, Some(_)) => return Err(Error::new("is due where b is given").at("a")),
+        (Some(_), None) => return Err(Error::new("is required if a is given").at("b")),
+        (None, Some(_)) => return Err(Error::new("is required if b is given").at("a")),
         (Some(a), Some(b)) => Gains { a, b, crossover: design.map_or(0.0, |d| d.crossover) },
     };
     if gains.a <= gains.b {
-        let text = format!("{} is not above b ({}): nothing would be integrated", gains.a, gains.b);
+        let text = format!("{} is not above b ({}): p would never rise", gains.a, gains.b);
         return Err(Error::new(text).at("a"));
     }
     Ok((gains, design.is_some()))
 }
 
-/// The paper's design for at least `n` flows of at most `r` seconds over `cp` packets per second.
+/// Computes the paper's gains for at least `n` flows of at most `r` seconds over `cp` packets per
+/// second.
 fn design(n: f64, r: f64, cp: f64, w: f64, beta: Option<f64>) -> Result<Gains> {
     let (window, t) = (2.0 * n / (r * cp), 1.0 / w);
     let z = window / r;
     let crossover = beta.unwrap_or(window);
-    // Written so that what is no number is refused as well.
+    // Written so that NaN is rejected as well.
     if !(crossover > 0.0 && crossover < NO_MARGIN) {
-        let text =
-            format!("would be {crossover:.3} at the window's pole: 0.86 or more is not stable");
+        let text = format!("{crossover:.3} (the window's pole) is unstable, allowed: below 0.86");
         return Err(Error::new(text).at("beta"));
     }
     let (pipe, halved) = (r * cp, 2.0 * n);
@@ -118,7 +126,7 @@ fn design(n: f64, r: f64, cp: f64, w: f64, beta: Option<f64>) -> Result<Gains> {
     Ok(Gains { a, b, crossover })
 }
 
-/// The law's state.
+/// State of PI.
 #[derive(Clone)]
 pub struct Pi {
     /// Gains per packet.
@@ -126,16 +134,16 @@ pub struct Pi {
     b: f64,
     /// Samples per second.
     w: f64,
-    /// The reference, packets.
+    /// Reference of the queue, packets.
     q_ref: f64,
-    /// Whether the queue is measured in bytes.
+    /// True if the queue is measured in bytes.
     in_bytes: bool,
-    /// Mean packet, bytes.
+    /// Mean packet size, bytes.
     packet: f64,
     byte_mode: bool,
-    /// Chance of a signal.
+    /// Drop probability.
     p: f64,
-    /// The last sample of the queue, packets.
+    /// Previous sample of the queue, packets.
     q_old: f64,
     samples: Timer,
 }
@@ -155,8 +163,8 @@ impl Law for Pi {
 }
 
 impl Pi {
-    /// Takes the samples that are due at `now`, with `factor` of the distance of the queue from its
-    /// reference (a share of the reference) on the gains.
+    /// Takes the samples that are due at `now`. The gains are multiplied by `factor` of the
+    /// distance between the queue and its reference, relative to the reference.
     pub(super) fn sample(&mut self, now: Time, line: &Line<'_>, factor: impl Fn(f64) -> f64) {
         let n = self.samples.due(now, |span| cast::trunc(span.0 as f64 * self.w / 1e9));
         if n == 0 {
@@ -167,12 +175,12 @@ impl Pi {
         let (e, e_old) = (q - self.q_ref, self.q_old - self.q_ref);
         let m = factor(e.abs() / self.q_ref);
         self.p = (self.p + m * (self.a * e - self.b * e_old)).clamp(0.0, 1.0);
-        // From the second sample on the queue is the same as before: every step adds as much.
+        // From the second sample on the queue is unchanged: all steps are equal.
         self.p = (self.p + (n - 1) as f64 * (m * (self.a - self.b) * e)).clamp(0.0, 1.0);
         self.q_old = q;
     }
 
-    /// The chance of a packet of `len` bytes.
+    /// Returns the drop probability of a packet of `len` bytes.
     fn chance(&self, len: u32) -> f64 {
         let share = if self.byte_mode { f64::from(len) / self.packet } else { 1.0 };
         (self.p * share).min(1.0)
@@ -199,9 +207,9 @@ impl Aqm for Pi {
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("p", self.p);
         see("q_old", self.q_old);
-        // Gain of the present sample, per packet.
+        // Gain of the current sample, per packet.
         see("a", self.a);
-        // Gain of the sample before, per packet.
+        // Gain of the previous sample, per packet.
         see("b", self.b);
     }
 }
@@ -265,19 +273,19 @@ mod tests {
         assert!(said(&[("b", "0.1")]).starts_with("a:"));
         assert!(said(&[("a", "0.1"), ("b", "0.1")]).starts_with("a: 0.1 is not above b"));
         // 2000 packets per second: at 10 ms the pipe holds 20, less than two per flow.
-        assert!(said(&[("flows", "15"), ("rtt", "10ms")]).starts_with("beta: would be 1.5"));
+        assert!(said(&[("flows", "15"), ("rtt", "10ms")]).starts_with("beta: 1.5"));
         // The zero is at 2 * 15 / 20 / 0.01 = 150 rad/s: 1/z = 6.7 ms, half a period is 50.
         let slow = [("flows", "15"), ("rtt", "10ms"), ("beta", "0.5"), ("w", "10")];
         assert!(said(&slow).starts_with("w: 10 samples"));
     }
 
-    /// Ten samples a second; 2 and 1 per mille.
+    /// Ten samples a second; gains of 0.002 and 0.001.
     const SLOW: [(&str, &str); 4] = [("a", "0.002"), ("b", "0.001"), ("w", "10"), ("q_ref", "4p")];
 
     #[test]
     fn samples_by_hand() {
         let mut q = Bench::new("pi", &SLOW);
-        // Ten packets: none is lost, p is 0. The samples at 100 and 200 ms are due at 250 ms:
+        // Ten packets: none is dropped, p is 0. The samples at 100 and 200 ms are due at 250 ms:
         // 0.002 (10 - 4) - 0.001 (0 - 4) = 0.016, then 0.016 + (0.002 - 0.001) 6 = 0.022.
         assert!((0..10).all(|i| q.put(i, 1000).is_empty()));
         q.at_ms(250);
@@ -317,7 +325,7 @@ mod tests {
         q.at_ms(250);
         q.get();
         assert!((q.gauge("p") - 0.022).abs() < 1e-15);
-        // At p = 0.5, 250 bytes are lost with 0.25, 2000 bytes for certain.
+        // At p = 0.5, 250 bytes are dropped with probability 0.25, 2000 bytes always.
         let mut pi = law(8_000_000, &settings).unwrap();
         pi.p = 0.5;
         assert_eq!([250, 500, 2000].map(|len| pi.chance(len)), [0.25, 0.5, 1.0]);

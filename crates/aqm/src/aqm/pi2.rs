@@ -1,19 +1,26 @@
-//! PI2: a linear controller of the delay whose output is squared.
+//! PI2: linear controller of the queueing delay whose output is squared.
 //!
 //! **Source** K. De Schepper, O. Bondarenko, I.-J. Tsang, B. Briscoe, "PI2: A Linearized AQM for
 //! both Classic and Scalable TCP", CoNEXT 2016.
-//! **Decides** on arrival. **Measures** the wait of the packet that left last.
+//!
+//! **Decides** on arrival.
+//!
+//! **Measures** the sojourn time of the last packet dequeued.
+//!
 //! **Symbols** `alpha`, `beta`, `target`, `t_update`, `k` as in the paper; `p_prime` is its p'.
-//! **The law** every `t_update` p' moves by `alpha (qdelay - target) + beta (qdelay - qdelay_old)`,
-//! without a table of gains, since a Classic packet is signalled with p'^2: where two numbers drawn
-//! are both below p'. A Scalable packet is marked with `k p'`, which gives both kinds of TCP about
-//! the same rate.
-//! **Departures** (1) Scalable is ECT(1) or CE, as in RFC 9331, and only where the frame marks. (2)
-//! Many updates at one delay are taken in one step. (3) p' may reach 1; the paper caps it in
-//! overload. (4) The chance is drawn even where the buffer turns out to be full. (5) Updates count
-//! from the first arrival: the first one comes `t_update` later.
-//! **Cost** 184 bytes of state; two draws per arrival, one for a Scalable packet; O(1) after any
-//! time.
+//!
+//! **Algorithm** Every `t_update`, p' changes by `alpha (qdelay - target) + beta (qdelay -
+//! qdelay_old)`. No table of gains is needed, since a Classic packet is dropped with probability
+//! p'^2: if two random numbers are both below p'. A Scalable packet is marked with probability `k
+//! p'`, so that both kinds of TCP get about the same rate.
+//!
+//! **Departures** (1) Scalable packets are those with ECT(1) or CE, as in RFC 9331, and only if
+//! `ecn` is set. (2) Several updates at the same delay are computed in one step. (3) p' may reach
+//! 1; the paper limits it in overload. (4) The random number is drawn even if the buffer turns out
+//! to be full. (5) Updates count from the first arrival: the first one comes `t_update` later.
+//!
+//! **Cost** 184 bytes of state; two random numbers per Classic packet, one per Scalable packet;
+//! O(1) after any idle time.
 
 use super::{Aqm, Law, Verdict};
 use crate::cx::Cx;
@@ -27,30 +34,30 @@ use crate::units::{Span, Time};
 crate::params! {
     /// Parameters of [`Pi2`].
     pub struct Pi2Params {
-        /// Delay to hold.
+        /// Target queueing delay.
         target: Span = Span::ms(20), [Span::us(1) => Span::s(10)], "target", [];
         /// Time between updates of p'.
         t_update: Span = Span::ms(32), [Span::us(1) => Span::s(10)], "T", ["tupdate"];
-        /// Gain of the delay's distance from target, per second.
+        /// Gain of the difference between delay and target, per second.
         alpha: f64 = 0.3125, [0.0 => 100.0], "alpha", [];
-        /// Gain of the delay's growth, per second.
+        /// Gain of the change of the delay, per second.
         beta: f64 = 3.125, [0.0 => 100.0], "beta", [];
-        /// Chance of a Scalable packet's mark over p'.
+        /// Mark probability of a Scalable packet divided by p'.
         k: f64 = 2.0, [0.1 => 100.0], "k", ["coupling_factor"];
     }
 }
 
-/// The law's state.
+/// State of PI2.
 #[derive(Clone)]
 pub struct Pi2 {
     params: Pi2Params,
-    /// Whether the frame marks.
+    /// True if packets may be marked.
     ecn: bool,
-    /// The controller's output, the root of the chance.
+    /// Output of the controller: square root of the drop probability.
     p_prime: f64,
-    /// Delay at the last update.
+    /// Queueing delay at the last update.
     qdelay_old: Span,
-    /// Wait of the packet that left last.
+    /// Sojourn time of the last packet dequeued.
     sojourn: Span,
     updates: Timer,
 }
@@ -81,7 +88,7 @@ impl Aqm for Pi2 {
         let (delay, old) = (qdelay.as_secs(), self.qdelay_old.as_secs());
         let drift = alpha * (delay - target.as_secs());
         self.p_prime = (self.p_prime + drift + beta * (delay - old)).clamp(0.0, 1.0);
-        // From the second update on the delay is the same as before.
+        // From the second update on the delay is unchanged: all steps are equal.
         self.p_prime = (self.p_prime + (n - 1) as f64 * drift).clamp(0.0, 1.0);
         self.qdelay_old = qdelay;
     }
@@ -109,9 +116,9 @@ impl Aqm for Pi2 {
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("p_prime", self.p_prime);
-        // Chance of a signal for a Classic packet.
+        // Drop probability of a Classic packet.
         see("p", self.p_prime * self.p_prime);
-        // Delay at the last update, seconds.
+        // Queueing delay at the last update, seconds.
         see("qdelay_old", self.qdelay_old.as_secs());
     }
 }
@@ -136,7 +143,7 @@ mod tests {
 
     #[test]
     fn updates_by_hand() {
-        // At 32 ms nothing has left; at 64 the delay is 40 ms: 0.3125 * 0.02 + 3.125 * 0.04.
+        // At 32 ms no packet has left; at 64 the delay is 40 ms: 0.3125 * 0.02 + 3.125 * 0.04.
         let q = two_leave(&[]);
         assert!((q.gauge("p_prime") - 0.13125).abs() < 1e-12);
         assert!((q.gauge("p") - 0.13125 * 0.13125).abs() < 1e-12);

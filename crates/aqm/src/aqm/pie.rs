@@ -1,22 +1,30 @@
-//! PIE: proportional-integral controller enhanced.
+//! PIE: proportional integral controller enhanced.
 //!
 //! **Source** R. Pan, P. Natarajan, F. Baker, G. White, RFC 8033, 2017 (sections 4 and 5).
-//! **Decides** on arrival. **Measures** the queueing delay: the wait of the packet that left last,
-//! or the backlog over an estimate of the rate at which it leaves.
+//!
+//! **Decides** on arrival.
+//!
+//! **Measures** the queueing delay: the sojourn time of the last packet dequeued, or the backlog
+//! divided by an estimate of the departure rate.
+//!
 //! **Symbols** `alpha`, `beta`, `target` (QDELAY_REF), `t_update`, `max_burst`, `p` (drop_prob),
 //! `qdelay_old`, `burst` (burst_allowance), `accu` (accu_prob) as in the RFC.
-//! **The law** every `t_update` p moves by `alpha (qdelay - target) + beta (qdelay - qdelay_old)`,
-//! scaled down where p is small; arrivals are signalled with p, but not during a burst, nor while
-//! the queue is short, nor while its delay was below half the target and p below 0.2.
-//! **Departures** (1) p moves while the burst lasts, as in the RFC; with `hold` it stays 0, as in
-//! RFC 8034 and ns-3. (2) `accu` starts anew at every signal, also at a mark, or marks alone would
-//! let it grow for ever. (3) Many updates at one delay are taken in leaps, a product for a sum. (4)
-//! The law is always active (section 5.3 lets it sleep while the buffer is less than a third full).
-//! (5) The chance is drawn even where the buffer turns out to be full. (6) A measurement of the
-//! rate counts from the packet after the one at which it starts, and its time is scaled to the
-//! threshold. (7) Updates count from the first arrival: the first one comes `t_update` later.
-//! **Cost** 264 bytes of state; a draw per arrival while the law acts. After an idle time O(1), or
-//! as long as p takes to decay.
+//!
+//! **Algorithm** Every `t_update`, p changes by `alpha (qdelay - target) + beta (qdelay -
+//! qdelay_old)`, scaled down if p is small. Arrivals are dropped with probability p, except during
+//! a burst, while the queue is short, or while the delay was below half the target and p below 0.2.
+//!
+//! **Departures** (1) p also changes during a burst, as in the RFC; with `hold` it stays 0, as in
+//! RFC 8034 and ns-3. (2) `accu` is reset by a mark as by a drop; otherwise marks alone would let
+//! it grow without bound. (3) Several updates at the same delay are computed in one step, a product
+//! instead of a sum. (4) The algorithm is always active; section 5.3 turns it off while the buffer
+//! is less than a third full. (5) The random number is drawn even if the buffer turns out to be
+//! full. (6) A measurement of the rate counts from the packet after the one at which it starts, and
+//! its time is scaled to the threshold. (7) Updates count from the first arrival: the first one
+//! comes `t_update` later.
+//!
+//! **Cost** 264 bytes of state; a random number per arrival while p applies. After an idle time
+//! O(1), or as long as p takes to decay.
 
 use super::{Aqm, Law, Verdict};
 use crate::cx::Cx;
@@ -28,11 +36,11 @@ use crate::timer::Timer;
 use crate::units::{Bytes, Span, Time};
 
 crate::choice! {
-    /// Where the queueing delay comes from.
+    /// Source of the queueing delay.
     pub enum Latency {
-        /// The wait of the packet that left last; none where the queue is empty.
+        /// Sojourn time of the last packet dequeued; 0 if the queue is empty.
         Timestamp = "timestamp" | "timestamps" | "false" | "off" | "no",
-        /// The backlog over the rate at which dq_threshold bytes were last seen to leave.
+        /// Backlog divided by the rate at which the last dq_threshold bytes departed.
         Rate = "rate" | "true" | "on" | "yes",
     }
 }
@@ -40,38 +48,40 @@ crate::choice! {
 crate::params! {
     /// Parameters of [`Pie`].
     pub struct PieParams {
-        /// Delay to hold.
+        /// Target queueing delay.
         target: Span = Span::ms(15), [Span::us(1) => Span::s(10)], "QDELAY_REF", ["qdelay_ref"];
-        /// Time between updates of the chance.
+        /// Time between updates of the drop probability.
         t_update: Span = Span::ms(15), [Span::ms(1) => Span::s(10)], "T_UPDATE", ["tupdate"];
-        /// Gain of the delay's distance from target, per second.
+        /// Gain of the difference between delay and target, per second.
         alpha: f64 = 0.125, [0.0 => 100.0], "alpha", [];
-        /// Gain of the delay's growth, per second.
+        /// Gain of the change of the delay, per second.
         beta: f64 = 1.25, [0.0 => 100.0], "beta", [];
-        /// How long a burst is let pass.
+        /// Length of a burst that is not dropped.
         max_burst: Span = Span::ms(150), [Span::ZERO => Span::s(10)], "MAX_BURST", ["burst"];
-        /// Whether p stays 0 while a burst passes.
+        /// True if p stays 0 during a burst.
         hold: bool = false, [], "", [];
-        /// Chance above which packets are dropped even where marks are allowed.
+        /// Drop probability above which ECN-capable packets are dropped, too.
         mark_ecnth: f64 = 0.1, [0.0 => 1.0], "mark_ecnth", [];
-        /// Where the delay comes from.
+        /// Source of the queueing delay: packet timestamps, or backlog over departure rate.
         latency: Latency = Latency::Timestamp, [], "", ["dq_rate_estimator"];
-        /// For latency rate: bytes over which the rate is measured, and backlog that it needs.
+        /// For latency rate: number of bytes over which the rate is measured, and backlog that a
+        /// measurement requires.
         dq_threshold: Bytes = Bytes(16_384),
             [Bytes(1) => Bytes(1_000_000_000)], "DQ_THRESHOLD", [];
         /// For latency rate: weight of a measurement in the average.
         dq_weight: f64 = 0.25, [0.001 => 1.0], "weight", [];
-        /// Whether signals are kept apart: none before p has summed up to 0.85, one at 8.5.
+        /// True if drops are spaced out: none before the sum of p reaches 0.85, certain at 8.5.
         derandomise: bool = false, [], "", ["derandomize", "use_derandomization"];
-        /// Whether a packet's chance is scaled by its length / packet.
+        /// True if the drop probability is scaled by packet length / packet.
         byte_mode: bool = false, [], "", ["bytemode", "bytes"];
-        /// Mean packet: two of them make a queue long enough, and for byte_mode.
+        /// Mean packet size: p applies only to a queue of more than two of these; also for
+        /// byte_mode.
         packet: Bytes = Bytes(1500),
             [Bytes(1) => Bytes(1_000_000)], "MEAN_PKTSIZE", ["mean_packet", "mean_pktsize"];
     }
 }
 
-/// Section 4.2: up to which p a step is divided by how much.
+/// Upper bounds of p and the divisor of a step up to there (section 4.2).
 const SCALE: [(f64, f64); 7] = [
     (1e-6, 2048.0),
     (1e-5, 512.0),
@@ -82,37 +92,37 @@ const SCALE: [(f64, f64); 7] = [
     (f64::INFINITY, 1.0),
 ];
 
-/// Section 5.5: the largest step up once p is 0.1.
+/// Largest step up once p is 0.1 (section 5.5).
 const LARGEST_STEP: f64 = 0.02;
 
-/// Section 4.2: what is left of p after an update without delay.
+/// Factor of p in an update without delay (section 4.2).
 const DECAY: f64 = 0.98;
 
-/// A measurement of the departure rate.
+/// Measurement of the departure rate.
 #[derive(Clone, Copy)]
 struct Cycle {
     start: Time,
     bytes: u64,
 }
 
-/// The law's state for one line.
+/// State of PIE for one queue.
 #[derive(Clone)]
 pub struct Pie {
     params: PieParams,
-    /// Chance of a signal.
+    /// Drop probability.
     p: f64,
-    /// What is left of the burst allowance.
+    /// Rest of the burst allowance.
     burst: Span,
-    /// Delay at the last update.
+    /// Queueing delay at the last update.
     qdelay_old: Span,
-    /// Chances summed up since the last signal.
+    /// Sum of the drop probabilities since the last drop or mark.
     accu: f64,
     updates: Timer,
-    /// Wait of the packet that left last.
+    /// Sojourn time of the last packet dequeued.
     sojourn: Span,
-    /// The measurement under way.
+    /// Measurement in progress.
     cycle: Option<Cycle>,
-    /// Mean nanoseconds that dq_threshold bytes take to leave; 0 before the first measurement.
+    /// Mean time in which dq_threshold bytes depart, nanoseconds; 0 before the first measurement.
     dq_time: f64,
 }
 
@@ -147,12 +157,13 @@ impl Pie {
         }
     }
 
-    /// The row of the table for the present p.
+    /// Row of the table for the current p.
     fn row(&self) -> usize {
         SCALE.iter().take_while(|(bound, _)| *bound <= self.p).count()
     }
 
-    /// §4.2, §5.5: the next change of p at a delay of `qdelay`, before p decays or meets a bound.
+    /// Returns the next change of p at a delay of `qdelay`, before decay and bounds (sections 4.2
+    /// and 5.5).
     fn step(&self, qdelay: Span) -> f64 {
         let PieParams { target, alpha, beta, .. } = self.params;
         let (target, delay, old) = (target.as_secs(), qdelay.as_secs(), self.qdelay_old.as_secs());
@@ -180,14 +191,15 @@ impl Pie {
         self.qdelay_old = qdelay;
     }
 
-    /// As many of `n` updates as leave p between the same two bounds of the table, at a delay that
-    /// stays; gives how many. Only where p does not decay, so that all steps are equal.
+    /// Applies as many of `n` updates as leave p within the same row of the table, at a constant
+    /// delay, and returns their number. Valid only where p does not decay, so that all steps are
+    /// equal.
     fn leap(&mut self, n: u64) -> u64 {
         let step = self.step(self.qdelay_old);
         let row = self.row();
         let low = if row > 0 { SCALE[row - 1].0 } else { 0.0 };
         let room = if step > 0.0 { SCALE[row].0.min(1.0) - self.p } else { self.p - low };
-        // No step at all: infinite, or no number where there is no room either, which counts as 0.
+        // A step of 0 gives infinity, or NaN if there is no room either, which counts as 0.
         let k = crate::cast::trunc(room / step.abs()).saturating_sub(1).min(n);
         self.p += k as f64 * step;
         self.burst.0 = self.burst.0.saturating_sub(self.params.t_update.0.saturating_mul(k));
@@ -227,7 +239,7 @@ impl Pie {
         if cycle.bytes < threshold {
             return;
         }
-        // A packet rarely ends on the threshold: what it takes is in proportion.
+        // A measurement rarely ends exactly on the threshold: scale its time in proportion.
         let time = now.since(cycle.start).0 as f64 * threshold as f64 / cycle.bytes as f64;
         let weight = if self.dq_time == 0.0 { 1.0 } else { self.params.dq_weight };
         self.dq_time += weight * (time - self.dq_time);
@@ -247,8 +259,8 @@ impl Aqm for Pie {
             return;
         }
         let qdelay = self.qdelay(line);
-        // Bounded: leaps cross the table in two turns a row, a burst lasts 10^4 updates at most,
-        // and 0.98^n is lost in 4 * 10^4.
+        // Bounded: at most two turns per row of the table, 10^4 updates per burst, and 4 * 10^4
+        // until 0.98^n underflows.
         while left > 0 {
             let before = (self.p, self.burst, self.qdelay_old);
             self.update(qdelay);
@@ -289,7 +301,7 @@ impl Aqm for Pie {
         Some(packet)
     }
 
-    // Only what was shed can make a queue idle in the midst of a measurement.
+    // Only packets dropped by others can make a queue idle during a measurement.
     fn idle(&mut self, _now: Time) {
         self.cycle = None;
     }
@@ -300,13 +312,13 @@ impl Aqm for Pie {
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("p", self.p);
-        // Delay at the last update, seconds.
+        // Queueing delay at the last update, seconds.
         see("qdelay_old", self.qdelay_old.as_secs());
-        // What is left of the burst allowance, seconds.
+        // Rest of the burst allowance, seconds.
         see("burst", self.burst.as_secs());
         see("accu", self.accu);
         let bytes = self.params.dq_threshold.0 as f64;
-        // Estimate of the rate at which the queue leaves, bytes per second; 0 before the first.
+        // Estimate of the departure rate, bytes per second; 0 before the first measurement.
         see("dq_rate", if self.dq_time > 0.0 { bytes / self.dq_time * 1e9 } else { 0.0 });
     }
 }

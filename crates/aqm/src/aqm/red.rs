@@ -1,27 +1,35 @@
 //! RED: random early detection.
 //!
 //! **Source** S. Floyd, V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance",
-//! IEEE/ACM ToN 1(4), 1993. Gentle: S. Floyd, note of March 2000; to the buffer: Ziegler et al.,
-//! 2001.
-//! **Decides** on arrival. **Measures** the average of the queue, in packets or bytes: the unit of
-//! `min_th` says which. **Symbols** `min_th`, `max_th`, `max_p`, `w_q`, `avg`, `count`, `pb`, `pa`.
-//! **The law** `avg += w_q (q - avg)` at every arrival, and as if m packets had found an empty
-//! queue after an idle time in which m could have been sent. Between the thresholds
-//! `pb = max_p (avg - min_th) / (max_th - min_th)`; the chance of a signal is
-//! `pa = pb / (1 - count pb)`, which spaces the signals out over the packets counted since the last
-//! one. At a constant `pb` the gap between two signals is uniform on 1 to 1/`pb` - 1 packets, since
-//! the first packet after a signal has `count` = 1, as in the paper's pseudo-code and in ns-2. The
-//! first signal after the average rises above `min_th` comes after 1 to 1/`pb` packets. In the
-//! text of the paper, and on Linux, every gap is 1 to 1/`pb`.
-//! **Departures** (1) the arrival that ends an idle time also counts as an ordinary sample of an
-//! empty queue, one factor `1 - w_q` more than the paper, as every implementation we know has it.
-//! (2) The gentle slopes follow the present `max_p`. (3) Above `max_th` without gentle a signal is
-//! certain but still a signal: ECN marks it unless `hard_drop` says otherwise (RFC 3168 §7 advises
-//! so). (4) ns-2 signals nothing while the queue itself is short: `spare_short`. Where a burst
-//! leaves the average high over an empty queue, that decides what becomes of what is sent again.
-//! (5) `byte_mode` mean spreads certain signals too, as ns-2: small packets can pass after one.
-//! **Cost** 232 bytes of state, one multiplication and at most one draw per arrival; after an idle
-//! time O(log m) for m packets that could have been sent.
+//! IEEE/ACM ToN 1(4), 1993. Gentle to twice `max_th`: S. Floyd, note of March 2000. Gentle to the
+//! buffer size: Ziegler et al., 2001.
+//!
+//! **Decides** on arrival.
+//!
+//! **Measures** the average queue length, in packets or bytes, depending on the unit of `min_th`.
+//!
+//! **Symbols** `min_th`, `max_th`, `max_p`, `w_q`, `avg`, `count`, `pb`, `pa`.
+//!
+//! **Algorithm** Every arrival updates the average: `avg += w_q (q - avg)`. After an idle time in
+//! which the link could have sent m packets, the average decays as if m packets had found an empty
+//! queue. Between the thresholds `pb = max_p (avg - min_th) / (max_th - min_th)`, and the drop
+//! probability is `pa = pb / (1 - count pb)`, where `count` is the number of packets since the last
+//! drop. This spreads the drops: at a constant `pb` the gap between two drops is uniform on 1 to
+//! 1/`pb` - 1 packets, since the first packet after a drop has `count` = 1, as in the paper's
+//! pseudo-code and in ns-2. The first drop after the average rises above `min_th` comes after 1 to
+//! 1/`pb` packets. In the text of the paper, and on Linux, every gap is uniform on 1 to 1/`pb`.
+//!
+//! **Departures** (1) The arrival that ends an idle time also counts as an ordinary sample of an
+//! empty queue. This is one factor `1 - w_q` more than in the paper, as in every implementation we
+//! know. (2) The gentle slopes use the current `max_p`. (3) Above `max_th` without `gentle` the
+//! drop probability is 1, but ECN-capable packets are still marked, unless `hard_drop` is set (RFC
+//! 3168 §7 recommends to drop). (4) With `spare_short`, as in ns-2, nothing is dropped while the
+//! queue itself is short. This matters where a burst leaves a high average over an empty queue:
+//! without it, the retransmissions are dropped. (5) `byte_mode` mean also spreads drops of
+//! probability 1, as ns-2: small packets can pass after one.
+//!
+//! **Cost** 232 bytes of state; one multiplication and at most one random number per arrival; after
+//! an idle time O(log m), where m is the number of packets that could have been sent.
 
 use super::{Aqm, Law, Verdict};
 use crate::cx::Cx;
@@ -33,35 +41,35 @@ use crate::units::{Bytes, Size, Time};
 use alloc::format;
 
 crate::choice! {
-    /// What happens above `max_th`.
+    /// Drop probability above `max_th`.
     pub enum Gentle {
-        /// A signal is certain (the paper of 1993).
+        /// 1 (the paper of 1993).
         None = "none" | "false" | "off" | "no",
-        /// The chance climbs on from `max_p`, to 1 at twice `max_th` (Floyd, 2000).
+        /// Rises from `max_p` at `max_th` to 1 at twice `max_th` (Floyd, 2000).
         TwoMaxTh = "two_max_th" | "true" | "on" | "yes",
-        /// The chance climbs on from `max_p`, to 1 at the buffer size (Ziegler et al., 2001).
+        /// Rises from `max_p` at `max_th` to 1 at the buffer size (Ziegler et al., 2001).
         Buffer = "buffer",
     }
 }
 
 crate::choice! {
-    /// How signals are spread over the packets between them, at a constant pb.
+    /// Distribution of the gap between two drops, at a constant pb.
     pub enum Wait {
-        /// The gap is uniform on 1 to 1/pb - 1 packets (the paper's `pb / (1 - count pb)`).
+        /// Uniform on 1 to 1/pb - 1 packets (the paper's `pb / (1 - count pb)`).
         No = "no" | "false" | "off",
-        /// The gap is uniform on 1/pb to 2/pb - 1 packets: never two signals close together.
+        /// Uniform on 1/pb to 2/pb - 1 packets: two drops are never close together.
         Yes = "yes" | "true" | "on",
-        /// Not at all: every packet is signalled with pb, whatever came before.
+        /// Geometric: every packet is dropped with pb, independently of the others.
         Bernoulli = "bernoulli",
     }
 }
 
 crate::choice! {
-    /// Whether small packets are spared.
+    /// Dependence of the drop probability on the length of the packet.
     pub enum ByteMode {
-        /// Every packet has the same chance.
+        /// None: every packet has the same drop probability.
         Off = "off" | "false" | "no",
-        /// `count` counts mean packets' worth of bytes, and pa is scaled by length / `packet`.
+        /// `count` counts bytes in units of `packet`, and pa is scaled by length / `packet`.
         Mean = "mean" | "true" | "on" | "yes",
         /// pb is scaled by length / `max_packet` before it is spread (the paper, section 11).
         Max = "max",
@@ -71,48 +79,52 @@ crate::choice! {
 crate::params! {
     /// Parameters of [`Red`].
     pub struct RedParams {
-        /// Average queue below which nothing is signalled; its unit is that of the average.
+        /// Average queue below which no packet is dropped. Its unit, packets or bytes, is also that
+        /// of the average.
         min_th: Size = Size::Packets(5),
             [Size::Packets(0) => Size::Packets(1_000_000_000_000)],
             "min_th", ["minth", "min", "thresh"];
-        /// Average queue above which everything is, unless gentle.
+        /// Average queue above which every packet is dropped, unless gentle is set.
         max_th: Size = Size::Packets(15),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)],
             "max_th", ["maxth", "max", "maxthresh"];
-        /// Chance of a signal, before spreading, as the average reaches max_th.
+        /// Drop probability, before spreading, when the average reaches max_th.
         max_p: f64 = 0.1, [0.0 => 1.0], "max_p", ["maxp", "probability"];
         /// Weight of one arrival in the average.
         w_q: f64 = 0.002, [1e-9 => 1.0], "w_q", ["wq", "weight", "q_weight"];
-        /// What happens above max_th.
+        /// Drop probability above max_th: 1 (none), or rising to 1 at twice max_th or at the buffer
+        /// size.
         gentle: Gentle = Gentle::None, [], "", [];
-        /// How signals are spread.
+        /// Spreading of the drops: gaps of 1 to 1/pb - 1 packets (no), of 1/pb to 2/pb - 1 (yes),
+        /// or independent drops (bernoulli).
         wait: Wait = Wait::No, [], "count", [];
-        /// Whether small packets are spared.
+        /// Scaling of the drop probability by the packet length: off, after spreading (mean), or
+        /// before it (max).
         byte_mode: ByteMode = ByteMode::Off, [], "", ["bytes"];
-        /// Mean packet, for the idle time and for byte_mode mean.
+        /// Mean packet size, for the decay of the average in idle times and for byte_mode mean.
         packet: Bytes = Bytes(500),
             [Bytes(1) => Bytes(1_000_000)], "s", ["mean_packet", "mean_pktsize", "avpkt"];
-        /// Largest packet, for byte_mode max.
+        /// Largest packet size, for byte_mode max.
         max_packet: Bytes = Bytes(1500), [Bytes(1) => Bytes(1_000_000)], "MaximumPacketSize", [];
-        /// Whether a certain signal is a drop even where marks are allowed.
+        /// True if ECN-capable packets are dropped, not marked, where the drop probability is 1.
         hard_drop: bool = false, [], "", ["harddrop"];
-        /// Whether nothing is signalled while at most one packet waits (no byte, where bytes are
-        /// averaged), nor at the first arrival after that or below min_th: ns-2 does so.
+        /// True if nothing is dropped while at most one packet is queued (no byte, where bytes are
+        /// averaged), nor at the first arrival after that or below min_th, as in ns-2.
         spare_short: bool = false, [], "", [];
     }
 }
 
-/// The law's state.
+/// State of RED.
 #[derive(Clone)]
 pub struct Red {
-    /// The thresholds and the buffer, in the unit of the average.
+    /// Thresholds and buffer size, in the unit of the average.
     pub(super) min_th: f64,
     pub(super) max_th: f64,
     buffer: f64,
-    /// Whether that unit is the byte.
+    /// True if that unit is the byte.
     pub(super) in_bytes: bool,
-    /// Chance of a signal as the average reaches max_th from below, and from where it climbs on
-    /// above: laws that adapt max_p move one or both.
+    /// Drop probability when the average reaches max_th from below, and from where it rises on
+    /// above it. Algorithms that adapt max_p change one or both.
     pub(super) max_p: f64,
     pub(super) gentle_max_p: f64,
     /// Weight of one arrival in the average.
@@ -122,27 +134,27 @@ pub struct Red {
     byte_mode: ByteMode,
     hard_drop: bool,
     spare_short: bool,
-    /// Whether the queue was short, and that matters, at the last average.
+    /// True if `spare_short` is set and the queue was short at the last update of the average.
     short: bool,
-    /// Mean packet and largest packet, bytes.
+    /// Mean and largest packet size, bytes.
     pub(super) packet: u64,
     max_packet: f64,
-    /// Packets of the mean size that the link could send in a nanosecond.
+    /// Packets of the mean size that the link sends in a nanosecond.
     packets_per_ns: f64,
-    /// The average queue, packets or bytes.
+    /// Average queue, packets or bytes.
     pub(super) avg: f64,
-    /// Packets since the last signal; -1 while the average is below min_th.
+    /// Packets since the last drop or mark; -1 while the average is below min_th.
     pub(super) count: i64,
-    /// Bytes since the last signal.
+    /// Bytes since the last drop or mark.
     pub(super) count_bytes: u64,
-    /// Chance of a signal before and after spreading; for figures.
+    /// Drop probability before and after spreading, for inspection.
     pb: f64,
     pa: f64,
-    /// Since when the link is idle.
+    /// Time at which the link became idle.
     idle_since: Option<Time>,
 }
 
-/// Refuses thresholds in different units.
+/// Checks that both thresholds have the same unit.
 pub(super) fn one_unit(min_th: Size, max_th: Size) -> Result<()> {
     if min_th.in_bytes() == max_th.in_bytes() {
         return Ok(());
@@ -161,7 +173,7 @@ impl Law for Red {
     }
 }
 
-/// Return `x` to the power `n`, by squaring: the same bits on every machine.
+/// Computes `x` to the power `n` by squaring, with the same bits on every machine.
 pub(super) fn power(mut x: f64, mut n: u64) -> f64 {
     let mut y = 1.0;
     while n > 0 {
@@ -175,8 +187,8 @@ pub(super) fn power(mut x: f64, mut n: u64) -> f64 {
 }
 
 impl Red {
-    /// As `params` say, but for the thresholds: these are `[min_th, max_th]`, whole or not, in
-    /// bytes or packets. For laws that work them out.
+    /// Builds RED from `params`, except for the thresholds, which are `[min_th, max_th]` in bytes
+    /// or packets, not necessarily whole. For algorithms that compute them.
     pub(super) fn with(
         params: &RedParams,
         [min_th, max_th]: [f64; 2],
@@ -227,8 +239,8 @@ impl Red {
         })
     }
 
-    /// Section 4: the average, at every arrival and before the packet is added.
-    // Inlined by force, as the two below: the compiler would not, and a packet costs a 15th more.
+    /// Updates the average at an arrival, before the packet is enqueued (section 4).
+    // Inlining is forced here and for the two functions below; without it a packet costs 7 % more.
     #[inline(always)]
     pub(super) fn average(&mut self, now: Time, line: &Line<'_>) {
         let w_q = self.w_q;
@@ -242,7 +254,7 @@ impl Red {
         self.short = self.spare_short && q <= 1.0;
     }
 
-    /// The chance of a signal at the present average, before spreading.
+    /// Returns the drop probability at the current average, before spreading.
     fn pb(&self) -> f64 {
         let Red { min_th, max_th, max_p, .. } = *self;
         let end = match self.gentle {
@@ -256,7 +268,7 @@ impl Red {
         (p + (1.0 - p) * (self.avg - max_th) / (end - max_th)).min(1.0)
     }
 
-    /// Section 4 and 11: spreads `pb` over the packets since the last signal.
+    /// Spreads `pb` over the packets since the last drop (sections 4 and 11).
     fn pa(&self, len: u32) -> f64 {
         let Red { wait, byte_mode, packet, .. } = *self;
         let (len, mean) = (f64::from(len), packet as f64);
@@ -278,7 +290,7 @@ impl Red {
         if byte_mode == ByteMode::Mean && pa < 1.0 { (pa * len / mean).min(1.0) } else { pa }
     }
 
-    /// Section 4: what is done with a packet at the present average.
+    /// Decides about a packet at the current average (section 4).
     #[inline(always)]
     pub(super) fn decide(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Verdict {
         self.pb = self.pb();
@@ -330,34 +342,35 @@ impl Aqm for Red {
     }
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        // The average queue, packets or bytes.
+        // Average queue, packets or bytes.
         see("avg", self.avg);
-        // Chance of a signal before it is spread, at the last arrival.
+        // Drop probability before spreading, at the last arrival.
         see("pb", self.pb);
-        // Chance of a signal at the last arrival.
+        // Drop probability at the last arrival.
         see("pa", self.pa);
         see("count", self.count as f64);
-        // Chance before spreading as the average reaches max_th.
+        // Drop probability, before spreading, when the average reaches max_th.
         see("max_p", self.max_p);
     }
 }
 
-/// What moves the parameters of a [`Red`] while it works; a method for each place where it may.
+/// An algorithm that adapts the parameters of a [`Red`], with one method for each point in time at
+/// which it may.
 pub trait Tune {
-    /// As [`Aqm::start`].
+    /// See [`Aqm::start`].
     fn start(&mut self, _now: Time) {}
 
-    /// As [`Aqm::advance`].
+    /// See [`Aqm::advance`].
     fn advance(&mut self, _now: Time, _line: &Line<'_>, _red: &mut Red) {}
 
-    /// The average is new, and nothing is decided yet.
+    /// Called when the average was updated, before the decision.
     fn averaged(&mut self, _now: Time, _red: &mut Red) {}
 
-    /// As [`Aqm::gauges`], after those of RED.
+    /// See [`Aqm::gauges`]; called after those of RED.
     fn gauges(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
 }
 
-/// RED with parameters that something moves: every law that is RED but for that.
+/// RED whose parameters are adapted by `T`.
 #[derive(Clone)]
 pub struct Tuned<T> {
     pub(super) red: Red,

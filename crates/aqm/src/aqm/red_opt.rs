@@ -1,23 +1,31 @@
-//! REDopt: RED configured from the link, the round-trip time and the number of flows.
+//! REDopt: RED configured by a model of the link, the round-trip time and the number of flows.
 //!
 //! **Source** T. Ziegler, C. Brandauer, S. Fdida, "A Quantitative Model for the Parameter Setting
-//! of RED with TCP Traffic", IWQoS 2001, as far as others report it (see Departures).
-//! **Decides** on arrival, as RED. **Measures** RED's average, in packets. **Symbols** `C` link,
-//! `C_tcp` what UDP leaves of it, `S` mean packet, `Rp` mean propagation, `R` with the mean queue,
-//! `N` flows, `b` packets per ack, `D` = max_th - min_th, `p0` chance of loss, `G` gain of the
-//! loop.
-//! **The law** D = c1 C R + c2 N + c3 packets, min_th = 0.3 D, max_th = 1.3 D, a buffer of 2 D; p0
-//! is where N flows (Padhye et al., SIGCOMM 1998, with time-outs) fill C_tcp, and max_p = 2 p0, so
-//! that the mean queue is in the middle; w_q makes the averaging slow enough for the loop to be
-//! stable (Hollot et al., INFOCOM 2001). [`model`] works all this out; RED does the rest.
-//! **Departures** (1) The paper itself was out of reach. What others say of it is kept: inputs,
-//! max_p = 2 p0, the queue in the middle, w_q below 0.002, UDP subtracted and max_p then raised by
-//! a tenth. c1, c2, c3 are recollected and unverified; the thresholds' shares of D follow from the
-//! values published for 16 to 256 flows. (2) Signals are independent (`wait` bernoulli) unless
-//! told otherwise: RED's usual spreading signals twice as often as p0, and the queue would settle
-//! at a quarter of the band instead of its middle. (3) The buffer is not set: `limit` is the
-//! user's, [`Model::buffer`] says which one the model means.
-//! **Cost** 288 bytes of state; that of RED, for the model is worked out once.
+//! of RED with TCP Traffic", IWQoS 2001, as reported by others (see Departures).
+//!
+//! **Decides** on arrival, as RED.
+//!
+//! **Measures** RED's average, in packets.
+//!
+//! **Symbols** `C` link rate, `C_tcp` the rate that UDP leaves to TCP, `S` mean packet size, `Rp`
+//! mean propagation delay, `R` round-trip time with the mean queue, `N` flows, `b` packets per ACK,
+//! `D` = max_th - min_th, `p0` loss probability, `G` gain of the loop.
+//!
+//! **Algorithm** D = c1 C R + c2 N + c3 packets, min_th = 0.3 D, max_th = 1.3 D, with a buffer of 2
+//! D. p0 is the loss probability at which N flows (Padhye et al., SIGCOMM 1998, with timeouts) fill
+//! C_tcp, and max_p = 2 p0, so that the mean queue is in the middle of the band. w_q makes the
+//! averaging slow enough for the loop to be stable (Hollot et al., INFOCOM 2001). [`model`]
+//! computes these values once; RED does the rest.
+//!
+//! **Departures** (1) The paper itself was not available to us. From reports of it we have the
+//! inputs, max_p = 2 p0, the queue in the middle of the band, w_q below 0.002, and that UDP is
+//! subtracted and max_p then raised by 10 %. c1, c2 and c3 are unverified; the thresholds as shares
+//! of D follow from the values published for 16 to 256 flows. (2) Drops are independent (`wait`
+//! bernoulli) by default. RED's usual spreading drops twice as often as p0, and the queue would
+//! settle at a quarter of the band instead of its middle. (3) `limit` is not set by the model;
+//! [`Model::buffer`] returns the buffer size that the model assumes.
+//!
+//! **Cost** 288 bytes of state; that of RED, since the model is evaluated once.
 
 use super::Law;
 use super::red::{Gentle, Red, RedParams, Tune, Tuned, Wait};
@@ -27,7 +35,7 @@ use crate::units::{Bytes, Rate, Span};
 use alloc::format;
 
 crate::choice! {
-    /// How w_q is found.
+    /// Rule for w_q.
     pub enum WqRule {
         /// From the stability of the loop, at most 0.002 (Hollot et al., 2001).
         Stability = "stability",
@@ -37,44 +45,46 @@ crate::choice! {
 }
 
 crate::params! {
-    /// Parameters of [`RedOpt`]: the scenario, and the form of RED.
+    /// Parameters of [`RedOpt`]: the traffic, and the variant of RED.
     pub struct RedOptParams {
         /// Mean round-trip time without this queue.
         rtt: Span = Span::ms(150), [Span::us(1) => Span::s(100)], "Rp", [];
-        /// TCP flows that always have something to send.
+        /// Number of TCP flows that always have data to send.
         flows: u64 = 64, [1 => 1_000_000_000], "N", ["n"];
-        /// What sources that don't react send.
+        /// Total rate of unresponsive sources.
         udp_rate: Rate = Rate(0), [Rate(0) => Rate(1_000_000_000_000)], "R_udp", ["udp"];
-        /// Mean packet, headers included.
+        /// Mean packet size, headers included.
         packet: Bytes = Bytes(1514),
             [Bytes(1) => Bytes(1_000_000)], "S", ["mean_packet", "mean_pktsize", "avpkt"];
-        /// Whether receivers acknowledge every second packet only.
+        /// True if receivers acknowledge every second packet only.
         delayed_acks: bool = true, [], "b", ["delack"];
-        /// Least retransmission time-out of the senders.
+        /// Minimum retransmission timeout of the senders.
         rto_min: Span = Span::ms(200), [Span::us(1) => Span::s(100)], "RTOmin", [];
-        /// How w_q is found.
+        /// Rule for w_q: stability of the loop, or memory of one sawtooth period.
         w_q_rule: WqRule = WqRule::Stability, [], "", ["wq_rule"];
-        /// What happens above max_th.
+        /// Drop probability above max_th: 1 (none), or rising to 1 at twice max_th or at the buffer
+        /// size.
         gentle: Gentle = Gentle::None, [], "", [];
-        /// How signals are spread.
+        /// Spreading of the drops: gaps of 1 to 1/pb - 1 packets (no), of 1/pb to 2/pb - 1 (yes),
+        /// or independent drops (bernoulli).
         wait: Wait = Wait::Bernoulli, [], "count", [];
     }
 }
 
-/// The parameters of RED for a scenario.
+/// Parameters of RED that the model computes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
-    /// R: mean round-trip time with the mean queue, seconds.
+    /// Mean round-trip time with the mean queue (R), seconds.
     pub rtt: f64,
-    /// Thresholds, packets.
+    /// Lower threshold, packets.
     pub min_th: f64,
-    /// As `min_th`.
+    /// Upper threshold, packets.
     pub max_th: f64,
-    /// The buffer, packets.
+    /// Buffer size, packets.
     pub buffer: f64,
-    /// The chance of loss at which the flows fill the link.
+    /// Loss probability at which the flows fill the link.
     pub p0: f64,
-    /// Chance of a signal as the average reaches max_th.
+    /// Drop probability when the average reaches max_th.
     pub max_p: f64,
     /// Weight of one arrival in the average.
     pub w_q: f64,
@@ -85,21 +95,22 @@ const C1: f64 = 0.02158;
 const C2: f64 = 0.567;
 const C3: f64 = 85.0;
 
-/// p0 changes what UDP leaves, and that changes p0: converges in under 20 rounds.
+/// p0 changes the rate that UDP leaves, and that changes p0: converges in under 20 rounds.
 const ROUNDS: usize = 30;
-/// Halvings of the interval in which p0 lies: to the last bit.
+/// Bisections of the interval that contains p0, down to the last bit.
 const HALVINGS: usize = 80;
 
-/// The full formula of Padhye et al. for one flow, packets per second, windows unlimited.
+/// Returns the throughput of one flow in packets per second by the full formula of Padhye et al.,
+/// with unlimited windows.
 pub fn padhye(p: f64, rtt: f64, rto: f64, b: f64) -> f64 {
     let timeouts = (3.0 * libm::sqrt(3.0 * b * p / 8.0)).min(1.0) * p * (1.0 + 32.0 * p * p);
     1.0 / (rtt * libm::sqrt(2.0 * b * p / 3.0) + rto * timeouts)
 }
 
-/// The model: from the scenario to the parameters of RED, for a link of `rate`.
+/// Computes the parameters of RED for a link of `rate`.
 ///
 /// # Errors
-/// UDP that leaves nothing of the link.
+/// A UDP rate that leaves no capacity.
 pub fn model(given: &RedOptParams, rate: Rate) -> Result<Model> {
     let RedOptParams { udp_rate, packet, delayed_acks, .. } = *given;
     let n = given.flows as f64;
@@ -109,7 +120,8 @@ pub fn model(given: &RedOptParams, rate: Rate) -> Result<Model> {
         let text = format!("{udp_rate} leaves nothing of the link's {rate}");
         return Err(Error::new(text).at("udp_rate"));
     }
-    // R = Rp + 0.8 D / C, so that D is on both sides of its formula; linear, hence in one step.
+    // R = Rp + 0.8 D / C, so that D is on both sides of its formula; it is linear and solved in one
+    // step.
     let propagation = given.rtt.as_secs();
     let d = (C1 * per_second * propagation + C2 * n + C3) / (1.0 - 0.8 * C1);
     let rtt = propagation + 0.8 * d / per_second;
@@ -140,7 +152,8 @@ pub fn model(given: &RedOptParams, rate: Rate) -> Result<Model> {
     Ok(Model { rtt, min_th, max_th, buffer, p0, max_p, w_q })
 }
 
-/// Hollot's rule: the averaging pole K where the loop of gain G meets it with room to spare.
+/// Rule of Hollot et al.: the pole K of the average, at which the loop of gain G crosses 1 with
+/// sufficient margin.
 fn w_q_stable(n: f64, rtt: f64, c_tcp: f64, d: f64) -> f64 {
     let most = 0.002;
     let gain = rtt * c_tcp / d;
@@ -152,7 +165,7 @@ fn w_q_stable(n: f64, rtt: f64, c_tcp: f64, d: f64) -> f64 {
     (-libm::expm1(-pole / c_tcp)).min(most)
 }
 
-/// What the law has beside RED: where its parameters come from.
+/// State of REDopt besides that of RED: the output of the model.
 #[derive(Clone)]
 pub struct RedOpt {
     model: Model,
@@ -174,15 +187,15 @@ impl Law for Tuned<RedOpt> {
 impl Tune for RedOpt {
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         let Model { rtt, min_th, max_th, buffer, p0, w_q, .. } = self.model;
-        // The model's round-trip time with the mean queue, seconds.
+        // Mean round-trip time with the mean queue according to the model, seconds.
         see("R", rtt);
         // Lower threshold, packets.
         see("min_th", min_th);
         // Upper threshold, packets.
         see("max_th", max_th);
-        // The buffer that the model means, packets.
+        // Buffer size that the model assumes, packets.
         see("B", buffer);
-        // Chance of loss at which the flows fill the link.
+        // Loss probability at which the flows fill the link.
         see("p0", p0);
         // Weight of one arrival in the average.
         see("w_q", w_q);
@@ -196,13 +209,13 @@ mod tests {
     use crate::testing::Bench;
     use std::prelude::v1::*;
 
-    /// The scenario of the worked values: 10 mbit, 150 ms, 1 mbit of UDP.
+    /// Scenario of the worked values: 10 mbit, 150 ms, 1 mbit of UDP.
     fn worked(flows: u64) -> Model {
         let given = RedOptParams { flows, udp_rate: Rate(1_000_000), ..RedOptParams::default() };
         model(&given, Rate(10_000_000)).unwrap()
     }
 
-    /// N, R, min_th, max_th, B, p0, max_p, w_q as in aqm.md 4.1.
+    /// N, R, min_th, max_th, B, p0, max_p, w_q, worked out by hand.
     const WORKED: &str = "16 0.245 30 128 197 0.0056 0.012 6.2e-5
         32 0.254 32 140 215 0.0189 0.042 1.2e-4
         64 0.272 38 164 252 0.0523 0.115 2.4e-4
@@ -237,7 +250,7 @@ mod tests {
         let left = (10e6 - 1e6 * (1.0 - m.p0)) / 8.0 / 1514.0;
         let sent = 64.0 * padhye(m.p0, m.rtt, 1.5 * m.rtt, 2.0);
         assert!((sent / left - 1.0).abs() < 1e-9, "{sent} {left}");
-        // The middle of the band is the queue that R was reckoned with.
+        // The middle of the band is the queue for which R was computed.
         let queue = (m.rtt - 0.15) * 10e6 / 8.0 / 1514.0;
         assert!((queue - (m.min_th + m.max_th) / 2.0).abs() < 1e-9);
     }
@@ -256,10 +269,10 @@ mod tests {
             let p = RedOptParams { flows, w_q_rule, ..RedOptParams::default() };
             model(&p, Rate(rate)).unwrap().w_q
         };
-        // aqm.md 4.1: 0.0015 at 16 flows to 0.008 at 256 (with UDP; without it nearly so).
+        // 0.0015 at 16 flows to 0.008 at 256 (with UDP; nearly the same without).
         assert!((wq(16, WqRule::Memory, 10_000_000) - 0.0014).abs() < 1e-4);
         assert!((wq(256, WqRule::Memory, 10_000_000) - 0.0073).abs() < 5e-4);
-        // A slow link's loop has a gain below 1, whatever the average.
+        // The loop of a slow link has a gain below 1, with any average.
         assert_eq!(wq(16, WqRule::Stability, 100_000), 0.002);
     }
 
@@ -273,7 +286,8 @@ mod tests {
         // One arrival moves the average by w_q.
         (0..2).for_each(|i| drop(q.put(i, 1000)));
         assert_eq!(q.gauge("avg"), q.gauge("w_q"));
-        // Its memory is long, but a day of idle is longer: 86.4 million packets of 1 ms.
+        // The average has a long memory, but a day of idle time is longer: 86.4 million packets of
+        // 1 ms.
         q.drain();
         q.at_ms(86_400_000);
         assert!(q.put(3, 1000).is_empty());

@@ -1,21 +1,28 @@
-//! REM: random exponential marking by a price.
+//! REM: random exponential marking, driven by a price.
 //!
 //! **Source** S. Athuraliya, S. Low, V. Li, Q. Yin, "REM: Active Queue Management", IEEE Network
 //! 15(3), 2001.
-//! **Decides** on arrival. **Measures** every `period` the queue and the arrivals since the last
-//! time, in packets: a `b_star` in bytes counts bytes and reckons in packets of `packet` bytes.
-//! **Symbols** `gamma`, `phi`, `alpha`, `b_star`, `mu` the price, `x` the arrivals, `c` what the
-//! link could have sent, all per period.
-//! **The law** `mu = max(0, mu + gamma (alpha (q - b_star) + x - c))`; an arrival is signalled with
-//! `1 - phi^(-mu)`. In the queue form `x - c` is the growth of the queue: `mu += gamma (q - (1 -
-//! alpha) q_old - alpha b_star)`.
+//!
+//! **Decides** on arrival.
+//!
+//! **Measures** the queue and the arrivals per `period`, in packets. With `b_star` in bytes it
+//! measures bytes and converts them to packets of `packet` bytes.
+//!
+//! **Symbols** `gamma`, `phi`, `alpha`, `b_star`, `mu` the price, `x` the arrivals and `c` the
+//! capacity of the link, both per period.
+//!
+//! **Algorithm** `mu = max(0, mu + gamma (alpha (q - b_star) + x - c))`. An arrival is dropped with
+//! probability `1 - phi^(-mu)`. In the queue form, the growth of the queue replaces `x - c`: `mu +=
+//! gamma (q - (1 - alpha) q_old - alpha b_star)`.
+//!
 //! **Departures** (1) The first period begins with the first arrival. At the same instant the end
 //! of a period comes before an arrival or a departure. (2) `x` can be smoothed with the weight
-//! `inw`, as in ns-2; with 1 it is not. It counts all arrivals, dropped or not, except packets
-//! larger than the buffer. (3) Periods without a packet are taken in one step, in closed form. (4)
-//! The random number is drawn even if the buffer turns out to be full.
-//! **Cost** 240 bytes of state, a draw per arrival, a power per period with packets in it; O(1)
-//! whatever the time since the last packet.
+//! `inw`, as in ns-2; 1 means no smoothing. It counts all arrivals, dropped or not, except packets
+//! larger than the buffer. (3) Periods without a packet are computed in one step, in closed form.
+//! (4) The random number is drawn even if the buffer turns out to be full.
+//!
+//! **Cost** 240 bytes of state; a random number per arrival, a power per period with packets in it;
+//! O(1) after any idle time.
 
 use super::{Aqm, Law, Verdict};
 use crate::cx::Cx;
@@ -27,11 +34,11 @@ use crate::timer::Timer;
 use crate::units::{Bytes, Size, Span, Time};
 
 crate::choice! {
-    /// What stands for the difference between arrivals and capacity.
+    /// Measure of the difference between arrivals and capacity.
     pub enum Form {
-        /// The arrivals are counted.
+        /// Counted arrivals less the capacity.
         Rate = "rate",
-        /// The growth of the queue.
+        /// Growth of the queue.
         Queue = "queue",
     }
 }
@@ -41,44 +48,45 @@ crate::params! {
     pub struct RemParams {
         /// Step of the price, per packet.
         gamma: f64 = 0.001, [0.0 => 1.0], "gamma", [];
-        /// Base of the chance: 1 - phi^-price.
+        /// Base of the drop probability, 1 - phi^-price.
         phi: f64 = 1.001, [1.000_000_1 => 100.0], "phi", [];
-        /// Weight of the queue beside that of the rate.
+        /// Weight of the queue relative to that of the rate.
         alpha: f64 = 0.1, [0.0 => 10.0], "alpha", [];
-        /// The queue to settle at; its unit is that in which queue and arrivals are counted.
+        /// Reference of the queue. Its unit, packets or bytes, is that in which queue and arrivals
+        /// are counted.
         b_star: Size = Size::Packets(20),
             [Size::Packets(0) => Size::Packets(1_000_000_000_000)], "b*", ["bstar", "pbo"];
         /// Time between updates of the price.
         period: Span = Span::ms(2), [Span::us(1) => Span::s(100)], "T", ["pupdtime", "t"];
-        /// What the price follows beside the queue.
+        /// Measure of the excess rate: counted arrivals (rate), or growth of the queue (queue).
         form: Form = Form::Rate, [], "", [];
-        /// Weight of one period in the average of the arrivals; 1 is no average.
+        /// Weight of one period in the average of the arrivals; 1 for no averaging.
         inw: f64 = 1.0, [1e-6 => 1.0], "inw", [];
-        /// Mean packet: the link's rate in packets, bytes in packets, and byte_mode.
+        /// Mean packet size, for the link rate in packets, bytes in packets, and byte_mode.
         packet: Bytes = Bytes(1000),
             [Bytes(1) => Bytes(1_000_000)], "s", ["mean_packet", "mean_pktsize"];
-        /// Whether a packet's chance is scaled by its length / packet.
+        /// True if the drop probability is scaled by packet length / packet.
         byte_mode: bool = false, [], "", ["bytes"];
     }
 }
 
-/// The law's state.
+/// State of REM.
 #[derive(Clone)]
 pub struct Rem {
     params: RemParams,
-    /// The reference, packets.
+    /// Reference of the queue, packets.
     b_star: f64,
     /// Packets that the link can send in a period.
     c: f64,
-    /// Arrivals of this period, packets or bytes.
+    /// Arrivals in this period, packets or bytes.
     count: u64,
     /// Smoothed arrivals per period, packets.
     x: f64,
-    /// The queue at the last update, packets.
+    /// Queue at the last update, packets.
     q_old: f64,
-    /// The price.
+    /// Price.
     mu: f64,
-    /// Chance of a signal at that price.
+    /// Drop probability at that price.
     p: f64,
     periods: Timer,
 }
@@ -111,8 +119,8 @@ impl Rem {
         }
     }
 
-    /// Ends the period in which `count` arrived, and `more` in which nothing did, with a queue of
-    /// `q` at the end of each.
+    /// Ends a period with `count` arrivals, and `more` periods without any, with a queue of `q` at
+    /// the end of each.
     fn update(&mut self, q: f64, more: f64) {
         let RemParams { gamma, alpha, form, inw, .. } = self.params;
         let (first, rest) = match form {
@@ -123,8 +131,8 @@ impl Rem {
             Form::Rate => {
                 self.x = (1.0 - inw) * self.x + inw * self.packets(self.count, self.count);
                 let excess = alpha * (q - self.b_star) - self.c;
-                // x shrinks by 1 - inw a period: kept is its share after the last of them, sum is
-                // that of all their shares.
+                // x is multiplied by 1 - inw per period: `kept` is its share after the last of
+                // them, `sum` the sum of all shares.
                 let faded = if more > 0.0 { -libm::expm1(more * libm::log1p(-inw)) } else { 0.0 };
                 let (kept, sum) = (1.0 - faded, (1.0 - inw) * faded / inw);
                 let rest = self.x * sum + more * excess;
@@ -134,13 +142,13 @@ impl Rem {
             }
         };
         self.mu = (self.mu + gamma * first).max(0.0);
-        // The terms of the rest never grow, so a sum that ends above 0 never was below.
+        // The remaining terms never grow, so a sum that ends above 0 never was below.
         self.mu = (self.mu + gamma * rest).max(0.0);
         self.q_old = q;
         self.p = 1.0 - libm::pow(self.params.phi, -self.mu);
     }
 
-    /// The chance of a packet of `len` bytes.
+    /// Returns the drop probability of a packet of `len` bytes.
     fn chance(&self, len: u32) -> f64 {
         let RemParams { packet, byte_mode, .. } = self.params;
         let share = if byte_mode { f64::from(len) / packet.0 as f64 } else { 1.0 };

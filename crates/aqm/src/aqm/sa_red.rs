@@ -1,21 +1,28 @@
-//! SA-RED: RED tuned from the mean and the deviation of its queue.
+//! SA-RED: statistical adaptive RED, tuned from the mean and the deviation of its queue.
 //!
-//! **Source** Chen, Min, Zhang, on statistical adapting RED, GLOBECOM 2012, in the form that our
-//! reference documents (see Departures).
-//! **Decides** on arrival, as RED. **Measures** RED's average, and the queue itself, sampled.
-//! **Symbols** those of RED and ARED, `Ts` window, `mu` and `sd` mean and deviation of the queue
-//! over it, `qt` = (min_th + max_th) / 2, `d` = max_th - min_th.
-//! **The law** at the end of every window: where mu is further than 0.1 d from qt, max_p makes the
-//! step that ARED would make. Where sd is above 0.25 d the queue oscillates: w_q is halved, for a
-//! slower average, and max_p falls by a twentieth, for a flatter slope. Where sd is below 0.1 d,
-//! w_q grows by a quarter. w_q stays between 1e-6 and 0.002.
-//! **Departures** (1) The paper's formulas were out of reach: rules and constants are those that
-//! our reference gives in their place. (2) The twentieth is taken off only above `bottom`, as
-//! every step down is; otherwise a lasting oscillation takes max_p to nothing, from where steps of
-//! a quarter hardly come back. (3) The slope above max_th follows max_p. (4) Samples count from
-//! the first arrival: the first one is taken `sample` later.
-//! **Cost** 368 bytes of state; that of RED; a window costs constant work, and after an idle
-//! time no more windows are worked through than change something (some ten thousand at most).
+//! **Source** Chen, Min, Zhang, on statistical adapting RED, GLOBECOM 2012;
+//! reconstructed (see Departures).
+//!
+//! **Decides** on arrival, as RED.
+//!
+//! **Measures** RED's average, and samples of the queue itself.
+//!
+//! **Symbols** those of RED and ARED, `Ts` window, `mu` and `sd` mean and standard deviation of the
+//! queue over it, `qt` = (min_th + max_th) / 2, `d` = max_th - min_th.
+//!
+//! **Algorithm** At the end of every window: if mu is further than 0.1 d from qt, max_p makes a
+//! step as in ARED. If sd is above 0.25 d, the queue oscillates: w_q is halved, for a slower
+//! average, and max_p decreases by 5 %, for a flatter slope. If sd is below 0.1 d, w_q grows by a
+//! quarter. w_q stays between 1e-6 and 0.002.
+//!
+//! **Departures** (1) The paper's formulas were not available to us; the rules and constants above
+//! are a reconstruction. (2) The decrease by 5 % applies only above `bottom`,
+//! like every step down. Otherwise a lasting oscillation would reduce max_p to almost 0, from where
+//! steps of a quarter hardly recover. (3) The slope above max_th follows max_p. (4) Samples count
+//! from the first arrival: the first one is taken `sample` later.
+//!
+//! **Cost** 368 bytes of state; that of RED, plus constant work per window. After an idle time only
+//! those windows are processed that change something (about ten thousand at most).
 
 use super::Law;
 use super::ared::{Step, target_band};
@@ -29,29 +36,30 @@ use crate::units::{Span, Time};
 use alloc::format;
 
 crate::params! {
-    /// Parameters of [`SaRed`], beside those of RED.
+    /// Parameters of [`SaRed`] besides those of RED.
     pub struct SaRedParams {
-        /// The window, in whole samples.
+        /// Length of a window, a multiple of sample.
         interval: Span = Span::ms(500), [Span::ms(1) => Span::s(100)], "Ts", ["ts"];
-        /// Time from one sample of the queue to the next.
+        /// Time between two samples of the queue.
         sample: Span = Span::ms(5), [Span::us(1) => Span::s(10)], "", [];
-        /// Most that max_p grows by at once.
+        /// Largest increase of max_p in one step.
         alpha: f64 = 0.01, [1e-4 => 1.0], "alpha", [];
-        /// What max_p is multiplied by when it falls.
+        /// Factor by which max_p decreases in one step.
         beta: f64 = 0.9, [0.01 => 0.99], "beta", [];
-        /// max_p falls only from above this.
+        /// Lower bound: max_p decreases only while it is above this.
         bottom: f64 = 0.01, [1e-6 => 1.0], "bottom", [];
-        /// max_p grows only from below this.
+        /// Upper bound: max_p increases only while it is below this.
         top: f64 = 0.5, [1e-4 => 1.0], "top", [];
     }
 }
 
-/// Least and most w_q.
+/// Smallest and largest w_q.
 const W_Q: [f64; 2] = [1e-6, 0.002];
-/// Most samples in a window: their squares, a million times 2^40 squared, fit in 128 bits.
+/// Largest number of samples in a window: the sum of their squares, 10^6 times 2^80, fits in 128
+/// bits.
 const SAMPLES: u64 = 1_000_000;
 
-/// What the law has beside RED.
+/// State of SA-RED besides that of RED.
 #[derive(Clone)]
 pub struct SaRed {
     step: Step,
@@ -59,14 +67,14 @@ pub struct SaRed {
     /// Samples in a window.
     samples: u64,
     taken: Timer,
-    /// Samples of this window, their sum and that of their squares.
+    /// Samples taken in this window, their sum and the sum of their squares.
     n: u64,
     sum: u128,
     squares: u128,
-    /// Mean and deviation over the last window, in the unit of min_th.
+    /// Mean and standard deviation over the last window, in the unit of min_th.
     mu: f64,
     sd: f64,
-    /// RED's weight; for figures.
+    /// RED's weight, for inspection.
     w_q: f64,
 }
 
@@ -93,7 +101,7 @@ impl Law for Tuned<SaRed> {
 }
 
 impl SaRed {
-    /// The window is full.
+    /// Adapts `red` at the end of a window.
     fn tune(&mut self, red: &mut Red) {
         let n = u128::from(self.n);
         // n^2 times the variance, a whole number.
@@ -124,7 +132,7 @@ impl Tune for SaRed {
     }
 
     fn advance(&mut self, now: Time, line: &Line<'_>, red: &mut Red) {
-        // The samples that are due now see the queue as it has been since the last call.
+        // All samples that are due now see the same queue: it has not changed since the last call.
         let mut samples = self.taken.due(now, |span| span.0 / self.sample.0);
         let q = if red.in_bytes { line.bytes() } else { u64::from(line.packets()) };
         let q = u128::from(q);
@@ -139,7 +147,8 @@ impl Tune for SaRed {
             }
             let before = (red.max_p, red.w_q);
             self.tune(red);
-            // A window of nothing but this queue that changes nothing is like all after it.
+            // If a window of this queue alone changes nothing, the following ones change nothing
+            // either.
             if here == self.samples && (red.max_p, red.w_q) == before {
                 samples %= self.samples;
             }
@@ -149,7 +158,7 @@ impl Tune for SaRed {
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         // Mean of the queue over the last window, in the unit of min_th.
         see("mu", self.mu);
-        // Deviation of the queue over the last window, in the same unit.
+        // Standard deviation of the queue over the last window, in the same unit.
         see("sd", self.sd);
         // Weight of one arrival in the average.
         see("w_q", self.w_q);
@@ -165,7 +174,7 @@ mod tests {
     use crate::units::Rate;
     use std::prelude::v1::*;
 
-    /// SA-RED between 5 and 15 packets, and a line that is as long as told.
+    /// SA-RED between 5 and 15 packets, on a queue of a given length.
     struct Trial {
         law: Tuned<SaRed>,
         now: Time,
@@ -180,7 +189,7 @@ mod tests {
             Trial { law, now: Time::ZERO }
         }
 
-        /// `q` packets wait for `span`; gives max_p and w_q after that.
+        /// Keeps `q` packets queued for `span`; returns max_p and w_q after that.
         fn hold(&mut self, q: u32, span: Span) -> [f64; 2] {
             let (mut fifo, mut pool) = (Fifo::default(), Pool::default());
             (0..q).for_each(|_| fifo.push(&mut pool, Packet { len: 500, ..Packet::default() }));
@@ -190,7 +199,7 @@ mod tests {
             [self.law.red.max_p, self.law.red.w_q]
         }
 
-        /// A window, half of it with `a` packets waiting, half with `b`.
+        /// Runs a window, half of it with `a` packets queued, half with `b`.
         fn swing(&mut self, a: u32, b: u32) -> [f64; 2] {
             self.hold(a, Span::ms(250));
             self.hold(b, Span::ms(250))
@@ -199,7 +208,8 @@ mod tests {
 
     #[test]
     fn a_window_moves_max_p_by_its_mean_and_w_q_by_its_deviation() {
-        // qt is 10, d is 10: the mean counts from 1 away, the deviation above 2.5 and below 1.
+        // qt and d are 10: max_p reacts if the mean is off by more than 1, w_q if the deviation is
+        // above 2.5 or below 1.
         let mut t = Trial::new(&[("w_q", "0.001")]);
         assert_eq!(t.hold(10, Span::ms(499)), [0.1, 0.001], "the window is not over");
         assert_eq!(t.hold(10, Span::ms(1)), [0.1, 0.00125], "calm, and in the middle");
@@ -257,8 +267,8 @@ mod tests {
 
     #[test]
     fn a_day_of_idle_is_bounded_work() {
-        // The slowest way to the fixed point: 10^4 steps up, then 1400 down. A window each would be
-        // 86 million of them, and this test would not end.
+        // The slowest way to the fixed point: 10^4 steps up, then 1400 down. Without the shortcut
+        // this would be 86 million windows.
         let slow = [
             ("interval", "1ms"),
             ("sample", "1us"),

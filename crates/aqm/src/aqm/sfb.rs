@@ -1,27 +1,34 @@
-//! SFB: stochastic fair BLUE, which confines the flows that do not listen.
+//! SFB: stochastic fair BLUE, which limits unresponsive flows.
 //!
 //! **Source** W. Feng, D. Kandlur, D. Saha, K. Shin, "Stochastic Fair Blue: A Queue Management
 //! Algorithm for Enforcing Fairness", INFOCOM 2001; caps and defaults of Linux's sch_sfb, names of
 //! tc-sfb(8).
-//! **Decides** on arrival. **Measures** the packets of each bin, instantaneous.
-//! **Symbols** `levels` (L), `bins` (N), `bin_size`, `pm` per bin, `d1`, `d2`; `pmin`, `qmin` the
-//! least over the levels.
-//! **The law** a flow is hashed to one bin per level. Each of its packets adds `d1` to the chance
-//! of a bin that holds `bin_size` packets, and takes `d2` from that of an empty one. Signals fall
-//! with the least chance of its bins: a flow that listens shares one with a flood only if it does
-//! so on every level. Where even the least is 1, the flow is in the penalty box, and all those
-//! together pass at `penalty_rate`. Above 1/2 signals turn into drops, more and more of them.
-//! The hash changes every `rehash_interval`; a second set of bins is warmed up before, by those in
-//! the penalty box.
-//! **Departures** (1) Linux keeps the bins of a packet beside it; here the bins of a new hash count
-//! who waits once, when they come into use. (2) The drop in place of a mark takes a draw of its
-//! own, with the same chances as one draw for both. (3) The bucket of the penalty box fills all
-//! the time, not only once it is empty. (4) `rehash_interval` counts from the first arrival.
-//! (5) The defaults of `d1` and `d2`, 1/1000 and 1/6000, are those of the Linux kernel. `tc` always
-//! sends values of its own, by default 0.0005 and 0.00005 (tc-sfb(8)): with these the chances rise
-//! half as fast and fall three tenths as fast.
-//! **Cost** 4408 bytes of state: 32 per bin and level; no flow is ever refused a place. Per packet
-//! one hash per level, a draw, and a look at all that waits when the bins change.
+//!
+//! **Decides** on arrival.
+//!
+//! **Measures** the packets of each bin, instantaneous.
+//!
+//! **Symbols** `levels` (L), `bins` (N), `bin_size`, `pm` per bin, `d1`, `d2`; `pmin` and `qmin`
+//! the minima over the levels.
+//!
+//! **Algorithm** A flow is hashed to one bin per level. Each of its packets adds `d1` to the drop
+//! probability of a bin that holds `bin_size` packets, and subtracts `d2` from that of an empty
+//! one. The drop probability of a packet is the minimum over its bins: a responsive flow shares it
+//! with an unresponsive one only if they collide on every level. If even the minimum is 1, the flow
+//! is in the penalty box, and all such flows together pass at `penalty_rate`. Above a probability
+//! of 1/2, marks are increasingly replaced by drops. The hash changes every `rehash_interval`;
+//! before that, a second set of bins is warmed up by the flows in the penalty box.
+//!
+//! **Departures** (1) Linux stores the bins of a packet with it; here the bins of a new hash count
+//! the queued packets once, when they come into use. (2) Whether a drop replaces a mark takes a
+//! random number of its own, with the same probabilities as one number for both. (3) The token
+//! bucket of the penalty box fills at all times, not only once it is empty. (4) `rehash_interval`
+//! counts from the first arrival. (5) The defaults of `d1` and `d2`, 1/1000 and 1/6000, are those
+//! of the Linux kernel. `tc` always sends values of its own, by default 0.0005 and 0.00005
+//! (tc-sfb(8)): with these the probabilities rise half as fast and fall three tenths as fast.
+//!
+//! **Cost** 4408 bytes of state: 32 per bin and level, independent of the number of flows. Per
+//! packet one hash per level and a random number; O(n) in the queued packets when the bins change.
 
 use super::{Aqm, Law, Verdict, fits};
 use crate::cast;
@@ -38,38 +45,38 @@ use alloc::{format, vec};
 crate::params! {
     /// Parameters of [`Sfb`].
     pub struct SfbParams {
-        /// Levels of bins, each with its own hash.
+        /// Number of levels, each with its own hash.
         levels: u64 = 8, [1 => 16], "L", [];
         /// Bins per level.
         bins: u64 = 16, [1 => 4096], "N", ["buckets"];
-        /// Packets in a bin from which on its chance rises.
+        /// Packets in a bin from which on its drop probability rises.
         bin_size: u64 = 20, [1 => 1_000_000], "bin_size", ["target"];
-        /// Packets in every bin of a flow at which it loses each packet.
+        /// Packets in every bin of a flow at which all its packets are dropped.
         max: u64 = 25, [1 => 1_000_000], "", [];
-        /// What an arrival adds to the chance of a full bin; tc-sfb(8) sends 0.0005.
+        /// Increase of a full bin's drop probability per arrival; tc-sfb(8) sends 0.0005.
         d1: f64 = 0.001, [0.0 => 1.0], "d1", ["increment"];
-        /// What an arrival takes from the chance of an empty bin; tc-sfb(8) sends 0.00005.
+        /// Decrease of an empty bin's drop probability per arrival; tc-sfb(8) sends 0.00005.
         d2: f64 = 1.0 / 6000.0, [0.0 => 1.0], "d2", ["decrement"];
-        /// How often the hash changes.
+        /// Time between two changes of the hash.
         rehash_interval: Span = Span::s(600), [Span::ms(1) => Span::s(3600)], "", ["rehash"];
-        /// How long before that the next bins are warmed up.
+        /// Time before a change at which the next bins start to warm up.
         warmup: Span = Span::s(60), [Span::ZERO => Span::s(3600)], "", ["warmup_time", "db"];
-        /// Packets per second that leave the penalty box.
+        /// Rate at which packets leave the penalty box, packets per second.
         penalty_rate: f64 = 10.0, [0.0 => 1e6], "", [];
-        /// Packets that leave it at once.
+        /// Burst of packets that may leave the penalty box at once.
         penalty_burst: f64 = 20.0, [0.0 => 1e6], "", [];
     }
 }
 
 #[derive(Clone, Copy, Default)]
 struct Bin {
-    /// Packets that wait.
+    /// Packets in the queue.
     qlen: u32,
-    /// Chance of a signal.
+    /// Drop probability.
     pm: f64,
 }
 
-/// Bins of all levels, under one hash.
+/// Bins of all levels under one hash.
 #[derive(Clone)]
 struct Bins {
     bins: Vec<Bin>,
@@ -78,7 +85,7 @@ struct Bins {
 }
 
 impl Bins {
-    /// The bins of a flow, one per level.
+    /// Calls `f` for the bins of a flow, one per level.
     fn each(&mut self, hash: u32, mut f: impl FnMut(&mut Bin)) {
         let n = self.bins.len() as u64 / self.levels;
         for level in 0..self.levels {
@@ -92,14 +99,15 @@ impl Bins {
         self.each(hash, |bin| bin.qlen = bin.qlen.wrapping_add_signed(by));
     }
 
-    /// Starts anew under another hash, with who waits now.
+    /// Restarts with another hash, counting the packets queued now.
     fn renew(&mut self, salt: u64, line: &Line<'_>) {
         self.salt = salt;
         self.bins.fill(Bin::default());
         line.fifo.iter(line.pool).for_each(|p| self.count(p.hash, 1));
     }
 
-    /// A packet arrives: moves the chances of its bins and gives their least and their least load.
+    /// Updates the bins of an arriving packet; returns their smallest drop probability and smallest
+    /// queue.
     fn arrive(&mut self, hash: u32, params: &SfbParams) -> (f64, u32) {
         let (mut pmin, mut qmin) = (1.0f64, u32::MAX);
         self.each(hash, |bin| {
@@ -114,22 +122,22 @@ impl Bins {
     }
 }
 
-/// The law's state.
+/// State of SFB.
 #[derive(Clone)]
 pub struct Sfb {
     params: SfbParams,
     limit: Size,
-    /// The bins that decide.
+    /// Bins in use.
     current: Bins,
-    /// The bins of the next period; they count only while warming.
+    /// Bins of the next period; they are updated only during the warm-up.
     spare: Bins,
     warming: bool,
-    /// When the hash changes next; never before the first arrival.
+    /// Time of the next change of the hash; never before the first arrival.
     rehash_at: Time,
-    /// What may leave the penalty box, packets, and when that was so.
+    /// Tokens of the penalty box, packets, and the time of that value.
     tokens: f64,
     tokens_at: Time,
-    /// Least chance and load of the bins of the last arrival; for figures.
+    /// Smallest drop probability and queue of the last arrival's bins, for inspection.
     pmin: f64,
     qmin: u32,
 }
@@ -140,7 +148,7 @@ impl Law for Sfb {
     fn new(params: &SfbParams, env: &Env) -> Result<Self> {
         let SfbParams { levels, bins, bin_size, max, warmup, rehash_interval, .. } = *params;
         if max < bin_size {
-            let text = format!("{max} is below bin_size ({bin_size}): no chance would ever rise");
+            let text = format!("{max} is below bin_size ({bin_size}): no probability would rise");
             return Err(Error::new(text).at("max"));
         }
         if warmup > rehash_interval {
@@ -165,7 +173,7 @@ impl Law for Sfb {
 }
 
 impl Sfb {
-    /// Changes the hash if it is time, and starts to warm up the next bins if it is time for that.
+    /// Changes the hash and starts the warm-up when they are due.
     fn rehash(&mut self, cx: &mut Cx<'_>, line: &Line<'_>) {
         let SfbParams { rehash_interval, warmup, .. } = self.params;
         let salt = |cx: &mut Cx<'_>| u64::from(cx.dice.below(u32::MAX));
@@ -184,7 +192,7 @@ impl Sfb {
         }
     }
 
-    /// Whether one more may leave the penalty box.
+    /// True if one more packet may leave the penalty box.
     fn released(&mut self, now: Time) -> bool {
         let SfbParams { penalty_rate, penalty_burst, .. } = self.params;
         let grown = self.tokens + now.since(self.tokens_at).as_secs() * penalty_rate;
@@ -227,7 +235,7 @@ impl Aqm for Sfb {
         if !cx.dice.chance(self.pmin) {
             return Verdict::Pass;
         }
-        // Of all packets, 2 (pmin - 1/2) are dropped whatever they can carry.
+        // A share of 2 (pmin - 1/2) of all packets is dropped even if ECN-capable.
         let spared = self.pmin <= 0.5 || cx.dice.chance((1.0 - self.pmin) / self.pmin);
         if spared { Verdict::Signal } else { Verdict::Drop }
     }
@@ -247,11 +255,11 @@ impl Aqm for Sfb {
     }
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        // Least chance of the bins of the last arrival.
+        // Smallest drop probability of the last arrival's bins.
         see("pmin", self.pmin);
-        // Least queue of the bins of the last arrival, packets.
+        // Smallest queue of the last arrival's bins, packets.
         see("qmin", f64::from(self.qmin));
-        // What may leave the penalty box at once, packets.
+        // Packets that may leave the penalty box at once.
         see("tokens", self.tokens);
     }
 
@@ -283,7 +291,7 @@ mod tests {
             [("levels", "1"), ("bins", "1"), ("bin_size", "2"), ("d1", "0.1"), ("d2", "0.04")];
         let mut q = Bench::new("sfb", &[&one[..], &[("ecn", "true")]].concat());
         q.ect();
-        // They find 0, 1, 2, 3 and 4 before them.
+        // They find 0, 1, 2, 3 and 4 packets in their bins.
         let pmin: Vec<f64> = (0..5).map(|i| (q.put(i, 100), q.gauge("pmin")).1).collect();
         assert_eq!(pmin, [0.0, 0.0, 0.1, 0.2, 0.1 + 0.1 + 0.1]);
         q.drain();
@@ -302,8 +310,8 @@ mod tests {
         assert_eq!(q.gauge("qmin"), before, "a full buffer moves nothing");
     }
 
-    /// Floods with flow 1 from `from` to `to` ms, 4 packets per ms where 1 can be sent; and gives
-    /// how many of the last 100 ms were lost.
+    /// Sends 4 packets per ms of flow 1 from `from` to `to` ms, where the link sends 1 per ms;
+    /// returns how many of the last 100 ms were dropped.
     fn flood(q: &mut Bench, from: u64, to: u64) -> usize {
         let mut lost = 0;
         for ms in from..to {
@@ -317,12 +325,13 @@ mod tests {
 
     #[test]
     fn a_flood_is_confined_and_others_are_not() {
-        // Chances do not fall here: alone on a link, even a flood may have what nobody else wants.
+        // The probabilities do not fall here: alone on a link, even an unresponsive flow may use
+        // the whole link.
         let stays = [("max", "1000"), ("d1", "0.01"), ("d2", "0"), ("penalty_rate", "100")];
         let mut q = Bench::new("sfb", &stays);
         assert_eq!(flood(&mut q, 0, 2000), 400 - 10, "100 packets per second leave the box");
         assert_eq!(q.gauge("pmin"), 1.0);
-        // Of 15 other flows, none shares all its bins with the flood.
+        // None of 15 other flows shares all its bins with the unresponsive one.
         for flow in 2..17 {
             assert!(q.put_flow(flow, 0, 1000).is_empty());
             assert_eq!(q.gauge("pmin"), 0.0);
@@ -359,7 +368,7 @@ mod tests {
                 lost += q.put(1, 100).len();
                 marked += q.marked();
             }
-            // Three standard errors of 4000 throws are at most 0.024.
+            // Three standard errors of 4000 trials are at most 0.024.
             assert!((marked as f64 / 4000.0 - marks).abs() < 0.024, "{d1}: {marked}");
             assert!((lost as f64 / 4000.0 - drops).abs() < 0.024, "{d1}: {lost}");
         }
@@ -369,7 +378,8 @@ mod tests {
     fn warmed_bins_confine_a_flood_from_their_first_packet() {
         for (warmup, pmin) in [("0s", 0.0), ("1s", 1.0)] {
             let rehash = [("max", "1000"), ("rehash_interval", "2s"), ("warmup", warmup)];
-            // The box lets through all that the link can send, so that there is who warms them up.
+            // The penalty box passes all that the link can send, so that there are packets to warm
+            // the bins up.
             let flow = [("d1", "0.01"), ("d2", "0"), ("bin_size", "1"), ("penalty_rate", "1000")];
             let mut q = Bench::new("sfb", &[&rehash[..], &flow[..]].concat());
             flood(&mut q, 0, 2000);

@@ -1,18 +1,26 @@
-//! SRED: stabilized RED, which counts flows by hits on a list of past packets.
+//! SRED: stabilized RED, which estimates the number of flows from hits in a list of past packets.
 //!
 //! **Source** T. Ott, T. Lakshman, L. Wong, "SRED: Stabilized RED", INFOCOM 1999.
-//! **Decides** on arrival. **Measures** the queue, instantaneous, and how often an arrival is of
-//! the flow of a random packet of the past. **Symbols** `m` (M, zombies), `r` (the chance that a
-//! miss replaces one), `p` (P, the frequency of hits), `a` (1/M), `psred`, `pz` (p_zap), `pmax`.
-//! **The law** every arrival is compared with a random zombie; `p` averages the hits, so that 1/`p`
-//! estimates the number of active flows. The chance of a signal is
-//! `pz = psred min(1, 1/(256 p))^2`, where `psred` is `pmax` from a third of the buffer on, a
-//! quarter of it from a sixth on, else 0; in the full form a hit adds `1/p` times that.
-//! **Departures** (1) drops are signals, which ECN may mark. (2) While `p` is 0, 1/(256 `p`) counts
-//! as 1 and 1/`p` as 0. (3) The count and the time of a zombie decide nothing in the paper; they
-//! are not kept.
-//! **Cost** 4208 bytes of state: 4 per zombie, a new one takes the place of a random old one; at
-//! most three draws per arrival.
+//!
+//! **Decides** on arrival.
+//!
+//! **Measures** the instantaneous queue, and how often an arrival belongs to the flow of a random
+//! past packet.
+//!
+//! **Symbols** `m` (M, zombies), `r` (the probability that a miss replaces one), `p` (P, the hit
+//! frequency), `a` (1/M), `psred`, `pz` (p_zap), `pmax`.
+//!
+//! **Algorithm** Every arrival is compared with a random zombie. `p` averages the hits, so that
+//! 1/`p` estimates the number of active flows. The drop probability is `pz = psred min(1, 1/(256
+//! p))^2`, where `psred` is `pmax` from a third of the buffer on, a quarter of that from a sixth
+//! on, otherwise 0. In the full form a hit multiplies it by `1 + 1/p`.
+//!
+//! **Departures** (1) ECN-capable packets can be marked instead of dropped. (2) While `p` is 0,
+//! 1/(256 `p`) counts as 1 and 1/`p` as 0. (3) The count and the timestamp of a zombie affect no
+//! decision in the paper and are omitted.
+//!
+//! **Cost** 4208 bytes of state: 4 per zombie, a new one replaces a random old one; at most three
+//! random numbers per arrival.
 
 use super::{Aqm, Law, Verdict};
 use crate::cast;
@@ -25,11 +33,11 @@ use crate::units::Size;
 use alloc::vec::Vec;
 
 crate::choice! {
-    /// Whether a hit itself makes a signal more likely.
+    /// Effect of a hit on the drop probability.
     pub enum Form {
-        /// No: only the number of flows and the queue count.
+        /// None: only the number of flows and the queue count.
         Simple = "simple",
-        /// Yes: who hits often is likely to have more than its share.
+        /// A hit raises it: a flow with many hits is likely to exceed its share.
         Full = "full",
     }
 }
@@ -37,31 +45,31 @@ crate::choice! {
 crate::params! {
     /// Parameters of [`Sred`].
     pub struct SredParams {
-        /// Zombies: packets of the past that are remembered.
+        /// Number of zombies, the past packets that are remembered.
         m: u64 = 1000, [1 => 1_048_576], "M", ["zombies"];
-        /// Chance that a zombie that was not hit is replaced.
+        /// Probability that a zombie is replaced after a miss.
         r: f64 = 0.25, [0.0 => 1.0], "p", ["p_replace"];
-        /// Weight of an arrival in the frequency of hits; auto is 1/m.
+        /// Weight of an arrival in the hit frequency; auto is 1/m.
         a: Option<f64> = None, [Some(1e-9) => Some(1.0)], "alpha", ["alpha"];
-        /// Chance of a signal with a queue above a third of the buffer and many flows.
+        /// Drop probability with a queue above a third of the buffer and many flows.
         pmax: f64 = 0.15, [0.0 => 1.0], "p_max", ["max_p"];
-        /// Whether a hit itself makes a signal more likely.
+        /// Effect of a hit: none (simple), or it raises the drop probability (full).
         form: Form = Form::Full, [], "", [];
     }
 }
 
-/// The law's state.
+/// State of SRED.
 #[derive(Clone)]
 pub struct Sred {
     params: SredParams,
     limit: Size,
-    /// Flows of packets of the past.
+    /// Flows of past packets.
     zombies: Vec<u32>,
     /// Weight of an arrival in `p`.
     a: f64,
-    /// How often an arrival hits, averaged.
+    /// Average hit frequency.
     p: f64,
-    /// Chance of a signal for the last arrival; for figures.
+    /// Drop probability of the last arrival, for inspection.
     pz: f64,
 }
 
@@ -80,11 +88,11 @@ impl Law for Sred {
     }
 }
 
-/// Up to so many flows are left to the queue alone.
+/// Number of flows from which on the drop probability depends on the queue alone.
 const FLOWS: f64 = 256.0;
 
 impl Sred {
-    /// Section 3: compares an arrival with a random zombie.
+    /// Compares an arrival with a random zombie (section 3).
     fn hit(&mut self, cx: &mut Cx<'_>, flow: u32) -> bool {
         if (self.zombies.len() as u64) < self.params.m {
             self.zombies.push(flow);
@@ -93,15 +101,15 @@ impl Sred {
         let i = cx.dice.below(cast::place(self.zombies.len()));
         let zombie = &mut self.zombies[i as usize];
         let hit = *zombie == flow;
-        // This is no decision about the packet, so the dice are not asked for a chance: a replay
-        // that follows recorded decisions scripts those.
+        // This is no decision about the packet, so it uses `uniform`, not `chance`: a replay that
+        // follows recorded decisions scripts the latter.
         if !hit && cx.dice.uniform() < self.params.r {
             *zombie = flow;
         }
         hit
     }
 
-    /// Section 4: what the queue alone asks for.
+    /// Returns the part of the drop probability that depends on the queue (section 4).
     fn psred(&self, q: u64) -> f64 {
         let (q, b) = (u128::from(q), u128::from(self.limit.number()));
         match self.params.pmax {
@@ -111,7 +119,7 @@ impl Sred {
         }
     }
 
-    /// Section 5: with the number of flows, and with the hit.
+    /// Returns the drop probability from `psred`, the number of flows and the hit (section 5).
     fn pz(&self, psred: f64, hit: bool) -> f64 {
         if self.p == 0.0 {
             return psred;
@@ -135,11 +143,11 @@ impl Aqm for Sred {
     }
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        // How often an arrival hits, averaged.
+        // Average hit frequency.
         see("P", self.p);
-        // Flows: 1/P, 0 before the first hit.
+        // Estimated number of flows, 1/P; 0 before the first hit.
         see("active", if self.p > 0.0 { 1.0 / self.p } else { 0.0 });
-        // Chance of a signal for the last arrival.
+        // Drop probability of the last arrival.
         see("pz", self.pz);
     }
 

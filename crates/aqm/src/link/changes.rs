@@ -1,28 +1,28 @@
-//! A link whose rate or delay changes while it works.
+//! Changes of the rate or delay of a link in operation.
 
 use super::{Link, LinkSpec};
 use crate::units::Time;
 
 impl Link {
-    /// Says, before the first packet, that rate or delay may change: nothing is foreseen then, and
-    /// each packet is put onto the wire when its transmission starts.
+    /// Declares, before the first packet, that rate or delay may change. No departure is then
+    /// computed in advance: each packet is put in flight when its transmission starts.
     ///
     /// # Panics
-    /// If a packet has come already.
+    /// If a packet has already arrived.
     pub fn may_change(&mut self) {
         assert!(self.now == Time::ZERO && self.wire.is_empty(), "no packet has come yet");
         self.ends = None;
     }
 
-    /// From `now` on rate and delay are those of `spec`; the discipline and its parameters stay.
+    /// Sets rate and delay to `spec` at `now`. The discipline and its parameters do not change.
     ///
-    /// It comes before whatever else happens at `now`, and acts on the transmissions that start
-    /// from then on: the one under way keeps its rate and its delay. At a rate of zero none starts.
-    /// A wire keeps the order: what is sent after the delay became shorter arrives no earlier than
-    /// what was sent before.
+    /// The change comes before any other event at `now`, and applies to transmissions that start
+    /// from then on: the current one keeps its rate and its delay. At a rate of zero no
+    /// transmission starts. Packets are never reordered: after a decrease of the delay a packet
+    /// arrives no earlier than those sent before it.
     ///
     /// # Panics
-    /// If [`Link::may_change`] was not said, or a link with opportunities is given another rate.
+    /// If [`Link::may_change`] was not called, or the rate of a link with opportunities is changed.
     pub fn change(&mut self, now: Time, spec: LinkSpec) {
         let recorded = self.opportunities.is_some();
         assert!(!recorded || spec.rate == self.spec.rate, "a link with opportunities has no rate");
@@ -53,7 +53,7 @@ mod tests {
         LinkSpec { rate: Rate(rate), delay: Span::ms(delay_ms) }
     }
 
-    /// Ten packets of 1000 bytes wait at 8 Mbit/s and 10 ms: one per millisecond.
+    /// Returns a link with ten packets of 1000 bytes, at 8 Mbit/s and 10 ms: one per millisecond.
     fn busy() -> Link {
         let made =
             crate::build("droptail", &[("limit", Setting::Text("20p"))], Rate(8_000_000)).unwrap();
@@ -65,7 +65,7 @@ mod tests {
         link
     }
 
-    /// When each packet arrives, in tenths of a millisecond.
+    /// Arrival time of each packet, in tenths of a millisecond.
     fn arrivals(link: &mut Link) -> Vec<u64> {
         link.advance(Time(1_000_000_000));
         core::iter::from_fn(|| link.ahead()).map(|(at, _)| at.0 / 100_000).collect()
@@ -74,8 +74,8 @@ mod tests {
     #[test]
     fn a_rate_acts_on_the_transmissions_that_start_after_it() {
         let mut link = busy();
-        link.change(Time(2_500_000), spec(4_000_000, 10)); // the third is under way until 3 ms
-        link.change(Time(7_000_000), spec(8_000_000, 10)); // and before the sixth, due that moment
+        link.change(Time(2_500_000), spec(4_000_000, 10)); // the third is being sent until 3 ms
+        link.change(Time(7_000_000), spec(8_000_000, 10)); // before the sixth, due at the same time
         let expected = [110, 120, 130, 150, 170, 180, 190, 200, 210, 220];
         assert_eq!(arrivals(&mut link), expected);
     }
@@ -105,7 +105,7 @@ mod tests {
     fn a_wire_keeps_the_order() {
         let mut link = busy();
         link.change(Time(2_500_000), spec(8_000_000, 7));
-        // The third arrives at 13 ms; those after it would at 11, 12, 13, 14 ...
+        // The third arrives at 13 ms; later ones would arrive at 11, 12, 13, 14 ...
         assert_eq!(arrivals(&mut link), [110, 120, 130, 130, 130, 130, 140, 150, 160, 170]);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! **Source**: mahimahi's mm-link (R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for
 //! HTTP", USENIX ATC 2015). Each opportunity carries up to a fixed number of bytes. Short packets
-//! share an opportunity; a packet that does not fit continues at the next one and arrives with its
+//! share an opportunity. A packet that does not fit continues at the next one and arrives with its
 //! last byte. Capacity is wasted while the queue is empty. The trace repeats after its last moment.
 //!
 //! Each packet may also need some bytes of framing. mm-link reads packets from a TUN device that
@@ -16,27 +16,28 @@ use crate::units::{Span, Time};
 use alloc::format;
 use alloc::vec::Vec;
 
-/// Delivery opportunities of a link: a repeating list of moments, and the bytes carried at each.
+/// Delivery opportunities of a link: a repeating list of times, and the bytes carried at each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opportunities {
-    /// In order; the last one is also the length of a lap.
+    /// Sorted; the last one is also the period of the trace.
     moments: Vec<Span>,
     bytes: u64,
-    /// Framing of a packet, which takes bytes of an opportunity in addition to the packet's own.
+    /// Framing per packet, counted against an opportunity in addition to the packet length.
     header: u64,
-    /// Opportunities that came so far, the one in use included; they are numbered through all laps.
+    /// Number of opportunities so far, including the current one; they are numbered through all
+    /// periods.
     taken: u64,
-    /// What the one in use can still deliver.
+    /// Bytes that the current opportunity can still carry.
     left: u64,
-    /// When counting began: the opportunities that had come, and the bytes of the packet under way
-    /// that had not gone.
+    /// At the start of the measured interval: number of opportunities so far, and unsent bytes of
+    /// the packet in transmission.
     before: u64,
     owed: u64,
 }
 
 impl Opportunities {
     /// Creates a trace that carries up to `bytes` at each of the `moments` and repeats after the
-    /// last of them. Each packet takes `header` bytes more than its length.
+    /// last of them. Each packet takes `header` bytes in addition to its length.
     ///
     /// # Errors
     /// If `moments` is empty, is not sorted or ends at zero, or if `bytes` is zero.
@@ -46,7 +47,7 @@ impl Opportunities {
             return Err(Error::new(text).at(i));
         }
         if moments.last().is_none_or(|last| last.0 == 0) {
-            return Err(Error::new("no opportunity after 0: it would repeat at once"));
+            return Err(Error::new("the last opportunity is at 0: the period must not be zero"));
         }
         if bytes == 0 {
             return Err(Error::new("an opportunity delivers at least a byte"));
@@ -55,7 +56,7 @@ impl Opportunities {
         Ok(Opportunities { moments, bytes, header, taken: 0, left: 0, before: 0, owed: 0 })
     }
 
-    /// The moments of a lap.
+    /// Times of one period.
     pub fn moments(&self) -> &[Span] {
         &self.moments
     }
@@ -64,14 +65,14 @@ impl Opportunities {
         self.moments.last().map_or(1, |last| last.0)
     }
 
-    /// How many have come by `at`.
+    /// Returns the number of opportunities up to `at`.
     fn by(&self, at: Time) -> u64 {
         let (laps, within) = (at.0 / self.lap(), at.0 % self.lap());
         let of_this = self.moments.partition_point(|moment| moment.0 <= within);
         laps * self.moments.len() as u64 + of_this as u64
     }
 
-    /// Goes on to the next one; gives its moment.
+    /// Advances to the next opportunity; returns its time.
     fn take(&mut self) -> Time {
         let n = self.moments.len() as u64;
         let (lap, i) = (self.taken / n, self.taken % n);
@@ -80,14 +81,14 @@ impl Opportunities {
         Time(lap * self.lap()) + self.moments[cast::index(i)]
     }
 
-    /// The first one after `now`, whatever was left of those before.
+    /// Advances to the first opportunity after `now`; the rest of earlier ones is lost.
     pub(super) fn seek(&mut self, now: Time) -> Time {
         self.taken = self.by(now);
         self.take()
     }
 
-    /// Sends a packet of `len` bytes and its framing, beginning with the opportunity in use, at
-    /// `at`. Returns when its last byte leaves and when the next packet can start.
+    /// Sends a packet of `len` bytes plus framing, starting with the current opportunity, at `at`.
+    /// Returns when its last byte leaves and when the next packet can start.
     #[cold]
     pub(super) fn deliver(&mut self, mut at: Time, len: u32) -> (Time, Time) {
         let mut len = u64::from(len) + self.header;
@@ -99,7 +100,7 @@ impl Opportunities {
         (at, if self.left > 0 { at } else { self.take() })
     }
 
-    /// Bytes of the packet under way that go after `now`.
+    /// Bytes of the packet in transmission that are sent after `now`.
     fn owed(&self, now: Time) -> u64 {
         let ahead = self.taken.saturating_sub(self.by(now));
         (ahead * self.bytes).saturating_sub(self.left)
@@ -109,8 +110,8 @@ impl Opportunities {
         (self.before, self.owed) = (self.by(now), self.owed(now));
     }
 
-    /// Bytes used, framing included, and bytes offered since counting began, if so many packets
-    /// with so many bytes in total departed.
+    /// Returns the bytes used, framing included, and the bytes offered in the measured interval, in
+    /// which `packets` packets of `bytes` bytes in total departed.
     pub(super) fn usage(&self, now: Time, packets: u64, bytes: u64) -> [u64; 2] {
         let offered = (self.by(now) - self.before) * self.bytes;
         [bytes + packets * self.header + self.owed - self.owed(now), offered]
@@ -118,12 +119,12 @@ impl Opportunities {
 }
 
 impl Link {
-    /// Says, before the first packet, that the link sends at these moments alone, whatever its
-    /// rate. A packet leaves the queue at the opportunity that has its first byte; nothing is
-    /// foreseen.
+    /// Replaces the rate by delivery opportunities; to be called before the first packet. A packet
+    /// leaves the queue at the opportunity that carries its first byte. No departure is computed in
+    /// advance.
     ///
     /// # Panics
-    /// If a packet has come already.
+    /// If a packet has already arrived.
     pub fn only_at(&mut self, opportunities: Opportunities) {
         self.may_change();
         self.opportunities = Some(opportunities.into());
@@ -140,8 +141,8 @@ mod tests {
     use rand_core::SeedableRng;
     use std::prelude::v1::*;
 
-    /// Opportunities of 1500 bytes at these milliseconds, no framing, 10 ms of wire, 10 packets of
-    /// buffer.
+    /// Returns a link with opportunities of 1500 bytes at these milliseconds, no framing, a delay
+    /// of 10 ms, and a buffer of 10 packets.
     fn link(moments: &[u64]) -> Link {
         link_of(moments, 1500, 0)
     }
@@ -162,7 +163,7 @@ mod tests {
         }
     }
 
-    /// When each packet arrives, in milliseconds, and its length.
+    /// Arrival time of each packet, in milliseconds, and its length.
     fn arrivals(link: &mut Link) -> Vec<(u64, u32)> {
         let next = || link.wake().map(|at| (at, link.poll(at)));
         core::iter::from_fn(next).map(|(at, p)| (at.0 / 1_000_000, p.unwrap().len)).collect()
@@ -187,7 +188,7 @@ mod tests {
 
     #[test]
     fn framing_takes_bytes_of_an_opportunity_from_every_packet() {
-        // As mm-link: a full packet of 1500 bytes is one opportunity, not 1500/1504 of one.
+        // As mm-link: a full packet of 1500 bytes takes one opportunity, not 1500/1504 of one.
         let full = &mut link_of(&[1, 2, 3, 4], 1504, 4);
         push(full, 0, &[1500; 4]);
         full.advance(Time(4_000_000));
@@ -204,7 +205,8 @@ mod tests {
     fn what_finds_nobody_is_lost() {
         let mut l = link(&[2, 4, 6, 8]);
         push(&mut l, 1, &[100]);
-        // The rest of the opportunity at 2, and the one at 4, go by; who comes at 6 is too late.
+        // The rest of the opportunity at 2, and the one at 4, are lost; a packet that arrives at 6
+        // is too late.
         push(&mut l, 6, &[100]);
         push(&mut l, 8, &[1500, 1500]);
         assert_eq!(arrivals(&mut l), [(12, 100), (18, 100), (20, 1500), (22, 1500)]);
@@ -217,7 +219,7 @@ mod tests {
     fn a_packet_under_way_counts_as_far_as_it_has_gone() {
         let mut l = link(&[2, 4, 6, 8]);
         push(&mut l, 1, &[4000]);
-        l.begin(Time(5_000_000)); // 3000 have gone
+        l.begin(Time(5_000_000)); // 3000 were sent
         push(&mut l, 5, &[2500]); // 500 of it share the opportunity at 6
         l.advance(Time(8_000_000));
         assert_eq!(l.utilisation(), Some(1.0), "1000 + 500 at 6, 1500 at 8");

@@ -1,10 +1,10 @@
-//! Sets of parameters made of others: none, and two as one.
+//! Combined sets of parameters: none, and two as one.
 
 use super::{Params, Row, Setting, unknown};
 use crate::error::Result;
 use alloc::vec::Vec;
 
-/// No parameters at all.
+/// Empty set of parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Nothing;
 
@@ -23,13 +23,13 @@ impl Params for Nothing {
     }
 }
 
-/// Two sets as one: a frame's own parameters, then those of the law inside it. A name that both
-/// have belongs to the frame.
+/// Two sets as one: those of the discipline, then those of its AQM algorithm. A name that both have
+/// belongs to the discipline.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Both<F, L> {
-    /// The frame's.
+    /// Parameters of the discipline.
     pub frame: F,
-    /// The law's.
+    /// Parameters of the AQM algorithm.
     pub law: L,
 }
 

@@ -1,13 +1,21 @@
-//! DropTail: a plain queue that loses packets only when it is full.
+//! DropTail: a FIFO queue that drops packets only when it is full.
 //!
-//! **Source** Tail drop is folklore; random drop: E. Hashem, MIT LCS/TR-465, 1989; drop from front:
+//! **Source** Tail drop: folklore; random drop: E. Hashem, MIT LCS/TR-465, 1989; drop from front:
 //! T. V. Lakshman, A. Neidhardt, T. Ott, INFOCOM 1996.
-//! **Decides** on arrival. **Measures** the queue, in bytes or packets.
+//!
+//! **Decides** on arrival.
+//!
+//! **Measures** the queue, in bytes or packets.
+//!
 //! **Symbols** `limit` is B.
-//! **The law** a packet that fits joins; else `policy` names who is lost: the arrival, packets from
-//! the head until it fits, or packets drawn from all that wait and the arrival, each as likely.
-//! **Departures** a packet larger than the whole buffer is lost without touching the others.
-//! **Cost** 96 bytes of state; O(1) per packet; random drop walks to its victim.
+//!
+//! **Algorithm** A packet that fits is enqueued. Otherwise `policy` selects the packets to drop:
+//! the arriving packet, packets from the head until it fits, or packets drawn uniformly from the
+//! queued packets and the arriving one.
+//!
+//! **Departures** A packet larger than the whole buffer is dropped without affecting the others.
+//!
+//! **Cost** 96 bytes of state; O(1) per packet; a random drop walks the queue to the packet.
 
 use crate::aqm::fits;
 use crate::cx::{Cx, Why};
@@ -19,13 +27,13 @@ use crate::sched::{Backlog, Build, Env, Qdisc};
 use crate::units::Size;
 
 crate::choice! {
-    /// Who is lost when there is no room.
+    /// Packet to drop when the buffer is full.
     pub enum Policy {
-        /// The packet that arrives.
+        /// The arriving packet.
         Tail = "tail",
-        /// Those that waited longest.
+        /// The packets at the head.
         Head = "head",
-        /// Anyone.
+        /// A random packet.
         Random = "random",
     }
 }
@@ -33,15 +41,16 @@ crate::choice! {
 crate::params! {
     /// Parameters of [`DropTail`].
     pub struct DropTailParams {
-        /// Most that may wait, in bytes or packets; the packet in transmission is not counted.
+        /// Buffer size, in bytes or packets. The packet in transmission is not counted.
         limit: Size = Size::Packets(1000),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "B", ["buffer"];
-        /// Who is lost when there is no room.
+        /// Packet to drop when the buffer is full: the arriving one, those at the head, or a random
+        /// one.
         policy: Policy = Policy::Tail, [], "", ["drop"];
     }
 }
 
-/// The discipline.
+/// The DropTail discipline.
 pub struct DropTail {
     line: Fifo,
     pool: Pool,

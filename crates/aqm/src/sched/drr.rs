@@ -1,14 +1,22 @@
 //! DRR: deficit round robin.
 //!
 //! **Source** M. Shreedhar, G. Varghese, "Efficient Fair Queueing Using Deficit Round Robin",
-//! SIGCOMM 1995. **Decides** on departure: whose turn it is. **Measures** the bytes of each queue.
+//! SIGCOMM 1995.
+//!
+//! **Decides** on departure: the next queue.
+//!
+//! **Measures** the bytes of each queue.
+//!
 //! **Symbols** `quantum` is Q, `deficit` is DC.
-//! **The law** each turn a queue may send what its deficit counter allows; the counter gains a
-//! quantum times its weight per turn and is forgotten when the queue runs empty.
-//! **Departures** none; the paper's buffer stealing is the frame's `full = "longest"`, which of
-//! equally long queues takes from the nearest to its turn.
-//! **Cost** 90416 bytes of state: 88 a queue. O(1) per packet while `quantum` is not below the
-//! largest packet, else at most a few looks at every busy queue.
+//!
+//! **Algorithm** In each round a queue may send up to its deficit counter. The counter grows by
+//! `quantum` times its weight per round and is reset when the queue becomes empty.
+//!
+//! **Departures** None. The paper's buffer stealing is `full = "longest"`; of equally long queues
+//! it drops from the one next in the round.
+//!
+//! **Cost** 90416 bytes of state: 88 per queue. O(1) per packet if `quantum` is at least the
+//! largest packet, otherwise a few passes over the busy queues.
 
 use crate::cast;
 use crate::error::Result;
@@ -22,32 +30,33 @@ use alloc::vec::Vec;
 crate::params! {
     /// Parameters of [`Drr`].
     pub struct DrrParams {
-        /// Bytes a queue of weight 1 may send per turn.
+        /// Bytes that a queue of weight 1 may send per round.
         quantum: Bytes = Bytes(1500), [Bytes(64) => Bytes(1_000_000_000)], "Q", [];
     }
 }
 
-/// The order.
+/// The DRR scheduler.
 pub struct Drr {
-    /// Per queue: what it gains per turn, and its deficit counter, bytes. A law can put a longer
-    /// packet in the place of the one whose turn it was, at the cost of turns to come.
+    /// Quantum and deficit counter of each queue, bytes. An AQM algorithm can replace the head by a
+    /// longer packet during the queue's turn; the counter is then overdrawn, and later turns pay
+    /// for it.
     quanta: Vec<u64>,
     deficits: Vec<i64>,
-    /// The queues with packets.
+    /// Queues with packets.
     active: Ring,
-    /// Whether the first one has had its quantum for this turn.
+    /// True if the first queue has received its quantum for this turn.
     served: bool,
 }
 
-/// How many whole rounds pass before the first of some queues has made up what it is short of:
-/// `(short, quantum)` for each. They can be given at once, so that the work for a packet is two
-/// rounds at most, however much larger than a quantum it is.
+/// Returns the number of whole rounds after which the first of the queues, given as `(short,
+/// quantum)`, has its missing bytes. They can be credited at once, which bounds the work per packet
+/// by two rounds, even if the packet is much larger than a quantum.
 pub(super) fn idle_rounds(queues: impl Iterator<Item = (u64, u64)>) -> u64 {
     queues.map(|(short, quantum)| short.div_ceil(quantum)).min().map_or(0, |n| n.saturating_sub(1))
 }
 
 impl Drr {
-    /// A whole round has sent nothing.
+    /// Credits the rounds in which no queue can send.
     fn skip(&mut self, heads: &Heads<'_>) {
         let Drr { quanta, deficits, active, .. } = self;
         let short = |i: u32| {
@@ -60,7 +69,7 @@ impl Drr {
             .for_each(|i| deficits[i as usize] += (rounds * quanta[i as usize]).cast_signed());
     }
 
-    /// Queue `i` is empty.
+    /// Removes the empty queue `i` from the round.
     fn leave(&mut self, i: u32) {
         self.served &= self.active.first() != Some(i);
         self.deficits[i as usize] = 0;
@@ -72,7 +81,7 @@ impl Order for Drr {
     type Params = DrrParams;
 
     fn new(params: &DrrParams, _env: &Env, weights: &[f64]) -> Result<Self> {
-        // At most 1e9 bytes times 1e6: far below what a deficit holds.
+        // At most 1e9 bytes times 1e6: fits easily into the deficit.
         let quantum = |w: &f64| cast::trunc(params.quantum.0 as f64 * w).max(1);
         Ok(Drr {
             quanta: weights.iter().map(quantum).collect(),
@@ -100,12 +109,12 @@ impl Order for Drr {
             if i64::from(heads(i)?) <= *deficit {
                 return Some(i);
             }
-            // Its turn is over.
+            // The turn of this queue is over.
             self.active.turn();
             self.served = false;
             turns += 1;
             if turns == self.active.len() {
-                self.skip(heads); // bounded: in the round after this, somebody sends
+                self.skip(heads); // bounded: in the following round a queue can send
             }
         }
     }

@@ -1,28 +1,40 @@
 //! EWFQ: weighted fair queueing with differential dropping.
 //!
 //! **Source** F. Lu, G. Voelker, A. Snoeren, "Weighted Fair Queuing with Differential Dropping",
-//! INFOCOM 2012. **Decides** on arrival: a drop by what the class sent of late; on departure: WFQ's
-//! turn. **Measures** the bytes of the classes that a byte sample finds and a cache
-//! of recent packets confirms. **Symbols** `m_i`, `m_fair`, `mbar`, `gamma_i`, `n_i`, `w_i`,
-//! `alpha`, `beta`, `f_s`, `t_i`, `p`, `p_c`, `k`, `T`, `RTT_o`.
-//! **The law** one buffer for all under WFQ. `m_fair += alpha (q_old - q_target) - beta (q -
-//! q_target)` every 1/f_s. A class whose `m_i` of the last interval is above `w_i m_fair` is lost
-//! with `(gamma_i n_i / w_i)^2 / (0.66 ((m_fair / S) (RTT_o / t_i))^2)` if it is responsive, which
-//! holds a TCP of that round-trip time at its share, else with `1 - w_i m_fair / m_i`. gamma_i,
-//! what the round trip is shorter than RTT_o, is found by how far the class exceeds its share.
-//! **Departures** where the paper is silent: (1) m_fair follows AFD's law with q and m in bytes;
-//! `mfair_gain` scales its step. (2) `p` is such that a class at its fair share is missed with a
-//! chance of 0.1; `T` is half the share. (3) the cache has 100 places. (4) m_fair starts at an even
-//! split of the link and stays within a packet and the link's bytes of an interval, and below the
-//! largest `m_i / w_i` found: above it nobody is dropped, and it would only wind up. (5) RTT_o is
-//! 0.25 s unless given. (6) within an interval the m_i of the last one count; a class found in this
-//! one is not dropped before its end. (7) S is a running mean of the class's packets. (8) n_i is 1
-//! unless given: gamma takes it in. (9) gamma is at most 64. (10) `responsive` says which classes
-//! are. (11) who overflows the buffer takes from the tail of the longest class for its weight; with
-//! plain tail drop the scheme settles in a bad state. (12) weights are scaled to a least one of 1.
-//! (13) mbar is at least S. (14) Samples and intervals count from the first arrival.
-//! **Cost** 189568 bytes of state: WFQ's, and 48 a class found; what is found is bounded by
-//! `table`: a full set of eight gives up the one with the least bytes.
+//! INFOCOM 2012.
+//!
+//! **Decides** on arrival: drops by the recent bytes of the class; on departure: the next class, by
+//! WFQ.
+//!
+//! **Measures** the bytes of the classes that a byte sample finds and a cache of recent packets
+//! confirms.
+//!
+//! **Symbols** `m_i`, `m_fair`, `mbar`, `gamma_i`, `n_i`, `w_i`, `alpha`, `beta`, `f_s`, `t_i`,
+//! `p`, `p_c`, `k`, `T`, `RTT_o`.
+//!
+//! **Algorithm** All classes share one buffer, scheduled by WFQ. `m_fair += alpha (q_old -
+//! q_target) - beta (q - q_target)` every 1/f_s. If `m_i`, the bytes of a class in the last
+//! interval, is above `w_i m_fair`, its packets are dropped. For a responsive class the drop
+//! probability is `(gamma_i n_i / w_i)^2 / (0.66 ((m_fair / S) (RTT_o / t_i))^2)`, which holds a
+//! TCP flow of that round-trip time at its share; otherwise `1 - w_i m_fair / m_i`. gamma_i
+//! corrects for round-trip times shorter than RTT_o; it follows from the excess of the class over
+//! its share.
+//!
+//! **Departures** The paper does not say: (1) m_fair is controlled as in AFD, with q and m in
+//! bytes; `mfair_gain` scales its step. (2) `p` is such that a class at its fair share is missed
+//! with probability 0.1; `T` is half the share. (3) The cache has 100 entries. (4) m_fair starts at
+//! an even split of the link. It stays between a packet and the link's bytes of an interval, and
+//! below the largest `m_i / w_i` found: above that no class is dropped, and m_fair would only wind
+//! up. (5) RTT_o is 0.25 s by default. (6) Within an interval the m_i of the last one apply; a
+//! class found in this interval is not dropped before its end. (7) S is a running mean of the
+//! class's packet sizes. (8) n_i is 1 by default; gamma includes it. (9) gamma is at most 64. (10)
+//! `responsive` lists the responsive classes. (11) On overflow the tail of the longest class for
+//! its weight is dropped; with plain tail drop EWFQ settles in a bad state. (12) Weights are scaled
+//! to a minimum of 1. (13) mbar is at least S. (14) Samples and intervals count from the first
+//! arrival.
+//!
+//! **Cost** 189568 bytes of state: WFQ's, plus 48 per class found. The number of classes found is
+//! bounded by `table`: a full set of eight evicts the class with the fewest bytes.
 
 use crate::cx::{Cx, Why};
 use crate::error::{Error, Result};
@@ -39,72 +51,74 @@ use alloc::vec::Vec;
 crate::params! {
     /// Parameters of [`Ewfq`].
     pub struct EwfqParams {
-        /// The buffer that all classes share.
+        /// Size of the buffer that all classes share.
         limit: Size = Size::Bytes(30_000),
             [Size::Bytes(100) => Size::Bytes(1_000_000_000_000)], "B", ["buffer"];
-        /// Classes; what tells them apart is taken modulo this many.
+        /// Number of classes; the class identifier is taken modulo this number.
         flows: u64 = 1024, [1 => 1_048_576], "n", ["queues", "classes"];
-        /// What tells classes apart.
+        /// Identifier of the class: flow number, flow hash, or configured class.
         by: By = By::Flow, [], "", [];
-        /// Weights of the classes, one after the other, the last for all further ones.
+        /// Weights of the classes in order; the last one applies to all further classes.
         weights: Vec<f64> = [1.0].into(), [[1e-3].into() => [1e3].into()], "w_i", ["weight"];
-        /// Flows in each class, one after the other, the last for all further ones.
+        /// Number of flows in each class, in order; the last one applies to all further classes.
         members: Vec<f64> = [1.0].into(), [[1.0].into() => [1e6].into()], "n_i", ["n_i"];
-        /// Whether each class answers losses (1) or not (0), the last for all further ones.
+        /// 1 for classes that respond to drops, 0 for others, in order; the last one applies to all
+        /// further classes.
         responsive: Vec<f64> = [1.0].into(), [[0.0].into() => [1.0].into()], "", [];
-        /// Classes that share the link, for the start of m_fair and for `p`.
+        /// Number of classes that share the link, for the initial m_fair and for p.
         expected: u64 = 3, [1 => 1_000_000], "", [];
-        /// Gain of the queue's error one sample ago.
+        /// Gain of the previous sample of the queue.
         alpha: f64 = 0.85, [0.0 => 100.0], "alpha", [];
-        /// Gain of its error now.
+        /// Gain of the current sample of the queue.
         beta: f64 = 0.9, [0.0 => 100.0], "beta", [];
         /// Scale of m_fair's step.
         mfair_gain: f64 = 1.0, [0.0 => 1e6], "", [];
         /// Time between samples of the queue, 1 / f_s.
         sample: Span = Span::ms(10), [Span::us(10) => Span::s(10)], "1/f_s", [];
-        /// Where the queue is held; auto is half of the buffer.
+        /// Reference of the queue; auto is half of the buffer.
         q_target: Option<Bytes> = None,
             [Some(Bytes(1)) => Some(Bytes(1_000_000_000_000))], "q_target", [];
-        /// The interval of measurement.
+        /// Length of a measurement interval.
         interval: Span = Span::s(1), [Span::ms(1) => Span::s(100)], "t_i", [];
-        /// Chance with which a packet goes into the cache.
+        /// Probability that a packet is put into the cache.
         p_c: f64 = 0.1, [0.0 => 1.0], "p_c", [];
-        /// Hits in the cache that it takes to be found.
+        /// Hits in the cache after which a class counts as found.
         k: u64 = 1, [0 => 16], "k", ["stages"];
-        /// Chance with which a byte is sampled; auto by what is expected.
+        /// Probability that a byte is sampled; auto is computed from expected.
         p: Option<f64> = None, [Some(0.0) => Some(1.0)], "p", [];
-        /// Places of the cache.
+        /// Entries of the cache.
         cache: u64 = 100, [1 => 65_536], "K", [];
-        /// Classes that can be held at once.
+        /// Largest number of classes that can be measured at once.
         table: u64 = 1024, [8 => 1_048_576], "", [];
-        /// The largest round-trip time.
+        /// Largest round-trip time.
         rtt: Span = Span::ms(250), [Span::us(1) => Span::s(10)], "RTT_o", ["rtt_o"];
     }
 }
 
-/// The largest gamma.
+/// Largest gamma.
 const GAMMA_MAX: f64 = 64.0;
 
-/// The discipline.
+/// The EWFQ discipline.
 pub struct Ewfq {
     params: EwfqParams,
     queue: Fair<Wfq, crate::aqm::Plain>,
     hold: Hold,
-    /// The fair share, bytes per interval and weight.
+    /// Fair share, bytes per interval and weight.
     m_fair: f64,
-    /// The sum of m_fair over the samples of this interval, and their number; the mean of the last.
+    /// Sum of m_fair over the samples of this interval, and their number; mean of the last
+    /// interval.
     sum: (f64, f64),
     mbar: f64,
-    /// The queue at the last sample, less q_target, bytes.
+    /// Queue at the last sample less q_target, bytes.
     q_old: f64,
     q_target: f64,
-    /// What m_fair cannot exceed.
+    /// Upper bound of m_fair.
     top: f64,
     /// Bytes that the link sends in an interval.
     capacity: f64,
-    /// Mean packet, bytes.
+    /// Mean packet size, bytes.
     s: f64,
-    /// Never before the first arrival.
+    /// Time of the next sample; never before the first arrival.
     next_sample: Time,
     next_interval: Time,
     scale: f64,
@@ -112,7 +126,7 @@ pub struct Ewfq {
     first_update: Option<Time>,
 }
 
-/// What a list says of class `i`; 1 where it says nothing.
+/// Returns the entry of class `i` in a list; 1 if the list is empty.
 fn of(list: &[f64], i: u32) -> f64 {
     nth(list, i as usize).unwrap_or(1.0)
 }
@@ -142,8 +156,9 @@ impl Build for Ewfq {
             Size::Packets(n) => n as f64 * 1000.0,
         };
         let fair = capacity / params.expected as f64;
-        // A class of a share f is missed with about (1 - f p L)^n = exp(-f p L n) = 0.1 in an
-        // interval of n of its packets, where it finds itself in the cache with a chance of f.
+        // A class with a share f of the packets is missed with probability (1 - f p L)^n, about
+        // exp(-f p L n) = 0.1, in an interval of n of its packets, where it finds itself in the
+        // cache with probability f.
         let packets = fair / 1000.0;
         let p = 2.303 * params.expected as f64 / packets / 1000.0;
         let q_target = params.q_target.map_or(bytes / 2.0, |q| q.0 as f64);
@@ -173,7 +188,7 @@ impl Ewfq {
         of(&self.params.weights, i) / self.scale
     }
 
-    /// The first packet arrives at `now`: samples and intervals count from here.
+    /// Called at the first arrival: samples and intervals count from `now`.
     fn start(&mut self, now: Time) {
         let EwfqParams { sample, interval, .. } = self.params;
         self.next_sample = self.first_update.unwrap_or(now + sample);
@@ -196,7 +211,7 @@ impl Ewfq {
         }
     }
 
-    /// Takes `n` samples of the queue as it stands. From the second on all steps are equal.
+    /// Takes `n` samples of the current queue. From the second on all steps are equal.
     fn sample(&mut self, n: f64) {
         let EwfqParams { alpha, beta, mfair_gain, .. } = self.params;
         let q = self.queue.backlog().bytes as f64 - self.q_target;
@@ -207,7 +222,7 @@ impl Ewfq {
         self.sum = (self.sum.0 + n * self.m_fair, self.sum.1 + n);
     }
 
-    /// Nobody sends: all samples and the ends of all intervals up to `now` at once.
+    /// Catches up after an idle time: all samples and ends of intervals up to `now` in one step.
     fn skip(&mut self, now: Time) {
         let EwfqParams { sample, interval, .. } = self.params;
         let n = now.since(self.next_sample).0 / sample.0 + 1;
@@ -234,7 +249,7 @@ impl Ewfq {
         self.top = self.hold.largest(weight).map_or(self.capacity, |m| m.min(self.capacity));
     }
 
-    /// Equation 2: the chance with which a packet of class `i` is lost.
+    /// Returns the drop probability of a packet of class `i`, equation 2.
     fn chance(&self, i: u32) -> f64 {
         let Some(seen) = self.hold.get(i) else { return 0.0 };
         let (w, fair) = (self.weight(i), self.m_fair);
@@ -280,11 +295,11 @@ impl Qdisc for Ewfq {
     }
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        // What a class of weight 1 may send in an interval, bytes.
+        // Bytes that a class of weight 1 may send in an interval.
         see("m_fair", self.m_fair);
-        // What a class must have sent to be looked at, bytes.
+        // Bytes in an interval above which a class is measured.
         see("mbar", self.mbar);
-        // Classes found so far in this interval.
+        // Number of classes found so far in this interval.
         see("found", self.hold.found() as f64);
         self.queue.gauges(see);
     }
@@ -309,7 +324,7 @@ mod tests {
         q
     }
 
-    /// Class 0 sent `m` bytes in the last interval.
+    /// Sets the bytes of class 0 in the last interval to `m`.
     fn found(q: &mut Ewfq, m: f64) {
         let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
         q.hold.see(&mut dice, 0, 1000, 0.0, 1000.0);
@@ -321,8 +336,8 @@ mod tests {
 
     #[test]
     fn the_chances_of_equation_2() {
-        // The reference's check: 208 packets of 1 kB a second are fair; a TCP of 22 ms takes them
-        // where 7.2 % are lost, and RTT_o / RTT = 11.4.
+        // 208 packets of 1 kB a second are fair; a TCP flow of 22 ms gets this rate at a loss of
+        // 7.2 %, and RTT_o / RTT = 11.4.
         let mut q = ewfq(|_| {});
         found(&mut q, 300_000.0);
         q.m_fair = 208_000.0;

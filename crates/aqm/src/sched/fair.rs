@@ -1,17 +1,17 @@
-//! The frame of the fair schedulers: one queue per flow, hash or class, a law in each, buffers of
-//! their own or one shared buffer, and an [`Order`] that says whose turn it is.
+//! Common part of the fair schedulers: one queue per flow, hash or class, an AQM algorithm in each,
+//! buffers per queue or one shared buffer, and an [`Order`] that selects the next queue.
 //!
-//! `Fair<Wfq, CoDel>` is WFQ with CoDel in every queue: a combination is a line in the registry.
+//! `Fair<Wfq, CoDel>` is WFQ with CoDel in every queue: a combination is one line in the registry.
 //!
-//! **Source** the orders' files; longest-queue drop: B. Suter, T. Lakshman, D. Stiliadis, A.
+//! **Source** that of the order; longest-queue drop: B. Suter, T. Lakshman, D. Stiliadis, A.
 //! Choudhury, INFOCOM 1998; dynamic thresholds: A. Choudhury, E. Hahne, IEEE/ACM ToN 6(2), 1998.
-//! **Decides** as its order and its law do; on arrival where a buffer is full.
+//! **Decides** as its order and its AQM algorithm; on arrival if a buffer is full.
 //! **Measures** packets and bytes of each queue.
-//! **The law** a shared buffer that is full takes from the queue that is longest for its weight;
-//! nobody who has less than a fair share of it loses anything.
-//! **Departures** none of its own.
-//! **Cost** that of the order and the law; O(log n) per packet where the shared buffer looks for
-//! the longest queue.
+//! **Algorithm** When the shared buffer is full, the queue that is longest for its weight drops a
+//! packet; a flow below its fair share of the buffer loses none.
+//! **Departures** None of its own.
+//! **Cost** that of the order and the AQM algorithm; O(log n) per packet where the shared buffer
+//! needs the longest queue.
 
 use crate::aqm::{Aqm, Law, Verdict, fits};
 use crate::cast;
@@ -28,63 +28,64 @@ use alloc::format;
 use alloc::vec::Vec;
 
 crate::choice! {
-    /// What tells queues apart.
+    /// Identifier of a packet's queue.
     pub enum By {
-        /// The number of the flow.
+        /// Number of the flow.
         Flow = "flow",
-        /// The hash of the flow.
+        /// Hash of the flow.
         Hash = "hash",
-        /// The class that the flow was given.
+        /// Class of the flow in the configuration.
         Class = "class",
     }
 }
 
 crate::choice! {
-    /// Who loses when the shared buffer is full.
+    /// Queue that drops a packet when the shared buffer is full.
     pub enum Full {
         /// The queue with the most bytes for its weight.
         Longest = "longest" | "lqd",
-        /// The packet that arrives.
+        /// The arriving packet is dropped.
         Arrival = "arrival" | "tail",
-        /// The busy queue with the highest number, if that is not below the arrival's.
+        /// The busy queue with the highest number, if that is not below the arriving packet's.
         Lowest = "lowest" | "push_out",
-        /// The arrival, unless its queue is shorter than the room that is left (dynamic threshold).
+        /// The arriving packet is dropped, unless its queue is shorter than the free buffer.
         Threshold = "threshold" | "dt",
     }
 }
 
 crate::choice! {
-    /// Which packet of the queue that must lose one is lost.
+    /// End of a queue at which it drops.
     pub enum End {
-        /// The one that waited longest, so that its sender hears early.
+        /// The oldest packet, so that its sender learns of the congestion early.
         Head = "head",
-        /// The one that came last.
+        /// The newest packet.
         Tail = "tail",
     }
 }
 
 crate::params! {
-    /// What every fair scheduler has beside the parameters of its order and its law.
+    /// Parameters of every fair scheduler, besides those of its order and its AQM algorithm.
     pub struct FairParams {
-        /// Most that may wait in all queues together, in bytes or packets.
+        /// Size of the buffer that all queues share, in bytes or packets.
         limit: Size = Size::Packets(1000),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "B", ["buffer"];
-        /// Buffers of the queues' own, one after the other, the last for all further ones; none:
-        /// only the shared one.
+        /// Buffer sizes of the queues in order; the last one applies to all further queues; none
+        /// for the shared buffer only.
         limits: Vec<Size> = Vec::new(),
             [[Size::Packets(1)].into() => [Size::Packets(1_000_000_000_000)].into()], "B_i",
             ["buffers"];
-        /// Queues; what tells them apart is taken modulo this many.
+        /// Number of queues; the queue identifier is taken modulo this number.
         flows: u64 = 1024, [1 => 1_048_576], "n", ["buckets", "queues", "classes"];
-        /// What tells queues apart.
+        /// Identifier of a packet's queue: flow number, flow hash, or configured class.
         by: By = By::Flow, [], "", [];
-        /// Weights of the queues, one after the other, the last for all further ones.
+        /// Weights of the queues in order; the last one applies to all further queues.
         weights: Vec<f64> = [1.0].into(), [[1e-6].into() => [1e6].into()], "w_i", ["weight"];
-        /// Who loses when the shared buffer is full.
+        /// Queue that drops a packet when the shared buffer is full: the longest for its weight,
+        /// that of the arriving packet, the one of lowest priority, or by dynamic threshold.
         full: Full = Full::Longest, [], "", ["overflow"];
-        /// Which packet of the queue that must lose one is lost.
+        /// End of a queue at which it drops.
         drop: End = End::Head, [], "", [];
-        /// Whether ECN-capable packets are marked where a law would drop others.
+        /// True if ECN-capable packets are marked instead of dropped.
         ecn: bool = false, [], "", [];
     }
 }
@@ -103,15 +104,15 @@ impl<A> Queue<A> {
     }
 }
 
-/// The discipline.
+/// A fair scheduler with the order `O` and the AQM algorithm `A` in every queue.
 pub struct Fair<O, A> {
     params: FairParams,
     order: O,
     queues: Vec<Queue<A>>,
     pool: Pool,
-    /// The queues by length, where the longest one loses.
+    /// Queues by length, if the longest one drops.
     longest: Option<Tree>,
-    /// The queue whose last packet is being sent.
+    /// Queue whose last packet is in transmission.
     last: Option<u32>,
     backlog: Backlog,
     /// True once a packet has arrived.
@@ -156,7 +157,7 @@ impl<O: Order, A: Law> Build for Fair<O, A> {
 }
 
 impl<O: Order, A: Aqm> Fair<O, A> {
-    /// The queue of `packet`.
+    /// Returns the queue of `packet`.
     pub(super) fn index(&self, packet: &Packet) -> u32 {
         let number = match self.params.by {
             By::Flow => packet.flow,
@@ -166,7 +167,7 @@ impl<O: Order, A: Aqm> Fair<O, A> {
         number % cast::place(self.queues.len())
     }
 
-    /// Notes that the length of queue `i` changed.
+    /// Records a change of the length of queue `i`.
     #[inline]
     fn measure(&mut self, i: u32) {
         if let Some(tree) = &mut self.longest {
@@ -176,7 +177,7 @@ impl<O: Order, A: Aqm> Fair<O, A> {
         }
     }
 
-    /// Whether there is a place for `packet` in queue `i`, if need be at the cost of others.
+    /// True if `packet` can be enqueued in queue `i`, if necessary by dropping others.
     fn room(&self, i: u32, packet: &Packet) -> bool {
         let queue = &self.queues[i as usize];
         let (packets, bytes) = (queue.line.packets(), queue.line.bytes().0);
@@ -191,7 +192,7 @@ impl<O: Order, A: Aqm> Fair<O, A> {
         }
     }
 
-    /// Choudhury and Hahne: a queue may be as long as the room that is left, for its weight.
+    /// True if queue `i` is, for its weight, shorter than the free buffer (Choudhury and Hahne).
     fn below_threshold(&self, i: u32) -> bool {
         let queue = &self.queues[i as usize];
         let (mine, all, limit) = match self.params.limit {
@@ -203,7 +204,7 @@ impl<O: Order, A: Aqm> Fair<O, A> {
         (mine as f64) < queue.weight * (limit - all) as f64
     }
 
-    /// Asks the law of queue `i`, which may throw out some that wait there.
+    /// Asks the AQM algorithm of queue `i`, which may drop packets queued there.
     fn admit(&mut self, cx: &mut Cx<'_>, i: u32, packet: &Packet) -> Verdict {
         let queue = &mut self.queues[i as usize];
         let (packets, bytes) = (queue.line.packets(), queue.line.bytes().0);
@@ -225,8 +226,8 @@ impl<O: Order, A: Aqm> Fair<O, A> {
         self.queues.iter().rposition(|q| !q.line.is_empty()).map(cast::place)
     }
 
-    /// Who loses a packet when the shared buffer is too full. Of queues of the same length it is
-    /// the nearest to its turn, or the one with the lowest number.
+    /// Returns the queue that drops a packet when the shared buffer is full. Of equally long queues
+    /// it is the one next in turn, or the one with the lowest number.
     fn payer(&self) -> Option<u32> {
         let Some(tree) = &self.longest else { return self.last_busy() };
         let (i, key) = tree.first()?;
@@ -234,7 +235,7 @@ impl<O: Order, A: Aqm> Fair<O, A> {
         if tree.alone(i) { Some(i) } else { self.order.nearest(&tied).or(Some(i)) }
     }
 
-    /// The shared buffer is too full: one packet is lost.
+    /// Drops one packet because the shared buffer is full.
     fn shed(&mut self, cx: &mut Cx<'_>) {
         let i = self.payer().expect("someone fills the buffer");
         let queue = &mut self.queues[i as usize];
@@ -327,7 +328,7 @@ impl<O: Order, A: Aqm> Qdisc for Fair<O, A> {
                 }
                 None => queue.law.idle(cx.now),
             }
-            // What the law lost is not charged to the queue.
+            // Packets dropped by the AQM algorithm are not charged to the queue.
             let lost = bytes - left - packet.map_or(0, |p| u64::from(p.len));
             if lost > 0 && (packet.is_none() || next.is_some()) {
                 order.lost(i, Loss::Head(lost), next);

@@ -1,15 +1,23 @@
-//! FQ: deficit round robin over hashed flows, new flows first, a law in each: `Fq<CoDel>` is
-//! FQ-CoDel.
+//! FQ: deficit round robin over hashed flows, new flows first, with an AQM algorithm in each:
+//! `Fq<CoDel>` is FQ-CoDel.
 //!
 //! **Source** T. Hoeiland-Joergensen et al., RFC 8290, 2018 (sections 4 and 5).
-//! **Decides** as its law does; on arrival when the shared buffer is full. **Measures** the bytes
-//! of each flow. **Symbols** `flows`, `quantum`, `limit` as in the RFC.
-//! **The law** a flow that becomes busy joins the new flows, which are served before the old ones
-//! for one quantum; a full buffer takes up to `drop_batch` packets, but at most half, from the head
-//! of the flow with the most bytes.
-//! **Departures** the salt of the hash is the owner's: a ticket brings its hash along. `limit` may
-//! be in bytes (the `memory_limit` of Linux, without its overhead).
-//! **Cost** the law's state and 64 bytes per flow; O(log n) per packet, for finding the longest.
+//!
+//! **Decides** as its AQM algorithm; on arrival if the shared buffer is full.
+//!
+//! **Measures** the bytes of each flow.
+//!
+//! **Symbols** `flows`, `quantum`, `limit` as in the RFC.
+//!
+//! **Algorithm** A flow that becomes busy joins the new flows, which are served before the old ones
+//! for one quantum. If the buffer is full, up to `drop_batch` packets, but at most half of the
+//! queue, are dropped from the head of the flow with the most bytes.
+//!
+//! **Departures** The owner salts the hash: a packet carries its hash. `limit` may be in bytes
+//! (`memory_limit` of Linux, without its overhead).
+//!
+//! **Cost** the state of the AQM algorithm and 64 bytes per flow; O(log n) per packet, to find the
+//! longest queue.
 
 use crate::aqm::{Aqm, Law, Verdict, fits};
 use crate::cast;
@@ -26,18 +34,18 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 crate::params! {
-    /// What every FQ discipline has beside the parameters of its law.
+    /// Parameters of every FQ discipline, besides those of its AQM algorithm.
     pub struct FqParams {
-        /// Most that may wait in all flows together, in bytes or packets.
+        /// Size of the buffer that all flows share, in bytes or packets.
         limit: Size = Size::Packets(10_240),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "", ["buffer", "memory_limit"];
-        /// Hash queues.
+        /// Number of hash queues.
         flows: u64 = 1024, [1 => 65_536], "", [];
-        /// Bytes a flow may send per turn.
+        /// Bytes that a flow may send per round.
         quantum: Bytes = Bytes(1514), [Bytes(64) => Bytes(1_000_000_000)], "", [];
-        /// Most packets lost at once when the buffer overflows.
+        /// Largest number of packets dropped at once when the buffer overflows.
         drop_batch: u64 = 64, [1 => 65_536], "", [];
-        /// Whether ECN-capable packets are marked where others are dropped.
+        /// True if ECN-capable packets are marked instead of dropped.
         ecn: bool = true, [], "", [];
     }
 }
@@ -56,7 +64,7 @@ struct Flow<A> {
     listed: Listed,
 }
 
-/// The discipline.
+/// FQ with the AQM algorithm `A` in every flow.
 pub struct Fq<A> {
     params: FqParams,
     flows: Vec<Flow<A>>,
@@ -94,7 +102,7 @@ impl<A: Law> Build for Fq<A> {
 }
 
 impl<A: Aqm> Fq<A> {
-    /// A whole round of the old flows has sent nothing.
+    /// Credits the rounds of the old flows in which none can send.
     fn skip(&mut self) {
         let Fq { params, flows, old_flows, .. } = self;
         let short =
@@ -103,8 +111,8 @@ impl<A: Aqm> Fq<A> {
         old_flows.iter().for_each(|i| flows[*i as usize].deficit += credit.cast_signed());
     }
 
-    // RFC 8290 §4.1: the flow with the most bytes loses from its head, several packets at once, so
-    // that a flood does not pay for a search per packet.
+    // RFC 8290 §4.1: drops several packets at once from the head of the flow with the most bytes,
+    // so that an unresponsive flow does not cause a search per packet.
     fn shed(&mut self, cx: &mut Cx<'_>) {
         let (i, _) = self.fattest.first().expect("someone fills the buffer");
         let flow = &mut self.flows[i as usize];
@@ -123,7 +131,7 @@ impl<A: Aqm> Fq<A> {
         self.measure(i);
     }
 
-    /// Notes that the length of flow `i` changed.
+    /// Records a change of the length of flow `i`.
     #[inline]
     fn measure(&mut self, i: u32) {
         let bytes = self.flows[i as usize].line.bytes().0;
@@ -199,7 +207,7 @@ impl<A: Aqm> Qdisc for Fq<A> {
             flow.law.idle(cx.now);
             self.fattest.set(i, OUT);
             list.pop_front();
-            // An emptied new flow waits a round among the old ones, so that it cannot come back as
+            // An emptied new flow stays among the old ones for a round, so that it cannot return as
             // new within the round and starve them.
             if from_new && !self.old_flows.is_empty() {
                 flow.listed = Listed::Old;
@@ -240,7 +248,7 @@ mod tests {
         (0..4).for_each(|_| drop(q.get()));
         q.put_flow(3, 300, 200);
         assert_eq!(q.get().0, Some(300));
-        // Having sent, it must wait among the old flows before it counts as new again.
+        // Having sent, it must pass through the old flows before it counts as new again.
         q.get();
         q.put_flow(3, 301, 200);
         assert_ne!(q.get().0, Some(301));
@@ -298,7 +306,8 @@ mod tests {
 
     #[test]
     fn packets_of_many_quanta_cost_no_round_each() {
-        // Turn by turn a packet of 10^9 bytes takes 15 million of them, and this test minutes.
+        // Round by round, a packet of 10^9 bytes would take 15 million rounds, and this test
+        // minutes.
         let mut q = Bench::new("fq_codel", &[("quantum", "64B"), ("limit", "1000GB")]);
         for i in 0..1000 {
             q.put_flow(1, i, 1_000_000_000);

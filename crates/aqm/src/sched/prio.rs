@@ -1,13 +1,19 @@
-//! Strict priority: the lowest-numbered queue with packets is served, always.
+//! Strict priority: always serves the lowest-numbered queue with packets.
 //!
-//! **Source** folklore; three bands of it are Linux's `prio` and `pfifo_fast`.
-//! **Decides** on departure: whose turn it is. **Measures** nothing.
-//! **The law** a packet being sent is finished; then the first busy queue goes. Those behind can
-//! starve. With `full = "lowest"` a full shared buffer takes from the last busy queue, so that
-//! none can keep out those before it.
-//! **Departures** none.
-//! **Cost** 504 bytes of state for three queues; O(log n) per packet; an overflow with
-//! `full = "lowest"` looks at every queue.
+//! **Source** Folklore; Linux's `prio` and `pfifo_fast` have three bands of it.
+//!
+//! **Decides** on departure: the next queue.
+//!
+//! **Measures** nothing.
+//!
+//! **Algorithm** After each packet the first busy queue is served. Later queues can starve. With
+//! `full = "lowest"` a full shared buffer drops from the last busy queue, so that a queue cannot
+//! block those before it.
+//!
+//! **Departures** None.
+//!
+//! **Cost** 504 bytes of state for three queues; O(log n) per packet; an overflow with `full =
+//! "lowest"` examines every queue.
 
 use crate::error::Result;
 use crate::order::{Heads, Item, Loss, Order};
@@ -16,7 +22,7 @@ use crate::sched::Env;
 use crate::tree::{OUT, Tree};
 use crate::units::Time;
 
-/// The order.
+/// The strict-priority scheduler.
 pub struct Priority {
     busy: Tree,
 }

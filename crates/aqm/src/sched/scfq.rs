@@ -1,27 +1,35 @@
 //! SCFQ: self-clocked fair queueing.
 //!
 //! **Source** S. Golestani, "A Self-Clocked Fair Queueing Scheme for Broadband Applications",
-//! INFOCOM 1994. **Decides** on departure: whose turn it is. **Measures** the bytes of each queue.
+//! INFOCOM 1994.
+//!
+//! **Decides** on departure: the next queue.
+//!
+//! **Measures** the bytes of each queue.
+//!
 //! **Symbols** `F_i`, `v`.
-//! **The law** a packet's finish tag is `F_i = max(v, F_i) + L / w_i`, where `v` is the finish tag
-//! of the packet being sent; the least one is sent next.
-//! **Departures** a packet that is lost takes its tag with it.
-//! **Cost** 123176 bytes of state: 120 a queue; O(log n) per packet.
+//!
+//! **Algorithm** The finish tag of a packet is `F_i = max(v, F_i) + L / w_i`, where `v` is the
+//! finish tag of the packet in transmission. The smallest tag is sent next.
+//!
+//! **Departures** A dropped packet takes its tag with it.
+//!
+//! **Cost** 123176 bytes of state: 120 per queue; O(log n) per packet.
 
 use crate::clocked::{Clock, Clocked};
 use crate::tags::Least;
 
-/// The order.
+/// The SCFQ scheduler.
 pub type Scfq = Clocked<Finish>;
 
-/// Its clock.
+/// Virtual clock of SCFQ: the finish tag.
 pub struct Finish;
 
 impl Clock for Finish {
     const TAG: Least = Least::Finish;
 
     fn gauges(v: f64, see: &mut dyn FnMut(&'static str, f64)) {
-        // Finish tag of the packet being sent, bytes per weight.
+        // Finish tag of the packet in transmission, bytes per weight.
         see("v", v);
     }
 }
@@ -37,7 +45,7 @@ mod tests {
         q.put_flow(0, 1, 1000); // F = 1000
         assert_eq!(q.get().0, Some(1)); // v = 1000
         q.put_flow(0, 2, 1000); // F = 2000
-        q.put_flow(1, 3, 1500); // F = 1000 + 750: a late comer starts from v
+        q.put_flow(1, 3, 1500); // F = 1000 + 750: starts from v
         q.put_flow(1, 4, 600); // F = 1750 + 300 = 2050
         assert_eq!(q.gauge("v"), 1000.0);
         assert_eq!(q.drain(), [3, 2, 4]);

@@ -1,17 +1,24 @@
 //! SFQ: stochastic fairness queueing.
 //!
-//! **Source** P. McKenney, "Stochastic Fairness Queueing", INFOCOM 1990; turns counted in bytes,
-//! limits and names as in Linux tc-sfq(8).
-//! **Decides** on departure; on arrival when the buffer is full.
-//! **Measures** the packets of each hashed queue.
-//! **Symbols** `flows` is the number of hash queues, `perturb` how often the hash changes.
-//! **The law** flows are hashed to queues, the queues are served in turn, `quantum` bytes each; on
-//! overflow the longest queue loses.
-//! **Departures** turns are counted in bytes, not packets. When the hash changes, packets move to
-//! their new queues with the order within each flow kept; nothing is lost by it, so a queue may be
-//! deeper than `depth` until it has sent. `perturb` counts from the first arrival.
-//! **Cost** 37056 bytes of state: 36 per queue. O(1) per packet; an overflow looks at every busy
-//! queue, a change of hash at every packet.
+//! **Source** P. McKenney, "Stochastic Fairness Queueing", INFOCOM 1990; quanta in bytes, limits
+//! and names as in Linux tc-sfq(8).
+//!
+//! **Decides** on departure; on arrival if the buffer is full.
+//!
+//! **Measures** the packets of each hash queue.
+//!
+//! **Symbols** `flows` is the number of hash queues, `perturb` the interval between changes of the
+//! hash.
+//!
+//! **Algorithm** Flows are hashed to queues, and the queues are served in turn, `quantum` bytes
+//! each. On overflow the longest queue drops a packet.
+//!
+//! **Departures** Quanta are in bytes, not packets. When the hash changes, packets move to their
+//! new queues and keep the order within each flow. No packet is dropped, so a queue may exceed
+//! `depth` until it has sent. `perturb` counts from the first arrival.
+//!
+//! **Cost** 37056 bytes of state: 36 per queue. O(1) per packet; an overflow examines every busy
+//! queue, a change of the hash every packet.
 
 use crate::cast;
 use crate::cx::{Cx, Why};
@@ -29,18 +36,18 @@ use alloc::vec::Vec;
 crate::params! {
     /// Parameters of [`Sfq`].
     pub struct SfqParams {
-        /// Most packets that may wait in all queues together.
+        /// Buffer size of all queues together, packets.
         limit: Size = Size::Packets(127),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "", ["buffer"];
-        /// Most packets that may wait in one queue.
+        /// Largest number of packets in one queue.
         depth: u64 = 127, [1 => 1_000_000_000], "", [];
-        /// Bytes a queue may send per turn.
+        /// Bytes that a queue may send per round.
         quantum: Bytes = Bytes(1500), [Bytes(64) => Bytes(1_000_000_000)], "", [];
-        /// Hash queues.
+        /// Number of hash queues.
         flows: u64 = 1024, [1 => 1_048_576], "", ["divisor", "buckets"];
-        /// How often the hash changes; 0s for never.
+        /// Time between two changes of the hash; 0s for none.
         perturb: Span = Span::ZERO, [Span::ZERO => Span::s(86_400)], "", [];
-        /// Which packet of the longest queue is lost on overflow.
+        /// End of the longest queue at which it drops on overflow.
         drop: End = End::Tail, [], "", [];
     }
 }
@@ -48,20 +55,20 @@ crate::params! {
 #[derive(Clone, Default)]
 struct Queue {
     line: Fifo,
-    /// What is left of its turn, bytes; at or below zero the turn is over.
+    /// Rest of its quantum, bytes; at or below zero the turn is over.
     allot: i64,
 }
 
-/// The discipline.
+/// The SFQ discipline.
 pub struct Sfq {
     params: SfqParams,
     queues: Vec<Queue>,
     pool: Pool,
-    /// The busy queues, in the order of their turns.
+    /// Busy queues, in the order of service.
     active: VecDeque<u32>,
     backlog: Backlog,
     salt: u64,
-    /// When the hash changes next; never before the first arrival.
+    /// Time of the next change of the hash; never before the first arrival.
     perturb_next: Time,
 }
 
@@ -86,7 +93,7 @@ impl Build for Sfq {
 impl Sfq {
     fn slot(&self, packet: &Packet) -> u32 {
         let hash = u64::from(packet.hash);
-        // Before the first change of hash, the owner's hash is taken as it is.
+        // Before the first change, the hash of the packet is used unchanged.
         let hash = if self.salt == 0 { hash } else { mix(hash ^ self.salt) };
         cast::low32(hash % self.queues.len() as u64)
     }
@@ -101,7 +108,7 @@ impl Sfq {
         queue.line.push(&mut self.pool, packet);
     }
 
-    /// Changes the hash if it is time, and moves every packet to its new queue.
+    /// Changes the hash if it is due, and moves every packet to its new queue.
     fn perturb(&mut self, cx: &mut Cx<'_>) {
         if self.params.perturb == Span::ZERO || cx.now < self.perturb_next {
             return;
@@ -119,7 +126,7 @@ impl Sfq {
         }
     }
 
-    /// A whole round has sent nothing.
+    /// Credits the rounds in which no queue can send.
     fn skip(&mut self) {
         let Sfq { params, queues, active, .. } = self;
         let short = active.iter().map(|i| (1 - queues[*i as usize].allot).max(0).cast_unsigned());
@@ -127,7 +134,7 @@ impl Sfq {
         active.iter().for_each(|i| queues[*i as usize].allot += credit.cast_signed());
     }
 
-    /// Loses one packet of the `turn`-th busy queue.
+    /// Drops one packet of the `turn`-th busy queue.
     fn lose(&mut self, cx: &mut Cx<'_>, turn: usize) {
         let line = &mut self.queues[self.active[turn] as usize].line;
         let victim = match self.params.drop {
@@ -162,7 +169,7 @@ impl Qdisc for Sfq {
         self.backlog.packets += 1;
         self.backlog.bytes += u64::from(packet.len);
         if deep {
-            // Only now, so that a queue of one packet keeps its turn.
+            // Determined only now, so that a queue of one packet keeps its turn.
             let turn = self.active.iter().position(|a| *a == i).expect("a deep queue is busy");
             self.lose(cx, turn);
         }
@@ -184,7 +191,7 @@ impl Qdisc for Sfq {
                 self.active.rotate_left(1);
                 turns += 1;
                 if turns == self.active.len() {
-                    self.skip(); // bounded: in the two rounds after this, somebody sends
+                    self.skip(); // bounded: in the following two rounds a queue can send
                 }
                 continue;
             }

@@ -1,30 +1,37 @@
 //! STFQ: start-time fair queueing.
 //!
 //! **Source** P. Goyal, H. Vin, H. Cheng, "Start-Time Fair Queueing: A Scheduling Algorithm for
-//! Integrated Services Packet Switching Networks", SIGCOMM 1996. (Their short name, SFQ, is that
-//! of stochastic fairness queueing too, which came first.)
-//! **Decides** on departure: whose turn it is. **Measures** the bytes of each queue. **Symbols**
-//! `S_i`, `F_i`, `v`.
-//! **The law** a packet's start tag is `S_i = max(v, F_i)` and its finish tag `S_i + L / w_i`; `v`
-//! is the start tag of the packet being sent, and the least start tag is sent next. So it is fair
-//! whatever the rate of the link does.
-//! **Departures** tags and `v` are reset when the link is idle, which changes no decision.
-//! **Cost** 123176 bytes of state: 120 a queue; O(log n) per packet.
+//! Integrated Services Packet Switching Networks", SIGCOMM 1996. The paper abbreviates it as SFQ,
+//! which elsewhere means stochastic fairness queueing.
+//!
+//! **Decides** on departure: the next queue.
+//!
+//! **Measures** the bytes of each queue.
+//!
+//! **Symbols** `S_i`, `F_i`, `v`.
+//!
+//! **Algorithm** The start tag of a packet is `S_i = max(v, F_i)` and its finish tag `S_i + L /
+//! w_i`; `v` is the start tag of the packet in transmission. The smallest start tag is sent next.
+//! The schedule is fair even if the rate of the link varies.
+//!
+//! **Departures** Tags and `v` are reset when the link is idle, which changes no decision.
+//!
+//! **Cost** 123176 bytes of state: 120 per queue; O(log n) per packet.
 
 use crate::clocked::{Clock, Clocked};
 use crate::tags::Least;
 
-/// The order.
+/// The STFQ scheduler.
 pub type Stfq = Clocked<Start>;
 
-/// Its clock.
+/// Virtual clock of STFQ: the start tag.
 pub struct Start;
 
 impl Clock for Start {
     const TAG: Least = Least::Start;
 
     fn gauges(v: f64, see: &mut dyn FnMut(&'static str, f64)) {
-        // Start tag of the packet being sent, bytes per weight.
+        // Start tag of the packet in transmission, bytes per weight.
         see("v", v);
     }
 }

@@ -1,17 +1,25 @@
 //! WF2Q+: worst-case fair weighted fair queueing.
 //!
 //! **Source** J. Bennett, H. Zhang, "Hierarchical Packet Fair Queueing Algorithms", IEEE/ACM ToN
-//! 5(5), 1997. **Decides** on departure: whose turn it is. **Measures** the bytes of each queue.
+//! 5(5), 1997.
+//!
+//! **Decides** on departure: the next queue.
+//!
+//! **Measures** the bytes of each queue.
+//!
 //! **Symbols** `V`, `S_i`, `F_i`, `W`.
-//! **The law** only the packet at the head of a queue is tagged: `S_i = F_i` of the one before it,
-//! or
-//! `max(V, F_i)` where it finds the queue empty; `F_i = S_i + L / w_i`. Of those that have started
-//! (`S_i <= V`), the least finish tag is sent. V grows with what is sent, the part of a packet that
-//! is under way included, at 1 / W for the weights W of all queues; it never lags behind the least
-//! `S_i` of those that wait. No packet ends later than at a server of its own of `C w_i / W` by
-//! more than one longest packet, and none is much ahead.
-//! **Departures** W is the sum of the weights of all queues there are: `flows` should be their
-//! number. A packet that is lost gives its tags to the one that takes its place.
+//!
+//! **Algorithm** Only the packet at the head of a queue has tags: `S_i = F_i` of the previous
+//! packet, or `max(V, F_i)` if the packet arrived at an empty queue; `F_i = S_i + L / w_i`. Of the
+//! heads that have started (`S_i <= V`), the one with the smallest finish tag is sent. V grows with
+//! the bytes sent, including the part sent so far of the packet in transmission, at 1 / W, where W
+//! is the sum of the weights of all queues. It never falls behind the smallest `S_i` of the queued
+//! packets. No packet ends later than at a server of its own with rate `C w_i / W` by more than one
+//! largest packet, and none is far ahead.
+//!
+//! **Departures** W is the sum of the weights of all configured queues: set `flows` to their actual
+//! number. A dropped packet passes its tags on to the one that takes its place.
+//!
 //! **Cost** 2400 bytes of state for 16 queues; O(log n) per packet.
 
 use crate::error::Result;
@@ -23,10 +31,10 @@ use crate::units::Time;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The order.
+/// The WF2Q+ scheduler.
 pub struct Wf2q {
     weights: Vec<f64>,
-    /// The tags of the head of each queue, and the busy time they belong to.
+    /// Tags of the head of each queue, and the busy period to which they belong.
     tags: Vec<(f64, f64, u32)>,
     busy: u32,
     /// Queues whose heads have not started, by start tag; and those that have, by finish tag.
@@ -35,19 +43,19 @@ pub struct Wf2q {
     /// W, and C in bytes per nanosecond.
     w: f64,
     c: f64,
-    /// V when the packet being sent was chosen, when that was, and its bytes.
+    /// V when the packet in transmission was selected, the time of that, and the packet's bytes.
     v: f64,
     at: Time,
     sending: f64,
 }
 
 impl Wf2q {
-    /// V at `now`.
+    /// Returns V at `now`.
     fn v(&self, now: Time) -> f64 {
         self.v + self.sending.min(now.since(self.at).0 as f64 * self.c) / self.w
     }
 
-    /// Gives the head of queue `i`, of `len` bytes, its tags.
+    /// Tags the head of queue `i`, of `len` bytes.
     fn tag(&mut self, i: u32, start: f64, len: u32) {
         let finish = start + f64::from(len) / self.weights[i as usize];
         self.tags[i as usize] = (start, finish, self.busy);

@@ -1,18 +1,25 @@
-//! WFQ: weighted fair queueing, also known as packet-by-packet generalised processor sharing.
+//! WFQ: weighted fair queueing, also known as packet-by-packet generalised processor sharing
+//! (PGPS).
 //!
 //! **Source** A. Demers, S. Keshav, S. Shenker, SIGCOMM 1989; A. Parekh, R. Gallager, "A
 //! Generalized Processor Sharing Approach to Flow Control in Integrated Services Networks: The
-//! Single-Node Case", IEEE/ACM ToN 1(3), 1993. **Decides** on departure: whose turn it is.
-//! **Measures** the bytes of each queue, and what a fluid server would have served. **Symbols**
-//! `V`, `F_i`, `W`,
-//! `C`.
-//! **The law** in a fluid system every busy queue is served at `C w_i / W`; virtual time grows at
-//! `C / W`. A packet's finish tag is `F_i = max(V, F_i) + L / w_i`; the least one is sent next. No
-//! packet ends later than in the fluid system by more than one longest packet.
-//! **Departures** (1) a packet that is lost takes its tag with it; `V` stays as it is.
-//! (2) tags are floating point and reset when the link is idle: an unbroken busy time of an hour at
-//! 10 gbit leaves them exact to a thousandth of a byte.
-//! **Cost** 139608 bytes of state: 136 a queue; O(log n) per packet.
+//! Single-Node Case", IEEE/ACM ToN 1(3), 1993.
+//!
+//! **Decides** on departure: the next queue.
+//!
+//! **Measures** the bytes of each queue, and the service in a fluid model.
+//!
+//! **Symbols** `V`, `F_i`, `W`, `C`.
+//!
+//! **Algorithm** In the fluid model every busy queue is served at `C w_i / W`, and virtual time
+//! grows at `C / W`. The finish tag of a packet is `F_i = max(V, F_i) + L / w_i`; the smallest one
+//! is sent next. No packet ends later than in the fluid model by more than one largest packet.
+//!
+//! **Departures** (1) A dropped packet takes its tag with it; `V` does not change. (2) Tags are
+//! floating-point numbers and reset when the link is idle: after a busy period of an hour at 10
+//! gbit they are still exact to a thousandth of a byte.
+//!
+//! **Cost** 139608 bytes of state: 136 per queue; O(log n) per packet.
 
 use crate::error::Result;
 use crate::order::{Heads, Item, Loss, Order};
@@ -22,22 +29,22 @@ use crate::tags::{Least, Tags};
 use crate::tree::{OUT, Tree, key};
 use crate::units::Time;
 
-/// The order.
+/// The WFQ scheduler.
 pub struct Wfq {
     tags: Tags,
     /// C, bytes per nanosecond.
     c: f64,
-    /// V, bytes of service for a weight of one, and the time at which it stood there.
+    /// V, bytes of service per unit of weight, and the time at which it had this value.
     v: f64,
     at: Time,
-    /// The queues that are busy in the fluid system, by their last finish tag; and W, the sum of
-    /// their weights.
+    /// Queues that are busy in the fluid model, by their last finish tag; and W, the sum of their
+    /// weights.
     fluid: Tree,
     w: f64,
 }
 
 impl Wfq {
-    /// Brings V up to `now`, through every departure from the fluid system.
+    /// Advances V to `now`, through every departure from the fluid model.
     fn advance(&mut self, now: Time) {
         let mut ns = now.since(self.at).0 as f64;
         self.at = now;
@@ -56,7 +63,7 @@ impl Wfq {
 
     fn leave(&mut self, i: u32) {
         self.fluid.set(i, OUT);
-        // Nothing is left of rounding when nobody is left.
+        // Removes the rounding error when the fluid model is empty.
         self.w = if self.fluid.first().is_some() { self.w - self.tags.weight(i) } else { 0.0 };
     }
 }
@@ -114,7 +121,7 @@ impl Order for Wfq {
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         // Virtual time, bytes per weight.
         see("V", self.v);
-        // Weights that the fluid system is serving.
+        // Sum of the weights of the queues busy in the fluid model.
         see("W", self.w);
     }
 }
@@ -143,7 +150,7 @@ mod tests {
 
     #[test]
     fn heavy_queues_may_lead_by_many_packets() {
-        // The reference's example: a weight of 10 and ten of 1; WFQ sends ten of the heavy first.
+        // A flow of weight 10 and ten of weight 1: WFQ first sends ten packets of the heavy flow.
         let mut q = Bench::new("wfq", &[("flows", "11"), ("weights", "10 1")]);
         (0..11).for_each(|i| drop(q.put_flow(0, i, 1000)));
         (1..11).for_each(|flow| drop(q.put_flow(flow, 100 + flow, 1000)));
