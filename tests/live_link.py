@@ -10,6 +10,7 @@ error if the process is root and `/dev/net/tun` exists: there they must run.
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -21,6 +22,11 @@ FAR, FAR6 = "198.18.0.1", "fd00:736f:6a6f::198.18.0.1"
 
 REFUSALS = ("sojourn: link: ", "sojourn: real packets")
 """How the line begins that says what is missing."""
+
+for _number in (signal.SIGINT, signal.SIGQUIT):
+    # Jobs in the background of a script ignore these; commands that tests start must not.
+    if signal.getsignal(_number) == signal.SIG_IGN:
+        signal.signal(_number, signal.SIG_DFL)
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,21 +22,6 @@ ROUNDS = 10 * int(os.environ.get("SOJOURN_ROUNDS", "1"))
 
 BEGIN = "from sojourn.cli import entry; print('begun', flush=True); entry()"
 """From here on the command is ours; before, the interpreter is starting."""
-
-
-@pytest.fixture(autouse=True)
-def signals_at_default() -> Iterator[None]:
-    """Have commands start without ignored signals; jobs in the background of a script ignore two.
-
-    A link keeps ignored signals ignored, so the tests would see that of whoever started them.
-    """
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGQUIT)}
-    for number, handler in before.items():
-        if handler == signal.SIG_IGN:
-            signal.signal(number, signal.SIG_DFL)
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
 
 
 def wait_until(there: Path) -> None:

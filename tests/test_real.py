@@ -53,7 +53,7 @@ def test_long_flows_share_a_link_and_have_the_columns_of_a_simulation() -> None:
     up = played.links["up"]
     assert 0.5 < up.utilisation <= 1
     goodput = sum(flow.goodput_bps for flow in played.flows.values())
-    assert 0.4 * RATE_BPS < goodput <= RATE_BPS
+    assert goodput > 0.4 * RATE_BPS
     assert all(flow.goodput_bps > 0 for flow in played.flows.values())
     assert up.goodput_bps == goodput
     lost = sum(flow.retransmitted_packets for flow in played.flows.values())
@@ -70,6 +70,8 @@ def test_long_flows_share_a_link_and_have_the_columns_of_a_simulation() -> None:
     assert np.all(received <= RATE_BPS / 8 * 0.1 + 1500)
     sent = up.series.departed_bytes.sum()
     assert sent - RATE_BPS / 8 * 0.01 - 3000 <= received.sum() <= sent
+    # Applications may get after the warm-up what arrived before it: behind a hole, or read late.
+    assert goodput * (4 - 0.5) / 8 <= received.sum()
     for name in ("a", "b"):
         of_flows = [f.series.received_bytes for f in played.flows.values() if f.group == name]
         assert np.array_equal(played.groups[name].series.received_bytes, sum(of_flows))
@@ -218,7 +220,9 @@ def test_many_links_on_a_path_and_a_queue_on_the_way_back() -> None:
     one, two, back = (played.links[name] for name in links)
     assert two.utilisation > 0.5
     assert back.departed_packets > 0
-    assert played.flows["x"].goodput_bps == two.goodput_bps == one.goodput_bps <= 5e6
+    assert played.flows["x"].goodput_bps == two.goodput_bps == one.goodput_bps > 0
+    # Of the whole run, since data that arrived during the warm-up may be read after it.
+    assert one.goodput_bps * (2 - 0.5) / 8 <= two.series.departed_bytes.sum()
     # The second link gets what the first one sends, after its transmission and its delay. Packets
     # cross in order and in virtual time, so this is exact, at the end of the warm-up as well: there
     # counts of the two links differ by the packets on the wire between them.

@@ -62,9 +62,15 @@ def test_a_scenario_file_names_a_file_beside_it(tmp_path: Path, sojourn: Command
         ("time_s,size\n1,2\n", "column size_bytes is missing"),
         ("time_s,size_bytes\n-1,2\n", "row 1, column time_s"),
         ("time_s,size_bytes\n1,2.5\n", "row 1, column size_bytes"),
-        ("time_s,size_bytes\n2,1\n1,1\n", "flows.t.source.time_s.1: 1 is earlier than the previous row"),
+        (
+            "time_s,size_bytes\n2,1\n1,1\n",
+            "flows.t.source.time_s.1: 1 is earlier than the previous row",
+        ),
         ("time_s,size_bytes\n", "flows.t.source.time_s: is missing or empty"),
-        ("time_s,size_bytes,flow\n1,1,2\n", "flows.t.source.flow.0: 2 must be below the count of the group, 2"),
+        (
+            "time_s,size_bytes,flow\n1,1,2\n",
+            "flows.t.source.flow.0: 2 must be below the count of the group, 2",
+        ),
     ],
 )
 def test_bad_traces_are_refused(rows: str, said: str, tmp_path: Path) -> None:

@@ -172,6 +172,7 @@ def _play(
                     environment=environment,
                     nat=nat,
                     terminal=shells.takes_terminal(command, shell=shell),
+                    watched=outputs.watch,
                     seed=seed,
                     sample=sample if is_shown else None,
                     pcap=None if outputs.pcap is None else str(outputs.pcap),

@@ -154,6 +154,7 @@ def play(
     environment: Mapping[str, str] | None = None,
     nat: bool = False,
     terminal: bool = False,
+    watched: bool = False,
     seed: int = 1,
     sample: str | None = None,
     pcap: str | None = None,
@@ -163,10 +164,41 @@ def play(
 ) -> Played:
     """Run `command` behind the canonical links `up` and `down`, until it ends.
 
-    `started` is called before the command starts, `seen` with the rows of every `LOOK_S` seconds,
-    for which `sample` is needed. The command gets `environment` beside that of this process, and
-    with `nat` a way to other machines; `terminal` says that it is a shell for the terminal. Raises
-    NoRightError if the process may make no devices.
+    Parameters
+    ----------
+    links
+        The canonical links, `up` and `down`.
+    command
+        The command line, at least one word.
+    asked
+        The signals that this process gets meanwhile (see `signals.requests`).
+    environment
+        Variables for the command, in addition to those of this process.
+    nat
+        Give the command a way to other machines by address translation.
+    terminal
+        The command is a shell that takes over the terminal.
+    watched
+        Part of the terminal is reserved for status lines, and has to be given back.
+    seed
+        Seed of the random numbers of disciplines and loss.
+    sample
+        Interval of the series, such as "100ms"; required by `seen`.
+    pcap
+        Name of a file for all packets (pcapng).
+    tape
+        Record a row per packet.
+    started
+        Called before the command starts.
+    seen
+        Called every `LOOK_S` seconds with the new rows of the series.
+
+    Raises
+    ------
+    NoRightError
+        If the process may not create network devices.
+    InputError
+        If something else that a link needs is missing or fails.
     """
     network.check_tools()
     if undone := remove_leftovers():
@@ -176,7 +208,8 @@ def play(
             waiting.now("the kernel to make a device")
             tun = _tun(stack)
             room, leash = stack.enter_context(_room(command, environment or {}))
-            ends = _ends(stack, tun, room.pid, leash, waiting, nat=nat, terminal=terminal)
+            asked_of_room = {"terminal": terminal, "watched": watched}
+            ends = _ends(stack, tun, room.pid, leash, waiting, asked_of_room, nat=nat)
             waiting.now("the threads that move packets")
             try:
                 realtime = start_in_realtime()
@@ -278,9 +311,9 @@ def _ends(
     room: int,
     leash: socket.socket,
     waiting: Patience,
+    options: Mapping[str, bool],
     *,
     nat: bool,
-    terminal: bool,
 ) -> Ends:
     """Make both ends and give them their addresses; all of it goes with their descriptors."""
     inside = "the namespaces of the command (unshare)"
@@ -297,8 +330,7 @@ def _ends(
             wires.plain(device)
         waiting.now("addresses and routes outside (ip)")
         block = network.set_up_far(device, new_network=OWN_NETWORK in os.environ)
-        asked: dict[str, Any] = {"network": str(block.network), "terminal": terminal}
-        asked["tun"] = tun is not None
+        asked: dict[str, Any] = {"network": str(block.network), "tun": tun is not None, **options}
         if nat:
             waiting.now("address translation (nft or iptables)")
             asked["resolv_conf"] = stack.enter_context(way_out(device, block))

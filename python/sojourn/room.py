@@ -39,6 +39,9 @@ from sojourn.signals import OWN_NETWORK, TO_COMMAND
 COMMAND_FAILED = 126
 """The exit code where a command cannot be executed, as the shell has it."""
 
+FREE_TERMINAL = b"\x1b7\x1b[r\x1b8\x1b[0m\x1b[0J"
+"""Make the whole terminal scroll, keep the cursor, and clear what is below it."""
+
 SHELL = "/bin/sh"
 """What executes a script without a first line that says so, as it does for a shell and for env."""
 
@@ -74,7 +77,7 @@ def main(leash: socket.socket, command: list[str]) -> int:
     if leash.recv(16) != b"go":
         return 1
     known = {"SOJOURN_NEAR": block.near, "SOJOURN_FAR": block.far}
-    code = _run(leash, command, known, terminal=asked["terminal"])
+    code = _run(leash, command, known, terminal=asked["terminal"], watched=asked["watched"])
     with suppress(OSError):  # the link is gone
         leash.send(json.dumps({"code": code, "dropped": dropped(NEAR)}).encode())
     return code
@@ -119,21 +122,33 @@ def _tool(*words: str) -> None:
         raise OSError(errno.EIO, done.stderr.strip() or f"{words[0]} failed")
 
 
-def _obey(leash: socket.socket, child: int) -> None:
-    """Send the command the signals that the link asks for; end everything when the link is gone."""
+def _obey(leash: socket.socket, child: int, *, watched: bool) -> None:
+    """Send the command the signals that the link asks for; end everything when the link is gone.
+
+    If the link was killed with status lines (`watched`), they are cleared and the terminal scrolls
+    as a whole again.
+    """
     while True:
         try:
             said = leash.recv(16)
         except OSError:
             said = b""
         if not said:
+            if watched:
+                with suppress(OSError):
+                    os.write(2, FREE_TERMINAL)
             os._exit(1)
         with suppress(ProcessLookupError):
             os.kill(child, int(said))
 
 
 def _run(
-    leash: socket.socket, command: list[str], known: Mapping[str, str], *, terminal: bool
+    leash: socket.socket,
+    command: list[str],
+    known: Mapping[str, str],
+    *,
+    terminal: bool,
+    watched: bool,
 ) -> int:
     """Run `command` and reap every process that is left to this one meanwhile.
 
@@ -151,7 +166,8 @@ def _run(
         with suppress(OSError):
             os.tcsetpgrp(0, child)
             os.killpg(child, signal.SIGCONT)  # it may have stopped, being in the background
-    threading.Thread(target=_obey, args=(leash, child), daemon=True).start()
+    options = {"watched": watched}
+    threading.Thread(target=_obey, args=(leash, child), kwargs=options, daemon=True).start()
     signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGTERM))
     while True:
         pid, status = os.waitpid(-1, 0)
