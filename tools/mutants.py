@@ -175,7 +175,8 @@ def sync() -> None:
     for name in files:
         source, copy = (ROOT / name).read_bytes(), TREE / name
         if name in ("crates/aqm/src/lib.rs", "crates/sim/src/lib.rs"):
-            source += SWITCH.encode()
+            # With `no_std`, a replacement such as `vec![]` compiles in unit tests alone.
+            source = source.replace(b"#![no_std]\n", b"") + SWITCH.encode()
         if not copy.is_file() or copy.read_bytes() != source:
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(source)
@@ -248,8 +249,8 @@ class Tests:
 
     def baseline(self, rung: Rung) -> None:
         """Build the tests of `rung`; they must pass on the original, and take so long."""
-        if (rung.package, rung.target) not in self.binaries and self.build(*rung[:2]):
-            sys.exit(f"{rung.target} of {rung.package} does not build")
+        if (rung.package, rung.target) not in self.binaries and (errors := self.build(*rung[:2])):
+            sys.exit("\n".join(error["rendered"] for error in errors))
         self.seconds[rung] = 600.0
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         if self.run(rung, 0) != "missed":

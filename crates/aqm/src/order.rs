@@ -48,7 +48,9 @@ pub trait Order: Sized {
     /// is its new head.
     fn sent(&mut self, now: Time, i: u32, len: u32, next: Option<Item>);
 
-    /// Called when packets of queue `i` were dropped; `next` is its new head.
+    /// Called when packets of queue `i` were dropped; `next` is its new head. Drops at the head
+    /// before a packet that is sent are reported after [`Order::sent`], also if the queue is empty
+    /// by then.
     fn lost(&mut self, i: u32, loss: Loss, next: Option<Item>);
 
     /// Returns the queue of `tied` that is served next, for schedulers with a round.

@@ -26,6 +26,11 @@ impl Ring {
         (self.first != NONE).then_some(self.first)
     }
 
+    /// True if `i` is in the ring.
+    pub fn contains(&self, i: u32) -> bool {
+        self.places[i as usize].0 != NONE
+    }
+
     /// Number of elements.
     pub fn len(&self) -> usize {
         self.len

@@ -111,7 +111,10 @@ impl Tags {
     pub fn lost(&mut self, i: u32, loss: Loss, next: Option<Item>) {
         let queue = &mut self.queues[i as usize];
         match loss {
-            Loss::Tail(place) => queue.finish = self.starts[place as usize] - queue.shift,
+            // Rounding must not leave a negative tag, whose key would come last.
+            Loss::Tail(place) => {
+                queue.finish = (self.starts[place as usize] - queue.shift).max(0.0);
+            }
             Loss::Head(bytes) => {
                 let service = bytes as f64 / queue.weight;
                 queue.shift += service;
@@ -129,5 +132,37 @@ impl Tags {
     /// Size of the state in bytes, without packets.
     pub fn state(&self) -> usize {
         size_of_val(&*self.queues) + self.heads.state()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dice::Dice;
+    use rand_core::SeedableRng;
+
+    #[test]
+    fn rounding_leaves_no_negative_tag() {
+        let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+        for _ in 0..1000 {
+            let weight = 0.1 + rng.uniform();
+            let mut tags = Tags::new(&[weight], Least::Finish);
+            let items: Vec<_> =
+                (0..6).map(|place| Item { place, len: 1 + rng.below(1500) }).collect();
+            // Some packets are dropped at the head, more arrive, and all but one at the tail go.
+            let (early, late) = items.split_at(3);
+            for item in early {
+                tags.join(0.0, 0, *item, item.place == 0);
+            }
+            tags.lost(0, Loss::Head(u64::from(early[0].len)), Some(early[1]));
+            for item in late {
+                tags.join(0.0, 0, *item, false);
+            }
+            for i in 1..5 {
+                tags.lost(0, Loss::Head(u64::from(items[i].len)), Some(items[i + 1]));
+            }
+            tags.lost(0, Loss::Tail(5), None);
+            assert!(tags.finish(0) >= 0.0, "{:e}", tags.finish(0));
+        }
     }
 }

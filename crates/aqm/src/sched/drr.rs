@@ -127,7 +127,7 @@ impl Order for Drr {
     }
 
     fn lost(&mut self, i: u32, _loss: Loss, next: Option<Item>) {
-        if next.is_none() {
+        if next.is_none() && self.active.contains(i) {
             self.leave(i);
         }
     }

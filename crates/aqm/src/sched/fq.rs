@@ -135,7 +135,7 @@ impl<A: Aqm> Fq<A> {
     #[inline]
     fn measure(&mut self, i: u32) {
         let bytes = self.flows[i as usize].line.bytes().0;
-        self.fattest.set(i, if bytes == 0 { OUT } else { OUT - bytes });
+        self.fattest.set(i, OUT - bytes); // OUT if it is empty
     }
 }
 
@@ -150,9 +150,17 @@ impl<A: Aqm> Qdisc for Fq<A> {
         }
         let i = packet.hash % cast::place(self.flows.len());
         let flow = &mut self.flows[i as usize];
+        let (packets, bytes) = (flow.line.packets(), flow.line.bytes().0);
         let mut line = Line { fifo: &mut flow.line, pool: &mut self.pool };
         flow.law.advance(cx.now, &line);
-        match flow.law.admit(cx, &mut line, &packet) {
+        let verdict = flow.law.admit(cx, &mut line, &packet);
+        let dropped = packets - flow.line.packets();
+        if dropped > 0 {
+            self.backlog.packets -= dropped;
+            self.backlog.bytes -= bytes - flow.line.bytes().0;
+            self.fattest.set(i, OUT - flow.line.bytes().0);
+        }
+        match verdict {
             Verdict::Pass => {}
             Verdict::Signal if self.params.ecn && cx.mark(&mut packet) => {}
             Verdict::Signal | Verdict::Drop => return cx.drop(packet, Why::Early),
@@ -320,6 +328,19 @@ mod tests {
     }
 
     #[test]
+    fn flows_wait_for_whole_turns() {
+        // After its first packet, flow 1 waits for one turn more than flow 2. Most of these turns
+        // are skipped at once, by a whole number of quanta.
+        let mut q = Bench::new("fq_codel", &[("quantum", "64B"), ("limit", "1000GB")]);
+        for (flow, body, len) in
+            [(1, 10, 1_000_000_064), (2, 20, 1_000_000_063), (1, 11, 100), (2, 21, 100)]
+        {
+            q.put_flow(flow, body, len);
+        }
+        assert_eq!(q.drain(), [10, 20, 21, 11]);
+    }
+
+    #[test]
     fn the_law_of_a_flow_knows_the_limit_of_the_discipline() {
         // RED's slope to the buffer needs one above max_th.
         let build = |limit| {
@@ -340,6 +361,38 @@ mod tests {
             assert_eq!((0..5).flat_map(|i| q.put(i, 100)).collect::<Vec<_>>(), lost);
             assert_eq!(q.marked(), marked);
         }
+    }
+
+    #[test]
+    fn packets_that_an_aqm_drops_from_a_flow_leave_the_backlog() {
+        use super::*;
+        use crate::aqm::choke::Choke;
+        use crate::params::{Params, Setting};
+        let mut params = <Fq<Choke> as Build>::Params::default();
+        for (name, value) in
+            [("min_th", "0p"), ("max_th", "100p"), ("w_q", "1"), ("max_p", "0"), ("limit", "2p")]
+        {
+            params.set(name, Setting::Text(value)).unwrap();
+        }
+        let mut q = Fq::<Choke>::build(&params, &Env::new(crate::Rate(8_000_000))).unwrap();
+        let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+        let (mut lost, mut marks) = (vec![], crate::Marks::default());
+        let (now, dice) = (crate::Time::ZERO, &mut dice);
+        let mut cx = Cx { now, dice, lost: &mut lost, marks: &mut marks };
+        let packet = |flow, body| Packet { flow, hash: flow, body, len: 300, ..Packet::default() };
+        // CHOKe compares the second packet of flow 1 with the first, and drops both.
+        q.enqueue(&mut cx, packet(1, 0));
+        q.enqueue(&mut cx, packet(2, 1));
+        q.enqueue(&mut cx, packet(1, 2));
+        assert_eq!(q.backlog(), Backlog { packets: 1, bytes: 300 });
+        // The buffer has room for one more. When it is full, flow 1 has nothing to drop, and of the
+        // others the first flow drops.
+        q.enqueue(&mut cx, packet(3, 3));
+        q.enqueue(&mut cx, packet(4, 4));
+        assert_eq!(cx.lost.iter().map(|l| l.packet.body).collect::<Vec<_>>(), [0, 2, 1]);
+        let sent = core::iter::from_fn(|| q.dequeue(&mut cx)).map(|p| p.body);
+        assert_eq!(sent.collect::<Vec<_>>(), [3, 4]);
+        assert_eq!(q.backlog(), Backlog::default());
     }
 
     #[test]

@@ -116,8 +116,12 @@ impl Order for Wf2q {
 
     fn sent(&mut self, now: Time, i: u32, len: u32, next: Option<Item>) {
         (self.at, self.sending) = (now, f64::from(len));
+        // By the packet that is sent, which is not the one that was tagged if that was dropped.
+        let tags = &mut self.tags[i as usize];
+        let finish = tags.0 + f64::from(len) / self.weights[i as usize];
+        (tags.0, tags.1) = (finish, finish);
         match next {
-            Some(next) => self.tag(i, self.finish(i), next.len),
+            Some(next) => self.tag(i, finish, next.len),
             None => self.out(i),
         }
     }

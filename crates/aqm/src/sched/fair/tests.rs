@@ -1,0 +1,205 @@
+use super::*;
+use crate::error::Result;
+use crate::params::Nothing;
+use crate::sched::drr::Drr;
+use crate::sched::prio::Priority;
+use crate::sched::scfq::Scfq;
+use crate::sched::stfq::Stfq;
+use crate::sched::wf2q::Wf2q;
+use crate::sched::wfq::Wfq;
+use crate::testing::Bench;
+use crate::units::{Rate, Span};
+use std::prelude::v1::*;
+
+#[test]
+fn the_queue_that_is_longest_for_its_weight_pays() {
+    let settings = [("limit", "4p"), ("flows", "2"), ("weights", "1 4"), ("drop", "tail")];
+    let mut q = Bench::new("drr", &settings);
+    q.put_flow(0, 1, 1000);
+    (0..3).for_each(|i| drop(q.put_flow(1, 10 + i, 1000)));
+    assert_eq!(q.put_flow(0, 2, 1000), [2], "2000 B against 3000 B for four");
+    assert_eq!(q.put_flow(1, 13, 900), [1], "1000 B against 3900 B for four");
+}
+
+#[test]
+fn buffers_of_their_own_are_kept_apart() {
+    let settings = [("limit", "100p"), ("flows", "3"), ("limits", "1p 2000B")];
+    let mut q = Bench::new("wfq", &settings);
+    assert!(q.put_flow(0, 1, 1000).is_empty());
+    assert_eq!(q.put_flow(0, 2, 1000), [2]);
+    for flow in [1, 2] {
+        assert!(q.put_flow(flow, 3, 1500).is_empty());
+        assert_eq!(q.put_flow(flow, 4, 501), [4], "the last stands for all further ones");
+        assert_eq!(q.put_flow(flow, 5, 2001), [5], "what can never fit");
+    }
+}
+
+#[test]
+fn a_threshold_leaves_room_for_who_comes_late() {
+    // One queue alone gets half of the buffer: q < B - q.
+    let mut q = Bench::new("drr", &[("limit", "10p"), ("full", "threshold")]);
+    assert_eq!((0..9).flat_map(|i| q.put_flow(0, i, 1000)).collect::<Vec<_>>(), [5, 6, 7, 8]);
+    assert!(q.put_flow(1, 9, 1000).is_empty());
+    let mut q = Bench::new("drr", &[("limit", "10p"), ("full", "arrival")]);
+    assert!((0..10).all(|i| q.put_flow(0, i, 1000).is_empty()));
+    assert_eq!(q.put_flow(1, 10, 1000), [10]);
+}
+
+#[test]
+fn queues_are_told_apart_as_asked() {
+    // Flow 0 has class 0 here, and the hash is the number of the flow.
+    for (by, order) in [("flow", [0, 2, 1]), ("hash", [0, 2, 1]), ("class", [0, 1, 2])] {
+        let mut q = Bench::new("drr", &[("by", by), ("quantum", "1000B")]);
+        for (flow, body) in [(0, 0), (0, 1), (1, 2)] {
+            q.put_flow(flow, body, 1000);
+        }
+        assert_eq!(q.drain(), order, "{by}");
+    }
+}
+
+#[test]
+fn who_floods_gets_its_share_no_more_and_no_less() {
+    // 1000 B take 1 ms; flow 0 sends ten of them in each, flow 1 one; nine in eleven are lost.
+    for name in ["drr", "wfq", "wf2q", "scfq", "stfq"] {
+        for drop in ["head", "tail"] {
+            let settings = [("limit", "20p"), ("flows", "2"), ("drop", drop)];
+            let mut q = Bench::new(name, &settings);
+            let mut sent = [0, 0];
+            for ms in 0..1000 {
+                q.at_ms(ms);
+                for i in 0..11 {
+                    let flow = u32::from(i == 5);
+                    q.put_flow(flow, flow, 1000);
+                }
+                sent[q.get().0.unwrap() as usize] += 1;
+            }
+            assert!((480..=520).contains(&sent[0]), "{name}, {drop}: {sent:?}");
+        }
+    }
+}
+
+#[test]
+fn contradictions_are_refused() {
+    let refusal = |settings: &[(&str, &str)]| {
+        let settings: Vec<_> =
+            settings.iter().map(|(k, v)| (*k, crate::Setting::Text(v))).collect();
+        crate::build("wfq", &settings, crate::Rate(1_000_000)).err().unwrap().to_string()
+    };
+    assert!(refusal(&[("flows", "2"), ("weights", "1 2 3")]).starts_with("weights: 3"));
+    assert!(refusal(&[("weights", "")]).starts_with("weights: 0"));
+    assert!(refusal(&[("weights", "1 x")]).contains("not a finite number"));
+    assert!(refusal(&[("weights", "1 0")]).contains("allowed: 0.000001 to 1000000"));
+    assert!(refusal(&[("limits", "10p 5")]).contains("no unit"));
+    assert!(refusal(&[("flows", "2"), ("limits", "1p 2p 3p")]).starts_with("limits: 3"));
+    Bench::new("wfq", &[("flows", "2"), ("limits", "1p 2p")]);
+}
+
+#[test]
+fn the_law_of_a_queue_knows_its_own_buffer() {
+    // RED's slope to the buffer needs one above max_th.
+    let build = |own| {
+        let settings = [("gentle", "buffer"), ("max_th", "25p"), ("flows", "1"), own];
+        let settings = settings.map(|(k, v)| (k, crate::Setting::Text(v)));
+        crate::build("wfq_red", &settings, crate::Rate(8_000_000)).err()
+    };
+    assert!(build(("limits", "25p")).unwrap().to_string().contains("limit (25p)"));
+    assert!(build(("limits", "26p")).is_none());
+}
+
+#[test]
+fn packets_that_a_law_throws_out_leave_the_order_and_the_backlog() {
+    use crate::aqm::choke::Choke;
+    use crate::params::Setting;
+    let mut params = <Fair<Drr, Choke> as Build>::Params::default();
+    for (name, value) in [("min_th", "0p"), ("max_th", "100p"), ("w_q", "1"), ("max_p", "0")] {
+        params.set(name, Setting::Text(value)).unwrap();
+    }
+    let env = Env::new(crate::Rate(8_000_000));
+    let mut q = Fair::<Drr, Choke>::build(&params, &env).unwrap();
+    let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+    let (mut lost, mut marks) = (vec![], crate::Marks::default());
+    let (now, dice) = (crate::Time::ZERO, &mut dice);
+    let mut cx = Cx { now, dice, lost: &mut lost, marks: &mut marks };
+    let packet = |flow, body| Packet { flow, hash: flow, body, len: 300, ..Packet::default() };
+    // CHOKe compares the second packet of flow 1 with the first, and drops both.
+    q.enqueue(&mut cx, packet(1, 0));
+    q.enqueue(&mut cx, packet(2, 1));
+    assert_eq!(q.backlog(), Backlog { packets: 2, bytes: 600 });
+    q.enqueue(&mut cx, packet(1, 2));
+    assert_eq!(q.backlog(), Backlog { packets: 1, bytes: 300 });
+    assert_eq!(cx.lost.iter().map(|l| l.packet.body).collect::<Vec<_>>(), [0, 2]);
+    assert_eq!(q.dequeue(&mut cx).map(|p| p.body), Some(1));
+    assert_eq!(q.dequeue(&mut cx), None);
+    assert_eq!(q.backlog(), Backlog::default());
+}
+
+/// Drops packets with body 0 at dequeue.
+#[derive(Clone)]
+struct DropsZero;
+
+impl Aqm for DropsZero {
+    fn take(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, _ecn: bool) -> Option<Packet> {
+        loop {
+            match line.pop()? {
+                zero if zero.body == 0 => cx.drop(zero, Why::Late),
+                packet => return Some(packet),
+            }
+        }
+    }
+}
+
+impl Law for DropsZero {
+    type Params = Nothing;
+    fn new(_: &Nothing, _: &Env) -> Result<Self> {
+        Ok(DropsZero)
+    }
+}
+
+/// The order of departures of two queues. Queue 0 sends the first packet, before which `zeros`
+/// packets are dropped; then three more packets arrive at each queue.
+fn departures<O: Order>(zeros: &[u32]) -> Vec<u32> {
+    let params = <Fair<O, DropsZero> as Build>::Params::default();
+    let mut q = Fair::<O, DropsZero>::build(&params, &Env::new(Rate(8_000_000))).unwrap();
+    let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+    let (mut lost, mut marks) = (vec![], crate::Marks::default());
+    let (now, dice) = (crate::Time::ZERO, &mut dice);
+    let mut cx = Cx { now, dice, lost: &mut lost, marks: &mut marks };
+    let packet = |flow, body, len| Packet { flow, body, len, ..Packet::default() };
+    for len in zeros {
+        q.enqueue(&mut cx, packet(0, 0, *len));
+    }
+    q.enqueue(&mut cx, packet(0, 1, 1000));
+    let mut sent = vec![q.dequeue(&mut cx).unwrap().body];
+    for i in 0..3 {
+        q.enqueue(&mut cx, packet(0, 2 + i, 900));
+        q.enqueue(&mut cx, packet(1, 10 + i, 800));
+    }
+    while let Some(packet) = q.dequeue(&mut cx) {
+        sent.push(packet.body);
+        cx.now += Span::us(u64::from(packet.len));
+    }
+    sent
+}
+
+#[test]
+fn a_queue_is_not_charged_for_packets_that_its_aqm_drops() {
+    for zeros in [&[1000][..], &[300], &[1000, 1000]] {
+        assert_eq!(departures::<Drr>(zeros), departures::<Drr>(&[]));
+        assert_eq!(departures::<Wfq>(zeros), departures::<Wfq>(&[]));
+        assert_eq!(departures::<Wf2q>(zeros), departures::<Wf2q>(&[]));
+        assert_eq!(departures::<Scfq>(zeros), departures::<Scfq>(&[]));
+        assert_eq!(departures::<Stfq>(zeros), departures::<Stfq>(&[]));
+        assert_eq!(departures::<Priority>(zeros), departures::<Priority>(&[]));
+    }
+}
+
+#[test]
+fn a_signal_on_arrival_is_a_mark_only_with_ecn() {
+    let certain = [("w_q", "1"), ("min_th", "1p"), ("max_th", "2p")];
+    for (ecn, lost, marked) in [("true", vec![], 3), ("false", vec![2, 3, 4], 0)] {
+        let mut q = Bench::new("wfq_red", &[&certain[..], &[("ecn", ecn)]].concat());
+        q.ect();
+        assert_eq!((0..5).flat_map(|i| q.put(i, 100)).collect::<Vec<_>>(), lost);
+        assert_eq!(q.marked(), marked);
+    }
+}
