@@ -133,11 +133,20 @@ fn packets_that_a_law_throws_out_leave_the_order_and_the_backlog() {
     assert_eq!(q.backlog(), Backlog::default());
 }
 
-/// Drops packets with body 0 at dequeue.
+/// Drops packets with body 0 at dequeue, and the head of the queue when body 9 arrives.
 #[derive(Clone)]
 struct DropsZero;
 
 impl Aqm for DropsZero {
+    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
+        if packet.body == 9
+            && let Some(head) = line.pop()
+        {
+            cx.drop(head, Why::Early);
+        }
+        Verdict::Pass
+    }
+
     fn take(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, _ecn: bool) -> Option<Packet> {
         loop {
             match line.pop()? {
@@ -179,6 +188,23 @@ fn departures<O: Order>(zeros: &[u32]) -> Vec<u32> {
         cx.now += Span::us(u64::from(packet.len));
     }
     sent
+}
+
+#[test]
+fn a_packet_that_an_aqm_drops_leaves_the_others_of_its_queue() {
+    let params = <Fair<Drr, DropsZero> as Build>::Params::default();
+    let mut q = Fair::<Drr, DropsZero>::build(&params, &Env::new(Rate(8_000_000))).unwrap();
+    let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+    let (mut lost, mut marks) = (vec![], crate::Marks::default());
+    let (now, dice) = (crate::Time::ZERO, &mut dice);
+    let mut cx = Cx { now, dice, lost: &mut lost, marks: &mut marks };
+    for (body, len) in [(1, 1000), (2, 500), (9, 100)] {
+        q.enqueue(&mut cx, Packet { body, len, ..Packet::default() });
+    }
+    assert_eq!(q.backlog(), Backlog { packets: 2, bytes: 600 });
+    let sent = core::iter::from_fn(|| q.dequeue(&mut cx)).map(|p| p.body);
+    assert_eq!(sent.collect::<Vec<_>>(), [2, 9]);
+    assert_eq!(q.backlog(), Backlog::default());
 }
 
 #[test]
