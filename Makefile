@@ -16,11 +16,13 @@ test: dev  ## everything that proves it works
 	cargo test $(CRATES)
 	$(BIN)/python -m pytest
 
-check: dev  ## format, lints, types, generated files
+check: dev  ## format, lints, types, prose, generated files
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/codespell
+	$(BIN)/python tools/prose.py
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest sojourn._sojourn
 	$(BIN)/python tools/gen.py --check

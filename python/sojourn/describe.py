@@ -15,7 +15,7 @@ GEMODEL = ("p", "r", "1-h", "1-k")
 
 
 def title(scenario: Mapping[str, Any]) -> str:
-    """The name of a scenario, made fit for a line: it may hold anything."""
+    """Return the name of a scenario on one line, whatever characters it has."""
     shown = "".join(c if c.isprintable() else " " for c in scenario["name"])
     return shown if len(shown) <= TITLE_MAX else shown[:TITLE_MAX] + "..."
 

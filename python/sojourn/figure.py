@@ -197,7 +197,7 @@ def write(figure: "Figure", path: str | Path | None) -> None:
 
 
 def colour(n: int) -> str:
-    """The `n`-th colour; they come round again."""
+    """Return the `n`-th colour of a repeating cycle."""
     return COLOURS[n % len(COLOURS)]
 
 

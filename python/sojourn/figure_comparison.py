@@ -121,7 +121,7 @@ def _group(ax: "Axes", runs: Runs, group: Group) -> None:
 
 
 def _worst(result: Result, group: str) -> Record:
-    """The flow of a group whose calls suffer most."""
+    """Return the flow of a group with the worst calls."""
     flows = [flow for flow in result.flows.values() if flow["group"] == group]
     return max(flows, key=lambda flow: flow["delay_p99_s"] or 0.0)
 
@@ -213,6 +213,6 @@ def _named(ax: "Axes", labels: list[str]) -> None:
 
 
 def _mean(values: Iterable[float | None]) -> float:
-    """The mean of what is defined; NaN if nothing is."""
+    """Return the mean of the defined values, or NaN if there are none."""
     known = [value for value in values if value is not None]
     return fmean(known) if known else float("nan")

@@ -166,7 +166,7 @@ def _packets(size: str, payload: int) -> int:
 
 @functools.cache
 def _usual(tcp: str) -> dict[str, Any]:
-    """The canonical form of a TCP with nothing said."""
+    """Return the canonical form of a TCP with default parameters."""
     flow = {"name": "one", "path": ["one"], "tcp": tcp}
     tree = {"duration": "1s", "links": {"one": {"rate": "1bit"}}, "flows": [flow]}
     found: dict[str, Any] = json.loads(_sojourn.canonical(json.dumps(tree)))["flows"][0]["tcp"]

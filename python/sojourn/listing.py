@@ -152,7 +152,7 @@ def _metrics() -> list[Spec]:
 
 
 def _papers() -> list[Spec]:
-    """The papers, as the tables of Rust tell of the others."""
+    """Return the papers, in the form of the tables that Rust gives for the other kinds."""
     from sojourn import paper
 
     return [

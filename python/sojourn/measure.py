@@ -41,16 +41,16 @@ class Group:
         return float(sum(flow[what] for flow in self.flows))
 
     def worst(self, what: str) -> Number:
-        """The largest `what` of any flow; None if no flow has one."""
+        """Return the largest `what` of any flow, or None if no flow has one."""
         return max((flow[what] for flow in self.flows if flow[what] is not None), default=None)
 
     def loss_rate(self) -> Number:
-        """The share of the datagrams sent that were lost on the way."""
+        """Return the share of the datagrams sent that were lost."""
         return reading.loss_of_datagrams(self.flows)
 
 
 def groups(result: Result) -> list[Group]:
-    """The flows of `result` by group, as declared."""
+    """Return the flows of `result` by group, in the order of declaration."""
     members: dict[str, list[Record]] = {}
     for flow in result.flows.values():
         members.setdefault(flow["group"], []).append(flow)
@@ -61,7 +61,7 @@ def groups(result: Result) -> list[Group]:
 
 
 def completion_times(result: Result, group: Group) -> Array:
-    """The completion times (s) of a group's transfers that started after the warm-up."""
+    """Return the completion times (s) of a group's transfers that started after the warm-up."""
     return metrics.completion_times_s(result, group.name)
 
 
@@ -81,7 +81,7 @@ class Reading:
 
 
 def readings(result: Result, link: str) -> list[Reading]:
-    """What a comparison tells of a run, calls first; `link` is the one that is compared."""
+    """Return the rows of a comparison for one run, calls first; `link` is the compared link."""
     rows: list[Reading] = []
     for group in sorted(groups(result), key=lambda g: (not g.udp, g.endless)):
         name = group.title

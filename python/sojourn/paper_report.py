@@ -146,7 +146,7 @@ def filled(outcome: Outcome) -> str:
 
 
 def title(outcome: Outcome) -> str:
-    """What the report is called."""
+    """Return the name of the report."""
     return outcome.paper.title + (", on real packets" if outcome.played else "")
 
 
@@ -178,7 +178,7 @@ def took(outcome: Outcome) -> str:
 
 
 def file_name(one: Figure) -> str:
-    """What the file of a figure is called."""
+    """Return the name of the file of a figure."""
     return "figure-" + re.sub(r"[^\w-]+", "-", one.number.lower())
 
 

@@ -114,7 +114,7 @@ def of_groups(result: Result, group: str | None, what: str) -> Array:
 
 
 def sojourns(result: Result, link: str) -> Array:
-    """Times in the queue of the packets sent after the warm-up."""
+    """Return the queueing delays (s) of the packets sent after the warm-up."""
     tape = result.links[link].tape
     sent = (tape["fate"] == 0) & (tape["left_s"] >= seconds(result.scenario["warmup"]))
     waited: Array = (tape["left_s"] - tape["arrived_s"])[sent]

@@ -50,7 +50,7 @@ class Replayed:
     """Which arrivals did not go as recorded; None where no recording was followed."""
 
     def summary(self) -> dict[str, Any]:
-        """The counts, and the divergences by `i`."""
+        """Return the counts, and the divergences by `i`."""
         dropped, marked = self.columns["dropped"], self.columns["marked"]
         sent = self.columns["t_deq_us"] >= 0
         wait_us = (self.columns["t_deq_us"] - self.columns["t_us"])[sent]

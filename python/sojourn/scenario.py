@@ -80,7 +80,7 @@ def to_json(scenario: "Scenario | Mapping[str, Any]") -> str:
 
 
 def _links(tree: Any) -> list[Table]:
-    """The links of a tree that may be anything."""
+    """Return the links of a tree of any form."""
     links = tree.get("links") if isinstance(tree, dict) else None
     found = links.values() if isinstance(links, dict) else ()
     return [link for link in found if isinstance(link, dict)]

@@ -253,7 +253,7 @@ def _template() -> dict[str, list[str]]:
 
 
 def column(name: str, arguments: Sequence[tuple[str, Any]]) -> str:
-    """What the column of a metric is called: its name, and what it was given."""
+    """Return the column name of a metric: its own name and its arguments."""
     given = ",".join(f"{key}={value}" for key, value in arguments)
     return f"{name}({given})" if given else name
 
