@@ -14,7 +14,7 @@ from sojourn.standard import Standard
 SHARES = {
     name: metric
     for name, metric in metrics.METRICS.items()
-    if metric.unit.startswith("share") or metric.unit == "chance" or name.endswith("_ratio")
+    if metric.unit.startswith("share") or metric.unit == "probability" or name.endswith("_ratio")
 }
 
 GAINS = {"afct_improvement"}

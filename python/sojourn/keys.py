@@ -14,27 +14,28 @@ from sojourn.base import Qdisc, Source, Table, Tcp
 
 
 class Link(Table, kw_only=True, frozen=True):
-    """A link in one direction: a queue with its discipline, a transmitter, and a propagation delay.
+    """One-way link: a discipline with its queue, a transmitter, and a propagation delay.
 
     `sojourn list scenario links` shows its fields, with examples.
     """
 
     rate: str
-    """Rate of the transmitter. A trace of rates replaces it from its first row on; with delivery
-    opportunities it only gives disciplines their defaults. Rate; 1bit to 100tbit; required.
+    """Rate of the transmitter. A trace of rates replaces it from its first row on. With delivery
+    opportunities it only sets defaults of disciplines. Rate; 1bit to 100tbit; required.
     """
 
     delay: str | None = None
     """One-way propagation delay. Duration; 0s to 100000s; default 0s."""
 
     qdisc: Qdisc | str | Mapping[str, Any] | None = None
-    """Discipline: its name, NAME(KEY=VALUE, ...), or a table with its name and parameters. Its
-    buffer is limit, 1000p by default for most. Name or table; default droptail.
+    """Discipline: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The parameter
+    limit is the buffer size, by default 1000p for most disciplines. Name or table; default
+    droptail.
     """
 
     loss: float | str | Mapping[str, Any] | None = None
-    """Random loss probability after the queue, such as 0.01 or "1%"; a table for losses in bursts.
-    Number or table; 0 to 1; default 0.
+    """Probability that a packet is lost in transmission, like 0.01 or "1%"; a table for losses in
+    bursts. Number or table; 0 to 1; default 0.
     """
 
     trace: str | Path | Mapping[str, Any] | None = None
@@ -44,7 +45,7 @@ class Link(Table, kw_only=True, frozen=True):
 
 
 class Flow(Table, kw_only=True, frozen=True):
-    """A group of equal flows: a source of traffic, a TCP (or UDP), the links they cross.
+    """Group of flows with the same settings: traffic source, TCP (or UDP), links crossed.
 
     `sojourn list scenario flows` shows its fields, with examples.
     """
@@ -53,44 +54,46 @@ class Flow(Table, kw_only=True, frozen=True):
     """Name of the group: 1 to 64 letters, digits, "_" and "-". Text; required."""
 
     count: int | None = None
-    """Number of flows; hosts, where the source opens connections of its own. Integer; 1 to 1000000;
-    default 1.
+    """Number of flows; if the source opens connections itself, number of hosts. Integer; 1 to
+    1000000; default 1.
     """
 
     source: Source | str | Mapping[str, Any] | None = None
-    """Source of the traffic: its name, NAME(KEY=VALUE, ...), or a table with its name and
-    parameters. Name or table; default bulk.
+    """Traffic source: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. Name or
+    table; default bulk.
     """
 
     tcp: Tcp | str | Mapping[str, Any] | None = None
-    """TCP: its name, NAME(KEY=VALUE, ...), or a table with its name and parameters. The sources
-    cbr, onoff and trace send over UDP unless it is given. Name or table; default newreno.
+    """TCP: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The sources cbr, onoff
+    and trace use UDP unless this key is given. Name or table; default newreno.
     """
 
     path: Sequence[str]
-    """Links that the data crosses, in order. {i} in a name stands for the number of the flow in its
+    """Links crossed by the data, in order. {i} in a name stands for the index of the flow in its
     group, from 0. List of names; required.
     """
 
     return_path: Sequence[str] | None = None
-    """Links that acknowledgements cross, in order. List of names; if not given: no queue on the way
-    back, only delay.
+    """Links crossed by the acknowledgements, in order. List of names; if not given: no queue on the
+    return path, only delay.
     """
 
     rtt: str | None = None
-    """Round-trip propagation time, drawn per flow if random. What the links crossed do not account
-    for is added as a delay without a queue; it cannot be below their delays. Duration, or
+    """Round-trip propagation time, drawn per flow if random. It is at least the sum of the delays
+    of the links crossed; the rest is added as a delay without a queue. Duration, or
     uniform|exponential|pareto|lomax|cdf(...); if not given: the delays of the links crossed.
     """
 
     class_: int | None = field(default=None, name="class")
-    """Traffic class of the packets, for disciplines. Integer; 0 to 65535; default 0."""
+    """Traffic class of the packets, used by disciplines that separate classes. Integer; 0 to 65535;
+    default 0.
+    """
 
 
 class Change(Table, kw_only=True, frozen=True):
-    """What changes at a moment, before anything else happens then.
+    """Change at a point in time, applied before all other events of that time.
 
-    At least one of join, leave and links must be given. Disciplines keep their parameters. `sojourn
+    At least one of join, leave and links is required. Disciplines keep their parameters. `sojourn
     list scenario changes` shows its fields, with examples.
     """
 
@@ -98,33 +101,35 @@ class Change(Table, kw_only=True, frozen=True):
     """Time of the change, before the end of the run. Duration; required."""
 
     join: Sequence[str] | None = None
-    """Groups of flows that start then; start and stop of their source count from then. List of
-    names; if not given: none.
+    """Groups of flows that start at this time; start and stop of their source are relative to it.
+    List of names; if not given: none.
     """
 
     leave: Sequence[str] | None = None
-    """Groups of flows that stop at once, whatever they are doing. List of names; if not given:
-    none.
+    """Groups of flows that stop at this time, even in the middle of a transfer. List of names; if
+    not given: none.
     """
 
     links: Mapping[str, Mapping[str, str]] | None = None
-    """Links that change, by name. Table of links; if not given: none."""
+    """New settings of links, by name. Table of links; if not given: none."""
 
 
 class Scenario(Table, kw_only=True, frozen=True):
-    """The experiment: how long it runs, what is recorded, its links, flows and changes.
+    """Duration, recording, links, flows and changes of the experiment.
 
     `sojourn list scenario` shows its fields, with examples.
     """
 
     name: str | None = None
-    """Name, for titles. Text; default scenario."""
+    """Name of the scenario, shown in titles. Text; default scenario."""
 
     duration: str
     """Simulated time. Duration; 1ns to 10000000s; required."""
 
     warmup: str | None = None
-    """Time at the start that is not measured; shorter than duration. Duration; default 0s."""
+    """Time at the start that is left out of the measurements; shorter than duration. Duration;
+    default 0s.
+    """
 
     seed: int | None = None
     """Seed of all random numbers: equal scenarios with equal seeds give equal results. Integer; 0
@@ -132,21 +137,22 @@ class Scenario(Table, kw_only=True, frozen=True):
     """
 
     sample: str | None = None
-    """Interval of the time series, from 1us to duration. Duration; if not given: no time series."""
+    """Sampling interval of the time series, from 1us to duration. Duration; if not given: no time
+    series.
+    """
 
     sample_flows: bool | None = None
-    """True if each flow has time series, false if only links and groups of flows do. Flag; default
-    true.
+    """True to record time series of each flow, false for links and groups only. Flag; default true.
     """
 
     tape: bool | None = None
-    """True if the result has a row for every packet. Flag; default false."""
+    """True to record a packet log: one row per packet and link. Flag; default false."""
 
     links: Mapping[str, Link | Mapping[str, Any]]
-    """Links by name; a name has 1 to 64 letters, digits, "_" and "-". Table of links; required."""
+    """Links by name. A name has 1 to 64 letters, digits, "_" and "-". Table of links; required."""
 
     flows: Sequence[Flow | Mapping[str, Any]]
-    """Groups of equal flows. List of flows; required."""
+    """Groups of flows; the flows of a group have the same settings. List of flows; required."""
 
     changes: Sequence[Change | Mapping[str, Any]] | None = None
-    """What changes during the run. List of changes; if not given: no changes."""
+    """Changes during the run. List of changes; if not given: no changes."""

@@ -1,7 +1,7 @@
-"""The keys of a scenario: `sojourn list scenario`, docs/scenario.md.
+"""Keys of a scenario: `sojourn list scenario`, docs/scenario.md.
 
-Rust reads scenarios by tables of keys and hands the tables over; the keys that name files are read
-in Python and described here.
+Rust parses scenarios by tables of keys and exports these tables. Keys that name files are read in
+Python and described here.
 """
 
 import json
@@ -36,46 +36,46 @@ def _key(name: str, kind: str, unset: str, about: str, example: str) -> Spec:
 FILES: tuple[Spec, ...] = (
     {
         "path": "links.NAME.trace",
-        "about": "A recorded link from a file: a CSV with the columns t_s and rate_bps, delay_s or "
-        "both, or a trace of mahimahi, which has a number of milliseconds per line. The file is "
-        "looked for beside that of the scenario. Its name alone stands for a table with file.",
+        "about": "Recorded link from a file: a CSV with the columns t_s and rate_bps, delay_s or "
+        "both, or a mahimahi trace with one time in milliseconds per line. Its path is relative to "
+        "the file of the scenario. The name of the file can stand in place of the table.",
         "keys": [
-            _key("file", "file name", "required", "The file.", '"lte.trace"'),
+            _key("file", "file name", "required", "Name of the file.", '"lte.trace"'),
             _key(
                 "bin_ms",
                 "integer",
-                "each opportunity by itself",
-                "Of a mahimahi trace: the link has the mean rate of each so many ms.",
+                "each opportunity separately",
+                "Mahimahi traces only: average the rate over intervals of this many ms.",
                 "100",
             ),
             _key(
                 "repeat",
                 "duration",
-                "the last row holds until the end",
-                "Of a CSV: time after which it starts again; later than its last row.",
+                "the last row applies until the end",
+                "CSV only: period after which it repeats; longer than the time of its last row.",
                 '"60s"',
             ),
         ],
     },
     {
         "path": "flows.source",
-        "about": 'Of source = { name = "trace", ... }: packets or flows from a file, a CSV with '
-        "the columns time_s, size_bytes and, where the group has several flows, flow.",
+        "about": 'For source = { name = "trace", ... }: packets or flows from a CSV file with the '
+        "columns time_s, size_bytes and, if the group has several flows, flow.",
         "keys": [
             _key(
                 "path",
                 "file name",
-                "the columns themselves are given",
-                "The file, looked for beside that of the scenario; may be gzipped.",
+                "the columns are given directly",
+                "Name of the file, relative to that of the scenario; may be gzipped.",
                 '"packets.csv"',
             )
         ],
     },
 )
-"""The tables that Python replaces by columns, in the form in which Rust describes the others."""
+"""Tables for files, which Python replaces by columns, in the form of the tables of Rust."""
 
 NAMED = {"qdisc": "disciplines", "tcp": "tcp", "source": "sources"}
-"""Keys whose value is a thing with parameters, and the kind that lists those things."""
+"""Keys whose value has parameters, and the list that describes these values."""
 
 
 def tables() -> list[Spec]:
@@ -96,7 +96,7 @@ def default_of(kind: str) -> str:
 
 
 def kinds() -> list[Spec]:
-    """Return how values of each kind are written."""
+    """Return the syntax of each kind of value."""
     found: list[Spec] = json.loads(_sojourn.specs())["kinds"]
     return found
 

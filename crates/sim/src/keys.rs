@@ -76,16 +76,22 @@ const RANDOM_DURATION: &str = "duration, or uniform|exponential|pareto|lomax|cdf
 /// Top level of a scenario.
 pub static SCENARIO: Table = Table {
     path: "",
-    about: "The experiment: how long it runs, what is recorded, its links, flows and changes.",
+    about: "Duration, recording, links, flows and changes of the experiment.",
     keys: &[
-        key("name", "text", Is("scenario"), "Name, for titles.", "\"home-uplink\""),
+        key(
+            "name",
+            "text",
+            Is("scenario"),
+            "Name of the scenario, shown in titles.",
+            "\"home-uplink\"",
+        ),
         key("duration", "duration", Required, "Simulated time.", "\"60s\"")
             .within("1ns", "10000000s"),
         key(
             "warmup",
             "duration",
             Is("0s"),
-            "Time at the start that is not measured; shorter than duration.",
+            "Time at the start that is left out of the measurements; shorter than duration.",
             "\"10s\"",
         ),
         key(
@@ -101,52 +107,58 @@ pub static SCENARIO: Table = Table {
             "sample",
             "duration",
             Means("no time series"),
-            "Interval of the time series, from 1us to duration.",
+            "Sampling interval of the time series, from 1us to duration.",
             "\"100ms\"",
         ),
         key(
             "sample_flows",
             "flag",
             Is("true"),
-            "True if each flow has time series, false if only links and groups of flows do.",
+            "True to record time series of each flow, false for links and groups only.",
             "false",
         ),
-        key("tape", "flag", Is("false"), "True if the result has a row for every packet.", "true"),
+        key(
+            "tape",
+            "flag",
+            Is("false"),
+            "True to record a packet log: one row per packet and link.",
+            "true",
+        ),
         key(
             "links",
             "table of links",
             Required,
-            "Links by name; a name has 1 to 64 letters, digits, \"_\" and \"-\".",
+            "Links by name. A name has 1 to 64 letters, digits, \"_\" and \"-\".",
             "{ up = { rate = \"10mbit\" } }",
         ),
         key(
             "flows",
             "list of flows",
             Required,
-            "Groups of equal flows.",
+            "Groups of flows; the flows of a group have the same settings.",
             "[{ name = \"upload\", path = [\"up\"] }]",
         ),
         key(
             "changes",
             "list of changes",
             Means("no changes"),
-            "What changes during the run.",
+            "Changes during the run.",
             "[{ at = \"30s\", leave = [\"upload\"] }]",
         ),
     ],
 };
 
-/// Link.
+/// Keys of a link.
 pub static LINK: Table = Table {
     path: "links.NAME",
-    about: "A link in one direction: a queue with its discipline, a transmitter, and a propagation delay.",
+    about: "One-way link: a discipline with its queue, a transmitter, and a propagation delay.",
     keys: &[
         key(
             "rate",
             "rate",
             Required,
-            "Rate of the transmitter. A trace of rates replaces it from its first row on; with \
-             delivery opportunities it only gives disciplines their defaults.",
+            "Rate of the transmitter. A trace of rates replaces it from its first row on. With \
+             delivery opportunities it only sets defaults of disciplines.",
             "\"10mbit\"",
         )
         .within("1bit", "100tbit"),
@@ -156,16 +168,16 @@ pub static LINK: Table = Table {
             "qdisc",
             "name or table",
             Is("droptail"),
-            "Discipline: its name, NAME(KEY=VALUE, ...), or a table with its name and parameters. \
-             Its buffer is limit, 1000p by default for most.",
+            "Discipline: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The \
+             parameter limit is the buffer size, by default 1000p for most disciplines.",
             "{ name = \"codel\", limit = \"300kB\", target = \"5ms\" }",
         ),
         key(
             "loss",
             "number or table",
             Is("0"),
-            "Random loss probability after the queue, such as 0.01 or \"1%\"; a table for losses in \
-             bursts.",
+            "Probability that a packet is lost in transmission, like 0.01 or \"1%\"; a table for \
+             losses in bursts.",
             "\"1%\"",
         )
         .within("0", "1"),
@@ -179,17 +191,17 @@ pub static LINK: Table = Table {
     ],
 };
 
-/// Bursty random loss of a link.
+/// Keys of losses in bursts.
 pub static LOSS: Table = Table {
     path: "links.NAME.loss",
-    about: "Bursty losses (Gilbert-Elliott model, gemodel in tc-netem): the channel is good or \
-            bad, starts good, and can change its state after every packet.",
+    about: "Losses in bursts (Gilbert-Elliott model, gemodel in tc-netem). The link is in a good \
+            or a bad state, starts in the good one, and may change it after every packet.",
     keys: &[
         key(
             "p",
             "number",
             Required,
-            "Probability that a good channel turns bad after a packet.",
+            "Probability of a change from good to bad after a packet.",
             "0.02",
         )
         .within("0", "1"),
@@ -197,7 +209,7 @@ pub static LOSS: Table = Table {
             "r",
             "number",
             Means("1 - p"),
-            "Probability that a bad channel turns good after a packet; a burst lasts 1/r \
+            "Probability of a change from bad to good after a packet; the bad state lasts 1/r \
              packets on average.",
             "0.25",
         )
@@ -211,43 +223,43 @@ pub static LOSS: Table = Table {
 /// Columns of a recorded link.
 pub static TRACE: Table = Table {
     path: "links.NAME.trace",
-    about: "A recorded link as columns of whole numbers: rates, delays or both from t_ns on, or \
-            delivery opportunities alone.",
+    about: "Recorded link as columns of integers: rates, delays or both, or delivery \
+            opportunities alone.",
     keys: &[
         key(
             "t_ns",
             "list of integers",
             Means("required, unless opportunities_ms is given"),
-            "When each row begins, in ns, ascending.",
+            "Start of each row, in ns, ascending.",
             "[0, 2000000000]",
         ),
         key(
             "rate_bps",
             "list of integers",
             Means("the rate of the link"),
-            "Rate from then on, in bit/s; 0 stops the link.",
+            "Rate from t_ns on, in bit/s; 0 stops the link.",
             "[10000000, 2000000]",
         ),
         key(
             "delay_ns",
             "list of integers",
             Means("the delay of the link"),
-            "One-way delay from then on, in ns.",
+            "One-way delay from t_ns on, in ns.",
             "[20000000, 35000000]",
         ),
         key(
             "repeat",
             "duration",
-            Means("the last row holds until the end"),
-            "Time after which the trace starts again; later than its last row.",
+            Means("the last row applies until the end"),
+            "Period after which the trace repeats; longer than its last row's t_ns.",
             "\"4s\"",
         ),
         key(
             "opportunities_ms",
             "list of integers",
             Means("the link sends at its rate"),
-            "Times in ms, ascending, at which the link can deliver 1504 bytes, as in mahimahi; \
-             they start again after the last one. Cannot be combined with other columns.",
+            "Times in ms, ascending, at which the link can deliver 1504 bytes, as in mahimahi. \
+             They repeat after the last one. Excludes the other keys.",
             "[1, 3, 3, 8]",
         ),
     ],
@@ -256,7 +268,7 @@ pub static TRACE: Table = Table {
 /// Group of flows.
 pub static FLOW: Table = Table {
     path: "flows",
-    about: "A group of equal flows: a source of traffic, a TCP (or UDP), the links they cross.",
+    about: "Group of flows with the same settings: traffic source, TCP (or UDP), links crossed.",
     keys: &[
         key(
             "name",
@@ -269,7 +281,7 @@ pub static FLOW: Table = Table {
             "count",
             "integer",
             Is("1"),
-            "Number of flows; hosts, where the source opens connections of its own.",
+            "Number of flows; if the source opens connections itself, number of hosts.",
             "3",
         )
         .within("1", "1000000"),
@@ -277,51 +289,56 @@ pub static FLOW: Table = Table {
             "source",
             "name or table",
             Is("bulk"),
-            "Source of the traffic: its name, NAME(KEY=VALUE, ...), or a table with its name and \
-             parameters.",
+            "Traffic source: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters.",
             "{ name = \"transfers\", size = \"100kB\", gap = \"exponential(1s)\" }",
         ),
         key(
             "tcp",
             "name or table",
             Is("newreno"),
-            "TCP: its name, NAME(KEY=VALUE, ...), or a table with its name and parameters. The \
-             sources cbr, onoff and trace send over UDP unless it is given.",
+            "TCP: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The sources \
+             cbr, onoff and trace use UDP unless this key is given.",
             "{ name = \"cubic\", ecn = true }",
         ),
         key(
             "path",
             "list of names",
             Required,
-            "Links that the data crosses, in order. {i} in a name stands for the number of the \
-             flow in its group, from 0.",
+            "Links crossed by the data, in order. {i} in a name stands for the index of the flow \
+             in its group, from 0.",
             "[\"up\"]",
         ),
         key(
             "return_path",
             "list of names",
-            Means("no queue on the way back, only delay"),
-            "Links that acknowledgements cross, in order.",
+            Means("no queue on the return path, only delay"),
+            "Links crossed by the acknowledgements, in order.",
             "[\"down\"]",
         ),
         key(
             "rtt",
             RANDOM_DURATION,
             Means("the delays of the links crossed"),
-            "Round-trip propagation time, drawn per flow if random. What the links crossed do not \
-             account for is added as a delay without a queue; it cannot be below their delays.",
+            "Round-trip propagation time, drawn per flow if random. It is at least the sum of the \
+             delays of the links crossed; the rest is added as a delay without a queue.",
             "\"uniform(40ms, 200ms)\"",
         ),
-        key("class", "integer", Is("0"), "Traffic class of the packets, for disciplines.", "2")
-            .within("0", "65535"),
+        key(
+            "class",
+            "integer",
+            Is("0"),
+            "Traffic class of the packets, used by disciplines that separate classes.",
+            "2",
+        )
+        .within("0", "65535"),
     ],
 };
 
 /// Change during the run.
 pub static CHANGE: Table = Table {
     path: "changes",
-    about: "What changes at a moment, before anything else happens then. At least one of join, \
-            leave and links must be given. Disciplines keep their parameters.",
+    about: "Change at a point in time, applied before all other events of that time. At least one \
+            of join, leave and links is required. Disciplines keep their parameters.",
     keys: &[
         key(
             "at",
@@ -334,21 +351,22 @@ pub static CHANGE: Table = Table {
             "join",
             "list of names",
             Means("none"),
-            "Groups of flows that start then; start and stop of their source count from then.",
+            "Groups of flows that start at this time; start and stop of their source are relative \
+             to it.",
             "[\"upload\"]",
         ),
         key(
             "leave",
             "list of names",
             Means("none"),
-            "Groups of flows that stop at once, whatever they are doing.",
+            "Groups of flows that stop at this time, even in the middle of a transfer.",
             "[\"upload\"]",
         ),
         key(
             "links",
             "table of links",
             Means("none"),
-            "Links that change, by name.",
+            "New settings of links, by name.",
             "{ up = { rate = \"5mbit\" } }",
         ),
     ],
@@ -357,11 +375,11 @@ pub static CHANGE: Table = Table {
 /// New properties of a link in a change.
 pub static TURN: Table = Table {
     path: "changes.links.NAME",
-    about: "What a link becomes for the transmissions that start from then on.",
+    about: "New settings of a link, for transmissions that start from that time on.",
     keys: &[
-        key("rate", "rate", Means("as before"), "New rate; 0bit stops the link.", "\"0bit\"")
+        key("rate", "rate", Means("unchanged"), "New rate; 0bit stops the link.", "\"0bit\"")
             .within("0bit", "100tbit"),
-        key("delay", "duration", Means("as before"), "New one-way delay.", "\"40ms\"")
+        key("delay", "duration", Means("unchanged"), "New one-way delay.", "\"40ms\"")
             .within("0s", "100000s"),
     ],
 };
@@ -390,7 +408,7 @@ pub static KINDS: [Kind; 9] = [
     Kind {
         name: "rate",
         about: "a number with bit, kbit, mbit, gbit or tbit (per second), or with B/s, kB/s, ...; \
-                1 kbit is 1000 bit. mbps is refused: tc means bytes by it, others bits",
+                1 kbit is 1000 bit. mbps is refused, because tc means bytes by it and others bits",
         examples: &["\"10mbit\"", "\"2.5gbit\"", "\"10Mbit/s\"", "\"1.25MB/s\""],
     },
     Kind {
@@ -404,15 +422,15 @@ pub static KINDS: [Kind; 9] = [
     Kind { name: "flag", about: "true or false", examples: &["true", "false"] },
     Kind {
         name: "auto",
-        about: "where the kind says so: the value follows from other settings, as the text says",
+        about: "where the kind allows it: the value follows from other settings, see the text",
         examples: &["\"auto\""],
     },
     Kind {
         name: "distribution",
-        about: "where the kind says so, a duration, bytes or integer can be random: uniform from \
-                the first to the second, exponential or (heavy-tailed) pareto or lomax with that \
-                mean, or by the points of a cumulative distribution; web_search and data_mining \
-                are flow sizes measured in data centres",
+        about: "where the kind allows it, a random duration, size in bytes or integer: uniform \
+                between two values, exponential or (heavy-tailed) pareto or lomax with a mean, \
+                or the points of a cumulative distribution; web_search and data_mining are flow \
+                sizes measured in data centres",
         examples: &[
             "\"uniform(40ms, 200ms)\"",
             "\"exponential(1s)\"",

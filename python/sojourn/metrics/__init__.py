@@ -1,9 +1,9 @@
 """Metrics, each defined once: definition, unit, source.
 
 Every function takes a Result. `METRICS` holds them by name; docs/metrics.md and `sojourn list
-metrics` show them. Summaries cover the time after the scenario's warm-up; a metric that needs
-`sample` or `tape` says so. Where there is nothing to measure (no packet, no loss, no finished
-transfer) the value is None. A source "paper ID" is a paper of `sojourn list papers`.
+metrics` list them. Summaries cover the time after the warm-up of the scenario; a metric that needs
+`sample` or `tape` says so. The value is None if there is nothing to measure (no packet, no loss, no
+finished transfer). A source "paper ID" is a paper of `sojourn list papers`.
 """
 
 # isort: off

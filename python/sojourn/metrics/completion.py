@@ -1,4 +1,4 @@
-"""How long transfers take, against an ideal too, and when flows stall in a timeout."""
+"""Completion times of transfers, absolute and relative to an ideal, and timeouts."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from sojourn.result import Array, Result
 def completion_times_s(result: Result, group: str | None = None) -> Array:
     """Completion times of finished transfers that started after the warm-up, in ascending order.
 
-    From the start (SYN) to the last byte received in order.
+    A completion time runs from the start (SYN) until the last byte is received in order.
     """
     return np.sort(completed(result, group)["duration_s"])
 
@@ -20,8 +20,8 @@ def completion_times_s(result: Result, group: str | None = None) -> Array:
 def startup_times_s(result: Result, group: str | None = None) -> Array:
     """Flow start-up times of finished transfers that started after the warm-up, in ascending order.
 
-    From the start until the first byte of data can be sent: until the SYN is acknowledged, with
-    what is lost of it, and a request that comes before. Zero on a connection that is open.
+    A start-up time runs from the start until the first byte of data can be sent. It includes the
+    handshake with its losses, and a preceding request. It is zero on an open connection.
     """
     return np.sort(completed(result, group)["startup_s"])
 
@@ -35,23 +35,23 @@ def afct_s(result: Result, group: str | None = None) -> float | None:
 
 @metric("s", "RFC 7928 2.1")
 def fct_percentile_s(result: Result, percent: float, group: str | None = None) -> float | None:
-    """The completion time that so many per cent of the transfers do not exceed (nearest rank)."""
+    """Percentile of the completion time, by nearest rank."""
     return nearest_rank(completion_times_s(result, group), percent / 100)
 
 
 @metric("share", "paper codel-dc")
 def afct_improvement(result: Result, reference: Result, group: str | None = None) -> float | None:
-    """By what share of the mean completion time of `reference` that of `result` is shorter."""
+    """Reduction of the mean completion time against `reference`, as a share of the latter."""
     ours, theirs = afct_s(result, group), afct_s(reference, group)
     return (theirs - ours) / theirs if ours is not None and theirs else None
 
 
 @metric("ratio", "Alizadeh et al., pFabric, SIGCOMM 2013 (normalised completion time)")
 def slowdowns(result: Result, group: str | None = None) -> Array:
-    """Completion time over that on an empty path, of each finished transfer in order of its start.
+    """Completion time of each finished transfer divided by the ideal, in order of their starts.
 
-    The ideal: a round trip for the SYN, rounds of slow start from the initial window that doubles
-    until it fills the path, then the rest at the rate of the slowest link, and half a round trip.
+    The ideal is the time on an empty path: one round trip for the SYN, slow start from the initial
+    window until it fills the path, the rest at the rate of the slowest link, and half a round trip.
     """
     done = completed(result, group)
     order = np.argsort(done["start_s"], kind="stable")
@@ -66,7 +66,7 @@ def slowdowns(result: Result, group: str | None = None) -> Array:
 def slowdown_mean(
     result: Result, group: str | None = None, sizes: tuple[float, float] = (0, np.inf)
 ) -> float | None:
-    """Mean slowdown of transfers whose payload lies in `sizes` (bytes, the upper end excluded)."""
+    """Mean slowdown of transfers with a payload in `sizes` (bytes, upper bound excluded)."""
     done = completed(result, group)
     size = done["bytes"][np.argsort(done["start_s"], kind="stable")]
     within = slowdowns(result, group)[(size >= sizes[0]) & (size < sizes[1])]
@@ -75,10 +75,10 @@ def slowdown_mean(
 
 @metric("s", "paper codel-dc")
 def query_completion_s(result: Result, group: str | None = None) -> Array:
-    """The longest completion time of the answers to each query, in order of the queries.
+    """Completion time of each query after the warm-up: the longest of its answers, in order.
 
-    Of queries made after the warm-up: those that the source tells of (`Result.queries`) or, where
-    none does, transfers of the same start.
+    The queries are those that the source reports (`Result.queries`). If it reports none, transfers
+    that start at the same time form a query.
     """
     if result.queries:
         told = since_warmup(result, result.queries, group)
@@ -93,15 +93,15 @@ def query_completion_s(result: Result, group: str | None = None) -> Array:
 
 @metric("flows per sample", "paper codel-dc, figure 7", needs="sample")
 def flows_in_timeout(result: Result, group: str | None = None) -> Array:
-    """TCP flows that only their retransmission timer can help, at every sample. Needs `sample`.
+    """Number of TCP flows that wait for their retransmission timer, at each sample. Needs `sample`.
 
-    From the sample at which a flow has something unacknowledged and nothing of it is on its way,
-    until more is acknowledged. A stall that begins and ends between two samples is not seen.
+    A flow counts from the sample at which it has unacknowledged data and none of it in flight,
+    until more data is acknowledged. A stall between two samples is not seen.
     """
     return of_groups(result, group, "stalled_flows")
 
 
 @metric("expiries per sample", "usual definition", needs="sample")
 def timeouts_over_time(result: Result, group: str | None = None) -> Array:
-    """Expiries of retransmission timers in each sample's interval. Needs `sample`."""
+    """Number of retransmission timeouts in each sampling interval. Needs `sample`."""
     return of_groups(result, group, "timeouts")

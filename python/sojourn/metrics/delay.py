@@ -1,4 +1,4 @@
-"""How long packets wait, how full the queue is, and the trade of delay against goodput."""
+"""Queueing delay, queue length, jitter, and the trade-off of delay against goodput."""
 
 import numpy as np
 
@@ -9,23 +9,24 @@ from sojourn.result import Result
 
 @metric("s", "RFC 7928 2.6; paper red-vs-taildrop")
 def queueing_delay_mean_s(result: Result, link: str) -> float | None:
-    """Mean time in the queue of `link`, of packets that were sent; their own transmission apart."""
+    """Mean queueing delay at `link` of the packets sent, without their own transmission time."""
     value: float | None = result.links[link]["sojourn_mean_s"]
     return value
 
 
 @metric("s", "RFC 7928 2.6; paper red-vs-taildrop")
 def queueing_delay_std_s(result: Result, link: str) -> float | None:
-    """Standard deviation of the time in the queue of `link`, over packets, dividing by n."""
+    """Standard deviation (of the population) of the queueing delay at `link`, over packets sent."""
     value: float | None = result.links[link]["sojourn_std_s"]
     return value
 
 
 @metric("s", "RFC 7928 2.6")
 def queueing_delay_percentile_s(result: Result, link: str, percent: float = 99) -> float | None:
-    """The time in the queue that so many per cent of the packets sent do not exceed.
+    """Percentile of the queueing delay at `link`, over the packets sent.
 
-    50, 95, 99 and 100 from the summary (within 1 %); others exactly, by nearest rank, with `tape`.
+    50, 95, 99 and 100 come from the summary (within 1 %). Other percentiles are exact, by nearest
+    rank, and need `tape`.
     """
     known = {50.0: "sojourn_p50_s", 95.0: "sojourn_p95_s", 99.0: "sojourn_p99_s"}
     known[100.0] = "sojourn_max_s"
@@ -37,31 +38,31 @@ def queueing_delay_percentile_s(result: Result, link: str, percent: float = 99) 
 
 @metric("s", "paper codel-vs-drr", needs="tape")
 def queueing_delay_range_s(result: Result, link: str) -> tuple[float, float] | None:
-    """Least and largest time in the queue of `link` of packets sent. Needs `tape`."""
+    """Smallest and largest queueing delay at `link`, over the packets sent. Needs `tape`."""
     waited = sojourns(result, link)
     return (float(waited.min()), float(waited.max())) if len(waited) else None
 
 
 @metric("share of the buffer", "papers codel-dc and hred")
 def queue_mean_normalised(result: Result, link: str) -> float | None:
-    """Mean over time of the queue of `link`, over its buffer."""
+    """Time average of the queue length of `link`, divided by its buffer size."""
     return of_buffer(result, link, "mean")
 
 
 @metric("share of the buffer", "paper hred")
 def queue_std_normalised(result: Result, link: str) -> float | None:
-    """Standard deviation over time of the queue of `link`, over its buffer."""
+    """Standard deviation over time of the queue length of `link`, divided by its buffer size."""
     return of_buffer(result, link, "std")
 
 
 @metric("s", "RFC 3393; RFC 7928 2.6")
 def jitter_s(result: Result, flow: str) -> float | None:
-    """Standard deviation of the difference of consecutive one-way delays of a UDP flow."""
+    """Delay variation of a UDP flow: standard deviation of consecutive delay differences."""
     value: float | None = result.flows[flow].get("jitter_s")
     return value
 
 
 @metric("s and bit/s", "RFC 7928 2.7")
 def trade_off(result: Result, link: str) -> tuple[float | None, float]:
-    """The point of a run in the plane of delay and goodput: mean queueing delay and goodput."""
+    """Mean queueing delay and goodput: the point of a run in the delay-goodput plane."""
     return queueing_delay_mean_s(result, link), float(result.links[link]["goodput_bps"])

@@ -1,4 +1,4 @@
-"""How a queue answers a change of load, and how often it is empty."""
+"""Response of a queue to a change of load, and underflow."""
 
 import numpy as np
 
@@ -18,19 +18,20 @@ def response_time_s(
     before_s: float = 50.0,
     after_s: float = 25.0,
 ) -> tuple[float, bool]:
-    """How long after a change of load at `at_s` the queue's deviation is steady again, and whether.
+    """Time from a change of load at `at_s` until the queue is steady, and True if it gets there.
 
-    The deviation of `queue_bytes` over the `window_s` that begin tau after the change is below 1.5
-    times the larger of those of the last `before_s` before it and of the last `after_s` before
-    `until_s` (default: the end), the least tau in steps of 0.1 s. If never: all the time that
-    there was, and False. Needs `sample`; the reference takes 10 ms.
+    The response time is the smallest tau, in steps of 0.1 s, with the following property: the
+    standard deviation of `queue_bytes` over the `window_s` that start tau after the change is below
+    1.5 times a reference. The reference is the larger of two deviations: over the last `before_s`
+    before the change, and over the last `after_s` before `until_s` (default: the end). If there is
+    no such tau, the result is the whole time and False. Needs `sample`; the source uses 10 ms.
     """
     time, queue = result.time_s, result.links[link].series["queue_bytes"].astype(float)
     end = float(time[-1]) if until_s is None else until_s
     sums = np.concatenate(([[0.0], [0.0]], np.cumsum([queue, queue * queue], axis=1)), axis=1)
 
     def deviation(a: float, b: float) -> float:
-        """Of the samples in (a, b]: a sample tells of the interval before it."""
+        """Return the deviation of the samples in (a, b]; a sample covers the interval before it."""
         i, j = np.searchsorted(time, [a + GRAIN_S, b + GRAIN_S])
         if i >= j:
             return float("nan")
@@ -49,10 +50,11 @@ def response_time_s(
 def settling_time_s(
     result: Result, link: str, at_s: float, *, until_s: float | None = None, after_s: float = 25.0
 ) -> tuple[float, bool]:
-    """How long after `at_s` the queue comes near its new level, and whether it does.
+    """Time from `at_s` until the queue is near its new level, and True if it gets there.
 
-    The first tau, in steps of 0.1 s, from which on its mean over a second is within a tenth of the
-    buffer of its mean over the last `after_s`. Needs `sample` and a buffer in bytes or packets.
+    The settling time is the first tau, in steps of 0.1 s, at which the mean queue over one second
+    is within a tenth of the buffer of the mean over the last `after_s`. Needs `sample`, and a
+    buffer in bytes or packets.
     """
     buffer, column = buffer_of(result, link)
     time, queue = result.time_s, result.links[link].series[column].astype(float)
@@ -73,9 +75,6 @@ def settling_time_s(
 
 @metric("share of the time", "usual definition", needs="sample")
 def underflow_share(result: Result, link: str, from_s: float = 0.0) -> float | None:
-    """The share of the samples after `from_s` that found the queue of `link` empty.
-
-    Needs `sample`.
-    """
+    """Share of the samples after `from_s` at which the queue of `link` is empty. Needs `sample`."""
     queue = result.links[link].series["queue_packets"][result.time_s > from_s]
     return float(np.mean(queue == 0)) if len(queue) else None

@@ -1,7 +1,7 @@
-"""Loss and marking: how much, how closely together, and whose.
+"""Loss and marking: rates, runs of losses, synchronisation.
 
-Shares have one population: the packets that arrived after the warm-up. A packet that waited at the
-end of the warm-up counts neither in the numerator nor in the denominator.
+All shares count the packets that arrived after the warm-up. A packet that was queued at the end of
+the warm-up counts neither in the numerator nor in the denominator.
 """
 
 import numpy as np
@@ -13,10 +13,10 @@ from sojourn.result import Array, Result
 
 @metric("share", "RFC 7928 2.3")
 def loss_rate(result: Result, link: str) -> float | None:
-    """Share of the packets arriving at `link` that its queue dropped, for any reason: 0 to 1.
+    """Share of the packets arriving at `link` that its queue dropped, for any reason, 0 to 1.
 
-    Of packets that arrived after the warm-up; one that was waiting then does not count, even if it
-    was dropped later.
+    Counts packets that arrived after the warm-up. A packet that was queued at that moment does not
+    count, even if it was dropped later.
     """
     value: float | None = result.links[link]["loss_rate"]
     return value
@@ -24,9 +24,9 @@ def loss_rate(result: Result, link: str) -> float | None:
 
 @metric("share", "usual definition")
 def mark_rate(result: Result, link: str) -> float | None:
-    """Share of the packets arriving at `link` that it marked with CE: 0 to 1.
+    """Share of the packets arriving at `link` that it marked with CE, from 0 to 1.
 
-    Of packets that arrived after the warm-up.
+    Counts packets that arrived after the warm-up.
     """
     value: float | None = result.links[link]["mark_rate"]
     return value
@@ -34,26 +34,26 @@ def mark_rate(result: Result, link: str) -> float | None:
 
 @metric("packets/s", "paper codel-vs-drr")
 def drop_rate_pps(result: Result, link: str) -> float:
-    """Packets that arrived after the warm-up and were dropped at `link`, per second."""
+    """Packets dropped at `link` per second, of those that arrived after the warm-up."""
     return float(result.links[link]["dropped_packets"] / window_s_of(result))
 
 
 @metric("share", "paper red-vs-taildrop")
 def udp_loss(result: Result, group: str | None = None) -> float | None:
-    """Datagrams lost on their way over those lost or received, of those sent after the warm-up.
+    """Share of the UDP datagrams sent after the warm-up that were lost on their path, 0 to 1.
 
-    Between 0 and 1. Datagrams still on their way at the end do not count.
-
-    Paper 001 counts at the port of one bottleneck; with several links this counts them all.
+    Datagrams in flight at the end of the run do not count. Losses on all links of the path count;
+    paper red-vs-taildrop counts those of one bottleneck.
     """
     return loss_of_datagrams([flow for flow in flows_of(result, group) if flow["kind"] == "udp"])
 
 
 @metric("packets", "paper codel-dc, figure 8", needs="sample")
 def drops_over_time(result: Result, link: str) -> dict[str, Array]:
-    """Packets dropped so far at every sample, by cause, from the start of the run. Needs `sample`.
+    """Cumulative drops at each sample, by cause, from the start of the run. Needs `sample`.
 
-    `overflow` is a full buffer, `law` a decision on arrival or later (`early`, `late`).
+    `overflow` counts drops at a full buffer, `law` drops decided by the AQM algorithm: `early` at
+    enqueue, `late` afterwards.
     """
     series = result.links[link].series
     by = {why: np.cumsum(series[f"dropped_{why}_packets"]) for why in ("full", "early", "late")}
@@ -65,36 +65,37 @@ def drops_over_time(result: Result, link: str) -> dict[str, Array]:
     }
 
 
-@metric("chance", "paper red-vs-taildrop, 3.1")
+@metric("probability", "paper red-vs-taildrop, 3.1")
 def consecutive_loss(result: Result, link: str) -> Array | None:
-    """P(N = n), n from 1 on: of the losses that follow one another, the share of n packets.
+    """Distribution of the length N of runs of consecutive losses: P(N = n) for n from 1.
 
-    A run starts at a loss after an accepted arrival and ends at the next one; what is lost at the
-    head of the queue is counted in the order of departures. 1024 stands for that many or more.
+    A run starts at a loss after an accepted arrival and ends at the next accepted arrival. Losses
+    at the head of the queue count in the order of departures. The last bin, n = 1024, holds all
+    longer runs too.
     """
     runs = np.asarray(result.links[link]["consecutive_loss"], dtype=float)
     return runs / runs.sum() if runs.sum() > 0 else None
 
 
-@metric("chance", "paper red-vs-taildrop, 3.1")
+@metric("probability", "paper red-vs-taildrop, 3.1")
 def consecutive_loss_ccdf(result: Result, link: str) -> Array | None:
-    """P(N >= n), n from 1 on, of the losses that follow one another."""
+    """Complementary distribution of the length N of runs of losses: P(N >= n) for n from 1."""
     chances = consecutive_loss(result, link)
     return None if chances is None else np.cumsum(chances[::-1])[::-1]
 
 
 @metric("packets", "paper red-vs-taildrop, 3.1")
 def consecutive_loss_mean(result: Result, link: str) -> float | None:
-    """E[N] of the losses that follow one another; 1/(1 - p) if they are independent."""
+    """Mean length E[N] of runs of losses; 1/(1 - p) if losses are independent."""
     chances = consecutive_loss(result, link)
     return None if chances is None else float(np.sum(chances * np.arange(1, len(chances) + 1)))
 
 
 @metric("packets", "RFC 7928 2.3", needs="tape")
 def loss_interval_packets(result: Result, link: str) -> Array | None:
-    """Packets accepted between one run of losses and the next, in order. Needs `tape`.
+    """Numbers of packets accepted between consecutive runs of losses, in order. Needs `tape`.
 
-    Losses at the head of the queue come in the order of departures, the others in that of arrivals.
+    Losses at the head of the queue count in the order of departures, others in that of arrivals.
     """
     tape = result.links[link].tape
     # Rows that came at the same moment are in the order in which they were decided.
@@ -106,10 +107,10 @@ def loss_interval_packets(result: Result, link: str) -> Array | None:
 
 @metric("share", "RFC 7928 2.4", needs="tape")
 def loss_synchronisation(result: Result, link: str, window_s: float | None = None) -> float | None:
-    """Of the flows that cross `link`, the share that loses in the same event, mean over events.
+    """Mean share of the flows on `link` that lose a packet in the same loss event.
 
-    Losses within `window_s` (default: the mean round-trip propagation of those flows) of the first
-    one are one event. Flows that sent nothing over the link do not count. Needs `tape`.
+    Losses within `window_s` after the first one are one event. The default is the mean round-trip
+    propagation time of the flows. Flows that sent nothing over the link do not count. Needs `tape`.
     """
     tape = result.links[link].tape
     flows = np.unique(tape["flow"])

@@ -1,4 +1,4 @@
-"""The registry of metrics: what is told of each, and the decorator that puts it in."""
+"""Registry of metrics: the description of each, and the decorator that registers one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ METRICS: dict[str, Metric] = {}
 def metric(
     unit: str, source: str, *, needs: Needs | None = None
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Put the function below into the registry, with its unit and where it is defined.
+    """Register the decorated function as a metric, with its unit and source.
 
-    `needs` is the key of the scenario without which there is nothing to measure.
+    `needs` is the key of the scenario that the metric requires.
     """
 
     def register(function: Callable[P, R]) -> Callable[P, R]:

@@ -1,4 +1,4 @@
-"""What is carried and who gets it: throughput, goodput, utilisation, fairness."""
+"""Throughput, goodput, utilisation and fairness."""
 
 from collections.abc import Sequence
 
@@ -11,16 +11,19 @@ from sojourn.result import Array, Result
 
 @metric("bit/s", "usual definition")
 def throughput_bps(result: Result, link: str) -> float:
-    """Wire bits whose transmission on `link` started, per second."""
+    """Bits sent by `link` per second, headers included.
+
+    A packet counts when its transmission starts.
+    """
     return float(result.links[link]["departed_bytes"] * 8 / window_s_of(result))
 
 
 @metric("share", "usual definition")
 def utilisation(result: Result, link: str) -> float | None:
-    """Share of the measured interval in which `link` was sending: 0 to 1.
+    """Share of the measured interval in which `link` was sending, from 0 to 1.
 
-    On a link with recorded delivery opportunities, the share of their bytes that was used, by
-    packets and their framing of 4 bytes each.
+    On a link with recorded delivery opportunities: the share of their bytes that packets used,
+    each with 4 bytes of framing.
     """
     value: float | None = result.links[link]["utilisation"]
     return value
@@ -28,10 +31,10 @@ def utilisation(result: Result, link: str) -> float | None:
 
 @metric("share per sample", "paper hred, figure 10", needs="sample")
 def utilisation_over_time(result: Result, link: str) -> Array:
-    """Share of each sample's interval in which `link` was sending: 0 to 1. Needs `sample`.
+    """Share of each sampling interval in which `link` was sending, from 0 to 1. Needs `sample`.
 
-    On a link with recorded delivery opportunities, the share of their bytes that was used, as in
-    `utilisation`; NaN in an interval without opportunities.
+    On a link with recorded delivery opportunities: the share of their bytes that was used, as in
+    `utilisation`, and NaN in an interval without opportunities.
     """
     share: Array = result.links[link].series["utilisation"]
     return share
@@ -39,16 +42,16 @@ def utilisation_over_time(result: Result, link: str) -> Array:
 
 @metric("bit/s", "RFC 7928 2.5")
 def goodput_bps(result: Result, group: str | None = None) -> float:
-    """Payload delivered to receivers in order, once, per second: of a group, or of all flows."""
+    """Payload bits delivered in order per second, without duplicates, of a group or all flows."""
     return float(sum(flow["goodput_bps"] for flow in flows_of(result, group)))
 
 
 @metric("bit/s", "paper red-vs-taildrop")
 def tcp_goodput_bps(result: Result, group: str | None = None, *, wire: bool = False) -> float:
-    """Goodput of the TCP flows: what was delivered without losses and retransmissions.
+    """Goodput of the TCP flows of a group, or of all TCP flows.
 
-    Payload, or with `wire` the same packets with their headers, as paper red-vs-taildrop reports it
-    (8.4 of 9 Mbit/s): each full packet counts as `packet` bytes of its TCP.
+    With `wire` headers count, as in paper red-vs-taildrop (8.4 of 9 Mbit/s): each full packet
+    counts as `packet` bytes of its TCP.
     """
     total = 0.0
     for flow in flows_of(result, group):
@@ -59,7 +62,7 @@ def tcp_goodput_bps(result: Result, group: str | None = None, *, wire: bool = Fa
 
 @metric("share", "paper hred, table 2")
 def goodput_share(result: Result, group: str) -> float | None:
-    """The goodput of a group over that of all flows."""
+    """Goodput of a group divided by that of all flows."""
     total = goodput_bps(result)
     return goodput_bps(result, group) / total if total > 0 else None
 
@@ -68,10 +71,10 @@ def goodput_share(result: Result, group: str) -> float | None:
 def jain_index(
     result: Result, groups: Sequence[str] | None = None, weights: Sequence[float] | None = None
 ) -> float:
-    """Jain's index of goodputs: 1 if all are equal, 1/n if one has everything.
+    """Jain's fairness index of goodputs: 1 if all are equal, 1/n if one flow has everything.
 
-    Of single flows, or of `groups` as wholes; `weights` divide what each gets. If nobody gets
-    anything it is 1.
+    The goodputs are those of single flows, or of whole `groups`; each is divided by its weight in
+    `weights`. The index is 1 if all goodputs are 0.
     """
     if groups is None:
         x = np.array([flow["goodput_bps"] for flow in result.flows.values()], dtype=float)
@@ -84,6 +87,6 @@ def jain_index(
 
 @metric("ratio", "usual definition")
 def min_max_ratio(result: Result, group: str | None = None) -> float | None:
-    """The least goodput of any flow over the largest."""
+    """Smallest goodput of a flow divided by the largest."""
     each = [flow["goodput_bps"] for flow in flows_of(result, group)]
     return min(each) / max(each) if max(each, default=0) > 0 else None
