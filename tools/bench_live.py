@@ -1,8 +1,7 @@
-"""How accurate a live link is on this machine: rates, delays, processor time; for docs/live.md.
+"""Measure the accuracy of a live link on this machine, and update the tables in docs/live.md.
 
-Packets are UDP; they are stamped by the sender before they enter the link, and by the kernel when
-they have left it. `make bench-live` runs all of it, some minutes, and puts the tables in the place
-of those in docs/live.md.
+UDP packets carry the sender's time stamp; the kernel adds one at the receiver. `make bench-live`
+takes some minutes.
 """
 
 import json
@@ -174,17 +173,18 @@ def main() -> None:
     delays = of_delays()
     after = os.getloadavg()[0]
     text = f"""\
-{os.cpu_count()} cores of {processor()}, Linux {os.uname().release}; the load average was
-{before:.1f} before and {after:.1f} after, of which these runs make about 2.
+{os.cpu_count()} cores of {processor()}, Linux {os.uname().release}; load average
+{before:.1f} before and {after:.1f} after (these runs alone: about 2).
 
-| set, Mbit/s | offered | got | error | gaps, sd, us | written late, 50 % / 99 % / max, us | CPU | \
-kernel drops |
+| rate set, Mbit/s | offered | measured | error | gaps between packets, standard deviation, us | \
+lateness, 50 % / 99 % / max, us | CPU | kernel drops |
 |---|---|---|---|---|---|---|---|
 {chr(10).join(rates)}
 
-The highest of these rates that was held within {100 * HELD} % is {highest:.0f} Mbit/s.
+The highest of these rates with an error below {100 * HELD} % is {highest:.0f} Mbit/s.
 
-| delay, ms | packets | added: mean, us | 50 % | 99 % | 99 % - 50 % | max | written late, 99 % |
+| delay set, ms | packets | added delay, mean, us | 50 % | 99 % | 99 % - 50 % | max | \
+lateness, 99 % |
 |---|---|---|---|---|---|---|---|
 {chr(10).join(delays)}
 """

@@ -1,7 +1,7 @@
-"""How fast a scenario can be played on real packets here: `make bench-played`, under a minute.
+"""Measure how fast a scenario can run on real packets on this machine (`make bench-played`).
 
-examples/real-tcp.toml under FQ-CoDel with 20 ms, 8 s of which 3 are cut, by rate and flows. It
-prints what docs/live.md quotes.
+It runs examples/real-tcp.toml under FQ-CoDel with an RTT of 20 ms for several rates and numbers of
+flows, 8 s each with a warm-up of 3 s, and prints the numbers that docs/live.md quotes.
 """
 
 import tomllib
@@ -22,19 +22,19 @@ SHORT = (
 
 
 def main() -> None:
-    """Play each case and print how it went."""
+    """Run each case and print utilisation, lateness and CPU time."""
     file = ROOT / "examples" / "real-tcp.toml"
     tree = tomllib.loads(file.read_text(encoding="utf-8"))
     for rate, flows in CASES:
         result = play(apply(tree, [*SHORT, f"up.rate={rate}", f"long.count={flows}"]))
         live, link = result.summary["live"], result.links["up"]
         print(
-            f"{rate}, {flows} flows: {link['utilisation']:.1%} in use; 1 % of the packets over "
-            f"{live['lateness_p99_s'] * 1e3:.2f} ms late, 1 % of the applications over "
+            f"{rate}, {flows} flows: {link['utilisation']:.1%} utilisation; 1 % of the packets "
+            f"over {live['lateness_p99_s'] * 1e3:.2f} ms late, 1 % of the applications over "
             f"{live['application_p99_s'] * 1e3:.2f} ms; {live['cpu_share']:.0%} of a core"
         )
         for warning in live["warnings"]:
-            print(f"  mind: {warning}")
+            print(f"  warning: {warning}")
 
 
 if __name__ == "__main__":

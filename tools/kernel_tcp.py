@@ -1,8 +1,7 @@
-"""Kernel TCP beside the simulator, on the same scenario file; for docs/live.md.
+"""Compare the kernel's TCP with the simulated one, and update the table in docs/live.md.
 
-`make kernel-tcp` plays examples/real-tcp.toml with 1, 4 and 30 flows under seven disciplines, with
-reno (SACK) and cubic, on real packets, some at once, and simulates the same: a quarter of an hour.
-It puts its table in the place of that in docs/live.md.
+`make kernel-tcp` runs examples/real-tcp.toml with 1, 4 and 30 flows under seven disciplines, with
+reno (SACK) and cubic, live and simulated. It takes a quarter of an hour.
 """
 
 import os
@@ -25,7 +24,7 @@ TCPS = {
     "reno": ["long.tcp={name = 'sack', rto_min = '200ms', rack = true, prr = true}"],
     "cubic": [],
 }
-"""By the kernel's names, what is set; its reno has SACK, and the file has cubic."""
+"""Settings for each congestion control, by the kernel's name; the scenario file has cubic."""
 SEEDS = (1, 2, 3)
 AT_ONCE = 7
 """Each takes about a tenth of a core."""
@@ -77,17 +76,17 @@ def measure() -> dict[tuple[Case, bool], Row]:
 
 
 def table(rows: dict[tuple[Case, bool], Row]) -> str:
-    """Write everything as Markdown."""
+    """Return the text and the table as Markdown."""
     played = [row for (_, live), row in rows.items() if live]
     late = max(row["lateness_p99_s"] for row in played)
     trusted = sum(not row["warnings"] for row in played)
     out = [
-        f"{len(played)} runs of 60 s, {AT_ONCE} at once, on Linux {os.uname().release}: the first "
-        f"20 s cut, means of {len(SEEDS)} runs.\n",
-        f"Of the worst run, 1 % of the packets were written more than {late * 1e3:.2f} ms late; "
-        f"{trusted} runs had nothing to be minded.\n\n",
-        "| flows | TCP | discipline | in use, %: live | sim | wait, mean, ms: live | sim "
-        "| wait, 99 %, ms: live | sim | loss, %: live | sim |\n",
+        f"{len(played)} live runs of 60 s, {AT_ONCE} at once, on Linux {os.uname().release}. "
+        "The first 20 s are discarded. Each cell is\n"
+        f"the mean of {len(SEEDS)} runs. In the worst run, 1 % of the packets were more than "
+        f"{late * 1e3:.2f} ms late; {trusted} runs had no\nwarnings.\n\n",
+        "| flows | TCP | discipline | utilisation, %: live | sim | queueing delay, mean, ms: live "
+        "| sim | 99 %, ms: live | sim | loss, %: live | sim |\n",
         "|---|---|---|---|---|---|---|---|---|---|---|\n",
     ]
     scales = {"utilisation": 100, "sojourn_mean_s": 1e3, "sojourn_p99_s": 1e3, "loss_rate": 100}
