@@ -81,6 +81,30 @@ mod tests {
     }
 
     #[test]
+    fn a_change_of_delay_alone_keeps_the_rate_exact() {
+        // At 7 Mbit/s a packet takes 1142857 and 1/7 ns, so seven packets take 8 ms.
+        let mut link = busy();
+        link.change(Time(0), spec(7_000_000, 10));
+        link.advance(Time(1_000_000)); // the first packet was started at 8 Mbit/s
+        for ms in 2..9 {
+            link.change(Time(ms * 1_000_000), spec(7_000_000, 10));
+        }
+        link.advance(Time(1_000_000_000));
+        assert_eq!(link.ahead().map(|(at, _)| at), Some(Time(11_000_000)));
+        assert_eq!((0..7).filter_map(|_| link.ahead()).last().unwrap().0, Time(19_000_000));
+    }
+
+    #[test]
+    fn a_remainder_of_the_old_rate_is_no_time_at_the_new_one() {
+        let mut link = busy();
+        link.change(Time(0), spec(7_000_000, 10)); // from the second packet on
+        link.change(Time(2_000_000), spec(8_000, 10)); // from the third, 1 s per packet
+        link.advance(Time(5_000_000_000));
+        let at: Vec<u64> = core::iter::from_fn(|| link.ahead()).map(|(at, _)| at.0).collect();
+        assert_eq!(at[1..4], [1, 2, 3].map(|n| 12_142_857 + (n - 1) * 1_000_000_000));
+    }
+
+    #[test]
     fn a_change_at_the_moment_of_a_start_comes_first() {
         let mut link = busy();
         link.change(Time(1_000_000), spec(4_000_000, 10));
