@@ -126,5 +126,5 @@ def test_odd_headers_of_tables(header: str, tmp_path: Path) -> None:
     """A huge name, names that differ by a blank, a zero byte: a line, or the table."""
     path = tmp_path / "table.csv"
     path.write_text(f"{header}\n" + ",".join(["0"] * len(header.split(","))) + "\n")
-    one_line(path, lambda path: replay.read_table(path, ("t_us",)))
+    one_line(path, lambda path: csv_table.read_table(path, ("t_us",)))
     one_line(path, traces.columns)

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sojourn import InputError, _sojourn, claims, paper, paper_report
+from sojourn import InputError, _sojourn, claims, paper, paper_report, paper_run
 from sojourn.campaign import Made
 from sojourn.claims import Claim, Part, Verdict
 from sojourn.scenario import to_json
@@ -97,8 +97,8 @@ def test_paper_is_whole(name: str) -> None:
 def test_a_paper_runs_once_and_only_what_a_figure_needs(tmp_path: Path) -> None:
     """A second run makes nothing, a changed one only what is new, and the report is whole."""
     one = paper.find("codel-vs-drr")
-    first = paper.run(one, full=False, store=tmp_path / "runs", figures=["4.3"])
-    again = paper.run(one, full=False, store=tmp_path / "runs", figures=["4.3"])
+    first = paper_run.run(one, full=False, store=tmp_path / "runs", figures=["4.3"])
+    again = paper_run.run(one, full=False, store=tmp_path / "runs", figures=["4.3"])
     assert first.made.made == len(first.made.rows) == 18
     assert again.made.made == 0
     assert again.made.rows == first.made.rows

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from live_link import ENVIRONMENT, lacking_tun
-from sojourn import InputError, _sojourn, live_campaign, paper, paper_live, paper_report
+from sojourn import InputError, _sojourn, live_campaign, paper, paper_live, paper_report, paper_run
 from sojourn.campaign import key_of
 from sojourn.kernel import plan
 from sojourn.paper import Experiment, Paper, Point
@@ -43,7 +43,7 @@ def one(monkeypatch: pytest.MonkeyPatch) -> Paper:
 def test_rows_keys_and_report(one: Paper, tmp_path: Path) -> None:
     """A live row is never taken for a simulated one, nor the other way round; nothing is redone."""
     store = tmp_path / "runs"
-    outcome = paper.run(one, full=False, store=store, engine="live")
+    outcome = paper_run.run(one, full=False, store=store, engine="live")
     assert outcome.made.made == len(outcome.made.rows) == 2
     live, simulated = outcome.runs["testbed"], outcome.runs["testbed simulated"]
     assert live["engine"].unique().to_list() == [live_campaign.live().name]
@@ -57,7 +57,7 @@ def test_rows_keys_and_report(one: Paper, tmp_path: Path) -> None:
         assert row["lateness_p99_s"] > 0
         assert row["warnings"] == len(row["warned"].split("; ")) * bool(row["warned"])
     assert "warned" not in simulated.columns
-    again = paper.run(one, full=False, store=store, engine="live")
+    again = paper_run.run(one, full=False, store=store, engine="live")
     assert again.made.made == 0
     assert again.made.rows == outcome.made.rows
     assert [figure.number for figure in again.figures] == ["live", "13a", "13b", "13c", "13d"]
@@ -186,7 +186,7 @@ def test_a_paper_without_them_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"ewfq has no runs on real packets.*hred, red-vs-taildrop"
     ):
-        paper.run(paper.find("ewfq"), full=False, store=tmp_path, engine="live")
+        paper_run.run(paper.find("ewfq"), full=False, store=tmp_path, engine="live")
 
 
 @pytest.mark.parametrize(

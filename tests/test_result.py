@@ -10,8 +10,9 @@ import polars as pl
 import pytest
 
 import sojourn as sj
+from sojourn.folders import FILES
 from sojourn.measure import completion_times, groups
-from sojourn.result import FILES, Result
+from sojourn.result import Result
 from sojourn.settings import apply
 
 

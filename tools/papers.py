@@ -10,7 +10,7 @@ import sys
 from itertools import product
 from pathlib import Path
 
-from sojourn import network, paper, paper_report
+from sojourn import network, paper, paper_report, paper_run
 from sojourn.claims import verdict
 
 ROOT = Path(__file__).parent.parent
@@ -27,7 +27,7 @@ def main(names: list[str], live: bool) -> None:
         folder = f"{one.id}-live" if live else one.id
         place = ROOT / "out/papers" / folder
         try:
-            outcome = paper.run(
+            outcome = paper_run.run(
                 one,
                 full=True,
                 store=place / "runs",

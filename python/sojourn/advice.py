@@ -71,7 +71,7 @@ def warn(scenarios: Iterable[Tree]) -> None:
 
 def level_outside() -> int:
     """Return the stack level of the first caller that is not part of this package."""
-    package, level = str(Path(__file__).parent), 1
+    package, level = str(Path(__file__).parents[1]), 1
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
         frame, level = frame.f_back, level + 1

@@ -5,6 +5,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from sojourn.html import html
+
 Value: TypeAlias = str | int | float | bool | list[str | int | float] | None
 """What a parameter can be given as: `"5ms"`, `0.02`, `True`; None leaves the default."""
 
@@ -17,10 +19,7 @@ class Table(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, repr_
 
     def _repr_html_(self) -> str | None:
         """Return a scenario as a notebook shows it; None for its parts, which print themselves."""
-        from sojourn import notebook
-        from sojourn.keys import Scenario
-
-        return notebook.of_scenario(self) if isinstance(self, Scenario) else None
+        return html(self)
 
 
 class Qdisc(

@@ -11,6 +11,7 @@ from sojourn import _sojourn, disciplines, folders
 from sojourn._sojourn import InputError
 from sojourn.advice import warn
 from sojourn.disciplines import Variants
+from sojourn.html import html
 from sojourn.inputs import shown
 from sojourn.output import naming, replacing
 from sojourn.result import Result
@@ -52,18 +53,16 @@ class Comparison(dict[str, list[Result]]):
         name = f"{self.scenario['name']}, " if self else ""
         return f"Comparison({name}{self.link}: {', '.join(self)}; {seeds})"
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         """Return the table of the comparison as a notebook shows it."""
-        from sojourn import notebook
-
-        return notebook.of_comparison(self)
+        return html(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Comparison, (dict(self), self.link)
 
     def frame(self) -> "pl.DataFrame":
         """Return a polars frame with a row for each run, as `sojourn.results` reads it."""
-        from sojourn.query import arranged, row_of
+        from sojourn.rows import arranged, row_of
 
         rows = [
             row_of(result, self.link, {"qdisc": label})

@@ -25,6 +25,12 @@ TOLD: dict[Kind, str] = {
 }
 """The kinds in words."""
 
+TABLES = ("flows", "links", "series", "groups", "tape", "fct", "queries")
+"""The tables of a run; series, groups, tape and queries are written only if the run has them."""
+
+FILES = ("summary.json", *(f"{table}.parquet" for table in TABLES))
+"""The names that `Result.save` writes."""
+
 PART = re.compile(r"[0-9a-f]{32}\.parquet")
 """The name of a part of a store: the hash of what is in it."""
 
@@ -106,7 +112,7 @@ def claim_table(path: Path, columns: tuple[str, ...], *, force: bool) -> None:
     check_file(path)
     if force or not path.exists() or path.stat().st_size == 0:
         return
-    from sojourn.replay import read_table
+    from sojourn.csv_table import read_table
 
     try:
         read_table(path, columns)
@@ -159,8 +165,6 @@ def is_own(path: Path) -> bool:
 
 def _is_foreign(path: Path) -> bool:
     """Return True if `path` has the name of a table of a run, and is none."""
-    from sojourn.result import FILES
-
     return path.name in FILES and path.suffix == ".parquet" and not is_own(path)
 
 

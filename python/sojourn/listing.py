@@ -77,6 +77,9 @@ def show(found: Any, kind: str | None) -> None:
     out = console()
     if kind == "scenario":
         reference.show(found)
+        for key in found["keys"]:
+            if key["name"] in reference.NAMED:
+                _named(key)
     elif kind == "missing":
         _missing(found if isinstance(found, list) else [found])
     elif isinstance(found, list):
@@ -208,3 +211,13 @@ def _short(row: Spec) -> str:
     """Write the default; of a number that has many digits, six."""
     number = row["kind"].startswith("number") and len(row["value"]) > LONG
     return f"{float(row['value']):.6g}" if number else str(row["value"])
+
+
+def _named(key: Spec) -> None:
+    """Show the default of a key whose value has parameters."""
+    kind = reference.NAMED[key["name"]]
+    out = console()
+    if key["default"]:
+        out.print()
+        show(find(kind, key["default"]), kind)
+    out.print(f"\nsojourn list {kind} shows the others, sojourn list NAME their parameters.")

@@ -6,18 +6,24 @@ Colours and fonts are those of the notebook, light or dark; all text is escaped.
 import json
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sojourn import _sojourn, describe
 from sojourn._sojourn import InputError
+from sojourn.comparison import Comparison
+from sojourn.keys import Scenario
+from sojourn.report import (
+    compared,
+    comparison_seeds,
+    comparison_table,
+    flow_table,
+    link_table,
+    ranking,
+)
+from sojourn.result import Result
 from sojourn.scenario import to_json
 from sojourn.tables import Table
 from sojourn.units import counted
-
-if TYPE_CHECKING:
-    from sojourn.comparison import Comparison
-    from sojourn.keys import Scenario
-    from sojourn.result import Result
 
 ROWS = 30
 """The most rows of a table; of more, the first are shown and the others counted."""
@@ -26,7 +32,16 @@ LINE = "1px solid rgba(128, 128, 128, 0.5)"
 """A rule that is seen on a light and on a dark page."""
 
 
-def of_scenario(scenario: "Scenario") -> str:
+def html(shown: object) -> str | None:
+    """Return a scenario, result or comparison as HTML; None for any other object."""
+    if isinstance(shown, Result):
+        return of_result(shown)
+    if isinstance(shown, Comparison):
+        return of_comparison(shown)
+    return of_scenario(shown) if isinstance(shown, Scenario) else None
+
+
+def of_scenario(scenario: Scenario) -> str:
     """Return a scenario: its links and flows with what they have, and its changes."""
     try:
         tree = json.loads(_sojourn.canonical(to_json(scenario)))
@@ -52,10 +67,8 @@ def of_scenario(scenario: "Scenario") -> str:
     return _page(tree, describe.seeds(tree["seed"], 1), [links, flows], below)
 
 
-def of_result(result: "Result") -> str:
+def of_result(result: Result) -> str:
     """Return a result: the tables that `sojourn run` prints."""
-    from sojourn.report import flow_table, link_table
-
     below = [f"{name}: {describe.link(result.scenario, name)}" for name in result.links]
     if len(below) > ROWS:
         below = []
@@ -64,12 +77,10 @@ def of_result(result: "Result") -> str:
     return _page(result.scenario, seeds, [link_table(result), flow_table(result)], below)
 
 
-def of_comparison(runs: "Comparison") -> str:
+def of_comparison(runs: Comparison) -> str:
     """Return a comparison: the table that `sojourn compare` prints."""
     if not runs:
         return f"<div>{escape(repr(runs))}</div>"
-    from sojourn.report import compared, comparison_seeds, comparison_table, ranking
-
     table, marked = comparison_table(runs, runs.link)
     below = [compared(runs, runs.link)]
     if len(runs) > 1:

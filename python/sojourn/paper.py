@@ -18,15 +18,14 @@ packets in _live.md.
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sojourn import _sojourn, papers
 from sojourn._sojourn import InputError
-from sojourn.campaign import Labels, Made, Measure, Row, Run, campaign
+from sojourn.campaign import Labels, Made, Measure, Row, Run
 from sojourn.claims import Claim, Part, Runs
 from sojourn.inputs import near, shown
 from sojourn.settings import set_seed
@@ -219,44 +218,6 @@ def find(name: str) -> Paper:
         raise InputError(f"paper: unknown paper {shown(name)}{near(name, ids())}")
     module = importlib.import_module(f"{papers.__name__}.{wanted.replace('-', '_')}")
     return Paper(wanted, module)
-
-
-def run(
-    paper: Paper,
-    *,
-    full: bool,
-    store: Path,
-    figures: Sequence[str] = (),
-    jobs: int | None = None,
-    executor: Executor | None = None,
-    progress: bool = False,
-    engine: Literal["sim", "live"] = "sim",
-) -> Outcome:
-    """Make the runs that `store` lacks, and judge the claims.
-
-    With `figures`, only what those figures (by number) and the claims about no others need. The
-    `engine` is the simulator or, with "live", the kernel's TCP and UDP: then runs take the time
-    that they say, and `jobs` of them (default: 6) are played at once in processes of their own.
-    """
-    if engine == "live":
-        from sojourn import paper_live
-
-        assert executor is None, "real packets are played on this machine"
-        return paper_live.run(
-            paper, full=full, store=store, figures=figures, jobs=jobs, progress=progress
-        )
-    shown = chosen(paper, paper.figures, figures)
-    about = claims_about(paper, shown) if figures else paper.claims
-    needed = {name for one in shown for name in one.needs}
-    needed |= {name for one in about for name in one.needs}
-    experiments = paper.experiments(full)
-    assert needed <= set(experiments), needed - set(experiments)
-    runs = {name: one.runs() for name, one in experiments.items() if name in needed}
-    every = [one for group in runs.values() for one in group]
-    made = campaign(every, store=store, jobs=jobs, executor=executor, progress=progress)
-    frames = by_experiment(runs, made.rows)
-    judged = [(c, list(c.check(frames)) if c.check else []) for c in about]
-    return Outcome(paper, full, frames, shown, judged, made)
 
 
 def by_experiment(

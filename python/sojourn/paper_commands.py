@@ -60,7 +60,7 @@ def run(
     Finished runs are kept in DIR/ID/runs: a run that is there already is not made again. On real
     packets all goes into DIR/ID-live, and takes minutes, since runs last as long as they say.
     """
-    from sojourn import folders, live, network, paper, paper_report
+    from sojourn import folders, live, network, paper, paper_report, paper_run
     from sojourn.settings import is_live
 
     real = is_live(engine)
@@ -68,7 +68,7 @@ def run(
     directory = out / (f"{found.id}-live" if real else found.id)
     folders.claim(directory, "paper", {"paper": found.id}, force=force)
     try:
-        outcome = paper.run(
+        outcome = paper_run.run(
             found,
             full=full,
             store=directory / "runs",

@@ -13,7 +13,8 @@ from sojourn.figure import LINKS_SAID, heading, legend, new_figure, styled, writ
 from sojourn.inputs import near, shown
 from sojourn.looks import Look, wrapped
 from sojourn.metrics.labels import label
-from sojourn.query import axes_of, axis_column, column
+from sojourn.query import axis_column, column
+from sojourn.rows import axes_of
 from sojourn.settings import compared_link
 from sojourn.statistics import interval
 from sojourn.units import counted

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
-from sojourn.campaign import OWN, key_of
+from sojourn.campaign import OWN
 from sojourn.comparison import INDEX, load_comparison
 from sojourn.folders import kind_of
 from sojourn.inputs import brief, near, shown
+from sojourn.rows import arranged, axes_of, ordered, row_of
 from sojourn.settings import read_value, split_setting
 from sojourn.statistics import interval, paired, percentile
 from sojourn.store import Store
@@ -20,7 +21,6 @@ from sojourn.units import counted
 if TYPE_CHECKING:
     import polars as pl
 
-    from sojourn.result import Result
 
 USUAL = ("utilisation", "sojourn_p99_s", "loss_rate")
 """What is shown where nobody chose."""
@@ -49,27 +49,7 @@ def results(directory: str | Path, *, engine: str | None = None) -> "pl.DataFram
             len(rows) - len(found), "row of other engines is", "rows of other engines are"
         )
         print(f"sojourn: {directory}: {left} left out", file=sys.stderr)
-    return _ordered(found)
-
-
-def arranged(rows: Sequence[Mapping[str, Any]]) -> "pl.DataFrame":
-    """Return rows (see `row_of`) as a frame in the order of `results`."""
-    import polars as pl
-
-    frame = pl.DataFrame(list(rows), infer_schema_length=None)
-    return _ordered(frame.with_columns(pl.col(pl.Null).cast(pl.Float64)))
-
-
-def row_of(result: "Result", link: str, labels: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row of a run, as a sweep with these labels stores it. `link` has bare names."""
-    from sojourn.standard import Standard
-
-    measure = Standard(link)
-    found = measure(result)
-    key = key_of(json.dumps(result.scenario), measure)
-    own = (key, result.version, json.dumps([*labels]), json.dumps([*found]))
-    seed = result.scenario["seed"]
-    return {**labels, **dict(zip(OWN, (*own, seed), strict=True)), **found}
+    return ordered(found)
 
 
 def _rows(directory: Path) -> "pl.DataFrame":
@@ -98,22 +78,6 @@ def _rows(directory: Path) -> "pl.DataFrame":
         raise InputError(f"{directory}: there are no results{there}")
     assert isinstance(rows, pl.DataFrame)
     return rows
-
-
-def _ordered(found: "pl.DataFrame") -> "pl.DataFrame":
-    """Return the columns in order: axes, seed, numbers, and what rows are known by."""
-    axes = axes_of(found)
-    rest = [name for name in found.columns if name not in axes and name not in OWN]
-    columns = [*axes, "seed", *rest, "engine", "key", "axes"]
-    return found.select(columns).sort(*axes, "seed", maintain_order=True)
-
-
-def axes_of(rows: "pl.DataFrame") -> list[str]:
-    """Give the names of the axes, in their order."""
-    names: dict[str, None] = {}
-    for text in rows["axes"].unique().sort().to_list():
-        names |= dict.fromkeys(json.loads(text))
-    return list(names)
 
 
 def column(rows: "pl.DataFrame", name: str) -> str:

@@ -154,8 +154,6 @@ def show(found: Spec) -> None:
     for key in found["keys"]:
         out.print(escape(title({"path": key["table"]})))
         _show_key(key)
-        if key["name"] in NAMED:
-            _named(key)
     if found["kinds"]:
         out.print("\n[bold]values[/]")
         rows = Table("kind", "how it is written", prose=[1])
@@ -173,18 +171,6 @@ def _show_key(key: Spec) -> None:
     out.print(Padding(f"[bold]{key['name']}[/]: {escape(facts(key))}", (0, 0, 0, 2), expand=False))
     for line in (key["about"], example(key)):
         out.print(Padding(escape(line), (0, 0, 0, 6), expand=False))
-
-
-def _named(key: Spec) -> None:
-    """Show the default of a key whose value has parameters."""
-    from sojourn import listing
-
-    kind = NAMED[key["name"]]
-    out = console()
-    if key["default"]:
-        out.print()
-        listing.show(listing.find(kind, key["default"]), kind)
-    out.print(f"\nsojourn list {kind} shows the others, sojourn list NAME their parameters.")
 
 
 def facts(key: Spec) -> str:

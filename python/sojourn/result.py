@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sojourn import _sojourn
+from sojourn import _sojourn, folders
+from sojourn.folders import FILES, TABLES
+from sojourn.html import html
 from sojourn.output import filling
 from sojourn.units import counted
 
@@ -25,11 +27,6 @@ SCHEMA = "1"
 FATES = ("sent", "full", "early", "late")
 """What became of a packet: sent, or lost on arrival to a full buffer, on arrival by the law's
 decision, or later than that."""
-
-TABLES: tuple[Table, ...] = ("flows", "links", "series", "groups", "tape", "fct", "queries")
-
-FILES = ("summary.json", *(f"{table}.parquet" for table in TABLES))
-"""What `Result.save` writes; series, groups, tape and queries only where there are any."""
 
 
 class Columns(Mapping[str, Array]):
@@ -167,11 +164,9 @@ class Result:
             f"{self.scenario['duration']}, seed {self.scenario['seed']})"
         )
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         """Return the tables of the run as a notebook shows them."""
-        from sojourn import notebook
-
-        return notebook.of_result(self)
+        return html(self)
 
     def frame(self, table: Table = "flows") -> "pl.DataFrame":
         """Give a table as a polars frame: flows, links, series, groups, tape, fct or queries.
@@ -216,8 +211,6 @@ class Result:
         else than an earlier result of the same scenario is refused (InputError), unless `force`;
         even then only files of the names that are written here are replaced.
         """
-        from sojourn import folders
-
         engine = "live" if "live" in self._summary else "sim"
         folders.claim_run(Path(directory), self.scenario, engine, force=force)
         tables: list[Table] = ["flows", "links", "fct"]

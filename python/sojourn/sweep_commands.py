@@ -53,7 +53,8 @@ def sweep_command(
     """Run a scenario at every combination of axes and seeds; go on from what is there."""
     from sojourn import _sojourn
     from sojourn.output import check_directory
-    from sojourn.query import USUAL, axes_of
+    from sojourn.query import USUAL
+    from sojourn.rows import axes_of
     from sojourn.sweeps import read_sweep, run_sweep
 
     if cluster is not None and (processes or jobs):
@@ -114,12 +115,13 @@ def results_command(
     """Show what a sweep found: means over seeds with 95 % intervals, or differences in pairs."""
     from sojourn import query
     from sojourn.output import check_file, replacing
+    from sojourn.rows import axes_of
 
     if export is not None:
         check_file(export, (".csv", ".parquet", ".tex"))
     rows = query.where(query.results(directory, engine=engine), where or ())
     names = [query.column(rows, name) for name in select or query.USUAL]
-    axes = query.axes_of(rows)
+    axes = axes_of(rows)
     asked = [] if by is None else by.split(",")
     groups = [query.axis_column(rows, name.strip(), "--by") for name in asked] or axes
     if each:

@@ -32,7 +32,7 @@ def trace(path: str | Path, **more: Any) -> "Trace":
 
 def columns(path: Path) -> dict[str, Any]:
     """Read the columns of a trace."""
-    from sojourn.replay import numbers, read_table
+    from sojourn.csv_table import numbers, read_table
 
     table = read_table(path, ("time_s", "size_bytes"), ("flow",))
     read = {
