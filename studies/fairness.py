@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import sojourn as sj
-from sojourn.reading import wire_factor
+from sojourn.result.select import wire_factor
 
 PAGE = Path(__file__).parent.parent / "docs" / "fairness.md"
 Table = dict[str, Any]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sojourn.cli import main
+from sojourn.cli.main import main
 
 SMALL = """\
 name = "small"

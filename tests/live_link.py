@@ -111,7 +111,7 @@ def traces(token: str) -> Found:
             namespace = (process / "ns/net").readlink()
         except OSError:
             continue
-        if token.encode() in words or b"sojourn.room" in words:
+        if token.encode() in words or b"sojourn.live.netns_init" in words:
             processes.add(process.name)
             namespaces.add(str(namespace))
     own = str(Path("/proc/self/ns/net").readlink())

@@ -13,9 +13,9 @@ import pytest
 import sojourn as sj
 from conftest import EXAMPLES, SMALL, Command
 from sojourn import _sojourn
-from sojourn.advice import MOST, warnings_of
-from sojourn.scenario import to_json
-from sojourn.settings import apply
+from sojourn.scenario.advice import MOST, warnings_of
+from sojourn.scenario.load import to_json
+from sojourn.scenario.overrides import apply
 
 CASES: dict[str, tuple[list[str], str]] = {
     "prio without classes": (

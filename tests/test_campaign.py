@@ -10,11 +10,13 @@ import pytest
 
 import sojourn as sj
 from conftest import Command
-from sojourn import _sojourn, comparison, progress
-from sojourn.progress import Meter, amount
-from sojourn.result import Result
-from sojourn.scenario import to_json
-from sojourn.settings import apply
+from sojourn import _sojourn
+from sojourn._util import progress
+from sojourn._util.progress import Meter, amount
+from sojourn.result.result import Result
+from sojourn.scenario.load import to_json
+from sojourn.scenario.overrides import apply
+from sojourn.sweeps import compare
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +84,7 @@ def test_an_interrupt_loses_no_finished_run(
 ) -> None:
     """Two of four are over when it comes; the next call runs the other two, and gives the same."""
     tree, out = sj.load(small), tmp_path / "runs"
-    expected = comparison.compare(tree, ["droptail", "codel"], seeds=2)
+    expected = compare.compare(tree, ["droptail", "codel"], seeds=2)
     engine, calls, last = _sojourn.simulate, 0, 2
 
     def stops(text: str, ask: Any) -> Any:
@@ -95,12 +97,12 @@ def test_an_interrupt_loses_no_finished_run(
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     monkeypatch.setattr(_sojourn, "simulate", stops)
     with pytest.raises(KeyboardInterrupt):
-        comparison.compare(tree, ["droptail", "codel"], seeds=2, out=out)
+        compare.compare(tree, ["droptail", "codel"], seeds=2, out=out)
     kept = sorted(path.name for path in out.iterdir())
     assert kept == ["comparison.json", "droptail-1", "droptail-2"]
     stamp = (out / "droptail-1" / "summary.json").stat().st_mtime_ns
     calls, last = 0, 100
-    runs = comparison.compare(tree, ["droptail", "codel"], seeds=2, out=out)
+    runs = compare.compare(tree, ["droptail", "codel"], seeds=2, out=out)
     assert calls == 2, "only what was missing was run"
     assert (out / "droptail-1" / "summary.json").stat().st_mtime_ns == stamp
     for name, results in expected.items():
@@ -108,8 +110,8 @@ def test_an_interrupt_loses_no_finished_run(
     # Another scenario is refused; with force it is run, not taken for this one.
     other = apply(tree, ["duration=4s"])
     with pytest.raises(sj.InputError, match="duration is 3s there, 4s here"):
-        comparison.compare(other, ["droptail", "codel"], seeds=2, out=out)
-    comparison.compare(other, ["droptail", "codel"], seeds=2, out=out, force=True)
+        compare.compare(other, ["droptail", "codel"], seeds=2, out=out)
+    compare.compare(other, ["droptail", "codel"], seeds=2, out=out, force=True)
     assert calls == 6
 
 

@@ -8,9 +8,10 @@ import pytest
 
 import sojourn as sj
 from conftest import EXAMPLES
-from sojourn import describe, link_trace, metrics
-from sojourn.scenario import to_json
-from sojourn.settings import apply
+from sojourn import metrics
+from sojourn.scenario import describe, link_trace
+from sojourn.scenario.load import to_json
+from sojourn.scenario.overrides import apply
 
 LINK = {"rate": "8mbit", "delay": "5ms", "qdisc": {"name": "droptail", "limit": "30p"}}
 

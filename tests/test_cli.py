@@ -17,8 +17,8 @@ import pytest
 
 import sojourn as sj
 from conftest import EXAMPLES, SMALL, Command
-from sojourn.folders import FILES
-from sojourn.listing import KINDS
+from sojourn.cli.list import KINDS
+from sojourn.result.folders import FILES
 
 PROGRAM = Path(sys.executable).with_name("sojourn")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import sojourn as sj
-from sojourn.store import Store
+from sojourn.sweeps.store import Store
 from test_sweep import AXES, CASE, command, described, ran
 
 distributed = pytest.importorskip("distributed")

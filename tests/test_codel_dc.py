@@ -3,7 +3,8 @@
 import polars as pl
 import pytest
 
-from sojourn.papers import _codel_dc, _codel_dc_claims
+from sojourn.papers.codel_dc import claims as codel_dc_claims
+from sojourn.papers.codel_dc import runs as codel_dc
 
 
 @pytest.mark.parametrize(
@@ -20,8 +21,8 @@ from sojourn.papers import _codel_dc, _codel_dc_claims
 )
 def test_utilisation_of_a_sawtooth(ratio: float, paper: float, over_time: float) -> None:
     """The values were worked out elsewhere (theory.md, sections 2 and 6)."""
-    assert _codel_dc.model(ratio) == pytest.approx(paper, abs=1e-5)
-    assert _codel_dc.by_time(ratio) == pytest.approx(over_time, abs=1e-4)
+    assert codel_dc.model(ratio) == pytest.approx(paper, abs=1e-5)
+    assert codel_dc.by_time(ratio) == pytest.approx(over_time, abs=1e-4)
 
 
 def test_the_best_gain_is_that_of_the_means() -> None:
@@ -31,7 +32,7 @@ def test_the_best_gain_is_that_of_the_means() -> None:
         ("ours", 1, 1, 6.0), ("ours", 1, 2, 8.0), ("ours", 2, 1, 4.0), ("ours", 2, 2, 9.5),
     ]  # fmt: skip
     frame = pl.DataFrame(rows, schema=["scheme", "x", "seed", "afct_s"], orient="row")
-    place, found = _codel_dc.best(frame, "ours", "other", "x")
+    place, found = codel_dc.best(frame, "ours", "other", "x")
     assert place == 1
     assert found.tolist() == [25.0, 50.0]
 
@@ -40,13 +41,13 @@ def test_growth_between_two_times() -> None:
     """A count at the last sample that is not after a time; nothing was counted before the first."""
     row = {"scheme": "red", "seed": 1, "time_ms": [101.0, 102.0, 103.0], "aqm": [1.0, 5.0, 6.0]}
     frame = pl.DataFrame([row])
-    assert _codel_dc_claims._between(frame, "aqm", "red", 100, 102.5).tolist() == [5.0]
-    assert _codel_dc_claims._between(frame, "aqm", "red", 101, 103).tolist() == [5.0]
-    assert _codel_dc_claims._between(frame, "aqm", "red", 102, 110).tolist() == [1.0]
+    assert codel_dc_claims._between(frame, "aqm", "red", 100, 102.5).tolist() == [5.0]
+    assert codel_dc_claims._between(frame, "aqm", "red", 101, 103).tolist() == [5.0]
+    assert codel_dc_claims._between(frame, "aqm", "red", 102, 110).tolist() == [1.0]
 
 
 def test_servers_stand_apart() -> None:
     """No two of 128 servers, nor the long flow, have their packets at the same phase of 8 us."""
-    tree = _codel_dc.switch(_codel_dc.CODEL, 128, _codel_dc.queries(10), "1s")
+    tree = codel_dc.switch(codel_dc.CODEL, 128, codel_dc.queries(10), "1s")
     delays = [link["delay"] for name, link in tree["links"].items() if name.startswith("nic-")]
     assert len({int(delay.removesuffix("ns")) % 8000 for delay in delays}) == 129

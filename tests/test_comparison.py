@@ -10,8 +10,8 @@ import pytest
 
 import sojourn as sj
 from conftest import Command
-from sojourn.disciplines import labels, split, table, variants
-from sojourn.settings import apply
+from sojourn.scenario.overrides import apply
+from sojourn.scenario.variants import labels, split, table, variants
 
 
 def qdisc_of(result: sj.Result) -> dict[str, Any]:

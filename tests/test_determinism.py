@@ -11,8 +11,8 @@ import numpy as np
 import sojourn as sj
 from conftest import EXAMPLES, SMALL
 from sojourn import _sojourn
-from sojourn.scenario import to_json
-from sojourn.settings import apply
+from sojourn.scenario.load import to_json
+from sojourn.scenario.overrides import apply
 
 CHILD = """
 import hashlib, sys

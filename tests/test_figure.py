@@ -9,9 +9,9 @@ import pytest
 
 import sojourn as sj
 from conftest import EXAMPLES, Command
-from sojourn.figure import COLOURS, LINES
 from sojourn.metrics.labels import label
-from sojourn.settings import apply, with_samples
+from sojourn.plotting.run import COLOURS, LINES
+from sojourn.scenario.overrides import apply, with_samples
 
 
 def size_of(png: Path) -> tuple[int, int]:

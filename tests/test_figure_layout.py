@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import sojourn as sj
-from sojourn.query import conditions
-from sojourn.settings import with_samples
+from sojourn.scenario.overrides import with_samples
+from sojourn.sweeps.query import conditions
 
 DISCIPLINES = (
     "droptail", "codel", "fq_codel", "red", "pie", "pi2", "blue", "cobalt", "sfb", "choke",

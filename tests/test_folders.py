@@ -7,8 +7,8 @@ import pytest
 
 import sojourn as sj
 from conftest import Command
-from sojourn.folders import difference
-from sojourn.settings import apply
+from sojourn.result.folders import difference
+from sojourn.scenario.overrides import apply
 
 SWEEP = """
 scenario = "small.toml"

@@ -10,9 +10,10 @@ import pytest
 import header
 import sojourn as sj
 import step
-from sojourn import _sojourn, models
-from sojourn.base import Qdisc, Source, Tcp
-from sojourn.scenario import to_json
+from sojourn import _sojourn
+from sojourn.scenario import algorithms
+from sojourn.scenario.base import Qdisc, Source, Tcp
+from sojourn.scenario.load import to_json
 
 ROOT = Path(__file__).parent.parent
 
@@ -31,8 +32,8 @@ def test_generated_files_are_up_to_date() -> None:
 def test_every_model_is_public_and_runs() -> None:
     """Each default object is what Rust takes for its name, with nothing said twice."""
     kinds = {"qdisc": Qdisc, "tcp": Tcp, "source": Source}
-    assert set(models.__all__) <= set(dir(sj))
-    for name in models.__all__:
+    assert set(algorithms.__all__) <= set(dir(sj))
+    for name in algorithms.__all__:
         # A trace without columns is nothing.
         columns = {"time_s": [0.5], "size_bytes": [100]} if name == "Trace" else {}
         model = getattr(sj, name)(**columns)
@@ -54,7 +55,7 @@ def test_every_model_is_public_and_runs() -> None:
 def test_every_parameter_of_the_tables_is_a_field() -> None:
     """And takes its own default as it is written."""
     tables = json.loads(_sojourn.specs())
-    by_name = {c.__struct_config__.tag: c for c in (getattr(sj, n) for n in models.__all__)}
+    by_name = {c.__struct_config__.tag: c for c in (getattr(sj, n) for n in algorithms.__all__)}
     for spec in [*tables["disciplines"], *tables["tcp"], *tables["sources"]]:
         fields = by_name[spec["name"]].__struct_encode_fields__
         assert list(fields) == [row["name"] for row in spec["params"]]

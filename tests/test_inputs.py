@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from conftest import SMALL, Command
-from sojourn.inputs import brief, near, shown
+from sojourn._util.inputs import brief, near, shown
 
 LONG = "x" * 100_000
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from sojourn import InputError, _sojourn, hosts, kernel
-from sojourn.kernel import Plan, plan
+from sojourn import InputError, _sojourn
+from sojourn.live import kernel_config, testbed
+from sojourn.live.kernel_config import Plan, plan
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a kernel's TCP takes Linux")
 
@@ -17,7 +18,7 @@ def controls(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathF
     """A kernel with three congestion controls, whatever this one has."""
     file = tmp_path_factory.mktemp("proc") / "available"
     file.write_text("reno cubic bbr\n", encoding="ascii")
-    monkeypatch.setattr(kernel, "AVAILABLE", file)
+    monkeypatch.setattr(kernel_config, "AVAILABLE", file)
 
 
 def planned(*flows: dict[str, Any]) -> Plan:
@@ -82,6 +83,6 @@ def test_refusals_name_the_flow_and_the_key(flow: dict[str, Any], error: str) ->
 def test_addresses_go_there_and_back() -> None:
     """A row has the same number at both ends, over the borders of bytes too."""
     for row in (0, 1, 239, 240, 1000, 64_999):
-        assert [hosts.row_of(hosts.address(end, row)) for end in (0, 1)] == [row, row]
-    assert hosts.address(0, 0) == "198.18.0.16"
-    assert hosts.address(1, 240) == "198.19.1.0"
+        assert [testbed.row_of(testbed.address(end, row)) for end in (0, 1)] == [row, row]
+    assert testbed.address(0, 0) == "198.18.0.16"
+    assert testbed.address(1, 240) == "198.19.1.0"

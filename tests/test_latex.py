@@ -9,8 +9,8 @@ import pytest
 
 import sojourn as sj
 from conftest import Command
-from sojourn.latex import ESCAPES, escaped, tabular
-from sojourn.tables import Table
+from sojourn.display.latex import ESCAPES, escaped, tabular
+from sojourn.display.table import Table
 
 NASTY = "".join(ESCAPES) + "\x1b[31m a\tb\n[x]*"
 

@@ -8,8 +8,8 @@ import pytest
 
 from conftest import Command
 from sojourn import InputError
-from sojourn.link_options import links_of
-from sojourn.live_report import described
+from sojourn.cli.link_options import links_of
+from sojourn.live.summary import described
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="real packets take Linux")
 

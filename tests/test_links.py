@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Command
-from sojourn import paper
+from sojourn.reproduction import paper
 
 ROOT = Path(__file__).parent.parent
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(bool(lacking()), reason=f"no live link here: {la
 
 ROUNDS = 10 * int(os.environ.get("SOJOURN_ROUNDS", "1"))
 
-BEGIN = "from sojourn.cli import entry; print('begun', flush=True); entry()"
+BEGIN = "from sojourn.cli.main import entry; print('begun', flush=True); entry()"
 """From here on the command is ours; before, the interpreter is starting."""
 
 

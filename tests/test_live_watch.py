@@ -14,8 +14,8 @@ import pytest
 from conftest import Command
 from live_link import ENVIRONMENT, lacking, link
 from live_terminal import terminal
-from sojourn import live_watch
-from sojourn.live import Rows
+from sojourn.live import watch
+from sojourn.live.link import Rows
 
 REAL = pytest.mark.skipif(bool(lacking()), reason=f"no live link here: {lacking()}")
 
@@ -48,7 +48,7 @@ def rows(times_s: list[float], **changes: float) -> Rows:
 @pytest.mark.parametrize("width", [20, 79, 99, 200])
 def test_no_line_is_longer_than_the_terminal(width: int) -> None:
     """Variables that do not fit are left out, whole; numbers stand below their headers."""
-    latest = live_watch.Latest()
+    latest = watch.Latest()
     assert latest.take(rows([0.1, 0.2, 0.3]))
     header, up, _ = latest.lines(width)
     assert max(map(len, latest.lines(width))) <= width
@@ -62,15 +62,15 @@ def test_no_line_is_longer_than_the_terminal(width: int) -> None:
 
 def test_rates_are_of_the_last_second() -> None:
     """Whatever the interval of the rows; what came before is forgotten."""
-    latest = live_watch.Latest()
+    latest = watch.Latest()
     latest.take(rows([0.1 * i for i in range(1, 31)], departed_bytes=0))
     latest.take(rows([0.1 * i for i in range(31, 36)]))
     assert "5.00 mbit" in latest.lines(200)[1], "half of the second"
     assert " 20 " in latest.lines(200)[1]
-    rare = live_watch.Latest()
+    rare = watch.Latest()
     rare.take(rows([5.0, 10.0], departed_bytes=6_250_000))
     assert "10.0 mbit" in rare.lines(200)[1]
-    assert not live_watch.Latest().take(rows([]))
+    assert not watch.Latest().take(rows([]))
 
 
 OUTPUT = (

@@ -10,9 +10,9 @@ import pytest
 import sojourn as sj
 from sojourn import _sojourn, metrics
 from sojourn.metrics import METRICS
-from sojourn.reading import ideal_fct_s
-from sojourn.result import Array, Result
-from sojourn.scenario import to_json
+from sojourn.result.result import Array, Result
+from sojourn.result.select import ideal_fct_s
+from sojourn.scenario.load import to_json
 
 SCENARIO: dict[str, Any] = {
     "duration": "110s",

@@ -6,8 +6,8 @@ import pytest
 
 import sojourn as sj
 from conftest import EXAMPLES, Command
-from sojourn import missing
-from sojourn.listing import TABLES
+from sojourn.cli.list import TABLES
+from sojourn.scenario import missing
 
 ROOT = EXAMPLES.parent
 NAMES = [

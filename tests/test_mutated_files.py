@@ -7,7 +7,9 @@ import pytest
 
 import sojourn as sj
 from mutation import LONG, edited
-from sojourn import link_trace, replay, traces
+from sojourn._util import csv_table
+from sojourn.engines import replay
+from sojourn.scenario import link_trace, packet_trace
 
 ARRIVALS = "i,t_us,flow,size_B,ecn\n" + "".join(
     f"{i},{i * 250},{i % 3},{500 + i},{i % 4}\n" for i in range(40)
@@ -127,4 +129,4 @@ def test_odd_headers_of_tables(header: str, tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text(f"{header}\n" + ",".join(["0"] * len(header.split(","))) + "\n")
     one_line(path, lambda path: csv_table.read_table(path, ("t_us",)))
-    one_line(path, traces.columns)
+    one_line(path, packet_trace.columns)

@@ -12,8 +12,8 @@ import pytest
 import sojourn as sj
 from mutation import replaced, shuffled, toml
 from sojourn import metrics
-from sojourn.standard import ARGUMENTS
-from sojourn.sweeps import make_sweep, read_sweep, run_sweep
+from sojourn.sweeps.columns import ARGUMENTS
+from sojourn.sweeps.spec import make_sweep, read_sweep, run_sweep
 
 LINK = {"rate": "5mbit", "delay": "5ms", "qdisc": {"name": "codel", "target": "5ms"}}
 SCENARIO: dict[str, Any] = {

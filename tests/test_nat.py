@@ -15,7 +15,7 @@ import pytest
 from conftest import Command
 from live_link import ENVIRONMENT, arguments, lacking, lacking_tun, python
 from nat_world import HERE, HERE6, NEIGHBOUR, NEIGHBOUR6, PORT
-from sojourn import nat
+from sojourn.live import nat
 
 WORLD = [sys.executable, str(Path(__file__).with_name("nat_world.py"))]
 

@@ -8,7 +8,7 @@ import pytest
 
 import sojourn as sj
 from conftest import Command
-from sojourn import new
+from sojourn.cli import new
 
 
 def commands(scenario: str) -> list[list[str]]:

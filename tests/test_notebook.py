@@ -10,9 +10,9 @@ import pytest
 
 import sojourn as sj
 from conftest import EXAMPLES, SMALL, Command
-from sojourn.notebook import ROWS
-from sojourn.settings import apply
-from sojourn.units import counted
+from sojourn._util.units import counted
+from sojourn.display.notebook import ROWS
+from sojourn.scenario.overrides import apply
 
 HOSTILE = '<script>alert("x")</script> & [bold]'
 

@@ -10,10 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sojourn import InputError, _sojourn, claims, paper, paper_report, paper_run
-from sojourn.campaign import Made
-from sojourn.claims import Claim, Part, Verdict
-from sojourn.scenario import to_json
+from sojourn import InputError, _sojourn
+from sojourn.reproduction import claims, paper, report
+from sojourn.reproduction import run as reproduction_run
+from sojourn.reproduction.claims import Claim, Part, Verdict
+from sojourn.scenario.load import to_json
+from sojourn.sweeps.runner import Made
 
 ROOT = Path(__file__).parent.parent
 HELD = Part("a", "b", "c", True)
@@ -97,13 +99,13 @@ def test_paper_is_whole(name: str) -> None:
 def test_a_paper_runs_once_and_only_what_a_figure_needs(tmp_path: Path) -> None:
     """A second run makes nothing, a changed one only what is new, and the report is whole."""
     one = paper.find("codel-vs-drr")
-    first = paper_run.run(one, full=False, store=tmp_path / "runs", figures=["4.3"])
-    again = paper_run.run(one, full=False, store=tmp_path / "runs", figures=["4.3"])
+    first = reproduction_run.run(one, full=False, store=tmp_path / "runs", figures=["4.3"])
+    again = reproduction_run.run(one, full=False, store=tmp_path / "runs", figures=["4.3"])
     assert first.made.made == len(first.made.rows) == 18
     assert again.made.made == 0
     assert again.made.rows == first.made.rows
     assert [claim.id for claim, _ in again.claims] == ["004-C10", "004-C11"]
-    paper_report.write_report(again, tmp_path)
+    report.write_report(again, tmp_path)
     html = (tmp_path / "report.html").read_text()
     assert "<svg" in html
     assert "004-C10" in html
@@ -116,9 +118,7 @@ def test_prose_takes_over_what_was_measured() -> None:
     one = paper.find("codel-vs-drr")
     claim = Claim("004-C1", "", "", "", "")
     outcome = paper.Outcome(one, False, {}, [], [(claim, [HELD, HELD])], Made([], 0, 0, 0.0, ()))
-    assert "95th percentiles at 1000 bytes are the paper's: CoDel c at" in paper_report.filled(
-        outcome
-    )
+    assert "95th percentiles at 1000 bytes are the paper's: CoDel c at" in report.filled(outcome)
 
 
 @pytest.mark.parametrize(

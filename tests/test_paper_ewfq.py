@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 import sojourn as sj
-from sojourn import paper
-from sojourn.claims import Part, verdict
-from sojourn.papers import _ewfq
+from sojourn.papers.ewfq import runs as ewfq
+from sojourn.reproduction import paper
+from sojourn.reproduction.claims import Part, verdict
 from studies import fairness
 
 SHORT = {"duration": "8s", "warmup": "2s"}
@@ -22,7 +22,7 @@ def test_networks_are_those_of_the_study(name: str, scheme: str) -> None:
     """Packet by packet: the two were written apart, with classes here and flow numbers there."""
     qdisc = fairness.ewfq(name, 30) if scheme == "ewfq" else fairness.wfq(name, 30)
     theirs = sj.simulate(fairness.network(name, qdisc, 1) | SHORT)
-    ours = _ewfq.measure(sj.simulate(_ewfq.network(name, scheme, 30, times=SHORT) | {"seed": 1}))
+    ours = ewfq.measure(sj.simulate(ewfq.network(name, scheme, 30, times=SHORT) | {"seed": 1}))
     each = fairness.goodputs(theirs)
     assert [ours[f"s{i + 1}"] for i in range(len(each))] == pytest.approx(list(each), rel=1e-12)
     assert ours["jain"] == pytest.approx(fairness.jain(each), rel=1e-12)
@@ -30,9 +30,9 @@ def test_networks_are_those_of_the_study(name: str, scheme: str) -> None:
 
 def test_many_tcps_of_a_source_are_one_class() -> None:
     """Their bandwidth is told as the source's; none of the five sources is without."""
-    tree = _ewfq.network("Five", "wfq", 90, members=5, times=SHORT)
+    tree = ewfq.network("Five", "wfq", 90, members=5, times=SHORT)
     result = sj.simulate({**tree, "seed": 1})
-    found = _ewfq.measure(result)
+    found = ewfq.measure(result)
     assert set(found) == {"s1", "s2", "s3", "s4", "s5", "jain", "total"}
     mine = [flow["goodput_bps"] for flow in result.flows.values() if flow["group"] == "s1"]
     assert len(mine) == 5

@@ -4,10 +4,11 @@ import math
 
 import pytest
 
-from sojourn import _sojourn, paper
+from sojourn import _sojourn
 from sojourn.papers import hred
-from sojourn.papers._hred import fluid_limit, gain, largest_change, smallest_stable_buffer
-from sojourn.scenario import to_json
+from sojourn.papers.hred.common import fluid_limit, gain, largest_change, smallest_stable_buffer
+from sojourn.reproduction import paper
+from sojourn.scenario.load import to_json
 
 
 @pytest.mark.parametrize("kappa", [1, 2, 4])

@@ -11,13 +11,18 @@ from pathlib import Path
 import pytest
 
 from live_link import ENVIRONMENT, lacking_tun
-from sojourn import InputError, _sojourn, live_campaign, paper, paper_live, paper_report, paper_run
-from sojourn.campaign import key_of
-from sojourn.kernel import plan
-from sojourn.paper import Experiment, Paper, Point
-from sojourn.papers import _hred, _hred_live, hred
-from sojourn.scenario import to_json
-from sojourn.store import Store
+from sojourn import InputError, _sojourn
+from sojourn.live import runner
+from sojourn.live.kernel_config import plan
+from sojourn.papers import hred
+from sojourn.papers.hred import common, live_runs
+from sojourn.reproduction import live as reproduction_live
+from sojourn.reproduction import paper, report
+from sojourn.reproduction import run as reproduction_run
+from sojourn.reproduction.paper import Experiment, Paper, Point
+from sojourn.scenario.load import to_json
+from sojourn.sweeps.runner import key_of
+from sojourn.sweeps.store import Store
 
 REAL = pytest.mark.skipif(bool(lacking_tun()), reason=f"no real packets here: {lacking_tun()}")
 
@@ -27,9 +32,9 @@ def short(full: bool) -> dict[str, Experiment]:
     assert not full
     points: list[Point] = []
     for name in ("red", "hred"):
-        tree = _hred.gateway(_hred.scheme(name, 50), 4, 2, 0.5, tcp=_hred_live.LINUX)
+        tree = common.gateway(common.scheme(name, 50), 4, 2, 0.5, tcp=live_runs.LINUX)
         points.append(({"qdisc": name, "flows": 4}, tree))
-    return {"testbed": Experiment(points, _hred.steady, 1)}
+    return {"testbed": Experiment(points, common.steady, 1)}
 
 
 @pytest.fixture
@@ -43,10 +48,10 @@ def one(monkeypatch: pytest.MonkeyPatch) -> Paper:
 def test_rows_keys_and_report(one: Paper, tmp_path: Path) -> None:
     """A live row is never taken for a simulated one, nor the other way round; nothing is redone."""
     store = tmp_path / "runs"
-    outcome = paper_run.run(one, full=False, store=store, engine="live")
+    outcome = reproduction_run.run(one, full=False, store=store, engine="live")
     assert outcome.made.made == len(outcome.made.rows) == 2
     live, simulated = outcome.runs["testbed"], outcome.runs["testbed simulated"]
-    assert live["engine"].unique().to_list() == [live_campaign.live().name]
+    assert live["engine"].unique().to_list() == [runner.live().name]
     assert simulated["engine"].unique().to_list() == [_sojourn.engine()]
     assert os.uname().release in outcome.engine
     assert not set(live["key"]) & set(simulated["key"])
@@ -57,7 +62,7 @@ def test_rows_keys_and_report(one: Paper, tmp_path: Path) -> None:
         assert row["lateness_p99_s"] > 0
         assert row["warnings"] == len(row["warned"].split("; ")) * bool(row["warned"])
     assert "warned" not in simulated.columns
-    again = paper_run.run(one, full=False, store=store, engine="live")
+    again = reproduction_run.run(one, full=False, store=store, engine="live")
     assert again.made.made == 0
     assert again.made.rows == outcome.made.rows
     assert [figure.number for figure in again.figures] == ["live", "13a", "13b", "13c", "13d"]
@@ -69,11 +74,11 @@ def test_rows_keys_and_report(one: Paper, tmp_path: Path) -> None:
 
 
 def _is_whole(outcome: paper.Outcome, place: Path) -> None:
-    paper_report.write_report(outcome, place)
+    report.write_report(outcome, place)
     page = (place / "report.md").read_text()
     first = page.splitlines()[4]
     assert first.startswith("The packets are real")
-    assert live_campaign.kernel() in first
+    assert runner.kernel() in first
     assert "lasted 2 s" in first
     assert "100 times as long" in first
     assert "mean queue, kB: live | mean queue, kB: simulated" in page
@@ -83,7 +88,7 @@ def _is_whole(outcome: paper.Outcome, place: Path) -> None:
     assert (place / "figures/figure-13a.png").stat().st_size > 10_000
     told = json.loads((place / "claims.json").read_text())
     assert told["live"]["runs"] == 2
-    assert told["engine"] == live_campaign.live().name
+    assert told["engine"] == runner.live().name
 
 
 @REAL
@@ -124,9 +129,9 @@ def _line(pid: str) -> str:
 def test_keys_name_what_made_the_numbers() -> None:
     """Another kernel's rows are others."""
     text = "{}"
-    names = {key_of(text, _hred.steady), key_of(text, _hred.steady, live_campaign.live())}
+    names = {key_of(text, common.steady), key_of(text, common.steady, runner.live())}
     assert len(names) == 2
-    assert key_of(text, _hred.steady, live_campaign.live()) in names
+    assert key_of(text, common.steady, runner.live()) in names
 
 
 @pytest.mark.parametrize("name", [name for name in paper.ids() if paper.find(name).live])
@@ -161,20 +166,20 @@ def test_full_runs_leave_nothing_out(monkeypatch: pytest.MonkeyPatch, tmp_path: 
             for key, it in one.live_experiments(True).items()
         }
         monkeypatch.setattr(one.module, "live", lambda full, brief=brief: brief)
-        monkeypatch.setattr(live_campaign, "check", lambda runs: None)
-        monkeypatch.setattr(live_campaign, "play_all", _pretend)
-        outcome = paper_live.run(one, full=True, store=tmp_path / name)
+        monkeypatch.setattr(runner, "check", lambda runs: None)
+        monkeypatch.setattr(runner, "play_all", _pretend)
+        outcome = reproduction_live.run(one, full=True, store=tmp_path / name)
         assert outcome.claims
         assert outcome.played is not None
         assert outcome.played.numbers["left_out"] == []
-        paper_report.write_report(outcome, tmp_path / name)
+        report.write_report(outcome, tmp_path / name)
 
 
 def _pretend(runs: object, **_: object) -> object:
     """Stand in for `play_all`: simulated, with the columns of what was played."""
     from dataclasses import replace
 
-    from sojourn.campaign import campaign
+    from sojourn.sweeps.runner import campaign
 
     made = campaign(runs)  # type: ignore[arg-type]
     more = {"lateness_p99_s": 2e-4, "application_p99_s": None, "warnings": 1, "warned": "a; b"}
@@ -186,7 +191,7 @@ def test_a_paper_without_them_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"ewfq has no runs on real packets.*hred, red-vs-taildrop"
     ):
-        paper_run.run(paper.find("ewfq"), full=False, store=tmp_path, engine="live")
+        reproduction_run.run(paper.find("ewfq"), full=False, store=tmp_path, engine="live")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 import sojourn as sj
 from conftest import SMALL, Command
-from sojourn.parsing import parse_json, parse_toml
+from sojourn.scenario.parsing import parse_json, parse_toml
 
 UNQUOTED = {
     "duration = 10s": 'line 1: quote it: duration = "10s"',

@@ -8,8 +8,8 @@ import pytest
 
 import sojourn as sj
 from sojourn import metrics
-from sojourn.measure import groups
-from sojourn.standard import Standard
+from sojourn.metrics.overview import groups
+from sojourn.sweeps.columns import Standard
 
 SHARES = {
     name: metric

@@ -11,7 +11,7 @@ import shown
 from conftest import Command
 from live_link import lacking, link
 from sojourn import _sojourn
-from sojourn.cli import main
+from sojourn.cli.main import main
 
 ROOT = Path(__file__).parent.parent
 

@@ -19,7 +19,7 @@ import sojourn as sj
 from conftest import Command
 from live_link import lacking_tun
 from sojourn import _sojourn, metrics
-from sojourn.kernel import AVAILABLE
+from sojourn.live.kernel_config import AVAILABLE
 
 pytestmark = pytest.mark.skipif(
     bool(lacking_tun()), reason=f"no real packets here: {lacking_tun()}"

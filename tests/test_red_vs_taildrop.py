@@ -3,8 +3,8 @@
 import pytest
 
 import sojourn as sj
-from sojourn import paper
-from sojourn.papers import _red_vs_taildrop as module
+from sojourn.papers.red_vs_taildrop import runs as module
+from sojourn.reproduction import paper
 
 
 @pytest.mark.parametrize("flows", [1, 16, 256, 5000])

@@ -14,8 +14,9 @@ import pages
 import sojourn as sj
 import structs
 from conftest import EXAMPLES, Command
-from sojourn import _sojourn, reference
-from sojourn.scenario import to_json
+from sojourn import _sojourn
+from sojourn.cli import reference
+from sojourn.scenario.load import to_json
 from test_readme import blocks
 
 ROOT = EXAMPLES.parent

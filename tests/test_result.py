@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 import sojourn as sj
-from sojourn.folders import FILES
-from sojourn.measure import completion_times, groups
-from sojourn.result import Result
-from sojourn.settings import apply
+from sojourn.metrics.overview import completion_times, groups
+from sojourn.result.folders import FILES
+from sojourn.result.result import Result
+from sojourn.scenario.overrides import apply
 
 
 @pytest.fixture(scope="module")

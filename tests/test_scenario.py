@@ -13,8 +13,8 @@ import pytest
 import sojourn as sj
 from conftest import SMALL
 from sojourn import _sojourn
-from sojourn.scenario import plain, to_json
-from sojourn.settings import apply, compared_link, read_value, with_qdisc, with_samples
+from sojourn.scenario.load import plain, to_json
+from sojourn.scenario.overrides import apply, compared_link, read_value, with_qdisc, with_samples
 
 STRUCTS = sj.Scenario(
     name="small",

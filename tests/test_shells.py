@@ -8,7 +8,7 @@ import pytest
 
 from live_link import ENVIRONMENT, lacking
 from live_terminal import terminal
-from sojourn import shells
+from sojourn.live import shells
 
 REAL = pytest.mark.skipif(bool(lacking()), reason=f"no live link here: {lacking()}")
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from sojourn import sockets
+from sojourn.live import sockets
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="time stamps of Linux")
 

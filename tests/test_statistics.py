@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn.statistics import (
+from sojourn.result.statistics import (
     SAMPLES,
     Array,
     batch_means,
@@ -14,7 +14,7 @@ from sojourn.statistics import (
     percentile,
     quantile,
 )
-from sojourn.steady import steady
+from sojourn.result.steady_state import steady
 
 
 def test_interval_is_students() -> None:

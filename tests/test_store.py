@@ -15,9 +15,9 @@ import polars as pl
 import pytest
 
 from sojourn import InputError, StoreWarning
-from sojourn.keeper import Keeper
-from sojourn.store import ASIDE, FEW, LOOSE, Store
-from sojourn.sweeps import make_sweep, run_sweep
+from sojourn.sweeps.spec import make_sweep, run_sweep
+from sojourn.sweeps.store import ASIDE, FEW, LOOSE, Store
+from sojourn.sweeps.writer import Keeper
 
 
 def row(i: int, value: float | None = 0.5) -> dict[str, object]:
@@ -263,7 +263,7 @@ def test_a_second_writer_is_told_of_the_first(tmp_path: Path) -> None:
 
 def test_the_lock_of_a_killed_writer_ends_with_it(tmp_path: Path) -> None:
     """The next writer is alone: nothing is stale."""
-    code = "import sys; from sojourn.store import Store\n"
+    code = "import sys; from sojourn.sweeps.store import Store\n"
     code += "with Store(sys.argv[1]).writing(): print('in', flush=True); sys.stdin.read()"
     line = [sys.executable, "-c", code, str(tmp_path)]
     with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:

@@ -17,10 +17,11 @@ import polars as pl
 import pytest
 
 import sojourn as sj
-from sojourn import metrics, query
-from sojourn.axes import points, read_axes
-from sojourn.store import Store
-from sojourn.sweeps import make_sweep, run_sweep
+from sojourn import metrics
+from sojourn.sweeps import query
+from sojourn.sweeps.axes import points, read_axes
+from sojourn.sweeps.spec import make_sweep, run_sweep
+from sojourn.sweeps.store import Store
 
 KILLS = int(os.environ.get("SOJOURN_KILLS", "4"))
 """How often a sweep is killed; `make faults` does it 50 times."""

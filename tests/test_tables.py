@@ -12,14 +12,16 @@ from rich.text import Text
 
 import sojourn as sj
 from conftest import EXAMPLES, Command
-from sojourn import live_report, paper, report
-from sojourn.campaign import Made
-from sojourn.live import Played
-from sojourn.measure import Reading, Row
-from sojourn.settings import apply
-from sojourn.statistics import half_width, separate
-from sojourn.tables import Table
-from sojourn.units import figures, with_half
+from sojourn._util.units import figures, with_half
+from sojourn.display import summary
+from sojourn.display.table import Table
+from sojourn.live import summary as live_summary
+from sojourn.live.link import Played
+from sojourn.metrics.overview import Reading, Row
+from sojourn.reproduction import paper
+from sojourn.result.statistics import half_width, separate
+from sojourn.scenario.overrides import apply
+from sojourn.sweeps.runner import Made
 
 WIDTHS = (60, 80, 100, 140)
 WIDE = 1000
@@ -163,8 +165,8 @@ def test_a_paper_and_a_link_split_no_word(
     claims, links = {}, {}
     for width in (*WIDTHS, WIDE):
         monkeypatch.setenv("COLUMNS", str(width))
-        report.paper_table(outcome, Path("out"))
-        live_report.finish(played)
+        summary.paper_table(outcome, Path("out"))
+        live_summary.finish(played)
         claims[width], links[width] = capsys.readouterr()
     check_widths(claims)
     check_widths(links)
@@ -307,6 +309,6 @@ def test_rates_of_identical_runs_are_not_starred(small: Path) -> None:
     """The same scenario under two names: nothing separates."""
     runs = sj.compare(apply(sj.load(small), []), ["codel"], seeds=3)
     both = {"one": runs["codel"], "two": runs["codel"]}
-    from sojourn.measure import rows
+    from sojourn.metrics.overview import rows
 
     assert not any(any(found.best) for found in rows(both, "up"))

@@ -7,8 +7,8 @@ flows, 8 s each with a warm-up of 3 s, and prints the numbers that docs/live.md 
 import tomllib
 from pathlib import Path
 
-from sojourn.real import play
-from sojourn.settings import apply
+from sojourn.live.emulate import play
+from sojourn.scenario.overrides import apply
 
 ROOT = Path(__file__).parent.parent
 CASES = (("100mbit", 4), ("200mbit", 4), ("500mbit", 4), ("1gbit", 4), ("100mbit", 300))

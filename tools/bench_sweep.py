@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _sojourn
-from sojourn.scenario import to_json
-from sojourn.sweeps import sweep
+from sojourn.scenario.load import to_json
+from sojourn.sweeps.spec import sweep
 
 LAWS = ("droptail", "codel", "red", "pie", "hred")
 COUNTS = (1, 2, 4, 8)

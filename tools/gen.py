@@ -17,18 +17,19 @@ import header
 import pages
 import step
 import structs
-from sojourn import _sojourn, reference
+from sojourn import _sojourn
+from sojourn.cli import reference
 
 ROOT = Path(__file__).parent.parent
-MODELS = ROOT / "python/sojourn/models.py"
-KEYS = ROOT / "python/sojourn/keys.py"
+MODELS = ROOT / "python/sojourn/scenario/algorithms.py"
+KEYS = ROOT / "python/sojourn/scenario/keys.py"
 PAGES = ROOT / "docs/algorithms"
 WIDTH = 100
 
 Spec = dict[str, Any]
 
 BASES = {"disciplines": "Qdisc", "tcp": "Tcp", "sources": "Source"}
-"""The kinds in the tables, and the base class of each in sojourn.base."""
+"""The kinds in the tables, and the base class of each in sojourn.scenario.base."""
 
 SPELLED = {"codel": "CoDel", "droptail": "DropTail", "newreno": "NewReno"}
 """Parts of names that are not simply capitalised."""
@@ -42,7 +43,7 @@ A class per discipline, TCP and source. A field that is not set is None; its def
 
 from msgspec import field
 
-from sojourn.base import Numbers, Qdisc, Source, Tcp, Value
+from sojourn.scenario.base import Numbers, Qdisc, Source, Tcp, Value
 '''
 
 

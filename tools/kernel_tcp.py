@@ -35,7 +35,7 @@ Row = dict[str, Any]
 
 def scenario(qdisc: str, flows: int, tcp: str, seed: int) -> dict[str, Any]:
     """Give the scenario of a case."""
-    from sojourn.settings import apply, set_seed
+    from sojourn.scenario.overrides import apply, set_seed
 
     tree = tomllib.loads((ROOT / "examples" / "real-tcp.toml").read_text(encoding="utf-8"))
     settings = [f"up.qdisc.name={qdisc}", f"long.count={flows}", *TCPS[tcp]]
@@ -44,8 +44,8 @@ def scenario(qdisc: str, flows: int, tcp: str, seed: int) -> dict[str, Any]:
 
 def one(case: Case, live: bool) -> Row:
     """Play or simulate a case: what its link did."""
-    from sojourn.real import play
-    from sojourn.run import simulate
+    from sojourn.engines.simulate import simulate
+    from sojourn.live.emulate import play
 
     result = (play if live else simulate)(scenario(*case))
     link = result.links["up"]

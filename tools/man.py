@@ -7,7 +7,7 @@ from typing import Any, get_args, get_type_hints
 
 from typer.main import get_command
 
-from sojourn.commands import app
+from sojourn.cli.run import app
 
 PLACEHOLDERS = ((int, "N"), (float, "NUMBER"), (Path, "PATH"))
 """Placeholders of values, by the type of the option."""

@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import man
-from sojourn import _sojourn, listing, missing, reference
+from sojourn import _sojourn
+from sojourn.cli import list as cli_list
+from sojourn.cli import reference
 from sojourn.metrics import METRICS
+from sojourn.scenario import missing
 
 ROOT = Path(__file__).parent.parent
 MAN = ROOT / "packaging/data/share/man/man1/sojourn.1"
@@ -227,7 +230,7 @@ def metrics_page() -> str:
         lines += [f"## {heading}", ""]
         for metric in METRICS.values():
             if metric.function.__module__.endswith(f".{module}"):
-                lines += [f"### `{listing.call(metric)}`", ""]
+                lines += [f"### `{cli_list.call(metric)}`", ""]
                 lines += [inspect.getdoc(metric.function) or "", ""]
                 lines += [f"Unit: {metric.unit}. Source: {metric.source}.", ""]
     return "\n".join([*lines, FOOT, ""])

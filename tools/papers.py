@@ -10,8 +10,9 @@ import sys
 from itertools import product
 from pathlib import Path
 
-from sojourn import network, paper, paper_report, paper_run
-from sojourn.claims import verdict
+from sojourn.live import netdev
+from sojourn.reproduction import paper, report, run
+from sojourn.reproduction.claims import verdict
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "docs/papers"
@@ -27,16 +28,16 @@ def main(names: list[str], live: bool) -> None:
         folder = f"{one.id}-live" if live else one.id
         place = ROOT / "out/papers" / folder
         try:
-            outcome = paper_run.run(
+            outcome = run.run(
                 one,
                 full=True,
                 store=place / "runs",
                 progress=True,
                 engine="live" if live else "sim",
             )
-        except network.NoRightError:
+        except netdev.NoRightError:
             sys.exit("papers.py: real packets take the right to make networks: be root")
-        paper_report.write_report(outcome, place)
+        report.write_report(outcome, place)
         page = PAGES / folder
         (page / "figures").mkdir(parents=True, exist_ok=True)
         for old in (page / "figures").glob("*.svg"):
@@ -45,11 +46,11 @@ def main(names: list[str], live: bool) -> None:
         shutil.copy(place / "claims.json", page / "claims.json")
         for figure in outcome.figures:
             if figure.draw is not None:
-                drawn = f"{paper_report.file_name(figure)}.svg"
+                drawn = f"{report.file_name(figure)}.svg"
                 shutil.copy(place / "figures" / drawn, page / "figures" / drawn)
         judged = [verdict(parts) for _, parts in outcome.claims]
         counts = ", ".join(f"{judged.count(v)} {v}" for v in VERDICTS if v in judged)
-        print(f"{folder}: {counts}; {paper_report.took(outcome)}")
+        print(f"{folder}: {counts}; {report.took(outcome)}")
     (PAGES / "README.md").write_text(overview(), encoding="utf-8")
 
 

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from sojourn.cli import main as sojourn
+from sojourn.cli.main import main as sojourn
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/sweeps.md"

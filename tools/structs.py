@@ -1,10 +1,10 @@
-"""The classes of Python for the tables of a scenario: `python/sojourn/keys.py`, from keys.rs."""
+"""Generator of `python/sojourn/scenario/keys.py`, the classes of scenario tables, from keys.rs."""
 
 import keyword
 import textwrap
 from typing import Any
 
-from sojourn import reference
+from sojourn.cli import reference
 
 Spec = dict[str, Any]
 
@@ -48,7 +48,7 @@ from typing import Any
 
 from msgspec import field
 
-from sojourn.base import Qdisc, Source, Table, Tcp
+from sojourn.scenario.base import Qdisc, Source, Table, Tcp
 '''
 
 

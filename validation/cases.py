@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 import sojourn as sj
-from sojourn.units import seconds
+from sojourn._util.units import seconds
 from validation import crowds, systems
 from validation.statistics import Array
 from validation.systems import RTT_SETS, Table

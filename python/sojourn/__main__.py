@@ -1,6 +1,6 @@
 """`python -m sojourn`: the same as the command."""
 
-from sojourn.cli import entry
+from sojourn.cli.main import entry
 
 if __name__ == "__main__":
     entry()

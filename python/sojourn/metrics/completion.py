@@ -3,8 +3,8 @@
 import numpy as np
 
 from sojourn.metrics.registry import metric
-from sojourn.reading import completed, ideal_fct_s, nearest_rank, of_groups, since_warmup
-from sojourn.result import Array, Result
+from sojourn.result.result import Array, Result
+from sojourn.result.select import completed, ideal_fct_s, nearest_rank, of_groups, since_warmup
 
 
 @metric("s", "RFC 7928 2.1")

@@ -3,8 +3,8 @@
 import numpy as np
 
 from sojourn.metrics.registry import metric
-from sojourn.reading import nearest_rank, of_buffer, sojourns
-from sojourn.result import Result
+from sojourn.result.result import Result
+from sojourn.result.select import nearest_rank, of_buffer, sojourns
 
 
 @metric("s", "RFC 7928 2.6; paper red-vs-taildrop")

@@ -3,8 +3,8 @@
 import numpy as np
 
 from sojourn.metrics.registry import metric
-from sojourn.reading import GRAIN_S, buffer_of
-from sojourn.result import Result
+from sojourn.result.result import Result
+from sojourn.result.select import GRAIN_S, buffer_of
 
 
 @metric("s", "paper hred, IV.B", needs="sample")

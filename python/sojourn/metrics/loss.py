@@ -7,8 +7,8 @@ the warm-up counts neither in the numerator nor in the denominator.
 import numpy as np
 
 from sojourn.metrics.registry import metric
-from sojourn.reading import decided_s, flows_of, loss_of_datagrams, window_s_of
-from sojourn.result import Array, Result
+from sojourn.result.result import Array, Result
+from sojourn.result.select import decided_s, flows_of, loss_of_datagrams, window_s_of
 
 
 @metric("share", "RFC 7928 2.3")

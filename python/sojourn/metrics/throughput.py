@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from sojourn.metrics.registry import metric
-from sojourn.reading import flows_of, jain, window_s_of, wire_factor
-from sojourn.result import Array, Result
+from sojourn.result.result import Array, Result
+from sojourn.result.select import flows_of, jain, window_s_of, wire_factor
 
 
 @metric("bit/s", "usual definition")

@@ -1,1 +1,1 @@
-"""Papers, one module each; see `sojourn.paper` for what a module holds."""
+"""Reproduced papers, one package each; `sojourn.reproduction.paper` says what each holds."""

@@ -1,0 +1,105 @@
+"""A bar on the terminal for runs that last; nothing when piped, nothing for short ones.
+
+It shows simulated time, packets per second of wall clock, and the time that is left.
+"""
+
+import threading
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from sojourn._util.units import figures
+
+PATIENCE_S = 1.0
+"""How long a run may take before it shows a bar."""
+
+
+class Meter:
+    """Follows runs of `simulated_s` seconds each; thread-safe.
+
+    `work` is what each is expected to take, in any unit, for the time that is left (default: as its
+    simulated seconds); `word` is what is done with them.
+
+    The bar shows simulated time over all runs, how many of them are done, the packets that links
+    sent per second, and the time that is left.
+    """
+
+    def __init__(
+        self,
+        simulated_s: Sequence[float],
+        shown: bool,
+        work: Sequence[float] | None = None,
+        word: str = "simulated",
+    ) -> None:
+        self._shares = [0.0] * len(simulated_s)
+        self._packets = [0] * len(simulated_s)
+        self._simulated_s = simulated_s
+        self._work = simulated_s if work is None else work
+        self._past_s, self._past_work, self._sent, self._done = 0.0, 0.0, 0, 0
+        self._shown, self._word = shown, word
+        self._lock = threading.Lock()
+        self._started = time.monotonic()
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with self._lock:
+            self._shown = False
+            if self._bar is not None:
+                self._bar.stop()
+
+    def tell(self, run: int, share: float, packets: int) -> None:
+        """Note that `run` has come to `share` of its simulated time with so many packets."""
+        if not self._shown:
+            return
+        with self._lock:
+            gone = share - self._shares[run]
+            self._past_s += gone * self._simulated_s[run]
+            self._past_work += gone * self._work[run]
+            self._sent += packets - self._packets[run]
+            self._done += share >= 1 > self._shares[run]
+            self._shares[run], self._packets[run] = share, packets
+            if time.monotonic() - self._started < PATIENCE_S or not self._shown:
+                return
+            if self._bar is None:
+                self._start()
+            self._bar.update(self._task, completed=self._past_work, told=self.told())
+
+    def told(self) -> str:
+        """Say how fast it goes, and how many runs of several are done."""
+        elapsed = time.monotonic() - self._started
+        speed = f", {amount(self._sent / elapsed)} packets/s" if elapsed > 0 < self._sent else ""
+        runs = f", {self._done} of {len(self._shares)} runs" if len(self._shares) > 1 else ""
+        past = f"{self._past_s:.1f} of {sum(self._simulated_s):.0f} s {self._word}"
+        return f"{past}{speed}{runs}"
+
+    def _start(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._bar = Progress(
+            BarColumn(),
+            TextColumn("{task.fields[told]}, left"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task = self._bar.add_task("", total=sum(self._work), told="")
+        self._bar.start()
+
+
+def amount(number: float) -> str:
+    """Write a large number short: 1.23 M."""
+    for scale, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if number >= scale:
+            return f"{figures(number / scale)}{letter}"
+    return f"{number:.0f}"

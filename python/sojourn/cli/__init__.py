@@ -1,0 +1,1 @@
+"""The `sojourn` command: one module per command, imported when the command runs."""

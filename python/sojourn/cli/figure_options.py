@@ -1,0 +1,29 @@
+"""The options of commands that draw: what a figure looks like."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sojourn._sojourn import InputError
+from sojourn.plotting.style import Look, check
+
+Title = Annotated[
+    str | None, typer.Option(help='title of the figure in place of the conditions ("" for none)')
+]
+XLabel = Annotated[str | None, typer.Option(help="label of the figure's x axis")]
+YLabel = Annotated[str | None, typer.Option(help="label of the figure's y axis")]
+Size = Annotated[
+    str | None, typer.Option(metavar="WxH", help="size of the figure, like 6.5x4in or 16x10cm")
+]
+Style = Annotated[
+    str | None, typer.Option(metavar="FILE|NAME", help="matplotlib style sheet of the figure")
+]
+
+
+def check_look(look: Look, plot: Path | None) -> None:
+    """Raise InputError if there is no figure to look so, or a choice is refused."""
+    for name, chosen in look.items():
+        if chosen is not None and plot is None:
+            raise InputError(f"--{name}: there is no figure, give --plot FIG.png")
+    check(look)

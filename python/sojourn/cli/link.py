@@ -1,0 +1,238 @@
+"""The command `sojourn link`: its options, and the order in which things happen."""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sojourn._sojourn import InputError
+
+SAMPLE = "100ms"
+"""Interval of the series unless it is given."""
+
+Text = str | None
+Words = list[str] | None
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where a link is shown and written."""
+
+    watch: bool
+    watch_to: Path | None
+    log: Path | None
+    pcap: Path | None
+    tape: Path | None
+    as_json: bool
+
+
+def link(
+    command: Annotated[
+        Words, typer.Argument(help="what to run inside (default: a shell)", show_default=False)
+    ] = None,
+    rate: Annotated[Text, typer.Option(help="of both directions, like 10mbit")] = None,
+    delay: Annotated[Text, typer.Option(help="one way, like 25ms (default 0ms)")] = None,
+    qdisc: Annotated[Text, typer.Option(metavar="NAME", help="default droptail")] = None,
+    settings: Annotated[
+        Words, typer.Option("--set", metavar="K=V", help="a parameter of the discipline")
+    ] = None,
+    loss: Annotated[Text, typer.Option(help="share of packets lost on the wire, like 2%")] = None,
+    trace: Annotated[
+        Text, typer.Option(metavar="FILE", help="recorded rates, or mahimahi's format")
+    ] = None,
+    up: Annotated[
+        Words, typer.Option(metavar="K=V", help="for the uplink only, like rate=1mbit")
+    ] = None,
+    down: Annotated[Words, typer.Option(metavar="K=V", help="for the downlink only")] = None,
+    nat: Annotated[
+        bool,
+        typer.Option("--nat", help="let the command reach other machines by address translation"),
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="show its state below the output of the command")
+    ] = False,
+    watch_to: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE|TTY", help="show its state there: a terminal, or lines in a file"
+        ),
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="write the series there: .jsonl or .parquet")
+    ] = None,
+    pcap: Annotated[Path | None, typer.Option(help="write the packets there: .pcapng")] = None,
+    tape: Annotated[
+        Path | None,
+        typer.Option(help="write a row per packet there, up.csv and down.csv, for sojourn replay"),
+    ] = None,
+    sample: Annotated[Text, typer.Option(help=f"interval of the series (default {SAMPLE})")] = None,
+    seed: Annotated[int, typer.Option(help="of the random numbers of disciplines and loss")] = 1,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="print one JSON object at the end")
+    ] = False,
+) -> int:
+    """Run a command, or a shell, whose traffic crosses a link in both directions (Linux)."""
+    from sojourn.cli.link_options import links_of
+
+    if not sys.platform.startswith("linux"):
+        raise InputError("link: real packets take Linux")
+    shared = {"rate": rate, "delay": delay, "qdisc": qdisc, "loss": loss, "trace": trace}
+    links = links_of(shared, settings or (), {"up": up or (), "down": down or ()})
+    run = command or [os.environ.get("SHELL") or "/bin/sh"]
+    _check_command(run[0])
+    outputs = Outputs(watch, watch_to, log, pcap, tape, as_json)
+    _check_outputs(outputs, shell=not command)
+    if sample is not None and not (watch or watch_to or log):
+        raise InputError("--sample: has no effect without --watch, --watch-to or --log")
+    if nat:
+        from sojourn.live.nat import check_tools
+
+        check_tools()
+    return _play(links, run, outputs, sample or SAMPLE, seed, nat=nat, shell=not command)
+
+
+def _check_command(name: str) -> None:
+    """Raise InputError for a command that cannot be executed."""
+    from sojourn._util.inputs import brief, shown
+
+    if shutil.which(name) is not None:
+        return
+    path = Path(name)
+    if "/" not in name or not path.exists():
+        raise InputError(f"{brief(name) or shown(name)}: there is no such command")
+    why = "is a directory" if path.is_dir() else "is not executable (chmod +x makes it so)"
+    raise InputError(f"{brief(name)}: {why}")
+
+
+def _check_outputs(outputs: Outputs, *, shell: bool) -> None:
+    """Raise InputError for a place that cannot be written, or is given twice."""
+    from sojourn._util.files import check_directory, check_file
+
+    if outputs.watch or outputs.watch_to:
+        from sojourn.live import watch as live_watch
+
+        live_watch.check(outputs.watch, outputs.watch_to, shell=shell)
+    written: dict[Path, str] = {}
+    if outputs.log is not None:
+        from sojourn.live.log import ENDINGS
+
+        check_file(outputs.log, ENDINGS)
+        written[outputs.log.resolve()] = "--log"
+    if outputs.pcap is not None:
+        check_file(outputs.pcap, (".pcapng",))
+        written[outputs.pcap.resolve()] = "--pcap"
+    if outputs.tape is not None:
+        check_directory(outputs.tape)
+        written |= {(outputs.tape / f"{name}.csv").resolve(): "--tape" for name in ("up", "down")}
+    if outputs.watch_to is not None and (twice := written.get(outputs.watch_to.resolve())):
+        raise InputError(f"--watch-to: {outputs.watch_to} is a file of {twice} as well")
+
+
+def _play(
+    links: dict[str, Any],
+    command: list[str],
+    outputs: Outputs,
+    sample: str,
+    seed: int,
+    *,
+    nat: bool,
+    shell: bool,
+) -> int:
+    from sojourn.live import link as live_link
+    from sojourn.live import netdev, shells
+    from sojourn.live import summary as live_summary
+    from sojourn.live.signals import requests
+
+    line, environment = shells.interactive(command, links)
+    is_shown = outputs.watch or outputs.watch_to is not None or outputs.log is not None
+    with ExitStack() as stack:
+        takers: list[Callable[[live_link.Rows], None]] = []
+        made: list[live_link.Ready] = []
+
+        def started(ready: live_link.Ready) -> None:
+            made.append(ready)
+            live_summary.start(ready, shell=shell)
+            takers.extend(_takers(stack, outputs, links))
+
+        def seen(rows: live_link.Rows) -> None:
+            for take in takers:
+                take(rows)
+
+        with requests() as asked:
+            try:
+                played = live_link.play(
+                    links,
+                    line,
+                    asked,
+                    environment=environment,
+                    nat=nat,
+                    terminal=shells.takes_terminal(command, shell=shell),
+                    watched=outputs.watch,
+                    seed=seed,
+                    sample=sample if is_shown else None,
+                    pcap=None if outputs.pcap is None else str(outputs.pcap),
+                    tape=outputs.tape is not None,
+                    started=started,
+                    seen=seen if is_shown else None,
+                )
+            except netdev.NoRightError:
+                live_link.enter_own_network(sys.argv[1:], nat=nat)
+                raise
+            stack.close()  # what shows the link gives the terminal back
+            live_summary.finish(played)
+            if played.code and not played.links["down"]["arrived_packets"] and not shell:
+                live_summary.say_no_way_out(made[0])
+    if outputs.tape is not None:
+        from sojourn.live.log import write_tapes
+
+        outputs.tape.mkdir(parents=True, exist_ok=True)
+        write_tapes(outputs.tape, played.tapes)
+    if outputs.as_json:
+        _print_json(links, command, played.code, played.links, played.warnings)
+    return played.code
+
+
+def _takers(
+    stack: ExitStack, outputs: Outputs, links: Mapping[str, Any]
+) -> list[Callable[[Mapping[str, Any]], None]]:
+    """Open what takes the rows of the link while it works."""
+    takers: list[Callable[[Mapping[str, Any]], None]] = []
+    if outputs.log is not None:
+        from sojourn.live.log import logging
+
+        line = ["sojourn", *sys.argv[1:]]
+        takers.append(stack.enter_context(logging(outputs.log, links, line)))
+    if outputs.watch or outputs.watch_to is not None:
+        from sojourn.live.watch import watching
+
+        takers.append(stack.enter_context(watching(outputs.watch_to)))
+    return takers
+
+
+def _print_json(
+    links: Mapping[str, Any],
+    command: Sequence[str],
+    code: int,
+    summary: Mapping[str, Any],
+    warnings: Sequence[str],
+) -> None:
+    """Print what happened as one object."""
+    from sojourn import __version__
+
+    told = {
+        "sojourn": __version__,
+        "command": command,
+        "exit_code": code,
+        "spec": links,
+        "links": summary,
+        "trusted": not warnings,
+        "warnings": warnings,
+    }
+    print(json.dumps(told, indent=2, allow_nan=False))

@@ -1,0 +1,180 @@
+"""The links that the options of `sojourn link` describe, and options that contradict each other.
+
+Options of one direction (`--up`, `--down`) replace those of both. An option that would have no
+effect is refused: nothing that was asked for is left out silently.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sojourn import _sojourn
+from sojourn._sojourn import InputError
+from sojourn._util.inputs import brief, near, shown
+from sojourn.scenario import link_trace
+from sojourn.scenario.load import plain
+from sojourn.scenario.overrides import read_value, split_setting
+from sojourn.scenario.variants import table
+
+KEYS = ("rate", "delay", "qdisc", "loss", "trace")
+"""What a direction has."""
+
+PROVIDED = {"rate": ("rate_bps", "opportunities_ms"), "delay": ("delay_ns",)}
+"""The columns of a trace that take the place of a key."""
+
+Settings = dict[str, Any]
+
+
+def links_of(
+    shared: Mapping[str, str | None], settings: Sequence[str], own: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
+    """Return the canonical links of both directions; Rust judges their values.
+
+    `shared` are the options of both directions, `settings` those of their discipline (KEY=VALUE),
+    `own` the options of each direction.
+    """
+    given = {key: read_value(text) for key, text in shared.items() if text is not None}
+    with _about(""):
+        _read_trace(given)
+        _contradictions(given, "--")
+    given |= {f"set {key}": value for key, value in _pairs(settings, "--set", ()).items()}
+    described: dict[str, Settings] = {}
+    used: set[str] = set()
+    for name, options in own.items():
+        of_this = _pairs(options, f"--{name}", KEYS)
+        with _about(f"--{name}"):
+            _read_trace(of_this)
+            _contradictions(of_this, "")
+        with _about(f"--{name}" if options else ""):
+            described[name], kept = _merge(given, of_this)
+        used |= kept
+    for key in given.keys() - used:
+        raise InputError(f"--{brief(key)}: has no effect, since --up and --down both replace it")
+    links = {}
+    for name, link in described.items():
+        with _about(f"--{name}" if own[name] else ""):
+            one = json.loads(_sojourn.canonical_links(json.dumps(plain({name: link}))))
+            links[name] = one[name]
+    return links
+
+
+def _pairs(settings: Iterable[str], option: str, known: Sequence[str]) -> Settings:
+    """Read settings KEY=VALUE, each given once, whose first words are among `known`, if it is."""
+    found: Settings = {}
+    for setting in settings:
+        with _about(f"{option} {brief(setting)}"):
+            key, value = split_setting(setting)
+            first, _, parameter = key.partition(".")
+            if known and (first not in known or (parameter and first != "qdisc")):
+                raise InputError(f"unknown key {shown(key)}{near(key, known)}")
+        if key in found:
+            raise InputError(f"{option} {brief(key)}: is given twice")
+        found[key] = value
+    return found
+
+
+def _read_trace(link: Settings) -> None:
+    """Put the columns of a trace in the place of its file."""
+    if "trace" not in link:
+        return
+    try:
+        link["trace"] = link_trace.resolve(link["trace"])
+    except InputError as error:
+        raise InputError(f"trace: {error}") from None
+
+
+def _provides(trace: Any, key: str) -> bool:
+    """Return True if `trace` takes the place of `key` from the beginning on."""
+    if not isinstance(trace, dict) or not any(column in trace for column in PROVIDED[key]):
+        return False
+    # What begins later leaves the time before to the key.
+    return "t_ns" not in trace or not trace["t_ns"] or trace["t_ns"][0] == 0
+
+
+def _contradictions(link: Settings, lead: str) -> None:
+    """Raise InputError for a key whose place the trace takes."""
+    for key in PROVIDED:
+        if key in link and _provides(link.get("trace"), key):
+            raise InputError(
+                f"{key}: cannot be combined with {lead}trace, which gives the {key}: leave one out"
+            )
+
+
+def _merge(shared: Settings, own: Settings) -> tuple[Settings, set[str]]:
+    """Return a direction as it is described, and the keys of `shared` that it uses."""
+    link: Settings = {key: value for key, value in shared.items() if key in KEYS}
+    for key in PROVIDED:
+        if key in own:
+            _leave_out(link, key)
+        elif _provides(own.get("trace"), key):
+            link.pop(key, None)
+    if "trace" in own:
+        link.pop("trace", None)
+    parameters = {key[4:]: value for key, value in shared.items() if key.startswith("set ")}
+    if "qdisc" in own:
+        link.pop("qdisc", None)
+        parameters = {}
+    replaced = {key[6:]: value for key, value in own.items() if key.startswith("qdisc.")}
+    kept = {key for key in link if key not in own}
+    kept |= {f"set {key}" for key in parameters if key not in replaced}
+    link |= {key: value for key, value in own.items() if key in KEYS}
+    of_own = "qdisc" in own
+    link["qdisc"] = _discipline(
+        link.get("qdisc", "droptail"),
+        replaced if of_own else parameters,
+        {} if of_own else replaced,
+    )
+    if "rate" not in link and (rate := _rate_of(link.get("trace"))):
+        link["rate"] = f"{rate}bit"
+    return link, kept
+
+
+def _leave_out(link: Settings, key: str) -> None:
+    """Take from a trace what gives `key`; nothing is left of one that gave nothing else."""
+    if not isinstance(trace := link.get("trace"), dict):
+        return
+    left = {name: column for name, column in trace.items() if name not in PROVIDED[key]}
+    if any(column in left for columns in PROVIDED.values() for column in columns):
+        link["trace"] = left
+    else:
+        del link["trace"]
+
+
+def _discipline(qdisc: Any, parameters: Settings, replacing: Settings) -> Any:
+    """Add `parameters` to a discipline, and then those `replacing` its own."""
+    if not parameters and not replacing:
+        return qdisc
+    try:
+        whole = table(qdisc)
+    except InputError as error:
+        raise InputError(f"qdisc: {error}") from None
+    for key in parameters:
+        if key in whole:
+            raise InputError(f"qdisc.{brief(key)}: is given twice, with the discipline as well")
+    return {**whole, **parameters, **replacing}
+
+
+def _rate_of(trace: Any) -> int | None:
+    """Return the highest rate of a trace, or the mean one of delivery opportunities, in bit/s."""
+    if not isinstance(trace, dict):
+        return None
+    if moments := trace.get("opportunities_ms"):
+        return len(moments) * link_trace.FULL_PACKET_BYTES * 8000 // max(1, int(moments[-1]))
+    rates: list[int] = trace.get("rate_bps") or [0]
+    return max(rates)
+
+
+@contextmanager
+def _about(option: str) -> Iterator[None]:
+    """Put before an error which option it is about; where that is open, its own path tells."""
+    try:
+        yield
+    except InputError as error:
+        text = str(error).removeprefix("up.").removeprefix("down.")
+        text = text.partition(": ")[2] if text.startswith("--set ") else text
+        text = text.replace("qdisc.name: ", "qdisc: ", 1) if text.startswith("qdisc.name") else text
+        if option:
+            raise InputError(f"{option}: {text}") from None
+        text = f"--set {text[6:]}" if text.startswith("qdisc.") else f"--{text}"
+        raise InputError(text) from None

@@ -1,0 +1,225 @@
+"""What there is: `sojourn list`."""
+
+import inspect
+import json
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+from rich.padding import Padding
+from rich.text import Text
+
+from sojourn import _sojourn
+from sojourn._sojourn import InputError
+from sojourn._util.inputs import near, shown
+from sojourn.cli import reference
+from sojourn.display.summary import console
+from sojourn.display.table import Table
+from sojourn.scenario import missing
+
+TABLES = ("disciplines", "tcp", "sources", "metrics", "papers")
+"""What exists, by kind."""
+
+KINDS = (*TABLES, "scenario", "missing")
+"""What can be listed."""
+
+if TYPE_CHECKING:
+    from sojourn.metrics.registry import Metric
+
+Spec = dict[str, Any]
+
+LONG = 12
+"""Letters of a number that are still read at a glance."""
+
+
+def find(kind: str | None, name: str | None) -> Any:
+    """Find what is asked for: everything, a kind, or one thing by its name or an alias.
+
+    A first word that is no kind is a name.
+    """
+    if kind is not None and kind not in KINDS:
+        if name is not None:
+            raise InputError(f"list: unknown kind {shown(kind)}{near(kind, KINDS)}")
+        kind, name = None, kind
+    if kind == "scenario":
+        return reference.find(name)
+    if name is None:
+        return {one: _specs(one) for one in KINDS} if kind is None else _specs(kind)
+    absent = missing.find(name)
+    if kind == "missing" and absent:
+        return {"kind": kind, **absent}
+    known: list[str] = []
+    folded = name.lower().replace("-", "_")
+    for one in TABLES if kind is None else (kind,):
+        for spec in _specs(one):
+            if folded in (spec["name"], *spec["aliases"]):
+                return {"kind": one, **spec}
+            known.append(spec["name"])
+    if absent:
+        raise InputError(f"list: {missing.refusal(absent, name)}")
+    known += KINDS if kind is None else ()
+    raise InputError(f"list: unknown name {shown(name)}{near(name, known)}")
+
+
+def _specs(kind: str) -> list[Spec]:
+    """Return the entries of a kind."""
+    if kind == "metrics":
+        return _metrics()
+    if kind == "papers":  # they take the longest to read: only when asked for
+        return _papers()
+    if kind == "scenario":
+        return reference.tables()
+    if kind == "missing":
+        return [spec for group in missing.groups().values() for spec in group]
+    found: list[Spec] = json.loads(_sojourn.specs()).get(kind, [])
+    return found
+
+
+def show(found: Any, kind: str | None) -> None:
+    """Print what `find` found."""
+    out = console()
+    if kind == "scenario":
+        reference.show(found)
+        for key in found["keys"]:
+            if key["name"] in reference.NAMED:
+                _named(key)
+    elif kind == "missing":
+        _missing(found if isinstance(found, list) else [found])
+    elif isinstance(found, list):
+        _kind(str(kind), found)
+    elif "claims" in found:
+        _paper(found)
+    elif "unit" in found:
+        _metric(found)
+    elif "params" in found:
+        _one(found)
+    else:
+        for name in TABLES:
+            out.print(f"[bold]{name}[/]")
+            _kind(name, found[name])
+            out.print()
+        out.print("sojourn list NAME shows the parameters of one.")
+        out.print("sojourn list scenario shows the keys of a scenario, sojourn new writes one.")
+        out.print("sojourn list missing shows what does not exist, and what to use instead.")
+
+
+def _kind(kind: str, specs: list[Spec]) -> None:
+    out = console()
+    if not specs:
+        out.print(f"there are no {kind} yet")
+        return
+    measured = kind == "metrics"
+    table = Table("name", "description", "source", *["unit"] * measured, prose=[1, 2, 3])
+    default = reference.default_of(kind) if kind in reference.NAMED.values() else None
+    for spec in specs:
+        others = f" (also {', '.join(spec['aliases'])})" if spec["aliases"] else ""
+        others += "; the default" * (spec["name"] == default)
+        unit = [spec["unit"]] if measured else []
+        table.add_row(spec["name"], spec["about"] + others, spec["source"], *unit)
+    out.print(table, soft_wrap=True)
+
+
+def _missing(specs: list[Spec]) -> None:
+    out = console()
+    for n, spec in enumerate(specs):
+        also = f" ({', '.join(spec['aliases'])})" if spec["aliases"] else ""
+        state = "planned" if spec["planned"] else "not planned"
+        out.print("\n" * (n > 0) + f"[bold]{escape(spec['name'])}[/]{escape(also)}")
+        for line in (spec["about"], f"{state}: {spec['why']}", f"use {spec['instead']}"):
+            out.print(Padding(escape(line), (0, 0, 0, 2), expand=False))
+
+
+def call(metric: "Metric") -> str:
+    """Return how a metric is called: its name, arguments and their defaults."""
+    signature = inspect.signature(metric.function)
+    arguments = [
+        p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()
+    ]
+    plain = signature.replace(parameters=arguments, return_annotation=inspect.Signature.empty)
+    return f"{metric.name}{plain}"
+
+
+def _metrics() -> list[Spec]:
+    """Return the metrics in the form of the tables of Rust."""
+    from sojourn.metrics import METRICS
+
+    return [
+        {
+            "name": one.name,
+            "aliases": [],
+            "about": one.about,
+            "source": one.source,
+            "unit": one.unit,
+            "call": call(one),
+            "doc": inspect.getdoc(one.function) or "",
+        }
+        for one in METRICS.values()
+    ]
+
+
+def _papers() -> list[Spec]:
+    """Return the papers, in the form of the tables that Rust gives for the other kinds."""
+    from sojourn.reproduction import paper
+
+    return [
+        {
+            "name": one.id,
+            "aliases": [] if "-" not in one.id else [one.id.replace("-", "_")],
+            "about": one.title,
+            "source": one.reference,
+            "doc": one.about.strip(),
+            "figures": [figure.number for figure in one.figures],
+            "claims": [{"id": claim.id, "says": claim.says} for claim in one.claims],
+        }
+        for one in map(paper.find, paper.ids())
+    ]
+
+
+def _paper(spec: Spec) -> None:
+    out = console()
+    out.print(f"[bold]{escape(spec['about'])}[/], {escape(spec['source'])}\n")
+    out.print(escape(spec["doc"]) + "\n")
+    for claim in spec["claims"]:
+        out.print(f"{claim['id']}  {escape(claim['says'])}")
+    out.print(f"\nfigures and tables: {escape(', '.join(spec['figures']))}")
+    out.print(f"sojourn paper run {spec['name']} --out DIR makes them and judges the claims.")
+
+
+def _metric(spec: Spec) -> None:
+    out = console()
+    out.print(f"[bold]{escape(spec['call'])}[/]")
+    out.print(f"unit: {escape(spec['unit'])}; source: {escape(spec['source'])}\n")
+    out.print(escape(spec["doc"]))
+
+
+def _one(spec: Spec) -> None:
+    out = console()
+    others = f" (also {', '.join(spec['aliases'])})" if spec["aliases"] else ""
+    out.print(f"[bold]{spec['name']}[/]{others}: {escape(spec['about'])}")
+    if "decides" in spec:
+        out.print(f"decides {escape(spec['decides'])}")
+        out.print(f"state: {spec['state_bytes']:,} bytes at its defaults, waiting packets apart")
+    out.print(f"source: {escape(spec['source'])}\n")
+    table = Table("parameter", "default", "description", left=2, prose=[2])
+    for row in spec["params"]:
+        facts = [row["kind"].replace("|", " | "), row["range"]]
+        facts += [f"the paper's {row['symbol']}"] if row["symbol"] not in ("", row["name"]) else []
+        facts += [f"also {', '.join(row['aliases'])}"] if row["aliases"] else []
+        about = Text(row["about"] + "\n").append("; ".join(filter(None, facts)), style="dim")
+        table.add_row(row["name"], _short(row), about)
+    out.print(table, soft_wrap=True)
+
+
+def _short(row: Spec) -> str:
+    """Write the default; of a number that has many digits, six."""
+    number = row["kind"].startswith("number") and len(row["value"]) > LONG
+    return f"{float(row['value']):.6g}" if number else str(row["value"])
+
+
+def _named(key: Spec) -> None:
+    """Show the default of a key whose value has parameters."""
+    kind = reference.NAMED[key["name"]]
+    out = console()
+    if key["default"]:
+        out.print()
+        show(find(kind, key["default"]), kind)
+    out.print(f"\nsojourn list {kind} shows the others, sojourn list NAME their parameters.")

@@ -1,0 +1,94 @@
+"""The commands `sojourn paper list` and `sojourn paper run`."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sojourn.cli.sweep import Force
+
+app = typer.Typer(
+    help="Reproduce a paper: its figures, and every claim judged.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+
+
+@app.command("list")
+def list_command(as_json: Json = False) -> None:
+    """Show the papers that there are."""
+    from sojourn.display.summary import console
+    from sojourn.display.table import Table
+    from sojourn.reproduction import paper
+
+    found = [paper.find(name) for name in paper.ids()]
+    if as_json:
+        told = [{"id": p.id, "title": p.title, "reference": p.reference} for p in found]
+        print(json.dumps(told, indent=2))
+        return
+    table = Table("id", "title", "figures and tables", "claims", prose=[1, 2])
+    for one in found:
+        numbers = ", ".join(figure.number for figure in one.figures)
+        table.add_row(one.id, one.title, numbers, str(len(one.claims)))
+    console().print(table, soft_wrap=True)
+
+
+@app.command()
+def run(
+    paper_id: Annotated[str, typer.Argument(metavar="ID", help="as `sojourn paper list` has it")],
+    out: Annotated[Path, typer.Option(help="the report goes into DIR/ID", metavar="DIR")],
+    figure: Annotated[
+        list[str] | None, typer.Option(help="only this figure, and the claims about it")
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full/--quick", help="all seeds and points, or few (default)")
+    ] = False,
+    engine: Annotated[
+        str, typer.Option(metavar="sim|live", help="simulate (default), or play real packets")
+    ] = "sim",
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="runs at once (default: cores; 6 of real packets)")
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Run a paper's scenarios, draw its figures, judge its claims.
+
+    Finished runs are kept in DIR/ID/runs: a run that is there already is not made again. On real
+    packets all goes into DIR/ID-live, and takes minutes, since runs last as long as they say.
+    """
+    from sojourn.live import link, netdev
+    from sojourn.reproduction import paper, report
+    from sojourn.reproduction import run as reproduction_run
+    from sojourn.result import folders
+    from sojourn.scenario.overrides import is_live
+
+    real = is_live(engine)
+    found = paper.find(paper_id)
+    directory = out / (f"{found.id}-live" if real else found.id)
+    folders.claim(directory, "paper", {"paper": found.id}, force=force)
+    try:
+        outcome = reproduction_run.run(
+            found,
+            full=full,
+            store=directory / "runs",
+            figures=figure or (),
+            jobs=jobs,
+            progress=True,
+            engine="live" if real else "sim",
+        )
+    except netdev.NoRightError:
+        link.enter_own_network(sys.argv[1:])
+        raise
+    report.write_report(outcome, directory)
+    for name in outcome.made.damaged:
+        print(f"sojourn: {directory / 'runs'}: {name} was damaged; made again", file=sys.stderr)
+    if as_json:
+        print(json.dumps(report.as_json(outcome), indent=2, allow_nan=False))
+        return
+    from sojourn.display.summary import paper_table
+
+    paper_table(outcome, directory)

@@ -1,0 +1,385 @@
+"""The commands `sojourn list`, `run`, `compare` and `replay`; other modules add theirs.
+
+A command imports what it needs when it runs. Bad input raises InputError, which
+`sojourn.cli.main` prints.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sojourn._sojourn import InputError
+from sojourn.cli import paper, sweep
+from sojourn.cli.figure_options import Size, Style, Title, XLabel, check_look
+from sojourn.cli.link import link as link_command
+from sojourn.cli.new import new
+from sojourn.cli.sweep import Force
+from sojourn.plotting.style import Look
+
+app = typer.Typer(
+    help="Packets through managed queues: simulate, compare, replay, sweep, repeat papers.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+app.command()(new)
+app.add_typer(paper.app, name="paper")
+sweep.add_to(app)
+# What comes after the command to run is the command's.
+app.command(context_settings={"allow_interspersed_args": False})(link_command)
+
+File = Annotated[Path, typer.Argument(help="scenario, .toml or .json", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+Plot = Annotated[Path | None, typer.Option(help="write a figure: .png, .pdf or .svg")]
+Seed = Annotated[int | None, typer.Option(help="instead of the scenario's seed")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="change it, like bottleneck.qdisc=codel"),
+]
+Link = Annotated[
+    str | None, typer.Option(help="the link (default: bottleneck, else the first crossed)")
+]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from sojourn import __version__
+
+        print(f"sojourn {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _sojourn_command(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version")
+    ] = False,
+) -> None:
+    """Packets through managed queues: simulate, compare, replay."""
+
+
+@app.command("list")
+def list_command(
+    kind: Annotated[
+        str | None,
+        typer.Argument(
+            help="disciplines, tcp, sources, metrics, papers, scenario, missing; or a NAME"
+        ),
+    ] = None,
+    name: Annotated[str | None, typer.Argument(help="show this one: its parameters")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what there is; a NAME shows its parameters, units, defaults and source."""
+    from sojourn.cli import list as cli_list
+
+    found = cli_list.find(kind, name)
+    if as_json:
+        _print_json(found)
+    else:
+        cli_list.show(found, kind)
+
+
+@app.command()
+def run(
+    file: File,
+    settings: Set = None,
+    seed: Seed = None,
+    qdisc: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="discipline of the link, like 'codel(target=15ms)'"),
+    ] = None,
+    link: Link = None,
+    as_json: Json = False,
+    plot: Plot = None,
+    title: Title = None,
+    xlabel: XLabel = None,
+    size: Size = None,
+    style: Style = None,
+    flow: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="draw the congestion window of this flow or group"),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="write summary.json and Parquet tables there")
+    ] = None,
+    force: Force = False,
+    tape: Annotated[bool, typer.Option("--tape", help="with a row for every packet")] = False,
+    steady: Annotated[
+        bool, typer.Option("--steady", help="find and cut the warm-up; intervals from this one run")
+    ] = False,
+    engine: Annotated[
+        str, typer.Option(help="sim, or live: real packets of the kernel's TCP, in real time")
+    ] = "sim",
+) -> None:
+    """Run a scenario."""
+    from sojourn._util.files import check_file
+    from sojourn.result import folders
+    from sojourn.scenario.overrides import check_tcp_flows, is_live, with_samples
+
+    if tape and out is None:
+        raise InputError("--tape: the rows need a place, give --out DIR")
+    if flow and plot is None:
+        raise InputError("--flow: there is no figure to draw it in, give --plot FIG.png")
+    look: Look = {"title": title, "xlabel": xlabel, "size": size, "style": style}
+    check_look(look, plot)
+    real = is_live(engine)
+    tree = _scenario(file, settings, seed)
+    with _about(file):
+        if qdisc is not None or link is not None:
+            tree = _with_qdisc(tree, qdisc, link)
+        if plot or out or steady:
+            tree = with_samples(tree)
+        if tape:
+            tree = {**tree, "tape": True}
+        canonical = _canonical(tree)
+    check_tcp_flows(canonical, flow or ())
+    if plot is not None:
+        from sojourn.plotting.run import ENDINGS
+
+        check_file(plot, ENDINGS)
+    if out is not None:
+        folders.claim_run(out, canonical, engine, force=force)
+
+    with _about(file):
+        if real:
+            from sojourn.live import link as live_link
+            from sojourn.live import netdev
+            from sojourn.live.emulate import play
+
+            try:
+                result = play(tree, progress=True, command=_command_line())
+            except netdev.NoRightError:
+                live_link.enter_own_network(sys.argv[1:])
+                raise
+        else:
+            from sojourn.engines.simulate import simulate
+
+            result = simulate(tree, progress=True, command=_command_line())
+    if out is not None:
+        result.save(out, force=force)
+    if plot is not None:
+        from sojourn.plotting.run import draw
+
+        draw(result, plot, flows=flow or None, **look)
+    told: dict[str, Any] = {}
+    if steady:
+        from dataclasses import asdict
+
+        from sojourn.result.steady_state import steady as find_steady
+
+        with _about(file):
+            found = find_steady(result)
+        told = {"steady": [asdict(one) for one in found]}
+    if as_json:
+        _print_json(result.summary | told)
+    else:
+        from sojourn.display.summary import run_report, steady_report
+
+        run_report(result)
+        if steady:
+            steady_report(found)
+
+
+@app.command()
+def compare(
+    file: File,
+    qdisc: Annotated[
+        list[str],
+        typer.Option(
+            metavar="A,B,...",
+            help="the disciplines, like droptail,'codel(target=15ms)',slow='codel(target=100ms)'",
+        ),
+    ],
+    seeds: Annotated[
+        int | None, typer.Option(metavar="N", help="so many seeds, from the scenario's on")
+    ] = None,
+    link: Link = None,
+    settings: Set = None,
+    seed: Seed = None,
+    as_json: Json = False,
+    plot: Plot = None,
+    title: Title = None,
+    size: Size = None,
+    style: Style = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="write each run there when it is over, and go on from what is there"),
+    ] = None,
+    force: Force = False,
+    export: Annotated[
+        Path | None, typer.Option(help="write the table for LaTeX: .tex", metavar="FILE.tex")
+    ] = None,
+) -> None:
+    """Run a scenario under several disciplines; each gets the same buffer."""
+    from sojourn._util.files import check_file
+    from sojourn.scenario.overrides import compared_link, with_samples
+    from sojourn.scenario.variants import split
+    from sojourn.sweeps import compare as sweeps_compare
+
+    look: Look = {"title": title, "size": size, "style": style}
+    check_look(look, plot)
+    tree = _scenario(file, settings, seed)
+    with _about(file):
+        where = compared_link(tree, link)
+        if plot:
+            tree = with_samples(tree)
+    if export is not None:
+        check_file(export, (".tex",))
+    if plot is not None:
+        from sojourn.plotting.run import ENDINGS
+
+        check_file(plot, ENDINGS)
+    with _about(file, unless=("--qdisc", "--seeds", *((str(out),) if out else ()))):
+        runs = sweeps_compare.compare(
+            tree,
+            [name for given in qdisc for name in split(given)],
+            link=where,
+            seeds=1 if seeds is None else seeds,
+            progress=True,
+            command=_command_line(),
+            out=out,
+            force=force,
+        )
+    if plot is not None:
+        from sojourn.plotting.comparison import draw_comparison
+
+        draw_comparison(runs, where, plot, **look)
+    if as_json:
+        from sojourn import __version__
+
+        told: dict[str, Any] = {
+            name: [result.summary for result in results] if seeds else results[0].summary
+            for name, results in runs.items()
+        }
+        _print_json({"sojourn": __version__, "runs": told})
+    else:
+        from sojourn.display.summary import comparison as comparison_report
+
+        comparison_report(runs, where)
+    if export is not None:
+        from sojourn.display import latex
+        from sojourn.display.summary import compared, comparison_seeds, comparison_table
+
+        note = f"{compared(runs, where)}; {comparison_seeds(runs)}"
+        latex.write(comparison_table(runs, where)[0], export, note)
+
+
+@app.command()
+def replay(
+    arrivals: Annotated[
+        Path, typer.Argument(help="CSV with i,t_us,flow,size_B[,ecn]", show_default=False)
+    ],
+    qdisc: Annotated[str, typer.Option(metavar="NAME", help="the discipline")],
+    rate: Annotated[str, typer.Option(help="of the link, like 800kbit")],
+    out: Annotated[Path, typer.Option(help="CSV to write")],
+    force: Force = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="K=V", help="a parameter of the discipline"),
+    ] = None,
+    follow: Annotated[
+        Path | None, typer.Option(help="CSV of decisions (dropped, marked) to take")
+    ] = None,
+    timer_phase: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="when the first periodic update is due, like 3.2ms; "
+            "default: one period after the first arrival",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Send recorded arrivals through one link, and write what happened to each."""
+    from sojourn.engines import replay as replays
+    from sojourn.result.folders import claim_table
+    from sojourn.scenario.overrides import split_setting
+    from sojourn.scenario.variants import table
+
+    changes = dict(split_setting(setting) for setting in settings or ())
+    if "name" in changes:
+        raise InputError("--set name: the discipline is chosen by --qdisc")
+    try:
+        given = table(qdisc) | changes
+    except InputError as error:
+        raise InputError(f"--qdisc: {error}") from None
+    for option, read in (("ARRIVALS", arrivals), ("--follow", follow)):
+        if read is not None and out.exists() and read.exists() and out.samefile(read):
+            raise InputError(f"--out {out}: this is the file of {option}")
+    claim_table(out, replays.WRITTEN, force=force)
+    replayed = replays.replay(
+        arrivals, given, rate, follow=follow, timer_phase=timer_phase, progress=True
+    )
+    replays.write(replayed, out)
+    summary = replayed.summary()
+    if follow is not None:
+        _tell_divergences(follow, summary["divergences"], len(replayed.columns["i"]))
+    if as_json:
+        from sojourn import __version__
+
+        _print_json({"sojourn": __version__, "qdisc": given, **summary})
+    else:
+        from sojourn.display.summary import replay_report
+
+        replay_report(summary, out)
+
+
+def _tell_divergences(follow: Path, diverged: list[int], rows: int) -> None:
+    first = ", ".join(map(str, diverged[:10])) + (", ..." if len(diverged) > 10 else "")
+    where = f", at i = {first}" if diverged else ""
+    print(f"sojourn: {follow}: {len(diverged)} of {rows} decisions diverge{where}", file=sys.stderr)
+
+
+def _scenario(file: Path, settings: list[str] | None, seed: int | None) -> dict[str, Any]:
+    """Read a scenario and change it as the options say."""
+    from sojourn.scenario.load import load
+    from sojourn.scenario.overrides import apply, set_seed
+
+    tree = load(file)
+    with _about(file):
+        tree = apply(tree, settings or ())
+    return tree if seed is None else set_seed(tree, seed)
+
+
+def _with_qdisc(tree: dict[str, Any], qdisc: str | None, link: str | None) -> dict[str, Any]:
+    """Put the discipline of `--qdisc` on the link of `--link`."""
+    from sojourn.scenario.overrides import compared_link, with_qdisc
+
+    if qdisc is None:
+        raise InputError("--link: it names the link of --qdisc, which is not given")
+    return with_qdisc(tree, qdisc, compared_link(tree, link))
+
+
+def _canonical(tree: dict[str, Any]) -> dict[str, Any]:
+    """Return the canonical scenario: Rust refuses a bad one before anything begins."""
+    from sojourn import _sojourn
+    from sojourn.scenario.load import to_json
+
+    canonical: dict[str, Any] = json.loads(_sojourn.canonical(to_json(tree)))
+    return canonical
+
+
+@contextmanager
+def _about(file: Path, unless: tuple[str, ...] = ()) -> Iterator[None]:
+    """Put the file's name before an error, unless it is about something else."""
+    try:
+        yield
+    except InputError as error:
+        if str(error).startswith(unless):
+            raise
+        raise InputError(f"{file}: {error}") from None
+
+
+def _print_json(tree: Any) -> None:
+    print(json.dumps(tree, indent=2, allow_nan=False))
+
+
+def _command_line() -> list[str]:
+    return ["sojourn", *sys.argv[1:]]

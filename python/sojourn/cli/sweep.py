@@ -1,0 +1,276 @@
+"""The commands `sojourn sweep`, `sojourn results` and `sojourn plot`."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sojourn._sojourn import InputError
+from sojourn.cli.figure_options import Size, Style, Title, XLabel, YLabel
+from sojourn.plotting.style import Look, check
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from sojourn.display.table import Table
+
+Folder = Annotated[Path, typer.Argument(help="a folder of results", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+Where = Annotated[
+    list[str] | None, typer.Option(metavar="AXIS=VALUE", help="only runs with this label")
+]
+Force = Annotated[
+    bool, typer.Option("--force", help="write to --out whatever is there; replace results in it")
+]
+Engine = Annotated[str | None, typer.Option(help="runs of this engine (default: this one's)")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Put the commands into the command line."""
+    app.command("sweep")(sweep_command)
+    app.command("results")(results_command)
+    app.command("plot")(plot_command)
+
+
+def sweep_command(
+    file: Annotated[Path, typer.Argument(help="sweep, .toml", show_default=False)],
+    out: Annotated[Path, typer.Option(help="runs are kept there, and not made again")],
+    jobs: Annotated[int | None, typer.Option(min=1, help="runs at once (default: cores)")] = None,
+    processes: Annotated[
+        bool, typer.Option("--processes", help="in processes, not threads")
+    ] = False,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="of a Dask scheduler, tcp://host:8786")
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Run a scenario at every combination of axes and seeds; go on from what is there."""
+    from sojourn import _sojourn
+    from sojourn._util.files import check_directory
+    from sojourn.sweeps.query import USUAL
+    from sojourn.sweeps.rows import axes_of
+    from sojourn.sweeps.spec import read_sweep, run_sweep
+
+    if cluster is not None and (processes or jobs):
+        raise InputError(
+            "--cluster: the workers of the cluster run it, without --jobs, --processes"
+        )
+    asked = read_sweep(file)
+    check_directory(out)
+    with executor_for(cluster, processes, jobs) as executor:
+        made = run_sweep(asked, out=out, executor=executor, jobs=jobs, progress=True, force=force)
+    for name in made.damaged:
+        print(f"sojourn: {out}: {name} was damaged; its runs were made again", file=sys.stderr)
+    import polars as pl
+
+    rows = pl.DataFrame(made.rows, infer_schema_length=None)
+    if as_json:
+        told = {
+            "sojourn": _sojourn.version(),
+            "engine": _sojourn.engine(),
+            "runs": len(rows),
+            "made": made.made,
+            "axes": list(asked.names),
+            "table": _table(rows, axes_of(rows), list(USUAL)).to_dicts(),
+        }
+        print(json.dumps(told, indent=2, allow_nan=False))
+        return
+    from sojourn._util.progress import amount
+    from sojourn._util.units import counted
+    from sojourn.display.summary import console
+
+    _print(_table(rows, axes_of(rows), list(USUAL)), list(USUAL))
+    console().print(
+        f"{made.made} of {counted(len(rows), 'run')} made, {amount(made.packets)} packets in "
+        f"{made.wall_s:.1f} s; sojourn results {out} and sojourn plot {out} show more"
+    )
+
+
+def results_command(
+    directory: Folder,
+    select: Annotated[
+        list[str] | None, typer.Option("--metric", help="a column, like sojourn_p99")
+    ] = None,
+    by: Annotated[str | None, typer.Option(metavar="A,B", help="axes (default: all)")] = None,
+    where: Where = None,
+    pivot: Annotated[str | None, typer.Option(help="the values of this axis as columns")] = None,
+    pair: Annotated[
+        str | None,
+        typer.Option(metavar="AXIS=REFERENCE", help="differences from it, seed by seed"),
+    ] = None,
+    percentile: Annotated[
+        float | None, typer.Option(min=0, max=100, help="over runs, in place of the mean")
+    ] = None,
+    each: Annotated[bool, typer.Option("--rows", help="a row for each run, no means")] = False,
+    export: Annotated[Path | None, typer.Option(help="write it: .csv, .parquet or .tex")] = None,
+    engine: Engine = None,
+    as_json: Json = False,
+) -> None:
+    """Show what a sweep found: means over seeds with 95 % intervals, or differences in pairs."""
+    from sojourn._util.files import check_file, replacing
+    from sojourn.sweeps import query
+    from sojourn.sweeps.rows import axes_of
+
+    if export is not None:
+        check_file(export, (".csv", ".parquet", ".tex"))
+    rows = query.where(query.results(directory, engine=engine), where or ())
+    names = [query.column(rows, name) for name in select or query.USUAL]
+    axes = axes_of(rows)
+    asked = [] if by is None else by.split(",")
+    groups = [query.axis_column(rows, name.strip(), "--by") for name in asked] or axes
+    if each:
+        found = rows.drop("axes") if select is None else rows.select(*axes, "seed", *names)
+    elif pair is not None:
+        axis, reference = query.pair_of(pair)
+        axis = query.axis_column(rows, axis, "--pair")
+        found = query.differences(rows, axis, reference, groups, names)
+    else:
+        found = query.means(rows, groups, names, percentile)
+        if pivot is not None:
+            found = query.pivoted(found, query.axis_column(rows, pivot, "--pivot"), names[0])
+    means = [] if each or pivot else names
+    if export is not None and export.suffix.lower() == ".tex":
+        from sojourn.display import latex
+
+        latex.write(_as_table(found, means), export, f"sojourn results {directory}")
+    elif export is not None:
+        with replacing(export) as part:
+            csv = export.suffix.lower() == ".csv"
+            found.write_csv(part) if csv else found.write_parquet(part)
+    if as_json:
+        print(json.dumps({"table": found.to_dicts()}, indent=2, allow_nan=False))
+    elif export is None:
+        _print(found, means)
+
+
+def plot_command(
+    directory: Folder,
+    out: Annotated[Path, typer.Option(help="the figure: .png, .pdf or .svg")],
+    y: Annotated[
+        str | None,
+        typer.Option(help="a column, like sojourn_p99; a run or comparison has a usual figure"),
+    ] = None,
+    x: Annotated[str | None, typer.Option(help="the axis across")] = None,
+    by: Annotated[str | None, typer.Option(help="the axis of lines, boxes, or upwards")] = None,
+    kind: Annotated[str, typer.Option(help="line, heat, ecdf or box")] = "line",
+    log: Annotated[bool, typer.Option("--log", help="x on a logarithmic axis")] = False,
+    where: Where = None,
+    engine: Engine = None,
+    title: Title = None,
+    xlabel: XLabel = None,
+    ylabel: YLabel = None,
+    size: Size = None,
+    style: Style = None,
+) -> None:
+    """Draw what a sweep found."""
+    from sojourn._util.files import check_file
+    from sojourn.plotting import sweep
+    from sojourn.plotting.run import ENDINGS
+    from sojourn.sweeps import query
+
+    check_file(out, ENDINGS)
+    look: Look = {"title": title, "size": size, "style": style}
+    check(look)
+    if y is None:
+        options: dict[str, Any] = {"--x": x, "--by": by, "--where": where}
+        options |= {"--xlabel": xlabel, "--ylabel": ylabel}
+        _usual_figure(directory, out, [name for name, given in options.items() if given], look)
+        return
+    look |= {"xlabel": xlabel, "ylabel": ylabel}
+    rows = query.where(query.results(directory, engine=engine), where or ())
+    about = query.conditions(directory)
+    sweep.plot(rows, y=y, x=x, by=by, kind=kind, log=log, about=about, path=out, **look)  # type: ignore[arg-type]
+
+
+def _usual_figure(directory: Path, out: Path, options: list[str], look: "Look") -> None:
+    """Draw the figure that `run --plot` or `compare --plot` draws."""
+    from sojourn.plotting.comparison import draw_comparison
+    from sojourn.plotting.run import draw
+    from sojourn.result.folders import kind_of
+    from sojourn.result.io import load_result
+    from sojourn.sweeps.compare import load_comparison
+
+    kind = kind_of(directory)
+    if kind not in ("run", "comparison") or options:
+        what = f"{options[0]} needs it" if options else "a figure of a sweep needs it"
+        raise InputError(f"--y: {what}, like --y sojourn_p99")
+    if kind == "run":
+        draw(load_result(directory), out, **look)
+    else:
+        runs = load_comparison(directory)
+        draw_comparison(runs, runs.link, out, **look)
+
+
+@contextmanager
+def executor_for(
+    cluster: str | None, processes: bool, jobs: int | None
+) -> Iterator[Executor | None]:
+    """Lend what runs things: a Dask cluster, processes, or nothing, which means threads."""
+    if cluster is not None:
+        try:
+            from distributed import Client
+        except ImportError:
+            raise InputError('--cluster: Dask is missing: pip install "sojourn[cluster]"') from None
+        try:
+            client = Client(cluster, timeout=10)  # type: ignore[no-untyped-call]
+        except (OSError, ValueError) as error:
+            told = " ".join(str(error).split())
+            raise InputError(f"--cluster {cluster}: {told}") from None
+        with client, client.get_executor(pure=False, retries=2) as executor:  # type: ignore[no-untyped-call]
+            yield executor
+    elif processes:
+        from concurrent.futures import ProcessPoolExecutor
+        from multiprocessing import get_context
+
+        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as executor:
+            yield executor
+    else:
+        yield None
+
+
+def _table(rows: "pl.DataFrame", by: list[str], names: list[str]) -> "pl.DataFrame":
+    from sojourn.sweeps.query import means
+
+    return means(rows, by, [name for name in names if name in rows.columns])
+
+
+def _print(frame: "pl.DataFrame", names: list[str]) -> None:
+    """Print a table; a mean stands with half its interval."""
+    from sojourn.display.summary import console
+
+    console().print(_as_table(frame, names), soft_wrap=True)
+
+
+def _as_table(frame: "pl.DataFrame", names: list[str]) -> "Table":
+    """Return a frame as a table for people; `names` are columns with an interval."""
+    from sojourn.display.table import Table
+
+    ends = {f"{name}_{end}" for name in names for end in ("low", "high")}
+    shown = [name for name in frame.columns if name not in ends]
+    count = next((n for n, c in enumerate(shown) if c in ("runs", "pairs", "seed")), 1)
+    table = Table(*shown, left=count)
+    for row in frame.iter_rows(named=True):
+        table.add_row(*(_cell(row, name, interval=name in names) for name in shown))
+    return table
+
+
+def _cell(row: Mapping[str, Any], name: str, *, interval: bool) -> str:
+    """Write a value; where there is an interval, with half its width or its two ends."""
+    from sojourn._util.units import short, with_half
+
+    value = row[name]
+    if value is None or not isinstance(value, float):
+        return "" if value is None else str(value)
+    if not interval or row[f"{name}_low"] is None:
+        return short(value)
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    if abs((high - value) - (value - low)) <= 1e-6 * abs(high - low):
+        return with_half(value, high - value)
+    written, *_ = with_half(value, (high - low) / 2).split(" ± ")
+    return f"{written} ({short(low)} to {short(high)})"

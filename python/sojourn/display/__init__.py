@@ -1,0 +1,1 @@
+"""Tables of runs and comparisons for the terminal, notebooks and LaTeX."""

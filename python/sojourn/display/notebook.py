@@ -1,0 +1,130 @@
+"""HTML of scenarios, results and comparisons, as notebooks show them.
+
+Colours and fonts are those of the notebook, light or dark; all text is escaped.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from sojourn import _sojourn
+from sojourn._sojourn import InputError
+from sojourn._util.units import counted
+from sojourn.display.summary import (
+    compared,
+    comparison_seeds,
+    comparison_table,
+    flow_table,
+    link_table,
+    ranking,
+)
+from sojourn.display.table import Table
+from sojourn.result.result import Result
+from sojourn.scenario import describe
+from sojourn.scenario.keys import Scenario
+from sojourn.scenario.load import to_json
+from sojourn.sweeps.compare import Comparison
+
+ROWS = 30
+"""The most rows of a table; of more, the first are shown and the others counted."""
+
+LINE = "1px solid rgba(128, 128, 128, 0.5)"
+"""A rule that is seen on a light and on a dark page."""
+
+
+def html(shown: object) -> str | None:
+    """Return a scenario, result or comparison as HTML; None for any other object."""
+    if isinstance(shown, Result):
+        return of_result(shown)
+    if isinstance(shown, Comparison):
+        return of_comparison(shown)
+    return of_scenario(shown) if isinstance(shown, Scenario) else None
+
+
+def of_scenario(scenario: Scenario) -> str:
+    """Return a scenario: its links and flows with what they have, and its changes."""
+    try:
+        tree = json.loads(_sojourn.canonical(to_json(scenario)))
+    except InputError as error:
+        told = f"This scenario is not valid: {error}"
+        return f"<div><p>{escape(told)}</p><pre>{escape(repr(scenario)[:2000])}</pre></div>"
+    links = Table("link", "rate, one-way delay, discipline", left=2)
+    for name in tree["links"]:
+        links.add_row(name, describe.link(tree, name))
+    flows = Table("flows", "source", "TCP", "path", "round trip", left=5)
+    for flow in tree["flows"]:
+        title = f"{flow['name']} ({flow['count']})" if flow["count"] > 1 else flow["name"]
+        back = f"; back by {', '.join(flow['return_path'])}" if flow["return_path"] else ""
+        flows.add_row(
+            title,
+            flow["source"]["name"],
+            flow["tcp"]["name"] if "tcp" in flow else "UDP",
+            ", ".join(flow["path"]) + back,
+            flow.get("rtt", "that of its links"),
+        )
+    changes = counted(len(tree.get("changes", ())), "change")
+    below = [f"{changes} during the run"] if "changes" in tree else []
+    return _page(tree, describe.seeds(tree["seed"], 1), [links, flows], below)
+
+
+def of_result(result: Result) -> str:
+    """Return a result: the tables that `sojourn run` prints."""
+    below = [f"{name}: {describe.link(result.scenario, name)}" for name in result.links]
+    if len(below) > ROWS:
+        below = []
+    below += [f"warning: {text}" for text in result.warnings]
+    seeds = describe.seeds(result.scenario["seed"], 1)
+    return _page(result.scenario, seeds, [link_table(result), flow_table(result)], below)
+
+
+def of_comparison(runs: Comparison) -> str:
+    """Return a comparison: the table that `sojourn compare` prints."""
+    if not runs:
+        return f"<div>{escape(repr(runs))}</div>"
+    table, marked = comparison_table(runs, runs.link)
+    below = [compared(runs, runs.link)]
+    if len(runs) > 1:
+        below.append(ranking(len(next(iter(runs.values()))), marked=marked))
+    return _page(runs.scenario, comparison_seeds(runs), [table], below)
+
+
+def _page(
+    scenario: Mapping[str, Any], seeds: str, tables: Sequence[Table], below: Sequence[str]
+) -> str:
+    """Return a heading, tables, and lines below them."""
+    window = f"{describe.window(scenario)}; {seeds}"
+    head = f"<p><b>{escape(describe.title(scenario))}</b>: {escape(window)}</p>"
+    lines = "<br>".join(map(escape, below))
+    foot = f'<p style="opacity:0.75">{lines}</p>' if below else ""
+    return f'<div style="color:inherit">{head}{"".join(map(_table, tables))}{foot}</div>'
+
+
+def _table(table: Table) -> str:
+    """Return a table as HTML."""
+    total = len(table.columns[0].cells)
+    head = "".join(_cell("th", escape(c.header), left=c.left) for c in table.columns)
+    rows = []
+    for n in range(min(total, ROWS)):
+        if n in table.headings:
+            span = f'<th colspan="{len(table.columns)}" style="text-align:left">'
+            rows.append(f"<tr>{span}{escape(table.headings[n].plain)}</th></tr>")
+        cells = []
+        for column in table.columns:
+            text = escape(column.cells[n].plain.strip())
+            bold = "bold" in str(column.cells[n].style)
+            cells.append(_cell("td", f"<b>{text}</b>" if bold else text, left=column.left))
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    if total > ROWS:
+        more = f'<td colspan="{len(table.columns)}">and {total - ROWS} more</td>'
+        rows.append(f"<tr>{more}</tr>")
+    style = "border-collapse:collapse;background:transparent;margin:0.5em 0"
+    return (
+        f'<table style="{style}"><thead style="border-bottom:{LINE}"><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table>"
+    )
+
+
+def _cell(tag: str, text: str, *, left: bool) -> str:
+    side = "left" if left else "right"
+    return f'<{tag} style="text-align:{side};padding:0.1em 0.8em 0.1em 0">{text}</{tag}>'

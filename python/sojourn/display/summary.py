@@ -1,0 +1,238 @@
+"""Tables for people: of a run, and of a comparison."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from sojourn._util import units
+from sojourn.display.table import Table
+from sojourn.metrics.overview import Group, completion_times, groups, rows
+from sojourn.result.result import Result
+from sojourn.scenario import describe
+
+if TYPE_CHECKING:
+    from sojourn.reproduction.paper import Outcome
+    from sojourn.result.steady_state import Steady
+
+SHADES = {
+    "holds": "green",
+    "partly": "yellow",
+    "does not hold": "red",
+    "not testable": "dim",
+}
+"""The colours of verdicts."""
+
+PIPED_WIDTH = 200
+"""Columns of a table that goes to a file or a pipe, unless the variable COLUMNS says how many."""
+
+
+def console() -> Console:
+    """Return the console of standard output; rich leaves out the colours where that is due."""
+    told = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
+    return Console(
+        file=sys.stdout, width=None if told else PIPED_WIDTH, highlight=False, soft_wrap=False
+    )
+
+
+def run_report(result: Result) -> None:
+    """Print what happened in a run, on links and to groups of flows."""
+    out, scenario = console(), result.scenario
+    _heading(scenario, describe.seeds(scenario["seed"], 1))
+    out.print()
+    out.print(link_table(result), soft_wrap=True)
+    for name in scenario["links"]:
+        out.print(f"{name}: {describe.link(scenario, name)}")
+    out.print()
+    out.print(flow_table(result), soft_wrap=True)
+    if "live" in result.summary:
+        out.print()
+        _faithful(result.summary["live"])
+
+
+def _faithful(live: Mapping[str, Any]) -> None:
+    """Say how far a run on real packets is to be trusted."""
+    table = Table("lateness", "50 %", "99 %", "max", "over 1 ms", "processor")
+    table.add_row(
+        "packets",
+        *(_or_dash(live[f"lateness_{what}_s"], units.duration) for what in ("p50", "p99", "max")),
+        _or_dash(live["late_share"], units.share),
+        _or_dash(live["cpu_share"], units.share),
+    )
+    applications = (_or_dash(live[f"application_{p}_s"], units.duration) for p in ("p50", "p99"))
+    table.add_row("applications", *applications, "", "", "")
+    out = console()
+    out.print(table, soft_wrap=True)
+    for warning in live["warnings"]:
+        out.print(f"mind: {warning}", markup=False)
+    if not live["warnings"]:
+        out.print("real packets; the processor kept up", markup=False)
+
+
+def _heading(scenario: Mapping[str, Any], seeds: str) -> None:
+    title = escape(describe.title(scenario))
+    console().print(f"[bold]{title}[/]: {describe.window(scenario)}; {seeds}")
+
+
+def link_table(result: Result) -> Table:
+    """Return the table of the links of a run."""
+    table = Table(
+        "link", "utilisation", "loss", "marked", "mean queue", "mean delay", "50 %", "99 %"
+    )
+    for name, link in result.links.items():
+        table.add_row(
+            name,
+            _or_dash(link["utilisation"], units.share),
+            _or_dash(link["loss_rate"], units.share),
+            _or_dash(link["mark_rate"], units.share),
+            _or_dash(link["queue_mean_bytes"], lambda b: f"{units.figures(b / 1000)} kB"),
+            _or_dash(link["sojourn_mean_s"], units.duration),
+            _or_dash(link["sojourn_p50_s"], units.duration),
+            _or_dash(link["sojourn_p99_s"], units.duration),
+        )
+    return table
+
+
+def flow_table(result: Result) -> Table:
+    """Return the table of the groups of flows of a run."""
+    headers = ("flows", "source", "goodput", "lost or resent", "outcome")
+    table = Table(*headers, left=2, prose=[4])
+    for group in groups(result):
+        table.add_row(
+            group.title,
+            group.source,
+            units.rate(group.total("goodput_bps")),
+            _lost(group),
+            _times(result, group),
+        )
+    return table
+
+
+def _lost(group: Group) -> str:
+    if group.udp:
+        return _or_dash(group.loss_rate(), units.share)
+    sent = group.total("sent_packets")
+    return units.share(group.total("retransmitted_packets") / sent) if sent else "-"
+
+
+def _times(result: Result, group: Group) -> str:
+    """Say what an application of that kind feels: delay of a call, completion of a transfer."""
+    if group.udp:
+        worst = group.worst("delay_p99_s")
+        return "-" if worst is None else f"delay {units.duration(worst)} (99 %)"
+    if not group.endless:
+        took = completion_times(result, group)
+        if not len(took):
+            return "none completed"
+        return f"{len(took)} done in {units.duration(float(took.mean()))} (mean)"
+    return units.counted(round(group.total("timeouts")), "timeout")
+
+
+def _or_dash(value: float | None, write: Any) -> str:
+    return "-" if value is None else str(write(value))
+
+
+def comparison(runs: Mapping[str, Sequence[Result]], link: str) -> None:
+    """Print a comparison: a row per reading, a column per discipline, the best marked."""
+    out = console()
+    _heading(next(iter(runs.values()))[0].scenario, comparison_seeds(runs))
+    out.print(compared(runs, link))
+    out.print()
+    table, marked = comparison_table(runs, link)
+    out.print(table, soft_wrap=True)
+    if len(runs) > 1:
+        out.print(ranking(len(next(iter(runs.values()))), marked=marked))
+
+
+def comparison_seeds(runs: Mapping[str, Sequence[Result]]) -> str:
+    """Say over which seeds a comparison is."""
+    first = next(iter(runs.values()))
+    seeds = describe.seeds(first[0].scenario["seed"], len(first))
+    return f"mean with its 95 % interval over {seeds}" if len(first) > 1 else seeds
+
+
+def compared(runs: Mapping[str, Sequence[Result]], link: str) -> str:
+    """Say what differs in a comparison, and what does not."""
+    specs = [results[0].scenario["links"][link] for results in runs.values()]
+    limits = list(dict.fromkeys(spec["qdisc"]["limit"] for spec in specs))
+    buffer = f"buffer {limits[0]}" if len(limits) == 1 else f"buffers {', '.join(limits)}"
+    return f"only the discipline of {link} differs: {specs[0]['rate']}, {buffer}"
+
+
+def comparison_table(runs: Mapping[str, Sequence[Result]], link: str) -> tuple[Table, bool]:
+    """Return the table of a comparison, and whether the best is marked in any row."""
+    read = rows(runs, link)
+    table = Table("", *runs)
+    marked = any(any(row.best) for row in read)
+    last = ""
+    for row in read:
+        if row.like.of != last:
+            table.add_heading(row.like.of)
+            last = row.like.of
+        unit = f", {row.like.unit}" if row.like.unit else ""
+        cells = (
+            Text(f"{text}*", style="bold green") if best else Text(text + " " * marked)
+            for text, best in zip(row.texts, row.best, strict=True)
+        )
+        table.add_row(f"  {row.like.what}{unit}", *cells)
+    return table, marked
+
+
+def ranking(seeds: int, *, marked: bool) -> str:
+    """Say what the stars of a comparison mean, or why there are none."""
+    if seeds == 1:
+        return "one seed cannot rank disciplines: --seeds 10 gives intervals and marks the best"
+    if not marked:
+        return "in no row does the best separate from all others with 95 % confidence"
+    return "* best of its row with 95 % confidence, by differences seed by seed"
+
+
+def replay_report(summary: Mapping[str, Any], out: Path) -> None:
+    """Print what a replay came to."""
+    mean, longest = summary["sojourn_mean_s"], summary["sojourn_max_s"]
+    arrived = units.counted(summary["arrived_packets"], "packet")
+    console().print(
+        f"{arrived}: {summary['departed_packets']} sent, "
+        f"{summary['dropped_packets']} dropped, {summary['marked_packets']} marked; waiting "
+        f"{_or_dash(mean, units.duration)} on average, {_or_dash(longest, units.duration)} at "
+        f"most; every packet is in {escape(str(out))}"
+    )
+
+
+def steady_report(found: "Sequence[Steady]") -> None:
+    """Print steady states with what was cut."""
+    from sojourn.reproduction.claims import told
+
+    headers = ("link", "quantity", "mean (95 %, 20 batches)", "warm-up cut", "")
+    table = Table(*headers, left=2)
+    for one in found:
+        doubt = "too short to tell" if one.doubtful else ""
+        cut = f"{one.cut_s:.3g} of {one.of_s:.3g} s"
+        table.add_row(one.link, one.what, told(one.mean, one.unit), cut, doubt)
+    console().print()
+    console().print(table, soft_wrap=True)
+
+
+def paper_table(outcome: "Outcome", directory: Path) -> None:
+    """Print the verdict on each claim of a paper, and where the report is."""
+    from sojourn.reproduction.claims import verdict
+    from sojourn.reproduction.report import took
+
+    out = console()
+    mode = "full" if outcome.full else "quick"
+    out.print(f"[bold]{escape(outcome.paper.title)}[/] ({mode})\n")
+    table = Table("claim", "verdict", "figure", "claim in our words", left=2, prose=[2, 3])
+    for claim, parts in outcome.claims:
+        judged = verdict(parts)
+        table.add_row(claim.id, Text(judged, SHADES[judged]), claim.figure, claim.says)
+    if outcome.claims:
+        out.print(table, soft_wrap=True)
+    if outcome.played:
+        out.print(f"{escape(outcome.played.intro)}\n")
+    out.print(took(outcome))
+    out.print(f"report: {escape(str(directory / 'report.html'))}", soft_wrap=True)

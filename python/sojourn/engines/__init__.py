@@ -1,0 +1,1 @@
+"""Runs of the simulator: scenarios, and recorded arrivals through one link."""

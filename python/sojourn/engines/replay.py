@@ -1,0 +1,175 @@
+"""Recorded arrivals through one link: CSV in, what happened to each packet out.
+
+Columns `i,t_us,flow,size_B[,ecn]` in time order; `ecn` is the two bits of the header (0 not
+capable, 1 ECT(1), 2 ECT(0), 3 CE). Files may be gzipped.
+"""
+
+import gzip
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sojourn import _sojourn
+from sojourn._sojourn import InputError
+from sojourn._util.csv_table import numbers, read_table
+from sojourn._util.files import replacing
+from sojourn._util.inputs import brief
+from sojourn._util.progress import Meter
+from sojourn._util.units import counted
+from sojourn.result.result import Array
+from sojourn.scenario.load import plain
+
+if TYPE_CHECKING:
+    pass
+
+US_MAX = 9e15
+"""The latest time in microseconds: 285 years, and in nanoseconds still below 2^63."""
+
+TIMES = ("t_us", "t_drop_us", "t_deq_us")
+"""The columns of the output that are times."""
+
+WRITTEN = ("i", "t_us", "flow", "size_B", "dropped", "marked", "t_drop_us", "t_deq_us")
+"""The columns of the output, before those of gauges."""
+
+UINT32_MAX = 4_294_967_295
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What became of each arrival, in the columns of the output, and how it ended."""
+
+    columns: dict[str, Array]
+    """As written: i, t_us, flow, size_B, dropped, marked, t_drop_us, t_deq_us, then gauges."""
+    diverged: Array | None
+    """Which arrivals did not go as recorded; None where no recording was followed."""
+
+    def summary(self) -> dict[str, Any]:
+        """Return the counts, and the divergences by `i`."""
+        dropped, marked = self.columns["dropped"], self.columns["marked"]
+        sent = self.columns["t_deq_us"] >= 0
+        wait_us = (self.columns["t_deq_us"] - self.columns["t_us"])[sent]
+        summary: dict[str, Any] = {
+            "arrived_packets": len(dropped),
+            "departed_packets": int(sent.sum()),
+            "dropped_packets": int(dropped.sum()),
+            "marked_packets": int(marked.sum()),
+            "sojourn_mean_s": float(wait_us.mean() / 1e6) if len(wait_us) else None,
+            "sojourn_max_s": float(wait_us.max() / 1e6) if len(wait_us) else None,
+        }
+        if self.diverged is not None:
+            summary["divergences"] = self.columns["i"][self.diverged].tolist()
+        return summary
+
+
+def replay(
+    arrivals: str | Path,
+    qdisc: Mapping[str, Any],
+    rate: str,
+    *,
+    follow: str | Path | None = None,
+    timer_phase: str | None = None,
+    progress: bool = False,
+) -> Replayed:
+    """Send the packets of the file `arrivals` through a link of `rate` under `qdisc`.
+
+    With `follow`, a file with columns `dropped` and perhaps `marked`, the random numbers are
+    scripted so that the discipline takes the recorded decisions. `timer_phase` is the time (like
+    "3.2ms", on the clock of the recording) of the discipline's first periodic update; by default
+    it comes one period after the first arrival, so that a shift of all arrivals changes nothing.
+
+    Raises InputError, one line, for bad input.
+    """
+    arrivals = Path(arrivals)
+    table = read_table(arrivals, ("i", "t_us", "flow", "size_B"), ("ecn",))
+    i = numbers(arrivals, table, "i", -(2.0**53), 2.0**53)
+    t_us = numbers(arrivals, table, "t_us", 0, US_MAX, whole=False)
+    flow = numbers(arrivals, table, "flow", 0, UINT32_MAX)
+    size = numbers(arrivals, table, "size_B", 1, UINT32_MAX)
+    ecn = numbers(arrivals, table, "ecn", 0, 3) if "ecn" in table.columns else np.zeros(len(i))
+    t_ns = np.rint(t_us * 1000).astype(np.int64)
+    back = np.flatnonzero(np.diff(t_ns) < 0)
+    if len(back):
+        row = int(back[0]) + 1
+        raise InputError(
+            f"{arrivals}: row {row + 1}, column t_us: {brief(table['t_us'][row])} "
+            "is before the row above"
+        )
+    dropped, marked = _decisions(Path(follow), len(i)) if follow is not None else (None, None)
+    lasts_s = float(t_ns[-1]) / 1e9 if len(t_ns) else 0.0
+    try:
+        with Meter([lasts_s], progress and sys.stderr.isatty()) as meter:
+            out = _sojourn.replay(
+                t_ns,
+                flow.astype(np.uint32),
+                size.astype(np.uint32),
+                ecn.astype(np.uint8),
+                json.dumps(plain(qdisc)),
+                rate,
+                dropped,
+                marked,
+                lambda share, packets: meter.tell(0, share, packets),
+                timer_phase,
+            )
+    except InputError as error:
+        path, _, rest = str(error).partition(": ")
+        option = {"rate": "--rate", "timer_phase": "--timer-phase"}.get(path)
+        refused = f"{option}: {rest}" if option else f"--qdisc {qdisc.get('name')}: {error}"
+        raise InputError(refused) from None
+    columns = {
+        "i": i.astype(np.int64),
+        "t_us": t_ns / 1000,
+        "flow": flow.astype(np.int64),
+        "size_B": size.astype(np.int64),
+        "dropped": out["dropped"].astype(np.uint8),
+        "marked": out["marked"].astype(np.uint8),
+        "t_drop_us": _us(out["t_drop_ns"]),
+        "t_deq_us": _us(out["t_deq_ns"]),
+    }
+    gauges = {k.removeprefix("gauge:"): v for k, v in out.items() if k.startswith("gauge:")}
+    return Replayed({**columns, **gauges}, out.get("diverged"))
+
+
+def write(replayed: Replayed, path: str | Path) -> None:
+    """Write the columns as CSV (gzipped if the name ends in .gz), or leave the old file."""
+    import polars as pl
+
+    path = Path(path)
+    columns = {
+        name: _times_text(values) if name in TIMES else values
+        for name, values in replayed.columns.items()
+    }
+    frame = pl.DataFrame(columns).with_columns(pl.col(pl.Float64).fill_nan(None))
+    with replacing(path) as part:
+        if path.suffix == ".gz":
+            with gzip.GzipFile(part, "wb", mtime=0) as file:
+                file.write(frame.write_csv().encode())
+        else:
+            frame.write_csv(part)
+
+
+def _decisions(path: Path, rows: int) -> tuple[Array, Array]:
+    """Read the recorded decisions, a row per arrival."""
+    table = read_table(path, ("dropped",), ("marked",))
+    if table.height != rows:
+        told = f"{counted(table.height, 'row')} for {counted(rows, 'arrival')}"
+        raise InputError(f"{path}: {told}")
+    dropped = numbers(path, table, "dropped", 0, 1).astype(np.uint8)
+    if "marked" not in table.columns:
+        return dropped, np.zeros(rows, np.uint8)
+    return dropped, numbers(path, table, "marked", 0, 1).astype(np.uint8)
+
+
+def _us(t_ns: Array) -> Array:
+    """Microseconds; -1 stays -1."""
+    return np.where(t_ns < 0, -1.0, t_ns / 1000)
+
+
+def _times_text(t_us: Array) -> list[str]:
+    """Write times as whole microseconds where all are, else all of them to the nanosecond."""
+    decimals = 0 if np.all(np.mod(t_us, 1) == 0) else 3
+    return [f"{t:.{decimals}f}" for t in t_us]

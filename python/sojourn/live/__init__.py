@@ -1,0 +1,1 @@
+"""Links on real packets: namespaces, the packet pump, traffic, statistics."""

@@ -1,0 +1,194 @@
+"""Plays a scenario on real packets: the kernel's TCP and UDP over our links, in real time (Linux).
+
+The Result has the columns and metrics of a simulation. What is measured where: links by the links
+themselves, in virtual time; packets sent, sent again and lost by the network between the hosts;
+goodput, completion times and the delays of datagrams by the sockets, as a program sees them;
+windows and timeouts by what the kernel tells (TCP_INFO).
+"""
+
+import json
+import os
+import resource
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+
+from sojourn import _sojourn
+from sojourn._sojourn import InputError
+from sojourn._util.progress import Meter
+from sojourn._util.units import seconds
+from sojourn.engines.simulate import Described, as_text
+from sojourn.live import netdev, testbed
+from sojourn.live.flow_stats import Row
+from sojourn.live.kernel_config import Plan, plan
+from sojourn.live.link import LATE_S, UNDELIVERED, end_realtime, start_in_realtime
+from sojourn.live.traffic import Player
+from sojourn.result.result import Array, Result
+from sojourn.result.select import nearest_rank
+from sojourn.scenario.advice import warn
+
+_LOOK_S = 0.1
+
+
+def play(
+    scenario: Described,
+    *,
+    progress: bool | Callable[[float], bool | None] = False,
+    command: Sequence[str] = (),
+) -> Result:
+    """Play `scenario` on real packets and give its Result; it takes as long as it says.
+
+    Raises InputError where the scenario, the system or the rights do not allow it. What stands
+    against trusting the numbers is in `result.summary["live"]["warnings"]`. `progress` shows a bar
+    on a terminal, or is called ten times a second with the share of the time that has passed and
+    ends the run (KeyboardInterrupt) by answering False.
+    """
+    if not sys.platform.startswith("linux"):
+        raise InputError("real packets take Linux")
+    text = _sojourn.canonical(as_text(scenario))
+    tree = json.loads(text)
+    how = plan(tree)
+    warn([tree])
+    netdev.check_tools()
+    _allow_sockets()
+    player = Player(tree, text, how)
+    ended: list[tuple[str, dict[str, Array]]] = []
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            ended.append(_play(player, text, how))
+        except BaseException as error:  # it is raised where the run was asked for
+            errors.append(error)
+
+    # A thread of its own, since a thread that has entered a network stays there.
+    thread = threading.Thread(target=work, name="sojourn-player")
+    shown = progress is True and sys.stderr.isatty()
+    end_ns = seconds(tree["duration"]) * 1e9
+    with Meter([seconds(tree["duration"])], shown, word="played") as meter:
+        thread.start()
+        try:
+            while thread.is_alive():
+                thread.join(_LOOK_S)
+                share = min(1.0, player.now_ns / end_ns)
+                meter.tell(0, share, 0)
+                if callable(progress) and progress(share) is False:
+                    raise KeyboardInterrupt
+        finally:
+            player.ended = True
+            thread.join()
+    if errors:
+        raise errors[0]
+    [(told, columns)] = ended
+    return _result(tree, player, json.loads(told), columns, command)
+
+
+def _allow_sockets() -> None:
+    """Allow as many descriptors as may be allowed: each connection takes two."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _play(player: Player, text: str, how: Plan) -> tuple[str, dict[str, Array]]:
+    """Make the networks, play, and take them down: what the links have to tell."""
+    with ExitStack() as stack:
+        try:
+            spaces = [stack.enter_context(testbed.namespace()) for _ in testbed.BLOCKS]
+            devices: list[int] = []
+            for end, space in reversed(list(enumerate(spaces))):
+                routes = [(host.there, host.back)[end] for host in how.hosts]
+                devices.insert(0, testbed.furnish(end, space, how.sysctls, routes))
+                stack.callback(os.close, devices[0])
+        except netdev.NoTunError as error:
+            raise InputError(f"real packets take TUN devices: {error}") from None
+        except OSError as error:
+            raise InputError(f"the networks could not be made: {error.strerror or error}") from None
+        realtime = start_in_realtime()
+        try:
+            between = _sojourn.Network(devices[0], devices[1], text)
+        finally:
+            end_realtime()
+        try:
+            player.play((spaces[0], spaces[1]), between)
+            missed = [0, 0]
+            for end, space in enumerate(spaces):
+                _sojourn.enter_network(space)
+                missed[end] = netdev.dropped(netdev.NEAR)
+        finally:
+            told, columns = between.stop()
+        tree = json.loads(told)
+        tree["live"] |= {"kernel_dropped_packets": sum(missed), "realtime": realtime}
+        return json.dumps(tree), columns
+
+
+def _result(
+    scenario: dict[str, Any],
+    player: Player,
+    told: dict[str, Any],
+    columns: dict[str, Array],
+    command: Sequence[str],
+) -> Result:
+    window_s = seconds(scenario["duration"]) - seconds(scenario["warmup"])
+    rows, completions = player.script.finish()
+    flows = json.loads(rows)
+    for flow, row, (sent, again, lost) in zip(flows, player.rows, told["sent"], strict=True):
+        flow["goodput_bps"] = (row.delivered - row.delivered_before) * 8 / window_s
+        flow |= {"kind": "tcp" if row.tcp else "udp", "sent_packets": sent}
+        flow |= {"retransmitted_packets": again, "timeouts": row.timeouts if row.tcp else 0}
+        if not row.tcp:
+            flow |= _datagrams(row, lost)
+    for link in told["links"].values():
+        link["goodput_bps"] = sum(flows[row]["goodput_bps"] for row in link.pop("rows"))
+    live = told["live"]
+    late = np.sort(player.lateness_s)
+    for share, key in ((0.5, "application_p50_s"), (0.99, "application_p99_s")):
+        live[key] = nearest_rank(late, share)
+    live["warnings"] = _warnings(live, player)
+    if "sample" in scenario:
+        received = {key: columns.pop(key) for key in [*columns] if key.endswith("/received_bytes")}
+        columns |= player.tally.columns(received, every_flow=scenario["sample_flows"])
+    summary = {"flows": flows, "links": told["links"], "scenario": scenario, "live": live}
+    return Result(json.dumps(summary), columns | completions, command)
+
+
+def _datagrams(row: Row, lost: int) -> dict[str, Any]:
+    delays = np.array(row.delays_ns) / 1e9
+    n = len(delays)
+    jitter = float(np.diff(delays).std()) if n > 1 else None
+    delays.sort()
+    return {
+        "received_packets": n,
+        "lost_packets": lost,
+        "loss_rate": lost / (lost + n) if lost + n else None,
+        "delay_mean_s": float(delays.mean()) if n else None,
+        "delay_p50_s": nearest_rank(delays, 0.5),
+        "delay_p95_s": nearest_rank(delays, 0.95),
+        "delay_p99_s": nearest_rank(delays, 0.99),
+        "delay_max_s": float(delays.max()) if n else None,
+        "jitter_s": jitter,
+    }
+
+
+def _warnings(live: Mapping[str, Any], player: Player) -> list[str]:
+    """Say what stands against trusting the numbers, and what was played otherwise."""
+    found = list(player.plan.warnings)
+    for key, what in (
+        ("lateness_p99_s", "1 % of the packets were written more than {:.1f} ms late"),
+        ("application_p99_s", "1 % of what applications did was more than {:.1f} ms late"),
+    ):
+        if (late := live[key]) is not None and late > LATE_S:
+            found.append(what.format(late * 1e3))
+    for key, what in (*UNDELIVERED, ("malformed_packets", "are of no flow")):
+        if live[key]:
+            found.append(f"{live[key]} packets that {what}")
+    if live["failed"]:
+        found.append(f"the network ended before its time: {live['failed']}")
+    if any(row.timeouts is None for row in player.rows):
+        found.append("this kernel does not count timeouts (Linux 6.7 does)")
+    if player.failed:
+        found.append(f"{len(player.failed)} connections broke, the first: {player.failed[0]}")
+    return found

@@ -1,0 +1,100 @@
+"""What a live link writes: its series, as a simulation has them, and its tapes."""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sojourn import _sojourn
+from sojourn._util.files import naming, replacing
+from sojourn.live.link import Rows
+from sojourn.result.result import SCHEMA, Array
+
+ENDINGS = (".jsonl", ".parquet")
+"""What the name of a log may end in: rows as they come, or a table at the end."""
+
+ONLY_SHOWN = ("sojourn_p50_s", "sojourn_p99_s")
+"""What a simulation's series do not have."""
+
+
+@contextmanager
+def logging(
+    path: Path, links: Mapping[str, Any], command: Sequence[str]
+) -> Iterator[Callable[[Rows], None]]:
+    """Lend a function that takes rows; they are in the file `path` at the end at the latest."""
+    if path.suffix.lower() == ".jsonl":
+        with naming(path), path.open("w", encoding="utf-8") as file:
+
+            def write(rows: Rows) -> None:
+                for name, columns in rows.items():
+                    for row in _dicts(name, columns):
+                        file.write(json.dumps(row, allow_nan=False) + "\n")
+                file.flush()
+
+            yield write
+        return
+    kept: list[Rows] = []
+    try:
+        yield kept.append
+    finally:
+        _write_parquet(path, kept, links, command)
+
+
+def write_tapes(directory: Path, tapes: Rows) -> None:
+    """Write the tape of each direction as a CSV file that `sojourn replay` reads and follows."""
+    import polars as pl
+
+    for name, columns in tapes.items():
+        frame = pl.DataFrame(dict(columns)).with_row_index("i")
+        t_us = (pl.col("t_ns") // 1000).cast(pl.String) + "."
+        t_us += (pl.col("t_ns") % 1000).cast(pl.String).str.zfill(3)
+        frame = frame.select(
+            "i",
+            t_us.alias("t_us"),
+            *("flow", "size_B", "ecn"),
+            *(pl.col(flag).cast(pl.UInt8) for flag in ("dropped", "marked")),
+        )
+        with replacing(directory / f"{name}.csv") as part:
+            frame.write_csv(part)
+
+
+def _dicts(name: str, columns: Mapping[str, Array]) -> Iterator[dict[str, Any]]:
+    """Give the rows of a direction."""
+    lists = {key: values.tolist() for key, values in _shown(columns).items()}
+    for values in zip(*lists.values(), strict=True):
+        numbers = (None if isinstance(v, float) and math.isnan(v) else v for v in values)
+        yield {"kind": "link", "name": name, **dict(zip(lists, numbers, strict=True))}
+
+
+def _shown(columns: Mapping[str, Array]) -> dict[str, Array]:
+    return {
+        key.replace("gauge/", "gauge_"): values
+        for key, values in columns.items()
+        if key not in ONLY_SHOWN
+    }
+
+
+def _write_parquet(
+    path: Path, kept: Sequence[Rows], links: Mapping[str, Any], command: Sequence[str]
+) -> None:
+    import polars as pl
+
+    frames = [
+        pl.DataFrame(_shown(columns)).select(
+            pl.lit("link").alias("kind"), pl.lit(name).alias("name"), pl.all()
+        )
+        for name in links
+        for rows in kept
+        if len((columns := rows[name])["time_s"])
+    ]
+    frame = pl.concat(frames, how="diagonal") if frames else pl.DataFrame({"kind": [], "name": []})
+    told = {
+        "sojourn.schema": SCHEMA,
+        "sojourn.version": _sojourn.version(),
+        "sojourn.links": json.dumps(links),
+        "sojourn.command": json.dumps(list(command)),
+    }
+    with replacing(path) as part:
+        frame.with_columns(pl.col(pl.Float64).fill_nan(None)).write_parquet(part, metadata=told)

@@ -1,0 +1,180 @@
+"""The sockets of a live run: connections with both ends here, datagrams that say when they left.
+
+Both ends of every connection belong to one thread, which so knows at once what was received.
+"""
+
+import socket
+import struct
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from sojourn.live.kernel_config import Host
+from sojourn.live.testbed import address, row_of
+
+TCP_PORT, UDP_PORT = 5001, 5002
+ENDLESS = 1 << 62
+
+_TCP_INFO, _TCP_NOTSENT_LOWAT, _IP_BIND_ADDRESS_NO_PORT = 11, 25, 24
+_SO_TIMESTAMPNS, _SO_RCVBUFFORCE = 35, 33
+_UNSENT_BYTES = 65_536
+"""How much the socket of an endless stream holds beyond what is in flight."""
+_ZEROS = memoryview(bytes(1 << 18))
+_SINK = bytearray(1 << 18)
+_UDP_HEADER_BYTES = 28
+_BACKLOG = 65_535
+_RTOS_AT = 240
+"""Where Linux 6.7 and newer put the number of timeouts in TCP_INFO (linux/tcp.h)."""
+
+
+@dataclass(slots=True)
+class Info:
+    """What the kernel tells of a connection."""
+
+    cwnd_packets: int
+    timeouts: int | None
+    """None where the kernel is too old to count them."""
+    stalled: bool
+    """Whether the timer has run out and nothing was acknowledged since."""
+
+
+def info(sender: socket.socket) -> Info:
+    """Ask the kernel about a connection."""
+    told = sender.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 256)
+    (cwnd,) = struct.unpack_from("=I", told, 80)
+    timeouts = None
+    if len(told) >= _RTOS_AT + 2:
+        (timeouts,) = struct.unpack_from("=H", told, _RTOS_AT)
+    return Info(cwnd, timeouts, told[2] > 0)
+
+
+class Connection:
+    """A connection of a flow: who sends, who receives, and how far they are."""
+
+    __slots__ = (
+        "flow",
+        "got",
+        "keep",
+        "left",
+        "port",
+        "receiver",
+        "row",
+        "sender",
+        "stands",
+        "timeouts",
+        "want",
+    )
+
+    def __init__(self, flow: int, row: int, host: Host, *, request: bool, keep: bool) -> None:
+        """Begin to connect; the thread must be in the network of the end that sends."""
+        self.flow, self.row, self.keep = flow, row, keep
+        self.left, self.got, self.want, self.timeouts = 0, 0, ENDLESS, 0
+        self.stands = False
+        self.receiver: socket.socket | None = None
+        end = int(request)
+        self.sender = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        tcp = socket.IPPROTO_TCP
+        self.sender.setsockopt(tcp, socket.TCP_CONGESTION, host.control.encode())
+        self.sender.setsockopt(tcp, socket.TCP_MAXSEG, host.mss)
+        self.sender.setsockopt(tcp, socket.TCP_NODELAY, 1)
+        # The port is chosen when both ends are known: so there are enough of them.
+        self.sender.setsockopt(socket.IPPROTO_IP, _IP_BIND_ADDRESS_NO_PORT, 1)
+        self.sender.bind((address(end, row), 0))
+        self.sender.connect_ex((address(1 - end, row), TCP_PORT))
+        self.port: tuple[str, int] = self.sender.getsockname()
+
+    def endless(self) -> None:
+        """Have always more to send."""
+        self.left = ENDLESS
+        self.sender.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
+
+    def flush(self) -> None:
+        """Give the socket what it takes; when all is given, the last byte carries the end."""
+        try:
+            while self.left > 0:
+                sent = self.sender.send(_ZEROS[: min(self.left, len(_ZEROS))])
+                self.left -= sent if self.left < ENDLESS else 0
+        except BlockingIOError:
+            pass
+
+    def take(self) -> tuple[int, bool]:
+        """Receive what is there: how many bytes, and whether that was the end."""
+        assert self.receiver is not None
+        total = 0
+        try:
+            while got := self.receiver.recv_into(_SINK):
+                total += got
+        except BlockingIOError:
+            self.got += total
+            return total, False
+        self.got += total
+        return total, True
+
+    def close(self, *, at_once: bool = False) -> None:
+        """Close both ends, without a word to the other one if `at_once`."""
+        for end in (self.sender, self.receiver):
+            if end is not None:
+                if at_once:
+                    end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("=ii", 1, 0))
+                end.close()
+
+
+def listen() -> socket.socket:
+    """Listen for all hosts of the network that this thread is in."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("", TCP_PORT))
+    listener.listen(_BACKLOG)
+    return listener
+
+
+def datagrams_from(row: int) -> socket.socket:
+    """Give the socket from which a row sends datagrams to its receiver."""
+    sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+    sender.bind((address(0, row), 0))
+    sender.connect((address(1, row), UDP_PORT))
+    return sender
+
+
+def datagrams_to_all() -> socket.socket:
+    """Give the socket that gets the datagrams of all rows, each with the time of its arrival."""
+    sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+    sink.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+    with suppress(PermissionError):  # it is small then, as an ordinary user's is
+        sink.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, 1 << 26)
+    sink.bind(("", UDP_PORT))
+    return sink
+
+
+def send_datagram(sender: socket.socket, size_bytes: int) -> None:
+    """Send a datagram of that size, headers included, that says when it was sent.
+
+    The time is that of the monotonic clock: somebody may set the other one.
+    """
+    stamp = struct.pack("=Q", time.monotonic_ns())
+    with suppress(BlockingIOError):  # the device is behind: the kernel would drop it
+        sender.send(stamp + bytes(size_bytes - _UDP_HEADER_BYTES - len(stamp)))
+
+
+def take_datagram(sink: socket.socket) -> tuple[int, int, int] | None:
+    """Receive a datagram: of which row, its payload in bytes, how long it was on its way in ns."""
+    try:
+        data, notes, _, sender = sink.recvmsg(65_536, 64)
+    except BlockingIOError:
+        return None
+    (sent_ns,) = struct.unpack_from("=Q", data)
+    seconds, nanoseconds = _stamp(notes)
+    # The kernel stamps by the wall clock, so that tells how long ago it was. If the clock was set
+    # since, that is no time between sending and now.
+    elapsed_ns = time.monotonic_ns() - sent_ns
+    ago_ns = time.time_ns() - (seconds * 1_000_000_000 + nanoseconds)
+    return row_of(sender[0]), len(data), elapsed_ns - min(max(ago_ns, 0), elapsed_ns)
+
+
+def _stamp(notes: list[Any]) -> tuple[int, int]:
+    for level, kind, data in notes:
+        if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS:
+            seconds, nanoseconds = struct.unpack("=qq", data)
+            return seconds, nanoseconds
+    return divmod(time.time_ns(), 1_000_000_000)

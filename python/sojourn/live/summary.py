@@ -1,0 +1,126 @@
+"""What a live link prints: a description when it starts, a summary and its accuracy at the end."""
+
+import math
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sojourn._util import units
+from sojourn.live import netdev
+from sojourn.live.link import Played, Ready
+from sojourn.scenario import describe
+
+FULL_BYTES = netdev.MTU_BYTES
+
+
+def say(text: str) -> None:
+    """Print a sentence on standard error, wrapped at spaces: standard output is the command's."""
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns
+        wrapped = textwrap.wrap(
+            text, width, subsequent_indent="     ", break_long_words=False, break_on_hyphens=False
+        )
+        text = "\n".join(wrapped)
+    print(text, file=sys.stderr)
+
+
+def start(ready: Ready, *, shell: bool) -> None:
+    """Describe each direction and both ends, and for a `shell`, how far its packets get."""
+    for name, link in ready.links.items():
+        say(f"{name:4} {described(link)}")
+    ends = [f"inside {ready.block.near}", f"outside {ready.block.far}"]
+    if netdev.has_v6():
+        ends = [
+            f"inside {ready.block.near}, {netdev.v6(ready.block.near)}",
+            f"outside {ready.block.far}, {netdev.v6(ready.block.far)}",
+        ]
+    say("; ".join(ends))
+    if not ready.tun:
+        say(f"ends are veth pairs: {netdev.TUN} is missing or not accessible")
+    if ready.own_network:
+        say("outside is an empty network of its own: no right to change this one")
+    if not ready.realtime:
+        say("no right to real-time scheduling: packets may be milliseconds late")
+    if shell:
+        say_no_way_out(ready)
+
+
+def say_no_way_out(ready: Ready) -> None:
+    """Tell how the command could reach other machines, if it cannot."""
+    from sojourn.live.nat import BY_HAND, has_way_out
+
+    if ready.nat or ready.own_network or has_way_out():
+        return
+    say("inside reaches this machine only; --nat gives it a way to others, or by hand:")
+    for command in BY_HAND:
+        print(f"  {command}", file=sys.stderr)
+
+
+def described(link: Mapping[str, Any]) -> str:
+    """Write a direction: rate, delay, discipline, its buffer in time, what else there is."""
+    trace = link.get("trace", {})
+    rows = next((len(c) for c in trace.values() if isinstance(c, list)), 0)
+    rate_bps = units.bps_of(link["rate"])
+    rate = link["rate"]
+    if "opportunities_ms" in trace:
+        rate = f"trace of {rows} opportunities ({units.rate(rate_bps)} on average)"
+    elif "rate_bps" in trace:
+        rate = f"trace of {rows} rates ({units.rate(max(trace['rate_bps']))} at most)"
+    delay = f"trace of {rows} delays" if "delay_ns" in trace else link["delay"]
+    said = f"{rate}, {delay}, {describe.qdisc(link['qdisc'])}"
+    limit = link["qdisc"]["limit"]
+    count = int(limit[:-1]) * FULL_BYTES if limit.endswith("p") else units.bytes_of(limit)
+    full = " of full packets" if limit.endswith("p") else ""
+    said += f", which is {units.duration(count * 8 / rate_bps)}{full} at that rate"
+    if isinstance(link["loss"], dict):
+        said += ", bursts of loss on the wire"
+    elif link["loss"]:
+        said += f", {units.share(link['loss'])} loss on the wire"
+    return said + "; hidden queues: none"
+
+
+def finish(played: Played) -> None:
+    """Print what happened on the link, and how accurate it was."""
+    from rich.console import Console
+
+    from sojourn.display.table import Table
+
+    out = Console(file=sys.stderr, highlight=False, soft_wrap=True)
+    happened = Table(
+        "", "sent", "utilisation", "packets", "lost", "marked", "mean delay", "50 %", "99 %"
+    )
+    for name, link in played.links.items():
+        happened.add_row(
+            name,
+            _or_dash(link["sent_bps"], units.rate),
+            _or_dash(link["utilisation"], units.share),
+            str(link["arrived_packets"]),
+            str(link["dropped_packets"] + link["lost_on_wire_packets"]),
+            str(link["marked_packets"]),
+            _or_dash(link["sojourn_mean_s"], units.duration),
+            _or_dash(link["sojourn_p50_s"], units.duration),
+            _or_dash(link["sojourn_p99_s"], units.duration),
+        )
+    faithful = Table("lateness", "50 %", "99 %", "max", "over 1 ms", "processor", "malformed")
+    for name, link in played.links.items():
+        faithful.add_row(
+            name,
+            _or_dash(link["lateness_p50_s"], units.duration),
+            _or_dash(link["lateness_p99_s"], units.duration),
+            _or_dash(link["lateness_max_s"], units.duration),
+            _or_dash(link["late_share"], units.share),
+            _or_dash(link["cpu_share"], units.share),
+            str(link["malformed_packets"]),
+        )
+    out.print(happened)
+    out.print(faithful)
+    for warning in played.warnings:
+        say(f"not to be trusted: {warning}")
+    if not played.warnings:
+        say("the processor kept up")
+
+
+def _or_dash(value: float | None, write: Callable[[float], str]) -> str:
+    return "-" if value is None or math.isnan(value) else write(value)

@@ -1,0 +1,101 @@
+"""The ends of a link where there are no TUN devices: veth pairs, and a packet socket on each.
+
+One device of each pair is an end, inside or outside; the other, a wire, lies in a network namespace
+between them that has no addresses, and nobody but us reads from it. That namespace lives as long as
+the sockets, and the pairs as long as the namespace: so they go with the link's process.
+
+All four devices have the same address and resolve none: a frame that leaves one end is for the
+other. The kernel must not leave checksums and segmentation to a device that is none of hardware.
+"""
+
+import array
+import errno
+import fcntl
+import os
+import socket
+import struct
+import subprocess
+import sys
+from contextlib import suppress
+
+from sojourn.live.netdev import NEAR, NoRightError, ip
+
+HEAD_BYTES = 14
+"""What an Ethernet frame has before the IP header."""
+
+_ADDRESS = "02:00:5e:00:53:01"
+_WIRES = ("sj-wire0", "sj-wire1")
+_SIOCETHTOOL = 0x8946
+_OFFLOADS = {"tx": 0x17, "sg": 0x19, "tso": 0x1F, "gso": 0x24, "gro": 0x2C}
+"""What `ethtool -K` calls them, and the commands that set them (linux/ethtool.h)."""
+_PACKET_IGNORE_OUTGOING, _ETH_P_ALL = 23, 3
+_SOL_PACKET, _PACKET_STATISTICS, _SO_RCVBUFFORCE = 263, 6, 33
+_BUFFER_BYTES = 32_000_000
+
+
+def make(room: int) -> tuple[int, int, str]:
+    """Make both ends: the sockets of the far and the near one, and the far device's name.
+
+    `room` is a process of the inside. Raises NoRightError where this process may not.
+    """
+    [links] = ip(["link show"])
+    names = {link["ifname"] for link in links}
+    far = next(name for i in range(len(names) + 1) if (name := f"sj-far{i}") not in names)
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours:
+        with theirs:
+            line = ["unshare", "--net", sys.executable, "-P", "-m", "sojourn.live.veth"]
+            words = [str(theirs.fileno()), str(os.getpid()), str(room), far]
+            made = subprocess.run([*line, *words], pass_fds=[theirs.fileno()], check=False)
+        said, sockets, _, _ = socket.recv_fds(ours, 4096, 2)
+    if made.returncode != 0 or len(sockets) != 2:
+        if b"not permitted" in said or not said:
+            raise NoRightError
+        raise OSError(errno.EIO, said.decode())
+    return sockets[0], sockets[1], far
+
+
+def plain(device: str) -> None:
+    """Have the kernel hand whole packets, checksums included, to `device`; no address is asked."""
+    ip([f"link set dev {device} address {_ADDRESS} arp off"])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        for command in _OFFLOADS.values():
+            value = array.array("I", [command, 0])
+            address, _ = value.buffer_info()
+            request = struct.pack("16sP16x", device.encode(), address)
+            fcntl.ioctl(any_socket, _SIOCETHTOOL, request)
+
+
+def missed(fd: int) -> int:
+    """Count the packets that the kernel dropped because the socket was full, since last asked."""
+    with socket.socket(fileno=os.dup(fd)) as packets:
+        counts = packets.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8)
+    return int.from_bytes(counts[4:], sys.byteorder)
+
+
+def _socket(device: str) -> socket.socket:
+    packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)  # nothing before it is bound
+    packets.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
+    with suppress(PermissionError):
+        packets.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
+    packets.bind((device, _ETH_P_ALL))
+    return packets
+
+
+def _main(leash: socket.socket, outside: str, inside: str, far: str) -> None:
+    """Make the pairs and hand over the sockets; this runs in the namespace in between."""
+    sockets = []
+    try:
+        for wire, end, pid in ((_WIRES[0], far, outside), (_WIRES[1], NEAR, inside)):
+            ip([f"link add {wire} type veth peer name {end} netns {pid}"])
+            plain(wire)
+            ip([f"link set dev {wire} addrgenmode none txqueuelen 10000", f"link set {wire} up"])
+            sockets.append(_socket(wire))
+    except OSError as error:
+        leash.send(str(error).encode())
+        sys.exit(1)
+    socket.send_fds(leash, [b"made"], [packets.fileno() for packets in sockets])
+
+
+if __name__ == "__main__":
+    _main(socket.socket(fileno=int(sys.argv[1])), *sys.argv[2:])

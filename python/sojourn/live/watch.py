@@ -1,0 +1,291 @@
+"""A view of a live link while its command runs: below the command's output, or somewhere else.
+
+On the terminal of the command the view is a block of status lines at the bottom. The terminal
+scrolls the command's output above them, so both stay whole. Each update is one write that begins by
+saving the cursor and ends by restoring it.
+"""
+
+import math
+import os
+import stat
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Protocol
+
+from sojourn._sojourn import InputError
+from sojourn._util import units
+from sojourn._util.files import check_file
+from sojourn._util.inputs import why
+from sojourn.live.link import Rows
+
+WINDOW_S = 1.0
+"""Rates are means over so much time; percentiles are, too (see `_sojourn.Pump`)."""
+
+NAME, COLUMNS = 4, (("sent", 10), ("queue", 15), ("delay 50 %", 10), ("99 %", 8))
+"""Width of a direction's name, and headers and widths of the columns of numbers."""
+EVENTS = (("drops/s", 7), ("marks/s", 7))
+GAP = "  "
+
+ROWS_MIN = 10
+"""The smallest terminal that status lines leave room on."""
+
+SAVE, RESTORE = "\x1b7", "\x1b8"
+"""Save and restore the cursor (DECSC, DECRC)."""
+
+
+_WHOLE = f"{SAVE}\x1b[r{RESTORE}"
+"""Let the whole terminal scroll; that moves the cursor."""
+
+
+class View(Protocol):
+    """Where the last state of a link is shown."""
+
+    def show(self, latest: "Latest") -> None:
+        """Show it."""
+
+    def close(self) -> None:
+        """Leave the place as it should be afterwards."""
+
+
+class Latest:
+    """The last second of both directions."""
+
+    def __init__(self) -> None:
+        self.time_s = 0.0
+        self._rows: dict[str, deque[dict[str, float]]] = {}
+        self._step_s = 0.1
+
+    def take(self, rows: Rows) -> bool:
+        """Take the rows that came; True if there are some of every direction."""
+        for name, columns in rows.items():
+            kept = self._rows.setdefault(name, deque())
+            lists = {key: values.tolist() for key, values in columns.items()}
+            for values in zip(*lists.values(), strict=True):
+                kept.append(dict(zip(lists, values, strict=True)))
+            if len(kept) > 1:
+                self._step_s = kept[-1]["time_s"] - kept[-2]["time_s"]
+            while kept and kept[0]["time_s"] <= kept[-1]["time_s"] - WINDOW_S + self._step_s / 2:
+                if len(kept) == 1:
+                    break
+                kept.popleft()
+        if not self._rows or not all(self._rows.values()):
+            return False
+        self.time_s = max(kept[-1]["time_s"] for kept in self._rows.values())
+        return True
+
+    def lines(self, width: int) -> list[str]:
+        """Write the state: a header, and a line for each direction, none longer than `width`."""
+        heads = [f"{head:>{size}}" for head, size in (*COLUMNS, *EVENTS)]
+        header = GAP.join([f"{'':{NAME}}", *heads])
+        return [line[:width] for line in (header, *(self.line(name, width) for name in self._rows))]
+
+    def line(self, name: str, width: int) -> str:
+        """Write a direction: numbers, then as many variables of its discipline as there is room."""
+        kept = self._rows[name]
+        last, took_s = kept[-1], len(kept) * self._step_s
+
+        def per_second(key: str) -> float:
+            return sum(row[key] for row in kept) / took_s
+
+        numbers = (
+            units.rate(8 * per_second("departed_bytes")),
+            f"{last['queue_packets']:.0f} p, {last['queue_bytes'] / 1e3:.0f} kB",
+            _or_dash(last["sojourn_p50_s"]),
+            _or_dash(last["sojourn_p99_s"]),
+            f"{per_second('dropped_packets'):.0f}",
+            f"{per_second('marked_packets'):.0f}",
+        )
+        sizes = [size for _, size in (*COLUMNS, *EVENTS)]
+        cells = [f"{number:>{size}}" for number, size in zip(numbers, sizes, strict=True)]
+        line = GAP.join([f"{name:{NAME}}", *cells])
+        for variable in _variables(last):
+            if len(line) + len(GAP) + len(variable) > width:
+                break
+            line += GAP + variable
+        return line
+
+
+def _variables(row: Mapping[str, float]) -> Iterator[str]:
+    """Write the variables of a discipline."""
+    for key, value in row.items():
+        if key.startswith("gauge/"):
+            yield f"{key.removeprefix('gauge/')} {value:.3g}"
+
+
+def _or_dash(seconds: float) -> str:
+    return "-" if math.isnan(seconds) else units.duration(seconds)
+
+
+class _StatusLines:
+    """The last rows of the terminal that a command writes to.
+
+    When the size of the terminal changes, only what is below the cursor is cleared: terminals move
+    their content in different ways then, and the lines are always there.
+    """
+
+    def __init__(self, fd: int, lines: int) -> None:
+        self._fd, self._n = fd, lines
+        self._size = os.get_terminal_size(fd)
+        if self._size.lines < ROWS_MIN or os.environ.get("TERM", "dumb") == "dumb":
+            os.close(fd)
+            raise InputError(
+                f"--watch: takes a terminal with {ROWS_MIN} rows at least and TERM set, or use "
+                "--watch-to FILE|TTY"
+            )
+        self._write(self._reserve())
+
+    def _reserve(self) -> str:
+        """Make room below the cursor, and let all above the last rows scroll."""
+        return "\n" * self._n + f"\x1b[{self._n}A{SAVE}{self._region()}{RESTORE}"
+
+    def _region(self) -> str:
+        return f"\x1b[1;{self._size.lines - self._n}r"
+
+    def show(self, latest: Latest) -> None:
+        """Write the lines; the region is set anew, since the command may have changed it."""
+        parts = []
+        size = os.get_terminal_size(self._fd)
+        if size != self._size:
+            self._size = size
+            parts.append(f"{_WHOLE}\x1b[0J{self._reserve()}")
+        top = size.lines - self._n + 1
+        parts += [SAVE, self._region(), "\x1b[0m"]
+        # The last column stays free: to write there would be to wrap on some terminals.
+        for i, line in enumerate(latest.lines(size.columns - 1)):
+            shade = "\x1b[7m" if i == 0 else ""
+            parts.append(f"\x1b[{top + i};1H{shade}\x1b[2K{line}\x1b[0m")
+        parts.append(RESTORE)
+        self._write("".join(parts))
+
+    def close(self) -> None:
+        """Clear the lines and let the whole terminal scroll."""
+        top = self._size.lines - self._n + 1
+        with suppress(OSError):
+            if os.get_terminal_size(self._fd) == self._size:
+                self._write(f"{SAVE}\x1b[{top};1H\x1b[0m\x1b[0J{RESTORE}{_WHOLE}")
+            else:  # nobody knows where they are now: below the cursor, at least
+                self._write(f"{_WHOLE}\x1b[0J")
+        os.close(self._fd)
+
+    def _write(self, text: str) -> None:
+        _write_all(self._fd, text)
+
+
+class _Screen:
+    """A terminal that nothing else uses."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        _write_all(fd, "\x1b[H\x1b[2J")
+
+    def show(self, latest: Latest) -> None:
+        """Write the state over the one before."""
+        columns = os.get_terminal_size(self._fd).columns
+        shown = [f"sojourn link, {latest.time_s:.0f} s", "", *latest.lines(columns - 1)]
+        _write_all(self._fd, "\x1b[H" + "".join(f"{line}\x1b[K\r\n" for line in shown) + "\x1b[J")
+
+    def close(self) -> None:
+        """Leave the last state there."""
+        _write_all(self._fd, "the link has ended\x1b[K\r\n")
+        os.close(self._fd)
+
+
+class _Lines:
+    """A file: a line for each direction once a second."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._next_s = WINDOW_S
+        self._headed = False
+        self._unwritten: list[str] = []
+
+    def show(self, latest: Latest) -> None:
+        """Write the lines of the second that has passed."""
+        header, *lines = latest.lines(sys.maxsize)
+        self._unwritten = [] if self._headed else [f"{'time':>8}{GAP}{header}"]
+        self._unwritten += [f"{latest.time_s:6.1f} s{GAP}{line}" for line in lines]
+        if latest.time_s > self._next_s - 1e-6:
+            self._next_s = latest.time_s + WINDOW_S
+            self._write()
+
+    def _write(self) -> None:
+        _write_all(self._fd, "".join(f"{line}\n" for line in self._unwritten))
+        self._headed, self._unwritten = True, []
+
+    def close(self) -> None:
+        """Write the last state, if it is later than the last lines."""
+        self._write()
+        os.close(self._fd)
+
+
+def _write_all(fd: int, text: str) -> None:
+    """Write `text`, or nothing if there is no room for its beginning or nobody is there any more.
+
+    A place that is behind must not hold the link up; a sequence that was begun must be finished.
+    """
+    data = text.encode(errors="backslashreplace")
+    with suppress(OSError):
+        sent = os.write(fd, data)
+        if sent < len(data):
+            os.set_blocking(fd, True)
+            while sent < len(data):
+                sent += os.write(fd, data[sent:])
+            os.set_blocking(fd, False)
+
+
+def check(watch: bool, to: Path | None, *, shell: bool) -> None:
+    """Raise InputError if the link cannot be shown there."""
+    if watch and to is not None:
+        raise InputError("--watch-to: cannot be combined with --watch: choose one of them")
+    if watch and shell:
+        raise InputError("--watch: takes a COMMAND; beside a shell, use --watch-to FILE|TTY")
+    if watch and not sys.stderr.isatty():
+        raise InputError(
+            "--watch: takes a terminal as standard error; without one, use --watch-to FILE|TTY"
+        )
+    if to is None:
+        return
+    if to.exists() and stat.S_ISCHR((mode := to.stat()).st_mode):
+        own = [os.fstat(fd).st_rdev for fd in (0, 1, 2) if os.isatty(fd)]
+        if mode.st_rdev in own or to == Path("/dev/tty"):
+            raise InputError(f"--watch-to: {to} is the terminal of the command: use --watch there")
+    elif not (to.exists() and stat.S_ISFIFO(to.stat().st_mode)):
+        check_file(to)
+
+
+@contextmanager
+def watching(to: Path | None) -> Iterator[Callable[[Rows], None]]:
+    """Lend a function that shows rows: in `to`, or below the output on standard error."""
+    view, latest = _view(to), Latest()
+
+    def show(rows: Rows) -> None:
+        if latest.take(rows):
+            with suppress(OSError):  # a terminal that has gone
+                view.show(latest)
+
+    try:
+        yield show
+    finally:
+        view.close()
+
+
+def _view(to: Path | None) -> View:
+    if to is None:
+        return _StatusLines(_terminal(2), lines=3)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    try:
+        fd = os.open(to, flags, 0o666)
+    except OSError as error:
+        raise InputError(f"--watch-to: {to}: {why(error)}") from None
+    return _Screen(fd) if os.isatty(fd) else _Lines(fd)
+
+
+def _terminal(fd: int) -> int:
+    """Open the terminal `fd` once more, so that writing to it never waits."""
+    try:
+        return os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    except OSError:
+        return os.dup(fd)

@@ -1,0 +1,174 @@
+"""What is told of a run at a glance: per group of flows and per link, with what is better."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal
+
+from sojourn import metrics
+from sojourn._util.units import figures, with_half
+from sojourn.result import select
+from sojourn.result.result import Array, Record, Result
+from sojourn.result.statistics import half_width, separate
+
+Number = float | int | None
+
+
+@dataclass(frozen=True)
+class Group:
+    """Flows that were declared together: `source` says what they do."""
+
+    name: str
+    source: str
+    flows: tuple[Record, ...]
+
+    @property
+    def udp(self) -> bool:
+        """Whether they send over UDP."""
+        return bool(self.flows[0]["kind"] == "udp")
+
+    @property
+    def endless(self) -> bool:
+        """Whether they are one stream of TCP each, without transfers that could be complete."""
+        return not self.udp and self.source in ("bulk", "cbr", "onoff")
+
+    @property
+    def title(self) -> str:
+        """The name, and how many there are."""
+        return self.name if len(self.flows) == 1 else f"{self.name} ({len(self.flows)})"
+
+    def total(self, what: str) -> float:
+        """Sum `what` over the flows."""
+        return float(sum(flow[what] for flow in self.flows))
+
+    def worst(self, what: str) -> Number:
+        """Return the largest `what` of any flow, or None if no flow has one."""
+        return max((flow[what] for flow in self.flows if flow[what] is not None), default=None)
+
+    def loss_rate(self) -> Number:
+        """Return the share of the datagrams sent that were lost."""
+        return select.loss_of_datagrams(self.flows)
+
+
+def groups(result: Result) -> list[Group]:
+    """Return the flows of `result` by group, in the order of declaration."""
+    members: dict[str, list[Record]] = {}
+    for flow in result.flows.values():
+        members.setdefault(flow["group"], []).append(flow)
+    return [
+        Group(declared["name"], declared["source"]["name"], tuple(members[declared["name"]]))
+        for declared in result.scenario["flows"]
+    ]
+
+
+def completion_times(result: Result, group: Group) -> Array:
+    """Return the completion times (s) of a group's transfers that started after the warm-up."""
+    return metrics.completion_times_s(result, group.name)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A number that is compared: whose, what, its unit (none for a count), and which is better."""
+
+    of: str
+    what: str
+    unit: str
+    value: Number
+    better: Literal["less", "more"]
+
+    def text(self, value: float) -> str:
+        """Write a value of it."""
+        return figures(value) if self.unit else f"{value:.0f}"
+
+
+def readings(result: Result, link: str) -> list[Reading]:
+    """Return the rows of a comparison for one run, calls first; `link` is the compared link."""
+    rows: list[Reading] = []
+    for group in sorted(groups(result), key=lambda g: (not g.udp, g.endless)):
+        name = group.title
+        if group.udp:
+            delay = "one-way delay, 99 %" + " of the worst" * (len(group.flows) > 1)
+            rows.append(Reading(name, delay, "ms", _times(group.worst("delay_p99_s"), 1e3), "less"))
+            rows.append(Reading(name, "loss", "%", _times(group.loss_rate(), 100), "less"))
+        elif not group.endless:
+            took = completion_times(result, group) * 1e3
+            rows.append(Reading(name, "completion time, mean", "ms", _mean(took), "less"))
+            rows.append(
+                Reading(
+                    name, "completion time, 99 %", "ms", select.nearest_rank(took, 0.99), "less"
+                )
+            )
+            rows.append(Reading(name, "completed transfers", "", len(took), "more"))
+        else:
+            throughput = "goodput" + ", total" * (len(group.flows) > 1)
+            mbit = group.total("goodput_bps") / 1e6
+            rows.append(Reading(name, throughput, "Mbit/s", mbit, "more"))
+    of = result.links[link]
+    rows.append(
+        Reading(link, "queueing delay, 99 %", "ms", _times(of["sojourn_p99_s"], 1e3), "less")
+    )
+    rows.append(Reading(link, "utilisation", "%", _times(of["utilisation"], 100), "more"))
+    return rows
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a comparison: a reading of every discipline, its values by seed."""
+
+    like: Reading
+    values: tuple[Mapping[int, float], ...]
+
+    @property
+    def texts(self) -> list[str]:
+        """The cells: the value, or the mean over seeds and half its 95 % interval."""
+        return [self._text([*values.values()]) for values in self.values]
+
+    @property
+    def best(self) -> list[bool]:
+        """True for the best cell, and for those that read the same as it.
+
+        Each of them separates from each other cell with 95 % confidence; if one does not, no cell
+        is best. One seed separates nothing.
+        """
+        known = {k: fmean(values.values()) for k, values in enumerate(self.values) if values}
+        if not known:
+            return [False] * len(self.values)
+        top = (min if self.like.better == "less" else max)(known.values())
+        # A lead that cannot be read is no lead.
+        ahead = [k for k, mean in known.items() if self.like.text(mean) == self.like.text(top)]
+        behind = [k for k in known if k not in ahead]
+        ranked = bool(behind) and all(
+            separate(self.values[a], self.values[b]) for a in ahead for b in behind
+        )
+        return [ranked and k in ahead for k in range(len(self.values))]
+
+    def _text(self, values: Sequence[float]) -> str:
+        if not values:
+            return "-"
+        return with_half(fmean(values), half_width(values), self.like.text)
+
+
+def rows(runs: Mapping[str, Sequence[Result]], link: str) -> list[Row]:
+    """Return the comparison of `runs`: by discipline, the results of one or more seeds."""
+    read = [
+        [(int(result.scenario["seed"]), readings(result, link)) for result in results]
+        for results in runs.values()
+    ]
+    return [
+        Row(
+            like,
+            tuple(
+                {seed: v for seed, found in one if (v := found[i].value) is not None}
+                for one in read
+            ),
+        )
+        for i, like in enumerate(read[0][0][1])
+    ]
+
+
+def _times(value: Number, scale: float) -> Number:
+    return None if value is None else value * scale
+
+
+def _mean(values: Array) -> Number:
+    return float(values.mean()) if len(values) else None

@@ -1,0 +1,171 @@
+"""What `codel_dc` is sensitive to: one thing changed at a time, in three kinds of query."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sojourn.papers.codel_dc.runs import (
+    CODEL,
+    LAWS,
+    RED,
+    WIDE,
+    Table,
+    of_answers,
+    of_flows,
+    poisson,
+    queries,
+    switch,
+)
+from sojourn.reproduction.claims import values
+from sojourn.reproduction.paper import Experiment, Point
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SCHEMES = ("droptail", "red", "codel")
+"""What all experiments compare."""
+
+CASES = {
+    "40 x 10 kB": (40, 10.0),
+    "40 x 100 kB": (40, 100.0),
+    "8 x 125 kB": (8, 125.0),
+    "128 x 7.8 kB": (128, 7.8125),
+}
+"""The queries that sensitivities are shown for: servers, and kB from each."""
+
+BASE = "as chosen"
+
+LINKS: dict[str, dict[str, Any]] = {
+    BASE: {},
+    "links all alike": {"spread_ns": 0, "long_ns": 0},
+    "alike, the long flow's 1 ns shorter": {"spread_ns": 0, "long_ns": -1},
+    "alike, the long flow's 1 ns longer": {"spread_ns": 0, "long_ns": 1},
+    "servers' links never full": {"nic": {"qdisc": WIDE}},
+    "servers' links with DropTail of 50": {"nic": {"qdisc": {"name": "droptail", "limit": "49p"}}},
+    "servers' links of 10 Gbit/s": {"nic": {"rate": "10gbit"}},
+    "four long flows": {"longs": 4},
+    "initial window 1": {"tcp": {"initial_window": "1p"}},
+    "initial window 4": {"tcp": {"initial_window": "4p"}},
+    "initial window 10": {"tcp": {"initial_window": "10p"}},
+    "receiver's window 20 (ns-2's default)": {"tcp": {"receive_window": "20p"}},
+    "clock of 10 ms (ns-2's default)": {"tcp": {"tick": "10ms"}},
+    "clock of 10 ms and links all alike": {
+        "tcp": {"tick": "10ms"},
+        "spread_ns": 0,
+        "long_ns": 0,
+    },
+    "delayed acks": {"tcp": {"delayed_ack": True}},
+    "NewReno": {"tcp": {"name": "newreno"}},
+    "connections kept": {"source": {"persistent": True}},
+}
+"""What is changed for all three schemes, and how."""
+
+TUNED: dict[str, tuple[str, Table]] = {
+    "RED: wq automatic": ("red", {**RED, "w_q": "auto"}),
+    "RED: wq 0.02": ("red", {**RED, "w_q": 0.02}),
+    "RED: wq 1": ("red", {**RED, "w_q": 1.0}),
+    "RED: not gentle": ("red", {**RED, "gentle": "none"}),
+    "RED: slope follows max_p": ("red", {**RED, "stale_gentle": False}),
+    "RED: drops from short queues too": ("red", {**RED, "spare_short": False}),
+    "CoDel: ns-2 of 2013": ("codel", {**CODEL, "variant": "ns2_v2"}),
+    "CoDel: RFC 8289": ("codel", {**CODEL, "variant": "rfc"}),
+}
+"""What is changed in one scheme only."""
+
+
+def sensitivities(full: bool) -> dict[str, Experiment]:
+    """Give the experiments that change one thing."""
+    seeds, end = (5, "700ms") if full else (1, "300ms")
+    changed: list[Point] = []
+    lost_syns: list[Point] = []
+    slow = {"rto_initial": "3s"}
+    for case, (n, kb) in CASES.items():
+        for s in SCHEMES:
+            own = {"case": case, "scheme": s}
+            for what, how in LINKS.items():
+                rest = {key: value for key, value in how.items() if key != "source"}
+                source = queries(kb, **how.get("source", {}))
+                tree = switch(LAWS[s], n, source, end, **rest)
+                changed.append(({"what": what, **own}, tree))
+            if full or n > 40:
+                tree = switch(LAWS[s], n, queries(kb), "6s" if full else "3600ms", tcp=slow)
+                lost_syns.append((own, tree))
+        for what, (s, law) in TUNED.items():
+            labels = {"what": what, "case": case, "scheme": s}
+            changed.append((labels, switch(law, n, queries(kb), end)))
+    short: list[Point] = [
+        ({"what": what, "load": x}, switch(law, 40, poisson(x), "3100ms" if full else "1100ms"))
+        for what, (s, law) in TUNED.items()
+        if s == "red"
+        for x in (10, 50, 90)
+    ]
+    return {
+        "changed": Experiment(changed, of_answers, seeds),
+        "RED by load": Experiment(short, of_flows, seeds),
+        "lost SYNs": Experiment(lost_syns, of_answers, 3 if full else 1),
+    }
+
+
+def compared(frame: "pl.DataFrame", whats: list[str]) -> "pl.DataFrame":
+    """Give a row for each change and case: times of answers, gains, utilisation and losses.
+
+    A scheme that a change does not touch is shown as it is without. Where no query ended in any
+    run, a time is missing.
+    """
+    import polars as pl
+
+    rows = []
+    there = set(frame.select("what", "scheme").iter_rows())
+    for what in whats or sorted(frame["what"].unique().to_list()):
+        for case in frame["case"].unique(maintain_order=True):
+            found = {}
+            for s in SCHEMES:
+                changed = what if (what, s) in there else BASE
+                labels = {"what": changed, "case": case, "scheme": s}
+                found[s] = {x: known_mean(values(frame, x, **labels)) for x in SHOWN}
+            times = [found[s]["afct_s"] for s in SCHEMES]
+            ours = times[2]
+            shorter = [100 * (1 - ours / t) if ours and t else None for t in times[:2]]
+            told = [None if t is None else 1e3 * t for t in times]
+            used = [100 * (found[s]["utilisation"] or 0) for s in SCHEMES]
+            losses = [100 * (found[s]["loss"] or 0) for s in SCHEMES]
+            lengths = [found[s]["queue_packets"] for s in SCHEMES]
+            rows.append((what, case, *told, *shorter, *used, *losses[1:], *lengths[1:]))
+    three = ("DropTail", "RED", "CoDel")
+    heads = [f"{name}: time, ms" for name in three]
+    heads += [f"CoDel's gain over {name}, %" for name in three[:2]]
+    heads += [f"{name}: utilisation, %" for name in three]
+    heads += [f"{name}: {what}" for what in ("loss, %", "queue, packets") for name in three[1:]]
+    return pl.DataFrame(rows, schema=["changed", "query", *heads], orient="row")
+
+
+def compared_by_load(frame: "pl.DataFrame", chosen: "pl.DataFrame") -> "pl.DataFrame":
+    """Give a row for each RED and load of short flows, beside CoDel in `chosen` (same seeds)."""
+    import polars as pl
+
+    chosen = chosen.filter(pl.col("seed").is_in(frame["seed"].unique().to_list()))
+    rows = []
+    for what in (BASE, *frame["what"].unique(maintain_order=True)):
+        for load in frame["load"].unique(maintain_order=True):
+            place = {"load": load}
+            red = chosen if what == BASE else frame
+            label = {"scheme": "red"} if what == BASE else {"what": what}
+            took, used, lost = (float(values(red, x, **label, **place).mean()) for x in SHOWN[:3])
+            ours, busy = (
+                float(values(chosen, x, scheme="codel", **place).mean()) for x in SHOWN[:2]
+            )
+            gain, more = 100 * (1 - ours / took), 100 * (busy - used)
+            rows.append((what, load, 1e3 * took, 1e3 * ours, gain, more, 100 * lost))
+    heads = ["RED: time, ms", "CoDel: time, ms", "CoDel's gain, %", "CoDel uses more, points"]
+    heads = ["changed", "load, %", *heads, "RED: loss, %"]
+    return pl.DataFrame(rows, schema=heads, orient="row")
+
+
+SHOWN = ("afct_s", "utilisation", "loss", "queue_packets")
+
+
+def known_mean(column: Any) -> float | None:
+    """Give the mean over the seeds in which there was something to measure."""
+    known = np.asarray(column, dtype=float)
+    known = known[np.isfinite(known)]
+    return float(known.mean()) if len(known) else None

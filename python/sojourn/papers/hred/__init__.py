@@ -1,0 +1,438 @@
+"""HRED: a queue management that is stable and adapts fast, against RED, Blue, PIC, REM and AVQ.
+
+The paper: ns-2, a dumbbell of 45 Mbit/s, a buffer in bytes, round trips uniform on 40 to 200 ms
+(one fixed set), packets of 500 bytes. T traffic is T FTPs and T/12 web sessions per second, each
+of ten transfers of Pareto length (mean 10 packets, shape 1.2). It measures 50 s after 150 s. Then
+steps of the load, and a testbed: a Linux 2.4.9 gateway at 10 Mbit/s with 100 ms and 50 kB. The
+schemes are set as in its table 1; all drop, none marks.
+
+It does not state, and chosen here is:
+
+- the sweep: T 100 to 600, HRED with 200, 300, 500 and 1000 kB, the others with 300 and 500;
+  300 kB wherever it names no buffer;
+- TCP: NewReno as ns-2's agents (an ack per packet, no limit by the receiver), 500 bytes on the
+  wire; FTPs start in the first 10 s;
+- the access links: left out, and acks return in a pure delay. `docs/validation.md` shows that
+  this changes nothing that its intervals would show, as long as round trips differ. In table 2,
+  where they are equal, there are access links of 100 Mbit/s;
+- web sessions: transfers one after the other, each on a new connection, with pauses of a second
+  on average and lengths of Pareto's second kind (from 0 up), as in ns-2's own example of web
+  traffic; 50 hosts whose round trips are drawn anew for every seed;
+- RED: ns-2's gentle form, spread (`wait`) and byte mode, as the validation against ns-2 has it.
+  With max_th at half of the buffer both gentle forms are one;
+- HRED: p_min starts at 0.01 and never falls below 0.00001 (from 0 it could not rise);
+- web rates of figure 8: 0 to 50 sessions/s; table 2: FTPs alone, 150 of 20 ms and 150 of 200 ms;
+- the step: 30 % is 90 FTPs and 7.5 sessions/s more, all at once at 100 s, gone at once at 150 s;
+  steps of 10 to 50 % likewise. Response time: the first moment from which on the deviation of the
+  queue over 5 s is below 1.5 times the steady one (`response_time_s`); after a fall the steady one
+  is that of the 25 s before it, since the 50 s hold the answer to the rise;
+- the testbed: x long flows and x/2 flows of 10 packets per second, x 50 to 120, of the same TCP
+  and with 100 ms each; RED is computed in floating point and gentle.
+
+Scaled: five seeds (three where one thing is changed); the paper gives five for response times and
+says nothing of the rest. Quick runs have three seeds (two), fewer points, and 12 s after 18 s;
+steps come at 40 s. PIC and Blue have not settled by then.
+
+Beside the paper's: two figures hold its stability bound (11) against the measured deviation, over
+the buffer and over the gain |G| of (9); several tables repeat what does not hold with one thing
+changed.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sojourn.papers.hred.checks import BUFFERS, NS2, RESPONDING, RULES, STATED_SHARES
+from sojourn.papers.hred.claims import CLAIMS
+from sojourn.papers.hred.common import (
+    NAMES,
+    fluid_limit,
+    gain,
+    smallest_stable_buffer,
+)
+from sojourn.papers.hred.live_runs import LIVE, live
+from sojourn.papers.hred.runs import (
+    AVQ_GAMMAS,
+    BDP_KB,
+    KAPPAS,
+    MANY,
+    PATHS,
+    REDS,
+    TCPS,
+    scenarios,
+)
+from sojourn.plotting.lines import lines, style
+from sojourn.plotting.run import legend
+from sojourn.reproduction.claims import Runs, mean, told, values
+from sojourn.reproduction.paper import figure, table
+from sojourn.result.statistics import interval
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["CLAIMS", "LIVE", "REFERENCE", "TITLE", "live", "scenarios"]
+
+TITLE = "HRED: stability and fast adaptation"
+REFERENCE = "Joo, Bahk and Lumetta, Journal of Communications and Networks"
+
+MEAN, STD = "mean queue / buffer", "deviation of the queue / buffer"
+
+
+def _of_hred(runs: Runs, ax: "Axes", what: str, label: str) -> None:
+    """Draw a line for each buffer of HRED against T."""
+    frame = runs["sweep"].filter(pl.col("qdisc") == "hred")
+    names = {b: f"{b} kB" for b in (200, 300, 500, 1000)}
+    lines(ax, frame, "T", what, by="buffer", names=names)
+    ax.set(xlabel="traffic T: FTPs, and T/12 web sessions/s", ylabel=label, ylim=(0, None))
+
+
+def _of_all(runs: Runs, ax: "Axes", what: str, label: str, buffer: int) -> None:
+    """Draw a line for each scheme against T."""
+    rules = pl.col("qdisc").is_in(RULES)
+    frame = runs["sweep"].filter((pl.col("buffer") == buffer) & rules)
+    lines(ax, frame, "T", what, by="qdisc", names=NAMES)
+    ax.set(xlabel="traffic T: FTPs, and T/12 web sessions/s", ylabel=label, ylim=(0, None))
+
+
+figure_3a = figure("3a", "HRED: mean queue", needs=["sweep"])(
+    lambda runs, ax: _of_hred(runs, ax, "mean", MEAN)
+)
+figure_3b = figure("3b", "HRED: standard deviation of the queue", needs=["sweep"])(
+    lambda runs, ax: _of_hred(runs, ax, "std", STD)
+)
+figure_4a = figure("4a", "Mean queue, 300 kB", needs=["sweep"])(
+    lambda runs, ax: _of_all(runs, ax, "mean", MEAN, 300)
+)
+figure_4b = figure("4b", "Mean queue, 500 kB", needs=["sweep"])(
+    lambda runs, ax: _of_all(runs, ax, "mean", MEAN, 500)
+)
+figure_5a = figure("5a", "Standard deviation of the queue, 300 kB", needs=["sweep"])(
+    lambda runs, ax: _of_all(runs, ax, "std", STD, 300)
+)
+figure_5b = figure("5b", "Standard deviation of the queue, 500 kB", needs=["sweep"])(
+    lambda runs, ax: _of_all(runs, ax, "std", STD, 500)
+)
+
+
+def _queue(
+    ax: "Axes", frame: pl.DataFrame, name: str, buffer: int, from_s: float, **labels: Any
+) -> None:
+    """Draw the queue (kB) of the first seed over time, and the thresholds of table 1."""
+    queue = values(frame, "queue", **labels)[0]
+    kept = [(0.1 * (i + 1), one * buffer) for i, one in enumerate(queue) if i >= 10 * from_s]
+    ax.plot(*zip(*kept, strict=True), color=style(list(NAMES).index(name))["color"], lw=0.7)
+    for share, what in ((1 / 4, "B/4"), (3 / 8, "3B/8"), (1 / 2, "B/2")):
+        if (what == "3B/8") == (name in ("pi", "rem")):
+            ax.axhline(share * buffer, color="#666666", lw=0.7, ls=":")
+            ax.annotate(what, (1, share * buffer), xycoords=("axes fraction", "data"), fontsize=7)
+    ax.set(xlabel="time, s", ylabel="queue, kB", ylim=(0, buffer * 1.02))
+
+
+def _rem(runs: Runs, ax: "Axes", t: int) -> None:
+    """Draw REM's queue over the measured time."""
+    last = 0.1 * len(values(runs["rem"], "queue", T=t)[0])
+    _queue(ax, runs["rem"], "rem", 500, last - (50 if last > 150 else 20), T=t)
+
+
+figure_6a = figure("6a", "REM, 500 kB, T 100 (seed 1)", needs=["rem"])(
+    lambda runs, ax: _rem(runs, ax, 100)
+)
+figure_6b = figure("6b", "REM, 500 kB, T 300 (seed 1)", needs=["rem"])(
+    lambda runs, ax: _rem(runs, ax, 300)
+)
+figure_6c = figure("6c", "REM, 500 kB, T 600 (seed 1)", needs=["rem"])(
+    lambda runs, ax: _rem(runs, ax, 600)
+)
+
+
+def _web_on(runs: Runs, ax: "Axes", name: str) -> None:
+    """Draw a queue from before to after the web sessions start."""
+    _queue(ax, runs["web_on"], name, 300, 0, qdisc=name)
+
+
+WEB_ON = "300 FTPs, web sessions from half time on (seed 1)"
+figure_7a = figure("7a", f"Blue: {WEB_ON}", needs=["web_on"])(
+    lambda runs, ax: _web_on(runs, ax, "blue")
+)
+figure_7b = figure("7b", f"PIC: {WEB_ON}", needs=["web_on"])(
+    lambda runs, ax: _web_on(runs, ax, "pi")
+)
+figure_7c = figure("7c", f"AVQ: {WEB_ON}", needs=["web_on"])(
+    lambda runs, ax: _web_on(runs, ax, "avq")
+)
+figure_7d = figure("7d", f"HRED: {WEB_ON}", needs=["web_on"])(
+    lambda runs, ax: _web_on(runs, ax, "hred")
+)
+
+
+@figure("8", "Standard deviation of the queue, 300 FTPs and web sessions", needs=["web"])
+def deviation_by_web(runs: Runs, ax: "Axes") -> None:
+    """Draw figure 8."""
+    lines(ax, runs["web"], "web", "std", by="qdisc", names=NAMES)
+    ax.set(xlabel="web sessions per second", ylabel=STD, ylim=(0, None))
+
+
+@table("Table 2", "Share of goodput of 150 flows of 20 ms beside 150 of 200 ms", needs=["shares"])
+def who_gets_what(runs: Runs) -> pl.DataFrame:
+    """Put the shares of the paper beside ours."""
+    rows = [
+        (
+            NAMES[name],
+            stated,
+            told(interval(100 * values(runs["shares"], "share", qdisc=name))),
+            told(interval(100 * values(runs["shares"], "goodput", qdisc=name))),
+            told(interval(100 * values(runs["shares"], "utilisation", qdisc=name))),
+        )
+        for name, stated in STATED_SHARES.items()
+    ]
+    names = ["scheme", "paper, %", "share of the 20 ms group, %", "goodput, % of the rate"]
+    names.append("utilisation, %")
+    return pl.DataFrame(rows, schema=names, orient="row")
+
+
+def _step(runs: Runs, ax: "Axes", name: str) -> None:
+    """Draw a queue around a step of 30 %; the first quarter is left out, as in the paper."""
+    frame = runs["step"]
+    last = 0.1 * len(values(frame, "queue", qdisc=name, size=30)[0])
+    _queue(ax, frame, name, 300, last / 4, qdisc=name, size=30)
+
+
+def _used(runs: Runs, ax: "Axes", name: str) -> None:
+    """Draw the utilisation of each second around a step of 30 %."""
+    used = values(runs["step"], "used", qdisc=name, size=30)[0]
+    kept = range(len(used) // 4, len(used))
+    colour = style(list(NAMES).index(name))["color"]
+    ax.plot([i + 0.5 for i in kept], [100 * used[i] for i in kept], color=colour)
+    ax.set(xlabel="time, s", ylabel="utilisation of each second, %", ylim=(80, 101))
+
+
+STEP = "30 % more traffic from half time to three quarters (seed 1)"
+figure_9a = figure("9a", f"Blue: {STEP}", needs=["step"])(lambda runs, ax: _step(runs, ax, "blue"))
+figure_9b = figure("9b", f"PIC: {STEP}", needs=["step"])(lambda runs, ax: _step(runs, ax, "pi"))
+figure_9c = figure("9c", f"AVQ: {STEP}", needs=["step"])(lambda runs, ax: _step(runs, ax, "avq"))
+figure_9d = figure("9d", f"HRED: {STEP}", needs=["step"])(lambda runs, ax: _step(runs, ax, "hred"))
+figure_10a = figure("10a", f"Blue: {STEP}", needs=["step"])(
+    lambda runs, ax: _used(runs, ax, "blue")
+)
+figure_10b = figure("10b", f"PIC: {STEP}", needs=["step"])(lambda runs, ax: _used(runs, ax, "pi"))
+figure_10c = figure("10c", f"AVQ: {STEP}", needs=["step"])(lambda runs, ax: _used(runs, ax, "avq"))
+figure_10d = figure("10d", f"HRED: {STEP}", needs=["step"])(
+    lambda runs, ax: _used(runs, ax, "hred")
+)
+
+
+def _response(runs: Runs, ax: "Axes", way: str) -> None:
+    """Draw response times against the size of the step."""
+    lines(ax, runs["step"], "size", way, by="qdisc", names=NAMES)
+    ax.set(xlabel="size of the step, %", ylabel="response time, s")
+    ax.set_ylim(bottom=-0.2)
+
+
+figure_11a = figure("11a", "Response time to more traffic", needs=["step"])(
+    lambda runs, ax: _response(runs, ax, "rise_s")
+)
+figure_11b = figure("11b", "Response time to less traffic", needs=["step"])(
+    lambda runs, ax: _response(runs, ax, "fall_s")
+)
+
+
+def _bed(runs: Runs, ax: "Axes", what: str, label: str, scale: float, least: float = 0) -> None:
+    """Draw what the testbed measured against the number of long flows, from `least` or less up."""
+    lines(ax, runs["testbed"], "flows", what, by="qdisc", names=NAMES, scale=scale)
+    lowest = runs["testbed"][what].to_numpy().min()
+    least = min(least, 5 * (scale * lowest // 5))
+    ax.set(xlabel="long flows x, and x/2 flows of 10 packets per second", ylabel=label)
+    ax.set_ylim(bottom=least)
+
+
+figure_13a = figure("13a", "Testbed (simulated): mean queue", needs=["testbed"])(
+    lambda runs, ax: _bed(runs, ax, "mean", "mean queue, kB", 50)
+)
+figure_13b = figure("13b", "Testbed (simulated): deviation of the queue", needs=["testbed"])(
+    lambda runs, ax: _bed(runs, ax, "std", "deviation of the queue, kB", 50)
+)
+figure_13c = figure("13c", "Testbed (simulated): utilisation", needs=["testbed"])(
+    lambda runs, ax: _bed(runs, ax, "utilisation", "utilisation, %", 100, 90)
+)
+figure_13d = figure("13d", "Testbed (simulated): loss", needs=["testbed"])(
+    lambda runs, ax: _bed(runs, ax, "loss", "loss, %", 100)
+)
+
+
+@figure("bound", "HRED: deviation over the buffer, and the bound (11)", needs=["bound"])
+def over_buffers(runs: Runs, ax: "Axes") -> None:
+    """Draw the deviation with 300 FTPs of 120 ms, and the least stable buffer for each kappa."""
+    names = {kappa: f"kappa {kappa}" for kappa in KAPPAS}
+    lines(ax, runs["bound"], "ratio", "std", by="kappa", names=names)
+    for n, kappa in enumerate(KAPPAS):
+        colour = style(n)["color"]
+        ax.axvline(smallest_stable_buffer(0.5, kappa), color=colour, lw=0.9, ls=":")
+    ax.set(xlabel="buffer / (rate x round trip); dotted: stable from there on", ylabel=STD)
+    ax.set(ylim=(0, None), xscale="log")
+    ax.set_xticks((0.15, 0.3, 0.5, 1, 2), ("0.15", "0.3", "0.5", "1", "2"))
+    ax.minorticks_off()
+
+
+@figure("gain", "HRED, 300 kB: deviation over the gain |G| of (9)", needs=["gain"])
+def over_gains(runs: Runs, ax: "Axes") -> None:
+    """Draw the deviation for five kappas, the bound |G| = 1, and where fluid TCP would swing."""
+    frame = runs["gain"]
+    for n, flows in enumerate(MANY):
+        points = []
+        for kappa in frame["kappa"].unique().sort().to_list():
+            queue = mean(frame, "mean", kappa=kappa, flows=flows)
+            found = interval(values(frame, "std", kappa=kappa, flows=flows))
+            steep = gain(queue, BDP_KB / 300, 1 / 4, 1 / 2, kappa)
+            if steep > 0:  # else the mean queue is below where the chance is 0: no linear law
+                points.append((steep, found))
+        looks = style(n)
+        ax.errorbar(
+            [x for x, _ in points],
+            [found.mean for _, found in points],
+            yerr=[found.half for _, found in points],
+            label=f"{flows} FTPs",
+            capsize=2,
+            **looks,
+        )
+        packets = (BDP_KB + 300 * mean(frame, "mean", flows=flows)) / 0.5
+        ax.axvline(fluid_limit(packets / flows), color=looks["color"], lw=0.9, ls=":")
+    ax.axvline(1, color="#000000", lw=0.9, ls="--")
+    ax.set(xlabel="|G|; dashed: the paper's bound, dotted: of fluid TCP", ylabel=STD)
+    ax.set(ylim=(0, None), xscale="log")
+    ax.set_xticks((0.5, 1, 2, 5, 10), ("0.5", "1", "2", "5", "10"))
+    ax.minorticks_off()
+    legend(ax)
+
+
+@table("gamma", "REM, 500 kB, with other gamma, beside PIC", needs=["gamma", "sweep"])
+def by_gamma(runs: Runs) -> pl.DataFrame:
+    """Put REM's queue for each gamma beside PIC's."""
+    rows, frame = [], runs["gamma"]
+    for t in (100, 300, 600):
+        each = sorted(frame.filter(pl.col("T") == t)["gamma"].unique().to_list(), reverse=True)
+        rows += [(t, f"REM, gamma {one:g}", *_two(frame, T=t, gamma=one)) for one in each]
+        rows.append((t, "PIC", *_two(runs["sweep"], T=t, qdisc="pi", buffer=500)))
+    return pl.DataFrame(rows, schema=["T", "scheme", *QUEUE], orient="row")
+
+
+QUEUE = ("mean queue, % of B", "deviation, % of B")
+
+
+def _two(frame: pl.DataFrame, **labels: Any) -> tuple[str, str]:
+    """Write mean and deviation of the queue."""
+    return _cell(frame, "mean", 100, **labels), _cell(frame, "std", 100, **labels)
+
+
+def _cell(frame: pl.DataFrame, column: str, scale: float = 1, **labels: Any) -> str:
+    """Write a mean with its interval."""
+    return told(interval(scale * values(frame, column, **labels)))
+
+
+@table("ns-2", "Beside ns-2: 300 kB, with web sessions", needs=["sweep"])
+def beside_ns2(runs: Runs) -> pl.DataFrame:
+    """Put mean and deviation of the queue, and loss, beside those of ns-2."""
+    rows = []
+    for (name, t), (theirs, std, loss) in NS2.items():
+        own = {"qdisc": name, "T": t, "buffer": 300}
+        mine = [mean(runs["sweep"], what, **own) for what in ("mean", "std", "loss")]
+        rows.append((NAMES[name], t, theirs, mine[0], std, mine[1], 100 * loss, 100 * mine[2]))
+    names = ["scheme", "T", "mean, ns-2", "ours", "deviation, ns-2", "ours, deviation"]
+    names += ["loss, ns-2, %", "ours, loss, %"]
+    return pl.DataFrame(rows, schema=names, orient="row")
+
+
+@table("avq", "AVQ, 300 kB, held at less than full use, beside RED", needs=["avq", "sweep"])
+def by_use(runs: Runs) -> pl.DataFrame:
+    """Put AVQ's queue for each gamma beside RED's."""
+    rows, columns = [], ("mean", "std", "utilisation")
+    for t in (100, 300):
+        for gamma in AVQ_GAMMAS:
+            cells = (_cell(runs["avq"], one, 100, gamma=gamma, T=t) for one in columns)
+            rows.append((t, f"AVQ, gamma {gamma:g}", *cells))
+        own = {"qdisc": "red", "buffer": 300, "T": t}
+        rows.append((t, "RED", *(_cell(runs["sweep"], one, 100, **own) for one in columns)))
+    return pl.DataFrame(rows, schema=["T", "scheme", *QUEUE, "utilisation, %"], orient="row")
+
+
+@table("late", "PIC, which begins with a chance of 0, with more time", needs=["late", "sweep"])
+def with_more_time(runs: Runs) -> pl.DataFrame:
+    """Put PIC's queue late beside that of the usual time, and RED's and HRED's."""
+    rows = []
+    for b in BUFFERS:
+        for t in (300, 600):
+            usual = {"buffer": b, "T": t}
+            rows.append((b, t, "PIC, later", *_two(runs["late"], **usual)))
+            for name in ("pi", "red", "hred"):
+                own = {"qdisc": name, **usual}
+                rows += [(b, t, NAMES[name], *_two(runs["sweep"], **own))]
+    return pl.DataFrame(rows, schema=["buffer, kB", "T", "scheme", *QUEUE], orient="row")
+
+
+@table(
+    "late step", "How a step is answered, at the usual time and later", needs=["step", "late_step"]
+)
+def answers(runs: Runs) -> pl.DataFrame:
+    """Put the response times of the metric beside how long the queue is away from where it was."""
+    rows = []
+    for when, frame in (("", runs["step"]), (", later", runs["late_step"])):
+        for name in RESPONDING:
+            sizes = frame.filter(pl.col("qdisc") == name)["size"].unique().sort()
+            for size in sizes.to_list():
+                own = {"qdisc": name, "size": size}
+                cells = [_cell(frame, one, **own) for one in ANSWERS]
+                used = _cell(frame, "used_after", 100, **own)
+                rows.append((NAMES[name] + when, size, *cells, used))
+    names = [
+        "scheme",
+        "step, %",
+        "response up, s",
+        "down, s",
+        "about the old mean: up, s",
+        "down (about), s",
+    ]
+    names += ["away after rise, s", "away after fall, s", "utilisation after fall, %"]
+    return pl.DataFrame(rows, schema=names, orient="row")
+
+
+ANSWERS = ("rise_s", "fall_s", "rise_about_s", "fall_about_s", "away_up_s", "away_down_s")
+
+
+@table("paths", "Tail drop: what decides the share of the 20 ms group", needs=["paths"])
+def what_decides_the_share(runs: Runs) -> pl.DataFrame:
+    """Put the shares under tail drop beside one another."""
+    rows = [(one, _cell(runs["paths"], "share", 100, what=one)) for one in PATHS]
+    return pl.DataFrame(rows, schema=["changed", "share of the 20 ms group, %"], orient="row")
+
+
+@table("tcp", "300 FTPs, 25 web sessions/s: other TCPs", needs=["tcp", "sweep"])
+def other_tcps(runs: Runs) -> pl.DataFrame:
+    """Put the deviations under other TCPs beside one another."""
+    rows: list[tuple[Any, ...]] = []
+    for name in ("red", "blue", "avq", "hred"):
+        rows.append(
+            (NAMES[name], "as in the sweep", *_two(runs["sweep"], T=300, buffer=300, qdisc=name))
+        )
+        for what in (*TCPS, "web without pauses"):
+            own = {"qdisc": name, "what": what}
+            rows += [(NAMES[name], what, *_two(runs["tcp"], **own))]
+    return pl.DataFrame(rows, schema=["scheme", "changed", *QUEUE], orient="row")
+
+
+@table("reds", "Testbed (simulated): RED with one thing changed", needs=["reds"])
+def other_reds(runs: Runs) -> pl.DataFrame:
+    """Put the testbed's RED beside others."""
+    rows = []
+    for what in REDS:
+        for x in (50, 60):
+            own = {"what": what, "flows": x}
+            rows.append(
+                (
+                    what,
+                    x,
+                    _cell(runs["reds"], "utilisation", 100, **own),
+                    *_two(runs["reds"], **own),
+                )
+            )
+    return pl.DataFrame(
+        rows, schema=["changed", "long flows", "utilisation, %", *QUEUE], orient="row"
+    )

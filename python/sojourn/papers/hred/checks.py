@@ -1,0 +1,428 @@
+"""How each claim of the paper of HRED is measured: the rules were written before the runs."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sojourn.papers.hred.common import NAMES, largest_change, smallest_stable_buffer
+from sojourn.reproduction.claims import (
+    NoRunsError,
+    Part,
+    Runs,
+    bound,
+    equal,
+    mean,
+    number,
+    order,
+    shape,
+    told,
+    values,
+)
+from sojourn.result.statistics import interval, paired
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NS2 = {
+    ("red", 100): (0.228, 0.137, 0.0111),
+    ("red", 300): (0.457, 0.067, 0.0597),
+    ("red", 600): (0.574, 0.039, 0.155),
+    ("pi", 100): (0.378, 0.124, 0.0085),
+    ("pi", 300): (0.461, 0.089, 0.0607),
+    ("pi", 600): (0.975, 0.024, 0.152),
+    ("rem", 100): (0.376, 0.236, 0.0089),
+    ("rem", 300): (0.361, 0.092, 0.0650),
+    ("rem", 600): (0.335, 0.086, 0.164),
+    ("avq", 100): (0.352, 0.168, 0.0146),
+    ("avq", 300): (0.106, 0.032, 0.0894),
+    ("avq", 600): (0.049, 0.012, 0.185),
+    ("droptail", 100): (0.756, 0.173, 0.0111),
+    ("droptail", 300): (0.953, 0.042, 0.0605),
+    ("droptail", 600): (0.989, 0.011, 0.158),
+}
+"""Scheme and T: normalised mean and deviation of the queue, loss; 300 kB, means of three runs of
+ns-2 (`hred_dumbbell.csv` of the oracle)."""
+
+BUFFERS = (300, 500)
+OTHERS = ("red", "blue", "pi", "rem", "hred")
+RULES = ("red", "blue", "pi", "rem", "avq", "hred")
+BAND = 0.125
+"""Half the width of the band from min_th to max_th, as a share of the buffer."""
+
+LIGHT, MID, HEAVY = 100, 300, 600
+
+OF_B: dict[str, Any] = {"unit": "% of B", "scale": 100}
+"""How queues are written: in hundredths of the buffer."""
+
+PERCENT: dict[str, Any] = {"unit": "%", "scale": 100}
+"""How shares are written."""
+
+
+def averaged(frame: "pl.DataFrame", column: str, **labels: Any) -> npt.NDArray[Any]:
+    """Give for each seed the mean of a column over all points with these labels."""
+    import polars as pl
+
+    chosen = frame.filter(*(pl.col(name) == value for name, value in labels.items()))
+    found = chosen.group_by("seed").agg(pl.col(column).mean()).sort("seed")
+    return found[column].to_numpy()
+
+
+def places(frame: "pl.DataFrame", x: str, **labels: Any) -> list[Any]:
+    """Give the values of the axis `x` at which there are runs with these labels.
+
+    Raises NoRunsError if there are none.
+    """
+    import polars as pl
+
+    chosen = frame.filter(*(pl.col(name) == value for name, value in labels.items()))
+    if not len(chosen):
+        raise NoRunsError(f"no runs with {labels}")
+    return sorted(chosen[x].unique().to_list())
+
+
+def below(
+    what: str, frame: "pl.DataFrame", x: str, column: str, less: str, more: str, **labels: Any
+) -> Part:
+    """Ask whether a scheme is below another over all of `x`, and at no point above it."""
+    part = order(
+        what,
+        averaged(frame, column, qdisc=less, **labels),
+        averaged(frame, column, qdisc=more, **labels),
+        **(OF_B if column in ("mean", "std") else {"unit": "s"}),
+    )
+    against = [
+        place
+        for place in places(frame, x, qdisc=less, **labels)
+        if paired(
+            values(frame, column, qdisc=more, **labels, **{x: place}),
+            values(frame, column, qdisc=less, **labels, **{x: place}),
+        ).high
+        < 0
+    ]
+    if not against:
+        return part
+    said = f"{part.measured}; above it at {x} {', '.join(str(one) for one in against)}"
+    return replace(part, holds=False, measured=said)
+
+
+def farthest(
+    what: str, frame: "pl.DataFrame", x: str, column: str, stated: float, **labels: Any
+) -> Part:
+    """Compare a stated number with the mean that is farthest from it over all of `x`."""
+    found = {
+        place: values(frame, column, **labels, **{x: place}) for place in places(frame, x, **labels)
+    }
+    worst = max(found, key=lambda place: abs(float(found[place].mean()) - stated))
+    what = f"{what}, farthest at {x} {worst}"
+    return number(what, found[worst], 100 * stated, **OF_B)
+
+
+def largest(frame: "pl.DataFrame", column: str, x: Sequence[str]) -> npt.NDArray[Any]:
+    """Give the values over seeds of the point, by the labels `x`, with the largest mean."""
+    import polars as pl
+
+    means = frame.group_by(list(x)).agg(pl.col(column).mean()).sort(column)
+    top = means.row(-1, named=True)
+    return values(frame, column, **{name: top[name] for name in x})
+
+
+def hred_holds_the_middle(runs: Runs) -> list[Part]:
+    """C1: one part for each buffer."""
+    frame = runs["sweep"]
+    return [
+        farthest(f"{b} kB", frame, "T", "mean", 0.375, qdisc="hred", buffer=b)
+        for b in places(frame, "buffer", qdisc="hred")
+    ]
+
+
+def hred_varies_little(runs: Runs) -> list[Part]:
+    """C2: small everywhere, less with T, less with B."""
+    import polars as pl
+
+    frame = runs["sweep"].filter(pl.col("qdisc") == "hred")
+    most = largest(frame, "std", ["buffer", "T"])
+    parts = [bound("largest of all", most, "<", 100 * BAND, **OF_B)]
+    sizes = places(frame, "buffer")
+    for b in sizes:
+        ends = (values(frame, "std", buffer=b, T=t) for t in (HEAVY, LIGHT))
+        parts.append(order(f"T 600 below T 100, {b} kB", *ends, **OF_B))
+    for t in (LIGHT, MID, HEAVY):
+        ends = (values(frame, "std", buffer=b, T=t) for b in (sizes[-1], sizes[0]))
+        parts.append(order(f"{sizes[-1]} kB below {sizes[0]} kB, T {t}", *ends, **OF_B))
+    return parts
+
+
+def red_grows(runs: Runs) -> list[Part]:
+    """C3: a straight line through the means."""
+    frame, parts = runs["sweep"], []
+    for b in BUFFERS:
+        at = places(frame, "T", qdisc="red")
+        means = [mean(frame, "mean", qdisc="red", buffer=b, T=t) for t in at]
+        fit = float(np.corrcoef(at, means)[0, 1] ** 2)
+        said = f"R² = {fit:.3f}; {means[0]:.3f} at T 100, {means[-1]:.3f} at T 600"
+        part = shape(f"{b} kB", fit > 0.95 and means[-1] > means[0], said, "R² > 0.95, rising")
+        parts.append(part.beside("R² = 0.925; 0.228, 0.574") if b == 300 else part)
+    return parts
+
+
+def red_varies_less(runs: Runs) -> list[Part]:
+    """C4: below three others, for both buffers."""
+    return [
+        below(f"RED below {NAMES[one]}, {b} kB", runs["sweep"], "T", "std", "red", one, buffer=b)
+        for b in BUFFERS
+        for one in ("blue", "pi", "rem")
+    ]
+
+
+def blue_is_arbitrary(runs: Runs) -> list[Part]:
+    """C5: the mean wanders with T by more than the band; the deviation is above HRED's."""
+    frame, parts = runs["sweep"], []
+    for b in BUFFERS:
+        at = places(frame, "T", qdisc="blue")
+        each = [averaged(frame, "mean", qdisc="blue", buffer=b, T=t) for t in at]
+        width = np.max(each, axis=0) - np.min(each, axis=0)
+        what = f"mean queue, most less least over T, {b} kB"
+        parts.append(bound(what, width, ">", 200 * BAND, **OF_B))
+        what = f"HRED's deviation below Blue's, {b} kB"
+        parts.append(below(what, frame, "T", "std", "hred", "blue", buffer=b))
+    return parts
+
+
+def integrators_hold_the_mean(runs: Runs) -> list[Part]:
+    """C6: the mean at three eighths, the deviation not below Blue's."""
+    frame, parts = runs["sweep"], []
+    for b in BUFFERS:
+        for one in ("pi", "rem"):
+            what = f"{NAMES[one]}, {b} kB"
+            part = farthest(f"mean queue of {what}", frame, "T", "mean", 0.375, qdisc=one, buffer=b)
+            worst = int(part.what.rsplit(" ", 1)[1])
+            beside = NS2.get((one, worst)) if b == 300 else None
+            parts.append(part.beside(f"{100 * beside[0]:.1f}") if beside else part)
+            blue = averaged(frame, "std", qdisc="blue", buffer=b)
+            gap = paired(100 * averaged(frame, "std", qdisc=one, buffer=b), 100 * blue)
+            said = f"less Blue's: {told(gap, '% of B')}"
+            holds = gap.mean >= 0 or gap.high >= 0
+            parts.append(shape(f"deviation of {what}", holds, said, "not below Blue's"))
+    return parts
+
+
+def rem_swings(runs: Runs) -> list[Part]:
+    """C7: most in the middle, over the whole buffer; low at light load."""
+    frame = runs["rem"]
+    std = {t: values(frame, "std", T=t) for t in (LIGHT, MID, HEAVY)}
+    return [
+        order("deviation at T 100 below T 300", std[LIGHT], std[MID], **OF_B),
+        order("deviation at T 600 below T 300", std[HEAVY], std[MID], **OF_B),
+        bound("least queue at T 300", values(frame, "least", T=MID), "<", 5, **OF_B),
+        bound("largest queue at T 300", values(frame, "most", T=MID), ">", 95, **OF_B),
+        bound("time below 300 kB, T 100", values(frame, "below_60", T=LIGHT), ">", 75, **PERCENT),
+    ]
+
+
+def small_gamma(runs: Runs) -> list[Part]:
+    """C8: at some smaller gamma the deviation is PIC's."""
+    frame, parts = runs["gamma"], []
+    for t in (LIGHT, MID):
+        theirs = values(runs["sweep"], "std", qdisc="pi", buffer=500, T=t)
+        each = {g: values(frame, "std", gamma=g, T=t) for g in places(frame, "gamma") if g < 0.001}
+        near = min(each, key=lambda g: abs(each[g].mean() - theirs.mean()))
+        what = f"REM's and PIC's deviation, T {t}, nearest at gamma {near:g}"
+        parts.append(equal(what, each[near], theirs, within=0.20, **OF_B))
+    return parts
+
+
+def avq_is_short(runs: Runs) -> list[Part]:
+    """C9: the smallest queue; much deviation at light load whatever the buffer."""
+    frame, parts = runs["sweep"], []
+    for b in BUFFERS:
+        for one in OTHERS:
+            what = f"mean queue below {NAMES[one]}'s, {b} kB"
+            parts.append(below(what, frame, "T", "mean", "avq", one, buffer=b))
+        std = {t: values(frame, "std", qdisc="avq", buffer=b, T=t) for t in (LIGHT, HEAVY)}
+        what = f"deviation at T 600 below T 100, {b} kB"
+        parts.append(order(what, std[HEAVY], std[LIGHT], **OF_B))
+    small, wide = (100 * values(frame, "std", qdisc="avq", buffer=b, T=LIGHT) for b in BUFFERS)
+    gap = paired(wide, small)
+    said = f"{wide.mean():.1f} with 500 kB against {small.mean():.1f}; difference {told(gap)}"
+    holds = gap.mean >= 0 or gap.high >= 0
+    parts.append(shape("deviation at T 100 not less with more buffer", holds, said))
+    return parts
+
+
+def losses(runs: Runs) -> list[Part]:
+    """C10: the least and the largest loss rate of all schemes."""
+    import polars as pl
+
+    frame, keys = runs["sweep"], ["qdisc", "buffer", "T"]
+    least = -largest(frame.with_columns(-pl.col("loss")), "loss", keys)
+    return [
+        number("least loss", least, 0.5, **PERCENT).beside("0.85 (PIC, 300 kB)"),
+        bound("largest", largest(frame, "loss", keys), ">", 10, **PERCENT).beside("18.5 (AVQ)"),
+    ]
+
+
+def quiet_without_web(runs: Runs) -> list[Part]:
+    """C11: the deviation of each scheme with FTPs alone."""
+    ns2 = {"red": "7.2", "pi": "7.7", "avq": "4.2"}
+    return [
+        bound(NAMES[one], values(runs["web"], "std", qdisc=one, web=0), "<", 11, **OF_B).beside(
+            ns2.get(one, "")
+        )
+        for one in ("red", "blue", "pi", "avq", "hred")
+    ]
+
+
+def order_with_web(runs: Runs) -> list[Part]:
+    """C12: AVQ, then RED and HRED, then Blue and PIC."""
+    import polars as pl
+
+    frame = runs["web"].filter(pl.col("web") > 0)
+    pairs = [("avq", "red"), ("avq", "hred")]
+    pairs += [(good, bad) for good in ("red", "hred") for bad in ("blue", "pi")]
+    return [below(f"{NAMES[a]} below {NAMES[b]}", frame, "web", "std", a, b) for a, b in pairs]
+
+
+def after_web_starts(runs: Runs) -> list[Part]:
+    """C13: HRED stays in its band, Blue and PIC vary half as much again."""
+    frame = runs["web_on"]
+    hred = values(frame, "std", qdisc="hred")
+    stays = values(frame, "in_band", qdisc="hred")
+    return [
+        bound("HRED: time in the band", stays, ">", 75, **PERCENT),
+        *(
+            order(f"1.5 HRED's deviation below {NAMES[one]}'s", 1.5 * hred, theirs, **OF_B)
+            for one, theirs in ((one, values(frame, "std", qdisc=one)) for one in ("blue", "pi"))
+        ),
+    ]
+
+
+STATED_SHARES = {"red": 76.9, "blue": 73.8, "pi": 76.2, "avq": 89.7, "hred": 76.0, "droptail": 91.6}
+
+
+def short_paths_get_more(runs: Runs) -> list[Part]:
+    """C14: the shares, and that AVQ's is above those of the schemes with dice."""
+    frame = runs["shares"]
+    parts = [
+        number(NAMES[one], values(frame, "share", qdisc=one), stated, **PERCENT)
+        for one, stated in STATED_SHARES.items()
+    ]
+    dice = [values(frame, "share", qdisc=one) for one in ("red", "blue", "pi", "hred")]
+    for one in ("avq", "droptail"):
+        what = f"largest of RED, Blue, PIC, HRED below {NAMES[one]}"
+        theirs = values(frame, "share", qdisc=one)
+        parts.append(order(what, np.max(dice, axis=0), theirs, **PERCENT))
+    return parts
+
+
+def full_use(runs: Runs) -> list[Part]:
+    """C15: all goodput over the rate."""
+    return [
+        bound(NAMES[one], values(runs["shares"], "goodput", qdisc=one), ">", 99, **PERCENT)
+        for one in STATED_SHARES
+    ]
+
+
+def answers_to_a_rise(runs: Runs) -> list[Part]:
+    """C16: Blue overflows, PIC is away for a while, AVQ and HRED are not."""
+    frame = runs["step"]
+    away = {one: values(frame, "away_up_s", qdisc=one, size=30) for one in ("pi", "avq", "hred")}
+    top = values(frame, "most", qdisc="blue", size=30)
+    return [
+        bound("Blue: largest queue", top, ">", 98, **OF_B),
+        bound("PIC: seconds away from its queue", away["pi"], ">", 5, unit="s"),
+        bound("AVQ: seconds away", away["avq"], "<", 2, unit="s"),
+        bound("HRED: seconds away", away["hred"], "<", 2, unit="s"),
+    ]
+
+
+def use_after_a_fall(runs: Runs) -> list[Part]:
+    """C17: Blue and PIC below AVQ and HRED, which stay at full use."""
+    frame = runs["step"]
+    used = {one: values(frame, "used_after", qdisc=one, size=30) for one in RESPONDING}
+    parts = [
+        order(f"{NAMES[a]} below {NAMES[b]}", used[a], used[b], **PERCENT)
+        for a in ("blue", "pi")
+        for b in ("avq", "hred")
+    ]
+    return parts + [bound(NAMES[one], used[one], ">", 97, **PERCENT) for one in ("avq", "hred")]
+
+
+RESPONDING = ("blue", "pi", "avq", "hred")
+
+
+def response_times(runs: Runs) -> list[Part]:
+    """C18: short and flat for AVQ and HRED, rising for PIC, irregular for Blue."""
+    import polars as pl
+
+    frame = runs["step"].with_columns(both=(pl.col("rise_s") + pl.col("fall_s")) / 2)
+    parts = [
+        below(f"{NAMES[a]} below {NAMES[b]}", frame, "size", "both", a, b)
+        for a in ("avq", "hred")
+        for b in ("blue", "pi")
+    ]
+    sizes = places(frame, "size")
+    for one in ("avq", "hred", "pi"):
+        for way in ("rise_s", "fall_s"):
+            each = np.array([values(frame, way, qdisc=one, size=size) for size in sizes])
+            slope = interval(np.round(np.polyfit(sizes, each, 1)[0] * 10, 9))
+            flat = slope.low <= 0 <= slope.high
+            stated = "flat: interval around 0" if one != "pi" else "grows: interval above 0"
+            holds = slope.low > 0 if one == "pi" else flat
+            what = f"{NAMES[one]}, {way[:4]}, s per 10 % more"
+            parts.append(shape(what, holds, told(slope), stated))
+    for way in ("rise_s", "fall_s"):
+        means = [mean(frame, way, qdisc="blue", size=size) for size in sizes]
+        change = np.diff(means)
+        turns = bool((change > 0).any() and (change < 0).any())
+        said = ", ".join(f"{one:.1f} s" for one in means)
+        parts.append(shape(f"Blue, {way[:4]}, not monotonic", turns, said))
+    return parts
+
+
+def gateway_use(runs: Runs) -> list[Part]:
+    """C19: full use by all but RED with few flows; RED and AVQ lose most."""
+    frame, parts = runs["testbed"], []
+    for one in RULES:
+        at = places(frame, "flows", qdisc=one)
+        if one == "red":
+            for x in (x for x in at if x < 70):
+                used = values(frame, "utilisation", qdisc=one, flows=x)
+                parts.append(bound(f"RED, {x} flows", used, "<", 97, **PERCENT))
+            continue
+        worst = min(at, key=lambda x: mean(frame, "utilisation", qdisc=one, flows=x))
+        used = values(frame, "utilisation", qdisc=one, flows=worst)
+        what = f"{NAMES[one]}, least at {worst} flows"
+        parts.append(bound(what, used, ">", 97, **PERCENT))
+    rest = [averaged(frame, "loss", qdisc=one) for one in ("blue", "pi", "rem", "hred")]
+    for one in ("red", "avq"):
+        what = f"loss: largest of the others below {NAMES[one]}"
+        more = averaged(frame, "loss", qdisc=one)
+        parts.append(order(what, np.max(rest, axis=0), more, **PERCENT))
+    return parts
+
+
+def stability(runs: Runs) -> list[Part]:
+    """C20: the bounds by their formula, and that nothing within them swings out of the band."""
+    import polars as pl
+
+    parts = [
+        number(f"least stable B / CR, kappa 2, max_th {name}", [smallest_stable_buffer(high, 2)],
+               stated, within=0.001)
+        for name, high, stated in (("B/2", 1 / 2, 4 / 7), ("3B/4", 3 / 4, 4 / 11))
+    ]  # fmt: skip
+    cuts = {
+        ratio: 1 - largest_change(ratio, 0.75) / largest_change(ratio, 0.5)
+        for ratio in (0.0, 675 / 500, 675 / 300)
+    }
+    said = ", ".join(f"{100 * cut:.1f} % at CR/B {ratio:g}" for ratio, cut in cuts.items())
+    what = "max_th from B/2 to 3B/4 cuts the largest change by"
+    parts.append(shape(what, max(cuts.values()) > 2 / 3 + 1e-9, said, "more than two thirds"))
+    frame = runs["bound"]
+    inside = frame.filter(pl.col("ratio") >= 4 / (4 * pl.col("kappa") - 1) - 1e-3)
+    worst = largest(inside, "std", ["kappa", "ratio"])
+    what = "largest deviation with B within the bound"
+    parts.append(bound(what, worst, "<", 100 * BAND, **OF_B))
+    return parts

@@ -1,0 +1,147 @@
+"""What the paper of HRED claims: the rules were written before the runs."""
+
+from sojourn.papers.hred.checks import (
+    after_web_starts,
+    answers_to_a_rise,
+    avq_is_short,
+    blue_is_arbitrary,
+    full_use,
+    gateway_use,
+    hred_holds_the_middle,
+    hred_varies_little,
+    integrators_hold_the_mean,
+    losses,
+    order_with_web,
+    quiet_without_web,
+    red_grows,
+    red_varies_less,
+    rem_swings,
+    response_times,
+    short_paths_get_more,
+    small_gamma,
+    stability,
+    use_after_a_fall,
+)
+from sojourn.reproduction.claims import Claim
+
+PAIRED = "Seed by seed; the 95 % interval of the difference is above 0."
+AND_NOWHERE = f"Mean over all points. {PAIRED} At no point is it significantly the other way."
+NORMALISED = "Of the queue over time, as a share of the buffer."
+
+CLAIMS = [
+    Claim(
+        "003-C1", "HRED holds the mean queue at three eighths of the buffer, whatever T and B.",
+        "3a", "0.375", f"{NORMALISED} The T farthest from it, for each B, within 20 %.",
+        hred_holds_the_middle, ("sweep",),
+    ),
+    Claim(
+        "003-C2", "HRED's deviation is small, and less with more traffic and more buffer.", "3b",
+        "small, falls with T and B",
+        f"{NORMALISED} Small: below half the width of the band, 0.125. Falls: T 600 against 100 "
+        f"and the largest B against the smallest. {PAIRED}",
+        hred_varies_little, ("sweep",),
+    ),
+    Claim(
+        "003-C3", "RED's mean queue grows linearly with the traffic.", "4a, 4b", "linear",
+        "A straight line through the means over T has R² > 0.95 and rises.", red_grows, ("sweep",),
+    ),
+    Claim(
+        "003-C4", "RED's deviation is smaller than Blue's, PIC's and REM's.", "5a, 5b", "less",
+        AND_NOWHERE, red_varies_less, ("sweep",),
+    ),
+    Claim(
+        "003-C5", "Blue's mean queue is arbitrary, its deviation large.", "4a, 4b, 5a, 5b",
+        "arbitrary; large",
+        "Arbitrary: the means over T span more than the band (0.25). Large: above HRED's. "
+        + AND_NOWHERE,
+        blue_is_arbitrary, ("sweep",),
+    ),
+    Claim(
+        "003-C6", "PIC and REM hold their target; their deviation is at least Blue's.",
+        "4a, 4b, 5a, 5b", "0.375; not less than Blue's",
+        "The T farthest from it within 20 %; the 95 % interval of the deviation less Blue's, mean "
+        "over T, is not all below 0.",
+        integrators_hold_the_mean, ("sweep",),
+    ),
+    Claim(
+        "003-C7", "REM's deviation is largest at mid load, where the queue swings over the whole "
+        "buffer; at light load the queue is mostly below 300 kB of 500.", "6a, 6b, 6c",
+        "largest at T 300",
+        f"{PAIRED} Whole: least below 0.05 and largest above 0.95 of the buffer. Mostly: three "
+        "quarters of the time.",
+        rem_swings, ("rem",),
+    ),
+    Claim(
+        "003-C8", "With a smaller gamma REM's deviation is like PIC's.", "gamma", "equal",
+        "At one of the smaller gammas within 20 % of PIC's, 500 kB.", small_gamma,
+        ("gamma", "sweep"),
+    ),
+    Claim(
+        "003-C9", "AVQ has the smallest queue; at light load its deviation is large, and more "
+        "buffer does not cure it.", "4a, 4b, 5a, 5b", "smallest; large at T 100",
+        f"{AND_NOWHERE} Not cured: the 95 % interval of the normalised deviation with 500 kB less "
+        "that with 300 kB is not all below 0.",
+        avq_is_short, ("sweep",),
+    ),
+    Claim(
+        "003-C10", "Loss rates of the sweep.", "4a, 4b", "0.005 to above 0.1",
+        "The least of all points within 20 %, the largest above 0.1.", losses, ("sweep",),
+    ),
+    Claim(
+        "003-C11", "Without web traffic all normalised deviations are below 0.11.", "8", "< 0.11",
+        "300 FTPs, web rate 0, mean over seeds.", quiet_without_web, ("web",),
+    ),
+    Claim(
+        "003-C12", "With web traffic AVQ varies least, RED and HRED are good, Blue and PIC bad.",
+        "8", "order", AND_NOWHERE, order_with_web, ("web",),
+    ),
+    Claim(
+        "003-C13", "After the web traffic starts Blue and PIC swing, HRED is mostly within its "
+        "thresholds.", "7a, 7b, 7c, 7d", "mostly within; swing",
+        f"Mostly: three quarters of the time. Swing: half as much deviation again as HRED. "
+        f"{PAIRED}",
+        after_web_starts, ("web_on",),
+    ),
+    Claim(
+        "003-C14", "The share of the goodput that 150 flows of 20 ms take from 150 of 200 ms.",
+        "Table 2", "RED 76.9, Blue 73.8, PIC 76.2, AVQ 89.7, HRED 76.0, tail drop 91.6 %",
+        f"Within 20 %; and AVQ and tail drop above the others. {PAIRED}",
+        short_paths_get_more, ("shares",),
+    ),
+    Claim(
+        "003-C15", "There the goodput is above 99 % of the bandwidth.", "Table 2", "> 99 %",
+        "Packets delivered in order, 500 bytes each, over the rate.", full_use, ("shares",),
+    ),
+    Claim(
+        "003-C16", "When the traffic rises by 30 %, Blue's queue grows until it overflows, PIC "
+        "leaves its queue for a while, AVQ and HRED recover at once.", "9a, 9b, 9c, 9d", "so",
+        "Overflow: above 0.98 of the buffer. For a while, at once: of the seconds of higher load, "
+        "more than 5, fewer than 2 with a mean queue 0.1 B or more from that of before.",
+        answers_to_a_rise, ("step",),
+    ),
+    Claim(
+        "003-C17", "When the traffic falls again the utilisation of Blue and PIC suffers, that of "
+        "AVQ and HRED does not.", "10a, 10b, 10c, 10d", "less; full",
+        f"Over all the time after it. {PAIRED} Full: above 97 %.", use_after_a_fall, ("step",),
+    ),
+    Claim(
+        "003-C18", "AVQ and HRED answer fast whatever the step; PIC's time grows with it, Blue's "
+        "is irregular.", "11a, 11b", "order",
+        f"Response time by `response_time_s` (docs/metrics.md). {AND_NOWHERE} Flat: the 95 % "
+        "interval of the slope over the step's size holds 0; grows: it is above 0; irregular: "
+        "means rise and fall.",
+        response_times, ("step",),
+    ),
+    Claim(
+        "003-C19", "On the testbed all are at full use but RED with 50 and 60 flows; RED and AVQ "
+        "lose most.", "13c, 13d", "order",
+        f"Full: above 97 % at every number of flows. {PAIRED}", gateway_use, ("testbed",),
+    ),
+    Claim(
+        "003-C20", "The stability bounds, and what a higher max_th costs in the largest change "
+        "of load.", "bound", "4/(4 kappa - 1), 4/(6 kappa - 1); more than two thirds",
+        "(11) and (16) solved here, within 0.1 %. Stable: within the bound the deviation is below "
+        "half the width of the band, 0.125, at every point measured.",
+        stability, ("bound",),
+    ),
+]  # fmt: skip

@@ -1,0 +1,66 @@
+"""The FTPs of Tail Drop against RED on real packets: which runs, and what is told of them."""
+
+from sojourn.papers.red_vs_taildrop.runs import (
+    FTPS,
+    HOSTS,
+    NAMES,
+    TESTBED,
+    Table,
+    ftp,
+    law,
+    measure,
+    network,
+)
+from sojourn.reproduction.paper import Experiment, Live, Point
+
+LINUX: Table = {
+    **{key: value for key, value in TESTBED.items() if key != "rto_initial"},
+    "packet": "1500B",
+}
+"""The testbed's TCP, but for what a device cannot carry or a route cannot say."""
+
+LIVE = Live(
+    about="""\
+On real packets: bulk data (figure 3, claims 001-C1 to 001-C8). 16 to 256 FTPs and four CBR
+sources of 573-byte packets, 1 Mbit/s together, over the paper's four access links, the trunk and
+the bottleneck of 10 Mbit/s; round trips of 120 to 180 ms. Tail Drop, REDstd, GREDstd and REDopt
+have the parameters and buffers of the simulated runs.
+
+TCP is the kernel's Reno with SACK: delayed acks, a first window of two packets, a least time-out
+of 200 ms. Its packets have 1500 bytes and not 1514, since no device here takes more, and a lost
+SYN is sent again after 1 s instead of 3, which the kernel does not let anyone change. The
+simulated runs beside have the same 1500 bytes and the same second.
+
+The paper ran 10 times 500 s, of which 100 were cut. Full runs here have 120 s, of which 30 are
+cut, with 2 seeds: a seed decides when flows begin, how dice fall on the link, and nothing in the
+kernel. Orders are judged seed by seed, and two seeds prove little: a difference holds where it
+is much larger than what two runs differ by.""",
+    theirs="The ten runs of the paper for each point",
+    paper_s=500,
+    columns={
+        "queue_packets": ("mean queue, packets", 1),
+        "delay_std_s": ("deviation of the delay, ms", 1e3),
+        "utilisation": ("utilisation, %", 100),
+        "loss": ("loss, %", 100),
+        "udp_loss": ("loss of UDP, %", 100),
+        "goodput_mbps": ("goodput of TCP, Mbit/s", 1),
+    },
+    names=NAMES,
+)
+
+
+def live(full: bool) -> dict[str, Experiment]:
+    """Give the FTPs of figure 3; quick runs have two loads and two schemes.
+
+    Six runs at once make the full ones in 14 minutes.
+    """
+    loads = FTPS if full else (16, 256)
+    schemes = tuple(NAMES) if full else ("td", "opt")
+    end, cut = (120, 30) if full else (12, 4)
+    points: list[Point] = []
+    for q in schemes:
+        for n in loads:
+            flows = [ftp(f"ftp-{host}", host, n // len(HOSTS), LINUX) for host in HOSTS]
+            tree = network(law(q, n, acks=2), flows, end) | {"warmup": f"{cut}s"}
+            points.append(({"q": q, "flows": n}, tree))
+    return {"ftp": Experiment(points, measure, 2 if full else 1)}

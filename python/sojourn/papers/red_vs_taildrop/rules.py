@@ -1,0 +1,320 @@
+"""How the claims of `red_vs_taildrop` are measured: each function gives the parts of one."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sojourn.papers.red_vs_taildrop.runs import (
+    FTPS,
+    LIGHT,
+    NAMES,
+    SATURATED,
+    SESSIONS,
+    gap,
+    room,
+)
+from sojourn.reproduction.claims import Part, Runs, bound, equal, mean, number, order, shape, values
+
+RED, STD = ("red", "gred", "opt"), ("red", "gred")
+CAPACITY_MBPS, POINTS = 10.0, 0.03
+
+NS2: dict[tuple[str, int], tuple[float, float, float, float]] = {
+    ("td", 16): (0.72, 260, 39.4, 1.29), ("td", 64): (4.33, 298, 16.8, 1.42),
+    ("td", 256): (17.0, 316, 4.3, 1.58), ("red", 16): (1.16, 74, 15.9, 1.00),
+    ("red", 64): (5.66, 178, 14.2, 1.00), ("red", 256): (22.2, 208, 11.7, 3.79),
+    ("gred", 16): (1.20, 74, 16.3, 1.00), ("gred", 64): (5.49, 178, 14.1, 1.00),
+    ("gred", 256): (19.0, 249, 12.2, 1.00),
+}  # fmt: skip
+"""By scheme and FTPs: loss of UDP (%), mean and standard deviation of the delay (ms), mean run of
+losses; ns-2 with 300 packets for every N (`td_red_ftp.csv` of the oracle, mean of three runs)."""
+
+
+def max_p(runs: Runs, n: float) -> float:
+    """Give REDopt's max_p for `n` flows, between those that the model was asked for."""
+    model = runs["model"].sort("flows")
+    return float(np.exp(np.interp(np.log(n), np.log(model["flows"]), np.log(model["max_p"]))))
+
+
+def best_and_worst(frame: pl.DataFrame, x: str) -> list[Part]:
+    """Ask at each load whether the goodputs of all schemes lie within 3 points of the link."""
+    parts = []
+    for one in sorted(set(frame[x])):
+        found = [mean(frame, "goodput_mbps", q=q, **{x: one}) for q in NAMES]
+        told = f"{min(found):.2f} to {max(found):.2f} Mbit/s"
+        close = max(found) - min(found) <= POINTS * CAPACITY_MBPS
+        parts.append(shape(f"{x} {one}: all schemes", close, told, "within 0.3 Mbit/s"))
+    return parts
+
+
+def less(frame: pl.DataFrame, what: str, less: str, more: str, **at: int) -> Part:
+    """Ask whether one scheme has less of something than another."""
+    where = ", ".join(f"{value} {name}" for name, value in at.items())
+    a, b = (values(frame, what, q=q, **at) for q in (less, more))
+    ms = what.startswith("delay")
+    text = f"{where}: {NAMES[less]} below {NAMES[more]}"
+    percent = what == "udp_loss"
+    return order(text, a, b, unit="ms" if ms else "%" if percent else "",
+                 scale=1e3 if ms else 100 if percent else 1)  # fmt: skip
+
+
+def _rises(frame: pl.DataFrame, what: str, q: str, x: str, low: int, high: int) -> Part:
+    """Ask whether something is less at a low load than at a high one."""
+    a, b = (values(frame, what, q=q, **{x: one}) for one in (low, high))
+    ms = what.startswith("delay")
+    return order(f"{NAMES[q]}: less at {low} than at {high} {x}", a, b,
+                 unit="ms" if ms else "Mbit/s", scale=1e3 if ms else 1)  # fmt: skip
+
+
+def _along(frame: pl.DataFrame, what: str, q: str, sign: int) -> Part:
+    """Ask whether the means rise (sign 1) or fall (-1) from each number of FTPs to the next."""
+    found = [1e3 * mean(frame, what, q=q, flows=n) for n in FTPS]
+    steady = all(sign * (b - a) > 0 for a, b in pairwise(found))
+    told = ", ".join(f"{one:.3g}" for one in found) + " ms"
+    word = "rises" if sign > 0 else "falls"
+    return shape(f"{NAMES[q]}: {word} from each N to the next", steady, told, f"{word}")
+
+
+def _band(q: str, n: int) -> tuple[float, float]:
+    """Give the thresholds (packets) of a RED scheme for `n` flows."""
+    ends = (0.3, 1.3) if q == "opt" else (3 / 20, 13 / 20)
+    whole = gap(n) if q == "opt" else room(n)
+    return ends[0] * whole, ends[1] * whole
+
+
+def place(frame: pl.DataFrame, q: str, n: int) -> Any:
+    """Give where between the thresholds for `n` the mean queues are: 0 at min_th, 1 at max_th."""
+    low, high = _band(q, n)
+    return (values(frame, "queue_packets") - low) / (high - low)
+
+
+def _place(frame: pl.DataFrame, q: str, n: int) -> Any:
+    """Give that of the runs of a scheme with `n` flows, by seed."""
+    return place(frame.filter(q=q, flows=n), q, n)
+
+
+def goodput(runs: Runs) -> list[Part]:
+    """Measure C1: against the number, against what UDP leaves, and the schemes to each other."""
+    frame = runs["ftp"]
+    parts = [
+        number(f"{NAMES[q]}, {n} flows", values(frame, "goodput_mbps", q=q, flows=n), 8.4,
+               unit="Mbit/s").beside("9.0 with headers" if (q, n) in NS2 else "")
+        for q in NAMES for n in (16, 64, 256)
+    ]  # fmt: skip
+    for q in NAMES:
+        share = [
+            values(frame, "goodput_mbps", q=q, flows=n)
+            / (CAPACITY_MBPS - 1 + values(frame, "udp_loss", q=q, flows=n))
+            for n in FTPS
+        ]
+        worst = min(share, key=lambda one: float(one.mean()))
+        parts.append(bound(f"{NAMES[q]}: of what UDP leaves, least of all N", worst, ">", 0.95))
+    return [*parts, *best_and_worst(frame, "flows")]
+
+
+def too_aggressive(runs: Runs) -> list[Part]:
+    """Measure C2: (G)REDstd with 16 flows."""
+    frame = runs["ftp"]
+    return [
+        *(less(frame, "goodput_mbps", q, "td", flows=16) for q in STD),
+        *(bound(f"{NAMES[q]}: mean queue, as a share of the way from min_th to max_th",
+                _place(frame, q, 16), "<", 0.25) for q in STD),
+    ]  # fmt: skip
+
+
+def udp_light(runs: Runs) -> list[Part]:
+    """Measure C3: ratios and order at 16 flows, the spread at 256."""
+    frame = runs["ftp"]
+    opt = values(frame, "udp_loss", q="opt", flows=16)
+    ratios = [
+        number(f"16 flows: {NAMES[q]} to REDopt", values(frame, "udp_loss", q=q, flows=16) / opt, 2)
+        for q in STD
+    ]
+    many = [mean(frame, "udp_loss", q=q, flows=256) for q in NAMES]
+    told = f"{100 * min(many):.1f} to {100 * max(many):.1f} %"
+    return [
+        *ratios,
+        less(frame, "udp_loss", "opt", "td", flows=16),
+        *(less(frame, "udp_loss", "td", q, flows=16) for q in STD),
+        shape("256 flows: all within a fifth", max(many) <= 1.2 * min(many), told),
+    ]
+
+
+def delays(runs: Runs) -> list[Part]:
+    """Measure C4: growth over N, and where the mean queues are."""
+    frame = runs["ftp"]
+    full = [values(frame, "queue_packets", q="td", flows=n) / room(n) for n in FTPS]
+    least = min(full, key=lambda one: float(one.mean()))
+    tops = {
+        q: max((values(frame, "queue_packets", q=q, flows=n) / _band(q, n)[1] for n in FTPS),
+               key=lambda one: float(one.mean()))
+        for q in RED
+    }  # fmt: skip
+    theirs = {"red": "0.995 (256 flows, 300 packets)", "gred": "1.19 (its slope ends at 2 max_th)"}
+    return [
+        *(_along(frame, "delay_s", q, 1) for q in NAMES),
+        bound("Tail Drop: mean queue as a share of B, least of all N", least, ">", 0.8)
+        .beside("0.84, 0.95, 0.99 at 16, 64, 256 flows"),
+        *(bound(f"{NAMES[q]}: mean queue as a share of max_th, most of all N", top, "<", 1)
+          .beside(theirs.get(q, "")) for q, top in tops.items()),
+    ]  # fmt: skip
+
+
+def drift(runs: Runs) -> list[Part]:
+    """Measure C5: growth of the delay, and the place between the thresholds."""
+    frame = runs["ftp"]
+    found = {q: [mean(frame, "delay_s", q=q, flows=n) for n in FTPS] for q in RED}
+    grown = {q: max(one) / min(one) - 1 for q, one in found.items()}
+    parts = [
+        shape(f"growth of the delay: REDopt's less than half of {NAMES[q]}'s",
+              grown["opt"] < grown[q] / 2,
+              f"{1 + grown['opt']:.2f} against {1 + grown[q]:.2f} times")
+        for q in STD
+    ]  # fmt: skip
+    for q in STD:
+        for n, relation, limit in ((16, "<", 0.25), (256, ">", 0.75)):
+            what = f"{NAMES[q]}, {n} flows: mean queue from min_th (0) to max_th (1)"
+            parts.append(bound(what, _place(frame, q, n), relation, limit))  # type: ignore[arg-type]
+    places = [float(_place(frame, "opt", n).mean()) for n in FTPS]
+    within = all(0.25 <= one <= 0.75 for one in places)
+    told = ", ".join(f"{one:.2f}" for one in places)
+    return [*parts, shape("REDopt: at every N from 0.25 to 0.75", within, told)]
+
+
+def swings(runs: Runs) -> list[Part]:
+    """Measure C6: the standard deviation of the delay."""
+    frame = runs["ftp"]
+    a, b = (values(frame, "delay_std_s", q="td", flows=n) for n in (256, 16))
+    return [
+        order("Tail Drop: less at 256 flows than at 16", a, b, unit="ms", scale=1e3)
+        .beside("4.3 against 39.4 ms"),
+        _along(frame, "delay_std_s", "td", -1).beside("39.4, 16.8, 4.3 ms at 16, 64, 256"),
+        *(less(frame, "delay_std_s", q, "td", flows=16)
+          .beside("15.9 against 39.4 ms" if q == "red" else "") for q in RED),
+    ]  # fmt: skip
+
+
+def light_runs(runs: Runs) -> list[Part]:
+    """Measure C7: mean runs of losses with 16 and 32 flows."""
+    frame, parts = runs["ftp"], []
+    for n in (16, 32):
+        base = values(frame, "run_mean", q="gred", flows=n)
+        for q in ("red", "opt"):
+            other = values(frame, "run_mean", q=q, flows=n)
+            parts.append(equal(f"{n} flows: {NAMES[q]} as GREDstd", other, base, within=0.2))
+        parts += [less(frame, "run_mean", q, "td", flows=n)
+                  .beside("1.00 against 1.29" if n == 16 and q in STD else "")
+                  for q in RED]  # fmt: skip
+    return parts
+
+
+def many_runs(runs: Runs) -> list[Part]:
+    """Measure C8: runs of losses with 256 flows."""
+    frame = runs["ftp"]
+    average = values(frame, "average_packets", q="red", flows=256) / _band("red", 256)[1]
+    tail = [values(frame, "runs_of_10", q=q, flows=256) for q in ("td", "opt")]
+    return [
+        bound("REDstd: its average as a share of max_th", average, ">", 1),
+        less(frame, "run_mean", "gred", "red", flows=256).beside("1.00 against 3.79"),
+        less(frame, "run_mean", "opt", "red", flows=256),
+        less(frame, "runs_of_2", "opt", "td", flows=256),
+        order("heavy tail: P(N >= 10) of Tail Drop below REDopt's", *tail),
+    ]
+
+
+def same_delay(runs: Runs) -> list[Part]:
+    """Read Tail Drop's goodput at REDopt's delay, seed by seed."""
+    parts, seeds = [], runs["buffers"]["seed"].n_unique()
+    shares = sorted(set(runs["buffers"]["share"]))
+    for n in (16, 64, 256):
+        own = [
+            values(runs["ftp"], k, q="opt", flows=n)[:seeds] for k in ("delay_s", "goodput_mbps")
+        ]
+        tail = [
+            np.array([values(runs["buffers"], k, share=one, flows=n) for one in shares])
+            for k in ("delay_s", "goodput_mbps")
+        ]
+        read = [np.interp(own[0][i], tail[0][:, i], tail[1][:, i]) for i in range(seeds)]
+        parts.append(
+            equal(f"{n} flows, {1e3 * own[0].mean():.0f} ms: Tail Drop as REDopt", read, own[1],
+                  within=POINTS, unit="Mbit/s")
+        )  # fmt: skip
+    return parts
+
+
+def most_goodput(runs: Runs) -> list[Part]:
+    """Measure C10: growth with the sessions, and the greatest."""
+    frame, parts = runs["web"], []
+    for q in NAMES:
+        parts += [_rises(frame, "goodput_mbps", q, "sessions", a, b)
+                  for a, b in ((800, 1000), (1000, 1200))]  # fmt: skip
+        most = max(SESSIONS, key=lambda s: mean(frame, "goodput_mbps", q=q, sessions=s))
+        parts.append(number(f"{NAMES[q]}: greatest, at {most} sessions",
+                            values(frame, "goodput_mbps", q=q, sessions=most), 8.7,
+                            unit="Mbit/s"))  # fmt: skip
+    return parts
+
+
+def estimate(runs: Runs) -> list[Part]:
+    """Read the model at the flows of each first run."""
+    found = {
+        s: np.array([max_p(runs, n) for n in values(runs["first"], "active", sessions=s)])
+        for s in SESSIONS
+    }
+    return [
+        number(f"max_p at {b} sessions to that at {a}", found[b] / found[a], stated)
+        for a, b, stated in ((800, 1000, 2.6), (1200, 1400, 16.7))
+    ]
+
+
+def web_losses(runs: Runs) -> list[Part]:
+    """Measure C13: the order at each load, and where it is clearest."""
+    frame = runs["web"]
+    parts = [less(frame, "udp_loss", "td", q, sessions=s) for s in SESSIONS for q in RED]
+    more = {
+        s: float(np.mean([mean(frame, "udp_loss", q=q, sessions=s) for q in RED]))
+        / mean(frame, "udp_loss", q="td", sessions=s)
+        for s in SESSIONS
+    }
+    told = ", ".join(f"{s}: {one:.2f}" for s, one in more.items())
+    most = max(more, key=lambda s: more[s]) == 1200
+    return [*parts, shape("the RED schemes' mean to Tail Drop's is most at 1200", most, told)]
+
+
+def web_delays(runs: Runs) -> list[Part]:
+    """Measure C14: growth with the sessions, and the order at each load."""
+    frame = runs["web"]
+    pairs = [("opt", "red"), ("opt", "gred"), ("red", "td"), ("gred", "td")]
+    return [
+        *(_rises(frame, "delay_s", q, "sessions", a, b)
+          for q in NAMES for a, b in pairwise(SESSIONS)),
+        *(less(frame, "delay_s", a, b, sessions=s) for s in SESSIONS for a, b in pairs),
+    ]  # fmt: skip
+
+
+def weights_matter(runs: Runs) -> list[Part]:
+    """Measure C17: the greatest weight against the least."""
+    frame = runs["weights"].filter(sessions=1400)
+    return [
+        order(f"{NAMES[q]}: mean run with w_q 0.02 below that with 0.0005",
+              *(values(frame, "run_mean", q=q, w_q=w_q) for w_q in (0.02, 0.0005)))
+        for q in STD
+    ]  # fmt: skip
+
+
+def beyond(runs: Runs) -> list[Part]:
+    """Measure C18: fewer sessions than the paper's, and more."""
+    first = runs["first"]
+    rate, bulk = (
+        values(first, "goodput_mbps", sessions=SATURATED),
+        values(runs["ftp"], "goodput_mbps", q="td", flows=256),
+    )
+    return [
+        bound(f"{LIGHT} sessions: utilisation", values(first, "utilisation", sessions=LIGHT), "<",
+              0.85),
+        bound(f"{SATURATED} sessions: mean queue of Tail Drop, as a share of 300 packets",
+              values(first, "queue_packets", sessions=SATURATED) / 300, ">", 0.8),
+        equal(f"{SATURATED} sessions: goodput as that of 256 FTPs", rate, bulk, within=POINTS,
+              unit="Mbit/s"),
+    ]  # fmt: skip

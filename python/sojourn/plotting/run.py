@@ -1,0 +1,307 @@
+"""Figures: the one style, and the figure of a run.
+
+Every figure says under which conditions it was made: what its title does not hold stands below.
+"""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+
+from sojourn._sojourn import InputError
+from sojourn._util.files import check_file, replacing
+from sojourn._util.inputs import brief, near
+from sojourn._util.units import seconds
+from sojourn.metrics.overview import groups
+from sojourn.plotting.style import Look, legend_name, sheet, size_of, wrapped
+from sojourn.result.result import Array, Columns, Record, Result
+from sojourn.scenario import describe
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ENDINGS = (".png", ".pdf", ".svg")
+"""What a figure can be written as."""
+
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000")
+"""Okabe and Ito's colours, which the colour-blind can tell apart (the yellow is too faint)."""
+
+DASHES = ("-", "--", "-.", ":")
+"""Line styles, so that nothing hangs on colour alone."""
+
+LINES = 6
+"""The most flows that are drawn one by one; of more, the groups are drawn."""
+
+GROUPS = 8
+"""The most groups, and the most links, that are drawn."""
+
+WINDOWS = 4
+"""How many congestion windows are drawn where nobody chose."""
+
+LINKS_SAID = 4
+"""How many links' conditions a title holds."""
+
+NARROW = 5.0
+"""Below this width in inches, a figure is a column of a paper: legends go into the axes."""
+
+POINTS = 200
+"""Points of a throughput line: finer bins show single packets."""
+
+STYLE: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.1,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "savefig.dpi": 150,
+    "figure.dpi": 100,
+    "svg.hashsalt": "sojourn",
+    "text.parse_math": False,
+    # TrueType in place of Type 3, which publishers refuse; letters of an SVG are outlines.
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
+    "svg.fonttype": "path",
+}
+
+
+def draw(
+    result: Result,
+    path: str | Path | None = None,
+    *,
+    flows: Sequence[str] | None = None,
+    **look: Unpack[Look],
+) -> "Figure":
+    """Draw the queue, its delay, throughput, goodput and congestion windows of a run over time.
+
+    Throughput is what reaches the receivers on the wire. Goodput is drawn as the payload delivered
+    in order so far: a receiver delivers in bursts, whose rate no link carries.
+
+    `flows` names the flows, or groups of flows, whose congestion window is drawn (default: the
+    first few over TCP). `look` chooses title, xlabel, size and style (see `Look` of
+    `sojourn.plotting.style`).
+    Written to `path` if there is one. Raises InputError if the scenario has no `sample`, or no
+    such flow.
+    """
+    if not result.sampled:
+        raise InputError('there are no series to draw: the scenario needs a sample, like "10ms"')
+    shown, title = _windows(result, flows)
+    carried = _carried(result)
+    names = dict.fromkeys([*(name for name, _ in carried), *shown])
+    lines: dict[str, dict[str, Any]] = {
+        name: {"color": colour(n), "ls": DASHES[n // len(COLOURS) % len(DASHES)]}
+        for n, name in enumerate(names)
+    }
+    links = list(result.links)[:GROUPS]
+    # A legend beside each panel takes a line for each of its entries.
+    entries = [len(links) + 1, 0, len(carried), 0, *([len(shown)] if shown else [])]
+    heights = [max(1.75, 0.4 + 0.19 * count) for count in entries]
+    with styled(look.get("style")):
+        figure = new_figure(8.5, 1.0 + sum(heights), look.get("size"))
+        axes: list[Axes] = list(
+            figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[
+                :, 0
+            ]
+        )
+        _queues(axes[0], axes[1], result, links)
+        _rates(axes[2], axes[3], result, carried, lines)
+        for name, flow in shown.items():
+            axes[4].plot(
+                result.time_s, flow.series.cwnd_packets, label=legend_name(name), **lines[name]
+            )
+        if shown:
+            axes[4].set(title=title, ylabel="congestion\nwindow, packets")
+        for ax in axes:
+            _over_time(ax, result.scenario, named=ax is axes[0])
+            points = float(ax.title.get_fontsize())
+            ax.set_title(wrapped(ax.get_title(loc="left"), 0.7 * figure.get_figwidth(), points))
+        axes[-1].set_xlabel(look.get("xlabel") or "time, s")
+        conditions = [f"{n}: {describe.link(result.scenario, n)}" for n in result.links]
+        captions(figure, result, conditions, describe.seeds(result.scenario["seed"], 1), look)
+        write(figure, path)
+    return figure
+
+
+@contextmanager
+def styled(style: str | Path | None = None) -> Iterator[None]:
+    """Draw in the one style, whatever the user's own settings are, and a style sheet on top."""
+    import matplotlib as mpl
+
+    with mpl.rc_context(), warnings.catch_warnings():
+        # A name may be in any script; a letter that the font lacks is drawn as a box.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
+        mpl.rcdefaults()
+        mpl.rcParams.update(STYLE)
+        with sheet(style):
+            yield
+
+
+def new_figure(
+    width: float, height: float, size: str | tuple[float, float] | None = None
+) -> "Figure":
+    """Start a figure of that size in inches, or of `size`; no global state, no window."""
+    from matplotlib.figure import Figure
+
+    figsize = (width, height) if size is None else size_of(size)
+    return Figure(figsize=figsize, layout="constrained")
+
+
+def captions(
+    figure: "Figure", result: Result, conditions: Sequence[str], seeds: str, look: Look
+) -> None:
+    """Put the name and the conditions above, and below what else is needed to repeat it."""
+    scenario = result.scenario
+    shown = list(conditions[:LINKS_SAID])
+    if len(conditions) > len(shown):
+        shown.append(f"and {len(conditions) - len(shown)} more")
+    real = "; real packets" if "live" in result.summary else ""
+    below = f"{describe.window(scenario)}; {seeds}; sojourn {result.version}{real}"
+    heading(figure, "\n".join([describe.title(scenario), *shown]), below, look)
+
+
+def heading(figure: "Figure", above: str, below: str, look: Look) -> None:
+    """Put text above and below a figure; a title that the user chose stands in place of `above`."""
+    title = look.get("title")
+    width = figure.get_figwidth() - 0.2
+    if title != "":
+        text = wrapped(above if title is None else title, width, 10)
+        figure.suptitle(text, x=0.01, ha="left", fontsize=10)
+    below = wrapped(below, width, 7)
+    figure.supxlabel(below, x=0.01, ha="left", fontsize=7, color="#555555")
+
+
+def write(figure: "Figure", path: str | Path | None) -> None:
+    """Write `figure` to `path`, if there is one; the same figure gives the same bytes."""
+    if path is None:
+        return
+    path = Path(path)
+    check_file(path, ENDINGS)
+    undated: Mapping[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    with replacing(path) as part, warnings.catch_warnings():
+        warnings.filterwarnings("error", "constrained_layout not applied", UserWarning)
+        try:
+            figure.savefig(part, metadata=undated.get(path.suffix.lower()))
+        except UserWarning:
+            width, height = figure.get_size_inches()
+            raise InputError(
+                f"--size: {width:.3g} by {height:.3g} inches is too small for what the figure shows"
+            ) from None
+
+
+def colour(n: int) -> str:
+    """Return the `n`-th colour of a repeating cycle."""
+    return COLOURS[n % len(COLOURS)]
+
+
+def binned(values: Array, bins: int) -> Array:
+    """Means of runs of equal length, so that at most `bins` remain; an incomplete last is left out.
+
+    NaN, for intervals in which nothing left, counts as nothing.
+    """
+    size = max(1, -(-len(values) // bins))
+    whole = values[: len(values) // size * size].reshape(-1, size).astype(float)
+    known = np.isfinite(whole)
+    count = known.sum(axis=1)
+    total = np.where(known, whole, 0.0).sum(axis=1)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def legend(ax: "Axes") -> None:
+    """Put the legend beside the axes, where it hides nothing; into them in a narrow figure."""
+    if not ax.get_legend_handles_labels()[1]:
+        return
+    if ax.figure is not None and ax.figure.bbox.width / ax.figure.dpi < NARROW:
+        inside = ax.legend(loc="upper right", fontsize=6, handlelength=1.6, labelspacing=0.2)
+        inside.set_in_layout(False)
+        return
+    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.03), borderaxespad=0.3, handlelength=2.2)
+
+
+def _over_time(ax: "Axes", scenario: Mapping[str, Any], *, named: bool) -> None:
+    ax.set_xlim(0, seconds(scenario["duration"]))
+    ax.set_ylim(bottom=0)
+    if scenario["warmup"] != "0s":
+        label = "warm-up" if named else None
+        ax.axvspan(0, seconds(scenario["warmup"]), color="#eeeeee", zorder=0, label=label)
+    legend(ax)
+
+
+def _queues(queue: "Axes", delay: "Axes", result: Result, names: Sequence[str]) -> None:
+    for n, name in enumerate(names):
+        series = result.links[name].series
+        line: dict[str, Any] = {"color": colour(n), "lw": 0.8, "ls": DASHES[n // len(COLOURS)]}
+        queue.plot(result.time_s, series.queue_bytes / 1000, label=legend_name(name), **line)
+        delay.plot(result.time_s, series.sojourn_s * 1000, **line)
+    of = f" (first {len(names)} of {len(result.links)} links)"
+    queue.set(title="queue" + of * (len(names) < len(result.links)), ylabel="queue length,\nkB")
+    every = f"mean of the packets sent in each {result.scenario['sample']}"
+    delay.set(title=f"queueing delay ({every})", ylabel="queueing delay,\nms")
+
+
+def _carried(result: Result) -> list[tuple[str, Columns]]:
+    """Return what throughput is drawn of: each flow if they are few, otherwise each group."""
+    each = list(result.flows.items())
+    if len(each) <= LINES and all(flow.series for _, flow in each):
+        return [(name, flow.series) for name, flow in each]
+    titles = {group.name: group.title for group in groups(result)}
+    return [(titles[name], group.series) for name, group in [*result.groups.items()][:GROUPS]]
+
+
+def _rates(
+    rate: "Axes",
+    total: "Axes",
+    result: Result,
+    carried: Sequence[tuple[str, Columns]],
+    lines: Mapping[str, dict[str, Any]],
+) -> None:
+    """Draw throughput on the wire, and the payload that was delivered in order so far."""
+    sample_s = seconds(result.scenario["sample"])
+    times = binned(result.time_s, POINTS)
+    for name, series in carried:
+        mbit = binned(series.received_bytes, POINTS) * 8e-6 / sample_s
+        rate.plot(times, mbit, label=legend_name(name), **lines[name])
+        total.plot(result.time_s, np.cumsum(series.delivered_bytes) * 1e-6, **lines[name])
+    bin_s = float(times[1] - times[0]) if len(times) > 1 else sample_s
+    of_groups = len(carried) < len(result.flows)
+    of = f"group (first {len(carried)} of {len(result.groups)})"
+    what = (of if len(carried) < len(result.groups) else "group") if of_groups else "flow"
+    rate.set(
+        title=f"throughput of each {what} on the wire (means of {bin_s:.3g} s)",
+        ylabel="throughput,\nMbit/s",
+    )
+    total.set(
+        title=f"payload of each {what} delivered in order so far (its slope is the goodput)",
+        ylabel="payload\ndelivered, MB",
+    )
+
+
+def _windows(result: Result, names: Sequence[str] | None) -> tuple[dict[str, Record], str]:
+    """Return the flows whose congestion window is drawn, and the title of the panel."""
+    have = {name: f for name, f in result.flows.items() if "cwnd_packets" in f.series}
+    if names is None:
+        first = dict(list(have.items())[:WINDOWS])
+        which = f" (first {len(first)} of {len(have)} TCP flows)" if len(have) > len(first) else ""
+        return first, f"congestion window{which}"
+    shown: dict[str, Record] = {}
+    cut = []
+    for name in names:
+        members = [name] if name in have else [n for n, f in have.items() if f["group"] == name]
+        if not members:
+            known = dict.fromkeys([*(flow["group"] for flow in have.values()), *list(have)[:20]])
+            raise InputError(
+                f'no flow "{brief(name)}" over TCP, and no group{near(name, list(known))}'
+            )
+        shown |= {member: have[member] for member in members[:LINES]}
+        if len(members) > LINES:
+            cut.append(f"first {LINES} of {len(members)} flows of {name}")
+    which = f" ({', '.join(cut)})" if cut else ""
+    return shown, f"congestion window{which}"

@@ -1,0 +1,1 @@
+"""Paper reproduction: runs, claims and their verdicts, reports."""

@@ -1,0 +1,127 @@
+"""A paper on real packets: its runs played by the kernel's TCP and UDP, beside the same simulated.
+
+What is asked of the runs is the paper's own: the figures, tables and claims for which the runs on
+real packets are enough are drawn and judged by the same code. The same scenarios are simulated
+too, into the same store under keys of their own; `paper_twins` puts the two beside each other.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sojourn import _sojourn
+from sojourn._sojourn import InputError
+from sojourn._util.units import seconds
+from sojourn.live import runner
+from sojourn.plotting.run import new_figure, styled
+from sojourn.reproduction import paper, side_by_side
+from sojourn.reproduction.claims import Claim, NoRunsError, Part, Runs
+from sojourn.reproduction.paper import Figure, Outcome, Paper, Played
+from sojourn.scenario.load import to_json
+from sojourn.sweeps.runner import Made, Run, campaign
+
+_LATE = re.compile(r"more than [\d.]+ ms")
+"""How late is told for the worst run; here it is enough that it was too late."""
+
+
+def run(
+    one: Paper,
+    *,
+    full: bool,
+    store: Path,
+    figures: Sequence[str] = (),
+    jobs: int | None = None,
+    progress: bool = False,
+) -> Outcome:
+    """Play the runs that `store` lacks, simulate the same, and judge the claims.
+
+    What takes runs that quick ones leave out is neither drawn nor judged. Raises InputError, also
+    where the paper has no runs on real packets or the kernel cannot play them.
+    """
+    notes = one.live
+    if notes is None:
+        there_are = [name for name in paper.ids() if paper.find(name).live is not None]
+        raise InputError(
+            f"--engine: {one.id} has no runs on real packets, allowed: {', '.join(there_are)}"
+        )
+    experiments = one.live_experiments(full)
+    shown = [_named(it) for it in one.figures if _enough(it.needs, experiments)]
+    shown.insert(0, side_by_side.beside(notes, tuple(experiments)))
+    shown = paper.chosen(one, shown, figures)
+    about = paper.claims_about(one, shown) if figures else one.claims
+    about = [claim for claim in about if _enough(claim.needs, experiments)]
+    needed = {name for it in shown for name in it.needs}
+    needed |= {name for it in about for name in it.needs}
+    runs = {name: it.runs() for name, it in experiments.items() if name in needed}
+    every = [it for group in runs.values() for it in group]
+    runner.check(every)
+    # First what keeps the processors busy: real packets are to find them idle.
+    twins = campaign(every, store=store, progress=progress)
+    made = runner.play_all(every, store=store, jobs=jobs, progress=progress)
+    frames: dict[str, Any] = paper.by_experiment(runs, made.rows)
+    simulated = paper.by_experiment(runs, twins.rows)
+    frames |= {side_by_side.name(name): frame for name, frame in simulated.items()}
+    judged = [(c, parts) for c in about if (parts := _parts(c, frames, full)) is not None]
+    drawn = [it for it in shown if full or _can_be_shown(it, frames)]
+    kept = {claim.id for claim, _ in judged} | {it.number for it in drawn}
+    asked = [*(claim.id for claim in about), *(it.number for it in shown)]
+    numbers = _numbers(every, made) | {"left_out": [it for it in asked if it not in kept]}
+    played = Played(simulated, side_by_side.intro(notes, numbers), numbers)
+    return Outcome(one, full, frames, drawn, judged, made, runner.live().name, played)
+
+
+def _enough(needs: Sequence[str], experiments: Mapping[str, Any]) -> bool:
+    return bool(needs) and set(needs) <= set(experiments)
+
+
+def _named(figure: Figure) -> Figure:
+    """Take out of a title that the runs are simulated."""
+    return replace(figure, title=figure.title.replace(" (simulated)", ""))
+
+
+def _parts(claim: Claim, runs: Runs, full: bool) -> list[Part] | None:
+    """Judge a claim; None if that takes runs that quick ones leave out."""
+    try:
+        return list(claim.check(runs)) if claim.check else []
+    except NoRunsError:
+        if full:
+            raise
+        return None
+
+
+def _can_be_shown(figure: Figure, runs: Runs) -> bool:
+    """Try whether all runs are there that a figure or table takes."""
+    try:
+        if figure.tabulate is not None:
+            figure.tabulate(runs)
+        if figure.draw is not None:
+            with styled():
+                figure.draw(runs, new_figure(*figure.size).subplots())
+    except NoRunsError:
+        return False
+    return True
+
+
+def _numbers(runs: Sequence[Run], made: Made) -> dict[str, Any]:
+    """Tell the kernel, the lengths of the runs, how late they were, and what was warned of."""
+    trees = [json.loads(_sojourn.canonical(to_json(it.scenario))) for it in runs]
+    warned = [row["warned"] for row in made.rows if row["warnings"]]
+    lateness = {
+        key: max((row[key] for row in made.rows if row[key] is not None), default=None)
+        for key in runner.LATENESS
+    }
+    return {
+        "kernel": runner.kernel(),
+        "runs": len(made.rows),
+        "seeds": len({row["seed"] for row in made.rows}),
+        "run_s": max(seconds(tree["duration"]) for tree in trees),
+        "cut_s": max(seconds(tree["warmup"]) for tree in trees),
+        **{f"worst_{key}": value for key, value in lateness.items()},
+        "runs_with_warnings": len(warned),
+        "warnings": sorted(
+            {_LATE.sub("more than 1 ms", one) for one in "; ".join(warned).split("; ")} - {""}
+        ),
+    }

@@ -1,0 +1,46 @@
+"""The runs of a paper, simulated or on real packets, and the verdicts that follow from them."""
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Literal
+
+from sojourn.reproduction import live
+from sojourn.reproduction.paper import Outcome, Paper, by_experiment, chosen, claims_about
+from sojourn.sweeps.runner import campaign
+
+
+def run(
+    paper: Paper,
+    *,
+    full: bool,
+    store: Path,
+    figures: Sequence[str] = (),
+    jobs: int | None = None,
+    executor: Executor | None = None,
+    progress: bool = False,
+    engine: Literal["sim", "live"] = "sim",
+) -> Outcome:
+    """Make the runs that `store` lacks, and judge the claims.
+
+    With `figures`, only what those figures (by number) and the claims about no others need. The
+    `engine` is the simulator or, with "live", the kernel's TCP and UDP: then runs take the time
+    that they say, and `jobs` of them (default: 6) are played at once in processes of their own.
+    """
+    if engine == "live":
+        assert executor is None, "real packets are played on this machine"
+        return live.run(
+            paper, full=full, store=store, figures=figures, jobs=jobs, progress=progress
+        )
+    shown = chosen(paper, paper.figures, figures)
+    about = claims_about(paper, shown) if figures else paper.claims
+    needed = {name for one in shown for name in one.needs}
+    needed |= {name for one in about for name in one.needs}
+    experiments = paper.experiments(full)
+    assert needed <= set(experiments), needed - set(experiments)
+    runs = {name: one.runs() for name, one in experiments.items() if name in needed}
+    every = [one for group in runs.values() for one in group]
+    made = campaign(every, store=store, jobs=jobs, executor=executor, progress=progress)
+    frames = by_experiment(runs, made.rows)
+    judged = [(c, list(c.check(frames)) if c.check else []) for c in about]
+    return Outcome(paper, full, frames, shown, judged, made)

@@ -1,0 +1,106 @@
+"""Real packets beside the same scenarios simulated: a table, dashed lines, and an introduction."""
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from sojourn.plotting.run import legend
+from sojourn.reproduction.claims import Runs, short
+from sojourn.reproduction.paper import Figure, Live, Outcome
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+
+def name(experiment: str) -> str:
+    """Name the experiment that has the scenarios of one on real packets, simulated."""
+    return f"{experiment} simulated"
+
+
+def beside(notes: Live, needs: tuple[str, ...]) -> Figure:
+    """Give the table of what was played beside the same simulated."""
+
+    def tabulate(runs: Runs) -> "pl.DataFrame":
+        import polars as pl
+
+        both = [_both(notes, runs[one], runs[name(one)]) for one in needs]
+        return pl.concat(both, how="diagonal")
+
+    return Figure("live", "Live and simulated: the same scenarios", needs, tabulate=tabulate)
+
+
+def _both(notes: Live, played: "pl.DataFrame", simulated: "pl.DataFrame") -> "pl.DataFrame":
+    """Give a row for each point of an experiment: means over seeds, played and simulated."""
+    import polars as pl
+
+    labels = json.loads(played["axes"][0])
+    rows = []
+    for point in played.select(labels).unique(maintain_order=True).iter_rows():
+        at = dict(zip(labels, point, strict=True))
+        here = [pl.col(key) == value for key, value in at.items()]
+        row = {key: notes.names.get(str(value), str(value)) for key, value in at.items()}
+        for column, (what, scale) in notes.columns.items():
+            for frame, word in ((played, "live"), (simulated, "simulated")):
+                found = frame.filter(*here)[column].to_numpy()
+                row[f"{what}: {word}"] = short(scale * float(found.mean()))
+        rows.append(row)
+    return pl.DataFrame(rows)
+
+
+def draw(figure: Figure, outcome: Outcome, ax: "Axes") -> None:
+    """Draw what the simulation gives into a figure that is drawn, in thin dashed lines."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.lines import Line2D
+
+    assert figure.draw is not None
+    assert outcome.played is not None
+    there, containers = set(ax.get_children()), len(ax.containers)
+    bottom = ax.get_ylim()[0]
+    # Limits that were set once stay; here they are to have room for both.
+    ax.set_autoscaley_on(True)
+    figure.draw(outcome.played.simulated, ax)
+    for container in ax.containers[containers:]:
+        container.set_label("_nolegend_")
+    for artist in set(ax.get_children()) - there:
+        if isinstance(artist, Line2D) and artist.get_linestyle() != "None":
+            artist.set(linestyle="--", linewidth=0.8, marker="", alpha=0.7, label="_nolegend_")
+        elif isinstance(artist, Line2D | LineCollection):
+            artist.remove()  # an interval, or the caps of one
+    ax.set_ylim(bottom=min(bottom, ax.get_ylim()[0]))
+    ax.errorbar([], [], ls="--", lw=0.8, color="#444444", label="simulated")
+    legend(ax)
+
+
+def intro(notes: Live, told: Mapping[str, Any]) -> str:
+    """Say that packets were real, how long a run was, and how far numbers can be trusted."""
+    ours, theirs = told["run_s"], notes.paper_s
+    seeds = told["seeds"]
+    lines = [
+        f"The packets are real: the TCP and UDP of {told['kernel']}, over links of sojourn, in "
+        f"real time. Each of the {told['runs']} runs lasted {ours:g} s, of which the first "
+        f"{told['cut_s']:g} s are cut, with {seeds} seed{'s' if seeds > 1 else ''}. "
+        f"{notes.theirs} lasted {theirs:g} s, {theirs / ours:.3g} times as long."
+    ]
+    worst = ", ".join(
+        f"1 % of {what} {_late(told[f'worst_{key}'])}"
+        for key, what in (
+            ("lateness_p99_s", "the packets"),
+            ("application_p99_s", "what applications did"),
+        )
+    )
+    lines.append(f"In the worst run of each kind {worst}.")
+    bad = told["runs_with_warnings"]
+    if bad:
+        said = "; ".join(told["warnings"])
+        lines.append(f"**In {bad} runs a warning speaks against the numbers:** {said}.")
+    else:
+        lines.append("In no run does a warning speak against the numbers.")
+    if told["left_out"]:
+        left_out = ", ".join(told["left_out"])
+        lines.append(f"Runs for these claims and figures were left out: {left_out}.")
+    return " ".join(lines)
+
+
+def _late(seconds: float | None) -> str:
+    return "were not late" if seconds is None else f"came more than {seconds * 1e3:.2g} ms late"

@@ -1,0 +1,1 @@
+"""The result of a run: its tables, files and statistics."""

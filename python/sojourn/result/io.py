@@ -1,0 +1,122 @@
+"""Results on disk: read back what `Result.save` wrote, and keep those of many runs as they come.
+
+A campaign that is interrupted has lost nothing: each run is written when it is over, and a run that
+is there already, of the same version and scenario, is read and not run again.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sojourn import _sojourn
+from sojourn._sojourn import InputError
+from sojourn._util.inputs import why
+from sojourn.result.result import FATES, SCHEMA, Array, Result
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def load_result(directory: str | Path, *, series: bool = True) -> Result:
+    """Read the Result that `Result.save` wrote into `directory`.
+
+    With `series` false, series and packet logs are not read. Raises InputError if files are
+    missing, or are not those of a Result.
+    """
+    directory = Path(directory)
+    try:
+        summary = json.loads((directory / "summary.json").read_text(encoding="utf-8"))
+        scenario, version = summary["scenario"], summary.pop("sojourn")
+        columns = _transfers(directory / "fct.parquet", "fct", summary)
+        if (directory / "queries.parquet").exists():
+            columns |= _transfers(directory / "queries.parquet", "query", summary)
+        if series and "sample" in scenario:
+            columns |= _series(directory / "series.parquet")
+            columns |= _series(directory / "groups.parquet")
+        if series and scenario["tape"]:
+            columns |= _tape(directory, summary)
+        command = json.loads(_told(directory)["sojourn.command"])
+    except OSError as error:
+        raise InputError(f"{error.filename or directory}: {why(error)}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{directory}: this is no result of sojourn: {error}") from None
+    result = Result(json.dumps(summary), columns, command)
+    result.version = version
+    return result
+
+
+def same_run(directory: Path, scenario: dict[str, Any]) -> bool:
+    """Tell whether `directory` holds all of the canonical `scenario` as this version ran it."""
+    try:
+        summary = json.loads((directory / "summary.json").read_text(encoding="utf-8"))
+        here: bool = (
+            summary["scenario"] == scenario and _told(directory)["sojourn.schema"] == SCHEMA
+        )
+        return here and summary["sojourn"] == _sojourn.version()
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _told(directory: Path) -> dict[str, str]:
+    import polars as pl
+
+    return pl.read_parquet_metadata(directory / "fct.parquet")
+
+
+def _transfers(path: Path, prefix: str, summary: dict[str, Any]) -> dict[str, Array]:
+    frame = _read(path)
+    names = [flow["name"] for flow in summary["flows"]]
+    return {f"{prefix}/{name}": _column(frame, name, names) for name in frame.columns}
+
+
+def _tape(directory: Path, summary: dict[str, Any]) -> dict[str, Array]:
+    frame = _read(directory / "tape.parquet")
+    names = [flow["name"] for flow in summary["flows"]]
+    columns = {}
+    for link in summary["links"]:
+        rows = frame.filter(frame["link"] == link)
+        for name in rows.columns[1:]:
+            fate = name == "fate"
+            column = _column(rows, name, FATES if fate else names)
+            columns[f"tape/{link}/{name}"] = column.astype(np.uint8) if fate else column
+    return columns
+
+
+def _series(path: Path) -> dict[str, Array]:
+    """Read the series of everything in a file; what one of them has not is null for all of it."""
+    import polars as pl
+
+    frame = _read(path)
+    columns: dict[str, Array] = {}
+    for kind, name in frame.select("kind", "name").unique(maintain_order=True).iter_rows():
+        rows = frame.filter((pl.col("kind") == kind) & (pl.col("name") == name))
+        columns["series/time_s"] = rows["time_s"].to_numpy().copy()
+        for what in rows.columns[3:]:
+            column = rows[what]
+            # A mean of no packets was NaN; a column without any value is one of other kinds.
+            if column.null_count() < len(column) or (kind == "link" and what == "sojourn_s"):
+                column = column.fill_null(np.nan) if column.dtype == pl.Float64 else column
+                into = f"gauge/{what[6:]}" if what.startswith("gauge_") else what
+                columns[f"{kind}s/{name}/{into}"] = column.to_numpy().copy()
+    return columns
+
+
+def _column(frame: "pl.DataFrame", name: str, words: Sequence[str]) -> Array:
+    """Take a column; words become their places again."""
+    if name not in ("flow", "fate"):
+        column: Array = frame[name].to_numpy().copy()
+        return column
+    place = {word: i for i, word in enumerate(words)}
+    return np.array([place[word] for word in frame[name]], dtype=np.uint32)
+
+
+def _read(path: Path) -> "pl.DataFrame":
+    import polars as pl
+
+    try:
+        return pl.read_parquet(path)
+    except pl.exceptions.PolarsError as error:
+        raise ValueError(str(error).splitlines()[0]) from None

@@ -1,0 +1,142 @@
+"""How metrics read a Result: flows of a group, transfers of a window, buffers, ideals."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sojourn._util.units import bps_of, bytes_of, seconds
+from sojourn.result.result import Array, Record, Result
+
+GRAIN_S = 1e-9
+"""Times of samples are whole nanoseconds; sums of them are not quite."""
+
+
+def loss_of_datagrams(flows: Sequence[Record]) -> float | None:
+    """Give the share of the datagrams of UDP flows that were lost."""
+    lost = sum(flow["lost_packets"] for flow in flows)
+    got = sum(flow["received_packets"] for flow in flows)
+    return lost / (lost + got) if lost + got else None
+
+
+def jain(shares: Sequence[float] | Array) -> float:
+    """Jain's index of `shares`; 1 if nobody gets anything."""
+    x = np.asarray(shares, dtype=float)
+    squares = float(np.sum(x * x))
+    return float(np.sum(x)) ** 2 / (len(x) * squares) if squares > 0 else 1.0
+
+
+def nearest_rank(ascending: Array, share: float) -> float | None:
+    """Give what a share of `ascending` does not exceed, by nearest rank as Rust takes it."""
+    n = len(ascending)
+    return float(ascending[max(1, int(np.ceil(share * n))) - 1]) if n else None
+
+
+def ideal_fct_s(result: Result, flow: Record, size: int) -> float:
+    """Give the completion time of `size` bytes of a TCP flow that is alone on its empty path.
+
+    Of each link it takes the rate that the scenario gives, whatever changes, traces and recorded
+    opportunities make of it.
+    """
+    group = declared(result, flow["group"])
+    tcp = group["tcp"]
+    packet, header = bytes_of(tcp["packet"]), bytes_of(tcp["header"])
+    payload = packet - header
+    window = _initial_window(tcp, payload)
+    rates = [bps_of(result.scenario["links"][link]["rate"]) for link in group["path"]]
+    rate, rtt = min(rates), flow["rtt_s"]
+    packets, t = -(-size // payload), rtt
+    while packets > window and window * packet * 8 < rate * rtt:
+        t, packets, window = t + rtt, packets - window, 2 * window
+    return float(t + packets * packet * 8 / rate + rtt / 2)
+
+
+def _initial_window(tcp: dict[str, Any], payload: int) -> int:
+    given: str = tcp["initial_window"]
+    if given.endswith("p"):
+        return int(given[:-1])
+    return max(1, bytes_of(given) // payload)
+
+
+def window_s_of(result: Result) -> float:
+    """Give the time that was measured, without the warm-up."""
+    return seconds(result.scenario["duration"]) - seconds(result.scenario["warmup"])
+
+
+def flows_of(result: Result, group: str | None) -> list[Record]:
+    """Take the flows of a group, or all of them."""
+    if group is not None:
+        declared(result, group)
+    return [f for f in result.flows.values() if group is None or f["group"] == group]
+
+
+def declared(result: Result, group: str) -> dict[str, Any]:
+    """Find a group of flows in the scenario."""
+    for flow in result.scenario["flows"]:
+        if flow["name"] == group:
+            found: dict[str, Any] = flow
+            return found
+    raise KeyError(f"no group of flows {group!r}; there are {', '.join(result.groups)}")
+
+
+def wire_factor(result: Result, group: str) -> float:
+    """Give the bytes on the wire per byte of payload in the full packets of a group."""
+    tcp = declared(result, group)["tcp"]
+    packet, header = bytes_of(tcp["packet"]), bytes_of(tcp["header"])
+    return packet / (packet - header)
+
+
+def completed(result: Result, group: str | None) -> dict[str, Array]:
+    """Take the completions of a group that started after the warm-up."""
+    return since_warmup(result, result.completions, group)
+
+
+def since_warmup(
+    result: Result, columns: Mapping[str, Array], group: str | None
+) -> dict[str, Array]:
+    """Take the rows of a group that began after the warm-up."""
+    here = columns["start_s"] >= seconds(result.scenario["warmup"])
+    if group is not None:
+        declared(result, group)
+        mine = [i for i, flow in enumerate(result.flows.values()) if flow["group"] == group]
+        here &= np.isin(columns["flow"], mine)
+    return {name: column[here] for name, column in columns.items()}
+
+
+def of_groups(result: Result, group: str | None, what: str) -> Array:
+    """Sum a column of the series of a group, or of all that have it."""
+    names = [group] if group is not None else list(result.groups)
+    columns = [s[what] for name in names if what in (s := result.groups[name].series)]
+    if not columns:
+        raise KeyError(f"no {what} of TCP flows: the scenario has no `sample`, or no TCP")
+    total: Array = np.sum(columns, axis=0)
+    return total
+
+
+def sojourns(result: Result, link: str) -> Array:
+    """Return the queueing delays (s) of the packets sent after the warm-up."""
+    tape = result.links[link].tape
+    sent = (tape["fate"] == 0) & (tape["left_s"] >= seconds(result.scenario["warmup"]))
+    waited: Array = (tape["left_s"] - tape["arrived_s"])[sent]
+    return waited
+
+
+def decided_s(tape: Any) -> Array:
+    """When it was decided about each packet: on arrival, or late at the head of the queue."""
+    decided: Array = np.where(tape["fate"] == 3, tape["left_s"], tape["arrived_s"])
+    return decided
+
+
+def buffer_of(result: Result, link: str) -> tuple[float, str]:
+    """Give the buffer of a link, and the column of the series that is in its unit."""
+    limit: str = result.scenario["links"][link]["qdisc"]["limit"]
+    if limit.endswith("p"):
+        return float(limit[:-1]), "queue_packets"
+    return float(bytes_of(limit)), "queue_bytes"
+
+
+def of_buffer(result: Result, link: str, what: str) -> float | None:
+    """Give the mean or std of a queue over its buffer."""
+    buffer, column = buffer_of(result, link)
+    value = result.links[link][column.replace("queue_", f"queue_{what}_")]
+    return None if value is None else value / buffer

@@ -1,0 +1,1 @@
+"""Scenarios: their tables, files, overrides, descriptions and warnings."""

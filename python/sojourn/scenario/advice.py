@@ -1,0 +1,183 @@
+"""Warnings about scenarios that are valid and hardly what was meant.
+
+Each is one line: the path, what happens, and what to do. A Result has them as `warnings`; Python
+shows them as `ScenarioWarning`, the command on standard error, each text once.
+"""
+
+import json
+import re
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sojourn import _sojourn
+from sojourn._util.units import bytes_of, counted, seconds
+
+MOST = 5
+"""How many warnings are shown of one call; the others are counted."""
+
+Tree = Mapping[str, Any]
+
+
+class ScenarioWarning(UserWarning):
+    """A scenario is valid, and hardly what was meant."""
+
+
+class StoreWarning(UserWarning):
+    """Another process writes into the same folder of results."""
+
+
+def warnings_of(scenario: Tree) -> list[str]:
+    """Return the warnings about a canonical scenario, those of links first."""
+    found: list[str] = []
+    flows, links = scenario["flows"], scenario["links"]
+    ahead = [_links_of(flow["path"], links) for flow in flows]
+    back = [_links_of(flow["return_path"], links) for flow in flows]
+    crossing: dict[str, list[Tree]] = {name: [] for name in links}
+    forward: dict[str, list[Tree]] = {name: [] for name in links}
+    for flow, there, home in zip(flows, ahead, back, strict=True):
+        for name in there:
+            forward[name].append(flow)
+        for name in there | home:
+            crossing[name].append(flow)
+    for name, link in links.items():
+        if not crossing[name]:
+            continue
+        about = (_classes(link, crossing[name]), _marks(link, forward[name]))
+        for texts in (*about, _limit(link, forward[name])):
+            found += [f"links.{name}.qdisc{text}" for text in texts]
+    for flow, there in zip(flows, ahead, strict=True):
+        texts = _ecn(flow, [links[name] for name in there])
+        found += [f"flows.{flow['name']}{text}" for text in texts]
+    absent = {flow["name"]: list(_times(flow, scenario)) for flow in flows}
+    if not all(absent.values()):  # where nothing is measured at all, every table says so
+        found += [f"flows.{name}{text}" for name, texts in absent.items() for text in texts]
+    return found
+
+
+def warn(scenarios: Iterable[Tree]) -> None:
+    """Show the warnings about canonical scenarios, each text once, at the line of the caller."""
+    texts = dict.fromkeys(text for one in scenarios for text in warnings_of(one))
+    stacklevel = level_outside()
+    for text in list(texts)[:MOST]:
+        warnings.warn(text, ScenarioWarning, stacklevel=stacklevel)
+    if len(texts) > MOST:
+        more = f"{counted(len(texts) - MOST, 'more warning')} about the scenario"
+        warnings.warn(more, ScenarioWarning, stacklevel=stacklevel)
+
+
+def level_outside() -> int:
+    """Return the stack level of the first caller that is not part of this package."""
+    package, level = str(Path(__file__).parents[1]), 1
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _classes(link: Tree, flows: list[Tree]) -> Iterator[str]:
+    """Tell if a scheduler of classes has nothing to tell apart, or mixes classes."""
+    qdisc = link["qdisc"]
+    queues = qdisc.get("flows")
+    if qdisc.get("by") != "class" or not isinstance(queues, int):
+        return
+    used = {flow["class"] % queues for flow in flows}
+    several = len(flows) > 1 or flows[0]["count"] > 1
+    if len(used) == 1 and several:
+        order = " (0 is served first)" if qdisc["name"] == "prio" else ""
+        yield (
+            f": {qdisc['name']} has a queue per class, and all flows are of class "
+            f"{flows[0]['class']}: they share one FIFO of {qdisc['limit']}; set `class` of "
+            f"the flows{order}"
+        )
+    for flow in flows:
+        if flow["class"] >= queues:
+            yield (
+                f".flows: class {flow['class']} of {flow['name']} has queue "
+                f"{flow['class'] % queues}, since there are {counted(queues, 'queue')}; set "
+                f"flows = {flow['class'] + 1} or more"
+            )
+
+
+def _marks(link: Tree, flows: list[Tree]) -> Iterator[str]:
+    """Tell if marking was asked for, and no packet can be marked."""
+    qdisc = link["qdisc"]
+    asked = qdisc.get("ecn") is True and not _marks_by_default(qdisc["name"])
+    if asked and flows and not any(_has_ecn(flow) for flow in flows):
+        yield (
+            ".ecn: no flow is ECN-capable, so packets are dropped, not marked; set "
+            "`ecn = true` of their tcp"
+        )
+
+
+def _limit(link: Tree, flows: list[Tree]) -> Iterator[str]:
+    """Tell if the buffer holds no packet of a flow."""
+    limit = link["qdisc"].get("limit", "")
+    if not limit.endswith("B"):
+        return
+    for flow in flows:
+        packet = (flow.get("tcp") or flow["source"]).get("packet")
+        if packet is not None and bytes_of(packet) > bytes_of(limit):
+            yield (
+                f".limit: {limit} holds no packet of {flow['name']} ({packet}), so all of them "
+                "are dropped; set a larger limit"
+            )
+
+
+def _ecn(flow: Tree, links: list[Tree]) -> Iterator[str]:
+    """Tell if a flow relies on marks, and none of the links of its path marks."""
+    if _has_ecn(flow) and not any(link["qdisc"].get("ecn") is True for link in links):
+        name = flow["tcp"]["name"]
+        yield (
+            f".tcp: {name} is ECN-capable, and no link of its path marks, so it sees drops only; "
+            "set `ecn = true` of a discipline"
+        )
+
+
+def _times(flow: Tree, scenario: Tree) -> Iterator[str]:
+    """Tell if a flow is never active in the measured interval."""
+    joins, leaves = 0.0, float("inf")
+    for change in scenario.get("changes", ()):
+        joins = seconds(change["at"]) if flow["name"] in change.get("join", ()) else joins
+        leaves = seconds(change["at"]) if flow["name"] in change.get("leave", ()) else leaves
+    source = flow["source"]
+    start, stop = _least(source.get("start", "0s")), _least(source.get("stop", "auto"))
+    begins = joins + (start or 0.0)
+    ends = leaves if stop is None else min(leaves, joins + stop)
+    if begins >= seconds(scenario["duration"]):
+        yield f".source.start: it never starts, as the run ends at {scenario['duration']}"
+    elif ends <= seconds(scenario["warmup"]):
+        yield f".source.stop: it stops before the measurement begins at {scenario['warmup']}"
+
+
+def _links_of(path: Iterable[str], links: Tree) -> set[str]:
+    """Return the links on `path`, where {i} stands for the number of a flow."""
+    found: set[str] = set()
+    for name in path:
+        if "{i}" in name:
+            pattern = re.compile(re.escape(name).replace(r"\{i\}", r"\d+"))
+            found |= {link for link in links if pattern.fullmatch(link)}
+        else:
+            found.add(name)
+    return found
+
+
+def _has_ecn(flow: Tree) -> bool:
+    return bool(flow.get("tcp", {}).get("ecn", False))
+
+
+def _least(duration: str) -> float | None:
+    """Return the least value of a duration that may be random, in seconds; None if unknown."""
+    match = re.match(r"(?:uniform\()?(\d+(?:ns|us|ms|s))(?:,|$)", duration)
+    return seconds(match[1]) if match else None
+
+
+@cache
+def _marks_by_default(name: str) -> bool:
+    for spec in json.loads(_sojourn.specs())["disciplines"]:
+        if spec["name"] == name:
+            return any(p["name"] == "ecn" and p["value"] == "true" for p in spec["params"])
+    return False

@@ -1,0 +1,209 @@
+"""Changes to a scenario tree: `--set bottleneck.qdisc=codel`, another discipline, a sample.
+
+The trees that come in stay as they are; changed copies go out. Values are not judged here.
+"""
+
+import copy
+import json
+import re
+import tomllib
+from collections.abc import Sequence
+from typing import Any
+
+from sojourn import _sojourn
+from sojourn._sojourn import InputError
+from sojourn._util.inputs import brief, near, shown
+from sojourn._util.units import seconds
+from sojourn.scenario.load import Scenario, Table, to_json
+from sojourn.scenario.variants import table, with_buffer
+
+KEYS = Scenario.__struct_fields__
+"""The top-level keys of a scenario."""
+
+NAMED = ("qdisc", "source", "tcp")
+"""The keys whose value is a thing with a name and parameters, or just its name."""
+
+ENGINES = ("sim", "live")
+"""What can make a run: the simulator, and the kernel's TCP and UDP."""
+
+SAMPLES = 1000
+"""How many samples a figure gets where the scenario does not say."""
+
+
+NUMBERS = 50_000_000
+"""The most numbers of series that nobody asked for: 400 MB."""
+
+
+def is_live(engine: str) -> bool:
+    """Say whether `--engine` asks for real packets. Raises InputError."""
+    if engine not in ENGINES:
+        raise InputError(f"--engine: unknown engine {shown(engine)}{near(engine, ENGINES)}")
+    return engine == "live"
+
+
+def read_value(text: str) -> Any:
+    """Read a value of the command line: as TOML where it is TOML (3, true, [..]), else as text."""
+    try:
+        tree = tomllib.loads(f"value = {text}")
+    except (tomllib.TOMLDecodeError, ValueError, RecursionError):
+        return text
+    return tree["value"] if list(tree) == ["value"] else text
+
+
+def split_setting(setting: str) -> tuple[str, Any]:
+    """Split KEY=VALUE, as --set takes it."""
+    key, equals, text = setting.partition("=")
+    if not equals or not key.strip():
+        told = f"--set {brief(setting)}: write it as KEY=VALUE, like bottleneck.qdisc=codel"
+        raise InputError(told)
+    return key.strip(), read_value(text.strip())
+
+
+def apply(tree: Table, settings: Sequence[str]) -> Table:
+    """Give a copy of the scenario `tree` with `settings` (KEY=VALUE) applied in order."""
+    tree = copy.deepcopy(tree)
+    for setting in settings:
+        key, value = split_setting(setting)
+        try:
+            set_at(tree, key, value, keep_buffer=isinstance(value, str))
+        except InputError as error:
+            raise InputError(f"--set {brief(setting)}: {error}") from None
+    return tree
+
+
+def set_at(tree: Table, key: str, value: Any, *, keep_buffer: bool = True) -> None:
+    """Set what `key` (like bottleneck.qdisc) leads to, in place.
+
+    With `keep_buffer`, a discipline that names no buffer keeps that of the one before it.
+    """
+    *way, last = _full_path(tree, key.split("."))
+    node = _reach(tree, way, last)
+    if isinstance(node, list):
+        if not re.fullmatch(r"\d+", last) or int(last) >= len(node):
+            raise InputError(f'"{last}" is not among the {len(node)} there')
+        node[int(last)] = value
+        return
+    kept = last == "qdisc" and keep_buffer
+    node[last] = with_buffer(value, node.get(last)) if kept else value
+
+
+def set_seed(tree: Table, seed: int) -> Table:
+    """Give the scenario with that seed."""
+    return {**tree, "seed": seed}
+
+
+def with_samples(tree: Table) -> Table:
+    """Give the scenario with a sample interval fit for a figure, if it has none.
+
+    It is a thousandth of the duration, longer where very many flows would fill the memory.
+    """
+    if "sample" in tree:
+        return tree
+    canonical = json.loads(_sojourn.canonical(to_json(tree)))
+    flows = canonical["flows"]
+    columns = 12 * len(canonical["links"]) + 4 * len(flows)
+    columns += 2 * sum(flow["count"] for flow in flows) * tree.get("sample_flows", True)
+    samples = max(1, min(SAMPLES, NUMBERS // columns))
+    return {**tree, "sample": f"{max(1, round(seconds(canonical['duration']) / samples * 1e6))}us"}
+
+
+def with_qdisc(tree: Table, given: Any, link: str) -> Table:
+    """Return the scenario with another discipline on `link`.
+
+    It keeps the buffer, unless it names one itself.
+    """
+    tree = copy.deepcopy(tree)
+    place = tree["links"][link]
+    place["qdisc"] = with_buffer(given, place.get("qdisc"))
+    return tree
+
+
+def compared_link(tree: Table, chosen: str | None) -> str:
+    """Find the link whose discipline is compared.
+
+    It is `chosen`, else the one called bottleneck, else the first that the first flow crosses.
+    """
+    canonical = json.loads(_sojourn.canonical(to_json(tree)))
+    links = list(canonical["links"])
+    if chosen is not None:
+        if chosen not in links:
+            raise InputError(f"--link: unknown link {shown(chosen)}{near(chosen, links)}")
+        return chosen
+    first: str = canonical["flows"][0]["path"][0]
+    return "bottleneck" if "bottleneck" in links else first
+
+
+def check_tcp_flows(canonical: Table, names: Sequence[str]) -> None:
+    """Raise InputError if one of `names` is no flow over TCP, and no group of them."""
+    counts = {flow["name"]: flow["count"] for flow in canonical["flows"] if "tcp" in flow}
+    for name in names:
+        group, _, number = name.rpartition(".")
+        member = number.isdecimal() and int(number) < counts.get(group, 0) > 1
+        if name not in counts and not member:
+            known = [one if n == 1 else f"{one}.0" for one, n in counts.items()]
+            told = near(name, list(dict.fromkeys([*counts, *known])))
+            raise InputError(f'--flow: no flow "{name}" over TCP, and no group{told}')
+
+
+def _full_path(tree: Table, path: list[str]) -> list[str]:
+    """Put `links` or `flows` before a path that starts with a name of one."""
+    head = path[0]
+    if head in KEYS:
+        return path
+    links = list(tree["links"]) if isinstance(tree.get("links"), dict) else []
+    flows = [f["name"] for f in _flows(tree) if isinstance(f.get("name"), str)]
+    if head in links and head in flows:
+        raise InputError(f"{shown(head)} is a link and a flow: write links.{head} or flows.{head}")
+    if head in links:
+        return ["links", *path]
+    if head in flows:
+        return ["flows", *path]
+    raise InputError(
+        f"{shown(head)} is no link, flow or key of the scenario"
+        f"{near(head, [*links, *flows, *KEYS])}"
+    )
+
+
+def _flows(tree: Table) -> list[Table]:
+    flows = tree.get("flows")
+    return [flow for flow in flows if isinstance(flow, dict)] if isinstance(flows, list) else []
+
+
+def _reach(tree: Table, way: list[str], last: str) -> Any:
+    """Return the table or list that `way` leads to; tables are made where there are none."""
+    node: Any = tree
+    for depth, key in enumerate(way):
+        if isinstance(node, list):
+            node = _element(node, key)
+            continue
+        if key in NAMED and isinstance(node.get(key), str):
+            node[key] = table(node[key])
+        if key in NAMED and key not in node:
+            node[key] = {"name": _default_name(tree, way[: depth + 1])}
+        node = node.setdefault(key, {})
+        if not isinstance(node, dict | list):
+            below = [*way, last][depth + 1]
+            raise InputError(f"{shown(key)} is a single value and has no {shown(below)}")
+    return node
+
+
+def _element(elements: list[Any], key: str) -> Any:
+    """Find an element of a list: a flow by its name, anything by its index."""
+    tables = [e for e in elements if isinstance(e, dict)]
+    for element in tables:
+        if element.get("name") == key:
+            return element
+    if re.fullmatch(r"\d+", key) and int(key) < len(elements) and tables:
+        return elements[int(key)]
+    names = [str(e["name"]) for e in tables if "name" in e]
+    raise InputError(f"unknown flow {shown(key)}{near(key, names)}")
+
+
+def _default_name(tree: Table, path: list[str]) -> str:
+    """Ask Rust what stands at `path` where the scenario says nothing."""
+    node = json.loads(_sojourn.canonical(to_json(tree)))
+    for key in path:
+        node = _element(node, key) if isinstance(node, list) else node.get(key, {})
+    if "name" not in node:
+        raise InputError(f"there is no {path[-1]} here")
+    return str(node["name"])

@@ -1,0 +1,1 @@
+"""Sweeps and comparisons: axes, runner, store of runs, queries."""

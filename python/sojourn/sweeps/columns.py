@@ -1,0 +1,296 @@
+"""What a sweep keeps of every run: the numbers of its links and groups, and chosen metrics.
+
+The arguments of metrics are validated here, before any run: what each may be, and whether the
+links, flows and records that it names exist.
+"""
+
+import inspect
+import json
+import math
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from statistics import fmean
+from typing import Any, TypeAlias, get_type_hints
+
+from sojourn import _sojourn, metrics
+from sojourn._sojourn import InputError
+from sojourn._util.inputs import near, shown
+from sojourn.result import select
+from sojourn.result.result import Record, Result
+from sojourn.scenario.load import Table
+
+FORM = "2"
+"""Grows when a column changes its meaning."""
+
+Arguments: TypeAlias = tuple[tuple[str, Any], ...]
+Chosen: TypeAlias = tuple[tuple[str, Arguments], ...]
+
+SUMMARISED = (50, 95, 99, 100)
+"""The percentiles of the queueing delay that a run has without `tape`."""
+
+TEMPLATE = """{"duration": "1ms", "links": {"l": {"rate": "1mbit"}}, "flows": [
+    {"name": "tcp", "path": ["l"]}, {"name": "udp", "path": ["l"], "source": "cbr"}]}"""
+"""A run of no time: the names of its numbers are those of every run."""
+
+
+def _is_number(value: Any, least: float = -math.inf, most: float = math.inf) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    # Infinity is no number; an integer that no float can hold is as little.
+    return abs(value) <= sys.float_info.max and least <= value <= most
+
+
+def _is_list(value: Any, of: Callable[[Any], bool]) -> bool:
+    return isinstance(value, list | tuple) and len(value) > 0 and all(map(of, value))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _is_span(value: Any) -> bool:
+    """Return True for two sizes in order, of which the upper one may be infinite."""
+    two = isinstance(value, list | tuple) and len(value) == 2
+    upper = two and (_is_number(value[1], 0) or value[1] == math.inf)
+    return bool(two and upper and _is_number(value[0], 0) and value[0] < value[1])
+
+
+_NAME = (_is_text, "a name")
+_TIME = (lambda value: _is_number(value, 0), "a number of seconds, 0 or more")
+_LENGTH = (lambda value: _is_number(value, 1e-9), "a number of seconds above 0")
+
+ARGUMENTS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "link": _NAME,
+    "group": _NAME,
+    "flow": _NAME,
+    "groups": (lambda value: _is_list(value, _is_text), "a list of names"),
+    "weights": (
+        lambda value: _is_list(value, lambda one: _is_number(one, 1e-300)),
+        "a list of numbers above 0",
+    ),
+    "percent": (lambda value: _is_number(value, 0, 100), "a number from 0 to 100"),
+    "sizes": (_is_span, "two numbers of bytes, the smaller one first"),
+    "wire": (lambda value: isinstance(value, bool), "true or false"),
+    "at_s": _TIME,
+    "from_s": _TIME,
+    "until_s": _TIME,
+    "window_s": _LENGTH,
+    "before_s": _LENGTH,
+    "after_s": _LENGTH,
+}
+"""Every argument of a metric: a test of its value, and what is allowed."""
+
+
+@dataclass(frozen=True)
+class Standard:
+    """Measures a run, as `sojourn.sweeps.runner.Measure`.
+
+    The numbers of `link` have bare names (`utilisation`, `sojourn_p99_s`), those of other links
+    `LINK.name`, those of a group of flows `GROUP.name`. `chosen` are metrics of `sojourn list
+    metrics` that give one number, each with its arguments; a `link` that they ask for is `link`.
+    A metric of a flow that is a group of several is the mean over its flows. One whose link, flow
+    or group the run does not have is None.
+    """
+
+    link: str
+    chosen: Chosen = ()
+
+    @property
+    def identity(self) -> str:
+        """What rows in a store are known by."""
+        return f"sojourn.standard {FORM} {json.dumps([self.link, self.chosen])}"
+
+    def __call__(self, result: Result) -> dict[str, Any]:
+        """Measure."""
+        row: dict[str, Any] = {}
+        for name, link in result.links.items():
+            prefix = "" if name == self.link else f"{name}."
+            row |= {f"{prefix}{what}": value for what, value in _numbers(link)}
+        for name in result.groups:
+            row |= {f"{name}.{what}": value for what, value in of_group(result, name).items()}
+        for name, arguments in self.chosen:
+            row[column(name, arguments)] = self._metric(result, name, dict(arguments))
+        return row
+
+    def columns(self, canonical: Table) -> list[str]:
+        """Return the names of what is measured of a run of the canonical scenario."""
+        template = _template()
+        names: list[str] = []
+        for link in canonical["links"]:
+            prefix = "" if link == self.link else f"{link}."
+            names += [f"{prefix}{what}" for what in template["link"]]
+        for flow in canonical["flows"]:
+            kind = "tcp" if "tcp" in flow else "udp"
+            names += [f"{flow['name']}.{what}" for what in template[kind]]
+        return names + [column(name, arguments) for name, arguments in self.chosen]
+
+    def missing(self, canonical: Table) -> list[tuple[str, str]]:
+        """Return what the chosen metrics name and a run of the scenario does not have.
+
+        Each with the path of the argument. Raises InputError where a metric could not be measured
+        for another reason.
+        """
+        found = []
+        groups = {flow["name"]: flow["count"] for flow in canonical["flows"]}
+        flows = [f"{name}.{i}" for name, n in groups.items() if n > 1 for i in range(min(n, 20))]
+        for n, (name, arguments) in enumerate(self.chosen):
+            given = dict(arguments)
+            if (needs := _needs(name, given)) and not canonical.get(needs):
+                value = '"100ms"' if needs == "sample" else "true"
+                told = f"{name} needs the scenario's {needs}, like {needs} = {value}"
+                raise InputError(f"metrics.{n}: {told}")
+            for key, known in (("link", list(canonical["links"])), ("group", list(groups))):
+                if key in given and given[key] not in known:
+                    found.append((f"metrics.{n}.{key}", _unknown(key, given[key], known)))
+            for i, group in enumerate(given.get("groups", ())):
+                if group not in groups:
+                    told = _unknown("group", group, list(groups))
+                    found.append((f"metrics.{n}.groups.{i}", told))
+            if "flow" in given and not _has_flow(groups, given["flow"]):
+                told = _unknown("flow", given["flow"], [*groups, *flows])
+                found.append((f"metrics.{n}.flow", told))
+            among = len(given["groups"]) if "groups" in given else sum(groups.values())
+            if "weights" in given and len(given["weights"]) != among:
+                what = "groups" if "groups" in given else "flows"
+                told = f"{len(given['weights'])} weights for {among} {what}"
+                raise InputError(f"metrics.{n}.weights: {told}")
+        return found
+
+    def _metric(self, result: Result, name: str, arguments: dict[str, Any]) -> float | None:
+        function = metrics.METRICS[name].function
+        if "link" in inspect.signature(function).parameters:
+            arguments = {"link": self.link, **arguments}
+        groups = [*arguments.get("groups", ()), *filter(None, [arguments.get("group")])]
+        if not set(groups) <= set(result.groups) or (
+            "link" in arguments and arguments["link"] not in result.links
+        ):
+            return None
+        if "flow" not in arguments:
+            return _finite(function(result, **arguments))
+        flow = arguments.pop("flow")
+        every = [name for name, one in result.flows.items() if flow in (name, one["group"])]
+        values = [_finite(function(result, flow=one, **arguments)) for one in every]
+        numbers = [value for value in values if value is not None]
+        return fmean(numbers) if numbers else None
+
+
+def read_metrics(given: Any) -> Chosen:
+    """Read a list of metrics: names, or tables with a name and arguments.
+
+    Raises InputError, with the path, for whatever could not be measured of any run.
+    """
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise InputError(f'metrics: {shown(given)} is not a list of names, like ["jain_index"]')
+    found: list[tuple[str, Arguments]] = []
+    for n, one in enumerate(given):
+        where = f"metrics.{n}"
+        tree = {"name": one} if isinstance(one, str) else one
+        if not isinstance(tree, Mapping) or not isinstance(tree.get("name"), str):
+            raise InputError(f"{where}: {shown(one)} is not a name, nor a table with a name")
+        arguments = {key: value for key, value in tree.items() if key != "name"}
+        _check_metric(where, tree["name"], arguments)
+        chosen = (tree["name"], tuple(sorted(arguments.items())))
+        if chosen in found:
+            raise InputError(f"{where}: {column(*chosen)} is there twice")
+        found.append(chosen)
+    return tuple(found)
+
+
+def _check_metric(where: str, name: str, arguments: Mapping[str, Any]) -> None:
+    if name not in metrics.METRICS:
+        raise InputError(f"{where}: unknown metric {shown(name)}{near(name, metrics.METRICS)}")
+    function = metrics.METRICS[name].function
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    takes = [one.name for one in parameters]
+    if "reference" in takes:
+        raise InputError(f"{where}: {name} compares two runs, a sweep measures each by itself")
+    if get_type_hints(function)["return"] not in (int, float, float | None):
+        raise InputError(f"{where}: {name} has no single number for a run, a column of a sweep is")
+    for key, value in arguments.items():
+        if key not in takes:
+            raise InputError(f"{where}: {name} takes no {shown(key)}{near(key, takes)}")
+        is_good, allowed = ARGUMENTS[key]
+        if not is_good(value):
+            raise InputError(f"{where}.{key}: {shown(value)} is not allowed, it is {allowed}")
+    for one in parameters:
+        if one.default is inspect.Parameter.empty and one.name not in ("link", *arguments):
+            allowed = ARGUMENTS[one.name][1]
+            raise InputError(f"{where}.{one.name}: is missing, {name} needs it: {allowed}")
+
+
+def _needs(name: str, arguments: Mapping[str, Any]) -> str | None:
+    """Return what a scenario must record for a metric: `sample`, `tape` or nothing."""
+    if name == "queueing_delay_percentile_s":
+        return None if arguments.get("percent", SUMMARISED[0]) in SUMMARISED else "tape"
+    return metrics.METRICS[name].needs
+
+
+def _has_flow(groups: Mapping[str, int], flow: str) -> bool:
+    group, dot, number = flow.rpartition(".")
+    if flow in groups or not dot:
+        return flow in groups
+    return bool(re.fullmatch(r"0|[1-9][0-9]{0,8}", number)) and 1 < groups.get(group, 0) > int(
+        number
+    )
+
+
+def _unknown(what: str, name: str, known: list[str]) -> str:
+    return f"unknown {what} {shown(name)}{near(name, known)}"
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+@cache
+def _template() -> dict[str, list[str]]:
+    """Return the names of the numbers of a link, of a group over TCP and of one over UDP."""
+    result = Result(*_sojourn.simulate(TEMPLATE, None))
+    found = {group: list(of_group(result, group)) for group in ("tcp", "udp")}
+    return found | {"link": [name for name, _ in _numbers(result.links["l"])]}
+
+
+def column(name: str, arguments: Sequence[tuple[str, Any]]) -> str:
+    """Return the column name of a metric: its own name and its arguments."""
+    given = ",".join(f"{key}={value}" for key, value in arguments)
+    return f"{name}({given})" if given else name
+
+
+def of_group(result: Result, name: str) -> dict[str, float | None]:
+    """Give the numbers of a group of flows as a whole.
+
+    `goodput_bps` is their sum and `jain` its fairness; completion times (s) are of transfers that
+    started after the warm-up; `delay_p99_s` is that of the flow which has the largest.
+    """
+    flows = select.flows_of(result, name)
+    took = metrics.completion_times_s(result, name)
+    row: dict[str, float | None] = {
+        "goodput_bps": float(sum(flow["goodput_bps"] for flow in flows)),
+        "jain": select.jain([flow["goodput_bps"] for flow in flows]),
+        "completed": len(took),
+        "fct_mean_s": float(took.mean()) if len(took) else None,
+        "fct_p50_s": select.nearest_rank(took, 0.5),
+        "fct_p99_s": select.nearest_rank(took, 0.99),
+    }
+    if flows and flows[0]["kind"] == "udp":
+        delays = [flow["delay_p99_s"] for flow in flows if flow["delay_p99_s"] is not None]
+        row |= {
+            "loss_rate": select.loss_of_datagrams(flows),
+            "delay_p99_s": max(delays, default=None),
+        }
+    else:
+        for what in ("sent_packets", "retransmitted_packets", "timeouts"):
+            row[what] = float(sum(flow[what] for flow in flows))
+    return row
+
+
+def _numbers(record: Record) -> list[tuple[str, float | None]]:
+    """Give what is a number in a summary, or could be one."""
+    return [
+        (name, value)
+        for name, value in record.items()
+        if value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+    ]

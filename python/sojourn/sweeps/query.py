@@ -1,0 +1,228 @@
+"""What a store of runs says: rows chosen, means with their intervals, differences in pairs."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sojourn import _sojourn
+from sojourn._sojourn import InputError
+from sojourn._util.inputs import brief, near, shown
+from sojourn._util.units import counted
+from sojourn.result.folders import kind_of
+from sojourn.result.statistics import interval, paired, percentile
+from sojourn.scenario.overrides import read_value, split_setting
+from sojourn.sweeps.compare import INDEX, load_comparison
+from sojourn.sweeps.rows import arranged, axes_of, ordered, row_of
+from sojourn.sweeps.runner import OWN
+from sojourn.sweeps.store import Store
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+USUAL = ("utilisation", "sojourn_p99_s", "loss_rate")
+"""What is shown where nobody chose."""
+
+UNITS = ("_s", "_bps", "_bytes", "_packets")
+"""Endings that a name may be given without."""
+
+
+def results(directory: str | Path, *, engine: str | None = None) -> "pl.DataFrame":
+    """Return the results in `directory` as a frame with a row for each run.
+
+    The folder is that of a sweep, or what `--out` of run or compare wrote (the axis of a
+    comparison is `qdisc`). Rows of different engines (versions, or builds of other sources) are
+    never mixed: `engine` chooses one, by default this one, or the only one that there is.
+    Raises InputError if there are no results, or none of that engine.
+    """
+    directory = Path(directory)
+    rows = _rows(directory)
+    engines = sorted(rows["engine"].unique().to_list())
+    chosen = engine or (engines[0] if len(engines) == 1 else _sojourn.engine())
+    if chosen not in engines:
+        raise InputError(f"{directory}: no runs of engine {shown(chosen)}{near(chosen, engines)}")
+    found = rows.filter(rows["engine"] == chosen)
+    if len(found) < len(rows):
+        left = counted(
+            len(rows) - len(found), "row of other engines is", "rows of other engines are"
+        )
+        print(f"sojourn: {directory}: {left} left out", file=sys.stderr)
+    return ordered(found)
+
+
+def _rows(directory: Path) -> "pl.DataFrame":
+    """Return the rows of whatever sojourn wrote into `directory`."""
+    import polars as pl
+
+    from sojourn.result.io import load_result
+    from sojourn.scenario.overrides import compared_link
+
+    match kind_of(directory):
+        case "run":
+            result = load_result(directory, series=False)
+            return arranged([row_of(result, compared_link(result.scenario, None), {})])
+        case "comparison":
+            return load_comparison(directory, series=False).frame()
+        case "paper":
+            directory = directory / "runs"
+    store = Store(directory)
+    rows = store.rows()
+    for name in store.damaged:
+        print(f"sojourn: {directory}: {name} was damaged and set aside; run the sweep again",
+              file=sys.stderr)  # fmt: skip
+    if not len(rows):
+        below = [one.name for one in sorted(directory.glob("*")) if kind_of(one)]
+        there = f"; there are some in {', '.join(below[:3])}" if below else ""
+        raise InputError(f"{directory}: there are no results{there}")
+    assert isinstance(rows, pl.DataFrame)
+    return rows
+
+
+def column(rows: "pl.DataFrame", name: str) -> str:
+    """Find a column by its name, with or without its unit."""
+    for known in (name, *(f"{name}{unit}" for unit in UNITS)):
+        if known in rows.columns:
+            return known
+    known_names = [one for one in rows.columns if one not in OWN]
+    raise InputError(f"no column {shown(name)}{near(name, known_names)}")
+
+
+def axis_column(rows: "pl.DataFrame", name: str, option: str) -> str:
+    """Find an axis, or another column, for `option`. Raises InputError that lists the axes."""
+    try:
+        return column(rows, name)
+    except InputError:
+        axes = axes_of(rows)
+        told = near(name, axes) if axes else " (there are no axes)"
+        told = told.replace("(known:", "(axes of these runs:")
+        raise InputError(f"{option}: no axis {shown(name)}{told}") from None
+
+
+def where(rows: "pl.DataFrame", settings: Sequence[str]) -> "pl.DataFrame":
+    """Choose the rows with these labels, each AXIS=VALUE; of one axis several may be given."""
+    import polars as pl
+
+    wanted: dict[str, list[Any]] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals:
+            raise InputError(f"--where {brief(setting)}: write it as AXIS=VALUE, like qdisc=codel")
+        wanted.setdefault(column(rows, name.strip()), []).append(text.strip())
+    for name, texts in wanted.items():
+        known = rows[name].unique().sort().to_list()
+        values = []
+        for text in texts:
+            found = [one for one in known if str(one) == text or one == read_value(text)]
+            if not found:
+                told = [str(one) for one in known]
+                raise InputError(f"--where {name}: no runs with {shown(text)}{near(text, told)}")
+            values += found
+        rows = rows.filter(pl.col(name).is_in(values))
+    return rows
+
+
+def means(
+    rows: "pl.DataFrame",
+    by: Sequence[str],
+    names: Sequence[str],
+    percent: float | None = None,
+) -> "pl.DataFrame":
+    """Give, at each combination of `by`, the mean of each column over seeds and its 95 % interval.
+
+    Columns: those of `by`, `runs`, and for each name NAME, NAME_low, NAME_high (Student's t; null
+    for a single run). With `percent`, that percentile over runs in place of the mean, its interval
+    by the bootstrap. Runs without a value do not count. An axis that varies and is not in `by`
+    would be averaged over: that is refused.
+    """
+    import polars as pl
+
+    unnamed = [axis for axis in axes_of(rows) if axis not in by and rows[axis].n_unique() > 1]
+    if unnamed:
+        raise InputError(
+            f'"{unnamed[0]}" varies too: put it among --by, or choose by --where {unnamed[0]}=...'
+        )
+    told = []
+    for key, group in rows.group_by(by, maintain_order=True) if by else [((), rows)]:
+        row: dict[str, Any] = dict(zip(by, key, strict=True)) | {"runs": len(group)}
+        for name in names:
+            values = group[name].drop_nulls().to_numpy()
+            if percent is None:
+                found = interval(values)
+                three = (found.mean, found.low, found.high)
+            else:
+                three = percentile(values, percent)
+            row |= dict(zip((name, f"{name}_low", f"{name}_high"), three, strict=True))
+        told.append(row)
+    return pl.DataFrame(told, infer_schema_length=None).fill_nan(None)
+
+
+def differences(
+    rows: "pl.DataFrame", axis: str, reference: Any, by: Sequence[str], names: Sequence[str]
+) -> "pl.DataFrame":
+    """Give, seed by seed, how much more each value of `axis` has than `reference`: mean, interval.
+
+    Runs that have the same seed and the same other labels are a pair: they drew the same numbers.
+    """
+    import polars as pl
+
+    others = [name for name in by if name != axis]
+    left = rows.filter(pl.col(axis) != reference)
+    right = rows.filter(pl.col(axis) == reference)
+    if not len(right):
+        known = [str(one) for one in rows[axis].unique().sort()]
+        said = f"--pair: no runs with {axis}={brief(str(reference))}{near(str(reference), known)}"
+        raise InputError(said)
+    joined = left.join(right, on=[*others, "seed"], suffix="//", maintain_order="left")
+    told = []
+    for key, group in joined.group_by([axis, *others], maintain_order=True):
+        row: dict[str, Any] = dict(zip([axis, *others], key, strict=True)) | {"pairs": len(group)}
+        for name in names:
+            both = group.select(name, f"{name}//").drop_nulls()
+            found = paired(both[name].to_numpy(), both[f"{name}//"].to_numpy())
+            row |= {name: found.mean, f"{name}_low": found.low, f"{name}_high": found.high}
+        told.append(row)
+    return pl.DataFrame(told, infer_schema_length=None).fill_nan(None)
+
+
+def pair_of(text: str) -> tuple[str, Any]:
+    """Read AXIS=REFERENCE."""
+    try:
+        return split_setting(text)
+    except InputError:
+        raise InputError(
+            f"--pair {brief(text)}: write it as AXIS=REFERENCE, like qdisc=droptail"
+        ) from None
+
+
+def pivoted(frame: "pl.DataFrame", axis: str, name: str) -> "pl.DataFrame":
+    """Turn a table of `means` so that the values of `axis` are its columns, for one name."""
+    if axis not in frame.columns:
+        raise InputError(f"--pivot: no axis {shown(axis)}{near(axis, frame.columns)}")
+    keep = [c for c in frame.columns[: frame.columns.index("runs")] if c != axis]
+    if not keep:
+        return frame.select(axis, name)
+    return frame.pivot(axis, index=keep, values=name, maintain_order=True)
+
+
+def conditions(directory: Path) -> Mapping[str, Any] | None:
+    """Return what was varied: the note of a sweep, or the same of a comparison or a run.
+
+    None if several sweeps share the folder.
+    """
+    match kind_of(directory):
+        case "run":
+            summary = json.loads((directory / "summary.json").read_text(encoding="utf-8"))
+            return {"scenario": summary["scenario"], "axes": {}}
+        case "comparison":
+            index = json.loads((directory / INDEX).read_text(encoding="utf-8"))
+            return {"scenario": index["scenario"], "axes": {"qdisc": list(index["variants"])}}
+    notes = sorted(directory.glob("_sweep-*.json"))
+    if len(notes) != 1:
+        return None
+    try:
+        told = json.loads(notes[0].read_bytes())
+    except (OSError, ValueError):
+        return None  # damaged, or of another program
+    return told if isinstance(told, dict) else None

@@ -1,0 +1,47 @@
+"""Rows of results: one for each run, with its axes, its seed, its numbers and its key."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sojourn.sweeps.columns import Standard
+from sojourn.sweeps.runner import OWN, key_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from sojourn.result.result import Result
+
+
+def arranged(rows: Sequence[Mapping[str, Any]]) -> "pl.DataFrame":
+    """Return rows (see `row_of`) as a frame in the order of `results`."""
+    import polars as pl
+
+    frame = pl.DataFrame(list(rows), infer_schema_length=None)
+    return ordered(frame.with_columns(pl.col(pl.Null).cast(pl.Float64)))
+
+
+def row_of(result: "Result", link: str, labels: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row of a run, as a sweep with these labels stores it. `link` has bare names."""
+    measure = Standard(link)
+    found = measure(result)
+    key = key_of(json.dumps(result.scenario), measure)
+    own = (key, result.version, json.dumps([*labels]), json.dumps([*found]))
+    seed = result.scenario["seed"]
+    return {**labels, **dict(zip(OWN, (*own, seed), strict=True)), **found}
+
+
+def axes_of(rows: "pl.DataFrame") -> list[str]:
+    """Give the names of the axes, in their order."""
+    names: dict[str, None] = {}
+    for text in rows["axes"].unique().sort().to_list():
+        names |= dict.fromkeys(json.loads(text))
+    return list(names)
+
+
+def ordered(found: "pl.DataFrame") -> "pl.DataFrame":
+    """Return the columns in order: axes, seed, numbers, and what rows are known by."""
+    axes = axes_of(found)
+    rest = [name for name in found.columns if name not in axes and name not in OWN]
+    columns = [*axes, "seed", *rest, "engine", "key", "axes"]
+    return found.select(columns).sort(*axes, "seed", maintain_order=True)

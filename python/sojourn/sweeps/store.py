@@ -1,0 +1,290 @@
+"""A folder of Parquet parts that loses nothing: rows of finished runs, kept as they come.
+
+Each part is written whole and put in place by one rename, under a name that is the hash of its
+bytes. So a kill at any moment leaves every stored run readable and none half there, several
+processes may write at once, and a part that was damaged later is found out and set aside.
+"""
+
+import hashlib
+import io
+import json
+import os
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from sojourn._sojourn import InputError
+from sojourn._util.files import naming
+from sojourn._util.inputs import brief
+from sojourn.result.folders import PART
+from sojourn.scenario.advice import StoreWarning, level_outside
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Row: TypeAlias = Mapping[str, Any]
+
+LOOSE = 64
+"""How many parts of few rows may lie about before they are put together."""
+
+LOOKS = 1000
+"""How often a folder that keeps changing is read anew: writers put parts 0.1 s apart."""
+
+FEW = 64
+"""How many rows make a part that is left as it is."""
+
+KINDS = dict.fromkeys(("key", "engine", "axes", "measured"), ("String",)) | {
+    "seed": ("Int64", "UInt64")
+}
+"""The columns that every part has (`sojourn.sweeps.runner.OWN`), and their types."""
+
+TEMPORARY = (".part-*", "._sweep-*.part.json")
+"""Patterns of the names of files that are being written (`Store` and `sweeps.run_sweep`)."""
+
+ASIDE = "_damaged"
+"""The folder for parts whose bytes are not those that were written."""
+
+
+class Store:
+    """The rows in `directory`, which is made when the first one is written.
+
+    `damaged` lists the parts that were set aside when they were read; what was in them counts as
+    not run yet.
+    """
+
+    def __init__(self, directory: str | Path) -> None:
+        self.directory = Path(directory)
+        self.damaged: list[str] = []
+        self._loose = 0
+        self._is_open = False
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Lock the directory for writing, together with other writers; make it if it is missing.
+
+        Temporary files of writers that were killed are removed first, unless another writer is
+        active. The lock is a shared `flock` of the directory, so it ends with the process. Inside
+        another `writing` block of this Store, nothing happens.
+
+        Warns
+        -----
+        StoreWarning
+            If another writer is active. Both may make the same runs; no row is lost or doubled.
+        """
+        if self._is_open:
+            yield
+            return
+        with naming(self.directory):
+            self.directory.mkdir(parents=True, exist_ok=True)
+        fd, alone = _lock(self.directory)
+        if fd is None:
+            yield
+            return
+        try:
+            if alone:
+                self._remove_temporary()
+            _share(fd)
+            if not alone:
+                warnings.warn(
+                    f"{self.directory}: another sojourn is writing into this folder; both may make "
+                    "the same runs, no result is lost",
+                    StoreWarning,
+                    stacklevel=level_outside(),
+                )
+            self._is_open = True
+            yield
+        finally:
+            self._is_open = False
+            os.close(fd)
+
+    def _remove_temporary(self) -> None:
+        """Remove the temporary files in the directory."""
+        for pattern in TEMPORARY:
+            for path in self.directory.glob(pattern):
+                with suppress(OSError):  # a directory that cannot be written to
+                    path.unlink()
+
+    def rows(self) -> "pl.DataFrame":
+        """Give all rows, one of those that are alike, in an order that does not depend on when."""
+        import polars as pl
+
+        # A listing made while another process puts parts together may have neither them nor the
+        # new one: it counts only if the next one is the same.
+        parts = self._parts()
+        for _ in range(LOOKS):
+            try:
+                read = [self._read(path) for path in parts]
+            except FileNotFoundError:
+                parts = self._parts()
+                continue
+            before, parts = parts, self._parts()
+            if parts == [path for path in before if path.name not in self.damaged]:
+                break
+        else:
+            raise InputError(f"{self.directory}: changes too fast to be read, try again")
+        frames = [frame for frame in read if frame is not None]
+        if not frames:
+            return pl.DataFrame()
+        whole = pl.concat(frames, how="diagonal_relaxed")
+        whole = whole.select(sorted(whole.columns))
+        # Lists cannot be compared: rows with the same key and labels are the same run.
+        plain = [name for name in whole.columns if not whole.schema[name].is_nested()]
+        return whole.unique(plain, keep="first", maintain_order=True).sort(plain, nulls_last=True)
+
+    def put(self, rows: Sequence[Row]) -> None:
+        """Write rows; when this returns, they are there to stay.
+
+        Raises InputError where the operating system refuses; what was there before stays.
+        """
+        import polars as pl
+
+        frame = pl.DataFrame(list(rows), infer_schema_length=None)
+        # What has no value in any of these rows is a number in others: one type in all parts.
+        self._write(frame.with_columns(pl.col(pl.Null).cast(pl.Float64)))
+        self._loose += 1
+        if self._loose >= LOOSE:
+            self.tidy()
+
+    def clear(self) -> None:
+        """Remove all parts, and the notes of the sweeps that made them."""
+        with naming(self.directory):
+            for path in [*self._parts(), *self.directory.glob("_sweep-*.json")]:
+                path.unlink(missing_ok=True)
+
+    def tidy(self) -> None:
+        """Put small parts together into one."""
+        import polars as pl
+
+        self._loose = 0
+        small: list[tuple[Path, pl.DataFrame]] = []
+        for path in self._parts():
+            try:
+                frame = self._read(path)
+            except FileNotFoundError:  # another process is at it
+                return
+            if frame is not None and len(frame) < FEW:
+                small.append((path, frame))
+        if len(small) < 2:
+            return
+        whole = self._write(pl.concat([frame for _, frame in small], how="diagonal_relaxed"))
+        for path, _ in small:
+            if path != whole:
+                path.unlink(missing_ok=True)
+
+    def _parts(self) -> list[Path]:
+        """Return the parts; a Parquet file with a name of another form is not ours."""
+        found = self.directory.glob("*.parquet")
+        return sorted(path for path in found if PART.fullmatch(path.name))
+
+    def _read(self, path: Path) -> "pl.DataFrame | None":
+        """Read a part; one that is not as it was written is set aside.
+
+        Raises InputError for a file of another program: it is neither read nor touched.
+        """
+        import polars as pl
+
+        data = path.read_bytes()
+        is_whole = _name(data) == path.name
+        if fault := _fault(data, is_whole):
+            told = "another program wrote it, move it out of this folder"
+            raise InputError(f"{path}: is not a part of a store of sojourn ({fault}); {told}")
+        if not is_whole:
+            aside = self.directory / ASIDE
+            with naming(aside):
+                aside.mkdir(exist_ok=True)
+                path.replace(aside / path.name)
+            self.damaged.append(path.name)
+            return None
+        return pl.read_parquet(data)
+
+    def _write(self, frame: "pl.DataFrame") -> Path:
+        whole = io.BytesIO()
+        frame.write_parquet(whole, compression="zstd")
+        data = whole.getvalue()
+        with naming(self.directory):
+            self.directory.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(prefix=".part-", dir=self.directory)
+            part = Path(name)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                part.chmod(0o644)
+                path = self.directory / _name(data)
+                part.replace(path)
+            finally:
+                part.unlink(missing_ok=True)
+        return path
+
+
+def _lock(directory: Path) -> tuple[int | None, bool]:
+    """Open `directory` and lock it exclusively if nobody else has a lock.
+
+    Returns
+    -------
+    descriptor
+        The open directory, to be locked further and closed; None if it cannot be locked, as on
+        some network file systems.
+    alone : bool
+        True if it is locked.
+    """
+    try:
+        import fcntl
+
+        fd = os.open(directory, os.O_RDONLY)
+    except (ImportError, OSError):
+        return None, False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return fd, False
+    except OSError:
+        os.close(fd)
+        return None, False
+    return fd, True
+
+
+def _share(fd: int) -> None:
+    """Turn the lock of an open directory into a shared one, once no exclusive one is left."""
+    import fcntl
+
+    with suppress(OSError):
+        fcntl.flock(fd, fcntl.LOCK_SH)
+
+
+def _fault(data: bytes, is_whole: bool) -> str | None:
+    """Return what shows that no Store wrote `data`; None if one did, or may have.
+
+    What is damaged (not `is_whole`) may have been ours unless it is a readable table without any of
+    our columns.
+    """
+    import polars as pl
+
+    try:
+        schema = pl.read_parquet_schema(io.BytesIO(data))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        return f"it cannot be read: {brief(str(error))}" if is_whole else None
+    lacking = [name for name, kind in KINDS.items() if str(schema.get(name)) not in kind]
+    if not is_whole:
+        return "it has other columns" if not KINDS.keys() & schema.keys() else None
+    if lacking:
+        return f"its column {lacking[0]} is missing or of another type"
+    lists = pl.read_parquet(data, columns=["axes", "measured"])
+    for name in ("axes", "measured"):
+        for text in lists[name].unique():
+            try:
+                names = json.loads(text)
+            except (TypeError, ValueError):
+                names = None
+            if not isinstance(names, list) or not all(one in schema for one in names):
+                return f"its column {name} does not list columns of it"
+    return None
+
+
+def _name(data: bytes) -> str:
+    """Name a part after what is in it."""
+    return f"{hashlib.sha256(data).hexdigest()[:32]}.parquet"

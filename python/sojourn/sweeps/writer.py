@@ -1,0 +1,80 @@
+"""Puts rows into a store behind the back of who makes them, all that wait at once.
+
+A part costs some milliseconds of a core whatever is in it, as much as a short run. So parts are
+some time apart: of runs that take longer each is written at once, and of shorter ones a kill loses
+those of that time.
+"""
+
+import threading
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from sojourn.sweeps.store import Store
+
+PATIENCE_S = 0.1
+"""From one part to the next, at least."""
+
+
+class Keeper:
+    """A thread that writes what `keep` is given; leaving the block waits until all is written."""
+
+    def __init__(self, store: Store | None) -> None:
+        self._store = store
+        self._waiting: list[Mapping[str, Any]] = []
+        self._change = threading.Condition()
+        self._over = False
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._write, name="sojourn-keeper", daemon=True)
+
+    def __enter__(self) -> Self:
+        if self._store is not None:
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._store is None:
+            return
+        with self._change:
+            self._over = True
+            self._change.notify()
+        self._thread.join()
+        if self._error is not None and error is None:
+            raise self._error
+        if error is None:
+            self._store.tidy()
+
+    def keep(self, row: Mapping[str, Any]) -> None:
+        """Have a row written soon; raises what an earlier write raised, so that work ends."""
+        if self._store is None:
+            return
+        with self._change:
+            if self._error is not None:
+                raise self._error
+            self._waiting.append(row)
+            self._change.notify()
+
+    def _write(self) -> None:
+        assert self._store is not None
+        next_s = 0.0
+        while True:
+            with self._change:
+                self._change.wait_for(lambda: self._waiting or self._over)
+                left_s = max(0.0, next_s - time.monotonic())
+                self._change.wait_for(lambda: self._over, timeout=left_s)
+                rows, self._waiting = self._waiting, []
+                if not rows:
+                    return
+            next_s = time.monotonic() + PATIENCE_S
+            try:
+                self._store.put(rows)
+            except BaseException as error:  # whoever keeps next is told
+                with self._change:
+                    self._error = error
+                return
