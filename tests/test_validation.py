@@ -12,18 +12,8 @@ from scipy.stats import ttest_ind
 from sojourn import _sojourn
 from validation import statistics
 from validation.again import again, counts
-from validation.cases import (
-    FILES,
-    FORM,
-    FTP_ONLY,
-    INCAST,
-    ONE_FLOW,
-    RERUN,
-    TRUNK,
-    Case,
-    File,
-    cases,
-)
+from validation.cases import Case, File, cases
+from validation.files import FILES, FORM, FTP_ONLY, INCAST, ONE_FLOW, RERUN, TRUNK
 from validation.play import compared, played, verdict
 from validation.systems import RTT_SETS
 

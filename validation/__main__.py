@@ -1,11 +1,12 @@
-"""`python -m validation`: plays everything and writes docs/validation.md."""
+"""`python -m validation`: run all comparisons and write docs/validation.md."""
 
 import argparse
 from pathlib import Path
 
 from validation.again import again, counts
-from validation.cases import FILES, cases
+from validation.cases import cases
 from validation.experiments import experiments
+from validation.files import FILES
 from validation.play import played
 from validation.report import page
 
@@ -15,8 +16,8 @@ ROOT = Path(__file__).parent.parent
 def main() -> None:
     """Write the page."""
     parser = argparse.ArgumentParser(prog="validation", description=__doc__)
-    parser.add_argument("--seeds", type=int, help="runs of each case (default: as the page says)")
-    parser.add_argument("--only", help="only files whose name contains this, no experiments")
+    parser.add_argument("--seeds", type=int, help="runs per case (default: as on the page)")
+    parser.add_argument("--only", help="only files whose names contain this, without experiments")
     parser.add_argument("--out", type=Path, default=ROOT / "docs/validation.md")
     given = parser.parse_args()
     files = [file for file in FILES if given.only is None or given.only in file.name]

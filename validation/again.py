@@ -1,13 +1,14 @@
-"""The recorded rows that differ, beside ns-2 itself run again on the set-up as it was told.
+"""Compare the recorded rows that differ with our own runs of ns-2 on the documented set-up.
 
-One thing is changed: the simulator. What ns-2 finds when it is run again with other seeds is what
-the recorded rows would be if nothing but chance set them apart from the told set-up.
+Only the simulator differs. Our own runs of ns-2 with other seeds show the scatter that the recorded
+rows would have on the documented set-up.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from validation.cases import CHANGED, FILES, RERUN, TOLD, Case, File, Metric
+from validation.cases import Case, File, Metric
+from validation.files import CHANGED, FILES, RERUN, TOLD
 from validation.play import compared, verdict
 from validation.report import mean, table
 from validation.statistics import Array, Compared, compare, compare_with_known_spread
@@ -24,22 +25,26 @@ PAIRS = {
     "drr_dumbbell": "reruns/two_way",
     "drr_dumbbell, receivers on the hosts": "reruns/two_way_hosts",
 }
-"""By a recorded file and what was changed of it, our runs of ns-2 on the same set-up."""
+"""Recorded file, with its change, and our own runs of ns-2 on the same set-up."""
 
-WORDS = """### Recorded rows that differ, beside ns-2 run again
+WORDS = """### Recorded rows that differ, against our own runs of ns-2
 
-One thing is changed: the simulator. Where the runs of ns-2 that we made ourselves (`again`) have
-the row's set-up, the recorded mean is held against theirs, with their scatter, and ours too.
-*chance*: the row lies where ns-2's own runs on that set-up do, and those agree with ours.
-*set-up*: ns-2 run again agrees with us (or is close), and the row lies outside of what ns-2 finds
-on that set-up: it was recorded on another (or, once in twenty, is chance all the same). *ours*:
-ns-2 run again differs from us.
+Our own runs of ns-2 ("rerun") have the documented set-up of the row. They are compared with the
+recorded mean and with sojourn. The cause is
+
+- *scatter*: the recorded mean is within the scatter of the rerun, which agrees with sojourn;
+- *set-up*: the rerun agrees with sojourn or is close, and the recorded mean is outside of the
+  scatter of the rerun. It was recorded with another set-up (or, once in twenty, is scatter);
+- *sojourn*: the rerun differs from sojourn.
 
 """
 
+CAUSES = {"chance": "scatter", "set-up": "set-up", "ours": "sojourn"}
+"""Causes of a difference as the page names them."""
+
 
 def slug(file: File) -> str:
-    """Give the name of a file in `causes.md`."""
+    """Return the name of a file in `causes.md`."""
     again = file in RERUN
     name = file.name.replace("reruns/", "again_")
     return name + ("_changed" if file.changed and not again else "")
@@ -64,9 +69,9 @@ def counts(played: Played) -> dict[str, int]:
 
 
 def again(played: Played) -> tuple[str, dict[str, int]]:
-    """Give the table, and how often each word stands in it."""
-    head = ["file and case", "metric", "recorded", "ns-2 again", "sojourn"]
-    head += ["recorded - again", "sojourn - again", "so"]
+    """Return the table, and the number of rows per cause."""
+    head = ["file and case", "metric", "recorded", "rerun of ns-2", "sojourn"]
+    head += ["recorded - rerun", "sojourn - rerun", "cause"]
     lines, words = [], Counter[str]()
     for file, case, metric, known, mine in _differing(played):
         recorded = case.theirs(metric)
@@ -84,7 +89,7 @@ def again(played: Played) -> tuple[str, dict[str, int]]:
                 f"{mean(ours.ours, ours.ours_half, metric.form)} ({len(mine)})",
                 f"{theirs.difference:+{metric.form}} ± {theirs.half:{metric.form}}",
                 f"{ours.difference:+{metric.form}} ± {ours.half:{metric.form}}",
-                so,
+                CAUSES[so],
             ]
         )
     kinds = ("chance", "set-up", "ours")
@@ -97,7 +102,7 @@ def again(played: Played) -> tuple[str, dict[str, int]]:
 
 
 def _differing(played: Played) -> Iterator[tuple[File, Case, Metric, Array, Array]]:
-    """Give the rows that differ with ns-2's values again and ours, where there are such."""
+    """Yield the rows that differ, with the values of the rerun and of sojourn."""
     for file in TOLD + CHANGED:
         name = PAIRS.get(file.name + (f", {file.changed}" if file.changed else ""))
         other = next((f for f in RERUN if f.name == name), None)

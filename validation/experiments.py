@@ -1,4 +1,4 @@
-"""What one change at a time does to our own results."""
+"""Effect of one change at a time on the results of sojourn."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -6,18 +6,8 @@ from functools import partial
 import numpy as np
 
 from validation import systems
-from validation.cases import (
-    BULK_DATA,
-    FAIR3,
-    FAIR5,
-    FTP_ONLY,
-    RERUN,
-    TWO_WAY,
-    File,
-    Metric,
-    cases,
-    read,
-)
+from validation.cases import File, Metric, cases, read
+from validation.files import BULK_DATA, FAIR3, FAIR5, FTP_ONLY, RERUN, TWO_WAY
 from validation.play import play
 from validation.report import mean, table
 from validation.statistics import Array, compare, compare_in_pairs, half_width
@@ -25,55 +15,56 @@ from validation.switch import switch
 from validation.systems import Table
 
 Told = tuple[str, dict[str, str]]
-"""A part of the page, and its numbers for `causes.md`."""
+"""Section of the page, and its numbers for `causes.md`."""
 
-ACCESS = """### What access links and start times do
+ACCESS = """### Effect of access links and start times
 
-Nothing of this is needed to agree with ns-2; it shows what would be seen if it were wrong. The
-system of `hred_ftp_only`, each pair of runs with the same seed and propagation times:
-
-"""
-
-BULK = """### What makes UDP lose more in `td_red_ftp`
-
-Tail drop, each line one change of the set-up as told, {seeds} runs each; first what ns-2 recorded.
+The set-up of `hred_ftp_only`; the runs of each pair have the same seed and propagation times. The
+changes show the effect that an error in access links or start times would have.
 
 """
 
-SIDES = """### Where the receivers of `drr_dumbbell` sit
+BULK = """### Loss of UDP in `td_red_ftp`
 
-As told (receivers on the router), with nothing changed but the propagation times, which become
-those of receivers on hosts, and with receivers on hosts; DropTail, packets of 1000 B, {seeds} runs
-each. ns-2 recorded one run.
-
-"""
-
-SETS = """### What a set of propagation times does to `hred_ftp_only`
-
-DropTail, 30 flows: {sets} sets with {runs} runs each, nothing changed but the set; ns-2 recorded
-three runs with one set. Sets by their mean queue:
+Tail drop; each line is one change of the documented set-up, {seeds} runs each. The first line is
+the recording of ns-2.
 
 """
 
+SIDES = """### Location of the receivers in `drr_dumbbell`
 
-HOME = """### What the acks' way home does
+The documented set-up (receivers on the router); the same with the propagation times of receivers on
+hosts; and receivers on hosts. DropTail, packets of 1000 B, {seeds} runs each; one recorded run of
+ns-2.
 
-Acks that cross only the bottleneck's other direction, beside acks that also cross the links of
-receiver and sender, as they do in ns-2 and in every case of this page; {seeds} runs each.
+"""
+
+SETS = """### Effect of the set of propagation times in `hred_ftp_only`
+
+DropTail, 30 flows: {sets} sets with {runs} runs each, sorted by their mean queue. Only the set
+changes. The recording of ns-2 has three runs with one set.
 
 """
 
 
-QUEUES = """### The rows of FQ beside the laws that are nearest
+HOME = """### Effect of the return path of ACKs
 
-ns-2's FQ is none of ours (see what is left out). Each flow has the buffer that its row tells;
-{seeds} runs each.
+ACKs that cross only the other direction of the bottleneck, against ACKs that also cross the links
+of receiver and sender, as in ns-2 and in every case of this page; {seeds} runs each.
+
+"""
+
+
+QUEUES = """### Rows of ns-2's FQ against the nearest schedulers
+
+sojourn does not have ns-2's FQ (see [Omitted rows](#omitted-rows)). Each flow has the buffer of its
+row; {seeds} runs each.
 
 """
 
 
 def experiments(seeds: int | None = None) -> Told:
-    """Give the tables, and the numbers that `causes.md` tells."""
+    """Return the tables, and the numbers for `causes.md`."""
     text, numbers = "", dict[str, str]()
     for part in (home, bulk, sides, sets, switch, queues, access):
         more, told = part(seeds)
@@ -83,7 +74,7 @@ def experiments(seeds: int | None = None) -> Told:
 
 
 def _cells(metrics: Sequence[Metric], values: Array) -> list[str]:
-    """Write the means of metrics over runs."""
+    """Format the means of metrics over runs."""
     pairs = zip(metrics, values.T, strict=True)
     return [mean(float(v.mean()), half_width(v), m.form) for m, v in pairs]
 
@@ -94,7 +85,7 @@ def _values(metrics: Sequence[Metric], rows: Sequence[Mapping[str, str]]) -> Arr
 
 
 def home(seeds: int | None = None) -> Told:
-    """Leave out the links of receiver and sender on the way back of acks."""
+    """Omit the links of receiver and sender from the return path of ACKs."""
     lines, numbers = [], dict[str, str]()
     for name, chosen, columns in (
         ("fair", {"topo": "3u"}, ("f1", "f3", "jain")),
@@ -105,8 +96,8 @@ def home(seeds: int | None = None) -> Told:
         metrics = [m for m in file.metrics if m.column in columns]
         chosen_seeds = case.seeds[: seeds or 20]
         for key, label, change in (
-            ("only", "only back", _straight),
-            ("both", "and both links", lambda s: s),
+            ("only", "the bottleneck", _straight),
+            ("both", "all three links", lambda s: s),
         ):
             scenarios = [change(file.play(seed, case.key)) for seed in chosen_seeds]
             values = play(scenarios, [m.ours for m in metrics])
@@ -117,7 +108,7 @@ def home(seeds: int | None = None) -> Told:
                 difference = f"{c.difference:+{m.form}} ± {c.half:{m.form}}"
                 lines.append([f"{file.title}: {case.name}", label, m.label, *cells, difference])
                 numbers[f"home_{name}_{m.column}_{key}"] = difference
-    head = ["case", "acks cross", "metric", "ns-2 again", "sojourn", "difference"]
+    head = ["case", "ACKs cross", "metric", "rerun of ns-2", "sojourn", "difference"]
     return HOME.format(seeds=seeds or "10 or 20") + table(head, lines), numbers
 
 
@@ -129,7 +120,7 @@ def _straight(s: Table) -> Table:
 
 
 def bulk(seeds: int | None = None) -> Told:
-    """Change one thing at a time of the system of UDP beside SACK."""
+    """Change one thing at a time in the set-up of UDP beside SACK."""
     names = ("udp_loss", "qstd_p", "delay_ms_std", "loss", "mean_run")
     metrics = [m for m in BULK_DATA.metrics if m.column in names]
     lines, numbers = [], dict[str, str]()
@@ -142,7 +133,7 @@ def bulk(seeds: int | None = None) -> Told:
             lines.append(["", label, *_cells(metrics, values)])
             for m, v in zip(metrics, values.T, strict=True):
                 numbers[f"bulk_{key}_{n}_{m.column}"] = f"{v.mean():{m.form}}"
-    head = ["flows", "changed", *(m.label for m in metrics)]
+    head = ["flows", "change", *(m.label for m in metrics)]
     return BULK.format(seeds=seeds or 10) + table(head, lines), numbers
 
 
@@ -207,21 +198,21 @@ def _off_the_grid(s: Table) -> Table:
 
 
 _BULK: dict[str, tuple[str, Callable[[Table], Table]]] = {
-    "told": ("nothing", lambda s: s),
-    "own": ("UDP behind access links of its own", _own_links),
+    "told": ("none", lambda s: s),
+    "own": ("UDP behind separate access links", _own_links),
     "trunk200": ("one more link, 200 Mbit/s", _trunk("200mbit")),
     "trunk": ("one more link, 100 Mbit/s", _trunk("100mbit")),
-    "access": ("access of 40 Mbit/s", _access("40mbit")),
+    "access": ("access links of 40 Mbit/s", _access("40mbit")),
     "even": ("UDP without jitter", _jitter(0.0)),
     "wild": ("UDP with gaps from 0 to twice the mean", _jitter(1.0)),
-    "draw": ("one draw of packet sizes for all runs", _one_draw),
-    "grid": ("access delays off the grid of 10 ms", _off_the_grid),
-    "early": ("counted from 11 s on", lambda s: s | {"warmup": "11s"}),
+    "draw": ("same packet sizes in all runs", _one_draw),
+    "grid": ("access delays not multiples of 10 ms", _off_the_grid),
+    "early": ("measured from 11 s on", lambda s: s | {"warmup": "11s"}),
 }
 
 
 def sides(seeds: int | None = None) -> Told:
-    """Move the receivers of the dumbbell, or only their distance."""
+    """Move the receivers of the dumbbell, or change only their distance."""
     names = ("drops_per_s", "loss", "util", "fwd_goodput_Mbps", "jain_fwd")
     metrics = [m for m in TWO_WAY.metrics if m.column in names]
     lines, numbers = [], dict[str, str]()
@@ -230,7 +221,7 @@ def sides(seeds: int | None = None) -> Told:
         rows = [r for r in read(TWO_WAY) if all(r[k] == v for k, v in chosen.items())]
         lines.append([str(mbps), "recorded", *_cells(metrics, _values(metrics, rows))])
         for key, label, change in (
-            ("told", "nothing", lambda s: s),
+            ("told", "none", lambda s: s),
             ("far", "propagation times", _far),
             ("hosts", "receivers on the hosts", None),
         ):
@@ -242,7 +233,7 @@ def sides(seeds: int | None = None) -> Told:
             lines.append(["", label, *_cells(metrics, values)])
             for m, v in zip(metrics, values.T, strict=True):
                 numbers[f"sides_{key}_{mbps}_{m.column}"] = f"{v.mean():{m.form}}"
-    head = ["Mbit/s", "changed", *(m.label for m in metrics)]
+    head = ["Mbit/s", "change", *(m.label for m in metrics)]
     return SIDES.format(seeds=seeds or 10) + table(head, lines), numbers
 
 
@@ -254,7 +245,7 @@ def _far(s: Table) -> Table:
 
 
 def sets(seeds: int | None = None) -> Told:
-    """Change the set of propagation times of thirty flows."""
+    """Change the set of propagation times of 30 flows."""
     names = ("qmean_B", "util", "ftp_goodput_frac", "jain_ftp")
     metrics = [m for m in FTP_ONLY.metrics if m.column in names]
     rows = [r for r in read(FTP_ONLY) if r["q"] == "DropTail" and r["n"] == "30"]
@@ -264,7 +255,7 @@ def sets(seeds: int | None = None) -> Told:
     values = values[values[:, :, 0].mean(axis=1).argsort()]
     recorded = _values(metrics, rows)
     thirds = np.array_split(values, 4)
-    labels = ["the shortest quarter", "second", "third", "the longest quarter"]
+    labels = ["shortest queues (quarter)", "second", "third", "longest queues (quarter)"]
     lines = [["recorded", *_cells(metrics, recorded)]]
     for label, some in zip(labels, thirds, strict=True):
         lines.append([label, *_cells(metrics, some.reshape(-1, len(metrics)))])
@@ -293,7 +284,7 @@ def _set(k: int, run: int) -> Table:
 
 
 def queues(seeds: int | None = None) -> Told:
-    """Play the rows of ns-2's FQ with two laws that are near it."""
+    """Simulate the rows of ns-2's FQ with the two nearest schedulers."""
     rows = [row for file in (FAIR3, FAIR5) for row in read(file) if row["q"] == "FQ"]
     kinds: dict[tuple[str, str, str], list[dict[str, str]]] = {}
     for row in rows:
@@ -319,7 +310,7 @@ def queues(seeds: int | None = None) -> Told:
 def _with_queues(
     file: File, topo: str, buf: str, law: str, limits: str, seeds: int | None
 ) -> Array:
-    """Play a row of FQ under `law` with a buffer for each flow."""
+    """Simulate a row of FQ under `law` with a buffer per flow."""
     scenarios = []
     for seed in range(seeds or 5):
         scenario = systems.fair(seed, topo, "DRR", int(buf))
@@ -331,15 +322,15 @@ def _with_queues(
 
 def access(seeds: int | None = None) -> Told:
     """Change access links and start times of long flows."""
-    head = ["case", "changed", "metric", "before", "after", "difference"]
+    head = ["case", "change", "metric", "before", "after", "difference"]
     lines = []
     for q, n in (("DropTail", 30), ("RED", 30), ("DropTail", 300), ("RED", 300)):
         old = _three([_ftp_only(seed, q, n) for seed in range(seeds or 10)])
         build = partial(_ftp_only, q=q, n=n)
         changes: list[tuple[str, Callable[[int], Table]]] = [
             ("no access links", partial(build, access="")),
-            ("access of 45 Mbit/s", partial(build, access="45mbit")),
-            ("all start at once", partial(_at_once, q=q, n=n)),
+            ("access links of 45 Mbit/s", partial(build, access="45mbit")),
+            ("simultaneous start", partial(_at_once, q=q, n=n)),
         ]
         for changed, change in changes:
             new = _three([change(seed) for seed in range(seeds or 10)])

@@ -1,4 +1,4 @@
-"""Plays scenarios on all cores and keeps of each result only the numbers asked for."""
+"""Run scenarios on all cores and reduce each result to the requested numbers."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -17,14 +17,14 @@ from validation.statistics import (
 from validation.systems import RTT_SETS, Table
 
 BATCH = 16
-"""How many results are held at once."""
+"""Number of results in memory at a time."""
 
 TAPES = 2
-"""How many with a row per packet: they take hundreds of megabytes each."""
+"""The same for results with a packet log, which take hundreds of megabytes each."""
 
 
 def play(scenarios: Sequence[Table], numbers: Sequence[Callable[[sj.Result], float]]) -> Array:
-    """Give a row of numbers for each scenario."""
+    """Return a row of numbers per scenario."""
     rows: list[list[float]] = []
     batch = TAPES if any("tape" in scenario for scenario in scenarios) else BATCH
     for first in range(0, len(scenarios), batch):
@@ -34,7 +34,7 @@ def play(scenarios: Sequence[Table], numbers: Sequence[Callable[[sj.Result], flo
 
 
 def played(case: Case, seeds: int | None = None) -> dict[str, Array]:
-    """Play a case with its seeds, or fewer, and give each metric by run."""
+    """Run a case with its seeds, or the first `seeds` of them; return each metric by run."""
     print(f"{case.file.name} {case.file.changed}: {case.name}", file=sys.stderr)
     chosen = case.seeds if case.file.rtts == "the same" else list(range(case.file.seeds))
     scenarios = [case.file.play(seed, case.key) for seed in chosen[:seeds]]
@@ -43,7 +43,7 @@ def played(case: Case, seeds: int | None = None) -> dict[str, Array]:
 
 
 def compared(case: Case, metric: Metric, ours: Array) -> Compared:
-    """Compare what we played with what ns-2 found."""
+    """Compare the results of sojourn with those of ns-2."""
     theirs = case.theirs(metric)
     whole = len(ours) % RTT_SETS == 0
     if case.file.rtts == "one set" and whole:
@@ -54,12 +54,12 @@ def compared(case: Case, metric: Metric, ours: Array) -> Compared:
 
 
 def _by_set(runs: Array) -> Array:
-    """Give a row for each set: runs i and i + RTT_SETS share one."""
+    """Return a row per set of propagation times: runs i and i + RTT_SETS share one."""
     return runs.reshape(-1, RTT_SETS).T
 
 
 def verdict(metric: Metric, c: Compared) -> str:
-    """Say whether the two agree."""
+    """Return "agrees", "close" or "differs"."""
     if abs(c.difference) <= c.half:
         return "agrees"
     return "close" if abs(c.difference) <= metric.tolerance(c.theirs) else "differs"

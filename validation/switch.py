@@ -1,30 +1,32 @@
-"""What ties and reused agents do to the flows behind a switch, in ns-2 and in ours."""
+"""Effect of simultaneous arrivals and reused agents behind a switch, in ns-2 and sojourn."""
 
 import csv
 
 import numpy as np
 
 from validation import crowds
-from validation.cases import AGAIN, ROWS
+from validation.cases import ROWS
+from validation.files import AGAIN
 from validation.play import play
 from validation.report import mean, table
 from validation.statistics import Array, half_width
 
-WORDS = """### What ties and reset agents do to `codel_dc_incast`
+WORDS = """### Effect of ties and reset agents in `codel_dc_incast`
 
-Forty answers of 10 or 50 kB. *spread*: 137 ns more from server to server, so that nothing meets to
-the instant. *new*: ns-2 makes new agents for every query; otherwise it resets those it has, as
-the recorded runs did. Ours are always those of ns-2 after a reset, from the second connection on.
+Forty answers of 10 or 50 kB. *spread*: propagation times grow by 137 ns from server to server, so
+that no two packets arrive at the same instant. *new*: ns-2 creates new agents for every query;
+otherwise it resets existing ones, as in the recorded runs. From the second connection on, sojourn
+behaves like ns-2 after a reset.
 
 """
 CASES = [("DropTail", "10", "-1"), ("DropTail", "50", "-1"), ("RED", "50", "0.002")]
-"""Law, kB and weight."""
+"""Discipline, kB and weight."""
 
 METRICS = [m for m in AGAIN.metrics if m.column in ("afct_ms", "loss", "util")]
 
 
 def switch(seeds: int | None = None) -> tuple[str, dict[str, str]]:
-    """Give recorded runs, ns-2's again and ours, with and without ties."""
+    """Return recorded runs, reruns of ns-2 and sojourn, with and without ties."""
     lines, numbers = [], dict[str, str]()
     for q, kb, wq in CASES:
         chosen = {"q": q, "skb": kb, "n": "40", "wq": wq}
@@ -44,12 +46,12 @@ def switch(seeds: int | None = None) -> tuple[str, dict[str, str]]:
                     key = f"switch_{q}_{kb}_{name}_{m.column}"
                     numbers[key] = f"{values[:, i].mean():{m.form}}"
             lines.append([f"{q} skb {kb} wq {wq}" if i == 0 else "", m.label, *cells])
-    head = ["case", "metric", "recorded", "ns-2 again", "ns-2, new", "sojourn"]
-    return WORDS + table([*head, "ns-2, spread", "sojourn, spread"], lines), numbers
+    head = ["case", "metric", "recorded", "rerun of ns-2", "rerun, new", "sojourn"]
+    return WORDS + table([*head, "rerun, spread", "sojourn, spread"], lines), numbers
 
 
 def _rows(name: str, chosen: dict[str, str]) -> Array | None:
-    """Read recorded runs, none if there are none of this case."""
+    """Read recorded runs; None if this case has none."""
     with (ROWS / f"{name}.csv").open(newline="") as text:
         rows = [row for row in csv.DictReader(text) if chosen.items() <= row.items()]
     return np.array([[float(row[m.column]) for m in METRICS] for row in rows]) if rows else None

@@ -21,8 +21,8 @@
 //!
 //! Modules: [`units`] has the quantities; [`Packet`] is the descriptor that queues hold. An AQM
 //! algorithm ([`aqm::Aqm`]) manages one FIFO queue ([`fifo`]). A discipline ([`sched::Qdisc`]) is
-//! the interface to a link, and [`sched::REGISTRY`] lists all of them. [`Link`] adds rate and delay,
-//! counts packets in a [`Tally`], and optionally writes a packet log ([`tape`]).
+//! the interface to a link, and [`sched::REGISTRY`] lists all of them. [`Link`] adds rate and
+//! delay, counts packets in a [`Tally`], and optionally writes a packet log ([`tape`]).
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(
