@@ -1,6 +1,6 @@
-//! Nanoseconds per packet of the fair schedulers with 10, 1,000 and 100,000 busy queues, beside a
-//! plain queue that holds as many packets: what grows there is the memory's doing.
-//! `cargo bench -p sojourn-aqm --bench fair`.
+//! Nanoseconds per packet of the fair schedulers with 10, 1,000 and 100,000 backlogged queues, and
+//! of a plain queue with as many packets, which shows the share of cache misses. `cargo bench -p
+//! sojourn-aqm --bench fair`.
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
 use rand_core::{Rng, SeedableRng};
@@ -13,7 +13,8 @@ const NAMES: [&str; 8] = ["droptail", "drr", "sfq", "fq_codel", "scfq", "stfq", 
 const PACKETS: u32 = 400_000;
 const ROUNDS: usize = 5;
 
-/// The fastest round: one packet out, one of a random flow in, three per flow waiting on average.
+/// Fastest round, in ns per packet: one dequeue and one enqueue of a random flow, with a mean of
+/// three queued packets per flow.
 fn ns(name: &str, flows: u32) -> f64 {
     let queues = flows.min(65_536).to_string();
     let limit = format!("{}p", 4 * flows + 10);
@@ -58,7 +59,7 @@ fn ns(name: &str, flows: u32) -> f64 {
 
 fn main() {
     if !std::env::args().any(|arg| arg == "--bench") {
-        return; // a test run: nothing to check here
+        return; // run as a test: nothing to check
     }
     println!("ns per packet   {:>10} {:>10} {:>10}   to 10 flows", "10", "1,000", "100,000");
     for name in NAMES {

@@ -1,6 +1,6 @@
-//! Nanoseconds per packet through a bare link, for every discipline of the registry, beside those
-//! of a plain queue in the same run: machines are noisy, ratios less so.
-//! `cargo bench -p sojourn-aqm --bench link`.
+//! Nanoseconds per packet through a link, for every discipline of the registry, and relative to a
+//! plain queue in the same run, because ratios are less noisy. `cargo bench -p sojourn-aqm --bench
+//! link`.
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
 use allocation_counter::measure;
@@ -14,23 +14,23 @@ use std::time::Instant;
 const RATE: Rate = Rate(100_000_000);
 const FLOWS: u32 = 50;
 const LEN: u32 = 1000;
-/// A tenth more than the link takes: 80 us a packet, one every 72.7 us.
+/// 10 % overload: transmission takes 80 us, one packet arrives every 72.7 us.
 const GAP: Span = Span(72_727);
-/// Packets per round, and how many rounds; the fastest round counts.
+/// Packets per round, and number of rounds; the fastest round counts.
 const PACKETS: u32 = 200_000;
 const ROUNDS: usize = 15;
 
-/// A link that is fed a tenth more than it takes: up to 100 packets wait, all the time.
+/// Link with 10 % overload: up to 100 packets are queued all the time.
 struct Feed {
     link: Link,
-    /// Flows at random, drawn before the clock starts.
+    /// Random flows, drawn before the measurement.
     flows: Vec<u32>,
     now: Time,
 }
 
 impl Feed {
     fn new(entry: &Entry, ecn: bool) -> Feed {
-        // Like buffers make like backlogs; the laws are set so that they act all the time.
+        // Equal buffers give equal backlogs; the AQMs are configured to act all the time.
         let wanted = [
             ("limit", "100p"),
             ("min_th", "50p"),
@@ -41,11 +41,11 @@ impl Feed {
         let known = entry.params();
         let fit = wanted.iter().filter(|(k, _)| known.iter().any(|row| row.name == *k));
         let settings: Vec<_> = fit.map(|(k, v)| (*k, Setting::Text(v))).collect();
-        // Where max_th may not be above limit, the thresholds are the law's own.
+        // Where max_th must not exceed limit, use the AQM's default thresholds.
         let without: Vec<_> = settings.iter().filter(|s| !s.0.ends_with("_th")).copied().collect();
         let made = entry.build(&settings, &Env::new(RATE));
         let made = made.or_else(|_| entry.build(&without, &Env::new(RATE)));
-        let made = made.expect("the settings are good");
+        let made = made.expect("the settings are valid");
         let spec = LinkSpec { rate: RATE, delay: Span::ms(1) };
         let link = Link::new(spec, made.qdisc, Pcg64Mcg::seed_from_u64(1));
         let mut rng = Pcg64Mcg::seed_from_u64(2);
@@ -53,7 +53,7 @@ impl Feed {
         Feed { link, flows, now: Time::ZERO }
     }
 
-    /// One round; gives the packets lost.
+    /// Run one round; returns the number of dropped packets.
     fn round(&mut self) -> usize {
         let mut lost = 0;
         for (body, flow) in (0..).zip(&self.flows) {
@@ -71,7 +71,7 @@ impl Feed {
     }
 }
 
-/// A discipline on the bench and what it took so far.
+/// Discipline under test and its best time.
 struct Row {
     name: String,
     feed: Feed,
@@ -111,7 +111,7 @@ fn main() {
             [false, true].into_iter().filter(|ecn| !ecn || marks(e)).map(|c| Row::new(e, c))
         })
         .collect();
-    // Round by round, so that a slow moment of the machine falls on all alike.
+    // Interleave rounds, so that a slow period of the machine affects all disciplines.
     (0..ROUNDS).for_each(|_| rows.iter_mut().for_each(Row::round));
     let plain = rows[0].ns;
     for Row { name, feed, ns, lost, allocations } in &mut rows {

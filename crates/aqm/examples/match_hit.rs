@@ -1,26 +1,26 @@
-//! How many small flows the stages of a match-hit cache let through, and how many large ones they
-//! keep out: a table by the number of stages. See `docs/fairness.md`.
+//! Table of how many small flows pass the stages of a match-hit cache, and how many large flows are
+//! kept out, by the number of stages. See `docs/fairness.md`.
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::hold::Hold;
 
-/// EWFQ's case: 5 mbit, three classes, intervals of a second, packets of 1000 bytes.
+/// EWFQ's case: 5 mbit, three classes, intervals of 1 s, packets of 1000 bytes.
 const PACKETS: u32 = 625;
 const LEN: u32 = 1000;
 const P: f64 = 3.3e-5;
 const RUNS: u64 = 2000;
-/// Intervals before the one that counts.
+/// Intervals before the measured one.
 const BEFORE: u32 = 10;
 
-/// Share of the intervals in which a flow with `share` of the packets is missed, and mean number of
-/// small flows (one packet each) that are found, with `k` stages.
+/// With `k` stages: fraction of intervals in which a flow with `share` of the packets is missed,
+/// and mean number of small flows (one packet each) that are found.
 fn run(k: u64, share: f64) -> (f64, f64) {
     let (mut missed, mut small) = (0, 0);
     for seed in 0..RUNS {
         let mut dice = Pcg64Mcg::seed_from_u64(seed);
         let mut hold = Hold::new(4096, 100, k, P);
-        // The cache is full: intervals have passed in the same way. What was found then is let go.
+        // Fill the cache with previous intervals and discard what was found in them.
         for interval in 0..=BEFORE {
             for i in 0..PACKETS {
                 let large = f64::from(dice.next_u32()) < share * f64::from(u32::MAX);
@@ -38,7 +38,7 @@ fn run(k: u64, share: f64) -> (f64, f64) {
     (missed as f64 / RUNS as f64, small as f64 / RUNS as f64)
 }
 
-/// Prints the table.
+/// Print the table.
 fn main() {
     println!(
         "| stages k | fair share (1/3) missed | a fifth above it missed | small flows found |"

@@ -1,5 +1,5 @@
-//! No allocation per packet: once a link has seen its largest backlog, packets cost no memory, in
-//! any discipline, tally included.
+//! No allocation per packet: once a link has seen its largest backlog, packets allocate no memory
+//! under any discipline, including statistics.
 
 #[path = "check/cases.rs"]
 mod cases;
@@ -10,7 +10,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::{Cx, Ecn, Link, LinkSpec, Packet, Span, Time};
 
-/// A link and what feeds it, so that feeding can go on after a pause.
+/// Link with its traffic source, which can be paused and resumed.
 struct Feed {
     link: Link,
     rng: Pcg64Mcg,
@@ -26,7 +26,7 @@ impl Feed {
         Feed { link, rng: Pcg64Mcg::seed_from_u64(2), now: Time::ZERO, lost: 0, sent: 0 }
     }
 
-    /// `n` arrivals `gap` apart, of 50 flows; everything that arrives or is lost is taken.
+    /// `n` arrivals of 50 flows with spacing `gap`; departures and drops are collected.
     fn packets(&mut self, n: u32, gap: Span) {
         for body in 0..n {
             self.now += gap;
@@ -42,7 +42,7 @@ impl Feed {
         }
     }
 
-    /// A load about the rate, overload, a day of idle with the buffer full, underload.
+    /// Load around the link rate, overload, a day of idle time with a full buffer, underload.
     fn day(&mut self, n: u32) {
         self.packets(n, Span::us(990));
         self.packets(n, Span::us(600));
@@ -51,8 +51,8 @@ impl Feed {
         self.packets(n, Span::us(950));
     }
 
-    /// As many arrivals at once as any buffer here holds, all of 1 byte, then as many slowly, so
-    /// that all are sent; only then is anything taken.
+    /// As many arrivals at once as any buffer here holds, of 1 byte each, then as many slowly, so
+    /// that all are sent; departures are collected only then.
     fn flood(&mut self, n: u32) {
         for body in 0..2 * n {
             self.now += if body < n { Span::ZERO } else { Span::ms(2) };
@@ -66,7 +66,7 @@ impl Feed {
     }
 }
 
-/// The settings of the suite with the buffer bounded, so that its largest backlog can be met.
+/// Settings of the suite with a bounded buffer, so that its largest backlog can be reached.
 fn bounded() -> Vec<Case> {
     let mut cases = all(5, 1);
     for case in &mut cases {
@@ -84,20 +84,21 @@ fn bounded() -> Vec<Case> {
 fn packets_cost_no_allocation() {
     for case in bounded() {
         let mut feed = Feed::new(&case);
-        // Warm-up: more on the wire, and where the law lets it more in the queue, than ever after.
+        // Warm-up: more packets in flight and, where the AQM allows it, in the queue than at any
+        // later time.
         feed.flood(4000);
         feed.day(8000);
         let used: Vec<u64> = (0..3).map(|_| measure(|| feed.day(4000)).count_total).collect();
-        // Luck may make a larger backlog than all before, which costs each list memory once; a day
+        // By chance a backlog may exceed all previous ones, which allocates once per list; a day
         // has 10,000 packets.
         let lucky = used.iter().sum::<u64>() <= 8 && used.contains(&0);
         assert!(lucky, "{case}: {used:?} allocations");
-        assert!(feed.sent + feed.lost > 60_000, "{case}: the packets went somewhere");
+        assert!(feed.sent + feed.lost > 60_000, "{case}: packets were sent or dropped");
     }
 }
 
 #[test]
-fn flows_never_seen_before_cost_no_memory() {
+fn new_flows_cost_no_allocation() {
     for case in bounded() {
         let mut feed = Feed::new(&case);
         feed.flood(4000);
@@ -121,7 +122,7 @@ fn emptying_a_queue_costs_no_allocation_even_the_first_time() {
     for case in bounded() {
         let mut qdisc = case.build().qdisc;
         let mut dice = Pcg64Mcg::seed_from_u64(1);
-        // The place for what is lost may grow: that is the link's, not the queue's.
+        // The list of dropped packets may grow: it belongs to the link, not to the queue.
         let (mut lost, mut marks) = (Vec::with_capacity(10_000), sojourn_aqm::Marks::default());
         let mut cx = Cx { now: Time::ZERO, dice: &mut dice, lost: &mut lost, marks: &mut marks };
         for flow in 0..4000 {
@@ -134,7 +135,7 @@ fn emptying_a_queue_costs_no_allocation_even_the_first_time() {
 }
 
 #[test]
-fn the_counter_counts() {
+fn the_allocation_counter_works() {
     let used = measure(|| drop(std::hint::black_box(Box::new(1))));
     assert_eq!(used.count_total, 1);
 }

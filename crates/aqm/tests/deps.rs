@@ -1,4 +1,4 @@
-//! The library stays small and safe: two dependencies, no std, no unsafe code.
+//! Dependencies and safety of the library: two dependencies, no std, no unsafe code.
 
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::Command;
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
 #[test]
-fn the_library_needs_libm_and_rand_core_alone() {
+fn the_library_depends_only_on_libm_and_rand_core() {
     let tree = Command::new(env!("CARGO"))
         .args(["tree", "-p", "sojourn-aqm", "-e", "normal", "--prefix", "none", "--offline"])
         .args(["--target", "all", "--format", "{p}"])
@@ -28,12 +28,12 @@ fn the_library_is_no_std_and_forbids_unsafe_code() {
     for attribute in ["#![no_std]", "#![forbid(unsafe_code)]"] {
         assert!(lib.lines().any(|line| line == attribute), "src/lib.rs lacks {attribute}");
     }
-    let std = lib.lines().position(|line| line == "extern crate std;").expect("for the tests");
-    assert_eq!(lib.lines().nth(std - 2), Some("#[cfg(test)]"), "std is for the tests alone");
+    let std = lib.lines().position(|line| line == "extern crate std;").expect("std for the tests");
+    assert_eq!(lib.lines().nth(std - 2), Some("#[cfg(test)]"), "std is used in tests only");
 }
 
 #[test]
-fn every_crate_takes_the_lints_of_the_workspace() {
+fn every_crate_inherits_the_workspace_lints() {
     let root = Path::new(HERE).join("../..");
     let workspace = read_to_string(root.join("Cargo.toml")).unwrap();
     assert!(workspace.contains("unsafe_code = \"deny\"\n"));
@@ -41,12 +41,12 @@ fn every_crate_takes_the_lints_of_the_workspace() {
         let manifest = entry.unwrap().path().join("Cargo.toml");
         let text = read_to_string(&manifest).unwrap();
         let lints = text.contains("[lints]\nworkspace = true\n");
-        assert!(lints, "{} does not take the lints of the workspace", manifest.display());
+        assert!(lints, "{} does not inherit the workspace lints", manifest.display());
     }
 }
 
 #[test]
-fn one_function_of_the_simulator_asks_for_memory_and_nothing_else_is_unsafe() {
+fn prefetch_in_the_simulator_is_the_only_unsafe_code() {
     let crates = Path::new(HERE).join("..");
     let mut allowed = Vec::new();
     for entry in std::fs::read_dir(&crates).unwrap() {

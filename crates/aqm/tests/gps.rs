@@ -1,5 +1,5 @@
-//! The schedulers by virtual time against plain models: a fluid server that serves all busy queues
-//! at once, servers of the queues' own, and the bounds that are proven of each.
+//! Virtual-time schedulers compared with simple models: a fluid server for all busy queues,
+//! dedicated servers per queue, and proven bounds.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
@@ -21,13 +21,13 @@ struct Arrival {
     len: f64,
 }
 
-/// Arrivals in microseconds, busy times and idle ones, and the weights of the queues.
+/// Arrivals in microseconds with busy and idle periods, and the weights of the queues.
 fn trace(rng: &mut Pcg64Mcg) -> (Vec<Arrival>, Vec<f64>) {
     let n = 2 + rng.next_u32() as usize % 6;
     let weights: Vec<f64> = (0..n).map(|_| f64::from(1 + rng.next_u32() % 20)).collect();
     let mut at = 0u32;
     let arrivals = (0..200).map(|_| {
-        // Bursts at one moment, gaps within a packet, and now and then a long one.
+        // Bursts at one time, gaps below a packet time, and now and then a long one.
         at += match rng.next_u32() % 20 {
             0 => 20_000,
             1..8 => 0,
@@ -39,7 +39,7 @@ fn trace(rng: &mut Pcg64Mcg) -> (Vec<Arrival>, Vec<f64>) {
     (arrivals.collect(), weights)
 }
 
-/// When each packet starts and ends under `name`, in microseconds.
+/// Start and end of each packet's transmission under `name`, in microseconds.
 fn served(name: &str, arrivals: &[Arrival], weights: &[f64]) -> Vec<(f64, f64)> {
     let list: Vec<String> = weights.iter().map(f64::to_string).collect();
     let (flows, weights) = (weights.len().to_string(), list.join(" "));
@@ -64,8 +64,8 @@ fn served(name: &str, arrivals: &[Arrival], weights: &[f64]) -> Vec<(f64, f64)> 
     times
 }
 
-/// When each packet would end if all busy queues were served at once, in proportion to `weights`:
-/// small steps from event to event, nothing clever.
+/// End of each packet if all busy queues are served at once in proportion to `weights`, computed
+/// event by event.
 fn fluid(arrivals: &[Arrival], weights: &[f64]) -> Vec<f64> {
     let mut ends = vec![f64::NAN; arrivals.len()];
     let mut queues: Vec<Vec<(usize, f64)>> = vec![Vec::new(); weights.len()];
@@ -102,11 +102,11 @@ fn each(mut body: impl FnMut(&[Arrival], &[f64])) {
     }
 }
 
-/// Times are rounded to a nanosecond and tags are floating point.
+/// Times are rounded to nanoseconds and tags are floating point.
 const SLACK: f64 = 0.01;
 
 #[test]
-fn wfq_ends_no_packet_later_than_the_fluid_server_by_more_than_one_packet() {
+fn wfq_lags_the_fluid_server_by_at_most_one_packet() {
     let mut worst = f64::NEG_INFINITY;
     each(|arrivals, weights| {
         let (real, ideal) = (served("wfq", arrivals, weights), fluid(arrivals, weights));
@@ -119,13 +119,13 @@ fn wfq_ends_no_packet_later_than_the_fluid_server_by_more_than_one_packet() {
 }
 
 #[test]
-fn wf2q_is_never_behind_a_server_of_the_queues_own_by_more_than_one_packet() {
+fn wf2q_lags_a_dedicated_server_by_at_most_one_packet() {
     each(|arrivals, weights| {
         let real = served("wf2q", arrivals, weights);
         let sum: f64 = weights.iter().sum();
         let mut ends = vec![0.0f64; weights.len()];
         for (a, r) in arrivals.iter().zip(&real) {
-            // A server of rate C w_i / W for this queue alone.
+            // Server of rate C w_i / W for this queue alone.
             let end = a.at.max(ends[a.queue]) + a.len * sum / weights[a.queue];
             ends[a.queue] = end;
             assert!(r.1 <= end + f64::from(LEN_MAX) + SLACK, "{r:?} against {end}");
@@ -133,8 +133,8 @@ fn wf2q_is_never_behind_a_server_of_the_queues_own_by_more_than_one_packet() {
     });
 }
 
-/// The most by which the service of two queues differs, per weight, over the times in which both
-/// are busy without a break, against `bound` for the two.
+/// Maximum difference of the service per weight of two queues over periods in which both are
+/// backlogged, compared with `bound` for the two.
 fn fairness(name: &str, bound: impl Fn(f64, f64) -> f64) {
     let mut worst = 0.0f64;
     each(|arrivals, weights| {
@@ -143,8 +143,8 @@ fn fairness(name: &str, bound: impl Fn(f64, f64) -> f64) {
         order.sort_by(|a, b| times[*a].0.total_cmp(&times[*b].0));
         for i in 0..weights.len() {
             for j in 0..i {
-                // Walks through what is sent and keeps the extremes of the difference since both
-                // queues became busy.
+                // Scan transmissions, tracking the extremes of the difference since both queues
+                // became backlogged.
                 let (mut d, mut low, mut high) = (0.0f64, 0.0f64, 0.0f64);
                 for k in &order {
                     let (start, _) = times[*k];
@@ -166,7 +166,7 @@ fn fairness(name: &str, bound: impl Fn(f64, f64) -> f64) {
                     let most = bound(weights[i], weights[j]);
                     assert!(high - low <= most + SLACK, "{name}: {} over {most}", high - low);
                     worst = worst.max((high - low) / most);
-                    // Round robin forgets a queue as soon as its last packet is under way.
+                    // Round robin forgets a queue when its last packet is in transmission.
                     if name == "drr" && !waits(queue, |t, now| t > now) {
                         (d, low, high) = (0.0, 0.0, 0.0);
                     }
@@ -178,7 +178,7 @@ fn fairness(name: &str, bound: impl Fn(f64, f64) -> f64) {
 }
 
 #[test]
-fn self_clocked_and_start_time_queueing_are_fair_to_a_packet_each() {
+fn scfq_and_stfq_are_fair_to_a_packet_each() {
     let bound = |a, b| f64::from(LEN_MAX) / a + f64::from(LEN_MAX) / b;
     fairness("scfq", bound);
     fairness("stfq", bound);
@@ -186,7 +186,7 @@ fn self_clocked_and_start_time_queueing_are_fair_to_a_packet_each() {
 
 #[test]
 fn drr_is_fair_to_a_quantum_and_a_packet_each() {
-    // Shreedhar and Varghese, theorem 2, for weights: Q + L_max / w_i + L_max / w_j.
+    // Shreedhar and Varghese, theorem 2, with weights: Q + L_max / w_i + L_max / w_j.
     let l = f64::from(LEN_MAX);
     fairness("drr", |a, b| 1500.0 + l / a + l / b);
 }

@@ -1,5 +1,5 @@
-//! What a reader may rely on, kept by a test: short lines, functions and files, fixed headings in
-//! the file of every algorithm, no file that nothing includes, nothing left to do.
+//! Formatting rules: short lines, functions and files, fixed headings in the file of every
+//! algorithm, no orphaned file, no to-do marks.
 
 use std::collections::BTreeSet;
 use std::fs::read_to_string;
@@ -9,7 +9,7 @@ const COLUMNS: usize = 100;
 const LINES_PER_FUNCTION: usize = 70;
 const LINES_PER_FILE: usize = 500;
 
-/// In the order in which the file of an algorithm has them; **Symbols** is optional.
+/// Headings of an algorithm's file in order; **Symbols** is optional.
 const HEADINGS: [&str; 6] =
     ["**Source**", "**Decides**", "**Measures**", "**Algorithm**", "**Departures**", "**Cost**"];
 
@@ -17,7 +17,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Every Rust file under `dir`, build outputs aside.
+/// All Rust files under `dir`, without build outputs.
 fn rust_files(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap() {
@@ -33,11 +33,11 @@ fn rust_files(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// All files of the crates and of the fuzzing, with their text.
+/// All files of the crates and fuzz targets, with their text.
 fn sources() -> Vec<(PathBuf, String)> {
     let files = ["crates", "fuzz"].iter().flat_map(|dir| rust_files(&root().join(dir)));
     let files: Vec<_> = files.map(|path| (path.clone(), read_to_string(path).unwrap())).collect();
-    assert!(files.len() > 30, "the files are found");
+    assert!(files.len() > 30, "files are found");
     files
 }
 
@@ -45,7 +45,7 @@ fn name(path: &Path) -> String {
     path.strip_prefix(root()).unwrap().display().to_string()
 }
 
-/// Fails with all of `faults`, so that they can be mended at once.
+/// Fail with a list of all `faults`.
 fn none(faults: Vec<String>) {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
@@ -73,7 +73,7 @@ fn files_are_short() {
     none(sources().iter().filter_map(long).collect());
 }
 
-/// Whether a formatted line opens a function.
+/// True if a formatted line starts a function.
 fn opens_function(line: &str) -> bool {
     let mut words = line.split_whitespace().take_while(|word| !word.contains('(')).chain(
         // `fn name(...)`: the word with the bracket is the name.
@@ -91,7 +91,7 @@ fn functions_are_short() {
     for (path, text) in sources() {
         let lines: Vec<&str> = text.lines().collect();
         for (start, line) in lines.iter().enumerate().filter(|(_, line)| opens_function(line)) {
-            // Formatted code ends a function with a brace as far in as it began.
+            // In formatted code the closing brace of a function is indented like its first line.
             let indent = line.len() - line.trim_start().len();
             let end = format!("{}}}", " ".repeat(indent));
             let one_line = line.ends_with(';') || line.ends_with('}');
@@ -106,7 +106,7 @@ fn functions_are_short() {
 }
 
 #[test]
-fn the_file_of_every_algorithm_has_its_headings() {
+fn every_algorithm_file_has_its_headings() {
     let mut faults = Vec::new();
     for dir in ["crates/aqm/src/aqm", "crates/aqm/src/sched"] {
         for path in rust_files(&root().join(dir)) {
@@ -133,11 +133,11 @@ fn the_file_of_every_algorithm_has_its_headings() {
     none(faults);
 }
 
-/// The file of every discipline says under Cost what `sojourn list` says; a scheduler with a law in
-/// every queue, `wfq_codel`, has no file.
+/// Check that the state size under Cost equals that of `sojourn list`. A scheduler with an AQM per
+/// queue, such as `wfq_codel`, has no file.
 #[test]
 #[cfg(target_pointer_width = "64")]
-fn the_bytes_of_state_are_those_that_are_said() {
+fn documented_state_sizes_are_correct() {
     let mut faults = Vec::new();
     let mut found = 0;
     for entry in sojourn_aqm::sched::REGISTRY {
@@ -158,7 +158,7 @@ fn the_bytes_of_state_are_those_that_are_said() {
     none(faults);
 }
 
-/// The files that `path` includes by `mod name;`, with or without a `#[path]`.
+/// Files included by `path` through `mod name;`, with or without `#[path]`.
 fn included(path: &Path, text: &str) -> Vec<PathBuf> {
     let dir = path.parent().unwrap();
     let stem = path.file_stem().unwrap().to_string_lossy();
@@ -182,7 +182,7 @@ fn included(path: &Path, text: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Whether cargo finds it by itself: a library, a binary, a test, a bench or a fuzz target.
+/// True if cargo finds the file by itself: library, binary, test, benchmark or fuzz target.
 fn is_target(path: &Path) -> bool {
     let parent = path.parent().unwrap();
     let dir = |p: &Path| p.file_name().unwrap().to_string_lossy().into_owned();
@@ -212,8 +212,8 @@ fn every_file_is_included_somewhere() {
 }
 
 #[test]
-fn nothing_is_left_to_do() {
-    // Written apart, so that this file does not find itself.
+fn there_are_no_todo_marks() {
+    // Split, so that this file does not match itself.
     let words = [["to", "do!("], ["unimple", "mented!("], ["TO", "DO"], ["FIX", "ME"], ["X", "XX"]];
     let mut faults = Vec::new();
     for (path, text) in sources() {

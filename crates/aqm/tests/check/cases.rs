@@ -1,4 +1,4 @@
-//! What the suite runs over: every discipline of the registry under many settings.
+//! Cases of the suite: every discipline of the registry with many settings.
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -7,14 +7,14 @@ use sojourn_aqm::sched::{Entry, Env, Made, REGISTRY};
 use sojourn_aqm::{Rate, Setting, Size};
 use std::fmt;
 
-/// A discipline with the settings it is built from.
+/// Discipline with its settings.
 #[derive(Clone)]
 pub struct Case {
     pub entry: &'static Entry,
     pub settings: Vec<(String, String)>,
 }
 
-/// The link of every case: a packet of 1000 bytes takes 1 ms.
+/// Link of every case: a packet of 1000 bytes takes 1 ms.
 pub const RATE: Rate = Rate(8_000_000);
 
 impl fmt::Display for Case {
@@ -30,30 +30,30 @@ impl Case {
         Case { entry, settings: owned.collect() }
     }
 
-    /// The discipline; none where the settings contradict each other.
+    /// Build the discipline; None if the settings contradict each other.
     pub fn try_build(&self) -> Option<Made> {
         let settings: Vec<_> =
             self.settings.iter().map(|(k, v)| (k.as_str(), Setting::Text(v))).collect();
         self.entry.build(&settings, &Env::new(RATE)).ok()
     }
 
-    /// The discipline.
+    /// Build the discipline.
     pub fn build(&self) -> Made {
         self.try_build().unwrap_or_else(|| panic!("{self} does not build"))
     }
 }
 
-/// The value of the parameter `name` of what was built.
+/// Value of the parameter `name` of a discipline.
 pub fn value<'a>(made: &'a Made, name: &str) -> Option<&'a str> {
     made.params.iter().find(|row| row.name == name).map(|row| row.value.as_str())
 }
 
-/// The buffer of what was built. Every discipline has one.
+/// Buffer size of a discipline; every discipline has one.
 pub fn limit(made: &Made) -> Size {
     value(made, "limit").expect("a discipline has a limit").parse().unwrap()
 }
 
-/// Settings that suit many disciplines; those that one doesn't know are left out for it.
+/// Settings for many disciplines; those a discipline does not have are omitted.
 const SHARED: &[&[(&str, &str)]] = &[
     &[],
     &[("limit", "1p")],
@@ -66,12 +66,12 @@ const SHARED: &[&[(&str, &str)]] = &[
     &[("limit", "40p"), ("flows", "3"), ("quantum", "64B"), ("drop_batch", "3")],
     &[("limit", "30kB"), ("flows", "3"), ("drop", "head"), ("depth", "2"), ("perturb", "20ms")],
     &[("limit", "30kB"), ("flows", "3"), ("drop", "tail"), ("depth", "1"), ("perturb", "1ms")],
-    // Laws that act at once, so that short runs see them.
+    // AQMs that act at once, so that short runs have drops.
     &[("limit", "50p"), ("target", "1us"), ("interval", "1us"), ("ecn", "true")],
     &[("limit", "50p"), ("target", "1ms"), ("interval", "5ms"), ("ecn", "false")],
     &[("limit", "50p"), ("w_q", "0.5"), ("min_th", "2p"), ("max_th", "6p"), ("ecn", "true")],
     &[("limit", "50p"), ("w_q", "1"), ("min_th", "0B"), ("max_th", "6kB"), ("ecn", "false")],
-    // The same for laws that integrate.
+    // The same for AQMs with an integral.
     &[
         ("limit", "50p"),
         ("a", "0.03"),
@@ -90,8 +90,8 @@ const SHARED: &[&[(&str, &str)]] = &[
     ],
 ];
 
-/// Every discipline under the shared settings, under each word of each of its choices, and under
-/// `random` settings drawn from the ranges of its table.
+/// Every discipline with the shared settings, with each value of each of its choices, and with
+/// `random` settings drawn from the ranges of its parameters.
 pub fn all(random: usize, seed: u64) -> Vec<Case> {
     REGISTRY.iter().flat_map(|entry| of(entry, random, seed)).collect()
 }
@@ -111,7 +111,7 @@ fn of(entry: &'static Entry, random: usize, seed: u64) -> Vec<Case> {
     });
     let mut cases: Vec<Case> = shared.chain(words).filter(|c| c.try_build().is_some()).collect();
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
-    // Bounded: more than one draw in a hundred builds, for every discipline that we know.
+    // Bounded: for every known discipline at least one draw in a hundred builds.
     let drawn: Vec<Case> = (0..100 * random)
         .map(|_| Case { entry, settings: draw(&rows, &mut rng) })
         .filter(|case| case.try_build().is_some())
@@ -122,7 +122,7 @@ fn of(entry: &'static Entry, random: usize, seed: u64) -> Vec<Case> {
     cases
 }
 
-/// A value for about half of the parameters, inside the range of each.
+/// Draw values in range for about half of the parameters.
 pub fn draw(rows: &[Row], rng: &mut Pcg64Mcg) -> Vec<(String, String)> {
     let mut settings = Vec::new();
     for row in rows {
@@ -133,7 +133,7 @@ pub fn draw(rows: &[Row], rng: &mut Pcg64Mcg) -> Vec<(String, String)> {
     settings
 }
 
-/// A value of `row`, over all its orders of magnitude alike.
+/// Draw a value of `row`, uniform over its orders of magnitude.
 fn one(row: &Row, rng: &mut Pcg64Mcg) -> Option<String> {
     let kind = row.kind.trim_end_matches(" or auto");
     if let Some(kind) = kind.strip_prefix("list of ") {
@@ -167,7 +167,7 @@ fn one(row: &Row, rng: &mut Pcg64Mcg) -> Option<String> {
     Some(match kind {
         "duration" => format!("{n}ns"),
         "rate" => format!("{n}bit"),
-        // Large tables of queues cost time to build and show nothing more.
+        // Large tables of queues take long to build and test nothing more.
         "integer" => n.min(whole(lo).max(5000)).to_string(),
         "bytes" => format!("{n}B"),
         "size" if rng.next_u32() & 1 == 1 => format!("{n}B"),
@@ -176,7 +176,7 @@ fn one(row: &Row, rng: &mut Pcg64Mcg) -> Option<String> {
     })
 }
 
-/// A whole number in `lo..=hi`, its number of bits drawn first.
+/// Integer in `lo..=hi`; its number of bits is drawn first.
 fn magnitude(lo: u64, hi: u64, rng: &mut Pcg64Mcg) -> u64 {
     let bits = rng.next_u32() % (65 - hi.leading_zeros());
     let n = rng.next_u64() & ((1u64 << bits) - 1) | (1 << bits >> 1);

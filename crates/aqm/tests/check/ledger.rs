@@ -1,5 +1,5 @@
-//! A discipline under watch: every operation is entered into a ledger, and after each one all that
-//! must hold of any discipline is checked.
+//! Checked discipline: every operation is recorded in a ledger, and after each one all invariants
+//! of a discipline are checked.
 
 use crate::cases::{Case, limit, value};
 use rand_core::SeedableRng;
@@ -8,7 +8,7 @@ use sojourn_aqm::sched::{Backlog, Qdisc};
 use sojourn_aqm::{Cx, Dice, Ecn, Lost, Marks, Packet, Size, Span, Time, Why};
 use std::collections::BTreeMap;
 
-/// Where a packet is.
+/// Fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Held,
@@ -16,7 +16,7 @@ enum State {
     Lost,
 }
 
-/// What happened, in order: the trace that must be the same for the same seed.
+/// Event of a trace, which must be equal for equal seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event {
     Sent(Time, Packet),
@@ -24,7 +24,7 @@ pub enum Event {
     Gauge(&'static str, u64),
 }
 
-/// Dice that count how often they are thrown.
+/// Generator that counts the numbers drawn.
 struct Counted {
     rng: Pcg64Mcg,
     throws: u64,
@@ -37,26 +37,26 @@ impl Dice for Counted {
     }
 }
 
-/// The discipline and what is known of every packet that went in; the body of a packet is its
-/// place in `packets`.
+/// Discipline with the state of every packet that entered it; the body of a packet is its index in
+/// `packets`.
 pub struct Ledger {
     qdisc: Box<dyn Qdisc + Send>,
     limit: Size,
     may_mark: bool,
-    /// What the discipline promises of all packets, and which ones were marked as they came.
+    /// Value of `settles_on_arrival`, and the packets marked at enqueue.
     pub settles_on_arrival: bool,
-    /// Whether a packet that had been accepted was dropped, marked or overtaken.
+    /// True if an accepted packet was dropped, marked or overtaken.
     pub decided_later: bool,
     marked_at_once: Vec<bool>,
     last_sent: Option<u32>,
     pub now: Time,
     dice: Counted,
-    /// Throws that a packet may cost, those of the losses aside.
+    /// Maximum number of random numbers per packet, besides those for drops.
     throws: u64,
     lost: Vec<Lost>,
     packets: Vec<(Packet, State)>,
     held: Backlog,
-    /// The last body sent of each flow.
+    /// Body of the last packet sent, by flow.
     last: BTreeMap<u32, u32>,
     marks: Marks,
     seen_marked: u64,
@@ -66,7 +66,7 @@ pub struct Ledger {
 impl Ledger {
     pub fn new(case: &Case, seed: u64) -> Ledger {
         let made = case.build();
-        // CHOKe draws that many packets from the queue.
+        // CHOKe draws this many packets from the queue.
         let candidates = value(&made, "candidates").map_or(0, |n| n.parse().unwrap());
         Ledger {
             throws: 4 + candidates,
@@ -97,22 +97,22 @@ impl Ledger {
         self.held
     }
 
-    /// Packets lost so far.
+    /// Number of dropped packets.
     pub fn losses(&self) -> usize {
         self.packets.iter().filter(|(_, state)| *state == State::Lost).count()
     }
 
-    /// Runs one call of the discipline and checks what it threw and lost.
+    /// Call the discipline and check random numbers and drops.
     fn call<T>(&mut self, f: impl FnOnce(&mut dyn Qdisc, &mut Cx<'_>) -> T) -> T {
         self.dice.throws = 0;
         let (now, lost, marks) = (self.now, &mut self.lost, &mut self.marks);
         let out = f(&mut *self.qdisc, &mut Cx { now, dice: &mut self.dice, lost, marks });
         let most = self.throws + 2 * self.lost.len() as u64;
-        assert!(self.dice.throws <= most, "{} throws for one packet", self.dice.throws);
+        assert!(self.dice.throws <= most, "{} random numbers for one packet", self.dice.throws);
         out
     }
 
-    /// A packet arrives; its body and time of arrival are filled in.
+    /// Enqueue a packet; fills in its body and arrival time.
     pub fn put(&mut self, packet: Packet) {
         let body = self.packets.len() as u32;
         let packet = Packet { body, arrived: self.now, ..packet };
@@ -125,7 +125,7 @@ impl Ledger {
         self.settle(Some(body));
     }
 
-    /// The next packet is asked for.
+    /// Dequeue the next packet.
     pub fn get(&mut self) -> Option<Packet> {
         let before = self.held;
         let out = self.call(|qdisc, cx| qdisc.dequeue(cx));
@@ -138,30 +138,30 @@ impl Ledger {
             assert!(!overtaken || !self.settles_on_arrival, "{packet:?} comes after {last:?}");
             let ecn = self.packets[packet.body as usize].0.ecn;
             let later = self.marked_at_once[packet.body as usize] != (packet.ecn != ecn);
-            assert!(!later || !self.settles_on_arrival, "{packet:?} was not settled as it came");
+            assert!(!later || !self.settles_on_arrival, "{packet:?} was not decided at enqueue");
             self.decided_later |= overtaken || later;
             self.trace.push(Event::Sent(self.now, packet));
         }
         self.settle(None);
         if out.is_none() {
-            assert_eq!(self.held, Backlog::default(), "nothing is given, though packets wait");
+            assert_eq!(self.held, Backlog::default(), "no packet from a non-empty queue");
         }
-        assert!(before.packets > 0 || out.is_none(), "something comes out of nothing");
+        assert!(before.packets > 0 || out.is_none(), "a packet from an empty queue");
         out
     }
 
-    /// Takes out everything, and checks that every packet was accounted for once.
+    /// Dequeue all packets and check that each was accounted for once.
     pub fn drain(&mut self) {
         while self.get().is_some() {}
         assert!(self.packets.iter().all(|(_, state)| *state != State::Held), "a packet is missing");
         assert_eq!(self.marks.packets, self.seen_marked, "marks counted and marks seen");
     }
 
-    /// `packet` comes out: it must be one that is held, unchanged but for a mark.
+    /// Record a departing packet: it must be in the queue, and unchanged except for a mark.
     fn leave(&mut self, packet: Packet, to: State) {
         let (original, state) = &mut self.packets[packet.body as usize];
         assert_eq!(*state, State::Held, "{packet:?} comes out twice");
-        assert_eq!(packet, Packet { ecn: packet.ecn, ..*original }, "the ticket was altered");
+        assert_eq!(packet, Packet { ecn: packet.ecn, ..*original }, "the packet was altered");
         if packet.ecn != original.ecn {
             let allowed = self.may_mark && original.ecn.capable() && packet.ecn == Ecn::Ce;
             assert!(allowed, "{:?} became {:?}", original.ecn, packet.ecn);
@@ -172,22 +172,22 @@ impl Ledger {
         self.held.bytes -= u64::from(packet.len);
     }
 
-    /// Enters the losses of a call in which `arrival` came, and checks the books.
+    /// Record the drops of a call with packet `arrival`, and check all totals.
     fn settle(&mut self, arrival: Option<u32>) {
         for lost in std::mem::take(&mut self.lost) {
-            assert_eq!(lost.at, self.now, "the time of a loss");
+            assert_eq!(lost.at, self.now, "the time of the drop");
             let itself = arrival == Some(lost.packet.body);
             assert!(itself || !self.settles_on_arrival, "{lost:?} had been accepted");
             self.decided_later |= !itself;
             match lost.why {
-                Why::Full => assert!(arrival.is_some(), "room is short only when a packet arrives"),
-                Why::Early => assert!(itself, "an early loss is that of the arrival"),
-                Why::Late => assert!(!itself, "a late loss has waited"),
+                Why::Full => assert!(arrival.is_some(), "overflow happens only at enqueue"),
+                Why::Early => assert!(itself, "an early drop is of the arriving packet"),
+                Why::Late => assert!(!itself, "a late drop is of a queued packet"),
             }
             self.leave(lost.packet, State::Lost);
             self.trace.push(Event::Lost(lost));
         }
-        assert_eq!(self.qdisc.backlog(), self.held, "the backlog is what is held");
+        assert_eq!(self.qdisc.backlog(), self.held, "the backlog matches the ledger");
         let Backlog { packets, bytes } = self.held;
         assert!(self.limit.holds(packets, bytes), "{packets}p, {bytes}B over {:?}", self.limit);
         let trace = &mut self.trace;

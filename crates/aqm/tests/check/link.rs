@@ -1,5 +1,5 @@
-//! A link under every discipline: late calls change nothing, and the tally agrees with a plain
-//! recount from the tape.
+//! Links with every discipline: late calls change nothing, and the statistics agree with a recount
+//! from the packet log.
 
 use crate::cases::{Case, all};
 use crate::{each, packet};
@@ -11,7 +11,7 @@ use sojourn_aqm::tape::Row;
 use sojourn_aqm::{Cx, Ecn, Link, LinkSpec, Packet, Rate, Setting, Span, Tally, Time, Why};
 use std::collections::BTreeMap;
 
-/// A rate that divides nothing, so that the remainder of every transmission counts.
+/// Rate that divides no packet size, so that the remainder of every transmission matters.
 const SPEC: LinkSpec = LinkSpec { rate: Rate(7_777_777), delay: Span::us(12_345) };
 
 pub fn link(case: &Case, seed: u64) -> Link {
@@ -20,12 +20,12 @@ pub fn link(case: &Case, seed: u64) -> Link {
     link
 }
 
-/// Arrivals in bursts and lulls at different times each, body by body.
+/// Arrivals in bursts and pauses at distinct times.
 pub fn arrivals(rng: &mut Pcg64Mcg, n: u32) -> Vec<(Time, Packet)> {
     let mut at = Time::ZERO;
     let mut arrivals = Vec::new();
     for body in 0..n {
-        // Overload for 200 packets, then less than the link takes; now and then a long lull.
+        // Overload for 200 packets, then underload; now and then a long pause.
         let gap = if body / 200 % 2 == 0 { 700_000 } else { 1_300_000 };
         at += Span(1 + rng.next_u64() % gap);
         if rng.next_u32().is_multiple_of(500) {
@@ -67,7 +67,7 @@ fn late_calls_change_no_decision() {
     });
 }
 
-/// A discipline that does not tell that it settles everything on arrival.
+/// Discipline that does not report that it decides everything at enqueue.
 struct Silent(Box<dyn Qdisc + Send>);
 
 impl Qdisc for Silent {
@@ -83,7 +83,7 @@ impl Qdisc for Silent {
 }
 
 #[test]
-fn what_a_link_foresees_comes_true() {
+fn announced_departures_are_kept() {
     each(5, |case, rng| {
         let arrivals = arrivals(rng, 1500);
         let qdisc = case.build().qdisc;
@@ -105,14 +105,14 @@ fn what_a_link_foresees_comes_true() {
         assert_eq!(foresees.tape(), waits.tape());
     });
     let some = |case: &Case| case.build().qdisc.settles_on_arrival();
-    assert!(all(0, 1).iter().any(some), "some disciplines settle everything on arrival");
+    assert!(all(0, 1).iter().any(some), "some disciplines decide everything at enqueue");
 }
 
 #[test]
-fn a_tally_agrees_with_a_recount_of_the_tape() {
+fn statistics_agree_with_a_recount_of_the_packet_log() {
     each(5, |case, rng| {
         let arrivals = arrivals(rng, 3000);
-        // From the start, from within a busy time, and from some moment of a lull.
+        // Measured from the start, from within a busy period, and from within a pause.
         for begin in [Time::ZERO, arrivals[100].0 + Span(1), arrivals[900].0 + Span(1)] {
             let mut link = link(case, 4);
             let mut begun = false;
@@ -133,7 +133,7 @@ fn a_tally_agrees_with_a_recount_of_the_tape() {
 }
 
 #[test]
-fn looking_at_gauges_changes_nothing() {
+fn reading_gauges_changes_nothing() {
     each(5, |case, rng| {
         let arrivals = arrivals(rng, 1500);
         let (mut left, mut watched) = (link(case, 3), link(case, 3));
@@ -184,15 +184,15 @@ fn late_calls_to_a_link_that_changes_change_no_decision() {
             link.advance(end + Span::s(10));
         });
         assert_eq!(prompt.tape(), late.tape());
-        assert_eq!(prompt.tape().len(), arrivals.len(), "everything left in the end");
+        assert_eq!(prompt.tape().len(), arrivals.len(), "every packet left");
         let times: Vec<Time> = std::iter::from_fn(|| late.ahead()).map(|(at, _)| at).collect();
-        assert!(times.is_sorted(), "a wire keeps the order");
+        assert!(times.is_sorted(), "packets arrive in order");
     });
 }
 
 #[test]
-fn a_gauge_is_that_of_the_moment_of_the_look() {
-    // PI takes a sample every 10 ms of a queue that stands: p moves though no packet comes.
+fn a_gauge_is_current_when_read() {
+    // PI samples a constant queue every 10 ms: p changes although no packet arrives.
     let settings = [("w", Setting::Text("100")), ("q_ref", Setting::Text("5p"))];
     let made = sojourn_aqm::build("pi", &settings, Rate(8_000)).unwrap();
     let spec = LinkSpec { rate: Rate(8_000), delay: Span::ZERO };
@@ -208,7 +208,7 @@ fn a_gauge_is_that_of_the_moment_of_the_look() {
     assert!(early < later, "{early} at 15 ms, {later} at 95 ms");
 }
 
-/// What is known of a run without the tally: who came, and how each one left.
+/// Run without statistics: the arrivals, and the fate of each packet.
 struct Recount<'a> {
     arrivals: &'a [(Time, Packet)],
     rows: Vec<Row>,
@@ -226,7 +226,7 @@ impl Recount<'_> {
         self.sojourn(tally);
         let counted = tally.consecutive_loss();
         let said = (1..).zip(counted).filter(|(_, n)| *n > 0).collect::<BTreeMap<_, _>>();
-        assert_eq!(said, self.runs(), "runs of losses by length");
+        assert_eq!(said, self.runs(), "runs of drops by length");
         close(utilisation, self.busy_ns() as f64 / self.ns() as f64, 1e-12);
     }
 
@@ -234,7 +234,7 @@ impl Recount<'_> {
         u128::from((self.end - self.begin).0)
     }
 
-    /// The rows of the window.
+    /// Rows of the measured window.
     fn left(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(|row| row.left > self.begin)
     }
@@ -259,11 +259,11 @@ impl Recount<'_> {
             assert_eq!([tally.dropped_packets[i], tally.dropped_earlier[i]], counts, "{why:?}");
             assert_eq!(tally.drops()[i], counts[0] + counts[1]);
         }
-        // A mark counts when it is given: to an arrival, or to a departure.
+        // A mark counts when it is set: at enqueue or at dequeue.
         let was_ce = |row: &Row| Ecn::from_bits(row.packet.body as u8) == Ecn::Ce;
         let given: Vec<_> =
             self.left().filter(|row| row.packet.ecn == Ecn::Ce && !was_ce(row)).collect();
-        // One that waited at `begin` may have been marked when it arrived.
+        // A packet queued at `begin` may have been marked at enqueue.
         let within = given.iter().filter(|row| row.packet.arrived > self.begin).count();
         assert_eq!(tally.marks.packets, within as u64, "marks");
         assert!(tally.marks.earlier <= (given.len() - within) as u64, "marks");
@@ -272,7 +272,7 @@ impl Recount<'_> {
         assert_eq!(tally.waiting(), (0, 0));
     }
 
-    /// The moments of the queue over time, by walking through all its changes.
+    /// Moments of the queue length over time, from all its changes.
     fn levels(&self, tally: &Tally) {
         let joined =
             self.rows.iter().map(|row| (row.packet.arrived, 1, i128::from(row.packet.len)));
@@ -301,7 +301,7 @@ impl Recount<'_> {
         }
     }
 
-    /// The time that packets waited, by sorting.
+    /// Sojourn times, by sorting.
     fn sojourn(&self, tally: &Tally) {
         let sent = self.left().filter(|row| row.why.is_none());
         let mut waits: Vec<u64> = sent.map(|row| (row.left - row.packet.arrived).0).collect();
@@ -324,7 +324,7 @@ impl Recount<'_> {
         }
     }
 
-    /// Runs of losses: at the tail as arrivals saw them, at the head as departures did.
+    /// Runs of drops: at the tail in order of arrival, at the head in order of departure.
     fn runs(&self) -> BTreeMap<usize, u64> {
         let mut ended = Vec::new();
         let mut run = 0;
@@ -353,17 +353,17 @@ impl Recount<'_> {
         counts
     }
 
-    /// The time spent sending: within a busy time, the n-th byte ends after exactly n bytes' time.
+    /// Transmission time: in a busy period the n-th byte ends after exactly n byte times.
     fn busy_ns(&self) -> u128 {
         let clip = |t: u128| t.clamp(u128::from(self.begin.0), u128::from(self.end.0));
         let (mut busy, mut start, mut bytes, mut free) = (0, 0, 0, 0);
         for row in self.rows.iter().filter(|row| row.why.is_none()) {
             let left = u128::from(row.left.0);
-            // Who did not wait found the link idle, if only since this very nanosecond.
+            // A packet without delay found the link idle, possibly only since this nanosecond.
             if row.packet.arrived == row.left {
                 (start, bytes) = (left, 0);
             } else {
-                assert_eq!(left, free, "who waited is sent as soon as the link is free");
+                assert_eq!(left, free, "a queued packet is sent as soon as the link is free");
             }
             bytes += u128::from(row.packet.len);
             free = start + bytes * 8_000_000_000 / u128::from(SPEC.rate.0);

@@ -1,4 +1,4 @@
-//! What must hold of every discipline, whatever its settings. A new one gets all of it by being
+//! Invariants of every discipline with any settings. A new discipline is tested as soon as it is
 //! registered.
 //!
 //! A failure prints the case and the seed. Environment variables: `SOJOURN_SEED` sets the seed,
@@ -28,17 +28,17 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// The value of an environment variable that is a number.
+/// Numeric environment variable.
 fn env(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text:?}")))
 }
 
-/// The seed of this run.
+/// Seed of this run.
 fn seed() -> u64 {
     env("SOJOURN_SEED").unwrap_or(1)
 }
 
-/// Runs `body` for every case; the case and the seed are printed if it fails.
+/// Run `body` for every case; prints the case and the seed on failure.
 fn each(random: usize, body: impl Fn(&Case, &mut Pcg64Mcg)) {
     let rounds = env("SOJOURN_ROUNDS").unwrap_or(1);
     let part = std::env::var("SOJOURN_DISCIPLINE").unwrap_or_default();
@@ -46,7 +46,7 @@ fn each(random: usize, body: impl Fn(&Case, &mut Pcg64Mcg)) {
         for case in all(random, seed).iter().filter(|case| case.entry.name.contains(&part)) {
             let mut rng = Pcg64Mcg::seed_from_u64(seed);
             if let Err(e) = catch_unwind(AssertUnwindSafe(|| body(case, &mut rng))) {
-                eprintln!("failed: {case}; again with SOJOURN_SEED={seed}");
+                eprintln!("failed: {case}; repeat with SOJOURN_SEED={seed}");
                 resume_unwind(e);
             }
         }
@@ -64,20 +64,20 @@ fn packet(len: u32, flow: u32, ecn: Ecn) -> Packet {
 }
 
 #[test]
-fn every_operation_keeps_the_books() {
+fn every_operation_keeps_the_invariants() {
     each(40, |case, rng| {
         let seed = rng.next_u64();
         let n = 2000;
         let (first, again) = (bytes(rng, n), seed);
         let a = ops::trace(case, seed, &first);
         assert_eq!(a, ops::trace(case, again, &first), "same seed, same trace");
-        // Other dice give other traces, and valid ones.
+        // Other seeds give other, valid traces.
         ops::trace(case, seed ^ 1, &first);
     });
 }
 
 #[test]
-fn random_lives_of_random_disciplines() {
+fn random_operations_on_random_disciplines() {
     let mut rng = Pcg64Mcg::seed_from_u64(seed());
     for _ in 0..3000 * env("SOJOURN_ROUNDS").unwrap_or(1) {
         let bytes = bytes(&mut rng, 600);
@@ -89,8 +89,9 @@ fn random_lives_of_random_disciplines() {
 }
 
 #[test]
-fn dice_are_what_traces_differ_by() {
-    // A law that throws dice must throw those it is lent: in an overload, two seeds part.
+fn traces_differ_only_by_random_numbers() {
+    // A discipline that uses random numbers must use the given generator: under overload, two seeds
+    // differ.
     let flood = |case: &Case, seed| {
         let mut ledger = Ledger::new(case, seed);
         for i in 0..4000 {
@@ -128,7 +129,7 @@ fn dice_are_what_traces_differ_by() {
 }
 
 #[test]
-fn a_flood_of_every_kind_of_packet_is_survived() {
+fn floods_of_every_kind_of_packet_are_handled() {
     each(10, |case, rng| {
         let mut ledger = Ledger::new(case, 1);
         for i in 0..600u32 {
@@ -141,7 +142,7 @@ fn a_flood_of_every_kind_of_packet_is_survived() {
             let flow = [0, 1, i, u32::MAX - i, u32::MAX][i as usize % 5];
             ledger.put(packet(len, flow, Ecn::from_bits(i as u8)));
         }
-        // What fits in no buffer of this size may not disturb the others, nor what comes after.
+        // Packets too large for the buffer must not affect others.
         ledger.drain();
         for _ in 0..5 {
             ledger.put(packet(1, 7, Ecn::Ect0));
@@ -150,12 +151,13 @@ fn a_flood_of_every_kind_of_packet_is_survived() {
     });
 }
 
-/// Laws under which who finds nobody can still be lost after a day: HRED gives every queue a chance
-/// above 0 that time alone does not lower, and an integral unwinds at a pace that its settings set.
+/// Disciplines that can drop a packet that arrives at an empty queue after a day: HRED's drop
+/// probability is above 0 for every queue length and does not decay with time, and an integral
+/// decays at a rate set by its parameters.
 const NEVER_SURE: [&str; 5] = ["hred", "pi", "api", "pi2", "rem"];
 
 #[test]
-fn after_a_day_of_idle_the_first_packet_is_welcome() {
+fn after_a_day_of_idle_the_first_packet_is_accepted() {
     each(10, |case, rng| {
         let mut ledger = Ledger::new(case, 1);
         let noise = bytes(rng, 2000);
@@ -166,11 +168,11 @@ fn after_a_day_of_idle_the_first_packet_is_welcome() {
         ledger.put(packet(1, 3, Ecn::NotEct));
         let lost = ledger.losses() - before;
         let sure = !NEVER_SURE.contains(&case.entry.name);
-        assert!(lost == 0 || !sure, "an empty queue refuses nobody after a day");
+        assert!(lost == 0 || !sure, "an empty queue accepts packets after a day");
         assert_eq!(ledger.get().is_none(), lost == 1);
         ledger.drain();
         assert_eq!(ledger.backlog(), Backlog::default());
-        // Packets forgotten for a day still come out or are accounted for.
+        // Packets left in the queue for a day are still sent or accounted for.
         (0..20).for_each(|i| ledger.put(packet(500, i % 3, Ecn::Ect1)));
         ledger.wait(Span::s(86_400));
         ledger.drain();
@@ -179,8 +181,8 @@ fn after_a_day_of_idle_the_first_packet_is_welcome() {
 
 #[test]
 fn work_does_not_grow_with_idle_time() {
-    // No clock is needed: a law that catches up step by step, a millisecond each, would make
-    // 10^13 steps here and never end.
+    // Needs no clock: a discipline that catches up in steps of 1 ms would take 10^13 steps and
+    // never end.
     each(2, |case, _| {
         let mut ledger = Ledger::new(case, 1);
         for i in 0..300 {
@@ -196,9 +198,8 @@ fn work_does_not_grow_with_idle_time() {
 }
 
 #[test]
-fn a_greedy_flow_leaves_the_others_in_order() {
-    // Order within a flow, where many flows share a hash queue and the buffer overflows all the
-    // time.
+fn a_greedy_flow_does_not_reorder_other_flows() {
+    // Order within a flow, with many flows per hash queue and constant overflow.
     each(5, |case, rng| {
         let mut ledger = Ledger::new(case, 2);
         for i in 0..3000 {
@@ -217,9 +218,9 @@ fn a_greedy_flow_leaves_the_others_in_order() {
 }
 
 #[test]
-fn a_discipline_that_decides_at_enqueue_alone_says_so() {
-    // For all others, some case shows a packet that is dropped, marked or overtaken after its
-    // arrival. Links are faster for those that say so, and tests of the link rely on it.
+fn a_discipline_that_decides_only_at_enqueue_reports_it() {
+    // For all others, some case has a packet that is dropped, marked or overtaken after its
+    // arrival. Links are faster for disciplines that report it, and link tests rely on it.
     let later = RefCell::new(BTreeMap::new());
     each(5, |case, rng| {
         let mut ledger = Ledger::new(case, 3);
@@ -238,5 +239,5 @@ fn a_discipline_that_decides_at_enqueue_alone_says_so() {
         }
     });
     let silent: Vec<_> = later.take().into_iter().filter(|(_, later)| !later).collect();
-    assert!(silent.is_empty(), "{silent:?} decide at enqueue alone, and do not say so");
+    assert!(silent.is_empty(), "{silent:?} decide only at enqueue and do not report it");
 }

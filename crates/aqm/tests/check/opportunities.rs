@@ -1,5 +1,5 @@
-//! A link with opportunities under every discipline, against a naive one that goes from one
-//! opportunity to the next with a credit of bytes, whether anybody waits or not.
+//! Trace-driven links with every discipline, compared with a naive link that visits every delivery
+//! opportunity with a credit of bytes.
 
 use crate::link::{arrivals, link};
 use crate::{cases::Case, each};
@@ -11,7 +11,7 @@ const BYTES: u32 = 1504;
 const HEADER: u32 = 4;
 const DELAY: Span = Span::us(12_345);
 
-/// A lap of up to 40 moments with lulls, some of them the same.
+/// Up to 40 opportunities with pauses, some at the same time.
 fn moments(rng: &mut Pcg64Mcg) -> Vec<Span> {
     let n = 1 + rng.next_u32() % 40;
     let mut at = rng.next_u64() % 2;
@@ -24,7 +24,7 @@ fn moments(rng: &mut Pcg64Mcg) -> Vec<Span> {
     lap
 }
 
-/// What reaches the far end and when, and what was lost when.
+/// Deliveries with times, and drops with times.
 type Told = (Vec<(Time, u32)>, Vec<(Time, u32)>);
 
 fn naive(case: &Case, lap: &[Span], arrivals: &[(Time, Packet)], end: Time) -> Told {
@@ -36,7 +36,7 @@ fn naive(case: &Case, lap: &[Span], arrivals: &[(Time, Packet)], end: Time) -> T
     let laps = (0..).map(|k| Time(k * lap.last().unwrap().0));
     let all = laps.flat_map(|began| lap.iter().map(move |at| began + *at));
     for now in all.take_while(|at| *at <= end) {
-        // Who comes at the moment of an opportunity is too late for it.
+        // A packet that arrives at the time of an opportunity misses it.
         while let Some((at, packet)) = came.next_if(|(at, _)| *at < now) {
             let mut cx = Cx { now: *at, dice: &mut dice, lost: &mut lost, marks: &mut marks };
             qdisc.enqueue(&mut cx, Packet { arrived: *at, ..*packet });
@@ -45,7 +45,7 @@ fn naive(case: &Case, lap: &[Span], arrivals: &[(Time, Packet)], end: Time) -> T
         let mut credit = BYTES;
         while credit > 0 {
             let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marks: &mut marks };
-            // A queue is told once that it was asked in vain: laws date their idle time from then.
+            // Dequeue once from an empty queue: disciplines start their idle time from that call.
             if idle && under_way.is_none() {
                 break;
             }
@@ -67,7 +67,7 @@ fn naive(case: &Case, lap: &[Span], arrivals: &[(Time, Packet)], end: Time) -> T
 }
 
 #[test]
-fn opportunities_are_used_as_a_naive_link_uses_them() {
+fn opportunities_are_used_as_by_a_naive_link() {
     each(3, |case, rng| {
         let arrivals = arrivals(rng, 1000);
         let lap = moments(rng);

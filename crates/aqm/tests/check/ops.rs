@@ -1,5 +1,5 @@
-//! Operations on a discipline, read from bytes: the same function runs under the fuzzer and under
-//! random bytes in the suite.
+//! Operations on a discipline, decoded from bytes; used by the fuzz target and, with random bytes,
+//! by the suite.
 
 use crate::cases::{Case, draw};
 use crate::ledger::{Event, Ledger};
@@ -11,7 +11,7 @@ use sojourn_aqm::{Ecn, Packet, Span};
 /// Lengths from one byte to more than most buffers hold.
 const LENS: [u32; 12] = [1, 40, 64, 100, 500, 999, 1000, 1500, 1501, 4000, 9000, 65_535];
 
-/// Numbers of flows and hashes at both ends of their range, beside small ones.
+/// Flow numbers and hashes at both ends of their range, and small ones.
 fn flow(byte: u8) -> u32 {
     match byte % 16 {
         14 => u32::MAX,
@@ -20,7 +20,7 @@ fn flow(byte: u8) -> u32 {
     }
 }
 
-/// Waits from nothing over a packet's time to a day.
+/// Pauses from zero over a packet time to a day.
 fn wait(byte: u8) -> Span {
     match byte % 8 {
         0 => Span(0),
@@ -32,7 +32,7 @@ fn wait(byte: u8) -> Span {
     }
 }
 
-/// Does to `ledger` what `bytes` say: two bytes per operation.
+/// Apply operations to `ledger`, two bytes each.
 pub fn apply(ledger: &mut Ledger, bytes: &[u8]) {
     for pair in bytes.chunks_exact(2) {
         let (op, arg) = (pair[0], pair[1]);
@@ -51,7 +51,7 @@ pub fn apply(ledger: &mut Ledger, bytes: &[u8]) {
     }
 }
 
-/// The whole life of a random discipline: the first eight bytes choose it and its settings.
+/// Run a random discipline; the first eight bytes select it and its settings.
 pub fn life(bytes: &[u8]) {
     let Some((head, rest)) = bytes.split_first_chunk::<8>() else { return };
     let seed = u64::from_le_bytes(*head);
@@ -68,7 +68,7 @@ pub fn life(bytes: &[u8]) {
     ledger.trace.clear();
 }
 
-/// The trace of `case` under `bytes`, checked at every step.
+/// Trace of `case` for `bytes`, checked at every step.
 pub fn trace(case: &Case, seed: u64, bytes: &[u8]) -> Vec<Event> {
     let mut ledger = Ledger::new(case, seed);
     apply(&mut ledger, bytes);

@@ -19,7 +19,7 @@ const D2: f64 = 0.015_625;
 const FREEZE: u64 = 3_000_000;
 const LIMIT: usize = 4;
 
-/// reference, section 7, with an idle event every `FREEZE` while the link is idle.
+/// Feng et al., CSE-TR-387-99, with an idle event every `FREEZE` while the link is idle.
 #[derive(Clone)]
 struct PlainBlue {
     l: Option<usize>,
@@ -144,7 +144,7 @@ fn blue() {
 const P_INC: f64 = 0.25;
 const P_DEC: f64 = 0.015_625;
 
-/// reference, section 25, over one line with tail drop.
+/// Palmei et al., LANMAN 2019, over one queue with tail drop.
 #[derive(Clone, Default)]
 struct PlainCobalt {
     line: Vec<Packet>,
@@ -161,7 +161,7 @@ struct PlainCobalt {
 }
 
 impl PlainCobalt {
-    /// interval / sqrt(count), in whole numbers; 1/sqrt(0) is 1.
+    /// interval / sqrt(count) in integers; 1/sqrt(0) is 1.
     fn step(&self) -> u64 {
         let square = u128::from(self.interval) * u128::from(self.interval);
         (square / u128::from(self.count.max(1))).isqrt() as u64
@@ -194,7 +194,7 @@ impl PlainCobalt {
                 due = self.count > 0 && now >= self.drop_next;
             }
         }
-        // A departure is shown one half.
+        // Departures see a random number of one half.
         if self.pblue > 0.0 && !drop {
             drop = 0.5 < self.pblue;
         }

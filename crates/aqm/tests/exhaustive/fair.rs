@@ -6,20 +6,20 @@ use sojourn_aqm::aqm::Plain;
 use sojourn_aqm::sched::{drr::Drr, fair::Fair, sfq::Sfq};
 use sojourn_aqm::{Packet, Size, Span, Why};
 
-/// One queue: its packets and what it may still send.
+/// Queue: its packets and its remaining credit.
 #[derive(Clone, Default)]
 struct Queue {
     line: Vec<Packet>,
     credit: i64,
-    /// Whether it has had its quantum in this visit (DRR).
+    /// True if it has had its quantum in this visit (DRR).
     visited: bool,
 }
 
-/// Both schedulers go round a list of the busy queues, the first of which has its turn.
+/// Round robin over a list of busy queues; the first is being served.
 #[derive(Clone)]
 struct Round {
     queues: Vec<Queue>,
-    /// Numbers of the busy queues.
+    /// Indices of the busy queues.
     busy: Vec<usize>,
     limit: Size,
     depth: usize,
@@ -47,13 +47,13 @@ impl Round {
         !self.limit.holds(1, u64::from(p.len))
     }
 
-    /// The first in the round among those with the largest `weight`.
+    /// First queue in the round among those with the largest `weight`.
     fn largest(&self, weight: impl Fn(&Queue) -> u64) -> usize {
         let most = self.busy.iter().map(|i| weight(&self.queues[*i])).max().unwrap();
         *self.busy.iter().find(|i| weight(&self.queues[**i]) == most).unwrap()
     }
 
-    /// Queue `i` loses one.
+    /// Drop a packet of queue `i`.
     fn lose(&mut self, i: usize, lost: &mut Losses) {
         let line = &mut self.queues[i].line;
         let victim = if self.from_head { line.remove(0) } else { line.pop().unwrap() };
@@ -84,7 +84,7 @@ impl Round {
     }
 }
 
-/// Shreedhar and Varghese, with the shared buffer and its stealing.
+/// DRR (Shreedhar and Varghese 1995), with a shared buffer and longest queue drop.
 struct PlainDrr(Round);
 
 impl Naive for PlainDrr {
@@ -122,7 +122,7 @@ impl Naive for PlainDrr {
     }
 }
 
-/// McKenney, with turns counted in bytes and a bound on each queue.
+/// SFQ (McKenney 1990), with turns in bytes and a bound on each queue.
 struct PlainSfq(Round);
 
 impl Naive for PlainSfq {
@@ -199,7 +199,7 @@ fn sfqs(
     move || (made(), Box::new(PlainSfq(round.clone())))
 }
 
-/// Three flows, one of small, one of large packets.
+/// Three flows, one with small, one with large packets.
 const OPS: [Op; 4] = [Op::Put(1, 200, 0.0), Op::Put(2, 900, 0.0), Op::Put(3, 500, 0.0), Op::Get];
 
 #[test]
@@ -247,7 +247,7 @@ fn sfq() {
 }
 
 #[test]
-fn waiting_is_nothing_to_a_scheduler() {
+fn schedulers_ignore_pauses() {
     let ops = [OPS[0], OPS[1], Op::Get, Op::Wait(Span::s(86_400))];
     every(8, &ops, &[], false, drrs("8", "4p", "500B", "head"));
     every(8, &ops, &[], false, sfqs("8", "4p", "2", "500B", "tail"));

@@ -1,5 +1,6 @@
-//! CHOKe, FRED, SRED and AFD: laws that know flows. RED's average with a weight of one half, its
-//! chance without gentle and spread as in the paper; dice that show one number for a whole arrival.
+//! CHOKe, FRED, SRED and AFD: AQMs that distinguish flows. RED's average has a weight of one half,
+//! its drop probability is non-gentle and spread as in the paper; the generator returns one number
+//! for a whole arrival.
 
 use crate::naive::{Losses, Naive, Real, bytes};
 use crate::{Op, every, long, real};
@@ -20,7 +21,7 @@ const RED: [(&str, &str); 6] = [
     ("max_p", "0.3"),
 ];
 
-/// What RED knows, packets of 500 bytes at 8 mbit.
+/// State of RED, with packets of 500 bytes at 8 mbit.
 #[derive(Clone, Default)]
 struct Avg {
     avg: f64,
@@ -41,7 +42,7 @@ impl Avg {
         self.avg = 0.5 * self.avg + 0.5 * q as f64;
     }
 
-    /// Whether a packet is signalled, in the band or above it.
+    /// True if a packet is dropped or marked, in the band or above it.
     fn hit(&mut self, u: f64) -> bool {
         if self.avg < MIN_TH {
             self.count = -1;
@@ -59,7 +60,7 @@ impl Avg {
     }
 }
 
-/// What happens to an arrival after the law has spoken: `None` for no objection.
+/// Apply the verdict of the AQM to an arrival: `None` to accept.
 fn join(line: &mut Vec<Packet>, mut p: Packet, said: Option<bool>, lost: &mut Losses) -> bool {
     if line.len() >= LIMIT {
         lost.push((p, Why::Full));
@@ -124,8 +125,8 @@ impl Naive for PlainChoke {
     }
 }
 
-/// reference, section 16; the average as the paper has it: at an arrival that gets in or that finds
-/// nobody, and at departures.
+/// Lin and Morris, SIGCOMM 1997. The average is updated as in the paper: at an arrival that is
+/// accepted or finds an empty queue, and at departures.
 #[derive(Clone)]
 struct PlainFred {
     line: Vec<Packet>,
@@ -207,7 +208,7 @@ impl Naive for PlainFred {
     }
 }
 
-/// reference, section 15, with 8 zombies.
+/// Ott et al., INFOCOM 1999, with 8 zombies.
 #[derive(Clone)]
 struct PlainSred {
     line: Vec<Packet>,
@@ -257,15 +258,15 @@ impl Naive for PlainSred {
     }
 }
 
-/// reference, section 17, with 5 entries, every arrival sampled; time in steps of 4 ms, gains that
-/// are exact in binary.
+/// Pan et al., CCR 33(2), 2003, with 5 entries and every arrival sampled; time in steps of 4 ms,
+/// gains that are exact in binary.
 #[derive(Clone)]
 struct PlainAfd {
     line: Vec<Packet>,
     shadow: Vec<(u32, u32)>,
     m_fair: f64,
     q_old: f64,
-    /// When the next sample is due; never before the first arrival.
+    /// Time of the next sample; never before the first arrival.
     next: u64,
 }
 
@@ -314,7 +315,7 @@ impl Naive for PlainAfd {
     }
 }
 
-/// Every short interleaving from an empty and from a filled line, and long random lives.
+/// All short interleavings from an empty and from a filled queue, and long random sequences.
 fn compare(fresh: impl Fn() -> (Real, Box<dyn Naive>)) {
     let ops = [
         Op::Put(1, 500, 0.02),

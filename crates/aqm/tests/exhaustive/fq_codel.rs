@@ -14,7 +14,7 @@ struct Flow {
     deficit: i64,
 }
 
-/// RFC 8290, section 4, with lists of flow numbers.
+/// RFC 8290 §4, with lists of flow numbers.
 #[derive(Clone)]
 struct PlainFqCoDel {
     flows: Vec<Flow>,
@@ -39,7 +39,7 @@ impl Naive for PlainFqCoDel {
             self.new.push(i);
         }
         while !self.limit.holds(self.held().0 as u32, self.held().1) {
-            // The fattest flow, the lowest number of equal ones, loses half, or a batch.
+            // The flow with the largest backlog, lowest number first, drops half of it, or a batch.
             let most = self.flows.iter().map(|f| bytes(&f.line)).max().unwrap();
             let fattest = self.flows.iter_mut().find(|f| bytes(&f.line) == most).unwrap();
             let mut dropped = (0, 0);

@@ -1,28 +1,28 @@
-//! HRED, in floating point and in whole units.
+//! HRED in floating point and in integers.
 
 use crate::naive::{Losses, Naive, bytes};
 use crate::{Op, every, long, real};
 use sojourn_aqm::aqm::{Single, hred};
 use sojourn_aqm::{Ecn, Packet, Span, Why};
 
-/// Equations 8, 10, 14 and 15 of the paper, on a line of 8 mbit.
+/// Equations 8, 10, 14 and 15 of the paper, for a link of 8 mbit.
 struct PlainHred {
     in_bytes: bool,
     ecn: bool,
-    /// 2 to the power of the bits of a chance, in whole units; none in floating point.
+    /// 2 to the power of the bits of a probability in integer mode; None in floating point.
     units: Option<f64>,
     line: Vec<Packet>,
     p_min: f64,
     p: f64,
 }
 
-/// Packets, or kilobytes; thresholds as by themselves.
+/// Packets, or kilobytes; default thresholds.
 const BUFFER: f64 = 8.0;
 const KAPPA: f64 = 1.5;
 const T_BETA: f64 = 0.004;
 const T_ALPHA: f64 = 2.0 * T_BETA;
 const FLOOR: f64 = 0.001;
-/// Of 500 B, which is half a millisecond.
+/// Packet of 500 B, which takes half a millisecond.
 const PACKETS_PER_S: f64 = 2000.0;
 
 impl PlainHred {
@@ -34,8 +34,9 @@ impl PlainHred {
         self.units.map_or(p, |units| (p * units).floor() / units)
     }
 
-    /// The chance at `q`, by both chances at the thresholds; in whole units by the shorter form,
-    /// since two roundings of a number that is nearly whole are a unit apart once cut.
+    /// Drop probability at `q`, from the probabilities at both thresholds. In integer mode the
+    /// shorter form, because two roundings of a nearly integral number can differ by one unit after
+    /// truncation.
     fn chance(&self, q: f64) -> f64 {
         let (min_th, max_th) = (BUFFER / 4.0 * self.unit(), BUFFER / 2.0 * self.unit());
         let p_max = self.p_min + self.p_min / KAPPA / max_th * (max_th - min_th);

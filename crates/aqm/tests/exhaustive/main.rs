@@ -1,5 +1,5 @@
-//! Every short interleaving of arrivals, departures and waiting, and long random ones, against
-//! models that are slow, plain and written apart from the library, after the papers and RFCs.
+//! All short interleavings of arrivals, departures and pauses, and long random sequences, compared
+//! with slow, simple models written independently of the library from papers and RFCs.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
@@ -21,7 +21,7 @@ use naive::{Naive, Real};
 use sojourn_aqm::sched::{Build, Env};
 use sojourn_aqm::{Dice, Ecn, Packet, Rate, Setting, Span, Time};
 
-/// Dice that show the number they are told to.
+/// Generator that returns a given number.
 pub struct Fixed(pub f64);
 
 impl Dice for Fixed {
@@ -30,19 +30,19 @@ impl Dice for Fixed {
     }
 }
 
-/// One step.
+/// Operation.
 #[derive(Clone, Copy, Debug)]
 pub enum Op {
-    /// A packet of that flow and length arrives, while the dice show that number. Odd flows can
-    /// carry marks.
+    /// Arrival of a packet of that flow and length, with that random number. Odd flows are
+    /// ECN-capable.
     Put(u32, u32, f64),
-    /// The next packet is asked for.
+    /// Dequeue.
     Get,
-    /// Time passes.
+    /// Pause.
     Wait(Span),
 }
 
-/// What makes a discipline: its type and settings, on a link of 8 mbit (1000 bytes take 1 ms).
+/// Builder of a discipline by type and settings, on a link of 8 mbit (1000 bytes take 1 ms).
 pub fn real<Q: Build + Send + 'static>(settings: &[(&str, &str)]) -> impl Fn() -> Real + use<Q> {
     use sojourn_aqm::params::Params;
     let mut params = Q::Params::default();
@@ -52,25 +52,26 @@ pub fn real<Q: Build + Send + 'static>(settings: &[(&str, &str)]) -> impl Fn() -
     move || Box::new(Q::build(&params, &Env::new(Rate(8_000_000))).unwrap())
 }
 
-/// The discipline and the model side by side.
+/// Discipline and model side by side.
 pub struct Pair {
     real: Real,
     naive: Box<dyn Naive>,
     now: Time,
     body: u32,
-    /// Whether the last departure found nothing. As on a link, an arrival then departs at once.
+    /// True if the last dequeue found an empty queue. As on a link, an arrival then departs at
+    /// once.
     idle: bool,
-    /// Whether arrivals at an idle transmitter start it.
+    /// True if arrivals at an idle transmitter start it.
     as_link: bool,
 }
 
 impl Pair {
-    /// Both at time zero, with nothing in them.
+    /// Both at time zero and empty.
     pub fn new(real: Real, naive: Box<dyn Naive>, as_link: bool) -> Pair {
         Pair { real, naive, now: Time::ZERO, body: 0, idle: true, as_link }
     }
 
-    /// Does one step on both sides and compares all that can be seen.
+    /// Apply one operation to both sides and compare everything visible.
     pub fn step(&mut self, op: Op) {
         match op {
             Op::Wait(span) => self.now += span,
@@ -85,7 +86,7 @@ impl Pair {
                 let (_, lost) = naive::call(&mut *self.real, self.now, u, |q, cx| {
                     q.enqueue(cx, packet);
                 });
-                assert_eq!(lost, model, "lost on arrival of {packet:?}");
+                assert_eq!(lost, model, "dropped on arrival of {packet:?}");
                 self.compare();
                 if self.as_link && self.idle {
                     self.get();
@@ -98,7 +99,7 @@ impl Pair {
         let mut model = Vec::new();
         let expected = self.naive.dequeue(self.now.0, &mut model);
         let (got, lost) = naive::call(&mut *self.real, self.now, 0.5, |q, cx| q.dequeue(cx));
-        assert_eq!(lost, model, "lost on departure");
+        assert_eq!(lost, model, "dropped on departure");
         assert_eq!(got, expected, "departs");
         self.idle = got.is_none();
         self.compare();
@@ -110,14 +111,15 @@ impl Pair {
         self.real.gauges(&mut |name, value| {
             let Some(expected) = self.naive.variable(name) else { return };
             let off = (value - expected).abs();
-            // A chance near 0 that is the difference of larger numbers is off by their last bits.
+            // A probability near 0 computed as a difference of larger numbers has rounding errors
+            // of theirs.
             let size = expected.abs().max(0.1);
             assert!(off <= 1e-12 * size, "{name} is {value}, not {expected}");
         });
     }
 }
 
-/// Runs `first` and then every sequence of `n` of the `ops`, each from a fresh start.
+/// Apply `first` and then every sequence of `n` of the `ops`, each from a fresh start.
 pub fn every(
     n: u32,
     ops: &[Op],
@@ -144,8 +146,8 @@ pub fn every(
     }
 }
 
-/// Runs `n` random steps: arrivals of several flows against departures, the load changing between
-/// more and less than what departs, with lulls.
+/// Apply `n` random operations: arrivals of several flows and departures, with a load that
+/// alternates between overload and underload, and pauses.
 pub fn long(seed: u64, n: u32, real: Real, naive: Box<dyn Naive>) {
     use rand_core::{Rng, SeedableRng};
     let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(seed);
@@ -154,7 +156,7 @@ pub fn long(seed: u64, n: u32, real: Real, naive: Box<dyn Naive>) {
     let mut gap = 1000;
     for step in 0..n {
         if step % 400 == 0 {
-            gap = 300 + rng.next_u64() % 1200; // a mean arrival every 0.3 to 1.5 ms
+            gap = 300 + rng.next_u64() % 1200; // a mean interarrival time of 0.3 to 1.5 ms
         }
         let lull = if rng.next_u32().is_multiple_of(2000) { 500_000 } else { 0 };
         let arrival = pair.now + Span::us(lull + rng.next_u64() % (2 * gap));

@@ -1,35 +1,35 @@
-//! What a model is, and how the discipline is called beside it.
+//! Interface of a model, and calls of the discipline next to it.
 
 use crate::Fixed;
 use sojourn_aqm::sched::Qdisc;
 use sojourn_aqm::{Cx, Packet, Time, Why};
 
-/// The library's side.
+/// Discipline of the library.
 pub type Real = Box<dyn Qdisc + Send>;
 
-/// Who was lost, as it was then, and why.
+/// Dropped packets as they were then, with reason.
 pub type Losses = Vec<(Packet, Why)>;
 
-/// A model: packets in plain vectors, time in nanoseconds.
+/// Model: packets in plain vectors, time in nanoseconds.
 pub trait Naive {
-    /// `packet` arrives while the dice show `u`.
+    /// `packet` arrives; the random number is `u`.
     fn enqueue(&mut self, now: u64, u: f64, packet: Packet, lost: &mut Losses);
-    /// The next packet is asked for.
+    /// Dequeue.
     fn dequeue(&mut self, now: u64, lost: &mut Losses) -> Option<Packet>;
-    /// Packets and bytes held.
+    /// Backlog in packets and bytes.
     fn held(&self) -> (usize, u64);
-    /// An internal variable, if the model has it under that name.
+    /// Internal variable, if the model has one of this name.
     fn variable(&self, _name: &str) -> Option<f64> {
         None
     }
 }
 
-/// The length of a vector of packets in bytes.
+/// Total length of packets in bytes.
 pub fn bytes(line: &[Packet]) -> u64 {
     line.iter().map(|p| u64::from(p.len)).sum()
 }
 
-/// Calls the library's side.
+/// Call the discipline of the library.
 pub fn call<T>(
     real: &mut dyn Qdisc,
     now: Time,

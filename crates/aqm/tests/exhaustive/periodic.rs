@@ -1,31 +1,31 @@
-//! Laws with a period, beside models that have a timer: every tick is taken by itself, when it is
-//! due, between the packets. And AVQ, which has none.
+//! AQMs with a periodic update, compared with models that have a timer: every tick is processed
+//! when it is due, between packets. Also AVQ, which has no timer.
 
 use crate::naive::{Losses, Naive, Real, bytes};
 use crate::{Op, every, long, real};
 use sojourn_aqm::aqm::{Aqm, Law, Single, avq::Avq, pi::Pi, pi2::Pi2, pie::Pie, rem::Rem};
 use sojourn_aqm::{Packet, Span, Why};
 
-/// What a model does at its times. Queues are in bytes, of packets of 1000.
+/// Callbacks of a model. Queues are in bytes, with packets of 1000.
 trait Plain {
-    /// The timer rings; `q` waits.
+    /// Timer tick with queue `q`.
     fn tick(&mut self, _q: f64) {}
-    /// The chance that `p` is dropped, `q` bytes waiting.
+    /// Drop probability of `p` at a queue of `q` bytes.
     fn arrives(&mut self, now: u64, p: &Packet, q: f64) -> f64;
-    /// The packet was lost, by the chance or for want of room.
+    /// Drop of a packet, by the AQM or by overflow.
     fn lost(&mut self) {}
-    /// A packet leaves after `wait` nanoseconds.
+    /// Departure of a packet after `wait` nanoseconds.
     fn leaves(&mut self, _wait: u64) {}
-    /// The gauge `p`; no number where the model has none.
+    /// Gauge `p`; NaN if the model has none.
     fn p(&self) -> f64;
 }
 
-/// A line of at most 40 kB under a model.
+/// Queue of at most 40 kB with a model.
 struct Timed {
     plain: Box<dyn Plain>,
     line: Vec<Packet>,
     period: u64,
-    /// When the timer rings next; never before the first arrival.
+    /// Time of the next tick; never before the first arrival.
     next: u64,
 }
 
@@ -74,7 +74,7 @@ impl Naive for Timed {
     }
 }
 
-/// PI in packets of 1000 bytes.
+/// PI with packets of 1000 bytes.
 struct PlainPi {
     p: f64,
     q_old: f64,
@@ -94,7 +94,7 @@ impl Plain for PlainPi {
     }
 }
 
-/// REM, the rate form, with an average over the arrivals.
+/// REM, rate form, with an average over arrivals.
 struct PlainRem {
     came: f64,
     x: f64,
@@ -117,7 +117,7 @@ impl Plain for PlainRem {
     }
 }
 
-/// PIE as its RFC has it, in seconds.
+/// PIE as in RFC 8033, in seconds.
 struct PlainPie {
     p: f64,
     burst: f64,
@@ -179,7 +179,7 @@ impl Plain for PlainPie {
     }
 }
 
-/// PI2; the dice show one number for both draws.
+/// PI2; the generator returns one number for both draws.
 struct PlainPi2 {
     p: f64,
     delay: f64,
@@ -203,7 +203,7 @@ impl Plain for PlainPi2 {
     }
 }
 
-/// AVQ in bytes: the virtual queue is a list of what is left of each packet.
+/// AVQ in bytes: the virtual queue is a list of the remainder of each packet.
 struct PlainAvq {
     waiting: Vec<f64>,
     capacity: f64,
@@ -240,7 +240,7 @@ impl Plain for PlainAvq {
     }
 }
 
-/// The law and its model, whose timer rings every `period`.
+/// AQM and its model, whose timer has the period `period`.
 fn pair<A>(
     settings: &[(&str, &str)],
     period: Span,
@@ -254,7 +254,7 @@ where
     move || (made(), Box::new(Timed { plain: plain(), line: vec![], period, next: u64::MAX }))
 }
 
-/// Calls `check` with each law and its model.
+/// Call `check` with each AQM and its model.
 fn each(check: impl Fn(&dyn Fn() -> (Real, Box<dyn Naive>))) {
     let pi = [("a", "0.004"), ("b", "0.003"), ("w", "500"), ("q_ref", "10kB")];
     let pi = [&pi[..], &[("packet", "1kB"), ("byte_mode", "true")]].concat();
@@ -285,7 +285,7 @@ fn each(check: impl Fn(&dyn Fn() -> (Real, Box<dyn Naive>))) {
 }
 
 #[test]
-fn laws_with_a_period_in_every_short_interleaving() {
+fn periodic_aqms_in_every_short_interleaving() {
     let ops = [
         Op::Put(2, 1000, 0.05),
         Op::Put(2, 400, 0.5),
@@ -301,7 +301,7 @@ fn laws_with_a_period_in_every_short_interleaving() {
 }
 
 #[test]
-fn laws_with_a_period_over_long_random_arrivals() {
+fn periodic_aqms_over_long_random_arrivals() {
     each(|pair| {
         for seed in 0..40 {
             let (real, naive) = pair();

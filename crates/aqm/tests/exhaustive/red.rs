@@ -5,7 +5,7 @@ use crate::{Op, every, long, real};
 use sojourn_aqm::aqm::{Single, red};
 use sojourn_aqm::{Ecn, Packet, Span, Why};
 
-/// The paper of 1993 with Floyd's gentle form and the documented variants, one line per rule.
+/// The 1993 paper with Floyd's gentle form and the documented variants, one line per rule.
 #[derive(Clone)]
 struct PlainRed {
     form: Form,
@@ -13,7 +13,7 @@ struct PlainRed {
     max_th: f64,
     line: Vec<Packet>,
     avg: f64,
-    /// Packets and bytes since the last signal.
+    /// Packets and bytes since the last drop or mark.
     count: i64,
     count_bytes: u64,
     idle_since: Option<u64>,
@@ -34,7 +34,7 @@ const MAX_P: f64 = 0.3;
 const MEAN: u64 = 500;
 const MAX_PACKET: f64 = 1500.0;
 const BUFFER: u64 = 9;
-/// Packets of the mean size per second at 8 mbit.
+/// Mean-size packets per second at 8 mbit.
 const CP: u64 = 2000;
 
 impl PlainRed {
@@ -192,7 +192,7 @@ fn both(form: Form) -> impl Fn() -> (crate::naive::Real, Box<dyn Naive>) {
 
 #[test]
 fn red_in_every_short_interleaving() {
-    // The dice are part of the interleaving: they hit, miss, or come out near the middle.
+    // Random numbers are part of the interleaving: high, low, or near the middle.
     let ops = [
         Op::Put(1, 500, 0.0),
         Op::Put(2, 1000, 0.999_999),

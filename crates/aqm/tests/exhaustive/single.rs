@@ -6,7 +6,7 @@ use sojourn_aqm::aqm::{Single, codel};
 use sojourn_aqm::sched::drop_tail::DropTail;
 use sojourn_aqm::{Ecn, Packet, Size, Span, Why};
 
-/// reference: who is lost when there is no room is the arrival, the oldest, or anyone.
+/// Tail drop; on overflow drops the arrival, the oldest, or a random packet.
 struct PlainDropTail {
     line: Vec<Packet>,
     limit: Size,
@@ -68,10 +68,10 @@ fn drop_tail() {
 }
 
 #[test]
-fn random_drop_spares_no_place_in_the_line() {
+fn random_drop_is_uniform_over_the_queue() {
     use rand_core::SeedableRng;
     use sojourn_aqm::Time;
-    // Nine wait and a tenth comes: each of the ten is as likely to be lost.
+    // Nine are queued and a tenth arrives: each of the ten is equally likely to be dropped.
     let made = real::<DropTail>(&[("limit", "9p"), ("policy", "random")]);
     let mut dice = rand_pcg::Pcg64Mcg::seed_from_u64(11);
     let mut hits = [0u32; 10];
@@ -85,12 +85,12 @@ fn random_drop_spares_no_place_in_the_line() {
         assert_eq!((lost.len(), qdisc.backlog().packets), (1, 9));
         hits[lost[0].packet.body as usize] += 1;
     }
-    // Chi-squared with 9 degrees of freedom: beyond 27.9 once in a thousand (the seed is fixed).
+    // Chi-squared with 9 degrees of freedom: above 27.9 once in a thousand (the seed is fixed).
     let chi: f64 = hits.iter().map(|h| (f64::from(*h) - 2000.0) * (f64::from(*h) - 2000.0)).sum();
     assert!(chi / 2000.0 < 27.9, "{hits:?}");
 }
 
-/// RFC 8289, section 5, in its own terms: times are whole nanoseconds, 0 is "not above".
+/// RFC 8289 §5 with its variable names: times are integer nanoseconds, 0 is "not above".
 #[derive(Clone, Default)]
 pub struct PlainCoDel {
     pub target: u64,
@@ -109,7 +109,7 @@ impl PlainCoDel {
         PlainCoDel { target: target.0, interval: interval.0, ecn, ..PlainCoDel::default() }
     }
 
-    /// interval / sqrt(count), in whole numbers.
+    /// interval / sqrt(count) in integers.
     fn after(&self, t: u64) -> u64 {
         let square = u128::from(self.interval) * u128::from(self.interval);
         t + (square / u128::from(self.count)).isqrt() as u64
@@ -132,7 +132,7 @@ impl PlainCoDel {
         (Some(p), false)
     }
 
-    /// A CE mark where that is possible.
+    /// Set CE if possible.
     fn mark(&self, p: &mut Packet) -> bool {
         if self.ecn && p.ecn != Ecn::NotEct {
             p.ecn = Ecn::Ce;
@@ -180,7 +180,7 @@ impl PlainCoDel {
                 (p, _) = self.pop(now, line);
             }
             self.dropping = true;
-            // 0 is no signal yet, and so long ago.
+            // 0 means no drop yet, thus long ago.
             let since = now.saturating_sub(self.drop_next);
             let recent = self.drop_next > 0 && since < 16 * self.interval;
             let delta = self.count as i64 - self.lastcount as i64;
@@ -192,7 +192,7 @@ impl PlainCoDel {
     }
 }
 
-/// CoDel over one line with tail drop.
+/// CoDel over one queue with tail drop.
 struct One {
     line: Vec<Packet>,
     limit: Size,
@@ -254,7 +254,7 @@ fn codel_in_every_short_interleaving() {
         Op::Wait(Span::us(1500)),
         Op::Wait(Span::ms(40)),
     ];
-    // A line of packets of both kinds that has waited, so that drops begin at once.
+    // A queue of packets of both kinds with a long sojourn time, so that drops start at once.
     let old = [1, 2, 1, 2, 1, 1, 2, 2].map(|flow| Op::Put(flow, 400 * flow, 0.0));
     let old = [&old[..], &[Op::Wait(Span::ms(2)), Op::Get]].concat();
     for ecn in ["true", "false"] {
