@@ -427,4 +427,13 @@ mod tests {
         t.begin(Time(5), Span(0));
         assert_eq!(t.consecutive_loss(), [0; 0]);
     }
+
+    #[test]
+    fn a_measured_interval_begins_without_sojourn_times() {
+        let mut t = Tally::default();
+        t.arrive(Time(0), 1000);
+        t.depart(Time(5), 1000, Span(5), Span(0));
+        t.begin(Time(10), Span(0));
+        assert_eq!((t.sojourn.count(), t.sojourn.max_s()), (0, None));
+    }
 }

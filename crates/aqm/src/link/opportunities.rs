@@ -229,6 +229,22 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_waits_for_the_opportunity_that_has_its_first_byte() {
+        let mut l = link(&[2, 4]);
+        push(&mut l, 1, &[1500, 1500]);
+        l.advance(Time(3_000_000)); // the first packet has used all of the opportunity at 2
+        assert_eq!(l.tally().waiting(), (1, 1500));
+        l.advance(Time(4_000_000));
+        assert_eq!(l.tally().waiting(), (0, 0));
+    }
+
+    #[test]
+    fn the_moments_are_those_that_were_given() {
+        let moments = vec![Span::ms(3), Span::ms(3), Span::ms(8)];
+        assert_eq!(Opportunities::new(moments.clone(), 1500, 0).unwrap().moments(), moments);
+    }
+
+    #[test]
     fn refused_where_it_would_never_end() {
         let refused = |ms: &[u64], bytes| {
             Opportunities::new(ms.iter().copied().map(Span::ms).collect(), bytes, 0)
