@@ -1,1 +1,1 @@
-"""Our results beside those of ns-2.35: `make validate` plays its scenarios and writes the page."""
+"""Comparison with ns-2.35: `make validate` runs its scenarios and writes docs/validation.md."""

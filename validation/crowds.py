@@ -1,4 +1,4 @@
-"""The systems of ns-2 with short flows: web sessions, queries to many servers, Poisson flows.
+"""Set-ups of ns-2 with short flows: web sessions, queries to many servers, Poisson flows.
 
 Everything is under the profile `ns2`, and what a flow took is counted as ns-2's scripts did: from
 its SYN to the last ack at the sender.
@@ -10,20 +10,20 @@ import sojourn as sj
 from validation.systems import WIDE, Table, flow, ftp_only, link, propagation, scenario, tail
 
 HOSTS = 50
-"""The servers of web sessions."""
+"""Number of servers of web sessions."""
 
 QUERIES = 20
-"""How many queries ns-2 made."""
+"""Number of queries in the runs of ns-2."""
 
 
 def with_sessions(seed: int, q: str, n: int, qmax: int, tcp: str) -> Table:
-    """Play `hred_dumbbell.csv`: long flows as in `hred_ftp_only.csv`, and web sessions beside them.
+    """Set up `hred_dumbbell.csv`: long flows as in `hred_ftp_only.csv`, and web sessions.
 
     A session is ten transfers with pauses of a second on average, each on a fresh connection from
     any of 50 hosts with an RTT and an access link of its own; n/12 sessions come per second.
     """
-    law = {"Vq": "AVQ", "REDng": "RED"}.get(q, q)
-    table = ftp_only(seed, law, n, qmax, tcp)
+    qdisc = {"Vq": "AVQ", "REDng": "RED"}.get(q, q)
+    table = ftp_only(seed, qdisc, n, qmax, tcp)
     links = table["links"]
     if q == "REDng":
         links["bottleneck"]["qdisc"]["gentle"] = "none"
@@ -48,8 +48,8 @@ def with_sessions(seed: int, q: str, n: int, qmax: int, tcp: str) -> Table:
     return table
 
 
-def _law(q: str, wq: float) -> Table:
-    """Give a law of the switch, as ns-2 has it: room for 200 packets."""
+def _qdisc(q: str, wq: float) -> Table:
+    """Return a discipline of the switch, as in ns-2, with a buffer of 200 packets."""
     if q == "DropTail":
         return tail("p", 200)
     if q == "CoDel":
@@ -74,16 +74,16 @@ def _law(q: str, wq: float) -> Table:
 def _switch(
     q: str, wq: float, n: int, short: Table, seed: int, end: str, spread_ns: int = 0
 ) -> Table:
-    """Give `n` servers and one with a long flow behind a switch, and their client.
+    """Return `n` servers and one with a long flow behind a switch, and their client.
 
-    Every server's own link has the law under test, too. With a spread each is that much longer
+    Every server's link has the same discipline. With a spread each is that much longer
     than the one before, and the long flow's is 50 ns longer: no two packets meet to the instant.
     """
-    law = _law(q, wq)
-    links = {"port": link("1gbit", "75us", law), "back": link("1gbit", "75us", WIDE)}
+    qdisc = _qdisc(q, wq)
+    links = {"port": link("1gbit", "75us", qdisc), "back": link("1gbit", "75us", WIDE)}
     delays = {str(i): 75_000 + i * spread_ns for i in range(n)}
     for i, ns in (delays | {"long": 75_050 if spread_ns else 75_000}).items():
-        links[f"nic-{i}"] = link("1gbit", f"{ns}ns", law)
+        links[f"nic-{i}"] = link("1gbit", f"{ns}ns", qdisc)
         links[f"home-{i}"] = link("1gbit", "75us", WIDE)
     flows = []
     for name, number, source in (("long", "long", {"name": "bulk"}), ("short", "{i}", short)):
@@ -96,7 +96,7 @@ def _switch(
 
 
 def queries(seed: int, q: str, kb: float, n: int, wq: float, spread_ns: int = 0) -> Table:
-    """Play `codel_dc_incast.csv` and `codel_dc_vary.csv`: twenty queries to n servers.
+    """Set up `codel_dc_incast.csv` and `codel_dc_vary.csv`: twenty queries to n servers.
 
     ns-2 ends with the last answer, and so does this: a first run finds out when that is.
     """
@@ -120,7 +120,7 @@ def queries(seed: int, q: str, kb: float, n: int, wq: float, spread_ns: int = 0)
 
 
 def poisson(seed: int, q: str, load: float, n: int, wq: float) -> Table:
-    """Play `codel_dc_poisson.csv`: flows of 2 to 98 packets come at random for three seconds."""
+    """Set up `codel_dc_poisson.csv`: random arrivals of flows of 2 to 98 packets for 3 s."""
     short = {
         "name": "poisson",
         "start": "100ms",
@@ -132,20 +132,20 @@ def poisson(seed: int, q: str, load: float, n: int, wq: float) -> Table:
 
 
 def answers_ms(result: sj.Result) -> Any:
-    """Give what the short flows took, in ms."""
+    """Return the completion times of the short flows, in ms."""
     done = result.completions
     long = list(result.flows).index("long")
     return done["duration_s"][done["flow"] != long] * 1e3
 
 
 def web_fct_s(result: sj.Result) -> float:
-    """Give the mean time of the transfers that ended in the measured time."""
+    """Return the mean completion time of the transfers that ended in the measured time."""
     done = result.completions
     ended = done["start_s"] + done["duration_s"] >= 150
     return float(done["duration_s"][ended].mean())
 
 
 def web_done(result: sj.Result) -> float:
-    """Give how many transfers ended in the measured time."""
+    """Return the number of transfers that ended in the measured time."""
     done = result.completions
     return float((done["start_s"] + done["duration_s"] >= 150).sum())

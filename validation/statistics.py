@@ -1,4 +1,4 @@
-"""Intervals: of means, and of the difference between two."""
+"""Confidence intervals of means and of differences of means."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from scipy.stats import t as student
 Array = npt.NDArray[np.float64]
 
 LEVEL = 0.95
-"""How often an interval holds the truth."""
+"""Confidence level."""
 
 
 @dataclass(frozen=True)
@@ -24,17 +24,17 @@ class Compared:
 
     @property
     def difference(self) -> float:
-        """How much more ours is."""
+        """Mean of ours minus mean of ns-2."""
         return self.ours - self.theirs
 
 
 def quantile(df: float) -> float:
-    """Give the factor of a standard error that spans half an interval."""
+    """Return half the width of a confidence interval in standard errors."""
     return float(student.ppf(0.5 + LEVEL / 2, df))
 
 
 def half_width(values: Array) -> float:
-    """Give half the interval of the mean of `values`."""
+    """Return half the width of the confidence interval of the mean of `values`."""
     n = len(values)
     return quantile(n - 1) * float(values.std(ddof=1)) / n**0.5 if n > 1 else float("nan")
 
@@ -57,7 +57,7 @@ def compare(theirs: Array, ours: Array) -> Compared:
 
 
 def compare_with_known_spread(known: Array, few: Array) -> Compared:
-    """Compare a few runs with many of the same program, whose scatter is taken for both.
+    """Compare a few runs with many of the same program, using the scatter of the latter for both.
 
     Three runs can by chance lie so close together that an interval from them alone says too much.
     """
@@ -69,7 +69,7 @@ def compare_with_known_spread(known: Array, few: Array) -> Compared:
 
 
 def compare_with_one_set(theirs: Array, ours: Array) -> Compared:
-    """Compare runs that all drew one set of something with `ours`, a row of runs for each of many.
+    """Compare runs that share one random set with `ours`, a row of runs for each of many sets.
 
     Their mean is off by what their set is off, as much as ours are from set to set; that spread is
     estimated from ours (analysis of variance in one way) and widens the interval. A single run of
@@ -89,7 +89,7 @@ def compare_with_one_set(theirs: Array, ours: Array) -> Compared:
 
 
 def compare_in_pairs(theirs: Array, ours: Array) -> Compared:
-    """Compare two samples whose i-th runs had the same set of something."""
+    """Compare two samples whose i-th runs share a random set."""
     half = half_width(ours - theirs)
     return Compared(
         float(theirs.mean()), half_width(theirs), float(ours.mean()), half_width(ours), half
@@ -97,7 +97,7 @@ def compare_in_pairs(theirs: Array, ours: Array) -> Compared:
 
 
 def _satterthwaite(*parts: tuple[float, int]) -> float:
-    """Give half the interval of a difference whose variance has these parts with these freedoms."""
+    """Return half the interval of a difference from its variance components and their freedoms."""
     variance = sum(v for v, _ in parts)
     below = sum(v**2 / df for v, df in parts)
     if below == 0.0:  # also where the squares of what varies in the last digit are

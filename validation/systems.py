@@ -1,11 +1,10 @@
-"""The systems that ns-2 was given, as scenarios: topologies, queues, TCPs, as they were told.
+"""Set-ups of ns-2 as scenarios: topologies, queues and TCPs, as documented.
 
-Everything is under the profile `ns2`. A sender sits behind an access link of its own, so that its
-bursts reach the bottleneck as a line of packets and not at one instant. Acks cross the links of
-receiver and sender and the bottleneck's other direction: where every packet takes the same time,
-the microseconds that they take there decide how a TCP's packets fall among those of others. Where
-ns-2's limits mean something else than ours, ours are set so that the same packets are let in (its
-DropTail refuses a packet that would make the queue reach the limit).
+All flows have the profile `ns2`. Each sender has its own access link, so that its bursts reach the
+bottleneck spread out in time. ACKs cross the links of receiver and sender and the other direction
+of the bottleneck: if all packets take the same time, these microseconds determine the interleaving
+of the flows. Where ns-2's limits have another meaning than ours, ours are set to admit the same
+packets: its DropTail drops a packet that would make the queue reach the limit.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,22 +15,22 @@ import numpy as np
 Table = dict[str, Any]
 
 NIC = {"name": "droptail", "limit": "49p"}
-"""The queue of any link that is not studied: ns-2's default limit of 50, which holds 49."""
+"""Queue of links that are not studied: ns-2's default limit of 50, which holds 49."""
 
 WIDE = {"name": "droptail", "limit": "99999p"}
 """A queue that never fills."""
 
 RTT_SETS = 10
-"""How many sets of propagation times the runs of the first file are spread over."""
+"""Number of sets of propagation times in our runs of the first file."""
 
 
 def tail(limit: str, ns2: int) -> Table:
-    """Give ns-2's DropTail of limit `ns2`, in the unit that `limit` ends with."""
+    """Return ns-2's DropTail of limit `ns2`, in the unit that `limit` ends with."""
     return {"name": "droptail", "limit": f"{ns2 - 1}{limit}"}
 
 
 def flow(name: str, path: Sequence[str], packet: int, tcp: str = "newreno", **more: Any) -> Table:
-    """Give a bulk flow that starts in the first ten seconds."""
+    """Return a bulk flow that starts in the first ten seconds."""
     return {
         "name": name,
         "path": path,
@@ -47,28 +46,28 @@ def flow(name: str, path: Sequence[str], packet: int, tcp: str = "newreno", **mo
 
 
 def cbr(name: str, path: Sequence[str], packet: int, bps: float, jitter: float = 0.5) -> Table:
-    """Give a constant-rate flow with ns-2's `random_`."""
+    """Return a constant-rate flow with ns-2's `random_`."""
     source = {"name": "cbr", "rate": f"{bps:.0f}bit", "packet": f"{packet}B", "jitter": jitter}
     return {"name": name, "path": path, "source": source | {"start": "uniform(0s, 10s)"}}
 
 
 def link(rate: str, delay: str = "0s", qdisc: Mapping[str, Any] = NIC) -> Table:
-    """Give a link."""
+    """Return a link."""
     return {"rate": rate, "delay": delay, "qdisc": qdisc}
 
 
 def scenario(duration: str, warmup: str, seed: int, links: Table, flows: list[Table]) -> Table:
-    """Give a scenario."""
+    """Return a scenario."""
     return {"duration": duration, "warmup": warmup, "seed": seed, "links": links, "flows": flows}
 
 
 def propagation(seed: int, n: int) -> list[float]:
-    """Give the propagation times of `n` flows, in seconds, of the set that `seed` falls to."""
+    """Return the propagation times of `n` flows, in seconds, in the set that belongs to `seed`."""
     return list(np.random.default_rng(seed % RTT_SETS).uniform(0.040, 0.200, n))
 
 
-def ftp_only_law(q: str, qmax: int) -> Table:
-    """Give a law as the paper of HRED configures it, and as ns-2 has it."""
+def ftp_only_aqm(q: str, qmax: int) -> Table:
+    """Return an AQM as configured in the HRED paper, with ns-2's parameters."""
     red = {
         "limit": f"{qmax + 499}B",  # ns-2 looks at the queue before the packet is added
         "min_th": f"{qmax // 4}B",
@@ -82,7 +81,7 @@ def ftp_only_law(q: str, qmax: int) -> Table:
         "packet": "500B",
     }
     reference = f"{3 * qmax // 8}B"
-    laws: dict[str, Table] = {
+    aqms: dict[str, Table] = {
         "RED": {"name": "red"} | red,
         "ARED": {"name": "ared", "stale_gentle": True} | red,
         "PI": {
@@ -108,17 +107,17 @@ def ftp_only_law(q: str, qmax: int) -> Table:
         },
         "AVQ": {"name": "avq", "limit": f"{qmax}B", "gamma": 1, "packet": "500B"},
     }
-    return laws[q]
+    return aqms[q]
 
 
 def ftp_only(seed: int, q: str, n: int, qmax: int, tcp: str, access: str = "100mbit") -> Table:
-    """Play `hred_ftp_only.csv`: long flows over 45 Mbit/s, RTTs uniform on 40 to 200 ms.
+    """Set up `hred_ftp_only.csv`: long flows over 45 Mbit/s, RTTs uniform on 40 to 200 ms.
 
     The propagation times are one of `RTT_SETS` sets; those of ns-2 are not known. An empty
-    `access` leaves out the access links.
+    `access` omits the access links.
     """
     rtts = propagation(seed, n)
-    qdisc = tail("B", qmax) if q == "DropTail" else ftp_only_law(q, qmax)
+    qdisc = tail("B", qmax) if q == "DropTail" else ftp_only_aqm(q, qmax)
     links = {"bottleneck": link("45mbit", "10ms", qdisc), "back": link("45mbit", "10ms", WIDE)}
     flows = []
     for i in range(n):
@@ -134,14 +133,14 @@ def ftp_only(seed: int, q: str, n: int, qmax: int, tcp: str, access: str = "100m
 
 
 NAMES = {"Newreno": "newreno", "Sack1": "sack"}
-"""What ns-2 calls its TCPs, and what we do."""
+"""Names of TCPs in ns-2 and in sojourn."""
 
 
 def bulk_data(seed: int, q: str, n: int, buf: int, tcp: str, trunk: bool = False) -> Table:
-    """Play `td_red_ftp.csv`: SACK and four CBR sources over 10 Mbit/s from four hosts.
+    """Set up `td_red_ftp.csv`: SACK and four CBR sources over 10 Mbit/s from four hosts.
 
-    It is told that runs last 500 s, but losses per event, loss rate and rate of the file only go
-    together if it counts 200 s: 13,754 events of 3.78 losses are 21.8 % of 202 s of arrivals.
+    The description says that runs last 500 s, but losses per event, loss rate and rate of the file
+    are consistent only with 200 s: 13,754 events of 3.78 losses are 21.8 % of 202 s of arrivals.
     `trunk` puts one more link of 100 Mbit/s between the access links and the bottleneck.
     """
     red = {
@@ -180,7 +179,7 @@ def bulk_data(seed: int, q: str, n: int, buf: int, tcp: str, trunk: bool = False
 
 
 def fair(seed: int, topo: str, q: str, buf: int, nic: Mapping[str, Any] = NIC) -> Table:
-    """Play `drr_wfq_fair3.csv` and `..5.csv`: TCPs and one UDP source from a node each."""
+    """Set up `drr_wfq_fair3.csv` and `..5.csv`: TCPs and one UDP source from a node each."""
     delays, rate, access, udp = {
         "3u": ([10, 10, 1], "5mbit", "10mbit", 4e6),
         "3v": ([50, 100, 1], "5mbit", "10mbit", 4e6),
@@ -210,7 +209,7 @@ def fair(seed: int, topo: str, q: str, buf: int, nic: Mapping[str, Any] = NIC) -
 def two_way(
     seed: int, mbps: int, mtu: int, buf: int, hosts: bool = False, q: str = "DropTail"
 ) -> Table:
-    """Play `drr_dumbbell.csv`: five FTPs and a CBR each way, acks queue with the other's data.
+    """Set up `drr_dumbbell.csv`: five FTPs and a CBR each way, ACKs queue with data.
 
     The receivers are at the far end of the bottleneck. With `hosts` they are on the hosts from
     which the other direction sends, behind the same access links: the RTTs are then 28 to 60 ms.
@@ -237,7 +236,7 @@ def two_way(
 
 
 def one_flow(seed: int, target_ms: float, variant: str = "rfc") -> Table:
-    """Play `codel_target_util.csv`: one SACK flow over 1 Gbit/s under CoDel, RTT 300 us."""
+    """Set up `codel_target_util.csv`: one SACK flow over 1 Gbit/s under CoDel, RTT 300 us."""
     codel = {
         "variant": variant,
         "name": "codel",

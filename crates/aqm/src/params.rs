@@ -62,7 +62,7 @@ pub struct Row {
     pub name: &'static str,
     /// Other names that are accepted.
     pub aliases: &'static [&'static str],
-    /// What kind of value: `duration`, `rate`, `size`, `bytes`, `number`, `integer`, `flag` or the
+    /// Kind of the value: `duration`, `rate`, `size`, `bytes`, `number`, `integer`, `flag` or the
     /// choices.
     pub kind: String,
     /// The value now; in a table of defaults, the default.
@@ -71,7 +71,7 @@ pub struct Row {
     pub range: String,
     /// The symbol in the paper, or empty.
     pub symbol: &'static str,
-    /// What it is.
+    /// Description.
     pub about: &'static str,
 }
 
@@ -84,7 +84,7 @@ pub trait Params: Clone + Default {
     /// allowed.
     fn set(&mut self, name: &str, value: Setting<'_>) -> Result<()>;
 
-    /// Whether there is a parameter of that name or alias; a dash counts as an underscore.
+    /// True if a parameter has that name or alias; a dash equals an underscore.
     fn knows(name: &str) -> bool;
 
     /// Every parameter with its present value.
@@ -97,7 +97,7 @@ pub trait Params: Clone + Default {
     fn check(&self) -> Result<()>;
 }
 
-/// Whether `row` answers to `name`; a dash counts as an underscore.
+/// True if `name` is the name or an alias of `row`; a dash equals an underscore.
 pub fn answers(row: &Row, name: &str) -> bool {
     let name = name.replace('-', "_");
     row.name == name || row.aliases.contains(&name.as_str())
@@ -111,7 +111,7 @@ pub fn unknown(table: &[Row], name: &str) -> Error {
 
 /// A type that a parameter can have.
 pub trait Value: Sized {
-    /// How the kind is called in a table.
+    /// Name of the kind in a table.
     fn kind() -> String;
     /// Reads a setting; the error says what is due.
     ///
@@ -126,9 +126,9 @@ pub trait Value: Sized {
     fn read_for(setting: Setting<'_>, _range: Option<(&Self, &Self)>) -> Result<Self> {
         Self::read(setting)
     }
-    /// How it is written, so that [`Value::read`] of the text gives it back.
+    /// Formats the value; [`Value::read`] of the text returns it.
     fn write(&self) -> String;
-    /// Whether it lies in `lo..=hi`.
+    /// True if the value is in `lo..=hi`.
     fn within(&self, lo: &Self, hi: &Self) -> bool;
 }
 
@@ -331,8 +331,8 @@ pub fn checked<T: Value>(value: T, range: Option<(T, T)>) -> Result<T> {
     }
 }
 
-/// How a range is printed; used by [`params!`](crate::params!). An end that nobody reaches is not
-/// named, and a very small number is written with its power of ten.
+/// Formats a range; used by [`params!`](crate::params!). An unreachable upper end is omitted, and a
+/// very small number is written with its power of ten.
 #[doc(hidden)]
 pub fn range_text<T: Value>(range: &Option<(T, T)>) -> String {
     let Some((lo, hi)) = range.as_ref().map(|(lo, hi)| (lo.write(), hi.write())) else {
@@ -471,7 +471,7 @@ macro_rules! choice {
 /// The owned text of [`choice!`](crate::choice!).
 pub type Text = String;
 
-/// The word that a setting stands for; used by [`choice!`](crate::choice!).
+/// Converts a setting to a word; used by [`choice!`](crate::choice!).
 #[doc(hidden)]
 pub fn word(value: Setting<'_>, words: &[&str]) -> Result<String> {
     match value {

@@ -1,5 +1,5 @@
-//! What a link counts, always: packets, bytes, moments of the queue over time, sojourn times and
-//! runs of losses. Everything is a whole number until it is read, so nothing drifts.
+//! Counters of a link: packets, bytes, moments of the queue over time, sojourn times and runs of
+//! losses. All counters are integers until they are read, so that sums never drift.
 
 use crate::cast;
 use crate::cx::{Lost, Marks, Why};
@@ -65,7 +65,7 @@ impl Histogram {
         (self.count, self.sum, self.sum_of_squares, self.min, self.max) = (0, 0, 0, u64::MAX, 0);
     }
 
-    /// What was counted since it was as in `earlier`; its extremes are right to a bin.
+    /// Counts since `earlier`, an older copy of this histogram; the extremes are exact to a bin.
     pub fn since(&self, earlier: &Histogram) -> Histogram {
         let bins: Vec<u64> = self.bins.iter().zip(&earlier.bins).map(|(a, b)| a - b).collect();
         let first = bins.iter().position(|n| *n > 0).map_or(u64::MAX, middle);

@@ -123,7 +123,7 @@ fn marks_up_to_a_chance_and_drops_above() {
     }
 }
 
-/// How many packets, the signalled one included, until the first signal at p = 0.1.
+/// Number of packets up to and including the first drop at p = 0.1.
 fn first_signal(settings: &[(&str, &str)], u: f64, backlog: u32) -> Option<usize> {
     struct Shown(f64);
     impl crate::Dice for Shown {

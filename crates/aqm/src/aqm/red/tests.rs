@@ -27,7 +27,7 @@ fn slopes_of_the_three_forms() {
     assert_eq!([15.0, 37.5, 60.0].map(|a| pb_at(&mut red, a)), [0.1, 0.55, 1.0]);
 }
 
-/// Random numbers that never signal, and note each chance.
+/// Random numbers that never lead to a drop, and record each probability.
 struct Never(Vec<f64>);
 
 impl crate::Dice for Never {
