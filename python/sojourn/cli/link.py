@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from sojourn._sojourn import InputError
+from sojourn.cli import suggest
 
 SAMPLE = "100ms"
 """Interval of the series unless it is given."""
@@ -39,7 +40,10 @@ def link(
     ] = None,
     rate: Annotated[Text, typer.Option(help="of both directions, like 10mbit")] = None,
     delay: Annotated[Text, typer.Option(help="one way, like 25ms (default 0ms)")] = None,
-    qdisc: Annotated[Text, typer.Option(metavar="NAME", help="default droptail")] = None,
+    qdisc: Annotated[
+        Text,
+        typer.Option(metavar="NAME", help="default droptail", autocompletion=suggest.disciplines),
+    ] = None,
     settings: Annotated[
         Words, typer.Option("--set", metavar="K=V", help="a parameter of the discipline")
     ] = None,

@@ -39,10 +39,10 @@ def main(arguments: Sequence[str]) -> int:
     try:
         code = _run(list(arguments))
         sys.stdout.flush()
-    except (BrokenPipeError, SystemExit):  # typer turns the one into the other, and nothing else
-        # Whoever read has enough; what is left in the buffer has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return PIPE_CLOSED
+    except BrokenPipeError:
+        return _pipe_closed()
+    except SystemExit as end:  # typer: 0 after shell completion, else a closed pipe
+        return _pipe_closed() if end.code else DONE
     except KeyboardInterrupt:
         return _say("interrupted", INTERRUPTED)
     except OSError as error:
@@ -53,6 +53,12 @@ def main(arguments: Sequence[str]) -> int:
     except BaseException as error:  # a panic of Rust is no Exception
         return _refusal(error)
     return code
+
+
+def _pipe_closed() -> int:
+    """Discard the rest of the output, which nobody reads, and return the exit code."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return PIPE_CLOSED
 
 
 def _run(arguments: list[str]) -> int:

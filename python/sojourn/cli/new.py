@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from sojourn._sojourn import InputError
+from sojourn.cli import suggest
 
 FOLDER = Path(__file__).parent / "templates"
 
@@ -45,7 +46,10 @@ def about(name: str) -> str:
 
 
 def new(
-    template: Annotated[str | None, typer.Argument(help="its name", show_default=False)] = None,
+    template: Annotated[
+        str | None,
+        typer.Argument(help="its name", show_default=False, autocompletion=suggest.templates),
+    ] = None,
     file: Annotated[
         Path | None, typer.Argument(help="where to write it: .toml", show_default=False)
     ] = None,

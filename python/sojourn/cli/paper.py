@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from sojourn.cli import suggest
 from sojourn.cli.sweep import Force
 
 app = typer.Typer(
@@ -38,7 +39,12 @@ def list_command(as_json: Json = False) -> None:
 
 @app.command()
 def run(
-    paper_id: Annotated[str, typer.Argument(metavar="ID", help="as `sojourn paper list` has it")],
+    paper_id: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID", help="as `sojourn paper list` has it", autocompletion=suggest.papers
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="the report goes into DIR/ID", metavar="DIR")],
     figure: Annotated[
         list[str] | None, typer.Option(help="only this figure, and the claims about it")

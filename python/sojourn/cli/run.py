@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from sojourn._sojourn import InputError
-from sojourn.cli import paper, sweep
+from sojourn.cli import paper, suggest, sweep
 from sojourn.cli.figure_options import Size, Style, Title, XLabel, check_look
 from sojourn.cli.link import link as link_command
 from sojourn.cli.new import new
@@ -23,7 +23,6 @@ from sojourn.plotting.style import Look
 
 app = typer.Typer(
     help="Packets through managed queues: simulate, compare, replay, sweep, repeat papers.",
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -70,7 +69,8 @@ def list_command(
     kind: Annotated[
         str | None,
         typer.Argument(
-            help="disciplines, tcp, sources, metrics, papers, scenario, missing; or a NAME"
+            help="disciplines, tcp, sources, metrics, papers, scenario, missing; or a NAME",
+            autocompletion=suggest.names,
         ),
     ] = None,
     name: Annotated[str | None, typer.Argument(help="show this one: its parameters")] = None,
@@ -93,7 +93,11 @@ def run(
     seed: Seed = None,
     qdisc: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="discipline of the link, like 'codel(target=15ms)'"),
+        typer.Option(
+            metavar="NAME",
+            help="discipline of the link, like 'codel(target=15ms)'",
+            autocompletion=suggest.disciplines,
+        ),
     ] = None,
     link: Link = None,
     as_json: Json = False,
@@ -195,6 +199,7 @@ def compare(
         typer.Option(
             metavar="A,B,...",
             help="the disciplines, like droptail,'codel(target=15ms)',slow='codel(target=100ms)'",
+            autocompletion=suggest.disciplines,
         ),
     ],
     seeds: Annotated[
@@ -276,7 +281,10 @@ def replay(
     arrivals: Annotated[
         Path, typer.Argument(help="CSV with i,t_us,flow,size_B[,ecn]", show_default=False)
     ],
-    qdisc: Annotated[str, typer.Option(metavar="NAME", help="the discipline")],
+    qdisc: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="the discipline", autocompletion=suggest.disciplines),
+    ],
     rate: Annotated[str, typer.Option(help="of the link, like 800kbit")],
     out: Annotated[Path, typer.Option(help="CSV to write")],
     force: Force = False,

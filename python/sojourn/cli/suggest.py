@@ -1,0 +1,44 @@
+"""Values that shell completion offers for arguments and options."""
+
+import json
+from collections.abc import Iterator
+
+
+def disciplines(incomplete: str) -> Iterator[tuple[str, str]]:
+    """Yield the disciplines for the last name of a list, with a description.
+
+    `incomplete` is the text before the cursor, like "codel,fq_".
+    """
+    from sojourn import _sojourn
+
+    before, comma, last = incomplete.rpartition(",")
+    for spec in json.loads(_sojourn.specs())["disciplines"]:
+        if spec["name"].startswith(last):
+            yield f"{before}{comma}{spec['name']}", spec["about"]
+
+
+def names(incomplete: str) -> Iterator[tuple[str, str]]:
+    """Yield the lists and names that `sojourn list` knows, with a description."""
+    from sojourn.cli import list as listing
+
+    for kind in listing.KINDS:
+        if kind.startswith(incomplete):
+            yield kind, "list"
+    for kind in set(listing.TABLES) - {"papers"}:  # papers take long to read
+        for spec in listing.find(kind, None):
+            if spec["name"].startswith(incomplete):
+                yield spec["name"], spec["about"]
+
+
+def templates(incomplete: str) -> Iterator[str]:
+    """Yield the templates of `sojourn new`."""
+    from sojourn.cli.new import ORDER
+
+    yield from (name for name in ORDER if name.startswith(incomplete))
+
+
+def papers(incomplete: str) -> Iterator[str]:
+    """Yield the papers of `sojourn paper run`."""
+    from sojourn.reproduction.paper import ids
+
+    yield from (name for name in ids() if name.startswith(incomplete))
