@@ -20,7 +20,7 @@ from sojourn.papers.codel_dc import runs as codel_dc
     ],
 )
 def test_utilisation_of_a_sawtooth(ratio: float, paper: float, over_time: float) -> None:
-    """The values were worked out elsewhere (theory.md, sections 2 and 6)."""
+    """The expected values were computed by hand from the sawtooth of one TCP flow."""
     assert codel_dc.model(ratio) == pytest.approx(paper, abs=1e-5)
     assert codel_dc.by_time(ratio) == pytest.approx(over_time, abs=1e-4)
 

@@ -20,7 +20,7 @@ def test_smallest_stable_buffer_is_that_of_the_paper(kappa: float) -> None:
 
 def test_gain_of_the_papers_own_runs() -> None:
     """The runs with 300 kB are outside of the bound."""
-    # At 112.5 kB, CR = 675 kB: theory.md 4.
+    # At 112.5 kB, CR = 675 kB, by equation (9).
     assert gain(112.5, 675, 75, 150, 2) == pytest.approx(1.1667, rel=1e-4)
     assert largest_change(675 / 300, 0.5) == pytest.approx(0.1)
 
