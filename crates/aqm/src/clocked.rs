@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::order::{Heads, Item, Loss, Order};
-use crate::params::Nothing;
+use crate::params::{Checked, Nothing};
 use crate::sched::Env;
 use crate::tags::{Least, Tags};
 use crate::units::Time;
@@ -28,7 +28,7 @@ pub struct Clocked<C> {
 impl<C: Clock> Order for Clocked<C> {
     type Params = Nothing;
 
-    fn new(_: &Nothing, _env: &Env, weights: &[f64]) -> Result<Self> {
+    fn new(_: Checked<'_, Nothing>, _env: &Env, weights: &[f64]) -> Result<Self> {
         Ok(Clocked { tags: Tags::new(weights, C::TAG), v: 0.0, clock: PhantomData })
     }
 

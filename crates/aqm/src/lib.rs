@@ -10,7 +10,7 @@
 //!
 //! let spec = LinkSpec { rate: Rate(10_000_000), delay: Span::ms(25) };
 //! let made = sojourn_aqm::build("codel", &[("limit", Setting::Text("300kB"))], spec.rate)?;
-//! let mut link = Link::new(spec, made.qdisc, rand_pcg::Pcg64Mcg::seed_from_u64(1));
+//! let mut link = Link::new(spec, made.qdisc, rand_pcg::Pcg64Mcg::seed_from_u64(1))?;
 //!
 //! link.push(Time::ZERO, Packet { len: 1250, body: 7, ..Packet::default() });
 //! let due = link.wake().unwrap();                          // 1 ms to send, 25 ms to travel

@@ -2,7 +2,9 @@
 
 use crate::cx::{Cx, Lost};
 use crate::dice::Dice;
+use crate::error::Result;
 use crate::packet::{Ecn, Packet};
+use crate::params::checked;
 use crate::sched::Qdisc;
 use crate::tally::Tally;
 use crate::tape::{Row, Tape};
@@ -19,10 +21,24 @@ pub use opportunities::Opportunities;
 /// Rate and delay of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSpec {
-    /// Transmission rate; zero for a stopped link.
+    /// Rate of the transmitter. Zero, which only [`Link::change`] accepts, stops the link.
     pub rate: Rate,
-    /// Propagation delay, one way.
+    /// One-way propagation delay.
     pub delay: Span,
+}
+
+impl LinkSpec {
+    /// Highest rate, 10^18 bit/s. The arithmetic of transmission times is exact up to it.
+    pub const RATE_MAX: Rate = Rate(1_000_000_000_000_000_000);
+
+    /// Checks that the rate is from 1 bit/s to [`LinkSpec::RATE_MAX`]; any delay is accepted.
+    ///
+    /// # Errors
+    /// A rate out of range.
+    pub fn check(&self) -> Result<()> {
+        checked(self.rate, Some((Rate(1), LinkSpec::RATE_MAX))).map_err(|e| e.at("rate"))?;
+        Ok(())
+    }
 }
 
 /// A link in operation.
@@ -63,13 +79,16 @@ pub const LEN_MAX: u32 = 1 << 30;
 
 impl Link {
     /// Creates an idle link at time zero.
+    ///
+    /// # Errors
+    /// As [`LinkSpec::check`].
     pub fn new(
         spec: LinkSpec,
         qdisc: Box<dyn Qdisc + Send>,
         dice: impl Dice + Send + 'static,
-    ) -> Link {
-        assert!(spec.rate.0 > 0, "a link has a rate");
-        Link {
+    ) -> Result<Link> {
+        spec.check()?;
+        Ok(Link {
             spec,
             ends: qdisc.settles_on_arrival().then(VecDeque::new),
             last_end: Time::ZERO,
@@ -85,7 +104,7 @@ impl Link {
             lost: Vec::with_capacity(32),
             tally: Tally::default(),
             tape: None,
-        }
+        })
     }
 
     /// Starts to log every packet that leaves the queue.
@@ -93,8 +112,10 @@ impl Link {
         self.tape.get_or_insert_default();
     }
 
-    /// Enqueues `packet`, which arrives at `now`. `now` must not be earlier than in any previous
-    /// call.
+    /// Enqueues `packet`, which arrives at `now`.
+    ///
+    /// # Panics
+    /// If `now` is earlier than in a previous call, or the packet has [`LEN_MAX`] bytes or more.
     pub fn push(&mut self, now: Time, mut packet: Packet) {
         assert!(packet.len < LEN_MAX, "a packet is shorter than 2^30 bytes");
         self.advance(now);
@@ -173,6 +194,9 @@ impl Link {
     }
 
     /// Executes everything that is due up to `now`.
+    ///
+    /// # Panics
+    /// If `now` is earlier than in a previous call.
     #[inline]
     pub fn advance(&mut self, now: Time) {
         assert!(now >= self.now, "time runs forwards");
@@ -333,6 +357,7 @@ mod tests {
             made.qdisc,
             rand_pcg::Pcg64Mcg::seed_from_u64(1),
         )
+        .unwrap()
     }
 
     fn packet(body: u32, len: u32) -> Packet {

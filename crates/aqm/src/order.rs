@@ -1,7 +1,7 @@
 //! Interface of a scheduler: selects the next queue.
 
 use crate::error::Result;
-use crate::params::Params;
+use crate::params::{Checked, Params};
 use crate::sched::Env;
 use crate::units::Time;
 
@@ -36,7 +36,7 @@ pub trait Order: Sized {
     ///
     /// # Errors
     /// Parameters that contradict each other or the link.
-    fn new(params: &Self::Params, env: &Env, weights: &[f64]) -> Result<Self>;
+    fn new(params: Checked<'_, Self::Params>, env: &Env, weights: &[f64]) -> Result<Self>;
 
     /// Called when a packet was appended to queue `i`, which was empty if `first`.
     fn join(&mut self, now: Time, i: u32, packet: Item, first: bool);

@@ -21,12 +21,12 @@
 //! ```
 
 mod both;
+mod value;
 
 pub use both::{Both, Nothing};
+pub use value::Value;
 
-use crate::cast;
 use crate::error::{Error, Result};
-use crate::units::{Bytes, Rate, Size, Span};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -95,6 +95,43 @@ pub trait Params: Clone + Default {
     /// # Errors
     /// The first parameter that is out of range, as [`Params::set`] refuses it.
     fn check(&self) -> Result<()>;
+
+    /// Checks every range and returns the proof that constructors ask for.
+    ///
+    /// # Errors
+    /// As [`Params::check`].
+    fn checked(&self) -> Result<Checked<'_, Self>> {
+        self.check()?;
+        Ok(Checked(self))
+    }
+
+    /// Sets the parameter `name` without checking its range, as an assignment to the field does.
+    /// For tests of what assignments can do.
+    ///
+    /// # Errors
+    /// An unknown name, or a value of the wrong kind.
+    #[doc(hidden)]
+    fn assign(&mut self, name: &str, value: Setting<'_>) -> Result<()>;
+}
+
+/// Parameters whose ranges were checked: the only way to make one is [`Params::checked`], and
+/// disciplines are built from nothing else.
+#[derive(Debug)]
+pub struct Checked<'a, P>(&'a P);
+
+impl<P> Clone for Checked<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for Checked<'_, P> {}
+
+impl<P> core::ops::Deref for Checked<'_, P> {
+    type Target = P;
+    fn deref(&self) -> &P {
+        self.0
+    }
 }
 
 /// True if `name` is the name or an alias of `row`; a dash equals an underscore.
@@ -109,203 +146,9 @@ pub fn unknown(table: &[Row], name: &str) -> Error {
     Error::unknown("parameter", name, names.iter().copied()).at(name)
 }
 
-/// A type that a parameter can have.
-pub trait Value: Sized {
-    /// Name of the kind in a table.
-    fn kind() -> String;
-    /// Reads a setting; the error says what is due.
-    ///
-    /// # Errors
-    /// A setting of another kind, or one that cannot be read.
-    fn read(setting: Setting<'_>) -> Result<Self>;
-    /// Reads a setting whose allowed range is known: a number from 0 to 1 may be a percentage.
-    /// Whether the value lies in the range is not checked.
-    ///
-    /// # Errors
-    /// As [`Value::read`].
-    fn read_for(setting: Setting<'_>, _range: Option<(&Self, &Self)>) -> Result<Self> {
-        Self::read(setting)
-    }
-    /// Formats the value; [`Value::read`] of the text returns it.
-    fn write(&self) -> String;
-    /// True if the value is in `lo..=hi`.
-    fn within(&self, lo: &Self, hi: &Self) -> bool;
-}
-
-macro_rules! quantity {
-    ($($type:ty, $kind:literal, $like:literal, $rank:expr;)*) => {$(
-        impl Value for $type {
-            fn kind() -> String {
-                $kind.to_string()
-            }
-            fn read(setting: Setting<'_>) -> Result<Self> {
-                match setting {
-                    Setting::Text(text) => text.parse(),
-                    other => Err(Error::new(format!(
-                        "{other} has no unit; a {} is written like {}", $kind, $like
-                    ))),
-                }
-            }
-            fn write(&self) -> String {
-                self.to_string()
-            }
-            fn within(&self, lo: &Self, hi: &Self) -> bool {
-                let rank: fn(&Self) -> u64 = $rank;
-                (rank(lo)..=rank(hi)).contains(&rank(self))
-            }
-        }
-    )*};
-}
-
-quantity! {
-    Span, "duration", "\"5ms\"", |s| s.0;
-    Rate, "rate", "\"10mbit\"", |r| r.0;
-    Bytes, "bytes", "\"1500B\"", |b| b.0;
-    Size, "size", "\"300kB\" or \"100p\"", |s| s.number();
-}
-
-impl Value for f64 {
-    fn kind() -> String {
-        "number".to_string()
-    }
-    fn read(setting: Setting<'_>) -> Result<Self> {
-        let number = match setting {
-            Setting::Number(n) => Some(n),
-            Setting::Integer(n) => Some(n as f64),
-            Setting::Text(t) => t.trim().parse().ok(),
-            Setting::Flag(_) => None,
-        };
-        number
-            .filter(|n| n.is_finite())
-            .ok_or_else(|| Error::new(format!("{setting} is not a finite number")))
-    }
-    fn read_for(setting: Setting<'_>, range: Option<(&Self, &Self)>) -> Result<Self> {
-        let Setting::Text(text) = setting else { return Self::read(setting) };
-        let Some(percent) = text.trim().strip_suffix('%') else { return Self::read(setting) };
-        if !range.is_some_and(|(lo, hi)| *lo >= 0.0 && *hi <= 1.0) {
-            return Err(Error::new(format!("{text:?} is a percentage; a plain number is due")));
-        }
-        // By the exponent, so that 2% is the same number as 0.02.
-        let plain = |c: char| c.is_ascii_digit() || c == '.' || c == '-';
-        let number = Some(percent.trim()).filter(|p| p.chars().all(plain));
-        let share = number.and_then(|p| format!("{p}e-2").parse().ok());
-        share.ok_or_else(|| Error::new(format!("{text:?} is not a percentage like 2%")))
-    }
-    fn write(&self) -> String {
-        self.to_string()
-    }
-    fn within(&self, lo: &Self, hi: &Self) -> bool {
-        (lo..=hi).contains(&self)
-    }
-}
-
-impl Value for u64 {
-    fn kind() -> String {
-        "integer".to_string()
-    }
-    fn read(setting: Setting<'_>) -> Result<Self> {
-        let whole = |x: f64| (0.0..=9_007_199_254_740_992.0).contains(&x) && x % 1.0 == 0.0;
-        let number = match setting {
-            Setting::Number(x) => whole(x).then_some(cast::trunc(x)),
-            Setting::Integer(n) => u64::try_from(n).ok(),
-            Setting::Text(t) => t.trim().parse().ok(),
-            Setting::Flag(_) => None,
-        };
-        let large = match setting {
-            Setting::Number(x) => x >= 9_007_199_254_740_992.0,
-            Setting::Integer(n) => n > 0,
-            Setting::Text(t) => !t.is_empty() && t.bytes().all(|c| c.is_ascii_digit()),
-            Setting::Flag(_) => false,
-        };
-        let why = if large { "is too large" } else { "is not a whole number from 0 up" };
-        number.ok_or_else(|| Error::new(format!("{setting} {why}")))
-    }
-    fn write(&self) -> String {
-        self.to_string()
-    }
-    fn within(&self, lo: &Self, hi: &Self) -> bool {
-        (lo..=hi).contains(&self)
-    }
-}
-
-impl Value for bool {
-    fn kind() -> String {
-        "flag".to_string()
-    }
-    fn read(setting: Setting<'_>) -> Result<Self> {
-        match setting {
-            Setting::Flag(b) => Ok(b),
-            Setting::Text("true" | "on" | "yes") => Ok(true),
-            Setting::Text("false" | "off" | "no") => Ok(false),
-            other => Err(Error::new(format!("{other} is not true or false"))),
-        }
-    }
-    fn write(&self) -> String {
-        self.to_string()
-    }
-    fn within(&self, _: &Self, _: &Self) -> bool {
-        true
-    }
-}
-
-/// A value that may be left to be worked out: `auto` is [`None`].
-impl<T: Value> Value for Option<T> {
-    fn kind() -> String {
-        T::kind() + " or auto"
-    }
-    fn read(setting: Setting<'_>) -> Result<Self> {
-        if setting == Setting::Text("auto") { Ok(None) } else { T::read(setting).map(Some) }
-    }
-    fn read_for(setting: Setting<'_>, range: Option<(&Self, &Self)>) -> Result<Self> {
-        if setting == Setting::Text("auto") {
-            return Ok(None);
-        }
-        let inner = range.and_then(|(lo, hi)| lo.as_ref().zip(hi.as_ref()));
-        T::read_for(setting, inner).map(Some)
-    }
-    fn write(&self) -> String {
-        self.as_ref().map_or_else(|| "auto".to_string(), Value::write)
-    }
-    fn within(&self, lo: &Self, hi: &Self) -> bool {
-        match (self, lo, hi) {
-            (Some(x), Some(lo), Some(hi)) => x.within(lo, hi),
-            _ => true,
-        }
-    }
-}
-
 /// The `i`-th of a list whose last entry stands for all further ones.
 pub fn nth<T: Copy>(list: &[T], i: usize) -> Option<T> {
     list.get(i).or(list.last()).copied()
-}
-
-/// Several values, written with spaces between them or as `[1, 2]`.
-impl<T: Value> Value for Vec<T> {
-    fn kind() -> String {
-        format!("list of {}", T::kind())
-    }
-    fn read(setting: Setting<'_>) -> Result<Self> {
-        Self::read_for(setting, None)
-    }
-    fn read_for(setting: Setting<'_>, range: Option<(&Self, &Self)>) -> Result<Self> {
-        let inner = range.and_then(|(lo, hi)| lo.first().zip(hi.first()));
-        let Setting::Text(text) = setting else {
-            return T::read_for(setting, inner).map(|one| [one].into());
-        };
-        let bare = text.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-        let words =
-            bare.unwrap_or(text).split(|c: char| c.is_whitespace() || (bare.is_some() && c == ','));
-        let words =
-            words.filter(|word| !word.is_empty()).map(|word| word.trim_matches(['"', '\'']));
-        words.map(|word| T::read_for(Setting::Text(word), inner)).collect()
-    }
-    fn write(&self) -> String {
-        self.iter().map(Value::write).collect::<Vec<_>>().join(" ")
-    }
-    fn within(&self, lo: &Self, hi: &Self) -> bool {
-        let bounds = lo.first().zip(hi.first());
-        bounds.is_none_or(|(lo, hi)| self.iter().all(|x| x.within(lo, hi)))
-    }
 }
 
 /// Reads a value and refuses one outside `range`; used by [`params!`](crate::params!).
@@ -320,15 +163,12 @@ pub fn read_checked<T: Value>(setting: Setting<'_>, range: Option<(T, T)>) -> Re
 /// Refuses a value outside `range`; used by [`params!`](crate::params!).
 #[doc(hidden)]
 pub fn checked<T: Value>(value: T, range: Option<(T, T)>) -> Result<T> {
-    match range {
-        Some((lo, hi)) if !value.within(&lo, &hi) => Err(Error::new(format!(
-            "{} is out of range, allowed: {} to {}",
-            value.write(),
-            lo.write(),
-            hi.write()
-        ))),
-        _ => Ok(value),
-    }
+    let Some((lo, hi)) = range.filter(|(lo, hi)| !value.within(lo, hi)) else { return Ok(value) };
+    // What cannot be written, as NaN, is refused as its text is.
+    let text = value.write();
+    T::read(Setting::Text(&text))?;
+    let (lo, hi) = (lo.write(), hi.write());
+    Err(Error::new(format!("{text} is out of range, allowed: {lo} to {hi}")))
 }
 
 /// Formats a range; used by [`params!`](crate::params!). An unreachable upper end is omitted, and a
@@ -388,6 +228,25 @@ macro_rules! params {
                                 $crate::params!(@range $($lo => $hi)?);
                             self.$field = $crate::params::read_checked(value, range)
                                 .map_err(|e| e.at(stringify!($field)))?;
+                            Ok(())
+                        }
+                    )*
+                    _ => Err($crate::params::unknown(&self.table(), name)),
+                }
+            }
+
+            fn assign(
+                &mut self,
+                name: &str,
+                value: $crate::params::Setting<'_>,
+            ) -> $crate::error::Result<()> {
+                match name {
+                    $(
+                        stringify!($field) => {
+                            let range: Option<($Type, $Type)> =
+                                $crate::params!(@range $($lo => $hi)?);
+                            let range = range.as_ref().map(|(lo, hi)| (lo, hi));
+                            self.$field = $crate::params::Value::read_for(value, range)?;
                             Ok(())
                         }
                     )*

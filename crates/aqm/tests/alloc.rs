@@ -22,7 +22,7 @@ struct Feed {
 impl Feed {
     fn new(case: &Case) -> Feed {
         let spec = LinkSpec { rate: RATE, delay: Span::ms(20) };
-        let link = Link::new(spec, case.build().qdisc, Pcg64Mcg::seed_from_u64(1));
+        let link = Link::new(spec, case.build().qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap();
         Feed { link, rng: Pcg64Mcg::seed_from_u64(2), now: Time::ZERO, lost: 0, sent: 0 }
     }
 

@@ -47,7 +47,7 @@ fn served(name: &str, arrivals: &[Arrival], weights: &[f64]) -> Vec<(f64, f64)> 
     settings.push(("weights", Setting::Text(&weights)));
     let made = build(name, &settings, RATE).unwrap();
     let spec = LinkSpec { rate: RATE, delay: Span::ZERO };
-    let mut link = Link::new(spec, made.qdisc, Pcg64Mcg::seed_from_u64(1));
+    let mut link = Link::new(spec, made.qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap();
     link.record();
     for (body, a) in (0..).zip(arrivals) {
         let flow = a.queue as u32;

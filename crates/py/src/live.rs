@@ -86,7 +86,8 @@ pub type Turns = Box<dyn Iterator<Item = (Time, Turn)> + Send>;
 /// of that name in a simulation.
 pub fn line(def: &LinkDef, seed: u64, turns: Option<Turns>) -> Line {
     let key = format!("links.{}", def.name);
-    let mut line = Line::new(Link::new(def.spec, def.build().qdisc, stream(seed, &key)));
+    let link = Link::new(def.spec, def.build().qdisc, stream(seed, &key));
+    let mut line = Line::new(link.expect("its rate was checked"));
     if let Some(turns) = turns {
         let mut spec = def.spec;
         line.change(Box::new(turns.map(move |(at, turn)| {

@@ -113,9 +113,9 @@ pub fn replay(
     let mut link = match follow {
         Some(_) => {
             let script = Script { signal: signal.clone(), impossible: impossible.clone() };
-            Link::new(spec, qdisc, script)
+            Link::new(spec, qdisc, script)?
         }
-        None => Link::new(spec, qdisc, stream(1, "replay")),
+        None => Link::new(spec, qdisc, stream(1, "replay"))?,
     };
     link.record();
 

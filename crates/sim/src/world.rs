@@ -457,7 +457,7 @@ impl<'a> World<'a> {
 fn link(scenario: &Scenario, l: usize) -> Link {
     let def = &scenario.links[l];
     let dice = stream(scenario.seed, &format!("links.{}", def.name));
-    let mut link = Link::new(def.spec, def.build().qdisc, dice);
+    let mut link = Link::new(def.spec, def.build().qdisc, dice).expect("its rate was checked");
     // What a wire loses is drawn when a transmission starts, so that it is counted then.
     if !def.loss.never() || may_change(scenario, l) {
         link.may_change();

@@ -22,7 +22,7 @@ fn link(rate: u64, qdisc: &str, settings: &[(&str, &str)]) -> Link {
     let settings: Vec<_> = settings.iter().map(|(k, v)| (*k, Setting::Text(v))).collect();
     let made = sojourn_aqm::build(qdisc, &settings, Rate(rate)).expect("the settings are valid");
     let spec = LinkSpec { rate: Rate(rate), delay: Span::ZERO };
-    Link::new(spec, made.qdisc, Pcg64Mcg::seed_from_u64(1))
+    Link::new(spec, made.qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap()
 }
 
 fn exponential(mean: f64, rng: &mut impl Rng) -> f64 {

@@ -32,6 +32,7 @@ use crate::cx::Cx;
 use crate::error::{Error, Result};
 use crate::fifo::Line;
 use crate::packet::Packet;
+use crate::params::Checked;
 use crate::sched::Env;
 use crate::units::{Bytes, Size};
 use alloc::format;
@@ -86,14 +87,21 @@ pub struct AfQcn {
 impl Law for AfQcn {
     type Params = AfQcnParams;
 
-    fn new(params: &AfQcnParams, env: &Env) -> Result<Self> {
+    fn from_checked(params: Checked<'_, AfQcnParams>, env: &Env) -> Result<Self> {
         let AfQcnParams { b, s, flows, packet, p_min, p_max, .. } = *params;
         if p_max < p_min {
             let text = format!("{p_max} is below p_min ({p_min})");
             return Err(Error::new(text).at("p_max"));
         }
         let shadow = Shadow::new(b, s, flows, packet, env);
-        Ok(AfQcn { params: params.clone(), shadow, q_old: 0.0, fb_qcn: 0.0, fb_af: 0.0, fb: 0.0 })
+        Ok(AfQcn {
+            params: (*params).clone(),
+            shadow,
+            q_old: 0.0,
+            fb_qcn: 0.0,
+            fb_af: 0.0,
+            fb: 0.0,
+        })
     }
 }
 

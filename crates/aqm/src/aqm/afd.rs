@@ -31,7 +31,7 @@ use crate::cx::Cx;
 use crate::error::{Error, Result};
 use crate::fifo::Line;
 use crate::packet::Packet;
-use crate::params::nth;
+use crate::params::{Checked, nth};
 use crate::sched::Env;
 use crate::timer::Timer;
 use crate::units::{Bytes, Size, Span, Time};
@@ -180,7 +180,7 @@ pub struct Afd {
 impl Law for Afd {
     type Params = AfdParams;
 
-    fn new(params: &AfdParams, env: &Env) -> Result<Self> {
+    fn from_checked(params: Checked<'_, AfdParams>, env: &Env) -> Result<Self> {
         let AfdParams { b, s, q_target, alpha, beta, f_s, flows, packet, ref weights } = *params;
         if weights.is_empty() || weights.len() as u64 > flows {
             let text = format!("{} weights for {flows} accounts", weights.len());

@@ -24,7 +24,7 @@ use crate::cx::Cx;
 use crate::error::{Error, Result};
 use crate::fifo::Line;
 use crate::packet::Packet;
-use crate::params::Both;
+use crate::params::{Both, Checked};
 use crate::sched::Env;
 use crate::units::Time;
 
@@ -52,7 +52,7 @@ const MODULUS: f64 = 1.1349;
 impl Law for Api {
     type Params = Both<ApiParams, PiParams>;
 
-    fn new(params: &Self::Params, env: &Env) -> Result<Self> {
+    fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
         let (Gains { crossover: x, .. }, designed) = gains(&params.law, env)?;
         let margin = || MODULUS / (x * libm::sqrt(1.0 + x * x));
         let m_max = match params.frame.m_max {

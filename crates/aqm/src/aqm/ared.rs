@@ -26,7 +26,7 @@
 use super::Law;
 use super::red::{Red, RedParams, Tune, Tuned, one_unit};
 use crate::error::{Error, Result};
-use crate::params::Both;
+use crate::params::{Both, Checked};
 use crate::sched::Env;
 use crate::units::{Rate, Size, Span, Time};
 use alloc::format;
@@ -122,7 +122,7 @@ fn bottom_auto(rate: Rate) -> f64 {
 impl Law for Tuned<Ared> {
     type Params = Both<AredParams, RedParams>;
 
-    fn new(params: &Self::Params, env: &Env) -> Result<Self> {
+    fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
         let own = &params.frame;
         // Cp. A link of rate 0 has no automatic settings, but must not cause a division by zero.
         let per_second = env.rate.packets_per_sec(params.law.packet).max(1e-9);

@@ -28,6 +28,7 @@ use crate::cx::Cx;
 use crate::error::{Error, Result};
 use crate::fifo::Line;
 use crate::packet::Packet;
+use crate::params::Checked;
 use crate::sched::Env;
 use crate::units::{Bytes, Time};
 use alloc::format;
@@ -78,7 +79,7 @@ pub struct Avq {
 impl Law for Avq {
     type Params = AvqParams;
 
-    fn new(params: &AvqParams, env: &Env) -> Result<Self> {
+    fn from_checked(params: Checked<'_, AvqParams>, env: &Env) -> Result<Self> {
         let AvqParams { gamma, alpha, buflim, ecnlim, packet } = *params;
         let in_bytes = env.limit.in_bytes();
         let buffer = buflim * env.limit.number() as f64;

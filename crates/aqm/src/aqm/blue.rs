@@ -26,6 +26,7 @@ use crate::cx::Cx;
 use crate::error::{Error, Result};
 use crate::fifo::Line;
 use crate::packet::Packet;
+use crate::params::Checked;
 use crate::sched::Env;
 use crate::units::{Size, Span, Time};
 use alloc::format;
@@ -78,12 +79,12 @@ const DOWN: usize = 1;
 impl Law for Blue {
     type Params = BlueParams;
 
-    fn new(params: &BlueParams, env: &Env) -> Result<Self> {
+    fn from_checked(params: Checked<'_, BlueParams>, env: &Env) -> Result<Self> {
         if let Some(l) = params.threshold.filter(|l| l.in_bytes() != env.limit.in_bytes()) {
             let text = format!("{l} is in another unit than limit ({})", env.limit);
             return Err(Error::new(text).at("threshold"));
         }
-        Ok(Blue { params: params.clone(), pm: 0.0, last: [None; 2], idle_since: None })
+        Ok(Blue { params: (*params).clone(), pm: 0.0, last: [None; 2], idle_since: None })
     }
 }
 

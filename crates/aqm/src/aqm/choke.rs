@@ -29,7 +29,7 @@ use crate::cx::{Cx, Why};
 use crate::error::Result;
 use crate::fifo::Line;
 use crate::packet::Packet;
-use crate::params::Both;
+use crate::params::{Both, Checked};
 use crate::sched::Env;
 use crate::units::Time;
 
@@ -51,7 +51,7 @@ pub struct Choke {
 impl Law for Choke {
     type Params = Both<ChokeParams, RedParams>;
 
-    fn new(params: &Self::Params, env: &Env) -> Result<Self> {
+    fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
         Ok(Choke { red: Red::new(&params.law, env)?, candidates: params.frame.candidates })
     }
 }

@@ -31,6 +31,7 @@ use crate::cx::{Cx, Why};
 use crate::error::Result;
 use crate::fifo::Line;
 use crate::packet::Packet;
+use crate::params::Checked;
 use crate::sched::Env;
 use crate::units::{Bytes, Span, Time};
 
@@ -72,11 +73,11 @@ pub struct Cobalt {
 impl Law for Cobalt {
     type Params = CobaltParams;
 
-    fn new(params: &CobaltParams, env: &Env) -> Result<Self> {
+    fn from_checked(params: Checked<'_, CobaltParams>, env: &Env) -> Result<Self> {
         let mtu_ns = 8e9 * params.mtu.0 as f64 / env.rate.0.max(1) as f64;
         Ok(Cobalt {
             over: params.target.max(Span(cast::trunc(4.0 * mtu_ns))),
-            params: params.clone(),
+            params: (*params).clone(),
             count: 0,
             drop_next: Time::ZERO,
             dropping: false,

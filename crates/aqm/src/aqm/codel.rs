@@ -30,6 +30,7 @@ use crate::cx::{Cx, Why};
 use crate::error::Result;
 use crate::fifo::Line;
 use crate::packet::Packet;
+use crate::params::Checked;
 use crate::sched::Env;
 use crate::units::{Span, Time};
 
@@ -81,7 +82,7 @@ pub struct CoDel {
 impl Law for CoDel {
     type Params = CoDelParams;
 
-    fn new(params: &CoDelParams, _env: &Env) -> Result<Self> {
+    fn from_checked(params: Checked<'_, CoDelParams>, _env: &Env) -> Result<Self> {
         Ok(CoDel {
             target: params.target,
             interval: params.interval,

@@ -24,7 +24,7 @@
 use super::Law;
 use super::red::{Red, RedParams, Tune, Tuned};
 use crate::error::Result;
-use crate::params::Both;
+use crate::params::{Both, Checked};
 use crate::sched::Env;
 use crate::units::Time;
 
@@ -61,7 +61,7 @@ pub struct FengRed {
 impl Law for Tuned<FengRed> {
     type Params = Both<FengParams, RedParams>;
 
-    fn new(params: &Self::Params, env: &Env) -> Result<Self> {
+    fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
         let tuner = FengRed { params: params.frame.clone(), status: Status::Between };
         Ok(Tuned { red: Red::new(&params.law, env)?, tuner })
     }

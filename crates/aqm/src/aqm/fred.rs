@@ -30,7 +30,7 @@ use crate::cx::Cx;
 use crate::error::Result;
 use crate::fifo::Line;
 use crate::packet::Packet;
-use crate::params::Both;
+use crate::params::{Both, Checked};
 use crate::sched::Env;
 use crate::units::Time;
 use alloc::vec;
@@ -71,7 +71,7 @@ pub struct Fred {
 impl Law for Fred {
     type Params = Both<FredParams, RedParams>;
 
-    fn new(params: &Self::Params, env: &Env) -> Result<Self> {
+    fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
         let FredParams { minq, flows } = params.frame;
         let red = Red::new(&params.law, env)?;
         let unit = if red.in_bytes { red.packet as f64 } else { 1.0 };

@@ -35,6 +35,7 @@ use crate::cx::Cx;
 use crate::error::{Error, Result};
 use crate::fifo::Line;
 use crate::packet::Packet;
+use crate::params::Checked;
 use crate::sched::Env;
 use crate::units::{Bytes, Rate, Size, Span};
 use alloc::format;
@@ -125,10 +126,10 @@ pub struct Hred {
 impl Law for Hred {
     type Params = HredParams;
 
-    fn new(params: &HredParams, env: &Env) -> Result<Self> {
+    fn from_checked(params: Checked<'_, HredParams>, env: &Env) -> Result<Self> {
         let HredParams { packet, p_min, floor, fixed_point, .. } = *params;
         let in_bytes = env.limit.in_bytes();
-        let [min_th, max_th] = thresholds(params, env.limit)?;
+        let [min_th, max_th] = thresholds(&params, env.limit)?;
         let t_beta = params.t_beta.unwrap_or(params.rtt);
         let t_alpha = params.t_alpha.unwrap_or(t_beta + t_beta);
         let units = if fixed_point == 0 { 0.0 } else { (1u64 << fixed_point) as f64 };

@@ -26,7 +26,7 @@ use crate::cx::{Cx, Why};
 use crate::error::Result;
 use crate::fifo::{Fifo, Line, Pool};
 use crate::packet::Packet;
-use crate::params::{Both, Nothing, Params};
+use crate::params::{Both, Checked, Nothing, Params};
 use crate::sched::{Backlog, Build, Env, Qdisc};
 use crate::units::{Size, Time};
 
@@ -104,8 +104,17 @@ pub trait Law: Aqm + Clone {
     /// Builds the algorithm for a link.
     ///
     /// # Errors
+    /// A parameter that is out of range, or parameters that contradict each other or the
+    /// link; the path names the parameter.
+    fn new(params: &Self::Params, env: &Env) -> Result<Self> {
+        Self::from_checked(params.checked()?, env)
+    }
+
+    /// Builds it from parameters whose ranges were checked.
+    ///
+    /// # Errors
     /// Parameters that contradict each other or the link; the path names the parameter.
-    fn new(params: &Self::Params, env: &Env) -> Result<Self>;
+    fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self>;
 }
 
 /// No AQM: a plain FIFO queue.
@@ -117,7 +126,7 @@ impl Aqm for Plain {}
 impl Law for Plain {
     type Params = Nothing;
 
-    fn new(_: &Nothing, _env: &Env) -> Result<Self> {
+    fn from_checked(_: Checked<'_, Nothing>, _env: &Env) -> Result<Self> {
         Ok(Plain)
     }
 }
@@ -153,8 +162,7 @@ pub fn fits(limit: Size, packets: u32, bytes: u64, packet: &Packet) -> bool {
 impl<A: Law> Build for Single<A> {
     type Params = Both<SingleParams, A::Params>;
 
-    fn build(params: &Self::Params, env: &Env) -> Result<Self> {
-        params.check()?;
+    fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
         let SingleParams { limit, ecn } = params.frame;
         let law = A::new(&params.law, &Env { limit, ecn, ..*env })?;
         let (line, pool) = (Fifo::default(), Pool::default());

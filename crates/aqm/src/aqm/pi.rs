@@ -31,6 +31,7 @@ use crate::cx::Cx;
 use crate::error::{Error, Result};
 use crate::fifo::Line;
 use crate::packet::Packet;
+use crate::params::Checked;
 use crate::sched::Env;
 use crate::timer::Timer;
 use crate::units::{Bytes, Size, Span, Time};
@@ -151,8 +152,8 @@ pub struct Pi {
 impl Law for Pi {
     type Params = PiParams;
 
-    fn new(params: &PiParams, env: &Env) -> Result<Self> {
-        let (Gains { a, b, .. }, _) = gains(params, env)?;
+    fn from_checked(params: Checked<'_, PiParams>, env: &Env) -> Result<Self> {
+        let (Gains { a, b, .. }, _) = gains(&params, env)?;
         let PiParams { w, q_ref, packet, byte_mode, .. } = *params;
         let (in_bytes, packet) = (q_ref.in_bytes(), packet.0 as f64);
         let unit = if in_bytes { packet } else { 1.0 };

@@ -27,6 +27,7 @@ use crate::cx::Cx;
 use crate::error::Result;
 use crate::fifo::Line;
 use crate::packet::{Ecn, Packet};
+use crate::params::Checked;
 use crate::sched::Env;
 use crate::timer::Timer;
 use crate::units::{Span, Time};
@@ -65,8 +66,8 @@ pub struct Pi2 {
 impl Law for Pi2 {
     type Params = Pi2Params;
 
-    fn new(params: &Pi2Params, env: &Env) -> Result<Self> {
-        let (params, ecn) = (params.clone(), env.ecn);
+    fn from_checked(params: Checked<'_, Pi2Params>, env: &Env) -> Result<Self> {
+        let (params, ecn) = ((*params).clone(), env.ecn);
         let (qdelay_old, sojourn) = (Span::ZERO, Span::ZERO);
         let updates = Timer::new(env);
         Ok(Pi2 { params, ecn, p_prime: 0.0, qdelay_old, sojourn, updates })

@@ -31,6 +31,7 @@ use crate::cx::Cx;
 use crate::error::Result;
 use crate::fifo::Line;
 use crate::packet::Packet;
+use crate::params::Checked;
 use crate::sched::Env;
 use crate::timer::Timer;
 use crate::units::{Bytes, Span, Time};
@@ -129,7 +130,7 @@ pub struct Pie {
 impl Law for Pie {
     type Params = PieParams;
 
-    fn new(params: &PieParams, env: &Env) -> Result<Self> {
+    fn from_checked(params: Checked<'_, PieParams>, env: &Env) -> Result<Self> {
         Ok(Pie {
             p: 0.0,
             burst: params.max_burst,
@@ -139,7 +140,7 @@ impl Law for Pie {
             sojourn: Span::ZERO,
             cycle: None,
             dq_time: 0.0,
-            params: params.clone(),
+            params: (*params).clone(),
         })
     }
 }

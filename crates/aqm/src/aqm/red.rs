@@ -36,6 +36,7 @@ use crate::cx::Cx;
 use crate::error::{Error, Result};
 use crate::fifo::Line;
 use crate::packet::Packet;
+use crate::params::Checked;
 use crate::sched::Env;
 use crate::units::{Bytes, Size, Time};
 use alloc::format;
@@ -165,11 +166,11 @@ pub(super) fn one_unit(min_th: Size, max_th: Size) -> Result<()> {
 impl Law for Red {
     type Params = RedParams;
 
-    fn new(params: &RedParams, env: &Env) -> Result<Self> {
+    fn from_checked(params: Checked<'_, RedParams>, env: &Env) -> Result<Self> {
         let RedParams { min_th, max_th, .. } = *params;
         one_unit(min_th, max_th)?;
         let thresholds = [min_th, max_th].map(|th| th.number() as f64);
-        Red::with(params, thresholds, max_th.in_bytes(), env)
+        Red::with(&params, thresholds, max_th.in_bytes(), env)
     }
 }
 

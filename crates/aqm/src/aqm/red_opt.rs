@@ -30,6 +30,7 @@
 use super::Law;
 use super::red::{Gentle, Red, RedParams, Tune, Tuned, Wait};
 use crate::error::{Error, Result};
+use crate::params::Checked;
 use crate::sched::Env;
 use crate::units::{Bytes, Rate, Span};
 use alloc::format;
@@ -174,8 +175,8 @@ pub struct RedOpt {
 impl Law for Tuned<RedOpt> {
     type Params = RedOptParams;
 
-    fn new(params: &RedOptParams, env: &Env) -> Result<Self> {
-        let model = model(params, env.rate)?;
+    fn from_checked(params: Checked<'_, RedOptParams>, env: &Env) -> Result<Self> {
+        let model = model(&params, env.rate)?;
         let Model { max_p, w_q, .. } = model;
         let RedOptParams { gentle, wait, packet, .. } = *params;
         let red = RedParams { max_p, w_q, gentle, wait, packet, ..RedParams::default() };

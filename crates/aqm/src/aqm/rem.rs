@@ -29,6 +29,7 @@ use crate::cx::Cx;
 use crate::error::Result;
 use crate::fifo::Line;
 use crate::packet::Packet;
+use crate::params::Checked;
 use crate::sched::Env;
 use crate::timer::Timer;
 use crate::units::{Bytes, Size, Span, Time};
@@ -94,12 +95,12 @@ pub struct Rem {
 impl Law for Rem {
     type Params = RemParams;
 
-    fn new(params: &RemParams, env: &Env) -> Result<Self> {
+    fn from_checked(params: Checked<'_, RemParams>, env: &Env) -> Result<Self> {
         let unit = if params.b_star.in_bytes() { params.packet.0 as f64 } else { 1.0 };
         Ok(Rem {
             b_star: params.b_star.number() as f64 / unit,
             c: env.rate.packets_per_sec(params.packet) * params.period.as_secs(),
-            params: params.clone(),
+            params: (*params).clone(),
             count: 0,
             x: 0.0,
             q_old: 0.0,

@@ -29,7 +29,7 @@ use super::ared::{Step, target_band};
 use super::red::{Red, RedParams, Tune, Tuned};
 use crate::error::{Error, Result};
 use crate::fifo::Line;
-use crate::params::Both;
+use crate::params::{Both, Checked};
 use crate::sched::Env;
 use crate::timer::Timer;
 use crate::units::{Span, Time};
@@ -81,7 +81,7 @@ pub struct SaRed {
 impl Law for Tuned<SaRed> {
     type Params = Both<SaRedParams, RedParams>;
 
-    fn new(params: &Self::Params, env: &Env) -> Result<Self> {
+    fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
         let SaRedParams { interval, sample, alpha, beta, bottom, top } = params.frame;
         let samples = interval.0 / sample.0;
         if !(2..=SAMPLES).contains(&samples) {

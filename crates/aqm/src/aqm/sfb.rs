@@ -37,6 +37,7 @@ use crate::dice::mix;
 use crate::error::{Error, Result};
 use crate::fifo::Line;
 use crate::packet::Packet;
+use crate::params::Checked;
 use crate::sched::Env;
 use crate::units::{Size, Span, Time};
 use alloc::vec::Vec;
@@ -145,7 +146,7 @@ pub struct Sfb {
 impl Law for Sfb {
     type Params = SfbParams;
 
-    fn new(params: &SfbParams, env: &Env) -> Result<Self> {
+    fn from_checked(params: Checked<'_, SfbParams>, env: &Env) -> Result<Self> {
         let SfbParams { levels, bins, bin_size, max, warmup, rehash_interval, .. } = *params;
         if max < bin_size {
             let text = format!("{max} is below bin_size ({bin_size}): no probability would rise");
@@ -167,7 +168,7 @@ impl Law for Sfb {
             tokens_at: Time::ZERO,
             pmin: 0.0,
             qmin: 0,
-            params: params.clone(),
+            params: (*params).clone(),
         })
     }
 }

@@ -28,6 +28,7 @@ use crate::cx::Cx;
 use crate::error::Result;
 use crate::fifo::Line;
 use crate::packet::Packet;
+use crate::params::Checked;
 use crate::sched::Env;
 use crate::units::Size;
 use alloc::vec::Vec;
@@ -76,14 +77,14 @@ pub struct Sred {
 impl Law for Sred {
     type Params = SredParams;
 
-    fn new(params: &SredParams, env: &Env) -> Result<Self> {
+    fn from_checked(params: Checked<'_, SredParams>, env: &Env) -> Result<Self> {
         Ok(Sred {
             limit: env.limit,
             zombies: Vec::with_capacity(cast::index(params.m)),
             a: params.a.unwrap_or(1.0 / params.m as f64),
             p: 0.0,
             pz: 0.0,
-            params: params.clone(),
+            params: (*params).clone(),
         })
     }
 }

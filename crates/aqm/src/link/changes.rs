@@ -19,7 +19,8 @@ impl Link {
     /// The change comes before any other event at `now`, and applies to transmissions that start
     /// from then on: the current one keeps its rate and its delay. At a rate of zero no
     /// transmission starts. Packets are never reordered: after a decrease of the delay a packet
-    /// arrives no earlier than those sent before it.
+    /// arrives no earlier than those sent before it. A rate above
+    /// [`LinkSpec::RATE_MAX`] is reduced to it.
     ///
     /// # Panics
     /// If [`Link::may_change`] was not called, or the rate of a link with opportunities is changed.
@@ -32,7 +33,7 @@ impl Link {
             self.carry = 0;
         }
         let stood = self.spec.rate.0 == 0;
-        self.spec = spec;
+        self.spec = LinkSpec { rate: spec.rate.min(LinkSpec::RATE_MAX), ..spec };
         if stood && spec.rate.0 > 0 && self.free_at.is_none() && self.tally.waiting().0 > 0 {
             self.start(now);
             self.now = now;
@@ -58,7 +59,7 @@ mod tests {
         let made =
             crate::build("droptail", &[("limit", Setting::Text("20p"))], Rate(8_000_000)).unwrap();
         let dice = rand_pcg::Pcg64Mcg::seed_from_u64(1);
-        let mut link = Link::new(spec(8_000_000, 10), made.qdisc, dice);
+        let mut link = Link::new(spec(8_000_000, 10), made.qdisc, dice).unwrap();
         link.may_change();
         (0..10)
             .for_each(|body| link.push(Time(0), Packet { body, len: 1000, ..Packet::default() }));

@@ -151,7 +151,7 @@ mod tests {
         let made =
             crate::build("droptail", &[("limit", Setting::Text("10p"))], Rate(1_000_000)).unwrap();
         let spec = LinkSpec { rate: Rate(1_000_000), delay: Span::ms(10) };
-        let mut link = Link::new(spec, made.qdisc, rand_pcg::Pcg64Mcg::seed_from_u64(1));
+        let mut link = Link::new(spec, made.qdisc, rand_pcg::Pcg64Mcg::seed_from_u64(1)).unwrap();
         let moments = moments.iter().copied().map(Span::ms).collect();
         link.only_at(Opportunities::new(moments, bytes, header).unwrap());
         link

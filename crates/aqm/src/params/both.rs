@@ -21,6 +21,9 @@ impl Params for Nothing {
     fn check(&self) -> Result<()> {
         Ok(())
     }
+    fn assign(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
+        self.set(name, value)
+    }
 }
 
 /// Two sets as one: those of the discipline, then those of its AQM algorithm. A name that both have
@@ -60,5 +63,9 @@ impl<F: Params, L: Params> Params for Both<F, L> {
     fn check(&self) -> Result<()> {
         self.frame.check()?;
         self.law.check()
+    }
+
+    fn assign(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
+        if F::knows(name) { self.frame.assign(name, value) } else { self.law.assign(name, value) }
     }
 }

@@ -22,7 +22,7 @@ use crate::cx::{Cx, Why};
 use crate::error::Result;
 use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
-use crate::params::Params;
+use crate::params::Checked;
 use crate::sched::{Backlog, Build, Env, Qdisc};
 use crate::units::Size;
 
@@ -60,9 +60,8 @@ pub struct DropTail {
 impl Build for DropTail {
     type Params = DropTailParams;
 
-    fn build(params: &DropTailParams, _env: &Env) -> Result<Self> {
-        params.check()?;
-        Ok(DropTail { line: Fifo::default(), pool: Pool::default(), params: params.clone() })
+    fn from_checked(params: Checked<'_, DropTailParams>, _env: &Env) -> Result<Self> {
+        Ok(DropTail { line: Fifo::default(), pool: Pool::default(), params: (*params).clone() })
     }
 }
 

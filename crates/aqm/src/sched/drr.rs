@@ -21,6 +21,7 @@
 use crate::cast;
 use crate::error::Result;
 use crate::order::{Heads, Item, Loss, Order};
+use crate::params::Checked;
 use crate::ring::Ring;
 use crate::sched::Env;
 use crate::units::{Bytes, Time};
@@ -80,7 +81,7 @@ impl Drr {
 impl Order for Drr {
     type Params = DrrParams;
 
-    fn new(params: &DrrParams, _env: &Env, weights: &[f64]) -> Result<Self> {
+    fn new(params: Checked<'_, DrrParams>, _env: &Env, weights: &[f64]) -> Result<Self> {
         // At most 1e9 bytes times 1e6: fits easily into the deficit.
         let quantum = |w: &f64| cast::trunc(params.quantum.0 as f64 * w).max(1);
         Ok(Drr {

@@ -40,7 +40,7 @@ use crate::cx::{Cx, Why};
 use crate::error::{Error, Result};
 use crate::hold::{Hold, Seen};
 use crate::packet::Packet;
-use crate::params::{Both, Nothing, Params, nth};
+use crate::params::{Both, Checked, Nothing, nth};
 use crate::sched::fair::{By, End, Fair, FairParams, Full};
 use crate::sched::wfq::Wfq;
 use crate::sched::{Backlog, Build, Env, Qdisc};
@@ -134,8 +134,7 @@ fn of(list: &[f64], i: u32) -> f64 {
 impl Build for Ewfq {
     type Params = EwfqParams;
 
-    fn build(params: &EwfqParams, env: &Env) -> Result<Self> {
-        params.check()?;
+    fn from_checked(params: Checked<'_, EwfqParams>, env: &Env) -> Result<Self> {
         let frame = FairParams {
             limit: params.limit,
             flows: params.flows,
@@ -178,7 +177,7 @@ impl Build for Ewfq {
             next_interval: Time::NEVER,
             first_update: env.first_update,
             scale: if least.is_finite() { least } else { 1.0 },
-            params: params.clone(),
+            params: (*params).clone(),
         })
     }
 }

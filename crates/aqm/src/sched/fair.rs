@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::fifo::{Fifo, Line, Pool};
 use crate::order::{Item, Loss, Order};
 use crate::packet::Packet;
-use crate::params::{Both, Params, nth};
+use crate::params::{Both, Checked, Params, nth};
 use crate::sched::{Backlog, Build, Env, Qdisc};
 use crate::tree::{OUT, Tree, largest};
 use crate::units::Size;
@@ -122,9 +122,9 @@ pub struct Fair<O, A> {
 impl<O: Order, A: Law> Build for Fair<O, A> {
     type Params = Both<FairParams, Both<O::Params, A::Params>>;
 
-    fn build(params: &Self::Params, env: &Env) -> Result<Self> {
-        params.check()?;
-        let Both { frame, law: inner } = params;
+    fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
+        let Both { frame, law: inner } = &*params;
+        let (order, law) = (inner.frame.checked()?, inner.law.checked()?);
         let n = cast::index(frame.flows);
         if frame.limits.len() > n {
             let text = format!("{} buffers for {n} queues", frame.limits.len());
@@ -139,12 +139,12 @@ impl<O: Order, A: Law> Build for Fair<O, A> {
             let limit_of = limit.unwrap_or(frame.limit);
             let env = Env { limit: limit_of, ecn: frame.ecn, ..*env };
             let weight = nth(&frame.weights, i).unwrap_or(1.0);
-            Ok(Queue { line: Fifo::default(), law: A::new(&inner.law, &env)?, weight, limit })
+            Ok(Queue { line: Fifo::default(), law: A::from_checked(law, &env)?, weight, limit })
         };
         let queues = (0..n).map(queue).collect::<Result<Vec<_>>>()?;
         let weights: Vec<f64> = queues.iter().map(|q| q.weight).collect();
         Ok(Fair {
-            order: O::new(&inner.frame, &Env { limit: frame.limit, ..*env }, &weights)?,
+            order: O::new(order, &Env { limit: frame.limit, ..*env }, &weights)?,
             longest: (frame.full == Full::Longest).then(|| Tree::new(n)),
             queues,
             params: frame.clone(),

@@ -25,7 +25,7 @@ use crate::cx::{Cx, Why};
 use crate::error::Result;
 use crate::fifo::{Fifo, Line, Pool};
 use crate::packet::Packet;
-use crate::params::{Both, Params};
+use crate::params::{Both, Checked, Params};
 use crate::sched::drr::idle_rounds;
 use crate::sched::{Backlog, Build, Env, Qdisc};
 use crate::tree::{OUT, Tree};
@@ -80,11 +80,11 @@ pub struct Fq<A> {
 impl<A: Law> Build for Fq<A> {
     type Params = Both<FqParams, A::Params>;
 
-    fn build(params: &Self::Params, env: &Env) -> Result<Self> {
-        params.check()?;
+    fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
         let env = Env { limit: params.frame.limit, ecn: params.frame.ecn, ..*env };
+        let law = params.law.checked()?;
         let flow = |_| {
-            let law = A::new(&params.law, &env)?;
+            let law = A::from_checked(law, &env)?;
             Ok(Flow { line: Fifo::default(), law, deficit: 0, listed: Listed::No })
         };
         let flows = (0..params.frame.flows).map(flow).collect::<Result<Vec<_>>>()?;

@@ -38,7 +38,7 @@ use crate::cx::Cx;
 use crate::error::{Error, Result};
 use crate::missing::{DISCIPLINES, Missing};
 use crate::packet::Packet;
-use crate::params::{Params, Row, Setting};
+use crate::params::{Checked, Params, Row, Setting};
 use crate::units::{Rate, Size, Time};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -119,8 +119,16 @@ pub trait Build: Qdisc + Sized {
     /// Builds the discipline for a link.
     ///
     /// # Errors
+    /// A parameter that is out of range, or parameters that contradict each other or the link.
+    fn build(params: &Self::Params, env: &Env) -> Result<Self> {
+        Self::from_checked(params.checked()?, env)
+    }
+
+    /// Builds it from parameters whose ranges were checked.
+    ///
+    /// # Errors
     /// Parameters that contradict each other or the link.
-    fn build(params: &Self::Params, env: &Env) -> Result<Self>;
+    fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self>;
 }
 
 /// A discipline in the registry.
@@ -140,7 +148,16 @@ pub struct Entry {
     make: Make,
 }
 
-type Make = fn(&Entry, &[(&str, Setting<'_>)], &Env) -> Result<Made>;
+type Make = fn(&Entry, &[(&str, Setting<'_>)], &Env, Set) -> Result<Made>;
+
+/// How settings reach the parameters.
+#[derive(Clone, Copy, PartialEq)]
+enum Set {
+    /// Each is checked as it is set.
+    Text,
+    /// As assigned to the fields.
+    Assigned,
+}
 
 /// A discipline and the parameters from which it was built.
 pub struct Made {
@@ -154,13 +171,13 @@ impl Entry {
     /// Returns the parameters with their defaults.
     pub fn params(&self) -> Vec<Row> {
         let env = Env::new(Rate(1_000_000));
-        (self.make)(self, &[], &env).map(|made| made.params).expect("defaults are valid")
+        self.build(&[], &env).map(|made| made.params).expect("defaults are valid")
     }
 
     /// Returns the size of the state in bytes with default parameters, without packets.
     pub fn state(&self) -> usize {
         let env = Env::new(Rate(1_000_000));
-        (self.make)(self, &[], &env).map(|made| made.qdisc.state()).expect("defaults are valid")
+        self.build(&[], &env).map(|made| made.qdisc.state()).expect("defaults are valid")
     }
 
     /// Builds the discipline with `settings` for a link.
@@ -168,7 +185,17 @@ impl Entry {
     /// # Errors
     /// An unknown parameter, an invalid value, or values that contradict each other.
     pub fn build(&self, settings: &[(&str, Setting<'_>)], env: &Env) -> Result<Made> {
-        (self.make)(self, settings, env)
+        (self.make)(self, settings, env, Set::Text)
+    }
+
+    /// Builds it from typed parameters whose fields were assigned these values, unchecked until
+    /// then. For tests: both ways must refuse the same.
+    ///
+    /// # Errors
+    /// As [`Entry::build`].
+    #[doc(hidden)]
+    pub fn build_assigned(&self, settings: &[(&str, Setting<'_>)], env: &Env) -> Result<Made> {
+        (self.make)(self, settings, env, Set::Assigned)
     }
 }
 
@@ -176,13 +203,17 @@ fn make<Q: Build + Send + 'static>(
     entry: &Entry,
     settings: &[(&str, Setting<'_>)],
     env: &Env,
+    set: Set,
 ) -> Result<Made> {
     let mut params = Q::Params::default();
     for (name, value) in entry.preset {
         params.set(name, Setting::Text(value)).expect("presets are valid");
     }
     for (name, value) in settings {
-        params.set(name, *value)?;
+        match set {
+            Set::Text => params.set(name, *value)?,
+            Set::Assigned => params.assign(name, *value)?,
+        }
     }
     Ok(Made { qdisc: Box::new(Q::build(&params, env)?), params: params.table() })
 }

@@ -17,7 +17,7 @@
 
 use crate::error::Result;
 use crate::order::{Heads, Item, Loss, Order};
-use crate::params::Nothing;
+use crate::params::{Checked, Nothing};
 use crate::sched::Env;
 use crate::tree::{OUT, Tree};
 use crate::units::Time;
@@ -36,7 +36,7 @@ impl Priority {
 impl Order for Priority {
     type Params = Nothing;
 
-    fn new(_: &Nothing, _env: &Env, weights: &[f64]) -> Result<Self> {
+    fn new(_: Checked<'_, Nothing>, _env: &Env, weights: &[f64]) -> Result<Self> {
         Ok(Priority { busy: Tree::new(weights.len()) })
     }
 

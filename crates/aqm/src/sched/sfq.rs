@@ -26,7 +26,7 @@ use crate::dice::mix;
 use crate::error::Result;
 use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
-use crate::params::Params;
+use crate::params::Checked;
 use crate::sched::{Backlog, Build, Env, Qdisc, drr::idle_rounds, fair::End};
 use crate::units::{Bytes, Size, Span, Time};
 use alloc::collections::VecDeque;
@@ -75,11 +75,10 @@ pub struct Sfq {
 impl Build for Sfq {
     type Params = SfqParams;
 
-    fn build(params: &SfqParams, env: &Env) -> Result<Self> {
-        params.check()?;
+    fn from_checked(params: Checked<'_, SfqParams>, env: &Env) -> Result<Self> {
         let n = cast::index(params.flows);
         Ok(Sfq {
-            params: params.clone(),
+            params: (*params).clone(),
             queues: vec![Queue::default(); n],
             pool: Pool::default(),
             active: VecDeque::with_capacity(n),

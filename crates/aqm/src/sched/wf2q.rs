@@ -24,7 +24,7 @@
 
 use crate::error::Result;
 use crate::order::{Heads, Item, Loss, Order};
-use crate::params::Nothing;
+use crate::params::{Checked, Nothing};
 use crate::sched::Env;
 use crate::tree::{OUT, Tree, key};
 use crate::units::Time;
@@ -77,7 +77,7 @@ impl Wf2q {
 impl Order for Wf2q {
     type Params = Nothing;
 
-    fn new(_: &Nothing, env: &Env, weights: &[f64]) -> Result<Self> {
+    fn new(_: Checked<'_, Nothing>, env: &Env, weights: &[f64]) -> Result<Self> {
         Ok(Wf2q {
             weights: weights.to_vec(),
             tags: vec![(0.0, 0.0, 0); weights.len()],

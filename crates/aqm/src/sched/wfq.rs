@@ -23,7 +23,7 @@
 
 use crate::error::Result;
 use crate::order::{Heads, Item, Loss, Order};
-use crate::params::Nothing;
+use crate::params::{Checked, Nothing};
 use crate::sched::Env;
 use crate::tags::{Least, Tags};
 use crate::tree::{OUT, Tree, key};
@@ -71,7 +71,7 @@ impl Wfq {
 impl Order for Wfq {
     type Params = Nothing;
 
-    fn new(_: &Nothing, env: &Env, weights: &[f64]) -> Result<Self> {
+    fn new(_: Checked<'_, Nothing>, env: &Env, weights: &[f64]) -> Result<Self> {
         Ok(Wfq {
             tags: Tags::new(weights, Least::Finish),
             c: env.rate.0 as f64 / 8e9,

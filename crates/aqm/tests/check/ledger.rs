@@ -4,7 +4,7 @@
 use crate::cases::{Case, limit, value};
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
-use sojourn_aqm::sched::{Backlog, Qdisc};
+use sojourn_aqm::sched::{Backlog, Made, Qdisc};
 use sojourn_aqm::{Cx, Dice, Ecn, Lost, Marks, Packet, Size, Span, Time, Why};
 use std::collections::BTreeMap;
 
@@ -65,7 +65,11 @@ pub struct Ledger {
 
 impl Ledger {
     pub fn new(case: &Case, seed: u64) -> Ledger {
-        let made = case.build();
+        Ledger::of(case.build(), seed)
+    }
+
+    /// The same for a discipline that is already built.
+    pub fn of(made: Made, seed: u64) -> Ledger {
         // CHOKe draws this many packets from the queue.
         let candidates = value(&made, "candidates").map_or(0, |n| n.parse().unwrap());
         Ledger {

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 const SPEC: LinkSpec = LinkSpec { rate: Rate(7_777_777), delay: Span::us(12_345) };
 
 pub fn link(case: &Case, seed: u64) -> Link {
-    let mut link = Link::new(SPEC, case.build().qdisc, Pcg64Mcg::seed_from_u64(seed));
+    let mut link = Link::new(SPEC, case.build().qdisc, Pcg64Mcg::seed_from_u64(seed)).unwrap();
     link.record();
     link
 }
@@ -87,7 +87,8 @@ fn announced_departures_are_kept() {
     each(5, |case, rng| {
         let arrivals = arrivals(rng, 1500);
         let qdisc = case.build().qdisc;
-        let mut waits = Link::new(SPEC, Box::new(Silent(qdisc)), Pcg64Mcg::seed_from_u64(3));
+        let mut waits =
+            Link::new(SPEC, Box::new(Silent(qdisc)), Pcg64Mcg::seed_from_u64(3)).unwrap();
         let mut foresees = link(case, 3);
         waits.record();
         let (mut then, mut now) = (Vec::new(), Vec::new());
@@ -196,7 +197,7 @@ fn a_gauge_is_current_when_read() {
     let settings = [("w", Setting::Text("100")), ("q_ref", Setting::Text("5p"))];
     let made = sojourn_aqm::build("pi", &settings, Rate(8_000)).unwrap();
     let spec = LinkSpec { rate: Rate(8_000), delay: Span::ZERO };
-    let mut link = Link::new(spec, made.qdisc, Pcg64Mcg::seed_from_u64(1));
+    let mut link = Link::new(spec, made.qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap();
     (0..21).for_each(|_| link.push(Time(0), packet(1000, 0, Ecn::NotEct)));
     let mut p = |ms: u64| {
         link.advance(Time(ms * 1_000_000));

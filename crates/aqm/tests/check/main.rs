@@ -11,6 +11,7 @@
     reason = "tests use small numbers"
 )]
 
+mod bounds;
 mod cases;
 mod ledger;
 mod link;

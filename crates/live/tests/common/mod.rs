@@ -30,7 +30,7 @@ pub fn udp(len: usize, port: u16, ecn: u8, number: u32) -> Vec<u8> {
 pub fn made(name: &str, settings: &[(&str, &str)], link: LinkSpec) -> Link {
     let settings: Vec<_> = settings.iter().map(|(k, v)| (*k, Setting::Text(v))).collect();
     let qdisc = sojourn_aqm::build(name, &settings, link.rate).unwrap().qdisc;
-    Link::new(link, qdisc, Pcg64Mcg::seed_from_u64(1))
+    Link::new(link, qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap()
 }
 
 /// Direction over such a link, without random loss or changes.

@@ -36,7 +36,7 @@ fn line() -> Line {
     let link = LinkSpec { rate: Rate(1_000_000), delay: Span::ms(1) };
     let settings = [("limit", Setting::Text("20p")), ("ecn", Setting::Flag(true))];
     let qdisc = sojourn_aqm::build("codel", &settings, link.rate).unwrap().qdisc;
-    Line::new(Link::new(link, qdisc, Pcg64Mcg::seed_from_u64(1)))
+    Line::new(Link::new(link, qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap())
 }
 
 /// The same in a network of hosts; most packets get valid addresses.

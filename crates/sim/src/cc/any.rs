@@ -44,6 +44,34 @@ impl Choice {
         }
     }
 
+    /// Checks the range of every parameter of the control.
+    ///
+    /// # Errors
+    /// As [`Params::check`].
+    pub fn check(&self) -> Result<()> {
+        match self {
+            Choice::Reno => Nothing.check(),
+            Choice::Cubic(p) => p.check(),
+            Choice::Dctcp(p) => p.check(),
+            Choice::Vegas(p) => p.check(),
+            Choice::Compound(p) => p.check(),
+            Choice::Bbr(p) => p.check(),
+        }
+    }
+
+    /// Sets a parameter without a check, as [`Params::assign`] does.
+    #[cfg(test)]
+    pub(crate) fn assign(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
+        match self {
+            Choice::Reno => Nothing.assign(name, value),
+            Choice::Cubic(p) => p.assign(name, value),
+            Choice::Dctcp(p) => p.assign(name, value),
+            Choice::Vegas(p) => p.assign(name, value),
+            Choice::Compound(p) => p.assign(name, value),
+            Choice::Bbr(p) => p.assign(name, value),
+        }
+    }
+
     /// Parameters of the control.
     pub fn table(&self) -> Rows {
         match self {

@@ -1,6 +1,6 @@
 //! TCP parameters, their defaults per profile, and validation.
 
-use super::registry::TCPS;
+use super::registry::{Entry, TCPS};
 use crate::cc::Choice;
 use crate::missing::SENDERS;
 use sojourn_aqm::cast;
@@ -10,6 +10,7 @@ use sojourn_aqm::missing::Missing;
 use sojourn_aqm::params;
 use sojourn_aqm::params::{Params, Rows, Setting, answers, unknown};
 use sojourn_aqm::units::{Bytes, Size, Span};
+use std::mem::discriminant;
 
 choice! {
     /// Set of rules that a flow follows. Do not mix flows of both profiles in one figure: the same
@@ -97,11 +98,19 @@ params! {
 pub struct TcpParams {
     name: &'static str,
     /// Loss recovery algorithm.
-    pub recovery: Recovery,
+    pub(crate) recovery: Recovery,
     /// Congestion control with its own parameters.
-    pub control: Choice,
-    /// Common parameters; after [`parse`] no field is `None`.
-    pub settings: Settings,
+    pub(crate) control: Choice,
+    /// Common parameters; no field is `None`.
+    pub(crate) settings: Settings,
+}
+
+/// Find a TCP by name or alias.
+fn find(name: &str) -> Result<&'static Entry> {
+    TCPS.iter().find(|e| e.name == name || e.aliases.contains(&name)).ok_or_else(|| {
+        let unknown = || Error::unknown("tcp", name, TCPS.iter().map(|e| e.name));
+        Missing::find(SENDERS, name).map_or_else(unknown, |m| m.error(name)).at("name")
+    })
 }
 
 /// Create the parameters of the named TCP with these settings; resolves every `auto`.
@@ -113,11 +122,7 @@ pub fn parse<'a>(
     name: &str,
     settings: impl IntoIterator<Item = (&'a str, Setting<'a>)>,
 ) -> Result<TcpParams> {
-    let entry =
-        TCPS.iter().find(|e| e.name == name || e.aliases.contains(&name)).ok_or_else(|| {
-            let unknown = || Error::unknown("tcp", name, TCPS.iter().map(|e| e.name));
-            Missing::find(SENDERS, name).map_or_else(unknown, |m| m.error(name)).at("name")
-        })?;
+    let entry = find(name)?;
     let (mut chosen, mut control) = (Settings::default(), (entry.control)());
     for (key, value) in settings {
         let is_in = |rows: &[_]| rows.iter().any(|r| answers(r, key));
@@ -129,10 +134,7 @@ pub fn parse<'a>(
             return Err(unknown(&entry.table(), key));
         }
     }
-    chosen.work_out()?;
-    let params =
-        TcpParams { name: entry.name, recovery: entry.recovery, control, settings: chosen };
-    params.checked()
+    TcpParams::new(entry.name, chosen, Some(control))
 }
 
 impl Settings {
@@ -212,9 +214,43 @@ impl Settings {
 }
 
 impl TcpParams {
+    /// Create the named TCP from typed parameters; resolves every `None`. Without `control` the
+    /// congestion control has its default parameters.
+    ///
+    /// # Errors
+    /// As [`parse`], with the same messages, or if `control` is not the one of that TCP.
+    pub fn new(name: &str, mut settings: Settings, control: Option<Choice>) -> Result<TcpParams> {
+        let entry = find(name)?;
+        let default = (entry.control)();
+        let control = control.unwrap_or_else(|| default.clone());
+        if discriminant(&control) != discriminant(&default) {
+            let text = format!("this is not the congestion control of {name}");
+            return Err(Error::new(text).at("control"));
+        }
+        control.check()?;
+        settings.check()?;
+        settings.work_out()?;
+        TcpParams { name: entry.name, recovery: entry.recovery, control, settings }.checked()
+    }
+
     /// Canonical name.
     pub fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// Loss recovery algorithm.
+    pub fn recovery(&self) -> Recovery {
+        self.recovery
+    }
+
+    /// Congestion control with its own parameters.
+    pub fn control(&self) -> &Choice {
+        &self.control
+    }
+
+    /// Common parameters; no field is `None`.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// Resolve what depends on the congestion control and reject parameters that it does not
@@ -312,6 +348,41 @@ mod tests {
         assert!(refusal("profil", "ns2").contains("did you mean \"profile\""));
         let name = parse("newrenno", []).unwrap_err().to_string();
         assert!(name.starts_with("name: ") && name.contains("did you mean \"newreno\""), "{name}");
+    }
+
+    #[test]
+    fn typed_settings_are_rejected_like_text() {
+        let mut refused = 0;
+        for (entry, row) in TCPS.iter().flat_map(|e| e.table().into_iter().map(move |r| (e, r))) {
+            let text = |value: &str| parse(entry.name, [(row.name, Setting::Text(value))]);
+            let typed = |value: &str| {
+                let (mut settings, mut control) = (Settings::default(), (entry.control)());
+                if control.table().iter().any(|r| r.name == row.name) {
+                    control.assign(row.name, Setting::Text(value))?;
+                } else {
+                    settings.assign(row.name, Setting::Text(value))?;
+                }
+                TcpParams::new(entry.name, settings, Some(control))
+            };
+            let (lo, hi) = row.range.split_once(" to ").unwrap_or(("auto", "auto"));
+            let beyond = ["0", "0s", "0B", "0p", "-1", "1e300", "18446744073709551615", "200000s"];
+            for value in [lo, hi, "9000000000000000000p", "1GB", "true"].iter().chain(&beyond) {
+                let [text, typed] =
+                    [text(value), typed(value)].map(|r| r.map_err(|e| e.to_string()));
+                if text.as_ref().is_err_and(|e| !e.contains("out of range")) && typed.is_err() {
+                    continue; // of another kind, or a contradiction
+                }
+                refused += i32::from(text.is_err());
+                assert_eq!(text, typed, "{}: {} = {value}", entry.name, row.name);
+            }
+        }
+        assert!(refused > 100, "{refused} refusals");
+        let other = TcpParams::new(
+            "newreno",
+            Settings::default(),
+            parse("bbr", []).ok().map(|p| p.control),
+        );
+        assert!(other.unwrap_err().to_string().starts_with("control: "));
     }
 
     #[test]

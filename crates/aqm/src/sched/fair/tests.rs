@@ -159,7 +159,7 @@ impl Aqm for DropsZero {
 
 impl Law for DropsZero {
     type Params = Nothing;
-    fn new(_: &Nothing, _: &Env) -> Result<Self> {
+    fn from_checked(_: Checked<'_, Nothing>, _: &Env) -> Result<Self> {
         Ok(DropsZero)
     }
 }

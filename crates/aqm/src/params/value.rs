@@ -1,0 +1,203 @@
+//! The types that a parameter can have, and how each is read, written and compared with a range.
+
+use super::Setting;
+use crate::cast;
+use crate::error::{Error, Result};
+use crate::units::{Bytes, Rate, Size, Span};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+/// A type that a parameter can have.
+pub trait Value: Sized {
+    /// Name of the kind in a table.
+    fn kind() -> String;
+    /// Reads a setting; the error says what is due.
+    ///
+    /// # Errors
+    /// A setting of another kind, or one that cannot be read.
+    fn read(setting: Setting<'_>) -> Result<Self>;
+    /// Reads a setting whose allowed range is known: a number from 0 to 1 may be a percentage.
+    /// Whether the value lies in the range is not checked.
+    ///
+    /// # Errors
+    /// As [`Value::read`].
+    fn read_for(setting: Setting<'_>, _range: Option<(&Self, &Self)>) -> Result<Self> {
+        Self::read(setting)
+    }
+    /// Formats the value; [`Value::read`] of the text returns it.
+    fn write(&self) -> String;
+    /// True if the value is in `lo..=hi`.
+    fn within(&self, lo: &Self, hi: &Self) -> bool;
+}
+
+macro_rules! quantity {
+    ($($type:ty, $kind:literal, $like:literal, $rank:expr;)*) => {$(
+        impl Value for $type {
+            fn kind() -> String {
+                $kind.to_string()
+            }
+            fn read(setting: Setting<'_>) -> Result<Self> {
+                match setting {
+                    Setting::Text(text) => text.parse(),
+                    other => Err(Error::new(format!(
+                        "{other} has no unit; a {} is written like {}", $kind, $like
+                    ))),
+                }
+            }
+            fn write(&self) -> String {
+                self.to_string()
+            }
+            fn within(&self, lo: &Self, hi: &Self) -> bool {
+                let rank: fn(&Self) -> u64 = $rank;
+                (rank(lo)..=rank(hi)).contains(&rank(self))
+            }
+        }
+    )*};
+}
+
+quantity! {
+    Span, "duration", "\"5ms\"", |s| s.0;
+    Rate, "rate", "\"10mbit\"", |r| r.0;
+    Bytes, "bytes", "\"1500B\"", |b| b.0;
+    Size, "size", "\"300kB\" or \"100p\"", |s| s.number();
+}
+
+impl Value for f64 {
+    fn kind() -> String {
+        "number".to_string()
+    }
+    fn read(setting: Setting<'_>) -> Result<Self> {
+        let number = match setting {
+            Setting::Number(n) => Some(n),
+            Setting::Integer(n) => Some(n as f64),
+            Setting::Text(t) => t.trim().parse().ok(),
+            Setting::Flag(_) => None,
+        };
+        number
+            .filter(|n| n.is_finite())
+            .ok_or_else(|| Error::new(format!("{setting} is not a finite number")))
+    }
+    fn read_for(setting: Setting<'_>, range: Option<(&Self, &Self)>) -> Result<Self> {
+        let Setting::Text(text) = setting else { return Self::read(setting) };
+        let Some(percent) = text.trim().strip_suffix('%') else { return Self::read(setting) };
+        if !range.is_some_and(|(lo, hi)| *lo >= 0.0 && *hi <= 1.0) {
+            return Err(Error::new(format!("{text:?} is a percentage; a plain number is due")));
+        }
+        // By the exponent, so that 2% is the same number as 0.02.
+        let plain = |c: char| c.is_ascii_digit() || c == '.' || c == '-';
+        let number = Some(percent.trim()).filter(|p| p.chars().all(plain));
+        let share = number.and_then(|p| format!("{p}e-2").parse().ok());
+        share.ok_or_else(|| Error::new(format!("{text:?} is not a percentage like 2%")))
+    }
+    fn write(&self) -> String {
+        self.to_string()
+    }
+    fn within(&self, lo: &Self, hi: &Self) -> bool {
+        (lo..=hi).contains(&self)
+    }
+}
+
+impl Value for u64 {
+    fn kind() -> String {
+        "integer".to_string()
+    }
+    fn read(setting: Setting<'_>) -> Result<Self> {
+        let whole = |x: f64| (0.0..=9_007_199_254_740_992.0).contains(&x) && x % 1.0 == 0.0;
+        let number = match setting {
+            Setting::Number(x) => whole(x).then_some(cast::trunc(x)),
+            Setting::Integer(n) => u64::try_from(n).ok(),
+            Setting::Text(t) => t.trim().parse().ok(),
+            Setting::Flag(_) => None,
+        };
+        let large = match setting {
+            Setting::Number(x) => x >= 9_007_199_254_740_992.0,
+            Setting::Integer(n) => n > 0,
+            Setting::Text(t) => !t.is_empty() && t.bytes().all(|c| c.is_ascii_digit()),
+            Setting::Flag(_) => false,
+        };
+        let why = if large { "is too large" } else { "is not a whole number from 0 up" };
+        number.ok_or_else(|| Error::new(format!("{setting} {why}")))
+    }
+    fn write(&self) -> String {
+        self.to_string()
+    }
+    fn within(&self, lo: &Self, hi: &Self) -> bool {
+        (lo..=hi).contains(&self)
+    }
+}
+
+impl Value for bool {
+    fn kind() -> String {
+        "flag".to_string()
+    }
+    fn read(setting: Setting<'_>) -> Result<Self> {
+        match setting {
+            Setting::Flag(b) => Ok(b),
+            Setting::Text("true" | "on" | "yes") => Ok(true),
+            Setting::Text("false" | "off" | "no") => Ok(false),
+            other => Err(Error::new(format!("{other} is not true or false"))),
+        }
+    }
+    fn write(&self) -> String {
+        self.to_string()
+    }
+    fn within(&self, _: &Self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// A value that may be left to be worked out: `auto` is [`None`].
+impl<T: Value> Value for Option<T> {
+    fn kind() -> String {
+        T::kind() + " or auto"
+    }
+    fn read(setting: Setting<'_>) -> Result<Self> {
+        if setting == Setting::Text("auto") { Ok(None) } else { T::read(setting).map(Some) }
+    }
+    fn read_for(setting: Setting<'_>, range: Option<(&Self, &Self)>) -> Result<Self> {
+        if setting == Setting::Text("auto") {
+            return Ok(None);
+        }
+        let inner = range.and_then(|(lo, hi)| lo.as_ref().zip(hi.as_ref()));
+        T::read_for(setting, inner).map(Some)
+    }
+    fn write(&self) -> String {
+        self.as_ref().map_or_else(|| "auto".to_string(), Value::write)
+    }
+    fn within(&self, lo: &Self, hi: &Self) -> bool {
+        match (self, lo, hi) {
+            (Some(x), Some(lo), Some(hi)) => x.within(lo, hi),
+            _ => true,
+        }
+    }
+}
+
+/// Several values, written with spaces between them or as `[1, 2]`.
+impl<T: Value> Value for Vec<T> {
+    fn kind() -> String {
+        format!("list of {}", T::kind())
+    }
+    fn read(setting: Setting<'_>) -> Result<Self> {
+        Self::read_for(setting, None)
+    }
+    fn read_for(setting: Setting<'_>, range: Option<(&Self, &Self)>) -> Result<Self> {
+        let inner = range.and_then(|(lo, hi)| lo.first().zip(hi.first()));
+        let Setting::Text(text) = setting else {
+            return T::read_for(setting, inner).map(|one| [one].into());
+        };
+        let bare = text.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        let words =
+            bare.unwrap_or(text).split(|c: char| c.is_whitespace() || (bare.is_some() && c == ','));
+        let words =
+            words.filter(|word| !word.is_empty()).map(|word| word.trim_matches(['"', '\'']));
+        words.map(|word| T::read_for(Setting::Text(word), inner)).collect()
+    }
+    fn write(&self) -> String {
+        self.iter().map(Value::write).collect::<Vec<_>>().join(" ")
+    }
+    fn within(&self, lo: &Self, hi: &Self) -> bool {
+        let bounds = lo.first().zip(hi.first());
+        bounds.is_none_or(|(lo, hi)| self.iter().all(|x| x.within(lo, hi)))
+    }
+}
