@@ -47,7 +47,7 @@ def _checked(reason: str) -> str:
 
 def _lacking(*tools: str) -> str:
     if not sys.platform.startswith("linux"):
-        return "real packets take Linux"
+        return "real packets require Linux"
     for tool in ("ip", "unshare", *tools):
         if shutil.which(tool) is None:
             return f"the program {tool} is not installed"

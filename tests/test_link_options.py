@@ -11,7 +11,7 @@ from sojourn import InputError
 from sojourn.cli.link_options import links_of
 from sojourn.live.summary import described
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="real packets take Linux")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="real packets require Linux")
 
 CELL = "0\n10\n20\n30\n99\n250\n300\n"
 """Seven opportunities of 1500 bytes in 300 ms: 280 kbit/s."""

@@ -398,7 +398,7 @@ def test_without_rights_it_says_what_is_missing() -> None:
         pytest.skip("it takes root and setpriv to give rights away")
     done = subprocess.run(line, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert re.fullmatch(r"sojourn: real packets take the right .*\n", done.stderr)
+    assert re.fullmatch(r"sojourn: real packets require root .*\n", done.stderr)
 
 
 @pytest.mark.parametrize(

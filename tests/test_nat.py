@@ -224,7 +224,7 @@ def test_without_a_program_it_says_what_to_install(
     code, _, err = sojourn("link", "--rate", "1mbit", "--nat", "--", "true")
     assert code == 2
     assert err == (
-        "sojourn: --nat: takes the program nft or iptables, which are both missing: install "
+        "sojourn: --nat: requires the program nft or iptables, and both are missing: install "
         "nftables\n"
     )
 

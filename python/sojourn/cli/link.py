@@ -86,7 +86,7 @@ def link(
     from sojourn.cli.link_options import links_of
 
     if not sys.platform.startswith("linux"):
-        raise InputError("link: real packets take Linux")
+        raise InputError("link: real packets require Linux")
     shared = {"rate": rate, "delay": delay, "qdisc": qdisc, "loss": loss, "trace": trace}
     links = links_of(shared, settings or (), {"up": up or (), "down": down or ()})
     run = command or [os.environ.get("SHELL") or "/bin/sh"]

@@ -1,9 +1,9 @@
-"""Plays a scenario on real packets: the kernel's TCP and UDP over our links, in real time (Linux).
+"""Run a scenario on real packets: the kernel's TCP and UDP over emulated links (Linux).
 
-The Result has the columns and metrics of a simulation. What is measured where: links by the links
-themselves, in virtual time; packets sent, sent again and lost by the network between the hosts;
-goodput, completion times and the delays of datagrams by the sockets, as a program sees them;
-windows and timeouts by what the kernel tells (TCP_INFO).
+The Result has the columns and metrics of a simulation. Links are measured by the links themselves,
+in virtual time. Packets sent, retransmitted and lost are counted by the network between the hosts.
+Goodput, completion times and delays of datagrams are measured at the sockets, as an application
+sees them. Congestion windows and timeouts are those of the kernel (TCP_INFO).
 """
 
 import json
@@ -40,15 +40,34 @@ def play(
     progress: bool | Callable[[float], bool | None] = False,
     command: Sequence[str] = (),
 ) -> Result:
-    """Play `scenario` on real packets and give its Result; it takes as long as it says.
+    """Run `scenario` on real packets, in real time.
 
-    Raises InputError where the scenario, the system or the rights do not allow it. What stands
-    against trusting the numbers is in `result.summary["live"]["warnings"]`. `progress` shows a bar
-    on a terminal, or is called ten times a second with the share of the time that has passed and
-    ends the run (KeyboardInterrupt) by answering False.
+    Parameters
+    ----------
+    scenario
+        A Scenario, a mapping, or the name of a file.
+    progress
+        True shows a progress bar on a terminal. A function is called ten times a second with the
+        share of the time that has passed; it stops the run by returning False.
+    command
+        The command line, stored with the result.
+
+    Returns
+    -------
+    Result
+        Reasons not to trust its numbers are in `result.summary["live"]["warnings"]`.
+
+    Raises
+    ------
+    InputError
+        If the kernel cannot run the scenario, or a program or device is missing.
+    NoRightError
+        If the process has no right to create network namespaces.
+    KeyboardInterrupt
+        If `progress` returned False.
     """
     if not sys.platform.startswith("linux"):
-        raise InputError("real packets take Linux")
+        raise InputError("real packets require Linux")
     text = _sojourn.canonical(as_text(scenario))
     tree = json.loads(text)
     how = plan(tree)
@@ -62,10 +81,10 @@ def play(
     def work() -> None:
         try:
             ended.append(_play(player, text, how))
-        except BaseException as error:  # it is raised where the run was asked for
+        except BaseException as error:  # raised again in the calling thread
             errors.append(error)
 
-    # A thread of its own, since a thread that has entered a network stays there.
+    # A separate thread, since it stays in the network namespace that it enters.
     thread = threading.Thread(target=work, name="sojourn-player")
     shown = progress is True and sys.stderr.isatty()
     end_ns = seconds(tree["duration"]) * 1e9
@@ -88,13 +107,13 @@ def play(
 
 
 def _allow_sockets() -> None:
-    """Allow as many descriptors as may be allowed: each connection takes two."""
+    """Raise the limit of descriptors as far as allowed: each connection needs two."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _play(player: Player, text: str, how: Plan) -> tuple[str, dict[str, Array]]:
-    """Make the networks, play, and take them down: what the links have to tell."""
+    """Create the testbed, run, and remove it; return summary and columns of the links."""
     with ExitStack() as stack:
         try:
             spaces = [stack.enter_context(testbed.namespace()) for _ in testbed.BLOCKS]
@@ -104,9 +123,9 @@ def _play(player: Player, text: str, how: Plan) -> tuple[str, dict[str, Array]]:
                 devices.insert(0, testbed.furnish(end, space, how.sysctls, routes))
                 stack.callback(os.close, devices[0])
         except netdev.NoTunError as error:
-            raise InputError(f"real packets take TUN devices: {error}") from None
+            raise InputError(f"real packets require TUN devices: {error}") from None
         except OSError as error:
-            raise InputError(f"the networks could not be made: {error.strerror or error}") from None
+            raise InputError(f"cannot create the networks: {error.strerror or error}") from None
         realtime = start_in_realtime()
         try:
             between = _sojourn.Network(devices[0], devices[1], text)
@@ -174,21 +193,21 @@ def _datagrams(row: Row, lost: int) -> dict[str, Any]:
 
 
 def _warnings(live: Mapping[str, Any], player: Player) -> list[str]:
-    """Say what stands against trusting the numbers, and what was played otherwise."""
+    """Return the reasons not to trust the numbers, and deviations from the scenario."""
     found = list(player.plan.warnings)
     for key, what in (
         ("lateness_p99_s", "1 % of the packets were written more than {:.1f} ms late"),
-        ("application_p99_s", "1 % of what applications did was more than {:.1f} ms late"),
+        ("application_p99_s", "1 % of the application events were more than {:.1f} ms late"),
     ):
         if (late := live[key]) is not None and late > LATE_S:
             found.append(what.format(late * 1e3))
-    for key, what in (*UNDELIVERED, ("malformed_packets", "are of no flow")):
+    for key, what in (*UNDELIVERED, ("malformed_packets", "of no flow")):
         if live[key]:
-            found.append(f"{live[key]} packets that {what}")
+            found.append(f"{live[key]} packets were {what}")
     if live["failed"]:
-        found.append(f"the network ended before its time: {live['failed']}")
+        found.append(f"the network stopped early: {live['failed']}")
     if any(row.timeouts is None for row in player.rows):
-        found.append("this kernel does not count timeouts (Linux 6.7 does)")
+        found.append("this kernel does not count timeouts (Linux 6.7 and newer do)")
     if player.failed:
-        found.append(f"{len(player.failed)} connections broke, the first: {player.failed[0]}")
+        found.append(f"{len(player.failed)} connections failed, the first: {player.failed[0]}")
     return found

@@ -1,10 +1,10 @@
-"""A live link: a command whose packets cross a queue of ours in both directions.
+"""Run a command behind an emulated link, one per direction, on real packets.
 
-Two processes share the work. This one holds the descriptors of both TUN devices (or packet
-sockets) and the threads that move packets between them. `sojourn.live.netns_init`, started by
-`unshare`, is the init process of the namespaces in which the command runs. A socket pair ties them
-together: if either is killed, the other sees the end of the socket and exits, and the kernel
-removes devices, addresses and namespaces.
+Two processes are involved. This one holds the descriptors of both ends and the threads that move
+packets between them. `sojourn.live.netns_init`, started by `unshare`, is the init process of the
+namespaces in which the command runs. A socket pair (the leash) connects them. If one of them is
+killed, the other sees the end of the socket and exits, and the kernel removes devices, addresses
+and namespaces.
 """
 
 import json
@@ -31,113 +31,116 @@ if TYPE_CHECKING:
     from sojourn.result.result import Array
 
 Rows: TypeAlias = Mapping[str, Mapping[str, "Array"]]
-"""What was seen since the last time: the columns of a link's series, by direction."""
+"""New rows of the series of both links: columns by direction."""
 
 LOOK_S = 0.1
-"""How often the rows are fetched."""
+"""Interval at which new rows are fetched, in seconds."""
 
 LONG_S = 1.0
-"""A step of the start that takes longer is named on standard error."""
+"""A start-up step that takes longer is named on standard error."""
 
 GRACE_S = 5.0
-"""How long a command has to end once it was asked to."""
+"""Time a command has to end after SIGTERM or SIGHUP."""
 
 PYTHON = (sys.executable, "-P", "-m")
-"""Starts a module of this package, whatever modules lie in the directory that it is started in."""
+"""Command line to start a module of this package; -P ignores modules in the current directory."""
 
 PRIORITY = 10
-"""Of the threads that move packets, among real-time ones."""
+"""Real-time priority of the threads that move packets."""
 
 LATE_S = 0.001
-"""Packets that are later than this at the 99th percentile are not to be trusted."""
+"""Largest lateness at the 99th percentile without a warning."""
 
 UNDELIVERED = (
-    ("kernel_dropped_packets", "the kernel dropped before we could read them"),
-    ("no_memory_packets", "there was no memory for"),
-    ("refused_packets", "the far end refused"),
+    ("kernel_dropped_packets", "dropped by the kernel before they were read"),
+    ("no_memory_packets", "dropped for lack of memory"),
+    ("refused_packets", "refused by the far end"),
 )
-"""Counts of packets that no law lost, and what became of those."""
+"""Counters of packets dropped outside the emulated queues, and the reason in words."""
 
 KILLED = 128 + signal.SIGKILL
 
 
 @dataclass(frozen=True)
 class Ready:
-    """What there is to know of a link before its command starts."""
+    """A link whose command is about to start."""
 
     links: dict[str, Any]
-    """The two links, canonical."""
+    """The links `up` and `down`, canonical."""
     block: netdev.Block
     """Its addresses."""
     realtime: bool
-    """Whether the threads that move packets go before all ordinary processes."""
+    """True if the threads that move packets have real-time priority."""
     own_network: bool
-    """Whether the outside is a network that was made for it, with nothing in it."""
+    """True if the outside is a new, empty network (without root)."""
     tun: bool
-    """Whether its ends are TUN devices; they are of veth otherwise."""
+    """True if its ends are TUN devices, False if they are veth pairs."""
     nat: bool
-    """Whether it has a way to other machines by address translation."""
+    """True if it reaches other machines by address translation."""
 
 
 @dataclass(frozen=True)
 class Played:
-    """What happened."""
+    """The result of a command behind a link."""
 
     code: int
     """The exit code of the command."""
     links: dict[str, Any]
     """A summary per direction."""
     warnings: list[str]
-    """Why the numbers are not to be trusted; empty if they are."""
+    """Reasons not to trust the numbers; empty if there are none."""
     tapes: Rows
-    """A row per packet and direction, if there are tapes."""
+    """Packet logs: a row per packet, by direction; empty unless requested."""
 
 
 def enter_own_network(arguments: Sequence[str], *, nat: bool = False) -> None:
-    """Start this command line anew in a network of its own, where an ordinary user may do as root.
+    """Replace this process by the same command in a new network with root's rights.
 
-    Returns only by raising InputError, where the system does not allow that, or with `nat`.
+    Raises
+    ------
+    InputError
+        If the system does not allow user namespaces, or with `nat`, which requires root.
     """
     if nat:
         raise InputError(
-            "--nat: takes root: the link of an ordinary user begins in an empty network, which has "
-            "no way out"
+            "--nat: requires root: without it, the link starts in an empty network, which does not "
+            "reach other machines"
         )
     if OWN_NETWORK in os.environ:
         raise InputError(
-            "real packets: no right to make network devices, not even in a network of its own"
+            "real packets: no right to create network devices, not even in a new network"
         )
     unshare = ["unshare", "--user", "--map-root-user", "--net"]
     tried = subprocess.run([*unshare, "true"], capture_output=True, text=True, check=False)
     if tried.returncode != 0:
         said = tried.stderr.strip() or "unshare fails"
         raise InputError(
-            "real packets take the right to change the network (CAP_NET_ADMIN: be root), or user "
-            f"namespaces, which this system does not allow: {said}"
+            "real packets require root (CAP_NET_ADMIN) or user namespaces, which this system does "
+            f"not allow: {said}"
         )
     os.environ[OWN_NETWORK] = "1"
-    with signals.held_back():  # until it has a handler for them: see sojourn.cli
+    with signals.held_back():  # sojourn.cli.main unblocks them once it has a handler
         os.execvp(unshare[0], [*unshare, *PYTHON, "sojourn", *arguments])
 
 
 class Patience:
-    """Says on standard error what the start waits for, if that takes long."""
+    """Watchdog that names a slow start-up step on standard error."""
 
     def __init__(self) -> None:
         self._step = ""
         self._done = threading.Event()
 
     def __enter__(self) -> Self:
-        """Start to watch."""
+        """Start the watchdog thread."""
         threading.Thread(target=self._watch, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Say nothing from now on."""
+        """Stop the watchdog."""
         self._done.set()
 
     def now(self, step: str) -> None:
-        """Say what is waited for from now on."""
+        """Set the current step."""
         self._step = step
 
     def _watch(self) -> None:
@@ -253,18 +256,21 @@ def play(
 
 @dataclass(frozen=True)
 class Ends:
-    """What packets are read from and written to."""
+    """Descriptors of both ends of a link, and the addresses."""
 
     near: int
     far: int
     device: str
     """The name of the far device."""
     head: int
-    """Bytes before each IP header: none on TUN devices."""
+    """Bytes before each IP header: 0 on TUN devices."""
     block: netdev.Block
 
     def missed(self, near: int) -> tuple[int, int]:
-        """Count what the kernel dropped before it was read, up and down; `near`: at that device."""
+        """Return the packets that the kernel dropped before they were read, up and down.
+
+        `near` is the number at the near device.
+        """
         up, down = near, netdev.dropped(self.device)
         if self.head:
             up, down = up + veth.missed(self.near), down + veth.missed(self.far)
@@ -272,7 +278,7 @@ class Ends:
 
 
 def _tun(stack: ExitStack) -> tuple[int, str] | None:
-    """Make the far device, and know by it whether we may; None where there are no TUN devices."""
+    """Create the far device; return None if there are no TUN devices. Raises NoRightError."""
     try:
         far, device = netdev.open_tun(netdev.FAR)
     except netdev.NoTunError:
@@ -286,11 +292,11 @@ def _tun(stack: ExitStack) -> tuple[int, str] | None:
 def _room(
     command: Sequence[str], environment: Mapping[str, str]
 ) -> Iterator[tuple[subprocess.Popen[bytes], socket.socket]]:
-    """Lend the process that is the inside, and our end of the leash."""
+    """Start the process inside (`netns_init`); yield it and our end of the leash."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     end = str(theirs.fileno())
     with ours:
-        # A Ctrl-C must not meet an interpreter that has no handler for it yet.
+        # Block Ctrl-C until the new interpreter has a handler for it.
         with theirs, signals.held_back():
             room = subprocess.Popen(
                 [
@@ -317,7 +323,7 @@ def _ends(
     *,
     nat: bool,
 ) -> Ends:
-    """Make both ends and give them their addresses; all of it goes with their descriptors."""
+    """Create both ends and set their addresses. They are removed when their descriptors close."""
     inside = "the namespaces of the command (unshare)"
     try:
         if tun is not None:
@@ -336,7 +342,7 @@ def _ends(
         if nat:
             waiting.now("address translation (nft or iptables)")
             asked["resolv_conf"] = stack.enter_context(way_out(device, block))
-        if tun is not None:  # the inside was made meanwhile
+        if tun is not None:  # the inside has started meanwhile
             waiting.now(inside)
             _hear(leash)
         leash.send(json.dumps(asked).encode())
@@ -349,19 +355,19 @@ def _ends(
 
 
 def _hear(leash: socket.socket) -> list[int]:
-    """Wait for the room: the descriptors that it hands over."""
+    """Wait for a message of the process inside; return the descriptors in it."""
     try:
         said, descriptors, _, _ = socket.recv_fds(leash, 4096, 1)
     except ConnectionError:
         said, descriptors = b"", []
-    error = json.loads(said).get("error") if said else "unshare could not make its namespaces"
+    error = json.loads(said).get("error") if said else "unshare could not create its namespaces"
     if error:
-        raise InputError(f"link: the inside could not be made: {error}")
+        raise InputError(f"link: cannot set up the inside: {error}")
     return list(descriptors)
 
 
 def start_in_realtime() -> bool:
-    """Have the threads that start now go before all ordinary processes, if we may."""
+    """Give real-time priority to threads that are started from now on. False if not allowed."""
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
     except PermissionError:
@@ -370,7 +376,7 @@ def start_in_realtime() -> bool:
 
 
 def end_realtime() -> None:
-    """Have what starts from now on be ordinary again."""
+    """Give normal priority to threads that are started from now on."""
     with suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
@@ -381,10 +387,10 @@ def _watch(
     seen: Callable[[Rows], None] | None,
     asked: Requests,
 ) -> dict[str, int]:
-    """Wait for the command to end: what the room tells of it.
+    """Wait for the command to end; return its exit code and counters of the process inside.
 
-    The first request to end is passed on to the command. A second one, or a command that does not
-    end in time, ends the link, and with it the command.
+    The first SIGTERM or SIGHUP is passed on to the command. A second one, or a command that does
+    not end within `GRACE_S` seconds, ends the link and the command.
     """
     leash.settimeout(LOOK_S)
     passed_on, deadline = 0, math.inf
@@ -410,7 +416,7 @@ def _watch(
 
 
 def _warnings(links: Mapping[str, Any]) -> list[str]:
-    """Say what stands against trusting the numbers."""
+    """Return the reasons not to trust the numbers."""
     found = []
     for name, link in links.items():
         p99 = link["lateness_p99_s"]
@@ -418,17 +424,19 @@ def _warnings(links: Mapping[str, Any]) -> list[str]:
             found.append(f"{name}: 1 % of the packets were more than {p99 * 1e3:.1f} ms late")
         for key, what in UNDELIVERED:
             if link[key]:
-                found.append(f"{name}: {link[key]} packets that {what}")
+                found.append(f"{name}: {link[key]} packets were {what}")
         if link["failed"]:
-            found.append(f"{name}: it ended before the command did: {link['failed']}")
+            found.append(f"{name}: it stopped before the command ended: {link['failed']}")
     return found
 
 
 def _of_capture(told: Mapping[str, Any]) -> list[str]:
-    """Say what is wrong with the capture, if there is one."""
+    """Return warnings about the capture, if there is one."""
     found = []
     if told.get("capture_failed"):
-        found.append(f"the capture is not whole: {told['capture_failed']}")
+        found.append(f"the capture is incomplete: {told['capture_failed']}")
     if told.get("uncaptured_packets"):
-        found.append(f"the capture left {told['uncaptured_packets']} packets out: a slow disk")
+        found.append(
+            f"the capture lacks {told['uncaptured_packets']} packets: the disk is too slow"
+        )
     return found

@@ -1,19 +1,22 @@
-"""A way from the inside of a link to other machines: address translation, as a home router does it.
+"""Network address translation (NAT): the way from the inside of a link to other machines.
 
-What is set up outside goes with the link, however it ends:
+All settings outside are undone when the link ends, in whatever way:
 
-- The rules are a table of nftables named after the far device. It belongs to a process of `nft`
-  that waits for the end of a pipe whose other end only the link's process holds. If either of the
-  two dies, the kernel removes the table ("flags owner", Linux 5.12).
-- Where nftables cannot do that, or there is only iptables, a guard removes the rules: a shell in a
-  session of its own, which waits for the end of the same pipe and heeds no signal.
-- Forwarding (`net.ipv4.ip_forward`) is turned on if it is off, for packets of links only, and the
-  guard turns it off again when no other link needs it. If the guard is killed as well, the next
-  link with a way out finds its mark in /run and does so when it ends.
+- With nftables, the rules are a table named after the far device. It belongs to a process of `nft`
+  ("flags owner", Linux 5.12), which waits for the end of a pipe that the link's process holds. If
+  either process ends, the kernel removes the table.
+- With iptables or an older nftables, a guard removes the rules. It is a shell in its own session
+  that waits for the end of the same pipe and ignores all signals except SIGKILL.
+- If `net.ipv4.ip_forward` is off, it is turned on for packets of links only. The guard of the last
+  link turns it off again.
+- If the guard is killed as well, the next link of any kind finds marks in /run, and undoes the rest
+  (`remove_leftovers`).
 
-Names are resolved by the resolver of this machine. One that listens on a loopback address cannot be
-reached from inside; for it, port 53 of the far address is translated to that address, and the
-command has a /etc/resolv.conf that says so.
+Names are resolved by the resolver of this machine. If it listens on a loopback address, port 53 of
+the far address is translated to it, and the inside gets its own /etc/resolv.conf.
+
+Only IPv4 forwarding is turned on: a Linux machine that forwards IPv6 ignores router advertisements,
+so it could lose its own address. IPv6 is translated (by nftables) where it is forwarded already.
 """
 
 import fcntl
@@ -33,7 +36,7 @@ from sojourn.live.netdev import POOL, Block, has_v6
 FORWARD = Path("/proc/sys/net/ipv4/ip_forward")
 RESOLV_CONF = Path("/etc/resolv.conf")
 FAR_DEVICES = "sj-far"
-"""How the names of all far devices begin."""
+"""Prefix of the names of all far devices."""
 
 LOOPBACK = "127.0.0.1"
 
@@ -41,7 +44,7 @@ COMMENT = "sojourn-"
 """The beginning of the comment of each rule of iptables."""
 
 RULES, FORWARDING = "rules", "forwarding"
-"""What links share: rules of the firewall, and `net.ipv4.ip_forward`, turned on for them."""
+"""State shared by links: firewall rules, and `net.ipv4.ip_forward`, turned on for links."""
 
 _DELETE = (
     "iptables -w -t {0} -S | sed -n '/--comment " + COMMENT + "/s/^-A/-D/p' | "
@@ -57,29 +60,29 @@ UNDO = {
     ),
     FORWARDING: f"echo 0 >{FORWARD}",
 }
-"""Scripts of the shell that undo it for all links."""
+"""Shell scripts that undo it for all links."""
 
 LEFT = {RULES: "firewall rules", FORWARDING: "net.ipv4.ip_forward = 1"}
-"""It in words."""
+"""Descriptions for the message about leftovers."""
 
 BY_HAND = (
     "sysctl -w net.ipv4.ip_forward=1",
     "nft 'add table ip sojourn; add chain ip sojourn out { type nat hook postrouting priority 100; "
     f"}}; add rule ip sojourn out ip saddr {POOL} masquerade'",
 )
-"""Commands that give all links a way out until it is undone (`nft delete table ip sojourn`)."""
+"""Commands that let all links reach other machines, until `nft delete table ip sojourn`."""
 
 
 def check_tools() -> None:
-    """Raise InputError if there is no program that translates addresses."""
+    """Raise InputError if neither nft nor iptables is installed."""
     if shutil.which("nft") is None and shutil.which("iptables") is None:
         raise InputError(
-            "--nat: takes the program nft or iptables, which are both missing: install nftables"
+            "--nat: requires the program nft or iptables, and both are missing: install nftables"
         )
 
 
 def has_way_out() -> bool:
-    """Return True if this network passes packets on; only then can a link have a way out."""
+    """Return True if this network forwards IPv4 packets."""
     try:
         return FORWARD.read_text(encoding="ascii").strip() == "1"
     except OSError:
@@ -88,15 +91,15 @@ def has_way_out() -> bool:
 
 @dataclass(frozen=True)
 class WayOut:
-    """A way out of a link."""
+    """Address translation for one link."""
 
     device: str
     """The far device."""
     block: Block
     resolver: str | None
-    """The loopback address of the resolver, if it is on one."""
+    """The loopback address of the resolver, or None if it has another address."""
     guards_forwarding: bool
-    """True if packets of links alone are to be passed on."""
+    """True if only packets of links are forwarded."""
 
     @property
     def table(self) -> str:
@@ -141,7 +144,7 @@ def _turn_on(setting: Path) -> None:
 
 
 def _resolv_conf() -> str | None:
-    """Read the file of this machine; None if there is none that could be covered."""
+    """Return the contents of /etc/resolv.conf, or None if it cannot be read."""
     try:
         return RESOLV_CONF.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -149,9 +152,21 @@ def _resolv_conf() -> str | None:
 
 
 def resolving(resolv_conf: str | None, far: str) -> tuple[str | None, str | None]:
-    """Return the loopback address of a resolver to translate to, and the file for the inside.
+    """Choose how names are resolved inside.
 
-    Both are None if the file of this machine serves inside as well.
+    Parameters
+    ----------
+    resolv_conf
+        Contents of this machine's /etc/resolv.conf; None if there is none.
+    far
+        Address of the far end.
+
+    Returns
+    -------
+    resolver : str or None
+        Loopback address of the resolver to which port 53 of the far end is translated.
+    inside : str or None
+        Contents of /etc/resolv.conf inside; None if this machine's file works there as well.
     """
     if resolv_conf is None:
         return None, None
@@ -272,7 +287,7 @@ def _rules(way: WayOut, marks: Mapping[str, int]) -> Iterator[None]:
 
 
 def nft_table(way: WayOut) -> list[str]:
-    """Write the table of a way out, as commands of nft."""
+    """Return the commands of nft that create the table of a link."""
     table = f"inet {way.table}"
     commands = [
         f"add table {table} {{ flags owner; }}",
@@ -306,7 +321,7 @@ def nft_table(way: WayOut) -> list[str]:
 
 
 def iptables_rules(way: WayOut) -> list[list[str]]:
-    """Return the commands of iptables that append the rules of a way out."""
+    """Return the commands of iptables that append the rules of a link."""
     nat = ["iptables", "-w", "-t", "nat", "-A"]
     block, comment = str(way.block.network), _comment(way)
     inside = ["-s", block, "!", "-o", way.device]
@@ -362,7 +377,7 @@ def _all(commands: Sequence[Sequence[str]]) -> None:
 
 
 def _run(command: Sequence[str], given: str = "") -> None:
-    """Run a program that must succeed. Raises OSError with what it says."""
+    """Run a program. Raises OSError with its first line of errors if it fails."""
     done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         said = (done.stderr.strip().splitlines() or ["it failed"])[0]
@@ -370,15 +385,15 @@ def _run(command: Sequence[str], given: str = "") -> None:
 
 
 _GONE = "gone"
-"""What the guard says when `nft` has ended."""
+"""Line that the guard prints when `nft` has ended."""
 
 
 class _Guard:
-    """A shell that undoes things when this process is gone, and what it runs meanwhile."""
+    """Shell process that runs the lines `undo` when this process has ended."""
 
     def __init__(self, undo: Sequence[str], marks: Mapping[str, int]) -> None:
-        # The shell outlives this process: it heeds no signal of its terminal or group. `nft` reads
-        # commands until the pipe ends, and owns what it made until then.
+        # The shell ignores the signals of its terminal and group, so that it outlives this process.
+        # `nft` reads commands until the pipe ends, and owns its tables until then.
         owner = [f"nft --interactive; echo {_GONE}"] if shutil.which("nft") else []
         meanwhile = ["trap '' HUP INT QUIT TERM PIPE", *owner, "exec >/dev/null 2>&1", "cat"]
         script = "\n".join([*meanwhile, *undo])
@@ -394,7 +409,7 @@ class _Guard:
         )
 
     def own(self, commands: Sequence[str], table: str) -> bool:
-        """Have `nft` make a table and own it; False if it cannot."""
+        """Let `nft` create a table that it owns. Return False if it cannot."""
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
@@ -405,7 +420,7 @@ class _Guard:
         except BrokenPipeError:
             return False
         for line in process.stdout:
-            if line == "}\n":  # the table was shown, so all of it was made
+            if line == "}\n":  # end of the listing, so all commands have run
                 break
             if line.startswith("Error") or line.strip() == _GONE:
                 return False
@@ -413,7 +428,7 @@ class _Guard:
         return "flags owner" in shown.stdout
 
     def close(self) -> None:
-        """Let it undo everything, and wait for that."""
+        """Make it undo everything, and wait until it has ended."""
         self._process.communicate()
 
 

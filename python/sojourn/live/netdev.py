@@ -1,12 +1,12 @@
-"""Network devices and addresses of live links, by the kernel's own tools: TUN devices and `ip`.
+"""Network devices, addresses and routes of live links (TUN devices and the program `ip`).
 
-Nothing here outlives the processes that hold the devices: a TUN device is gone when the last of its
-descriptors is closed, and its addresses and routes with it.
+The kernel removes a TUN device with its addresses and routes when its last descriptor is closed, so
+nothing here outlives the processes that hold the devices.
 
-Links take their addresses from 198.18.0.0/15, which RFC 2544 sets aside for testing networks: each
-a block, of which it gives the first to its far end and the second to its near end, and parts to
-links inside it. So a packet finds its way through nested links by ordinary routes. IPv6 addresses
-are the same numbers behind a local prefix.
+Addresses are from 198.18.0.0/15, which RFC 2544 reserves for benchmarking. Each link takes a block.
+The first address is that of the far end, the second that of the near end. Nested links take parts
+of the block, so ordinary routes lead through them. IPv6 addresses have the same numbers behind a
+unique local prefix.
 """
 
 import errno
@@ -26,19 +26,19 @@ from sojourn._sojourn import InputError
 
 TUN = "/dev/net/tun"
 NEAR = "sj-near"
-"""The device inside, through which a command's packets leave; there is one per namespace."""
+"""Name of the device inside; there is one per namespace."""
 FAR = "sj-far%d"
-"""The device outside; the kernel gives the number."""
+"""Name of the device outside; the kernel sets the number."""
 
 POOL = ipaddress.IPv4Network("198.18.0.0/15")
 FIRST, STEP, LAST = 20, 3, 29
-"""Prefix lengths: of a link's block, by how much those inside are longer, of the smallest."""
+"""Prefix lengths: of a link's block, increment per nested link, and the longest allowed."""
 V6 = "fd00:736f:6a6f::"
-
+"""Prefix of the IPv6 addresses."""
 
 MTU_BYTES = 1500
 QUEUE_PACKETS = 10_000
-"""How many packets the kernel keeps for us while we are not looking; beyond, it drops."""
+"""Packets that the kernel queues at a device until they are read; it drops more."""
 
 _TX_DROPPED = 11
 """The column of /proc/net/dev, after the name."""
@@ -47,11 +47,11 @@ _TUNSETIFF, _IFF_TUN, _IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 
 
 class NoRightError(Exception):
-    """The process may not change the network that it is in."""
+    """The process has no right to change its network."""
 
 
 class NoTunError(Exception):
-    """There are no TUN devices for this process."""
+    """The process cannot create TUN devices."""
 
 
 @dataclass(frozen=True)
@@ -72,17 +72,17 @@ class Block:
 
     @property
     def network6(self) -> str:
-        """The same addresses of IPv6."""
+        """The IPv6 network of the block, as text with its prefix length."""
         return f"{v6(str(self.network[0]))}/{96 + self.network.prefixlen}"
 
 
 def v6(address: str) -> str:
-    """Give the IPv6 address that goes with an IPv4 address of a link."""
+    """Return the IPv6 address that corresponds to an IPv4 address of a link."""
     return str(ipaddress.IPv6Address(f"{V6}{address}"))
 
 
 def has_v6() -> bool:
-    """Whether this network speaks IPv6."""
+    """Return True if IPv6 is enabled in this network."""
     try:
         text = Path("/proc/sys/net/ipv6/conf/all/disable_ipv6").read_text(encoding="ascii")
     except OSError:
@@ -91,25 +91,40 @@ def has_v6() -> bool:
 
 
 def check_tools() -> None:
-    """Raise InputError if a program that live links need is not there."""
+    """Raise InputError if a program that live links require is missing."""
     for tool, package in (("ip", "iproute2"), ("unshare", "util-linux")):
         if shutil.which(tool) is None:
             raise InputError(
-                f"real packets take the program {tool}, which is missing: install {package}"
+                f"real packets require the program {tool}, which is missing: install {package}"
             )
 
 
 def check_right() -> None:
-    """Raise NoRightError if this process may make no network namespace."""
+    """Raise NoRightError if this process cannot create network namespaces."""
     line = ["unshare", "--net", "true"]
     if subprocess.run(line, capture_output=True, check=False).returncode != 0:
         raise NoRightError
 
 
 def open_tun(name: str) -> tuple[int, str]:
-    """Make a TUN device: its descriptor, which alone keeps it, and the name that it got.
+    """Create a TUN device, which exists until the descriptor is closed.
 
-    Raises NoRightError where the process may not, NoTunError where it gets no such devices.
+    Parameters
+    ----------
+    name
+        Name of the device; "%d" is replaced by a free number.
+
+    Returns
+    -------
+    descriptor : int
+    name : str
+
+    Raises
+    ------
+    NoRightError
+        If the process has no right to create devices.
+    NoTunError
+        If /dev/net/tun is missing or not accessible.
     """
     try:
         fd = os.open(TUN, os.O_RDWR | os.O_CLOEXEC)
@@ -127,10 +142,24 @@ def open_tun(name: str) -> tuple[int, str]:
 
 
 def ip(commands: Sequence[str], *, last_may_fail: bool = False) -> list[list[dict[str, Any]]]:
-    """Have one process of `ip` execute `commands` up to the first that fails.
+    """Run `commands` in one process of `ip`, up to the first that fails.
 
-    Returns what each of the commands that show something prints, as they come. Raises OSError with
-    what `ip` says.
+    Parameters
+    ----------
+    commands
+        Arguments of `ip`, one text per command.
+    last_may_fail
+        Ignore a failure of the last command.
+
+    Returns
+    -------
+    list
+        The JSON output of each command that prints something, in order.
+
+    Raises
+    ------
+    OSError
+        With the message of `ip`; the number is EEXIST if a device, address or route exists.
     """
     done = subprocess.run(
         ["ip", "-j", "-batch", "-"],
@@ -148,7 +177,7 @@ def ip(commands: Sequence[str], *, last_may_fail: bool = False) -> list[list[dic
 
 
 def _outer_block(devices: Sequence[Mapping[str, Any]]) -> ipaddress.IPv4Network | None:
-    """Return the block of the link that this network lies behind, or None if there is none."""
+    """Return the block of the link around this network, or None if there is none."""
     for device in devices:
         for info in device.get("addr_info", ()) if device.get("ifname") == NEAR else ():
             if info["family"] == "inet":
@@ -160,11 +189,11 @@ def _outer_block(devices: Sequence[Mapping[str, Any]]) -> ipaddress.IPv4Network 
 def _free_blocks(
     outer: ipaddress.IPv4Network | None, routes: Sequence[Mapping[str, Any]]
 ) -> Iterator[Block]:
-    """Yield the blocks that a link in this network may take, in order."""
+    """Yield the free blocks for a link in this network, in order."""
     if outer is None:
         blocks = list(POOL.subnets(new_prefix=FIRST))
     elif outer.prefixlen >= LAST:
-        raise InputError("link: it is nested too deeply: four links one in another are the most")
+        raise InputError("link: it is nested too deeply, allowed: four links inside each other")
     else:
         blocks = list(outer.subnets(prefixlen_diff=STEP))[1:]
     taken = [
@@ -178,12 +207,27 @@ def _free_blocks(
 
 
 def _wider(outer: ipaddress.IPv4Network | None) -> int:
-    """Routes with prefixes up to that length are those by which everything goes."""
+    """Return the prefix length up to which a route is the default route or that of `outer`."""
     return 0 if outer is None else outer.prefixlen
 
 
 def set_up_far(device: str, *, new_network: bool = False) -> Block:
-    """Give the far end its addresses, and a block to the link; bring up a `new_network` as well."""
+    """Set addresses and routes of the far device and return the link's block.
+
+    Parameters
+    ----------
+    device
+        Name of the far device.
+    new_network
+        Bring up the loopback device as well.
+
+    Raises
+    ------
+    InputError
+        If no block is free.
+    OSError
+        If `ip` fails.
+    """
     first = ["link set dev lo up"] if new_network else []
     show = ["addr show", "route show table all"]
     devices, routes = ip([*first, *bring_up(device), *show])
@@ -196,33 +240,33 @@ def set_up_far(device: str, *, new_network: bool = False) -> Block:
         if has_v6():
             commands.append(f"addr add {v6(block.far)}/128 dev {device} nodad")
             commands.append(f"route add {block.network6} dev {device}")
-        # A connection must not begin with what the kernel remembers of an earlier link; if that is
-        # nothing, the command fails.
+        # New connections must not use metrics cached for an earlier link. The command fails if
+        # there are none.
         commands.append(f"tcp_metrics delete {block.near}")
         try:
             ip(commands, last_may_fail=True)
         except OSError as error:
             if error.errno == errno.EEXIST:
-                continue  # another link was faster
+                continue  # another link has taken the block meanwhile
             raise
         if outer is not None:
             _forward()
         return block
-    raise InputError(f"link: all blocks of {outer or POOL} are taken by links or routes")
+    raise InputError(f"link: all blocks of {outer or POOL} are in use by links or routes")
 
 
 def set_up_near(device: str, block: Block) -> None:
-    """Give the near end its addresses, and everything its way through the link."""
+    """Set addresses of the near device and a default route through it. Raises OSError."""
     commands = [
         *bring_up(device),
         "link set dev lo up",
         f"addr add {block.near}/{block.network.prefixlen} dev {device} noprefixroute",
         f"route add {block.far} dev {device}",
-        # What nobody inside has must not go out and come back.
+        # Packets to unused addresses of the block must not go out and come back.
         f"route add unreachable {block.network}",
         f"route add default dev {device}",
     ]
-    # A connection must not begin with what the kernel remembers of another.
+    # New connections must not use metrics cached from earlier ones.
     Path("/proc/sys/net/ipv4/tcp_no_metrics_save").write_text("1\n", encoding="ascii")
     if has_v6():
         commands += [
@@ -235,7 +279,10 @@ def set_up_near(device: str, block: Block) -> None:
 
 
 def bring_up(device: str) -> list[str]:
-    """Bring a device up that sends nothing by itself: no router is asked for, no group joined."""
+    """Return the commands of `ip` that bring a device up without packets of its own.
+
+    There are no router solicitations and no multicast.
+    """
     return [
         f"link set dev {device} mtu {MTU_BYTES} txqueuelen {QUEUE_PACKETS} "
         "multicast off addrgenmode none",
@@ -244,7 +291,7 @@ def bring_up(device: str) -> list[str]:
 
 
 def _forward() -> None:
-    """Let this network, which is a link's own, pass packets on."""
+    """Turn on forwarding in this network, which is the inside of a link."""
     for name in ("ipv4/ip_forward", "ipv6/conf/all/forwarding"):
         path = Path("/proc/sys/net") / name
         if path.exists():
@@ -252,9 +299,9 @@ def _forward() -> None:
 
 
 def dropped(device: str) -> int:
-    """Count the packets that the kernel dropped before they were read from `device`.
+    """Return the packets that the kernel dropped before they were read from `device`.
 
-    The device is one of the network that this thread is in.
+    The device must be in the network of this thread.
     """
     for line in Path("/proc/thread-self/net/dev").read_text(encoding="ascii").splitlines():
         name, _, counts = line.partition(":")

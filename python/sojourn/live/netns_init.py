@@ -1,12 +1,16 @@
-"""The first process inside a link: it sets up the near device, runs the command, and is its init.
+"""Init process of the namespaces inside a link: set up the near device and run the command.
 
-`unshare` starts it in namespaces of its own (network, processes, mounts). It hands the device to
-the link's process and keeps nothing. When that process is gone, however it went, the leash between
-them is closed, this process ends, and the kernel ends every other of the namespace with it.
+`unshare` starts it in new network, process and mount namespaces. It passes the descriptor of the
+device to the link's process. When that process ends, in whatever way, the socket between them (the
+leash) closes and this process exits. The kernel then ends all other processes of the namespace.
 
-What is said on the leash, in this order: `{}` from here when the namespaces are there; from the
-link, as JSON, what to set up; `{}` from here with the descriptors of the device, or an error; `go`
-from the link; from then on numbers of signals for the command; from here its exit code.
+Messages on the leash, in order:
+
+1. `{}` from here: the namespaces exist.
+2. JSON from the link: the setup (block, kind of device, /etc/resolv.conf, terminal).
+3. `{}` from here with the descriptors of the device, or `{"error": ...}`.
+4. `go` from the link: start the command. From then on, numbers of signals for the command.
+5. JSON from here: exit code, and packets that the kernel dropped at the device.
 """
 
 import errno
@@ -37,23 +41,23 @@ from sojourn.live.netdev import (
 from sojourn.live.signals import OWN_NETWORK, TO_COMMAND
 
 COMMAND_FAILED = 126
-"""The exit code where a command cannot be executed, as the shell has it."""
+"""Exit code if the command cannot be executed, as in the shell."""
 
 FREE_TERMINAL = b"\x1b7\x1b[r\x1b8\x1b[0m\x1b[0J"
 """Make the whole terminal scroll, keep the cursor, and clear what is below it."""
 
 SHELL = "/bin/sh"
-"""What executes a script without a first line that says so, as it does for a shell and for env."""
+"""Interpreter of scripts without a `#!` line, as for a shell and for env."""
 
 
 def main(leash: socket.socket, command: list[str]) -> int:
-    """Do all of it; the code is that of the command."""
-    # A handler, unlike "ignore", is not inherited: Ctrl-C is the command's affair.
+    """Set up the inside, run `command`, and return its exit code."""
+    # Ctrl-C is for the command only. A handler, unlike SIG_IGN, is not inherited by it.
     for number in TO_COMMAND:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    # Those that look at /proc see the processes of this namespace, if the system lets us.
+    # /proc shows the processes of this namespace. Without the right to mount, it stays as it is.
     mount = ["mount", "-t", "proc", "proc", "/proc"]
     quiet = subprocess.DEVNULL
     with subprocess.Popen(mount, stdin=quiet, stdout=quiet, stderr=quiet):
@@ -66,7 +70,7 @@ def main(leash: socket.socket, command: list[str]) -> int:
         try:
             descriptors = _set_up(asked, block)
         except NoRightError:
-            leash.send(json.dumps({"error": "no right to make a device there"}).encode())
+            leash.send(json.dumps({"error": "no right to create a device there"}).encode())
             return 1
         except (NoTunError, OSError) as error:
             leash.send(json.dumps({"error": str(error)}).encode())
@@ -84,7 +88,7 @@ def main(leash: socket.socket, command: list[str]) -> int:
 
 
 def _set_up(asked: Mapping[str, Any], block: Block) -> list[int]:
-    """Make the near device, if it is one of TUN, or make ready the one that was put here."""
+    """Create the near device (TUN) or configure the one put here (veth); return descriptors."""
     descriptors = []
     if asked["tun"]:
         descriptors = [open_tun(NEAR)[0]]
@@ -99,11 +103,11 @@ def _set_up(asked: Mapping[str, Any], block: Block) -> list[int]:
 
 
 def _cover(path: Path, text: str) -> None:
-    """Put a file with `text` over `path`, for the processes of this namespace alone.
+    """Mount a file with the contents `text` over `path`, in this namespace only.
 
-    The file lies in a file system in memory that nobody else sees, and goes with the namespace.
+    The file is in a tmpfs that only this mount uses, and is removed with the namespace.
     """
-    # What is mounted there is taken away again at once; nothing that runs here needs it.
+    # A temporary mount point; it is unmounted again below.
     away = next(place for place in ("/mnt", "/media", "/sys", "/tmp") if Path(place).is_dir())
     _tool("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", away)
     try:
@@ -116,17 +120,17 @@ def _cover(path: Path, text: str) -> None:
 
 
 def _tool(*words: str) -> None:
-    """Run a program that must succeed. Raises OSError with what it says."""
+    """Run a program. Raises OSError with its error output if it fails."""
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise OSError(errno.EIO, done.stderr.strip() or f"{words[0]} failed")
 
 
 def _obey(leash: socket.socket, child: int, *, watched: bool) -> None:
-    """Send the command the signals that the link asks for; end everything when the link is gone.
+    """Pass signals from the link to the command; exit when the link has ended.
 
-    If the link was killed with status lines (`watched`), they are cleared and the terminal scrolls
-    as a whole again.
+    If the link was killed while it showed status lines (`watched`), clear them and make the whole
+    terminal scroll again.
     """
     while True:
         try:
@@ -150,10 +154,10 @@ def _run(
     terminal: bool,
     watched: bool,
 ) -> int:
-    """Run `command` and reap every process that is left to this one meanwhile.
+    """Run `command`, reap orphaned processes, and return the exit code.
 
-    A shell that is to use the `terminal` gets a process group of its own, in the foreground: the
-    group of the link has no number in this namespace, so no shell could give the terminal back.
+    A shell that takes over the `terminal` gets its own process group in the foreground. The link's
+    group has no number in this namespace, so the shell could not give the terminal back to it.
     """
     more = {f"{name}6": v6(address) for name, address in known.items()}
     ours = {name: value for name, value in os.environ.items() if name != OWN_NETWORK}
@@ -165,7 +169,7 @@ def _run(
     if terminal:
         with suppress(OSError):
             os.tcsetpgrp(0, child)
-            os.killpg(child, signal.SIGCONT)  # it may have stopped, being in the background
+            os.killpg(child, signal.SIGCONT)  # it may have been stopped in the background
     options = {"watched": watched}
     threading.Thread(target=_obey, args=(leash, child), kwargs=options, daemon=True).start()
     signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGTERM))
@@ -177,8 +181,8 @@ def _run(
 
 
 def _spawn(command: list[str], environment: Mapping[str, str], *, group: bool) -> int:
-    """Start `command`, in a group of its own if asked for: its process."""
-    usual = [signal.SIGPIPE, signal.SIGXFSZ]  # Python ignores them; a command must not
+    """Start `command`, with `group` in its own process group; return its process ID."""
+    usual = [signal.SIGPIPE, signal.SIGXFSZ]  # ignored by Python; the command gets the default
     more: dict[str, Any] = {"setsigdef": usual} | ({"setpgroup": 0} if group else {})
     try:
         return os.posix_spawnp(command[0], command, environment, **more)
@@ -193,5 +197,5 @@ if __name__ == "__main__":
     fd, *command = sys.argv[1:]
     try:
         sys.exit(main(socket.socket(fileno=int(fd)), command))
-    except ConnectionError:  # the link is gone
+    except ConnectionError:  # the link has ended
         sys.exit(1)

@@ -1,7 +1,7 @@
-"""Shells inside a link say in their prompts where they are: `[sojourn 10mbit] $`.
+"""Prompts of shells inside a link: `[sojourn 10mbit] $`.
 
-Each shell reads the user's own files first; those here (`shell_files`) only put the label before
-the prompt that these made. The label is in `$SOJOURN_PROMPT`, for other shells to use.
+Each shell reads the user's own files first. The files in `shell_files` only put the label before
+the prompt. Other shells can use the label in `$SOJOURN_PROMPT`.
 """
 
 import os
@@ -13,11 +13,11 @@ from typing import Any
 FILES = Path(__file__).with_name("shell_files")
 
 PLAIN = ("sh", "dash", "ash", "ksh", "mksh")
-"""Shells that read the file that ENV names."""
+"""Shells that read the file named by the variable ENV."""
 
 
 def label(links: Mapping[str, Any]) -> str:
-    """Write what a prompt begins with: the rate of the link, or of both directions."""
+    """Return the label of the prompt: the rate of the link, or the rates of both directions."""
     rates = ["trace" if "trace" in link else str(link["rate"]) for link in links.values()]
     return f"[sojourn {'/'.join(dict.fromkeys(rates))}] "
 
@@ -25,9 +25,9 @@ def label(links: Mapping[str, Any]) -> str:
 def interactive(
     command: Sequence[str], links: Mapping[str, Any]
 ) -> tuple[list[str], dict[str, str]]:
-    """Return the command line and the variables with which `command` is run behind `links`.
+    """Return the command line and additional variables with which to run `command`.
 
-    They differ from those given if it is a shell that reads from a terminal.
+    The command line changes only if it is a shell that reads from a terminal.
     """
     prompt = os.environ.get("SOJOURN_PROMPT", "") + label(links)
     line, variables = list(command), {"SOJOURN_PROMPT": prompt}
@@ -46,9 +46,9 @@ def interactive(
 
 
 def takes_terminal(command: Sequence[str], *, shell: bool) -> bool:
-    """Return True if `command` is a shell for the terminal in whose foreground this process is.
+    """Return True if `command` is a shell and this process is in the foreground of the terminal.
 
-    `shell` says that it is one, whatever its name.
+    With `shell`, it is a shell whatever its name.
     """
     known = len(command) == 1 and Path(command[0]).name in ("bash", "zsh", "fish", *PLAIN)
     try:
@@ -58,6 +58,6 @@ def takes_terminal(command: Sequence[str], *, shell: bool) -> bool:
 
 
 def _moved(name: str, value: str) -> dict[str, str]:
-    """Give a variable another value; the one before is kept for the file that reads it."""
+    """Return a variable with a new value, and its old value as SOJOURN_NAME."""
     before = os.environ.get(name)
     return {name: value} | ({} if before is None else {f"SOJOURN_{name}": before})

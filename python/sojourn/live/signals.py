@@ -1,8 +1,8 @@
-"""What Ctrl-C and requests to end (SIGTERM, SIGHUP) do to a command of ours.
+"""Handling of SIGINT (Ctrl-C), SIGQUIT, SIGTERM and SIGHUP.
 
-While the command or a link starts, they end the process at once: nothing of a link outlives the
-descriptors of its process, so there is nothing to clean up, and an exception in the middle of an
-import may be lost or reported as something else.
+During the start of the command or of a link, they end the process at once. Nothing of a link
+outlives the descriptors of its process, so no cleanup is needed. An exception in the middle of an
+import could be lost or reported as something else.
 """
 
 import os
@@ -13,10 +13,10 @@ from types import FrameType
 from typing import Literal
 
 OWN_NETWORK = "SOJOURN_OWN_NETWORK"
-"""The variable that is set where a link was started anew in a network of its own."""
+"""Environment variable, set if a link was restarted in a new network (without root)."""
 
 CODE = 128
-"""With the number of a signal added, the exit code of what it ended, as the shell has it."""
+"""Base of exit codes: a process ended by signal n has 128 + n, as in the shell."""
 
 
 def _there(*names: str) -> tuple[signal.Signals, ...]:
@@ -24,26 +24,26 @@ def _there(*names: str) -> tuple[signal.Signals, ...]:
 
 
 TO_COMMAND = _there("SIGINT", "SIGQUIT")
-"""Signals that the terminal sends to the command in the foreground as well."""
+"""Signals that the terminal sends to all processes in the foreground, the command included."""
 TO_END = _there("SIGTERM", "SIGHUP")
-"""Requests to end, which only this process gets."""
+"""Signals that only this process receives, and passes on."""
 
 
 def end_at_once(number: int, _: FrameType | None) -> None:
-    """End the process: a signal handler for the time before it has anything to lose."""
+    """Exit with code 128 + n: the signal handler during the start."""
     said = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
     os.write(2, f"sojourn: {said}\n".encode())
     os._exit(CODE + number)
 
 
 class Requests:
-    """The signals that a link gets: they end it while it starts, later they are the command's."""
+    """Signals that a link receives; they end it while it starts, and later go to the command."""
 
     def __init__(self) -> None:
         self.state: Literal["starting", "opening", "running", "ending"] = "starting"
-        """What the link does: it opens what shows it, the command runs, the report is due."""
+        """State of the link: starting, opening its outputs, running the command, or reporting."""
         self.to_end: list[int] = []
-        """Requests to end that came while it opened or the command ran."""
+        """Signals received while it opened its outputs or ran the command, to be passed on."""
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal."""
@@ -55,7 +55,7 @@ class Requests:
 
 @contextmanager
 def requests() -> Iterator[Requests]:
-    """Handle the signals of a link until the end of the block; those that are ignored stay so."""
+    """Handle the signals of a link for the duration of the block; ignored signals stay ignored."""
     made = Requests()
     wanted = [n for n in (*TO_COMMAND, *TO_END) if signal.getsignal(n) != signal.SIG_IGN]
     before = {n: signal.signal(n, made.handle) for n in wanted}
@@ -67,19 +67,19 @@ def requests() -> Iterator[Requests]:
 
 
 def take_terminal() -> None:
-    """Put the group of this process into the foreground of its terminal."""
+    """Make the process group of this process the foreground group of its terminal."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTTOU])
     try:
         os.tcsetpgrp(0, os.getpgrp())
     except OSError:
-        pass  # it is gone
+        pass  # the terminal is gone
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Block the signals of the terminal; processes started here begin with them blocked."""
+    """Block SIGINT and SIGQUIT for the duration of the block; started processes inherit this."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, TO_COMMAND)
     try:
         yield

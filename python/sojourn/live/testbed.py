@@ -1,8 +1,9 @@
-"""Two networks of hosts that nothing connects but us: one of senders, one of receivers.
+"""Testbed of a live run: two network namespaces connected only through sojourn.
 
-Each is a network namespace with one TUN device, behind which lies the other. In it all addresses of
-its block are local, so that a socket may be bound to any host's. Both live by descriptors, threads
-and sockets of this process alone, and go with it, however it goes.
+One holds the senders, the other the receivers. Each has one TUN device, through which it reaches
+the other. All addresses of its block are local, so a socket can be bound to the address of any
+host. Only descriptors, threads and sockets of this process refer to the namespaces, so they end
+with it.
 """
 
 import os
@@ -16,24 +17,24 @@ from sojourn import _sojourn
 from sojourn.live.netdev import NEAR, NoRightError, bring_up, ip, open_tun
 
 BLOCKS = (IPv4Network("198.18.0.0/16"), IPv4Network("198.19.0.0/16"))
-"""Of the senders and of the receivers (see sojourn-live's net)."""
+"""Address blocks of the senders and of the receivers, as in `crates/live`."""
 FIRST = 16
-"""The number of the first host in its block."""
+"""Index of the first host in its block."""
 
 
 def address(end: int, row: int) -> str:
-    """Give the address of the host of that row at an end."""
+    """Return the address of host `row` at an end: 0 for senders, 1 for receivers."""
     return str(BLOCKS[end][FIRST + row])
 
 
 def row_of(address: str) -> int:
-    """Give the row of the host that has an address."""
+    """Return the row of the host with an address."""
     return (int(IPv4Address(address)) & int(BLOCKS[0].hostmask)) - FIRST
 
 
 @contextmanager
 def namespace() -> Iterator[int]:
-    """Lend a new network namespace, as a descriptor. Raises NoRightError."""
+    """Create a network namespace and yield its descriptor. Raises NoRightError."""
     made = subprocess.Popen(
         ["unshare", "--net", "cat"],
         stdin=subprocess.PIPE,
@@ -44,7 +45,7 @@ def namespace() -> Iterator[int]:
     assert made.stdout is not None
     with made:
         try:
-            # What comes back comes from inside.
+            # The echo shows that the namespace exists.
             made.stdin.write(b"\n")
             made.stdin.flush()
             if made.stdout.read(1) != b"\n":
@@ -59,10 +60,28 @@ def namespace() -> Iterator[int]:
 
 
 def furnish(end: int, fd: int, sysctls: Mapping[str, str], attributes: Sequence[str]) -> int:
-    """Make a namespace the network of that end; this thread is in it from then on.
+    """Set up a namespace as one end of the testbed, and move this thread into it.
 
-    `attributes` are those of the route to each host at the other end. Gives the descriptor of the
-    device, which is the caller's.
+    Parameters
+    ----------
+    end
+        0 for senders, 1 for receivers.
+    fd
+        Descriptor of the namespace.
+    sysctls
+        Settings below /proc/sys/net.
+    attributes
+        Attributes of the route to each host at the other end.
+
+    Returns
+    -------
+    int
+        Descriptor of the TUN device, to be closed by the caller.
+
+    Raises
+    ------
+    NoTunError, NoRightError, OSError
+        If the device or the routes cannot be created.
     """
     _sojourn.enter_network(fd)
     for name, value in sysctls.items():

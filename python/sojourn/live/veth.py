@@ -1,11 +1,12 @@
-"""The ends of a link where there are no TUN devices: veth pairs, and a packet socket on each.
+"""Ends of a link without TUN devices: two veth pairs, with a packet socket on each.
 
-One device of each pair is an end, inside or outside; the other, a wire, lies in a network namespace
-between them that has no addresses, and nobody but us reads from it. That namespace lives as long as
-the sockets, and the pairs as long as the namespace: so they go with the link's process.
+One device of each pair is an end of the link, inside or outside. The other one is in a third
+network namespace without addresses, where only the packet socket reads from it. The namespace
+exists as long as the sockets, and the pairs as long as the namespace. So all of it ends with the
+link's process.
 
-All four devices have the same address and resolve none: a frame that leaves one end is for the
-other. The kernel must not leave checksums and segmentation to a device that is none of hardware.
+All four devices have the same MAC address and do not use ARP. Offloading of checksums and
+segmentation is turned off, since the packets that are read must be complete.
 """
 
 import array
@@ -21,22 +22,39 @@ from contextlib import suppress
 from sojourn.live.netdev import NEAR, NoRightError, ip
 
 HEAD_BYTES = 14
-"""What an Ethernet frame has before the IP header."""
+"""Length of an Ethernet header."""
 
 _ADDRESS = "02:00:5e:00:53:01"
 _WIRES = ("sj-wire0", "sj-wire1")
 _SIOCETHTOOL = 0x8946
 _OFFLOADS = {"tx": 0x17, "sg": 0x19, "tso": 0x1F, "gso": 0x24, "gro": 0x2C}
-"""What `ethtool -K` calls them, and the commands that set them (linux/ethtool.h)."""
+"""Names of offloads as in `ethtool -K`, and the commands to set them (linux/ethtool.h)."""
 _PACKET_IGNORE_OUTGOING, _ETH_P_ALL = 23, 3
 _SOL_PACKET, _PACKET_STATISTICS, _SO_RCVBUFFORCE = 263, 6, 33
 _BUFFER_BYTES = 32_000_000
 
 
 def make(room: int) -> tuple[int, int, str]:
-    """Make both ends: the sockets of the far and the near one, and the far device's name.
+    """Create both veth pairs.
 
-    `room` is a process of the inside. Raises NoRightError where this process may not.
+    Parameters
+    ----------
+    room
+        ID of a process inside.
+
+    Returns
+    -------
+    far, near : int
+        Descriptors of the packet sockets.
+    device : str
+        Name of the far device.
+
+    Raises
+    ------
+    NoRightError
+        If this process has no right to create them.
+    OSError
+        If `ip` fails.
     """
     [links] = ip(["link show"])
     names = {link["ifname"] for link in links}
@@ -56,7 +74,7 @@ def make(room: int) -> tuple[int, int, str]:
 
 
 def plain(device: str) -> None:
-    """Have the kernel hand whole packets, checksums included, to `device`; no address is asked."""
+    """Turn off offloads and ARP of `device`, so that it carries complete packets."""
     ip([f"link set dev {device} address {_ADDRESS} arp off"])
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         for command in _OFFLOADS.values():
@@ -67,14 +85,14 @@ def plain(device: str) -> None:
 
 
 def missed(fd: int) -> int:
-    """Count the packets that the kernel dropped because the socket was full, since last asked."""
+    """Return the packets dropped since the last call because the socket's buffer was full."""
     with socket.socket(fileno=os.dup(fd)) as packets:
         counts = packets.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8)
     return int.from_bytes(counts[4:], sys.byteorder)
 
 
 def _socket(device: str) -> socket.socket:
-    packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)  # nothing before it is bound
+    packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)  # receives nothing until bound
     packets.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
     with suppress(PermissionError):
         packets.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
@@ -83,7 +101,7 @@ def _socket(device: str) -> socket.socket:
 
 
 def _main(leash: socket.socket, outside: str, inside: str, far: str) -> None:
-    """Make the pairs and hand over the sockets; this runs in the namespace in between."""
+    """Create the pairs and pass the sockets on; this runs in the third namespace."""
     sockets = []
     try:
         for wire, end, pid in ((_WIRES[0], far, outside), (_WIRES[1], NEAR, inside)):
