@@ -31,10 +31,10 @@ WITHOUT_SACK = ("reno", "newreno")
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 PACKET_MAX_BYTES = 1500
-"""What fits through a device."""
+"""Largest packet of a device."""
 
 STAMPED_BYTES = 36
-"""The least datagram that has room for the time at which it was sent."""
+"""Smallest datagram with room for its time stamp."""
 
 _HEADERS = {40: False, 52: True}
 """Bytes of a header, and whether there are timestamps in it."""
@@ -43,7 +43,7 @@ _PLAYED = ("header", "packet", "initial_window", "ecn", "delayed_ack", "rto_min"
 """What can be chosen; a key that is left out is as the kernel has it."""
 
 _ALWAYS = {"rack": True, "prr": True, "alpha_rises": False}
-"""What the kernel always does, and may be said."""
+"""Settings that the kernel always has; a scenario may state them."""
 
 
 @dataclass(frozen=True)

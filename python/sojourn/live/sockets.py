@@ -19,28 +19,28 @@ ENDLESS = 1 << 62
 _TCP_INFO, _TCP_NOTSENT_LOWAT, _IP_BIND_ADDRESS_NO_PORT = 11, 25, 24
 _SO_TIMESTAMPNS, _SO_RCVBUFFORCE = 35, 33
 _UNSENT_BYTES = 65_536
-"""How much the socket of an endless stream holds beyond what is in flight."""
+"""Unsent bytes that the socket of an endless stream holds beyond those in flight."""
 _ZEROS = memoryview(bytes(1 << 18))
 _SINK = bytearray(1 << 18)
 _UDP_HEADER_BYTES = 28
 _BACKLOG = 65_535
 _RTOS_AT = 240
-"""Where Linux 6.7 and newer put the number of timeouts in TCP_INFO (linux/tcp.h)."""
+"""Offset of the number of timeouts in TCP_INFO, since Linux 6.7 (linux/tcp.h)."""
 
 
 @dataclass(slots=True)
 class Info:
-    """What the kernel tells of a connection."""
+    """State of a connection in the kernel."""
 
     cwnd_packets: int
     timeouts: int | None
-    """None where the kernel is too old to count them."""
+    """None if the kernel is too old to count them."""
     stalled: bool
-    """Whether the timer has run out and nothing was acknowledged since."""
+    """True if the timer has expired and nothing was acknowledged since."""
 
 
 def info(sender: socket.socket) -> Info:
-    """Ask the kernel about a connection."""
+    """Return the state of a connection."""
     told = sender.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 256)
     (cwnd,) = struct.unpack_from("=I", told, 80)
     timeouts = None
@@ -130,7 +130,7 @@ def listen() -> socket.socket:
 
 
 def datagrams_from(row: int) -> socket.socket:
-    """Give the socket from which a row sends datagrams to its receiver."""
+    """Return the socket from which a row sends datagrams to its receiver."""
     sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
     sender.bind((address(0, row), 0))
     sender.connect((address(1, row), UDP_PORT))
@@ -138,7 +138,7 @@ def datagrams_from(row: int) -> socket.socket:
 
 
 def datagrams_to_all() -> socket.socket:
-    """Give the socket that gets the datagrams of all rows, each with the time of its arrival."""
+    """Return the socket that receives the datagrams of all rows, with arrival times."""
     sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
     sink.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
     with suppress(PermissionError):  # it is small then, as an ordinary user's is
