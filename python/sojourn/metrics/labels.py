@@ -43,7 +43,7 @@ WORDS = {
     "completed": "completed transfers",
     "timeouts": "retransmission timeouts",
 }
-"""The quantity that the first part of a column's name stands for."""
+"""Quantity of a column, by the first part of its name."""
 
 SHARES = ("utilisation", "loss_rate", "mark_rate")
 """Columns that are shares, whose names have no unit."""

@@ -1,4 +1,4 @@
-"""What is told of a run at a glance: per group of flows and per link, with what is better."""
+"""Overview of a run: values per group of flows and per link, with their better direction."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ class Group:
 
     @property
     def udp(self) -> bool:
-        """Whether they send over UDP."""
+        """True if the flows send over UDP."""
         return bool(self.flows[0]["kind"] == "udp")
 
     @property
     def endless(self) -> bool:
-        """Whether they are one stream of TCP each, without transfers that could be complete."""
+        """True if each flow is one endless TCP stream, without transfers that complete."""
         return not self.udp and self.source in ("bulk", "cbr", "onoff")
 
     @property
