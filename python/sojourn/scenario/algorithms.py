@@ -1366,7 +1366,7 @@ class Drr(Qdisc, kw_only=True, frozen=True, tag="drr"):
 
     full: Value = None
     """Queue that drops a packet when the shared buffer is full: the longest for its weight, that of
-    the arriving packet, the one of lowest priority, or by dynamic threshold. One of longest,
+    the arriving packet, the one with the highest number, or by dynamic threshold. One of longest,
     arrival, lowest, threshold; default longest; also called overflow.
     """
 
@@ -1415,7 +1415,7 @@ class Wfq(Qdisc, kw_only=True, frozen=True, tag="wfq"):
 
     full: Value = None
     """Queue that drops a packet when the shared buffer is full: the longest for its weight, that of
-    the arriving packet, the one of lowest priority, or by dynamic threshold. One of longest,
+    the arriving packet, the one with the highest number, or by dynamic threshold. One of longest,
     arrival, lowest, threshold; default longest; also called overflow.
     """
 
@@ -1459,7 +1459,7 @@ class Wf2q(Qdisc, kw_only=True, frozen=True, tag="wf2q"):
 
     full: Value = None
     """Queue that drops a packet when the shared buffer is full: the longest for its weight, that of
-    the arriving packet, the one of lowest priority, or by dynamic threshold. One of longest,
+    the arriving packet, the one with the highest number, or by dynamic threshold. One of longest,
     arrival, lowest, threshold; default longest; also called overflow.
     """
 
@@ -1503,7 +1503,7 @@ class Scfq(Qdisc, kw_only=True, frozen=True, tag="scfq"):
 
     full: Value = None
     """Queue that drops a packet when the shared buffer is full: the longest for its weight, that of
-    the arriving packet, the one of lowest priority, or by dynamic threshold. One of longest,
+    the arriving packet, the one with the highest number, or by dynamic threshold. One of longest,
     arrival, lowest, threshold; default longest; also called overflow.
     """
 
@@ -1547,7 +1547,7 @@ class Stfq(Qdisc, kw_only=True, frozen=True, tag="stfq"):
 
     full: Value = None
     """Queue that drops a packet when the shared buffer is full: the longest for its weight, that of
-    the arriving packet, the one of lowest priority, or by dynamic threshold. One of longest,
+    the arriving packet, the one with the highest number, or by dynamic threshold. One of longest,
     arrival, lowest, threshold; default longest; also called overflow.
     """
 
@@ -1591,7 +1591,7 @@ class Prio(Qdisc, kw_only=True, frozen=True, tag="prio"):
 
     full: Value = None
     """Queue that drops a packet when the shared buffer is full: the longest for its weight, that of
-    the arriving packet, the one of lowest priority, or by dynamic threshold. One of longest,
+    the arriving packet, the one with the highest number, or by dynamic threshold. One of longest,
     arrival, lowest, threshold; default longest; also called overflow.
     """
 
@@ -1635,7 +1635,7 @@ class DrrCoDel(Qdisc, kw_only=True, frozen=True, tag="drr_codel"):
 
     full: Value = None
     """Queue that drops a packet when the shared buffer is full: the longest for its weight, that of
-    the arriving packet, the one of lowest priority, or by dynamic threshold. One of longest,
+    the arriving packet, the one with the highest number, or by dynamic threshold. One of longest,
     arrival, lowest, threshold; default longest; also called overflow.
     """
 
@@ -1699,7 +1699,7 @@ class WfqCoDel(Qdisc, kw_only=True, frozen=True, tag="wfq_codel"):
 
     full: Value = None
     """Queue that drops a packet when the shared buffer is full: the longest for its weight, that of
-    the arriving packet, the one of lowest priority, or by dynamic threshold. One of longest,
+    the arriving packet, the one with the highest number, or by dynamic threshold. One of longest,
     arrival, lowest, threshold; default longest; also called overflow.
     """
 
@@ -1758,7 +1758,7 @@ class WfqRed(Qdisc, kw_only=True, frozen=True, tag="wfq_red"):
 
     full: Value = None
     """Queue that drops a packet when the shared buffer is full: the longest for its weight, that of
-    the arriving packet, the one of lowest priority, or by dynamic threshold. One of longest,
+    the arriving packet, the one with the highest number, or by dynamic threshold. One of longest,
     arrival, lowest, threshold; default longest; also called overflow.
     """
 
