@@ -1,4 +1,4 @@
-//! The types that a parameter can have, and how each is read, written and compared with a range.
+//! Types of parameters: parsing, formatting and range checks.
 
 use super::Setting;
 use crate::cast;

@@ -150,10 +150,10 @@ pub struct Entry {
 
 type Make = fn(&Entry, &[(&str, Setting<'_>)], &Env, Set) -> Result<Made>;
 
-/// How settings reach the parameters.
+/// Mode of setting parameters.
 #[derive(Clone, Copy, PartialEq)]
 enum Set {
-    /// Each is checked as it is set.
+    /// Check each value when it is set.
     Text,
     /// As assigned to the fields.
     Assigned,
