@@ -103,6 +103,19 @@ impl Size {
     }
 }
 
+/// Converts exactly; a duration above 2^64 - 1 ns (584 years) becomes that.
+impl From<core::time::Duration> for Span {
+    fn from(duration: core::time::Duration) -> Span {
+        Span(cast::saturate(duration.as_nanos()))
+    }
+}
+
+impl From<Span> for core::time::Duration {
+    fn from(span: Span) -> core::time::Duration {
+        core::time::Duration::from_nanos(span.0)
+    }
+}
+
 impl Add<Span> for Time {
     type Output = Time;
     fn add(self, s: Span) -> Time {
@@ -301,6 +314,14 @@ mod tests {
 
     fn refusal<T: core::str::FromStr<Err = Error> + fmt::Debug>(text: &str) -> String {
         text.parse::<T>().expect_err(text).to_string()
+    }
+
+    #[test]
+    fn durations_of_core_convert_exactly_or_saturate() {
+        use core::time::Duration;
+        assert_eq!(Span::from(Duration::from_micros(1_500)), Span::us(1_500));
+        assert_eq!(Duration::from(Span::ms(5)), Duration::from_millis(5));
+        assert_eq!(Span::from(Duration::MAX), Span(u64::MAX));
     }
 
     #[test]
