@@ -76,7 +76,7 @@ impl Script {
     /// Return the next action due by `now`. Call until it returns None.
     fn wake(&mut self, now: u64) -> PyResult<Option<Told>> {
         let script = self.script()?;
-        // An event of a crowd need not cause an action.
+        // An event of a session group need not cause an action.
         while script.next() <= Time(now) {
             if let Some(cue) = script.wake(Time(now)) {
                 return Ok(Some(told(cue)));

@@ -114,7 +114,7 @@ enum App {
     Transfers(Box<Repeat>),
     /// Writes into one connection at times given by a pace.
     Paced(Box<Paced>),
-    /// Transfers requested by a crowd.
+    /// Transfers requested by a session group.
     Lent(Box<Told>),
 }
 

@@ -3,8 +3,8 @@
 //!
 //! The caller polls [`Script::next`] for the time of the next action, gets it from
 //! [`Script::wake`], and reports the progress of each connection. A connection is identified by the
-//! number of its flow: first the rows of the result, then pooled flows of crowds, each of which
-//! serves one connection after the other.
+//! number of its flow: first the rows of the result, then pooled flows of session groups, each of
+//! which serves one connection after the other.
 
 use crate::crowd::{self, Crowd, Open};
 use crate::flow::{Completion, Flow, Told, stream};
@@ -55,7 +55,7 @@ pub enum Cue {
     Leave(u32, u32),
 }
 
-/// Row of the result: a flow, or a host of a crowd.
+/// Row of the result: a flow, or a host of a session group.
 pub struct Row {
     /// Name.
     pub name: String,
@@ -94,13 +94,13 @@ enum App {
     Udp(Box<UdpEnds>),
 }
 
-/// Crowd and its first row.
+/// Session group and its first row.
 struct Group {
     crowd: Crowd,
     first: u32,
 }
 
-/// Pooled flow: its crowd, host and current transfer.
+/// Pooled flow: its session group, host and current transfer.
 struct Lease {
     group: usize,
     host: u32,
@@ -111,7 +111,7 @@ struct Lease {
 pub struct Script {
     scenario: Scenario,
     rows: Vec<Row>,
-    /// Per row; None if the row is a host of a crowd.
+    /// Per row; None if the row is a host of a session group.
     own: Vec<Option<Own>>,
     groups: Vec<Group>,
     leases: Vec<Lease>,
@@ -239,7 +239,7 @@ impl Script {
         Some(self.open(group, open))
     }
 
-    /// Open a connection of a crowd.
+    /// Open a connection of a session group.
     fn open(&mut self, g: usize, open: Open) -> Cue {
         let first_lent = cast::number(self.rows.len());
         let Group { crowd, first } = &mut self.groups[g];

@@ -2,8 +2,8 @@
 //! in a tournament tree. Changing a time updates the path to the root; cancelled events are never
 //! stored.
 //!
-//! Ties go to the lower slot, unless the world chooses otherwise among [`Slots::tied`]. Slots are
-//! assigned by name, so neither declaration order nor the number of previous events affects how
+//! Ties go to the lower slot, unless the simulation chooses otherwise among [`Slots::tied`]. Slots
+//! are assigned by name, so neither declaration order nor the number of previous events affects how
 //! ties are broken.
 
 use crate::fetch::fetch;

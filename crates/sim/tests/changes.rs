@@ -286,7 +286,7 @@ fn a_flow_is_stalled_before_every_timeout() {
 fn received_bytes_match_the_departures_of_the_link() {
     // Retransmissions fill gaps, so in-order delivery has bursts above the link rate; bytes on the
     // wire have not. Covers receivers processed early and late, new connections, datagrams, a
-    // crowd, and a group that leaves.
+    // session group, and a group that leaves.
     let out = run(&json!({
         "duration": "8s", "sample": "10ms",
         "links": {"l": {"rate": "10mbit", "delay": "10ms", "qdisc": {"name": "droptail",

@@ -33,7 +33,7 @@ fn transfers(columns: &[(String, Column)]) -> Transfers {
     rows
 }
 
-/// Play to the end with transfers that take no time: the summaries, the transfers, and all other
+/// Run to the end with transfers that take no time: the summaries, the transfers, and all other
 /// cues with their times.
 fn play(scenario: &Scenario) -> (Vec<serde_json::Value>, Transfers, Vec<(Time, Cue)>) {
     let mut script = Script::new(scenario.clone());

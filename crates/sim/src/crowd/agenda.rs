@@ -1,11 +1,11 @@
-//! Event queue of a crowd, ordered by time, FIFO at equal times.
+//! Event queue of a session group, ordered by time, FIFO at equal times.
 
 use super::Open;
 use sojourn_aqm::units::Time;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// Event of a crowd.
+/// Event of a session group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// Arrival of a flow, session or query.

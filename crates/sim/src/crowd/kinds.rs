@@ -1,4 +1,4 @@
-//! Kinds of crowds: arrival processes, sessions, queries, web pages.
+//! Kinds of session groups: arrival processes, sessions, queries, web pages.
 
 use super::agenda::{Agenda, What};
 use super::params::{Incast, Poisson, Sessions, Web};

@@ -1,9 +1,9 @@
-//! Crowd: a group of hosts that opens many short connections, several at a time.
+//! Session group: a group of hosts that opens many short connections, several at a time.
 //!
-//! A crowd has its own slot in the event queue. It decides when a connection is opened, on which of
-//! its hosts (the members of the group, each with its own RTT), and its size. Connections run on
-//! pooled flows: an idle one of that host or, if all are busy, a new one. Memory thus depends on
-//! the maximum number of concurrent connections, not on their total.
+//! A session group has its own slot in the event queue. It decides when a connection is opened, on
+//! which of its hosts (the members of the group, each with its own RTT), and its size. Connections
+//! run on pooled flows: an idle one of that host or, if all are busy, a new one. Memory thus
+//! depends on the maximum number of concurrent connections, not on their total.
 //!
 //! All random numbers of a group come from one stream, in the order of its events. Events are based
 //! on what the *sender* knows. The only exception is the completion of an answer, which the
@@ -35,7 +35,7 @@ pub struct Open {
     pub host: u32,
     /// Payload, bytes.
     pub bytes: u64,
-    /// Identifier within the crowd.
+    /// Identifier within the session group.
     pub tag: u32,
     /// Start of the user's wait.
     pub since: Time,
@@ -95,7 +95,7 @@ pub struct Crowd {
     open: u64,
 }
 
-/// True if the group `def` is a crowd.
+/// True if the group `def` is a session group.
 pub fn is_crowd(def: &FlowDef) -> bool {
     match &def.source {
         Source::Poisson(_) | Source::Incast(_) | Source::Sessions(_) | Source::Web(_) => true,
@@ -117,7 +117,7 @@ pub fn most(def: &FlowDef) -> u64 {
 }
 
 impl Crowd {
-    /// Create the crowd of the group with this index.
+    /// Create the session group of the group of flows with this index.
     pub fn new(scenario: &Scenario, group: usize) -> Crowd {
         let def = &scenario.flows[group];
         let stream = |what: &str| stream(scenario.seed, &format!("flows.{}.{what}", def.name));
@@ -188,7 +188,7 @@ impl Crowd {
     }
 
     /// Handle the reception of the last byte of `told` at `at`, possibly in the future. Returns the
-    /// time at which the crowd must be woken.
+    /// time at which the session group must be woken.
     pub fn received(&mut self, told: &Told, host: u32, at: Time) -> Time {
         if self.until == Until::Received && !told.open.request {
             self.complete(told, host, at);
@@ -197,7 +197,7 @@ impl Crowd {
     }
 
     /// Handle the acknowledgement of all data of `told` at `now`: flow `f` becomes idle. Returns
-    /// the time at which the crowd must be woken.
+    /// the time at which the session group must be woken.
     pub fn acked(&mut self, told: &Told, host: u32, f: u32, now: Time) -> Time {
         if self.until == Until::Acked && !told.open.request {
             self.complete(told, host, now);

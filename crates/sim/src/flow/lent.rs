@@ -1,4 +1,4 @@
-//! Pooled flows of a crowd: each carries one transfer after the other, on request.
+//! Pooled flows of a session group: each carries one transfer after the other, on request.
 
 use super::{App, Ends, Flow, Outbox, TcpEnds, stream};
 use crate::crowd::Open;
@@ -7,18 +7,18 @@ use sojourn_aqm::cast;
 use sojourn_aqm::dice;
 use sojourn_aqm::units::{Span, Time};
 
-/// Transfer that a crowd requested from a flow, and its progress.
+/// Transfer that a session group requested from a flow, and its progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Told {
     /// The request.
     pub open: Open,
     /// Payload received in this connection once the transfer is complete, bytes.
     pub(super) target: u64,
-    /// Time of the last byte's arrival, possibly in the future; the crowd takes it.
+    /// Time of the last byte's arrival, possibly in the future; the session group takes it.
     pub received: Option<Time>,
     /// Time from the request until the first byte could be sent; set on reception.
     pub startup: Span,
-    /// True if all data is acknowledged and the crowd has not been notified.
+    /// True if all data is acknowledged and the session group has not been notified.
     pub acked: bool,
     pub(super) busy: bool,
 }
@@ -32,8 +32,8 @@ impl Told {
 }
 
 impl Flow {
-    /// Create a pooled flow for host `i` of a crowd: the `n`-th one for answers or, with `request`,
-    /// for requests.
+    /// Create a pooled flow for host `i` of a session group: the `n`-th one for answers or, with
+    /// `request`, for requests.
     pub fn lent(
         def: &FlowDef,
         group: usize,
@@ -80,7 +80,7 @@ impl Flow {
         tcp.sender.write(now, open.bytes, &mut out.segments);
     }
 
-    /// Transfer with news for the crowd, if there is one.
+    /// Transfer with news for the session group, if there is one.
     pub fn told(&mut self) -> Option<&mut Told> {
         let Ends::Tcp(tcp) = &mut self.ends else { return None };
         let App::Lent(told) = &mut tcp.app else { return None };

@@ -29,7 +29,7 @@ use scenarios::{random, unsteady};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// Step of the timetable, by its number; precedes all other events of the same time.
+    /// Step of the change schedule, by its number; precedes all other events of the same time.
     Change(usize),
     /// Precedes all other events of the same time except changes.
     Sent(usize),
@@ -60,7 +60,7 @@ struct Plain {
     /// Per flow.
     routes: Vec<Route>,
     crowds: Vec<Crowd>,
-    /// Crowd and host of each pooled flow.
+    /// Session group and host of each pooled flow.
     lent: Vec<Option<(usize, u32)>>,
     bodies: Vec<Body>,
     tickets: Vec<Packet>,
@@ -202,7 +202,7 @@ impl Plain {
         }
     }
 
-    /// Among all deliveries at this time, choose that of the least recently served link; put the
+    /// Choose, among all deliveries at this time, that of the least recently served link; put the
     /// others back.
     fn whose_turn(&mut self, at: Time, first: (usize, u64)) -> (usize, u64) {
         let mut all = vec![first];
@@ -394,7 +394,7 @@ fn agree(random: fn(u64) -> Value) {
     assert!(rows > 100_000, "{rows} packets are too few to prove anything");
 }
 
-/// Check that the crowds' completions agree; returns their number.
+/// Check that the session groups' completions agree; returns their number.
 fn transfers_agree(seed: u64, scenario: &Scenario, plain: &Plain, fast: &Outcome) -> usize {
     let end = Time::ZERO + scenario.duration;
     let mut told: Vec<(f64, f64)> = vec![];
