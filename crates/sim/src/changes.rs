@@ -1,9 +1,9 @@
-//! What changes during a run: flows join and leave, links change their rate or delay, by the
-//! scenario's `[[changes]]` or by a link's `trace`.
+//! Changes during a run: flows join and leave, links change rate or delay, as given by the
+//! scenario's `[[changes]]` or a link's `trace`.
 //!
-//! A change comes before whatever else happens at its moment. A new rate or delay acts on the
+//! A change precedes all other events of the same time. A new rate or delay applies to
 //! transmissions that start from then on (see [`sojourn_aqm::Link::change`]); the discipline keeps
-//! its parameters, those that followed from the rate of the link included.
+//! its parameters, including those derived from the link rate.
 
 use crate::keys;
 use crate::read::{self, Fields};
@@ -13,30 +13,30 @@ use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::Value;
 use sojourn_aqm::units::{Rate, Span, Time};
 
-/// The fastest link.
+/// Maximum link rate.
 pub const RATE_MAX: Rate = Rate(100_000_000_000_000);
-/// The longest delay of a link.
+/// Maximum propagation delay of a link.
 pub const DELAY_MAX: Span = Span::s(100_000);
-/// The most rows of a trace, and the most changes.
+/// Maximum number of rows of a trace, and of changes.
 const ROWS_MAX: usize = 1_000_000;
-/// The most rows that a trace comes to with its laps.
+/// Maximum number of changes by a repeated trace in one run.
 const TURNS_MAX: u64 = 100_000_000;
 
-/// What a link becomes; what is not said stays.
+/// New properties of a link; None keeps the old value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Turn {
-    /// The new rate; zero for a link that stands still.
+    /// New rate; zero stops the link.
     pub rate: Option<Rate>,
-    /// The new one-way delay.
+    /// New one-way delay.
     pub delay: Option<Span>,
 }
 
-/// What changes at a moment.
+/// Scheduled change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// When.
+    /// Time of the change.
     pub at: Span,
-    /// Links, by index.
+    /// Changed links, by index.
     pub links: Vec<(usize, Turn)>,
     /// Groups of flows that join, by index.
     pub join: Vec<usize>,
@@ -44,21 +44,24 @@ pub struct Change {
     pub leave: Vec<usize>,
 }
 
-/// A recorded link: from each moment on, its rate, its delay, or both.
+/// Recorded rates, delays or both of a link over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// When each row begins.
+    /// Start of each row.
     pub at: Vec<Span>,
-    /// The rate from then on; none where only the delay was recorded.
+    /// Rate from then on; None if only delays were recorded.
     pub rate: Option<Vec<Rate>>,
-    /// The delay from then on; none where only the rate was recorded.
+    /// Delay from then on; None if only rates were recorded.
     pub delay: Option<Vec<Span>>,
-    /// After what time it begins again.
+    /// Time after which the trace starts again.
     pub repeat: Option<Span>,
 }
 
 impl Trace {
-    /// Reads the trace of a link: columns of whole numbers.
+    /// Parse the trace of a link: columns of integers.
+    ///
+    /// # Errors
+    /// If a column is missing, unsorted, too long or of another length, or a value is out of range.
     pub fn of(json: &Json) -> Result<Trace> {
         let fields = Fields::of(json, &keys::TRACE)?;
         fields.need("t_ns")?;
@@ -72,7 +75,7 @@ impl Trace {
         }
         for (name, other) in [("rate_bps", &rate), ("delay_ns", &delay)] {
             if let Some(n) = other.as_ref().map(Vec::len).filter(|n| *n != at.len()) {
-                let text = format!("{n} values for {} moments", at.len());
+                let text = format!("{n} values for {} times", at.len());
                 return Err(Error::new(text).at(name));
             }
         }
@@ -93,7 +96,10 @@ impl Trace {
         })
     }
 
-    /// Refuses a trace that turns too often in a run of that length.
+    /// Check that the trace does not cause too many changes in a run of this length.
+    ///
+    /// # Errors
+    /// If there are more than 100,000,000.
     pub fn bounded(&self, duration: Span) -> Result<()> {
         let Some(repeat) = self.repeat else { return Ok(()) };
         let turns = (duration.0 / repeat.0 + 1).saturating_mul(self.at.len() as u64);
@@ -104,7 +110,7 @@ impl Trace {
         Ok(())
     }
 
-    /// The trace as it would be written.
+    /// Canonical JSON form.
     pub fn canonical(&self) -> Json {
         let numbers = |spans: &[Span]| spans.iter().map(|s| s.0).collect::<Vec<_>>();
         let mut json = json!({ "t_ns": numbers(&self.at) });
@@ -120,7 +126,7 @@ impl Trace {
         json
     }
 
-    /// What the link becomes, and when, lap after lap: without end where it repeats.
+    /// Iterate over times and changes; endless if the trace repeats.
     pub fn turns(self) -> impl Iterator<Item = (Time, Turn)> + Send {
         let laps = if self.repeat.is_some() { u64::MAX } else { 1 };
         let (rows, lap) = (self.at.len(), self.repeat.unwrap_or_default());
@@ -131,19 +137,25 @@ impl Trace {
         })
     }
 
-    /// What begins with row `i`.
+    /// Change made by row `i`.
     pub fn turn(&self, i: usize) -> Turn {
         Turn { rate: self.rate.as_ref().map(|r| r[i]), delay: self.delay.as_ref().map(|d| d[i]) }
     }
 }
 
-/// Refuses a column with nothing in it, or too much.
+/// Check the number of rows of a trace.
+///
+/// # Errors
+/// If there is none, or more than 1,000,000.
 pub fn few(rows: usize) -> Result<()> {
     let text = || format!("{rows} rows, allowed: 1 to {ROWS_MAX}");
     if rows == 0 || rows > ROWS_MAX { Err(Error::new(text())) } else { Ok(()) }
 }
 
-/// The column `name`, none of its values above `most`.
+/// Parse the column `name` of integers up to `most`.
+///
+/// # Errors
+/// If it is not a list of such integers.
 pub fn column(fields: &Fields<'_>, name: &str, most: u64) -> Result<Option<Vec<u64>>> {
     let Some(json) = fields.get(name) else { return Ok(None) };
     let value = |(i, json): (usize, &Json)| {
@@ -173,7 +185,7 @@ pub fn read(
     for (i, json) in list.iter().enumerate() {
         changes.push(Change::of(json, duration, links, flows).map_err(|e| e.at(i))?);
     }
-    // A flow is told in the order of time, not of declaration.
+    // In order of time, not of declaration.
     let mut order: Vec<usize> = (0..changes.len()).collect();
     order.sort_by_key(|i| changes[*i].at);
     for i in order {
@@ -199,7 +211,7 @@ impl Change {
             None => Vec::new(),
         };
         if links.is_empty() && join.is_empty() && leave.is_empty() {
-            return Err(Error::new("changes nothing: join, leave or links is due"));
+            return Err(Error::new("changes nothing: give join, leave or links"));
         }
         Ok(Change { at, links, join, leave })
     }
@@ -208,7 +220,10 @@ impl Change {
         for (i, group) in self.join.iter().enumerate() {
             let flow = &mut flows[*group];
             if flow.joins.is_some() || flow.leaves.is_some() {
-                let text = format!("{:?} joins or leaves before: once is all", flow.name);
+                let text = format!(
+                    "{:?} has already joined or left; a group can join only once",
+                    flow.name
+                );
                 return Err(Error::new(text).at(i).at("join"));
             }
             flow.joins = Some(self.at);
@@ -216,7 +231,7 @@ impl Change {
         for (i, group) in self.leave.iter().enumerate() {
             let flow = &mut flows[*group];
             if flow.leaves.is_some() || flow.joins == Some(self.at) {
-                let text = format!("{:?} leaves before, or joins just then", flow.name);
+                let text = format!("{:?} has already left, or joins at the same time", flow.name);
                 return Err(Error::new(text).at(i).at("leave"));
             }
             flow.leaves = Some(self.at);
@@ -224,7 +239,7 @@ impl Change {
         Ok(())
     }
 
-    /// The change as it would be written.
+    /// Canonical JSON form.
     pub fn canonical(&self, links: &[LinkDef], flows: &[FlowDef]) -> Json {
         let names = |groups: &[usize]| groups.iter().map(|g| flows[*g].name.clone()).collect();
         let (join, leave): (Vec<String>, Vec<String>) = (names(&self.join), names(&self.leave));
@@ -276,15 +291,15 @@ fn turn(json: &Json, link: &LinkDef) -> Result<Turn> {
     let fields = Fields::of(json, &keys::TURN)?;
     let given = |key: &str| fields.get(key).is_some();
     if !given("rate") && !given("delay") {
-        return Err(Error::new("changes nothing: rate or delay is due"));
+        return Err(Error::new("changes nothing: give rate or delay"));
     }
     let trace = link.trace.as_ref();
     let rated = trace.is_some_and(|t| t.rate.is_some()) || link.opportunities.is_some();
     if given("rate") && rated {
-        return Err(Error::new("the trace of the link sets it").at("rate"));
+        return Err(Error::new("is set by the trace of the link").at("rate"));
     }
     if given("delay") && trace.is_some_and(|t| t.delay.is_some()) {
-        return Err(Error::new("the trace of the link sets it").at("delay"));
+        return Err(Error::new("is set by the trace of the link").at("delay"));
     }
     Ok(Turn { rate: fields.read("rate")?, delay: fields.read("delay")? })
 }
@@ -301,7 +316,7 @@ mod tests {
         "links": {"up": {"rate": "0bit", "delay": "5ms"}}}]}"#;
 
     #[test]
-    fn canonical_form_says_what_changes_and_reads_back() {
+    fn canonical_form_has_the_changes_and_round_trips() {
         let once = Scenario::from_json(GOOD).unwrap().canonical();
         assert_eq!(once["changes"][1]["links"]["up"]["rate"], "0bit");
         assert_eq!(once["links"]["down"]["trace"]["rate_bps"][1], 5_000_000);
@@ -312,14 +327,22 @@ mod tests {
     }
 
     #[test]
-    fn refusals_carry_their_path() {
+    fn errors_name_their_path() {
         let cases = [
             ("\"at\": \"60s\"", "\"at\": \"100s\"", "changes.0.at: 100s is not before the end"),
             ("\"at\": \"60s\"", "\"at\": 60", "changes.0.at: 60 has no unit"),
             ("\"leave\"", "\"leaves\"", "changes.0.leaves: unknown key \"leaves\", did you mean"),
             ("[\"web\"]}", "[\"wbe\"]}", "changes.0.leave.0: unknown flow \"wbe\", did you mean"),
-            ("\"at\": \"60s\"", "\"at\": \"40s\"", "changes.1.join.0: \"web\" joins or leaves"),
-            ("\"at\": \"60s\"", "\"at\": \"50s\"", "changes.1.join.0: \"web\" joins or leaves"),
+            (
+                "\"at\": \"60s\"",
+                "\"at\": \"40s\"",
+                "changes.1.join.0: \"web\" has already joined or left",
+            ),
+            (
+                "\"at\": \"60s\"",
+                "\"at\": \"50s\"",
+                "changes.1.join.0: \"web\" has already joined or left",
+            ),
             (", \"leave\": [\"web\"]", "", "changes.0: changes nothing"),
             (
                 "{\"up\": {\"rate\": \"0bit\"",
@@ -331,14 +354,14 @@ mod tests {
             (
                 "{\"up\": {\"rate\": \"0bit\"",
                 "{\"down\": {\"rate\": \"0bit\"",
-                "changes.1.links.down.rate: the trace of the link sets it",
+                "changes.1.links.down.rate: is set by the trace of the link",
             ),
             ("0.01", "1.5", "links.up.loss: 1.5 is out of range"),
             ("\"class\": 7", "\"class\": 65536", "flows.ftp.class: 65536 is out of range"),
             ("[0, 1000]", "[5, 5]", "links.down.trace.t_ns.1: 5 does not come after 5"),
             ("[0, 1000]", "[0, -1]", "links.down.trace.t_ns.1: -1 is not a whole number"),
             ("[0, 1000]", "[]", "links.down.trace.t_ns: 0 rows, allowed"),
-            ("[0, 5000000]", "[1]", "links.down.trace.rate_bps: 1 values for 2 moments"),
+            ("[0, 5000000]", "[1]", "links.down.trace.rate_bps: 1 values for 2 times"),
             ("\"1s\"", "\"1001ns\"", "links.down.trace.repeat: 1001ns makes 199800200 changes"),
             ("\"rate_bps\"", "\"rate_bsp\"", "links.down.trace.rate_bsp: unknown key"),
             (", \"rate_bps\": [0, 5000000]", "", "links.down.trace: has neither rate_bps nor"),
@@ -350,7 +373,7 @@ mod tests {
         ];
         for (from, to, message) in cases {
             let text = GOOD.replace(from, to);
-            assert_ne!(text, GOOD, "{from:?} stands there");
+            assert_ne!(text, GOOD, "{from:?} is in the scenario");
             let error = Scenario::from_json(&text).unwrap_err().to_string();
             assert!(error.starts_with(message), "{error:?} for {message:?}");
         }

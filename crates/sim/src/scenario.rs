@@ -1,4 +1,5 @@
-//! What a scenario's JSON means. It is checked here, once and wholly; afterwards nothing can fail.
+//! Parser and validation of a scenario's JSON. A parsed scenario is valid: nothing that uses it can
+//! fail.
 
 use crate::changes::{self, Change};
 use crate::crowd;
@@ -17,73 +18,74 @@ use sojourn_aqm::params::Value;
 use sojourn_aqm::units::Span;
 use std::collections::BTreeMap;
 
-/// The links that a flow crosses, and those that what comes back does.
+/// Links crossed by the data of a flow, and those crossed on the return path.
 pub type Route = [Vec<usize>; 2];
 
-/// What stands for the number of a flow in the name of a link of its path.
+/// Placeholder for the number of a flow in the names of its links.
 const NUMBER: &str = "{i}";
 
-/// A group of like flows as described.
+/// Parsed definition of a group of flows.
 #[derive(Clone, Debug)]
 pub struct FlowDef {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// How many of them.
+    /// Number of flows.
     pub count: u64,
-    /// What makes their traffic.
+    /// Traffic source.
     pub source: Source,
-    /// Their TCP; none means UDP.
+    /// TCP; None means UDP.
     pub tcp: Option<TcpParams>,
-    /// The links that each crosses, by index, in order, and those that what comes back crosses;
-    /// none for a pure delay. One entry for all where they cross the same.
+    /// Links crossed by each flow, by index, in order: path and return path, the latter empty for a
+    /// pure delay. A single entry if all flows cross the same links.
     pub routes: Vec<Route>,
-    /// Both as they were written.
+    /// Path and return path as written.
     pub written: [Vec<String>; 2],
-    /// Propagation of the whole loop; none for what the links have.
+    /// Round-trip propagation delay; None for that of the links.
     pub rtt: Option<Dist<Span>>,
-    /// The traffic class of its packets.
+    /// Traffic class of the packets.
     pub class: u16,
-    /// When they join, by the scenario's changes; none for at the start.
+    /// Time at which the group joins, set by the scenario's changes; None for the start.
     pub joins: Option<Span>,
-    /// When they leave, by the scenario's changes; none for never.
+    /// Time at which the group leaves, set by the scenario's changes; None for never.
     pub leaves: Option<Span>,
 }
 
-/// A scenario, checked.
+/// Valid scenario.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Its name, for titles.
+    /// Name, for titles.
     pub name: String,
-    /// How long it runs.
+    /// Simulated time.
     pub duration: Span,
-    /// How long before anything is counted.
+    /// Time before the measured interval.
     pub warmup: Span,
-    /// The key of all its random streams.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// How often series are sampled; none for no series.
+    /// Sampling interval of the time series; None for no series.
     pub sample: Option<Span>,
-    /// Whether links write a row per packet.
+    /// True if every packet is logged.
     pub tape: bool,
-    /// Its links, by name.
+    /// Links, sorted by name.
     pub links: Vec<LinkDef>,
-    /// Its flows, as declared.
+    /// Groups of flows, as declared.
     pub flows: Vec<FlowDef>,
-    /// What changes during the run, as declared.
+    /// Scheduled changes, as declared.
     pub changes: Vec<Change>,
-    /// Whether series are kept of each flow, beside those of links and groups of flows.
+    /// True if each flow has time series, not only links and groups.
     pub sample_flows: bool,
 }
 
-/// The most flows.
+/// Maximum number of flows.
 const FLOWS_MAX: u64 = 1_000_000;
 /// The most numbers that series may hold.
 const SAMPLES_MAX: u64 = 100_000_000;
 
 impl Scenario {
-    /// Reads a scenario.
+    /// Parse a scenario.
     ///
     /// # Errors
-    /// Anything unknown, missing, of the wrong unit or out of range, with its path.
+    /// If a key is unknown or missing, or a value has the wrong unit or is out of range; with its
+    /// path.
     pub fn from_json(text: &str) -> Result<Scenario> {
         let json: Json = serde_json::from_str(text)
             .map_err(|e| Error::new(format!("the scenario is not JSON: {e}")))?;
@@ -95,7 +97,7 @@ impl Scenario {
         let duration: Span = fields.value("duration")?;
         let warmup: Span = fields.value("warmup")?;
         if warmup >= duration {
-            let text = format!("{warmup} leaves nothing to measure of a duration of {duration}");
+            let text = format!("{warmup} is not shorter than the duration, {duration}");
             return Err(Error::new(text).at("warmup"));
         }
         let sample: Option<Span> = fields.read("sample")?;
@@ -126,7 +128,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Refuses what would not fit into memory.
+    /// Check that the scenario fits into memory.
     fn bounded(&self) -> Result<()> {
         let flows: u64 = self.flows.iter().map(|f| f.count + crowd::most(f)).sum();
         if flows > FLOWS_MAX {
@@ -149,13 +151,13 @@ impl Scenario {
         let numbers = (self.duration.0 / sample.0).saturating_mul(of_flows + others as u64);
         if numbers > SAMPLES_MAX {
             let text =
-                format!("{sample} makes {numbers} numbers of series, allowed: {SAMPLES_MAX}");
+                format!("{sample} gives {numbers} values in time series, allowed: {SAMPLES_MAX}");
             return Err(Error::new(text).at("sample"));
         }
         Ok(())
     }
 
-    /// The same scenario with everything said: names canonical, every default explicit.
+    /// Canonical JSON form: canonical names, all defaults explicit.
     pub fn canonical(&self) -> Json {
         let links: Map<String, Json> =
             self.links.iter().map(|l| (l.name.clone(), l.canonical())).collect();
@@ -248,14 +250,13 @@ impl FlowDef {
         let longest = (0..flow.routes.len() as u64).map(|i| flow.delay_of_links(links, i)).max();
         let of_links = longest.unwrap_or_default();
         if let Some(rtt) = flow.rtt.as_ref().filter(|rtt| rtt.least() < of_links) {
-            let text =
-                format!("{:?} can be less than the {of_links} that its links take", rtt.write());
+            let text = format!("{:?} can be below the {of_links} of its links", rtt.write());
             return Err(Error::new(text).at("rtt"));
         }
         Ok(flow)
     }
 
-    /// Which of its routes the `i`-th flow has.
+    /// Index of the route of the `i`-th flow.
     pub fn route_of(&self, i: u64) -> usize {
         if self.routes.len() == 1 { 0 } else { cast::index(i) }
     }
@@ -266,7 +267,7 @@ impl FlowDef {
         all.map(|i| links[*i].spec.delay).fold(Span::ZERO, |a, b| a + b)
     }
 
-    /// The name of its `i`-th flow.
+    /// Name of the `i`-th flow.
     pub fn name_of(&self, i: u64) -> String {
         if self.count == 1 { self.name.clone() } else { format!("{}.{i}", self.name) }
     }
@@ -276,7 +277,7 @@ fn flows(json: &Json, links: &[LinkDef]) -> Result<Vec<FlowDef>> {
     let mut flows: Vec<FlowDef> = Vec::new();
     for (i, json) in read::list(json)?.iter().enumerate() {
         let fields = Fields::of(json, &keys::FLOW).map_err(|e| {
-            // A flow that has a name is known by it, whatever else is wrong.
+            // Name the flow in the path if its name is known.
             match json.get("name").and_then(Json::as_str) {
                 Some(name) => e.at(name),
                 None => e.at(i),
@@ -328,7 +329,7 @@ fn path(names: &[String], number: u64, links: &BTreeMap<&str, usize>) -> Result<
     Ok(path)
 }
 
-/// Names appear in paths and file names.
+/// Check a name: names appear in paths and file names.
 pub(crate) fn good_name(name: &str) -> Result<()> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
@@ -352,12 +353,12 @@ mod tests {
 
     fn refusal(from: &str, to: &str) -> String {
         let text = GOOD.replace(from, to);
-        assert_ne!(text, GOOD, "{from:?} stands there");
+        assert_ne!(text, GOOD, "{from:?} is in the scenario");
         Scenario::from_json(&text).unwrap_err().to_string()
     }
 
     #[test]
-    fn canonical_form_says_everything_and_reads_back() {
+    fn canonical_form_is_complete_and_round_trips() {
         let once = Scenario::from_json(GOOD).unwrap().canonical();
         assert_eq!(once["links"]["up"]["qdisc"]["name"], "droptail");
         assert_eq!(once["links"]["up"]["qdisc"]["limit"], "1000p");
@@ -389,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_carry_their_path() {
+    fn errors_name_their_path() {
         let cases = [
             ("10mbit", "10mbps", "links.up.rate: \"10mbps\" is ambiguous"),
             ("\"rate\"", "\"rtae\"", "links.up.rtae: unknown key \"rtae\", did you mean \"rate\"?"),
@@ -426,12 +427,16 @@ mod tests {
                 "[\"upp\"]",
                 "flows.ftp.path.0: unknown link \"upp\", did you mean \"up\"?",
             ),
-            ("10ms", "1ms", "flows.ftp.rtt: \"uniform(1ms, 20ms)\" can be less than the 5ms"),
+            ("10ms", "1ms", "flows.ftp.rtt: \"uniform(1ms, 20ms)\" can be below the 5ms"),
             ("\"count\": 2", "\"count\": 1e9", "flows.ftp.count: 1000000000 is out of range"),
             ("\"count\": 2", "\"count\": 0", "flows.ftp.count: 0 is out of range"),
             ("\"10s\"", "10", "duration: 10 has no unit"),
-            ("\"10s\"", "\"10s\", \"warmup\": \"10s\"", "warmup: 10s leaves nothing to measure"),
-            ("\"10s\"", "\"10s\", \"sample\": \"1us\"", "sample: 1us makes"),
+            (
+                "\"10s\"",
+                "\"10s\", \"warmup\": \"10s\"",
+                "warmup: 10s is not shorter than the duration",
+            ),
+            ("\"10s\"", "\"10s\", \"sample\": \"1us\"", "sample: 1us gives"),
         ];
         for (from, to, start) in cases {
             let text = refusal(from, to);

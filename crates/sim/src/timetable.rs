@@ -1,20 +1,21 @@
-//! When what changes, in order: the scenario's changes and the rows of the links' traces.
+//! Timetable of changes: the scenario's changes and the rows of the links' traces, in order of
+//! time.
 
 use crate::changes::Turn;
 use crate::scenario::Scenario;
 use sojourn_aqm::units::Time;
 use std::iter::Peekable;
 
-/// What changes.
+/// Change that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A link, by index.
+    /// Link, by index, and its new properties.
     Link(usize, Turn),
-    /// A group of flows leaves, by index. Nothing is due when one joins: its flows start later.
+    /// Group of flows that leaves, by index. A join needs no step: its flows start later.
     Leave(usize),
 }
 
-/// A trace under way.
+/// Position in a trace.
 struct Reel {
     link: usize,
     turns: Peekable<Box<dyn Iterator<Item = (Time, Turn)>>>,
@@ -30,16 +31,16 @@ impl Reel {
     }
 }
 
-/// Everything that will change.
+/// Timetable of all changes.
 pub struct Timetable {
-    /// The last one first.
+    /// Steps in descending order.
     steps: Vec<(Time, Step)>,
     reels: Vec<Reel>,
     next: Time,
 }
 
 impl Timetable {
-    /// That of `scenario`.
+    /// Create the timetable of `scenario`.
     pub fn new(scenario: &Scenario) -> Timetable {
         let mut steps = Vec::new();
         for change in &scenario.changes {
@@ -47,7 +48,7 @@ impl Timetable {
             steps.extend(change.links.iter().map(|(l, turn)| (at, Step::Link(*l, *turn))));
             steps.extend(change.leave.iter().map(|group| (at, Step::Leave(*group))));
         }
-        // Those of the same moment in the order in which they were declared.
+        // Stable sort: steps at the same time keep the order of declaration.
         steps.sort_by_key(|(at, _)| *at);
         steps.reverse();
         let links = scenario.links.iter().enumerate();
@@ -60,12 +61,12 @@ impl Timetable {
         table
     }
 
-    /// When the next change is due; [`Time::NEVER`] if there is none.
+    /// Time of the next change; [`Time::NEVER`] if there is none.
     pub fn next(&self) -> Time {
         self.next
     }
 
-    /// The next change that is due by `now`.
+    /// Take the next change that is due by `now`.
     pub fn step(&mut self, now: Time) -> Option<Step> {
         if self.next > now {
             return None;
@@ -96,7 +97,7 @@ mod tests {
     use sojourn_aqm::units::{Rate, Span};
 
     #[test]
-    fn changes_and_laps_of_a_trace_come_in_order() {
+    fn changes_and_repetitions_of_a_trace_are_in_order() {
         let scenario = Scenario::from_json(
             r#"{"duration": "10s", "links": {"a": {"rate": "1mbit", "trace": {"t_ns":
             [0, 2000000000], "rate_bps": [5, 6], "repeat": "3s"}}}, "flows": [{"name": "f",

@@ -1,4 +1,4 @@
-//! The world of a run: links, flows, packets between them, and the order in which things happen.
+//! Simulation of a scenario: links, flows, packets in flight, and the event loop.
 
 use crate::crowd::{Crowd, is_crowd};
 use crate::fetch::fetch;
@@ -23,12 +23,12 @@ mod report;
 use agenda::Agenda;
 use crowds::{Lease, Routes};
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// The share of the simulated time that has passed.
+    /// Fraction of the simulated time that has passed.
     pub share: f64,
-    /// Packets that links have sent: one that crosses three links counts three times.
+    /// Number of packets sent by links; a packet that crosses three links counts three times.
     pub packets: u64,
 }
 
@@ -39,18 +39,18 @@ pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(Progress) -> bool) -> O
     world.play(progress).then(|| world.outcome())
 }
 
-/// Among how many flows, as a power of two, one comes first whose memory is asked for: about so
-/// many events pass until its turn comes. From 4 to 7 all did the same.
+/// log2 of the prefetch look-ahead for a flow, in events. Measured: 4 to 7 are equally fast.
 const FAR: u32 = 5;
-/// The same for its lists; 2 and 4 did the same.
+/// log2 of the prefetch look-ahead for the lists of a flow, in events. Measured: 2 to 4 are equally
+/// fast.
 const NEAR: u32 = 3;
 
-/// What a ticket stands for.
+/// State of a packet in flight.
 #[derive(Clone, Copy)]
 struct Body {
     flow: u32,
     connection: u32,
-    /// How many links of its path it has still to cross, the one it is on included.
+    /// Number of links still to cross, including the current one.
     left: u32,
     load: Load,
 }
@@ -58,45 +58,48 @@ struct Body {
 #[derive(Clone, Copy)]
 enum Load {
     Segment(Segment),
-    /// Its place among the acks: they are long and few, segments are short and many.
+    /// Index in the slab of acks, which is separate because acks are large and few, segments small
+    /// and many.
     Ack(u32),
-    /// Sent at that time, with that many bytes.
+    /// Time of transmission, and length in bytes.
     Datagram(Time, u32),
 }
 
 struct World<'a> {
     scenario: &'a Scenario,
     links: Vec<Link>,
-    /// Per link, what its wire loses; empty where none loses anything.
+    /// Random loss, per link; empty if no link has any.
     wires: Vec<Option<Wire>>,
-    /// Per link, the packets that have another link to cross, with their times of arrival there.
+    /// Per link, packets that go on to another link, with their arrival times there.
     onward: Vec<VecDeque<(Time, Packet)>>,
-    /// By name, so that the order of declaration decides nothing; then those that are lent to
-    /// crowds, in the order in which they were first needed.
+    /// Flows sorted by name, so that declaration order has no effect; then pooled flows of crowds,
+    /// in order of creation.
     flows: Vec<Flow>,
-    /// How many of the flows are not lent, and of each that is, to whom.
+    /// Number of flows that are not pooled.
     own: usize,
+    /// Owner of each pooled flow.
     leases: Vec<Lease>,
     /// By name.
     crowds: Vec<Crowd>,
     routes: Routes,
     bodies: Places<Body>,
     acks: Places<Ack>,
-    /// First the links, then the crowds, then the flows, of which this is the first.
+    /// Slots of links, then crowds, then flows.
     slots: Slots,
+    /// Slot of the first flow.
     first: usize,
-    /// Of each link, which of all arrivals at another link the last one from it was: where packets
-    /// reach links at the same instant, the link goes first whose turn is longest ago.
+    /// Per link, the sequence number of its last arrival at another link. If packets reach links at
+    /// the same time, the least recently served link goes first.
     turns: Vec<u64>,
     /// Arrivals at links from other links so far.
     onwards: u64,
-    /// The flow whose turn it is: its slot is set when that is over.
+    /// Flow that is being processed; its slot is set afterwards.
     awake: usize,
     out: Outbox,
     series: Option<Series>,
-    /// When everything will next be looked at: a sample, the end of the warm-up, the end.
+    /// Time of the next interruption: change, sample, end of the warm-up, or end of the run.
     pause: Time,
-    /// Packets that links had sent when counting began.
+    /// Number of packets sent by links before the measured interval.
     sent_before: u64,
 }
 
@@ -155,7 +158,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Everything up to the end; `false` if it was stopped.
+    /// Run to the end; returns `false` if stopped by `progress`.
     fn play(&mut self, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
         let scenario = self.scenario;
         let end = Time::ZERO + scenario.duration;
@@ -164,7 +167,7 @@ impl<'a> World<'a> {
         self.pause = agenda.next();
         loop {
             let (slot, at) = self.slots.first();
-            // What changes, is looked at or begins at a moment comes before what happens at it.
+            // Changes, samples and the end of the warm-up precede events at the same time.
             if self.pause <= at {
                 if self.stand_still(&mut agenda) {
                     let packets = self.sent_before + self.departed();
@@ -313,7 +316,7 @@ impl<'a> World<'a> {
         &self.routes.all[route as usize][usize::from(matches!(load, Load::Ack(_)))]
     }
 
-    /// A packet will have crossed its last link at `at`.
+    /// Process a packet that crosses its last link at `at`.
     #[inline]
     fn deliver(&mut self, at: Time, body: u32, ce: bool) {
         let Body { flow, connection, load, .. } = self.bodies.take(body);
@@ -338,7 +341,7 @@ impl<'a> World<'a> {
     fn flow_event(&mut self, f: usize, now: Time) {
         self.awake = f;
         self.flows[f].wake(now, &mut self.out);
-        // Before it sends: what a link takes at once may reach the flow itself, later.
+        // Before sending: a link may deliver what is sent to the same flow.
         if f >= self.own {
             self.tell(f, now);
         }
@@ -350,8 +353,8 @@ impl<'a> World<'a> {
         self.awake = usize::MAX;
     }
 
-    /// Asks for the memory of flows whose turn comes soon, in two steps, since only a flow itself
-    /// says where its lists are. The flow in `slot` has just been dealt with.
+    /// Prefetch flows that are due soon, in two steps, because the addresses of a flow's lists are
+    /// in the flow. The flow in `slot` has just been processed.
     fn prepare(&self, slot: usize) {
         let flow = |slot: usize| self.flows.get(slot.wrapping_sub(self.first));
         let far = self.slots.first_beside(slot, FAR);
@@ -364,7 +367,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Puts on links what the flow `f` wants sent.
+    /// Send the packets in the outbox of flow `f`.
     fn send(&mut self, f: usize, now: Time) {
         let Flow { route, hash, class, connection, .. } = self.flows[f];
         let flow = cast::place(f);
@@ -390,8 +393,8 @@ impl<'a> World<'a> {
         }
         for i in 0..self.out.acks.len() {
             let ack = self.out.acks[i];
-            let back = back.expect("only flows whose acks cross links put them out");
-            // Acks are hashed apart from the data, as a 5-tuple in the other direction is.
+            let back = back.expect("only flows with a return path send acks");
+            // Acks hash differently from data, as the 5-tuple of the opposite direction does.
             let load = Load::Ack(self.acks.put(ack));
             let packet = ticket(load, ack.wire, Ecn::NotEct, &mut self.bodies);
             self.push(back, now, Packet { hash: !hash, ..packet });
@@ -404,13 +407,13 @@ impl<'a> World<'a> {
         self.settle(l);
     }
 
-    /// Takes from the link what it has sent and lost, and notes when it must be called again. A
-    /// call that comes too early does no harm, so a later time is noted only when it is due.
+    /// Collect sent and dropped packets from the link, and schedule its next event. A call that
+    /// comes early is harmless, so the event is only ever moved to an earlier time here.
     fn settle(&mut self, l: usize) {
         self.losses(l);
         while let Some((at, packet)) = self.links[l].front() {
-            // Only what is needed is read: a struct that is moved whole just after it was written
-            // stalls the processor.
+            // Read single fields only: moving a whole struct that was just written causes a
+            // store-forwarding stall.
             let (at, body, ce) = (*at, packet.body, packet.ecn == Ecn::Ce);
             let arrived = packet.arrived;
             if !self.wires.is_empty() && self.lost_on_wire(l, body, arrived) {
@@ -430,7 +433,7 @@ impl<'a> World<'a> {
         self.slots.lower(l, next);
     }
 
-    /// Frees the bodies of packets that the link lost.
+    /// Free the state of packets dropped by the link.
     fn losses(&mut self, l: usize) {
         if !self.links[l].has_lost() {
             return;
@@ -439,7 +442,7 @@ impl<'a> World<'a> {
         links[l].lost().for_each(|lost| forget(lost.packet.body, bodies, acks, flows));
     }
 
-    /// Whether the wire of link `l` loses the packet with that body: drawn for each packet sent.
+    /// Draw the random loss of the packet with this body on link `l`. Returns true if it is lost.
     #[cold]
     fn lost_on_wire(&mut self, l: usize, body: u32, arrived: Time) -> bool {
         let World { scenario, wires, bodies, acks, flows, .. } = self;
@@ -471,7 +474,7 @@ fn link(scenario: &Scenario, l: usize) -> Link {
     link
 }
 
-/// Frees the body of a packet that was lost, and tells who wants to know.
+/// Free the state of a dropped packet; a lost datagram is reported to its flow.
 fn forget(body: u32, bodies: &mut Places<Body>, acks: &mut Places<Ack>, flows: &mut [Flow]) {
     let body = bodies.take(body);
     match body.load {

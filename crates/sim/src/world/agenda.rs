@@ -1,25 +1,25 @@
-//! When a run stands still: for changes, for a look, for the end of the warm-up, for the end.
+//! Interruptions of the event loop: changes, samples, end of the warm-up, end of the run.
 
 use crate::scenario::Scenario;
 use crate::timetable::Timetable;
 use sojourn_aqm::units::{Span, Time};
 
-/// When the run stands still, and what for.
+/// Schedule of interruptions.
 pub(super) struct Agenda {
-    /// What changes.
+    /// Changes.
     pub timetable: Timetable,
-    /// The end of the warm-up; never once it is over.
+    /// End of the warm-up; [`Time::NEVER`] after it.
     pub warm: Time,
-    /// The next look.
+    /// Next sample.
     pub sample: Time,
-    /// From one look to the next.
+    /// Sampling interval.
     pub interval: Span,
-    /// The end.
+    /// End of the run.
     pub end: Time,
 }
 
 impl Agenda {
-    /// That of `scenario`.
+    /// Create the schedule of `scenario`.
     pub fn new(scenario: &Scenario) -> Agenda {
         let interval = scenario.sample.unwrap_or(Span(u64::MAX));
         Agenda {
@@ -31,7 +31,7 @@ impl Agenda {
         }
     }
 
-    /// The next moment of any kind.
+    /// Time of the next interruption.
     pub fn next(&self) -> Time {
         self.timetable.next().min(self.warm).min(self.sample).min(self.end)
     }

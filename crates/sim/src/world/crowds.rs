@@ -1,4 +1,4 @@
-//! Crowds in the world: flows are lent to them, and they are told what becomes of each.
+//! Crowds in a simulation: opening of connections on pooled flows, and notification of crowds.
 
 use super::World;
 use crate::crowd::Open;
@@ -8,27 +8,27 @@ use crate::source::Source;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::Time;
 
-/// To whom a flow is lent, for good.
+/// Owner of a pooled flow.
 #[derive(Clone, Copy)]
 pub struct Lease {
-    /// The crowd.
+    /// Index of the crowd.
     pub crowd: u32,
-    /// Its host.
+    /// Index of the host.
     pub host: u32,
 }
 
-/// All routes that flows can take, and where those of each group are.
+/// Routes of all groups.
 pub struct Routes {
-    /// The routes.
+    /// Routes of all groups, one group after the other.
     pub all: Vec<Route>,
-    /// Where those of each group begin.
+    /// Index of the first route of each group.
     begin: Vec<usize>,
     /// How many each group has in one direction, and which of them its flows take.
     ways: Vec<usize>,
 }
 
 impl Routes {
-    /// Those of every group, in its order; where requests go the other way, the same turned round.
+    /// Collect the routes of every group; groups with requests also have the reversed routes.
     pub fn of(scenario: &Scenario) -> Routes {
         let (mut all, mut begin, mut ways) = (Vec::new(), Vec::new(), Vec::new());
         for def in &scenario.flows {
@@ -42,7 +42,7 @@ impl Routes {
         Routes { all, begin, ways }
     }
 
-    /// The number of the route that flow `i` of a group takes, or its requests.
+    /// Index of the route of flow `i` of a group, or of its requests.
     pub fn index(&self, group: usize, i: u64, request: bool) -> u32 {
         let of_flow = if self.ways[group] == 1 { 0 } else { cast::index(i) };
         let of_way = if request { self.ways[group] } else { 0 };
@@ -51,7 +51,7 @@ impl Routes {
 }
 
 impl World<'_> {
-    /// A crowd does something.
+    /// Process an event of crowd `c`.
     pub(super) fn crowd_event(&mut self, c: usize, now: Time) {
         if let Some(open) = self.crowds[c].wake(now) {
             let f = match self.crowds[c].lend(&open) {
@@ -67,7 +67,7 @@ impl World<'_> {
         self.slots.set(self.links.len() + c, self.crowds[c].next());
     }
 
-    /// One more flow for the host that `open` names: more are open than ever before.
+    /// Create a pooled flow for the host of `open`, whose other flows are all busy.
     #[cold]
     fn another_flow(&mut self, c: usize, open: &Open) -> usize {
         let scenario = self.scenario;
@@ -86,7 +86,7 @@ impl World<'_> {
         f
     }
 
-    /// Tells a crowd what became of the flow `f` that is lent to it.
+    /// Notify the crowd of the progress of its pooled flow `f`.
     pub(super) fn tell(&mut self, f: usize, now: Time) {
         let Some(told) = self.flows[f].told() else { return };
         let Lease { crowd, host } = self.leases[f - self.own];

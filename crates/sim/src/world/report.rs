@@ -1,5 +1,5 @@
-//! What a world has to tell when it is over. A row of the flows is a flow or, of a crowd, one of
-//! its hosts with all the flows that were lent to it.
+//! Results of a simulation. A row of the flows is a flow or, for a crowd, one of its hosts with all
+//! pooled flows of that host.
 
 use super::World;
 use crate::crowd::Crowd;
@@ -10,14 +10,14 @@ use crate::tcp::Stats;
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::units::Time;
 
-/// A row: a flow of its own, or a host of a crowd, by their numbers.
+/// Row of the result: a flow, or a host of a crowd, by index.
 #[derive(Clone, Copy)]
 enum Row {
     Own(usize),
     Host(usize, usize),
 }
 
-/// What belongs to a host: the flows that are lent to it, and its completions, by number.
+/// Pooled flows and completions of a host, by index.
 #[derive(Clone, Default)]
 struct Held {
     flows: Vec<usize>,
@@ -25,7 +25,7 @@ struct Held {
 }
 
 impl World<'_> {
-    /// The state of each row, in the order of the series.
+    /// Sample of each row, in the order of the series.
     pub(super) fn looked_at(&self) -> Vec<Look> {
         let own = self.flows[..self.own].iter().map(|flow| {
             let cwnd_packets = match &flow.ends {
@@ -47,7 +47,7 @@ impl World<'_> {
         rows
     }
 
-    /// Where among all hosts those of each crowd begin, and how many there are.
+    /// First row of each crowd among all hosts, and the total number of hosts.
     fn rows_of_hosts(&self) -> Vec<usize> {
         let mut begin = vec![0];
         for crowd in &self.crowds {
@@ -59,7 +59,7 @@ impl World<'_> {
     /// The result of the run.
     pub(super) fn outcome(mut self) -> Outcome {
         let scenario = self.scenario;
-        // What is on the last wire is known, but it has not arrived.
+        // Arrivals after the end of the run may be known already; they do not count.
         let end = Time::ZERO + scenario.duration;
         for flow in &mut self.flows {
             if let Ends::Tcp(tcp) = &mut flow.ends {
@@ -72,7 +72,7 @@ impl World<'_> {
         }
         let window_s = scenario.duration.as_secs() - scenario.warmup.as_secs();
         let bps = |bytes: u64| bytes as f64 * 8.0 / window_s;
-        // Rows go back in the order in which they were declared.
+        // Rows are in order of declaration.
         let own = (0..self.own).map(|f| (self.flows[f].group as usize, Row::Own(f)));
         let hosts = self.crowds.iter().enumerate().flat_map(|(c, crowd)| {
             (0..crowd.hosts.len()).map(move |h| (crowd.group, Row::Host(c, h)))
@@ -99,7 +99,7 @@ impl World<'_> {
         Outcome { columns: self.columns(&rows), summary }
     }
 
-    /// What belongs to each host, by crowd and host.
+    /// Flows and completions of each host, by crowd and host.
     fn held_by_hosts(&self) -> Vec<Vec<Held>> {
         let of_crowd = |crowd: &Crowd| {
             let mut held = vec![Held::default(); crowd.hosts.len()];
@@ -151,7 +151,7 @@ impl World<'_> {
         let mut columns = Vec::new();
         let mut all = Completions::default();
         let hosts = self.rows_of_hosts();
-        // By own flow and then by host, the place of each in what goes back.
+        // Index of each flow, then of each host, in the result.
         let mut place = vec![0u32; self.own + hosts[hosts.len() - 1]];
         for (i, row) in (0..).zip(rows) {
             match *row {
@@ -168,7 +168,7 @@ impl World<'_> {
                             .for_each(|c| all.add(place[f], c.start, [c.took, c.startup], c.bytes));
                     }
                 }
-                // All of a crowd at its first host, in the order in which they were known.
+                // All completions of a crowd go with its first host, in order of completion.
                 Row::Host(c, 0) => {
                     let base = self.own + hosts[c];
                     for d in &self.crowds[c].done {
@@ -205,7 +205,7 @@ fn of_tcp(stats: &Stats, map: &mut Map<String, Json>) {
     map.insert("timeouts".into(), json!(stats.timeouts));
 }
 
-/// The summary of a flow.
+/// Summary of a flow.
 fn summary(flow: &Flow, group: &str, goodput_bps: f64, warm: Time) -> Json {
     let mut map = head(&flow.name, group, goodput_bps, flow.rtt.as_secs());
     match &flow.ends {
