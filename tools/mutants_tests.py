@@ -8,8 +8,15 @@ SLOW = ("link::tests::rate_is_exact_over_an_hour",)
 """Unit tests that take seconds, and say nothing about files other than link.rs."""
 RECOUNT = ("a_tally_agrees",)
 """Two thirds of the property suite's time, for link.rs and tally.rs."""
-TCP_NEAR = ("tcp_rfc", "tcp_ns2", "tcp_rack", "cc", "cc_traces")
-TCP_FAR = ("tcp_theory", "behaviour_a", "behaviour_b", "behaviour_c", "worlds", "changes", "golden")
+TCP_NEAR = ("tcp_rfc", "tcp_ns2", "tcp_rack", "tcp_reopen")
+"""These take milliseconds."""
+TCP_FAR = (
+    *("worlds", "lib", "behaviour_c", "behaviour_b", "changes", "cc", "cc_traces", "tcp_theory"),
+    "behaviour_a",
+)
+"""In the order of what they cost, from 0.1 to 7 s."""
+CONTROLS = {"bbr_filter": "bbr", "rate": "bbr", "pacer": "paced"}
+"""What the tests of a file of cc/ have in their names, where it is not the name of the file."""
 
 
 class Rung(NamedTuple):
@@ -34,10 +41,13 @@ def ladder(root: Path, file: str) -> tuple[list[Rung], list[Rung]]:
     parts = path.with_suffix("").parts[3:]
     own = "::".join(parts) + "::"
     if path.parts[1] == "sim":
-        return (
-            [Rung("sojourn-sim", "lib", (own,)), *(Rung("sojourn-sim", t) for t in TCP_NEAR)],
-            [Rung("sojourn-sim", target) for target in ("lib", *TCP_FAR)],
-        )
+        near = [Rung("sojourn-sim", "lib", (own,)), Rung("sojourn-sim", "lib", ("tcp::", "cc::"))]
+        near += [Rung("sojourn-sim", target) for target in TCP_NEAR]
+        if parts[0] == "cc":
+            control = (CONTROLS.get(path.stem, path.stem),)
+            near += [Rung("sojourn-sim", target, control) for target in ("cc_traces", "cc")]
+        near.append(Rung("sojourn-sim", "golden"))
+        return near, [Rung("sojourn-sim", target) for target in TCP_FAR]
     slow: tuple[str, ...] = () if parts[0] in ("link", "units") else SLOW
     near = [Rung("sojourn-aqm", "lib", (own,)), Rung("sojourn-aqm", "lib", (), slow)]
     models = models_of(root, path.stem)

@@ -11,6 +11,7 @@
     reason = "tests use small numbers"
 )]
 
+#[allow(dead_code)] // Each test file uses its part of the path.
 mod tcp_path;
 
 use flate2::read::GzDecoder;

@@ -83,11 +83,13 @@ fn slow_start_doubles_from_ten() {
 
 #[test]
 fn delayed_acks_slow_slow_start_unless_l_is_two() {
-    for (l, growth) in [("1", [10.0, 15.0, 23.0]), ("2", [10.0, 20.0, 40.0])] {
-        let settings = [("delayed_ack", "true"), ("abc_limit", l)];
-        let path = run("newreno", &settings, UNLIMITED, losing(&[]), 450);
-        for (n, expected) in growth.into_iter().enumerate() {
-            assert_eq!(window(&path.rows, 150 + 100 * n as u64), expected, "L {l}, {n}");
+    for tcp in ["newreno", "sack", "cubic", "dctcp"] {
+        for (l, growth) in [("1", [10.0, 15.0, 23.0]), ("2", [10.0, 20.0, 40.0])] {
+            let settings = [("delayed_ack", "true"), ("abc_limit", l)];
+            let path = run(tcp, &settings, UNLIMITED, losing(&[]), 450);
+            for (n, expected) in growth.into_iter().enumerate() {
+                assert_eq!(window(&path.rows, 150 + 100 * n as u64), expected, "{tcp} {l} {n}");
+            }
         }
     }
 }

@@ -277,6 +277,8 @@ mod tests {
         assert_eq!(c.w_max, 80.0 * 0.85, "below the last W_max");
         lost(&mut c, 90);
         assert_eq!(c.w_max, 90.0, "above the last W_max");
+        lost(&mut c, 90);
+        assert_eq!(c.w_max, 90.0, "at the last W_max");
         let params = CubicParams { fast_convergence: false, ..CubicParams::default() };
         let mut c = Cubic::of(params, 1);
         lost(&mut c, 100);
@@ -339,5 +341,18 @@ mod tests {
         let cwnd = w.cwnd;
         c.grow(&mut w, &acked(Time(62_000_000_000), cwnd / 2, RTT));
         assert_eq!(w.cwnd, cwnd);
+    }
+
+    #[test]
+    fn a_tie_with_the_reno_estimate_goes_to_the_curve() {
+        // RFC 9438 section 4.3: the Reno-friendly region is where W_cubic(t) is below W_est. Here
+        // an ack of one segment makes W_est equal to W_cubic(0); the curve is 0.4 higher in 1 s.
+        let mut c = cubic();
+        c.cwnd_prior = 20.0;
+        let tie = 10.0 + c.alpha(10.0) / 10.0;
+        c.stage = Some(Stage { epoch: Time::ZERO, k: 0.0, origin: tie, w_est: 10.0 });
+        let mut w = Window { cwnd: 10 * MSS, ssthresh: 5 * MSS, mss: MSS };
+        c.grow(&mut w, &acked(Time::ZERO, 10 * MSS, Span::s(1)));
+        assert_eq!(w.cwnd, 10_045, "10 + (10.053 + 0.4 - 10) / 10 segments, not 10.053");
     }
 }

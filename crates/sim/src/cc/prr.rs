@@ -116,4 +116,16 @@ mod tests {
         prr.settled(&mut w, &ack, 1);
         assert_eq!(w.cwnd, 4, "only once");
     }
+
+    #[test]
+    fn nothing_leaves_while_the_pipe_is_at_the_threshold() {
+        // RFC 6937 section 3.1: the proportional part is for a pipe above ssthresh; at ssthresh
+        // the bound is ssthresh - pipe = 0. Ten of twenty segments were delivered at once.
+        let mut w = Window { cwnd: 10, ssthresh: 10, mss: 1 };
+        let mut prr = Prr::default();
+        prr.cut(20, Cause::Loss);
+        let (now, delivered, flight, srtt) = (Time::ZERO, 10, 10, None);
+        prr.settled(&mut w, &Settled { now, delivered, flight, srtt, state: State::Recovery }, 10);
+        assert_eq!(w.cwnd, 10);
+    }
 }

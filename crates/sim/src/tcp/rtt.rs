@@ -258,4 +258,52 @@ mod tests {
         r.syn_was_lost();
         assert_eq!(r.rto(), half);
     }
+
+    #[test]
+    fn ns2_distrusts_the_estimate_from_a_backoff_of_16_on() {
+        let mut t = ticks(BOUNDS);
+        t.sample(Time::ZERO, Time(100_000_000));
+        let smoothed: Vec<i64> = (0..4)
+            .map(|_| {
+                t.back_off();
+                t.s8
+            })
+            .collect();
+        assert_eq!(smoothed, [80, 80, 80, 0], "2, 4 and 8 leave it, 16 does not");
+    }
+
+    #[test]
+    fn ns2_backs_off_to_64_although_the_timeout_is_at_its_cap() {
+        let mut t = ticks(Bounds { min: Span::ms(10), max: Span::s(10), ..BOUNDS });
+        t.sample(Time::ZERO, Time(10_000_000_000));
+        assert_eq!(t.rto(), Span::s(10), "three round trips are more");
+        (0..8).for_each(|_| t.back_off());
+        // The next round trip is one tick: three ticks of 10 ms, 64 times.
+        t.sample(Time::ZERO, Time(1_000_000));
+        assert_eq!(t.rto(), Span::ms(64 * 30));
+    }
+
+    #[test]
+    fn ns2_timeout_is_two_ticks_at_least_whatever_the_cap() {
+        let initial = Span::ms(15);
+        let mut t = ticks(Bounds { min: Span::ms(10), max: initial, initial, ..BOUNDS });
+        assert_eq!(t.rto(), Span::ms(20));
+        t.sample(Time::ZERO, Time(1_000_000));
+        t.back_off();
+        assert_eq!(t.rto(), Span::ms(20));
+    }
+
+    #[test]
+    fn a_reset_leaves_the_estimator_as_new() {
+        let mut ticks = Ticks::new(BOUNDS, 0.6);
+        ticks.sample(Time::ZERO, Time(95_000_000));
+        ticks.back_off();
+        ticks.reset();
+        assert_eq!(format!("{ticks:?}"), format!("{:?}", Ticks::new(BOUNDS, 0.6)));
+        let mut rfc = Rfc6298::new(BOUNDS);
+        rfc.sample(Span::ms(100));
+        rfc.back_off();
+        rfc.reset();
+        assert_eq!(format!("{rfc:?}"), format!("{:?}", Rfc6298::new(BOUNDS)));
+    }
 }

@@ -140,6 +140,23 @@ mod tests {
         assert_eq!(board(&[(12, 14)]).lost_below(1), 0, "two segments are not more than two");
         assert_eq!(board(&[(12, 15)]).lost_below(1), 12);
         assert_eq!(board(&[(12, 13), (14, 17)]).lost_below(1), 14, "11 may be reordered");
+        // RFC 6675 section 4, IsLost: three ranges are enough, however short they are.
+        assert_eq!(board(&[(12, 13), (14, 15), (16, 17)]).lost_below(1000), 12);
+        assert_eq!(board(&[(12, 13), (14, 15)]).lost_below(1000), 0);
+    }
+
+    #[test]
+    fn lacked_parts_are_the_bytes_not_held_and_none_is_empty() {
+        let b = board(&[(12, 13), (15, 20)]);
+        for (from, to) in (10..25).flat_map(|from| (from..=25).map(move |to| (from, to))) {
+            let mut lacked = vec![];
+            b.lacked(from, to, |start, end| {
+                assert!(start < end, "{from}..{to}: {start}..{end}");
+                lacked.extend(start..end);
+            });
+            let expected = (from..to).filter(|&x| x != 12 && !(15..20).contains(&x));
+            assert!(lacked.iter().copied().eq(expected), "{from}..{to}: {lacked:?}");
+        }
     }
 
     #[test]

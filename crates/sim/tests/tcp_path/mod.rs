@@ -165,6 +165,13 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
         self.launch();
     }
 
+    /// Drop all segments and acks in flight.
+    pub fn drop_in_flight(&mut self) {
+        self.heap.clear();
+        self.cargo.clear();
+        self.spare.clear();
+    }
+
     /// Write more data now.
     pub fn write(&mut self, amount: u64) {
         self.sender.write(self.now, amount, &mut self.out);
