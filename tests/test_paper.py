@@ -1,4 +1,4 @@
-"""Papers: the harness, the rules of judging, and each paper's own consistency."""
+"""Papers: the harness, the rules for verdicts, and the consistency of each paper."""
 
 import json
 import re
@@ -13,7 +13,7 @@ import pytest
 from sojourn import InputError, _sojourn
 from sojourn.reproduction import claims, paper, report
 from sojourn.reproduction import run as reproduction_run
-from sojourn.reproduction.claims import Claim, Part, Verdict
+from sojourn.reproduction.claims import Claim, Part
 from sojourn.scenario.load import to_json
 from sojourn.sweeps.runner import Made
 
@@ -26,18 +26,20 @@ FAILED = Part("a", "b", "c", False)
     ("parts", "judged"),
     [
         ([HELD, HELD], "holds"),
-        ([HELD, FAILED], "partly"),
-        ([FAILED], "does not hold"),
+        ([HELD, FAILED, HELD], "holds in 2 of 3"),
+        ([FAILED, FAILED, FAILED], "does not hold"),
         ([], "not testable"),
     ],
 )
-def test_verdict_follows_from_parts(parts: list[Part], judged: Verdict) -> None:
-    """All, some, none."""
+def test_verdict_follows_from_parts(parts: list[Part], judged: str) -> None:
+    """A claim holds, holds in k of n parts, does not hold, or has no parts to test."""
     assert claims.verdict(parts) == judged
+    assert claims.kind(judged) in claims.KINDS
+    assert (claims.kind(judged) == judged) == ("2 of 3" not in judged)
 
 
 def test_a_number_holds_within_a_fifth() -> None:
-    """The rule of the papers, with the unit and the interval in what is told."""
+    """The default tolerance is 20 %; the measured text has the unit and the interval."""
     part = claims.number("x", [0.011, 0.012, 0.013], 10.0, unit="ms", scale=1e3)
     assert part.holds
     assert part.stated == "10 ms"
@@ -49,7 +51,7 @@ def test_a_number_holds_within_a_fifth() -> None:
 
 
 def test_an_order_holds_if_the_paired_interval_excludes_zero() -> None:
-    """The seeds differ by far more than the schemes: only pairs can tell."""
+    """The seeds differ far more than the disciplines: only the paired difference is significant."""
     seeds = np.array([1.0, 50.0, 100.0])
     assert claims.order("x", seeds, seeds + np.array([1.0, 1.1, 0.9])).holds
     assert not claims.order("x", seeds, seeds + np.array([1.0, -1.0, 0.5])).holds
@@ -57,15 +59,15 @@ def test_an_order_holds_if_the_paired_interval_excludes_zero() -> None:
 
 
 def test_equal_and_bound() -> None:
-    """A share of the second; on one side of a limit."""
+    """`equal` has a tolerance relative to the second mean; `bound` compares with a limit."""
     assert claims.equal("x", [9.9, 10.1], [10.0, 10.0], within=0.01).holds
     assert not claims.equal("x", [9.5, 9.5], [10.0, 10.0], within=0.01).holds
     assert claims.bound("x", [1.0, 2.0], "<", 1.6).holds
     assert not claims.bound("x", [1.0, 2.0], ">", 1.6).holds
 
 
-def test_values_come_in_the_order_of_seeds_and_never_empty() -> None:
-    """Pairs rest on the order."""
+def test_values_are_ordered_by_seed_and_never_empty() -> None:
+    """Paired differences need the order of the seeds."""
     frame = pl.DataFrame({"seed": [2, 1], "q": ["a", "a"], "y": [20.0, 10.0]})
     assert claims.values(frame, "y", q="a").tolist() == [10.0, 20.0]
     with pytest.raises(KeyError):
@@ -73,8 +75,8 @@ def test_values_come_in_the_order_of_seeds_and_never_empty() -> None:
 
 
 @pytest.mark.parametrize("name", paper.ids())
-def test_paper_is_whole(name: str) -> None:
-    """Every scenario is valid, every need exists, every claim has an id of its own."""
+def test_paper_is_consistent(name: str) -> None:
+    """Every scenario is valid, every needed experiment exists, claim ids are unique."""
     one = paper.find(name)
     assert len(one.about) > 300
     ids = [claim.id for claim in one.claims]
@@ -96,8 +98,8 @@ def test_paper_is_whole(name: str) -> None:
     assert one.prose
 
 
-def test_a_paper_runs_once_and_only_what_a_figure_needs(tmp_path: Path) -> None:
-    """A second run makes nothing, a changed one only what is new, and the report is whole."""
+def test_a_figure_runs_only_its_experiments_and_only_once(tmp_path: Path) -> None:
+    """A second call runs nothing, and the report is complete."""
     one = paper.find("codel-vs-drr")
     first = reproduction_run.run(one, full=False, store=tmp_path / "runs", figures=["4.3"])
     again = reproduction_run.run(one, full=False, store=tmp_path / "runs", figures=["4.3"])
@@ -110,15 +112,15 @@ def test_a_paper_runs_once_and_only_what_a_figure_needs(tmp_path: Path) -> None:
     assert "<svg" in html
     assert "004-C10" in html
     told = json.loads((tmp_path / "claims.json").read_text())
-    assert {claim["verdict"] for claim in told["claims"]} <= {"holds", "partly", "does not hold"}
+    assert {claims.kind(claim["verdict"]) for claim in told["claims"]} <= set(claims.KINDS[:3])
 
 
-def test_prose_takes_over_what_was_measured() -> None:
-    """Numbers in prose cannot go stale."""
+def test_prose_contains_the_measured_text() -> None:
+    """Numbers in the findings come from the runs, so they cannot become outdated."""
     one = paper.find("codel-vs-drr")
     claim = Claim("004-C1", "", "", "", "")
     outcome = paper.Outcome(one, False, {}, [], [(claim, [HELD, HELD])], Made([], 0, 0, 0.0, ()))
-    assert "95th percentiles at 1000 bytes are the paper's: CoDel c at" in report.filled(outcome)
+    assert "CoDel c at 10 Mbit/s" in report.filled(outcome)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +131,7 @@ def test_prose_takes_over_what_was_measured() -> None:
     ],
 )
 def test_bad_input_is_one_line(arguments: list[str], said: str, tmp_path: Path) -> None:
-    """Exit code 2, no traceback."""
+    """A wrong paper or figure gives exit code 2 and one line, no traceback."""
     command = [str(Path(sys.executable).with_name("sojourn")), "paper", "run", *arguments]
     done = subprocess.run(
         [*command, "--out", str(tmp_path)], capture_output=True, text=True, check=False
@@ -140,6 +142,6 @@ def test_bad_input_is_one_line(arguments: list[str], said: str, tmp_path: Path) 
 
 
 def test_find_raises_input_error() -> None:
-    """As everywhere."""
+    """An unknown paper raises InputError in Python."""
     with pytest.raises(InputError):
         paper.find("no such paper")

@@ -1,4 +1,4 @@
-"""Papers on real packets: what is kept, under which keys, and what is told. Bounds are physical."""
+"""Papers on real packets: stored rows, their keys, the report. Bounds are physical."""
 
 import json
 import os
@@ -28,7 +28,7 @@ REAL = pytest.mark.skipif(bool(lacking_tun()), reason=f"no real packets here: {l
 
 
 def short(full: bool) -> dict[str, Experiment]:
-    """Give two runs of two seconds."""
+    """Return an experiment of two runs of two seconds."""
     assert not full
     points: list[Point] = []
     for name in ("red", "hred"):
@@ -39,14 +39,14 @@ def short(full: bool) -> dict[str, Experiment]:
 
 @pytest.fixture
 def one(monkeypatch: pytest.MonkeyPatch) -> Paper:
-    """A paper whose runs on real packets are short."""
+    """Return a paper with short runs on real packets."""
     monkeypatch.setattr(hred, "live", short)
     return paper.find("hred")
 
 
 @REAL
 def test_rows_keys_and_report(one: Paper, tmp_path: Path) -> None:
-    """A live row is never taken for a simulated one, nor the other way round; nothing is redone."""
+    """Live and simulated rows have different keys; a second call runs nothing."""
     store = tmp_path / "runs"
     outcome = reproduction_run.run(one, full=False, store=store, engine="live")
     assert outcome.made.made == len(outcome.made.rows) == 2
@@ -66,7 +66,7 @@ def test_rows_keys_and_report(one: Paper, tmp_path: Path) -> None:
     assert again.made.made == 0
     assert again.made.rows == outcome.made.rows
     assert [figure.number for figure in again.figures] == ["live", "13a", "13b", "13c", "13d"]
-    # RED and HRED alone cannot tell who loses most.
+    # The order of losses needs more disciplines than RED and HRED.
     assert again.claims == []
     assert again.played is not None
     assert again.played.numbers["left_out"] == ["003-C19"]
@@ -77,7 +77,7 @@ def _is_whole(outcome: paper.Outcome, place: Path) -> None:
     report.write_report(outcome, place)
     page = (place / "report.md").read_text()
     first = page.splitlines()[4]
-    assert first.startswith("The packets are real")
+    assert first.startswith("These runs use real packets")
     assert runner.kernel() in first
     assert "lasted 2 s" in first
     assert "100 times as long" in first
@@ -94,7 +94,7 @@ def _is_whole(outcome: paper.Outcome, place: Path) -> None:
 @REAL
 @pytest.mark.parametrize("delay_s", [0.0, 0.1, 0.3, 1.0])
 def test_an_interrupt_ends_the_runs(tmp_path: Path, delay_s: float) -> None:
-    """Ctrl-C ends the workers as well, while they import modules and while they run."""
+    """Ctrl-C also ends the workers, while they import modules and while they run."""
     line = [sys.executable, "-m", "sojourn", "paper", "run", "hred", "--engine", "live"]
     running = subprocess.Popen(
         [*line, "--out", str(tmp_path), "--figure", "13a", "--jobs", "1"],
@@ -116,7 +116,7 @@ def test_an_interrupt_ends_the_runs(tmp_path: Path, delay_s: float) -> None:
 
 
 def _workers(pid: int) -> list[int]:
-    """Give the processes that play for `pid`."""
+    """Return the worker processes of `pid`."""
     found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [int(one) for one in found if "spawn_main" in _line(one)]
 
@@ -126,8 +126,8 @@ def _line(pid: str) -> str:
     return path.read_text() if path.exists() else ""
 
 
-def test_keys_name_what_made_the_numbers() -> None:
-    """Another kernel's rows are others."""
+def test_keys_depend_on_the_engine() -> None:
+    """The key of a live row differs from the simulated one, and depends on the kernel."""
     text = "{}"
     names = {key_of(text, common.steady), key_of(text, common.steady, runner.live())}
     assert len(names) == 2
@@ -136,8 +136,8 @@ def test_keys_name_what_made_the_numbers() -> None:
 
 @pytest.mark.parametrize("name", [name for name in paper.ids() if paper.find(name).live])
 @pytest.mark.parametrize("full", [False, True])
-def test_a_kernel_plays_them_and_claims_need_no_more(name: str, full: bool) -> None:
-    """Every scenario can be played; names are those of simulated experiments, and so are labels."""
+def test_live_experiments_run_on_the_kernel(name: str, full: bool) -> None:
+    """Every scenario is supported; experiments, labels and measures are the simulated ones."""
     one = paper.find(name)
     simulated = one.experiments(full)
     for experiment, runs in one.live_experiments(full).items():
@@ -148,8 +148,8 @@ def test_a_kernel_plays_them_and_claims_need_no_more(name: str, full: bool) -> N
             assert plan(json.loads(_sojourn.canonical(to_json(run.scenario)))).warnings == []
 
 
-def test_full_runs_leave_nothing_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Every claim and figure finds its runs, whatever they are: here simulated ones."""
+def test_full_mode_omits_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every claim and figure finds its runs (simulated here, to be fast)."""
     for name in paper.ids():
         one = paper.find(name)
         if one.live is None:
@@ -176,7 +176,7 @@ def test_full_runs_leave_nothing_out(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 def _pretend(runs: object, **_: object) -> object:
-    """Stand in for `play_all`: simulated, with the columns of what was played."""
+    """Replace `play_all`: simulate, and add the columns of live runs."""
     from dataclasses import replace
 
     from sojourn.sweeps.runner import campaign
@@ -186,8 +186,8 @@ def _pretend(runs: object, **_: object) -> object:
     return replace(made, rows=[row | more for row in made.rows])
 
 
-def test_a_paper_without_them_is_refused(tmp_path: Path) -> None:
-    """In one line that names those that have some."""
+def test_a_paper_without_live_runs_is_refused(tmp_path: Path) -> None:
+    """The message names the papers that have runs on real packets."""
     with pytest.raises(
         InputError, match=r"ewfq has no runs on real packets.*hred, red-vs-taildrop"
     ):
@@ -203,7 +203,7 @@ def test_a_paper_without_them_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_is_one_line(arguments: list[str], said: str, tmp_path: Path) -> None:
-    """Exit code 2, no traceback."""
+    """A wrong option gives exit code 2 and one line, no traceback."""
     line = [sys.executable, "-m", "sojourn", "paper", "run", *arguments, "--out", str(tmp_path)]
     done = subprocess.run(line, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert done.returncode == 2

@@ -1,7 +1,8 @@
 """Run every paper in full, and write its page and figures into docs/papers: papers.py [ID...].
 
-With --live, what papers have on real packets, into docs/papers/ID-live; that takes root. Finished
-runs are kept in out/papers/ID/runs (ID-live/runs), so an interrupted campaign goes on.
+With --live, make the runs on real packets, and write them into docs/papers/ID-live; this requires
+root. Finished runs are stored in out/papers/ID/runs (ID-live/runs), so an interrupted campaign
+continues where it stopped.
 """
 
 import json
@@ -12,15 +13,14 @@ from pathlib import Path
 
 from sojourn.live import netdev
 from sojourn.reproduction import paper, report, run
-from sojourn.reproduction.claims import verdict
+from sojourn.reproduction.claims import KINDS, kind, verdict
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "docs/papers"
-VERDICTS = ("holds", "partly", "does not hold", "not testable")
 
 
 def main(names: list[str], live: bool) -> None:
-    """Run the papers, and write the pages and what they took."""
+    """Run the papers, write their pages, and print verdicts and cost."""
     every = [paper.find(name) for name in names or paper.ids()]
     for one in every:
         if live and one.live is None and not names:
@@ -36,7 +36,9 @@ def main(names: list[str], live: bool) -> None:
                 engine="live" if live else "sim",
             )
         except netdev.NoRightError:
-            sys.exit("papers.py: real packets take the right to make networks: be root")
+            sys.exit(
+                "papers.py: --live requires the right to create network namespaces: run as root"
+            )
         report.write_report(outcome, place)
         page = PAGES / folder
         (page / "figures").mkdir(parents=True, exist_ok=True)
@@ -48,34 +50,38 @@ def main(names: list[str], live: bool) -> None:
             if figure.draw is not None:
                 drawn = f"{report.file_name(figure)}.svg"
                 shutil.copy(place / "figures" / drawn, page / "figures" / drawn)
-        judged = [verdict(parts) for _, parts in outcome.claims]
-        counts = ", ".join(f"{judged.count(v)} {v}" for v in VERDICTS if v in judged)
+        judged = [kind(verdict(parts)) for _, parts in outcome.claims]
+        counts = ", ".join(f"{judged.count(v)} {v}" for v in KINDS if v in judged)
         print(f"{folder}: {counts}; {report.took(outcome)}")
     (PAGES / "README.md").write_text(overview(), encoding="utf-8")
 
 
 def overview() -> str:
-    """Give the page that leads to the papers' pages, from what is there."""
+    """Return the overview page, from the claims of all pages that exist."""
     lines = [
         "# Papers",
         "",
-        "Five papers, every figure, every claim judged by a rule that stood before the result.",
-        "`make papers-full` writes these pages, `sojourn paper run ID` makes one of them;",
-        "`make papers-live` (`sojourn paper run ID --engine live`) plays the testbeds of two of",
-        "them on real packets, by the kernel's TCP and UDP, beside the same runs simulated.",
+        "Reproduction of five papers: every figure, and a verdict on every claim. The rule for",
+        "each verdict was fixed before the runs. A claim has one or more parts: it holds if all of",
+        "its n parts do, and holds in k of n if k do. The table counts claims by verdict.",
         "",
-        f"| paper | {' | '.join(VERDICTS)} | runs |",
-        "| --- |" + " --- |" * (len(VERDICTS) + 1),
+        "`make papers-full` writes these pages, `sojourn paper run ID` makes one of them.",
+        "`make papers-live` (`sojourn paper run ID --engine live`) repeats the testbeds of two",
+        "papers on real packets, with the kernel's TCP and UDP, next to the same runs simulated.",
+        "",
+        f"| paper | {' | '.join(KINDS)} | runs |",
+        "| --- |" + " --- |" * (len(KINDS) + 1),
     ]
     for name, live in product(paper.ids(), (False, True)):
         folder = f"{name}-live" if live else name
-        told = PAGES / folder / "claims.json"
-        if told.exists():
-            tree = json.loads(told.read_text(encoding="utf-8"))
-            verdicts = [claim["verdict"] for claim in tree["claims"]]
-            counts = " | ".join(str(verdicts.count(v)) for v in VERDICTS)
+        data = PAGES / folder / "claims.json"
+        if data.exists():
+            tree = json.loads(data.read_text(encoding="utf-8"))
+            verdicts = [kind(claim["verdict"]) for claim in tree["claims"]]
+            counts = " | ".join(str(verdicts.count(v)) for v in KINDS)
             title = paper.find(name).title + (", on real packets" if live else "")
             lines.append(f"| [{title}]({folder}/README.md) | {counts} | {tree['runs']} |")
+    lines += ["", report.FOOT]
     return "\n".join(lines) + "\n"
 
 

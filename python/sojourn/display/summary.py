@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 SHADES = {
     "holds": "green",
-    "partly": "yellow",
+    "holds in k of n": "yellow",
     "does not hold": "red",
     "not testable": "dim",
 }
-"""The colours of verdicts."""
+"""Colours by kind of verdict."""
 
 PIPED_WIDTH = 200
 """Columns of a table that goes to a file or a pipe, unless the variable COLUMNS says how many."""
@@ -220,7 +220,7 @@ def steady_report(found: "Sequence[Steady]") -> None:
 
 def paper_table(outcome: "Outcome", directory: Path) -> None:
     """Print the verdict on each claim of a paper, and where the report is."""
-    from sojourn.reproduction.claims import verdict
+    from sojourn.reproduction.claims import kind, verdict
     from sojourn.reproduction.report import took
 
     out = console()
@@ -229,7 +229,7 @@ def paper_table(outcome: "Outcome", directory: Path) -> None:
     table = Table("claim", "verdict", "figure", "claim in our words", left=2, prose=[2, 3])
     for claim, parts in outcome.claims:
         judged = verdict(parts)
-        table.add_row(claim.id, Text(judged, SHADES[judged]), claim.figure, claim.says)
+        table.add_row(claim.id, Text(judged, SHADES[kind(judged)]), claim.figure, claim.says)
     if outcome.claims:
         out.print(table, soft_wrap=True)
     if outcome.played:

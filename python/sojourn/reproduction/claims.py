@@ -1,7 +1,7 @@
-"""Claims of a paper, and how they are judged: by rules that stand before the result is known.
+"""Claims of a paper, and the rules that judge them. The rules are fixed before the runs.
 
-A claim has parts, each a number or a relation that was measured. It `holds` if all parts do,
-holds `partly` if some do, `does not hold` if none does, and is `not testable` without any.
+A claim has parts. Each part is a measured number or relation. A claim `holds` if all of its n parts
+do, `holds in k of n` if k do, `does not hold` if none does, and is `not testable` without parts.
 """
 
 import math
@@ -20,24 +20,27 @@ if TYPE_CHECKING:
     import polars as pl
 
 Runs: TypeAlias = Mapping[str, "pl.DataFrame"]
-"""The rows of each experiment by its name: labels, seed, and what was measured."""
+"""Rows of each experiment, by its name: labels, seed, measured values."""
 
-Verdict: TypeAlias = Literal["holds", "partly", "does not hold", "not testable"]
+Kind: TypeAlias = Literal["holds", "holds in k of n", "does not hold", "not testable"]
+
+KINDS: tuple[Kind, ...] = ("holds", "holds in k of n", "does not hold", "not testable")
+"""Kinds of verdict, best first."""
 
 WITHIN = 0.20
-"""How far, relative to it, a stated number may be from ours: the rule of all papers here."""
+"""Relative tolerance of a stated number, unless a claim says otherwise."""
 
 
 class NoRunsError(KeyError):
-    """A claim or a figure asks for runs that were not made."""
+    """Runs that a claim or a figure needs do not exist."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """One thing that a claim says: `stated` by the paper, `measured` here, and whether it holds.
+    """One part of a claim: `stated` by the paper, `measured` here.
 
-    `value` is the mean of what was measured with its interval, where it is a number; `ns2` what
-    ns-2 gave in the same experiment, where we know.
+    `value` is the measured mean with its interval, if the part is a number. `ns2` is the result of
+    ns-2 in the same experiment, if known.
     """
 
     what: str
@@ -48,16 +51,17 @@ class Part:
     ns2: str = ""
 
     def beside(self, ns2: str) -> "Part":
-        """Give it with what ns-2 found."""
+        """Return this part with the result of ns-2."""
         return replace(self, ns2=ns2)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim: its id, what it says in our words, and the figure it is about.
+    """A claim: its id, its content in our words, and the figure that it is about.
 
-    `stated` is the number or relation of the paper, `how` tells how it is measured and with which
-    tolerance, `check` measures it. Without `check` it is not testable, and `how` says why.
+    `stated` is the number or relation of the paper. `how` describes the measurement and its
+    tolerance. `check` measures it, from the experiments in `needs`. Without `check` the claim is
+    not testable, and `how` gives the reason.
     """
 
     id: str
@@ -69,12 +73,20 @@ class Claim:
     needs: Sequence[str] = ()
 
 
-def verdict(parts: Sequence[Part]) -> Verdict:
-    """Judge a claim by its parts."""
+def verdict(parts: Sequence[Part]) -> str:
+    """Return the verdict on a claim with these parts, such as `holds in 2 of 3`."""
     if not parts:
         return "not testable"
     held = sum(part.holds for part in parts)
-    return "holds" if held == len(parts) else "partly" if held else "does not hold"
+    if held == len(parts):
+        return "holds"
+    return f"holds in {held} of {len(parts)}" if held else "does not hold"
+
+
+def kind(judged: str) -> Kind:
+    """Return the kind of a verdict: the verdict without its numbers."""
+    exact: dict[str, Kind] = {one: one for one in KINDS}
+    return exact.get(judged, "holds in k of n")
 
 
 def number(
@@ -89,12 +101,12 @@ def number(
 ) -> Part:
     """Compare the mean of `values` over seeds with a stated number, both in `unit`.
 
-    It holds within `within` of it, relative, or within `points` absolute, where that is given.
-    `values` are multiplied by `scale` first.
+    The part holds if the relative difference is at most `within`, or, if `points` is given, if the
+    absolute difference is at most `points`. `values` are multiplied by `scale` first.
     """
     found = interval(np.asarray(values, dtype=float) * scale)
     room = abs(stated) * within if points is None else points
-    holds = abs(found.mean - stated) <= room * (1 + 1e-9)  # the edge belongs to it
+    holds = abs(found.mean - stated) <= room * (1 + 1e-9)  # the limit itself holds
     return Part(what, _with(short(stated), unit), told(found, unit), holds, found)
 
 
@@ -116,9 +128,9 @@ def bound(
 def order(
     what: str, less: npt.ArrayLike, more: npt.ArrayLike, *, unit: str = "", scale: float = 1.0
 ) -> Part:
-    """Ask whether `less` is below `more`, seed by seed: the interval of `more` - `less` is above 0.
+    """Compare `less` with `more` in pairs: holds if the interval of the difference is above 0.
 
-    Two arrays over the same seeds. The measured text has both means and the difference.
+    Both arrays are over the same seeds. The measured text has both means and the difference.
     """
     a, b = np.asarray(less, dtype=float) * scale, np.asarray(more, dtype=float) * scale
     gap = paired(b, a)
@@ -136,7 +148,7 @@ def equal(
     unit: str = "",
     scale: float = 1.0,
 ) -> Part:
-    """Ask whether two means differ by no more than the share `within` of the second."""
+    """Compare two means: holds if they differ by at most the share `within` of the second."""
     a, b = np.asarray(ours, dtype=float) * scale, np.asarray(theirs, dtype=float) * scale
     gap = paired(a, b) if len(a) == len(b) else Interval(float(a.mean() - b.mean()), math.nan)
     both = f"{short(float(a.mean()))} against {_with(short(float(b.mean())), unit)}"
@@ -146,7 +158,7 @@ def equal(
 
 
 def shape(what: str, holds: bool, measured: str, stated: str = "so") -> Part:
-    """State a relation that is no single number: whether it `holds`, and what that rests on."""
+    """Return a part for a relation that is not a single number, with its verdict and evidence."""
     return Part(what, stated, measured, bool(holds))
 
 
@@ -160,9 +172,9 @@ def _with(text: str, unit: str) -> str:
 
 
 def values(frame: "pl.DataFrame", column: str, **labels: Any) -> npt.NDArray[Any]:
-    """Give a column of the runs with these labels, in the order of their seeds.
+    """Return a column of the runs with these labels, in the order of their seeds.
 
-    Raises NoRunsError if there are none: a claim that measures nothing is a fault.
+    Raises NoRunsError if there are none: a claim that measures nothing is an error.
     """
     import polars as pl
 
@@ -176,5 +188,5 @@ def values(frame: "pl.DataFrame", column: str, **labels: Any) -> npt.NDArray[Any
 
 
 def mean(frame: "pl.DataFrame", column: str, **labels: Any) -> float:
-    """Give the mean over seeds of a column of the runs with these labels."""
+    """Return the mean over seeds of a column of the runs with these labels."""
     return float(np.mean(values(frame, column, **labels)))

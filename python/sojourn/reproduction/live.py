@@ -1,8 +1,8 @@
-"""A paper on real packets: its runs played by the kernel's TCP and UDP, beside the same simulated.
+"""Reproduction of a paper on real packets: the kernel's TCP and UDP over emulated links.
 
-What is asked of the runs is the paper's own: the figures, tables and claims for which the runs on
-real packets are enough are drawn and judged by the same code. The same scenarios are simulated
-too, into the same store under keys of their own; `paper_twins` puts the two beside each other.
+The same code draws the figures and judges the claims, as far as the runs on real packets suffice.
+The same scenarios are also simulated, into the same store under other keys; `side_by_side` compares
+the two.
 """
 
 import json
@@ -24,7 +24,7 @@ from sojourn.scenario.load import to_json
 from sojourn.sweeps.runner import Made, Run, campaign
 
 _LATE = re.compile(r"more than [\d.]+ ms")
-"""How late is told for the worst run; here it is enough that it was too late."""
+"""Lateness in a warning. The report has one text for all runs: the worst value is listed apart."""
 
 
 def run(
@@ -36,10 +36,10 @@ def run(
     jobs: int | None = None,
     progress: bool = False,
 ) -> Outcome:
-    """Play the runs that `store` lacks, simulate the same, and judge the claims.
+    """Run the scenarios missing in `store` on real packets, simulate the same, judge the claims.
 
-    What takes runs that quick ones leave out is neither drawn nor judged. Raises InputError, also
-    where the paper has no runs on real packets or the kernel cannot play them.
+    Figures and claims that need runs that the quick mode omits are left out. Raises InputError,
+    also if the paper has no runs on real packets or the kernel cannot run a scenario.
     """
     notes = one.live
     if notes is None:
@@ -58,7 +58,7 @@ def run(
     runs = {name: it.runs() for name, it in experiments.items() if name in needed}
     every = [it for group in runs.values() for it in group]
     runner.check(every)
-    # First what keeps the processors busy: real packets are to find them idle.
+    # Simulate first: emulation in real time needs idle processors.
     twins = campaign(every, store=store, progress=progress)
     made = runner.play_all(every, store=store, jobs=jobs, progress=progress)
     frames: dict[str, Any] = paper.by_experiment(runs, made.rows)
@@ -78,12 +78,12 @@ def _enough(needs: Sequence[str], experiments: Mapping[str, Any]) -> bool:
 
 
 def _named(figure: Figure) -> Figure:
-    """Take out of a title that the runs are simulated."""
+    """Remove "(simulated)" from the title of a figure."""
     return replace(figure, title=figure.title.replace(" (simulated)", ""))
 
 
 def _parts(claim: Claim, runs: Runs, full: bool) -> list[Part] | None:
-    """Judge a claim; None if that takes runs that quick ones leave out."""
+    """Judge a claim; None if it needs runs that the quick mode omits."""
     try:
         return list(claim.check(runs)) if claim.check else []
     except NoRunsError:
@@ -93,7 +93,7 @@ def _parts(claim: Claim, runs: Runs, full: bool) -> list[Part] | None:
 
 
 def _can_be_shown(figure: Figure, runs: Runs) -> bool:
-    """Try whether all runs are there that a figure or table takes."""
+    """Return True if all runs that a figure or table needs exist."""
     try:
         if figure.tabulate is not None:
             figure.tabulate(runs)
@@ -106,7 +106,7 @@ def _can_be_shown(figure: Figure, runs: Runs) -> bool:
 
 
 def _numbers(runs: Sequence[Run], made: Made) -> dict[str, Any]:
-    """Tell the kernel, the lengths of the runs, how late they were, and what was warned of."""
+    """Return the kernel, the lengths of the runs, their lateness, and their warnings."""
     trees = [json.loads(_sojourn.canonical(to_json(it.scenario))) for it in runs]
     warned = [row["warned"] for row in made.rows if row["warnings"]]
     lateness = {

@@ -2,17 +2,17 @@
 
 A paper is a package in `sojourn.papers`. Its `__init__.py` holds:
 
-- a docstring: the source, the set-up, what the paper leaves open, what was chosen there and why;
+- a docstring: the source, the set-up, what the paper does not state, our choices and their reasons;
 - `TITLE` and `REFERENCE` (authors, venue, year);
 - `scenarios(full)`: the experiments by name, each an Experiment; few seeds and points unless
   `full`;
-- functions under `@figure` or `@table`, which turn the rows of experiments into axes or a table;
+- functions decorated with `@figure` or `@table`, which draw or tabulate the rows of experiments;
 - `CLAIMS`: a list of Claim;
-- if part of it can run on real packets, `live(full)`, the experiments under the names of their
+- if part of it can run on real packets: `live(full)`, the experiments under the names of their
   simulated counterparts, and `LIVE`, the notes of that report (see `sojourn.reproduction.live`).
 
-`findings.md` beside it is the prose written after the runs, `live_findings.md` the same for real
-packets. A long paper has more modules in its package.
+`findings.md` in the same folder is the prose written after the runs, `live_findings.md` the same
+for real packets. A long paper has more modules in its package.
 """
 
 import importlib
@@ -43,9 +43,9 @@ Tabulate: TypeAlias = Callable[[Runs], "pl.DataFrame"]
 
 @dataclass(frozen=True)
 class Experiment:
-    """Scenarios without seeds, each with its labels; every one is run with `seeds` seeds, 1 up.
+    """Labelled scenarios without seeds; each is run with the seeds 1 to `seeds`.
 
-    The same seed draws the same numbers in all of them, so differences are paired.
+    The same seed draws the same random numbers in all of them, so differences are paired.
     """
 
     points: Sequence[Point]
@@ -53,7 +53,7 @@ class Experiment:
     seeds: int
 
     def runs(self) -> list[Run]:
-        """Give every run."""
+        """Return all runs."""
         return [
             Run(labels, set_seed(dict(tree), seed), self.measure)
             for labels, tree in self.points
@@ -63,7 +63,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure or table of a paper: its number there, what it shows, the experiments it needs."""
+    """A figure or table of a paper: its number there, its title, the experiments that it needs."""
 
     number: str
     title: str
@@ -76,7 +76,7 @@ class Figure:
 def figure(
     number: str, title: str, *, needs: Sequence[str], size: tuple[float, float] = (5.6, 3.4)
 ) -> Callable[[Draw], Draw]:
-    """Say which figure the function below draws on the axes that it is given."""
+    """Mark a function as the one that draws this figure on given axes."""
 
     def note(draw: Draw) -> Draw:
         draw.sojourn_figure = Figure(number, title, tuple(needs), draw=draw, size=size)  # type: ignore[attr-defined]
@@ -86,7 +86,7 @@ def figure(
 
 
 def table(number: str, title: str, *, needs: Sequence[str]) -> Callable[[Tabulate], Tabulate]:
-    """Say which table the function below gives; its cells are written as they are."""
+    """Mark a function as the one that returns this table; its cells are printed unchanged."""
 
     def note(tabulate: Tabulate) -> Tabulate:
         told = Figure(number, title, tuple(needs), tabulate=tabulate)
@@ -98,11 +98,11 @@ def table(number: str, title: str, *, needs: Sequence[str]) -> Callable[[Tabulat
 
 @dataclass(frozen=True)
 class Live:
-    """What is told of a paper's runs on real packets.
+    """Notes for the report of a paper's runs on real packets.
 
-    `about` says what is played, and why so; `theirs` are the paper's runs, which lasted `paper_s`.
-    `columns` are what is put beside a simulation: of what is kept of a run, how it is called and
-    what it is multiplied with. `names` are those of labels.
+    `about` describes the set-up and its reasons. `theirs` names the paper's runs, which lasted
+    `paper_s`. `columns` are the measured values compared with the simulation: name in the rows to
+    name in the table and factor. `names` are the printed names of labels.
     """
 
     about: str
@@ -126,47 +126,47 @@ class Paper:
 
     @property
     def reference(self) -> str:
-        """Who wrote it, where and when."""
+        """Authors, venue and year."""
         return str(self.module.REFERENCE)
 
     @property
     def about(self) -> str:
-        """The set-up, and what was chosen where the paper is silent."""
+        """The set-up, and our choices where the paper states nothing."""
         return str(self.module.__doc__)
 
     @property
     def claims(self) -> list[Claim]:
-        """What the paper claims."""
+        """The claims of the paper."""
         return list(self.module.CLAIMS)
 
     @property
     def figures(self) -> list[Figure]:
-        """Its figures and tables, in the order in which they stand in the module."""
+        """Its figures and tables, in the order of the module."""
         every = vars(self.module).values()
         return [one.sojourn_figure for one in every if hasattr(one, "sojourn_figure")]
 
     @property
     def prose(self) -> str:
-        """What we found, in plain words; {ID.n} stands for what part n of a claim measured."""
+        """The findings; {ID.n} stands for the measured text of part n of a claim."""
         return self._beside("findings.md")
 
     @property
     def live_prose(self) -> str:
-        """What we found on real packets, likewise."""
+        """The findings on real packets, likewise."""
         return self._beside("live_findings.md")
 
     @property
     def live(self) -> Live | None:
-        """What is told of its runs on real packets, if it has such."""
+        """The notes on its runs on real packets, if it has such runs."""
         found: Live | None = getattr(self.module, "LIVE", None)
         return found
 
     def experiments(self, full: bool) -> dict[str, Experiment]:
-        """Give the experiments by name."""
+        """Return the experiments by name."""
         return dict(self.module.scenarios(full))
 
     def live_experiments(self, full: bool) -> dict[str, Experiment]:
-        """Give those on real packets, by the names of those that they stand for."""
+        """Return the experiments on real packets, by the names of their simulated counterparts."""
         return dict(self.module.live(full))
 
     def _beside(self, name: str) -> str:
@@ -176,10 +176,10 @@ class Paper:
 
 @dataclass(frozen=True)
 class Played:
-    """What is told of runs on real packets, beside their rows.
+    """The simulated counterpart and the summary of runs on real packets.
 
-    `simulated` has the rows of the same scenarios when they are simulated, `intro` what a report
-    begins with, `numbers` the same as data.
+    `simulated` has the rows of the same scenarios, simulated. `intro` is the first paragraph of the
+    report, `numbers` the same as data.
     """
 
     simulated: Runs
@@ -189,9 +189,9 @@ class Played:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a paper's runs gave: rows by experiment, the judged claims, what it took.
+    """Result of a paper's runs: rows by experiment, judged claims, number and cost of the runs.
 
-    `engine` is the name of what made them, `played` is there if packets were real.
+    `engine` is the name of the engine that made them; `played` is set for runs on real packets.
     """
 
     paper: Paper
@@ -222,7 +222,7 @@ def find(name: str) -> Paper:
 def by_experiment(
     runs: Mapping[str, Sequence[Run]], rows: Sequence[Row]
 ) -> dict[str, "pl.DataFrame"]:
-    """Sort the rows of all runs of some experiments by experiment."""
+    """Return one frame per experiment from the rows of all runs, which are in their order."""
     import polars as pl
 
     frames, place = {}, 0
@@ -234,7 +234,7 @@ def by_experiment(
 
 
 def chosen(paper: Paper, there_are: Sequence[Figure], numbers: Sequence[str]) -> list[Figure]:
-    """Choose figures by number, all if there is none. Raises InputError."""
+    """Return the figures with these numbers, or all without numbers. Raises InputError."""
     known = [one.number for one in there_are]
     for number in numbers:
         if number not in known:
@@ -245,6 +245,6 @@ def chosen(paper: Paper, there_are: Sequence[Figure], numbers: Sequence[str]) ->
 
 
 def claims_about(paper: Paper, shown: Sequence[Figure]) -> list[Claim]:
-    """Choose the claims about no other figures than these."""
+    """Return the claims that are about no other figures than these."""
     numbers = {one.number for one in shown}
     return [c for c in paper.claims if set(c.figure.split(", ")) <= numbers]

@@ -21,14 +21,14 @@ def run(
     progress: bool = False,
     engine: Literal["sim", "live"] = "sim",
 ) -> Outcome:
-    """Make the runs that `store` lacks, and judge the claims.
+    """Run the scenarios missing in `store`, and judge the claims.
 
-    With `figures`, only what those figures (by number) and the claims about no others need. The
-    `engine` is the simulator or, with "live", the kernel's TCP and UDP: then runs take the time
-    that they say, and `jobs` of them (default: 6) are played at once in processes of their own.
+    With `figures`, only the runs that those figures (by number) and the claims about no others
+    need. The `engine` is the simulator or, with "live", the kernel's TCP and UDP. Live runs take
+    their duration in real time; `jobs` of them (default: 6) run at once, each in its own process.
     """
     if engine == "live":
-        assert executor is None, "real packets are played on this machine"
+        assert executor is None, "runs on real packets take place on this machine"
         return live.run(
             paper, full=full, store=store, figures=figures, jobs=jobs, progress=progress
         )

@@ -1,4 +1,4 @@
-"""Real packets beside the same scenarios simulated: a table, dashed lines, and an introduction."""
+"""Comparison of runs on real packets with the same scenarios simulated: table, lines, summary."""
 
 import json
 from collections.abc import Mapping
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def name(experiment: str) -> str:
-    """Name the experiment that has the scenarios of one on real packets, simulated."""
+    """Return the name of the simulated counterpart of an experiment on real packets."""
     return f"{experiment} simulated"
 
 
 def beside(notes: Live, needs: tuple[str, ...]) -> Figure:
-    """Give the table of what was played beside the same simulated."""
+    """Return the table that compares live with simulated runs."""
 
     def tabulate(runs: Runs) -> "pl.DataFrame":
         import polars as pl
@@ -31,7 +31,7 @@ def beside(notes: Live, needs: tuple[str, ...]) -> Figure:
 
 
 def _both(notes: Live, played: "pl.DataFrame", simulated: "pl.DataFrame") -> "pl.DataFrame":
-    """Give a row for each point of an experiment: means over seeds, played and simulated."""
+    """Return a row per point of an experiment: means over seeds, live and simulated."""
     import polars as pl
 
     labels = json.loads(played["axes"][0])
@@ -49,7 +49,7 @@ def _both(notes: Live, played: "pl.DataFrame", simulated: "pl.DataFrame") -> "pl
 
 
 def draw(figure: Figure, outcome: Outcome, ax: "Axes") -> None:
-    """Draw what the simulation gives into a figure that is drawn, in thin dashed lines."""
+    """Add the simulated results to a finished figure, as thin dashed lines."""
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
 
@@ -57,7 +57,7 @@ def draw(figure: Figure, outcome: Outcome, ax: "Axes") -> None:
     assert outcome.played is not None
     there, containers = set(ax.get_children()), len(ax.containers)
     bottom = ax.get_ylim()[0]
-    # Limits that were set once stay; here they are to have room for both.
+    # Autoscale again: the limits must have room for both sets of lines.
     ax.set_autoscaley_on(True)
     figure.draw(outcome.played.simulated, ax)
     for container in ax.containers[containers:]:
@@ -73,34 +73,35 @@ def draw(figure: Figure, outcome: Outcome, ax: "Axes") -> None:
 
 
 def intro(notes: Live, told: Mapping[str, Any]) -> str:
-    """Say that packets were real, how long a run was, and how far numbers can be trusted."""
+    """Return the first paragraph of a live report: set-up, duration, and accuracy of the runs."""
     ours, theirs = told["run_s"], notes.paper_s
     seeds = told["seeds"]
     lines = [
-        f"The packets are real: the TCP and UDP of {told['kernel']}, over links of sojourn, in "
-        f"real time. Each of the {told['runs']} runs lasted {ours:g} s, of which the first "
-        f"{told['cut_s']:g} s are cut, with {seeds} seed{'s' if seeds > 1 else ''}. "
+        f"These runs use real packets: the TCP and UDP of {told['kernel']}, over links emulated "
+        f"by sojourn in real time. Each of the {told['runs']} runs lasted {ours:g} s, of which "
+        f"the first {told['cut_s']:g} s are not counted, with {seeds} "
+        f"seed{'s' if seeds > 1 else ''}. "
         f"{notes.theirs} lasted {theirs:g} s, {theirs / ours:.3g} times as long."
     ]
     worst = ", ".join(
-        f"1 % of {what} {_late(told[f'worst_{key}'])}"
+        f"{_late(told[f'worst_{key}'])} for {what}"
         for key, what in (
-            ("lateness_p99_s", "the packets"),
-            ("application_p99_s", "what applications did"),
+            ("lateness_p99_s", "packets"),
+            ("application_p99_s", "actions of applications"),
         )
     )
-    lines.append(f"In the worst run of each kind {worst}.")
+    lines.append(f"Lateness (99th percentile, worst run): {worst}.")
     bad = told["runs_with_warnings"]
     if bad:
         said = "; ".join(told["warnings"])
-        lines.append(f"**In {bad} runs a warning speaks against the numbers:** {said}.")
+        lines.append(f"**{bad} runs have warnings about their accuracy:** {said}.")
     else:
-        lines.append("In no run does a warning speak against the numbers.")
+        lines.append("No run has a warning about its accuracy.")
     if told["left_out"]:
         left_out = ", ".join(told["left_out"])
-        lines.append(f"Runs for these claims and figures were left out: {left_out}.")
+        lines.append(f"Claims and figures without runs on real packets here: {left_out}.")
     return " ".join(lines)
 
 
 def _late(seconds: float | None) -> str:
-    return "were not late" if seconds is None else f"came more than {seconds * 1e3:.2g} ms late"
+    return "none" if seconds is None else f"{seconds * 1e3:.2g} ms"

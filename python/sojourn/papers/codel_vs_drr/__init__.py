@@ -1,25 +1,26 @@
 """CoDel against DRR on a dumbbell with traffic both ways.
 
-The paper: ns-2, a dumbbell, FTP over TCP and CBR in both directions; it reports the range of the
-queueing delay of packets and the packets dropped per second, against the bandwidth of the
-bottleneck (2, 4, 10, 100 Mbit/s) and against the MTU (500, 1000, 1500 bytes).
+The paper uses ns-2 and a dumbbell with FTP over TCP and CBR in both directions. It reports the
+range of the queueing delay and the packets dropped per second, against the bottleneck rate (2, 4,
+10, 100 Mbit/s) and against the MTU (500, 1000, 1500 bytes).
 
-It states nothing else. Chosen here:
+It states nothing else. Our choices:
 
-- each way 4 FTPs (NewReno, as ns-2's agents: an ack per packet, no limit by the receiver) of
-  1000-byte packets, and one CBR of 500-byte packets with a tenth of the bottleneck's rate;
-- a round trip of 40 ms without queues (bottleneck 10 ms each way, access 5 ms), access links
-  that never queue; 100 s, the first 10 not counted;
-- CoDel in its form of 2012 (what ns-2 had), 5 ms and 100 ms, in a buffer of 1000 packets that it
-  never fills; DRR with ns-2's defaults: 25 000 bytes for all flows, a quantum of 250 bytes, 10
-  buckets by hash;
-- MTU scenario: 2 Mbit/s, since the CoDel range that the paper gives for 1500 bytes is the one it
-  gives for 2 Mbit/s; all packets have the size of the MTU.
+- Traffic in each direction: 4 FTPs (NewReno, as ns-2's agents: an ack per packet, no receiver's
+  limit) with 1000-byte packets, and one CBR flow with 500-byte packets and a tenth of the
+  bottleneck rate.
+- Base round-trip time 40 ms (bottleneck 10 ms each way, access 5 ms); access links that never
+  queue; 100 s, the first 10 s not counted.
+- CoDel of 2012 (as in ns-2), target 5 ms, interval 100 ms, with a buffer of 1000 packets that
+  never fills. DRR with ns-2's defaults: 25 000 bytes for all flows, a quantum of 250 bytes, 10
+  hash buckets.
+- MTU scenario: 2 Mbit/s, because the CoDel range that the paper gives for 1500 bytes is the one
+  that it gives for 2 Mbit/s. All packets have the size of the MTU.
 
-The paper labels delays with ms. 0.01 ms cannot be: a packet of 1000 bytes takes 4 ms at 2 Mbit/s.
-Read as seconds the numbers make sense, and are read so here. A range is the 5th to the 95th
-percentile (the paper does not say); propagation and transmission are part of what it measures
-(its least delays are above those of an empty queue), so `node` adds them to the time in the queue.
+The paper labels delays in ms. Its 0.01 ms is impossible: a packet of 1000 bytes takes 4 ms at 2
+Mbit/s. The numbers make sense as seconds, so they are read as seconds here. A range is the 5th to
+the 95th percentile (the paper does not say). The smallest delays of the paper are above those of an
+empty queue, so they include propagation and transmission; `node` adds these to the sojourn time.
 
 Sensitivities: a receiver's window of 20 packets (ns-2's default `window_`), a DRR buffer as large
 as CoDel's, and more flows.
@@ -60,7 +61,7 @@ def dumbbell(
     window: int = 10_000,
     rtt_ms: int = 40,
 ) -> dict[str, Any]:
-    """Give the scenario: FTPs and a CBR each way over `rate` Mbit/s."""
+    """Return the scenario: FTPs and a CBR flow in each direction over `rate` Mbit/s."""
     links, declared = {}, []
     for way, other in (("forward", "backward"), ("backward", "forward")):
         links[way] = {"rate": f"{rate}mbit", "delay": f"{rtt_ms * 250}us", "qdisc": qdisc}
@@ -92,7 +93,7 @@ def dumbbell(
 
 
 def measure(result: Result) -> dict[str, Any]:
-    """Keep delays in the queue and from node to node, and losses per second, of one way."""
+    """Keep delays in the queue and from node to node, and drops per second, of one direction."""
     import numpy as np
 
     link, described = result.links["forward"], result.scenario["links"]["forward"]
@@ -117,7 +118,7 @@ def measure(result: Result) -> dict[str, Any]:
 
 
 def scenarios(full: bool) -> dict[str, Experiment]:
-    """Give the two scenarios of the paper, and what they are sensitive to."""
+    """Return the two scenarios of the paper, and the sensitivities."""
     seeds = 10 if full else 3
     both = (("codel", CODEL), ("drr", DRR))
     extra = (*both, ("drr1000p", WIDE_DRR), ("drr100kB", NS2_DRR), ("fq_codel", FQ_CODEL))
@@ -158,7 +159,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
 
 
 def _ranges(frame: pl.DataFrame, x: str, ax: "Axes", unit: str) -> None:
-    """Draw, side by side for each scheme, the range of delays from node to node."""
+    """Draw the range of delays from node to node, disciplines side by side."""
     places = sorted(frame[x].unique().to_list())
     for n, (name, label) in enumerate(NAMES.items()):
         where = [i + (n - 0.5) * 0.25 for i in range(len(places))]
@@ -211,26 +212,26 @@ def drops_by_mtu(runs: Runs, ax: "Axes") -> None:
 
 
 NS2 = {2: (240, 2.4), 4: (110, 3.8), 10: (45, 7.0), 100: (1.8, 18)}
-"""By rate in Mbit/s: the mean wait in ms and drops/s of ns-2's DRR with 100 packets for all flows,
-with five FTPs of other round trips (`drr_dumbbell.csv` of the oracle)."""
+"""By rate in Mbit/s: mean sojourn time (ms) and drops/s of ns-2's DRR with 100 packets for all
+flows, with five FTPs of other round-trip times."""
 
 
-@table("ns-2", "DRR with 100 packets of 1000 bytes, beside ns-2", needs=["changed"])
+@table("ns-2", "DRR with 100 packets of 1000 bytes, compared with ns-2", needs=["changed"])
 def beside_ns2(runs: Runs) -> pl.DataFrame:
-    """Put our DRR of 100 kB beside that of ns-2."""
+    """Compare our DRR of 100 kB with that of ns-2."""
     rows = []
     for rate, (wait_ms, drops) in NS2.items():
         mine = {"what": "other queues", "qdisc": "drr100kB", "rate": rate}
         wait = 1e3 * mean(runs["changed"], "wait_mean_s", **mine)
         ours = mean(runs["changed"], "drops_per_s", **mine)
         rows.append((rate, wait_ms, wait, float(drops), ours))
-    names = ["Mbit/s", "ns-2 mean wait, ms", "ours", "ns-2 drops/s", "ours, drops/s"]
+    names = ["Mbit/s", "ns-2: mean delay, ms", "ours", "ns-2: drops/s", "ours: drops/s"]
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
-@table("changed", "Drops per second, where one thing is changed", needs=["bandwidth", "changed"])
+@table("changed", "Drops per second with one parameter changed", needs=["bandwidth", "changed"])
 def drops_when_changed(runs: Runs) -> pl.DataFrame:
-    """Say what windows and the number of flows do to what is dropped."""
+    """Tabulate the effect of windows and of the number of flows on drops."""
     rows = []
     changes = ["window of 20", "1 FTP each way", "2 FTPs each way", "2 FTPs, RTT 10 ms"]
     for name, label in NAMES.items():
@@ -246,12 +247,12 @@ def drops_when_changed(runs: Runs) -> pl.DataFrame:
 
 
 STATED = {("codel", 2): ("12",), ("codel", 100): ("16",), ("drr", 2): ("7",), ("drr", 100): ("4",)}
-"""Drops per second that the paper gives, by scheme and rate."""
+"""Drops per second in the paper, by discipline and rate."""
 
 
 @figure("flows", "10 Mbit/s: drops against the number of FTPs each way", needs=["flows"])
 def drops_by_flows(runs: Runs, ax: "Axes") -> None:
-    """Draw drops per second for more queues than the paper's two."""
+    """Draw drops per second for more disciplines than the paper's two."""
     from sojourn.plotting.lines import lines
 
     names = {
@@ -270,7 +271,7 @@ COUNTS = (2, 4, 8, 16, 32)
 
 
 def _range(frame: pl.DataFrame, stated: tuple[float, float], **labels: Any) -> list[Part]:
-    """Compare both ends of a range of delays (ms), each within a fifth."""
+    """Compare both ends of a range of delays (ms), each within 20 %."""
 
     def what(end: str) -> str:
         at = f", {labels['mtu']} bytes" if "mtu" in labels else ""
@@ -283,7 +284,7 @@ def _range(frame: pl.DataFrame, stated: tuple[float, float], **labels: Any) -> l
 
 
 def _each(frame: pl.DataFrame, x: str, less: str, more: str, what: str, *at: int) -> list[Part]:
-    """Ask at each place whether one scheme has less of something than the other."""
+    """Return a part per place: `what` is smaller with `less` than with `more`."""
     return [
         order(
             f"{NAMES[less]} below {NAMES[more]}, {x} {one}",
@@ -297,13 +298,13 @@ def _each(frame: pl.DataFrame, x: str, less: str, more: str, what: str, *at: int
 
 
 def _falls(frame: pl.DataFrame) -> Part:
-    """Ask whether DRR drops fewer packets at 100 Mbit/s than at 2."""
+    """Return the part: DRR drops fewer packets at 100 Mbit/s than at 2 Mbit/s."""
     slow, fast = (values(frame, "drops_per_s", qdisc="drr", rate=rate) for rate in (2, 100))
     return order("fewer at 100 than at 2 Mbit/s", fast, slow, unit="/s")
 
 
 RANGE = "5th and 95th percentile of the delay from node to node; each end within 20 %."
-PAIRS = "Seed by seed; the 95 % interval of the difference is above 0."
+PAIRS = "Paired by seed; the 95 % interval of the difference is above 0."
 BANDWIDTH, MTU = ("bandwidth",), ("mtu",)
 
 CLAIMS = [
@@ -324,19 +325,19 @@ CLAIMS = [
         lambda runs: _range(runs["bandwidth"], (50, 120), qdisc="drr", rate=2), BANDWIDTH,
     ),
     Claim(
-        "004-C5", "Packets wait less with CoDel than with DRR up to 10 Mbit/s.", "4.1",
-        "less at 2, 4 and 10 Mbit/s", f"Mean time in the queue. {PAIRS}",
+        "004-C5", "The queueing delay is smaller with CoDel than with DRR up to 10 Mbit/s.", "4.1",
+        "less at 2, 4 and 10 Mbit/s", f"Mean sojourn time. {PAIRS}",
         lambda runs: _each(runs["bandwidth"], "rate", "codel", "drr", "wait_mean_s", 2, 4, 10),
         BANDWIDTH,
     ),
     Claim(
-        "004-C6", "At 100 Mbit/s they wait less with DRR.", "4.1", "less",
-        f"Mean time in the queue. {PAIRS}",
+        "004-C6", "At 100 Mbit/s the queueing delay is smaller with DRR.", "4.1", "less",
+        f"Mean sojourn time. {PAIRS}",
         lambda runs: _each(runs["bandwidth"], "rate", "drr", "codel", "wait_mean_s", 100),
         BANDWIDTH,
     ),
     Claim(
-        "004-C7", "What CoDel drops per second.", "4.2", "12 at 2, 16 at 100 Mbit/s",
+        "004-C7", "CoDel's drops per second.", "4.2", "12 at 2, 16 at 100 Mbit/s",
         "Within 20 %.",
         lambda runs: [
             number(f"at {rate} Mbit/s", values(runs["bandwidth"], "drops_per_s", qdisc="codel",
@@ -346,7 +347,7 @@ CLAIMS = [
         BANDWIDTH,
     ),
     Claim(
-        "004-C8", "What DRR drops per second, most at the lowest rate.", "4.2",
+        "004-C8", "DRR's drops per second; most at the lowest rate.", "4.2",
         "7 at 2, 4 at 100 Mbit/s", f"Within 20 %; and the order. {PAIRS}",
         lambda runs: [
             *(
@@ -395,7 +396,7 @@ CLAIMS = [
     ),
     Claim(
         "004-C13", "With CoDel no packet stays in the queue for more than 5 ms.", "4.1", "< 5 ms",
-        "The longest time in the queue, at each rate.",
+        "The longest sojourn time, at each rate.",
         lambda runs: [
             bound(f"longest at {rate} Mbit/s", values(runs["bandwidth"], "wait_max_s",
                   qdisc="codel", rate=rate), "<", 5, unit="ms", scale=1e3)
