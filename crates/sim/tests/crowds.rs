@@ -281,25 +281,28 @@ fn errors_name_the_field() {
     };
     let cases = [
         (json!({"name": "poison"}), "unknown source \"poison\", did you mean \"poisson\"?"),
-        (json!({"name": "poisson", "interval": "1s", "load": "1mbit"}), "load: is given beside"),
+        (json!({"name": "poisson", "interval": "1s", "load": "1mbit"}), "load: cannot be combined"),
         (json!({"name": "poisson", "interval": "0s"}), "interval: 0s is out of range"),
         (json!({"name": "poisson", "size": "web_serch"}), "size: "),
         (json!({"name": "poisson", "most": 0}), "most: 0 is out of range"),
         (json!({"name": "incast", "until": "recieved"}), "until: "),
         (json!({"name": "incast", "sizes": [1, 2]}), "sizes: [1,2] is not a single value"),
         (json!({"name": "web", "request": true}), "request: needs a return_path"),
-        (json!({"name": "web", "overlap": true, "page_gap": "0s"}), "page_gap: with overlap"),
+        (json!({"name": "web", "overlap": true, "page_gap": "0s"}), "page_gap: must be above 0"),
         (json!({"name": "web", "objects": "3s"}), "objects: "),
         (json!("trace"), "time_s: is missing or empty"),
         (json!({"name": "trace", "time_s": 3}), "time_s: 3 is not a list"),
         (json!({"name": "trace", "times": [3]}), "times: [3] is not a single value"),
-        (json!({"name": "trace", "time_s": [1, 2], "size_bytes": [1]}), "size_bytes: is not as"),
-        (json!({"name": "trace", "time_s": [2, 1], "size_bytes": [1, 1]}), "time_s.1: 1 is before"),
+        (json!({"name": "trace", "time_s": [1, 2], "size_bytes": [1]}), "size_bytes: must have 2"),
+        (
+            json!({"name": "trace", "time_s": [2, 1], "size_bytes": [1, 1]}),
+            "time_s.1: 1 is earlier",
+        ),
         (json!({"name": "trace", "time_s": [-2], "size_bytes": [1]}), "time_s.0: -2 is not a"),
         (json!({"name": "trace", "time_s": ["1s"], "size_bytes": [1]}), "time_s.0: \"1s\" is not"),
         (json!({"name": "trace", "time_s": [2], "size_bytes": [0]}), "size_bytes.0: 0 is not"),
         (json!({"name": "trace", "time_s": [2], "size_bytes": [1.5]}), "size_bytes.0: 1.5 is not"),
-        (json!({"name": "trace", "time_s": [2], "size_bytes": [1], "flow": [2]}), "flow.0: 2 is"),
+        (json!({"name": "trace", "time_s": [2], "size_bytes": [1], "flow": [2]}), "flow.0: 2 must"),
     ];
     for (source, expected) in cases {
         let said = refusal(source.clone());
