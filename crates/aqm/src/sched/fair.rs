@@ -80,8 +80,8 @@ crate::params! {
         by: By = By::Flow, [], "", [];
         /// Weights of the queues in order; the last one applies to all further queues.
         weights: Vec<f64> = [1.0].into(), [[1e-6].into() => [1e6].into()], "w_i", ["weight"];
-        /// Queue that drops a packet when the shared buffer is full: the longest for its weight, that
-        /// of the arriving packet, the one with the highest number, or by dynamic threshold.
+        /// Queue that drops a packet when the shared buffer is full: the longest for its weight,
+        /// that of the arriving packet, the one with the highest number, or by dynamic threshold.
         full: Full = Full::Longest, [], "", ["overflow"];
         /// End of a queue at which it drops.
         drop: End = End::Head, [], "", [];
