@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
-.PHONY: demo test check bench bench-live bench-played bench-sweep kernel-tcp gen validate studies papers papers-full papers-live faults fuzz mutants kill instructions wheel build dev release clean
+.PHONY: demo test check bench bench-live bench-emulate bench-sweep kernel-tcp gen validate studies papers papers-full papers-live faults fuzz mutants kill instructions wheel build dev release clean
 
 demo: build  ## the main job: four disciplines on a home uplink, a table and a figure
 	@mkdir -p out
@@ -30,8 +30,8 @@ check: dev  ## format, lints, types, prose, generated files
 bench:  ## speed, as ratios inside one run
 	cargo bench $(CRATES)
 
-bench-played: release  ## under a minute: how fast a scenario can be played on real packets here
-	$(BIN)/python tools/bench_played.py
+bench-emulate: release  ## under a minute: how fast a scenario can run on real packets here
+	$(BIN)/python tools/bench_emulate.py
 
 bench-sweep: release  ## under a minute: what a sweep costs beside its runs, and on two cores
 	$(BIN)/python tools/bench_sweep.py
@@ -49,7 +49,7 @@ gen: dev  ## rewrite what is generated from Rust: classes, pages, figures
 validate: release  ## a quarter of an hour: our results beside those of ns-2, written to docs/validation.md
 	$(BIN)/python -m validation
 
-studies: release  ## a minute: who gets what from a shared link, written to docs/fairness.md
+studies: release  ## a minute: fairness of disciplines on a shared link, written to docs/fairness.md
 	$(BIN)/python -m studies.fairness
 
 papers: dev  ## a few minutes: every paper with few seeds and points, into out/papers

@@ -1,6 +1,6 @@
-"""Who gets what: EWFQ's experiments, and eight disciplines against those who misbehave.
+"""Fairness: the experiments of the EWFQ paper, and eight disciplines with an unresponsive flow.
 
-`make studies` writes docs/fairness.md. Everything runs from fixed seeds.
+`make studies` writes docs/fairness.md. All seeds are fixed.
 """
 
 import subprocess
@@ -27,7 +27,7 @@ NETWORKS = {
 
 
 def network(name: str, qdisc: Table, seed: int, tcp: Table = TCP) -> Table:
-    """Build one of the paper's networks around a discipline."""
+    """Return the scenario of a network of the paper, with `qdisc` at its bottleneck."""
     delays, rate, access, udp = NETWORKS[name]
     wide = {"name": "droptail", "limit": "100000p"}
     links: Table = {"bottleneck": {"rate": rate, "delay": "1ms", "qdisc": qdisc}}
@@ -45,7 +45,7 @@ def network(name: str, qdisc: Table, seed: int, tcp: Table = TCP) -> Table:
 
 
 def ewfq(name: str, kb: int, **changes: Any) -> Table:
-    """Give EWFQ as the paper has it, the UDP class marked as not responsive."""
+    """Return EWFQ with the parameters of the paper, and the UDP class as unresponsive."""
     n = len(NETWORKS[name][0])
     rtt = "500ms" if name == "Five" else "250ms"
     responsive = [1] * (n - 1) + [0]
@@ -54,7 +54,7 @@ def ewfq(name: str, kb: int, **changes: Any) -> Table:
 
 
 def wfq(name: str, kb: int, shares: Sequence[float] | None = None) -> Table:
-    """Give WFQ with a buffer for each class: even parts of the whole, or `shares` in kB."""
+    """Return WFQ with a buffer per class: equal parts of `kb` kB, or `shares` in kB."""
     n = len(NETWORKS[name][0])
     limits = [f"{int(1000 * s)}B" for s in shares or [kb / n] * n]
     own = {"flows": n, "limits": limits, "limit": f"{2 * kb}kB", "full": "arrival"}
@@ -62,7 +62,7 @@ def wfq(name: str, kb: int, shares: Sequence[float] | None = None) -> Table:
 
 
 def goodputs(result: sj.Result) -> np.ndarray[Any, Any]:
-    """Mbit/s of each flow, headers included as in the paper's bandwidth."""
+    """Return the throughput of each flow in Mbit/s, headers included, as in the paper."""
 
     def on_wire(flow: Table) -> float:
         # The CBR sources here send 1000 bytes with 28 of headers.
@@ -73,19 +73,22 @@ def goodputs(result: sj.Result) -> np.ndarray[Any, Any]:
 
 
 def jain(x: np.ndarray[Any, Any]) -> float:
-    """Jain's index of fairness."""
+    """Return Jain's fairness index."""
     return float(x.sum() ** 2 / (len(x) * (x**2).sum()))
 
 
 def measured(scenarios: Iterable[Table]) -> tuple[float, float, float, np.ndarray[Any, Any]]:
-    """Mean and spread of Jain's index over runs, the mean total, and the mean of each flow."""
+    """Run scenarios; return mean and standard deviation of Jain's index, and mean throughputs.
+
+    The throughputs are the total and that of each flow, in Mbit/s.
+    """
     each = np.array([goodputs(result) for result in sj.simulate_many(list(scenarios))])
     index = np.array([jain(x) for x in each])
     return index.mean(), index.std(ddof=1), each.sum(axis=1).mean(), each.mean(axis=0)
 
 
 def row(label: str, name: str, qdisc: Table, seeds: int, paper: str, tcp: Table = TCP) -> str:
-    """Run one discipline in one network and write its line."""
+    """Run a discipline in a network and return its row of the table."""
     print(label, file=sys.stderr)
     index, spread, total, flows = measured(
         network(name, qdisc, seed, tcp) for seed in range(1, seeds + 1)
@@ -95,7 +98,7 @@ def row(label: str, name: str, qdisc: Table, seeds: int, paper: str, tcp: Table 
 
 
 def three_nodes(seeds: int) -> list[str]:
-    """Play figures 2 and 3: three nodes, 30 kB."""
+    """Run figures 2 and 3: three nodes, 30 kB."""
     lines = [
         "| network, discipline | Jain's index | paper | total, Mbit/s | each, Mbit/s |",
         "|---|---|---|---|---|",
@@ -111,7 +114,7 @@ def three_nodes(seeds: int) -> list[str]:
 
 
 def sweep(seeds: int) -> list[str]:
-    """Play figure 4: five nodes, the buffer from 5 to 150 kB."""
+    """Run figure 4: five nodes, buffers of 5 to 150 kB."""
     lines = [
         "| buffer, kB | EWFQ: Jain | total, Mbit/s | WFQ: Jain | total, Mbit/s |",
         "|---|---|---|---|---|",
@@ -128,7 +131,7 @@ def sweep(seeds: int) -> list[str]:
 
 
 def causes(seeds: int) -> list[str]:
-    """Change one thing at a time in the Varied network and at 10 kB of the sweep."""
+    """Change one setting at a time, in the Varied network and at 10 kB of the sweep."""
     lines = [
         "| what is changed | Jain's index | paper | total, Mbit/s | each, Mbit/s |",
         "|---|---|---|---|---|",
@@ -155,7 +158,7 @@ def causes(seeds: int) -> list[str]:
 
 
 def shared(qdisc: Table, flows: list[Table], seed: int) -> Table:
-    """Build one link of 10 mbit with the flows."""
+    """Return the scenario of one 10 Mbit/s link shared by `flows`."""
     link = {"rate": "10mbit", "delay": "5ms", "qdisc": qdisc}
     own = [flow | {"path": ["link"]} for flow in flows]
     warm = {"duration": "100s", "warmup": "20s", "seed": seed}
@@ -191,11 +194,11 @@ EIGHT: dict[str, Callable[[int], Table]] = {
         "responsive": [1] * (n - 1) + [0],
     },
 }
-"""Eight disciplines with 100 kB, for n long flows of which the last is not responsive."""
+"""Eight disciplines with 100 kB for n long flows, the last of which is unresponsive."""
 
 
 def misbehaviour(seeds: int) -> list[str]:
-    """Let one UDP flow send ten times its share beside nine TCPs."""
+    """Run nine TCP flows beside a UDP flow that sends ten times its share."""
     rates = {"name": "cbr", "rate": "10mbit", "packet": "1000B", "jitter": 0.5}
     flows: list[Table] = [
         {
@@ -225,7 +228,7 @@ def misbehaviour(seeds: int) -> list[str]:
 
 
 def mice(seeds: int) -> list[str]:
-    """Let a thousand short transfers pass beside four long flows."""
+    """Run a thousand short transfers beside four long flows."""
     flows: list[Table] = [
         {
             "name": "elephant",
@@ -269,14 +272,14 @@ def mice(seeds: int) -> list[str]:
 
 
 def stages() -> str:
-    """Give the table of the match-hit cache, which is made in Rust."""
+    """Return the table of the match-hit cache, which a Rust example prints."""
     command = ["cargo", "run", "--quiet", "--release", "-p", "sojourn-aqm"]
     command += ["--example", "match_hit"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def main() -> None:
-    """Run everything and write the page."""
+    """Run all experiments and write the page."""
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 10
     text = (Path(__file__).parent / "fairness.md").read_text()
     parts = {

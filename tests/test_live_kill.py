@@ -101,9 +101,9 @@ def test_nothing_is_left_of_a_link_that_is_killed(number: int) -> None:
 
 @pytest.mark.skipif(bool(lacking_tun()), reason=f"no hosts of ours here: {lacking_tun()}")
 @pytest.mark.parametrize("number", range(ROUNDS // 2))
-def test_nothing_is_left_of_a_played_scenario_that_is_killed(number: int, tmp_path: Path) -> None:
+def test_a_killed_run_on_real_packets_leaves_nothing(number: int, tmp_path: Path) -> None:
     """Its networks live by its descriptors and threads alone."""
-    token = f"token-{os.getpid()}-played-{number}"
+    token = f"token-{os.getpid()}-run-{number}"
     file = tmp_path / f"{token}.toml"
     file.write_text(SCENARIO, encoding="utf-8")
     before = traces(token)

@@ -55,7 +55,7 @@ def test_mutated_options_are_refused_in_one_line_or_begin(
 ) -> None:
     """Exit code 2 and a line, help, or what was asked for; never a fault."""
     monkeypatch.chdir(tmp_path)
-    for name in ("paper.campaign", "paper_live.run", "live.play", "live.enter_own_network"):
+    for name in ("reproduction.run.run", "live.link.run", "live.link.enter_own_network"):
         monkeypatch.setattr(f"sojourn.{name}", begun)
     monkeypatch.setenv("SHELL", "/bin/sh")
     refused = ran = 0

@@ -167,7 +167,7 @@ def test_full_mode_omits_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         }
         monkeypatch.setattr(one.module, "live", lambda full, brief=brief: brief)
         monkeypatch.setattr(runner, "check", lambda runs: None)
-        monkeypatch.setattr(runner, "play_all", _pretend)
+        monkeypatch.setattr(runner, "emulate_all", _pretend)
         outcome = reproduction_live.run(one, full=True, store=tmp_path / name)
         assert outcome.claims
         assert outcome.played is not None
@@ -176,7 +176,7 @@ def test_full_mode_omits_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 
 def _pretend(runs: object, **_: object) -> object:
-    """Replace `play_all`: simulate, and add the columns of live runs."""
+    """Replace `emulate_all`: simulate, and add the columns of live runs."""
     from dataclasses import replace
 
     from sojourn.sweeps.runner import campaign

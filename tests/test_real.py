@@ -49,34 +49,34 @@ def test_long_flows_share_a_link_and_have_the_columns_of_a_simulation() -> None:
     """Goodput, waits and losses stay within what the link allows."""
     cubic = {"name": "a", "count": 2, "tcp": "cubic"}
     tree = case(cubic, {"name": "b", "tcp": "reno", "rtt": "50ms"}, tape=True, duration="4s")
-    played, simulated = sj.play(tree), sj.simulate(tree)
-    up = played.links["up"]
+    live, simulated = sj.emulate(tree), sj.simulate(tree)
+    up = live.links["up"]
     assert 0.5 < up.utilisation <= 1
-    goodput = sum(flow.goodput_bps for flow in played.flows.values())
+    goodput = sum(flow.goodput_bps for flow in live.flows.values())
     assert goodput > 0.4 * RATE_BPS
-    assert all(flow.goodput_bps > 0 for flow in played.flows.values())
+    assert all(flow.goodput_bps > 0 for flow in live.flows.values())
     assert up.goodput_bps == goodput
-    lost = sum(flow.retransmitted_packets for flow in played.flows.values())
-    assert 0 < lost < sum(flow.sent_packets for flow in played.flows.values()) / 4
+    lost = sum(flow.retransmitted_packets for flow in live.flows.values())
+    assert 0 < lost < sum(flow.sent_packets for flow in live.flows.values()) / 4
     assert up.sojourn_max_s <= 100 * 1500 * 8 / RATE_BPS
-    assert sorted(played.summary["flows"][0]) == sorted(simulated.summary["flows"][0])
+    assert sorted(live.summary["flows"][0]) == sorted(simulated.summary["flows"][0])
     assert sorted(up) == sorted(simulated.links["up"])
     for table in ("series", "groups", "fct", "links"):
-        ours, theirs = played.frame(table), simulated.frame(table)
+        ours, theirs = live.frame(table), simulated.frame(table)
         assert ours.schema == theirs.schema, table
         assert table == "fct" or ours.height == theirs.height
     # What reaches the receivers is what the link sent, but for what is on its wire at the end.
-    received = np.sum([group.series.received_bytes for group in played.groups.values()], axis=0)
+    received = np.sum([group.series.received_bytes for group in live.groups.values()], axis=0)
     assert np.all(received <= RATE_BPS / 8 * 0.1 + 1500)
     sent = up.series.departed_bytes.sum()
     assert sent - RATE_BPS / 8 * 0.01 - 3000 <= received.sum() <= sent
     # Applications may get after the warm-up what arrived before it: behind a hole, or read late.
     assert goodput * (4 - 0.5) / 8 <= received.sum()
     for name in ("a", "b"):
-        of_flows = [f.series.received_bytes for f in played.flows.values() if f.group == name]
-        assert np.array_equal(played.groups[name].series.received_bytes, sum(of_flows))
+        of_flows = [f.series.received_bytes for f in live.flows.values() if f.group == name]
+        assert np.array_equal(live.groups[name].series.received_bytes, sum(of_flows))
     # The same names are the same flows, and the tape tells whose each packet was.
-    tape = played.frame("tape").filter(link="up")
+    tape = live.frame("tape").filter(link="up")
     assert set(tape["flow"]) == {"a.0", "a.1", "b"}
     assert (tape["left_s"] <= 4).all()
     assert (tape["left_s"] >= tape["arrived_s"]).all()
@@ -86,15 +86,15 @@ def test_what_applications_do_is_what_they_do_in_a_simulation() -> None:
     """Transfers begin when the dice say so, are as large, and take no less than they must."""
     poisson = {"name": "poisson", "interval": "exponential(50ms)", "size": "uniform(2kB, 9kB)"}
     tree = case({"name": "short", "count": 3, "source": poisson, "tcp": "cubic"}, warmup="0s")
-    played, simulated = sj.play(tree), sj.simulate(tree)
-    ours, theirs = (run.frame("fct").sort("start_s") for run in (played, simulated))
+    live, simulated = sj.emulate(tree), sj.simulate(tree)
+    ours, theirs = (run.frame("fct").sort("start_s") for run in (live, simulated))
     common = ours.join(theirs, on=["flow", "start_s", "bytes"])
     assert common.height >= 0.8 * theirs.height > 10
     # A round trip for the SYN, then half of one (the link's 5 ms of the 30) and the bytes.
     least_s = 0.030 + 0.005 + ours["bytes"] * 8 / RATE_BPS
     assert (ours["duration_s"] > least_s).all()
     assert (ours["startup_s"] >= 0.030).all()
-    assert played.flows["short.0"].started == simulated.flows["short.0"].started
+    assert live.flows["short.0"].started == simulated.flows["short.0"].started
 
 
 SOURCES = {
@@ -114,19 +114,19 @@ def test_every_source_of_transfers_completes_some(source: dict[str, Any]) -> Non
     flow = {"name": "x", "count": 4, "source": source, "tcp": "cubic", "return_path": ["down"]}
     if source["name"] == "trace":
         flow["count"] = 1
-    played = sj.play(case(flow, warmup="0s"))
-    done = played.frame("fct")
+    live = sj.emulate(case(flow, warmup="0s"))
+    done = live.frame("fct")
     assert done.height >= 3
     # A round trip to open, where that is not done before; the link's delay, and the bytes.
     opens_s = 0 if "persistent" in source else 0.030
     assert (done["duration_s"] > opens_s + 0.005 + done["bytes"] * 8 / RATE_BPS).all()
-    assert played.links["down"].departed_packets > 0
+    assert live.links["down"].departed_packets > 0
     if source["name"] == "incast":
-        answered = played.frame("queries")
+        answered = live.frame("queries")
         assert answered.height >= 2
         assert done.height >= 4 * answered.height
-    assert played.summary["live"]["malformed_packets"] == 0
-    assert not [w for w in played.summary["live"]["warnings"] if "broke" in w]
+    assert live.summary["live"]["malformed_packets"] == 0
+    assert not [w for w in live.summary["live"]["warnings"] if "broke" in w]
 
 
 def test_paced_sources_over_tcp_and_udp() -> None:
@@ -134,7 +134,7 @@ def test_paced_sources_over_tcp_and_udp() -> None:
     cbr = {"name": "cbr", "rate": "400kbit", "packet": "500B"}
     bursts = {"name": "onoff", "rate": "400kbit", "packet": "500B", "on": "50ms", "off": "50ms"}
     packets = {"name": "trace", "time_s": [0.6, 0.7, 0.8], "size_bytes": [100, 700, 1500]}
-    played = sj.play(
+    live = sj.emulate(
         case(
             {"name": "udp", "source": cbr},
             {"name": "tcp", "source": cbr, "tcp": "cubic"},
@@ -142,25 +142,25 @@ def test_paced_sources_over_tcp_and_udp() -> None:
             {"name": "packets", "source": packets},
         )
     )
-    udp = played.flows["udp"]
+    udp = live.flows["udp"]
     assert udp.kind == "udp"
     assert udp.sent_packets == pytest.approx(150, abs=2), "1.5 s of one each 10 ms"
     assert udp.goodput_bps == pytest.approx(400e3 * 472 / 500, rel=0.03)
     assert udp.delay_p50_s >= 0.005 + 500 * 8 / RATE_BPS
     assert udp.lost_packets == 0
-    assert played.flows["tcp"].goodput_bps == pytest.approx(400e3, rel=0.05)
-    assert played.flows["bursts"].received_packets > 20
-    assert played.flows["packets"].received_packets == 3
+    assert live.flows["tcp"].goodput_bps == pytest.approx(400e3, rel=0.05)
+    assert live.flows["bursts"].received_packets > 20
+    assert live.flows["packets"].received_packets == 3
 
 
 def test_a_flood_of_datagrams_loses_what_does_not_fit() -> None:
     """Twice what fits loses half."""
     flood = {"name": "udp", "source": {"name": "cbr", "rate": "20mbit", "packet": "1000B"}}
-    played = sj.play(case(flood))
-    udp = played.flows["udp"]
+    live = sj.emulate(case(flood))
+    udp = live.flows["udp"]
     assert udp.loss_rate == pytest.approx(0.5, abs=0.03)
-    assert udp.lost_packets <= played.links["up"].dropped_packets
-    assert played.links["up"].utilisation > 0.97
+    assert udp.lost_packets <= live.links["up"].dropped_packets
+    assert live.links["up"].utilisation > 0.97
 
 
 def test_marks_are_taken_in_place_of_losses() -> None:
@@ -169,10 +169,10 @@ def test_marks_are_taken_in_place_of_losses() -> None:
     ecn = {"name": "a", "count": 3, "tcp": {"name": "cubic", "ecn": True}}
     tree = case(ecn, {"name": "b", "tcp": "cubic"}, duration="3s")
     tree["links"]["up"]["qdisc"] = qdisc
-    played = sj.play(tree)
-    up = played.links["up"]
+    live = sj.emulate(tree)
+    up = live.links["up"]
     assert up.marked_packets > 0
-    assert sum(played.flows[f"a.{i}"].retransmitted_packets for i in range(3)) == 0
+    assert sum(live.flows[f"a.{i}"].retransmitted_packets for i in range(3)) == 0
     assert up.dropped_packets > 0, "the one without ECN"
 
 
@@ -180,7 +180,7 @@ def test_parameters_of_a_tcp_reach_the_kernel() -> None:
     """A first window of two takes more round trips than one of ten."""
     first = {"name": "cubic", "initial_window": "2p"}
     once = {"name": "transfers", "size": "14600B", "number": 1}
-    played = sj.play(
+    live = sj.emulate(
         case(
             {"name": "two", "tcp": first, "rtt": "100ms", "source": once},
             {"name": "ten", "tcp": "cubic", "rtt": "100ms", "source": once},
@@ -188,7 +188,7 @@ def test_parameters_of_a_tcp_reach_the_kernel() -> None:
             warmup="0s",
         )
     )
-    took = {name: played.flows[name].fct_mean_s for name in ("two", "ten")}
+    took = {name: live.flows[name].fct_mean_s for name in ("two", "ten")}
     assert 0.1 < took["ten"] < 0.3, "one round trip to open, one to send ten packets"
     assert took["two"] > 0.3, "2, 4 and the rest: two round trips more"
 
@@ -200,11 +200,11 @@ def test_links_change_and_flows_come_and_go() -> None:
         {"at": "1s", "links": {"up": {"rate": "2mbit"}}},
         {"at": "2s", "join": ["b"], "leave": ["a"]},
     ]
-    played = sj.play(tree)
-    rates = np.array(played.links["up"].series.departed_bytes) * 80
+    live = sj.emulate(tree)
+    rates = np.array(live.links["up"].series.departed_bytes) * 80
     assert rates[10:].max() <= 2e6 + 12_000 * 10
     assert rates[5:10].mean() > 4e6
-    a, b = (np.array(played.flows[name].series.delivered_bytes) for name in "ab")
+    a, b = (np.array(live.flows[name].series.delivered_bytes) for name in "ab")
     assert a[:20].sum() > 0
     assert a[21:].sum() == 0
     assert b[:20].sum() == 0
@@ -216,17 +216,17 @@ def test_many_links_on_a_path_and_a_queue_on_the_way_back() -> None:
     links = {name: {"rate": rate, "delay": "4ms"} for name, rate in
              (("one", "20mbit"), ("two", "5mbit"), ("back", "1mbit"))}  # fmt: skip
     flow = {"name": "x", "tcp": "cubic", "path": ["one", "two"], "return_path": ["back"]}
-    played = sj.play(case(flow, links=links, tape=True))
-    one, two, back = (played.links[name] for name in links)
+    live = sj.emulate(case(flow, links=links, tape=True))
+    one, two, back = (live.links[name] for name in links)
     assert two.utilisation > 0.5
     assert back.departed_packets > 0
-    assert played.flows["x"].goodput_bps == two.goodput_bps == one.goodput_bps > 0
+    assert live.flows["x"].goodput_bps == two.goodput_bps == one.goodput_bps > 0
     # Of the whole run, since data that arrived during the warm-up may be read after it.
     assert one.goodput_bps * (2 - 0.5) / 8 <= two.series.departed_bytes.sum()
     # The second link gets what the first one sends, after its transmission and its delay. Packets
     # cross in order and in virtual time, so this is exact, at the end of the warm-up as well: there
     # counts of the two links differ by the packets on the wire between them.
-    tape = played.frame("tape").sort("arrived_s")
+    tape = live.frame("tape").sort("arrived_s")
     sent = tape.filter((pl.col("link") == "one") & (pl.col("fate") == "sent"))
     crossed = sent["left_s"] + sent["size_bytes"] * 8 / 20e6 + 0.004
     arrived = tape.filter(pl.col("link") == "two")["arrived_s"]
@@ -234,15 +234,15 @@ def test_many_links_on_a_path_and_a_queue_on_the_way_back() -> None:
     assert arrived.to_numpy() == pytest.approx(crossed[: len(arrived)].to_numpy(), abs=2e-9)
 
 
-def test_a_played_link_decides_as_a_simulated_one() -> None:
+def test_an_emulated_link_decides_as_a_simulated_one() -> None:
     """The arrivals of its tape, replayed in virtual time: the same drops, the same departures."""
-    played = sj.play(case({"name": "a", "count": 3, "tcp": "cubic"}, tape=True, warmup="0s"))
-    tape = played.frame("tape").filter(link="up").sort("arrived_s")
+    live = sj.emulate(case({"name": "a", "count": 3, "tcp": "cubic"}, tape=True, warmup="0s"))
+    tape = live.frame("tape").filter(link="up").sort("arrived_s")
     # Packets that are queued at the end of the run are not on the tape. A decision about a packet
     # depends on arrivals until it leaves, at most 0.12 s later: compared are those before 1.6 s.
     tape = tape.filter(pl.col("arrived_s") < 1.8)
     compared = (tape["arrived_s"] < 1.6).to_numpy()
-    qdisc = json.dumps(played.scenario["links"]["up"]["qdisc"])
+    qdisc = json.dumps(live.scenario["links"]["up"]["qdisc"])
     t_ns = (tape["arrived_s"] * 1e9).round().cast(pl.Int64).to_numpy()
     zeros = np.zeros(tape.height)
     again = _sojourn.replay(
@@ -275,7 +275,7 @@ def test_metrics_are_those_of_any_result() -> None:
     )
     tree = case(*flows, tape=True)
     told: list[set[str]] = []
-    for result in (sj.play(tree), sj.simulate(tree)):
+    for result in (sj.emulate(tree), sj.simulate(tree)):
         answered = set()
         for name, metric in metrics.METRICS.items():
             asked = inspect.signature(metric.function).parameters
@@ -302,10 +302,10 @@ def test_metrics_are_those_of_any_result() -> None:
         ({"path": ["upp"]}, "flows.x.path.0: unknown link"),
     ],
 )
-def test_what_cannot_be_played_is_refused_with_its_path(flow: dict[str, Any], error: str) -> None:
+def test_unsupported_flows_are_refused_with_their_path(flow: dict[str, Any], error: str) -> None:
     """No silent default: the flow and the key are named."""
     with pytest.raises(sj.InputError, match=error.replace(".", r"\.")):
-        sj.play(case({"name": "x"} | flow))
+        sj.emulate(case({"name": "x"} | flow))
 
 
 def descriptors() -> int:
@@ -323,7 +323,7 @@ def test_a_run_that_is_stopped_leaves_nothing_behind() -> None:
         return share < 0.1
 
     with pytest.raises(KeyboardInterrupt):
-        sj.play(
+        sj.emulate(
             case({"name": "x", "tcp": "cubic"}, duration="1000s"), progress=lambda s: stop(10 * s)
         )
     assert shares[-1] < 2

@@ -16,7 +16,7 @@ from sojourn._util.units import figures, with_half
 from sojourn.display import summary
 from sojourn.display.table import Table
 from sojourn.live import summary as live_summary
-from sojourn.live.link import Played
+from sojourn.live.link import LinkRun
 from sojourn.metrics.overview import Reading, Row
 from sojourn.reproduction import paper
 from sojourn.result.statistics import half_width, separate
@@ -161,12 +161,12 @@ def test_a_paper_and_a_link_split_no_word(
     link |= dict.fromkeys(("late_share", "cpu_share"), 0.02)
     counts = ("arrived", "dropped", "lost_on_wire", "marked", "malformed")
     counted = {f"{name}_packets": 1234567 for name in counts}
-    played = Played(0, {"up": link | counted, "down": link | counted}, [], {})
+    run = LinkRun(0, {"up": link | counted, "down": link | counted}, [], {})
     claims, links = {}, {}
     for width in (*WIDTHS, WIDE):
         monkeypatch.setenv("COLUMNS", str(width))
         summary.paper_table(outcome, Path("out"))
-        live_summary.finish(played)
+        live_summary.finish(run)
         claims[width], links[width] = capsys.readouterr()
     check_widths(claims)
     check_widths(links)

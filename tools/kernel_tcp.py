@@ -27,14 +27,14 @@ TCPS = {
 """Settings for each congestion control, by the kernel's name; the scenario file has cubic."""
 SEEDS = (1, 2, 3)
 AT_ONCE = 7
-"""Each takes about a tenth of a core."""
+"""Number of live runs at once; each needs about a tenth of a core."""
 
 Case = tuple[str, int, str, int]
 Row = dict[str, Any]
 
 
 def scenario(qdisc: str, flows: int, tcp: str, seed: int) -> dict[str, Any]:
-    """Give the scenario of a case."""
+    """Return the scenario of a case."""
     from sojourn.scenario.overrides import apply, set_seed
 
     tree = tomllib.loads((ROOT / "examples" / "real-tcp.toml").read_text(encoding="utf-8"))
@@ -43,11 +43,11 @@ def scenario(qdisc: str, flows: int, tcp: str, seed: int) -> dict[str, Any]:
 
 
 def one(case: Case, live: bool) -> Row:
-    """Play or simulate a case: what its link did."""
+    """Run a case on real packets or in the simulator; return the results of its link."""
     from sojourn.engines.simulate import simulate
-    from sojourn.live.emulate import play
+    from sojourn.live.emulate import emulate
 
-    result = (play if live else simulate)(scenario(*case))
+    result = (emulate if live else simulate)(scenario(*case))
     link = result.links["up"]
     keys = ("utilisation", "sojourn_mean_s", "sojourn_p99_s", "loss_rate")
     row: Row = {key: link[key] for key in keys}
@@ -60,14 +60,14 @@ def one(case: Case, live: bool) -> Row:
 
 
 def measure() -> dict[tuple[Case, bool], Row]:
-    """Play and simulate everything."""
+    """Run all cases on real packets and in the simulator."""
     cases = list(product(QDISCS, FLOWS, TCPS, SEEDS))
     rows: dict[tuple[Case, bool], Row] = {}
     with ProcessPoolExecutor(AT_ONCE) as pool:
         jobs = {pool.submit(one, case, True): case for case in cases}
         for i, job in enumerate(as_completed(jobs)):
             rows[jobs[job], True] = job.result()
-            print(f"\r{i + 1} of {len(cases)} played", end="", file=sys.stderr, flush=True)
+            print(f"\r{i + 1} of {len(cases)} runs", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     with ProcessPoolExecutor() as pool:
         for case, row in zip(cases, pool.map(one, cases, [False] * len(cases)), strict=True):
@@ -77,14 +77,14 @@ def measure() -> dict[tuple[Case, bool], Row]:
 
 def table(rows: dict[tuple[Case, bool], Row]) -> str:
     """Return the text and the table as Markdown."""
-    played = [row for (_, live), row in rows.items() if live]
-    late = max(row["lateness_p99_s"] for row in played)
-    trusted = sum(not row["warnings"] for row in played)
+    live_rows = [row for (_, live), row in rows.items() if live]
+    late = max(row["lateness_p99_s"] for row in live_rows)
+    trusted = sum(not row["warnings"] for row in live_rows)
     out = [
-        f"{len(played)} live runs of 60 s, {AT_ONCE} at once, on Linux {os.uname().release}. "
-        "The first 20 s are discarded. Each cell is\n"
-        f"the mean of {len(SEEDS)} runs. In the worst run, 1 % of the packets were more than "
-        f"{late * 1e3:.2f} ms late; {trusted} runs had no\nwarnings.\n\n",
+        f"{len(live_rows)} live runs of 60 s, {AT_ONCE} at once, on Linux {os.uname().release}.\n"
+        f"The first 20 s are discarded.\nEach cell is the mean of {len(SEEDS)} runs.\n"
+        "In the worst run, 1 % of the packets were more than "
+        f"{late * 1e3:.2f} ms late; {trusted} runs had no warnings.\n\n",
         "| flows | TCP | discipline | utilisation, %: live | sim | queueing delay, mean, ms: live "
         "| sim | 99 %, ms: live | sim | loss, %: live | sim |\n",
         "|---|---|---|---|---|---|---|---|---|---|---|\n",

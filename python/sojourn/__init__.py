@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sojourn._sojourn import InputError as InputError
     from sojourn.engines.simulate import simulate as simulate
     from sojourn.engines.simulate import simulate_many as simulate_many
-    from sojourn.live.emulate import play as play
+    from sojourn.live.emulate import emulate as emulate
     from sojourn.plotting.comparison import draw_comparison as draw_comparison
     from sojourn.plotting.run import draw as draw
     from sojourn.plotting.sweep import plot as plot
@@ -51,7 +51,7 @@ _HOME = {
     "load_comparison": "sweeps.compare",
     "draw": "plotting.run",
     "draw_comparison": "plotting.comparison",
-    "play": "live.emulate",
+    "emulate": "live.emulate",
     "plot": "plotting.sweep",
     "Result": "result.result",
     "results": "sweeps.query",

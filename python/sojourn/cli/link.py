@@ -99,7 +99,7 @@ def link(
         from sojourn.live.nat import check_tools
 
         check_tools()
-    return _play(links, run, outputs, sample or SAMPLE, seed, nat=nat, shell=not command)
+    return _run(links, run, outputs, sample or SAMPLE, seed, nat=nat, shell=not command)
 
 
 def _check_command(name: str) -> None:
@@ -139,7 +139,7 @@ def _check_outputs(outputs: Outputs, *, shell: bool) -> None:
         raise InputError(f"--watch-to: {outputs.watch_to} is a file of {twice} as well")
 
 
-def _play(
+def _run(
     links: dict[str, Any],
     command: list[str],
     outputs: Outputs,
@@ -171,7 +171,7 @@ def _play(
 
         with requests() as asked:
             try:
-                played = live_link.play(
+                ended = live_link.run(
                     links,
                     line,
                     asked,
@@ -190,17 +190,17 @@ def _play(
                 live_link.enter_own_network(sys.argv[1:], nat=nat)
                 raise
             stack.close()  # what shows the link gives the terminal back
-            live_summary.finish(played)
-            if played.code and not played.links["down"]["arrived_packets"] and not shell:
+            live_summary.finish(ended)
+            if ended.code and not ended.links["down"]["arrived_packets"] and not shell:
                 live_summary.say_no_way_out(made[0])
     if outputs.tape is not None:
         from sojourn.live.log import write_tapes
 
         outputs.tape.mkdir(parents=True, exist_ok=True)
-        write_tapes(outputs.tape, played.tapes)
+        write_tapes(outputs.tape, ended.tapes)
     if outputs.as_json:
-        _print_json(links, command, played.code, played.links, played.warnings)
-    return played.code
+        _print_json(links, command, ended.code, ended.links, ended.warnings)
+    return ended.code
 
 
 def _takers(

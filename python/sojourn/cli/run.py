@@ -155,10 +155,10 @@ def run(
         if real:
             from sojourn.live import link as live_link
             from sojourn.live import netdev
-            from sojourn.live.emulate import play
+            from sojourn.live.emulate import emulate
 
             try:
-                result = play(tree, progress=True, command=_command_line())
+                result = emulate(tree, progress=True, command=_command_line())
             except netdev.NoRightError:
                 live_link.enter_own_network(sys.argv[1:])
                 raise

@@ -26,7 +26,7 @@ from sojourn.live import netdev, testbed
 from sojourn.live.flow_stats import Row
 from sojourn.live.kernel_config import Plan, plan
 from sojourn.live.link import LATE_S, UNDELIVERED, end_realtime, start_in_realtime
-from sojourn.live.traffic import Player
+from sojourn.live.traffic import TrafficGenerator
 from sojourn.result.result import Array, Result
 from sojourn.result.select import nearest_rank
 from sojourn.scenario.advice import warn
@@ -34,7 +34,7 @@ from sojourn.scenario.advice import warn
 _LOOK_S = 0.1
 
 
-def play(
+def emulate(
     scenario: Described,
     *,
     progress: bool | Callable[[float], bool | None] = False,
@@ -74,36 +74,36 @@ def play(
     warn([tree])
     netdev.check_tools()
     _allow_sockets()
-    player = Player(tree, text, how)
+    traffic = TrafficGenerator(tree, text, how)
     ended: list[tuple[str, dict[str, Array]]] = []
     errors: list[BaseException] = []
 
     def work() -> None:
         try:
-            ended.append(_play(player, text, how))
+            ended.append(_run(traffic, text, how))
         except BaseException as error:  # raised again in the calling thread
             errors.append(error)
 
     # A separate thread, since it stays in the network namespace that it enters.
-    thread = threading.Thread(target=work, name="sojourn-player")
+    thread = threading.Thread(target=work, name="sojourn-traffic")
     shown = progress is True and sys.stderr.isatty()
     end_ns = seconds(tree["duration"]) * 1e9
-    with Meter([seconds(tree["duration"])], shown, word="played") as meter:
+    with Meter([seconds(tree["duration"])], shown, word="run on real packets") as meter:
         thread.start()
         try:
             while thread.is_alive():
                 thread.join(_LOOK_S)
-                share = min(1.0, player.now_ns / end_ns)
+                share = min(1.0, traffic.now_ns / end_ns)
                 meter.tell(0, share, 0)
                 if callable(progress) and progress(share) is False:
                     raise KeyboardInterrupt
         finally:
-            player.ended = True
+            traffic.ended = True
             thread.join()
     if errors:
         raise errors[0]
     [(told, columns)] = ended
-    return _result(tree, player, json.loads(told), columns, command)
+    return _result(tree, traffic, json.loads(told), columns, command)
 
 
 def _allow_sockets() -> None:
@@ -112,7 +112,7 @@ def _allow_sockets() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def _play(player: Player, text: str, how: Plan) -> tuple[str, dict[str, Array]]:
+def _run(traffic: TrafficGenerator, text: str, how: Plan) -> tuple[str, dict[str, Array]]:
     """Create the testbed, run, and remove it; return summary and columns of the links."""
     with ExitStack() as stack:
         try:
@@ -132,7 +132,7 @@ def _play(player: Player, text: str, how: Plan) -> tuple[str, dict[str, Array]]:
         finally:
             end_realtime()
         try:
-            player.play((spaces[0], spaces[1]), between)
+            traffic.run((spaces[0], spaces[1]), between)
             missed = [0, 0]
             for end, space in enumerate(spaces):
                 _sojourn.enter_network(space)
@@ -146,15 +146,15 @@ def _play(player: Player, text: str, how: Plan) -> tuple[str, dict[str, Array]]:
 
 def _result(
     scenario: dict[str, Any],
-    player: Player,
+    traffic: TrafficGenerator,
     told: dict[str, Any],
     columns: dict[str, Array],
     command: Sequence[str],
 ) -> Result:
     window_s = seconds(scenario["duration"]) - seconds(scenario["warmup"])
-    rows, completions = player.script.finish()
+    rows, completions = traffic.script.finish()
     flows = json.loads(rows)
-    for flow, row, (sent, again, lost) in zip(flows, player.rows, told["sent"], strict=True):
+    for flow, row, (sent, again, lost) in zip(flows, traffic.rows, told["sent"], strict=True):
         flow["goodput_bps"] = (row.delivered - row.delivered_before) * 8 / window_s
         flow |= {"kind": "tcp" if row.tcp else "udp", "sent_packets": sent}
         flow |= {"retransmitted_packets": again, "timeouts": row.timeouts if row.tcp else 0}
@@ -163,13 +163,13 @@ def _result(
     for link in told["links"].values():
         link["goodput_bps"] = sum(flows[row]["goodput_bps"] for row in link.pop("rows"))
     live = told["live"]
-    late = np.sort(player.lateness_s)
+    late = np.sort(traffic.lateness_s)
     for share, key in ((0.5, "application_p50_s"), (0.99, "application_p99_s")):
         live[key] = nearest_rank(late, share)
-    live["warnings"] = _warnings(live, player)
+    live["warnings"] = _warnings(live, traffic)
     if "sample" in scenario:
         received = {key: columns.pop(key) for key in [*columns] if key.endswith("/received_bytes")}
-        columns |= player.tally.columns(received, every_flow=scenario["sample_flows"])
+        columns |= traffic.stats.columns(received, every_flow=scenario["sample_flows"])
     summary = {"flows": flows, "links": told["links"], "scenario": scenario, "live": live}
     return Result(json.dumps(summary), columns | completions, command)
 
@@ -192,9 +192,9 @@ def _datagrams(row: Row, lost: int) -> dict[str, Any]:
     }
 
 
-def _warnings(live: Mapping[str, Any], player: Player) -> list[str]:
+def _warnings(live: Mapping[str, Any], traffic: TrafficGenerator) -> list[str]:
     """Return the reasons not to trust the numbers, and deviations from the scenario."""
-    found = list(player.plan.warnings)
+    found = list(traffic.plan.warnings)
     for key, what in (
         ("lateness_p99_s", "1 % of the packets were written more than {:.1f} ms late"),
         ("application_p99_s", "1 % of the application events were more than {:.1f} ms late"),
@@ -206,8 +206,8 @@ def _warnings(live: Mapping[str, Any], player: Player) -> list[str]:
             found.append(f"{live[key]} packets were {what}")
     if live["failed"]:
         found.append(f"the network stopped early: {live['failed']}")
-    if any(row.timeouts is None for row in player.rows):
+    if any(row.timeouts is None for row in traffic.rows):
         found.append("this kernel does not count timeouts (Linux 6.7 and newer do)")
-    if player.failed:
-        found.append(f"{len(player.failed)} connections failed, the first: {player.failed[0]}")
+    if traffic.failed:
+        found.append(f"{len(traffic.failed)} connections failed, the first: {traffic.failed[0]}")
     return found

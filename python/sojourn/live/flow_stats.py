@@ -36,7 +36,7 @@ class _Group:
         self.timeouts_seen = 0
 
 
-class Tally:
+class FlowStats:
     """The rows, and what is seen of them once per sample."""
 
     def __init__(self, names: Sequence[tuple[str, str, bool]], scenario: Mapping[str, Any]) -> None:

@@ -80,7 +80,7 @@ class Ready:
 
 
 @dataclass(frozen=True)
-class Played:
+class LinkRun:
     """The result of a command behind a link."""
 
     code: int
@@ -151,7 +151,7 @@ class Patience:
                 print(f"sojourn: waiting for {told}", file=sys.stderr)
 
 
-def play(
+def run(
     links: dict[str, Any],
     command: Sequence[str],
     asked: Requests,
@@ -166,7 +166,7 @@ def play(
     tape: bool = False,
     started: Callable[[Ready], None] = lambda ready: None,
     seen: Callable[[Rows], None] | None = None,
-) -> Played:
+) -> LinkRun:
     """Run `command` behind the canonical links `up` and `down`, until it ends.
 
     Parameters
@@ -251,7 +251,7 @@ def play(
     for name, count in zip(links, missed, strict=True):
         summary[name]["kernel_dropped_packets"] = count
     warnings = [*_warnings(summary), *_of_capture(told_at_end)]
-    return Played(told["code"], summary, warnings, tapes)
+    return LinkRun(told["code"], summary, warnings, tapes)
 
 
 @dataclass(frozen=True)

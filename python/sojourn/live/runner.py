@@ -18,7 +18,7 @@ from typing import Any
 
 from sojourn import _sojourn
 from sojourn.live import netdev
-from sojourn.live.emulate import play
+from sojourn.live.emulate import emulate
 from sojourn.live.kernel_config import plan
 from sojourn.live.signals import TO_COMMAND, held_back
 from sojourn.result.result import Result
@@ -58,7 +58,7 @@ def check(runs: Sequence[Run]) -> None:
     netdev.check_right()
 
 
-def play_all(
+def emulate_all(
     runs: Sequence[Run],
     *,
     store: str | Path | None = None,
@@ -100,7 +100,7 @@ def work(chunk: Sequence[tuple[str, Measure]]) -> list[tuple[Row, int]]:
     """Play runs one after the other: what is kept of each, and how many packets came."""
     done = []
     for text, measure in chunk:
-        result = play(json.loads(text), progress=_goes_on)
+        result = emulate(json.loads(text), progress=_goes_on)
         packets = int(result.summary["live"]["delivered_packets"])
         done.append(({**measure(result), **fidelity(result)}, packets))
     return done

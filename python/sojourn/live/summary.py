@@ -9,7 +9,7 @@ from typing import Any
 
 from sojourn._util import units
 from sojourn.live import netdev
-from sojourn.live.link import Played, Ready
+from sojourn.live.link import LinkRun, Ready
 from sojourn.scenario import describe
 
 FULL_BYTES = netdev.MTU_BYTES
@@ -81,7 +81,7 @@ def described(link: Mapping[str, Any]) -> str:
     return said + "; hidden queues: none"
 
 
-def finish(played: Played) -> None:
+def finish(run: LinkRun) -> None:
     """Print what happened on the link, and how accurate it was."""
     from rich.console import Console
 
@@ -91,7 +91,7 @@ def finish(played: Played) -> None:
     happened = Table(
         "", "sent", "utilisation", "packets", "lost", "marked", "mean delay", "50 %", "99 %"
     )
-    for name, link in played.links.items():
+    for name, link in run.links.items():
         happened.add_row(
             name,
             _or_dash(link["sent_bps"], units.rate),
@@ -104,7 +104,7 @@ def finish(played: Played) -> None:
             _or_dash(link["sojourn_p99_s"], units.duration),
         )
     faithful = Table("lateness", "50 %", "99 %", "max", "over 1 ms", "processor", "malformed")
-    for name, link in played.links.items():
+    for name, link in run.links.items():
         faithful.add_row(
             name,
             _or_dash(link["lateness_p50_s"], units.duration),
@@ -116,9 +116,9 @@ def finish(played: Played) -> None:
         )
     out.print(happened)
     out.print(faithful)
-    for warning in played.warnings:
+    for warning in run.warnings:
         say(f"not to be trusted: {warning}")
-    if not played.warnings:
+    if not run.warnings:
         say("the processor kept up")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from sojourn import _sojourn
 from sojourn._util.units import seconds
 from sojourn.live import sockets
-from sojourn.live.flow_stats import Tally
+from sojourn.live.flow_stats import FlowStats
 from sojourn.live.kernel_config import Plan
 from sojourn.live.sockets import ENDLESS, Connection
 
@@ -21,14 +21,14 @@ _LOOK_S = 0.1
 """How often the thread looks whether it is to end."""
 
 
-class Player:
+class TrafficGenerator:
     """The applications of a canonical scenario, and what becomes of what they send."""
 
     def __init__(self, scenario: Mapping[str, Any], text: str, plan: Plan) -> None:
         self.script = _sojourn.Script(text)
         self.plan = plan
-        self.tally = Tally(self.script.rows(), scenario)
-        self.rows = self.tally.rows
+        self.stats = FlowStats(self.script.rows(), scenario)
+        self.rows = self.stats.rows
         self.lateness_s: list[float] = []
         """How late each thing was done."""
         self.ended = False
@@ -52,7 +52,7 @@ class Player:
         self._senders: dict[int, socket.socket] = {}
         """Of datagrams, by row."""
 
-    def play(self, networks: tuple[int, int], started: "_sojourn.Network") -> None:
+    def run(self, networks: tuple[int, int], started: "_sojourn.Network") -> None:
         """Play to the end; the thread ends up in the network of the senders."""
         self._networks = networks
         self._start_ns = started.start_ns
@@ -257,14 +257,14 @@ class Player:
         self._warmed = True
         for connection in self._connections.values():
             self._count(connection)
-        self.tally.begin()
+        self.stats.begin()
 
     def _look(self) -> None:
         """Look at everything; a look that is missed is made up for at once."""
         at_s = self._sample / 1e9
         self._sample += self._every
         standing = [one for one in self._connections.values() if one.stands]
-        self.tally.look(at_s, [(self.rows[one.row], self._count(one)) for one in standing])
+        self.stats.look(at_s, [(self.rows[one.row], self._count(one)) for one in standing])
 
     def _close(self) -> None:
         for connection in list(self._connections.values()):

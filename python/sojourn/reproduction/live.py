@@ -60,7 +60,7 @@ def run(
     runner.check(every)
     # Simulate first: emulation in real time needs idle processors.
     twins = campaign(every, store=store, progress=progress)
-    made = runner.play_all(every, store=store, jobs=jobs, progress=progress)
+    made = runner.emulate_all(every, store=store, jobs=jobs, progress=progress)
     frames: dict[str, Any] = paper.by_experiment(runs, made.rows)
     simulated = paper.by_experiment(runs, twins.rows)
     frames |= {side_by_side.name(name): frame for name, frame in simulated.items()}

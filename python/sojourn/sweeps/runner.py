@@ -297,7 +297,7 @@ def _over_executor(
             filled = 0.0
         chunks[-1].append(n)
         filled += job.predicted_s
-    with _meter(asked, shown, "played" if engine.realtime else "simulated") as meter:
+    with _meter(asked, shown, "run on real packets" if engine.realtime else "simulated") as meter:
         futures: dict[Future[list[tuple[Row, int]]], list[int]] = {}
         over: SimpleQueue[Future[list[tuple[Row, int]]]] = SimpleQueue()
         try:

@@ -1,4 +1,4 @@
-"""Measure how fast a scenario can run on real packets on this machine (`make bench-played`).
+"""Measure how fast a scenario can run on real packets on this machine (`make bench-emulate`).
 
 It runs examples/real-tcp.toml under FQ-CoDel with an RTT of 20 ms for several rates and numbers of
 flows, 8 s each with a warm-up of 3 s, and prints the numbers that docs/live.md quotes.
@@ -7,7 +7,7 @@ flows, 8 s each with a warm-up of 3 s, and prints the numbers that docs/live.md 
 import tomllib
 from pathlib import Path
 
-from sojourn.live.emulate import play
+from sojourn.live.emulate import emulate
 from sojourn.scenario.overrides import apply
 
 ROOT = Path(__file__).parent.parent
@@ -26,7 +26,7 @@ def main() -> None:
     file = ROOT / "examples" / "real-tcp.toml"
     tree = tomllib.loads(file.read_text(encoding="utf-8"))
     for rate, flows in CASES:
-        result = play(apply(tree, [*SHORT, f"up.rate={rate}", f"long.count={flows}"]))
+        result = emulate(apply(tree, [*SHORT, f"up.rate={rate}", f"long.count={flows}"]))
         live, link = result.summary["live"], result.links["up"]
         print(
             f"{rate}, {flows} flows: {link['utilisation']:.1%} utilisation; 1 % of the packets "
