@@ -1,4 +1,4 @@
-"""The paper on EWFQ: it plays what the study of fairness plays, and judges as it says."""
+"""The paper on EWFQ: its networks are those of the fairness study, its rules are as documented."""
 
 import math
 from typing import Any
@@ -19,7 +19,7 @@ SHORT = {"duration": "8s", "warmup": "2s"}
 @pytest.mark.parametrize("name", ["Varied", "Five"])
 @pytest.mark.parametrize("scheme", ["ewfq", "wfq"])
 def test_networks_are_those_of_the_study(name: str, scheme: str) -> None:
-    """Packet by packet: the two were written apart, with classes here and flow numbers there."""
+    """Two independent implementations (by class, by flow number) give the same goodputs."""
     qdisc = fairness.ewfq(name, 30) if scheme == "ewfq" else fairness.wfq(name, 30)
     theirs = sj.simulate(fairness.network(name, qdisc, 1) | SHORT)
     ours = ewfq.measure(sj.simulate(ewfq.network(name, scheme, 30, times=SHORT) | {"seed": 1}))
@@ -29,7 +29,7 @@ def test_networks_are_those_of_the_study(name: str, scheme: str) -> None:
 
 
 def test_many_tcps_of_a_source_are_one_class() -> None:
-    """Their bandwidth is told as the source's; none of the five sources is without."""
+    """The bandwidth of a source is the sum over its TCPs; every source gets some."""
     tree = ewfq.network("Five", "wfq", 90, members=5, times=SHORT)
     result = sj.simulate({**tree, "seed": 1})
     found = ewfq.measure(result)
@@ -57,7 +57,7 @@ def _sweep(index: dict[str, float], total: dict[str, float]) -> list[dict[str, A
 
 
 def test_five_times_the_buffer_is_found() -> None:
-    """Where WFQ's unfairness is five times EWFQ's at every size, C10 holds, and C7 in part."""
+    """C10 holds, and half of C7, if WFQ's unfairness is five times EWFQ's at every size."""
     rows = _sweep({"ewfq": 0.1, "wfq": 0.4999}, {"ewfq": 9.9, "wfq": 9.9})
     assert verdict(_judged("002-C10", rows)) == "holds"
     assert [part.holds for part in _judged("002-C7", rows)] == [False, True]
@@ -67,7 +67,7 @@ def test_five_times_the_buffer_is_found() -> None:
     assert math.isnan(never[2].value.mean)
 
 
-def test_indices_are_told_with_four_digits() -> None:
+def test_indices_have_four_digits() -> None:
     """All of them are near 1, and the tolerance is 0.005."""
     rows = [{"network": "Uniform", "qdisc": "ewfq", "seed": n, "jain": 0.9949} for n in (1, 2)]
     (part,) = _judged("002-C1", rows)

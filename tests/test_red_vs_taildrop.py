@@ -1,4 +1,4 @@
-"""What the paper's module restates of a discipline, and what is a paper and what a part of one."""
+"""Tail Drop against RED: agreement with the discipline's own model, and consistency."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from sojourn.reproduction import paper
 
 @pytest.mark.parametrize("flows", [1, 16, 256, 5000])
 def test_the_buffer_and_the_band_are_those_of_the_discipline(flows: int) -> None:
-    """All schemes share the buffer that red_opt's model means."""
+    """All disciplines have the buffer of red_opt's model; the paper repeats its formula."""
     result = sj.simulate(module.network(module.law("opt", flows), [], 101))
     said = result.links["bottleneck"].series
     assert module.room(flows) == round(said.gauge_B[-1])
@@ -17,13 +17,13 @@ def test_the_buffer_and_the_band_are_those_of_the_discipline(flows: int) -> None
 
 
 def test_a_module_with_an_underscore_is_no_paper() -> None:
-    """The paper is listed, its parts are not."""
+    """The list of papers has the paper, but no module of its package."""
     assert "red-vs-taildrop" in paper.ids()
     assert not [name for name in paper.ids() if name.startswith("-")]
 
 
 def test_all_claims_are_there_and_every_figure_has_its_experiments() -> None:
-    """001-C1 to 001-C18, in both modes."""
+    """Claims 001-C1 to 001-C18 have their experiments in both modes."""
     found = paper.find("red-vs-taildrop")
     assert [claim.id for claim in found.claims] == [f"001-C{n}" for n in range(1, 19)]
     for full in (False, True):

@@ -1,27 +1,28 @@
-"""Weighted fair queueing with differential dropping: one buffer, and early drops that even out.
+"""Weighted fair queueing with differential dropping (EWFQ): early drops instead of split buffers.
 
-The paper: ns-2; sources behind a router of their own share a bottleneck under EWFQ (alpha 0.85,
+The paper uses ns-2. Sources, each behind its own router, share a bottleneck under EWFQ (alpha 0.85,
 beta 0.9, f_s 100 Hz, p_c 0.1, k = 1, q_target half the buffer, intervals of 1 s) or under WFQ with
-a part of the buffer for each class. Two TCPs and a UDP source over 5 Mbit/s with 30 kB (access of
-10, 10, 1 ms, "Uniform", or 50, 100, 1 ms, "Varied"); four TCPs (RTT 8, 44, 204, 404 ms) and a UDP
-source, each behind 2.5 Mbit/s, over 10 Mbit/s with 5 to 150 kB. Weights are equal.
+a part of the buffer for each class. Two networks have two TCPs and a UDP source over 5 Mbit/s with
+30 kB; their access delays are 10, 10, 1 ms ("Uniform") or 50, 100, 1 ms ("Varied"). A third
+("Five") has four TCPs (RTT 8, 44, 204, 404 ms) and a UDP source, each behind 2.5 Mbit/s, over 10
+Mbit/s with 5 to 150 kB. Weights are equal.
 
-It does not state, and here is chosen (the gaps of the law itself: the page of `ewfq`):
+Our choices where the paper states nothing (for the algorithm itself see the page of `ewfq`):
 
-- one TCP per source, NewReno as ns-2's agents (an ack per packet, no limit by the receiver);
-  packets of 1000 bytes with headers; RTT_o of 0.25 s, 0.5 s with five sources;
-- UDP of 3.33 Mbit/s (twice its share) and 2.5 Mbit/s (its access link), gaps jittered by half;
-- WFQ has tail drop in each class. In EWFQ the longest queue loses when the buffer is full (with
-  plain tail drop it settles in a bad state), and the UDP class is known not to answer losses;
-- access links with wide buffers, acks that meet no queue; 200 s, the first 50 not counted.
+- One TCP per source, NewReno as ns-2's agents (an ack per packet, no receiver's limit). Packets of
+  1000 bytes with headers. RTT_o 0.25 s, with five sources 0.5 s.
+- UDP of 3.33 Mbit/s (twice its share) and of 2.5 Mbit/s (its access link), gaps jittered by half.
+- WFQ has tail drop in each class. EWFQ drops from the longest queue when the buffer is full (with
+  plain tail drop it settles in a bad state), and the UDP class is configured as unresponsive.
+- Access links with large buffers; acks meet no queue. 200 s, the first 50 s not counted.
 
-The paper's buffers are 5 to 150 kB in steps of 1; here they are in steps of 1 up to 20 and of 5
-beyond. It has one curve per figure; here there are 10 seeds (settings and other schedulers: 5).
-Bandwidth is what arrives in order, once, headers included. Which of 4a and 4b is WFQ is not
-stated.
+The paper's buffers are 5 to 150 kB in steps of 1 kB; here the steps are 1 kB up to 20 kB and 5 kB
+above. It has one curve per figure; here there are 10 seeds (settings and other schedulers: 5).
+Bandwidth counts packets delivered once and in order, with headers. The paper does not state which
+of figures 4a and 4b is WFQ.
 
-The two analytic claims are tested with NewReno: a single TCP over a link with room for one packet,
-and TCPs over a link that loses packets at random, at the rates of equation 2.
+The two analytic claims are tested with NewReno: a single TCP over a link with a buffer of one
+packet, and TCPs over a link with random losses at the rates of equation 2.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -71,7 +72,7 @@ LAWS = {"d": 0, "n d": 1, "n² d": 2}
 
 
 def scenarios(full: bool) -> dict[str, Experiment]:
-    """Give the figures' runs, other schedulers, what the results depend on, and single TCPs."""
+    """Return the experiments: figures, other schedulers, sensitivities, single TCPs."""
     fine = (*range(5, 20), *range(20, 151, 5))
     buffers = fine if full else (5, 10, 15, 20, 30, 60, 90, 120, 150)
     few = (5, 10, 20, 30, 60, 90, 120, 150) if full else (5, 10, 30, 90)
@@ -142,7 +143,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
 
 
 def _bars(runs: Runs, ax: "Axes", name: str) -> None:
-    """Draw what each flow gets under each scheme."""
+    """Draw the bandwidth of each flow under each discipline."""
     rows = runs["nodes"].filter(pl.col("network") == name)
     for n, scheme in enumerate(("ewfq", "wfq", "wfq_varied")):
         found = [interval(values(rows, f"s{i}", qdisc=scheme)) for i in (1, 2, 3)]
@@ -197,7 +198,7 @@ def flows_of_ewfq(runs: Runs, ax: "Axes") -> None:
 
 
 def _over_buffer(frame: pl.DataFrame, ax: "Axes", what: str) -> None:
-    """Draw Jain's index or the total against the buffer, a line per scheme."""
+    """Draw Jain's index or the total against the buffer, a line per discipline."""
     lines(ax, frame, "kb", what, by="qdisc", names=NAMES)
     label = {"jain": "Jain's index", "total": "total bandwidth, Mbit/s"}[what]
     low, high = {"jain": (0.7, 1.005), "total": (7.5, 10.1)}[what]
@@ -234,7 +235,7 @@ def total_of_others(runs: Runs, ax: "Axes") -> None:
 
 @table("3-others", "Varied network, 30 kB, with other schedulers", needs=["nodes", "varied"])
 def others_in_varied(runs: Runs) -> pl.DataFrame:
-    """Give fairness, total and each flow's part."""
+    """Tabulate fairness, total, and the bandwidth of each flow."""
     known = runs["nodes"].filter(pl.col("network") == "Varied")
     rows = [
         (NAMES[scheme], _told(values(frame, "jain", qdisc=scheme)), *(
@@ -247,19 +248,18 @@ def others_in_varied(runs: Runs) -> pl.DataFrame:
 
 
 def _told(found: npt.NDArray[Any], places: int = 4) -> str:
-    """Write a mean and its interval, with so many decimals: indices of fairness need four."""
+    """Format a mean with its interval to `places` decimals: fairness indices need four."""
     mine = interval(found)
     return f"{mine.mean:.{places}f} ± {mine.half:.{places}f}"
 
 
 NS2_FQ = {5: (0.8056, 8.72), 10: (0.8923, 9.15), 30: (0.9705, 9.86), 90: (0.9936, 10.0)}
-"""By buffer in kB: Jain's index and total of ns-2's FQ with equal buffers, one run of 120 s each
-(`drr_wfq_fair5.csv` of the oracle)."""
+"""By buffer in kB: Jain's index and total of ns-2's FQ with equal buffers (one run of 120 s)."""
 
 
-@table("ns-2", "WFQ with five sources, beside ns-2's FQ", needs=["sweep", "others"])
+@table("ns-2", "WFQ with five sources, compared with ns-2's FQ", needs=["sweep", "others"])
 def beside_ns2(runs: Runs) -> pl.DataFrame:
-    """Put WFQ, and self-clocked fair queueing with a packet more per class, beside ns-2."""
+    """Compare WFQ, and self-clocked fair queueing with one more packet per class, with ns-2."""
     rows = []
     for kb, (index, mbps) in NS2_FQ.items():
         cells: list[Any] = [kb, index]
@@ -272,9 +272,9 @@ def beside_ns2(runs: Runs) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
-@table("settings", "What the claims about figure 4 depend on", needs=["sweep", "settings"])
+@table("settings", "Claims about figure 4 under other settings", needs=["sweep", "settings"])
 def by_setting(runs: Runs) -> pl.DataFrame:
-    """Give, for each setting, the numbers that claims C5 to C10 are about."""
+    """Tabulate, for each setting, the numbers of claims C5 to C10."""
     paper = ["10", "not near 1", "> 0.98", "near 1", "< 0", "about 0", "> 0", "about 0"]
     rows: list[list[str]] = [["the paper", *paper]]
     frame = _by_settings(runs)
@@ -301,14 +301,14 @@ def by_setting(runs: Runs) -> pl.DataFrame:
 
 
 def _by_settings(runs: Runs) -> pl.DataFrame:
-    """Put the sweep and the other settings together."""
+    """Return the runs of the sweep and of the other settings in one frame."""
     known = runs["sweep"].with_columns(pl.lit(AS_CHOSEN).alias("setting"))
     return pl.concat([known, runs["settings"]], how="diagonal_relaxed")
 
 
 @figure("4c-TCPs", "Fairness by the number of TCPs per source", needs=["sweep", "settings"])
 def fairness_by_members(runs: Runs, ax: "Axes") -> None:
-    """Draw figure 4c for sources of several TCPs; a scheme keeps its colour."""
+    """Draw figure 4c for sources of several TCPs; a discipline keeps its colour."""
     frame = _by_settings(runs)
     counts = {AS_CHOSEN: "1 TCP"} | {f"{n} TCPs per source": f"{n} TCPs" for n in (5, 10)}
     for n, scheme in enumerate(("ewfq", "wfq")):
@@ -329,9 +329,9 @@ def fairness_by_members(runs: Runs, ax: "Axes") -> None:
     legend(ax)
 
 
-@table("changed", "One thing changed at a time", needs=["changed"])
+@table("changed", "One parameter changed at a time", needs=["changed"])
 def by_change(runs: Runs) -> pl.DataFrame:
-    """Give fairness where C3, C4 and C7 are about, EWFQ's total, and WFQ's ratio of C5."""
+    """Tabulate the fairness of C3, C4 and C7, EWFQ's total, and WFQ's ratio of C5."""
     frame, rows = runs["changed"], []
     ran = set(frame["change"])
     for what, change in ((one, change) for one, change in CHANGES.items() if one in ran):
@@ -352,17 +352,17 @@ def by_change(runs: Runs) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
-@table("losses", "EWFQ: what s4 (RTT 404 ms) loses of its packets", needs=["losses"])
+@table("losses", "EWFQ: drop rates of s4 (RTT 404 ms)", needs=["losses"])
 def losses_of_s4(runs: Runs) -> pl.DataFrame:
-    """Put what s4 loses beside what TCPs can bear that have 2 Mbit/s together: 1.5 (n / 101)²."""
+    """Compare drop rates of s4 with the one that n TCPs of 2 Mbit/s sustain: 1.5 (n / 101)²."""
     frame, rows = runs["losses"], []
     for kb, n in LOSSES_AT:
         full, early = (100 * values(frame, what, kb=kb, n=n) for what in ("full", "early"))
         rows.append(
             [str(kb), str(n), _told(full, 3), _told(early, 3), f"{150 * (n / 101) ** 2:.3f}"]
         )
-    names = ["buffer, kB", "TCPs per source", "lost to a full buffer, %", "dropped early, %"]
-    return pl.DataFrame(rows, schema=[*names, "its share bears, %"], orient="row")
+    names = ["buffer, kB", "TCPs per source", "dropped, buffer full, %", "dropped early, %"]
+    return pl.DataFrame(rows, schema=[*names, "sustainable at its share, %"], orient="row")
 
 
 LOSSES = {
@@ -372,7 +372,7 @@ LOSSES = {
 }
 
 
-@figure("C11", "One TCP: its rate over R, which is P packets per RTT", needs=["single"])
+@figure("C11", "One TCP: its rate over R (P packets per RTT)", needs=["single"])
 def one_tcp(runs: Runs, ax: "Axes") -> None:
     """Draw the rate of a single TCP at both drop rates, and behind a queue of one packet."""
     share = runs["single"].with_columns((pl.col("window") / pl.col("P")).alias("share"))
@@ -386,7 +386,7 @@ def one_tcp(runs: Runs, ax: "Axes") -> None:
 
 @figure("C12", "n TCPs in a class whose share is 100 packets per RTT", needs=["classes"])
 def many_tcps(runs: Runs, ax: "Axes") -> None:
-    """Draw what the class gets if it is dropped at d, n d and n² d."""
+    """Draw the bandwidth of the class at drop rates d, n d and n² d."""
     share = runs["classes"].with_columns((pl.col("window") / 100).alias("share"))
     lines(ax, share, "n", "share", by="law", names=list(LAWS))
     ax.axhline(1, color="#555555", lw=0.8, ls=":")

@@ -1,4 +1,4 @@
-"""What the paper on EWFQ claims, and how it is judged; `ewfq` says what was run."""
+"""Claims of the paper on EWFQ, and the rules that judge them."""
 
 from typing import Any
 
@@ -10,18 +10,18 @@ from sojourn.reproduction.claims import Claim, Part, Runs, bound, equal, mean, n
 from sojourn.result.statistics import interval, paired
 
 NEAR = 0.005
-"""How far from a stated index of fairness ours may be, and how far from 1 is near 1."""
+"""Tolerance of a fairness index: between the stated one and ours, and for "near 1"."""
 
 
 def _index(what: str, found: npt.ArrayLike, stated: float) -> Part:
-    """Compare an index of fairness with a stated one: four digits, since all are near 1."""
+    """Compare a fairness index with a stated one, to four digits since all are near 1."""
     mine = interval(found)
-    holds = abs(mine.mean - stated) <= NEAR * (1 + 1e-9)  # the edge belongs to it
+    holds = abs(mine.mean - stated) <= NEAR * (1 + 1e-9)  # the limit itself holds
     return Part(what, f"{stated:.4f}", f"{mine.mean:.4f} ± {mine.half:.4f}", holds, mine)
 
 
 def _above(what: str, found: npt.ArrayLike, limit: float, less: bool = False) -> Part:
-    """Ask whether an index of fairness is above `limit`, or with `less` below it."""
+    """Return the part: a fairness index is above `limit`, or with `less` below it."""
     mine = interval(found)
     holds = mine.mean < limit if less else mine.mean > limit
     told = f"{mine.mean:.4f} ± {mine.half:.4f}"
@@ -33,7 +33,7 @@ def _of_nodes(runs: Runs, name: str, scheme: str) -> npt.NDArray[Any]:
 
 
 def _varied_wfq(runs: Runs) -> list[Part]:
-    """C4: the two allocations, and which is the fairer."""
+    """C4: the two allocations, and their order."""
     even, uneven = (_of_nodes(runs, "Varied", one) for one in ("wfq", "wfq_varied"))
     return [
         _index("15/5/10 kB", uneven, 0.9765).beside("0.9849"),
@@ -47,9 +47,9 @@ def _at(runs: Runs, what: str, scheme: str, kb: int) -> npt.NDArray[Any]:
 
 
 def _ratio(runs: Runs) -> list[Part]:
-    """C5: what the flow of 8 ms gets over what that of 404 ms gets, seed by seed."""
+    """C5: the bandwidth of the 8 ms flow over that of the 404 ms flow, paired by seed."""
     ratio = _at(runs, "s1", "wfq", 5) / _at(runs, "s4", "wfq", 5)
-    return [number("s1 over s4, 5 kB", ratio, 10).beside("5.4 (a packet more in each class)")]
+    return [number("s1 over s4, 5 kB", ratio, 10).beside("5.4 (one more packet per class)")]
 
 
 def _only_above(runs: Runs) -> list[Part]:
@@ -64,14 +64,14 @@ def _only_above(runs: Runs) -> list[Part]:
 
 
 def _less_in_small(runs: Runs) -> list[Part]:
-    """C8: at every buffer of up to 10 kB that was run."""
+    """C8: the order at every buffer of up to 10 kB."""
     ran = sorted(kb for kb in runs["sweep"]["kb"].unique().to_list() if kb <= 10)
     both = (((_at(runs, "total", one, kb) for one in ("ewfq", "wfq")), kb) for kb in ran)
     return [order(f"EWFQ below WFQ, {kb} kB", *pair, unit="Mbit/s") for pair, kb in both]
 
 
 def _more_in_large(runs: Runs) -> list[Part]:
-    """C9: the same at 30 kB, more beyond."""
+    """C9: equal totals at 30 kB, more with EWFQ above."""
     ours, theirs = (_at(runs, "total", one, 30) for one in ("ewfq", "wfq"))
     return [
         equal("30 kB", ours, theirs, within=0.03, unit="Mbit/s"),
@@ -84,9 +84,9 @@ def _more_in_large(runs: Runs) -> list[Part]:
 
 
 def _five_times(runs: Runs) -> list[Part]:
-    """C10: 150 kB of WFQ against 30 kB of EWFQ; and how much WFQ needs to be as good."""
+    """C10: 150 kB of WFQ against 30 kB of EWFQ; and the buffer that WFQ needs to match EWFQ."""
     index = paired(_at(runs, "jain", "wfq", 150), _at(runs, "jain", "ewfq", 30))
-    told = f"WFQ less EWFQ {index.mean:+.4f} ± {index.half:.4f}"
+    told = f"WFQ minus EWFQ {index.mean:+.4f} ± {index.half:.4f}"
     frame = runs["sweep"]
     needed = next(
         kb
@@ -102,7 +102,7 @@ def _five_times(runs: Runs) -> list[Part]:
              abs(index.mean) <= NEAR, index),
         equal("total, WFQ 150 kB and EWFQ 30 kB", _at(runs, "total", "wfq", 150),
               _at(runs, "total", "ewfq", 30), within=0.03, unit="Mbit/s"),
-        number("least buffer of WFQ with the index and the total of EWFQ's 30 kB, over 30 kB",
+        number("smallest buffer of WFQ with index and total of EWFQ at 30 kB, over 30 kB",
                [needed / 30], 5),
     ]  # fmt: skip
 
@@ -113,7 +113,7 @@ def _single(runs: Runs) -> list[Part]:
     return [
         number("tail drop: rate / R", values(frame, "window", case="tail", P=p) / p, 0.75,
                points=0.03),
-        number("tail drop: lost, over 1 / (3/8 P²)",
+        number("tail drop: drop rate over 1 / (3/8 P²)",
                values(frame, "loss", case="tail", P=p) * p**2 * 3 / 8, 1),
         number("random at 1 / (3/8 P²): rate / R", values(frame, "window", case="3/8", P=p) / p,
                0.75),
@@ -123,20 +123,23 @@ def _single(runs: Runs) -> list[Part]:
 
 
 def _classes(runs: Runs) -> list[Part]:
-    """C12: the class gets its share whatever n; not so with d or n d at n = 8."""
+    """C12: at n² d the class gets its share at any n; at d or n d it gets more (n = 8)."""
     frame = runs["classes"]
 
     def share(law: str, n: int) -> npt.NDArray[Any]:
         return values(frame, "window", law=law, n=n) / 100
 
     return [
-        *(number(f"n² d, n = {n}: over the share", share("n² d", n), 1) for n in MEMBERS),
-        *(bound(f"{law}, n = 8: over the share", share(law, 8), ">", 1.2) for law in ("d", "n d")),
+        *(number(f"n² d, n = {n}: bandwidth / share", share("n² d", n), 1) for n in MEMBERS),
+        *(
+            bound(f"{law}, n = 8: bandwidth / share", share(law, 8), ">", 1.2)
+            for law in ("d", "n d")
+        ),
     ]
 
 
 INDEX = "Jain's index of the sources' bandwidth; within 0.005."
-PAIRS = "Seed by seed; the 95 % interval of the difference is above 0."
+PAIRS = "Paired by seed; the 95 % interval of the difference is above 0."
 NODES, SWEEP = ("nodes",), ("sweep",)
 
 CLAIMS = [
@@ -168,23 +171,23 @@ CLAIMS = [
         NODES,
     ),
     Claim(
-        "002-C4", "WFQ's fairness in the Varied network, better where buffers are uneven.", "3",
+        "002-C4", "WFQ's fairness in the Varied network; better with uneven buffers.", "3",
         "0.9765 (15/5/10 kB), 0.9733 (even)", f"{INDEX} And the order. {PAIRS}", _varied_wfq, NODES,
     ),
     Claim(
-        "002-C5", "Under WFQ with small buffers flows with a short RTT get a multiple of those "
-        "with a long one.", "4a", "10 times",
+        "002-C5", "Under WFQ with small buffers, flows with a short RTT get many times the "
+        "bandwidth of those with a long RTT.", "4a", "10 times",
         "Bandwidth of s1 (8 ms) over that of s4 (404 ms) at 5 kB; within 20 %.", _ratio, SWEEP,
     ),
     Claim(
-        "002-C6", "WFQ's fairness nears 1 only above 90 kB, and flows still differ at 150 kB.",
+        "002-C6", "WFQ's fairness approaches 1 only above 90 kB, and flows still differ at 150 kB.",
         "4c, 4a", "not at 90 kB; a spread at 150 kB",
-        f"Near 1 is within 0.005. Not so at 90 kB, so at 150 kB; there s4 has less than UDP. "
+        f"Near 1 means within 0.005: not at 90 kB, but at 150 kB, where s4 has less than UDP. "
         f"{PAIRS}",
         _only_above, SWEEP,
     ),
     Claim(
-        "002-C7", "EWFQ's fairness is near 1 at 10 kB already.", "4c",
+        "002-C7", "EWFQ's fairness is already near 1 at 10 kB.", "4c",
         "near 1 at 10 kB, > 0.98 in very small buffers",
         "Above 0.995 at 10 kB; above 0.98 at 5 kB, the smallest.",
         lambda runs: [
@@ -198,28 +201,28 @@ CLAIMS = [
         PAIRS, _less_in_small, SWEEP,
     ),
     Claim(
-        "002-C9", "EWFQ's total matches WFQ's at 30 kB and exceeds it beyond.", "4d",
+        "002-C9", "EWFQ's total matches WFQ's at 30 kB and exceeds it with larger buffers.", "4d",
         "equal at 30 kB, then more", f"Equal within 3 %; then at 60, 90, 120, 150 kB. {PAIRS}",
         _more_in_large, SWEEP,
     ),
     Claim(
         "002-C10", "WFQ needs five times EWFQ's buffer for the same bandwidth and fairness.",
         "4c, 4d", "150 kB for 30 kB",
-        "WFQ with 150 kB and EWFQ with 30 kB: index within 0.005, total within 3 %. And the first "
+        "WFQ with 150 kB and EWFQ with 30 kB: index within 0.005, total within 3 %. The smallest "
         "buffer at which both means of WFQ reach EWFQ's at 30 kB, over 30 kB: within 20 % of 5.",
         _five_times, SWEEP,
     ),
     Claim(
-        "002-C11", "A single TCP with a small queue is dropped at 1 / (3/8 P²) and gets 75 % of R; "
-        "at 1 / (2/3 P²) it gets R.", "C11", "0.75 R, R",
-        "P = 50. Behind a queue of one packet: the rate within 3 points, the drops within 20 %. "
+        "002-C11", "A single TCP with a small queue has a drop rate of 1 / (3/8 P²) and gets 75 % "
+        "of R; at 1 / (2/3 P²) it gets R.", "C11", "0.75 R, R",
+        "P = 50. With a buffer of one packet: rate within 3 points, drop rate within 20 %. "
         "With random losses at both rates: within 20 %.",
         _single, ("single",),
     ),
     Claim(
         "002-C12", "A class of n TCPs needs n² times the drop rate.", "C12", "its share at n² d",
-        "P = 100, n = 1, 2, 4, 8: within 20 % of the share; at d and at n d, n = 8 has more than "
-        "1.2 of it.",
+        "P = 100, n = 1, 2, 4, 8: within 20 % of the share. At d and at n d, n = 8 gets more than "
+        "1.2 times the share.",
         _classes, ("classes",),
     ),
 ]  # fmt: skip

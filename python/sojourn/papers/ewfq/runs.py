@@ -1,4 +1,4 @@
-"""The networks and the queues of the paper on EWFQ; `ewfq` says what was chosen and why."""
+"""Networks and queues of the paper on EWFQ; the docstring of `ewfq` has our choices."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,11 +18,11 @@ NETWORKS: dict[str, tuple[list[int], str, str, str]] = {
     "Varied": ([50, 100, 1], "5mbit", "10mbit", "3330kbit"),
     "Five": ([2, 20, 100, 200, 50], "10mbit", "2500kbit", "2500kbit"),
 }
-"""Access delays in ms (the last source is UDP); rates of bottleneck, access links, UDP source."""
+"""Access delays in ms (the last is the UDP source's); rates of bottleneck, access links, UDP."""
 
 
 def ewfq(name: str, kb: float) -> Tree:
-    """EWFQ with `kb` kB for all classes, of which the last does not answer losses."""
+    """Return EWFQ with `kb` kB for all classes; the last class is unresponsive."""
     n = len(NETWORKS[name][0])
     own = {"flows": n, "by": "class", "expected": n, "responsive": [1] * (n - 1) + [0]}
     rtt = "500ms" if name == "Five" else "250ms"
@@ -30,9 +30,9 @@ def ewfq(name: str, kb: float) -> Tree:
 
 
 def wfq(name: str, kb: float, shares: tuple[float, ...] = (), more: int = 0) -> Tree:
-    """WFQ with a buffer for each class: even parts of `kb`, or `shares` (both in kB).
+    """Return WFQ with a buffer per class: even parts of `kb`, or `shares` (both in kB).
 
-    Each has `more` bytes beyond that.
+    Each buffer has `more` additional bytes.
     """
     n = len(NETWORKS[name][0])
     limits = [f"{share * 1000 + more:.0f}B" for share in shares or [kb / n] * n]
@@ -41,7 +41,7 @@ def wfq(name: str, kb: float, shares: tuple[float, ...] = (), more: int = 0) -> 
 
 
 def shared(name: str, kb: float, qdisc: str) -> Tree:
-    """Another scheduler with a queue per class and one buffer: the longest queue loses."""
+    """Return another scheduler with a queue per class and one buffer; the longest queue drops."""
     own = {"flows": len(NETWORKS[name][0]), "by": "class", "limit": f"{kb * 1000:.0f}B"}
     return {"name": qdisc, **own} | ({"quantum": "1000B"} if qdisc == "drr" else {})
 
@@ -57,10 +57,10 @@ SCHEMES: dict[str, Callable[[str, float], Tree]] = {
     "scfq": lambda name, kb: wfq(name, kb) | {"name": "scfq"},
     "ns2_fq": lambda name, kb: wfq(name, kb, more=1000) | {"name": "scfq"},
 }
-"""What stands at the bottleneck, by the name of a network and the buffer in kB.
+"""Functions that return the discipline of the bottleneck for a network and a buffer in kB.
 
-`ns2_fq` is what ns-2's Queue/FQ comes to: self-clocked, and the packet at the head of each queue
-is taken out of its buffer."""
+`ns2_fq` is equivalent to ns-2's Queue/FQ: self-clocked, and the packet at the head of each queue
+does not count towards its buffer."""
 
 
 def network(
@@ -75,10 +75,10 @@ def network(
     access: str = "100000p",
     members: int = 1,
 ) -> Tree:
-    """One of the networks, with `scheme` and `kb` kB at its bottleneck.
+    """Return the scenario of a network with `scheme` and `kb` kB at its bottleneck.
 
-    What is changed: parameters of the TCPs, of the UDP source, of the discipline (`law`), the
-    buffer of the access links, the number of TCPs of a source.
+    The keywords change parameters of the TCPs, of the UDP source and of the discipline (`law`), the
+    times, the buffer of the access links, and the number of TCPs per source.
     """
     delays, rate, speed, udp_rate = NETWORKS[name]
     qdisc = SCHEMES[scheme](name, kb) | dict(law)
@@ -99,7 +99,7 @@ def network(
 
 
 def changed(name: str, scheme: str, kb: float, change: Mapping[str, Any]) -> dict[str, Any]:
-    """One of the networks with something changed; what is EWFQ's does not touch WFQ."""
+    """Return a network with a change applied; a change of EWFQ's parameters does not affect WFQ."""
     own = {what: value for what, value in change.items() if what not in ("scheme", "law")}
     if scheme == "ewfq" and "law" in change:
         own["law"] = change["law"]
@@ -107,7 +107,7 @@ def changed(name: str, scheme: str, kb: float, change: Mapping[str, Any]) -> dic
 
 
 def touches(scheme: str, change: Mapping[str, Any]) -> bool:
-    """Whether a change makes a difference to `scheme`: not all are about both."""
+    """Return True if a change affects `scheme`: some affect only EWFQ, some only WFQ."""
     if scheme == "ewfq":
         return "scheme" not in change
     return "law" not in change and (scheme == "wfq" or "scheme" not in change)
@@ -135,7 +135,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "receiver's window of 20": {"tcp": {"receive_window": "20p"}},
     "150 s, all counted": {"times": {"duration": "150s", "warmup": "0s"}},
 }
-"""What the paper may have had instead, for the whole sweep."""
+"""Settings that the paper may have used instead, for the whole sweep."""
 
 AS_CHOSEN = "as chosen"
 CHANGES: dict[str, dict[str, Any]] = {
@@ -158,7 +158,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "self-clocked fair queueing": {"scheme": "scfq"},
     "ns-2's FQ (self-clocked, a packet more each)": {"scheme": "ns2_fq"},
 }
-"""One thing at a time; `scheme` stands for WFQ."""
+"""One change at a time; `scheme` replaces WFQ."""
 
 QUICK_SETTINGS = (
     "5 TCPs per source",
@@ -176,7 +176,7 @@ QUICK_CHANGES = (
     "UDP taken for responsive",
     "ns-2's FQ (self-clocked, a packet more each)",
 )
-"""What of these is in the quick form."""
+"""The changes in quick mode."""
 
 CASES: dict[str, tuple[str, str, float]] = {
     "Varied, EWFQ 30 kB": ("Varied", "ewfq", 30),
@@ -185,14 +185,14 @@ CASES: dict[str, tuple[str, str, float]] = {
     "Five, EWFQ 10 kB": ("Five", "ewfq", 10),
     "Five, WFQ 5 kB": ("Five", "wfq", 5),
 }
-"""Where: the claims C3, C4 twice, C7 and C5 are about these."""
+"""The cases of claims C3, C4 (two), C7 and C5."""
 
 MEMBERS = (1, 2, 4, 8)
 """TCPs in a class, for C12."""
 
 
 def measure(result: Result) -> dict[str, Any]:
-    """Keep what each source gets in Mbit/s, headers included, and what that is in all."""
+    """Keep the goodput of each source in Mbit/s, with headers, their total, and Jain's index."""
     each: dict[str, Any] = {}
     for flow in result.scenario["flows"]:
         name = flow["name"]
@@ -207,25 +207,25 @@ def measure(result: Result) -> dict[str, Any]:
 
 
 def measure_losses(result: Result) -> dict[str, Any]:
-    """Keep how many of the packets of s4 were lost to a full buffer, and how many early."""
+    """Keep the shares of the packets of s4 dropped by a full buffer and dropped early."""
     tape = result.links["bottleneck"].tape
     counted = tape.arrived_s >= seconds(result.scenario["warmup"])
     fate = tape.fate[counted & (tape["class"] == 3)]
     return {why: float((fate == FATES.index(why)).mean()) for why in ("full", "early")}
 
 
-def one_class(n: int, window: int, chance: float) -> Tree:
-    """`n` TCPs over a wide link that loses each packet with a `chance`; RTT 100 ms.
+def one_class(n: int, window: int, probability: float) -> Tree:
+    """Return `n` TCPs over a fast link that loses packets with a `probability`; RTT 100 ms.
 
-    `window` is the packets per round trip of the class's fair share.
+    `window` is the fair share of the class in packets per round trip.
     """
-    link = {"rate": f"{window * 4}mbit", "delay": "10ms", "loss": min(1.0, chance)}
+    link = {"rate": f"{window * 4}mbit", "delay": "10ms", "loss": min(1.0, probability)}
     wide = {"name": "droptail", "limit": "100000p"}
     return _lone(link | {"qdisc": wide}, n)
 
 
 def tiny_queue(window: int) -> Tree:
-    """One TCP over a link of `window` packets per round trip, behind room for a single packet."""
+    """Return one TCP over a link of `window` packets per round trip, with a 1-packet buffer."""
     link = {"rate": f"{window * 80}kbit", "delay": "10ms"}
     return _lone(link | {"qdisc": {"name": "droptail", "limit": "1p"}}, 1)
 
@@ -237,6 +237,6 @@ def _lone(link: Tree, n: int) -> Tree:
 
 
 def measure_lone(result: Result) -> dict[str, Any]:
-    """Keep what the TCPs get in packets per round trip of 100 ms, and what the queue lost."""
+    """Keep the goodput of the TCPs in packets per round trip of 100 ms, and the loss rate."""
     rate = tcp_goodput_bps(result, "tcp", wire=True)
     return {"window": rate * 0.1 / 8000, "loss": result.links["link"].loss_rate}

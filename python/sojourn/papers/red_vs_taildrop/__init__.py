@@ -1,39 +1,43 @@
 """Tail Drop against RED, gentle RED and RED configured by a model, for bulk and web traffic.
 
-The paper: 10 Mbit/s; round trips of 120, 140, 160 and 180 ms for four hosts, whose delays are all
-on the way forward; TCP with SACK and four CBR sources of 573-byte packets with 1 Mbit/s together.
-Tail Drop; REDstd and GREDstd (max_p 0.1, w_q 0.002, min_th 3/20 and max_th 13/20 of the buffer,
-GREDstd's slope goes from max_p at max_th to 1 at the full buffer); REDopt, which a model
-configures from bandwidth, round-trip time and the number of flows. All have REDopt's buffer, which
-grows with the flows. Bulk data (figure 3): a testbed, 16 to 256 FTPs, 500 s of which 100 are cut,
-10 runs. Web (figure 4): ns-2, 800 to 1400 sessions, 5000 s of which 100 are cut, 50 runs; REDopt
-takes for N the mean number of active flows of a first run.
+The paper has a bottleneck of 10 Mbit/s and four hosts with base round-trip times of 120, 140, 160
+and 180 ms, all of it on the forward path. Traffic is TCP with SACK, and four CBR sources of
+573-byte packets with 1 Mbit/s together. The disciplines:
 
-What it leaves out (or our copy does), and what was chosen:
+- Tail Drop;
+- REDstd and GREDstd: max_p 0.1, w_q 0.002, min_th 3/20 and max_th 13/20 of the buffer. GREDstd's
+  drop probability rises from max_p at max_th to 1 at the full buffer;
+- REDopt, configured by a model from bandwidth, round-trip time and the number of flows N.
 
-- bulk data: N = 16, 32, 64, 128, 256, N/4 per host. Linux of 2001: SACK, delayed acks, 1514-byte
-  packets, a first window of two, a least time-out of 200 ms (the profile `rfc`). With ns-2's Sack1,
-  an ack per packet and sizes of 1400 to 1628 bytes: experiment `simulated`;
-- REDopt's model is that of the discipline `red_opt` (its constants are recollected); not gentle;
-- RED's signals are independent (`wait` bernoulli) in all three RED schemes. The paper says that
-  REDopt's queue settles in the middle between the thresholds; with an ack per packet only this one
-  of the three forms in use brings it there (table `spread`);
-- web: Feldmann's users as ns-2's webtraf had them before November 2001, a page does not wait for
-  the end of the one before: pages Pareto (50 s, shape 2) apart, Pareto (4, 1.2) objects, Pareto
-  (0.5 s, 1.5) apart, of Pareto (12 kB, 1.2). Each over a connection of its own (ns-2's Sack1),
-  without the packet that asks for it. They offer 9.05 Mbit/s at 1300 sessions (median of three
-  runs of 2000 s over a fast link), which is what UDP leaves: nothing had to be scaled;
-- REDopt's N for web: `ACTIVE`, the median of six first runs with 300 packets of Tail Drop;
-- access links and the one between the first two routers have 100 Mbit/s and 1000 packets; behind
-  the bottleneck no queue can form, so links end there and acks return as a pure delay;
-- CBR sources begin at random in the first 10 s; goodput counts headers of 40 bytes.
+All have REDopt's buffer, which grows with N. Bulk data (figure 3) is a testbed: 16 to 256 FTPs, 10
+runs of 500 s, the first 100 s not counted. Web traffic (figure 4) is ns-2: 800 to 1400 sessions, 50
+runs of 5000 s, the first 100 s not counted. REDopt's N is the mean number of active flows of a
+first run.
 
-Scaled down: web has 6 runs of 5000 s (the paper 50); what else decides has 2 to 5 runs, of 300 to
-5000 s. Quick has 2 or 3 runs of 200 to 500 s, in which users beyond what the link carries have
-hardly begun to pile up. Bulk data is run as in the testbed, 10 times 500 s. The paper's simulations
-in full, 4 schemes, 5 loads, 50 runs of 5000 s: each takes 2.3 to 3 s of one core and sends 11 to 15
-M packets over three links each (4 M over the bottleneck); 1000 of them 45 minutes and 13 G. Ours
-in full are 3.3 G.
+Our choices where the paper (or our copy of it) states nothing:
+
+- Bulk data: N = 16, 32, 64, 128, 256, with N/4 FTPs per host. Linux of 2001: SACK, delayed acks,
+  1514-byte packets, an initial window of two packets, a minimum RTO of 200 ms (profile `rfc`).
+  Experiment `simulated` has ns-2's Sack1, an ack per packet and packets of 1400 to 1628 bytes.
+- REDopt's model is that of the discipline `red_opt`, whose constants are from memory; not gentle.
+- RED's drops are independent (`wait` bernoulli) in all three RED variants. The paper says that
+  REDopt's queue settles in the middle between the thresholds. With an ack per packet, only this one
+  of the three variants in use gives that (table `spread`).
+- Web: Feldmann's users as in ns-2's webtraf before November 2001; a page does not wait for the end
+  of the previous one. Pages are Pareto (50 s, shape 2) apart, with Pareto (4, 1.2) objects that are
+  Pareto (0.5 s, 1.5) apart, of Pareto (12 kB, 1.2) size. Each object has its own connection (ns-2's
+  Sack1), without a request packet. The offered load is 9.05 Mbit/s at 1300 sessions (median of
+  three runs of 2000 s over a fast link). UDP leaves 9 Mbit/s, so nothing had to be scaled.
+- REDopt's N for web: `ACTIVE`, the median of six first runs with 300 packets of Tail Drop.
+- Access links and the link between the first two routers have 100 Mbit/s and 1000 packets. No queue
+  can form behind the bottleneck, so the simulated path ends there, and acks return as a pure delay.
+- CBR sources start at random in the first 10 s. Goodput counts headers of 40 bytes.
+
+Scale: bulk data is run as in the testbed, 10 times 500 s. Web has 6 runs of 5000 s (the paper 50);
+the sensitivities have 2 to 5 runs of 300 to 5000 s. Quick mode has 2 or 3 runs of 200 to 500 s, too
+short for the sessions of an overload to accumulate. Full mode sends 3.3 G packets. All simulations
+of the paper (4 disciplines, 5 loads, 50 runs of 5000 s) would send 13 G packets in 45 minutes on
+one core: 2.3 to 3 s and 11 to 15 M packets per run.
 """
 
 from collections.abc import Sequence
@@ -74,20 +78,20 @@ def _ftps(ax: "Axes") -> None:
 
 
 def _over_ftps(runs: Runs, ax: "Axes", what: str, label: str, scale: float = 1.0) -> None:
-    """Draw something over the number of FTPs."""
+    """Draw a column over the number of FTPs."""
     lines(ax, runs["ftp"], "flows", what, by="q", names=NAMES, scale=scale)
     _ftps(ax)
     ax.set_ylabel(label)
 
 
 def _over_sessions(runs: Runs, ax: "Axes", what: str, label: str, scale: float = 1.0) -> None:
-    """Draw something over the number of web sessions."""
+    """Draw a column over the number of web sessions."""
     lines(ax, runs["web"], "sessions", what, by="q", names=NAMES, scale=scale)
     ax.set(xlabel="web sessions", xticks=list(SESSIONS), ylabel=label, ylim=(0, None))
 
 
 def _run_lengths(frame: pl.DataFrame, ax: "Axes", **labels: Any) -> None:
-    """Draw the shares of runs of n losses, their mean over seeds, with 95 % intervals."""
+    """Draw the share of loss runs of length n: mean over seeds with 95 % intervals."""
     from sojourn.plotting.run import legend
     from sojourn.result.statistics import interval
 
@@ -98,7 +102,7 @@ def _run_lengths(frame: pl.DataFrame, ax: "Axes", **labels: Any) -> None:
         shares = np.array([np.pad(one, (0, most - len(one))) / one.sum() for one in found])
         seen = [n for n in range(most) if shares[:, n].mean() > 0]
         told = [interval(shares[:, n]) for n in seen]
-        # An interval that goes below zero has no place on this axis.
+        # A logarithmic axis cannot show an interval that includes zero.
         bars = [one.half if one.low > 0 else 0.0 for one in told]
         look = style(k) | {"ls": "-" if most < 20 else "", "label": name, "alpha": 0.8}
         look["ms"] = 4 if q == "opt" else 6 if q == "gred" else 3
@@ -113,13 +117,13 @@ def _run_lengths(frame: pl.DataFrame, ax: "Axes", **labels: Any) -> None:
 
 
 def _plain(axis: "Axis", places: Sequence[float]) -> None:
-    """Write plain numbers at some places of a logarithmic axis, and nothing between them."""
+    """Set plain numbers as the only ticks of a logarithmic axis."""
     axis.set_ticks(list(places), [f"{one:g}" for one in places])
     axis.set_ticks([], minor=True)
 
 
 def _parameters(frame: pl.DataFrame, x: str, places: Sequence[int], used: Any) -> pl.DataFrame:
-    """Give what the schemes were configured with."""
+    """Tabulate the parameters of the disciplines."""
     rows = []
     for one in places:
         opt = [mean(frame, k, q="opt", **{x: one}) for k in ("min_th", "max_th", "max_p", "w_q")]
@@ -127,19 +131,19 @@ def _parameters(frame: pl.DataFrame, x: str, places: Sequence[int], used: Any) -
         rows.append([one, n, room(n), *opt[:2], f"{opt[2]:.3f}", f"{opt[3]:.2g}",
                      round(room(n) * 3 / 20), round(room(n) * 13 / 20)])  # fmt: skip
     names = [x, "N", "buffer, packets", "REDopt min_th", "max_th", "max_p", "w_q",
-             "(G)REDstd min_th", "its max_th"]  # fmt: skip
+             "(G)REDstd min_th", "(G)REDstd max_th"]  # fmt: skip
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
 @table("3a", "Parameters for bulk data", needs=["ftp"])
 def bulk_parameters(runs: Runs) -> pl.DataFrame:
-    """Give table 3a."""
+    """Tabulate table 3a."""
     return _parameters(runs["ftp"], "flows", FTPS, lambda n: n)
 
 
 @figure("3 goodput", "FTP: goodput of TCP", needs=["ftp"])
 def bulk_goodput(runs: Runs, ax: "Axes") -> None:
-    """Draw the goodput of FTPs, of which the paper only tells."""
+    """Draw the goodput of FTPs, which the paper states only in text."""
     _over_ftps(runs, ax, "goodput_mbps", "goodput, Mbit/s")
     ax.set_ylim(8, 10)
 
@@ -152,7 +156,7 @@ def bulk_udp_loss(runs: Runs, ax: "Axes") -> None:
 
 @table("losses", "FTP: loss of UDP, and of all packets, in %", needs=["ftp"])
 def bulk_losses(runs: Runs) -> pl.DataFrame:
-    """Put the losses of the smooth UDP beside those of all."""
+    """Compare the losses of the evenly spaced UDP with those of all packets."""
     told = [(q, what) for what in ("udp_loss", "loss") for q in NAMES]
     rows = [
         [n, *(round(100 * mean(runs["ftp"], what, q=q, flows=n), 2) for q, what in told)]
@@ -176,7 +180,7 @@ def bulk_runs(runs: Runs, ax: "Axes") -> None:
 
 @figure("3d light", "FTP, N = 32: runs of losses", needs=["ftp"])
 def bulk_runs_light(runs: Runs, ax: "Axes") -> None:
-    """Draw what the paper says of fewer than 64 flows."""
+    """Draw the loss runs for fewer than 64 flows, which the paper states only in text."""
     _run_lengths(runs["ftp"], ax, flows=32)
 
 
@@ -188,13 +192,13 @@ def bulk_deviation(runs: Runs, ax: "Axes") -> None:
 
 @table("4a", "Parameters for web traffic", needs=["web"])
 def web_parameters(runs: Runs) -> pl.DataFrame:
-    """Give table 4a."""
+    """Tabulate table 4a."""
     return _parameters(runs["web"], "sessions", SESSIONS, lambda s: ACTIVE[s])
 
 
 @figure("4 goodput", "Web: goodput of TCP", needs=["web"])
 def web_goodput(runs: Runs, ax: "Axes") -> None:
-    """Draw the goodput of web traffic, of which the paper only tells."""
+    """Draw the goodput of web traffic, which the paper states only in text."""
     _over_sessions(runs, ax, "goodput_mbps", "goodput, Mbit/s")
 
 
@@ -224,7 +228,7 @@ def web_runs(runs: Runs, ax: "Axes") -> None:
 
 @figure("buffers", "Goodput against delay: Tail Drop with other buffers", needs=["ftp", "buffers"])
 def smaller_buffers(runs: Runs, ax: "Axes") -> None:
-    """Draw what Tail Drop gives for a delay, and what the other schemes do."""
+    """Draw the goodput of Tail Drop over its delay, and the points of the RED variants."""
     from sojourn.plotting.run import legend
 
     for n, dash in ((16, "-"), (64, "--"), (256, ":")):
@@ -250,13 +254,13 @@ def smaller_buffers(runs: Runs, ax: "Axes") -> None:
 
 @figure("wq", "Web, 1400 sessions: runs of losses against w_q", needs=["weights"])
 def runs_by_weight(runs: Runs, ax: "Axes") -> None:
-    """Draw how long runs of losses are with other weights, at the greatest load."""
+    """Draw the mean length of loss runs against the weight, at the highest load."""
     _weights(runs, ax, 1400)
 
 
 @figure("wq light", "Web, 800 sessions: runs of losses against w_q", needs=["weights"])
 def runs_by_weight_light(runs: Runs, ax: "Axes") -> None:
-    """Draw how long runs of losses are with other weights, at the least load."""
+    """Draw the mean length of loss runs against the weight, at the lowest load."""
     _weights(runs, ax, 800)
 
 
@@ -267,10 +271,10 @@ def _weights(runs: Runs, ax: "Axes", sessions: int) -> None:
     _plain(ax.xaxis, sorted(set(frame["w_q"])))
 
 
-@table("flows", "Open connections under Tail Drop, and REDopt's max_p for so many",
+@table("flows", "Open connections under Tail Drop, and REDopt's max_p for that number",
        needs=["first", "users", "model"])  # fmt: skip
 def open_connections(runs: Runs) -> pl.DataFrame:
-    """Put the users that were chosen beside others."""
+    """Compare the chosen web users with others."""
     rows = []
     own = runs["first"].with_columns(users=pl.lit("as chosen, long runs"))
     for users, frame in [(None, own), *((one, runs["users"]) for one in MORE_WEB)]:
@@ -279,18 +283,18 @@ def open_connections(runs: Runs) -> pl.DataFrame:
             n = mean(chosen, "active", sessions=s)
             cells = [mean(chosen, k, sessions=s) for k in ("goodput_mbps", "utilisation")]
             rows.append([users or "as chosen, long runs", s, n, max_p(runs, n), *cells])
-    names = ["users", "sessions", "open connections", "max_p for so many", "goodput, Mbit/s",
+    names = ["users", "sessions", "open connections", "REDopt's max_p", "goodput, Mbit/s",
              "utilisation"]  # fmt: skip
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
 @table(
     "spread",
-    "How RED's signals are spread",
+    "Spacing of RED's drops",
     needs=["ftp", "web", "simulated", "spread"],
 )
 def spread_signals(runs: Runs) -> pl.DataFrame:
-    """Put the three forms of RED's signals beside each other."""
+    """Compare the three ways in which RED spaces its drops."""
     rows, spread = [], runs["spread"]
     for load, q in spread.select("load", "q").unique(maintain_order=True).iter_rows():
         name, x = "ftp", "flows"
@@ -306,12 +310,12 @@ def spread_signals(runs: Runs) -> pl.DataFrame:
         ):
             place = float(rules.place(frame, q, ACTIVE.get(count, count)).mean())
             rows.append([load, NAMES[q], wait, place, *(mean(frame, k) for k in SEEN)])
-    names = ["load", "scheme", "wait", "mean queue from min_th (0) to max_th (1)"]
+    names = ["load", "discipline", "wait", "mean queue from min_th (0) to max_th (1)"]
     return pl.DataFrame(rows, schema=[*names, *SEEN], orient="row")
 
 
 def _beside(frame: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """Give the runs with the seeds of others."""
+    """Return the runs with the seeds of `other`."""
     return frame.filter(pl.col("seed").is_in(other["seed"].unique().implode()))
 
 
@@ -320,65 +324,65 @@ SEEN = ("goodput_mbps", "udp_loss", "delay_s", "delay_std_s", "run_mean", "runs_
 
 @table("simulated", "FTP with ns-2's TCP, an ack per packet", needs=["simulated"])
 def ftp_simulated(runs: Runs) -> pl.DataFrame:
-    """Give the simulation that the paper does not show."""
+    """Tabulate the simulation that the paper mentions but does not show."""
     frame = runs["simulated"]
     rows = [
         [n, NAMES[q], *(mean(frame, k, q=q, flows=n) for k in SEEN)]
         for n in sorted(set(frame["flows"]))
         for q in NAMES
     ]
-    return pl.DataFrame(rows, schema=["flows", "scheme", *SEEN], orient="row")
+    return pl.DataFrame(rows, schema=["flows", "discipline", *SEEN], orient="row")
 
 
-@table("ns-2", "FTP, 300 packets for every N, beside ns-2", needs=["ns-2"])
+@table("ns-2", "FTP, 300 packets for every N, compared with ns-2", needs=["ns-2"])
 def beside_ns2(runs: Runs) -> pl.DataFrame:
-    """Put runs beside ns-2's."""
+    """Compare runs with ns-2's."""
     told = ("udp_loss", "delay_s", "delay_std_s", "run_mean")
     rows = []
     for (q, n), theirs in NS2.items():
         ours = [mean(runs["ns-2"], k, q=q, flows=n) for k in told]
         both = zip(theirs, ours, (100, 1e3, 1e3, 1), strict=True)
         rows.append([NAMES[q], n, *(cell for a, b, c in both for cell in (float(a), c * b))])
-    names = ["UDP loss, %", "delay, ms", "its deviation, ms", "run of losses"]
+    names = ["UDP loss, %", "delay, ms", "deviation, ms", "mean loss run"]
     heads = [head for name in names for head in (f"ns-2: {name}", f"ours: {name}")]
-    return pl.DataFrame(rows, schema=["scheme", "flows", *heads], orient="row")
+    return pl.DataFrame(rows, schema=["discipline", "flows", *heads], orient="row")
 
 
-@table("misjudged", "1400 sessions under queues made for 1200; REDopt with a faster average",
+@table("misjudged", "1400 sessions with parameters for 1200; REDopt with a faster average",
        needs=["web", "misjudged"])  # fmt: skip
 def other_parameters(runs: Runs) -> pl.DataFrame:
-    """Put schemes with other parameters beside those of figure 4."""
+    """Compare disciplines with other parameters with those of figure 4."""
     rows = []
     web, other = _beside(runs["web"], runs["misjudged"]), runs["misjudged"]
     for what, q, s in other.select("what", "q", "sessions").unique(maintain_order=True).iter_rows():
         for label, frame in (("figure 4", web), (what, other.filter(what=what))):
             cells = [mean(frame, k, q=q, sessions=s) for k in SEEN]
             rows.append([s, NAMES[q], label, *cells])
-    return pl.DataFrame(rows, schema=["sessions", "scheme", "what", *SEEN], orient="row")
+    return pl.DataFrame(rows, schema=["sessions", "discipline", "parameters", *SEEN], orient="row")
 
 
-PAIRS = "Seed by seed; the 95 % interval of the difference is above 0."
+PAIRS = "Paired by seed; the 95 % interval of the difference is above 0."
 FTP, WEB = ("ftp",), ("web",)
 
 CLAIMS = [
     Claim(
-        "001-C1", "FTP goodput is practically equal for all schemes, and almost optimal.",
+        "001-C1", "FTP goodput is practically equal for all disciplines, and almost optimal.",
         "3 goodput", "about 8.4 Mbit/s",
-        "Within 20 % of 8.4; above 95 % of what UDP leaves of the link; at each N the schemes "
-        "within 3 points of the link's rate.",
+        "Within 20 % of 8.4; above 95 % of the rate that UDP leaves; at each N all disciplines "
+        "within 3 % of the link's rate of each other.",
         rules.goodput, FTP,
     ),
     Claim(
-        "001-C2", "It is slightly below for (G)REDstd at N = 16: max_p is too aggressive, the mean "
-        "queue near min_th.", "3 goodput", "less",
+        "001-C2", "FTP goodput is slightly lower for (G)REDstd at N = 16: max_p is too aggressive, "
+        "the mean queue near min_th.", "3 goodput", "less",
         f"Below Tail Drop's. {PAIRS} Mean queue in the lowest quarter between the thresholds.",
         rules.too_aggressive, FTP,
     ),
     Claim(
-        "001-C3", "UDP loses less with REDopt than with (G)REDstd at light load, Tail Drop is "
-        "between, and at high load the differences vanish.", "3b", "a factor of 2",
-        f"N = 16: the ratio within 20 %, and the order: {PAIRS} N = 256: most at most a fifth "
-        "above least.",
+        "001-C3", "UDP's loss is lower with REDopt than with (G)REDstd at light load, with Tail "
+        "Drop in between; at high load the differences vanish.", "3b", "a factor of 2",
+        f"N = 16: the ratio within 20 %, and the order. {PAIRS} N = 256: the largest at most 20 % "
+        "above the smallest.",
         rules.udp_light, FTP,
     ),
     Claim(
@@ -390,27 +394,27 @@ CLAIMS = [
     Claim(
         "001-C5", "The delay varies much less with N for REDopt than for (G)REDstd, whose queues "
         "go from min_th to max_th.", "3c", "shape",
-        "Most to least delay, less 1: REDopt's under half of the others'. (G)REDstd's mean queue "
-        "is in the lowest quarter between the thresholds at 16 flows and in the highest at 256; "
-        "REDopt's is in neither at any N.",
+        "Largest delay over smallest, minus 1: REDopt's below half of the others'. (G)REDstd's "
+        "mean queue is in the lowest quarter between the thresholds at 16 flows and in the highest "
+        "at 256; REDopt's is in neither at any N.",
         rules.drift, FTP,
     ),
     Claim(
         "001-C6", "Tail Drop's delay varies much at light load (global synchronisation), less at "
         "high load.", "3e", "shape",
-        f"Standard deviation: falls from N to N; at 16 flows above those of RED. {PAIRS}",
+        f"Standard deviation: falls from each N to the next; at 16 flows above RED's. {PAIRS}",
         rules.swings, FTP,
     ),
     Claim(
-        "001-C7", "Losses in a row, N below 64: all RED schemes alike, Tail Drop clearly worse.",
+        "001-C7", "Consecutive losses, N below 64: all RED variants alike, Tail Drop much worse.",
         "3d light", "shape",
-        f"Mean run at 16 and 32 flows: within 20 % of GREDstd's; order: {PAIRS}",
+        f"Mean run at 16 and 32 flows: within 20 % of GREDstd's; and the order. {PAIRS}",
         rules.light_runs, FTP,
     ),
     Claim(
-        "001-C8", "Losses in a row, N = 256: REDstd bad (its average is above max_th), GREDstd "
+        "001-C8", "Consecutive losses, N = 256: REDstd bad (its average is above max_th), GREDstd "
         "better, REDopt good but with a heavy tail.", "3d", "shape",
-        "The average over max_th; mean run; share of runs of 2 and more; REDopt's share of runs "
+        "The average above max_th; mean run; share of runs of 2 and more; REDopt's share of runs "
         f"of 10 and more above Tail Drop's. {PAIRS}",
         rules.many_runs, FTP,
     ),
@@ -422,28 +426,30 @@ CLAIMS = [
     ),
     Claim(
         "001-C10", "Web goodput rises with the sessions to a maximum.", "4 goodput", "8.7 Mbit/s",
-        f"From 800 to 1000 to 1200: {PAIRS} The greatest mean within 20 %.",
+        f"From 800 to 1000 to 1200 sessions. {PAIRS} The largest mean within 20 %.",
         rules.most_goodput, WEB,
     ),
     Claim(
-        "001-C11", "Web goodput does not depend on the scheme.", "4 goodput", "equal",
-        "The schemes are within 3 points of the link's rate at each number of sessions.",
+        "001-C11", "Web goodput does not depend on the discipline.", "4 goodput", "equal",
+        "All disciplines within 3 % of the link's rate of each other at each number of sessions.",
         lambda runs: rules.best_and_worst(runs["web"], "sessions"), WEB,
     ),
     Claim(
-        "001-C12", "The drop probability that REDopt is made for grows with the sessions.", "flows",
+        "001-C12", "The drop probability that REDopt is configured for grows with the sessions.",
+        "flows",
         "2.6 times from 800 to 1000, 16.7 times from 1200 to 1400",
         "The model's max_p for the open connections of each first run; ratios within 20 %.",
         rules.estimate, ("first", "model"),
     ),
     Claim(
-        "001-C13", "Web: UDP loses least with Tail Drop, mainly at 1200 sessions.", "4b", "least",
-        f"{PAIRS} And the ratio is greatest at 1200.",
+        "001-C13", "Web: UDP's loss is lowest with Tail Drop, mainly at 1200 sessions.", "4b",
+        "lowest", f"{PAIRS} And the ratio is largest at 1200.",
         rules.web_losses, WEB,
     ),
     Claim(
-        "001-C14", "Web: mean delay grows with the sessions; REDopt has the least, Tail Drop the "
-        "most.", "4c", "shape", f"From each number to the next, and at each number. {PAIRS}",
+        "001-C14", "Web: mean delay grows with the sessions; REDopt's is the lowest, Tail Drop's "
+        "the highest.", "4c", "shape",
+        f"From each number of sessions to the next, and the order at each. {PAIRS}",
         rules.web_delays, WEB,
     ),
     Claim(
@@ -454,7 +460,8 @@ CLAIMS = [
         WEB,
     ),
     Claim(
-        "001-C16", "Web, 1400 sessions: more losses in a row with RED than with Tail Drop.", "4d",
+        "001-C16", "Web, 1400 sessions: more consecutive losses with RED than with Tail Drop.",
+        "4d",
         "significantly worse", f"Mean run. {PAIRS}",
         lambda runs: [rules.less(runs["web"], "run_mean", "td", q, sessions=1400) for q in RED],
         WEB,
@@ -465,8 +472,9 @@ CLAIMS = [
         rules.weights_matter, ("weights",),
     ),
     Claim(
-        "001-C18", "Below 800 sessions the link is underloaded, above 1400 it is as with FTP.",
-        "flows", "so", "600 sessions: utilisation below 85 %. 1600: Tail Drop's mean queue above "
+        "001-C18", "Below 800 sessions the link is underloaded; above 1400 web behaves as FTP.",
+        "flows", "shape",
+        "600 sessions: utilisation below 85 %. 1600: Tail Drop's mean queue above "
         "80 % of the buffer, goodput within 3 % of that of 256 FTPs.",
         rules.beyond, ("first", "ftp"),
     ),

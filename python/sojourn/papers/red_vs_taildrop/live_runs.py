@@ -1,4 +1,4 @@
-"""The FTPs of Tail Drop against RED on real packets: which runs, and what is told of them."""
+"""FTPs of Tail Drop against RED on real packets: runs, and notes for the report."""
 
 from sojourn.papers.red_vs_taildrop.runs import (
     FTPS,
@@ -17,24 +17,24 @@ LINUX: Table = {
     **{key: value for key, value in TESTBED.items() if key != "rto_initial"},
     "packet": "1500B",
 }
-"""The testbed's TCP, but for what a device cannot carry or a route cannot say."""
+"""The testbed's TCP, except packets above the MTU and the initial RTO, which Linux fixes."""
 
 LIVE = Live(
     about="""\
 On real packets: bulk data (figure 3, claims 001-C1 to 001-C8). 16 to 256 FTPs and four CBR
 sources of 573-byte packets, 1 Mbit/s together, over the paper's four access links, the trunk and
-the bottleneck of 10 Mbit/s; round trips of 120 to 180 ms. Tail Drop, REDstd, GREDstd and REDopt
-have the parameters and buffers of the simulated runs.
+the bottleneck of 10 Mbit/s; base round-trip times of 120 to 180 ms. Tail Drop, REDstd, GREDstd and
+REDopt have the parameters and buffers of the simulated runs.
 
-TCP is the kernel's Reno with SACK: delayed acks, a first window of two packets, a least time-out
-of 200 ms. Its packets have 1500 bytes and not 1514, since no device here takes more, and a lost
-SYN is sent again after 1 s instead of 3, which the kernel does not let anyone change. The
-simulated runs beside have the same 1500 bytes and the same second.
+TCP is the kernel's Reno with SACK: delayed acks, an initial window of two packets, a minimum RTO of
+200 ms. Two differences: packets have 1500 bytes instead of 1514, the MTU of the devices, and a lost
+SYN is sent again after 1 s instead of 3 s, which Linux fixes. The simulated counterparts have the
+same 1500 bytes and 1 s.
 
-The paper ran 10 times 500 s, of which 100 were cut. Full runs here have 120 s, of which 30 are
-cut, with 2 seeds: a seed decides when flows begin, how dice fall on the link, and nothing in the
-kernel. Orders are judged seed by seed, and two seeds prove little: a difference holds where it
-is much larger than what two runs differ by.""",
+The paper ran 10 times 500 s, the first 100 s not counted. Full runs here last 120 s, the first 30 s
+not counted, with 2 seeds. A seed determines the start of the flows and the random numbers of the
+link, and nothing in the kernel. Orders are judged by paired seeds, and two seeds prove little: a
+difference holds only if it is much larger than the difference between two runs.""",
     theirs="The ten runs of the paper for each point",
     paper_s=500,
     columns={
@@ -50,9 +50,9 @@ is much larger than what two runs differ by.""",
 
 
 def live(full: bool) -> dict[str, Experiment]:
-    """Give the FTPs of figure 3; quick runs have two loads and two schemes.
+    """Return the FTPs of figure 3; quick mode has two loads and two disciplines.
 
-    Six runs at once make the full ones in 14 minutes.
+    With six runs at once, full mode takes 14 minutes.
     """
     loads = FTPS if full else (16, 256)
     schemes = tuple(NAMES) if full else ("td", "opt")

@@ -1,4 +1,4 @@
-"""How the claims of `red_vs_taildrop` are measured: each function gives the parts of one."""
+"""Rules of the claims of `red_vs_taildrop`: each public function returns the parts of a claim."""
 
 from itertools import pairwise
 from typing import Any
@@ -27,29 +27,29 @@ NS2: dict[tuple[str, int], tuple[float, float, float, float]] = {
     ("gred", 16): (1.20, 74, 16.3, 1.00), ("gred", 64): (5.49, 178, 14.1, 1.00),
     ("gred", 256): (19.0, 249, 12.2, 1.00),
 }  # fmt: skip
-"""By scheme and FTPs: loss of UDP (%), mean and standard deviation of the delay (ms), mean run of
-losses; ns-2 with 300 packets for every N (`td_red_ftp.csv` of the oracle, mean of three runs)."""
+"""By discipline and FTPs: UDP loss (%), mean and standard deviation of the delay (ms), mean loss
+run; ns-2 with 300 packets for every N, mean of three runs."""
 
 
 def max_p(runs: Runs, n: float) -> float:
-    """Give REDopt's max_p for `n` flows, between those that the model was asked for."""
+    """Return REDopt's max_p for `n` flows, interpolated between the numbers in `MODEL_FLOWS`."""
     model = runs["model"].sort("flows")
     return float(np.exp(np.interp(np.log(n), np.log(model["flows"]), np.log(model["max_p"]))))
 
 
 def best_and_worst(frame: pl.DataFrame, x: str) -> list[Part]:
-    """Ask at each load whether the goodputs of all schemes lie within 3 points of the link."""
+    """Return a part per load: the goodputs of all disciplines are within 3 % of the link's rate."""
     parts = []
     for one in sorted(set(frame[x])):
         found = [mean(frame, "goodput_mbps", q=q, **{x: one}) for q in NAMES]
         told = f"{min(found):.2f} to {max(found):.2f} Mbit/s"
         close = max(found) - min(found) <= POINTS * CAPACITY_MBPS
-        parts.append(shape(f"{x} {one}: all schemes", close, told, "within 0.3 Mbit/s"))
+        parts.append(shape(f"{x} {one}: all disciplines", close, told, "within 0.3 Mbit/s"))
     return parts
 
 
 def less(frame: pl.DataFrame, what: str, less: str, more: str, **at: int) -> Part:
-    """Ask whether one scheme has less of something than another."""
+    """Return the part: a column is smaller with one discipline than with another."""
     where = ", ".join(f"{value} {name}" for name, value in at.items())
     a, b = (values(frame, what, q=q, **at) for q in (less, more))
     ms = what.startswith("delay")
@@ -60,7 +60,7 @@ def less(frame: pl.DataFrame, what: str, less: str, more: str, **at: int) -> Par
 
 
 def _rises(frame: pl.DataFrame, what: str, q: str, x: str, low: int, high: int) -> Part:
-    """Ask whether something is less at a low load than at a high one."""
+    """Return the part: a column is smaller at a low load than at a high one."""
     a, b = (values(frame, what, q=q, **{x: one}) for one in (low, high))
     ms = what.startswith("delay")
     return order(f"{NAMES[q]}: less at {low} than at {high} {x}", a, b,
@@ -68,7 +68,7 @@ def _rises(frame: pl.DataFrame, what: str, q: str, x: str, low: int, high: int) 
 
 
 def _along(frame: pl.DataFrame, what: str, q: str, sign: int) -> Part:
-    """Ask whether the means rise (sign 1) or fall (-1) from each number of FTPs to the next."""
+    """Return the part: means rise (sign 1) or fall (-1) from each number of FTPs to the next."""
     found = [1e3 * mean(frame, what, q=q, flows=n) for n in FTPS]
     steady = all(sign * (b - a) > 0 for a, b in pairwise(found))
     told = ", ".join(f"{one:.3g}" for one in found) + " ms"
@@ -77,25 +77,25 @@ def _along(frame: pl.DataFrame, what: str, q: str, sign: int) -> Part:
 
 
 def _band(q: str, n: int) -> tuple[float, float]:
-    """Give the thresholds (packets) of a RED scheme for `n` flows."""
+    """Return the thresholds (packets) of a RED variant for `n` flows."""
     ends = (0.3, 1.3) if q == "opt" else (3 / 20, 13 / 20)
     whole = gap(n) if q == "opt" else room(n)
     return ends[0] * whole, ends[1] * whole
 
 
 def place(frame: pl.DataFrame, q: str, n: int) -> Any:
-    """Give where between the thresholds for `n` the mean queues are: 0 at min_th, 1 at max_th."""
+    """Return the mean queues relative to the thresholds for `n`: 0 at min_th, 1 at max_th."""
     low, high = _band(q, n)
     return (values(frame, "queue_packets") - low) / (high - low)
 
 
 def _place(frame: pl.DataFrame, q: str, n: int) -> Any:
-    """Give that of the runs of a scheme with `n` flows, by seed."""
+    """Return `place` for the runs of a discipline with `n` flows, by seed."""
     return place(frame.filter(q=q, flows=n), q, n)
 
 
 def goodput(runs: Runs) -> list[Part]:
-    """Measure C1: against the number, against what UDP leaves, and the schemes to each other."""
+    """Measure C1: against the number, against the rate that UDP leaves, and among disciplines."""
     frame = runs["ftp"]
     parts = [
         number(f"{NAMES[q]}, {n} flows", values(frame, "goodput_mbps", q=q, flows=n), 8.4,
@@ -109,7 +109,9 @@ def goodput(runs: Runs) -> list[Part]:
             for n in FTPS
         ]
         worst = min(share, key=lambda one: float(one.mean()))
-        parts.append(bound(f"{NAMES[q]}: of what UDP leaves, least of all N", worst, ">", 0.95))
+        parts.append(
+            bound(f"{NAMES[q]}: share of the rate left by UDP, lowest N", worst, ">", 0.95)
+        )
     return [*parts, *best_and_worst(frame, "flows")]
 
 
@@ -118,7 +120,7 @@ def too_aggressive(runs: Runs) -> list[Part]:
     frame = runs["ftp"]
     return [
         *(less(frame, "goodput_mbps", q, "td", flows=16) for q in STD),
-        *(bound(f"{NAMES[q]}: mean queue, as a share of the way from min_th to max_th",
+        *(bound(f"{NAMES[q]}: mean queue from min_th (0) to max_th (1)",
                 _place(frame, q, 16), "<", 0.25) for q in STD),
     ]  # fmt: skip
 
@@ -137,7 +139,7 @@ def udp_light(runs: Runs) -> list[Part]:
         *ratios,
         less(frame, "udp_loss", "opt", "td", flows=16),
         *(less(frame, "udp_loss", "td", q, flows=16) for q in STD),
-        shape("256 flows: all within a fifth", max(many) <= 1.2 * min(many), told),
+        shape("256 flows: all within 20 %", max(many) <= 1.2 * min(many), told),
     ]
 
 
@@ -151,12 +153,12 @@ def delays(runs: Runs) -> list[Part]:
                key=lambda one: float(one.mean()))
         for q in RED
     }  # fmt: skip
-    theirs = {"red": "0.995 (256 flows, 300 packets)", "gred": "1.19 (its slope ends at 2 max_th)"}
+    theirs = {"red": "0.995 (256 flows, 300 packets)", "gred": "1.19 (gentle up to 2 max_th)"}
     return [
         *(_along(frame, "delay_s", q, 1) for q in NAMES),
-        bound("Tail Drop: mean queue as a share of B, least of all N", least, ">", 0.8)
+        bound("Tail Drop: mean queue as a share of B, lowest N", least, ">", 0.8)
         .beside("0.84, 0.95, 0.99 at 16, 64, 256 flows"),
-        *(bound(f"{NAMES[q]}: mean queue as a share of max_th, most of all N", top, "<", 1)
+        *(bound(f"{NAMES[q]}: mean queue as a share of max_th, highest N", top, "<", 1)
           .beside(theirs.get(q, "")) for q, top in tops.items()),
     ]  # fmt: skip
 
@@ -169,7 +171,7 @@ def drift(runs: Runs) -> list[Part]:
     parts = [
         shape(f"growth of the delay: REDopt's less than half of {NAMES[q]}'s",
               grown["opt"] < grown[q] / 2,
-              f"{1 + grown['opt']:.2f} against {1 + grown[q]:.2f} times")
+              f"factor {1 + grown['opt']:.2f} against {1 + grown[q]:.2f}")
         for q in STD
     ]  # fmt: skip
     for q in STD:
@@ -215,7 +217,7 @@ def many_runs(runs: Runs) -> list[Part]:
     average = values(frame, "average_packets", q="red", flows=256) / _band("red", 256)[1]
     tail = [values(frame, "runs_of_10", q=q, flows=256) for q in ("td", "opt")]
     return [
-        bound("REDstd: its average as a share of max_th", average, ">", 1),
+        bound("REDstd: average as a share of max_th", average, ">", 1),
         less(frame, "run_mean", "gred", "red", flows=256).beside("1.00 against 3.79"),
         less(frame, "run_mean", "opt", "red", flows=256),
         less(frame, "runs_of_2", "opt", "td", flows=256),
@@ -224,7 +226,7 @@ def many_runs(runs: Runs) -> list[Part]:
 
 
 def same_delay(runs: Runs) -> list[Part]:
-    """Read Tail Drop's goodput at REDopt's delay, seed by seed."""
+    """Measure C9: interpolate Tail Drop's goodput at REDopt's delay, paired by seed."""
     parts, seeds = [], runs["buffers"]["seed"].n_unique()
     shares = sorted(set(runs["buffers"]["share"]))
     for n in (16, 64, 256):
@@ -244,32 +246,32 @@ def same_delay(runs: Runs) -> list[Part]:
 
 
 def most_goodput(runs: Runs) -> list[Part]:
-    """Measure C10: growth with the sessions, and the greatest."""
+    """Measure C10: growth with the sessions, and the maximum."""
     frame, parts = runs["web"], []
     for q in NAMES:
         parts += [_rises(frame, "goodput_mbps", q, "sessions", a, b)
                   for a, b in ((800, 1000), (1000, 1200))]  # fmt: skip
         most = max(SESSIONS, key=lambda s: mean(frame, "goodput_mbps", q=q, sessions=s))
-        parts.append(number(f"{NAMES[q]}: greatest, at {most} sessions",
+        parts.append(number(f"{NAMES[q]}: maximum, at {most} sessions",
                             values(frame, "goodput_mbps", q=q, sessions=most), 8.7,
                             unit="Mbit/s"))  # fmt: skip
     return parts
 
 
 def estimate(runs: Runs) -> list[Part]:
-    """Read the model at the flows of each first run."""
+    """Measure C12: the model at the number of flows of each first run."""
     found = {
         s: np.array([max_p(runs, n) for n in values(runs["first"], "active", sessions=s)])
         for s in SESSIONS
     }
     return [
-        number(f"max_p at {b} sessions to that at {a}", found[b] / found[a], stated)
+        number(f"max_p at {b} sessions over that at {a}", found[b] / found[a], stated)
         for a, b, stated in ((800, 1000, 2.6), (1200, 1400, 16.7))
     ]
 
 
 def web_losses(runs: Runs) -> list[Part]:
-    """Measure C13: the order at each load, and where it is clearest."""
+    """Measure C13: the order at each load, and the load of the largest ratio."""
     frame = runs["web"]
     parts = [less(frame, "udp_loss", "td", q, sessions=s) for s in SESSIONS for q in RED]
     more = {
@@ -279,7 +281,7 @@ def web_losses(runs: Runs) -> list[Part]:
     }
     told = ", ".join(f"{s}: {one:.2f}" for s, one in more.items())
     most = max(more, key=lambda s: more[s]) == 1200
-    return [*parts, shape("the RED schemes' mean to Tail Drop's is most at 1200", most, told)]
+    return [*parts, shape("ratio RED (mean) to Tail Drop is largest at 1200", most, told)]
 
 
 def web_delays(runs: Runs) -> list[Part]:
@@ -294,7 +296,7 @@ def web_delays(runs: Runs) -> list[Part]:
 
 
 def weights_matter(runs: Runs) -> list[Part]:
-    """Measure C17: the greatest weight against the least."""
+    """Measure C17: the largest weight against the smallest."""
     frame = runs["weights"].filter(sessions=1400)
     return [
         order(f"{NAMES[q]}: mean run with w_q 0.02 below that with 0.0005",
@@ -315,6 +317,6 @@ def beyond(runs: Runs) -> list[Part]:
               0.85),
         bound(f"{SATURATED} sessions: mean queue of Tail Drop, as a share of 300 packets",
               values(first, "queue_packets", sessions=SATURATED) / 300, ">", 0.8),
-        equal(f"{SATURATED} sessions: goodput as that of 256 FTPs", rate, bulk, within=POINTS,
+        equal(f"{SATURATED} sessions: goodput equals that of 256 FTPs", rate, bulk, within=POINTS,
               unit="Mbit/s"),
     ]  # fmt: skip

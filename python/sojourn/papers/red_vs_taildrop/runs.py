@@ -1,4 +1,4 @@
-"""The network, traffic, queues and experiments of `red_vs_taildrop`, and what is kept of a run."""
+"""Network, traffic, disciplines, experiments and measure of `red_vs_taildrop`."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,24 +10,24 @@ from sojourn.result.result import Result
 Table = dict[str, Any]
 
 NAMES = {"td": "Tail Drop", "red": "REDstd", "gred": "GREDstd", "opt": "REDopt"}
-"""The schemes, in the order in which every figure has them."""
+"""Disciplines, in the order of all figures."""
 
 FTPS = (16, 32, 64, 128, 256)
 SESSIONS = (800, 1000, 1200, 1400)
 LIGHT, SATURATED = 600, 1600
 
 ACTIVE = {800: 40, 1000: 60, 1200: 137, 1400: 1060}
-"""By sessions: open connections under Tail Drop with 300 packets, the mean over a run of 5000 s;
-the median of six runs (experiment `first`). REDopt is configured for so many flows."""
+"""By sessions: mean number of open connections under Tail Drop with 300 packets over 5000 s; median
+of six runs (experiment `first`). REDopt is configured for this number of flows."""
 
 MODEL_FLOWS = (5, 10, 16, 20, 32, 40, 60, 90, 137, 200, 300, 500, 800, 1300, 2100, 3400, 5500)
-"""For how many flows REDopt's model is asked, to read between."""
+"""Numbers of flows for which REDopt's model is evaluated; others are interpolated."""
 
 SHARES = (0.3, 0.45, 0.6, 0.8)
-"""Tail Drop's smaller buffers, as shares of the one that all schemes have."""
+"""Tail Drop's smaller buffers, as shares of the common one."""
 
 PLAIN: Table = {"name": "droptail", "limit": "300p"}
-"""Tail Drop with the product of rate and round-trip time that the paper names."""
+"""Tail Drop with the bandwidth-delay product that the paper names."""
 
 PATH = ["access-{i}", "trunk", "bottleneck"]
 HOSTS = range(4)
@@ -44,7 +44,7 @@ TESTBED: Table = {
     "rto_initial": "3s",
     "delayed_ack": True,
 }
-"""Linux of 2001, as far as it is known: delayed acks, two packets at first."""
+"""Linux of 2001, as far as known: delayed acks, an initial window of two packets."""
 
 MORE_WEB: dict[str, Table] = {
     "as chosen": {},
@@ -65,27 +65,27 @@ MORE_WEB: dict[str, Table] = {
         "size": "lomax(mean=17688B, shape=1.2)",
     },
 }
-"""Other users, who ask for about as much."""
+"""Other web users with about the same offered load."""
 
 
 def gap(n: float) -> float:
-    """Give max_th - min_th (packets) of REDopt's model for `n` flows.
+    """Return max_th - min_th (packets) of REDopt's model for `n` flows.
 
-    As `red_opt` in sojourn-aqm: 0.02158 of what is under way in a round trip, 0.567 per flow, and
-    85. The round trip has the mean queue in it, which is 0.8 of this.
+    As `red_opt` in sojourn-aqm: 0.02158 of the packets in flight in a round trip, plus 0.567 per
+    flow, plus 85. The round trip includes the mean queue, which is 0.8 of this.
     """
     return (0.02158 * 10e6 / 8 / 1514 * 0.150 + 0.567 * n + 85) / (1 - 0.8 * 0.02158)
 
 
 def room(n: float) -> int:
-    """Give the buffer (packets) that all schemes have for `n` flows: the model's."""
+    """Return the common buffer (packets) of all disciplines for `n` flows: that of the model."""
     return round(2 * gap(n))
 
 
 def law(q: str, n: int, *, limit: int = 0, acks: int = 1, **more: Any) -> Table:
-    """Give a scheme for `n` flows whose receivers ack every `acks`-th packet.
+    """Return a discipline for `n` flows whose receivers ack every `acks`-th packet.
 
-    It has `limit` packets, or the `room` for `n`.
+    Its buffer is `limit` packets, or the `room` for `n`.
     """
     limit = limit or room(n)
     buffer = {"limit": f"{limit}p"}
@@ -110,7 +110,7 @@ def law(q: str, n: int, *, limit: int = 0, acks: int = 1, **more: Any) -> Table:
 def network(
     qdisc: Mapping[str, Any], tcp: Sequence[Table], seconds: int, jitter: float = 0
 ) -> Table:
-    """Give the scenario: the hosts' TCP flows and CBR sources over the 10 Mbit/s bottleneck."""
+    """Return the scenario: the hosts' TCP flows and CBR sources over the 10 Mbit/s bottleneck."""
     wide = {"name": "droptail", "limit": "1000p"}
     links: Table = {
         f"access-{i}": {"rate": "100mbit", "delay": f"{20 * (i + 1)}ms", "qdisc": wide}
@@ -128,19 +128,19 @@ def network(
 
 
 def ftp(name: str, host: int, count: int, tcp: Table) -> Table:
-    """Give FTPs of one host that start in the first ten seconds."""
+    """Return FTPs of one host that start in the first ten seconds."""
     path = [link.replace("{i}", str(host)) for link in PATH]
     source = {"name": "bulk", "start": "uniform(0s, 10s)"}
     return {"name": name, "count": count, "path": path, "source": source, "tcp": tcp}
 
 
 def testbed(n: int) -> list[Table]:
-    """Give `n` FTPs as in the testbed, a quarter of them on each host."""
+    """Return `n` FTPs as in the testbed, a quarter of them on each host."""
     return [ftp(f"ftp-{host}", host, n // len(HOSTS), TESTBED) for host in HOSTS]
 
 
 def simulated(n: int) -> list[Table]:
-    """Give `n` FTPs as in ns-2, with packets of 1400 to 1628 bytes, even over the flows."""
+    """Return `n` FTPs as in ns-2, with packet sizes spread evenly from 1400 to 1628 bytes."""
     golden = (math.sqrt(5) - 1) / 2
     sizes = [1400 + math.floor(229 * (i * golden % 1)) for i in range(n)]
     return [
@@ -150,7 +150,7 @@ def simulated(n: int) -> list[Table]:
 
 
 def web(sessions: int, **more: Any) -> list[Table]:
-    """Give users who read pages; each object comes over a connection of its own."""
+    """Return web users; each object has its own connection."""
     source: Table = {
         "name": "web",
         "sessions": sessions,
@@ -170,9 +170,9 @@ def web(sessions: int, **more: Any) -> list[Table]:
 
 
 def measure(result: Result) -> dict[str, Any]:
-    """Keep goodput, UDP's losses, waiting, runs of losses, open connections, REDopt's parameters.
+    """Keep goodput, UDP's loss, delay, loss runs, open connections, REDopt's parameters.
 
-    Goodput counts what was delivered once and in order, with headers of 40 bytes.
+    Goodput counts packets delivered once and in order, with headers of 40 bytes.
     """
     import numpy as np
 
@@ -214,7 +214,7 @@ def measure(result: Result) -> dict[str, Any]:
 
 
 def scenarios(full: bool) -> dict[str, Experiment]:
-    """Give the experiments: `ftp` and `web` are the paper's, the others ask what decides."""
+    """Return the experiments: `ftp` and `web` are the paper's, the others are sensitivities."""
     three, ends = (16, 64, 256), (16, 256)
     ftp_s, web_s, short_s = (500, 5000, 2000) if full else (200, 500, 300)
     weights = (0.0005, 0.002, 0.01, 0.02) if full else (0.0005, 0.002, 0.02)
@@ -236,7 +236,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
 
 
 def _ftp(flows: Sequence[int], seconds: int) -> list[Point]:
-    """Give figure 3: FTPs over the testbed."""
+    """Return the runs of figure 3: FTPs over the testbed."""
     return [
         ({"q": q, "flows": n}, network(law(q, n, acks=2), testbed(n), seconds))
         for q in NAMES
@@ -245,7 +245,7 @@ def _ftp(flows: Sequence[int], seconds: int) -> list[Point]:
 
 
 def _web(seconds: int) -> list[Point]:
-    """Give figure 4: web users."""
+    """Return the runs of figure 4: web users."""
     return [
         ({"q": q, "sessions": s}, network(law(q, n), web(s), seconds))
         for q in NAMES
@@ -254,13 +254,13 @@ def _web(seconds: int) -> list[Point]:
 
 
 def _first(seconds: int) -> list[Point]:
-    """Give the runs that tell how many connections are open, and those beyond the paper's."""
+    """Return the runs that count open connections, also below and above the paper's loads."""
     every = (LIGHT, *SESSIONS, SATURATED)
     return [({"sessions": s}, network(PLAIN, web(s), seconds)) for s in every]
 
 
 def _users(sessions: Sequence[int], seconds: int) -> list[Point]:
-    """Give such first runs with other users."""
+    """Return such first runs with other users."""
     return [
         ({"users": users, "sessions": s}, network(PLAIN, web(s, **more), seconds))
         for users, more in MORE_WEB.items()
@@ -269,12 +269,12 @@ def _users(sessions: Sequence[int], seconds: int) -> list[Point]:
 
 
 def _model() -> list[Point]:
-    """Give runs without TCP that tell what REDopt's model says."""
+    """Return runs without TCP that read the parameters of REDopt's model."""
     return [({"flows": n}, network(law("opt", n), [], 101)) for n in MODEL_FLOWS]
 
 
 def _buffers(flows: Sequence[int], seconds: int) -> list[Point]:
-    """Give Tail Drop with smaller buffers, over the testbed."""
+    """Return the runs of Tail Drop with smaller buffers, over the testbed."""
     return [
         (
             {"share": share, "flows": n},
@@ -286,7 +286,7 @@ def _buffers(flows: Sequence[int], seconds: int) -> list[Point]:
 
 
 def _weights(weights: Sequence[float], seconds: int) -> list[Point]:
-    """Give RED with other weights, at the least load and at the greatest."""
+    """Return the runs of RED with other weights, at the lowest and the highest load."""
     return [
         (
             {"q": q, "w_q": w_q, "sessions": s},
@@ -299,7 +299,7 @@ def _weights(weights: Sequence[float], seconds: int) -> list[Point]:
 
 
 def _simulated(flows: Sequence[int], seconds: int) -> list[Point]:
-    """Give FTPs as the paper simulated them, which it does not show."""
+    """Return the runs of FTPs as simulated in the paper, which does not show them."""
     return [
         ({"q": q, "flows": n}, network(law(q, n), simulated(n), seconds))
         for q in NAMES
@@ -308,7 +308,7 @@ def _simulated(flows: Sequence[int], seconds: int) -> list[Point]:
 
 
 def _as_ns2_had_it(flows: Sequence[int], limit: int, seconds: int) -> list[Point]:
-    """Give what ns-2 ran for us: one buffer, RED spread, gentle to twice max_th, UDP jittered."""
+    """Return our runs in ns-2: one buffer, `wait` yes, gentle up to 2 max_th, jittered UDP."""
     laws = {
         "td": {"name": "droptail", "limit": f"{limit - 1}p"},
         "red": law("red", 0, limit=limit, wait="yes"),
@@ -322,7 +322,7 @@ def _as_ns2_had_it(flows: Sequence[int], limit: int, seconds: int) -> list[Point
 
 
 def _spread(flows: Sequence[int], ftp_s: int, web_s: int) -> list[Point]:
-    """Give the RED schemes with signals spread as in Floyd and Jacobson, and as in ns-2."""
+    """Return the RED variants with drops spaced as in Floyd and Jacobson, and as in ns-2."""
     points: list[Point] = []
     for wait in ("no", "yes"):
         for q in ("red", "gred", "opt"):
@@ -339,7 +339,7 @@ def _spread(flows: Sequence[int], ftp_s: int, web_s: int) -> list[Point]:
 
 
 def _misjudged(seconds: int) -> list[Point]:
-    """Give 1400 sessions to what was made for the flows of 1200; REDopt with a faster average."""
+    """Return 1400 sessions with parameters for 1200, and REDopt with a faster average."""
     few, faster = "made for 1200 sessions", "w_q by memory"
     laws = [(few, q, 1400, law(q, ACTIVE[1200])) for q in NAMES]
     laws += [(faster, "opt", s, law("opt", ACTIVE[s], w_q_rule="memory")) for s in SESSIONS[:3]]
