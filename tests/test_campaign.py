@@ -75,7 +75,7 @@ def test_what_is_no_result_is_refused(whole: Result, tmp_path: Path) -> None:
         sj.load_result(tmp_path)
     whole.save(tmp_path)
     (tmp_path / "series.parquet").write_text("nonsense")
-    with pytest.raises(sj.InputError, match="this is no result of sojourn"):
+    with pytest.raises(sj.InputError, match="is not a result of sojourn"):
         sj.load_result(tmp_path)
 
 

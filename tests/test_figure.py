@@ -165,7 +165,7 @@ def test_labels_are_words_with_units(column: str, text: str, scale: float) -> No
 
 def test_figure_needs_series(small: Path) -> None:
     """And says how to get them."""
-    with pytest.raises(sj.InputError, match="needs a sample"):
+    with pytest.raises(sj.InputError, match="needs `sample`"):
         sj.draw(sj.simulate(small))
 
 

@@ -103,7 +103,7 @@ def test_results_of_another_scenario_take_force(
     code, _, err = sojourn(*command)
     assert code == 2
     assert "of another scenario (links.up.rate is 5mbit there, 6mbit here)" in err
-    assert err.endswith("choose another folder, or replace it by --force\n")
+    assert err.endswith("choose another folder, or add --force to replace it\n")
     assert contents(out) == before
     assert sojourn(*command, "--force")[0] == 0
     runs = {"run": 1, "compare": 2, "sweep": 4}[name]

@@ -3,6 +3,7 @@
 import doctest
 import json
 from datetime import date
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +182,9 @@ def test_small_scenario_is_the_one_of_the_tables() -> None:
     assert SMALL.count("[[flows]]") == 3
 
 
-def test_example_of_the_package_runs() -> None:
-    """What its docstring shows is so."""
-    assert doctest.testmod(sj).attempted >= 4
-    assert doctest.testmod(sj).failed == 0
+def test_examples_of_docstrings_run() -> None:
+    """The examples of the package and of its public functions and classes work."""
+    homes = {"sojourn", *(f"sojourn.{home}" for home in sj._HOME.values())}
+    found = [doctest.testmod(import_module(home)) for home in sorted(homes)]
+    assert sum(one.attempted for one in found) >= 10
+    assert not any(one.failed for one in found)

@@ -1,1 +1,1 @@
-"""Runs of the simulator: scenarios, and recorded arrivals through one link."""
+"""Simulator front ends: run scenarios, and replay recorded arrivals through one link."""

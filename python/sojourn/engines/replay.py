@@ -1,7 +1,7 @@
-"""Recorded arrivals through one link: CSV in, what happened to each packet out.
+"""Replay recorded arrivals through one link: arrivals in, one decision per packet out.
 
-Columns `i,t_us,flow,size_B[,ecn]` in time order; `ecn` is the two bits of the header (0 not
-capable, 1 ECT(1), 2 ECT(0), 3 CE). Files may be gzipped.
+The input is a CSV file with the columns `i,t_us,flow,size_B[,ecn]` in time order. `ecn` is the
+ECN field of the IP header (0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE). Files may be gzipped.
 """
 
 import gzip
@@ -28,28 +28,28 @@ if TYPE_CHECKING:
     pass
 
 US_MAX = 9e15
-"""The latest time in microseconds: 285 years, and in nanoseconds still below 2^63."""
+"""Latest time in microseconds: 285 years, which is below 2^63 nanoseconds."""
 
 TIMES = ("t_us", "t_drop_us", "t_deq_us")
-"""The columns of the output that are times."""
+"""Columns of the output that hold times."""
 
 WRITTEN = ("i", "t_us", "flow", "size_B", "dropped", "marked", "t_drop_us", "t_deq_us")
-"""The columns of the output, before those of gauges."""
+"""Columns of the output. The gauges of the discipline follow."""
 
 UINT32_MAX = 4_294_967_295
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """What became of each arrival, in the columns of the output, and how it ended."""
+    """Result of a replay: one row per arrival."""
 
     columns: dict[str, Array]
-    """As written: i, t_us, flow, size_B, dropped, marked, t_drop_us, t_deq_us, then gauges."""
+    """Columns by name: those of `WRITTEN`, then the gauges of the discipline."""
     diverged: Array | None
-    """Which arrivals did not go as recorded; None where no recording was followed."""
+    """Mask of the arrivals whose decision differs from the recorded one; None without `follow`."""
 
     def summary(self) -> dict[str, Any]:
-        """Return the counts, and the divergences by `i`."""
+        """Return packet counts, queueing delays (s) and the `i` of each diverging arrival."""
         dropped, marked = self.columns["dropped"], self.columns["marked"]
         sent = self.columns["t_deq_us"] >= 0
         wait_us = (self.columns["t_deq_us"] - self.columns["t_us"])[sent]
@@ -75,14 +75,35 @@ def replay(
     timer_phase: str | None = None,
     progress: bool = False,
 ) -> Replayed:
-    """Send the packets of the file `arrivals` through a link of `rate` under `qdisc`.
+    """Replay the arrivals of a file through a link.
 
-    With `follow`, a file with columns `dropped` and perhaps `marked`, the random numbers are
-    scripted so that the discipline takes the recorded decisions. `timer_phase` is the time (like
-    "3.2ms", on the clock of the recording) of the discipline's first periodic update; by default
-    it comes one period after the first arrival, so that a shift of all arrivals changes nothing.
+    Parameters
+    ----------
+    arrivals : str or Path
+        CSV file with the columns `i,t_us,flow,size_B[,ecn]`.
+    qdisc : mapping
+        The discipline: its `name` and parameters.
+    rate : str
+        Rate of the link, like "800kbit".
+    follow : str or Path, optional
+        CSV file with a column `dropped` and optionally `marked`, one row per arrival. The random
+        numbers are then chosen such that the discipline repeats the recorded decisions.
+    timer_phase : str, optional
+        Time of the first periodic update of the discipline on the clock of the recording, like
+        "3.2ms". The default is one period after the first arrival; the result is then independent
+        of a shift of all arrivals in time.
+    progress : bool, optional
+        True shows a progress bar if standard error is a terminal.
 
-    Raises InputError, one line, for bad input.
+    Returns
+    -------
+    Replayed
+        The decision about each arrival, and its times.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, or a value is invalid.
     """
     arrivals = Path(arrivals)
     table = read_table(arrivals, ("i", "t_us", "flow", "size_B"), ("ecn",))
@@ -135,7 +156,10 @@ def replay(
 
 
 def write(replayed: Replayed, path: str | Path) -> None:
-    """Write the columns as CSV (gzipped if the name ends in .gz), or leave the old file."""
+    """Write the columns to a CSV file, gzipped if its name ends in .gz.
+
+    If writing fails, an existing file stays as it was.
+    """
     import polars as pl
 
     path = Path(path)
@@ -153,11 +177,11 @@ def write(replayed: Replayed, path: str | Path) -> None:
 
 
 def _decisions(path: Path, rows: int) -> tuple[Array, Array]:
-    """Read the recorded decisions, a row per arrival."""
+    """Read recorded decisions (dropped, marked), one row per arrival."""
     table = read_table(path, ("dropped",), ("marked",))
     if table.height != rows:
-        told = f"{counted(table.height, 'row')} for {counted(rows, 'arrival')}"
-        raise InputError(f"{path}: {told}")
+        found = f"{counted(table.height, 'row')} for {counted(rows, 'arrival')}"
+        raise InputError(f"{path}: {found}")
     dropped = numbers(path, table, "dropped", 0, 1).astype(np.uint8)
     if "marked" not in table.columns:
         return dropped, np.zeros(rows, np.uint8)
@@ -165,11 +189,11 @@ def _decisions(path: Path, rows: int) -> tuple[Array, Array]:
 
 
 def _us(t_ns: Array) -> Array:
-    """Microseconds; -1 stays -1."""
+    """Convert ns to us; -1 (no such time) stays -1."""
     return np.where(t_ns < 0, -1.0, t_ns / 1000)
 
 
 def _times_text(t_us: Array) -> list[str]:
-    """Write times as whole microseconds where all are, else all of them to the nanosecond."""
+    """Format times: as whole microseconds if all are whole, otherwise with 3 decimals."""
     decimals = 0 if np.all(np.mod(t_us, 1) == 0) else 3
     return [f"{t:.{decimals}f}" for t in t_us]

@@ -1,4 +1,4 @@
-"""Runs scenarios: one here, or many at once on all cores."""
+"""Run scenarios in the simulator: one, or many in parallel threads."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from sojourn.scenario.advice import warn
 from sojourn.scenario.load import Scenario, load, to_json
 
 Described: TypeAlias = Scenario | Mapping[str, Any] | str | Path
-"""A scenario: the Struct, a plain tree, or the name of a file."""
+"""A scenario as a Scenario, as a mapping, or as the path of a file."""
 
 
 def simulate(
@@ -26,12 +26,48 @@ def simulate(
     progress: bool | Callable[[float], bool | None] = False,
     command: Sequence[str] = (),
 ) -> Result:
-    """Run `scenario` and give its Result; the same scenario gives the same bytes.
+    """Simulate a scenario.
 
-    Raises InputError, one line with the path of what is wrong. `progress` shows a bar on a
-    terminal, or is called with the share of the simulated time that has passed and ends the run
-    (KeyboardInterrupt) by answering False. `command` is kept in the files of the Result. A
-    scenario that is valid and hardly what was meant gives a ScenarioWarning.
+    Runs are deterministic: the same scenario and seed give the same result, byte for byte.
+
+    Parameters
+    ----------
+    scenario : Scenario, mapping, str or Path
+        The scenario, or the path of a .toml or .json file.
+    progress : bool or callable, optional
+        True shows a progress bar if standard error is a terminal. A callable is called from time
+        to time with the simulated share of the duration, 0 to 1; if it returns False, the run
+        stops with KeyboardInterrupt.
+    command : sequence of str, optional
+        Command line to record in the files that `Result.save` writes.
+
+    Returns
+    -------
+    Result
+        Summaries, series and completed transfers of the run.
+
+    Raises
+    ------
+    InputError
+        If the scenario is invalid. The message names the path of the key.
+
+    Warns
+    -----
+    ScenarioWarning
+        If the scenario is valid but probably not what was intended.
+
+    Examples
+    --------
+    >>> import sojourn as sj
+    >>> result = sj.simulate(
+    ...     {
+    ...         "duration": "2s",
+    ...         "links": {"up": {"rate": "10mbit"}},
+    ...         "flows": [{"name": "bulk", "path": ["up"], "rtt": "20ms"}],
+    ...     }
+    ... )
+    >>> list(result.links), list(result.flows)
+    (['up'], ['bulk'])
     """
     if not callable(progress):
         return simulate_many([scenario], progress=progress, command=command, jobs=1)[0]
@@ -49,10 +85,39 @@ def simulate_many(
     jobs: int | None = None,
     finished: Callable[[int, Result], object] | None = None,
 ) -> list[Result]:
-    """Run all `scenarios` at once, `jobs` at a time (default: one per core), in their order.
+    """Simulate several scenarios in parallel threads.
 
-    All are checked before the first one starts. A Ctrl-C, or an error in one, ends all at once;
-    `finished` is told of each run as soon as it is over, so that no finished one is lost.
+    All scenarios are validated before the first run starts. An exception in one run, or Ctrl-C,
+    stops all of them.
+
+    Parameters
+    ----------
+    scenarios : sequence of Scenario, mapping, str or Path
+        The scenarios, or the paths of their files.
+    progress : bool, optional
+        True shows a progress bar if standard error is a terminal.
+    command : sequence of str, optional
+        Command line to record in the files that `Result.save` writes.
+    jobs : int, optional
+        Number of runs at the same time. The default is the number of cores.
+    finished : callable, optional
+        Called as ``finished(i, result)`` when run `i` completes, one call at a time. Use it to
+        save each result at once.
+
+    Returns
+    -------
+    list of Result
+        The results, in the order of `scenarios`.
+
+    Raises
+    ------
+    InputError
+        If a scenario is invalid. The message names the path of the key.
+
+    Warns
+    -----
+    ScenarioWarning
+        If a scenario is valid but probably not what was intended.
     """
     texts = [as_text(scenario) for scenario in scenarios]
     trees = [json.loads(_sojourn.canonical(text)) for text in texts]
@@ -69,7 +134,10 @@ def run_texts(
     jobs: int | None = None,
     finished: Callable[[int, Result], object] | None = None,
 ) -> list[Result]:
-    """Run checked scenarios, JSON texts that last so many seconds; see `simulate_many`."""
+    """Run validated scenarios, given as JSON with their durations in seconds.
+
+    The other parameters are those of `simulate_many`.
+    """
     shown = progress and sys.stderr.isatty()
     stop, telling = threading.Event(), threading.Lock()
     with Meter(lasting, shown) as meter:
@@ -97,7 +165,7 @@ def run_texts(
             try:
                 done, _ = wait(futures, return_when=FIRST_EXCEPTION)
                 for failed in (future for future in done if future.exception()):
-                    failed.result()  # raises what the run raised
+                    failed.result()  # raises the exception of the run
                 return [future.result() for future in futures]
             finally:
                 stop.set()
@@ -105,5 +173,5 @@ def run_texts(
 
 
 def as_text(scenario: Described) -> str:
-    """Give a scenario as the JSON that Rust reads."""
+    """Return a scenario as the JSON text that the Rust core reads."""
     return to_json(load(scenario) if isinstance(scenario, str | Path) else scenario)

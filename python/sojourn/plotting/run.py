@@ -93,7 +93,7 @@ def draw(
     such flow.
     """
     if not result.sampled:
-        raise InputError('there are no series to draw: the scenario needs a sample, like "10ms"')
+        raise InputError('there are no series to draw: the scenario needs `sample`, like "10ms"')
     shown, title = _windows(result, flows)
     carried = _carried(result)
     names = dict.fromkeys([*(name for name, _ in carried), *shown])

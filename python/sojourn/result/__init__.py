@@ -1,1 +1,1 @@
-"""The result of a run: its tables, files and statistics."""
+"""Result of a run: tables, files, statistics."""

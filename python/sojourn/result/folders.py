@@ -1,8 +1,8 @@
-"""Folders of results: what they hold, and whether a command may write into one.
+"""Result folders: detect their contents, and decide if a command may write into one.
 
-A folder is known by its marker: `summary.json` of a run, `comparison.json`, the `_sweep-*.json` of
-a sweep, `claims.json` of a paper's report. It may be written again by the same scenario; anything
-else takes `--force`, which replaces files of the names that sojourn writes and no others.
+A marker file identifies a folder: `summary.json` (run), `comparison.json` (comparison),
+`_sweep-*.json` (sweep), `claims.json` (report of a paper). The same scenario may be written again.
+Anything else requires `--force`, which replaces only files with names that sojourn writes.
 """
 
 import json
@@ -17,35 +17,35 @@ from sojourn._util.inputs import why
 
 Kind: TypeAlias = Literal["run", "comparison", "sweep", "paper"]
 
-TOLD: dict[Kind, str] = {
+KIND_WORDS: dict[Kind, str] = {
     "run": "a run",
     "comparison": "a comparison",
     "sweep": "the runs of a sweep",
     "paper": "the report of a paper",
 }
-"""The kinds in words."""
+"""Description of each kind, for messages."""
 
 TABLES = ("flows", "links", "series", "groups", "tape", "fct", "queries")
-"""The tables of a run; series, groups, tape and queries are written only if the run has them."""
+"""Tables of a run; series, groups, tape and queries are written only if the run has them."""
 
 FILES = ("summary.json", *(f"{table}.parquet" for table in TABLES))
-"""The names that `Result.save` writes."""
+"""Names of the files that `Result.save` writes."""
 
 PART = re.compile(r"[0-9a-f]{32}\.parquet")
-"""The name of a part of a store: the hash of what is in it."""
+"""File name of a part of a store: the hash of its contents."""
 
 SWEEP = re.compile(rf"{PART.pattern}|_sweep-.*\.json|_damaged")
-"""The names that a sweep writes, and those of a paper's runs."""
+"""Names of the files of a sweep, and of the runs of a paper."""
 
 RECORDED = ("name", "sample", "sample_flows", "tape")
-"""The keys of a scenario that change what is recorded of it, and nothing that happens."""
+"""Keys of a scenario that affect only which data are recorded."""
 
 SHOWN = 3
-"""How many names of files a message lists."""
+"""Largest number of file names in a message."""
 
 
 def kind_of(directory: str | Path) -> Kind | None:
-    """Return what sojourn wrote into `directory`; None if it is anything else."""
+    """Return the kind of results in `directory`; None if sojourn did not write them."""
     directory = Path(directory)
     if {"sojourn", "link", "scenario", "variants"} <= set(_read(directory / "comparison.json")):
         return "comparison"
@@ -61,11 +61,29 @@ def kind_of(directory: str | Path) -> Kind | None:
 
 
 def claim(directory: Path, kind: Kind, identity: Mapping[str, Any], *, force: bool) -> bool:
-    """Check that results of `kind` may be written into `directory`, and make nothing.
+    """Check that results may be written into a directory. Creates nothing.
 
-    `identity` says what they are of (see `identity_of`). Returns True if `directory` holds other
-    results of that kind, which are to be replaced; that takes `force`. Raises InputError if it
-    holds anything else, or cannot be written.
+    Parameters
+    ----------
+    directory : Path
+        The directory, which need not exist.
+    kind : Kind
+        Kind of the results.
+    identity : mapping
+        Identity of the results, see `identity_of`.
+    force : bool
+        True to allow other contents.
+
+    Returns
+    -------
+    bool
+        True if the directory holds other results of the same kind, which the caller replaces.
+        This requires `force`.
+
+    Raises
+    ------
+    InputError
+        If the directory holds anything else and `force` is False, or cannot be written.
     """
     check_directory(directory)
     names = _visible(directory)
@@ -76,23 +94,23 @@ def claim(directory: Path, kind: Kind, identity: Mapping[str, Any], *, force: bo
     elif found == "run" and (foreign := [n for n in names if _is_foreign(directory / n)]):
         refused = f"holds {_listed(foreign)}, not written by sojourn"
     elif found not in (kind, None):
-        refused = f"holds {TOLD[found]}"
+        refused = f"holds {KIND_WORDS[found]}"
     if refused:
         if force:
             return False
-        told = "choose another folder, or add --force to write there all the same"
-        raise InputError(f"{directory}: {refused}; {told}")
+        advice = "choose another folder, or add --force to write there anyway"
+        raise InputError(f"{directory}: {refused}; {advice}")
     try:
         known = [] if found is None else _identities(directory, kind)
-    except (KeyError, TypeError, AttributeError):  # a marker that somebody changed
+    except (KeyError, TypeError, AttributeError):  # a marker that was edited
         known = [{}]
     differs = [difference(there, identity) for there in known]
     if not differs or None in differs:
         return False
     if not force:
-        told = "choose another folder, or replace it by --force"
+        advice = "choose another folder, or add --force to replace it"
         raise InputError(
-            f"{directory}: holds {TOLD[kind]} of another scenario ({differs[0]}); {told}"
+            f"{directory}: holds {KIND_WORDS[kind]} of another scenario ({differs[0]}); {advice}"
         )
     return True
 
@@ -105,9 +123,12 @@ def claim_run(
 
 
 def claim_table(path: Path, columns: tuple[str, ...], *, force: bool) -> None:
-    """Check that a CSV file with `columns` may be written, over an earlier one of the same kind.
+    """Check that a CSV file with `columns` may be written.
 
-    Raises InputError if another file is there, unless `force` says that it is to be replaced.
+    Raises
+    ------
+    InputError
+        If the path exists and is not a table with these columns, unless `force` is True.
     """
     check_file(path)
     if force or not path.exists() or path.stat().st_size == 0:
@@ -117,17 +138,17 @@ def claim_table(path: Path, columns: tuple[str, ...], *, force: bool) -> None:
     try:
         read_table(path, columns)
     except InputError:
-        told = "choose another name, or replace it by --force"
-        raise InputError(f"{path}: is there, not written by sojourn; {told}") from None
+        advice = "choose another name, or add --force to replace it"
+        raise InputError(f"{path}: exists, not written by sojourn; {advice}") from None
 
 
 def identity_of(scenario: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    """Return what a canonical scenario is known by: all of it but what is recorded."""
+    """Return the identity of a run: its canonical scenario without the keys in `RECORDED`."""
     return {key: value for key, value in scenario.items() if key not in RECORDED} | more
 
 
 def identity_of_comparison(scenario: Mapping[str, Any], link: str) -> dict[str, Any]:
-    """Return what a comparison is known by: its scenario without what differs among its runs."""
+    """Return the identity of a comparison: its scenario without seed and compared discipline."""
     links = dict(scenario["links"])
     links[link] = {key: value for key, value in links[link].items() if key != "qdisc"}
     tree = identity_of(scenario, compared=link) | {"links": links}
@@ -135,26 +156,26 @@ def identity_of_comparison(scenario: Mapping[str, Any], link: str) -> dict[str, 
 
 
 def difference(there: Any, here: Any, path: str = "") -> str | None:
-    """Return the first difference between two trees in words; None if they are equal."""
+    """Describe the first difference between two trees; None if they are equal."""
     if isinstance(there, Mapping) and isinstance(here, Mapping):
         for key in sorted(dict.fromkeys([*here, *there]), key=lambda key: key != "name"):
             where = f"{path}.{key}" if path else str(key)
             if key not in there or key not in here:
                 return f"{where} is only {'here' if key in here else 'there'}"
-            if told := difference(there[key], here[key], where):
-                return told
+            if found := difference(there[key], here[key], where):
+                return found
         return None
     if isinstance(there, list) and isinstance(here, list) and len(there) == len(here):
         for n, (old, new) in enumerate(zip(there, here, strict=True)):
             name = new.get("name", n) if isinstance(new, Mapping) else n
-            if told := difference(old, new, f"{path}.{name}"):
-                return told
+            if found := difference(old, new, f"{path}.{name}"):
+                return found
         return None
     return None if there == here else f"{path} is {_short(there)} there, {_short(here)} here"
 
 
 def is_own(path: Path) -> bool:
-    """Return True if `path` is a Parquet file that a Result wrote."""
+    """Return True if `path` is a Parquet file written by `Result.save`."""
     import polars as pl
 
     try:
@@ -164,12 +185,12 @@ def is_own(path: Path) -> bool:
 
 
 def _is_foreign(path: Path) -> bool:
-    """Return True if `path` has the name of a table of a run, and is none."""
+    """Return True if `path` has the name of a table of a run, but is not one."""
     return path.name in FILES and path.suffix == ".parquet" and not is_own(path)
 
 
 def _identities(directory: Path, kind: Kind) -> list[dict[str, Any]]:
-    """Return what the results of `kind` in `directory` are of."""
+    """Return the identities of the results of `kind` in `directory`."""
     match kind:
         case "run":
             tree = _read(directory / "summary.json")
@@ -186,7 +207,7 @@ def _identities(directory: Path, kind: Kind) -> list[dict[str, Any]]:
 
 
 def _names(directory: Path) -> list[str]:
-    """Return the names in `directory`, sorted; none if there is no such directory."""
+    """Return the sorted names in `directory`; an empty list if it does not exist."""
     try:
         return sorted(path.name for path in directory.iterdir())
     except (FileNotFoundError, NotADirectoryError):
@@ -196,12 +217,12 @@ def _names(directory: Path) -> list[str]:
 
 
 def _visible(directory: Path) -> list[str]:
-    """Return the names in `directory` without those that begin with a dot."""
+    """Return the names in `directory` that do not begin with a dot."""
     return [name for name in _names(directory) if not name.startswith(".")]
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Read a JSON file; an empty table if it is none."""
+    """Read a JSON object; return an empty one if the file is not a JSON object."""
     try:
         tree = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):

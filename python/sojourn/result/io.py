@@ -1,8 +1,4 @@
-"""Results on disk: read back what `Result.save` wrote, and keep those of many runs as they come.
-
-A campaign that is interrupted has lost nothing: each run is written when it is over, and a run that
-is there already, of the same version and scenario, is read and not run again.
-"""
+"""Results on disk: read the files of `Result.save`, and recognise a run that is already stored."""
 
 import json
 from collections.abc import Sequence
@@ -21,10 +17,24 @@ if TYPE_CHECKING:
 
 
 def load_result(directory: str | Path, *, series: bool = True) -> Result:
-    """Read the Result that `Result.save` wrote into `directory`.
+    """Read a result from the files of `Result.save`.
 
-    With `series` false, series and packet logs are not read. Raises InputError if files are
-    missing, or are not those of a Result.
+    Parameters
+    ----------
+    directory : str or Path
+        The directory, as passed to `Result.save` or as `--out DIR` of `sojourn run`.
+    series : bool, optional
+        False skips the series and the packet logs, which can be large.
+
+    Returns
+    -------
+    Result
+        The same result that was saved.
+
+    Raises
+    ------
+    InputError
+        If a file is missing, or is not a file of a result.
     """
     directory = Path(directory)
     try:
@@ -38,29 +48,33 @@ def load_result(directory: str | Path, *, series: bool = True) -> Result:
             columns |= _series(directory / "groups.parquet")
         if series and scenario["tape"]:
             columns |= _tape(directory, summary)
-        command = json.loads(_told(directory)["sojourn.command"])
+        command = json.loads(_metadata(directory)["sojourn.command"])
     except OSError as error:
         raise InputError(f"{error.filename or directory}: {why(error)}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{directory}: this is no result of sojourn: {error}") from None
+        raise InputError(f"{directory}: is not a result of sojourn: {error}") from None
     result = Result(json.dumps(summary), columns, command)
     result.version = version
     return result
 
 
 def same_run(directory: Path, scenario: dict[str, Any]) -> bool:
-    """Tell whether `directory` holds all of the canonical `scenario` as this version ran it."""
+    """Return True if `directory` holds the result of this scenario, run by this version.
+
+    `scenario` is canonical.
+    """
     try:
         summary = json.loads((directory / "summary.json").read_text(encoding="utf-8"))
         here: bool = (
-            summary["scenario"] == scenario and _told(directory)["sojourn.schema"] == SCHEMA
+            summary["scenario"] == scenario and _metadata(directory)["sojourn.schema"] == SCHEMA
         )
         return here and summary["sojourn"] == _sojourn.version()
     except (OSError, ValueError, KeyError, TypeError):
         return False
 
 
-def _told(directory: Path) -> dict[str, str]:
+def _metadata(directory: Path) -> dict[str, str]:
+    """Return the metadata that `Result.save` wrote into each table."""
     import polars as pl
 
     return pl.read_parquet_metadata(directory / "fct.parquet")
@@ -86,7 +100,7 @@ def _tape(directory: Path, summary: dict[str, Any]) -> dict[str, Array]:
 
 
 def _series(path: Path) -> dict[str, Array]:
-    """Read the series of everything in a file; what one of them has not is null for all of it."""
+    """Read the series in a file. A column that a link or flow does not have is null there."""
     import polars as pl
 
     frame = _read(path)
@@ -96,7 +110,7 @@ def _series(path: Path) -> dict[str, Array]:
         columns["series/time_s"] = rows["time_s"].to_numpy().copy()
         for what in rows.columns[3:]:
             column = rows[what]
-            # A mean of no packets was NaN; a column without any value is one of other kinds.
+            # NaN (mean of no packets) was saved as null; a column of nulls belongs to other kinds.
             if column.null_count() < len(column) or (kind == "link" and what == "sojourn_s"):
                 column = column.fill_null(np.nan) if column.dtype == pl.Float64 else column
                 into = f"gauge/{what[6:]}" if what.startswith("gauge_") else what
@@ -105,7 +119,7 @@ def _series(path: Path) -> dict[str, Array]:
 
 
 def _column(frame: "pl.DataFrame", name: str, words: Sequence[str]) -> Array:
-    """Take a column; words become their places again."""
+    """Return a column; names of flows and fates become indices into `words`."""
     if name not in ("flow", "fate"):
         column: Array = frame[name].to_numpy().copy()
         return column

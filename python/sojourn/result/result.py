@@ -1,4 +1,4 @@
-"""What a run gave: summaries, NumPy columns, polars frames, Parquet files."""
+"""Result of a run: summaries, NumPy columns, polars frames, Parquet files."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,15 +23,18 @@ Array: TypeAlias = npt.NDArray[Any]
 Table: TypeAlias = Literal["flows", "links", "series", "groups", "tape", "fct", "queries"]
 
 SCHEMA = "1"
-"""The version of the columns of frames and files; it grows when one changes its meaning."""
+"""Version of the columns of frames and files; incremented when a column changes its meaning."""
 
 FATES = ("sent", "full", "early", "late")
-"""What became of a packet: sent, or lost on arrival to a full buffer, on arrival by the law's
-decision, or later than that."""
+"""Fate of a packet: sent, dropped at enqueue because the buffer was full, dropped at enqueue by the
+AQM algorithm, or dropped after enqueue."""
 
 
 class Columns(Mapping[str, Array]):
-    """Columns of equal length by name, as items or as attributes; the unit ends each name."""
+    """Columns of equal length by name, as items or attributes.
+
+    Names end with the unit: ``series["queue_bytes"]`` is ``series.queue_bytes``.
+    """
 
     def __init__(self, columns: Mapping[str, Array], missing: str = "") -> None:
         self._columns = dict(columns)
@@ -65,9 +68,14 @@ class Columns(Mapping[str, Array]):
 
 
 class Record(dict[str, Any]):
-    """The summary of a link or a flow: numbers by name, as items or as attributes.
+    """Summary of a link, a flow or a group of flows: values by name, as items or attributes.
 
-    `series` holds its columns over time, `tape` (of a link) a row per packet.
+    Attributes
+    ----------
+    series : Columns
+        Values over time, one per sample; empty if the scenario has no `sample`.
+    tape : Columns
+        Packet log of a link, one row per packet; empty if the scenario has no `tape`.
     """
 
     def __init__(self, summary: Mapping[str, Any], series: Columns, tape: Columns) -> None:
@@ -79,19 +87,44 @@ class Record(dict[str, Any]):
         try:
             return self[name]
         except KeyError:
-            raise AttributeError(f"no {name!r} here; there are {', '.join(self)}") from None
+            raise AttributeError(f"no value {name!r} (known: {', '.join(self)})") from None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Record, (dict(self), self.series, self.tape)
 
 
 class Result:
-    """The outcome of a run: what `run --json` prints, with the columns behind it.
+    """Result of a run.
 
-    `scenario` is canonical: every default is there. `links` and `flows` are by name, and so are
-    `groups`: what was declared together, with its series. `time_s` is the time of each sample of
-    the series, `completions` a row per finished transfer, `queries` a row per answered query of a
-    source that makes them (its group's first flow stands for it).
+    Attributes
+    ----------
+    scenario : dict
+        The canonical scenario, with every default.
+    links, flows, groups : dict of str to Record
+        Summaries and series by name. A group is the set of flows that one table of the scenario
+        declares; a group of one flow has the name of the flow.
+    time_s : ndarray of float, shape (samples,)
+        Time of each sample of the series, in seconds. Empty without `sample`.
+    completions : Columns
+        One row per finished transfer, from the start of the run.
+    queries : Columns
+        One row per answered query of an incast source, from the start of the run. `flow` is the
+        first flow of the group.
+    command : tuple of str
+        Command line of the run, if known.
+    version : str
+        Version of sojourn that ran the scenario.
+
+    Examples
+    --------
+    >>> import sojourn as sj
+    >>> uplink = sj.Link(rate="10mbit", qdisc=sj.CoDel())
+    >>> bulk = sj.Flow(name="bulk", path=["up"], rtt="20ms")
+    >>> result = sj.simulate(sj.Scenario(duration="2s", links={"up": uplink}, flows=[bulk]))
+    >>> 0 < result.links["up"].utilisation <= 1
+    True
+    >>> result.frame("flows")["name"].to_list()
+    ['bulk']
     """
 
     def __init__(
@@ -108,9 +141,9 @@ class Result:
             found = {k.removeprefix(prefix): v for k, v in columns.items() if k.startswith(prefix)}
             return Columns({k.replace("gauge/", "gauge_"): v for k, v in found.items()}, missing)
 
-        no_series = "the scenario has no `sample`, so no series were kept"
-        no_tape = "the scenario has no `tape`, so no rows were kept"
-        none = Columns({}, "only links have a tape")
+        no_series = "the scenario has no `sample`, so no series were recorded"
+        no_tape = "the scenario has no `tape`, so no packets were recorded"
+        none = Columns({}, "only links have a packet log")
         self.links = {
             name: Record(s, under(f"links/{name}/", no_series), under(f"tape/{name}/", no_tape))
             for name, s in tree["links"].items()
@@ -143,19 +176,19 @@ class Result:
     @property
     def summary(self) -> dict[str, Any]:
         """The object that `sojourn run --json` prints; `warnings` only if there are any."""
-        told = {"warnings": self.warnings} if self.warnings else {}
-        return {"sojourn": self.version, **told, **self._summary}
+        advice = {"warnings": self.warnings} if self.warnings else {}
+        return {"sojourn": self.version, **advice, **self._summary}
 
     @cached_property
     def warnings(self) -> list[str]:
-        """What the scenario says that is hardly meant, like prio for flows of one class."""
+        """Warnings about the scenario, like prio with flows of a single class."""
         from sojourn.scenario.advice import warnings_of
 
         return warnings_of(self.scenario)
 
     @property
     def sampled(self) -> bool:
-        """Whether the scenario asked for series."""
+        """True if the scenario has `sample`, so that there are series."""
         return "sample" in self.scenario
 
     def __repr__(self) -> str:
@@ -166,15 +199,31 @@ class Result:
         )
 
     def _repr_html_(self) -> str | None:
-        """Return the tables of the run as a notebook shows them."""
+        """Return the tables of the run as HTML for notebooks."""
         return html(self)
 
     def frame(self, table: Table = "flows") -> "pl.DataFrame":
-        """Give a table as a polars frame: flows, links, series, groups, tape, fct or queries.
+        """Return a table as a polars frame.
 
-        flows and links have a row for each; series a row per sample of each (`kind` says of
-        which); groups the same of the groups of flows; tape a row per packet and link; fct a row
-        per finished transfer, queries one per answered query, both from the start of the run.
+        Parameters
+        ----------
+        table : str, optional
+            - "flows", "links": one row per flow or link, its summary;
+            - "series": one row per sample of each link and flow (columns `kind` and `name`);
+            - "groups": the same for the groups of flows;
+            - "tape": one row per packet and link;
+            - "fct": one row per finished transfer, from the start of the run;
+            - "queries": one row per answered query, from the start of the run.
+
+        Returns
+        -------
+        polars.DataFrame
+            The table. Names of columns end with the unit.
+
+        Raises
+        ------
+        ValueError
+            If there is no such table.
         """
         match table:
             case "flows":
@@ -191,13 +240,13 @@ class Result:
                 return self._transfers(self.completions)
             case "queries":
                 return self._transfers(self.queries)
-        raise ValueError(f"no table {table!r}: there are {', '.join(TABLES)}")
+        raise ValueError(f"no table {table!r} (known: {', '.join(TABLES)})")
 
     def _rows(self, records: Mapping[str, Record], first: Sequence[str]) -> "pl.DataFrame":
-        """Give summaries as rows: what they are first, then the numbers by name.
+        """Return summaries as rows, with the columns `first` before the others.
 
-        A number that is defined for no row is still a number, so that the frames of different runs
-        have the same types.
+        A column without any value has the type Float64, so that the frames of different runs have
+        the same types.
         """
         import polars as pl
 
@@ -206,11 +255,23 @@ class Result:
         return frame.with_columns(pl.col(pl.Null).cast(pl.Float64))
 
     def save(self, directory: str | Path, *, force: bool = False) -> None:
-        """Write summary.json and the tables as Parquet files, with their provenance.
+        """Write summary.json and the tables as Parquet files.
 
-        Either all files are replaced or, if writing fails, none. A folder that holds something
-        else than an earlier result of the same scenario is refused (InputError), unless `force`;
-        even then only files of the names that are written here are replaced.
+        Either all files are written or, if writing fails, none. Each table carries the provenance
+        as metadata. `load_result` reads the files.
+
+        Parameters
+        ----------
+        directory : str or Path
+            The directory; it is created if needed.
+        force : bool, optional
+            True replaces the files of another result. Files with other names are never touched.
+
+        Raises
+        ------
+        InputError
+            If the directory cannot be written, or holds anything but an earlier result of the same
+            scenario and `force` is False.
         """
         engine = "live" if "live" in self._summary else "sim"
         folders.claim_run(Path(directory), self.scenario, engine, force=force)
@@ -226,7 +287,7 @@ class Result:
                 frame.write_parquet(part / f"{table}.parquet", metadata=self.provenance())
 
     def provenance(self) -> dict[str, str]:
-        """Say where the numbers come from: written into every file."""
+        """Return schema, version, scenario, seed and command, as written into every table."""
         return {
             "sojourn.schema": SCHEMA,
             "sojourn.version": self.version,
@@ -242,7 +303,7 @@ class Result:
         return pl.DataFrame(named)
 
     def _names(self, index: Array) -> "pl.Series":
-        """Turn indices of flows into their names."""
+        """Return the names of the flows with these indices."""
         return _words(index, list(self.flows))
 
     def _series(self, kinds: Mapping[str, Mapping[str, Record]]) -> "pl.DataFrame":
@@ -258,7 +319,7 @@ class Result:
         ]
         if not frames:
             return pl.DataFrame({"kind": [], "name": [], "time_s": []})
-        # Where no packet left, there is no mean of their waiting times: null, not NaN.
+        # A mean over no packets is null, not NaN.
         return pl.concat(frames, how="diagonal").with_columns(pl.col(pl.Float64).fill_nan(None))
 
     def _tape(self) -> "pl.DataFrame":
@@ -274,7 +335,7 @@ class Result:
 
 
 def _words(index: Array, words: Sequence[str]) -> "pl.Series":
-    """Turn indices into `words`, which take no more room than the indices."""
+    """Return the `words` with these indices, stored as an Enum of the same size."""
     import polars as pl
 
     return pl.Series(words, dtype=pl.Enum(words)).gather(index)

@@ -1,4 +1,4 @@
-"""How metrics read a Result: flows of a group, transfers of a window, buffers, ideals."""
+"""Parts of a Result that metrics read: flows of a group, transfers, buffers, ideal times."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,34 +9,36 @@ from sojourn._util.units import bps_of, bytes_of, seconds
 from sojourn.result.result import Array, Record, Result
 
 GRAIN_S = 1e-9
-"""Times of samples are whole nanoseconds; sums of them are not quite."""
+"""Tolerance in seconds for times of samples: whole nanoseconds whose sums are inexact."""
 
 
 def loss_of_datagrams(flows: Sequence[Record]) -> float | None:
-    """Give the share of the datagrams of UDP flows that were lost."""
+    """Return the share of the datagrams of UDP flows that were lost; None without datagrams."""
     lost = sum(flow["lost_packets"] for flow in flows)
     got = sum(flow["received_packets"] for flow in flows)
     return lost / (lost + got) if lost + got else None
 
 
 def jain(shares: Sequence[float] | Array) -> float:
-    """Jain's index of `shares`; 1 if nobody gets anything."""
+    """Return Jain's fairness index of `shares`; 1 if all are zero."""
     x = np.asarray(shares, dtype=float)
     squares = float(np.sum(x * x))
     return float(np.sum(x)) ** 2 / (len(x) * squares) if squares > 0 else 1.0
 
 
 def nearest_rank(ascending: Array, share: float) -> float | None:
-    """Give what a share of `ascending` does not exceed, by nearest rank as Rust takes it."""
+    """Return the quantile `share` (0 to 1) of sorted values by nearest rank; None without values.
+
+    The definition is that of the percentiles in summaries.
+    """
     n = len(ascending)
     return float(ascending[max(1, int(np.ceil(share * n))) - 1]) if n else None
 
 
 def ideal_fct_s(result: Result, flow: Record, size: int) -> float:
-    """Give the completion time of `size` bytes of a TCP flow that is alone on its empty path.
+    """Return the completion time (s) of a transfer of `size` bytes on an otherwise empty path.
 
-    Of each link it takes the rate that the scenario gives, whatever changes, traces and recorded
-    opportunities make of it.
+    Links have the `rate` of the scenario, without `changes` and traces.
     """
     group = declared(result, flow["group"])
     tcp = group["tcp"]
@@ -59,42 +61,42 @@ def _initial_window(tcp: dict[str, Any], payload: int) -> int:
 
 
 def window_s_of(result: Result) -> float:
-    """Give the time that was measured, without the warm-up."""
+    """Return the length of the measured interval in seconds: duration minus warm-up."""
     return seconds(result.scenario["duration"]) - seconds(result.scenario["warmup"])
 
 
 def flows_of(result: Result, group: str | None) -> list[Record]:
-    """Take the flows of a group, or all of them."""
+    """Return the flows of a group, or all flows. Raises KeyError for an unknown group."""
     if group is not None:
         declared(result, group)
     return [f for f in result.flows.values() if group is None or f["group"] == group]
 
 
 def declared(result: Result, group: str) -> dict[str, Any]:
-    """Find a group of flows in the scenario."""
+    """Return the table of a group in the scenario. Raises KeyError for an unknown group."""
     for flow in result.scenario["flows"]:
         if flow["name"] == group:
             found: dict[str, Any] = flow
             return found
-    raise KeyError(f"no group of flows {group!r}; there are {', '.join(result.groups)}")
+    raise KeyError(f"no group of flows {group!r} (known: {', '.join(result.groups)})")
 
 
 def wire_factor(result: Result, group: str) -> float:
-    """Give the bytes on the wire per byte of payload in the full packets of a group."""
+    """Return the bytes on the wire per byte of payload in full packets of a group."""
     tcp = declared(result, group)["tcp"]
     packet, header = bytes_of(tcp["packet"]), bytes_of(tcp["header"])
     return packet / (packet - header)
 
 
 def completed(result: Result, group: str | None) -> dict[str, Array]:
-    """Take the completions of a group that started after the warm-up."""
+    """Return the finished transfers of a group that started after the warm-up."""
     return since_warmup(result, result.completions, group)
 
 
 def since_warmup(
     result: Result, columns: Mapping[str, Array], group: str | None
 ) -> dict[str, Array]:
-    """Take the rows of a group that began after the warm-up."""
+    """Return the rows of a group (or of all flows) that started after the warm-up."""
     here = columns["start_s"] >= seconds(result.scenario["warmup"])
     if group is not None:
         declared(result, group)
@@ -104,7 +106,7 @@ def since_warmup(
 
 
 def of_groups(result: Result, group: str | None, what: str) -> Array:
-    """Sum a column of the series of a group, or of all that have it."""
+    """Return the sum of a column of series over a group, or over all groups that have it."""
     names = [group] if group is not None else list(result.groups)
     columns = [s[what] for name in names if what in (s := result.groups[name].series)]
     if not columns:
@@ -122,13 +124,13 @@ def sojourns(result: Result, link: str) -> Array:
 
 
 def decided_s(tape: Any) -> Array:
-    """When it was decided about each packet: on arrival, or late at the head of the queue."""
+    """Return the time (s) of each decision: at enqueue, or of the late drop."""
     decided: Array = np.where(tape["fate"] == 3, tape["left_s"], tape["arrived_s"])
     return decided
 
 
 def buffer_of(result: Result, link: str) -> tuple[float, str]:
-    """Give the buffer of a link, and the column of the series that is in its unit."""
+    """Return the buffer size of a link, and the name of the queue column in the same unit."""
     limit: str = result.scenario["links"][link]["qdisc"]["limit"]
     if limit.endswith("p"):
         return float(limit[:-1]), "queue_packets"
@@ -136,7 +138,7 @@ def buffer_of(result: Result, link: str) -> tuple[float, str]:
 
 
 def of_buffer(result: Result, link: str, what: str) -> float | None:
-    """Give the mean or std of a queue over its buffer."""
+    """Return the mean or std (`what`) of the queue length divided by the buffer size."""
     buffer, column = buffer_of(result, link)
     value = result.links[link][column.replace("queue_", f"queue_{what}_")]
     return None if value is None else value / buffer

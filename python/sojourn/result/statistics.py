@@ -1,7 +1,7 @@
-"""Intervals of means, of differences between paired runs, of percentiles, and from one long run.
+"""Confidence intervals: means, paired differences, percentiles, batch means of one long run.
 
-Student's quantile and the bootstrap are here, and not SciPy's, which would be 140 MB and a second
-of imports for these two; tests/test_statistics.py compares them with SciPy.
+Student's quantile and the bootstrap are implemented here, because SciPy would add 140 MB and a
+second of import time for these two. tests/test_statistics.py compares them with SciPy.
 """
 
 import math
@@ -16,40 +16,39 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 LEVEL = 0.95
-"""How often an interval holds the truth."""
+"""Confidence level of every interval."""
 
 BATCHES = 20
-"""Into how many batches one long run is cut (at least 20, each much longer than a round trip)."""
-
+"""Number of batches of one long run (at least 20, each much longer than a round-trip time)."""
 
 SAMPLES = 9999
-"""How many samples the bootstrap draws."""
+"""Number of bootstrap samples."""
 
 NUMBERS_AT_ONCE = 5_000_000
-"""How many numbers of these samples are in memory at once."""
+"""Largest number of values of bootstrap samples in memory at the same time."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean, and half the width of its interval (NaN for a single value)."""
+    """Mean and half the width of its 95 % confidence interval (NaN for a single value)."""
 
     mean: float
     half: float
 
     @property
     def low(self) -> float:
-        """The lower end."""
+        """Lower end of the interval."""
         return self.mean - self.half
 
     @property
     def high(self) -> float:
-        """The upper end."""
+        """Upper end of the interval."""
         return self.mean + self.half
 
 
 @cache
 def quantile(freedom: int) -> float:
-    """Return the half width of an interval in standard errors: the 97.5 % quantile of Student's t.
+    """Return the 97.5 % quantile of Student's t: the half width of an interval in standard errors.
 
     `freedom` is the number of degrees of freedom, at least 1.
     """
@@ -82,27 +81,34 @@ def _within(t: float, v: int) -> float:
 
 
 def half_width(values: npt.ArrayLike) -> float:
-    """Give half the interval of the mean of independent `values` (Student's t); NaN for one."""
+    """Return half the width of the interval of the mean of independent `values` (Student's t).
+
+    NaN for fewer than two values.
+    """
     x = np.asarray(values, dtype=float)
     return quantile(len(x) - 1) * float(x.std(ddof=1)) / len(x) ** 0.5 if len(x) > 1 else np.nan
 
 
 def interval(values: npt.ArrayLike) -> Interval:
-    """Give the mean of independent `values` and its interval (Student's t)."""
+    """Return the mean of independent `values` with its interval (Student's t)."""
     x = np.asarray(values, dtype=float)
     return Interval(float(x.mean()) if len(x) else float("nan"), half_width(x))
 
 
 def paired(ours: npt.ArrayLike, theirs: npt.ArrayLike) -> Interval:
-    """Give the mean of `ours` - `theirs` and its interval; the i-th of both had the same seed."""
+    """Return the mean of `ours` - `theirs` with its interval.
+
+    The i-th values of both are from runs with the same seed.
+    """
     return interval(np.asarray(ours, dtype=float) - np.asarray(theirs, dtype=float))
 
 
 def separate(ours: Mapping[int, float], theirs: Mapping[int, float]) -> bool:
-    """Return True if the means of two samples, each by seed, differ at the level of 95 %.
+    """Return True if the means of two samples, given by seed, differ with 95 % confidence.
 
-    Where two or more seeds are in both, the interval of the paired differences excludes zero;
-    otherwise the intervals of the two means do not overlap. One value never separates.
+    If the samples share two or more seeds, the test is that the interval of the paired differences
+    excludes zero; otherwise, that the intervals of the two means do not overlap. The result is
+    False if a sample has a single value.
     """
     both = [seed for seed in ours if seed in theirs]
     if len(both) > 1:
@@ -113,10 +119,10 @@ def separate(ours: Mapping[int, float], theirs: Mapping[int, float]) -> bool:
 
 
 def percentile(values: npt.ArrayLike, percent: float, seed: int = 1) -> tuple[float, float, float]:
-    """Give a percentile of independent `values` and the ends of its interval, by the bootstrap.
+    """Return a percentile of independent `values` and both ends of its interval (bootstrap).
 
-    The ends are percentiles of those of 9999 samples drawn from `values`; the same seed draws the
-    same ones. A single value has no interval: NaN.
+    The ends are percentiles over 9999 samples with replacement; `seed` makes them reproducible.
+    They are NaN for a single value.
     """
     x = np.asarray(values, dtype=float)
     n = len(x)
@@ -133,17 +139,21 @@ def percentile(values: npt.ArrayLike, percent: float, seed: int = 1) -> tuple[fl
 
 
 def mser5(series: npt.ArrayLike) -> int:
-    """Give how many values at the start of `series` are warm-up, by MSER-5 (White, 1997).
+    """Return the number of values at the start of `series` that are warm-up, by MSER-5.
 
-    Of means of five values, so many are cut that the standard error of the mean of the rest is
-    least; never more than half (a cut beyond that says that the series is too short).
+    The series is averaged in groups of five. The cut is the one that minimises the standard error
+    of the mean of the remaining groups, up to half of the series; a cut at half means that the
+    series is too short.
+
+    White, "An effective truncation heuristic for bias reduction in simulation output",
+    Simulation 69(6), 1997.
     """
     x = np.asarray(series, dtype=float)
     means = x[: len(x) // 5 * 5].reshape(-1, 5).mean(axis=1)
     n = len(means)
     if n < 4:
         return 0
-    # Sums from each place to the end give all variances in one pass.
+    # Sums from each index to the end give all variances in one pass.
     left = np.arange(n, 0, -1, dtype=float)
     centred = means - means.mean()
     sums = np.cumsum(centred[::-1])[::-1]
@@ -153,11 +163,15 @@ def mser5(series: npt.ArrayLike) -> int:
 
 
 def batch_means(series: npt.ArrayLike, batches: int = BATCHES) -> Interval:
-    """Give the mean of one long stationary `series` and its interval, by means of batches.
+    """Return the mean of one long stationary `series` with its interval, by batch means.
 
-    Values beside one another are alike, so an interval from single values would be too narrow; the
-    means of long batches are nearly independent. Raises ValueError if there are fewer values than
-    batches.
+    Neighbouring values are correlated, so an interval from single values would be too narrow. The
+    means of long batches are nearly independent.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer values than batches.
     """
     x = np.asarray(series, dtype=float)
     if len(x) < batches:

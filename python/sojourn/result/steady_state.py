@@ -1,4 +1,4 @@
-"""Means with intervals from one long run: what is warm-up is found and cut, the rest is batched."""
+"""Steady-state means of one long run: MSER-5 removes the warm-up, batch means give intervals."""
 
 from dataclasses import dataclass
 
@@ -9,15 +9,15 @@ from sojourn.result.result import Array, Result
 from sojourn.result.statistics import BATCHES, Interval, batch_means, mser5
 
 LEAST = 40 * BATCHES
-"""How many samples a run must have."""
+"""Smallest number of samples of a run."""
 
 
 @dataclass(frozen=True)
 class Steady:
-    """A quantity of a link in its steady state: its mean with a 95 % interval.
+    """Steady-state mean of a quantity of a link, with its 95 % interval.
 
-    `cut_s` of the series were warm-up by MSER-5, of `of_s` seconds in all. `doubtful` says that the
-    cut came to half of them: then the run is too short to tell.
+    MSER-5 removed the first `cut_s` of `of_s` seconds as warm-up. `doubtful` is True if it removed
+    half of the series: the run is then too short.
     """
 
     link: str
@@ -30,16 +30,20 @@ class Steady:
 
 
 def steady(result: Result) -> list[Steady]:
-    """Give the queue and the throughput of each link of a run with `sample`.
+    """Return the steady-state queue length and throughput of each link of a run with `sample`.
 
-    The whole run is looked at, the scenario's own warm-up too. Raises InputError if there are
-    fewer than 800 samples.
+    The series include the warm-up of the scenario.
+
+    Raises
+    ------
+    InputError
+        If the run has no series, or fewer than 800 samples.
     """
     if not result.sampled:
-        raise InputError('there are no series: the scenario needs a sample, like "10ms"')
+        raise InputError('there are no series: the scenario needs `sample`, like "10ms"')
     if len(result.time_s) < LEAST:
         raise InputError(
-            f"{len(result.time_s)} samples are too few to tell warm-up from the rest, "
+            f"{len(result.time_s)} samples are too few to find the warm-up, "
             f"allowed: {LEAST} or more"
         )
     interval_s = float(result.time_s[1] - result.time_s[0])
