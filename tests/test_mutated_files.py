@@ -102,7 +102,7 @@ def test_mutated_files_are_refused_in_one_line_or_used(
         ("t_s,rate_bps\n0,1e999999999\n", '"1e999999999" is not a number'),
         ("t_s,rate_bps\n0,1e300\n", '"1e300" is too large'),
         ("t_s,rate_bps\n0,1_000\n", '"1_000" is not a number'),
-        ("t_s,rate_bps,t_s\n0,5,1\n", "column t_s is there twice"),
+        ("t_s,rate_bps,t_s\n0,5,1\n", "column t_s is given twice"),
         (f't_s,rate_bps\n0,"{LONG * 2}"\n', "line 2: field larger than field limit"),
         (f"t_s,rate_bps\n0,{LONG}\n", f'"{"x" * 60}..." (100000 characters) is not a number'),
         ("5\n²\n", '"²" is not a number'),

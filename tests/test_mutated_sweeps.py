@@ -121,37 +121,37 @@ def test_mutated_sweep_files_are_refused_in_one_line_or_run(file: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"metrics": ["jitter_s"]}, "metrics.0.flow: is missing, jitter_s needs it: a name"),
+        ({"metrics": ["jitter_s"]}, "metrics.0.flow: is missing, jitter_s requires a name"),
         (
             {"metrics": ["jain_index", {"name": "jitter_s", "flow": "y"}]},
             'metrics.1.flow: unknown flow "y" (known: x, bulk, bulk.0, bulk.1)',
         ),
         (
             {"metrics": [{"name": "jitter_s", "flow": []}]},
-            "metrics.0.flow: [] is not allowed, it is a name",
+            "metrics.0.flow: [] is not a name",
         ),
-        ({"metrics": [{"name": "afct_s", "group": 5}]}, "metrics.0.group: 5 is not allowed"),
+        ({"metrics": [{"name": "afct_s", "group": 5}]}, "metrics.0.group: 5 is not a name"),
         (
             {"metrics": [{"name": "afct_s", "group": "blk"}]},
             'metrics.0.group: unknown group "blk", did you mean "bulk"?',
         ),
         ({"metrics": [{"name": "utilisation", "link": "dwn"}]}, 'did you mean "down"?'),
         ({"metrics": "jain_index"}, 'metrics: "jain_index" is not a list of names'),
-        ({"metrics": ["trade_off"]}, "metrics.0: trade_off has no single number for a run"),
+        ({"metrics": ["trade_off"]}, "metrics.0: trade_off is not a single number"),
         ({"metrics": ["afct_improvement"]}, "metrics.0: afct_improvement compares two runs"),
-        ({"metrics": ["jain_index", "jain_index"]}, "metrics.1: jain_index is there twice"),
+        ({"metrics": ["jain_index", "jain_index"]}, "metrics.1: jain_index is given twice"),
         ({"skip": ["x"]}, 'skip.0: "x" is not a table of labels'),
         ({"skip": [{"x.count": True}]}, "skip.0.x.count: no value true on the axis"),
         ({"skip": [{"x.count": 1}, {"x.count": 2}]}, "skip: no point is left to run"),
         ({"together": [float("inf")]}, "together.0: inf is not a list of two axes or more"),
         ({"until": True, "seeds": 1}, "until: true is not a table"),
-        ({"until": UNTIL}, "seeds: [1, 2] does not go with until"),
+        ({"until": UNTIL}, "seeds: [1, 2] cannot be combined with until"),
         (
             {"seeds": 1, "until": {**UNTIL, "metrics": ["sojourn_p98_s"]}},
             'until.metrics.0: no column "sojourn_p98_s", did you mean "sojourn_p99_s"?',
         ),
-        ({"axes": {"q": {"set": 5, "values": [1]}}}, "axes.q.set: 5 is not a place"),
-        ({"axes": {"q": {"set": [True], "values": [1]}}}, "axes.q.set: [true] is not a place"),
+        ({"axes": {"q": {"set": 5, "values": [1]}}}, "axes.q.set: 5 is not a path"),
+        ({"axes": {"q": {"set": [True], "values": [1]}}}, "axes.q.set: [true] is not a path"),
         (
             {"axes": {"q": {"set": "up.delay", "from": 1, "to": 2, "points": 2,
                             "log": "uniform(1s, 2s)"}}},
@@ -169,7 +169,7 @@ def test_mutated_sweep_files_are_refused_in_one_line_or_run(file: Path) -> None:
         ),
         ({"axes": {"x.count": [1, "1"]}}, "axes.x.count: two values have the same label"),
         ({"seeds": [2**53 + 1]}, f"seeds.0: {2**53 + 1} is not a seed, allowed: whole numbers"),
-        ({"scenario": 5}, "scenario: 5 is not the name of a scenario file, nor a table"),
+        ({"scenario": 5}, "scenario: 5 is not a scenario file, nor a table"),
         ({"scenario": {**SCENARIO, "duration": 3}}, "scenario.duration: 3 has no unit"),
     ],
 )  # fmt: skip
@@ -192,10 +192,11 @@ def test_a_metric_that_needs_a_record_is_refused_without_it(needs: str) -> None:
     without = {key: value for key, value in SCENARIO.items() if key != needs}
     with pytest.raises(sj.InputError) as refused:
         make_sweep(without, {"x.count": [1, 2]}, metrics=[name])
-    assert f"metrics.0: {name} needs the scenario's {needs}, like {needs} = " in str(refused.value)
+    told = f"metrics.0: {name} requires {needs} of the scenario, like {needs} = "
+    assert told in str(refused.value)
     percentile = {"name": "queueing_delay_percentile_s", "percent": 99.9}
     if needs == "tape":
-        with pytest.raises(sj.InputError, match="needs the scenario's tape"):
+        with pytest.raises(sj.InputError, match="requires tape of the scenario"):
             make_sweep(without, {"x.count": [1, 2]}, metrics=[percentile])
 
 

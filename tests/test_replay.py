@@ -178,7 +178,7 @@ BAD: dict[str, tuple[str, str, str]] = {
     "negative flow": ("2,20,1", "2,20,-1", 'row 3, column flow: "-1" is not a whole number'),
     "short row": ("2,20,1,1000", "2,20", "row 3, column flow: nothing is not"),
     "long row": ("2,20,1,1000", "2,20,1,1000,5,6", "this is not a table: "),
-    "column twice": ("t_us,flow", "flow,flow", "column flow is there twice"),
+    "column twice": ("t_us,flow", "flow,flow", "column flow is given twice"),
     "bad ecn": ("size_B\n0,0,1,1000", "size_B,ecn\n0,0,1,1000,4", 'row 1, column ecn: "4"'),
     "nothing": (GOOD, "", "the file is empty"),
 }

@@ -55,7 +55,7 @@ def test_numbers_are_items_and_attributes(result: Result) -> None:
     up = result.links["up"]
     assert up.sojourn_p99_s == up["sojourn_p99_s"]
     assert 0 < up.utilisation <= 1
-    with pytest.raises(AttributeError, match="no 'sojurn_p99_s' here"):
+    with pytest.raises(AttributeError, match="no value 'sojurn_p99_s'"):
         _ = up.sojurn_p99_s
 
 

@@ -254,7 +254,7 @@ def test_a_second_writer_is_told_of_the_first(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with Store(out).writing():
         left = leave(out)
-        with pytest.warns(StoreWarning, match="out: another sojourn is writing into this folder"):
+        with pytest.warns(StoreWarning, match="out: another process of sojourn writes to this"):
             assert run_sweep(SMALL_SWEEP, out=out).made == 2
         assert all(path.exists() for path in left)
     assert run_sweep(SMALL_SWEEP, out=out).made == 0

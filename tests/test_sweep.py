@@ -94,22 +94,22 @@ def test_axes_in_step_conditions_and_what_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("axes", "more", "said"),
     [
-        ({}, {}, "axes: a sweep has at least one"),
+        ({}, {}, "axes: a sweep requires at least one"),
         ({"qdisc": "codel"}, {}, 'axes.qdisc: "codel" is not a list'),
         ({"up.qdisc": []}, {}, "axes.up.qdisc: there are no values"),
-        ({"up.qdisc": ["codel", "codel"]}, {}, "axes.up.qdisc: a value is there twice"),
+        ({"up.qdisc": ["codel", "codel"]}, {}, "axes.up.qdisc: a value is given twice"),
         ({"n": {"set": "up.rate", "value": [1]}}, {}, 'axes.n: unknown key "value"'),
         ({"n": {"from": 1, "to": 5}}, {}, "axes.n: give it either step or points"),
-        ({"n": {"from": 0, "to": 5, "points": 3, "log": True}}, {}, "ends above 0"),
+        ({"n": {"from": 0, "to": 5, "points": 3, "log": True}}, {}, "from and to above 0"),
         ({"dwn.rate": ["1mbit"]}, {}, 'axes.dwn.rate: "dwn" is no link, flow or key'),
         ({"up.qdisc": ["codle"]}, {}, 'did you mean "codel"'),
         ({"up.rate": [5]}, {}, "links.up.rate"),
         (AXES, {"together": [["qdisc", "n"]]}, 'together.0: no axis "n"'),
         (AXES, {"skip": [{"qdisc": "red"}]}, 'skip.0.qdisc: no value "red"'),
         (AXES, {"seeds": 0}, "seeds: 0 is out of range"),
-        (AXES, {"seeds": [1, 1]}, "seeds: a seed is there twice"),
+        (AXES, {"seeds": [1, 1]}, "seeds: a seed is given twice"),
         (AXES, {"metrics": ["jain"]}, 'did you mean "jain_index"'),
-        (AXES, {"metrics": [{"name": "jitter_s", "flw": "x"}]}, 'takes no "flw"'),
+        (AXES, {"metrics": [{"name": "jitter_s", "flw": "x"}]}, 'has no argument "flw"'),
         (AXES, {"until": {"metrics": ["utilisation"]}}, "until.relative: null is out of range"),
         (AXES, {"until": {"metrics": ["util"], "relative": 0.1}}, 'no column "util"'),
     ],
@@ -351,7 +351,7 @@ def test_a_sweep_says_in_one_line_that_another_one_is_active(swept: Path) -> Non
     """On standard error; the sweep does its work."""
     with Store(swept / "shared").writing():
         done = ran("sweep", swept / "sweep.toml", "--out", swept / "shared")
-    told = f"sojourn: warning: {swept / 'shared'}: another sojourn is writing into this folder"
+    told = f"sojourn: warning: {swept / 'shared'}: another process of sojourn writes to this folder"
     assert [line.startswith(told) for line in done.stderr.splitlines()] == [True]
     assert "runs made" in done.stdout
 

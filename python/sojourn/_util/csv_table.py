@@ -38,7 +38,7 @@ def read_table(path: Path, needed: Sequence[str], optional: Sequence[str] = ()) 
     header = [name.strip() for name in head]
     for name in (*needed, *optional):
         if header.count(name) > 1:
-            raise InputError(f"{path}: column {name} is there twice")
+            raise InputError(f"{path}: column {name} is given twice")
     try:
         table = pl.read_csv(text.encode(), infer_schema=False)
     except pl.exceptions.PolarsError as error:

@@ -92,7 +92,7 @@ def _columns(path: Path, lines: list[str]) -> dict[str, list[int] | str]:
         if "t_s" not in names or not {"rate_bps", "delay_s"} & set(names):
             raise InputError(f"{path}: columns t_s and rate_bps, delay_s or both are due")
         if twice := [name for name in COLUMNS if names.count(name) > 1]:
-            raise InputError(f"{path}: column {twice[0]} is there twice")
+            raise InputError(f"{path}: column {twice[0]} is given twice")
         return _numbers(path, names, rows)
     except csv.Error as error:
         raise InputError(f"{path}: line {rows.line_num + 1}: {error}") from None

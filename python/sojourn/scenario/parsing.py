@@ -98,10 +98,10 @@ def _comes_further(text: str, line: int, column: int, parse: Callable[[str], Any
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse a key that is there twice; JSON would let the last one win in silence."""
+    """Refuse a key that is given twice; JSON would let the last one win in silence."""
     table: dict[str, Any] = {}
     for key, value in pairs:
         if key in table:
-            raise InputError(f"{key}: this key is there twice")
+            raise InputError(f"{key}: this key is given twice")
         table[key] = value
     return table

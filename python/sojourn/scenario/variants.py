@@ -103,7 +103,7 @@ def variants(given: Variants) -> list[tuple[str | None, Table]]:
         raise InputError("there is no discipline to compare")
     labels = Counter(label for label, _ in found if label is not None)
     if twice := [label for label, count in labels.items() if count > 1]:
-        raise InputError(f"{shown(twice[0])} is there twice")
+        raise InputError(f"{shown(twice[0])} is given twice")
     return found
 
 

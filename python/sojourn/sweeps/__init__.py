@@ -1,1 +1,1 @@
-"""Sweeps and comparisons: axes, runner, store of runs, queries."""
+"""Sweeps and comparisons: axes, runner, result store, queries."""

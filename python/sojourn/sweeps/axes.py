@@ -1,12 +1,13 @@
-"""What a sweep varies: axes, each a name and values, and the points that they span.
+"""Axes of a sweep, and the points that they span.
 
-An axis sets one or more places of the scenario, named as `--set` names them. Its values are
+An axis has a name and values, and sets one or more keys of the scenario, with paths like those of
+`--set`. Its values are one of
 
-- a list: `[10, 20, 40]`, `["codel", "pie"]`, models;
+- a list: `[10, 20, 40]`, `["codel", "pie"]`, or models;
 - a table from labels to values: `{tight = {name = "codel", target = "1ms"}}`;
-- a range: `{from = 10, to = 50, step = 10}`, or `points = 5`; with `log = true` by equal factors.
+- a range: `{from = 10, to = 50, step = 10}` or `points = 5`; geometric with `log = true`.
 
-With `unit = "mbit"` numbers are set with that unit behind them, and labelled without.
+With `unit = "mbit"`, values are numbers: the unit is appended to the value, not to the label.
 """
 
 import copy
@@ -30,24 +31,24 @@ from sojourn.scenario.overrides import set_at
 Label: TypeAlias = str | int | float | bool
 
 KEYS = ("set", "values", "from", "to", "step", "points", "log", "unit", "when")
-"""What an axis that is a table may say."""
+"""Keys of an axis that is a table."""
 
 POINTS_MAX = 1_000_000
-"""The most points of a sweep."""
+"""Largest number of points of a sweep."""
 
 NUMBER_MAX = 2.0**53
-"""The largest number of a range: beyond it whole numbers are not exact."""
+"""Largest number in a range: larger integers are not exact in floating point."""
 
 UNSET = "-"
-"""The label of an axis at points where its `when` does not hold."""
+"""Label of an axis at points where its `when` does not hold."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A name, the places that it sets, and its labelled values.
+    """Axis: its name, the paths that it sets, and its labelled values.
 
-    It moves only at points that have the labels in `when`; elsewhere it sets nothing and has the
-    label "-".
+    It applies only at points that have the labels in `when`. At other points it sets nothing and
+    has the label "-".
     """
 
     name: str
@@ -57,9 +58,12 @@ class Axis:
 
 
 def read_axes(axes: Mapping[str, Any]) -> list[Axis]:
-    """Read axes as a sweep file or a Python call has them. Raises InputError with their path."""
+    """Parse the axes of a sweep file or of `sojourn.sweep`.
+
+    Raises InputError with the path of an invalid value.
+    """
     if not isinstance(axes, Mapping) or not axes:
-        raise InputError('axes: a sweep has at least one, like qdisc = ["codel", "pie"]')
+        raise InputError('axes: a sweep requires at least one, like qdisc = ["codel", "pie"]')
     return [_axis(str(name), given) for name, given in axes.items()]
 
 
@@ -69,11 +73,11 @@ def points(
     together: Any = (),
     skip: Any = (),
 ) -> Iterator[tuple[dict[str, Label], Table]]:
-    """Give the labels and the scenario of every point.
+    """Yield the labels and the scenario of every point.
 
-    Axes named in one list of `together` move in step; points with all the labels of an entry of
-    `skip` are left out. The later axes move faster. Whatever the order of the axes, a discipline
-    is set before its parameters.
+    Axes in one list of `together` vary in step. Points with all the labels of an entry of `skip`
+    are omitted. The last axis varies fastest. A discipline is set before its parameters,
+    independently of the order of the axes.
     """
     known = {axis.name: axis for axis in axes}
     groups = _groups(axes, known, together)
@@ -116,7 +120,7 @@ def _labels(axes: Sequence[Axis], at: Mapping[str, tuple[Label, Any]]) -> dict[s
     """Return the label of every axis at a point: UNSET if its `when` does not hold there."""
     labels = {axis.name: at[axis.name][0] for axis in axes}
     unset = True
-    while unset:  # an axis may depend on one that is unset in turn
+    while unset:  # an axis may depend on another one that becomes unset
         unset = False
         for axis in axes:
             holds = all(labels[name] == value for name, value in axis.when.items())
@@ -127,18 +131,18 @@ def _labels(axes: Sequence[Axis], at: Mapping[str, tuple[Label, Any]]) -> dict[s
 
 
 def _depth(place: str) -> int:
-    """Return how deep a place is in the scenario, so that a table is set before what is in it."""
+    """Return the depth of a path in the scenario: tables are set before their keys."""
     return place.count(".") + (place.split(".")[0] not in SCENARIO_KEYS)
 
 
 def _check_places(moving: Sequence[tuple[str, Axis]]) -> None:
-    """Refuse a place that two axes set at one point: the first would have no effect."""
+    """Raise InputError if two axes set the same path at one point."""
     setters: dict[str, str] = {}
     for place, axis in moving:
         name = place.removeprefix("links.").removeprefix("flows.")
         if name in setters:
-            told = f"{brief(place)} is set twice, by axes.{setters[name]} too"
-            raise InputError(f"axes.{axis.name}.set: {told}")
+            message = f"{brief(place)} is set twice, by axes.{setters[name]} too"
+            raise InputError(f"axes.{axis.name}.set: {message}")
         setters[name] = axis.name
 
 
@@ -158,8 +162,8 @@ def _axis(name: str, given: Any) -> Axis:
     places = given.get("set", name)
     places = (places,) if isinstance(places, str) else places
     if not _is_list(places) or not places or not all(isinstance(one, str) for one in places):
-        told = "is not a place like bottleneck.rate, nor a list of places"
-        raise InputError(f"{where}.set: {shown(given['set'])} {told}")
+        message = "is not a path like bottleneck.rate, nor a list of paths"
+        raise InputError(f"{where}.set: {shown(given['set'])} {message}")
     unit, when = given.get("unit", ""), given.get("when", {})
     if not isinstance(unit, str) or not re.fullmatch(r"[A-Za-zµ/%]*", unit):
         raise InputError(f'{where}.unit: {shown(unit)} is not a unit, like "mbit"')
@@ -172,7 +176,7 @@ def _axis(name: str, given: Any) -> Axis:
         return Axis(name, tuple(places), _list(where, _range(where, given), unit), when)
     for key in ("to", "step", "points", "log"):
         if key in given:
-            raise InputError(f"{where}.{key}: goes with from, not with values")
+            raise InputError(f"{where}.{key}: requires from, and excludes values")
     if isinstance(values, Mapping):
         return Axis(name, tuple(places), _table(f"{where}.values", values, unit), when)
     if not _is_list(values):
@@ -181,13 +185,13 @@ def _axis(name: str, given: Any) -> Axis:
 
 
 def _table(where: str, values: Mapping[Any, Any], unit: str) -> tuple[tuple[Label, Any], ...]:
-    """Return values with labels of their own."""
+    """Return the values of a table from labels to values."""
     if unit:
-        raise InputError(f"{where}: a unit goes with numbers, not with labelled values")
+        raise InputError(f"{where}: unit requires numbers, not labelled values")
     if not values:
         raise InputError(f"{where}: there are no values")
     if UNSET in values or not all(isinstance(label, str) for label in values):
-        raise InputError(f'{where}: labels are text, and none is "{UNSET}"')
+        raise InputError(f'{where}: labels must be text other than "{UNSET}"')
     return tuple((label, _plain(f"{where}.{brief(label)}", one)) for label, one in values.items())
 
 
@@ -206,7 +210,7 @@ def _plain(where: str, value: Any) -> Any:
 
 
 def _list(where: str, values: Sequence[Any], unit: str) -> tuple[tuple[Label, Any], ...]:
-    """Label values by themselves, tables and models by their names."""
+    """Return the values of a list with labels: the value, or the name of a table or model."""
     if not values:
         raise InputError(f"{where}: there are no values")
     labelled: list[tuple[Label, Any]] = []
@@ -214,37 +218,37 @@ def _list(where: str, values: Sequence[Any], unit: str) -> tuple[tuple[Label, An
         tree = _plain(f"{where}.{len(labelled)}", value)
         if unit:
             if isinstance(tree, bool) or not isinstance(tree, int | float):
-                told = f"{shown(tree)} is not a number; the unit is given by unit"
-                raise InputError(f"{where}.{len(labelled)}: {told}")
+                message = f"{shown(tree)} is not a number, which unit requires"
+                raise InputError(f"{where}.{len(labelled)}: {message}")
             labelled.append((tree, f"{_digits(tree)}{unit}"))
         else:
             labelled.append((_name(tree), tree))
     labels = [label for label, _ in labelled]
     if len(set(labels)) < len(labels):
-        # Several of one name: their parameters tell them apart.
+        # Values with the same name are labelled with their parameters as well.
         tables = [tree if isinstance(tree, dict) and "name" in tree else {"name": label}
                   for label, tree in labelled]  # fmt: skip
         apart = variants.labels(tables)
         labelled = [(label, tree) for label, (_, tree) in zip(apart, labelled, strict=True)]
         if len({label for label, _ in labelled}) < len(labelled):
-            raise InputError(f"{where}: a value is there twice")
+            raise InputError(f"{where}: a value is given twice")
     alike = _alike(labelled)
     if UNSET in dict(alike):
-        raise InputError(f'{where}: "{UNSET}" is the label of an axis that does not apply')
+        raise InputError(f'{where}: "{UNSET}" is reserved for axes that do not apply')
     if len(dict(alike)) < len(alike):
         raise InputError(f"{where}: two values have the same label")
     return alike
 
 
 def _digits(number: float) -> str:
-    """Write a number without an exponent, which no quantity has."""
+    """Format a number without an exponent, which quantities do not allow."""
     return (
         np.format_float_positional(number, trim="-") if isinstance(number, float) else str(number)
     )
 
 
 def _alike(labelled: list[tuple[Label, Any]]) -> tuple[tuple[Label, Any], ...]:
-    """Give the labels of an axis one type, so that they are one column."""
+    """Convert the labels of an axis to one type, so that they form a column."""
     kinds = {type(label) for label, _ in labelled}
     kind = next(iter(kinds)) if len(kinds) == 1 else float if kinds == {int, float} else str
     return tuple((kind(label), value) for label, value in labelled)
@@ -266,11 +270,11 @@ def _range(where: str, given: Mapping[str, Any]) -> list[float]:
     if (step is None) == (count is None):
         raise InputError(f"{where}: give it either step or points")
     if log and (step is not None or first <= 0 or last <= 0):
-        raise InputError(f"{where}: a log range has points, and ends above 0")
+        raise InputError(f"{where}: a log range requires points, and from and to above 0")
     if step is not None:
         step = _finite(f"{where}.step", step)
         if step <= 0 or last < first:
-            raise InputError(f"{where}.step: it must lead from {first:g} up to {last:g}")
+            raise InputError(f"{where}.step: must lead from {first:g} up to {last:g}")
         count = 1 + int(min((last - first) / step + 1e-9, POINTS_MAX))
         found = [first + step * k for k in range(count)]
     else:
@@ -279,22 +283,22 @@ def _range(where: str, given: Mapping[str, Any]) -> list[float]:
         count = min(count, POINTS_MAX + 1)
         spaced = np.geomspace(first, last, count) if log else np.linspace(first, last, count)
         found = spaced.tolist()
-    # 0.1 * 3 is not 0.3: as many digits as anybody reads.
+    # Ten digits remove rounding errors such as 3 * 0.1 = 0.30000000000000004.
     tidy = [float(f"{value:.10g}") for value in found]
     return [int(value) if value == int(value) else value for value in tidy]
 
 
 def _finite(where: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        told = "is missing" if value is None else f"{shown(value)} is not a number"
-        raise InputError(f"{where}: {told} (the unit is given by unit)")
+        message = "is missing" if value is None else f"{shown(value)} is not a number"
+        raise InputError(f"{where}: {message} (its unit is in unit)")
     if not abs(value) <= NUMBER_MAX:
         raise InputError(f"{where}: {shown(value)} is out of range, allowed: up to {NUMBER_MAX:g}")
     return float(value)
 
 
 def _groups(axes: Sequence[Axis], known: Mapping[str, Axis], together: Any) -> list[list[Axis]]:
-    """Sort axes into those that move in step, in the order of their first ones."""
+    """Group the axes that vary in step, in the order of the first axis of each group."""
     if not _is_list(together):
         raise InputError(f"together: {shown(together)} is not a list of lists of axes")
     partner: dict[str, int] = {}
@@ -305,12 +309,12 @@ def _groups(axes: Sequence[Axis], known: Mapping[str, Axis], together: Any) -> l
             if not isinstance(name, str) or name not in known:
                 raise InputError(f"together.{n}: no axis {shown(name)}{near(name, known)}")
             if name in partner:
-                raise InputError(f"together.{n}: {shown(name)} is there twice")
+                raise InputError(f"together.{n}: {shown(name)} is given twice")
             partner[name] = n
         lengths = {len(known[name].values) for name in names}
         if len(lengths) > 1:
-            told = ", ".join(f"{brief(name)} has {len(known[name].values)}" for name in names)
-            raise InputError(f"together.{n}: axes in step have equally many values; {told}")
+            counts = ", ".join(f"{brief(name)} has {len(known[name].values)}" for name in names)
+            raise InputError(f"together.{n}: axes must have equally many values; {counts}")
     groups: dict[Any, list[Axis]] = {}
     for axis in axes:
         groups.setdefault(partner.get(axis.name, axis.name), []).append(axis)
@@ -319,16 +323,16 @@ def _groups(axes: Sequence[Axis], known: Mapping[str, Axis], together: Any) -> l
 
 def _check_labels(where: str, entry: Any, known: Mapping[str, Axis]) -> None:
     if not isinstance(entry, Mapping) or not entry:
-        told = 'is not a table of labels, like { qdisc = "red" }'
-        raise InputError(f"{where}: {shown(entry)} {told}")
+        message = 'is not a table of labels, like { qdisc = "red" }'
+        raise InputError(f"{where}: {shown(entry)} {message}")
     for name, value in entry.items():
         if name not in known:
             raise InputError(f"{where}: no axis {shown(name)}{near(name, known)}")
         labels = [label for label, _ in known[name].values]
         if not any(value == one and isinstance(value, bool) == isinstance(one, bool)
                    for one in labels):  # fmt: skip
-            told = near(value, map(str, labels))
-            raise InputError(f"{where}.{brief(name)}: no value {shown(value)} on the axis{told}")
+            hint = near(value, map(str, labels))
+            raise InputError(f"{where}.{brief(name)}: no value {shown(value)} on the axis{hint}")
 
 
 def _set(tree: Table, name: str, place: str, value: Any) -> None:

@@ -1,7 +1,7 @@
-"""What a sweep keeps of every run: the numbers of its links and groups, and chosen metrics.
+"""Columns of a sweep: values of every link and group, and chosen metrics.
 
-The arguments of metrics are validated here, before any run: what each may be, and whether the
-links, flows and records that it names exist.
+The arguments of metrics are validated before any run: their types and ranges, and that the links,
+flows and recorded data that they need exist.
 """
 
 import inspect
@@ -23,23 +23,23 @@ from sojourn.result.result import Record, Result
 from sojourn.scenario.load import Table
 
 FORM = "2"
-"""Grows when a column changes its meaning."""
+"""Version of the columns; incremented when a column changes its meaning."""
 
 Arguments: TypeAlias = tuple[tuple[str, Any], ...]
 Chosen: TypeAlias = tuple[tuple[str, Arguments], ...]
 
 SUMMARISED = (50, 95, 99, 100)
-"""The percentiles of the queueing delay that a run has without `tape`."""
+"""Percentiles of the queueing delay that summaries have, so that `tape` is not required."""
 
 TEMPLATE = """{"duration": "1ms", "links": {"l": {"rate": "1mbit"}}, "flows": [
     {"name": "tcp", "path": ["l"]}, {"name": "udp", "path": ["l"], "source": "cbr"}]}"""
-"""A run of no time: the names of its numbers are those of every run."""
+"""Minimal scenario, which shows the names of the values of every run."""
 
 
 def _is_number(value: Any, least: float = -math.inf, most: float = math.inf) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    # Infinity is no number; an integer that no float can hold is as little.
+    # Excludes infinity and integers beyond the range of a float.
     return abs(value) <= sys.float_info.max and least <= value <= most
 
 
@@ -52,7 +52,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_span(value: Any) -> bool:
-    """Return True for two sizes in order, of which the upper one may be infinite."""
+    """Return True for a pair of sizes in ascending order; the upper one may be infinite."""
     two = isinstance(value, list | tuple) and len(value) == 2
     upper = two and (_is_number(value[1], 0) or value[1] == math.inf)
     return bool(two and upper and _is_number(value[0], 0) and value[0] < value[1])
@@ -81,18 +81,18 @@ ARGUMENTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "before_s": _LENGTH,
     "after_s": _LENGTH,
 }
-"""Every argument of a metric: a test of its value, and what is allowed."""
+"""Arguments of metrics by name: a predicate of the value, and a description of allowed values."""
 
 
 @dataclass(frozen=True)
 class Standard:
-    """Measures a run, as `sojourn.sweeps.runner.Measure`.
+    """The measure of sweeps (see `sojourn.sweeps.runner.Measure`).
 
-    The numbers of `link` have bare names (`utilisation`, `sojourn_p99_s`), those of other links
-    `LINK.name`, those of a group of flows `GROUP.name`. `chosen` are metrics of `sojourn list
-    metrics` that give one number, each with its arguments; a `link` that they ask for is `link`.
-    A metric of a flow that is a group of several is the mean over its flows. One whose link, flow
-    or group the run does not have is None.
+    Columns of `link` have no prefix (`utilisation`, `sojourn_p99_s`). Columns of other links are
+    called `LINK.name`, those of a group of flows `GROUP.name`. `chosen` are metrics with their
+    arguments, each with a single number as its value; their default `link` is `link`. A metric of a
+    flow, called with a group of several flows, is the mean over the flows. The value is None if the
+    run does not have the link, flow or group.
     """
 
     link: str
@@ -100,11 +100,11 @@ class Standard:
 
     @property
     def identity(self) -> str:
-        """What rows in a store are known by."""
+        """Identity of the measure in cache keys."""
         return f"sojourn.standard {FORM} {json.dumps([self.link, self.chosen])}"
 
     def __call__(self, result: Result) -> dict[str, Any]:
-        """Measure."""
+        """Return the columns of a run."""
         row: dict[str, Any] = {}
         for name, link in result.links.items():
             prefix = "" if name == self.link else f"{name}."
@@ -116,7 +116,7 @@ class Standard:
         return row
 
     def columns(self, canonical: Table) -> list[str]:
-        """Return the names of what is measured of a run of the canonical scenario."""
+        """Return the names of the columns of a run of a canonical scenario."""
         template = _template()
         names: list[str] = []
         for link in canonical["links"]:
@@ -128,10 +128,17 @@ class Standard:
         return names + [column(name, arguments) for name, arguments in self.chosen]
 
     def missing(self, canonical: Table) -> list[tuple[str, str]]:
-        """Return what the chosen metrics name and a run of the scenario does not have.
+        """Return the links, flows and groups that metrics name and the scenario does not have.
 
-        Each with the path of the argument. Raises InputError where a metric could not be measured
-        for another reason.
+        Returns
+        -------
+        list of (str, str)
+            Path of the argument, and the message.
+
+        Raises
+        ------
+        InputError
+            If a metric cannot be measured for another reason, such as a missing `sample`.
         """
         found = []
         groups = {flow["name"]: flow["count"] for flow in canonical["flows"]}
@@ -140,23 +147,23 @@ class Standard:
             given = dict(arguments)
             if (needs := _needs(name, given)) and not canonical.get(needs):
                 value = '"100ms"' if needs == "sample" else "true"
-                told = f"{name} needs the scenario's {needs}, like {needs} = {value}"
-                raise InputError(f"metrics.{n}: {told}")
+                advice = f"{name} requires {needs} of the scenario, like {needs} = {value}"
+                raise InputError(f"metrics.{n}: {advice}")
             for key, known in (("link", list(canonical["links"])), ("group", list(groups))):
                 if key in given and given[key] not in known:
                     found.append((f"metrics.{n}.{key}", _unknown(key, given[key], known)))
             for i, group in enumerate(given.get("groups", ())):
                 if group not in groups:
-                    told = _unknown("group", group, list(groups))
-                    found.append((f"metrics.{n}.groups.{i}", told))
+                    message = _unknown("group", group, list(groups))
+                    found.append((f"metrics.{n}.groups.{i}", message))
             if "flow" in given and not _has_flow(groups, given["flow"]):
-                told = _unknown("flow", given["flow"], [*groups, *flows])
-                found.append((f"metrics.{n}.flow", told))
+                message = _unknown("flow", given["flow"], [*groups, *flows])
+                found.append((f"metrics.{n}.flow", message))
             among = len(given["groups"]) if "groups" in given else sum(groups.values())
             if "weights" in given and len(given["weights"]) != among:
                 what = "groups" if "groups" in given else "flows"
-                told = f"{len(given['weights'])} weights for {among} {what}"
-                raise InputError(f"metrics.{n}.weights: {told}")
+                message = f"{len(given['weights'])} weights for {among} {what}"
+                raise InputError(f"metrics.{n}.weights: {message}")
         return found
 
     def _metric(self, result: Result, name: str, arguments: dict[str, Any]) -> float | None:
@@ -180,7 +187,11 @@ class Standard:
 def read_metrics(given: Any) -> Chosen:
     """Read a list of metrics: names, or tables with a name and arguments.
 
-    Raises InputError, with the path, for whatever could not be measured of any run.
+    Raises
+    ------
+    InputError
+        If an entry is not a metric with a single number as its value, or an argument is invalid.
+        The message begins with the path of the entry.
     """
     if not isinstance(given, Sequence) or isinstance(given, str):
         raise InputError(f'metrics: {shown(given)} is not a list of names, like ["jain_index"]')
@@ -194,7 +205,7 @@ def read_metrics(given: Any) -> Chosen:
         _check_metric(where, tree["name"], arguments)
         chosen = (tree["name"], tuple(sorted(arguments.items())))
         if chosen in found:
-            raise InputError(f"{where}: {column(*chosen)} is there twice")
+            raise InputError(f"{where}: {column(*chosen)} is given twice")
         found.append(chosen)
     return tuple(found)
 
@@ -206,23 +217,23 @@ def _check_metric(where: str, name: str, arguments: Mapping[str, Any]) -> None:
     parameters = list(inspect.signature(function).parameters.values())[1:]
     takes = [one.name for one in parameters]
     if "reference" in takes:
-        raise InputError(f"{where}: {name} compares two runs, a sweep measures each by itself")
+        raise InputError(f"{where}: {name} compares two runs; a sweep measures single runs")
     if get_type_hints(function)["return"] not in (int, float, float | None):
-        raise InputError(f"{where}: {name} has no single number for a run, a column of a sweep is")
+        raise InputError(f"{where}: {name} is not a single number, which a column of a sweep is")
     for key, value in arguments.items():
         if key not in takes:
-            raise InputError(f"{where}: {name} takes no {shown(key)}{near(key, takes)}")
+            raise InputError(f"{where}: {name} has no argument {shown(key)}{near(key, takes)}")
         is_good, allowed = ARGUMENTS[key]
         if not is_good(value):
-            raise InputError(f"{where}.{key}: {shown(value)} is not allowed, it is {allowed}")
+            raise InputError(f"{where}.{key}: {shown(value)} is not {allowed}")
     for one in parameters:
         if one.default is inspect.Parameter.empty and one.name not in ("link", *arguments):
             allowed = ARGUMENTS[one.name][1]
-            raise InputError(f"{where}.{one.name}: is missing, {name} needs it: {allowed}")
+            raise InputError(f"{where}.{one.name}: is missing, {name} requires {allowed}")
 
 
 def _needs(name: str, arguments: Mapping[str, Any]) -> str | None:
-    """Return what a scenario must record for a metric: `sample`, `tape` or nothing."""
+    """Return the key that a metric requires of a scenario (`sample` or `tape`), or None."""
     if name == "queueing_delay_percentile_s":
         return None if arguments.get("percent", SUMMARISED[0]) in SUMMARISED else "tape"
     return metrics.METRICS[name].needs
@@ -247,23 +258,23 @@ def _finite(value: float | None) -> float | None:
 
 @cache
 def _template() -> dict[str, list[str]]:
-    """Return the names of the numbers of a link, of a group over TCP and of one over UDP."""
+    """Return the names of the columns of a link, of a TCP group and of a UDP group."""
     result = Result(*_sojourn.simulate(TEMPLATE, None))
     found = {group: list(of_group(result, group)) for group in ("tcp", "udp")}
     return found | {"link": [name for name, _ in _numbers(result.links["l"])]}
 
 
 def column(name: str, arguments: Sequence[tuple[str, Any]]) -> str:
-    """Return the column name of a metric: its own name and its arguments."""
+    """Return the column name of a metric with its arguments, like `jain_index(weights=[1, 2])`."""
     given = ",".join(f"{key}={value}" for key, value in arguments)
     return f"{name}({given})" if given else name
 
 
 def of_group(result: Result, name: str) -> dict[str, float | None]:
-    """Give the numbers of a group of flows as a whole.
+    """Return the columns of a group of flows.
 
-    `goodput_bps` is their sum and `jain` its fairness; completion times (s) are of transfers that
-    started after the warm-up; `delay_p99_s` is that of the flow which has the largest.
+    `goodput_bps` is the sum over the flows, `jain` their fairness index. Completion times (s)
+    cover transfers that started after the warm-up. `delay_p99_s` is the largest of any flow.
     """
     flows = select.flows_of(result, name)
     took = metrics.completion_times_s(result, name)
@@ -288,7 +299,7 @@ def of_group(result: Result, name: str) -> dict[str, float | None]:
 
 
 def _numbers(record: Record) -> list[tuple[str, float | None]]:
-    """Give what is a number in a summary, or could be one."""
+    """Return the values of a summary that are numbers or None."""
     return [
         (name, value)
         for name, value in record.items()

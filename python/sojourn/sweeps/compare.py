@@ -1,4 +1,4 @@
-"""The same scenario under several disciplines: only one link's discipline differs."""
+"""Comparisons: run one scenario under several disciplines of one link."""
 
 import json
 import re
@@ -26,19 +26,24 @@ if TYPE_CHECKING:
     import polars as pl
 
 SEEDS_MAX = 10_000
-"""The most seeds of a comparison: more is a campaign, and its results would not fit into memory."""
+"""Largest number of seeds of a comparison, whose results stay in memory; use a sweep for more."""
 
 FOLDER_MAX = 80
-"""The most characters of a label that name its folders."""
+"""Longest part of a label in the name of a folder, in characters."""
 
 INDEX = "comparison.json"
-"""The file that says which run is in which folder."""
+"""Name of the index file, which maps labels and seeds to folders."""
 
 
 class Comparison(dict[str, list[Result]]):
-    """Results by label: for each discipline a list, a Result for each seed.
+    """Results by label of the discipline, each a list with one Result per seed.
 
-    `link` is the name of the link whose discipline differs.
+    Attributes
+    ----------
+    link : str
+        Name of the link whose discipline differs.
+    scenario : dict
+        The canonical scenario of the first run.
     """
 
     def __init__(self, runs: Mapping[str, Sequence[Result]], link: str) -> None:
@@ -56,14 +61,17 @@ class Comparison(dict[str, list[Result]]):
         return f"Comparison({name}{self.link}: {', '.join(self)}; {seeds})"
 
     def _repr_html_(self) -> str | None:
-        """Return the table of the comparison as a notebook shows it."""
+        """Return the table of the comparison as HTML for notebooks."""
         return html(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Comparison, (dict(self), self.link)
 
     def frame(self) -> "pl.DataFrame":
-        """Return a polars frame with a row for each run, as `sojourn.results` reads it."""
+        """Return a polars frame with one row per run, in the format of `sojourn.results`.
+
+        The column `qdisc` has the label, `seed` the seed. See `sojourn.sweep` for the others.
+        """
         from sojourn.sweeps.rows import arranged, row_of
 
         rows = [
@@ -74,10 +82,22 @@ class Comparison(dict[str, list[Result]]):
         return arranged(rows)
 
     def save(self, directory: str | Path, *, force: bool = False) -> None:
-        """Write each run into a folder of its own in `directory`, and an index beside them.
+        """Write each run to a subfolder of `directory`, and an index of them.
 
-        A folder that holds something else than a comparison of the same scenario is refused
-        (InputError), unless `force`; even then only names that are written here are replaced.
+        `load_comparison` reads the files.
+
+        Parameters
+        ----------
+        directory : str or Path
+            The directory; it is created if needed.
+        force : bool, optional
+            True replaces the files of other results. Files with other names are never touched.
+
+        Raises
+        ------
+        InputError
+            If the directory cannot be written, or holds anything but a comparison of the same
+            scenario and `force` is False.
         """
         kept = _Folder(Path(directory), self.scenario, self.link, force=force)
         every = {
@@ -101,24 +121,63 @@ def compare(
     out: str | Path | None = None,
     force: bool = False,
 ) -> Comparison:
-    """Run `scenario` under each of `qdiscs` and return the results: a list over seeds, by label.
+    """Run a scenario under several disciplines of one link.
 
-    A discipline is a name, `"codel(target=15ms)"`, a table with a name, or a model such as
-    `sj.CoDel(target="15ms")`. Its label is the shortest text that tells it from the others; a
-    mapping gives labels of your own, `{"slow": sj.CoDel(target="100ms")}`, and so does
-    `"slow=codel(target=100ms)"`.
+    Each discipline keeps the buffer of the scenario unless it has its own `limit`. A name without
+    parameters that equals the discipline of the scenario keeps all of its parameters. Traffic
+    sources draw the same random numbers under every discipline, so differences are paired by seed.
 
-    The discipline replaces that of `link` (default: the one called bottleneck, else the first
-    that the first flow crosses). It keeps the buffer, unless it has a `limit` of its own; a name
-    without parameters that the link already has keeps all of its parameters. The seeds count up
-    from the scenario's. Sources draw the same random numbers under every discipline, so
-    differences are paired.
+    Parameters
+    ----------
+    scenario : Scenario, mapping, str or Path
+        The scenario, or the path of a .toml or .json file.
+    qdiscs : str, Qdisc, sequence or mapping
+        The disciplines: a list, a comma-separated string, or a mapping from labels. Each is a
+        name, a call like ``"codel(target=15ms)"``, a mapping with a `name`, or a model like
+        ``sj.CoDel(target="15ms")``. ``"slow=codel(target=100ms)"`` also sets a label. The default
+        label is the shortest text that is unique in the comparison.
+    link : str, optional
+        The link. The default is the link called bottleneck, otherwise the first link on the path
+        of the first flow.
+    seeds : int, optional
+        Number of seeds, counted up from the seed of the scenario; 1 to 10000.
+    progress : bool, optional
+        True shows a progress bar if standard error is a terminal.
+    command : sequence of str, optional
+        Command line to record in the files of the results.
+    out : str or Path, optional
+        Directory in which each run is saved as soon as it completes. A run that is already there,
+        of the same scenario and version, is read instead of run again.
+    force : bool, optional
+        True replaces other results in `out`.
 
-    With `out`, each run is written into a folder there as soon as it is over, and one that is
-    there already (the same scenario, by the same version) is read instead of run, so an interrupt
-    loses nothing. A folder that holds something else is refused, unless `force`.
+    Returns
+    -------
+    Comparison
+        The results by label, one per seed.
 
-    Raises InputError for a bad scenario or discipline.
+    Raises
+    ------
+    InputError
+        If the scenario or a discipline is invalid, or if `out` holds other files.
+
+    Warns
+    -----
+    ScenarioWarning
+        If the scenario is valid but probably not what was intended.
+
+    Examples
+    --------
+    >>> import sojourn as sj
+    >>> uplink = {
+    ...     "duration": "2s",
+    ...     "links": {"up": {"rate": "2mbit"}},
+    ...     "flows": [{"name": "bulk", "path": ["up"], "rtt": "20ms"}],
+    ... }
+    >>> runs = sj.compare(uplink, ["droptail", "codel"])
+    >>> delay_s = {name: results[0].links["up"].sojourn_p99_s for name, results in runs.items()}
+    >>> delay_s["codel"] < delay_s["droptail"]
+    True
     """
     if not 1 <= seeds <= SEEDS_MAX:
         raise InputError(f"--seeds: {seeds} is out of range, allowed: 1 to {SEEDS_MAX}")
@@ -142,10 +201,26 @@ def compare(
 
 
 def load_comparison(directory: str | Path, *, series: bool = True) -> Comparison:
-    """Read what `compare(..., out=directory)` or `Comparison.save` wrote.
+    """Read a comparison from the files of ``compare(..., out=directory)`` or `Comparison.save`.
 
-    Runs that are missing, since it was interrupted, are left out and counted on standard error.
-    With `series` false, series and packet logs are not read. Raises InputError if there is none.
+    Unfinished runs of an interrupted comparison are omitted, with a note on standard error.
+
+    Parameters
+    ----------
+    directory : str or Path
+        The directory.
+    series : bool, optional
+        False skips the series and the packet logs, which can be large.
+
+    Returns
+    -------
+    Comparison
+        The results by label, one per seed.
+
+    Raises
+    ------
+    InputError
+        If the directory has no comparison with a finished run, or a file is damaged.
     """
     from sojourn.result.io import load_result
 
@@ -164,13 +239,13 @@ def load_comparison(directory: str | Path, *, series: bool = True) -> Comparison
     if not runs:
         raise InputError(f"{directory}: no run of the comparison is finished")
     if missing:
-        told = f"{counted(missing, 'run')} of the comparison not finished"
-        print(f"sojourn: {directory}: {told}", file=sys.stderr)
+        unfinished = f"{counted(missing, 'run')} of the comparison not finished"
+        print(f"sojourn: {directory}: {unfinished}", file=sys.stderr)
     return Comparison(runs, index["link"])
 
 
 class _Folder:
-    """The folder of a comparison: which run is where. It is claimed when this is made."""
+    """Folder of a comparison and its index. The constructor checks that it may be written."""
 
     def __init__(self, directory: Path, scenario: Table, link: str, *, force: bool) -> None:
         identity = folders.identity_of_comparison(scenario, link)
@@ -182,7 +257,7 @@ class _Folder:
         self._variants: dict[str, Table] = {} if replaces else _index(directory).get("variants", {})
 
     def prepare(self, runs: Mapping[tuple[str, int], Table]) -> None:
-        """Claim a folder for each of `runs` (by label and seed), and write the index.
+        """Assign a subfolder to each of `runs` (by label and seed), and write the index.
 
         Runs of earlier comparisons stay in the index.
         """
@@ -204,13 +279,13 @@ class _Folder:
             part.write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")
 
     def place(self, label: str, seed: int) -> Path:
-        """Return the folder of a run."""
+        """Return the subfolder of a run."""
         return self.directory / f"{self._variants[label]['folder']}-{seed}"
 
     def results(
         self, runs: Mapping[tuple[str, int], Table], *, progress: bool, command: Sequence[str]
     ) -> list[Result]:
-        """Return the results of `runs`: read from their folders, or made and written there."""
+        """Return the results of `runs`, read from their subfolders or run and saved there."""
         from sojourn.result.io import load_result, same_run
 
         runs = {place: _canonical(run) for place, run in runs.items()}
@@ -228,7 +303,7 @@ class _Folder:
         return [new[i] if i in new else load_result(places[i]) for i in range(len(places))]
 
     def _free_name(self, label: str) -> str:
-        """Make a name for folders out of a label, which can hold anything."""
+        """Return an unused folder name for a label, which may contain any character."""
         plain_name = re.sub(r"[^\w.+=-]+", "_", label, flags=re.ASCII)[:FOLDER_MAX]
         name = plain_name.strip("_.") or "variant"
         taken = {one["folder"] for one in self._variants.values()}
@@ -247,7 +322,7 @@ def _checked(tree: Table, own: Table, where: str, given: Variants) -> dict[str, 
         checked = _canonical(with_qdisc(tree, one, where))
         name = checked["links"][where]["qdisc"]["name"]
         if len(one) == 1 and name == own["links"][where]["qdisc"]["name"]:
-            # The discipline that the scenario has already keeps all of its parameters.
+            # The same discipline without parameters: use the scenario as it is.
             checked = own
         names.append({**one, "name": name})
         scenarios.append(checked)
@@ -256,7 +331,7 @@ def _checked(tree: Table, own: Table, where: str, given: Variants) -> dict[str, 
     for (label, _), usual, checked in zip(found, automatic, scenarios, strict=True):
         name = label or usual
         if name in by_label:
-            raise InputError(f"--qdisc: {shown(name)} is there twice")
+            raise InputError(f"--qdisc: {shown(name)} is given twice")
         same = next((known for known, one in by_label.items() if one == checked), None)
         if same is not None and label is None:
             raise InputError(f"--qdisc: {shown(name)} is the same as {shown(same)}")
@@ -278,7 +353,7 @@ def _run(
 
 
 def _index(directory: Path) -> Table:
-    """Read the index of a comparison; empty if there is none. Raises InputError if it is bad."""
+    """Read the index of a comparison; empty without one. Raises InputError if it is damaged."""
     if folders.kind_of(directory) != "comparison":
         return {}
     try:
@@ -286,7 +361,7 @@ def _index(directory: Path) -> Table:
         for one in index["variants"].values():
             is_name = re.fullmatch(r"[\w+=-][\w.+=-]*", one["folder"])
             if not is_name or not all(type(seed) is int for seed in one["seeds"]):
-                raise ValueError(f"{one} is no variant")
+                raise ValueError(f"{one} is not a variant")
         if index["link"] not in index["scenario"]["links"]:
             raise ValueError("the link is unknown")
     except (ValueError, KeyError, TypeError, AttributeError) as error:

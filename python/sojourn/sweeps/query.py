@@ -1,4 +1,4 @@
-"""What a store of runs says: rows chosen, means with their intervals, differences in pairs."""
+"""Queries of stored runs: select rows, means with intervals, paired differences, pivots."""
 
 import json
 import sys
@@ -23,19 +23,33 @@ if TYPE_CHECKING:
 
 
 USUAL = ("utilisation", "sojourn_p99_s", "loss_rate")
-"""What is shown where nobody chose."""
+"""Columns that are shown by default."""
 
 UNITS = ("_s", "_bps", "_bytes", "_packets")
-"""Endings that a name may be given without."""
+"""Unit suffixes that may be omitted from the name of a column."""
 
 
 def results(directory: str | Path, *, engine: str | None = None) -> "pl.DataFrame":
-    """Return the results in `directory` as a frame with a row for each run.
+    """Return the results in a directory as a frame with one row per run.
 
-    The folder is that of a sweep, or what `--out` of run or compare wrote (the axis of a
-    comparison is `qdisc`). Rows of different engines (versions, or builds of other sources) are
-    never mixed: `engine` chooses one, by default this one, or the only one that there is.
-    Raises InputError if there are no results, or none of that engine.
+    Parameters
+    ----------
+    directory : str or Path
+        Folder of a sweep, or of `--out` of `sojourn run`, `compare` or `paper run`.
+    engine : str, optional
+        Identifier of the engine whose rows are returned: rows of different versions are never
+        mixed. The default is the engine of this version, or the only one in the folder.
+
+    Returns
+    -------
+    polars.DataFrame
+        The axes, `seed`, the measured columns, then `engine`, `key` and `axes`; sorted by the axes
+        and the seed. A comparison has the axis `qdisc`. See `sojourn.sweep` for the columns.
+
+    Raises
+    ------
+    InputError
+        If there are no results, or none of `engine`.
     """
     directory = Path(directory)
     rows = _rows(directory)
@@ -53,7 +67,7 @@ def results(directory: str | Path, *, engine: str | None = None) -> "pl.DataFram
 
 
 def _rows(directory: Path) -> "pl.DataFrame":
-    """Return the rows of whatever sojourn wrote into `directory`."""
+    """Return the rows of a folder of any kind."""
     import polars as pl
 
     from sojourn.result.io import load_result
@@ -81,7 +95,7 @@ def _rows(directory: Path) -> "pl.DataFrame":
 
 
 def column(rows: "pl.DataFrame", name: str) -> str:
-    """Find a column by its name, with or without its unit."""
+    """Return the full name of a column given with or without its unit."""
     for known in (name, *(f"{name}{unit}" for unit in UNITS)):
         if known in rows.columns:
             return known
@@ -90,18 +104,18 @@ def column(rows: "pl.DataFrame", name: str) -> str:
 
 
 def axis_column(rows: "pl.DataFrame", name: str, option: str) -> str:
-    """Find an axis, or another column, for `option`. Raises InputError that lists the axes."""
+    """Return the full name of an axis or column. The error names `option` and lists the axes."""
     try:
         return column(rows, name)
     except InputError:
         axes = axes_of(rows)
-        told = near(name, axes) if axes else " (there are no axes)"
-        told = told.replace("(known:", "(axes of these runs:")
-        raise InputError(f"{option}: no axis {shown(name)}{told}") from None
+        hint = near(name, axes) if axes else " (there are no axes)"
+        hint = hint.replace("(known:", "(axes of these runs:")
+        raise InputError(f"{option}: no axis {shown(name)}{hint}") from None
 
 
 def where(rows: "pl.DataFrame", settings: Sequence[str]) -> "pl.DataFrame":
-    """Choose the rows with these labels, each AXIS=VALUE; of one axis several may be given."""
+    """Return the rows that match `settings` (AXIS=VALUE); several values of an axis are a union."""
     import polars as pl
 
     wanted: dict[str, list[Any]] = {}
@@ -116,8 +130,8 @@ def where(rows: "pl.DataFrame", settings: Sequence[str]) -> "pl.DataFrame":
         for text in texts:
             found = [one for one in known if str(one) == text or one == read_value(text)]
             if not found:
-                told = [str(one) for one in known]
-                raise InputError(f"--where {name}: no runs with {shown(text)}{near(text, told)}")
+                hint = near(text, [str(one) for one in known])
+                raise InputError(f"--where {name}: no runs with {shown(text)}{hint}")
             values += found
         rows = rows.filter(pl.col(name).is_in(values))
     return rows
@@ -129,21 +143,38 @@ def means(
     names: Sequence[str],
     percent: float | None = None,
 ) -> "pl.DataFrame":
-    """Give, at each combination of `by`, the mean of each column over seeds and its 95 % interval.
+    """Return the mean of columns over seeds with its 95 % interval, per combination of `by`.
 
-    Columns: those of `by`, `runs`, and for each name NAME, NAME_low, NAME_high (Student's t; null
-    for a single run). With `percent`, that percentile over runs in place of the mean, its interval
-    by the bootstrap. Runs without a value do not count. An axis that varies and is not in `by`
-    would be averaged over: that is refused.
+    Parameters
+    ----------
+    rows : polars.DataFrame
+        Rows of runs.
+    by : sequence of str
+        Axes to group by. They must include every axis that varies.
+    names : sequence of str
+        Columns to average. Runs without a value are ignored.
+    percent : float, optional
+        Percentile over runs instead of the mean, with a bootstrap interval.
+
+    Returns
+    -------
+    polars.DataFrame
+        Columns `by`, `runs`, and for each name NAME, NAME_low, NAME_high (Student's t; null for a
+        single run).
+
+    Raises
+    ------
+    InputError
+        If an axis varies that is not in `by`.
     """
     import polars as pl
 
     unnamed = [axis for axis in axes_of(rows) if axis not in by and rows[axis].n_unique() > 1]
     if unnamed:
         raise InputError(
-            f'"{unnamed[0]}" varies too: put it among --by, or choose by --where {unnamed[0]}=...'
+            f'"{unnamed[0]}" varies too: add it to --by, or select with --where {unnamed[0]}=...'
         )
-    told = []
+    found_rows = []
     for key, group in rows.group_by(by, maintain_order=True) if by else [((), rows)]:
         row: dict[str, Any] = dict(zip(by, key, strict=True)) | {"runs": len(group)}
         for name in names:
@@ -154,16 +185,18 @@ def means(
             else:
                 three = percentile(values, percent)
             row |= dict(zip((name, f"{name}_low", f"{name}_high"), three, strict=True))
-        told.append(row)
-    return pl.DataFrame(told, infer_schema_length=None).fill_nan(None)
+        found_rows.append(row)
+    return pl.DataFrame(found_rows, infer_schema_length=None).fill_nan(None)
 
 
 def differences(
     rows: "pl.DataFrame", axis: str, reference: Any, by: Sequence[str], names: Sequence[str]
 ) -> "pl.DataFrame":
-    """Give, seed by seed, how much more each value of `axis` has than `reference`: mean, interval.
+    """Return the mean difference of columns from `reference` on `axis`, paired by seed.
 
-    Runs that have the same seed and the same other labels are a pair: they drew the same numbers.
+    A pair is two runs with the same seed and the same other labels: their sources draw the same
+    random numbers. Columns: `axis`, the others of `by`, `pairs`, and for each name NAME, NAME_low,
+    NAME_high (95 % interval).
     """
     import polars as pl
 
@@ -172,22 +205,22 @@ def differences(
     right = rows.filter(pl.col(axis) == reference)
     if not len(right):
         known = [str(one) for one in rows[axis].unique().sort()]
-        said = f"--pair: no runs with {axis}={brief(str(reference))}{near(str(reference), known)}"
-        raise InputError(said)
+        hint = near(str(reference), known)
+        raise InputError(f"--pair: no runs with {axis}={brief(str(reference))}{hint}")
     joined = left.join(right, on=[*others, "seed"], suffix="//", maintain_order="left")
-    told = []
+    found_rows = []
     for key, group in joined.group_by([axis, *others], maintain_order=True):
         row: dict[str, Any] = dict(zip([axis, *others], key, strict=True)) | {"pairs": len(group)}
         for name in names:
             both = group.select(name, f"{name}//").drop_nulls()
             found = paired(both[name].to_numpy(), both[f"{name}//"].to_numpy())
             row |= {name: found.mean, f"{name}_low": found.low, f"{name}_high": found.high}
-        told.append(row)
-    return pl.DataFrame(told, infer_schema_length=None).fill_nan(None)
+        found_rows.append(row)
+    return pl.DataFrame(found_rows, infer_schema_length=None).fill_nan(None)
 
 
 def pair_of(text: str) -> tuple[str, Any]:
-    """Read AXIS=REFERENCE."""
+    """Parse AXIS=REFERENCE."""
     try:
         return split_setting(text)
     except InputError:
@@ -197,7 +230,7 @@ def pair_of(text: str) -> tuple[str, Any]:
 
 
 def pivoted(frame: "pl.DataFrame", axis: str, name: str) -> "pl.DataFrame":
-    """Turn a table of `means` so that the values of `axis` are its columns, for one name."""
+    """Return a table of `means` with one column per value of `axis`, for the column `name`."""
     if axis not in frame.columns:
         raise InputError(f"--pivot: no axis {shown(axis)}{near(axis, frame.columns)}")
     keep = [c for c in frame.columns[: frame.columns.index("runs")] if c != axis]
@@ -207,9 +240,9 @@ def pivoted(frame: "pl.DataFrame", axis: str, name: str) -> "pl.DataFrame":
 
 
 def conditions(directory: Path) -> Mapping[str, Any] | None:
-    """Return what was varied: the note of a sweep, or the same of a comparison or a run.
+    """Return the scenario and axes of the runs in a folder; None if several sweeps share it.
 
-    None if several sweeps share the folder.
+    The result has the form of the note that a sweep writes (`_sweep-*.json`).
     """
     match kind_of(directory):
         case "run":
@@ -222,7 +255,7 @@ def conditions(directory: Path) -> Mapping[str, Any] | None:
     if len(notes) != 1:
         return None
     try:
-        told = json.loads(notes[0].read_bytes())
+        note = json.loads(notes[0].read_bytes())
     except (OSError, ValueError):
         return None  # damaged, or of another program
-    return told if isinstance(told, dict) else None
+    return note if isinstance(note, dict) else None

@@ -1,4 +1,4 @@
-"""Rows of results: one for each run, with its axes, its seed, its numbers and its key."""
+"""Rows of results: one per run, with labels, seed, measured values and cache key."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ def arranged(rows: Sequence[Mapping[str, Any]]) -> "pl.DataFrame":
 
 
 def row_of(result: "Result", link: str, labels: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row of a run, as a sweep with these labels stores it. `link` has bare names."""
+    """Return the row of a run in the format of a sweep; columns of `link` have no prefix."""
     measure = Standard(link)
     found = measure(result)
     key = key_of(json.dumps(result.scenario), measure)
@@ -32,7 +32,7 @@ def row_of(result: "Result", link: str, labels: Mapping[str, Any]) -> dict[str, 
 
 
 def axes_of(rows: "pl.DataFrame") -> list[str]:
-    """Give the names of the axes, in their order."""
+    """Return the names of the axes in order."""
     names: dict[str, None] = {}
     for text in rows["axes"].unique().sort().to_list():
         names |= dict.fromkeys(json.loads(text))
@@ -40,7 +40,7 @@ def axes_of(rows: "pl.DataFrame") -> list[str]:
 
 
 def ordered(found: "pl.DataFrame") -> "pl.DataFrame":
-    """Return the columns in order: axes, seed, numbers, and what rows are known by."""
+    """Return a frame with its columns in order: axes, seed, measured, engine, key, axes."""
     axes = axes_of(found)
     rest = [name for name in found.columns if name not in axes and name not in OWN]
     columns = [*axes, "seed", *rest, "engine", "key", "axes"]

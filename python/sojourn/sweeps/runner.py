@@ -1,8 +1,8 @@
-"""Many runs: each made once, measured at once, and kept in a store if there is one.
+"""Campaigns: many runs, each measured when it completes, with a cache of finished runs.
 
-A run is known by a hash of its canonical scenario (with its seed), of what gives the numbers (the
-version and the sources it was built from) and of what measures it. One that the store has already
-is not made again, so a campaign that was interrupted goes on, and a second one is instant.
+The cache key of a run is a hash of the canonical scenario (with its seed), the engine (version and
+hash of its sources) and the measure. Runs that the store already has are not repeated, so an
+interrupted campaign can be continued.
 """
 
 import hashlib
@@ -35,25 +35,25 @@ if TYPE_CHECKING:
 Labels: TypeAlias = Mapping[str, str | int | float | bool]
 Row: TypeAlias = dict[str, Any]
 Measure: TypeAlias = Callable[[Result], Mapping[str, Any]]
-"""What is kept of a run: numbers, words, or lists of numbers by name. A function of a module, so
-that other processes find it; what it calls outside of sojourn is not seen when it changes."""
+"""Function of a result that returns the columns of a row: numbers, strings or lists of numbers.
+
+It must be defined at module level, so that other processes can import it. A change of functions
+outside sojourn that it calls does not change the cache key.
+"""
 
 OWN = ("key", "engine", "axes", "measured", "seed")
-"""The columns that every row has beside its labels (named in `axes`) and what was measured (named
-in `measured`: of what was measured and had no value, the column is null)."""
+"""Columns of every row besides its labels (listed in `axes`) and measured columns (listed in
+`measured`; null if there was no value)."""
 
 Finished: TypeAlias = Callable[[int, Mapping[str, Any]], None]
 
 Work: TypeAlias = Callable[[Sequence[tuple[str, Measure]]], list[tuple[Row, int]]]
-"""Makes a chunk of runs: what is kept of each, and the packets that were sent."""
+"""Function that executes a chunk of runs and returns the columns and packet count of each."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A scenario (with its seed), what it is called in tables and figures, and what is kept of it.
-
-    With `measure`, what it finds is kept.
-    """
+    """Run of a campaign: its labels in tables and figures, its scenario with seed, its measure."""
 
     labels: Labels
     scenario: Scenario | Mapping[str, Any]
@@ -62,9 +62,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Made:
-    """What a campaign gave: a row for each run, in order, and what it took.
+    """Result of a campaign: one row per run, in order, and its cost.
 
-    `made` runs were not in the store; their links sent `packets` packets in `wall_s` seconds.
+    `made` runs were executed, the others were in the store. Their links sent `packets` packets in
+    `wall_s` seconds of wall-clock time. `damaged` lists parts of the store that could not be read.
     """
 
     rows: list[Row]
@@ -76,7 +77,7 @@ class Made:
 
 @dataclass(frozen=True)
 class _Job:
-    """A run that is to be made: its place, its simulated seconds, and what it may take here."""
+    """Run to execute: its index, simulated duration and predicted wall-clock time."""
 
     place: int
     text: str
@@ -87,10 +88,10 @@ class _Job:
 
 @dataclass(frozen=True)
 class Engine:
-    """What makes runs: its name stands in their keys and rows, so rows of two are never mixed.
+    """Engine that executes runs. Its name is part of cache keys and rows.
 
-    `work` makes a chunk of them where an executor calls it. In `realtime`, a run takes as long as
-    it says.
+    `work` executes a chunk of runs in a worker of an executor. With `realtime`, a run takes its
+    duration in wall-clock time.
     """
 
     name: str
@@ -99,10 +100,10 @@ class Engine:
 
 
 CHUNK_S = 1.0
-"""How long a chunk of runs should take that goes to an executor as one."""
+"""Target wall-clock time of a chunk of runs for an executor."""
 
 PACKET_S = 250e-9
-"""What a packet takes, with its ack: only to tell long runs from short ones."""
+"""Approximate time to simulate a packet and its ACK; used only to order and group runs."""
 
 
 def campaign(
@@ -114,13 +115,35 @@ def campaign(
     progress: bool = False,
     engine: Engine | None = None,
 ) -> Made:
-    """Make all `runs` that `store` lacks, and give a row for each, in their order.
+    """Execute all runs that the store does not have.
 
-    A row has the labels, what is in OWN, and what was measured. Runs go over `jobs` threads
-    (default: one per core), or over `executor`, anything with the interface of
-    concurrent.futures. All scenarios are checked before the first run starts. Ctrl-C, or an error
-    in one run, ends all; what was finished is in the store. Another `engine` than the simulator
-    takes an executor.
+    All scenarios are validated before the first run starts. An exception in one run, or Ctrl-C,
+    stops all of them; finished runs stay in the store.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        The runs.
+    store : str, Path or Store, optional
+        Store of finished runs.
+    executor : concurrent.futures.Executor, optional
+        Executor for the runs. The default is threads of this process.
+    jobs : int, optional
+        Number of threads. The default is the number of cores.
+    progress : bool, optional
+        True shows a progress bar if standard error is a terminal.
+    engine : Engine, optional
+        Engine of the runs. The default is the simulator; any other one requires an executor.
+
+    Returns
+    -------
+    Made
+        One row per run, in order: the labels, the columns `OWN`, and the measured columns.
+
+    Raises
+    ------
+    InputError
+        If a scenario is invalid, or the store cannot be read or written.
     """
     assert engine is None or executor is not None
     engine = engine or simulator()
@@ -147,7 +170,7 @@ def campaign(
             known[keys[i]] = [(dict(runs[i].labels), dict(found))]
             keeper.keep(row(i, found))
 
-        # The longest first, so that no core is left with one at the end.
+        # The longest runs first, so that the cores finish at about the same time.
         asked.sort(key=lambda job: (-job.predicted_s, job.place))
         if executor is None:
             packets = _over_threads(asked, finished, jobs or os.cpu_count() or 1, progress)
@@ -157,7 +180,7 @@ def campaign(
             labels = dict(runs[i].labels)
             found = next((f for names, f in known[key] if names == labels), None)
             rows.append(row(i, known[key][0][1] if found is None else found))
-            if found is None:  # the same run under another name
+            if found is None:  # the same run with other labels
                 known[key].append((labels, known[key][0][1]))
                 keeper.keep(rows[-1])
     damaged = () if kept is None else tuple(kept.damaged)
@@ -165,10 +188,10 @@ def campaign(
 
 
 def _take_interrupts() -> None:
-    """Put Python's own handler of Ctrl-C back.
+    """Restore Python's handler of SIGINT.
 
-    Polars puts one of its own in place when it is imported, which takes a Ctrl-C that comes while
-    any thread is in polars, and forgets it where that work is short, as the writing of a row is.
+    Polars installs its own handler on import. It takes a Ctrl-C that arrives while any thread
+    executes polars code, and loses it if that code is short, such as the writing of a row.
     """
     import polars as pl
 
@@ -179,19 +202,19 @@ def _take_interrupts() -> None:
 
 
 def simulator() -> Engine:
-    """Give the engine that all runs have unless another is named."""
+    """Return the simulator, which is the default engine."""
     return Engine(_sojourn.engine(), work)
 
 
 def key_of(text: str, measure: Measure, engine: Engine | None = None) -> str:
-    """Give the hash that a run is known by; `text` is the canonical scenario."""
+    """Return the cache key of a run; `text` is the canonical scenario."""
     name = (engine or simulator()).name
     parts = (name, SCHEMA, identity(measure), text)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def identity(measure: Measure) -> str:
-    """Tell what measures: the name of the function and its text, or its own `identity`."""
+    """Return the identity of a measure: its `identity`, or the name and source of a function."""
     own = getattr(measure, "identity", None)
     if own is not None:
         return str(own)
@@ -199,7 +222,7 @@ def identity(measure: Measure) -> str:
 
 
 def known_runs(frame: "pl.DataFrame") -> dict[str, list[tuple[Row, Row]]]:
-    """Sort the rows of a store by key: for each, labels and what was measured."""
+    """Return the labels and measured columns of the rows of a store, by cache key."""
     known: dict[str, list[tuple[Row, Row]]] = {}
     for row in frame.iter_rows(named=True):
         labels = {name: row[name] for name in json.loads(row["axes"])}
@@ -209,7 +232,7 @@ def known_runs(frame: "pl.DataFrame") -> dict[str, list[tuple[Row, Row]]]:
 
 
 def work(chunk: Sequence[tuple[str, Measure]]) -> list[tuple[Row, int]]:
-    """Make runs, wherever this is called: what is kept of each, and the packets that were sent."""
+    """Execute runs in this process; return the columns and packet count of each."""
     done = []
     for text, measure in chunk:
         counted = [0]
@@ -227,16 +250,17 @@ def _job(i: int, text: str, run: Run, engine: Engine) -> _Job:
     lasts = seconds(tree["duration"])
     if engine.realtime:
         return _Job(i, text, run.measure, lasts, lasts)
-    # What can be sent over the slowest link, in packets of 1000 bytes; 2 ms for the rest.
+    # Capacity of the slowest link in packets of 1000 bytes, and 2 ms of overhead.
     slowest = min(bps_of(link["rate"]) for link in tree["links"].values())
     return _Job(i, text, run.measure, lasts, lasts * slowest / 8000 * PACKET_S + 0.002)
 
 
 def _over_threads(asked: Sequence[_Job], finished: Finished, jobs: int, shown: bool) -> int:
-    """Make runs over threads of this process; the engine lets them run at once.
+    """Execute runs in threads of this process; return the number of packets.
 
-    Nothing here holds a lock where a Ctrl-C can come: `concurrent.futures.as_completed` takes those
-    of all futures at its start, and an interrupt there leaves threads waiting for them for ever.
+    The simulator releases the GIL. No lock is held where Ctrl-C can arrive:
+    `concurrent.futures.as_completed` takes the locks of all futures when it starts, and an
+    interrupt at that moment leaves threads waiting for them for ever.
     """
     stop, telling = threading.Event(), threading.Lock()
     packets = [0] * len(asked)
@@ -287,7 +311,7 @@ def _over_threads(asked: Sequence[_Job], finished: Finished, jobs: int, shown: b
 def _over_executor(
     asked: Sequence[_Job], finished: Finished, executor: Executor, engine: Engine, shown: bool
 ) -> int:
-    """Make runs wherever `executor` makes them, in chunks that are worth the way there."""
+    """Execute runs in an executor, in chunks of about `CHUNK_S`; return the number of packets."""
     total = 0
     chunks: list[list[int]] = []
     filled = CHUNK_S

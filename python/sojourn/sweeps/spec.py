@@ -1,4 +1,4 @@
-"""A sweep: a scenario, what varies in it, and seeds; every combination is run once."""
+"""Sweeps: run a scenario at every combination of axes and seeds."""
 
 import hashlib
 import json
@@ -26,23 +26,24 @@ if TYPE_CHECKING:
     import polars as pl
 
 KEYS = ("scenario", "axes", "together", "skip", "seeds", "metrics", "link", "until")
-"""What a sweep file may say."""
+"""Keys of a sweep file."""
 
 UNTIL = ("metrics", "relative", "least", "most")
-"""What `until` may say."""
+"""Keys of `until`."""
 
 SEEDS_MAX = 1_000_000
-"""The most seeds at a point."""
+"""Largest number of seeds at a point."""
 
 SEED_MAX = 2**53
-"""The largest seed, as in Rust."""
+"""Largest seed, as in Rust."""
 
 
 @dataclass(frozen=True)
 class Until:
-    """Run seeds until the intervals of `metrics` (columns) are narrow, at every point.
+    """Stopping rule: add seeds at each point until the intervals of `metrics` (columns) are narrow.
 
-    Narrow: half the 95 % interval is at most `relative` of the mean. From `least` to `most` seeds.
+    An interval is narrow if half its width is at most `relative` times the mean. Each point has
+    `least` to `most` seeds.
     """
 
     metrics: tuple[str, ...]
@@ -53,7 +54,11 @@ class Until:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What `sweep` runs: a scenario, the names of axes, scenarios with labels, seeds, a measure."""
+    """Validated sweep.
+
+    It has the base scenario, the names of the axes, the labels and scenario of each point, the
+    seeds, the measure, and the stopping rule if there is one.
+    """
 
     base: Table
     names: Sequence[str]
@@ -64,9 +69,9 @@ class Sweep:
 
 
 def read_sweep(path: str | Path) -> Sweep:
-    """Read a sweep file (.toml) and validate all of it; nothing is run.
+    """Read and validate a sweep file (.toml) without running it.
 
-    Raises InputError with the name of the file and the path of what is wrong.
+    Raises InputError with the name of the file and the path of an invalid value.
     """
     path = Path(path)
     tree = load_toml(path)
@@ -75,7 +80,7 @@ def read_sweep(path: str | Path) -> Sweep:
             if key not in KEYS:
                 raise InputError(f"unknown key {shown(key)}{near(key, KEYS)}")
         if "scenario" not in tree:
-            raise InputError('scenario: say which, like scenario = "uplink.toml"')
+            raise InputError('scenario: is missing; give one, like scenario = "uplink.toml"')
         base = _base(path, tree.pop("scenario"))
         return make_sweep(base, **tree)
     except InputError as error:
@@ -84,14 +89,13 @@ def read_sweep(path: str | Path) -> Sweep:
 
 
 def _base(path: Path, given: Any) -> Table:
-    """Return the scenario of a sweep file: a file beside it, or a table. Validates it."""
+    """Return the validated scenario of a sweep file: a table, or a path relative to the file."""
     if isinstance(given, str):
         base = load(path.parent / given)
     elif isinstance(given, Mapping):
         base = beside(path.parent, dict(given))
     else:
-        told = "is not the name of a scenario file, nor a table"
-        raise InputError(f"scenario: {shown(given)} {told}")
+        raise InputError(f"scenario: {shown(given)} is not a scenario file, nor a table")
     try:
         _sojourn.canonical(to_json(base))
     except InputError as error:
@@ -113,9 +117,9 @@ def make_sweep(
     link: str | None = None,
     until: Mapping[str, Any] | None = None,
 ) -> Sweep:
-    """Put a sweep together and validate all of it; the arguments are those of `sweep`.
+    """Return a validated sweep; the parameters are those of `sweep`.
 
-    Raises InputError for whatever would be refused at any point, or could not be measured there.
+    Raises InputError if a scenario is invalid at any point, or cannot be measured there.
     """
     tree = plain(load(scenario) if isinstance(scenario, str | Path) else scenario)
     read = read_axes(axes)
@@ -136,7 +140,7 @@ def make_sweep(
 
 
 def _check(asked: Sweep) -> None:
-    """Refuse a sweep that would fail at some point, after runs at others."""
+    """Raise InputError if the sweep would fail at some point, before any run."""
     if not asked.points:
         raise InputError("skip: no point is left to run")
     unset: dict[str, str] = {}
@@ -149,21 +153,21 @@ def _check(asked: Sweep) -> None:
         except InputError as error:
             at = ", ".join(f"{name} = {shown(label)}" for name, label in list(labels.items())[:4])
             raise InputError(f"{error} (at {at})") from None
-        # What a metric names has to exist at some point; where it does not there is no value.
+        # The link or group of a metric must exist at some point; elsewhere there is no value.
         unset = missing if n == 0 else {k: v for k, v in unset.items() if k in missing}
         columns = set(asked.measure.columns(canonical))
         anywhere |= columns
         everywhere = columns if everywhere is None else everywhere & columns
-    for place, told in unset.items():
-        raise InputError(f"{place}: {told}")
+    for place, message in unset.items():
+        raise InputError(f"{place}: {message}")
     for name in asked.names:
         if name in anywhere or name in OWN:
-            told = "is the name of a column of results: give the axis another one, and set"
-            raise InputError(f"axes.{brief(name)}: {told}")
+            advice = "rename the axis, and give its path as set"
+            raise InputError(f"axes.{brief(name)}: is the name of a column of results: {advice}")
     for n, name in enumerate(asked.until.metrics if asked.until else ()):
         if everywhere is not None and name not in everywhere:
-            told = f"no column {shown(name)}" if name not in anywhere else "not at every point"
-            raise InputError(f"until.metrics.{n}: {told}{near(name, sorted(everywhere))}")
+            fault = f"no column {shown(name)}" if name not in anywhere else "not at every point"
+            raise InputError(f"until.metrics.{n}: {fault}{near(name, sorted(everywhere))}")
 
 
 def sweep(
@@ -182,20 +186,73 @@ def sweep(
     progress: bool = False,
     force: bool = False,
 ) -> "pl.DataFrame":
-    """Run `scenario` at every combination of `axes` with every seed, and give a row for each run.
+    """Run a scenario at every combination of axes and seeds.
 
-    `axes` maps names to values: {"bottleneck.qdisc": ["codel", sj.Pie()]}.
-    `seeds` counts up from the scenario's, or lists them; the same seed draws the same numbers at
-    every point, so differences between disciplines are paired. `together` names axes that move in
-    step, `skip` combinations of labels that are left out. A row has the labels, `seed`, the
-    numbers of `link` (default as in `compare`), of the other links and of the groups of flows, and
-    `metrics` (`sojourn list metrics`). `until` = {"metrics": [...], "relative": 0.05, "least": 5,
-    "most": 100} runs seeds until the 95 % interval of the mean of these columns is so narrow.
+    Sources draw the same random numbers at every point with the same seed, so differences between
+    points are paired by seed.
 
-    With `out`, a folder, each run is stored as soon as it is over, and one that is there already is
-    not made again. A folder that holds something else is refused; `force` writes there all the
-    same, and replaces the runs of another scenario. Runs go over threads, or over `executor`,
-    anything with the interface of concurrent.futures.
+    Parameters
+    ----------
+    scenario : Scenario, mapping, str or Path
+        The scenario, or the path of a .toml or .json file.
+    axes : mapping
+        Values by axis, like ``{"bottleneck.qdisc": ["codel", sj.Pie()]}``. An axis is a list, or a
+        table with `values` or a range; `sojourn.sweeps.axes` describes them.
+    seeds : int or sequence of int, optional
+        Number of seeds, counted up from the seed of the scenario, or the seeds themselves.
+    together : sequence of sequences of str, optional
+        Axes that vary in step.
+    skip : sequence of mappings, optional
+        Combinations of labels to omit, like ``[{"qdisc": "red", "load": 2}]``.
+    metrics : sequence, optional
+        Further columns: names of metrics (`sojourn list metrics`), or mappings with the `name` and
+        the arguments of one.
+    link : str, optional
+        The link whose columns have no prefix. The default is the same as in `compare`.
+    until : mapping, optional
+        Stopping rule in place of `seeds`: ``{"metrics": ["sojourn_p99_s"], "relative": 0.05,
+        "least": 5, "most": 100}`` adds seeds until half the 95 % interval of these columns is at
+        most 5 % of the mean, at every point.
+    out : str or Path, optional
+        Directory in which each run is stored when it completes. A run that is already there is not
+        repeated.
+    executor : concurrent.futures.Executor, optional
+        Executor for the runs. The default is threads of this process.
+    jobs : int, optional
+        Number of threads. The default is the number of cores.
+    progress : bool, optional
+        True shows a progress bar if standard error is a terminal.
+    force : bool, optional
+        True replaces the runs of another scenario in `out`.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per run: the labels, `seed`, the values of `link` (`utilisation`, `sojourn_p99_s`,
+        ...), of other links (`LINK.name`) and groups of flows (`GROUP.name`), and the metrics.
+
+    Raises
+    ------
+    InputError
+        If an argument is invalid, the scenario is invalid at some point, or `out` holds other
+        files. The message begins with the path of the value.
+
+    Warns
+    -----
+    ScenarioWarning
+        If a scenario is valid but probably not what was intended.
+
+    Examples
+    --------
+    >>> import sojourn as sj
+    >>> uplink = {
+    ...     "duration": "2s",
+    ...     "links": {"up": {"rate": "2mbit"}},
+    ...     "flows": [{"name": "bulk", "path": ["up"], "rtt": "20ms"}],
+    ... }
+    >>> rows = sj.sweep(uplink, {"up.qdisc": ["codel", "pie"]}, seeds=2)
+    >>> rows.select("up.qdisc", "seed").rows()
+    [('codel', 1), ('codel', 2), ('pie', 1), ('pie', 2)]
     """
     import polars as pl
 
@@ -228,10 +285,10 @@ def run_sweep(
     progress: bool = False,
     force: bool = False,
 ) -> Made:
-    """Make the runs of a sweep that `out` lacks.
+    """Run a validated sweep, without the runs that `out` already has.
 
-    Raises InputError if `out` holds something else, unless `force`: then runs of another scenario
-    are replaced.
+    The parameters are those of `sweep`. Raises InputError if `out` holds other files, unless
+    `force` is True: the runs of another scenario are then replaced.
     """
     if out is None:
         warn(_examples(asked))
@@ -250,7 +307,7 @@ def run_sweep(
 def _make(
     asked: Sweep, store: Store | None, executor: Executor | None, jobs: int | None, progress: bool
 ) -> Made:
-    """Make the runs of a sweep that `store` lacks."""
+    """Run a sweep without the runs that `store` already has."""
 
     def go(runs: Sequence[Run]) -> Made:
         return campaign(runs, store=store, executor=executor, jobs=jobs, progress=progress)
@@ -265,7 +322,7 @@ def _make(
     every = list(range(len(asked.points)))
     if asked.until is None:
         return go(some(every, asked.seeds))
-    # So many seeds more at a time where it is not narrow yet, until it is everywhere.
+    # In each round, half as many seeds again at the points whose intervals are too wide.
     until, first = asked.until, asked.seeds[0]
     rows: dict[int, list[dict[str, Any]]] = {k: [] for k in every}
     made, packets, wall_s, count, wide = 0, 0, 0.0, until.least, every
@@ -286,7 +343,7 @@ def _make(
 
 
 def _examples(asked: Sweep) -> Iterator[Table]:
-    """Give canonical scenarios of points that have every value of every axis among them."""
+    """Yield canonical scenarios of points that together have every value of every axis."""
     seen: set[tuple[str, Any]] = set()
     for labels, tree in asked.points:
         if not seen.issuperset(labels.items()):
@@ -295,8 +352,8 @@ def _examples(asked: Sweep) -> Iterator[Table]:
 
 
 def _note(directory: Path, asked: Sweep, base: Table) -> None:
-    """Write down what is swept, beside the rows: a file for each sweep that shares the folder."""
-    told = {
+    """Write the scenario, axes and seeds to a file in the store, one file per sweep."""
+    note = {
         "sojourn": _sojourn.version(),
         "engine": _sojourn.engine(),
         "scenario": base,
@@ -308,7 +365,7 @@ def _note(directory: Path, asked: Sweep, base: Table) -> None:
         "until": None if asked.until is None else asdict(asked.until),
         "measured": asked.measure.identity,
     }
-    text = json.dumps(told, indent=2) + "\n"
+    text = json.dumps(note, indent=2) + "\n"
     with naming(directory):
         directory.mkdir(parents=True, exist_ok=True)
     with replacing(
@@ -327,25 +384,24 @@ def _narrow(rows: Sequence[Mapping[str, Any]], until: Until) -> bool:
 
 
 def _seeds(given: Any, first: int, adaptive: bool) -> Sequence[int]:
-    """Return the seeds of a sweep; with `until` (`adaptive`) the first one says where to begin."""
+    """Return the seeds of a sweep; with `until` (`adaptive`), only the first one is used."""
     if adaptive and given != 1:
-        told = "until adds seeds as they are needed (from least to most): leave seeds out"
-        raise InputError(f"seeds: {shown(given)} does not go with until; {told}")
+        advice = "until adds seeds itself (from least to most): omit seeds"
+        raise InputError(f"seeds: {shown(given)} cannot be combined with until; {advice}")
     if isinstance(given, int) and not isinstance(given, bool):
         if not 1 <= given <= SEEDS_MAX:
             raise InputError(f"seeds: {shown(given)} is out of range, allowed: 1 to {SEEDS_MAX}")
         if first + given - 1 > SEED_MAX:
-            told = f"{given} seeds from {first} on exceed {SEED_MAX}"
-            raise InputError(f"seeds: {told}")
+            raise InputError(f"seeds: {given} seeds from {first} on exceed {SEED_MAX}")
         return range(first, first + given)
     if not isinstance(given, Sequence) or isinstance(given, str) or not given:
         raise InputError(f"seeds: {shown(given)} is not a number of seeds, nor a list of them")
     for n, seed in enumerate(given):
         if type(seed) is not int or not 0 <= seed <= SEED_MAX:
-            told = f"{shown(seed)} is not a seed, allowed: whole numbers from 0 to {SEED_MAX}"
-            raise InputError(f"seeds.{n}: {told}")
+            allowed = f"allowed: whole numbers from 0 to {SEED_MAX}"
+            raise InputError(f"seeds.{n}: {shown(seed)} is not a seed, {allowed}")
     if len(set(given)) < len(given):
-        raise InputError("seeds: a seed is there twice")
+        raise InputError("seeds: a seed is given twice")
     return list(given)
 
 
@@ -357,15 +413,15 @@ def _until(given: Any) -> Until:
             raise InputError(f"until: unknown key {shown(key)}{near(key, UNTIL)}")
     names, relative = given.get("metrics"), given.get("relative")
     if not isinstance(names, Sequence) or isinstance(names, str) or not names:
-        raise InputError('until.metrics: name the columns, like ["sojourn_p99_s"]')
+        raise InputError('until.metrics: requires a list of columns, like ["sojourn_p99_s"]')
     for n, name in enumerate(names):
         if not isinstance(name, str):
             raise InputError(f"until.metrics.{n}: {shown(name)} is not the name of a column")
     if isinstance(relative, bool) or not isinstance(relative, int | float) or not 0 < relative < 1:
-        told = f"{shown(relative)} is out of range, allowed: between 0 and 1"
-        raise InputError(f"until.relative: {told}")
+        message = f"{shown(relative)} is out of range, allowed: between 0 and 1"
+        raise InputError(f"until.relative: {message}")
     least, most = given.get("least", Until.least), given.get("most", Until.most)
     if type(least) is not int or type(most) is not int or not 2 <= least <= most <= SEEDS_MAX:
-        told = f"allowed: 2 <= least <= most <= {SEEDS_MAX}"
-        raise InputError(f"until: least {shown(least)} and most {shown(most)}; {told}")
+        allowed = f"allowed: 2 <= least <= most <= {SEEDS_MAX}"
+        raise InputError(f"until: least {shown(least)} and most {shown(most)}; {allowed}")
     return Until(tuple(names), float(relative), least, most)

@@ -1,8 +1,8 @@
-"""A folder of Parquet parts that loses nothing: rows of finished runs, kept as they come.
+"""Result store: a directory of Parquet parts with the rows of finished runs.
 
-Each part is written whole and put in place by one rename, under a name that is the hash of its
-bytes. So a kill at any moment leaves every stored run readable and none half there, several
-processes may write at once, and a part that was damaged later is found out and set aside.
+Each part is written to a temporary file and renamed; its name is the hash of its contents. A kill
+therefore never leaves a partial part, several processes may write at the same time, and damaged
+parts are detected.
 """
 
 import hashlib
@@ -28,31 +28,31 @@ if TYPE_CHECKING:
 Row: TypeAlias = Mapping[str, Any]
 
 LOOSE = 64
-"""How many parts of few rows may lie about before they are put together."""
+"""Number of small parts after which they are merged."""
 
 LOOKS = 1000
-"""How often a folder that keeps changing is read anew: writers put parts 0.1 s apart."""
+"""Largest number of attempts to read a directory that changes; writers add parts every 0.1 s."""
 
 FEW = 64
-"""How many rows make a part that is left as it is."""
+"""Number of rows from which a part is not merged."""
 
 KINDS = dict.fromkeys(("key", "engine", "axes", "measured"), ("String",)) | {
     "seed": ("Int64", "UInt64")
 }
-"""The columns that every part has (`sojourn.sweeps.runner.OWN`), and their types."""
+"""Columns of every part (`sojourn.sweeps.runner.OWN`) with their allowed types."""
 
 TEMPORARY = (".part-*", "._sweep-*.part.json")
-"""Patterns of the names of files that are being written (`Store` and `sweeps.run_sweep`)."""
+"""Patterns for names of temporary files of `Store` and `sweeps.spec.run_sweep`."""
 
 ASIDE = "_damaged"
-"""The folder for parts whose bytes are not those that were written."""
+"""Name of the folder for damaged parts."""
 
 
 class Store:
-    """The rows in `directory`, which is made when the first one is written.
+    """Rows of finished runs in `directory`, which is created by the first write.
 
-    `damaged` lists the parts that were set aside when they were read; what was in them counts as
-    not run yet.
+    `damaged` lists the parts that were found damaged and moved to a subfolder; their runs count as
+    not executed.
     """
 
     def __init__(self, directory: str | Path) -> None:
@@ -63,7 +63,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Lock the directory for writing, together with other writers; make it if it is missing.
+        """Create the directory if needed, and lock it for writing together with other writers.
 
         Temporary files of writers that were killed are removed first, unless another writer is
         active. The lock is a shared `flock` of the directory, so it ends with the process. Inside
@@ -72,7 +72,7 @@ class Store:
         Warns
         -----
         StoreWarning
-            If another writer is active. Both may make the same runs; no row is lost or doubled.
+            If another writer is active. Both may execute the same runs; no row is lost or doubled.
         """
         if self._is_open:
             yield
@@ -89,8 +89,8 @@ class Store:
             _share(fd)
             if not alone:
                 warnings.warn(
-                    f"{self.directory}: another sojourn is writing into this folder; both may make "
-                    "the same runs, no result is lost",
+                    f"{self.directory}: another process of sojourn writes to this folder; both may "
+                    "execute the same runs, no result is lost",
                     StoreWarning,
                     stacklevel=level_outside(),
                 )
@@ -108,11 +108,11 @@ class Store:
                     path.unlink()
 
     def rows(self) -> "pl.DataFrame":
-        """Give all rows, one of those that are alike, in an order that does not depend on when."""
+        """Return all rows without duplicates, in an order independent of the order of writing."""
         import polars as pl
 
-        # A listing made while another process puts parts together may have neither them nor the
-        # new one: it counts only if the next one is the same.
+        # A listing made while another process merges parts may lack both the old parts and the new
+        # one. It is used only if a second listing is the same.
         parts = self._parts()
         for _ in range(LOOKS):
             try:
@@ -135,27 +135,27 @@ class Store:
         return whole.unique(plain, keep="first", maintain_order=True).sort(plain, nulls_last=True)
 
     def put(self, rows: Sequence[Row]) -> None:
-        """Write rows; when this returns, they are there to stay.
+        """Write rows durably (fsync).
 
-        Raises InputError where the operating system refuses; what was there before stays.
+        Raises InputError if the operating system reports an error; earlier rows are not affected.
         """
         import polars as pl
 
         frame = pl.DataFrame(list(rows), infer_schema_length=None)
-        # What has no value in any of these rows is a number in others: one type in all parts.
+        # A column without any value becomes Float64, so that it has one type in all parts.
         self._write(frame.with_columns(pl.col(pl.Null).cast(pl.Float64)))
         self._loose += 1
         if self._loose >= LOOSE:
             self.tidy()
 
     def clear(self) -> None:
-        """Remove all parts, and the notes of the sweeps that made them."""
+        """Remove all parts, and the notes of sweeps (`_sweep-*.json`)."""
         with naming(self.directory):
             for path in [*self._parts(), *self.directory.glob("_sweep-*.json")]:
                 path.unlink(missing_ok=True)
 
     def tidy(self) -> None:
-        """Put small parts together into one."""
+        """Merge small parts into one."""
         import polars as pl
 
         self._loose = 0
@@ -163,7 +163,7 @@ class Store:
         for path in self._parts():
             try:
                 frame = self._read(path)
-            except FileNotFoundError:  # another process is at it
+            except FileNotFoundError:  # another process is merging
                 return
             if frame is not None and len(frame) < FEW:
                 small.append((path, frame))
@@ -175,22 +175,22 @@ class Store:
                 path.unlink(missing_ok=True)
 
     def _parts(self) -> list[Path]:
-        """Return the parts; a Parquet file with a name of another form is not ours."""
+        """Return the parts; Parquet files with other names are ignored."""
         found = self.directory.glob("*.parquet")
         return sorted(path for path in found if PART.fullmatch(path.name))
 
     def _read(self, path: Path) -> "pl.DataFrame | None":
-        """Read a part; one that is not as it was written is set aside.
+        """Read a part. A damaged part is moved to the folder `ASIDE`, and the result is None.
 
-        Raises InputError for a file of another program: it is neither read nor touched.
+        Raises InputError for a file of another program, which is not touched.
         """
         import polars as pl
 
         data = path.read_bytes()
         is_whole = _name(data) == path.name
         if fault := _fault(data, is_whole):
-            told = "another program wrote it, move it out of this folder"
-            raise InputError(f"{path}: is not a part of a store of sojourn ({fault}); {told}")
+            advice = "another program wrote it, move it out of this folder"
+            raise InputError(f"{path}: is not a part of a store of sojourn ({fault}); {advice}")
         if not is_whole:
             aside = self.directory / ASIDE
             with naming(aside):
@@ -222,7 +222,7 @@ class Store:
 
 
 def _lock(directory: Path) -> tuple[int | None, bool]:
-    """Open `directory` and lock it exclusively if nobody else has a lock.
+    """Open `directory` and lock it exclusively if no other process has a lock.
 
     Returns
     -------
@@ -249,7 +249,7 @@ def _lock(directory: Path) -> tuple[int | None, bool]:
 
 
 def _share(fd: int) -> None:
-    """Turn the lock of an open directory into a shared one, once no exclusive one is left."""
+    """Convert the lock of an open directory to a shared one; waits for an exclusive one."""
     import fcntl
 
     with suppress(OSError):
@@ -257,10 +257,10 @@ def _share(fd: int) -> None:
 
 
 def _fault(data: bytes, is_whole: bool) -> str | None:
-    """Return what shows that no Store wrote `data`; None if one did, or may have.
+    """Return the reason why `data` is not a part of a Store; None if it is one, or may have been.
 
-    What is damaged (not `is_whole`) may have been ours unless it is a readable table without any of
-    our columns.
+    Damaged data (not `is_whole`) may have been a part unless it is a readable table without any of
+    the columns of a part.
     """
     import polars as pl
 
@@ -286,5 +286,5 @@ def _fault(data: bytes, is_whole: bool) -> str | None:
 
 
 def _name(data: bytes) -> str:
-    """Name a part after what is in it."""
+    """Return the file name of a part: the hash of its contents."""
     return f"{hashlib.sha256(data).hexdigest()[:32]}.parquet"

@@ -1,8 +1,7 @@
-"""Puts rows into a store behind the back of who makes them, all that wait at once.
+"""Background writer: batches rows and appends them to a store.
 
-A part costs some milliseconds of a core whatever is in it, as much as a short run. So parts are
-some time apart: of runs that take longer each is written at once, and of shorter ones a kill loses
-those of that time.
+Writing a part takes some milliseconds of CPU time for any number of rows, as much as a short run.
+Parts are therefore written at a minimum interval. A kill loses the rows of the last interval.
 """
 
 import threading
@@ -14,11 +13,13 @@ from typing import Any, Self
 from sojourn.sweeps.store import Store
 
 PATIENCE_S = 0.1
-"""From one part to the next, at least."""
+"""Minimum interval between two parts."""
 
 
 class Keeper:
-    """A thread that writes what `keep` is given; leaving the block waits until all is written."""
+    """Thread that writes the rows passed to `keep`; leaving the context waits until all are
+    written.
+    """
 
     def __init__(self, store: Store | None) -> None:
         self._store = store
@@ -51,7 +52,7 @@ class Keeper:
             self._store.tidy()
 
     def keep(self, row: Mapping[str, Any]) -> None:
-        """Have a row written soon; raises what an earlier write raised, so that work ends."""
+        """Queue a row for writing. Raises the exception of an earlier write, if any."""
         if self._store is None:
             return
         with self._change:
@@ -74,7 +75,7 @@ class Keeper:
             next_s = time.monotonic() + PATIENCE_S
             try:
                 self._store.put(rows)
-            except BaseException as error:  # whoever keeps next is told
+            except BaseException as error:  # raised again by the next `keep`, or on exit
                 with self._change:
                     self._error = error
                 return
