@@ -1,4 +1,4 @@
-"""What paper 000's module works out by itself: the model, gains, growth between two times."""
+"""CoDel in data centres: the model, gains, growth between two times, and the server links."""
 
 import polars as pl
 import pytest
@@ -26,7 +26,7 @@ def test_utilisation_of_a_sawtooth(ratio: float, paper: float, over_time: float)
 
 
 def test_the_best_gain_is_that_of_the_means() -> None:
-    """Seeds are paired: (1 - 6/8) and (1 - 8/16) at 1; at 2 one seed is better, the mean not."""
+    """Gains are paired by seed: (1 - 6/8) and (1 - 8/16) at 1; at 2 only one seed is better."""
     rows = [
         ("other", 1, 1, 8.0), ("other", 1, 2, 16.0), ("other", 2, 1, 10.0), ("other", 2, 2, 10.0),
         ("ours", 1, 1, 6.0), ("ours", 1, 2, 8.0), ("ours", 2, 1, 4.0), ("ours", 2, 2, 9.5),
@@ -38,7 +38,7 @@ def test_the_best_gain_is_that_of_the_means() -> None:
 
 
 def test_growth_between_two_times() -> None:
-    """A count at the last sample that is not after a time; nothing was counted before the first."""
+    """The count at a time is that of the last sample up to it; before the first sample it is 0."""
     row = {"scheme": "red", "seed": 1, "time_ms": [101.0, 102.0, 103.0], "aqm": [1.0, 5.0, 6.0]}
     frame = pl.DataFrame([row])
     assert codel_dc_claims._between(frame, "aqm", "red", 100, 102.5).tolist() == [5.0]
@@ -46,8 +46,8 @@ def test_growth_between_two_times() -> None:
     assert codel_dc_claims._between(frame, "aqm", "red", 102, 110).tolist() == [1.0]
 
 
-def test_servers_stand_apart() -> None:
-    """No two of 128 servers, nor the long flow, have their packets at the same phase of 8 us."""
+def test_server_links_differ() -> None:
+    """No two of 128 servers, nor the long flow, send packets in the same phase of 8 us."""
     tree = codel_dc.switch(codel_dc.CODEL, 128, codel_dc.queries(10), "1s")
     delays = [link["delay"] for name, link in tree["links"].items() if name.startswith("nic-")]
     assert len({int(delay.removesuffix("ns")) % 8000 for delay in delays}) == 129

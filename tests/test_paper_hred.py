@@ -1,4 +1,4 @@
-"""HRED's paper: its formulas, and that what it builds are scenarios."""
+"""Paper on HRED: its formulas, valid scenarios, consistent claims."""
 
 import math
 
@@ -13,7 +13,7 @@ from sojourn.scenario.load import to_json
 
 @pytest.mark.parametrize("kappa", [1, 2, 4])
 def test_smallest_stable_buffer_is_that_of_the_paper(kappa: float) -> None:
-    """Bisection finds what the paper writes in closed form."""
+    """Bisection gives the closed form of the paper."""
     assert smallest_stable_buffer(1 / 2, kappa) == pytest.approx(4 / (4 * kappa - 1), rel=1e-6)
     assert smallest_stable_buffer(3 / 4, kappa) == pytest.approx(4 / (6 * kappa - 1), rel=1e-6)
 
@@ -25,8 +25,8 @@ def test_gain_of_the_papers_own_runs() -> None:
     assert largest_change(675 / 300, 0.5) == pytest.approx(0.1)
 
 
-def test_fluid_tcp_has_room_above_one_and_more_with_larger_windows() -> None:
-    """The limit is above 1, and larger windows have more room."""
+def test_fluid_limit_is_above_one_and_grows_with_the_window() -> None:
+    """The fluid model of TCP is stable up to a gain above 1, higher for larger windows."""
     # Two equal poles and a delay, W = 2: the phase is -180 degrees where x + 2 atan x = pi.
     x = next(i / 1e5 for i in range(200_000) if i / 1e5 + 2 * math.atan(i / 1e5) >= math.pi)
     assert fluid_limit(2) == pytest.approx(1 + x * x, rel=1e-3)
@@ -43,7 +43,7 @@ def test_every_point_is_a_scenario(full: bool) -> None:
             _sojourn.canonical(to_json(tree))
 
 
-def test_every_claim_and_figure_names_what_there_is() -> None:
+def test_claims_and_figures_refer_to_existing_ones() -> None:
     """Claims and figures need experiments, and are about figures, that exist."""
     found = paper.find("hred")
     names = set(found.experiments(full=False))

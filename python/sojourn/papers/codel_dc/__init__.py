@@ -1,34 +1,37 @@
-"""CoDel in data centres: queries to many servers (incast) and short flows beside a long one.
+"""CoDel in data centres: incast queries to many servers, and short flows with a long flow.
 
-The paper: ns-2; hosts on one switch; every link 1 Gbit/s, a round trip of 300 us, a buffer of 200
-packets of 1 kB; TCP SACK, RTOmin 10 ms. DropTail, adaptive RED (25 and 51 packets) and CoDel
-(target 300 us, interval 750 us), all dropping. One long flow to the client is always on.
+The paper uses ns-2. Hosts share one switch; every link has 1 Gbit/s, the base round-trip time is
+300 us, the buffer 200 packets of 1 kB; TCP SACK with RTOmin 10 ms. The disciplines are DropTail,
+adaptive RED (25 and 51 packets) and CoDel (target 300 us, interval 750 us), all dropping. One long
+flow to the client is always active.
 
-It states nothing else. Chosen here, as in the runs of ns-2 that we have:
+The paper states nothing else. Our choices, as in our runs of ns-2:
 
-- 75 us per link and direction; a server's own link has the law under test too, as one type of
-  duplex link gives it; the switch's queue is the port to the client; acks queue nowhere;
-- 1000 bytes on the wire, 40 of them header; an ack per packet, a window of 2 at first, no limit by
-  the receiver; a clock of 100 us (ns-2's default of 10 ms makes any RTOmin 20 ms); 10 ms before
-  the first measurement too (table SYNs has ns-2's default, 3 s);
-- an answer is a fresh connection; servers begin within 20 us; the next query comes 300 us after the
-  last answer's last ack, and queries go on for all of a run (44 to 180 of them in 2.6 s); the time
-  of an answer is from its SYN to its last ack; of a query that has not ended nothing is counted,
-  and a run without any that ended is left out of mean times (the table of queries shows them);
-- each server's link is 137 ns longer than the one before. With links all alike packets meet to the
-  instant, and who is lost is decided by how a program orders what is simultaneous;
-- RED: the weight of its average is not stated, and decides what RED is: automatic (8e-6, a memory
-  of a second) makes it DropTail during a burst; the text describes one that drops all within a
-  burst. 0.002 here, others beside it. Gentle, and the rest as in ns-2 (the average's slope above
-  51 packets keeps the first max_p; nothing is dropped while at most one packet waits);
-- CoDel in its form of 2012. Utilisation model: 4 s, the first not counted, the sender behind
-  10 Gbit/s; the four flows share nothing but the port;
-- impact of the interval: 40 answers of 50 kB; short flows: 3 s, as the paper has it, those left out
-  that have not ended by then (one in a hundred at the highest load).
+- Links: 75 us per link and direction. A server's own link has the discipline under test too, as
+  ns-2's duplex links have one type. The queue of the switch is the port to the client; acks do not
+  queue.
+- TCP: 1000 bytes on the wire, 40 of them header; an ack per packet, an initial window of 2, no
+  receiver's limit; a clock of 100 us (ns-2's default of 10 ms makes any RTOmin 20 ms). The RTO
+  before the first measurement is 10 ms too (table SYNs has ns-2's default, 3 s).
+- Queries: an answer is a new connection, and servers start within 20 us. The next query starts 300
+  us after the last ack of the last answer, and queries continue for the whole run (44 to 180 of
+  them in 2.6 s). The time of an answer is from its SYN to its last ack. Unfinished queries are not
+  counted, and runs without a finished query are left out of mean times (table `queries`).
+- Each server's link is 137 ns longer than the previous one. With equal links packets arrive
+  simultaneously, and the order in which a program handles simultaneous events decides drops.
+- RED: the paper does not state the weight of the average, which is decisive. The automatic weight
+  (8e-6, a memory of a second) turns RED into DropTail during a burst, while the text describes a
+  RED that drops most within a burst. We use 0.002, and others as sensitivities. Gentle, otherwise
+  as in ns-2 (above 51 packets the slope keeps the first max_p; no drop while at most one packet is
+  in the queue).
+- CoDel of 2012. Utilisation model: 4 s, the first second not counted, the sender behind 10 Gbit/s;
+  the four flows share only the port.
+- Impact of the interval: 40 answers of 50 kB. Short flows: 3 s as in the paper, without the flows
+  that have not finished by then (1 % at the highest load).
 
-Seeds: 10 (20 for one burst, 5 for the utilisation model, the caption and the sensitivities, 3 for
-lost SYNs); the paper says "several times".
-Quick: 3 seeds and shorter runs (0.6 s of queries), and few points.
+Seeds: 10 (20 for one burst; 5 for the utilisation model, the caption and the sensitivities; 3 for
+lost SYNs); the paper says "several times". Quick mode: 3 seeds, shorter runs (0.6 s of queries),
+fewer points.
 """
 
 from typing import TYPE_CHECKING
@@ -86,7 +89,7 @@ LOADS = (10, 20, 30, 40, 50, 60, 70, 80, 90)
 
 
 def scenarios(full: bool) -> dict[str, Experiment]:
-    """Give the paper's experiments, and what they are sensitive to."""
+    """Return the paper's experiments and the sensitivities."""
     seeds, end = (10, "2600ms") if full else (3, "600ms")
     targets = TARGETS if full else (0.01, 0.1, 0.15, 0.3, 0.4, 1.0)
     spans = INTERVALS if full else (0.1, 0.3, 0.75, 2.0, 10.0)
@@ -175,13 +178,14 @@ def _every(interval_ms: float) -> Table:
     return {**CODEL, "interval": f"{interval_ms * 1000:.0f}us"}
 
 
-@figure("2b", "The paper's model, and what one flow does", needs=["targets"])
+@figure("2b", "The paper's model, and one simulated flow", needs=["targets"])
 def model_and_flow(runs: Runs, ax: "Axes") -> None:
-    """Draw utilisation against the target in round trips: equation 7, its form over time, runs."""
+    """Draw utilisation against target / RTT: equation 7, its time-weighted form, simulation."""
     ratios = np.linspace(0, 1.5, 151)
-    for n, (law, told) in enumerate(((model, "equation 7"), (by_time, "the same, over time"))):
-        ys = [100 * law(x) for x in ratios]
-        ax.plot(ratios, ys, color=style(n)["color"], ls="--", label=told)
+    curves = ((model, "equation 7"), (by_time, "equation 7, time-weighted"))
+    for n, (curve, label) in enumerate(curves):
+        ys = [100 * curve(x) for x in ratios]
+        ax.plot(ratios, ys, color=style(n)["color"], ls="--", label=label)
     one = runs["targets"].filter(pl.col("flows") == 1)
     for target in sorted(one["target"].unique().to_list()):
         found = interval(100 * values(one, "utilisation", target=target))
@@ -212,7 +216,7 @@ def queue_by_target(runs: Runs, ax: "Axes") -> None:
 
 
 def _plain(ax: "Axes", places: tuple[float, ...]) -> None:
-    """Put ticks at `places` of a logarithmic axis, as they are."""
+    """Set plain numbers as the only ticks of a logarithmic axis."""
     ax.set_xticks(places, [f"{x:g}" for x in places])
     ax.minorticks_off()
 
@@ -240,7 +244,7 @@ def utilisation_by_size(runs: Runs, ax: "Axes") -> None:
     ax.set(xlabel="kB from each server", ylabel="utilisation, %", xticks=SIZES, ylim=(0, 105))
 
 
-@figure("5b", "40 servers: answers sooner than with DropTail", needs=["incast"])
+@figure("5b", "40 servers: gain in mean time over DropTail", needs=["incast"])
 def gain_by_size(runs: Runs, ax: "Axes") -> None:
     """Draw figure 5b."""
     _gain(runs["incast"], "kB", ax)
@@ -248,7 +252,7 @@ def gain_by_size(runs: Runs, ax: "Axes") -> None:
 
 
 def _gain(frame: pl.DataFrame, by: str, ax: "Axes") -> None:
-    """Draw by how many per cent the schemes are faster than DropTail."""
+    """Draw by how many per cent mean times are shorter than with DropTail."""
     there = [name for name in NAMES if name in frame["scheme"] and name != "droptail"]
     lines(ax, gains(frame, by, "droptail", there), by, "gain", by="scheme", names=NAMES)
     ax.axhline(0, color="black", lw=0.8)
@@ -256,7 +260,7 @@ def _gain(frame: pl.DataFrame, by: str, ax: "Axes") -> None:
 
 
 def _bars(frame: pl.DataFrame, what: str, ax: "Axes") -> None:
-    """Draw a mean in per cent for each scheme, with its interval."""
+    """Draw a mean in per cent for each discipline, with its interval."""
     ax.set_axisbelow(True)
     for n, (name, label) in enumerate(NAMES.items()):
         found = interval(100 * values(frame, what, scheme=name))
@@ -277,18 +281,18 @@ def loss_by_scheme(runs: Runs, ax: "Axes") -> None:
     ax.set(ylabel="loss, %")
 
 
-@figure("7", "40 answers of 100 kB asked for at 100 ms: flows in timeout", needs=["burst"])
+@figure("7", "40 answers of 100 kB requested at 100 ms: flows in timeout", needs=["burst"])
 def timeouts(runs: Runs, ax: "Axes") -> None:
-    """Draw figure 7: flows that only their retransmission timer can help."""
+    """Draw figure 7: flows that wait for their retransmission timer."""
     for n, (name, label) in enumerate(NAMES.items()):
         band(ax, runs["burst"], "stalled", name, n, label)
     ax.set(xlabel="time, ms", ylabel="flows in timeout", xlim=(100, 200), ylim=(0, None))
     legend(ax)
 
 
-@figure("8a", "40 answers of 100 kB asked for at 100 ms: drops", needs=["burst"])
+@figure("8a", "40 answers of 100 kB requested at 100 ms: drops", needs=["burst"])
 def drops_of_burst(runs: Runs, ax: "Axes") -> None:
-    """Draw figure 8a: drops by the law, and by a full buffer."""
+    """Draw figure 8a: drops by the AQM algorithm, and by a full buffer."""
     for n, (name, label) in enumerate(NAMES.items()):
         if name != "droptail":
             band(ax, runs["burst"], "aqm", name, n, f"{label}: AQM")
@@ -298,7 +302,7 @@ def drops_of_burst(runs: Runs, ax: "Axes") -> None:
     legend(ax)
 
 
-@figure("8b", "Short flows, load 50 %: drops by the law", needs=["half load"])
+@figure("8b", "Short flows, load 50 %: drops by the AQM", needs=["half load"])
 def drops_of_flows(runs: Runs, ax: "Axes") -> None:
     """Draw figure 8b."""
     for n, (name, label) in enumerate(NAMES.items()):
@@ -309,7 +313,7 @@ def drops_of_flows(runs: Runs, ax: "Axes") -> None:
 
 
 def _by_servers(runs: Runs, what: str, scale: float, ax: "Axes") -> None:
-    """Draw what the schemes reach against the number of servers."""
+    """Draw a column for each discipline against the number of servers."""
     lines(ax, runs["servers"], "servers", what, by="scheme", names=NAMES, scale=scale)
     ax.set(xlabel="servers, 1 MB from all together", xscale="log")
     _plain(ax, COUNTS)
@@ -350,7 +354,7 @@ def utilisation_by_load(runs: Runs, ax: "Axes") -> None:
     ax.set(xlabel="load of short flows, %", ylabel="utilisation, %")
 
 
-@figure("11b", "Short flows: done sooner than with DropTail", needs=["loads"])
+@figure("11b", "Short flows: gain in mean time over DropTail", needs=["loads"])
 def gain_by_load(runs: Runs, ax: "Axes") -> None:
     """Draw the second quarter of figure 11."""
     _gain(runs["loads"], "load", ax)
@@ -373,17 +377,17 @@ def loss_by_load(runs: Runs, ax: "Axes") -> None:
 
 @table(
     "ns-2",
-    "Beside ns-2, whose links are all alike (packets meet to the instant) or apart",
+    "Compared with ns-2, with equal links (simultaneous arrivals) and different links",
     needs=BESIDE,
 )
 def beside_ns2(runs: Runs) -> pl.DataFrame:
-    """Put mean times, utilisation, loss and queue beside ns-2's."""
+    """Compare mean times, utilisation, loss and queue with ns-2's."""
     return beside(runs)
 
 
 @table("caption", "1000 kB from each server, as the caption of figure 10 has it", needs=["caption"])
 def as_captioned(runs: Runs) -> pl.DataFrame:
-    """Show what the schemes do if each server sends 1000 kB."""
+    """Tabulate the disciplines with 1000 kB from each server."""
     rows = [
         (
             n,
@@ -396,47 +400,45 @@ def as_captioned(runs: Runs) -> pl.DataFrame:
         for n in (8, 16)
         for s in SCHEMES
     ]
-    names = ["servers", "scheme", "mean time, ms", "utilisation, %", "loss, %", "queue, packets"]
-    return pl.DataFrame(rows, schema=names, orient="row")
+    heads = ["mean time, ms", "utilisation, %", "loss, %", "queue, packets"]
+    return pl.DataFrame(rows, schema=["servers", "discipline", *heads], orient="row")
 
 
-@table("queries", "Queries that ended in a run", needs=["incast", "servers"])
+@table("queries", "Queries finished per run", needs=["incast", "servers"])
 def queries_ended(runs: Runs) -> pl.DataFrame:
-    """Show how many queries ended: few, or none, where the long flow locks the others out."""
+    """Tabulate the finished queries: few or none if the long flow locks out the others."""
     rows = []
     for name, x in (("incast", "kB"), ("servers", "servers")):
         for place in sorted(runs[name][x].unique().to_list()):
             for s in SCHEMES:
                 found = values(runs[name], "queries", scheme=s, **{x: place})
                 rows.append((f"{x} {place}", NAMES[s], found.min(), found.mean(), found.max()))
-    names = ["case", "scheme", "least", "mean", "most"]
+    names = ["case", "discipline", "min", "mean", "max"]
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
 SHOWN = (("afct_s", 1e3), ("utilisation", 100), ("loss", 100), ("queue_packets", 1))
 
 
-@table("sensitivity", "One thing changed for all schemes", needs=["changed"])
+@table("sensitivity", "One parameter changed for all disciplines", needs=["changed"])
 def changed_for_all(runs: Runs) -> pl.DataFrame:
-    """Show what a setting that the paper does not state does to the gains of CoDel."""
+    """Tabulate CoDel's gains under settings that the paper does not state."""
     return compared(runs["changed"], list(LINKS))
 
 
-@table("laws", "One thing changed in one scheme", needs=["changed"])
-def changed_laws(runs: Runs) -> pl.DataFrame:
-    """Show what a parameter of RED or the form of CoDel does, the others as chosen."""
+@table("parameters", "One parameter changed in one discipline", needs=["changed"])
+def changed_parameters(runs: Runs) -> pl.DataFrame:
+    """Tabulate the effect of RED's parameters and of CoDel's variant."""
     return compared(runs["changed"], [BASE, *TUNED])
 
 
-@table("loads", "Short flows: one thing changed in RED", needs=["RED by load", "loads"])
+@table("loads", "Short flows: one parameter of RED changed", needs=["RED by load", "loads"])
 def changed_red_by_load(runs: Runs) -> pl.DataFrame:
-    """Show what CoDel gains over other settings of RED."""
+    """Tabulate CoDel's gains over other settings of RED."""
     return compared_by_load(runs["RED by load"], runs["loads"])
 
 
-@table(
-    "SYNs", "3 s before the first measurement (ns-2's default), longer runs", needs=["lost SYNs"]
-)
+@table("SYNs", "Initial RTO of 3 s (ns-2's default), longer runs", needs=["lost SYNs"])
 def lost_syns(runs: Runs) -> pl.DataFrame:
-    """Show what it costs to lose a SYN."""
-    return compared(runs["lost SYNs"].with_columns(what=pl.lit("first timeout 3 s")), [])
+    """Tabulate the cost of a lost SYN."""
+    return compared(runs["lost SYNs"].with_columns(what=pl.lit("initial RTO 3 s")), [])

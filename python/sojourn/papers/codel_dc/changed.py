@@ -1,4 +1,4 @@
-"""What `codel_dc` is sensitive to: one thing changed at a time, in three kinds of query."""
+"""Sensitivities of `codel_dc`: one parameter changed at a time, in four kinds of query."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 SCHEMES = ("droptail", "red", "codel")
-"""What all experiments compare."""
+"""Disciplines compared in all experiments."""
 
 CASES = {
     "40 x 10 kB": (40, 10.0),
@@ -31,15 +31,15 @@ CASES = {
     "8 x 125 kB": (8, 125.0),
     "128 x 7.8 kB": (128, 7.8125),
 }
-"""The queries that sensitivities are shown for: servers, and kB from each."""
+"""Queries of the sensitivities: servers, and kB from each."""
 
 BASE = "as chosen"
 
 LINKS: dict[str, dict[str, Any]] = {
     BASE: {},
-    "links all alike": {"spread_ns": 0, "long_ns": 0},
-    "alike, the long flow's 1 ns shorter": {"spread_ns": 0, "long_ns": -1},
-    "alike, the long flow's 1 ns longer": {"spread_ns": 0, "long_ns": 1},
+    "equal links": {"spread_ns": 0, "long_ns": 0},
+    "equal, the long flow's 1 ns shorter": {"spread_ns": 0, "long_ns": -1},
+    "equal, the long flow's 1 ns longer": {"spread_ns": 0, "long_ns": 1},
     "servers' links never full": {"nic": {"qdisc": WIDE}},
     "servers' links with DropTail of 50": {"nic": {"qdisc": {"name": "droptail", "limit": "49p"}}},
     "servers' links of 10 Gbit/s": {"nic": {"rate": "10gbit"}},
@@ -49,16 +49,16 @@ LINKS: dict[str, dict[str, Any]] = {
     "initial window 10": {"tcp": {"initial_window": "10p"}},
     "receiver's window 20 (ns-2's default)": {"tcp": {"receive_window": "20p"}},
     "clock of 10 ms (ns-2's default)": {"tcp": {"tick": "10ms"}},
-    "clock of 10 ms and links all alike": {
+    "clock of 10 ms and equal links": {
         "tcp": {"tick": "10ms"},
         "spread_ns": 0,
         "long_ns": 0,
     },
     "delayed acks": {"tcp": {"delayed_ack": True}},
     "NewReno": {"tcp": {"name": "newreno"}},
-    "connections kept": {"source": {"persistent": True}},
+    "persistent connections": {"source": {"persistent": True}},
 }
-"""What is changed for all three schemes, and how."""
+"""Changes for all three disciplines, as keywords of `switch`."""
 
 TUNED: dict[str, tuple[str, Table]] = {
     "RED: wq automatic": ("red", {**RED, "w_q": "auto"}),
@@ -66,15 +66,15 @@ TUNED: dict[str, tuple[str, Table]] = {
     "RED: wq 1": ("red", {**RED, "w_q": 1.0}),
     "RED: not gentle": ("red", {**RED, "gentle": "none"}),
     "RED: slope follows max_p": ("red", {**RED, "stale_gentle": False}),
-    "RED: drops from short queues too": ("red", {**RED, "spare_short": False}),
+    "RED: also drops from short queues": ("red", {**RED, "spare_short": False}),
     "CoDel: ns-2 of 2013": ("codel", {**CODEL, "variant": "ns2_v2"}),
     "CoDel: RFC 8289": ("codel", {**CODEL, "variant": "rfc"}),
 }
-"""What is changed in one scheme only."""
+"""Changes in one discipline only."""
 
 
 def sensitivities(full: bool) -> dict[str, Experiment]:
-    """Give the experiments that change one thing."""
+    """Return the experiments that change one parameter."""
     seeds, end = (5, "700ms") if full else (1, "300ms")
     changed: list[Point] = []
     lost_syns: list[Point] = []
@@ -107,10 +107,10 @@ def sensitivities(full: bool) -> dict[str, Experiment]:
 
 
 def compared(frame: "pl.DataFrame", whats: list[str]) -> "pl.DataFrame":
-    """Give a row for each change and case: times of answers, gains, utilisation and losses.
+    """Return a row per change and case: times of answers, gains, utilisation, losses, queues.
 
-    A scheme that a change does not touch is shown as it is without. Where no query ended in any
-    run, a time is missing.
+    A discipline that a change does not affect has its results without the change. A time is missing
+    if no query finished in any run.
     """
     import polars as pl
 
@@ -140,7 +140,7 @@ def compared(frame: "pl.DataFrame", whats: list[str]) -> "pl.DataFrame":
 
 
 def compared_by_load(frame: "pl.DataFrame", chosen: "pl.DataFrame") -> "pl.DataFrame":
-    """Give a row for each RED and load of short flows, beside CoDel in `chosen` (same seeds)."""
+    """Return a row per RED setting and load of short flows, with CoDel of `chosen` (same seeds)."""
     import polars as pl
 
     chosen = chosen.filter(pl.col("seed").is_in(frame["seed"].unique().to_list()))
@@ -156,7 +156,7 @@ def compared_by_load(frame: "pl.DataFrame", chosen: "pl.DataFrame") -> "pl.DataF
             )
             gain, more = 100 * (1 - ours / took), 100 * (busy - used)
             rows.append((what, load, 1e3 * took, 1e3 * ours, gain, more, 100 * lost))
-    heads = ["RED: time, ms", "CoDel: time, ms", "CoDel's gain, %", "CoDel uses more, points"]
+    heads = ["RED: time, ms", "CoDel: time, ms", "CoDel's gain, %", "utilisation: CoDel - RED, %"]
     heads = ["changed", "load, %", *heads, "RED: loss, %"]
     return pl.DataFrame(rows, schema=heads, orient="row")
 
@@ -165,7 +165,7 @@ SHOWN = ("afct_s", "utilisation", "loss", "queue_packets")
 
 
 def known_mean(column: Any) -> float | None:
-    """Give the mean over the seeds in which there was something to measure."""
+    """Return the mean over the seeds that have a value; None if none has."""
     known = np.asarray(column, dtype=float)
     known = known[np.isfinite(known)]
     return float(known.mean()) if len(known) else None

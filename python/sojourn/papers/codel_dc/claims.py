@@ -1,4 +1,4 @@
-"""The claims of `codel_dc`, and the rules by which they are judged, which stood before the runs."""
+"""Claims of `codel_dc`, and the rules that judge them, fixed before the runs."""
 
 from collections.abc import Callable, Iterable
 from itertools import pairwise
@@ -31,12 +31,12 @@ from sojourn.reproduction.claims import (
 
 NAMES = {"droptail": "DropTail", "red": "RED", "codel": "CoDel"}
 
-PAIRS = "Seed by seed; the 95 % interval of the difference is above 0."
+PAIRS = "Paired by seed; the 95 % interval of the difference is above 0."
 PERCENT = "Within 20 % of the number."
 
 
 def _model(_: Runs) -> list[Part]:
-    """Work out equation 7 at a target of one round trip and of half of one."""
+    """Evaluate equation 7 at a target of one round trip and of half a round trip."""
     return [
         number("U(T)", [100 * model(1)], 100, unit="%", points=0.01),
         number("U(T/2)", [100 * model(0.5)], 100 * 23 / 24, unit="%", points=0.01),
@@ -53,7 +53,7 @@ def _half(runs: Runs) -> list[Part]:
 
 
 def _saturates(runs: Runs) -> list[Part]:
-    """Ask where one flow's utilisation stops to rise with the target, and whether delay goes on."""
+    """C4: where one flow's utilisation stops rising with the target, and that delay does not."""
     one = runs["targets"].filter(pl.col("flows") == 1)
     targets = sorted(one["target"].unique().to_list())
     use = {t: 100 * mean(one, "utilisation", target=t) for t in targets}
@@ -69,13 +69,13 @@ def _saturates(runs: Runs) -> list[Part]:
         shape("utilisation rises up to 300 us", climbs, ends, "at every step").beside(
             f"{NS2_TARGETS[0.01]:.1f} to {NS2_TARGETS[0.3]:.1f} %"
         ),
-        shape("then it stays", flat <= 0.5, f"within {flat:.2f} points", "within 0.5 points"),
-        shape("and the queue grows", grows, f"{lengths} packets", "at every step"),
+        shape("above, it is constant", flat <= 0.5, f"within {flat:.2f} %", "within 0.5 %"),
+        shape("above, the queue grows", grows, f"{lengths} packets", "at every step"),
     ]
 
 
 def _intervals(runs: Runs) -> list[Part]:
-    """Compare the smallest interval with the largest, and ask how the queue goes in between."""
+    """C5: the smallest interval against the largest, and the trend of the queue in between."""
     frame, burst = runs["intervals"], runs["first drops"]
     spans = sorted(frame["interval"].unique().to_list())
     queue = [mean(frame, "queue_packets", interval=t) for t in spans]
@@ -84,12 +84,12 @@ def _intervals(runs: Runs) -> list[Part]:
     ends = {"interval": spans[0]}, {"interval": spans[-1]}
     return [
         order(
-            "the first drop after a query is sooner at the smallest",
+            "time of the first drop after a query: smallest interval below largest",
             *(values(burst, "first_drop_ms", **at) for at in ends),
             unit="ms",
         ),
         order(
-            "the queue is shorter at the smallest",
+            "mean queue: smallest interval below largest",
             *(values(frame, "queue_packets", **at) for at in ends),
             unit="packets",
         ),
@@ -105,7 +105,7 @@ def _bounds(
     schemes: Iterable[str],
     ns2: Callable[[tuple[float, ...]], str],
 ) -> list[Part]:
-    """Compare what schemes reach at each size with a bound, beside what ns-2 gave."""
+    """Compare a column with a bound for each discipline and size, with ns-2's result."""
     return [
         bound(
             f"{NAMES[s]}, {kb} kB",
@@ -127,9 +127,9 @@ def _busy(runs: Runs) -> list[Part]:
 def _most(
     frame: pl.DataFrame, by: str, over: str, stated: float, ns2: dict[tuple[str, int], Any]
 ) -> Part:
-    """Compare the largest gain of CoDel, wherever it is, with a stated one."""
+    """Compare the largest mean gain of CoDel over the sweep with a stated one."""
     place, found = best(frame, "codel", over, by)
-    part = number(f"over {NAMES[over]}, most (at {by} {place})", found, stated, unit="%")
+    part = number(f"over {NAMES[over]}, largest (at {by} {place})", found, stated, unit="%")
     theirs = [x for name, x in ns2 if name == over and ("codel", x) in ns2]
     most = max(theirs, key=lambda x: 1 - ns2["codel", x][0] / ns2[over, x][0])
     return part.beside(f"{faster(ns2['codel', most], ns2[over, most])} (at {most})")
@@ -163,7 +163,7 @@ def _short(runs: Runs) -> list[Part]:
 
 
 def _between(frame: pl.DataFrame, what: str, scheme: str, begin: float, end: float) -> Any:
-    """Give by how much a list that counts grew from `begin` to `end` (ms), for each seed."""
+    """Return the increase of a cumulative list from `begin` to `end` (ms), for each seed."""
     time = columns(frame, "time_ms", scheme)[0]
     each = columns(frame, what, scheme)
     first = each[:, np.searchsorted(time, begin, side="right") - 1] if begin >= time[0] else 0.0
@@ -175,8 +175,8 @@ def _after_burst(runs: Runs) -> list[Part]:
     red, codel = (_between(frame, "aqm", s, 100, 110) for s in ("red", "codel"))
     late = [_between(frame, "aqm", s, 150, 300) for s in ("red", "codel")]
     return [
-        order("100 to 110 ms: twice CoDel's are below RED's", 2 * codel, red, unit="packets"),
-        equal("150 to 300 ms: alike", *late, within=0.2, unit="packets"),
+        order("100 to 110 ms: twice CoDel's below RED's", 2 * codel, red, unit="packets"),
+        equal("150 to 300 ms: equal", *late, within=0.2, unit="packets"),
     ]
 
 
@@ -194,7 +194,7 @@ def _waiting(runs: Runs) -> list[Part]:
     both = " against ".join(f"{np.mean(one):.1f}" for one in late)
     return [
         order("100 to 125 ms: fewer with CoDel", *early, unit="flows"),
-        shape("145 to 155 ms: alike", abs(gap) <= 2, f"{both} flows", "within 2 of 40 flows"),
+        shape("145 to 155 ms: equal", abs(gap) <= 2, f"{both} flows", "within 2 of 40 flows"),
     ]
 
 
@@ -245,10 +245,10 @@ def _spare(runs: Runs) -> list[Part]:
     ns2 = max(NS2_POISSON["codel", x][1] - NS2_POISSON["red", x][1] for x in (10, 30, 50, 70, 90))
     return [
         number(
-            f"CoDel over RED, most (at {most} %)", gap[most], 6, unit="points", points=3, scale=100
-        ).beside(f"{ns2:.1f} points"),
+            f"CoDel - RED, largest (at {most} %)", gap[most], 6, unit="%", points=3, scale=100
+        ).beside(f"{ns2:.1f} %"),
         number(
-            f"DropTail, least (at {least} %)",
+            f"DropTail, smallest (at {least} %)",
             use["droptail", least],
             100,
             unit="%",
@@ -288,7 +288,7 @@ def _gap_grows(runs: Runs) -> list[Part]:
         order(
             "CoDel below RED at the end", drops["codel"][-1], drops["red"][-1], unit="packets"
         ).beside("1680 against 2350 (all losses, 3 s)"),
-        shape("the gap grows from quarter to quarter", grows, told, "at every step"),
+        shape("the gap grows in every quarter", grows, told, "at every step"),
     ]
 
 
@@ -304,35 +304,36 @@ def _all(runs: Runs) -> list[Part]:
 
 
 EVERY = ("incast", "servers", "loads")
-MOST = f"The largest mean gain over the sweep, (1 - time/time of the other). {PERCENT}"
+MOST = f"The largest mean gain over the sweep, 1 - (time / time of the other). {PERCENT}"
 
 CLAIMS = [
     Claim(
-        "000-C1", "CoDel's flows take less time than RED's and DropTail's.", "5b, 9b, 11b",
+        "000-C1", "Flows finish sooner with CoDel than with RED and DropTail.", "5b, 9b, 11b",
         "up to 35 % and 65 % less", f"Over all experiments. {MOST}", _all, EVERY,
     ),
     Claim(
-        "000-C2", "The model: utilisation at a target of one round trip, and of half of one.", "2b",
-        "1 and 23/24", "Equation 7 worked out; within 0.01 points.", _model, ("targets",),
+        "000-C2", "The model: utilisation at a target of one round trip and of half a round trip.",
+        "2b", "1 and 23/24", "Equation 7 evaluated; within 0.01 % absolute.", _model, ("targets",),
     ),
     Claim(
-        "000-C3", "Simulated utilisation at half a round trip is a bit above the model.", "3a",
-        "about 96 %, above 95.83 %", "One flow; within 3 points, and above.", _half, ("targets",),
+        "000-C3", "Simulated utilisation at half a round trip is slightly above the model.", "3a",
+        "about 96 %, above 95.83 %", "One flow; within 3 % absolute, and above.", _half,
+        ("targets",),
     ),
     Claim(
-        "000-C4", "Utilisation rises with the target up to 300 us; beyond, only delay does.",
+        "000-C4", "Utilisation rises with the target up to 300 us; above, only delay does.",
         "3a, 3b", "300 us", "One flow, means over seeds.", _saturates, ("targets",),
     ),
     Claim(
         "000-C5", "A small interval drops early, a large one late and with a longer queue.",
-        "4a, 4b", "so",
-        "The time of CoDel's first drop after a query of 40 x 50 kB (none within 100 ms counts as "
-        f"100 ms), and the mean queue. {PAIRS}",
+        "4a, 4b", "order",
+        "The time of CoDel's first drop after a query of 40 x 50 kB (no drop within 100 ms counts "
+        f"as 100 ms), and the mean queue. {PAIRS}",
         _intervals, ("intervals", "first drops"),
     ),
     Claim(
-        "000-C6", "All schemes keep utilisation high under incast.", "5a", "> 98 %",
-        "Of the port, from the first query on.", _busy, ("incast",),
+        "000-C6", "All disciplines keep utilisation high under incast.", "5a", "> 98 %",
+        "Utilisation of the port, from the first query on.", _busy, ("incast",),
     ),
     Claim(
         "000-C7", "Mean time of an answer, 40 servers.", "5b",
@@ -347,15 +348,16 @@ CLAIMS = [
         "Mean over time, of 200 packets.", _short, ("incast",),
     ),
     Claim(
-        "000-C10", "RED drops far more than CoDel right after the burst; later they are alike.",
-        "8a", "alike from 150 ms",
-        f"Drops by the law. At least twice as many in the first 10 ms. {PAIRS} Within 20 % from "
+        "000-C10", "RED drops far more than CoDel right after the burst; later both are equal.",
+        "8a", "equal from 150 ms",
+        f"Drops by the AQM. At least twice as many in the first 10 ms. {PAIRS} Within 20 % from "
         "150 ms on.",
         _after_burst, ("burst",),
     ),
     Claim(
         "000-C11", "More flows are in timeout with RED shortly after 100 ms, as many at 150 ms.",
-        "7", "so", f"Means over 1 ms samples. {PAIRS} Then within 2 flows.", _waiting, ("burst",),
+        "7", "order", f"Means over 1 ms samples. {PAIRS} At 150 ms within 2 flows.", _waiting,
+        ("burst",),
     ),
     Claim(
         "000-C12", "1 MB from n servers: CoDel is faster than RED and DropTail.", "9b",
@@ -367,16 +369,18 @@ CLAIMS = [
     ),
     Claim(
         "000-C14", "Short flows: CoDel uses more of the link than RED, DropTail all of it.", "11a",
-        "up to 6 % more; about 100 %", f"Within 3 points; and at each load: {PAIRS}", _spare,
+        "up to 6 % more; about 100 %", f"Within 3 % absolute; the order at each load. {PAIRS}",
+        _spare,
         ("loads",),
     ),
     Claim(
         "000-C15", "Short flows: CoDel is faster, except than RED at 90 % load.", "11b",
-        "up to 63 % over DropTail, 7 % over RED", f"{MOST} At 90 %: {PAIRS}", _flows, ("loads",),
+        "up to 63 % over DropTail, 7 % over RED", f"{MOST} The order at 90 %. {PAIRS}", _flows,
+        ("loads",),
     ),
     Claim(
         "000-C16", "Short flows: RED drops more than CoDel, and the gap grows with time.", "8b",
-        "so", f"Drops by the law at 50 % load. {PAIRS} Mean gap after each quarter.", _gap_grows,
+        "order", f"Drops by the AQM at 50 % load. {PAIRS} Mean gap after each quarter.", _gap_grows,
         ("half load",),
     ),
 ]  # fmt: skip

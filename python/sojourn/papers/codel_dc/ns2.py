@@ -1,4 +1,4 @@
-"""What ns-2 gave in the experiments of `codel_dc`, and the table that puts it beside ours."""
+"""Results of ns-2 in the experiments of `codel_dc`, and the table that compares them with ours."""
 
 from typing import TYPE_CHECKING
 
@@ -22,8 +22,8 @@ NS2_INCAST = {
     ("red-auto", 50): (23.549, 92.6, 5.30, 59.7),
     ("red-auto", 100): (34.806, 91.1, 5.19, 64.6),
 }
-"""By scheme and kB from each of 40 servers, ns-2's mean time of an answer in ms, utilisation and
-loss in %, mean queue in packets: means of `codel_dc_incast.csv` (3 seeds; links all alike)."""
+"""By discipline and kB from each of 40 servers: ns-2's mean time of an answer in ms, utilisation
+and loss in %, mean queue in packets (3 seeds; equal links)."""
 
 NS2_APART = {
     ("droptail", 10): (6.796, 99.1, 1.49),
@@ -31,8 +31,8 @@ NS2_APART = {
     ("red", 10): (8.913, 53.5, 3.97),
     ("red", 50): (28.179, 60.0, 11.75),
 }
-"""The same, without the queue, of runs in which every link is 137 ns longer than the one before, as
-ours are (`tests/vectors/scenarios/reruns/switch.csv`, 6 seeds)."""
+"""The same, without the queue, with every link 137 ns longer than the previous one, as in our runs
+(`tests/vectors/scenarios/reruns/switch.csv`, 6 seeds)."""
 
 NS2_VARY = {
     ("droptail", 8): (24.772, 99.0, 4.37, 75.4),
@@ -51,7 +51,7 @@ NS2_VARY = {
     ("codel", 64): (16.576, 84.6, 6.66, 37.3),
     ("codel", 128): (10.961, 79.7, 12.68, 57.8),
 }
-"""The same by the number of servers that send 1000 kB together (`codel_dc_vary.csv`, 2 seeds)."""
+"""The same by the number of servers that send 1000 kB together (2 seeds)."""
 
 NS2_POISSON = {
     ("droptail", 10): (9.904, 100.0, 0.20, 129.8),
@@ -70,13 +70,13 @@ NS2_POISSON = {
     ("codel", 70): (6.140, 96.1, 1.60, 33.6),
     ("codel", 90): (17.993, 99.0, 7.66, 41.8),
 }
-"""The same by the load of short flows in % (`codel_dc_poisson.csv`, 2 seeds)."""
+"""The same by the load of short flows in % (2 seeds)."""
 
 NS2_TARGETS = {0.01: 80.88, 0.1: 92.39, 0.15: 96.01, 0.2: 98.59, 0.3: 100.0, 0.4: 100.0, 1: 100.0}
-"""By target in ms, the utilisation in % by one flow (`codel_target_util.csv`)."""
+"""By target in ms: the utilisation in % by one flow."""
 
 BESIDE = ("incast", "servers", "loads", "changed")
-"""The experiments that ns-2 ran too, and one with links that are all alike, as ns-2 had them."""
+"""Experiments that also ran in ns-2, and the one with equal links, as in ns-2."""
 
 ALIKE = {
     ("kB", 10): "40 x 10 kB",
@@ -84,13 +84,13 @@ ALIKE = {
     ("servers", 8): "8 x 125 kB",
     ("servers", 128): "128 x 7.8 kB",
 }
-"""What the points are called that we ran with such links, too."""
+"""Names of the cases that we also ran with equal links."""
 
 
 def beside(runs: Runs) -> "pl.DataFrame":
-    """Give ns-2's numbers and ours, where both have run the point.
+    """Return ns-2's numbers and ours, for the points that both have run.
 
-    Its links were all alike, but for `NS2_APART`; ours are apart, but for one column.
+    ns-2's links were equal, except in `NS2_APART`; ours are different, except in one column.
     """
     import polars as pl
 
@@ -111,14 +111,15 @@ def beside(runs: Runs) -> "pl.DataFrame":
             apart = NS2_APART.get((scheme, place)) if x == "kB" else None
             alike = None
             if (x, place) in ALIKE and scheme in SCHEMES:
-                labels = {"what": "links all alike", "case": ALIKE[x, place], "scheme": scheme}
+                labels = {"what": "equal links", "case": ALIKE[x, place], "scheme": scheme}
                 alike = known_mean(1e3 * values(runs["changed"], "afct_s", **labels))
             times = (theirs[0], alike, apart and apart[0], ours[0])
             pairs = zip(theirs[1:], ours[1:], strict=True)
             rows.append((f"{x} {place}", scheme, *times, *(one for pair in pairs for one in pair)))
-    heads = [f"mean time, ms: {who}" for who in ("ns-2", "ours alike", "ns-2 apart", "ours")]
-    heads += [f"{what}: {who}" for what in HEADS for who in ("ns-2", "ours")]
-    return pl.DataFrame(rows, schema=["case", "scheme", *heads], orient="row", strict=False)
+    whose = ("ns-2, equal links", "ours, equal links", "ns-2, different links", "ours")
+    heads = [f"mean time, ms: {one}" for one in whose]
+    heads += [f"{what}: {one}" for what in HEADS for one in ("ns-2", "ours")]
+    return pl.DataFrame(rows, schema=["case", "discipline", *heads], orient="row", strict=False)
 
 
 WHAT = ("afct_s", "utilisation", "loss", "queue_packets")
@@ -127,10 +128,10 @@ HEADS = ("utilisation, %", "loss, %", "queue, packets")
 
 
 def util(recorded: tuple[float, ...]) -> str:
-    """Write ns-2's utilisation."""
+    """Format ns-2's utilisation."""
     return f"{recorded[1]:.1f} %"
 
 
 def faster(ours: tuple[float, ...], theirs: tuple[float, ...]) -> str:
-    """Write by how much ns-2 found the mean time shorter."""
+    """Format by how much the mean time is shorter in ns-2."""
     return f"{100 * (1 - ours[0] / theirs[0]):.1f} %"

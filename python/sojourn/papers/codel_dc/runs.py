@@ -1,4 +1,4 @@
-"""What `codel_dc` runs and measures: one switch, its laws, its traffic, and results of ns-2."""
+"""Scenarios and measures of `codel_dc`: one switch, its disciplines, its traffic."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -50,7 +50,7 @@ LAWS: dict[str, Table] = {
 }
 
 SPREAD_NS = 137
-"""How much longer a server's link is than the one before: no two packets meet to the instant."""
+"""Difference in length between the links of two servers, which avoids simultaneous arrivals."""
 
 
 def switch(
@@ -65,10 +65,10 @@ def switch(
     spread_ns: int = SPREAD_NS,
     long_ns: int = 50,
 ) -> Table:
-    """Give `servers` and one with a long flow, the switch with `law`, and their client.
+    """Return `servers` and one with a long flow, the switch with `law`, and their client.
 
-    `nic` replaces what the servers' own links have (rate, qdisc), `tcp` what the TCPs have.
-    `long_ns` is how much longer the long flow's link is than that of the first server.
+    `nic` replaces parameters of the servers' own links (rate, qdisc), `tcp` those of the TCPs.
+    `long_ns` is the difference in length between the long flow's link and the first server's.
     """
     own = {"rate": "1gbit", "qdisc": law, **(nic or {})}
     back = {"rate": "1gbit", "delay": "75us", "qdisc": WIDE}
@@ -100,13 +100,13 @@ def switch(
 
 
 def queries(kb: float, **more: Any) -> Table:
-    """Give the source of queries, one after the other: each server answers with `kb` packets."""
+    """Return the source of successive queries: each server answers with `kb` packets."""
     incast = {"name": "incast", "start": "100ms", "size": f"{-(-kb // 1) * 960:.0f}B"}
     return {**incast, "jitter": "uniform(0us, 20us)", "gap": "300us", "until": "acked", **more}
 
 
 def poisson(percent: int) -> Table:
-    """Give the source of short flows of 2 to 98 packets that offer so much of the link."""
+    """Return the source of short flows of 2 to 98 packets with an offered load of `percent`."""
     return {
         "name": "poisson",
         "start": "100ms",
@@ -117,7 +117,7 @@ def poisson(percent: int) -> Table:
 
 
 def long_flows(target_ms: float, flows: int, seconds: int) -> Table:
-    """Give long flows alone, behind links of 10 Gbit/s, under CoDel with that target."""
+    """Return long flows alone, behind links of 10 Gbit/s, under CoDel with that target."""
     links: Table = {
         "port": {"rate": "1gbit", "delay": "75us"},
         "back": {"rate": "1gbit", "delay": "75us", "qdisc": WIDE},
@@ -135,7 +135,7 @@ def long_flows(target_ms: float, flows: int, seconds: int) -> Table:
 
 
 def of_port(result: Result) -> dict[str, Any]:
-    """Keep what the port to the client did."""
+    """Keep utilisation, loss, queue and drops of the port to the client."""
     port = result.links["port"]
     return {
         "utilisation": port.utilisation,
@@ -148,7 +148,7 @@ def of_port(result: Result) -> dict[str, Any]:
 
 
 def of_answers(result: Result) -> dict[str, Any]:
-    """Keep what the answers to whole queries took (None if no query ended), and the port."""
+    """Keep the mean time of answers to finished queries (None if none finished), and the port."""
     asked, done = result.queries, result.completions
     end = float(np.max(asked["start_s"] + asked["duration_s"], initial=0.0)) + 1e-9
     took = done["duration_s"][done["start_s"] + done["duration_s"] <= end]
@@ -161,15 +161,15 @@ def of_answers(result: Result) -> dict[str, Any]:
 
 
 def of_flows(result: Result) -> dict[str, Any]:
-    """Keep what short flows took that ended, how many were asked for, and what the port did."""
+    """Keep the mean time and the number of finished short flows, and the port."""
     took = result.completions["duration_s"]
     return {"afct_s": float(took.mean()), "ended": len(took), **of_port(result)}
 
 
 def over_time(result: Result) -> dict[str, Any]:
-    """Keep flows in timeout, drops so far by cause and the first drop of the law, from 100 ms.
+    """Keep flows in timeout, cumulative drops by cause, and the first AQM drop, from 100 ms on.
 
-    Without such a drop it counts as one at the end.
+    Without an AQM drop, the first one counts as at the end of the run.
     """
     series, after = result.links["port"].series, result.time_s > 0.1
     law = (series["dropped_early_packets"] + series["dropped_late_packets"])[after]
@@ -184,39 +184,39 @@ def over_time(result: Result) -> dict[str, Any]:
 
 
 def model(ratio: float) -> float:
-    """Give the paper's utilisation (its equation 7) for target/RTT = `ratio`."""
+    """Return the paper's utilisation (its equation 7) for target/RTT = `ratio`."""
     if ratio >= 1:
         return 1.0
     return (3 + ratio) / 4 * (1 - ratio) / (1 + ratio) + 2 * ratio / (1 + ratio)
 
 
 def by_time(ratio: float) -> float:
-    """Give the same sawtooth's utilisation over time: a round trip lasts longer with a queue."""
+    """Return the time-weighted utilisation: a round trip takes longer while there is a queue."""
     return 1.0 if ratio >= 1 else 0.75 * (1 + ratio) ** 2 / (1 + ratio + ratio**2)
 
 
 def times(frame: "pl.DataFrame", one: str, other: str, **labels: Any) -> tuple[Any, Any]:
-    """Give the mean times (s) of two schemes for each seed in which queries of both ended."""
+    """Return the mean times (s) of two disciplines for each seed in which both have a value."""
     pair = [values(frame, "afct_s", scheme=name, **labels).astype(float) for name in (one, other)]
     there = np.isfinite(pair[0]) & np.isfinite(pair[1])
     return pair[0][there], pair[1][there]
 
 
 def gain(frame: "pl.DataFrame", of: str, over: str, **labels: Any) -> Any:
-    """Give by how many per cent the mean time of one scheme is shorter, for each such seed."""
+    """Return by how many per cent the mean time of one discipline is shorter, per such seed."""
     ours, theirs = times(frame, of, over, **labels)
     return 100 * (1 - ours / theirs)
 
 
 def best(frame: "pl.DataFrame", of: str, over: str, by: str) -> tuple[Any, Any]:
-    """Give where the mean gain is largest, and the gains there."""
+    """Return the value of `by` with the largest mean gain, and the gains there."""
     found = {x: gain(frame, of, over, **{by: x}) for x in sorted(frame[by].unique().to_list())}
     place = max(found, key=lambda x: float(np.mean(found[x])))
     return place, found[place]
 
 
 def gains(frame: "pl.DataFrame", by: str, over: str, names: Sequence[str]) -> "pl.DataFrame":
-    """Give the gains of schemes over one, as rows with their scheme, `by` and seed."""
+    """Return the gains of disciplines over one, as rows with discipline, `by` and seed."""
     import polars as pl
 
     rows = [
@@ -229,7 +229,7 @@ def gains(frame: "pl.DataFrame", by: str, over: str, names: Sequence[str]) -> "p
 
 
 def columns(frame: "pl.DataFrame", what: str, scheme: str) -> Any:
-    """Give the lists of a scheme, a row for each seed."""
+    """Return the lists of a discipline, a row for each seed."""
     return np.array([list(one) for one in values(frame, what, scheme=scheme)], dtype=float)
 
 

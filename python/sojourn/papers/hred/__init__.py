@@ -1,40 +1,41 @@
-"""HRED: a queue management that is stable and adapts fast, against RED, Blue, PIC, REM and AVQ.
+"""HRED: a stable AQM algorithm with fast adaptation, against RED, Blue, PIC, REM and AVQ.
 
-The paper: ns-2, a dumbbell of 45 Mbit/s, a buffer in bytes, round trips uniform on 40 to 200 ms
-(one fixed set), packets of 500 bytes. T traffic is T FTPs and T/12 web sessions per second, each
-of ten transfers of Pareto length (mean 10 packets, shape 1.2). It measures 50 s after 150 s. Then
-steps of the load, and a testbed: a Linux 2.4.9 gateway at 10 Mbit/s with 100 ms and 50 kB. The
-schemes are set as in its table 1; all drop, none marks.
+The paper uses ns-2 and a dumbbell of 45 Mbit/s with a buffer in bytes, base round-trip times
+uniform on 40 to 200 ms (one fixed set), and packets of 500 bytes. Traffic T is T FTPs and T/12 web
+sessions per second, each of ten transfers of Pareto length (mean 10 packets, shape 1.2). It
+measures 50 s after 150 s of warm-up. Further experiments are steps of the load, and a testbed: a
+Linux 2.4.9 gateway at 10 Mbit/s with 100 ms and 50 kB. Parameters are those of its table 1; all
+disciplines drop, none marks.
 
-It does not state, and chosen here is:
+Our choices where the paper states nothing:
 
-- the sweep: T 100 to 600, HRED with 200, 300, 500 and 1000 kB, the others with 300 and 500;
-  300 kB wherever it names no buffer;
-- TCP: NewReno as ns-2's agents (an ack per packet, no limit by the receiver), 500 bytes on the
-  wire; FTPs start in the first 10 s;
-- the access links: left out, and acks return in a pure delay. `docs/validation.md` shows that
-  this changes nothing that its intervals would show, as long as round trips differ. In table 2,
-  where they are equal, there are access links of 100 Mbit/s;
-- web sessions: transfers one after the other, each on a new connection, with pauses of a second
-  on average and lengths of Pareto's second kind (from 0 up), as in ns-2's own example of web
-  traffic; 50 hosts whose round trips are drawn anew for every seed;
-- RED: ns-2's gentle form, spread (`wait`) and byte mode, as the validation against ns-2 has it.
-  With max_th at half of the buffer both gentle forms are one;
-- HRED: p_min starts at 0.01 and never falls below 0.00001 (from 0 it could not rise);
-- web rates of figure 8: 0 to 50 sessions/s; table 2: FTPs alone, 150 of 20 ms and 150 of 200 ms;
-- the step: 30 % is 90 FTPs and 7.5 sessions/s more, all at once at 100 s, gone at once at 150 s;
-  steps of 10 to 50 % likewise. Response time: the first moment from which on the deviation of the
-  queue over 5 s is below 1.5 times the steady one (`response_time_s`); after a fall the steady one
-  is that of the 25 s before it, since the 50 s hold the answer to the rise;
-- the testbed: x long flows and x/2 flows of 10 packets per second, x 50 to 120, of the same TCP
-  and with 100 ms each; RED is computed in floating point and gentle.
+- Sweep: T from 100 to 600; HRED with 200, 300, 500 and 1000 kB, the others with 300 and 500 kB;
+  300 kB wherever the paper names no buffer.
+- TCP: NewReno as ns-2's agents (an ack per packet, no receiver's limit), 500 bytes on the wire;
+  FTPs start in the first 10 s.
+- Access links: omitted, and acks return as a pure delay. `docs/validation.md` shows that this makes
+  no measurable difference as long as round-trip times differ. Table 2 has equal round-trip times,
+  and therefore access links of 100 Mbit/s.
+- Web sessions: successive transfers, each on a new connection, with pauses of 1 s on average and
+  Lomax (Pareto II) lengths, as in ns-2's own example of web traffic; 50 hosts whose round-trip
+  times are drawn for every seed.
+- RED: ns-2's gentle mode, spacing (`wait`) and byte mode, as in the validation against ns-2. With
+  max_th at half the buffer both gentle modes are the same.
+- HRED: p_min starts at 0.01 and never falls below 0.00001 (from 0 it could not rise).
+- Figure 8: 0 to 50 sessions/s. Table 2: FTPs alone, 150 with 20 ms and 150 with 200 ms.
+- Step: 30 % is 90 FTPs and 7.5 sessions/s more, all at once from 100 s to 150 s; steps of 10 to
+  50 % likewise. The response time is the first time from which the deviation of the queue over 5 s
+  is below 1.5 times the steady one (`response_time_s`). After a fall the steady one is that of the
+  25 s before it, since the full 50 s include the response to the rise.
+- Testbed: x long flows and x/2 flows of 10 packets per second, x from 50 to 120, with the same TCP
+  and 100 ms each; RED is computed in floating point and gentle.
 
-Scaled: five seeds (three where one thing is changed); the paper gives five for response times and
-says nothing of the rest. Quick runs have three seeds (two), fewer points, and 12 s after 18 s;
-steps come at 40 s. PIC and Blue have not settled by then.
+Scale: five seeds (three in the sensitivities); the paper has five for response times and does not
+state the others. Quick mode has three seeds (two in the sensitivities), fewer points, 12 s after
+18 s of warm-up, and steps at 40 s; PIC and Blue have not converged by then.
 
-Beside the paper's: two figures hold its stability bound (11) against the measured deviation, over
-the buffer and over the gain |G| of (9); several tables repeat what does not hold with one thing
+Additions: two figures compare the stability bound (11) with the measured deviation, over the buffer
+and over the gain |G| of (9). Several tables repeat claims that do not hold with one parameter
 changed.
 """
 
@@ -87,7 +88,7 @@ def _of_hred(runs: Runs, ax: "Axes", what: str, label: str) -> None:
 
 
 def _of_all(runs: Runs, ax: "Axes", what: str, label: str, buffer: int) -> None:
-    """Draw a line for each scheme against T."""
+    """Draw a line for each discipline against T."""
     rules = pl.col("qdisc").is_in(RULES)
     frame = runs["sweep"].filter((pl.col("buffer") == buffer) & rules)
     lines(ax, frame, "T", what, by="qdisc", names=NAMES)
@@ -172,9 +173,9 @@ def deviation_by_web(runs: Runs, ax: "Axes") -> None:
     ax.set(xlabel="web sessions per second", ylabel=STD, ylim=(0, None))
 
 
-@table("Table 2", "Share of goodput of 150 flows of 20 ms beside 150 of 200 ms", needs=["shares"])
-def who_gets_what(runs: Runs) -> pl.DataFrame:
-    """Put the shares of the paper beside ours."""
+@table("Table 2", "Share of goodput of 150 flows of 20 ms against 150 of 200 ms", needs=["shares"])
+def goodput_shares(runs: Runs) -> pl.DataFrame:
+    """Compare the shares of the paper with ours."""
     rows = [
         (
             NAMES[name],
@@ -185,13 +186,13 @@ def who_gets_what(runs: Runs) -> pl.DataFrame:
         )
         for name, stated in STATED_SHARES.items()
     ]
-    names = ["scheme", "paper, %", "share of the 20 ms group, %", "goodput, % of the rate"]
+    names = ["discipline", "paper, %", "share of the 20 ms group, %", "goodput, % of the rate"]
     names.append("utilisation, %")
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
 def _step(runs: Runs, ax: "Axes", name: str) -> None:
-    """Draw a queue around a step of 30 %; the first quarter is left out, as in the paper."""
+    """Draw a queue around a step of 30 %, without the first quarter of the run (as the paper)."""
     frame = runs["step"]
     last = 0.1 * len(values(frame, "queue", qdisc=name, size=30)[0])
     _queue(ax, frame, name, 300, last / 4, qdisc=name, size=30)
@@ -237,7 +238,7 @@ figure_11b = figure("11b", "Response time to less traffic", needs=["step"])(
 
 
 def _bed(runs: Runs, ax: "Axes", what: str, label: str, scale: float, least: float = 0) -> None:
-    """Draw what the testbed measured against the number of long flows, from `least` or less up."""
+    """Draw a column of the testbed against the number of long flows; the axis starts at `least`."""
     lines(ax, runs["testbed"], "flows", what, by="qdisc", names=NAMES, scale=scale)
     lowest = runs["testbed"][what].to_numpy().min()
     least = min(least, 5 * (scale * lowest // 5))
@@ -261,7 +262,7 @@ figure_13d = figure("13d", "Testbed (simulated): loss", needs=["testbed"])(
 
 @figure("bound", "HRED: deviation over the buffer, and the bound (11)", needs=["bound"])
 def over_buffers(runs: Runs, ax: "Axes") -> None:
-    """Draw the deviation with 300 FTPs of 120 ms, and the least stable buffer for each kappa."""
+    """Draw the deviation with 300 FTPs of 120 ms, and the smallest stable buffer per kappa."""
     names = {kappa: f"kappa {kappa}" for kappa in KAPPAS}
     lines(ax, runs["bound"], "ratio", "std", by="kappa", names=names)
     for n, kappa in enumerate(KAPPAS):
@@ -275,7 +276,7 @@ def over_buffers(runs: Runs, ax: "Axes") -> None:
 
 @figure("gain", "HRED, 300 kB: deviation over the gain |G| of (9)", needs=["gain"])
 def over_gains(runs: Runs, ax: "Axes") -> None:
-    """Draw the deviation for five kappas, the bound |G| = 1, and where fluid TCP would swing."""
+    """Draw the deviation for all kappas, the bound |G| = 1, and the limit of the fluid model."""
     frame = runs["gain"]
     for n, flows in enumerate(MANY):
         points = []
@@ -283,7 +284,7 @@ def over_gains(runs: Runs, ax: "Axes") -> None:
             queue = mean(frame, "mean", kappa=kappa, flows=flows)
             found = interval(values(frame, "std", kappa=kappa, flows=flows))
             steep = gain(queue, BDP_KB / 300, 1 / 4, 1 / 2, kappa)
-            if steep > 0:  # else the mean queue is below where the chance is 0: no linear law
+            if steep > 0:  # else the mean queue is where the drop probability is 0
                 points.append((steep, found))
         looks = style(n)
         ax.errorbar(
@@ -304,46 +305,46 @@ def over_gains(runs: Runs, ax: "Axes") -> None:
     legend(ax)
 
 
-@table("gamma", "REM, 500 kB, with other gamma, beside PIC", needs=["gamma", "sweep"])
+@table("gamma", "REM, 500 kB, with other gamma, compared with PIC", needs=["gamma", "sweep"])
 def by_gamma(runs: Runs) -> pl.DataFrame:
-    """Put REM's queue for each gamma beside PIC's."""
+    """Compare REM's queue for each gamma with PIC's."""
     rows, frame = [], runs["gamma"]
     for t in (100, 300, 600):
         each = sorted(frame.filter(pl.col("T") == t)["gamma"].unique().to_list(), reverse=True)
         rows += [(t, f"REM, gamma {one:g}", *_two(frame, T=t, gamma=one)) for one in each]
         rows.append((t, "PIC", *_two(runs["sweep"], T=t, qdisc="pi", buffer=500)))
-    return pl.DataFrame(rows, schema=["T", "scheme", *QUEUE], orient="row")
+    return pl.DataFrame(rows, schema=["T", "discipline", *QUEUE], orient="row")
 
 
 QUEUE = ("mean queue, % of B", "deviation, % of B")
 
 
 def _two(frame: pl.DataFrame, **labels: Any) -> tuple[str, str]:
-    """Write mean and deviation of the queue."""
+    """Format mean and deviation of the queue."""
     return _cell(frame, "mean", 100, **labels), _cell(frame, "std", 100, **labels)
 
 
 def _cell(frame: pl.DataFrame, column: str, scale: float = 1, **labels: Any) -> str:
-    """Write a mean with its interval."""
+    """Format a mean with its interval."""
     return told(interval(scale * values(frame, column, **labels)))
 
 
-@table("ns-2", "Beside ns-2: 300 kB, with web sessions", needs=["sweep"])
+@table("ns-2", "Compared with ns-2: 300 kB, with web sessions", needs=["sweep"])
 def beside_ns2(runs: Runs) -> pl.DataFrame:
-    """Put mean and deviation of the queue, and loss, beside those of ns-2."""
+    """Compare mean and deviation of the queue, and loss, with those of ns-2."""
     rows = []
     for (name, t), (theirs, std, loss) in NS2.items():
         own = {"qdisc": name, "T": t, "buffer": 300}
         mine = [mean(runs["sweep"], what, **own) for what in ("mean", "std", "loss")]
         rows.append((NAMES[name], t, theirs, mine[0], std, mine[1], 100 * loss, 100 * mine[2]))
-    names = ["scheme", "T", "mean, ns-2", "ours", "deviation, ns-2", "ours, deviation"]
-    names += ["loss, ns-2, %", "ours, loss, %"]
+    names = ["discipline", "T", "mean, ns-2", "mean, ours", "deviation, ns-2", "deviation, ours"]
+    names += ["loss, ns-2, %", "loss, ours, %"]
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
-@table("avq", "AVQ, 300 kB, held at less than full use, beside RED", needs=["avq", "sweep"])
+@table("avq", "AVQ, 300 kB, target utilisation below 1, compared with RED", needs=["avq", "sweep"])
 def by_use(runs: Runs) -> pl.DataFrame:
-    """Put AVQ's queue for each gamma beside RED's."""
+    """Compare AVQ's queue for each gamma with RED's."""
     rows, columns = [], ("mean", "std", "utilisation")
     for t in (100, 300):
         for gamma in AVQ_GAMMAS:
@@ -351,12 +352,12 @@ def by_use(runs: Runs) -> pl.DataFrame:
             rows.append((t, f"AVQ, gamma {gamma:g}", *cells))
         own = {"qdisc": "red", "buffer": 300, "T": t}
         rows.append((t, "RED", *(_cell(runs["sweep"], one, 100, **own) for one in columns)))
-    return pl.DataFrame(rows, schema=["T", "scheme", *QUEUE, "utilisation, %"], orient="row")
+    return pl.DataFrame(rows, schema=["T", "discipline", *QUEUE, "utilisation, %"], orient="row")
 
 
-@table("late", "PIC, which begins with a chance of 0, with more time", needs=["late", "sweep"])
+@table("late", "PIC starts with drop probability 0: a longer warm-up", needs=["late", "sweep"])
 def with_more_time(runs: Runs) -> pl.DataFrame:
-    """Put PIC's queue late beside that of the usual time, and RED's and HRED's."""
+    """Compare PIC's queue after a longer warm-up with the usual one, and with RED and HRED."""
     rows = []
     for b in BUFFERS:
         for t in (300, 600):
@@ -365,14 +366,12 @@ def with_more_time(runs: Runs) -> pl.DataFrame:
             for name in ("pi", "red", "hred"):
                 own = {"qdisc": name, **usual}
                 rows += [(b, t, NAMES[name], *_two(runs["sweep"], **own))]
-    return pl.DataFrame(rows, schema=["buffer, kB", "T", "scheme", *QUEUE], orient="row")
+    return pl.DataFrame(rows, schema=["buffer, kB", "T", "discipline", *QUEUE], orient="row")
 
 
-@table(
-    "late step", "How a step is answered, at the usual time and later", needs=["step", "late_step"]
-)
+@table("late step", "Response to a step, at the usual time and later", needs=["step", "late_step"])
 def answers(runs: Runs) -> pl.DataFrame:
-    """Put the response times of the metric beside how long the queue is away from where it was."""
+    """Compare response times by the metric with the time that the queue is away from its mean."""
     rows = []
     for when, frame in (("", runs["step"]), (", later", runs["late_step"])):
         for name in RESPONDING:
@@ -383,12 +382,12 @@ def answers(runs: Runs) -> pl.DataFrame:
                 used = _cell(frame, "used_after", 100, **own)
                 rows.append((NAMES[name] + when, size, *cells, used))
     names = [
-        "scheme",
+        "discipline",
         "step, %",
-        "response up, s",
-        "down, s",
-        "about the old mean: up, s",
-        "down (about), s",
+        "response to rise, s",
+        "to fall, s",
+        "about the old mean: rise, s",
+        "about the old mean: fall, s",
     ]
     names += ["away after rise, s", "away after fall, s", "utilisation after fall, %"]
     return pl.DataFrame(rows, schema=names, orient="row")
@@ -397,16 +396,16 @@ def answers(runs: Runs) -> pl.DataFrame:
 ANSWERS = ("rise_s", "fall_s", "rise_about_s", "fall_about_s", "away_up_s", "away_down_s")
 
 
-@table("paths", "Tail drop: what decides the share of the 20 ms group", needs=["paths"])
-def what_decides_the_share(runs: Runs) -> pl.DataFrame:
-    """Put the shares under tail drop beside one another."""
+@table("paths", "Tail drop: sensitivity of the share of the 20 ms group", needs=["paths"])
+def shares_by_path(runs: Runs) -> pl.DataFrame:
+    """Tabulate the shares under tail drop with one parameter changed."""
     rows = [(one, _cell(runs["paths"], "share", 100, what=one)) for one in PATHS]
     return pl.DataFrame(rows, schema=["changed", "share of the 20 ms group, %"], orient="row")
 
 
 @table("tcp", "300 FTPs, 25 web sessions/s: other TCPs", needs=["tcp", "sweep"])
 def other_tcps(runs: Runs) -> pl.DataFrame:
-    """Put the deviations under other TCPs beside one another."""
+    """Tabulate the deviations under other TCPs."""
     rows: list[tuple[Any, ...]] = []
     for name in ("red", "blue", "avq", "hred"):
         rows.append(
@@ -415,12 +414,12 @@ def other_tcps(runs: Runs) -> pl.DataFrame:
         for what in (*TCPS, "web without pauses"):
             own = {"qdisc": name, "what": what}
             rows += [(NAMES[name], what, *_two(runs["tcp"], **own))]
-    return pl.DataFrame(rows, schema=["scheme", "changed", *QUEUE], orient="row")
+    return pl.DataFrame(rows, schema=["discipline", "changed", *QUEUE], orient="row")
 
 
-@table("reds", "Testbed (simulated): RED with one thing changed", needs=["reds"])
+@table("reds", "Testbed (simulated): RED with one parameter changed", needs=["reds"])
 def other_reds(runs: Runs) -> pl.DataFrame:
-    """Put the testbed's RED beside others."""
+    """Compare the testbed's RED with other configurations."""
     rows = []
     for what in REDS:
         for x in (50, 60):

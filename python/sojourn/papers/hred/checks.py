@@ -1,4 +1,4 @@
-"""How each claim of the paper of HRED is measured: the rules were written before the runs."""
+"""Rules of the claims of the paper on HRED, fixed before the runs."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -43,8 +43,8 @@ NS2 = {
     ("droptail", 300): (0.953, 0.042, 0.0605),
     ("droptail", 600): (0.989, 0.011, 0.158),
 }
-"""Scheme and T: normalised mean and deviation of the queue, loss; 300 kB, means of three runs of
-ns-2 (`hred_dumbbell.csv` of the oracle)."""
+"""By discipline and T: normalised mean and deviation of the queue, loss; 300 kB, means of three
+runs of ns-2."""
 
 BUFFERS = (300, 500)
 OTHERS = ("red", "blue", "pi", "rem", "hred")
@@ -55,14 +55,14 @@ BAND = 0.125
 LIGHT, MID, HEAVY = 100, 300, 600
 
 OF_B: dict[str, Any] = {"unit": "% of B", "scale": 100}
-"""How queues are written: in hundredths of the buffer."""
+"""Format of queues: in per cent of the buffer."""
 
 PERCENT: dict[str, Any] = {"unit": "%", "scale": 100}
-"""How shares are written."""
+"""Format of shares."""
 
 
 def averaged(frame: "pl.DataFrame", column: str, **labels: Any) -> npt.NDArray[Any]:
-    """Give for each seed the mean of a column over all points with these labels."""
+    """Return for each seed the mean of a column over all points with these labels."""
     import polars as pl
 
     chosen = frame.filter(*(pl.col(name) == value for name, value in labels.items()))
@@ -71,7 +71,7 @@ def averaged(frame: "pl.DataFrame", column: str, **labels: Any) -> npt.NDArray[A
 
 
 def places(frame: "pl.DataFrame", x: str, **labels: Any) -> list[Any]:
-    """Give the values of the axis `x` at which there are runs with these labels.
+    """Return the values of the axis `x` at which there are runs with these labels.
 
     Raises NoRunsError if there are none.
     """
@@ -86,7 +86,7 @@ def places(frame: "pl.DataFrame", x: str, **labels: Any) -> list[Any]:
 def below(
     what: str, frame: "pl.DataFrame", x: str, column: str, less: str, more: str, **labels: Any
 ) -> Part:
-    """Ask whether a scheme is below another over all of `x`, and at no point above it."""
+    """Return the part: one discipline is below another on average over `x`, and nowhere above."""
     part = order(
         what,
         averaged(frame, column, qdisc=less, **labels),
@@ -111,17 +111,17 @@ def below(
 def farthest(
     what: str, frame: "pl.DataFrame", x: str, column: str, stated: float, **labels: Any
 ) -> Part:
-    """Compare a stated number with the mean that is farthest from it over all of `x`."""
+    """Compare a stated number with the mean over `x` that has the largest error."""
     found = {
         place: values(frame, column, **labels, **{x: place}) for place in places(frame, x, **labels)
     }
     worst = max(found, key=lambda place: abs(float(found[place].mean()) - stated))
-    what = f"{what}, farthest at {x} {worst}"
+    what = f"{what}, largest error at {x} {worst}"
     return number(what, found[worst], 100 * stated, **OF_B)
 
 
 def largest(frame: "pl.DataFrame", column: str, x: Sequence[str]) -> npt.NDArray[Any]:
-    """Give the values over seeds of the point, by the labels `x`, with the largest mean."""
+    """Return the values over seeds of the point, by the labels `x`, with the largest mean."""
     import polars as pl
 
     means = frame.group_by(list(x)).agg(pl.col(column).mean()).sort(column)
@@ -178,13 +178,13 @@ def red_varies_less(runs: Runs) -> list[Part]:
 
 
 def blue_is_arbitrary(runs: Runs) -> list[Part]:
-    """C5: the mean wanders with T by more than the band; the deviation is above HRED's."""
+    """C5: the mean varies with T by more than the band; the deviation is above HRED's."""
     frame, parts = runs["sweep"], []
     for b in BUFFERS:
         at = places(frame, "T", qdisc="blue")
         each = [averaged(frame, "mean", qdisc="blue", buffer=b, T=t) for t in at]
         width = np.max(each, axis=0) - np.min(each, axis=0)
-        what = f"mean queue, most less least over T, {b} kB"
+        what = f"mean queue, maximum minus minimum over T, {b} kB"
         parts.append(bound(what, width, ">", 200 * BAND, **OF_B))
         what = f"HRED's deviation below Blue's, {b} kB"
         parts.append(below(what, frame, "T", "std", "hred", "blue", buffer=b))
@@ -203,20 +203,20 @@ def integrators_hold_the_mean(runs: Runs) -> list[Part]:
             parts.append(part.beside(f"{100 * beside[0]:.1f}") if beside else part)
             blue = averaged(frame, "std", qdisc="blue", buffer=b)
             gap = paired(100 * averaged(frame, "std", qdisc=one, buffer=b), 100 * blue)
-            said = f"less Blue's: {told(gap, '% of B')}"
+            said = f"minus Blue's: {told(gap, '% of B')}"
             holds = gap.mean >= 0 or gap.high >= 0
             parts.append(shape(f"deviation of {what}", holds, said, "not below Blue's"))
     return parts
 
 
 def rem_swings(runs: Runs) -> list[Part]:
-    """C7: most in the middle, over the whole buffer; low at light load."""
+    """C7: the largest deviation at mid load, over the whole buffer; a short queue at light load."""
     frame = runs["rem"]
     std = {t: values(frame, "std", T=t) for t in (LIGHT, MID, HEAVY)}
     return [
         order("deviation at T 100 below T 300", std[LIGHT], std[MID], **OF_B),
         order("deviation at T 600 below T 300", std[HEAVY], std[MID], **OF_B),
-        bound("least queue at T 300", values(frame, "least", T=MID), "<", 5, **OF_B),
+        bound("smallest queue at T 300", values(frame, "least", T=MID), "<", 5, **OF_B),
         bound("largest queue at T 300", values(frame, "most", T=MID), ">", 95, **OF_B),
         bound("time below 300 kB, T 100", values(frame, "below_60", T=LIGHT), ">", 75, **PERCENT),
     ]
@@ -229,13 +229,13 @@ def small_gamma(runs: Runs) -> list[Part]:
         theirs = values(runs["sweep"], "std", qdisc="pi", buffer=500, T=t)
         each = {g: values(frame, "std", gamma=g, T=t) for g in places(frame, "gamma") if g < 0.001}
         near = min(each, key=lambda g: abs(each[g].mean() - theirs.mean()))
-        what = f"REM's and PIC's deviation, T {t}, nearest at gamma {near:g}"
+        what = f"REM's and PIC's deviation, T {t}, closest at gamma {near:g}"
         parts.append(equal(what, each[near], theirs, within=0.20, **OF_B))
     return parts
 
 
 def avq_is_short(runs: Runs) -> list[Part]:
-    """C9: the smallest queue; much deviation at light load whatever the buffer."""
+    """C9: the smallest queue; a large deviation at light load with any buffer."""
     frame, parts = runs["sweep"], []
     for b in BUFFERS:
         for one in OTHERS:
@@ -248,24 +248,26 @@ def avq_is_short(runs: Runs) -> list[Part]:
     gap = paired(wide, small)
     said = f"{wide.mean():.1f} with 500 kB against {small.mean():.1f}; difference {told(gap)}"
     holds = gap.mean >= 0 or gap.high >= 0
-    parts.append(shape("deviation at T 100 not less with more buffer", holds, said))
+    parts.append(shape("deviation at T 100 not smaller with more buffer", holds, said))
     return parts
 
 
 def losses(runs: Runs) -> list[Part]:
-    """C10: the least and the largest loss rate of all schemes."""
+    """C10: the smallest and the largest loss rate of all disciplines."""
     import polars as pl
 
     frame, keys = runs["sweep"], ["qdisc", "buffer", "T"]
     least = -largest(frame.with_columns(-pl.col("loss")), "loss", keys)
     return [
-        number("least loss", least, 0.5, **PERCENT).beside("0.85 (PIC, 300 kB)"),
-        bound("largest", largest(frame, "loss", keys), ">", 10, **PERCENT).beside("18.5 (AVQ)"),
+        number("smallest loss", least, 0.5, **PERCENT).beside("0.85 (PIC, 300 kB)"),
+        bound("largest loss", largest(frame, "loss", keys), ">", 10, **PERCENT).beside(
+            "18.5 (AVQ)"
+        ),
     ]
 
 
 def quiet_without_web(runs: Runs) -> list[Part]:
-    """C11: the deviation of each scheme with FTPs alone."""
+    """C11: the deviation of each discipline with FTPs alone."""
     ns2 = {"red": "7.2", "pi": "7.7", "avq": "4.2"}
     return [
         bound(NAMES[one], values(runs["web"], "std", qdisc=one, web=0), "<", 11, **OF_B).beside(
@@ -286,7 +288,7 @@ def order_with_web(runs: Runs) -> list[Part]:
 
 
 def after_web_starts(runs: Runs) -> list[Part]:
-    """C13: HRED stays in its band, Blue and PIC vary half as much again."""
+    """C13: HRED stays in its band, Blue's and PIC's deviations are above 1.5 times HRED's."""
     frame = runs["web_on"]
     hred = values(frame, "std", qdisc="hred")
     stays = values(frame, "in_band", qdisc="hred")
@@ -303,17 +305,17 @@ STATED_SHARES = {"red": 76.9, "blue": 73.8, "pi": 76.2, "avq": 89.7, "hred": 76.
 
 
 def short_paths_get_more(runs: Runs) -> list[Part]:
-    """C14: the shares, and that AVQ's is above those of the schemes with dice."""
+    """C14: the shares; those of AVQ and tail drop are above those of the randomised AQMs."""
     frame = runs["shares"]
     parts = [
         number(NAMES[one], values(frame, "share", qdisc=one), stated, **PERCENT)
         for one, stated in STATED_SHARES.items()
     ]
-    dice = [values(frame, "share", qdisc=one) for one in ("red", "blue", "pi", "hred")]
+    randomised = [values(frame, "share", qdisc=one) for one in ("red", "blue", "pi", "hred")]
     for one in ("avq", "droptail"):
         what = f"largest of RED, Blue, PIC, HRED below {NAMES[one]}"
         theirs = values(frame, "share", qdisc=one)
-        parts.append(order(what, np.max(dice, axis=0), theirs, **PERCENT))
+        parts.append(order(what, np.max(randomised, axis=0), theirs, **PERCENT))
     return parts
 
 
@@ -326,20 +328,20 @@ def full_use(runs: Runs) -> list[Part]:
 
 
 def answers_to_a_rise(runs: Runs) -> list[Part]:
-    """C16: Blue overflows, PIC is away for a while, AVQ and HRED are not."""
+    """C16: Blue overflows, PIC leaves its target for some time, AVQ and HRED do not."""
     frame = runs["step"]
     away = {one: values(frame, "away_up_s", qdisc=one, size=30) for one in ("pi", "avq", "hred")}
     top = values(frame, "most", qdisc="blue", size=30)
     return [
         bound("Blue: largest queue", top, ">", 98, **OF_B),
-        bound("PIC: seconds away from its queue", away["pi"], ">", 5, unit="s"),
-        bound("AVQ: seconds away", away["avq"], "<", 2, unit="s"),
-        bound("HRED: seconds away", away["hred"], "<", 2, unit="s"),
+        bound("PIC: seconds away from its mean", away["pi"], ">", 5, unit="s"),
+        bound("AVQ: seconds away from its mean", away["avq"], "<", 2, unit="s"),
+        bound("HRED: seconds away from its mean", away["hred"], "<", 2, unit="s"),
     ]
 
 
 def use_after_a_fall(runs: Runs) -> list[Part]:
-    """C17: Blue and PIC below AVQ and HRED, which stay at full use."""
+    """C17: Blue and PIC below AVQ and HRED, which keep full utilisation."""
     frame = runs["step"]
     used = {one: values(frame, "used_after", qdisc=one, size=30) for one in RESPONDING}
     parts = [
@@ -383,7 +385,7 @@ def response_times(runs: Runs) -> list[Part]:
 
 
 def gateway_use(runs: Runs) -> list[Part]:
-    """C19: full use by all but RED with few flows; RED and AVQ lose most."""
+    """C19: full utilisation except RED with few flows; RED and AVQ have the highest loss."""
     frame, parts = runs["testbed"], []
     for one in RULES:
         at = places(frame, "flows", qdisc=one)
@@ -394,7 +396,7 @@ def gateway_use(runs: Runs) -> list[Part]:
             continue
         worst = min(at, key=lambda x: mean(frame, "utilisation", qdisc=one, flows=x))
         used = values(frame, "utilisation", qdisc=one, flows=worst)
-        what = f"{NAMES[one]}, least at {worst} flows"
+        what = f"{NAMES[one]}, lowest at {worst} flows"
         parts.append(bound(what, used, ">", 97, **PERCENT))
     rest = [averaged(frame, "loss", qdisc=one) for one in ("blue", "pi", "rem", "hred")]
     for one in ("red", "avq"):
@@ -405,11 +407,11 @@ def gateway_use(runs: Runs) -> list[Part]:
 
 
 def stability(runs: Runs) -> list[Part]:
-    """C20: the bounds by their formula, and that nothing within them swings out of the band."""
+    """C20: the bounds by their formulas; within them the deviation stays in the band."""
     import polars as pl
 
     parts = [
-        number(f"least stable B / CR, kappa 2, max_th {name}", [smallest_stable_buffer(high, 2)],
+        number(f"smallest stable B / CR, kappa 2, max_th {name}", [smallest_stable_buffer(high, 2)],
                stated, within=0.001)
         for name, high, stated in (("B/2", 1 / 2, 4 / 7), ("3B/4", 3 / 4, 4 / 11))
     ]  # fmt: skip
@@ -418,7 +420,7 @@ def stability(runs: Runs) -> list[Part]:
         for ratio in (0.0, 675 / 500, 675 / 300)
     }
     said = ", ".join(f"{100 * cut:.1f} % at CR/B {ratio:g}" for ratio, cut in cuts.items())
-    what = "max_th from B/2 to 3B/4 cuts the largest change by"
+    what = "max_th from B/2 to 3B/4 reduces the largest change by"
     parts.append(shape(what, max(cuts.values()) > 2 / 3 + 1e-9, said, "more than two thirds"))
     frame = runs["bound"]
     inside = frame.filter(pl.col("ratio") >= 4 / (4 * pl.col("kappa") - 1) - 1e-3)

@@ -1,4 +1,4 @@
-"""The schemes, the dumbbell and the testbed of the paper of HRED, and what is kept of a run."""
+"""Disciplines, dumbbell, testbed and measures of the paper on HRED."""
 
 import random
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ NAMES = {
     "hred": "HRED",
     "droptail": "tail drop",
 }
-"""The schemes, in the order of the paper's table 1; each has one colour in all figures."""
+"""Disciplines, in the order of the paper's table 1; each has one colour in all figures."""
 
 NEWRENO: Table = {
     "name": "newreno",
@@ -37,15 +37,15 @@ TESTBED: Table = {
     "avq": {"gamma": 0.975},
     "hred": {"t_alpha": "200ms", "t_beta": "100ms"},
 }
-"""What the testbed sets otherwise."""
+"""Parameters that differ on the testbed."""
 
 _FIXED = random.Random(45)
 RTTS = [f"{_FIXED.uniform(40, 200):.6f}ms" for _ in range(1000)]
-"""The one set of propagation times that all runs share; a run with n flows has the first n."""
+"""Base round-trip times, shared by all runs; a run with n flows uses the first n."""
 
 
 def scheme(name: str, kb: int, **other: Any) -> Table:
-    """Give a scheme as the paper's table 1 sets it, for a buffer of `kb` kB."""
+    """Return a discipline with the parameters of the paper's table 1, for a buffer of `kb` kB."""
     b = kb * 1000
     reference = f"{3 * b // 8}B"
     of: dict[str, Table] = {
@@ -78,7 +78,7 @@ def scheme(name: str, kb: int, **other: Any) -> Table:
 
 
 def ftp(name: str, rtt: str, start: str = "uniform(0s, 10s)", tcp: Table = NEWRENO) -> Table:
-    """Give a flow that always has more to send."""
+    """Return a flow with unlimited data."""
     source = {"name": "bulk", "start": start}
     return {"name": name, "path": ["bottleneck"], "rtt": rtt, "source": source, "tcp": tcp}
 
@@ -91,7 +91,7 @@ def web(
     gap: str = "exponential(1s)",
     tcp: Table = NEWRENO,
 ) -> Table:
-    """Give `rate` sessions per second of ten transfers each, from 50 hosts."""
+    """Return `rate` sessions per second of ten transfers each, from 50 hosts."""
     source = {
         "name": "sessions",
         "start": start,
@@ -115,7 +115,7 @@ def dumbbell(
     warmup: float = 150,
     **more: Any,
 ) -> Table:
-    """Give `flows` FTPs, and web sessions beside them, over 45 Mbit/s."""
+    """Return `flows` FTPs and web sessions over 45 Mbit/s."""
     declared = [ftp(f"ftp-{i}", rtts[i], tcp=tcp) for i in range(flows)]
     return {
         "duration": f"{end:g}s",
@@ -128,7 +128,7 @@ def dumbbell(
 
 
 def step(qdisc: Table, percent: int, up: float, down: float, end: float, **more: Any) -> Table:
-    """Give 300 FTPs and 25 sessions/s, and `percent` more of both from `up` to `down` (s)."""
+    """Return 300 FTPs and 25 sessions/s, and `percent` more of both from `up` to `down` (s)."""
     count = 3 * percent
     base = dumbbell(qdisc, 300, web(25), end=end, warmup=up / 2, sample="10ms", **more)
     extra = [ftp(f"more-{i}", RTTS[300 + i], "0s") for i in range(count)]
@@ -151,11 +151,11 @@ def two_groups(
     access: str = "100mbit",
     spread: float = 0,
 ) -> Table:
-    """Give 150 FTPs of 20 ms and 150 of 200 ms, each behind an access link of its own.
+    """Return 150 FTPs of 20 ms and 150 of 200 ms, each with its own access link.
 
-    Where all round trips are equal, how packets fall among each other decides much, so the links
-    are there; an empty `access` leaves them out. `spread` makes round trips uniform on that share
-    to either side.
+    With equal round-trip times the interleaving of packets matters, so the access links are
+    modelled; an empty `access` omits them. With `spread`, round-trip times are uniform within that
+    share to either side.
     """
     table = dumbbell(qdisc, 0, None, end=end, warmup=warmup)
     table["links"]["bottleneck"]["delay"] = "5ms"
@@ -171,7 +171,7 @@ def two_groups(
 
 
 def gateway(qdisc: Table, flows: int, end: float, warmup: float, tcp: Table = NEWRENO) -> Table:
-    """Give `flows` FTPs and half as many flows of 10 packets per second over 10 Mbit/s, 100 ms."""
+    """Return `flows` FTPs and half as many 10-packet flows per second over 10 Mbit/s, 100 ms."""
     short = {
         "name": "poisson",
         "interval": f"exponential({2e9 / flows:.0f}ns)",
@@ -190,7 +190,7 @@ def gateway(qdisc: Table, flows: int, end: float, warmup: float, tcp: Table = NE
 
 
 def steady(result: Result) -> Table:
-    """Keep what the queue and the link did after the warm-up."""
+    """Keep mean and deviation of the queue, loss, utilisation and overflows after the warm-up."""
     link = result.links["bottleneck"]
     return {
         "mean": metrics.queue_mean_normalised(result, "bottleneck"),
@@ -202,9 +202,9 @@ def steady(result: Result) -> Table:
 
 
 def shares(result: Result) -> Table:
-    """Keep what share of the goodput the 20 ms group has, all goodput over the rate, and the use.
+    """Keep the share of the 20 ms group in the goodput, goodput over rate, and the utilisation.
 
-    Goodput counts packets that arrived in order with their headers: 500 bytes each.
+    Goodput counts packets delivered in order with their headers: 500 bytes each.
     """
     return {
         "share": metrics.goodput_share(result, "short"),
@@ -214,7 +214,7 @@ def shares(result: Result) -> Table:
 
 
 def over_time(result: Result) -> Table:
-    """Keep the queue each 0.1 s, as a share of the buffer, and what it did after the warm-up."""
+    """Keep the queue every 0.1 s, as a share of the buffer, and its statistics after warm-up."""
     buffer, _ = buffer_of(result, "bottleneck")
     time, queue = result.time_s, result.links["bottleneck"].series["queue_bytes"] / buffer
     late = queue[time > seconds(result.scenario["warmup"])]
@@ -230,12 +230,12 @@ def over_time(result: Result) -> Table:
 
 
 def response(result: Result) -> Table:
-    """Keep queue and utilisation over time around a step of the load, and how it is answered.
+    """Keep queue and utilisation over time around a step of the load, and the response to it.
 
-    Away is for how many seconds of those that follow a change the mean queue is a tenth of the
-    buffer or more from that of the time before the first change. About is the response time read
-    another way: the deviation over 5 s is that from the mean of before the first change, and is
-    held against 1.5 times that of then; all the time that there was if it never is less.
+    `away`: number of seconds after a change in which the mean queue differs by a tenth of the
+    buffer or more from the mean before the first change. `about`: another reading of the response
+    time. The deviation over 5 s is taken about the mean before the first change, and compared with
+    1.5 times the deviation before it; the whole time after the change if it is never smaller.
     """
     up, down = (seconds(change["at"]) for change in result.scenario["changes"])
     stay = down - up
@@ -286,7 +286,7 @@ def response(result: Result) -> Table:
 
 
 def gain(queue: float, cr: float, low: float, high: float, kappa: float) -> float:
-    """Give |G| of (9) with (10): what a deviation of the queue is multiplied with per round trip.
+    """Return |G| of (9) with (10): the factor on a deviation of the queue per round trip.
 
     All in one unit; `cr` is the rate times the propagation time, `low` and `high` the thresholds.
     """
@@ -294,7 +294,7 @@ def gain(queue: float, cr: float, low: float, high: float, kappa: float) -> floa
 
 
 def smallest_stable_buffer(high: float, kappa: float) -> float:
-    """Give the least B / CR with |G| < 1 from min_th = B/4 up, max_th being `high` B: (11)."""
+    """Return the smallest B / CR with |G| < 1 above min_th = B/4, for max_th = `high` B: (11)."""
     few, many = 1e-3, 1e3
     for _ in range(100):
         middle = (few * many) ** 0.5
@@ -304,15 +304,16 @@ def smallest_stable_buffer(high: float, kappa: float) -> float:
 
 
 def largest_change(cr: float, high: float) -> float:
-    """Give sigma of (16), the largest step of load, for B = 1, min_th = 1/4, max_th = `high`."""
+    """Return sigma of (16), the largest step of load, for B = 1, min_th = 1/4, max_th = `high`."""
     return min((1 - high) / (high + cr), 0.25 / (0.25 + cr))
 
 
 def fluid_limit(window: float) -> float:
-    """Give the |G| at which the fluid model of TCP with windows of `window` begins to swing.
+    """Return the |G| at which the fluid model of TCP with windows of `window` becomes unstable.
 
-    The loop is |G| e^-jx / ((1 + jx W/2)(1 + jx)), x the frequency times the round trip: its size
-    is 1 where its phase is -180 degrees (Hollot et al. 2001, with HRED's proportional law).
+    The loop gain is |G| e^-jx / ((1 + jx W/2)(1 + jx)), x the frequency times the round-trip time;
+    at the limit its magnitude is 1 at a phase of -180 degrees (Hollot et al. 2001, with HRED's
+    proportional controller).
     """
     few, many = 0.0, np.pi
     for _ in range(100):

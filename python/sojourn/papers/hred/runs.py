@@ -1,4 +1,4 @@
-"""The runs of the paper of HRED: its experiments, and those with one thing changed."""
+"""Experiments of the paper on HRED, and sensitivities with one parameter changed."""
 
 from collections.abc import Callable, Iterable
 from itertools import product
@@ -22,17 +22,17 @@ from sojourn.papers.hred.common import (
 from sojourn.reproduction.paper import Experiment, Point
 
 BDP_KB = 675
-"""45 Mbit/s times 120 ms, the mean of the round trips."""
+"""Bandwidth-delay product: 45 Mbit/s times 120 ms, the mean round-trip time."""
 
 WITH_WEB = ("red", "blue", "pi", "avq", "hred")
-"""The schemes of figure 8."""
+"""Disciplines of figure 8."""
 
 GAMMAS = (0.01, 0.003, 0.001, 0.0005, 0.0002, 0.0001)
 AVQ_GAMMAS = (1, 0.98, 0.95)
 KAPPAS = (1, 2, 4)
 ALL_KAPPAS = (0.1, 0.15, 0.25, 0.5, 1, 2, 4)
 MANY = (100, 300)
-"""What the figures of the stability bound sweep."""
+"""Numbers of FTPs in the figures of the stability bound."""
 
 TCPS: dict[str, Any] = {
     "SACK": {**NEWRENO, "name": "sack"},
@@ -51,7 +51,7 @@ PATHS: dict[str, tuple[int, dict[str, Any]]] = {
     "25 kB, no access links": (25, {"access": ""}),
     "100 kB": (100, {}),
 }
-"""What the share of table 2 under tail drop is held against: buffer in kB, and what is changed."""
+"""Variants of table 2 under tail drop: buffer in kB, and changes of the scenario."""
 
 REDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "as in figure 13": ({}, NEWRENO),
@@ -61,11 +61,11 @@ REDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "max_p 0.05": ({"max_p": 0.05}, NEWRENO),
     "delayed acks": ({}, TCPS["delayed acks"]),
 }
-"""What the testbed's RED is held against: its parameters, and TCP's."""
+"""Variants of the testbed's RED: its parameters, and TCP's."""
 
 
 def scenarios(full: bool) -> dict[str, Experiment]:
-    """Give the paper's experiments, and what they are sensitive to."""
+    """Return the paper's experiments and the sensitivities."""
     seeds, extra = (5, 3) if full else (3, 2)
     span: dict[str, Any] = {"end": 200, "warmup": 150} if full else {"end": 30, "warmup": 18}
     brief: dict[str, Any] = {"end": 100, "warmup": 50} if full else {"end": 30, "warmup": 15}
@@ -86,7 +86,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
         return dumbbell(scheme(name, 300), 300, sessions, **{**span, **more})
 
     def points(of: Callable[..., dict[str, Any]], **axes: Iterable[Any]) -> list[Point]:
-        """Give the points of a grid: `of` is called with the values of the axes, in their order."""
+        """Return the points of a grid: `of` is called with the axes' values, in their order."""
         grid = product(*axes.values())
         return [(dict(zip(axes, one, strict=True)), of(*one)) for one in grid]
 
