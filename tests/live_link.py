@@ -1,10 +1,10 @@
 """Shared by the tests of live links: checks of rights and tools, and running the command.
 
-The far end is this process's own network, so that servers run here; the near end, where clients
-run, is made by the link and goes with it.
+The far end of the link is the network of the test process, where the servers run. The near end is
+the namespace of the command, where the clients run.
 
-Where something is missing, live tests are skipped with the reason. In CI (`CI` is set) that is an
-error if the process is root and `/dev/net/tun` exists: there they must run.
+If a tool or right is missing, live tests are skipped with the reason. In CI (`CI` is set) that is
+an error if the process is root and `/dev/net/tun` exists.
 """
 
 import json
@@ -21,10 +21,10 @@ from typing import Any
 FAR, FAR6 = "198.18.0.1", "fd00:736f:6a6f::198.18.0.1"
 
 REFUSALS = ("sojourn: link: ", "sojourn: real packets")
-"""How the line begins that says what is missing."""
+"""First words of messages about missing tools and rights."""
 
 for _number in (signal.SIGINT, signal.SIGQUIT):
-    # Jobs in the background of a script ignore these; commands that tests start must not.
+    # Background jobs of a script ignore these signals; commands of the tests must not.
     if signal.getsignal(_number) == signal.SIG_IGN:
         signal.signal(_number, signal.SIG_DFL)
 
@@ -33,7 +33,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path
 
 @cache
 def lacking(*tools: str) -> str:
-    """Return what is missing for a live link here, or an empty string if all is there."""
+    """Return what is missing for a live link here, or an empty string if nothing is."""
     return _checked(_lacking(*tools))
 
 
@@ -54,23 +54,23 @@ def _lacking(*tools: str) -> str:
     tried = link(["--rate", "1mbit"], ["true"])
     if tried.returncode == 2 and tried.stderr.startswith(REFUSALS):
         return tried.stderr.strip()
-    # Any other failure is one of ours, and the tests are to show it.
+    # Any other failure is a fault of sojourn, which the tests must show.
     return "no right to this network" if "empty: no right" in tried.stderr else ""
 
 
 @cache
 def lacking_tun() -> str:
-    """Return what is missing for played scenarios, which need TUN devices, or nothing."""
+    """Return what is missing for scenarios on real packets, or an empty string."""
     there = os.access("/dev/net/tun", os.R_OK | os.W_OK)
     return lacking() or _checked("" if there else "no access to /dev/net/tun")
 
 
 HIDE = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /dev/net && exec "$@"', "sh"]
-"""Leads a command line that is to find no TUN devices."""
+"""Prefix of a command line that hides the TUN devices."""
 
 
 def arguments(options: Sequence[str], command: Sequence[str], ends: str = "tun") -> list[str]:
-    """Give the command line of a link whose ends are of `tun` or of `veth`."""
+    """Return the command line of a link whose `ends` are "tun" or "veth" devices."""
     line = [sys.executable, "-m", "sojourn", "link", *options, "--", *command]
     return line if ends == "tun" else [*HIDE, *line]
 
@@ -78,20 +78,20 @@ def arguments(options: Sequence[str], command: Sequence[str], ends: str = "tun")
 def link(
     options: Sequence[str], command: Sequence[str], ends: str = "tun"
 ) -> subprocess.CompletedProcess[str]:
-    """Run `command` behind a link, to its end."""
+    """Run `command` behind a link and wait for its end."""
     line = arguments(options, command, ends)
     return subprocess.run(line, env=ENVIRONMENT, capture_output=True, text=True, check=False)
 
 
 def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    """Give the JSON object that a link prints after what its command printed."""
+    """Return the JSON object that a link prints after the output of its command."""
     assert done.returncode == 0, done.stderr
     tree: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{") :])
     return tree
 
 
 def python(code: str, *words: object) -> list[str]:
-    """Give the command line of a client in Python."""
+    """Return the command line of a client in Python."""
     return [sys.executable, "-c", code, *map(str, words)]
 
 
@@ -99,9 +99,9 @@ Found = dict[str, set[str]]
 
 
 def traces(token: str) -> Found:
-    """Say what a link might leave behind: devices, routes, network namespaces, processes.
+    """Return everything that a link could leave: devices, routes, namespaces, processes.
 
-    Processes are those with `token` on their command line, or that are a link's room.
+    Processes are those with `token` on their command line, and the init processes of links.
     """
     ip = {what: _ip(what) for what in ("link", "route", "-6 route")}
     namespaces, processes = set(), set()

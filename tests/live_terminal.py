@@ -1,4 +1,4 @@
-"""A terminal for tests: a command runs in it, and what the command writes there is kept."""
+"""Pseudo-terminal for tests: runs a command and records its output."""
 
 import fcntl
 import os
@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 
 
 class Terminal:
-    """The other side of a terminal, and the command in it."""
+    """Master side of a pseudo-terminal, and the command that runs in it."""
 
     def __init__(self, line: Sequence[str], environment: Mapping[str, str], columns: int) -> None:
         self._fd, theirs = pty.openpty()
@@ -31,35 +31,35 @@ class Terminal:
         os.close(theirs)
 
     def resize(self, columns: int, rows: int) -> None:
-        """Give it another size."""
+        """Set the size of the terminal."""
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("4H", rows, columns, 0, 0))
 
     def type(self, keys: str) -> None:
-        """Type something."""
+        """Send keys to the command."""
         os.write(self._fd, keys.encode())
 
     def read(self, until: Callable[[bytes], bool]) -> None:
-        """Read what is written until it is enough, the command ends, or a minute has passed."""
+        """Read output until `until` is true of it, the command ends, or a minute has passed."""
         deadline = time.monotonic() + 60
         while not until(self.written) and time.monotonic() < deadline:
             if select.select([self._fd], [], [], 0.1)[0]:
                 try:
                     self.written += os.read(self._fd, 65_536)
-                except OSError:  # the last one that had it open is gone
+                except OSError:  # no process has the terminal open any more
                     return
 
     def until(self, text: str) -> None:
-        """Read until `text` is there."""
+        """Read until the output contains `text`."""
         self.read(lambda written: text.encode() in written)
         assert text.encode() in self.written, self.written.decode(errors="replace")
 
     def end(self) -> int:
-        """Read to the end: the exit code."""
+        """Read to the end of the output; return the exit code."""
         self.read(lambda _: False)
         return self.process.wait(60)
 
     def close(self) -> None:
-        """End the command if it runs."""
+        """Kill the command if it still runs."""
         with suppress(ProcessLookupError):
             self.process.send_signal(signal.SIGKILL)
         self.process.wait()
@@ -70,7 +70,7 @@ class Terminal:
 def terminal(
     line: Sequence[str], environment: Mapping[str, str], columns: int = 80
 ) -> Iterator[Terminal]:
-    """Run a command in a terminal of its own."""
+    """Run a command in a new pseudo-terminal."""
     made = Terminal(line, environment, columns)
     try:
         yield made

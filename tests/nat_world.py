@@ -1,9 +1,9 @@
-"""A network with an outside, for tests of a link's way out: run it by `unshare --net --mount`.
+"""Testbed for address translation. Run it with `unshare --net --mount`.
 
-It makes this network one with a single neighbour, 10.9.0.2, which knows no way back to the
-addresses of links, and starts a resolver on a loopback address that answers loopback addresses
-alone, as systemd-resolved does. Then it runs a command, and prints as JSON what that said and what
-is there afterwards.
+It sets up the current namespace with one neighbour, 10.9.0.2, which has no route back to the
+addresses of links. It starts a DNS resolver on a loopback address that answers only loopback
+addresses, as systemd-resolved does. Then it runs a command, and prints its output and the state of
+the namespace before and after as JSON.
 """
 
 import json
@@ -30,11 +30,11 @@ with socket.create_server(
         with connection:
             connection.sendall(address.removeprefix("::ffff:").encode())
 """
-"""Answers with the address that it was asked from."""
+"""TCP server that answers with the address of the client."""
 
 
 def answer(question: bytes) -> bytes:
-    """Answer a question of DNS: everything is at the neighbour."""
+    """Return a DNS answer: every name has the address of the neighbour."""
     end = question.index(b"\0", 12) + 5
     kind = int.from_bytes(question[end - 4 : end - 2], "big")
     found = kind == 1
@@ -44,7 +44,7 @@ def answer(question: bytes) -> bytes:
 
 
 def resolve(sink: socket.socket) -> None:
-    """Answer those who ask from a loopback address."""
+    """Answer queries from loopback addresses."""
     while True:
         question, (address, port) = sink.recvfrom(1000)
         if address.startswith("127."):
@@ -52,14 +52,14 @@ def resolve(sink: socket.socket) -> None:
 
 
 def ip(*commands: str, inside: int | None = None) -> None:
-    """Run commands of `ip`, in the network of a process if one is given."""
+    """Run commands of `ip`, in the network namespace of process `inside` if it is given."""
     enter = [] if inside is None else ["nsenter", "-t", str(inside), "-n"]
     lines = "".join(f"{command}\n" for command in commands)
     subprocess.run([*enter, "ip", "-batch", "-"], input=lines, text=True, check=True)
 
 
 def shown(*command: str) -> str:
-    """Run a command that may not be there: what it prints."""
+    """Return the output of a command; an empty string if it is not installed."""
     try:
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout
     except FileNotFoundError:
@@ -67,7 +67,7 @@ def shown(*command: str) -> str:
 
 
 def state() -> dict[str, object]:
-    """Say what a link could have left behind."""
+    """Return everything that a link could leave: forwarding, rules, files in /run."""
     namespace = Path("/proc/self/ns/net").stat().st_ino
     return {
         "forward": FORWARD.read_text().strip(),
@@ -78,7 +78,7 @@ def state() -> dict[str, object]:
 
 
 def main(command: list[str]) -> None:
-    """Do all of it."""
+    """Set up the testbed, run `command`, print the results."""
     with subprocess.Popen(["unshare", "--net", "cat"], stdin=-1, stdout=-1) as neighbour:
         assert neighbour.stdin is not None
         assert neighbour.stdout is not None

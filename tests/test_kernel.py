@@ -1,4 +1,4 @@
-"""How the kernel is to play a scenario: routes, options, settings, refusals. It takes no rights."""
+"""Kernel settings of a scenario: routes, options, sysctls, refusals. No rights required."""
 
 import json
 import sys
@@ -10,27 +10,27 @@ from sojourn import InputError, _sojourn
 from sojourn.live import kernel_config, testbed
 from sojourn.live.kernel_config import Plan, plan
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a kernel's TCP takes Linux")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="real packets require Linux")
 
 
 @pytest.fixture(autouse=True)
 def controls(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A kernel with three congestion controls, whatever this one has."""
+    """Pretend that the kernel has exactly three congestion controls."""
     file = tmp_path_factory.mktemp("proc") / "available"
     file.write_text("reno cubic bbr\n", encoding="ascii")
     monkeypatch.setattr(kernel_config, "AVAILABLE", file)
 
 
 def planned(*flows: dict[str, Any]) -> Plan:
-    """Plan a scenario of these flows."""
+    """Return the kernel settings of a scenario with these flows."""
     links = {"up": {"rate": "10mbit"}}
     given = [{"name": "abc"[i], "path": ["up"]} | flow for i, flow in enumerate(flows)]
     tree = {"duration": "2s", "links": links, "flows": given}
     return plan(json.loads(_sojourn.canonical(json.dumps(tree))))
 
 
-def test_what_is_not_said_is_as_the_kernel_has_it() -> None:
-    """No attribute of a route, a whole packet's MSS, no timestamps."""
+def test_defaults_are_those_of_the_kernel() -> None:
+    """No route attributes, the MSS of a full packet, no timestamps."""
     found = planned({"tcp": "cubic", "count": 3})
     assert len(found.hosts) == 3
     one = found.hosts[0]
@@ -40,7 +40,7 @@ def test_what_is_not_said_is_as_the_kernel_has_it() -> None:
 
 
 def test_parameters_become_attributes_of_routes() -> None:
-    """Those of the sender on the way there, those of the receiver on the way back."""
+    """The sender's parameters are on its route, the receiver's on the route back."""
     tcp = {"name": "sack", "ecn": True, "iw": "4p", "rto_min": "250ms", "delack": False}
     [one] = planned({"tcp": tcp | {"prr": True}}).hosts
     assert one.control == "reno"
@@ -52,36 +52,39 @@ def test_parameters_become_attributes_of_routes() -> None:
     assert bytes_.there == "initcwnd 4"
 
 
-def test_sack_is_off_where_nobody_has_it_and_on_for_all_otherwise() -> None:
-    """The kernel has one switch for all, so a mixture is told."""
+def test_sack_is_off_only_if_no_flow_has_it() -> None:
+    """The kernel has one switch for all flows, so a mixture causes a warning."""
     assert planned({"tcp": "reno"}, {"tcp": "newreno"}).sysctls["ipv4/tcp_sack"] == "0"
     mixed = planned({"tcp": "reno"}, {"tcp": "cubic"})
     assert mixed.sysctls["ipv4/tcp_sack"] == "1"
-    assert mixed.warnings == ["flows.a.tcp: has SACK here, as others have"]
+    assert mixed.warnings == ["flows.a.tcp: uses SACK, since other flows do"]
 
 
 @pytest.mark.parametrize(
     ("flow", "error"),
     [
-        ({"tcp": "vegas"}, "flows.b.tcp: this kernel has no vegas, it plays reno, newreno, sack,"),
+        ({"tcp": "vegas"}, "flows.b.tcp: this kernel has no vegas, only reno, newreno, sack,"),
         ({"tcp": {"name": "cubic", "header": "52B"}}, "flows.b.tcp.header: differs from that of"),
-        ({"tcp": {"name": "cubic", "tick": "5ms"}}, "flows.b.tcp.tick: cannot be chosen"),
+        (
+            {"tcp": {"name": "cubic", "tick": "5ms"}},
+            "flows.b.tcp.tick: cannot be set",
+        ),
         ({"tcp": {"name": "sack", "ssthresh": "20p"}}, "flows.b.tcp.initial_ssthresh: cannot"),
         (
             {"source": {"name": "trace", "time_s": [1], "size_bytes": [2000]}},
-            "flows.b.source: a packet of 2000B cannot be played",
+            "flows.b.source: a packet of 2000B is not supported",
         ),
     ],
 )
 def test_refusals_name_the_flow_and_the_key(flow: dict[str, Any], error: str) -> None:
-    """A silent default would be another scenario."""
+    """A silently ignored parameter would change the scenario."""
     with pytest.raises(InputError) as caught:
         planned({"tcp": "cubic"}, flow)
     assert str(caught.value).startswith(error)
 
 
-def test_addresses_go_there_and_back() -> None:
-    """A row has the same number at both ends, over the borders of bytes too."""
+def test_an_address_identifies_its_row() -> None:
+    """At both ends, and beyond one byte."""
     for row in (0, 1, 239, 240, 1000, 64_999):
         assert [testbed.row_of(testbed.address(end, row)) for end in (0, 1)] == [row, row]
     assert testbed.address(0, 0) == "198.18.0.16"

@@ -1,4 +1,4 @@
-"""Options of `sojourn link`: what they describe together, and which contradict each other."""
+"""Options of `sojourn link`: the links that they describe, and contradictions between them."""
 
 import sys
 from pathlib import Path
@@ -23,14 +23,14 @@ BOTH = "t_s,rate_bps,delay_s\n0,4000000,0.01\n"
 
 @pytest.fixture(autouse=True)
 def traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files of each kind in the directory of the test."""
+    """Write a trace of each kind to the directory of the test."""
     monkeypatch.chdir(tmp_path)
     for name in ("CELL", "RATES", "LATER", "DELAYS", "BOTH"):
         Path(name.lower()).write_text(globals()[name])
 
 
 def links(*options: str) -> dict[str, Any]:
-    """Give what options describe, written as on the command line."""
+    """Return the links of options, which are written as on the command line."""
     shared: dict[str, str | None] = {}
     settings: list[str] = []
     own: dict[str, list[str]] = {"up": [], "down": []}
@@ -80,7 +80,7 @@ def links(*options: str) -> dict[str, Any]:
 def test_options_that_contradict_each_other_are_refused(
     options: str, message: str, sojourn: Command
 ) -> None:
-    """Each in a line that names them."""
+    """Each in one line that names them."""
     code, out, err = sojourn("link", *options.split(), "--", "true")
     assert (code, out) == (2, "")
     assert err.startswith(f"sojourn: {message}"), err
@@ -98,14 +98,14 @@ def test_options_that_contradict_each_other_are_refused(
 def test_outputs_that_contradict_each_other_are_refused(
     options: str, message: str, sojourn: Command
 ) -> None:
-    """The same."""
+    """Each in one line that names both."""
     Path("out").mkdir()
     code, _, err = sojourn("link", "--rate", "1mbit", *options.split(), "--", "true")
     assert (code, err.startswith(f"sojourn: {message}")) == (2, True), err
 
 
 def test_options_of_a_direction_replace_those_of_both() -> None:
-    """Also where one gives a rate and the other a trace, or parts of one."""
+    """Also if one gives a rate and the other a trace, or part of a trace."""
     one = links("--rate", "1mbit", "--up", "trace=cell")
     assert one["up"]["trace"]["opportunities_ms"][-1] == 300
     assert (one["up"]["rate"], one["down"]["rate"]) == ("280kbit", "1mbit")
@@ -123,7 +123,7 @@ def test_options_of_a_direction_replace_those_of_both() -> None:
 
 
 def test_disciplines_and_their_parameters_in_any_order() -> None:
-    """Those of both directions are for the discipline of both."""
+    """Shared parameters apply only to the shared discipline."""
     one = links("--rate", "1mbit", "--set", "target=9ms", "--qdisc", "codel", "--down", "qdisc=pie")
     assert (one["up"]["qdisc"]["name"], one["up"]["qdisc"]["target"]) == ("codel", "9ms")
     assert one["down"]["qdisc"]["name"] == "pie"
@@ -136,7 +136,7 @@ def test_disciplines_and_their_parameters_in_any_order() -> None:
 
 
 def test_the_banner_describes_what_the_link_does() -> None:
-    """A trace is not described as a rate."""
+    """For a trace, it does not claim a fixed rate."""
     up = links("--trace", "cell")["up"]
     assert described(up).startswith("trace of 7 opportunities (280 kbit on average), 0s, droptail")
     up = links("--trace", "both")["up"]

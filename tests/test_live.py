@@ -1,7 +1,7 @@
-"""Real packets of the kernel's own TCP, UDP and ping across a live link.
+"""Packets of the kernel's TCP, UDP and ping across a live link.
 
-Bounds are physical: what a rate and a delay make impossible. How much later than that things happen
-depends on the machine, and is measured by `make bench-live`.
+Bounds are physical limits of rate and delay. The additional delay depends on the machine;
+`make bench-live` measures it.
 """
 
 import hashlib
@@ -43,9 +43,9 @@ SIZE = 400_000
 
 SEND = """
 import socket, sys
-host, port, size, law = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+host, port, size, control = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
 with socket.create_connection((host, port)) as s:
-    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, law.encode())
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
     s.sendall(bytes(i * i % 251 for i in range(size)))
     s.shutdown(socket.SHUT_WR)
     print(s.recv(100).decode())
@@ -71,20 +71,20 @@ with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SO
             time.sleep(0.002)
     time.sleep(wait_ms / 1000)
 """
-"""Sends up to 40 times what a link of 2 Mbit/s takes: too much for it on a slow machine too."""
+"""Sends at up to 40 times 2 Mbit/s, so that a slow machine also overloads the link."""
 
 WAIT_MS = 600
-"""What is on such a link with 100 kB of buffer arrives within 400 ms."""
+"""Time to wait after sending; 100 kB of queue take 400 ms at 2 Mbit/s."""
 
 
 def content() -> bytes:
-    """What a transfer carries."""
+    """Return the data of a transfer."""
     return bytes(i * i % 251 for i in range(SIZE))
 
 
 @contextmanager
 def server(host: str) -> Iterator[socket.socket]:
-    """Listen at the far end; the port is the kernel's choice."""
+    """Listen at the far end, on a port that the kernel chooses."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as listening:
         listening.bind(("::" if ":" in host else "", 0))
@@ -94,7 +94,7 @@ def server(host: str) -> Iterator[socket.socket]:
 
 
 def receive(listening: socket.socket, into: list[tuple[float, bytes]]) -> threading.Thread:
-    """Take one connection, read all of it, answer with its length; keep what it took and was."""
+    """Accept a connection, read to its end, answer with the length; record duration and data."""
 
     def work() -> None:
         connection, _ = listening.accept()
@@ -111,8 +111,8 @@ def receive(listening: socket.socket, into: list[tuple[float, bytes]]) -> thread
 
 @BOTH_ENDS
 @pytest.mark.parametrize("host", [FAR, FAR6])
-def test_a_ping_takes_twice_the_delay_at_least(host: str, ends: str) -> None:
-    """In both families."""
+def test_a_ping_takes_at_least_twice_the_delay(host: str, ends: str) -> None:
+    """With IPv4 and IPv6."""
     if lacking("ping"):
         pytest.skip(lacking("ping"))
     ping = ["ping", "-c", "5", "-i", "0.1", host]
@@ -126,16 +126,16 @@ def test_a_ping_takes_twice_the_delay_at_least(host: str, ends: str) -> None:
 
 
 @pytest.mark.parametrize("host", [FAR, FAR6])
-@pytest.mark.parametrize("law", ["reno", "cubic", "bbr"])
-def test_tcp_brings_everything_up_no_faster_than_the_link(host: str, law: str) -> None:
-    """Whole and in order, under each of the kernel's laws."""
+@pytest.mark.parametrize("control", ["reno", "cubic", "bbr"])
+def test_an_upload_is_complete_and_not_faster_than_the_link(host: str, control: str) -> None:
+    """With each congestion control of the kernel."""
     known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
-    if law not in known:
-        pytest.skip(f"the kernel has no {law}, only {' '.join(known)}")
+    if control not in known:
+        pytest.skip(f"the kernel has no {control}, only {' '.join(known)}")
     got: list[tuple[float, bytes]] = []
     with server(host) as listening:
         thread = receive(listening, got)
-        client = python(SEND, host, listening.getsockname()[1], SIZE, law)
+        client = python(SEND, host, listening.getsockname()[1], SIZE, control)
         done = link(["--rate", "20mbit", "--delay", "5ms", "--qdisc", "fq_codel", "--json"], client)
         thread.join()
     up = told(done)["links"]["up"]
@@ -150,8 +150,8 @@ def test_tcp_brings_everything_up_no_faster_than_the_link(host: str, law: str) -
 
 
 @BOTH_ENDS
-def test_tcp_brings_everything_down_through_another_link_than_up(ends: str) -> None:
-    """`--down` is about the way down alone."""
+def test_a_download_crosses_the_link_that_down_describes(ends: str) -> None:
+    """`--down` does not affect the other direction."""
     with server(FAR) as listening:
 
         def work() -> None:
@@ -175,10 +175,10 @@ def test_tcp_brings_everything_down_through_another_link_than_up(ends: str) -> N
 
 @BOTH_ENDS
 @pytest.mark.parametrize(("host", "ecn"), [(FAR, 0), (FAR, 2), (FAR6, 2)])
-def test_of_a_flood_every_packet_is_accounted_for(
+def test_every_packet_of_a_flood_is_accounted_for(
     host: str, ecn: int, ends: str, tmp_path: Path
 ) -> None:
-    """Sent, lost and marked as the summary, the receiver and the capture say."""
+    """Summary, receiver and capture agree on sent, dropped and marked packets."""
     count, size = 1500, 1000
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     numbers, marks = set(), 0
@@ -204,7 +204,7 @@ def test_of_a_flood_every_packet_is_accounted_for(
                 break
             numbers.add(int.from_bytes(data, "big"))
             marks += sum(payload[0] & 3 == 3 for _, _, payload in more)
-    # That the kernel took them says that their checksums are right.
+    # The kernel delivered them, so their checksums are correct.
     assert len(numbers) == up["delivered_packets"] == up["departed_packets"]
     assert up["arrived_packets"] == up["departed_packets"] + up["dropped_packets"] == count
     assert up["dropped_packets"] > 0
@@ -220,7 +220,7 @@ def test_of_a_flood_every_packet_is_accounted_for(
 
 
 def packets(path: Path) -> list[tuple[int, int, str]]:
-    """Read a pcapng file: nanoseconds since 1970, length and comment of each packet."""
+    """Return time (ns since 1970), length and comment of each packet in a pcapng file."""
     data, at, found = path.read_bytes(), 0, []
     while at < len(data):
         kind, length = (int.from_bytes(data[at + i : at + i + 4], "little") for i in (0, 4))
@@ -240,19 +240,19 @@ def packets(path: Path) -> list[tuple[int, int, str]]:
     return found
 
 
-@pytest.mark.parametrize("law", ["codel", "red", "fq_codel"])
-def test_a_tape_that_is_replayed_gives_the_same_decisions(
-    law: str, tmp_path: Path, sojourn: Command
+@pytest.mark.parametrize("qdisc", ["codel", "red", "fq_codel"])
+def test_a_replayed_packet_log_gives_the_same_decisions(
+    qdisc: str, tmp_path: Path, sojourn: Command
 ) -> None:
-    """Live equals simulated, as it can be seen from outside."""
+    """A live link and `sojourn replay` make identical decisions."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sink:
         sink.bind(("", 0))
         client = python(FLOOD, FAR, sink.getsockname()[1], 1500, 1000, 2, WAIT_MS)
         parameters = ["--set", "limit=100kB", "--set", "ecn=true"]
-        options = ["--rate", "2mbit", "--qdisc", law, *parameters]
+        options = ["--rate", "2mbit", "--qdisc", qdisc, *parameters]
         up = told(link([*options, "--tape", str(tmp_path), "--json"], client))["links"]["up"]
     tape, out = tmp_path / "up.csv", tmp_path / "again.csv"
-    again = ["--follow", tape] if law == "red" else []  # it throws dice
+    again = ["--follow", tape] if qdisc == "red" else []  # RED is randomised
     code, _, err = sojourn("replay", tape, *options, *again, "--out", out)
     assert code == 0
     assert not again or err == f"sojourn: {tape}: 0 of 1500 decisions diverge\n"
@@ -263,7 +263,7 @@ def test_a_tape_that_is_replayed_gives_the_same_decisions(
 
 
 def test_a_wire_loses_packets_and_a_trace_changes_the_rate(tmp_path: Path) -> None:
-    """As in a simulation."""
+    """As in the simulator."""
     trace = tmp_path / "rate.csv"
     trace.write_text("t_s,rate_bps\n0,0\n1.5,20000000\n")
     log = tmp_path / "log.jsonl"
@@ -286,10 +286,10 @@ def test_a_wire_loses_packets_and_a_trace_changes_the_rate(tmp_path: Path) -> No
 
 
 def test_a_full_packet_is_one_opportunity_of_a_mahimahi_trace(tmp_path: Path) -> None:
-    """One of 1500 bytes leaves at each, as in mm-link; framing counts for short ones as well."""
+    """One packet of 1500 bytes per opportunity, as in mm-link. Framing counts for each packet."""
     trace, pcap = tmp_path / "cell", tmp_path / "cell.pcapng"
     trace.write_text("".join(f"{ms}\n" for ms in range(1, 1001)))
-    # 4 bytes more for each: without them, the 376th would share a moment, and 11 short ones would.
+    # Without 4 bytes of framing each, the 376th full packet, and 11 short ones, would share one.
     for size, most in ((1500, 1), (148, 10)):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sink:
             sink.bind(("", 0))
@@ -298,14 +298,14 @@ def test_a_full_packet_is_one_opportunity_of_a_mahimahi_trace(tmp_path: Path) ->
             up = told(link(options, client))["links"]["up"]
         assert up["delivered_packets"] == 800
         left_ns = [ns for ns, length, comment in packets(pcap) if length == size and not comment]
-        # The link's own times, which the machine cannot delay.
+        # Virtual times of the link, which do not depend on the machine.
         assert {(ns - left_ns[0]) % 1_000_000 for ns in left_ns} == {0}
         assert max(Counter(left_ns).values()) == most
 
 
 @BOTH_ENDS
 def test_links_are_nested(ends: str) -> None:
-    """A packet crosses both, by ordinary routes."""
+    """A packet crosses both."""
     if lacking("ping"):
         pytest.skip(lacking("ping"))
     ping = ["ping", "-c", "3", "-i", "0.1", FAR]
@@ -316,8 +316,8 @@ def test_links_are_nested(ends: str) -> None:
     assert min(times) >= 60
 
 
-def test_two_links_at_once_have_addresses_of_their_own() -> None:
-    """The second takes the next block."""
+def test_two_links_at_once_have_different_addresses() -> None:
+    """The second link uses the next block of addresses."""
     line = arguments(["--rate", "10mbit"], ["sh", "-c", "echo $SOJOURN_FAR; read end"])
     pipe = subprocess.PIPE
     with subprocess.Popen(
@@ -331,7 +331,7 @@ def test_two_links_at_once_have_addresses_of_their_own() -> None:
 
 
 def test_a_log_has_the_columns_of_a_simulation(tmp_path: Path, small: Path) -> None:
-    """Names, types and order, as lines and as a table."""
+    """The same names, types and order, in JSON lines and Parquet."""
     case = sj.load(small) | {"sample": "100ms"}
     simulated = sj.simulate(case).frame("series").filter(pl.col("kind") == "link")
     columns = [c.name for c in simulated if c.null_count() < len(c)]
@@ -351,8 +351,8 @@ def test_a_log_has_the_columns_of_a_simulation(tmp_path: Path, small: Path) -> N
     assert len(times) >= 15
 
 
-def test_the_command_gets_its_addresses_and_gives_its_code() -> None:
-    """Also where a signal ends it, as the shell tells it."""
+def test_addresses_and_exit_code_of_the_command() -> None:
+    """A command that a signal ends has the code of a shell."""
     script = 'echo "$SOJOURN_NEAR $SOJOURN_FAR $SOJOURN_NEAR6 $SOJOURN_FAR6"; exit 7'
     done = link(["--rate", "10mbit"], ["sh", "-c", script])
     assert done.returncode == 7
@@ -368,16 +368,16 @@ def test_the_command_gets_its_addresses_and_gives_its_code() -> None:
     assert killed.returncode == 128 + 9
 
 
-def test_words_of_a_command_pass_through_no_shell(tmp_path: Path) -> None:
-    """They arrive as they were."""
+def test_the_command_is_not_run_by_a_shell(tmp_path: Path) -> None:
+    """Its arguments arrive unchanged."""
     words = ["$(touch x)", "a b", ";true", "*", ""]
     done = link(["--rate", "10mbit"], python("import sys; print(sys.argv[1:])", *words))
     assert done.stdout == f"{words}\n"
     assert not (tmp_path / "x").exists()
 
 
-def test_a_link_that_is_told_to_end_ends_its_command() -> None:
-    """By SIGTERM."""
+def test_sigterm_ends_link_and_command() -> None:
+    """With code 128 + 15."""
     line = arguments(["--rate", "10mbit"], ["sh", "-c", "echo ready; sleep 1000"])
     with subprocess.Popen(
         line, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -385,17 +385,17 @@ def test_a_link_that_is_told_to_end_ends_its_command() -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.terminate()
-        assert process.stdout.read() == ""  # nobody is left who could write
+        assert process.stdout.read() == ""  # no process has the pipe open
         assert process.wait() == 128 + 15
 
 
-def test_without_rights_it_says_what_is_missing() -> None:
+def test_missing_rights_are_named() -> None:
     """In one line, with code 2."""
-    # Not even the rights to a user namespace that maps root.
+    # Also drop the right to create a user namespace that maps root.
     line = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
     line += arguments(["--rate", "10mbit"], ["true"])
     if os.getuid() != 0 or lacking("setpriv"):
-        pytest.skip("it takes root and setpriv to give rights away")
+        pytest.skip("requires root and setpriv, to drop rights")
     done = subprocess.run(line, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert re.fullmatch(r"sojourn: real packets require root .*\n", done.stderr)
@@ -416,11 +416,11 @@ def test_without_rights_it_says_what_is_missing() -> None:
         (["--rate", "1mbit", "--trace", "nowhere"], "--trace: nowhere: no such file"),
         (["--up", "trace=5", "--down", "rate=1mbit"], "--up: rate: is missing"),
         (["--rate", "1mbit", "--log", "x.csv"], "x.csv: the name must end in .jsonl or .parquet"),
-        (["--rate", "1mbit", "--watch"], "--watch: takes a terminal as standard error"),
+        (["--rate", "1mbit", "--watch"], "--watch: requires standard error to be a terminal"),
     ],
 )
 def test_bad_input_is_refused_in_a_line(sojourn: Command, options: list[str], message: str) -> None:
-    """With the option that it is about."""
+    """With the name of the option."""
     code, out, err = sojourn("link", *options, "--", "true")
     assert (code, out) == (2, "")
     assert err.startswith(f"sojourn: {message}"), err
@@ -428,7 +428,7 @@ def test_bad_input_is_refused_in_a_line(sojourn: Command, options: list[str], me
 
 
 def test_live_tests_are_not_skipped_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There a missing tool is an error wherever the rights are there."""
+    """In CI, a missing tool is an error if the rights are there."""
     monkeypatch.delenv("CI", raising=False)
     assert lacking("no-such-tool-1") == "the program no-such-tool-1 is not installed"
     if os.geteuid() != 0 or lacking_tun():
@@ -438,7 +438,7 @@ def test_live_tests_are_not_skipped_in_ci(monkeypatch: pytest.MonkeyPatch) -> No
         lacking("no-such-tool-2")
 
 
-def test_an_unknown_command_is_refused_before_anything_is_made(sojourn: Command) -> None:
+def test_an_unknown_command_is_refused_before_the_link_is_created(sojourn: Command) -> None:
     """With code 2."""
     code, _, err = sojourn("link", "--rate", "1mbit", "--", "no-such-command")
     assert (code, err) == (2, "sojourn: no-such-command: there is no such command\n")

@@ -1,7 +1,8 @@
-"""Whatever part of a live link is killed, and whenever: nothing is left of it.
+"""A live link of which any process is killed leaves nothing behind.
 
-`SOJOURN_ROUNDS` times four rounds (`make kill` plays 52): start, load, SIGKILL at a random moment
-to a random part; then devices, routes, namespaces and processes are those of before.
+Each round starts a link under load and sends SIGKILL to a random process of it at a random moment.
+Then devices, routes, namespaces and processes must be those of before. There are four rounds, or
+`SOJOURN_ROUNDS` times four (`make kill` runs 52).
 """
 
 import os
@@ -34,7 +35,7 @@ while True:
     except OSError:
         pass
 """
-"""Four processes that send as fast as they can, and would for ever."""
+"""Four processes that send as fast as possible, without end."""
 
 
 SCENARIO = """
@@ -49,7 +50,7 @@ tcp = "cubic"
 
 
 def below(pid: int) -> list[int]:
-    """The processes that descend from `pid`, and itself."""
+    """Return `pid` and the processes that descend from it."""
     with suppress(OSError):
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         return [pid, *(p for child in children for p in below(int(child)))]
@@ -57,9 +58,9 @@ def below(pid: int) -> list[int]:
 
 
 def started(pid: int, deadline: float) -> bool:
-    """Wait until the load of a link is there: unless it is killed before."""
+    """Wait until the link and its load run; return False at the deadline."""
     while time.monotonic() < deadline:
-        if len(below(pid)) >= 7:  # the link, unshare, the room, four of the load
+        if len(below(pid)) >= 7:  # the link, unshare, the init process, four of the load
             return True
         time.sleep(0.01)
     return False
@@ -68,7 +69,7 @@ def started(pid: int, deadline: float) -> bool:
 @pytest.mark.parametrize("number", range(ROUNDS))
 def test_nothing_is_left_of_a_link_that_is_killed(number: int) -> None:
     """No device, route, namespace or process."""
-    dice = random.Random(SEED * 1000 + number)
+    rng = random.Random(SEED * 1000 + number)
     token = f"token-{os.getpid()}-{number}"
     before = traces(token)
     line = arguments(
@@ -80,18 +81,18 @@ def test_nothing_is_left_of_a_link_that_is_killed(number: int) -> None:
         line, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
         if number % 2:
-            # Every second one is killed while it is being made, at any of its steps.
-            time.sleep(dice.uniform(0, 1.0))
+            # Every second link is killed during its start.
+            time.sleep(rng.uniform(0, 1.0))
         else:
             assert started(process.pid, time.monotonic() + 60)
-            time.sleep(dice.uniform(0, 0.3))
+            time.sleep(rng.uniform(0, 0.3))
         parts = below(process.pid)
-        victim = dice.choice(parts)
+        victim = rng.choice(parts)
         with suppress(ProcessLookupError):
             os.kill(victim, signal.SIGKILL)
         if number % 2 or victim in parts[3:]:
-            # A tool that died may have been one that is not needed, and one of the load is no part
-            # of ours: the link goes too.
+            # The victim may have been a tool that is not needed, or part of the load: also kill the
+            # link.
             process.kill()
     deadline = time.monotonic() + 60
     while (left := _new(before, traces(token))) and time.monotonic() < deadline:
@@ -99,10 +100,10 @@ def test_nothing_is_left_of_a_link_that_is_killed(number: int) -> None:
     assert left == {}
 
 
-@pytest.mark.skipif(bool(lacking_tun()), reason=f"no hosts of ours here: {lacking_tun()}")
+@pytest.mark.skipif(bool(lacking_tun()), reason=f"no TUN devices: {lacking_tun()}")
 @pytest.mark.parametrize("number", range(ROUNDS // 2))
 def test_a_killed_run_on_real_packets_leaves_nothing(number: int, tmp_path: Path) -> None:
-    """Its networks live by its descriptors and threads alone."""
+    """Only its descriptors and threads keep its networks alive."""
     token = f"token-{os.getpid()}-run-{number}"
     file = tmp_path / f"{token}.toml"
     file.write_text(SCENARIO, encoding="utf-8")
@@ -120,5 +121,5 @@ def test_a_killed_run_on_real_packets_leaves_nothing(number: int, tmp_path: Path
 
 
 def _new(before: Found, after: Found) -> Found:
-    """What is there and was not before."""
+    """Return the entries of `after` that are not in `before`."""
     return {what: new for what in before if (new := after[what] - before[what])}

@@ -1,4 +1,4 @@
-"""Packets of all kinds through a live link: odd ones cross, what is no packet is counted."""
+"""Unusual packets cross a live link; malformed packets are counted and dropped."""
 
 import socket
 
@@ -20,11 +20,11 @@ for i, text in enumerate(sys.argv[2:]):
 import time
 time.sleep(0.5)
 """
-"""Writes bytes into the device inside, as they are."""
+"""Program that writes packets, given in hexadecimal, to the device inside."""
 
 
 def checksum(data: bytes) -> bytes:
-    """The checksum of RFC 1071."""
+    """Return the checksum of RFC 1071."""
     data += b"\0" * (len(data) % 2)
     total = sum(int.from_bytes(data[i : i + 2], "big") for i in range(0, len(data), 2))
     while total >> 16:
@@ -33,7 +33,7 @@ def checksum(data: bytes) -> bytes:
 
 
 def v4(payload: bytes, protocol: int = 17, fragment: int = 0, options: bytes = b"") -> bytes:
-    """A packet of IPv4 from inside to outside."""
+    """Return an IPv4 packet from inside to outside."""
     words = 5 + len(options) // 4
     head = bytes([0x40 | words, 0]) + (words * 4 + len(payload)).to_bytes(2, "big")
     head += b"\x12\x34" + fragment.to_bytes(2, "big") + bytes([64, protocol, 0, 0])
@@ -42,7 +42,7 @@ def v4(payload: bytes, protocol: int = 17, fragment: int = 0, options: bytes = b
 
 
 def v6(payload: bytes, first: int) -> bytes:
-    """A packet of IPv6 from inside to outside."""
+    """Return an IPv6 packet from inside to outside."""
     near, far = (socket.inet_pton(socket.AF_INET6, FAR6[:-1] + end) for end in "21")
     return (
         b"\x60\0\0\0" + len(payload).to_bytes(2, "big") + bytes([first, 64]) + near + far + payload
@@ -50,7 +50,7 @@ def v6(payload: bytes, first: int) -> bytes:
 
 
 def udp(port: int, data: bytes, v6_too: bool = False) -> bytes:
-    """A datagram; of IPv6, whose checksum is due, the sum is over the pseudo-header as well."""
+    """Return a UDP datagram: without a checksum for IPv4, with the mandatory one for IPv6."""
     head = (4000).to_bytes(2, "big") + port.to_bytes(2, "big")
     head += (8 + len(data)).to_bytes(2, "big") + b"\0\0"
     if not v6_too:
@@ -63,7 +63,7 @@ def udp(port: int, data: bytes, v6_too: bool = False) -> bytes:
 def cross(
     packets: list[bytes], port: int, sink: socket.socket
 ) -> tuple[dict[str, int], list[bytes]]:
-    """Write packets inside: the summary of the way up, and what arrived at the sink."""
+    """Write packets inside; return the summary of `up`, and the data that arrived at the sink."""
     client = python(RAW, 0, *(packet.hex() for packet in packets))
     up = told(link(["--rate", "100mbit", "--json"], client))["links"]["up"]
     sink.setblocking(False)
@@ -76,14 +76,14 @@ def cross(
 
 
 def sink_of(family: int) -> socket.socket:
-    """Listen at the far end."""
+    """Return a UDP socket at the far end."""
     sink = socket.socket(family, socket.SOCK_DGRAM)
     sink.bind(("", 0))
     return sink
 
 
 def test_extension_headers_and_fragments_of_ipv6_cross() -> None:
-    """Hop by hop, destination options, routing, and a datagram in two fragments."""
+    """Hop-by-hop options, destination options, and a datagram in two fragments."""
     with sink_of(socket.AF_INET6) as sink:
         port = sink.getsockname()[1]
         whole = udp(port, b"x" * 1600, v6_too=True)
@@ -101,7 +101,7 @@ def test_extension_headers_and_fragments_of_ipv6_cross() -> None:
 
 
 def test_fragments_and_options_of_ipv4_cross() -> None:
-    """Also a fragment that comes before the first, and one that never becomes whole."""
+    """Also fragments out of order, and a fragment of an incomplete datagram."""
     with sink_of(socket.AF_INET) as sink:
         port = sink.getsockname()[1]
         whole = udp(port, b"y" * 1600)
@@ -116,8 +116,8 @@ def test_fragments_and_options_of_ipv4_cross() -> None:
     assert (up["arrived_packets"], up["delivered_packets"], up["malformed_packets"]) == (4, 4, 0)
 
 
-def test_what_is_no_packet_is_counted_and_harms_nothing() -> None:
-    """Cut short, of another version, empty but for a byte; a packet after them crosses."""
+def test_malformed_packets_are_counted_and_dropped() -> None:
+    """Truncated packets, other IP versions, bad extension headers; a good packet still crosses."""
     with sink_of(socket.AF_INET) as sink:
         port = sink.getsockname()[1]
         good4, good6 = v4(udp(port, b"good")), v6(udp(port, b"good", v6_too=True), 17)
@@ -132,7 +132,7 @@ def test_what_is_no_packet_is_counted_and_harms_nothing() -> None:
 
 @pytest.mark.parametrize(("host", "family"), [(FAR, socket.AF_INET), (FAR6, socket.AF_INET6)])
 def test_errors_of_icmp_come_back(host: str, family: int) -> None:
-    """A datagram to a port where nobody listens is answered, and the sender is told."""
+    """A datagram to a closed port is answered, and the sender gets the error."""
     with socket.socket(family, socket.SOCK_DGRAM) as taken:
         taken.bind(("", 0))
         port = taken.getsockname()[1]

@@ -1,6 +1,6 @@
-"""A link that starts, and signals and exit codes from then on.
+"""Start of a link, signals, and exit codes.
 
-`SOJOURN_ROUNDS` times ten Ctrl-C at random moments of the start; each ends it with code 130.
+One test sends Ctrl-C at random moments of the start: ten times, or `SOJOURN_ROUNDS` times ten.
 """
 
 import os
@@ -21,11 +21,11 @@ pytestmark = pytest.mark.skipif(bool(lacking()), reason=f"no live link here: {la
 ROUNDS = 10 * int(os.environ.get("SOJOURN_ROUNDS", "1"))
 
 BEGIN = "from sojourn.cli.main import entry; print('begun', flush=True); entry()"
-"""From here on the command is ours; before, the interpreter is starting."""
+"""Program that prints "begun" when the interpreter has started, then runs the command."""
 
 
 def wait_until(there: Path) -> None:
-    """Wait for a file, at most a minute."""
+    """Wait up to a minute for a file."""
     deadline = time.monotonic() + 60
     while not there.exists() and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -33,7 +33,7 @@ def wait_until(there: Path) -> None:
 
 
 def nothing_left(token: str, before: dict[str, set[str]]) -> None:
-    """Wait until all that a link made is gone."""
+    """Wait until everything that a link created is removed."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         after = traces(token)
@@ -45,7 +45,7 @@ def nothing_left(token: str, before: dict[str, set[str]]) -> None:
 
 @pytest.mark.parametrize("number", range(ROUNDS))
 def test_ctrl_c_at_any_moment_of_the_start_ends_it_cleanly(number: int) -> None:
-    """Without a traceback, and with nothing left; the terminal sends it to all of the group."""
+    """Code 130, no traceback, nothing left. The whole process group gets the signal."""
     rng = random.Random(number)
     token = f"1000{os.getpid()}{number}"
     before = traces(token)
@@ -66,7 +66,7 @@ def test_ctrl_c_at_any_moment_of_the_start_ends_it_cleanly(number: int) -> None:
     assert process.returncode == 130, said
     assert "Traceback" not in said
     assert "Error" not in said
-    # It had begun or not: the command was interrupted, or there was none yet.
+    # Either the command was interrupted, or it had not started yet.
     assert said == "sojourn: interrupted\n" or "hidden queues" in said
     nothing_left(token, before)
 
@@ -74,8 +74,10 @@ def test_ctrl_c_at_any_moment_of_the_start_ends_it_cleanly(number: int) -> None:
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGUSR1, 138)]
 )
-def test_a_request_to_end_is_the_commands(number: int, code: int, tmp_path: Path) -> None:
-    """It may finish its work; then the report is printed. Other signals end the link at once."""
+def test_sigterm_and_sighup_are_passed_on_to_the_command(
+    number: int, code: int, tmp_path: Path
+) -> None:
+    """It can finish, and the report is printed. Other signals end the link at once."""
     ready, done = tmp_path / "ready", tmp_path / "done"
     script = f"trap 'touch {done}; exit 5' TERM HUP; touch {ready}; while :; do sleep 0.1; done"
     line = arguments(["--rate", "10mbit"], ["sh", "-c", script])
@@ -91,7 +93,7 @@ def test_a_request_to_end_is_the_commands(number: int, code: int, tmp_path: Path
         assert done.exists()
 
 
-def test_a_second_request_ends_a_command_that_ignores_the_first(tmp_path: Path) -> None:
+def test_a_second_sigterm_ends_a_command_that_ignores_the_first(tmp_path: Path) -> None:
     """With the code of the signal."""
     ready = tmp_path / "ready"
     script = f"trap '' TERM; touch {ready}; while :; do sleep 0.1; done"
@@ -106,8 +108,8 @@ def test_a_second_request_ends_a_command_that_ignores_the_first(tmp_path: Path) 
     assert process.returncode == 143
 
 
-def test_ctrl_c_is_the_commands(tmp_path: Path) -> None:
-    """A command that handles it goes on, and the link with it."""
+def test_ctrl_c_goes_to_the_command(tmp_path: Path) -> None:
+    """The link continues if the command handles the signal."""
     ready, got = tmp_path / "ready", tmp_path / "got"
     script = f"trap 'touch {got}' INT; touch {ready}; while ! [ -e {got} ]; do sleep 0.1; done"
     line = arguments(["--rate", "10mbit"], ["sh", "-c", f"{script}; exit 3"])
@@ -120,8 +122,8 @@ def test_ctrl_c_is_the_commands(tmp_path: Path) -> None:
     assert process.returncode == 3, said
 
 
-def test_a_signal_that_is_ignored_stays_so(tmp_path: Path) -> None:
-    """As nohup and shells that put a command in the background want it."""
+def test_ignored_signals_stay_ignored(tmp_path: Path) -> None:
+    """As nohup and background jobs of shells require."""
     ready = tmp_path / "ready"
     line = arguments(["--rate", "10mbit"], ["sh", "-c", "kill -INT $$; kill -HUP $$; exit 4"])
     ignoring = ["sh", "-c", f'trap "" INT HUP; touch {ready}; exec "$@"', "sh", *line]
@@ -135,18 +137,18 @@ def test_a_signal_that_is_ignored_stays_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("code", [0, 1, 2, 125, 126, 127, 128, 200, 255])
 def test_exit_codes_are_those_of_the_command(code: int) -> None:
-    """All of them, those of the shell for failures included."""
+    """Including 125 to 128, which shells use for failures."""
     assert link(["--rate", "1gbit"], ["sh", "-c", f"exit {code}"]).returncode == code
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 6, 9, 11, 13, 14, 15])
 def test_a_command_that_a_signal_ends_has_the_code_of_the_shell(number: int) -> None:
-    """128 and the number of the signal."""
+    """128 plus the number of the signal."""
     assert link(["--rate", "1gbit"], ["sh", "-c", f"kill -{number} $$"]).returncode == 128 + number
 
 
-def test_standard_input_and_output_are_the_commands() -> None:
-    """Bytes in and out, the end of the input, and an input that is closed."""
+def test_standard_input_and_output_belong_to_the_command() -> None:
+    """Binary data, end of input, and closed input."""
     data = bytes(range(256)) * 2000
     line = arguments(["--rate", "1gbit"], ["cat"])
     done = subprocess.run(line, env=ENVIRONMENT, input=data, capture_output=True, check=False)
@@ -159,18 +161,18 @@ def test_standard_input_and_output_are_the_commands() -> None:
 
 
 def test_odd_names_of_commands(tmp_path: Path) -> None:
-    """Spaces, a leading dash, other bytes, no first line: what a shell could run, runs."""
+    """Spaces, a leading dash, invalid UTF-8, no `#!` line: everything that a shell can run."""
     for name in ("with space", "-dash", "new\nline", "ünïcode", os.fsdecode(b"\xff\xfe"), "*"):
         script = tmp_path / name
-        script.write_text('echo "ran $1"\n')  # without a first line that names a shell
+        script.write_text('echo "ran $1"\n')  # without a #! line
         script.chmod(0o755)
         done = link(["--rate", "1gbit", "--json"], [str(script), "this"])
         assert done.returncode == 0, (name, done.stderr)
         assert done.stdout.startswith("ran this\n{")
 
 
-def test_modules_beside_the_command_are_not_ours(tmp_path: Path) -> None:
-    """A directory with a json.py or a sojourn.py is a directory like others."""
+def test_modules_of_the_current_directory_are_not_imported(tmp_path: Path) -> None:
+    """Such as a json.py or a sojourn.py."""
     for name in ("json", "socket", "sojourn", "subprocess", "signal"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('a module of the directory')\n")
     command = [str(Path(sys.executable).with_name("sojourn"))]
@@ -187,10 +189,10 @@ def test_modules_beside_the_command_are_not_ours(tmp_path: Path) -> None:
         ("missing", "there is no such command"),
     ],
 )
-def test_what_cannot_be_executed_is_refused(
+def test_a_command_that_cannot_be_executed_is_refused(
     kind: str, message: str, tmp_path: Path, sojourn: Command
 ) -> None:
-    """Before anything is made, with the reason."""
+    """With the reason, before anything is created."""
     path = tmp_path / "it"
     if kind == "directory":
         path.mkdir()
@@ -203,8 +205,8 @@ def test_what_cannot_be_executed_is_refused(
     assert (code, err) == (2, 'sojourn: "": there is no such command\n')
 
 
-def test_a_long_start_says_what_it_waits_for(tmp_path: Path) -> None:
-    """Here for `ip`, which takes its time."""
+def test_a_slow_step_of_the_start_is_named(tmp_path: Path) -> None:
+    """Here a slow `ip`."""
     slow = tmp_path / "ip"
     slow.write_text('#!/bin/sh\nsleep 2.5\nPATH=${PATH#*:} exec ip "$@"\n')
     slow.chmod(0o755)
@@ -218,7 +220,7 @@ def test_a_long_start_says_what_it_waits_for(tmp_path: Path) -> None:
 
 
 def test_the_command_leaves_no_process_behind() -> None:
-    """What it started in the background ends with the link."""
+    """Its background processes end with the link."""
     token = f"2000{os.getpid()}"
     before = traces(token)
     assert link(["--rate", "1gbit"], ["sh", "-c", f"sleep {token} & exit 0"]).returncode == 0

@@ -1,4 +1,4 @@
-"""The view of a link while its command runs: the command's output stays whole."""
+"""Status display of a link while its command runs: the command's output stays whole."""
 
 import os
 import pty
@@ -20,14 +20,14 @@ from sojourn.live.link import Rows
 REAL = pytest.mark.skipif(bool(lacking()), reason=f"no live link here: {lacking()}")
 
 UPDATE = re.compile(rb"\x1b7.*?\x1b8", re.DOTALL)
-"""What the view writes: from saving the cursor to restoring it."""
+"""An update: from saving the cursor to restoring it."""
 
 ROOM = b"\r\n\r\n\r\n\x1b[3A"
-"""How it makes room for itself, once."""
+"""Sequence that makes room for the status lines, written once."""
 
 
 def rows(times_s: list[float], **changes: float) -> Rows:
-    """Make rows of a direction at these times, and the same of the other."""
+    """Return rows at these times, the same for both directions."""
     n = len(times_s)
     columns = {
         "time_s": np.array(times_s),
@@ -47,7 +47,7 @@ def rows(times_s: list[float], **changes: float) -> Rows:
 
 @pytest.mark.parametrize("width", [20, 79, 99, 200])
 def test_no_line_is_longer_than_the_terminal(width: int) -> None:
-    """Variables that do not fit are left out, whole; numbers stand below their headers."""
+    """Variables that do not fit are omitted; numbers are aligned with their headers."""
     latest = watch.Latest()
     assert latest.take(rows([0.1, 0.2, 0.3]))
     header, up, _ = latest.lines(width)
@@ -61,7 +61,7 @@ def test_no_line_is_longer_than_the_terminal(width: int) -> None:
 
 
 def test_rates_are_of_the_last_second() -> None:
-    """Whatever the interval of the rows; what came before is forgotten."""
+    """For every interval of the rows; older rows are dropped."""
     latest = watch.Latest()
     latest.take(rows([0.1 * i for i in range(1, 31)], departed_bytes=0))
     latest.take(rows([0.1 * i for i in range(31, 36)]))
@@ -81,20 +81,20 @@ OUTPUT = (
 @REAL
 @pytest.mark.parametrize("columns", [80, 100])
 def test_the_output_of_the_command_stays_whole(columns: int) -> None:
-    """What the terminal gets is that output, updates that restore the cursor, and the report."""
+    """The terminal receives that output, updates that restore the cursor, and the report."""
     line = [sys.executable, "-m", "sojourn", "link", "--rate", "10mbit", "--watch", "--", "sh"]
     environment = ENVIRONMENT | {"TERM": "xterm"}
     with terminal([*line, "-c", OUTPUT], environment, columns) as screen:
         assert screen.end() == 3
     updates = UPDATE.findall(screen.written)
-    # It reserves rows, shows the state at least once, clears the rows, frees the terminal.
+    # Reserve rows, show the state at least once, clear the rows, reset the scroll region.
     assert len(updates) >= 4
     assert any(b"marks/s" in update for update in updates)
     for update in updates:
         assert b"\n" not in update
         for text in re.split(rb"\x1b\[[0-9;]*[A-Za-z]|\x1b[78]", update):
             assert len(text.decode()) < columns
-    # The last thing of all is that the whole terminal scrolls again.
+    # The last update resets the scroll region.
     assert updates[-1] == b"\x1b7\x1b[r\x1b8"
     assert all(b"\x1b[1;21r" in update for update in updates[:-2])
     rest = UPDATE.sub(b"", screen.written)
@@ -108,7 +108,7 @@ def test_the_output_of_the_command_stays_whole(columns: int) -> None:
 
 @REAL
 def test_a_terminal_that_changes_its_size_keeps_the_output() -> None:
-    """Room is made anew; only what is below the cursor is cleared."""
+    """Room is reserved again; only the part below the cursor is cleared."""
     line = [sys.executable, "-m", "sojourn", "link", "--rate", "10mbit", "--watch", "--", "sh"]
     script = "echo first; read x; echo second; sleep 0.5"
     with terminal([*line, "-c", script], ENVIRONMENT | {"TERM": "xterm"}) as screen:
@@ -123,9 +123,9 @@ def test_a_terminal_that_changes_its_size_keeps_the_output() -> None:
 
 @REAL
 def test_a_link_that_is_killed_gives_the_terminal_back() -> None:
-    """The process inside outlives it and does so: the whole terminal scrolls again."""
+    """The process inside outlives the link and resets the scroll region."""
     line = [sys.executable, "-m", "sojourn", "link", "--rate", "10mbit", "--watch", "--"]
-    # The session leader is a shell, as always: when that ends, nobody can write any more.
+    # The session leader is a shell, as usual: when it exits, the terminal is gone.
     leader = ["sh", "-c", '"$@"; echo ended; read x', "sh", *line, "sleep", "1000"]
     with terminal(leader, ENVIRONMENT | {"TERM": "xterm"}) as screen:
         screen.until("marks/s")
@@ -139,8 +139,8 @@ def test_a_link_that_is_killed_gives_the_terminal_back() -> None:
 
 
 @REAL
-def test_another_terminal_can_show_it() -> None:
-    """It is written anew each time; the command's own gets nothing of it."""
+def test_another_terminal_shows_the_state() -> None:
+    """Each update overwrites the last; the command's own terminal receives none."""
     main, other = pty.openpty()
     name = os.ttyname(other)
     termios.tcsetwinsize(other, (24, 90))
@@ -157,14 +157,14 @@ def test_another_terminal_can_show_it() -> None:
 
 @REAL
 def test_a_file_gets_a_line_each_second(tmp_path: Path) -> None:
-    """With all variables; a command that is faster gets one line all the same."""
+    """With all variables; a command shorter than a second also gets a line."""
     file = tmp_path / "watch"
     options = ["--rate", "10mbit", "--qdisc", "codel", "--watch-to", str(file)]
     assert link(options, ["sleep", "2.5"]).returncode == 0
     header, *lines = file.read_text().splitlines()
     assert header.split()[0] == "time"
     assert [line.split()[2] for line in lines[:4]] == ["up", "down", "up", "down"]
-    # A second after the one before, or later if the link's process was.
+    # One second after the previous line, or more if the link's process was delayed.
     up, down, up_2, down_2 = (float(line.split()[0]) for line in lines[:4])
     assert 1 <= up == down <= up_2 - 1 == down_2 - 1
     assert all("count 0" in line for line in lines)
@@ -176,7 +176,10 @@ def test_a_file_gets_a_line_each_second(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--watch"], "--watch: takes a terminal as standard error; without one, use --watch-to"),
+        (
+            ["--watch"],
+            "--watch: requires standard error to be a terminal; otherwise use ",
+        ),
         (["--watch", "--watch-to", "x"], "--watch-to: cannot be combined with --watch"),
         (["--watch-to", "/nowhere/x"], "/nowhere/x: no such file or directory"),
         (["--watch-to", "."], ".: is a directory"),
@@ -184,10 +187,8 @@ def test_a_file_gets_a_line_each_second(tmp_path: Path) -> None:
         (["--watch-to", "a.jsonl", "--log", "a.jsonl"], "--watch-to: a.jsonl is a file of --log"),
     ],
 )
-def test_a_place_that_cannot_show_it_is_refused(
-    sojourn: Command, options: list[str], message: str
-) -> None:
-    """With the reason, before anything is made."""
+def test_an_unusable_place_is_refused(sojourn: Command, options: list[str], message: str) -> None:
+    """With the reason, before anything is created."""
     code, _, err = sojourn("link", "--rate", "1mbit", *options, "--", "true")
     assert code == 2
     assert err.startswith(f"sojourn: {message}"), err
@@ -198,15 +199,13 @@ def test_a_place_that_cannot_show_it_is_refused(
 @pytest.mark.parametrize(
     ("options", "term", "message"),
     [
-        (["--watch", "--", "true"], "dumb", "--watch: takes a terminal with 10 rows at least"),
-        (["--watch"], "xterm", "--watch: takes a COMMAND; beside a shell, use --watch-to"),
+        (["--watch", "--", "true"], "dumb", "--watch: requires a terminal with at least 10 rows"),
+        (["--watch"], "xterm", "--watch: requires a COMMAND; for a shell, use --watch-to"),
         (["--watch-to", "/dev/fd/2", "--", "true"], "xterm", "--watch-to: /dev/fd/2 is the termi"),
     ],
 )
-def test_a_terminal_that_cannot_show_it_is_refused(
-    options: list[str], term: str, message: str
-) -> None:
-    """A shell uses the whole of it, and a teletype has no cursor to move."""
+def test_an_unusable_terminal_is_refused(options: list[str], term: str, message: str) -> None:
+    """A shell uses the whole terminal; a dumb terminal cannot move the cursor."""
     line = [sys.executable, "-m", "sojourn", "link", "--rate", "1mbit", *options]
     with terminal(line, ENVIRONMENT | {"TERM": term}, 200) as screen:
         assert screen.end() == 2

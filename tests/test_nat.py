@@ -1,4 +1,4 @@
-"""A way out of a link by address translation: it works, and nothing is left of it."""
+"""Address translation of a link (`--nat`): it works, and leaves nothing behind."""
 
 import json
 import os
@@ -32,7 +32,7 @@ with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=20) as s:
 
 
 def without(tool: str, directory: Path) -> dict[str, str]:
-    """Give an environment without a program: a directory with links to all others of its own."""
+    """Return an environment whose PATH has all programs but `tool`, as links in `directory`."""
     for place in os.environ["PATH"].split(os.pathsep):
         for program in Path(place).glob("*") if Path(place).is_dir() else ():
             here = directory / program.name
@@ -44,7 +44,10 @@ def without(tool: str, directory: Path) -> dict[str, str]:
 def in_world(
     command: Sequence[str], environment: dict[str, str] | None = None, before: str = ":"
 ) -> dict[str, Any]:
-    """Run a command in a network with a neighbour, after `before`: what it and the network say."""
+    """Run a command in the testbed (`nat_world`), after the shell command `before`.
+
+    Return its exit code, its output, and the state of the network before and after.
+    """
     line = ["unshare", "--net", "--mount", "sh", "-c", f'{before}; exec "$@"', "sh", *WORLD]
     done = subprocess.run(
         [*line, *command],
@@ -59,7 +62,7 @@ def in_world(
 
 
 def other(tool: str) -> str:
-    """Name the program that is not to be found."""
+    """Return the name of the program to hide."""
     if lacking(tool):
         pytest.skip(lacking(tool))
     return {"nft": "iptables", "iptables": "nft"}[tool]
@@ -68,10 +71,10 @@ def other(tool: str) -> str:
 @REAL
 @TOOLS
 @pytest.mark.parametrize("forward", [0, 1])
-def test_a_command_reaches_others_by_address_and_name(
+def test_a_command_reaches_other_machines_by_address_and_name(
     tool: str, forward: int, tmp_path: Path
 ) -> None:
-    """They see the address of this machine; afterwards everything is as it was."""
+    """They see the address of this machine. Afterwards the state is that of before."""
     environment = without(other(tool), tmp_path)
     by_address = shlex.join(python(ASK, NEIGHBOUR, PORT))
     by_name = shlex.join(python(ASK, "anything.test", PORT))
@@ -81,15 +84,15 @@ def test_a_command_reaches_others_by_address_and_name(
     assert told["code"] == 0, told["err"]
     out = told["out"].splitlines()
     assert out[:2] == [HERE, HERE], told["err"]
-    # The resolver of the machine is on a loopback address: it is reached by way of the far end.
+    # The resolver of the machine has a loopback address: it is reached through the far end.
     assert out[2:5] == ["search example", "options timeout:5", "nameserver 198.18.0.1"]
     assert told["before"]["forward"] == str(forward)
     assert told["after"] == told["before"]
 
 
 @REAL
-def test_a_firewall_that_drops_by_policy_is_passed(tmp_path: Path) -> None:
-    """As Docker leaves it; its rules are those of before afterwards."""
+def test_forwarding_works_if_the_policy_is_drop(tmp_path: Path) -> None:
+    """As Docker sets it. Afterwards the rules are those of before."""
     if lacking("iptables"):
         pytest.skip(lacking("iptables"))
     line = arguments(["--rate", "100mbit", "--nat"], python(ASK, NEIGHBOUR, PORT))
@@ -101,8 +104,8 @@ def test_a_firewall_that_drops_by_policy_is_passed(tmp_path: Path) -> None:
 
 
 @REAL
-def test_without_it_nobody_is_reached_and_the_commands_are_told() -> None:
-    """And those commands work."""
+def test_without_nat_the_commands_to_set_it_up_are_printed() -> None:
+    """Those commands work."""
     line = arguments(["--rate", "100mbit"], ["timeout", "2", *python(ASK, NEIGHBOUR, PORT)])
     told = in_world(line)
     assert told["code"] == 124
@@ -117,7 +120,7 @@ def test_without_it_nobody_is_reached_and_the_commands_are_told() -> None:
 @TOOLS
 @pytest.mark.parametrize("victim", ["link", "guard", "both"])
 def test_nothing_is_left_when_it_is_killed(tool: str, victim: str, tmp_path: Path) -> None:
-    """Killed are the link's process, which the guard outlives, its guard, or both."""
+    """Kill the link, which its guard outlives, the guard, or both."""
     environment = without(other(tool), tmp_path)
     waits = ["sh", "-c", "echo up; sleep 1000"]
     line = shlex.join(arguments(["--rate", "100mbit", "--nat"], waits))
@@ -138,14 +141,14 @@ def test_nothing_is_left_when_it_is_killed(tool: str, victim: str, tmp_path: Pat
     """
     told = in_world(["sh", "-c", script], environment)
     if victim == "link" or tool == "nft":
-        assert "sojourn" not in told["out"], "a table of a link that is no more"
+        assert "sojourn" not in told["out"], "a table of a link that has ended"
     assert ("undid what a killed link left: firewall" in told["err"]) == (victim != "link")
     assert told["after"] == told["before"], told["err"]
 
 
 @REAL
-def test_a_killed_link_leaves_another_ones_rules_alone(tmp_path: Path) -> None:
-    """Leftovers are removed once no link with a way out is active, and rules of others stay."""
+def test_a_killed_link_does_not_affect_the_rules_of_another(tmp_path: Path) -> None:
+    """Leftovers are removed once no link with --nat is active; other rules stay."""
     ask = shlex.join(python(ASK, NEIGHBOUR, PORT))
     waits = ["sh", "-c", "echo up; sleep 1000"]
     killed = shlex.join(arguments(["--rate", "1gbit", "--nat"], waits))
@@ -178,8 +181,8 @@ def test_a_killed_link_leaves_another_ones_rules_alone(tmp_path: Path) -> None:
 
 
 @REAL
-def test_ipv6_is_translated_where_this_machine_forwards_it() -> None:
-    """The neighbour sees the address of this machine; without forwarding, IPv4 alone works."""
+def test_ipv6_is_translated_if_this_machine_forwards_it() -> None:
+    """The neighbour sees the address of this machine."""
     if lacking("nft"):
         pytest.skip(lacking("nft"))
     v6 = shlex.join(python(ASK, NEIGHBOUR6, PORT))
@@ -192,8 +195,8 @@ def test_ipv6_is_translated_where_this_machine_forwards_it() -> None:
 
 
 @REAL
-def test_two_ways_out_share_what_is_turned_on(tmp_path: Path) -> None:
-    """The first that ends leaves forwarding to the other; other packets are not passed on."""
+def test_two_links_with_nat_share_forwarding(tmp_path: Path) -> None:
+    """The link that ends first leaves forwarding on for the other."""
     ask = shlex.join(python(ASK, NEIGHBOUR, PORT))
     one = shlex.join(arguments(["--rate", "1gbit", "--nat"], ["sh", "-c", f"echo up; cat; {ask}"]))
     two = shlex.join(arguments(["--rate", "1gbit", "--nat"], ["sh", "-c", ask]))

@@ -1,4 +1,4 @@
-"""Scenarios on real packets: the kernel's own TCP and UDP between hosts of ours.
+"""Scenarios on real packets: TCP and UDP of the kernel over emulated links.
 
 Bounds are physical: what rates, delays and buffers make impossible. How close it comes to a
 simulation is measured by `make kernel-tcp`.
@@ -29,7 +29,7 @@ RATE_BPS = 10e6
 
 
 def case(*flows: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    """A link of 10 Mbit/s and 5 ms, its law CoDel, and a wide one for what comes back."""
+    """Return a scenario: 10 Mbit/s, 5 ms and CoDel one way, 100 Mbit/s for the way back."""
     qdisc = {"name": "codel", "limit": "100p"}
     tree = {
         "name": "real",
@@ -46,7 +46,7 @@ def case(*flows: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 def test_long_flows_share_a_link_and_have_the_columns_of_a_simulation() -> None:
-    """Goodput, waits and losses stay within what the link allows."""
+    """Goodput, queueing delays and losses stay within the limits of the link."""
     cubic = {"name": "a", "count": 2, "tcp": "cubic"}
     tree = case(cubic, {"name": "b", "tcp": "reno", "rtt": "50ms"}, tape=True, duration="4s")
     live, simulated = sj.emulate(tree), sj.simulate(tree)
@@ -83,7 +83,7 @@ def test_long_flows_share_a_link_and_have_the_columns_of_a_simulation() -> None:
 
 
 def test_what_applications_do_is_what_they_do_in_a_simulation() -> None:
-    """Transfers begin when the dice say so, are as large, and take no less than they must."""
+    """Transfers have the random start times and sizes of the simulation, and physical durations."""
     poisson = {"name": "poisson", "interval": "exponential(50ms)", "size": "uniform(2kB, 9kB)"}
     tree = case({"name": "short", "count": 3, "source": poisson, "tcp": "cubic"}, warmup="0s")
     live, simulated = sj.emulate(tree), sj.simulate(tree)
@@ -110,7 +110,7 @@ SOURCES = {
 
 @pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
 def test_every_source_of_transfers_completes_some(source: dict[str, Any]) -> None:
-    """Each application runs over the kernel's sockets, none faster than light."""
+    """Each traffic source runs over the kernel's sockets, within the limits of the link."""
     flow = {"name": "x", "count": 4, "source": source, "tcp": "cubic", "return_path": ["down"]}
     if source["name"] == "trace":
         flow["count"] = 1
@@ -130,7 +130,7 @@ def test_every_source_of_transfers_completes_some(source: dict[str, Any]) -> Non
 
 
 def test_paced_sources_over_tcp_and_udp() -> None:
-    """Packets leave at their times, and take no less than the link's delay."""
+    """Packets leave on time, and take at least the delay of the link."""
     cbr = {"name": "cbr", "rate": "400kbit", "packet": "500B"}
     bursts = {"name": "onoff", "rate": "400kbit", "packet": "500B", "on": "50ms", "off": "50ms"}
     packets = {"name": "trace", "time_s": [0.6, 0.7, 0.8], "size_bytes": [100, 700, 1500]}
@@ -154,7 +154,7 @@ def test_paced_sources_over_tcp_and_udp() -> None:
 
 
 def test_a_flood_of_datagrams_loses_what_does_not_fit() -> None:
-    """Twice what fits loses half."""
+    """At twice the rate of the link, half of the packets are dropped."""
     flood = {"name": "udp", "source": {"name": "cbr", "rate": "20mbit", "packet": "1000B"}}
     live = sj.emulate(case(flood))
     udp = live.flows["udp"]
@@ -164,7 +164,7 @@ def test_a_flood_of_datagrams_loses_what_does_not_fit() -> None:
 
 
 def test_marks_are_taken_in_place_of_losses() -> None:
-    """Flows with ECN resend nothing where the law marks."""
+    """Flows with ECN retransmit nothing if the AQM marks."""
     qdisc = {"name": "codel", "ecn": True, "limit": "1000p"}
     ecn = {"name": "a", "count": 3, "tcp": {"name": "cubic", "ecn": True}}
     tree = case(ecn, {"name": "b", "tcp": "cubic"}, duration="3s")
@@ -177,7 +177,7 @@ def test_marks_are_taken_in_place_of_losses() -> None:
 
 
 def test_parameters_of_a_tcp_reach_the_kernel() -> None:
-    """A first window of two takes more round trips than one of ten."""
+    """An initial window of two packets needs more round trips than one of ten."""
     first = {"name": "cubic", "initial_window": "2p"}
     once = {"name": "transfers", "size": "14600B", "number": 1}
     live = sj.emulate(
@@ -194,7 +194,7 @@ def test_parameters_of_a_tcp_reach_the_kernel() -> None:
 
 
 def test_links_change_and_flows_come_and_go() -> None:
-    """The rate that a link is given holds from then on; who leaves is silent."""
+    """A new rate applies from its time on; a flow that leaves sends nothing more."""
     tree = case({"name": "a", "tcp": "cubic"}, {"name": "b", "tcp": "cubic"}, duration="3s")
     tree["changes"] = [
         {"at": "1s", "links": {"up": {"rate": "2mbit"}}},
@@ -212,7 +212,7 @@ def test_links_change_and_flows_come_and_go() -> None:
 
 
 def test_many_links_on_a_path_and_a_queue_on_the_way_back() -> None:
-    """Packets cross all links of their path, acks those of theirs."""
+    """Packets cross all links of the path, ACKs those of the return path."""
     links = {name: {"rate": rate, "delay": "4ms"} for name, rate in
              (("one", "20mbit"), ("two", "5mbit"), ("back", "1mbit"))}  # fmt: skip
     flow = {"name": "x", "tcp": "cubic", "path": ["one", "two"], "return_path": ["back"]}
@@ -235,7 +235,7 @@ def test_many_links_on_a_path_and_a_queue_on_the_way_back() -> None:
 
 
 def test_an_emulated_link_decides_as_a_simulated_one() -> None:
-    """The arrivals of its tape, replayed in virtual time: the same drops, the same departures."""
+    """The arrivals of its packet log, replayed in virtual time, give the same decisions."""
     live = sj.emulate(case({"name": "a", "count": 3, "tcp": "cubic"}, tape=True, warmup="0s"))
     tape = live.frame("tape").filter(link="up").sort("arrived_s")
     # Packets that are queued at the end of the run are not on the tape. A decision about a packet
@@ -265,7 +265,7 @@ def test_an_emulated_link_decides_as_a_simulated_one() -> None:
 
 
 def test_metrics_are_those_of_any_result() -> None:
-    """Each that can be asked of a simulation can be asked of real packets."""
+    """Every metric of a simulation is available for real packets."""
     poisson = {"name": "poisson", "interval": "exponential(50ms)", "size": "5kB"}
     control = "bbr" if "bbr" in AVAILABLE.read_text(encoding="ascii").split() else "cubic"
     flows = (
@@ -293,28 +293,28 @@ def test_metrics_are_those_of_any_result() -> None:
     ("flow", "error"),
     [
         ({"tcp": "tahoe"}, "flows.x.tcp: this kernel has no tahoe"),
-        ({"tcp": {"name": "reno", "profile": "ns2"}}, "flows.x.tcp.profile: no kernel plays"),
-        ({"tcp": {"name": "cubic", "beta": 0.5}}, "flows.x.tcp.beta: cannot be chosen"),
+        ({"tcp": {"name": "reno", "profile": "ns2"}}, 'flows.x.tcp.profile: "ns2" is not'),
+        ({"tcp": {"name": "cubic", "beta": 0.5}}, "flows.x.tcp.beta: cannot be set"),
         ({"tcp": {"name": "sack", "rwnd": "20p"}}, "flows.x.tcp.receive_window: cannot be"),
-        ({"tcp": {"name": "cubic", "packet": "9000B"}}, "flows.x.tcp.packet: 9000B is more"),
-        ({"tcp": {"name": "cubic", "header": "44B"}}, "flows.x.tcp.header: 44B cannot"),
+        ({"tcp": {"name": "cubic", "packet": "9000B"}}, "flows.x.tcp.packet: 9000B is above"),
+        ({"tcp": {"name": "cubic", "header": "44B"}}, "flows.x.tcp.header: 44B is not"),
         ({"source": {"name": "cbr", "packet": "30B"}}, "flows.x.source: a packet of 30B"),
         ({"path": ["upp"]}, "flows.x.path.0: unknown link"),
     ],
 )
 def test_unsupported_flows_are_refused_with_their_path(flow: dict[str, Any], error: str) -> None:
-    """No silent default: the flow and the key are named."""
+    """The message names the flow and the key."""
     with pytest.raises(sj.InputError, match=error.replace(".", r"\.")):
         sj.emulate(case({"name": "x"} | flow))
 
 
 def descriptors() -> int:
-    """How many this process has open."""
+    """Return the number of open descriptors of this process."""
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
 def test_a_run_that_is_stopped_leaves_nothing_behind() -> None:
-    """Descriptors and threads are as many as before; networks go with them."""
+    """The numbers of descriptors and threads are those of before."""
     before = descriptors(), threading.active_count()
     shares: list[float] = []
 
@@ -330,8 +330,8 @@ def test_a_run_that_is_stopped_leaves_nothing_behind() -> None:
     assert (descriptors(), threading.active_count()) == before
 
 
-def test_the_command_plays_a_file(sojourn: Command, tmp_path: Path) -> None:
-    """`run --engine live` prints and saves what `run` does."""
+def test_the_command_runs_a_file_on_real_packets(sojourn: Command, tmp_path: Path) -> None:
+    """`run --engine live` prints and saves the same as `run`."""
     file = tmp_path / "case.json"
     file.write_text(json.dumps(case({"name": "x", "tcp": "cubic"})), encoding="utf-8")
     code, out, _ = sojourn("run", file, "--engine", "live", "--json", "--out", tmp_path / "out")
@@ -341,4 +341,4 @@ def test_the_command_plays_a_file(sojourn: Command, tmp_path: Path) -> None:
     assert sj.load_result(tmp_path / "out").flows["x"].goodput_bps > 0
     code, _, error = sojourn("run", file, "--engine", "live", "--set", "x.tcp=vegas")
     assert code == 2
-    assert f"{file}: flows.x.tcp: this kernel has no vegas, it plays" in error
+    assert f"{file}: flows.x.tcp: this kernel has no vegas, only" in error

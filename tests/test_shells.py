@@ -1,4 +1,4 @@
-"""A shell inside a link says where it is, and has the user's own settings."""
+"""Prompt and settings of a shell inside a link."""
 
 import os
 import sys
@@ -21,11 +21,11 @@ OWN = {
         "function fish_prompt; printf 'mine> '; end\nfunction hello; echo own(math 20 + 22); end\n",
     ),
 }
-"""For each shell, a file of the user's: a prompt and a function."""
+"""Start-up file of the user for each shell: a prompt and a function."""
 
 
 def home(path: Path, shell: str, more: str = "") -> dict[str, str]:
-    """Make a home with the shell's own file: the environment for it."""
+    """Write a home directory with the shell's start-up file; return the environment for it."""
     name, text = OWN[shell]
     (path / name).parent.mkdir(parents=True, exist_ok=True)
     (path / name).write_text(text + more, encoding="utf-8")
@@ -35,14 +35,14 @@ def home(path: Path, shell: str, more: str = "") -> dict[str, str]:
 
 
 def line(*options: str) -> list[str]:
-    """The command line of a link with a shell in it."""
+    """Return the command line of a link with a shell."""
     return [sys.executable, "-m", "sojourn", "link", "--rate", "10mbit", *options]
 
 
 @REAL
 @pytest.mark.parametrize("shell", OWN)
-def test_the_prompt_of_a_shell_says_where_it_is(shell: str, tmp_path: Path) -> None:
-    """Before the user's own, whose functions are there."""
+def test_the_prompt_names_the_link(shell: str, tmp_path: Path) -> None:
+    """Before the prompt of the user; functions of the user are defined."""
     if lacking(shell):
         pytest.skip(lacking(shell))
     with terminal(line(), home(tmp_path, shell)) as screen:
@@ -57,8 +57,8 @@ def test_the_prompt_of_a_shell_says_where_it_is(shell: str, tmp_path: Path) -> N
 
 @REAL
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
-def test_a_prompt_that_is_made_anew_has_it_each_time(shell: str, tmp_path: Path) -> None:
-    """As tools do that show a branch or a code, once before each line."""
+def test_a_prompt_that_changes_names_the_link_each_time(shell: str, tmp_path: Path) -> None:
+    """As with tools that set the prompt before each line, for example to show a branch."""
     if lacking(shell):
         pytest.skip(lacking(shell))
     hooks = {
@@ -74,8 +74,8 @@ def test_a_prompt_that_is_made_anew_has_it_each_time(shell: str, tmp_path: Path)
 
 
 @REAL
-def test_a_shell_that_is_named_has_it_too(tmp_path: Path) -> None:
-    """Alone on the command line; both directions are told apart, and links one in another."""
+def test_a_shell_given_as_command_names_the_link(tmp_path: Path) -> None:
+    """Both directions are named if they differ, and so are nested links."""
     environment = home(tmp_path, "sh")
     options = ["--down", "rate=50mbit", "--", "sh"]
     with terminal(line(*options), environment | {"SHELL": "/bin/false"}) as screen:
@@ -90,7 +90,7 @@ def test_a_shell_that_is_named_has_it_too(tmp_path: Path) -> None:
 
 @REAL
 def test_the_terminal_is_given_back(tmp_path: Path) -> None:
-    """What comes after the link in a script can read from it."""
+    """A script can read from it after the link has ended."""
     shell = " ".join(line("--", "bash" if not lacking("bash") else "sh"))
     script = f"{shell}; read word; echo got $word"
     with terminal(["sh", "-c", script], home(tmp_path, "bash")) as screen:

@@ -1,4 +1,4 @@
-"""Datagrams that say when they left: their delays do not depend on the wall clock."""
+"""Delays of time-stamped datagrams do not depend on the wall clock."""
 
 import select
 import socket
@@ -9,15 +9,15 @@ import pytest
 
 from sojourn.live import sockets
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="time stamps of Linux")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="requires time stamps of Linux")
 
 
 @pytest.mark.parametrize("step_s", [-3600, -1, 1, 3600])
 @pytest.mark.parametrize("when", ["sent", "taken"])
-def test_a_clock_that_is_set_changes_no_delay(
+def test_setting_the_clock_changes_no_delay(
     step_s: int, when: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether between sending and arrival, or between arrival and reading."""
+    """Neither between sending and arrival, nor between arrival and reading."""
     clock = time.time_ns
 
     def stepped() -> int:

@@ -1,4 +1,4 @@
-"""What is counted of each row of a live run, and the series of rows and groups."""
+"""Statistics of a live run per flow, and the series of flows and groups."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,25 +10,29 @@ from sojourn.result.result import Array
 
 
 class Row:
-    """What is counted of a row: a flow, or a host of a crowd."""
+    """Statistics of a row: a flow, or a host of a source with many connections."""
 
     def __init__(self, name: str, group: str, *, tcp: bool) -> None:
         self.name, self.group, self.tcp = name, group, tcp
         self.delivered = 0
-        """Payload that was received, in bytes."""
+        """Payload received, in bytes."""
         self.delivered_before = 0
-        """The same by the end of the warm-up."""
+        """Payload received before the end of the warm-up, in bytes."""
         self.timeouts: int | None = 0
-        """None where the kernel does not count them."""
+        """Retransmission timeouts; None if the kernel does not count them."""
         self.delays_ns: list[int] = []
-        """Of datagrams sent since the warm-up."""
+        """One-way delays of datagrams sent after the warm-up."""
         self.seen = 0
-        """What had been delivered by the last look."""
+        """Value of `delivered` at the last sample."""
         self.delivered_bytes: list[int] = []
+        """Payload received per sample interval, in bytes."""
         self.cwnd_packets: list[float] = []
+        """Congestion window at each sample; 0 without a connection."""
 
 
 class _Group:
+    """Series of a group, one value per sample."""
+
     def __init__(self) -> None:
         self.cwnd_packets: list[float] = []
         self.timeouts: list[int] = []
@@ -37,12 +41,12 @@ class _Group:
 
 
 class FlowStats:
-    """The rows, and what is seen of them once per sample."""
+    """Statistics of all rows, sampled at a fixed interval."""
 
     def __init__(self, names: Sequence[tuple[str, str, bool]], scenario: Mapping[str, Any]) -> None:
         self.rows = [Row(name, group, tcp=tcp) for name, group, tcp in names]
         self._groups = {flow["name"]: _Group() for flow in scenario["flows"]}
-        self._crowds = {
+        self._many = {
             flow["name"]
             for flow in scenario["flows"]
             if flow["source"]["name"] not in ("bulk", "transfers", "cbr", "onoff")
@@ -50,22 +54,22 @@ class FlowStats:
         self._time_s: list[float] = []
 
     def _timeouts(self) -> dict[str, int]:
-        """Sum the timeouts of each group."""
+        """Return the sum of timeouts of each group."""
         total = dict.fromkeys(self._groups, 0)
         for row in self.rows:
             total[row.group] += row.timeouts or 0
         return total
 
     def begin(self) -> None:
-        """Start counting anew; the next look sees what came since the last one all the same."""
+        """End the warm-up: reset the counters. The current sample interval is not affected."""
         for name, timeouts in self._timeouts().items():
             self._groups[name].timeouts_seen -= timeouts
         for row in self.rows:
             row.delivered_before = row.delivered
             row.timeouts = None if row.timeouts is None else 0
 
-    def look(self, time_s: float, open_ones: Sequence[tuple[Row, Info]]) -> None:
-        """Look at everything; `open_ones` is what the kernel tells of the connections there are."""
+    def sample(self, time_s: float, open_ones: Sequence[tuple[Row, Info]]) -> None:
+        """Record a sample; `open_ones` has the state of each open connection, with its row."""
         self._time_s.append(time_s)
         windows = {id(row): float(info.cwnd_packets) for row, info in open_ones}
         for row in self.rows:
@@ -82,9 +86,14 @@ class FlowStats:
             group.stalled_flows.append(sum(info.stalled for info in infos))
 
     def columns(self, received: Mapping[str, Array], *, every_flow: bool) -> dict[str, Array]:
-        """Return the series of groups, and of `every_flow`, as a simulation has them.
+        """Return the columns of the series, as in a simulation.
 
-        `received` are the columns received_bytes, which the network between the hosts counts.
+        Parameters
+        ----------
+        received
+            The columns `received_bytes`, which the network between the hosts counts.
+        every_flow
+            True to include the series of each flow, not only of groups.
         """
         rows_seen = len(self._time_s)
         columns: dict[str, Array] = {"series/time_s": np.array(self._time_s)}
@@ -104,6 +113,6 @@ class FlowStats:
             columns[f"flows/{row.name}/delivered_bytes"] = delivered
             key = f"flows/{row.name}/received_bytes"
             columns[key] = received[key][:rows_seen]
-            if row.tcp and row.group not in self._crowds:
+            if row.tcp and row.group not in self._many:
                 columns[f"flows/{row.name}/cwnd_packets"] = np.array(row.cwnd_packets)
         return columns

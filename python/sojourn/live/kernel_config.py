@@ -1,7 +1,7 @@
-"""What the kernel's TCP and UDP can play of a scenario, and how it is told to.
+"""Kernel settings for a scenario on real packets, and checks that the kernel supports it.
 
-Each flow has a host of its own at either end, so most of what a scenario says of its TCP are
-attributes of the route from the one to the other; the rest are options of the socket.
+Each flow has its own address at both ends. Most TCP parameters of a scenario are attributes of the
+route between them; the others are socket options.
 """
 
 import functools
@@ -24,87 +24,92 @@ CONTROLS = {
     "dctcp": "dctcp",
     "vegas": "vegas",
 }
-"""What the kernel calls a TCP of ours. Its reno is NewReno, with SACK where that is on."""
+"""Kernel name of each congestion control. Its reno is NewReno, with SACK if that is enabled."""
 
 WITHOUT_SACK = ("reno", "newreno")
 
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 PACKET_MAX_BYTES = 1500
-"""Largest packet of a device."""
+"""MTU of the devices."""
 
 STAMPED_BYTES = 36
-"""Smallest datagram with room for its time stamp."""
+"""Smallest datagram with room for its time stamp, headers included."""
 
 _HEADERS = {40: False, 52: True}
-"""Bytes of a header, and whether there are timestamps in it."""
+"""Header size in bytes: True if it includes TCP timestamps."""
 
-_PLAYED = ("header", "packet", "initial_window", "ecn", "delayed_ack", "rto_min")
-"""What can be chosen; a key that is left out is as the kernel has it."""
+_SUPPORTED = ("header", "packet", "initial_window", "ecn", "delayed_ack", "rto_min")
+"""Parameters that can be set; the others have the kernel's values."""
 
 _ALWAYS = {"rack": True, "prr": True, "alpha_rises": False}
-"""Settings that the kernel always has; a scenario may state them."""
+"""Values that the kernel always has; a scenario may state them."""
 
 
 @dataclass(frozen=True)
 class Host:
-    """How the kernel is to play a row: a flow, or a host of a crowd."""
+    """Kernel settings of a row: a flow, or a host of a source with many connections."""
 
     tcp: bool
+    """True for TCP, False for UDP."""
     control: str
-    """The congestion control."""
+    """Congestion control, by its kernel name."""
     mss: int
-    """What its segments carry at most, timestamps included."""
+    """Maximum segment size in bytes, timestamps included."""
     there: str
-    """Attributes of the route of the sender."""
+    """Attributes of the sender's route."""
     back: str
-    """Attributes of the route of the receiver."""
+    """Attributes of the receiver's route."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How the kernel is to play a scenario."""
+    """Kernel settings of a scenario."""
 
     hosts: list[Host]
+    """Settings per row, in the order of the flows."""
     sysctls: dict[str, str]
-    """Settings of both networks, under net."""
+    """Values of `net` in both network namespaces, by path below `net`."""
     warnings: list[str]
-    """What it plays otherwise than it is written."""
+    """Deviations from the scenario."""
 
 
 def plan(scenario: Mapping[str, Any]) -> Plan:
-    """Say how the kernel is to play a canonical scenario.
+    """Return the kernel settings for a canonical scenario.
 
-    Raises InputError, with the flow's path, for what it cannot play.
+    Raises
+    ------
+    InputError
+        If the kernel does not support a setting; the message begins with its path.
     """
     tcps = {flow["name"]: flow["tcp"] for flow in scenario["flows"] if "tcp" in flow}
     warnings = []
     without = [name for name, tcp in tcps.items() if tcp["name"] in WITHOUT_SACK]
     sack = len(without) < len(tcps)
     if sack:
-        warnings += [f"flows.{name}.tcp: has SACK here, as others have" for name in without]
+        warnings += [f"flows.{name}.tcp: uses SACK, since other flows do" for name in without]
     headers = {name: bytes_of(tcp["header"]) for name, tcp in tcps.items()}
     for name, header in headers.items():
         if header not in _HEADERS:
             raise InputError(
-                f"flows.{name}.tcp.header: {header}B cannot be played by the kernel, allowed: 40B, "
-                "and 52B with timestamps"
+                f"flows.{name}.tcp.header: {header}B is not supported on real packets, "
+                "allowed: 40B, and 52B with timestamps"
             )
         if header != next(iter(headers.values())):
             raise InputError(f"flows.{name}.tcp.header: differs from that of other flows")
     stamps = _HEADERS[next(iter(headers.values()), 40)]
     sysctls = {
-        # A connection must not begin with what the kernel remembers of another.
+        # New connections must not reuse metrics of earlier ones.
         "ipv4/tcp_no_metrics_save": "1",
         "ipv4/tcp_sack": str(int(sack)),
         "ipv4/tcp_timestamps": str(int(stamps)),
-        # Windows that do not limit, and queues that do not overflow in a burst of connections.
+        # Windows that do not limit, and accept queues that hold a burst of connections.
         "ipv4/tcp_rmem": "4096 131072 67108864",
         "ipv4/tcp_wmem": "4096 131072 67108864",
         "ipv4/tcp_max_syn_backlog": "65536",
         "ipv4/ip_local_port_range": "10000 65000",
         "core/somaxconn": "65536",
-        # Who gets no answer goes on, as in the simulator.
+        # Keep retransmitting without an answer, as the simulator does.
         "ipv4/tcp_syn_retries": "60",
         "ipv4/tcp_synack_retries": "60",
         "ipv4/tcp_retries2": "60",
@@ -117,13 +122,14 @@ def plan(scenario: Mapping[str, Any]) -> Plan:
 
 
 def _host(flow: Mapping[str, Any]) -> Host:
+    """Return the kernel settings of a flow. Raises InputError for unsupported ones."""
     path = f"flows.{flow['name']}"
     if "tcp" not in flow:
         sizes = flow["source"].get("size_bytes") or [bytes_of(flow["source"]["packet"])]
         for size in sizes:
             if not STAMPED_BYTES <= size <= PACKET_MAX_BYTES:
                 raise InputError(
-                    f"{path}.source: a packet of {size}B cannot be played with the kernel's UDP, "
+                    f"{path}.source: a packet of {size}B is not supported on real packets, "
                     f"allowed: {STAMPED_BYTES}B to {PACKET_MAX_BYTES}B"
                 )
         return Host(False, "", 0, "", "")
@@ -133,17 +139,19 @@ def _host(flow: Mapping[str, Any]) -> Host:
     there_are = AVAILABLE.read_text(encoding="ascii").split() if AVAILABLE.exists() else []
     if control not in there_are:
         names = ", ".join(name for name, control in CONTROLS.items() if control in there_are)
-        raise InputError(f"{path}: this kernel has no {tcp['name']}, it plays {names}")
+        raise InputError(f"{path}: this kernel has no {tcp['name']}, only {names}")
     if tcp["profile"] != "rfc":
-        raise InputError(f'{path}.profile: no kernel plays "{tcp["profile"]}", allowed: rfc')
+        raise InputError(
+            f'{path}.profile: "{tcp["profile"]}" is not supported on real packets, allowed: rfc'
+        )
     usual = _usual(tcp["name"])
-    # The window first: the threshold follows from it.
+    # Check the window first: the default of the threshold depends on it.
     for key, value in {"receive_window": tcp["receive_window"], **tcp}.items():
-        if key not in _PLAYED and value not in (usual[key], _ALWAYS.get(key, usual[key])):
-            raise InputError(f"{path}.{key}: cannot be chosen with real packets, leave it out")
+        if key not in _SUPPORTED and value not in (usual[key], _ALWAYS.get(key, usual[key])):
+            raise InputError(f"{path}.{key}: cannot be set on real packets, leave it out")
     packet = bytes_of(tcp["packet"])
     if packet > PACKET_MAX_BYTES:
-        raise InputError(f"{path}.packet: {packet}B is more than the {PACKET_MAX_BYTES}B that fit")
+        raise InputError(f"{path}.packet: {packet}B is above the MTU of {PACKET_MAX_BYTES}B")
     payload = packet - bytes_of(tcp["header"])
     there, back = [], []
     if tcp["ecn"]:
@@ -159,6 +167,7 @@ def _host(flow: Mapping[str, Any]) -> Host:
 
 
 def _packets(size: str, payload: int) -> int:
+    """Return a window in packets: `size` is in packets ("10p") or bytes ("15kB")."""
     if size.endswith("p"):
         return int(size[:-1])
     return max(1, bytes_of(size) // payload)

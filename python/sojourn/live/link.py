@@ -367,7 +367,7 @@ def _hear(leash: socket.socket) -> list[int]:
 
 
 def start_in_realtime() -> bool:
-    """Give real-time priority to threads that are started from now on. False if not allowed."""
+    """Let new threads have real-time priority; return False if that is not allowed."""
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
     except PermissionError:
@@ -376,7 +376,7 @@ def start_in_realtime() -> bool:
 
 
 def end_realtime() -> None:
-    """Give normal priority to threads that are started from now on."""
+    """Let new threads have normal priority again."""
     with suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 

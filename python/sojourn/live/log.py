@@ -1,4 +1,4 @@
-"""What a live link writes: its series, as a simulation has them, and its tapes."""
+"""Files of a live link: its series, with the columns of a simulation, and its packet logs."""
 
 import json
 import math
@@ -13,17 +13,27 @@ from sojourn.live.link import Rows
 from sojourn.result.result import SCHEMA, Array
 
 ENDINGS = (".jsonl", ".parquet")
-"""What the name of a log may end in: rows as they come, or a table at the end."""
+"""Suffixes of a log: .jsonl is written as rows arrive, .parquet when the link ends."""
 
 ONLY_SHOWN = ("sojourn_p50_s", "sojourn_p99_s")
-"""What a simulation's series do not have."""
+"""Columns that are shown but not written, since a simulation has none of that name."""
 
 
 @contextmanager
 def logging(
     path: Path, links: Mapping[str, Any], command: Sequence[str]
 ) -> Iterator[Callable[[Rows], None]]:
-    """Lend a function that takes rows; they are in the file `path` at the end at the latest."""
+    """Open the log `path` and yield the function that appends rows.
+
+    Parameters
+    ----------
+    path
+        Name of the file; its suffix is one of `ENDINGS`.
+    links
+        Canonical links, by direction; stored in the metadata of a Parquet file.
+    command
+        Command line, stored likewise.
+    """
     if path.suffix.lower() == ".jsonl":
         with naming(path), path.open("w", encoding="utf-8") as file:
 
@@ -43,7 +53,7 @@ def logging(
 
 
 def write_tapes(directory: Path, tapes: Rows) -> None:
-    """Write the tape of each direction as a CSV file that `sojourn replay` reads and follows."""
+    """Write the packet log of each direction as a CSV file for `sojourn replay`."""
     import polars as pl
 
     for name, columns in tapes.items():
@@ -61,14 +71,15 @@ def write_tapes(directory: Path, tapes: Rows) -> None:
 
 
 def _dicts(name: str, columns: Mapping[str, Array]) -> Iterator[dict[str, Any]]:
-    """Give the rows of a direction."""
-    lists = {key: values.tolist() for key, values in _shown(columns).items()}
+    """Yield the rows of a direction."""
+    lists = {key: values.tolist() for key, values in _columns(columns).items()}
     for values in zip(*lists.values(), strict=True):
         numbers = (None if isinstance(v, float) and math.isnan(v) else v for v in values)
         yield {"kind": "link", "name": name, **dict(zip(lists, numbers, strict=True))}
 
 
-def _shown(columns: Mapping[str, Array]) -> dict[str, Array]:
+def _columns(columns: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the columns of a log under their names there."""
     return {
         key.replace("gauge/", "gauge_"): values
         for key, values in columns.items()
@@ -79,10 +90,11 @@ def _shown(columns: Mapping[str, Array]) -> dict[str, Array]:
 def _write_parquet(
     path: Path, kept: Sequence[Rows], links: Mapping[str, Any], command: Sequence[str]
 ) -> None:
+    """Write all rows as one table, the rows of `up` first."""
     import polars as pl
 
     frames = [
-        pl.DataFrame(_shown(columns)).select(
+        pl.DataFrame(_columns(columns)).select(
             pl.lit("link").alias("kind"), pl.lit(name).alias("name"), pl.all()
         )
         for name in links

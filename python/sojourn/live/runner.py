@@ -1,7 +1,7 @@
-"""Many runs on real packets: several at once, each in a process of its own, in real time.
+"""Runs on real packets, several at once, each in its own process.
 
-A run with 10 Mbit/s takes a tenth to a quarter of a core, so several fit on a machine. Each row
-tells how late packets and applications were in its run, and what speaks against its numbers.
+A run at 10 Mbit/s needs a tenth to a quarter of a core, so a machine can run several at once. Each
+row of results has the lateness of packets and applications, and the warnings of its run.
 """
 
 import json
@@ -27,31 +27,39 @@ from sojourn.sweeps import runner
 from sojourn.sweeps.runner import Engine, Made, Measure, Row, Run
 
 JOBS = 6
-"""How many runs are played at once unless it is said."""
+"""Default number of runs at once."""
 
 LATENESS = ("lateness_p99_s", "application_p99_s")
-"""What is kept of how late a run was: packets written, and what applications did."""
+"""Columns of lateness: of packets written, and of application events."""
 
 FIDELITY = (*LATENESS, "warnings", "warned")
-"""The columns that rows of real packets have more than others: `warnings` counts, `warned` says."""
+"""Columns of runs on real packets only: `warnings` is a number, `warned` has their texts."""
 
 _stop: Event | None = None
-"""In a worker: set when its run is to end."""
+"""In a worker process: set to stop its run."""
 
 
 def kernel() -> str:
-    """Name the kernel whose TCP and UDP are played."""
+    """Return the name and release of the kernel whose TCP and UDP run."""
     told = os.uname()
     return f"{told.sysname} {told.release}"
 
 
 def live() -> Engine:
-    """Give the engine of real packets: ours and the kernel's together make the numbers."""
+    """Return the engine for real packets. Its cache key names this build and the kernel."""
     return Engine(f"{_sojourn.engine()} live {os.uname().release}", work, realtime=True)
 
 
 def check(runs: Sequence[Run]) -> None:
-    """Raise InputError for what this kernel cannot play, NoRightError where it may not be."""
+    """Check that this machine can run `runs`.
+
+    Raises
+    ------
+    InputError
+        If the kernel does not support a scenario, or a program is missing.
+    NoRightError
+        If the process may not create network devices.
+    """
     for run in runs:
         plan(json.loads(_sojourn.canonical(to_json(run.scenario))))
     netdev.check_tools()
@@ -65,12 +73,33 @@ def emulate_all(
     jobs: int | None = None,
     progress: bool = False,
 ) -> Made:
-    """Play all `runs` that `store` lacks, `jobs` at once, and give a row for each.
+    """Run all `runs` that `store` does not have, on real packets.
 
-    As `campaign.campaign`: what was finished when an error or a Ctrl-C came is in the store.
+    After an error or Ctrl-C, the finished runs are in the store.
+
+    Parameters
+    ----------
+    runs
+        The runs, each a scenario with its metrics.
+    store
+        Directory of the store; None keeps nothing.
+    jobs
+        Number of runs at once; `JOBS` by default.
+    progress
+        True shows a progress bar on a terminal.
+
+    Returns
+    -------
+    Made
+        A row of results per run.
+
+    Raises
+    ------
+    InputError, NoRightError
+        See `check`.
     """
     check(runs)
-    # Threads of this process would share an interpreter, and its forks their locks.
+    # Threads would share one interpreter; forked processes would inherit locks.
     context = multiprocessing.get_context("spawn")
     stop = context.Event()
     most = min(jobs or JOBS, max(1, len(runs)))
@@ -84,20 +113,19 @@ def emulate_all(
 
 
 class _Workers(ProcessPoolExecutor):
-    """Processes that Ctrl-C does not reach before `_begin` has run in them.
+    """Worker processes in which SIGINT is blocked until `_begin` has run.
 
-    The terminal sends it to them as well. While they import modules it would end them with a
-    traceback.
+    The terminal sends Ctrl-C to them as well. During their imports it would cause a traceback.
     """
 
     def submit(self, *args: Any, **kwargs: Any) -> Any:
-        """Submit a call; this starts a process if there are too few, which inherits the mask."""
+        """Submit a call. A worker that this starts inherits the signal mask."""
         with held_back():
             return super().submit(*args, **kwargs)
 
 
 def work(chunk: Sequence[tuple[str, Measure]]) -> list[tuple[Row, int]]:
-    """Play runs one after the other: what is kept of each, and how many packets came."""
+    """Run scenarios one after the other; return the row and the number of packets of each."""
     done = []
     for text, measure in chunk:
         result = emulate(json.loads(text), progress=_goes_on)
@@ -107,7 +135,7 @@ def work(chunk: Sequence[tuple[str, Measure]]) -> list[tuple[Row, int]]:
 
 
 def fidelity(result: Result) -> Row:
-    """Tell how far the numbers of a run can be trusted."""
+    """Return the columns `FIDELITY` of a run."""
     told = result.summary["live"]
     warnings = told["warnings"]
     row: Row = {key: told[key] for key in LATENESS}
@@ -119,7 +147,7 @@ def _goes_on(_: float) -> bool:
 
 
 def _begin(stop: Event) -> None:
-    """Make ready a worker: its parent alone ends it, at a Ctrl-C or by ending itself."""
+    """Initialise a worker: ignore SIGINT, and exit when the parent process exits."""
     global _stop
     _stop = stop
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -130,6 +158,6 @@ def _begin(stop: Event) -> None:
 
 
 def _end_with(sentinel: int) -> None:
-    """End this process when its parent has gone; its networks go with it."""
+    """Exit when the parent process has exited; the kernel removes the networks."""
     wait([sentinel])
     os._exit(1)

@@ -1,6 +1,6 @@
-"""The sockets of a live run: connections with both ends here, datagrams that say when they left.
+"""Sockets of a live run: TCP connections, and UDP datagrams with a time stamp.
 
-Both ends of every connection belong to one thread, which so knows at once what was received.
+One thread has both ends of every connection, so it knows at once which data was received.
 """
 
 import socket
@@ -50,7 +50,7 @@ def info(sender: socket.socket) -> Info:
 
 
 class Connection:
-    """A connection of a flow: who sends, who receives, and how far they are."""
+    """A TCP connection of a flow: both sockets, and its progress."""
 
     __slots__ = (
         "flow",
@@ -67,7 +67,7 @@ class Connection:
     )
 
     def __init__(self, flow: int, row: int, host: Host, *, request: bool, keep: bool) -> None:
-        """Begin to connect; the thread must be in the network of the end that sends."""
+        """Start connecting. The thread must be in the network namespace of the sender."""
         self.flow, self.row, self.keep = flow, row, keep
         self.left, self.got, self.want, self.timeouts = 0, 0, ENDLESS, 0
         self.stands = False
@@ -78,19 +78,19 @@ class Connection:
         self.sender.setsockopt(tcp, socket.TCP_CONGESTION, host.control.encode())
         self.sender.setsockopt(tcp, socket.TCP_MAXSEG, host.mss)
         self.sender.setsockopt(tcp, socket.TCP_NODELAY, 1)
-        # The port is chosen when both ends are known: so there are enough of them.
+        # Choose the port at connect, when both addresses are known: then ports do not run out.
         self.sender.setsockopt(socket.IPPROTO_IP, _IP_BIND_ADDRESS_NO_PORT, 1)
         self.sender.bind((address(end, row), 0))
         self.sender.connect_ex((address(1 - end, row), TCP_PORT))
         self.port: tuple[str, int] = self.sender.getsockname()
 
     def endless(self) -> None:
-        """Have always more to send."""
+        """Send without end."""
         self.left = ENDLESS
         self.sender.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
 
     def flush(self) -> None:
-        """Give the socket what it takes; when all is given, the last byte carries the end."""
+        """Write data to the socket until it would block or all is written."""
         try:
             while self.left > 0:
                 sent = self.sender.send(_ZEROS[: min(self.left, len(_ZEROS))])
@@ -99,7 +99,7 @@ class Connection:
             pass
 
     def take(self) -> tuple[int, bool]:
-        """Receive what is there: how many bytes, and whether that was the end."""
+        """Receive all available data; return its bytes, and True at the end of the stream."""
         assert self.receiver is not None
         total = 0
         try:
@@ -112,7 +112,7 @@ class Connection:
         return total, True
 
     def close(self, *, at_once: bool = False) -> None:
-        """Close both ends, without a word to the other one if `at_once`."""
+        """Close both sockets; `at_once` resets the connection."""
         for end in (self.sender, self.receiver):
             if end is not None:
                 if at_once:
@@ -121,7 +121,7 @@ class Connection:
 
 
 def listen() -> socket.socket:
-    """Listen for all hosts of the network that this thread is in."""
+    """Return a socket that listens on all addresses of the thread's network namespace."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("", TCP_PORT))
@@ -141,38 +141,39 @@ def datagrams_to_all() -> socket.socket:
     """Return the socket that receives the datagrams of all rows, with arrival times."""
     sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
     sink.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-    with suppress(PermissionError):  # it is small then, as an ordinary user's is
+    with suppress(PermissionError):  # without the right, the buffer has its default size
         sink.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, 1 << 26)
     sink.bind(("", UDP_PORT))
     return sink
 
 
 def send_datagram(sender: socket.socket, size_bytes: int) -> None:
-    """Send a datagram of that size, headers included, that says when it was sent.
+    """Send a datagram of `size_bytes`, headers included, with the time of sending.
 
-    The time is that of the monotonic clock: somebody may set the other one.
+    The time is that of the monotonic clock, since the wall clock can be set meanwhile.
     """
     stamp = struct.pack("=Q", time.monotonic_ns())
-    with suppress(BlockingIOError):  # the device is behind: the kernel would drop it
+    with suppress(BlockingIOError):  # the device queue is full: the kernel would drop it
         sender.send(stamp + bytes(size_bytes - _UDP_HEADER_BYTES - len(stamp)))
 
 
 def take_datagram(sink: socket.socket) -> tuple[int, int, int] | None:
-    """Receive a datagram: of which row, its payload in bytes, how long it was on its way in ns."""
+    """Receive a datagram; return its row, payload in bytes and one-way delay in ns, or None."""
     try:
         data, notes, _, sender = sink.recvmsg(65_536, 64)
     except BlockingIOError:
         return None
     (sent_ns,) = struct.unpack_from("=Q", data)
     seconds, nanoseconds = _stamp(notes)
-    # The kernel stamps by the wall clock, so that tells how long ago it was. If the clock was set
-    # since, that is no time between sending and now.
+    # The kernel stamps by the wall clock, which gives the time since arrival. If the clock was set
+    # meanwhile, that may be negative or longer than the time since sending: clamp it.
     elapsed_ns = time.monotonic_ns() - sent_ns
     ago_ns = time.time_ns() - (seconds * 1_000_000_000 + nanoseconds)
     return row_of(sender[0]), len(data), elapsed_ns - min(max(ago_ns, 0), elapsed_ns)
 
 
 def _stamp(notes: list[Any]) -> tuple[int, int]:
+    """Return seconds and nanoseconds of the kernel's receive time stamp, or of now."""
     for level, kind, data in notes:
         if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS:
             seconds, nanoseconds = struct.unpack("=qq", data)

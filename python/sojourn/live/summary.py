@@ -1,4 +1,4 @@
-"""What a live link prints: a description when it starts, a summary and its accuracy at the end."""
+"""Messages of a live link: description at the start, summary and accuracy report at the end."""
 
 import math
 import shutil
@@ -16,7 +16,7 @@ FULL_BYTES = netdev.MTU_BYTES
 
 
 def say(text: str) -> None:
-    """Print a sentence on standard error, wrapped at spaces: standard output is the command's."""
+    """Print a line on standard error, wrapped at spaces. Standard output belongs to the command."""
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns
         wrapped = textwrap.wrap(
@@ -27,7 +27,7 @@ def say(text: str) -> None:
 
 
 def start(ready: Ready, *, shell: bool) -> None:
-    """Describe each direction and both ends, and for a `shell`, how far its packets get."""
+    """Print each direction and both ends; for a `shell`, also print how to reach other machines."""
     for name, link in ready.links.items():
         say(f"{name:4} {described(link)}")
     ends = [f"inside {ready.block.near}", f"outside {ready.block.far}"]
@@ -40,7 +40,7 @@ def start(ready: Ready, *, shell: bool) -> None:
     if not ready.tun:
         say(f"ends are veth pairs: {netdev.TUN} is missing or not accessible")
     if ready.own_network:
-        say("outside is an empty network of its own: no right to change this one")
+        say("outside is a new, empty network: no right to change this one")
     if not ready.realtime:
         say("no right to real-time scheduling: packets may be milliseconds late")
     if shell:
@@ -48,18 +48,18 @@ def start(ready: Ready, *, shell: bool) -> None:
 
 
 def say_no_way_out(ready: Ready) -> None:
-    """Tell how the command could reach other machines, if it cannot."""
+    """Print how the command could reach other machines, if it cannot."""
     from sojourn.live.nat import BY_HAND, has_way_out
 
     if ready.nat or ready.own_network or has_way_out():
         return
-    say("inside reaches this machine only; --nat gives it a way to others, or by hand:")
+    say("inside reaches only this machine; to reach others over IPv4, use --nat, or run:")
     for command in BY_HAND:
         print(f"  {command}", file=sys.stderr)
 
 
 def described(link: Mapping[str, Any]) -> str:
-    """Write a direction: rate, delay, discipline, its buffer in time, what else there is."""
+    """Return the description of a direction: rate, delay, discipline, buffer in time, loss."""
     trace = link.get("trace", {})
     rows = next((len(c) for c in trace.values() if isinstance(c, list)), 0)
     rate_bps = units.bps_of(link["rate"])
@@ -82,7 +82,7 @@ def described(link: Mapping[str, Any]) -> str:
 
 
 def finish(run: LinkRun) -> None:
-    """Print what happened on the link, and how accurate it was."""
+    """Print the traffic summary and the accuracy report."""
     from rich.console import Console
 
     from sojourn.display.table import Table

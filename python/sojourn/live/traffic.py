@@ -1,4 +1,4 @@
-"""Plays the applications of a scenario with real sockets: one thread, in real time."""
+"""Traffic sources of a scenario on real sockets, in real time, in one thread."""
 
 import os
 import select
@@ -18,11 +18,11 @@ from sojourn.live.sockets import ENDLESS, Connection
 _IN, _OUT, _HANGUP = select.EPOLLIN, select.EPOLLOUT, select.EPOLLHUP | select.EPOLLERR
 _NOTHING = 1 << 63
 _LOOK_S = 0.1
-"""How often the thread looks whether it is to end."""
+"""Longest time between two checks of `ended`, in seconds."""
 
 
 class TrafficGenerator:
-    """The applications of a canonical scenario, and what becomes of what they send."""
+    """Traffic sources of a canonical scenario, and the statistics of its flows."""
 
     def __init__(self, scenario: Mapping[str, Any], text: str, plan: Plan) -> None:
         self.script = _sojourn.Script(text)
@@ -30,12 +30,13 @@ class TrafficGenerator:
         self.stats = FlowStats(self.script.rows(), scenario)
         self.rows = self.stats.rows
         self.lateness_s: list[float] = []
-        """How late each thing was done."""
+        """Lateness of each application event."""
         self.ended = False
-        """Set from outside to end it before its time."""
+        """Set by another thread to stop early."""
         self.failed: list[str] = []
-        """Connections that broke, by row."""
+        """Messages about connections that failed, with the name of the row."""
         self.now_ns = 0
+        """Time since the start."""
         self._start_ns = 0
         ns = 1_000_000_000
         self._end = round(seconds(scenario["duration"]) * ns)
@@ -44,16 +45,20 @@ class TrafficGenerator:
         self._sample = self._every = round(seconds(every) * ns) if every else _NOTHING
         self._warmed = False
         self._connections: dict[int, Connection] = {}
-        """The last one of each flow."""
+        """Latest connection of each flow."""
         self._ends: dict[int, tuple[Connection, bool]] = {}
-        """By descriptor: whose, and whether it is the sender's."""
+        """Connection of each descriptor, and True for the descriptor of its sender."""
         self._asked: dict[tuple[str, int], Connection] = {}
-        """Connections not accepted yet, by who asked."""
+        """Connections not accepted yet, by the address of the client."""
         self._senders: dict[int, socket.socket] = {}
-        """Of datagrams, by row."""
+        """UDP sockets, by row."""
 
     def run(self, networks: tuple[int, int], started: "_sojourn.Network") -> None:
-        """Play to the end; the thread ends up in the network of the senders."""
+        """Run to the end of the scenario.
+
+        `networks` are descriptors of the namespaces of senders and receivers. The calling thread
+        stays in that of the senders.
+        """
         self._networks = networks
         self._start_ns = started.start_ns
         with ExitStack() as stack:
@@ -70,6 +75,7 @@ class TrafficGenerator:
             self._loop()
 
     def _clock(self) -> int:
+        """Return the time since the start, in ns."""
         self.now_ns = time.monotonic_ns() - self._start_ns
         return self.now_ns
 
@@ -87,13 +93,13 @@ class TrafficGenerator:
             if now >= self._warm and not self._warmed:
                 self._begin()
             if now >= self._sample:
-                self._look()
+                self._take_sample()
             if now >= self._end:
                 break
             first = min(self._sample, self._end, _NOTHING if due is None else due)
             first = first if self._warmed else min(first, self._warm)
             wait = min(max(0, first - self._clock()) / 1e9, _LOOK_S)
-            # An epoll waits for whole milliseconds; to wait for it can be shorter.
+            # epoll_wait has a resolution of 1 ms; select on its descriptor is finer.
             select.select([self._epoll], [], [], wait)
             for fd, events in self._epoll.poll(0):
                 self._event(fd, events)
@@ -114,10 +120,11 @@ class TrafficGenerator:
                 self._broken(connection, error)
 
     def _do(self, what: str, flow: int, row: int, size: int, request: bool, keep: bool) -> None:
+        """Execute a cue of the script (see `sojourn_sim::script`)."""
         match what:
             case "open":
                 self._open(flow, row, size, request, keep)
-            case "write" if flow in self._connections:  # it may be broken
+            case "write" if flow in self._connections:  # it may have failed
                 connection = self._connections[flow]
                 connection.left += size
                 if connection.stands:
@@ -138,6 +145,7 @@ class TrafficGenerator:
                         self._forget(connection, at_once=True)
 
     def _open(self, flow: int, row: int, size: int, request: bool, keep: bool) -> None:
+        """Start a transfer, on the kept connection of the flow or on a new one."""
         kept = self._connections.get(flow) if keep else None
         if kept is not None:
             kept.want = kept.got + size
@@ -169,7 +177,7 @@ class TrafficGenerator:
             receiver.setblocking(False)
             connection = self._asked.pop(port, None)
             if connection is None:
-                receiver.close()  # it was given up meanwhile
+                receiver.close()  # closed by the sender meanwhile
                 continue
             connection.receiver = receiver
             self._ends[receiver.fileno()] = connection, False
@@ -181,8 +189,8 @@ class TrafficGenerator:
             self._epoll.modify(connection.sender.fileno(), _IN | _OUT)
             return
         self._epoll.modify(connection.sender.fileno(), _IN)
-        # All of a transfer was given: its last segment carries the end. One that is kept goes on,
-        # and so does one that is written to as long as nobody stops it.
+        # All data of a transfer is written: its last segment carries the FIN. A connection that is
+        # kept stays open, and so does a stream without end until it is stopped.
         if connection.want < ENDLESS and not connection.keep:
             connection.sender.shutdown(socket.SHUT_WR)
 
@@ -197,7 +205,7 @@ class TrafficGenerator:
                 self.script.established(connection.flow, self._clock())
             self._flush(connection)
         if events & _IN:
-            # A byte for each answer that was received, or the end.
+            # One byte per transfer received, or the end of the stream.
             over = not connection.sender.recv(1)
             if over:
                 self._forget(connection)
@@ -223,7 +231,7 @@ class TrafficGenerator:
         self._forget(connection, at_once=True)
 
     def _forget(self, connection: Connection, *, at_once: bool = False) -> None:
-        """Close a connection, having counted its timeouts."""
+        """Close a connection, after adding its timeouts to the statistics."""
         self._count(connection)
         self._asked.pop(connection.port, None)
         for end in (connection.sender, connection.receiver):
@@ -234,7 +242,7 @@ class TrafficGenerator:
         connection.close(at_once=at_once)
 
     def _count(self, connection: Connection) -> sockets.Info:
-        """Count the timeouts of a connection since this was last asked."""
+        """Add new timeouts of a connection to the statistics; return its state."""
         told = sockets.info(connection.sender)
         row = self.rows[connection.row]
         if told.timeouts is None or row.timeouts is None:
@@ -253,18 +261,18 @@ class TrafficGenerator:
                 self.rows[row].delays_ns.append(took_ns)
 
     def _begin(self) -> None:
-        """Start counting anew."""
+        """End the warm-up: reset the counters."""
         self._warmed = True
         for connection in self._connections.values():
             self._count(connection)
         self.stats.begin()
 
-    def _look(self) -> None:
-        """Look at everything; a look that is missed is made up for at once."""
+    def _take_sample(self) -> None:
+        """Record a sample. A sample that is overdue is recorded at the next call."""
         at_s = self._sample / 1e9
         self._sample += self._every
         standing = [one for one in self._connections.values() if one.stands]
-        self.stats.look(at_s, [(self.rows[one.row], self._count(one)) for one in standing])
+        self.stats.sample(at_s, [(self.rows[one.row], self._count(one)) for one in standing])
 
     def _close(self) -> None:
         for connection in list(self._connections.values()):

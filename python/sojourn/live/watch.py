@@ -1,8 +1,8 @@
-"""A view of a live link while its command runs: below the command's output, or somewhere else.
+"""Status display of a live link: below the command's output, on another terminal, or in a file.
 
-On the terminal of the command the view is a block of status lines at the bottom. The terminal
-scrolls the command's output above them, so both stay whole. Each update is one write that begins by
-saving the cursor and ends by restoring it.
+On the terminal of the command the status lines are at the bottom, below a scroll region for the
+command's output, so that neither overwrites the other. Each update is one write, which saves the
+cursor first and restores it last.
 """
 
 import math
@@ -22,36 +22,36 @@ from sojourn._util.inputs import why
 from sojourn.live.link import Rows
 
 WINDOW_S = 1.0
-"""Rates are means over so much time; percentiles are, too (see `_sojourn.Pump`)."""
+"""Window of rates and percentiles, in seconds (see `_sojourn.Pump`)."""
 
 NAME, COLUMNS = 4, (("sent", 10), ("queue", 15), ("delay 50 %", 10), ("99 %", 8))
-"""Width of a direction's name, and headers and widths of the columns of numbers."""
+"""Width of the column of names; headers and widths of the columns of numbers."""
 EVENTS = (("drops/s", 7), ("marks/s", 7))
 GAP = "  "
 
 ROWS_MIN = 10
-"""The smallest terminal that status lines leave room on."""
+"""Smallest number of terminal rows for status lines."""
 
 SAVE, RESTORE = "\x1b7", "\x1b8"
 """Save and restore the cursor (DECSC, DECRC)."""
 
 
 _WHOLE = f"{SAVE}\x1b[r{RESTORE}"
-"""Let the whole terminal scroll; that moves the cursor."""
+"""Reset the scroll region to the whole terminal, and keep the cursor, which DECSTBM moves."""
 
 
 class View(Protocol):
-    """Where the last state of a link is shown."""
+    """A place that shows the latest state of a link."""
 
     def show(self, latest: "Latest") -> None:
-        """Show it."""
+        """Show the state."""
 
     def close(self) -> None:
-        """Leave the place as it should be afterwards."""
+        """Restore the terminal, or finish the file."""
 
 
 class Latest:
-    """The last second of both directions."""
+    """Rows of the last second, of both directions."""
 
     def __init__(self) -> None:
         self.time_s = 0.0
@@ -59,7 +59,7 @@ class Latest:
         self._step_s = 0.1
 
     def take(self, rows: Rows) -> bool:
-        """Take the rows that came; True if there are some of every direction."""
+        """Add new rows; return True if there are rows of every direction."""
         for name, columns in rows.items():
             kept = self._rows.setdefault(name, deque())
             lists = {key: values.tolist() for key, values in columns.items()}
@@ -77,13 +77,13 @@ class Latest:
         return True
 
     def lines(self, width: int) -> list[str]:
-        """Write the state: a header, and a line for each direction, none longer than `width`."""
+        """Return a header and a line per direction, each at most `width` characters."""
         heads = [f"{head:>{size}}" for head, size in (*COLUMNS, *EVENTS)]
         header = GAP.join([f"{'':{NAME}}", *heads])
         return [line[:width] for line in (header, *(self.line(name, width) for name in self._rows))]
 
     def line(self, name: str, width: int) -> str:
-        """Write a direction: numbers, then as many variables of its discipline as there is room."""
+        """Return the line of a direction: numbers, then the variables of the qdisc that fit."""
         kept = self._rows[name]
         last, took_s = kept[-1], len(kept) * self._step_s
 
@@ -109,7 +109,7 @@ class Latest:
 
 
 def _variables(row: Mapping[str, float]) -> Iterator[str]:
-    """Write the variables of a discipline."""
+    """Yield the variables of a discipline with their values."""
     for key, value in row.items():
         if key.startswith("gauge/"):
             yield f"{key.removeprefix('gauge/')} {value:.3g}"
@@ -120,10 +120,10 @@ def _or_dash(seconds: float) -> str:
 
 
 class _StatusLines:
-    """The last rows of the terminal that a command writes to.
+    """Status lines in the last rows of the command's terminal.
 
-    When the size of the terminal changes, only what is below the cursor is cleared: terminals move
-    their content in different ways then, and the lines are always there.
+    After a resize only the part below the cursor is cleared. Terminals move their content in
+    different ways, but the status lines are always below the cursor.
     """
 
     def __init__(self, fd: int, lines: int) -> None:
@@ -132,20 +132,20 @@ class _StatusLines:
         if self._size.lines < ROWS_MIN or os.environ.get("TERM", "dumb") == "dumb":
             os.close(fd)
             raise InputError(
-                f"--watch: takes a terminal with {ROWS_MIN} rows at least and TERM set, or use "
-                "--watch-to FILE|TTY"
+                f"--watch: requires a terminal with at least {ROWS_MIN} rows and TERM set; "
+                "otherwise use --watch-to FILE|TTY"
             )
         self._write(self._reserve())
 
     def _reserve(self) -> str:
-        """Make room below the cursor, and let all above the last rows scroll."""
+        """Return the sequence that makes room below the cursor and sets the scroll region."""
         return "\n" * self._n + f"\x1b[{self._n}A{SAVE}{self._region()}{RESTORE}"
 
     def _region(self) -> str:
         return f"\x1b[1;{self._size.lines - self._n}r"
 
     def show(self, latest: Latest) -> None:
-        """Write the lines; the region is set anew, since the command may have changed it."""
+        """Write the lines, and the scroll region, which the command may have changed."""
         parts = []
         size = os.get_terminal_size(self._fd)
         if size != self._size:
@@ -153,7 +153,7 @@ class _StatusLines:
             parts.append(f"{_WHOLE}\x1b[0J{self._reserve()}")
         top = size.lines - self._n + 1
         parts += [SAVE, self._region(), "\x1b[0m"]
-        # The last column stays free: to write there would be to wrap on some terminals.
+        # Leave the last column free: some terminals wrap after it.
         for i, line in enumerate(latest.lines(size.columns - 1)):
             shade = "\x1b[7m" if i == 0 else ""
             parts.append(f"\x1b[{top + i};1H{shade}\x1b[2K{line}\x1b[0m")
@@ -161,12 +161,12 @@ class _StatusLines:
         self._write("".join(parts))
 
     def close(self) -> None:
-        """Clear the lines and let the whole terminal scroll."""
+        """Clear the lines and reset the scroll region."""
         top = self._size.lines - self._n + 1
         with suppress(OSError):
             if os.get_terminal_size(self._fd) == self._size:
                 self._write(f"{SAVE}\x1b[{top};1H\x1b[0m\x1b[0J{RESTORE}{_WHOLE}")
-            else:  # nobody knows where they are now: below the cursor, at least
+            else:  # the position after a resize is unknown, but it is below the cursor
                 self._write(f"{_WHOLE}\x1b[0J")
         os.close(self._fd)
 
@@ -175,26 +175,26 @@ class _StatusLines:
 
 
 class _Screen:
-    """A terminal that nothing else uses."""
+    """A terminal that shows only the state of the link."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
         _write_all(fd, "\x1b[H\x1b[2J")
 
     def show(self, latest: Latest) -> None:
-        """Write the state over the one before."""
+        """Overwrite the previous state."""
         columns = os.get_terminal_size(self._fd).columns
         shown = [f"sojourn link, {latest.time_s:.0f} s", "", *latest.lines(columns - 1)]
         _write_all(self._fd, "\x1b[H" + "".join(f"{line}\x1b[K\r\n" for line in shown) + "\x1b[J")
 
     def close(self) -> None:
-        """Leave the last state there."""
+        """Add a last line; the last state stays visible."""
         _write_all(self._fd, "the link has ended\x1b[K\r\n")
         os.close(self._fd)
 
 
 class _Lines:
-    """A file: a line for each direction once a second."""
+    """A file with a line per direction and second."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -203,7 +203,7 @@ class _Lines:
         self._unwritten: list[str] = []
 
     def show(self, latest: Latest) -> None:
-        """Write the lines of the second that has passed."""
+        """Write the lines of the last second."""
         header, *lines = latest.lines(sys.maxsize)
         self._unwritten = [] if self._headed else [f"{'time':>8}{GAP}{header}"]
         self._unwritten += [f"{latest.time_s:6.1f} s{GAP}{line}" for line in lines]
@@ -216,15 +216,16 @@ class _Lines:
         self._headed, self._unwritten = True, []
 
     def close(self) -> None:
-        """Write the last state, if it is later than the last lines."""
+        """Write the last state, if it is not written yet."""
         self._write()
         os.close(self._fd)
 
 
 def _write_all(fd: int, text: str) -> None:
-    """Write `text`, or nothing if there is no room for its beginning or nobody is there any more.
+    """Write `text`, or nothing if the write would block or the reader is gone.
 
-    A place that is behind must not hold the link up; a sequence that was begun must be finished.
+    A slow terminal must not delay the link. After a partial write the rest is written, blocking if
+    necessary, since an escape sequence must be complete.
     """
     data = text.encode(errors="backslashreplace")
     with suppress(OSError):
@@ -237,33 +238,48 @@ def _write_all(fd: int, text: str) -> None:
 
 
 def check(watch: bool, to: Path | None, *, shell: bool) -> None:
-    """Raise InputError if the link cannot be shown there."""
+    """Check the options --watch and --watch-to.
+
+    Parameters
+    ----------
+    watch
+        True if --watch is given.
+    to
+        Value of --watch-to.
+    shell
+        True if the command is an interactive shell.
+
+    Raises
+    ------
+    InputError
+        If the options contradict each other, or the place cannot show the state.
+    """
     if watch and to is not None:
         raise InputError("--watch-to: cannot be combined with --watch: choose one of them")
     if watch and shell:
-        raise InputError("--watch: takes a COMMAND; beside a shell, use --watch-to FILE|TTY")
+        raise InputError("--watch: requires a COMMAND; for a shell, use --watch-to FILE|TTY")
     if watch and not sys.stderr.isatty():
         raise InputError(
-            "--watch: takes a terminal as standard error; without one, use --watch-to FILE|TTY"
+            "--watch: requires standard error to be a terminal; otherwise use --watch-to FILE|TTY"
         )
     if to is None:
         return
     if to.exists() and stat.S_ISCHR((mode := to.stat()).st_mode):
         own = [os.fstat(fd).st_rdev for fd in (0, 1, 2) if os.isatty(fd)]
         if mode.st_rdev in own or to == Path("/dev/tty"):
-            raise InputError(f"--watch-to: {to} is the terminal of the command: use --watch there")
+            raise InputError(f"--watch-to: {to} is the terminal of the command: use --watch")
     elif not (to.exists() and stat.S_ISFIFO(to.stat().st_mode)):
         check_file(to)
 
 
 @contextmanager
 def watching(to: Path | None) -> Iterator[Callable[[Rows], None]]:
-    """Lend a function that shows rows: in `to`, or below the output on standard error."""
+    """Yield the function that shows new rows: in `to`, or on standard error if it is None."""
     view, latest = _view(to), Latest()
 
     def show(rows: Rows) -> None:
         if latest.take(rows):
-            with suppress(OSError):  # a terminal that has gone
+            with suppress(OSError):  # the terminal was closed
                 view.show(latest)
 
     try:
@@ -273,6 +289,7 @@ def watching(to: Path | None) -> Iterator[Callable[[Rows], None]]:
 
 
 def _view(to: Path | None) -> View:
+    """Open the place that shows the state."""
     if to is None:
         return _StatusLines(_terminal(2), lines=3)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -284,7 +301,7 @@ def _view(to: Path | None) -> View:
 
 
 def _terminal(fd: int) -> int:
-    """Open the terminal `fd` once more, so that writing to it never waits."""
+    """Open the terminal `fd` again, non-blocking."""
     try:
         return os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError:
