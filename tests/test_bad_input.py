@@ -125,11 +125,11 @@ FILES: dict[str, tuple[bytes, str, str]] = {
     "empty": (b"", ".toml", "the file is empty"),
     "blank": (b" \n\n", ".toml", "the file is empty"),
     "binary": (b"name = 1\n\x7fELF\x00\xff\xfe", ".toml", "line 2: this is not a text file"),
-    "other ending": (SMALL.encode(), ".yaml", "ends in .toml or .json"),
+    "other ending": (SMALL.encode(), ".yaml", "must end in .toml or .json"),
     "broken JSON": (b'{"duration": "3s",\n oops}', ".json", "line 2: "),
     "cut JSON": (b'{"duration"', ".json", "line 1: "),
     "key twice in JSON": (b'{"seed": 1, "seed": 2}', ".json", "seed: this key is given twice"),
-    "JSON list": (b"[1, 2]", ".json", "a scenario is a table"),
+    "JSON list": (b"[1, 2]", ".json", "is not a scenario"),
     "JSON without anything": (b"{}", ".json", "duration: is missing"),
     "NaN in JSON": (b'{"duration": NaN}', ".json", "duration: nan is not a finite number"),
     "null in JSON": (b'{"duration": null}', ".json", "duration: "),
@@ -165,7 +165,7 @@ def test_figure_on_a_directory_is_refused(small: Path, sojourn: Command) -> None
 # Arguments after `run small.toml`, and what the line says.
 OPTIONS: dict[str, tuple[list[str], str]] = {
     "set nothing": (["--set", "up.qdisc"], "write it as KEY=VALUE"),
-    "set a stranger": (["--set", "pu.qdisc=red"], '"pu" is no link, flow or key'),
+    "set a stranger": (["--set", "pu.qdisc=red"], '"pu" is not a link, flow or key'),
     "set a flow's slip": (["--set", "blk.count=3"], 'did you mean "bulk"'),
     "set an unknown key": (["--set", "up.qdsic=red"], "links.up.qdsic: unknown key"),
     "set an unknown flow": (["--set", "flows.shrot.rtt=1s"], 'did you mean "short"'),

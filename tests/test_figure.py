@@ -55,7 +55,7 @@ def test_chosen_windows_are_drawn(small: Path) -> None:
     result = sj.simulate(with_samples(sj.load(small)))
     figure = sj.draw(result, flows=["bulk.1"])
     assert [line.get_label() for line in figure.axes[4].lines] == ["bulk.1"]
-    with pytest.raises(sj.InputError, match='no flow "call" over TCP'):
+    with pytest.raises(sj.InputError, match='no TCP flow or group "call"'):
         sj.draw(result, flows=["call"])
 
 

@@ -21,14 +21,14 @@ UNQUOTED = {
     "rate = 10Mbit/s": 'line 1: quote it: rate = "10Mbit/s"',
     "path = [up, down]": 'line 1: quote it: "up"',
     'path = ["up", down]': 'line 1: quote it: "down"',
-    "ecn = True": "line 1: write it in small letters: ecn = true",
+    "ecn = True": "line 1: write it in lower case: ecn = true",
 }
 
 UNQUOTED_JSON = {
     '{"duration": 10s}': 'line 1: quote it: "duration": "10s"',
     '{\n"qdisc": codel}': 'line 2: quote it: "qdisc": "codel"',
     '{"path": ["up", down]}': 'line 1: quote it: "down"',
-    '{"ecn": True}': 'line 1: write it in small letters: "ecn": true',
+    '{"ecn": True}': 'line 1: write it in lower case: "ecn": true',
 }
 
 
@@ -133,7 +133,7 @@ def test_flow_takes_a_group(small: Path, sojourn: Command) -> None:
     small.write_text(SMALL.replace('"3s"', '"9000000s"'))  # refused before it would run for hours
     for name in ("bulck", "bulk.2", "call", "bulk.x"):
         err = sojourn("run", small, "--plot", plot, "--flow", name)[2]
-        assert f'--flow: no flow "{name}" over TCP, and no group' in err
+        assert f'--flow: no TCP flow or group "{name}"' in err
         assert "known: bulk, short" in err
 
 

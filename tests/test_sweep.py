@@ -101,7 +101,7 @@ def test_axes_in_step_conditions_and_what_is_left_out() -> None:
         ({"n": {"set": "up.rate", "value": [1]}}, {}, 'axes.n: unknown key "value"'),
         ({"n": {"from": 1, "to": 5}}, {}, "axes.n: give it either step or points"),
         ({"n": {"from": 0, "to": 5, "points": 3, "log": True}}, {}, "from and to above 0"),
-        ({"dwn.rate": ["1mbit"]}, {}, 'axes.dwn.rate: "dwn" is no link, flow or key'),
+        ({"dwn.rate": ["1mbit"]}, {}, 'axes.dwn.rate: "dwn" is not a link, flow or key'),
         ({"up.qdisc": ["codle"]}, {}, 'did you mean "codel"'),
         ({"up.rate": [5]}, {}, "links.up.rate"),
         (AXES, {"together": [["qdisc", "n"]]}, 'together.0: no axis "n"'),

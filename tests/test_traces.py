@@ -86,7 +86,9 @@ def test_path_and_columns_contradict_each_other() -> None:
     """Nothing is guessed."""
     source = {"name": "trace", "path": "t.csv", "time_s": [1]}
     flows = [{"name": "t", "path": ["up"], "source": source}]
-    with pytest.raises(sj.InputError, match=r"flows\.t\.source\.path: is given beside time_s"):
+    with pytest.raises(
+        sj.InputError, match=r"flows\.t\.source\.path: cannot be combined with time_s"
+    ):
         sj.simulate({"duration": "1s", "links": {"up": {"rate": "1mbit"}}, "flows": flows})
 
 

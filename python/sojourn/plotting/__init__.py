@@ -1,1 +1,1 @@
-"""Figures of a run, a comparison and a sweep."""
+"""Figures of runs, comparisons and sweeps."""

@@ -1,4 +1,4 @@
-"""The figure of a comparison: what the disciplines do to the queue, and to those who wait in it."""
+"""Figure of a comparison: delays, completion times and goodput under each discipline."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isnan
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Runs = Mapping[str, Sequence[Result]]
 
 GROUPS = 8
-"""The most groups of flows that have a panel; further ones are left to the table."""
+"""Largest number of groups of flows that have a panel."""
 
 SPREAD = "median, 95th and 99th percentile"
 
@@ -47,11 +47,31 @@ Span = tuple[float, float, float]
 def draw_comparison(
     runs: Runs, link: str, path: str | Path | None = None, **look: Unpack[Look]
 ) -> "Figure":
-    """Draw `runs` (by discipline, the results of one or more seeds) side by side.
+    """Draw a comparison of disciplines.
 
-    Above: the queueing delay at `link` over time, of the first seed, where there are series.
-    Below: a panel per group of flows, calls first, and one for the link. `look` chooses title,
-    size and style (see `sojourn.plotting.style.Look`). Written to `path` if given.
+    The top panel shows the queueing delay at `link` over time for the first seed, if there are
+    series. Below are one panel per group of flows (UDP first) and one for the link.
+
+    Parameters
+    ----------
+    runs : Comparison or mapping
+        Results by discipline, one per seed.
+    link : str
+        The link whose discipline differs.
+    path : str or Path, optional
+        File to write, .png, .pdf or .svg.
+    **look : optional
+        Options `title`, `size` and `style`, see `sojourn.plotting.style.Look`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure. It is not registered with pyplot.
+
+    Raises
+    ------
+    InputError
+        If an option is invalid, or the file cannot be written.
     """
     first = {name: results[0] for name, results in runs.items()}
     one = next(iter(first.values()))
@@ -90,7 +110,7 @@ def draw_comparison(
 
 
 def _fit(axes: "Sequence[Axes]", inches: float) -> None:
-    """Wrap titles and labels of panels that are so wide; what is left of the axes takes a part."""
+    """Wrap titles and labels of panels to a width in inches, of which the axes use 62 %."""
     for ax in axes:
         ax.set_title(wrapped(ax.get_title(loc="left"), 0.62 * inches))
         ax.set_xlabel(wrapped(ax.get_xlabel(), 0.62 * inches))
@@ -108,7 +128,7 @@ def _conditions(first: Mapping[str, Result], link: str) -> list[str]:
 
 
 def _group(ax: "Axes", runs: Runs, group: Group) -> None:
-    """Draw what the flows of a group got: delays, completion times, or goodput."""
+    """Draw the results of a group of flows: delays (UDP), goodput, or completion times."""
     if group.udp:
         calls = {k: [_worst(r, group.name) for r in v] for k, v in runs.items()}
         worst = " of the worst flow" if len(group.flows) > 1 else ""
@@ -122,7 +142,7 @@ def _group(ax: "Axes", runs: Runs, group: Group) -> None:
 
 
 def _worst(result: Result, group: str) -> Record:
-    """Return the flow of a group with the worst calls."""
+    """Return the flow of a group with the largest 99th percentile of its delay."""
     flows = [flow for flow in result.flows.values() if flow["group"] == group]
     return max(flows, key=lambda flow: flow["delay_p99_s"] or 0.0)
 
@@ -143,7 +163,7 @@ def _over_time(ax: "Axes", first: Mapping[str, Result], link: str) -> None:
 
 
 def _span(records: Sequence[Record], what: str) -> Span:
-    """Return the means over seeds, in ms."""
+    """Return the means over seeds of the percentiles of a delay, in ms."""
     p50, p95, p99 = (
         1e3 * _mean(r[f"{what}_{p}_s"] for r in records) for p in ("p50", "p95", "p99")
     )
@@ -157,7 +177,7 @@ def _noted(records: Sequence[Record], word: str, read: Callable[[Record], float 
 def _range(
     ax: "Axes", title: str, xlabel: str, spans: Mapping[str, Span], notes: Mapping[str, str]
 ) -> None:
-    """Draw from the median to the 99th percentile, with the note below the name."""
+    """Draw bars from the median to the 99th percentile, with a note below each name."""
     labels = []
     for n, (name, (p50, p95, p99)) in enumerate(spans.items()):
         if isnan(p99):
@@ -190,7 +210,7 @@ def _goodput(ax: "Axes", runs: Runs, group: Group) -> None:
 
 
 def _completions(ax: "Axes", runs: Runs, group: Group) -> None:
-    """Draw completion times, of all seeds together."""
+    """Draw percentiles of the completion times of all seeds together."""
     spans, notes = {}, {}
     for name, results in runs.items():
         took = [completion_times(r, g) for r in results for g in groups(r) if g.name == group.name]
@@ -206,7 +226,7 @@ def _label(ax: "Axes", x: float, y: float, text: str) -> None:
 
 
 def _named(ax: "Axes", labels: list[str]) -> None:
-    """Name the rows, first on top, and leave room for the numbers at their ends."""
+    """Label the rows, the first one on top, and leave space for the numbers at their ends."""
     ax.set_yticks(range(len(labels)), labels)
     ax.set_ylim(len(labels) - 0.4, -0.6)
     ax.grid(visible=False, axis="y")

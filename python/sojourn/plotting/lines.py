@@ -1,4 +1,4 @@
-"""Lines of means with their intervals: what most figures of papers and sweeps are."""
+"""Lines of means with confidence intervals, for figures of papers and sweeps."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-"""Signs at the points, so that nothing hangs on colour alone."""
+"""Markers of points, so that lines can be distinguished without colour."""
 
 
 def style(n: int) -> dict[str, Any]:
-    """How the n-th line of a figure is drawn."""
+    """Return colour, line style and marker of the `n`-th line of a figure."""
     return {
         "color": COLOURS[n % len(COLOURS)],
         "ls": DASHES[n // len(COLOURS) % len(DASHES)],
@@ -36,11 +36,11 @@ def lines(
     x_scale: float = 1.0,
     begin: int = 0,
 ) -> None:
-    """Draw the mean of `y` over seeds against `x`, a line for each value of `by`.
+    """Draw the mean of `y` over seeds against `x`, with 95 % intervals as error bars.
 
-    Bars are 95 % intervals. `names` chooses and orders the values of `by`, and says what they are
-    called, so that a scheme has the same colour in all figures that name the same list; `begin`
-    is the number of the first line's style.
+    There is one line for each value of `by`. `names` selects, orders and names these values, so
+    that an algorithm has the same colour in all figures with the same names. `scale` and `x_scale`
+    multiply the values. `begin` is the style index of the first line.
     """
     import polars as pl
 

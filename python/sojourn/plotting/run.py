@@ -1,6 +1,6 @@
-"""Figures: the one style, and the figure of a run.
+"""Figure of a run, and the style and helpers that all figures share.
 
-Every figure says under which conditions it was made: what its title does not hold stands below.
+The title and the line at the bottom of a figure state all conditions of its runs.
 """
 
 import warnings
@@ -25,31 +25,31 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ENDINGS = (".png", ".pdf", ".svg")
-"""What a figure can be written as."""
+"""File formats of figures, by the ending of the name."""
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000")
-"""Okabe and Ito's colours, which the colour-blind can tell apart (the yellow is too faint)."""
+"""Palette of Okabe and Ito for colour-blind readers, without its yellow, which is too faint."""
 
 DASHES = ("-", "--", "-.", ":")
-"""Line styles, so that nothing hangs on colour alone."""
+"""Line styles, so that lines can be distinguished without colour."""
 
 LINES = 6
-"""The most flows that are drawn one by one; of more, the groups are drawn."""
+"""Largest number of flows that have a line each; for more flows, each group has one."""
 
 GROUPS = 8
-"""The most groups, and the most links, that are drawn."""
+"""Largest number of groups, and of links, in a figure."""
 
 WINDOWS = 4
-"""How many congestion windows are drawn where nobody chose."""
+"""Number of congestion windows that are drawn by default."""
 
 LINKS_SAID = 4
-"""How many links' conditions a title holds."""
+"""Largest number of links whose conditions are in a title."""
 
 NARROW = 5.0
-"""Below this width in inches, a figure is a column of a paper: legends go into the axes."""
+"""Width in inches below which legends are inside the axes (one column of a paper)."""
 
 POINTS = 200
-"""Points of a throughput line: finer bins show single packets."""
+"""Number of points of a throughput line; finer bins show single packets."""
 
 STYLE: dict[Any, Any] = {
     "font.size": 9,
@@ -81,16 +81,32 @@ def draw(
     flows: Sequence[str] | None = None,
     **look: Unpack[Look],
 ) -> "Figure":
-    """Draw the queue, its delay, throughput, goodput and congestion windows of a run over time.
+    """Draw queue length, queueing delay, throughput, goodput and congestion windows over time.
 
-    Throughput is what reaches the receivers on the wire. Goodput is drawn as the payload delivered
-    in order so far: a receiver delivers in bursts, whose rate no link carries.
+    Throughput is the rate at which packets reach the receivers, headers included. Goodput is drawn
+    as the payload delivered in order so far, because delivery in order happens in bursts.
 
-    `flows` names the flows, or groups of flows, whose congestion window is drawn (default: the
-    first few over TCP). `look` chooses title, xlabel, size and style (see `Look` of
-    `sojourn.plotting.style`).
-    Written to `path` if there is one. Raises InputError if the scenario has no `sample`, or no
-    such flow.
+    Parameters
+    ----------
+    result : Result
+        A run with series: its scenario has `sample`.
+    path : str or Path, optional
+        File to write, .png, .pdf or .svg.
+    flows : sequence of str, optional
+        TCP flows, or groups of flows, whose congestion window is drawn. The default is the first
+        four TCP flows.
+    **look : optional
+        Options `title`, `xlabel`, `size` and `style`, see `sojourn.plotting.style.Look`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure. It is not registered with pyplot.
+
+    Raises
+    ------
+    InputError
+        If the run has no series, a flow is unknown, or the file cannot be written.
     """
     if not result.sampled:
         raise InputError('there are no series to draw: the scenario needs `sample`, like "10ms"')
@@ -133,7 +149,7 @@ def draw(
 
 @contextmanager
 def styled(style: str | Path | None = None) -> Iterator[None]:
-    """Draw in the one style, whatever the user's own settings are, and a style sheet on top."""
+    """Use the style of sojourn instead of the user's settings, and a style sheet on top of it."""
     import matplotlib as mpl
 
     with mpl.rc_context(), warnings.catch_warnings():
@@ -148,7 +164,7 @@ def styled(style: str | Path | None = None) -> Iterator[None]:
 def new_figure(
     width: float, height: float, size: str | tuple[float, float] | None = None
 ) -> "Figure":
-    """Start a figure of that size in inches, or of `size`; no global state, no window."""
+    """Create a figure of `size`, or of `width` by `height` inches, without pyplot."""
     from matplotlib.figure import Figure
 
     figsize = (width, height) if size is None else size_of(size)
@@ -158,7 +174,7 @@ def new_figure(
 def captions(
     figure: "Figure", result: Result, conditions: Sequence[str], seeds: str, look: Look
 ) -> None:
-    """Put the name and the conditions above, and below what else is needed to repeat it."""
+    """Write name and conditions of a run above a figure; interval, seeds and version below."""
     scenario = result.scenario
     shown = list(conditions[:LINKS_SAID])
     if len(conditions) > len(shown):
@@ -169,7 +185,7 @@ def captions(
 
 
 def heading(figure: "Figure", above: str, below: str, look: Look) -> None:
-    """Put text above and below a figure; a title that the user chose stands in place of `above`."""
+    """Write text above and below a figure; a `title` in `look` replaces `above`."""
     title = look.get("title")
     width = figure.get_figwidth() - 0.2
     if title != "":
@@ -180,7 +196,7 @@ def heading(figure: "Figure", above: str, below: str, look: Look) -> None:
 
 
 def write(figure: "Figure", path: str | Path | None) -> None:
-    """Write `figure` to `path`, if there is one; the same figure gives the same bytes."""
+    """Write a figure to `path` unless it is None. The files of equal figures are identical."""
     if path is None:
         return
     path = Path(path)
@@ -203,9 +219,9 @@ def colour(n: int) -> str:
 
 
 def binned(values: Array, bins: int) -> Array:
-    """Means of runs of equal length, so that at most `bins` remain; an incomplete last is left out.
+    """Return means over bins of equal size, at most `bins` of them; NaN values are ignored.
 
-    NaN, for intervals in which nothing left, counts as nothing.
+    An incomplete last bin is omitted.
     """
     size = max(1, -(-len(values) // bins))
     whole = values[: len(values) // size * size].reshape(-1, size).astype(float)
@@ -216,7 +232,7 @@ def binned(values: Array, bins: int) -> Array:
 
 
 def legend(ax: "Axes") -> None:
-    """Put the legend beside the axes, where it hides nothing; into them in a narrow figure."""
+    """Place the legend beside the axes, or inside them in a narrow figure."""
     if not ax.get_legend_handles_labels()[1]:
         return
     if ax.figure is not None and ax.figure.bbox.width / ax.figure.dpi < NARROW:
@@ -248,7 +264,7 @@ def _queues(queue: "Axes", delay: "Axes", result: Result, names: Sequence[str]) 
 
 
 def _carried(result: Result) -> list[tuple[str, Columns]]:
-    """Return what throughput is drawn of: each flow if they are few, otherwise each group."""
+    """Return the names and series whose throughput is drawn: flows if few, otherwise groups."""
     each = list(result.flows.items())
     if len(each) <= LINES and all(flow.series for _, flow in each):
         return [(name, flow.series) for name, flow in each]
@@ -263,7 +279,7 @@ def _rates(
     carried: Sequence[tuple[str, Columns]],
     lines: Mapping[str, dict[str, Any]],
 ) -> None:
-    """Draw throughput on the wire, and the payload that was delivered in order so far."""
+    """Draw throughput on the wire, and the payload delivered in order so far."""
     sample_s = seconds(result.scenario["sample"])
     times = binned(result.time_s, POINTS)
     for name, series in carried:
@@ -297,9 +313,7 @@ def _windows(result: Result, names: Sequence[str] | None) -> tuple[dict[str, Rec
         members = [name] if name in have else [n for n, f in have.items() if f["group"] == name]
         if not members:
             known = dict.fromkeys([*(flow["group"] for flow in have.values()), *list(have)[:20]])
-            raise InputError(
-                f'no flow "{brief(name)}" over TCP, and no group{near(name, list(known))}'
-            )
+            raise InputError(f'no TCP flow or group "{brief(name)}"{near(name, list(known))}')
         shown |= {member: have[member] for member in members[:LINES]}
         if len(members) > LINES:
             cut.append(f"first {LINES} of {len(members)} flows of {name}")

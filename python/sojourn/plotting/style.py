@@ -1,4 +1,4 @@
-"""How a figure looks where the user chooses: title, axis labels, size, matplotlib style sheet."""
+"""Options of figures: title, axis labels, size, matplotlib style sheet."""
 
 import logging
 import re
@@ -12,21 +12,28 @@ from sojourn._sojourn import InputError
 from sojourn._util.inputs import brief, near
 
 INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72}
-"""Units of a size."""
+"""Units of a size, in inches."""
 
 SIZE_MIN, SIZE_MAX = 1.0, 100.0
-"""The smallest and the largest side of a figure, in inches."""
+"""Smallest and largest side of a figure, in inches."""
 
 NAMES_MAX = 26
-"""The longest name that a legend shows in full, in characters."""
+"""Longest name that a legend shows in full, in characters."""
 
 
 class Look(TypedDict, total=False):
-    """Choices about a figure; what is missing or None is as usual.
+    """Options of a figure. A missing option, or None, selects the default.
 
-    `title` replaces the heading with the conditions (an empty one removes it), `xlabel` and
-    `ylabel` the labels of the axes. `size` is width and height, in inches or as text like
-    "6.5x4in" (in, cm, mm or pt). `style` is a matplotlib style sheet: its name or its file.
+    Attributes
+    ----------
+    title : str
+        Replaces the heading with the conditions; "" removes it.
+    xlabel, ylabel : str
+        Replace the labels of the axes.
+    size : str or (float, float)
+        Width and height, in inches or as text like "6.5x4in" (in, cm, mm or pt).
+    style : str or Path
+        Matplotlib style sheet: its name or file.
     """
 
     title: str | None
@@ -37,12 +44,13 @@ class Look(TypedDict, total=False):
 
 
 def size_of(given: str | tuple[float, float]) -> tuple[float, float]:
-    """Return a size in inches. Raises InputError if it is none, or out of range."""
+    """Return a size in inches. Raises InputError if it is invalid or out of range."""
     if isinstance(given, str):
         number = r"(\d+(?:\.\d+)?)"
         match = re.fullmatch(rf"{number}\s*x\s*{number}\s*(in|cm|mm|pt)?", given.strip())
         if not match:
-            raise InputError(f'--size: "{brief(given)}" is no size: write it as 6.5x4in or 16x10cm')
+            example = "write it as 6.5x4in or 16x10cm"
+            raise InputError(f'--size: "{brief(given)}" is not a size: {example}')
         unit = INCHES[match[3] or "in"]
         size = float(match[1]) * unit, float(match[2]) * unit
     else:
@@ -56,7 +64,7 @@ def size_of(given: str | tuple[float, float]) -> tuple[float, float]:
 
 
 def check(look: Look) -> None:
-    """Raise InputError if a size or a style is refused, before a long run begins."""
+    """Raise InputError if the size or the style is invalid; call it before a long run."""
     if (size := look.get("size")) is not None:
         size_of(size)
     if (style := look.get("style")) is not None:
@@ -68,7 +76,7 @@ def check(look: Look) -> None:
 
 @contextmanager
 def sheet(style: str | Path | None) -> Iterator[None]:
-    """Use a matplotlib style sheet, by its name or its file, on top of what is set."""
+    """Apply a matplotlib style sheet, given by name or file, to the current settings."""
     if style is None:
         yield
         return
@@ -77,38 +85,38 @@ def sheet(style: str | Path | None) -> Iterator[None]:
 
     known = matplotlib.style.available
     if Path(style).is_file():
-        # A line that is no setting is only logged; a file without any setting is no style sheet.
+        # Matplotlib only logs invalid lines; a file without any valid one is not a style sheet.
         log = logging.getLogger("matplotlib")
         level = log.level
         log.setLevel(logging.CRITICAL)
         try:
             chosen = mpl.rc_params_from_file(style, fail_on_error=True, use_default_template=False)
         except (OSError, ValueError, KeyError) as error:
-            told = " ".join(str(error).split())[:200]
-            raise InputError(f"--style: {style} cannot be read: {told}") from None
+            reason = " ".join(str(error).split())[:200]
+            raise InputError(f"--style: {style} cannot be read: {reason}") from None
         finally:
             log.setLevel(level)
         if not chosen:
-            raise InputError(f"--style: {style} has no setting of matplotlib")
+            raise InputError(f"--style: {style} has no settings of matplotlib")
         mpl.rcParams.update(chosen)
     elif str(style) == "default" or str(style) in known:
         matplotlib.style.use(style)
     else:
         nearest = near(brief(str(style)), [one for one in known if not one.startswith("_")])
-        raise InputError(f'--style: "{brief(str(style))}" is no file and no style{nearest}')
+        raise InputError(f'--style: "{brief(str(style))}" is neither a file nor a style{nearest}')
     yield
 
 
 def wrapped(text: str, inches: float, points: float = 9) -> str:
-    """Wrap `text` so that it fits into that width at that size of letters."""
-    # A letter of the usual font is 0.6 of its size wide on average.
+    """Wrap `text` to a width in inches at a font size in points."""
+    # The average width of a character is 0.6 times the font size.
     room = max(6, int(inches * 72 / (0.6 * points)))
     text = text.replace(" %", "\N{NO-BREAK SPACE}%")
     return "\n".join(line for part in text.split("\n") for line in textwrap.wrap(part, room))
 
 
 def legend_name(name: str, most: int = NAMES_MAX) -> str:
-    """Take the middle out of a name that is too long for a legend."""
+    """Shorten a name for a legend to `most` characters, by removing its middle."""
     if len(name) <= most:
         return name
     return name[: (most - 1) // 2] + "…" + name[len(name) - most // 2 :]

@@ -1,4 +1,4 @@
-"""Figures from a store of runs: lines with bands, heat maps, distributions, boxes."""
+"""Figures of sweeps: lines with bands, heat maps, distributions, box plots."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Kind: TypeAlias = Literal["line", "heat", "ecdf", "box"]
+
 LETTERS = 45
-"""The most letters that have room below an axis."""
+"""Largest number of characters that fit below an axis."""
 
 TICKS = 12
-"""The most values of an axis that are all written at it."""
+"""Largest number of values of a logarithmic axis that are all labelled."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -46,16 +47,42 @@ def plot(
     path: str | Path | None = None,
     **look: Unpack[Look],
 ) -> "Figure":
-    """Draw a column of `rows` (as `sojourn.results` gives them), and write it to `path`.
+    """Draw a column of the rows of a sweep.
 
-    - line: the mean of `y` over seeds against `x`, a line for each `by`, bands of 95 %;
-    - heat: the mean of `y` over `x` and `by`;
-    - ecdf: the distribution of `y` over runs, a line for each `by`;
-    - box: the same as boxes, at each `by`.
+    Parameters
+    ----------
+    rows : polars.DataFrame
+        Rows from `sojourn.results` or `sojourn.sweep`.
+    y : str
+        Column to draw, with or without its unit, like "sojourn_p99".
+    x : str, optional
+        Axis across; required for kinds "line" and "heat".
+    by : str, optional
+        Axis with one line or box per value; the vertical axis of kind "heat".
+    kind : {"line", "heat", "ecdf", "box"}, optional
+        - "line": mean of `y` over seeds against `x`, with bands for the 95 % interval;
+        - "heat": mean of `y` over `x` and `by`;
+        - "ecdf": distribution of `y` over runs;
+        - "box": the same as box plots.
+    log : bool, optional
+        True for a logarithmic x axis.
+    about : mapping, optional
+        Conditions for the caption, from `sojourn.sweeps.query.conditions`.
+    path : str or Path, optional
+        File to write, .png, .pdf or .svg.
+    **look : optional
+        Options `title`, `xlabel`, `ylabel`, `size` and `style`, see `sojourn.plotting.style.Look`.
 
-    `log` makes the axis of `x` logarithmic. An axis that varies and is not named is refused.
-    `about` is the note of the sweep, for the caption. `look` chooses title, xlabel, ylabel, size
-    and style (see `sojourn.plotting.style.Look`).
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure. It is not registered with pyplot.
+
+    Raises
+    ------
+    InputError
+        If a column or kind is unknown, an axis varies that is neither `x` nor `by`, or the file
+        cannot be written.
     """
     if kind not in KINDS:
         raise InputError(f"--kind: unknown kind {shown(kind)}{near(kind, KINDS)}")
@@ -63,18 +90,19 @@ def plot(
     x = None if x is None else axis_column(rows, x, "--x")
     by = None if by is None else axis_column(rows, by, "--by")
     if kind in ("line", "heat") and x is None:
-        raise InputError(f"--x: a figure of kind {kind} needs it")
+        raise InputError(f"--x: a figure of kind {kind} requires it")
     if kind == "heat" and by is None:
-        raise InputError("--by: a heat map needs a second axis")
+        raise InputError("--by: a heat map requires a second axis")
     if kind in ("ecdf", "box") and x is not None:
-        raise InputError(f"--x: a figure of kind {kind} has none, its lines or boxes are --by")
+        raise InputError(f"--x: a figure of kind {kind} has no x axis, choose its lines by --by")
     for axis in axes_of(rows):
         if axis not in (x, by) and rows[axis].n_unique() > 1:
-            raise InputError(f'"{axis}" varies too: choose by --where {axis}=..., or name it')
+            advice = f"select with --where {axis}=..., or draw it with --x or --by"
+            raise InputError(f'"{axis}" varies too: {advice}')
     if not len(rows.drop_nulls(y)):
         raise InputError(f"--y: no run has a value of {y}")
     if by is not None and about is not None and by in about["axes"]:
-        # In the order in which the sweep has them.
+        # The order of the values in the sweep.
         place = {value: n for n, value in enumerate(about["axes"][by])}
         rows = rows.sort(rows[by].replace_strict(place, default=len(place)), maintain_order=True)
     draw = {"line": _line, "heat": _heat, "ecdf": _ecdf, "box": _box}[kind]
@@ -98,7 +126,7 @@ def plot(
 
 
 def _labels(figure: "Figure", ax: "Axes", look: Look) -> None:
-    """Write the labels of the axes, in words and units where the user chose none."""
+    """Set the labels of the axes: those in `look`, otherwise quantity and unit."""
     wide, high = figure.get_size_inches()
     for which, room in (("xlabel", 0.62 * wide), ("ylabel", 0.6 * high)):
         name = getattr(ax, f"get_{which}")()
@@ -155,7 +183,7 @@ def _box(ax: "Axes", rows: "pl.DataFrame", x: str | None, y: str, by: str | None
 
 
 def _turn(ax: "Axes", names: Sequence[str]) -> None:
-    """Turn the names below the axis upright where they have no room beside one another."""
+    """Rotate the labels of the x axis if they do not fit side by side."""
     if sum(len(name) + 2 for name in names) > LETTERS:
         ax.tick_params(axis="x", rotation=90)
 
@@ -170,7 +198,7 @@ def _groups(rows: "pl.DataFrame", by: str | None) -> "list[tuple[str | None, pl.
 def _caption(
     figure: "Figure", rows: "pl.DataFrame", y: str, about: Mapping[str, Any] | None, look: Look
 ) -> None:
-    """Say what is drawn, and under which conditions."""
+    """Write the quantity and the conditions above and below the figure."""
     fixed = [f"{axis} {rows[axis][0]}" for axis in axes_of(rows) if rows[axis].n_unique() == 1]
     title = [label(y).text + (f"; {', '.join(fixed)}" if fixed else "")]
     seeds = rows["seed"].n_unique()
@@ -187,7 +215,7 @@ def _caption(
 
 
 def _link(about: Mapping[str, Any], name: str) -> str:
-    """Write a link; its discipline is left out where an axis of the sweep is about it."""
+    """Describe a link, without its discipline if that is an axis of the sweep."""
     link = about["scenario"]["links"][name]
     if any(link["qdisc"]["name"] in values for values in about["axes"].values()):
         return f"{link['rate']}, {link['delay']}, buffer {link['qdisc']['limit']}"
@@ -195,7 +223,7 @@ def _link(about: Mapping[str, Any], name: str) -> str:
 
 
 def _links(scenario: Mapping[str, Any], y: str) -> list[str]:
-    """Return the links that a column is about: its own, or those on the path of its flows."""
+    """Return the links of a column: its own link, or those on the path of its flows."""
     owner = y.partition("(")[0].rpartition(".")[0]
     if owner in scenario["links"]:
         return [owner]

@@ -1,1 +1,1 @@
-"""Scenarios: their tables, files, overrides, descriptions and warnings."""
+"""Scenarios: models, files, overrides, descriptions, warnings."""

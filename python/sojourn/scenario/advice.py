@@ -1,7 +1,7 @@
-"""Warnings about scenarios that are valid and hardly what was meant.
+"""Warnings about scenarios that are valid but probably not what was intended.
 
-Each is one line: the path, what happens, and what to do. A Result has them as `warnings`; Python
-shows them as `ScenarioWarning`, the command on standard error, each text once.
+A warning is one line: the path, the effect, and the remedy. `Result.warnings` lists them. Python
+shows them as `ScenarioWarning`, the command prints them on standard error, each text once.
 """
 
 import json
@@ -17,21 +17,24 @@ from sojourn import _sojourn
 from sojourn._util.units import bytes_of, counted, seconds
 
 MOST = 5
-"""How many warnings are shown of one call; the others are counted."""
+"""Largest number of warnings shown per call; further ones are counted."""
 
 Tree = Mapping[str, Any]
 
 
 class ScenarioWarning(UserWarning):
-    """A scenario is valid, and hardly what was meant."""
+    """Warning about a scenario that is valid but probably not what was intended.
+
+    The message has the path of the key, the effect and the remedy.
+    """
 
 
 class StoreWarning(UserWarning):
-    """Another process writes into the same folder of results."""
+    """Warning that another process writes to the same folder of results."""
 
 
 def warnings_of(scenario: Tree) -> list[str]:
-    """Return the warnings about a canonical scenario, those of links first."""
+    """Return the warnings about a canonical scenario: links first, then flows."""
     found: list[str] = []
     flows, links = scenario["flows"], scenario["links"]
     ahead = [_links_of(flow["path"], links) for flow in flows]
@@ -53,13 +56,13 @@ def warnings_of(scenario: Tree) -> list[str]:
         texts = _ecn(flow, [links[name] for name in there])
         found += [f"flows.{flow['name']}{text}" for text in texts]
     absent = {flow["name"]: list(_times(flow, scenario)) for flow in flows}
-    if not all(absent.values()):  # where nothing is measured at all, every table says so
+    if not all(absent.values()):  # if nothing is measured at all, every table shows it
         found += [f"flows.{name}{text}" for name, texts in absent.items() for text in texts]
     return found
 
 
 def warn(scenarios: Iterable[Tree]) -> None:
-    """Show the warnings about canonical scenarios, each text once, at the line of the caller."""
+    """Issue the warnings about canonical scenarios, each text once, at the line of the caller."""
     texts = dict.fromkeys(text for one in scenarios for text in warnings_of(one))
     stacklevel = level_outside()
     for text in list(texts)[:MOST]:
@@ -70,7 +73,7 @@ def warn(scenarios: Iterable[Tree]) -> None:
 
 
 def level_outside() -> int:
-    """Return the stack level of the first caller that is not part of this package."""
+    """Return the stack level of the first caller outside this package."""
     package, level = str(Path(__file__).parents[1]), 1
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
@@ -79,7 +82,7 @@ def level_outside() -> int:
 
 
 def _classes(link: Tree, flows: list[Tree]) -> Iterator[str]:
-    """Tell if a scheduler of classes has nothing to tell apart, or mixes classes."""
+    """Warn if all flows of a scheduler of classes share a class, or a class shares a queue."""
     qdisc = link["qdisc"]
     queues = qdisc.get("flows")
     if qdisc.get("by") != "class" or not isinstance(queues, int):
@@ -103,7 +106,7 @@ def _classes(link: Tree, flows: list[Tree]) -> Iterator[str]:
 
 
 def _marks(link: Tree, flows: list[Tree]) -> Iterator[str]:
-    """Tell if marking was asked for, and no packet can be marked."""
+    """Warn if a discipline marks on request, but no flow is ECN-capable."""
     qdisc = link["qdisc"]
     asked = qdisc.get("ecn") is True and not _marks_by_default(qdisc["name"])
     if asked and flows and not any(_has_ecn(flow) for flow in flows):
@@ -114,7 +117,7 @@ def _marks(link: Tree, flows: list[Tree]) -> Iterator[str]:
 
 
 def _limit(link: Tree, flows: list[Tree]) -> Iterator[str]:
-    """Tell if the buffer holds no packet of a flow."""
+    """Warn if the buffer is smaller than a packet of a flow."""
     limit = link["qdisc"].get("limit", "")
     if not limit.endswith("B"):
         return
@@ -128,7 +131,7 @@ def _limit(link: Tree, flows: list[Tree]) -> Iterator[str]:
 
 
 def _ecn(flow: Tree, links: list[Tree]) -> Iterator[str]:
-    """Tell if a flow relies on marks, and none of the links of its path marks."""
+    """Warn if a flow is ECN-capable, but no link of its path marks."""
     if _has_ecn(flow) and not any(link["qdisc"].get("ecn") is True for link in links):
         name = flow["tcp"]["name"]
         yield (
@@ -138,7 +141,7 @@ def _ecn(flow: Tree, links: list[Tree]) -> Iterator[str]:
 
 
 def _times(flow: Tree, scenario: Tree) -> Iterator[str]:
-    """Tell if a flow is never active in the measured interval."""
+    """Warn if a flow is never active in the measured interval."""
     joins, leaves = 0.0, float("inf")
     for change in scenario.get("changes", ()):
         joins = seconds(change["at"]) if flow["name"] in change.get("join", ()) else joins
@@ -154,7 +157,7 @@ def _times(flow: Tree, scenario: Tree) -> Iterator[str]:
 
 
 def _links_of(path: Iterable[str], links: Tree) -> set[str]:
-    """Return the links on `path`, where {i} stands for the number of a flow."""
+    """Return the links on `path`, in which {i} is the index of a flow."""
     found: set[str] = set()
     for name in path:
         if "{i}" in name:
@@ -170,7 +173,7 @@ def _has_ecn(flow: Tree) -> bool:
 
 
 def _least(duration: str) -> float | None:
-    """Return the least value of a duration that may be random, in seconds; None if unknown."""
+    """Return the smallest value (s) of a duration that may be random; None if unknown."""
     match = re.match(r"(?:uniform\()?(\d+(?:ns|us|ms|s))(?:,|$)", duration)
     return seconds(match[1]) if match else None
 

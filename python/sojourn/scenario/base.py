@@ -1,4 +1,4 @@
-"""What the generated models have in common: they are data, and print what was given."""
+"""Base classes of the generated models: immutable data whose repr omits defaults."""
 
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -8,17 +8,17 @@ import msgspec
 from sojourn._util.html import html
 
 Value: TypeAlias = str | int | float | bool | list[str | int | float] | None
-"""What a parameter can be given as: `"5ms"`, `0.02`, `True`; None leaves the default."""
+"""Value of a parameter: `"5ms"`, `0.02`, `True`; None for the default."""
 
 Numbers: TypeAlias = Sequence[float] | None
-"""What a column of a trace can be given as."""
+"""Column of a trace: a list or an array of numbers."""
 
 
 class Table(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, repr_omit_defaults=True):
-    """A table of a scenario; docs/scenario.md shows its keys."""
+    """Table of a scenario. docs/scenario.md describes its keys."""
 
     def _repr_html_(self) -> str | None:
-        """Return a scenario as a notebook shows it; None for its parts, which print themselves."""
+        """Return a scenario as HTML for notebooks; None for its parts, which use their repr."""
         return html(self)
 
 
@@ -30,7 +30,7 @@ class Qdisc(
     repr_omit_defaults=True,
     tag_field="name",
 ):
-    """A queueing discipline with its parameters; `sojourn list disciplines` shows them."""
+    """Queueing discipline with its parameters, see `sojourn list disciplines`."""
 
 
 class Tcp(
@@ -41,7 +41,7 @@ class Tcp(
     repr_omit_defaults=True,
     tag_field="name",
 ):
-    """A TCP with its parameters; `sojourn list tcp` shows them."""
+    """TCP with its parameters, see `sojourn list tcp`."""
 
 
 class Source(
@@ -52,4 +52,4 @@ class Source(
     repr_omit_defaults=True,
     tag_field="name",
 ):
-    """A source of traffic with its parameters; `sojourn list sources` shows them."""
+    """Traffic source with its parameters, see `sojourn list sources`."""

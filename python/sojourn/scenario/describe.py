@@ -1,4 +1,4 @@
-"""Conditions of a run in words, for tables and figures alike."""
+"""One-line descriptions of scenarios, links and disciplines, for tables and figures."""
 
 import json
 from collections.abc import Mapping
@@ -8,20 +8,20 @@ from typing import Any
 from sojourn import _sojourn
 
 TITLE_MAX = 80
-"""Letters of a scenario's name that are shown."""
+"""Longest name of a scenario that is shown in full, in characters."""
 
 GEMODEL = ("p", "r", "1-h", "1-k")
-"""The chances of losses in bursts, in netem's order."""
+"""Probabilities of the Gilbert-Elliott loss model, in the order of netem."""
 
 
 def title(scenario: Mapping[str, Any]) -> str:
-    """Return the name of a scenario on one line, whatever characters it has."""
+    """Return the name of a scenario on one line, with unprintable characters as spaces."""
     shown = "".join(c if c.isprintable() else " " for c in scenario["name"])
     return shown if len(shown) <= TITLE_MAX else shown[:TITLE_MAX] + "..."
 
 
 def link(scenario: Mapping[str, Any], name: str) -> str:
-    """Write a link of a canonical scenario: rate, delay, discipline, and what it loses."""
+    """Describe a link of a canonical scenario: rate, delay, discipline, loss."""
     spec = scenario["links"][name]
     trace = spec.get("trace", {})
     recorded = "opportunities_ms" in trace or "rate_bps" in trace
@@ -29,36 +29,36 @@ def link(scenario: Mapping[str, Any], name: str) -> str:
     match spec["loss"]:
         case dict() as bursts:
             loss = ", loss in bursts (" + ", ".join(f"{k} {bursts[k]:g}" for k in GEMODEL) + ")"
-        case chance:
-            loss = f", loss {chance:g}" if chance else ""
+        case probability:
+            loss = f", loss {probability:g}" if probability else ""
     return f"{rate}, {spec['delay']}, {qdisc(spec['qdisc'])}{loss}"
 
 
 def qdisc(spec: Mapping[str, Any], *, buffer: bool = True) -> str:
-    """Write a canonical discipline with what differs from its defaults, and (always) its buffer."""
+    """Describe a canonical discipline: parameters that differ from defaults, and its buffer."""
     usual = _defaults()[spec["name"]]
-    said = [
+    settings = [
         f"{key} {_word(value)}"
         for key, value in spec.items()
         if (buffer if key == "limit" else key != "name" and _word(value) != usual[key])
     ]
-    return f"{spec['name']} ({', '.join(said)})" if said else str(spec["name"])
+    return f"{spec['name']} ({', '.join(settings)})" if settings else str(spec["name"])
 
 
 def window(scenario: Mapping[str, Any]) -> str:
-    """Say over which time of a run things were measured."""
+    """Describe the measured interval of a run: duration and warm-up."""
     warm = scenario["warmup"]
     since = "" if warm == "0s" else f", measured after {warm}"
     return f"{scenario['duration']}{since}"
 
 
 def seeds(first: int, count: int) -> str:
-    """Say which seeds."""
+    """Describe `count` seeds from `first`."""
     return f"seed {first}" if count == 1 else f"{count} seeds from {first}"
 
 
 def _word(value: Any) -> str:
-    """Write a value as the tables of defaults do."""
+    """Format a value like the tables of defaults."""
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,20 +1,19 @@
-"""Trace-driven links: read a file of rates and delays, or of delivery opportunities.
+"""Trace-driven links: read files of rates and delays, or of delivery opportunities.
 
-A link's `trace` is the name of a file, a table `{file = ..., repeat = "60s"}`, or the columns
+The `trace` of a link is the name of a file, a table `{file = ..., repeat = "60s"}`, or the columns
 themselves (`t_ns`, `rate_bps`, `delay_ns`; or `opportunities_ms` alone), which Rust reads. The file
-is a CSV with the columns `t_s` and `rate_bps`, `delay_s` or both, or mahimahi's format (see
-mm-link(1)): no header, one number of milliseconds per line.
+is a CSV with the columns `t_s` and `rate_bps`, `delay_s` or both, or has the format of mahimahi
+(mm-link(1)): no header, one time in milliseconds per line.
 
-Each of those numbers is a delivery opportunity of 1504 bytes, used as mm-link uses it. Every packet
-takes its IP length and 4 bytes more, which is the header that mm-link's TUN device puts before a
-packet: a packet of 1500 bytes is exactly one opportunity. Short packets share an opportunity; a
-packet that does not fit continues at the next one and arrives with its last byte. An opportunity is
-wasted if no packet waits; a packet that arrives at the moment of an opportunity is too late for it.
-The file repeats after its last moment. The link's `rate` then only gives disciplines their
-defaults.
+Each time in a mahimahi file is a delivery opportunity of 1504 bytes. As in mm-link, a packet uses
+its IP length plus 4 bytes, the header that mm-link's TUN device adds, so that a packet of 1500
+bytes uses exactly one opportunity. Short packets share an opportunity. A packet that does not fit
+continues at the next one and is delivered with its last byte. An opportunity is wasted if the queue
+is empty; a packet that arrives at the time of an opportunity cannot use it. The trace repeats after
+its last time. The `rate` of the link then only sets defaults of disciplines.
 
-With `bin_ms` the opportunities are counted in bins of so many milliseconds, and the link has the
-mean rate of each bin, at 1500 bytes of IP per opportunity.
+With `bin_ms`, the opportunities are counted in bins of this length, and the link has the mean rate
+of each bin, with 1500 bytes of IP per opportunity.
 """
 
 import csv
@@ -30,54 +29,54 @@ from sojourn._sojourn import InputError
 from sojourn._util.inputs import bytes_of_file, shown, text_of
 
 OPPORTUNITY_BYTES, HEADER_BYTES = 1504, 4
-"""Bytes that an opportunity carries (mm-link's PACKET_SIZE), and those of it that each packet
-takes for the header of mm-link's TUN device."""
+"""Bytes of an opportunity (PACKET_SIZE of mm-link), and of the header that the TUN device of
+mm-link adds to each packet."""
 
 FULL_PACKET_BYTES = OPPORTUNITY_BYTES - HEADER_BYTES
-"""Bytes of the IP packet that takes exactly one opportunity."""
+"""Length of the IP packet that uses exactly one opportunity."""
 
 COLUMNS = {"t_s": ("t_ns", 9), "rate_bps": ("rate_bps", 0), "delay_s": ("delay_ns", 9)}
-"""The columns of a file: what Rust calls them, and by how many decimals they are moved."""
+"""Columns of a file: the name in Rust, and the power of ten between the units."""
 
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
-"""A number in a file; its exponent has few digits, since it becomes a whole number."""
+"""Number in a file. Exponents are limited to 3 digits, since numbers are converted to integers."""
 
 DIGITS_MAX = 19
-"""The largest power of ten of a column: 64 bits."""
+"""Largest power of ten in a column, which is a 64-bit integer."""
 
 BIN_MS_MAX = 10_000_000_000
-"""The longest bin, and the latest opportunity that Rust takes."""
+"""Longest bin, and latest opportunity that Rust accepts."""
 
 BINS_MAX = 1_000_000
-"""The most bins of a trace: the most rows that Rust takes."""
+"""Largest number of bins of a trace, the largest number of rows that Rust accepts."""
 
 
 def resolve(trace: Any, home: Path | None = None) -> Any:
-    """Give the columns that `trace` stands for; what names no file is left as it is.
+    """Return the columns of a trace that is given as a file; other traces are returned unchanged.
 
-    A name without a directory before it is looked for in `home`.
+    Relative paths are relative to `home`.
     """
     if isinstance(trace, str | Path):
         trace = {"file": trace}
     if not isinstance(trace, Mapping) or "file" not in trace:
         return trace
     if not isinstance(trace["file"], str | Path):
-        raise InputError(f"file: {shown(trace['file'])} is not the name of a file")
+        raise InputError(f"file: {shown(trace['file'])} is not a file name")
     others = {key: value for key, value in trace.items() if key not in ("file", "bin_ms")}
     path = (home or Path()) / str(trace["file"])
     return {**read(path, trace.get("bin_ms")), **others}
 
 
 def read(path: Path, bin_ms: Any = None) -> dict[str, list[int] | str]:
-    """Read the trace `path`: columns of whole nanoseconds and bits per second."""
+    """Read a trace file; return columns of integers in ns and bit/s, or opportunities in ms."""
     lines = text_of(path, bytes_of_file(path)).splitlines()
     if lines[0].strip().isdigit():
         moments = _moments(path, lines)
         if bin_ms is None:
             return {"opportunities_ms": moments}
         if type(bin_ms) is not int or not 1 <= bin_ms <= BIN_MS_MAX:
-            told = f"{shown(bin_ms)} is not a whole number of milliseconds from 1 to {BIN_MS_MAX}"
-            raise InputError(f"bin_ms: {told}")
+            message = f"{shown(bin_ms)} is not a whole number of ms from 1 to {BIN_MS_MAX}"
+            raise InputError(f"bin_ms: {message}")
         return _binned(moments, bin_ms)
     if bin_ms is not None:
         raise InputError(f"bin_ms: {path} has rates, not opportunities")
@@ -90,7 +89,7 @@ def _columns(path: Path, lines: list[str]) -> dict[str, list[int] | str]:
     try:
         rows.fieldnames = names = [name.strip() for name in rows.fieldnames or ()]
         if "t_s" not in names or not {"rate_bps", "delay_s"} & set(names):
-            raise InputError(f"{path}: columns t_s and rate_bps, delay_s or both are due")
+            raise InputError(f"{path}: requires columns t_s, and rate_bps, delay_s or both")
         if twice := [name for name in COLUMNS if names.count(name) > 1]:
             raise InputError(f"{path}: column {twice[0]} is given twice")
         return _numbers(path, names, rows)
@@ -101,7 +100,7 @@ def _columns(path: Path, lines: list[str]) -> dict[str, list[int] | str]:
 def _numbers(
     path: Path, names: list[str], rows: "csv.DictReader[str]"
 ) -> dict[str, list[int] | str]:
-    """Read the columns of a table as whole numbers of nanoseconds and bits per second."""
+    """Convert the columns of a table to integers in ns and bit/s."""
     read = [name for name in COLUMNS if name in names]
     columns: dict[str, list[int] | str] = {COLUMNS[name][0]: [] for name in read}
     for row in rows:
@@ -115,7 +114,7 @@ def _numbers(
 
 
 def _whole(where: str, text: str | None, decimals: int) -> int:
-    """Read a number and move it by `decimals`, rounded to a whole one."""
+    """Parse a number, multiply it by ten to the power of `decimals`, and round it."""
     if not NUMBER.fullmatch((text or "").strip()):
         raise InputError(f"{where}: {shown(text)} is not a number")
     number = Decimal((text or "").strip())
@@ -125,26 +124,23 @@ def _whole(where: str, text: str | None, decimals: int) -> int:
 
 
 def _moments(path: Path, lines: list[str]) -> list[int]:
-    """Read the opportunities of a file, milliseconds, in order."""
+    """Parse delivery opportunities (ms) and check their order."""
     moments = [_whole(f"{path}: line {i + 1}", line, 0) for i, line in enumerate(lines) if line]
     if any(b < a for a, b in pairwise(moments)):
-        raise InputError(f"{path}: the moments are not in order")
+        raise InputError(f"{path}: the times are not in order")
     if moments[-1] == 0:
         raise InputError(f"{path}: the last opportunity is at 0: the period must not be zero")
     return moments
 
 
 def _binned(moments: list[int], bin_ms: int) -> dict[str, list[int] | str]:
-    """Count the opportunities of every bin and give the mean rate in it.
-
-    It repeats after its last moment, as mm-link does; a bin that nothing falls into has rate zero.
-    """
+    """Return the mean rate of every bin; the trace repeats after its last time, as in mm-link."""
     bins = max(1, -(-moments[-1] // bin_ms))
     if bins > BINS_MAX:
         raise InputError(f"bin_ms: {bin_ms} makes {bins} bins, allowed: up to {BINS_MAX}")
     counts = [0] * bins
     for moment in moments:
-        # A moment at the very end belongs to what it ends.
+        # An opportunity at the end of the last bin belongs to that bin.
         counts[min(moment // bin_ms, bins - 1)] += 1
     bits = FULL_PACKET_BYTES * 8 * 1000
     return {

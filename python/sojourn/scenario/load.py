@@ -1,7 +1,7 @@
-"""Scenarios are data: how a file is read, and the JSON that Rust validates.
+"""Scenarios: read files, and convert scenarios to the JSON that Rust validates.
 
-Nothing is validated here but what JSON cannot say (NaN, a date). Rust reads the JSON once and
-answers with the path of what is wrong; a second set of rules in Python could only disagree with it.
+Python rejects only values that JSON cannot represent (NaN, dates). Rust validates everything else,
+so that there is a single set of rules; its errors begin with the path of the value.
 """
 
 import json
@@ -24,18 +24,33 @@ Table: TypeAlias = dict[str, Any]
 
 
 def load(path: str | Path) -> Table:
-    """Read the scenario file `path` (.toml or .json) as a plain tree.
+    """Read a scenario file as a dictionary, without validating its values.
 
-    Raises InputError with the file's name, and the line where there is one, if it cannot be read.
+    Traces of links and packets are found relative to the file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, .toml or .json.
+
+    Returns
+    -------
+    dict
+        The scenario as it is written. `simulate`, `compare` and `sweep` accept it.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or parsed. The message names the file, and the line if known.
     """
     path = Path(path)
     raw = bytes_of_file(path)
     if path.suffix.lower() not in (".toml", ".json"):
-        raise InputError(f"{path}: a scenario file ends in .toml or .json")
+        raise InputError(f"{path}: the name of a scenario file must end in .toml or .json")
     text = text_of(path, raw)
     tree = parsed(path, text, parse_json if path.suffix.lower() == ".json" else parse_toml)
     if not isinstance(tree, dict):
-        raise InputError(f"{path}: a scenario is a table of names and values")
+        raise InputError(f"{path}: is not a scenario, which is a table of keys and values")
     try:
         return beside(path.parent, tree)
     except InputError as error:
@@ -43,13 +58,13 @@ def load(path: str | Path) -> Table:
 
 
 def load_toml(path: Path) -> Table:
-    """Read a TOML file. Raises InputError with its name, and the line where there is one."""
+    """Read a TOML file. Raises InputError with its name, and the line if known."""
     tree: Table = parsed(path, text_of(path, bytes_of_file(path)), parse_toml)
     return tree
 
 
 def parsed(path: Path, text: str, parse: Callable[[str], Any]) -> Any:
-    """Return what `parse` makes of the text of the file `path`."""
+    """Parse the text of the file `path`. Errors name the file."""
     try:
         return parse(text)
     except InputError as error:
@@ -59,7 +74,7 @@ def parsed(path: Path, text: str, parse: Callable[[str], Any]) -> Any:
 
 
 def beside(folder: Path, tree: Table) -> Table:
-    """Return a scenario whose traces are looked for in `folder`; recorded packets are read."""
+    """Return a scenario with paths of link traces relative to `folder`, and packet traces read."""
     for link in _links(tree):
         match link.get("trace"):
             case str() as file:
@@ -71,7 +86,7 @@ def beside(folder: Path, tree: Table) -> Table:
 
 
 def to_json(scenario: "Scenario | Mapping[str, Any]") -> str:
-    """Give the JSON text of `scenario` that Rust reads."""
+    """Return a scenario as the JSON text that Rust reads, with the contents of its trace files."""
     try:
         tree = packet_trace.inline(plain(scenario))
         return json.dumps(_with_traces(tree), allow_nan=False)
@@ -80,14 +95,14 @@ def to_json(scenario: "Scenario | Mapping[str, Any]") -> str:
 
 
 def _links(tree: Any) -> list[Table]:
-    """Return the links of a tree of any form."""
+    """Return the links of a scenario that may be invalid."""
     links = tree.get("links") if isinstance(tree, dict) else None
     found = links.values() if isinstance(links, dict) else ()
     return [link for link in found if isinstance(link, dict)]
 
 
 def _with_traces(tree: Any) -> Any:
-    """Put the columns of the traces of links in the place of their files' names, in place."""
+    """Replace the file names of link traces by their columns, in place."""
     if any("trace" in link for link in _links(tree)):
         from sojourn.scenario import link_trace
 
@@ -101,19 +116,22 @@ def _with_traces(tree: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Reduce `value` to what JSON can say: models to tables, NumPy numbers and arrays to Python's.
+    """Convert a value to JSON types: models to tables, NumPy numbers and arrays to Python's.
 
-    Raises InputError, with the path below `value`, for what JSON has no word for: NaN and the
-    infinities, integers of more than 64 bits, dates, bytes, other objects.
+    Raises
+    ------
+    InputError
+        If JSON cannot represent a value: NaN, infinity, integers of more than 64 bits, dates,
+        bytes, other objects. The message begins with its path below `value`.
     """
     try:
         return _plain(value)
-    except _NoWordError as error:
+    except _NotJsonError as error:
         raise InputError(": ".join(filter(None, (".".join(error.path), error.text)))) from None
 
 
-class _NoWordError(Exception):
-    """What JSON has no word for: where it is, and what is wrong with it."""
+class _NotJsonError(Exception):
+    """Value that JSON cannot represent, with its path."""
 
     def __init__(self, text: str) -> None:
         self.path: list[str] = []
@@ -129,11 +147,11 @@ def _plain(value: Any) -> Any:
         case int():
             if -(1 << 63) <= value < 1 << 64:
                 return value
-            raise _NoWordError(f"{_digits(value)} is out of range, allowed: up to {1 << 53}")
+            raise _NotJsonError(f"{_digits(value)} is out of range, allowed: up to {1 << 53}")
         case float():
             if math.isfinite(value):
                 return value
-            raise _NoWordError(f"{value} is not a finite number")
+            raise _NotJsonError(f"{value} is not a finite number")
         case msgspec.Struct():
             tag = value.__struct_config__
             head = {tag.tag_field: tag.tag} if tag.tag_field else {}
@@ -150,7 +168,7 @@ def _plain(value: Any) -> Any:
             return _plain(value.tolist())  # NumPy
         case _:
             kind = type(value).__name__
-            raise _NoWordError(f"{shown(str(value))} is of type {kind}, which no key takes")
+            raise _NotJsonError(f"{shown(str(value))} is of type {kind}, which no key takes")
 
 
 def _table(value: Mapping[Any, Any]) -> Table:
@@ -158,7 +176,7 @@ def _table(value: Mapping[Any, Any]) -> Table:
     try:
         for key, inner in value.items():
             table[_plain(str(key))] = _plain(inner)
-    except _NoWordError as error:
+    except _NotJsonError as error:
         error.path.insert(0, shown(str(key)).strip('"'))
         raise
     return table
@@ -169,8 +187,8 @@ def _list(value: Sequence[Any]) -> list[Any]:
     try:
         for inner in value:
             items.append(_plain(inner))
-    except _NoWordError as error:
-        # A flow is known by its name, as Rust has it.
+    except _NotJsonError as error:
+        # Flows have their name in paths, as in the messages of Rust.
         name = inner.get("name") if isinstance(inner, Mapping) else getattr(inner, "name", None)
         error.path.insert(0, name if isinstance(name, str) else str(len(items)))
         raise
@@ -178,7 +196,7 @@ def _list(value: Sequence[Any]) -> list[Any]:
 
 
 def _digits(value: int) -> str:
-    """Write a huge integer; Python itself refuses to print thousands of digits."""
+    """Format a large integer; Python refuses to print thousands of digits."""
     if abs(value) < 10**QUOTED_MAX:
         return str(value)
     return f"a number of about {round(value.bit_length() * math.log10(2))} digits"

@@ -1,7 +1,7 @@
-"""What sojourn does not have, and what to use instead: `sojourn list missing`, docs/missing.md.
+"""Missing features and their substitutes: `sojourn list missing`, docs/missing.md.
 
-Disciplines, TCPs and sources come from Rust, where an unknown name is looked up among them; the
-other features are here.
+Missing disciplines, TCPs and sources are listed in Rust, which looks up unknown names among them.
+All other features are listed here.
 """
 
 import json
@@ -16,15 +16,15 @@ class Missing(NamedTuple):
     """A feature that does not exist."""
 
     names: tuple[str, ...]
-    """What users call it, the usual name first."""
+    """Names that users may search for, the most common one first."""
     about: str
-    """What it is, as a noun phrase."""
+    """Description, a noun phrase."""
     planned: bool
-    """True if it is going to exist."""
+    """True if the feature is planned."""
     why: str
-    """Why it does not exist."""
+    """Reason why it does not exist."""
     instead: str
-    """What to use instead."""
+    """Substitute."""
 
 
 FEATURES = (
@@ -148,7 +148,7 @@ FEATURES = (
         "two runs, before and after the change",
     ),
 )
-"""The features that users ask for and that do not exist."""
+"""Missing features that users ask for."""
 
 TITLES = {
     "disciplines": "Disciplines",
@@ -156,11 +156,11 @@ TITLES = {
     "sources": "Traffic",
     "features": "Features",
 }
-"""The groups in order, with their titles."""
+"""Titles of the groups, in order."""
 
 
 def groups() -> dict[str, list[Spec]]:
-    """Return everything that is missing, by group: name, aliases, about, planned, why, instead."""
+    """Return all missing features by group, each with the fields of `Missing`."""
     features = [
         {
             "name": one.names[0],
@@ -178,7 +178,7 @@ def groups() -> dict[str, list[Spec]]:
 
 
 def find(name: str) -> Spec | None:
-    """Return what is missing under `name`, ignoring case; None if nothing is known of it."""
+    """Return the missing feature called `name`, ignoring case; None if there is none."""
 
     def folded(text: str) -> str:
         return text.lower().replace("-", "").replace("_", "").replace(" ", "")
@@ -190,6 +190,6 @@ def find(name: str) -> Spec | None:
 
 
 def refusal(spec: Spec, name: str) -> str:
-    """Return the answer to a request for `name`, which is `spec`: the sentence that Rust has."""
+    """Return the message for a request of the missing feature `name`, in the words of Rust."""
     yet = " yet" if spec["planned"] else ""
     return f'"{name}" ({spec["about"]}) is not available{yet}; use {spec["instead"]}'

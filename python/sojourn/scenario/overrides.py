@@ -1,6 +1,6 @@
-"""Changes to a scenario tree: `--set bottleneck.qdisc=codel`, another discipline, a sample.
+"""Changes of a scenario: `--set bottleneck.qdisc=codel`, another discipline, seed or sample.
 
-The trees that come in stay as they are; changed copies go out. Values are not judged here.
+Functions return changed copies unless they are documented to work in place. Rust validates values.
 """
 
 import copy
@@ -18,31 +18,30 @@ from sojourn.scenario.load import Scenario, Table, to_json
 from sojourn.scenario.variants import table, with_buffer
 
 KEYS = Scenario.__struct_fields__
-"""The top-level keys of a scenario."""
+"""Top-level keys of a scenario."""
 
 NAMED = ("qdisc", "source", "tcp")
-"""The keys whose value is a thing with a name and parameters, or just its name."""
+"""Keys whose value is a name, or a table with a name and parameters."""
 
 ENGINES = ("sim", "live")
-"""What can make a run: the simulator, and the kernel's TCP and UDP."""
+"""Engines: the simulator, and real packets of the kernel's TCP and UDP."""
 
 SAMPLES = 1000
-"""How many samples a figure gets where the scenario does not say."""
-
+"""Number of samples for a figure of a scenario without `sample`."""
 
 NUMBERS = 50_000_000
-"""The most numbers of series that nobody asked for: 400 MB."""
+"""Largest number of values of such series: 400 MB."""
 
 
 def is_live(engine: str) -> bool:
-    """Say whether `--engine` asks for real packets. Raises InputError."""
+    """Return True if `--engine` is "live". Raises InputError for an unknown engine."""
     if engine not in ENGINES:
         raise InputError(f"--engine: unknown engine {shown(engine)}{near(engine, ENGINES)}")
     return engine == "live"
 
 
 def read_value(text: str) -> Any:
-    """Read a value of the command line: as TOML where it is TOML (3, true, [..]), else as text."""
+    """Parse a value of the command line as TOML (3, true, [..]) if possible, otherwise as text."""
     try:
         tree = tomllib.loads(f"value = {text}")
     except (tomllib.TOMLDecodeError, ValueError, RecursionError):
@@ -51,16 +50,16 @@ def read_value(text: str) -> Any:
 
 
 def split_setting(setting: str) -> tuple[str, Any]:
-    """Split KEY=VALUE, as --set takes it."""
+    """Parse KEY=VALUE, the argument of --set."""
     key, equals, text = setting.partition("=")
     if not equals or not key.strip():
-        told = f"--set {brief(setting)}: write it as KEY=VALUE, like bottleneck.qdisc=codel"
-        raise InputError(told)
+        example = "write it as KEY=VALUE, like bottleneck.qdisc=codel"
+        raise InputError(f"--set {brief(setting)}: {example}")
     return key.strip(), read_value(text.strip())
 
 
 def apply(tree: Table, settings: Sequence[str]) -> Table:
-    """Give a copy of the scenario `tree` with `settings` (KEY=VALUE) applied in order."""
+    """Return a copy of a scenario with `settings` (KEY=VALUE) applied in order."""
     tree = copy.deepcopy(tree)
     for setting in settings:
         key, value = split_setting(setting)
@@ -72,15 +71,15 @@ def apply(tree: Table, settings: Sequence[str]) -> Table:
 
 
 def set_at(tree: Table, key: str, value: Any, *, keep_buffer: bool = True) -> None:
-    """Set what `key` (like bottleneck.qdisc) leads to, in place.
+    """Set the value at the path `key` (like bottleneck.qdisc), in place.
 
-    With `keep_buffer`, a discipline that names no buffer keeps that of the one before it.
+    With `keep_buffer`, a discipline without a buffer keeps the buffer of the previous one.
     """
     *way, last = _full_path(tree, key.split("."))
     node = _reach(tree, way, last)
     if isinstance(node, list):
         if not re.fullmatch(r"\d+", last) or int(last) >= len(node):
-            raise InputError(f'"{last}" is not among the {len(node)} there')
+            raise InputError(f'"{last}" is not an index of a list of {len(node)}')
         node[int(last)] = value
         return
     kept = last == "qdisc" and keep_buffer
@@ -88,14 +87,14 @@ def set_at(tree: Table, key: str, value: Any, *, keep_buffer: bool = True) -> No
 
 
 def set_seed(tree: Table, seed: int) -> Table:
-    """Give the scenario with that seed."""
+    """Return the scenario with another seed."""
     return {**tree, "seed": seed}
 
 
 def with_samples(tree: Table) -> Table:
-    """Give the scenario with a sample interval fit for a figure, if it has none.
+    """Return the scenario with a sampling interval for figures, if it has none.
 
-    It is a thousandth of the duration, longer where very many flows would fill the memory.
+    It is a thousandth of the duration, or longer if many flows would use too much memory.
     """
     if "sample" in tree:
         return tree
@@ -110,7 +109,7 @@ def with_samples(tree: Table) -> Table:
 def with_qdisc(tree: Table, given: Any, link: str) -> Table:
     """Return the scenario with another discipline on `link`.
 
-    It keeps the buffer, unless it names one itself.
+    The buffer stays the same, unless the discipline has its own.
     """
     tree = copy.deepcopy(tree)
     place = tree["links"][link]
@@ -119,9 +118,10 @@ def with_qdisc(tree: Table, given: Any, link: str) -> Table:
 
 
 def compared_link(tree: Table, chosen: str | None) -> str:
-    """Find the link whose discipline is compared.
+    """Return the link whose discipline is compared.
 
-    It is `chosen`, else the one called bottleneck, else the first that the first flow crosses.
+    This is `chosen`, or the link called bottleneck, or the first link on the path of the first
+    flow.
     """
     canonical = json.loads(_sojourn.canonical(to_json(tree)))
     links = list(canonical["links"])
@@ -134,19 +134,19 @@ def compared_link(tree: Table, chosen: str | None) -> str:
 
 
 def check_tcp_flows(canonical: Table, names: Sequence[str]) -> None:
-    """Raise InputError if one of `names` is no flow over TCP, and no group of them."""
+    """Raise InputError if one of `names` is neither a TCP flow nor a group of TCP flows."""
     counts = {flow["name"]: flow["count"] for flow in canonical["flows"] if "tcp" in flow}
     for name in names:
         group, _, number = name.rpartition(".")
         member = number.isdecimal() and int(number) < counts.get(group, 0) > 1
         if name not in counts and not member:
             known = [one if n == 1 else f"{one}.0" for one, n in counts.items()]
-            told = near(name, list(dict.fromkeys([*counts, *known])))
-            raise InputError(f'--flow: no flow "{name}" over TCP, and no group{told}')
+            hint = near(name, list(dict.fromkeys([*counts, *known])))
+            raise InputError(f'--flow: no TCP flow or group "{name}"{hint}')
 
 
 def _full_path(tree: Table, path: list[str]) -> list[str]:
-    """Put `links` or `flows` before a path that starts with a name of one."""
+    """Return a path with `links` or `flows` before the name of a link or flow."""
     head = path[0]
     if head in KEYS:
         return path
@@ -159,7 +159,7 @@ def _full_path(tree: Table, path: list[str]) -> list[str]:
     if head in flows:
         return ["flows", *path]
     raise InputError(
-        f"{shown(head)} is no link, flow or key of the scenario"
+        f"{shown(head)} is not a link, flow or key of the scenario"
         f"{near(head, [*links, *flows, *KEYS])}"
     )
 
@@ -170,7 +170,7 @@ def _flows(tree: Table) -> list[Table]:
 
 
 def _reach(tree: Table, way: list[str], last: str) -> Any:
-    """Return the table or list that `way` leads to; tables are made where there are none."""
+    """Return the table or list at the path `way`; missing tables are created."""
     node: Any = tree
     for depth, key in enumerate(way):
         if isinstance(node, list):
@@ -188,7 +188,7 @@ def _reach(tree: Table, way: list[str], last: str) -> Any:
 
 
 def _element(elements: list[Any], key: str) -> Any:
-    """Find an element of a list: a flow by its name, anything by its index."""
+    """Return an element of a list by name (flows) or index."""
     tables = [e for e in elements if isinstance(e, dict)]
     for element in tables:
         if element.get("name") == key:
@@ -200,7 +200,7 @@ def _element(elements: list[Any], key: str) -> Any:
 
 
 def _default_name(tree: Table, path: list[str]) -> str:
-    """Ask Rust what stands at `path` where the scenario says nothing."""
+    """Return the name of the default discipline, TCP or source at `path`."""
     node = json.loads(_sojourn.canonical(to_json(tree)))
     for key in path:
         node = _element(node, key) if isinstance(node, list) else node.get(key, {})

@@ -1,7 +1,7 @@
-"""Traces of packets or flows from CSV files: Python reads them, Rust gets columns.
+"""Traffic traces: CSV files of packets or flows, read into columns for Rust.
 
-Columns `time_s,size_bytes[,flow]` in time order, `flow` the member of the group that sends. Files
-may be gzipped.
+Files have the columns `time_s,size_bytes[,flow]` in time order and may be gzipped. `flow` is the
+index of the sender in its group.
 """
 
 from collections.abc import Mapping
@@ -15,23 +15,53 @@ if TYPE_CHECKING:
     from sojourn.scenario.algorithms import Trace
 
 LATEST_S = 1e7
-"""The latest time, in seconds."""
+"""Latest time, in seconds."""
 
 LARGEST = 1e15
-"""The most bytes of a flow."""
+"""Largest size of a flow, in bytes."""
 
 UINT32_MAX = 4_294_967_295
 
 
 def trace(path: str | Path, **more: Any) -> "Trace":
-    """Give the source that sends what the file `path` says; `more` are its parameters."""
+    r"""Return a traffic source that sends the packets or flows of a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        CSV file with the columns `time_s`, `size_bytes` and, for a group of several flows, `flow`.
+        It may be gzipped.
+    **more : optional
+        Further parameters of `sojourn.Trace`.
+
+    Returns
+    -------
+    sojourn.Trace
+        The source, for the `source` of a flow.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, a column is missing, or a value is out of range.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import sojourn as sj
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+    ...     _ = file.write("time_s,size_bytes\n0,1500\n0.5,1500\n")
+    ...     file.flush()
+    ...     source = sj.trace(file.name)
+    >>> source.time_s
+    [0.0, 0.5]
+    """
     from sojourn.scenario.algorithms import Trace
 
     return Trace(**columns(Path(path)), **more)
 
 
 def columns(path: Path) -> dict[str, Any]:
-    """Read the columns of a trace."""
+    """Read the columns of a trace file."""
     from sojourn._util.csv_table import numbers, read_table
 
     table = read_table(path, ("time_s", "size_bytes"), ("flow",))
@@ -45,13 +75,16 @@ def columns(path: Path) -> dict[str, Any]:
 
 
 def is_from_file(flow: Any) -> bool:
-    """Tell whether the source of `flow` is a trace with a path."""
+    """Return True if the source of `flow` is a trace with a path."""
     source = flow.get("source") if isinstance(flow, Mapping) else None
     return isinstance(source, Mapping) and source.get("name") == "trace" and "path" in source
 
 
 def inline(tree: Any, folder: Path | None = None) -> Any:
-    """Give the scenario `tree` with columns where its traces name files, looked for in `folder`."""
+    """Return a scenario with the files of its traffic traces replaced by their columns.
+
+    Paths are relative to `folder`.
+    """
     flows = tree.get("flows") if isinstance(tree, Mapping) else None
     if not isinstance(flows, list) or not any(map(is_from_file, flows)):
         return tree
@@ -63,9 +96,9 @@ def _inline(flow: Mapping[str, Any], folder: Path | None) -> dict[str, Any]:
     path = source.pop("path")
     where = f"flows.{flow.get('name', '?')}.source.path"
     if not isinstance(path, str):
-        raise InputError(f"{where}: {shown(path)} is not the name of a file")
+        raise InputError(f"{where}: {shown(path)} is not a file name")
     if both := {"time_s", "size_bytes", "flow"} & source.keys():
-        raise InputError(f"{where}: is given beside {', '.join(sorted(both))}")
+        raise InputError(f"{where}: cannot be combined with {', '.join(sorted(both))}")
     try:
         read = columns((folder or Path()) / path)
     except InputError as error:

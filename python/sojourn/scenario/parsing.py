@@ -1,4 +1,4 @@
-"""TOML and JSON text: read, or refused in one line that says which value lacks its quotes."""
+"""TOML and JSON parsers whose errors name the line, and suggest missing quotes."""
 
 import json
 import re
@@ -9,22 +9,22 @@ from typing import Any
 from sojourn._sojourn import InputError
 
 VALUE = r"[A-Za-z_]\w*\([^()\n]*\)|[^\s,\[\]{}\"'#][^\s,\[\]{}\"'#]*"
-"""A value without quotes: codel, 10s, 2%, uniform(0s, 10s)."""
+"""Pattern of a value without quotes: codel, 10s, 2%, uniform(0s, 10s)."""
 
 LINE_MAX = 1000
-"""The longest line in which such a value is looked for."""
+"""Longest line that is searched for such a value, in characters."""
 
 RIGHT_MAX = 80
-"""The longest correction that is shown."""
+"""Longest correction that is shown, in characters."""
 
 UNQUOTED = re.compile(
     rf"""([\w.-]+|"[^"\n]*")\s*[=:]\s*({VALUE})|(?<=[,\[])\s*({VALUE})(?=\s*(?:[,\]#]|$))"""
 )
-"""Such a value with the key before it, or the comma or bracket if it stands in a list."""
+"""Such a value after a key, or after a comma or bracket in a list."""
 
 
 def parse_toml(text: str) -> Any:
-    """Read TOML. Raises InputError, with the line, for what is none."""
+    """Parse TOML. Raises InputError with the line of an error."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -39,7 +39,7 @@ def parse_toml(text: str) -> Any:
 
 
 def parse_json(text: str) -> Any:
-    """Read JSON. Raises InputError, with the line, for what is none, or a key that is twice."""
+    """Parse JSON. Raises InputError with the line of an error, or for a duplicate key."""
     try:
         return json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
@@ -53,7 +53,7 @@ def parse_json(text: str) -> Any:
 
 
 def _hint(text: str, line: int, column: int, form: str, parse: Callable[[str], Any]) -> str | None:
-    """Return what to write if a value without quotes is what stopped `parse` at that place."""
+    """Return a correction if a value without quotes caused the error at `line`, `column`."""
     lines = text.split("\n")
     place = lines[line - 1] if line <= len(lines) else ""
     if len(place) > LINE_MAX:  # the pattern takes the square of its length
@@ -69,13 +69,13 @@ def _hint(text: str, line: int, column: int, form: str, parse: Callable[[str], A
         if not _comes_further("\n".join(mended), line, start + len(better), parse):
             return None
         right = form.format(key, better) if key else better
-        what = "quote it" if better.startswith('"') else "write it in small letters"
+        what = "quote it" if better.startswith('"') else "write it in lower case"
         return f"line {line}: {what}: {right}" if len(right) <= RIGHT_MAX else None
     return None
 
 
 def _is_value(text: str, parse: Callable[[str], Any]) -> bool:
-    """Return True if `text` is a value as it stands, like a number."""
+    """Return True if `text` is a valid value, like a number."""
     try:
         parse(f"x = {text}" if parse is tomllib.loads else text)
     except (ValueError, RecursionError):
@@ -84,7 +84,7 @@ def _is_value(text: str, parse: Callable[[str], Any]) -> bool:
 
 
 def _comes_further(text: str, line: int, column: int, parse: Callable[[str], Any]) -> bool:
-    """Return True if `parse` reads `text` beyond that place."""
+    """Return True if `parse` succeeds, or fails only after `line`, `column`."""
     try:
         parse(text)
     except json.JSONDecodeError as error:
@@ -98,7 +98,7 @@ def _comes_further(text: str, line: int, column: int, parse: Callable[[str], Any
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse a key that is given twice; JSON would let the last one win in silence."""
+    """Return a table. Raises InputError for a duplicate key, of which json keeps the last one."""
     table: dict[str, Any] = {}
     for key, value in pairs:
         if key in table:

@@ -1,8 +1,8 @@
-"""How a discipline is written wherever one is named.
+"""Notations of a discipline, and lists of disciplines with labels.
 
-`codel`, `codel(target=15ms, ecn=true)`, a table `{"name": "codel", "target": "15ms"}`, or a model
-`sj.CoDel(target="15ms")`. Rust reads the text form (`_sojourn.call`) and validates what it says;
-here the forms are only brought together. Further forms belong into `table`.
+A discipline is a name, a call like `codel(target=15ms, ecn=true)`, a table
+`{"name": "codel", "target": "15ms"}`, or a model `sj.CoDel(target="15ms")`. `table` converts all of
+them to tables; Rust parses calls (`_sojourn.call`) and validates the values.
 """
 
 import re
@@ -17,22 +17,22 @@ from sojourn.scenario.base import Qdisc
 from sojourn.scenario.load import Table, plain
 
 Described: TypeAlias = Qdisc | str | Mapping[str, Any]
-"""A discipline in any of its forms."""
+"""Discipline in any notation."""
 
 Variants: TypeAlias = str | Qdisc | Sequence[Described] | Mapping[str, Described]
-"""Disciplines that are compared: a list, text with commas, or a mapping from labels."""
+"""Disciplines of a comparison: a list, a comma-separated string, or a mapping from labels."""
 
 LIMITS = ("limit", "buffer", "memory_limit")
-"""The names of the parameter that is the buffer."""
+"""Names of the parameter for the buffer size."""
 
 LABEL_MAX = 60
-"""The longest label: it heads a column, and names a folder."""
+"""Longest label in characters: labels head columns and name folders."""
 
 
 def table(given: Any) -> Table:
-    """Return a discipline (or a TCP or source) in any form as a table with a name.
+    """Return a discipline (or a TCP or source) in any notation as a table with a name.
 
-    Raises InputError if the form is none of these; values are not validated.
+    Values are not validated. Raises InputError for any other type.
     """
     if isinstance(given, str):
         name, settings = _sojourn.call(given)
@@ -48,7 +48,7 @@ def table(given: Any) -> Table:
 
 
 def split(text: str) -> list[str]:
-    """Split a list at its commas; those inside quotes, parentheses or brackets are kept."""
+    """Split a list at its commas, except those inside quotes, parentheses or brackets."""
     parts, depth, quote = [""], 0, ""
     for c in text:
         if quote:
@@ -65,9 +65,9 @@ def split(text: str) -> list[str]:
 
 
 def with_buffer(given: Any, old: Any) -> Any:
-    """Return the discipline `given` with the buffer of `old`, unless it names one itself.
+    """Return the discipline `given` with the buffer of `old`, unless it has its own.
 
-    What cannot be read is returned as it is: Rust refuses it where it stands.
+    An invalid discipline is returned unchanged; Rust reports it with its path.
     """
     try:
         before, after = table(old), table(given)
@@ -80,9 +80,9 @@ def with_buffer(given: Any, old: Any) -> Any:
 
 
 def variants(given: Variants) -> list[tuple[str | None, Table]]:
-    """Return disciplines that are compared, each with its label if it has one of its own.
+    """Return the disciplines of a comparison, each with its label or None.
 
-    Text may put a label before a discipline: `slow=codel(target=100ms)`.
+    A label may precede a discipline: `slow=codel(target=100ms)`.
     """
     if isinstance(given, str):
         given = split(given)
@@ -92,8 +92,8 @@ def variants(given: Variants) -> list[tuple[str | None, Table]]:
         raise InputError(f"{shown(given)} is not a list of disciplines")
     listed = [] if isinstance(given, Mapping) else given
     if any(isinstance(one, str) and not one.strip() for one in listed):
-        told = ",".join(one if isinstance(one, str) else "..." for one in listed)
-        raise InputError(f"{shown(told)} is not a list of names like droptail,codel")
+        text = ",".join(one if isinstance(one, str) else "..." for one in listed)
+        raise InputError(f"{shown(text)} is not a list of names like droptail,codel")
     found: list[tuple[str | None, Table]]
     if isinstance(given, Mapping):
         found = [(_label(label), table(one)) for label, one in given.items()]
@@ -108,25 +108,25 @@ def variants(given: Variants) -> list[tuple[str | None, Table]]:
 
 
 def labels(tables: Sequence[Table]) -> list[str]:
-    """Return the shortest text for each discipline that tells them apart.
+    """Return the shortest unique text for each discipline.
 
-    It has the parameters that were given, except those that all of the same name share.
+    It has the given parameters, except those with equal values in all disciplines of the name.
     """
     found = []
     for one in tables:
         alike = [other for other in tables if other["name"] == one["name"]]
-        told = [
+        settings = [
             f"{key}={_word(value)}"
             for key, value in one.items()
             if key != "name"
             and (len(alike) == 1 or any(other.get(key) != value for other in alike))
         ]
-        found.append(f"{one['name']}({', '.join(told)})" if told else str(one["name"]))
+        found.append(f"{one['name']}({', '.join(settings)})" if settings else str(one["name"]))
     return found
 
 
 def _labelled(one: Described) -> tuple[str | None, Table]:
-    """Split a label from a discipline; an = behind the first parenthesis is a parameter's."""
+    """Split a label from a discipline; an = after the first parenthesis belongs to a parameter."""
     if not isinstance(one, str):
         return None, table(one)
     match = re.fullmatch(r"([^(=]+)=(.*)", one, re.DOTALL)
@@ -136,7 +136,7 @@ def _labelled(one: Described) -> tuple[str | None, Table]:
 def _label(text: Any) -> str:
     label = text.strip() if isinstance(text, str) else ""
     if not label or len(label) > LABEL_MAX or not label.isprintable():
-        raise InputError(f"{shown(text)} is not a label: 1 to {LABEL_MAX} characters are")
+        raise InputError(f"{shown(text)} is not a label, allowed: 1 to {LABEL_MAX} characters")
     return label
 
 

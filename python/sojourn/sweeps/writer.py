@@ -17,9 +17,7 @@ PATIENCE_S = 0.1
 
 
 class Keeper:
-    """Thread that writes the rows passed to `keep`; leaving the context waits until all are
-    written.
-    """
+    """Thread that writes the rows passed to `keep`; leaving the context waits for it to finish."""
 
     def __init__(self, store: Store | None) -> None:
         self._store = store
