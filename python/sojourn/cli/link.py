@@ -1,4 +1,4 @@
-"""The command `sojourn link`: its options, and the order in which things happen."""
+"""The command `sojourn link`."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from sojourn._sojourn import InputError
 from sojourn.cli import suggest
 
 SAMPLE = "100ms"
-"""Interval of the series unless it is given."""
+"""Default interval of the series."""
 
 Text = str | None
 Words = list[str] | None
@@ -24,7 +24,7 @@ Words = list[str] | None
 
 @dataclass(frozen=True)
 class Outputs:
-    """Where a link is shown and written."""
+    """Outputs of a link: terminals, files and standard output."""
 
     watch: bool
     watch_to: Path | None
@@ -36,53 +36,63 @@ class Outputs:
 
 def link(
     command: Annotated[
-        Words, typer.Argument(help="what to run inside (default: a shell)", show_default=False)
+        Words, typer.Argument(help="command to run inside (default: a shell)", show_default=False)
     ] = None,
-    rate: Annotated[Text, typer.Option(help="of both directions, like 10mbit")] = None,
-    delay: Annotated[Text, typer.Option(help="one way, like 25ms (default 0ms)")] = None,
+    rate: Annotated[Text, typer.Option(help="rate of both directions, like 10mbit")] = None,
+    delay: Annotated[Text, typer.Option(help="one-way delay, like 25ms (default 0ms)")] = None,
     qdisc: Annotated[
         Text,
-        typer.Option(metavar="NAME", help="default droptail", autocompletion=suggest.disciplines),
+        typer.Option(
+            metavar="NAME",
+            help="discipline of both directions (default droptail)",
+            autocompletion=suggest.disciplines,
+        ),
     ] = None,
     settings: Annotated[
-        Words, typer.Option("--set", metavar="K=V", help="a parameter of the discipline")
+        Words, typer.Option("--set", metavar="K=V", help="parameter of the discipline")
     ] = None,
     loss: Annotated[Text, typer.Option(help="share of packets lost on the wire, like 2%")] = None,
     trace: Annotated[
-        Text, typer.Option(metavar="FILE", help="recorded rates, or mahimahi's format")
+        Text, typer.Option(metavar="FILE", help="recorded rates or delays, or mahimahi's format")
     ] = None,
     up: Annotated[
-        Words, typer.Option(metavar="K=V", help="for the uplink only, like rate=1mbit")
+        Words, typer.Option(metavar="K=V", help="setting of the uplink only, like rate=1mbit")
     ] = None,
-    down: Annotated[Words, typer.Option(metavar="K=V", help="for the downlink only")] = None,
+    down: Annotated[Words, typer.Option(metavar="K=V", help="setting of the downlink only")] = None,
     nat: Annotated[
         bool,
-        typer.Option("--nat", help="let the command reach other machines by address translation"),
+        typer.Option(
+            "--nat", help="let the command reach other machines by address translation (IPv4)"
+        ),
     ] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="show its state below the output of the command")
+        bool, typer.Option("--watch", help="show the state of the link below the output")
     ] = False,
     watch_to: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE|TTY", help="show its state there: a terminal, or lines in a file"
+            metavar="FILE|TTY", help="show the state on another terminal, or write it to a file"
         ),
     ] = None,
     log: Annotated[
-        Path | None, typer.Option(help="write the series there: .jsonl or .parquet")
+        Path | None, typer.Option(help="write the series to this file: .jsonl or .parquet")
     ] = None,
-    pcap: Annotated[Path | None, typer.Option(help="write the packets there: .pcapng")] = None,
+    pcap: Annotated[
+        Path | None, typer.Option(help="write the packets to this file: .pcapng")
+    ] = None,
     tape: Annotated[
         Path | None,
-        typer.Option(help="write a row per packet there, up.csv and down.csv, for sojourn replay"),
+        typer.Option(
+            metavar="DIR", help="write a row per packet to up.csv and down.csv, for sojourn replay"
+        ),
     ] = None,
     sample: Annotated[Text, typer.Option(help=f"interval of the series (default {SAMPLE})")] = None,
-    seed: Annotated[int, typer.Option(help="of the random numbers of disciplines and loss")] = 1,
+    seed: Annotated[int, typer.Option(help="seed of the random numbers")] = 1,
     as_json: Annotated[
         bool, typer.Option("--json", help="print one JSON object at the end")
     ] = False,
 ) -> int:
-    """Run a command, or a shell, whose traffic crosses a link in both directions (Linux)."""
+    """Run a command or a shell behind an emulated link in both directions (Linux)."""
     from sojourn.cli.link_options import links_of
 
     if not sys.platform.startswith("linux"):
@@ -116,7 +126,7 @@ def _check_command(name: str) -> None:
 
 
 def _check_outputs(outputs: Outputs, *, shell: bool) -> None:
-    """Raise InputError for a place that cannot be written, or is given twice."""
+    """Raise InputError for an output that cannot be written, or that two options share."""
     from sojourn._util.files import check_directory, check_file
 
     if outputs.watch or outputs.watch_to:
@@ -136,7 +146,7 @@ def _check_outputs(outputs: Outputs, *, shell: bool) -> None:
         check_directory(outputs.tape)
         written |= {(outputs.tape / f"{name}.csv").resolve(): "--tape" for name in ("up", "down")}
     if outputs.watch_to is not None and (twice := written.get(outputs.watch_to.resolve())):
-        raise InputError(f"--watch-to: {outputs.watch_to} is a file of {twice} as well")
+        raise InputError(f"--watch-to: {outputs.watch_to} is also a file of {twice}")
 
 
 def _run(
@@ -149,6 +159,7 @@ def _run(
     nat: bool,
     shell: bool,
 ) -> int:
+    """Run the command behind the link, write the outputs, return the exit code."""
     from sojourn.live import link as live_link
     from sojourn.live import netdev, shells
     from sojourn.live import summary as live_summary
@@ -157,17 +168,17 @@ def _run(
     line, environment = shells.interactive(command, links)
     is_shown = outputs.watch or outputs.watch_to is not None or outputs.log is not None
     with ExitStack() as stack:
-        takers: list[Callable[[live_link.Rows], None]] = []
+        sinks: list[Callable[[live_link.Rows], None]] = []
         made: list[live_link.Ready] = []
 
         def started(ready: live_link.Ready) -> None:
             made.append(ready)
             live_summary.start(ready, shell=shell)
-            takers.extend(_takers(stack, outputs, links))
+            sinks.extend(_sinks(stack, outputs, links))
 
         def seen(rows: live_link.Rows) -> None:
-            for take in takers:
-                take(rows)
+            for sink in sinks:
+                sink(rows)
 
         with requests() as asked:
             try:
@@ -189,7 +200,7 @@ def _run(
             except netdev.NoRightError:
                 live_link.enter_own_network(sys.argv[1:], nat=nat)
                 raise
-            stack.close()  # what shows the link gives the terminal back
+            stack.close()  # restore the terminal
             live_summary.finish(ended)
             if ended.code and not ended.links["down"]["arrived_packets"] and not shell:
                 live_summary.say_no_way_out(made[0])
@@ -203,21 +214,21 @@ def _run(
     return ended.code
 
 
-def _takers(
+def _sinks(
     stack: ExitStack, outputs: Outputs, links: Mapping[str, Any]
 ) -> list[Callable[[Mapping[str, Any]], None]]:
-    """Open what takes the rows of the link while it works."""
-    takers: list[Callable[[Mapping[str, Any]], None]] = []
+    """Open the log and the status display; return the functions that take new rows."""
+    sinks: list[Callable[[Mapping[str, Any]], None]] = []
     if outputs.log is not None:
         from sojourn.live.log import logging
 
         line = ["sojourn", *sys.argv[1:]]
-        takers.append(stack.enter_context(logging(outputs.log, links, line)))
+        sinks.append(stack.enter_context(logging(outputs.log, links, line)))
     if outputs.watch or outputs.watch_to is not None:
         from sojourn.live.watch import watching
 
-        takers.append(stack.enter_context(watching(outputs.watch_to)))
-    return takers
+        sinks.append(stack.enter_context(watching(outputs.watch_to)))
+    return sinks
 
 
 def _print_json(
@@ -227,7 +238,7 @@ def _print_json(
     summary: Mapping[str, Any],
     warnings: Sequence[str],
 ) -> None:
-    """Print what happened as one object."""
+    """Print the result as one JSON object."""
     from sojourn import __version__
 
     told = {
