@@ -30,7 +30,7 @@ LINK = ["link", "--rate", "10mbit", "--delay", "25ms", "--qdisc", "codel", "--se
 
 
 def lines(good: list[str]) -> Iterator[list[str]]:
-    """Yield lines with words replaced by each of WORDS or removed, and some with several changes."""
+    """Yield lines with words replaced by each of WORDS or removed, some with several changes."""
     for i in range(1, len(good)):
         yield [*good[:i], *good[i + 1 :]]
         for word in WORDS:
