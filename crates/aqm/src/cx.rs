@@ -63,6 +63,10 @@ impl Cx<'_> {
     /// Drops `packet`.
     #[inline]
     pub fn drop(&mut self, packet: Packet, why: Why) {
+        if self.lost.capacity() == 0 {
+            // Room for a burst: AQMs that drop at the head at random may drop a dozen at once.
+            self.lost.reserve(32);
+        }
         self.lost.push(Lost { packet, why, at: self.now });
     }
 

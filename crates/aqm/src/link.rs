@@ -100,8 +100,7 @@ impl Link {
             carry: 0,
             wire: VecDeque::new(),
             opportunities: None,
-            // Room for a burst: algorithms that drop at the head may drop a dozen packets at once.
-            lost: Vec::with_capacity(32),
+            lost: Vec::new(),
             tally: Tally::default(),
             tape: None,
         })

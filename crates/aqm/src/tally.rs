@@ -4,13 +4,16 @@
 use crate::cast;
 use crate::cx::{Lost, Marks, Why};
 use crate::units::{Span, Time};
-use alloc::vec;
 use alloc::vec::Vec;
 
 /// A histogram of durations: 128 bins per doubling, so that a percentile is right to 0.8 %; sums
 /// and extremes are exact.
+///
+/// No memory is allocated before the first duration. From then on it is 28 kB, enough for 17 s.
+/// Longer durations take 1 kB more per doubling, up to 58 kB. See [`Histogram::bytes_up_to`].
 #[derive(Clone, Debug)]
 pub struct Histogram {
+    /// Number of durations in each bin; empty before the first duration.
     bins: Vec<u64>,
     count: u64,
     sum: u128,
@@ -20,6 +23,9 @@ pub struct Histogram {
 }
 
 const FINE: u32 = 7;
+
+/// Durations up to this one need no further allocation after the first: 17 s.
+const COVERED_NS: u64 = (1 << 34) - 1;
 
 fn bin(ns: u64) -> usize {
     if ns < 1 << FINE {
@@ -41,8 +47,7 @@ fn middle(bin: usize) -> u64 {
 
 impl Default for Histogram {
     fn default() -> Self {
-        let bins = vec![0; bin(u64::MAX) + 1];
-        Histogram { bins, count: 0, sum: 0, sum_of_squares: 0, min: u64::MAX, max: 0 }
+        Histogram { bins: Vec::new(), count: 0, sum: 0, sum_of_squares: 0, min: u64::MAX, max: 0 }
     }
 }
 
@@ -51,12 +56,36 @@ impl Histogram {
     #[inline]
     pub fn add(&mut self, span: Span) {
         let ns = span.0;
-        self.bins[bin(ns)] += 1;
+        match self.bins.get_mut(bin(ns)) {
+            Some(n) => *n += 1,
+            None => self.add_longer(ns),
+        }
         self.count += 1;
         self.sum += u128::from(ns);
         self.sum_of_squares += u128::from(ns) * u128::from(ns);
         self.min = self.min.min(ns);
         self.max = self.max.max(ns);
+    }
+
+    /// Counts `ns`, for which there is no bin yet: the first duration, or one above 17 s that is
+    /// longer than all before.
+    #[cold]
+    #[inline(never)]
+    fn add_longer(&mut self, ns: u64) {
+        let bins = Histogram::bins_up_to(ns);
+        self.bins.reserve_exact(bins - self.bins.len());
+        self.bins.resize(bins, 0);
+        self.bins[bin(ns)] += 1;
+    }
+
+    /// Number of bins to allocate for durations up to `ns`: whole octaves.
+    fn bins_up_to(ns: u64) -> usize {
+        ((bin(ns.max(COVERED_NS)) >> FINE) + 1) << FINE
+    }
+
+    /// Bytes that the bins take after a duration of `span`, if that is the longest.
+    pub fn bytes_up_to(span: Span) -> usize {
+        Histogram::bins_up_to(span.0) * size_of::<u64>()
     }
 
     /// Forgets everything.
@@ -67,7 +96,8 @@ impl Histogram {
 
     /// Counts since `earlier`, an older copy of this histogram; the extremes are exact to a bin.
     pub fn since(&self, earlier: &Histogram) -> Histogram {
-        let bins: Vec<u64> = self.bins.iter().zip(&earlier.bins).map(|(a, b)| a - b).collect();
+        let before = earlier.bins.iter().copied().chain(core::iter::repeat(0));
+        let bins: Vec<u64> = self.bins.iter().zip(before).map(|(a, b)| a - b).collect();
         let first = bins.iter().position(|n| *n > 0).map_or(u64::MAX, middle);
         let last = bins.iter().rposition(|n| *n > 0).map_or(0, middle);
         Histogram {
@@ -188,6 +218,7 @@ pub struct Tally {
     packets: Level,
     bytes: Level,
     busy_ns: u64,
+    /// Number of runs of losses by length; allocated at the end of the first run.
     runs: Vec<u64>,
     run: usize,
     run_at_head: usize,
@@ -210,7 +241,7 @@ impl Default for Tally {
             packets: Level::default(),
             bytes: Level::default(),
             busy_ns: 0,
-            runs: vec![0; RUN_MAX],
+            runs: Vec::new(),
             run: 0,
             run_at_head: 0,
         }
@@ -292,8 +323,11 @@ impl Tally {
     }
 
     #[inline]
-    fn end_run(runs: &mut [u64], run: &mut usize) {
+    fn end_run(runs: &mut Vec<u64>, run: &mut usize) {
         if *run > 0 {
+            if runs.is_empty() {
+                runs.resize(RUN_MAX, 0);
+            }
             runs[(*run).min(RUN_MAX) - 1] += 1;
             *run = 0;
         }
@@ -378,6 +412,24 @@ mod tests {
     }
 
     #[test]
+    fn memory_follows_the_longest_duration() {
+        let bytes = |h: &Histogram| h.bins.capacity() * size_of::<u64>();
+        let mut h = Histogram::default();
+        assert_eq!(bytes(&h), 0);
+        let day = Span::s(86_400);
+        let steps = [(Span::ZERO, 28), (Span::s(17), 28), (day, 41), (Span::ms(1), 41)];
+        for (span, kib) in steps {
+            h.add(span);
+            assert_eq!(bytes(&h), kib << 10, "{span}");
+        }
+        assert_eq!(Histogram::bytes_up_to(day), 41 << 10);
+        h.add(Span(u64::MAX >> 1));
+        assert_eq!((bytes(&h), h.count()), (57 << 10, 5));
+        h.clear();
+        assert_eq!((bytes(&h), h.quantile_s(0.5)), (57 << 10, None));
+    }
+
+    #[test]
     fn moments_of_durations_are_exact() {
         let mut h = Histogram::default();
         assert_eq!((h.mean_s(), h.quantile_s(0.5)), (None, None));
@@ -391,7 +443,10 @@ mod tests {
     #[test]
     fn a_histogram_of_what_came_later() {
         let mut h = Histogram::default();
+        assert_eq!(h.since(&Histogram::default()).max_s(), None);
+        let never = h.clone();
         [1, 50, 900].iter().for_each(|ms| h.add(Span::ms(*ms)));
+        assert_eq!(h.since(&never).quantile_s(0.5), h.quantile_s(0.5));
         let earlier = h.clone();
         assert_eq!(h.since(&earlier).quantile_s(0.5), None);
         [2, 3, 4].iter().for_each(|ms| h.add(Span::ms(*ms)));

@@ -135,6 +135,25 @@ fn emptying_a_queue_costs_no_allocation_even_the_first_time() {
 }
 
 #[test]
+fn an_idle_link_costs_two_kilobytes() {
+    let mut held = None;
+    for name in ["droptail", "red", "codel", "pie"] {
+        let used = measure(|| {
+            let qdisc = sojourn_aqm::build(name, &[], RATE).expect("defaults are valid").qdisc;
+            let spec = LinkSpec { rate: RATE, delay: Span::ms(20) };
+            let dice = Pcg64Mcg::seed_from_u64(1);
+            let mut link = Link::new(spec, qdisc, dice).expect("the rate is valid");
+            link.begin(Time(1_000_000_000));
+            link.advance(Time(2_000_000_000));
+            held = Some(link);
+        });
+        assert!(held.take().is_some(), "it lived until its memory was counted");
+        let bytes = u64::try_from(used.bytes_current).unwrap_or(0) + size_of::<Link>() as u64;
+        assert!(bytes <= 2000, "{name}: {bytes} bytes");
+    }
+}
+
+#[test]
 fn the_allocation_counter_works() {
     let used = measure(|| drop(std::hint::black_box(Box::new(1))));
     assert_eq!(used.count_total, 1);

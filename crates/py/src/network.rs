@@ -29,28 +29,32 @@ pub fn enter_network(namespace: i32) -> PyResult<()> {
     entered.map_err(|e| PyOSError::new_err(e.to_string()))
 }
 
-/// All scheduled changes of link `l`, from its trace and from the scenario's changes.
-fn turns(scenario: &Scenario, l: usize) -> Option<Turns> {
-    if !may_change(scenario, l) {
-        return None;
-    }
-    let (mut table, mut all) = (Timetable::new(scenario), Vec::new());
+/// For each link, all changes of its rate and delay: those of its trace and of the scenario. `None`
+/// for links that never change.
+fn turns(scenario: &Scenario) -> Vec<Option<Turns>> {
+    let mut table = Timetable::new(scenario);
+    let mut all: Vec<Vec<_>> = vec![Vec::new(); scenario.links.len()];
     let end = Time::ZERO + scenario.duration;
     while table.next() <= end {
         let at = table.next();
         while let Some(step) = table.step(at) {
-            all.extend(match step {
-                Step::Link(link, turn) if link == l => Some((at, turn)),
-                _ => None,
-            });
+            if let Step::Link(l, turn) = step {
+                all[l].push((at, turn));
+            }
         }
     }
-    Some(Box::new(all.into_iter()))
+    let turns = all.into_iter().zip(may_change(scenario));
+    turns.map(|(turns, may)| may.then(|| Box::new(turns.into_iter()) as Turns)).collect()
 }
 
 /// Create link `l` with its scheduled events; samples go into `series`.
-fn planned(scenario: &Scenario, l: usize, series: &Arc<Mutex<LinkSeries>>) -> Line {
-    let mut line = line(&scenario.links[l], scenario.seed, turns(scenario, l));
+fn planned(
+    scenario: &Scenario,
+    l: usize,
+    turns: Option<Turns>,
+    series: &Arc<Mutex<LinkSeries>>,
+) -> Line {
+    let mut line = line(&scenario.links[l], scenario.seed, turns);
     if scenario.tape {
         line.link.record();
     }
@@ -135,7 +139,8 @@ impl Network {
         }
         let series: Vec<Arc<Mutex<LinkSeries>>> =
             scenario.links.iter().map(|_| Default::default()).collect();
-        let lines = (0..scenario.links.len()).map(|l| planned(&scenario, l, &series[l])).collect();
+        let turns = turns(&scenario).into_iter().enumerate();
+        let lines = turns.map(|(l, turns)| planned(&scenario, l, turns, &series[l])).collect();
         let (warm, end) = (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration);
         let salt = dice::mix(scenario.seed);
         let sample = scenario.sample;

@@ -12,6 +12,7 @@ use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::Value;
 use sojourn_aqm::units::{Rate, Span, Time};
+use std::collections::BTreeMap;
 
 /// Maximum link rate.
 pub const RATE_MAX: Rate = Rate(100_000_000_000_000);
@@ -170,6 +171,12 @@ pub fn column(fields: &Fields<'_>, name: &str, most: u64) -> Result<Option<Vec<u
     values.map(Some).map_err(|e| e.at(name))
 }
 
+/// The indices of links and of groups of flows by name.
+struct Names<'a> {
+    links: BTreeMap<&'a str, usize>,
+    groups: BTreeMap<&'a str, usize>,
+}
+
 /// Reads the changes of a scenario, and tells the flows when they join and leave.
 pub fn read(
     json: &Json,
@@ -182,8 +189,12 @@ pub fn read(
         return Err(Error::new(format!("{} changes, allowed: {ROWS_MAX}", list.len())));
     }
     let mut changes = Vec::new();
+    let names = Names {
+        links: links.iter().enumerate().map(|(l, link)| (link.name.as_str(), l)).collect(),
+        groups: flows.iter().enumerate().map(|(g, flow)| (flow.name.as_str(), g)).collect(),
+    };
     for (i, json) in list.iter().enumerate() {
-        changes.push(Change::of(json, duration, links, flows).map_err(|e| e.at(i))?);
+        changes.push(Change::of(json, duration, links, &names).map_err(|e| e.at(i))?);
     }
     // In order of time, not of declaration.
     let mut order: Vec<usize> = (0..changes.len()).collect();
@@ -195,19 +206,19 @@ pub fn read(
 }
 
 impl Change {
-    fn of(json: &Json, duration: Span, links: &[LinkDef], flows: &[FlowDef]) -> Result<Change> {
+    fn of(json: &Json, duration: Span, links: &[LinkDef], names: &Names<'_>) -> Result<Change> {
         let fields = Fields::of(json, &keys::CHANGE)?;
         let at: Span = fields.value("at")?;
         if at >= duration {
             return Err(Error::new(format!("{at} is not before the end at {duration}")).at("at"));
         }
         let groups = |key: &str| match fields.get(key) {
-            Some(json) => groups(json, flows).map_err(|e| e.at(key)),
+            Some(json) => groups(json, names).map_err(|e| e.at(key)),
             None => Ok(Vec::new()),
         };
         let (join, leave) = (groups("join")?, groups("leave")?);
         let links = match fields.get("links") {
-            Some(json) => turns(json, links).map_err(|e| e.at("links"))?,
+            Some(json) => turns(json, links, names).map_err(|e| e.at("links"))?,
             None => Vec::new(),
         };
         if links.is_empty() && join.is_empty() && leave.is_empty() {
@@ -265,23 +276,21 @@ impl Change {
 }
 
 /// The groups of flows that a list of names means.
-fn groups(json: &Json, flows: &[FlowDef]) -> Result<Vec<usize>> {
+fn groups(json: &Json, names: &Names<'_>) -> Result<Vec<usize>> {
     let mut groups = Vec::new();
     for (i, json) in read::list(json)?.iter().enumerate() {
         let name = read::text(json).map_err(|e| e.at(i))?;
-        let names = flows.iter().map(|f| f.name.as_str());
-        let at = flows.iter().position(|f| f.name == name);
-        groups.push(at.ok_or_else(|| Error::unknown("flow", name, names).at(i))?);
+        let unknown = || Error::unknown("flow", name, names.groups.keys().copied()).at(i);
+        groups.push(*names.groups.get(name).ok_or_else(unknown)?);
     }
     Ok(groups)
 }
 
 /// What links become, from a table by name.
-fn turns(json: &Json, links: &[LinkDef]) -> Result<Vec<(usize, Turn)>> {
+fn turns(json: &Json, links: &[LinkDef], names: &Names<'_>) -> Result<Vec<(usize, Turn)>> {
     let turn = |(name, json): (&String, &Json)| {
-        let names = links.iter().map(|l| l.name.as_str());
-        let at = links.iter().position(|l| l.name == *name);
-        let l = at.ok_or_else(|| Error::unknown("link", name, names).at(name))?;
+        let unknown = || Error::unknown("link", name, names.links.keys().copied()).at(name);
+        let l = *names.links.get(name.as_str()).ok_or_else(unknown)?;
         turn(json, &links[l]).map(|turn| (l, turn)).map_err(|e| e.at(name))
     };
     read::table(json)?.iter().map(turn).collect()

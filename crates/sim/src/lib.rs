@@ -37,6 +37,7 @@ mod fetch;
 pub mod flow;
 pub mod keys;
 pub mod link_def;
+mod memory;
 pub mod missing;
 pub mod onoff;
 pub mod outcome;

@@ -2,6 +2,7 @@
 
 use crate::changes::{self, Trace};
 use crate::keys;
+use crate::memory;
 use crate::read::{self, Fields};
 use crate::scenario::good_name;
 use crate::wire::Loss;
@@ -32,11 +33,6 @@ pub struct LinkDef {
     /// State of the discipline without packets, bytes.
     pub state: usize,
 }
-
-/// Memory of a link besides its discipline, bytes; mostly its delay histogram.
-const LINK_BYTES: usize = 80_000;
-/// Maximum memory of all links of a scenario, bytes.
-const MEMORY_MAX: usize = 2_000_000_000;
 
 /// Capacity of a delivery opportunity in mahimahi's mm-link, bytes: an IP packet of 1500 bytes and
 /// its framing.
@@ -120,51 +116,15 @@ pub fn links(json: &Json) -> Result<Vec<LinkDef>> {
         return Err(Error::new("there is no link"));
     }
     // Check before building, which needs this memory.
-    fits_memory(map.len(), map.len().saturating_mul(LINK_BYTES))?;
+    memory::links_fit(map.len(), map.len().saturating_mul(memory::LINK_BYTES))?;
     let mut links = Vec::with_capacity(map.len());
     let mut bytes = 0usize;
     for (name, json) in map {
         let link =
             good_name(name).and_then(|()| LinkDef::of(name, json)).map_err(|e| e.at(name))?;
-        bytes = bytes.saturating_add(LINK_BYTES + link.state);
+        bytes = bytes.saturating_add(memory::link_bytes(&link));
         links.push(link);
     }
-    fits_memory(links.len(), bytes)?;
+    memory::links_fit(links.len(), bytes)?;
     Ok(links)
-}
-
-/// Check that `count` links with `bytes` of memory stay within [`MEMORY_MAX`].
-fn fits_memory(count: usize, bytes: usize) -> Result<()> {
-    if bytes <= MEMORY_MAX {
-        return Ok(());
-    }
-    let mb = |bytes: usize| bytes.div_ceil(1_000_000);
-    let text = format!(
-        "{count} links with their disciplines take {} MB of memory, allowed: {} MB",
-        mb(bytes),
-        mb(MEMORY_MAX)
-    );
-    Err(Error::new(text))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn links_are_limited_by_memory() {
-        let refused = |count: usize, qdisc: Json| {
-            let link = json!({"rate": "1mbit", "qdisc": qdisc});
-            let map = (0..count).map(|i| (format!("l{i}"), link.clone())).collect();
-            links(&Json::Object(map)).err().map(|e| e.to_string())
-        };
-        let many = refused(65_536, json!("droptail")).expect("too many");
-        assert_eq!(
-            many,
-            "65536 links with their disciplines take 5243 MB of memory, allowed: 2000 MB"
-        );
-        let large = refused(400, json!({"name": "fq_codel", "flows": 65_536})).expect("too large");
-        assert!(large.starts_with("400 links with their disciplines take "), "{large}");
-        assert_eq!(refused(100, json!("droptail")), None);
-    }
 }

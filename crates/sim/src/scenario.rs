@@ -7,6 +7,7 @@ use crate::dist::Dist;
 use crate::keys;
 pub use crate::link_def::LinkDef;
 use crate::link_def::links;
+use crate::memory;
 use crate::read::{self, Fields, Named};
 use crate::slots::Slots;
 use crate::source::Source;
@@ -16,7 +17,7 @@ use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::Value;
 use sojourn_aqm::units::Span;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Links crossed by the data of a flow, and those crossed on the return path.
 pub type Route = [Vec<usize>; 2];
@@ -77,6 +78,8 @@ pub struct Scenario {
 
 /// Maximum number of flows.
 const FLOWS_MAX: u64 = 1_000_000;
+/// The most links on all paths: one per link, path and flow with a path of its own.
+const HOPS_MAX: u64 = 50_000_000;
 /// The most numbers that series may hold.
 const SAMPLES_MAX: u64 = 100_000_000;
 
@@ -136,6 +139,7 @@ impl Scenario {
                 Error::new(format!("{flows} flows in all, allowed: {FLOWS_MAX}")).at("flows")
             );
         }
+        memory::fits(self)?;
         let longest = Span(Slots::horizon(cast::index(flows) + self.links.len()).0 - 1);
         if self.duration > longest {
             let text = format!(
@@ -204,7 +208,7 @@ impl Scenario {
 }
 
 impl FlowDef {
-    fn of(name: &str, json: &Json, links: &[LinkDef]) -> Result<FlowDef> {
+    fn of(name: &str, json: &Json, links: &Links<'_>, hops_left: &mut u64) -> Result<FlowDef> {
         let fields = Fields::of(json, &keys::FLOW)?;
         let count = fields.value("count")?;
         let source = fields.or_default("source");
@@ -229,7 +233,7 @@ impl FlowDef {
         let none = Json::Array(Vec::new());
         let back = fields.get("return_path").unwrap_or(&none);
         let written = [path, names(back).map_err(|e| e.at("return_path"))?];
-        let routes = routes(&written, count, links)?;
+        let routes = routes(&written, count, links, hops_left)?;
         if matches!(&source, Source::Web(w) if w.request) && written[1].is_empty() {
             let text = "needs a return_path, which requests cross; name one or leave request out";
             return Err(Error::new(text).at("request").at("source"));
@@ -247,8 +251,8 @@ impl FlowDef {
             joins: None,
             leaves: None,
         };
-        let longest = (0..flow.routes.len() as u64).map(|i| flow.delay_of_links(links, i)).max();
-        let of_links = longest.unwrap_or_default();
+        let delays = flow.routes.iter().map(|route| delay_of(route, links.all));
+        let of_links = delays.max().unwrap_or_default();
         if let Some(rtt) = flow.rtt.as_ref().filter(|rtt| rtt.least() < of_links) {
             let text = format!("{:?} can be below the {of_links} of its links", rtt.write());
             return Err(Error::new(text).at("rtt"));
@@ -261,10 +265,9 @@ impl FlowDef {
         if self.routes.len() == 1 { 0 } else { cast::index(i) }
     }
 
-    /// What the propagation along the links of the `i`-th flow adds up to.
+    /// Propagation delay of all links of the `i`-th flow's route, there and back.
     pub fn delay_of_links(&self, links: &[LinkDef], i: u64) -> Span {
-        let all = self.routes[self.route_of(i)].iter().flatten();
-        all.map(|i| links[*i].spec.delay).fold(Span::ZERO, |a, b| a + b)
+        delay_of(&self.routes[self.route_of(i)], links)
     }
 
     /// Name of the `i`-th flow.
@@ -273,8 +276,23 @@ impl FlowDef {
     }
 }
 
+/// Propagation delay of all links of `route`, there and back.
+pub(crate) fn delay_of(route: &Route, links: &[LinkDef]) -> Span {
+    route.iter().flatten().fold(Span::ZERO, |sum, l| sum + links[*l].spec.delay)
+}
+
+/// The links of a scenario, and their indices by name.
+struct Links<'a> {
+    all: &'a [LinkDef],
+    by_name: BTreeMap<&'a str, usize>,
+}
+
 fn flows(json: &Json, links: &[LinkDef]) -> Result<Vec<FlowDef>> {
     let mut flows: Vec<FlowDef> = Vec::new();
+    let by_name = links.iter().enumerate().map(|(i, l)| (l.name.as_str(), i)).collect();
+    let links = Links { all: links, by_name };
+    let mut known = BTreeSet::new();
+    let mut hops_left = HOPS_MAX;
     for (i, json) in read::list(json)?.iter().enumerate() {
         let fields = Fields::of(json, &keys::FLOW).map_err(|e| {
             // Name the flow in the path if its name is known.
@@ -286,10 +304,10 @@ fn flows(json: &Json, links: &[LinkDef]) -> Result<Vec<FlowDef>> {
         let name = fields.need("name").and_then(|n| read::text(n).map_err(|e| e.at("name")));
         let name = name.map_err(|e| e.at(i))?;
         good_name(name).map_err(|e| e.at("name").at(i))?;
-        if flows.iter().any(|f| f.name == name) {
+        if !known.insert(name) {
             return Err(Error::new(format!("{name:?} names two flows")).at("name").at(i));
         }
-        flows.push(FlowDef::of(name, json, links).map_err(|e| e.at(name))?);
+        flows.push(FlowDef::of(name, json, &links, &mut hops_left).map_err(|e| e.at(name))?);
     }
     if flows.is_empty() {
         return Err(Error::new("there is no flow"));
@@ -304,24 +322,36 @@ fn names(json: &Json) -> Result<Vec<String>> {
 
 /// The routes of the flows of a group: one for all, or where a name has the flow's number in it,
 /// one for each.
-fn routes(written: &[Vec<String>; 2], count: u64, links: &[LinkDef]) -> Result<Vec<Route>> {
-    let by_name: BTreeMap<&str, usize> =
-        links.iter().enumerate().map(|(i, l)| (l.name.as_str(), i)).collect();
+///
+/// Their links are taken from `hops_left`, the number of hops that the scenario may still have.
+fn routes(
+    written: &[Vec<String>; 2],
+    count: u64,
+    links: &Links<'_>,
+    hops_left: &mut u64,
+) -> Result<Vec<Route>> {
     let numbered = written.iter().flatten().any(|name| name.contains(NUMBER));
+    let routes = if numbered { count } else { 1 };
+    let hops = routes.saturating_mul(written.iter().map(|names| names.len() as u64).sum());
+    *hops_left = hops_left.checked_sub(hops).ok_or_else(|| {
+        let text = format!("{routes} paths have {hops} links, allowed for all flows: {HOPS_MAX}");
+        Error::new(text).at("path")
+    })?;
     let each = |i: u64| -> Result<Route> {
-        let way = |w: usize, key: &str| path(&written[w], i, &by_name).map_err(|e| e.at(key));
+        let way = |w: usize, key: &str| path(&written[w], i, &links.by_name).map_err(|e| e.at(key));
         Ok([way(0, "path")?, way(1, "return_path")?])
     };
-    (0..if numbered { count } else { 1 }).map(each).collect()
+    (0..routes).map(each).collect()
 }
 
 fn path(names: &[String], number: u64, links: &BTreeMap<&str, usize>) -> Result<Vec<usize>> {
     let mut path = Vec::with_capacity(names.len());
+    let mut crossed = BTreeSet::new();
     for (i, name) in names.iter().enumerate() {
         let name = name.replace(NUMBER, &number.to_string());
         let at = links.get(name.as_str());
         let at = *at.ok_or_else(|| Error::unknown("link", &name, links.keys().copied()).at(i))?;
-        if path.contains(&at) {
+        if !crossed.insert(at) {
             return Err(Error::new(format!("link {name:?} is crossed twice")).at(i));
         }
         path.push(at);

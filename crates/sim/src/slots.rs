@@ -109,6 +109,15 @@ impl Slots {
         (cast::index(key & (self.leaves as u64 - 1)), Time(key >> self.bits))
     }
 
+    /// The pending time of `slot`; [`Time::NEVER`] if nothing is pending.
+    #[inline]
+    pub fn at(&self, slot: usize) -> Time {
+        match self.keys[self.leaves + slot] {
+            u64::MAX => Time::NEVER,
+            key => Time(key >> self.bits),
+        }
+    }
+
     /// Call `each` with every slot below `end` that is due at `at`, in ascending order; `at` must
     /// not be later than the earliest time. Visits only subtrees that hold such slots.
     pub fn tied(&self, at: Time, end: usize, each: &mut impl FnMut(usize)) {

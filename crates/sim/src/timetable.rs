@@ -4,6 +4,8 @@
 use crate::changes::Turn;
 use crate::scenario::Scenario;
 use sojourn_aqm::units::Time;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::iter::Peekable;
 
 /// Change that is due.
@@ -36,7 +38,8 @@ pub struct Timetable {
     /// Steps in descending order.
     steps: Vec<(Time, Step)>,
     reels: Vec<Reel>,
-    next: Time,
+    /// The next row of each trace that has one: its time, and the trace. The first one on top.
+    rows: BinaryHeap<Reverse<(Time, usize)>>,
 }
 
 impl Timetable {
@@ -56,39 +59,49 @@ impl Timetable {
             let turns: Box<dyn Iterator<Item = _>> = Box::new(def.trace.clone()?.turns());
             Some(Reel { link, turns: turns.peekable() })
         });
-        let mut table = Timetable { steps, reels: reels.collect(), next: Time::ZERO };
-        table.find();
+        let mut table = Timetable { steps, reels: reels.collect(), rows: BinaryHeap::new() };
+        (0..table.reels.len()).for_each(|i| table.note(i));
         table
     }
 
     /// Time of the next change; [`Time::NEVER`] if there is none.
     pub fn next(&self) -> Time {
-        self.next
+        let step = self.steps.last().map_or(Time::NEVER, |(at, _)| *at);
+        self.rows.peek().map_or(step, |Reverse((row, _))| step.min(*row))
     }
 
     /// Take the next change that is due by `now`.
     pub fn step(&mut self, now: Time) -> Option<Step> {
-        if self.next > now {
+        let next = self.next();
+        if next > now {
             return None;
         }
-        let step = match self.steps.last() {
-            Some((at, _)) if *at == self.next => self.steps.pop().map(|(_, step)| step),
-            _ => self.reels.iter_mut().find_map(|r| (r.next() == self.next).then(|| r.step())?),
-        };
-        self.find();
+        // At the same moment the scenario's changes come first, then the traces in order of links.
+        if self.steps.last().is_some_and(|(at, _)| *at == next) {
+            return self.steps.pop().map(|(_, step)| step);
+        }
+        let Reverse((_, i)) = self.rows.pop()?;
+        let step = self.reels[i].step();
+        self.note(i);
         step
     }
 
-    fn find(&mut self) {
-        let first = self.steps.last().map_or(Time::NEVER, |(at, _)| *at);
-        self.next = self.reels.iter_mut().map(Reel::next).fold(first, Time::min);
+    /// Notes when the next row of trace `i` is due, if there is one.
+    fn note(&mut self, i: usize) {
+        let at = self.reels[i].next();
+        if at < Time::NEVER {
+            self.rows.push(Reverse((at, i)));
+        }
     }
 }
 
-/// Whether the link may change during the run.
-pub fn may_change(scenario: &Scenario, link: usize) -> bool {
-    let named = |change: &crate::changes::Change| change.links.iter().any(|(l, _)| *l == link);
-    scenario.links[link].trace.is_some() || scenario.changes.iter().any(named)
+/// For each link, true if it may change during the run.
+pub fn may_change(scenario: &Scenario) -> Vec<bool> {
+    let mut may: Vec<bool> = scenario.links.iter().map(|link| link.trace.is_some()).collect();
+    for (l, _) in scenario.changes.iter().flat_map(|change| &change.links) {
+        may[*l] = true;
+    }
+    may
 }
 
 #[cfg(test)]
@@ -105,7 +118,7 @@ mod tests {
             {"a": {"delay": "1ms"}}}]}"#,
         )
         .unwrap();
-        assert!(may_change(&scenario, 0));
+        assert_eq!(may_change(&scenario), [true]);
         let mut table = Timetable::new(&scenario);
         assert_eq!(table.step(Time(0)), Some(rate(5)));
         assert_eq!(table.step(Time(0)), None);

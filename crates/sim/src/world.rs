@@ -9,19 +9,22 @@ use crate::scenario::{LinkDef, Scenario};
 use crate::series::Series;
 use crate::slots::Slots;
 use crate::tcp::{Ack, Segment};
-use crate::timetable::{Step, may_change};
+use crate::timetable::may_change;
 use crate::wire::Wire;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::Time;
-use sojourn_aqm::{Ecn, Link, LinkSpec, Packet};
+use sojourn_aqm::{Ecn, Link, Packet};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 mod agenda;
 mod crowds;
 mod report;
+mod ties;
 
 use agenda::Agenda;
 use crowds::{Lease, Routes};
+use ties::Ties;
 
 /// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,11 +35,23 @@ pub struct Progress {
     pub packets: u64,
 }
 
-/// Runs a scenario. `progress` is asked every 65,536 events, looks and changes, and at the end;
-/// where it answers `false` the run ends and gives nothing.
+/// Runs a scenario.
+///
+/// Calls `progress` after each 65,536 events, packets sent, and links and flows looked at; after
+/// each 4,096 links and flows while the run is set up and reported; and at the end of the simulated
+/// time. If `progress` returns `false`, the run stops and the result is `None`.
 pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(Progress) -> bool) -> Option<Outcome> {
-    let mut world = World::new(scenario);
-    world.play(progress).then(|| world.outcome())
+    let mut world = World::new(scenario, progress)?;
+    world.play(progress).then(|| world.outcome(progress))?
+}
+
+/// Amount of work between two calls of `progress` during the run.
+const WORK_BETWEEN_CALLS: usize = 1 << 16;
+
+/// Calls `progress`, which says whether to go on, for each 4,096th index `i` of what is set up or
+/// reported.
+fn go_on(i: usize, so_far: Progress, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
+    !(i + 1).is_multiple_of(4096) || progress(so_far)
 }
 
 /// log2 of the prefetch look-ahead for a flow, in events. Measured: 4 to 7 are equally fast.
@@ -79,6 +94,8 @@ struct World<'a> {
     own: usize,
     /// Owner of each pooled flow.
     leases: Vec<Lease>,
+    /// For each group, its flows that are not lent: indices of `flows`.
+    members: Vec<Range<usize>>,
     /// By name.
     crowds: Vec<Crowd>,
     routes: Routes,
@@ -91,6 +108,7 @@ struct World<'a> {
     /// Per link, the sequence number of its last arrival at another link. If packets reach links at
     /// the same time, the least recently served link goes first.
     turns: Vec<u64>,
+    ties: Ties,
     /// Arrivals at links from other links so far.
     onwards: u64,
     /// Flow that is being processed; its slot is set afterwards.
@@ -101,11 +119,21 @@ struct World<'a> {
     pause: Time,
     /// Number of packets sent by links before the measured interval.
     sent_before: u64,
+    /// Work since the last call of `progress`: see [`run`].
+    work: usize,
 }
 
 impl<'a> World<'a> {
-    fn new(scenario: &'a Scenario) -> World<'a> {
-        let links: Vec<Link> = (0..scenario.links.len()).map(|l| link(scenario, l)).collect();
+    /// The state at time zero; `None` if `progress` returned `false`.
+    fn new(
+        scenario: &'a Scenario,
+        progress: &mut dyn FnMut(Progress) -> bool,
+    ) -> Option<World<'a>> {
+        let begin = Progress { share: 0.0, packets: 0 };
+        let may_change = may_change(scenario).into_iter().enumerate();
+        let links = may_change
+            .map(|(l, may)| go_on(l, begin, progress).then(|| link(scenario, l, may)))
+            .collect::<Option<Vec<Link>>>()?;
         let wire = |def: &LinkDef| {
             let dice = stream(scenario.seed, &format!("links.{}.loss", def.name));
             (!def.loss.never()).then(|| Wire::new(def.loss, dice))
@@ -120,13 +148,18 @@ impl<'a> World<'a> {
         let routes = Routes::of(scenario);
         let count = groups.iter().map(|g| cast::index(scenario.flows[*g].count)).sum();
         let mut flows = Vec::with_capacity(count);
+        let mut members = vec![0..0; scenario.flows.len()];
         for g in groups {
             let def = &scenario.flows[g];
+            members[g] = flows.len()..flows.len() + cast::index(def.count);
             for i in 0..def.count {
-                let of_links = def.delay_of_links(&scenario.links, i);
-                let mut flow = Flow::new(def, g, i, of_links, scenario.seed);
-                flow.route = routes.index(g, i, false);
+                let route = routes.index(g, i, false);
+                let mut flow = Flow::new(def, g, i, routes.delay(route), scenario.seed);
+                flow.route = route;
                 flows.push(flow);
+                if !go_on(flows.len(), begin, progress) {
+                    return None;
+                }
             }
         }
         let first = links.len() + crowds.len();
@@ -134,7 +167,7 @@ impl<'a> World<'a> {
         flows.iter().enumerate().for_each(|(f, flow)| slots.set(first + f, flow.next()));
         crowds.iter().enumerate().for_each(|(c, crowd)| slots.set(links.len() + c, crowd.next()));
         let hosts: usize = crowds.iter().map(|c| c.hosts.len()).sum();
-        World {
+        Some(World {
             scenario,
             routes,
             onward: vec![VecDeque::new(); links.len()],
@@ -143,6 +176,7 @@ impl<'a> World<'a> {
             slots,
             first,
             turns: vec![0; links.len()],
+            ties: Ties::default(),
             onwards: 0,
             awake: usize::MAX,
             out: Outbox::default(),
@@ -155,7 +189,9 @@ impl<'a> World<'a> {
             flows,
             pause: Time::ZERO,
             sent_before: 0,
-        }
+            work: 0,
+            members,
+        })
     }
 
     /// Run to the end; returns `false` if stopped by `progress`.
@@ -163,7 +199,6 @@ impl<'a> World<'a> {
         let scenario = self.scenario;
         let end = Time::ZERO + scenario.duration;
         let mut agenda = Agenda::new(scenario);
-        let mut events = 0u64;
         self.pause = agenda.next();
         loop {
             let (slot, at) = self.slots.first();
@@ -174,14 +209,16 @@ impl<'a> World<'a> {
                     return progress(Progress { share: 1.0, packets });
                 }
             } else if slot < self.links.len() {
-                self.link_event(self.whose_turn(at), at);
+                let l = self.whose_turn(at);
+                self.link_event(l, at);
             } else if slot >= self.first {
                 self.flow_event(slot - self.first, at);
             } else {
                 self.crowd_event(slot - self.links.len(), at);
             }
-            events += 1;
-            if events.is_multiple_of(1 << 16) {
+            self.work += 1;
+            if self.work >= WORK_BETWEEN_CALLS {
+                self.work = 0;
                 let packets = self.sent_before + self.departed();
                 let share = at.min(self.pause).0 as f64 / end.0 as f64;
                 if !progress(Progress { share, packets }) {
@@ -189,110 +226,6 @@ impl<'a> World<'a> {
                 }
             }
         }
-    }
-
-    /// Does what the agenda has for this moment, changes first; tells whether it was the end.
-    #[cold]
-    fn stand_still(&mut self, agenda: &mut Agenda) -> bool {
-        let now = self.pause;
-        while let Some(step) = agenda.timetable.step(now) {
-            self.change(now, step);
-        }
-        if agenda.warm == now {
-            agenda.warm = Time::NEVER;
-            self.begin(now);
-        }
-        if agenda.sample == now {
-            agenda.sample += agenda.interval;
-            self.record(now);
-        }
-        if agenda.end == now {
-            self.look(now);
-            return true;
-        }
-        self.pause = agenda.next();
-        false
-    }
-
-    fn change(&mut self, now: Time, step: Step) {
-        match step {
-            Step::Link(l, turn) => {
-                let LinkSpec { rate, delay } = self.links[l].spec();
-                let (rate, delay) = (turn.rate.unwrap_or(rate), turn.delay.unwrap_or(delay));
-                self.links[l].change(now, LinkSpec { rate, delay });
-                self.settle(l);
-            }
-            Step::Leave(group) => {
-                for (f, flow) in self.flows.iter_mut().enumerate() {
-                    if flow.group as usize == group {
-                        flow.leave(now);
-                        self.slots.set(self.first + f, flow.next());
-                    }
-                }
-                for (c, crowd) in self.crowds.iter_mut().enumerate() {
-                    if crowd.group == group {
-                        crowd.leave(now);
-                        self.slots.set(self.links.len() + c, crowd.next());
-                    }
-                }
-            }
-        }
-    }
-
-    /// Packets that links have sent since counting began.
-    fn departed(&mut self) -> u64 {
-        self.links.iter_mut().map(|link| link.tally().departed_packets).sum()
-    }
-
-    /// Brings everything up to `now`, so that it can be looked at. What arrives at `now` itself is
-    /// not seen.
-    fn look(&mut self, now: Time) {
-        let before = Time(now.0.saturating_sub(1));
-        self.links.iter_mut().for_each(|link| link.advance(now));
-        // Who lost a packet hears of it, whether a queue lost it or a wire.
-        (0..self.links.len()).for_each(|l| self.settle(l));
-        self.flows.iter_mut().for_each(|flow| flow.look(before));
-    }
-
-    fn record(&mut self, now: Time) {
-        self.look(now);
-        let on_links = self.on_links();
-        if let Some(mut series) = self.series.take() {
-            series.look_at_links(now, &mut self.links);
-            series.look_at_groups(&self.flows, &on_links);
-            for (i, look) in self.looked_at().into_iter().enumerate() {
-                series.look_at_flow(i, look);
-            }
-            self.series = Some(series);
-        }
-    }
-
-    /// Which flows have something of their connection on links, by walking over all that is there:
-    /// a count per flow would cost something with every packet.
-    fn on_links(&self) -> Vec<bool> {
-        let mut flows = vec![false; self.flows.len()];
-        for body in self.bodies.held() {
-            let flow = body.flow as usize;
-            flows[flow] |= body.connection == self.flows[flow].connection;
-        }
-        flows
-    }
-
-    fn begin(&mut self, now: Time) {
-        self.look(now);
-        if let Some(series) = &mut self.series {
-            series.begin(&mut self.links);
-        }
-        self.sent_before = self.departed();
-        self.links.iter_mut().for_each(|link| link.begin(now));
-        self.flows.iter_mut().for_each(|flow| flow.begin(now));
-    }
-
-    /// The link whose turn it is of those that have something due now.
-    fn whose_turn(&self, now: Time) -> usize {
-        let mut first = (u64::MAX, usize::MAX);
-        self.slots.tied(now, self.links.len(), &mut |l| first = first.min((self.turns[l], l)));
-        first.1
     }
 
     /// A packet has reached the next link, or it is time to see which one will.
@@ -379,6 +312,7 @@ impl<'a> World<'a> {
             let body = bodies.put(Body { flow, connection, left, load });
             Packet { arrived: now, len, flow, hash, body, class, ecn }
         };
+        self.work += self.out.segments.len();
         // By index: nothing that a push does puts more into the outbox.
         for i in 0..self.out.segments.len() {
             let segment = self.out.segments[i];
@@ -431,6 +365,7 @@ impl<'a> World<'a> {
         let onward = self.onward[l].front().map(|(at, _)| *at);
         let next = onward.or_else(|| self.links[l].due()).unwrap_or(Time::NEVER);
         self.slots.lower(l, next);
+        self.note_tie(l, next);
     }
 
     /// Free the state of packets dropped by the link.
@@ -456,13 +391,13 @@ impl<'a> World<'a> {
     }
 }
 
-/// The link `l` with nothing on it.
-fn link(scenario: &Scenario, l: usize) -> Link {
+/// The link `l` with nothing on it. `may_change` is true if the scenario changes its rate or delay.
+fn link(scenario: &Scenario, l: usize, may_change: bool) -> Link {
     let def = &scenario.links[l];
     let dice = stream(scenario.seed, &format!("links.{}", def.name));
     let mut link = Link::new(def.spec, def.build().qdisc, dice).expect("its rate was checked");
     // What a wire loses is drawn when a transmission starts, so that it is counted then.
-    if !def.loss.never() || may_change(scenario, l) {
+    if !def.loss.never() || may_change {
         link.may_change();
     }
     if let Some(opportunities) = &def.opportunities {

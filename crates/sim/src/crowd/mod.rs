@@ -81,6 +81,8 @@ pub struct Crowd {
     pub group: usize,
     /// Members.
     pub hosts: Vec<Host>,
+    /// Indices of the flows that were lent to it.
+    pub flows: Vec<u32>,
     /// Completed transfers, in the order in which completion became known.
     pub done: Vec<Done>,
     /// Completed queries: start time and duration until the last answer.
@@ -138,6 +140,7 @@ impl Crowd {
         Crowd {
             group,
             hosts: (0..def.count).map(host).collect(),
+            flows: Vec::new(),
             done: Vec::new(),
             queries: Vec::new(),
             kind,

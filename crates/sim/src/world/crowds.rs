@@ -3,10 +3,10 @@
 use super::World;
 use crate::crowd::Open;
 use crate::flow::Flow;
-use crate::scenario::{Route, Scenario};
+use crate::scenario::{Route, Scenario, delay_of};
 use crate::source::Source;
 use sojourn_aqm::cast;
-use sojourn_aqm::units::Time;
+use sojourn_aqm::units::{Span, Time};
 
 /// Owner of a pooled flow.
 #[derive(Clone, Copy)]
@@ -23,6 +23,8 @@ pub struct Routes {
     pub all: Vec<Route>,
     /// Index of the first route of each group.
     begin: Vec<usize>,
+    /// Propagation delay of each, there and back.
+    delays: Vec<Span>,
     /// How many each group has in one direction, and which of them its flows take.
     ways: Vec<usize>,
 }
@@ -39,7 +41,13 @@ impl Routes {
                 all.extend(def.routes.iter().map(|[path, back]| [back.clone(), path.clone()]));
             }
         }
-        Routes { all, begin, ways }
+        let delays = all.iter().map(|route| delay_of(route, &scenario.links)).collect();
+        Routes { all, begin, delays, ways }
+    }
+
+    /// Propagation delay of all links of route `number`, there and back.
+    pub fn delay(&self, number: u32) -> Span {
+        self.delays[number as usize]
     }
 
     /// Index of the route of flow `i` of a group, or of its requests.
@@ -74,12 +82,13 @@ impl World<'_> {
         let group = self.crowds[c].group;
         let (def, host) = (&scenario.flows[group], u64::from(open.host));
         let lent = &mut self.crowds[c].hosts[open.host as usize].lent[usize::from(open.request)];
-        let of_links = def.delay_of_links(&scenario.links, host);
+        let route = self.routes.index(group, host, open.request);
         let which = (host, *lent, open.request);
         *lent += 1;
-        let mut flow = Flow::lent(def, group, which, of_links, scenario.seed);
-        flow.route = self.routes.index(group, host, open.request);
+        let mut flow = Flow::lent(def, group, which, self.routes.delay(route), scenario.seed);
+        flow.route = route;
         let f = self.flows.len();
+        self.crowds[c].flows.push(cast::number(f));
         self.slots.grow(self.first + f + 1);
         self.flows.push(flow);
         self.leases.push(Lease { crowd: cast::number(c), host: open.host });

@@ -1,7 +1,7 @@
 //! Results of a simulation. A row of the flows is a flow or, for a crowd, one of its hosts with all
 //! pooled flows of that host.
 
-use super::World;
+use super::{Progress, World, go_on};
 use crate::crowd::Crowd;
 use crate::flow::{Ends, Flow};
 use crate::outcome::{self, Column, Completions, Outcome, Summary, head};
@@ -56,8 +56,9 @@ impl World<'_> {
         begin
     }
 
-    /// The result of the run.
-    pub(super) fn outcome(mut self) -> Outcome {
+    /// The result of the run; `None` if `progress` returned `false`.
+    pub(super) fn outcome(mut self, progress: &mut dyn FnMut(Progress) -> bool) -> Option<Outcome> {
+        let so_far = Progress { share: 1.0, packets: self.sent_before + self.departed() };
         let scenario = self.scenario;
         // Arrivals after the end of the run may be known already; they do not count.
         let end = Time::ZERO + scenario.duration;
@@ -82,21 +83,39 @@ impl World<'_> {
         let rows: Vec<Row> = order.into_iter().map(|(_, row)| row).collect();
 
         let mut links = Map::new();
-        for (l, def) in scenario.links.iter().enumerate() {
-            let crossing = |f: &&Flow| self.routes.all[f.route as usize][0].contains(&l);
-            let bytes = self.flows.iter().filter(crossing).map(Flow::goodput_bytes).sum();
+        for ((l, def), bytes) in scenario.links.iter().enumerate().zip(self.goodput_of_links()) {
+            if !go_on(l, so_far, progress) {
+                return None;
+            }
             let mut link = outcome::link(def.qdisc, &mut self.links[l], bps(bytes));
             let wire = self.wires.get(l).and_then(Option::as_ref);
             link["lost_on_wire_packets"] = wire.map_or(0, |wire| wire.lost).into();
             links.insert(def.name.clone(), link);
         }
         let held = self.held_by_hosts();
-        let flows = rows.iter().map(|row| self.summary(*row, &held, &bps));
+        let mut stopped = false;
+        let flows = rows.iter().enumerate().map_while(|(i, row)| {
+            stopped = !go_on(i, so_far, progress);
+            (!stopped).then(|| self.summary(*row, &held, &bps))
+        });
         let mut members = Map::new();
         members.insert("links".into(), Json::Object(links));
         members.insert("scenario".into(), scenario.canonical());
         let summary = Summary::new(("flows", flows), members);
-        Outcome { columns: self.columns(&rows), summary }
+        (!stopped).then(|| Outcome { columns: self.columns(&rows), summary })
+    }
+
+    /// For each link, the payload delivered to flows whose path crosses it, in bytes.
+    fn goodput_of_links(&self) -> Vec<u64> {
+        let mut of_routes = vec![0; self.routes.all.len()];
+        for flow in &self.flows {
+            of_routes[flow.route as usize] += flow.goodput_bytes();
+        }
+        let mut of_links = vec![0; self.links.len()];
+        for (route, bytes) in self.routes.all.iter().zip(of_routes) {
+            route[0].iter().for_each(|l| of_links[*l] += bytes);
+        }
+        of_links
     }
 
     /// Flows and completions of each host, by crowd and host.
@@ -127,7 +146,7 @@ impl World<'_> {
                 let def = &scenario.flows[crowd.group];
                 let flows = || held[c][h].flows.iter().map(|f| &self.flows[*f]);
                 let bytes = flows().map(Flow::goodput_bytes).sum();
-                let of_links = def.delay_of_links(&scenario.links, h as u64);
+                let of_links = self.routes.delay(self.routes.index(crowd.group, h as u64, false));
                 let rtt = Flow::rtt_of(def, h as u64, of_links, scenario.seed);
                 let mut map = head(&crowd.hosts[h].name, &def.name, bps(bytes), rtt.as_secs());
                 let mut all = Stats::default();
