@@ -61,5 +61,5 @@ mod world;
 pub use outcome::{Column, Outcome};
 pub use replay::{Arrival, Decision, Replay, ReplayOptions, replay};
 pub use scenario::Scenario;
-pub use specs::specs;
+pub use specs::registry_json;
 pub use world::{Progress, run};

@@ -1,10 +1,10 @@
 //! Predicted memory of a scenario: what would not fit is refused before it is built.
 
-use crate::link_def::LinkDef;
-use crate::scenario::{FlowDef, Scenario};
+use crate::link_def::LinkConfig;
+use crate::scenario::{FlowConfig, Scenario};
 use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::tally::Histogram;
+use sojourn_aqm::stats::Histogram;
 
 /// Bytes of an idle link without the state of its discipline: the link itself takes below 2 kB, its
 /// description, its parsed JSON and its part of the report the rest.
@@ -45,7 +45,7 @@ pub fn fits(scenario: &Scenario) -> Result<()> {
         crossed[*l] = true;
     }
     let crossed = crossed.into_iter().filter(|crossed| *crossed).count();
-    let members = |flows: &mut dyn Iterator<Item = &FlowDef>| {
+    let members = |flows: &mut dyn Iterator<Item = &FlowConfig>| {
         flows.fold(0usize, |sum, f| sum.saturating_add(cast::index(f.count)))
     };
     let flows = members(&mut scenario.flows.iter());
@@ -75,7 +75,7 @@ pub fn fits(scenario: &Scenario) -> Result<()> {
 }
 
 /// Bytes that `link` takes while no packet crosses it.
-pub fn link_bytes(link: &LinkDef) -> usize {
+pub fn link_bytes(link: &LinkConfig) -> usize {
     LINK_BYTES.saturating_add(link.state)
 }
 
@@ -86,13 +86,13 @@ fn mb(bytes: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link_def::links;
+    use crate::link_def::parse_links;
     use serde_json::{Value as Json, json};
 
     fn refusal(count: usize, qdisc: Json) -> Option<String> {
         let link = json!({"rate": "1mbit", "qdisc": qdisc});
         let map = (0..count).map(|i| (format!("l{i}"), link.clone())).collect();
-        links(&Json::Object(map)).err().map(|e| e.to_string())
+        parse_links(&Json::Object(map)).err().map(|e| e.to_string())
     }
 
     #[test]

@@ -3,13 +3,13 @@
 
 use crate::changes::{self, Change};
 use crate::crowd;
-use crate::dist::Dist;
+use crate::dist::Distribution;
 use crate::keys;
-pub use crate::link_def::LinkDef;
-use crate::link_def::links;
+pub use crate::link_def::LinkConfig;
+use crate::link_def::parse_links;
 use crate::memory;
-use crate::read::{self, Fields, Named};
-use crate::slots::Slots;
+use crate::read::{self, KeyReader, NamedParams};
+use crate::slots::EventQueue;
 use crate::source::Source;
 use crate::tcp::{self, TcpParams};
 use serde_json::{Map, Value as Json, json};
@@ -27,7 +27,7 @@ const NUMBER: &str = "{i}";
 
 /// Parsed definition of a group of flows.
 #[derive(Clone, Debug)]
-pub struct FlowDef {
+pub struct FlowConfig {
     /// Name.
     pub name: String,
     /// Number of flows.
@@ -42,7 +42,7 @@ pub struct FlowDef {
     /// Path and return path as written.
     pub written: [Vec<String>; 2],
     /// Round-trip propagation delay; None for that of the links.
-    pub rtt: Option<Dist<Span>>,
+    pub rtt: Option<Distribution<Span>>,
     /// Traffic class of the packets.
     pub class: u16,
     /// Time at which the group joins, set by the scenario's changes; None for the start.
@@ -67,9 +67,9 @@ pub struct Scenario {
     /// True if every packet is logged.
     pub tape: bool,
     /// Links, sorted by name.
-    pub links: Vec<LinkDef>,
+    pub links: Vec<LinkConfig>,
     /// Groups of flows, as declared.
-    pub flows: Vec<FlowDef>,
+    pub flows: Vec<FlowConfig>,
     /// Scheduled changes, as declared.
     pub changes: Vec<Change>,
     /// True if each flow has time series, not only links and groups.
@@ -92,25 +92,26 @@ impl Scenario {
     pub fn from_json(text: &str) -> Result<Scenario> {
         let json: Json = serde_json::from_str(text)
             .map_err(|e| Error::new(format!("the scenario is not JSON: {e}")))?;
-        Scenario::of(&json)
+        Scenario::parse(&json)
     }
 
-    fn of(json: &Json) -> Result<Scenario> {
-        let fields = Fields::of(json, &keys::SCENARIO)?;
-        let duration: Span = fields.value("duration")?;
-        let warmup: Span = fields.value("warmup")?;
+    fn parse(json: &Json) -> Result<Scenario> {
+        let fields = KeyReader::new(json, &keys::SCENARIO)?;
+        let duration: Span = fields.read_or_default("duration")?;
+        let warmup: Span = fields.read_or_default("warmup")?;
         if warmup >= duration {
             let text = format!("{warmup} is not shorter than the duration, {duration}");
             return Err(Error::new(text).at("warmup"));
         }
         let sample: Option<Span> = fields.read("sample")?;
         let sample = sample.map(|s| in_range(s, Span::us(1), duration)).transpose();
-        let links = links(fields.need("links")?).map_err(|e| e.at("links"))?;
+        let links = parse_links(fields.require("links")?).map_err(|e| e.at("links"))?;
         for link in &links {
-            let bounded = link.trace.as_ref().map_or(Ok(()), |trace| trace.bounded(duration));
+            let bounded =
+                link.trace.as_ref().map_or(Ok(()), |trace| trace.check_repetitions(duration));
             bounded.map_err(|e| e.at("trace").at(&link.name).at("links"))?;
         }
-        let mut flows = flows(fields.need("flows")?, &links).map_err(|e| e.at("flows"))?;
+        let mut flows = flows(fields.require("flows")?, &links).map_err(|e| e.at("flows"))?;
         let changes = match fields.get("changes") {
             Some(json) => changes::read(json, duration, &links, &mut flows),
             None => Ok(Vec::new()),
@@ -119,28 +120,28 @@ impl Scenario {
             name: fields.text("name")?,
             duration,
             warmup,
-            seed: fields.value("seed")?,
+            seed: fields.read_or_default("seed")?,
             sample: sample.map_err(|e| e.at("sample"))?,
-            tape: fields.value("tape")?,
+            tape: fields.read_or_default("tape")?,
             links,
             flows,
             changes: changes.map_err(|e| e.at("changes"))?,
-            sample_flows: fields.value("sample_flows")?,
+            sample_flows: fields.read_or_default("sample_flows")?,
         };
-        scenario.bounded()?;
+        scenario.check_memory()?;
         Ok(scenario)
     }
 
     /// Check that the scenario fits into memory.
-    fn bounded(&self) -> Result<()> {
-        let flows: u64 = self.flows.iter().map(|f| f.count + crowd::most(f)).sum();
+    fn check_memory(&self) -> Result<()> {
+        let flows: u64 = self.flows.iter().map(|f| f.count + crowd::max_flows(f)).sum();
         if flows > FLOWS_MAX {
             return Err(
                 Error::new(format!("{flows} flows in all, allowed: {FLOWS_MAX}")).at("flows")
             );
         }
         memory::fits(self)?;
-        let longest = Span(Slots::horizon(cast::index(flows) + self.links.len()).0 - 1);
+        let longest = Span(EventQueue::max_time(cast::index(flows) + self.links.len()).0 - 1);
         if self.duration > longest {
             let text = format!(
                 "{} is too long for {flows} flows, allowed: {} s",
@@ -207,26 +208,26 @@ impl Scenario {
     }
 }
 
-impl FlowDef {
-    fn of(name: &str, json: &Json, links: &Links<'_>, hops_left: &mut u64) -> Result<FlowDef> {
-        let fields = Fields::of(json, &keys::FLOW)?;
-        let count = fields.value("count")?;
-        let source = fields.or_default("source");
-        let source = Named::with_lists(&source);
-        let source = source.and_then(|n| Source::of(&n)).map_err(|e| e.at("source"))?;
+impl FlowConfig {
+    fn of(name: &str, json: &Json, links: &Links<'_>, hops_left: &mut u64) -> Result<FlowConfig> {
+        let fields = KeyReader::new(json, &keys::FLOW)?;
+        let count = fields.read_or_default("count")?;
+        let source = fields.get_or_default("source");
+        let source = NamedParams::with_lists(&source);
+        let source = source.and_then(|n| Source::for_source(&n)).map_err(|e| e.at("source"))?;
         let tcp = match fields.get("tcp") {
-            None if source.udp_by_default() => None,
+            None if source.defaults_to_udp() => None,
             _ => {
-                let tcp = fields.or_default("tcp");
-                let named = Named::of(&tcp).map_err(|e| e.at("tcp"))?;
+                let tcp = fields.get_or_default("tcp");
+                let named = NamedParams::of(&tcp).map_err(|e| e.at("tcp"))?;
                 let parsed = tcp::parse(named.name, named.settings.iter().copied());
                 Some(parsed.map_err(|e| e.at("tcp"))?)
             }
         };
         if let Source::Trace(trace) = &source {
-            trace.checked(count, tcp.is_none()).map_err(|e| e.at("source"))?;
+            trace.validate(count, tcp.is_none()).map_err(|e| e.at("source"))?;
         }
-        let path = names(fields.need("path")?).map_err(|e| e.at("path"))?;
+        let path = names(fields.require("path")?).map_err(|e| e.at("path"))?;
         if path.is_empty() {
             return Err(Error::new("names no link").at("path"));
         }
@@ -238,8 +239,8 @@ impl FlowDef {
             let text = "needs a return_path, which requests cross; name one or leave request out";
             return Err(Error::new(text).at("request").at("source"));
         }
-        let rtt: Option<Dist<Span>> = fields.read("rtt")?;
-        let flow = FlowDef {
+        let rtt: Option<Distribution<Span>> = fields.read("rtt")?;
+        let flow = FlowConfig {
             name: name.to_string(),
             count,
             source,
@@ -247,13 +248,14 @@ impl FlowDef {
             routes,
             written,
             rtt,
-            class: u16::try_from(fields.value::<u64>("class")?).expect("its range is that of u16"),
+            class: u16::try_from(fields.read_or_default::<u64>("class")?)
+                .expect("its range is that of u16"),
             joins: None,
             leaves: None,
         };
         let delays = flow.routes.iter().map(|route| delay_of(route, links.all));
         let of_links = delays.max().unwrap_or_default();
-        if let Some(rtt) = flow.rtt.as_ref().filter(|rtt| rtt.least() < of_links) {
+        if let Some(rtt) = flow.rtt.as_ref().filter(|rtt| rtt.min() < of_links) {
             let text = format!("{:?} can be below the {of_links} of its links", rtt.write());
             return Err(Error::new(text).at("rtt"));
         }
@@ -261,53 +263,53 @@ impl FlowDef {
     }
 
     /// Index of the route of the `i`-th flow.
-    pub fn route_of(&self, i: u64) -> usize {
+    pub fn route_index(&self, i: u64) -> usize {
         if self.routes.len() == 1 { 0 } else { cast::index(i) }
     }
 
     /// Propagation delay of all links of the `i`-th flow's route, there and back.
-    pub fn delay_of_links(&self, links: &[LinkDef], i: u64) -> Span {
-        delay_of(&self.routes[self.route_of(i)], links)
+    pub fn links_delay(&self, links: &[LinkConfig], i: u64) -> Span {
+        delay_of(&self.routes[self.route_index(i)], links)
     }
 
     /// Name of the `i`-th flow.
-    pub fn name_of(&self, i: u64) -> String {
+    pub fn flow_name(&self, i: u64) -> String {
         if self.count == 1 { self.name.clone() } else { format!("{}.{i}", self.name) }
     }
 }
 
 /// Propagation delay of all links of `route`, there and back.
-pub(crate) fn delay_of(route: &Route, links: &[LinkDef]) -> Span {
+pub(crate) fn delay_of(route: &Route, links: &[LinkConfig]) -> Span {
     route.iter().flatten().fold(Span::ZERO, |sum, l| sum + links[*l].spec.delay)
 }
 
 /// The links of a scenario, and their indices by name.
 struct Links<'a> {
-    all: &'a [LinkDef],
+    all: &'a [LinkConfig],
     by_name: BTreeMap<&'a str, usize>,
 }
 
-fn flows(json: &Json, links: &[LinkDef]) -> Result<Vec<FlowDef>> {
-    let mut flows: Vec<FlowDef> = Vec::new();
+fn flows(json: &Json, links: &[LinkConfig]) -> Result<Vec<FlowConfig>> {
+    let mut flows: Vec<FlowConfig> = Vec::new();
     let by_name = links.iter().enumerate().map(|(i, l)| (l.name.as_str(), i)).collect();
     let links = Links { all: links, by_name };
     let mut known = BTreeSet::new();
     let mut hops_left = HOPS_MAX;
     for (i, json) in read::list(json)?.iter().enumerate() {
-        let fields = Fields::of(json, &keys::FLOW).map_err(|e| {
+        let fields = KeyReader::new(json, &keys::FLOW).map_err(|e| {
             // Name the flow in the path if its name is known.
             match json.get("name").and_then(Json::as_str) {
                 Some(name) => e.at(name),
                 None => e.at(i),
             }
         })?;
-        let name = fields.need("name").and_then(|n| read::text(n).map_err(|e| e.at("name")));
+        let name = fields.require("name").and_then(|n| read::text(n).map_err(|e| e.at("name")));
         let name = name.map_err(|e| e.at(i))?;
-        good_name(name).map_err(|e| e.at("name").at(i))?;
+        check_name(name).map_err(|e| e.at("name").at(i))?;
         if !known.insert(name) {
             return Err(Error::new(format!("{name:?} names two flows")).at("name").at(i));
         }
-        flows.push(FlowDef::of(name, json, &links, &mut hops_left).map_err(|e| e.at(name))?);
+        flows.push(FlowConfig::of(name, json, &links, &mut hops_left).map_err(|e| e.at(name))?);
     }
     if flows.is_empty() {
         return Err(Error::new("there is no flow"));
@@ -360,7 +362,7 @@ fn path(names: &[String], number: u64, links: &BTreeMap<&str, usize>) -> Result<
 }
 
 /// Check a name: names appear in paths and file names.
-pub(crate) fn good_name(name: &str) -> Result<()> {
+pub(crate) fn check_name(name: &str) -> Result<()> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
         let text = format!("{name:?} is not a name: 1 to 64 letters, digits, \"_\" and \"-\" are");

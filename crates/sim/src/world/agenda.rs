@@ -1,15 +1,15 @@
 //! Interruptions of the event loop: changes, samples, end of the warm-up, end of the run.
 
-use super::World;
+use super::Simulation;
 use crate::scenario::Scenario;
-use crate::timetable::{Step, Timetable};
+use crate::timetable::{ChangeSchedule, DueChange};
 use sojourn_aqm::LinkSpec;
 use sojourn_aqm::units::{Span, Time};
 
 /// Schedule of interruptions.
 pub(super) struct Agenda {
     /// Changes.
-    pub timetable: Timetable,
+    pub timetable: ChangeSchedule,
     /// End of the warm-up; [`Time::NEVER`] after it.
     pub warm: Time,
     /// Next sample.
@@ -25,7 +25,7 @@ impl Agenda {
     pub fn new(scenario: &Scenario) -> Agenda {
         let interval = scenario.sample.unwrap_or(Span(u64::MAX));
         Agenda {
-            timetable: Timetable::new(scenario),
+            timetable: ChangeSchedule::new(scenario),
             warm: Time::ZERO + scenario.warmup,
             sample: Time::ZERO + interval,
             interval,
@@ -39,11 +39,11 @@ impl Agenda {
     }
 }
 
-impl World<'_> {
+impl Simulation<'_> {
     /// Does what the agenda has for this moment, changes first; tells whether it was the end.
     #[cold]
     pub(super) fn stand_still(&mut self, agenda: &mut Agenda) -> bool {
-        let now = self.pause;
+        let now = self.next_interruption;
         while let Some(step) = agenda.timetable.step(now) {
             self.change(now, step);
         }
@@ -59,19 +59,19 @@ impl World<'_> {
             self.look(now);
             return true;
         }
-        self.pause = agenda.next();
+        self.next_interruption = agenda.next();
         false
     }
 
-    fn change(&mut self, now: Time, step: Step) {
+    fn change(&mut self, now: Time, step: DueChange) {
         match step {
-            Step::Link(l, turn) => {
+            DueChange::Link(l, turn) => {
                 let LinkSpec { rate, delay } = self.links[l].spec();
                 let (rate, delay) = (turn.rate.unwrap_or(rate), turn.delay.unwrap_or(delay));
                 self.links[l].change(now, LinkSpec { rate, delay });
-                self.settle(l);
+                self.collect_from_link(l);
             }
-            Step::Leave(group) => {
+            DueChange::Leave(group) => {
                 for f in self.members[group].clone() {
                     self.leave(f, now);
                 }
@@ -80,7 +80,7 @@ impl World<'_> {
                         self.leave(self.crowds[c].flows[i] as usize, now);
                     }
                     self.crowds[c].leave(now);
-                    self.slots.set(self.links.len() + c, self.crowds[c].next());
+                    self.slots.schedule(self.links.len() + c, self.crowds[c].next());
                 }
             }
         }
@@ -96,12 +96,12 @@ impl World<'_> {
     fn leave(&mut self, f: usize, now: Time) {
         self.work += 1;
         self.flows[f].leave(now);
-        self.slots.set(self.first + f, self.flows[f].next());
+        self.slots.schedule(self.first_flow_slot + f, self.flows[f].next_event_time());
     }
 
     /// Packets that links have sent since counting began.
     pub(super) fn departed(&mut self) -> u64 {
-        self.links.iter_mut().map(|link| link.tally().departed_packets).sum()
+        self.links.iter_mut().map(|link| link.stats().departed_packets).sum()
     }
 
     /// Brings everything up to `now`, so that it can be looked at. What arrives at `now` itself is
@@ -111,18 +111,18 @@ impl World<'_> {
         let before = Time(now.0.saturating_sub(1));
         self.links.iter_mut().for_each(|link| link.advance(now));
         // Who lost a packet hears of it, whether a queue lost it or a wire.
-        (0..self.links.len()).for_each(|l| self.settle(l));
-        self.flows.iter_mut().for_each(|flow| flow.look(before));
+        (0..self.links.len()).for_each(|l| self.collect_from_link(l));
+        self.flows.iter_mut().for_each(|flow| flow.advance_totals(before));
     }
 
     fn record(&mut self, now: Time) {
         self.look(now);
         let on_links = self.on_links();
         if let Some(mut series) = self.series.take() {
-            series.look_at_links(now, &mut self.links);
-            series.look_at_groups(&self.flows, &on_links);
-            for (i, look) in self.looked_at().into_iter().enumerate() {
-                series.look_at_flow(i, look);
+            series.sample_links(now, &mut self.links);
+            series.sample_groups(&self.flows, &on_links);
+            for (i, look) in self.sample_rows().into_iter().enumerate() {
+                series.sample_flow(i, look);
             }
             self.series = Some(series);
         }
@@ -132,7 +132,7 @@ impl World<'_> {
     /// a count per flow would cost something with every packet.
     fn on_links(&self) -> Vec<bool> {
         let mut flows = vec![false; self.flows.len()];
-        for body in self.bodies.held() {
+        for body in self.bodies.iter() {
             let flow = body.flow as usize;
             flows[flow] |= body.connection == self.flows[flow].connection;
         }
@@ -144,8 +144,8 @@ impl World<'_> {
         if let Some(series) = &mut self.series {
             series.begin(&mut self.links);
         }
-        self.sent_before = self.departed();
-        self.links.iter_mut().for_each(|link| link.begin(now));
+        self.departed_in_warmup = self.departed();
+        self.links.iter_mut().for_each(|link| link.reset_stats(now));
         self.flows.iter_mut().for_each(|flow| flow.begin(now));
     }
 }

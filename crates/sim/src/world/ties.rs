@@ -1,6 +1,6 @@
 //! Links that are due at the same moment: the one that was served longest ago comes first.
 
-use super::World;
+use super::Simulation;
 use sojourn_aqm::units::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,7 +20,7 @@ pub(super) struct Ties {
     heap: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
-impl World<'_> {
+impl Simulation<'_> {
     /// The link to serve next of those that are due at `now`, of which there is at least one.
     pub(super) fn whose_turn(&mut self, now: Time) -> usize {
         if self.ties.at == Some(now) {
@@ -31,9 +31,9 @@ impl World<'_> {
             }
             self.ties.at = None;
         }
-        let World { slots, turns, links, .. } = self;
+        let Simulation { slots, turns, links, .. } = self;
         let (mut first, mut count) = ((u64::MAX, usize::MAX), 0);
-        slots.tied(now, links.len(), &mut |l| {
+        slots.for_each_tied(now, links.len(), &mut |l| {
             first = first.min((turns[l], l));
             count += 1;
         });
@@ -46,10 +46,10 @@ impl World<'_> {
     /// Keeps all links that are due at `now` but `served`.
     #[cold]
     fn keep_ties(&mut self, now: Time, served: usize) {
-        let World { slots, turns, links, ties, .. } = self;
+        let Simulation { slots, turns, links, ties, .. } = self;
         ties.at = Some(now);
         ties.heap.clear();
-        slots.tied(now, links.len(), &mut |l| {
+        slots.for_each_tied(now, links.len(), &mut |l| {
             if l != served {
                 ties.heap.push(Reverse((turns[l], l)));
             }

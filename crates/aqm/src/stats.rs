@@ -2,7 +2,7 @@
 //! losses. All counters are integers until they are read, so that sums never drift.
 
 use crate::cast;
-use crate::cx::{Lost, Marks, Why};
+use crate::context::{DropReason, Dropped, Marks};
 use crate::units::{Span, Time};
 use alloc::vec::Vec;
 
@@ -187,14 +187,14 @@ impl Level {
 /// Runs of losses longer than this are counted as this long.
 pub const RUN_MAX: usize = 1024;
 
-/// The counters of one link since [`Tally::begin`]: the measured interval.
+/// The counters of one link since [`LinkStats::reset`]: the measured interval.
 ///
 /// Ratios have one population, the packets that arrived in the interval: of `arrived_packets`,
-/// [`Tally::dropped`] were dropped so far and `marks.packets` marked. Packets that waited when the
-/// interval began are counted apart. What the link sends is counted when it is sent, whenever it
-/// arrived: departures per second are a throughput.
+/// [`LinkStats::dropped`] were dropped so far and `marks.packets` marked. Packets that waited when
+/// the interval began are counted apart. What the link sends is counted when it is sent, whenever
+/// it arrived: departures per second are a throughput.
 #[derive(Clone, Debug)]
-pub struct Tally {
+pub struct LinkStats {
     since: Time,
     last: Time,
     /// Packets that arrived.
@@ -205,11 +205,11 @@ pub struct Tally {
     pub departed_packets: u64,
     /// Their bytes.
     pub departed_bytes: u64,
-    /// Packets dropped of those that arrived in the interval, by [`Why`] in its order.
+    /// Packets dropped of those that arrived in the interval, by [`DropReason`] in its order.
     pub dropped_packets: [u64; 3],
     /// Their bytes.
     pub dropped_bytes: u64,
-    /// Packets dropped in the interval that had arrived before it, by [`Why`] in its order.
+    /// Packets dropped in the interval that had arrived before it, by [`DropReason`] in its order.
     pub dropped_earlier: [u64; 3],
     /// Packets marked with CE.
     pub marks: Marks,
@@ -224,9 +224,9 @@ pub struct Tally {
     run_at_head: usize,
 }
 
-impl Default for Tally {
+impl Default for LinkStats {
     fn default() -> Self {
-        Tally {
+        LinkStats {
             since: Time::ZERO,
             last: Time::ZERO,
             arrived_packets: 0,
@@ -248,13 +248,13 @@ impl Default for Tally {
     }
 }
 
-impl Tally {
+impl LinkStats {
     /// Starts the measured interval at `now`; the queue stays as it is. `sending` is what is left
     /// of the transmission under way. Arrivals at `now` itself come after this call.
-    pub fn begin(&mut self, now: Time, sending: Span) {
+    pub fn reset(&mut self, now: Time, sending: Span) {
         self.sojourn.clear();
         self.runs.fill(0);
-        *self = Tally {
+        *self = LinkStats {
             since: now,
             last: now,
             sojourn: core::mem::take(&mut self.sojourn),
@@ -263,7 +263,7 @@ impl Tally {
             bytes: Level { now: self.bytes.now, ..Level::default() },
             marks: Marks { since: now, ..Marks::default() },
             busy_ns: sending.0,
-            ..Tally::default()
+            ..LinkStats::default()
         };
     }
 
@@ -279,7 +279,7 @@ impl Tally {
     }
 
     #[inline]
-    pub(crate) fn arrive(&mut self, now: Time, len: u32) {
+    pub(crate) fn on_arrival(&mut self, now: Time, len: u32) {
         self.pass(now);
         self.arrived_packets += 1;
         self.arrived_bytes += u64::from(len);
@@ -288,7 +288,7 @@ impl Tally {
     }
 
     #[inline]
-    pub(crate) fn depart(&mut self, now: Time, len: u32, sojourn: Span, sending: Span) {
+    pub(crate) fn on_departure(&mut self, now: Time, len: u32, sojourn: Span, sending: Span) {
         self.pass(now);
         self.departed_packets += 1;
         self.departed_bytes += u64::from(len);
@@ -299,7 +299,7 @@ impl Tally {
         Self::end_run(&mut self.runs, &mut self.run_at_head);
     }
 
-    pub(crate) fn lose(&mut self, Lost { packet, why, at }: &Lost) {
+    pub(crate) fn on_drop(&mut self, Dropped { packet, reason: why, at }: &Dropped) {
         let len = u64::from(packet.len);
         self.pass(*at);
         if packet.arrived < self.since {
@@ -311,14 +311,14 @@ impl Tally {
         self.packets.now -= 1;
         self.bytes.now -= len;
         match why {
-            Why::Late => self.run_at_head += 1,
-            Why::Full | Why::Early => self.run += 1,
+            DropReason::Late => self.run_at_head += 1,
+            DropReason::Full | DropReason::Early => self.run += 1,
         }
     }
 
     /// An arrival was accepted: a run of losses ends.
     #[inline]
-    pub(crate) fn accept(&mut self) {
+    pub(crate) fn on_accept(&mut self) {
         Self::end_run(&mut self.runs, &mut self.run);
     }
 
@@ -338,7 +338,7 @@ impl Tally {
         self.dropped_packets.iter().sum()
     }
 
-    /// Packets dropped in the interval, whenever they arrived, by [`Why`] in its order.
+    /// Packets dropped in the interval, whenever they arrived, by [`DropReason`] in its order.
     pub fn drops(&self) -> [u64; 3] {
         core::array::from_fn(|i| self.dropped_packets[i] + self.dropped_earlier[i])
     }
@@ -371,7 +371,7 @@ impl Tally {
     }
 
     /// Waiting now: packets and bytes.
-    pub fn waiting(&self) -> (u64, u64) {
+    pub fn backlog(&self) -> (u64, u64) {
         (self.packets.now, self.bytes.now)
     }
 
@@ -392,9 +392,9 @@ mod tests {
     use crate::packet::Packet;
 
     /// A packet of `len` bytes that arrived at `from` is lost at `at`.
-    fn lost(from: u64, at: u64, len: u32, why: Why) -> Lost {
+    fn lost(from: u64, at: u64, len: u32, why: DropReason) -> Dropped {
         let packet = Packet { arrived: Time(from), len, ..Packet::default() };
-        Lost { packet, why, at: Time(at) }
+        Dropped { packet, reason: why, at: Time(at) }
     }
 
     #[test]
@@ -459,11 +459,11 @@ mod tests {
 
     #[test]
     fn queue_is_weighted_by_time() {
-        let mut t = Tally::default();
-        t.arrive(Time(0), 100); // 1 packet for 3 ns
-        t.arrive(Time(3), 300); // 2 packets for 1 ns
-        t.depart(Time(4), 100, Span(4), Span(0)); // 1 packet for 4 ns
-        t.lose(&lost(3, 8, 300, Why::Late));
+        let mut t = LinkStats::default();
+        t.on_arrival(Time(0), 100); // 1 packet for 3 ns
+        t.on_arrival(Time(3), 300); // 2 packets for 1 ns
+        t.on_departure(Time(4), 100, Span(4), Span(0)); // 1 packet for 4 ns
+        t.on_drop(&lost(3, 8, 300, DropReason::Late));
         t.pass(Time(10));
         let (mean, std) = t.queue_packets().unwrap();
         assert_eq!(mean, 0.9); // (3 + 2 + 4) / 10
@@ -473,22 +473,22 @@ mod tests {
 
     #[test]
     fn runs_end_at_the_next_accepted_arrival() {
-        let mut t = Tally::default();
+        let mut t = LinkStats::default();
         for fate in [1, 0, 0, 1, 1, 0, 1, 0, 0] {
-            t.arrive(Time(0), 1);
-            if fate == 1 { t.accept() } else { t.lose(&lost(0, 0, 1, Why::Full)) }
+            t.on_arrival(Time(0), 1);
+            if fate == 1 { t.on_accept() } else { t.on_drop(&lost(0, 0, 1, DropReason::Full)) }
         }
         assert_eq!(t.consecutive_loss(), [1, 2], "0 0 | 0 | 0 0 (open)");
-        t.begin(Time(5), Span(0));
+        t.reset(Time(5), Span(0));
         assert_eq!(t.consecutive_loss(), [0; 0]);
     }
 
     #[test]
     fn a_measured_interval_begins_without_sojourn_times() {
-        let mut t = Tally::default();
-        t.arrive(Time(0), 1000);
-        t.depart(Time(5), 1000, Span(5), Span(0));
-        t.begin(Time(10), Span(0));
+        let mut t = LinkStats::default();
+        t.on_arrival(Time(0), 1000);
+        t.on_departure(Time(5), 1000, Span(5), Span(0));
+        t.reset(Time(10), Span(0));
         assert_eq!((t.sojourn.count(), t.sojourn.max_s()), (0, None));
     }
 }
