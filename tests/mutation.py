@@ -29,7 +29,7 @@ WORDS = (
 
 
 def places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Return the paths of all nodes below the root of a tree, outermost first."""
+    """Every place below the root of a tree, outermost first."""
     items = tree.items() if isinstance(tree, dict) else enumerate(tree)
     for key, inner in items:
         yield (*path, key)
@@ -38,14 +38,14 @@ def places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def at(tree: Any, path: Sequence[Any]) -> Any:
-    """Return the value at a path."""
+    """What is at a place."""
     for key in path:
         tree = tree[key]
     return tree
 
 
 def replaced(tree: Any) -> Iterator[tuple[str, Any]]:
-    """Yield copies with each value replaced by each of VALUES, put into a list, or removed."""
+    """Every value replaced by each of VALUES, by itself in a list, and taken away."""
     for path in list(places(tree)):
         old = at(tree, path)
         where = ".".join(map(str, path))
@@ -59,7 +59,7 @@ def replaced(tree: Any) -> Iterator[tuple[str, Any]]:
 
 
 def shuffled(tree: Any, count: int, seed: int = 1) -> Iterator[tuple[str, Any]]:
-    """Yield `count` trees with one to four random changes each, also of keys and positions."""
+    """`count` trees with one to four random changes each, also of keys and among places."""
     rng = random.Random(seed)
     for n in range(count):
         mutant = copy.deepcopy(tree)
@@ -87,7 +87,7 @@ def shuffled(tree: Any, count: int, seed: int = 1) -> Iterator[tuple[str, Any]]:
 
 
 def edited(text: str, count: int, seed: int = 1) -> Iterator[tuple[str, bytes]]:
-    """Yield `count` versions of a text with one to three edits of bytes, words or lines each."""
+    """`count` versions of a text with one to three edits of bytes, words and lines each."""
     rng = random.Random(seed)
     for n in range(count):
         raw = bytearray(text.encode())

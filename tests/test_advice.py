@@ -1,4 +1,4 @@
-"""Warnings about scenarios that are valid but probably not what the user meant."""
+"""Warnings about scenarios that are valid and hardly what was meant."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ import sojourn as sj
 from conftest import EXAMPLES, SMALL, Command
 from sojourn import _sojourn
 from sojourn.scenario.advice import MOST, warnings_of
-from sojourn.scenario.load import to_json
+from sojourn.scenario.load import load_tree, to_json
 from sojourn.scenario.overrides import apply
 
 CASES: dict[str, tuple[list[str], str]] = {
@@ -86,13 +86,15 @@ QUIET = {
 
 def canonical(settings: list[str], small: Path) -> Mapping[str, Any]:
     """Return the canonical small scenario with changes."""
-    tree: dict[str, Any] = json.loads(_sojourn.canonical(to_json(apply(sj.load(small), settings))))
+    tree: dict[str, Any] = json.loads(
+        _sojourn.canonical(to_json(apply(load_tree(small), settings)))
+    )
     return tree
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_improbable_settings_give_a_warning(case: str, small: Path) -> None:
-    """Each gives one warning, with its path and a remedy."""
+def test_what_is_hardly_meant_is_told(case: str, small: Path) -> None:
+    """One warning, with its path and what to do."""
     settings, text = CASES[case]
     found = warnings_of(canonical(settings, small))
     mine = [one for one in found if one.startswith(text.partition(":")[0] + ":")]
@@ -104,30 +106,30 @@ def test_improbable_settings_give_a_warning(case: str, small: Path) -> None:
 
 
 @pytest.mark.parametrize("case", QUIET)
-def test_common_settings_give_no_warning(case: str, small: Path) -> None:
-    """Frequent false warnings would teach users to ignore them."""
+def test_what_is_meant_is_not(case: str, small: Path) -> None:
+    """No warning that a user would learn to overlook."""
     assert warnings_of(canonical(QUIET[case], small)) == []
 
 
-def test_examples_give_no_warnings() -> None:
-    """No warning for the examples, nor with any discipline at its defaults in them, except prio."""
+def test_examples_are_meant() -> None:
+    """Every scenario of the examples, and every discipline in them at its defaults, but prio."""
     files = [path for path in EXAMPLES.glob("*.toml") if path.name != "sweep.toml"]
     assert len(files) > 4
     for path in files:
-        assert warnings_of(json.loads(_sojourn.canonical(to_json(sj.load(path))))) == [], path
+        assert warnings_of(json.loads(_sojourn.canonical(to_json(load_tree(path))))) == [], path
     for spec in json.loads(_sojourn.specs())["disciplines"]:
-        tree = apply(sj.load(EXAMPLES / "home-uplink.toml"), [f"bottleneck.qdisc={spec['name']}"])
+        tree = apply(load_tree(EXAMPLES / "home-uplink.toml"), [f"bottleneck.qdisc={spec['name']}"])
         found = warnings_of(json.loads(_sojourn.canonical(to_json(tree))))
         assert len(found) == (spec["name"] == "prio"), (spec["name"], found)
 
 
 def test_a_result_has_its_warnings(small: Path, tmp_path: Path) -> None:
-    """Warnings are in Python, in JSON, and in a stored result; none gives no entry."""
+    """In Python, in JSON, and when it is read back; nothing where there are none."""
     quiet = sj.simulate(small)
     assert quiet.warnings == []
     assert "warnings" not in quiet.summary
     with pytest.warns(sj.ScenarioWarning, match="prio has a queue per class") as told:
-        result = sj.simulate(apply(sj.load(small), ["up.qdisc=prio"]))
+        result = sj.simulate(apply(load_tree(small), ["up.qdisc=prio"]))
     assert [Path(one.filename).name for one in told] == ["test_advice.py"]
     assert result.warnings == result.summary["warnings"] == [str(told[0].message)]
     result.save(tmp_path / "out")
@@ -137,7 +139,7 @@ def test_a_result_has_its_warnings(small: Path, tmp_path: Path) -> None:
 
 
 def test_each_text_is_shown_once(small: Path) -> None:
-    """Equal warnings of several seeds, variants and points are merged; many are cut."""
+    """Of several seeds, variants and points; of very many texts the first few."""
     with pytest.warns(sj.ScenarioWarning) as told:
         sj.compare(small, ["prio", "codel", "prio(drop=tail)"], seeds=3)
     assert len(told) == 1
@@ -147,13 +149,13 @@ def test_each_text_is_shown_once(small: Path) -> None:
     flow = {"path": ["up"], "tcp": {"name": "cubic", "ecn": True}}
     flows = [{"name": f"f{n}", **flow} for n in range(MOST + 3)]
     with pytest.warns(sj.ScenarioWarning) as told:
-        sj.simulate({**sj.load(small), "flows": flows})
+        sj.simulate({**load_tree(small), "flows": flows})
     assert len(told) == MOST + 1
     assert str(told[-1].message) == "3 more warnings about the scenario"
 
 
-def test_the_command_warns_on_standard_error(small: Path, sojourn: Command) -> None:
-    """Standard error has one line; standard output is unchanged, and JSON has it."""
+def test_the_command_tells_on_standard_error(small: Path, sojourn: Command) -> None:
+    """One line; what is printed stays as it was, and JSON has it."""
     for command in (["run", small], ["compare", small, "--seeds", "2"]):
         code, out, err = sojourn(*command, "--qdisc", "prio", "--json")
         assert code == 0
@@ -164,7 +166,7 @@ def test_the_command_warns_on_standard_error(small: Path, sojourn: Command) -> N
         assert one["warnings"] == [err.removeprefix("sojourn: warning: ").rstrip()]
 
 
-def test_warnings_never_become_errors(small: Path) -> None:
+def test_warnings_are_no_fault_where_python_makes_them_errors(small: Path) -> None:
     """`python -W error -m sojourn` still runs the scenario."""
     small.write_text(SMALL.replace('name = "codel", limit = "100kB", target = "5ms"',
                                    'name = "prio"'))  # fmt: skip

@@ -1,4 +1,4 @@
-"""Variants of disciplines in all their forms, and stored comparisons."""
+"""Variants of disciplines in all their forms, and what a comparison is afterwards."""
 
 import json
 import pickle
@@ -10,6 +10,7 @@ import pytest
 
 import sojourn as sj
 from conftest import Command
+from sojourn.scenario.load import load_tree
 from sojourn.scenario.overrides import apply
 from sojourn.scenario.variants import labels, split, table, variants
 
@@ -21,8 +22,8 @@ def qdisc_of(result: sj.Result) -> dict[str, Any]:
 
 
 def test_every_form_is_the_same_discipline(small: Path) -> None:
-    """Text, table and model agree, in Python, in a file and in a setting."""
-    tree = sj.load(small)
+    """Text, table and model, in Python, in a file and in a setting."""
+    tree = load_tree(small)
     text = "codel(target=15ms, interval='50ms', ecn=false)"
     parameters: Any = {"target": "15ms", "interval": "50ms", "ecn": False}
     forms: list[Any] = [text, {"name": "codel", **parameters}, sj.CoDel(**parameters)]
@@ -38,7 +39,7 @@ def test_every_form_is_the_same_discipline(small: Path) -> None:
 
 
 def test_variants_of_one_discipline_are_compared(small: Path) -> None:
-    """A model next to a name, and custom labels."""
+    """What the issue asked for: a model beside a name, and labels of one's own."""
     runs = sj.compare(small, [sj.CoDel(target="15ms"), "codel"])
     assert list(runs) == ["codel(target=15ms)", "codel"]
     assert qdisc_of(runs["codel(target=15ms)"][0])["target"] == "15ms"
@@ -52,7 +53,7 @@ def test_variants_of_one_discipline_are_compared(small: Path) -> None:
 
 
 def test_the_buffer_is_kept_unless_it_is_named(small: Path) -> None:
-    """In all forms, including other names of limit."""
+    """In all forms; limit has other names."""
     given: list[Any] = ["red", "codel(buffer=50p)", sj.Pie(), {"name": "sfq", "limit": "20p"}]
     runs = sj.compare(small, given)
     limits = [qdisc_of(results[0])["limit"] for results in runs.values()]
@@ -67,7 +68,7 @@ def test_the_buffer_is_kept_unless_it_is_named(small: Path) -> None:
 
 
 def test_an_axis_takes_variants(small: Path) -> None:
-    """Text forms are their own labels; models are labelled by their differences."""
+    """Text forms label themselves; models of one name by what tells them apart."""
     rows = sj.sweep(small, {"up.qdisc": ["codel", "codel(target=15ms)"]})
     assert rows["up.qdisc"].to_list() == ["codel", "codel(target=15ms)"]
     models = [sj.CoDel(target="5ms", ecn=False), sj.CoDel(target="15ms", ecn=False)]
@@ -91,22 +92,22 @@ def test_an_axis_takes_variants(small: Path) -> None:
         ),
     ],
 )
-def test_labels_are_the_shortest_unique_ones(
+def test_labels_are_the_shortest_that_tell_apart(
     given: list[dict[str, Any]], expected: list[str]
 ) -> None:
-    """Parameters shared by all variants of a name are left out."""
+    """What all of one name share is left out."""
     assert labels(given) == expected
 
 
 def test_lists_are_split_outside_of_brackets() -> None:
-    """Commas in brackets and quotes do not split a list."""
+    """And quotes."""
     assert split("a, b(c=1, d=[2, 3]),e") == ["a", "b(c=1, d=[2, 3])", "e"]
     assert split("a(b=','),'c,d'") == ["a(b=',')", "'c,d'"]
     assert split("") == [""]
 
 
 def test_text_becomes_a_table() -> None:
-    """With or without a label; an = in parentheses belongs to a parameter."""
+    """With a label, or without; an = in parentheses is that of a parameter."""
     assert table("codel") == {"name": "codel"}
     assert table("codel(target=15ms)") == {"name": "codel", "target": "15ms"}
     assert variants("a=codel(target=1ms),red(ecn=true)") == [
@@ -136,7 +137,7 @@ BAD: dict[str, tuple[Any, str]] = {
 
 
 def test_labels_can_be_long_and_strange(small: Path, tmp_path: Path) -> None:
-    """Folder names are valid on every file system, and unique per label."""
+    """Folders have names that every file system takes, and no two labels share one."""
     names = ["a b", "a/b", "a_b", "../x", "é"]
     labelled: dict[str, Any] = {name: f"codel(target={n + 1}ms)" for n, name in enumerate(names)}
     sj.compare(small, labelled, out=tmp_path / "out")
@@ -152,7 +153,7 @@ def test_labels_can_be_long_and_strange(small: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_variants_are_refused(case: str, small: Path) -> None:
-    """The message has the path of the parameter, or the option."""
+    """With the path of the parameter, or the option."""
     given, part = BAD[case]
     seeds = 10_001 if case == "too many seeds" else 1
     with pytest.raises(sj.InputError) as refused:
@@ -171,7 +172,7 @@ def test_the_command_compares_variants(small: Path, sojourn: Command) -> None:
 
 
 def test_run_and_replay_take_a_discipline(small: Path, tmp_path: Path, sojourn: Command) -> None:
-    """`run --qdisc` sets the compared link's; `--set` changes replay's discipline."""
+    """`run --qdisc` puts it on the compared link; `--set` adds to what replay was given."""
     told = json.loads(sojourn("run", small, "--qdisc", "codel(target=15ms)", "--json")[1])
     by_set = sojourn("run", small, "--set", "up.qdisc=codel(target=15ms)", "--json")[1]
     assert told == json.loads(by_set)
@@ -188,7 +189,7 @@ def test_run_and_replay_take_a_discipline(small: Path, tmp_path: Path, sojourn: 
 
 
 def test_link_takes_a_discipline(sojourn: Command) -> None:
-    """With its parameters, additional ones, and changes for one direction."""
+    """With parameters of its own, more of them, and changes of one direction."""
     link = ["link", "--rate", "1mbit", "--qdisc", "codel(target=15ms)"]
     for options in (
         ["--set", "interval=50ms"],
@@ -238,7 +239,7 @@ def test_results_reads_a_comparison(small: Path, folder: Path, sojourn: Command)
 
 
 def test_results_reads_a_run(small: Path, tmp_path: Path, sojourn: Command) -> None:
-    """A run gives one row without axes."""
+    """One row without axes."""
     sojourn("run", small, "--out", tmp_path / "run")
     row = sj.results(tmp_path / "run").row(0, named=True)
     result = sj.simulate(small)
@@ -250,10 +251,10 @@ def test_results_reads_a_run(small: Path, tmp_path: Path, sojourn: Command) -> N
     assert err.endswith("there are no results; there are some in run\n")
 
 
-def test_plot_draws_a_stored_comparison(
+def test_plot_draws_what_out_wrote(
     small: Path, folder: Path, tmp_path: Path, sojourn: Command
 ) -> None:
-    """With --y as for a sweep; without it, the figure of `--plot`."""
+    """By --y as of a sweep; without, the figure of `--plot`."""
     figure = tmp_path / "figure.png"
     for options in (["--y", "sojourn_p99", "--kind", "box", "--by", "qdisc"], []):
         assert sojourn("plot", folder, *options, "--out", figure) == (0, "", "")
@@ -266,7 +267,7 @@ def test_plot_draws_a_stored_comparison(
 
 
 def test_unfinished_runs_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An interrupted comparison gives its finished runs."""
+    """An interrupted comparison is read as far as it came."""
     for path in (folder / "my_red-2").iterdir():
         path.unlink()
     runs = sj.load_comparison(folder)
@@ -282,7 +283,7 @@ def test_unfinished_runs_are_counted(folder: Path, capsys: pytest.CaptureFixture
 
 
 def test_a_comparison_is_a_mapping_with_a_frame(small: Path) -> None:
-    """It prints in one line, can be pickled, and has the rows that `results` reads."""
+    """It prints in one line, is pickled, and gives the rows that `results` reads."""
     runs = sj.compare(small, ["red", "codel"], seeds=2)
     assert isinstance(runs, dict)
     assert repr(runs) == "Comparison(small, up: red, codel; 2 seeds)"

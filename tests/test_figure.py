@@ -1,4 +1,4 @@
-"""Figures: their panels, labels, and the stated conditions."""
+"""Figures exist, hold what they should, and say their conditions."""
 
 import struct
 from pathlib import Path
@@ -11,11 +11,12 @@ import sojourn as sj
 from conftest import EXAMPLES, Command
 from sojourn.metrics.labels import label
 from sojourn.plotting.run import COLOURS, LINES
+from sojourn.scenario.load import load_tree
 from sojourn.scenario.overrides import apply, with_samples
 
 
 def size_of(png: Path) -> tuple[int, int]:
-    """Return width and height of a PNG, from its header."""
+    """Width and height of a PNG, from its header."""
     raw = png.read_bytes()
     assert raw.startswith(b"\x89PNG\r\n\x1a\n")
     width, height = struct.unpack(">II", raw[16:24])
@@ -23,15 +24,15 @@ def size_of(png: Path) -> tuple[int, int]:
 
 
 def texts(figure: Any) -> str:
-    """Return all words of a figure."""
+    """All words of a figure."""
     import matplotlib.text
 
     return "\n".join(t.get_text() for t in figure.findobj(matplotlib.text.Text))
 
 
 def test_figure_of_a_run(small: Path, tmp_path: Path) -> None:
-    """Five panels with quantities and units, the conditions as the title, notes below."""
-    result = sj.simulate(with_samples(sj.load(small)))
+    """Five panels with quantities and units, the conditions above, the rest below."""
+    result = sj.simulate(with_samples(load_tree(small)))
     figure = sj.draw(result, tmp_path / "run.png")
     assert size_of(tmp_path / "run.png")[0] >= 1000
     assert (tmp_path / "run.png").stat().st_size > 30_000
@@ -51,8 +52,8 @@ def test_figure_of_a_run(small: Path, tmp_path: Path) -> None:
 
 
 def test_chosen_windows_are_drawn(small: Path) -> None:
-    """Only the requested windows are drawn; a call has none."""
-    result = sj.simulate(with_samples(sj.load(small)))
+    """Those asked for and no others; a call has none."""
+    result = sj.simulate(with_samples(load_tree(small)))
     figure = sj.draw(result, flows=["bulk.1"])
     assert [line.get_label() for line in figure.axes[4].lines] == ["bulk.1"]
     with pytest.raises(sj.InputError, match='no TCP flow or group "call"'):
@@ -60,28 +61,28 @@ def test_chosen_windows_are_drawn(small: Path) -> None:
 
 
 def test_many_flows_are_drawn_by_group(small: Path) -> None:
-    """The figure says so; also if the scenario has no series of single flows."""
-    tree = apply(with_samples(sj.load(small)), [f"bulk.count={LINES + 1}"])
+    """And the figure says so; also where the scenario keeps no series of single flows."""
+    tree = apply(with_samples(load_tree(small)), [f"bulk.count={LINES + 1}"])
     figure = sj.draw(sj.simulate(tree))
     words = texts(figure)
     assert "throughput of each group" in words
     assert f"first 4 of {LINES + 2} TCP flows" in words
     labels = [line.get_label() for line in figure.axes[2].lines]
     assert labels == [f"bulk ({LINES + 1})", "short", "call"]
-    figure = sj.draw(sj.simulate({**with_samples(sj.load(small)), "sample_flows": False}))
+    figure = sj.draw(sj.simulate({**with_samples(load_tree(small)), "sample_flows": False}))
     assert [line.get_label() for line in figure.axes[2].lines] == ["bulk (2)", "short", "call"]
 
 
 def test_figure_without_tcp_has_no_windows(small: Path) -> None:
     """No empty axes."""
-    tree = with_samples(sj.load(small))
+    tree = with_samples(load_tree(small))
     figure = sj.draw(sj.simulate({**tree, "flows": tree["flows"][2:]}))
     assert len(figure.axes) == 4
 
 
-def test_throughput_is_measured_on_the_link(small: Path) -> None:
-    """In-order delivery comes in bursts above the rate; transmission does not."""
-    tree = apply(with_samples(sj.load(small)), ["up.qdisc=droptail", "up.qdisc.limit=60kB"])
+def test_throughput_is_what_the_link_carries(small: Path) -> None:
+    """In-order delivery comes in bursts of many times the rate; the wire does not."""
+    tree = apply(with_samples(load_tree(small)), ["up.qdisc=droptail", "up.qdisc.limit=60kB"])
     result = sj.simulate(tree)
     figure = sj.draw(result)
     bursts = max(f.series.delivered_bytes.max() for f in result.flows.values()) * 8 / 0.003
@@ -98,8 +99,8 @@ def test_throughput_is_measured_on_the_link(small: Path) -> None:
 
 
 def test_look_of_a_figure_is_chosen(small: Path, sojourn: Command) -> None:
-    """Title, labels, size and style; bad ones are refused before the run."""
-    result = sj.simulate(with_samples(sj.load(small)))
+    """Title, labels, size and style; a bad one is refused before the run."""
+    result = sj.simulate(with_samples(load_tree(small)))
     figure = sj.draw(result, title="Uplink", xlabel="time (s)", size="20x25cm", style="ggplot")
     assert figure.get_suptitle() == "Uplink"
     assert figure.axes[-1].get_xlabel() == "time (s)"
@@ -131,7 +132,7 @@ def test_look_of_a_figure_is_chosen(small: Path, sojourn: Command) -> None:
 
 def test_fonts_are_embedded(small: Path, tmp_path: Path) -> None:
     """A PDF holds TrueType fonts, no Type 3; an SVG needs no font."""
-    result = sj.simulate(with_samples(sj.load(small)))
+    result = sj.simulate(with_samples(load_tree(small)))
     sj.draw(result, tmp_path / "x.pdf")
     raw = (tmp_path / "x.pdf").read_bytes()
     assert b"/FontFile2" in raw
@@ -157,37 +158,37 @@ def test_fonts_are_embedded(small: Path, tmp_path: Path) -> None:
     ],
 )
 def test_labels_are_words_with_units(column: str, text: str, scale: float) -> None:
-    """For columns of results and metrics; an axis keeps the name given by the user."""
+    """Of columns of results and of metrics; an axis keeps the name that the user gave it."""
     found = label(column)
     assert found.text == text
     assert found.scale == pytest.approx(scale)
 
 
 def test_figure_needs_series(small: Path) -> None:
-    """The message says how to record them."""
+    """And says how to get them."""
     with pytest.raises(sj.InputError, match="needs `sample`"):
         sj.draw(sj.simulate(small))
 
 
 @pytest.mark.parametrize("ending", ["png", "pdf", "svg"])
 def test_same_run_gives_the_same_file(ending: str, small: Path, tmp_path: Path) -> None:
-    """Byte for byte, so that figures can be under version control."""
-    result = sj.simulate(with_samples(sj.load(small)))
+    """Byte for byte, so that figures can be checked in."""
+    result = sj.simulate(with_samples(load_tree(small)))
     for name in ("one", "two"):
         sj.draw(result, tmp_path / f"{name}.{ending}")
     assert (tmp_path / f"one.{ending}").read_bytes() == (tmp_path / f"two.{ending}").read_bytes()
 
 
-def test_names_are_drawn_literally(small: Path, tmp_path: Path) -> None:
-    """Dollars are no formulas, and missing glyphs give no warning."""
-    tree = {**with_samples(sj.load(small)), "name": r"$\frac 网络 $x" + "a" * 200}
+def test_names_are_drawn_as_they_are(small: Path, tmp_path: Path) -> None:
+    """Dollars are no formulas, and letters that a font lacks are no warning."""
+    tree = {**with_samples(load_tree(small)), "name": r"$\frac 网络 $x" + "a" * 200}
     figure = sj.draw(sj.simulate(tree), tmp_path / "x.png")
     assert r"$\frac" in texts(figure)
 
 
 def test_figure_of_a_comparison(tmp_path: Path) -> None:
     """A panel over time, one per group, one for the link; every discipline in each."""
-    tree = apply(with_samples(sj.load(EXAMPLES / "home-uplink.toml")), ["duration=15s"])
+    tree = apply(with_samples(load_tree(EXAMPLES / "home-uplink.toml")), ["duration=15s"])
     names = ["droptail", "red", "codel", "fq_codel"]
     runs = sj.compare(tree, names)
     figure = sj.draw_comparison(runs, "bottleneck", tmp_path / "cmp.png")
@@ -202,7 +203,7 @@ def test_figure_of_a_comparison(tmp_path: Path) -> None:
 
 
 def test_comparison_over_seeds_and_without_series(small: Path) -> None:
-    """Without series no panel over time; with seeds the whiskers are explained."""
+    """Without series there is no panel over time; with seeds the whisker is named."""
     runs = sj.compare(small, ["red", "codel"], seeds=2)
     figure = sj.draw_comparison(runs, "up")
     assert len(figure.axes) == 4
@@ -210,8 +211,8 @@ def test_comparison_over_seeds_and_without_series(small: Path) -> None:
     assert "2 seeds from 1" in texts(figure)
 
 
-def test_flows_that_never_start(small: Path, sojourn: Command) -> None:
-    """Tables and figures work with nothing sent and nothing completed."""
+def test_flows_that_never_start_are_no_trouble(small: Path, sojourn: Command) -> None:
+    """Nothing sent, nothing completed: tables and figures say so."""
     never = ["--set", "bulk.source.start=1h", "--set", "short.source.start=1h"]
     never += ["--set", "call.source.start=1h", "--set", "sample=10ms"]
     for command in (["run", small], ["compare", small, "--qdisc", "red,codel"]):
@@ -220,5 +221,5 @@ def test_flows_that_never_start(small: Path, sojourn: Command) -> None:
         assert (code, err) == (0, "")
         assert " - " in out
         assert plot.exists()
-    runs = sj.compare(apply(sj.load(small), never[1::2]), ["red"])
+    runs = sj.compare(apply(load_tree(small), never[1::2]), ["red"])
     assert "nothing to measure" in texts(sj.draw_comparison(runs, "up"))

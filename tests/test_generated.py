@@ -1,9 +1,11 @@
-"""Generated files agree with the tables of Rust."""
+"""What is generated is what the tables of Rust say."""
 
 import json
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -11,11 +13,19 @@ import header
 import sojourn as sj
 import step
 from sojourn import _sojourn
-from sojourn.scenario import algorithms
-from sojourn.scenario.base import Qdisc, Source, Tcp
 from sojourn.scenario.load import to_json
 
 ROOT = Path(__file__).parent.parent
+
+MODULES = {"qdisc": sj.qdisc, "tcp": sj.tcp, "source": sj.source}
+
+CLASSES: list[tuple[str, Any]] = [
+    (module, getattr(public, name))
+    for module, public in MODULES.items()
+    for name in public.__all__
+    if name.lower() != module
+]
+"""The class of every discipline, TCP and source, with its module."""
 
 
 def test_generated_files_are_up_to_date() -> None:
@@ -30,14 +40,11 @@ def test_generated_files_are_up_to_date() -> None:
 
 
 def test_every_model_is_public_and_runs() -> None:
-    """Each default object equals Rust's defaults for its name, without redundant parameters."""
-    kinds = {"qdisc": Qdisc, "tcp": Tcp, "source": Source}
-    assert set(algorithms.__all__) <= set(dir(sj))
-    for name in algorithms.__all__:
-        # A trace without columns is nothing.
-        columns = {"time_s": [0.5], "size_bytes": [100]} if name == "Trace" else {}
-        model = getattr(sj, name)(**columns)
-        base = next(kind for kind, parent in kinds.items() if isinstance(model, parent))
+    """Each default object is what Rust takes for its name, with nothing said twice."""
+    for base, kind in CLASSES:
+        # A trace without columns is invalid.
+        columns = {"time_s": [0.5], "size_bytes": [100]} if kind is sj.source.Trace else {}
+        model = kind(**columns)
         qdisc = model if base == "qdisc" else None
         tcp = model if base == "tcp" else None
         source = model if base == "source" else sj.Bulk()
@@ -52,17 +59,37 @@ def test_every_model_is_public_and_runs() -> None:
         assert found["name"] == type(model).__struct_config__.tag
 
 
+def test_common_classes_are_also_at_the_top_level() -> None:
+    """They are the same objects; for the others, the error names their module."""
+    for name, module in sj.COMMON.items():
+        assert getattr(sj, name) is getattr(MODULES[module], name)
+    with pytest.raises(AttributeError, match=r"write sj\.qdisc\.Sfq"):
+        _ = sj.Sfq  # type: ignore[attr-defined]
+
+
+def test_no_two_public_names_differ_by_capitals_only() -> None:
+    """Neither at the top level nor in one of its modules, and no class is named like a function."""
+    assert len(dir(sj)) < 45
+    listed = [name for public in (sj, *MODULES.values()) for name in _public(public)]
+    clashes = {name.lower() for name in set(listed)} - {"qdisc", "tcp", "source"}
+    assert len(clashes) == len(set(listed)) - 2 * len(MODULES)
+
+
+def _public(module: ModuleType) -> list[str]:
+    return dir(module) if module is sj else list(module.__all__)
+
+
 def test_every_parameter_of_the_tables_is_a_field() -> None:
-    """Each field accepts its default as documented."""
+    """And takes its own default as it is written."""
     tables = json.loads(_sojourn.specs())
-    by_name = {c.__struct_config__.tag: c for c in (getattr(sj, n) for n in algorithms.__all__)}
+    by_name = {kind.__struct_config__.tag: kind for _, kind in CLASSES}
     for spec in [*tables["disciplines"], *tables["tcp"], *tables["sources"]]:
         fields = by_name[spec["name"]].__struct_encode_fields__
         assert list(fields) == [row["name"] for row in spec["params"]]
 
 
 def test_headers_of_rust_files_are_read() -> None:
-    """Numbers become a list, ECT(1) is not one of them, and a symbol keeps its case."""
+    """Numbers stand in a list, ECT(1) is none, and a symbol keeps its case."""
     assert header.numbered("(1) ECT(1) is, as in (3), said. (2) p stays.") == [
         "1. ECT(1) is, as in (3), said.",
         "2. p stays.",
@@ -81,8 +108,8 @@ def test_headers_of_rust_files_are_read() -> None:
         header.gauges("red", ["strangeness"])
 
 
-def test_an_outdated_figure_is_detected(tmp_path: Path) -> None:
-    """The figure in docs is that of a run made here, not that of another discipline."""
+def test_a_figure_of_other_numbers_is_found(tmp_path: Path) -> None:
+    """The figure in docs is that of a run made here; of another discipline's run it is not."""
     figure = ROOT / "docs/algorithms/disciplines/codel.svg"
     specs = json.loads(_sojourn.specs())["disciplines"]
     runs = step.play([spec for spec in specs if spec["name"] in ("codel", "cobalt")])

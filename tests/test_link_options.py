@@ -91,8 +91,8 @@ def test_options_that_contradict_each_other_are_refused(
     ("options", "message"),
     [
         ("--sample 20ms", "--sample: has no effect without --watch, --watch-to or --log"),
-        ("--tape out --watch-to out/up.csv", "--watch-to: out/up.csv is also a file of --tape"),
-        ("--pcap a.pcapng --watch-to ./a.pcapng", "--watch-to: a.pcapng is also a file of --pcap"),
+        ("--tape out --watch-to out/up.csv", "--watch-to: out/up.csv is a file of --tape as well"),
+        ("--pcap a.pcapng --watch-to ./a.pcapng", "--watch-to: a.pcapng is a file of --pcap as"),
     ],
 )
 def test_outputs_that_contradict_each_other_are_refused(

@@ -1,4 +1,4 @@
-"""Mutation testing: assembly of mutants, and the list of survivors."""
+"""Mutation testing: how mutants are put together, and that the list of survivors is current."""
 
 import tomllib
 
@@ -19,14 +19,14 @@ fn most(list: [u32; 2]) -> u32 {
 
 
 def mutant(number: int, old: str, new: str) -> Mutant:
-    """Return the mutant of TEXT that replaces the first `old`."""
+    """Give the mutant of TEXT that replaces the first `old`."""
     start = TEXT.index(old)
     function = TEXT.rindex("fn ", 0, start), TEXT.index("}", start) + 1
     return Mutant(number, "x.rs", old, start, start + len(old), new, body_of(TEXT, function))
 
 
 def test_all_mutants_of_a_file_are_arms_of_a_match() -> None:
-    """Each line knows its mutant, so that compiler errors can be assigned."""
+    """Each line knows its mutant, so that an error of the compiler finds it."""
     chosen = [mutant(1, "+", "-"), mutant(2, "x + x", "0"), mutant(3, "0", "1")]
     new, owners = switched(TEXT, chosen)
     lines = [line.strip() for line in new.split("\n")]
@@ -44,15 +44,15 @@ def test_all_mutants_of_a_file_are_arms_of_a_match() -> None:
 @pytest.mark.parametrize(
     "text", ["const fn one() -> u32 { 1 }", "fn all(&self) -> impl Iterator<Item = u32> { x }"]
 )
-def test_other_mutants_are_built_alone(text: str) -> None:
+def test_what_cannot_be_a_match_at_run_time_is_left_to_a_build_of_its_own(text: str) -> None:
     """Constant functions run in the compiler; `impl Trait` is one type."""
     assert body_of(text, (0, len(text))) is None
     plain = "fn f<'a>(Pair { a, b }: Pair, c: [u8; 2]) -> u32 { 1 }"
     assert body_of(plain, (0, len(plain))) == (plain.rindex("{") + 1, len(plain) - 1)
 
 
-def test_listed_survivors_exist_and_have_a_reason() -> None:
-    """A changed line needs a new look at its survivors."""
+def test_survivors_that_are_listed_are_in_the_code_and_have_a_reason() -> None:
+    """Whoever changes such a line must look at its survivors again."""
     listed = tomllib.loads(ALLOWED.read_text())
     for file, entries in listed.items():
         lines = {line.strip() for line in (ROOT / file).read_text().splitlines()}

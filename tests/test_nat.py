@@ -196,7 +196,7 @@ def test_ipv6_is_translated_if_this_machine_forwards_it() -> None:
 
 @REAL
 def test_two_links_with_nat_share_forwarding(tmp_path: Path) -> None:
-    """Forwarding stays on until both have ended."""
+    """The link that ends first leaves forwarding on for the other."""
     ask = shlex.join(python(ASK, NEIGHBOUR, PORT))
     one = shlex.join(arguments(["--rate", "1gbit", "--nat"], ["sh", "-c", f"echo up; cat; {ask}"]))
     two = shlex.join(arguments(["--rate", "1gbit", "--nat"], ["sh", "-c", ask]))
@@ -216,8 +216,10 @@ def test_two_links_with_nat_share_forwarding(tmp_path: Path) -> None:
     assert told["after"] == told["before"]
 
 
-def test_a_missing_program_is_named(monkeypatch: pytest.MonkeyPatch, sojourn: Command) -> None:
-    """In one line, with exit code 2."""
+def test_without_a_program_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, sojourn: Command
+) -> None:
+    """In one line, with code 2."""
     there = shutil.which
     monkeypatch.setattr(
         shutil, "which", lambda name: None if name in ("nft", "iptables") else there(name)
@@ -246,7 +248,7 @@ def test_a_missing_program_is_named(monkeypatch: pytest.MonkeyPatch, sojourn: Co
 def test_the_resolver_of_the_inside(
     text: str | None, resolver: str | None, inside: str | None
 ) -> None:
-    """Reachable servers stay; a resolver on a loopback address is reached through the far end."""
+    """Servers that can be reached from inside stay; a loopback one is reached by the far end."""
     expected = inside if text != "nameserver\nnameserver what\n" else None
     found = nat.resolving(text, "F")
     assert found == (resolver, expected)

@@ -1,4 +1,4 @@
-"""`sojourn new`: templates that run unchanged."""
+"""`sojourn new`: templates that run as they stand."""
 
 import json
 import shlex
@@ -18,7 +18,7 @@ def commands(scenario: str) -> list[list[str]]:
 
 
 def test_without_a_name_they_are_listed(sojourn: Command) -> None:
-    """Each with a sentence; also as JSON."""
+    """Each with a sentence; as JSON too."""
     code, out, _ = sojourn("new")
     assert code == 0
     found = json.loads(sojourn("new", "--json")[1])
@@ -34,7 +34,7 @@ def test_without_a_name_they_are_listed(sojourn: Command) -> None:
 def test_a_template_runs_and_so_do_its_commands(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sojourn: Command
 ) -> None:
-    """The commands of its header, with fewer seeds; every flow delivers data."""
+    """As they stand in its head, with fewer seeds; every flow gets something."""
     monkeypatch.chdir(tmp_path)
     code, out, err = sojourn("new", name, "my.toml")
     assert (code, out, err) == (0, "my.toml: try sojourn run my.toml\n", "")
@@ -52,17 +52,17 @@ def test_a_template_runs_and_so_do_its_commands(
 
     case = sj.load("my.toml")
     result = sj.simulate(case)
-    assert case["name"] == name
+    assert case.name == name
     assert all(0.2 < link["utilisation"] <= 1 for link in result.links.values())
-    for group in case["flows"]:
-        flows = [flow for flow in result.flows.values() if flow["group"] == group["name"]]
-        assert sum(flow["goodput_bps"] for flow in flows) > 0, group["name"]
+    for group in [flow for flow in case.flows if isinstance(flow, sj.Flow)]:
+        flows = [flow for flow in result.flows.values() if flow["group"] == group.name]
+        assert sum(flow["goodput_bps"] for flow in flows) > 0, group.name
 
 
 def test_a_template_is_printed_or_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sojourn: Command
 ) -> None:
-    """The same text, except for the name of the file."""
+    """The same text, but for the name of the file."""
     monkeypatch.chdir(tmp_path)
     out = sojourn("new", "Two_Way")[1]
     assert "sojourn run two-way.toml" in out
@@ -73,10 +73,10 @@ def test_a_template_is_printed_or_written(
     assert Path("a\nb.toml").read_text() == out
 
 
-def test_existing_files_are_not_overwritten(
+def test_what_is_there_is_not_overwritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sojourn: Command
 ) -> None:
-    """Unless forced; and only scenarios are ever written."""
+    """Unless that is asked for; nor is anything else than a scenario written."""
     monkeypatch.chdir(tmp_path)
     mine = Path("mine.toml")
     mine.write_text("mine")

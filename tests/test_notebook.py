@@ -1,4 +1,4 @@
-"""Notebook displays of scenarios, results and comparisons; singular and plural."""
+"""What notebooks show of scenarios, results and comparisons; numbers of things in words."""
 
 import re
 from collections import Counter
@@ -12,13 +12,14 @@ import sojourn as sj
 from conftest import EXAMPLES, SMALL, Command
 from sojourn._util.units import counted
 from sojourn.display.notebook import ROWS
+from sojourn.scenario.load import load_tree
 from sojourn.scenario.overrides import apply
 
 HOSTILE = '<script>alert("x")</script> & [bold]'
 
 
 class Page(HTMLParser):
-    """Tags of a page, balanced or not, and its text."""
+    """The tags of a page, balanced or not, and its text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -43,7 +44,7 @@ class Page(HTMLParser):
 
 
 def page(shown: Any) -> Page:
-    """Parse a notebook display, and check what holds for all of them."""
+    """Parse what a notebook shows, and hold it to what is true of all of it."""
     text = shown._repr_html_()
     found = Page(text)
     assert not found.open
@@ -68,7 +69,7 @@ def scenario(**changes: Any) -> sj.Scenario:
 
 
 def test_a_scenario_shows_links_and_flows() -> None:
-    """With Rust's defaults; an invalid one shows the error."""
+    """With what Rust fills in; one that is not valid shows why."""
     found = page(scenario())
     for word in ("up", "5mbit, 0s, codel (limit 100kB)", "bulk (2)", "newreno", "UDP", "30ms"):
         assert word in found.words
@@ -87,13 +88,13 @@ def test_a_result_shows_the_tables_of_run() -> None:
     assert {"link", "utilisation", "up", "flows", "bulk (2)", "call"} <= set(found.words)
     assert found.tags["table"] == 2
     with pytest.warns(sj.ScenarioWarning):
-        warned = sj.simulate(apply(sj.load(EXAMPLES / "home-uplink.toml"),
+        warned = sj.simulate(apply(load_tree(EXAMPLES / "home-uplink.toml"),
                                    ["duration=11s", "bottleneck.qdisc=prio"]))  # fmt: skip
     assert "warning: links.bottleneck.qdisc: prio" in "".join(page(warned).words)
 
 
 def test_a_comparison_shows_its_table() -> None:
-    """Headings, cells, and the meaning of the stars; the best is bold."""
+    """Headings, cells, and what the stars mean; the best is bold."""
     runs = sj.compare(scenario(), ["droptail", sj.CoDel(target="1ms")], seeds=4)
     found = page(runs)
     assert {"droptail", "codel(target=1ms)", "queueing delay, 99 %, ms", "call"} <= set(found.words)
@@ -104,7 +105,7 @@ def test_a_comparison_shows_its_table() -> None:
 
 
 def test_all_text_is_escaped_and_long_tables_are_cut() -> None:
-    """Names may contain anything; 100 links do not fill a notebook."""
+    """A name can be anything; a notebook is not filled by 100 links."""
     hostile = scenario(name=HOSTILE)
     labels = {HOSTILE: "droptail", "b<i>": "codel"}
     for shown in (hostile, sj.simulate(hostile), sj.compare(hostile, labels)):
@@ -117,7 +118,7 @@ def test_all_text_is_escaped_and_long_tables_are_cut() -> None:
 
 
 def test_one_is_singular(small: Path, tmp_path: Path, sojourn: Command) -> None:
-    """In Python's output, and in tables and messages."""
+    """In what Python prints, and in tables and messages."""
     assert [counted(n, "link") for n in (0, 1, 2)] == ["0 links", "1 link", "2 links"]
     assert counted(2, "query", "queries") == "2 queries"
     one = scenario(flows=[sj.Flow(name="f", path=["up"], source=sj.Transfers(number=1))])
@@ -140,6 +141,6 @@ def test_one_is_singular(small: Path, tmp_path: Path, sojourn: Command) -> None:
 
 
 def test_a_comparison_of_buffers_says_so(small: Path, sojourn: Command) -> None:
-    """The caption does not show the first buffer for all."""
+    """Not the buffer of the first for all."""
     out = sojourn("compare", small, "--qdisc", "droptail,codel(limit=50kB)")[1]
     assert "only the discipline of up differs: 5mbit, buffers 100kB, 50kB" in out

@@ -1,4 +1,4 @@
-"""Values without quotes: the message shows the correct line."""
+"""Values without quotes: the message says how the line is to be written."""
 
 import json
 from pathlib import Path
@@ -7,6 +7,7 @@ import pytest
 
 import sojourn as sj
 from conftest import SMALL, Command
+from sojourn.scenario.load import load_tree
 from sojourn.scenario.parsing import parse_json, parse_toml
 
 UNQUOTED = {
@@ -42,7 +43,7 @@ def test_toml_without_quotes(text: str) -> None:
 
 @pytest.mark.parametrize("text", UNQUOTED_JSON)
 def test_json_without_quotes(text: str) -> None:
-    """The same for JSON."""
+    """The same of JSON."""
     with pytest.raises(sj.InputError) as refused:
         parse_json(text)
     assert str(refused.value) == UNQUOTED_JSON[text]
@@ -64,15 +65,15 @@ def test_json_without_quotes(text: str) -> None:
         "a = 1, 2",
     ],
 )
-def test_other_toml_errors_are_unchanged(text: str) -> None:
-    """No suggestion that would not help."""
+def test_other_faults_of_toml_are_told_as_they_are(text: str) -> None:
+    """No correction that would not help."""
     with pytest.raises(sj.InputError) as refused:
         parse_toml(text)
     assert "quote it" not in str(refused.value)
 
 
 def test_every_value_of_the_small_scenario_without_its_quotes(small: Path) -> None:
-    """Each is found in any context, and the suggestion is the original."""
+    """Each is found, whatever stands around it, and the correction is what stood there."""
     found = 0
     for n, line in enumerate(SMALL.splitlines()):
         for word in line.split('"')[1::2]:
@@ -82,7 +83,7 @@ def test_every_value_of_the_small_scenario_without_its_quotes(small: Path) -> No
             lines[n] = line.replace(f'"{word}"', word, 1)
             small.write_text("\n".join(lines))
             with pytest.raises(sj.InputError) as refused:
-                sj.load(small)
+                load_tree(small)
             told = str(refused.value)
             assert told.startswith(f"{small}: line {n + 1}: quote it: ")
             assert told.endswith(f'"{word}"')
@@ -91,7 +92,7 @@ def test_every_value_of_the_small_scenario_without_its_quotes(small: Path) -> No
 
 
 def test_the_command_says_quote_it(small: Path, tmp_path: Path, sojourn: Command) -> None:
-    """For a scenario and for a sweep."""
+    """Of a scenario and of a sweep."""
     small.write_text(SMALL.replace('"3s"', "3s"))
     expected = 'small.toml: line 2: quote it: duration = "3s"\n'
     assert sojourn("run", small)[2].endswith(expected)
@@ -112,15 +113,15 @@ def test_the_command_says_quote_it(small: Path, tmp_path: Path, sojourn: Command
     ],
 )
 def test_help_is_that_of_the_command(arguments: list[str], command: str, sojourn: Command) -> None:
-    """After a wrong option or argument."""
+    """Where an option or argument is wrong."""
     code, _, err = sojourn(*arguments)
     assert code == 2
     assert err.endswith(f"(see {command} --help)\n")
 
 
 def test_flow_takes_a_group(small: Path, sojourn: Command) -> None:
-    """All flows of it, up to the number of colours; unknown names are refused before the run."""
-    tree = {**sj.load(small), "sample": "10ms"}
+    """All flows of it, up to as many as can be told apart; unknown names before the run."""
+    tree = {**load_tree(small), "sample": "10ms"}
     figure = sj.draw(sj.simulate(tree), flows=["bulk", "short"])
     labels = [line.get_label() for line in figure.axes[-1].lines]
     assert labels == ["bulk.0", "bulk.1", "short"]
@@ -138,7 +139,7 @@ def test_flow_takes_a_group(small: Path, sojourn: Command) -> None:
 
 
 def test_axes_are_offered_first(small: Path, tmp_path: Path, sojourn: Command) -> None:
-    """Not the dozens of numeric columns."""
+    """Not the dozens of columns of numbers."""
     sj.sweep(small, {"bulk.count": [1, 2], "law": {"set": "up.qdisc", "values": ["red"]}},
              out=tmp_path / "out")  # fmt: skip
     command = ["plot", tmp_path / "out", "--y", "utilisation", "--out", tmp_path / "x.png"]
@@ -151,11 +152,11 @@ def test_axes_are_offered_first(small: Path, tmp_path: Path, sojourn: Command) -
 
 
 def test_percentages_are_shares_everywhere(small: Path, sojourn: Command) -> None:
-    """In a scenario, a setting and a model; elsewhere refused with the expected form."""
+    """In a scenario, a setting and a model; elsewhere they are refused with what is due."""
     told = json.loads(sojourn("run", small, "--set", "up.loss=2%", "--json")[1])
     assert told["scenario"]["links"]["up"]["loss"] == 0.02
     link = sj.Link(rate="5mbit", loss="2%", qdisc=sj.Red(max_p="5%", w_q="0.2%"))
-    tree = {**sj.load(small), "links": {"up": link}}
+    tree = {**load_tree(small), "links": {"up": link}}
     found = sj.simulate(tree).scenario["links"]["up"]
     assert (found["loss"], found["qdisc"]["max_p"], found["qdisc"]["w_q"]) == (0.02, 0.05, 0.002)
     err = sojourn("run", small, "--set", "up.qdisc.target=2%")[2]

@@ -16,7 +16,7 @@ import structs
 from conftest import EXAMPLES, Command
 from sojourn import _sojourn
 from sojourn.cli import reference
-from sojourn.scenario.load import to_json
+from sojourn.scenario.load import load_tree, to_json
 from test_readme import blocks
 
 ROOT = EXAMPLES.parent
@@ -163,7 +163,7 @@ def test_files_of_the_reference_are_read(tmp_path: Path) -> None:
                 f'duration = "10s"\n[links.up]\nrate = "1mbit"\n{link}\n'
                 f'[[flows]]\nname = "f"\npath = ["up"]\n{source}\n'
             )
-            found[key["name"]] = json.loads(_sojourn.canonical(to_json(sj.load(file))))
+            found[key["name"]] = json.loads(_sojourn.canonical(to_json(load_tree(file))))
     assert found["file"]["links"]["up"]["trace"] == {"opportunities_ms": [1, 3, 3, 8]}
     assert found["bin_ms"]["links"]["up"]["trace"]["repeat"] == "100ms"
     assert found["repeat"]["links"]["up"]["trace"]["repeat"] == "60s"

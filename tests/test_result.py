@@ -13,6 +13,7 @@ import sojourn as sj
 from sojourn.metrics.overview import completion_times, groups
 from sojourn.result.folders import FILES
 from sojourn.result.result import Result
+from sojourn.scenario.load import load_tree
 from sojourn.scenario.overrides import apply
 
 
@@ -23,7 +24,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
 
     path = tmp_path_factory.mktemp("result") / "small.toml"
     path.write_text(SMALL)
-    return sj.simulate(apply(sj.load(path), ["sample=10ms", "tape=true"]), command=["test"])
+    return sj.simulate(apply(load_tree(path), ["sample=10ms", "tape=true"]), command=["test"])
 
 
 LINK = """utilisation goodput_bps loss_rate mark_rate queue_mean_bytes queue_std_bytes
@@ -179,7 +180,7 @@ def test_result_survives_pickling(result: Result) -> None:
 
 def test_progress_is_told_and_can_stop(small: Path) -> None:
     """The share grows towards one; False ends the run."""
-    long = apply(sj.load(small), ["duration=2000s"])
+    long = apply(load_tree(small), ["duration=2000s"])
     told: list[float] = []
     sj.simulate(long, progress=told.append)
     assert told
@@ -191,7 +192,7 @@ def test_progress_is_told_and_can_stop(small: Path) -> None:
 
 def test_many_runs_end_together_when_one_fails(small: Path) -> None:
     """All are checked before the first begins."""
-    good = sj.load(small)
+    good = load_tree(small)
     with pytest.raises(sj.InputError, match=r"^seed: "):
         sj.simulate_many([good, {**good, "seed": -1}])
     results = sj.simulate_many([{**good, "seed": seed} for seed in (5, 6, 7)], jobs=2)

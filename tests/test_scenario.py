@@ -14,7 +14,7 @@ import pytest
 import sojourn as sj
 from conftest import SMALL
 from sojourn import _sojourn
-from sojourn.scenario.load import plain, to_json
+from sojourn.scenario.load import load_tree, plain, to_json
 from sojourn.scenario.overrides import apply, compared_link, read_value, with_qdisc, with_samples
 
 STRUCTS = sj.Scenario(
@@ -51,10 +51,10 @@ def canonical(scenario: Any) -> Any:
 
 def test_structs_toml_and_json_are_one_scenario(small: Path) -> None:
     """The same tree by three ways."""
-    tree = sj.load(small)
+    tree = load_tree(small)
     file = small.with_suffix(".json")
     file.write_text(to_json(tree))
-    assert canonical(STRUCTS) == canonical(tree) == canonical(sj.load(file))
+    assert canonical(STRUCTS) == canonical(tree) == canonical(load_tree(file))
     assert plain(STRUCTS) == tree
 
 
@@ -131,17 +131,17 @@ def test_error_of_a_struct_carries_the_path() -> None:
 )
 def test_set_changes_a_copy(setting: str, path: str, value: Any, small: Path) -> None:
     """A name of a link or a flow stands for its place; a discipline keeps its buffer."""
-    tree = sj.load(small)
+    tree = load_tree(small)
     node: Any = apply(tree, [setting])
     for key in path.split("."):
         node = node[int(key)] if isinstance(node, list) else node[key]
     assert node == value
-    assert tree == sj.load(small)
+    assert tree == load_tree(small)
 
 
 def test_settings_apply_in_order(small: Path) -> None:
     """The later ones see what the earlier ones did."""
-    tree = apply(sj.load(small), ["up.qdisc=red", "up.qdisc.min_th=9p", "up.qdisc=sfq"])
+    tree = apply(load_tree(small), ["up.qdisc=red", "up.qdisc.min_th=9p", "up.qdisc=sfq"])
     assert tree["links"]["up"]["qdisc"] == {"name": "sfq", "limit": "100kB"}
 
 
@@ -170,7 +170,7 @@ def test_link_that_is_compared() -> None:
 
 def test_samples_for_a_figure(small: Path) -> None:
     """A thousand, as whole microseconds; fewer for very many flows; never instead of one given."""
-    tree = sj.load(small)
+    tree = load_tree(small)
     assert with_samples(tree)["sample"] == "3000us"
     assert with_samples({**tree, "sample": "1s"})["sample"] == "1s"
     many = apply(tree, ["bulk.count=900000"])

@@ -12,7 +12,7 @@ from conftest import SMALL, Command
 ROWS = "time_s,size_bytes,flow\n0.5,100,0\n1,200,1\n1.25,1500,0\n"
 
 
-def scenario(source: sj.Trace, **more: Any) -> sj.Scenario:
+def scenario(source: sj.source.Trace, **more: Any) -> sj.Scenario:
     """Give a link of 10 Mbit/s with the trace over it."""
     flow = sj.Flow(name="t", count=2, path=["up"], source=source, **more)
     return sj.Scenario(duration="3s", tape=True, links={"up": sj.Link(rate="10mbit")}, flows=[flow])
@@ -24,7 +24,7 @@ def test_packets_leave_as_recorded(tmp_path: Path) -> None:
     plain.write_text(ROWS)
     zipped.write_bytes(gzip.compress(ROWS.encode()))
     for path in (plain, zipped):
-        tape = sj.simulate(scenario(sj.trace(path, start="100ms"))).links["up"].tape
+        tape = sj.simulate(scenario(sj.load_trace(path, start="100ms"))).links["up"].tape
         assert tape.arrived_s.tolist() == [0.6, 1.1, 1.35]
         assert tape.size_bytes.tolist() == [100, 200, 1500]
         assert tape.flow.tolist() == [0, 1, 0]
@@ -34,7 +34,7 @@ def test_flows_begin_as_recorded(tmp_path: Path) -> None:
     """Over a TCP the rows are flows."""
     path = tmp_path / "t.csv"
     path.write_text(ROWS)
-    result = sj.simulate(scenario(sj.trace(path), tcp="newreno", rtt="10ms"))
+    result = sj.simulate(scenario(sj.load_trace(path), tcp="newreno", rtt="10ms"))
     assert sorted(result.completions["start_s"]) == [0.5, 1.0, 1.25]
     assert sorted(result.completions["bytes"]) == [100, 200, 1500]
     assert result.flows["t.1"]["started"] == 1
@@ -78,7 +78,7 @@ def test_bad_traces_are_refused(rows: str, said: str, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(rows)
     with pytest.raises(sj.InputError) as error:
-        sj.simulate(scenario(sj.trace(path)))
+        sj.simulate(scenario(sj.load_trace(path)))
     assert said in str(error.value)
 
 
@@ -94,7 +94,7 @@ def test_path_and_columns_contradict_each_other() -> None:
 
 def test_queries_are_columns_of_a_result() -> None:
     """A row per query; other sources have none, and the message says so."""
-    incast = sj.Incast(size="10kB", number=5, gap="1ms")
+    incast = sj.source.Incast(size="10kB", number=5, gap="1ms")
     flow = sj.Flow(name="s", count=8, path=["up"], rtt="1ms", source=incast)
     case = sj.Scenario(duration="5s", links={"up": sj.Link(rate="1gbit")}, flows=[flow])
     queries = sj.simulate(case).queries

@@ -7,15 +7,17 @@
     >>> sj.simulate(case).links["up"].sojourn_p99_s < 0.02
     True
 
-Names are imported when they are first used, so that the command answers at once.
+All disciplines are in `sj.qdisc`, all TCPs in `sj.tcp`, all sources in `sj.source`; the common ones
+are here too. Names are imported at first use, which keeps the start of the command fast.
 """
 
 from importlib import import_module
 
-TYPE_CHECKING = False  # as typing has it, without the time that importing typing takes
+TYPE_CHECKING = False  # importing typing would cost time
 if TYPE_CHECKING:
-    from typing import Any
-
+    from sojourn import qdisc as qdisc
+    from sojourn import source as source
+    from sojourn import tcp as tcp
     from sojourn._sojourn import InputError as InputError
     from sojourn.engines.simulate import simulate as simulate
     from sojourn.engines.simulate import simulate_many as simulate_many
@@ -23,64 +25,106 @@ if TYPE_CHECKING:
     from sojourn.plotting.comparison import draw_comparison as draw_comparison
     from sojourn.plotting.run import draw as draw
     from sojourn.plotting.sweep import plot as plot
+    from sojourn.qdisc import CoDel as CoDel
+    from sojourn.qdisc import DropTail as DropTail
+    from sojourn.qdisc import FqCoDel as FqCoDel
+    from sojourn.qdisc import Pie as Pie
+    from sojourn.qdisc import Red as Red
     from sojourn.result.io import load_result as load_result
     from sojourn.result.result import Result as Result
     from sojourn.scenario.advice import ScenarioWarning as ScenarioWarning
     from sojourn.scenario.advice import StoreWarning as StoreWarning
-    from sojourn.scenario.algorithms import *  # noqa: F403
     from sojourn.scenario.load import Change as Change
     from sojourn.scenario.load import Flow as Flow
     from sojourn.scenario.load import Link as Link
     from sojourn.scenario.load import Scenario as Scenario
-    from sojourn.scenario.load import load as load
-    from sojourn.scenario.packet_trace import trace as trace
+    from sojourn.scenario.packet_trace import load_trace as load_trace
+    from sojourn.scenario.typed import load as load
+    from sojourn.source import Bulk as Bulk
+    from sojourn.source import Cbr as Cbr
+    from sojourn.source import Transfers as Transfers
     from sojourn.sweeps.compare import Comparison as Comparison
     from sojourn.sweeps.compare import compare as compare
     from sojourn.sweeps.compare import load_comparison as load_comparison
     from sojourn.sweeps.query import results as results
     from sojourn.sweeps.spec import sweep as sweep
+    from sojourn.tcp import Bbr as Bbr
+    from sojourn.tcp import Cubic as Cubic
+    from sojourn.tcp import NewReno as NewReno
 
     __version__: str
 
+MODULES = ("qdisc", "tcp", "source")
+"""The modules that hold all disciplines, TCPs and traffic sources."""
+
+COMMON = {
+    "CoDel": "qdisc",
+    "DropTail": "qdisc",
+    "FqCoDel": "qdisc",
+    "Pie": "qdisc",
+    "Red": "qdisc",
+    "Bbr": "tcp",
+    "Cubic": "tcp",
+    "NewReno": "tcp",
+    "Bulk": "source",
+    "Cbr": "source",
+    "Transfers": "source",
+}
+"""The classes of these modules that also have a name here."""
+
 _HOME = {
-    "InputError": "_sojourn",
-    "ScenarioWarning": "scenario.advice",
-    "StoreWarning": "scenario.advice",
-    "Comparison": "sweeps.compare",
+    # Functions.
     "compare": "sweeps.compare",
-    "load_comparison": "sweeps.compare",
     "draw": "plotting.run",
     "draw_comparison": "plotting.comparison",
     "emulate": "live.emulate",
+    "load": "scenario.typed",
+    "load_comparison": "sweeps.compare",
+    "load_result": "result.io",
+    "load_trace": "scenario.packet_trace",
     "plot": "plotting.sweep",
-    "Result": "result.result",
     "results": "sweeps.query",
     "simulate": "engines.simulate",
     "simulate_many": "engines.simulate",
-    "Change": "scenario.load",
-    "Flow": "scenario.load",
-    "Link": "scenario.load",
-    "Scenario": "scenario.load",
-    "load": "scenario.load",
-    "load_result": "result.io",
     "sweep": "sweeps.spec",
-    "trace": "scenario.packet_trace",
+    # Types.
+    "Change": "scenario.load",
+    "Comparison": "sweeps.compare",
+    "Flow": "scenario.load",
+    "InputError": "_sojourn",
+    "Link": "scenario.load",
+    "Result": "result.result",
+    "Scenario": "scenario.load",
+    "ScenarioWarning": "scenario.advice",
+    "StoreWarning": "scenario.advice",
+    # Common disciplines, TCPs and sources.
+    **COMMON,
 }
 
 
-def __getattr__(name: str) -> "Any":
-    if name == "__version__":
-        return import_module("sojourn._sojourn").version()
-    if name in _HOME:
-        return getattr(import_module(f"sojourn.{_HOME[name]}"), name)
-    if name[:1].isupper():  # others are modules, which Python asks for here first
-        models = import_module("sojourn.scenario.algorithms")
-        if name in models.__all__:
-            return getattr(models, name)
-    absent = import_module("sojourn.scenario.missing").find(name) if name[:1].isupper() else None
-    hint = f": {import_module('sojourn.scenario.missing').refusal(absent, name)}" if absent else ""
-    raise AttributeError(f"module 'sojourn' has no attribute {name!r}{hint}")
+if not TYPE_CHECKING:  # or type checkers would accept every name
+
+    def __getattr__(name):
+        if name == "__version__":
+            return import_module("sojourn._sojourn").version()
+        if name in _HOME:
+            return getattr(import_module(f"sojourn.{_HOME[name]}"), name)
+        if name in MODULES:
+            return import_module(f"sojourn.{name}")
+        raise AttributeError(f"module 'sojourn' has no attribute {name!r}{_hint(name)}")
+
+
+def _hint(name: str) -> str:
+    """Return where the class `name` is, or why there is none, as the end of a message."""
+    if not name[:1].isupper():
+        return ""
+    for module in MODULES:
+        if name in import_module(f"sojourn.{module}").__all__:
+            return f": write sj.{module}.{name}"
+    missing = import_module("sojourn.scenario.missing")
+    absent = missing.find(name)
+    return f": {missing.refusal(absent, name)}" if absent else ""
 
 
 def __dir__() -> list[str]:
-    return sorted({*_HOME, *import_module("sojourn.scenario.algorithms").__all__, "__version__"})
+    return [*_HOME, *MODULES, "__version__"]

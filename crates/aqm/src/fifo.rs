@@ -170,14 +170,14 @@ impl Fifo {
 }
 
 /// A FIFO queue with its pool: the view that an AQM algorithm has of its queue.
-pub struct QueueView<'a> {
+pub struct Line<'a> {
     /// The queue.
     pub fifo: &'a mut Fifo,
     /// Pool that holds its packets.
     pub pool: &'a mut Pool,
 }
 
-impl QueueView<'_> {
+impl Line<'_> {
     /// Number of packets.
     pub fn packets(&self) -> u32 {
         self.fifo.packets

@@ -9,15 +9,15 @@
 
 use crate::cdf::{self, Cdf};
 use rand_core::Rng;
-use rand_distr::{Distribution as _, Exp1};
+use rand_distr::{Distribution, Exp1};
 use sojourn_aqm::cast;
+use sojourn_aqm::dice::Dice;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Setting, Value};
-use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Bytes, Span};
 
 /// Quantity counted in whole grains (nanoseconds, bytes, or items).
-pub trait Countable: Value + Copy {
+pub trait Grains: Value + Copy {
     /// Named empirical distributions of this quantity.
     const TABLES: &'static [cdf::Table] = &[];
     /// Convert from grains.
@@ -26,7 +26,7 @@ pub trait Countable: Value + Copy {
     fn grains(self) -> u64;
 }
 
-impl Countable for u64 {
+impl Grains for u64 {
     fn of(grains: u64) -> u64 {
         grains
     }
@@ -35,7 +35,7 @@ impl Countable for u64 {
     }
 }
 
-impl Countable for Span {
+impl Grains for Span {
     fn of(grains: u64) -> Span {
         Span(grains)
     }
@@ -44,7 +44,7 @@ impl Countable for Span {
     }
 }
 
-impl Countable for Bytes {
+impl Grains for Bytes {
     const TABLES: &'static [cdf::Table] = cdf::TABLES;
     fn of(grains: u64) -> Bytes {
         Bytes(grains)
@@ -56,7 +56,7 @@ impl Countable for Bytes {
 
 /// Distribution of a quantity.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Distribution<T> {
+pub enum Dist<T> {
     /// Constant value.
     Constant(T),
     /// Uniform from the first value up to, not including, the second.
@@ -71,58 +71,57 @@ pub enum Distribution<T> {
     Empirical(Cdf),
 }
 
-impl<T: Countable> Distribution<T> {
+impl<T: Grains> Dist<T> {
     /// Draw a sample, truncated to whole grains. Uses one random number, none for a constant.
     #[inline]
     pub fn sample(&self, rng: &mut impl Rng) -> T {
-        T::of(cast::trunc(self.sample_f64(rng)))
+        T::of(cast::trunc(self.draw(rng)))
     }
 
     /// Draw a sample in grains, with fraction. Uses one random number, none for a constant.
-    pub fn sample_f64(&self, rng: &mut impl Rng) -> f64 {
+    pub fn draw(&self, rng: &mut impl Rng) -> f64 {
         match self {
-            Distribution::Constant(x) => x.grains() as f64,
-            Distribution::Uniform(lo, hi) => {
+            Dist::Constant(x) => x.grains() as f64,
+            Dist::Uniform(lo, hi) => {
                 let width = (hi.grains() - lo.grains()) as f64;
                 lo.grains() as f64 + libm::trunc(rng.uniform() * width)
             }
-            Distribution::Exponential(mean) => {
+            Dist::Exponential(mean) => {
                 let e: f64 = Exp1.sample(rng);
                 mean.grains() as f64 * e
             }
-            Distribution::Pareto(mean, shape) => {
+            Dist::Pareto(mean, shape) => {
                 let least = mean.grains() as f64 * (shape - 1.0) / shape;
                 least * libm::pow(1.0 - rng.uniform(), -1.0 / shape)
             }
-            Distribution::Lomax(mean, shape) => {
+            Dist::Lomax(mean, shape) => {
                 let scale = mean.grains() as f64 * (shape - 1.0);
                 scale * (libm::pow(1.0 - rng.uniform(), -1.0 / shape) - 1.0)
             }
-            Distribution::Empirical(cdf) => cdf.quantile(rng.uniform()),
+            Dist::Empirical(cdf) => cdf.at(rng.uniform()),
         }
     }
 
     /// Mean, in grains.
     pub fn mean(&self) -> f64 {
         match self {
-            Distribution::Constant(x)
-            | Distribution::Exponential(x)
-            | Distribution::Pareto(x, _)
-            | Distribution::Lomax(x, _) => x.grains() as f64,
-            Distribution::Uniform(a, b) => (a.grains() as f64 + b.grains() as f64) / 2.0,
-            Distribution::Empirical(cdf) => cdf.mean(),
+            Dist::Constant(x) | Dist::Exponential(x) | Dist::Pareto(x, _) | Dist::Lomax(x, _) => {
+                x.grains() as f64
+            }
+            Dist::Uniform(a, b) => (a.grains() as f64 + b.grains() as f64) / 2.0,
+            Dist::Empirical(cdf) => cdf.mean(),
         }
     }
 
     /// Minimum of the distribution.
-    pub fn min(&self) -> T {
+    pub fn least(&self) -> T {
         match self {
-            Distribution::Constant(x) | Distribution::Uniform(x, _) => *x,
-            Distribution::Exponential(_) | Distribution::Lomax(..) => T::of(0),
-            Distribution::Pareto(mean, shape) => {
+            Dist::Constant(x) | Dist::Uniform(x, _) => *x,
+            Dist::Exponential(_) | Dist::Lomax(..) => T::of(0),
+            Dist::Pareto(mean, shape) => {
                 T::of(cast::trunc(mean.grains() as f64 * (shape - 1.0) / shape))
             }
-            Distribution::Empirical(cdf) => T::of(cast::trunc(cdf.quantile(0.0))),
+            Dist::Empirical(cdf) => T::of(cast::trunc(cdf.at(0.0))),
         }
     }
 }
@@ -130,7 +129,7 @@ impl<T: Countable> Distribution<T> {
 const FORMS: [&str; 5] = ["uniform", "exponential", "pareto", "lomax", "cdf"];
 
 /// Parse the mean and the shape of a distribution that has both.
-fn mean_and_shape<T: Countable>(text: &str, mean: &str, shape: &str) -> Result<(T, f64)> {
+fn mean_and_shape<T: Grains>(text: &str, mean: &str, shape: &str) -> Result<(T, f64)> {
     let mean = T::read(Setting::Text(mean.trim_start_matches("mean=")))?;
     let shape = f64::read(Setting::Text(shape.trim_start_matches("shape=")))?;
     if shape <= 1.0 {
@@ -139,7 +138,7 @@ fn mean_and_shape<T: Countable>(text: &str, mean: &str, shape: &str) -> Result<(
     Ok((mean, shape))
 }
 
-impl<T: Countable> Value for Distribution<T> {
+impl<T: Grains> Value for Dist<T> {
     fn kind() -> String {
         let tables: String = T::TABLES.iter().map(|t| format!(", {}", t.name)).collect();
         format!("{}, or {}(...){tables}", T::kind(), FORMS.join("|"))
@@ -147,12 +146,12 @@ impl<T: Countable> Value for Distribution<T> {
 
     fn read(setting: Setting<'_>) -> Result<Self> {
         let Setting::Text(text) = setting else {
-            return T::read(setting).map(Distribution::Constant);
+            return T::read(setting).map(Dist::Constant);
         };
         let Some((form, rest)) = text.split_once('(') else {
             return match T::TABLES.iter().find(|t| t.name == text) {
-                Some(table) => Ok(Distribution::Empirical(Cdf::from_named(table))),
-                None => T::read(setting).map(Distribution::Constant),
+                Some(table) => Ok(Dist::Empirical(Cdf::of(table))),
+                None => T::read(setting).map(Dist::Constant),
             };
         };
         let bad = |form: &str| {
@@ -169,18 +168,18 @@ impl<T: Countable> Value for Distribution<T> {
                         "{text:?} has a lower bound above its upper bound"
                     )));
                 }
-                Ok(Distribution::Uniform(lo, hi))
+                Ok(Dist::Uniform(lo, hi))
             }
             ("exponential", [mean]) => {
-                quantity(mean.trim_start_matches("mean=")).map(Distribution::Exponential)
+                quantity(mean.trim_start_matches("mean=")).map(Dist::Exponential)
             }
             ("pareto", [mean, shape]) => {
-                mean_and_shape(text, mean, shape).map(|(m, a)| Distribution::Pareto(m, a))
+                mean_and_shape(text, mean, shape).map(|(m, a)| Dist::Pareto(m, a))
             }
             ("lomax", [mean, shape]) => {
-                mean_and_shape(text, mean, shape).map(|(m, a)| Distribution::Lomax(m, a))
+                mean_and_shape(text, mean, shape).map(|(m, a)| Dist::Lomax(m, a))
             }
-            ("cdf", points) => Cdf::read::<T>(points).map(Distribution::Empirical),
+            ("cdf", points) => Cdf::read::<T>(points).map(Dist::Empirical),
             ("uniform", _) => Err(bad("uniform(a, b)")),
             ("exponential", _) => Err(bad("exponential(mean)")),
             ("pareto", _) => Err(bad("pareto(mean=m, shape=a)")),
@@ -191,21 +190,17 @@ impl<T: Countable> Value for Distribution<T> {
 
     fn write(&self) -> String {
         match self {
-            Distribution::Constant(x) => x.write(),
-            Distribution::Uniform(lo, hi) => format!("uniform({}, {})", lo.write(), hi.write()),
-            Distribution::Exponential(mean) => format!("exponential({})", mean.write()),
-            Distribution::Pareto(mean, shape) => {
-                format!("pareto(mean={}, shape={shape})", mean.write())
-            }
-            Distribution::Lomax(mean, shape) => {
-                format!("lomax(mean={}, shape={shape})", mean.write())
-            }
-            Distribution::Empirical(cdf) => cdf.write::<T>(),
+            Dist::Constant(x) => x.write(),
+            Dist::Uniform(lo, hi) => format!("uniform({}, {})", lo.write(), hi.write()),
+            Dist::Exponential(mean) => format!("exponential({})", mean.write()),
+            Dist::Pareto(mean, shape) => format!("pareto(mean={}, shape={shape})", mean.write()),
+            Dist::Lomax(mean, shape) => format!("lomax(mean={}, shape={shape})", mean.write()),
+            Dist::Empirical(cdf) => cdf.write::<T>(),
         }
     }
 
     /// A random quantity is in range if its mean is.
-    fn is_within(&self, lo: &Self, hi: &Self) -> bool {
+    fn within(&self, lo: &Self, hi: &Self) -> bool {
         (lo.mean()..=hi.mean()).contains(&self.mean())
     }
 }
@@ -217,7 +212,7 @@ mod tests {
     use rand_pcg::Pcg64Mcg;
 
     fn mean_ms(text: &str) -> f64 {
-        let d: Distribution<Span> = Value::read(Setting::Text(text)).unwrap();
+        let d: Dist<Span> = Value::read(Setting::Text(text)).unwrap();
         assert_eq!(d.write(), text);
         let mut rng = Pcg64Mcg::seed_from_u64(1);
         let n = 200_000;
@@ -239,9 +234,9 @@ mod tests {
     #[test]
     fn heavy_tails_have_their_quantiles() {
         let quantiles = |text: &str| {
-            let d: Distribution<Bytes> = Value::read(Setting::Text(text)).unwrap();
+            let d: Dist<Bytes> = Value::read(Setting::Text(text)).unwrap();
             let mut rng = Pcg64Mcg::seed_from_u64(2);
-            let mut all: Vec<f64> = (0..400_000).map(|_| d.sample_f64(&mut rng)).collect();
+            let mut all: Vec<f64> = (0..400_000).map(|_| d.draw(&mut rng)).collect();
             all.sort_unstable_by(f64::total_cmp);
             (all[0], all[200_000], all[396_000])
         };
@@ -260,19 +255,15 @@ mod tests {
     #[test]
     fn a_uniform_count_is_whole_and_others_keep_their_fraction() {
         let mut rng = Pcg64Mcg::seed_from_u64(3);
-        let d: Distribution<u64> = Value::read(Setting::Text("uniform(2, 9)")).unwrap();
-        assert!((0..1000).all(|_| libm::fmod(d.sample_f64(&mut rng), 1.0) == 0.0));
-        let d: Distribution<u64> = Value::read(Setting::Text("pareto(mean=4, shape=1.2)")).unwrap();
-        assert!(
-            (0..1000).all(|_| d.sample_f64(&mut rng) >= 4.0 / 6.0 - 1e-9),
-            "least 0.667, not 0"
-        );
+        let d: Dist<u64> = Value::read(Setting::Text("uniform(2, 9)")).unwrap();
+        assert!((0..1000).all(|_| libm::fmod(d.draw(&mut rng), 1.0) == 0.0));
+        let d: Dist<u64> = Value::read(Setting::Text("pareto(mean=4, shape=1.2)")).unwrap();
+        assert!((0..1000).all(|_| d.draw(&mut rng) >= 4.0 / 6.0 - 1e-9), "least 0.667, not 0");
     }
 
     #[test]
     fn errors_state_the_expected_form() {
-        let refusal =
-            |t: &str| <Distribution<Span>>::read(Setting::Text(t)).unwrap_err().to_string();
+        let refusal = |t: &str| <Dist<Span>>::read(Setting::Text(t)).unwrap_err().to_string();
         assert!(refusal("unifrom(1ms, 2ms)").contains("did you mean \"uniform\""));
         assert!(refusal("uniform(1ms)").contains("uniform(a, b)"));
         assert!(refusal("uniform(2ms, 1ms)").contains("lower bound above"));

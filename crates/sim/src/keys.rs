@@ -2,11 +2,11 @@
 //! reference (`sojourn list scenario`, docs/scenario.md) and the Python classes are generated from
 //! them.
 
-use DefaultValue::{Is, Means, Required};
+use Unset::{Is, Means, Required};
 
 /// Meaning of a key that is not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DefaultValue {
+pub enum Unset {
     /// The key is required.
     Required,
     /// Default value, as text.
@@ -23,11 +23,11 @@ pub struct Key {
     /// Kind of value, as named by [`sojourn_aqm::params::Value::kind`].
     pub kind: &'static str,
     /// Meaning if not given.
-    pub default: DefaultValue,
+    pub unset: Unset,
     /// Minimum and maximum, if bounded.
     pub range: Option<(&'static str, &'static str)>,
     /// Description.
-    pub description: &'static str,
+    pub about: &'static str,
     /// Example value in TOML.
     pub example: &'static str,
 }
@@ -35,11 +35,11 @@ pub struct Key {
 const fn key(
     name: &'static str,
     kind: &'static str,
-    unset: DefaultValue,
+    unset: Unset,
     about: &'static str,
     example: &'static str,
 ) -> Key {
-    Key { name, kind, default: unset, range: None, description: about, example }
+    Key { name, kind, unset, range: None, about, example }
 }
 
 impl Key {

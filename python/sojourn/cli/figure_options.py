@@ -1,4 +1,4 @@
-"""Options of commands that draw figures: title, labels, size, style."""
+"""The options of commands that draw: what a figure looks like."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +9,7 @@ from sojourn._sojourn import InputError
 from sojourn.plotting.style import Look, check
 
 Title = Annotated[
-    str | None, typer.Option(help='title of the figure (default: the conditions; "" for none)')
+    str | None, typer.Option(help='title of the figure in place of the conditions ("" for none)')
 ]
 XLabel = Annotated[str | None, typer.Option(help="label of the figure's x axis")]
 YLabel = Annotated[str | None, typer.Option(help="label of the figure's y axis")]
@@ -22,7 +22,7 @@ Style = Annotated[
 
 
 def check_look(look: Look, plot: Path | None) -> None:
-    """Raise InputError for an option without a figure, or with an invalid value."""
+    """Raise InputError if there is no figure to look so, or a choice is refused."""
     for name, chosen in look.items():
         if chosen is not None and plot is None:
             raise InputError(f"--{name}: there is no figure, give --plot FIG.png")

@@ -1,4 +1,4 @@
-"""The command `sojourn link`."""
+"""The command `sojourn link`: its options, and the order in which things happen."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from sojourn._sojourn import InputError
 from sojourn.cli import suggest
 
 SAMPLE = "100ms"
-"""Default interval of the series."""
+"""Interval of the series unless it is given."""
 
 Text = str | None
 Words = list[str] | None
@@ -24,7 +24,7 @@ Words = list[str] | None
 
 @dataclass(frozen=True)
 class Outputs:
-    """Outputs of a link: terminals, files and standard output."""
+    """Where a link is shown and written."""
 
     watch: bool
     watch_to: Path | None
@@ -36,63 +36,53 @@ class Outputs:
 
 def link(
     command: Annotated[
-        Words, typer.Argument(help="command to run inside (default: a shell)", show_default=False)
+        Words, typer.Argument(help="what to run inside (default: a shell)", show_default=False)
     ] = None,
-    rate: Annotated[Text, typer.Option(help="rate of both directions, like 10mbit")] = None,
-    delay: Annotated[Text, typer.Option(help="one-way delay, like 25ms (default 0ms)")] = None,
+    rate: Annotated[Text, typer.Option(help="of both directions, like 10mbit")] = None,
+    delay: Annotated[Text, typer.Option(help="one way, like 25ms (default 0ms)")] = None,
     qdisc: Annotated[
         Text,
-        typer.Option(
-            metavar="NAME",
-            help="discipline of both directions (default droptail)",
-            autocompletion=suggest.disciplines,
-        ),
+        typer.Option(metavar="NAME", help="default droptail", autocompletion=suggest.disciplines),
     ] = None,
     settings: Annotated[
-        Words, typer.Option("--set", metavar="K=V", help="parameter of the discipline")
+        Words, typer.Option("--set", metavar="K=V", help="a parameter of the discipline")
     ] = None,
     loss: Annotated[Text, typer.Option(help="share of packets lost on the wire, like 2%")] = None,
     trace: Annotated[
-        Text, typer.Option(metavar="FILE", help="recorded rates or delays, or mahimahi's format")
+        Text, typer.Option(metavar="FILE", help="recorded rates, or mahimahi's format")
     ] = None,
     up: Annotated[
-        Words, typer.Option(metavar="K=V", help="setting of the uplink only, like rate=1mbit")
+        Words, typer.Option(metavar="K=V", help="for the uplink only, like rate=1mbit")
     ] = None,
-    down: Annotated[Words, typer.Option(metavar="K=V", help="setting of the downlink only")] = None,
+    down: Annotated[Words, typer.Option(metavar="K=V", help="for the downlink only")] = None,
     nat: Annotated[
         bool,
-        typer.Option(
-            "--nat", help="let the command reach other machines by address translation (IPv4)"
-        ),
+        typer.Option("--nat", help="let the command reach other machines by address translation"),
     ] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="show the state of the link below the output")
+        bool, typer.Option("--watch", help="show its state below the output of the command")
     ] = False,
     watch_to: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE|TTY", help="show the state on another terminal, or write it to a file"
+            metavar="FILE|TTY", help="show its state there: a terminal, or lines in a file"
         ),
     ] = None,
     log: Annotated[
-        Path | None, typer.Option(help="write the series to this file: .jsonl or .parquet")
+        Path | None, typer.Option(help="write the series there: .jsonl or .parquet")
     ] = None,
-    pcap: Annotated[
-        Path | None, typer.Option(help="write the packets to this file: .pcapng")
-    ] = None,
+    pcap: Annotated[Path | None, typer.Option(help="write the packets there: .pcapng")] = None,
     tape: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="write a row per packet to up.csv and down.csv, for sojourn replay"
-        ),
+        typer.Option(help="write a row per packet there, up.csv and down.csv, for sojourn replay"),
     ] = None,
     sample: Annotated[Text, typer.Option(help=f"interval of the series (default {SAMPLE})")] = None,
-    seed: Annotated[int, typer.Option(help="seed of the random numbers")] = 1,
+    seed: Annotated[int, typer.Option(help="of the random numbers of disciplines and loss")] = 1,
     as_json: Annotated[
         bool, typer.Option("--json", help="print one JSON object at the end")
     ] = False,
 ) -> int:
-    """Run a command or a shell behind an emulated link in both directions (Linux)."""
+    """Run a command, or a shell, whose traffic crosses a link in both directions (Linux)."""
     from sojourn.cli.link_options import links_of
 
     if not sys.platform.startswith("linux"):
@@ -126,7 +116,7 @@ def _check_command(name: str) -> None:
 
 
 def _check_outputs(outputs: Outputs, *, shell: bool) -> None:
-    """Raise InputError for an output that cannot be written, or that two options share."""
+    """Raise InputError for a place that cannot be written, or is given twice."""
     from sojourn._util.files import check_directory, check_file
 
     if outputs.watch or outputs.watch_to:
@@ -146,7 +136,7 @@ def _check_outputs(outputs: Outputs, *, shell: bool) -> None:
         check_directory(outputs.tape)
         written |= {(outputs.tape / f"{name}.csv").resolve(): "--tape" for name in ("up", "down")}
     if outputs.watch_to is not None and (twice := written.get(outputs.watch_to.resolve())):
-        raise InputError(f"--watch-to: {outputs.watch_to} is also a file of {twice}")
+        raise InputError(f"--watch-to: {outputs.watch_to} is a file of {twice} as well")
 
 
 def _run(
@@ -159,7 +149,6 @@ def _run(
     nat: bool,
     shell: bool,
 ) -> int:
-    """Run the command behind the link, write the outputs, return the exit code."""
     from sojourn.live import link as live_link
     from sojourn.live import netdev, shells
     from sojourn.live import summary as live_summary
@@ -168,17 +157,17 @@ def _run(
     line, environment = shells.interactive(command, links)
     is_shown = outputs.watch or outputs.watch_to is not None or outputs.log is not None
     with ExitStack() as stack:
-        sinks: list[Callable[[live_link.Rows], None]] = []
+        takers: list[Callable[[live_link.Rows], None]] = []
         made: list[live_link.Ready] = []
 
         def started(ready: live_link.Ready) -> None:
             made.append(ready)
             live_summary.start(ready, shell=shell)
-            sinks.extend(_sinks(stack, outputs, links))
+            takers.extend(_takers(stack, outputs, links))
 
         def seen(rows: live_link.Rows) -> None:
-            for sink in sinks:
-                sink(rows)
+            for take in takers:
+                take(rows)
 
         with requests() as asked:
             try:
@@ -193,42 +182,42 @@ def _run(
                     seed=seed,
                     sample=sample if is_shown else None,
                     pcap=None if outputs.pcap is None else str(outputs.pcap),
-                    packet_log=outputs.tape is not None,
+                    tape=outputs.tape is not None,
                     started=started,
                     seen=seen if is_shown else None,
                 )
             except netdev.NoRightError:
                 live_link.enter_own_network(sys.argv[1:], nat=nat)
                 raise
-            stack.close()  # restore the terminal
+            stack.close()  # what shows the link gives the terminal back
             live_summary.finish(ended)
             if ended.code and not ended.links["down"]["arrived_packets"] and not shell:
                 live_summary.say_no_way_out(made[0])
     if outputs.tape is not None:
-        from sojourn.live.log import write_packet_logs
+        from sojourn.live.log import write_tapes
 
         outputs.tape.mkdir(parents=True, exist_ok=True)
-        write_packet_logs(outputs.tape, ended.packet_logs)
+        write_tapes(outputs.tape, ended.tapes)
     if outputs.as_json:
         _print_json(links, command, ended.code, ended.links, ended.warnings)
     return ended.code
 
 
-def _sinks(
+def _takers(
     stack: ExitStack, outputs: Outputs, links: Mapping[str, Any]
 ) -> list[Callable[[Mapping[str, Any]], None]]:
-    """Open the log and the status display; return the functions that take new rows."""
-    sinks: list[Callable[[Mapping[str, Any]], None]] = []
+    """Open what takes the rows of the link while it works."""
+    takers: list[Callable[[Mapping[str, Any]], None]] = []
     if outputs.log is not None:
         from sojourn.live.log import logging
 
         line = ["sojourn", *sys.argv[1:]]
-        sinks.append(stack.enter_context(logging(outputs.log, links, line)))
+        takers.append(stack.enter_context(logging(outputs.log, links, line)))
     if outputs.watch or outputs.watch_to is not None:
         from sojourn.live.watch import watching
 
-        sinks.append(stack.enter_context(watching(outputs.watch_to)))
-    return sinks
+        takers.append(stack.enter_context(watching(outputs.watch_to)))
+    return takers
 
 
 def _print_json(
@@ -238,7 +227,7 @@ def _print_json(
     summary: Mapping[str, Any],
     warnings: Sequence[str],
 ) -> None:
-    """Print the result as one JSON object."""
+    """Print what happened as one object."""
     from sojourn import __version__
 
     told = {

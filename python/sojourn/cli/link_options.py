@@ -1,7 +1,7 @@
-"""Links described by the options of `sojourn link`, and checks for contradictory options.
+"""The links that the options of `sojourn link` describe, and options that contradict each other.
 
-Options of one direction (`--up`, `--down`) replace those of both. An option without effect is an
-error, never silently ignored.
+Options of one direction (`--up`, `--down`) replace those of both. An option that would have no
+effect is refused: nothing that was asked for is left out silently.
 """
 
 import json
@@ -18,10 +18,10 @@ from sojourn.scenario.overrides import read_value, split_setting
 from sojourn.scenario.variants import table
 
 KEYS = ("rate", "delay", "qdisc", "loss", "trace")
-"""Keys of a direction."""
+"""What a direction has."""
 
 PROVIDED = {"rate": ("rate_bps", "opportunities_ms"), "delay": ("delay_ns",)}
-"""Columns of a trace that replace each key."""
+"""The columns of a trace that take the place of a key."""
 
 Settings = dict[str, Any]
 
@@ -29,21 +29,10 @@ Settings = dict[str, Any]
 def links_of(
     shared: Mapping[str, str | None], settings: Sequence[str], own: Mapping[str, Sequence[str]]
 ) -> dict[str, Any]:
-    """Return the canonical links of both directions, by name.
+    """Return the canonical links of both directions; Rust judges their values.
 
-    Parameters
-    ----------
-    shared
-        Options of both directions, by name; None if not given.
-    settings
-        Parameters of the shared discipline, as KEY=VALUE.
-    own
-        Options of each direction, as KEY=VALUE.
-
-    Raises
-    ------
-    InputError
-        If an option is unknown, out of range, contradictory or without effect.
+    `shared` are the options of both directions, `settings` those of their discipline (KEY=VALUE),
+    `own` the options of each direction.
     """
     given = {key: read_value(text) for key, text in shared.items() if text is not None}
     with _about(""):
@@ -71,7 +60,7 @@ def links_of(
 
 
 def _pairs(settings: Iterable[str], option: str, known: Sequence[str]) -> Settings:
-    """Read settings KEY=VALUE, each given once, with keys in `known` unless that is empty."""
+    """Read settings KEY=VALUE, each given once, whose first words are among `known`, if it is."""
     found: Settings = {}
     for setting in settings:
         with _about(f"{option} {brief(setting)}"):
@@ -86,7 +75,7 @@ def _pairs(settings: Iterable[str], option: str, known: Sequence[str]) -> Settin
 
 
 def _read_trace(link: Settings) -> None:
-    """Replace the file name of a trace by its columns."""
+    """Put the columns of a trace in the place of its file."""
     if "trace" not in link:
         return
     try:
@@ -96,15 +85,15 @@ def _read_trace(link: Settings) -> None:
 
 
 def _provides(trace: Any, key: str) -> bool:
-    """Return True if `trace` replaces `key` from the start."""
+    """Return True if `trace` takes the place of `key` from the beginning on."""
     if not isinstance(trace, dict) or not any(column in trace for column in PROVIDED[key]):
         return False
-    # Until a later first row, the key applies.
+    # What begins later leaves the time before to the key.
     return "t_ns" not in trace or not trace["t_ns"] or trace["t_ns"][0] == 0
 
 
 def _contradictions(link: Settings, lead: str) -> None:
-    """Raise InputError for a key that the trace replaces."""
+    """Raise InputError for a key whose place the trace takes."""
     for key in PROVIDED:
         if key in link and _provides(link.get("trace"), key):
             raise InputError(
@@ -113,7 +102,7 @@ def _contradictions(link: Settings, lead: str) -> None:
 
 
 def _merge(shared: Settings, own: Settings) -> tuple[Settings, set[str]]:
-    """Return the description of a direction, and the keys of `shared` that it uses."""
+    """Return a direction as it is described, and the keys of `shared` that it uses."""
     link: Settings = {key: value for key, value in shared.items() if key in KEYS}
     for key in PROVIDED:
         if key in own:
@@ -142,7 +131,7 @@ def _merge(shared: Settings, own: Settings) -> tuple[Settings, set[str]]:
 
 
 def _leave_out(link: Settings, key: str) -> None:
-    """Remove the columns that replace `key` from the trace, or the trace if nothing is left."""
+    """Take from a trace what gives `key`; nothing is left of one that gave nothing else."""
     if not isinstance(trace := link.get("trace"), dict):
         return
     left = {name: column for name, column in trace.items() if name not in PROVIDED[key]}
@@ -153,7 +142,7 @@ def _leave_out(link: Settings, key: str) -> None:
 
 
 def _discipline(qdisc: Any, parameters: Settings, replacing: Settings) -> Any:
-    """Add `parameters` to a discipline; those in `replacing` override its own."""
+    """Add `parameters` to a discipline, and then those `replacing` its own."""
     if not parameters and not replacing:
         return qdisc
     try:
@@ -162,7 +151,7 @@ def _discipline(qdisc: Any, parameters: Settings, replacing: Settings) -> Any:
         raise InputError(f"qdisc: {error}") from None
     for key in parameters:
         if key in whole:
-            raise InputError(f"qdisc.{brief(key)}: is given twice: also in the discipline")
+            raise InputError(f"qdisc.{brief(key)}: is given twice, with the discipline as well")
     return {**whole, **parameters, **replacing}
 
 
@@ -178,7 +167,7 @@ def _rate_of(trace: Any) -> int | None:
 
 @contextmanager
 def _about(option: str) -> Iterator[None]:
-    """Prefix errors with the option; an empty `option` is derived from the path of the error."""
+    """Put before an error which option it is about; where that is open, its own path tells."""
     try:
         yield
     except InputError as error:

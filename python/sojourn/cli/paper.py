@@ -53,7 +53,7 @@ def run(
         bool, typer.Option("--full/--quick", help="all seeds and points, or few (default)")
     ] = False,
     engine: Annotated[
-        str, typer.Option(metavar="sim|live", help="simulate (default), or run on real packets")
+        str, typer.Option(metavar="sim|live", help="simulate (default), or play real packets")
     ] = "sim",
     jobs: Annotated[
         int | None, typer.Option(min=1, help="runs at once (default: cores; 6 of real packets)")

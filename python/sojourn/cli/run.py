@@ -347,10 +347,10 @@ def _tell_divergences(follow: Path, diverged: list[int], rows: int) -> None:
 
 def _scenario(file: Path, settings: list[str] | None, seed: int | None) -> dict[str, Any]:
     """Read a scenario and change it as the options say."""
-    from sojourn.scenario.load import load
+    from sojourn.scenario.load import load_tree
     from sojourn.scenario.overrides import apply, set_seed
 
-    tree = load(file)
+    tree = load_tree(file)
     with _about(file):
         tree = apply(tree, settings or ())
     return tree if seed is None else set_seed(tree, seed)

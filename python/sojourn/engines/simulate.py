@@ -14,7 +14,7 @@ from sojourn._util.progress import Meter
 from sojourn._util.units import seconds
 from sojourn.result.result import Result
 from sojourn.scenario.advice import warn
-from sojourn.scenario.load import Scenario, load, to_json
+from sojourn.scenario.load import Scenario, load_tree, to_json
 
 Described: TypeAlias = Scenario | Mapping[str, Any] | str | Path
 """A scenario as a Scenario, as a mapping, or as the path of a file."""
@@ -174,4 +174,4 @@ def run_texts(
 
 def as_text(scenario: Described) -> str:
     """Return a scenario as the JSON text that the Rust core reads."""
-    return to_json(load(scenario) if isinstance(scenario, str | Path) else scenario)
+    return to_json(load_tree(scenario) if isinstance(scenario, str | Path) else scenario)

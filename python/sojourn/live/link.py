@@ -89,7 +89,7 @@ class LinkRun:
     """A summary per direction."""
     warnings: list[str]
     """Reasons not to trust the numbers; empty if there are none."""
-    packet_logs: Rows
+    tapes: Rows
     """Packet logs: a row per packet, by direction; empty unless requested."""
 
 
@@ -123,7 +123,7 @@ def enter_own_network(arguments: Sequence[str], *, nat: bool = False) -> None:
         os.execvp(unshare[0], [*unshare, *PYTHON, "sojourn", *arguments])
 
 
-class Watchdog:
+class Patience:
     """Watchdog that names a slow start-up step on standard error."""
 
     def __init__(self) -> None:
@@ -163,7 +163,7 @@ def run(
     seed: int = 1,
     sample: str | None = None,
     pcap: str | None = None,
-    packet_log: bool = False,
+    tape: bool = False,
     started: Callable[[Ready], None] = lambda ready: None,
     seen: Callable[[Rows], None] | None = None,
 ) -> LinkRun:
@@ -176,11 +176,11 @@ def run(
     command
         The command line, at least one word.
     asked
-        Signals that this process receives (see `signals.requests`).
+        The signals that this process gets meanwhile (see `signals.requests`).
     environment
         Variables for the command, in addition to those of this process.
     nat
-        Let the command reach other machines by address translation (IPv4).
+        Give the command a way to other machines by address translation.
     terminal
         The command is a shell that takes over the terminal.
     watched
@@ -191,7 +191,7 @@ def run(
         Interval of the series, such as "100ms"; required by `seen`.
     pcap
         Name of a file for all packets (pcapng).
-    packet_log
+    tape
         Record a row per packet.
     started
         Called before the command starts.
@@ -209,13 +209,13 @@ def run(
     if undone := remove_leftovers():
         print(f"sojourn: undid what a killed link left: {', '.join(undone)}", file=sys.stderr)
     with ExitStack() as stack:
-        with Watchdog() as watchdog:
-            watchdog.now("the kernel to make a device")
+        with Patience() as waiting:
+            waiting.now("the kernel to make a device")
             tun = _tun(stack)
-            init, leash = stack.enter_context(_start_init(command, environment or {}))
-            init_options = {"terminal": terminal, "watched": watched}
-            ends = _ends(stack, tun, init.pid, leash, watchdog, init_options, nat=nat)
-            watchdog.now("the threads that move packets")
+            room, leash = stack.enter_context(_room(command, environment or {}))
+            asked_of_room = {"terminal": terminal, "watched": watched}
+            ends = _ends(stack, tun, room.pid, leash, waiting, asked_of_room, nat=nat)
+            waiting.now("the threads that move packets")
             try:
                 realtime = start_in_realtime()
                 pump = _sojourn.Pump(
@@ -226,7 +226,7 @@ def run(
                     sample,
                     pcap,
                     ends.head,
-                    packet_log,
+                    tape,
                 )
             finally:
                 end_realtime()
@@ -236,27 +236,27 @@ def run(
         if asked.to_end:
             raise KeyboardInterrupt
         asked.state = "running"
-        with suppress(ConnectionError):  # if it is gone, _watch returns at once
+        with suppress(ConnectionError):  # it is gone: that is told at once
             leash.send(b"go")
         told = _watch(leash, pump, seen, asked)
         asked.state = "ending"
         if terminal:
             signals.take_terminal()
         missed = ends.missed(told.get("dropped", 0))
-        at_end, packet_logs = pump.stop()
+        at_end, tapes = pump.stop()
         if seen is not None:
             seen(pump.rows())
-    totals = json.loads(at_end)
-    summary = {name: totals[name] for name in links}
+    told_at_end = json.loads(at_end)
+    summary = {name: told_at_end[name] for name in links}
     for name, count in zip(links, missed, strict=True):
         summary[name]["kernel_dropped_packets"] = count
-    warnings = [*_warnings(summary), *_of_capture(totals)]
-    return LinkRun(told["code"], summary, warnings, packet_logs)
+    warnings = [*_warnings(summary), *_of_capture(told_at_end)]
+    return LinkRun(told["code"], summary, warnings, tapes)
 
 
 @dataclass(frozen=True)
 class Ends:
-    """Descriptors of both ends of a link, and its addresses."""
+    """Descriptors of both ends of a link, and the addresses."""
 
     near: int
     far: int
@@ -289,7 +289,7 @@ def _tun(stack: ExitStack) -> tuple[int, str] | None:
 
 
 @contextmanager
-def _start_init(
+def _room(
     command: Sequence[str], environment: Mapping[str, str]
 ) -> Iterator[tuple[subprocess.Popen[bytes], socket.socket]]:
     """Start the process inside (`netns_init`); yield it and our end of the leash."""
@@ -298,7 +298,7 @@ def _start_init(
     with ours:
         # Block Ctrl-C until the new interpreter has a handler for it.
         with theirs, signals.held_back():
-            init = subprocess.Popen(
+            room = subprocess.Popen(
                 [
                     *("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child"),
                     *(*PYTHON, "sojourn.live.netns_init", end, *command),
@@ -307,18 +307,18 @@ def _start_init(
                 env={**os.environ, **environment},
             )
         try:
-            yield init, ours
+            yield room, ours
         finally:
             ours.close()
-            init.wait()
+            room.wait()
 
 
 def _ends(
     stack: ExitStack,
     tun: tuple[int, str] | None,
-    init: int,
+    room: int,
     leash: socket.socket,
-    watchdog: Watchdog,
+    waiting: Patience,
     options: Mapping[str, bool],
     *,
     nat: bool,
@@ -329,32 +329,32 @@ def _ends(
         if tun is not None:
             (far, device), head, nears = tun, 0, []
         else:
-            watchdog.now(inside)
-            _receive(leash)
-            watchdog.now("the kernel to make devices (ip)")
-            far, near, device = veth.make(init)
+            waiting.now(inside)
+            _hear(leash)
+            waiting.now("the kernel to make devices (ip)")
+            far, near, device = veth.make(room)
             head, nears = veth.HEAD_BYTES, [near]
             stack.callback(os.close, far)
             veth.plain(device)
-        watchdog.now("addresses and routes outside (ip)")
+        waiting.now("addresses and routes outside (ip)")
         block = netdev.set_up_far(device, new_network=OWN_NETWORK in os.environ)
         asked: dict[str, Any] = {"network": str(block.network), "tun": tun is not None, **options}
         if nat:
-            watchdog.now("address translation (nft or iptables)")
+            waiting.now("address translation (nft or iptables)")
             asked["resolv_conf"] = stack.enter_context(way_out(device, block))
         if tun is not None:  # the inside has started meanwhile
-            watchdog.now(inside)
-            _receive(leash)
+            waiting.now(inside)
+            _hear(leash)
         leash.send(json.dumps(asked).encode())
     except OSError as error:
         raise InputError(f"link: {error.strerror or error}") from None
-    watchdog.now("addresses and routes inside (ip)")
-    [near] = nears + _receive(leash)
+    waiting.now("addresses and routes inside (ip)")
+    [near] = nears + _hear(leash)
     stack.callback(os.close, near)
     return Ends(near, far, device, head, block)
 
 
-def _receive(leash: socket.socket) -> list[int]:
+def _hear(leash: socket.socket) -> list[int]:
     """Wait for a message of the process inside; return the descriptors in it."""
     try:
         said, descriptors, _, _ = socket.recv_fds(leash, 4096, 1)

@@ -1,20 +1,21 @@
 """Base classes of the generated models: immutable data whose repr omits defaults."""
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, Self
 
 import msgspec
 
 from sojourn._util.html import html
 
-Value: TypeAlias = str | int | float | bool | list[str | int | float] | None
-"""Value of a parameter: `"5ms"`, `0.02`, `True`; None for the default."""
 
-Numbers: TypeAlias = Sequence[float] | None
-"""Column of a trace: a list or an array of numbers."""
+class _Data(msgspec.Struct, kw_only=True, frozen=True):
+    """Immutable fields, all given by keyword."""
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with the given fields changed; None sets a field back to its default."""
+        return msgspec.structs.replace(self, **changes)
 
 
-class Table(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, repr_omit_defaults=True):
+class Table(_Data, kw_only=True, frozen=True, omit_defaults=True, repr_omit_defaults=True):
     """Table of a scenario. docs/scenario.md describes its keys."""
 
     def _repr_html_(self) -> str | None:
@@ -22,34 +23,24 @@ class Table(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, repr_
         return html(self)
 
 
-class Qdisc(
-    msgspec.Struct,
+class Model(
+    _Data,
     kw_only=True,
     frozen=True,
     omit_defaults=True,
     repr_omit_defaults=True,
     tag_field="name",
 ):
+    """Name with parameters."""
+
+
+class Qdisc(Model, kw_only=True, frozen=True):
     """Queueing discipline with its parameters, see `sojourn list disciplines`."""
 
 
-class Tcp(
-    msgspec.Struct,
-    kw_only=True,
-    frozen=True,
-    omit_defaults=True,
-    repr_omit_defaults=True,
-    tag_field="name",
-):
+class Tcp(Model, kw_only=True, frozen=True):
     """TCP with its parameters, see `sojourn list tcp`."""
 
 
-class Source(
-    msgspec.Struct,
-    kw_only=True,
-    frozen=True,
-    omit_defaults=True,
-    repr_omit_defaults=True,
-    tag_field="name",
-):
+class Source(Model, kw_only=True, frozen=True):
     """Traffic source with its parameters, see `sojourn list sources`."""

@@ -18,12 +18,22 @@ from sojourn.scenario import packet_trace
 from sojourn.scenario.keys import Change, Flow, Link, Scenario
 from sojourn.scenario.parsing import parse_json, parse_toml
 
-__all__ = ["Change", "Flow", "Link", "Scenario", "Table", "load", "plain", "to_json"]
+__all__ = [
+    "Change",
+    "Flow",
+    "Link",
+    "Scenario",
+    "Table",
+    "load_tree",
+    "plain",
+    "to_json",
+    "tree_of",
+]
 
 Table: TypeAlias = dict[str, Any]
 
 
-def load(path: str | Path) -> Table:
+def load_tree(path: str | Path) -> Table:
     """Read a scenario file as a dictionary, without validating its values.
 
     Traces of links and packets are found relative to the file.
@@ -55,6 +65,12 @@ def load(path: str | Path) -> Table:
         return beside(path.parent, tree)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+
+
+def tree_of(scenario: Scenario | Mapping[str, Any] | str | Path) -> Table:
+    """Return a scenario in any form as a new plain tree; it is not validated."""
+    tree: Table = plain(load_tree(scenario) if isinstance(scenario, str | Path) else scenario)
+    return tree
 
 
 def load_toml(path: Path) -> Table:

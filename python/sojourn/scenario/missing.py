@@ -47,7 +47,7 @@ FEATURES = (
         "a discipline, congestion control or source written in Python",
         True,
         "the simulator calls compiled code only",
-        "Rust: CONTRIBUTING.md shows what to write; `sj.Trace` sends traffic made in Python",
+        "Rust: CONTRIBUTING.md shows what to write; `sj.source.Trace` sends traffic made in Python",
     ),
     Missing(
         ("stepping", "checkpoint", "fork", "gym", "gymnasium"),

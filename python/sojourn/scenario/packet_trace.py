@@ -12,7 +12,7 @@ from sojourn._sojourn import InputError
 from sojourn._util.inputs import shown
 
 if TYPE_CHECKING:
-    from sojourn.scenario.algorithms import Trace
+    from sojourn.source import Trace
 
 LATEST_S = 1e7
 """Latest time, in seconds."""
@@ -23,7 +23,7 @@ LARGEST = 1e15
 UINT32_MAX = 4_294_967_295
 
 
-def trace(path: str | Path, **more: Any) -> "Trace":
+def load_trace(path: str | Path, **more: Any) -> "Trace":
     r"""Return a traffic source that sends the packets or flows of a file.
 
     Parameters
@@ -32,11 +32,11 @@ def trace(path: str | Path, **more: Any) -> "Trace":
         CSV file with the columns `time_s`, `size_bytes` and, for a group of several flows, `flow`.
         It may be gzipped.
     **more : optional
-        Further parameters of `sojourn.Trace`.
+        Further parameters of `sojourn.source.Trace`.
 
     Returns
     -------
-    sojourn.Trace
+    sojourn.source.Trace
         The source, for the `source` of a flow.
 
     Raises
@@ -51,11 +51,11 @@ def trace(path: str | Path, **more: Any) -> "Trace":
     >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
     ...     _ = file.write("time_s,size_bytes\n0,1500\n0.5,1500\n")
     ...     file.flush()
-    ...     source = sj.trace(file.name)
+    ...     source = sj.load_trace(file.name)
     >>> source.time_s
     [0.0, 0.5]
     """
-    from sojourn.scenario.algorithms import Trace
+    from sojourn.source import Trace
 
     return Trace(**columns(Path(path)), **more)
 

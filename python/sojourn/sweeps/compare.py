@@ -18,7 +18,7 @@ from sojourn.result import folders
 from sojourn.result.result import Result
 from sojourn.scenario import variants
 from sojourn.scenario.advice import warn
-from sojourn.scenario.load import Scenario, Table, load, plain, to_json
+from sojourn.scenario.load import Scenario, Table, to_json, tree_of
 from sojourn.scenario.overrides import compared_link, set_seed, with_qdisc
 from sojourn.scenario.variants import Variants
 
@@ -181,7 +181,7 @@ def compare(
     """
     if not 1 <= seeds <= SEEDS_MAX:
         raise InputError(f"--seeds: {seeds} is out of range, allowed: 1 to {SEEDS_MAX}")
-    tree = plain(load(scenario) if isinstance(scenario, str | Path) else scenario)
+    tree = tree_of(scenario)
     where = compared_link(tree, link)
     own = _canonical(tree)
     checked = _checked(tree, own, where, qdiscs)

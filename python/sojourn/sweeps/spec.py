@@ -15,7 +15,7 @@ from sojourn._util.inputs import brief, near, shown
 from sojourn.result import folders
 from sojourn.result.statistics import interval
 from sojourn.scenario.advice import warn
-from sojourn.scenario.load import Scenario, Table, beside, load, load_toml, plain, to_json
+from sojourn.scenario.load import Scenario, Table, beside, load_toml, load_tree, to_json, tree_of
 from sojourn.scenario.overrides import compared_link, set_seed
 from sojourn.sweeps.axes import Label, points, read_axes
 from sojourn.sweeps.columns import Standard, read_metrics
@@ -91,7 +91,7 @@ def read_sweep(path: str | Path) -> Sweep:
 def _base(path: Path, given: Any) -> Table:
     """Return the validated scenario of a sweep file: a table, or a path relative to the file."""
     if isinstance(given, str):
-        base = load(path.parent / given)
+        base = load_tree(path.parent / given)
     elif isinstance(given, Mapping):
         base = beside(path.parent, dict(given))
     else:
@@ -121,7 +121,7 @@ def make_sweep(
 
     Raises InputError if a scenario is invalid at any point, or cannot be measured there.
     """
-    tree = plain(load(scenario) if isinstance(scenario, str | Path) else scenario)
+    tree = tree_of(scenario)
     read = read_axes(axes)
     if link is not None and not isinstance(link, str):
         raise InputError(f"link: {shown(link)} is not the name of a link")

@@ -21,13 +21,13 @@
 //!
 //! **Cost** 200 bytes of state, one random number per arrival; idle time is caught up in one step.
 
-use super::{Algorithm, Aqm, Verdict};
-use crate::context::Context;
+use super::{Aqm, Law, Verdict};
+use crate::cx::Cx;
 use crate::error::{Error, Result};
-use crate::fifo::QueueView;
+use crate::fifo::Line;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::qdisc::Env;
+use crate::sched::Env;
 use crate::units::{Size, Span, Time};
 use alloc::format;
 
@@ -76,7 +76,7 @@ pub struct Blue {
 const UP: usize = 0;
 const DOWN: usize = 1;
 
-impl Algorithm for Blue {
+impl Law for Blue {
     type Params = BlueParams;
 
     fn from_checked(params: Checked<'_, BlueParams>, env: &Env) -> Result<Self> {
@@ -108,7 +108,7 @@ impl Blue {
 }
 
 impl Aqm for Blue {
-    fn advance(&mut self, now: Time, line: &QueueView<'_>) {
+    fn advance(&mut self, now: Time, line: &Line<'_>) {
         let BlueParams { d2, freeze, .. } = self.params;
         if line.packets() > 0 {
             self.idle_since = None;
@@ -125,28 +125,18 @@ impl Aqm for Blue {
         }
     }
 
-    fn on_arrival(
-        &mut self,
-        context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
-        _packet: &Packet,
-    ) -> Verdict {
+    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, _packet: &Packet) -> Verdict {
         if self.params.threshold.is_some_and(|l| line.held(l) > l.number()) {
-            self.raise(context.now);
+            self.raise(cx.now);
         }
-        if context.rng.bernoulli(self.pm) { Verdict::Signal } else { Verdict::Pass }
+        if cx.dice.chance(self.pm) { Verdict::Signal } else { Verdict::Pass }
     }
 
-    fn on_overflow(&mut self, now: Time) {
+    fn overflow(&mut self, now: Time) {
         self.raise(now);
     }
 
-    fn dequeue(
-        &mut self,
-        _cx: &mut Context<'_>,
-        line: &mut QueueView<'_>,
-        _ecn: bool,
-    ) -> Option<Packet> {
+    fn take(&mut self, _cx: &mut Cx<'_>, line: &mut Line<'_>, _ecn: bool) -> Option<Packet> {
         let packet = line.pop();
         if packet.is_some() {
             self.idle_since = None;
@@ -154,18 +144,18 @@ impl Aqm for Blue {
         packet
     }
 
-    fn on_idle(&mut self, now: Time) {
+    fn idle(&mut self, now: Time) {
         if self.idle_since.is_none() {
             self.change(now, DOWN, -self.params.d2);
             self.idle_since = Some(now);
         }
     }
 
-    fn decides_at_enqueue(&self) -> bool {
+    fn settles_on_arrival(&self) -> bool {
         true
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("pm", self.pm);
     }
 }
@@ -191,13 +181,12 @@ mod tests {
 
     #[test]
     fn typed_parameters_are_refused_as_text_is() {
-        use crate::aqm::SingleQueue;
-        use crate::params::{Combined, Params, Setting};
-        use crate::qdisc::Build;
-        type Blues = <SingleQueue<Blue> as Build>::Params;
+        use crate::aqm::Single;
+        use crate::params::{Both, Params, Setting};
+        use crate::sched::Build;
+        type Blues = <Single<Blue> as Build>::Params;
         let env = Env::new(crate::units::Rate(1_000_000));
-        let built =
-            |aqm| SingleQueue::<Blue>::build(&Combined { aqm, ..Blues::default() }, &env).err();
+        let built = |law| Single::<Blue>::build(&Both { law, ..Blues::default() }, &env).err();
         let text = Blues::default().set("freeze", Setting::Text("0s")).err();
         assert!(text.is_some());
         assert_eq!(built(BlueParams { freeze: Span(0), ..BlueParams::default() }), text);

@@ -22,16 +22,16 @@
 //! **Cost** 16664 bytes of state: 16 per account; O(1) per packet, at most one random number.
 
 use super::{
-    Algorithm, Aqm, Verdict,
+    Aqm, Law, Verdict,
     red::{Red, RedParams},
 };
 use crate::cast;
-use crate::context::Context;
+use crate::cx::Cx;
 use crate::error::Result;
-use crate::fifo::QueueView;
+use crate::fifo::Line;
 use crate::packet::Packet;
-use crate::params::{Checked, Combined};
-use crate::qdisc::Env;
+use crate::params::{Both, Checked};
+use crate::sched::Env;
 use crate::units::Time;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -68,12 +68,12 @@ pub struct Fred {
     nactive: u32,
 }
 
-impl Algorithm for Fred {
-    type Params = Combined<FredParams, RedParams>;
+impl Law for Fred {
+    type Params = Both<FredParams, RedParams>;
 
     fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
         let FredParams { minq, flows } = params.frame;
-        let red = Red::new(&params.aqm, env)?;
+        let red = Red::new(&params.law, env)?;
         let unit = if red.in_bytes { red.packet as f64 } else { 1.0 };
         Ok(Fred {
             accounts: vec![Account::default(); cast::index(flows)],
@@ -110,7 +110,7 @@ impl Fred {
             || (qlen >= avgcq && account.strike > 1)
     }
 
-    fn decide(&mut self, context: &mut Context<'_>, packet: &Packet) -> Verdict {
+    fn decide(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Verdict {
         let account = *self.account(packet);
         if self.greedy(account) {
             let account = self.account(packet);
@@ -123,48 +123,38 @@ impl Fred {
             self.red.count_bytes += u64::from(packet.len);
             return Verdict::Pass;
         }
-        self.red.decide(context, packet)
+        self.red.decide(cx, packet)
     }
 }
 
 impl Aqm for Fred {
     // A dropped arrival does not change the average, unless it ends an idle time.
-    fn on_arrival(
-        &mut self,
-        context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
-        packet: &Packet,
-    ) -> Verdict {
+    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
         let empty = line.packets() == 0;
         if empty {
-            self.red.average(context.now, line);
+            self.red.average(cx.now, line);
         }
-        let verdict = self.decide(context, packet);
+        let verdict = self.decide(cx, packet);
         if verdict == Verdict::Pass && !empty {
-            self.red.average(context.now, line);
+            self.red.average(cx.now, line);
         }
         verdict
     }
 
-    fn on_enqueued(&mut self, packet: &Packet) {
+    fn joined(&mut self, packet: &Packet) {
         let account = self.account(packet);
         account.packets += 1;
         account.bytes += u64::from(packet.len);
         self.nactive += u32::from(account.packets == 1);
     }
 
-    fn on_overflow(&mut self, now: Time) {
-        self.red.on_overflow(now);
+    fn overflow(&mut self, now: Time) {
+        self.red.overflow(now);
     }
 
-    fn dequeue(
-        &mut self,
-        context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
-        ecn: bool,
-    ) -> Option<Packet> {
-        let packet = self.red.dequeue(context, line, ecn)?;
-        self.red.average(context.now, line);
+    fn take(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, ecn: bool) -> Option<Packet> {
+        let packet = self.red.take(cx, line, ecn)?;
+        self.red.average(cx.now, line);
         let account = self.account(&packet);
         account.packets -= 1;
         account.bytes -= u64::from(packet.len);
@@ -175,16 +165,16 @@ impl Aqm for Fred {
         Some(packet)
     }
 
-    fn on_idle(&mut self, now: Time) {
-        self.red.on_idle(now);
+    fn idle(&mut self, now: Time) {
+        self.red.idle(now);
     }
 
-    fn decides_at_enqueue(&self) -> bool {
+    fn settles_on_arrival(&self) -> bool {
         true
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.red.inspect(see);
+    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.red.gauges(see);
         // Mean queue of the active flows, packets or bytes.
         see("avgcq", self.avgcq());
         see("nactive", f64::from(self.nactive));

@@ -1,6 +1,6 @@
 //! Combined sets of parameters: none, and two as one.
 
-use super::{ParamRow, Params, Setting, unknown};
+use super::{Params, Row, Setting, unknown};
 use crate::error::Result;
 use alloc::vec::Vec;
 
@@ -15,7 +15,7 @@ impl Params for Nothing {
     fn knows(_: &str) -> bool {
         false
     }
-    fn table(&self) -> Vec<ParamRow> {
+    fn table(&self) -> Vec<Row> {
         Vec::new()
     }
     fn check(&self) -> Result<()> {
@@ -29,19 +29,19 @@ impl Params for Nothing {
 /// Two sets as one: those of the discipline, then those of its AQM algorithm. A name that both have
 /// belongs to the discipline.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Combined<F, L> {
+pub struct Both<F, L> {
     /// Parameters of the discipline.
     pub frame: F,
     /// Parameters of the AQM algorithm.
-    pub aqm: L,
+    pub law: L,
 }
 
-impl<F: Params, L: Params> Params for Combined<F, L> {
+impl<F: Params, L: Params> Params for Both<F, L> {
     fn set(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
         if F::knows(name) {
             self.frame.set(name, value)
         } else if L::knows(name) {
-            self.aqm.set(name, value)
+            self.law.set(name, value)
         } else {
             Err(unknown(&self.table(), name))
         }
@@ -51,21 +51,21 @@ impl<F: Params, L: Params> Params for Combined<F, L> {
         F::knows(name) || L::knows(name)
     }
 
-    fn table(&self) -> Vec<ParamRow> {
+    fn table(&self) -> Vec<Row> {
         let mut rows = self.frame.table();
-        let aqm = self.aqm.table();
+        let law = self.law.table();
         rows.extend(
-            aqm.into_iter().filter(|r| !self.frame.table().iter().any(|f| f.name == r.name)),
+            law.into_iter().filter(|r| !self.frame.table().iter().any(|f| f.name == r.name)),
         );
         rows
     }
 
     fn check(&self) -> Result<()> {
         self.frame.check()?;
-        self.aqm.check()
+        self.law.check()
     }
 
     fn assign(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
-        if F::knows(name) { self.frame.assign(name, value) } else { self.aqm.assign(name, value) }
+        if F::knows(name) { self.frame.assign(name, value) } else { self.law.assign(name, value) }
     }
 }

@@ -20,10 +20,10 @@
 
 use crate::cast;
 use crate::error::Result;
+use crate::order::{Heads, Item, Loss, Order};
 use crate::params::Checked;
-use crate::qdisc::Env;
-use crate::sched::ring::Ring;
-use crate::sched::scheduler::{DropPosition, Heads, Item, Scheduler};
+use crate::ring::Ring;
+use crate::sched::Env;
 use crate::units::{Bytes, Time};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -78,7 +78,7 @@ impl Drr {
     }
 }
 
-impl Scheduler for Drr {
+impl Order for Drr {
     type Params = DrrParams;
 
     fn new(params: Checked<'_, DrrParams>, _env: &Env, weights: &[f64]) -> Result<Self> {
@@ -92,13 +92,13 @@ impl Scheduler for Drr {
         })
     }
 
-    fn on_enqueued(&mut self, _now: Time, i: u32, _packet: Item, first: bool) {
+    fn join(&mut self, _now: Time, i: u32, _packet: Item, first: bool) {
         if first {
             self.active.push(i);
         }
     }
 
-    fn select(&mut self, _now: Time, heads: &Heads<'_>) -> Option<u32> {
+    fn turn(&mut self, _now: Time, heads: &Heads<'_>) -> Option<u32> {
         let mut turns = 0;
         loop {
             let i = self.active.first()?;
@@ -111,7 +111,7 @@ impl Scheduler for Drr {
                 return Some(i);
             }
             // The turn of this queue is over.
-            self.active.rotate();
+            self.active.turn();
             self.served = false;
             turns += 1;
             if turns == self.active.len() {
@@ -120,14 +120,14 @@ impl Scheduler for Drr {
         }
     }
 
-    fn on_sent(&mut self, _now: Time, i: u32, len: u32, next: Option<Item>) {
+    fn sent(&mut self, _now: Time, i: u32, len: u32, next: Option<Item>) {
         self.deficits[i as usize] -= i64::from(len);
         if next.is_none() {
             self.leave(i);
         }
     }
 
-    fn on_dropped(&mut self, i: u32, _loss: DropPosition, next: Option<Item>) {
+    fn lost(&mut self, i: u32, _loss: Loss, next: Option<Item>) {
         if next.is_none() && self.active.contains(i) {
             self.leave(i);
         }

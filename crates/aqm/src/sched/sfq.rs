@@ -21,14 +21,13 @@
 //! queue, a change of the hash every packet.
 
 use crate::cast;
-use crate::context::{Context, DropReason};
+use crate::cx::{Cx, Why};
+use crate::dice::mix;
 use crate::error::Result;
 use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::qdisc::{Backlog, Build, Env, Qdisc};
-use crate::random::mix;
-use crate::sched::{drr::idle_rounds, fair::End};
+use crate::sched::{Backlog, Build, Env, Qdisc, drr::idle_rounds, fair::End};
 use crate::units::{Bytes, Size, Span, Time};
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -109,12 +108,12 @@ impl Sfq {
     }
 
     /// Changes the hash if it is due, and moves every packet to its new queue.
-    fn perturb(&mut self, context: &mut Context<'_>) {
-        if self.params.perturb == Span::ZERO || context.now < self.perturb_next {
+    fn perturb(&mut self, cx: &mut Cx<'_>) {
+        if self.params.perturb == Span::ZERO || cx.now < self.perturb_next {
             return;
         }
-        self.perturb_next = context.now + self.params.perturb;
-        self.salt = 1 + u64::from(context.rng.below(u32::MAX));
+        self.perturb_next = cx.now + self.params.perturb;
+        self.salt = 1 + u64::from(cx.dice.below(u32::MAX));
         let mut moved = Fifo::default();
         while let Some(i) = self.active.pop_front() {
             while let Some(p) = self.queues[i as usize].line.pop(&mut self.pool) {
@@ -135,7 +134,7 @@ impl Sfq {
     }
 
     /// Drops one packet of the `turn`-th busy queue.
-    fn lose(&mut self, context: &mut Context<'_>, turn: usize) {
+    fn lose(&mut self, cx: &mut Cx<'_>, turn: usize) {
         let line = &mut self.queues[self.active[turn] as usize].line;
         let victim = match self.params.drop {
             End::Head => line.pop(&mut self.pool),
@@ -147,23 +146,23 @@ impl Sfq {
         let victim = victim.expect("a busy queue has packets");
         self.backlog.packets -= 1;
         self.backlog.bytes -= u64::from(victim.len);
-        context.drop(victim, DropReason::Full);
+        cx.drop(victim, Why::Full);
     }
 }
 
 impl Qdisc for Sfq {
-    fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
+    fn enqueue(&mut self, cx: &mut Cx<'_>, packet: Packet) {
         if self.perturb_next == Time::NEVER {
-            self.perturb_next = context.now + self.params.perturb;
+            self.perturb_next = cx.now + self.params.perturb;
         }
-        self.perturb(context);
+        self.perturb(cx);
         if !crate::aqm::fits(self.params.limit, 0, 0, &packet) {
-            return context.drop(packet, DropReason::Full);
+            return cx.drop(packet, Why::Full);
         }
         let i = self.slot(&packet);
         let deep = u64::from(self.queues[i as usize].line.packets()) >= self.params.depth;
         if deep && self.params.drop == End::Tail {
-            return context.drop(packet, DropReason::Full);
+            return cx.drop(packet, Why::Full);
         }
         self.push(packet);
         self.backlog.packets += 1;
@@ -171,18 +170,18 @@ impl Qdisc for Sfq {
         if deep {
             // Determined only now, so that a queue of one packet keeps its turn.
             let turn = self.active.iter().position(|a| *a == i).expect("a deep queue is busy");
-            self.lose(context, turn);
+            self.lose(cx, turn);
         }
         while !self.params.limit.holds(self.backlog.packets, self.backlog.bytes) {
             let packets = |i: &u32| self.queues[*i as usize].line.packets();
             let longest = self.active.iter().enumerate().rev().max_by_key(|(_, i)| packets(i));
             let turn = longest.expect("someone fills the buffer").0;
-            self.lose(context, turn);
+            self.lose(cx, turn);
         }
     }
 
-    fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
-        self.perturb(context);
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+        self.perturb(cx);
         let mut turns = 0;
         loop {
             let queue = &mut self.queues[*self.active.front()? as usize];

@@ -2,14 +2,14 @@
 
 use super::agenda::{Agenda, What};
 use super::params::{Incast, Poisson, Sessions, Web};
-use super::{Host, OpenRequest};
-use crate::flow::Transfer;
-use crate::places::Slab;
+use super::{Host, Open};
+use crate::flow::Told;
+use crate::places::Places;
 use crate::source::Source;
 use crate::trace::Trace;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::cast;
-use sojourn_aqm::random::Random;
+use sojourn_aqm::dice::Dice;
 use sojourn_aqm::units::{Span, Time};
 
 /// Source with its state.
@@ -17,17 +17,17 @@ pub enum Kind {
     /// Parameters, and number of flows still to arrive.
     Poisson(Poisson, u64),
     /// Partition/aggregate queries.
-    Incast(IncastQueries),
+    Incast(Queries),
     /// Sessions: number still to arrive, and transfers left in each active session.
-    Sessions { params: Sessions, left: u64, here: Slab<u64> },
+    Sessions { params: Sessions, left: u64, here: Places<u64> },
     /// Web users.
-    Web(WebUsers),
+    Web(Users),
     /// Recorded flows, with the index of the next row.
     Trace { trace: Trace, start: Time, next: usize },
 }
 
 /// State of partition/aggregate queries.
-pub struct IncastQueries {
+pub struct Queries {
     params: Incast,
     left: u64,
     /// Start of the current query.
@@ -39,12 +39,12 @@ pub struct IncastQueries {
 }
 
 /// State of web users.
-pub struct WebUsers {
+pub struct Users {
     params: Web,
     /// Pages left per user.
     left: Vec<u64>,
-    pages: Slab<Page>,
-    objects: Slab<Object>,
+    pages: Places<Page>,
+    objects: Places<Object>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -54,18 +54,18 @@ struct Page {
     /// Objects not yet requested.
     left: u64,
     /// Objects in transfer.
-    open_connections: u64,
+    open: u64,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Object {
     page: u32,
     bytes: u64,
-    requested_at: Time,
+    since: Time,
 }
 
 /// Draw a host uniformly. Uses one random number, none if there is one host.
-fn draw_host(hosts: &[Host], rng: &mut Pcg64Mcg) -> u32 {
+fn any(hosts: &[Host], rng: &mut Pcg64Mcg) -> u32 {
     if hosts.len() == 1 { 0 } else { rng.below(cast::number(hosts.len())) }
 }
 
@@ -78,7 +78,7 @@ impl Kind {
         rng: &mut Pcg64Mcg,
     ) -> Kind {
         match source {
-            Source::Web(p) => Kind::Web(WebUsers::new(p.clone(), [joins, start], agenda, rng)),
+            Source::Web(p) => Kind::Web(Users::new(p.clone(), [joins, start], agenda, rng)),
             Source::Poisson(p) => {
                 agenda.push(start + p.arrivals().sample(rng), What::Arrive);
                 Kind::Poisson(
@@ -89,11 +89,11 @@ impl Kind {
             Source::Sessions(p) => {
                 agenda.push(start + p.interval.sample(rng), What::Arrive);
                 let left = p.number.unwrap_or(u64::MAX);
-                Kind::Sessions { params: p.clone(), left, here: Slab::new() }
+                Kind::Sessions { params: p.clone(), left, here: Places::new() }
             }
             Source::Incast(p) => {
                 agenda.push(start, What::Arrive);
-                Kind::Incast(IncastQueries {
+                Kind::Incast(Queries {
                     params: p.clone(),
                     left: p.number.unwrap_or(u64::MAX),
                     made: start,
@@ -112,7 +112,7 @@ impl Kind {
     }
 
     /// Process event `what` at `now`; returns the connection to open, if any.
-    pub fn process_event(
+    pub fn act(
         &mut self,
         now: Time,
         what: What,
@@ -120,26 +120,26 @@ impl Kind {
         hosts: &[Host],
         agenda: &mut Agenda,
         rng: &mut Pcg64Mcg,
-    ) -> Option<OpenRequest> {
+    ) -> Option<Open> {
         if let What::Open(open) = what {
             return Some(open);
         }
         if now >= stop && what == What::Arrive {
             return None;
         }
-        let open = |host, bytes: u64, tag| OpenRequest {
+        let open = |host, bytes: u64, tag| Open {
             host,
             bytes: bytes.max(1),
-            id: tag,
-            requested_at: now,
+            tag,
+            since: now,
             request: false,
-            reuse_connection: false,
+            keep: false,
         };
         match self {
             Kind::Poisson(p, left) => {
                 *left -= 1;
                 let bytes = p.size.sample(rng).0;
-                let host = draw_host(hosts, rng);
+                let host = any(hosts, rng);
                 if let Some(interval) = p.interval.as_ref().filter(|_| *left > 0) {
                     agenda.push(now + interval.sample(rng), What::Arrive);
                 }
@@ -153,10 +153,10 @@ impl Kind {
                         if *left > 0 {
                             agenda.push(now + params.interval.sample(rng), What::Arrive);
                         }
-                        here.insert(params.transfers)
+                        here.put(params.transfers)
                     }
                 };
-                let host = draw_host(hosts, rng);
+                let host = any(hosts, rng);
                 Some(open(host, params.size.sample(rng).0, session))
             }
             Kind::Trace { trace, start, next } => {
@@ -168,7 +168,7 @@ impl Kind {
                 Some(open(row.flow, row.bytes, 0))
             }
             Kind::Incast(queries) => {
-                queries.send_query(now, cast::number(hosts.len()), agenda, rng);
+                queries.ask(now, cast::number(hosts.len()), agenda, rng);
                 None
             }
             Kind::Web(users) => users.act(now, what, stop, hosts, agenda, rng),
@@ -176,21 +176,15 @@ impl Kind {
     }
 
     /// Handle the end of a connection.
-    pub fn on_connection_end(
-        &mut self,
-        now: Time,
-        told: &Transfer,
-        agenda: &mut Agenda,
-        rng: &mut Pcg64Mcg,
-    ) {
+    pub fn ended(&mut self, now: Time, told: &Told, agenda: &mut Agenda, rng: &mut Pcg64Mcg) {
         match self {
             Kind::Sessions { params, here, .. } => {
-                let left = here.get_mut(told.open.id);
+                let left = here.at(told.open.tag);
                 *left -= 1;
                 if *left == 0 {
-                    here.remove(told.open.id);
+                    here.take(told.open.tag);
                 } else {
-                    agenda.push(now + params.gap.sample(rng), What::Next(told.open.id));
+                    agenda.push(now + params.gap.sample(rng), What::Next(told.open.tag));
                 }
             }
             Kind::Web(users) => users.ended(now, &told.open, agenda, rng),
@@ -200,7 +194,7 @@ impl Kind {
 
     /// Handle a complete answer at `at`; if it is the last one of a query, returns the query's
     /// start time and duration.
-    pub fn on_answer(
+    pub fn answered(
         &mut self,
         at: Time,
         agenda: &mut Agenda,
@@ -219,33 +213,26 @@ impl Kind {
     }
 }
 
-impl IncastQueries {
-    fn send_query(&mut self, now: Time, servers: u32, agenda: &mut Agenda, rng: &mut Pcg64Mcg) {
+impl Queries {
+    fn ask(&mut self, now: Time, servers: u32, agenda: &mut Agenda, rng: &mut Pcg64Mcg) {
         self.left -= 1;
         (self.made, self.last, self.waiting) = (now, now, servers as usize);
         for host in 0..servers {
             let bytes = self.params.size.sample(rng).0.max(1);
             let since = now + self.params.jitter.sample(rng);
-            let open = OpenRequest {
-                host,
-                bytes,
-                id: host,
-                requested_at: since,
-                request: false,
-                reuse_connection: false,
-            };
+            let open = Open { host, bytes, tag: host, since, request: false, keep: false };
             agenda.push(since, What::Open(open));
         }
     }
 }
 
-impl WebUsers {
+impl Users {
     fn new(
         params: Web,
         [joins, start]: [Time; 2],
         agenda: &mut Agenda,
         rng: &mut Pcg64Mcg,
-    ) -> WebUsers {
+    ) -> Users {
         let mut launched = Span::ZERO;
         for user in 0..params.sessions {
             // The start of the first user is drawn by the caller.
@@ -254,10 +241,10 @@ impl WebUsers {
             agenda.push(begin + launched + first, What::Next(cast::saturate32(user)));
             launched = launched + params.launch.sample(rng);
         }
-        WebUsers {
+        Users {
             left: vec![params.pages.unwrap_or(u64::MAX); cast::index(params.sessions)],
-            pages: Slab::new(),
-            objects: Slab::new(),
+            pages: Places::new(),
+            objects: Places::new(),
             params,
         }
     }
@@ -270,7 +257,7 @@ impl WebUsers {
         hosts: &[Host],
         agenda: &mut Agenda,
         rng: &mut Pcg64Mcg,
-    ) -> Option<OpenRequest> {
+    ) -> Option<Open> {
         let page = match what {
             What::Object(page) => page,
             What::Next(user) => {
@@ -279,50 +266,43 @@ impl WebUsers {
                     return None;
                 }
                 *left -= 1;
-                let host = draw_host(hosts, rng);
-                let left = cast::trunc(libm::ceil(self.params.objects.sample_f64(rng)).max(1.0));
+                let host = any(hosts, rng);
+                let left = cast::trunc(libm::ceil(self.params.objects.draw(rng)).max(1.0));
                 if self.params.overlap {
                     agenda.push(now + self.params.page_gap.sample(rng), What::Next(user));
                 }
-                self.pages.insert(Page { user, host, left, open_connections: 0 })
+                self.pages.put(Page { user, host, left, open: 0 })
             }
             What::Arrive | What::Open(_) => return None,
         };
         let bytes = self.params.size.sample(rng).0.max(1);
         let gap = self.params.object_gap.sample(rng);
-        let of = self.pages.get_mut(page);
+        let of = self.pages.at(page);
         of.left -= 1;
-        of.open_connections += 1;
+        of.open += 1;
         if of.left > 0 {
             agenda.push(now + gap, What::Object(page));
         }
         let host = of.host;
-        let tag = self.objects.insert(Object { page, bytes, requested_at: now });
+        let tag = self.objects.put(Object { page, bytes, since: now });
         let request = self.params.request;
         let bytes = if request { 1 } else { bytes };
-        Some(OpenRequest {
-            host,
-            bytes,
-            id: tag,
-            requested_at: now,
-            request,
-            reuse_connection: false,
-        })
+        Some(Open { host, bytes, tag, since: now, request, keep: false })
     }
 
-    fn ended(&mut self, now: Time, open: &OpenRequest, agenda: &mut Agenda, rng: &mut Pcg64Mcg) {
+    fn ended(&mut self, now: Time, open: &Open, agenda: &mut Agenda, rng: &mut Pcg64Mcg) {
         if open.request {
-            let Object { bytes, requested_at: since, .. } = *self.objects.get_mut(open.id);
-            let answer = OpenRequest { bytes, requested_at: since, request: false, ..*open };
+            let Object { bytes, since, .. } = *self.objects.at(open.tag);
+            let answer = Open { bytes, since, request: false, ..*open };
             return agenda.push(now, What::Open(answer));
         }
-        let Object { page, .. } = self.objects.remove(open.id);
-        let of = self.pages.get_mut(page);
-        of.open_connections -= 1;
-        if of.left > 0 || of.open_connections > 0 {
+        let Object { page, .. } = self.objects.take(open.tag);
+        let of = self.pages.at(page);
+        of.open -= 1;
+        if of.left > 0 || of.open > 0 {
             return;
         }
-        let Page { user, .. } = self.pages.remove(page);
+        let Page { user, .. } = self.pages.take(page);
         if !self.params.overlap {
             agenda.push(now + self.params.page_gap.sample(rng), What::Next(user));
         }

@@ -1,14 +1,14 @@
 //! TCP parameters, their defaults per profile, and validation.
 
 use super::registry::{Entry, TCPS};
-use crate::cc::ControlParams;
+use crate::cc::Choice;
 use crate::missing::SENDERS;
 use sojourn_aqm::cast;
 use sojourn_aqm::choice;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::missing::Missing;
 use sojourn_aqm::params;
-use sojourn_aqm::params::{ParamRows, Params, Setting, answers, unknown};
+use sojourn_aqm::params::{Params, Rows, Setting, answers, unknown};
 use sojourn_aqm::units::{Bytes, Size, Span};
 use std::mem::discriminant;
 
@@ -25,7 +25,7 @@ choice! {
 
 /// Loss recovery algorithm; selected by the name of the TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LossRecovery {
+pub enum Recovery {
     /// Slow start from one packet.
     Tahoe,
     /// Halve the window; recovery ends with the first ack of new data.
@@ -38,7 +38,7 @@ pub enum LossRecovery {
 
 params! {
     /// Parameters of a TCP. [`parse`] resolves `auto` from the profile.
-    pub struct CommonParams {
+    pub struct Settings {
         /// Rules to follow: RFCs (byte counting) or ns-2.35's agents (packet counting).
         profile: Profile = Profile::Rfc, [], "", [];
         /// Size of a full data packet on the wire, including the header.
@@ -98,11 +98,11 @@ params! {
 pub struct TcpParams {
     name: &'static str,
     /// Loss recovery algorithm.
-    pub(crate) recovery: LossRecovery,
+    pub(crate) recovery: Recovery,
     /// Congestion control with its own parameters.
-    pub(crate) control: ControlParams,
+    pub(crate) control: Choice,
     /// Common parameters; no field is `None`.
-    pub(crate) settings: CommonParams,
+    pub(crate) settings: Settings,
 }
 
 /// Find a TCP by name or alias.
@@ -123,7 +123,7 @@ pub fn parse<'a>(
     settings: impl IntoIterator<Item = (&'a str, Setting<'a>)>,
 ) -> Result<TcpParams> {
     let entry = find(name)?;
-    let (mut chosen, mut control) = (CommonParams::default(), (entry.control)());
+    let (mut chosen, mut control) = (Settings::default(), (entry.control)());
     for (key, value) in settings {
         let is_in = |rows: &[_]| rows.iter().any(|r| answers(r, key));
         if is_in(&control.table()) {
@@ -137,9 +137,9 @@ pub fn parse<'a>(
     TcpParams::new(entry.name, chosen, Some(control))
 }
 
-impl CommonParams {
+impl Settings {
     /// Resolve `auto` values and reject contradictions.
-    fn resolve(&mut self) -> Result<()> {
+    fn work_out(&mut self) -> Result<()> {
         let rfc = self.profile == Profile::Rfc;
         let by_profile = |for_rfc, for_ns2| if rfc { for_rfc } else { for_ns2 };
         let ms = Span::ms;
@@ -219,11 +219,7 @@ impl TcpParams {
     ///
     /// # Errors
     /// As [`parse`], with the same messages, or if `control` is not the one of that TCP.
-    pub fn new(
-        name: &str,
-        mut settings: CommonParams,
-        control: Option<ControlParams>,
-    ) -> Result<TcpParams> {
+    pub fn new(name: &str, mut settings: Settings, control: Option<Choice>) -> Result<TcpParams> {
         let entry = find(name)?;
         let default = (entry.control)();
         let control = control.unwrap_or_else(|| default.clone());
@@ -233,8 +229,8 @@ impl TcpParams {
         }
         control.check()?;
         settings.check()?;
-        settings.resolve()?;
-        TcpParams { name: entry.name, recovery: entry.recovery, control, settings }.validate()
+        settings.work_out()?;
+        TcpParams { name: entry.name, recovery: entry.recovery, control, settings }.checked()
     }
 
     /// Canonical name.
@@ -243,31 +239,31 @@ impl TcpParams {
     }
 
     /// Loss recovery algorithm.
-    pub fn recovery(&self) -> LossRecovery {
+    pub fn recovery(&self) -> Recovery {
         self.recovery
     }
 
     /// Congestion control with its own parameters.
-    pub fn control(&self) -> &ControlParams {
+    pub fn control(&self) -> &Choice {
         &self.control
     }
 
     /// Common parameters; no field is `None`.
-    pub fn settings(&self) -> &CommonParams {
+    pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
     /// Resolve what depends on the congestion control and reject parameters that it does not
     /// support.
-    fn validate(mut self) -> Result<TcpParams> {
+    fn checked(mut self) -> Result<TcpParams> {
         let rfc = self.settings.profile == Profile::Rfc;
-        let bbr = matches!(self.control, ControlParams::Bbr(_));
+        let bbr = matches!(self.control, Choice::Bbr(_));
         let refuse = |what: &str, why: String| Err(Error::new(why).at(what));
-        if !rfc && self.control != ControlParams::Reno {
+        if !rfc && self.control != Choice::Reno {
             return refuse("profile", format!("{} requires profile rfc", self.name));
         }
         // DCTCP works only with ECN (RFC 8257).
-        let dctcp = matches!(self.control, ControlParams::Dctcp(_));
+        let dctcp = matches!(self.control, Choice::Dctcp(_));
         let ecn = *self.settings.ecn.get_or_insert(dctcp);
         if bbr && ecn {
             return refuse("ecn", "bbr (version 1) ignores ECN marks".into());
@@ -275,7 +271,7 @@ impl TcpParams {
         if bbr && self.settings.pacing == Some(false) {
             return refuse("pacing", "bbr requires pacing".into());
         }
-        if let ControlParams::Vegas(v) = &self.control
+        if let Choice::Vegas(v) = &self.control
             && v.alpha > v.beta
         {
             return refuse("alpha", format!("{} is above beta, {}", v.alpha, v.beta));
@@ -284,19 +280,19 @@ impl TcpParams {
         if pacing && !rfc {
             return refuse("pacing", "not available in profile ns2; use profile rfc".into());
         }
-        if self.settings.prr && (!rfc || self.recovery != LossRecovery::Sack || bbr) {
+        if self.settings.prr && (!rfc || self.recovery != Recovery::Sack || bbr) {
             let text =
                 format!("not supported by {} in this profile; use sack in profile rfc", self.name);
             return refuse("prr", text);
         }
-        if self.settings.rack && (!rfc || self.recovery != LossRecovery::Sack) {
+        if self.settings.rack && (!rfc || self.recovery != Recovery::Sack) {
             let text =
                 format!("not supported by {} in this profile; use sack in profile rfc", self.name);
             return refuse("rack", text);
         }
-        let cubic = matches!(self.control, ControlParams::Cubic(_));
+        let cubic = matches!(self.control, Choice::Cubic(_));
         let hystart = *self.settings.hystart.get_or_insert(cubic);
-        if hystart && !(rfc && (cubic || self.control == ControlParams::Reno)) {
+        if hystart && !(rfc && (cubic || self.control == Choice::Reno)) {
             let text = format!(
                 "not supported by {} in this profile; use cubic or sack in profile rfc",
                 self.name
@@ -307,7 +303,7 @@ impl TcpParams {
     }
 
     /// All parameters with their current values.
-    pub fn table(&self) -> ParamRows {
+    pub fn table(&self) -> Rows {
         let mut rows = self.settings.table();
         rows.extend(self.control.table());
         rows
@@ -315,7 +311,7 @@ impl TcpParams {
 }
 
 /// Unwrap a value that [`parse`] has resolved.
-pub(super) fn resolved<T>(value: Option<T>) -> T {
+pub(super) fn worked_out<T>(value: Option<T>) -> T {
     value.expect("parameters come from tcp::parse, which resolves them")
 }
 
@@ -360,7 +356,7 @@ mod tests {
         for (entry, row) in TCPS.iter().flat_map(|e| e.table().into_iter().map(move |r| (e, r))) {
             let text = |value: &str| parse(entry.name, [(row.name, Setting::Text(value))]);
             let typed = |value: &str| {
-                let (mut settings, mut control) = (CommonParams::default(), (entry.control)());
+                let (mut settings, mut control) = (Settings::default(), (entry.control)());
                 if control.table().iter().any(|r| r.name == row.name) {
                     control.assign(row.name, Setting::Text(value))?;
                 } else {
@@ -383,7 +379,7 @@ mod tests {
         assert!(refused > 100, "{refused} refusals");
         let other = TcpParams::new(
             "newreno",
-            CommonParams::default(),
+            Settings::default(),
             parse("bbr", []).ok().map(|p| p.control),
         );
         assert!(other.unwrap_err().to_string().starts_with("control: "));
@@ -435,7 +431,7 @@ mod tests {
     #[test]
     fn a_tcp_has_common_and_own_parameters() {
         let cubic = parse("cubic", [("beta", Setting::Number(0.5))]).unwrap();
-        let ControlParams::Cubic(own) = &cubic.control else { panic!("{cubic:?}") };
+        let Choice::Cubic(own) = &cubic.control else { panic!("{cubic:?}") };
         assert_eq!((own.beta, own.c, cubic.name()), (0.5, 0.4, "cubic"));
         assert!(cubic.table().iter().any(|r| r.name == "beta" && r.value == "0.5"));
         assert!(parse("dctcp", []).unwrap().settings.ecn == Some(true), "dctcp requires ECN");
@@ -450,7 +446,7 @@ mod tests {
             assert_eq!(parse(entry.name, again).unwrap(), once);
             // No parameter of a congestion control shadows a common one.
             let names = entry.table();
-            let shared = CommonParams::default().table().len();
+            let shared = Settings::default().table().len();
             for own in &names[shared..] {
                 assert!(!names[..shared].iter().any(|r| answers(r, own.name)), "{}", own.name);
             }

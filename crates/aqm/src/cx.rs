@@ -1,14 +1,14 @@
 //! Context of a call into a discipline.
 
+use crate::dice::Dice;
 use crate::packet::{Ecn, Packet};
-use crate::random::Random;
 use crate::units::Time;
 use alloc::vec::Vec;
 
 /// Reason for a drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum DropReason {
+pub enum Why {
     /// The buffer was full.
     Full = 1,
     /// An AQM algorithm dropped the packet at enqueue.
@@ -19,24 +19,24 @@ pub enum DropReason {
 
 /// A dropped packet. Its owner receives it to free the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dropped {
+pub struct Lost {
     /// The packet.
     pub packet: Packet,
     /// Reason for the drop.
-    pub reason: DropReason,
+    pub why: Why,
     /// Time of the drop.
     pub at: Time,
 }
 
 /// Context of a call into a discipline: the time, the random numbers, and the list of dropped
 /// packets.
-pub struct Context<'a> {
+pub struct Cx<'a> {
     /// Time of the call.
     pub now: Time,
     /// Random number generator of the link.
-    pub rng: &'a mut dyn Random,
+    pub dice: &'a mut dyn Dice,
     /// Dropped packets are appended here.
-    pub lost: &'a mut Vec<Dropped>,
+    pub lost: &'a mut Vec<Lost>,
     /// Counters of marks.
     pub marks: &'a mut Marks,
 }
@@ -59,15 +59,11 @@ impl Marks {
     }
 }
 
-impl Context<'_> {
+impl Cx<'_> {
     /// Drops `packet`.
     #[inline]
-    pub fn drop(&mut self, packet: Packet, why: DropReason) {
-        if self.lost.capacity() == 0 {
-            // Room for a burst: AQMs that drop at the head at random may drop a dozen at once.
-            self.lost.reserve(32);
-        }
-        self.lost.push(Dropped { packet, reason: why, at: self.now });
+    pub fn drop(&mut self, packet: Packet, why: Why) {
+        self.lost.push(Lost { packet, why, at: self.now });
     }
 
     /// Marks `packet` with CE if it is ECN-capable; returns true if it is. A packet that already

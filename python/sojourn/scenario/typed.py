@@ -1,0 +1,111 @@
+"""Scenario files as typed objects: `load`, and `Scenario` from a validated table."""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from sojourn import _sojourn
+from sojourn._sojourn import InputError
+from sojourn.scenario.base import Model
+from sojourn.scenario.keys import Change, Flow, Link, Scenario
+from sojourn.scenario.load import Table, load_tree, to_json
+from sojourn.scenario.overrides import read_value
+from sojourn.scenario.variants import table
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+MODULES = {"qdisc": "disciplines", "tcp": "tcp", "source": "sources"}
+"""The modules with the classes of disciplines, TCPs and sources, and their kinds in Rust."""
+
+
+def load(path: str | Path) -> Scenario:
+    """Load and validate a scenario file.
+
+    Links, flows, changes, disciplines, TCPs and sources become objects of their classes:
+    ``case.links["up"].qdisc.target``. Fields that the file does not set are None.
+    `Scenario.replace` returns a changed copy.
+
+    Parameters
+    ----------
+    path : str or Path
+        A .toml or .json file. Traces that it names are relative to its folder.
+
+    Returns
+    -------
+    Scenario
+        The scenario. It gives the same results as the file.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or the scenario is invalid. The message has the name of the
+        file, and the line or the path of the key.
+    """
+    tree = load_tree(path)
+    try:
+        _sojourn.canonical(to_json(tree))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    return scenario(tree)
+
+
+def scenario(tree: Table) -> Scenario:
+    """Return the valid scenario `tree` as a Scenario."""
+    inner = {
+        "links": {name: _link(link) for name, link in tree["links"].items()},
+        "flows": [_flow(flow) for flow in tree["flows"]],
+    }
+    if "changes" in tree:
+        inner["changes"] = [_struct(Change, change) for change in tree["changes"]]
+    return _struct(Scenario, tree | inner)
+
+
+def _link(link: Table) -> Link:
+    return _struct(Link, link | {k: _model(k, link[k]) for k in ("qdisc",) if k in link})
+
+
+def _flow(flow: Table) -> Flow:
+    return _struct(Flow, flow | {k: _model(k, flow[k]) for k in ("tcp", "source") if k in flow})
+
+
+def _struct(kind: type[S], values: Mapping[str, Any]) -> S:
+    """Return an object of the class `kind` with `values`, whose keys are those of a file."""
+    fields = dict(zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True))
+    return kind(**{fields[key]: value for key, value in values.items()})
+
+
+def _model(module: str, given: Any) -> Any:
+    """Return a valid discipline, TCP or source, in any form, as an object of its class.
+
+    A table that sets one parameter under two names is returned as it is.
+    """
+    tree = table(given)
+    kind, names = _classes(module)[_folded(tree.pop("name"))]
+    if isinstance(given, str):
+        tree = {key: read_value(value) for key, value in tree.items()}
+    values = {names[key.replace("-", "_")]: value for key, value in tree.items()}
+    return _struct(kind, values) if len(values) == len(tree) else given
+
+
+def _folded(name: str) -> str:
+    """Return a name as Rust compares it."""
+    return name.lower().replace("-", "_")
+
+
+@cache
+def _classes(module: str) -> dict[str, tuple[type[Model], dict[str, str]]]:
+    """Return, by name and alias, each class of `module` and its parameters by name and alias."""
+    public = import_module(f"sojourn.{module}")
+    by_tag = {
+        c.__struct_config__.tag: c for c in (getattr(public, name) for name in public.__all__)
+    }
+    found: dict[str, tuple[type[Model], dict[str, str]]] = {}
+    for spec in json.loads(_sojourn.specs())[MODULES[module]]:
+        names = {one: p["name"] for p in spec["params"] for one in (p["name"], *p["aliases"])}
+        found |= dict.fromkeys((spec["name"], *spec["aliases"]), (by_tag[spec["name"]], names))
+    return found
