@@ -1,18 +1,18 @@
-# The front door: the same words on a desk and in CI. `make demo` and `make test` need Rust and Python 3.11.
+# Entry points, the same for developers and in CI. `make demo` and `make test` need Rust and Python 3.11.
 PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
 .PHONY: demo test check bench bench-live bench-emulate bench-sweep kernel-tcp gen validate studies papers papers-full papers-live faults fuzz mutants kill instructions wheel build dev release clean
 
-demo: build  ## the main job: four disciplines on a home uplink, a table and a figure
+demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
 	@$(BIN)/sojourn compare examples/home-uplink.toml --qdisc droptail,red,codel,fq_codel --seeds 5 \
 	    --plot out/home-uplink.png
 	@echo
 	@echo "figure: out/home-uplink.png; next: .venv/bin/sojourn new"
 
-test: dev  ## everything that proves it works
+test: dev  ## all tests of Rust and Python
 	cargo test $(CRATES)
 	$(BIN)/python -m pytest
 
@@ -27,26 +27,26 @@ check: dev  ## format, lints, types, prose, generated files
 	$(BIN)/python -m mypy.stubtest sojourn._sojourn
 	$(BIN)/python tools/gen.py --check
 
-bench:  ## speed, as ratios inside one run
+bench:  ## benchmarks, as ratios within one run
 	cargo bench $(CRATES)
 
-bench-emulate: release  ## under a minute: how fast a scenario can run on real packets here
+bench-emulate: release  ## under a minute: highest rates of a scenario on real packets on this machine
 	$(BIN)/python tools/bench_emulate.py
 
-bench-sweep: release  ## under a minute: what a sweep costs beside its runs, and on two cores
+bench-sweep: release  ## under a minute: overhead of a sweep, and its speed on two cores
 	$(BIN)/python tools/bench_sweep.py
 
-kernel-tcp: release  ## a quarter of an hour: real TCP beside the simulator, written to docs/live.md
+kernel-tcp: release  ## 15 minutes: the kernel's TCP compared with the simulated one, written to docs/live.md
 	$(BIN)/python tools/kernel_tcp.py
 
-bench-live: release  ## minutes: how accurate a live link is here, written to docs/live.md
+bench-live: release  ## minutes: accuracy of a live link on this machine, written to docs/live.md
 	$(BIN)/python tools/bench_live.py
 
-gen: dev  ## rewrite what is generated from Rust: classes, pages, figures
+gen: dev  ## rewrite the files generated from Rust: classes, pages, figures
 	$(BIN)/python tools/gen.py
 	$(BIN)/python tools/shown.py
 
-validate: release  ## a quarter of an hour: our results beside those of ns-2, written to docs/validation.md
+validate: release  ## 15 minutes: our results compared with those of ns-2, written to docs/validation.md
 	$(BIN)/python -m validation
 
 studies: release  ## a minute: fairness of disciplines on a shared link, written to docs/fairness.md
@@ -59,13 +59,13 @@ papers: dev  ## a few minutes: every paper with few seeds and points, into out/p
 papers-full: release  ## tens of minutes: every paper in full, its pages and figures into docs/papers
 	$(BIN)/python tools/papers.py
 
-papers-live: release  ## 20 minutes, as root: what two papers have on testbeds, on real packets, into docs/papers
+papers-live: release  ## 20 minutes, as root: the testbeds of two papers on real packets, into docs/papers
 	$(BIN)/python tools/papers.py --live
 
-faults: dev  ## minutes: a sweep is killed at 50 random moments and goes on each time
+faults: dev  ## minutes: kill a sweep at 50 random moments; it continues each time
 	SOJOURN_KILLS=50 $(BIN)/python -m pytest tests/test_sweep.py -k killed
 
-fuzz:  ## minutes of fuzzing; needs the nightly toolchain (`make test` drives the same bodies for some seconds)
+fuzz:  ## minutes of fuzzing; needs the nightly toolchain (`make test` runs the same targets for seconds)
 	cargo fuzz --version >/dev/null 2>&1 || cargo install cargo-fuzz --locked
 	cargo +nightly fuzz run -s none tcp -- -max_total_time=300 -max_len=256 -timeout=60
 	mkdir -p fuzz/corpus/scenario
@@ -74,47 +74,47 @@ fuzz:  ## minutes of fuzzing; needs the nightly toolchain (`make test` drives th
 	cargo +nightly fuzz run -s none scenario fuzz/corpus/scenario fuzz/seeds/scenario -- \
 	    -max_total_time=300 -max_len=4096 -timeout=20 -dict=fuzz/scenario.dict
 
-mutants:  ## hours: which small changes of the algorithms no test notices; FILE=..., SHARD=0/4: docs/mutation.md
+mutants:  ## hours: mutation testing of the algorithms; FILE=..., SHARD=0/4: docs/mutation.md
 	cargo mutants --version >/dev/null 2>&1 || cargo install cargo-mutants --locked
 	$(PYTHON) tools/mutants.py $(FILE) $(if $(SHARD),--shard $(SHARD))
 
-kill: dev  ## minutes: 52 rounds of a live link that is killed; nothing may be left of it
+kill: dev  ## minutes: kill a live link 52 times; nothing may be left behind
 	SOJOURN_ROUNDS=13 $(BIN)/python -m pytest tests/test_live_kill.py -rs
 
-instructions:  ## what a packet costs, counted by valgrind's callgrind, against what was written down
+instructions:  ## CPU instructions per packet (valgrind's callgrind), compared with the recorded number
 	$(PYTHON) tools/instructions.py
 
-wheel: .venv/ready  ## a wheel, and a clean environment that runs the demo from it without Rust
+wheel: .venv/ready  ## build a wheel, and run the demo from it in a clean environment without Rust
 	$(BIN)/maturin build --release --out dist
 	tools/try-wheel.sh dist
 
-# Output of tools that say much and matter little: shown if they fail.
+# Output of verbose tools, shown only if they fail.
 quietly = mkdir -p target && { $(1) >target/make.log 2>&1 || { cat target/make.log; exit 1; }; }
 MATURIN = VIRTUAL_ENV=$(CURDIR)/.venv PIP_NO_COMPILE=1 $(BIN)/maturin develop
 
-# What sojourn needs at run time; maturin reads it from pyproject.toml.
+# Run-time requirements; maturin reads them from pyproject.toml.
 .venv/ready: pyproject.toml
 	@command -v cargo >/dev/null || { echo "Rust is missing: install it with rustup, https://rustup.rs"; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 is due: make PYTHON=..." if sys.version_info < (3, 11) else 0)'
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is required: make PYTHON=..." if sys.version_info < (3, 11) else 0)'
 	@echo "installing Python packages into .venv, compiling Rust into target: about a minute, 0.6 GB"
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --no-compile "maturin>=1.9,<2"
 	@$(call quietly,$(MATURIN) --profile develop)
 	@touch $@
 
-# What tests and checks need beside it.
+# Requirements of tests and checks.
 .venv/dev: .venv/ready
 	@echo "installing development packages into .venv: 0.7 GB"
 	@$(call quietly,$(MATURIN) --profile develop --extras dev)
 	@touch $@
 
-build: .venv/ready  ## the module of Rust for Python, built quickly; cargo sees what has changed
+build: .venv/ready  ## the compiled module, built quickly; only changed files are compiled
 	@$(call quietly,$(MATURIN) --profile develop --skip-install)
 
 dev: .venv/dev
 	@$(call quietly,$(MATURIN) --profile develop --skip-install)
 
-release: .venv/dev  ## the same as in a wheel: some minutes to build, a seventh faster
+release: .venv/dev  ## the module as in a wheel: minutes to build, 15 % faster
 	@$(call quietly,$(MATURIN) --release --skip-install)
 
 clean:

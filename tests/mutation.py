@@ -1,7 +1,7 @@
-"""Mutated input: trees, tables and command lines, each with one thing or a few changed.
+"""Mutated input: trees, tables and command lines, each with one or a few changes.
 
-The same seed gives the same mutants. Whoever uses them demands that each is refused in one line or
-accepted and usable; any other exception is a fault.
+The same seed gives the same mutants. Tests demand that each is refused in one line, or accepted
+and usable; any other exception is a fault.
 """
 
 import copy
@@ -18,14 +18,14 @@ VALUES: tuple[Any, ...] = (
     "", "x", "-", "0", "codel", "10mbit", "a\tb", LONG, date(2026, 1, 2), [], [5], [True], ["x"],
     [math.inf], [[]], [{}], ["x", "x"], {}, {"x": 1}, {"name": "x"}, {"name": ["codel"]},
 )  # fmt: skip
-"""What stands in the place of a value: every type, extremes, empty and nested ones."""
+"""Replacements of a value: every type, extreme, empty and nested ones."""
 
 
 WORDS = (
     "", "-1", "nan", "inf", "1e999", "1e400000", "0x10", "1_0", "٣", "²", '"', "\x00", ",", "\n",
     "\r", "\r\n", " ", "9" * 400, "9223372036854775808", "é", "5,5", "t_s", "i",
 )  # fmt: skip
-"""What is put between the bytes of a text, or into a cell of a table."""
+"""Insertions between the bytes of a text, or into a cell of a table."""
 
 
 def places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

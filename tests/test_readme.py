@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def blocks(language: str, page: str = "README.md") -> list[str]:
-    """Give the code blocks of a page in one language."""
+    """Return the code blocks of a page in one language."""
     found: list[str] = []
     inside = None
     for line in (ROOT / page).read_text().splitlines(keepends=True):

@@ -21,7 +21,7 @@ from test_readme import blocks
 
 ROOT = EXAMPLES.parent
 WHOLE = tomllib.loads((EXAMPLES / "every-key.toml").read_text())
-"""The example that has every key."""
+"""Scenario of the example with every key."""
 
 KEYS = [
     pytest.param(table, key, id=f"{table['path'] or 'top'}.{key['name']}")
@@ -52,7 +52,7 @@ def canonical(tree: Any) -> Any:
 
 
 def test_every_key_is_in_the_example() -> None:
-    """And nothing else, so that a new key is shown as well."""
+    """The example has every key and no other."""
     for table in json.loads(_sojourn.specs())["scenario"]:
         there = set().union(*(one.keys() for one in places(WHOLE, table["path"])))
         assert there == {key["name"] for key in table["keys"]}, table["path"]
@@ -79,7 +79,7 @@ def test_a_default_is_what_rust_takes(table: Any, key: Any) -> None:
 
 @pytest.mark.parametrize(("table", "key"), KEYS)
 def test_an_example_is_accepted_and_has_an_effect(table: Any, key: Any) -> None:
-    """In the place of what the scenario has."""
+    """Each example replaces the value in the scenario."""
     path, name = table["path"], key["name"]
     tree: Any = {
         "duration": "50s",
@@ -117,8 +117,8 @@ def test_an_example_is_accepted_and_has_an_effect(table: Any, key: Any) -> None:
 
 
 @pytest.mark.parametrize(("table", "key"), KEYS)
-def test_a_key_with_a_slip_is_refused(table: Any, key: Any) -> None:
-    """By its path, with the right name."""
+def test_a_misspelt_key_is_refused(table: Any, key: Any) -> None:
+    """The message has its path and the right name."""
     tree = copy.deepcopy(WHOLE)
     place = next(one for one in places(tree, table["path"]) if key["name"] in one)
     place[f"{key['name']}_"] = place.pop(key["name"])
@@ -129,7 +129,7 @@ def test_a_key_with_a_slip_is_refused(table: Any, key: Any) -> None:
 
 @pytest.mark.parametrize(("table", "key"), [k for k in KEYS if k.values[1]["range"]])  # type: ignore[index]
 def test_a_range_holds(table: Any, key: Any) -> None:
-    """What lies above its end is refused with the range."""
+    """A value above the range is refused, and the message has the range."""
     tree = copy.deepcopy(WHOLE)
     end = key["range"].split(" to ")[1]
     number, unit = re.fullmatch(r"(\d+)(\w*)", end).groups()  # type: ignore[union-attr]
@@ -191,7 +191,7 @@ def test_every_scenario_of_the_page_runs() -> None:
 
 
 def test_the_python_of_the_page_of_metrics_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As it stands."""
+    """The Python examples of the page of metrics run unchanged."""
     monkeypatch.chdir(ROOT)
     (example,) = blocks("python", "docs/metrics.md")
     exec(compile(example, "metrics.md", "exec"), {})

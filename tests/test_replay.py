@@ -83,7 +83,7 @@ def csv(path: Path, text: str) -> Path:
 
 
 def test_a_shift_of_all_arrivals_changes_nothing(sojourn: Command, tmp_path: Path) -> None:
-    """100.003 s later every packet meets the same fate, as late; `--timer-phase` ties it down."""
+    """100.003 s later every decision and delay is the same; `--timer-phase` fixes the timers."""
     table = pl.read_csv(ARRIVALS)
     later_us = 100_003_333
     late = tmp_path / "late.csv"
@@ -108,7 +108,7 @@ def test_a_shift_of_all_arrivals_changes_nothing(sojourn: Command, tmp_path: Pat
 
 
 def test_small_replay_by_hand(sojourn: Command, tmp_path: Path) -> None:
-    """1000 B at 8 mbit take 1 ms; one packet may wait."""
+    """1000 B at 8 Mbit/s take 1 ms; the queue holds one packet."""
     file = csv(tmp_path / "a.csv", "i,t_us,flow,size_B\n5,0,1,1000\n6,10,1,1000\n7,20,2,1000\n")
     out = tmp_path / "o.csv"
     options = [file, "--qdisc", "fifo", "--set", "limit=1p", "--rate", "8mbit", "--out", out]
@@ -126,7 +126,7 @@ def test_small_replay_by_hand(sojourn: Command, tmp_path: Path) -> None:
 
 
 def test_times_below_a_microsecond_have_three_decimals(sojourn: Command, tmp_path: Path) -> None:
-    """A column of whole numbers stays whole."""
+    """A column of integers stays one."""
     file = csv(tmp_path / "a.csv", "i,t_us,flow,size_B\n0,0,1,1000\n1,0,1,1000\n")
     out = tmp_path / "o.csv"
     sojourn("replay", file, "--qdisc", "fifo", "--rate", "7mbit", "--out", out)
@@ -137,7 +137,7 @@ def test_times_below_a_microsecond_have_three_decimals(sojourn: Command, tmp_pat
 
 
 def test_marks_need_the_ecn_column(sojourn: Command, tmp_path: Path) -> None:
-    """The two bits: 2 is ECT(0); a packet that came with CE is not marked here."""
+    """The two bits: 2 is ECT(0); a packet that arrives with CE is not marked again."""
     rows = [f"{i},{i * 100},1,1500,{(2, 3, 0)[i % 3]}" for i in range(20_000)]
     file = csv(tmp_path / "a.csv", "i,t_us,flow,size_B,ecn\n" + "\n".join(rows) + "\n")
     options = [file, "--qdisc", "codel", "--set", "ecn=true", "--set", "limit=1MB"]
@@ -194,7 +194,7 @@ def test_bad_csv_is_refused_with_its_row(case: str, sojourn: Command, tmp_path: 
 
 
 def refused(sojourn: Command, folder: Path, options: list[Any], part: str) -> None:
-    """Hold a refusal to its promise: one line, exit code 2, and no output."""
+    """Check a refusal: one line, exit code 2, and no output."""
     out = folder / "out.csv"
     code, said, err = sojourn("replay", "--qdisc=red", "--rate=8mbit", "--out", out, *options)
     assert (code, said, err.count("\n")) == (2, "", 1)
@@ -203,7 +203,7 @@ def refused(sojourn: Command, folder: Path, options: list[Any], part: str) -> No
 
 
 def test_other_bad_input_is_refused(sojourn: Command, tmp_path: Path) -> None:
-    """Options, and files that are no tables."""
+    """Wrong options, and files that are not tables."""
     good = csv(tmp_path / "a.csv", GOOD)
     raw = gzip.compress(GOOD.encode())
     damaged = tmp_path / "b.csv.gz"
@@ -233,8 +233,8 @@ def test_other_bad_input_is_refused(sojourn: Command, tmp_path: Path) -> None:
         refused(sojourn, tmp_path, options, part)
 
 
-def test_a_replay_tells_how_far_it_is_and_can_be_ended() -> None:
-    """Every 16,384 arrivals; where the answer is no it ends with KeyboardInterrupt."""
+def test_a_replay_reports_progress_and_can_be_stopped() -> None:
+    """Every 16,384 arrivals; if the callback returns False it raises KeyboardInterrupt."""
     n = 50_000
     columns = (np.arange(n) * 1_000_000, np.zeros(n, np.uint32), np.full(n, 1000, np.uint32),
                np.zeros(n, np.uint8))  # fmt: skip

@@ -19,7 +19,7 @@ from sojourn.scenario.overrides import apply
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
-    """A run of the small scenario with series and tape."""
+    """Return a run of the small scenario with series and packet log."""
     from conftest import SMALL
 
     path = tmp_path_factory.mktemp("result") / "small.toml"
@@ -40,8 +40,8 @@ CALL = """received_packets lost_packets loss_rate delay_mean_s delay_p50_s delay
 delay_max_s jitter_s""".split()
 
 
-def test_summary_has_every_promised_number(result: Result) -> None:
-    """The keys of the contract."""
+def test_summary_has_every_documented_key(result: Result) -> None:
+    """No documented key is missing."""
     assert next(iter(result.summary)) == "sojourn"
     assert set(result.summary) == {"sojourn", "scenario", "links", "flows"}
     assert set(result.links["up"]) == set(LINK)
@@ -52,7 +52,7 @@ def test_summary_has_every_promised_number(result: Result) -> None:
 
 
 def test_numbers_are_items_and_attributes(result: Result) -> None:
-    """Whichever reads better."""
+    """Both forms give the same value."""
     up = result.links["up"]
     assert up.sojourn_p99_s == up["sojourn_p99_s"]
     assert 0 < up.utilisation <= 1
@@ -60,8 +60,8 @@ def test_numbers_are_items_and_attributes(result: Result) -> None:
         _ = up.sojurn_p99_s
 
 
-def test_series_agree_with_the_tally(result: Result) -> None:
-    """What left in the intervals after the warm-up is what was counted."""
+def test_series_agree_with_the_statistics(result: Result) -> None:
+    """Departures in the intervals after the warm-up sum to the link's counter."""
     up = result.links["up"]
     after = result.time_s > 1.0
     assert len(result.time_s) == 300
@@ -78,8 +78,8 @@ def test_series_agree_with_the_tally(result: Result) -> None:
     assert received.sum() == pytest.approx(up.series.departed_bytes.sum(), rel=0.01)
 
 
-def test_tape_agrees_with_the_tally(result: Result) -> None:
-    """The rows of packets that arrived after the warm-up are those that were counted."""
+def test_packet_log_agrees_with_the_statistics(result: Result) -> None:
+    """Packets that arrived after the warm-up sum to the link's counters."""
     frame = result.frame("tape").filter(pl.col("arrived_s") >= 1.0)
     up = result.links["up"]
     # A packet that still waits at the end has no row: it has not left.
@@ -118,7 +118,7 @@ def test_frames(result: Result) -> None:
 
 
 def test_completions_after_warmup_are_those_of_the_summary(result: Result) -> None:
-    """What the comparison pools is what Rust counts."""
+    """Comparisons pool the same completions as the summary."""
     short = next(group for group in groups(result) if group.name == "short")
     took = completion_times(result, short)
     assert len(took) == result.flows["short"].completed >= 2
@@ -126,7 +126,7 @@ def test_completions_after_warmup_are_those_of_the_summary(result: Result) -> No
 
 
 def test_files_carry_their_provenance(result: Result, tmp_path: Path) -> None:
-    """Each Parquet file says by what it was made, and the scenario in it makes it again."""
+    """Each Parquet file has version and scenario; the scenario reproduces it."""
     out = tmp_path / "new" / "out"
     result.save(out)
     assert {p.name for p in out.iterdir()} == {*FILES} - {"queries.parquet"}
@@ -145,7 +145,7 @@ def test_files_carry_their_provenance(result: Result, tmp_path: Path) -> None:
 def test_saving_replaces_all_files_of_an_earlier_run(
     result: Result, small: Path, tmp_path: Path
 ) -> None:
-    """No tape of another run stays behind, and what is not ours stays."""
+    """No packet log of another run remains; foreign files stay."""
     result.save(tmp_path / "out")
     (tmp_path / "out" / "notes.txt").write_text("mine")
     sj.simulate(small).save(tmp_path / "out")
@@ -156,7 +156,7 @@ def test_saving_replaces_all_files_of_an_earlier_run(
 def test_failed_saving_leaves_the_old_files(
     result: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half of a new run is worse than the whole of an old one."""
+    """A complete old result is better than half of a new one."""
     result.save(tmp_path)
     before = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
 
@@ -200,7 +200,7 @@ def test_many_runs_end_together_when_one_fails(small: Path) -> None:
 
 
 def test_frames_of_different_runs_have_the_same_types() -> None:
-    """A number that is defined for no row is still a number, and what a row is comes first."""
+    """A column without values is still numeric, and labels come first."""
     flow = sj.Flow(name="bulk", source=sj.Bulk(), path=["up"])
     case = sj.Scenario(duration="1s", links={"up": sj.Link(rate="1mbit")}, flows=[flow])
     frame = sj.simulate(case).frame("flows")

@@ -1,4 +1,4 @@
-"""Scenarios as data: what is given is kept, and the three ways to say it are one."""
+"""Scenarios as data: Structs, TOML and JSON are stored unchanged and are equivalent."""
 
 import doctest
 import json
@@ -45,7 +45,7 @@ STRUCTS = sj.Scenario(
 
 
 def canonical(scenario: Any) -> Any:
-    """What Rust makes of it."""
+    """Return the canonical form by Rust."""
     return json.loads(_sojourn.canonical(to_json(scenario)))
 
 
@@ -58,8 +58,8 @@ def test_structs_toml_and_json_are_one_scenario(small: Path) -> None:
     assert plain(STRUCTS) == tree
 
 
-def test_structs_keep_what_they_are_given() -> None:
-    """Frozen, keyword-only, stored unchanged, printed without what was not given."""
+def test_structs_keep_their_values() -> None:
+    """Frozen, keyword-only, stored unchanged, printed without defaults."""
     law = sj.CoDel(target="20ms", ecn=True)
     assert repr(law) == "CoDel(ecn=True, target='20ms')"
     assert plain(law) == {"name": "codel", "ecn": True, "target": "20ms"}
@@ -84,8 +84,8 @@ def test_structs_keep_what_they_are_given() -> None:
         (-(10**400), f"a number of about 400 digits is out of range, allowed: up to {2**53}"),
     ],
 )
-def test_what_json_cannot_say_is_refused_where_it_stands(value: Any, said: str) -> None:
-    """With the path that Rust would give; flows are known by their names."""
+def test_values_outside_json_are_refused_with_their_path(value: Any, said: str) -> None:
+    """The path is that of Rust; flows are known by their names."""
     flow = {"name": "f", "path": ["up"], "source": {"name": "bulk", "start": [0, value]}}
     for tree, path in (
         ({"name": value}, "name"),
@@ -97,8 +97,8 @@ def test_what_json_cannot_say_is_refused_where_it_stands(value: Any, said: str) 
         assert str(refused.value) == f"{path}: {said}"
 
 
-def test_plain_has_numpy_models_and_any_text() -> None:
-    """Numbers and arrays of NumPy, half letters, keys that are no text."""
+def test_plain_converts_numpy_and_text() -> None:
+    """Numbers and arrays of NumPy, lone surrogates, keys that are not text."""
     tree = {"a": np.float64(2.5), "b": np.arange(3), "c": "\ud800", 3: None, "d": Path("x")}
     assert plain(tree) == {"a": 2.5, "b": [0, 1, 2], "c": "\\ud800", "3": None, "d": "x"}
     assert plain([sj.CoDel(target="5ms")]) == [{"name": "codel", "target": "5ms"}]
@@ -150,13 +150,13 @@ def test_settings_apply_in_order(small: Path) -> None:
     [("20ms", "20ms"), ("3", 3), ("0.5", 0.5), ("on", "on"), ("true", True), ("a = 1", "a = 1")],
 )
 def test_values_of_the_command_line(text: str, value: Any) -> None:
-    """TOML where it is TOML, else text."""
+    """Valid TOML is parsed, everything else is text."""
     assert read_value(text) == value
     assert read_value("1\nother = 2") == "1\nother = 2"
 
 
 def test_link_that_is_compared() -> None:
-    """Called bottleneck, else the first that the first flow crosses; or chosen."""
+    """The one called bottleneck, else the first of the first flow; or a chosen one."""
     links = {"a": {"rate": "1mbit"}, "b": {"rate": "1mbit"}}
     flows = [{"name": "f", "path": ["b", "a"]}]
     tree: dict[str, Any] = {"duration": "1s", "links": links, "flows": flows}
@@ -178,7 +178,7 @@ def test_samples_for_a_figure(small: Path) -> None:
 
 
 def test_small_scenario_is_the_one_of_the_tables() -> None:
-    """The text that the tests change is what they think it is."""
+    """The text edited by the tests is the scenario of the tables."""
     assert SMALL.count("[[flows]]") == 3
 
 

@@ -18,7 +18,7 @@ from sojourn.result.steady_state import steady
 
 
 def test_interval_is_students() -> None:
-    """The factors that the reference lists: 2.776 for five runs, 2.262 for ten."""
+    """Tabulated factors: 2.776 for five runs, 2.262 for ten."""
     for n, factor in ((5, 2.776), (10, 2.262), (20, 2.093)):
         x = np.arange(n, dtype=float)
         found = interval(x)
@@ -29,7 +29,7 @@ def test_interval_is_students() -> None:
 
 
 def test_quantiles_and_the_bootstrap_are_those_of_scipy() -> None:
-    """Of even and odd degrees of freedom, and the same samples for the same seed."""
+    """For even and odd degrees of freedom, and the same samples for the same seed."""
     from scipy.stats import bootstrap, t
 
     for freedom in (*range(1, 60), 99, 100, 999, 1000, 99_999):
@@ -47,14 +47,14 @@ def test_quantiles_and_the_bootstrap_are_those_of_scipy() -> None:
         assert (low, high) == pytest.approx((ends.low, ends.high), rel=1e-12)
 
 
-def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
-    """2,000 times five normal values: 95 %, give or take three standard errors."""
+def test_intervals_have_their_coverage() -> None:
+    """2,000 times five normal values: 95 %, within three standard errors."""
     rng = np.random.default_rng(1)
     held = [abs(f.mean) <= f.half for f in (interval(rng.normal(size=5)) for _ in range(2000))]
     assert abs(np.mean(held) - 0.95) < 3 * (0.95 * 0.05 / 2000) ** 0.5
 
 
-def test_pairs_take_out_what_seeds_have_in_common() -> None:
+def test_pairing_removes_the_variance_between_seeds() -> None:
     """A difference of 1 among seeds that differ by tens."""
     seeds = np.array([10.0, 50.0, 90.0, 20.0])
     found = paired(seeds + 1 + np.array([0.1, -0.1, 0.1, -0.1]), seeds)
@@ -62,7 +62,7 @@ def test_pairs_take_out_what_seeds_have_in_common() -> None:
     assert found.half < 0.2
 
 
-def test_percentiles_have_intervals_that_hold_the_truth() -> None:
+def test_intervals_of_percentiles_contain_the_truth() -> None:
     """The median of an exponential is ln 2; the same seed gives the same interval."""
     rng = np.random.default_rng(2)
     held = []
@@ -76,7 +76,7 @@ def test_percentiles_have_intervals_that_hold_the_truth() -> None:
     assert np.isnan(percentile([1.0], 50)[1])
 
 
-def test_mser_cuts_what_is_warm_up_and_nothing_else() -> None:
+def test_mser_cuts_only_the_warm_up() -> None:
     """A start far off that decays in 200 values; white noise; a series that only rises."""
     rng = np.random.default_rng(3)
     noise = rng.normal(size=4000)
@@ -87,8 +87,8 @@ def test_mser_cuts_what_is_warm_up_and_nothing_else() -> None:
     assert mser5([1.0, 2.0]) == 0
 
 
-def test_batch_means_are_honest_about_values_that_hang_together() -> None:
-    """An autoregressive series: the intervals of batches hold its mean, others do not."""
+def test_batch_means_cover_correlated_values() -> None:
+    """An autoregressive series: intervals of batches contain its mean, naive ones do not."""
     rng = np.random.default_rng(4)
     batched, single = [], []
     for _ in range(200):
@@ -106,7 +106,7 @@ def test_batch_means_are_honest_about_values_that_hang_together() -> None:
 
 
 def test_the_steady_state_of_a_run() -> None:
-    """A long flow fills its buffer slowly: the cut is told, the mean is that of a later window."""
+    """A long flow fills its buffer slowly: the cut is reported, the mean is of a later window."""
     case = {
         "duration": "60s",
         "sample": "20ms",

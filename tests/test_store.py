@@ -1,4 +1,4 @@
-"""The store: nothing is lost, nothing is half there, damage is found."""
+"""The store: no row is lost, no partial row is read, damage is detected."""
 
 import errno
 import hashlib
@@ -21,13 +21,13 @@ from sojourn.sweeps.writer import Keeper
 
 
 def row(i: int, value: float | None = 0.5) -> dict[str, object]:
-    """A row like those of campaigns."""
+    """Return a row like those of campaigns."""
     own = {"key": f"{i:04}", "engine": "e", "axes": "[]", "measured": '["value", "series"]'}
     return {**own, "seed": i, "value": value, "series": [1.0, float(i)]}
 
 
-def test_rows_come_back_in_one_order_whatever_the_order_of_writing(tmp_path: Path) -> None:
-    """The same rows, the same table."""
+def test_rows_do_not_depend_on_the_order_of_writing(tmp_path: Path) -> None:
+    """The same rows give the same table."""
     for name, order in (("a", range(10)), ("b", reversed(range(10)))):
         store = Store(tmp_path / name)
         for i in order:
@@ -44,8 +44,8 @@ def test_an_empty_store_has_no_rows_and_makes_no_folder(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
-def test_small_parts_are_put_together(tmp_path: Path) -> None:
-    """And large ones left as they are."""
+def test_small_parts_are_merged(tmp_path: Path) -> None:
+    """Large ones stay as they are."""
     store = Store(tmp_path)
     store.put([row(i) for i in range(FEW)])
     for i in range(LOOSE + 5):
@@ -57,7 +57,7 @@ def test_small_parts_are_put_together(tmp_path: Path) -> None:
     assert len(Store(tmp_path).rows()) == FEW + LOOSE + 5
 
 
-def test_a_row_that_is_there_twice_counts_once(tmp_path: Path) -> None:
+def test_duplicate_rows_count_once(tmp_path: Path) -> None:
     """Two processes may have made the same run."""
     for _ in range(2):
         Store(tmp_path).put([row(1), row(2)])
@@ -65,7 +65,7 @@ def test_a_row_that_is_there_twice_counts_once(tmp_path: Path) -> None:
 
 
 def test_a_column_without_values_has_the_same_type_in_all_parts(tmp_path: Path) -> None:
-    """Or other programs could not read the folder."""
+    """Otherwise other programs could not read the folder."""
     Store(tmp_path).put([row(1, None)])
     Store(tmp_path).put([row(2, 0.25)])
     assert Store(tmp_path).rows()["value"].to_list() == [None, 0.25]
@@ -79,7 +79,7 @@ def test_a_column_without_values_has_the_same_type_in_all_parts(tmp_path: Path) 
 
 @pytest.mark.parametrize("harm", ["cut", "flipped", "emptied"])
 def test_a_damaged_part_is_named_and_set_aside(tmp_path: Path, harm: str) -> None:
-    """Not silently read, and the others stay."""
+    """It is not silently read, and the other parts stay."""
     store = Store(tmp_path)
     store.put([row(1)])
     store.put([row(2)])
@@ -104,7 +104,7 @@ def test_a_damaged_part_is_named_and_set_aside(tmp_path: Path, harm: str) -> Non
 
 
 def foreign() -> dict[str, pl.DataFrame]:
-    """Tables of other programs, the later ones ever more like ours."""
+    """Return tables of other programs, increasingly similar to ours."""
     good = pl.DataFrame([row(1)])
     return {
         "other columns": pl.DataFrame({"a": [1, 2]}),
@@ -120,7 +120,7 @@ def foreign() -> dict[str, pl.DataFrame]:
 
 @pytest.mark.parametrize("case", foreign())
 def test_a_file_of_another_program_is_refused_and_left_alone(tmp_path: Path, case: str) -> None:
-    """Though its name is the hash of its bytes: never mixed in, never moved."""
+    """Even if its name is the hash of its bytes: never read, never moved."""
     Store(tmp_path).put([row(1), row(2)])
     raw = io.BytesIO()
     foreign()[case].write_parquet(raw)
@@ -136,7 +136,7 @@ def test_a_file_of_another_program_is_refused_and_left_alone(tmp_path: Path, cas
 
 
 def test_a_file_of_another_program_with_such_a_name_is_not_moved(tmp_path: Path) -> None:
-    """Some programs name files after other hashes: that is no damage."""
+    """Some programs name files by other hashes: that is no damage."""
     Store(tmp_path).put([row(1)])
     name = f"{'0' * 32}.parquet"
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / name)
@@ -148,8 +148,8 @@ def test_a_file_of_another_program_with_such_a_name_is_not_moved(tmp_path: Path)
     assert (tmp_path / ASIDE / name).exists()
 
 
-def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
-    """Each with its own Store, tidying while others write and read."""
+def test_parallel_writers_lose_no_row(tmp_path: Path) -> None:
+    """Each with its own Store, merging parts while others write and read."""
 
     def write(k: int) -> None:
         for i in range(30):
@@ -164,10 +164,10 @@ def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
     assert len(Store(tmp_path).rows()) == 90
 
 
-def test_a_listing_that_is_torn_loses_no_row(
+def test_merging_during_a_listing_loses_no_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another process puts parts together while the folder is listed: neither old nor new seen."""
+    """The listing may contain neither the old nor the new parts."""
     for i in range(3):
         Store(tmp_path).put([row(i)])
     whole = Store._parts
@@ -189,7 +189,7 @@ def test_a_listing_that_is_torn_loses_no_row(
 def test_a_clock_that_is_set_back_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every reading of the wall clock is an hour before the last one; the files are old as well."""
+    """Each reading of the clock is an hour before the last one; the files are old too."""
     tree = {"duration": "50ms", "links": {"up": {"rate": "1mbit"}},
             "flows": [{"name": "f", "path": ["up"]}]}  # fmt: skip
     asked = make_sweep(tree, {"f.count": [1, 2]}, seeds=[1, 2])
@@ -214,7 +214,7 @@ def test_a_clock_that_is_set_back_changes_nothing(
 
 
 def test_no_temporary_file_stays(tmp_path: Path) -> None:
-    """Parts are renamed into place."""
+    """Parts are written under a temporary name and renamed."""
     Store(tmp_path).put([row(1)])
     assert [path.suffix for path in tmp_path.iterdir()] == [".parquet"]
 
@@ -230,7 +230,7 @@ SMALL_SWEEP = make_sweep(
 
 
 def leave(directory: Path) -> list[Path]:
-    """Write the files that a writer leaves when it is killed in the middle of a write."""
+    """Write the files of a writer that was killed in the middle of a write."""
     left = [directory / ".part-1a2b3c", directory / "._sweep-0123456789ab.4711.part.json"]
     for path in left:
         path.write_bytes(b"PAR1")
@@ -238,7 +238,7 @@ def leave(directory: Path) -> list[Path]:
 
 
 def test_temporary_files_of_a_killed_writer_are_removed(tmp_path: Path) -> None:
-    """By the next run into the folder; files of other names stay."""
+    """By the next run into the folder; files with other names stay."""
     out = tmp_path / "out"
     run_sweep(SMALL_SWEEP, out=out)
     (out / ".hidden").write_text("mine")
@@ -249,8 +249,8 @@ def test_temporary_files_of_a_killed_writer_are_removed(tmp_path: Path) -> None:
     assert Store(out).rows().height == 2
 
 
-def test_a_second_writer_is_told_of_the_first(tmp_path: Path) -> None:
-    """Nothing of the first is removed; once it has ended, nothing is said."""
+def test_a_second_writer_is_warned(tmp_path: Path) -> None:
+    """Files of the first writer stay; after its end there is no warning."""
     out = tmp_path / "out"
     with Store(out).writing():
         left = leave(out)
@@ -262,7 +262,7 @@ def test_a_second_writer_is_told_of_the_first(tmp_path: Path) -> None:
 
 
 def test_the_lock_of_a_killed_writer_ends_with_it(tmp_path: Path) -> None:
-    """The next writer is alone: nothing is stale."""
+    """The next writer is alone: there are no stale locks."""
     code = "import sys; from sojourn.sweeps.store import Store\n"
     code += "with Store(sys.argv[1]).writing(): print('in', flush=True); sys.stdin.read()"
     line = [sys.executable, "-c", code, str(tmp_path)]
@@ -277,10 +277,10 @@ def test_the_lock_of_a_killed_writer_ends_with_it(tmp_path: Path) -> None:
         assert not any(path.exists() for path in left)
 
 
-def test_a_folder_that_cannot_be_locked_is_written_all_the_same(
+def test_a_folder_without_locks_is_still_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on network file systems without flock: nothing is removed, nothing is said."""
+    """As on network file systems without flock: no removal, no warning."""
 
     def refuse(fd: int, operation: int) -> None:
         raise OSError(errno.ENOLCK, "no locks available")
@@ -291,8 +291,8 @@ def test_a_folder_that_cannot_be_locked_is_written_all_the_same(
     assert all(path.exists() for path in left)
 
 
-def test_a_keeper_tells_what_went_wrong(tmp_path: Path) -> None:
-    """A folder that cannot be: the error reaches whoever keeps, or who leaves the block."""
+def test_a_keeper_reports_errors(tmp_path: Path) -> None:
+    """The error of an impossible folder is raised by `keep` or at the end of the block."""
     (tmp_path / "file").write_text("in the way")
     store = Store(tmp_path / "file")
     with pytest.raises(InputError, match="file"), Keeper(store) as keeper:

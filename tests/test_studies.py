@@ -1,4 +1,4 @@
-"""The studies in their quick form: what their pages say holds for a seed or two."""
+"""The studies in quick mode: the results of their pages hold for one or two seeds."""
 
 from studies import fairness
 

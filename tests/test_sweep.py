@@ -24,7 +24,7 @@ from sojourn.sweeps.spec import make_sweep, run_sweep
 from sojourn.sweeps.store import Store
 
 KILLS = int(os.environ.get("SOJOURN_KILLS", "4"))
-"""How often a sweep is killed; `make faults` does it 50 times."""
+"""Number of kills of a sweep; `make faults` uses 50."""
 
 CASE: dict[str, Any] = {
     "duration": "2s",
@@ -51,12 +51,12 @@ n = { set = "bulk.count", values = [1, 2, 4] }
 
 
 def spanned(axes: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
-    """The labels of all points."""
+    """Return the labels of all points."""
     return [labels for labels, _ in points(CASE, read_axes(axes), **more)]
 
 
-def test_axes_span_a_grid_and_set_what_they_name() -> None:
-    """The later axis moves faster; the base stays as it is."""
+def test_axes_span_a_grid() -> None:
+    """The last axis varies fastest; the base scenario is unchanged."""
     found = list(points(CASE, read_axes(AXES)))
     assert [tuple(labels.values()) for labels, _ in found] == [
         ("droptail", 1), ("droptail", 3), ("codel", 1), ("codel", 3),
@@ -67,7 +67,7 @@ def test_axes_span_a_grid_and_set_what_they_name() -> None:
 
 
 def test_ranges_and_units() -> None:
-    """Steps, points, equal factors; numbers are labels, the unit goes into the scenario."""
+    """Steps, numbers of points, equal factors; labels are numbers, scenarios have units."""
     steps = read_axes({"r": {"set": "up.rate", "from": 5, "to": 20, "step": 5, "unit": "mbit"}})
     assert steps[0].values == ((5, "5mbit"), (10, "10mbit"), (15, "15mbit"), (20, "20mbit"))
     log = read_axes({"n": {"from": 1, "to": 1000, "points": 4, "log": True}})
@@ -76,8 +76,8 @@ def test_ranges_and_units() -> None:
     assert [value for _, value in even[0].values] == [0.1, 0.2, 0.3, 0.4, 0.5]
 
 
-def test_axes_in_step_conditions_and_what_is_left_out() -> None:
-    """An axis that does not apply has a dash, and makes no point twice."""
+def test_linked_axes_conditions_and_unset_axes() -> None:
+    """An axis that does not apply has a dash, and adds no points."""
     both = {"a": {"set": "up.rate", "values": [1, 2], "unit": "mbit"},
             "b": {"set": "up.delay", "values": [3, 4], "unit": "ms"}}  # fmt: skip
     assert spanned(both, together=[["a", "b"]]) == [{"a": 1, "b": 3}, {"a": 2, "b": 4}]
@@ -115,14 +115,14 @@ def test_axes_in_step_conditions_and_what_is_left_out() -> None:
     ],
 )
 def test_bad_input_names_its_path(axes: Any, more: dict[str, Any], said: str) -> None:
-    """Before anything has run, or at the first look."""
+    """Before any run."""
     with pytest.raises(sj.InputError) as refused:
         sj.sweep(CASE, axes, **more)
     assert said in str(refused.value)
 
 
 def test_a_sweep_has_a_row_for_each_run_with_paired_seeds() -> None:
-    """And the numbers are those of the run."""
+    """The numbers are those of single runs."""
     rows = sj.sweep(CASE, AXES, seeds=3, metrics=["jain_index", {"name": "goodput_bps"}])
     assert rows.height == 12
     assert rows["seed"].to_list() == [1, 2, 3] * 4
@@ -135,7 +135,7 @@ def test_a_sweep_has_a_row_for_each_run_with_paired_seeds() -> None:
 
 
 def test_models_are_values() -> None:
-    """Labelled by their names; of one name several times, by what they were given."""
+    """Labelled by their names; several of one name by their parameters."""
     axes = {"up.qdisc": [sj.CoDel(target="5ms"), sj.CoDel(target="15ms"), sj.DropTail()]}
     rows = sj.sweep(CASE, axes)
     assert rows["up.qdisc"].n_unique() == 3
@@ -143,7 +143,7 @@ def test_models_are_values() -> None:
 
 
 def test_executors_agree(tmp_path: Path) -> None:
-    """Serial, threads, processes: the same table, and the same rows stored."""
+    """Serial, threads, processes: the same table and stored rows."""
     tables = [sj.sweep(CASE, AXES, seeds=3, out=tmp_path / "serial", jobs=1)]
     tables.append(sj.sweep(CASE, AXES, seeds=3, out=tmp_path / "threads", jobs=2))
     with ThreadPoolExecutor(2) as pool:
@@ -155,8 +155,8 @@ def test_executors_agree(tmp_path: Path) -> None:
     assert stored[0] == stored[1] == stored[2]
 
 
-def test_a_second_sweep_makes_nothing_and_a_wider_one_only_what_is_new(tmp_path: Path) -> None:
-    """By the hash of scenario, seed, engine and measure."""
+def test_stored_runs_are_reused(tmp_path: Path) -> None:
+    """Runs are identified by scenario, seed, engine and measure."""
     first = run_sweep(make_sweep(CASE, AXES, seeds=2), out=tmp_path)
     again = run_sweep(make_sweep(CASE, AXES, seeds=2), out=tmp_path)
     wider = run_sweep(make_sweep(CASE, AXES, seeds=3), out=tmp_path)
@@ -169,7 +169,7 @@ def test_a_second_sweep_makes_nothing_and_a_wider_one_only_what_is_new(tmp_path:
 
 
 def test_runs_of_another_engine_are_not_mixed_in(tmp_path: Path, capsys: Any) -> None:
-    """They are made again, and left out of tables, which says so."""
+    """They are repeated, and tables leave them out with a note."""
     run_sweep(make_sweep(CASE, AXES), out=tmp_path)
     rows = Store(tmp_path).rows()
     for part in tmp_path.glob("*.parquet"):
@@ -185,7 +185,7 @@ def test_runs_of_another_engine_are_not_mixed_in(tmp_path: Path, capsys: Any) ->
 
 
 def test_seeds_are_added_until_intervals_are_narrow() -> None:
-    """Where nothing varies, the least; where it does, more; never beyond the most."""
+    """Without variance the minimum; with variance more; never above the maximum."""
     fixed = {**CASE, "flows": [{"name": "bulk", "path": ["up"], "rtt": "30ms"}]}
     until = {"metrics": ["utilisation"], "relative": 0.05, "least": 3, "most": 40}
     assert sj.sweep(fixed, {"up.qdisc": ["droptail"]}, until=until).height == 3
@@ -200,7 +200,7 @@ def test_seeds_are_added_until_intervals_are_narrow() -> None:
 
 
 def test_tables_of_means_pairs_and_columns(tmp_path: Path) -> None:
-    """Against numpy."""
+    """Compared with NumPy."""
     sj.sweep(CASE, AXES, seeds=4, out=tmp_path)
     rows = sj.results(tmp_path)
     table = query.means(rows, ["qdisc", "bulk.count"], ["sojourn_p99_s"])
@@ -222,7 +222,7 @@ def test_tables_of_means_pairs_and_columns(tmp_path: Path) -> None:
 
 
 def described(folder: Path) -> Path:
-    """A folder with a sweep file."""
+    """Return a folder with a sweep file."""
     (folder / "case.json").write_text(json.dumps(CASE))
     (folder / "sweep.toml").write_text(SWEEP)
     return folder
@@ -230,20 +230,20 @@ def described(folder: Path) -> Path:
 
 @pytest.fixture
 def swept(tmp_path: Path) -> Path:
-    """A folder of its own with a sweep file."""
+    """Return a folder of its own with a sweep file."""
     return described(tmp_path)
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which a sweep has been run, into `out`."""
+    """Return a folder with the results of a sweep in `out`."""
     folder = described(tmp_path_factory.mktemp("swept"))
     assert ran("sweep", folder / "sweep.toml", "--out", folder / "out").returncode == 0
     return folder
 
 
 def command(*arguments: Any) -> list[str]:
-    """The command line of sojourn."""
+    """Return the command line of sojourn."""
     return [str(Path(sys.executable).with_name("sojourn")), *map(str, arguments)]
 
 
@@ -253,12 +253,12 @@ def ran(*arguments: Any) -> subprocess.CompletedProcess[str]:
 
 
 def csv(directory: Path) -> str:
-    """The stored runs as text."""
+    """Return the stored runs as text."""
     return Store(directory).rows().write_csv()
 
 
 def test_the_commands(swept: Path) -> None:
-    """Sweep, results, plot, as the page shows them."""
+    """Sweep, results and plot, as on the page."""
     out, figure = swept / "out", swept / "figure.png"
     done = ran("sweep", swept / "sweep.toml", "--out", out)
     assert "30 of 30 runs made" in done.stdout, done.stderr
@@ -307,8 +307,8 @@ def test_bad_commands_are_one_line(done: Path, arguments: list[str], said: str) 
     assert refused.stderr.count("\n") == 1
 
 
-def test_killed_at_any_moment_it_goes_on_to_the_same_table(swept: Path) -> None:
-    """SIGKILL again and again; then the rest is made, and nothing differs."""
+def test_killed_at_any_moment_it_continues_to_the_same_table(swept: Path) -> None:
+    """After several SIGKILLs the last call gives the same table."""
     (swept / "sweep.toml").write_text(SWEEP.replace("seeds = 5", "seeds = 20"))
     whole, broken = swept / "whole", swept / "broken"
     ran("sweep", swept / "sweep.toml", "--out", whole)
@@ -334,7 +334,7 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_table(swept: Path) -> None:
 
 
 def test_two_processes_write_into_one_store(swept: Path) -> None:
-    """At once, and the table is that of one."""
+    """Together they give the table of one process."""
     both = [
         subprocess.Popen(
             command("sweep", swept / "sweep.toml", "--out", swept / "shared"),
@@ -348,7 +348,7 @@ def test_two_processes_write_into_one_store(swept: Path) -> None:
 
 
 def test_a_sweep_says_in_one_line_that_another_one_is_active(swept: Path) -> None:
-    """On standard error; the sweep does its work."""
+    """On standard error; the sweep continues."""
     with Store(swept / "shared").writing():
         done = ran("sweep", swept / "sweep.toml", "--out", swept / "shared")
     told = f"sojourn: warning: {swept / 'shared'}: another process of sojourn writes to this folder"
@@ -357,7 +357,7 @@ def test_a_sweep_says_in_one_line_that_another_one_is_active(swept: Path) -> Non
 
 
 def test_a_damaged_part_is_named_and_its_runs_made_again(swept: Path) -> None:
-    """Not silently read."""
+    """It is not silently read."""
     out = swept / "out"
     ran("sweep", swept / "sweep.toml", "--out", out)
     before = csv(out)
@@ -372,7 +372,7 @@ def test_a_damaged_part_is_named_and_its_runs_made_again(swept: Path) -> None:
 
 
 def test_a_full_disk_is_a_clear_error_and_loses_nothing(swept: Path) -> None:
-    """Writing fails from some moment on (a limit on the size of files stands for the disk)."""
+    """A limit on the size of files simulates a full disk."""
     out = swept / "out"
     ran("sweep", swept / "sweep.toml", "--out", out)
     before = csv(out)
@@ -392,7 +392,7 @@ def test_a_full_disk_is_a_clear_error_and_loses_nothing(swept: Path) -> None:
 
 
 def test_ctrl_c_ends_it_cleanly(swept: Path) -> None:
-    """One line, exit code 130, and what was finished is there."""
+    """One line, exit code 130, and finished runs are stored."""
     (swept / "sweep.toml").write_text(SWEEP.replace("seeds = 5", "seeds = 2000"))
     running = subprocess.Popen(
         command("sweep", swept / "sweep.toml", "--out", swept / "out"),

@@ -1,4 +1,4 @@
-"""Tables fit the terminal at every width, no word is split, and numbers have honest digits."""
+"""Tables fit the terminal at every width, split no word, and show significant digits."""
 
 import re
 import sys
@@ -81,12 +81,12 @@ bulk_flows = { set = "bulk.count", values = [1, 2, 3] }
 
 
 def words(text: str) -> set[str]:
-    """All words of an output, the rules under headers left out, and colons of labels."""
+    """Return the words of an output, without rules under headers and colons of labels."""
     return {word.rstrip(":") for word in text.split()} - {"─" * n for n in range(WIDE)}
 
 
 def check_widths(tell: dict[int, str]) -> None:
-    """Demand the same words at every width as at the widest, and lines that fit."""
+    """Check for the same words at every width, and lines that fit."""
     whole = words(tell[WIDE])
     for width in WIDTHS:
         found = words(tell[width])
@@ -99,7 +99,7 @@ def check_widths(tell: dict[int, str]) -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A scenario with long names, a sweep of it, and the sweep's results in `out`."""
+    """Return a folder with a scenario with long names, a sweep of it, and its results in `out`."""
     place = tmp_path_factory.mktemp("tables")
     (place / "two-way.toml").write_text(LONG)
     (place / "sweep.toml").write_text(SWEEP)
@@ -174,7 +174,7 @@ def test_a_paper_and_a_link_split_no_word(
 
 
 def test_names_that_cannot_fit_lose_their_middle() -> None:
-    """Both ends stay, and the numbers stay whole; letters may be two columns wide."""
+    """Both ends and all numbers stay; characters may be two columns wide."""
     table = Table("", "a", "b")
     table.add_row("a" * 100 + "end", "1234567.89 ± 0.12", "2")
     table.add_row("网络" * 40, "1", "2")
@@ -190,7 +190,7 @@ def test_names_that_cannot_fit_lose_their_middle() -> None:
 
 
 def test_cells_are_literal_and_may_have_a_style() -> None:
-    """Brackets in a name are no markup."""
+    """Brackets in a name are not markup."""
     table = Table("name", "value")
     table.add_row("[bold]x[/]", Text("1*", "bold"))
     with Console(width=40, file=sys.stdout) as console, console.capture() as said:
@@ -201,7 +201,7 @@ def test_cells_are_literal_and_may_have_a_style() -> None:
 def test_a_pipe_has_room_and_a_terminal_has_its_width(
     sojourn: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """COLUMNS counts where it is a number."""
+    """COLUMNS counts if it is a number."""
     for value, least, most in (("70", 0, 70), ("wide", 100, 200), ("", 100, 200)):
         monkeypatch.setenv("COLUMNS", value)
         _, out, _ = sojourn("list", "disciplines")
@@ -227,12 +227,12 @@ def test_a_pipe_has_room_and_a_terminal_has_its_width(
     ],
 )
 def test_digits_follow_the_interval(mean: float, half: float, text: str) -> None:
-    """Two digits of the interval, the mean to the same place; rounding noise is no interval."""
+    """Two digits of the interval, the mean to the same place; rounding noise is not an interval."""
     assert with_half(mean, half) == text
 
 
 def test_digits_of_random_intervals_are_true() -> None:
-    """What is written is the number, to within the last place; both have as many places."""
+    """The printed number is right to its last place; mean and interval have as many places."""
     rng = np.random.default_rng(1)
     for _ in range(2000):
         mean = float(rng.choice([-1, 1]) * 10 ** rng.uniform(-8, 8))
@@ -248,18 +248,18 @@ def test_digits_of_random_intervals_are_true() -> None:
 
 
 def test_sums_of_equal_values_have_no_interval() -> None:
-    """0.1 added thrice and divided by three is not 0.1; nobody wants to read the difference."""
+    """(0.1 + 0.1 + 0.1) / 3 is not 0.1 in floating point."""
     assert "±" not in with_half(0.598, half_width([0.598, 0.598 + 1e-16, 0.598 - 1e-16]), figures)
 
 
 def row(*values: list[float], better: str = "less") -> Row:
-    """A row of a comparison whose seeds count from 1."""
+    """Return a row of a comparison whose seeds count from 1."""
     like = Reading("x", "y", "ms", None, "less" if better == "less" else "more")
     return Row(like, tuple(dict(enumerate(one, 1)) for one in values))
 
 
-def test_stars_only_where_intervals_separate() -> None:
-    """By pairs where the seeds are shared; one seed ranks nothing."""
+def test_stars_need_separate_intervals() -> None:
+    """Paired if seeds are shared; one seed gives no rank."""
     assert row([1.0], [2.0]).best == [False, False]
     assert row([1.0, 1.1, 0.9], [2.0, 2.1, 2.2]).best == [True, False]
     assert row([1.0, 1.1, 0.9], [2.0, 2.1, 2.2], better="more").best == [False, True]
@@ -284,8 +284,8 @@ def test_few_common_seeds_fall_back_to_two_intervals() -> None:
     assert not separate({1: 1.0}, {1: 2.0})
 
 
-def test_comparison_says_what_its_stars_mean(sojourn: Command) -> None:
-    """And from one seed, that it cannot rank."""
+def test_comparison_explains_its_stars(sojourn: Command) -> None:
+    """With one seed it says that there is no rank."""
     file = EXAMPLES / "home-uplink.toml"
     command = ["compare", file, "--qdisc", "droptail,fq_codel", "--set", "duration=15s"]
     code, out, _ = sojourn(*command)
@@ -300,7 +300,7 @@ def test_comparison_says_what_its_stars_mean(sojourn: Command) -> None:
 
 
 def test_one_discipline_is_not_ranked(small: Path, sojourn: Command) -> None:
-    """There is nothing to say about rank."""
+    """A single discipline has no stars."""
     _, out, _ = sojourn("compare", small, "--qdisc", "red")
     assert "rank" not in out
     assert "best" not in out

@@ -19,7 +19,7 @@ def scenario(source: sj.source.Trace, **more: Any) -> sj.Scenario:
 
 
 def test_packets_leave_as_recorded(tmp_path: Path) -> None:
-    """Times and sizes on the link are those of the file, gzipped or not."""
+    """Times and sizes on the link are those of the file, gzipped or plain."""
     plain, zipped = tmp_path / "t.csv", tmp_path / "t.csv.gz"
     plain.write_text(ROWS)
     zipped.write_bytes(gzip.compress(ROWS.encode()))
@@ -30,8 +30,8 @@ def test_packets_leave_as_recorded(tmp_path: Path) -> None:
         assert tape.flow.tolist() == [0, 1, 0]
 
 
-def test_flows_begin_as_recorded(tmp_path: Path) -> None:
-    """Over a TCP the rows are flows."""
+def test_flows_start_as_recorded(tmp_path: Path) -> None:
+    """With a TCP, rows are flows."""
     path = tmp_path / "t.csv"
     path.write_text(ROWS)
     result = sj.simulate(scenario(sj.load_trace(path), tcp="newreno", rtt="10ms"))
@@ -41,7 +41,7 @@ def test_flows_begin_as_recorded(tmp_path: Path) -> None:
 
 
 def test_a_scenario_file_names_a_file_beside_it(tmp_path: Path, sojourn: Command) -> None:
-    """The path is looked for beside the scenario; a bad one is refused with its place."""
+    """The path is relative to the scenario; a bad one is refused with its key."""
     (tmp_path / "t.csv").write_text(ROWS)
     text = SMALL.replace(
         '{ name = "cbr", rate = "64kbit", packet = "200B" }', '{ name = "trace", path = "t.csv" }'
@@ -83,7 +83,7 @@ def test_bad_traces_are_refused(rows: str, said: str, tmp_path: Path) -> None:
 
 
 def test_path_and_columns_contradict_each_other() -> None:
-    """Nothing is guessed."""
+    """Giving both is refused."""
     source = {"name": "trace", "path": "t.csv", "time_s": [1]}
     flows = [{"name": "t", "path": ["up"], "source": source}]
     with pytest.raises(

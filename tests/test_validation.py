@@ -29,15 +29,15 @@ def test_interval_of_a_difference_is_welchs() -> None:
 
 
 def test_a_single_run_is_one_more_of_ours() -> None:
-    """Where ns-2 ran once, its run is asked to lie where one more of ours would."""
+    """A single run of ns-2 must lie in the prediction interval of one more run of ours."""
     ours = np.array([2.0, 2.5, 3.0, 3.1, 2.9])
     c = statistics.compare(np.array([3.0]), ours)
     assert np.isnan(c.theirs_half)
     assert c.half == pytest.approx(2.776 * ours.std(ddof=1) * (1 + 1 / 5) ** 0.5, rel=1e-3)
 
 
-def test_a_few_runs_are_given_the_scatter_of_many() -> None:
-    """Three equal runs are not taken for a mean without error: pooled Student."""
+def test_few_runs_use_the_pooled_variance() -> None:
+    """Three equal runs are not a mean without error: pooled Student."""
     known = np.array([2.0, 2.5, 3.0, 3.1, 2.9])
     c = statistics.compare_with_known_spread(known, np.array([4.0, 4.0, 4.0]))
     assert c.difference == pytest.approx(1.3)
@@ -67,7 +67,7 @@ def test_every_case_is_a_scenario(file: File) -> None:
 
 
 def verdicts(case: Case, seeds: int | None = None) -> dict[str, str]:
-    """Play a case and give its verdicts."""
+    """Run a case and return its verdicts."""
     ours = played(case, seeds)
     return {m.column: verdict(m, compared(case, m, ours[m.column])) for m in case.file.metrics}
 
@@ -91,8 +91,8 @@ def test_drop_tail_with_many_flows_agrees_in_udps_loss() -> None:
     assert verdicts(case, 5)["udp_loss"] in ("agrees", "close")
 
 
-def test_codel_drops_as_often_where_no_state_is_entered_anew() -> None:
-    """There the CoDel of 2012 and that of RFC 8289 are one law: the same count of drops."""
+def test_codel_variants_agree_without_reentry() -> None:
+    """Without re-entry the CoDel of 2012 and that of RFC 8289 give the same number of drops."""
     drops = next(m for m in ONE_FLOW.metrics if m.column == "drops")
     for case in cases(ONE_FLOW):
         if float(case.key["target_ms"]) >= 0.2:
@@ -100,28 +100,28 @@ def test_codel_drops_as_often_where_no_state_is_entered_anew() -> None:
 
 
 def test_codel_of_2012_drops_as_often_at_every_target() -> None:
-    """Nothing changed but the form of the law: within two of ns-2's up to 1563 drops."""
+    """Only the variant is changed: within two of ns-2's up to 1563 drops."""
     drops = next(m for m in FORM.metrics if m.column == "drops")
     for case in cases(FORM):
         assert abs(played(case, 1)["drops"][0] - case.theirs(drops)[0]) <= 2, case.name
 
 
-def test_acks_take_the_time_on_their_way_home_that_they_take_in_ns2() -> None:
-    """Without it UDP gets 0.3 % less beside two TCPs of equal packets, a sixth of its losses."""
+def test_acks_have_the_transmission_times_of_ns2() -> None:
+    """Without them UDP gets 0.3 % less next to two TCPs of equal packets, a sixth of its losses."""
     file = next(f for f in RERUN if f.name == "reruns/fair")
     case = next(c for c in cases(file) if c.key["topo"] == "3u")
     assert set(verdicts(case).values()) <= {"agrees"}
 
 
 def test_reset_agents_and_ties_give_the_flow_times_of_the_switch() -> None:
-    """New agents give 19 ms instead of 26; ties that go by name 17."""
+    """New agents give 19 ms instead of 26 ms; ties broken by name 17 ms."""
     chosen = {"q": "DropTail", "skb": "50", "n": "40"}
     case = next(c for c in cases(INCAST) if chosen.items() <= c.key.items())
     assert verdicts(case, 5)["afct_ms"] in ("agrees", "close")
 
 
-def test_a_row_that_differs_is_held_against_ns2_run_again() -> None:
-    """Ours too far off is ours; ours where ns-2 is leaves the set-up, or chance."""
+def test_a_row_that_differs_is_compared_with_new_runs_of_ns2() -> None:
+    """If ours differs from both, the cause is ours; if new runs agree, set-up or randomness."""
     rng = np.random.default_rng(1)
     rows = {
         file.title: [

@@ -1,6 +1,6 @@
-"""What a sweep costs beside its runs: 1,000 short ones on one core, then on two, and the engine.
+"""Measure the overhead of a sweep: 1,000 short runs on one core, on two, and the engine alone.
 
-`make bench-sweep` prints ratios of one sitting, under a minute; docs/performance.md quotes them.
+`make bench-sweep` prints the ratios, in under a minute; docs/performance.md quotes them.
 """
 
 import json
@@ -26,7 +26,7 @@ BASE: dict[str, Any] = {
 
 
 def swept(jobs: int) -> float:
-    """Give the wall time of the sweep, seconds."""
+    """Return the wall time of the sweep in seconds."""
     axes = {"up.qdisc": list(LAWS), "n": {"set": "bulk.count", "values": list(COUNTS)}}
     with tempfile.TemporaryDirectory() as directory:
         start = time.perf_counter()
@@ -37,7 +37,7 @@ def swept(jobs: int) -> float:
 
 
 def engine() -> float:
-    """Give the wall time of the same runs in the engine alone, one after the other, seconds."""
+    """Return the wall time in seconds of the same runs in the engine alone, one after the other."""
     start = time.perf_counter()
     for law, count in product(LAWS, COUNTS):
         tree = json.loads(json.dumps(BASE))

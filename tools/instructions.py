@@ -19,7 +19,7 @@ TOLERANCE = 0.05
 
 
 def run(seconds: int) -> tuple[int, int]:
-    """Give the instructions of a run and the packets that its bottleneck sent."""
+    """Return the instructions of a run and the packets that its bottleneck sent."""
     with tempfile.TemporaryDirectory() as room:
         out = Path(room) / "callgrind"
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}"]
@@ -32,7 +32,7 @@ def run(seconds: int) -> tuple[int, int]:
 
 
 def main() -> int:
-    """Count, compare, and say so."""
+    """Count, compare, and report."""
     build = ["cargo", "build", "--quiet", "--release", "-p", "sojourn-sim", "--example", "s1_small"]
     subprocess.run(build, check=True, cwd=ROOT)
     (short, few), (long, many) = run(5), run(15)

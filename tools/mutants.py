@@ -78,13 +78,13 @@ class Mutant:
 
     @property
     def package(self) -> str:
-        """The package of its file."""
+        """Package of its file."""
         return "sojourn-" + Path(self.file).parts[1]
 
 
 @dataclass
 class Outcome:
-    """What became of a mutant: caught, timeout, missed or unviable, and by which tests."""
+    """Fate of a mutant (caught, timeout, missed or unviable), and the tests that decided it."""
 
     mutant: Mutant
     result: str
@@ -123,9 +123,9 @@ def mutants_of(file: str, after: int = 0) -> list[Mutant]:
 
 
 def body_of(text: str, function: tuple[int, int]) -> tuple[int, int] | None:
-    """Give where the body of a function lies, or none if its body cannot be a `match`.
+    """Return the span of a function's body, or None if its body cannot be a `match`.
 
-    That is a function that the compiler runs, and one whose arms would be of different types.
+    This excludes functions evaluated by the compiler, and those whose arms would differ in type.
     """
     depth = 0
     for i in range(*function):
@@ -138,12 +138,12 @@ def body_of(text: str, function: tuple[int, int]) -> tuple[int, int] | None:
 
 
 def changed(text: str, mutant: Mutant, within: tuple[int, int]) -> str:
-    """Give the part `within` of `text` with the mutant's change."""
+    """Return the part `within` of `text` with the mutant's change."""
     return text[within[0] : mutant.start] + mutant.replacement + text[mutant.end : within[1]]
 
 
 def switched(text: str, mutants: Iterable[Mutant]) -> tuple[str, list[int]]:
-    """Give `text` with all `mutants` in it, and for each of its lines the mutant it belongs to."""
+    """Return `text` with all `mutants` in it, and the number of the mutant of each line."""
     bodies: dict[tuple[int, int], list[Mutant]] = {}
     for mutant in mutants:
         assert mutant.body
@@ -195,7 +195,7 @@ class Tests:
         self.lock = RLock()
 
     def build(self, package: str, target: str) -> list[dict[str, Any]]:
-        """Build a test binary; give the compiler's errors."""
+        """Build a test binary; return the compiler's errors."""
         which = ["--lib"] if target == "lib" else ["--test", target]
         command = ["cargo", "test", "--quiet", "--profile", "mutants", "--no-run", "--package"]
         env = os.environ | {"CARGO_TARGET_DIR": str(BUILD), "RUSTFLAGS": "--cap-lints=allow"}
@@ -259,7 +259,7 @@ class Tests:
 
 
 def build_together(batch: list[Mutant]) -> tuple[Tests, list[Mutant]]:
-    """Build the tests with all mutants of `batch` in them; give those that the compiler refuses."""
+    """Build the tests with all mutants of `batch`; return those that do not compile."""
     left = list(batch)
     refused: list[Mutant] = []
     while True:
@@ -282,7 +282,7 @@ def build_together(batch: list[Mutant]) -> tuple[Tests, list[Mutant]]:
 
 
 def climb(tests: Tests, rungs: Sequence[Rung], mutant: Mutant, number: int) -> Outcome:
-    """Run the tests on a mutant, rung after rung, until one of them notices it."""
+    """Run the tests on a mutant, rung after rung, until one of them detects it."""
     for rung in rungs:
         result = tests.run(rung, number)
         if result != "missed":
@@ -327,25 +327,25 @@ def climb_alone(rungs: Sequence[Rung], mutant: Mutant) -> Outcome:
 
 
 def allowed_in(file: str) -> dict[str, str]:
-    """Read the survivors that are listed for `file`, with their reasons."""
+    """Return the survivors that are listed for `file`, with their reasons."""
     listed = tomllib.loads(ALLOWED.read_text()).get(file, [])
     return {name: entry["why"] for entry in listed for name in entry["mutants"]}
 
 
 def remembered(file: str) -> dict[str, str]:
-    """Read the results of an earlier run, if the file has not changed since."""
+    """Return the results of an earlier run, if the file has not changed since."""
     path = kept_in(file)
     kept = json.loads(path.read_text()) if path.exists() else {}
     return kept.get("results", {}) if kept.get("source") == digest(file) else {}
 
 
 def kept_in(file: str) -> Path:
-    """Give where the results of a file are kept."""
+    """Return the path of the results of a file."""
     return RESULTS / (file.replace("/", "__") + ".json")
 
 
 def digest(file: str) -> str:
-    """Give a hash of the file's code: its text without unit tests and lines of comment."""
+    """Return a hash of the file's code: its text without unit tests and lines of comment."""
     code = (ROOT / file).read_text().split("#[cfg(test)]\nmod tests")[0]
     lines = (line.strip() for line in code.splitlines())
     code = "\n".join(line for line in lines if not line.startswith("//"))
@@ -353,13 +353,13 @@ def digest(file: str) -> str:
 
 
 def keep(file: str, results: dict[str, str]) -> None:
-    """Write down the results of a file."""
+    """Store the results of a file."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     kept_in(file).write_text(json.dumps({"source": digest(file), "results": results}))
 
 
 def batches(files: Sequence[str], again: bool) -> Iterable[list[Mutant]]:
-    """Give the mutants to run: files of one package together, up to MANY mutants."""
+    """Yield the mutants to run: files of one package together, up to MANY mutants."""
     batch: list[Mutant] = []
     for file in files:
         known = {} if again else remembered(file)
@@ -377,7 +377,7 @@ def batches(files: Sequence[str], again: bool) -> Iterable[list[Mutant]]:
 
 
 def report(files: Sequence[str], jobs: int, again: bool, near_alone: bool) -> bool:
-    """Run the mutants of `files` and print the survivors; tell whether all is as listed."""
+    """Run the mutants of `files` and print the survivors; return True if all are listed."""
     results = {file: {} if again else remembered(file) for file in files}
     for batch in batches(files, again):
         start, count = time.monotonic(), 0
@@ -395,7 +395,7 @@ def report(files: Sequence[str], jobs: int, again: bool, near_alone: bool) -> bo
 
 
 def summed_up(file: str, results: dict[str, str]) -> bool:
-    """Print the numbers of a file; tell whether the survivors are those that are listed."""
+    """Print the numbers of a file; return True if its survivors are those that are listed."""
     missed = {key for key, result in results.items() if result == "missed"}
     allowed = set(allowed_in(file))
     for key in sorted(allowed - missed):
@@ -437,14 +437,14 @@ def write_page(files: Sequence[str]) -> None:
 
 
 def filled(page: str, name: str, lines: Sequence[str]) -> str:
-    """Replace what is between the marks of the part `name` of the page."""
+    """Replace the text between the marks of the part `name` of the page."""
     head, rest = page.split(f"<!-- {name} -->\n", 1)
     tail = rest.split("<!-- end -->", 1)[1]
     return f"{head}<!-- {name} -->\n" + "\n".join([*lines, "<!-- end -->"]) + tail
 
 
 def main() -> int:
-    """Run what is asked for."""
+    """Run the mutants of the given files."""
     parser = argparse.ArgumentParser(description="Mutation testing; see docs/mutation.md.")
     parser.add_argument("files", nargs="*", help="source files; all of them if none is given")
     parser.add_argument("--shard", default="0/1", help="k/n: every n-th file from the k-th on")

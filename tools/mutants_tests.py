@@ -1,4 +1,4 @@
-"""Which tests `tools/mutants.py` runs on the mutants of a file, and in which order."""
+"""Selection and order of the tests that `tools/mutants.py` runs on the mutants of a file."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import NamedTuple
 SLOW = ("link::tests::rate_is_exact_over_an_hour",)
 """Unit tests that take seconds, and say nothing about files other than link.rs."""
 RECOUNT = ("a_tally_agrees",)
-"""Two thirds of the property suite's time, for link.rs and tally.rs."""
+"""Property test of the link's counters: two thirds of the suite's time."""
 TCP_NEAR = ("tcp_rfc", "tcp_ns2", "tcp_rack", "tcp_reopen")
 """These take milliseconds."""
 TCP_FAR = (
@@ -16,7 +16,7 @@ TCP_FAR = (
 )
 """In the order of what they cost, from 0.1 to 7 s."""
 CONTROLS = {"bbr_filter": "bbr", "rate": "bbr", "pacer": "paced"}
-"""What the tests of a file of cc/ have in their names, where it is not the name of the file."""
+"""Part of the names of the tests of a file in cc/, if it is not the name of the file."""
 
 
 class Rung(NamedTuple):
@@ -31,12 +31,12 @@ class Rung(NamedTuple):
     env: tuple[tuple[str, str], ...] = ()
 
     def arguments(self) -> list[str]:
-        """Give the arguments for the test binary."""
+        """Return the arguments for the test binary."""
         return [*self.only, *(word for skip in self.without for word in ("--skip", skip))]
 
 
 def ladder(root: Path, file: str) -> tuple[list[Rung], list[Rung]]:
-    """Give the tests for `file`: the near ones, then those that only survivors see."""
+    """Return the tests for `file`: the nearest first, then those for survivors only."""
     path = Path(file)
     parts = path.with_suffix("").parts[3:]
     own = "::".join(parts) + "::"
@@ -67,7 +67,7 @@ def ladder(root: Path, file: str) -> tuple[list[Rung], list[Rung]]:
 
 
 def models_of(root: Path, stem: str) -> tuple[str, ...]:
-    """Give the modules of the exhaustive tests that mention the module `stem`."""
+    """Return the modules of the exhaustive tests that mention the module `stem`."""
     files = sorted((root / "crates/aqm/tests/exhaustive").glob("*.rs"))
     word = re.compile(rf"\b{stem}\b")
     files = [f for f in files if f.stem not in ("main", "naive") and word.search(f.read_text())]

@@ -1,7 +1,7 @@
-"""Rewrite what docs/sweeps.md shows of its commands: each is run, its output put in place.
+"""Rewrite the outputs of commands in docs/sweeps.md by running the commands.
 
-`--check` only tells whether it is up to date. Of a sweep only the last lines are shown, as many as
-there were, the very last with the time that it took then.
+`--check` only compares. For a sweep the page shows as many of the last lines as before, and keeps
+the time in the very last one.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ PROMPT = "$ sojourn "
 
 
 def output(command: str) -> list[str]:
-    """Run a command line and give what it printed."""
+    """Run a command line and return its output."""
     told = io.StringIO()
     with contextlib.redirect_stdout(told):
         code = sojourn(shlex.split(command)[2:])
@@ -31,7 +31,7 @@ def output(command: str) -> list[str]:
 
 
 def renewed(text: str) -> Iterator[str]:
-    """Give the lines of the page with outputs as they are now; run where `examples` is."""
+    """Return the lines of the page with current outputs; run where `examples` is."""
     lines = text.splitlines()
     n = 0
     while n < len(lines):
@@ -50,7 +50,7 @@ def renewed(text: str) -> Iterator[str]:
 
 
 def main(check: bool) -> int:
-    """Rewrite the page, or tell whether it would change."""
+    """Rewrite the page, or check that it would not change."""
     text = PAGE.read_text(encoding="utf-8")
     here = Path.cwd()
     with tempfile.TemporaryDirectory() as room:

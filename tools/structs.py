@@ -16,7 +16,7 @@ CLASSES = {
     "changes": "Change",
     "": "Scenario",
 }
-"""The tables that have a class, each after those that it holds."""
+"""Classes by table, each after the classes of its own tables."""
 
 KINDS = {
     "duration": "str",
@@ -31,7 +31,7 @@ KINDS = {
     "number or table": "float | str | Mapping[str, Any]",
     "file or table": "str | Path | Mapping[str, Any]",
 }
-"""What a value of each kind is in Python."""
+"""Python type of each kind of value."""
 
 NAMED = {"qdisc": "Qdisc", "tcp": "Tcp", "source": "Source"}
 """Keys that take a model: its class."""
