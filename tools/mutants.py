@@ -20,6 +20,7 @@ import resource
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 import tomllib
 from collections.abc import Iterable, Sequence
@@ -432,7 +433,14 @@ def write_page(files: Sequence[str]) -> None:
     for file, entries in sorted(tomllib.loads(ALLOWED.read_text()).items()):
         survivors += ["", f"`{file}`", ""]
         for entry in entries:
-            survivors += [f"- {entry['why']}", *(f"  - `{name}`" for name in entry["mutants"])]
+            why = textwrap.wrap(
+                entry["why"],
+                100,
+                initial_indent="- ",
+                subsequent_indent="  ",
+                break_on_hyphens=False,
+            )
+            survivors += [*why, *(f"  - `{name}`" for name in entry["mutants"])]
     PAGE.write_text(filled(page, "survivors", survivors))
 
 
