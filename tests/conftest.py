@@ -1,4 +1,4 @@
-"""What the tests share: a small scenario, and the command run in this process."""
+"""Shared fixtures: a small scenario, and the command run in this process."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -47,7 +47,7 @@ Command = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
-    """The file of the small scenario."""
+    """Return the file of the small scenario."""
     path = tmp_path / "small.toml"
     path.write_text(SMALL)
     return path
@@ -55,7 +55,7 @@ def small(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def sojourn(capsys: pytest.CaptureFixture[str]) -> Command:
-    """The command: takes its arguments, gives exit code, standard output and standard error."""
+    """Return the command as a function from arguments to exit code, stdout and stderr."""
 
     def command(*arguments: object) -> tuple[int, str, str]:
         capsys.readouterr()

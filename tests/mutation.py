@@ -29,7 +29,7 @@ WORDS = (
 
 
 def places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Every place below the root of a tree, outermost first."""
+    """Return the paths of all nodes below the root of a tree, outermost first."""
     items = tree.items() if isinstance(tree, dict) else enumerate(tree)
     for key, inner in items:
         yield (*path, key)
@@ -38,14 +38,14 @@ def places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def at(tree: Any, path: Sequence[Any]) -> Any:
-    """What is at a place."""
+    """Return the value at a path."""
     for key in path:
         tree = tree[key]
     return tree
 
 
 def replaced(tree: Any) -> Iterator[tuple[str, Any]]:
-    """Every value replaced by each of VALUES, by itself in a list, and taken away."""
+    """Yield copies with each value replaced by each of VALUES, put into a list, or removed."""
     for path in list(places(tree)):
         old = at(tree, path)
         where = ".".join(map(str, path))
@@ -59,7 +59,7 @@ def replaced(tree: Any) -> Iterator[tuple[str, Any]]:
 
 
 def shuffled(tree: Any, count: int, seed: int = 1) -> Iterator[tuple[str, Any]]:
-    """`count` trees with one to four random changes each, also of keys and among places."""
+    """Yield `count` trees with one to four random changes each, also of keys and positions."""
     rng = random.Random(seed)
     for n in range(count):
         mutant = copy.deepcopy(tree)
@@ -87,7 +87,7 @@ def shuffled(tree: Any, count: int, seed: int = 1) -> Iterator[tuple[str, Any]]:
 
 
 def edited(text: str, count: int, seed: int = 1) -> Iterator[tuple[str, bytes]]:
-    """`count` versions of a text with one to three edits of bytes, words and lines each."""
+    """Yield `count` versions of a text with one to three edits of bytes, words or lines each."""
     rng = random.Random(seed)
     for n in range(count):
         raw = bytearray(text.encode())

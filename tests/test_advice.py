@@ -1,4 +1,4 @@
-"""Warnings about scenarios that are valid and hardly what was meant."""
+"""Warnings about scenarios that are valid but probably not what the user meant."""
 
 import json
 import subprocess
@@ -93,8 +93,8 @@ def canonical(settings: list[str], small: Path) -> Mapping[str, Any]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_hardly_meant_is_told(case: str, small: Path) -> None:
-    """One warning, with its path and what to do."""
+def test_improbable_settings_give_a_warning(case: str, small: Path) -> None:
+    """Each gives one warning, with its path and a remedy."""
     settings, text = CASES[case]
     found = warnings_of(canonical(settings, small))
     mine = [one for one in found if one.startswith(text.partition(":")[0] + ":")]
@@ -106,13 +106,13 @@ def test_what_is_hardly_meant_is_told(case: str, small: Path) -> None:
 
 
 @pytest.mark.parametrize("case", QUIET)
-def test_what_is_meant_is_not(case: str, small: Path) -> None:
-    """No warning that a user would learn to overlook."""
+def test_common_settings_give_no_warning(case: str, small: Path) -> None:
+    """Frequent false warnings would teach users to ignore them."""
     assert warnings_of(canonical(QUIET[case], small)) == []
 
 
-def test_examples_are_meant() -> None:
-    """Every scenario of the examples, and every discipline in them at its defaults, but prio."""
+def test_examples_give_no_warnings() -> None:
+    """No warning for the examples, nor with any discipline at its defaults in them, except prio."""
     files = [path for path in EXAMPLES.glob("*.toml") if path.name != "sweep.toml"]
     assert len(files) > 4
     for path in files:
@@ -124,7 +124,7 @@ def test_examples_are_meant() -> None:
 
 
 def test_a_result_has_its_warnings(small: Path, tmp_path: Path) -> None:
-    """In Python, in JSON, and when it is read back; nothing where there are none."""
+    """Warnings are in Python, in JSON, and in a stored result; none gives no entry."""
     quiet = sj.simulate(small)
     assert quiet.warnings == []
     assert "warnings" not in quiet.summary
@@ -139,7 +139,7 @@ def test_a_result_has_its_warnings(small: Path, tmp_path: Path) -> None:
 
 
 def test_each_text_is_shown_once(small: Path) -> None:
-    """Of several seeds, variants and points; of very many texts the first few."""
+    """Equal warnings of several seeds, variants and points are merged; many are cut."""
     with pytest.warns(sj.ScenarioWarning) as told:
         sj.compare(small, ["prio", "codel", "prio(drop=tail)"], seeds=3)
     assert len(told) == 1
@@ -154,8 +154,8 @@ def test_each_text_is_shown_once(small: Path) -> None:
     assert str(told[-1].message) == "3 more warnings about the scenario"
 
 
-def test_the_command_tells_on_standard_error(small: Path, sojourn: Command) -> None:
-    """One line; what is printed stays as it was, and JSON has it."""
+def test_the_command_warns_on_standard_error(small: Path, sojourn: Command) -> None:
+    """Standard error has one line; standard output is unchanged, and JSON has it."""
     for command in (["run", small], ["compare", small, "--seeds", "2"]):
         code, out, err = sojourn(*command, "--qdisc", "prio", "--json")
         assert code == 0
@@ -166,7 +166,7 @@ def test_the_command_tells_on_standard_error(small: Path, sojourn: Command) -> N
         assert one["warnings"] == [err.removeprefix("sojourn: warning: ").rstrip()]
 
 
-def test_warnings_are_no_fault_where_python_makes_them_errors(small: Path) -> None:
+def test_warnings_never_become_errors(small: Path) -> None:
     """`python -W error -m sojourn` still runs the scenario."""
     small.write_text(SMALL.replace('name = "codel", limit = "100kB", target = "5ms"',
                                    'name = "prio"'))  # fmt: skip

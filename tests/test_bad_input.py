@@ -92,7 +92,7 @@ SCENARIOS: dict[str, tuple[str, str, str]] = {
 
 
 def one_line(result: tuple[int, str, str], *parts: str) -> None:
-    """Hold a refusal to what was promised of every one."""
+    """Check that a refusal has exit code 2 and one line with these words."""
     code, out, err = result
     assert code == 2, err
     assert not out
@@ -106,7 +106,7 @@ def one_line(result: tuple[int, str, str], *parts: str) -> None:
 
 @pytest.mark.parametrize("case", SCENARIOS)
 def test_bad_scenario_is_refused_with_its_path(case: str, tmp_path: Path, sojourn: Command) -> None:
-    """Each case changes one thing of a good scenario."""
+    """Each case changes one value of a valid scenario."""
     old, new, start = SCENARIOS[case]
     assert old in SMALL
     path = tmp_path / "bad.toml"
@@ -142,7 +142,7 @@ FILES: dict[str, tuple[bytes, str, str]] = {
 
 @pytest.mark.parametrize("case", FILES)
 def test_bad_file_is_refused_with_its_name(case: str, tmp_path: Path, sojourn: Command) -> None:
-    """A file that is no scenario says so."""
+    """A file that is not a scenario is refused by name."""
     raw, ending, part = FILES[case]
     path = tmp_path / f"file{ending}"
     path.write_bytes(raw)
@@ -150,13 +150,13 @@ def test_bad_file_is_refused_with_its_name(case: str, tmp_path: Path, sojourn: C
 
 
 def test_missing_file_and_directory_are_refused(tmp_path: Path, sojourn: Command) -> None:
-    """What cannot be read at all."""
+    """Unreadable paths are refused in one line."""
     one_line(sojourn("run", tmp_path / "no.toml"), "no.toml: no such file or directory")
     one_line(sojourn("run", tmp_path), f"{tmp_path}: is a directory")
 
 
 def test_figure_on_a_directory_is_refused(small: Path, sojourn: Command) -> None:
-    """A directory may be called like a figure."""
+    """A directory can have the name of a figure."""
     there = small.with_name("x.png")
     there.mkdir()
     one_line(sojourn("run", small, "--plot", there), f"{there}: is a directory")
@@ -191,7 +191,7 @@ OPTIONS: dict[str, tuple[list[str], str]] = {
 
 @pytest.mark.parametrize("case", OPTIONS)
 def test_bad_option_is_refused(case: str, small: Path, sojourn: Command) -> None:
-    """Each case adds an option to a good command."""
+    """Each case adds an option to a valid command."""
     options, part = OPTIONS[case]
     one_line(sojourn("run", small, *options), part)
 
@@ -236,8 +236,8 @@ LAWS: dict[str, tuple[str, list[str], str]] = {
 
 
 @pytest.mark.parametrize("case", LAWS)
-def test_bad_parameter_of_a_law_is_refused(case: str, small: Path, sojourn: Command) -> None:
-    """Values that contradict each other or the link, wrong units, slips."""
+def test_bad_parameter_of_a_discipline_is_refused(case: str, small: Path, sojourn: Command) -> None:
+    """Contradictory values, wrong units and misspellings are refused."""
     law, given, part = LAWS[case]
     settings = [f"--set=up.qdisc={law}", *(f"--set=up.qdisc.{one}" for one in given)]
     one_line(sojourn("run", small, *settings), f"{small}: links.up.qdisc.{part}")
@@ -281,7 +281,7 @@ def test_bad_command_is_refused(case: str, small: Path, sojourn: Command) -> Non
 def test_process_ends_with_one_line(
     text: str, arguments: list[str], part: str, tmp_path: Path
 ) -> None:
-    """The same through a real process, where nothing is caught by a test."""
+    """A real process also prints one line and no traceback."""
     (tmp_path / "bad.toml").write_text(text)
     done = subprocess.run(
         [Path(sys.executable).with_name("sojourn"), *arguments],
@@ -294,7 +294,7 @@ def test_process_ends_with_one_line(
 
 
 def test_output_is_checked_before_the_run(small: Path, sojourn: Command) -> None:
-    """A run of hours must not be lost for want of a directory."""
+    """A missing directory must not cost the result of a long run."""
     long = small.with_name("long.toml")
     long.write_text(SMALL.replace('"3s"', '"9000000s"'))
     one_line(sojourn("run", long, "--plot", "/no/where/x.png"), "/no/where/x.png: ")

@@ -1,4 +1,4 @@
-"""Long work: what it shows, and that an interrupt loses nothing that was finished."""
+"""Long runs: progress, and interrupts that lose no finished run."""
 
 import json
 from pathlib import Path
@@ -34,7 +34,7 @@ def whole() -> Result:
 
 
 def test_a_result_is_read_back_whole(whole: Result, tmp_path: Path) -> None:
-    """Summary, command and every column, with its type."""
+    """Summary, command and every column, with its type, survive a save."""
     whole.save(tmp_path)
     back = sj.load_result(tmp_path)
     assert (back.summary, back.command) == (whole.summary, whole.command)
@@ -55,7 +55,7 @@ def test_a_result_is_read_back_whole(whole: Result, tmp_path: Path) -> None:
 
 
 def test_queries_are_kept(whole: Result, tmp_path: Path) -> None:
-    """Where a source tells of them they are a table of their own."""
+    """Sources with queries have a table of queries."""
     columns = {"query/flow": np.array([1, 0], dtype=np.uint32), "query/start_s": np.array([1, 2.0]),
                "query/duration_s": np.array([0.5, 0.25])}  # fmt: skip
     empty = {f"fct/{name}": np.empty(0, np.uint32) for name in ("flow", "start_s")}
@@ -69,8 +69,8 @@ def test_queries_are_kept(whole: Result, tmp_path: Path) -> None:
     assert whole.frame("queries").height == 0
 
 
-def test_what_is_no_result_is_refused(whole: Result, tmp_path: Path) -> None:
-    """With the name of the file or the directory."""
+def test_a_folder_that_is_no_result_is_refused(whole: Result, tmp_path: Path) -> None:
+    """The message names the file or the directory."""
     with pytest.raises(sj.InputError, match=r"summary\.json: no such file"):
         sj.load_result(tmp_path)
     whole.save(tmp_path)
@@ -82,7 +82,7 @@ def test_what_is_no_result_is_refused(whole: Result, tmp_path: Path) -> None:
 def test_an_interrupt_loses_no_finished_run(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two of four are over when it comes; the next call runs the other two, and gives the same."""
+    """Two of four runs finish before it; the next call makes the other two."""
     tree, out = load_tree(small), tmp_path / "runs"
     expected = compare.compare(tree, ["droptail", "codel"], seeds=2)
     engine, calls, last = _sojourn.simulate, 0, 2
@@ -115,8 +115,8 @@ def test_an_interrupt_loses_no_finished_run(
     assert calls == 6
 
 
-def test_compare_writes_where_it_is_told(small: Path, sojourn: Command) -> None:
-    """The command, twice: the same table."""
+def test_compare_writes_into_out(small: Path, sojourn: Command) -> None:
+    """The command writes the same table both times."""
     out = small.with_name("runs")
     first = sojourn("compare", small, "--qdisc", "droptail,red", "--out", out)
     assert first[0] == 0
@@ -128,8 +128,8 @@ def test_compare_writes_where_it_is_told(small: Path, sojourn: Command) -> None:
     assert "is not a directory" in err
 
 
-def test_the_bar_tells_packets_and_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After ten seconds: 3 of 4 million packets in all, one run of two over."""
+def test_the_bar_shows_packets_and_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After ten seconds: 3 of 4 million packets, one run of two finished."""
     now = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     with Meter([50.0, 50.0], shown=True) as meter:
@@ -148,7 +148,7 @@ def test_the_bar_tells_packets_and_runs(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_packets_are_counted_from_the_start(small: Path) -> None:
-    """What the warm-up sent is among them, on every link."""
+    """The count includes the warm-up, on every link."""
     told: list[tuple[float, int]] = []
     tree = apply(load_tree(small), ["duration=2000s", "warmup=1000s"])
     _sojourn.simulate(to_json(tree), lambda share, packets: told.append((share, packets)))

@@ -1,4 +1,4 @@
-"""Paths that are not steady, from Python and from files: traces, losses, changes, classes."""
+"""Varying paths, from Python and from files: traces, losses, changes, classes."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ LINK = {"rate": "8mbit", "delay": "5ms", "qdisc": {"name": "droptail", "limit": 
 
 
 def case(**more: Any) -> dict[str, Any]:
-    """Bulk and a call over one link."""
+    """Return a scenario with a bulk flow and a call over one link."""
     flows = [
         {"name": "ftp", "count": 2, "path": ["up"], "rtt": "40ms"},
         {"name": "call", "path": ["up"], "source": {"name": "cbr", "rate": "400kbit"}},
@@ -25,8 +25,8 @@ def case(**more: Any) -> dict[str, Any]:
     return {"duration": "10s", "sample": "100ms", "links": {"up": LINK}, "flows": flows} | more
 
 
-def test_classes_say_the_same_as_tables() -> None:
-    """Changes, loss, trace and class as Structs and as a tree."""
+def test_classes_equal_tables() -> None:
+    """Changes, loss, trace and class are the same as Structs and as a tree."""
     tree = case(changes=[{"at": "5s", "leave": ["ftp"], "links": {"up": {"rate": "4mbit"}}}])
     tree["links"] = {"up": {**LINK, "loss": 0.01}}
     tree["flows"][1]["class"] = 46
@@ -49,7 +49,7 @@ def test_classes_say_the_same_as_tables() -> None:
 
 
 def test_groups_have_series() -> None:
-    """The sum of their flows; with sample_flows false they are all that there is."""
+    """A group's series is the sum of its flows'; with sample_flows false only groups have one."""
     result = sj.simulate(case())
     each = sum(result.flows[f"ftp.{i}"].series["delivered_bytes"] for i in (0, 1))
     assert np.array_equal(result.groups["ftp"].series["delivered_bytes"], each)
@@ -75,7 +75,7 @@ def test_metrics_of_a_run_agree_with_its_summary() -> None:
 
 
 def test_the_example_of_a_load_step() -> None:
-    """More flows, then half the rate: the queue's deviation settles, and the link stays in use."""
+    """More flows, then half the rate: the queue settles, and the link stays utilised."""
     result = sj.simulate(EXAMPLES / "load-step.toml")
     more = result.groups["more"].series["delivered_bytes"]
     time = result.time_s
@@ -118,7 +118,7 @@ def test_a_trace_of_rates_beside_the_scenario(tmp_path: Path) -> None:
 
 
 def test_a_trace_of_opportunities(tmp_path: Path) -> None:
-    """Packets leave at the very moments of the file, over and over, one or several at each."""
+    """Packets leave at exactly the times of the file, repeatedly, several at a time."""
     file = tmp_path / "cell.up"
     file.write_text("0\n10\n20\n30\n99\n250\n300\n")
     moments = [0, 10, 20, 30, 99, 250, 300]
@@ -191,7 +191,7 @@ BAD: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_traces(name: str, tmp_path: Path) -> None:
-    """One line, with the path or the file and line of what is wrong."""
+    """One line names the path, or the file and line, of the fault."""
     given, message = BAD[name]
     file = tmp_path / "trace"
     match given:
@@ -208,8 +208,8 @@ def test_bad_traces(name: str, tmp_path: Path) -> None:
     assert "\n" not in str(refused.value)
 
 
-def test_a_wire_that_loses_in_bursts() -> None:
-    """The names are netem's; the canonical form says the defaults; bad ones name their path."""
+def test_a_link_with_burst_losses() -> None:
+    """Names are netem's; the canonical form has the defaults; errors name the path."""
 
     def lossy(loss: Any) -> sj.Result:
         link = sj.Link(rate="10mbit", delay="5ms", loss=loss)
@@ -233,7 +233,7 @@ def test_a_wire_that_loses_in_bursts() -> None:
 
 
 def test_bad_changes_and_classes() -> None:
-    """Rust refuses them where they stand."""
+    """Rust refuses each with its path."""
     cases: list[tuple[dict[str, Any], str]] = [
         (
             {"changes": [{"at": "1s", "leave": ["fpt"]}]},

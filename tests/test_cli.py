@@ -1,4 +1,4 @@
-"""The command: what it prints, for people and for programs, and how it ends."""
+"""The command: its output for people and for programs, and its exit codes."""
 
 import json
 import os
@@ -25,20 +25,20 @@ PROGRAM = Path(sys.executable).with_name("sojourn")
 
 
 def ok(result: tuple[int, str, str]) -> str:
-    """Standard output of a command that went well and said nothing else."""
+    """Return the standard output of a command that succeeds without messages."""
     code, out, err = result
     assert (code, err) == (0, "")
     return out
 
 
 def test_version(sojourn: Command) -> None:
-    """By either way of asking."""
+    """`--version` and `version` print the same."""
     assert ok(sojourn("--version")) == f"sojourn {sj.__version__}\n"
     assert sj.__version__ in ok(sojourn("--version", "--"))
 
 
 def test_help_names_every_command(sojourn: Command) -> None:
-    """With and without being asked."""
+    """`--help` and no arguments list all commands."""
     for arguments in ([], ["--help"], ["-h"]):
         out = ok(sojourn(*arguments))
         for command in ("list", "run", "compare", "replay"):
@@ -61,7 +61,7 @@ def test_list_shows_all_and_one(sojourn: Command) -> None:
 
 
 def test_list_as_json(sojourn: Command) -> None:
-    """The tables themselves."""
+    """JSON has the tables themselves."""
     everything = json.loads(ok(sojourn("list", "--json")))
     assert list(everything) == list(KINDS)
     red = json.loads(ok(sojourn("list", "red", "--json")))
@@ -73,7 +73,7 @@ def test_list_as_json(sojourn: Command) -> None:
 
 
 def test_list_shows_metrics(sojourn: Command) -> None:
-    """With unit and source; one in full."""
+    """The list has unit and source; a name gives the full entry."""
     out = ok(sojourn("list", "metrics"))
     for word in ("jain_index", "bit/s", "paper hred, IV.B", "response_time_s"):
         assert word in out
@@ -94,14 +94,14 @@ def test_run_prints_a_table(small: Path, sojourn: Command) -> None:
 
 
 def test_run_as_json_is_the_object_of_the_contract(small: Path, sojourn: Command) -> None:
-    """One object; the same as the library gives."""
+    """JSON output is one object, equal to the library's summary."""
     told = json.loads(ok(sojourn("run", small, "--json")))
     assert told == json.loads(json.dumps(sj.simulate(small).summary))
     assert told["sojourn"] == sj.__version__
 
 
 def test_set_and_seed(small: Path, sojourn: Command) -> None:
-    """Both end up in the canonical scenario."""
+    """Both appear in the canonical scenario."""
     options = ["--set", "up.qdisc=red", "--set", "up.qdisc.min_th=9p", "--seed", "5"]
     told = json.loads(ok(sojourn("run", small, "--json", *options)))
     assert told["scenario"]["seed"] == 5
@@ -110,7 +110,7 @@ def test_set_and_seed(small: Path, sojourn: Command) -> None:
 
 
 def test_run_writes_files_with_the_command_in_them(small: Path, sojourn: Command) -> None:
-    """Tables, summary and figure in one go."""
+    """One call writes tables, summary and figure."""
     out, plot = small.with_name("out"), small.with_name("run.png")
     ok(sojourn("run", small, "--out", out, "--plot", plot, "--tape", "--flow", "bulk.0"))
     assert {p.name for p in out.iterdir()} == {*FILES} - {"queries.parquet"}
@@ -121,14 +121,14 @@ def test_run_writes_files_with_the_command_in_them(small: Path, sojourn: Command
 
 
 def test_run_reads_json_too(small: Path, sojourn: Command) -> None:
-    """The same tree."""
+    """A JSON scenario gives the same tree."""
     file = small.with_suffix(".json")
     file.write_text(json.dumps(load_tree(small)))
     assert ok(sojourn("run", file, "--json")) == ok(sojourn("run", small, "--json"))
 
 
 def test_compare_marks_the_best(sojourn: Command) -> None:
-    """The table of the README, on shorter runs: each group has its rows, some a best."""
+    """The table of the README, on shorter runs: rows per group, some marked best."""
     file = EXAMPLES / "home-uplink.toml"
     names = ["droptail", "red", "codel", "fq_codel"]
     options = ["--set", "duration=20s", "--seeds", "3"]
@@ -144,8 +144,8 @@ def test_compare_marks_the_best(sojourn: Command) -> None:
     assert "* best of its row" in out
 
 
-def test_compare_keeps_the_buffer_and_the_dice(small: Path, sojourn: Command) -> None:
-    """Only the discipline differs; the one that was there keeps its parameters."""
+def test_compare_keeps_the_buffer_and_the_seed(small: Path, sojourn: Command) -> None:
+    """Only the discipline differs; the original one keeps its parameters."""
     told = json.loads(ok(sojourn("compare", small, "--qdisc", "fifo,codel", "--json")))
     assert set(told) == {"sojourn", "runs"}
     assert list(told["runs"]) == ["droptail", "codel"]
@@ -159,7 +159,7 @@ def test_compare_keeps_the_buffer_and_the_dice(small: Path, sojourn: Command) ->
 
 
 def test_compare_over_seeds(small: Path, sojourn: Command) -> None:
-    """A list per discipline, from the scenario's seed on; the table says what it shows."""
+    """JSON has a list per discipline, from the scenario's seed on; the table names the seeds."""
     options = ["--qdisc", "red,codel", "--seeds", "3", "--seed", "7"]
     told = json.loads(ok(sojourn("compare", small, *options, "--json")))
     assert [run["scenario"]["seed"] for run in told["runs"]["red"]] == [7, 8, 9]
@@ -169,14 +169,14 @@ def test_compare_over_seeds(small: Path, sojourn: Command) -> None:
 
 
 def test_compare_writes_its_figure(small: Path, sojourn: Command) -> None:
-    """With series that nobody asked for in the file."""
+    """The figure adds the series that it needs to the scenario."""
     plot = small.with_name("cmp.png")
     ok(sojourn("compare", small, "--qdisc", "red,codel", "--plot", plot))
     assert plot.stat().st_size > 20_000
 
 
 def test_compare_on_a_chosen_link(small: Path, sojourn: Command) -> None:
-    """--link names it."""
+    """`--link` chooses the link."""
     small.write_text(SMALL + '\n[links.down]\nrate = "1mbit"\n')
     options = ["--qdisc", "red", "--link", "down", "--set", "bulk.return_path=['down']", "--json"]
     told = json.loads(ok(sojourn("compare", small, *options)))
@@ -184,8 +184,8 @@ def test_compare_on_a_chosen_link(small: Path, sojourn: Command) -> None:
     assert (links["down"]["qdisc"]["name"], links["up"]["qdisc"]["name"]) == ("red", "codel")
 
 
-def test_names_hold_no_commands_for_the_terminal(small: Path, sojourn: Command) -> None:
-    """What a file calls itself is shown, never obeyed."""
+def test_names_are_escaped_for_the_terminal(small: Path, sojourn: Command) -> None:
+    """Control sequences in names of a file are printed, not executed."""
     small.write_text(SMALL.replace('"small"', '"[red]x\\u001b[31m[/red]"'))
     assert "[red]x [31m[/red]" in ok(sojourn("run", small))
 
@@ -195,7 +195,7 @@ def test_names_hold_no_commands_for_the_terminal(small: Path, sojourn: Command) 
 
 @pytest.fixture
 def long(tmp_path: Path) -> Path:
-    """A scenario that runs for hours."""
+    """Return a scenario that runs for hours."""
     path = tmp_path / "long.toml"
     path.write_text(SMALL.replace('"3s"', '"9000000s"'))
     return path
@@ -240,15 +240,15 @@ def on_terminal(command: list[Any], until: bytes, limit_s: float = 20) -> bytes:
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_long_run_shows_a_bar_on_a_terminal(long: Path) -> None:
-    """Simulated time and time left, after a second; Ctrl-C ends it as well."""
+    """Simulated time and time left, after a second; Ctrl-C still ends the run."""
     seen = on_terminal([PROGRAM, "run", long], b"simulated")
     assert b"of 9000000 s simulated" in seen
     assert b"left" in seen
     assert b"Traceback" not in seen
 
 
-def test_reader_that_leaves_is_no_error() -> None:
-    """`sojourn list --json | head -1`."""
+def test_closed_pipe_is_no_error() -> None:
+    """`sojourn list --json | head -1` ends without an error."""
     with subprocess.Popen(
         [PROGRAM, "list", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -260,7 +260,7 @@ def test_reader_that_leaves_is_no_error() -> None:
 
 
 def test_full_disk_is_one_line(small: Path) -> None:
-    """Standard output that cannot be written."""
+    """Standard output that cannot be written gives one line."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [PROGRAM, "run", small, "--json"], stdout=full, stderr=subprocess.PIPE, check=False
@@ -271,7 +271,7 @@ def test_full_disk_is_one_line(small: Path) -> None:
 
 
 def test_colour_only_on_a_terminal_that_wants_it(small: Path) -> None:
-    """Piped output is plain, and NO_COLOR is honoured on a terminal."""
+    """Piped output has no colour, and NO_COLOR is respected on a terminal."""
     options = ["--qdisc", "droptail,fq_codel", "--seeds", "3"]
     command = [str(PROGRAM), "compare", str(small), *options]
     piped = subprocess.run(command, capture_output=True, check=True)
@@ -288,7 +288,7 @@ def test_colour_only_on_a_terminal_that_wants_it(small: Path) -> None:
 
 
 def test_a_constant_rate_over_tcp_is_a_stream(sojourn: Command, tmp_path: Path) -> None:
-    """It has a goodput and timeouts, and no transfers that could be complete."""
+    """It has a goodput and timeouts, but no completed transfers."""
     file = tmp_path / "video.toml"
     file.write_text("""duration = "10s"
     links.up = { rate = "1mbit" }

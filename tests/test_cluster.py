@@ -1,4 +1,4 @@
-"""A real Dask cluster on this machine: the same table, also when a worker is killed."""
+"""A real Dask cluster on this machine: the same table, also if a worker is killed."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 @pytest.fixture(scope="module")
 def cluster():  # type: ignore[no-untyped-def]
-    """Three workers, processes of their own."""
+    """Start three workers, each in its own process."""
     with distributed.LocalCluster(
         n_workers=3, threads_per_worker=1, dashboard_address=None, silence_logs=50
     ) as three:
@@ -27,7 +27,7 @@ def cluster():  # type: ignore[no-untyped-def]
 
 
 def test_a_cluster_gives_the_same_table(cluster, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    """By the command, with the address of the scheduler; stored the same."""
+    """The command, given the scheduler's address, stores the same rows."""
     folder = described(tmp_path)
     address = cluster.scheduler_address
     out = ("--out", folder / "cluster", "--cluster", address)
@@ -40,7 +40,7 @@ def test_a_cluster_gives_the_same_table(cluster, tmp_path: Path) -> None:  # typ
 
 
 def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    """In the middle: its runs are made by the others."""
+    """Other workers repeat the runs of a worker killed midway."""
     longer = {**CASE, "duration": "30s"}
     alone = sj.sweep(longer, AXES, seeds=10)
     with distributed.Client(cluster) as client:
@@ -60,7 +60,7 @@ def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path: Path) -> None:
 
 
 def test_ctrl_c_leaves_the_cluster_usable(cluster, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    """The runs that were asked for are cancelled."""
+    """Ctrl-C cancels the pending runs."""
     import subprocess
 
     folder = described(tmp_path)

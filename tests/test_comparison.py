@@ -1,4 +1,4 @@
-"""Variants of disciplines in all their forms, and what a comparison is afterwards."""
+"""Variants of disciplines in all their forms, and stored comparisons."""
 
 import json
 import pickle
@@ -22,7 +22,7 @@ def qdisc_of(result: sj.Result) -> dict[str, Any]:
 
 
 def test_every_form_is_the_same_discipline(small: Path) -> None:
-    """Text, table and model, in Python, in a file and in a setting."""
+    """Text, table and model agree, in Python, in a file and in a setting."""
     tree = load_tree(small)
     text = "codel(target=15ms, interval='50ms', ecn=false)"
     parameters: Any = {"target": "15ms", "interval": "50ms", "ecn": False}
@@ -39,7 +39,7 @@ def test_every_form_is_the_same_discipline(small: Path) -> None:
 
 
 def test_variants_of_one_discipline_are_compared(small: Path) -> None:
-    """What the issue asked for: a model beside a name, and labels of one's own."""
+    """A model next to a name, and custom labels."""
     runs = sj.compare(small, [sj.CoDel(target="15ms"), "codel"])
     assert list(runs) == ["codel(target=15ms)", "codel"]
     assert qdisc_of(runs["codel(target=15ms)"][0])["target"] == "15ms"
@@ -53,7 +53,7 @@ def test_variants_of_one_discipline_are_compared(small: Path) -> None:
 
 
 def test_the_buffer_is_kept_unless_it_is_named(small: Path) -> None:
-    """In all forms; limit has other names."""
+    """In all forms, including other names of limit."""
     given: list[Any] = ["red", "codel(buffer=50p)", sj.Pie(), {"name": "sfq", "limit": "20p"}]
     runs = sj.compare(small, given)
     limits = [qdisc_of(results[0])["limit"] for results in runs.values()]
@@ -68,7 +68,7 @@ def test_the_buffer_is_kept_unless_it_is_named(small: Path) -> None:
 
 
 def test_an_axis_takes_variants(small: Path) -> None:
-    """Text forms label themselves; models of one name by what tells them apart."""
+    """Text forms are their own labels; models are labelled by their differences."""
     rows = sj.sweep(small, {"up.qdisc": ["codel", "codel(target=15ms)"]})
     assert rows["up.qdisc"].to_list() == ["codel", "codel(target=15ms)"]
     models = [sj.CoDel(target="5ms", ecn=False), sj.CoDel(target="15ms", ecn=False)]
@@ -92,22 +92,22 @@ def test_an_axis_takes_variants(small: Path) -> None:
         ),
     ],
 )
-def test_labels_are_the_shortest_that_tell_apart(
+def test_labels_are_the_shortest_unique_ones(
     given: list[dict[str, Any]], expected: list[str]
 ) -> None:
-    """What all of one name share is left out."""
+    """Parameters shared by all variants of a name are left out."""
     assert labels(given) == expected
 
 
 def test_lists_are_split_outside_of_brackets() -> None:
-    """And quotes."""
+    """Commas in brackets and quotes do not split a list."""
     assert split("a, b(c=1, d=[2, 3]),e") == ["a", "b(c=1, d=[2, 3])", "e"]
     assert split("a(b=','),'c,d'") == ["a(b=',')", "'c,d'"]
     assert split("") == [""]
 
 
 def test_text_becomes_a_table() -> None:
-    """With a label, or without; an = in parentheses is that of a parameter."""
+    """With or without a label; an = in parentheses belongs to a parameter."""
     assert table("codel") == {"name": "codel"}
     assert table("codel(target=15ms)") == {"name": "codel", "target": "15ms"}
     assert variants("a=codel(target=1ms),red(ecn=true)") == [
@@ -137,7 +137,7 @@ BAD: dict[str, tuple[Any, str]] = {
 
 
 def test_labels_can_be_long_and_strange(small: Path, tmp_path: Path) -> None:
-    """Folders have names that every file system takes, and no two labels share one."""
+    """Folder names are valid on every file system, and unique per label."""
     names = ["a b", "a/b", "a_b", "../x", "é"]
     labelled: dict[str, Any] = {name: f"codel(target={n + 1}ms)" for n, name in enumerate(names)}
     sj.compare(small, labelled, out=tmp_path / "out")
@@ -153,7 +153,7 @@ def test_labels_can_be_long_and_strange(small: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_variants_are_refused(case: str, small: Path) -> None:
-    """With the path of the parameter, or the option."""
+    """The message has the path of the parameter, or the option."""
     given, part = BAD[case]
     seeds = 10_001 if case == "too many seeds" else 1
     with pytest.raises(sj.InputError) as refused:
@@ -172,7 +172,7 @@ def test_the_command_compares_variants(small: Path, sojourn: Command) -> None:
 
 
 def test_run_and_replay_take_a_discipline(small: Path, tmp_path: Path, sojourn: Command) -> None:
-    """`run --qdisc` puts it on the compared link; `--set` adds to what replay was given."""
+    """`run --qdisc` sets the compared link's; `--set` changes replay's discipline."""
     told = json.loads(sojourn("run", small, "--qdisc", "codel(target=15ms)", "--json")[1])
     by_set = sojourn("run", small, "--set", "up.qdisc=codel(target=15ms)", "--json")[1]
     assert told == json.loads(by_set)
@@ -189,7 +189,7 @@ def test_run_and_replay_take_a_discipline(small: Path, tmp_path: Path, sojourn: 
 
 
 def test_link_takes_a_discipline(sojourn: Command) -> None:
-    """With parameters of its own, more of them, and changes of one direction."""
+    """With its parameters, additional ones, and changes for one direction."""
     link = ["link", "--rate", "1mbit", "--qdisc", "codel(target=15ms)"]
     for options in (
         ["--set", "interval=50ms"],
@@ -239,7 +239,7 @@ def test_results_reads_a_comparison(small: Path, folder: Path, sojourn: Command)
 
 
 def test_results_reads_a_run(small: Path, tmp_path: Path, sojourn: Command) -> None:
-    """One row without axes."""
+    """A run gives one row without axes."""
     sojourn("run", small, "--out", tmp_path / "run")
     row = sj.results(tmp_path / "run").row(0, named=True)
     result = sj.simulate(small)
@@ -251,10 +251,10 @@ def test_results_reads_a_run(small: Path, tmp_path: Path, sojourn: Command) -> N
     assert err.endswith("there are no results; there are some in run\n")
 
 
-def test_plot_draws_what_out_wrote(
+def test_plot_draws_a_stored_comparison(
     small: Path, folder: Path, tmp_path: Path, sojourn: Command
 ) -> None:
-    """By --y as of a sweep; without, the figure of `--plot`."""
+    """With --y as for a sweep; without it, the figure of `--plot`."""
     figure = tmp_path / "figure.png"
     for options in (["--y", "sojourn_p99", "--kind", "box", "--by", "qdisc"], []):
         assert sojourn("plot", folder, *options, "--out", figure) == (0, "", "")
@@ -267,7 +267,7 @@ def test_plot_draws_what_out_wrote(
 
 
 def test_unfinished_runs_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An interrupted comparison is read as far as it came."""
+    """An interrupted comparison gives its finished runs."""
     for path in (folder / "my_red-2").iterdir():
         path.unlink()
     runs = sj.load_comparison(folder)
@@ -283,7 +283,7 @@ def test_unfinished_runs_are_counted(folder: Path, capsys: pytest.CaptureFixture
 
 
 def test_a_comparison_is_a_mapping_with_a_frame(small: Path) -> None:
-    """It prints in one line, is pickled, and gives the rows that `results` reads."""
+    """It prints in one line, can be pickled, and has the rows that `results` reads."""
     runs = sj.compare(small, ["red", "codel"], seeds=2)
     assert isinstance(runs, dict)
     assert repr(runs) == "Comparison(small, up: red, codel; 2 seeds)"

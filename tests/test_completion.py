@@ -48,7 +48,7 @@ def offered(line: str) -> list[str]:
     ],
 )
 def test_words_are_completed(line: str, expected: set[str]) -> None:
-    """In commands, options and arguments; a list of disciplines by its last name."""
+    """Commands, options and arguments; in a list of disciplines, its last name."""
     assert set(offered(line)) == expected
 
 

@@ -1,4 +1,4 @@
-"""The same scenario gives the same bytes: in another process, beside others, in another order."""
+"""The same scenario gives the same bytes: in other processes, threads, and orders."""
 
 import json
 import subprocess
@@ -26,7 +26,7 @@ print(digest.hexdigest())
 
 
 def digest(tree: dict[str, Any], folder: Path) -> str:
-    """Hash everything that a run in a process of its own gives."""
+    """Return a hash of all output of a run in its own process."""
     path = folder / "scenario.json"
     path.write_text(to_json(tree))
     done = subprocess.run(
@@ -36,25 +36,25 @@ def digest(tree: dict[str, Any], folder: Path) -> str:
 
 
 def raw(tree: dict[str, Any]) -> tuple[str, dict[str, bytes]]:
-    """Give everything that a run in this process gives."""
+    """Return all output of a run in this process."""
     summary, columns = _sojourn.simulate(to_json(tree), None)
     return summary, {name: column.tobytes() for name, column in columns.items()}
 
 
 def small_tree(path: Path) -> dict[str, Any]:
-    """The small scenario with series and tape."""
+    """Return the small scenario with series and packet log."""
     return apply(load_tree(path), ["sample=10ms", "tape=true"])
 
 
 def test_two_processes_give_the_same_bytes(small: Path, tmp_path: Path) -> None:
-    """Columns and summary alike, and the next seed gives others."""
+    """Columns and summary are equal; another seed gives others."""
     tree = small_tree(small)
     assert digest(tree, tmp_path) == digest(tree, tmp_path)
     assert digest(tree, tmp_path) != digest({**tree, "seed": 2}, tmp_path)
 
 
-def test_runs_beside_others_give_the_same(small: Path) -> None:
-    """Eight at once on all cores, against one alone."""
+def test_parallel_runs_give_the_same(small: Path) -> None:
+    """Eight at once on all cores equal a single run."""
     tree = small_tree(small)
     alone = sj.simulate(tree)
     for result in sj.simulate_many([tree] * 8):
@@ -64,8 +64,8 @@ def test_runs_beside_others_give_the_same(small: Path) -> None:
             assert np.array_equal(result.links["up"].series[name], column, equal_nan=True)
 
 
-def test_order_of_declaration_decides_nothing(small: Path) -> None:
-    """Flows and links the other way round: the same numbers under the same names."""
+def test_order_of_declaration_has_no_effect(small: Path) -> None:
+    """Flows and links in reverse order give the same numbers per name."""
     text = SMALL + '\n[links.back]\nrate = "1mbit"\n'
     small.write_text(text)
     tree = apply(load_tree(small), ["sample=10ms", "bulk.return_path=['back']"])
@@ -82,8 +82,8 @@ def test_order_of_declaration_decides_nothing(small: Path) -> None:
             assert np.array_equal(values, other.flows[name].series[column]), (name, column)
 
 
-def test_another_flow_shifts_nobody_elses_dice(small: Path) -> None:
-    """On a link of its own, a new flow leaves all others to the byte as they were."""
+def test_another_flow_does_not_shift_random_streams(small: Path) -> None:
+    """A new flow on its own link leaves all other flows unchanged to the byte."""
     tree = small_tree(small)
     links = {**tree["links"], "aside": {"rate": "5mbit", "qdisc": "red"}}
     new = {"name": "aaa", "source": {"name": "bulk", "start": "uniform(0s, 1s)"}, "path": ["aside"]}
@@ -95,15 +95,15 @@ def test_another_flow_shifts_nobody_elses_dice(small: Path) -> None:
     assert json.loads(before[0])["links"]["up"] == json.loads(after[0])["links"]["up"]
 
 
-def test_looking_changes_nothing(small: Path) -> None:
-    """Series and tapes observe; the run is the same without them."""
+def test_recording_changes_nothing(small: Path) -> None:
+    """Series and packet logs do not affect the run."""
     plain, seen = sj.simulate(small), sj.simulate(small_tree(small))
     assert plain.links == seen.links
     assert plain.flows == seen.flows
 
 
 def test_canonical_scenario_gives_the_same_run() -> None:
-    """What is written into the files makes the same result again."""
+    """The scenario stored with a result reproduces it."""
     tree = apply(load_tree(EXAMPLES / "home-uplink.toml"), ["duration=15s"])
     result = sj.simulate(tree)
     assert sj.simulate(result.scenario).summary == result.summary

@@ -1,4 +1,4 @@
-"""Figures exist, hold what they should, and say their conditions."""
+"""Figures: their panels, labels, and the stated conditions."""
 
 import struct
 from pathlib import Path
@@ -16,7 +16,7 @@ from sojourn.scenario.overrides import apply, with_samples
 
 
 def size_of(png: Path) -> tuple[int, int]:
-    """Width and height of a PNG, from its header."""
+    """Return width and height of a PNG, from its header."""
     raw = png.read_bytes()
     assert raw.startswith(b"\x89PNG\r\n\x1a\n")
     width, height = struct.unpack(">II", raw[16:24])
@@ -24,14 +24,14 @@ def size_of(png: Path) -> tuple[int, int]:
 
 
 def texts(figure: Any) -> str:
-    """All words of a figure."""
+    """Return all words of a figure."""
     import matplotlib.text
 
     return "\n".join(t.get_text() for t in figure.findobj(matplotlib.text.Text))
 
 
 def test_figure_of_a_run(small: Path, tmp_path: Path) -> None:
-    """Five panels with quantities and units, the conditions above, the rest below."""
+    """Five panels with quantities and units, the conditions as the title, notes below."""
     result = sj.simulate(with_samples(load_tree(small)))
     figure = sj.draw(result, tmp_path / "run.png")
     assert size_of(tmp_path / "run.png")[0] >= 1000
@@ -52,7 +52,7 @@ def test_figure_of_a_run(small: Path, tmp_path: Path) -> None:
 
 
 def test_chosen_windows_are_drawn(small: Path) -> None:
-    """Those asked for and no others; a call has none."""
+    """Only the requested windows are drawn; a call has none."""
     result = sj.simulate(with_samples(load_tree(small)))
     figure = sj.draw(result, flows=["bulk.1"])
     assert [line.get_label() for line in figure.axes[4].lines] == ["bulk.1"]
@@ -61,7 +61,7 @@ def test_chosen_windows_are_drawn(small: Path) -> None:
 
 
 def test_many_flows_are_drawn_by_group(small: Path) -> None:
-    """And the figure says so; also where the scenario keeps no series of single flows."""
+    """The figure says so; also if the scenario has no series of single flows."""
     tree = apply(with_samples(load_tree(small)), [f"bulk.count={LINES + 1}"])
     figure = sj.draw(sj.simulate(tree))
     words = texts(figure)
@@ -80,8 +80,8 @@ def test_figure_without_tcp_has_no_windows(small: Path) -> None:
     assert len(figure.axes) == 4
 
 
-def test_throughput_is_what_the_link_carries(small: Path) -> None:
-    """In-order delivery comes in bursts of many times the rate; the wire does not."""
+def test_throughput_is_measured_on_the_link(small: Path) -> None:
+    """In-order delivery comes in bursts above the rate; transmission does not."""
     tree = apply(with_samples(load_tree(small)), ["up.qdisc=droptail", "up.qdisc.limit=60kB"])
     result = sj.simulate(tree)
     figure = sj.draw(result)
@@ -99,7 +99,7 @@ def test_throughput_is_what_the_link_carries(small: Path) -> None:
 
 
 def test_look_of_a_figure_is_chosen(small: Path, sojourn: Command) -> None:
-    """Title, labels, size and style; a bad one is refused before the run."""
+    """Title, labels, size and style; bad ones are refused before the run."""
     result = sj.simulate(with_samples(load_tree(small)))
     figure = sj.draw(result, title="Uplink", xlabel="time (s)", size="20x25cm", style="ggplot")
     assert figure.get_suptitle() == "Uplink"
@@ -158,29 +158,29 @@ def test_fonts_are_embedded(small: Path, tmp_path: Path) -> None:
     ],
 )
 def test_labels_are_words_with_units(column: str, text: str, scale: float) -> None:
-    """Of columns of results and of metrics; an axis keeps the name that the user gave it."""
+    """For columns of results and metrics; an axis keeps the name given by the user."""
     found = label(column)
     assert found.text == text
     assert found.scale == pytest.approx(scale)
 
 
 def test_figure_needs_series(small: Path) -> None:
-    """And says how to get them."""
+    """The message says how to record them."""
     with pytest.raises(sj.InputError, match="needs `sample`"):
         sj.draw(sj.simulate(small))
 
 
 @pytest.mark.parametrize("ending", ["png", "pdf", "svg"])
 def test_same_run_gives_the_same_file(ending: str, small: Path, tmp_path: Path) -> None:
-    """Byte for byte, so that figures can be checked in."""
+    """Byte for byte, so that figures can be under version control."""
     result = sj.simulate(with_samples(load_tree(small)))
     for name in ("one", "two"):
         sj.draw(result, tmp_path / f"{name}.{ending}")
     assert (tmp_path / f"one.{ending}").read_bytes() == (tmp_path / f"two.{ending}").read_bytes()
 
 
-def test_names_are_drawn_as_they_are(small: Path, tmp_path: Path) -> None:
-    """Dollars are no formulas, and letters that a font lacks are no warning."""
+def test_names_are_drawn_literally(small: Path, tmp_path: Path) -> None:
+    """Dollars are no formulas, and missing glyphs give no warning."""
     tree = {**with_samples(load_tree(small)), "name": r"$\frac 网络 $x" + "a" * 200}
     figure = sj.draw(sj.simulate(tree), tmp_path / "x.png")
     assert r"$\frac" in texts(figure)
@@ -203,7 +203,7 @@ def test_figure_of_a_comparison(tmp_path: Path) -> None:
 
 
 def test_comparison_over_seeds_and_without_series(small: Path) -> None:
-    """Without series there is no panel over time; with seeds the whisker is named."""
+    """Without series no panel over time; with seeds the whiskers are explained."""
     runs = sj.compare(small, ["red", "codel"], seeds=2)
     figure = sj.draw_comparison(runs, "up")
     assert len(figure.axes) == 4
@@ -211,8 +211,8 @@ def test_comparison_over_seeds_and_without_series(small: Path) -> None:
     assert "2 seeds from 1" in texts(figure)
 
 
-def test_flows_that_never_start_are_no_trouble(small: Path, sojourn: Command) -> None:
-    """Nothing sent, nothing completed: tables and figures say so."""
+def test_flows_that_never_start(small: Path, sojourn: Command) -> None:
+    """Tables and figures work with nothing sent and nothing completed."""
     never = ["--set", "bulk.source.start=1h", "--set", "short.source.start=1h"]
     never += ["--set", "call.source.start=1h", "--set", "sample=10ms"]
     for command in (["run", small], ["compare", small, "--qdisc", "red,codel"]):

@@ -1,4 +1,4 @@
-"""No two texts of a figure overlap, and none is cut: over many sizes, with real simulations."""
+"""Texts of figures neither overlap nor are cut: over many sizes, with real simulations."""
 
 import itertools
 from pathlib import Path
@@ -34,7 +34,7 @@ GROUPS: tuple[dict[str, Any], ...] = (
 
 
 def case(groups: int, *, two_way: bool) -> dict[str, Any]:
-    """A short scenario with so many groups; in both directions, every second one goes down."""
+    """Return a short scenario with `groups` groups; every second one in the reverse direction."""
     link = {"rate": "2mbit", "delay": "10ms", "qdisc": {"name": "codel", "limit": "50kB"}}
     down = "downstream-of-the-cable-modem"
     links = {"up": link} | ({down: link | {"rate": "20mbit"}} if two_way else {})
@@ -55,7 +55,7 @@ def case(groups: int, *, two_way: bool) -> dict[str, Any]:
 
 
 def boxes(figure: Any) -> list[tuple[str, Any]]:
-    """The drawn texts of a figure and their places in pixels."""
+    """Return the drawn texts of a figure and their positions in pixels."""
     from matplotlib.axis import Tick
     from matplotlib.text import Text
 
@@ -73,7 +73,7 @@ def boxes(figure: Any) -> list[tuple[str, Any]]:
 
 
 def check(figure: Any) -> None:
-    """Demand that no text overlaps another and that all are within the figure."""
+    """Check that no texts overlap and that all are within the figure."""
     whole = figure.bbox
     found = boxes(figure)
     assert len(found) > 10
@@ -131,8 +131,8 @@ def test_figures_of_a_sweep_overlap_nowhere(kind: str, tmp_path: Path) -> None:
     check(sj.plot(rows, y=y, kind=kind, **where))  # type: ignore[arg-type]
 
 
-def test_caption_names_only_what_is_drawn(tmp_path: Path) -> None:
-    """Neither links that the column is not about, nor a discipline that is one of several."""
+def test_caption_names_only_drawn_items(tmp_path: Path) -> None:
+    """Neither unrelated links, nor a discipline that is one of several."""
     axes = {"discipline": {"set": "up.qdisc", "values": ["codel", "red"]}, "bulk.count": [1, 2]}
     sj.sweep(case(2, two_way=True), axes, out=tmp_path)
     rows, about = sj.results(tmp_path), conditions(tmp_path)

@@ -78,10 +78,10 @@ def test_foreign_files_are_refused_and_survive_force(
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_same_scenario_again_is_no_mistake(
+def test_the_same_scenario_may_be_repeated(
     name: str, small: Path, sweep: Path, tmp_path: Path, sojourn: Command
 ) -> None:
-    """The figure and the notes that were put beside it are none either."""
+    """Also with a figure and notes added to the folder."""
     out = tmp_path / "results"
     command = [*command_line(name, small, sweep), "--out", str(out)]
     assert sojourn(*command)[::2] == (0, "")
@@ -91,10 +91,10 @@ def test_the_same_scenario_again_is_no_mistake(
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_results_of_another_scenario_take_force(
+def test_results_of_another_scenario_need_force(
     name: str, small: Path, sweep: Path, tmp_path: Path, sojourn: Command
 ) -> None:
-    """The message says what differs; what is replaced is gone, and no table mixes the two."""
+    """The message has the difference; with force, old tables are removed."""
     out = tmp_path / "results"
     command = [*command_line(name, small, sweep), "--out", str(out)]
     sojourn(*command)
@@ -114,7 +114,7 @@ def test_results_of_another_scenario_take_force(
 
 
 def test_a_folder_of_another_kind_is_refused(small: Path, tmp_path: Path, sojourn: Command) -> None:
-    """A comparison is no place for a run, and the other way round."""
+    """A run does not overwrite a comparison, nor the reverse."""
     run, comparison = tmp_path / "run", tmp_path / "comparison"
     sojourn("run", small, "--out", run)
     sojourn("compare", small, "--qdisc", "red,codel", "--out", comparison)
@@ -125,7 +125,7 @@ def test_a_folder_of_another_kind_is_refused(small: Path, tmp_path: Path, sojour
 def test_another_seed_or_discipline_is_another_run(
     small: Path, tmp_path: Path, sojourn: Command
 ) -> None:
-    """What is recorded of a run does not make it another one."""
+    """Recording options alone do not make another run."""
     out = tmp_path / "out"
     sojourn("run", small, "--out", out)
     assert sojourn("run", small, "--out", out, "--tape")[0] == 0
@@ -137,7 +137,7 @@ def test_another_seed_or_discipline_is_another_run(
 def test_a_wider_comparison_shares_the_folder(
     small: Path, tmp_path: Path, sojourn: Command
 ) -> None:
-    """More disciplines, more seeds; but a label stays with its discipline."""
+    """More disciplines and seeds may be added; a label keeps its discipline."""
     out = tmp_path / "out"
     assert sojourn("compare", small, "--qdisc", "a=red,codel", "--out", out)[0] == 0
     assert sojourn("compare", small, "--qdisc", "pie", "--seeds", "2", "--out", out)[0] == 0
@@ -154,7 +154,7 @@ def test_a_wider_comparison_shares_the_folder(
 
 
 def test_python_saves_by_the_same_rules(small: Path, foreign: Path, tmp_path: Path) -> None:
-    """`save` of a run and of a comparison, and `out` of a sweep, refuse and are forced alike."""
+    """`save` of a run and of a comparison, and `out` of a sweep, have the same rules."""
     result = sj.simulate(small)
     with pytest.raises(sj.InputError, match=r"holds links\.parquet, notes\.txt"):
         result.save(foreign)
@@ -181,7 +181,7 @@ def test_python_saves_by_the_same_rules(small: Path, foreign: Path, tmp_path: Pa
 
 
 def test_the_store_leaves_foreign_tables_where_they_are(foreign: Path) -> None:
-    """Reading a folder moves nothing that sojourn did not write."""
+    """Reading a folder does not move files of other programs."""
     before = contents(foreign)
     with pytest.raises(sj.InputError, match="there are no results"):
         sj.results(foreign)
@@ -189,7 +189,7 @@ def test_the_store_leaves_foreign_tables_where_they_are(foreign: Path) -> None:
 
 
 def test_replay_keeps_its_input_and_foreign_files(tmp_path: Path, sojourn: Command) -> None:
-    """An earlier output is replaced; the input never is, other files by --force."""
+    """Earlier output is replaced; the input never is, other files with --force."""
     arrivals, out = tmp_path / "in.csv", tmp_path / "out.csv"
     arrivals.write_text("i,t_us,flow,size_B\n0,0,0,1500\n1,10,0,1500\n")
     command = ["replay", arrivals, "--qdisc", "codel(target=15ms)", "--rate", "1mbit", "--out"]
@@ -207,7 +207,7 @@ def test_replay_keeps_its_input_and_foreign_files(tmp_path: Path, sojourn: Comma
 def test_a_report_is_not_written_over_other_files(
     foreign: Path, tmp_path: Path, sojourn: Command
 ) -> None:
-    """The folder of a paper is DIR/ID; one that was interrupted holds only its runs."""
+    """The folder of a paper is DIR/ID; an interrupted one has only its runs."""
     foreign.rename(tmp_path / "codel-vs-drr")
     code, _, err = sojourn("paper", "run", "codel-vs-drr", "--out", tmp_path)
     assert code == 2
@@ -227,10 +227,10 @@ def test_a_report_is_not_written_over_other_files(
 @pytest.mark.parametrize(
     "marker", ["summary.json", "comparison.json", "claims.json", "_sweep-0.json"]
 )
-def test_a_marker_of_anybody_else_is_no_trouble(
+def test_a_foreign_marker_file_is_refused(
     marker: str, text: str, small: Path, tmp_path: Path, sojourn: Command
 ) -> None:
-    """Refused in one line, by every command that reads or writes a folder."""
+    """Every command that reads or writes a folder refuses it in one line."""
     out = tmp_path / "out"
     out.mkdir()
     (out / marker).write_text(text)
@@ -248,8 +248,8 @@ def test_a_marker_of_anybody_else_is_no_trouble(
     assert contents(out) == before
 
 
-def test_differences_are_told_by_their_path() -> None:
-    """The name first, elements of a list by their name, long values cut."""
+def test_differences_have_paths() -> None:
+    """The name first, elements of lists by name, long values cut."""
     there = {"links": {"up": {"alpha": 1, "name": "pie"}}, "flows": [{"name": "a", "count": 1}]}
     here = {"links": {"up": {"name": "codel"}}, "flows": [{"name": "a", "count": 2}]}
     assert difference(there, here) == "links.up.name is pie there, codel here"

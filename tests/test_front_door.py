@@ -1,4 +1,4 @@
-"""What `make demo` needs is what is declared, and it is little."""
+"""Requirements of `make demo` are declared, and few."""
 
 import ast
 import re
@@ -29,7 +29,7 @@ def imported(path: Path) -> set[str]:
 
 
 def test_the_package_imports_what_it_declares() -> None:
-    """Neither more nor less; what only a cluster needs is in the extra of that name."""
+    """No more and no less; cluster requirements are in the extra of that name."""
     files = (ROOT / "python/sojourn").rglob("*.py")
     outside = set().union(*map(imported, files)) - sys.stdlib_module_names - {"sojourn"}
     cluster = names(PROJECT["optional-dependencies"]["cluster"])
@@ -38,14 +38,14 @@ def test_the_package_imports_what_it_declares() -> None:
 
 
 def recipe(target: str) -> list[str]:
-    """Return what make would do for `target` in a clean clone."""
+    """Return the commands that make would run for `target` in a clean clone."""
     command = ["make", "--dry-run", "--always-make", target]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
 
 
 def test_the_demo_installs_nothing_for_development() -> None:
-    """Tests and checks do; a wheel and what is measured have the release build."""
+    """Only tests and checks do; wheels and benchmarks use the release build."""
     demo = "\n".join(recipe("demo"))
     assert "--extras dev" not in demo
     assert "--profile develop" in demo

@@ -1,4 +1,4 @@
-"""What is generated is what the tables of Rust say."""
+"""Generated files agree with the tables of Rust."""
 
 import json
 import subprocess
@@ -80,7 +80,7 @@ def _public(module: ModuleType) -> list[str]:
 
 
 def test_every_parameter_of_the_tables_is_a_field() -> None:
-    """And takes its own default as it is written."""
+    """Each field accepts its default as documented."""
     tables = json.loads(_sojourn.specs())
     by_name = {kind.__struct_config__.tag: kind for _, kind in CLASSES}
     for spec in [*tables["disciplines"], *tables["tcp"], *tables["sources"]]:
@@ -89,7 +89,7 @@ def test_every_parameter_of_the_tables_is_a_field() -> None:
 
 
 def test_headers_of_rust_files_are_read() -> None:
-    """Numbers stand in a list, ECT(1) is none, and a symbol keeps its case."""
+    """Numbers become a list, ECT(1) is not one of them, and a symbol keeps its case."""
     assert header.numbered("(1) ECT(1) is, as in (3), said. (2) p stays.") == [
         "1. ECT(1) is, as in (3), said.",
         "2. p stays.",
@@ -108,8 +108,8 @@ def test_headers_of_rust_files_are_read() -> None:
         header.gauges("red", ["strangeness"])
 
 
-def test_a_figure_of_other_numbers_is_found(tmp_path: Path) -> None:
-    """The figure in docs is that of a run made here; of another discipline's run it is not."""
+def test_an_outdated_figure_is_detected(tmp_path: Path) -> None:
+    """The figure in docs is that of a run made here, not that of another discipline."""
     figure = ROOT / "docs/algorithms/disciplines/codel.svg"
     specs = json.loads(_sojourn.specs())["disciplines"]
     runs = step.play([spec for spec in specs if spec["name"] in ("codel", "cobalt")])

@@ -1,4 +1,4 @@
-"""The command answers at once: heavy libraries are imported where they are needed."""
+"""Start-up time: heavy libraries are imported late."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ HEAVY = ("matplotlib", "numpy", "polars", "rich", "typer")
 
 
 def imported(code: str) -> set[str]:
-    """Which of the heavy libraries `code` imports."""
+    """Return the heavy libraries that `code` imports."""
     script = f"{code}\nimport sys\nprint(*(m for m in {HEAVY} if m in sys.modules))"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, check=True, text=True
@@ -29,18 +29,18 @@ def test_version_answers_in_under_300_ms() -> None:
 
 
 def test_version_imports_nothing_heavy() -> None:
-    """What makes it quick."""
+    """`--version` imports no heavy library."""
     assert imported("from sojourn.cli.main import main; main(['--version'])") == set()
     assert imported("import sojourn") == set()
 
 
 def test_bad_input_imports_neither_polars_nor_matplotlib() -> None:
-    """A refusal is as quick as the version."""
+    """A refusal is as fast as `--version`."""
     assert imported("from sojourn.cli.main import main; main(['run', 'no.toml'])") <= {"typer"}
 
 
 def test_listing_imports_no_figures() -> None:
-    """Nor does anything else that draws nothing."""
+    """Commands without a figure do not import matplotlib."""
     assert not imported("from sojourn.cli.main import main; main(['list', 'codel'])") & {
         "matplotlib",
         "polars",

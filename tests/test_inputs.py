@@ -1,4 +1,4 @@
-"""How messages quote the input: in part, on one line, with the names that are meant."""
+"""Quoting of input in messages: shortened, on one line, with the nearest names."""
 
 import math
 from pathlib import Path
@@ -34,13 +34,13 @@ def test_values_are_quoted_as_json_and_cut(value: Any, said: str) -> None:
 
 
 def test_brief_is_one_line() -> None:
-    """Without quotes, for options."""
+    """Options are quoted without quotation marks."""
     assert brief("a\n b\x1b") == "a b"
     assert brief(LONG) == "x" * 60 + "... (100000 characters)"
 
 
 def test_near_suggests_and_bounds_what_it_lists() -> None:
-    """The list of names is part of the input too: a scenario may have 65,000 links."""
+    """The list of names is bounded too: a scenario may have 65,000 links."""
     assert near("cdoel", ["red", "codel"]) == ', did you mean "codel"? (known: red, codel)'
     assert near("", ["red"]) == " (known: red)"
     told = near("up", [f"link{i}" for i in range(65_000)])
@@ -98,7 +98,7 @@ LINES: list[list[str]] = [
 def test_a_refusal_is_short_however_long_the_input(
     line: list[str], tmp_path: Path, sojourn: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At most some 60 characters of what was given, its length, and 1000 of known names."""
+    """At most 60 characters of the input, its length, and 1000 characters of known names."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "S").with_suffix(".toml").write_text(SMALL)
     words = ["S.toml" if word == "S" else word.replace("X", LONG) for word in line]

@@ -1,4 +1,4 @@
-"""Tables for LaTeX: every character that means something is escaped, every line has its cells."""
+"""LaTeX tables: special characters are escaped, every row has all cells."""
 
 import re
 import shutil
@@ -16,7 +16,7 @@ NASTY = "".join(ESCAPES) + "\x1b[31m a\tb\n[x]*"
 
 
 def check(text: str, columns: int) -> list[str]:
-    """Demand a tabular without packages, whose rows have so many cells; gives the rows."""
+    """Check that this is a tabular without packages and with complete rows; return the rows."""
     body = [line for line in text.splitlines() if not line.startswith("%")]
     assert re.fullmatch(rf"\\begin\{{tabular\}}\{{[lr]{{{columns}}}\}}", body[0])
     assert body[-1] == r"\end{tabular}"
@@ -33,7 +33,7 @@ def check(text: str, columns: int) -> list[str]:
 
 
 def test_every_special_character_is_escaped() -> None:
-    """In names, headers, headings and cells; numbers have real minuses and raised stars."""
+    """In names, headers, headings and cells; numbers have true minus signs."""
     table = Table(NASTY, "a_b", "c%")
     table.add_heading(NASTY)
     table.add_row(f"  {NASTY}", "-0.26 ± 0.05*", "1e-07 ")
@@ -50,7 +50,7 @@ def test_every_special_character_is_escaped() -> None:
 def test_results_and_comparisons_are_exported(
     small: Path, tmp_path: Path, sojourn: Command
 ) -> None:
-    """The same numbers as on the screen, into a file for a document."""
+    """The file has the same numbers as the terminal."""
     sj.sweep(small, {"qdisc": {"set": "up.qdisc", "values": ["red", "codel"]}}, seeds=3,
              out=tmp_path / "out")  # fmt: skip
     file = tmp_path / "table.tex"
@@ -79,7 +79,7 @@ def test_results_and_comparisons_are_exported(
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 def test_it_compiles(tmp_path: Path) -> None:
-    """By LaTeX itself, where there is one."""
+    """LaTeX compiles the table, if installed."""
     table = Table(NASTY, "x")
     table.add_heading(NASTY)
     table.add_row(NASTY, "-1 ± 2*")

@@ -1,4 +1,4 @@
-"""What a page, a message or `sojourn list` refers to is there."""
+"""Targets of references in pages, messages and `sojourn list` exist."""
 
 import json
 import re
@@ -30,7 +30,7 @@ def text_of(page: Path) -> str:
 
 @cache
 def anchors(page: Path) -> set[str]:
-    """Return what links into a page can name: its headings, as GitHub spells them."""
+    """Return the possible link targets of a page: its headings, as GitHub spells them."""
     found: set[str] = set()
     for heading in re.findall(r"^#+ (.+)$", text_of(page), re.MULTILINE):
         words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower().replace("`", "")
@@ -41,7 +41,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def links(page: Path) -> Iterator[tuple[str, str]]:
-    """Yield file and anchor of each link and picture that is no address of the web."""
+    """Yield file and anchor of each link and picture without a web address."""
     for target in re.findall(r"\]\(<?([^)\s>]+)>?[^)]*\)", text_of(page)):
         if not re.match(r"[a-z]+:", target):
             file, _, anchor = target.partition("#")
@@ -49,8 +49,8 @@ def links(page: Path) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
-    """Every file, and every heading in it."""
+def test_link_targets_exist(page: Path) -> None:
+    """Files and headings."""
     for file, anchor in links(page):
         target = (page.parent / file).resolve() if file else page
         assert target.exists(), f"{page.name} links to {file}"
@@ -60,7 +60,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_every_page_is_linked() -> None:
-    """From README, directly or not: nobody finds a page that no other leads to."""
+    """Every page can be reached from the README."""
     reached: set[Path] = set()
     waiting = [ROOT / "README.md"]
     while waiting:
@@ -74,14 +74,14 @@ def test_every_page_is_linked() -> None:
 
 
 def named(text: str) -> set[str]:
-    """Return the files that a text names and that are not there."""
+    """Return the files named in a text that do not exist."""
     places = (ROOT, ROOT / "docs", ROOT / "examples")
     files = set(FILE.findall(text)) - IN_A_PROJECT
     return {file for file in files if not any((place / file).exists() for place in places)}
 
 
-def test_lists_name_only_what_exists(sojourn: Command) -> None:
-    """Pages, files and papers, in what is printed of every thing there is."""
+def test_lists_name_only_existing_files(sojourn: Command) -> None:
+    """Pages, files and papers, in every listed entry."""
     everything = sojourn("list", "--json")[1]
     assert not named(everything)
     for cited in re.findall(r"papers? ([\w-]+)(?: and ([\w-]+))?", json.dumps(metrics(everything))):
@@ -94,7 +94,7 @@ def metrics(everything: str) -> list[str]:
     return [spec["source"] for spec in json.loads(everything)["metrics"]]
 
 
-def test_messages_and_docstrings_name_only_what_exists() -> None:
+def test_messages_name_only_existing_files() -> None:
     """Pages and examples, in the sources of the package and the crates."""
     for source in [*ROOT.glob("python/**/*.py"), *ROOT.glob("crates/*/src/**/*.rs")]:
         named = r"\b((?:docs|reference)/[\w/-]+\.\w+|examples/[\w-]+\.toml)"

@@ -378,7 +378,7 @@ def test_the_command_is_not_run_by_a_shell(tmp_path: Path) -> None:
 
 
 def test_sigterm_ends_link_and_command() -> None:
-    """With code 128 + 15."""
+    """With exit code 128 + 15."""
     line = arguments(["--rate", "10mbit"], ["sh", "-c", "echo ready; sleep 1000"])
     with subprocess.Popen(
         line, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -391,7 +391,7 @@ def test_sigterm_ends_link_and_command() -> None:
 
 
 def test_missing_rights_are_named() -> None:
-    """In one line, with code 2."""
+    """In one line, with exit code 2."""
     # Also drop the right to create a user namespace that maps root.
     line = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
     line += arguments(["--rate", "10mbit"], ["true"])
@@ -440,6 +440,6 @@ def test_live_tests_are_not_skipped_in_ci(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_an_unknown_command_is_refused_before_the_link_is_created(sojourn: Command) -> None:
-    """With code 2."""
+    """With exit code 2."""
     code, _, err = sojourn("link", "--rate", "1mbit", "--", "no-such-command")
     assert (code, err) == (2, "sojourn: no-such-command: there is no such command\n")

@@ -1,4 +1,4 @@
-"""Every metric on columns made by hand, against answers worked out by hand."""
+"""Every metric on columns made by hand, against values computed by hand."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -61,7 +61,7 @@ FLOWS = [
 def made(
     columns: Mapping[str, Any] | None = None, change: Mapping[str, Any] | None = None
 ) -> Result:
-    """A Result of the scenario (with `change`) with these columns, whatever a run would give."""
+    """Return a Result of the scenario (with `change`) with the given columns."""
     scenario = json.loads(_sojourn.canonical(to_json({**SCENARIO, **(change or {})})))
     summary = {"scenario": scenario, "links": {"l": LINK}, "flows": FLOWS}
     given: dict[str, Any] = {
@@ -111,7 +111,7 @@ def test_jain_index() -> None:
 
 
 def there(column: Array | None) -> Array:
-    """A column that must be there."""
+    """Return a column that must exist."""
     assert column is not None
     return column
 
@@ -147,7 +147,7 @@ def test_independent_losses_come_in_geometric_runs() -> None:
 
 
 def test_drops_over_time() -> None:
-    """Sums from the start, by cause; law is early and late."""
+    """Cumulative sums by cause; `law` is early plus late drops."""
     by = {"full": [0, 1, 0, 2], "early": [1, 0, 0, 1], "late": [0, 0, 3, 0]}
     r = made({f"links/l/dropped_{why}_packets": n for why, n in by.items()})
     told = {name: column.tolist() for name, column in metrics.drops_over_time(r, "l").items()}
@@ -156,13 +156,13 @@ def test_drops_over_time() -> None:
 
 
 def tape(rows: Sequence[tuple[float, float, int, int]]) -> dict[str, Any]:
-    """A tape of rows (arrived, left, flow, fate)."""
+    """Return a packet log from rows (arrived, left, flow, fate)."""
     names = ("arrived_s", "left_s", "flow", "fate")
     return {f"tape/l/{n}": np.array(c) for n, c in zip(names, zip(*rows, strict=True), strict=True)}
 
 
 def test_loss_intervals_and_synchronisation() -> None:
-    """Runs of losses start at 3, 6 and 9 s with two and one accepted between; ftp.1 never loses."""
+    """Loss runs start at 3, 6 and 9 s, two and one accepted packets between; ftp.1 has no loss."""
     arrivals = [(1, 0, 0), (2, 1, 0), (3, 0, 1), (3.05, 2, 2), (4, 0, 0), (5, 1, 0), (6, 2, 1),
                 (7, 0, 0), (9, 0, 1)]  # fmt: skip
     r = made(tape([(t, t, flow, fate) for t, flow, fate in arrivals]))
@@ -179,7 +179,7 @@ def test_loss_intervals_and_synchronisation() -> None:
 
 
 def test_late_losses_come_in_the_order_of_departures() -> None:
-    """A packet that arrived at 1 s and was dropped at the head at 5 s is lost after that of 3 s."""
+    """A packet of 1 s that is dropped at the head at 5 s is lost after one of 3 s."""
     rows = [(2.0, 2.5, 0, 0), (3.0, 3.0, 1, 1), (4.0, 4.5, 0, 0), (1.0, 5.0, 0, 3)]
     intervals = metrics.loss_interval_packets(made(tape(rows)), "l")
     assert intervals is not None
@@ -187,7 +187,7 @@ def test_late_losses_come_in_the_order_of_departures() -> None:
 
 
 def test_delays_and_queues() -> None:
-    """From the summary, or from the tape after the warm-up of 10 s."""
+    """From the summary, or from the packet log after the warm-up of 10 s."""
     rows = [(9.0, 9.9, 0, 0), (20.0, 20.01, 0, 0), (21.0, 21.04, 1, 0), (22.0, 22.02, 0, 0),
             (23.0, 29.0, 0, 3)]  # fmt: skip
     r = made(tape(rows))
@@ -206,13 +206,13 @@ def test_delays_and_queues() -> None:
 
 
 def transfers(rows: Sequence[tuple[int, float, float, int]]) -> dict[str, Any]:
-    """Completions of rows (flow, start, duration, bytes)."""
+    """Return completions from rows (flow, start, duration, bytes)."""
     names = ("flow", "start_s", "duration_s", "bytes")
     return {f"fct/{n}": np.array(c) for n, c in zip(names, zip(*rows, strict=True), strict=True)}
 
 
 def test_completion_times() -> None:
-    """What started in the warm-up of 10 s does not count."""
+    """Transfers that start in the warm-up of 10 s do not count."""
     r = made(transfers([(2, 5, 9, 100), (2, 20, 3, 100), (2, 30, 1, 100), (2, 40, 2, 100)]))
     assert metrics.completion_times_s(r).tolist() == [1, 2, 3]
     assert metrics.afct_s(r) == 2
@@ -244,7 +244,7 @@ def test_slowdown() -> None:
 
 
 def test_query_completion() -> None:
-    """The last answer of each query: as its source tells, else by start."""
+    """The last answer of each query: by the query table, else by start time."""
     rows = [(0, 20, 1.0, 9), (1, 20, 3.0, 9), (0, 30, 2.0, 9), (1, 30, 0.5, 9)]
     assert metrics.query_completion_s(made(transfers(rows))).tolist() == [3, 2]
     told = {"query/flow": [0, 0, 2, 0], "query/start_s": [30, 20, 40, 5.0],
@@ -270,14 +270,14 @@ def test_timeouts() -> None:
 
 
 def test_utilisation_over_time() -> None:
-    """It is the column of the link's series."""
+    """The column of the link's series."""
     columns = {"series/time_s": [1.0, 2, 3], "links/l/utilisation": [1.0, 0.25, np.nan]}
     told = metrics.utilisation_over_time(made(columns), "l")
     assert told.tolist() == pytest.approx([1, 0.25, np.nan], nan_ok=True)
 
 
 def queue(values: np.ndarray[Any, Any], step: float = 0.01) -> Result:
-    """A Result whose queue was sampled so."""
+    """Return a Result with these samples of the queue."""
     time = step * np.arange(1, len(values) + 1)
     packets = (values > 0).astype(np.uint64)
     return made({"series/time_s": time, "links/l/queue_bytes": values,
@@ -285,7 +285,7 @@ def queue(values: np.ndarray[Any, Any], step: float = 0.01) -> Result:
 
 
 def steady(told: tuple[float, bool]) -> float:
-    """The time, of a response that came to an end."""
+    """Return the time of a response that settled."""
     assert told[1]
     return told[0]
 
@@ -330,7 +330,7 @@ def test_settling_and_underflow() -> None:
     assert metrics.underflow_share(r, "l", 1e9) is None
 
 
-def test_every_metric_is_tested_and_told() -> None:
+def test_every_metric_is_tested_and_documented() -> None:
     """Each has a unit, a source, a sentence, and its name in this file."""
     from pathlib import Path
 
@@ -343,7 +343,7 @@ def test_every_metric_is_tested_and_told() -> None:
 
 
 def test_startup_times() -> None:
-    """In ascending order, of what started after the warm-up; a round trip if nothing is lost."""
+    """Ascending, for flows started after the warm-up; one round trip without loss."""
     columns = {**transfers([(0, 5.0, 1.0, 9), (0, 20.0, 2.0, 9), (0, 30.0, 1.5, 9)]),
                "fct/startup_s": np.array([0.7, 0.2, 0.1])}  # fmt: skip
     assert metrics.startup_times_s(made(columns)).tolist() == [0.1, 0.2]

@@ -1,4 +1,4 @@
-"""Requests for what does not exist: each is answered with what to use instead."""
+"""Requests for features that do not exist: each message names the alternative."""
 
 import json
 
@@ -20,7 +20,7 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_list_says_that_it_is_not_available(name: str, sojourn: Command) -> None:
-    """With what to use instead, and never with another name that looks like it."""
+    """With the alternative, and never with a similar name."""
     code, out, err = sojourn("list", name)
     assert (code, out) == (2, "")
     assert "is not available" in err
@@ -29,7 +29,7 @@ def test_list_says_that_it_is_not_available(name: str, sojourn: Command) -> None
 
 
 def test_names_are_given_once_and_do_not_exist(sojourn: Command) -> None:
-    """An entry is removed when the thing is there."""
+    """An entry is removed once the feature exists."""
     assert len(set(NAMES)) == len(NAMES)
     everything = json.loads(sojourn("list", "--json")[1])
     there = {n for kind in TABLES for s in everything[kind] for n in (s["name"], *s["aliases"])}
@@ -45,10 +45,10 @@ def test_names_are_given_once_and_do_not_exist(sojourn: Command) -> None:
         (["compare", "--qdisc", "codel,dualpi2"], "links.bottleneck.qdisc"),
     ],
 )
-def test_a_scenario_that_asks_for_one_is_told_what_to_use(
+def test_a_scenario_with_one_gets_the_alternative(
     arguments: list[str], path: str, sojourn: Command
 ) -> None:
-    """By every command that takes a scenario."""
+    """In every command that takes a scenario."""
     command, *options = arguments
     code, _, err = sojourn(command, EXAMPLES / "home-uplink.toml", *options)
     assert code == 2
@@ -57,7 +57,7 @@ def test_a_scenario_that_asks_for_one_is_told_what_to_use(
 
 
 def test_python_says_so_as_well() -> None:
-    """Of a class that users look for; any other name is just not there."""
+    """For classes that users look for; other names raise AttributeError as usual."""
     with pytest.raises(AttributeError, match="not available yet; use fq_codel"):
         _ = sj.Cake  # type: ignore[attr-defined]
     with pytest.raises(AttributeError, match=r"has no attribute 'Cakes'$"):

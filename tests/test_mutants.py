@@ -1,4 +1,4 @@
-"""Mutation testing: how mutants are put together, and that the list of survivors is current."""
+"""Mutation testing: assembly of mutants, and the list of survivors."""
 
 import tomllib
 
@@ -19,14 +19,14 @@ fn most(list: [u32; 2]) -> u32 {
 
 
 def mutant(number: int, old: str, new: str) -> Mutant:
-    """Give the mutant of TEXT that replaces the first `old`."""
+    """Return the mutant of TEXT that replaces the first `old`."""
     start = TEXT.index(old)
     function = TEXT.rindex("fn ", 0, start), TEXT.index("}", start) + 1
     return Mutant(number, "x.rs", old, start, start + len(old), new, body_of(TEXT, function))
 
 
 def test_all_mutants_of_a_file_are_arms_of_a_match() -> None:
-    """Each line knows its mutant, so that an error of the compiler finds it."""
+    """Each line knows its mutant, so that compiler errors can be assigned."""
     chosen = [mutant(1, "+", "-"), mutant(2, "x + x", "0"), mutant(3, "0", "1")]
     new, owners = switched(TEXT, chosen)
     lines = [line.strip() for line in new.split("\n")]
@@ -44,15 +44,15 @@ def test_all_mutants_of_a_file_are_arms_of_a_match() -> None:
 @pytest.mark.parametrize(
     "text", ["const fn one() -> u32 { 1 }", "fn all(&self) -> impl Iterator<Item = u32> { x }"]
 )
-def test_what_cannot_be_a_match_at_run_time_is_left_to_a_build_of_its_own(text: str) -> None:
+def test_other_mutants_are_built_alone(text: str) -> None:
     """Constant functions run in the compiler; `impl Trait` is one type."""
     assert body_of(text, (0, len(text))) is None
     plain = "fn f<'a>(Pair { a, b }: Pair, c: [u8; 2]) -> u32 { 1 }"
     assert body_of(plain, (0, len(plain))) == (plain.rindex("{") + 1, len(plain) - 1)
 
 
-def test_survivors_that_are_listed_are_in_the_code_and_have_a_reason() -> None:
-    """Whoever changes such a line must look at its survivors again."""
+def test_listed_survivors_exist_and_have_a_reason() -> None:
+    """A changed line needs a new look at its survivors."""
     listed = tomllib.loads(ALLOWED.read_text())
     for file, entries in listed.items():
         lines = {line.strip() for line in (ROOT / file).read_text().splitlines()}
@@ -72,4 +72,4 @@ def test_a_file_is_tested_by_the_tests_that_mention_it() -> None:
     assert (("SOJOURN_DISCIPLINE", "red"),) in [rung.env for rung in far]
     near, far = ladder(ROOT, "crates/sim/src/tcp/rfc.rs")
     assert near[0].only == ("tcp::rfc::",)
-    assert [rung.target for rung in far][-1] == "golden"
+    assert near[-1].target == "golden"

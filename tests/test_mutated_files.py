@@ -1,4 +1,4 @@
-"""Mutated files of numbers: replays, recorded packets and links. Refused in a line, or used."""
+"""Mutated data files: replays, packet traces and link traces are refused in a line, or usable."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ MOMENTS = "".join(f"{i * i}\n" for i in range(1, 40))
 
 
 def one_line(path: Path, use: object) -> bool:
-    """Use a file; true if it was refused, in one line that names it. Nothing else may be raised."""
+    """Use a file; return True if it was refused in one line that names it."""
     assert callable(use)
     try:
         use(path)
@@ -34,33 +34,33 @@ def one_line(path: Path, use: object) -> bool:
 
 
 def replayed(path: Path) -> None:
-    """Replay the arrivals, and write what happened."""
+    """Replay the arrivals, and write the result."""
     found = replay.replay(path, {"name": "red", "limit": "20p"}, "1mbit")
     json.dumps(found.summary(), allow_nan=False)
     replay.write(found, path.with_name("out.csv"))
 
 
 def followed(path: Path) -> None:
-    """Follow recorded decisions."""
+    """Replay with recorded decisions."""
     path.with_name("arrivals.csv").write_text(ARRIVALS)
     replay.replay(path.with_name("arrivals.csv"), {"name": "red"}, "1mbit", follow=path)
 
 
 def sent(path: Path) -> None:
-    """Send recorded packets."""
+    """Send the packets of a trace."""
     flow = {"name": "f", "count": 2, "path": ["up"], "source": {"name": "trace", "path": str(path)}}
     sj.simulate({"duration": "1s", "links": {"up": {"rate": "1mbit"}}, "flows": [flow]})
 
 
 def linked(path: Path) -> None:
-    """Run over a recorded link."""
+    """Run over a link trace."""
     link = {"rate": "1mbit", "trace": str(path)}
     flows = [{"name": "f", "path": ["up"]}]
     sj.simulate({"duration": "100ms", "links": {"up": link}, "flows": flows})
 
 
 def binned(path: Path) -> None:
-    """Count recorded opportunities in bins."""
+    """Count the opportunities of a trace in bins."""
     link = {"rate": "1mbit", "trace": {"file": str(path), "bin_ms": 7}}
     flows = [{"name": "f", "path": ["up"]}]
     sj.simulate({"duration": "100ms", "links": {"up": link}, "flows": flows})
@@ -81,7 +81,7 @@ def binned(path: Path) -> None:
 def test_mutated_files_are_refused_in_one_line_or_used(
     text: str, use: object, tmp_path: Path
 ) -> None:
-    """Bytes, words, cells and lines changed: 400 versions of each."""
+    """400 versions of each, with changed bytes, words, cells and lines."""
     path = tmp_path / "file.csv"
     refused, total = 0, 0
     assert not (path.write_text(text) and one_line(path, use))
@@ -117,7 +117,7 @@ def test_numbers_of_recorded_links_are_bounded(text: str, said: str, tmp_path: P
 
 
 def test_bins_are_bounded(tmp_path: Path) -> None:
-    """By what Rust takes, before memory is asked for."""
+    """By Rust's limit, before memory is allocated."""
     (tmp_path / "trace").write_text("1\n9999999999\n")
     with pytest.raises(sj.InputError, match=r"bin_ms: 1 makes 9999999999 bins, allowed: up to"):
         link_trace.read(tmp_path / "trace", 1)
@@ -125,7 +125,7 @@ def test_bins_are_bounded(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("header", [f'"{LONG * 2}",t_us', "i,i ,t_us,flow,size_B", "i\x00,t_us"])
 def test_odd_headers_of_tables(header: str, tmp_path: Path) -> None:
-    """A huge name, names that differ by a blank, a zero byte: a line, or the table."""
+    """A huge name, names that differ by a blank, a zero byte: refused in a line, or read."""
     path = tmp_path / "table.csv"
     path.write_text(f"{header}\n" + ",".join(["0"] * len(header.split(","))) + "\n")
     one_line(path, lambda path: csv_table.read_table(path, ("t_us",)))

@@ -1,4 +1,4 @@
-"""Mutated options of `sojourn paper run` and `sojourn link`: refused in one line, or begun."""
+"""Mutated options of `sojourn paper run` and `sojourn link`: refused in one line, or started."""
 
 import random
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ LINK = ["link", "--rate", "10mbit", "--delay", "25ms", "--qdisc", "codel", "--se
 
 
 def lines(good: list[str]) -> Iterator[list[str]]:
-    """Every word replaced by each of WORDS, or taken away; and some with several changes."""
+    """Yield lines with words replaced by each of WORDS or removed, some with several changes."""
     for i in range(1, len(good)):
         yield [*good[:i], *good[i + 1 :]]
         for word in WORDS:
@@ -45,7 +45,7 @@ def lines(good: list[str]) -> Iterator[list[str]]:
 
 
 def begun(*_: Any, **__: Any) -> NoReturn:
-    """Stand for what would be run."""
+    """Replace the function that would run."""
     raise typer.Exit(BEGUN)
 
 
@@ -53,7 +53,7 @@ def begun(*_: Any, **__: Any) -> NoReturn:
 def test_mutated_options_are_refused_in_one_line_or_begin(
     good: list[str], tmp_path: Path, sojourn: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Exit code 2 and a line, help, or what was asked for; never a fault."""
+    """Exit code 2 and a line, help, or a start; never a traceback."""
     monkeypatch.chdir(tmp_path)
     for name in ("reproduction.run.run", "live.link.run", "live.link.enter_own_network"):
         monkeypatch.setattr(f"sojourn.{name}", begun)

@@ -58,7 +58,7 @@ UNTIL = {"metrics": ["sojourn_p99_s", "bulk.goodput_bps"], "relative": 0.5, "lea
 
 
 def mutants() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Some thousands: of a file with seeds, and of one with `until` in their place."""
+    """Return some thousands: of a file with seeds, and of one with `until` instead."""
     few = {**SWEEP, "axes": {k: SWEEP["axes"][k] for k in ("x.count", "qdisc")}, "until": UNTIL}
     del few["seeds"], few["together"]
     yield from replaced(SWEEP)
@@ -68,7 +68,7 @@ def mutants() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def refusal(path: Path) -> str | None:
-    """What is said of a sweep file; None if it is accepted. Anything else than InputError falls."""
+    """Return the message that refuses a sweep file, or None; only InputError may be raised."""
     try:
         read_sweep(path)
     except sj.InputError as error:
@@ -78,19 +78,19 @@ def refusal(path: Path) -> str | None:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Where a sweep file is written, beside its scenario."""
+    """Return the path for sweep files, in the folder of their scenario."""
     (tmp_path / "base.json").write_text(json.dumps(SCENARIO))
     return tmp_path / "sweep.toml"
 
 
-def test_the_whole_sweep_is_accepted(file: Path) -> None:
-    """Or its mutants would say nothing."""
+def test_the_original_sweep_is_accepted(file: Path) -> None:
+    """Otherwise its mutants would prove nothing."""
     file.write_text(toml(SWEEP))
     assert len(read_sweep(file).points) == 2 * (1 + 2) * 2 * 2 - 2 * 2
 
 
 def test_mutated_sweep_files_are_refused_in_one_line_or_run(file: Path) -> None:
-    """Never a fault, and never after runs were made."""
+    """No traceback, and no refusal after runs."""
     refused, ran = 0, 0
     for n, (name, tree) in enumerate(mutants()):
         file.write_text(toml(tree))
@@ -176,7 +176,7 @@ def test_mutated_sweep_files_are_refused_in_one_line_or_run(file: Path) -> None:
 def test_a_refusal_names_the_place_and_what_is_allowed(
     change: dict[str, Any], said: str, file: Path
 ) -> None:
-    """The faults that a trial found, and their like."""
+    """Faults found in a trial, and similar ones."""
     few = {"scenario": "base.json", "seeds": [1, 2], "axes": {"x.count": [1, 2]}}
     file.write_text(toml({**few, **change}))
     refused = refusal(file)
@@ -201,7 +201,7 @@ def test_a_metric_that_needs_a_record_is_refused_without_it(needs: str) -> None:
 
 
 def test_a_metric_of_a_flow_follows_it_into_a_group() -> None:
-    """With one flow it is that of the flow, with several the mean over them."""
+    """One flow gives its own value, several their mean."""
     asked = [{"name": "jitter_s", "flow": name} for name in ("x", "x.2")]
     longer = {**SCENARIO, "duration": "500ms"}
     rows = sj.sweep(longer, {"x.count": [1, 3]}, metrics=asked)
@@ -215,7 +215,7 @@ def test_a_metric_of_a_flow_follows_it_into_a_group() -> None:
 
 
 def test_every_argument_of_every_metric_is_known() -> None:
-    """A new metric cannot bring one that nothing validates; docstrings say what is needed."""
+    """Every argument is validated; docstrings state the required records."""
     for name, one in metrics.METRICS.items():
         parameters = list(inspect.signature(one.function).parameters)[1:]
         assert set(parameters) <= {*ARGUMENTS, "reference"}, name
@@ -224,8 +224,8 @@ def test_every_argument_of_every_metric_is_known() -> None:
         assert ("Needs `tape`" in text) == (one.needs == "tape"), name
 
 
-def test_the_order_of_axes_decides_no_result() -> None:
-    """A parameter is set after its discipline, though its axis comes first."""
+def test_the_order_of_axes_has_no_effect() -> None:
+    """A parameter is set after its discipline, even if its axis comes first."""
     target = {"set": "up.qdisc.target", "values": ["1ms", "50ms"]}
     qdisc = {"set": "up.qdisc", "values": ["codel"]}
     for axes in ({"t": target, "q": qdisc}, {"q": qdisc, "t": target}):
@@ -234,7 +234,7 @@ def test_the_order_of_axes_decides_no_result() -> None:
 
 
 def test_an_axis_is_unset_where_the_one_it_depends_on_is() -> None:
-    """Whatever their order."""
+    """In any order of the axes."""
     axes = {
         "interval": {"set": "up.qdisc.interval", "values": ["50ms"], "when": {"target": "1ms"}},
         "qdisc": {"set": "up.qdisc", "values": ["droptail", "codel"]},

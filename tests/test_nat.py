@@ -216,10 +216,8 @@ def test_two_links_with_nat_share_forwarding(tmp_path: Path) -> None:
     assert told["after"] == told["before"]
 
 
-def test_without_a_program_it_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, sojourn: Command
-) -> None:
-    """In one line, with code 2."""
+def test_a_missing_program_is_named(monkeypatch: pytest.MonkeyPatch, sojourn: Command) -> None:
+    """In one line, with exit code 2."""
     there = shutil.which
     monkeypatch.setattr(
         shutil, "which", lambda name: None if name in ("nft", "iptables") else there(name)
@@ -248,7 +246,7 @@ def test_without_a_program_it_says_what_to_install(
 def test_the_resolver_of_the_inside(
     text: str | None, resolver: str | None, inside: str | None
 ) -> None:
-    """Servers that can be reached from inside stay; a loopback one is reached by the far end."""
+    """Reachable servers stay; a resolver on a loopback address is reached through the far end."""
     expected = inside if text != "nameserver\nnameserver what\n" else None
     found = nat.resolving(text, "F")
     assert found == (resolver, expected)

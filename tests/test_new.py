@@ -1,4 +1,4 @@
-"""`sojourn new`: templates that run as they stand."""
+"""`sojourn new`: templates that run unchanged."""
 
 import json
 import shlex
@@ -18,7 +18,7 @@ def commands(scenario: str) -> list[list[str]]:
 
 
 def test_without_a_name_they_are_listed(sojourn: Command) -> None:
-    """Each with a sentence; as JSON too."""
+    """Each with a sentence; also as JSON."""
     code, out, _ = sojourn("new")
     assert code == 0
     found = json.loads(sojourn("new", "--json")[1])
@@ -34,7 +34,7 @@ def test_without_a_name_they_are_listed(sojourn: Command) -> None:
 def test_a_template_runs_and_so_do_its_commands(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sojourn: Command
 ) -> None:
-    """As they stand in its head, with fewer seeds; every flow gets something."""
+    """The commands of its header, with fewer seeds; every flow delivers data."""
     monkeypatch.chdir(tmp_path)
     code, out, err = sojourn("new", name, "my.toml")
     assert (code, out, err) == (0, "my.toml: try sojourn run my.toml\n", "")
@@ -62,7 +62,7 @@ def test_a_template_runs_and_so_do_its_commands(
 def test_a_template_is_printed_or_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sojourn: Command
 ) -> None:
-    """The same text, but for the name of the file."""
+    """The same text, except for the name of the file."""
     monkeypatch.chdir(tmp_path)
     out = sojourn("new", "Two_Way")[1]
     assert "sojourn run two-way.toml" in out
@@ -73,10 +73,10 @@ def test_a_template_is_printed_or_written(
     assert Path("a\nb.toml").read_text() == out
 
 
-def test_what_is_there_is_not_overwritten(
+def test_existing_files_are_not_overwritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sojourn: Command
 ) -> None:
-    """Unless that is asked for; nor is anything else than a scenario written."""
+    """Unless forced; and only scenarios are ever written."""
     monkeypatch.chdir(tmp_path)
     mine = Path("mine.toml")
     mine.write_text("mine")

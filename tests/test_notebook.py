@@ -1,4 +1,4 @@
-"""What notebooks show of scenarios, results and comparisons; numbers of things in words."""
+"""Notebook displays of scenarios, results and comparisons; singular and plural."""
 
 import re
 from collections import Counter
@@ -19,7 +19,7 @@ HOSTILE = '<script>alert("x")</script> & [bold]'
 
 
 class Page(HTMLParser):
-    """The tags of a page, balanced or not, and its text."""
+    """Tags of a page, balanced or not, and its text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Page(HTMLParser):
 
 
 def page(shown: Any) -> Page:
-    """Parse what a notebook shows, and hold it to what is true of all of it."""
+    """Parse a notebook display, and check what holds for all of them."""
     text = shown._repr_html_()
     found = Page(text)
     assert not found.open
@@ -69,7 +69,7 @@ def scenario(**changes: Any) -> sj.Scenario:
 
 
 def test_a_scenario_shows_links_and_flows() -> None:
-    """With what Rust fills in; one that is not valid shows why."""
+    """With Rust's defaults; an invalid one shows the error."""
     found = page(scenario())
     for word in ("up", "5mbit, 0s, codel (limit 100kB)", "bulk (2)", "newreno", "UDP", "30ms"):
         assert word in found.words
@@ -94,7 +94,7 @@ def test_a_result_shows_the_tables_of_run() -> None:
 
 
 def test_a_comparison_shows_its_table() -> None:
-    """Headings, cells, and what the stars mean; the best is bold."""
+    """Headings, cells, and the meaning of the stars; the best is bold."""
     runs = sj.compare(scenario(), ["droptail", sj.CoDel(target="1ms")], seeds=4)
     found = page(runs)
     assert {"droptail", "codel(target=1ms)", "queueing delay, 99 %, ms", "call"} <= set(found.words)
@@ -105,7 +105,7 @@ def test_a_comparison_shows_its_table() -> None:
 
 
 def test_all_text_is_escaped_and_long_tables_are_cut() -> None:
-    """A name can be anything; a notebook is not filled by 100 links."""
+    """Names may contain anything; 100 links do not fill a notebook."""
     hostile = scenario(name=HOSTILE)
     labels = {HOSTILE: "droptail", "b<i>": "codel"}
     for shown in (hostile, sj.simulate(hostile), sj.compare(hostile, labels)):
@@ -118,7 +118,7 @@ def test_all_text_is_escaped_and_long_tables_are_cut() -> None:
 
 
 def test_one_is_singular(small: Path, tmp_path: Path, sojourn: Command) -> None:
-    """In what Python prints, and in tables and messages."""
+    """In Python's output, and in tables and messages."""
     assert [counted(n, "link") for n in (0, 1, 2)] == ["0 links", "1 link", "2 links"]
     assert counted(2, "query", "queries") == "2 queries"
     one = scenario(flows=[sj.Flow(name="f", path=["up"], source=sj.Transfers(number=1))])
@@ -141,6 +141,6 @@ def test_one_is_singular(small: Path, tmp_path: Path, sojourn: Command) -> None:
 
 
 def test_a_comparison_of_buffers_says_so(small: Path, sojourn: Command) -> None:
-    """Not the buffer of the first for all."""
+    """The caption does not show the first buffer for all."""
     out = sojourn("compare", small, "--qdisc", "droptail,codel(limit=50kB)")[1]
     assert "only the discipline of up differs: 5mbit, buffers 100kB, 50kB" in out

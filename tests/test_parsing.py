@@ -1,4 +1,4 @@
-"""Values without quotes: the message says how the line is to be written."""
+"""Values without quotes: the message shows the correct line."""
 
 import json
 from pathlib import Path
@@ -43,7 +43,7 @@ def test_toml_without_quotes(text: str) -> None:
 
 @pytest.mark.parametrize("text", UNQUOTED_JSON)
 def test_json_without_quotes(text: str) -> None:
-    """The same of JSON."""
+    """The same for JSON."""
     with pytest.raises(sj.InputError) as refused:
         parse_json(text)
     assert str(refused.value) == UNQUOTED_JSON[text]
@@ -65,15 +65,15 @@ def test_json_without_quotes(text: str) -> None:
         "a = 1, 2",
     ],
 )
-def test_other_faults_of_toml_are_told_as_they_are(text: str) -> None:
-    """No correction that would not help."""
+def test_other_toml_errors_are_unchanged(text: str) -> None:
+    """No suggestion that would not help."""
     with pytest.raises(sj.InputError) as refused:
         parse_toml(text)
     assert "quote it" not in str(refused.value)
 
 
 def test_every_value_of_the_small_scenario_without_its_quotes(small: Path) -> None:
-    """Each is found, whatever stands around it, and the correction is what stood there."""
+    """Each is found in any context, and the suggestion is the original."""
     found = 0
     for n, line in enumerate(SMALL.splitlines()):
         for word in line.split('"')[1::2]:
@@ -92,7 +92,7 @@ def test_every_value_of_the_small_scenario_without_its_quotes(small: Path) -> No
 
 
 def test_the_command_says_quote_it(small: Path, tmp_path: Path, sojourn: Command) -> None:
-    """Of a scenario and of a sweep."""
+    """For a scenario and for a sweep."""
     small.write_text(SMALL.replace('"3s"', "3s"))
     expected = 'small.toml: line 2: quote it: duration = "3s"\n'
     assert sojourn("run", small)[2].endswith(expected)
@@ -113,14 +113,14 @@ def test_the_command_says_quote_it(small: Path, tmp_path: Path, sojourn: Command
     ],
 )
 def test_help_is_that_of_the_command(arguments: list[str], command: str, sojourn: Command) -> None:
-    """Where an option or argument is wrong."""
+    """After a wrong option or argument."""
     code, _, err = sojourn(*arguments)
     assert code == 2
     assert err.endswith(f"(see {command} --help)\n")
 
 
 def test_flow_takes_a_group(small: Path, sojourn: Command) -> None:
-    """All flows of it, up to as many as can be told apart; unknown names before the run."""
+    """All flows of it, up to the number of colours; unknown names are refused before the run."""
     tree = {**load_tree(small), "sample": "10ms"}
     figure = sj.draw(sj.simulate(tree), flows=["bulk", "short"])
     labels = [line.get_label() for line in figure.axes[-1].lines]
@@ -139,7 +139,7 @@ def test_flow_takes_a_group(small: Path, sojourn: Command) -> None:
 
 
 def test_axes_are_offered_first(small: Path, tmp_path: Path, sojourn: Command) -> None:
-    """Not the dozens of columns of numbers."""
+    """Not the dozens of numeric columns."""
     sj.sweep(small, {"bulk.count": [1, 2], "law": {"set": "up.qdisc", "values": ["red"]}},
              out=tmp_path / "out")  # fmt: skip
     command = ["plot", tmp_path / "out", "--y", "utilisation", "--out", tmp_path / "x.png"]
@@ -152,7 +152,7 @@ def test_axes_are_offered_first(small: Path, tmp_path: Path, sojourn: Command) -
 
 
 def test_percentages_are_shares_everywhere(small: Path, sojourn: Command) -> None:
-    """In a scenario, a setting and a model; elsewhere they are refused with what is due."""
+    """In a scenario, a setting and a model; elsewhere refused with the expected form."""
     told = json.loads(sojourn("run", small, "--set", "up.loss=2%", "--json")[1])
     assert told["scenario"]["links"]["up"]["loss"] == 0.02
     link = sj.Link(rate="5mbit", loss="2%", qdisc=sj.Red(max_p="5%", w_q="0.2%"))

@@ -5,7 +5,7 @@
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use sojourn_aqm::{Cx, Packet, Rate, Setting, Time, build};
+use sojourn_aqm::{Context, Packet, Rate, Setting, Time, build};
 use std::time::Instant;
 
 const FLOWS: [u32; 3] = [10, 1_000, 100_000];
@@ -25,8 +25,8 @@ fn ns(name: &str, flows: u32) -> f64 {
     let depth = [("depth", Setting::Text("1000"))];
     settings.extend(depth.iter().filter(|_| name == "sfq"));
     let mut qdisc = build(name, &settings, Rate(10_000_000_000)).expect("good settings").qdisc;
-    let mut rng = Pcg64Mcg::seed_from_u64(1);
-    let (mut dice, mut lost, mut marks) =
+    let mut arrivals = Pcg64Mcg::seed_from_u64(1);
+    let (mut rng, mut lost, mut marks) =
         (Pcg64Mcg::seed_from_u64(2), Vec::new(), sojourn_aqm::Marks::default());
     let mut now = Time::ZERO;
     let packet = |i: u32, now: Time| {
@@ -35,19 +35,20 @@ fn ns(name: &str, flows: u32) -> f64 {
     };
     let mut best = f64::MAX;
     for round in 0..=ROUNDS {
-        let draws: Vec<u32> = (0..PACKETS).map(|_| rng.next_u32()).collect();
+        let draws: Vec<u32> = (0..PACKETS).map(|_| arrivals.next_u32()).collect();
         let start = Instant::now();
         if round == 0 {
             for i in 0..3 * flows {
-                let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marks: &mut marks };
-                qdisc.enqueue(&mut cx, packet(i, now));
+                let mut context =
+                    Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+                qdisc.enqueue(&mut context, packet(i, now));
             }
         }
         for i in &draws {
             now.0 += 800;
-            let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marks: &mut marks };
-            std::hint::black_box(qdisc.dequeue(&mut cx));
-            qdisc.enqueue(&mut cx, packet(*i, now));
+            let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+            std::hint::black_box(qdisc.dequeue(&mut context));
+            qdisc.enqueue(&mut context, packet(*i, now));
             lost.clear();
         }
         if round > 0 {

@@ -6,7 +6,8 @@
 use allocation_counter::measure;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use sojourn_aqm::sched::{Entry, Env, REGISTRY};
+use sojourn_aqm::qdisc::Env;
+use sojourn_aqm::registry::{QdiscEntry, REGISTRY};
 use sojourn_aqm::{Ecn, Link, LinkSpec, Packet, Rate, Setting, Span, Time};
 use std::hint::black_box;
 use std::time::Instant;
@@ -29,7 +30,7 @@ struct Feed {
 }
 
 impl Feed {
-    fn new(entry: &Entry, ecn: bool) -> Feed {
+    fn new(entry: &QdiscEntry, ecn: bool) -> Feed {
         // Equal buffers give equal backlogs; the AQMs are configured to act all the time.
         let wanted = [
             ("limit", "100p"),
@@ -65,7 +66,7 @@ impl Feed {
             while let Some(packet) = self.link.poll(self.now) {
                 black_box(packet);
             }
-            lost += self.link.lost().count();
+            lost += self.link.take_dropped().count();
         }
         lost
     }
@@ -81,11 +82,11 @@ struct Row {
 }
 
 impl Row {
-    fn new(entry: &Entry, ecn: bool) -> Row {
+    fn new(entry: &QdiscEntry, ecn: bool) -> Row {
         let name = format!("{}{}", entry.name, if ecn { " ecn" } else { "" });
         let mut feed = Feed::new(entry, ecn);
         feed.round(); // warm-up
-        feed.link.begin(feed.now);
+        feed.link.reset_stats(feed.now);
         Row { name, feed, ns: f64::MAX, lost: 0, allocations: 0 }
     }
 
@@ -104,7 +105,7 @@ fn main() {
         "{:<14} {:>10} {:>9} {:>8} {:>7} {:>12}",
         "discipline", "ns/packet", "ratio", "waiting", "lost", "allocations"
     );
-    let marks = |entry: &Entry| entry.params().iter().any(|row| row.name == "ecn");
+    let marks = |entry: &QdiscEntry| entry.params().iter().any(|row| row.name == "ecn");
     let mut rows: Vec<Row> = REGISTRY
         .iter()
         .flat_map(|e| {
@@ -115,7 +116,7 @@ fn main() {
     (0..ROUNDS).for_each(|_| rows.iter_mut().for_each(Row::round));
     let plain = rows[0].ns;
     for Row { name, feed, ns, lost, allocations } in &mut rows {
-        let backlog = feed.link.tally().queue_packets().expect("time has passed").0;
+        let backlog = feed.link.stats().queue_packets().expect("time has passed").0;
         let lost = *lost as f64 / f64::from(PACKETS) * 100.0;
         let ratio = *ns / plain;
         println!(

@@ -3,7 +3,7 @@
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use sojourn_aqm::hold::Hold;
+use sojourn_aqm::sched::hold::Hold;
 
 /// EWFQ's case: 5 mbit, three classes, intervals of 1 s, packets of 1000 bytes.
 const PACKETS: u32 = 625;
@@ -18,14 +18,14 @@ const BEFORE: u32 = 10;
 fn run(k: u64, share: f64) -> (f64, f64) {
     let (mut missed, mut small) = (0, 0);
     for seed in 0..RUNS {
-        let mut dice = Pcg64Mcg::seed_from_u64(seed);
+        let mut rng = Pcg64Mcg::seed_from_u64(seed);
         let mut hold = Hold::new(4096, 100, k, P);
         // Fill the cache with previous intervals and discard what was found in them.
         for interval in 0..=BEFORE {
             for i in 0..PACKETS {
-                let large = f64::from(dice.next_u32()) < share * f64::from(u32::MAX);
+                let large = f64::from(rng.next_u32()) < share * f64::from(u32::MAX);
                 let id = if large { 0 } else { 1 + i + interval * PACKETS };
-                hold.see(&mut dice, id, LEN, 0.1, f64::from(LEN));
+                hold.see(&mut rng, id, LEN, 0.1, f64::from(LEN));
             }
             if interval < BEFORE {
                 hold.end_interval(|_, _| false);

@@ -170,14 +170,14 @@ impl Fifo {
 }
 
 /// A FIFO queue with its pool: the view that an AQM algorithm has of its queue.
-pub struct Line<'a> {
+pub struct QueueView<'a> {
     /// The queue.
     pub fifo: &'a mut Fifo,
     /// Pool that holds its packets.
     pub pool: &'a mut Pool,
 }
 
-impl Line<'_> {
+impl QueueView<'_> {
     /// Number of packets.
     pub fn packets(&self) -> u32 {
         self.fifo.packets

@@ -20,9 +20,9 @@
 //! ```
 //!
 //! Modules: [`units`] has the quantities; [`Packet`] is the descriptor that queues hold. An AQM
-//! algorithm ([`aqm::Aqm`]) manages one FIFO queue ([`fifo`]). A discipline ([`sched::Qdisc`]) is
-//! the interface to a link, and [`sched::REGISTRY`] lists all of them. [`Link`] adds rate and
-//! delay, counts packets in a [`Tally`], and optionally writes a packet log ([`tape`]).
+//! algorithm ([`aqm::Aqm`]) manages one FIFO queue ([`fifo`]). A discipline ([`qdisc::Qdisc`]) is
+//! the interface to a link, and [`registry::REGISTRY`] lists all of them. [`Link`] adds rate and
+//! delay, counts packets in a [`LinkStats`], and optionally writes a packet log ([`packet_log`]).
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -47,34 +47,30 @@ extern crate std;
 
 pub mod aqm;
 pub mod cast;
-mod clocked;
-pub mod cx;
-pub mod dice;
+pub mod context;
 pub mod error;
 pub mod fifo;
-pub mod hold;
 pub mod link;
 pub mod missing;
-pub mod order;
 pub mod packet;
+pub mod packet_log;
 pub mod params;
-mod ring;
+pub mod qdisc;
+pub mod random;
+pub mod registry;
 pub mod sched;
-mod tags;
-pub mod tally;
-pub mod tape;
+pub mod stats;
 #[cfg(test)]
 mod testing;
 mod timer;
-mod tree;
 pub mod units;
 
-pub use cx::{Cx, Lost, Marks, Why};
-pub use dice::Dice;
+pub use context::{Context, DropReason, Dropped, Marks};
 pub use error::{Error, Result};
 pub use link::{Link, LinkSpec, Opportunities};
 pub use packet::{Ecn, Packet};
 pub use params::Setting;
-pub use sched::{Made, build};
-pub use tally::Tally;
+pub use random::Random;
+pub use registry::{Built, build};
+pub use stats::LinkStats;
 pub use units::{Bytes, Rate, Size, Span, Time};

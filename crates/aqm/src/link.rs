@@ -1,13 +1,13 @@
 //! A link: a discipline, a rate and a propagation delay. Time is an argument; a link has no clock.
 
-use crate::cx::{Cx, Lost};
-use crate::dice::Dice;
+use crate::context::{Context, Dropped};
 use crate::error::Result;
 use crate::packet::{Ecn, Packet};
+use crate::packet_log::{LogEntry, PacketLog};
 use crate::params::checked;
-use crate::sched::Qdisc;
-use crate::tally::Tally;
-use crate::tape::{Row, Tape};
+use crate::qdisc::Qdisc;
+use crate::random::Random;
+use crate::stats::LinkStats;
 use crate::units::{Rate, Span, Time};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -50,7 +50,7 @@ impl LinkSpec {
 pub struct Link {
     spec: LinkSpec,
     qdisc: Box<dyn Qdisc + Send>,
-    dice: Box<dyn Dice + Send>,
+    rng: Box<dyn Random + Send>,
     now: Time,
     /// End of the current transmission; `None` while idle.
     free_at: Option<Time>,
@@ -68,9 +68,9 @@ pub struct Link {
     last_arrival: Time,
     /// Delivery opportunities of a trace-driven link, which replace the rate.
     opportunities: Option<Box<Opportunities>>,
-    lost: Vec<Lost>,
-    tally: Tally,
-    tape: Option<Tape>,
+    lost: Vec<Dropped>,
+    stats: LinkStats,
+    tape: Option<PacketLog>,
 }
 
 /// Largest packet length; longer packets are rejected, so that the transmission time does not
@@ -85,30 +85,29 @@ impl Link {
     pub fn new(
         spec: LinkSpec,
         qdisc: Box<dyn Qdisc + Send>,
-        dice: impl Dice + Send + 'static,
+        rng: impl Random + Send + 'static,
     ) -> Result<Link> {
         spec.check()?;
         Ok(Link {
             spec,
-            ends: qdisc.settles_on_arrival().then(VecDeque::new),
+            ends: qdisc.decides_at_enqueue().then(VecDeque::new),
             last_end: Time::ZERO,
             last_arrival: Time::ZERO,
             qdisc,
-            dice: Box::new(dice),
+            rng: Box::new(rng),
             now: Time::ZERO,
             free_at: None,
             carry: 0,
             wire: VecDeque::new(),
             opportunities: None,
-            // Room for a burst: algorithms that drop at the head may drop a dozen packets at once.
-            lost: Vec::with_capacity(32),
-            tally: Tally::default(),
+            lost: Vec::new(),
+            stats: LinkStats::default(),
             tape: None,
         })
     }
 
     /// Starts to log every packet that leaves the queue.
-    pub fn record(&mut self) {
+    pub fn enable_packet_log(&mut self) {
         self.tape.get_or_insert_default();
     }
 
@@ -122,22 +121,25 @@ impl Link {
         packet.arrived = now;
         // Destructured: copying the whole packet just after it was written stalls the processor.
         let Packet { len, flow, hash, body, class, mut ecn, .. } = packet;
-        self.tally.arrive(now, len);
-        let (before, marked) = (self.lost.len(), self.tally.marks.packets);
-        let (qdisc, mut cx) = self.lend(now);
-        qdisc.enqueue(&mut cx, packet);
+        self.stats.on_arrival(now, len);
+        let (before, marked) = (self.lost.len(), self.stats.marks.packets);
+        let (qdisc, mut context) = self.qdisc_and_context(now);
+        qdisc.enqueue(&mut context, packet);
         let accepted = self.lost.len() == before || {
-            self.count_lost(before);
-            let same = |l: &Lost| (l.packet.body, l.packet.arrived) == (body, now);
+            self.count_dropped(before);
+            let same = |l: &Dropped| (l.packet.body, l.packet.arrived) == (body, now);
             !self.lost[before..].iter().any(same)
         };
         if accepted {
-            self.tally.accept();
+            self.stats.on_accept();
             if self.ends.is_some() {
-                if self.tally.marks.packets > marked {
+                if self.stats.marks.packets > marked {
                     ecn = Ecn::Ce;
                 }
-                self.foresee(now, Packet { arrived: now, len, flow, hash, body, class, ecn });
+                self.schedule_departure(
+                    now,
+                    Packet { arrived: now, len, flow, hash, body, class, ecn },
+                );
             }
         }
         if self.free_at.is_none() {
@@ -158,38 +160,38 @@ impl Link {
 
     /// Next time to call [`Link::poll`]; `None` while no packet is on the link. May be early on
     /// trace-driven links.
-    pub fn wake(&self) -> Option<Time> {
-        self.wire.front().map(|(at, _)| *at).or_else(|| self.due())
+    pub fn next_poll(&self) -> Option<Time> {
+        self.wire.front().map(|(at, _)| *at).or_else(|| self.next_event())
     }
 
-    /// Packet that [`Link::ahead`] returns next.
+    /// Packet that [`Link::pop_in_flight`] returns next.
     #[inline]
-    pub fn front(&self) -> Option<&(Time, Packet)> {
+    pub fn first_in_flight(&self) -> Option<&(Time, Packet)> {
         self.wire.front()
     }
 
     /// Returns the next packet in flight with its arrival time at the far end, even if that is in
     /// the future. For owners that schedule arrivals themselves. Use either this or [`Link::poll`].
     #[inline]
-    pub fn ahead(&mut self) -> Option<(Time, Packet)> {
+    pub fn pop_in_flight(&mut self) -> Option<(Time, Packet)> {
         self.wire.pop_front()
     }
 
     /// Time before which no queued packet can reach the far end; `None` while no packet is queued.
-    /// An owner that uses [`Link::ahead`] must call the link again by then.
+    /// An owner that uses [`Link::pop_in_flight`] must call the link again by then.
     #[inline]
-    pub fn due(&self) -> Option<Time> {
-        let waiting = self.ends.is_none() && self.tally.waiting().0 > 0;
+    pub fn next_event(&self) -> Option<Time> {
+        let waiting = self.ends.is_none() && self.stats.backlog().0 > 0;
         self.free_at.filter(|_| waiting).map(|at| at + self.spec.delay)
     }
 
     /// Packets dropped since the last call.
-    pub fn lost(&mut self) -> Drain<'_, Lost> {
+    pub fn take_dropped(&mut self) -> Drain<'_, Dropped> {
         self.lost.drain(..)
     }
 
     /// True if packets were dropped since the last call of [`Link::lost`].
-    pub fn has_lost(&self) -> bool {
+    pub fn has_dropped(&self) -> bool {
         !self.lost.is_empty()
     }
 
@@ -209,18 +211,18 @@ impl Link {
     /// Starts the measured interval at `now`, the end of a warm-up: resets all counters.
     ///
     /// Call it before packets that arrive at `now`: an arrival at `now` counts in the interval.
-    pub fn begin(&mut self, now: Time) {
+    pub fn reset_stats(&mut self, now: Time) {
         self.advance(now);
-        self.tally.begin(now, self.sending());
+        self.stats.reset(now, self.sending());
         if let Some(opportunities) = &mut self.opportunities {
             opportunities.begin(now);
         }
     }
 
     /// Counters up to the time of the last call.
-    pub fn tally(&mut self) -> &Tally {
-        self.tally.pass(self.now);
-        &self.tally
+    pub fn stats(&mut self) -> &LinkStats {
+        self.stats.pass(self.now);
+        &self.stats
     }
 
     /// Share of the measured interval in which the link was sending. On a link with
@@ -235,16 +237,16 @@ impl Link {
     /// time; on a link with [`Opportunities`], bytes.
     pub fn usage(&mut self) -> [u64; 2] {
         if let Some(opportunities) = &self.opportunities {
-            let Tally { departed_packets, departed_bytes, .. } = self.tally;
+            let LinkStats { departed_packets, departed_bytes, .. } = self.stats;
             return opportunities.usage(self.now, departed_packets, departed_bytes);
         }
         let sending = self.sending();
-        let tally = self.tally();
-        [tally.busy(sending).0, tally.window().0]
+        let stats = self.stats();
+        [stats.busy(sending).0, stats.window().0]
     }
 
     /// Packet log so far.
-    pub fn tape(&self) -> &[Row] {
+    pub fn packet_log(&self) -> &[LogEntry] {
         self.tape.as_deref().unwrap_or_default()
     }
 
@@ -254,8 +256,8 @@ impl Link {
     }
 
     /// Calls `see` with the internal variables of the discipline at the time of the last call.
-    pub fn gauges(&mut self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.qdisc.gauges_at(self.now, see);
+    pub fn inspect(&mut self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.qdisc.inspect_at(self.now, see);
     }
 
     /// The discipline.
@@ -268,9 +270,9 @@ impl Link {
         self.free_at.map_or(Span::ZERO, |at| at.since(self.now))
     }
 
-    fn lend(&mut self, now: Time) -> (&mut dyn Qdisc, Cx<'_>) {
-        let Link { qdisc, dice, lost, tally, .. } = self;
-        (&mut **qdisc, Cx { now, dice: &mut **dice, lost, marks: &mut tally.marks })
+    fn qdisc_and_context(&mut self, now: Time) -> (&mut dyn Qdisc, Context<'_>) {
+        let Link { qdisc, rng, lost, stats, .. } = self;
+        (&mut **qdisc, Context { now, rng: &mut **rng, lost, marks: &mut stats.marks })
     }
 
     /// Dequeues and sends the next packet; the link is free at `at`.
@@ -280,10 +282,10 @@ impl Link {
             return;
         }
         let before = self.lost.len();
-        let (qdisc, mut cx) = self.lend(at);
-        let next = qdisc.dequeue(&mut cx);
+        let (qdisc, mut context) = self.qdisc_and_context(at);
+        let next = qdisc.dequeue(&mut context);
         if self.lost.len() > before {
-            self.count_lost(before);
+            self.count_dropped(before);
         }
         let Some(packet) = next else {
             (self.free_at, self.carry) = (None, 0);
@@ -305,9 +307,9 @@ impl Link {
             }
         };
         self.free_at = Some(free);
-        self.tally.depart(at, packet.len, at - packet.arrived, free - at);
+        self.stats.on_departure(at, packet.len, at - packet.arrived, free - at);
         if let Some(tape) = &mut self.tape {
-            tape.push(Row { packet, left: at, why: None });
+            tape.push(LogEntry { packet, left: at, why: None });
         }
     }
 
@@ -323,7 +325,7 @@ impl Link {
     /// Schedules the departure of `packet`, which was accepted and about which everything is
     /// decided.
     #[inline]
-    fn foresee(&mut self, now: Time, packet: Packet) {
+    fn schedule_departure(&mut self, now: Time, packet: Packet) {
         let starts = if self.free_at.is_some() { self.last_end } else { now };
         self.last_end = self.transmit(starts, packet.len);
         self.wire.push_back((self.last_end + self.spec.delay, packet));
@@ -332,11 +334,11 @@ impl Link {
         }
     }
 
-    fn count_lost(&mut self, from: usize) {
+    fn count_dropped(&mut self, from: usize) {
         for l in &self.lost[from..] {
-            self.tally.lose(l);
+            self.stats.on_drop(l);
             if let Some(tape) = &mut self.tape {
-                tape.push(Row { packet: l.packet, left: l.at, why: Some(l.why) });
+                tape.push(LogEntry { packet: l.packet, left: l.at, why: Some(l.reason) });
             }
         }
     }
@@ -371,12 +373,12 @@ mod tests {
             l.push(Time(0), packet(body, 1000));
         }
         assert_eq!(
-            l.lost().map(|l| l.packet.body).collect::<Vec<_>>(),
+            l.take_dropped().map(|l| l.packet.body).collect::<Vec<_>>(),
             [3],
             "one sending, two waiting"
         );
         let arrivals: Vec<_> = core::iter::from_fn(|| {
-            let at = l.wake()?;
+            let at = l.next_poll()?;
             Some((at.0, l.poll(at)?.body))
         })
         .collect();
@@ -390,7 +392,7 @@ mod tests {
         let (mut sent, mut last) = (0u64, Time::ZERO);
         (0..5).for_each(|i| l.push(Time(0), packet(i, 500)));
         while last < Time(3_600_000_000_000) {
-            last = l.wake().unwrap();
+            last = l.next_poll().unwrap();
             l.poll(last);
             l.push(last, packet(0, 500));
             sent += 500 * 8;
@@ -406,7 +408,7 @@ mod tests {
         let (mut a, mut b) = (vec![], vec![]);
         for i in 0..200u64 {
             let at = Time(i * i % 97 * 7_000 + i * 800_000);
-            while let Some(due) = prompt.wake().filter(|w| *w <= at) {
+            while let Some(due) = prompt.next_poll().filter(|w| *w <= at) {
                 a.extend(prompt.poll(due).map(|p| p.body));
             }
             prompt.push(at, packet(i as u32, 1000));
@@ -416,20 +418,23 @@ mod tests {
         a.extend(core::iter::from_fn(|| prompt.poll(end)).map(|p| p.body));
         b.extend(core::iter::from_fn(|| late.poll(end)).map(|p| p.body));
         assert_eq!(a, b);
-        assert_eq!(prompt.tally().queue_bytes(), late.tally().queue_bytes());
-        assert_eq!(prompt.lost().collect::<Vec<_>>(), late.lost().collect::<Vec<_>>());
+        assert_eq!(prompt.stats().queue_bytes(), late.stats().queue_bytes());
+        assert_eq!(
+            prompt.take_dropped().collect::<Vec<_>>(),
+            late.take_dropped().collect::<Vec<_>>()
+        );
     }
 
     #[test]
     fn tally_counts_from_where_it_begins() {
         let mut l = link(8_000_000, Span::ZERO, "10p");
         (0..5).for_each(|i| l.push(Time(0), packet(i, 1000)));
-        l.begin(Time(500_000)); // half of the first transmission is left
+        l.reset_stats(Time(500_000)); // half of the first transmission is left
         l.advance(Time(10_000_000));
         assert_eq!(l.utilisation(), Some(4.5 / 9.5));
-        assert_eq!((l.tally().arrived_packets, l.tally().departed_packets), (0, 4));
+        assert_eq!((l.stats().arrived_packets, l.stats().departed_packets), (0, 4));
         // Queue: 4 for 0.5 ms, then 3, 2, 1 for 1 ms each, over 9.5 ms.
-        assert!((l.tally().queue_packets().unwrap().0 - 8.0 / 9.5).abs() < 1e-12);
+        assert!((l.stats().queue_packets().unwrap().0 - 8.0 / 9.5).abs() < 1e-12);
     }
 
     #[test]
@@ -438,6 +443,6 @@ mod tests {
         l.push(Time(0), packet(0, 1000));
         l.push(Time(0), packet(1, 1000));
         l.push(Time(1_000_000), packet(2, 1000));
-        assert!(!l.has_lost(), "the first has left, the second is being sent");
+        assert!(!l.has_dropped(), "the first has left, the second is being sent");
     }
 }

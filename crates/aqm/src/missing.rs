@@ -126,7 +126,7 @@ pub static DISCIPLINES: &[Missing] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sched;
+    use crate::registry;
     use alloc::string::ToString;
 
     #[test]
@@ -134,9 +134,9 @@ mod tests {
         for missing in DISCIPLINES {
             for name in missing.names {
                 let there =
-                    sched::REGISTRY.iter().any(|e| e.name == *name || e.aliases.contains(name));
+                    registry::REGISTRY.iter().any(|e| e.name == *name || e.aliases.contains(name));
                 assert!(!there, "{name} exists: remove it here");
-                let text = sched::find(name).err().unwrap().to_string();
+                let text = registry::find(name).err().unwrap().to_string();
                 assert!(text.contains("is not available"), "{text}");
             }
         }
@@ -144,10 +144,10 @@ mod tests {
 
     #[test]
     fn the_refusal_says_what_it_is_and_what_to_use() {
-        let error = sched::find("CAKE").err().unwrap().to_string();
+        let error = registry::find("CAKE").err().unwrap().to_string();
         assert!(error.starts_with("\"CAKE\" (CAKE: a shaper, "), "{error}");
         assert!(error.contains(") is not available yet; use fq_codel "), "{error}");
-        let never = sched::find("netem").err().unwrap().to_string();
+        let never = registry::find("netem").err().unwrap().to_string();
         assert!(never.contains("is not available; use the keys delay"), "{never}");
     }
 }

@@ -23,7 +23,7 @@
 mod both;
 mod value;
 
-pub use both::{Both, Nothing};
+pub use both::{Combined, Nothing};
 pub use value::Value;
 
 use crate::error::{Error, Result};
@@ -57,7 +57,7 @@ impl core::fmt::Display for Setting<'_> {
 
 /// A row of a parameter table.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct ParamRow {
     /// The canonical name.
     pub name: &'static str,
     /// Other names that are accepted.
@@ -88,7 +88,7 @@ pub trait Params: Clone + Default {
     fn knows(name: &str) -> bool;
 
     /// Every parameter with its present value.
-    fn table(&self) -> Vec<Row>;
+    fn table(&self) -> Vec<ParamRow>;
 
     /// Checks the range of every parameter, since a field can be assigned any value.
     ///
@@ -135,13 +135,13 @@ impl<P> core::ops::Deref for Checked<'_, P> {
 }
 
 /// True if `name` is the name or an alias of `row`; a dash equals an underscore.
-pub fn answers(row: &Row, name: &str) -> bool {
+pub fn answers(row: &ParamRow, name: &str) -> bool {
     let name = name.replace('-', "_");
     row.name == name || row.aliases.contains(&name.as_str())
 }
 
 /// The error for a parameter `name` that is not in `table`.
-pub fn unknown(table: &[Row], name: &str) -> Error {
+pub fn unknown(table: &[ParamRow], name: &str) -> Error {
     let names: Vec<&str> = table.iter().map(|r| r.name).collect();
     Error::unknown("parameter", name, names.iter().copied()).at(name)
 }
@@ -163,7 +163,9 @@ pub fn read_checked<T: Value>(setting: Setting<'_>, range: Option<(T, T)>) -> Re
 /// Refuses a value outside `range`; used by [`params!`](crate::params!).
 #[doc(hidden)]
 pub fn checked<T: Value>(value: T, range: Option<(T, T)>) -> Result<T> {
-    let Some((lo, hi)) = range.filter(|(lo, hi)| !value.within(lo, hi)) else { return Ok(value) };
+    let Some((lo, hi)) = range.filter(|(lo, hi)| !value.is_within(lo, hi)) else {
+        return Ok(value);
+    };
     // What cannot be written, as NaN, is refused as its text is.
     let text = value.write();
     T::read(Setting::Text(&text))?;
@@ -268,11 +270,11 @@ macro_rules! params {
                 Ok(())
             }
 
-            fn table(&self) -> $crate::params::Rows {
-                $crate::params::Rows::from([
+            fn table(&self) -> $crate::params::ParamRows {
+                $crate::params::ParamRows::from([
                     $({
                         let range: Option<($Type, $Type)> = $crate::params!(@range $($lo => $hi)?);
-                        $crate::params::Row {
+                        $crate::params::ParamRow {
                             name: stringify!($field),
                             aliases: &[$($alias),*],
                             kind: <$Type as $crate::params::Value>::kind(),
@@ -289,7 +291,7 @@ macro_rules! params {
 }
 
 /// A table of parameters.
-pub type Rows = Vec<Row>;
+pub type ParamRows = Vec<ParamRow>;
 
 /// Declares an enum whose variants are the words of a parameter, other accepted words after a bar:
 /// `Tail = "tail" | "back",`. `true` and `false` may be such words.
@@ -320,7 +322,7 @@ macro_rules! choice {
             fn write(&self) -> $crate::params::Text {
                 match self { $( $Name::$Variant => $word.into(), )* }
             }
-            fn within(&self, _: &Self, _: &Self) -> bool {
+            fn is_within(&self, _: &Self, _: &Self) -> bool {
                 true
             }
         }

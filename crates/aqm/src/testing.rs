@@ -1,9 +1,10 @@
 //! Test bench for the unit tests of the disciplines: a discipline driven by hand.
 
-use crate::cx::{Cx, Lost, Marks};
+use crate::context::{Context, Dropped, Marks};
 use crate::packet::{Ecn, Packet};
 use crate::params::Setting;
-use crate::sched::{Env, Qdisc, find};
+use crate::qdisc::{Env, Qdisc};
+use crate::registry::find;
 use crate::units::{Rate, Time};
 use rand_core::SeedableRng;
 use std::boxed::Box;
@@ -11,7 +12,7 @@ use std::vec::Vec;
 
 pub struct Bench {
     qdisc: Box<dyn Qdisc + Send>,
-    dice: rand_pcg::Pcg64Mcg,
+    rng: rand_pcg::Pcg64Mcg,
     now: Time,
     ecn: Ecn,
     marks: Marks,
@@ -26,14 +27,8 @@ impl Bench {
     pub fn seeded(name: &str, settings: &[(&str, &str)], seed: u64) -> Bench {
         let settings: Vec<_> = settings.iter().map(|(k, v)| (*k, Setting::Text(v))).collect();
         let made = find(name).unwrap().build(&settings, &Env::new(Rate(8_000_000))).unwrap();
-        let dice = rand_pcg::Pcg64Mcg::seed_from_u64(seed);
-        Bench {
-            qdisc: made.qdisc,
-            dice,
-            now: Time::ZERO,
-            ecn: Ecn::NotEct,
-            marks: Marks::default(),
-        }
+        let rng = rand_pcg::Pcg64Mcg::seed_from_u64(seed);
+        Bench { qdisc: made.qdisc, rng, now: Time::ZERO, ecn: Ecn::NotEct, marks: Marks::default() }
     }
 
     pub fn at_ms(&mut self, ms: u64) {
@@ -45,11 +40,11 @@ impl Bench {
         self.ecn = Ecn::Ect0;
     }
 
-    fn with<T>(&mut self, f: impl FnOnce(&mut dyn Qdisc, &mut Cx<'_>) -> T) -> (T, Vec<u32>) {
-        let mut lost: Vec<Lost> = Vec::new();
-        let (dice, marks) = (&mut self.dice, &mut self.marks);
-        let mut cx = Cx { now: self.now, dice, lost: &mut lost, marks };
-        let out = f(&mut *self.qdisc, &mut cx);
+    fn with<T>(&mut self, f: impl FnOnce(&mut dyn Qdisc, &mut Context<'_>) -> T) -> (T, Vec<u32>) {
+        let mut lost: Vec<Dropped> = Vec::new();
+        let (rng, marks) = (&mut self.rng, &mut self.marks);
+        let mut context = Context { now: self.now, rng, lost: &mut lost, marks };
+        let out = f(&mut *self.qdisc, &mut context);
         (out, lost.iter().map(|l| l.packet.body).collect())
     }
 
@@ -61,12 +56,12 @@ impl Bench {
     pub fn put_flow(&mut self, flow: u32, body: u32, len: u32) -> Vec<u32> {
         let (arrived, ecn) = (self.now, self.ecn);
         let packet = Packet { arrived, len, flow, hash: flow, body, class: 0, ecn };
-        self.with(|q, cx| q.enqueue(cx, packet)).1
+        self.with(|q, context| q.enqueue(context, packet)).1
     }
 
     /// Dequeues the next packet; returns its body and the bodies of the packets dropped on the way.
     pub fn get(&mut self) -> (Option<u32>, Vec<u32>) {
-        let (packet, lost) = self.with(|q, cx| q.dequeue(cx));
+        let (packet, lost) = self.with(|q, context| q.dequeue(context));
         (packet.map(|p| p.body), lost)
     }
 
@@ -85,7 +80,7 @@ impl Bench {
 
     pub fn gauge(&self, name: &str) -> f64 {
         let mut value = None;
-        self.qdisc.gauges(&mut |n, v| value = if n == name { Some(v) } else { value });
+        self.qdisc.inspect(&mut |n, v| value = if n == name { Some(v) } else { value });
         value.unwrap_or_else(|| panic!("no gauge {name}"))
     }
 }

@@ -1,6 +1,6 @@
 //! Periodic updates of a discipline without a timer: due updates are counted at each packet.
 
-use crate::sched::Env;
+use crate::qdisc::Env;
 use crate::units::{Span, Time};
 
 /// Schedule of periodic updates. The first is due one period after the first arrival at the

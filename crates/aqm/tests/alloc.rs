@@ -8,7 +8,7 @@ use allocation_counter::measure;
 use cases::{Case, RATE, all};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use sojourn_aqm::{Cx, Ecn, Link, LinkSpec, Packet, Span, Time};
+use sojourn_aqm::{Context, Ecn, Link, LinkSpec, Packet, Span, Time};
 
 /// Link with its traffic source, which can be paused and resumed.
 struct Feed {
@@ -38,7 +38,7 @@ impl Feed {
             while self.link.poll(self.now).is_some() {
                 self.sent += 1;
             }
-            self.lost += self.link.lost().count() as u64;
+            self.lost += self.link.take_dropped().count() as u64;
         }
     }
 
@@ -60,7 +60,7 @@ impl Feed {
             let packet = Packet { len: 1, flow, hash: flow, body, ..Packet::default() };
             self.link.push(self.now, packet);
         }
-        self.lost += self.link.lost().count() as u64;
+        self.lost += self.link.take_dropped().count() as u64;
         self.now += Span::s(60);
         while self.link.poll(self.now).is_some() {}
     }
@@ -110,7 +110,7 @@ fn new_flows_cost_no_allocation() {
                 let packet = Packet { len: 1000, flow, hash, body: flow, ..Packet::default() };
                 feed.link.push(feed.now, packet);
                 while feed.link.poll(feed.now).is_some() {}
-                feed.link.lost().for_each(drop);
+                feed.link.take_dropped().for_each(drop);
             }
         });
         assert_eq!(used.count_total, 0, "{case}");
@@ -121,16 +121,36 @@ fn new_flows_cost_no_allocation() {
 fn emptying_a_queue_costs_no_allocation_even_the_first_time() {
     for case in bounded() {
         let mut qdisc = case.build().qdisc;
-        let mut dice = Pcg64Mcg::seed_from_u64(1);
+        let mut rng = Pcg64Mcg::seed_from_u64(1);
         // The list of dropped packets may grow: it belongs to the link, not to the queue.
         let (mut lost, mut marks) = (Vec::with_capacity(10_000), sojourn_aqm::Marks::default());
-        let mut cx = Cx { now: Time::ZERO, dice: &mut dice, lost: &mut lost, marks: &mut marks };
+        let mut context =
+            Context { now: Time::ZERO, rng: &mut rng, lost: &mut lost, marks: &mut marks };
         for flow in 0..4000 {
             let packet = Packet { len: 1, flow, hash: flow, body: flow, ..Packet::default() };
-            qdisc.enqueue(&mut cx, packet);
+            qdisc.enqueue(&mut context, packet);
         }
-        let used = measure(|| while qdisc.dequeue(&mut cx).is_some() {});
+        let used = measure(|| while qdisc.dequeue(&mut context).is_some() {});
         assert_eq!(used.count_total, 0, "{case}");
+    }
+}
+
+#[test]
+fn an_idle_link_costs_two_kilobytes() {
+    let mut held = None;
+    for name in ["droptail", "red", "codel", "pie"] {
+        let used = measure(|| {
+            let qdisc = sojourn_aqm::build(name, &[], RATE).expect("defaults are valid").qdisc;
+            let spec = LinkSpec { rate: RATE, delay: Span::ms(20) };
+            let dice = Pcg64Mcg::seed_from_u64(1);
+            let mut link = Link::new(spec, qdisc, dice).expect("the rate is valid");
+            link.reset_stats(Time(1_000_000_000));
+            link.advance(Time(2_000_000_000));
+            held = Some(link);
+        });
+        assert!(held.take().is_some(), "it lived until its memory was counted");
+        let bytes = u64::try_from(used.bytes_current).unwrap_or(0) + size_of::<Link>() as u64;
+        assert!(bytes <= 2000, "{name}: {bytes} bytes");
     }
 }
 

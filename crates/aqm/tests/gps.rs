@@ -48,7 +48,7 @@ fn served(name: &str, arrivals: &[Arrival], weights: &[f64]) -> Vec<(f64, f64)> 
     let made = build(name, &settings, RATE).unwrap();
     let spec = LinkSpec { rate: RATE, delay: Span::ZERO };
     let mut link = Link::new(spec, made.qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap();
-    link.record();
+    link.enable_packet_log();
     for (body, a) in (0..).zip(arrivals) {
         let flow = a.queue as u32;
         let packet =
@@ -57,7 +57,7 @@ fn served(name: &str, arrivals: &[Arrival], weights: &[f64]) -> Vec<(f64, f64)> 
     }
     link.advance(Time(1 << 50));
     let mut times = vec![(0.0, 0.0); arrivals.len()];
-    for row in link.tape() {
+    for row in link.packet_log() {
         let start = row.left.0 as f64 / 1000.0;
         times[row.packet.body as usize] = (start, start + f64::from(row.packet.len));
     }

@@ -105,12 +105,16 @@ fn functions_are_short() {
     none(faults);
 }
 
+/// Files beside the schedulers that are no algorithms: what several schedulers are made of.
+const PARTS: [&str; 6] = ["clocked", "hold", "ring", "scheduler", "tags", "tree"];
+
 #[test]
 fn every_algorithm_file_has_its_headings() {
     let mut faults = Vec::new();
     for dir in ["crates/aqm/src/aqm", "crates/aqm/src/sched"] {
         for path in rust_files(&root().join(dir)) {
-            if path.ends_with("mod.rs") || path.ends_with("tests.rs") {
+            let stem = path.file_stem().unwrap().to_str().unwrap();
+            if path.ends_with("mod.rs") || path.ends_with("tests.rs") || PARTS.contains(&stem) {
                 continue;
             }
             let text = read_to_string(&path).unwrap();
@@ -140,7 +144,7 @@ fn every_algorithm_file_has_its_headings() {
 fn documented_state_sizes_are_correct() {
     let mut faults = Vec::new();
     let mut found = 0;
-    for entry in sojourn_aqm::sched::REGISTRY {
+    for entry in sojourn_aqm::registry::REGISTRY {
         let stem = if entry.name == "droptail" { "drop_tail" } else { entry.name };
         let dirs = ["aqm", "sched"].map(|dir| root().join("crates/aqm/src").join(dir));
         let paths = dirs.iter().map(|dir| dir.join(stem).with_extension("rs"));

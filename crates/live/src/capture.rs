@@ -38,11 +38,11 @@ pub struct Capture {
     /// 1 for inbound, 2 for outbound.
     direction: u32,
     epoch_ns: u64,
-    waiting: Arc<Mutex<Waiting>>,
+    waiting: Arc<Mutex<PendingWrites>>,
 }
 
 /// Data not yet passed to the writer.
-struct Waiting {
+struct PendingWrites {
     piece: Vec<u8>,
     full: SyncSender<Vec<u8>>,
     empty: Receiver<Vec<u8>>,
@@ -58,7 +58,7 @@ pub fn open(file: impl Write + Send + 'static, epoch_ns: u64) -> ([Capture; 2], 
     let (full, pieces) = sync_channel(PIECES);
     let (back, empty) = sync_channel(PIECES);
     (0..PIECES).for_each(|_| back.try_send(Vec::new()).expect("there is room for each"));
-    let waiting = Waiting { piece: Vec::with_capacity(2 * PIECE), full, empty, missed: 0 };
+    let waiting = PendingWrites { piece: Vec::with_capacity(2 * PIECE), full, empty, missed: 0 };
     let waiting = Arc::new(Mutex::new(waiting));
     let captures =
         [2, 1].map(|direction| Capture { direction, epoch_ns, waiting: waiting.clone() });
@@ -71,7 +71,7 @@ fn write(
     pieces: &Receiver<Vec<u8>>,
     back: &SyncSender<Vec<u8>>,
 ) -> io::Result<()> {
-    file.write_all(&head())?;
+    file.write_all(&file_header())?;
     for mut piece in pieces {
         file.write_all(&piece)?;
         piece.clear();
@@ -82,7 +82,7 @@ fn write(
 }
 
 /// File header: section header block and interface description block.
-fn head() -> Vec<u8> {
+fn file_header() -> Vec<u8> {
     let mut out = Vec::new();
     block(&mut out, SECTION, |body| {
         body.extend(0x1a2b_3c4d_u32.to_le_bytes());
@@ -160,12 +160,12 @@ impl Capture {
         self.waiting().missed
     }
 
-    fn waiting(&self) -> std::sync::MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> std::sync::MutexGuard<'_, PendingWrites> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Waiting {
+impl PendingWrites {
     fn hand_over(&mut self) -> bool {
         if self.piece.is_empty() {
             return true;
@@ -184,7 +184,7 @@ impl Waiting {
 }
 
 /// Comment for a packet dropped after `waited` in the queue.
-pub fn lost(why: &str, waited: Span) -> String {
+pub fn drop_comment(why: &str, waited: Span) -> String {
     format!("dropped: {why}, after {:.3} ms", waited.as_secs() * 1e3)
 }
 

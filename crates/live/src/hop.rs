@@ -3,30 +3,30 @@
 
 use crate::capture::{self, Capture};
 use crate::ip;
-use crate::line::{Line, See};
+use crate::line::{LinkCallback, TimedLink};
 use crate::pool::Pool;
-use crate::pump::Carrier;
+use crate::pump::Transport;
 use sojourn_aqm::cast;
-use sojourn_aqm::tally::Histogram;
-use sojourn_aqm::{Ecn, Link, Packet, Span, Time, Why};
+use sojourn_aqm::stats::Histogram;
+use sojourn_aqm::{DropReason, Ecn, Link, Packet, Span, Time};
 
 /// Deliveries later than this are counted as late.
 pub const LATE: Span = Span::ms(1);
 
 /// Configuration of a direction.
-pub struct HopSpec {
+pub struct DirectionConfig {
     /// Link.
-    pub line: Line,
+    pub line: TimedLink,
     /// Key of the flow hash.
-    pub salt: u64,
+    pub hash_key: u64,
     /// Bytes in front of the IP header: 0 on a TUN device, 14 on a veth. They are forwarded
     /// unchanged and not counted in the packet length.
-    pub head: usize,
+    pub prefix_bytes: usize,
 }
 
 /// Counters of a direction besides those of its link.
 #[derive(Clone, Debug, Default)]
-pub struct Counts {
+pub struct DeliveryStats {
     /// Malformed packets; they do not reach the link.
     pub malformed: u64,
     /// Packets dropped because the pool is exhausted; they do not reach the link.
@@ -41,7 +41,7 @@ pub struct Counts {
     pub late: u64,
 }
 
-impl Counts {
+impl DeliveryStats {
     /// Record that a packet due at `due` was written at `now`, or `refused` by the device.
     pub fn written(&mut self, due: Time, now: Time, refused: bool) {
         let lateness = now.since(due);
@@ -64,38 +64,38 @@ pub struct Due {
 }
 
 /// One direction.
-pub struct Hop {
-    line: Line,
+pub struct Direction {
+    line: TimedLink,
     pool: Pool,
     /// Pool entry into which the next packet is read.
-    next: u32,
+    next_buffer: u32,
     salt: u64,
     head: usize,
     capture: Option<Capture>,
     arrivals: Option<Vec<Packet>>,
-    counts: Counts,
+    counts: DeliveryStats,
 }
 
-impl Hop {
+impl Direction {
     /// Create an empty direction at time zero.
-    pub fn new(spec: HopSpec) -> Hop {
-        let HopSpec { line, salt, head } = spec;
+    pub fn new(spec: DirectionConfig) -> Direction {
+        let DirectionConfig { line, hash_key: salt, prefix_bytes: head } = spec;
         let mut pool = Pool::default();
-        Hop {
+        Direction {
             line,
-            next: pool.take().expect("the first place"),
+            next_buffer: pool.allocate().expect("the first place"),
             pool,
             salt,
             head,
             capture: None,
             arrivals: None,
-            counts: Counts::default(),
+            counts: DeliveryStats::default(),
         }
     }
 
     /// Call `see` with the link once per `every`; the first call is at time `every`.
-    pub fn look(&mut self, every: Span, see: See) {
-        self.line.look(every, see);
+    pub fn sample_every(&mut self, every: Span, see: LinkCallback) {
+        self.line.sample_every(every, see);
     }
 
     /// Record every packet in `capture`.
@@ -104,12 +104,12 @@ impl Hop {
     }
 
     /// Log every arrival, and every packet that leaves the queue.
-    pub fn record(&mut self) {
+    pub fn enable_packet_log(&mut self) {
         self.arrivals = Some(Vec::new());
-        self.line.link.record();
+        self.line.link.enable_packet_log();
     }
 
-    /// Arrivals as logged since [`Hop::record`].
+    /// Arrivals as logged since [`Direction::enable_packet_log`].
     pub fn arrivals(&self) -> &[Packet] {
         self.arrivals.as_deref().unwrap_or_default()
     }
@@ -125,33 +125,34 @@ impl Hop {
     }
 
     /// Counters.
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &DeliveryStats {
         &self.counts
     }
 
     /// Number of packets in the queue or in flight.
-    pub fn held(&self) -> usize {
-        self.pool.taken() - 1
+    pub fn packets_held(&self) -> usize {
+        self.pool.in_use() - 1
     }
 
-    /// Buffer for the next packet, for [`Hop::arrive`].
-    pub fn room(&mut self) -> &mut [u8] {
-        self.pool.at(self.next)
+    /// Buffer for the next packet, for [`Direction::accept`].
+    pub fn receive_buffer(&mut self) -> &mut [u8] {
+        self.pool.get_mut(self.next_buffer)
     }
 
-    /// Accept a packet at `now`: the first `len` bytes of [`Hop::room`].
-    pub fn arrive(&mut self, now: Time, len: usize) {
-        let packet = self.pool.at(self.next)[..len].get(self.head..).unwrap_or_default();
+    /// Accept a packet at `now`: the first `len` bytes of [`Direction::receive_buffer`].
+    pub fn accept(&mut self, now: Time, len: usize) {
+        let packet =
+            self.pool.get_mut(self.next_buffer)[..len].get(self.head..).unwrap_or_default();
         let len = cast::number(packet.len());
         let Ok(header) = ip::read(packet, self.salt) else {
             self.counts.malformed += 1;
             return;
         };
-        let Some(spare) = self.pool.take() else {
+        let Some(spare) = self.pool.allocate() else {
             self.counts.no_memory += 1;
             return;
         };
-        let body = std::mem::replace(&mut self.next, spare);
+        let body = std::mem::replace(&mut self.next_buffer, spare);
         self.advance(now);
         let ip::Header { ecn, class, hash } = header;
         let packet = Packet { arrived: now, len, flow: hash, hash, body, class, ecn };
@@ -159,104 +160,104 @@ impl Hop {
             arrivals.push(packet);
         }
         self.line.link.push(now, packet);
-        self.losses();
+        self.free_dropped();
     }
 
     /// Process everything due up to `now`, each event at its own time.
     pub fn advance(&mut self, now: Time) {
         self.line.advance(now);
-        self.losses();
+        self.free_dropped();
     }
 
     /// Time of the next event; None if there is none.
-    pub fn wake(&mut self) -> Option<Time> {
-        self.line.wake()
+    pub fn next_event_time(&mut self) -> Option<Time> {
+        self.line.next_event_time()
     }
 
-    /// Next packet that has left the link by `now`. Return it with [`Hop::sent`].
-    pub fn next(&mut self, now: Time) -> Option<Due> {
+    /// Next packet that has left the link by `now`. Return it with [`Direction::on_written`].
+    pub fn next_delivery(&mut self, now: Time) -> Option<Due> {
         self.advance(now);
         while let Some((at, packet, lost)) = self.line.poll(now) {
             if !lost {
                 if packet.ecn == Ecn::Ce {
-                    ip::mark(&mut self.pool.at(packet.body)[self.head..]);
+                    ip::mark(&mut self.pool.get_mut(packet.body)[self.head..]);
                 }
                 return Some(Due { at, packet });
             }
-            self.note(at, packet, "dropped: random loss");
-            self.pool.give(packet.body);
+            self.capture_packet(at, packet, "dropped: random loss");
+            self.pool.free(packet.body);
         }
         None
     }
 
     /// Bytes of a packet that has left the link, including the `head` in front of the IP header.
-    pub fn bytes(&mut self, due: &Due) -> &[u8] {
-        &self.pool.at(due.packet.body)[..self.head + due.packet.len as usize]
+    pub fn delivery_bytes(&mut self, due: &Due) -> &[u8] {
+        &self.pool.get_mut(due.packet.body)[..self.head + due.packet.len as usize]
     }
 
     /// Record that a packet was written at `now`, or `refused` by the device, and free it.
-    pub fn sent(&mut self, due: Due, now: Time, refused: bool) {
+    pub fn on_written(&mut self, due: Due, now: Time, refused: bool) {
         self.counts.written(due.at, now, refused);
         let comment =
             if refused { "left the link, but the destination device refused it" } else { "" };
-        self.note(due.at, due.packet, comment);
-        self.pool.give(due.packet.body);
+        self.capture_packet(due.at, due.packet, comment);
+        self.pool.free(due.packet.body);
     }
 
     /// Free the packets that the link dropped.
-    fn losses(&mut self) {
-        let Hop { line, pool, capture, head, .. } = self;
-        for lost in line.link.lost() {
+    fn free_dropped(&mut self) {
+        let Direction { line, pool, capture, head, .. } = self;
+        for lost in line.link.take_dropped() {
             if let Some(capture) = capture {
-                let why = match lost.why {
-                    Why::Full => "the buffer is full",
-                    Why::Early => "by the AQM, on arrival",
-                    Why::Late => "by the AQM, at the head",
+                let why = match lost.reason {
+                    DropReason::Full => "the buffer is full",
+                    DropReason::Early => "by the AQM, on arrival",
+                    DropReason::Late => "by the AQM, at the head",
                 };
-                let comment = capture::lost(why, lost.at.since(lost.packet.arrived));
-                let bytes = &pool.at(lost.packet.body)[*head..][..lost.packet.len as usize];
+                let comment = capture::drop_comment(why, lost.at.since(lost.packet.arrived));
+                let bytes = &pool.get_mut(lost.packet.body)[*head..][..lost.packet.len as usize];
                 capture.packet(lost.at, bytes, &comment);
             }
-            pool.give(lost.packet.body);
+            pool.free(lost.packet.body);
         }
     }
 
-    fn note(&mut self, at: Time, packet: Packet, comment: &str) {
+    fn capture_packet(&mut self, at: Time, packet: Packet, comment: &str) {
         if let Some(capture) = &self.capture {
-            let bytes = &self.pool.at(packet.body)[self.head..][..packet.len as usize];
+            let bytes = &self.pool.get_mut(packet.body)[self.head..][..packet.len as usize];
             capture.packet(at, bytes, comment);
         }
     }
 }
 
-impl Carrier for Hop {
+impl Transport for Direction {
     type Due = Due;
 
-    fn room(&mut self) -> &mut [u8] {
-        self.room()
+    fn receive_buffer(&mut self) -> &mut [u8] {
+        self.receive_buffer()
     }
 
-    fn arrive(&mut self, _end: usize, now: Time, len: usize) {
-        self.arrive(now, len);
+    fn accept(&mut self, _end: usize, now: Time, len: usize) {
+        self.accept(now, len);
     }
 
     fn advance(&mut self, now: Time) {
         self.advance(now);
     }
 
-    fn wake(&mut self) -> Option<Time> {
-        self.wake()
+    fn next_event_time(&mut self) -> Option<Time> {
+        self.next_event_time()
     }
 
-    fn next(&mut self, now: Time) -> Option<Due> {
-        self.next(now)
+    fn next_delivery(&mut self, now: Time) -> Option<Due> {
+        self.next_delivery(now)
     }
 
-    fn bytes(&mut self, due: &Due) -> (usize, &[u8]) {
-        (0, self.bytes(due))
+    fn delivery_bytes(&mut self, due: &Due) -> (usize, &[u8]) {
+        (0, self.delivery_bytes(due))
     }
 
-    fn sent(&mut self, due: Due, now: Time, refused: bool) {
-        self.sent(due, now, refused);
+    fn on_written(&mut self, due: Due, now: Time, refused: bool) {
+        self.on_written(due, now, refused);
     }
 }

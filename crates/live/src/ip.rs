@@ -6,7 +6,7 @@
 
 use sojourn_aqm::Ecn;
 use sojourn_aqm::cast;
-use sojourn_aqm::dice::mix;
+use sojourn_aqm::random::mix;
 
 /// Fields of an IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ fn read_v6(packet: &[u8], salt: u64) -> Result<Header, Malformed> {
 
 /// Fields of an IPv4 packet between two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Between {
+pub struct HostPacket {
     /// Source address.
     pub from: u32,
     /// Destination address.
@@ -123,7 +123,7 @@ pub struct Between {
 }
 
 /// Parse an IPv4 packet between two hosts; None if it is not IPv4 or malformed.
-pub fn between(packet: &[u8]) -> Option<Between> {
+pub fn between(packet: &[u8]) -> Option<HostPacket> {
     let header = (packet.first()? >> 4 == 4).then(|| read_v4(packet, 0))?.ok()?;
     let word = |at: usize| packet.get(at..)?.first_chunk().map(|bytes| u32::from_be_bytes(*bytes));
     let at = usize::from(packet[0] & 15) * 4;
@@ -138,7 +138,7 @@ pub fn between(packet: &[u8]) -> Option<Between> {
     }
     let ports = ports(packet[9], inner);
     let (from, to) = (word(12)?, word(16)?);
-    Some(Between { from, to, ports, len, ecn: header.ecn, payload, segment, opens })
+    Some(HostPacket { from, to, ports, len, ecn: header.ecn, payload, segment, opens })
 }
 
 /// Source and destination port, 0 if the protocol has none.

@@ -1,10 +1,11 @@
 //! Real packets through the same [`sojourn_aqm::Link`] as in the simulator: a pump reads them from
 //! one file descriptor and writes them to another once they have left the link.
 //!
-//! Modules: [`ip`] parses headers and sets marks; [`pool`] holds the bytes of packets; a [`Line`]
-//! is a link with scheduled events. A [`Hop`] is one direction over one link, a [`Net`] is a
-//! network of links with hosts at both ends; both are passed the time. [`pump`] reads the clock, in
-//! one place, and moves the bytes; [`capture`] writes a packet capture for Wireshark.
+//! Modules: [`ip`] parses headers and sets marks; [`pool`] holds the bytes of packets; a
+//! [`TimedLink`] is a link with scheduled events. A [`Direction`] is one direction over one link, a
+//! [`Network`] is a network of links with hosts at both ends; both are passed the time. [`pump`]
+//! reads the clock, in one place, and moves the bytes; [`capture`] writes a packet capture for
+//! Wireshark.
 //!
 //! All decisions are made in virtual time: a thread that wakes up late delivers packets late, but
 //! decides the same. The descriptors are usually TUN devices; tests use socket pairs.
@@ -29,7 +30,7 @@ pub mod pool;
 pub mod pump;
 
 pub use capture::Capture;
-pub use hop::{Hop, HopSpec};
-pub use line::Line;
-pub use net::{Net, NetSpec, Way};
-pub use pump::{Lane, Pump, Report, Start};
+pub use hop::{Direction, DirectionConfig};
+pub use line::TimedLink;
+pub use net::{Network, NetworkConfig, Route};
+pub use pump::{Pump, PumpThread, Report, Start};

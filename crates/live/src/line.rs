@@ -5,47 +5,47 @@ use sojourn_aqm::{Link, LinkSpec, Packet, Span, Time};
 use std::iter::Peekable;
 
 /// Scheduled changes of a link, in order of time.
-pub type Changes = Box<dyn Iterator<Item = (Time, LinkSpec)> + Send>;
+pub type LinkChanges = Box<dyn Iterator<Item = (Time, LinkSpec)> + Send>;
 
 /// Callback with the time and the link.
-pub type See = Box<dyn FnMut(Time, &mut Link) + Send>;
+pub type LinkCallback = Box<dyn FnMut(Time, &mut Link) + Send>;
 
 /// Random loss: called once per packet in order, true if the packet is lost.
-pub type Loses = Box<dyn FnMut() -> bool + Send>;
+pub type LossFn = Box<dyn FnMut() -> bool + Send>;
 
 /// Link with scheduled events.
-pub struct Line {
+pub struct TimedLink {
     /// Link.
     pub link: Link,
     /// Packets dropped by random loss among those that arrived in the measured interval.
     pub lost_on_wire: u64,
-    loses: Option<Loses>,
-    changes: Option<Peekable<Changes>>,
-    begin: Option<(Time, See)>,
-    look: Option<(Span, Time, See)>,
+    loses: Option<LossFn>,
+    changes: Option<Peekable<LinkChanges>>,
+    begin: Option<(Time, LinkCallback)>,
+    look: Option<(Span, Time, LinkCallback)>,
 }
 
 /// Scheduled event; events at the same time happen in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
+enum ScheduledEvent {
     Change,
     Begin,
     Look,
 }
 
-impl Line {
+impl TimedLink {
     /// Create an empty link at time zero, without events or random loss.
-    pub fn new(link: Link) -> Line {
-        Line { link, lost_on_wire: 0, loses: None, changes: None, begin: None, look: None }
+    pub fn new(link: Link) -> TimedLink {
+        TimedLink { link, lost_on_wire: 0, loses: None, changes: None, begin: None, look: None }
     }
 
     /// Set the random loss.
-    pub fn lose(&mut self, loses: Loses) {
+    pub fn set_loss(&mut self, loses: LossFn) {
         self.loses = Some(loses);
     }
 
     /// Schedule changes of the link.
-    pub fn change(&mut self, changes: Changes) {
+    pub fn schedule_changes(&mut self, changes: LinkChanges) {
         self.link.may_change();
         self.changes = Some(changes.peekable());
     }
@@ -54,41 +54,41 @@ impl Line {
     ///
     /// # Panics
     /// If `every` is 0.
-    pub fn look(&mut self, every: Span, see: See) {
+    pub fn sample_every(&mut self, every: Span, see: LinkCallback) {
         assert!(every.0 > 0, "the interval must be above 0");
         self.look = Some((every, Time::ZERO + every, see));
     }
 
     /// Schedule a reset of the counters at `at`, preceded by a call of `see`.
-    pub fn begin(&mut self, at: Time, see: See) {
+    pub fn reset_stats_at(&mut self, at: Time, see: LinkCallback) {
         self.begin = Some((at, see));
     }
 
     /// Next scheduled event.
-    fn planned(&mut self) -> Option<(Time, What)> {
+    fn next_scheduled(&mut self) -> Option<(Time, ScheduledEvent)> {
         let change = self.changes.as_mut().and_then(Peekable::peek);
-        let change = change.map(|(at, _)| (*at, What::Change));
-        let begin = self.begin.as_ref().map(|(at, _)| (*at, What::Begin));
-        let look = self.look.as_ref().map(|(_, at, _)| (*at, What::Look));
+        let change = change.map(|(at, _)| (*at, ScheduledEvent::Change));
+        let begin = self.begin.as_ref().map(|(at, _)| (*at, ScheduledEvent::Begin));
+        let look = self.look.as_ref().map(|(_, at, _)| (*at, ScheduledEvent::Look));
         change.into_iter().chain(begin).chain(look).min()
     }
 
     /// Process everything due up to `now`, each event at its own time.
     pub fn advance(&mut self, now: Time) {
-        while let Some((at, what)) = self.planned().filter(|(at, _)| *at <= now) {
+        while let Some((at, what)) = self.next_scheduled().filter(|(at, _)| *at <= now) {
             match what {
-                What::Change => {
+                ScheduledEvent::Change => {
                     let next = self.changes.as_mut().and_then(Iterator::next);
                     next.into_iter().for_each(|(at, spec)| self.link.change(at, spec));
                 }
-                What::Begin => {
+                ScheduledEvent::Begin => {
                     self.link.advance(at);
                     let begin = self.begin.take();
                     begin.into_iter().for_each(|(_, mut see)| see(at, &mut self.link));
-                    self.link.begin(at);
+                    self.link.reset_stats(at);
                     self.lost_on_wire = 0;
                 }
-                What::Look => {
+                ScheduledEvent::Look => {
                     self.link.advance(at);
                     if let Some((every, next, see)) = &mut self.look {
                         see(at, &mut self.link);
@@ -101,17 +101,17 @@ impl Line {
     }
 
     /// Time of the next event; None if there is none.
-    pub fn wake(&mut self) -> Option<Time> {
-        let planned = self.planned().map(|(at, _)| at);
-        self.link.wake().into_iter().chain(planned).min()
+    pub fn next_event_time(&mut self) -> Option<Time> {
+        let planned = self.next_scheduled().map(|(at, _)| at);
+        self.link.next_poll().into_iter().chain(planned).min()
     }
 
     /// Next packet that has left the link by `now`: due time, packet, and true if it is lost.
     pub fn poll(&mut self, now: Time) -> Option<(Time, Packet, bool)> {
-        let at = self.link.wake().filter(|at| *at <= now)?;
+        let at = self.link.next_poll().filter(|at| *at <= now)?;
         let packet = self.link.poll(now)?;
         let lost = self.loses.as_mut().is_some_and(|loses| loses());
-        let counts = packet.arrived >= self.link.tally().marks.since;
+        let counts = packet.arrived >= self.link.stats().marks.since;
         self.lost_on_wire += u64::from(lost && counts);
         Some((at, packet, lost))
     }

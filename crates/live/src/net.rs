@@ -3,29 +3,29 @@
 //! clock.
 //!
 //! Senders (end 0) have the addresses 198.18.x.y, receivers (end 1) 198.19.x.y, where x.y is the
-//! number of the host plus [`FIRST`]. RFC 2544 reserves both ranges for tests of networks. The
+//! number of the host plus [`FIRST_HOST`]. RFC 2544 reserves both ranges for tests of networks. The
 //! addresses of a packet thus determine its path.
 
-use crate::hop::Counts;
-use crate::ip::{self, Between};
-use crate::line::Line;
+use crate::hop::DeliveryStats;
+use crate::ip::{self, HostPacket};
+use crate::line::TimedLink;
 use crate::pool::Pool;
-use crate::pump::Carrier;
+use crate::pump::Transport;
 use sojourn_aqm::cast;
-use sojourn_aqm::{Ecn, Packet, Span, Time, dice};
+use sojourn_aqm::{Ecn, Packet, Span, Time, random};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 /// Lower 16 bits of the address of the first host.
-pub const FIRST: u32 = 16;
+pub const FIRST_HOST: u32 = 16;
 /// Maximum number of hosts per end.
 pub const HOSTS_MAX: usize = 65_000;
 /// Upper 16 bits of the addresses at each end.
-const ENDS: [u32; 2] = [0xc612, 0xc613];
+const ADDRESS_PREFIXES: [u32; 2] = [0xc612, 0xc613];
 
 /// Route from one end to the other.
 #[derive(Clone, Debug, Default)]
-pub struct Way {
+pub struct Route {
     /// Indices of the links in order.
     pub path: Vec<usize>,
     /// Additional propagation delay after the last link.
@@ -34,19 +34,19 @@ pub struct Way {
 
 /// Pair of peer hosts, one at each end, and the routes between them.
 #[derive(Clone, Debug, Default)]
-pub struct Pair {
+pub struct HostPair {
     /// Routes from sender to receiver, and back.
-    pub ways: [Way; 2],
+    pub ways: [Route; 2],
     /// Traffic class of their packets.
     pub class: u16,
 }
 
 /// Configuration of a network.
-pub struct NetSpec {
+pub struct NetworkConfig {
     /// Links.
-    pub lines: Vec<Line>,
+    pub lines: Vec<TimedLink>,
     /// Host pairs.
-    pub pairs: Vec<Pair>,
+    pub pairs: Vec<HostPair>,
     /// Start of the measured interval.
     pub warm: Time,
     /// End of the run; later arrivals are discarded.
@@ -59,7 +59,7 @@ pub struct NetSpec {
 
 /// Counters of a host pair in the measured interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sent {
+pub struct PairStats {
     /// Packets with payload that were sent.
     pub packets: u64,
     /// Retransmissions among them.
@@ -98,8 +98,8 @@ struct Body {
 }
 
 /// Network of links.
-pub struct Net {
-    spec: NetSpec,
+pub struct Network {
+    spec: NetworkConfig,
     pool: Pool,
     /// Pool entry into which the next packet is read.
     next: u32,
@@ -110,27 +110,27 @@ pub struct Net {
     set_out: u64,
     connections: Vec<Connection>,
     by_key: BTreeMap<u64, u32>,
-    sent: Vec<Sent>,
-    counts: Counts,
+    sent: Vec<PairStats>,
+    counts: DeliveryStats,
     /// Bytes of packets with payload that left the last link of their route, by host pair.
     received: Vec<u64>,
     /// Samples of `received`, one row after the other, and the time of the next sample.
     looks: (Vec<u64>, Time),
 }
 
-impl Net {
+impl Network {
     /// Create an empty network at time zero.
     ///
     /// # Panics
     /// If there are more than [`HOSTS_MAX`] host pairs.
-    pub fn new(spec: NetSpec) -> Net {
+    pub fn new(spec: NetworkConfig) -> Network {
         assert!(spec.pairs.len() <= HOSTS_MAX, "at most HOSTS_MAX host pairs");
         let mut pool = Pool::default();
-        let next = pool.take().expect("the first place");
-        let sent = vec![Sent::default(); spec.pairs.len()];
+        let next = pool.allocate().expect("the first place");
+        let sent = vec![PairStats::default(); spec.pairs.len()];
         let received = vec![0; spec.pairs.len()];
         let looks = (Vec::new(), spec.sample.map_or(Time::NEVER, |every| Time::ZERO + every));
-        Net {
+        Network {
             spec,
             received,
             looks,
@@ -142,28 +142,28 @@ impl Net {
             connections: Vec::new(),
             by_key: BTreeMap::new(),
             sent,
-            counts: Counts::default(),
+            counts: DeliveryStats::default(),
         }
     }
 
     /// Links.
-    pub fn lines(&mut self) -> &mut [Line] {
+    pub fn lines(&mut self) -> &mut [TimedLink] {
         &mut self.spec.lines
     }
 
     /// Counters of malformed, discarded and written packets.
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &DeliveryStats {
         &self.counts
     }
 
     /// Counters per host pair.
-    pub fn sent_by_pair(&self) -> &[Sent] {
+    pub fn sent_by_pair(&self) -> &[PairStats] {
         &self.sent
     }
 
     /// Bytes on the wire received between samples: one row per sample, one number per host pair.
     /// Packets without payload do not count.
-    pub fn received_by_look(&self) -> Vec<Vec<u64>> {
+    pub fn received_by_sample(&self) -> Vec<Vec<u64>> {
         let mut before = vec![0; self.received.len()];
         let rows = self.looks.0.chunks(self.received.len().max(1));
         let since = |row: &[u64]| {
@@ -174,7 +174,7 @@ impl Net {
     }
 
     /// Take the samples due by `now`; events at `now` itself are not included.
-    fn look(&mut self, now: Time) {
+    fn sample_every(&mut self, now: Time) {
         let Some(every) = self.spec.sample else { return };
         while self.looks.1 <= now {
             self.looks.0.extend_from_slice(&self.received);
@@ -183,26 +183,26 @@ impl Net {
     }
 
     /// Host pair of each flow in the packet logs of the links.
-    pub fn pair_of_flow(&self) -> Vec<u32> {
+    pub fn host_pair_of_flow(&self) -> Vec<u32> {
         self.connections.iter().map(|connection| connection.pair).collect()
     }
 
     /// Number of packets in queues or in flight.
-    pub fn held(&self) -> usize {
-        self.pool.taken() - 1
+    pub fn packets_held(&self) -> usize {
+        self.pool.in_use() - 1
     }
 
     /// Host pair of a packet from `end`, if its addresses are valid.
-    fn pair(&self, end: usize, between: &Between) -> Option<usize> {
-        let Between { from, to, .. } = between;
-        let right = from >> 16 == ENDS[end] && to >> 16 == ENDS[1 - end];
+    fn host_pair_of(&self, end: usize, between: &HostPacket) -> Option<usize> {
+        let HostPacket { from, to, .. } = between;
+        let right = from >> 16 == ADDRESS_PREFIXES[end] && to >> 16 == ADDRESS_PREFIXES[1 - end];
         let same = from & 0xffff == to & 0xffff;
-        let pair = (from & 0xffff).checked_sub(FIRST)? as usize;
+        let pair = (from & 0xffff).checked_sub(FIRST_HOST)? as usize;
         (right && same && pair < self.spec.pairs.len()).then_some(pair)
     }
 
     /// Connection number of a packet, and true if the packet is a retransmission.
-    fn connection(&mut self, pair: usize, end: usize, between: &Between) -> (u32, bool) {
+    fn connection(&mut self, pair: usize, end: usize, between: &HostPacket) -> (u32, bool) {
         let ports = if end == 0 { between.ports } else { between.ports.rotate_left(16) };
         let key = (pair as u64) << 32 | u64::from(ports);
         let number = *self.by_key.entry(key).or_insert_with(|| {
@@ -225,7 +225,7 @@ impl Net {
     }
 
     /// Accept a packet from an end at `now`.
-    fn accept(&mut self, end: usize, now: Time, between: Between, pair: usize, spare: u32) {
+    fn accept(&mut self, end: usize, now: Time, between: HostPacket, pair: usize, spare: u32) {
         let place = std::mem::replace(&mut self.next, spare);
         let (flow, again) = self.connection(pair, end, &between);
         let counts = between.payload && now >= self.spec.warm;
@@ -242,16 +242,16 @@ impl Net {
             self.bodies.resize(place as usize + 1, Body::default());
         }
         self.bodies[place as usize] = body;
-        let hash = cast::low32(dice::mix(self.spec.salt ^ u64::from(flow)));
+        let hash = cast::low32(random::mix(self.spec.salt ^ u64::from(flow)));
         // Acks hash differently from data, as with swapped addresses and ports.
         let hash = if end == 0 { hash } else { !hash };
         let (len, class, ecn) = (len.into(), to.class, between.ecn);
         let packet = Packet { arrived: now, len, flow, hash, body: place, class, ecn };
-        self.onward(now, packet);
+        self.forward(now, packet);
     }
 
     /// Forward a packet to its next link, or after the last one to its destination.
-    fn onward(&mut self, at: Time, packet: Packet) {
+    fn forward(&mut self, at: Time, packet: Packet) {
         let body = &mut self.bodies[packet.body as usize];
         let way = &self.spec.pairs[body.pair as usize].ways[body.end];
         if body.left == 0 {
@@ -265,62 +265,62 @@ impl Net {
         let line = &mut self.spec.lines[l];
         line.advance(at);
         line.link.push(at, Packet { arrived: at, ..packet });
-        self.losses(l);
+        self.free_dropped(l);
     }
 
     /// Free the packets that a link dropped.
-    fn losses(&mut self, l: usize) {
-        let Net { spec, pool, bodies, sent, .. } = self;
-        for lost in spec.lines[l].link.lost() {
+    fn free_dropped(&mut self, l: usize) {
+        let Network { spec, pool, bodies, sent, .. } = self;
+        for lost in spec.lines[l].link.take_dropped() {
             let body = &bodies[lost.packet.body as usize];
             sent[body.pair as usize].lost += u64::from(body.counts);
-            pool.give(lost.packet.body);
+            pool.free(lost.packet.body);
         }
     }
 
     /// Earliest event of all links, and its link.
-    fn first(&mut self) -> Option<(Time, usize)> {
+    fn earliest_event(&mut self) -> Option<(Time, usize)> {
         let lines = self.spec.lines.iter_mut().enumerate();
-        lines.filter_map(|(l, line)| line.wake().map(|at| (at, l))).min()
+        lines.filter_map(|(l, line)| line.next_event_time().map(|at| (at, l))).min()
     }
 
     /// Forward the packets that have left link `l` by `at`.
-    fn cross(&mut self, l: usize, at: Time) {
+    fn forward_from_link(&mut self, l: usize, at: Time) {
         self.spec.lines[l].advance(at);
-        self.losses(l);
+        self.free_dropped(l);
         while let Some((_, packet, lost)) = self.spec.lines[l].poll(at) {
             if lost {
                 let body = &self.bodies[packet.body as usize];
                 self.sent[body.pair as usize].lost += u64::from(body.counts);
-                self.pool.give(packet.body);
+                self.pool.free(packet.body);
                 continue;
             }
             if packet.ecn == Ecn::Ce {
-                ip::mark(self.pool.at(packet.body));
+                ip::mark(self.pool.get_mut(packet.body));
             }
-            self.onward(at, packet);
+            self.forward(at, packet);
         }
     }
 }
 
-impl Carrier for Net {
+impl Transport for Network {
     type Due = Due;
 
-    fn room(&mut self) -> &mut [u8] {
-        self.pool.at(self.next)
+    fn receive_buffer(&mut self) -> &mut [u8] {
+        self.pool.get_mut(self.next)
     }
 
-    fn arrive(&mut self, end: usize, now: Time, len: usize) {
+    fn accept(&mut self, end: usize, now: Time, len: usize) {
         if now >= self.spec.end {
             return;
         }
-        let between = ip::between(&self.pool.at(self.next)[..len]);
-        let found = between.and_then(|between| Some((between, self.pair(end, &between)?)));
+        let between = ip::between(&self.pool.get_mut(self.next)[..len]);
+        let found = between.and_then(|between| Some((between, self.host_pair_of(end, &between)?)));
         let Some((between, pair)) = found else {
             self.counts.malformed += 1;
             return;
         };
-        let Some(spare) = self.pool.take() else {
+        let Some(spare) = self.pool.allocate() else {
             self.counts.no_memory += 1;
             return;
         };
@@ -330,24 +330,24 @@ impl Carrier for Net {
 
     fn advance(&mut self, now: Time) {
         let now = now.min(self.spec.end);
-        while let Some((at, l)) = self.first().filter(|(at, _)| *at <= now) {
-            self.look(at);
-            self.cross(l, at);
+        while let Some((at, l)) = self.earliest_event().filter(|(at, _)| *at <= now) {
+            self.sample_every(at);
+            self.forward_from_link(l, at);
         }
-        self.look(now);
+        self.sample_every(now);
         for l in 0..self.spec.lines.len() {
             self.spec.lines[l].advance(now);
-            self.losses(l);
+            self.free_dropped(l);
         }
     }
 
-    fn wake(&mut self) -> Option<Time> {
-        let line = self.first().map(|(at, _)| at);
+    fn next_event_time(&mut self) -> Option<Time> {
+        let line = self.earliest_event().map(|(at, _)| at);
         let travelling = self.travelling.peek().map(|Reverse((at, ..))| *at);
         line.into_iter().chain(travelling).min().filter(|at| *at <= self.spec.end)
     }
 
-    fn next(&mut self, now: Time) -> Option<Due> {
+    fn next_delivery(&mut self, now: Time) -> Option<Due> {
         self.advance(now);
         let Reverse((at, _, place)) = *self.travelling.peek()?;
         if at > now.min(self.spec.end) {
@@ -357,13 +357,13 @@ impl Carrier for Net {
         Some(Due { at, place })
     }
 
-    fn bytes(&mut self, due: &Due) -> (usize, &[u8]) {
+    fn delivery_bytes(&mut self, due: &Due) -> (usize, &[u8]) {
         let body = self.bodies[due.place as usize];
-        (1 - body.end, &self.pool.at(due.place)[..body.len.into()])
+        (1 - body.end, &self.pool.get_mut(due.place)[..body.len.into()])
     }
 
-    fn sent(&mut self, due: Due, now: Time, refused: bool) {
+    fn on_written(&mut self, due: Due, now: Time, refused: bool) {
         self.counts.written(due.at, now, refused);
-        self.pool.give(due.place);
+        self.pool.free(due.place);
     }
 }

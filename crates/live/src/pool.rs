@@ -4,11 +4,11 @@
 use sojourn_aqm::cast;
 
 /// Size of a buffer in bytes: more than an Ethernet MTU.
-pub const PLACE: usize = 2048;
+pub const BUFFER_BYTES: usize = 2048;
 /// Maximum number of buffers: half a gigabyte.
-pub const PLACES_MAX: u32 = 1 << 18;
+pub const BUFFERS_MAX: u32 = 1 << 18;
 /// Number of buffers allocated at once.
-const CHUNK: u32 = 256;
+const BUFFERS_PER_CHUNK: u32 = 256;
 
 /// Pool of packet buffers.
 #[derive(Default)]
@@ -18,34 +18,34 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Take a free buffer; None if [`PLACES_MAX`] are in use.
-    pub fn take(&mut self) -> Option<u32> {
+    /// Take a free buffer; None if [`BUFFERS_MAX`] are in use.
+    pub fn allocate(&mut self) -> Option<u32> {
         if self.free.is_empty() {
-            let made = cast::number(self.chunks.len()) * CHUNK;
-            if made == PLACES_MAX {
+            let made = cast::number(self.chunks.len()) * BUFFERS_PER_CHUNK;
+            if made == BUFFERS_MAX {
                 return None;
             }
-            self.chunks.push(vec![0; CHUNK as usize * PLACE].into());
-            self.free.reserve((made + CHUNK) as usize);
-            self.free.extend((made..made + CHUNK).rev());
+            self.chunks.push(vec![0; BUFFERS_PER_CHUNK as usize * BUFFER_BYTES].into());
+            self.free.reserve((made + BUFFERS_PER_CHUNK) as usize);
+            self.free.extend((made..made + BUFFERS_PER_CHUNK).rev());
         }
         self.free.pop()
     }
 
     /// Return a buffer.
-    pub fn give(&mut self, place: u32) {
+    pub fn free(&mut self, place: u32) {
         self.free.push(place);
     }
 
     /// Bytes of a buffer.
-    pub fn at(&mut self, place: u32) -> &mut [u8] {
-        let start = (place % CHUNK) as usize * PLACE;
-        &mut self.chunks[(place / CHUNK) as usize][start..start + PLACE]
+    pub fn get_mut(&mut self, place: u32) -> &mut [u8] {
+        let start = (place % BUFFERS_PER_CHUNK) as usize * BUFFER_BYTES;
+        &mut self.chunks[(place / BUFFERS_PER_CHUNK) as usize][start..start + BUFFER_BYTES]
     }
 
     /// Number of buffers in use.
-    pub fn taken(&self) -> usize {
-        self.chunks.len() * CHUNK as usize - self.free.len()
+    pub fn in_use(&self) -> usize {
+        self.chunks.len() * BUFFERS_PER_CHUNK as usize - self.free.len()
     }
 }
 
@@ -56,16 +56,19 @@ mod tests {
     #[test]
     fn buffers_are_disjoint_and_reused() {
         let mut pool = Pool::default();
-        let taken: Vec<u32> = (0..1000).map(|_| pool.take().unwrap()).collect();
-        taken.iter().for_each(|i| pool.at(*i).fill(*i as u8));
-        assert!(taken.iter().all(|i| *pool.at(*i) == [*i as u8; PLACE]));
-        taken.iter().for_each(|i| pool.give(*i));
-        assert_eq!((pool.take(), pool.taken()), (Some(999), 1));
+        let taken: Vec<u32> = (0..1000).map(|_| pool.allocate().unwrap()).collect();
+        taken.iter().for_each(|i| pool.get_mut(*i).fill(*i as u8));
+        assert!(taken.iter().all(|i| *pool.get_mut(*i) == [*i as u8; BUFFER_BYTES]));
+        taken.iter().for_each(|i| pool.free(*i));
+        assert_eq!((pool.allocate(), pool.in_use()), (Some(999), 1));
     }
 
     #[test]
     fn the_number_of_buffers_is_limited() {
         let mut pool = Pool::default();
-        assert_eq!((0..PLACES_MAX + 5).filter_map(|_| pool.take()).count(), PLACES_MAX as usize);
+        assert_eq!(
+            (0..BUFFERS_MAX + 5).filter_map(|_| pool.allocate()).count(),
+            BUFFERS_MAX as usize
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Pump: threads that read packets from descriptors and write packets that have left their link to
 //! others. The only module of the project that reads a clock.
 
-use crate::hop::Hop;
+use crate::hop::Direction;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::{Errno, read, write};
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
@@ -50,34 +50,34 @@ pub fn duplicate(number: RawFd) -> std::io::Result<OwnedFd> {
 }
 
 /// Transport of packets between numbered ends. It is passed the time.
-pub trait Carrier: Send + 'static {
+pub trait Transport: Send + 'static {
     /// Packet ready for delivery.
     type Due;
 
-    /// Buffer for the next packet, for [`Carrier::arrive`].
-    fn room(&mut self) -> &mut [u8];
+    /// Buffer for the next packet, for [`Transport::accept`].
+    fn receive_buffer(&mut self) -> &mut [u8];
 
     /// Accept a packet at `now` from end `end`: the first `len` bytes of the buffer.
-    fn arrive(&mut self, end: usize, now: Time, len: usize);
+    fn accept(&mut self, end: usize, now: Time, len: usize);
 
     /// Process everything due up to `now`, each event at its own time.
     fn advance(&mut self, now: Time);
 
     /// Time of the next event; None if there is none.
-    fn wake(&mut self) -> Option<Time>;
+    fn next_event_time(&mut self) -> Option<Time>;
 
-    /// Next packet due for delivery by `now`. Return it with [`Carrier::sent`].
-    fn next(&mut self, now: Time) -> Option<Self::Due>;
+    /// Next packet due for delivery by `now`. Return it with [`Transport::on_written`].
+    fn next_delivery(&mut self, now: Time) -> Option<Self::Due>;
 
     /// Destination end and bytes of a packet.
-    fn bytes(&mut self, due: &Self::Due) -> (usize, &[u8]);
+    fn delivery_bytes(&mut self, due: &Self::Due) -> (usize, &[u8]);
 
     /// Record that a packet was written at `now`, or `refused` by its end, and free it.
-    fn sent(&mut self, due: Self::Due, now: Time, refused: bool);
+    fn on_written(&mut self, due: Self::Due, now: Time, refused: bool);
 }
 
 /// Work of one thread: reads from some descriptors and writes to others.
-pub struct Lane<C> {
+pub struct PumpThread<C> {
     /// Thread name.
     pub name: &'static str,
     /// Transport.
@@ -106,21 +106,21 @@ pub struct Pump<C> {
     stop: Arc<OwnedFd>,
 }
 
-impl Pump<Hop> {
+impl Pump<Direction> {
     /// Start moving packets between two ends, from `near` to `far` through `up` and back through
     /// `down`, with one thread per direction. `start` is time zero.
     ///
     /// # Errors
     /// As for [`Pump::start`].
-    pub fn both_ways(
+    pub fn start_bidirectional(
         near: OwnedFd,
         far: OwnedFd,
-        up: Hop,
-        down: Hop,
+        up: Direction,
+        down: Direction,
         start: Start,
-    ) -> std::io::Result<Pump<Hop>> {
+    ) -> std::io::Result<Pump<Direction>> {
         let (near, far) = (Arc::new(near), Arc::new(far));
-        let lane = |name, carrier, from: &Arc<OwnedFd>, to: &Arc<OwnedFd>| Lane {
+        let lane = |name, carrier, from: &Arc<OwnedFd>, to: &Arc<OwnedFd>| PumpThread {
             name,
             carrier,
             from: vec![from.clone()],
@@ -130,29 +130,29 @@ impl Pump<Hop> {
     }
 }
 
-impl<C: Carrier> Pump<C> {
+impl<C: Transport> Pump<C> {
     /// Start moving packets, with one thread per lane. `start` is time zero. Threads inherit the
     /// scheduling policy of the caller.
     ///
     /// # Errors
     /// If a descriptor cannot be set up or a thread cannot be created.
-    pub fn start(lanes: Vec<Lane<C>>, start: Start) -> std::io::Result<Pump<C>> {
+    pub fn start(lanes: Vec<PumpThread<C>>, start: Start) -> std::io::Result<Pump<C>> {
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
         let start_ns = start.monotonic_ns;
-        let thread = |lane: Lane<C>| {
-            let Lane { name, carrier, from, to } = lane;
+        let thread = |lane: PumpThread<C>| {
+            let PumpThread { name, carrier, from, to } = lane;
             for end in from.iter().chain(&to) {
                 rustix::io::ioctl_fionbio(end, true)?;
             }
-            let ends = Ends { from, to, stop: stop.clone(), start_ns };
-            std::thread::Builder::new().name(name.into()).spawn(move || ends.work(carrier))
+            let ends = ThreadState { from, to, stop: stop.clone(), start_ns };
+            std::thread::Builder::new().name(name.into()).spawn(move || ends.run(carrier))
         };
         let threads = lanes.into_iter().map(thread).collect::<std::io::Result<_>>()?;
         Ok(Pump { threads, stop })
     }
 
     /// True if a lane has ended by itself, because a descriptor failed.
-    pub fn failed(&self) -> bool {
+    pub fn has_failed(&self) -> bool {
         self.threads.iter().any(JoinHandle::is_finished)
     }
 
@@ -165,22 +165,22 @@ impl<C: Carrier> Pump<C> {
 }
 
 /// State of a thread.
-struct Ends {
+struct ThreadState {
     from: Vec<Arc<OwnedFd>>,
     to: Vec<Arc<OwnedFd>>,
     stop: Arc<OwnedFd>,
     start_ns: u64,
 }
 
-impl Ends {
+impl ThreadState {
     fn now(&self) -> Time {
         Time(clock(ClockId::Monotonic) - self.start_ns)
     }
 
-    fn work<C: Carrier>(self, mut carrier: C) -> Report<C> {
+    fn run<C: Transport>(self, mut carrier: C) -> Report<C> {
         // Default timer slack is 50 us: the kernel may wake the thread that much later.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        let failed = self.pump(&mut carrier).err().map(Into::into);
+        let failed = self.move_packets(&mut carrier).err().map(Into::into);
         let now = self.now();
         carrier.advance(now);
         let (ran, cpu) = (now.since(Time::ZERO), Span(clock(ClockId::ThreadCPUTime)));
@@ -188,12 +188,12 @@ impl Ends {
     }
 
     /// Move packets until told to stop.
-    fn pump<C: Carrier>(&self, carrier: &mut C) -> Result<(), Errno> {
+    fn move_packets<C: Transport>(&self, carrier: &mut C) -> Result<(), Errno> {
         let watch = |fd| PollFd::new(fd, PollFlags::IN);
         let ends = self.from.iter().chain([&self.stop]);
         let mut events: Vec<PollFd<'_>> = ends.map(|end| watch(&**end)).collect();
         loop {
-            self.wait(carrier.wake(), &mut events)?;
+            self.wait(carrier.next_event_time(), &mut events)?;
             if !events[self.from.len()].revents().is_empty() {
                 return Ok(());
             }
@@ -203,20 +203,20 @@ impl Ends {
                 }
             }
             let now = self.now();
-            while let Some(due) = carrier.next(now) {
-                let (to, bytes) = carrier.bytes(&due);
+            while let Some(due) = carrier.next_delivery(now) {
+                let (to, bytes) = carrier.delivery_bytes(&due);
                 let refused = write(&*self.to[to], bytes).is_err();
-                carrier.sent(due, self.now(), refused);
+                carrier.on_written(due, self.now(), refused);
             }
         }
     }
 
     /// Read available packets, at most [`BATCH`].
-    fn read<C: Carrier>(&self, end: usize, from: &OwnedFd, carrier: &mut C) -> Result<(), Errno> {
+    fn read<C: Transport>(&self, end: usize, from: &OwnedFd, carrier: &mut C) -> Result<(), Errno> {
         for _ in 0..BATCH {
-            match read(from, carrier.room()) {
+            match read(from, carrier.receive_buffer()) {
                 Ok(0) => return Err(Errno::PIPE), // the other end is closed
-                Ok(len) => carrier.arrive(end, self.now(), len),
+                Ok(len) => carrier.accept(end, self.now(), len),
                 Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error),

@@ -5,31 +5,35 @@ mod common;
 
 use common::{link, put, spec, udp};
 use sojourn_aqm::{LinkSpec, Rate, Span, Time};
-use sojourn_live::{Capture, Hop, HopSpec, capture, ip};
+use sojourn_live::{Capture, Direction, DirectionConfig, capture, ip};
 use std::sync::{Arc, Mutex};
 
 /// Packets that leave by `now`: number, and due time in microseconds.
-fn leave(hop: &mut Hop, now: Time) -> Vec<(u32, u64)> {
+fn leave(hop: &mut Direction, now: Time) -> Vec<(u32, u64)> {
     let mut left = Vec::new();
-    while let Some(due) = hop.next(now) {
-        let number = *hop.bytes(&due).last_chunk().unwrap();
+    while let Some(due) = hop.next_delivery(now) {
+        let number = *hop.delivery_bytes(&due).last_chunk().unwrap();
         left.push((u32::from_be_bytes(number), due.at.0 / 1000));
-        hop.sent(due, now, false);
+        hop.on_written(due, now, false);
     }
     left
 }
 
 #[test]
 fn packets_leave_after_transmission_and_delay() {
-    let mut hop = Hop::new(spec("droptail", &[("limit", "2p")], link(8, 5)));
+    let mut hop = Direction::new(spec("droptail", &[("limit", "2p")], link(8, 5)));
     for number in 0..4 {
         put(&mut hop, Time(0), &udp(1000, 1, 0, number));
     }
-    assert_eq!((hop.held(), hop.wake()), (3, Some(Time(6_000_000))), "one is dropped");
+    assert_eq!(
+        (hop.packets_held(), hop.next_event_time()),
+        (3, Some(Time(6_000_000))),
+        "one is dropped"
+    );
     assert_eq!(leave(&mut hop, Time(5_999_999)), []);
     assert_eq!(leave(&mut hop, Time(9_000_000)), [(0, 6000), (1, 7000), (2, 8000)]);
     let counts = hop.counts();
-    assert_eq!((counts.delivered, counts.late, hop.held()), (3, 2, 0));
+    assert_eq!((counts.delivered, counts.late, hop.packets_held()), (3, 2, 0));
     assert_eq!(counts.lateness.max_s(), Some(0.003));
     assert_eq!(counts.lateness.quantile_s(0.5).map(|s| (s * 1e3).round()), Some(2.0));
 }
@@ -37,41 +41,42 @@ fn packets_leave_after_transmission_and_delay() {
 #[test]
 fn marks_are_written_to_the_header() {
     let red = [("limit", "50p"), ("min_th", "1p"), ("max_th", "2p"), ("w_q", "1"), ("ecn", "true")];
-    let mut hop = Hop::new(spec("red", &red, link(8, 0)));
-    hop.record();
+    let mut hop = Direction::new(spec("red", &red, link(8, 0)));
+    hop.enable_packet_log();
     (0..40).for_each(|number| put(&mut hop, Time(0), &udp(1000, 1, 2, number)));
     let (mut crossed, mut marked) = (0, 0);
-    while let Some(due) = hop.next(Time(1_000_000_000)) {
-        let header = ip::read(hop.bytes(&due), 0).unwrap();
+    while let Some(due) = hop.next_delivery(Time(1_000_000_000)) {
+        let header = ip::read(hop.delivery_bytes(&due), 0).unwrap();
         crossed += 1;
         marked += u64::from(header.ecn == sojourn_aqm::Ecn::Ce);
-        hop.sent(due, due.at, false);
+        hop.on_written(due, due.at, false);
     }
     assert_eq!(hop.arrivals().len(), 40);
     assert!(marked > 0 && crossed > marked, "{marked} of {crossed}");
-    assert_eq!(hop.link().tally().marks.packets, marked);
+    assert_eq!(hop.link().stats().marks.packets, marked);
 }
 
 #[test]
 fn bytes_before_the_ip_header_are_forwarded_and_not_counted() {
     let red = [("limit", "50p"), ("min_th", "1p"), ("max_th", "2p"), ("w_q", "1"), ("ecn", "true")];
-    let mut hop = Hop::new(HopSpec { head: 14, ..spec("red", &red, link(8, 0)) });
+    let mut hop =
+        Direction::new(DirectionConfig { prefix_bytes: 14, ..spec("red", &red, link(8, 0)) });
     put(&mut hop, Time(0), &[9; 14]);
     put(&mut hop, Time(0), &[9; 5]);
     for number in 0..20 {
         put(&mut hop, Time(0), &[&[9; 14][..], &udp(1000, 1, 2, number)].concat());
     }
     let (mut crossed, mut marked) = (0, 0);
-    while let Some(due) = hop.next(Time(1_000_000_000)) {
-        let bytes = hop.bytes(&due).to_vec();
+    while let Some(due) = hop.next_delivery(Time(1_000_000_000)) {
+        let bytes = hop.delivery_bytes(&due).to_vec();
         assert_eq!((bytes.len(), &bytes[..14]), (1014, &[9; 14][..]));
         crossed += 1;
         marked += u64::from(ip::read(&bytes[14..], 0).unwrap().ecn == sojourn_aqm::Ecn::Ce);
-        hop.sent(due, due.at, false);
+        hop.on_written(due, due.at, false);
     }
-    assert_eq!((hop.counts().malformed, hop.link().tally().arrived_packets), (2, 20));
-    assert_eq!(hop.link().tally().departed_bytes, crossed * 1000);
-    assert!(marked > 0 && hop.link().tally().marks.packets == marked);
+    assert_eq!((hop.counts().malformed, hop.link().stats().arrived_packets), (2, 20));
+    assert_eq!(hop.link().stats().departed_bytes, crossed * 1000);
+    assert!(marked > 0 && hop.link().stats().marks.packets == marked);
 }
 
 #[test]
@@ -80,14 +85,14 @@ fn a_late_call_processes_changes_and_samples_in_order() {
     let make = || {
         let changes = Box::new(specs.into_iter()) as Box<dyn Iterator<Item = _> + Send>;
         let mut spec = spec("droptail", &[("limit", "20p")], link(8, 0));
-        spec.line.change(changes);
-        let mut hop = Hop::new(spec);
+        spec.line.schedule_changes(changes);
+        let mut hop = Direction::new(spec);
         let seen = Arc::new(Mutex::new(Vec::new()));
         let into = seen.clone();
-        hop.look(
+        hop.sample_every(
             Span::ms(2),
             Box::new(move |now, link| {
-                let row = (now.0 / 1_000_000, link.spec().rate.0, link.tally().departed_packets);
+                let row = (now.0 / 1_000_000, link.spec().rate.0, link.stats().departed_packets);
                 into.lock().unwrap().push(row);
             }),
         );
@@ -116,29 +121,29 @@ fn a_late_call_processes_changes_and_samples_in_order() {
 fn random_loss_drops_its_fraction() {
     let mut spec = spec("droptail", &[("limit", "10p")], link(8, 0));
     let mut fourth = (0..4).cycle();
-    spec.line.lose(Box::new(move || fourth.next() == Some(0)));
-    let mut hop = Hop::new(spec);
+    spec.line.set_loss(Box::new(move || fourth.next() == Some(0)));
+    let mut hop = Direction::new(spec);
     let mut left = 0;
     for ms in 1..4000 {
         put(&mut hop, Time(ms * 1_000_000), &udp(500, 1, 0, 0));
         left += leave(&mut hop, Time(ms * 1_000_000)).len();
     }
     let lost = hop.lost_on_wire();
-    assert_eq!((lost, left, hop.held()), (1000, 2998, 1), "the last is in flight");
+    assert_eq!((lost, left, hop.packets_held()), (1000, 2998, 1), "the last is in flight");
 }
 
 #[test]
 fn nothing_is_allocated_per_packet() {
     for law in ["droptail", "codel", "fq_codel", "red", "pie"] {
-        let mut hop = Hop::new(spec(law, &[("limit", "200p")], link(80, 2)));
+        let mut hop = Direction::new(spec(law, &[("limit", "200p")], link(80, 2)));
         // 10 % overload: the queue fills and every discipline drops packets.
         let mut play = |from: u64, to: u64| {
             for i in from..to {
                 let now = Time(i * 90_000);
-                hop.room()[..1000].copy_from_slice(&udp_of(i));
-                hop.arrive(now, 1000);
-                while let Some(due) = hop.next(now) {
-                    hop.sent(due, now, false);
+                hop.receive_buffer()[..1000].copy_from_slice(&udp_of(i));
+                hop.accept(now, 1000);
+                while let Some(due) = hop.next_delivery(now) {
+                    hop.on_written(due, now, false);
                 }
             }
         };
@@ -174,7 +179,7 @@ fn a_capture_records_the_fate_of_each_packet() {
     let ([up, down], writer): ([Capture; 2], _) = capture::open(file.clone(), 0);
     let delay = Span::ms(1);
     let slow = LinkSpec { rate: Rate(8_000_000), delay };
-    let mut hop = Hop::new(spec("droptail", &[("limit", "1p")], slow));
+    let mut hop = Direction::new(spec("droptail", &[("limit", "1p")], slow));
     hop.capture(up);
     (0..3).for_each(|number| put(&mut hop, Time(0), &udp(100, 1, 0, number)));
     assert_eq!(leave(&mut hop, Time(10_000_000)).len(), 2);

@@ -11,9 +11,9 @@ mod common;
 
 use common::{link, made};
 use sojourn_aqm::{Opportunities, Span, Time};
-use sojourn_live::net::{FIRST, Pair, Sent};
-use sojourn_live::pump::Carrier;
-use sojourn_live::{Line, Net, NetSpec, Way};
+use sojourn_live::net::{FIRST_HOST, HostPair, PairStats};
+use sojourn_live::pump::Transport;
+use sojourn_live::{Network, NetworkConfig, Route, TimedLink};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -22,7 +22,7 @@ fn packet(end: u8, host: u32, len: usize, protocol: u8, inner: &[u8]) -> Vec<u8>
     let mut p = vec![0x45, 2];
     p.extend((len as u16).to_be_bytes());
     p.extend([0, 0, 0, 0, 64, protocol, 0, 0]);
-    let [_, _, x, y] = (FIRST + host).to_be_bytes();
+    let [_, _, x, y] = (FIRST_HOST + host).to_be_bytes();
     p.extend([198, 18 + end, x, y, 198, 19 - end, x, y]);
     p.extend(inner);
     p.resize(len, 0);
@@ -38,37 +38,37 @@ fn segment(end: u8, host: u32, sequence: u32, payload: usize, syn: bool) -> Vec<
     packet(end, host, 40 + payload, 6, &inner)
 }
 
-fn put(net: &mut Net, end: usize, ms: u64, packet: &[u8]) {
-    net.room()[..packet.len()].copy_from_slice(packet);
-    net.arrive(end, Time(ms * 1_000_000), packet.len());
+fn put(net: &mut Network, end: usize, ms: u64, packet: &[u8]) {
+    net.receive_buffer()[..packet.len()].copy_from_slice(packet);
+    net.accept(end, Time(ms * 1_000_000), packet.len());
 }
 
 /// Packets that leave by `ms`: time, end, bytes.
-fn leave(net: &mut Net, ms: u64) -> Vec<(u64, usize, Vec<u8>)> {
+fn leave(net: &mut Network, ms: u64) -> Vec<(u64, usize, Vec<u8>)> {
     let (mut left, now) = (Vec::new(), Time(ms * 1_000_000));
-    while let Some(due) = net.next(now) {
-        let (to, bytes) = net.bytes(&due);
+    while let Some(due) = net.next_delivery(now) {
+        let (to, bytes) = net.delivery_bytes(&due);
         left.push((due.at.0 / 1000, to, bytes.to_vec()));
-        net.sent(due, now, false);
+        net.on_written(due, now, false);
     }
     left
 }
 
-fn net(lines: Vec<Line>, ways: [Way; 2]) -> Net {
+fn net(lines: Vec<TimedLink>, ways: [Route; 2]) -> Network {
     sampled(lines, ways, None)
 }
 
-fn sampled(lines: Vec<Line>, ways: [Way; 2], sample: Option<Span>) -> Net {
-    let pair = Pair { ways, class: 3 };
+fn sampled(lines: Vec<TimedLink>, ways: [Route; 2], sample: Option<Span>) -> Network {
+    let pair = HostPair { ways, class: 3 };
     let pairs = vec![pair.clone(), pair];
     let (warm, end) = (Time(SECOND), Time(3 * SECOND));
-    Net::new(NetSpec { lines, pairs, warm, end, sample, salt: 1 })
+    Network::new(NetworkConfig { lines, pairs, warm, end, sample, salt: 1 })
 }
 
-fn lines(rates: &[u64]) -> Vec<Line> {
+fn lines(rates: &[u64]) -> Vec<TimedLink> {
     let line = |mbit: &u64| {
-        let mut line = Line::new(made("droptail", &[("limit", "10p")], link(*mbit, 5)));
-        line.link.record();
+        let mut line = TimedLink::new(made("droptail", &[("limit", "10p")], link(*mbit, 5)));
+        line.link.enable_packet_log();
         line
     };
     rates.iter().map(line).collect()
@@ -76,8 +76,8 @@ fn lines(rates: &[u64]) -> Vec<Line> {
 
 #[test]
 fn packets_cross_their_links_and_return_after_a_delay() {
-    let there = Way { path: vec![1, 0], delay: Span::ZERO };
-    let back = Way { path: vec![], delay: Span::ms(30) };
+    let there = Route { path: vec![1, 0], delay: Span::ZERO };
+    let back = Route { path: vec![], delay: Span::ms(30) };
     let mut net = net(lines(&[8, 4]), [there, back]);
     let (one, two) = (segment(0, 0, 10, 960, false), segment(0, 1, 10, 460, false));
     put(&mut net, 0, 0, &one);
@@ -89,20 +89,24 @@ fn packets_cross_their_links_and_return_after_a_delay() {
     assert_eq!(left[0], (13_000, 1, one));
     assert_eq!(left[1], (13_500, 1, two));
     assert_eq!((left[2].0, left[2].1), (31_000, 0));
-    assert_eq!((left.len(), net.held(), net.pair_of_flow()), (3, 0, vec![0, 1]));
-    let waited: Vec<u64> =
-        net.lines()[1].link.tape().iter().map(|r| (r.left - r.packet.arrived).0 / 1000).collect();
+    assert_eq!((left.len(), net.packets_held(), net.host_pair_of_flow()), (3, 0, vec![0, 1]));
+    let waited: Vec<u64> = net.lines()[1]
+        .link
+        .packet_log()
+        .iter()
+        .map(|r| (r.left - r.packet.arrived).0 / 1000)
+        .collect();
     assert_eq!(waited, [0, 2000], "sojourn times count from the arrival at the link");
 }
 
 #[test]
 fn retransmissions_and_losses_are_counted_after_the_warm_up() {
-    let way = || Way { path: vec![0], delay: Span::ZERO };
+    let way = || Route { path: vec![0], delay: Span::ZERO };
     let mut net = net(lines(&[8]), [way(), way()]);
     put(&mut net, 0, 10, &segment(0, 0, u32::MAX - 1, 0, true));
     put(&mut net, 0, 20, &segment(0, 0, u32::MAX, 500, false));
     leave(&mut net, 1000);
-    assert_eq!(net.sent_by_pair()[0], Sent::default());
+    assert_eq!(net.sent_by_pair()[0], PairStats::default());
     // Across the wraparound: new, retransmission, new; then datagrams that overflow the queue.
     put(&mut net, 0, 1100, &segment(0, 0, 499, 500, false));
     put(&mut net, 0, 1101, &segment(0, 0, u32::MAX, 500, false));
@@ -111,8 +115,8 @@ fn retransmissions_and_losses_are_counted_after_the_warm_up() {
     leave(&mut net, 1500);
     (0..20).for_each(|_| put(&mut net, 0, 1600, &packet(0, 1, 1000, 17, &[1, 2, 3, 4])));
     leave(&mut net, 2500);
-    assert_eq!(net.sent_by_pair()[0], Sent { packets: 3, retransmitted: 1, lost: 0 });
-    assert_eq!(net.sent_by_pair()[1], Sent { packets: 20, retransmitted: 0, lost: 9 });
+    assert_eq!(net.sent_by_pair()[0], PairStats { packets: 3, retransmitted: 1, lost: 0 });
+    assert_eq!(net.sent_by_pair()[1], PairStats { packets: 20, retransmitted: 0, lost: 9 });
     // The same ports are reused with a new sequence number.
     put(&mut net, 0, 2600, &segment(0, 0, 100, 0, true));
     put(&mut net, 0, 2610, &segment(0, 0, 101, 500, false));
@@ -121,7 +125,7 @@ fn retransmissions_and_losses_are_counted_after_the_warm_up() {
 
 #[test]
 fn received_bytes_are_sampled() {
-    let way = || Way { path: vec![0], delay: Span::ZERO };
+    let way = || Route { path: vec![0], delay: Span::ZERO };
     let mut net = sampled(lines(&[8]), [way(), way()], Some(Span::ms(10)));
     // 1 ms transmission and 5 ms delay each. Pure acks do not count, data in either direction does.
     put(&mut net, 0, 0, &segment(0, 0, 10, 960, false));
@@ -130,20 +134,20 @@ fn received_bytes_are_sampled() {
     put(&mut net, 1, 12, &segment(1, 1, 5, 160, false));
     put(&mut net, 0, 34, &segment(0, 0, 970, 960, false));
     leave(&mut net, 45);
-    let seen = net.received_by_look();
+    let seen = net.received_by_sample();
     assert_eq!(
         seen,
         [[1000, 500], [0, 200], [0, 0], [0, 0]],
         "arrival at the time of a sample is not included"
     );
     leave(&mut net, 3000);
-    assert_eq!(net.received_by_look().len(), 300);
-    assert_eq!(net.received_by_look()[4], [1000, 0]);
+    assert_eq!(net.received_by_sample().len(), 300);
+    assert_eq!(net.received_by_sample()[4], [1000, 0]);
 }
 
 #[test]
 fn invalid_addresses_are_counted_and_nothing_arrives_after_the_end() {
-    let way = || Way { path: vec![0], delay: Span::ZERO };
+    let way = || Route { path: vec![0], delay: Span::ZERO };
     let mut net = net(lines(&[8]), [way(), way()]);
     let mut to_another = segment(0, 0, 1, 100, false);
     to_another[19] += 1;
@@ -152,20 +156,20 @@ fn invalid_addresses_are_counted_and_nothing_arrives_after_the_end() {
     put(&mut net, 1, 0, &segment(0, 0, 1, 100, false)); // from the wrong end
     put(&mut net, 0, 0, &[0x60; 40]);
     put(&mut net, 0, 0, &[]);
-    assert_eq!((net.counts().malformed, net.held()), (5, 0));
+    assert_eq!((net.counts().malformed, net.packets_held()), (5, 0));
     put(&mut net, 0, 3000, &segment(0, 0, 1, 100, false));
     put(&mut net, 0, 2999, &segment(0, 0, 1, 960, false));
     assert_eq!(leave(&mut net, 4000).len(), 0, "due after the end");
-    assert_eq!((net.wake(), net.held()), (None, 1));
+    assert_eq!((net.next_event_time(), net.packets_held()), (None, 1));
 }
 
 #[test]
 fn a_trace_driven_link_drains() {
     let mut lines = lines(&[8]);
     let every_ten = Opportunities::new(vec![Span::ms(10)], 1504, 4).unwrap();
-    lines[0].link.only_at(every_ten);
-    let way = || Way { path: vec![0], delay: Span::ZERO };
-    let mut net = net(lines, [way(), Way::default()]);
+    lines[0].link.set_opportunities(every_ten);
+    let way = || Route { path: vec![0], delay: Span::ZERO };
+    let mut net = net(lines, [way(), Route::default()]);
     (0..3).for_each(|i| put(&mut net, 0, 3, &segment(0, 0, i * 1460 + 1, 1460, false)));
     let times: Vec<u64> = leave(&mut net, 100).iter().map(|left| left.0 / 1000).collect();
     assert_eq!(times, [15, 25, 35]);

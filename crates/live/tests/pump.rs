@@ -12,9 +12,9 @@ mod common;
 use common::{link, spec, udp};
 use rustix::io::{read, write};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use sojourn_aqm::tape::Row;
+use sojourn_aqm::packet_log::LogEntry;
 use sojourn_aqm::{Link, LinkSpec, Packet, Span, Time};
-use sojourn_live::{Hop, HopSpec, Pump, Report, Start};
+use sojourn_live::{Direction, DirectionConfig, Pump, Report, Start};
 use std::os::fd::OwnedFd;
 use std::thread;
 
@@ -35,13 +35,13 @@ fn load(into: &OwnedFd, packets: u32) {
 }
 
 /// Send a load through `up` and return the report of that direction.
-fn run(up: HopSpec, packets: u32) -> Report<Hop> {
-    let mut hop = Hop::new(up);
-    hop.record();
-    hop.look(Span::ms(7), Box::new(|_, link| link.gauges(&mut |_, _| {})));
+fn run(up: DirectionConfig, packets: u32) -> Report<Direction> {
+    let mut hop = Direction::new(up);
+    hop.enable_packet_log();
+    hop.sample_every(Span::ms(7), Box::new(|_, link| link.inspect(&mut |_, _| {})));
     let ((program, near), (far, server)) = (pair(), pair());
-    let down = Hop::new(spec("droptail", &[("limit", "10p")], link(1, 0)));
-    let pump = Pump::both_ways(near, far, hop, down, Start::now()).unwrap();
+    let down = Direction::new(spec("droptail", &[("limit", "10p")], link(1, 0)));
+    let pump = Pump::start_bidirectional(near, far, hop, down, Start::now()).unwrap();
     let drain = thread::spawn(move || {
         let mut buffer = [0; 2048];
         while read(&server, &mut buffer).is_ok_and(|n| n > 0) {}
@@ -59,8 +59,8 @@ fn replayed(
     changes: &[(Time, LinkSpec)],
     arrivals: &[Packet],
     end: Time,
-) -> Vec<Row> {
-    link.record();
+) -> Vec<LogEntry> {
+    link.enable_packet_log();
     let mut changes = changes.iter().peekable();
     for packet in arrivals {
         while let Some((at, spec)) = changes.next_if(|(at, _)| *at <= packet.arrived) {
@@ -70,20 +70,20 @@ fn replayed(
     }
     changes.filter(|(at, _)| *at <= end).for_each(|(at, spec)| link.change(*at, *spec));
     link.advance(end);
-    link.tape().to_vec()
+    link.packet_log().to_vec()
 }
 
 #[test]
 fn live_equals_simulated_under_every_discipline() {
     let speed = link(100, 1);
-    for entry in sojourn_aqm::sched::REGISTRY {
+    for entry in sojourn_aqm::registry::REGISTRY {
         let make = || spec(entry.name, &[("limit", "60kB")], speed);
         let mut report = run(make(), 400);
         let arrivals = report.carrier.arrivals().to_vec();
         let end = Time::ZERO + report.ran;
         let simulated = replayed(make().line.link, &[], &arrivals, end);
         assert!(arrivals.len() > 300, "{}: {} arrived", entry.name, arrivals.len());
-        assert!(report.carrier.link().tape() == simulated, "{}", entry.name);
+        assert!(report.carrier.link().packet_log() == simulated, "{}", entry.name);
         assert!(report.failed.is_none());
     }
 }
@@ -96,7 +96,7 @@ fn live_equals_simulated_while_the_link_changes() {
     let make = || {
         let list = changes.clone().into_iter();
         let mut spec = spec("codel", &[("limit", "60kB")], link(5, 0));
-        spec.line.change(Box::new(list));
+        spec.line.schedule_changes(Box::new(list));
         spec
     };
     let mut report = run(make(), 600);
@@ -104,14 +104,14 @@ fn live_equals_simulated_while_the_link_changes() {
     let end = Time::ZERO + report.ran;
     let simulated = replayed(make().line.link, &changes, &arrivals, end);
     assert!(simulated.iter().any(|row| row.why.is_some()), "some packets are dropped");
-    assert!(report.carrier.link().tape() == simulated);
+    assert!(report.carrier.link().packet_log() == simulated);
 }
 
 #[test]
 fn packets_cross_both_ways_unchanged_and_not_too_early() {
-    let make = || Hop::new(spec("droptail", &[("limit", "100p")], link(10, 5)));
+    let make = || Direction::new(spec("droptail", &[("limit", "100p")], link(10, 5)));
     let ((program, near), (far, server)) = (pair(), pair());
-    let pump = Pump::both_ways(near, far, make(), make(), Start::now()).unwrap();
+    let pump = Pump::start_bidirectional(near, far, make(), make(), Start::now()).unwrap();
     let mut buffer = [0; 2048];
     // A stopwatch of its own, because processor time would not show waiting.
     #[expect(clippy::disallowed_methods, reason = "a bound from below, of what must take time")]
@@ -126,7 +126,7 @@ fn packets_cross_both_ways_unchanged_and_not_too_early() {
     }
     // 0.8 ms transmission and 5 ms delay in each direction, five times.
     assert!(start.elapsed().as_millis() >= 58, "{:?}", start.elapsed());
-    assert!(!pump.failed());
+    assert!(!pump.has_failed());
     for report in pump.stop() {
         let report = report.unwrap();
         assert_eq!(report.carrier.counts().delivered, 5);
@@ -136,11 +136,11 @@ fn packets_cross_both_ways_unchanged_and_not_too_early() {
 
 #[test]
 fn a_pump_with_a_closed_end_stops_and_reports_failure() {
-    let make = || Hop::new(spec("droptail", &[("limit", "100p")], link(10, 0)));
+    let make = || Direction::new(spec("droptail", &[("limit", "100p")], link(10, 0)));
     let ((program, near), (far, _server)) = (pair(), pair());
-    let pump = Pump::both_ways(near, far, make(), make(), Start::now()).unwrap();
+    let pump = Pump::start_bidirectional(near, far, make(), make(), Start::now()).unwrap();
     drop(program);
-    while !pump.failed() {
+    while !pump.has_failed() {
         thread::yield_now();
     }
     let ended: Vec<_> = pump.stop().into_iter().map(Option::unwrap).collect();

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Map, Value as Json};
 use sojourn_aqm::{Ecn, Rate, Span, Time};
-use sojourn_sim::link_def::LinkDef;
+use sojourn_sim::link_def::LinkConfig;
 use sojourn_sim::{Arrival, Column, Decision, Progress, ReplayOptions, Scenario};
 
 create_exception!(
@@ -95,10 +95,10 @@ fn arrivals(
 }
 
 /// Parse a JSON table of links.
-fn links(links_json: &str) -> PyResult<Vec<LinkDef>> {
+fn links(links_json: &str) -> PyResult<Vec<LinkConfig>> {
     let json = serde_json::from_str(links_json)
         .map_err(|e| InputError::new_err(format!("not valid JSON: {e}")))?;
-    sojourn_sim::link_def::links(&json).map_err(refused)
+    sojourn_sim::link_def::parse_links(&json).map_err(refused)
 }
 
 /// Convert to nanoseconds, -1 for no time.
@@ -156,7 +156,7 @@ mod _sojourn {
     /// Split the text `name(key=value, ...)` into the name and its parameters, values as text.
     #[pyfunction]
     fn call(text: &str) -> PyResult<(&str, Vec<(&str, &str)>)> {
-        sojourn_sim::read::call(text).map_err(refused)
+        sojourn_sim::read::parse_call(text).map_err(refused)
     }
 
     /// Run a scenario; return its summary as JSON and its columns.
@@ -182,7 +182,7 @@ mod _sojourn {
     /// Return all disciplines, TCPs and sources with their parameters as JSON.
     #[pyfunction]
     fn specs() -> String {
-        sojourn_sim::specs().to_string()
+        sojourn_sim::registry_json().to_string()
     }
 
     /// Send recorded arrivals through one link; -1 stands for no time. `timer_phase` is the time of

@@ -7,18 +7,18 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value as Json, json};
-use sojourn_aqm::dice;
-use sojourn_aqm::tally::Histogram;
+use sojourn_aqm::random;
+use sojourn_aqm::stats::Histogram;
 use sojourn_aqm::{Ecn, Link, LinkSpec, Packet, Span, Time};
 use sojourn_live::capture::{self, Writer};
-use sojourn_live::hop::Counts;
-use sojourn_live::line::{Line, Loses};
-use sojourn_live::{Capture, Hop, HopSpec, Report, Start, pump};
-use sojourn_sim::changes::Turn;
-use sojourn_sim::flow::stream;
-use sojourn_sim::link_def::LinkDef;
+use sojourn_live::hop::DeliveryStats;
+use sojourn_live::line::{LossFn, TimedLink};
+use sojourn_live::{Capture, Direction, DirectionConfig, Report, Start, pump};
+use sojourn_sim::changes::LinkChange;
+use sojourn_sim::flow::random_stream;
+use sojourn_sim::link_def::LinkConfig;
 use sojourn_sim::series::LinkSeries;
-use sojourn_sim::wire::Wire;
+use sojourn_sim::wire::LossProcess;
 use sojourn_sim::{Column, outcome};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -32,7 +32,7 @@ const WINDOW: Span = Span::s(1);
 
 /// Samples of a direction not yet fetched.
 #[derive(Default)]
-struct Seen {
+struct PendingSamples {
     time_s: Vec<f64>,
     series: LinkSeries,
     /// Median and 99th percentile of the sojourn time, seconds.
@@ -40,11 +40,11 @@ struct Seen {
     past: VecDeque<(Time, Histogram)>,
 }
 
-impl Seen {
+impl PendingSamples {
     fn look(&mut self, now: Time, link: &mut Link) {
         self.time_s.push(now.0 as f64 / 1e9);
-        self.series.look(now, link);
-        let sojourn = &link.tally().sojourn;
+        self.series.sample(now, link);
+        let sojourn = &link.stats().sojourn;
         while self.past.get(1).is_some_and(|(at, _)| *at + WINDOW <= now) {
             self.past.pop_front();
         }
@@ -57,11 +57,11 @@ impl Seen {
     }
 
     /// Take the samples so far; later ones continue from them.
-    fn take(&mut self) -> Seen {
+    fn take(&mut self) -> PendingSamples {
         let series = self.series.take();
         let (time_s, sojourn_s) =
             (std::mem::take(&mut self.time_s), std::mem::take(&mut self.sojourn_s));
-        Seen { time_s, series, sojourn_s, past: VecDeque::new() }
+        PendingSamples { time_s, series, sojourn_s, past: VecDeque::new() }
     }
 
     fn columns(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
@@ -80,37 +80,41 @@ impl Seen {
 }
 
 /// Scheduled changes of a link, in order of time.
-pub type Turns = Box<dyn Iterator<Item = (Time, Turn)> + Send>;
+pub type LinkChanges = Box<dyn Iterator<Item = (Time, LinkChange)> + Send>;
 
 /// Create a link as described, with its scheduled changes; its random streams are those of the link
 /// of that name in a simulation.
-pub fn line(def: &LinkDef, seed: u64, turns: Option<Turns>) -> Line {
+pub fn line(def: &LinkConfig, seed: u64, turns: Option<LinkChanges>) -> TimedLink {
     let key = format!("links.{}", def.name);
-    let link = Link::new(def.spec, def.build().qdisc, stream(seed, &key));
-    let mut line = Line::new(link.expect("its rate was checked"));
+    let link = Link::new(def.spec, def.build().qdisc, random_stream(seed, &key));
+    let mut line = TimedLink::new(link.expect("its rate was checked"));
     if let Some(turns) = turns {
         let mut spec = def.spec;
-        line.change(Box::new(turns.map(move |(at, turn)| {
+        line.schedule_changes(Box::new(turns.map(move |(at, turn)| {
             let LinkSpec { rate, delay } = spec;
             spec = LinkSpec { rate: turn.rate.unwrap_or(rate), delay: turn.delay.unwrap_or(delay) };
             (at, spec)
         })));
     }
     if let Some(opportunities) = &def.opportunities {
-        line.link.only_at(opportunities.clone());
+        line.link.set_opportunities(opportunities.clone());
     }
-    if !def.loss.never() {
-        let mut wire = Wire::new(def.loss, stream(seed, &format!("{key}.loss")));
-        line.lose(Box::new(move || wire.loses()) as Loses);
+    if !def.loss.is_lossless() {
+        let mut wire = LossProcess::new(def.loss, random_stream(seed, &format!("{key}.loss")));
+        line.set_loss(Box::new(move || wire.next_is_lost()) as LossFn);
     }
     line
 }
 
 /// Create a direction as described.
-fn hop(def: &LinkDef, seed: u64, head: usize) -> Hop {
-    let salt = dice::mix(seed ^ u64::from(dice::hash(&def.name)));
-    let turns = def.trace.clone().map(|trace| Box::new(trace.turns()) as Turns);
-    Hop::new(HopSpec { line: line(def, seed, turns), salt, head })
+fn hop(def: &LinkConfig, seed: u64, head: usize) -> Direction {
+    let salt = random::mix(seed ^ u64::from(random::hash(&def.name)));
+    let turns = def.trace.clone().map(|trace| Box::new(trace.link_changes()) as LinkChanges);
+    Direction::new(DirectionConfig {
+        line: line(def, seed, turns),
+        hash_key: salt,
+        prefix_bytes: head,
+    })
 }
 
 /// Parse the sampling interval.
@@ -133,9 +137,9 @@ fn captures(path: &str, epoch_ns: u64) -> PyResult<([Capture; 2], Writer)> {
 /// Running live link.
 #[pyclass]
 pub struct Pump {
-    pump: Option<pump::Pump<Hop>>,
+    pump: Option<pump::Pump<Direction>>,
     qdiscs: [&'static str; 2],
-    seen: [Arc<Mutex<Seen>>; 2],
+    seen: [Arc<Mutex<PendingSamples>>; 2],
     /// Capture and its writer, if a capture is written.
     capture: Option<(Capture, Writer)>,
     /// True if every packet is logged.
@@ -171,7 +175,7 @@ impl Pump {
         };
         let defs = [find("up")?, find("down")?];
         let sample = sample.map(interval).transpose()?;
-        let seen: [Arc<Mutex<Seen>>; 2] = Default::default();
+        let seen: [Arc<Mutex<PendingSamples>>; 2] = Default::default();
         let start = Start::now();
         let capture = pcap.map(|path| captures(path, start.epoch_ns)).transpose()?;
         let [up, down] = [0, 1].map(|i| {
@@ -181,10 +185,10 @@ impl Pump {
                 let see = move |now: Time, link: &mut Link| {
                     into.lock().unwrap_or_else(PoisonError::into_inner).look(now, link);
                 };
-                hop.look(sample, Box::new(see));
+                hop.sample_every(sample, Box::new(see));
             }
             if tape {
-                hop.record();
+                hop.enable_packet_log();
             }
             if let Some((captures, _)) = &capture {
                 hop.capture(captures[i].clone());
@@ -193,7 +197,7 @@ impl Pump {
         });
         let pump = || {
             let (near, far) = (pump::duplicate(near)?, pump::duplicate(far)?);
-            pump::Pump::both_ways(near, far, up, down, start)
+            pump::Pump::start_bidirectional(near, far, up, down, start)
         };
         let pump = pump().map_err(|e| PyOSError::new_err(e.to_string()))?;
         let capture = capture.map(|([up, _], writer)| (up, writer));
@@ -241,9 +245,9 @@ impl Pump {
 
 /// Packet log of a direction: arrival time, flow, size and ECN field of each packet, and its fate.
 /// A packet still in the queue counts as neither dropped nor marked.
-fn tape_of<'py>(py: Python<'py>, hop: &mut Hop) -> PyResult<Bound<'py, PyDict>> {
+fn tape_of<'py>(py: Python<'py>, hop: &mut Direction) -> PyResult<Bound<'py, PyDict>> {
     let key = |packet: &Packet| (packet.arrived, packet.body);
-    let rows = hop.link().tape().iter();
+    let rows = hop.link().packet_log().iter();
     let mut fates: Vec<_> = rows.map(|row| (key(&row.packet), *row)).collect();
     fates.sort_unstable_by_key(|(key, _)| *key);
     let fate = |packet: &Packet| {
@@ -269,7 +273,12 @@ fn tape_of<'py>(py: Python<'py>, hop: &mut Hop) -> PyResult<Bound<'py, PyDict>> 
 
 /// Accuracy of the packet transport, and packets that were not delivered; `ran` is the duration,
 /// `cpu` the processor time.
-pub fn fidelity(counts: &Counts, ran: Span, cpu: Span, failed: Option<std::io::Error>) -> Json {
+pub fn fidelity(
+    counts: &DeliveryStats,
+    ran: Span,
+    cpu: Span,
+    failed: Option<std::io::Error>,
+) -> Json {
     let quantile = |q| counts.lateness.quantile_s(q);
     json!({
         "delivered_packets": counts.delivered,
@@ -286,9 +295,9 @@ pub fn fidelity(counts: &Counts, ran: Span, cpu: Span, failed: Option<std::io::E
 }
 
 /// Summary of one direction: as for a simulated link, without goodput, and the accuracy report.
-fn summary(qdisc: &str, report: Report<Hop>) -> Json {
+fn summary(qdisc: &str, report: Report<Direction>) -> Json {
     let Report { carrier: mut hop, ran, cpu, failed } = report;
-    let mut link = outcome::link(qdisc, hop.link(), 0.0);
+    let mut link = outcome::link_summary(qdisc, hop.link(), 0.0);
     if let Some(link) = link.as_object_mut() {
         link.remove("goodput_bps"); // unknown without inspecting acks
     }

@@ -1,6 +1,6 @@
 //! Python bindings of a live network: a scenario's links and paths between two descriptors.
 
-use crate::live::{Turns, fidelity, line};
+use crate::live::{LinkChanges, fidelity, line};
 use crate::{InputError, array, refused};
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -8,13 +8,13 @@ use pyo3::types::PyDict;
 use rustix::fd::AsFd;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::{Map, json};
-use sojourn_aqm::{Link, Span, Time, cast, dice};
-use sojourn_live::net::{HOSTS_MAX, Pair};
-use sojourn_live::{Lane, Line, Net, NetSpec, Start, Way, pump};
+use sojourn_aqm::{Link, Span, Time, cast, random};
+use sojourn_live::net::{HOSTS_MAX, HostPair};
+use sojourn_live::{Network as Carrier, NetworkConfig, PumpThread, Route, Start, TimedLink, pump};
 use sojourn_sim::flow::Flow;
-use sojourn_sim::scenario::FlowDef;
+use sojourn_sim::scenario::FlowConfig;
 use sojourn_sim::series::LinkSeries;
-use sojourn_sim::timetable::{Step, Timetable, may_change};
+use sojourn_sim::timetable::{ChangeSchedule, DueChange, link_may_change};
 use sojourn_sim::{Column, Scenario, outcome};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,67 +29,71 @@ pub fn enter_network(namespace: i32) -> PyResult<()> {
     entered.map_err(|e| PyOSError::new_err(e.to_string()))
 }
 
-/// All scheduled changes of link `l`, from its trace and from the scenario's changes.
-fn turns(scenario: &Scenario, l: usize) -> Option<Turns> {
-    if !may_change(scenario, l) {
-        return None;
-    }
-    let (mut table, mut all) = (Timetable::new(scenario), Vec::new());
+/// For each link, all changes of its rate and delay: those of its trace and of the scenario. `None`
+/// for links that never change.
+fn link_changes(scenario: &Scenario) -> Vec<Option<LinkChanges>> {
+    let mut table = ChangeSchedule::new(scenario);
+    let mut all: Vec<Vec<_>> = vec![Vec::new(); scenario.links.len()];
     let end = Time::ZERO + scenario.duration;
     while table.next() <= end {
         let at = table.next();
         while let Some(step) = table.step(at) {
-            all.extend(match step {
-                Step::Link(link, turn) if link == l => Some((at, turn)),
-                _ => None,
-            });
+            if let DueChange::Link(l, turn) = step {
+                all[l].push((at, turn));
+            }
         }
     }
-    Some(Box::new(all.into_iter()))
+    let turns = all.into_iter().zip(link_may_change(scenario));
+    turns.map(|(turns, may)| may.then(|| Box::new(turns.into_iter()) as LinkChanges)).collect()
 }
 
 /// Create link `l` with its scheduled events; samples go into `series`.
-fn planned(scenario: &Scenario, l: usize, series: &Arc<Mutex<LinkSeries>>) -> Line {
-    let mut line = line(&scenario.links[l], scenario.seed, turns(scenario, l));
+fn scheduled_link(
+    scenario: &Scenario,
+    l: usize,
+    turns: Option<LinkChanges>,
+    series: &Arc<Mutex<LinkSeries>>,
+) -> TimedLink {
+    let mut line = line(&scenario.links[l], scenario.seed, turns);
     if scenario.tape {
-        line.link.record();
+        line.link.enable_packet_log();
     }
     let look = series.clone();
     if let Some(every) = scenario.sample {
         let see = move |now: Time, link: &mut Link| {
-            look.lock().unwrap_or_else(PoisonError::into_inner).look(now, link);
+            look.lock().unwrap_or_else(PoisonError::into_inner).sample(now, link);
         };
-        line.look(every, Box::new(see));
+        line.sample_every(every, Box::new(see));
     }
     let begin = series.clone();
     let see = move |_: Time, link: &mut Link| {
-        begin.lock().unwrap_or_else(PoisonError::into_inner).begin(link);
+        begin.lock().unwrap_or_else(PoisonError::into_inner).before_stats_reset(link);
     };
-    line.begin(Time::ZERO + scenario.warmup, Box::new(see));
+    line.reset_stats_at(Time::ZERO + scenario.warmup, Box::new(see));
     line
 }
 
 /// Hosts and routes of the `i`-th flow of a group.
-fn pair(scenario: &Scenario, def: &FlowDef, i: u64) -> Pair {
-    let of_links = def.delay_of_links(&scenario.links, i);
+fn host_pair(scenario: &Scenario, def: &FlowConfig, i: u64) -> HostPair {
+    let of_links = def.links_delay(&scenario.links, i);
     let rtt = Flow::rtt_of(def, i, of_links, scenario.seed);
-    let [there, back] = def.routes[def.route_of(i)].clone();
+    let [there, back] = def.routes[def.route_index(i)].clone();
     let lag = Span(rtt.0 - of_links.0);
-    let there = Way { path: there, delay: Span::ZERO };
-    Pair { ways: [there, Way { path: back, delay: lag }], class: def.class }
+    let there = Route { path: there, delay: Span::ZERO };
+    HostPair { ways: [there, Route { path: back, delay: lag }], class: def.class }
 }
 
 /// Rows whose flows cross link `l` on their forward path.
-fn crossing(scenario: &Scenario, l: usize) -> Vec<usize> {
-    let each = |def: &FlowDef| -> Vec<bool> {
-        (0..def.count).map(|i| def.routes[def.route_of(i)][0].contains(&l)).collect()
+fn rows_crossing(scenario: &Scenario, l: usize) -> Vec<usize> {
+    let each = |def: &FlowConfig| -> Vec<bool> {
+        (0..def.count).map(|i| def.routes[def.route_index(i)][0].contains(&l)).collect()
     };
     let crosses = scenario.flows.iter().flat_map(each).enumerate();
     crosses.filter_map(|(row, crosses)| crosses.then_some(row)).collect()
 }
 
 /// Columns of received bytes: of every group and, if the scenario asks for it, of every row.
-fn received(scenario: &Scenario, looks: &[Vec<u64>]) -> Vec<(String, Column)> {
+fn received_columns(scenario: &Scenario, looks: &[Vec<u64>]) -> Vec<(String, Column)> {
     let (mut columns, mut first) = (Vec::new(), 0);
     let mut put = |kind: &str, name: &str, from: usize, to: usize| {
         let sums = looks.iter().map(|row| row[from..to].iter().sum()).collect();
@@ -100,7 +104,7 @@ fn received(scenario: &Scenario, looks: &[Vec<u64>]) -> Vec<(String, Column)> {
         put("groups", &def.name, first, end);
         for i in 0..if scenario.sample_flows { def.count } else { 0 } {
             let row = first + cast::index(i);
-            put("flows", &def.name_of(i), row, row + 1);
+            put("flows", &def.flow_name(i), row, row + 1);
         }
         first = end;
     }
@@ -110,7 +114,7 @@ fn received(scenario: &Scenario, looks: &[Vec<u64>]) -> Vec<(String, Column)> {
 /// Running network of real packets.
 #[pyclass]
 pub struct Network {
-    pump: Option<pump::Pump<Net>>,
+    pump: Option<pump::Pump<Carrier>>,
     scenario: Scenario,
     series: Vec<Arc<Mutex<LinkSeries>>>,
     start: Start,
@@ -123,10 +127,10 @@ impl Network {
     #[new]
     fn new(senders: i32, receivers: i32, scenario_json: &str) -> PyResult<Network> {
         let scenario = Scenario::from_json(scenario_json).map_err(refused)?;
-        let pairs: Vec<Pair> = scenario
+        let pairs: Vec<HostPair> = scenario
             .flows
             .iter()
-            .flat_map(|def| (0..def.count).map(|i| pair(&scenario, def, i)))
+            .flat_map(|def| (0..def.count).map(|i| host_pair(&scenario, def, i)))
             .collect();
         if pairs.len() > HOSTS_MAX {
             let text =
@@ -135,15 +139,17 @@ impl Network {
         }
         let series: Vec<Arc<Mutex<LinkSeries>>> =
             scenario.links.iter().map(|_| Default::default()).collect();
-        let lines = (0..scenario.links.len()).map(|l| planned(&scenario, l, &series[l])).collect();
+        let turns = link_changes(&scenario).into_iter().enumerate();
+        let lines =
+            turns.map(|(l, turns)| scheduled_link(&scenario, l, turns, &series[l])).collect();
         let (warm, end) = (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration);
-        let salt = dice::mix(scenario.seed);
+        let salt = random::mix(scenario.seed);
         let sample = scenario.sample;
-        let carrier = Net::new(NetSpec { lines, pairs, warm, end, sample, salt });
+        let carrier = Carrier::new(NetworkConfig { lines, pairs, warm, end, sample, salt });
         let ends = [Arc::new(pump::duplicate(senders)?), Arc::new(pump::duplicate(receivers)?)];
         let (from, to) = (ends.to_vec(), ends.to_vec());
         let start = Start::now();
-        let lane = Lane { name: "network", carrier, from, to };
+        let lane = PumpThread { name: "network", carrier, from, to };
         let pump = pump::Pump::start(vec![lane], start)?;
         Ok(Network { pump: Some(pump), scenario, series, start })
     }
@@ -164,15 +170,15 @@ impl Network {
         let report = report.ok_or_else(|| PyRuntimeError::new_err("the network panicked"))?;
         let mut net = report.carrier;
         let (mut links, mut columns) = (Map::new(), Vec::new());
-        let rows = net.pair_of_flow();
+        let rows = net.host_pair_of_flow();
         let lines = net.lines().iter_mut().zip(&self.scenario.links).enumerate();
         for (l, (line, def)) in lines {
-            let mut link = outcome::link(def.qdisc, &mut line.link, 0.0);
+            let mut link = outcome::link_summary(def.qdisc, &mut line.link, 0.0);
             link["lost_on_wire_packets"] = line.lost_on_wire.into();
-            link["rows"] = crossing(&self.scenario, l).into();
+            link["rows"] = rows_crossing(&self.scenario, l).into();
             links.insert(def.name.clone(), link);
             if self.scenario.tape {
-                outcome::tape(&def.name, &line.link, &rows, &mut columns);
+                outcome::packet_log_columns(&def.name, &line.link, &rows, &mut columns);
             }
         }
         if self.scenario.sample.is_some() {
@@ -183,7 +189,7 @@ impl Network {
                 });
             }
         }
-        columns.extend(received(&self.scenario, &net.received_by_look()));
+        columns.extend(received_columns(&self.scenario, &net.received_by_sample()));
         let sent = net.sent_by_pair().iter();
         let sent: Vec<[u64; 3]> = sent.map(|s| [s.packets, s.retransmitted, s.lost]).collect();
         let pump::Report { ran, cpu, failed, .. } = report;

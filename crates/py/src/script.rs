@@ -6,20 +6,20 @@ use pyo3::types::PyDict;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::Time;
 use sojourn_sim::Scenario;
-use sojourn_sim::script::{self, Cue, Load};
+use sojourn_sim::script::{self, Action, Load};
 
 /// Action for the caller: kind, flow, row, bytes (-1 for unlimited), true for a request, true if
 /// the connection is kept.
-type Told = (&'static str, u32, u32, i64, bool, bool);
+type ActionRow = (&'static str, u32, u32, i64, bool, bool);
 
 /// Convert to a signed number, limited to the largest one.
 fn signed(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-fn told(cue: Cue) -> Told {
+fn told(cue: Action) -> ActionRow {
     match cue {
-        Cue::Open { flow, row, load, request, keep } => {
+        Action::Open { flow, row, load, request, keep } => {
             let bytes = match load {
                 Load::Endless => -1,
                 Load::Bytes(bytes) => signed(bytes),
@@ -27,10 +27,10 @@ fn told(cue: Cue) -> Told {
             };
             ("open", flow, row, bytes, request, keep)
         }
-        Cue::Write(row, bytes) => ("write", row, row, signed(bytes), false, false),
-        Cue::Datagram(row, bytes) => ("datagram", row, row, signed(bytes), false, false),
-        Cue::Stop(row) => ("stop", row, row, 0, false, false),
-        Cue::Leave(first, end) => ("leave", first, end, 0, false, false),
+        Action::Write(row, bytes) => ("write", row, row, signed(bytes), false, false),
+        Action::Datagram(row, bytes) => ("datagram", row, row, signed(bytes), false, false),
+        Action::Stop(row) => ("stop", row, row, 0, false, false),
+        Action::Leave(first, end) => ("leave", first, end, 0, false, false),
     }
 }
 
@@ -52,7 +52,7 @@ impl Script {
     #[new]
     fn new(scenario_json: &str) -> PyResult<Script> {
         let scenario = Scenario::from_json(scenario_json).map_err(refused)?;
-        let group = |def: &sojourn_sim::scenario::FlowDef| (def.name.clone(), def.tcp.is_some());
+        let group = |def: &sojourn_sim::scenario::FlowConfig| (def.name.clone(), def.tcp.is_some());
         let groups = scenario.flows.iter().map(group).collect();
         Ok(Script { script: Some(script::Script::new(scenario)), groups })
     }
@@ -74,11 +74,11 @@ impl Script {
     }
 
     /// Return the next action due by `now`. Call until it returns None.
-    fn wake(&mut self, now: u64) -> PyResult<Option<Told>> {
+    fn wake(&mut self, now: u64) -> PyResult<Option<ActionRow>> {
         let script = self.script()?;
         // An event of a session group need not cause an action.
         while script.next() <= Time(now) {
-            if let Some(cue) = script.wake(Time(now)) {
+            if let Some(cue) = script.pop_action(Time(now)) {
                 return Ok(Some(told(cue)));
             }
         }

@@ -2,13 +2,13 @@
 //! flight, so entries are small: most acks carry no SACK blocks, and the blocks of those that do
 //! are kept in a second FIFO.
 
-use crate::fetch::fetch;
+use crate::fetch::prefetch;
 use crate::tcp::Ack;
 use sojourn_aqm::units::Time;
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy)]
-struct Short {
+struct QueuedAck {
     at: Time,
     ack: u64,
     connection: u32,
@@ -22,16 +22,16 @@ struct Short {
 const ECE: u8 = 1;
 const SYN: u8 = 2;
 
-const _: () = assert!(size_of::<Short>() <= 24);
+const _: () = assert!(size_of::<QueuedAck>() <= 24);
 
 /// FIFO of acks in order of arrival.
 #[derive(Default)]
-pub struct Acks {
-    line: VecDeque<Short>,
+pub struct AckQueue {
+    line: VecDeque<QueuedAck>,
     sacks: VecDeque<[(u64, u64); 3]>,
 }
 
-impl Acks {
+impl AckQueue {
     /// Append an ack of `connection` that reaches the sender at `at`; `at` must not be earlier than
     /// that of the previous ack.
     #[inline]
@@ -43,7 +43,7 @@ impl Acks {
         let flags = u8::from(ece) * ECE + u8::from(syn) * SYN;
         #[expect(clippy::cast_possible_truncation, reason = "at most 1,000 bytes and three blocks")]
         let wire = wire as u16;
-        self.line.push_back(Short { at, ack, connection, wire, blocks, flags });
+        self.line.push_back(QueuedAck { at, ack, connection, wire, blocks, flags });
     }
 
     /// Arrival time of the first ack; [`Time::NEVER`] if there is none.
@@ -54,15 +54,15 @@ impl Acks {
 
     /// Prefetch the first entry and the one at the back.
     #[inline]
-    pub fn fetch(&self) {
+    pub fn prefetch(&self) {
         if let (Some(first), Some(last)) = (self.line.front(), self.line.back()) {
-            fetch(first);
-            fetch(last);
+            prefetch(first);
+            prefetch(last);
         }
     }
 
     /// True if an ack of `connection` is in the FIFO.
-    pub fn any_of(&self, connection: u32) -> bool {
+    pub fn contains(&self, connection: u32) -> bool {
         self.line.iter().any(|a| a.connection == connection)
     }
 
@@ -91,14 +91,14 @@ mod tests {
 
     #[test]
     fn acks_are_returned_unchanged_in_order() {
-        let mut acks = Acks::default();
+        let mut acks = AckQueue::default();
         let plain = Ack { ack: 7, wire: 40, ece: true, ..Ack::default() };
         let sacks = [(9, 10), (12, 15), (0, 0)];
         let holed = Ack { ack: 7, sacks, blocks: 2, wire: 56, ..Ack::default() };
         let sent = [plain, holed, plain, holed];
         (1..).zip(&sent).for_each(|(t, ack)| acks.push(Time(t), t as u32, ack));
         assert_eq!(acks.next(), Time(1));
-        assert!(acks.any_of(4) && !acks.any_of(5));
+        assert!(acks.contains(4) && !acks.contains(5));
         for (t, ack) in (1..).zip(sent) {
             let mut back = Ack::default();
             assert_eq!(acks.pop(Time(t - 1), &mut back), None);

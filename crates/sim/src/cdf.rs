@@ -4,7 +4,7 @@
 //! **Source**: web search: Alizadeh et al., "Data Center TCP", SIGCOMM 2010; data mining: Greenberg
 //! et al., "VL2", SIGCOMM 2009; flow sizes in bytes.
 
-use crate::dist::Grains;
+use crate::dist::Countable;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Setting, Value};
 use std::sync::Arc;
@@ -70,7 +70,7 @@ pub struct Cdf {
 
 impl Cdf {
     /// Distribution of a named table.
-    pub fn of(table: &Table) -> Cdf {
+    pub fn from_named(table: &Table) -> Cdf {
         Cdf { name: Some(table.name), points: table.points.into() }
     }
 
@@ -79,7 +79,7 @@ impl Cdf {
     /// # Errors
     /// If a point has the wrong form, the points are not sorted, or the probabilities do not go
     /// from 0 to 1.
-    pub fn read<T: Grains>(points: &[&str]) -> Result<Cdf> {
+    pub fn read<T: Countable>(points: &[&str]) -> Result<Cdf> {
         let form = || Error::new("an empirical distribution is written cdf(a 0, b 0.5, c 1)");
         let mut read: Vec<(u64, f64)> = Vec::with_capacity(points.len());
         for point in points {
@@ -98,7 +98,7 @@ impl Cdf {
     }
 
     /// Format as text that [`Cdf::read`] accepts.
-    pub fn write<T: Grains>(&self) -> String {
+    pub fn write<T: Countable>(&self) -> String {
         if let Some(name) = self.name {
             return name.to_string();
         }
@@ -107,7 +107,7 @@ impl Cdf {
     }
 
     /// Quantile in grains at probability `u` in [0, 1).
-    pub fn at(&self, u: f64) -> f64 {
+    pub fn quantile(&self, u: f64) -> f64 {
         let next = self.points.partition_point(|p| p.1 <= u).clamp(1, self.points.len() - 1);
         let ((v0, p0), (v1, p1)) = (self.points[next - 1], self.points[next]);
         let (v0, v1) = (v0 as f64, v1 as f64);
@@ -128,14 +128,14 @@ mod tests {
 
     #[test]
     fn tables_have_the_published_means() {
-        let means: Vec<f64> = TABLES.iter().map(|t| Cdf::of(t).mean() / 1e6).collect();
+        let means: Vec<f64> = TABLES.iter().map(|t| Cdf::from_named(t).mean() / 1e6).collect();
         assert!((means[0] - 1.711).abs() < 0.001 && (means[1] - 12.66).abs() < 0.01, "{means:?}");
     }
 
     #[test]
     fn interpolates_linearly_and_keeps_steps() {
         let cdf = Cdf::read::<Bytes>(&["100B 0", "200B 0.5", "200B 0.7", "1kB 1"]).unwrap();
-        let at = [0.0, 0.25, 0.5, 0.6, 0.7, 0.85].map(|u| cdf.at(u));
+        let at = [0.0, 0.25, 0.5, 0.6, 0.7, 0.85].map(|u| cdf.quantile(u));
         assert_eq!(at[..5], [100.0, 150.0, 200.0, 200.0, 200.0]);
         assert!((at[5] - 600.0).abs() < 1e-9);
         assert!((cdf.mean() - (75.0 + 40.0 + 180.0)).abs() < 1e-9);

@@ -6,12 +6,13 @@
 //! its parameters, including those derived from the link rate.
 
 use crate::keys;
-use crate::read::{self, Fields};
-use crate::scenario::{FlowDef, LinkDef};
+use crate::read::{self, KeyReader};
+use crate::scenario::{FlowConfig, LinkConfig};
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::Value;
 use sojourn_aqm::units::{Rate, Span, Time};
+use std::collections::BTreeMap;
 
 /// Maximum link rate.
 pub const RATE_MAX: Rate = Rate(100_000_000_000_000);
@@ -24,7 +25,7 @@ const TURNS_MAX: u64 = 100_000_000;
 
 /// New properties of a link; None keeps the old value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Turn {
+pub struct LinkChange {
     /// New rate; zero stops the link.
     pub rate: Option<Rate>,
     /// New one-way delay.
@@ -37,7 +38,7 @@ pub struct Change {
     /// Time of the change.
     pub at: Span,
     /// Changed links, by index.
-    pub links: Vec<(usize, Turn)>,
+    pub links: Vec<(usize, LinkChange)>,
     /// Groups of flows that join, by index.
     pub join: Vec<usize>,
     /// Groups of flows that leave, by index.
@@ -62,13 +63,13 @@ impl Trace {
     ///
     /// # Errors
     /// If a column is missing, unsorted, too long or of another length, or a value is out of range.
-    pub fn of(json: &Json) -> Result<Trace> {
-        let fields = Fields::of(json, &keys::TRACE)?;
-        fields.need("t_ns")?;
+    pub fn parse(json: &Json) -> Result<Trace> {
+        let fields = KeyReader::new(json, &keys::TRACE)?;
+        fields.require("t_ns")?;
         let at = column(&fields, "t_ns", u64::MAX >> 1)?.unwrap_or_default();
         let rate = column(&fields, "rate_bps", RATE_MAX.0)?;
         let delay = column(&fields, "delay_ns", DELAY_MAX.0)?;
-        few(at.len()).map_err(|e| e.at("t_ns"))?;
+        check_row_count(at.len()).map_err(|e| e.at("t_ns"))?;
         if let Some(i) = (1..at.len()).find(|i| at[*i] <= at[*i - 1]) {
             let text = format!("{} does not come after {}", at[i], at[i - 1]);
             return Err(Error::new(text).at(i).at("t_ns"));
@@ -100,7 +101,7 @@ impl Trace {
     ///
     /// # Errors
     /// If there are more than 100,000,000.
-    pub fn bounded(&self, duration: Span) -> Result<()> {
+    pub fn check_repetitions(&self, duration: Span) -> Result<()> {
         let Some(repeat) = self.repeat else { return Ok(()) };
         let turns = (duration.0 / repeat.0 + 1).saturating_mul(self.at.len() as u64);
         if turns > TURNS_MAX {
@@ -127,19 +128,22 @@ impl Trace {
     }
 
     /// Iterate over times and changes; endless if the trace repeats.
-    pub fn turns(self) -> impl Iterator<Item = (Time, Turn)> + Send {
+    pub fn link_changes(self) -> impl Iterator<Item = (Time, LinkChange)> + Send {
         let laps = if self.repeat.is_some() { u64::MAX } else { 1 };
         let (rows, lap) = (self.at.len(), self.repeat.unwrap_or_default());
         let places = (0..laps).flat_map(move |i| (0..rows).map(move |row| (i, row)));
         places.map(move |(i, row)| {
             let begins = Time(i.saturating_mul(lap.0));
-            (begins + self.at[row], self.turn(row))
+            (begins + self.at[row], self.link_change(row))
         })
     }
 
     /// Change made by row `i`.
-    pub fn turn(&self, i: usize) -> Turn {
-        Turn { rate: self.rate.as_ref().map(|r| r[i]), delay: self.delay.as_ref().map(|d| d[i]) }
+    pub fn link_change(&self, i: usize) -> LinkChange {
+        LinkChange {
+            rate: self.rate.as_ref().map(|r| r[i]),
+            delay: self.delay.as_ref().map(|d| d[i]),
+        }
     }
 }
 
@@ -147,7 +151,7 @@ impl Trace {
 ///
 /// # Errors
 /// If there is none, or more than 1,000,000.
-pub fn few(rows: usize) -> Result<()> {
+pub fn check_row_count(rows: usize) -> Result<()> {
     let text = || format!("{rows} rows, allowed: 1 to {ROWS_MAX}");
     if rows == 0 || rows > ROWS_MAX { Err(Error::new(text())) } else { Ok(()) }
 }
@@ -156,11 +160,11 @@ pub fn few(rows: usize) -> Result<()> {
 ///
 /// # Errors
 /// If it is not a list of such integers.
-pub fn column(fields: &Fields<'_>, name: &str, most: u64) -> Result<Option<Vec<u64>>> {
+pub fn column(fields: &KeyReader<'_>, name: &str, most: u64) -> Result<Option<Vec<u64>>> {
     let Some(json) = fields.get(name) else { return Ok(None) };
     let value = |(i, json): (usize, &Json)| {
         let bad = || {
-            let shown = read::shown(json);
+            let shown = read::display(json);
             Error::new(format!("{shown} is not a whole number up to {most}")).at(i)
         };
         json.as_u64().filter(|n| *n <= most).ok_or_else(bad)
@@ -170,44 +174,54 @@ pub fn column(fields: &Fields<'_>, name: &str, most: u64) -> Result<Option<Vec<u
     values.map(Some).map_err(|e| e.at(name))
 }
 
+/// The indices of links and of groups of flows by name.
+struct Names<'a> {
+    links: BTreeMap<&'a str, usize>,
+    groups: BTreeMap<&'a str, usize>,
+}
+
 /// Reads the changes of a scenario, and tells the flows when they join and leave.
 pub fn read(
     json: &Json,
     duration: Span,
-    links: &[LinkDef],
-    flows: &mut [FlowDef],
+    links: &[LinkConfig],
+    flows: &mut [FlowConfig],
 ) -> Result<Vec<Change>> {
     let list = read::list(json)?;
     if list.len() > ROWS_MAX {
         return Err(Error::new(format!("{} changes, allowed: {ROWS_MAX}", list.len())));
     }
     let mut changes = Vec::new();
+    let names = Names {
+        links: links.iter().enumerate().map(|(l, link)| (link.name.as_str(), l)).collect(),
+        groups: flows.iter().enumerate().map(|(g, flow)| (flow.name.as_str(), g)).collect(),
+    };
     for (i, json) in list.iter().enumerate() {
-        changes.push(Change::of(json, duration, links, flows).map_err(|e| e.at(i))?);
+        changes.push(Change::of(json, duration, links, &names).map_err(|e| e.at(i))?);
     }
     // In order of time, not of declaration.
     let mut order: Vec<usize> = (0..changes.len()).collect();
     order.sort_by_key(|i| changes[*i].at);
     for i in order {
-        changes[i].tell(flows).map_err(|e| e.at(i))?;
+        changes[i].set_flow_times(flows).map_err(|e| e.at(i))?;
     }
     Ok(changes)
 }
 
 impl Change {
-    fn of(json: &Json, duration: Span, links: &[LinkDef], flows: &[FlowDef]) -> Result<Change> {
-        let fields = Fields::of(json, &keys::CHANGE)?;
-        let at: Span = fields.value("at")?;
+    fn of(json: &Json, duration: Span, links: &[LinkConfig], names: &Names<'_>) -> Result<Change> {
+        let fields = KeyReader::new(json, &keys::CHANGE)?;
+        let at: Span = fields.read_or_default("at")?;
         if at >= duration {
             return Err(Error::new(format!("{at} is not before the end at {duration}")).at("at"));
         }
         let groups = |key: &str| match fields.get(key) {
-            Some(json) => groups(json, flows).map_err(|e| e.at(key)),
+            Some(json) => parse_groups(json, names).map_err(|e| e.at(key)),
             None => Ok(Vec::new()),
         };
         let (join, leave) = (groups("join")?, groups("leave")?);
         let links = match fields.get("links") {
-            Some(json) => turns(json, links).map_err(|e| e.at("links"))?,
+            Some(json) => turns(json, links, names).map_err(|e| e.at("links"))?,
             None => Vec::new(),
         };
         if links.is_empty() && join.is_empty() && leave.is_empty() {
@@ -216,7 +230,7 @@ impl Change {
         Ok(Change { at, links, join, leave })
     }
 
-    fn tell(&self, flows: &mut [FlowDef]) -> Result<()> {
+    fn set_flow_times(&self, flows: &mut [FlowConfig]) -> Result<()> {
         for (i, group) in self.join.iter().enumerate() {
             let flow = &mut flows[*group];
             if flow.joins.is_some() || flow.leaves.is_some() {
@@ -240,7 +254,7 @@ impl Change {
     }
 
     /// Canonical JSON form.
-    pub fn canonical(&self, links: &[LinkDef], flows: &[FlowDef]) -> Json {
+    pub fn canonical(&self, links: &[LinkConfig], flows: &[FlowConfig]) -> Json {
         let names = |groups: &[usize]| groups.iter().map(|g| flows[*g].name.clone()).collect();
         let (join, leave): (Vec<String>, Vec<String>) = (names(&self.join), names(&self.leave));
         let mut json = json!({ "at": self.at.write() });
@@ -265,30 +279,28 @@ impl Change {
 }
 
 /// The groups of flows that a list of names means.
-fn groups(json: &Json, flows: &[FlowDef]) -> Result<Vec<usize>> {
+fn parse_groups(json: &Json, names: &Names<'_>) -> Result<Vec<usize>> {
     let mut groups = Vec::new();
     for (i, json) in read::list(json)?.iter().enumerate() {
         let name = read::text(json).map_err(|e| e.at(i))?;
-        let names = flows.iter().map(|f| f.name.as_str());
-        let at = flows.iter().position(|f| f.name == name);
-        groups.push(at.ok_or_else(|| Error::unknown("flow", name, names).at(i))?);
+        let unknown = || Error::unknown("flow", name, names.groups.keys().copied()).at(i);
+        groups.push(*names.groups.get(name).ok_or_else(unknown)?);
     }
     Ok(groups)
 }
 
 /// What links become, from a table by name.
-fn turns(json: &Json, links: &[LinkDef]) -> Result<Vec<(usize, Turn)>> {
+fn turns(json: &Json, links: &[LinkConfig], names: &Names<'_>) -> Result<Vec<(usize, LinkChange)>> {
     let turn = |(name, json): (&String, &Json)| {
-        let names = links.iter().map(|l| l.name.as_str());
-        let at = links.iter().position(|l| l.name == *name);
-        let l = at.ok_or_else(|| Error::unknown("link", name, names).at(name))?;
+        let unknown = || Error::unknown("link", name, names.links.keys().copied()).at(name);
+        let l = *names.links.get(name.as_str()).ok_or_else(unknown)?;
         turn(json, &links[l]).map(|turn| (l, turn)).map_err(|e| e.at(name))
     };
     read::table(json)?.iter().map(turn).collect()
 }
 
-fn turn(json: &Json, link: &LinkDef) -> Result<Turn> {
-    let fields = Fields::of(json, &keys::TURN)?;
+fn turn(json: &Json, link: &LinkConfig) -> Result<LinkChange> {
+    let fields = KeyReader::new(json, &keys::TURN)?;
     let given = |key: &str| fields.get(key).is_some();
     if !given("rate") && !given("delay") {
         return Err(Error::new("changes nothing: give rate or delay"));
@@ -301,7 +313,7 @@ fn turn(json: &Json, link: &LinkDef) -> Result<Turn> {
     if given("delay") && trace.is_some_and(|t| t.delay.is_some()) {
         return Err(Error::new("is set by the trace of the link").at("delay"));
     }
-    Ok(Turn { rate: fields.read("rate")?, delay: fields.read("delay")? })
+    Ok(LinkChange { rate: fields.read("rate")?, delay: fields.read("delay")? })
 }
 
 #[cfg(test)]

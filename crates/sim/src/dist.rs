@@ -9,15 +9,15 @@
 
 use crate::cdf::{self, Cdf};
 use rand_core::Rng;
-use rand_distr::{Distribution, Exp1};
+use rand_distr::{Distribution as _, Exp1};
 use sojourn_aqm::cast;
-use sojourn_aqm::dice::Dice;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Setting, Value};
+use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Bytes, Span};
 
 /// Quantity counted in whole grains (nanoseconds, bytes, or items).
-pub trait Grains: Value + Copy {
+pub trait Countable: Value + Copy {
     /// Named empirical distributions of this quantity.
     const TABLES: &'static [cdf::Table] = &[];
     /// Convert from grains.
@@ -26,7 +26,7 @@ pub trait Grains: Value + Copy {
     fn grains(self) -> u64;
 }
 
-impl Grains for u64 {
+impl Countable for u64 {
     fn of(grains: u64) -> u64 {
         grains
     }
@@ -35,7 +35,7 @@ impl Grains for u64 {
     }
 }
 
-impl Grains for Span {
+impl Countable for Span {
     fn of(grains: u64) -> Span {
         Span(grains)
     }
@@ -44,7 +44,7 @@ impl Grains for Span {
     }
 }
 
-impl Grains for Bytes {
+impl Countable for Bytes {
     const TABLES: &'static [cdf::Table] = cdf::TABLES;
     fn of(grains: u64) -> Bytes {
         Bytes(grains)
@@ -56,7 +56,7 @@ impl Grains for Bytes {
 
 /// Distribution of a quantity.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Dist<T> {
+pub enum Distribution<T> {
     /// Constant value.
     Constant(T),
     /// Uniform from the first value up to, not including, the second.
@@ -71,57 +71,58 @@ pub enum Dist<T> {
     Empirical(Cdf),
 }
 
-impl<T: Grains> Dist<T> {
+impl<T: Countable> Distribution<T> {
     /// Draw a sample, truncated to whole grains. Uses one random number, none for a constant.
     #[inline]
     pub fn sample(&self, rng: &mut impl Rng) -> T {
-        T::of(cast::trunc(self.draw(rng)))
+        T::of(cast::trunc(self.sample_f64(rng)))
     }
 
     /// Draw a sample in grains, with fraction. Uses one random number, none for a constant.
-    pub fn draw(&self, rng: &mut impl Rng) -> f64 {
+    pub fn sample_f64(&self, rng: &mut impl Rng) -> f64 {
         match self {
-            Dist::Constant(x) => x.grains() as f64,
-            Dist::Uniform(lo, hi) => {
+            Distribution::Constant(x) => x.grains() as f64,
+            Distribution::Uniform(lo, hi) => {
                 let width = (hi.grains() - lo.grains()) as f64;
                 lo.grains() as f64 + libm::trunc(rng.uniform() * width)
             }
-            Dist::Exponential(mean) => {
+            Distribution::Exponential(mean) => {
                 let e: f64 = Exp1.sample(rng);
                 mean.grains() as f64 * e
             }
-            Dist::Pareto(mean, shape) => {
+            Distribution::Pareto(mean, shape) => {
                 let least = mean.grains() as f64 * (shape - 1.0) / shape;
                 least * libm::pow(1.0 - rng.uniform(), -1.0 / shape)
             }
-            Dist::Lomax(mean, shape) => {
+            Distribution::Lomax(mean, shape) => {
                 let scale = mean.grains() as f64 * (shape - 1.0);
                 scale * (libm::pow(1.0 - rng.uniform(), -1.0 / shape) - 1.0)
             }
-            Dist::Empirical(cdf) => cdf.at(rng.uniform()),
+            Distribution::Empirical(cdf) => cdf.quantile(rng.uniform()),
         }
     }
 
     /// Mean, in grains.
     pub fn mean(&self) -> f64 {
         match self {
-            Dist::Constant(x) | Dist::Exponential(x) | Dist::Pareto(x, _) | Dist::Lomax(x, _) => {
-                x.grains() as f64
-            }
-            Dist::Uniform(a, b) => (a.grains() as f64 + b.grains() as f64) / 2.0,
-            Dist::Empirical(cdf) => cdf.mean(),
+            Distribution::Constant(x)
+            | Distribution::Exponential(x)
+            | Distribution::Pareto(x, _)
+            | Distribution::Lomax(x, _) => x.grains() as f64,
+            Distribution::Uniform(a, b) => (a.grains() as f64 + b.grains() as f64) / 2.0,
+            Distribution::Empirical(cdf) => cdf.mean(),
         }
     }
 
     /// Minimum of the distribution.
-    pub fn least(&self) -> T {
+    pub fn min(&self) -> T {
         match self {
-            Dist::Constant(x) | Dist::Uniform(x, _) => *x,
-            Dist::Exponential(_) | Dist::Lomax(..) => T::of(0),
-            Dist::Pareto(mean, shape) => {
+            Distribution::Constant(x) | Distribution::Uniform(x, _) => *x,
+            Distribution::Exponential(_) | Distribution::Lomax(..) => T::of(0),
+            Distribution::Pareto(mean, shape) => {
                 T::of(cast::trunc(mean.grains() as f64 * (shape - 1.0) / shape))
             }
-            Dist::Empirical(cdf) => T::of(cast::trunc(cdf.at(0.0))),
+            Distribution::Empirical(cdf) => T::of(cast::trunc(cdf.quantile(0.0))),
         }
     }
 }
@@ -129,7 +130,7 @@ impl<T: Grains> Dist<T> {
 const FORMS: [&str; 5] = ["uniform", "exponential", "pareto", "lomax", "cdf"];
 
 /// Parse the mean and the shape of a distribution that has both.
-fn mean_and_shape<T: Grains>(text: &str, mean: &str, shape: &str) -> Result<(T, f64)> {
+fn mean_and_shape<T: Countable>(text: &str, mean: &str, shape: &str) -> Result<(T, f64)> {
     let mean = T::read(Setting::Text(mean.trim_start_matches("mean=")))?;
     let shape = f64::read(Setting::Text(shape.trim_start_matches("shape=")))?;
     if shape <= 1.0 {
@@ -138,7 +139,7 @@ fn mean_and_shape<T: Grains>(text: &str, mean: &str, shape: &str) -> Result<(T, 
     Ok((mean, shape))
 }
 
-impl<T: Grains> Value for Dist<T> {
+impl<T: Countable> Value for Distribution<T> {
     fn kind() -> String {
         let tables: String = T::TABLES.iter().map(|t| format!(", {}", t.name)).collect();
         format!("{}, or {}(...){tables}", T::kind(), FORMS.join("|"))
@@ -146,12 +147,12 @@ impl<T: Grains> Value for Dist<T> {
 
     fn read(setting: Setting<'_>) -> Result<Self> {
         let Setting::Text(text) = setting else {
-            return T::read(setting).map(Dist::Constant);
+            return T::read(setting).map(Distribution::Constant);
         };
         let Some((form, rest)) = text.split_once('(') else {
             return match T::TABLES.iter().find(|t| t.name == text) {
-                Some(table) => Ok(Dist::Empirical(Cdf::of(table))),
-                None => T::read(setting).map(Dist::Constant),
+                Some(table) => Ok(Distribution::Empirical(Cdf::from_named(table))),
+                None => T::read(setting).map(Distribution::Constant),
             };
         };
         let bad = |form: &str| {
@@ -168,18 +169,18 @@ impl<T: Grains> Value for Dist<T> {
                         "{text:?} has a lower bound above its upper bound"
                     )));
                 }
-                Ok(Dist::Uniform(lo, hi))
+                Ok(Distribution::Uniform(lo, hi))
             }
             ("exponential", [mean]) => {
-                quantity(mean.trim_start_matches("mean=")).map(Dist::Exponential)
+                quantity(mean.trim_start_matches("mean=")).map(Distribution::Exponential)
             }
             ("pareto", [mean, shape]) => {
-                mean_and_shape(text, mean, shape).map(|(m, a)| Dist::Pareto(m, a))
+                mean_and_shape(text, mean, shape).map(|(m, a)| Distribution::Pareto(m, a))
             }
             ("lomax", [mean, shape]) => {
-                mean_and_shape(text, mean, shape).map(|(m, a)| Dist::Lomax(m, a))
+                mean_and_shape(text, mean, shape).map(|(m, a)| Distribution::Lomax(m, a))
             }
-            ("cdf", points) => Cdf::read::<T>(points).map(Dist::Empirical),
+            ("cdf", points) => Cdf::read::<T>(points).map(Distribution::Empirical),
             ("uniform", _) => Err(bad("uniform(a, b)")),
             ("exponential", _) => Err(bad("exponential(mean)")),
             ("pareto", _) => Err(bad("pareto(mean=m, shape=a)")),
@@ -190,17 +191,21 @@ impl<T: Grains> Value for Dist<T> {
 
     fn write(&self) -> String {
         match self {
-            Dist::Constant(x) => x.write(),
-            Dist::Uniform(lo, hi) => format!("uniform({}, {})", lo.write(), hi.write()),
-            Dist::Exponential(mean) => format!("exponential({})", mean.write()),
-            Dist::Pareto(mean, shape) => format!("pareto(mean={}, shape={shape})", mean.write()),
-            Dist::Lomax(mean, shape) => format!("lomax(mean={}, shape={shape})", mean.write()),
-            Dist::Empirical(cdf) => cdf.write::<T>(),
+            Distribution::Constant(x) => x.write(),
+            Distribution::Uniform(lo, hi) => format!("uniform({}, {})", lo.write(), hi.write()),
+            Distribution::Exponential(mean) => format!("exponential({})", mean.write()),
+            Distribution::Pareto(mean, shape) => {
+                format!("pareto(mean={}, shape={shape})", mean.write())
+            }
+            Distribution::Lomax(mean, shape) => {
+                format!("lomax(mean={}, shape={shape})", mean.write())
+            }
+            Distribution::Empirical(cdf) => cdf.write::<T>(),
         }
     }
 
     /// A random quantity is in range if its mean is.
-    fn within(&self, lo: &Self, hi: &Self) -> bool {
+    fn is_within(&self, lo: &Self, hi: &Self) -> bool {
         (lo.mean()..=hi.mean()).contains(&self.mean())
     }
 }
@@ -212,7 +217,7 @@ mod tests {
     use rand_pcg::Pcg64Mcg;
 
     fn mean_ms(text: &str) -> f64 {
-        let d: Dist<Span> = Value::read(Setting::Text(text)).unwrap();
+        let d: Distribution<Span> = Value::read(Setting::Text(text)).unwrap();
         assert_eq!(d.write(), text);
         let mut rng = Pcg64Mcg::seed_from_u64(1);
         let n = 200_000;
@@ -234,9 +239,9 @@ mod tests {
     #[test]
     fn heavy_tails_have_their_quantiles() {
         let quantiles = |text: &str| {
-            let d: Dist<Bytes> = Value::read(Setting::Text(text)).unwrap();
+            let d: Distribution<Bytes> = Value::read(Setting::Text(text)).unwrap();
             let mut rng = Pcg64Mcg::seed_from_u64(2);
-            let mut all: Vec<f64> = (0..400_000).map(|_| d.draw(&mut rng)).collect();
+            let mut all: Vec<f64> = (0..400_000).map(|_| d.sample_f64(&mut rng)).collect();
             all.sort_unstable_by(f64::total_cmp);
             (all[0], all[200_000], all[396_000])
         };
@@ -255,15 +260,19 @@ mod tests {
     #[test]
     fn a_uniform_count_is_whole_and_others_keep_their_fraction() {
         let mut rng = Pcg64Mcg::seed_from_u64(3);
-        let d: Dist<u64> = Value::read(Setting::Text("uniform(2, 9)")).unwrap();
-        assert!((0..1000).all(|_| libm::fmod(d.draw(&mut rng), 1.0) == 0.0));
-        let d: Dist<u64> = Value::read(Setting::Text("pareto(mean=4, shape=1.2)")).unwrap();
-        assert!((0..1000).all(|_| d.draw(&mut rng) >= 4.0 / 6.0 - 1e-9), "least 0.667, not 0");
+        let d: Distribution<u64> = Value::read(Setting::Text("uniform(2, 9)")).unwrap();
+        assert!((0..1000).all(|_| libm::fmod(d.sample_f64(&mut rng), 1.0) == 0.0));
+        let d: Distribution<u64> = Value::read(Setting::Text("pareto(mean=4, shape=1.2)")).unwrap();
+        assert!(
+            (0..1000).all(|_| d.sample_f64(&mut rng) >= 4.0 / 6.0 - 1e-9),
+            "least 0.667, not 0"
+        );
     }
 
     #[test]
     fn errors_state_the_expected_form() {
-        let refusal = |t: &str| <Dist<Span>>::read(Setting::Text(t)).unwrap_err().to_string();
+        let refusal =
+            |t: &str| <Distribution<Span>>::read(Setting::Text(t)).unwrap_err().to_string();
         assert!(refusal("unifrom(1ms, 2ms)").contains("did you mean \"uniform\""));
         assert!(refusal("uniform(1ms)").contains("uniform(a, b)"));
         assert!(refusal("uniform(2ms, 1ms)").contains("lower bound above"));

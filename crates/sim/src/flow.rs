@@ -6,25 +6,25 @@ mod arrivals;
 mod lent;
 mod packets;
 
-pub use lent::Told;
+pub use lent::Transfer;
 pub use packets::{Arrival, Outbox};
 
-use crate::acks::Acks;
-use crate::pace::Pace;
-use crate::scenario::FlowDef;
+use crate::acks::AckQueue;
+use crate::pace::PacketSchedule;
+use crate::scenario::FlowConfig;
 use crate::source::{Source, Transfers};
-use crate::tcp::{Ack, Receiver, Segment, Stats, Tcp, UNLIMITED};
-use crate::udp::UdpEnds;
+use crate::tcp::{Ack, Receiver, Segment, SenderStats, Tcp, UNLIMITED};
+use crate::udp::UdpEndpoints;
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::cast;
-use sojourn_aqm::dice;
+use sojourn_aqm::random;
 use sojourn_aqm::units::{Span, Time};
 use std::collections::VecDeque;
 
 /// Random stream of the component `name` under `seed`.
-pub fn stream(seed: u64, name: &str) -> Pcg64Mcg {
-    let key = dice::key(seed, name);
+pub fn random_stream(seed: u64, name: &str) -> Pcg64Mcg {
+    let key = random::stream_key(seed, name);
     Pcg64Mcg::from_seed(key[..16].try_into().expect("half of 32 bytes"))
 }
 
@@ -34,7 +34,7 @@ pub struct Completion {
     /// Start time.
     pub start: Time,
     /// Duration until the last byte was received in order.
-    pub took: Span,
+    pub duration: Span,
     /// Duration until the first byte could be sent.
     pub startup: Span,
     /// Payload, bytes.
@@ -56,14 +56,14 @@ pub struct Flow {
     /// Round-trip propagation delay.
     pub rtt: Span,
     /// Part of `rtt` that the links do not account for; added to the delay of every ack.
-    lag: Span,
+    extra_delay: Span,
     /// True if acks cross links on the return path.
     pub acks_cross_links: bool,
     /// True if the receiver processes an arrival as soon as its time is known, instead of when it
     /// is due. This is possible when acks return with a constant delay: only the sender observes
     /// the receiver, and it sees each ack at the right time. A packet then needs no event of its
     /// own, only its ack does.
-    early: bool,
+    processes_early: bool,
     /// Arrivals at the receiver in order, with time and connection; used if not `early`.
     inbox: VecDeque<(Time, u32, Arrival)>,
     /// Payload delivered in order up to the next sample; later totals are in `later`.
@@ -71,31 +71,31 @@ pub struct Flow {
     /// Bytes on the wire received up to the next sample, including duplicates.
     received: u64,
     /// As `received`, including arrivals known in advance.
-    foreseen: u64,
+    received_known: u64,
     /// Totals delivered and received, with their times, after the next sample; used if `early`.
-    later: VecDeque<(Time, u64, u64)>,
+    later_totals: VecDeque<(Time, u64, u64)>,
     /// Acks on the last hop to the sender.
-    acks: Acks,
+    acks: AckQueue,
     /// Number of the connection; packets of earlier connections are ignored.
     pub connection: u32,
     /// Time of the next action of the application.
-    due: Time,
+    next_action: Time,
     stop: Time,
     /// Endpoints.
-    pub ends: Ends,
+    pub ends: Endpoints,
 }
 
 /// Endpoints of a flow.
 #[expect(clippy::large_enum_variant, reason = "TCP is the rule, and one look at memory less")]
-pub enum Ends {
+pub enum Endpoints {
     /// TCP.
-    Tcp(TcpEnds),
+    Tcp(TcpEndpoints),
     /// UDP.
-    Udp(Box<UdpEnds>),
+    Udp(Box<UdpEndpoints>),
 }
 
 /// TCP sender and receiver with their application.
-pub struct TcpEnds {
+pub struct TcpEndpoints {
     /// Sender.
     pub sender: Tcp,
     /// Receiver.
@@ -104,30 +104,30 @@ pub struct TcpEnds {
     /// Completed transfers.
     pub completions: Vec<Completion>,
     /// Counters of the sender and delivered bytes at the start of the measured interval.
-    base: (Stats, u64),
+    base: (SenderStats, u64),
 }
 
 enum App {
     Bulk {
         open: bool,
     },
-    Transfers(Box<Repeat>),
+    Transfers(Box<SequentialTransfers>),
     /// Writes into one connection at times given by a pace.
-    Paced(Box<Paced>),
+    Paced(Box<PacedWrites>),
     /// Transfers requested by a session group.
-    Lent(Box<Told>),
+    Lent(Box<Transfer>),
 }
 
 /// State of a paced application.
-struct Paced {
-    pace: Pace,
+struct PacedWrites {
+    pace: PacketSchedule,
     rng: Pcg64Mcg,
     /// Time from the start to the first write; None once the connection is open.
     first: Option<Span>,
 }
 
 /// State of repeated transfers.
-struct Repeat {
+struct SequentialTransfers {
     params: Transfers,
     rng: Pcg64Mcg,
     left: u64,
@@ -142,186 +142,196 @@ struct Repeat {
 impl Flow {
     /// Create the `i`-th flow of the group `def`; its links have a total propagation delay of
     /// `of_links`.
-    pub fn new(def: &FlowDef, group: usize, i: u64, of_links: Span, seed: u64) -> Flow {
-        let name = def.name_of(i);
-        let stream = |what: &str| stream(seed, &format!("flows.{name}.{what}"));
+    pub fn new(def: &FlowConfig, group: usize, i: u64, of_links: Span, seed: u64) -> Flow {
+        let name = def.flow_name(i);
+        let own_stream = |what: &str| random_stream(seed, &format!("flows.{name}.{what}"));
         // Times of the source are relative to the join.
         let joins = Time::ZERO + def.joins.unwrap_or_default();
-        let start = joins + def.source.start().sample(&mut stream("start"));
+        let start = joins + def.source.start().sample(&mut own_stream("start"));
         let app = match (&def.source, &def.tcp) {
             (_, None) => {
-                let udp = UdpEnds::new(&def.source, i, start, stream("source"));
+                let udp = UdpEndpoints::new(&def.source, i, start, own_stream("source"));
                 let due = udp.first;
-                return Flow::with(def, group, i, of_links, seed, due, Ends::Udp(Box::new(udp)));
+                return Flow::from_parts(
+                    def,
+                    group,
+                    i,
+                    of_links,
+                    seed,
+                    due,
+                    Endpoints::Udp(Box::new(udp)),
+                );
             }
-            (Source::Transfers(t), _) => App::Transfers(Box::new(Repeat {
+            (Source::Transfers(t), _) => App::Transfers(Box::new(SequentialTransfers {
                 params: t.clone(),
-                rng: stream("source"),
+                rng: own_stream("source"),
                 left: t.number.unwrap_or(u64::MAX),
                 started: Time::ZERO,
                 size: 0,
                 received: true,
             })),
             (source, _) => {
-                let mut rng = stream("source");
-                match Pace::of(source, &mut rng) {
+                let mut rng = own_stream("source");
+                match PacketSchedule::for_source(source, &mut rng) {
                     Some((pace, first)) => {
-                        App::Paced(Box::new(Paced { pace, rng, first: Some(first) }))
+                        App::Paced(Box::new(PacedWrites { pace, rng, first: Some(first) }))
                     }
                     None => App::Bulk { open: false },
                 }
             }
         };
-        let ends = Ends::Tcp(TcpEnds::new(def, app, &mut stream("tcp")));
-        Flow::with(def, group, i, of_links, seed, start, ends)
+        let ends = Endpoints::Tcp(TcpEndpoints::new(def, app, &mut own_stream("tcp")));
+        Flow::from_parts(def, group, i, of_links, seed, start, ends)
     }
 
     /// Round-trip propagation delay of the `i`-th flow of `def`; its links have `of_links` in
     /// total.
-    pub fn rtt_of(def: &FlowDef, i: u64, of_links: Span, seed: u64) -> Span {
-        let mut dice = stream(seed, &format!("flows.{}.rtt", def.name_of(i)));
-        def.rtt.as_ref().map_or(of_links, |d| d.sample(&mut dice))
+    pub fn rtt_of(def: &FlowConfig, i: u64, of_links: Span, seed: u64) -> Span {
+        let mut rng = random_stream(seed, &format!("flows.{}.rtt", def.flow_name(i)));
+        def.rtt.as_ref().map_or(of_links, |d| d.sample(&mut rng))
     }
 
-    fn with(
-        def: &FlowDef,
+    fn from_parts(
+        def: &FlowConfig,
         group: usize,
         i: u64,
         of_links: Span,
         seed: u64,
         due: Time,
-        ends: Ends,
+        ends: Endpoints,
     ) -> Flow {
-        let name = def.name_of(i);
+        let name = def.flow_name(i);
         let joins = Time::ZERO + def.joins.unwrap_or_default();
         let rtt = Flow::rtt_of(def, i, of_links, seed);
-        let hash = dice::key(seed, &format!("flows.{name}.hash"));
+        let hash = random::stream_key(seed, &format!("flows.{name}.hash"));
         let tcp = def.tcp.is_some();
-        let back = &def.routes[def.route_of(i)][1];
+        let back = &def.routes[def.route_index(i)][1];
         Flow {
             group: cast::number(group),
             route: 0,
             hash: u32::from_le_bytes([hash[0], hash[1], hash[2], hash[3]]),
             class: def.class,
             rtt,
-            lag: Span(rtt.0 - of_links.0),
+            extra_delay: Span(rtt.0 - of_links.0),
             acks_cross_links: tcp && !back.is_empty(),
-            early: tcp && back.is_empty(),
+            processes_early: tcp && back.is_empty(),
             inbox: VecDeque::new(),
             delivered: 0,
             received: 0,
-            foreseen: 0,
-            later: VecDeque::new(),
-            acks: Acks::default(),
+            received_known: 0,
+            later_totals: VecDeque::new(),
+            acks: AckQueue::default(),
             connection: 0,
-            due,
+            next_action: due,
             stop: def.source.stop().map_or(Time::NEVER, |s| joins + s),
             name,
             ends,
         }
     }
 
-    /// Time at which [`Flow::wake`] is next due.
-    pub fn next(&self) -> Time {
+    /// Time at which [`Flow::process_due`] is next due.
+    pub fn next_event_time(&self) -> Time {
         let acks = self.acks.next();
         let inbox = self.inbox.front().map_or(Time::NEVER, |i| i.0);
         match &self.ends {
-            Ends::Tcp(tcp) => {
-                let late = if self.early { self.lag } else { Span::ZERO };
+            Endpoints::Tcp(tcp) => {
+                let late = if self.processes_early { self.extra_delay } else { Span::ZERO };
                 let hurry = tcp.receiver.timer() + late;
-                acks.min(inbox).min(hurry).min(self.due).min(tcp.sender.timer())
+                acks.min(inbox).min(hurry).min(self.next_action).min(tcp.sender.next_timer())
             }
-            Ends::Udp(_) => inbox.min(self.due),
+            Endpoints::Udp(_) => inbox.min(self.next_action),
         }
     }
 
     /// Process everything due at `now`: arrivals, acks, the sender's timer, the application.
-    pub fn wake(&mut self, now: Time, out: &mut Outbox) {
+    pub fn process_due(&mut self, now: Time, out: &mut Outbox) {
         while self.inbox.front().is_some_and(|i| i.0 <= now) {
-            self.receive(out);
+            self.process_arrival(out);
         }
-        if let Ends::Tcp(tcp) = &mut self.ends {
+        if let Endpoints::Tcp(tcp) = &mut self.ends {
             let timer = tcp.receiver.timer();
-            if timer + (if self.early { self.lag } else { Span::ZERO }) <= now
+            if timer + (if self.processes_early { self.extra_delay } else { Span::ZERO }) <= now
                 && let Some(ack) = tcp.receiver.on_timer(timer)
             {
-                if self.early {
-                    self.acks.push(timer + self.lag, self.connection, ack);
+                if self.processes_early {
+                    self.acks.push(timer + self.extra_delay, self.connection, ack);
                 } else {
                     out.acks.push(*ack);
                 }
             }
         }
         let Flow { ends, acks, connection, .. } = self;
-        if let Ends::Tcp(tcp) = ends {
+        if let Endpoints::Tcp(tcp) = ends {
             let mut ack = Ack::default();
             while let Some(of) = acks.pop(now, &mut ack) {
                 if of == *connection {
                     tcp.sender.on_ack(now, &ack, &mut out.segments);
                 }
             }
-            if tcp.sender.timer() <= now {
+            if tcp.sender.next_timer() <= now {
                 tcp.sender.on_timer(now, &mut out.segments);
             }
             match &mut tcp.app {
-                App::Transfers(repeat) if self.due == Time::NEVER && tcp.sender.done() => {
-                    self.due = now + repeat.params.gap.sample(&mut repeat.rng);
+                App::Transfers(repeat)
+                    if self.next_action == Time::NEVER && tcp.sender.is_done() =>
+                {
+                    self.next_action = now + repeat.params.gap.sample(&mut repeat.rng);
                 }
-                App::Lent(told) if told.busy && tcp.sender.done() => {
+                App::Lent(told) if told.busy && tcp.sender.is_done() => {
                     (told.busy, told.acked) = (false, true);
                 }
                 _ => {}
             }
         }
-        if self.due <= now {
-            self.act(now, out);
+        if self.next_action <= now {
+            self.run_application(now, out);
         }
     }
 
     /// Prefetch memory outside of the flow that its next event will need.
-    pub fn fetch(&self) {
-        self.acks.fetch();
-        if let Ends::Tcp(tcp) = &self.ends {
+    pub fn prefetch(&self) {
+        self.acks.prefetch();
+        if let Endpoints::Tcp(tcp) = &self.ends {
             tcp.receiver.fetch();
         }
     }
 
     /// Run the application.
-    fn act(&mut self, now: Time, out: &mut Outbox) {
-        self.due = Time::NEVER;
+    fn run_application(&mut self, now: Time, out: &mut Outbox) {
+        self.next_action = Time::NEVER;
         match &mut self.ends {
-            Ends::Udp(udp) => {
+            Endpoints::Udp(udp) => {
                 if now < self.stop {
                     let (len, due) = udp.send(now);
                     out.datagram = Some(len);
-                    self.due = due;
+                    self.next_action = due;
                 }
             }
-            Ends::Tcp(tcp) => match &mut tcp.app {
+            Endpoints::Tcp(tcp) => match &mut tcp.app {
                 App::Bulk { open } => {
                     if *open {
-                        tcp.sender.stop();
+                        tcp.sender.stop_writing();
                     } else if now < self.stop {
                         *open = true;
                         self.connection += 1;
                         tcp.sender.open(now, &mut out.segments);
                         tcp.sender.write(now, UNLIMITED, &mut out.segments);
-                        self.due = self.stop;
+                        self.next_action = self.stop;
                     }
                 }
                 App::Paced(paced) => {
                     if now >= self.stop {
-                        return tcp.sender.stop();
+                        return tcp.sender.stop_writing();
                     }
-                    let Paced { pace, rng, first } = &mut **paced;
+                    let PacedWrites { pace, rng, first } = &mut **paced;
                     if let Some(first) = first.take() {
                         self.connection += 1;
                         tcp.sender.open(now, &mut out.segments);
-                        self.due = now + first;
+                        self.next_action = now + first;
                     } else {
-                        let (bytes, gap) = pace.send(rng);
+                        let (bytes, gap) = pace.next_packet(rng);
                         tcp.sender.write(now, bytes, &mut out.segments);
-                        self.due = now + gap;
+                        self.next_action = now + gap;
                     }
                 }
                 App::Lent(_) => {}
@@ -330,7 +340,7 @@ impl Flow {
                         return;
                     }
                     if !out.is_empty() {
-                        self.due = now; // the outbox holds packets of one connection only
+                        self.next_action = now; // the outbox holds packets of one connection only
                         return;
                     }
                     repeat.left -= 1;
@@ -347,15 +357,15 @@ impl Flow {
     }
 
     /// Schedule an ack that crosses its last link at `at`; returns its arrival time at the sender.
-    pub fn ack(&mut self, at: Time, connection: u32, ack: Ack) -> Time {
-        self.acks.push(at + self.lag, connection, &ack);
-        at + self.lag
+    pub fn schedule_ack(&mut self, at: Time, connection: u32, ack: Ack) -> Time {
+        self.acks.push(at + self.extra_delay, connection, &ack);
+        at + self.extra_delay
     }
 
     /// Count a lost datagram that was sent at `sent`.
-    pub fn datagram_lost(&mut self, sent: Time) {
-        if let Ends::Udp(udp) = &mut self.ends {
-            udp.lose(sent);
+    pub fn on_datagram_lost(&mut self, sent: Time) {
+        if let Endpoints::Udp(udp) = &mut self.ends {
+            udp.on_loss(sent);
         }
     }
 
@@ -363,29 +373,29 @@ impl Flow {
     pub fn begin(&mut self, now: Time) {
         let delivered = self.delivered_bytes();
         match &mut self.ends {
-            Ends::Tcp(tcp) => tcp.base = (*tcp.sender.stats(), delivered),
-            Ends::Udp(udp) => udp.begin(now),
+            Endpoints::Tcp(tcp) => tcp.base = (*tcp.sender.stats(), delivered),
+            Endpoints::Udp(udp) => udp.start_measuring(now),
         }
     }
 
     /// Payload delivered in the measured interval, bytes.
     pub fn goodput_bytes(&self) -> u64 {
         match &self.ends {
-            Ends::Tcp(tcp) => self.delivered_bytes() - tcp.base.1,
-            Ends::Udp(udp) => udp.goodput_bytes(),
+            Endpoints::Tcp(tcp) => self.delivered_bytes() - tcp.base.1,
+            Endpoints::Udp(udp) => udp.goodput_bytes(),
         }
     }
 }
 
-impl TcpEnds {
-    fn new(def: &FlowDef, app: App, dice: &mut Pcg64Mcg) -> TcpEnds {
+impl TcpEndpoints {
+    fn new(def: &FlowConfig, app: App, rng: &mut Pcg64Mcg) -> TcpEndpoints {
         let tcp = def.tcp.as_ref().expect("a scenario sets a TCP for every source that needs one");
-        TcpEnds {
-            sender: Tcp::new(tcp, dice),
+        TcpEndpoints {
+            sender: Tcp::new(tcp, rng),
             receiver: Receiver::new(tcp),
             app,
             completions: Vec::new(),
-            base: (Stats::default(), 0),
+            base: (SenderStats::default(), 0),
         }
     }
 
@@ -400,22 +410,22 @@ impl TcpEnds {
                 repeat.received = true;
                 let (start, bytes) = (repeat.started, repeat.size);
                 let startup = self.sender.established().since(start);
-                self.completions.push(Completion { start, took: at - start, startup, bytes });
+                self.completions.push(Completion { start, duration: at - start, startup, bytes });
             }
             App::Lent(told) if self.receiver.received_in_connection() >= told.target => {
                 told.target = u64::MAX;
                 told.received = Some(at);
-                told.startup = self.sender.established().since(told.open.since);
+                told.startup = self.sender.established().since(told.open.requested_at);
             }
             _ => {}
         }
-        calls_for_ack.then(|| self.receiver.last())
+        calls_for_ack.then(|| self.receiver.last_ack())
     }
 
     /// Counters of the sender in the measured interval.
-    pub fn stats(&self) -> Stats {
+    pub fn stats(&self) -> SenderStats {
         let (now, base) = (self.sender.stats(), self.base.0);
-        Stats {
+        SenderStats {
             sent_packets: now.sent_packets - base.sent_packets,
             retransmitted_packets: now.retransmitted_packets - base.retransmitted_packets,
             timeouts: now.timeouts - base.timeouts,

@@ -2,11 +2,11 @@
 //! reference (`sojourn list scenario`, docs/scenario.md) and the Python classes are generated from
 //! them.
 
-use Unset::{Is, Means, Required};
+use DefaultValue::{Is, Means, Required};
 
 /// Meaning of a key that is not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unset {
+pub enum DefaultValue {
     /// The key is required.
     Required,
     /// Default value, as text.
@@ -23,11 +23,11 @@ pub struct Key {
     /// Kind of value, as named by [`sojourn_aqm::params::Value::kind`].
     pub kind: &'static str,
     /// Meaning if not given.
-    pub unset: Unset,
+    pub default: DefaultValue,
     /// Minimum and maximum, if bounded.
     pub range: Option<(&'static str, &'static str)>,
     /// Description.
-    pub about: &'static str,
+    pub description: &'static str,
     /// Example value in TOML.
     pub example: &'static str,
 }
@@ -35,11 +35,11 @@ pub struct Key {
 const fn key(
     name: &'static str,
     kind: &'static str,
-    unset: Unset,
+    unset: DefaultValue,
     about: &'static str,
     example: &'static str,
 ) -> Key {
-    Key { name, kind, unset, range: None, about, example }
+    Key { name, kind, default: unset, range: None, description: about, example }
 }
 
 impl Key {

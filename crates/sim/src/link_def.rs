@@ -2,19 +2,20 @@
 
 use crate::changes::{self, Trace};
 use crate::keys;
-use crate::read::{self, Fields};
-use crate::scenario::good_name;
-use crate::wire::Loss;
+use crate::memory;
+use crate::read::{self, KeyReader};
+use crate::scenario::check_name;
+use crate::wire::LossModel;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::params::{Row, Setting, Value};
-use sojourn_aqm::sched::Env;
+use sojourn_aqm::params::{ParamRow, Setting, Value};
+use sojourn_aqm::qdisc::Env;
 use sojourn_aqm::units::Span;
-use sojourn_aqm::{LinkSpec, Made, Opportunities};
+use sojourn_aqm::{Built, LinkSpec, Opportunities};
 
 /// Parsed definition of a link.
 #[derive(Clone, Debug)]
-pub struct LinkDef {
+pub struct LinkConfig {
     /// Name.
     pub name: String,
     /// Rate and propagation delay.
@@ -22,9 +23,9 @@ pub struct LinkDef {
     /// Canonical name of the discipline.
     pub qdisc: &'static str,
     /// All parameters of the discipline.
-    pub params: Vec<Row>,
+    pub params: Vec<ParamRow>,
     /// Random loss after the queue.
-    pub loss: Loss,
+    pub loss: LossModel,
     /// Recorded changes of rate or delay.
     pub trace: Option<Trace>,
     /// Recorded delivery opportunities, which replace the rate.
@@ -32,11 +33,6 @@ pub struct LinkDef {
     /// State of the discipline without packets, bytes.
     pub state: usize,
 }
-
-/// Memory of a link besides its discipline, bytes; mostly its delay histogram.
-const LINK_BYTES: usize = 80_000;
-/// Maximum memory of all links of a scenario, bytes.
-const MEMORY_MAX: usize = 2_000_000_000;
 
 /// Capacity of a delivery opportunity in mahimahi's mm-link, bytes: an IP packet of 1500 bytes and
 /// its framing.
@@ -46,26 +42,26 @@ pub const OPPORTUNITY_HEADER_BYTES: u32 = 4;
 /// Latest delivery opportunity of a trace, milliseconds.
 const MOMENT_MAX: u64 = 10_000_000_000;
 
-impl LinkDef {
-    fn of(name: &str, json: &Json) -> Result<LinkDef> {
-        let fields = Fields::of(json, &keys::LINK)?;
-        let (rate, delay) = (fields.value("rate")?, fields.value("delay")?);
-        let loss = fields.or_default("loss");
-        let loss = Loss::of(&loss).map_err(|e| e.at("loss"))?;
+impl LinkConfig {
+    fn parse(name: &str, json: &Json) -> Result<LinkConfig> {
+        let fields = KeyReader::new(json, &keys::LINK)?;
+        let (rate, delay) = (fields.read_or_default("rate")?, fields.read_or_default("delay")?);
+        let loss = fields.get_or_default("loss");
+        let loss = LossModel::parse(&loss).map_err(|e| e.at("loss"))?;
         let (trace, opportunities) = match fields.get("trace") {
-            Some(trace) => recorded(trace).map_err(|e| e.at("trace"))?,
+            Some(trace) => parse_trace(trace).map_err(|e| e.at("trace"))?,
             None => (None, None),
         };
         let spec = LinkSpec { rate, delay };
-        let (entry, made) =
-            read::qdisc(&fields.or_default("qdisc"), &Env::new(rate)).map_err(|e| e.at("qdisc"))?;
+        let (entry, made) = read::build_qdisc(&fields.get_or_default("qdisc"), &Env::new(rate))
+            .map_err(|e| e.at("qdisc"))?;
         let state = made.qdisc.state();
         let (name, params) = (name.to_string(), made.params);
-        Ok(LinkDef { name, spec, qdisc: entry.name, params, loss, trace, opportunities, state })
+        Ok(LinkConfig { name, spec, qdisc: entry.name, params, loss, trace, opportunities, state })
     }
 
     /// Build a new instance of the discipline.
-    pub fn build(&self) -> Made {
+    pub fn build(&self) -> Built {
         let settings: Vec<_> =
             self.params.iter().map(|r| (r.name, Setting::Text(&r.value))).collect();
         sojourn_aqm::build(self.qdisc, &settings, self.spec.rate)
@@ -84,7 +80,7 @@ impl LinkDef {
             link["trace"] = trace.canonical();
         }
         if let Some(opportunities) = &self.opportunities {
-            let ms = opportunities.moments().iter().map(|moment| moment.0 / 1_000_000);
+            let ms = opportunities.times().iter().map(|moment| moment.0 / 1_000_000);
             link["trace"] = json!({ "opportunities_ms": ms.collect::<Vec<_>>() });
         }
         link
@@ -92,17 +88,17 @@ impl LinkDef {
 }
 
 /// Parse a `trace`: delivery opportunities in milliseconds, or rates and delays over time.
-fn recorded(json: &Json) -> Result<(Option<Trace>, Option<Opportunities>)> {
+fn parse_trace(json: &Json) -> Result<(Option<Trace>, Option<Opportunities>)> {
     let key = "opportunities_ms";
     if json.get(key).is_none() {
-        return Ok((Some(Trace::of(json)?), None));
+        return Ok((Some(Trace::parse(json)?), None));
     }
-    let fields = Fields::of(json, &keys::TRACE)?;
+    let fields = KeyReader::new(json, &keys::TRACE)?;
     if let Some(other) = read::table(json)?.keys().find(|other| *other != key) {
         return Err(Error::new(format!("cannot be combined with {key}")).at(other));
     }
     let ms = changes::column(&fields, key, MOMENT_MAX)?.unwrap_or_default();
-    changes::few(ms.len()).map_err(|e| e.at(key))?;
+    changes::check_row_count(ms.len()).map_err(|e| e.at(key))?;
     let moments = ms.into_iter().map(Span::ms).collect();
     let made = Opportunities::new(moments, OPPORTUNITY_BYTES, OPPORTUNITY_HEADER_BYTES)
         .map_err(|e| e.at(key))?;
@@ -114,57 +110,22 @@ fn recorded(json: &Json) -> Result<(Option<Trace>, Option<Opportunities>)> {
 /// # Errors
 /// If there is no link, a name or a definition is invalid, or the links take too much memory; with
 /// the path of the value.
-pub fn links(json: &Json) -> Result<Vec<LinkDef>> {
+pub fn parse_links(json: &Json) -> Result<Vec<LinkConfig>> {
     let map = read::table(json)?;
     if map.is_empty() {
         return Err(Error::new("there is no link"));
     }
     // Check before building, which needs this memory.
-    fits_memory(map.len(), map.len().saturating_mul(LINK_BYTES))?;
+    memory::links_fit(map.len(), map.len().saturating_mul(memory::LINK_BYTES))?;
     let mut links = Vec::with_capacity(map.len());
     let mut bytes = 0usize;
     for (name, json) in map {
-        let link =
-            good_name(name).and_then(|()| LinkDef::of(name, json)).map_err(|e| e.at(name))?;
-        bytes = bytes.saturating_add(LINK_BYTES + link.state);
+        let link = check_name(name)
+            .and_then(|()| LinkConfig::parse(name, json))
+            .map_err(|e| e.at(name))?;
+        bytes = bytes.saturating_add(memory::link_bytes(&link));
         links.push(link);
     }
-    fits_memory(links.len(), bytes)?;
+    memory::links_fit(links.len(), bytes)?;
     Ok(links)
-}
-
-/// Check that `count` links with `bytes` of memory stay within [`MEMORY_MAX`].
-fn fits_memory(count: usize, bytes: usize) -> Result<()> {
-    if bytes <= MEMORY_MAX {
-        return Ok(());
-    }
-    let mb = |bytes: usize| bytes.div_ceil(1_000_000);
-    let text = format!(
-        "{count} links with their disciplines take {} MB of memory, allowed: {} MB",
-        mb(bytes),
-        mb(MEMORY_MAX)
-    );
-    Err(Error::new(text))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn links_are_limited_by_memory() {
-        let refused = |count: usize, qdisc: Json| {
-            let link = json!({"rate": "1mbit", "qdisc": qdisc});
-            let map = (0..count).map(|i| (format!("l{i}"), link.clone())).collect();
-            links(&Json::Object(map)).err().map(|e| e.to_string())
-        };
-        let many = refused(65_536, json!("droptail")).expect("too many");
-        assert_eq!(
-            many,
-            "65536 links with their disciplines take 5243 MB of memory, allowed: 2000 MB"
-        );
-        let large = refused(400, json!({"name": "fq_codel", "flows": 65_536})).expect("too large");
-        assert!(large.starts_with("400 links with their disciplines take "), "{large}");
-        assert_eq!(refused(100, json!("droptail")), None);
-    }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::Link;
 use sojourn_aqm::cast;
-use sojourn_aqm::cx::Why;
+use sojourn_aqm::context::DropReason;
 use sojourn_aqm::units::{Span, Time};
 use std::fmt::{self, Display, Formatter};
 use std::ops::Deref;
@@ -83,10 +83,10 @@ pub fn ratio(a: f64, b: f64) -> Json {
 /// counts of dropped and marked packets and bytes refer to the same packets. Departures are
 /// transmissions started in the interval, sojourn times those of departed packets, `utilisation` is
 /// a fraction of time.
-pub fn link(name: &str, link: &mut Link, goodput_bps: f64) -> Json {
+pub fn link_summary(name: &str, link: &mut Link, goodput_bps: f64) -> Json {
     let utilisation = link.utilisation();
-    let t = link.tally();
-    let dropped = |why: Why| t.dropped_packets[why as usize - 1];
+    let t = link.stats();
+    let dropped = |why: DropReason| t.dropped_packets[why as usize - 1];
     let quantile = |q: f64| t.sojourn.quantile_s(q);
     let (packets, bytes) = (t.queue_packets(), t.queue_bytes());
     json!({
@@ -108,9 +108,9 @@ pub fn link(name: &str, link: &mut Link, goodput_bps: f64) -> Json {
         "arrived_packets": t.arrived_packets,
         "departed_packets": t.departed_packets,
         "dropped_packets": t.dropped(),
-        "dropped_full_packets": dropped(Why::Full),
-        "dropped_early_packets": dropped(Why::Early),
-        "dropped_late_packets": dropped(Why::Late),
+        "dropped_full_packets": dropped(DropReason::Full),
+        "dropped_early_packets": dropped(DropReason::Early),
+        "dropped_late_packets": dropped(DropReason::Late),
         "marked_packets": t.marks.packets,
         "arrived_bytes": t.arrived_bytes,
         "departed_bytes": t.departed_bytes,
@@ -120,10 +120,15 @@ pub fn link(name: &str, link: &mut Link, goodput_bps: f64) -> Json {
 }
 
 /// Add the columns of a link's packet log; `flow_of` maps a packet's flow to an index of the flows.
-pub fn tape(name: &str, link: &Link, flow_of: &[u32], columns: &mut Vec<(String, Column)>) {
-    let rows = link.tape();
+pub fn packet_log_columns(
+    name: &str,
+    link: &Link,
+    flow_of: &[u32],
+    columns: &mut Vec<(String, Column)>,
+) {
+    let rows = link.packet_log();
     let secs = |ns: u64| ns as f64 / 1e9;
-    let fate = |r: &sojourn_aqm::tape::Row| r.why.map_or(0, |w| w as u8);
+    let fate = |r: &sojourn_aqm::packet_log::LogEntry| r.why.map_or(0, |w| w as u8);
     let mut put =
         |what: &str, column: Column| columns.push((format!("tape/{name}/{what}"), column));
     put("arrived_s", Column::F64(rows.iter().map(|r| secs(r.packet.arrived.0)).collect()));
@@ -132,12 +137,12 @@ pub fn tape(name: &str, link: &Link, flow_of: &[u32], columns: &mut Vec<(String,
     put("size_bytes", Column::U32(rows.iter().map(|r| r.packet.len).collect()));
     put("class", Column::U32(rows.iter().map(|r| r.packet.class.into()).collect()));
     put("fate", Column::U8(rows.iter().map(fate).collect()));
-    let marked = |r: &sojourn_aqm::tape::Row| r.packet.ecn == sojourn_aqm::Ecn::Ce;
+    let marked = |r: &sojourn_aqm::packet_log::LogEntry| r.packet.ecn == sojourn_aqm::Ecn::Ce;
     put("marked", Column::Bool(rows.iter().map(marked).collect()));
 }
 
 /// Add the number, mean and percentiles (nearest rank) of completion times.
-pub fn completions(durations_s: &mut [f64], into: &mut Map<String, Json>) {
+pub fn insert_completions(durations_s: &mut [f64], into: &mut Map<String, Json>) {
     durations_s.sort_unstable_by(f64::total_cmp);
     let n = durations_s.len();
     let rank = |q: f64| {
@@ -174,7 +179,7 @@ impl Completions {
     }
 
     /// Add queries of the group whose first flow is `flow`: start time and duration of each.
-    pub fn answers(&mut self, flow: u32, queries: &[(Time, Span)]) {
+    pub fn add_queries(&mut self, flow: u32, queries: &[(Time, Span)]) {
         for (made, took) in queries {
             self.queries.0.push(flow);
             self.queries.1.push(made.0 as f64 / 1e9);
@@ -199,7 +204,12 @@ impl Completions {
 }
 
 /// Common first members of the summary of a flow.
-pub(crate) fn head(name: &str, group: &str, goodput_bps: f64, rtt_s: f64) -> Map<String, Json> {
+pub(crate) fn flow_summary_head(
+    name: &str,
+    group: &str,
+    goodput_bps: f64,
+    rtt_s: f64,
+) -> Map<String, Json> {
     let mut map = Map::new();
     map.insert("name".into(), json!(name));
     map.insert("group".into(), json!(group));

@@ -3,30 +3,30 @@
 use sojourn_aqm::cast;
 
 /// Slab of `T`.
-pub struct Places<T> {
+pub struct Slab<T> {
     all: Vec<T>,
     free: Vec<u32>,
 }
 
-impl<T: Copy> Places<T> {
+impl<T: Copy> Slab<T> {
     /// Create an empty slab.
-    pub fn new() -> Places<T> {
-        Places { all: Vec::new(), free: Vec::new() }
+    pub fn new() -> Slab<T> {
+        Slab { all: Vec::new(), free: Vec::new() }
     }
 
     /// Store `thing` in a free entry, or a new one, and return its index.
     #[inline]
-    pub fn put(&mut self, thing: T) -> u32 {
+    pub fn insert(&mut self, thing: T) -> u32 {
         if let Some(i) = self.free.pop() {
             self.all[i as usize] = thing;
             return i;
         }
-        self.grow(thing)
+        self.push(thing)
     }
 
     /// Append `thing` and return its index.
     #[cold]
-    fn grow(&mut self, thing: T) -> u32 {
+    fn push(&mut self, thing: T) -> u32 {
         self.all.push(thing);
         self.free.reserve(self.all.len());
         cast::number(self.all.len()) - 1
@@ -34,19 +34,19 @@ impl<T: Copy> Places<T> {
 
     /// Remove entry `i` and return its value.
     #[inline]
-    pub fn take(&mut self, i: u32) -> T {
+    pub fn remove(&mut self, i: u32) -> T {
         self.free.push(i);
         self.all[i as usize]
     }
 
     /// Value of entry `i`.
     #[inline]
-    pub fn at(&mut self, i: u32) -> &mut T {
+    pub fn get_mut(&mut self, i: u32) -> &mut T {
         &mut self.all[i as usize]
     }
 
     /// Iterate over the entries in use.
-    pub fn held(&self) -> impl Iterator<Item = &T> {
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
         let mut held = vec![true; self.all.len()];
         self.free.iter().for_each(|i| held[*i as usize] = false);
         self.all.iter().zip(held).filter_map(|(thing, held)| held.then_some(thing))

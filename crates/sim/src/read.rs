@@ -1,32 +1,33 @@
 //! Parser of a scenario's JSON: unknown keys are rejected, values need units, and every error
 //! carries the path of the value.
 
-use crate::keys::{Key, Table, Unset};
+use crate::keys::{DefaultValue, Key, Table};
 use serde_json::{Map, Value as Json};
-use sojourn_aqm::Made;
+use sojourn_aqm::Built;
 use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::params::{Params, Row, Setting, Value, answers, read_checked, unknown};
-use sojourn_aqm::sched::{Entry, Env};
+use sojourn_aqm::params::{ParamRow, Params, Setting, Value, answers, read_checked, unknown};
+use sojourn_aqm::qdisc::Env;
+use sojourn_aqm::registry::QdiscEntry;
 use std::borrow::Cow;
 
 /// Fields of a JSON object, parsed by its table of keys. All methods panic on a key that is not in
 /// the table.
-pub struct Fields<'a> {
+pub struct KeyReader<'a> {
     map: &'a Map<String, Json>,
     table: &'static Table,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> KeyReader<'a> {
     /// Check the keys of `json` against `keys`.
     ///
     /// # Errors
     /// If `json` is not a table, or has a key that is not in `keys`.
-    pub fn of(json: &'a Json, keys: &'static Table) -> Result<Fields<'a>> {
+    pub fn new(json: &'a Json, keys: &'static Table) -> Result<KeyReader<'a>> {
         let map = table(json)?;
         let names = keys.keys.iter().map(|key| key.name);
         match map.keys().find(|key| !names.clone().any(|name| name == *key)) {
             Some(key) => Err(Error::unknown("key", key, names).at(key)),
-            None => Ok(Fields { map, table: keys }),
+            None => Ok(KeyReader { map, table: keys }),
         }
     }
 
@@ -39,10 +40,10 @@ impl<'a> Fields<'a> {
     ///
     /// # Panics
     /// If the key has no default.
-    pub fn or_default(&self, key: &str) -> Cow<'a, Json> {
-        match (self.get(key), self.table.key(key).unset) {
+    pub fn get_or_default(&self, key: &str) -> Cow<'a, Json> {
+        match (self.get(key), self.table.key(key).default) {
             (Some(given), _) => Cow::Borrowed(given),
-            (None, Unset::Is(text)) => Cow::Owned(Json::from(text)),
+            (None, DefaultValue::Is(text)) => Cow::Owned(Json::from(text)),
             (None, _) => panic!("{key} has no default"),
         }
     }
@@ -51,7 +52,7 @@ impl<'a> Fields<'a> {
     ///
     /// # Errors
     /// If it is missing.
-    pub fn need(&self, key: &str) -> Result<&'a Json> {
+    pub fn require(&self, key: &str) -> Result<&'a Json> {
         self.get(key).ok_or_else(|| Error::new("is missing").at(key))
     }
 
@@ -62,8 +63,8 @@ impl<'a> Fields<'a> {
     pub fn read<T: Value>(&self, key: &str) -> Result<Option<T>> {
         let Key { kind, range, .. } = self.table.key(key);
         debug_assert_eq!(*kind, T::kind(), "the kind of {key}");
-        let ends = range.map(|(least, largest)| (stated(least), stated(largest)));
-        let value = self.get(key).map(|json| setting(json).and_then(|s| read_checked(s, ends)));
+        let ends = range.map(|(least, largest)| (from_table(least), from_table(largest)));
+        let value = self.get(key).map(|json| to_setting(json).and_then(|s| read_checked(s, ends)));
         value.transpose().map_err(|e| e.at(key))
     }
 
@@ -71,11 +72,11 @@ impl<'a> Fields<'a> {
     ///
     /// # Errors
     /// If it is not a `T`, outside the range of the key, or required and missing.
-    pub fn value<T: Value>(&self, key: &str) -> Result<T> {
-        match (self.read(key)?, self.table.key(key).unset) {
+    pub fn read_or_default<T: Value>(&self, key: &str) -> Result<T> {
+        match (self.read(key)?, self.table.key(key).default) {
             (Some(value), _) => Ok(value),
-            (None, Unset::Is(text)) => Ok(stated(text)),
-            (None, _) => self.need(key).and_then(read),
+            (None, DefaultValue::Is(text)) => Ok(from_table(text)),
+            (None, _) => self.require(key).and_then(read),
         }
     }
 
@@ -87,12 +88,12 @@ impl<'a> Fields<'a> {
     /// # Panics
     /// If the key has no default.
     pub fn text(&self, key: &str) -> Result<String> {
-        text(&self.or_default(key)).map(str::to_string).map_err(|e| e.at(key))
+        text(&self.get_or_default(key)).map(str::to_string).map_err(|e| e.at(key))
     }
 }
 
 /// Parse a value from the table of keys.
-fn stated<T: Value>(text: &str) -> T {
+fn from_table<T: Value>(text: &str) -> T {
     T::read(Setting::Text(text)).unwrap_or_else(|e| panic!("in the table of keys: {e}"))
 }
 
@@ -101,7 +102,7 @@ fn stated<T: Value>(text: &str) -> T {
 /// # Errors
 /// If it is not one.
 pub fn table(json: &Json) -> Result<&Map<String, Json>> {
-    json.as_object().ok_or_else(|| Error::new(format!("{} is not a table", shown(json))))
+    json.as_object().ok_or_else(|| Error::new(format!("{} is not a table", display(json))))
 }
 
 /// Return `json` as text.
@@ -109,7 +110,7 @@ pub fn table(json: &Json) -> Result<&Map<String, Json>> {
 /// # Errors
 /// If it is not text.
 pub fn text(json: &Json) -> Result<&str> {
-    json.as_str().ok_or_else(|| Error::new(format!("{} is not text", shown(json))))
+    json.as_str().ok_or_else(|| Error::new(format!("{} is not text", display(json))))
 }
 
 /// Return `json` as a list.
@@ -117,7 +118,7 @@ pub fn text(json: &Json) -> Result<&str> {
 /// # Errors
 /// If it is not one.
 pub fn list(json: &Json) -> Result<&Vec<Json>> {
-    json.as_array().ok_or_else(|| Error::new(format!("{} is not a list", shown(json))))
+    json.as_array().ok_or_else(|| Error::new(format!("{} is not a list", display(json))))
 }
 
 /// Parse `json` as a `T`.
@@ -125,7 +126,7 @@ pub fn list(json: &Json) -> Result<&Vec<Json>> {
 /// # Errors
 /// If it is not a single value, or not a `T`.
 pub fn read<T: Value>(json: &Json) -> Result<T> {
-    T::read(setting(json)?)
+    T::read(to_setting(json)?)
 }
 
 /// Convert `json` to the value of a parameter. Integers are exact.
@@ -136,7 +137,7 @@ pub fn read<T: Value>(json: &Json) -> Result<T> {
 ///
 /// # Errors
 /// If `json` is null, a list or a table.
-pub fn setting(json: &Json) -> Result<Setting<'_>> {
+pub fn to_setting(json: &Json) -> Result<Setting<'_>> {
     match json {
         Json::String(text) => Ok(Setting::Text(text)),
         Json::Bool(flag) => Ok(Setting::Flag(*flag)),
@@ -144,7 +145,7 @@ pub fn setting(json: &Json) -> Result<Setting<'_>> {
             Some(whole) => Setting::Integer(whole),
             None => Setting::Number(n.as_f64().unwrap_or(f64::NAN)),
         }),
-        _ => Err(Error::new(format!("{} is not a single value", shown(json)))),
+        _ => Err(Error::new(format!("{} is not a single value", display(json)))),
     }
 }
 
@@ -152,12 +153,12 @@ pub fn setting(json: &Json) -> Result<Setting<'_>> {
 ///
 /// # Errors
 /// If the discipline or a parameter is unknown, or a value has the wrong type or is out of range.
-pub fn qdisc(json: &Json, env: &Env) -> Result<(&'static Entry, Made)> {
-    let named = Named::with_lists(json)?;
-    let entry = sojourn_aqm::sched::find(named.name)
+pub fn build_qdisc(json: &Json, env: &Env) -> Result<(&'static QdiscEntry, Built)> {
+    let named = NamedParams::with_lists(json)?;
+    let entry = sojourn_aqm::registry::find(named.name)
         .map_err(|e| if json.is_string() { e } else { e.at("name") })?;
     let rows = if named.lists.is_empty() { Vec::new() } else { entry.params() };
-    let texts = named.lists.iter().map(|(key, list)| words(key, list, &rows));
+    let texts = named.lists.iter().map(|(key, list)| list_to_text(key, list, &rows));
     let texts = texts.collect::<Result<Vec<String>>>()?;
     let mut settings = named.settings;
     let lists = named.lists.iter().zip(&texts);
@@ -167,9 +168,9 @@ pub fn qdisc(json: &Json, env: &Env) -> Result<(&'static Entry, Made)> {
 
 /// Convert the list given for parameter `key` of `rows` to the text that [`sojourn_aqm::params`]
 /// parses: `[1, 2]` becomes `"1 2"`. Rejects a list for any other parameter.
-fn words(key: &str, list: &Json, rows: &[Row]) -> Result<String> {
+fn list_to_text(key: &str, list: &Json, rows: &[ParamRow]) -> Result<String> {
     let row = rows.iter().find(|row| answers(row, key)).ok_or_else(|| unknown(rows, key))?;
-    let not_one = |json: &Json| Error::new(format!("{} is not a single value", shown(json)));
+    let not_one = |json: &Json| Error::new(format!("{} is not a single value", display(json)));
     if !row.kind.starts_with("list of") {
         return Err(not_one(list).at(key));
     }
@@ -184,7 +185,7 @@ fn words(key: &str, list: &Json, rows: &[Row]) -> Result<String> {
 
 /// Name with parameters: `"codel"`, `"codel(target=5ms)"` or
 /// `{"name": "codel", "target": "5ms"}`.
-pub struct Named<'a> {
+pub struct NamedParams<'a> {
     /// Name.
     pub name: &'a str,
     /// Parameters as written, except lists.
@@ -193,26 +194,26 @@ pub struct Named<'a> {
     pub lists: Vec<(&'a str, &'a Json)>,
 }
 
-impl<'a> Named<'a> {
+impl<'a> NamedParams<'a> {
     /// Parse any of the forms, without list parameters.
     ///
     /// # Errors
     /// If the form is wrong, or a parameter is a list.
-    pub fn of(json: &'a Json) -> Result<Named<'a>> {
-        let named = Named::with_lists(json)?;
-        named.no_lists()?;
+    pub fn of(json: &'a Json) -> Result<NamedParams<'a>> {
+        let named = NamedParams::with_lists(json)?;
+        named.reject_lists()?;
         Ok(named)
     }
 
-    /// Parse any of the forms; list parameters are kept in [`Named::lists`].
+    /// Parse any of the forms; list parameters are kept in [`NamedParams::lists`].
     ///
     /// # Errors
     /// If the form is wrong.
-    pub fn with_lists(json: &'a Json) -> Result<Named<'a>> {
+    pub fn with_lists(json: &'a Json) -> Result<NamedParams<'a>> {
         if let Json::String(text) = json {
-            let (name, settings) = call(text)?;
+            let (name, settings) = parse_call(text)?;
             let settings = settings.into_iter().map(|(key, value)| (key, Setting::Text(value)));
-            return Ok(Named { name, settings: settings.collect(), lists: Vec::new() });
+            return Ok(NamedParams { name, settings: settings.collect(), lists: Vec::new() });
         }
         let map = table(json)?;
         let name = map.get("name").ok_or_else(|| Error::new("is missing").at("name"))?;
@@ -222,15 +223,15 @@ impl<'a> Named<'a> {
             if json.is_array() {
                 lists.push((key.as_str(), json));
             } else {
-                settings.push((key.as_str(), setting(json).map_err(|e| e.at(key))?));
+                settings.push((key.as_str(), to_setting(json).map_err(|e| e.at(key))?));
             }
         }
-        Ok(Named { name, settings, lists })
+        Ok(NamedParams { name, settings, lists })
     }
 
-    fn no_lists(&self) -> Result<()> {
+    fn reject_lists(&self) -> Result<()> {
         match self.lists.first() {
-            Some((key, list)) => setting(list).map(drop).map_err(|e| e.at(key)),
+            Some((key, list)) => to_setting(list).map(drop).map_err(|e| e.at(key)),
             None => Ok(()),
         }
     }
@@ -240,7 +241,7 @@ impl<'a> Named<'a> {
     /// # Errors
     /// If a parameter is a list or unknown, or a value is out of range.
     pub fn params<P: Params>(&self) -> Result<P> {
-        self.no_lists()?;
+        self.reject_lists()?;
         let mut params = P::default();
         self.settings.iter().try_for_each(|(key, value)| params.set(key, *value))?;
         Ok(params)
@@ -248,38 +249,38 @@ impl<'a> Named<'a> {
 }
 
 /// Name and parameters as written.
-pub type Call<'a> = (&'a str, Vec<(&'a str, &'a str)>);
+pub type NameAndSettings<'a> = (&'a str, Vec<(&'a str, &'a str)>);
 
 /// Parse the text form of a name with parameters: `codel`, or `codel(target=15ms, ecn=true)`.
 /// Values may be quoted; commas inside quotes, parentheses or brackets belong to the value.
 ///
 /// # Errors
 /// If the form is wrong, or a parameter is given twice.
-pub fn call(text: &str) -> Result<Call<'_>> {
+pub fn parse_call(text: &str) -> Result<NameAndSettings<'_>> {
     let Some((name, rest)) = text.split_once('(') else { return Ok((text.trim(), Vec::new())) };
     let form = "write it as NAME or NAME(KEY=VALUE, ...)";
-    let bad = |why: &str| Error::new(format!("{} {why}; {form}", shown(&text.into())));
+    let bad = |why: &str| Error::new(format!("{} {why}; {form}", display(&text.into())));
     let inside = rest.trim_end().strip_suffix(')').ok_or_else(|| bad("does not end with \")\""))?;
     if name.trim().is_empty() {
         return Err(bad("has no name before \"(\""));
     }
     let mut settings: Vec<(&str, &str)> = Vec::new();
-    for part in parts(inside).ok_or_else(|| bad("has an unmatched quote or bracket"))? {
+    for part in split_arguments(inside).ok_or_else(|| bad("has an unmatched quote or bracket"))? {
         let pair = part.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
         let Some((key, value)) = pair.filter(|(key, _)| !key.is_empty()) else {
-            return Err(bad(&format!("has {}, which is not KEY=VALUE", shown(&part.into()))));
+            return Err(bad(&format!("has {}, which is not KEY=VALUE", display(&part.into()))));
         };
         if settings.iter().any(|(known, _)| *known == key) {
             return Err(Error::new("is given twice").at(key));
         }
-        settings.push((key, unquoted(value)));
+        settings.push((key, strip_quotes(value)));
     }
     Ok((name.trim(), settings))
 }
 
 /// Split `text` at commas outside of quotes and brackets. An empty last part is dropped. Returns
 /// None if a quote or bracket is not closed.
-fn parts(text: &str) -> Option<Vec<&str>> {
+fn split_arguments(text: &str) -> Option<Vec<&str>> {
     let (mut parts, mut start) = (Vec::new(), 0);
     let (mut open, mut quote) = (Vec::new(), None);
     for (i, c) in text.char_indices() {
@@ -304,13 +305,13 @@ fn parts(text: &str) -> Option<Vec<&str>> {
 }
 
 /// Remove the pair of quotes around `text`, if there is one.
-fn unquoted(text: &str) -> &str {
+fn strip_quotes(text: &str) -> &str {
     let without = |q| text.strip_prefix(q).and_then(|rest| rest.strip_suffix(q));
     without('"').or_else(|| without('\'')).unwrap_or(text)
 }
 
 /// Canonical JSON form of a name with parameters.
-pub fn canonical(name: &str, table: &[Row]) -> Json {
+pub fn canonical(name: &str, table: &[ParamRow]) -> Json {
     let mut map = Map::new();
     map.insert("name".into(), name.into());
     for row in table {
@@ -331,7 +332,7 @@ pub fn canonical(name: &str, table: &[Row]) -> Json {
 }
 
 /// Format `json` for an error message on one line, at most 40 characters. [`Error`] shortens text.
-pub(crate) fn shown(json: &Json) -> String {
+pub(crate) fn display(json: &Json) -> String {
     if let Json::String(text) = json {
         return format!("{text:?}");
     }
@@ -367,7 +368,7 @@ mod tests {
             ("x(a='1,=(2')", "x", vec![("a", "1,=(2")]),
         ];
         for (text, name, settings) in cases {
-            assert_eq!(call(text).unwrap(), (name, settings), "{text}");
+            assert_eq!(parse_call(text).unwrap(), (name, settings), "{text}");
         }
     }
 
@@ -386,7 +387,7 @@ mod tests {
             ("codel(ecn=true, ecn=false)", "ecn: is given twice"),
         ];
         for (text, why) in cases {
-            let error = call(text).unwrap_err().to_string();
+            let error = parse_call(text).unwrap_err().to_string();
             assert!(error.contains(why), "{error:?} for {text:?}");
         }
     }

@@ -1,15 +1,15 @@
 //! Replay of recorded arrivals through one link in virtual time, with the fate of each packet.
 
-use crate::flow::stream;
+use crate::flow::random_stream;
 use crate::read;
 use crate::world::Progress;
 use serde_json::Value as Json;
 use sojourn_aqm::cast;
-use sojourn_aqm::dice::Dice;
 use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::sched::Env;
+use sojourn_aqm::qdisc::Env;
+use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Rate, Span, Time};
-use sojourn_aqm::{Ecn, Link, LinkSpec, Packet, Why};
+use sojourn_aqm::{DropReason, Ecn, Link, LinkSpec, Packet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -58,12 +58,12 @@ struct Script {
     impossible: Arc<AtomicBool>,
 }
 
-impl Dice for Script {
+impl Random for Script {
     fn uniform(&mut self) -> f64 {
         0.5
     }
 
-    fn chance(&mut self, p: f64) -> bool {
+    fn bernoulli(&mut self, p: f64) -> bool {
         let signal = self.signal.load(Ordering::Relaxed);
         if (signal && p <= 0.0) || (!signal && p >= 1.0) {
             self.impossible.store(true, Ordering::Relaxed);
@@ -99,7 +99,7 @@ pub fn replay(
 ) -> Result<Option<Replay>> {
     let ReplayOptions { follow, first_update } = options;
     let env = Env { first_update, ..Env::new(rate) };
-    let qdisc = read::qdisc(qdisc, &env)?.1.qdisc;
+    let qdisc = read::build_qdisc(qdisc, &env)?.1.qdisc;
     if rate.0 == 0 {
         return Err(Error::new("must be above 0bit").at("rate"));
     }
@@ -115,9 +115,9 @@ pub fn replay(
             let script = Script { signal: signal.clone(), impossible: impossible.clone() };
             Link::new(spec, qdisc, script)?
         }
-        None => Link::new(spec, qdisc, stream(1, "replay"))?,
+        None => Link::new(spec, qdisc, random_stream(1, "replay"))?,
     };
-    link.record();
+    link.enable_packet_log();
 
     let mut out = Replay::default();
     for (i, a) in arrivals.iter().enumerate() {
@@ -133,11 +133,11 @@ pub fn replay(
             a.at,
             Packet { len, flow, hash: flow, body: cast::number(i), ecn, ..Packet::default() },
         );
-        link.lost();
+        link.take_dropped();
         if follow.is_some() {
             out.diverged.push(impossible.load(Ordering::Relaxed));
         }
-        see(&mut link, &mut out.gauges);
+        append_gauges(&mut link, &mut out.gauges);
         let packets = i as u64 + 1;
         if packets.is_multiple_of(1 << 14) {
             let share = packets as f64 / arrivals.len() as f64;
@@ -147,14 +147,14 @@ pub fn replay(
         }
     }
     link.advance(Time(u64::MAX - 1));
-    settle(&link, arrivals, follow, &mut out);
+    collect_fates(&link, arrivals, follow, &mut out);
     Ok(Some(out))
 }
 
 /// Append the variables of the AQM to `gauges`.
-fn see(link: &mut Link, gauges: &mut Vec<(&'static str, Vec<f64>)>) {
+fn append_gauges(link: &mut Link, gauges: &mut Vec<(&'static str, Vec<f64>)>) {
     let mut k = 0;
-    link.gauges(&mut |name, value| {
+    link.inspect(&mut |name, value| {
         if k == gauges.len() {
             gauges.push((name, Vec::new()));
         }
@@ -164,18 +164,18 @@ fn see(link: &mut Link, gauges: &mut Vec<(&'static str, Vec<f64>)>) {
 }
 
 /// Read the fate of each packet from the packet log and compare it with the recording.
-fn settle(link: &Link, arrivals: &[Arrival], follow: Option<&[Decision]>, out: &mut Replay) {
+fn collect_fates(link: &Link, arrivals: &[Arrival], follow: Option<&[Decision]>, out: &mut Replay) {
     let n = arrivals.len();
     out.decisions = vec![Decision::default(); n];
     (out.dropped_at, out.sent_at) = (vec![None; n], vec![None; n]);
-    for row in link.tape() {
+    for row in link.packet_log() {
         let i = row.packet.body as usize;
         let marked = row.packet.ecn == Ecn::Ce && arrivals[i].ecn != Ecn::Ce;
         out.decisions[i] = Decision { dropped: row.why.is_some(), marked };
         let at = if row.why.is_some() { &mut out.dropped_at } else { &mut out.sent_at };
         at[i] = Some(row.left);
         // A packet dropped because the buffer is full does not depend on random numbers.
-        if row.why == Some(Why::Full) && follow.is_some() {
+        if row.why == Some(DropReason::Full) && follow.is_some() {
             out.diverged[i] = false;
         }
     }

@@ -3,12 +3,13 @@
 
 use crate::changes::{self, Change};
 use crate::crowd;
-use crate::dist::Dist;
+use crate::dist::Distribution;
 use crate::keys;
-pub use crate::link_def::LinkDef;
-use crate::link_def::links;
-use crate::read::{self, Fields, Named};
-use crate::slots::Slots;
+pub use crate::link_def::LinkConfig;
+use crate::link_def::parse_links;
+use crate::memory;
+use crate::read::{self, KeyReader, NamedParams};
+use crate::slots::EventQueue;
 use crate::source::Source;
 use crate::tcp::{self, TcpParams};
 use serde_json::{Map, Value as Json, json};
@@ -16,7 +17,7 @@ use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::Value;
 use sojourn_aqm::units::Span;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Links crossed by the data of a flow, and those crossed on the return path.
 pub type Route = [Vec<usize>; 2];
@@ -26,7 +27,7 @@ const NUMBER: &str = "{i}";
 
 /// Parsed definition of a group of flows.
 #[derive(Clone, Debug)]
-pub struct FlowDef {
+pub struct FlowConfig {
     /// Name.
     pub name: String,
     /// Number of flows.
@@ -41,7 +42,7 @@ pub struct FlowDef {
     /// Path and return path as written.
     pub written: [Vec<String>; 2],
     /// Round-trip propagation delay; None for that of the links.
-    pub rtt: Option<Dist<Span>>,
+    pub rtt: Option<Distribution<Span>>,
     /// Traffic class of the packets.
     pub class: u16,
     /// Time at which the group joins, set by the scenario's changes; None for the start.
@@ -66,9 +67,9 @@ pub struct Scenario {
     /// True if every packet is logged.
     pub tape: bool,
     /// Links, sorted by name.
-    pub links: Vec<LinkDef>,
+    pub links: Vec<LinkConfig>,
     /// Groups of flows, as declared.
-    pub flows: Vec<FlowDef>,
+    pub flows: Vec<FlowConfig>,
     /// Scheduled changes, as declared.
     pub changes: Vec<Change>,
     /// True if each flow has time series, not only links and groups.
@@ -77,6 +78,8 @@ pub struct Scenario {
 
 /// Maximum number of flows.
 const FLOWS_MAX: u64 = 1_000_000;
+/// The most links on all paths: one per link, path and flow with a path of its own.
+const HOPS_MAX: u64 = 50_000_000;
 /// The most numbers that series may hold.
 const SAMPLES_MAX: u64 = 100_000_000;
 
@@ -89,25 +92,26 @@ impl Scenario {
     pub fn from_json(text: &str) -> Result<Scenario> {
         let json: Json = serde_json::from_str(text)
             .map_err(|e| Error::new(format!("the scenario is not JSON: {e}")))?;
-        Scenario::of(&json)
+        Scenario::parse(&json)
     }
 
-    fn of(json: &Json) -> Result<Scenario> {
-        let fields = Fields::of(json, &keys::SCENARIO)?;
-        let duration: Span = fields.value("duration")?;
-        let warmup: Span = fields.value("warmup")?;
+    fn parse(json: &Json) -> Result<Scenario> {
+        let fields = KeyReader::new(json, &keys::SCENARIO)?;
+        let duration: Span = fields.read_or_default("duration")?;
+        let warmup: Span = fields.read_or_default("warmup")?;
         if warmup >= duration {
             let text = format!("{warmup} is not shorter than the duration, {duration}");
             return Err(Error::new(text).at("warmup"));
         }
         let sample: Option<Span> = fields.read("sample")?;
         let sample = sample.map(|s| in_range(s, Span::us(1), duration)).transpose();
-        let links = links(fields.need("links")?).map_err(|e| e.at("links"))?;
+        let links = parse_links(fields.require("links")?).map_err(|e| e.at("links"))?;
         for link in &links {
-            let bounded = link.trace.as_ref().map_or(Ok(()), |trace| trace.bounded(duration));
+            let bounded =
+                link.trace.as_ref().map_or(Ok(()), |trace| trace.check_repetitions(duration));
             bounded.map_err(|e| e.at("trace").at(&link.name).at("links"))?;
         }
-        let mut flows = flows(fields.need("flows")?, &links).map_err(|e| e.at("flows"))?;
+        let mut flows = flows(fields.require("flows")?, &links).map_err(|e| e.at("flows"))?;
         let changes = match fields.get("changes") {
             Some(json) => changes::read(json, duration, &links, &mut flows),
             None => Ok(Vec::new()),
@@ -116,27 +120,28 @@ impl Scenario {
             name: fields.text("name")?,
             duration,
             warmup,
-            seed: fields.value("seed")?,
+            seed: fields.read_or_default("seed")?,
             sample: sample.map_err(|e| e.at("sample"))?,
-            tape: fields.value("tape")?,
+            tape: fields.read_or_default("tape")?,
             links,
             flows,
             changes: changes.map_err(|e| e.at("changes"))?,
-            sample_flows: fields.value("sample_flows")?,
+            sample_flows: fields.read_or_default("sample_flows")?,
         };
-        scenario.bounded()?;
+        scenario.check_memory()?;
         Ok(scenario)
     }
 
     /// Check that the scenario fits into memory.
-    fn bounded(&self) -> Result<()> {
-        let flows: u64 = self.flows.iter().map(|f| f.count + crowd::most(f)).sum();
+    fn check_memory(&self) -> Result<()> {
+        let flows: u64 = self.flows.iter().map(|f| f.count + crowd::max_flows(f)).sum();
         if flows > FLOWS_MAX {
             return Err(
                 Error::new(format!("{flows} flows in all, allowed: {FLOWS_MAX}")).at("flows")
             );
         }
-        let longest = Span(Slots::horizon(cast::index(flows) + self.links.len()).0 - 1);
+        memory::fits(self)?;
+        let longest = Span(EventQueue::max_time(cast::index(flows) + self.links.len()).0 - 1);
         if self.duration > longest {
             let text = format!(
                 "{} is too long for {flows} flows, allowed: {} s",
@@ -203,39 +208,39 @@ impl Scenario {
     }
 }
 
-impl FlowDef {
-    fn of(name: &str, json: &Json, links: &[LinkDef]) -> Result<FlowDef> {
-        let fields = Fields::of(json, &keys::FLOW)?;
-        let count = fields.value("count")?;
-        let source = fields.or_default("source");
-        let source = Named::with_lists(&source);
-        let source = source.and_then(|n| Source::of(&n)).map_err(|e| e.at("source"))?;
+impl FlowConfig {
+    fn of(name: &str, json: &Json, links: &Links<'_>, hops_left: &mut u64) -> Result<FlowConfig> {
+        let fields = KeyReader::new(json, &keys::FLOW)?;
+        let count = fields.read_or_default("count")?;
+        let source = fields.get_or_default("source");
+        let source = NamedParams::with_lists(&source);
+        let source = source.and_then(|n| Source::for_source(&n)).map_err(|e| e.at("source"))?;
         let tcp = match fields.get("tcp") {
-            None if source.udp_by_default() => None,
+            None if source.defaults_to_udp() => None,
             _ => {
-                let tcp = fields.or_default("tcp");
-                let named = Named::of(&tcp).map_err(|e| e.at("tcp"))?;
+                let tcp = fields.get_or_default("tcp");
+                let named = NamedParams::of(&tcp).map_err(|e| e.at("tcp"))?;
                 let parsed = tcp::parse(named.name, named.settings.iter().copied());
                 Some(parsed.map_err(|e| e.at("tcp"))?)
             }
         };
         if let Source::Trace(trace) = &source {
-            trace.checked(count, tcp.is_none()).map_err(|e| e.at("source"))?;
+            trace.validate(count, tcp.is_none()).map_err(|e| e.at("source"))?;
         }
-        let path = names(fields.need("path")?).map_err(|e| e.at("path"))?;
+        let path = names(fields.require("path")?).map_err(|e| e.at("path"))?;
         if path.is_empty() {
             return Err(Error::new("names no link").at("path"));
         }
         let none = Json::Array(Vec::new());
         let back = fields.get("return_path").unwrap_or(&none);
         let written = [path, names(back).map_err(|e| e.at("return_path"))?];
-        let routes = routes(&written, count, links)?;
+        let routes = routes(&written, count, links, hops_left)?;
         if matches!(&source, Source::Web(w) if w.request) && written[1].is_empty() {
             let text = "needs a return_path, which requests cross; name one or leave request out";
             return Err(Error::new(text).at("request").at("source"));
         }
-        let rtt: Option<Dist<Span>> = fields.read("rtt")?;
-        let flow = FlowDef {
+        let rtt: Option<Distribution<Span>> = fields.read("rtt")?;
+        let flow = FlowConfig {
             name: name.to_string(),
             count,
             source,
@@ -243,13 +248,14 @@ impl FlowDef {
             routes,
             written,
             rtt,
-            class: u16::try_from(fields.value::<u64>("class")?).expect("its range is that of u16"),
+            class: u16::try_from(fields.read_or_default::<u64>("class")?)
+                .expect("its range is that of u16"),
             joins: None,
             leaves: None,
         };
-        let longest = (0..flow.routes.len() as u64).map(|i| flow.delay_of_links(links, i)).max();
-        let of_links = longest.unwrap_or_default();
-        if let Some(rtt) = flow.rtt.as_ref().filter(|rtt| rtt.least() < of_links) {
+        let delays = flow.routes.iter().map(|route| delay_of(route, links.all));
+        let of_links = delays.max().unwrap_or_default();
+        if let Some(rtt) = flow.rtt.as_ref().filter(|rtt| rtt.min() < of_links) {
             let text = format!("{:?} can be below the {of_links} of its links", rtt.write());
             return Err(Error::new(text).at("rtt"));
         }
@@ -257,39 +263,53 @@ impl FlowDef {
     }
 
     /// Index of the route of the `i`-th flow.
-    pub fn route_of(&self, i: u64) -> usize {
+    pub fn route_index(&self, i: u64) -> usize {
         if self.routes.len() == 1 { 0 } else { cast::index(i) }
     }
 
-    /// What the propagation along the links of the `i`-th flow adds up to.
-    pub fn delay_of_links(&self, links: &[LinkDef], i: u64) -> Span {
-        let all = self.routes[self.route_of(i)].iter().flatten();
-        all.map(|i| links[*i].spec.delay).fold(Span::ZERO, |a, b| a + b)
+    /// Propagation delay of all links of the `i`-th flow's route, there and back.
+    pub fn links_delay(&self, links: &[LinkConfig], i: u64) -> Span {
+        delay_of(&self.routes[self.route_index(i)], links)
     }
 
     /// Name of the `i`-th flow.
-    pub fn name_of(&self, i: u64) -> String {
+    pub fn flow_name(&self, i: u64) -> String {
         if self.count == 1 { self.name.clone() } else { format!("{}.{i}", self.name) }
     }
 }
 
-fn flows(json: &Json, links: &[LinkDef]) -> Result<Vec<FlowDef>> {
-    let mut flows: Vec<FlowDef> = Vec::new();
+/// Propagation delay of all links of `route`, there and back.
+pub(crate) fn delay_of(route: &Route, links: &[LinkConfig]) -> Span {
+    route.iter().flatten().fold(Span::ZERO, |sum, l| sum + links[*l].spec.delay)
+}
+
+/// The links of a scenario, and their indices by name.
+struct Links<'a> {
+    all: &'a [LinkConfig],
+    by_name: BTreeMap<&'a str, usize>,
+}
+
+fn flows(json: &Json, links: &[LinkConfig]) -> Result<Vec<FlowConfig>> {
+    let mut flows: Vec<FlowConfig> = Vec::new();
+    let by_name = links.iter().enumerate().map(|(i, l)| (l.name.as_str(), i)).collect();
+    let links = Links { all: links, by_name };
+    let mut known = BTreeSet::new();
+    let mut hops_left = HOPS_MAX;
     for (i, json) in read::list(json)?.iter().enumerate() {
-        let fields = Fields::of(json, &keys::FLOW).map_err(|e| {
+        let fields = KeyReader::new(json, &keys::FLOW).map_err(|e| {
             // Name the flow in the path if its name is known.
             match json.get("name").and_then(Json::as_str) {
                 Some(name) => e.at(name),
                 None => e.at(i),
             }
         })?;
-        let name = fields.need("name").and_then(|n| read::text(n).map_err(|e| e.at("name")));
+        let name = fields.require("name").and_then(|n| read::text(n).map_err(|e| e.at("name")));
         let name = name.map_err(|e| e.at(i))?;
-        good_name(name).map_err(|e| e.at("name").at(i))?;
-        if flows.iter().any(|f| f.name == name) {
+        check_name(name).map_err(|e| e.at("name").at(i))?;
+        if !known.insert(name) {
             return Err(Error::new(format!("{name:?} names two flows")).at("name").at(i));
         }
-        flows.push(FlowDef::of(name, json, links).map_err(|e| e.at(name))?);
+        flows.push(FlowConfig::of(name, json, &links, &mut hops_left).map_err(|e| e.at(name))?);
     }
     if flows.is_empty() {
         return Err(Error::new("there is no flow"));
@@ -304,24 +324,36 @@ fn names(json: &Json) -> Result<Vec<String>> {
 
 /// The routes of the flows of a group: one for all, or where a name has the flow's number in it,
 /// one for each.
-fn routes(written: &[Vec<String>; 2], count: u64, links: &[LinkDef]) -> Result<Vec<Route>> {
-    let by_name: BTreeMap<&str, usize> =
-        links.iter().enumerate().map(|(i, l)| (l.name.as_str(), i)).collect();
+///
+/// Their links are taken from `hops_left`, the number of hops that the scenario may still have.
+fn routes(
+    written: &[Vec<String>; 2],
+    count: u64,
+    links: &Links<'_>,
+    hops_left: &mut u64,
+) -> Result<Vec<Route>> {
     let numbered = written.iter().flatten().any(|name| name.contains(NUMBER));
+    let routes = if numbered { count } else { 1 };
+    let hops = routes.saturating_mul(written.iter().map(|names| names.len() as u64).sum());
+    *hops_left = hops_left.checked_sub(hops).ok_or_else(|| {
+        let text = format!("{routes} paths have {hops} links, allowed for all flows: {HOPS_MAX}");
+        Error::new(text).at("path")
+    })?;
     let each = |i: u64| -> Result<Route> {
-        let way = |w: usize, key: &str| path(&written[w], i, &by_name).map_err(|e| e.at(key));
+        let way = |w: usize, key: &str| path(&written[w], i, &links.by_name).map_err(|e| e.at(key));
         Ok([way(0, "path")?, way(1, "return_path")?])
     };
-    (0..if numbered { count } else { 1 }).map(each).collect()
+    (0..routes).map(each).collect()
 }
 
 fn path(names: &[String], number: u64, links: &BTreeMap<&str, usize>) -> Result<Vec<usize>> {
     let mut path = Vec::with_capacity(names.len());
+    let mut crossed = BTreeSet::new();
     for (i, name) in names.iter().enumerate() {
         let name = name.replace(NUMBER, &number.to_string());
         let at = links.get(name.as_str());
         let at = *at.ok_or_else(|| Error::unknown("link", &name, links.keys().copied()).at(i))?;
-        if path.contains(&at) {
+        if !crossed.insert(at) {
             return Err(Error::new(format!("link {name:?} is crossed twice")).at(i));
         }
         path.push(at);
@@ -330,7 +362,7 @@ fn path(names: &[String], number: u64, links: &BTreeMap<&str, usize>) -> Result<
 }
 
 /// Check a name: names appear in paths and file names.
-pub(crate) fn good_name(name: &str) -> Result<()> {
+pub(crate) fn check_name(name: &str) -> Result<()> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
         let text = format!("{name:?} is not a name: 1 to 64 letters, digits, \"_\" and \"-\" are");

@@ -2,17 +2,17 @@
 //! ones. Sources and random numbers are the same as in the simulation.
 //!
 //! The caller polls [`Script::next`] for the time of the next action, gets it from
-//! [`Script::wake`], and reports the progress of each connection. A connection is identified by the
-//! number of its flow: first the rows of the result, then pooled flows of session groups, each of
-//! which serves one connection after the other.
+//! [`Script::pop_action`], and reports the progress of each connection. A connection is identified
+//! by the number of its flow: first the rows of the result, then pooled flows of session groups,
+//! each of which serves one connection after the other.
 
-use crate::crowd::{self, Crowd, Open};
-use crate::flow::{Completion, Flow, Told, stream};
-use crate::outcome::{self, Column, Completions, head};
-use crate::pace::Pace;
-use crate::scenario::{FlowDef, Scenario};
+use crate::crowd::{self, OpenRequest, SessionGroup};
+use crate::flow::{Completion, Flow, Transfer, random_stream};
+use crate::outcome::{self, Column, Completions, flow_summary_head};
+use crate::pace::PacketSchedule;
+use crate::scenario::{FlowConfig, Scenario};
 use crate::source::{Source, Transfers};
-use crate::udp::UdpEnds;
+use crate::udp::UdpEndpoints;
 use rand_pcg::Pcg64Mcg;
 use serde_json::Value as Json;
 use sojourn_aqm::cast;
@@ -25,13 +25,13 @@ pub enum Load {
     Endless,
     /// Fixed number of bytes.
     Bytes(u64),
-    /// Determined by later [`Cue::Write`]s.
+    /// Determined by later [`Action::Write`]s.
     Written,
 }
 
 /// Action of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cue {
+pub enum Action {
     /// Open a connection, or send more on the last one of the flow if that is kept.
     Open {
         /// Flow number.
@@ -68,7 +68,7 @@ pub struct Row {
 }
 
 /// Flow with its own application.
-struct Own {
+struct SingleFlow {
     group: usize,
     due: Time,
     stop: Time,
@@ -87,16 +87,16 @@ enum App {
         done: Vec<Completion>,
     },
     Paced {
-        pace: Pace,
+        pace: PacketSchedule,
         rng: Pcg64Mcg,
         first: Span,
     },
-    Udp(Box<UdpEnds>),
+    Udp(Box<UdpEndpoints>),
 }
 
 /// Session group and its first row.
-struct Group {
-    crowd: Crowd,
+struct SessionRows {
+    crowd: SessionGroup,
     first: u32,
 }
 
@@ -104,7 +104,7 @@ struct Group {
 struct Lease {
     group: usize,
     host: u32,
-    told: Option<Told>,
+    told: Option<Transfer>,
 }
 
 /// Applications of a scenario.
@@ -112,47 +112,48 @@ pub struct Script {
     scenario: Scenario,
     rows: Vec<Row>,
     /// Per row; None if the row is a host of a session group.
-    own: Vec<Option<Own>>,
-    groups: Vec<Group>,
+    own: Vec<Option<SingleFlow>>,
+    groups: Vec<SessionRows>,
     leases: Vec<Lease>,
     /// Groups that leave, in descending order of time.
     leaves: Vec<(Time, usize)>,
 }
 
-impl Own {
-    fn new(def: &FlowDef, group: usize, i: u64, seed: u64) -> Own {
-        let stream = |what: &str| stream(seed, &format!("flows.{}.{what}", def.name_of(i)));
+impl SingleFlow {
+    fn new(def: &FlowConfig, group: usize, i: u64, seed: u64) -> SingleFlow {
+        let own_stream =
+            |what: &str| random_stream(seed, &format!("flows.{}.{what}", def.flow_name(i)));
         let joins = Time::ZERO + def.joins.unwrap_or_default();
-        let start = joins + def.source.start().sample(&mut stream("start"));
-        let mut rng = stream("source");
+        let start = joins + def.source.start().sample(&mut own_stream("start"));
+        let mut rng = own_stream("source");
         let (mut due, nothing) = (start, Span::ZERO);
         let app = match (&def.source, &def.tcp) {
             (source, None) => {
-                let udp = UdpEnds::new(source, i, start, rng);
+                let udp = UdpEndpoints::new(source, i, start, rng);
                 due = udp.first;
                 App::Udp(Box::new(udp))
             }
             (Source::Transfers(params), _) => {
                 let (params, left) = (params.clone(), params.number.unwrap_or(u64::MAX));
-                let now = Completion { start, took: nothing, startup: nothing, bytes: 0 };
+                let now = Completion { start, duration: nothing, startup: nothing, bytes: 0 };
                 App::Transfers { params, rng, left, now, done: Vec::new() }
             }
-            (source, _) => match Pace::of(source, &mut rng) {
+            (source, _) => match PacketSchedule::for_source(source, &mut rng) {
                 Some((pace, first)) => App::Paced { pace, rng, first },
                 None => App::Bulk,
             },
         };
         let stop = def.source.stop().map_or(Time::NEVER, |s| joins + s);
-        Own { group, due, stop, app, open: false }
+        SingleFlow { group, due, stop, app, open: false }
     }
 
     /// Perform the action that is due for row `row`, which is this one.
-    fn act(&mut self, row: u32) -> Option<Cue> {
+    fn act(&mut self, row: u32) -> Option<Action> {
         let now = std::mem::replace(&mut self.due, Time::NEVER);
-        let open = |load| Some(Cue::Open { flow: row, row, load, request: false, keep: false });
+        let open = |load| Some(Action::Open { flow: row, row, load, request: false, keep: false });
         if now >= self.stop {
             let streams = matches!(self.app, App::Bulk | App::Paced { .. });
-            return (streams && self.open).then_some(Cue::Stop(row));
+            return (streams && self.open).then_some(Action::Stop(row));
         }
         match &mut self.app {
             App::Bulk => {
@@ -163,7 +164,7 @@ impl Own {
             App::Transfers { params, rng, left, now: this, .. } => {
                 *left -= 1;
                 let (start, bytes) = (now, params.size.sample(rng).0.max(1));
-                *this = Completion { start, took: Span::ZERO, startup: Span::ZERO, bytes };
+                *this = Completion { start, duration: Span::ZERO, startup: Span::ZERO, bytes };
                 open(Load::Bytes(bytes))
             }
             App::Paced { first, .. } if !self.open => {
@@ -171,14 +172,14 @@ impl Own {
                 open(Load::Written)
             }
             App::Paced { pace, rng, .. } => {
-                let (bytes, gap) = pace.send(rng);
+                let (bytes, gap) = pace.next_packet(rng);
                 self.due = now + gap;
-                Some(Cue::Write(row, bytes))
+                Some(Action::Write(row, bytes))
             }
             App::Udp(udp) => {
                 let (bytes, due) = udp.send(now);
                 self.due = due;
-                Some(Cue::Datagram(row, bytes.into()))
+                Some(Action::Datagram(row, bytes.into()))
             }
         }
     }
@@ -191,16 +192,16 @@ impl Script {
         let mut leaves = Vec::new();
         for (group, def) in scenario.flows.iter().enumerate() {
             leaves.extend(def.leaves.map(|at| (Time::ZERO + at, group)));
-            let of_crowd = crowd::is_crowd(def);
+            let of_crowd = crowd::uses_sessions(def);
             if of_crowd {
-                let crowd = Crowd::new(&scenario, group);
-                groups.push(Group { crowd, first: cast::number(rows.len()) });
+                let crowd = SessionGroup::new(&scenario, group);
+                groups.push(SessionRows { crowd, first: cast::number(rows.len()) });
             }
             for member in 0..def.count {
-                let of_links = def.delay_of_links(&scenario.links, member);
+                let of_links = def.links_delay(&scenario.links, member);
                 let rtt = Flow::rtt_of(def, member, of_links, scenario.seed);
-                rows.push(Row { name: def.name_of(member), group, member, rtt });
-                own.push((!of_crowd).then(|| Own::new(def, group, member, scenario.seed)));
+                rows.push(Row { name: def.flow_name(member), group, member, rtt });
+                own.push((!of_crowd).then(|| SingleFlow::new(def, group, member, scenario.seed)));
             }
         }
         leaves.sort_by_key(|leave| std::cmp::Reverse(*leave));
@@ -222,41 +223,41 @@ impl Script {
 
     /// Perform the earliest action due by `now`, at its due time. Returns the cue for the caller,
     /// if any. Call until nothing is due.
-    pub fn wake(&mut self, now: Time) -> Option<Cue> {
+    pub fn pop_action(&mut self, now: Time) -> Option<Action> {
         let at = self.next();
         if at > now {
             return None;
         }
         if self.leaves.last().is_some_and(|leave| leave.0 == at) {
-            return self.leaves.pop().map(|(at, group)| self.leave(group, at));
+            return self.leaves.pop().map(|(at, group)| self.remove_group(group, at));
         }
-        let due = |own: &Option<Own>| own.as_ref().is_some_and(|own| own.due == at);
+        let due = |own: &Option<SingleFlow>| own.as_ref().is_some_and(|own| own.due == at);
         if let Some(row) = self.own.iter().position(due) {
             return self.own[row].as_mut().and_then(|own| own.act(cast::number(row)));
         }
         let group = self.groups.iter().position(|group| group.crowd.next() == at)?;
-        let open = self.groups[group].crowd.wake(at)?;
+        let open = self.groups[group].crowd.process_next_event(at)?;
         Some(self.open(group, open))
     }
 
     /// Open a connection of a session group.
-    fn open(&mut self, g: usize, open: Open) -> Cue {
+    fn open(&mut self, g: usize, open: OpenRequest) -> Action {
         let first_lent = cast::number(self.rows.len());
-        let Group { crowd, first } = &mut self.groups[g];
-        let flow = crowd.lend(&open).unwrap_or_else(|| {
+        let SessionRows { crowd, first } = &mut self.groups[g];
+        let flow = crowd.take_idle_flow(&open).unwrap_or_else(|| {
             self.leases.push(Lease { group: g, host: open.host, told: None });
             first_lent + cast::number(self.leases.len()) - 1
         });
-        self.leases[(flow - first_lent) as usize].told = Some(Told::new(open));
-        let Open { bytes, request, keep, .. } = open;
-        Cue::Open { flow, row: *first + open.host, load: Load::Bytes(bytes), request, keep }
+        self.leases[(flow - first_lent) as usize].told = Some(Transfer::new(open));
+        let OpenRequest { bytes, request, reuse_connection: keep, .. } = open;
+        Action::Open { flow, row: *first + open.host, load: Load::Bytes(bytes), request, keep }
     }
 
-    fn leave(&mut self, group: usize, now: Time) -> Cue {
+    fn remove_group(&mut self, group: usize, now: Time) -> Action {
         for own in self.own.iter_mut().flatten().filter(|own| own.group == group) {
             (own.due, own.stop) = (Time::NEVER, own.stop.min(now));
             if let App::Transfers { done, .. } = &mut own.app {
-                done.retain(|c| c.start + c.took < now);
+                done.retain(|c| c.start + c.duration < now);
             }
         }
         for crowd in self.groups.iter_mut().map(|group| &mut group.crowd) {
@@ -265,16 +266,19 @@ impl Script {
             }
         }
         let first = cast::number(self.rows.iter().take_while(|row| row.group < group).count());
-        Cue::Leave(first, first + cast::saturate32(self.scenario.flows[group].count))
+        Action::Leave(first, first + cast::saturate32(self.scenario.flows[group].count))
     }
 
     /// Pooled flow with this number.
-    fn lease(&mut self, flow: u32) -> Option<&mut Lease> {
+    fn pooled_flow(&mut self, flow: u32) -> Option<&mut Lease> {
         self.leases.get_mut((flow as usize).checked_sub(self.rows.len())?)
     }
 
     /// Current and completed transfers of a flow with repeated transfers.
-    fn transfers(&mut self, flow: u32) -> Option<(&mut Completion, &mut Vec<Completion>)> {
+    fn sequential_transfers(
+        &mut self,
+        flow: u32,
+    ) -> Option<(&mut Completion, &mut Vec<Completion>)> {
         match &mut self.own.get_mut(flow as usize)?.as_mut()?.app {
             App::Transfers { now, done, .. } => Some((now, done)),
             _ => None,
@@ -283,29 +287,29 @@ impl Script {
 
     /// Report that the connection of a flow is established: its first byte can be sent.
     pub fn established(&mut self, flow: u32, at: Time) {
-        if let Some(told) = self.lease(flow).and_then(|lease| lease.told.as_mut()) {
-            told.startup = at.since(told.open.since);
-        } else if let Some((now, _)) = self.transfers(flow) {
+        if let Some(told) = self.pooled_flow(flow).and_then(|lease| lease.told.as_mut()) {
+            told.startup = at.since(told.open.requested_at);
+        } else if let Some((now, _)) = self.sequential_transfers(flow) {
             now.startup = at.since(now.start);
         }
     }
 
     /// Report that all bytes of a transfer were received.
     pub fn received(&mut self, flow: u32, at: Time) {
-        if let Some(Lease { group, host, told: Some(told) }) = self.lease(flow) {
+        if let Some(Lease { group, host, told: Some(told) }) = self.pooled_flow(flow) {
             let (group, host, told) = (*group, *host, *told);
-            self.groups[group].crowd.received(&told, host, at);
-        } else if let Some((now, done)) = self.transfers(flow) {
-            done.push(Completion { took: at.since(now.start), ..*now });
+            self.groups[group].crowd.on_received(&told, host, at);
+        } else if let Some((now, done)) = self.sequential_transfers(flow) {
+            done.push(Completion { duration: at.since(now.start), ..*now });
         }
     }
 
     /// Report that all bytes of a transfer were acknowledged.
     pub fn acked(&mut self, flow: u32, at: Time) {
-        if let Some(lease) = self.lease(flow) {
+        if let Some(lease) = self.pooled_flow(flow) {
             let (group, host, told) = (lease.group, lease.host, lease.told.take());
             let Some(told) = told else { return };
-            self.groups[group].crowd.acked(&told, host, flow, at);
+            self.groups[group].crowd.on_acked(&told, host, flow, at);
         } else if let Some(Some(own)) = self.own.get_mut(flow as usize)
             && let App::Transfers { params, rng, .. } = &mut own.app
         {
@@ -318,40 +322,40 @@ impl Script {
     pub fn finish(mut self) -> (Vec<Json>, Vec<(String, Column)>) {
         let (scenario, mut all) = (&self.scenario, Completions::default());
         let (end, warm) = (Time::ZERO + scenario.duration, Time::ZERO + scenario.warmup);
-        for Group { crowd, .. } in &mut self.groups {
+        for SessionRows { crowd, .. } in &mut self.groups {
             crowd.done.retain(|d| d.start + d.took < end);
             crowd.queries.retain(|(made, took)| *made + *took < end);
         }
         let mut told = Vec::new();
         for (i, row) in (0u32..).zip(&self.rows) {
             let def = &scenario.flows[row.group];
-            let mut map = head(&row.name, &def.name, 0.0, row.rtt.as_secs());
+            let mut map = flow_summary_head(&row.name, &def.name, 0.0, row.rtt.as_secs());
             let group = self.groups.iter().find(|group| group.crowd.group == row.group);
             match (&mut self.own[i as usize], group) {
-                (Some(Own { app: App::Transfers { done, .. }, .. }), _) => {
-                    done.retain(|c| c.start + c.took < end);
+                (Some(SingleFlow { app: App::Transfers { done, .. }, .. }), _) => {
+                    done.retain(|c| c.start + c.duration < end);
                     let since = done.iter().filter(|c| c.start >= warm);
-                    let mut took: Vec<f64> = since.map(|c| c.took.as_secs()).collect();
-                    outcome::completions(&mut took, &mut map);
-                    done.iter().for_each(|c| all.add(i, c.start, [c.took, c.startup], c.bytes));
+                    let mut took: Vec<f64> = since.map(|c| c.duration.as_secs()).collect();
+                    outcome::insert_completions(&mut took, &mut map);
+                    done.iter().for_each(|c| all.add(i, c.start, [c.duration, c.startup], c.bytes));
                 }
-                (None, Some(Group { crowd, first })) => {
+                (None, Some(SessionRows { crowd, first })) => {
                     let host = i - first;
                     let done = crowd.done.iter().filter(|d| d.host == host).copied();
-                    crowd.tell(host as usize, done.collect(), warm, &mut map);
+                    crowd.insert_results(host as usize, done.collect(), warm, &mut map);
                     if host == 0 {
                         for d in &crowd.done {
                             all.add(first + d.host, d.start, [d.took, d.startup], d.bytes);
                         }
-                        all.answers(i, &crowd.queries);
+                        all.add_queries(i, &crowd.queries);
                     }
                 }
-                _ => outcome::completions(&mut [], &mut map),
+                _ => outcome::insert_completions(&mut [], &mut map),
             }
             told.push(Json::Object(map));
         }
         let mut columns = Vec::new();
-        let queries = self.groups.iter().any(|group| group.crowd.queries_are_made());
+        let queries = self.groups.iter().any(|group| group.crowd.has_queries());
         all.columns(queries, &mut columns);
         (told, columns)
     }

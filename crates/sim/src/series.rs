@@ -1,9 +1,9 @@
 //! Time series for figures: links, groups of flows and flows, sampled once per interval. Sampling
 //! does not affect the simulation.
 
-use crate::flow::{Ends, Flow};
+use crate::flow::{Endpoints, Flow};
 use crate::outcome::Column;
-use crate::scenario::{FlowDef, Scenario};
+use crate::scenario::{FlowConfig, Scenario};
 use sojourn_aqm::Link;
 use sojourn_aqm::units::Time;
 
@@ -20,11 +20,11 @@ const COUNTS: [&str; 7] = [
 
 /// Counters of a link: those of [`COUNTS`], then used and offered capacity, and the total sojourn
 /// time of departed packets in ns.
-type Running = ([u64; COUNTS.len() + 2], u128);
+type LinkCounters = ([u64; COUNTS.len() + 2], u128);
 
-fn running(link: &mut Link) -> Running {
+fn running(link: &mut Link) -> LinkCounters {
     let [used, offered] = link.usage();
-    let t = link.tally();
+    let t = link.stats();
     let [full, early, late] = t.drops();
     let [arrived, departed, bytes] = [t.arrived_packets, t.departed_packets, t.departed_bytes];
     let counts = [arrived, departed, bytes, full, early, late, t.marks.all(), used, offered];
@@ -41,13 +41,13 @@ pub struct LinkSeries {
     counts: [Vec<u64>; COUNTS.len()],
     gauges: Vec<(&'static str, Vec<f64>)>,
     /// Counters at the last sample.
-    last: Running,
+    last: LinkCounters,
 }
 
 impl LinkSeries {
     /// Differences since the last sample, with wrapping arithmetic because the counters restart at
     /// zero after the warm-up.
-    fn since(&mut self, link: &mut Link) -> Running {
+    fn since_last(&mut self, link: &mut Link) -> LinkCounters {
         let now = running(link);
         let last = std::mem::replace(&mut self.last, now);
         let counts = std::array::from_fn(|i| now.0[i].wrapping_sub(last.0[i]));
@@ -56,25 +56,25 @@ impl LinkSeries {
 
     /// Prepare for a reset of the link's counters: what they counted since the last sample is added
     /// to the next one.
-    pub fn begin(&mut self, link: &mut Link) {
-        let (counts, sojourn_ns) = self.since(link);
+    pub fn before_stats_reset(&mut self, link: &mut Link) {
+        let (counts, sojourn_ns) = self.since_last(link);
         self.last = (counts.map(u64::wrapping_neg), sojourn_ns.wrapping_neg());
     }
 
     /// Sample the link at `now`.
-    pub fn look(&mut self, now: Time, link: &mut Link) {
+    pub fn sample(&mut self, now: Time, link: &mut Link) {
         link.advance(now);
-        let (counts, sojourn_ns) = self.since(link);
+        let (counts, sojourn_ns) = self.since_last(link);
         let [_, sent, .., used, offered] = counts;
         self.sojourn_s.push(sojourn_ns as f64 / sent as f64 / 1e9);
         self.utilisation.push(used as f64 / offered as f64);
         self.counts.iter_mut().zip(counts).for_each(|(column, n)| column.push(n));
-        let (packets, bytes) = link.tally().waiting();
+        let (packets, bytes) = link.stats().backlog();
         self.queue_bytes.push(bytes);
         self.queue_packets.push(packets);
         let gauges = &mut self.gauges;
         let mut i = 0;
-        link.gauges(&mut |name, value| {
+        link.inspect(&mut |name, value| {
             if i == gauges.len() {
                 gauges.push((name, Vec::new()));
             }
@@ -109,7 +109,7 @@ impl LinkSeries {
 
 /// Samples of a flow.
 #[derive(Default)]
-struct OfFlow {
+struct FlowSeries {
     delivered_bytes: Vec<u64>,
     received_bytes: Vec<u64>,
     cwnd_packets: Vec<f64>,
@@ -119,7 +119,7 @@ struct OfFlow {
 
 /// State of a flow at a sample.
 #[derive(Clone, Copy, Default)]
-pub struct Look {
+pub struct FlowSample {
     /// Payload delivered in order since the start, bytes.
     pub delivered: u64,
     /// Bytes on the wire received since the start.
@@ -130,7 +130,7 @@ pub struct Look {
 
 /// Samples of a group of flows.
 #[derive(Default)]
-struct OfGroup {
+struct GroupSeries {
     delivered_bytes: Vec<u64>,
     received_bytes: Vec<u64>,
     cwnd_packets: Vec<f64>,
@@ -139,11 +139,11 @@ struct OfGroup {
     /// True if the flows use TCP.
     tcp: bool,
     /// Sums over the flows for the current sample.
-    sums: Sums,
+    sums: GroupSums,
 }
 
 #[derive(Default)]
-struct Sums {
+struct GroupSums {
     delivered: u64,
     received: u64,
     /// Sum and number of congestion windows.
@@ -152,7 +152,7 @@ struct Sums {
     stalled: u64,
 }
 
-impl OfGroup {
+impl GroupSeries {
     fn look(&mut self) {
         let sums = std::mem::take(&mut self.sums);
         self.delivered_bytes.push(sums.delivered);
@@ -177,7 +177,7 @@ impl OfGroup {
 
 /// State of a flow at the last sample.
 #[derive(Clone, Copy, Default)]
-struct Last {
+struct PreviousSample {
     delivered: u64,
     received: u64,
     timeouts: u64,
@@ -189,34 +189,35 @@ struct Last {
 pub struct Series {
     time_s: Vec<f64>,
     links: Vec<LinkSeries>,
-    groups: Vec<OfGroup>,
+    groups: Vec<GroupSeries>,
     /// Empty if flows are not sampled individually.
-    flows: Vec<OfFlow>,
-    last: Vec<Last>,
+    flows: Vec<FlowSeries>,
+    last: Vec<PreviousSample>,
 }
 
 impl Series {
     /// Create a recorder for a scenario with `rows` flows and hosts.
     pub fn new(scenario: &Scenario, rows: usize) -> Series {
         let each = if scenario.sample_flows { rows } else { 0 };
-        let group = |def: &FlowDef| OfGroup { tcp: def.tcp.is_some(), ..OfGroup::default() };
+        let group =
+            |def: &FlowConfig| GroupSeries { tcp: def.tcp.is_some(), ..GroupSeries::default() };
         Series {
             time_s: Vec::new(),
             links: scenario.links.iter().map(|_| LinkSeries::default()).collect(),
             groups: scenario.flows.iter().map(group).collect(),
-            flows: (0..each).map(|_| OfFlow::default()).collect(),
+            flows: (0..each).map(|_| FlowSeries::default()).collect(),
             last: Vec::new(),
         }
     }
 
     /// Sample the links at `now`.
-    pub fn look_at_links(&mut self, now: Time, links: &mut [Link]) {
+    pub fn sample_links(&mut self, now: Time, links: &mut [Link]) {
         self.time_s.push(now.0 as f64 / 1e9);
-        self.links.iter_mut().zip(links).for_each(|(of, link)| of.look(now, link));
+        self.links.iter_mut().zip(links).for_each(|(of, link)| of.sample(now, link));
     }
 
     /// Sample row `i` of the flows.
-    pub fn look_at_flow(&mut self, i: usize, look: Look) {
+    pub fn sample_flow(&mut self, i: usize, look: FlowSample) {
         let Some(of) = self.flows.get_mut(i) else { return };
         of.delivered_bytes.push(look.delivered - of.last.0);
         of.received_bytes.push(look.received - of.last.1);
@@ -226,14 +227,14 @@ impl Series {
 
     /// Sample the groups by summing over their flows, pooled flows included; `on_links` is true for
     /// flows with packets on links.
-    pub fn look_at_groups(&mut self, flows: &[Flow], on_links: &[bool]) {
-        self.last.resize(flows.len(), Last::default());
+    pub fn sample_groups(&mut self, flows: &[Flow], on_links: &[bool]) {
+        self.last.resize(flows.len(), PreviousSample::default());
         for (f, flow) in flows.iter().enumerate() {
             let (last, sums) = (&mut self.last[f], &mut self.groups[flow.group as usize].sums);
             let (delivered, received) = (flow.delivered_bytes(), flow.received_bytes());
             sums.delivered += delivered - std::mem::replace(&mut last.delivered, delivered);
             sums.received += received - std::mem::replace(&mut last.received, received);
-            let Ends::Tcp(tcp) = &flow.ends else { continue };
+            let Endpoints::Tcp(tcp) = &flow.ends else { continue };
             let timeouts = tcp.sender.stats().timeouts;
             sums.windows.0 += tcp.sender.cwnd_packets();
             sums.windows.1 += 1;
@@ -242,18 +243,18 @@ impl Series {
             let here = (flow.connection, tcp.sender.acked_bytes());
             if flow.stalled(on_links[f]) {
                 last.stalled = Some(here);
-            } else if last.stalled != Some(here) || tcp.sender.done() {
+            } else if last.stalled != Some(here) || tcp.sender.is_done() {
                 last.stalled = None;
             }
             sums.stalled += u64::from(last.stalled.is_some());
         }
-        self.groups.iter_mut().for_each(OfGroup::look);
+        self.groups.iter_mut().for_each(GroupSeries::look);
     }
 
     /// Prepare for a reset of the links' counters: what they counted since the last sample is added
     /// to the next one.
     pub fn begin(&mut self, links: &mut [Link]) {
-        self.links.iter_mut().zip(links).for_each(|(of, link)| of.begin(link));
+        self.links.iter_mut().zip(links).for_each(|(of, link)| of.before_stats_reset(link));
     }
 
     /// Append all columns; `names` are the names of the flows.

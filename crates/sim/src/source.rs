@@ -2,25 +2,25 @@
 //! sources.
 
 use crate::crowd::params::{Incast, Poisson, Sessions, Web};
-use crate::dist::Dist;
+use crate::dist::Distribution;
 use crate::missing;
 use crate::onoff::OnOff;
-use crate::read::{self, Named};
+use crate::read::{self, NamedParams};
 use crate::trace::Trace;
 use serde_json::Value as Json;
 use sojourn_aqm::cast;
-use sojourn_aqm::dice::Dice;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::missing::Missing;
 use sojourn_aqm::params;
-use sojourn_aqm::params::{Params, Rows};
+use sojourn_aqm::params::{ParamRows, Params};
+use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Bytes, Rate, Span};
 
 params! {
     /// Application that always has data to send.
     pub struct Bulk {
         /// Start time.
-        start: Dist<Span> = Dist::Constant(Span::ZERO), [], "", [];
+        start: Distribution<Span> = Distribution::Constant(Span::ZERO), [], "", [];
         /// Time from which no new data is sent; auto means never.
         stop: Option<Span> = None, [], "", [];
     }
@@ -30,12 +30,13 @@ params! {
     /// Sequential transfers, each on a new connection.
     pub struct Transfers {
         /// Start time of the first transfer.
-        start: Dist<Span> = Dist::Constant(Span::ZERO), [], "", [];
+        start: Distribution<Span> = Distribution::Constant(Span::ZERO), [], "", [];
         /// Payload of a transfer.
-        size: Dist<Bytes> = Dist::Constant(Bytes(100_000)),
-            [Dist::Constant(Bytes(1)) => Dist::Constant(Bytes(1_000_000_000_000))], "S", [];
+        size: Distribution<Bytes> = Distribution::Constant(Bytes(100_000)),
+            [Distribution::Constant(Bytes(1)) => Distribution::Constant(Bytes(1_000_000_000_000))],
+            "S", [];
         /// Pause between the last acknowledgement of a transfer and the start of the next.
-        gap: Dist<Span> = Dist::Constant(Span::ZERO), [], "", ["think"];
+        gap: Distribution<Span> = Distribution::Constant(Span::ZERO), [], "", ["think"];
         /// Number of transfers; auto means unlimited.
         number: Option<u64> = None, [Some(1) => Some(1_000_000_000)], "", [];
         /// Time from which no further transfer starts; auto means never.
@@ -48,7 +49,7 @@ params! {
     /// the socket of a given TCP, which buffers them.
     pub struct Cbr {
         /// Start time; the first packet follows at a random time within one interval.
-        start: Dist<Span> = Dist::Constant(Span::ZERO), [], "", [];
+        start: Distribution<Span> = Distribution::Constant(Span::ZERO), [], "", [];
         /// Stop time; auto means never.
         stop: Option<Span> = None, [], "", [];
         /// Rate in bit/s: on the wire over UDP, payload over TCP.
@@ -64,18 +65,18 @@ params! {
 
 impl Cbr {
     /// Time from the first packet to the `k`-th, exact for any `k` (no accumulated rounding).
-    pub fn due(&self, k: u64) -> Span {
+    pub fn offset_of(&self, k: u64) -> Span {
         let bits = u128::from(k) * u128::from(self.packet.0) * 8;
         Span(cast::saturate(bits * 1_000_000_000 / u128::from(self.rate.0)))
     }
 
     /// Gap after the `k`-th packet. Uses one random number, none without jitter.
-    pub fn gap(&self, k: u64, dice: &mut impl Dice) -> Span {
-        let gap = Span(self.due(k + 1).0 - self.due(k).0);
+    pub fn next_gap(&self, k: u64, rng: &mut impl Random) -> Span {
+        let gap = Span(self.offset_of(k + 1).0 - self.offset_of(k).0);
         if self.jitter == 0.0 {
             return gap;
         }
-        let share = 1.0 + self.jitter * (2.0 * dice.uniform() - 1.0);
+        let share = 1.0 + self.jitter * (2.0 * rng.uniform() - 1.0);
         Span(cast::trunc(gap.0 as f64 * share))
     }
 }
@@ -103,7 +104,8 @@ pub enum Source {
     Trace(Trace),
 }
 
-/// Evaluate an expression on the parameters of any source; for a trace these are its [`Shift`].
+/// Evaluate an expression on the parameters of any source; for a trace these are its
+/// `TraceParams`.
 macro_rules! each {
     ($source:expr, $p:ident => $value:expr) => {
         match $source {
@@ -129,7 +131,7 @@ pub struct Entry {
     /// Source: paper, RFC or ns-2 class.
     pub source: &'static str,
     /// Parser of the settings.
-    read: fn(&Named<'_>) -> Result<Source>,
+    read: fn(&NamedParams<'_>) -> Result<Source>,
 }
 
 /// All sources.
@@ -186,15 +188,15 @@ pub static SOURCES: &[Entry] = &[
         name: "trace",
         about: "recorded packets over UDP, or recorded flows over a given TCP",
         source: "RFC 7928 section 5 (repeatable traffic)",
-        read: |n| Trace::of(n).map(Source::Trace),
+        read: |n| Trace::parse(n).map(Source::Trace),
     },
 ];
 
 impl Entry {
     /// Parameters with their defaults.
-    pub fn params(&self) -> Rows {
-        let named = Named { name: self.name, settings: Vec::new(), lists: Vec::new() };
-        (self.read)(&named).map(|s| s.table()).expect("defaults are valid")
+    pub fn params(&self) -> ParamRows {
+        let named = NamedParams { name: self.name, settings: Vec::new(), lists: Vec::new() };
+        (self.read)(&named).map(|s| s.param_rows()).expect("defaults are valid")
     }
 }
 
@@ -203,7 +205,7 @@ impl Source {
     ///
     /// # Errors
     /// If the name or a parameter is unknown, or a value is out of range.
-    pub fn of(named: &Named<'_>) -> Result<Source> {
+    pub fn for_source(named: &NamedParams<'_>) -> Result<Source> {
         let name = named.name;
         let entry = SOURCES.iter().find(|e| e.name == name).ok_or_else(|| {
             let unknown = || Error::unknown("source", name, SOURCES.iter().map(|e| e.name));
@@ -230,7 +232,7 @@ impl Source {
     }
 
     /// Parameters with their values.
-    pub fn table(&self) -> Rows {
+    pub fn param_rows(&self) -> ParamRows {
         match self {
             Source::Trace(trace) => trace.table(),
             other => each!(other, p => p.table()),
@@ -241,12 +243,12 @@ impl Source {
     pub fn canonical(&self) -> Json {
         match self {
             Source::Trace(trace) => trace.canonical(),
-            other => read::canonical(other.name(), &other.table()),
+            other => read::canonical(other.name(), &other.param_rows()),
         }
     }
 
     /// Distribution of the start time.
-    pub fn start(&self) -> &Dist<Span> {
+    pub fn start(&self) -> &Distribution<Span> {
         each!(self, p => &p.start)
     }
 
@@ -256,7 +258,7 @@ impl Source {
     }
 
     /// True if the source sends over UDP unless a TCP is given. Every source can use TCP.
-    pub fn udp_by_default(&self) -> bool {
+    pub fn defaults_to_udp(&self) -> bool {
         matches!(self, Source::Cbr(_) | Source::OnOff(_) | Source::Trace(_))
     }
 }
@@ -273,11 +275,11 @@ mod tests {
         let exact = Cbr { rate: Rate(250_000), packet, ..Cbr::default() };
         let shaken = Cbr { jitter: 0.5, ..exact.clone() };
         let (mut used, mut fresh) = (Pcg64Mcg::seed_from_u64(1), Pcg64Mcg::seed_from_u64(1));
-        let sum: u64 = (0..1000).map(|k| exact.gap(k, &mut used).0).sum();
-        assert_eq!(Span(sum), exact.due(1000));
+        let sum: u64 = (0..1000).map(|k| exact.next_gap(k, &mut used).0).sum();
+        assert_eq!(Span(sum), exact.offset_of(1000));
         assert_eq!(used, fresh, "no random number without jitter");
         let gaps: Vec<f64> =
-            (0..100_000).map(|k| shaken.gap(k, &mut fresh).as_secs() * 1e3).collect();
+            (0..100_000).map(|k| shaken.next_gap(k, &mut fresh).as_secs() * 1e3).collect();
         assert!(gaps.iter().all(|g| (9.168..=27.504).contains(g)));
         let mean = gaps.iter().sum::<f64>() / 1e5;
         let half = gaps.iter().filter(|g| **g < 13.752).count();

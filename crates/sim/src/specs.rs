@@ -1,30 +1,36 @@
 //! Machine-readable list of everything that exists: the source of `sojourn list` and of the
 //! generated Python classes.
 
-use crate::keys::{KINDS, Key, Kind, TABLES, Table, Unset};
+use crate::keys::{DefaultValue, KINDS, Key, Kind, TABLES, Table};
 use crate::missing::{SENDERS, SOURCES as SOURCES_MISSING};
 use crate::source::SOURCES;
 use crate::tcp::TCPS;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::missing::{self, Missing};
-use sojourn_aqm::params::Row;
-use sojourn_aqm::sched::{Entry, REGISTRY};
+use sojourn_aqm::params::ParamRow;
+use sojourn_aqm::registry::{QdiscEntry, REGISTRY};
 
-fn row(r: &Row) -> Json {
+fn param_json(r: &ParamRow) -> Json {
     json!({
         "name": r.name, "aliases": r.aliases, "kind": r.kind, "value": r.value,
         "range": r.range, "symbol": r.symbol, "about": r.about,
     })
 }
 
-fn entry(name: &str, aliases: &[&str], about: &str, source: &str, params: &[Row]) -> Json {
-    let params: Vec<Json> = params.iter().map(row).collect();
+fn entry_json(
+    name: &str,
+    aliases: &[&str],
+    about: &str,
+    source: &str,
+    params: &[ParamRow],
+) -> Json {
+    let params: Vec<Json> = params.iter().map(param_json).collect();
     json!({
         "name": name, "aliases": aliases, "about": about, "source": source, "params": params,
     })
 }
 
-fn absent(list: &[Missing]) -> Json {
+fn missing_json(list: &[Missing]) -> Json {
     let one = |m: &Missing| {
         json!({
             "name": m.names[0], "aliases": m.names[1..], "about": m.about, "planned": m.planned,
@@ -34,17 +40,17 @@ fn absent(list: &[Missing]) -> Json {
     list.iter().map(one).collect()
 }
 
-fn table(table: &&Table) -> Json {
+fn table_json(table: &&Table) -> Json {
     let key = |key: &Key| {
-        let (required, default, unset) = match key.unset {
-            Unset::Required => (true, Json::Null, "required"),
-            Unset::Is(text) => (false, Json::from(text), text),
-            Unset::Means(words) => (false, Json::Null, words),
+        let (required, default, unset) = match key.default {
+            DefaultValue::Required => (true, Json::Null, "required"),
+            DefaultValue::Is(text) => (false, Json::from(text), text),
+            DefaultValue::Means(words) => (false, Json::Null, words),
         };
         let range = key.range.map(|(least, largest)| format!("{least} to {largest}"));
         json!({
             "name": key.name, "kind": key.kind, "required": required, "default": default,
-            "unset": unset, "range": range, "about": key.about, "example": key.example,
+            "unset": unset, "range": range, "about": key.description, "example": key.example,
         })
     };
     let keys: Json = table.keys.iter().map(key).collect();
@@ -54,22 +60,22 @@ fn table(table: &&Table) -> Json {
 /// Describe every discipline, TCP and source with parameters, defaults, ranges and units as JSON.
 /// `missing` lists what users ask for and does not exist; `scenario` and `kinds` list the keys of a
 /// scenario and the value syntax.
-pub fn specs() -> Json {
-    let discipline = |e: &Entry| {
-        let mut spec = entry(e.name, e.aliases, e.about, e.source, &e.params());
+pub fn registry_json() -> Json {
+    let discipline = |e: &QdiscEntry| {
+        let mut spec = entry_json(e.name, e.aliases, e.about, e.source, &e.params());
         spec["decides"] = json!(e.decides);
         spec["state_bytes"] = json!(e.state());
         spec
     };
     let disciplines: Vec<Json> = REGISTRY.iter().map(discipline).collect();
     let tcp: Vec<Json> =
-        TCPS.iter().map(|e| entry(e.name, e.aliases, e.about, e.source, &e.table())).collect();
+        TCPS.iter().map(|e| entry_json(e.name, e.aliases, e.about, e.source, &e.table())).collect();
     let sources: Vec<Json> =
-        SOURCES.iter().map(|e| entry(e.name, &[], e.about, e.source, &e.params())).collect();
+        SOURCES.iter().map(|e| entry_json(e.name, &[], e.about, e.source, &e.params())).collect();
     let missing = json!({
-        "disciplines": absent(missing::DISCIPLINES),
-        "tcp": absent(SENDERS),
-        "sources": absent(SOURCES_MISSING),
+        "disciplines": missing_json(missing::DISCIPLINES),
+        "tcp": missing_json(SENDERS),
+        "sources": missing_json(SOURCES_MISSING),
     });
     let kind = |k: &Kind| json!({ "name": k.name, "about": k.about, "examples": k.examples });
     json!({
@@ -77,7 +83,7 @@ pub fn specs() -> Json {
         "tcp": tcp,
         "sources": sources,
         "missing": missing,
-        "scenario": TABLES.iter().map(table).collect::<Json>(),
+        "scenario": TABLES.iter().map(table_json).collect::<Json>(),
         "kinds": KINDS.iter().map(kind).collect::<Json>(),
     })
 }

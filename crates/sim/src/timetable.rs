@@ -1,94 +1,107 @@
 //! Timetable of changes: the scenario's changes and the rows of the links' traces, in order of
 //! time.
 
-use crate::changes::Turn;
+use crate::changes::LinkChange;
 use crate::scenario::Scenario;
 use sojourn_aqm::units::Time;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::iter::Peekable;
 
 /// Change that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum DueChange {
     /// Link, by index, and its new properties.
-    Link(usize, Turn),
+    Link(usize, LinkChange),
     /// Group of flows that leaves, by index. A join needs no step: its flows start later.
     Leave(usize),
 }
 
 /// Position in a trace.
-struct Reel {
+struct TraceCursor {
     link: usize,
-    turns: Peekable<Box<dyn Iterator<Item = (Time, Turn)>>>,
+    turns: Peekable<Box<dyn Iterator<Item = (Time, LinkChange)>>>,
 }
 
-impl Reel {
+impl TraceCursor {
     fn next(&mut self) -> Time {
         self.turns.peek().map_or(Time::NEVER, |(at, _)| *at)
     }
 
-    fn step(&mut self) -> Option<Step> {
-        self.turns.next().map(|(_, turn)| Step::Link(self.link, turn))
+    fn pop_due(&mut self) -> Option<DueChange> {
+        self.turns.next().map(|(_, turn)| DueChange::Link(self.link, turn))
     }
 }
 
 /// Timetable of all changes.
-pub struct Timetable {
+pub struct ChangeSchedule {
     /// Steps in descending order.
-    steps: Vec<(Time, Step)>,
-    reels: Vec<Reel>,
-    next: Time,
+    steps: Vec<(Time, DueChange)>,
+    reels: Vec<TraceCursor>,
+    /// The next row of each trace that has one: its time, and the trace. The first one on top.
+    rows: BinaryHeap<Reverse<(Time, usize)>>,
 }
 
-impl Timetable {
+impl ChangeSchedule {
     /// Create the timetable of `scenario`.
-    pub fn new(scenario: &Scenario) -> Timetable {
+    pub fn new(scenario: &Scenario) -> ChangeSchedule {
         let mut steps = Vec::new();
         for change in &scenario.changes {
             let at = Time::ZERO + change.at;
-            steps.extend(change.links.iter().map(|(l, turn)| (at, Step::Link(*l, *turn))));
-            steps.extend(change.leave.iter().map(|group| (at, Step::Leave(*group))));
+            steps.extend(change.links.iter().map(|(l, turn)| (at, DueChange::Link(*l, *turn))));
+            steps.extend(change.leave.iter().map(|group| (at, DueChange::Leave(*group))));
         }
         // Stable sort: steps at the same time keep the order of declaration.
         steps.sort_by_key(|(at, _)| *at);
         steps.reverse();
         let links = scenario.links.iter().enumerate();
         let reels = links.filter_map(|(link, def)| {
-            let turns: Box<dyn Iterator<Item = _>> = Box::new(def.trace.clone()?.turns());
-            Some(Reel { link, turns: turns.peekable() })
+            let turns: Box<dyn Iterator<Item = _>> = Box::new(def.trace.clone()?.link_changes());
+            Some(TraceCursor { link, turns: turns.peekable() })
         });
-        let mut table = Timetable { steps, reels: reels.collect(), next: Time::ZERO };
-        table.find();
+        let mut table = ChangeSchedule { steps, reels: reels.collect(), rows: BinaryHeap::new() };
+        (0..table.reels.len()).for_each(|i| table.note(i));
         table
     }
 
     /// Time of the next change; [`Time::NEVER`] if there is none.
     pub fn next(&self) -> Time {
-        self.next
+        let step = self.steps.last().map_or(Time::NEVER, |(at, _)| *at);
+        self.rows.peek().map_or(step, |Reverse((row, _))| step.min(*row))
     }
 
     /// Take the next change that is due by `now`.
-    pub fn step(&mut self, now: Time) -> Option<Step> {
-        if self.next > now {
+    pub fn step(&mut self, now: Time) -> Option<DueChange> {
+        let next = self.next();
+        if next > now {
             return None;
         }
-        let step = match self.steps.last() {
-            Some((at, _)) if *at == self.next => self.steps.pop().map(|(_, step)| step),
-            _ => self.reels.iter_mut().find_map(|r| (r.next() == self.next).then(|| r.step())?),
-        };
-        self.find();
+        // At the same moment the scenario's changes come first, then the traces in order of links.
+        if self.steps.last().is_some_and(|(at, _)| *at == next) {
+            return self.steps.pop().map(|(_, step)| step);
+        }
+        let Reverse((_, i)) = self.rows.pop()?;
+        let step = self.reels[i].pop_due();
+        self.note(i);
         step
     }
 
-    fn find(&mut self) {
-        let first = self.steps.last().map_or(Time::NEVER, |(at, _)| *at);
-        self.next = self.reels.iter_mut().map(Reel::next).fold(first, Time::min);
+    /// Notes when the next row of trace `i` is due, if there is one.
+    fn note(&mut self, i: usize) {
+        let at = self.reels[i].next();
+        if at < Time::NEVER {
+            self.rows.push(Reverse((at, i)));
+        }
     }
 }
 
-/// Whether the link may change during the run.
-pub fn may_change(scenario: &Scenario, link: usize) -> bool {
-    let named = |change: &crate::changes::Change| change.links.iter().any(|(l, _)| *l == link);
-    scenario.links[link].trace.is_some() || scenario.changes.iter().any(named)
+/// For each link, true if it may change during the run.
+pub fn link_may_change(scenario: &Scenario) -> Vec<bool> {
+    let mut may: Vec<bool> = scenario.links.iter().map(|link| link.trace.is_some()).collect();
+    for (l, _) in scenario.changes.iter().flat_map(|change| &change.links) {
+        may[*l] = true;
+    }
+    may
 }
 
 #[cfg(test)]
@@ -105,8 +118,8 @@ mod tests {
             {"a": {"delay": "1ms"}}}]}"#,
         )
         .unwrap();
-        assert!(may_change(&scenario, 0));
-        let mut table = Timetable::new(&scenario);
+        assert_eq!(link_may_change(&scenario), [true]);
+        let mut table = ChangeSchedule::new(&scenario);
         assert_eq!(table.step(Time(0)), Some(rate(5)));
         assert_eq!(table.step(Time(0)), None);
         let mut steps = Vec::new();
@@ -114,12 +127,13 @@ mod tests {
             let at = table.next();
             steps.extend(table.step(at).map(|step| (at.0 / 1_000_000_000, step)));
         }
-        let late = Step::Link(0, Turn { rate: None, delay: Some(Span::ms(1)) });
-        let expected = [(2, late), (2, rate(6)), (3, rate(5)), (5, Step::Leave(0)), (5, rate(6))];
+        let late = DueChange::Link(0, LinkChange { rate: None, delay: Some(Span::ms(1)) });
+        let expected =
+            [(2, late), (2, rate(6)), (3, rate(5)), (5, DueChange::Leave(0)), (5, rate(6))];
         assert_eq!(steps, expected);
     }
 
-    fn rate(bps: u64) -> Step {
-        Step::Link(0, Turn { rate: Some(Rate(bps)), delay: None })
+    fn rate(bps: u64) -> DueChange {
+        DueChange::Link(0, LinkChange { rate: Some(Rate(bps)), delay: None })
     }
 }

@@ -3,21 +3,21 @@
 //! **Source**: RFC 7928 §5 asks for repeatable traffic. The columns are part of the JSON; Python
 //! reads the files.
 
-use crate::dist::Dist;
-use crate::read::{self, Named};
+use crate::dist::Distribution;
+use crate::read::{self, NamedParams};
 use serde_json::{Value as Json, json};
 use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params;
-use sojourn_aqm::params::{Params, Row, Rows};
+use sojourn_aqm::params::{ParamRow, ParamRows, Params};
 use sojourn_aqm::units::{Span, Time};
 use std::sync::Arc;
 
 params! {
     /// Parameters of a trace besides its columns.
-    pub struct Shift {
+    pub struct TraceParams {
         /// Offset added to all times.
-        start: Dist<Span> = Dist::Constant(Span::ZERO), [], "", [];
+        start: Distribution<Span> = Distribution::Constant(Span::ZERO), [], "", [];
         /// Time from which nothing is sent; auto means the end of the trace.
         stop: Option<Span> = None, [], "", [];
     }
@@ -38,7 +38,7 @@ pub struct Record {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
     /// Parameters.
-    pub shift: Shift,
+    pub shift: TraceParams,
     /// Rows in order of time.
     pub rows: Arc<[Record]>,
     /// True if the `flow` column is given.
@@ -58,21 +58,21 @@ const ROWS_MAX: usize = 50_000_000;
 const LATEST_S: f64 = 1e7;
 
 impl Trace {
-    /// Parse a trace. An empty trace is accepted here and rejected by [`Trace::checked`], so that
+    /// Parse a trace. An empty trace is accepted here and rejected by `validate`, so that
     /// the registry can list the parameters.
     ///
     /// # Errors
     /// If a key is unknown, the columns differ in length, or a value is out of range or order.
-    pub fn of(named: &Named<'_>) -> Result<Trace> {
+    pub fn parse(named: &NamedParams<'_>) -> Result<Trace> {
         let known = |key: &str| COLUMNS.iter().any(|c| c.0 == key);
         let list = named.lists.iter().find(|(key, _)| !known(key));
         if let Some((key, list)) = list {
-            return Err(read::setting(list)
+            return Err(read::to_setting(list)
                 .err()
                 .unwrap_or_else(|| Error::new("is a list"))
                 .at(key));
         }
-        let mut shift = Shift::default();
+        let mut shift = TraceParams::default();
         for (key, value) in &named.settings {
             if known(key) {
                 return Err(Error::new(format!("{value} is not a list of numbers")).at(key));
@@ -126,7 +126,7 @@ impl Trace {
     ///
     /// # Errors
     /// If the trace is empty, a row names a member that does not exist, or a packet is too large.
-    pub fn checked(&self, count: u64, packets: bool) -> Result<()> {
+    pub fn validate(&self, count: u64, packets: bool) -> Result<()> {
         if self.rows.is_empty() {
             return Err(Error::new("is missing or empty").at("time_s"));
         }
@@ -144,18 +144,18 @@ impl Trace {
     }
 
     /// Maximum number of concurrent flows.
-    pub fn most(&self) -> u64 {
+    pub fn max_open(&self) -> u64 {
         (self.rows.len() as u64).min(10_000)
     }
 
     /// Rows of one member of the group.
-    pub fn of_member(&self, member: u64) -> Arc<[Record]> {
+    pub fn rows_of_member(&self, member: u64) -> Arc<[Record]> {
         self.rows.iter().filter(|r| u64::from(r.flow) == member).copied().collect()
     }
 
     /// Parameters; columns are listed without values.
-    pub fn table(&self) -> Rows {
-        let column = |(name, about): &(&'static str, &'static str)| Row {
+    pub fn table(&self) -> ParamRows {
+        let column = |(name, about): &(&'static str, &'static str)| ParamRow {
             name,
             aliases: &[],
             kind: "list of numbers".into(),
@@ -188,7 +188,7 @@ fn numbers(list: &Json, most: f64) -> Result<Vec<f64>> {
     let number = |(i, json): (usize, &Json)| {
         let number = json.as_f64().filter(|x| (0.0..=most).contains(x));
         number.ok_or_else(|| {
-            let shown = read::shown(json);
+            let shown = read::display(json);
             Error::new(format!("{shown} is not a number from 0 to {most}")).at(i)
         })
     };
@@ -197,25 +197,25 @@ fn numbers(list: &Json, most: f64) -> Result<Vec<f64>> {
 
 /// Position of a member in its rows.
 #[derive(Clone, Debug)]
-pub struct Player {
+pub struct TrafficCursor {
     rows: Arc<[Record]>,
     next: usize,
     start: Time,
 }
 
-impl Player {
+impl TrafficCursor {
     /// Create a cursor at the first row of `member`.
-    pub fn new(trace: &Trace, member: u64, start: Time) -> Player {
-        Player { rows: trace.of_member(member), next: 0, start }
+    pub fn new(trace: &Trace, member: u64, start: Time) -> TrafficCursor {
+        TrafficCursor { rows: trace.rows_of_member(member), next: 0, start }
     }
 
     /// Time of the next packet; [`Time::NEVER`] after the last.
-    pub fn due(&self) -> Time {
+    pub fn next_time(&self) -> Time {
         self.rows.get(self.next).map_or(Time::NEVER, |r| self.start + r.at)
     }
 
     /// Advance to the next row; returns the size of the current packet in bytes.
-    pub fn take(&mut self) -> u32 {
+    pub fn next(&mut self) -> u32 {
         self.next += 1;
         self.rows.get(self.next - 1).map_or(0, |r| cast::saturate32(r.bytes))
     }

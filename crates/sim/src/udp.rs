@@ -1,16 +1,16 @@
 //! Endpoints of a UDP flow: a source without feedback, and a sink that measures delay and loss.
 
-use crate::pace::Pace;
+use crate::pace::PacketSchedule;
 use crate::source::Source;
-use crate::trace::Player;
+use crate::trace::TrafficCursor;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::cast;
-use sojourn_aqm::tally::Histogram;
+use sojourn_aqm::stats::Histogram;
 use sojourn_aqm::units::Time;
 
 /// UDP source and sink.
-pub struct UdpEnds {
-    sends: Sends,
+pub struct UdpEndpoints {
+    sends: DatagramSchedule,
     rng: Pcg64Mcg,
     /// Time of the first datagram.
     pub first: Time,
@@ -31,27 +31,27 @@ pub struct UdpEnds {
 }
 
 /// Schedule and sizes of the datagrams.
-enum Sends {
-    Paced(Pace),
-    Trace(Player),
+enum DatagramSchedule {
+    Paced(PacketSchedule),
+    Trace(TrafficCursor),
 }
 
 /// IPv4 and UDP header, bytes.
 const UDP_HEADER: u64 = 28;
 
-impl UdpEnds {
+impl UdpEndpoints {
     /// Create the endpoints of the `i`-th flow of a group with this source.
-    pub fn new(source: &Source, i: u64, start: Time, mut rng: Pcg64Mcg) -> UdpEnds {
-        let (sends, first) = match (source, Pace::of(source, &mut rng)) {
-            (_, Some((pace, first))) => (Sends::Paced(pace), start + first),
+    pub fn new(source: &Source, i: u64, start: Time, mut rng: Pcg64Mcg) -> UdpEndpoints {
+        let (sends, first) = match (source, PacketSchedule::for_source(source, &mut rng)) {
+            (_, Some((pace, first))) => (DatagramSchedule::Paced(pace), start + first),
             (Source::Trace(trace), None) => {
-                let player = Player::new(trace, i, start);
-                let first = player.due();
-                (Sends::Trace(player), first)
+                let player = TrafficCursor::new(trace, i, start);
+                let first = player.next_time();
+                (DatagramSchedule::Trace(player), first)
             }
             _ => unreachable!("a scenario gives every other source a TCP"),
         };
-        UdpEnds {
+        UdpEndpoints {
             sends,
             rng,
             first,
@@ -70,11 +70,11 @@ impl UdpEnds {
     pub fn send(&mut self, now: Time) -> (u32, Time) {
         self.sent += 1;
         match &mut self.sends {
-            Sends::Paced(pace) => {
-                let (bytes, gap) = pace.send(&mut self.rng);
+            DatagramSchedule::Paced(pace) => {
+                let (bytes, gap) = pace.next_packet(&mut self.rng);
                 (cast::saturate32(bytes), now + gap)
             }
-            Sends::Trace(player) => (player.take(), player.due()),
+            DatagramSchedule::Trace(player) => (player.next(), player.next_time()),
         }
     }
 
@@ -94,12 +94,12 @@ impl UdpEnds {
     }
 
     /// Count a lost datagram that was sent at `sent`.
-    pub fn lose(&mut self, sent: Time) {
+    pub fn on_loss(&mut self, sent: Time) {
         self.lost += u64::from(sent >= self.since);
     }
 
     /// Start the measured interval at `now`: reset all counters.
-    pub fn begin(&mut self, now: Time) {
+    pub fn start_measuring(&mut self, now: Time) {
         (self.since, self.sent, self.lost) = (now, 0, 0);
         self.delay.clear();
         (self.last_delay, self.differences) = (None, (0, 0, 0));

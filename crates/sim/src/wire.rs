@@ -11,16 +11,16 @@
 //! none, the mean burst length is 1/r packets.
 
 use crate::keys;
-use crate::read::{self, Fields};
+use crate::read::{self, KeyReader};
 use rand_pcg::Pcg64Mcg;
 use serde_json::{Value as Json, json};
-use sojourn_aqm::dice::Dice;
 use sojourn_aqm::error::Result;
 use sojourn_aqm::params;
+use sojourn_aqm::random::Random;
 
 /// Loss model of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Loss {
+pub enum LossModel {
     /// Independent losses with this probability.
     Random(f64),
     /// Gilbert-Elliott bursts.
@@ -30,70 +30,77 @@ pub enum Loss {
         /// Probability that a bad channel turns good after a packet.
         r: f64,
         /// Loss probability in the bad state: 1-h.
-        bad: f64,
+        bad_loss: f64,
         /// Loss probability in the good state: 1-k.
-        good: f64,
+        good_loss: f64,
     },
 }
 
-impl Loss {
+impl LossModel {
     /// Parse the `loss` of a link: a probability (0.02 or `"2%"`), or a table of the
     /// Gilbert-Elliott parameters.
     ///
     /// # Errors
     /// If a key is unknown or missing, or a value is not a probability.
-    pub fn of(json: &Json) -> Result<Loss> {
+    pub fn parse(json: &Json) -> Result<LossModel> {
         if !json.is_object() {
-            let chance = params::read_checked(read::setting(json)?, Some((0.0, 1.0)))?;
-            return Ok(Loss::Random(chance));
+            let chance = params::read_checked(read::to_setting(json)?, Some((0.0, 1.0)))?;
+            return Ok(LossModel::Random(chance));
         }
-        let fields = Fields::of(json, &keys::LOSS)?;
-        let p = fields.value("p")?;
+        let fields = KeyReader::new(json, &keys::LOSS)?;
+        let p = fields.read_or_default("p")?;
         let r = fields.read("r")?.unwrap_or(1.0 - p);
-        Ok(Loss::Bursts { p, r, bad: fields.value("1-h")?, good: fields.value("1-k")? })
+        Ok(LossModel::Bursts {
+            p,
+            r,
+            bad_loss: fields.read_or_default("1-h")?,
+            good_loss: fields.read_or_default("1-k")?,
+        })
     }
 
     /// Canonical JSON form.
     pub fn canonical(self) -> Json {
         match self {
-            Loss::Random(chance) => chance.into(),
-            Loss::Bursts { p, r, bad, good } => json!({"p": p, "r": r, "1-h": bad, "1-k": good}),
+            LossModel::Random(chance) => chance.into(),
+            LossModel::Bursts { p, r, bad_loss: bad, good_loss: good } => {
+                json!({"p": p, "r": r, "1-h": bad, "1-k": good})
+            }
         }
     }
 
     /// True if no packet is ever lost.
-    pub fn never(self) -> bool {
-        self == Loss::Random(0.0)
+    pub fn is_lossless(self) -> bool {
+        self == LossModel::Random(0.0)
     }
 }
 
 /// State of a lossy channel.
-pub struct Wire {
-    loss: Loss,
-    is_bad: bool,
-    dice: Pcg64Mcg,
+pub struct LossProcess {
+    loss: LossModel,
+    in_bad_state: bool,
+    rng: Pcg64Mcg,
     /// Packets lost among those that arrived at the link in the measured interval; updated by the
     /// owner.
     pub lost: u64,
 }
 
-impl Wire {
+impl LossProcess {
     /// Create a channel with its own random stream.
-    pub fn new(loss: Loss, dice: Pcg64Mcg) -> Wire {
-        Wire { loss, is_bad: false, dice, lost: 0 }
+    pub fn new(loss: LossModel, rng: Pcg64Mcg) -> LossProcess {
+        LossProcess { loss, in_bad_state: false, rng, lost: 0 }
     }
 
     /// Draw the fate of the next packet: true if it is lost.
-    pub fn loses(&mut self) -> bool {
+    pub fn next_is_lost(&mut self) -> bool {
         let chance = match self.loss {
-            Loss::Random(chance) => chance,
-            Loss::Bursts { p, r, bad, good } => {
-                let (found, turns) = if self.is_bad { (bad, r) } else { (good, p) };
-                self.is_bad ^= self.dice.chance(turns);
+            LossModel::Random(chance) => chance,
+            LossModel::Bursts { p, r, bad_loss: bad, good_loss: good } => {
+                let (found, turns) = if self.in_bad_state { (bad, r) } else { (good, p) };
+                self.in_bad_state ^= self.rng.bernoulli(turns);
                 found
             }
         };
-        self.dice.chance(chance)
+        self.rng.bernoulli(chance)
     }
 }
 
@@ -104,14 +111,14 @@ mod tests {
 
     const PACKETS: usize = 1_000_000;
 
-    fn losses(loss: Loss) -> Vec<bool> {
-        let mut wire = Wire::new(loss, Pcg64Mcg::seed_from_u64(1));
-        let lost: Vec<bool> = (0..PACKETS).map(|_| wire.loses()).collect();
+    fn losses(loss: LossModel) -> Vec<bool> {
+        let mut wire = LossProcess::new(loss, Pcg64Mcg::seed_from_u64(1));
+        let lost: Vec<bool> = (0..PACKETS).map(|_| wire.next_is_lost()).collect();
         lost
     }
 
     /// Loss rate and mean burst length.
-    fn measured(loss: Loss) -> (f64, f64) {
+    fn measured(loss: LossModel) -> (f64, f64) {
         let lost = losses(loss);
         let all = lost.iter().filter(|l| **l).count() as f64;
         let runs = lost.chunk_by(|a, b| a == b).filter(|run| run[0]).count() as f64;
@@ -132,7 +139,7 @@ mod tests {
             // Probability that two consecutive packets are lost.
             let both = b * bad * ((1.0 - r) * bad + r * good)
                 + (1.0 - b) * good * ((1.0 - p) * good + p * bad);
-            let (lost, run) = measured(Loss::Bursts { p, r, bad, good });
+            let (lost, run) = measured(LossModel::Bursts { p, r, bad_loss: bad, good_loss: good });
             close(lost, share, 0.05);
             close(run, 1.0 / (1.0 - both / share), 0.02);
         }
@@ -140,7 +147,7 @@ mod tests {
 
     #[test]
     fn gilbert_burst_lengths_are_geometric() {
-        let lost = losses(Loss::Bursts { p: 0.05, r: 0.5, bad: 1.0, good: 0.0 });
+        let lost = losses(LossModel::Bursts { p: 0.05, r: 0.5, bad_loss: 1.0, good_loss: 0.0 });
         let runs: Vec<usize> =
             lost.chunk_by(|a, b| a == b).filter(|run| run[0]).map(<[bool]>::len).collect();
         for n in 1..6 {
@@ -152,19 +159,19 @@ mod tests {
     #[test]
     fn losses_are_independent_if_r_is_one_minus_p() {
         // netem's default for `gemodel p` alone: the next state does not depend on the current one.
-        let (lost, run) = measured(Loss::of(&json!({"p": 0.1})).unwrap());
+        let (lost, run) = measured(LossModel::parse(&json!({"p": 0.1})).unwrap());
         close(lost, 0.1, 0.02);
         close(run, 1.0 / 0.9, 0.01);
-        let (lost, run) = measured(Loss::Random(0.1));
+        let (lost, run) = measured(LossModel::Random(0.1));
         close(lost, 0.1, 0.02);
         close(run, 1.0 / 0.9, 0.01);
     }
 
     #[test]
     fn percentages_equal_fractions() {
-        let read = |json: Json| Loss::of(&json).unwrap();
+        let read = |json: Json| LossModel::parse(&json).unwrap();
         for (text, share) in [("2%", 0.02), (" 0.1 %", 0.001), ("100%", 1.0), ("0%", 0.0)] {
-            assert_eq!(read(json!(text)), Loss::Random(share), "{text}");
+            assert_eq!(read(json!(text)), LossModel::Random(share), "{text}");
         }
         assert_eq!(read(json!({"p": "1%", "r": "25%"})), read(json!({"p": 0.01, "r": 0.25})));
         for (text, why) in [
@@ -174,14 +181,14 @@ mod tests {
             ("1e1%", "is not a percentage"),
             ("2%%", "is not a percentage"),
         ] {
-            let error = Loss::of(&json!(text)).unwrap_err().to_string();
+            let error = LossModel::parse(&json!(text)).unwrap_err().to_string();
             assert!(error.contains(why), "{error:?} for {text:?}");
         }
     }
 
     #[test]
     fn errors_name_their_path() {
-        let refused = |json: Json| Loss::of(&json).unwrap_err().to_string();
+        let refused = |json: Json| LossModel::parse(&json).unwrap_err().to_string();
         assert!(refused(json!({"r": 0.1})).starts_with("p: is missing"));
         assert!(refused(json!({"p": 1.5})).starts_with("p: 1.5 is out of range"));
         assert!(refused(json!({"p": 0.1, "1-g": 1})).starts_with("1-g: unknown key"));

@@ -1,27 +1,30 @@
 //! Simulation of a scenario: links, flows, packets in flight, and the event loop.
 
-use crate::crowd::{Crowd, is_crowd};
-use crate::fetch::fetch;
-use crate::flow::{Arrival, Flow, Outbox, stream};
+use crate::crowd::{SessionGroup, uses_sessions};
+use crate::fetch::prefetch;
+use crate::flow::{Arrival, Flow, Outbox, random_stream};
 use crate::outcome::Outcome;
-use crate::places::Places;
-use crate::scenario::{LinkDef, Scenario};
+use crate::places::Slab;
+use crate::scenario::{LinkConfig, Scenario};
 use crate::series::Series;
-use crate::slots::Slots;
+use crate::slots::EventQueue;
 use crate::tcp::{Ack, Segment};
-use crate::timetable::{Step, may_change};
-use crate::wire::Wire;
+use crate::timetable::link_may_change;
+use crate::wire::LossProcess;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::Time;
-use sojourn_aqm::{Ecn, Link, LinkSpec, Packet};
+use sojourn_aqm::{Ecn, Link, Packet};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 mod agenda;
 mod crowds;
 mod report;
+mod ties;
 
 use agenda::Agenda;
 use crowds::{Lease, Routes};
+use ties::Ties;
 
 /// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,11 +35,23 @@ pub struct Progress {
     pub packets: u64,
 }
 
-/// Runs a scenario. `progress` is asked every 65,536 events, looks and changes, and at the end;
-/// where it answers `false` the run ends and gives nothing.
+/// Runs a scenario.
+///
+/// Calls `progress` after each 65,536 events, packets sent, and links and flows looked at; after
+/// each 4,096 links and flows while the run is set up and reported; and at the end of the simulated
+/// time. If `progress` returns `false`, the run stops and the result is `None`.
 pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(Progress) -> bool) -> Option<Outcome> {
-    let mut world = World::new(scenario);
-    world.play(progress).then(|| world.outcome())
+    let mut world = Simulation::new(scenario, progress)?;
+    world.run(progress).then(|| world.outcome(progress))?
+}
+
+/// Amount of work between two calls of `progress` during the run.
+const WORK_BETWEEN_CALLS: usize = 1 << 16;
+
+/// Calls `progress`, which says whether to go on, for each 4,096th index `i` of what is set up or
+/// reported.
+fn go_on(i: usize, so_far: Progress, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
+    !(i + 1).is_multiple_of(4096) || progress(so_far)
 }
 
 /// log2 of the prefetch look-ahead for a flow, in events. Measured: 4 to 7 are equally fast.
@@ -65,234 +80,164 @@ enum Load {
     Datagram(Time, u32),
 }
 
-struct World<'a> {
+struct Simulation<'a> {
     scenario: &'a Scenario,
     links: Vec<Link>,
     /// Random loss, per link; empty if no link has any.
-    wires: Vec<Option<Wire>>,
+    wires: Vec<Option<LossProcess>>,
     /// Per link, packets that go on to another link, with their arrival times there.
     onward: Vec<VecDeque<(Time, Packet)>>,
     /// Flows sorted by name, so that declaration order has no effect; then pooled flows of crowds,
     /// in order of creation.
     flows: Vec<Flow>,
     /// Number of flows that are not pooled.
-    own: usize,
+    unpooled_flows: usize,
     /// Owner of each pooled flow.
-    leases: Vec<Lease>,
+    pooled_owners: Vec<Lease>,
+    /// For each group, its flows that are not lent: indices of `flows`.
+    members: Vec<Range<usize>>,
     /// By name.
-    crowds: Vec<Crowd>,
+    crowds: Vec<SessionGroup>,
     routes: Routes,
-    bodies: Places<Body>,
-    acks: Places<Ack>,
+    bodies: Slab<Body>,
+    acks: Slab<Ack>,
     /// Slots of links, then crowds, then flows.
-    slots: Slots,
+    slots: EventQueue,
     /// Slot of the first flow.
-    first: usize,
+    first_flow_slot: usize,
     /// Per link, the sequence number of its last arrival at another link. If packets reach links at
     /// the same time, the least recently served link goes first.
     turns: Vec<u64>,
+    ties: Ties,
     /// Arrivals at links from other links so far.
     onwards: u64,
     /// Flow that is being processed; its slot is set afterwards.
-    awake: usize,
-    out: Outbox,
+    current_flow: usize,
+    outbox: Outbox,
     series: Option<Series>,
     /// Time of the next interruption: change, sample, end of the warm-up, or end of the run.
-    pause: Time,
+    next_interruption: Time,
     /// Number of packets sent by links before the measured interval.
-    sent_before: u64,
+    departed_in_warmup: u64,
+    /// Work since the last call of `progress`: see [`run`].
+    work: usize,
 }
 
-impl<'a> World<'a> {
-    fn new(scenario: &'a Scenario) -> World<'a> {
-        let links: Vec<Link> = (0..scenario.links.len()).map(|l| link(scenario, l)).collect();
-        let wire = |def: &LinkDef| {
-            let dice = stream(scenario.seed, &format!("links.{}.loss", def.name));
-            (!def.loss.never()).then(|| Wire::new(def.loss, dice))
+/// Event queue with a slot per link, group of sessions and flow, in this order. Links have no event
+/// before their first packet.
+fn first_events(links: usize, sessions: &[SessionGroup], flows: &[Flow]) -> EventQueue {
+    let mut events = EventQueue::new(links + sessions.len() + flows.len());
+    for (i, group) in sessions.iter().enumerate() {
+        events.schedule(links + i, group.next());
+    }
+    for (i, flow) in flows.iter().enumerate() {
+        events.schedule(links + sessions.len() + i, flow.next_event_time());
+    }
+    events
+}
+
+impl<'a> Simulation<'a> {
+    /// The state at time zero; `None` if `progress` returned `false`.
+    fn new(
+        scenario: &'a Scenario,
+        progress: &mut dyn FnMut(Progress) -> bool,
+    ) -> Option<Simulation<'a>> {
+        let begin = Progress { share: 0.0, packets: 0 };
+        let may_change = link_may_change(scenario).into_iter().enumerate();
+        let links = may_change
+            .map(|(l, may)| go_on(l, begin, progress).then(|| link(scenario, l, may)))
+            .collect::<Option<Vec<Link>>>()?;
+        let wire = |def: &LinkConfig| {
+            let rng = random_stream(scenario.seed, &format!("links.{}.loss", def.name));
+            (!def.loss.is_lossless()).then(|| LossProcess::new(def.loss, rng))
         };
-        let lossy = scenario.links.iter().any(|def| !def.loss.never());
+        let lossy = scenario.links.iter().any(|def| !def.loss.is_lossless());
         let wires = scenario.links.iter().filter(|_| lossy).map(wire).collect();
         let mut groups: Vec<usize> = (0..scenario.flows.len()).collect();
         groups.sort_by_key(|g| &scenario.flows[*g].name);
         let (crowds, groups): (Vec<usize>, Vec<usize>) =
-            groups.into_iter().partition(|g| is_crowd(&scenario.flows[*g]));
-        let crowds: Vec<Crowd> = crowds.into_iter().map(|g| Crowd::new(scenario, g)).collect();
+            groups.into_iter().partition(|g| uses_sessions(&scenario.flows[*g]));
+        let crowds: Vec<SessionGroup> =
+            crowds.into_iter().map(|g| SessionGroup::new(scenario, g)).collect();
         let routes = Routes::of(scenario);
         let count = groups.iter().map(|g| cast::index(scenario.flows[*g].count)).sum();
         let mut flows = Vec::with_capacity(count);
+        let mut members = vec![0..0; scenario.flows.len()];
         for g in groups {
             let def = &scenario.flows[g];
+            members[g] = flows.len()..flows.len() + cast::index(def.count);
             for i in 0..def.count {
-                let of_links = def.delay_of_links(&scenario.links, i);
-                let mut flow = Flow::new(def, g, i, of_links, scenario.seed);
-                flow.route = routes.index(g, i, false);
+                let route = routes.index(g, i, false);
+                let mut flow = Flow::new(def, g, i, routes.delay(route), scenario.seed);
+                flow.route = route;
                 flows.push(flow);
+                if !go_on(flows.len(), begin, progress) {
+                    return None;
+                }
             }
         }
         let first = links.len() + crowds.len();
-        let mut slots = Slots::new(first + flows.len());
-        flows.iter().enumerate().for_each(|(f, flow)| slots.set(first + f, flow.next()));
-        crowds.iter().enumerate().for_each(|(c, crowd)| slots.set(links.len() + c, crowd.next()));
+        let slots = first_events(links.len(), &crowds, &flows);
         let hosts: usize = crowds.iter().map(|c| c.hosts.len()).sum();
-        World {
+        Some(Simulation {
             scenario,
             routes,
             onward: vec![VecDeque::new(); links.len()],
-            bodies: Places::new(),
-            acks: Places::new(),
+            bodies: Slab::new(),
+            acks: Slab::new(),
             slots,
-            first,
+            first_flow_slot: first,
             turns: vec![0; links.len()],
+            ties: Ties::default(),
             onwards: 0,
-            awake: usize::MAX,
-            out: Outbox::default(),
+            current_flow: usize::MAX,
+            outbox: Outbox::default(),
             series: scenario.sample.map(|_| Series::new(scenario, flows.len() + hosts)),
             links,
             wires,
-            own: flows.len(),
-            leases: Vec::new(),
+            unpooled_flows: flows.len(),
+            pooled_owners: Vec::new(),
             crowds,
             flows,
-            pause: Time::ZERO,
-            sent_before: 0,
-        }
+            next_interruption: Time::ZERO,
+            departed_in_warmup: 0,
+            work: 0,
+            members,
+        })
     }
 
     /// Run to the end; returns `false` if stopped by `progress`.
-    fn play(&mut self, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
+    fn run(&mut self, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
         let scenario = self.scenario;
         let end = Time::ZERO + scenario.duration;
         let mut agenda = Agenda::new(scenario);
-        let mut events = 0u64;
-        self.pause = agenda.next();
+        self.next_interruption = agenda.next();
         loop {
-            let (slot, at) = self.slots.first();
+            let (slot, at) = self.slots.earliest();
             // Changes, samples and the end of the warm-up precede events at the same time.
-            if self.pause <= at {
+            if self.next_interruption <= at {
                 if self.stand_still(&mut agenda) {
-                    let packets = self.sent_before + self.departed();
+                    let packets = self.departed_in_warmup + self.departed();
                     return progress(Progress { share: 1.0, packets });
                 }
             } else if slot < self.links.len() {
-                self.link_event(self.whose_turn(at), at);
-            } else if slot >= self.first {
-                self.flow_event(slot - self.first, at);
+                let l = self.whose_turn(at);
+                self.link_event(l, at);
+            } else if slot >= self.first_flow_slot {
+                self.flow_event(slot - self.first_flow_slot, at);
             } else {
-                self.crowd_event(slot - self.links.len(), at);
+                self.sessions_event(slot - self.links.len(), at);
             }
-            events += 1;
-            if events.is_multiple_of(1 << 16) {
-                let packets = self.sent_before + self.departed();
-                let share = at.min(self.pause).0 as f64 / end.0 as f64;
+            self.work += 1;
+            if self.work >= WORK_BETWEEN_CALLS {
+                self.work = 0;
+                let packets = self.departed_in_warmup + self.departed();
+                let share = at.min(self.next_interruption).0 as f64 / end.0 as f64;
                 if !progress(Progress { share, packets }) {
                     return false;
                 }
             }
         }
-    }
-
-    /// Does what the agenda has for this moment, changes first; tells whether it was the end.
-    #[cold]
-    fn stand_still(&mut self, agenda: &mut Agenda) -> bool {
-        let now = self.pause;
-        while let Some(step) = agenda.timetable.step(now) {
-            self.change(now, step);
-        }
-        if agenda.warm == now {
-            agenda.warm = Time::NEVER;
-            self.begin(now);
-        }
-        if agenda.sample == now {
-            agenda.sample += agenda.interval;
-            self.record(now);
-        }
-        if agenda.end == now {
-            self.look(now);
-            return true;
-        }
-        self.pause = agenda.next();
-        false
-    }
-
-    fn change(&mut self, now: Time, step: Step) {
-        match step {
-            Step::Link(l, turn) => {
-                let LinkSpec { rate, delay } = self.links[l].spec();
-                let (rate, delay) = (turn.rate.unwrap_or(rate), turn.delay.unwrap_or(delay));
-                self.links[l].change(now, LinkSpec { rate, delay });
-                self.settle(l);
-            }
-            Step::Leave(group) => {
-                for (f, flow) in self.flows.iter_mut().enumerate() {
-                    if flow.group as usize == group {
-                        flow.leave(now);
-                        self.slots.set(self.first + f, flow.next());
-                    }
-                }
-                for (c, crowd) in self.crowds.iter_mut().enumerate() {
-                    if crowd.group == group {
-                        crowd.leave(now);
-                        self.slots.set(self.links.len() + c, crowd.next());
-                    }
-                }
-            }
-        }
-    }
-
-    /// Packets that links have sent since counting began.
-    fn departed(&mut self) -> u64 {
-        self.links.iter_mut().map(|link| link.tally().departed_packets).sum()
-    }
-
-    /// Brings everything up to `now`, so that it can be looked at. What arrives at `now` itself is
-    /// not seen.
-    fn look(&mut self, now: Time) {
-        let before = Time(now.0.saturating_sub(1));
-        self.links.iter_mut().for_each(|link| link.advance(now));
-        // Who lost a packet hears of it, whether a queue lost it or a wire.
-        (0..self.links.len()).for_each(|l| self.settle(l));
-        self.flows.iter_mut().for_each(|flow| flow.look(before));
-    }
-
-    fn record(&mut self, now: Time) {
-        self.look(now);
-        let on_links = self.on_links();
-        if let Some(mut series) = self.series.take() {
-            series.look_at_links(now, &mut self.links);
-            series.look_at_groups(&self.flows, &on_links);
-            for (i, look) in self.looked_at().into_iter().enumerate() {
-                series.look_at_flow(i, look);
-            }
-            self.series = Some(series);
-        }
-    }
-
-    /// Which flows have something of their connection on links, by walking over all that is there:
-    /// a count per flow would cost something with every packet.
-    fn on_links(&self) -> Vec<bool> {
-        let mut flows = vec![false; self.flows.len()];
-        for body in self.bodies.held() {
-            let flow = body.flow as usize;
-            flows[flow] |= body.connection == self.flows[flow].connection;
-        }
-        flows
-    }
-
-    fn begin(&mut self, now: Time) {
-        self.look(now);
-        if let Some(series) = &mut self.series {
-            series.begin(&mut self.links);
-        }
-        self.sent_before = self.departed();
-        self.links.iter_mut().for_each(|link| link.begin(now));
-        self.flows.iter_mut().for_each(|flow| flow.begin(now));
-    }
-
-    /// The link whose turn it is of those that have something due now.
-    fn whose_turn(&self, now: Time) -> usize {
-        let mut first = (u64::MAX, usize::MAX);
-        self.slots.tied(now, self.links.len(), &mut |l| first = first.min((self.turns[l], l)));
-        first.1
     }
 
     /// A packet has reached the next link, or it is time to see which one will.
@@ -303,12 +248,12 @@ impl<'a> World<'a> {
         {
             self.onwards += 1;
             self.turns[l] = self.onwards;
-            let Body { flow, left, load, .. } = *self.bodies.at(packet.body);
+            let Body { flow, left, load, .. } = *self.bodies.get_mut(packet.body);
             let route = self.route(flow, &load);
             self.push(route[route.len() - left as usize], now, packet);
         }
-        self.slots.set(l, Time::NEVER);
-        self.settle(l);
+        self.slots.schedule(l, Time::NEVER);
+        self.collect_from_link(l);
     }
 
     fn route(&self, flow: u32, load: &Load) -> &[usize] {
@@ -319,51 +264,57 @@ impl<'a> World<'a> {
     /// Process a packet that crosses its last link at `at`.
     #[inline]
     fn deliver(&mut self, at: Time, body: u32, ce: bool) {
-        let Body { flow, connection, load, .. } = self.bodies.take(body);
+        let Body { flow, connection, load, .. } = self.bodies.remove(body);
         let f = flow as usize;
         let next = match load {
-            Load::Segment(s) => {
-                self.flows[f].arrive(at, connection, Arrival::Segment(s, ce), self.pause)
-            }
-            Load::Datagram(sent, len) => {
-                self.flows[f].arrive(at, connection, Arrival::Datagram(sent, len), self.pause)
-            }
-            Load::Ack(ack) => self.flows[f].ack(at, connection, self.acks.take(ack)),
+            Load::Segment(s) => self.flows[f].schedule_arrival(
+                at,
+                connection,
+                Arrival::Segment(s, ce),
+                self.next_interruption,
+            ),
+            Load::Datagram(sent, len) => self.flows[f].schedule_arrival(
+                at,
+                connection,
+                Arrival::Datagram(sent, len),
+                self.next_interruption,
+            ),
+            Load::Ack(ack) => self.flows[f].schedule_ack(at, connection, self.acks.remove(ack)),
         };
-        if f != self.awake {
-            self.slots.lower(self.first + f, next);
+        if f != self.current_flow {
+            self.slots.schedule_earlier(self.first_flow_slot + f, next);
         }
-        if f >= self.own {
-            self.tell(f, at);
+        if f >= self.unpooled_flows {
+            self.notify_sessions(f, at);
         }
     }
 
     fn flow_event(&mut self, f: usize, now: Time) {
-        self.awake = f;
-        self.flows[f].wake(now, &mut self.out);
+        self.current_flow = f;
+        self.flows[f].process_due(now, &mut self.outbox);
         // Before sending: a link may deliver what is sent to the same flow.
-        if f >= self.own {
-            self.tell(f, now);
+        if f >= self.unpooled_flows {
+            self.notify_sessions(f, now);
         }
         self.send(f, now);
-        self.slots.set(self.first + f, self.flows[f].next());
-        if self.slots.many() {
-            self.prepare(self.first + f);
+        self.slots.schedule(self.first_flow_slot + f, self.flows[f].next_event_time());
+        if self.slots.exceeds_cache() {
+            self.prefetch_upcoming(self.first_flow_slot + f);
         }
-        self.awake = usize::MAX;
+        self.current_flow = usize::MAX;
     }
 
     /// Prefetch flows that are due soon, in two steps, because the addresses of a flow's lists are
     /// in the flow. The flow in `slot` has just been processed.
-    fn prepare(&self, slot: usize) {
-        let flow = |slot: usize| self.flows.get(slot.wrapping_sub(self.first));
-        let far = self.slots.first_beside(slot, FAR);
+    fn prefetch_upcoming(&self, slot: usize) {
+        let flow = |slot: usize| self.flows.get(slot.wrapping_sub(self.first_flow_slot));
+        let far = self.slots.earliest_near(slot, FAR);
         if let Some(flow) = flow(far) {
-            fetch(flow);
-            self.slots.fetch(far);
+            prefetch(flow);
+            self.slots.prefetch(far);
         }
-        if let Some(flow) = flow(self.slots.first_beside(slot, NEAR)) {
-            flow.fetch();
+        if let Some(flow) = flow(self.slots.earliest_near(slot, NEAR)) {
+            flow.prefetch();
         }
     }
 
@@ -374,112 +325,114 @@ impl<'a> World<'a> {
         let [path, back] = &self.routes.all[route as usize];
         let (first, hops) = (path[0], [cast::place(path.len()), cast::place(back.len())]);
         let back = back.first().copied();
-        let ticket = |load, len, ecn, bodies: &mut Places<Body>| {
+        let ticket = |load, len, ecn, bodies: &mut Slab<Body>| {
             let left = hops[usize::from(matches!(load, Load::Ack(_)))];
-            let body = bodies.put(Body { flow, connection, left, load });
+            let body = bodies.insert(Body { flow, connection, left, load });
             Packet { arrived: now, len, flow, hash, body, class, ecn }
         };
+        self.work += self.outbox.segments.len();
         // By index: nothing that a push does puts more into the outbox.
-        for i in 0..self.out.segments.len() {
-            let segment = self.out.segments[i];
+        for i in 0..self.outbox.segments.len() {
+            let segment = self.outbox.segments[i];
             let ecn = if segment.ect { Ecn::Ect0 } else { Ecn::NotEct };
             let packet = ticket(Load::Segment(segment), segment.wire, ecn, &mut self.bodies);
             self.push(first, now, packet);
         }
-        self.out.segments.clear();
-        if let Some(len) = self.out.datagram.take() {
+        self.outbox.segments.clear();
+        if let Some(len) = self.outbox.datagram.take() {
             let packet = ticket(Load::Datagram(now, len), len, Ecn::NotEct, &mut self.bodies);
             self.push(first, now, packet);
         }
-        for i in 0..self.out.acks.len() {
-            let ack = self.out.acks[i];
+        for i in 0..self.outbox.acks.len() {
+            let ack = self.outbox.acks[i];
             let back = back.expect("only flows with a return path send acks");
             // Acks hash differently from data, as the 5-tuple of the opposite direction does.
-            let load = Load::Ack(self.acks.put(ack));
+            let load = Load::Ack(self.acks.insert(ack));
             let packet = ticket(load, ack.wire, Ecn::NotEct, &mut self.bodies);
             self.push(back, now, Packet { hash: !hash, ..packet });
         }
-        self.out.acks.clear();
+        self.outbox.acks.clear();
     }
 
     fn push(&mut self, l: usize, now: Time, packet: Packet) {
         self.links[l].push(now, packet);
-        self.settle(l);
+        self.collect_from_link(l);
     }
 
     /// Collect sent and dropped packets from the link, and schedule its next event. A call that
     /// comes early is harmless, so the event is only ever moved to an earlier time here.
-    fn settle(&mut self, l: usize) {
-        self.losses(l);
-        while let Some((at, packet)) = self.links[l].front() {
+    fn collect_from_link(&mut self, l: usize) {
+        self.free_dropped(l);
+        while let Some((at, packet)) = self.links[l].first_in_flight() {
             // Read single fields only: moving a whole struct that was just written causes a
             // store-forwarding stall.
             let (at, body, ce) = (*at, packet.body, packet.ecn == Ecn::Ce);
             let arrived = packet.arrived;
             if !self.wires.is_empty() && self.lost_on_wire(l, body, arrived) {
-                self.links[l].ahead();
+                self.links[l].pop_in_flight();
                 continue;
             }
-            let passes = &mut self.bodies.at(body).left;
+            let passes = &mut self.bodies.get_mut(body).left;
             *passes -= 1;
             let last = *passes == 0;
-            match self.links[l].ahead() {
+            match self.links[l].pop_in_flight() {
                 Some(ahead) if !last => self.onward[l].push_back(ahead),
                 _ => self.deliver(at, body, ce),
             }
         }
         let onward = self.onward[l].front().map(|(at, _)| *at);
-        let next = onward.or_else(|| self.links[l].due()).unwrap_or(Time::NEVER);
-        self.slots.lower(l, next);
+        let next = onward.or_else(|| self.links[l].next_event()).unwrap_or(Time::NEVER);
+        self.slots.schedule_earlier(l, next);
+        self.note_tie(l, next);
     }
 
     /// Free the state of packets dropped by the link.
-    fn losses(&mut self, l: usize) {
-        if !self.links[l].has_lost() {
+    fn free_dropped(&mut self, l: usize) {
+        if !self.links[l].has_dropped() {
             return;
         }
-        let World { links, bodies, acks, flows, .. } = self;
-        links[l].lost().for_each(|lost| forget(lost.packet.body, bodies, acks, flows));
+        let Simulation { links, bodies, acks, flows, .. } = self;
+        links[l].take_dropped().for_each(|lost| free_packet(lost.packet.body, bodies, acks, flows));
     }
 
     /// Draw the random loss of the packet with this body on link `l`. Returns true if it is lost.
     #[cold]
     fn lost_on_wire(&mut self, l: usize, body: u32, arrived: Time) -> bool {
-        let World { scenario, wires, bodies, acks, flows, .. } = self;
+        let Simulation { scenario, wires, bodies, acks, flows, .. } = self;
         let Some(wire) = &mut wires[l] else { return false };
-        let lost = wire.loses();
+        let lost = wire.next_is_lost();
         if lost {
             wire.lost += u64::from(arrived >= Time::ZERO + scenario.warmup);
-            forget(body, bodies, acks, flows);
+            free_packet(body, bodies, acks, flows);
         }
         lost
     }
 }
 
-/// The link `l` with nothing on it.
-fn link(scenario: &Scenario, l: usize) -> Link {
+/// The link `l` with nothing on it. `may_change` is true if the scenario changes its rate or delay.
+fn link(scenario: &Scenario, l: usize, may_change: bool) -> Link {
     let def = &scenario.links[l];
-    let dice = stream(scenario.seed, &format!("links.{}", def.name));
-    let mut link = Link::new(def.spec, def.build().qdisc, dice).expect("its rate was checked");
+    let rng = random_stream(scenario.seed, &format!("links.{}", def.name));
+    let mut link = Link::new(def.spec, def.build().qdisc, rng).expect("its rate was checked");
     // What a wire loses is drawn when a transmission starts, so that it is counted then.
-    if !def.loss.never() || may_change(scenario, l) {
+    if !def.loss.is_lossless() || may_change {
         link.may_change();
     }
     if let Some(opportunities) = &def.opportunities {
-        link.only_at(opportunities.clone());
+        link.set_opportunities(opportunities.clone());
     }
     if scenario.tape {
-        link.record();
+        link.enable_packet_log();
     }
     link
 }
 
 /// Free the state of a dropped packet; a lost datagram is reported to its flow.
-fn forget(body: u32, bodies: &mut Places<Body>, acks: &mut Places<Ack>, flows: &mut [Flow]) {
-    let body = bodies.take(body);
+fn free_packet(body: u32, bodies: &mut Slab<Body>, acks: &mut Slab<Ack>, flows: &mut [Flow]) {
+    let body = bodies.remove(body);
     match body.load {
-        Load::Datagram(sent, _) => flows[body.flow as usize].datagram_lost(sent),
-        Load::Ack(ack) => drop(acks.take(ack)),
+        Load::Datagram(sent, _) => flows[body.flow as usize].on_datagram_lost(sent),
+        Load::Ack(ack) => drop(acks.remove(ack)),
         Load::Segment(_) => {}
     }
 }

@@ -6,9 +6,9 @@ mod tcp_path;
 
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
-use sojourn_aqm::dice::Dice;
+use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
-use sojourn_sim::cc::{Bbr, Compound, Dctcp, Law, bbr::Mode};
+use sojourn_sim::cc::{Algorithm, Bbr, Compound, Dctcp, bbr::BbrState};
 use sojourn_sim::tcp::{Segment, Tcp, UNLIMITED};
 use tcp_path::{Fate, Hop, Path, Row, params};
 
@@ -19,22 +19,22 @@ fn pass(_: u64, _: &Segment) -> Fate {
 }
 
 fn bbr(sender: &Tcp) -> &Bbr {
-    match sender.control().expect("a control").law() {
-        Law::Bbr(bbr) => bbr,
+    match sender.control().expect("a control").algorithm() {
+        Algorithm::Bbr(bbr) => bbr,
         other => panic!("{other:?}"),
     }
 }
 
 fn dctcp(sender: &Tcp) -> &Dctcp {
-    match sender.control().expect("a control").law() {
-        Law::Dctcp(dctcp) => dctcp,
+    match sender.control().expect("a control").algorithm() {
+        Algorithm::Dctcp(dctcp) => dctcp,
         other => panic!("{other:?}"),
     }
 }
 
 fn compound(sender: &Tcp) -> &Compound {
-    match sender.control().expect("a control").law() {
-        Law::Compound(compound) => compound,
+    match sender.control().expect("a control").algorithm() {
+        Algorithm::Compound(compound) => compound,
         other => panic!("{other:?}"),
     }
 }
@@ -204,7 +204,7 @@ fn bbr_starts_up_drains_and_probes() {
     // 1 ms per packet (1040 B): 1 MB/s of payload, a round trip of 41 ms, a BDP of 41 packets.
     let mut path = over("bbr", &[], 962, usize::MAX, pass);
     path.quiet = true;
-    let mut modes: Vec<(u64, Mode)> = Vec::new();
+    let mut modes: Vec<(u64, BbrState)> = Vec::new();
     let mut gains: Vec<(u64, f64)> = Vec::new();
     let mut rates = Vec::new();
     for ms in 1..8_000 {
@@ -213,15 +213,15 @@ fn bbr_starts_up_drains_and_probes() {
         if modes.last().is_none_or(|m| m.1 != b.mode()) {
             modes.push((ms, b.mode()));
         }
-        if b.mode() == Mode::ProbeBw && gains.last().is_none_or(|g| g.1 != b.pacing_gain()) {
+        if b.mode() == BbrState::ProbeBw && gains.last().is_none_or(|g| g.1 != b.pacing_gain()) {
             gains.push((ms, b.pacing_gain()));
         }
-        if b.mode() == Mode::Startup && ms > 45 {
+        if b.mode() == BbrState::Startup && ms > 45 {
             rates.push((ms, b.pacing_rate()));
         }
     }
-    let order: Vec<Mode> = modes.iter().map(|m| m.1).collect();
-    assert_eq!(order, [Mode::Startup, Mode::Drain, Mode::ProbeBw], "{modes:?}");
+    let order: Vec<BbrState> = modes.iter().map(|m| m.1).collect();
+    assert_eq!(order, [BbrState::Startup, BbrState::Drain, BbrState::ProbeBw], "{modes:?}");
     // Startup: at a gain of 2.885 the rate at least doubles per round trip until the path is full
     // (10, 20, 40, 80 packets per round trip), and three more rounds detect it.
     // Ten packets in the RTT of the SYN, of which its 40 B took 38,480 ns.
@@ -257,7 +257,7 @@ fn bbr_probes_the_minimum_rtt_every_ten_seconds() {
     let mut probes: Vec<(u64, u64)> = Vec::new();
     for ms in 1..45_000 {
         path.run(Time(ms * MS));
-        if bbr(&path.sender).mode() == Mode::ProbeRtt {
+        if bbr(&path.sender).mode() == BbrState::ProbeRtt {
             assert!(path.sender.cwnd_packets() <= 4.0);
             match probes.last_mut().filter(|p| p.1 + 1 == ms) {
                 Some(p) => p.1 = ms,
@@ -280,7 +280,7 @@ fn bbr_probes_the_minimum_rtt_every_ten_seconds() {
 fn bbr_keeps_its_rate_under_random_loss_that_ruins_reno() {
     let carried = |tcp: &str| {
         let mut rng = Pcg64Mcg::seed_from_u64(1);
-        let fate = |_: u64, _: &Segment| if rng.chance(0.002) { Fate::Lose } else { Fate::Pass };
+        let fate = |_: u64, _: &Segment| if rng.bernoulli(0.002) { Fate::Lose } else { Fate::Pass };
         let mut path = over(tcp, &[], 96, usize::MAX, fate);
         path.quiet = true;
         path.run(Time(60_000 * MS));
@@ -298,7 +298,7 @@ fn renos_rate_is_inversely_proportional_to_the_rtt() {
     // rate times RTT is constant.
     let window = |rtt: u64| {
         let mut rng = Pcg64Mcg::seed_from_u64(4);
-        let fate = |_: u64, _: &Segment| if rng.chance(0.001) { Fate::Lose } else { Fate::Pass };
+        let fate = |_: u64, _: &Segment| if rng.bernoulli(0.001) { Fate::Lose } else { Fate::Pass };
         let settings = [("delayed_ack", "false"), ("ssthresh", "50p")];
         let mut path = Path::wide(&params("sack", &settings), Span::ms(rtt), fate);
         path.quiet = true;
@@ -323,7 +323,7 @@ fn bbr_doubles_its_rate_per_rtt_until_the_path_is_full() {
     for round in 1.. {
         path.run(Time(41 * MS + round * 40_500_000));
         let b = bbr(&path.sender);
-        if b.mode() != Mode::Startup {
+        if b.mode() != BbrState::Startup {
             break;
         }
         rates.push(b.pacing_rate() / 1e6 / 2.885);

@@ -66,7 +66,7 @@ fn overload(qdisc: &Value, trace: bool) -> Value {
 
 #[test]
 fn ratios_of_every_discipline_at_the_end_of_an_overload() {
-    for entry in sojourn_aqm::sched::REGISTRY {
+    for entry in sojourn_aqm::registry::REGISTRY {
         let has = |name: &str| entry.params().iter().any(|row| row.name == name);
         for (limit, ecn) in [("400p", false), ("400p", true), ("60kB", true)] {
             let mut qdisc = json!({"name": entry.name, "limit": limit});

@@ -2,7 +2,7 @@
 
 use sojourn_aqm::Time;
 use sojourn_aqm::units::Span;
-use sojourn_sim::script::{Cue, Load, Script};
+use sojourn_sim::script::{Action, Load, Script};
 use sojourn_sim::{Column, Scenario, run};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -35,7 +35,7 @@ fn transfers(columns: &[(String, Column)]) -> Transfers {
 
 /// Run to the end with transfers that take no time: the summaries, the transfers, and all other
 /// cues with their times.
-fn play(scenario: &Scenario) -> (Vec<serde_json::Value>, Transfers, Vec<(Time, Cue)>) {
+fn play(scenario: &Scenario) -> (Vec<serde_json::Value>, Transfers, Vec<(Time, Action)>) {
     let mut script = Script::new(scenario.clone());
     let (mut ends, mut cues) = (BinaryHeap::new(), Vec::new());
     let end = Time::ZERO + scenario.duration;
@@ -51,8 +51,8 @@ fn play(scenario: &Scenario) -> (Vec<serde_json::Value>, Transfers, Vec<(Time, C
             script.acked(flow, at);
             continue;
         }
-        match script.wake(next) {
-            Some(Cue::Open { flow, load: Load::Bytes(_), .. }) => {
+        match script.pop_action(next) {
+            Some(Action::Open { flow, load: Load::Bytes(_), .. }) => {
                 ends.push(Reverse((next + Span(1), flow)));
             }
             Some(cue) => cues.push((next, cue)),
@@ -127,16 +127,16 @@ fn paced_sources_stop_and_groups_leave() {
         "changes": [{"at": "5s", "leave": ["gone"]}]"#;
     let scenario = scenario(flows);
     let (_, _, cues) = play(&scenario);
-    let of = |test: &dyn Fn(&Cue) -> bool| -> Vec<Time> {
+    let of = |test: &dyn Fn(&Action) -> bool| -> Vec<Time> {
         cues.iter().filter(|(_, cue)| test(cue)).map(|(at, _)| *at).collect()
     };
-    let (second, sent) = (1_000_000_000, of(&|cue| matches!(cue, Cue::Datagram(0, 100))));
+    let (second, sent) = (1_000_000_000, of(&|cue| matches!(cue, Action::Datagram(0, 100))));
     let outcome = run(&scenario, &mut |_| true).unwrap();
     let counted = sent.iter().filter(|at| at.0 >= 2 * second).count();
     assert_eq!(outcome.summary["flows"][0]["sent_packets"], counted);
-    assert_eq!(of(&|cue| matches!(cue, Cue::Write(1, 100))).len(), sent.len());
-    assert_eq!(of(&|cue| *cue == Cue::Stop(2)), [Time(4 * second)]);
-    assert_eq!(of(&|cue| *cue == Cue::Leave(3, 5)), [Time(5 * second)]);
-    let endless = |cue: &Cue| matches!(cue, Cue::Open { load: Load::Endless, .. });
+    assert_eq!(of(&|cue| matches!(cue, Action::Write(1, 100))).len(), sent.len());
+    assert_eq!(of(&|cue| *cue == Action::Stop(2)), [Time(4 * second)]);
+    assert_eq!(of(&|cue| *cue == Action::Leave(3, 5)), [Time(5 * second)]);
+    let endless = |cue: &Action| matches!(cue, Action::Open { load: Load::Endless, .. });
     assert_eq!(of(&endless), [Time(0), Time(0), Time(second)]);
 }

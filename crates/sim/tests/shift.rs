@@ -87,7 +87,7 @@ fn tcp(name: &str, profile: &str) -> Value {
 
 #[test]
 fn every_discipline() {
-    for entry in sojourn_aqm::sched::REGISTRY {
+    for entry in sojourn_aqm::registry::REGISTRY {
         same_later("cubic", entry.name, &tcp("cubic", "rfc"), &OFFSETS);
     }
 }

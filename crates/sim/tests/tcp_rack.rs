@@ -5,14 +5,14 @@ mod tcp_path;
 
 use sojourn_aqm::units::{Span, Time};
 use sojourn_sim::Scenario;
-use sojourn_sim::tcp::{Segment, Stats};
+use sojourn_sim::tcp::{Segment, SenderStats};
 use tcp_path::{Fate, Path, params};
 
 const MS: u64 = 1_000_000;
 
 /// Result of a transfer of `packets` within three seconds, over an infinitely fast link of 100 ms,
 /// where `lost` lists the lost packets and how often each is lost.
-fn transfer(rack: bool, packets: u64, lost: &[(u64, u32)]) -> (Stats, bool) {
+fn transfer(rack: bool, packets: u64, lost: &[(u64, u32)]) -> (SenderStats, bool) {
     let rack = if rack { "true" } else { "false" };
     let settings =
         [("packet", "1040B"), ("delayed_ack", "false"), ("rto_min", "300ms"), ("rack", rack)];

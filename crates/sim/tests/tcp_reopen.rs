@@ -62,7 +62,7 @@ fn log_of(params: &TcpParams, first_ms: Option<u64>) -> Vec<Row> {
     }
     path.start(start, 400_000);
     path.run(start + Span::s(30));
-    assert!(path.sender.done());
+    assert!(path.sender.is_done());
     path.rows
 }
 

@@ -69,7 +69,7 @@ fn window(rows: &[Row], ms: u64) -> f64 {
 
 /// Time at which all data had arrived, ms.
 fn finished<F: FnMut(u64, &Segment) -> Fate>(path: &Path<F>) -> u64 {
-    assert!(path.sender.done());
+    assert!(path.sender.is_done());
     path.rows.last().unwrap().now.0 / 1_000_000
 }
 
@@ -175,7 +175,7 @@ fn a_lost_retransmission_needs_the_timer() {
         // The timer was last set at 300 ms; SACK continues, because nothing else is missing.
         let third = again(&path.rows).into_iter().filter(|r| r.1 == 12).nth(1);
         assert_eq!(third, Some((1_300, 12)), "{tcp}");
-        assert!(path.sender.done(), "{tcp}");
+        assert!(path.sender.is_done(), "{tcp}");
     }
 }
 
@@ -205,7 +205,7 @@ fn timer_backs_off_to_the_cap() {
     let at: Vec<u64> = sent(&path.rows, |_| true).into_iter().map(|r| r.0 / 100).collect();
     let gaps: Vec<u64> = at.windows(2).map(|w| w[1] - w[0]).collect();
     assert_eq!(gaps, [10, 20, 40, 80, 160, 320, 600, 600], "tenths of a second");
-    assert_eq!((path.sender.stats().timeouts, path.sender.done()), (8, true));
+    assert_eq!((path.sender.stats().timeouts, path.sender.is_done()), (8, true));
     assert_eq!(path.sender.ssthresh_packets(), 2.0, "reduced by the first timeout only");
 }
 
@@ -213,11 +213,11 @@ fn timer_backs_off_to_the_cap() {
 fn retransmitted_packets_give_no_rtt_sample() {
     let settings = [("rto_min", "1ms"), ("tick", "1ms")];
     let mut path = open("newreno", &settings, 1, losing(&[(0, 1)]));
-    let rto = |p: &Path<_>| (p.sender.timer() - p.now).0 / 1_000_000;
+    let rto = |p: &Path<_>| (p.sender.next_timer() - p.now).0 / 1_000_000;
     path.run(Time(101_000_000));
     assert_eq!(rto(&path), 299, "srtt 100 ms + 4 * 50 ms, from the SYN");
     path.run(Time(600_000_000)); // lost; retransmitted at 400 ms, acknowledged at 500 ms
-    assert!(path.sender.done());
+    assert!(path.sender.is_done());
     path.write(1_000);
     assert_eq!(rto(&path), 600, "still backed off");
     path.run(Time(800_000_000));
@@ -313,7 +313,7 @@ fn long_newreno_recovery_is_ended_by_the_timer() {
     let path = run("newreno", &[], 60, losing(list), 9_000);
     let expiries: Vec<_> = path.rows.iter().filter(|r| r.event == 'x').map(|r| r.now).collect();
     assert_eq!(expiries, [Time(1_400_000_000)]);
-    assert!(path.sender.done());
+    assert!(path.sender.is_done());
 }
 
 #[test]
@@ -322,7 +322,7 @@ fn window_of_one_packet_waits_for_the_timer_after_a_mark() {
     let settings = [("ecn", "true"), ("iw", "1p")];
     let path = run("newreno", &settings, 3, fate, 5_000);
     assert_eq!(sent(&path.rows, |_| true)[..2], [(100, 0), (1_200, 1)]);
-    assert_eq!((path.sender.stats().timeouts, path.sender.done()), (0, true));
+    assert_eq!((path.sender.stats().timeouts, path.sender.is_done()), (0, true));
 }
 
 #[test]
@@ -331,14 +331,14 @@ fn lost_syn_starts_with_one_packet_and_three_seconds() {
     let mut path = open("newreno", &[], 10, fate);
     path.run(Time(1_101_000_000));
     assert_eq!(sent(&path.rows, |_| true), [(1_100, 0)]);
-    assert_eq!(path.sender.timer(), Time(4_100_000_000));
+    assert_eq!(path.sender.next_timer(), Time(4_100_000_000));
 }
 
 #[test]
 fn idle_period_resets_the_window() {
     let mut path = open("newreno", &[], 100, losing(&[]));
     path.run(Time(10_000_000_000));
-    assert_eq!((path.sender.done(), path.sender.timer()), (true, Time::NEVER));
+    assert_eq!((path.sender.is_done(), path.sender.next_timer()), (true, Time::NEVER));
     let before = path.sender.cwnd_packets();
     path.write(50_000);
     assert!(before > 50.0);
@@ -369,9 +369,9 @@ fn short_writes_keep_their_length_and_stop_sends_no_new_data() {
     assert_eq!((last.seq, last.wire), (1_001, 540));
     path.write(UNLIMITED);
     path.run(Time(420_000_000));
-    path.sender.stop();
+    path.sender.stop_writing();
     path.run(Time(5_000_000_000));
-    assert!(path.sender.done());
+    assert!(path.sender.is_done());
     assert_eq!(path.sender.acked_bytes(), path.receiver.received_in_connection());
 }
 
@@ -382,6 +382,6 @@ fn new_connection_resets_state_but_not_counters() {
     path.start(Time(3_000_000_000), 5_000);
     path.run(Time(6_000_000_000));
     assert_eq!(path.sender.stats().sent_packets, before.sent_packets + 6);
-    assert_eq!((path.receiver.received_in_connection(), path.sender.done()), (5_000, true));
+    assert_eq!((path.receiver.received_in_connection(), path.sender.is_done()), (5_000, true));
     assert_eq!(path.receiver.delivered_bytes(), 65_000);
 }

@@ -6,7 +6,7 @@ mod tcp_path;
 
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
-use sojourn_aqm::dice::Dice;
+use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 use sojourn_sim::tcp::{Segment, UNLIMITED};
 use tcp_path::{Fate, Hop, Path, Row, params};
@@ -32,13 +32,13 @@ fn transfer(seed: u64) {
     let rwnd = [3, 20, 1_000_000][window];
     let settings = [
         ("profile", profile),
-        ("delayed_ack", flag(rng.chance(0.5))),
-        ("ecn", flag(!bbr && rng.chance(0.5))),
-        ("pacing", flag(bbr || profile == "rfc" && rng.chance(0.3))),
-        ("prr", flag(prr && rng.chance(0.5))),
-        ("rack", flag(prr && rng.chance(0.5))),
-        ("limited_transmit", flag(rng.chance(0.5))),
-        ("careful", flag(rng.chance(0.7))),
+        ("delayed_ack", flag(rng.bernoulli(0.5))),
+        ("ecn", flag(!bbr && rng.bernoulli(0.5))),
+        ("pacing", flag(bbr || profile == "rfc" && rng.bernoulli(0.3))),
+        ("prr", flag(prr && rng.bernoulli(0.5))),
+        ("rack", flag(prr && rng.bernoulli(0.5))),
+        ("limited_transmit", flag(rng.bernoulli(0.5))),
+        ("careful", flag(rng.bernoulli(0.7))),
         ("rwnd", ["3p", "20p", "1000000p"][window]),
         ("rto_min", ["1ms", "200ms", "1s"][rng.below(3) as usize]),
         ("iw", ["1p", "3p", "10p"][rng.below(3) as usize]),
@@ -72,10 +72,10 @@ fn transfer(seed: u64) {
     path.start(Time::ZERO, amount);
     let hours = Time(20 * 3_600_000_000_000);
     path.run(hours);
-    assert!(path.sender.done(), "{what}: not done, timer {:?}", path.sender.timer());
+    assert!(path.sender.is_done(), "{what}: not done, timer {:?}", path.sender.next_timer());
     assert_eq!(path.receiver.received_in_connection(), written * unit, "{what}");
     assert_eq!(path.sender.acked_bytes(), written * unit, "{what}");
-    assert_eq!(path.sender.timer(), Time::NEVER, "{what}: nothing is left to wait for");
+    assert_eq!(path.sender.next_timer(), Time::NEVER, "{what}: nothing is left to wait for");
     windows_are_kept(&path.rows, profile, rwnd, &what);
     let sent = path.rows.iter().filter(|r| r.event == 's').count() as u64;
     assert_eq!(sent, path.sender.stats().sent_packets);
@@ -118,7 +118,7 @@ fn every_transfer_ends_with_every_byte() {
 /// number of timeouts.
 fn rate(profile: &str, p: f64, seconds: u64, seed: u64) -> (f64, u64) {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
-    let fate = |_: u64, _: &Segment| if rng.chance(p) { Fate::Lose } else { Fate::Pass };
+    let fate = |_: u64, _: &Segment| if rng.bernoulli(p) { Fate::Lose } else { Fate::Pass };
     let settings = [("profile", profile), ("delayed_ack", "false"), ("ssthresh", "50p")];
     let mut path = Path::wide(&params("sack", &settings), Span::ms(100), fate);
     path.quiet = true;
@@ -163,7 +163,7 @@ fn no_allocation_once_the_window_has_reached_its_maximum() {
     let rfc_only = RFC_NAMES.iter().map(|n| (n, "rfc"));
     for (name, profile) in NAMES.iter().flat_map(|n| [(n, "rfc"), (n, "ns2")]).chain(rfc_only) {
         let mut rng = Pcg64Mcg::seed_from_u64(1);
-        let fate = |_: u64, _: &Segment| if rng.chance(0.005) { Fate::Lose } else { Fate::Pass };
+        let fate = |_: u64, _: &Segment| if rng.bernoulli(0.005) { Fate::Lose } else { Fate::Pass };
         let settings = [("profile", profile), ("rwnd", "60p"), ("iw", "60p")];
         let mut path = Path::wide(&params(name, &settings), Span::ms(100), fate);
         path.quiet = true;

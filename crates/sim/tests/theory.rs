@@ -13,8 +13,8 @@ use rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64Mcg;
 use serde_json::json;
-use sojourn_aqm::dice::Dice;
 use sojourn_aqm::params::Setting;
+use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Rate, Span, Time};
 use sojourn_aqm::{Link, LinkSpec, Packet};
 
@@ -47,11 +47,11 @@ fn poisson(rho: f64, n: u64, limit: &str, lengths: fn(&mut Pcg64Mcg) -> f64) -> 
         while link.poll(now).is_some() {}
         let len = lengths(&mut rng).max(1.0) as u32;
         link.push(now, Packet { len, ..Packet::default() });
-        link.lost();
+        link.take_dropped();
     }
-    let tally = link.tally();
-    let wait = tally.sojourn.mean_s().expect("many were sent");
-    (wait * 1e3, tally.dropped() as f64 / tally.arrived_packets as f64)
+    let stats = link.stats();
+    let wait = stats.sojourn.mean_s().expect("many were sent");
+    (wait * 1e3, stats.dropped() as f64 / stats.arrived_packets as f64)
 }
 
 const NO_LIMIT: &str = "1000000p";
@@ -136,7 +136,7 @@ fn drr_serves_within_its_bound() {
         let mut sent = vec![0i64; flows as usize];
         let mut ahead = vec![(0i64, 0i64); (flows * flows) as usize];
         for _ in 0..2_000 {
-            let now = link.wake().expect("all flows are backlogged");
+            let now = link.next_poll().expect("all flows are backlogged");
             let packet = link.poll(now).expect("it has arrived");
             push(&mut link, now, packet.flow, &mut rng);
             sent[packet.flow as usize] += i64::from(packet.len);

@@ -182,7 +182,7 @@ def _run(
                     seed=seed,
                     sample=sample if is_shown else None,
                     pcap=None if outputs.pcap is None else str(outputs.pcap),
-                    tape=outputs.tape is not None,
+                    packet_log=outputs.tape is not None,
                     started=started,
                     seen=seen if is_shown else None,
                 )
@@ -194,10 +194,10 @@ def _run(
             if ended.code and not ended.links["down"]["arrived_packets"] and not shell:
                 live_summary.say_no_way_out(made[0])
     if outputs.tape is not None:
-        from sojourn.live.log import write_tapes
+        from sojourn.live.log import write_packet_logs
 
         outputs.tape.mkdir(parents=True, exist_ok=True)
-        write_tapes(outputs.tape, ended.tapes)
+        write_packet_logs(outputs.tape, ended.packet_logs)
     if outputs.as_json:
         _print_json(links, command, ended.code, ended.links, ended.warnings)
     return ended.code

@@ -32,6 +32,7 @@ from sojourn.result.select import nearest_rank
 from sojourn.scenario.advice import warn
 
 _LOOK_S = 0.1
+"""Interval between updates of the progress, in seconds."""
 
 
 def emulate(
@@ -151,6 +152,7 @@ def _result(
     columns: dict[str, Array],
     command: Sequence[str],
 ) -> Result:
+    """Return the result of a run, from `told` (summary of the links) and the statistics."""
     window_s = seconds(scenario["duration"]) - seconds(scenario["warmup"])
     rows, completions = traffic.script.finish()
     flows = json.loads(rows)
@@ -175,6 +177,7 @@ def _result(
 
 
 def _datagrams(row: Row, lost: int) -> dict[str, Any]:
+    """Return the statistics of datagrams of a row, of which `lost` were lost."""
     delays = np.array(row.delays_ns) / 1e9
     n = len(delays)
     jitter = float(np.diff(delays).std()) if n > 1 else None

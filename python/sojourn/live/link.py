@@ -89,7 +89,7 @@ class LinkRun:
     """A summary per direction."""
     warnings: list[str]
     """Reasons not to trust the numbers; empty if there are none."""
-    tapes: Rows
+    packet_logs: Rows
     """Packet logs: a row per packet, by direction; empty unless requested."""
 
 
@@ -123,7 +123,7 @@ def enter_own_network(arguments: Sequence[str], *, nat: bool = False) -> None:
         os.execvp(unshare[0], [*unshare, *PYTHON, "sojourn", *arguments])
 
 
-class Patience:
+class Watchdog:
     """Watchdog that names a slow start-up step on standard error."""
 
     def __init__(self) -> None:
@@ -163,7 +163,7 @@ def run(
     seed: int = 1,
     sample: str | None = None,
     pcap: str | None = None,
-    tape: bool = False,
+    packet_log: bool = False,
     started: Callable[[Ready], None] = lambda ready: None,
     seen: Callable[[Rows], None] | None = None,
 ) -> LinkRun:
@@ -176,11 +176,11 @@ def run(
     command
         The command line, at least one word.
     asked
-        The signals that this process gets meanwhile (see `signals.requests`).
+        Signals that this process receives (see `signals.requests`).
     environment
         Variables for the command, in addition to those of this process.
     nat
-        Give the command a way to other machines by address translation.
+        Let the command reach other machines by address translation (IPv4).
     terminal
         The command is a shell that takes over the terminal.
     watched
@@ -191,7 +191,7 @@ def run(
         Interval of the series, such as "100ms"; required by `seen`.
     pcap
         Name of a file for all packets (pcapng).
-    tape
+    packet_log
         Record a row per packet.
     started
         Called before the command starts.
@@ -209,13 +209,13 @@ def run(
     if undone := remove_leftovers():
         print(f"sojourn: undid what a killed link left: {', '.join(undone)}", file=sys.stderr)
     with ExitStack() as stack:
-        with Patience() as waiting:
-            waiting.now("the kernel to make a device")
+        with Watchdog() as watchdog:
+            watchdog.now("the kernel to make a device")
             tun = _tun(stack)
-            room, leash = stack.enter_context(_room(command, environment or {}))
-            asked_of_room = {"terminal": terminal, "watched": watched}
-            ends = _ends(stack, tun, room.pid, leash, waiting, asked_of_room, nat=nat)
-            waiting.now("the threads that move packets")
+            init, leash = stack.enter_context(_start_init(command, environment or {}))
+            init_options = {"terminal": terminal, "watched": watched}
+            ends = _ends(stack, tun, init.pid, leash, watchdog, init_options, nat=nat)
+            watchdog.now("the threads that move packets")
             try:
                 realtime = start_in_realtime()
                 pump = _sojourn.Pump(
@@ -226,7 +226,7 @@ def run(
                     sample,
                     pcap,
                     ends.head,
-                    tape,
+                    packet_log,
                 )
             finally:
                 end_realtime()
@@ -236,27 +236,27 @@ def run(
         if asked.to_end:
             raise KeyboardInterrupt
         asked.state = "running"
-        with suppress(ConnectionError):  # it is gone: that is told at once
+        with suppress(ConnectionError):  # if it is gone, _watch returns at once
             leash.send(b"go")
         told = _watch(leash, pump, seen, asked)
         asked.state = "ending"
         if terminal:
             signals.take_terminal()
         missed = ends.missed(told.get("dropped", 0))
-        at_end, tapes = pump.stop()
+        at_end, packet_logs = pump.stop()
         if seen is not None:
             seen(pump.rows())
-    told_at_end = json.loads(at_end)
-    summary = {name: told_at_end[name] for name in links}
+    totals = json.loads(at_end)
+    summary = {name: totals[name] for name in links}
     for name, count in zip(links, missed, strict=True):
         summary[name]["kernel_dropped_packets"] = count
-    warnings = [*_warnings(summary), *_of_capture(told_at_end)]
-    return LinkRun(told["code"], summary, warnings, tapes)
+    warnings = [*_warnings(summary), *_of_capture(totals)]
+    return LinkRun(told["code"], summary, warnings, packet_logs)
 
 
 @dataclass(frozen=True)
 class Ends:
-    """Descriptors of both ends of a link, and the addresses."""
+    """Descriptors of both ends of a link, and its addresses."""
 
     near: int
     far: int
@@ -289,7 +289,7 @@ def _tun(stack: ExitStack) -> tuple[int, str] | None:
 
 
 @contextmanager
-def _room(
+def _start_init(
     command: Sequence[str], environment: Mapping[str, str]
 ) -> Iterator[tuple[subprocess.Popen[bytes], socket.socket]]:
     """Start the process inside (`netns_init`); yield it and our end of the leash."""
@@ -298,7 +298,7 @@ def _room(
     with ours:
         # Block Ctrl-C until the new interpreter has a handler for it.
         with theirs, signals.held_back():
-            room = subprocess.Popen(
+            init = subprocess.Popen(
                 [
                     *("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child"),
                     *(*PYTHON, "sojourn.live.netns_init", end, *command),
@@ -307,18 +307,18 @@ def _room(
                 env={**os.environ, **environment},
             )
         try:
-            yield room, ours
+            yield init, ours
         finally:
             ours.close()
-            room.wait()
+            init.wait()
 
 
 def _ends(
     stack: ExitStack,
     tun: tuple[int, str] | None,
-    room: int,
+    init: int,
     leash: socket.socket,
-    waiting: Patience,
+    watchdog: Watchdog,
     options: Mapping[str, bool],
     *,
     nat: bool,
@@ -329,32 +329,32 @@ def _ends(
         if tun is not None:
             (far, device), head, nears = tun, 0, []
         else:
-            waiting.now(inside)
-            _hear(leash)
-            waiting.now("the kernel to make devices (ip)")
-            far, near, device = veth.make(room)
+            watchdog.now(inside)
+            _receive(leash)
+            watchdog.now("the kernel to make devices (ip)")
+            far, near, device = veth.make(init)
             head, nears = veth.HEAD_BYTES, [near]
             stack.callback(os.close, far)
             veth.plain(device)
-        waiting.now("addresses and routes outside (ip)")
+        watchdog.now("addresses and routes outside (ip)")
         block = netdev.set_up_far(device, new_network=OWN_NETWORK in os.environ)
         asked: dict[str, Any] = {"network": str(block.network), "tun": tun is not None, **options}
         if nat:
-            waiting.now("address translation (nft or iptables)")
+            watchdog.now("address translation (nft or iptables)")
             asked["resolv_conf"] = stack.enter_context(way_out(device, block))
         if tun is not None:  # the inside has started meanwhile
-            waiting.now(inside)
-            _hear(leash)
+            watchdog.now(inside)
+            _receive(leash)
         leash.send(json.dumps(asked).encode())
     except OSError as error:
         raise InputError(f"link: {error.strerror or error}") from None
-    waiting.now("addresses and routes inside (ip)")
-    [near] = nears + _hear(leash)
+    watchdog.now("addresses and routes inside (ip)")
+    [near] = nears + _receive(leash)
     stack.callback(os.close, near)
     return Ends(near, far, device, head, block)
 
 
-def _hear(leash: socket.socket) -> list[int]:
+def _receive(leash: socket.socket) -> list[int]:
     """Wait for a message of the process inside; return the descriptors in it."""
     try:
         said, descriptors, _, _ = socket.recv_fds(leash, 4096, 1)

@@ -52,11 +52,11 @@ def logging(
         _write_parquet(path, kept, links, command)
 
 
-def write_tapes(directory: Path, tapes: Rows) -> None:
+def write_packet_logs(directory: Path, packet_logs: Rows) -> None:
     """Write the packet log of each direction as a CSV file for `sojourn replay`."""
     import polars as pl
 
-    for name, columns in tapes.items():
+    for name, columns in packet_logs.items():
         frame = pl.DataFrame(dict(columns)).with_row_index("i")
         t_us = (pl.col("t_ns") // 1000).cast(pl.String) + "."
         t_us += (pl.col("t_ns") % 1000).cast(pl.String).str.zfill(3)

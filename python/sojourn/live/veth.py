@@ -34,12 +34,12 @@ _SOL_PACKET, _PACKET_STATISTICS, _SO_RCVBUFFORCE = 263, 6, 33
 _BUFFER_BYTES = 32_000_000
 
 
-def make(room: int) -> tuple[int, int, str]:
+def make(init: int) -> tuple[int, int, str]:
     """Create both veth pairs.
 
     Parameters
     ----------
-    room
+    init
         ID of a process inside.
 
     Returns
@@ -63,7 +63,7 @@ def make(room: int) -> tuple[int, int, str]:
     with ours:
         with theirs:
             line = ["unshare", "--net", sys.executable, "-P", "-m", "sojourn.live.veth"]
-            words = [str(theirs.fileno()), str(os.getpid()), str(room), far]
+            words = [str(theirs.fileno()), str(os.getpid()), str(init), far]
             made = subprocess.run([*line, *words], pass_fds=[theirs.fileno()], check=False)
         said, sockets, _, _ = socket.recv_fds(ours, 4096, 2)
     if made.returncode != 0 or len(sockets) != 2:

@@ -27,13 +27,13 @@
 //! **Cost** 16512 bytes of state: 8 per entry and per account; O(1) per packet, at most four random
 //! numbers.
 
-use super::{Aqm, Law, Verdict, afd::Shadow};
-use crate::cx::Cx;
+use super::{Algorithm, Aqm, Verdict, afd::Shadow};
+use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::fifo::Line;
+use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::sched::Env;
+use crate::qdisc::Env;
 use crate::units::{Bytes, Size};
 use alloc::format;
 
@@ -84,7 +84,7 @@ pub struct AfQcn {
     fb: f64,
 }
 
-impl Law for AfQcn {
+impl Algorithm for AfQcn {
     type Params = AfQcnParams;
 
     fn from_checked(params: Checked<'_, AfQcnParams>, env: &Env) -> Result<Self> {
@@ -120,24 +120,29 @@ impl AfQcn {
 }
 
 impl Aqm for AfQcn {
-    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
+    fn on_arrival(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        packet: &Packet,
+    ) -> Verdict {
         let AfQcnParams { q_eq, p_min, p_max, .. } = self.params;
-        self.shadow.sample(cx, packet);
+        self.shadow.sample(context, packet);
         // `uniform`, not `chance`, as in the shadow buffer: this is no decision about the packet,
         // and a replay scripts only decisions.
-        if cx.dice.uniform() >= p_min + (p_max - p_min) * self.fb_qcn / MOST {
+        if context.rng.uniform() >= p_min + (p_max - p_min) * self.fb_qcn / MOST {
             return Verdict::Pass;
         }
         self.examine(line.held(q_eq) as f64, packet.flow);
-        let signal = self.fb > 0.0 && cx.dice.chance(self.fb / MOST);
+        let signal = self.fb > 0.0 && context.rng.bernoulli(self.fb / MOST);
         if signal { Verdict::Signal } else { Verdict::Pass }
     }
 
-    fn settles_on_arrival(&self) -> bool {
+    fn decides_at_enqueue(&self) -> bool {
         true
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         // Feedback when it was last computed, 0 to 63.
         see("fb", self.fb);
         // Part of the queue in the feedback, 0 to 63.
@@ -179,43 +184,44 @@ mod tests {
 
     #[test]
     fn who_has_more_than_the_mean_hears_more() {
-        let mut law =
+        let mut aqm =
             AfQcn::new(&AfQcnParams::default(), &Env::new(crate::Rate(8_000_000))).unwrap();
-        let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
+        let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
         let (mut lost, mut marks) = (vec![], crate::Marks::default());
         let now = crate::Time::ZERO;
-        let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marks: &mut marks };
+        let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
         // Flow 1 has three of four packets: 3 kB where 2 kB are fair.
-        law.shadow = Shadow::new(10, Some(1.0), 8, Bytes(1000), &Env::new(crate::Rate(8)));
+        aqm.shadow = Shadow::new(10, Some(1.0), 8, Bytes(1000), &Env::new(crate::Rate(8)));
         for flow in [1, 1, 1, 2] {
-            law.shadow.sample(&mut cx, &Packet { flow, len: 1000, ..Packet::default() });
+            aqm.shadow.sample(&mut context, &Packet { flow, len: 1000, ..Packet::default() });
         }
         // 16.5 kB too many of 165 kB: 0.1 of 63 steps, 6 whole ones; the queue does not change.
         for (flow, fb_af, fb) in [(1, 21.0, 13.5), (2, 0.0, 3.0)] {
-            law.q_old = 49_500.0;
-            law.examine(49_500.0, flow);
-            assert_eq!((law.fb_qcn, law.fb_af, law.fb), (6.0, fb_af, fb), "flow {flow}");
+            aqm.q_old = 49_500.0;
+            aqm.examine(49_500.0, flow);
+            assert_eq!((aqm.fb_qcn, aqm.fb_af, aqm.fb), (6.0, fb_af, fb), "flow {flow}");
         }
-        law.examine(33_000.0, 1);
-        assert_eq!(law.fb, 0.0, "there is no congestion");
+        aqm.examine(33_000.0, 1);
+        assert_eq!(aqm.fb, 0.0, "there is no congestion");
     }
 
     #[test]
     fn the_share_examined_grows_with_the_feedback() {
         let examined = |fb_qcn: f64| {
-            let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
+            let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
             let (mut fifo, mut pool) = (crate::fifo::Fifo::default(), crate::fifo::Pool::default());
             let env = Env::new(crate::Rate(8_000_000));
-            let mut law = AfQcn::new(&AfQcnParams::default(), &env).unwrap();
+            let mut aqm = AfQcn::new(&AfQcnParams::default(), &env).unwrap();
             let mut n = 0;
             for _ in 0..20_000 {
                 let (mut lost, mut marks) = (vec![], crate::Marks::default());
                 let now = crate::Time::ZERO;
-                let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marks: &mut marks };
-                let mut line = Line { fifo: &mut fifo, pool: &mut pool };
-                (law.fb_qcn, law.q_old) = (fb_qcn, 1.0);
-                law.admit(&mut cx, &mut line, &Packet::default());
-                n += u32::from(law.q_old == 0.0);
+                let mut context =
+                    Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+                let mut line = QueueView { fifo: &mut fifo, pool: &mut pool };
+                (aqm.fb_qcn, aqm.q_old) = (fb_qcn, 1.0);
+                aqm.on_arrival(&mut context, &mut line, &Packet::default());
+                n += u32::from(aqm.q_old == 0.0);
             }
             f64::from(n) / 20_000.0
         };

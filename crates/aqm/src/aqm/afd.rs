@@ -25,14 +25,14 @@
 //! **Cost** 16488 bytes of state: 8 per entry and per account; O(1) per packet, at most three
 //! random numbers.
 
-use super::{Aqm, Law, Verdict};
+use super::{Algorithm, Aqm, Verdict};
 use crate::cast;
-use crate::cx::Cx;
+use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::fifo::Line;
+use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::{Checked, nth};
-use crate::sched::Env;
+use crate::qdisc::Env;
 use crate::timer::Timer;
 use crate::units::{Bytes, Size, Span, Time};
 use alloc::vec::Vec;
@@ -114,16 +114,16 @@ impl Shadow {
     /// Samples `packet` with the configured probability. This is no decision about the packet, so
     /// it uses `uniform`, not `chance`: a replay that follows recorded decisions scripts the
     /// latter.
-    pub fn sample(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
+    pub fn sample(&mut self, context: &mut Context<'_>, packet: &Packet) {
         let entry = (self.account(packet.flow), packet.len);
         let weight = nth(&self.weights, entry.0 as usize).unwrap_or(1.0);
-        if cx.dice.uniform() * weight >= self.chance {
+        if context.rng.uniform() * weight >= self.chance {
             return;
         }
         if (self.entries.len() as u64) < self.size {
             self.entries.push(entry);
         } else {
-            let k = cx.dice.below(cast::place(self.entries.len())) as usize;
+            let k = context.rng.below(cast::place(self.entries.len())) as usize;
             let (account, len) = core::mem::replace(&mut self.entries[k], entry);
             self.total -= u64::from(len);
             self.bytes[account as usize] -= u64::from(len);
@@ -177,7 +177,7 @@ pub struct Afd {
     d: f64,
 }
 
-impl Law for Afd {
+impl Algorithm for Afd {
     type Params = AfdParams;
 
     fn from_checked(params: Checked<'_, AfdParams>, env: &Env) -> Result<Self> {
@@ -223,7 +223,7 @@ impl Aqm for Afd {
         self.samples.start(now, Span(cast::trunc(libm::ceil(1e9 / self.f_s))));
     }
 
-    fn advance(&mut self, now: Time, line: &Line<'_>) {
+    fn advance(&mut self, now: Time, line: &QueueView<'_>) {
         let n = self.samples.due(now, |span| cast::trunc(span.0 as f64 * self.f_s / 1e9));
         if n == 0 {
             return;
@@ -235,19 +235,24 @@ impl Aqm for Afd {
         self.q_old = line.bytes() as f64;
     }
 
-    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
-        self.shadow.sample(cx, packet);
+    fn on_arrival(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        packet: &Packet,
+    ) -> Verdict {
+        self.shadow.sample(context, packet);
         self.m_i = self.shadow.of(packet.flow);
         let waits = line.packets() > 0;
         self.d = if waits && self.m_i > self.m_fair { 1.0 - self.m_fair / self.m_i } else { 0.0 };
-        if cx.dice.chance(self.d) { Verdict::Signal } else { Verdict::Pass }
+        if context.rng.bernoulli(self.d) { Verdict::Signal } else { Verdict::Pass }
     }
 
-    fn settles_on_arrival(&self) -> bool {
+    fn decides_at_enqueue(&self) -> bool {
         true
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         // Fair share of the shadow buffer, bytes.
         see("m_fair", self.m_fair);
         // Bytes of the last arrival's flow in the shadow buffer.
@@ -344,15 +349,15 @@ mod tests {
     #[test]
     fn the_shadow_keeps_its_books() {
         use super::*;
-        let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
+        let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
         let env = Env::new(crate::Rate(8_000_000));
         let mut shadow = Shadow::new(50, Some(2.0), 7, Bytes(1000), &env);
         let (mut lost, mut marks) = (vec![], crate::Marks::default());
         for i in 0..2000u32 {
-            let (dice, lost, marks) = (&mut dice, &mut lost, &mut marks);
-            let mut cx = Cx { now: Time::ZERO, dice, lost, marks };
+            let (rng, lost, marks) = (&mut rng, &mut lost, &mut marks);
+            let mut context = Context { now: Time::ZERO, rng, lost, marks };
             let (flow, len) = (i * i % 11 + u32::from(i < 1000), 1 + i % 1500);
-            shadow.sample(&mut cx, &Packet { flow, len, ..Packet::default() });
+            shadow.sample(&mut context, &Packet { flow, len, ..Packet::default() });
             let of = |k: u32| {
                 let own = shadow.entries.iter().filter(|e| e.0 == k);
                 own.map(|e| u64::from(e.1)).sum::<u64>()

@@ -19,13 +19,13 @@
 //! **Cost** 184 bytes of state; a random number per arrival, as PI.
 
 use super::pi::{Gains, Pi, PiParams, gains};
-use super::{Aqm, Law, Verdict};
-use crate::cx::Cx;
+use super::{Algorithm, Aqm, Verdict};
+use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::fifo::Line;
+use crate::fifo::QueueView;
 use crate::packet::Packet;
-use crate::params::{Both, Checked};
-use crate::sched::Env;
+use crate::params::{Checked, Combined};
+use crate::qdisc::Env;
 use crate::units::Time;
 
 crate::params! {
@@ -49,11 +49,11 @@ pub struct Api {
 /// loop gain is the inverse of this value.
 const MODULUS: f64 = 1.1349;
 
-impl Law for Api {
-    type Params = Both<ApiParams, PiParams>;
+impl Algorithm for Api {
+    type Params = Combined<ApiParams, PiParams>;
 
     fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
-        let (Gains { crossover: x, .. }, designed) = gains(&params.law, env)?;
+        let (Gains { crossover: x, .. }, designed) = gains(&params.aqm, env)?;
         let margin = || MODULUS / (x * libm::sqrt(1.0 + x * x));
         let m_max = match params.frame.m_max {
             Some(m) => m,
@@ -63,7 +63,7 @@ impl Law for Api {
                 return Err(Error::new(text).at("m_max"));
             }
         };
-        Ok(Api { pi: Pi::new(&params.law, env)?, m_max })
+        Ok(Api { pi: Pi::new(&params.aqm, env)?, m_max })
     }
 }
 
@@ -72,21 +72,26 @@ impl Aqm for Api {
         self.pi.start(now);
     }
 
-    fn advance(&mut self, now: Time, line: &Line<'_>) {
+    fn advance(&mut self, now: Time, line: &QueueView<'_>) {
         let more = self.m_max - 1.0;
         self.pi.sample(now, line, |e| 1.0 + more * e.min(1.0));
     }
 
-    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
-        self.pi.admit(cx, line, packet)
+    fn on_arrival(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        packet: &Packet,
+    ) -> Verdict {
+        self.pi.on_arrival(context, line, packet)
     }
 
-    fn settles_on_arrival(&self) -> bool {
+    fn decides_at_enqueue(&self) -> bool {
         true
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.pi.gauges(see);
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.pi.inspect(see);
         // Factor on both gains far from q_ref.
         see("m_max", self.m_max);
     }

@@ -23,11 +23,11 @@
 //!
 //! **Cost** 288 bytes of state; that of RED, plus a comparison of times per arrival.
 
-use super::Law;
+use super::Algorithm;
 use super::red::{Red, RedParams, Tune, Tuned, one_unit};
 use crate::error::{Error, Result};
-use crate::params::{Both, Checked};
-use crate::sched::Env;
+use crate::params::{Checked, Combined};
+use crate::qdisc::Env;
 use crate::units::{Rate, Size, Span, Time};
 use alloc::format;
 
@@ -119,18 +119,18 @@ fn bottom_auto(rate: Rate) -> f64 {
     (80_000.0 / rate.0.max(1) as f64).min(0.01)
 }
 
-impl Law for Tuned<Ared> {
-    type Params = Both<AredParams, RedParams>;
+impl Algorithm for Tuned<Ared> {
+    type Params = Combined<AredParams, RedParams>;
 
     fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
         let own = &params.frame;
         // Cp. A link of rate 0 has no automatic settings, but must not cause a division by zero.
-        let per_second = env.rate.packets_per_sec(params.law.packet).max(1e-9);
+        let per_second = env.rate.packets_per_sec(params.aqm.packet).max(1e-9);
         if let (Some(min_th), Some(max_th)) = (own.min_th, own.max_th) {
             one_unit(min_th, max_th)?;
         }
         let in_bytes = own.min_th.or(own.max_th).is_some_and(Size::in_bytes);
-        let unit = if in_bytes { params.law.packet.0 as f64 } else { 1.0 };
+        let unit = if in_bytes { params.aqm.packet.0 as f64 } else { 1.0 };
         let given = |th: Option<Size>| th.map(|th| th.number() as f64);
         let auto = (own.target_delay.as_secs() * per_second / 2.0).max(5.0) * unit;
         let min_th = given(own.min_th).unwrap_or(auto);
@@ -138,7 +138,7 @@ impl Law for Tuned<Ared> {
         let w_q = own.w_q.unwrap_or(-libm::expm1(-1.0 / per_second));
         let AredParams { alpha, beta, top, interval, stale_gentle, .. } = *own;
         let bottom = own.bottom.unwrap_or(bottom_auto(env.rate));
-        let red = RedParams { w_q, ..params.law.clone() };
+        let red = RedParams { w_q, ..params.aqm.clone() };
         let red = Red::with(&red, [min_th, max_th], in_bytes, env)?;
         let step = Step { alpha, beta, bottom, top }.checked()?;
         let locked = env.first_update.unwrap_or(Time::NEVER);
@@ -175,23 +175,23 @@ mod tests {
     use std::prelude::v1::*;
 
     fn build(rate: Rate, settings: &[(&str, &str)]) -> crate::Result<Tuned<Ared>> {
-        let mut p = Both::<AredParams, RedParams>::default();
+        let mut p = Combined::<AredParams, RedParams>::default();
         settings.iter().for_each(|(k, v)| p.set(k, Setting::Text(v)).unwrap());
         Tuned::<Ared>::new(&p, &Env { limit: Size::Packets(60), ..Env::new(rate) })
     }
 
     /// On a link of 8 mbit, the first packet at time 0.
-    fn law(settings: &[(&str, &str)]) -> Tuned<Ared> {
-        let mut law = build(Rate(8_000_000), settings).unwrap();
-        law.tuner.start(Time::ZERO);
-        law
+    fn aqm(settings: &[(&str, &str)]) -> Tuned<Ared> {
+        let mut aqm = build(Rate(8_000_000), settings).unwrap();
+        aqm.tuner.start(Time::ZERO);
+        aqm
     }
 
     /// max_p when the average is `avg` at `ms`.
-    fn at(law: &mut Tuned<Ared>, ms: u64, avg: f64) -> f64 {
-        law.red.avg = avg;
-        law.tuner.averaged(Time::ZERO + Span::ms(ms), &mut law.red);
-        law.red.max_p
+    fn at(aqm: &mut Tuned<Ared>, ms: u64, avg: f64) -> f64 {
+        aqm.red.avg = avg;
+        aqm.tuner.averaged(Time::ZERO + Span::ms(ms), &mut aqm.red);
+        aqm.red.max_p
     }
 
     /// The thresholds and the weight.
@@ -224,14 +224,14 @@ mod tests {
     fn bottom_auto_is_a_packet_in_a_tenth_of_a_second() {
         assert_eq!(bottom_auto(Rate(1_000_000)), 0.01);
         assert_eq!(bottom_auto(Rate(80_000_000)), 0.001);
-        assert_eq!(law(&[("bottom", "auto")]).tuner.step.bottom, 0.01);
-        assert_eq!(law(&[]).tuner.step.bottom, 0.01, "as in the paper");
+        assert_eq!(aqm(&[("bottom", "auto")]).tuner.step.bottom, 0.01);
+        assert_eq!(aqm(&[]).tuner.step.bottom, 0.01, "as in the paper");
     }
 
     #[test]
     fn max_p_steps_towards_the_middle_fifth() {
         // The middle fifth of 5 to 15 is 9 to 11. Nothing before half a second has gone by.
-        let mut a = law(&[]);
+        let mut a = aqm(&[]);
         assert_eq!(at(&mut a, 500, 20.0), 0.1);
         assert_eq!(at(&mut a, 501, 20.0), 0.1 + 0.01);
         assert_eq!(at(&mut a, 1001, 20.0), 0.11);
@@ -241,34 +241,34 @@ mod tests {
         assert_eq!(at(&mut a, 3001, 11.0), 0.11 * 0.9);
         assert_eq!(at(&mut a, 3002, 8.0), 0.11 * 0.9 * 0.9);
         // A small max_p grows by a quarter of itself.
-        let mut a = law(&[("max_p", "0.02")]);
+        let mut a = aqm(&[("max_p", "0.02")]);
         assert_eq!(at(&mut a, 1000, 14.0), 0.025);
     }
 
     #[test]
     fn max_p_may_end_one_step_outside_its_range() {
-        let mut a = law(&[("max_p", "0.499")]);
+        let mut a = aqm(&[("max_p", "0.499")]);
         assert_eq!(at(&mut a, 1000, 14.0), 0.499 + 0.01);
         assert_eq!(at(&mut a, 2000, 14.0), 0.509, "above top it stays");
-        let mut a = law(&[("max_p", "0.0101")]);
+        let mut a = aqm(&[("max_p", "0.0101")]);
         assert_eq!(at(&mut a, 1000, 6.0), 0.0101 * 0.9);
         assert_eq!(at(&mut a, 2000, 6.0), 0.0101 * 0.9, "below bottom it stays");
-        let mut a = law(&[("max_p", "0.95"), ("top", "1"), ("alpha", "1")]);
+        let mut a = aqm(&[("max_p", "0.95"), ("top", "1"), ("alpha", "1")]);
         assert_eq!(at(&mut a, 1000, 14.0), 1.0);
     }
 
     #[test]
     fn max_p_does_not_leave_its_range_from_a_bound() {
-        let mut a = law(&[("max_p", "0.01")]);
+        let mut a = aqm(&[("max_p", "0.01")]);
         assert_eq!(at(&mut a, 1000, 6.0), 0.01);
-        let mut a = law(&[("max_p", "0.5")]);
+        let mut a = aqm(&[("max_p", "0.5")]);
         assert_eq!(at(&mut a, 1000, 14.0), 0.5);
     }
 
     #[test]
     fn the_gentle_slope_follows_max_p_unless_stale() {
         for (stale, expected) in [("false", 0.11), ("true", 0.1)] {
-            let mut a = law(&[("stale_gentle", stale)]);
+            let mut a = aqm(&[("stale_gentle", stale)]);
             at(&mut a, 1000, 14.0);
             assert_eq!((a.red.max_p, a.red.gentle_max_p), (0.11, expected), "{stale}");
         }

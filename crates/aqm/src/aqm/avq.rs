@@ -23,13 +23,13 @@
 //!
 //! **Cost** 176 bytes of state, no random numbers, two multiplications per arrival.
 
-use super::{Aqm, Law, Verdict};
-use crate::cx::Cx;
+use super::{Algorithm, Aqm, Verdict};
+use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::fifo::Line;
+use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::sched::Env;
+use crate::qdisc::Env;
 use crate::units::{Bytes, Time};
 use alloc::format;
 
@@ -76,7 +76,7 @@ pub struct Avq {
     adapted: Option<Time>,
 }
 
-impl Law for Avq {
+impl Algorithm for Avq {
     type Params = AvqParams;
 
     fn from_checked(params: Checked<'_, AvqParams>, env: &Env) -> Result<Self> {
@@ -95,11 +95,16 @@ impl Law for Avq {
 }
 
 impl Aqm for Avq {
-    fn admit(&mut self, cx: &mut Cx<'_>, _line: &mut Line<'_>, packet: &Packet) -> Verdict {
+    fn on_arrival(
+        &mut self,
+        context: &mut Context<'_>,
+        _line: &mut QueueView<'_>,
+        packet: &Packet,
+    ) -> Verdict {
         let b = if self.in_bytes { f64::from(packet.len) } else { 1.0 };
-        self.vq = (self.vq - self.c_tilde * cx.now.since(self.last).as_secs()).max(0.0);
-        self.last = cx.now;
-        let adapted = *self.adapted.get_or_insert(cx.now);
+        self.vq = (self.vq - self.c_tilde * context.now.since(self.last).as_secs()).max(0.0);
+        self.last = context.now;
+        let adapted = *self.adapted.get_or_insert(context.now);
         let verdict = if self.vq + b > self.buffer {
             Verdict::Signal
         } else {
@@ -107,19 +112,19 @@ impl Aqm for Avq {
             Verdict::Pass
         };
         if verdict == Verdict::Pass || (self.ecn && packet.ecn.capable()) {
-            let credit = self.gamma * self.c * cx.now.since(adapted).as_secs();
+            let credit = self.gamma * self.c * context.now.since(adapted).as_secs();
             let c_tilde = self.c_tilde + self.alpha * (credit - b);
             self.c_tilde = c_tilde.clamp(LEAST * self.c, self.c);
-            self.adapted = Some(cx.now);
+            self.adapted = Some(context.now);
         }
         verdict
     }
 
-    fn settles_on_arrival(&self) -> bool {
+    fn decides_at_enqueue(&self) -> bool {
         true
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("vq", self.vq);
         // Virtual capacity, bytes or packets per second.
         see("c_tilde", self.c_tilde);

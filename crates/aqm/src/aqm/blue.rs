@@ -21,13 +21,13 @@
 //!
 //! **Cost** 200 bytes of state, one random number per arrival; idle time is caught up in one step.
 
-use super::{Aqm, Law, Verdict};
-use crate::cx::Cx;
+use super::{Algorithm, Aqm, Verdict};
+use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::fifo::Line;
+use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::sched::Env;
+use crate::qdisc::Env;
 use crate::units::{Size, Span, Time};
 use alloc::format;
 
@@ -76,7 +76,7 @@ pub struct Blue {
 const UP: usize = 0;
 const DOWN: usize = 1;
 
-impl Law for Blue {
+impl Algorithm for Blue {
     type Params = BlueParams;
 
     fn from_checked(params: Checked<'_, BlueParams>, env: &Env) -> Result<Self> {
@@ -108,7 +108,7 @@ impl Blue {
 }
 
 impl Aqm for Blue {
-    fn advance(&mut self, now: Time, line: &Line<'_>) {
+    fn advance(&mut self, now: Time, line: &QueueView<'_>) {
         let BlueParams { d2, freeze, .. } = self.params;
         if line.packets() > 0 {
             self.idle_since = None;
@@ -125,18 +125,28 @@ impl Aqm for Blue {
         }
     }
 
-    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, _packet: &Packet) -> Verdict {
+    fn on_arrival(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        _packet: &Packet,
+    ) -> Verdict {
         if self.params.threshold.is_some_and(|l| line.held(l) > l.number()) {
-            self.raise(cx.now);
+            self.raise(context.now);
         }
-        if cx.dice.chance(self.pm) { Verdict::Signal } else { Verdict::Pass }
+        if context.rng.bernoulli(self.pm) { Verdict::Signal } else { Verdict::Pass }
     }
 
-    fn overflow(&mut self, now: Time) {
+    fn on_overflow(&mut self, now: Time) {
         self.raise(now);
     }
 
-    fn take(&mut self, _cx: &mut Cx<'_>, line: &mut Line<'_>, _ecn: bool) -> Option<Packet> {
+    fn dequeue(
+        &mut self,
+        _cx: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        _ecn: bool,
+    ) -> Option<Packet> {
         let packet = line.pop();
         if packet.is_some() {
             self.idle_since = None;
@@ -144,18 +154,18 @@ impl Aqm for Blue {
         packet
     }
 
-    fn idle(&mut self, now: Time) {
+    fn on_idle(&mut self, now: Time) {
         if self.idle_since.is_none() {
             self.change(now, DOWN, -self.params.d2);
             self.idle_since = Some(now);
         }
     }
 
-    fn settles_on_arrival(&self) -> bool {
+    fn decides_at_enqueue(&self) -> bool {
         true
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("pm", self.pm);
     }
 }
@@ -181,12 +191,13 @@ mod tests {
 
     #[test]
     fn typed_parameters_are_refused_as_text_is() {
-        use crate::aqm::Single;
-        use crate::params::{Both, Params, Setting};
-        use crate::sched::Build;
-        type Blues = <Single<Blue> as Build>::Params;
+        use crate::aqm::SingleQueue;
+        use crate::params::{Combined, Params, Setting};
+        use crate::qdisc::Build;
+        type Blues = <SingleQueue<Blue> as Build>::Params;
         let env = Env::new(crate::units::Rate(1_000_000));
-        let built = |law| Single::<Blue>::build(&Both { law, ..Blues::default() }, &env).err();
+        let built =
+            |aqm| SingleQueue::<Blue>::build(&Combined { aqm, ..Blues::default() }, &env).err();
         let text = Blues::default().set("freeze", Setting::Text("0s")).err();
         assert!(text.is_some());
         assert_eq!(built(BlueParams { freeze: Span(0), ..BlueParams::default() }), text);

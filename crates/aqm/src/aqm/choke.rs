@@ -22,15 +22,15 @@
 //! of the queue, which RED keeps short.
 
 use super::{
-    Aqm, Law, Verdict,
+    Algorithm, Aqm, Verdict,
     red::{Red, RedParams},
 };
-use crate::cx::{Cx, Why};
+use crate::context::{Context, DropReason};
 use crate::error::Result;
-use crate::fifo::Line;
+use crate::fifo::QueueView;
 use crate::packet::Packet;
-use crate::params::{Both, Checked};
-use crate::sched::Env;
+use crate::params::{Checked, Combined};
+use crate::qdisc::Env;
 use crate::units::Time;
 
 crate::params! {
@@ -48,26 +48,31 @@ pub struct Choke {
     candidates: u64,
 }
 
-impl Law for Choke {
-    type Params = Both<ChokeParams, RedParams>;
+impl Algorithm for Choke {
+    type Params = Combined<ChokeParams, RedParams>;
 
     fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
-        Ok(Choke { red: Red::new(&params.law, env)?, candidates: params.frame.candidates })
+        Ok(Choke { red: Red::new(&params.aqm, env)?, candidates: params.frame.candidates })
     }
 }
 
 impl Choke {
     /// Drops the candidates of the same flow as `packet`; returns true if there were any.
-    fn matched(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> bool {
+    fn matched(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        packet: &Packet,
+    ) -> bool {
         let mut matched = false;
         for _ in 0..self.candidates {
             if line.packets() == 0 {
                 break;
             }
-            let k = cx.dice.below(line.packets());
+            let k = context.rng.below(line.packets());
             if line.fifo.get(line.pool, k).is_some_and(|p| p.flow == packet.flow) {
                 let victim = line.fifo.remove(line.pool, k).expect("it was there just now");
-                cx.drop(victim, Why::Late);
+                context.drop(victim, DropReason::Late);
                 matched = true;
             }
         }
@@ -76,28 +81,38 @@ impl Choke {
 }
 
 impl Aqm for Choke {
-    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
-        self.red.average(cx.now, line);
-        if self.red.avg > self.red.min_th && self.matched(cx, line, packet) {
+    fn on_arrival(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        packet: &Packet,
+    ) -> Verdict {
+        self.red.average(context.now, line);
+        if self.red.avg > self.red.min_th && self.matched(context, line, packet) {
             return Verdict::Drop;
         }
-        self.red.decide(cx, packet)
+        self.red.decide(context, packet)
     }
 
-    fn overflow(&mut self, now: Time) {
-        self.red.overflow(now);
+    fn on_overflow(&mut self, now: Time) {
+        self.red.on_overflow(now);
     }
 
-    fn take(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, ecn: bool) -> Option<Packet> {
-        self.red.take(cx, line, ecn)
+    fn dequeue(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        ecn: bool,
+    ) -> Option<Packet> {
+        self.red.dequeue(context, line, ecn)
     }
 
-    fn idle(&mut self, now: Time) {
-        self.red.idle(now);
+    fn on_idle(&mut self, now: Time) {
+        self.red.on_idle(now);
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.red.gauges(see);
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.red.inspect(see);
     }
 }
 

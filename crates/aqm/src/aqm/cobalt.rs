@@ -25,14 +25,14 @@
 //! **Cost** 184 bytes of state; one random number per dequeue while `p_blue` is above 0; each
 //! decrement of `count` matches one drop.
 
-use super::{Aqm, Law, codel::control_law};
+use super::{Algorithm, Aqm, codel::control_law};
 use crate::cast;
-use crate::cx::{Cx, Why};
+use crate::context::{Context, DropReason};
 use crate::error::Result;
-use crate::fifo::Line;
+use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::sched::Env;
+use crate::qdisc::Env;
 use crate::units::{Bytes, Span, Time};
 
 crate::params! {
@@ -70,7 +70,7 @@ pub struct Cobalt {
     blue_t: Option<Time>,
 }
 
-impl Law for Cobalt {
+impl Algorithm for Cobalt {
     type Params = CobaltParams;
 
     fn from_checked(params: Checked<'_, CobaltParams>, env: &Env) -> Result<Self> {
@@ -116,8 +116,8 @@ impl Cobalt {
     }
 
     /// True if the dequeued `packet` must be dropped.
-    fn should_drop(&mut self, cx: &mut Cx<'_>, packet: &mut Packet, ecn: bool) -> bool {
-        let now = cx.now;
+    fn should_drop(&mut self, context: &mut Context<'_>, packet: &mut Packet, ecn: bool) -> bool {
+        let now = context.now;
         let due = self.due(now);
         let over = now.since(packet.arrived) > self.over;
         if over && !self.dropping {
@@ -127,14 +127,14 @@ impl Cobalt {
         self.dropping = over;
         let mut drop = false;
         if due && over {
-            drop = !(ecn && cx.mark(packet));
+            drop = !(ecn && context.mark(packet));
             self.count = self.count.saturating_add(1);
             self.drop_next = self.control(self.drop_next);
         } else if due {
             self.decay(now);
         }
         if !drop && self.p_blue > 0.0 {
-            drop = cx.dice.chance(self.p_blue);
+            drop = context.rng.bernoulli(self.p_blue);
         }
         if self.count == 0 {
             self.drop_next = now + self.params.interval;
@@ -154,26 +154,31 @@ impl Cobalt {
 }
 
 impl Aqm for Cobalt {
-    fn overflow(&mut self, now: Time) {
+    fn on_overflow(&mut self, now: Time) {
         self.blue(now, self.params.p_inc);
         self.dropping = true;
         self.drop_next = now;
         self.count = self.count.max(1);
     }
 
-    fn take(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, ecn: bool) -> Option<Packet> {
+    fn dequeue(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        ecn: bool,
+    ) -> Option<Packet> {
         // Bounded: each turn removes a packet from the queue.
         while let Some(mut packet) = line.pop() {
-            let drop = self.should_drop(cx, &mut packet, ecn);
+            let drop = self.should_drop(context, &mut packet, ecn);
             if !drop || line.packets() == 0 {
                 return Some(packet); // the last packet may be marked, but is never dropped
             }
-            cx.drop(packet, Why::Late);
+            context.drop(packet, DropReason::Late);
         }
         None
     }
 
-    fn idle(&mut self, now: Time) {
+    fn on_idle(&mut self, now: Time) {
         if self.p_blue > 0.0 {
             self.blue(now, -self.params.p_dec);
         }
@@ -183,7 +188,7 @@ impl Aqm for Cobalt {
         }
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("count", f64::from(self.count));
         // 1 in the dropping state, otherwise 0.
         see("dropping", f64::from(u8::from(self.dropping)));
@@ -236,19 +241,19 @@ mod tests {
         use super::*;
         let env = Env::new(crate::Rate(8_000_000));
         for count in [1, 2, 3, 10, 1000, 100_000] {
-            let law = |t: u64| {
-                let mut law = Cobalt::new(&CobaltParams::default(), &env).unwrap();
-                (law.count, law.drop_next) = (count, Time(t));
-                law
+            let aqm = |t: u64| {
+                let mut aqm = Cobalt::new(&CobaltParams::default(), &env).unwrap();
+                (aqm.count, aqm.drop_next) = (count, Time(t));
+                aqm
             };
-            let mut plain = law(7);
+            let mut plain = aqm(7);
             (0..count).for_each(|_| plain.step_back());
             // The last step is due an interval before the place to which it leads.
             let end = Time(plain.drop_next.0 - plain.params.interval.0);
             for (now, left) in [(Time(end.0 - 1), 1), (end, 0), (end + Span::s(86_400), 0)] {
-                let mut law = law(7);
-                law.decay(now);
-                assert_eq!(law.count, left, "{count}");
+                let mut aqm = aqm(7);
+                aqm.decay(now);
+                assert_eq!(aqm.count, left, "{count}");
             }
         }
     }

@@ -24,14 +24,14 @@
 //!
 //! **Cost** 160 bytes of state; a dequeue does constant work beyond the packets it drops.
 
-use super::{Aqm, Law};
+use super::{Algorithm, Aqm};
 use crate::cast;
-use crate::cx::{Cx, Why};
+use crate::context::{Context, DropReason};
 use crate::error::Result;
-use crate::fifo::Line;
+use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::sched::Env;
+use crate::qdisc::Env;
 use crate::units::{Span, Time};
 
 crate::choice! {
@@ -79,7 +79,7 @@ pub struct CoDel {
     maxpacket: u32,
 }
 
-impl Law for CoDel {
+impl Algorithm for CoDel {
     type Params = CoDelParams;
 
     fn from_checked(params: Checked<'_, CoDelParams>, _env: &Env) -> Result<Self> {
@@ -134,7 +134,7 @@ impl CoDel {
     }
 
     // RFC 8289 §5.4: dequeues a packet; true if it may be dropped.
-    fn dodequeue(&mut self, now: Time, line: &mut Line<'_>) -> (Option<Packet>, bool) {
+    fn dodequeue(&mut self, now: Time, line: &mut QueueView<'_>) -> (Option<Packet>, bool) {
         let Some(packet) = line.pop() else {
             self.first_above_time = None;
             return (None, false);
@@ -154,20 +154,30 @@ impl CoDel {
 }
 
 impl Aqm for CoDel {
-    fn admit(&mut self, _: &mut Cx<'_>, _: &mut Line<'_>, packet: &Packet) -> super::Verdict {
+    fn on_arrival(
+        &mut self,
+        _: &mut Context<'_>,
+        _: &mut QueueView<'_>,
+        packet: &Packet,
+    ) -> super::Verdict {
         self.maxpacket = self.maxpacket.max(packet.len);
         super::Verdict::Pass
     }
 
     // RFC 8290 does not define the state of a flow that loses packets to overflow. As on Linux,
     // these drops count, so that CoDel drops more of a flow that fills the buffer.
-    fn shed(&mut self, packets: u32) {
+    fn on_evicted(&mut self, packets: u32) {
         self.count = self.count.saturating_add(packets);
     }
 
     // RFC 8289 §5.5
-    fn take(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, ecn: bool) -> Option<Packet> {
-        let now = cx.now;
+    fn dequeue(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        ecn: bool,
+    ) -> Option<Packet> {
+        let now = context.now;
         let (mut packet, mut ok_to_drop) = self.dodequeue(now, line);
         if self.dropping {
             self.dropping &= ok_to_drop;
@@ -177,11 +187,11 @@ impl Aqm for CoDel {
             {
                 let Some(mut head) = packet.take() else { break };
                 self.count = self.count.saturating_add(1);
-                if ecn && cx.mark(&mut head) {
+                if ecn && context.mark(&mut head) {
                     self.drop_next = Some(self.control_law(due));
                     return Some(head);
                 }
-                cx.drop(head, Why::Late);
+                context.drop(head, DropReason::Late);
                 (packet, ok_to_drop) = self.dodequeue(now, line);
                 self.dropping = ok_to_drop;
                 if ok_to_drop {
@@ -192,10 +202,10 @@ impl Aqm for CoDel {
             }
         } else if ok_to_drop {
             let mut head = packet.take().expect("only a packet may be dropped");
-            if ecn && cx.mark(&mut head) {
+            if ecn && context.mark(&mut head) {
                 packet = Some(head);
             } else {
-                cx.drop(head, Why::Late);
+                context.drop(head, DropReason::Late);
                 packet = self.dodequeue(now, line).0;
             }
             self.dropping = true;
@@ -206,7 +216,7 @@ impl Aqm for CoDel {
         packet
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         let secs = |t: Time| t.0 as f64 / 1e9;
         see("count", f64::from(self.count));
         // Value of count when the dropping state was last entered.
@@ -328,12 +338,12 @@ mod tests {
     fn the_second_form_of_ns2_forgets_little_of_a_high_rate() {
         use super::*;
         let params = CoDelParams { variant: Variant::Ns2V2, ..CoDelParams::default() };
-        let mut law = CoDel::new(&params, &Env::new(crate::Rate(8_000_000))).unwrap();
-        let at = |law: &mut CoDel, count| {
-            (law.count, law.drop_next) = (count, Some(Time::ZERO));
-            law.remembered(Time(1))
+        let mut aqm = CoDel::new(&params, &Env::new(crate::Rate(8_000_000))).unwrap();
+        let at = |aqm: &mut CoDel, count| {
+            (aqm.count, aqm.drop_next) = (count, Some(Time::ZERO));
+            aqm.remembered(Time(1))
         };
-        assert_eq!([2, 3, 128, 129, 1000].map(|n| at(&mut law, n)), [1, 1, 126, 126, 984]);
-        assert_eq!(law.remembered(Time::ZERO + Span::ms(800)), 1, "8 intervals later");
+        assert_eq!([2, 3, 128, 129, 1000].map(|n| at(&mut aqm, n)), [1, 1, 126, 126, 984]);
+        assert_eq!(aqm.remembered(Time::ZERO + Span::ms(800)), 1, "8 intervals later");
     }
 }

@@ -21,11 +21,11 @@
 //!
 //! **Cost** 272 bytes of state; that of RED, plus a comparison per arrival.
 
-use super::Law;
+use super::Algorithm;
 use super::red::{Red, RedParams, Tune, Tuned};
 use crate::error::Result;
-use crate::params::{Both, Checked};
-use crate::sched::Env;
+use crate::params::{Checked, Combined};
+use crate::qdisc::Env;
 use crate::units::Time;
 
 crate::params! {
@@ -58,12 +58,12 @@ pub struct FengRed {
     status: Status,
 }
 
-impl Law for Tuned<FengRed> {
-    type Params = Both<FengParams, RedParams>;
+impl Algorithm for Tuned<FengRed> {
+    type Params = Combined<FengParams, RedParams>;
 
     fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
         let tuner = FengRed { params: params.frame.clone(), status: Status::Between };
-        Ok(Tuned { red: Red::new(&params.law, env)?, tuner })
+        Ok(Tuned { red: Red::new(&params.aqm, env)?, tuner })
     }
 }
 
@@ -104,13 +104,13 @@ mod tests {
 
     /// max_p after the average was at each of `averages`, from 0.1.
     fn walk(params: FengParams, averages: &[f64]) -> Vec<f64> {
-        let params = Both { frame: params, law: RedParams::default() };
-        let mut law = Tuned::<FengRed>::new(&params, &Env::new(Rate(8_000_000))).unwrap();
+        let params = Combined { frame: params, aqm: RedParams::default() };
+        let mut aqm = Tuned::<FengRed>::new(&params, &Env::new(Rate(8_000_000))).unwrap();
         let mut after = |avg: &f64| {
-            law.red.avg = *avg;
-            law.tuner.averaged(Time::ZERO, &mut law.red);
-            assert_eq!(law.red.gentle_max_p == law.red.max_p, !law.tuner.params.stale_gentle);
-            law.red.max_p
+            aqm.red.avg = *avg;
+            aqm.tuner.averaged(Time::ZERO, &mut aqm.red);
+            assert_eq!(aqm.red.gentle_max_p == aqm.red.max_p, !aqm.tuner.params.stale_gentle);
+            aqm.red.max_p
         };
         averages.iter().map(&mut after).collect()
     }

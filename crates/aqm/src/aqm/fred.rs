@@ -22,16 +22,16 @@
 //! **Cost** 16664 bytes of state: 16 per account; O(1) per packet, at most one random number.
 
 use super::{
-    Aqm, Law, Verdict,
+    Algorithm, Aqm, Verdict,
     red::{Red, RedParams},
 };
 use crate::cast;
-use crate::cx::Cx;
+use crate::context::Context;
 use crate::error::Result;
-use crate::fifo::Line;
+use crate::fifo::QueueView;
 use crate::packet::Packet;
-use crate::params::{Both, Checked};
-use crate::sched::Env;
+use crate::params::{Checked, Combined};
+use crate::qdisc::Env;
 use crate::units::Time;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -68,12 +68,12 @@ pub struct Fred {
     nactive: u32,
 }
 
-impl Law for Fred {
-    type Params = Both<FredParams, RedParams>;
+impl Algorithm for Fred {
+    type Params = Combined<FredParams, RedParams>;
 
     fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
         let FredParams { minq, flows } = params.frame;
-        let red = Red::new(&params.law, env)?;
+        let red = Red::new(&params.aqm, env)?;
         let unit = if red.in_bytes { red.packet as f64 } else { 1.0 };
         Ok(Fred {
             accounts: vec![Account::default(); cast::index(flows)],
@@ -110,7 +110,7 @@ impl Fred {
             || (qlen >= avgcq && account.strike > 1)
     }
 
-    fn decide(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Verdict {
+    fn decide(&mut self, context: &mut Context<'_>, packet: &Packet) -> Verdict {
         let account = *self.account(packet);
         if self.greedy(account) {
             let account = self.account(packet);
@@ -123,38 +123,48 @@ impl Fred {
             self.red.count_bytes += u64::from(packet.len);
             return Verdict::Pass;
         }
-        self.red.decide(cx, packet)
+        self.red.decide(context, packet)
     }
 }
 
 impl Aqm for Fred {
     // A dropped arrival does not change the average, unless it ends an idle time.
-    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
+    fn on_arrival(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        packet: &Packet,
+    ) -> Verdict {
         let empty = line.packets() == 0;
         if empty {
-            self.red.average(cx.now, line);
+            self.red.average(context.now, line);
         }
-        let verdict = self.decide(cx, packet);
+        let verdict = self.decide(context, packet);
         if verdict == Verdict::Pass && !empty {
-            self.red.average(cx.now, line);
+            self.red.average(context.now, line);
         }
         verdict
     }
 
-    fn joined(&mut self, packet: &Packet) {
+    fn on_enqueued(&mut self, packet: &Packet) {
         let account = self.account(packet);
         account.packets += 1;
         account.bytes += u64::from(packet.len);
         self.nactive += u32::from(account.packets == 1);
     }
 
-    fn overflow(&mut self, now: Time) {
-        self.red.overflow(now);
+    fn on_overflow(&mut self, now: Time) {
+        self.red.on_overflow(now);
     }
 
-    fn take(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, ecn: bool) -> Option<Packet> {
-        let packet = self.red.take(cx, line, ecn)?;
-        self.red.average(cx.now, line);
+    fn dequeue(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        ecn: bool,
+    ) -> Option<Packet> {
+        let packet = self.red.dequeue(context, line, ecn)?;
+        self.red.average(context.now, line);
         let account = self.account(&packet);
         account.packets -= 1;
         account.bytes -= u64::from(packet.len);
@@ -165,16 +175,16 @@ impl Aqm for Fred {
         Some(packet)
     }
 
-    fn idle(&mut self, now: Time) {
-        self.red.idle(now);
+    fn on_idle(&mut self, now: Time) {
+        self.red.on_idle(now);
     }
 
-    fn settles_on_arrival(&self) -> bool {
+    fn decides_at_enqueue(&self) -> bool {
         true
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.red.gauges(see);
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.red.inspect(see);
         // Mean queue of the active flows, packets or bytes.
         see("avgcq", self.avgcq());
         see("nactive", f64::from(self.nactive));

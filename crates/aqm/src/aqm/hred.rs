@@ -29,14 +29,14 @@
 //!
 //! **Cost** 176 bytes of state; a random number and a few multiplications per arrival.
 
-use super::{Aqm, Law, Verdict};
+use super::{Algorithm, Aqm, Verdict};
 use crate::cast;
-use crate::cx::Cx;
+use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::fifo::Line;
+use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::sched::Env;
+use crate::qdisc::Env;
 use crate::units::{Bytes, Rate, Size, Span};
 use alloc::format;
 
@@ -123,7 +123,7 @@ pub struct Hred {
     p: f64,
 }
 
-impl Law for Hred {
+impl Algorithm for Hred {
     type Params = HredParams;
 
     fn from_checked(params: Checked<'_, HredParams>, env: &Env) -> Result<Self> {
@@ -202,18 +202,23 @@ impl Hred {
 }
 
 impl Aqm for Hred {
-    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, _packet: &Packet) -> Verdict {
+    fn on_arrival(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        _packet: &Packet,
+    ) -> Verdict {
         let q = if self.in_bytes { line.bytes() as f64 } else { f64::from(line.packets()) };
         self.p = self.chance(q);
         self.adjust(q, self.p);
-        if cx.dice.chance(self.p) { Verdict::Signal } else { Verdict::Pass }
+        if context.rng.bernoulli(self.p) { Verdict::Signal } else { Verdict::Pass }
     }
 
-    fn settles_on_arrival(&self) -> bool {
+    fn decides_at_enqueue(&self) -> bool {
         true
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         // Drop probability at the last arrival.
         see("p", self.p);
         // Drop probability at min_th.
@@ -230,7 +235,7 @@ mod tests {
     use std::prelude::v1::*;
 
     /// HRED on a link of 45 mbit with a buffer of 300 kB, as in the paper's simulations.
-    fn law(params: HredParams) -> Hred {
+    fn aqm(params: HredParams) -> Hred {
         let env = Env { limit: Size::Bytes(300_000), ..Env::new(Rate(45_000_000)) };
         Hred::new(&params, &env).unwrap()
     }
@@ -242,7 +247,7 @@ mod tests {
     #[test]
     fn the_configuration_follows_from_the_round_trip_time() {
         // Simulation and testbed of the paper, gains per byte.
-        let h = law(HredParams::default());
+        let h = aqm(HredParams::default());
         assert_eq!((h.min_th, h.max_th), (75_000.0, 150_000.0));
         assert!(near(h.k_alpha, 1.9753e-10) && near(h.k_beta, 7.9012e-10), "{}", h.k_alpha);
         let (slow, s) = (Rate(10_000_000), Bytes(500));
@@ -251,9 +256,9 @@ mod tests {
         // In packets: 2 / (11250 per second times 0.2 s)^2.
         assert!(near(gain(Rate(45_000_000), s, Span::ms(200), false), 2.0 / 2250.0 / 2250.0));
         let rtt = HredParams { rtt: Span::ms(100), ..HredParams::default() };
-        assert_eq!(law(rtt).k_alpha, gain(Rate(45_000_000), s, Span::ms(200), true));
+        assert_eq!(aqm(rtt).k_alpha, gain(Rate(45_000_000), s, Span::ms(200), true));
         let t_beta = HredParams { t_beta: Some(Span::ms(50)), ..HredParams::default() };
-        assert_eq!(law(t_beta).k_alpha, gain(Rate(45_000_000), s, Span::ms(100), true));
+        assert_eq!(aqm(t_beta).k_alpha, gain(Rate(45_000_000), s, Span::ms(100), true));
     }
 
     #[test]
@@ -278,20 +283,20 @@ mod tests {
     #[test]
     fn the_map_runs_through_all_queues() {
         // From 0.75 p_min when empty to 1.75 p_min at twice max_th, p_max = 1.25 p_min (10).
-        let h = law(HredParams::default());
+        let h = aqm(HredParams::default());
         let relative = [0.0, 75e3, 150e3, 300e3].map(|q| h.chance(q) / 0.01);
         for (got, expected) in relative.into_iter().zip([0.75, 1.0, 1.25, 1.75]) {
             assert!((got - expected).abs() < 1e-12, "{got}");
         }
-        let certain = law(HredParams { p_min: 0.8, ..HredParams::default() });
+        let certain = aqm(HredParams { p_min: 0.8, ..HredParams::default() });
         assert_eq!(certain.chance(300e3), 1.0);
-        let steep = law(HredParams { kappa: 0.1, ..HredParams::default() });
+        let steep = aqm(HredParams { kappa: 0.1, ..HredParams::default() });
         assert_eq!(steep.chance(0.0), 0.0, "p_min (1 - 75/15) is below 0");
     }
 
     /// p_min after an arrival at `q`, from 0.01.
     fn after(params: HredParams, q: f64) -> f64 {
-        let mut h = law(params);
+        let mut h = aqm(params);
         let p = h.chance(q);
         h.adjust(q, p);
         h.p_min
@@ -311,7 +316,7 @@ mod tests {
         let fast = || HredParams { rtt: Span::us(100), ..HredParams::default() };
         assert_eq!(after(fast(), 300e3), 0.015);
         assert_eq!(after(fast(), 0.0), 0.005);
-        let mut h = law(fast());
+        let mut h = aqm(fast());
         for (q, end) in [(300e3, 1.0), (0.0, 1e-5), (300e3, 1.0)] {
             for _ in 0..50 {
                 let p = h.chance(q);
@@ -326,12 +331,12 @@ mod tests {
         let bits = |fixed_point| HredParams { fixed_point, ..HredParams::default() };
         // 0.01 in units of 2^-16 is 655, 0.75 of it 491; a step of 3.5e-8 is less than a unit.
         let unit = 1.0 / 65_536.0;
-        assert_eq!(law(bits(16)).p_min, 655.0 * unit);
-        assert_eq!(law(bits(16)).chance(0.0), 491.0 * unit);
+        assert_eq!(aqm(bits(16)).p_min, 655.0 * unit);
+        assert_eq!(aqm(bits(16)).chance(0.0), 491.0 * unit);
         assert_eq!(after(bits(16), 300e3), 655.0 * unit, "a small step is lost");
         assert!(near(after(bits(40), 300e3), after(bits(0), 300e3)));
         // The floor is at least one unit.
-        assert_eq!(law(HredParams { p_min: 1e-9, ..bits(16) }).p_min, unit);
+        assert_eq!(aqm(HredParams { p_min: 1e-9, ..bits(16) }).p_min, unit);
     }
 
     #[test]
@@ -355,7 +360,7 @@ mod tests {
         // 1 % off.
         for (cr, rest, kappa) in [(675e3, 112.5e3, 2.0), (675e3, 112.5e3, 4.0), (300e3, 80e3, 2.0)]
         {
-            let h = law(HredParams { kappa, ..HredParams::default() });
+            let h = aqm(HredParams { kappa, ..HredParams::default() });
             let kn = (rest + cr) * libm::sqrt(h.chance(rest));
             let next = |q: f64| kn / libm::sqrt(h.chance(q)) - cr;
             let gain = deviation_gain(rest, cr, [h.min_th, h.max_th], kappa);

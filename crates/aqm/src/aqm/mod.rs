@@ -22,12 +22,12 @@ pub mod sa_red;
 pub mod sfb;
 pub mod sred;
 
-use crate::cx::{Cx, Why};
+use crate::context::{Context, DropReason};
 use crate::error::Result;
-use crate::fifo::{Fifo, Line, Pool};
+use crate::fifo::{Fifo, Pool, QueueView};
 use crate::packet::Packet;
-use crate::params::{Both, Checked, Nothing, Params};
-use crate::sched::{Backlog, Build, Env, Qdisc};
+use crate::params::{Checked, Combined, Nothing, Params};
+use crate::qdisc::{Backlog, Build, Env, Qdisc};
 use crate::units::{Size, Time};
 
 /// Decision of an AQM algorithm about an arriving packet.
@@ -54,42 +54,53 @@ pub trait Aqm {
     ///
     /// The queue does not change between packets, so that catching up is exact. The work is
     /// bounded, also after a long idle time.
-    fn advance(&mut self, _now: Time, _line: &Line<'_>) {}
+    fn advance(&mut self, _now: Time, _line: &QueueView<'_>) {}
 
     /// Decides about the arriving `packet`. `line` does not contain it yet; the packet in
     /// transmission is not counted either.
-    fn admit(&mut self, _cx: &mut Cx<'_>, _line: &mut Line<'_>, _packet: &Packet) -> Verdict {
+    fn on_arrival(
+        &mut self,
+        _cx: &mut Context<'_>,
+        _line: &mut QueueView<'_>,
+        _packet: &Packet,
+    ) -> Verdict {
         Verdict::Pass
     }
 
-    /// Called when `packet` is enqueued. A packet that passed [`Aqm::admit`] may still be dropped:
-    /// the buffer may be full, or a mark may not be possible.
-    fn joined(&mut self, _packet: &Packet) {}
+    /// Called when `packet` is enqueued. A packet that passed [`Aqm::on_arrival`] may still be
+    /// dropped: the buffer may be full, or a mark may not be possible.
+    fn on_enqueued(&mut self, _packet: &Packet) {}
 
-    /// Called when a packet is dropped because the buffer is full, whatever [`Aqm::admit`] decided.
-    fn overflow(&mut self, _now: Time) {}
+    /// Called when a packet is dropped because the buffer is full, whatever [`Aqm::on_arrival`]
+    /// decided.
+    fn on_overflow(&mut self, _now: Time) {}
 
     /// Called when `packets` queued packets were dropped to make room for others.
-    fn shed(&mut self, _packets: u32) {}
+    fn on_evicted(&mut self, _packets: u32) {}
 
     /// Dequeues the next packet to send, after dropping as many as the algorithm decides. `ecn` is
     /// true if packets may be marked.
-    fn take(&mut self, _cx: &mut Cx<'_>, line: &mut Line<'_>, _ecn: bool) -> Option<Packet> {
+    fn dequeue(
+        &mut self,
+        _cx: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        _ecn: bool,
+    ) -> Option<Packet> {
         line.pop()
     }
 
     /// True if the algorithm decides at enqueue only, and only about the arriving packet.
-    fn settles_on_arrival(&self) -> bool {
+    fn decides_at_enqueue(&self) -> bool {
         false
     }
 
     /// Called when the link asked for a packet and the queue was empty: the link is idle from
     /// `now`.
-    fn idle(&mut self, _now: Time) {}
+    fn on_idle(&mut self, _now: Time) {}
 
     /// Calls `see` with the name and value of each internal variable: names of the source, SI
     /// units.
-    fn gauges(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
+    fn inspect(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
 
     /// Size of the state in bytes. Algorithms with tables override it.
     fn state(&self) -> usize {
@@ -98,7 +109,7 @@ pub trait Aqm {
 }
 
 /// An AQM algorithm that can be built from parameters.
-pub trait Law: Aqm + Clone {
+pub trait Algorithm: Aqm + Clone {
     /// Parameters of the algorithm.
     type Params: Params;
     /// Builds the algorithm for a link.
@@ -119,15 +130,15 @@ pub trait Law: Aqm + Clone {
 
 /// No AQM: a plain FIFO queue.
 #[derive(Clone)]
-pub struct Plain;
+pub struct NoAqm;
 
-impl Aqm for Plain {}
+impl Aqm for NoAqm {}
 
-impl Law for Plain {
+impl Algorithm for NoAqm {
     type Params = Nothing;
 
     fn from_checked(_: Checked<'_, Nothing>, _env: &Env) -> Result<Self> {
-        Ok(Plain)
+        Ok(NoAqm)
     }
 }
 
@@ -143,8 +154,8 @@ crate::params! {
 }
 
 /// One FIFO queue managed by the AQM algorithm `A`, with tail drop at its limit.
-pub struct Single<A> {
-    law: A,
+pub struct SingleQueue<A> {
+    aqm: A,
     line: Fifo,
     pool: Pool,
     limit: Size,
@@ -159,50 +170,50 @@ pub fn fits(limit: Size, packets: u32, bytes: u64, packet: &Packet) -> bool {
     limit.holds(packets + 1, bytes + u64::from(packet.len))
 }
 
-impl<A: Law> Build for Single<A> {
-    type Params = Both<SingleParams, A::Params>;
+impl<A: Algorithm> Build for SingleQueue<A> {
+    type Params = Combined<SingleParams, A::Params>;
 
     fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
         let SingleParams { limit, ecn } = params.frame;
-        let law = A::new(&params.law, &Env { limit, ecn, ..*env })?;
+        let aqm = A::new(&params.aqm, &Env { limit, ecn, ..*env })?;
         let (line, pool) = (Fifo::default(), Pool::default());
-        Ok(Single { law, line, pool, limit, ecn, started: false })
+        Ok(SingleQueue { aqm, line, pool, limit, ecn, started: false })
     }
 }
 
-impl<A: Aqm + Clone> Qdisc for Single<A> {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Packet) {
+impl<A: Aqm + Clone> Qdisc for SingleQueue<A> {
+    fn enqueue(&mut self, context: &mut Context<'_>, mut packet: Packet) {
         if !self.started {
             self.started = true;
-            self.law.start(cx.now);
+            self.aqm.start(context.now);
         }
         // A packet larger than the whole buffer is not shown to the algorithm: CoDel would take its
         // length for the largest packet, and never drop again.
         if !fits(self.limit, 0, 0, &packet) {
-            return cx.drop(packet, Why::Full);
+            return context.drop(packet, DropReason::Full);
         }
-        let mut line = Line { fifo: &mut self.line, pool: &mut self.pool };
-        self.law.advance(cx.now, &line);
-        let verdict = self.law.admit(cx, &mut line, &packet);
+        let mut line = QueueView { fifo: &mut self.line, pool: &mut self.pool };
+        self.aqm.advance(context.now, &line);
+        let verdict = self.aqm.on_arrival(context, &mut line, &packet);
         if !fits(self.limit, self.line.packets(), self.line.bytes().0, &packet) {
-            self.law.overflow(cx.now);
-            return cx.drop(packet, Why::Full);
+            self.aqm.on_overflow(context.now);
+            return context.drop(packet, DropReason::Full);
         }
         match verdict {
             Verdict::Pass => {}
-            Verdict::Signal if self.ecn && cx.mark(&mut packet) => {}
-            Verdict::Signal | Verdict::Drop => return cx.drop(packet, Why::Early),
+            Verdict::Signal if self.ecn && context.mark(&mut packet) => {}
+            Verdict::Signal | Verdict::Drop => return context.drop(packet, DropReason::Early),
         }
-        self.law.joined(&packet);
+        self.aqm.on_enqueued(&packet);
         self.line.push(&mut self.pool, packet);
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
-        let mut line = Line { fifo: &mut self.line, pool: &mut self.pool };
-        self.law.advance(cx.now, &line);
-        let packet = self.law.take(cx, &mut line, self.ecn);
+    fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
+        let mut line = QueueView { fifo: &mut self.line, pool: &mut self.pool };
+        self.aqm.advance(context.now, &line);
+        let packet = self.aqm.dequeue(context, &mut line, self.ecn);
         if packet.is_none() {
-            self.law.idle(cx.now);
+            self.aqm.on_idle(context.now);
         }
         packet
     }
@@ -211,21 +222,21 @@ impl<A: Aqm + Clone> Qdisc for Single<A> {
         Backlog { packets: self.line.packets(), bytes: self.line.bytes().0 }
     }
 
-    fn settles_on_arrival(&self) -> bool {
-        self.law.settles_on_arrival()
+    fn decides_at_enqueue(&self) -> bool {
+        self.aqm.decides_at_enqueue()
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.law.gauges(see);
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.aqm.inspect(see);
     }
 
-    fn gauges_at(&mut self, now: Time, see: &mut dyn FnMut(&'static str, f64)) {
-        let mut law = self.law.clone();
-        law.advance(now, &Line { fifo: &mut self.line, pool: &mut self.pool });
-        law.gauges(see);
+    fn inspect_at(&mut self, now: Time, see: &mut dyn FnMut(&'static str, f64)) {
+        let mut aqm = self.aqm.clone();
+        aqm.advance(now, &QueueView { fifo: &mut self.line, pool: &mut self.pool });
+        aqm.inspect(see);
     }
 
     fn state(&self) -> usize {
-        size_of_val(self) - size_of_val(&self.law) + self.law.state()
+        size_of_val(self) - size_of_val(&self.aqm) + self.aqm.state()
     }
 }

@@ -25,14 +25,14 @@
 //!
 //! **Cost** 176 bytes of state; a random number per arrival; O(1) after any idle time.
 
-use super::{Aqm, Law, Verdict};
+use super::{Algorithm, Aqm, Verdict};
 use crate::cast;
-use crate::cx::Cx;
+use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::fifo::Line;
+use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::sched::Env;
+use crate::qdisc::Env;
 use crate::timer::Timer;
 use crate::units::{Bytes, Size, Span, Time};
 use alloc::format;
@@ -149,7 +149,7 @@ pub struct Pi {
     samples: Timer,
 }
 
-impl Law for Pi {
+impl Algorithm for Pi {
     type Params = PiParams;
 
     fn from_checked(params: Checked<'_, PiParams>, env: &Env) -> Result<Self> {
@@ -166,7 +166,7 @@ impl Law for Pi {
 impl Pi {
     /// Takes the samples that are due at `now`. The gains are multiplied by `factor` of the
     /// distance between the queue and its reference, relative to the reference.
-    pub(super) fn sample(&mut self, now: Time, line: &Line<'_>, factor: impl Fn(f64) -> f64) {
+    pub(super) fn sample(&mut self, now: Time, line: &QueueView<'_>, factor: impl Fn(f64) -> f64) {
         let n = self.samples.due(now, |span| cast::trunc(span.0 as f64 * self.w / 1e9));
         if n == 0 {
             return;
@@ -193,19 +193,24 @@ impl Aqm for Pi {
         self.samples.start(now, Span(cast::trunc(libm::ceil(1e9 / self.w))));
     }
 
-    fn advance(&mut self, now: Time, line: &Line<'_>) {
+    fn advance(&mut self, now: Time, line: &QueueView<'_>) {
         self.sample(now, line, |_| 1.0);
     }
 
-    fn admit(&mut self, cx: &mut Cx<'_>, _line: &mut Line<'_>, packet: &Packet) -> Verdict {
-        if cx.dice.chance(self.chance(packet.len)) { Verdict::Signal } else { Verdict::Pass }
+    fn on_arrival(
+        &mut self,
+        context: &mut Context<'_>,
+        _line: &mut QueueView<'_>,
+        packet: &Packet,
+    ) -> Verdict {
+        if context.rng.bernoulli(self.chance(packet.len)) { Verdict::Signal } else { Verdict::Pass }
     }
 
-    fn settles_on_arrival(&self) -> bool {
+    fn decides_at_enqueue(&self) -> bool {
         true
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("p", self.p);
         see("q_old", self.q_old);
         // Gain of the current sample, per packet.
@@ -217,14 +222,14 @@ impl Aqm for Pi {
 
 #[cfg(test)]
 mod tests {
-    use super::{Env, Law, Pi, PiParams};
+    use super::{Algorithm, Env, Pi, PiParams};
     use crate::error::Result;
     use crate::params::{Params, Setting};
     use crate::testing::Bench;
     use crate::units::Rate;
     use std::prelude::v1::*;
 
-    fn law(rate: u64, settings: &[(&str, &str)]) -> Result<Pi> {
+    fn aqm(rate: u64, settings: &[(&str, &str)]) -> Result<Pi> {
         let mut p = PiParams::default();
         settings.iter().for_each(|(k, v)| p.set(k, Setting::Text(v)).unwrap());
         Pi::new(&p, &Env::new(Rate(rate)))
@@ -244,13 +249,13 @@ mod tests {
             (45_000_000, "100", "200ms", "160", 3.53040e-6, 3.52061e-6),
             (10_000_000, "30", "100ms", "100", 2.39786e-4, 2.34099e-4),
         ] {
-            let pi = law(rate, &[("flows", flows), ("rtt", rtt), ("w", w)]).unwrap();
+            let pi = aqm(rate, &[("flows", flows), ("rtt", rtt), ("w", w)]).unwrap();
             assert!(six(pi.a, a) && six(pi.b, b), "{} {}", pi.a, pi.b);
         }
-        let pi = law(15_000_000, &[]).unwrap();
+        let pi = aqm(15_000_000, &[]).unwrap();
         assert_eq!((pi.a, pi.b), (1.822e-5, 1.816e-5));
         let explicit = [("a", "2e-5"), ("b", "1e-5"), ("flows", "60"), ("rtt", "246ms")];
-        let pi = law(15_000_000, &explicit).unwrap();
+        let pi = aqm(15_000_000, &explicit).unwrap();
         assert_eq!((pi.a, pi.b), (2e-5, 1e-5), "gains that are given count");
     }
 
@@ -258,15 +263,15 @@ mod tests {
     fn a_slower_crossover_lowers_both_gains_alike() {
         // K goes with x sqrt(1 + x^2), x the crossover: 0.1 in place of 0.44444 * 0.2 = 0.088889.
         let base = [("flows", "100"), ("rtt", "200ms"), ("w", "160")];
-        let at_pole = law(45_000_000, &base).unwrap();
-        let faster = law(45_000_000, &[&base[..], &[("beta", "0.1")]].concat()).unwrap();
+        let at_pole = aqm(45_000_000, &base).unwrap();
+        let faster = aqm(45_000_000, &[&base[..], &[("beta", "0.1")]].concat()).unwrap();
         let ratio = 0.1 * 1.01f64.sqrt() / (0.088_888_9 * (1.0 + 0.007_901_23f64).sqrt());
         assert!(six(faster.a / at_pole.a, ratio) && six(faster.b / at_pole.b, ratio));
     }
 
     #[test]
     fn designs_and_gains_that_cannot_be_are_refused() {
-        let refusal = |settings: &[(&str, &str)]| law(8_000_000, settings).err().unwrap();
+        let refusal = |settings: &[(&str, &str)]| aqm(8_000_000, settings).err().unwrap();
         let said = |settings: &[(&str, &str)]| refusal(settings).to_string();
         assert!(said(&[("flows", "10")]).starts_with("rtt:"));
         assert!(said(&[("rtt", "100ms")]).starts_with("flows:"));
@@ -327,7 +332,7 @@ mod tests {
         q.get();
         assert!((q.gauge("p") - 0.022).abs() < 1e-15);
         // At p = 0.5, 250 bytes are dropped with probability 0.25, 2000 bytes always.
-        let mut pi = law(8_000_000, &settings).unwrap();
+        let mut pi = aqm(8_000_000, &settings).unwrap();
         pi.p = 0.5;
         assert_eq!([250, 500, 2000].map(|len| pi.chance(len)), [0.25, 0.5, 1.0]);
     }

@@ -22,13 +22,13 @@
 //! **Cost** 184 bytes of state; two random numbers per Classic packet, one per Scalable packet;
 //! O(1) after any idle time.
 
-use super::{Aqm, Law, Verdict};
-use crate::cx::Cx;
+use super::{Algorithm, Aqm, Verdict};
+use crate::context::Context;
 use crate::error::Result;
-use crate::fifo::Line;
+use crate::fifo::QueueView;
 use crate::packet::{Ecn, Packet};
 use crate::params::Checked;
-use crate::sched::Env;
+use crate::qdisc::Env;
 use crate::timer::Timer;
 use crate::units::{Span, Time};
 
@@ -63,7 +63,7 @@ pub struct Pi2 {
     updates: Timer,
 }
 
-impl Law for Pi2 {
+impl Algorithm for Pi2 {
     type Params = Pi2Params;
 
     fn from_checked(params: Checked<'_, Pi2Params>, env: &Env) -> Result<Self> {
@@ -79,7 +79,7 @@ impl Aqm for Pi2 {
         self.updates.start(now, self.params.t_update);
     }
 
-    fn advance(&mut self, now: Time, line: &Line<'_>) {
+    fn advance(&mut self, now: Time, line: &QueueView<'_>) {
         let Pi2Params { target, t_update, alpha, beta, .. } = self.params;
         let n = self.updates.due(now, |span| span.0 / t_update.0);
         if n == 0 {
@@ -94,28 +94,38 @@ impl Aqm for Pi2 {
         self.qdelay_old = qdelay;
     }
 
-    fn admit(&mut self, cx: &mut Cx<'_>, _line: &mut Line<'_>, packet: &Packet) -> Verdict {
+    fn on_arrival(
+        &mut self,
+        context: &mut Context<'_>,
+        _line: &mut QueueView<'_>,
+        packet: &Packet,
+    ) -> Verdict {
         let scalable = self.ecn && matches!(packet.ecn, Ecn::Ect1 | Ecn::Ce);
         let signal = if scalable {
-            cx.dice.chance((self.params.k * self.p_prime).min(1.0))
+            context.rng.bernoulli((self.params.k * self.p_prime).min(1.0))
         } else {
-            let both = [cx.dice.chance(self.p_prime), cx.dice.chance(self.p_prime)];
+            let both = [context.rng.bernoulli(self.p_prime), context.rng.bernoulli(self.p_prime)];
             both == [true, true]
         };
         if signal { Verdict::Signal } else { Verdict::Pass }
     }
 
-    fn take(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, _ecn: bool) -> Option<Packet> {
+    fn dequeue(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        _ecn: bool,
+    ) -> Option<Packet> {
         let packet = line.pop()?;
-        self.sojourn = cx.now.since(packet.arrived);
+        self.sojourn = context.now.since(packet.arrived);
         Some(packet)
     }
 
-    fn settles_on_arrival(&self) -> bool {
+    fn decides_at_enqueue(&self) -> bool {
         true
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("p_prime", self.p_prime);
         // Drop probability of a Classic packet.
         see("p", self.p_prime * self.p_prime);
@@ -171,15 +181,16 @@ mod tests {
     fn classic_packets_meet_the_square_and_scalable_ones_the_double() {
         let share = |ecn: bool, codepoint: Ecn| {
             let env = Env { ecn, ..Env::new(crate::units::Rate(8_000_000)) };
-            let mut law = Pi2::new(&Pi2Params::default(), &env).unwrap();
-            law.p_prime = 0.3;
-            let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(5);
+            let mut aqm = Pi2::new(&Pi2Params::default(), &env).unwrap();
+            aqm.p_prime = 0.3;
+            let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(5);
             let (mut fifo, mut pool) = (Fifo::default(), Pool::default());
-            let mut line = Line { fifo: &mut fifo, pool: &mut pool };
+            let mut line = QueueView { fifo: &mut fifo, pool: &mut pool };
             let (now, mut lost, mut marks) = (Time::ZERO, vec![], crate::Marks::default());
-            let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marks: &mut marks };
+            let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
             let packet = Packet { ecn: codepoint, ..Packet::default() };
-            let signal = |_: &u32| law.admit(&mut cx, &mut line, &packet) == Verdict::Signal;
+            let signal =
+                |_: &u32| aqm.on_arrival(&mut context, &mut line, &packet) == Verdict::Signal;
             (0..100_000).filter(signal).count() as f64 / 1e5
         };
         // The standard error is below 0.0016.

@@ -26,13 +26,13 @@
 //! **Cost** 264 bytes of state; a random number per arrival while p applies. After an idle time
 //! O(1), or as long as p takes to decay.
 
-use super::{Aqm, Law, Verdict};
-use crate::cx::Cx;
+use super::{Algorithm, Aqm, Verdict};
+use crate::context::Context;
 use crate::error::Result;
-use crate::fifo::Line;
+use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::sched::Env;
+use crate::qdisc::Env;
 use crate::timer::Timer;
 use crate::units::{Bytes, Span, Time};
 
@@ -127,7 +127,7 @@ pub struct Pie {
     dq_time: f64,
 }
 
-impl Law for Pie {
+impl Algorithm for Pie {
     type Params = PieParams;
 
     fn from_checked(params: Checked<'_, PieParams>, env: &Env) -> Result<Self> {
@@ -147,7 +147,7 @@ impl Law for Pie {
 
 impl Pie {
     // RFC 8033 §4.3, §5.2
-    fn qdelay(&self, line: &Line<'_>) -> Span {
+    fn qdelay(&self, line: &QueueView<'_>) -> Span {
         match self.params.latency {
             Latency::Timestamp if line.packets() == 0 => Span::ZERO,
             Latency::Timestamp => self.sojourn,
@@ -208,7 +208,7 @@ impl Pie {
     }
 
     // §4.1, §5.4
-    fn drop_early(&mut self, cx: &mut Cx<'_>, line: &Line<'_>, len: u32) -> bool {
+    fn drop_early(&mut self, context: &mut Context<'_>, line: &QueueView<'_>, len: u32) -> bool {
         let PieParams { target, byte_mode, packet, derandomise, .. } = self.params;
         let quiet = self.qdelay_old.0 < target.0 / 2 && self.p < 0.2;
         if self.burst > Span::ZERO || quiet || line.bytes() <= 2 * packet.0 {
@@ -225,7 +225,7 @@ impl Pie {
                 return true;
             }
         }
-        cx.dice.chance(p)
+        context.rng.bernoulli(p)
     }
 
     // §5.2
@@ -253,7 +253,7 @@ impl Aqm for Pie {
         self.updates.start(now, self.params.t_update);
     }
 
-    fn advance(&mut self, now: Time, line: &Line<'_>) {
+    fn advance(&mut self, now: Time, line: &QueueView<'_>) {
         let period = self.params.t_update.0;
         let mut left = self.updates.due(now, |span| span.0 / period);
         if left == 0 {
@@ -276,42 +276,52 @@ impl Aqm for Pie {
         }
     }
 
-    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
-        if !self.drop_early(cx, line, packet.len) {
+    fn on_arrival(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        packet: &Packet,
+    ) -> Verdict {
+        if !self.drop_early(context, line, packet.len) {
             return Verdict::Pass;
         }
         self.accu = 0.0;
         if self.p <= self.params.mark_ecnth { Verdict::Signal } else { Verdict::Drop }
     }
 
-    fn overflow(&mut self, _now: Time) {
+    fn on_overflow(&mut self, _now: Time) {
         self.accu = 0.0;
     }
 
-    fn shed(&mut self, _packets: u32) {
+    fn on_evicted(&mut self, _packets: u32) {
         self.accu = 0.0;
     }
 
-    fn take(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, _ecn: bool) -> Option<Packet> {
+    fn dequeue(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        _ecn: bool,
+    ) -> Option<Packet> {
         let backlog = line.bytes();
         let packet = line.pop()?;
-        self.sojourn = cx.now.since(packet.arrived);
+        self.sojourn = context.now.since(packet.arrived);
         if self.params.latency == Latency::Rate {
-            self.measure(cx.now, backlog, packet.len);
+            self.measure(context.now, backlog, packet.len);
         }
         Some(packet)
     }
 
     // Only packets dropped by others can make a queue idle during a measurement.
-    fn idle(&mut self, _now: Time) {
+    fn on_idle(&mut self, _now: Time) {
         self.cycle = None;
     }
 
-    fn settles_on_arrival(&self) -> bool {
+    fn decides_at_enqueue(&self) -> bool {
         true
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("p", self.p);
         // Queueing delay at the last update, seconds.
         see("qdelay_old", self.qdelay_old.as_secs());

@@ -31,13 +31,13 @@
 //! **Cost** 232 bytes of state; one multiplication and at most one random number per arrival; after
 //! an idle time O(log m), where m is the number of packets that could have been sent.
 
-use super::{Aqm, Law, Verdict};
-use crate::cx::Cx;
+use super::{Algorithm, Aqm, Verdict};
+use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::fifo::Line;
+use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::sched::Env;
+use crate::qdisc::Env;
 use crate::units::{Bytes, Size, Time};
 use alloc::format;
 
@@ -163,7 +163,7 @@ pub(super) fn one_unit(min_th: Size, max_th: Size) -> Result<()> {
     Err(Error::new(format!("{max_th} is in another unit than min_th ({min_th})")).at("max_th"))
 }
 
-impl Law for Red {
+impl Algorithm for Red {
     type Params = RedParams;
 
     fn from_checked(params: Checked<'_, RedParams>, env: &Env) -> Result<Self> {
@@ -243,7 +243,7 @@ impl Red {
     /// Updates the average at an arrival, before the packet is enqueued (section 4).
     // Inlining is forced here and for the two functions below; without it a packet costs 7 % more.
     #[inline(always)]
-    pub(super) fn average(&mut self, now: Time, line: &Line<'_>) {
+    pub(super) fn average(&mut self, now: Time, line: &QueueView<'_>) {
         let w_q = self.w_q;
         if let Some(since) = self.idle_since {
             let m = crate::cast::trunc(now.since(since).0 as f64 * self.packets_per_ns);
@@ -293,7 +293,7 @@ impl Red {
 
     /// Decides about a packet at the current average (section 4).
     #[inline(always)]
-    pub(super) fn decide(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Verdict {
+    pub(super) fn decide(&mut self, context: &mut Context<'_>, packet: &Packet) -> Verdict {
         self.pb = self.pb();
         if self.avg < self.min_th || self.short {
             (self.count, self.count_bytes, self.pa) = (-1, 0, 0.0);
@@ -307,7 +307,7 @@ impl Red {
             (self.count, self.pa) = (1, 0.0);
             return Verdict::Pass;
         }
-        if !cx.dice.chance(self.pa) {
+        if !context.rng.bernoulli(self.pa) {
             return Verdict::Pass;
         }
         (self.count, self.count_bytes) = (0, 0);
@@ -316,17 +316,27 @@ impl Red {
 }
 
 impl Aqm for Red {
-    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
-        self.average(cx.now, line);
-        self.decide(cx, packet)
+    fn on_arrival(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        packet: &Packet,
+    ) -> Verdict {
+        self.average(context.now, line);
+        self.decide(context, packet)
     }
 
-    fn overflow(&mut self, _now: Time) {
+    fn on_overflow(&mut self, _now: Time) {
         (self.count, self.count_bytes) = (0, 0);
     }
 
     #[inline(always)]
-    fn take(&mut self, _cx: &mut Cx<'_>, line: &mut Line<'_>, _ecn: bool) -> Option<Packet> {
+    fn dequeue(
+        &mut self,
+        _cx: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        _ecn: bool,
+    ) -> Option<Packet> {
         let packet = line.pop();
         if packet.is_some() {
             self.idle_since = None;
@@ -334,15 +344,15 @@ impl Aqm for Red {
         packet
     }
 
-    fn settles_on_arrival(&self) -> bool {
+    fn decides_at_enqueue(&self) -> bool {
         true
     }
 
-    fn idle(&mut self, now: Time) {
+    fn on_idle(&mut self, now: Time) {
         self.idle_since = Some(now);
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         // Average queue, packets or bytes.
         see("avg", self.avg);
         // Drop probability before spreading, at the last arrival.
@@ -362,12 +372,12 @@ pub trait Tune {
     fn start(&mut self, _now: Time) {}
 
     /// See [`Aqm::advance`].
-    fn advance(&mut self, _now: Time, _line: &Line<'_>, _red: &mut Red) {}
+    fn advance(&mut self, _now: Time, _line: &QueueView<'_>, _red: &mut Red) {}
 
     /// Called when the average was updated, before the decision.
     fn averaged(&mut self, _now: Time, _red: &mut Red) {}
 
-    /// See [`Aqm::gauges`]; called after those of RED.
+    /// See [`Aqm::inspect`]; called after those of RED.
     fn gauges(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
 }
 
@@ -383,34 +393,44 @@ impl<T: Tune> Aqm for Tuned<T> {
         self.tuner.start(now);
     }
 
-    fn advance(&mut self, now: Time, line: &Line<'_>) {
+    fn advance(&mut self, now: Time, line: &QueueView<'_>) {
         self.tuner.advance(now, line, &mut self.red);
     }
 
-    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
-        self.red.average(cx.now, line);
-        self.tuner.averaged(cx.now, &mut self.red);
-        self.red.decide(cx, packet)
+    fn on_arrival(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        packet: &Packet,
+    ) -> Verdict {
+        self.red.average(context.now, line);
+        self.tuner.averaged(context.now, &mut self.red);
+        self.red.decide(context, packet)
     }
 
-    fn overflow(&mut self, now: Time) {
-        self.red.overflow(now);
+    fn on_overflow(&mut self, now: Time) {
+        self.red.on_overflow(now);
     }
 
-    fn take(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, ecn: bool) -> Option<Packet> {
-        self.red.take(cx, line, ecn)
+    fn dequeue(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        ecn: bool,
+    ) -> Option<Packet> {
+        self.red.dequeue(context, line, ecn)
     }
 
-    fn idle(&mut self, now: Time) {
-        self.red.idle(now);
+    fn on_idle(&mut self, now: Time) {
+        self.red.on_idle(now);
     }
 
-    fn settles_on_arrival(&self) -> bool {
+    fn decides_at_enqueue(&self) -> bool {
         true
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.red.gauges(see);
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.red.inspect(see);
         self.tuner.gauges(see);
     }
 }

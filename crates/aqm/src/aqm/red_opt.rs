@@ -27,11 +27,11 @@
 //!
 //! **Cost** 288 bytes of state; that of RED, since the model is evaluated once.
 
-use super::Law;
+use super::Algorithm;
 use super::red::{Gentle, Red, RedParams, Tune, Tuned, Wait};
 use crate::error::{Error, Result};
 use crate::params::Checked;
-use crate::sched::Env;
+use crate::qdisc::Env;
 use crate::units::{Bytes, Rate, Span};
 use alloc::format;
 
@@ -172,7 +172,7 @@ pub struct RedOpt {
     model: Model,
 }
 
-impl Law for Tuned<RedOpt> {
+impl Algorithm for Tuned<RedOpt> {
     type Params = RedOptParams;
 
     fn from_checked(params: Checked<'_, RedOptParams>, env: &Env) -> Result<Self> {

@@ -24,13 +24,13 @@
 //! **Cost** 240 bytes of state; a random number per arrival, a power per period with packets in it;
 //! O(1) after any idle time.
 
-use super::{Aqm, Law, Verdict};
-use crate::cx::Cx;
+use super::{Algorithm, Aqm, Verdict};
+use crate::context::Context;
 use crate::error::Result;
-use crate::fifo::Line;
+use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::sched::Env;
+use crate::qdisc::Env;
 use crate::timer::Timer;
 use crate::units::{Bytes, Size, Span, Time};
 
@@ -92,7 +92,7 @@ pub struct Rem {
     periods: Timer,
 }
 
-impl Law for Rem {
+impl Algorithm for Rem {
     type Params = RemParams;
 
     fn from_checked(params: Checked<'_, RemParams>, env: &Env) -> Result<Self> {
@@ -162,7 +162,7 @@ impl Aqm for Rem {
         self.periods.start(now, self.params.period);
     }
 
-    fn advance(&mut self, now: Time, line: &Line<'_>) {
+    fn advance(&mut self, now: Time, line: &QueueView<'_>) {
         let period = self.params.period.0;
         let due = self.periods.due(now, |span| span.0 / period);
         if due > 0 {
@@ -172,16 +172,21 @@ impl Aqm for Rem {
         }
     }
 
-    fn admit(&mut self, cx: &mut Cx<'_>, _line: &mut Line<'_>, packet: &Packet) -> Verdict {
+    fn on_arrival(
+        &mut self,
+        context: &mut Context<'_>,
+        _line: &mut QueueView<'_>,
+        packet: &Packet,
+    ) -> Verdict {
         self.count += if self.params.b_star.in_bytes() { u64::from(packet.len) } else { 1 };
-        if cx.dice.chance(self.chance(packet.len)) { Verdict::Signal } else { Verdict::Pass }
+        if context.rng.bernoulli(self.chance(packet.len)) { Verdict::Signal } else { Verdict::Pass }
     }
 
-    fn settles_on_arrival(&self) -> bool {
+    fn decides_at_enqueue(&self) -> bool {
         true
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("p", self.p);
         see("mu", self.mu);
         see("x", self.x);
@@ -209,7 +214,7 @@ mod tests {
         (x - y).abs() < 1e-12
     }
 
-    fn law(settings: &[(&str, &str)]) -> Rem {
+    fn aqm(settings: &[(&str, &str)]) -> Rem {
         let mut p = RemParams::default();
         BASE.iter().chain(settings).for_each(|(k, v)| p.set(k, Setting::Text(v)).unwrap());
         Rem::new(&p, &Env::new(crate::units::Rate(8_000_000))).unwrap()
@@ -257,7 +262,7 @@ mod tests {
         ] {
             for (start, q, n) in [(3.0, 4.0, 30), (0.5, 12.0, 200), (0.0, 150.0, 7), (2.0, 2.0, 1)]
             {
-                let [mut once, mut singly] = [(); 2].map(|()| law(&settings));
+                let [mut once, mut singly] = [(); 2].map(|()| aqm(&settings));
                 for rem in [&mut once, &mut singly] {
                     (rem.mu, rem.x, rem.q_old, rem.count) = (start, 14.0, 3.0, 25);
                 }
@@ -301,7 +306,7 @@ mod tests {
     #[test]
     fn small_packets_are_spared_in_byte_mode() {
         for (byte_mode, expected) in [("false", [0.5, 0.5, 0.5]), ("true", [0.05, 0.5, 1.0])] {
-            let mut rem = law(&[("byte_mode", byte_mode)]);
+            let mut rem = aqm(&[("byte_mode", byte_mode)]);
             rem.p = 0.5;
             assert_eq!([100, 1000, 3000].map(|len| rem.chance(len)), expected);
         }

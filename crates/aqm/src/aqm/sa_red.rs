@@ -24,13 +24,13 @@
 //! **Cost** 368 bytes of state; that of RED, plus constant work per window. After an idle time only
 //! those windows are processed that change something (about ten thousand at most).
 
-use super::Law;
+use super::Algorithm;
 use super::ared::{Step, target_band};
 use super::red::{Red, RedParams, Tune, Tuned};
 use crate::error::{Error, Result};
-use crate::fifo::Line;
-use crate::params::{Both, Checked};
-use crate::sched::Env;
+use crate::fifo::QueueView;
+use crate::params::{Checked, Combined};
+use crate::qdisc::Env;
 use crate::timer::Timer;
 use crate::units::{Span, Time};
 use alloc::format;
@@ -78,8 +78,8 @@ pub struct SaRed {
     w_q: f64,
 }
 
-impl Law for Tuned<SaRed> {
-    type Params = Both<SaRedParams, RedParams>;
+impl Algorithm for Tuned<SaRed> {
+    type Params = Combined<SaRedParams, RedParams>;
 
     fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
         let SaRedParams { interval, sample, alpha, beta, bottom, top } = params.frame;
@@ -89,7 +89,7 @@ impl Law for Tuned<SaRed> {
             return Err(Error::new(text).at("sample"));
         }
         let step = Step { alpha, beta, bottom, top }.checked()?;
-        let red = Red::new(&params.law, env)?;
+        let red = Red::new(&params.aqm, env)?;
         let w_q = red.w_q;
         let (sum, squares, mu, sd) = (0, 0, 0.0, 0.0);
         let taken = Timer::new(env);
@@ -131,7 +131,7 @@ impl Tune for SaRed {
         self.taken.start(now, self.sample);
     }
 
-    fn advance(&mut self, now: Time, line: &Line<'_>, red: &mut Red) {
+    fn advance(&mut self, now: Time, line: &QueueView<'_>, red: &mut Red) {
         // All samples that are due now see the same queue: it has not changed since the last call.
         let mut samples = self.taken.due(now, |span| span.0 / self.sample.0);
         let q = if red.in_bytes { line.bytes() } else { u64::from(line.packets()) };
@@ -176,17 +176,17 @@ mod tests {
 
     /// SA-RED between 5 and 15 packets, on a queue of a given length.
     struct Trial {
-        law: Tuned<SaRed>,
+        aqm: Tuned<SaRed>,
         now: Time,
     }
 
     impl Trial {
         fn new(settings: &[(&str, &str)]) -> Trial {
-            let mut p = Both::<SaRedParams, RedParams>::default();
+            let mut p = Combined::<SaRedParams, RedParams>::default();
             settings.iter().for_each(|(k, v)| p.set(k, Setting::Text(v)).unwrap());
-            let mut law = Tuned::<SaRed>::new(&p, &Env::new(Rate(8_000_000))).unwrap();
-            law.tuner.start(Time::ZERO);
-            Trial { law, now: Time::ZERO }
+            let mut aqm = Tuned::<SaRed>::new(&p, &Env::new(Rate(8_000_000))).unwrap();
+            aqm.tuner.start(Time::ZERO);
+            Trial { aqm, now: Time::ZERO }
         }
 
         /// Keeps `q` packets queued for `span`; returns max_p and w_q after that.
@@ -194,9 +194,9 @@ mod tests {
             let (mut fifo, mut pool) = (Fifo::default(), Pool::default());
             (0..q).for_each(|_| fifo.push(&mut pool, Packet { len: 500, ..Packet::default() }));
             self.now += span;
-            let line = Line { fifo: &mut fifo, pool: &mut pool };
-            self.law.tuner.advance(self.now, &line, &mut self.law.red);
-            [self.law.red.max_p, self.law.red.w_q]
+            let line = QueueView { fifo: &mut fifo, pool: &mut pool };
+            self.aqm.tuner.advance(self.now, &line, &mut self.aqm.red);
+            [self.aqm.red.max_p, self.aqm.red.w_q]
         }
 
         /// Runs a window, half of it with `a` packets queued, half with `b`.
@@ -214,13 +214,13 @@ mod tests {
         assert_eq!(t.hold(10, Span::ms(499)), [0.1, 0.001], "the window is not over");
         assert_eq!(t.hold(10, Span::ms(1)), [0.1, 0.00125], "calm, and in the middle");
         assert_eq!(t.swing(8, 12), [0.1, 0.00125], "a deviation of 2 is neither");
-        assert_eq!((t.law.tuner.mu, t.law.tuner.sd), (10.0, 2.0));
+        assert_eq!((t.aqm.tuner.mu, t.aqm.tuner.sd), (10.0, 2.0));
         assert_eq!(t.swing(10, 14), [0.11, 0.00125], "a mean of 12 is too much");
         assert_eq!(t.swing(7, 10), [0.11 * 0.9, 0.00125], "8.5 too little");
         let max_p = 0.11 * 0.9;
         assert_eq!(t.swing(4, 16), [max_p * 0.95, 0.000_625], "a deviation of 6: it oscillates");
         assert_eq!(t.swing(0, 24), [(max_p * 0.95 + 0.01) * 0.95, 0.000_312_5], "both");
-        assert_eq!(t.law.red.gentle_max_p, t.law.red.max_p);
+        assert_eq!(t.aqm.red.gentle_max_p, t.aqm.red.max_p);
     }
 
     #[test]
@@ -238,7 +238,7 @@ mod tests {
         for _ in 0..200 {
             t.swing(0, 20);
         }
-        let [max_p, w_q] = [t.law.red.max_p, t.law.red.w_q];
+        let [max_p, w_q] = [t.aqm.red.max_p, t.aqm.red.w_q];
         assert_eq!(w_q, 1e-6);
         assert!((0.0095..=0.01).contains(&max_p), "at most one step below bottom: {max_p}");
         let mut t = Trial::new(&[("w_q", "0.0019")]);
@@ -258,9 +258,9 @@ mod tests {
                 prompt.hold(q, Span::ms(1));
             }
             assert_eq!(late.hold(q, Span::s(90)), prompt.hold(q, Span::ZERO));
-            assert_eq!(late.law.tuner.n, prompt.law.tuner.n);
+            assert_eq!(late.aqm.tuner.n, prompt.aqm.tuner.n);
             let tuner =
-                |t: &Trial| (t.law.tuner.sum, t.law.tuner.squares, t.law.tuner.taken.clone());
+                |t: &Trial| (t.aqm.tuner.sum, t.aqm.tuner.squares, t.aqm.tuner.taken.clone());
             assert_eq!(tuner(&late), tuner(&prompt));
         }
     }

@@ -30,15 +30,15 @@
 //! **Cost** 4408 bytes of state: 32 per bin and level, independent of the number of flows. Per
 //! packet one hash per level and a random number; O(n) in the queued packets when the bins change.
 
-use super::{Aqm, Law, Verdict, fits};
+use super::{Algorithm, Aqm, Verdict, fits};
 use crate::cast;
-use crate::cx::Cx;
-use crate::dice::mix;
+use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::fifo::Line;
+use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::sched::Env;
+use crate::qdisc::Env;
+use crate::random::mix;
 use crate::units::{Size, Span, Time};
 use alloc::vec::Vec;
 use alloc::{format, vec};
@@ -101,7 +101,7 @@ impl Bins {
     }
 
     /// Restarts with another hash, counting the packets queued now.
-    fn renew(&mut self, salt: u64, line: &Line<'_>) {
+    fn renew(&mut self, salt: u64, line: &QueueView<'_>) {
         self.salt = salt;
         self.bins.fill(Bin::default());
         line.fifo.iter(line.pool).for_each(|p| self.count(p.hash, 1));
@@ -143,7 +143,7 @@ pub struct Sfb {
     qmin: u32,
 }
 
-impl Law for Sfb {
+impl Algorithm for Sfb {
     type Params = SfbParams;
 
     fn from_checked(params: Checked<'_, SfbParams>, env: &Env) -> Result<Self> {
@@ -175,20 +175,20 @@ impl Law for Sfb {
 
 impl Sfb {
     /// Changes the hash and starts the warm-up when they are due.
-    fn rehash(&mut self, cx: &mut Cx<'_>, line: &Line<'_>) {
+    fn rehash(&mut self, context: &mut Context<'_>, line: &QueueView<'_>) {
         let SfbParams { rehash_interval, warmup, .. } = self.params;
-        let salt = |cx: &mut Cx<'_>| u64::from(cx.dice.below(u32::MAX));
-        if cx.now >= self.rehash_at {
-            let more = (cx.now - self.rehash_at).0 / rehash_interval.0;
+        let salt = |context: &mut Context<'_>| u64::from(context.rng.below(u32::MAX));
+        if context.now >= self.rehash_at {
+            let more = (context.now - self.rehash_at).0 / rehash_interval.0;
             core::mem::swap(&mut self.current, &mut self.spare);
             if !self.warming || more > 0 {
-                self.current.renew(salt(cx), line);
+                self.current.renew(salt(context), line);
             }
             self.rehash_at += Span((more + 1) * rehash_interval.0);
             self.warming = false;
         }
-        if !self.warming && self.rehash_at - cx.now <= warmup {
-            self.spare.renew(salt(cx), line);
+        if !self.warming && self.rehash_at - context.now <= warmup {
+            self.spare.renew(salt(context), line);
             self.warming = true;
         }
     }
@@ -218,11 +218,16 @@ impl Aqm for Sfb {
         }
     }
 
-    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
+    fn on_arrival(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        packet: &Packet,
+    ) -> Verdict {
         if !fits(self.limit, line.packets(), line.bytes(), packet) {
             return Verdict::Drop;
         }
-        self.rehash(cx, line);
+        self.rehash(context, line);
         (self.pmin, self.qmin) = self.current.arrive(packet.hash, &self.params);
         if u64::from(self.qmin) >= self.params.max {
             return Verdict::Drop;
@@ -231,31 +236,36 @@ impl Aqm for Sfb {
             if self.warming {
                 self.spare.arrive(packet.hash, &self.params);
             }
-            return if self.released(cx.now) { Verdict::Pass } else { Verdict::Drop };
+            return if self.released(context.now) { Verdict::Pass } else { Verdict::Drop };
         }
-        if !cx.dice.chance(self.pmin) {
+        if !context.rng.bernoulli(self.pmin) {
             return Verdict::Pass;
         }
         // A share of 2 (pmin - 1/2) of all packets is dropped even if ECN-capable.
-        let spared = self.pmin <= 0.5 || cx.dice.chance((1.0 - self.pmin) / self.pmin);
+        let spared = self.pmin <= 0.5 || context.rng.bernoulli((1.0 - self.pmin) / self.pmin);
         if spared { Verdict::Signal } else { Verdict::Drop }
     }
 
-    fn joined(&mut self, packet: &Packet) {
+    fn on_enqueued(&mut self, packet: &Packet) {
         self.count(packet, 1);
     }
 
-    fn take(&mut self, _cx: &mut Cx<'_>, line: &mut Line<'_>, _ecn: bool) -> Option<Packet> {
+    fn dequeue(
+        &mut self,
+        _cx: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        _ecn: bool,
+    ) -> Option<Packet> {
         let packet = line.pop()?;
         self.count(&packet, -1);
         Some(packet)
     }
 
-    fn settles_on_arrival(&self) -> bool {
+    fn decides_at_enqueue(&self) -> bool {
         true
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         // Smallest drop probability of the last arrival's bins.
         see("pmin", self.pmin);
         // Smallest queue of the last arrival's bins, packets.
@@ -396,28 +406,30 @@ mod tests {
     fn a_change_of_hash_loses_count_of_nobody() {
         let params =
             SfbParams { rehash_interval: Span::ms(3), warmup: Span::ms(1), ..SfbParams::default() };
-        let mut law = Sfb::new(&params, &Env::new(crate::Rate(8_000_000))).unwrap();
-        law.limit = Size::Packets(1000);
-        let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
+        let mut aqm = Sfb::new(&params, &Env::new(crate::Rate(8_000_000))).unwrap();
+        aqm.limit = Size::Packets(1000);
+        let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
         let (mut fifo, mut pool) = (crate::fifo::Fifo::default(), crate::fifo::Pool::default());
         let (mut lost, mut marks) = (vec![], crate::Marks::default());
         for step in 0..3000u64 {
             let now = Time(step * 100_000);
-            let (dice, lost, marks) = (&mut dice, &mut lost, &mut marks);
-            let mut cx = Cx { now, dice, lost, marks };
-            let mut line = Line { fifo: &mut fifo, pool: &mut pool };
+            let (rng, lost, marks) = (&mut rng, &mut lost, &mut marks);
+            let mut context = Context { now, rng, lost, marks };
+            let mut line = QueueView { fifo: &mut fifo, pool: &mut pool };
             let hash = (step * 7 % 13) as u32;
             let packet = Packet { hash, len: 100, ..Packet::default() };
-            if step / 100 % 2 == 0 && law.admit(&mut cx, &mut line, &packet) == Verdict::Pass {
-                law.joined(&packet);
+            if step / 100 % 2 == 0
+                && aqm.on_arrival(&mut context, &mut line, &packet) == Verdict::Pass
+            {
+                aqm.on_enqueued(&packet);
                 fifo.push(&mut pool, packet);
             } else {
-                law.take(&mut cx, &mut line, false);
+                aqm.dequeue(&mut context, &mut line, false);
             }
             let counted = |bins: &Bins| bins.bins.iter().map(|b| u64::from(b.qlen)).sum::<u64>();
             let held = u64::from(fifo.packets()) * 8;
-            assert_eq!(counted(&law.current), held, "step {step}");
-            assert!(!law.warming || counted(&law.spare) == held, "step {step}");
+            assert_eq!(counted(&aqm.current), held, "step {step}");
+            assert!(!aqm.warming || counted(&aqm.spare) == held, "step {step}");
         }
     }
 

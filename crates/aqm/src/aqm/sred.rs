@@ -22,14 +22,14 @@
 //! **Cost** 4208 bytes of state: 4 per zombie, a new one replaces a random old one; at most three
 //! random numbers per arrival.
 
-use super::{Aqm, Law, Verdict};
+use super::{Algorithm, Aqm, Verdict};
 use crate::cast;
-use crate::cx::Cx;
+use crate::context::Context;
 use crate::error::Result;
-use crate::fifo::Line;
+use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::sched::Env;
+use crate::qdisc::Env;
 use crate::units::Size;
 use alloc::vec::Vec;
 
@@ -74,7 +74,7 @@ pub struct Sred {
     pz: f64,
 }
 
-impl Law for Sred {
+impl Algorithm for Sred {
     type Params = SredParams;
 
     fn from_checked(params: Checked<'_, SredParams>, env: &Env) -> Result<Self> {
@@ -94,17 +94,17 @@ const FLOWS: f64 = 256.0;
 
 impl Sred {
     /// Compares an arrival with a random zombie (section 3).
-    fn hit(&mut self, cx: &mut Cx<'_>, flow: u32) -> bool {
+    fn hit(&mut self, context: &mut Context<'_>, flow: u32) -> bool {
         if (self.zombies.len() as u64) < self.params.m {
             self.zombies.push(flow);
             return false;
         }
-        let i = cx.dice.below(cast::place(self.zombies.len()));
+        let i = context.rng.below(cast::place(self.zombies.len()));
         let zombie = &mut self.zombies[i as usize];
         let hit = *zombie == flow;
         // This is no decision about the packet, so it uses `uniform`, not `chance`: a replay that
         // follows recorded decisions scripts the latter.
-        if !hit && cx.dice.uniform() < self.params.r {
+        if !hit && context.rng.uniform() < self.params.r {
             *zombie = flow;
         }
         hit
@@ -132,18 +132,23 @@ impl Sred {
 }
 
 impl Aqm for Sred {
-    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
-        let hit = self.hit(cx, packet.flow);
+    fn on_arrival(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        packet: &Packet,
+    ) -> Verdict {
+        let hit = self.hit(context, packet.flow);
         self.p = (1.0 - self.a) * self.p + self.a * f64::from(u8::from(hit));
         self.pz = self.pz(self.psred(line.held(self.limit)), hit);
-        if cx.dice.chance(self.pz) { Verdict::Signal } else { Verdict::Pass }
+        if context.rng.bernoulli(self.pz) { Verdict::Signal } else { Verdict::Pass }
     }
 
-    fn settles_on_arrival(&self) -> bool {
+    fn decides_at_enqueue(&self) -> bool {
         true
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         // Average hit frequency.
         see("P", self.p);
         // Estimated number of flows, 1/P; 0 before the first hit.
@@ -163,7 +168,7 @@ mod tests {
     use crate::testing::Bench;
     use std::prelude::v1::*;
 
-    fn law(limit: u64, form: Form) -> Sred {
+    fn aqm(limit: u64, form: Form) -> Sred {
         let params = SredParams { form, ..SredParams::default() };
         let env = Env { limit: Size::Bytes(limit), ..Env::new(crate::Rate(8_000_000)) };
         Sred::new(&params, &env).unwrap()
@@ -171,9 +176,9 @@ mod tests {
 
     #[test]
     fn the_queue_asks_in_three_steps() {
-        let law = law(600, Form::Full);
-        assert_eq!([0, 99, 100, 199].map(|q| law.psred(q)), [0.0, 0.0, 0.0375, 0.0375]);
-        assert_eq!([200, 599].map(|q| law.psred(q)), [0.15, 0.15]);
+        let aqm = aqm(600, Form::Full);
+        assert_eq!([0, 99, 100, 199].map(|q| aqm.psred(q)), [0.0, 0.0, 0.0375, 0.0375]);
+        assert_eq!([200, 599].map(|q| aqm.psred(q)), [0.15, 0.15]);
     }
 
     #[test]
@@ -187,11 +192,11 @@ mod tests {
             (Form::Full, 512.0, false, 0.1),
             (Form::Full, 512.0, true, 1.0),
         ] {
-            let mut law = law(600, form);
-            law.p = 1.0 / flows;
-            assert!((law.pz(0.1, hit) - expected).abs() < 1e-12, "{flows} flows, {hit}");
+            let mut aqm = aqm(600, form);
+            aqm.p = 1.0 / flows;
+            assert!((aqm.pz(0.1, hit) - expected).abs() < 1e-12, "{flows} flows, {hit}");
         }
-        assert_eq!(law(600, Form::Full).pz(0.1, true), 0.1, "nothing is known yet");
+        assert_eq!(aqm(600, Form::Full).pz(0.1, true), 0.1, "nothing is known yet");
     }
 
     #[test]

@@ -34,7 +34,7 @@ impl Link {
         }
         let stood = self.spec.rate.0 == 0;
         self.spec = LinkSpec { rate: spec.rate.min(LinkSpec::RATE_MAX), ..spec };
-        if stood && spec.rate.0 > 0 && self.free_at.is_none() && self.tally.waiting().0 > 0 {
+        if stood && spec.rate.0 > 0 && self.free_at.is_none() && self.stats.backlog().0 > 0 {
             self.start(now);
             self.now = now;
         }
@@ -58,8 +58,8 @@ mod tests {
     fn busy() -> Link {
         let made =
             crate::build("droptail", &[("limit", Setting::Text("20p"))], Rate(8_000_000)).unwrap();
-        let dice = rand_pcg::Pcg64Mcg::seed_from_u64(1);
-        let mut link = Link::new(spec(8_000_000, 10), made.qdisc, dice).unwrap();
+        let rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+        let mut link = Link::new(spec(8_000_000, 10), made.qdisc, rng).unwrap();
         link.may_change();
         (0..10)
             .for_each(|body| link.push(Time(0), Packet { body, len: 1000, ..Packet::default() }));
@@ -69,7 +69,7 @@ mod tests {
     /// Arrival time of each packet, in tenths of a millisecond.
     fn arrivals(link: &mut Link) -> Vec<u64> {
         link.advance(Time(1_000_000_000));
-        core::iter::from_fn(|| link.ahead()).map(|(at, _)| at.0 / 100_000).collect()
+        core::iter::from_fn(|| link.pop_in_flight()).map(|(at, _)| at.0 / 100_000).collect()
     }
 
     #[test]
@@ -91,8 +91,8 @@ mod tests {
             link.change(Time(ms * 1_000_000), spec(7_000_000, 10));
         }
         link.advance(Time(1_000_000_000));
-        assert_eq!(link.ahead().map(|(at, _)| at), Some(Time(11_000_000)));
-        assert_eq!((0..7).filter_map(|_| link.ahead()).last().unwrap().0, Time(19_000_000));
+        assert_eq!(link.pop_in_flight().map(|(at, _)| at), Some(Time(11_000_000)));
+        assert_eq!((0..7).filter_map(|_| link.pop_in_flight()).last().unwrap().0, Time(19_000_000));
     }
 
     #[test]
@@ -101,7 +101,8 @@ mod tests {
         link.change(Time(0), spec(7_000_000, 10)); // from the second packet on
         link.change(Time(2_000_000), spec(8_000, 10)); // from the third, 1 s per packet
         link.advance(Time(5_000_000_000));
-        let at: Vec<u64> = core::iter::from_fn(|| link.ahead()).map(|(at, _)| at.0).collect();
+        let at: Vec<u64> =
+            core::iter::from_fn(|| link.pop_in_flight()).map(|(at, _)| at.0).collect();
         assert_eq!(at[1..4], [1, 2, 3].map(|n| 12_142_857 + (n - 1) * 1_000_000_000));
     }
 
@@ -117,13 +118,13 @@ mod tests {
         let mut link = busy();
         link.change(Time(1_500_000), spec(0, 10));
         link.advance(Time(5_000_000));
-        assert_eq!((link.due(), link.tally().waiting()), (None, (8, 8000)));
+        assert_eq!((link.next_event(), link.stats().backlog()), (None, (8, 8000)));
         link.push(Time(6_000_000), Packet { body: 10, len: 1000, ..Packet::default() });
         link.change(Time(7_000_000), spec(0, 20));
         link.change(Time(8_000_000), spec(8_000_000, 10));
         let expected = [110, 120, 190, 200, 210, 220, 230, 240, 250, 260, 270];
         assert_eq!(arrivals(&mut link), expected);
-        assert_eq!(link.tally().departed_packets, 11);
+        assert_eq!(link.stats().departed_packets, 11);
     }
 
     #[test]

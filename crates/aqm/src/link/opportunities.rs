@@ -57,17 +57,17 @@ impl Opportunities {
     }
 
     /// Times of one period.
-    pub fn moments(&self) -> &[Span] {
+    pub fn times(&self) -> &[Span] {
         &self.moments
     }
 
-    fn lap(&self) -> u64 {
+    fn period(&self) -> u64 {
         self.moments.last().map_or(1, |last| last.0)
     }
 
     /// Returns the number of opportunities up to `at`.
     fn by(&self, at: Time) -> u64 {
-        let (laps, within) = (at.0 / self.lap(), at.0 % self.lap());
+        let (laps, within) = (at.0 / self.period(), at.0 % self.period());
         let of_this = self.moments.partition_point(|moment| moment.0 <= within);
         laps * self.moments.len() as u64 + of_this as u64
     }
@@ -78,7 +78,7 @@ impl Opportunities {
         let (lap, i) = (self.taken / n, self.taken % n);
         self.taken += 1;
         self.left = self.bytes;
-        Time(lap * self.lap()) + self.moments[cast::index(i)]
+        Time(lap * self.period()) + self.moments[cast::index(i)]
     }
 
     /// Advances to the first opportunity after `now`; the rest of earlier ones is lost.
@@ -125,7 +125,7 @@ impl Link {
     ///
     /// # Panics
     /// If a packet has already arrived.
-    pub fn only_at(&mut self, opportunities: Opportunities) {
+    pub fn set_opportunities(&mut self, opportunities: Opportunities) {
         self.may_change();
         self.opportunities = Some(opportunities.into());
     }
@@ -153,7 +153,7 @@ mod tests {
         let spec = LinkSpec { rate: Rate(1_000_000), delay: Span::ms(10) };
         let mut link = Link::new(spec, made.qdisc, rand_pcg::Pcg64Mcg::seed_from_u64(1)).unwrap();
         let moments = moments.iter().copied().map(Span::ms).collect();
-        link.only_at(Opportunities::new(moments, bytes, header).unwrap());
+        link.set_opportunities(Opportunities::new(moments, bytes, header).unwrap());
         link
     }
 
@@ -165,7 +165,7 @@ mod tests {
 
     /// Arrival time of each packet, in milliseconds, and its length.
     fn arrivals(link: &mut Link) -> Vec<(u64, u32)> {
-        let next = || link.wake().map(|at| (at, link.poll(at)));
+        let next = || link.next_poll().map(|at| (at, link.poll(at)));
         core::iter::from_fn(next).map(|(at, p)| (at.0 / 1_000_000, p.unwrap().len)).collect()
     }
 
@@ -219,7 +219,7 @@ mod tests {
     fn a_packet_under_way_counts_as_far_as_it_has_gone() {
         let mut l = link(&[2, 4, 6, 8]);
         push(&mut l, 1, &[4000]);
-        l.begin(Time(5_000_000)); // 3000 were sent
+        l.reset_stats(Time(5_000_000)); // 3000 were sent
         push(&mut l, 5, &[2500]); // 500 of it share the opportunity at 6
         l.advance(Time(8_000_000));
         assert_eq!(l.utilisation(), Some(1.0), "1000 + 500 at 6, 1500 at 8");
@@ -233,15 +233,15 @@ mod tests {
         let mut l = link(&[2, 4]);
         push(&mut l, 1, &[1500, 1500]);
         l.advance(Time(3_000_000)); // the first packet has used all of the opportunity at 2
-        assert_eq!(l.tally().waiting(), (1, 1500));
+        assert_eq!(l.stats().backlog(), (1, 1500));
         l.advance(Time(4_000_000));
-        assert_eq!(l.tally().waiting(), (0, 0));
+        assert_eq!(l.stats().backlog(), (0, 0));
     }
 
     #[test]
     fn the_moments_are_those_that_were_given() {
         let moments = vec![Span::ms(3), Span::ms(3), Span::ms(8)];
-        assert_eq!(Opportunities::new(moments.clone(), 1500, 0).unwrap().moments(), moments);
+        assert_eq!(Opportunities::new(moments.clone(), 1500, 0).unwrap().times(), moments);
     }
 
     #[test]

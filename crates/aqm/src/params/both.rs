@@ -1,6 +1,6 @@
 //! Combined sets of parameters: none, and two as one.
 
-use super::{Params, Row, Setting, unknown};
+use super::{ParamRow, Params, Setting, unknown};
 use crate::error::Result;
 use alloc::vec::Vec;
 
@@ -15,7 +15,7 @@ impl Params for Nothing {
     fn knows(_: &str) -> bool {
         false
     }
-    fn table(&self) -> Vec<Row> {
+    fn table(&self) -> Vec<ParamRow> {
         Vec::new()
     }
     fn check(&self) -> Result<()> {
@@ -29,19 +29,19 @@ impl Params for Nothing {
 /// Two sets as one: those of the discipline, then those of its AQM algorithm. A name that both have
 /// belongs to the discipline.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Both<F, L> {
+pub struct Combined<F, L> {
     /// Parameters of the discipline.
     pub frame: F,
     /// Parameters of the AQM algorithm.
-    pub law: L,
+    pub aqm: L,
 }
 
-impl<F: Params, L: Params> Params for Both<F, L> {
+impl<F: Params, L: Params> Params for Combined<F, L> {
     fn set(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
         if F::knows(name) {
             self.frame.set(name, value)
         } else if L::knows(name) {
-            self.law.set(name, value)
+            self.aqm.set(name, value)
         } else {
             Err(unknown(&self.table(), name))
         }
@@ -51,21 +51,21 @@ impl<F: Params, L: Params> Params for Both<F, L> {
         F::knows(name) || L::knows(name)
     }
 
-    fn table(&self) -> Vec<Row> {
+    fn table(&self) -> Vec<ParamRow> {
         let mut rows = self.frame.table();
-        let law = self.law.table();
+        let aqm = self.aqm.table();
         rows.extend(
-            law.into_iter().filter(|r| !self.frame.table().iter().any(|f| f.name == r.name)),
+            aqm.into_iter().filter(|r| !self.frame.table().iter().any(|f| f.name == r.name)),
         );
         rows
     }
 
     fn check(&self) -> Result<()> {
         self.frame.check()?;
-        self.law.check()
+        self.aqm.check()
     }
 
     fn assign(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
-        if F::knows(name) { self.frame.assign(name, value) } else { self.law.assign(name, value) }
+        if F::knows(name) { self.frame.assign(name, value) } else { self.aqm.assign(name, value) }
     }
 }

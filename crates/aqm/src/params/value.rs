@@ -28,7 +28,7 @@ pub trait Value: Sized {
     /// Formats the value; [`Value::read`] of the text returns it.
     fn write(&self) -> String;
     /// True if the value is in `lo..=hi`.
-    fn within(&self, lo: &Self, hi: &Self) -> bool;
+    fn is_within(&self, lo: &Self, hi: &Self) -> bool;
 }
 
 macro_rules! quantity {
@@ -48,7 +48,7 @@ macro_rules! quantity {
             fn write(&self) -> String {
                 self.to_string()
             }
-            fn within(&self, lo: &Self, hi: &Self) -> bool {
+            fn is_within(&self, lo: &Self, hi: &Self) -> bool {
                 let rank: fn(&Self) -> u64 = $rank;
                 (rank(lo)..=rank(hi)).contains(&rank(self))
             }
@@ -93,7 +93,7 @@ impl Value for f64 {
     fn write(&self) -> String {
         self.to_string()
     }
-    fn within(&self, lo: &Self, hi: &Self) -> bool {
+    fn is_within(&self, lo: &Self, hi: &Self) -> bool {
         (lo..=hi).contains(&self)
     }
 }
@@ -122,7 +122,7 @@ impl Value for u64 {
     fn write(&self) -> String {
         self.to_string()
     }
-    fn within(&self, lo: &Self, hi: &Self) -> bool {
+    fn is_within(&self, lo: &Self, hi: &Self) -> bool {
         (lo..=hi).contains(&self)
     }
 }
@@ -142,7 +142,7 @@ impl Value for bool {
     fn write(&self) -> String {
         self.to_string()
     }
-    fn within(&self, _: &Self, _: &Self) -> bool {
+    fn is_within(&self, _: &Self, _: &Self) -> bool {
         true
     }
 }
@@ -165,9 +165,9 @@ impl<T: Value> Value for Option<T> {
     fn write(&self) -> String {
         self.as_ref().map_or_else(|| "auto".to_string(), Value::write)
     }
-    fn within(&self, lo: &Self, hi: &Self) -> bool {
+    fn is_within(&self, lo: &Self, hi: &Self) -> bool {
         match (self, lo, hi) {
-            (Some(x), Some(lo), Some(hi)) => x.within(lo, hi),
+            (Some(x), Some(lo), Some(hi)) => x.is_within(lo, hi),
             _ => true,
         }
     }
@@ -196,8 +196,8 @@ impl<T: Value> Value for Vec<T> {
     fn write(&self) -> String {
         self.iter().map(Value::write).collect::<Vec<_>>().join(" ")
     }
-    fn within(&self, lo: &Self, hi: &Self) -> bool {
+    fn is_within(&self, lo: &Self, hi: &Self) -> bool {
         let bounds = lo.first().zip(hi.first());
-        bounds.is_none_or(|(lo, hi)| self.iter().all(|x| x.within(lo, hi)))
+        bounds.is_none_or(|(lo, hi)| self.iter().all(|x| x.is_within(lo, hi)))
     }
 }

@@ -18,12 +18,12 @@
 //! **Cost** 96 bytes of state; O(1) per packet; a random drop walks the queue to the packet.
 
 use crate::aqm::fits;
-use crate::cx::{Cx, Why};
+use crate::context::{Context, DropReason};
 use crate::error::Result;
 use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::sched::{Backlog, Build, Env, Qdisc};
+use crate::qdisc::{Backlog, Build, Env, Qdisc};
 use crate::units::Size;
 
 crate::choice! {
@@ -72,7 +72,7 @@ impl DropTail {
 }
 
 impl Qdisc for DropTail {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, packet: Packet) {
+    fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
         let hopeless = !fits(self.params.limit, 0, 0, &packet);
         while self.full_for(&packet) {
             let victim = match self.params.policy {
@@ -80,23 +80,23 @@ impl Qdisc for DropTail {
                 _ if hopeless => None,
                 Policy::Head => Some(0),
                 Policy::Random => {
-                    let k = cx.dice.below(self.line.packets() + 1);
+                    let k = context.rng.below(self.line.packets() + 1);
                     (k < self.line.packets()).then_some(k)
                 }
             };
             match victim.and_then(|k| self.line.remove(&mut self.pool, k)) {
-                Some(victim) => cx.drop(victim, Why::Full),
-                None => return cx.drop(packet, Why::Full),
+                Some(victim) => context.drop(victim, DropReason::Full),
+                None => return context.drop(packet, DropReason::Full),
             }
         }
         self.line.push(&mut self.pool, packet);
     }
 
-    fn dequeue(&mut self, _cx: &mut Cx<'_>) -> Option<Packet> {
+    fn dequeue(&mut self, _cx: &mut Context<'_>) -> Option<Packet> {
         self.line.pop(&mut self.pool)
     }
 
-    fn settles_on_arrival(&self) -> bool {
+    fn decides_at_enqueue(&self) -> bool {
         self.params.policy == Policy::Tail
     }
 

@@ -20,10 +20,10 @@
 
 use crate::cast;
 use crate::error::Result;
-use crate::order::{Heads, Item, Loss, Order};
 use crate::params::Checked;
-use crate::ring::Ring;
-use crate::sched::Env;
+use crate::qdisc::Env;
+use crate::sched::ring::Ring;
+use crate::sched::scheduler::{DropPosition, Heads, Item, Scheduler};
 use crate::units::{Bytes, Time};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -78,7 +78,7 @@ impl Drr {
     }
 }
 
-impl Order for Drr {
+impl Scheduler for Drr {
     type Params = DrrParams;
 
     fn new(params: Checked<'_, DrrParams>, _env: &Env, weights: &[f64]) -> Result<Self> {
@@ -92,13 +92,13 @@ impl Order for Drr {
         })
     }
 
-    fn join(&mut self, _now: Time, i: u32, _packet: Item, first: bool) {
+    fn on_enqueued(&mut self, _now: Time, i: u32, _packet: Item, first: bool) {
         if first {
             self.active.push(i);
         }
     }
 
-    fn turn(&mut self, _now: Time, heads: &Heads<'_>) -> Option<u32> {
+    fn select(&mut self, _now: Time, heads: &Heads<'_>) -> Option<u32> {
         let mut turns = 0;
         loop {
             let i = self.active.first()?;
@@ -111,7 +111,7 @@ impl Order for Drr {
                 return Some(i);
             }
             // The turn of this queue is over.
-            self.active.turn();
+            self.active.rotate();
             self.served = false;
             turns += 1;
             if turns == self.active.len() {
@@ -120,14 +120,14 @@ impl Order for Drr {
         }
     }
 
-    fn sent(&mut self, _now: Time, i: u32, len: u32, next: Option<Item>) {
+    fn on_sent(&mut self, _now: Time, i: u32, len: u32, next: Option<Item>) {
         self.deficits[i as usize] -= i64::from(len);
         if next.is_none() {
             self.leave(i);
         }
     }
 
-    fn lost(&mut self, i: u32, _loss: Loss, next: Option<Item>) {
+    fn on_dropped(&mut self, i: u32, _loss: DropPosition, next: Option<Item>) {
         if next.is_none() && self.active.contains(i) {
             self.leave(i);
         }

@@ -36,14 +36,14 @@
 //! **Cost** 189568 bytes of state: WFQ's, plus 48 per class found. The number of classes found is
 //! bounded by `table`: a full set of eight evicts the class with the fewest bytes.
 
-use crate::cx::{Cx, Why};
+use crate::context::{Context, DropReason};
 use crate::error::{Error, Result};
-use crate::hold::{Hold, Seen};
 use crate::packet::Packet;
-use crate::params::{Both, Checked, Nothing, nth};
+use crate::params::{Checked, Combined, Nothing, nth};
+use crate::qdisc::{Backlog, Build, Env, Qdisc};
 use crate::sched::fair::{By, End, Fair, FairParams, Full};
+use crate::sched::hold::{Hold, Seen};
 use crate::sched::wfq::Wfq;
-use crate::sched::{Backlog, Build, Env, Qdisc};
 use crate::units::{Bytes, Size, Span, Time};
 use alloc::format;
 use alloc::vec::Vec;
@@ -101,7 +101,7 @@ const GAMMA_MAX: f64 = 64.0;
 /// The EWFQ discipline.
 pub struct Ewfq {
     params: EwfqParams,
-    queue: Fair<Wfq, crate::aqm::Plain>,
+    queue: Fair<Wfq, crate::aqm::NoAqm>,
     hold: Hold,
     /// Fair share, bytes per interval and weight.
     m_fair: f64,
@@ -148,7 +148,7 @@ impl Build for Ewfq {
             let text = format!("{} is below a 10000th of interval", params.sample);
             return Err(Error::new(text).at("sample"));
         }
-        let law = Both { frame: Nothing, law: Nothing };
+        let aqm = Combined { frame: Nothing, aqm: Nothing };
         let capacity = env.rate.0 as f64 / 8.0 * params.interval.as_secs();
         let bytes = match params.limit {
             Size::Bytes(n) => n as f64,
@@ -163,7 +163,7 @@ impl Build for Ewfq {
         let q_target = params.q_target.map_or(bytes / 2.0, |q| q.0 as f64);
         let least = params.weights.iter().copied().fold(f64::INFINITY, f64::min);
         Ok(Ewfq {
-            queue: Fair::build(&Both { frame, law }, env)?,
+            queue: Fair::build(&Combined { frame, aqm }, env)?,
             hold: Hold::new(params.table, params.cache, params.k, params.p.unwrap_or(p.min(1.0))),
             m_fair: fair.clamp(1000.0, capacity.max(1000.0)),
             sum: (0.0, 0.0),
@@ -269,38 +269,38 @@ impl Ewfq {
 }
 
 impl Qdisc for Ewfq {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, packet: Packet) {
+    fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
         if self.next_sample == Time::NEVER {
-            self.start(cx.now);
+            self.start(context.now);
         }
-        self.advance(cx.now);
+        self.advance(context.now);
         let i = self.queue.index(&packet);
         self.s += 0.01 * (f64::from(packet.len) - self.s);
-        self.hold.see(cx.dice, i, packet.len, self.params.p_c, self.s);
+        self.hold.see(context.rng, i, packet.len, self.params.p_c, self.s);
         let d = self.chance(i);
-        if d > 0.0 && cx.dice.chance(d) {
-            return cx.drop(packet, Why::Early);
+        if d > 0.0 && context.rng.bernoulli(d) {
+            return context.drop(packet, DropReason::Early);
         }
-        self.queue.enqueue(cx, packet);
+        self.queue.enqueue(context, packet);
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
-        self.advance(cx.now);
-        self.queue.dequeue(cx)
+    fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
+        self.advance(context.now);
+        self.queue.dequeue(context)
     }
 
     fn backlog(&self) -> Backlog {
         self.queue.backlog()
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         // Bytes that a class of weight 1 may send in an interval.
         see("m_fair", self.m_fair);
         // Bytes in an interval above which a class is measured.
         see("mbar", self.mbar);
         // Number of classes found so far in this interval.
         see("found", self.hold.found() as f64);
-        self.queue.gauges(see);
+        self.queue.inspect(see);
     }
 
     fn state(&self) -> usize {
@@ -325,8 +325,8 @@ mod tests {
 
     /// Sets the bytes of class 0 in the last interval to `m`.
     fn found(q: &mut Ewfq, m: f64) {
-        let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
-        q.hold.see(&mut dice, 0, 1000, 0.0, 1000.0);
+        let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+        q.hold.see(&mut rng, 0, 1000, 0.0, 1000.0);
         q.hold.end_interval(|_, seen| {
             seen.m = m;
             true

@@ -1,5 +1,5 @@
 //! Common part of the fair schedulers: one queue per flow, hash or class, an AQM algorithm in each,
-//! buffers per queue or one shared buffer, and an [`Order`] that selects the next queue.
+//! buffers per queue or one shared buffer, and an [`Scheduler`] that selects the next queue.
 //!
 //! `Fair<Wfq, CoDel>` is WFQ with CoDel in every queue: a combination is one line in the registry.
 //!
@@ -13,16 +13,16 @@
 //! **Cost** that of the order and the AQM algorithm; O(log n) per packet where the shared buffer
 //! needs the longest queue.
 
-use crate::aqm::{Aqm, Law, Verdict, fits};
+use crate::aqm::{Algorithm, Aqm, Verdict, fits};
 use crate::cast;
-use crate::cx::{Cx, Why};
+use crate::context::{Context, DropReason};
 use crate::error::{Error, Result};
-use crate::fifo::{Fifo, Line, Pool};
-use crate::order::{Item, Loss, Order};
+use crate::fifo::{Fifo, Pool, QueueView};
 use crate::packet::Packet;
-use crate::params::{Both, Checked, Params, nth};
-use crate::sched::{Backlog, Build, Env, Qdisc};
-use crate::tree::{OUT, Tree, largest};
+use crate::params::{Checked, Combined, Params, nth};
+use crate::qdisc::{Backlog, Build, Env, Qdisc};
+use crate::sched::scheduler::{DropPosition, Item, Scheduler};
+use crate::sched::tree::{OUT, Tree, largest};
 use crate::units::Size;
 use alloc::format;
 use alloc::vec::Vec;
@@ -92,7 +92,7 @@ crate::params! {
 
 struct Queue<A> {
     line: Fifo,
-    law: A,
+    aqm: A,
     weight: f64,
     limit: Option<Size>,
 }
@@ -119,12 +119,12 @@ pub struct Fair<O, A> {
     started: bool,
 }
 
-impl<O: Order, A: Law> Build for Fair<O, A> {
-    type Params = Both<FairParams, Both<O::Params, A::Params>>;
+impl<O: Scheduler, A: Algorithm> Build for Fair<O, A> {
+    type Params = Combined<FairParams, Combined<O::Params, A::Params>>;
 
     fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
-        let Both { frame, law: inner } = &*params;
-        let (order, law) = (inner.frame.checked()?, inner.law.checked()?);
+        let Combined { frame, aqm: inner } = &*params;
+        let (order, aqm) = (inner.frame.checked()?, inner.aqm.checked()?);
         let n = cast::index(frame.flows);
         if frame.limits.len() > n {
             let text = format!("{} buffers for {n} queues", frame.limits.len());
@@ -139,7 +139,7 @@ impl<O: Order, A: Law> Build for Fair<O, A> {
             let limit_of = limit.unwrap_or(frame.limit);
             let env = Env { limit: limit_of, ecn: frame.ecn, ..*env };
             let weight = nth(&frame.weights, i).unwrap_or(1.0);
-            Ok(Queue { line: Fifo::default(), law: A::from_checked(law, &env)?, weight, limit })
+            Ok(Queue { line: Fifo::default(), aqm: A::from_checked(aqm, &env)?, weight, limit })
         };
         let queues = (0..n).map(queue).collect::<Result<Vec<_>>>()?;
         let weights: Vec<f64> = queues.iter().map(|q| q.weight).collect();
@@ -156,7 +156,7 @@ impl<O: Order, A: Law> Build for Fair<O, A> {
     }
 }
 
-impl<O: Order, A: Aqm> Fair<O, A> {
+impl<O: Scheduler, A: Aqm> Fair<O, A> {
     /// Returns the queue of `packet`.
     pub(super) fn index(&self, packet: &Packet) -> u32 {
         let number = match self.params.by {
@@ -205,18 +205,18 @@ impl<O: Order, A: Aqm> Fair<O, A> {
     }
 
     /// Asks the AQM algorithm of queue `i`, which may drop packets queued there.
-    fn admit(&mut self, cx: &mut Cx<'_>, i: u32, packet: &Packet) -> Verdict {
+    fn admit(&mut self, context: &mut Context<'_>, i: u32, packet: &Packet) -> Verdict {
         let queue = &mut self.queues[i as usize];
         let (packets, bytes) = (queue.line.packets(), queue.line.bytes().0);
-        let mut line = Line { fifo: &mut queue.line, pool: &mut self.pool };
-        queue.law.advance(cx.now, &line);
-        let verdict = queue.law.admit(cx, &mut line, packet);
+        let mut line = QueueView { fifo: &mut queue.line, pool: &mut self.pool };
+        queue.aqm.advance(context.now, &line);
+        let verdict = queue.aqm.on_arrival(context, &mut line, packet);
         let lost = packets - queue.line.packets();
         if lost > 0 {
             let bytes = bytes - queue.line.bytes().0;
             self.backlog.packets -= lost;
             self.backlog.bytes -= bytes;
-            self.order.lost(i, Loss::Head(bytes), queue.head(&self.pool));
+            self.order.on_dropped(i, DropPosition::Head(bytes), queue.head(&self.pool));
             self.measure(i);
         }
         verdict
@@ -236,7 +236,7 @@ impl<O: Order, A: Aqm> Fair<O, A> {
     }
 
     /// Drops one packet because the shared buffer is full.
-    fn shed(&mut self, cx: &mut Cx<'_>) {
+    fn shed(&mut self, context: &mut Context<'_>) {
         let i = self.payer().expect("someone fills the buffer");
         let queue = &mut self.queues[i as usize];
         let tail = queue.line.tail();
@@ -246,77 +246,77 @@ impl<O: Order, A: Aqm> Fair<O, A> {
         };
         let victim = victim.expect("a queue that is long has packets");
         let loss = match (self.params.drop, tail) {
-            (End::Tail, Some(place)) => Loss::Tail(place),
-            _ => Loss::Head(u64::from(victim.len)),
+            (End::Tail, Some(place)) => DropPosition::Tail(place),
+            _ => DropPosition::Head(u64::from(victim.len)),
         };
-        queue.law.shed(1);
+        queue.aqm.on_evicted(1);
         if queue.line.is_empty() {
-            queue.law.idle(cx.now);
+            queue.aqm.on_idle(context.now);
         }
-        self.order.lost(i, loss, queue.head(&self.pool));
+        self.order.on_dropped(i, loss, queue.head(&self.pool));
         self.backlog.packets -= 1;
         self.backlog.bytes -= u64::from(victim.len);
         self.measure(i);
-        cx.drop(victim, Why::Full);
+        context.drop(victim, DropReason::Full);
     }
 }
 
-impl<O: Order, A: Aqm> Qdisc for Fair<O, A> {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Packet) {
+impl<O: Scheduler, A: Aqm> Qdisc for Fair<O, A> {
+    fn enqueue(&mut self, context: &mut Context<'_>, mut packet: Packet) {
         if !self.started {
             self.started = true;
-            self.queues.iter_mut().for_each(|queue| queue.law.start(cx.now));
+            self.queues.iter_mut().for_each(|queue| queue.aqm.start(context.now));
         }
         let i = self.index(&packet);
         let own = self.queues[i as usize].limit;
         if !fits(self.params.limit, 0, 0, &packet) || own.is_some_and(|l| !fits(l, 0, 0, &packet)) {
-            return cx.drop(packet, Why::Full);
+            return context.drop(packet, DropReason::Full);
         }
-        let verdict = self.admit(cx, i, &packet);
+        let verdict = self.admit(context, i, &packet);
         if !self.room(i, &packet) {
-            self.queues[i as usize].law.overflow(cx.now);
-            return cx.drop(packet, Why::Full);
+            self.queues[i as usize].aqm.on_overflow(context.now);
+            return context.drop(packet, DropReason::Full);
         }
         match verdict {
             Verdict::Pass => {}
-            Verdict::Signal if self.params.ecn && cx.mark(&mut packet) => {}
-            Verdict::Signal | Verdict::Drop => return cx.drop(packet, Why::Early),
+            Verdict::Signal if self.params.ecn && context.mark(&mut packet) => {}
+            Verdict::Signal | Verdict::Drop => return context.drop(packet, DropReason::Early),
         }
         let queue = &mut self.queues[i as usize];
         let first = queue.line.is_empty();
         queue.line.push(&mut self.pool, packet);
-        queue.law.joined(&packet);
+        queue.aqm.on_enqueued(&packet);
         if let Some(place) = queue.line.tail() {
-            self.order.join(cx.now, i, Item { place, len: packet.len }, first);
+            self.order.on_enqueued(context.now, i, Item { place, len: packet.len }, first);
         }
         self.backlog.packets += 1;
         self.backlog.bytes += u64::from(packet.len);
         self.measure(i);
         while !self.params.limit.holds(self.backlog.packets, self.backlog.bytes) {
-            self.shed(cx);
+            self.shed(context);
         }
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+    fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
         // A queue is idle from the end of its last transmission on.
         if let Some(queue) = self.last.take().map(|i| &mut self.queues[i as usize])
             && queue.line.is_empty()
         {
-            queue.law.idle(cx.now);
+            queue.aqm.on_idle(context.now);
         }
         loop {
             let Fair { order, queues, pool, .. } = self;
             let Some(i) =
-                order.turn(cx.now, &|i| queues[i as usize].line.front(pool).map(|p| p.len))
+                order.select(context.now, &|i| queues[i as usize].line.front(pool).map(|p| p.len))
             else {
-                order.idle();
+                order.on_idle();
                 return None;
             };
             let queue = &mut queues[i as usize];
             let (packets, bytes) = (queue.line.packets(), queue.line.bytes().0);
-            let mut line = Line { fifo: &mut queue.line, pool };
-            queue.law.advance(cx.now, &line);
-            let packet = queue.law.take(cx, &mut line, self.params.ecn);
+            let mut line = QueueView { fifo: &mut queue.line, pool };
+            queue.aqm.advance(context.now, &line);
+            let packet = queue.aqm.dequeue(context, &mut line, self.params.ecn);
             let next = queue.head(pool);
             let left = queue.line.bytes().0;
             self.backlog.packets -= packets - queue.line.packets();
@@ -324,14 +324,14 @@ impl<O: Order, A: Aqm> Qdisc for Fair<O, A> {
             match packet {
                 Some(packet) => {
                     self.last = next.is_none().then_some(i);
-                    order.sent(cx.now, i, packet.len, next);
+                    order.on_sent(context.now, i, packet.len, next);
                 }
-                None => queue.law.idle(cx.now),
+                None => queue.aqm.on_idle(context.now),
             }
             // Packets dropped by the AQM algorithm are not charged to the queue.
             let lost = bytes - left - packet.map_or(0, |p| u64::from(p.len));
             if lost > 0 {
-                order.lost(i, Loss::Head(lost), next);
+                order.on_dropped(i, DropPosition::Head(lost), next);
             }
             self.measure(i);
             if packet.is_some() {
@@ -344,14 +344,14 @@ impl<O: Order, A: Aqm> Qdisc for Fair<O, A> {
         self.backlog
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.order.gauges(see);
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.order.inspect(see);
     }
 
     fn state(&self) -> usize {
-        let laws: usize = self.queues.iter().map(|q| q.law.state() - size_of::<A>()).sum();
+        let aqms: usize = self.queues.iter().map(|q| q.aqm.state() - size_of::<A>()).sum();
         let tree = self.longest.as_ref().map_or(0, Tree::state);
-        size_of_val(self) + size_of_val(&*self.queues) + laws + tree + self.order.state()
+        size_of_val(self) + size_of_val(&*self.queues) + aqms + tree + self.order.state()
     }
 }
 

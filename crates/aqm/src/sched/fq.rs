@@ -19,16 +19,16 @@
 //! **Cost** the state of the AQM algorithm and 64 bytes per flow; O(log n) per packet, to find the
 //! longest queue.
 
-use crate::aqm::{Aqm, Law, Verdict, fits};
+use crate::aqm::{Algorithm, Aqm, Verdict, fits};
 use crate::cast;
-use crate::cx::{Cx, Why};
+use crate::context::{Context, DropReason};
 use crate::error::Result;
-use crate::fifo::{Fifo, Line, Pool};
+use crate::fifo::{Fifo, Pool, QueueView};
 use crate::packet::Packet;
-use crate::params::{Both, Checked, Params};
+use crate::params::{Checked, Combined, Params};
+use crate::qdisc::{Backlog, Build, Env, Qdisc};
 use crate::sched::drr::idle_rounds;
-use crate::sched::{Backlog, Build, Env, Qdisc};
-use crate::tree::{OUT, Tree};
+use crate::sched::tree::{OUT, Tree};
 use crate::units::{Bytes, Size};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -59,7 +59,7 @@ enum Listed {
 
 struct Flow<A> {
     line: Fifo,
-    law: A,
+    aqm: A,
     deficit: i64,
     listed: Listed,
 }
@@ -77,15 +77,15 @@ pub struct Fq<A> {
     started: bool,
 }
 
-impl<A: Law> Build for Fq<A> {
-    type Params = Both<FqParams, A::Params>;
+impl<A: Algorithm> Build for Fq<A> {
+    type Params = Combined<FqParams, A::Params>;
 
     fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
         let env = Env { limit: params.frame.limit, ecn: params.frame.ecn, ..*env };
-        let law = params.law.checked()?;
+        let aqm = params.aqm.checked()?;
         let flow = |_| {
-            let law = A::from_checked(law, &env)?;
-            Ok(Flow { line: Fifo::default(), law, deficit: 0, listed: Listed::No })
+            let aqm = A::from_checked(aqm, &env)?;
+            Ok(Flow { line: Fifo::default(), aqm, deficit: 0, listed: Listed::No })
         };
         let flows = (0..params.frame.flows).map(flow).collect::<Result<Vec<_>>>()?;
         Ok(Fq {
@@ -113,7 +113,7 @@ impl<A: Aqm> Fq<A> {
 
     // RFC 8290 §4.1: drops several packets at once from the head of the flow with the most bytes,
     // so that an unresponsive flow does not cause a search per packet.
-    fn shed(&mut self, cx: &mut Cx<'_>) {
+    fn shed(&mut self, context: &mut Context<'_>) {
         let (i, _) = self.fattest.first().expect("someone fills the buffer");
         let flow = &mut self.flows[i as usize];
         let half = flow.line.bytes().0 / 2;
@@ -121,13 +121,13 @@ impl<A: Aqm> Fq<A> {
         while let Some(victim) = flow.line.pop(&mut self.pool) {
             self.backlog.packets -= 1;
             self.backlog.bytes -= u64::from(victim.len);
-            cx.drop(victim, Why::Full);
+            context.drop(victim, DropReason::Full);
             dropped += 1;
             if u64::from(dropped) >= self.params.drop_batch || flow.line.bytes().0 <= half {
                 break;
             }
         }
-        flow.law.shed(dropped);
+        flow.aqm.on_evicted(dropped);
         self.measure(i);
     }
 
@@ -140,20 +140,20 @@ impl<A: Aqm> Fq<A> {
 }
 
 impl<A: Aqm> Qdisc for Fq<A> {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, mut packet: Packet) {
+    fn enqueue(&mut self, context: &mut Context<'_>, mut packet: Packet) {
         if !self.started {
             self.started = true;
-            self.flows.iter_mut().for_each(|flow| flow.law.start(cx.now));
+            self.flows.iter_mut().for_each(|flow| flow.aqm.start(context.now));
         }
         if !fits(self.params.limit, 0, 0, &packet) {
-            return cx.drop(packet, Why::Full);
+            return context.drop(packet, DropReason::Full);
         }
         let i = packet.hash % cast::place(self.flows.len());
         let flow = &mut self.flows[i as usize];
         let (packets, bytes) = (flow.line.packets(), flow.line.bytes().0);
-        let mut line = Line { fifo: &mut flow.line, pool: &mut self.pool };
-        flow.law.advance(cx.now, &line);
-        let verdict = flow.law.admit(cx, &mut line, &packet);
+        let mut line = QueueView { fifo: &mut flow.line, pool: &mut self.pool };
+        flow.aqm.advance(context.now, &line);
+        let verdict = flow.aqm.on_arrival(context, &mut line, &packet);
         let dropped = packets - flow.line.packets();
         if dropped > 0 {
             self.backlog.packets -= dropped;
@@ -162,10 +162,10 @@ impl<A: Aqm> Qdisc for Fq<A> {
         }
         match verdict {
             Verdict::Pass => {}
-            Verdict::Signal if self.params.ecn && cx.mark(&mut packet) => {}
-            Verdict::Signal | Verdict::Drop => return cx.drop(packet, Why::Early),
+            Verdict::Signal if self.params.ecn && context.mark(&mut packet) => {}
+            Verdict::Signal | Verdict::Drop => return context.drop(packet, DropReason::Early),
         }
-        flow.law.joined(&packet);
+        flow.aqm.on_enqueued(&packet);
         flow.line.push(&mut self.pool, packet);
         self.backlog.packets += 1;
         self.backlog.bytes += u64::from(packet.len);
@@ -176,12 +176,12 @@ impl<A: Aqm> Qdisc for Fq<A> {
             self.new_flows.push_back(i);
         }
         while !self.params.limit.holds(self.backlog.packets, self.backlog.bytes) {
-            self.shed(cx);
+            self.shed(context);
         }
     }
 
     // RFC 8290 §4.2
-    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
+    fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
         let mut turns = 0;
         loop {
             let from_new = !self.new_flows.is_empty();
@@ -202,9 +202,9 @@ impl<A: Aqm> Qdisc for Fq<A> {
             }
             turns = 0;
             let (packets, bytes) = (flow.line.packets(), flow.line.bytes().0);
-            let mut line = Line { fifo: &mut flow.line, pool: &mut self.pool };
-            flow.law.advance(cx.now, &line);
-            let packet = flow.law.take(cx, &mut line, self.params.ecn);
+            let mut line = QueueView { fifo: &mut flow.line, pool: &mut self.pool };
+            flow.aqm.advance(context.now, &line);
+            let packet = flow.aqm.dequeue(context, &mut line, self.params.ecn);
             self.backlog.packets -= packets - flow.line.packets();
             self.backlog.bytes -= bytes - flow.line.bytes().0;
             if let Some(packet) = packet {
@@ -212,7 +212,7 @@ impl<A: Aqm> Qdisc for Fq<A> {
                 self.measure(i);
                 return Some(packet);
             }
-            flow.law.idle(cx.now);
+            flow.aqm.on_idle(context.now);
             self.fattest.set(i, OUT);
             list.pop_front();
             // An emptied new flow stays among the old ones for a round, so that it cannot return as
@@ -231,11 +231,11 @@ impl<A: Aqm> Qdisc for Fq<A> {
     }
 
     fn state(&self) -> usize {
-        let laws: usize = self.flows.iter().map(|f| f.law.state() - size_of::<A>()).sum();
+        let aqms: usize = self.flows.iter().map(|f| f.aqm.state() - size_of::<A>()).sum();
         let lists = self.new_flows.capacity() + self.old_flows.capacity();
         size_of_val(self)
             + size_of_val(&*self.flows)
-            + laws
+            + aqms
             + lists * size_of::<u32>()
             + self.fattest.state()
     }
@@ -375,22 +375,22 @@ mod tests {
             params.set(name, Setting::Text(value)).unwrap();
         }
         let mut q = Fq::<Choke>::build(&params, &Env::new(crate::Rate(8_000_000))).unwrap();
-        let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+        let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
         let (mut lost, mut marks) = (vec![], crate::Marks::default());
-        let (now, dice) = (crate::Time::ZERO, &mut dice);
-        let mut cx = Cx { now, dice, lost: &mut lost, marks: &mut marks };
+        let (now, rng) = (crate::Time::ZERO, &mut rng);
+        let mut context = Context { now, rng, lost: &mut lost, marks: &mut marks };
         let packet = |flow, body| Packet { flow, hash: flow, body, len: 300, ..Packet::default() };
         // CHOKe compares the second packet of flow 1 with the first, and drops both.
-        q.enqueue(&mut cx, packet(1, 0));
-        q.enqueue(&mut cx, packet(2, 1));
-        q.enqueue(&mut cx, packet(1, 2));
+        q.enqueue(&mut context, packet(1, 0));
+        q.enqueue(&mut context, packet(2, 1));
+        q.enqueue(&mut context, packet(1, 2));
         assert_eq!(q.backlog(), Backlog { packets: 1, bytes: 300 });
         // The buffer has room for one more. When it is full, flow 1 has nothing to drop, and of the
         // others the first flow drops.
-        q.enqueue(&mut cx, packet(3, 3));
-        q.enqueue(&mut cx, packet(4, 4));
-        assert_eq!(cx.lost.iter().map(|l| l.packet.body).collect::<Vec<_>>(), [0, 2, 1]);
-        let sent = core::iter::from_fn(|| q.dequeue(&mut cx)).map(|p| p.body);
+        q.enqueue(&mut context, packet(3, 3));
+        q.enqueue(&mut context, packet(4, 4));
+        assert_eq!(context.lost.iter().map(|l| l.packet.body).collect::<Vec<_>>(), [0, 2, 1]);
+        let sent = core::iter::from_fn(|| q.dequeue(&mut context)).map(|p| p.body);
         assert_eq!(sent.collect::<Vec<_>>(), [3, 4]);
         assert_eq!(q.backlog(), Backlog::default());
     }

@@ -16,10 +16,10 @@
 //! "lowest"` examines every queue.
 
 use crate::error::Result;
-use crate::order::{Heads, Item, Loss, Order};
 use crate::params::{Checked, Nothing};
-use crate::sched::Env;
-use crate::tree::{OUT, Tree};
+use crate::qdisc::Env;
+use crate::sched::scheduler::{DropPosition, Heads, Item, Scheduler};
+use crate::sched::tree::{OUT, Tree};
 use crate::units::Time;
 
 /// The strict-priority scheduler.
@@ -33,26 +33,26 @@ impl Priority {
     }
 }
 
-impl Order for Priority {
+impl Scheduler for Priority {
     type Params = Nothing;
 
     fn new(_: Checked<'_, Nothing>, _env: &Env, weights: &[f64]) -> Result<Self> {
         Ok(Priority { busy: Tree::new(weights.len()) })
     }
 
-    fn join(&mut self, _now: Time, i: u32, packet: Item, _first: bool) {
+    fn on_enqueued(&mut self, _now: Time, i: u32, packet: Item, _first: bool) {
         self.note(i, Some(packet));
     }
 
-    fn turn(&mut self, _now: Time, _heads: &Heads<'_>) -> Option<u32> {
+    fn select(&mut self, _now: Time, _heads: &Heads<'_>) -> Option<u32> {
         self.busy.first().map(|(i, _)| i)
     }
 
-    fn sent(&mut self, _now: Time, i: u32, _len: u32, next: Option<Item>) {
+    fn on_sent(&mut self, _now: Time, i: u32, _len: u32, next: Option<Item>) {
         self.note(i, next);
     }
 
-    fn lost(&mut self, i: u32, _loss: Loss, next: Option<Item>) {
+    fn on_dropped(&mut self, i: u32, _loss: DropPosition, next: Option<Item>) {
         self.note(i, next);
     }
 

@@ -16,8 +16,8 @@
 //!
 //! **Cost** 123176 bytes of state: 120 per queue; O(log n) per packet.
 
-use crate::clocked::{Clock, Clocked};
-use crate::tags::Least;
+use crate::sched::clocked::{Clock, Clocked};
+use crate::sched::tags::Least;
 
 /// The SCFQ scheduler.
 pub type Scfq = Clocked<Finish>;

@@ -21,13 +21,14 @@
 //! queue, a change of the hash every packet.
 
 use crate::cast;
-use crate::cx::{Cx, Why};
-use crate::dice::mix;
+use crate::context::{Context, DropReason};
 use crate::error::Result;
 use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::sched::{Backlog, Build, Env, Qdisc, drr::idle_rounds, fair::End};
+use crate::qdisc::{Backlog, Build, Env, Qdisc};
+use crate::random::mix;
+use crate::sched::{drr::idle_rounds, fair::End};
 use crate::units::{Bytes, Size, Span, Time};
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -108,12 +109,12 @@ impl Sfq {
     }
 
     /// Changes the hash if it is due, and moves every packet to its new queue.
-    fn perturb(&mut self, cx: &mut Cx<'_>) {
-        if self.params.perturb == Span::ZERO || cx.now < self.perturb_next {
+    fn perturb(&mut self, context: &mut Context<'_>) {
+        if self.params.perturb == Span::ZERO || context.now < self.perturb_next {
             return;
         }
-        self.perturb_next = cx.now + self.params.perturb;
-        self.salt = 1 + u64::from(cx.dice.below(u32::MAX));
+        self.perturb_next = context.now + self.params.perturb;
+        self.salt = 1 + u64::from(context.rng.below(u32::MAX));
         let mut moved = Fifo::default();
         while let Some(i) = self.active.pop_front() {
             while let Some(p) = self.queues[i as usize].line.pop(&mut self.pool) {
@@ -134,7 +135,7 @@ impl Sfq {
     }
 
     /// Drops one packet of the `turn`-th busy queue.
-    fn lose(&mut self, cx: &mut Cx<'_>, turn: usize) {
+    fn lose(&mut self, context: &mut Context<'_>, turn: usize) {
         let line = &mut self.queues[self.active[turn] as usize].line;
         let victim = match self.params.drop {
             End::Head => line.pop(&mut self.pool),
@@ -146,23 +147,23 @@ impl Sfq {
         let victim = victim.expect("a busy queue has packets");
         self.backlog.packets -= 1;
         self.backlog.bytes -= u64::from(victim.len);
-        cx.drop(victim, Why::Full);
+        context.drop(victim, DropReason::Full);
     }
 }
 
 impl Qdisc for Sfq {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, packet: Packet) {
+    fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
         if self.perturb_next == Time::NEVER {
-            self.perturb_next = cx.now + self.params.perturb;
+            self.perturb_next = context.now + self.params.perturb;
         }
-        self.perturb(cx);
+        self.perturb(context);
         if !crate::aqm::fits(self.params.limit, 0, 0, &packet) {
-            return cx.drop(packet, Why::Full);
+            return context.drop(packet, DropReason::Full);
         }
         let i = self.slot(&packet);
         let deep = u64::from(self.queues[i as usize].line.packets()) >= self.params.depth;
         if deep && self.params.drop == End::Tail {
-            return cx.drop(packet, Why::Full);
+            return context.drop(packet, DropReason::Full);
         }
         self.push(packet);
         self.backlog.packets += 1;
@@ -170,18 +171,18 @@ impl Qdisc for Sfq {
         if deep {
             // Determined only now, so that a queue of one packet keeps its turn.
             let turn = self.active.iter().position(|a| *a == i).expect("a deep queue is busy");
-            self.lose(cx, turn);
+            self.lose(context, turn);
         }
         while !self.params.limit.holds(self.backlog.packets, self.backlog.bytes) {
             let packets = |i: &u32| self.queues[*i as usize].line.packets();
             let longest = self.active.iter().enumerate().rev().max_by_key(|(_, i)| packets(i));
             let turn = longest.expect("someone fills the buffer").0;
-            self.lose(cx, turn);
+            self.lose(context, turn);
         }
     }
 
-    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
-        self.perturb(cx);
+    fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
+        self.perturb(context);
         let mut turns = 0;
         loop {
             let queue = &mut self.queues[*self.active.front()? as usize];

@@ -23,10 +23,10 @@
 //! **Cost** 2400 bytes of state for 16 queues; O(log n) per packet.
 
 use crate::error::Result;
-use crate::order::{Heads, Item, Loss, Order};
 use crate::params::{Checked, Nothing};
-use crate::sched::Env;
-use crate::tree::{OUT, Tree, key};
+use crate::qdisc::Env;
+use crate::sched::scheduler::{DropPosition, Heads, Item, Scheduler};
+use crate::sched::tree::{OUT, Tree, key};
 use crate::units::Time;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -74,7 +74,7 @@ impl Wf2q {
     }
 }
 
-impl Order for Wf2q {
+impl Scheduler for Wf2q {
     type Params = Nothing;
 
     fn new(_: Checked<'_, Nothing>, env: &Env, weights: &[f64]) -> Result<Self> {
@@ -92,13 +92,13 @@ impl Order for Wf2q {
         })
     }
 
-    fn join(&mut self, now: Time, i: u32, packet: Item, first: bool) {
+    fn on_enqueued(&mut self, now: Time, i: u32, packet: Item, first: bool) {
         if first {
             self.tag(i, self.v(now).max(self.finish(i)), packet.len);
         }
     }
 
-    fn turn(&mut self, now: Time, _heads: &Heads<'_>) -> Option<u32> {
+    fn select(&mut self, now: Time, _heads: &Heads<'_>) -> Option<u32> {
         (self.v, self.at, self.sending) = (self.v(now), now, 0.0);
         if self.started.first().is_none()
             && let Some((_, least)) = self.waiting.first()
@@ -114,7 +114,7 @@ impl Order for Wf2q {
         self.started.first().map(|(i, _)| i)
     }
 
-    fn sent(&mut self, now: Time, i: u32, len: u32, next: Option<Item>) {
+    fn on_sent(&mut self, now: Time, i: u32, len: u32, next: Option<Item>) {
         (self.at, self.sending) = (now, f64::from(len));
         // By the packet that is sent, which is not the one that was tagged if that was dropped.
         let tags = &mut self.tags[i as usize];
@@ -126,10 +126,10 @@ impl Order for Wf2q {
         }
     }
 
-    fn lost(&mut self, i: u32, loss: Loss, next: Option<Item>) {
+    fn on_dropped(&mut self, i: u32, loss: DropPosition, next: Option<Item>) {
         let start = self.tags[i as usize].0;
         match next {
-            Some(next) if matches!(loss, Loss::Head(_)) => self.tag(i, start, next.len),
+            Some(next) if matches!(loss, DropPosition::Head(_)) => self.tag(i, start, next.len),
             Some(_) => {}
             None => {
                 self.tags[i as usize].1 = start;
@@ -138,7 +138,7 @@ impl Order for Wf2q {
         }
     }
 
-    fn idle(&mut self) {
+    fn on_idle(&mut self) {
         (self.v, self.sending) = (0.0, 0.0);
         self.busy = self.busy.wrapping_add(1);
     }
@@ -148,7 +148,7 @@ impl Order for Wf2q {
         size_of_val(&*self.weights) + size_of_val(&*self.tags) + trees
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         // Virtual time, bytes per weight.
         see("V", self.v);
     }

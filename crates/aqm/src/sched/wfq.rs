@@ -22,11 +22,11 @@
 //! **Cost** 139608 bytes of state: 136 per queue; O(log n) per packet.
 
 use crate::error::Result;
-use crate::order::{Heads, Item, Loss, Order};
 use crate::params::{Checked, Nothing};
-use crate::sched::Env;
-use crate::tags::{Least, Tags};
-use crate::tree::{OUT, Tree, key};
+use crate::qdisc::Env;
+use crate::sched::scheduler::{DropPosition, Heads, Item, Scheduler};
+use crate::sched::tags::{Least, Tags};
+use crate::sched::tree::{OUT, Tree, key};
 use crate::units::Time;
 
 /// The WFQ scheduler.
@@ -68,7 +68,7 @@ impl Wfq {
     }
 }
 
-impl Order for Wfq {
+impl Scheduler for Wfq {
     type Params = Nothing;
 
     fn new(_: Checked<'_, Nothing>, env: &Env, weights: &[f64]) -> Result<Self> {
@@ -82,31 +82,31 @@ impl Order for Wfq {
         })
     }
 
-    fn join(&mut self, now: Time, i: u32, packet: Item, first: bool) {
+    fn on_enqueued(&mut self, now: Time, i: u32, packet: Item, first: bool) {
         self.advance(now);
-        let finish = self.tags.join(self.v, i, packet, first);
+        let finish = self.tags.on_enqueued(self.v, i, packet, first);
         if self.fluid.key(i) == OUT {
             self.w += self.tags.weight(i);
         }
         self.fluid.set(i, key(finish));
     }
 
-    fn turn(&mut self, _now: Time, _heads: &Heads<'_>) -> Option<u32> {
+    fn select(&mut self, _now: Time, _heads: &Heads<'_>) -> Option<u32> {
         self.tags.first()
     }
 
-    fn sent(&mut self, _now: Time, i: u32, len: u32, next: Option<Item>) {
-        self.tags.sent(i, len, next);
+    fn on_sent(&mut self, _now: Time, i: u32, len: u32, next: Option<Item>) {
+        self.tags.on_sent(i, len, next);
     }
 
-    fn lost(&mut self, i: u32, loss: Loss, next: Option<Item>) {
-        self.tags.lost(i, loss, next);
+    fn on_dropped(&mut self, i: u32, loss: DropPosition, next: Option<Item>) {
+        self.tags.on_dropped(i, loss, next);
         if self.fluid.key(i) != OUT {
             self.fluid.set(i, key(self.tags.finish(i)));
         }
     }
 
-    fn idle(&mut self) {
+    fn on_idle(&mut self) {
         while let Some((i, _)) = self.fluid.first() {
             self.leave(i);
         }
@@ -118,7 +118,7 @@ impl Order for Wfq {
         self.tags.state() + self.fluid.state()
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         // Virtual time, bytes per weight.
         see("V", self.v);
         // Sum of the weights of the queues busy in the fluid model.

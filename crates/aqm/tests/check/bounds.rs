@@ -7,12 +7,13 @@ use crate::{bytes, ops, packet};
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::link::LEN_MAX;
-use sojourn_aqm::params::Row;
-use sojourn_aqm::sched::{Entry, Env, REGISTRY};
+use sojourn_aqm::params::ParamRow;
+use sojourn_aqm::qdisc::Env;
+use sojourn_aqm::registry::{QdiscEntry, REGISTRY};
 use sojourn_aqm::{Ecn, Link, LinkSpec, Rate, Result, Setting, Size, Span, Time};
 
 /// Values of `row` around its bounds, and the index of the first one that must be refused.
-fn around(row: &Row) -> (Vec<String>, usize) {
+fn around(row: &ParamRow) -> (Vec<String>, usize) {
     let kind = row.kind.trim_end_matches(" or auto").trim_start_matches("list of ");
     let (lo, hi) = match row.range.split_once(" to ") {
         Some((lo, hi)) => (lo, hi),
@@ -63,12 +64,12 @@ fn unit(kind: &str, n: u64) -> String {
 
 /// True for a count that may be the size of a table: a million queues take long to build, and
 /// show at one rate what they show at all.
-fn is_large(row: &Row, value: &str) -> bool {
+fn is_large(row: &ParamRow, value: &str) -> bool {
     row.kind == "integer" && whole("integer", value) > 10_000
 }
 
 /// The discipline with `settings` as text and by assigned fields; both agree on the error.
-fn both(entry: &'static Entry, settings: &[(&str, Setting<'_>)], rate: Rate) -> Result<()> {
+fn both(entry: &'static QdiscEntry, settings: &[(&str, Setting<'_>)], rate: Rate) -> Result<()> {
     let env = Env::new(rate);
     let [text, typed] = [entry.build(settings, &env), entry.build_assigned(settings, &env)]
         .map(|built| built.map(|made| made.params));
@@ -145,10 +146,10 @@ fn a_link_refuses_rates_out_of_range_and_works_at_the_ends() {
     for (rate, sent_at) in [(1, 8_589_934_584_000_000_000), (max, 8)] {
         let mut l = link(rate, Span::ZERO).unwrap();
         l.push(Time::ZERO, longest);
-        assert_eq!(l.wake(), Some(Time(sent_at)), "{rate} bit/s");
+        assert_eq!(l.next_poll(), Some(Time(sent_at)), "{rate} bit/s");
         let mut far = link(rate, Span(u64::MAX)).unwrap();
         far.push(Time(5), longest);
-        assert_eq!(far.wake(), Some(Time::NEVER));
+        assert_eq!(far.next_poll(), Some(Time::NEVER));
     }
     // A change saturates: it is made while packets flow, where there is nobody to tell.
     let mut l = link(1, Span::ZERO).unwrap();
@@ -157,7 +158,7 @@ fn a_link_refuses_rates_out_of_range_and_works_at_the_ends() {
     assert_eq!(l.spec().rate, LinkSpec::RATE_MAX);
     (0..5).for_each(|_| l.push(Time(2), longest));
     l.advance(Time(60));
-    assert_eq!(l.tally().departed_packets, 5);
+    assert_eq!(l.stats().departed_packets, 5);
 }
 
 #[test]

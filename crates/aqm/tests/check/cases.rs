@@ -2,15 +2,16 @@
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use sojourn_aqm::params::{Row, answers};
-use sojourn_aqm::sched::{Entry, Env, Made, REGISTRY};
+use sojourn_aqm::params::{ParamRow, answers};
+use sojourn_aqm::qdisc::Env;
+use sojourn_aqm::registry::{Built, QdiscEntry, REGISTRY};
 use sojourn_aqm::{Rate, Setting, Size};
 use std::fmt;
 
 /// Discipline with its settings.
 #[derive(Clone)]
 pub struct Case {
-    pub entry: &'static Entry,
+    pub entry: &'static QdiscEntry,
     pub settings: Vec<(String, String)>,
 }
 
@@ -25,31 +26,31 @@ impl fmt::Display for Case {
 }
 
 impl Case {
-    fn new(entry: &'static Entry, settings: &[(&str, &str)]) -> Case {
+    fn new(entry: &'static QdiscEntry, settings: &[(&str, &str)]) -> Case {
         let owned = settings.iter().map(|(k, v)| (k.to_string(), v.to_string()));
         Case { entry, settings: owned.collect() }
     }
 
     /// Build the discipline; None if the settings contradict each other.
-    pub fn try_build(&self) -> Option<Made> {
+    pub fn try_build(&self) -> Option<Built> {
         let settings: Vec<_> =
             self.settings.iter().map(|(k, v)| (k.as_str(), Setting::Text(v))).collect();
         self.entry.build(&settings, &Env::new(RATE)).ok()
     }
 
     /// Build the discipline.
-    pub fn build(&self) -> Made {
+    pub fn build(&self) -> Built {
         self.try_build().unwrap_or_else(|| panic!("{self} does not build"))
     }
 }
 
 /// Value of the parameter `name` of a discipline.
-pub fn value<'a>(made: &'a Made, name: &str) -> Option<&'a str> {
+pub fn value<'a>(made: &'a Built, name: &str) -> Option<&'a str> {
     made.params.iter().find(|row| row.name == name).map(|row| row.value.as_str())
 }
 
 /// Buffer size of a discipline; every discipline has one.
-pub fn limit(made: &Made) -> Size {
+pub fn limit(made: &Built) -> Size {
     value(made, "limit").expect("a discipline has a limit").parse().unwrap()
 }
 
@@ -96,7 +97,7 @@ pub fn all(random: usize, seed: u64) -> Vec<Case> {
     REGISTRY.iter().flat_map(|entry| of(entry, random, seed)).collect()
 }
 
-fn of(entry: &'static Entry, random: usize, seed: u64) -> Vec<Case> {
+fn of(entry: &'static QdiscEntry, random: usize, seed: u64) -> Vec<Case> {
     let rows = entry.params();
     let known = |name: &str| rows.iter().any(|row| answers(row, name));
     let shared = SHARED.iter().map(|settings| {
@@ -123,7 +124,7 @@ fn of(entry: &'static Entry, random: usize, seed: u64) -> Vec<Case> {
 }
 
 /// Draw values in range for about half of the parameters.
-pub fn draw(rows: &[Row], rng: &mut Pcg64Mcg) -> Vec<(String, String)> {
+pub fn draw(rows: &[ParamRow], rng: &mut Pcg64Mcg) -> Vec<(String, String)> {
     let mut settings = Vec::new();
     for row in rows {
         if row.name == "limit" || rng.next_u32().is_multiple_of(2) {
@@ -134,10 +135,10 @@ pub fn draw(rows: &[Row], rng: &mut Pcg64Mcg) -> Vec<(String, String)> {
 }
 
 /// Draw a value of `row`, uniform over its orders of magnitude.
-fn one(row: &Row, rng: &mut Pcg64Mcg) -> Option<String> {
+fn one(row: &ParamRow, rng: &mut Pcg64Mcg) -> Option<String> {
     let kind = row.kind.trim_end_matches(" or auto");
     if let Some(kind) = kind.strip_prefix("list of ") {
-        let of = Row { kind: kind.into(), ..row.clone() };
+        let of = ParamRow { kind: kind.into(), ..row.clone() };
         let values = (0..1 + rng.next_u32() % 3).map(|_| one(&of, rng));
         return values.collect::<Option<Vec<_>>>().map(|list| list.join(" "));
     }

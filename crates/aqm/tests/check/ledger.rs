@@ -4,8 +4,9 @@
 use crate::cases::{Case, limit, value};
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
-use sojourn_aqm::sched::{Backlog, Made, Qdisc};
-use sojourn_aqm::{Cx, Dice, Ecn, Lost, Marks, Packet, Size, Span, Time, Why};
+use sojourn_aqm::qdisc::{Backlog, Qdisc};
+use sojourn_aqm::registry::Built;
+use sojourn_aqm::{Context, DropReason, Dropped, Ecn, Marks, Packet, Random, Size, Span, Time};
 use std::collections::BTreeMap;
 
 /// Fate of a packet.
@@ -20,7 +21,7 @@ enum State {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event {
     Sent(Time, Packet),
-    Lost(Lost),
+    Lost(Dropped),
     Gauge(&'static str, u64),
 }
 
@@ -30,7 +31,7 @@ struct Counted {
     throws: u64,
 }
 
-impl Dice for Counted {
+impl Random for Counted {
     fn uniform(&mut self) -> f64 {
         self.throws += 1;
         self.rng.uniform()
@@ -50,10 +51,10 @@ pub struct Ledger {
     marked_at_once: Vec<bool>,
     last_sent: Option<u32>,
     pub now: Time,
-    dice: Counted,
+    rng: Counted,
     /// Maximum number of random numbers per packet, besides those for drops.
     throws: u64,
-    lost: Vec<Lost>,
+    lost: Vec<Dropped>,
     packets: Vec<(Packet, State)>,
     held: Backlog,
     /// Body of the last packet sent, by flow.
@@ -69,20 +70,20 @@ impl Ledger {
     }
 
     /// The same for a discipline that is already built.
-    pub fn of(made: Made, seed: u64) -> Ledger {
+    pub fn of(made: Built, seed: u64) -> Ledger {
         // CHOKe draws this many packets from the queue.
         let candidates = value(&made, "candidates").map_or(0, |n| n.parse().unwrap());
         Ledger {
             throws: 4 + candidates,
             limit: limit(&made),
             may_mark: value(&made, "ecn") == Some("true"),
-            settles_on_arrival: made.qdisc.settles_on_arrival(),
+            settles_on_arrival: made.qdisc.decides_at_enqueue(),
             decided_later: false,
             marked_at_once: Vec::new(),
             last_sent: None,
             qdisc: made.qdisc,
             now: Time::ZERO,
-            dice: Counted { rng: Pcg64Mcg::seed_from_u64(seed), throws: 0 },
+            rng: Counted { rng: Pcg64Mcg::seed_from_u64(seed), throws: 0 },
             lost: Vec::new(),
             packets: Vec::new(),
             held: Backlog::default(),
@@ -107,12 +108,12 @@ impl Ledger {
     }
 
     /// Call the discipline and check random numbers and drops.
-    fn call<T>(&mut self, f: impl FnOnce(&mut dyn Qdisc, &mut Cx<'_>) -> T) -> T {
-        self.dice.throws = 0;
+    fn call<T>(&mut self, f: impl FnOnce(&mut dyn Qdisc, &mut Context<'_>) -> T) -> T {
+        self.rng.throws = 0;
         let (now, lost, marks) = (self.now, &mut self.lost, &mut self.marks);
-        let out = f(&mut *self.qdisc, &mut Cx { now, dice: &mut self.dice, lost, marks });
+        let out = f(&mut *self.qdisc, &mut Context { now, rng: &mut self.rng, lost, marks });
         let most = self.throws + 2 * self.lost.len() as u64;
-        assert!(self.dice.throws <= most, "{} random numbers for one packet", self.dice.throws);
+        assert!(self.rng.throws <= most, "{} random numbers for one packet", self.rng.throws);
         out
     }
 
@@ -124,7 +125,7 @@ impl Ledger {
         self.held.packets += 1;
         self.held.bytes += u64::from(packet.len);
         let marked = self.marks.packets;
-        self.call(|qdisc, cx| qdisc.enqueue(cx, packet));
+        self.call(|qdisc, context| qdisc.enqueue(context, packet));
         self.marked_at_once.push(self.marks.packets > marked);
         self.settle(Some(body));
     }
@@ -132,7 +133,7 @@ impl Ledger {
     /// Dequeue the next packet.
     pub fn get(&mut self) -> Option<Packet> {
         let before = self.held;
-        let out = self.call(|qdisc, cx| qdisc.dequeue(cx));
+        let out = self.call(|qdisc, context| qdisc.dequeue(context));
         if let Some(packet) = out {
             self.leave(packet, State::Sent);
             let last = self.last.insert(packet.flow, packet.body);
@@ -183,10 +184,10 @@ impl Ledger {
             let itself = arrival == Some(lost.packet.body);
             assert!(itself || !self.settles_on_arrival, "{lost:?} had been accepted");
             self.decided_later |= !itself;
-            match lost.why {
-                Why::Full => assert!(arrival.is_some(), "overflow happens only at enqueue"),
-                Why::Early => assert!(itself, "an early drop is of the arriving packet"),
-                Why::Late => assert!(!itself, "a late drop is of a queued packet"),
+            match lost.reason {
+                DropReason::Full => assert!(arrival.is_some(), "overflow happens only at enqueue"),
+                DropReason::Early => assert!(itself, "an early drop is of the arriving packet"),
+                DropReason::Late => assert!(!itself, "a late drop is of a queued packet"),
             }
             self.leave(lost.packet, State::Lost);
             self.trace.push(Event::Lost(lost));
@@ -195,7 +196,7 @@ impl Ledger {
         let Backlog { packets, bytes } = self.held;
         assert!(self.limit.holds(packets, bytes), "{packets}p, {bytes}B over {:?}", self.limit);
         let trace = &mut self.trace;
-        self.qdisc.gauges(&mut |name, value| {
+        self.qdisc.inspect(&mut |name, value| {
             assert!(value.is_finite(), "{name} is {value}");
             trace.push(Event::Gauge(name, value.to_bits()));
         });

@@ -5,10 +5,12 @@ use crate::cases::{Case, all};
 use crate::{each, packet};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use sojourn_aqm::sched::{Backlog, Qdisc};
-use sojourn_aqm::tally::RUN_MAX;
-use sojourn_aqm::tape::Row;
-use sojourn_aqm::{Cx, Ecn, Link, LinkSpec, Packet, Rate, Setting, Span, Tally, Time, Why};
+use sojourn_aqm::packet_log::LogEntry;
+use sojourn_aqm::qdisc::{Backlog, Qdisc};
+use sojourn_aqm::stats::RUN_MAX;
+use sojourn_aqm::{
+    Context, DropReason, Ecn, Link, LinkSpec, LinkStats, Packet, Rate, Setting, Span, Time,
+};
 use std::collections::BTreeMap;
 
 /// Rate that divides no packet size, so that the remainder of every transmission matters.
@@ -16,7 +18,7 @@ const SPEC: LinkSpec = LinkSpec { rate: Rate(7_777_777), delay: Span::us(12_345)
 
 pub fn link(case: &Case, seed: u64) -> Link {
     let mut link = Link::new(SPEC, case.build().qdisc, Pcg64Mcg::seed_from_u64(seed)).unwrap();
-    link.record();
+    link.enable_packet_log();
     link
 }
 
@@ -46,24 +48,24 @@ fn late_calls_change_no_decision() {
         let end = arrivals.last().unwrap().0 + Span::s(10);
         let mut promptly = Vec::new();
         for (at, packet) in &arrivals {
-            while let Some(due) = prompt.wake().filter(|due| due <= at) {
+            while let Some(due) = prompt.next_poll().filter(|due| due <= at) {
                 promptly.extend(prompt.poll(due).map(|p| (due, p)));
             }
             prompt.push(*at, *packet);
             late.push(*at, *packet);
         }
-        while let Some(due) = prompt.wake() {
+        while let Some(due) = prompt.next_poll() {
             promptly.extend(prompt.poll(due).map(|p| (due, p)));
         }
         let mut lately = Vec::new();
-        while let Some(due) = late.wake() {
+        while let Some(due) = late.next_poll() {
             lately.extend(late.poll(end).map(|p| (due, p)));
         }
         assert_eq!(promptly, lately);
         prompt.advance(end);
-        assert_eq!(prompt.tape(), late.tape());
-        assert_eq!(prompt.tally().queue_bytes(), late.tally().queue_bytes());
-        assert!(prompt.lost().eq(late.lost()));
+        assert_eq!(prompt.packet_log(), late.packet_log());
+        assert_eq!(prompt.stats().queue_bytes(), late.stats().queue_bytes());
+        assert!(prompt.take_dropped().eq(late.take_dropped()));
     });
 }
 
@@ -71,11 +73,11 @@ fn late_calls_change_no_decision() {
 struct Silent(Box<dyn Qdisc + Send>);
 
 impl Qdisc for Silent {
-    fn enqueue(&mut self, cx: &mut Cx<'_>, packet: Packet) {
-        self.0.enqueue(cx, packet);
+    fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
+        self.0.enqueue(context, packet);
     }
-    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
-        self.0.dequeue(cx)
+    fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
+        self.0.dequeue(context)
     }
     fn backlog(&self) -> Backlog {
         self.0.backlog()
@@ -90,22 +92,22 @@ fn announced_departures_are_kept() {
         let mut waits =
             Link::new(SPEC, Box::new(Silent(qdisc)), Pcg64Mcg::seed_from_u64(3)).unwrap();
         let mut foresees = link(case, 3);
-        waits.record();
+        waits.enable_packet_log();
         let (mut then, mut now) = (Vec::new(), Vec::new());
         for (at, packet) in &arrivals {
             foresees.push(*at, *packet);
-            now.extend(std::iter::from_fn(|| foresees.ahead()));
+            now.extend(std::iter::from_fn(|| foresees.pop_in_flight()));
             waits.push(*at, *packet);
-            then.extend(std::iter::from_fn(|| waits.ahead()));
+            then.extend(std::iter::from_fn(|| waits.pop_in_flight()));
         }
         let end = arrivals.last().unwrap().0 + Span::s(10);
         [&mut foresees, &mut waits].into_iter().for_each(|link| link.advance(end));
-        now.extend(std::iter::from_fn(|| foresees.ahead()));
-        then.extend(std::iter::from_fn(|| waits.ahead()));
+        now.extend(std::iter::from_fn(|| foresees.pop_in_flight()));
+        then.extend(std::iter::from_fn(|| waits.pop_in_flight()));
         assert_eq!(now, then);
-        assert_eq!(foresees.tape(), waits.tape());
+        assert_eq!(foresees.packet_log(), waits.packet_log());
     });
-    let some = |case: &Case| case.build().qdisc.settles_on_arrival();
+    let some = |case: &Case| case.build().qdisc.decides_at_enqueue();
     assert!(all(0, 1).iter().any(some), "some disciplines decide everything at enqueue");
 }
 
@@ -119,15 +121,15 @@ fn statistics_agree_with_a_recount_of_the_packet_log() {
             let mut begun = false;
             for (at, packet) in &arrivals {
                 if !begun && *at > begin {
-                    link.begin(begin);
+                    link.reset_stats(begin);
                     begun = true;
                 }
                 link.push(*at, *packet);
-                link.lost().for_each(drop);
+                link.take_dropped().for_each(drop);
             }
             let end = arrivals.last().unwrap().0 + Span::s(30);
             link.advance(end);
-            Recount { arrivals: &arrivals, rows: link.tape().to_vec(), begin, end }
+            Recount { arrivals: &arrivals, rows: link.packet_log().to_vec(), begin, end }
                 .check(&mut link);
         }
     });
@@ -144,17 +146,17 @@ fn reading_gauges_changes_nothing() {
             left.push(*at, *packet);
             while next < *at {
                 watched.advance(next);
-                watched.gauges(&mut |name, value| seen.push((name, value)));
+                watched.inspect(&mut |name, value| seen.push((name, value)));
                 next += Span::us(1_700);
             }
             watched.push(*at, *packet);
         }
-        assert_eq!(left.tape(), watched.tape());
+        assert_eq!(left.packet_log(), watched.packet_log());
         let end = arrivals.last().unwrap().0 + Span::s(1);
         let gauges = |link: &mut Link| {
             link.advance(end);
             let mut all = Vec::new();
-            link.gauges(&mut |name, value| all.push((name, value.to_bits())));
+            link.inspect(&mut |name, value| all.push((name, value.to_bits())));
             all
         };
         assert_eq!(gauges(&mut left), gauges(&mut watched));
@@ -168,7 +170,7 @@ fn late_calls_to_a_link_that_changes_change_no_decision() {
         let (mut prompt, mut late) = (link(case, 3), link(case, 3));
         [&mut prompt, &mut late].into_iter().for_each(Link::may_change);
         for (i, (at, packet)) in arrivals.iter().enumerate() {
-            while let Some(due) = prompt.wake().filter(|due| due <= at) {
+            while let Some(due) = prompt.next_poll().filter(|due| due <= at) {
                 prompt.poll(due);
             }
             if i % 50 == 0 {
@@ -184,9 +186,10 @@ fn late_calls_to_a_link_that_changes_change_no_decision() {
             link.change(end, SPEC);
             link.advance(end + Span::s(10));
         });
-        assert_eq!(prompt.tape(), late.tape());
-        assert_eq!(prompt.tape().len(), arrivals.len(), "every packet left");
-        let times: Vec<Time> = std::iter::from_fn(|| late.ahead()).map(|(at, _)| at).collect();
+        assert_eq!(prompt.packet_log(), late.packet_log());
+        assert_eq!(prompt.packet_log().len(), arrivals.len(), "every packet left");
+        let times: Vec<Time> =
+            std::iter::from_fn(|| late.pop_in_flight()).map(|(at, _)| at).collect();
         assert!(times.is_sorted(), "packets arrive in order");
     });
 }
@@ -202,7 +205,7 @@ fn a_gauge_is_current_when_read() {
     let mut p = |ms: u64| {
         link.advance(Time(ms * 1_000_000));
         let mut p = f64::NAN;
-        link.gauges(&mut |name, value| p = if name == "p" { value } else { p });
+        link.inspect(&mut |name, value| p = if name == "p" { value } else { p });
         p
     };
     let (early, later) = (p(15), p(95));
@@ -212,7 +215,7 @@ fn a_gauge_is_current_when_read() {
 /// Run without statistics: the arrivals, and the fate of each packet.
 struct Recount<'a> {
     arrivals: &'a [(Time, Packet)],
-    rows: Vec<Row>,
+    rows: Vec<LogEntry>,
     begin: Time,
     end: Time,
 }
@@ -221,11 +224,11 @@ impl Recount<'_> {
     fn check(&self, link: &mut Link) {
         assert_eq!(self.rows.len(), self.arrivals.len(), "every packet has one row");
         let utilisation = link.utilisation().unwrap();
-        let tally = link.tally();
-        self.counts(tally);
-        self.levels(tally);
-        self.sojourn(tally);
-        let counted = tally.consecutive_loss();
+        let stats = link.stats();
+        self.counts(stats);
+        self.levels(stats);
+        self.sojourn(stats);
+        let counted = stats.consecutive_loss();
         let said = (1..).zip(counted).filter(|(_, n)| *n > 0).collect::<BTreeMap<_, _>>();
         assert_eq!(said, self.runs(), "runs of drops by length");
         close(utilisation, self.busy_ns() as f64 / self.ns() as f64, 1e-12);
@@ -236,45 +239,47 @@ impl Recount<'_> {
     }
 
     /// Rows of the measured window.
-    fn left(&self) -> impl Iterator<Item = &Row> {
+    fn left(&self) -> impl Iterator<Item = &LogEntry> {
         self.rows.iter().filter(|row| row.left > self.begin)
     }
 
-    fn counts(&self, tally: &Tally) {
-        let bytes = |rows: &[&Row]| rows.iter().map(|row| u64::from(row.packet.len)).sum::<u64>();
+    fn counts(&self, stats: &LinkStats) {
+        let bytes =
+            |rows: &[&LogEntry]| rows.iter().map(|row| u64::from(row.packet.len)).sum::<u64>();
         let came: Vec<_> = self.arrivals.iter().filter(|(at, _)| *at > self.begin).collect();
         let came_bytes: u64 = came.iter().map(|(_, p)| u64::from(p.len)).sum();
-        let (sent, lost): (Vec<&Row>, Vec<&Row>) = self.left().partition(|row| row.why.is_none());
-        let (lost, lost_earlier): (Vec<&Row>, Vec<&Row>) =
+        let (sent, lost): (Vec<&LogEntry>, Vec<&LogEntry>) =
+            self.left().partition(|row| row.why.is_none());
+        let (lost, lost_earlier): (Vec<&LogEntry>, Vec<&LogEntry>) =
             lost.into_iter().partition(|row| row.packet.arrived > self.begin);
-        assert_eq!((tally.arrived_packets, tally.arrived_bytes), (came.len() as u64, came_bytes));
+        assert_eq!((stats.arrived_packets, stats.arrived_bytes), (came.len() as u64, came_bytes));
         assert_eq!(
-            (tally.departed_packets, tally.departed_bytes),
+            (stats.departed_packets, stats.departed_bytes),
             (sent.len() as u64, bytes(&sent))
         );
-        assert_eq!((tally.dropped(), tally.dropped_bytes), (lost.len() as u64, bytes(&lost)));
-        for why in [Why::Full, Why::Early, Why::Late] {
-            let count = |rows: &[&Row]| rows.iter().filter(|row| row.why == Some(why)).count();
+        assert_eq!((stats.dropped(), stats.dropped_bytes), (lost.len() as u64, bytes(&lost)));
+        for why in [DropReason::Full, DropReason::Early, DropReason::Late] {
+            let count = |rows: &[&LogEntry]| rows.iter().filter(|row| row.why == Some(why)).count();
             let counts = [count(&lost), count(&lost_earlier)].map(|n| n as u64);
             let i = why as usize - 1;
-            assert_eq!([tally.dropped_packets[i], tally.dropped_earlier[i]], counts, "{why:?}");
-            assert_eq!(tally.drops()[i], counts[0] + counts[1]);
+            assert_eq!([stats.dropped_packets[i], stats.dropped_earlier[i]], counts, "{why:?}");
+            assert_eq!(stats.drops()[i], counts[0] + counts[1]);
         }
         // A mark counts when it is set: at enqueue or at dequeue.
-        let was_ce = |row: &Row| Ecn::from_bits(row.packet.body as u8) == Ecn::Ce;
+        let was_ce = |row: &LogEntry| Ecn::from_bits(row.packet.body as u8) == Ecn::Ce;
         let given: Vec<_> =
             self.left().filter(|row| row.packet.ecn == Ecn::Ce && !was_ce(row)).collect();
         // A packet queued at `begin` may have been marked at enqueue.
         let within = given.iter().filter(|row| row.packet.arrived > self.begin).count();
-        assert_eq!(tally.marks.packets, within as u64, "marks");
-        assert!(tally.marks.earlier <= (given.len() - within) as u64, "marks");
-        assert!(tally.dropped() <= tally.arrived_packets);
-        assert!(tally.marks.packets <= tally.arrived_packets);
-        assert_eq!(tally.waiting(), (0, 0));
+        assert_eq!(stats.marks.packets, within as u64, "marks");
+        assert!(stats.marks.earlier <= (given.len() - within) as u64, "marks");
+        assert!(stats.dropped() <= stats.arrived_packets);
+        assert!(stats.marks.packets <= stats.arrived_packets);
+        assert_eq!(stats.backlog(), (0, 0));
     }
 
     /// Moments of the queue length over time, from all its changes.
-    fn levels(&self, tally: &Tally) {
+    fn levels(&self, stats: &LinkStats) {
         let joined =
             self.rows.iter().map(|row| (row.packet.arrived, 1, i128::from(row.packet.len)));
         let left = self.rows.iter().map(|row| (row.left, -1, -i128::from(row.packet.len)));
@@ -294,7 +299,7 @@ impl Recount<'_> {
             (mean, (squares as f64 / self.ns() as f64 - mean * mean).max(0.0).sqrt())
         };
         for (said, [area, squares]) in
-            [tally.queue_packets(), tally.queue_bytes()].into_iter().zip(sums)
+            [stats.queue_packets(), stats.queue_bytes()].into_iter().zip(sums)
         {
             let (mean, std) = moments([area, squares]);
             close(said.unwrap().0, mean, 1e-12);
@@ -303,24 +308,24 @@ impl Recount<'_> {
     }
 
     /// Sojourn times, by sorting.
-    fn sojourn(&self, tally: &Tally) {
+    fn sojourn(&self, stats: &LinkStats) {
         let sent = self.left().filter(|row| row.why.is_none());
         let mut waits: Vec<u64> = sent.map(|row| (row.left - row.packet.arrived).0).collect();
         waits.sort_unstable();
         let n = waits.len();
-        assert_eq!(tally.sojourn.count(), n as u64);
+        assert_eq!(stats.sojourn.count(), n as u64);
         let Some(max) = waits.last() else {
-            assert_eq!((tally.sojourn.mean_s(), tally.sojourn.quantile_s(0.5)), (None, None));
+            assert_eq!((stats.sojourn.mean_s(), stats.sojourn.quantile_s(0.5)), (None, None));
             return;
         };
         let mean = waits.iter().sum::<u64>() as f64 / n as f64;
         let squares: f64 = waits.iter().map(|w| (*w as f64 - mean) * (*w as f64 - mean)).sum();
-        close(tally.sojourn.mean_s().unwrap(), mean / 1e9, 1e-12);
-        close(tally.sojourn.std_s().unwrap(), (squares / n as f64).sqrt() / 1e9, 1e-9);
-        assert_eq!(tally.sojourn.max_s(), Some(*max as f64 / 1e9));
+        close(stats.sojourn.mean_s().unwrap(), mean / 1e9, 1e-12);
+        close(stats.sojourn.std_s().unwrap(), (squares / n as f64).sqrt() / 1e9, 1e-9);
+        assert_eq!(stats.sojourn.max_s(), Some(*max as f64 / 1e9));
         for permille in [0, 10, 250, 500, 900, 950, 990, 999, 1000] {
             let rank = (n * permille).div_ceil(1000).clamp(1, n);
-            let said = tally.sojourn.quantile_s(permille as f64 / 1000.0).unwrap();
+            let said = stats.sojourn.quantile_s(permille as f64 / 1000.0).unwrap();
             close(said, waits[rank - 1] as f64 / 1e9, 0.01);
         }
     }
@@ -330,9 +335,10 @@ impl Recount<'_> {
         let mut ended = Vec::new();
         let mut run = 0;
         for (at, packet) in self.arrivals.iter().filter(|(at, _)| *at > self.begin) {
-            let now =
-                |row: &&Row| row.left == *at && matches!(row.why, Some(Why::Full | Why::Early));
-            let lost: Vec<&Row> = self.rows.iter().filter(now).collect();
+            let now = |row: &&LogEntry| {
+                row.left == *at && matches!(row.why, Some(DropReason::Full | DropReason::Early))
+            };
+            let lost: Vec<&LogEntry> = self.rows.iter().filter(now).collect();
             run += lost.len();
             if !lost.iter().any(|row| row.packet.body == packet.body) {
                 ended.push(std::mem::take(&mut run));
@@ -341,7 +347,7 @@ impl Recount<'_> {
         ended.push(std::mem::take(&mut run));
         for row in self.left() {
             match row.why {
-                Some(Why::Late) => run += 1,
+                Some(DropReason::Late) => run += 1,
                 Some(_) => {}
                 None => ended.push(std::mem::take(&mut run)),
             }

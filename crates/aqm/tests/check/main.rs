@@ -23,7 +23,7 @@ use cases::{Case, all};
 use ledger::{Event, Ledger};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use sojourn_aqm::sched::Backlog;
+use sojourn_aqm::qdisc::Backlog;
 use sojourn_aqm::{Ecn, Packet, Span};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -106,7 +106,7 @@ fn traces_differ_only_by_random_numbers() {
         ledger.trace
     };
     let case = |name, settings: &[(&str, &str)]| Case {
-        entry: sojourn_aqm::sched::find(name).unwrap(),
+        entry: sojourn_aqm::registry::find(name).unwrap(),
         settings: settings.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect(),
     };
     for case in [

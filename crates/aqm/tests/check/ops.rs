@@ -5,7 +5,7 @@ use crate::cases::{Case, draw};
 use crate::ledger::{Event, Ledger};
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
-use sojourn_aqm::sched::REGISTRY;
+use sojourn_aqm::registry::REGISTRY;
 use sojourn_aqm::{Ecn, Packet, Span};
 
 /// Lengths from one byte to more than most buffers hold.

@@ -5,7 +5,7 @@ use crate::ledger::{Event, Ledger};
 use crate::link::{arrivals, link};
 use crate::{bytes, each, ops};
 use rand_core::Rng;
-use sojourn_aqm::{Lost, Packet, Span, Time};
+use sojourn_aqm::{Dropped, Packet, Span, Time};
 
 /// Offsets: the smallest one, the uptime of a machine, odd numbers that no period divides, and one
 /// that is 292 years before the largest time.
@@ -22,7 +22,7 @@ fn earlier(event: Event, offset: u64) -> Event {
     match event {
         Event::Sent(at, packet) => Event::Sent(back(at), ticket(packet)),
         Event::Lost(lost) => {
-            Event::Lost(Lost { packet: ticket(lost.packet), at: back(lost.at), ..lost })
+            Event::Lost(Dropped { packet: ticket(lost.packet), at: back(lost.at), ..lost })
         }
         gauge @ Event::Gauge(..) => gauge,
     }
@@ -77,10 +77,10 @@ fn shifting_arrivals_at_a_link_changes_only_the_times() {
                 link.push(*at + Span(offset), *packet);
             }
             link.advance(arrivals[arrivals.len() - 1].0 + Span::s(30) + Span(offset));
-            let row = |r: &sojourn_aqm::tape::Row| {
+            let row = |r: &sojourn_aqm::packet_log::LogEntry| {
                 (r.packet.arrived.0 - offset, r.left.0 - offset, r.packet.body, r.packet.ecn, r.why)
             };
-            link.tape().iter().map(row).collect::<Vec<_>>()
+            link.packet_log().iter().map(row).collect::<Vec<_>>()
         };
         let now = told(0);
         assert_eq!(now.len(), arrivals.len());

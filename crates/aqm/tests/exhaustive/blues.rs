@@ -2,8 +2,8 @@
 
 use crate::naive::{Losses, Naive, Real, bytes};
 use crate::{Op, every, long, real};
-use sojourn_aqm::aqm::{Single, blue, cobalt};
-use sojourn_aqm::{Ecn, Packet, Span, Why};
+use sojourn_aqm::aqm::{SingleQueue, blue, cobalt};
+use sojourn_aqm::{DropReason, Ecn, Packet, Span};
 
 fn mark(ecn: bool, p: &mut Packet) -> bool {
     if ecn && p.ecn != Ecn::NotEct {
@@ -73,10 +73,10 @@ impl Naive for PlainBlue {
         let signal = u < self.pm;
         if self.line.len() == LIMIT {
             self.up(now);
-            return lost.push((p, Why::Full));
+            return lost.push((p, DropReason::Full));
         }
         if signal && !mark(true, &mut p) {
-            return lost.push((p, Why::Early));
+            return lost.push((p, DropReason::Early));
         }
         self.line.push(p);
     }
@@ -105,7 +105,7 @@ impl Naive for PlainBlue {
 
 fn blues(l: Option<usize>, two_clocks: bool) -> impl Fn() -> (Real, Box<dyn Naive>) {
     let l_text = l.map_or("auto".to_string(), |l| format!("{l}p"));
-    let made = real::<Single<blue::Blue>>(&[
+    let made = real::<SingleQueue<blue::Blue>>(&[
         ("limit", "4p"),
         ("ecn", "true"),
         ("d1", "0.125"),
@@ -223,7 +223,7 @@ impl Naive for PlainCobalt {
         self.dropping = true;
         self.drop_next = now;
         self.count = self.count.max(1);
-        lost.push((p, Why::Full));
+        lost.push((p, DropReason::Full));
     }
 
     fn dequeue(&mut self, now: u64, lost: &mut Losses) -> Option<Packet> {
@@ -232,7 +232,7 @@ impl Naive for PlainCobalt {
             if !self.should_drop(now, &mut p) || self.line.is_empty() {
                 return Some(p);
             }
-            lost.push((p, Why::Late));
+            lost.push((p, DropReason::Late));
         }
         if self.pblue > 0.0 && self.may_change(now) {
             self.pblue = (self.pblue - P_DEC).max(0.0);
@@ -263,7 +263,7 @@ impl Naive for PlainCobalt {
 
 fn cobalts(limit: usize, times: [&str; 2], ecn: bool) -> impl Fn() -> (Real, Box<dyn Naive>) {
     let [target, interval] = times;
-    let made = real::<Single<cobalt::Cobalt>>(&[
+    let made = real::<SingleQueue<cobalt::Cobalt>>(&[
         ("limit", &format!("{limit}p")),
         ("target", target),
         ("interval", interval),

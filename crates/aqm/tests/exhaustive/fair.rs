@@ -2,9 +2,9 @@
 
 use crate::naive::{Losses, Naive, Real, bytes};
 use crate::{Op, every, long, real};
-use sojourn_aqm::aqm::Plain;
+use sojourn_aqm::aqm::NoAqm;
 use sojourn_aqm::sched::{drr::Drr, fair::Fair, sfq::Sfq};
-use sojourn_aqm::{Packet, Size, Span, Why};
+use sojourn_aqm::{DropReason, Packet, Size, Span};
 
 /// Queue: its packets and its remaining credit.
 #[derive(Clone, Default)]
@@ -57,7 +57,7 @@ impl Round {
     fn lose(&mut self, i: usize, lost: &mut Losses) {
         let line = &mut self.queues[i].line;
         let victim = if self.from_head { line.remove(0) } else { line.pop().unwrap() };
-        lost.push((victim, Why::Full));
+        lost.push((victim, DropReason::Full));
         if line.is_empty() {
             self.busy.retain(|busy| *busy != i);
             self.queues[i].visited = false;
@@ -90,7 +90,7 @@ struct PlainDrr(Round);
 impl Naive for PlainDrr {
     fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, lost: &mut Losses) {
         if self.0.hopeless(&p) {
-            return lost.push((p, Why::Full));
+            return lost.push((p, DropReason::Full));
         }
         self.0.join(p.flow as usize % self.0.queues.len(), p, 0);
         while self.0.over() {
@@ -128,12 +128,12 @@ struct PlainSfq(Round);
 impl Naive for PlainSfq {
     fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, lost: &mut Losses) {
         if self.0.hopeless(&p) {
-            return lost.push((p, Why::Full));
+            return lost.push((p, DropReason::Full));
         }
         let i = p.hash as usize % self.0.queues.len();
         let deep = self.0.queues[i].line.len() >= self.0.depth;
         if deep && !self.0.from_head {
-            return lost.push((p, Why::Full));
+            return lost.push((p, DropReason::Full));
         }
         let quantum = self.0.quantum;
         self.0.join(i, p, quantum);
@@ -169,7 +169,7 @@ fn drrs(
     quantum: &'static str,
     drop: &'static str,
 ) -> impl Fn() -> (Real, Box<dyn Naive>) {
-    let made = real::<Fair<Drr, Plain>>(&[
+    let made = real::<Fair<Drr, NoAqm>>(&[
         ("flows", n),
         ("limit", limit),
         ("quantum", quantum),

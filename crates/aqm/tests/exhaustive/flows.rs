@@ -4,8 +4,8 @@
 
 use crate::naive::{Losses, Naive, Real, bytes};
 use crate::{Op, every, long, real};
-use sojourn_aqm::aqm::{Single, afd, choke, fred, sred};
-use sojourn_aqm::{Ecn, Packet, Span, Why};
+use sojourn_aqm::aqm::{SingleQueue, afd, choke, fred, sred};
+use sojourn_aqm::{DropReason, Ecn, Packet, Span};
 use std::collections::BTreeMap;
 
 const LIMIT: usize = 9;
@@ -63,12 +63,12 @@ impl Avg {
 /// Apply the verdict of the AQM to an arrival: `None` to accept.
 fn join(line: &mut Vec<Packet>, mut p: Packet, said: Option<bool>, lost: &mut Losses) -> bool {
     if line.len() >= LIMIT {
-        lost.push((p, Why::Full));
+        lost.push((p, DropReason::Full));
         return false;
     }
     if let Some(may_mark) = said {
         if !may_mark || p.ecn == Ecn::NotEct {
-            lost.push((p, Why::Early));
+            lost.push((p, DropReason::Early));
             return false;
         }
         p.ecn = Ecn::Ce;
@@ -92,13 +92,13 @@ impl Naive for PlainChoke {
             for _ in 0..self.candidates {
                 let k = (u * self.line.len() as f64) as usize;
                 if self.line.get(k).is_some_and(|q| q.flow == p.flow) {
-                    lost.push((self.line.remove(k), Why::Late));
+                    lost.push((self.line.remove(k), DropReason::Late));
                     matched = true;
                 }
             }
         }
         if matched {
-            return lost.push((p, Why::Early));
+            return lost.push((p, DropReason::Early));
         }
         let said = self.red.hit(u).then_some(true);
         if self.line.len() >= LIMIT {
@@ -337,7 +337,7 @@ fn compare(fresh: impl Fn() -> (Real, Box<dyn Naive>)) {
 fn choke() {
     for (candidates, text) in [(1, "1"), (3, "3")] {
         let settings = [&RED[..], &[("candidates", text)]].concat();
-        let made = real::<Single<choke::Choke>>(&settings);
+        let made = real::<SingleQueue<choke::Choke>>(&settings);
         let naive = PlainChoke { line: vec![], red: Avg::new(), candidates };
         compare(|| (made(), Box::new(naive.clone())));
     }
@@ -345,7 +345,7 @@ fn choke() {
 
 #[test]
 fn fred() {
-    let made = real::<Single<fred::Fred>>(&RED);
+    let made = real::<SingleQueue<fred::Fred>>(&RED);
     let naive = PlainFred { line: vec![], red: Avg::new(), strikes: BTreeMap::new() };
     compare(|| (made(), Box::new(naive.clone())));
 }
@@ -355,7 +355,7 @@ fn sred() {
     for (full_form, form) in [(true, "full"), (false, "simple")] {
         let settings =
             [("limit", "9p"), ("ecn", "true"), ("m", "8"), ("a", "0.001"), ("form", form)];
-        let made = real::<Single<sred::Sred>>(&settings);
+        let made = real::<SingleQueue<sred::Sred>>(&settings);
         let naive = PlainSred { line: vec![], zombies: vec![], p: 0.0, full_form };
         compare(|| (made(), Box::new(naive.clone())));
     }
@@ -363,7 +363,7 @@ fn sred() {
 
 #[test]
 fn afd() {
-    let made = real::<Single<afd::Afd>>(&[
+    let made = real::<SingleQueue<afd::Afd>>(&[
         ("limit", "9p"),
         ("ecn", "true"),
         ("b", "5"),

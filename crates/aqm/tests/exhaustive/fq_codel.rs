@@ -5,12 +5,12 @@ use crate::single::PlainCoDel;
 use crate::{Op, every, long, real};
 use sojourn_aqm::aqm::codel::CoDel;
 use sojourn_aqm::sched::fq::Fq;
-use sojourn_aqm::{Packet, Size, Span, Why};
+use sojourn_aqm::{DropReason, Packet, Size, Span};
 
 #[derive(Clone)]
 struct Flow {
     line: Vec<Packet>,
-    law: PlainCoDel,
+    aqm: PlainCoDel,
     deficit: i64,
 }
 
@@ -28,12 +28,12 @@ struct PlainFqCoDel {
 impl Naive for PlainFqCoDel {
     fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, lost: &mut Losses) {
         if !self.limit.holds(1, u64::from(p.len)) {
-            return lost.push((p, Why::Full));
+            return lost.push((p, DropReason::Full));
         }
         let i = p.hash as usize % self.flows.len();
         let flow = &mut self.flows[i];
         flow.line.push(p);
-        flow.law.maxpacket = flow.law.maxpacket.max(u64::from(p.len));
+        flow.aqm.maxpacket = flow.aqm.maxpacket.max(u64::from(p.len));
         if !self.new.contains(&i) && !self.old.contains(&i) {
             flow.deficit = self.quantum;
             self.new.push(i);
@@ -46,9 +46,9 @@ impl Naive for PlainFqCoDel {
             while dropped.0 < self.batch && 2 * dropped.1 < most {
                 let victim = fattest.line.remove(0);
                 dropped = (dropped.0 + 1, dropped.1 + u64::from(victim.len));
-                lost.push((victim, Why::Full));
+                lost.push((victim, DropReason::Full));
             }
-            fattest.law.count += dropped.0 as u64;
+            fattest.aqm.count += dropped.0 as u64;
         }
     }
 
@@ -64,7 +64,7 @@ impl Naive for PlainFqCoDel {
                 self.old.push(i);
                 continue;
             }
-            if let Some(p) = flow.law.dequeue(now, &mut flow.line, lost) {
+            if let Some(p) = flow.aqm.dequeue(now, &mut flow.line, lost) {
                 flow.deficit -= i64::from(p.len);
                 return Some(p);
             }
@@ -98,8 +98,8 @@ fn both(
         ("ecn", ecn),
     ]);
     let [target, interval] = times.map(|t| t.parse::<Span>().unwrap());
-    let law = PlainCoDel::new(target, interval, ecn == "true");
-    let flow = Flow { line: vec![], law, deficit: 0 };
+    let aqm = PlainCoDel::new(target, interval, ecn == "true");
+    let flow = Flow { line: vec![], aqm, deficit: 0 };
     let plain = PlainFqCoDel {
         flows: vec![flow; 4],
         new: vec![],

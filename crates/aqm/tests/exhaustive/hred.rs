@@ -2,8 +2,8 @@
 
 use crate::naive::{Losses, Naive, bytes};
 use crate::{Op, every, long, real};
-use sojourn_aqm::aqm::{Single, hred};
-use sojourn_aqm::{Ecn, Packet, Span, Why};
+use sojourn_aqm::aqm::{SingleQueue, hred};
+use sojourn_aqm::{DropReason, Ecn, Packet, Span};
 
 /// Equations 8, 10, 14 and 15 of the paper, for a link of 8 mbit.
 struct PlainHred {
@@ -70,11 +70,11 @@ impl Naive for PlainHred {
         self.decide(if self.in_bytes { held } else { packets });
         let after = if self.in_bytes { held + f64::from(p.len) } else { packets + 1.0 };
         if after > BUFFER * self.unit() {
-            return lost.push((p, Why::Full));
+            return lost.push((p, DropReason::Full));
         }
         if u < self.p {
             if !self.ecn || p.ecn == Ecn::NotEct {
-                return lost.push((p, Why::Early));
+                return lost.push((p, DropReason::Early));
             }
             p.ecn = Ecn::Ce;
         }
@@ -113,7 +113,7 @@ fn each(body: impl Fn(&dyn Fn() -> (crate::naive::Real, Box<dyn Naive>))) {
                 ("fixed_point", bits.to_string()),
             ];
             let settings: Vec<_> = settings.iter().map(|(k, v)| (*k, v.as_str())).collect();
-            let made = real::<Single<hred::Hred>>(&settings);
+            let made = real::<SingleQueue<hred::Hred>>(&settings);
             let units = (bits > 0).then(|| f64::from(1u32 << bits));
             body(&|| {
                 let mut naive =

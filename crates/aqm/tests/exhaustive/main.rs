@@ -18,13 +18,13 @@ mod red;
 mod single;
 
 use naive::{Naive, Real};
-use sojourn_aqm::sched::{Build, Env};
-use sojourn_aqm::{Dice, Ecn, Packet, Rate, Setting, Span, Time};
+use sojourn_aqm::qdisc::{Build, Env};
+use sojourn_aqm::{Ecn, Packet, Random, Rate, Setting, Span, Time};
 
 /// Generator that returns a given number.
 pub struct Fixed(pub f64);
 
-impl Dice for Fixed {
+impl Random for Fixed {
     fn uniform(&mut self) -> f64 {
         self.0
     }
@@ -83,8 +83,8 @@ impl Pair {
                 let packet = Packet { arrived, len, flow, hash: flow, body, class: 0, ecn };
                 let mut model = Vec::new();
                 self.naive.enqueue(self.now.0, u, packet, &mut model);
-                let (_, lost) = naive::call(&mut *self.real, self.now, u, |q, cx| {
-                    q.enqueue(cx, packet);
+                let (_, lost) = naive::call(&mut *self.real, self.now, u, |q, context| {
+                    q.enqueue(context, packet);
                 });
                 assert_eq!(lost, model, "dropped on arrival of {packet:?}");
                 self.compare();
@@ -98,7 +98,8 @@ impl Pair {
     fn get(&mut self) {
         let mut model = Vec::new();
         let expected = self.naive.dequeue(self.now.0, &mut model);
-        let (got, lost) = naive::call(&mut *self.real, self.now, 0.5, |q, cx| q.dequeue(cx));
+        let (got, lost) =
+            naive::call(&mut *self.real, self.now, 0.5, |q, context| q.dequeue(context));
         assert_eq!(lost, model, "dropped on departure");
         assert_eq!(got, expected, "departs");
         self.idle = got.is_none();
@@ -108,7 +109,7 @@ impl Pair {
     fn compare(&self) {
         let backlog = self.real.backlog();
         assert_eq!((backlog.packets as usize, backlog.bytes), self.naive.held());
-        self.real.gauges(&mut |name, value| {
+        self.real.inspect(&mut |name, value| {
             let Some(expected) = self.naive.variable(name) else { return };
             let off = (value - expected).abs();
             // A probability near 0 computed as a difference of larger numbers has rounding errors

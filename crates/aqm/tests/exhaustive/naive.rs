@@ -1,14 +1,14 @@
 //! Interface of a model, and calls of the discipline next to it.
 
 use crate::Fixed;
-use sojourn_aqm::sched::Qdisc;
-use sojourn_aqm::{Cx, Packet, Time, Why};
+use sojourn_aqm::qdisc::Qdisc;
+use sojourn_aqm::{Context, DropReason, Packet, Time};
 
 /// Discipline of the library.
 pub type Real = Box<dyn Qdisc + Send>;
 
 /// Dropped packets as they were then, with reason.
-pub type Losses = Vec<(Packet, Why)>;
+pub type Losses = Vec<(Packet, DropReason)>;
 
 /// Model: packets in plain vectors, time in nanoseconds.
 pub trait Naive {
@@ -34,9 +34,9 @@ pub fn call<T>(
     real: &mut dyn Qdisc,
     now: Time,
     u: f64,
-    f: impl FnOnce(&mut dyn Qdisc, &mut Cx<'_>) -> T,
+    f: impl FnOnce(&mut dyn Qdisc, &mut Context<'_>) -> T,
 ) -> (T, Losses) {
-    let (mut dice, mut lost, mut marks) = (Fixed(u), Vec::new(), sojourn_aqm::Marks::default());
-    let out = f(real, &mut Cx { now, dice: &mut dice, lost: &mut lost, marks: &mut marks });
-    (out, lost.iter().map(|l| (l.packet, l.why)).collect())
+    let (mut rng, mut lost, mut marks) = (Fixed(u), Vec::new(), sojourn_aqm::Marks::default());
+    let out = f(real, &mut Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks });
+    (out, lost.iter().map(|l| (l.packet, l.reason)).collect())
 }

@@ -3,8 +3,10 @@
 
 use crate::naive::{Losses, Naive, Real, bytes};
 use crate::{Op, every, long, real};
-use sojourn_aqm::aqm::{Aqm, Law, Single, avq::Avq, pi::Pi, pi2::Pi2, pie::Pie, rem::Rem};
-use sojourn_aqm::{Packet, Span, Why};
+use sojourn_aqm::aqm::{
+    Algorithm, Aqm, SingleQueue, avq::Avq, pi::Pi, pi2::Pi2, pie::Pie, rem::Rem,
+};
+use sojourn_aqm::{DropReason, Packet, Span};
 
 /// Callbacks of a model. Queues are in bytes, with packets of 1000.
 trait Plain {
@@ -49,7 +51,7 @@ impl Naive for Timed {
         let full = q + u64::from(p.len) > 40_000;
         if full || signal {
             self.plain.lost();
-            lost.push((p, if full { Why::Full } else { Why::Early }));
+            lost.push((p, if full { DropReason::Full } else { DropReason::Early }));
         } else {
             self.line.push(p);
         }
@@ -247,9 +249,9 @@ fn pair<A>(
     plain: impl Fn() -> Box<dyn Plain>,
 ) -> impl Fn() -> (Real, Box<dyn Naive>)
 where
-    A: Aqm + Law + Send + 'static,
+    A: Aqm + Algorithm + Send + 'static,
 {
-    let made = real::<Single<A>>(&[&[("limit", "40kB")], settings].concat());
+    let made = real::<SingleQueue<A>>(&[&[("limit", "40kB")], settings].concat());
     let period = period.0;
     move || (made(), Box::new(Timed { plain: plain(), line: vec![], period, next: u64::MAX }))
 }

@@ -2,8 +2,8 @@
 
 use crate::naive::{Losses, Naive, bytes};
 use crate::{Op, every, long, real};
-use sojourn_aqm::aqm::{Single, red};
-use sojourn_aqm::{Ecn, Packet, Span, Why};
+use sojourn_aqm::aqm::{SingleQueue, red};
+use sojourn_aqm::{DropReason, Ecn, Packet, Span};
 
 /// The 1993 paper with Floyd's gentle form and the documented variants, one line per rule.
 #[derive(Clone)]
@@ -133,12 +133,12 @@ impl Naive for PlainRed {
         };
         if full {
             (self.count, self.count_bytes) = (0, 0);
-            return lost.push((p, Why::Full));
+            return lost.push((p, DropReason::Full));
         }
         if signal {
             let markable = self.form.ecn && p.ecn != Ecn::NotEct;
             if !markable || (certain && self.form.hard_drop) {
-                return lost.push((p, Why::Early));
+                return lost.push((p, DropReason::Early));
             }
             p.ecn = Ecn::Ce;
         }
@@ -186,7 +186,7 @@ fn forms() -> Vec<Form> {
 fn both(form: Form) -> impl Fn() -> (crate::naive::Real, Box<dyn Naive>) {
     let settings = PlainRed::settings(form);
     let settings: Vec<(&str, &str)> = settings.iter().map(|(k, v)| (*k, v.as_str())).collect();
-    let made = real::<Single<red::Red>>(&settings);
+    let made = real::<SingleQueue<red::Red>>(&settings);
     move || (made(), Box::new(PlainRed::new(form)))
 }
 

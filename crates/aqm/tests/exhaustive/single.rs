@@ -2,9 +2,9 @@
 
 use crate::naive::{Losses, Naive, bytes};
 use crate::{Op, every, long, real};
-use sojourn_aqm::aqm::{Single, codel};
+use sojourn_aqm::aqm::{SingleQueue, codel};
 use sojourn_aqm::sched::drop_tail::DropTail;
-use sojourn_aqm::{Ecn, Packet, Size, Span, Why};
+use sojourn_aqm::{DropReason, Ecn, Packet, Size, Span};
 
 /// Tail drop; on overflow drops the arrival, the oldest, or a random packet.
 struct PlainDropTail {
@@ -25,7 +25,7 @@ impl PlainDropTail {
 impl Naive for PlainDropTail {
     fn enqueue(&mut self, _now: u64, u: f64, p: Packet, lost: &mut Losses) {
         if !self.room(&[], &p) {
-            return lost.push((p, Why::Full));
+            return lost.push((p, DropReason::Full));
         }
         while !self.room(&self.line, &p) {
             let place = match self.policy {
@@ -34,9 +34,9 @@ impl Naive for PlainDropTail {
                 _ => (u * (self.line.len() + 1) as f64) as usize,
             };
             if place == self.line.len() {
-                return lost.push((p, Why::Full));
+                return lost.push((p, DropReason::Full));
             }
-            lost.push((self.line.remove(place), Why::Full));
+            lost.push((self.line.remove(place), DropReason::Full));
         }
         self.line.push(p);
     }
@@ -73,14 +73,14 @@ fn random_drop_is_uniform_over_the_queue() {
     use sojourn_aqm::Time;
     // Nine are queued and a tenth arrives: each of the ten is equally likely to be dropped.
     let made = real::<DropTail>(&[("limit", "9p"), ("policy", "random")]);
-    let mut dice = rand_pcg::Pcg64Mcg::seed_from_u64(11);
+    let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(11);
     let mut hits = [0u32; 10];
     for _ in 0..20_000 {
         let (mut qdisc, mut lost, mut marks) = (made(), vec![], sojourn_aqm::Marks::default());
         for body in 0..10 {
-            let (dice, lost, marks) = (&mut dice, &mut lost, &mut marks);
-            let mut cx = sojourn_aqm::Cx { now: Time::ZERO, dice, lost, marks };
-            qdisc.enqueue(&mut cx, Packet { body, len: 100, ..Packet::default() });
+            let (rng, lost, marks) = (&mut rng, &mut lost, &mut marks);
+            let mut context = sojourn_aqm::Context { now: Time::ZERO, rng, lost, marks };
+            qdisc.enqueue(&mut context, Packet { body, len: 100, ..Packet::default() });
         }
         assert_eq!((lost.len(), qdisc.backlog().packets), (1, 9));
         hits[lost[0].packet.body as usize] += 1;
@@ -163,7 +163,7 @@ impl PlainCoDel {
                     self.drop_next = self.after(self.drop_next);
                     return Some(victim);
                 }
-                lost.push((victim, Why::Late));
+                lost.push((victim, DropReason::Late));
                 (p, ok) = self.pop(now, line);
                 if ok {
                     self.drop_next = self.after(self.drop_next);
@@ -176,7 +176,7 @@ impl PlainCoDel {
             if self.mark(&mut victim) {
                 p = Some(victim);
             } else {
-                lost.push((victim, Why::Late));
+                lost.push((victim, DropReason::Late));
                 (p, _) = self.pop(now, line);
             }
             self.dropping = true;
@@ -196,23 +196,23 @@ impl PlainCoDel {
 struct One {
     line: Vec<Packet>,
     limit: Size,
-    law: PlainCoDel,
+    aqm: PlainCoDel,
 }
 
 impl Naive for One {
     fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, lost: &mut Losses) {
         if !self.limit.holds(1, u64::from(p.len)) {
-            return lost.push((p, Why::Full));
+            return lost.push((p, DropReason::Full));
         }
-        self.law.maxpacket = self.law.maxpacket.max(u64::from(p.len));
+        self.aqm.maxpacket = self.aqm.maxpacket.max(u64::from(p.len));
         self.line.push(p);
         if !self.limit.holds(self.line.len() as u32, bytes(&self.line)) {
-            lost.push((self.line.pop().unwrap(), Why::Full));
+            lost.push((self.line.pop().unwrap(), DropReason::Full));
         }
     }
 
     fn dequeue(&mut self, now: u64, lost: &mut Losses) -> Option<Packet> {
-        self.law.dequeue(now, &mut self.line, lost)
+        self.aqm.dequeue(now, &mut self.line, lost)
     }
 
     fn held(&self) -> (usize, u64) {
@@ -221,11 +221,11 @@ impl Naive for One {
 
     fn variable(&self, name: &str) -> Option<f64> {
         Some(match name {
-            "count" => self.law.count as f64,
-            "lastcount" => self.law.lastcount as f64,
-            "dropping" => f64::from(u8::from(self.law.dropping)),
-            "first_above_time" => self.law.first_above as f64 / 1e9,
-            "drop_next" => self.law.drop_next as f64 / 1e9,
+            "count" => self.aqm.count as f64,
+            "lastcount" => self.aqm.lastcount as f64,
+            "dropping" => f64::from(u8::from(self.aqm.dropping)),
+            "first_above_time" => self.aqm.first_above as f64 / 1e9,
+            "drop_next" => self.aqm.drop_next as f64 / 1e9,
             _ => return None,
         })
     }
@@ -238,11 +238,11 @@ fn pair_of_codels(
 ) -> impl Fn() -> (crate::naive::Real, Box<dyn Naive>) {
     let [target, interval] = times;
     let settings = [("limit", limit), ("target", target), ("interval", interval), ("ecn", ecn)];
-    let made = real::<Single<codel::CoDel>>(&settings);
+    let made = real::<SingleQueue<codel::CoDel>>(&settings);
     let (target, interval) = (target.parse().unwrap(), interval.parse().unwrap());
-    let law = PlainCoDel::new(target, interval, ecn == "true");
+    let aqm = PlainCoDel::new(target, interval, ecn == "true");
     let limit = limit.parse().unwrap();
-    move || (made(), Box::new(One { line: vec![], limit, law: law.clone() }))
+    move || (made(), Box::new(One { line: vec![], limit, aqm: aqm.clone() }))
 }
 
 #[test]

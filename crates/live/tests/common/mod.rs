@@ -10,7 +10,7 @@
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::{Link, LinkSpec, Rate, Setting, Span};
-use sojourn_live::{Hop, HopSpec, Line};
+use sojourn_live::{Direction, DirectionConfig, TimedLink};
 
 /// IPv4 UDP packet of `len` bytes from `port`; its last four bytes are `number`.
 pub fn udp(len: usize, port: u16, ecn: u8, number: u32) -> Vec<u8> {
@@ -34,8 +34,12 @@ pub fn made(name: &str, settings: &[(&str, &str)], link: LinkSpec) -> Link {
 }
 
 /// Direction over such a link, without random loss or changes.
-pub fn spec(name: &str, settings: &[(&str, &str)], link: LinkSpec) -> HopSpec {
-    HopSpec { line: Line::new(made(name, settings, link)), salt: 1, head: 0 }
+pub fn spec(name: &str, settings: &[(&str, &str)], link: LinkSpec) -> DirectionConfig {
+    DirectionConfig {
+        line: TimedLink::new(made(name, settings, link)),
+        hash_key: 1,
+        prefix_bytes: 0,
+    }
 }
 
 /// Link of this rate and delay.
@@ -44,7 +48,7 @@ pub fn link(mbit: u64, delay_ms: u64) -> LinkSpec {
 }
 
 /// Pass `packet` to `hop` as if it had been read.
-pub fn put(hop: &mut Hop, now: sojourn_aqm::Time, packet: &[u8]) {
-    hop.room()[..packet.len()].copy_from_slice(packet);
-    hop.arrive(now, packet.len());
+pub fn put(hop: &mut Direction, now: sojourn_aqm::Time, packet: &[u8]) {
+    hop.receive_buffer()[..packet.len()].copy_from_slice(packet);
+    hop.accept(now, packet.len());
 }

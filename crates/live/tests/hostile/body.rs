@@ -3,15 +3,15 @@
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::{Link, LinkSpec, Rate, Setting, Span, Time};
-use sojourn_live::net::{FIRST, Pair};
-use sojourn_live::pump::Carrier;
-use sojourn_live::{Hop, HopSpec, Line, Net, NetSpec, Way, ip};
+use sojourn_live::net::{FIRST_HOST, HostPair};
+use sojourn_live::pump::Transport;
+use sojourn_live::{Direction, DirectionConfig, Network, NetworkConfig, Route, TimedLink, ip};
 
 /// Send packets made of `bytes` through a link: none causes a panic, and each is accounted for. The
 /// bytes are packets one after the other, each preceded by its length.
 pub fn packets(bytes: &[u8]) {
     between(bytes);
-    let mut hop = Hop::new(HopSpec { line: line(), salt: 1, head: 0 });
+    let mut hop = Direction::new(DirectionConfig { line: line(), hash_key: 1, prefix_bytes: 0 });
     let (mut now, mut put, mut good) = (Time::ZERO, 0, 0);
     let mut rest = bytes;
     while let Some((length, after)) = rest.split_first() {
@@ -19,36 +19,37 @@ pub fn packets(bytes: &[u8]) {
         rest = after;
         one(packet);
         good += u64::from(ip::read(packet, 7).is_ok());
-        hop.room()[..packet.len()].copy_from_slice(packet);
-        hop.arrive(now, packet.len());
+        hop.receive_buffer()[..packet.len()].copy_from_slice(packet);
+        hop.accept(now, packet.len());
         put += 1;
         now += Span::us(u64::from(*length) * 20);
         leave(&mut hop, now);
     }
     leave(&mut hop, now + Span::s(10));
-    assert_eq!(hop.held(), 0);
-    let (arrived, lost) = (hop.link().tally().arrived_packets, hop.link().tally().dropped());
+    assert_eq!(hop.packets_held(), 0);
+    let (arrived, lost) = (hop.link().stats().arrived_packets, hop.link().stats().dropped());
     assert_eq!((arrived, arrived + hop.counts().malformed), (good, put));
     assert_eq!(hop.counts().delivered + lost, arrived);
 }
 
-fn line() -> Line {
+fn line() -> TimedLink {
     let link = LinkSpec { rate: Rate(1_000_000), delay: Span::ms(1) };
     let settings = [("limit", Setting::Text("20p")), ("ecn", Setting::Flag(true))];
     let qdisc = sojourn_aqm::build("codel", &settings, link.rate).unwrap().qdisc;
-    Line::new(Link::new(link, qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap())
+    TimedLink::new(Link::new(link, qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap())
 }
 
 /// The same in a network of hosts; most packets get valid addresses.
 fn between(bytes: &[u8]) {
     let mut lossy = line();
     let mut third = (0..3).cycle();
-    lossy.lose(Box::new(move || third.next() == Some(0)));
-    let way = |path: &[usize]| Way { path: path.to_vec(), delay: Span::ms(3) };
-    let pair = Pair { ways: [way(&[1, 0]), way(&[])], class: 0 };
+    lossy.set_loss(Box::new(move || third.next() == Some(0)));
+    let way = |path: &[usize]| Route { path: path.to_vec(), delay: Span::ms(3) };
+    let pair = HostPair { ways: [way(&[1, 0]), way(&[])], class: 0 };
     let (pairs, end) = (vec![pair.clone(), pair], Time::ZERO + Span::s(1000));
     let lines = vec![line(), lossy];
-    let mut net = Net::new(NetSpec { lines, pairs, warm: Time::ZERO, end, sample: None, salt: 1 });
+    let mut net =
+        Network::new(NetworkConfig { lines, pairs, warm: Time::ZERO, end, sample: None, salt: 1 });
     let (mut now, mut put) = (Time::ZERO, 0);
     let mut rest = bytes;
     while let Some((length, after)) = rest.split_first() {
@@ -56,35 +57,35 @@ fn between(bytes: &[u8]) {
         rest = after;
         let (end, mut packet) = (usize::from(*length) & 1, packet.to_vec());
         if let Some(addresses) = packet.get_mut(12..20).filter(|_| length & 6 != 0) {
-            let host = (FIRST + u32::from(length >> 3 & 3)).to_be_bytes()[3];
+            let host = (FIRST_HOST + u32::from(length >> 3 & 3)).to_be_bytes()[3];
             let (from, to) = (18 + end as u8, 19 - end as u8);
             addresses.copy_from_slice(&[198, from, 0, host, 198, to, 0, host]);
         }
-        net.room()[..packet.len()].copy_from_slice(&packet);
-        net.arrive(end, now, packet.len());
+        net.receive_buffer()[..packet.len()].copy_from_slice(&packet);
+        net.accept(end, now, packet.len());
         put += 1;
         now += Span::us(u64::from(*length) * 20);
         drain(&mut net, now);
     }
     drain(&mut net, now + Span::s(10));
-    assert_eq!(net.held(), 0);
-    let lost = |line: &mut Line| line.link.tally().dropped() + line.lost_on_wire;
+    assert_eq!(net.packets_held(), 0);
+    let lost = |line: &mut TimedLink| line.link.stats().dropped() + line.lost_on_wire;
     let lost: u64 = net.lines().iter_mut().map(lost).sum();
     assert_eq!(net.counts().malformed + net.counts().delivered + lost, put);
 }
 
-fn drain(net: &mut Net, now: Time) {
-    while let Some(due) = net.next(now) {
-        let (to, bytes) = net.bytes(&due);
+fn drain(net: &mut Network, now: Time) {
+    while let Some(due) = net.next_delivery(now) {
+        let (to, bytes) = net.delivery_bytes(&due);
         assert!(to < 2 && ip::between(bytes).is_some());
-        net.sent(due, now, false);
+        net.on_written(due, now, false);
     }
 }
 
-fn leave(hop: &mut Hop, now: Time) {
-    while let Some(due) = hop.next(now) {
-        assert!(ip::read(hop.bytes(&due), 7).is_ok());
-        hop.sent(due, now, false);
+fn leave(hop: &mut Direction, now: Time) {
+    while let Some(due) = hop.next_delivery(now) {
+        assert!(ip::read(hop.delivery_bytes(&due), 7).is_ok());
+        hop.on_written(due, now, false);
     }
 }
 

@@ -2,18 +2,19 @@
 //! except plain Reno.
 
 use super::{
-    Acked, Bbr, BbrParams, Cause, Compound, CompoundParams, Control, Cubic, CubicParams, Dctcp,
-    DctcpParams, HyStart, Pacer, Prr, Reno, Sent, Settled, State, Vegas, VegasParams, Window,
+    Bbr, BbrParams, Compound, CompoundParams, CongestionControl, CongestionSignal, Cubic,
+    CubicParams, Dctcp, DctcpParams, HyStart, NewDataAck, Pacer, ProcessedAck, Prr, RecoveryState,
+    Reno, Sent, Vegas, VegasParams, Window,
 };
 use crate::tcp::TcpParams;
-use sojourn_aqm::dice::Dice;
 use sojourn_aqm::error::Result;
-use sojourn_aqm::params::{Nothing, Params, Rows, Setting};
+use sojourn_aqm::params::{Nothing, ParamRows, Params, Setting};
+use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 
 /// Selected congestion control with its parameters.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Choice {
+pub enum ControlParams {
     /// [`Reno`], which has no parameters.
     Reno,
     /// [`Cubic`].
@@ -28,19 +29,19 @@ pub enum Choice {
     Bbr(BbrParams),
 }
 
-impl Choice {
+impl ControlParams {
     /// Set a parameter of the control.
     ///
     /// # Errors
     /// As [`Params::set`].
     pub fn set(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
         match self {
-            Choice::Reno => Nothing.set(name, value),
-            Choice::Cubic(p) => p.set(name, value),
-            Choice::Dctcp(p) => p.set(name, value),
-            Choice::Vegas(p) => p.set(name, value),
-            Choice::Compound(p) => p.set(name, value),
-            Choice::Bbr(p) => p.set(name, value),
+            ControlParams::Reno => Nothing.set(name, value),
+            ControlParams::Cubic(p) => p.set(name, value),
+            ControlParams::Dctcp(p) => p.set(name, value),
+            ControlParams::Vegas(p) => p.set(name, value),
+            ControlParams::Compound(p) => p.set(name, value),
+            ControlParams::Bbr(p) => p.set(name, value),
         }
     }
 
@@ -50,12 +51,12 @@ impl Choice {
     /// As [`Params::check`].
     pub fn check(&self) -> Result<()> {
         match self {
-            Choice::Reno => Nothing.check(),
-            Choice::Cubic(p) => p.check(),
-            Choice::Dctcp(p) => p.check(),
-            Choice::Vegas(p) => p.check(),
-            Choice::Compound(p) => p.check(),
-            Choice::Bbr(p) => p.check(),
+            ControlParams::Reno => Nothing.check(),
+            ControlParams::Cubic(p) => p.check(),
+            ControlParams::Dctcp(p) => p.check(),
+            ControlParams::Vegas(p) => p.check(),
+            ControlParams::Compound(p) => p.check(),
+            ControlParams::Bbr(p) => p.check(),
         }
     }
 
@@ -63,24 +64,24 @@ impl Choice {
     #[cfg(test)]
     pub(crate) fn assign(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
         match self {
-            Choice::Reno => Nothing.assign(name, value),
-            Choice::Cubic(p) => p.assign(name, value),
-            Choice::Dctcp(p) => p.assign(name, value),
-            Choice::Vegas(p) => p.assign(name, value),
-            Choice::Compound(p) => p.assign(name, value),
-            Choice::Bbr(p) => p.assign(name, value),
+            ControlParams::Reno => Nothing.assign(name, value),
+            ControlParams::Cubic(p) => p.assign(name, value),
+            ControlParams::Dctcp(p) => p.assign(name, value),
+            ControlParams::Vegas(p) => p.assign(name, value),
+            ControlParams::Compound(p) => p.assign(name, value),
+            ControlParams::Bbr(p) => p.assign(name, value),
         }
     }
 
     /// Parameters of the control.
-    pub fn table(&self) -> Rows {
+    pub fn table(&self) -> ParamRows {
         match self {
-            Choice::Reno => Nothing.table(),
-            Choice::Cubic(p) => p.table(),
-            Choice::Dctcp(p) => p.table(),
-            Choice::Vegas(p) => p.table(),
-            Choice::Compound(p) => p.table(),
-            Choice::Bbr(p) => p.table(),
+            ControlParams::Reno => Nothing.table(),
+            ControlParams::Cubic(p) => p.table(),
+            ControlParams::Dctcp(p) => p.table(),
+            ControlParams::Vegas(p) => p.table(),
+            ControlParams::Compound(p) => p.table(),
+            ControlParams::Bbr(p) => p.table(),
         }
     }
 }
@@ -89,7 +90,7 @@ impl Choice {
 // Large variants are fine: the whole sender is boxed.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "the sender is boxed as a whole")]
-pub enum Law {
+pub enum Algorithm {
     /// RFC 5681.
     Reno(Reno),
     /// RFC 9438.
@@ -105,23 +106,23 @@ pub enum Law {
 }
 
 /// Static dispatch of a call to the active control.
-macro_rules! each {
-    ($law:expr, $control:ident => $call:expr) => {
-        match $law {
-            Law::Reno($control) => $call,
-            Law::Cubic($control) => $call,
-            Law::Dctcp($control) => $call,
-            Law::Vegas($control) => $call,
-            Law::Compound($control) => $call,
-            Law::Bbr($control) => $call,
+macro_rules! dispatch {
+    ($algorithm:expr, $control:ident => $call:expr) => {
+        match $algorithm {
+            Algorithm::Reno($control) => $call,
+            Algorithm::Cubic($control) => $call,
+            Algorithm::Dctcp($control) => $call,
+            Algorithm::Vegas($control) => $call,
+            Algorithm::Compound($control) => $call,
+            Algorithm::Bbr($control) => $call,
         }
     };
 }
 
 /// Congestion control with optional extensions.
 #[derive(Clone, Debug)]
-pub struct Any {
-    law: Law,
+pub struct AnyControl {
+    algorithm: Algorithm,
     pacer: Option<Pacer>,
     prr: Option<Prr>,
     hystart: Option<HyStart>,
@@ -129,10 +130,10 @@ pub struct Any {
     delivered: u64,
 }
 
-impl Any {
+impl AnyControl {
     /// Active algorithm.
-    pub fn law(&self) -> &Law {
-        &self.law
+    pub fn algorithm(&self) -> &Algorithm {
+        &self.algorithm
     }
 
     /// Pacing rate in bytes of payload per second; None if pacing is off.
@@ -143,51 +144,58 @@ impl Any {
     /// Set the pacer's rate: that of the control if it has one, otherwise derived from the window.
     fn pace(&mut self, window: &Window, srtt: Option<Span>) {
         let Some(pacer) = &mut self.pacer else { return };
-        match &self.law {
-            Law::Bbr(bbr) => pacer.set(bbr.pacing_rate()),
+        match &self.algorithm {
+            Algorithm::Bbr(bbr) => pacer.set(bbr.pacing_rate()),
             _ => pacer.follow(window, srtt),
         }
     }
 }
 
-impl Control for Any {
+impl CongestionControl for AnyControl {
     const HOOKED: bool = true;
 
-    fn new(params: &TcpParams, dice: &mut dyn Dice) -> Any {
-        let law = match &params.control {
-            Choice::Reno => Law::Reno(Reno::new(params, dice)),
-            Choice::Cubic(_) => Law::Cubic(Cubic::new(params, dice)),
-            Choice::Dctcp(_) => Law::Dctcp(Dctcp::new(params, dice)),
-            Choice::Vegas(_) => Law::Vegas(Vegas::new(params, dice)),
-            Choice::Compound(_) => Law::Compound(Compound::new(params, dice)),
-            Choice::Bbr(_) => Law::Bbr(Bbr::new(params, dice)),
+    fn new(params: &TcpParams, rng: &mut dyn Random) -> AnyControl {
+        let algorithm = match &params.control {
+            ControlParams::Reno => Algorithm::Reno(Reno::new(params, rng)),
+            ControlParams::Cubic(_) => Algorithm::Cubic(Cubic::new(params, rng)),
+            ControlParams::Dctcp(_) => Algorithm::Dctcp(Dctcp::new(params, rng)),
+            ControlParams::Vegas(_) => Algorithm::Vegas(Vegas::new(params, rng)),
+            ControlParams::Compound(_) => Algorithm::Compound(Compound::new(params, rng)),
+            ControlParams::Bbr(_) => Algorithm::Bbr(Bbr::new(params, rng)),
         };
         let pacer = (params.settings.pacing == Some(true)).then(Pacer::default);
         let prr = params.settings.prr.then(Prr::default);
         let hystart = (params.settings.hystart == Some(true)).then(HyStart::default);
-        Any { law, pacer, prr, hystart, delivered: 0 }
+        AnyControl { algorithm, pacer, prr, hystart, delivered: 0 }
     }
 
     fn reset(&mut self) {
-        each!(&mut self.law, c => c.reset());
+        dispatch!(&mut self.algorithm, c => c.reset());
         self.pacer = self.pacer.as_ref().map(|_| Pacer::default());
         self.prr = self.prr.as_ref().map(|_| Prr::default());
         self.hystart = self.hystart.as_ref().map(|_| HyStart::default());
         self.delivered = 0;
     }
 
-    fn grow(&mut self, window: &mut Window, acked: &Acked) {
+    fn on_ack(&mut self, window: &mut Window, acked: &NewDataAck) {
         let before = window.cwnd;
-        each!(&mut self.law, c => c.grow(window, acked));
+        dispatch!(&mut self.algorithm, c => c.on_ack(window, acked));
         if let Some(hystart) = &mut self.hystart {
-            hystart.grown(window, before, acked.now);
+            hystart.on_window_growth(window, before, acked.at);
         }
     }
 
-    fn cut(&mut self, now: Time, window: &Window, flight: u64, cause: Cause) -> u64 {
-        let ssthresh = each!(&mut self.law, c => c.cut(now, window, flight, cause));
+    fn on_congestion(
+        &mut self,
+        now: Time,
+        window: &Window,
+        flight: u64,
+        cause: CongestionSignal,
+    ) -> u64 {
+        let ssthresh =
+            dispatch!(&mut self.algorithm, c => c.on_congestion(now, window, flight, cause));
         if let Some(prr) = &mut self.prr {
-            prr.cut(flight, cause);
+            prr.on_congestion(flight, cause);
         }
         if let Some(hystart) = &mut self.hystart {
             hystart.end();
@@ -195,55 +203,55 @@ impl Control for Any {
         ssthresh
     }
 
-    fn counts_marks(&self) -> bool {
-        each!(&self.law, c => c.counts_marks())
+    fn reacts_to_mark_fraction(&self) -> bool {
+        dispatch!(&self.algorithm, c => c.reacts_to_mark_fraction())
     }
 
-    fn keeps_window(&self) -> bool {
-        each!(&self.law, c => c.keeps_window())
+    fn keeps_window_when_idle(&self) -> bool {
+        dispatch!(&self.algorithm, c => c.keeps_window_when_idle())
     }
 
-    fn established(&mut self, now: Time, window: &Window, rtt: Option<Span>) {
-        each!(&mut self.law, c => c.established(now, window, rtt));
+    fn on_established(&mut self, now: Time, window: &Window, rtt: Option<Span>) {
+        dispatch!(&mut self.algorithm, c => c.on_established(now, window, rtt));
         self.pace(window, rtt);
     }
 
-    fn echoed(&mut self, ack: u64, bytes: u64, ece: bool, next: u64) {
-        each!(&mut self.law, c => c.echoed(ack, bytes, ece, next));
+    fn on_ecn_echo(&mut self, ack: u64, bytes: u64, ece: bool, next: u64) {
+        dispatch!(&mut self.algorithm, c => c.on_ecn_echo(ack, bytes, ece, next));
         if let Some(hystart) = self.hystart.as_mut().filter(|_| bytes > 0) {
-            hystart.acked(ack, next);
+            hystart.on_ack(ack, next);
         }
     }
 
-    fn follows_delivery(&self) -> bool {
+    fn uses_delivery_hooks(&self) -> bool {
         // BBR always has a pacer.
         self.pacer.is_some() || self.prr.is_some()
     }
 
-    fn delivered(&mut self, now: Time, from: u64, to: u64) {
-        each!(&mut self.law, c => c.delivered(now, from, to));
+    fn on_delivered(&mut self, now: Time, from: u64, to: u64) {
+        dispatch!(&mut self.algorithm, c => c.on_delivered(now, from, to));
     }
 
-    fn settled(&mut self, window: &mut Window, ack: &Settled) {
-        each!(&mut self.law, c => c.settled(window, ack));
+    fn on_ack_processed(&mut self, window: &mut Window, ack: &ProcessedAck) {
+        dispatch!(&mut self.algorithm, c => c.on_ack_processed(window, ack));
         let news = ack.delivered - self.delivered;
         self.delivered = ack.delivered;
         if let Some(prr) = &mut self.prr {
-            prr.settled(window, ack, news);
+            prr.on_ack_processed(window, ack, news);
         }
         self.pace(window, ack.srtt);
     }
 
-    fn sent(&mut self, sent: &Sent) {
-        each!(&mut self.law, c => c.sent(sent));
+    fn on_sent(&mut self, sent: &Sent) {
+        dispatch!(&mut self.algorithm, c => c.on_sent(sent));
         if let Some(pacer) = &mut self.pacer {
-            pacer.sent(sent.now, sent.end - sent.seq);
+            pacer.on_sent(sent.now, sent.end - sent.seq);
         }
-        if let Some(hystart) = self.hystart.as_mut().filter(|_| !sent.again) {
-            hystart.sent(sent.now, sent.end);
+        if let Some(hystart) = self.hystart.as_mut().filter(|_| !sent.retransmission) {
+            hystart.on_sent(sent.now, sent.end);
         }
-        if let Some(prr) = self.prr.as_mut().filter(|_| sent.state == State::Recovery) {
-            prr.sent(sent.end - sent.seq);
+        if let Some(prr) = self.prr.as_mut().filter(|_| sent.state == RecoveryState::Recovery) {
+            prr.on_sent(sent.end - sent.seq);
         }
     }
 
@@ -251,17 +259,17 @@ impl Control for Any {
         self.pacer.as_mut().is_none_or(|pacer| pacer.may_send(now))
     }
 
-    fn unblock(&mut self) {
+    fn clear_held(&mut self) {
         if let Some(pacer) = &mut self.pacer {
-            pacer.unblock();
+            pacer.clear_held();
         }
     }
 
-    fn release(&self) -> Time {
-        self.pacer.as_ref().map_or(Time::NEVER, Pacer::release)
+    fn release_time(&self) -> Time {
+        self.pacer.as_ref().map_or(Time::NEVER, Pacer::release_time)
     }
 
-    fn starved(&mut self, flight: u64) {
-        each!(&mut self.law, c => c.starved(flight));
+    fn on_app_limited(&mut self, flight: u64) {
+        dispatch!(&mut self.algorithm, c => c.on_app_limited(flight));
     }
 }

@@ -14,11 +14,14 @@
 //! its goodput under heavy random loss (1 % and more) is far lower.
 
 use super::bbr_filter::WindowedMax;
-use super::{Acked, Cause, Control, Rates, Sample, Sent, Settled, State, Window};
+use super::{
+    CongestionControl, CongestionSignal, NewDataAck, ProcessedAck, RateEstimator, RateSample,
+    RecoveryState, Sent, Window,
+};
 use crate::tcp::TcpParams;
 use sojourn_aqm::cast;
-use sojourn_aqm::dice::Dice;
 use sojourn_aqm::params;
+use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 
 params! {
@@ -41,7 +44,7 @@ params! {
 
 /// State of the BBR state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum BbrState {
     /// Doubles the rate per round trip until it stops growing.
     Startup,
     /// Drains the queue created in Startup.
@@ -67,8 +70,8 @@ const GOLDEN: f64 = 0.618_033_988_749_894_9;
 #[derive(Clone, Debug)]
 pub struct Bbr {
     params: BbrParams,
-    rates: Rates,
-    mode: Mode,
+    rates: RateEstimator,
+    mode: BbrState,
     bw: WindowedMax,
     /// Number of the round.
     round: u64,
@@ -91,7 +94,7 @@ pub struct Bbr {
     /// True during packet conservation, the first round of a recovery.
     conserves: bool,
     prior_cwnd: u64,
-    was: State,
+    was: RecoveryState,
     /// True if a loss was detected since the last ack.
     lost: bool,
     /// True if the sender restarted from idle.
@@ -105,8 +108,8 @@ impl Bbr {
     /// Create a control; `draw` in [0, 1) selects the phase in which probing starts.
     pub fn of(params: BbrParams, draw: f64) -> Bbr {
         Bbr {
-            rates: Rates::default(),
-            mode: Mode::Startup,
+            rates: RateEstimator::default(),
+            mode: BbrState::Startup,
             bw: WindowedMax::new(params.bw_rounds),
             params,
             round: 0,
@@ -123,7 +126,7 @@ impl Bbr {
             probe_round: false,
             conserves: false,
             prior_cwnd: 0,
-            was: State::Open,
+            was: RecoveryState::Open,
             lost: false,
             restarted: false,
             initial_window: 0,
@@ -132,7 +135,7 @@ impl Bbr {
     }
 
     /// State of the BBR state machine.
-    pub fn mode(&self) -> Mode {
+    pub fn mode(&self) -> BbrState {
         self.mode
     }
 
@@ -154,22 +157,22 @@ impl Bbr {
     /// Current pacing gain.
     pub fn pacing_gain(&self) -> f64 {
         match self.mode {
-            Mode::Startup => self.params.startup_gain,
-            Mode::Drain => 1.0 / self.params.startup_gain,
-            Mode::ProbeBw => CYCLE[self.phase],
-            Mode::ProbeRtt => 1.0,
+            BbrState::Startup => self.params.startup_gain,
+            BbrState::Drain => 1.0 / self.params.startup_gain,
+            BbrState::ProbeBw => CYCLE[self.phase],
+            BbrState::ProbeRtt => 1.0,
         }
     }
 
     fn cwnd_gain(&self) -> f64 {
         match self.mode {
-            Mode::Startup | Mode::Drain => self.params.startup_gain,
-            Mode::ProbeBw => self.params.cwnd_gain,
-            Mode::ProbeRtt => 1.0,
+            BbrState::Startup | BbrState::Drain => self.params.startup_gain,
+            BbrState::ProbeBw => self.params.cwnd_gain,
+            BbrState::ProbeRtt => 1.0,
         }
     }
 
-    fn full(&self) -> bool {
+    fn path_is_full(&self) -> bool {
         self.full_rounds >= FULL.1
     }
 
@@ -184,7 +187,7 @@ impl Bbr {
     }
 
     /// Update the round and the bandwidth estimate.
-    fn learn_rate(&mut self, s: &Sample) {
+    fn update_bandwidth(&mut self, s: &RateSample) {
         self.round_start = s.prior_delivered >= self.round_end;
         if self.round_start {
             self.round_end = self.rates.delivered();
@@ -199,7 +202,7 @@ impl Bbr {
     }
 
     /// Advance the ProbeBw gain cycle when the current phase is over.
-    fn cycle(&mut self, now: Time, prior_flight: u64, mss: u64, lost: bool) {
+    fn advance_gain_cycle(&mut self, now: Time, prior_flight: u64, mss: u64, lost: bool) {
         let gain = self.pacing_gain();
         let due = self.rtprop.is_some_and(|rtt| now - self.phase_at > rtt);
         let next = if gain > 1.0 {
@@ -215,8 +218,8 @@ impl Bbr {
     }
 
     /// Check if Startup has filled the path.
-    fn check_full(&mut self, s: &Sample) {
-        if self.full() || !self.round_start || s.starved {
+    fn check_full_pipe(&mut self, s: &RateSample) {
+        if self.path_is_full() || !self.round_start || s.starved {
             return;
         }
         if self.bw.get() >= self.full_bw * FULL.0 {
@@ -230,21 +233,21 @@ impl Bbr {
         // Any phase except the second (gain below 1).
         let drawn = cast::index(cast::trunc(self.draw * 7.0));
         self.draw = (self.draw + GOLDEN) % 1.0;
-        (self.mode, self.phase_at) = (Mode::ProbeBw, now);
+        (self.mode, self.phase_at) = (BbrState::ProbeBw, now);
         self.phase = if drawn == 0 { 0 } else { drawn + 1 };
     }
 
     /// Update the minimum round-trip time; enter, continue or leave ProbeRtt.
-    fn learn_rtprop(&mut self, now: Time, rtt: Option<Span>, window: &mut Window, flight: u64) {
+    fn update_rtprop(&mut self, now: Time, rtt: Option<Span>, window: &mut Window, flight: u64) {
         let expired = now > self.rtprop_at + self.params.rtprop_window;
         if let Some(rtt) = rtt.filter(|rtt| expired || self.rtprop.is_none_or(|old| *rtt <= old)) {
             (self.rtprop, self.rtprop_at) = (Some(rtt), now);
         }
-        if expired && !self.restarted && self.mode != Mode::ProbeRtt {
-            self.save(window);
-            (self.mode, self.probe_until) = (Mode::ProbeRtt, None);
+        if expired && !self.restarted && self.mode != BbrState::ProbeRtt {
+            self.save_cwnd(window);
+            (self.mode, self.probe_until) = (BbrState::ProbeRtt, None);
         }
-        if self.mode != Mode::ProbeRtt {
+        if self.mode != BbrState::ProbeRtt {
             return;
         }
         self.rates.starve(flight); // samples with a minimal window do not show the bandwidth
@@ -259,27 +262,27 @@ impl Bbr {
                 if self.probe_round && now >= until {
                     self.rtprop_at = now;
                     window.cwnd = window.cwnd.max(self.prior_cwnd);
-                    if self.full() {
+                    if self.path_is_full() {
                         self.enter_probe_bw(now);
                     } else {
-                        self.mode = Mode::Startup;
+                        self.mode = BbrState::Startup;
                     }
                 }
             }
         }
     }
 
-    fn save(&mut self, window: &Window) {
-        let usual = self.was == State::Open && self.mode != Mode::ProbeRtt;
+    fn save_cwnd(&mut self, window: &Window) {
+        let usual = self.was == RecoveryState::Open && self.mode != BbrState::ProbeRtt;
         self.prior_cwnd = if usual { window.cwnd } else { self.prior_cwnd.max(window.cwnd) };
     }
 
-    fn set_window(&mut self, window: &mut Window, ack: &Settled, news: u64) {
+    fn set_window(&mut self, window: &mut Window, ack: &ProcessedAck, news: u64) {
         let before = std::mem::replace(&mut self.was, ack.state);
-        if ack.state == State::Recovery && before != State::Recovery {
+        if ack.state == RecoveryState::Recovery && before != RecoveryState::Recovery {
             (self.conserves, self.round_end) = (true, self.rates.delivered());
             window.cwnd = ack.flight + news;
-        } else if ack.state == State::Open && before != State::Open {
+        } else if ack.state == RecoveryState::Open && before != RecoveryState::Open {
             self.conserves = false;
             window.cwnd = window.cwnd.max(self.prior_cwnd);
         }
@@ -287,24 +290,26 @@ impl Bbr {
             window.cwnd = window.cwnd.max(ack.flight + news);
         } else {
             let target = self.inflight(self.cwnd_gain(), window.mss);
-            if self.full() {
+            if self.path_is_full() {
                 window.cwnd = (window.cwnd + news).min(target);
             } else if window.cwnd < target || self.rates.delivered() < self.initial_window {
                 window.cwnd += news;
             }
             window.cwnd = window.cwnd.max(LEAST * window.mss);
         }
-        if self.mode == Mode::ProbeRtt {
+        if self.mode == BbrState::ProbeRtt {
             window.cwnd = window.cwnd.min(LEAST * window.mss);
         }
         window.cwnd = window.cwnd.max(window.mss);
     }
 }
 
-impl Control for Bbr {
-    fn new(params: &TcpParams, dice: &mut dyn Dice) -> Bbr {
-        let super::Choice::Bbr(own) = &params.control else { unreachable!("chosen by name") };
-        Bbr::of(own.clone(), dice.uniform())
+impl CongestionControl for Bbr {
+    fn new(params: &TcpParams, rng: &mut dyn Random) -> Bbr {
+        let super::ControlParams::Bbr(own) = &params.control else {
+            unreachable!("chosen by name")
+        };
+        Bbr::of(own.clone(), rng.uniform())
     }
 
     fn reset(&mut self) {
@@ -315,72 +320,72 @@ impl Control for Bbr {
         *self = Bbr { rates, bw, ..Bbr::of(self.params.clone(), self.draw) };
     }
 
-    fn grow(&mut self, _: &mut Window, _: &Acked) {}
+    fn on_ack(&mut self, _: &mut Window, _: &NewDataAck) {}
 
-    fn cut(&mut self, _: Time, window: &Window, _: u64, cause: Cause) -> u64 {
-        self.save(window);
+    fn on_congestion(&mut self, _: Time, window: &Window, _: u64, cause: CongestionSignal) -> u64 {
+        self.save_cwnd(window);
         self.lost = true;
-        if cause == Cause::Timeout {
+        if cause == CongestionSignal::Timeout {
             self.full_bw = 0.0;
-            (self.was, self.conserves) = (State::Loss, false);
+            (self.was, self.conserves) = (RecoveryState::Loss, false);
         }
         window.cwnd.max(2 * window.mss)
     }
 
-    fn keeps_window(&self) -> bool {
+    fn keeps_window_when_idle(&self) -> bool {
         true
     }
 
-    fn established(&mut self, now: Time, window: &Window, rtt: Option<Span>) {
+    fn on_established(&mut self, now: Time, window: &Window, rtt: Option<Span>) {
         self.initial_window = window.cwnd;
         (self.rtprop, self.rtprop_at) = (rtt, now);
         let rtt = rtt.unwrap_or(Span::ms(1)).max(Span(1));
         self.pacing_rate = self.params.startup_gain * window.cwnd as f64 / rtt.as_secs();
     }
 
-    fn delivered(&mut self, now: Time, from: u64, to: u64) {
-        self.rates.deliver(now, from, to);
+    fn on_delivered(&mut self, now: Time, from: u64, to: u64) {
+        self.rates.on_delivered(now, from, to);
     }
 
-    fn settled(&mut self, window: &mut Window, ack: &Settled) {
+    fn on_ack_processed(&mut self, window: &mut Window, ack: &ProcessedAck) {
         debug_assert_eq!(self.rates.delivered(), ack.delivered, "every byte once");
         self.round_start = false;
-        let sample = self.rates.take(ack.now);
+        let sample = self.rates.take_sample(ack.now);
         let news = sample.map_or(0, |s| s.news);
-        let lost = std::mem::take(&mut self.lost) || ack.state != State::Open;
+        let lost = std::mem::take(&mut self.lost) || ack.state != RecoveryState::Open;
         if let Some(s) = &sample {
-            self.learn_rate(s);
-            if self.mode == Mode::ProbeBw {
-                self.cycle(ack.now, ack.flight + news, window.mss, lost);
+            self.update_bandwidth(s);
+            if self.mode == BbrState::ProbeBw {
+                self.advance_gain_cycle(ack.now, ack.flight + news, window.mss, lost);
             }
-            self.check_full(s);
+            self.check_full_pipe(s);
         }
-        if self.mode == Mode::Startup && self.full() {
-            self.mode = Mode::Drain;
+        if self.mode == BbrState::Startup && self.path_is_full() {
+            self.mode = BbrState::Drain;
         }
-        if self.mode == Mode::Drain && ack.flight <= self.inflight(1.0, window.mss) {
+        if self.mode == BbrState::Drain && ack.flight <= self.inflight(1.0, window.mss) {
             self.enter_probe_bw(ack.now);
         }
-        self.learn_rtprop(ack.now, sample.and_then(|s| s.rtt), window, ack.flight);
+        self.update_rtprop(ack.now, sample.and_then(|s| s.rtt), window, ack.flight);
         self.restarted &= news == 0;
         let rate = self.pacing_gain() * self.bw.get() * self.params.margin;
-        if rate > 0.0 && (self.full() || rate > self.pacing_rate) {
+        if rate > 0.0 && (self.path_is_full() || rate > self.pacing_rate) {
             self.pacing_rate = rate;
         }
         self.set_window(window, ack, news);
     }
 
-    fn sent(&mut self, sent: &Sent) {
-        if sent.alone && self.rates.starved() {
+    fn on_sent(&mut self, sent: &Sent) {
+        if sent.was_idle && self.rates.on_app_limited() {
             self.restarted = true;
-            if self.mode == Mode::ProbeBw && self.bw.get() > 0.0 {
+            if self.mode == BbrState::ProbeBw && self.bw.get() > 0.0 {
                 self.pacing_rate = self.bw.get() * self.params.margin;
             }
         }
-        self.rates.sent(sent);
+        self.rates.on_sent(sent);
     }
 
-    fn starved(&mut self, flight: u64) {
+    fn on_app_limited(&mut self, flight: u64) {
         self.rates.starve(flight);
     }
 }
@@ -394,7 +399,7 @@ mod tests {
     fn bbr(draw: f64) -> Bbr {
         let mut b = Bbr::of(BbrParams::default(), draw);
         let w = Window { cwnd: 10 * MSS, ssthresh: u64::MAX, mss: MSS };
-        b.established(Time::ZERO, &w, Some(Span::ms(100)));
+        b.on_established(Time::ZERO, &w, Some(Span::ms(100)));
         b
     }
 
@@ -417,7 +422,7 @@ mod tests {
         assert!((bbr(0.0).pacing_rate() - 2.885 * 10_000.0 / 0.1).abs() < 1e-6);
         let mut b = Bbr::of(BbrParams::default(), 0.0);
         let w = Window { cwnd: MSS, ssthresh: u64::MAX, mss: MSS };
-        b.established(Time::ZERO, &w, None);
+        b.on_established(Time::ZERO, &w, None);
         assert_eq!(b.pacing_rate(), 2_885_000.0, "1 ms if the RTT is unknown");
     }
 
@@ -426,28 +431,29 @@ mod tests {
         let mut b = bbr(0.0);
         b.full_rounds = FULL.1;
         b.bw.add(0, 1_000_000.0); // 100 segments per round trip
-        (b.mode, b.phase) = (Mode::ProbeBw, 2);
+        (b.mode, b.phase) = (BbrState::ProbeBw, 2);
         let mut w = Window { cwnd: 203 * MSS, ssthresh: u64::MAX, mss: MSS };
-        let ack = |state, flight| Settled { now: Time(1), delivered: 0, flight, srtt: None, state };
-        b.cut(Time(1), &w, w.cwnd, Cause::Loss);
-        b.set_window(&mut w, &ack(State::Recovery, 150 * MSS), MSS);
+        let ack =
+            |state, flight| ProcessedAck { now: Time(1), delivered: 0, flight, srtt: None, state };
+        b.on_congestion(Time(1), &w, w.cwnd, CongestionSignal::Loss);
+        b.set_window(&mut w, &ack(RecoveryState::Recovery, 150 * MSS), MSS);
         assert_eq!(w.cwnd, 151 * MSS, "one sent per delivered");
-        b.set_window(&mut w, &ack(State::Recovery, 149 * MSS), MSS);
+        b.set_window(&mut w, &ack(RecoveryState::Recovery, 149 * MSS), MSS);
         assert_eq!(w.cwnd, 151 * MSS);
-        b.set_window(&mut w, &ack(State::Open, 140 * MSS), MSS);
+        b.set_window(&mut w, &ack(RecoveryState::Open, 140 * MSS), MSS);
         assert_eq!(w.cwnd, 203 * MSS, "2 BDP and three segments");
-        b.cut(Time(1), &w, w.cwnd, Cause::Timeout);
+        b.on_congestion(Time(1), &w, w.cwnd, CongestionSignal::Timeout);
         w.cwnd = MSS;
-        b.set_window(&mut w, &ack(State::Loss, 0), MSS);
+        b.set_window(&mut w, &ack(RecoveryState::Loss, 0), MSS);
         assert_eq!(w.cwnd, LEAST * MSS);
-        b.set_window(&mut w, &ack(State::Open, 0), MSS);
+        b.set_window(&mut w, &ack(RecoveryState::Open, 0), MSS);
         assert_eq!(w.cwnd, 203 * MSS);
     }
 
     #[test]
     fn app_limited_samples_can_only_raise_the_estimate() {
         let mut b = bbr(0.0);
-        let sample = |rate, starved| Sample {
+        let sample = |rate, starved| RateSample {
             rate,
             interval: Span::ms(100),
             prior_delivered: 0,
@@ -455,19 +461,19 @@ mod tests {
             news: MSS,
             starved,
         };
-        b.learn_rate(&sample(1e6, false));
-        b.learn_rate(&sample(2e5, true));
+        b.update_bandwidth(&sample(1e6, false));
+        b.update_bandwidth(&sample(2e5, true));
         assert_eq!(b.bandwidth(), 1e6);
-        b.learn_rate(&sample(2e6, true));
+        b.update_bandwidth(&sample(2e6, true));
         assert_eq!(b.bandwidth(), 2e6);
-        b.learn_rate(&Sample { interval: Span::ms(99), ..sample(9e6, false) });
+        b.update_bandwidth(&RateSample { interval: Span::ms(99), ..sample(9e6, false) });
         assert_eq!(b.bandwidth(), 2e6, "less than a round trip shows a burst of acks");
         for _ in 0..20 {
-            b.learn_rate(&sample(1e5, true));
+            b.update_bandwidth(&sample(1e5, true));
         }
         assert_eq!(b.bandwidth(), 2e6, "however long it lasts");
         for _ in 0..11 {
-            b.learn_rate(&sample(1e6, false));
+            b.update_bandwidth(&sample(1e6, false));
         }
         assert_eq!(b.bandwidth(), 1e6, "ten rounds later the sample expires");
     }

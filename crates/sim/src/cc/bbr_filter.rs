@@ -46,7 +46,7 @@ impl WindowedMax {
 mod tests {
     use super::*;
     use rand_core::SeedableRng;
-    use sojourn_aqm::dice::Dice;
+    use sojourn_aqm::random::Random;
 
     #[test]
     fn agrees_with_a_list_of_all_samples() {

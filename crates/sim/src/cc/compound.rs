@@ -10,11 +10,11 @@
 //! timed segment, not a smoothed value. A timeout resets the delay window. Neither component grows
 //! while the window is not full.
 
-use super::{Acked, Cause, Control, Reno, Window};
+use super::{CongestionControl, CongestionSignal, NewDataAck, Reno, Window};
 use crate::tcp::TcpParams;
 use sojourn_aqm::cast;
-use sojourn_aqm::dice::Dice;
 use sojourn_aqm::params;
+use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 
 params! {
@@ -48,7 +48,7 @@ pub struct Compound {
 impl Compound {
     /// Create a control; `limit` is `abc_limit` for slow start.
     pub fn of(params: CompoundParams, limit: u64) -> Compound {
-        Compound { params, slow_start: Reno::of(limit), dwnd: 0.0, rest: 0.0, base: None }
+        Compound { params, slow_start: Reno::with_params(limit), dwnd: 0.0, rest: 0.0, base: None }
     }
 
     /// Delay window `dwnd`, segments.
@@ -70,9 +70,11 @@ impl Compound {
     }
 }
 
-impl Control for Compound {
-    fn new(params: &TcpParams, _: &mut dyn Dice) -> Compound {
-        let super::Choice::Compound(own) = &params.control else { unreachable!("chosen by name") };
+impl CongestionControl for Compound {
+    fn new(params: &TcpParams, _: &mut dyn Random) -> Compound {
+        let super::ControlParams::Compound(own) = &params.control else {
+            unreachable!("chosen by name")
+        };
         Compound::of(own.clone(), params.settings.abc_limit)
     }
 
@@ -80,17 +82,17 @@ impl Control for Compound {
         *self = Compound::of(self.params.clone(), self.slow_start.limit());
     }
 
-    fn grow(&mut self, window: &mut Window, acked: &Acked) {
+    fn on_ack(&mut self, window: &mut Window, acked: &NewDataAck) {
         let mss = window.mss as f64;
         let mut win = (window.cwnd as f64 + self.rest) / mss;
         self.dwnd = self.dwnd.min(win); // cwnd may have shrunk after an idle period
         let avoids = window.cwnd >= window.ssthresh;
         let dwnd = acked.rtt.map_or(self.dwnd, |rtt| self.measured(win, rtt));
-        if !acked.filled(window) {
+        if !acked.window_was_full(window) {
             return;
         }
         if !avoids {
-            return self.slow_start.grow(window, acked);
+            return self.slow_start.on_ack(window, acked);
         }
         win += acked.bytes as f64 / mss / win; // Reno component
         let bytes = ((win + dwnd - self.dwnd) * mss).max(2.0 * mss);
@@ -99,7 +101,13 @@ impl Control for Compound {
         self.rest = bytes - window.cwnd as f64;
     }
 
-    fn cut(&mut self, _: Time, window: &Window, flight: u64, cause: Cause) -> u64 {
+    fn on_congestion(
+        &mut self,
+        _: Time,
+        window: &Window,
+        flight: u64,
+        cause: CongestionSignal,
+    ) -> u64 {
         let mss = window.mss as f64;
         // Losses occurred among the packets in flight, which may be fewer than the window allows.
         let win = window.cwnd.min(flight) as f64 / mss;
@@ -107,7 +115,7 @@ impl Control for Compound {
         self.dwnd = (win * (1.0 - self.params.beta) - reno / 2.0).max(0.0);
         self.rest = 0.0;
         let left = cast::trunc((reno / 2.0 + self.dwnd) * mss);
-        if cause == Cause::Timeout {
+        if cause == CongestionSignal::Timeout {
             self.dwnd = 0.0;
         }
         left.max(2 * window.mss)
@@ -119,15 +127,15 @@ mod tests {
     use super::*;
 
     fn ack(c: &mut Compound, w: &mut Window, ms: Option<u64>) {
-        let acked = Acked {
-            now: Time::ZERO,
+        let acked = NewDataAck {
+            at: Time::ZERO,
             bytes: 1_000,
             flight: w.cwnd,
             rtt: ms.map(Span::ms),
             srtt: None,
             after_timeout: false,
         };
-        c.grow(w, &acked);
+        c.on_ack(w, &acked);
     }
 
     #[test]
@@ -162,9 +170,9 @@ mod tests {
         let mut c = Compound::of(CompoundParams::default(), 1);
         let w = Window { cwnd: 100_000, ssthresh: 10_000, mss: 1_000 };
         c.dwnd = 40.0;
-        assert_eq!(c.cut(Time::ZERO, &w, 100_000, Cause::Loss), 50_000);
+        assert_eq!(c.on_congestion(Time::ZERO, &w, 100_000, CongestionSignal::Loss), 50_000);
         assert_eq!(c.delay_window(), 20.0, "100/2 - 60/2");
-        c.cut(Time::ZERO, &w, 100_000, Cause::Timeout);
+        c.on_congestion(Time::ZERO, &w, 100_000, CongestionSignal::Timeout);
         assert_eq!(c.delay_window(), 0.0);
     }
 }

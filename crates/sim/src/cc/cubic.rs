@@ -11,11 +11,11 @@
 //! window after a reduction is two segments, for marks and losses alike. The window grows only if
 //! it was full when the ack arrived (application-limited flows, §4.2).
 
-use super::{Acked, Cause, Control, Reno, Sent, Window};
+use super::{CongestionControl, CongestionSignal, NewDataAck, Reno, Sent, Window};
 use crate::tcp::TcpParams;
 use sojourn_aqm::cast;
-use sojourn_aqm::dice::Dice;
 use sojourn_aqm::params;
+use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 
 params! {
@@ -40,13 +40,13 @@ params! {
 
 /// Stage of congestion avoidance, from one reduction (or the end of slow start) to the next.
 #[derive(Clone, Copy, Debug)]
-struct Stage {
+struct Epoch {
     /// Start of the stage, shifted by idle periods since.
-    epoch: Time,
+    started_at: Time,
     /// `K`: time from the epoch to the plateau, seconds.
     k: f64,
     /// Plateau `W_max`, segments.
-    origin: f64,
+    w_max: f64,
     /// Reno estimate `W_est`, segments.
     w_est: f64,
 }
@@ -56,13 +56,13 @@ struct Stage {
 pub struct Cubic {
     params: CubicParams,
     slow_start: Reno,
-    stage: Option<Stage>,
+    stage: Option<Epoch>,
     /// Window at the last reduction, segments; lower after fast convergence.
     w_max: f64,
     /// Window before the last reduction, segments.
     cwnd_prior: f64,
     /// True if the last reduction was caused by a timeout.
-    expired: bool,
+    after_timeout: bool,
     /// Fraction of a byte by which the window exceeds `cwnd`.
     rest: f64,
     /// Time of the last transmission.
@@ -72,26 +72,26 @@ pub struct Cubic {
 impl Cubic {
     /// Create a control; `limit` is `abc_limit` for slow start.
     pub fn of(params: CubicParams, limit: u64) -> Cubic {
-        let slow_start = Reno::of(limit);
+        let slow_start = Reno::with_params(limit);
         Cubic {
             params,
             slow_start,
             stage: None,
             w_max: 0.0,
             cwnd_prior: 0.0,
-            expired: false,
+            after_timeout: false,
             rest: 0.0,
             last_sent: Time::ZERO,
         }
     }
 
     /// Start a stage with a window of `cwnd` segments (§4.2).
-    fn begin(&mut self, now: Time, cwnd: f64) -> Stage {
-        if self.expired || self.w_max < cwnd {
+    fn begin(&mut self, now: Time, cwnd: f64) -> Epoch {
+        if self.after_timeout || self.w_max < cwnd {
             self.w_max = cwnd; // §4.8; also if the window is above W_max already
         }
         let k = libm::cbrt((self.w_max - cwnd) / self.params.c); // (2)
-        Stage { epoch: now, k, origin: self.w_max, w_est: cwnd }
+        Epoch { started_at: now, k, w_max: self.w_max, w_est: cwnd }
     }
 
     /// Slope of the Reno estimate, segments per round trip (§4.3): gives the same average window as
@@ -105,17 +105,19 @@ impl Cubic {
     }
 }
 
-impl Stage {
+impl Epoch {
     /// Window at `t` seconds (1).
     fn curve(&self, c: f64, t: f64) -> f64 {
         let d = t - self.k;
-        self.origin + c * d * d * d
+        self.w_max + c * d * d * d
     }
 }
 
-impl Control for Cubic {
-    fn new(params: &TcpParams, _: &mut dyn Dice) -> Cubic {
-        let super::Choice::Cubic(own) = &params.control else { unreachable!("chosen by name") };
+impl CongestionControl for Cubic {
+    fn new(params: &TcpParams, _: &mut dyn Random) -> Cubic {
+        let super::ControlParams::Cubic(own) = &params.control else {
+            unreachable!("chosen by name")
+        };
         Cubic::of(own.clone(), params.settings.abc_limit)
     }
 
@@ -123,24 +125,24 @@ impl Control for Cubic {
         *self = Cubic::of(self.params.clone(), self.slow_start.limit());
     }
 
-    fn grow(&mut self, window: &mut Window, acked: &Acked) {
-        if !acked.filled(window) {
+    fn on_ack(&mut self, window: &mut Window, acked: &NewDataAck) {
+        if !acked.window_was_full(window) {
             return;
         }
         if window.cwnd < window.ssthresh {
             // Slow start after an idle period; a new stage starts when it ends.
             self.stage = None;
-            return self.slow_start.grow(window, acked);
+            return self.slow_start.on_ack(window, acked);
         }
         let mss = window.mss as f64;
         let cwnd = (window.cwnd as f64 + self.rest) / mss;
         let mut stage = match self.stage {
             Some(stage) => stage,
-            None => self.begin(acked.now, cwnd),
+            None => self.begin(acked.at, cwnd),
         };
         let segments = acked.bytes as f64 / mss;
         stage.w_est += self.alpha(stage.w_est) * segments / cwnd; // (4)
-        let t = (acked.now - stage.epoch).as_secs();
+        let t = (acked.at - stage.started_at).as_secs();
         let ahead = acked.srtt.unwrap_or(Span::ZERO).as_secs();
         let c = self.params.c;
         let next = if self.params.reno_friendly && stage.curve(c, t) < stage.w_est {
@@ -155,21 +157,28 @@ impl Control for Cubic {
         self.rest = bytes - window.cwnd as f64;
     }
 
-    fn cut(&mut self, _: Time, window: &Window, flight: u64, cause: Cause) -> u64 {
+    fn on_congestion(
+        &mut self,
+        _: Time,
+        window: &Window,
+        flight: u64,
+        cause: CongestionSignal,
+    ) -> u64 {
         let cwnd = window.cwnd as f64 / window.mss as f64;
         let beta = self.params.beta;
         let early = self.params.fast_convergence && cwnd < self.w_max;
         self.w_max = if early { cwnd * (1.0 + beta) / 2.0 } else { cwnd }; // §4.7
         self.cwnd_prior = cwnd;
-        let left = if cause == Cause::Mark { self.params.beta_ecn } else { beta };
-        (self.stage, self.rest, self.expired) = (None, 0.0, cause == Cause::Timeout);
+        let left = if cause == CongestionSignal::Mark { self.params.beta_ecn } else { beta };
+        (self.stage, self.rest, self.after_timeout) =
+            (None, 0.0, cause == CongestionSignal::Timeout);
         cast::trunc(flight as f64 * left).max(2 * window.mss) // §4.6
     }
 
-    fn sent(&mut self, sent: &Sent) {
-        if let Some(stage) = self.stage.as_mut().filter(|_| sent.alone) {
+    fn on_sent(&mut self, sent: &Sent) {
+        if let Some(stage) = self.stage.as_mut().filter(|_| sent.was_idle) {
             // §5.8: idle time does not count.
-            stage.epoch = (stage.epoch + (sent.now - self.last_sent)).min(sent.now);
+            stage.started_at = (stage.started_at + (sent.now - self.last_sent)).min(sent.now);
         }
         self.last_sent = sent.now;
     }
@@ -189,25 +198,32 @@ mod tests {
     /// Window after a loss at `cwnd` segments.
     fn lost(cubic: &mut Cubic, cwnd: u64) -> Window {
         let mut w = Window { cwnd: cwnd * MSS, ssthresh: 10 * MSS, mss: MSS };
-        w.ssthresh = cubic.cut(Time::ZERO, &w, w.cwnd, Cause::Loss);
+        w.ssthresh = cubic.on_congestion(Time::ZERO, &w, w.cwnd, CongestionSignal::Loss);
         w.cwnd = w.ssthresh;
         w
     }
 
     /// Segment sent at `ms`; `alone` if nothing else is in flight.
-    fn sent(ms: u64, alone: bool) -> Sent {
-        let state = super::super::State::Open;
-        Sent { now: Time(ms * 1_000_000), seq: 1, end: 1001, again: false, alone, state }
+    fn on_sent(ms: u64, alone: bool) -> Sent {
+        let state = super::super::RecoveryState::Open;
+        Sent {
+            now: Time(ms * 1_000_000),
+            seq: 1,
+            end: 1001,
+            retransmission: false,
+            was_idle: alone,
+            state,
+        }
     }
 
     /// Ack of one segment with `flight` bytes in flight.
-    fn acked(now: Time, flight: u64, rtt: Span) -> Acked {
-        Acked { now, bytes: MSS, flight, rtt: None, srtt: Some(rtt), after_timeout: false }
+    fn acked(now: Time, flight: u64, rtt: Span) -> NewDataAck {
+        NewDataAck { at: now, bytes: MSS, flight, rtt: None, srtt: Some(rtt), after_timeout: false }
     }
 
     /// Handle an ack at `now`; returns the time of the next one, at one window per round trip.
     fn step(cubic: &mut Cubic, w: &mut Window, now: Time, rtt: Span) -> Time {
-        cubic.grow(w, &acked(now, w.cwnd, rtt));
+        cubic.on_ack(w, &acked(now, w.cwnd, rtt));
         now + Span(rtt.0 * MSS / w.cwnd)
     }
 
@@ -294,8 +310,8 @@ mod tests {
         // On a short path the Reno estimate exceeds the cubic function.
         let grown = play(&mut c, &mut w, 0, 1_000, rtt);
         assert!(grown > 110.0 && w.ssthresh == 70 * MSS);
-        c.sent(&sent(1_000, false));
-        c.sent(&sent(60_000, true));
+        c.on_sent(&on_sent(1_000, false));
+        c.on_sent(&on_sent(60_000, true));
         w.cwnd = 10 * MSS; // RFC 5681 section 4.1
         let mut now = Time(60_000_000_000);
         let mut most = 0;
@@ -312,9 +328,9 @@ mod tests {
         let params = CubicParams { beta_ecn: 0.85, ..CubicParams::default() };
         let mut c = Cubic::of(params, 1);
         let w = Window { cwnd: 100 * MSS, ssthresh: 10 * MSS, mss: MSS };
-        assert_eq!(c.cut(Time::ZERO, &w, 100 * MSS, Cause::Mark), 85 * MSS);
-        assert_eq!(c.cut(Time::ZERO, &w, 100 * MSS, Cause::Loss), 70 * MSS);
-        assert_eq!(c.cut(Time::ZERO, &w, MSS, Cause::Loss), 2 * MSS);
+        assert_eq!(c.on_congestion(Time::ZERO, &w, 100 * MSS, CongestionSignal::Mark), 85 * MSS);
+        assert_eq!(c.on_congestion(Time::ZERO, &w, 100 * MSS, CongestionSignal::Loss), 70 * MSS);
+        assert_eq!(c.on_congestion(Time::ZERO, &w, MSS, CongestionSignal::Loss), 2 * MSS);
     }
 
     #[test]
@@ -323,7 +339,7 @@ mod tests {
         let params = CubicParams { reno_friendly: false, ..CubicParams::default() };
         let mut c = Cubic::of(params, 1);
         let w = Window { cwnd: 100 * MSS, ssthresh: 10 * MSS, mss: MSS };
-        let ssthresh = c.cut(Time::ZERO, &w, 100 * MSS, Cause::Timeout);
+        let ssthresh = c.on_congestion(Time::ZERO, &w, 100 * MSS, CongestionSignal::Timeout);
         let mut w = Window { cwnd: ssthresh, ssthresh, mss: MSS };
         let got = play(&mut c, &mut w, 0, 3_000, RTT);
         assert!((got - (70.0 + 0.4 * 27.0)).abs() < 2.0, "K = 0 and W_max = 70: {got}");
@@ -334,12 +350,12 @@ mod tests {
         let mut c = cubic();
         let mut w = lost(&mut c, 100);
         let before = play(&mut c, &mut w, 0, 1_000, RTT);
-        c.sent(&sent(1_000, false));
-        c.sent(&sent(61_000, true));
+        c.on_sent(&on_sent(1_000, false));
+        c.on_sent(&on_sent(61_000, true));
         let after = play(&mut c, &mut w, 61_000, 100, RTT);
         assert!(after < before + 5.0, "{before}, then {after}");
         let cwnd = w.cwnd;
-        c.grow(&mut w, &acked(Time(62_000_000_000), cwnd / 2, RTT));
+        c.on_ack(&mut w, &acked(Time(62_000_000_000), cwnd / 2, RTT));
         assert_eq!(w.cwnd, cwnd);
     }
 
@@ -350,9 +366,9 @@ mod tests {
         let mut c = cubic();
         c.cwnd_prior = 20.0;
         let tie = 10.0 + c.alpha(10.0) / 10.0;
-        c.stage = Some(Stage { epoch: Time::ZERO, k: 0.0, origin: tie, w_est: 10.0 });
+        c.stage = Some(Epoch { started_at: Time::ZERO, k: 0.0, w_max: tie, w_est: 10.0 });
         let mut w = Window { cwnd: 10 * MSS, ssthresh: 5 * MSS, mss: MSS };
-        c.grow(&mut w, &acked(Time::ZERO, 10 * MSS, Span::s(1)));
+        c.on_ack(&mut w, &acked(Time::ZERO, 10 * MSS, Span::s(1)));
         assert_eq!(w.cwnd, 10_045, "10 + (10.053 + 0.4 - 10) / 10 segments, not 10.053");
     }
 }

@@ -10,11 +10,11 @@
 //! above it. Retransmissions are ECN-capable, as in Linux. At a window of one segment (after a
 //! timeout) a mark does not pause the flow for a timeout, which RFC 3168 would require.
 
-use super::{Acked, Cause, Control, Reno, Window};
+use super::{CongestionControl, CongestionSignal, NewDataAck, Reno, Window};
 use crate::tcp::TcpParams;
 use sojourn_aqm::cast;
-use sojourn_aqm::dice::Dice;
 use sojourn_aqm::params;
+use sojourn_aqm::random::Random;
 use sojourn_aqm::units::Time;
 
 params! {
@@ -41,7 +41,7 @@ pub struct Dctcp {
 impl Dctcp {
     /// Create a control; `limit` is `abc_limit` for slow start.
     pub fn of(params: DctcpParams, limit: u64) -> Dctcp {
-        let (alpha, reno) = (params.alpha, Reno::of(limit));
+        let (alpha, reno) = (params.alpha, Reno::with_params(limit));
         Dctcp { params, reno, alpha, window_end: 1, bytes_acked: 0, bytes_marked: 0 }
     }
 
@@ -51,9 +51,11 @@ impl Dctcp {
     }
 }
 
-impl Control for Dctcp {
-    fn new(params: &TcpParams, _: &mut dyn Dice) -> Dctcp {
-        let super::Choice::Dctcp(own) = &params.control else { unreachable!("chosen by name") };
+impl CongestionControl for Dctcp {
+    fn new(params: &TcpParams, _: &mut dyn Random) -> Dctcp {
+        let super::ControlParams::Dctcp(own) = &params.control else {
+            unreachable!("chosen by name")
+        };
         Dctcp::of(own.clone(), params.settings.abc_limit)
     }
 
@@ -61,23 +63,29 @@ impl Control for Dctcp {
         *self = Dctcp::of(self.params.clone(), self.reno.limit());
     }
 
-    fn grow(&mut self, window: &mut Window, acked: &Acked) {
-        self.reno.grow(window, acked);
+    fn on_ack(&mut self, window: &mut Window, acked: &NewDataAck) {
+        self.reno.on_ack(window, acked);
     }
 
-    fn cut(&mut self, now: Time, window: &Window, flight: u64, cause: Cause) -> u64 {
-        if cause != Cause::Mark {
-            return self.reno.cut(now, window, flight, cause); // §3.4
+    fn on_congestion(
+        &mut self,
+        now: Time,
+        window: &Window,
+        flight: u64,
+        cause: CongestionSignal,
+    ) -> u64 {
+        if cause != CongestionSignal::Mark {
+            return self.reno.on_congestion(now, window, flight, cause); // §3.4
         }
         let cut = cast::trunc(window.cwnd as f64 * self.alpha / 2.0);
         (window.cwnd - cut).max(2 * window.mss) // §3.3
     }
 
-    fn counts_marks(&self) -> bool {
+    fn reacts_to_mark_fraction(&self) -> bool {
         true
     }
 
-    fn echoed(&mut self, ack: u64, bytes: u64, ece: bool, next: u64) {
+    fn on_ecn_echo(&mut self, ack: u64, bytes: u64, ece: bool, next: u64) {
         self.bytes_acked += bytes;
         self.bytes_marked += if ece { bytes } else { 0 };
         if ack <= self.window_end || self.bytes_acked == 0 {
@@ -97,14 +105,14 @@ mod tests {
     fn alpha_matches_a_hand_computed_average() {
         let mut d = Dctcp::of(DctcpParams::default(), 1);
         // Windows of ten segments; g = 1/16. The first ends above sequence number 1.
-        d.echoed(1_001, 1_000, false, 10_001);
+        d.on_ecn_echo(1_001, 1_000, false, 10_001);
         let mut expected = 15.0 / 16.0;
         assert_eq!(d.alpha(), expected);
         for (round, marked) in (1..).zip([0, 3, 10, 5, 0]) {
             for i in 1..=10 {
                 let ack = (round - 1) * 10_000 + 1_001 + i * 1_000;
                 // The ack beyond the end of the window closes it.
-                d.echoed(ack, 1_000, i <= marked, round * 10_000 + 10_001);
+                d.on_ecn_echo(ack, 1_000, i <= marked, round * 10_000 + 10_001);
             }
             expected = expected * 15.0 / 16.0 + marked as f64 / 10.0 / 16.0;
             assert!((d.alpha() - expected).abs() < 1e-12, "{round}: {}, {expected}", d.alpha());
@@ -115,10 +123,14 @@ mod tests {
     fn mark_reduces_by_half_of_alpha_and_loss_by_half() {
         let w = Window { cwnd: 100_000, ssthresh: 1, mss: 1_000 };
         let mut d = Dctcp::of(DctcpParams { alpha: 0.2, ..DctcpParams::default() }, 1);
-        assert_eq!(d.cut(Time::ZERO, &w, 100_000, Cause::Mark), 90_000);
-        assert_eq!(d.cut(Time::ZERO, &w, 100_000, Cause::Loss), 50_000);
+        assert_eq!(d.on_congestion(Time::ZERO, &w, 100_000, CongestionSignal::Mark), 90_000);
+        assert_eq!(d.on_congestion(Time::ZERO, &w, 100_000, CongestionSignal::Loss), 50_000);
         let small = Window { cwnd: 2_000, ..w };
-        assert_eq!(d.cut(Time::ZERO, &small, 2_000, Cause::Mark), 2_000, "never below two");
+        assert_eq!(
+            d.on_congestion(Time::ZERO, &small, 2_000, CongestionSignal::Mark),
+            2_000,
+            "never below two"
+        );
         d.reset();
         assert_eq!(d.alpha(), 0.2);
     }

@@ -55,14 +55,14 @@ impl HyStart {
     }
 
     /// Record the transmission of new data up to `end`.
-    pub fn sent(&mut self, now: Time, end: u64) {
+    pub fn on_sent(&mut self, now: Time, end: u64) {
         if !self.over {
             self.sent.push_back((end, now));
         }
     }
 
     /// Handle an ack of everything below `ack`; `next` is the next sequence number to send.
-    pub fn acked(&mut self, ack: u64, next: u64) {
+    pub fn on_ack(&mut self, ack: u64, next: u64) {
         if self.over {
             return;
         }
@@ -78,7 +78,7 @@ impl HyStart {
     }
 
     /// Handle the growth of the window from `before` by an ack at `now`.
-    pub fn grown(&mut self, window: &mut Window, before: u64, now: Time) {
+    pub fn on_window_growth(&mut self, window: &mut Window, before: u64, now: Time) {
         if self.over {
             return;
         }
@@ -103,12 +103,12 @@ impl HyStart {
             self.samples += 1;
         }
         if self.samples >= N_RTT_SAMPLE {
-            self.compare();
+            self.compare_rounds();
         }
     }
 
     /// Compare this round's minimum RTT with the last one's, once there are enough samples.
-    fn compare(&mut self) {
+    fn compare_rounds(&mut self) {
         let Some(current) = self.current_min else { return };
         if let Some(baseline) = self.baseline {
             if current < baseline {
@@ -150,7 +150,7 @@ mod tests {
         fn send(&mut self) {
             while self.nxt + 1_000 <= self.una + self.window.cwnd {
                 self.nxt += 1_000;
-                self.hystart.sent(self.now, self.nxt);
+                self.hystart.on_sent(self.now, self.nxt);
             }
         }
 
@@ -160,10 +160,10 @@ mod tests {
             self.now += Span::ms(ms);
             for _ in 0..(self.nxt - self.una) / 1_000 {
                 self.una += 1_000;
-                self.hystart.acked(self.una, self.nxt);
+                self.hystart.on_ack(self.una, self.nxt);
                 let before = self.window.cwnd;
                 self.window.cwnd += 1_000;
-                self.hystart.grown(&mut self.window, before, self.now);
+                self.hystart.on_window_growth(&mut self.window, before, self.now);
                 self.send();
             }
             self.window.cwnd / 1_000

@@ -18,14 +18,14 @@ pub struct Pacer {
     /// Rate, bytes of payload per second; infinite before it is first set.
     rate: f64,
     /// Earliest time of the next segment.
-    next: Time,
+    next_send: Time,
     /// True if a segment is held until then.
-    waits: bool,
+    holds_segment: bool,
 }
 
 impl Default for Pacer {
     fn default() -> Pacer {
-        Pacer { rate: f64::INFINITY, next: Time::ZERO, waits: false }
+        Pacer { rate: f64::INFINITY, next_send: Time::ZERO, holds_segment: false }
     }
 }
 
@@ -49,27 +49,27 @@ impl Pacer {
     }
 
     /// Record the transmission of `bytes` of payload at `now`.
-    pub fn sent(&mut self, now: Time, bytes: u64) {
+    pub fn on_sent(&mut self, now: Time, bytes: u64) {
         let gap = bytes as f64 * 1e9 / self.rate;
         // Bounds the gap for rates near zero: one segment per day.
-        self.next = self.next.max(now) + Span(cast::trunc(gap.min(86_400e9)));
-        self.waits = false;
+        self.next_send = self.next_send.max(now) + Span(cast::trunc(gap.min(86_400e9)));
+        self.holds_segment = false;
     }
 
     /// True if a segment may be sent at `now`; if false, it is held.
     pub fn may_send(&mut self, now: Time) -> bool {
-        self.waits = now < self.next;
-        !self.waits
+        self.holds_segment = now < self.next_send;
+        !self.holds_segment
     }
 
     /// Clear the held segment.
-    pub fn unblock(&mut self) {
-        self.waits = false;
+    pub fn clear_held(&mut self) {
+        self.holds_segment = false;
     }
 
     /// Time at which the held segment may be sent; [`Time::NEVER`] if none is held.
-    pub fn release(&self) -> Time {
-        if self.waits { self.next } else { Time::NEVER }
+    pub fn release_time(&self) -> Time {
+        if self.holds_segment { self.next_send } else { Time::NEVER }
     }
 }
 
@@ -82,12 +82,12 @@ mod tests {
         let mut p = Pacer::default();
         assert!(p.may_send(Time(5)), "no rate is set yet");
         p.set(1_000_000.0); // 1000 B take 1 ms
-        p.sent(Time(5), 1_000);
-        assert_eq!(p.release(), Time::NEVER, "no segment is held yet");
+        p.on_sent(Time(5), 1_000);
+        assert_eq!(p.release_time(), Time::NEVER, "no segment is held yet");
         assert!(!p.may_send(Time(1_000_004)));
-        assert_eq!(p.release(), Time(1_000_005));
+        assert_eq!(p.release_time(), Time(1_000_005));
         assert!(p.may_send(Time(1_000_005)));
-        p.sent(Time(9_000_000), 500);
+        p.on_sent(Time(9_000_000), 500);
         assert!(!p.may_send(Time(9_499_999)) && p.may_send(Time(9_500_000)));
     }
 

@@ -5,7 +5,7 @@
 //!
 //! **Symbols** `prr_delivered`, `prr_out`, `RecoverFS` as in the RFC; `DeliveredData` is `news`.
 
-use super::{Cause, Settled, State, Window};
+use super::{CongestionSignal, ProcessedAck, RecoveryState, Window};
 use sojourn_aqm::cast;
 
 /// PRR state.
@@ -19,25 +19,25 @@ pub struct Prr {
 
 impl Prr {
     /// Start at a reduction of the window, with `flight` bytes outstanding.
-    pub fn cut(&mut self, flight: u64, cause: Cause) {
+    pub fn on_congestion(&mut self, flight: u64, cause: CongestionSignal) {
         *self = Prr::default();
-        if cause == Cause::Loss {
+        if cause == CongestionSignal::Loss {
             self.recover_fs = flight;
         }
     }
 
     /// Record `bytes` sent in recovery.
-    pub fn sent(&mut self, bytes: u64) {
+    pub fn on_sent(&mut self, bytes: u64) {
         self.prr_out += bytes;
     }
 
     /// Set the window for an ack that delivered `news` bytes.
-    pub fn settled(&mut self, window: &mut Window, ack: &Settled, news: u64) {
+    pub fn on_ack_processed(&mut self, window: &mut Window, ack: &ProcessedAck, news: u64) {
         if self.recover_fs == 0 {
             return;
         }
-        if ack.state != State::Recovery {
-            if ack.state == State::Open {
+        if ack.state != RecoveryState::Recovery {
+            if ack.state == RecoveryState::Open {
                 window.cwnd = window.ssthresh;
             }
             *self = Prr::default();
@@ -66,21 +66,21 @@ mod tests {
     fn sent(pipe: u64, losses: u64, ssthresh: u64, acks: u64) -> Vec<u64> {
         let mut w = Window { cwnd: ssthresh, ssthresh, mss: 1 };
         let mut prr = Prr::default();
-        prr.cut(pipe, Cause::Loss);
+        prr.on_congestion(pipe, CongestionSignal::Loss);
         let mut pipe = pipe - losses;
         let mut out = Vec::new();
         for _ in 0..acks {
             pipe -= 1;
-            let ack = Settled {
+            let ack = ProcessedAck {
                 now: Time::ZERO,
                 delivered: 0,
                 flight: pipe,
                 srtt: None,
-                state: State::Recovery,
+                state: RecoveryState::Recovery,
             };
-            prr.settled(&mut w, &ack, 1);
+            prr.on_ack_processed(&mut w, &ack, 1);
             let n = w.cwnd - pipe;
-            prr.sent(n);
+            prr.on_sent(n);
             pipe += n;
             out.push(n);
         }
@@ -107,13 +107,18 @@ mod tests {
     fn leaving_recovery_sets_the_window_to_ssthresh() {
         let mut w = Window { cwnd: 3, ssthresh: 10, mss: 1 };
         let mut prr = Prr::default();
-        prr.cut(20, Cause::Loss);
-        let ack =
-            Settled { now: Time::ZERO, delivered: 0, flight: 3, srtt: None, state: State::Open };
-        prr.settled(&mut w, &ack, 1);
+        prr.on_congestion(20, CongestionSignal::Loss);
+        let ack = ProcessedAck {
+            now: Time::ZERO,
+            delivered: 0,
+            flight: 3,
+            srtt: None,
+            state: RecoveryState::Open,
+        };
+        prr.on_ack_processed(&mut w, &ack, 1);
         assert_eq!(w.cwnd, 10);
         w.cwnd = 4;
-        prr.settled(&mut w, &ack, 1);
+        prr.on_ack_processed(&mut w, &ack, 1);
         assert_eq!(w.cwnd, 4, "only once");
     }
 
@@ -123,9 +128,13 @@ mod tests {
         // the bound is ssthresh - pipe = 0. Ten of twenty segments were delivered at once.
         let mut w = Window { cwnd: 10, ssthresh: 10, mss: 1 };
         let mut prr = Prr::default();
-        prr.cut(20, Cause::Loss);
+        prr.on_congestion(20, CongestionSignal::Loss);
         let (now, delivered, flight, srtt) = (Time::ZERO, 10, 10, None);
-        prr.settled(&mut w, &Settled { now, delivered, flight, srtt, state: State::Recovery }, 10);
+        prr.on_ack_processed(
+            &mut w,
+            &ProcessedAck { now, delivered, flight, srtt, state: RecoveryState::Recovery },
+            10,
+        );
         assert_eq!(w.cwnd, 10);
     }
 }

@@ -30,7 +30,7 @@ struct Record {
 
 /// Delivery rate sample of one ack.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sample {
+pub struct RateSample {
     /// Delivery rate, bytes per second.
     pub rate: f64,
     /// Interval over which the rate was measured.
@@ -47,7 +47,7 @@ pub struct Sample {
 
 /// Delivery rate estimator.
 #[derive(Clone, Debug, Default)]
-pub struct Rates {
+pub struct RateEstimator {
     line: VecDeque<Record>,
     delivered: u64,
     delivered_at: Time,
@@ -58,12 +58,12 @@ pub struct Rates {
     news: u64,
 }
 
-impl Rates {
+impl RateEstimator {
     /// Reset to the state before a connection.
     pub fn reset(&mut self) {
         let mut line = std::mem::take(&mut self.line);
         line.clear();
-        *self = Rates { line, ..Rates::default() };
+        *self = RateEstimator { line, ..RateEstimator::default() };
     }
 
     /// Total bytes delivered.
@@ -72,7 +72,7 @@ impl Rates {
     }
 
     /// True if the sender is application-limited.
-    pub fn starved(&self) -> bool {
+    pub fn on_app_limited(&self) -> bool {
         self.starved_until > 0
     }
 
@@ -82,8 +82,8 @@ impl Rates {
     }
 
     /// Record the transmission of a segment (§3.2).
-    pub fn sent(&mut self, sent: &Sent) {
-        if sent.alone {
+    pub fn on_sent(&mut self, sent: &Sent) {
+        if sent.was_idle {
             (self.first_sent, self.delivered_at) = (sent.now, sent.now);
         }
         let record = Record {
@@ -93,11 +93,11 @@ impl Rates {
             first_sent: self.first_sent,
             delivered: self.delivered,
             delivered_at: self.delivered_at,
-            starved: self.starved(),
-            again: sent.again,
+            starved: self.on_app_limited(),
+            again: sent.retransmission,
             done: false,
         };
-        if !sent.again {
+        if !sent.retransmission {
             return self.line.push_back(record);
         }
         let from = self.line.partition_point(|r| r.end <= sent.seq);
@@ -107,7 +107,7 @@ impl Rates {
     }
 
     /// Record that the receiver has `from..to` (§3.3.1).
-    pub fn deliver(&mut self, now: Time, from: u64, to: u64) {
+    pub fn on_delivered(&mut self, now: Time, from: u64, to: u64) {
         self.delivered += to - from;
         self.news += to - from;
         self.delivered_at = now;
@@ -125,7 +125,7 @@ impl Rates {
     }
 
     /// Return the sample of the ack at `now`, if it delivered anything (§3.3.2).
-    pub fn take(&mut self, now: Time) -> Option<Sample> {
+    pub fn take_sample(&mut self, now: Time) -> Option<RateSample> {
         let news = std::mem::take(&mut self.news);
         if self.delivered > self.starved_until {
             self.starved_until = 0;
@@ -133,7 +133,7 @@ impl Rates {
         let p = self.newest.take()?;
         self.first_sent = p.sent;
         let interval = (p.sent - p.first_sent).max(self.delivered_at - p.delivered_at);
-        Some(Sample {
+        Some(RateSample {
             rate: (self.delivered - p.delivered) as f64 / interval.as_secs(),
             interval,
             prior_delivered: p.delivered,
@@ -147,29 +147,36 @@ impl Rates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::State;
+    use crate::cc::RecoveryState;
 
     const MS: u64 = 1_000_000;
 
     fn sent(ms: u64, i: u64, again: bool, alone: bool) -> Sent {
-        let (seq, state) = (1 + i * 1_000, State::Open);
-        Sent { now: Time(ms * MS), seq, end: seq + 1_000, again, alone, state }
+        let (seq, state) = (1 + i * 1_000, RecoveryState::Open);
+        Sent {
+            now: Time(ms * MS),
+            seq,
+            end: seq + 1_000,
+            retransmission: again,
+            was_idle: alone,
+            state,
+        }
     }
 
     /// Ack of the `i`-th segment at `ms`.
-    fn ack(r: &mut Rates, ms: u64, i: u64) -> Sample {
-        r.deliver(Time(ms * MS), 1 + i * 1_000, 1 + (i + 1) * 1_000);
-        r.take(Time(ms * MS)).unwrap()
+    fn ack(r: &mut RateEstimator, ms: u64, i: u64) -> RateSample {
+        r.on_delivered(Time(ms * MS), 1 + i * 1_000, 1 + (i + 1) * 1_000);
+        r.take_sample(Time(ms * MS)).unwrap()
     }
 
     #[test]
     fn sample_shows_the_bottleneck_rate_for_a_burst() {
-        let mut r = Rates::default();
+        let mut r = RateEstimator::default();
         // Four segments at once; they arrive 10 ms apart after 100 ms: 1000 B per 10 ms.
-        (0..4).for_each(|i| r.sent(&sent(0, i, false, i == 0)));
+        (0..4).for_each(|i| r.on_sent(&sent(0, i, false, i == 0)));
         let first = ack(&mut r, 100, 0);
         assert_eq!((first.rate, first.rtt), (10_000.0, Some(Span::ms(100))));
-        (0..4).for_each(|i| r.sent(&sent(100, 4 + i, false, false)));
+        (0..4).for_each(|i| r.on_sent(&sent(100, 4 + i, false, false)));
         for i in 1..4 {
             let s = ack(&mut r, 100 + 10 * i, i);
             assert_eq!(s.interval, Span::ms(100 + 10 * i), "since the flight began");
@@ -184,44 +191,44 @@ mod tests {
 
     #[test]
     fn compressed_acks_do_not_exceed_the_sending_rate() {
-        let mut r = Rates::default();
+        let mut r = RateEstimator::default();
         // One segment per 10 ms. Acks are delayed until 300 ms: the first arrives alone, 20 more
         // just after packet 30 is sent, and the rest with the ack of packet 30 at 400 ms. So 30
         // packets are acked within 100 ms although sending them took 300 ms.
-        (0..30).for_each(|i| r.sent(&sent(10 * i, i, false, i == 0)));
+        (0..30).for_each(|i| r.on_sent(&sent(10 * i, i, false, i == 0)));
         ack(&mut r, 300, 0);
-        r.sent(&sent(300, 30, false, false));
+        r.on_sent(&sent(300, 30, false, false));
         for i in 1..21 {
             ack(&mut r, 301, i);
         }
-        r.deliver(Time(400 * MS), 21_001, 31_001);
-        let s = r.take(Time(400 * MS)).unwrap();
+        r.on_delivered(Time(400 * MS), 21_001, 31_001);
+        let s = r.take_sample(Time(400 * MS)).unwrap();
         assert_eq!((s.rate, s.interval), (100_000.0, Span::ms(300)));
     }
 
     #[test]
     fn retransmissions_give_no_rtt_and_sacked_ranges_count_once() {
-        let mut r = Rates::default();
-        (0..4).for_each(|i| r.sent(&sent(0, i, false, i == 0)));
+        let mut r = RateEstimator::default();
+        (0..4).for_each(|i| r.on_sent(&sent(0, i, false, i == 0)));
         ack(&mut r, 100, 1);
         ack(&mut r, 100, 2);
         assert_eq!(r.line.len(), 4, "records behind a hole are kept");
-        r.sent(&sent(110, 0, true, false));
+        r.on_sent(&sent(110, 0, true, false));
         let s = ack(&mut r, 210, 0);
         assert_eq!((s.rtt, s.news, r.delivered()), (None, 1_000, 3_000));
         assert_eq!(r.line.len(), 1);
-        assert!(r.take(Time(211 * MS)).is_none(), "nothing new");
+        assert!(r.take_sample(Time(211 * MS)).is_none(), "nothing new");
     }
 
     #[test]
     fn app_limited_until_the_flight_is_delivered() {
-        let mut r = Rates::default();
-        r.sent(&sent(0, 0, false, true));
+        let mut r = RateEstimator::default();
+        r.on_sent(&sent(0, 0, false, true));
         r.starve(1_000);
-        r.sent(&sent(5, 1, false, false));
-        assert!(!ack(&mut r, 100, 0).starved && r.starved());
-        r.sent(&sent(101, 2, false, false));
+        r.on_sent(&sent(5, 1, false, false));
+        assert!(!ack(&mut r, 100, 0).starved && r.on_app_limited());
+        r.on_sent(&sent(101, 2, false, false));
         assert!(ack(&mut r, 105, 1).starved, "it was sent while app-limited");
-        assert!(!r.starved());
+        assert!(!r.on_app_limited());
     }
 }

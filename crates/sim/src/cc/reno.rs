@@ -6,9 +6,9 @@
 //!
 //! **Symbols**: `L` of RFC 3465 is the parameter `abc_limit`.
 
-use super::{Acked, Cause, Control, Window};
+use super::{CongestionControl, CongestionSignal, NewDataAck, Window};
 use crate::tcp::TcpParams;
-use sojourn_aqm::dice::Dice;
+use sojourn_aqm::random::Random;
 use sojourn_aqm::units::Time;
 
 /// Reno state.
@@ -22,7 +22,7 @@ pub struct Reno {
 
 impl Reno {
     /// Create a control whose slow start grows the window by at most `limit` segments per ack.
-    pub fn of(limit: u64) -> Reno {
+    pub fn with_params(limit: u64) -> Reno {
         Reno { bytes_acked: 0, limit }
     }
 
@@ -32,16 +32,16 @@ impl Reno {
     }
 }
 
-impl Control for Reno {
-    fn new(params: &TcpParams, _: &mut dyn Dice) -> Reno {
-        Reno::of(params.settings.abc_limit)
+impl CongestionControl for Reno {
+    fn new(params: &TcpParams, _: &mut dyn Random) -> Reno {
+        Reno::with_params(params.settings.abc_limit)
     }
 
     fn reset(&mut self) {
         self.bytes_acked = 0;
     }
 
-    fn grow(&mut self, window: &mut Window, acked: &Acked) {
+    fn on_ack(&mut self, window: &mut Window, acked: &NewDataAck) {
         if window.cwnd < window.ssthresh {
             // After a timeout, one ack can cover much data that was never lost (RFC 3465 §2.3).
             let limit = if acked.after_timeout { 1 } else { self.limit };
@@ -55,7 +55,7 @@ impl Control for Reno {
         }
     }
 
-    fn cut(&mut self, _: Time, window: &Window, flight: u64, _: Cause) -> u64 {
+    fn on_congestion(&mut self, _: Time, window: &Window, flight: u64, _: CongestionSignal) -> u64 {
         self.bytes_acked = 0;
         (flight / 2).max(2 * window.mss) // RFC 5681 (4)
     }
@@ -65,9 +65,9 @@ impl Control for Reno {
 mod tests {
     use super::*;
 
-    fn acked(bytes: u64) -> Acked {
+    fn acked(bytes: u64) -> NewDataAck {
         let (rtt, srtt) = (None, None);
-        Acked { now: Time::ZERO, bytes, flight: bytes, rtt, srtt, after_timeout: false }
+        NewDataAck { at: Time::ZERO, bytes, flight: bytes, rtt, srtt, after_timeout: false }
     }
 
     #[test]
@@ -75,7 +75,7 @@ mod tests {
         for (acks, bytes) in [(10, 1_000), (5, 2_000), (1, 10_000)] {
             let mut w = Window { cwnd: 10_000, ssthresh: 5_000, mss: 1_000 };
             let mut reno = Reno { bytes_acked: 0, limit: 1 };
-            (0..acks).for_each(|_| reno.grow(&mut w, &acked(bytes)));
+            (0..acks).for_each(|_| reno.on_ack(&mut w, &acked(bytes)));
             assert_eq!(w.cwnd, 11_000, "{acks} acks");
         }
     }
@@ -84,8 +84,8 @@ mod tests {
     fn slow_start_is_limited_by_l() {
         for (limit, after_timeout, grown) in [(1, false, 1), (2, false, 2), (2, true, 1)] {
             let mut w = Window { cwnd: 2_000, ssthresh: 50_000, mss: 1_000 };
-            let ack = Acked { after_timeout, ..acked(5_000) };
-            Reno { bytes_acked: 0, limit }.grow(&mut w, &ack);
+            let ack = NewDataAck { after_timeout, ..acked(5_000) };
+            Reno { bytes_acked: 0, limit }.on_ack(&mut w, &ack);
             assert_eq!(w.cwnd, 2_000 + grown * 1_000);
         }
     }
@@ -94,8 +94,8 @@ mod tests {
     fn loss_halves_the_flight_size_down_to_two_segments() {
         let w = Window { cwnd: 90_000, ssthresh: 0, mss: 1_000 };
         let mut reno = Reno { bytes_acked: 900, limit: 1 };
-        assert_eq!(reno.cut(Time::ZERO, &w, 20_000, Cause::Loss), 10_000);
-        assert_eq!(reno.cut(Time::ZERO, &w, 3_000, Cause::Timeout), 2_000);
+        assert_eq!(reno.on_congestion(Time::ZERO, &w, 20_000, CongestionSignal::Loss), 10_000);
+        assert_eq!(reno.on_congestion(Time::ZERO, &w, 3_000, CongestionSignal::Timeout), 2_000);
         assert_eq!(reno.bytes_acked, 0);
     }
 }

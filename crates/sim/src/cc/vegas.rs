@@ -11,11 +11,11 @@
 //! **Departures**: losses are detected as by any other TCP and halve the window. The paper's
 //! retransmission by fine-grained timers (§3.1) and its reduction to three quarters are omitted.
 
-use super::{Acked, Cause, Control, Reno, Window};
+use super::{CongestionControl, CongestionSignal, NewDataAck, Reno, Window};
 use crate::tcp::TcpParams;
 use sojourn_aqm::cast;
-use sojourn_aqm::dice::Dice;
 use sojourn_aqm::params;
+use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 
 params! {
@@ -43,12 +43,12 @@ pub struct Vegas {
 
 impl Vegas {
     /// Create a control; `limit` is `abc_limit` for slow start.
-    pub fn of(params: VegasParams, limit: u64) -> Vegas {
-        Vegas { params, slow_start: Reno::of(limit), base: None, grows: true }
+    pub fn with_params(params: VegasParams, limit: u64) -> Vegas {
+        Vegas { params, slow_start: Reno::with_params(limit), base: None, grows: true }
     }
 
     /// Update the window after a round trip of `rtt`; `full` is true if the window was full.
-    fn measured(&mut self, window: &mut Window, rtt: Span, full: bool) {
+    fn on_round_trip(&mut self, window: &mut Window, rtt: Span, full: bool) {
         let base = self.base.map_or(rtt, |b| b.min(rtt));
         self.base = Some(base);
         let segments = window.cwnd as f64 / window.mss as f64;
@@ -71,28 +71,36 @@ impl Vegas {
     }
 }
 
-impl Control for Vegas {
-    fn new(params: &TcpParams, _: &mut dyn Dice) -> Vegas {
-        let super::Choice::Vegas(own) = &params.control else { unreachable!("chosen by name") };
-        Vegas::of(own.clone(), params.settings.abc_limit)
+impl CongestionControl for Vegas {
+    fn new(params: &TcpParams, _: &mut dyn Random) -> Vegas {
+        let super::ControlParams::Vegas(own) = &params.control else {
+            unreachable!("chosen by name")
+        };
+        Vegas::with_params(own.clone(), params.settings.abc_limit)
     }
 
     fn reset(&mut self) {
-        *self = Vegas::of(self.params.clone(), self.slow_start.limit());
+        *self = Vegas::with_params(self.params.clone(), self.slow_start.limit());
     }
 
-    fn grow(&mut self, window: &mut Window, acked: &Acked) {
+    fn on_ack(&mut self, window: &mut Window, acked: &NewDataAck) {
         if let Some(rtt) = acked.rtt {
-            return self.measured(window, rtt, acked.filled(window));
+            return self.on_round_trip(window, rtt, acked.window_was_full(window));
         }
-        if window.cwnd < window.ssthresh && self.grows && acked.filled(window) {
-            self.slow_start.grow(window, acked);
+        if window.cwnd < window.ssthresh && self.grows && acked.window_was_full(window) {
+            self.slow_start.on_ack(window, acked);
         }
     }
 
-    fn cut(&mut self, now: Time, window: &Window, flight: u64, cause: Cause) -> u64 {
+    fn on_congestion(
+        &mut self,
+        now: Time,
+        window: &Window,
+        flight: u64,
+        cause: CongestionSignal,
+    ) -> u64 {
         self.grows = true;
-        self.slow_start.cut(now, window, flight, cause)
+        self.slow_start.on_congestion(now, window, flight, cause)
     }
 }
 
@@ -101,21 +109,21 @@ mod tests {
     use super::*;
 
     fn round(v: &mut Vegas, w: &mut Window, ms: u64) -> u64 {
-        let acked = Acked {
-            now: Time::ZERO,
+        let acked = NewDataAck {
+            at: Time::ZERO,
             bytes: 1_000,
             flight: w.cwnd,
             rtt: Some(Span::ms(ms)),
             srtt: None,
             after_timeout: false,
         };
-        v.grow(w, &acked);
+        v.on_ack(w, &acked);
         w.cwnd / 1_000
     }
 
     #[test]
     fn window_changes_by_one_to_keep_two_to_four_queued() {
-        let mut v = Vegas::of(VegasParams::default(), 1);
+        let mut v = Vegas::with_params(VegasParams::default(), 1);
         let mut w = Window { cwnd: 20_000, ssthresh: 2_000, mss: 1_000 };
         assert_eq!(round(&mut v, &mut w, 100), 21, "nothing queued: Diff = 0");
         // 21 (1 - 100/110) = 1.9, 22 (1 - 100/115) = 2.9, 22 (1 - 100/125) = 4.4 segments.
@@ -128,23 +136,23 @@ mod tests {
 
     #[test]
     fn slow_start_grows_every_second_round_trip_until_a_segment_queues() {
-        let mut v = Vegas::of(VegasParams::default(), 1);
+        let mut v = Vegas::with_params(VegasParams::default(), 1);
         let mut w = Window { cwnd: 10_000, ssthresh: 90_000, mss: 1_000 };
-        let plain = Acked {
-            now: Time::ZERO,
+        let plain = NewDataAck {
+            at: Time::ZERO,
             bytes: 1_000,
             flight: 10_000,
             rtt: None,
             srtt: None,
             after_timeout: false,
         };
-        v.grow(&mut w, &plain);
+        v.on_ack(&mut w, &plain);
         assert_eq!(w.cwnd, 11_000);
         assert_eq!(round(&mut v, &mut w, 100), 11);
-        v.grow(&mut w, &plain);
+        v.on_ack(&mut w, &plain);
         assert_eq!(w.cwnd, 11_000, "the window is constant while measuring");
         assert_eq!(round(&mut v, &mut w, 100), 11);
-        v.grow(&mut w, &plain);
+        v.on_ack(&mut w, &plain);
         assert_eq!(w.cwnd, 12_000);
         // 12 (1 - 100/120) = 2 > gamma: the path holds 10 segments, plus one.
         assert_eq!(round(&mut v, &mut w, 120), 11);

@@ -1,6 +1,6 @@
 //! Event queue of a session group, ordered by time, FIFO at equal times.
 
-use super::Open;
+use super::OpenRequest;
 use sojourn_aqm::units::Time;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -11,7 +11,7 @@ pub enum What {
     /// Arrival of a flow, session or query.
     Arrive,
     /// Opening of a connection.
-    Open(Open),
+    Open(OpenRequest),
     /// Start of the next transfer of a session, or of the next page of a user.
     Next(u32),
     /// Request of the next object of a page.
@@ -20,13 +20,13 @@ pub enum What {
 
 struct Entry {
     at: Time,
-    order: u64,
-    what: What,
+    sequence: u64,
+    event: What,
 }
 
 impl Entry {
     fn key(&self) -> (Time, u64) {
-        (self.at, self.order)
+        (self.at, self.sequence)
     }
 }
 
@@ -54,15 +54,15 @@ impl Ord for Entry {
 #[derive(Default)]
 pub struct Agenda {
     heap: BinaryHeap<Reverse<Entry>>,
-    noted: u64,
+    sequence: u64,
 }
 
 impl Agenda {
     /// Schedule `what` at `at`; dropped if `at` is [`Time::NEVER`].
     pub fn push(&mut self, at: Time, what: What) {
         if at < Time::NEVER {
-            self.heap.push(Reverse(Entry { at, order: self.noted, what }));
-            self.noted += 1;
+            self.heap.push(Reverse(Entry { at, sequence: self.sequence, event: what }));
+            self.sequence += 1;
         }
     }
 
@@ -81,7 +81,7 @@ impl Agenda {
         if self.next() > now {
             return None;
         }
-        self.heap.pop().map(|e| e.0.what)
+        self.heap.pop().map(|e| e.0.event)
     }
 }
 

@@ -2,14 +2,14 @@
 
 use super::agenda::{Agenda, What};
 use super::params::{Incast, Poisson, Sessions, Web};
-use super::{Host, Open};
-use crate::flow::Told;
-use crate::places::Places;
+use super::{Host, OpenRequest};
+use crate::flow::Transfer;
+use crate::places::Slab;
 use crate::source::Source;
 use crate::trace::Trace;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::cast;
-use sojourn_aqm::dice::Dice;
+use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 
 /// Source with its state.
@@ -17,17 +17,17 @@ pub enum Kind {
     /// Parameters, and number of flows still to arrive.
     Poisson(Poisson, u64),
     /// Partition/aggregate queries.
-    Incast(Queries),
+    Incast(IncastQueries),
     /// Sessions: number still to arrive, and transfers left in each active session.
-    Sessions { params: Sessions, left: u64, here: Places<u64> },
+    Sessions { params: Sessions, left: u64, here: Slab<u64> },
     /// Web users.
-    Web(Users),
+    Web(WebUsers),
     /// Recorded flows, with the index of the next row.
     Trace { trace: Trace, start: Time, next: usize },
 }
 
 /// State of partition/aggregate queries.
-pub struct Queries {
+pub struct IncastQueries {
     params: Incast,
     left: u64,
     /// Start of the current query.
@@ -39,12 +39,12 @@ pub struct Queries {
 }
 
 /// State of web users.
-pub struct Users {
+pub struct WebUsers {
     params: Web,
     /// Pages left per user.
     left: Vec<u64>,
-    pages: Places<Page>,
-    objects: Places<Object>,
+    pages: Slab<Page>,
+    objects: Slab<Object>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -54,18 +54,18 @@ struct Page {
     /// Objects not yet requested.
     left: u64,
     /// Objects in transfer.
-    open: u64,
+    open_connections: u64,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Object {
     page: u32,
     bytes: u64,
-    since: Time,
+    requested_at: Time,
 }
 
 /// Draw a host uniformly. Uses one random number, none if there is one host.
-fn any(hosts: &[Host], rng: &mut Pcg64Mcg) -> u32 {
+fn draw_host(hosts: &[Host], rng: &mut Pcg64Mcg) -> u32 {
     if hosts.len() == 1 { 0 } else { rng.below(cast::number(hosts.len())) }
 }
 
@@ -78,7 +78,7 @@ impl Kind {
         rng: &mut Pcg64Mcg,
     ) -> Kind {
         match source {
-            Source::Web(p) => Kind::Web(Users::new(p.clone(), [joins, start], agenda, rng)),
+            Source::Web(p) => Kind::Web(WebUsers::new(p.clone(), [joins, start], agenda, rng)),
             Source::Poisson(p) => {
                 agenda.push(start + p.arrivals().sample(rng), What::Arrive);
                 Kind::Poisson(
@@ -89,11 +89,11 @@ impl Kind {
             Source::Sessions(p) => {
                 agenda.push(start + p.interval.sample(rng), What::Arrive);
                 let left = p.number.unwrap_or(u64::MAX);
-                Kind::Sessions { params: p.clone(), left, here: Places::new() }
+                Kind::Sessions { params: p.clone(), left, here: Slab::new() }
             }
             Source::Incast(p) => {
                 agenda.push(start, What::Arrive);
-                Kind::Incast(Queries {
+                Kind::Incast(IncastQueries {
                     params: p.clone(),
                     left: p.number.unwrap_or(u64::MAX),
                     made: start,
@@ -112,7 +112,7 @@ impl Kind {
     }
 
     /// Process event `what` at `now`; returns the connection to open, if any.
-    pub fn act(
+    pub fn process_event(
         &mut self,
         now: Time,
         what: What,
@@ -120,26 +120,26 @@ impl Kind {
         hosts: &[Host],
         agenda: &mut Agenda,
         rng: &mut Pcg64Mcg,
-    ) -> Option<Open> {
+    ) -> Option<OpenRequest> {
         if let What::Open(open) = what {
             return Some(open);
         }
         if now >= stop && what == What::Arrive {
             return None;
         }
-        let open = |host, bytes: u64, tag| Open {
+        let open = |host, bytes: u64, tag| OpenRequest {
             host,
             bytes: bytes.max(1),
-            tag,
-            since: now,
+            id: tag,
+            requested_at: now,
             request: false,
-            keep: false,
+            reuse_connection: false,
         };
         match self {
             Kind::Poisson(p, left) => {
                 *left -= 1;
                 let bytes = p.size.sample(rng).0;
-                let host = any(hosts, rng);
+                let host = draw_host(hosts, rng);
                 if let Some(interval) = p.interval.as_ref().filter(|_| *left > 0) {
                     agenda.push(now + interval.sample(rng), What::Arrive);
                 }
@@ -153,10 +153,10 @@ impl Kind {
                         if *left > 0 {
                             agenda.push(now + params.interval.sample(rng), What::Arrive);
                         }
-                        here.put(params.transfers)
+                        here.insert(params.transfers)
                     }
                 };
-                let host = any(hosts, rng);
+                let host = draw_host(hosts, rng);
                 Some(open(host, params.size.sample(rng).0, session))
             }
             Kind::Trace { trace, start, next } => {
@@ -168,7 +168,7 @@ impl Kind {
                 Some(open(row.flow, row.bytes, 0))
             }
             Kind::Incast(queries) => {
-                queries.ask(now, cast::number(hosts.len()), agenda, rng);
+                queries.send_query(now, cast::number(hosts.len()), agenda, rng);
                 None
             }
             Kind::Web(users) => users.act(now, what, stop, hosts, agenda, rng),
@@ -176,15 +176,21 @@ impl Kind {
     }
 
     /// Handle the end of a connection.
-    pub fn ended(&mut self, now: Time, told: &Told, agenda: &mut Agenda, rng: &mut Pcg64Mcg) {
+    pub fn on_connection_end(
+        &mut self,
+        now: Time,
+        told: &Transfer,
+        agenda: &mut Agenda,
+        rng: &mut Pcg64Mcg,
+    ) {
         match self {
             Kind::Sessions { params, here, .. } => {
-                let left = here.at(told.open.tag);
+                let left = here.get_mut(told.open.id);
                 *left -= 1;
                 if *left == 0 {
-                    here.take(told.open.tag);
+                    here.remove(told.open.id);
                 } else {
-                    agenda.push(now + params.gap.sample(rng), What::Next(told.open.tag));
+                    agenda.push(now + params.gap.sample(rng), What::Next(told.open.id));
                 }
             }
             Kind::Web(users) => users.ended(now, &told.open, agenda, rng),
@@ -194,7 +200,7 @@ impl Kind {
 
     /// Handle a complete answer at `at`; if it is the last one of a query, returns the query's
     /// start time and duration.
-    pub fn answered(
+    pub fn on_answer(
         &mut self,
         at: Time,
         agenda: &mut Agenda,
@@ -213,26 +219,33 @@ impl Kind {
     }
 }
 
-impl Queries {
-    fn ask(&mut self, now: Time, servers: u32, agenda: &mut Agenda, rng: &mut Pcg64Mcg) {
+impl IncastQueries {
+    fn send_query(&mut self, now: Time, servers: u32, agenda: &mut Agenda, rng: &mut Pcg64Mcg) {
         self.left -= 1;
         (self.made, self.last, self.waiting) = (now, now, servers as usize);
         for host in 0..servers {
             let bytes = self.params.size.sample(rng).0.max(1);
             let since = now + self.params.jitter.sample(rng);
-            let open = Open { host, bytes, tag: host, since, request: false, keep: false };
+            let open = OpenRequest {
+                host,
+                bytes,
+                id: host,
+                requested_at: since,
+                request: false,
+                reuse_connection: false,
+            };
             agenda.push(since, What::Open(open));
         }
     }
 }
 
-impl Users {
+impl WebUsers {
     fn new(
         params: Web,
         [joins, start]: [Time; 2],
         agenda: &mut Agenda,
         rng: &mut Pcg64Mcg,
-    ) -> Users {
+    ) -> WebUsers {
         let mut launched = Span::ZERO;
         for user in 0..params.sessions {
             // The start of the first user is drawn by the caller.
@@ -241,10 +254,10 @@ impl Users {
             agenda.push(begin + launched + first, What::Next(cast::saturate32(user)));
             launched = launched + params.launch.sample(rng);
         }
-        Users {
+        WebUsers {
             left: vec![params.pages.unwrap_or(u64::MAX); cast::index(params.sessions)],
-            pages: Places::new(),
-            objects: Places::new(),
+            pages: Slab::new(),
+            objects: Slab::new(),
             params,
         }
     }
@@ -257,7 +270,7 @@ impl Users {
         hosts: &[Host],
         agenda: &mut Agenda,
         rng: &mut Pcg64Mcg,
-    ) -> Option<Open> {
+    ) -> Option<OpenRequest> {
         let page = match what {
             What::Object(page) => page,
             What::Next(user) => {
@@ -266,43 +279,50 @@ impl Users {
                     return None;
                 }
                 *left -= 1;
-                let host = any(hosts, rng);
-                let left = cast::trunc(libm::ceil(self.params.objects.draw(rng)).max(1.0));
+                let host = draw_host(hosts, rng);
+                let left = cast::trunc(libm::ceil(self.params.objects.sample_f64(rng)).max(1.0));
                 if self.params.overlap {
                     agenda.push(now + self.params.page_gap.sample(rng), What::Next(user));
                 }
-                self.pages.put(Page { user, host, left, open: 0 })
+                self.pages.insert(Page { user, host, left, open_connections: 0 })
             }
             What::Arrive | What::Open(_) => return None,
         };
         let bytes = self.params.size.sample(rng).0.max(1);
         let gap = self.params.object_gap.sample(rng);
-        let of = self.pages.at(page);
+        let of = self.pages.get_mut(page);
         of.left -= 1;
-        of.open += 1;
+        of.open_connections += 1;
         if of.left > 0 {
             agenda.push(now + gap, What::Object(page));
         }
         let host = of.host;
-        let tag = self.objects.put(Object { page, bytes, since: now });
+        let tag = self.objects.insert(Object { page, bytes, requested_at: now });
         let request = self.params.request;
         let bytes = if request { 1 } else { bytes };
-        Some(Open { host, bytes, tag, since: now, request, keep: false })
+        Some(OpenRequest {
+            host,
+            bytes,
+            id: tag,
+            requested_at: now,
+            request,
+            reuse_connection: false,
+        })
     }
 
-    fn ended(&mut self, now: Time, open: &Open, agenda: &mut Agenda, rng: &mut Pcg64Mcg) {
+    fn ended(&mut self, now: Time, open: &OpenRequest, agenda: &mut Agenda, rng: &mut Pcg64Mcg) {
         if open.request {
-            let Object { bytes, since, .. } = *self.objects.at(open.tag);
-            let answer = Open { bytes, since, request: false, ..*open };
+            let Object { bytes, requested_at: since, .. } = *self.objects.get_mut(open.id);
+            let answer = OpenRequest { bytes, requested_at: since, request: false, ..*open };
             return agenda.push(now, What::Open(answer));
         }
-        let Object { page, .. } = self.objects.take(open.tag);
-        let of = self.pages.at(page);
-        of.open -= 1;
-        if of.left > 0 || of.open > 0 {
+        let Object { page, .. } = self.objects.remove(open.id);
+        let of = self.pages.get_mut(page);
+        of.open_connections -= 1;
+        if of.left > 0 || of.open_connections > 0 {
             return;
         }
-        let Page { user, .. } = self.pages.take(page);
+        let Page { user, .. } = self.pages.remove(page);
         if !self.params.overlap {
             agenda.push(now + self.params.page_gap.sample(rng), What::Next(user));
         }

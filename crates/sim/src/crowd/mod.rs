@@ -13,13 +13,13 @@ mod agenda;
 mod kinds;
 pub mod params;
 
-use crate::flow::{Told, stream};
+use crate::flow::{Transfer, random_stream};
 use crate::outcome;
-use crate::scenario::{FlowDef, Scenario};
+use crate::scenario::{FlowConfig, Scenario};
 use crate::source::Source;
 use agenda::Agenda;
 use kinds::Kind;
-use params::Until;
+use params::CompletionRule;
 use rand_pcg::Pcg64Mcg;
 use serde_json::{Map, Value as Json};
 use sojourn_aqm::units::{Span, Time};
@@ -30,24 +30,24 @@ const AGAIN: Span = Span::s(1);
 
 /// Connection to be opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Open {
+pub struct OpenRequest {
     /// Member of the group that sends (for a request: that is asked).
     pub host: u32,
     /// Payload, bytes.
     pub bytes: u64,
     /// Identifier within the session group.
-    pub tag: u32,
+    pub id: u32,
     /// Start of the user's wait.
-    pub since: Time,
+    pub requested_at: Time,
     /// True for a request, which crosses the return path.
     pub request: bool,
     /// True if an existing connection is reused.
-    pub keep: bool,
+    pub reuse_connection: bool,
 }
 
 /// Completed transfer.
 #[derive(Clone, Copy, Debug)]
-pub struct Done {
+pub struct CompletedTransfer {
     /// Start time.
     pub start: Time,
     /// Duration.
@@ -66,37 +66,39 @@ pub struct Host {
     /// Name.
     pub name: String,
     /// Idle pooled flows: for answers, and for requests.
-    free: [Vec<u32>; 2],
+    idle: [Vec<u32>; 2],
     /// Number of pooled flows created: for answers, and for requests.
-    pub lent: [u32; 2],
+    pub pooled: [u32; 2],
     /// Number of transfers started.
     pub started: u64,
     /// Number of connections deferred because too many were open.
-    pub refused: u64,
+    pub deferred: u64,
 }
 
 /// Group of hosts with its traffic source.
-pub struct Crowd {
+pub struct SessionGroup {
     /// Index of the group in the scenario's flows.
     pub group: usize,
     /// Members.
     pub hosts: Vec<Host>,
+    /// Indices of the flows that were lent to it.
+    pub flows: Vec<u32>,
     /// Completed transfers, in the order in which completion became known.
-    pub done: Vec<Done>,
+    pub done: Vec<CompletedTransfer>,
     /// Completed queries: start time and duration until the last answer.
     pub queries: Vec<(Time, Span)>,
     kind: Kind,
     agenda: Agenda,
     rng: Pcg64Mcg,
     stop: Time,
-    until: Until,
-    keep: bool,
-    most: u64,
-    open: u64,
+    until: CompletionRule,
+    reuse_connection: bool,
+    max_open: u64,
+    open_connections: u64,
 }
 
 /// True if the group `def` is a session group.
-pub fn is_crowd(def: &FlowDef) -> bool {
+pub fn uses_sessions(def: &FlowConfig) -> bool {
     match &def.source {
         Source::Poisson(_) | Source::Incast(_) | Source::Sessions(_) | Source::Web(_) => true,
         Source::Trace(_) => def.tcp.is_some(),
@@ -105,26 +107,27 @@ pub fn is_crowd(def: &FlowDef) -> bool {
 }
 
 /// Maximum number of pooled flows of the group `def`.
-pub fn most(def: &FlowDef) -> u64 {
+pub fn max_flows(def: &FlowConfig) -> u64 {
     match &def.source {
         Source::Poisson(p) => p.most,
         Source::Incast(p) => p.most,
         Source::Sessions(p) => p.most,
         Source::Web(p) => p.most * (1 + u64::from(p.request)),
-        Source::Trace(p) => p.most(),
+        Source::Trace(p) => p.max_open(),
         _ => 0,
     }
 }
 
-impl Crowd {
+impl SessionGroup {
     /// Create the session group of the group of flows with this index.
-    pub fn new(scenario: &Scenario, group: usize) -> Crowd {
+    pub fn new(scenario: &Scenario, group: usize) -> SessionGroup {
         let def = &scenario.flows[group];
-        let stream = |what: &str| stream(scenario.seed, &format!("flows.{}.{what}", def.name));
+        let own_stream =
+            |what: &str| random_stream(scenario.seed, &format!("flows.{}.{what}", def.name));
         // Times of the source are relative to the join.
         let joins = Time::ZERO + def.joins.unwrap_or_default();
-        let start = joins + def.source.start().sample(&mut stream("start"));
-        let mut rng = stream("source");
+        let start = joins + def.source.start().sample(&mut own_stream("start"));
+        let mut rng = own_stream("source");
         let mut agenda = Agenda::default();
         let kind = Kind::new(&def.source, [joins, start], &mut agenda, &mut rng);
         let until = match &def.source {
@@ -132,12 +135,13 @@ impl Crowd {
             Source::Incast(p) => p.until,
             Source::Sessions(p) => p.until,
             Source::Web(p) => p.until,
-            _ => Until::Received,
+            _ => CompletionRule::Received,
         };
-        let host = |i| Host { name: def.name_of(i), ..Host::default() };
-        Crowd {
+        let host = |i| Host { name: def.flow_name(i), ..Host::default() };
+        SessionGroup {
             group,
             hosts: (0..def.count).map(host).collect(),
+            flows: Vec::new(),
             done: Vec::new(),
             queries: Vec::new(),
             kind,
@@ -145,29 +149,35 @@ impl Crowd {
             rng,
             stop: def.source.stop().map_or(Time::NEVER, |s| joins + s),
             until,
-            keep: matches!(&def.source, Source::Incast(p) if p.persistent),
-            most: most(def),
-            open: 0,
+            reuse_connection: matches!(&def.source, Source::Incast(p) if p.persistent),
+            max_open: max_flows(def),
+            open_connections: 0,
         }
     }
 
-    /// Time at which [`Crowd::wake`] is next due.
+    /// Time at which [`SessionGroup::process_next_event`] is next due.
     pub fn next(&self) -> Time {
         self.agenda.next()
     }
 
     /// Process the first event due at `now`; returns the connection to open, if any.
-    pub fn wake(&mut self, now: Time) -> Option<Open> {
+    pub fn process_next_event(&mut self, now: Time) -> Option<OpenRequest> {
         let what = self.agenda.pop(now)?;
-        let open =
-            self.kind.act(now, what, self.stop, &self.hosts, &mut self.agenda, &mut self.rng);
-        let open = Open { keep: self.keep, ..open? };
-        if self.open >= self.most {
-            self.hosts[open.host as usize].refused += 1;
+        let open = self.kind.process_event(
+            now,
+            what,
+            self.stop,
+            &self.hosts,
+            &mut self.agenda,
+            &mut self.rng,
+        );
+        let open = OpenRequest { reuse_connection: self.reuse_connection, ..open? };
+        if self.open_connections >= self.max_open {
+            self.hosts[open.host as usize].deferred += 1;
             self.agenda.push(now + AGAIN, agenda::What::Open(open));
             return None;
         }
-        self.open += 1;
+        self.open_connections += 1;
         let host = &mut self.hosts[open.host as usize];
         host.started += u64::from(!open.request);
         Some(open)
@@ -183,14 +193,14 @@ impl Crowd {
     }
 
     /// Take an idle pooled flow for this connection; None if a new one must be created.
-    pub fn lend(&mut self, open: &Open) -> Option<u32> {
-        self.hosts[open.host as usize].free[usize::from(open.request)].pop()
+    pub fn take_idle_flow(&mut self, open: &OpenRequest) -> Option<u32> {
+        self.hosts[open.host as usize].idle[usize::from(open.request)].pop()
     }
 
     /// Handle the reception of the last byte of `told` at `at`, possibly in the future. Returns the
     /// time at which the session group must be woken.
-    pub fn received(&mut self, told: &Told, host: u32, at: Time) -> Time {
-        if self.until == Until::Received && !told.open.request {
+    pub fn on_received(&mut self, told: &Transfer, host: u32, at: Time) -> Time {
+        if self.until == CompletionRule::Received && !told.open.request {
             self.complete(told, host, at);
         }
         self.next()
@@ -198,35 +208,47 @@ impl Crowd {
 
     /// Handle the acknowledgement of all data of `told` at `now`: flow `f` becomes idle. Returns
     /// the time at which the session group must be woken.
-    pub fn acked(&mut self, told: &Told, host: u32, f: u32, now: Time) -> Time {
-        if self.until == Until::Acked && !told.open.request {
+    pub fn on_acked(&mut self, told: &Transfer, host: u32, f: u32, now: Time) -> Time {
+        if self.until == CompletionRule::Acked && !told.open.request {
             self.complete(told, host, now);
         }
-        self.open -= 1;
-        self.hosts[host as usize].free[usize::from(told.open.request)].push(f);
-        self.kind.ended(now, told, &mut self.agenda, &mut self.rng);
+        self.open_connections -= 1;
+        self.hosts[host as usize].idle[usize::from(told.open.request)].push(f);
+        self.kind.on_connection_end(now, told, &mut self.agenda, &mut self.rng);
         self.next()
     }
 
-    fn complete(&mut self, told: &Told, host: u32, at: Time) {
-        let Open { since, bytes, .. } = told.open;
-        self.done.push(Done { start: since, took: at - since, startup: told.startup, bytes, host });
-        self.queries.extend(self.kind.answered(at, &mut self.agenda, &mut self.rng));
+    fn complete(&mut self, told: &Transfer, host: u32, at: Time) {
+        let OpenRequest { requested_at: since, bytes, .. } = told.open;
+        self.done.push(CompletedTransfer {
+            start: since,
+            took: at - since,
+            startup: told.startup,
+            bytes,
+            host,
+        });
+        self.queries.extend(self.kind.on_answer(at, &mut self.agenda, &mut self.rng));
     }
 
     /// Add the results of host `h`, whose completed transfers are `done`, to `map`.
-    pub(crate) fn tell(&self, h: usize, done: Vec<Done>, warm: Time, map: &mut Map<String, Json>) {
+    pub(crate) fn insert_results(
+        &self,
+        h: usize,
+        done: Vec<CompletedTransfer>,
+        warm: Time,
+        map: &mut Map<String, Json>,
+    ) {
         let since = done.iter().filter(|d| d.start >= warm);
         let mut took: Vec<f64> = since.map(|d| d.took.as_secs()).collect();
-        outcome::completions(&mut took, map);
-        let Host { started, refused, .. } = self.hosts[h];
+        outcome::insert_completions(&mut took, map);
+        let Host { started, deferred: refused, .. } = self.hosts[h];
         map.insert("started".into(), started.into());
         map.insert("unfinished".into(), (started - done.len() as u64).into());
         map.insert("refused".into(), refused.into());
     }
 
     /// True if its transfers are answers to queries.
-    pub fn queries_are_made(&self) -> bool {
+    pub fn has_queries(&self) -> bool {
         matches!(self.kind, Kind::Incast(_))
     }
 }

@@ -5,7 +5,7 @@
 //! Stability and Fast Adaptation" (HRED), section IV (sessions of transfers); Feldmann et al.,
 //! SIGCOMM 1999, as implemented by ns-2's webtraf (web).
 
-use crate::dist::Dist;
+use crate::dist::Distribution;
 use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::units::{Bytes, Rate, Span};
@@ -13,7 +13,7 @@ use sojourn_aqm::{choice, params};
 
 choice! {
     /// Definition of the completion of a transfer.
-    pub enum Until {
+    pub enum CompletionRule {
         /// The last byte has been received in order.
         Received = "received",
         /// The sender has received the last ack, as measured by ns-2 scripts.
@@ -22,23 +22,24 @@ choice! {
 }
 
 /// Minimum gap between arrivals; at 0 simulated time would not advance.
-const PAUSE: Dist<Span> = Dist::Constant(Span(1));
+const MIN_GAP: Distribution<Span> = Distribution::Constant(Span(1));
 /// Maximum gap between arrivals.
-const LONG: Dist<Span> = Dist::Constant(Span::s(1_000_000));
-const BYTE: Dist<Bytes> = Dist::Constant(Bytes(1));
-const BYTES_MAX: Dist<Bytes> = Dist::Constant(Bytes(1_000_000_000_000));
+const MAX_GAP: Distribution<Span> = Distribution::Constant(Span::s(1_000_000));
+const MIN_SIZE: Distribution<Bytes> = Distribution::Constant(Bytes(1));
+const BYTES_MAX: Distribution<Bytes> = Distribution::Constant(Bytes(1_000_000_000_000));
 /// Upper bound on the concurrent connections of a group.
-const MOST: u64 = 1_000_000;
+const MAX_OPEN: u64 = 1_000_000;
 
 params! {
     /// Short flows with random arrivals, each on a new connection.
     pub struct Poisson {
         /// Time from which flows arrive.
-        start: Dist<Span> = Dist::Constant(Span::ZERO), [], "", [];
+        start: Distribution<Span> = Distribution::Constant(Span::ZERO), [], "", [];
         /// Payload of a flow.
-        size: Dist<Bytes> = Dist::Constant(Bytes(100_000)), [BYTE => BYTES_MAX], "", [];
+        size: Distribution<Bytes> =
+            Distribution::Constant(Bytes(100_000)), [MIN_SIZE => BYTES_MAX], "", [];
         /// Time between arrivals in the whole group; auto: exponential, derived from load.
-        interval: Option<Dist<Span>> = None, [Some(PAUSE) => Some(LONG)], "", [];
+        interval: Option<Distribution<Span>> = None, [Some(MIN_GAP) => Some(MAX_GAP)], "", [];
         /// Mean payload rate of the whole group; auto: derived from interval, or 1mbit if neither
         /// is given.
         load: Option<Rate> = None, [Some(Rate(1)) => Some(Rate(100_000_000_000_000))], "", [];
@@ -47,9 +48,9 @@ params! {
         /// Time from which no further flow arrives; auto means never.
         stop: Option<Span> = None, [], "", [];
         /// Definition of completion: received in order, or acknowledged.
-        until: Until = Until::Received, [], "", [];
+        until: CompletionRule = CompletionRule::Received, [], "", [];
         /// Maximum number of open connections; further ones are retried after 1 s.
-        most: u64 = 10_000, [1 => MOST], "", [];
+        most: u64 = 10_000, [1 => MAX_OPEN], "", [];
     }
 }
 
@@ -58,13 +59,14 @@ params! {
     /// all answers are complete.
     pub struct Incast {
         /// Start time of the first query.
-        start: Dist<Span> = Dist::Constant(Span::ZERO), [], "", [];
+        start: Distribution<Span> = Distribution::Constant(Span::ZERO), [], "", [];
         /// Payload of the answer of one server.
-        size: Dist<Bytes> = Dist::Constant(Bytes(10_000)), [BYTE => BYTES_MAX], "S", [];
+        size: Distribution<Bytes> =
+            Distribution::Constant(Bytes(10_000)), [MIN_SIZE => BYTES_MAX], "S", [];
         /// Time from the query to the start of a server's answer.
-        jitter: Dist<Span> = Dist::Uniform(Span::ZERO, Span::us(10)), [], "", [];
+        jitter: Distribution<Span> = Distribution::Uniform(Span::ZERO, Span::us(10)), [], "", [];
         /// Pause between the completion of the last answer and the next query.
-        gap: Dist<Span> = Dist::Constant(Span::ZERO), [], "", ["delay"];
+        gap: Distribution<Span> = Distribution::Constant(Span::ZERO), [], "", ["delay"];
         /// Number of queries; auto means unlimited.
         number: Option<u64> = None, [Some(1) => Some(1_000_000_000)], "", ["queries"];
         /// Time from which no further query starts; auto means never.
@@ -72,9 +74,9 @@ params! {
         /// If true, each server keeps its connection (and window) between queries.
         persistent: bool = false, [], "", [];
         /// Definition of completion: received in order, or acknowledged.
-        until: Until = Until::Received, [], "", [];
+        until: CompletionRule = CompletionRule::Received, [], "", [];
         /// Maximum number of open connections; further ones are retried after 1 s.
-        most: u64 = 10_000, [1 => MOST], "", [];
+        most: u64 = 10_000, [1 => MAX_OPEN], "", [];
     }
 }
 
@@ -83,23 +85,25 @@ params! {
     /// member of the group.
     pub struct Sessions {
         /// Time from which sessions arrive.
-        start: Dist<Span> = Dist::Constant(Span::ZERO), [], "", [];
+        start: Distribution<Span> = Distribution::Constant(Span::ZERO), [], "", [];
         /// Time between arrivals of sessions in the whole group.
-        interval: Dist<Span> = Dist::Exponential(Span::s(1)), [PAUSE => LONG], "", [];
+        interval: Distribution<Span> =
+            Distribution::Exponential(Span::s(1)), [MIN_GAP => MAX_GAP], "", [];
         /// Number of transfers per session.
         transfers: u64 = 10, [1 => 1_000_000], "", [];
         /// Payload of a transfer.
-        size: Dist<Bytes> = Dist::Pareto(Bytes(5_000), 1.2), [BYTE => BYTES_MAX], "", [];
+        size: Distribution<Bytes> =
+            Distribution::Pareto(Bytes(5_000), 1.2), [MIN_SIZE => BYTES_MAX], "", [];
         /// Pause between the last acknowledgement of a transfer and the start of the next.
-        gap: Dist<Span> = Dist::Constant(Span::ZERO), [], "", ["think"];
+        gap: Distribution<Span> = Distribution::Constant(Span::ZERO), [], "", ["think"];
         /// Number of sessions; auto means unlimited.
         number: Option<u64> = None, [Some(1) => Some(1_000_000_000)], "", [];
         /// Time from which no further session arrives; auto means never.
         stop: Option<Span> = None, [], "", [];
         /// Definition of completion: received in order, or acknowledged.
-        until: Until = Until::Received, [], "", [];
+        until: CompletionRule = CompletionRule::Received, [], "", [];
         /// Maximum number of open connections; further ones are retried after 1 s.
-        most: u64 = 10_000, [1 => MOST], "", [];
+        most: u64 = 10_000, [1 => MAX_OPEN], "", [];
     }
 }
 
@@ -110,25 +114,28 @@ params! {
         /// Number of users.
         sessions: u64 = 400, [1 => 1_000_000], "", [];
         /// Start time of a user's session, drawn per user; launch is added.
-        start: Dist<Span> = Dist::Constant(Span::ZERO), [], "", [];
+        start: Distribution<Span> = Distribution::Constant(Span::ZERO), [], "", [];
         /// Additional delay of each session relative to the previous one.
-        launch: Dist<Span> = Dist::Constant(Span::ZERO), [], "", [];
+        launch: Distribution<Span> = Distribution::Constant(Span::ZERO), [], "", [];
         /// Time from the start of a session to its first page.
-        first: Dist<Span> = Dist::Constant(Span::ZERO), [], "", [];
+        first: Distribution<Span> = Distribution::Constant(Span::ZERO), [], "", [];
         /// Number of pages per session; auto means unlimited.
         pages: Option<u64> = Some(250), [Some(1) => Some(1_000_000_000)], "", [];
         /// Time from the end of a page (with overlap: from its start) to the next.
-        page_gap: Dist<Span> = Dist::Exponential(Span::s(15)), [], "", ["think", "inter_page"];
+        page_gap: Distribution<Span> =
+            Distribution::Exponential(Span::s(15)), [], "", ["think", "inter_page"];
         /// If true, the next page does not wait for the end of the current one (webtraf before
         /// November 2001).
         overlap: bool = false, [], "", [];
         /// Number of objects per page, rounded up.
-        objects: Dist<u64> = Dist::Constant(1),
-            [Dist::Constant(1) => Dist::Constant(1_000_000)], "", ["page_size"];
+        objects: Distribution<u64> = Distribution::Constant(1),
+            [Distribution::Constant(1) => Distribution::Constant(1_000_000)], "", ["page_size"];
         /// Time between requests of objects within a page.
-        object_gap: Dist<Span> = Dist::Exponential(Span::ms(10)), [], "", ["inter_obj"];
+        object_gap: Distribution<Span> =
+            Distribution::Exponential(Span::ms(10)), [], "", ["inter_obj"];
         /// Payload of an object.
-        size: Dist<Bytes> = Dist::Lomax(Bytes(12_000), 1.2), [BYTE => BYTES_MAX], "",
+        size: Distribution<Bytes> =
+            Distribution::Lomax(Bytes(12_000), 1.2), [MIN_SIZE => BYTES_MAX], "",
             ["object_size"];
         /// If true, each object is requested on its own connection, with one data packet on
         /// return_path; the request counts in the completion time.
@@ -136,19 +143,19 @@ params! {
         /// Time from which no further page is requested; auto means never.
         stop: Option<Span> = None, [], "", [];
         /// Definition of completion: received in order, or acknowledged.
-        until: Until = Until::Received, [], "", [];
+        until: CompletionRule = CompletionRule::Received, [], "", [];
         /// Maximum number of open connections; further ones are retried after 1 s.
-        most: u64 = 10_000, [1 => MOST], "", [];
+        most: u64 = 10_000, [1 => MAX_OPEN], "", [];
     }
 }
 
 impl Poisson {
     /// Distribution of the time between arrivals.
-    pub fn arrivals(&self) -> Dist<Span> {
+    pub fn arrivals(&self) -> Distribution<Span> {
         let load = self.load.unwrap_or(Rate(1_000_000));
         self.interval.clone().unwrap_or_else(|| {
             let mean_ns = self.size.mean() * 8e9 / load.0 as f64;
-            Dist::Exponential(Span(cast::trunc(mean_ns).max(1)))
+            Distribution::Exponential(Span(cast::trunc(mean_ns).max(1)))
         })
     }
 

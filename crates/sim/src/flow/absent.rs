@@ -1,21 +1,21 @@
 //! Leaving flows, and detection of stalled flows.
 
-use super::{App, Ends, Flow};
+use super::{App, Endpoints, Flow};
 use sojourn_aqm::units::Time;
 
 impl Flow {
     /// Leave at `now`: nothing is sent from then on, packets in flight to either end are ignored,
     /// and unreceived data stays undelivered. Datagrams in flight still arrive.
     pub fn leave(&mut self, now: Time) {
-        self.look(Time(now.0.saturating_sub(1)));
-        (self.due, self.stop) = (Time::NEVER, self.stop.min(now));
-        if let Ends::Tcp(tcp) = &mut self.ends {
+        self.advance_totals(Time(now.0.saturating_sub(1)));
+        (self.next_action, self.stop) = (Time::NEVER, self.stop.min(now));
+        if let Endpoints::Tcp(tcp) = &mut self.ends {
             let delivered = self.delivered;
-            self.later.iter_mut().for_each(|l| l.1 = delivered);
+            self.later_totals.iter_mut().for_each(|l| l.1 = delivered);
             self.connection += 1;
             tcp.sender.abort();
             tcp.receiver.reset();
-            tcp.completions.retain(|c| c.start + c.took < now);
+            tcp.completions.retain(|c| c.start + c.duration < now);
             if let App::Lent(told) = &mut tcp.app {
                 (told.received, told.acked, told.busy) = (None, false, false);
             }
@@ -25,10 +25,10 @@ impl Flow {
     /// True if data is unacknowledged and no packet of the connection is in flight, given that none
     /// is on links unless `on_links`. Only the retransmission timer can then continue the transfer.
     pub fn stalled(&self, on_links: bool) -> bool {
-        let Ends::Tcp(tcp) = &self.ends else { return false };
-        let outstanding = tcp.sender.timer() < Time::NEVER && !tcp.sender.done();
+        let Endpoints::Tcp(tcp) = &self.ends else { return false };
+        let outstanding = tcp.sender.next_timer() < Time::NEVER && !tcp.sender.is_done();
         let arrives = || self.inbox.iter().any(|(_, of, _)| *of == self.connection);
-        let answers = || tcp.receiver.timer() < Time::NEVER || self.acks.any_of(self.connection);
+        let answers = || tcp.receiver.timer() < Time::NEVER || self.acks.contains(self.connection);
         outstanding && !on_links && !answers() && !arrives()
     }
 }

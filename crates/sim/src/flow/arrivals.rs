@@ -1,22 +1,28 @@
 //! Arrivals at the far end of a flow, and totals of delivered and received bytes.
 
-use super::{Arrival, Ends, Flow, Outbox};
+use super::{Arrival, Endpoints, Flow, Outbox};
 use sojourn_aqm::units::Time;
 
 impl Flow {
     /// Schedule an arrival at the far end at `at`, not earlier than that of the previous call.
     /// Returns the time at which the flow must be woken. `look` is the time of the next sample.
     #[inline]
-    pub fn arrive(&mut self, at: Time, connection: u32, arrival: Arrival, look: Time) -> Time {
+    pub fn schedule_arrival(
+        &mut self,
+        at: Time,
+        connection: u32,
+        arrival: Arrival,
+        look: Time,
+    ) -> Time {
         let Arrival::Segment(segment, ce) = arrival else {
             self.inbox.push_back((at, connection, arrival));
             return at;
         };
-        if !self.early {
+        if !self.processes_early {
             self.inbox.push_back((at, connection, arrival));
             return at;
         }
-        let Ends::Tcp(tcp) = &mut self.ends else { return Time::NEVER };
+        let Endpoints::Tcp(tcp) = &mut self.ends else { return Time::NEVER };
         let current = connection == self.connection;
         if current {
             // The acks have one constant delay, so they stay in order.
@@ -24,68 +30,71 @@ impl Flow {
             if timer < at
                 && let Some(ack) = tcp.receiver.on_timer(timer)
             {
-                self.acks.push(timer + self.lag, connection, ack);
+                self.acks.push(timer + self.extra_delay, connection, ack);
             }
-            if let Some(ack) = tcp.receiver.on_change(&segment, ce) {
-                self.acks.push(at + self.lag, connection, ack);
+            if let Some(ack) = tcp.receiver.on_ce_change(&segment, ce) {
+                self.acks.push(at + self.extra_delay, connection, ack);
             }
             if let Some(ack) = tcp.receive(at, &segment, ce) {
-                self.acks.push(at + self.lag, connection, ack);
+                self.acks.push(at + self.extra_delay, connection, ack);
             }
         }
         // Packets of an earlier connection still count as received.
         let bytes = if current {
             tcp.receiver.delivered_bytes()
         } else {
-            self.later.back().map_or(self.delivered, |l| l.1)
+            self.later_totals.back().map_or(self.delivered, |l| l.1)
         };
         let next_timer = tcp.receiver.timer();
-        self.foreseen += u64::from(segment.wire);
+        self.received_known += u64::from(segment.wire);
         if at < look {
             // Rarely anything is left of a time before the last sample.
-            self.later.clear();
-            (self.delivered, self.received) = (bytes, self.foreseen);
+            self.later_totals.clear();
+            (self.delivered, self.received) = (bytes, self.received_known);
         } else {
-            self.later.push_back((at, bytes, self.foreseen));
+            self.later_totals.push_back((at, bytes, self.received_known));
         }
         if !current {
             return Time::NEVER;
         }
         let ack = self.acks.next();
-        ack.min(next_timer + self.lag)
+        ack.min(next_timer + self.extra_delay)
     }
 
     /// Process the first arrival of the inbox.
-    pub(super) fn receive(&mut self, out: &mut Outbox) {
+    pub(super) fn process_arrival(&mut self, out: &mut Outbox) {
         let Some((at, connection, arrival)) = self.inbox.pop_front() else { return };
         self.received += match arrival {
             Arrival::Segment(segment, _) => u64::from(segment.wire),
             Arrival::Datagram(_, len) => u64::from(len),
         };
         match (&mut self.ends, arrival) {
-            (Ends::Tcp(tcp), Arrival::Segment(segment, ce)) if connection == self.connection => {
-                out.acks.extend(tcp.receiver.on_change(&segment, ce));
+            (Endpoints::Tcp(tcp), Arrival::Segment(segment, ce))
+                if connection == self.connection =>
+            {
+                out.acks.extend(tcp.receiver.on_ce_change(&segment, ce));
                 out.acks.extend(tcp.receive(at, &segment, ce));
             }
-            (Ends::Udp(udp), Arrival::Datagram(sent, len)) => udp.receive(at, sent, len),
+            (Endpoints::Udp(udp), Arrival::Datagram(sent, len)) => udp.receive(at, sent, len),
             _ => {} // packet of an earlier connection
         }
     }
 
     /// Advance the totals of delivered and received bytes to `now`.
-    pub fn look(&mut self, now: Time) {
-        while let Some((_, delivered, received)) = self.later.front().filter(|l| l.0 <= now) {
+    pub fn advance_totals(&mut self, now: Time) {
+        while let Some((_, delivered, received)) = self.later_totals.front().filter(|l| l.0 <= now)
+        {
             (self.delivered, self.received) = (*delivered, *received);
-            self.later.pop_front();
+            self.later_totals.pop_front();
         }
     }
 
     /// Payload delivered in order since the start, bytes; duplicates count once.
     pub fn delivered_bytes(&self) -> u64 {
         match &self.ends {
-            Ends::Tcp(_) if self.early => self.delivered,
-            Ends::Tcp(tcp) => tcp.receiver.delivered_bytes(),
-            Ends::Udp(udp) => udp.delivered_bytes,
+            Endpoints::Tcp(_) if self.processes_early => self.delivered,
+            Endpoints::Tcp(tcp) => tcp.receiver.delivered_bytes(),
+            Endpoints::Udp(udp) => udp.delivered_bytes,
         }
     }
 

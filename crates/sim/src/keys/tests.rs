@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::changes::{DELAY_MAX, RATE_MAX};
-use crate::dist::Dist;
+use crate::dist::Distribution;
 use sojourn_aqm::params::{Setting, Value};
 use sojourn_aqm::{Bytes, Rate, Size, Span};
 
@@ -26,7 +26,9 @@ fn read(kind: &str, toml: &str) -> Option<String> {
         "integer" => as_a::<u64>(toml),
         "flag" => as_a::<bool>(toml),
         "auto" => as_a::<Option<Span>>(toml),
-        "distribution" => as_a::<Dist<Span>>(toml).or_else(|| as_a::<Dist<Bytes>>(toml)),
+        "distribution" => {
+            as_a::<Distribution<Span>>(toml).or_else(|| as_a::<Distribution<Bytes>>(toml))
+        }
         _ => None,
     }
 }
@@ -54,7 +56,7 @@ fn ranges_of_keys_and_columns_agree() {
 fn every_key_is_described_and_unique() {
     for table in TABLES {
         for (i, key) in table.keys.iter().enumerate() {
-            assert!(key.about.ends_with('.') && !key.example.is_empty(), "{}", key.name);
+            assert!(key.description.ends_with('.') && !key.example.is_empty(), "{}", key.name);
             assert!(!table.keys[..i].iter().any(|other| other.name == key.name));
         }
     }

@@ -17,7 +17,7 @@
 //! use sojourn_aqm::units::Time;
 //! use sojourn_sim::tcp;
 //! # struct Fixed;
-//! # impl sojourn_aqm::dice::Dice for Fixed { fn uniform(&mut self) -> f64 { 0.5 } }
+//! # impl sojourn_aqm::Random for Fixed { fn uniform(&mut self) -> f64 { 0.5 } }
 //! let params = tcp::parse("newreno", []).unwrap();
 //! let mut sender = tcp::Tcp::new(&params, &mut Fixed);
 //! let mut receiver = tcp::Receiver::new(&params);
@@ -53,14 +53,14 @@ mod rfc_sack;
 mod rtt;
 mod scoreboard;
 
-pub use params::{Profile, Recovery, Settings, TcpParams, parse};
+pub use params::{CommonParams, LossRecovery, Profile, TcpParams, parse};
 pub use receiver::Receiver;
 pub use registry::{Entry, TCPS};
 
-use crate::cc::{self, Choice, Reno};
-use ns2::Ns2;
-use rfc::Rfc;
-use sojourn_aqm::dice::Dice;
+use crate::cc::{self, ControlParams, Reno};
+use ns2::Ns2Sender;
+use rfc::RfcSender;
+use sojourn_aqm::random::Random;
 use sojourn_aqm::units::Time;
 
 /// Duplicate acks that indicate a loss (RFC 5681 §3.2).
@@ -110,7 +110,7 @@ const _: () = assert!(size_of::<Segment>() <= 24 && size_of::<Ack>() <= 64);
 
 /// Counters of a sender since its creation; opening a new connection does not reset them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
+pub struct SenderStats {
     /// Segments sent, SYNs and retransmissions included.
     pub sent_packets: u64,
     /// Retransmitted segments.
@@ -124,11 +124,11 @@ pub struct Stats {
 #[derive(Clone, Debug)]
 pub enum Tcp {
     /// ns-2's agents; counts packets.
-    Ns2(Ns2),
+    Ns2(Ns2Sender),
     /// RFC sender with Reno's window; counts bytes.
-    Reno(Rfc<Reno>),
+    Reno(RfcSender<Reno>),
     /// RFC sender with any congestion control and optional pacing.
-    Any(Box<Rfc<cc::Any>>),
+    Any(Box<RfcSender<cc::AnyControl>>),
 }
 
 // Kept small: runs may have 100,000 flows.
@@ -148,19 +148,19 @@ macro_rules! each {
 impl Tcp {
     /// Create a sender without a connection. Draws one random number for the `ns2` profile (clock
     /// phase) and one for BBR (probing phase).
-    pub fn new(params: &TcpParams, dice: &mut dyn Dice) -> Tcp {
+    pub fn new(params: &TcpParams, rng: &mut dyn Random) -> Tcp {
         let s = &params.settings;
         let hooked = s.pacing == Some(true) || s.prr || s.hystart == Some(true);
-        let plain = params.control == Choice::Reno && !hooked;
+        let plain = params.control == ControlParams::Reno && !hooked;
         match s.profile {
-            Profile::Ns2 => Tcp::Ns2(Ns2::new(params, dice.uniform())),
-            Profile::Rfc if plain => Tcp::Reno(Rfc::new(params, dice)),
-            Profile::Rfc => Tcp::Any(Box::new(Rfc::new(params, dice))),
+            Profile::Ns2 => Tcp::Ns2(Ns2Sender::new(params, rng.uniform())),
+            Profile::Rfc if plain => Tcp::Reno(RfcSender::new(params, rng)),
+            Profile::Rfc => Tcp::Any(Box::new(RfcSender::new(params, rng))),
         }
     }
 
     /// Congestion control; None for plain Reno.
-    pub fn control(&self) -> Option<&cc::Any> {
+    pub fn control(&self) -> Option<&cc::AnyControl> {
         match self {
             Tcp::Any(sender) => Some(sender.control()),
             _ => None,
@@ -179,7 +179,7 @@ impl Tcp {
     }
 
     /// End the transfer: no new data is sent from now on; outstanding data is still delivered.
-    pub fn stop(&mut self) {
+    pub fn stop_writing(&mut self) {
         each!(self, s => s.stop());
     }
 
@@ -197,16 +197,16 @@ impl Tcp {
         }
     }
 
-    /// Process the expiry of [`Tcp::timer`]; does nothing if it is not due.
+    /// Process the expiry of [`Tcp::next_timer`]; does nothing if it is not due.
     pub fn on_timer(&mut self, now: Time, out: &mut Vec<Segment>) {
-        if now >= self.timer() {
+        if now >= self.next_timer() {
             each!(self, s => s.on_timer(now, out));
         }
     }
 
     /// Time at which the retransmission timer expires or the pacer releases a segment;
     /// [`Time::NEVER`] if neither is pending.
-    pub fn timer(&self) -> Time {
+    pub fn next_timer(&self) -> Time {
         each!(self, s => s.timer())
     }
 
@@ -231,7 +231,7 @@ impl Tcp {
     }
 
     /// True if all data written in this connection is acknowledged.
-    pub fn done(&self) -> bool {
+    pub fn is_done(&self) -> bool {
         each!(self, s => s.done())
     }
 
@@ -241,13 +241,13 @@ impl Tcp {
     }
 
     /// Counters since creation.
-    pub fn stats(&self) -> &Stats {
+    pub fn stats(&self) -> &SenderStats {
         each!(self, s => s.stats())
     }
 }
 
 /// Not inlined, so that [`Tcp::on_ack`] stays small enough to be inlined itself.
 #[inline(never)]
-fn on_ack_of_any(s: &mut Rfc<cc::Any>, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
+fn on_ack_of_any(s: &mut RfcSender<cc::AnyControl>, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
     s.on_ack(now, ack, out);
 }

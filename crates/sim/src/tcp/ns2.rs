@@ -1,7 +1,7 @@
 //! Sender of the `ns2` profile: windows in packets, growth per ack.
 //!
 //! **Source**: the behaviour of the one-way agents of ns-2.35, `Agent/TCP`, `TCP/Reno`,
-//! `TCP/Newreno` and (in `ns2_sack.rs`) `TCP/Sack1`; the tests replay its traces.
+//! `TCP/Newreno` and (in `ns2_sack.rs`) `TCP/SackState`; the tests replay its traces.
 //!
 //! **Symbols**
 //!
@@ -28,16 +28,16 @@
 //!
 //! **Cost**: under 400 bytes per sender; no work per packet in flight (except SACK).
 
-use super::ns2_sack::Sack1;
-use super::params::{Recovery, TcpParams, worked_out};
-use super::rtt::{Bounds, Ticks};
-use super::{Ack, DUP_THRESH, Segment, Stats, UNLIMITED};
+use super::ns2_sack::SackState;
+use super::params::{LossRecovery, TcpParams, resolved};
+use super::rtt::{Ns2RttEstimator, RtoBounds};
+use super::{Ack, DUP_THRESH, Segment, SenderStats, UNLIMITED};
 use sojourn_aqm::cast;
 use sojourn_aqm::units::Time;
 
 /// Cause of the last window reduction; decides the reaction to the next congestion signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cut {
+pub(super) enum LastReduction {
     /// No reduction yet, or one by duplicate acks whose recovery is over.
     Done,
     /// Duplicate acks.
@@ -50,7 +50,7 @@ pub(super) enum Cut {
 
 /// Sender of the `ns2` profile.
 #[derive(Clone, Debug)]
-pub struct Ns2 {
+pub struct Ns2Sender {
     /// Lowest unacknowledged packet.
     pub(super) una: u64,
     /// Next packet to send.
@@ -68,19 +68,19 @@ pub struct Ns2 {
     /// Window inflation by duplicate acks, packets.
     inflation: u64,
     pub(super) dup: u32,
-    pub(super) last: Cut,
+    pub(super) last: LastReduction,
     /// NewReno: true if this recovery has seen a partial ack.
     partial: bool,
     /// True if the next packet, new or not, carries CWR.
     cwr: bool,
     /// True if a mark arrived at a window of one packet.
     starved: bool,
-    pub(super) rtt: Ticks,
+    pub(super) rtt: Ns2RttEstimator,
     /// Packet being timed and its transmission time.
     timed: Option<(u64, Time)>,
     timer: Time,
-    pub(super) sack: Sack1,
-    pub(super) recovery: Recovery,
+    pub(super) sack: SackState,
+    pub(super) recovery: LossRecovery,
     limited_transmit: bool,
     careful: bool,
     ecn: bool,
@@ -91,16 +91,16 @@ pub struct Ns2 {
     header_bytes: u32,
     /// Time at which the SYN was acknowledged; [`Time::NEVER`] before.
     established: Time,
-    stats: Stats,
+    stats: SenderStats,
 }
 
-impl Ns2 {
+impl Ns2Sender {
     /// Create a sender without a connection; `phase` in [0, 1) is the offset of its clock in ticks.
-    pub fn new(params: &TcpParams, phase: f64) -> Ns2 {
+    pub fn new(params: &TcpParams, phase: f64) -> Ns2Sender {
         let s = &params.settings;
-        let first_window = cast::saturate32(s.in_packets(worked_out(s.initial_window)));
-        let initial_ssthresh = s.in_packets(worked_out(s.initial_ssthresh));
-        Ns2 {
+        let first_window = cast::saturate32(s.in_packets(resolved(s.initial_window)));
+        let initial_ssthresh = s.in_packets(resolved(s.initial_ssthresh));
+        Ns2Sender {
             una: 0,
             nxt: 0,
             max: 0,
@@ -111,24 +111,24 @@ impl Ns2 {
             rwnd: s.in_packets(s.receive_window),
             inflation: 0,
             dup: 0,
-            last: Cut::Done,
+            last: LastReduction::Done,
             partial: false,
             cwr: false,
             starved: false,
-            rtt: Ticks::new(Bounds::of(s), phase),
+            rtt: Ns2RttEstimator::new(RtoBounds::of(s), phase),
             timed: None,
             timer: Time::NEVER,
-            sack: Sack1::default(),
+            sack: SackState::default(),
             recovery: params.recovery,
             limited_transmit: s.limited_transmit,
             careful: s.careful,
-            ecn: worked_out(s.ecn),
+            ecn: resolved(s.ecn),
             first_window,
             initial_ssthresh,
             packet_bytes: s.packet_bytes(),
             header_bytes: s.header_bytes(),
             established: Time::NEVER,
-            stats: Stats::default(),
+            stats: SenderStats::default(),
         }
     }
 
@@ -136,7 +136,7 @@ impl Ns2 {
     pub fn open(&mut self, now: Time, out: &mut Vec<Segment>) {
         (self.una, self.nxt, self.max, self.end, self.recover) = (0, 0, 0, 1, 1);
         (self.cwnd, self.ssthresh) = (1.0, self.initial_ssthresh);
-        (self.inflation, self.dup, self.last) = (0, 0, Cut::Done);
+        (self.inflation, self.dup, self.last) = (0, 0, LastReduction::Done);
         (self.partial, self.cwr, self.starved) = (false, false, false);
         (self.timed, self.timer, self.established) = (None, Time::NEVER, Time::NEVER);
         self.rtt.reset();
@@ -154,7 +154,7 @@ impl Ns2 {
         self.send(now, u32::MAX, out);
     }
 
-    /// See [`super::Tcp::stop`].
+    /// See [`super::Tcp::stop_writing`].
     pub fn stop(&mut self) {
         self.end = self.end.min(self.max.max(1));
     }
@@ -173,16 +173,17 @@ impl Ns2 {
         if ack.ece && self.ecn {
             self.on_mark(ack.ack);
         }
-        if self.recovery == Recovery::Sack {
+        if self.recovery == LossRecovery::Sack {
             return self.on_sack(now, ack, out);
         }
         if ack.ack > self.una {
-            let recovering = self.last == Cut::DupAcks && self.recovery == Recovery::NewReno;
+            let recovering =
+                self.last == LastReduction::DupAcks && self.recovery == LossRecovery::NewReno;
             if recovering && ack.ack < self.recover {
                 self.on_partial_ack(now, ack.ack, out);
             } else {
-                if self.last == Cut::DupAcks {
-                    self.last = Cut::Done;
+                if self.last == LastReduction::DupAcks {
+                    self.last = LastReduction::Done;
                 }
                 (self.inflation, self.partial) = (0, false);
                 self.on_new_ack(now, ack);
@@ -193,7 +194,7 @@ impl Ns2 {
                 self.on_third_dup(now, out);
             } else if self.dup < DUP_THRESH {
                 self.send_limited(now, out);
-            } else if self.last == Cut::DupAcks && self.recovery != Recovery::Tahoe {
+            } else if self.last == LastReduction::DupAcks && self.recovery != LossRecovery::Tahoe {
                 self.inflation += 1;
             }
         } else {
@@ -202,7 +203,7 @@ impl Ns2 {
         // NewReno sends at most two packets per ack during recovery.
         match self.recovery {
             _ if self.dup == 0 => self.send(now, u32::MAX, out),
-            Recovery::NewReno if self.dup >= DUP_THRESH => self.send(now, 2, out),
+            LossRecovery::NewReno if self.dup >= DUP_THRESH => self.send(now, 2, out),
             _ if self.dup >= DUP_THRESH => self.send(now, u32::MAX, out),
             _ => {}
         }
@@ -210,7 +211,7 @@ impl Ns2 {
 
     /// Process an ack of new data outside of recovery.
     pub(super) fn on_new_ack(&mut self, now: Time, ack: &Ack) {
-        self.advance(now, ack);
+        self.on_cumulative_ack(now, ack);
         if !(ack.ece && self.ecn) {
             self.cwnd += if self.cwnd < self.ssthresh as f64 { 1.0 } else { 1.0 / self.cwnd };
             self.starved = false;
@@ -221,13 +222,13 @@ impl Ns2 {
     }
 
     /// Advance `una`, take the RTT sample and set the timer; does not change the window.
-    pub(super) fn advance(&mut self, now: Time, ack: &Ack) {
+    pub(super) fn on_cumulative_ack(&mut self, now: Time, ack: &Ack) {
         self.dup = 0;
-        self.move_to(ack.ack);
+        self.set_una(ack.ack);
         if let Some((packet, sent)) = self.timed.filter(|&(packet, _)| packet < self.una) {
             debug_assert!(packet < self.max);
             if !(self.ecn && self.starved && ack.ece) {
-                self.rtt.trust();
+                self.rtt.reset_backoff();
                 self.starved = false;
             }
             self.timed = None;
@@ -237,7 +238,7 @@ impl Ns2 {
     }
 
     /// Set `una` to `ack`.
-    pub(super) fn move_to(&mut self, ack: u64) {
+    pub(super) fn set_una(&mut self, ack: u64) {
         debug_assert!(ack <= self.max, "ack of data that was never sent");
         self.una = ack;
         self.nxt = self.nxt.max(ack);
@@ -251,10 +252,10 @@ impl Ns2 {
             self.set_timer(now);
         }
         let deflate = ack - self.una;
-        self.move_to(ack);
+        self.set_una(ack);
         if self.timed.is_some_and(|(packet, _)| packet < ack) {
             self.timed = None;
-            self.rtt.trust();
+            self.rtt.reset_backoff();
         }
         self.output(now, self.una, out);
         if self.inflation > deflate {
@@ -269,18 +270,18 @@ impl Ns2 {
     /// Process the third duplicate ack. Once all written data has arrived, it can only be caused by
     /// a packet received twice; ns-2 would then send a packet that was never written.
     fn on_third_dup(&mut self, now: Time, out: &mut Vec<Segment>) {
-        let again = self.once_more_after_a_mark();
+        let again = self.loss_after_mark();
         if !again && !self.may_cut() || self.done() {
             return;
         }
         if !again {
             self.recover = self.max;
-            self.halve();
+            self.halve_window();
         }
-        self.last = Cut::DupAcks;
+        self.last = LastReduction::DupAcks;
         self.timed = None;
         self.set_timer(now);
-        if self.recovery == Recovery::Tahoe {
+        if self.recovery == LossRecovery::Tahoe {
             self.cwnd = 1.0;
             self.cwr = self.ecn;
             self.nxt = self.una;
@@ -298,12 +299,12 @@ impl Ns2 {
 
     /// True for a loss in a window that a mark has already reduced: retransmit without a second
     /// reduction.
-    pub(super) fn once_more_after_a_mark(&self) -> bool {
-        self.ecn && self.last == Cut::Mark && self.una <= self.recover && self.una != 1
+    pub(super) fn loss_after_mark(&self) -> bool {
+        self.ecn && self.last == LastReduction::Mark && self.una <= self.recover && self.una != 1
     }
 
     /// Halve the window; the threshold is rounded down to whole packets.
-    pub(super) fn halve(&mut self) {
+    pub(super) fn halve_window(&mut self) {
         let half = (self.cwnd + self.inflation as f64).min(self.rwnd as f64) / 2.0;
         self.ssthresh = cast::trunc(half).max(2);
         self.cwnd = half;
@@ -313,23 +314,23 @@ impl Ns2 {
     /// Process an ECN echo in an ack of everything below `ack`: reduces at most once per window.
     /// The window may fall below one packet, which means waiting for the timer.
     fn on_mark(&mut self, ack: u64) {
-        if ack <= self.recover && self.last != Cut::Timeout {
+        if ack <= self.recover && self.last != LastReduction::Timeout {
             return;
         }
         self.recover = self.max;
-        self.last = Cut::Mark;
+        self.last = LastReduction::Mark;
         let one = self.cwnd <= 1.0;
         if one && self.starved {
             self.rtt.back_off();
         }
         self.starved = one;
-        self.halve();
+        self.halve_window();
     }
 
     /// See [`super::Tcp::on_timer`].
     pub fn on_timer(&mut self, now: Time, out: &mut Vec<Segment>) {
         let idle = self.una == self.max;
-        if self.recovery != Recovery::Tahoe {
+        if self.recovery != LossRecovery::Tahoe {
             (self.inflation, self.dup) = (0, 0);
         }
         self.sack.on_timeout();
@@ -343,8 +344,8 @@ impl Ns2 {
             // Nothing is missing; only the window is reset after the idle period.
             self.timer = Time::NEVER;
         } else {
-            if self.last != Cut::Mark {
-                self.halve();
+            if self.last != LastReduction::Mark {
+                self.halve_window();
             }
             self.stats.timeouts += 1;
             self.rtt.back_off();
@@ -352,7 +353,7 @@ impl Ns2 {
         }
         self.cwnd = 1.0;
         self.cwr = self.ecn;
-        self.last = Cut::Timeout;
+        self.last = LastReduction::Timeout;
         self.nxt = self.una;
         self.send(now, u32::MAX, out);
     }
@@ -363,8 +364,8 @@ impl Ns2 {
             return self.send_in_recovery(now, out);
         }
         let window = cast::trunc((self.cwnd + self.inflation as f64).min(self.rwnd as f64));
-        if self.recovery == Recovery::Sack && self.nxt < self.una + window {
-            self.sack.look();
+        if self.recovery == LossRecovery::Sack && self.nxt < self.una + window {
+            self.sack.apply_floor();
         }
         let end = self.end.min(self.una + window).min(self.nxt.saturating_add(burst.into()));
         while self.nxt < end {
@@ -415,7 +416,7 @@ impl Ns2 {
         self.timed = None;
     }
 
-    /// See [`super::Tcp::timer`].
+    /// See [`super::Tcp::next_timer`].
     pub fn timer(&self) -> Time {
         self.timer
     }
@@ -435,7 +436,7 @@ impl Ns2 {
         self.dup
     }
 
-    /// See [`super::Tcp::done`].
+    /// See [`super::Tcp::is_done`].
     pub fn done(&self) -> bool {
         self.una >= self.end
     }
@@ -451,7 +452,7 @@ impl Ns2 {
     }
 
     /// See [`super::Tcp::stats`].
-    pub fn stats(&self) -> &Stats {
+    pub fn stats(&self) -> &SenderStats {
         &self.stats
     }
 }

@@ -1,8 +1,8 @@
-//! ns-2's `Sack1`: only duplicate acks with new SACK information count. A recovery sends while its
-//! estimate of the packets in the network is below the window: first holes, each once, then new
+//! ns-2's `SackState`: only duplicate acks with new SACK information count. A recovery sends while
+//! its estimate of the packets in the network is below the window: first holes, each once, then new
 //! data. Unlike FACK and RFC 6675, every hole below the highest block counts as lost at once.
 
-use super::ns2::{Cut, Ns2};
+use super::ns2::{LastReduction, Ns2Sender};
 use super::scoreboard::Scoreboard;
 use super::{Ack, DUP_THRESH, Segment};
 use sojourn_aqm::cast;
@@ -10,7 +10,7 @@ use sojourn_aqm::units::Time;
 
 /// State of the SACK sender.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sack1 {
+pub(super) struct SackState {
     board: Scoreboard,
     /// Estimate of the packets in the network; can be negative.
     pipe: i64,
@@ -22,7 +22,7 @@ pub(super) struct Sack1 {
     floor: u64,
 }
 
-impl Sack1 {
+impl SackState {
     /// Reset the connection state, except what ns-2's `reset` keeps.
     pub fn reset(&mut self) {
         self.board.clear();
@@ -36,7 +36,7 @@ impl Sack1 {
     }
 
     /// Record the blocks of an ack; returns true if they contain new information.
-    fn told(&mut self, ack: &Ack) -> bool {
+    fn record_blocks(&mut self, ack: &Ack) -> bool {
         self.floor = self.floor.max(ack.ack);
         let new = self.board.update(ack);
         for &(start, _) in &ack.sacks[..usize::from(ack.blocks)] {
@@ -50,8 +50,8 @@ impl Sack1 {
     }
 
     /// Apply `floor` to the scoreboard; ns-2 does so whenever the window allows sending.
-    pub fn look(&mut self) {
-        self.board.repaired_to(self.floor);
+    pub fn apply_floor(&mut self) {
+        self.board.set_retransmitted_to(self.floor);
     }
 
     /// True in fast recovery.
@@ -60,7 +60,7 @@ impl Sack1 {
     }
 }
 
-impl Ns2 {
+impl Ns2Sender {
     /// Process an ack as a SACK sender.
     pub(super) fn on_sack(&mut self, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
         if self.sack.recovering {
@@ -71,7 +71,7 @@ impl Ns2 {
             self.on_new_ack(now, ack);
             self.sack.deaf = false;
             self.sack.board.clear();
-        } else if ack.ack == self.una && !self.sack.deaf && self.sack.told(ack) {
+        } else if ack.ack == self.una && !self.sack.deaf && self.sack.record_blocks(ack) {
             self.dup += 1;
             if self.dup == DUP_THRESH {
                 self.enter_recovery(now, out);
@@ -87,18 +87,18 @@ impl Ns2 {
     /// Process the third duplicate ack: retransmit the first hole. The pipe starts at the flight
     /// size minus the three packets of the duplicate acks; the retransmission is not added.
     fn enter_recovery(&mut self, now: Time, out: &mut Vec<Segment>) {
-        let again = self.once_more_after_a_mark();
+        let again = self.loss_after_mark();
         if !again && !self.may_cut() {
             return;
         }
         if !again {
             self.recover = self.max;
-            self.halve();
+            self.halve_window();
         }
-        self.last = Cut::DupAcks;
+        self.last = LastReduction::DupAcks;
         self.sack.pipe = (self.max - self.una).cast_signed() - i64::from(DUP_THRESH);
         self.sack.recovering = true;
-        self.sack.board.repaired_to(self.una + 1);
+        self.sack.board.set_retransmitted_to(self.una + 1);
         self.stop_timing();
         self.set_timer(now);
         self.output(now, self.una, out);
@@ -111,14 +111,14 @@ impl Ns2 {
             (self.sack.recovering, self.sack.deaf) = (false, false);
             self.recover = 1;
             self.sack.board.clear();
-            self.advance(now, ack);
+            self.on_cumulative_ack(now, ack);
         } else if ack.ack > self.una {
             self.sack.pipe -= 1;
-            self.sack.told(ack);
+            self.sack.record_blocks(ack);
             self.set_timer(now);
-            self.rtt.trust();
-            self.move_to(ack.ack);
-        } else if self.sack.told(ack) && self.dup > 0 {
+            self.rtt.reset_backoff();
+            self.set_una(ack.ack);
+        } else if self.sack.record_blocks(ack) && self.dup > 0 {
             self.dup += 1;
         }
     }
@@ -127,10 +127,10 @@ impl Ns2 {
     pub(super) fn send_in_recovery(&mut self, now: Time, out: &mut Vec<Segment>) {
         let window = i64::try_from(cast::trunc(self.cwnd)).unwrap_or(i64::MAX);
         while self.sack.pipe < window {
-            self.sack.look();
-            let seq = match self.sack.board.lacking(self.una, self.sack.board.top()) {
+            self.sack.apply_floor();
+            let seq = match self.sack.board.next_hole(self.una, self.sack.board.highest_sacked()) {
                 Some((hole, _)) => {
-                    self.sack.board.repaired_to(hole + 1);
+                    self.sack.board.set_retransmitted_to(hole + 1);
                     hole
                 }
                 None if self.nxt < self.end.min(self.una + self.rwnd) => self.nxt,

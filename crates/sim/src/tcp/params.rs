@@ -1,14 +1,14 @@
 //! TCP parameters, their defaults per profile, and validation.
 
 use super::registry::{Entry, TCPS};
-use crate::cc::Choice;
+use crate::cc::ControlParams;
 use crate::missing::SENDERS;
 use sojourn_aqm::cast;
 use sojourn_aqm::choice;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::missing::Missing;
 use sojourn_aqm::params;
-use sojourn_aqm::params::{Params, Rows, Setting, answers, unknown};
+use sojourn_aqm::params::{ParamRows, Params, Setting, answers, unknown};
 use sojourn_aqm::units::{Bytes, Size, Span};
 use std::mem::discriminant;
 
@@ -25,7 +25,7 @@ choice! {
 
 /// Loss recovery algorithm; selected by the name of the TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recovery {
+pub enum LossRecovery {
     /// Slow start from one packet.
     Tahoe,
     /// Halve the window; recovery ends with the first ack of new data.
@@ -38,7 +38,7 @@ pub enum Recovery {
 
 params! {
     /// Parameters of a TCP. [`parse`] resolves `auto` from the profile.
-    pub struct Settings {
+    pub struct CommonParams {
         /// Rules to follow: RFCs (byte counting) or ns-2.35's agents (packet counting).
         profile: Profile = Profile::Rfc, [], "", [];
         /// Size of a full data packet on the wire, including the header.
@@ -98,11 +98,11 @@ params! {
 pub struct TcpParams {
     name: &'static str,
     /// Loss recovery algorithm.
-    pub(crate) recovery: Recovery,
+    pub(crate) recovery: LossRecovery,
     /// Congestion control with its own parameters.
-    pub(crate) control: Choice,
+    pub(crate) control: ControlParams,
     /// Common parameters; no field is `None`.
-    pub(crate) settings: Settings,
+    pub(crate) settings: CommonParams,
 }
 
 /// Find a TCP by name or alias.
@@ -123,7 +123,7 @@ pub fn parse<'a>(
     settings: impl IntoIterator<Item = (&'a str, Setting<'a>)>,
 ) -> Result<TcpParams> {
     let entry = find(name)?;
-    let (mut chosen, mut control) = (Settings::default(), (entry.control)());
+    let (mut chosen, mut control) = (CommonParams::default(), (entry.control)());
     for (key, value) in settings {
         let is_in = |rows: &[_]| rows.iter().any(|r| answers(r, key));
         if is_in(&control.table()) {
@@ -137,9 +137,9 @@ pub fn parse<'a>(
     TcpParams::new(entry.name, chosen, Some(control))
 }
 
-impl Settings {
+impl CommonParams {
     /// Resolve `auto` values and reject contradictions.
-    fn work_out(&mut self) -> Result<()> {
+    fn resolve(&mut self) -> Result<()> {
         let rfc = self.profile == Profile::Rfc;
         let by_profile = |for_rfc, for_ns2| if rfc { for_rfc } else { for_ns2 };
         let ms = Span::ms;
@@ -219,7 +219,11 @@ impl TcpParams {
     ///
     /// # Errors
     /// As [`parse`], with the same messages, or if `control` is not the one of that TCP.
-    pub fn new(name: &str, mut settings: Settings, control: Option<Choice>) -> Result<TcpParams> {
+    pub fn new(
+        name: &str,
+        mut settings: CommonParams,
+        control: Option<ControlParams>,
+    ) -> Result<TcpParams> {
         let entry = find(name)?;
         let default = (entry.control)();
         let control = control.unwrap_or_else(|| default.clone());
@@ -229,8 +233,8 @@ impl TcpParams {
         }
         control.check()?;
         settings.check()?;
-        settings.work_out()?;
-        TcpParams { name: entry.name, recovery: entry.recovery, control, settings }.checked()
+        settings.resolve()?;
+        TcpParams { name: entry.name, recovery: entry.recovery, control, settings }.validate()
     }
 
     /// Canonical name.
@@ -239,31 +243,31 @@ impl TcpParams {
     }
 
     /// Loss recovery algorithm.
-    pub fn recovery(&self) -> Recovery {
+    pub fn recovery(&self) -> LossRecovery {
         self.recovery
     }
 
     /// Congestion control with its own parameters.
-    pub fn control(&self) -> &Choice {
+    pub fn control(&self) -> &ControlParams {
         &self.control
     }
 
     /// Common parameters; no field is `None`.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &CommonParams {
         &self.settings
     }
 
     /// Resolve what depends on the congestion control and reject parameters that it does not
     /// support.
-    fn checked(mut self) -> Result<TcpParams> {
+    fn validate(mut self) -> Result<TcpParams> {
         let rfc = self.settings.profile == Profile::Rfc;
-        let bbr = matches!(self.control, Choice::Bbr(_));
+        let bbr = matches!(self.control, ControlParams::Bbr(_));
         let refuse = |what: &str, why: String| Err(Error::new(why).at(what));
-        if !rfc && self.control != Choice::Reno {
+        if !rfc && self.control != ControlParams::Reno {
             return refuse("profile", format!("{} requires profile rfc", self.name));
         }
         // DCTCP works only with ECN (RFC 8257).
-        let dctcp = matches!(self.control, Choice::Dctcp(_));
+        let dctcp = matches!(self.control, ControlParams::Dctcp(_));
         let ecn = *self.settings.ecn.get_or_insert(dctcp);
         if bbr && ecn {
             return refuse("ecn", "bbr (version 1) ignores ECN marks".into());
@@ -271,7 +275,7 @@ impl TcpParams {
         if bbr && self.settings.pacing == Some(false) {
             return refuse("pacing", "bbr requires pacing".into());
         }
-        if let Choice::Vegas(v) = &self.control
+        if let ControlParams::Vegas(v) = &self.control
             && v.alpha > v.beta
         {
             return refuse("alpha", format!("{} is above beta, {}", v.alpha, v.beta));
@@ -280,19 +284,19 @@ impl TcpParams {
         if pacing && !rfc {
             return refuse("pacing", "not available in profile ns2; use profile rfc".into());
         }
-        if self.settings.prr && (!rfc || self.recovery != Recovery::Sack || bbr) {
+        if self.settings.prr && (!rfc || self.recovery != LossRecovery::Sack || bbr) {
             let text =
                 format!("not supported by {} in this profile; use sack in profile rfc", self.name);
             return refuse("prr", text);
         }
-        if self.settings.rack && (!rfc || self.recovery != Recovery::Sack) {
+        if self.settings.rack && (!rfc || self.recovery != LossRecovery::Sack) {
             let text =
                 format!("not supported by {} in this profile; use sack in profile rfc", self.name);
             return refuse("rack", text);
         }
-        let cubic = matches!(self.control, Choice::Cubic(_));
+        let cubic = matches!(self.control, ControlParams::Cubic(_));
         let hystart = *self.settings.hystart.get_or_insert(cubic);
-        if hystart && !(rfc && (cubic || self.control == Choice::Reno)) {
+        if hystart && !(rfc && (cubic || self.control == ControlParams::Reno)) {
             let text = format!(
                 "not supported by {} in this profile; use cubic or sack in profile rfc",
                 self.name
@@ -303,7 +307,7 @@ impl TcpParams {
     }
 
     /// All parameters with their current values.
-    pub fn table(&self) -> Rows {
+    pub fn table(&self) -> ParamRows {
         let mut rows = self.settings.table();
         rows.extend(self.control.table());
         rows
@@ -311,7 +315,7 @@ impl TcpParams {
 }
 
 /// Unwrap a value that [`parse`] has resolved.
-pub(super) fn worked_out<T>(value: Option<T>) -> T {
+pub(super) fn resolved<T>(value: Option<T>) -> T {
     value.expect("parameters come from tcp::parse, which resolves them")
 }
 
@@ -356,7 +360,7 @@ mod tests {
         for (entry, row) in TCPS.iter().flat_map(|e| e.table().into_iter().map(move |r| (e, r))) {
             let text = |value: &str| parse(entry.name, [(row.name, Setting::Text(value))]);
             let typed = |value: &str| {
-                let (mut settings, mut control) = (Settings::default(), (entry.control)());
+                let (mut settings, mut control) = (CommonParams::default(), (entry.control)());
                 if control.table().iter().any(|r| r.name == row.name) {
                     control.assign(row.name, Setting::Text(value))?;
                 } else {
@@ -379,7 +383,7 @@ mod tests {
         assert!(refused > 100, "{refused} refusals");
         let other = TcpParams::new(
             "newreno",
-            Settings::default(),
+            CommonParams::default(),
             parse("bbr", []).ok().map(|p| p.control),
         );
         assert!(other.unwrap_err().to_string().starts_with("control: "));
@@ -431,7 +435,7 @@ mod tests {
     #[test]
     fn a_tcp_has_common_and_own_parameters() {
         let cubic = parse("cubic", [("beta", Setting::Number(0.5))]).unwrap();
-        let Choice::Cubic(own) = &cubic.control else { panic!("{cubic:?}") };
+        let ControlParams::Cubic(own) = &cubic.control else { panic!("{cubic:?}") };
         assert_eq!((own.beta, own.c, cubic.name()), (0.5, 0.4, "cubic"));
         assert!(cubic.table().iter().any(|r| r.name == "beta" && r.value == "0.5"));
         assert!(parse("dctcp", []).unwrap().settings.ecn == Some(true), "dctcp requires ECN");
@@ -446,7 +450,7 @@ mod tests {
             assert_eq!(parse(entry.name, again).unwrap(), once);
             // No parameter of a congestion control shadows a common one.
             let names = entry.table();
-            let shared = Settings::default().table().len();
+            let shared = CommonParams::default().table().len();
             for own in &names[shared..] {
                 assert!(!names[..shared].iter().any(|r| answers(r, own.name)), "{}", own.name);
             }

@@ -1,7 +1,7 @@
 //! Sorted, disjoint, half-open ranges of sequence numbers: out-of-order data at a receiver, and a
 //! sender's view of it.
 
-use crate::fetch::fetch;
+use crate::fetch::prefetch;
 use std::collections::VecDeque;
 
 /// Ranges in ascending order; adjacent ranges are merged.
@@ -26,8 +26,8 @@ impl Ranges {
     #[inline]
     pub fn fetch(&self) {
         if let (Some(first), Some(last)) = (self.list.front(), self.list.back()) {
-            fetch(first);
-            fetch(last);
+            prefetch(first);
+            prefetch(last);
         }
     }
 
@@ -42,12 +42,12 @@ impl Ranges {
     }
 
     /// Iterate from the highest range to the lowest.
-    pub fn downwards(&self) -> impl Iterator<Item = (u64, u64)> {
+    pub fn iter_descending(&self) -> impl Iterator<Item = (u64, u64)> {
         self.list.iter().rev().copied()
     }
 
     /// Index of the first range that ends above `seq`.
-    fn above(&self, seq: u64) -> usize {
+    fn first_ending_above(&self, seq: u64) -> usize {
         // Most lookups hit the first or the last range, which needs no search.
         match (self.list.front(), self.list.back()) {
             (Some(first), _) if first.1 > seq => 0,
@@ -57,8 +57,8 @@ impl Ranges {
     }
 
     /// Range that contains `seq`.
-    pub fn around(&self, seq: u64) -> Option<(u64, u64)> {
-        self.list.get(self.above(seq)).copied().filter(|r| r.0 <= seq)
+    pub fn containing(&self, seq: u64) -> Option<(u64, u64)> {
+        self.list.get(self.first_ending_above(seq)).copied().filter(|r| r.0 <= seq)
     }
 
     /// Insert `start..end`; returns how many of its sequence numbers are new.
@@ -67,7 +67,7 @@ impl Ranges {
             return 0;
         }
         // Start one below `start`, because touching ranges are merged too.
-        let first = self.above(start.saturating_sub(1));
+        let first = self.first_ending_above(start.saturating_sub(1));
         let (mut merged, mut old, mut last) = ((start, end), 0, first);
         while let Some(&(s, e)) = self.list.get(last).filter(|r| r.0 <= end) {
             merged = (merged.0.min(s), merged.1.max(e));
@@ -86,7 +86,7 @@ impl Ranges {
     }
 
     /// Remove everything below `seq`.
-    pub fn forget_below(&mut self, seq: u64) {
+    pub fn remove_below(&mut self, seq: u64) {
         while let Some(front) = self.list.front_mut().filter(|r| r.0 < seq) {
             self.covered -= front.1.min(seq) - front.0;
             if front.1 <= seq {
@@ -99,7 +99,7 @@ impl Ranges {
 
     /// Number of covered sequence numbers below `seq`; searched from the nearer end.
     pub fn covered_below(&self, seq: u64) -> u64 {
-        let cut = self.above(seq);
+        let cut = self.first_ending_above(seq);
         let inside = self.list.get(cut).map_or(0, |r| seq.saturating_sub(r.0));
         let total = |from, to| self.list.range(from..to).map(|r| r.1 - r.0).sum::<u64>();
         if cut <= self.list.len() / 2 {
@@ -110,8 +110,8 @@ impl Ranges {
     }
 
     /// First gap at or above `from`; the gap above the last range ends at `u64::MAX`.
-    pub fn gap(&self, from: u64) -> (u64, u64) {
-        let mut next = self.above(from);
+    pub fn gap_at(&self, from: u64) -> (u64, u64) {
+        let mut next = self.first_ending_above(from);
         let mut start = from;
         if let Some(&(_, end)) = self.list.get(next).filter(|r| r.0 <= from) {
             (start, next) = (end, next + 1);
@@ -146,14 +146,17 @@ mod tests {
     #[test]
     fn gaps_and_coverage() {
         let mut r = of(&[(10, 20), (30, 40)]);
-        assert_eq!(r.gap(5), (5, 10));
-        assert_eq!(r.gap(10), (20, 30));
-        assert_eq!(r.gap(25), (25, 30));
-        assert_eq!(r.gap(35), (40, u64::MAX), "nothing above it");
-        assert_eq!((r.covered_below(35), r.around(35), r.around(20)), (15, Some((30, 40)), None));
-        r.forget_below(15);
-        assert_eq!((r.covered(), r.end(), r.gap(15)), (15, Some(40), (20, 30)));
-        r.forget_below(40);
+        assert_eq!(r.gap_at(5), (5, 10));
+        assert_eq!(r.gap_at(10), (20, 30));
+        assert_eq!(r.gap_at(25), (25, 30));
+        assert_eq!(r.gap_at(35), (40, u64::MAX), "nothing above it");
+        assert_eq!(
+            (r.covered_below(35), r.containing(35), r.containing(20)),
+            (15, Some((30, 40)), None)
+        );
+        r.remove_below(15);
+        assert_eq!((r.covered(), r.end(), r.gap_at(15)), (15, Some(40), (20, 30)));
+        r.remove_below(40);
         assert_eq!((r.covered(), r.end()), (0, None));
     }
 
@@ -171,10 +174,14 @@ mod tests {
                         bits[s as usize..e as usize].fill(true);
                         assert_eq!(r.insert(s, e), fresh, "{a:?} {b:?} {c:?}");
                     }
-                    r.forget_below(2);
+                    r.remove_below(2);
                     bits[..2].fill(false);
                     for x in 0..7 {
-                        assert_eq!(r.around(x).is_some(), bits[x as usize], "{a:?} {b:?} {c:?}");
+                        assert_eq!(
+                            r.containing(x).is_some(),
+                            bits[x as usize],
+                            "{a:?} {b:?} {c:?}"
+                        );
                     }
                     for x in 0..=7 {
                         let below = bits[..x].iter().filter(|b| **b).count() as u64;

@@ -2,10 +2,10 @@
 //!
 //! Shared by both profiles, which differ in one case; see [`Receiver::on_segment`].
 
-use super::params::{Profile, Recovery, TcpParams, worked_out};
+use super::params::{LossRecovery, Profile, TcpParams, resolved};
 use super::ranges::Ranges;
 use super::{Ack, Segment};
-use crate::cc::Choice;
+use crate::cc::ControlParams;
 use sojourn_aqm::units::{Span, Time};
 
 /// SACK blocks per ack: as in ns-2, and as fit into a header with the timestamps option.
@@ -62,13 +62,13 @@ impl Receiver {
             echo: false,
             marked: false,
             answered: false,
-            sack: params.recovery == Recovery::Sack,
+            sack: params.recovery == LossRecovery::Sack,
             ns2,
-            exact: worked_out(s.ecn) && matches!(params.control, Choice::Dctcp(_)),
+            exact: resolved(s.ecn) && matches!(params.control, ControlParams::Dctcp(_)),
             ce: false,
             ack_bytes: s.header_bytes(),
             unit: if ns2 { s.payload() } else { 1 },
-            delay: worked_out(s.delayed_ack).then(|| worked_out(s.delayed_ack_timeout)),
+            delay: resolved(s.delayed_ack).then(|| resolved(s.delayed_ack_timeout)),
             last: Ack::default(),
             before: 0,
         }
@@ -87,12 +87,12 @@ impl Receiver {
     /// change of the mark state sends a delayed ack first, with the old state (§3.2); returns that
     /// ack.
     #[inline]
-    pub fn on_change(&mut self, seg: &Segment, ce: bool) -> Option<&Ack> {
-        if !self.exact { None } else { self.changed(seg, ce) }
+    pub fn on_ce_change(&mut self, seg: &Segment, ce: bool) -> Option<&Ack> {
+        if !self.exact { None } else { self.ce_changed(seg, ce) }
     }
 
     #[cold]
-    fn changed(&mut self, seg: &Segment, ce: bool) -> Option<&Ack> {
+    fn ce_changed(&mut self, seg: &Segment, ce: bool) -> Option<&Ack> {
         // Marks on a SYN are ignored (RFC 8257 §3.5).
         let ce = ce && seg.ect && !seg.syn;
         if ce == self.ce {
@@ -100,7 +100,7 @@ impl Receiver {
         }
         let held = self.due != Time::NEVER;
         if held {
-            self.ack(false);
+            self.write_ack(false);
         }
         self.ce = ce;
         // Pretend that an ack is delayed: the first segment after a change is acknowledged at once.
@@ -122,11 +122,11 @@ impl Receiver {
         if in_order && whole {
             self.next = end;
         } else if in_order {
-            self.next = self.held.around(end).map_or(end, |r| r.1);
-            self.held.forget_below(self.next);
+            self.next = self.held.containing(end).map_or(end, |r| r.1);
+            self.held.remove_below(self.next);
         } else if end > self.next {
             self.held.insert(seg.seq, end);
-            self.remember(seg.seq);
+            self.move_block_to_front(seg.seq);
         }
         let again = self.ns2 && end == self.next;
         let delayable = whole && !seg.syn && (in_order || again);
@@ -137,7 +137,7 @@ impl Receiver {
             }
             _ => {
                 self.due = Time::NEVER;
-                Some(self.ack(seg.syn))
+                Some(self.write_ack(seg.syn))
             }
         }
     }
@@ -153,7 +153,7 @@ impl Receiver {
             return None;
         }
         self.due = Time::NEVER;
-        Some(self.ack(false))
+        Some(self.write_ack(false))
     }
 
     /// Prefetch the ranges that the next segment will need.
@@ -163,7 +163,7 @@ impl Receiver {
     }
 
     /// Last ack.
-    pub fn last(&self) -> &Ack {
+    pub fn last_ack(&self) -> &Ack {
         &self.last
     }
 
@@ -178,8 +178,8 @@ impl Receiver {
     }
 
     /// Move the block around `seq` to the front of the recently changed blocks.
-    fn remember(&mut self, seq: u64) {
-        let block = self.held.around(seq).expect("the block was just inserted");
+    fn move_block_to_front(&mut self, seq: u64) {
+        let block = self.held.containing(seq).expect("the block was just inserted");
         let mut recent = [seq; BLOCKS];
         let mut count = 1u8;
         for &old in &self.recent[..usize::from(self.recents)] {
@@ -193,7 +193,7 @@ impl Receiver {
     }
 
     /// Write an ack of the current state.
-    fn ack(&mut self, syn: bool) -> &Ack {
+    fn write_ack(&mut self, syn: bool) -> &Ack {
         // One mark among the acknowledged packets is enough; CWR clears only marks echoed before it
         // (RFC 3168 §6.1.3).
         self.echo = if self.exact { self.ce } else { self.marked || self.echo && !self.answered };
@@ -204,7 +204,7 @@ impl Receiver {
             (ack.sacks, ack.blocks) = Default::default();
             for i in 0..usize::from(self.recents) {
                 // Drop blocks below the cumulative ack.
-                if let Some(block) = self.held.around(self.recent[i]) {
+                if let Some(block) = self.held.containing(self.recent[i]) {
                     self.recent[usize::from(ack.blocks)] = self.recent[i];
                     ack.sacks[usize::from(ack.blocks)] = block;
                     ack.blocks += 1;
@@ -327,7 +327,7 @@ mod tests {
         let mut r = Receiver::new(&parse("dctcp", s).unwrap());
         let mut take = |seq, len, ce| {
             let seg = Segment { seq, len, syn: seq == 0, ect: true, ..Segment::default() };
-            let first = r.on_change(&seg, ce).copied();
+            let first = r.on_ce_change(&seg, ce).copied();
             let second = r.on_segment(Time::ZERO, &seg, ce).copied();
             let told = |a: Ack| (a.ack, a.ece);
             (first.map(told), second.map(told))
@@ -347,16 +347,16 @@ mod tests {
 
     #[test]
     fn echoed_bytes_equal_marked_bytes_for_random_marks() {
-        use sojourn_aqm::dice::Dice;
+        use sojourn_aqm::random::Random;
         let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
         for _ in 0..200 {
             let mut r = Receiver::new(&parse("dctcp", []).unwrap());
             r.on_segment(Time::ZERO, &Segment { syn: true, ..Segment::default() }, false);
             let (mut una, mut echoed, mut marked, p) = (1, 0, 0, rng.uniform());
             for seq in 1..200 {
-                let ce = rng.chance(p);
+                let ce = rng.bernoulli(p);
                 marked += u64::from(ce);
-                let held = r.on_change(&at(seq), ce).copied();
+                let held = r.on_ce_change(&at(seq), ce).copied();
                 let own = r.on_segment(Time::ZERO, &at(seq), ce).copied();
                 for ack in held.into_iter().chain(own) {
                     echoed += if ack.ece { ack.ack - una } else { 0 };

@@ -10,51 +10,51 @@
 //! packet twice after every single loss.
 
 use super::Segment;
-use super::rfc::{Rfc, State};
-use crate::cc::Control;
+use super::rfc::{RecoveryState, RfcSender};
+use crate::cc::CongestionControl;
 use sojourn_aqm::units::Time;
 
-impl<C: Control> Rfc<C> {
+impl<C: CongestionControl> RfcSender<C> {
     /// True if the first unacknowledged segment is lost: IsLost(HighACK + 1).
     pub(super) fn first_is_lost(&self) -> bool {
-        self.board.lost_below(self.window.mss) > self.una
+        self.scoreboard.lost_below(self.window.mss) > self.snd_una
     }
 
     /// Retransmit the first hole regardless of the pipe (RFC 6675 §5 (4.3)).
-    pub(super) fn start_repair(&mut self, now: Time, out: &mut Vec<Segment>) {
-        if self.order.is_some() {
-            self.send_one(now, out);
+    pub(super) fn start_recovery(&mut self, now: Time, out: &mut Vec<Segment>) {
+        if self.rack.is_some() {
+            self.send_lost_or_new(now, out);
             return;
         }
-        self.board.start_over();
-        if let Some(hole) = self.board.lacking(self.una, self.max) {
-            self.repair(now, hole, out);
+        self.scoreboard.restart_retransmission();
+        if let Some(hole) = self.scoreboard.next_hole(self.snd_una, self.high_data) {
+            self.retransmit_hole(now, hole, out);
         }
     }
 
     /// Sequence number below which all missing data is lost.
-    pub(super) fn lost(&self) -> u64 {
+    pub(super) fn lost_below(&self) -> u64 {
         match self.state {
-            State::Open => 0,
-            State::Recovery => self.board.lost_below(self.window.mss),
-            State::Loss => self.recover,
+            RecoveryState::Open => 0,
+            RecoveryState::Recovery => self.scoreboard.lost_below(self.window.mss),
+            RecoveryState::Loss => self.recover,
         }
     }
 
     /// Send while the pipe has room for a full segment: RFC 6675 §5 (C), and (3) for the first
     /// duplicate acks.
     pub(super) fn send_by_pipe(&mut self, now: Time, out: &mut Vec<Segment>) {
-        if self.state == State::Open && self.dup > 0 && !self.limited_transmit {
+        if self.state == RecoveryState::Open && self.dup_acks > 0 && !self.limited_transmit {
             return;
         }
-        let lost = self.lost();
-        let mut pipe = self.board.pipe(self.una, self.nxt, lost);
+        let lost = self.lost_below();
+        let mut pipe = self.scoreboard.pipe(self.snd_una, self.snd_nxt, lost);
         while pipe + self.window.mss <= self.window.cwnd {
             if C::HOOKED && !self.control.may_send(now) {
                 return;
             }
             let before = self.stats.sent_packets;
-            pipe += self.send_next(now, lost, out);
+            pipe += self.send_next_seg(now, lost, out);
             if self.stats.sent_packets == before {
                 return;
             }
@@ -62,28 +62,30 @@ impl<C: Control> Rfc<C> {
     }
 
     /// Send the segment chosen by NextSeg; returns its length, 0 if there is none.
-    fn send_next(&mut self, now: Time, lost: u64, out: &mut Vec<Segment>) -> u64 {
-        if let Some(hole) = self.board.lacking(self.una, lost) {
-            return self.repair(now, hole, out); // (1)
+    fn send_next_seg(&mut self, now: Time, lost: u64, out: &mut Vec<Segment>) -> u64 {
+        if let Some(hole) = self.scoreboard.next_hole(self.snd_una, lost) {
+            return self.retransmit_hole(now, hole, out); // (1)
         }
-        let len = self.window.mss.min(self.end - self.nxt.min(self.end));
-        if len > 0 && self.nxt + len <= self.una + self.rwnd {
-            self.output(now, self.nxt, len, out); // (2)
-            self.nxt += len;
-            if self.state == State::Open && self.dup > 0 {
-                self.limited += len;
+        let len = self.window.mss.min(self.write_end - self.snd_nxt.min(self.write_end));
+        if len > 0 && self.snd_nxt + len <= self.snd_una + self.rwnd {
+            self.output(now, self.snd_nxt, len, out); // (2)
+            self.snd_nxt += len;
+            if self.state == RecoveryState::Open && self.dup_acks > 0 {
+                self.limited_transmit_bytes += len;
             }
             return len;
         }
-        if self.state != State::Recovery {
+        if self.state != RecoveryState::Recovery {
             return 0;
         }
-        if let Some(hole) = self.board.lacking(self.una, self.board.top()) {
-            return self.repair(now, hole, out); // (3)
+        if let Some(hole) =
+            self.scoreboard.next_hole(self.snd_una, self.scoreboard.highest_sacked())
+        {
+            return self.retransmit_hole(now, hole, out); // (3)
         }
-        if self.una > self.rescued {
-            self.rescued = self.recover; // (4)
-            let (start, end) = self.board.top_gap(self.una, self.nxt);
+        if self.snd_una > self.rescue_point {
+            self.rescue_point = self.recover; // (4)
+            let (start, end) = self.scoreboard.highest_hole(self.snd_una, self.snd_nxt);
             let start = start.max(end.saturating_sub(self.window.mss));
             if start < end {
                 self.output(now, start, end - start, out);
@@ -94,9 +96,9 @@ impl<C: Control> Rfc<C> {
     }
 
     /// Retransmit the start of a hole.
-    fn repair(&mut self, now: Time, hole: (u64, u64), out: &mut Vec<Segment>) -> u64 {
+    fn retransmit_hole(&mut self, now: Time, hole: (u64, u64), out: &mut Vec<Segment>) -> u64 {
         let len = self.window.mss.min(hole.1 - hole.0);
-        self.board.repaired_to(hole.0 + len);
+        self.scoreboard.set_retransmitted_to(hole.0 + len);
         self.output(now, hole.0, len, out);
         len
     }

@@ -1,12 +1,12 @@
 //! Round-trip time estimation and retransmission timeout: RFC 6298 and ns-2.
 
-use super::params::{Settings, worked_out};
+use super::params::{CommonParams, resolved};
 use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
 
 /// Bounds of the retransmission timeout: `min <= initial <= max`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bounds {
+pub(super) struct RtoBounds {
     /// Minimum, before backoff.
     pub min: Span,
     /// Maximum, after backoff.
@@ -17,32 +17,32 @@ pub(super) struct Bounds {
     pub initial: Span,
 }
 
-impl Bounds {
+impl RtoBounds {
     /// Bounds in `s`, already ordered by [`super::parse`].
-    pub fn of(s: &Settings) -> Bounds {
-        let (min, initial) = (worked_out(s.rto_min), worked_out(s.rto_initial));
-        Bounds { min, max: s.rto_max, tick: worked_out(s.tick), initial }
+    pub fn of(s: &CommonParams) -> RtoBounds {
+        let (min, initial) = (resolved(s.rto_min), resolved(s.rto_initial));
+        RtoBounds { min, max: s.rto_max, tick: resolved(s.tick), initial }
     }
 }
 
 /// Estimator of RFC 6298, in nanoseconds.
 #[derive(Clone, Debug)]
-pub(super) struct Rfc6298 {
-    bounds: Bounds,
+pub(super) struct RttEstimator {
+    bounds: RtoBounds,
     srtt: Option<Span>,
     rttvar: Span,
     rto: Span,
 }
 
-impl Rfc6298 {
+impl RttEstimator {
     /// Create an estimator without samples.
-    pub fn new(bounds: Bounds) -> Rfc6298 {
-        Rfc6298 { bounds, srtt: None, rttvar: Span::ZERO, rto: bounds.initial }
+    pub fn new(bounds: RtoBounds) -> RttEstimator {
+        RttEstimator { bounds, srtt: None, rttvar: Span::ZERO, rto: bounds.initial }
     }
 
     /// Discard all samples.
     pub fn reset(&mut self) {
-        *self = Rfc6298::new(self.bounds);
+        *self = RttEstimator::new(self.bounds);
     }
 
     /// Add an RTT sample; ends any backoff (§2, §5 after 5.7).
@@ -79,7 +79,7 @@ impl Rfc6298 {
 
     /// Set the timeout for data after a lost SYN: 3 s (5.7) or `initial`, whichever is longer, at
     /// most `max`.
-    pub fn syn_was_lost(&mut self) {
+    pub fn set_after_lost_syn(&mut self) {
         self.rto = Span::s(3).max(self.bounds.initial).min(self.bounds.max);
     }
 }
@@ -87,8 +87,8 @@ impl Rfc6298 {
 /// Estimator of ns-2.35: whole ticks, smoothed values scaled by powers of two, and a backoff factor
 /// kept separately from the timeout.
 #[derive(Clone, Debug)]
-pub(super) struct Ticks {
-    bounds: Bounds,
+pub(super) struct Ns2RttEstimator {
+    bounds: RtoBounds,
     /// Offset of the start of the run within a clock tick, ns.
     phase: u64,
     /// Eight times the smoothed round-trip time, in ticks; 0 before the first sample.
@@ -100,21 +100,21 @@ pub(super) struct Ticks {
     backoff: u32,
 }
 
-impl Ticks {
+impl Ns2RttEstimator {
     /// Backoff factor above which ns-2 discards the smoothed RTT.
     const TRUSTED: u32 = 8;
     /// Backoff factor below which backoff always doubles.
     const DOUBLES: u32 = 64;
 
     /// Create an estimator without samples; `phase` in [0, 1) is the clock offset in ticks.
-    pub fn new(bounds: Bounds, phase: f64) -> Ticks {
+    pub fn new(bounds: RtoBounds, phase: f64) -> Ns2RttEstimator {
         let phase = cast::trunc(phase * bounds.tick.0 as f64);
-        Ticks { bounds, phase, s8: 0, v4: 0, base: bounds.initial, backoff: 1 }
+        Ns2RttEstimator { bounds, phase, s8: 0, v4: 0, base: bounds.initial, backoff: 1 }
     }
 
     /// Discard all samples; keeps the clock phase.
     pub fn reset(&mut self) {
-        *self = Ticks { s8: 0, v4: 0, base: self.bounds.initial, backoff: 1, ..*self };
+        *self = Ns2RttEstimator { s8: 0, v4: 0, base: self.bounds.initial, backoff: 1, ..*self };
     }
 
     /// Add an RTT sample: a packet sent at `sent` was acknowledged at `now`. Measured in clock
@@ -135,24 +135,24 @@ impl Ticks {
 
     /// Current timeout: the minimum applies before backoff, the lower bound of two ticks after it.
     pub fn rto(&self) -> Span {
-        let Bounds { min, max, tick, .. } = self.bounds;
+        let RtoBounds { min, max, tick, .. } = self.bounds;
         let backed_off = self.base.0.max(min.0).saturating_mul(u64::from(self.backoff));
         Span(backed_off.min(max.0).max(2 * tick.0))
     }
 
     /// Double the backoff factor while that changes the timeout.
     pub fn back_off(&mut self) {
-        if self.backoff < Ticks::DOUBLES || self.rto() < self.bounds.max {
+        if self.backoff < Ns2RttEstimator::DOUBLES || self.rto() < self.bounds.max {
             self.backoff = self.backoff.saturating_mul(2);
         }
-        if self.backoff > Ticks::TRUSTED {
+        if self.backoff > Ns2RttEstimator::TRUSTED {
             self.v4 += self.s8 >> 3;
             self.s8 = 0;
         }
     }
 
     /// Reset the backoff factor.
-    pub fn trust(&mut self) {
+    pub fn reset_backoff(&mut self) {
         self.backoff = 1;
     }
 }
@@ -161,11 +161,11 @@ impl Ticks {
 mod tests {
     use super::*;
 
-    const BOUNDS: Bounds =
-        Bounds { min: Span::ms(200), max: Span::s(60), tick: Span::ms(10), initial: Span::s(3) };
+    const BOUNDS: RtoBounds =
+        RtoBounds { min: Span::ms(200), max: Span::s(60), tick: Span::ms(10), initial: Span::s(3) };
 
-    fn ticks(bounds: Bounds) -> Ticks {
-        Ticks::new(bounds, 0.0)
+    fn ticks(bounds: RtoBounds) -> Ns2RttEstimator {
+        Ns2RttEstimator::new(bounds, 0.0)
     }
 
     #[test]
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn ns2_phase_can_add_a_tick() {
-        let mut t = Ticks::new(BOUNDS, 0.6);
+        let mut t = Ns2RttEstimator::new(BOUNDS, 0.6);
         t.sample(Time(0), Time(95_000_000)); // 6 ms into the first tick, 101 ms later
         assert_eq!(t.s8, 80);
         let mut t = ticks(BOUNDS);
@@ -193,12 +193,12 @@ mod tests {
     #[test]
     fn ns2_timeout_is_at_least_two_ticks() {
         // A minimum of 10 ms becomes 20 ms, and any shorter round trip counts as one tick.
-        let mut t = ticks(Bounds { min: Span::ms(10), ..BOUNDS });
+        let mut t = ticks(RtoBounds { min: Span::ms(10), ..BOUNDS });
         t.sample(Time(0), Time(300_000));
         assert_eq!((t.s8, t.v4), (8, 2));
         (0..50).for_each(|_| t.sample(Time(0), Time(300_000)));
         assert_eq!(t.rto(), Span::ms(20).max(t.base));
-        let mut fine = ticks(Bounds { min: Span::ms(10), tick: Span::us(100), ..BOUNDS });
+        let mut fine = ticks(RtoBounds { min: Span::ms(10), tick: Span::us(100), ..BOUNDS });
         (0..50).for_each(|_| fine.sample(Time(0), Time(300_000)));
         assert_eq!(fine.rto(), Span::ms(10));
     }
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn rfc_golden_values_at_100_ms() {
-        let mut r = Rfc6298::new(Bounds { min: Span::ms(1), tick: Span::ms(1), ..BOUNDS });
+        let mut r = RttEstimator::new(RtoBounds { min: Span::ms(1), tick: Span::ms(1), ..BOUNDS });
         assert_eq!(r.rto(), Span::s(3));
         r.sample(Span::ms(100));
         assert_eq!(r.rto(), Span::ms(300));
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn rfc_backs_off_to_the_cap_and_a_sample_ends_it() {
-        let mut r = Rfc6298::new(Bounds { initial: Span::s(1), min: Span::s(1), ..BOUNDS });
+        let mut r = RttEstimator::new(RtoBounds { initial: Span::s(1), min: Span::s(1), ..BOUNDS });
         let rtos: Vec<u64> = (0..8)
             .map(|_| {
                 r.back_off();
@@ -249,13 +249,13 @@ mod tests {
 
     #[test]
     fn rfc_lost_syn_starts_data_at_three_seconds() {
-        let mut r = Rfc6298::new(Bounds { initial: Span::s(1), ..BOUNDS });
+        let mut r = RttEstimator::new(RtoBounds { initial: Span::s(1), ..BOUNDS });
         r.back_off();
-        r.syn_was_lost();
+        r.set_after_lost_syn();
         assert_eq!(r.rto(), Span::s(3));
         let half = Span::ms(500);
-        let mut r = Rfc6298::new(Bounds { min: half, initial: half, max: half, ..BOUNDS });
-        r.syn_was_lost();
+        let mut r = RttEstimator::new(RtoBounds { min: half, initial: half, max: half, ..BOUNDS });
+        r.set_after_lost_syn();
         assert_eq!(r.rto(), half);
     }
 
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn ns2_backs_off_to_64_although_the_timeout_is_at_its_cap() {
-        let mut t = ticks(Bounds { min: Span::ms(10), max: Span::s(10), ..BOUNDS });
+        let mut t = ticks(RtoBounds { min: Span::ms(10), max: Span::s(10), ..BOUNDS });
         t.sample(Time::ZERO, Time(10_000_000_000));
         assert_eq!(t.rto(), Span::s(10), "three round trips are more");
         (0..8).for_each(|_| t.back_off());
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn ns2_timeout_is_two_ticks_at_least_whatever_the_cap() {
         let initial = Span::ms(15);
-        let mut t = ticks(Bounds { min: Span::ms(10), max: initial, initial, ..BOUNDS });
+        let mut t = ticks(RtoBounds { min: Span::ms(10), max: initial, initial, ..BOUNDS });
         assert_eq!(t.rto(), Span::ms(20));
         t.sample(Time::ZERO, Time(1_000_000));
         t.back_off();
@@ -295,15 +295,15 @@ mod tests {
 
     #[test]
     fn a_reset_leaves_the_estimator_as_new() {
-        let mut ticks = Ticks::new(BOUNDS, 0.6);
+        let mut ticks = Ns2RttEstimator::new(BOUNDS, 0.6);
         ticks.sample(Time::ZERO, Time(95_000_000));
         ticks.back_off();
         ticks.reset();
-        assert_eq!(format!("{ticks:?}"), format!("{:?}", Ticks::new(BOUNDS, 0.6)));
-        let mut rfc = Rfc6298::new(BOUNDS);
+        assert_eq!(format!("{ticks:?}"), format!("{:?}", Ns2RttEstimator::new(BOUNDS, 0.6)));
+        let mut rfc = RttEstimator::new(BOUNDS);
         rfc.sample(Span::ms(100));
         rfc.back_off();
         rfc.reset();
-        assert_eq!(format!("{rfc:?}"), format!("{:?}", Rfc6298::new(BOUNDS)));
+        assert_eq!(format!("{rfc:?}"), format!("{:?}", RttEstimator::new(BOUNDS)));
     }
 }

@@ -31,12 +31,12 @@ impl Scoreboard {
     }
 
     /// Call `each` with every part of `from..to` that is not held.
-    pub fn lacked(&self, mut from: u64, to: u64, mut each: impl FnMut(u64, u64)) {
+    pub fn for_each_missing(&self, mut from: u64, to: u64, mut each: impl FnMut(u64, u64)) {
         while from < to {
-            if from >= self.top() {
+            if from >= self.highest_sacked() {
                 return each(from, to); // common case: nothing is out of order
             }
-            let (start, end) = self.held.gap(from);
+            let (start, end) = self.held.gap_at(from);
             if start < to {
                 each(start, end.min(to));
             }
@@ -46,7 +46,7 @@ impl Scoreboard {
 
     /// Record the blocks of an ack; returns true if they contain new information.
     pub fn update(&mut self, ack: &Ack) -> bool {
-        self.held.forget_below(ack.ack);
+        self.held.remove_below(ack.ack);
         let mut new = 0;
         for &(start, end) in &ack.sacks[..usize::from(ack.blocks)] {
             new += self.held.insert(start.max(ack.ack), end);
@@ -56,35 +56,35 @@ impl Scoreboard {
 
     /// Held range that contains `seq`.
     pub fn around(&self, seq: u64) -> Option<(u64, u64)> {
-        self.held.around(seq)
+        self.held.containing(seq)
     }
 
     /// Record that every hole below `end` has been retransmitted.
-    pub fn repaired_to(&mut self, end: u64) {
+    pub fn set_retransmitted_to(&mut self, end: u64) {
         self.high_rxt = self.high_rxt.max(end);
     }
 
     /// Restart retransmission from the lowest hole.
-    pub fn start_over(&mut self) {
+    pub fn restart_retransmission(&mut self) {
         self.high_rxt = 0;
     }
 
     /// Lowest hole below `below` that is not yet retransmitted.
-    pub fn lacking(&self, una: u64, below: u64) -> Option<(u64, u64)> {
+    pub fn next_hole(&self, una: u64, below: u64) -> Option<(u64, u64)> {
         let from = una.max(self.high_rxt);
-        let (start, end) = self.held.gap(from);
+        let (start, end) = self.held.gap_at(from);
         (start < below).then_some((start, end.min(below)))
     }
 
     /// End of the highest held block; 0 if there is none.
-    pub fn top(&self) -> u64 {
+    pub fn highest_sacked(&self) -> u64 {
         self.held.end().unwrap_or(0)
     }
 
     /// Highest hole below `nxt` (for the rescue retransmission).
-    pub fn top_gap(&self, una: u64, nxt: u64) -> (u64, u64) {
+    pub fn highest_hole(&self, una: u64, nxt: u64) -> (u64, u64) {
         let mut top = nxt;
-        for (start, end) in self.held.downwards() {
+        for (start, end) in self.held.iter_descending() {
             if end < top {
                 return (end, top);
             }
@@ -97,7 +97,7 @@ impl Scoreboard {
     /// segments, are held above it (IsLost).
     pub fn lost_below(&self, mss: u64) -> u64 {
         let (mut ranges, mut bytes) = (0, 0);
-        for (start, end) in self.held.downwards() {
+        for (start, end) in self.held.iter_descending() {
             ranges += 1;
             bytes += end - start;
             if ranges >= DUP_THRESH || bytes > u64::from(DUP_THRESH - 1) * mss {
@@ -150,7 +150,7 @@ mod tests {
         let b = board(&[(12, 13), (15, 20)]);
         for (from, to) in (10..25).flat_map(|from| (from..=25).map(move |to| (from, to))) {
             let mut lacked = vec![];
-            b.lacked(from, to, |start, end| {
+            b.for_each_missing(from, to, |start, end| {
                 assert!(start < end, "{from}..{to}: {start}..{end}");
                 lacked.extend(start..end);
             });
@@ -166,15 +166,21 @@ mod tests {
         assert_eq!(lost, 15);
         // In flight: 10..25. Lost: 10, 11, 13, 14. Held: 12, 15-19. In the network: 20-24.
         assert_eq!(b.pipe(10, 25, lost), 5);
-        assert_eq!(b.lacking(10, b.top()), Some((10, 12)));
-        assert_eq!((b.lacking(10, 11), b.lacking(10, 10)), (Some((10, 11)), None));
-        b.repaired_to(11);
-        assert_eq!((b.pipe(10, 25, lost), b.lacking(10, b.top())), (6, Some((11, 12))));
-        b.repaired_to(14);
-        assert_eq!((b.pipe(10, 25, lost), b.lacking(10, b.top())), (8, Some((14, 15))));
-        b.repaired_to(15);
-        assert_eq!((b.pipe(10, 25, lost), b.lacking(10, b.top())), (9, None));
-        b.start_over();
+        assert_eq!(b.next_hole(10, b.highest_sacked()), Some((10, 12)));
+        assert_eq!((b.next_hole(10, 11), b.next_hole(10, 10)), (Some((10, 11)), None));
+        b.set_retransmitted_to(11);
+        assert_eq!(
+            (b.pipe(10, 25, lost), b.next_hole(10, b.highest_sacked())),
+            (6, Some((11, 12)))
+        );
+        b.set_retransmitted_to(14);
+        assert_eq!(
+            (b.pipe(10, 25, lost), b.next_hole(10, b.highest_sacked())),
+            (8, Some((14, 15)))
+        );
+        b.set_retransmitted_to(15);
+        assert_eq!((b.pipe(10, 25, lost), b.next_hole(10, b.highest_sacked())), (9, None));
+        b.restart_retransmission();
         assert_eq!(b.pipe(10, 25, 25), 0, "after a timeout everything is lost");
     }
 
@@ -184,13 +190,13 @@ mod tests {
         let again = Ack { ack: 10, sacks: [(12, 13), (0, 0), (0, 0)], blocks: 1, ..Ack::default() };
         assert!(!b.update(&again));
         assert!(!b.update(&Ack { ack: 13, ..again }), "below the cumulative ack");
-        assert_eq!(b.top(), 0);
+        assert_eq!(b.highest_sacked(), 0);
     }
 
     #[test]
     fn rescue_uses_the_highest_hole() {
-        assert_eq!(board(&[(12, 13)]).top_gap(10, 20), (13, 20));
-        assert_eq!(board(&[(12, 20)]).top_gap(10, 20), (10, 12));
-        assert_eq!(Scoreboard::default().top_gap(10, 20), (10, 20));
+        assert_eq!(board(&[(12, 13)]).highest_hole(10, 20), (13, 20));
+        assert_eq!(board(&[(12, 20)]).highest_hole(10, 20), (10, 12));
+        assert_eq!(Scoreboard::default().highest_hole(10, 20), (10, 20));
     }
 }

@@ -4,7 +4,7 @@
 use crate::body::{Choices, read_back, run_for};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::error::Error;
-use sojourn_aqm::params::Row;
+use sojourn_aqm::params::ParamRow;
 use sojourn_aqm::{Size, Span};
 use sojourn_sim::Scenario;
 use sojourn_sim::tcp::TCPS;
@@ -103,7 +103,7 @@ fn tcp(choices: &mut Choices<'_>) -> Value {
 }
 
 /// Value for `row`: an end of its range, `auto`, or any order of magnitude in between.
-fn value(row: &Row, choices: &mut Choices<'_>) -> String {
+fn value(row: &ParamRow, choices: &mut Choices<'_>) -> String {
     let kind = row.kind.trim_end_matches(" or auto");
     if choices.below(6) == 0 {
         return row.value.clone();

@@ -187,7 +187,7 @@ fn parameters(place: &str, path: &str, spec: &Value, canonical: &Value) -> Vec<K
 
 #[test]
 fn every_parameter_rejects_the_wrong_type() {
-    let specs = sojourn_sim::specs();
+    let specs = sojourn_sim::registry_json();
     let (mut tried, mut refused) = (0, 0);
     for (kind, place, path) in [
         ("disciplines", "/links/up/qdisc", "links.up.qdisc"),

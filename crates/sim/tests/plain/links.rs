@@ -2,19 +2,19 @@
 //! opportunity.
 
 use crate::{Event, Load, Plain};
-use sojourn_aqm::dice::Dice;
-use sojourn_aqm::sched::Qdisc;
+use sojourn_aqm::qdisc::Qdisc;
+use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Rate, Span, Time};
-use sojourn_aqm::{Cx, Lost, Packet};
+use sojourn_aqm::{Context, Dropped, Packet};
 use sojourn_sim::Scenario;
-use sojourn_sim::flow::stream;
-use sojourn_sim::scenario::LinkDef;
-use sojourn_sim::wire::Loss;
+use sojourn_sim::flow::random_stream;
+use sojourn_sim::scenario::LinkConfig;
+use sojourn_sim::wire::LossModel;
 use std::cmp::Reverse;
 
 pub struct PlainLink {
     pub qdisc: Box<dyn Qdisc + Send>,
-    pub dice: rand_pcg::Pcg64Mcg,
+    pub rng: rand_pcg::Pcg64Mcg,
     pub rate: Rate,
     pub delay: Span,
     /// Loss probabilities in the good and in the bad state, and transition probabilities from each.
@@ -42,20 +42,20 @@ pub struct PlainLink {
 }
 
 impl PlainLink {
-    pub fn new(s: &Scenario, def: &LinkDef) -> PlainLink {
+    pub fn new(s: &Scenario, def: &LinkConfig) -> PlainLink {
         let (loss, turns) = match def.loss {
-            Loss::Random(chance) => ([chance; 2], [0.0; 2]),
-            Loss::Bursts { p, r, bad, good } => ([good, bad], [p, r]),
+            LossModel::Random(chance) => ([chance; 2], [0.0; 2]),
+            LossModel::Bursts { p, r, bad_loss: bad, good_loss: good } => ([good, bad], [p, r]),
         };
         PlainLink {
             qdisc: def.build().qdisc,
-            dice: stream(s.seed, &format!("links.{}", def.name)),
+            rng: random_stream(s.seed, &format!("links.{}", def.name)),
             rate: def.spec.rate,
             delay: def.spec.delay,
             loss,
             turns,
             warm: Time::ZERO + s.warmup,
-            wire: (0, stream(s.seed, &format!("links.{}.loss", def.name)), 0),
+            wire: (0, random_stream(s.seed, &format!("links.{}.loss", def.name)), 0),
             last_arrival: Time::ZERO,
             owed: 0,
             sending: None,
@@ -70,27 +70,32 @@ impl PlainLink {
 }
 
 /// All delivery opportunities of a link in a run of `duration`, in reverse order.
-fn moments(def: &LinkDef, duration: Span) -> Vec<Time> {
+fn moments(def: &LinkConfig, duration: Span) -> Vec<Time> {
     let Some(recorded) = &def.opportunities else { return vec![] };
-    let lap = recorded.moments().last().expect("one at least").0;
+    let lap = recorded.times().last().expect("one at least").0;
     let laps = (0..=duration.0 / lap).map(|k| Time(k * lap));
-    let all = laps.flat_map(|began| recorded.moments().iter().map(move |at| began + *at));
+    let all = laps.flat_map(|began| recorded.times().iter().map(move |at| began + *at));
     let mut all: Vec<Time> = all.collect();
     all.reverse();
     all
 }
 
 impl Plain {
-    pub fn with<T>(&mut self, l: usize, f: impl FnOnce(&mut dyn Qdisc, &mut Cx<'_>) -> T) -> T {
-        let (mut lost, mut marks) = (Vec::<Lost>::new(), sojourn_aqm::Marks::default());
+    pub fn with<T>(
+        &mut self,
+        l: usize,
+        f: impl FnOnce(&mut dyn Qdisc, &mut Context<'_>) -> T,
+    ) -> T {
+        let (mut lost, mut marks) = (Vec::<Dropped>::new(), sojourn_aqm::Marks::default());
         let link = &mut self.links[l];
-        let mut cx = Cx { now: self.now, dice: &mut link.dice, lost: &mut lost, marks: &mut marks };
-        let out = f(&mut *link.qdisc, &mut cx);
+        let mut context =
+            Context { now: self.now, rng: &mut link.rng, lost: &mut lost, marks: &mut marks };
+        let out = f(&mut *link.qdisc, &mut context);
         for l in lost {
-            link.rows.push((l.packet.arrived.0, l.at.0, l.why as u8));
+            link.rows.push((l.packet.arrived.0, l.at.0, l.reason as u8));
             let body = self.bodies[l.packet.body as usize];
             if let Load::Datagram(sent, _) = body.load {
-                self.flows[body.flow].datagram_lost(sent);
+                self.flows[body.flow].on_datagram_lost(sent);
             }
         }
         out
@@ -102,7 +107,7 @@ impl Plain {
             (link.sending, link.owed) = (None, 0);
             return;
         }
-        let next = self.with(l, |q, cx| q.dequeue(cx));
+        let next = self.with(l, |q, context| q.dequeue(context));
         let now = self.now;
         let link = &mut self.links[l];
         link.sending = next;
@@ -122,16 +127,16 @@ impl Plain {
     /// True if the packet whose transmission starts is lost.
     fn loses(&mut self, l: usize, packet: Packet) -> bool {
         let link = &mut self.links[l];
-        let (state, dice, count) = &mut link.wire;
+        let (state, rng, count) = &mut link.wire;
         let found = *state;
-        if link.turns != [0.0; 2] && dice.uniform() < link.turns[found] {
+        if link.turns != [0.0; 2] && rng.uniform() < link.turns[found] {
             *state = 1 - found;
         }
-        let lost = dice.uniform() < link.loss[found];
+        let lost = rng.uniform() < link.loss[found];
         *count += u64::from(lost && packet.arrived >= link.warm);
         let body = self.bodies[packet.body as usize];
         if let (true, Load::Datagram(sent, _)) = (lost, body.load) {
-            self.flows[body.flow].datagram_lost(sent);
+            self.flows[body.flow].on_datagram_lost(sent);
         }
         lost
     }
@@ -149,7 +154,7 @@ impl Plain {
                 if self.links[l].idle {
                     return;
                 }
-                let next = self.with(l, |q, cx| q.dequeue(cx));
+                let next = self.with(l, |q, context| q.dequeue(context));
                 self.links[l].idle = next.is_none();
                 let Some(packet) = next else { return };
                 let lost = self.loses(l, packet);
@@ -175,7 +180,7 @@ impl Plain {
 
     pub fn push(&mut self, l: usize, packet: Packet) {
         let packet = Packet { arrived: self.now, ..packet };
-        self.with(l, |q, cx| q.enqueue(cx, packet));
+        self.with(l, |q, context| q.enqueue(context, packet));
         self.links[l].idle &= self.links[l].qdisc.backlog().packets == 0;
         if self.links[l].sending.is_none() && !self.links[l].recorded {
             self.transmit(l);

@@ -12,11 +12,11 @@
 use serde_json::Value;
 use sojourn_aqm::units::Time;
 use sojourn_aqm::{Ecn, Packet};
-use sojourn_sim::crowd::{Crowd, is_crowd};
-use sojourn_sim::flow::{Arrival, Ends, Flow, Outbox};
+use sojourn_sim::crowd::{SessionGroup, uses_sessions};
+use sojourn_sim::flow::{Arrival, Endpoints, Flow, Outbox};
 use sojourn_sim::scenario::Route;
 use sojourn_sim::tcp::{Ack, Segment};
-use sojourn_sim::timetable::Step;
+use sojourn_sim::timetable::DueChange;
 use sojourn_sim::{Column, Outcome, Scenario};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -59,12 +59,12 @@ struct Plain {
     flows: Vec<Flow>,
     /// Per flow.
     routes: Vec<Route>,
-    crowds: Vec<Crowd>,
+    crowds: Vec<SessionGroup>,
     /// Session group and host of each pooled flow.
     lent: Vec<Option<(usize, u32)>>,
     bodies: Vec<Body>,
     tickets: Vec<Packet>,
-    steps: Vec<Step>,
+    steps: Vec<DueChange>,
     now: Time,
     /// Per link: sequence number of its last arrival at another link.
     turns: Vec<u64>,
@@ -78,20 +78,20 @@ impl Plain {
         let (mut flows, mut routes, mut crowds) = (vec![], vec![], vec![]);
         for g in groups {
             let def = &s.flows[g];
-            if is_crowd(def) {
-                crowds.push(Crowd::new(s, g));
+            if uses_sessions(def) {
+                crowds.push(SessionGroup::new(s, g));
                 continue;
             }
             for i in 0..def.count {
-                flows.push(Flow::new(def, g, i, def.delay_of_links(&s.links, i), s.seed));
-                routes.push(def.routes[def.route_of(i)].clone());
+                flows.push(Flow::new(def, g, i, def.links_delay(&s.links, i), s.seed));
+                routes.push(def.routes[def.route_index(i)].clone());
             }
         }
-        let wake = |(f, flow): (usize, &Flow)| Reverse((flow.next(), Event::Wake(f)));
-        let act = |(c, crowd): (usize, &Crowd)| Reverse((crowd.next(), Event::Crowd(c)));
+        let wake = |(f, flow): (usize, &Flow)| Reverse((flow.next_event_time(), Event::Wake(f)));
+        let act = |(c, crowd): (usize, &SessionGroup)| Reverse((crowd.next(), Event::Crowd(c)));
         let heap = flows.iter().enumerate().map(wake);
         let steps = steps(s);
-        let change = |(i, (at, _)): (usize, &(Time, Step))| Reverse((*at, Event::Change(i)));
+        let change = |(i, (at, _)): (usize, &(Time, DueChange))| Reverse((*at, Event::Change(i)));
         let heap = heap.chain(crowds.iter().enumerate().map(act));
         let heap = heap.chain(steps.iter().enumerate().map(change)).collect();
         let steps = steps.into_iter().map(|(_, step)| step).collect();
@@ -121,46 +121,46 @@ impl Plain {
     }
 
     fn open(&mut self, s: &Scenario, c: usize, out: &mut Outbox) {
-        let Some(open) = self.crowds[c].wake(self.now) else { return };
-        let lent = self.crowds[c].lend(&open).map(|f| f as usize);
+        let Some(open) = self.crowds[c].process_next_event(self.now) else { return };
+        let lent = self.crowds[c].take_idle_flow(&open).map(|f| f as usize);
         let f = lent.unwrap_or_else(|| {
             let g = self.crowds[c].group;
             let (def, host) = (&s.flows[g], u64::from(open.host));
-            let so_far = &mut self.crowds[c].hosts[open.host as usize].lent;
+            let so_far = &mut self.crowds[c].hosts[open.host as usize].pooled;
             let n = &mut so_far[usize::from(open.request)];
-            let of_links = def.delay_of_links(&s.links, host);
-            self.flows.push(Flow::lent(def, g, (host, *n, open.request), of_links, s.seed));
+            let of_links = def.links_delay(&s.links, host);
+            self.flows.push(Flow::pooled(def, g, (host, *n, open.request), of_links, s.seed));
             *n += 1;
             self.lent.push(Some((c, open.host)));
-            let mut route = def.routes[def.route_of(host)].clone();
+            let mut route = def.routes[def.route_index(host)].clone();
             if open.request {
                 route.reverse();
             }
             self.routes.push(route);
             self.flows.len() - 1
         });
-        self.flows[f].begin_transfer(self.now, open, out);
+        self.flows[f].start_transfer(self.now, open, out);
         self.send(f, out);
-        self.heap.push(Reverse((self.flows[f].next(), Event::Wake(f))));
+        self.heap.push(Reverse((self.flows[f].next_event_time(), Event::Wake(f))));
     }
 
     fn tell(&mut self, f: usize) {
         let Some((c, host)) = self.lent[f] else { return };
-        let Some(told) = self.flows[f].told() else { return };
+        let Some(told) = self.flows[f].pending_transfer() else { return };
         let (received, acked) = (told.received.take(), std::mem::take(&mut told.acked));
         let (told, crowd) = (*told, &mut self.crowds[c]);
         if let Some(at) = received {
-            crowd.received(&told, host, at);
+            crowd.on_received(&told, host, at);
         }
         if acked {
-            crowd.acked(&told, host, f as u32, self.now);
+            crowd.on_acked(&told, host, f as u32, self.now);
         }
         self.heap.push(Reverse((self.crowds[c].next(), Event::Crowd(c))));
     }
 
-    fn change(&mut self, step: Step) {
+    fn change(&mut self, step: DueChange) {
         match step {
-            Step::Link(l, turn) => {
+            DueChange::Link(l, turn) => {
                 let link = &mut self.links[l];
                 let rate = turn.rate.unwrap_or(link.rate);
                 if rate != link.rate {
@@ -172,7 +172,7 @@ impl Plain {
                     self.transmit(l);
                 }
             }
-            Step::Leave(group) => {
+            DueChange::Leave(group) => {
                 let now = self.now;
                 for flow in self.flows.iter_mut().filter(|f| f.group as usize == group) {
                     flow.leave(now);
@@ -230,18 +230,20 @@ impl Plain {
         }
         let (now, flow, ce) = (self.now, &mut self.flows[f], packet.ecn == Ecn::Ce);
         let _ = match load {
-            Load::Segment(s) => flow.arrive(now, connection, Arrival::Segment(s, ce), Time::NEVER),
-            Load::Datagram(sent, len) => {
-                flow.arrive(now, connection, Arrival::Datagram(sent, len), Time::NEVER)
+            Load::Segment(s) => {
+                flow.schedule_arrival(now, connection, Arrival::Segment(s, ce), Time::NEVER)
             }
-            Load::Ack(ack) => flow.ack(now, connection, ack),
+            Load::Datagram(sent, len) => {
+                flow.schedule_arrival(now, connection, Arrival::Datagram(sent, len), Time::NEVER)
+            }
+            Load::Ack(ack) => flow.schedule_ack(now, connection, ack),
         };
         self.tell(f);
-        self.heap.push(Reverse((self.flows[f].next(), Event::Wake(f))));
+        self.heap.push(Reverse((self.flows[f].next_event_time(), Event::Wake(f))));
     }
 
     fn look(&mut self, now: Time) {
-        self.flows.iter_mut().for_each(|f| f.look(Time(now.0 - 1)));
+        self.flows.iter_mut().for_each(|f| f.advance_totals(Time(now.0 - 1)));
     }
 
     fn play(&mut self, s: &Scenario) {
@@ -276,10 +278,10 @@ impl Plain {
                     let (l, id) = self.whose_turn(at, (l, id));
                     self.delivered(l, self.tickets[id as usize]);
                 }
-                Event::Wake(f) if self.flows[f].next() == at => {
-                    self.flows[f].wake(at, &mut out);
+                Event::Wake(f) if self.flows[f].next_event_time() == at => {
+                    self.flows[f].process_due(at, &mut out);
                     self.send(f, &mut out);
-                    self.heap.push(Reverse((self.flows[f].next(), Event::Wake(f))));
+                    self.heap.push(Reverse((self.flows[f].next_event_time(), Event::Wake(f))));
                     self.tell(f);
                 }
                 Event::Crowd(c) if self.crowds[c].next() <= at => {
@@ -295,19 +297,19 @@ impl Plain {
 
 /// All changes of the scenario, in order of time and then of declaration; rows of traces come after
 /// them.
-fn steps(s: &Scenario) -> Vec<(Time, Step)> {
+fn steps(s: &Scenario) -> Vec<(Time, DueChange)> {
     let mut steps = vec![];
     for change in &s.changes {
         let at = Time::ZERO + change.at;
-        steps.extend(change.links.iter().map(|(l, turn)| (at, Step::Link(*l, *turn))));
-        steps.extend(change.leave.iter().map(|g| (at, Step::Leave(*g))));
+        steps.extend(change.links.iter().map(|(l, turn)| (at, DueChange::Link(*l, *turn))));
+        steps.extend(change.leave.iter().map(|g| (at, DueChange::Leave(*g))));
     }
     for (l, def) in s.links.iter().enumerate() {
         let Some(trace) = &def.trace else { continue };
         let lap = trace.repeat.map_or(u64::MAX, |r| r.0);
         for k in 0..=(s.duration.0 / lap) {
             for (i, at) in trace.at.iter().enumerate() {
-                steps.push((Time(k * lap) + *at, Step::Link(l, trace.turn(i))));
+                steps.push((Time(k * lap) + *at, DueChange::Link(l, trace.link_change(i))));
             }
         }
     }
@@ -373,7 +375,7 @@ fn agree(random: fn(u64) -> Value) {
             if got["kind"] == "tcp" {
                 let (mut sent, mut timeouts) = (0, 0);
                 for flow in flows {
-                    let Ends::Tcp(tcp) = &flow.ends else { panic!("the flow uses TCP") };
+                    let Endpoints::Tcp(tcp) = &flow.ends else { panic!("the flow uses TCP") };
                     sent += tcp.stats().sent_packets;
                     timeouts += tcp.stats().timeouts;
                 }
@@ -381,7 +383,7 @@ fn agree(random: fn(u64) -> Value) {
                 assert_eq!(got["timeouts"], timeouts);
             }
             let mut flows = plain.flows.iter().filter(same);
-            if let Some(Ends::Udp(udp)) = flows.next().map(|flow| &flow.ends) {
+            if let Some(Endpoints::Udp(udp)) = flows.next().map(|flow| &flow.ends) {
                 assert_eq!(got["sent_packets"], udp.sent);
                 assert_eq!(got["lost_packets"], udp.lost, "seed {seed}, {}", got["name"]);
             }

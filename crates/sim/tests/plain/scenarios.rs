@@ -2,7 +2,7 @@
 
 use rand_core::SeedableRng;
 use serde_json::{Value, json};
-use sojourn_aqm::dice::Dice;
+use sojourn_aqm::random::Random;
 
 /// Random scenario: one to three links with any disciplines, and flows of any kind over them.
 pub fn random(seed: u64) -> Value {

@@ -7,8 +7,8 @@
     reason = "tests use small numbers"
 )]
 
-use sojourn_aqm::dice::Dice;
 use sojourn_aqm::params::Setting;
+use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 use sojourn_sim::tcp::{self, Ack, Receiver, Segment, Tcp, TcpParams};
 use std::cmp::Reverse;
@@ -17,7 +17,7 @@ use std::collections::{BinaryHeap, VecDeque};
 /// Generator that always returns the same number.
 pub struct Fixed(pub f64);
 
-impl Dice for Fixed {
+impl Random for Fixed {
     fn uniform(&mut self) -> f64 {
         self.0
     }
@@ -182,7 +182,7 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
     pub fn run(&mut self, end: Time) {
         loop {
             let arrival = self.heap.peek().map_or(Time::NEVER, |r| Time(r.0.0));
-            let timers = self.sender.timer().min(self.receiver.timer());
+            let timers = self.sender.next_timer().min(self.receiver.timer());
             let next = arrival.min(timers);
             if next >= end {
                 self.now = end;
@@ -190,7 +190,7 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
             }
             self.now = next;
             // Timers precede arrivals at the same time.
-            if self.sender.timer() == next {
+            if self.sender.next_timer() == next {
                 self.row('x', 0, 0, false);
                 self.sender.on_timer(next, &mut self.out);
                 self.launch();
@@ -255,7 +255,7 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
     fn deliver(&mut self, cargo: Cargo) {
         match cargo {
             Cargo::Segment(seg, ce) => {
-                let held = self.receiver.on_change(&seg, ce).copied();
+                let held = self.receiver.on_ce_change(&seg, ce).copied();
                 self.reply(held);
                 let ack = self.receiver.on_segment(self.now, &seg, ce).copied();
                 self.reply(ack);

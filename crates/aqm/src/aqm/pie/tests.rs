@@ -10,12 +10,12 @@ fn near(x: f64, y: f64) -> bool {
     (x / y - 1.0).abs() < 1e-9
 }
 
-fn law(settings: &[(&str, &str)]) -> Pie {
+fn aqm(settings: &[(&str, &str)]) -> Pie {
     let mut p = PieParams::default();
     settings.iter().for_each(|(k, v)| p.set(k, Setting::Text(v)).unwrap());
-    let mut law = Pie::new(&p, &Env::new(crate::units::Rate(8_000_000))).unwrap();
-    law.start(Time::ZERO);
-    law
+    let mut aqm = Pie::new(&p, &Env::new(crate::units::Rate(8_000_000))).unwrap();
+    aqm.start(Time::ZERO);
+    aqm
 }
 
 /// A hundred packets of 1000 bytes at once; at 30, 45 and 60 ms one leaves.
@@ -44,7 +44,7 @@ fn updates_by_hand() {
 
 #[test]
 fn steps_up_are_capped_and_p_decays_without_delay() {
-    let mut pie = law(&[]);
+    let mut pie = aqm(&[]);
     pie.p = 0.2;
     pie.update(Span::ms(100));
     assert!(near(pie.p, 0.22), "0.125 * 0.085 + 0.125 is more than 0.02");
@@ -68,14 +68,14 @@ fn leaps_are_the_updates_one_by_one() {
         (false, 0.9, 40, 20, 15),
     ] {
         let start = || {
-            let mut pie = law(&[("hold", if hold { "true" } else { "false" })]);
+            let mut pie = aqm(&[("hold", if hold { "true" } else { "false" })]);
             (pie.p, pie.burst, pie.qdelay_old) = (p, Span::ms(burst), Span::ms(old));
             pie.sojourn = Span::ms(delay);
             pie
         };
         let (mut fifo, mut pool) = (Fifo::default(), Pool::default());
         fifo.push(&mut pool, Packet { len: 1000, ..Packet::default() });
-        let line = Line { fifo: &mut fifo, pool: &mut pool };
+        let line = QueueView { fifo: &mut fifo, pool: &mut pool };
         for n in [1, 2, 7, 100, 5000] {
             let (mut once, mut singly) = (start(), start());
             once.advance(Time(n * 15_000_000), &line);
@@ -126,21 +126,22 @@ fn marks_up_to_a_chance_and_drops_above() {
 /// Number of packets up to and including the first drop at p = 0.1.
 fn first_signal(settings: &[(&str, &str)], u: f64, backlog: u32) -> Option<usize> {
     struct Shown(f64);
-    impl crate::Dice for Shown {
+    impl crate::Random for Shown {
         fn uniform(&mut self) -> f64 {
             self.0
         }
     }
-    let mut pie = law(settings);
+    let mut pie = aqm(settings);
     (pie.p, pie.burst, pie.qdelay_old) = (0.1, Span::ZERO, Span::ms(20));
     let (mut fifo, mut pool) = (Fifo::default(), Pool::default());
     fifo.push(&mut pool, Packet { len: backlog, ..Packet::default() });
-    let mut line = Line { fifo: &mut fifo, pool: &mut pool };
-    let (mut dice, mut lost, mut marks) = (Shown(u), vec![], crate::Marks::default());
+    let mut line = QueueView { fifo: &mut fifo, pool: &mut pool };
+    let (mut rng, mut lost, mut marks) = (Shown(u), vec![], crate::Marks::default());
     let now = Time::ZERO;
-    let mut cx = Cx { now, dice: &mut dice, lost: &mut lost, marks: &mut marks };
+    let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
     let packet = Packet { len: 500, ..Packet::default() };
-    let first = (1..=200).find(|_| pie.admit(&mut cx, &mut line, &packet) == Verdict::Signal);
+    let first =
+        (1..=200).find(|_| pie.on_arrival(&mut context, &mut line, &packet) == Verdict::Signal);
     assert!(first.is_none() || pie.accu == 0.0);
     first
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::testing::Bench;
 use std::prelude::v1::*;
 
-fn law(settings: &[(&str, &str)]) -> Red {
+fn aqm(settings: &[(&str, &str)]) -> Red {
     use crate::params::{Params, Setting};
     let mut p = RedParams::default();
     settings.iter().for_each(|(k, v)| p.set(k, Setting::Text(v)).unwrap());
@@ -19,22 +19,22 @@ fn pb_at(red: &mut Red, avg: f64) -> f64 {
 
 #[test]
 fn slopes_of_the_three_forms() {
-    let mut red = law(&[]);
+    let mut red = aqm(&[]);
     assert_eq!([4.9, 5.0, 10.0, 15.0].map(|a| pb_at(&mut red, a)), [0.0, 0.0, 0.05, 1.0]);
-    let mut red = law(&[("gentle", "true")]);
+    let mut red = aqm(&[("gentle", "true")]);
     assert_eq!([15.0, 22.5, 30.0, 40.0].map(|a| pb_at(&mut red, a)), [0.1, 0.55, 1.0, 1.0]);
-    let mut red = law(&[("gentle", "buffer")]);
+    let mut red = aqm(&[("gentle", "buffer")]);
     assert_eq!([15.0, 37.5, 60.0].map(|a| pb_at(&mut red, a)), [0.1, 0.55, 1.0]);
 }
 
 /// Random numbers that never lead to a drop, and record each probability.
 struct Never(Vec<f64>);
 
-impl crate::Dice for Never {
+impl crate::Random for Never {
     fn uniform(&mut self) -> f64 {
         1.0
     }
-    fn chance(&mut self, p: f64) -> bool {
+    fn bernoulli(&mut self, p: f64) -> bool {
         self.0.push(p);
         false
     }
@@ -42,14 +42,15 @@ impl crate::Dice for Never {
 
 /// The probability of a gap of 1, 2, ... packets at pb = 0.1, from `count` packets counted.
 fn gaps(wait: &str, count: i64) -> Vec<f64> {
-    let mut red = law(&[("wait", wait), ("min_th", "5p"), ("max_th", "15p"), ("max_p", "0.2")]);
+    let mut red = aqm(&[("wait", wait), ("min_th", "5p"), ("max_th", "15p"), ("max_p", "0.2")]);
     (red.avg, red.count) = (10.0, count);
-    let (mut dice, mut lost, mut marks) = (Never(vec![]), vec![], crate::Marks::default());
-    let mut cx = Cx { now: Time::ZERO, dice: &mut dice, lost: &mut lost, marks: &mut marks };
+    let (mut rng, mut lost, mut marks) = (Never(vec![]), vec![], crate::Marks::default());
+    let mut context =
+        Context { now: Time::ZERO, rng: &mut rng, lost: &mut lost, marks: &mut marks };
     let packet = Packet { len: 500, ..Packet::default() };
-    (0..30).for_each(|_| assert_eq!(red.decide(&mut cx, &packet), Verdict::Pass));
+    (0..30).for_each(|_| assert_eq!(red.decide(&mut context, &packet), Verdict::Pass));
     let mut none_before = 1.0;
-    let signals = dice.0.iter().map(|pa| {
+    let signals = rng.0.iter().map(|pa| {
         let here = none_before * pa;
         none_before *= 1.0 - pa;
         here
@@ -95,10 +96,10 @@ fn idle_time_decays_the_average_as_if_packets_had_passed() {
 
 #[test]
 fn byte_mode_spares_small_packets() {
-    let mut red = law(&[("byte_mode", "mean"), ("wait", "bernoulli")]);
+    let mut red = aqm(&[("byte_mode", "mean"), ("wait", "bernoulli")]);
     red.pb = 0.1;
     assert!((red.pa(50) - 0.01).abs() < 1e-12 && (red.pa(1000) - 0.2).abs() < 1e-12);
-    let mut red = law(&[("byte_mode", "max"), ("wait", "bernoulli")]);
+    let mut red = aqm(&[("byte_mode", "max"), ("wait", "bernoulli")]);
     red.pb = 0.1;
     assert!((red.pa(150) - 0.01).abs() < 1e-12);
 }

@@ -116,20 +116,20 @@ fn packets_that_a_law_throws_out_leave_the_order_and_the_backlog() {
     }
     let env = Env::new(crate::Rate(8_000_000));
     let mut q = Fair::<Drr, Choke>::build(&params, &env).unwrap();
-    let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+    let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
     let (mut lost, mut marks) = (vec![], crate::Marks::default());
-    let (now, dice) = (crate::Time::ZERO, &mut dice);
-    let mut cx = Cx { now, dice, lost: &mut lost, marks: &mut marks };
+    let (now, rng) = (crate::Time::ZERO, &mut rng);
+    let mut context = Context { now, rng, lost: &mut lost, marks: &mut marks };
     let packet = |flow, body| Packet { flow, hash: flow, body, len: 300, ..Packet::default() };
     // CHOKe compares the second packet of flow 1 with the first, and drops both.
-    q.enqueue(&mut cx, packet(1, 0));
-    q.enqueue(&mut cx, packet(2, 1));
+    q.enqueue(&mut context, packet(1, 0));
+    q.enqueue(&mut context, packet(2, 1));
     assert_eq!(q.backlog(), Backlog { packets: 2, bytes: 600 });
-    q.enqueue(&mut cx, packet(1, 2));
+    q.enqueue(&mut context, packet(1, 2));
     assert_eq!(q.backlog(), Backlog { packets: 1, bytes: 300 });
-    assert_eq!(cx.lost.iter().map(|l| l.packet.body).collect::<Vec<_>>(), [0, 2]);
-    assert_eq!(q.dequeue(&mut cx).map(|p| p.body), Some(1));
-    assert_eq!(q.dequeue(&mut cx), None);
+    assert_eq!(context.lost.iter().map(|l| l.packet.body).collect::<Vec<_>>(), [0, 2]);
+    assert_eq!(q.dequeue(&mut context).map(|p| p.body), Some(1));
+    assert_eq!(q.dequeue(&mut context), None);
     assert_eq!(q.backlog(), Backlog::default());
 }
 
@@ -138,26 +138,36 @@ fn packets_that_a_law_throws_out_leave_the_order_and_the_backlog() {
 struct DropsZero;
 
 impl Aqm for DropsZero {
-    fn admit(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, packet: &Packet) -> Verdict {
+    fn on_arrival(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        packet: &Packet,
+    ) -> Verdict {
         if packet.body == 9
             && let Some(head) = line.pop()
         {
-            cx.drop(head, Why::Early);
+            context.drop(head, DropReason::Early);
         }
         Verdict::Pass
     }
 
-    fn take(&mut self, cx: &mut Cx<'_>, line: &mut Line<'_>, _ecn: bool) -> Option<Packet> {
+    fn dequeue(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        _ecn: bool,
+    ) -> Option<Packet> {
         loop {
             match line.pop()? {
-                zero if zero.body == 0 => cx.drop(zero, Why::Late),
+                zero if zero.body == 0 => context.drop(zero, DropReason::Late),
                 packet => return Some(packet),
             }
         }
     }
 }
 
-impl Law for DropsZero {
+impl Algorithm for DropsZero {
     type Params = Nothing;
     fn from_checked(_: Checked<'_, Nothing>, _: &Env) -> Result<Self> {
         Ok(DropsZero)
@@ -166,26 +176,26 @@ impl Law for DropsZero {
 
 /// The order of departures of two queues. Queue 0 sends the first packet, before which `zeros`
 /// packets are dropped; then three more packets arrive at each queue.
-fn departures<O: Order>(zeros: &[u32]) -> Vec<u32> {
+fn departures<O: Scheduler>(zeros: &[u32]) -> Vec<u32> {
     let params = <Fair<O, DropsZero> as Build>::Params::default();
     let mut q = Fair::<O, DropsZero>::build(&params, &Env::new(Rate(8_000_000))).unwrap();
-    let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+    let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
     let (mut lost, mut marks) = (vec![], crate::Marks::default());
-    let (now, dice) = (crate::Time::ZERO, &mut dice);
-    let mut cx = Cx { now, dice, lost: &mut lost, marks: &mut marks };
+    let (now, rng) = (crate::Time::ZERO, &mut rng);
+    let mut context = Context { now, rng, lost: &mut lost, marks: &mut marks };
     let packet = |flow, body, len| Packet { flow, body, len, ..Packet::default() };
     for len in zeros {
-        q.enqueue(&mut cx, packet(0, 0, *len));
+        q.enqueue(&mut context, packet(0, 0, *len));
     }
-    q.enqueue(&mut cx, packet(0, 1, 1000));
-    let mut sent = vec![q.dequeue(&mut cx).unwrap().body];
+    q.enqueue(&mut context, packet(0, 1, 1000));
+    let mut sent = vec![q.dequeue(&mut context).unwrap().body];
     for i in 0..3 {
-        q.enqueue(&mut cx, packet(0, 2 + i, 900));
-        q.enqueue(&mut cx, packet(1, 10 + i, 800));
+        q.enqueue(&mut context, packet(0, 2 + i, 900));
+        q.enqueue(&mut context, packet(1, 10 + i, 800));
     }
-    while let Some(packet) = q.dequeue(&mut cx) {
+    while let Some(packet) = q.dequeue(&mut context) {
         sent.push(packet.body);
-        cx.now += Span::us(u64::from(packet.len));
+        context.now += Span::us(u64::from(packet.len));
     }
     sent
 }
@@ -194,15 +204,15 @@ fn departures<O: Order>(zeros: &[u32]) -> Vec<u32> {
 fn a_packet_that_an_aqm_drops_leaves_the_others_of_its_queue() {
     let params = <Fair<Drr, DropsZero> as Build>::Params::default();
     let mut q = Fair::<Drr, DropsZero>::build(&params, &Env::new(Rate(8_000_000))).unwrap();
-    let mut dice = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+    let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
     let (mut lost, mut marks) = (vec![], crate::Marks::default());
-    let (now, dice) = (crate::Time::ZERO, &mut dice);
-    let mut cx = Cx { now, dice, lost: &mut lost, marks: &mut marks };
+    let (now, rng) = (crate::Time::ZERO, &mut rng);
+    let mut context = Context { now, rng, lost: &mut lost, marks: &mut marks };
     for (body, len) in [(1, 1000), (2, 500), (9, 100)] {
-        q.enqueue(&mut cx, Packet { body, len, ..Packet::default() });
+        q.enqueue(&mut context, Packet { body, len, ..Packet::default() });
     }
     assert_eq!(q.backlog(), Backlog { packets: 2, bytes: 600 });
-    let sent = core::iter::from_fn(|| q.dequeue(&mut cx)).map(|p| p.body);
+    let sent = core::iter::from_fn(|| q.dequeue(&mut context)).map(|p| p.body);
     assert_eq!(sent.collect::<Vec<_>>(), [2, 9]);
     assert_eq!(q.backlog(), Backlog::default());
 }

@@ -11,11 +11,11 @@ use rand_core::Rng;
 /// changing a discipline does not affect the random numbers of any other component.
 ///
 /// ```
-/// use sojourn_aqm::dice::key;
+/// use sojourn_aqm::random::stream_key;
 /// assert_ne!(key(1, "links.up"), key(1, "links.down"));
 /// assert_ne!(key(1, "links.up"), key(2, "links.up"));
 /// ```
-pub fn key(seed: u64, name: &str) -> [u8; 32] {
+pub fn stream_key(seed: u64, name: &str) -> [u8; 32] {
     // FNV-1a over (lane, seed, name) for four words at once. The lane comes first, so that the
     // words differ.
     let mut words = [0u64, 1, 2, 3].map(|lane| fnv1a(FNV, lane.to_le_bytes().into_iter()));
@@ -55,13 +55,13 @@ pub fn mix(mut x: u64) -> u64 {
 
 /// Random numbers for AQM algorithms. Implemented for every [`rand_core::Rng`]; conformance tests
 /// implement it with a recording.
-pub trait Dice {
+pub trait Random {
     /// Returns a number in [0, 1) with 53 random bits.
     fn uniform(&mut self) -> f64;
 
     /// Returns true with probability `p` (clamped to [0, 1]). Draws one number `u` and returns `u <
     /// p`.
-    fn chance(&mut self, p: f64) -> bool {
+    fn bernoulli(&mut self, p: f64) -> bool {
         self.uniform() < p
     }
 
@@ -71,7 +71,7 @@ pub trait Dice {
     }
 }
 
-impl<R: Rng> Dice for R {
+impl<R: Rng> Random for R {
     fn uniform(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn stream_is_pinned() {
         // A new rand_pcg or a change of the key would change every result; this test detects it.
-        let k = key(1, "links.bottleneck");
+        let k = stream_key(1, "links.bottleneck");
         let mut rng = Pcg64Mcg::from_seed(k[..16].try_into().unwrap());
         let first: [u32; 4] = core::array::from_fn(|_| rng.below(1000));
         assert_eq!(first, [436, 135, 351, 802]);

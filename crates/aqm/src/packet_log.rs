@@ -1,19 +1,19 @@
 //! Packet log: one row per packet that left the queue.
 
-use crate::cx::Why;
+use crate::context::DropReason;
 use crate::packet::Packet;
 use crate::units::Time;
 
 /// Departure or drop of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct LogEntry {
     /// Packet as it was when it left, including arrival time and ECN field.
     pub packet: Packet,
     /// Start of its transmission, or time of the drop.
     pub left: Time,
     /// Reason for the drop; `None` if it was sent.
-    pub why: Option<Why>,
+    pub why: Option<DropReason>,
 }
 
 /// Rows in the order in which packets left.
-pub type Tape = alloc::vec::Vec<Row>;
+pub type PacketLog = alloc::vec::Vec<LogEntry>;

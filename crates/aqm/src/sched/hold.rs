@@ -2,7 +2,7 @@
 //! ones (Lu, Voelker, Snoeren, INFOCOM 2012, section III).
 
 use crate::cast;
-use crate::dice::Dice;
+use crate::random::Random;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -67,9 +67,9 @@ impl Hold {
     }
 
     /// Records a packet of `len` bytes of `id`; `s` is the mean packet size of all flows.
-    pub fn see(&mut self, dice: &mut dyn Dice, id: u32, len: u32, p_c: f64, s: f64) {
+    pub fn see(&mut self, rng: &mut dyn Random, id: u32, len: u32, p_c: f64, s: f64) {
         let bytes = f64::from(len);
-        if let Some(place) = self.draw(dice, p_c) {
+        if let Some(place) = self.draw(rng, p_c) {
             self.cache[place] = id;
         }
         let (p, k) = (self.p, self.k);
@@ -79,7 +79,7 @@ impl Hold {
             return;
         }
         let sampled = -libm::expm1(bytes * libm::log1p(-p));
-        let Some(place) = self.draw(dice, sampled) else { return };
+        let Some(place) = self.draw(rng, sampled) else { return };
         if k > 0 && self.cache[place] != id {
             return;
         }
@@ -96,8 +96,8 @@ impl Hold {
 
     /// Returns a random index of the cache with probability `p`, otherwise `None`; one random
     /// number for both.
-    fn draw(&self, dice: &mut dyn Dice, p: f64) -> Option<usize> {
-        let u = if p > 0.0 { dice.uniform() } else { 1.0 };
+    fn draw(&self, rng: &mut dyn Random, p: f64) -> Option<usize> {
+        let u = if p > 0.0 { rng.uniform() } else { 1.0 };
         (u < p).then(|| {
             cast::index(cast::trunc(u / p * self.cache.len() as f64)).min(self.cache.len() - 1)
         })
@@ -158,8 +158,8 @@ mod tests {
 
     /// Records packets of 1000 bytes of the flows `of(i)`.
     fn feed(hold: &mut Hold, seed: u64, n: u32, p_c: f64, of: impl Fn(u32) -> u32) {
-        let mut dice = Pcg64Mcg::seed_from_u64(seed);
-        (0..n).for_each(|i| hold.see(&mut dice, of(i), 1000, p_c, 1000.0));
+        let mut rng = Pcg64Mcg::seed_from_u64(seed);
+        (0..n).for_each(|i| hold.see(&mut rng, of(i), 1000, p_c, 1000.0));
     }
 
     #[test]

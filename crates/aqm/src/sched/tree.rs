@@ -90,7 +90,7 @@ pub fn largest(x: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dice::Dice;
+    use crate::random::Random;
     use rand_core::SeedableRng;
     use std::prelude::v1::*;
 

@@ -1,8 +1,8 @@
 //! Common part of the virtual-time schedulers: every packet gets a start tag at enqueue, and the
 //! head with the smallest tag is sent.
 
-use crate::order::{Item, Loss};
-use crate::tree::{OUT, Tree, key};
+use crate::sched::scheduler::{DropPosition, Item};
+use crate::sched::tree::{OUT, Tree, key};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -63,7 +63,7 @@ impl Tags {
     }
 
     /// Tags a packet that joins queue `i` at virtual time `v`; returns its finish tag.
-    pub fn join(&mut self, v: f64, i: u32, packet: Item, first: bool) -> f64 {
+    pub fn on_enqueued(&mut self, v: f64, i: u32, packet: Item, first: bool) -> f64 {
         let start = v.max(self.finish(i));
         if first {
             self.queues[i as usize].shift = 0.0;
@@ -100,7 +100,7 @@ impl Tags {
     }
 
     /// Sends the head of queue `i`, of `len` bytes; returns its start and finish tags.
-    pub fn sent(&mut self, i: u32, len: u32, next: Option<Item>) -> (f64, f64) {
+    pub fn on_sent(&mut self, i: u32, len: u32, next: Option<Item>) -> (f64, f64) {
         let Queue { head, weight, .. } = self.queues[i as usize];
         self.head(i, next);
         (head, head + f64::from(len) / weight)
@@ -108,14 +108,14 @@ impl Tags {
 
     /// Accounts for dropped packets. A packet dropped at the tail takes its tag with it. After a
     /// drop at the head the following packets move up, as if the dropped packet had never arrived.
-    pub fn lost(&mut self, i: u32, loss: Loss, next: Option<Item>) {
+    pub fn on_dropped(&mut self, i: u32, loss: DropPosition, next: Option<Item>) {
         let queue = &mut self.queues[i as usize];
         match loss {
             // Rounding must not leave a negative tag, whose key would come last.
-            Loss::Tail(place) => {
+            DropPosition::Tail(place) => {
                 queue.finish = (self.starts[place as usize] - queue.shift).max(0.0);
             }
-            Loss::Head(bytes) => {
+            DropPosition::Head(bytes) => {
                 let service = bytes as f64 / queue.weight;
                 queue.shift += service;
                 queue.finish = (queue.finish - service).max(0.0);
@@ -138,7 +138,7 @@ impl Tags {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dice::Dice;
+    use crate::random::Random;
     use rand_core::SeedableRng;
 
     #[test]
@@ -152,16 +152,16 @@ mod tests {
             // Some packets are dropped at the head, more arrive, and all but one at the tail go.
             let (early, late) = items.split_at(3);
             for item in early {
-                tags.join(0.0, 0, *item, item.place == 0);
+                tags.on_enqueued(0.0, 0, *item, item.place == 0);
             }
-            tags.lost(0, Loss::Head(u64::from(early[0].len)), Some(early[1]));
+            tags.on_dropped(0, DropPosition::Head(u64::from(early[0].len)), Some(early[1]));
             for item in late {
-                tags.join(0.0, 0, *item, false);
+                tags.on_enqueued(0.0, 0, *item, false);
             }
             for i in 1..5 {
-                tags.lost(0, Loss::Head(u64::from(items[i].len)), Some(items[i + 1]));
+                tags.on_dropped(0, DropPosition::Head(u64::from(items[i].len)), Some(items[i + 1]));
             }
-            tags.lost(0, Loss::Tail(5), None);
+            tags.on_dropped(0, DropPosition::Tail(5), None);
             assert!(tags.finish(0) >= 0.0, "{:e}", tags.finish(0));
         }
     }

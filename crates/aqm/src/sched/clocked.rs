@@ -1,10 +1,10 @@
 //! Schedulers whose virtual time is the tag of the packet in transmission.
 
 use crate::error::Result;
-use crate::order::{Heads, Item, Loss, Order};
 use crate::params::{Checked, Nothing};
-use crate::sched::Env;
-use crate::tags::{Least, Tags};
+use crate::qdisc::Env;
+use crate::sched::scheduler::{DropPosition, Heads, Item, Scheduler};
+use crate::sched::tags::{Least, Tags};
 use crate::units::Time;
 use core::marker::PhantomData;
 
@@ -25,34 +25,34 @@ pub struct Clocked<C> {
     clock: PhantomData<C>,
 }
 
-impl<C: Clock> Order for Clocked<C> {
+impl<C: Clock> Scheduler for Clocked<C> {
     type Params = Nothing;
 
     fn new(_: Checked<'_, Nothing>, _env: &Env, weights: &[f64]) -> Result<Self> {
         Ok(Clocked { tags: Tags::new(weights, C::TAG), v: 0.0, clock: PhantomData })
     }
 
-    fn join(&mut self, _now: Time, i: u32, packet: Item, first: bool) {
-        self.tags.join(self.v, i, packet, first);
+    fn on_enqueued(&mut self, _now: Time, i: u32, packet: Item, first: bool) {
+        self.tags.on_enqueued(self.v, i, packet, first);
     }
 
-    fn turn(&mut self, _now: Time, _heads: &Heads<'_>) -> Option<u32> {
+    fn select(&mut self, _now: Time, _heads: &Heads<'_>) -> Option<u32> {
         self.tags.first()
     }
 
-    fn sent(&mut self, _now: Time, i: u32, len: u32, next: Option<Item>) {
-        let (start, finish) = self.tags.sent(i, len, next);
+    fn on_sent(&mut self, _now: Time, i: u32, len: u32, next: Option<Item>) {
+        let (start, finish) = self.tags.on_sent(i, len, next);
         self.v = match C::TAG {
             Least::Start => start,
             Least::Finish => finish,
         };
     }
 
-    fn lost(&mut self, i: u32, loss: Loss, next: Option<Item>) {
-        self.tags.lost(i, loss, next);
+    fn on_dropped(&mut self, i: u32, loss: DropPosition, next: Option<Item>) {
+        self.tags.on_dropped(i, loss, next);
     }
 
-    fn idle(&mut self) {
+    fn on_idle(&mut self) {
         self.v = 0.0;
         self.tags.reset();
     }
@@ -61,7 +61,7 @@ impl<C: Clock> Order for Clocked<C> {
         self.tags.state()
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         C::gauges(self.v, see);
     }
 }

@@ -2,15 +2,18 @@
 //! losses. All counters are integers until they are read, so that sums never drift.
 
 use crate::cast;
-use crate::cx::{Lost, Marks, Why};
+use crate::context::{DropReason, Dropped, Marks};
 use crate::units::{Span, Time};
-use alloc::vec;
 use alloc::vec::Vec;
 
 /// A histogram of durations: 128 bins per doubling, so that a percentile is right to 0.8 %; sums
 /// and extremes are exact.
+///
+/// No memory is allocated before the first duration. From then on it is 28 kB, enough for 17 s.
+/// Longer durations take 1 kB more per doubling, up to 58 kB. See [`Histogram::bytes_up_to`].
 #[derive(Clone, Debug)]
 pub struct Histogram {
+    /// Number of durations in each bin; empty before the first duration.
     bins: Vec<u64>,
     count: u64,
     sum: u128,
@@ -20,6 +23,9 @@ pub struct Histogram {
 }
 
 const FINE: u32 = 7;
+
+/// Durations up to this one need no further allocation after the first: 17 s.
+const COVERED_NS: u64 = (1 << 34) - 1;
 
 fn bin(ns: u64) -> usize {
     if ns < 1 << FINE {
@@ -41,8 +47,7 @@ fn middle(bin: usize) -> u64 {
 
 impl Default for Histogram {
     fn default() -> Self {
-        let bins = vec![0; bin(u64::MAX) + 1];
-        Histogram { bins, count: 0, sum: 0, sum_of_squares: 0, min: u64::MAX, max: 0 }
+        Histogram { bins: Vec::new(), count: 0, sum: 0, sum_of_squares: 0, min: u64::MAX, max: 0 }
     }
 }
 
@@ -51,12 +56,36 @@ impl Histogram {
     #[inline]
     pub fn add(&mut self, span: Span) {
         let ns = span.0;
-        self.bins[bin(ns)] += 1;
+        match self.bins.get_mut(bin(ns)) {
+            Some(n) => *n += 1,
+            None => self.add_longer(ns),
+        }
         self.count += 1;
         self.sum += u128::from(ns);
         self.sum_of_squares += u128::from(ns) * u128::from(ns);
         self.min = self.min.min(ns);
         self.max = self.max.max(ns);
+    }
+
+    /// Counts `ns`, for which there is no bin yet: the first duration, or one above 17 s that is
+    /// longer than all before.
+    #[cold]
+    #[inline(never)]
+    fn add_longer(&mut self, ns: u64) {
+        let bins = Histogram::bins_up_to(ns);
+        self.bins.reserve_exact(bins - self.bins.len());
+        self.bins.resize(bins, 0);
+        self.bins[bin(ns)] += 1;
+    }
+
+    /// Number of bins to allocate for durations up to `ns`: whole octaves.
+    fn bins_up_to(ns: u64) -> usize {
+        ((bin(ns.max(COVERED_NS)) >> FINE) + 1) << FINE
+    }
+
+    /// Bytes that the bins take after a duration of `span`, if that is the longest.
+    pub fn bytes_up_to(span: Span) -> usize {
+        Histogram::bins_up_to(span.0) * size_of::<u64>()
     }
 
     /// Forgets everything.
@@ -67,7 +96,8 @@ impl Histogram {
 
     /// Counts since `earlier`, an older copy of this histogram; the extremes are exact to a bin.
     pub fn since(&self, earlier: &Histogram) -> Histogram {
-        let bins: Vec<u64> = self.bins.iter().zip(&earlier.bins).map(|(a, b)| a - b).collect();
+        let before = earlier.bins.iter().copied().chain(core::iter::repeat(0));
+        let bins: Vec<u64> = self.bins.iter().zip(before).map(|(a, b)| a - b).collect();
         let first = bins.iter().position(|n| *n > 0).map_or(u64::MAX, middle);
         let last = bins.iter().rposition(|n| *n > 0).map_or(0, middle);
         Histogram {
@@ -157,14 +187,14 @@ impl Level {
 /// Runs of losses longer than this are counted as this long.
 pub const RUN_MAX: usize = 1024;
 
-/// The counters of one link since [`Tally::begin`]: the measured interval.
+/// The counters of one link since [`LinkStats::reset`]: the measured interval.
 ///
 /// Ratios have one population, the packets that arrived in the interval: of `arrived_packets`,
-/// [`Tally::dropped`] were dropped so far and `marks.packets` marked. Packets that waited when the
-/// interval began are counted apart. What the link sends is counted when it is sent, whenever it
-/// arrived: departures per second are a throughput.
+/// [`LinkStats::dropped`] were dropped so far and `marks.packets` marked. Packets that waited when
+/// the interval began are counted apart. What the link sends is counted when it is sent, whenever
+/// it arrived: departures per second are a throughput.
 #[derive(Clone, Debug)]
-pub struct Tally {
+pub struct LinkStats {
     since: Time,
     last: Time,
     /// Packets that arrived.
@@ -175,11 +205,11 @@ pub struct Tally {
     pub departed_packets: u64,
     /// Their bytes.
     pub departed_bytes: u64,
-    /// Packets dropped of those that arrived in the interval, by [`Why`] in its order.
+    /// Packets dropped of those that arrived in the interval, by [`DropReason`] in its order.
     pub dropped_packets: [u64; 3],
     /// Their bytes.
     pub dropped_bytes: u64,
-    /// Packets dropped in the interval that had arrived before it, by [`Why`] in its order.
+    /// Packets dropped in the interval that had arrived before it, by [`DropReason`] in its order.
     pub dropped_earlier: [u64; 3],
     /// Packets marked with CE.
     pub marks: Marks,
@@ -188,14 +218,15 @@ pub struct Tally {
     packets: Level,
     bytes: Level,
     busy_ns: u64,
+    /// Number of runs of losses by length; allocated at the end of the first run.
     runs: Vec<u64>,
     run: usize,
     run_at_head: usize,
 }
 
-impl Default for Tally {
+impl Default for LinkStats {
     fn default() -> Self {
-        Tally {
+        LinkStats {
             since: Time::ZERO,
             last: Time::ZERO,
             arrived_packets: 0,
@@ -210,20 +241,20 @@ impl Default for Tally {
             packets: Level::default(),
             bytes: Level::default(),
             busy_ns: 0,
-            runs: vec![0; RUN_MAX],
+            runs: Vec::new(),
             run: 0,
             run_at_head: 0,
         }
     }
 }
 
-impl Tally {
+impl LinkStats {
     /// Starts the measured interval at `now`; the queue stays as it is. `sending` is what is left
     /// of the transmission under way. Arrivals at `now` itself come after this call.
-    pub fn begin(&mut self, now: Time, sending: Span) {
+    pub fn reset(&mut self, now: Time, sending: Span) {
         self.sojourn.clear();
         self.runs.fill(0);
-        *self = Tally {
+        *self = LinkStats {
             since: now,
             last: now,
             sojourn: core::mem::take(&mut self.sojourn),
@@ -232,7 +263,7 @@ impl Tally {
             bytes: Level { now: self.bytes.now, ..Level::default() },
             marks: Marks { since: now, ..Marks::default() },
             busy_ns: sending.0,
-            ..Tally::default()
+            ..LinkStats::default()
         };
     }
 
@@ -248,7 +279,7 @@ impl Tally {
     }
 
     #[inline]
-    pub(crate) fn arrive(&mut self, now: Time, len: u32) {
+    pub(crate) fn on_arrival(&mut self, now: Time, len: u32) {
         self.pass(now);
         self.arrived_packets += 1;
         self.arrived_bytes += u64::from(len);
@@ -257,7 +288,7 @@ impl Tally {
     }
 
     #[inline]
-    pub(crate) fn depart(&mut self, now: Time, len: u32, sojourn: Span, sending: Span) {
+    pub(crate) fn on_departure(&mut self, now: Time, len: u32, sojourn: Span, sending: Span) {
         self.pass(now);
         self.departed_packets += 1;
         self.departed_bytes += u64::from(len);
@@ -268,7 +299,7 @@ impl Tally {
         Self::end_run(&mut self.runs, &mut self.run_at_head);
     }
 
-    pub(crate) fn lose(&mut self, Lost { packet, why, at }: &Lost) {
+    pub(crate) fn on_drop(&mut self, Dropped { packet, reason: why, at }: &Dropped) {
         let len = u64::from(packet.len);
         self.pass(*at);
         if packet.arrived < self.since {
@@ -280,20 +311,23 @@ impl Tally {
         self.packets.now -= 1;
         self.bytes.now -= len;
         match why {
-            Why::Late => self.run_at_head += 1,
-            Why::Full | Why::Early => self.run += 1,
+            DropReason::Late => self.run_at_head += 1,
+            DropReason::Full | DropReason::Early => self.run += 1,
         }
     }
 
     /// An arrival was accepted: a run of losses ends.
     #[inline]
-    pub(crate) fn accept(&mut self) {
+    pub(crate) fn on_accept(&mut self) {
         Self::end_run(&mut self.runs, &mut self.run);
     }
 
     #[inline]
-    fn end_run(runs: &mut [u64], run: &mut usize) {
+    fn end_run(runs: &mut Vec<u64>, run: &mut usize) {
         if *run > 0 {
+            if runs.is_empty() {
+                runs.resize(RUN_MAX, 0);
+            }
             runs[(*run).min(RUN_MAX) - 1] += 1;
             *run = 0;
         }
@@ -304,7 +338,7 @@ impl Tally {
         self.dropped_packets.iter().sum()
     }
 
-    /// Packets dropped in the interval, whenever they arrived, by [`Why`] in its order.
+    /// Packets dropped in the interval, whenever they arrived, by [`DropReason`] in its order.
     pub fn drops(&self) -> [u64; 3] {
         core::array::from_fn(|i| self.dropped_packets[i] + self.dropped_earlier[i])
     }
@@ -337,7 +371,7 @@ impl Tally {
     }
 
     /// Waiting now: packets and bytes.
-    pub fn waiting(&self) -> (u64, u64) {
+    pub fn backlog(&self) -> (u64, u64) {
         (self.packets.now, self.bytes.now)
     }
 
@@ -358,9 +392,9 @@ mod tests {
     use crate::packet::Packet;
 
     /// A packet of `len` bytes that arrived at `from` is lost at `at`.
-    fn lost(from: u64, at: u64, len: u32, why: Why) -> Lost {
+    fn lost(from: u64, at: u64, len: u32, why: DropReason) -> Dropped {
         let packet = Packet { arrived: Time(from), len, ..Packet::default() };
-        Lost { packet, why, at: Time(at) }
+        Dropped { packet, reason: why, at: Time(at) }
     }
 
     #[test]
@@ -378,6 +412,24 @@ mod tests {
     }
 
     #[test]
+    fn memory_follows_the_longest_duration() {
+        let bytes = |h: &Histogram| h.bins.capacity() * size_of::<u64>();
+        let mut h = Histogram::default();
+        assert_eq!(bytes(&h), 0);
+        let day = Span::s(86_400);
+        let steps = [(Span::ZERO, 28), (Span::s(17), 28), (day, 41), (Span::ms(1), 41)];
+        for (span, kib) in steps {
+            h.add(span);
+            assert_eq!(bytes(&h), kib << 10, "{span}");
+        }
+        assert_eq!(Histogram::bytes_up_to(day), 41 << 10);
+        h.add(Span(u64::MAX >> 1));
+        assert_eq!((bytes(&h), h.count()), (57 << 10, 5));
+        h.clear();
+        assert_eq!((bytes(&h), h.quantile_s(0.5)), (57 << 10, None));
+    }
+
+    #[test]
     fn moments_of_durations_are_exact() {
         let mut h = Histogram::default();
         assert_eq!((h.mean_s(), h.quantile_s(0.5)), (None, None));
@@ -391,7 +443,10 @@ mod tests {
     #[test]
     fn a_histogram_of_what_came_later() {
         let mut h = Histogram::default();
+        assert_eq!(h.since(&Histogram::default()).max_s(), None);
+        let never = h.clone();
         [1, 50, 900].iter().for_each(|ms| h.add(Span::ms(*ms)));
+        assert_eq!(h.since(&never).quantile_s(0.5), h.quantile_s(0.5));
         let earlier = h.clone();
         assert_eq!(h.since(&earlier).quantile_s(0.5), None);
         [2, 3, 4].iter().for_each(|ms| h.add(Span::ms(*ms)));
@@ -404,11 +459,11 @@ mod tests {
 
     #[test]
     fn queue_is_weighted_by_time() {
-        let mut t = Tally::default();
-        t.arrive(Time(0), 100); // 1 packet for 3 ns
-        t.arrive(Time(3), 300); // 2 packets for 1 ns
-        t.depart(Time(4), 100, Span(4), Span(0)); // 1 packet for 4 ns
-        t.lose(&lost(3, 8, 300, Why::Late));
+        let mut t = LinkStats::default();
+        t.on_arrival(Time(0), 100); // 1 packet for 3 ns
+        t.on_arrival(Time(3), 300); // 2 packets for 1 ns
+        t.on_departure(Time(4), 100, Span(4), Span(0)); // 1 packet for 4 ns
+        t.on_drop(&lost(3, 8, 300, DropReason::Late));
         t.pass(Time(10));
         let (mean, std) = t.queue_packets().unwrap();
         assert_eq!(mean, 0.9); // (3 + 2 + 4) / 10
@@ -418,22 +473,22 @@ mod tests {
 
     #[test]
     fn runs_end_at_the_next_accepted_arrival() {
-        let mut t = Tally::default();
+        let mut t = LinkStats::default();
         for fate in [1, 0, 0, 1, 1, 0, 1, 0, 0] {
-            t.arrive(Time(0), 1);
-            if fate == 1 { t.accept() } else { t.lose(&lost(0, 0, 1, Why::Full)) }
+            t.on_arrival(Time(0), 1);
+            if fate == 1 { t.on_accept() } else { t.on_drop(&lost(0, 0, 1, DropReason::Full)) }
         }
         assert_eq!(t.consecutive_loss(), [1, 2], "0 0 | 0 | 0 0 (open)");
-        t.begin(Time(5), Span(0));
+        t.reset(Time(5), Span(0));
         assert_eq!(t.consecutive_loss(), [0; 0]);
     }
 
     #[test]
     fn a_measured_interval_begins_without_sojourn_times() {
-        let mut t = Tally::default();
-        t.arrive(Time(0), 1000);
-        t.depart(Time(5), 1000, Span(5), Span(0));
-        t.begin(Time(10), Span(0));
+        let mut t = LinkStats::default();
+        t.on_arrival(Time(0), 1000);
+        t.on_departure(Time(5), 1000, Span(5), Span(0));
+        t.reset(Time(10), Span(0));
         assert_eq!((t.sojourn.count(), t.sojourn.max_s()), (0, None));
     }
 }

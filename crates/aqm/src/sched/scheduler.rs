@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::params::{Checked, Params};
-use crate::sched::Env;
+use crate::qdisc::Env;
 use crate::units::Time;
 
 /// A packet as a scheduler sees it.
@@ -16,7 +16,7 @@ pub struct Item {
 
 /// Packets dropped from a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loss {
+pub enum DropPosition {
     /// That many bytes at its head.
     Head(u64),
     /// The packet at its tail, with that index in the pool.
@@ -28,7 +28,7 @@ pub type Heads<'a> = dyn Fn(u32) -> Option<u32> + 'a;
 
 /// Order in which queues are served. It is notified of all packets that join or leave. It returns a
 /// queue that is not empty, or `None` if all are empty.
-pub trait Order: Sized {
+pub trait Scheduler: Sized {
     /// Parameters of the scheduler.
     type Params: Params;
 
@@ -39,19 +39,19 @@ pub trait Order: Sized {
     fn new(params: Checked<'_, Self::Params>, env: &Env, weights: &[f64]) -> Result<Self>;
 
     /// Called when a packet was appended to queue `i`, which was empty if `first`.
-    fn join(&mut self, now: Time, i: u32, packet: Item, first: bool);
+    fn on_enqueued(&mut self, now: Time, i: u32, packet: Item, first: bool);
 
     /// Returns the queue to serve at `now`.
-    fn turn(&mut self, now: Time, heads: &Heads<'_>) -> Option<u32>;
+    fn select(&mut self, now: Time, heads: &Heads<'_>) -> Option<u32>;
 
-    /// Called when queue `i`, the one returned by `turn`, sends `len` bytes from `now` on; `next`
+    /// Called when queue `i`, the one returned by `select`, sends `len` bytes from `now` on; `next`
     /// is its new head.
-    fn sent(&mut self, now: Time, i: u32, len: u32, next: Option<Item>);
+    fn on_sent(&mut self, now: Time, i: u32, len: u32, next: Option<Item>);
 
     /// Called when packets of queue `i` were dropped; `next` is its new head. Drops at the head
-    /// before a packet that is sent are reported after [`Order::sent`], also if the queue is empty
-    /// by then.
-    fn lost(&mut self, i: u32, loss: Loss, next: Option<Item>);
+    /// before a packet that is sent are reported after [`Scheduler::on_sent`], also if the queue is
+    /// empty by then.
+    fn on_dropped(&mut self, i: u32, loss: DropPosition, next: Option<Item>);
 
     /// Returns the queue of `tied` that is served next, for schedulers with a round.
     fn nearest(&self, _tied: &dyn Fn(u32) -> bool) -> Option<u32> {
@@ -59,11 +59,11 @@ pub trait Order: Sized {
     }
 
     /// Called when all queues are empty and no packet is in transmission.
-    fn idle(&mut self) {}
+    fn on_idle(&mut self) {}
 
     /// Size of the state in bytes.
     fn state(&self) -> usize;
 
     /// Calls `see` with the name and value of each internal variable.
-    fn gauges(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
+    fn inspect(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
 }

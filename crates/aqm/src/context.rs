@@ -1,14 +1,14 @@
 //! Context of a call into a discipline.
 
-use crate::dice::Dice;
 use crate::packet::{Ecn, Packet};
+use crate::random::Random;
 use crate::units::Time;
 use alloc::vec::Vec;
 
 /// Reason for a drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum Why {
+pub enum DropReason {
     /// The buffer was full.
     Full = 1,
     /// An AQM algorithm dropped the packet at enqueue.
@@ -19,24 +19,24 @@ pub enum Why {
 
 /// A dropped packet. Its owner receives it to free the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lost {
+pub struct Dropped {
     /// The packet.
     pub packet: Packet,
     /// Reason for the drop.
-    pub why: Why,
+    pub reason: DropReason,
     /// Time of the drop.
     pub at: Time,
 }
 
 /// Context of a call into a discipline: the time, the random numbers, and the list of dropped
 /// packets.
-pub struct Cx<'a> {
+pub struct Context<'a> {
     /// Time of the call.
     pub now: Time,
     /// Random number generator of the link.
-    pub dice: &'a mut dyn Dice,
+    pub rng: &'a mut dyn Random,
     /// Dropped packets are appended here.
-    pub lost: &'a mut Vec<Lost>,
+    pub lost: &'a mut Vec<Dropped>,
     /// Counters of marks.
     pub marks: &'a mut Marks,
 }
@@ -59,11 +59,15 @@ impl Marks {
     }
 }
 
-impl Cx<'_> {
+impl Context<'_> {
     /// Drops `packet`.
     #[inline]
-    pub fn drop(&mut self, packet: Packet, why: Why) {
-        self.lost.push(Lost { packet, why, at: self.now });
+    pub fn drop(&mut self, packet: Packet, why: DropReason) {
+        if self.lost.capacity() == 0 {
+            // Room for a burst: AQMs that drop at the head at random may drop a dozen at once.
+            self.lost.reserve(32);
+        }
+        self.lost.push(Dropped { packet, reason: why, at: self.now });
     }
 
     /// Marks `packet` with CE if it is ECN-capable; returns true if it is. A packet that already

@@ -54,7 +54,7 @@ impl Ring {
 
     /// Moves the first element to the end.
     #[inline]
-    pub fn turn(&mut self) {
+    pub fn rotate(&mut self) {
         if self.first != NONE {
             self.first = self.places[self.first as usize].1;
         }
@@ -93,7 +93,7 @@ mod tests {
     fn turns_go_round_and_anyone_can_leave() {
         let mut ring = Ring::new(5);
         (0..5).for_each(|i| ring.push(i));
-        ring.turn();
+        ring.rotate();
         assert_eq!(ring.iter().collect::<Vec<_>>(), [1, 2, 3, 4, 0]);
         ring.remove(3);
         ring.remove(1);

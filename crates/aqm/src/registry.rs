@@ -1,0 +1,314 @@
+//! Registry of all disciplines, by name.
+
+use crate::aqm::af_qcn::AfQcn;
+use crate::aqm::afd::Afd;
+use crate::aqm::api::Api;
+use crate::aqm::ared::Ared;
+use crate::aqm::avq::Avq;
+use crate::aqm::blue::Blue;
+use crate::aqm::choke::Choke;
+use crate::aqm::cobalt::Cobalt;
+use crate::aqm::codel::CoDel;
+use crate::aqm::feng_red::FengRed;
+use crate::aqm::fred::Fred;
+use crate::aqm::hred::Hred;
+use crate::aqm::pi::Pi;
+use crate::aqm::pi2::Pi2;
+use crate::aqm::pie::Pie;
+use crate::aqm::red::{Red, Tuned};
+use crate::aqm::red_opt::RedOpt;
+use crate::aqm::rem::Rem;
+use crate::aqm::sa_red::SaRed;
+use crate::aqm::sfb::Sfb;
+use crate::aqm::sred::Sred;
+use crate::aqm::{NoAqm, SingleQueue};
+use crate::error::{Error, Result};
+use crate::missing::{DISCIPLINES, Missing};
+use crate::params::{ParamRow, Params, Setting};
+use crate::qdisc::{Build, Env, Qdisc};
+use crate::sched::drop_tail::DropTail;
+use crate::sched::drr::Drr;
+use crate::sched::ewfq::Ewfq;
+use crate::sched::fair::Fair;
+use crate::sched::fq::Fq;
+use crate::sched::prio::Priority;
+use crate::sched::scfq::Scfq;
+use crate::sched::sfq::Sfq;
+use crate::sched::stfq::Stfq;
+use crate::sched::wf2q::Wf2q;
+use crate::sched::wfq::Wfq;
+use crate::units::Rate;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+/// A discipline in the registry.
+pub struct QdiscEntry {
+    /// Canonical name; that of Linux if it exists there.
+    pub name: &'static str,
+    /// Other accepted names.
+    pub aliases: &'static [&'static str],
+    /// One-line description.
+    pub about: &'static str,
+    /// Decisions of the discipline: when it makes them, and from which quantities.
+    pub decides: &'static str,
+    /// Paper or RFC that defines it.
+    pub source: &'static str,
+    /// Parameters whose defaults differ from those of the type.
+    preset: &'static [(&'static str, &'static str)],
+    make: Make,
+}
+
+type Make = fn(&QdiscEntry, &[(&str, Setting<'_>)], &Env, Set) -> Result<Built>;
+
+/// Mode of setting parameters.
+#[derive(Clone, Copy, PartialEq)]
+enum Set {
+    /// Check each value when it is set.
+    Text,
+    /// As assigned to the fields.
+    Assigned,
+}
+
+/// A discipline and the parameters from which it was built.
+pub struct Built {
+    /// The discipline.
+    pub qdisc: Box<dyn Qdisc + Send>,
+    /// Every parameter with its value.
+    pub params: Vec<ParamRow>,
+}
+
+impl QdiscEntry {
+    /// Returns the parameters with their defaults.
+    pub fn params(&self) -> Vec<ParamRow> {
+        let env = Env::new(Rate(1_000_000));
+        self.build(&[], &env).map(|made| made.params).expect("defaults are valid")
+    }
+
+    /// Returns the size of the state in bytes with default parameters, without packets.
+    pub fn state(&self) -> usize {
+        let env = Env::new(Rate(1_000_000));
+        self.build(&[], &env).map(|made| made.qdisc.state()).expect("defaults are valid")
+    }
+
+    /// Builds the discipline with `settings` for a link.
+    ///
+    /// # Errors
+    /// An unknown parameter, an invalid value, or values that contradict each other.
+    pub fn build(&self, settings: &[(&str, Setting<'_>)], env: &Env) -> Result<Built> {
+        (self.make)(self, settings, env, Set::Text)
+    }
+
+    /// Builds it from typed parameters whose fields were assigned these values, unchecked until
+    /// then. For tests: both ways must refuse the same.
+    ///
+    /// # Errors
+    /// As [`Entry::build`].
+    #[doc(hidden)]
+    pub fn build_assigned(&self, settings: &[(&str, Setting<'_>)], env: &Env) -> Result<Built> {
+        (self.make)(self, settings, env, Set::Assigned)
+    }
+}
+
+fn make<Q: Build + Send + 'static>(
+    entry: &QdiscEntry,
+    settings: &[(&str, Setting<'_>)],
+    env: &Env,
+    set: Set,
+) -> Result<Built> {
+    let mut params = Q::Params::default();
+    for (name, value) in entry.preset {
+        params.set(name, Setting::Text(value)).expect("presets are valid");
+    }
+    for (name, value) in settings {
+        match set {
+            Set::Text => params.set(name, *value)?,
+            Set::Assigned => params.assign(name, *value)?,
+        }
+    }
+    Ok(Built { qdisc: Box::new(Q::build(&params, env)?), params: params.table() })
+}
+
+macro_rules! registry {
+    ($(
+        $name:literal $aliases:expr => $Type:ty, preset $preset:expr,
+        $about:literal, $decides:literal, $source:literal;
+    )*) => {
+        /// All disciplines.
+        pub static REGISTRY: &[QdiscEntry] = &[$(QdiscEntry {
+            name: $name, aliases: &$aliases, about: $about,
+            decides: $decides, source: $source,
+            preset: &$preset, make: make::<$Type>,
+        }),*];
+    };
+}
+
+registry! {
+    "droptail" ["fifo", "taildrop", "tail_drop", "drop_tail", "pfifo", "bfifo"] => DropTail,
+        preset [],
+        "a FIFO queue that drops packets only when it is full",
+        "on arrival, when the buffer is full: the packet to drop",
+        "folklore; random drop: Hashem, MIT LCS/TR-465, 1989";
+    "red" [] => SingleQueue<Red>, preset [],
+        "random early detection by the average queue",
+        "on arrival: a drop probability that grows with the average queue",
+        "Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993; gentle: Floyd, 2000";
+    "ared" ["adaptive_red"] => SingleQueue<Tuned<Ared>>, preset [("gentle", "two_max_th")],
+        "adaptive RED: adapts max_p to keep the average queue between the thresholds",
+        "on arrival: RED's drop probability; max_p changes every half second at most",
+        "Floyd, Gummadi and Shenker, 2001";
+    "feng_red" ["self_configuring_red", "feng_ared"] => SingleQueue<Tuned<FengRed>>, preset [],
+        "self-configuring RED: changes max_p when the average queue crosses a threshold",
+        "on arrival: RED's drop probability; max_p changes once per crossing",
+        "Feng, Kandlur, Saha and Shin, INFOCOM 1999";
+    "red_opt" ["redopt"] => SingleQueue<Tuned<RedOpt>>, preset [],
+        "RED configured by a model of link, round-trip time and number of flows",
+        "on arrival: RED's drop probability, with the parameters of the model",
+        "Ziegler, Brandauer and Fdida, IWQoS 2001, as far as reported";
+    "sa_red" [] => SingleQueue<Tuned<SaRed>>, preset [],
+        "RED tuned from the mean and the deviation of its queue",
+        "on arrival: RED's drop probability; max_p and w_q change after every window",
+        "Chen, Min and Zhang, GLOBECOM 2012, reconstructed";
+    "hred" [] => SingleQueue<Hred>, preset [],
+        "hybrid RED: maps the queue to a drop probability, and adapts the map outside a band",
+        "on arrival: a drop probability that grows with the queue, by an adaptive map",
+        "Joo, Bahk and Lumetta, Journal of Communications and Networks";
+    "blue" [] => SingleQueue<Blue>, preset [],
+        "a drop probability that overflow raises and an idle link lowers",
+        "on arrival: a drop probability that does not depend on the queue",
+        "Feng, Kandlur, Saha and Shin, IEEE/ACM ToN 10(4), 2002";
+    "pi" ["pic"] => SingleQueue<Pi>, preset [],
+        "proportional integral controller of the queue length",
+        "on arrival: a drop probability that integrates the deviation of the queue from q_ref",
+        "Hollot, Misra, Towsley and Gong, INFOCOM 2001";
+    "api" ["adaptive_pi"] => SingleQueue<Api>, preset [],
+        "PI with gains that grow with the distance from q_ref",
+        "on arrival: PI's drop probability, integrated faster if the queue is far from q_ref",
+        "after Huang et al., CECNet 2013";
+    "rem" [] => SingleQueue<Rem>, preset [],
+        "random exponential marking by a price of the link",
+        "on arrival: a drop probability by a price, the integral of queue and excess rate",
+        "Athuraliya, Low, Li and Yin, IEEE Network 15(3), 2001";
+    "avq" ["vq"] => SingleQueue<Avq>, preset [],
+        "adaptive virtual queue: drops or marks the packets that a slower link would drop",
+        "on arrival, deterministic: drops if a virtual queue of adaptive capacity is full",
+        "Kunniyur and Srikant, SIGCOMM 2001";
+    "codel" [] => SingleQueue<CoDel>, preset [],
+        "controlled delay: keeps the sojourn time at a target",
+        "on departure: drops at an increasing rate while the sojourn time stays above target",
+        "RFC 8289";
+    "choke" [] => SingleQueue<Choke>, preset [],
+        "RED that drops an arrival and a random queued packet if both are of one flow",
+        "on arrival: drops both packets if a random queued one is of the same flow, else as RED",
+        "Pan, Prabhakar and Psounis, INFOCOM 2000";
+    "cobalt" [] => SingleQueue<Cobalt>, preset [],
+        "CoDel, combined with BLUE against unresponsive flows",
+        "on departure: as CoDel, plus a drop probability that overflow raises",
+        "Hoeiland-Joergensen, Taht and Morton, LANMAN 2018; Palmei et al., LANMAN 2019";
+    "fred" [] => SingleQueue<Fred>, preset [],
+        "RED with an account per active flow",
+        "on arrival: as RED, except that flows with few packets are exempt, with many are dropped",
+        "Lin and Morris, SIGCOMM 1997";
+    "sfb" [] => SingleQueue<Sfb>, preset [],
+        "BLUE in hashed bins: limits unresponsive flows",
+        "on arrival: the smallest drop probability of the flow's bins, one per level",
+        "Feng, Kandlur, Saha and Shin, INFOCOM 2001; Linux sch_sfb";
+    "sred" [] => SingleQueue<Sred>, preset [],
+        "stabilized RED: estimates the number of active flows from a list of past packets",
+        "on arrival: a step function of the queue, times a function of the number of flows",
+        "Ott, Lakshman and Wong, INFOCOM 1999";
+    "afd" [] => SingleQueue<Afd>, preset [],
+        "fair shares from a single queue, by a sample of past packets",
+        "on arrival: a drop probability per flow that limits each to the fair share",
+        "Pan, Breslau, Prabhakar and Shenker, ACM CCR 33(2), 2003";
+    "af_qcn" ["afqcn"] => SingleQueue<AfQcn>, preset [],
+        "QCN's feedback plus a part for flows above the mean, as drops or marks",
+        "on arrival: a drop probability that grows with the queue, its change and the flow's share",
+        "Kabbani et al., HOTI 2010; IEEE 802.1Qau";
+    "pie" [] => SingleQueue<Pie>, preset [],
+        "proportional integral controller of the queueing delay",
+        "on arrival: a drop probability that integrates the deviation of the delay from target",
+        "RFC 8033";
+    "pi2" [] => SingleQueue<Pi2>, preset [],
+        "linear controller of the queueing delay, its output squared for Classic TCP",
+        "on arrival: a drop probability p'^2, or k p' for ECT(1), where p' integrates the delay",
+        "De Schepper, Bondarenko, Tsang and Briscoe, CoNEXT 2016";
+    "drr" [] => Fair<Drr, NoAqm>, preset [],
+        "deficit round robin over a queue per flow or class",
+        "on departure: the next queue; on overflow: drops from the flow with the most bytes",
+        "Shreedhar and Varghese, SIGCOMM 1995";
+    "wfq" ["pgps"] => Fair<Wfq, NoAqm>, preset [],
+        "weighted fair queueing: sends packets in the order of a fluid server",
+        "on departure: the smallest finish tag; on overflow: drops from the longest queue",
+        "Demers, Keshav, Shenker, SIGCOMM 1989; Parekh and Gallager, IEEE/ACM ToN 1(3), 1993";
+    "wf2q" ["wf2q+", "wf2q_plus"] => Fair<Wf2q, NoAqm>, preset [("flows", "16")],
+        "worst-case fair weighted fair queueing (WF2Q+)",
+        "on departure: the smallest finish tag of the packets that have started",
+        "Bennett and Zhang, IEEE/ACM ToN 5(5), 1997";
+    "scfq" [] => Fair<Scfq, NoAqm>, preset [],
+        "self-clocked fair queueing",
+        "on departure: the smallest finish tag, with the packet in transmission as clock",
+        "Golestani, INFOCOM 1994";
+    "stfq" ["start_time_fq"] => Fair<Stfq, NoAqm>, preset [],
+        "start-time fair queueing", "on departure: the smallest start tag",
+        "Goyal, Vin, Cheng, SIGCOMM 1996";
+    "prio" ["priority", "strict"] => Fair<Priority, NoAqm>,
+        preset [("flows", "3"), ("by", "class")],
+        "strict priority: serves the lowest-numbered class with packets",
+        "on departure: the next class", "folklore";
+    "drr_codel" [] => Fair<Drr, CoDel>, preset [("ecn", "true")],
+        "deficit round robin with CoDel in every queue",
+        "on departure: the next queue, and CoDel's drops in it",
+        "Shreedhar and Varghese, SIGCOMM 1995; RFC 8289";
+    "wfq_codel" [] => Fair<Wfq, CoDel>, preset [("ecn", "true")],
+        "weighted fair queueing with CoDel in every queue",
+        "on departure: the smallest finish tag, and CoDel's drops in that queue",
+        "Parekh and Gallager, IEEE/ACM ToN 1(3), 1993; RFC 8289";
+    "wfq_red" [] => Fair<Wfq, Red>, preset [],
+        "weighted fair queueing with RED in every queue",
+        "on departure: the smallest finish tag; on arrival: RED by the average of the queue",
+        "Parekh and Gallager, IEEE/ACM ToN 1(3), 1993; Floyd and Jacobson, 1993";
+    "fq_red" [] => Fq<Red>, preset [("ecn", "false")],
+        "DRR over hashed flows, new flows first, with RED in each",
+        "on departure: the next flow; on arrival: RED by the average of the flow",
+        "RFC 8290; Floyd and Jacobson, 1993";
+    "ewfq" [] => Ewfq, preset [],
+        "WFQ over one shared buffer, with drops that limit large classes to their share",
+        "on departure: the next class; on arrival: a drop probability by its recent bytes",
+        "Lu, Voelker and Snoeren, INFOCOM 2012";
+    "sfq" [] => Sfq, preset [],
+        "stochastic fairness queueing: round robin over hashed queues",
+        "on departure: the next queue; on overflow: drops from the longest queue",
+        "McKenney, INFOCOM 1990";
+    "fq_codel" ["fqcodel"] => Fq<CoDel>, preset [("ecn", "true")],
+        "DRR over hashed flows, new flows first, with CoDel in each",
+        "on departure: the next flow, and CoDel's drops in it",
+        "RFC 8290";
+    "fq_pie" ["fqpie"] => Fq<Pie>, preset [("ecn", "true")],
+        "DRR over hashed flows, new flows first, with PIE in each",
+        "on departure: the next flow; on arrival: PIE's drop probability in the flow",
+        "RFC 8033 in the flows of RFC 8290";
+}
+
+/// Returns the entry called `name`, by canonical name or alias. Case is ignored, and dashes equal
+/// underscores.
+///
+/// # Errors
+/// An unknown name (the message suggests the nearest), or one that does not exist here (the message
+/// names an alternative).
+pub fn find(name: &str) -> Result<&'static QdiscEntry> {
+    let folded = name.to_lowercase().replace('-', "_");
+    REGISTRY.iter().find(|e| e.name == folded || e.aliases.contains(&folded.as_str())).ok_or_else(
+        || {
+            let unknown = || Error::unknown("discipline", name, REGISTRY.iter().map(|e| e.name));
+            Missing::find(DISCIPLINES, name).map_or_else(unknown, |missing| missing.error(name))
+        },
+    )
+}
+
+/// Builds the discipline called `name` with `settings` for a link of `rate`.
+///
+/// # Errors
+/// An unknown name or parameter, an invalid value, or values that contradict each other.
+pub fn build(name: &str, settings: &[(&str, Setting<'_>)], rate: Rate) -> Result<Built> {
+    find(name)?.build(settings, &Env::new(rate))
+}
