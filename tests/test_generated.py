@@ -40,7 +40,7 @@ def test_generated_files_are_up_to_date() -> None:
 
 
 def test_every_model_is_public_and_runs() -> None:
-    """Each default object is what Rust takes for its name, with nothing said twice."""
+    """Each default object equals Rust's defaults for its name, without redundant parameters."""
     for base, kind in CLASSES:
         # A trace without columns is invalid.
         columns = {"time_s": [0.5], "size_bytes": [100]} if kind is sj.source.Trace else {}

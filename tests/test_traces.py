@@ -13,7 +13,7 @@ ROWS = "time_s,size_bytes,flow\n0.5,100,0\n1,200,1\n1.25,1500,0\n"
 
 
 def scenario(source: sj.source.Trace, **more: Any) -> sj.Scenario:
-    """Give a link of 10 Mbit/s with the trace over it."""
+    """Return a link of 10 Mbit/s with the trace over it."""
     flow = sj.Flow(name="t", count=2, path=["up"], source=source, **more)
     return sj.Scenario(duration="3s", tape=True, links={"up": sj.Link(rate="10mbit")}, flows=[flow])
 
