@@ -27,7 +27,7 @@ DELAYS_MS = (0, 5, 25, 100)
 FULL, SMALL = 1500, 200
 """Bytes of a packet, its headers of 28 bytes included."""
 SECONDS, SECONDS_FAST = 5.0, 2.0
-"""How long a run lasts; the latter from 500 Mbit/s on, where so much must be kept."""
+"""Duration of a run; the latter from 500 Mbit/s on, to bound the memory."""
 GAP_S = 0.002
 """From one small packet to the next."""
 HELD = 0.005
