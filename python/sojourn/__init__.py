@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     __version__: str
 
 MODULES = ("qdisc", "tcp", "source")
-"""The modules that hold all disciplines, TCPs and traffic sources."""
+"""Modules with all disciplines, TCPs and traffic sources."""
 
 COMMON = {
     "CoDel": "qdisc",
@@ -70,7 +70,7 @@ COMMON = {
     "Cbr": "source",
     "Transfers": "source",
 }
-"""The classes of these modules that also have a name here."""
+"""Classes of these modules that are also available at top level, with their module."""
 
 _HOME = {
     # Functions.
