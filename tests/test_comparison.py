@@ -180,7 +180,7 @@ def test_run_and_replay_take_a_discipline(small: Path, tmp_path: Path, sojourn: 
     more = ["--set", "up.qdisc=red(max_p=5%)", "--set", "up.qdisc.min_th=9p", "--json"]
     qdisc = json.loads(sojourn("run", small, *more)[1])["scenario"]["links"]["up"]["qdisc"]
     assert (qdisc["max_p"], qdisc["min_th"], qdisc["limit"]) == (0.05, "9p", "100kB")
-    assert "--link: it names" in sojourn("run", small, "--link", "up")[2]
+    assert "--link: has no effect" in sojourn("run", small, "--link", "up")[2]
     arrivals = tmp_path / "in.csv"
     arrivals.write_text("i,t_us,flow,size_B\n0,0,0,1500\n")
     out = ["--rate", "1mbit", "--out", tmp_path / "out.csv", "--json", "--set", "interval=1s"]
@@ -197,7 +197,8 @@ def test_link_takes_a_discipline(sojourn: Command) -> None:
         ["--down", "qdisc=red(max_p=5%)"],
     ):
         assert (
-            "no-such-command: there is no" in sojourn(*link, *options, "--", "no-such-command")[2]
+            "no-such-command: command not found"
+            in sojourn(*link, *options, "--", "no-such-command")[2]
         )
     assert "--set targte: unknown parameter" in sojourn(*link, "--set", "targte=1ms")[2]
 
@@ -263,7 +264,7 @@ def test_plot_draws_a_stored_comparison(
     sojourn("run", small, "--out", tmp_path / "run")
     assert sojourn("plot", tmp_path / "run", "--out", figure) == (0, "", "")
     assert figure.stat().st_size > 20_000
-    assert "--y: a figure of a sweep needs it" in sojourn("plot", tmp_path, "--out", figure)[2]
+    assert "--y: a figure of a sweep requires it" in sojourn("plot", tmp_path, "--out", figure)[2]
 
 
 def test_unfinished_runs_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

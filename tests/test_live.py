@@ -442,4 +442,4 @@ def test_live_tests_are_not_skipped_in_ci(monkeypatch: pytest.MonkeyPatch) -> No
 def test_an_unknown_command_is_refused_before_the_link_is_created(sojourn: Command) -> None:
     """With exit code 2."""
     code, _, err = sojourn("link", "--rate", "1mbit", "--", "no-such-command")
-    assert (code, err) == (2, "sojourn: no-such-command: there is no such command\n")
+    assert (code, err) == (2, "sojourn: no-such-command: command not found\n")

@@ -186,7 +186,7 @@ def test_modules_of_the_current_directory_are_not_imported(tmp_path: Path) -> No
     [
         ("directory", "is a directory"),
         ("plain", "is not executable (chmod +x makes it so)"),
-        ("missing", "there is no such command"),
+        ("missing", "command not found"),
     ],
 )
 def test_a_command_that_cannot_be_executed_is_refused(
@@ -202,7 +202,7 @@ def test_a_command_that_cannot_be_executed_is_refused(
     assert code == 2
     assert err.endswith(f"{message}\n")
     code, _, err = sojourn("link", "--rate", "1mbit", "--", "")
-    assert (code, err) == (2, 'sojourn: "": there is no such command\n')
+    assert (code, err) == (2, 'sojourn: "": command not found\n')
 
 
 def test_a_slow_step_of_the_start_is_named(tmp_path: Path) -> None:

@@ -366,7 +366,7 @@ def test_a_damaged_part_is_named_and_its_runs_made_again(swept: Path) -> None:
     data[len(data) // 2] ^= 1
     part.write_bytes(data)
     done = ran("sweep", swept / "sweep.toml", "--out", out)
-    assert f"{part.name} was damaged; its runs were made again" in done.stderr
+    assert f"{part.name} was damaged; its runs were repeated" in done.stderr
     assert "30 of 30 runs made" in done.stdout
     assert csv(out) == before
 

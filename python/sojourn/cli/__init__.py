@@ -1,1 +1,1 @@
-"""The `sojourn` command: one module per command, imported when the command runs."""
+"""The `sojourn` command: one module per command, imported when it runs."""

@@ -1,4 +1,4 @@
-"""The options of commands that draw: what a figure looks like."""
+"""Options of commands that draw figures."""
 
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +22,7 @@ Style = Annotated[
 
 
 def check_look(look: Look, plot: Path | None) -> None:
-    """Raise InputError if there is no figure to look so, or a choice is refused."""
+    """Raise InputError for an option without a figure, or with an invalid value."""
     for name, chosen in look.items():
         if chosen is not None and plot is None:
             raise InputError(f"--{name}: there is no figure, give --plot FIG.png")

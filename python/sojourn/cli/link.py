@@ -1,4 +1,4 @@
-"""The command `sojourn link`: its options, and the order in which things happen."""
+"""The command `sojourn link`: options, checks, and the order of setup and reports."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from sojourn._sojourn import InputError
 from sojourn.cli import suggest
 
 SAMPLE = "100ms"
-"""Interval of the series unless it is given."""
+"""Default sampling interval of the series."""
 
 Text = str | None
 Words = list[str] | None
@@ -24,7 +24,7 @@ Words = list[str] | None
 
 @dataclass(frozen=True)
 class Outputs:
-    """Where a link is shown and written."""
+    """Displays and output files of a link."""
 
     watch: bool
     watch_to: Path | None
@@ -36,53 +36,62 @@ class Outputs:
 
 def link(
     command: Annotated[
-        Words, typer.Argument(help="what to run inside (default: a shell)", show_default=False)
+        Words, typer.Argument(help="command to run (default: a shell)", show_default=False)
     ] = None,
-    rate: Annotated[Text, typer.Option(help="of both directions, like 10mbit")] = None,
-    delay: Annotated[Text, typer.Option(help="one way, like 25ms (default 0ms)")] = None,
+    rate: Annotated[Text, typer.Option(help="rate of both directions, like 10mbit")] = None,
+    delay: Annotated[Text, typer.Option(help="one-way delay, like 25ms (default 0ms)")] = None,
     qdisc: Annotated[
         Text,
-        typer.Option(metavar="NAME", help="default droptail", autocompletion=suggest.disciplines),
+        typer.Option(
+            metavar="NAME", help="discipline (default droptail)", autocompletion=suggest.disciplines
+        ),
     ] = None,
     settings: Annotated[
-        Words, typer.Option("--set", metavar="K=V", help="a parameter of the discipline")
+        Words, typer.Option("--set", metavar="K=V", help="set a parameter of the discipline")
     ] = None,
     loss: Annotated[Text, typer.Option(help="share of packets lost on the wire, like 2%")] = None,
     trace: Annotated[
-        Text, typer.Option(metavar="FILE", help="recorded rates, or mahimahi's format")
+        Text, typer.Option(metavar="FILE", help="recorded link: CSV, or mahimahi's format")
     ] = None,
     up: Annotated[
-        Words, typer.Option(metavar="K=V", help="for the uplink only, like rate=1mbit")
+        Words, typer.Option(metavar="K=V", help="option of the uplink only, like rate=1mbit")
     ] = None,
-    down: Annotated[Words, typer.Option(metavar="K=V", help="for the downlink only")] = None,
+    down: Annotated[Words, typer.Option(metavar="K=V", help="option of the downlink only")] = None,
     nat: Annotated[
         bool,
         typer.Option("--nat", help="let the command reach other machines by address translation"),
     ] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="show its state below the output of the command")
+        bool, typer.Option("--watch", help="show the link below the output of the command")
     ] = False,
     watch_to: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE|TTY", help="show its state there: a terminal, or lines in a file"
+            metavar="FILE|TTY", help="show the link on this terminal, or as lines in this file"
         ),
     ] = None,
     log: Annotated[
-        Path | None, typer.Option(help="write the series there: .jsonl or .parquet")
+        Path | None, typer.Option(help="write the series to this file: .jsonl or .parquet")
     ] = None,
-    pcap: Annotated[Path | None, typer.Option(help="write the packets there: .pcapng")] = None,
+    pcap: Annotated[
+        Path | None, typer.Option(help="write the packets to this file: .pcapng")
+    ] = None,
     tape: Annotated[
         Path | None,
-        typer.Option(help="write a row per packet there, up.csv and down.csv, for sojourn replay"),
+        typer.Option(help="folder for up.csv and down.csv, one row per packet, for sojourn replay"),
     ] = None,
-    sample: Annotated[Text, typer.Option(help=f"interval of the series (default {SAMPLE})")] = None,
-    seed: Annotated[int, typer.Option(help="of the random numbers of disciplines and loss")] = 1,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="print one JSON object at the end")
-    ] = False,
+    sample: Annotated[
+        Text, typer.Option(help=f"sampling interval of the series (default {SAMPLE})")
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(help="seed of the random numbers of disciplines and loss")
+    ] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="print a JSON object at the end")] = False,
 ) -> int:
-    """Run a command, or a shell, whose traffic crosses a link in both directions (Linux)."""
+    """Run a command with all its traffic through an emulated link.
+
+    Without a command, run a shell. Requires Linux.
+    """
     from sojourn.cli.link_options import links_of
 
     if not sys.platform.startswith("linux"):
@@ -110,13 +119,13 @@ def _check_command(name: str) -> None:
         return
     path = Path(name)
     if "/" not in name or not path.exists():
-        raise InputError(f"{brief(name) or shown(name)}: there is no such command")
+        raise InputError(f"{brief(name) or shown(name)}: command not found")
     why = "is a directory" if path.is_dir() else "is not executable (chmod +x makes it so)"
     raise InputError(f"{brief(name)}: {why}")
 
 
 def _check_outputs(outputs: Outputs, *, shell: bool) -> None:
-    """Raise InputError for a place that cannot be written, or is given twice."""
+    """Raise InputError for a file that cannot be written, or is given twice."""
     from sojourn._util.files import check_directory, check_file
 
     if outputs.watch or outputs.watch_to:
@@ -189,7 +198,7 @@ def _run(
             except netdev.NoRightError:
                 live_link.enter_own_network(sys.argv[1:], nat=nat)
                 raise
-            stack.close()  # what shows the link gives the terminal back
+            stack.close()  # displays restore the terminal
             live_summary.finish(ended)
             if ended.code and not ended.links["down"]["arrived_packets"] and not shell:
                 live_summary.say_no_way_out(made[0])
@@ -206,7 +215,7 @@ def _run(
 def _takers(
     stack: ExitStack, outputs: Outputs, links: Mapping[str, Any]
 ) -> list[Callable[[Mapping[str, Any]], None]]:
-    """Open what takes the rows of the link while it works."""
+    """Open the displays and logs, and return their functions that receive rows of the series."""
     takers: list[Callable[[Mapping[str, Any]], None]] = []
     if outputs.log is not None:
         from sojourn.live.log import logging
@@ -227,10 +236,10 @@ def _print_json(
     summary: Mapping[str, Any],
     warnings: Sequence[str],
 ) -> None:
-    """Print what happened as one object."""
+    """Print the command, the links and their summary as a JSON object."""
     from sojourn import __version__
 
-    told = {
+    report = {
         "sojourn": __version__,
         "command": command,
         "exit_code": code,
@@ -239,4 +248,4 @@ def _print_json(
         "trusted": not warnings,
         "warnings": warnings,
     }
-    print(json.dumps(told, indent=2, allow_nan=False))
+    print(json.dumps(report, indent=2, allow_nan=False))

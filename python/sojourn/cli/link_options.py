@@ -1,7 +1,7 @@
-"""The links that the options of `sojourn link` describe, and options that contradict each other.
+"""Convert the options of `sojourn link` to links, and reject contradictions.
 
-Options of one direction (`--up`, `--down`) replace those of both. An option that would have no
-effect is refused: nothing that was asked for is left out silently.
+Options of one direction (`--up`, `--down`) replace those of both. An option without effect is an
+error, so that no option is silently ignored.
 """
 
 import json
@@ -18,10 +18,10 @@ from sojourn.scenario.overrides import read_value, split_setting
 from sojourn.scenario.variants import table
 
 KEYS = ("rate", "delay", "qdisc", "loss", "trace")
-"""What a direction has."""
+"""Keys of a direction."""
 
 PROVIDED = {"rate": ("rate_bps", "opportunities_ms"), "delay": ("delay_ns",)}
-"""The columns of a trace that take the place of a key."""
+"""Columns of a trace that replace a key."""
 
 Settings = dict[str, Any]
 
@@ -29,10 +29,21 @@ Settings = dict[str, Any]
 def links_of(
     shared: Mapping[str, str | None], settings: Sequence[str], own: Mapping[str, Sequence[str]]
 ) -> dict[str, Any]:
-    """Return the canonical links of both directions; Rust judges their values.
+    """Return the canonical links of both directions. Rust validates the values.
 
-    `shared` are the options of both directions, `settings` those of their discipline (KEY=VALUE),
-    `own` the options of each direction.
+    Parameters
+    ----------
+    shared : mapping
+        Options of both directions; None if not given.
+    settings : sequence of str
+        Parameters of the discipline of both directions, each KEY=VALUE.
+    own : mapping
+        Options of each direction, each KEY=VALUE.
+
+    Raises
+    ------
+    InputError
+        If an option is invalid, has no effect, or contradicts another one.
     """
     given = {key: read_value(text) for key, text in shared.items() if text is not None}
     with _about(""):
@@ -60,7 +71,7 @@ def links_of(
 
 
 def _pairs(settings: Iterable[str], option: str, known: Sequence[str]) -> Settings:
-    """Read settings KEY=VALUE, each given once, whose first words are among `known`, if it is."""
+    """Parse settings KEY=VALUE; duplicates, and keys not in `known` (if not empty), are errors."""
     found: Settings = {}
     for setting in settings:
         with _about(f"{option} {brief(setting)}"):
@@ -75,7 +86,7 @@ def _pairs(settings: Iterable[str], option: str, known: Sequence[str]) -> Settin
 
 
 def _read_trace(link: Settings) -> None:
-    """Put the columns of a trace in the place of its file."""
+    """Replace the file name of a trace by its columns."""
     if "trace" not in link:
         return
     try:
@@ -85,15 +96,15 @@ def _read_trace(link: Settings) -> None:
 
 
 def _provides(trace: Any, key: str) -> bool:
-    """Return True if `trace` takes the place of `key` from the beginning on."""
+    """Return True if `trace` replaces `key` from the start of the run."""
     if not isinstance(trace, dict) or not any(column in trace for column in PROVIDED[key]):
         return False
-    # What begins later leaves the time before to the key.
+    # A trace that starts later uses the key until then.
     return "t_ns" not in trace or not trace["t_ns"] or trace["t_ns"][0] == 0
 
 
 def _contradictions(link: Settings, lead: str) -> None:
-    """Raise InputError for a key whose place the trace takes."""
+    """Raise InputError for a key that the trace replaces."""
     for key in PROVIDED:
         if key in link and _provides(link.get("trace"), key):
             raise InputError(
@@ -102,7 +113,7 @@ def _contradictions(link: Settings, lead: str) -> None:
 
 
 def _merge(shared: Settings, own: Settings) -> tuple[Settings, set[str]]:
-    """Return a direction as it is described, and the keys of `shared` that it uses."""
+    """Return the options of a direction, and the keys of `shared` that it uses."""
     link: Settings = {key: value for key, value in shared.items() if key in KEYS}
     for key in PROVIDED:
         if key in own:
@@ -131,7 +142,7 @@ def _merge(shared: Settings, own: Settings) -> tuple[Settings, set[str]]:
 
 
 def _leave_out(link: Settings, key: str) -> None:
-    """Take from a trace what gives `key`; nothing is left of one that gave nothing else."""
+    """Remove the columns that replace `key` from a trace; remove the trace if none is left."""
     if not isinstance(trace := link.get("trace"), dict):
         return
     left = {name: column for name, column in trace.items() if name not in PROVIDED[key]}
@@ -142,7 +153,7 @@ def _leave_out(link: Settings, key: str) -> None:
 
 
 def _discipline(qdisc: Any, parameters: Settings, replacing: Settings) -> Any:
-    """Add `parameters` to a discipline, and then those `replacing` its own."""
+    """Add `parameters` to a discipline, then replace its own parameters by `replacing`."""
     if not parameters and not replacing:
         return qdisc
     try:
@@ -156,7 +167,7 @@ def _discipline(qdisc: Any, parameters: Settings, replacing: Settings) -> Any:
 
 
 def _rate_of(trace: Any) -> int | None:
-    """Return the highest rate of a trace, or the mean one of delivery opportunities, in bit/s."""
+    """Return the highest rate of a trace, or the mean rate of opportunities, in bit/s."""
     if not isinstance(trace, dict):
         return None
     if moments := trace.get("opportunities_ms"):
@@ -167,7 +178,7 @@ def _rate_of(trace: Any) -> int | None:
 
 @contextmanager
 def _about(option: str) -> Iterator[None]:
-    """Put before an error which option it is about; where that is open, its own path tells."""
+    """Prefix errors with the option; without one, derive it from the path in the message."""
     try:
         yield
     except InputError as error:

@@ -1,4 +1,4 @@
-"""What there is: `sojourn list`."""
+"""The command `sojourn list`: disciplines, TCPs, sources, metrics, papers, keys, missing."""
 
 import inspect
 import json
@@ -17,10 +17,10 @@ from sojourn.display.table import Table
 from sojourn.scenario import missing
 
 TABLES = ("disciplines", "tcp", "sources", "metrics", "papers")
-"""What exists, by kind."""
+"""Kinds of things that exist."""
 
 KINDS = (*TABLES, "scenario", "missing")
-"""What can be listed."""
+"""Kinds of lists."""
 
 if TYPE_CHECKING:
     from sojourn.metrics.registry import Metric
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 Spec = dict[str, Any]
 
 LONG = 12
-"""Letters of a number that are still read at a glance."""
+"""Longest number that is shown in full, in characters."""
 
 
 def find(kind: str | None, name: str | None) -> Any:
-    """Find what is asked for: everything, a kind, or one thing by its name or an alias.
+    """Return all lists, the list of a kind, or one entry by name or alias.
 
-    A first word that is no kind is a name.
+    A first argument that is not a kind is a name.
     """
     if kind is not None and kind not in KINDS:
         if name is not None:
@@ -64,7 +64,7 @@ def _specs(kind: str) -> list[Spec]:
     """Return the entries of a kind."""
     if kind == "metrics":
         return _metrics()
-    if kind == "papers":  # they take the longest to read: only when asked for
+    if kind == "papers":  # slow to import, so only on request
         return _papers()
     if kind == "scenario":
         return reference.tables()
@@ -75,7 +75,7 @@ def _specs(kind: str) -> list[Spec]:
 
 
 def show(found: Any, kind: str | None) -> None:
-    """Print what `find` found."""
+    """Print the result of `find`."""
     out = console()
     if kind == "scenario":
         reference.show(found)
@@ -97,9 +97,9 @@ def show(found: Any, kind: str | None) -> None:
             out.print(f"[bold]{name}[/]")
             _kind(name, found[name])
             out.print()
-        out.print("sojourn list NAME shows the parameters of one.")
+        out.print("sojourn list NAME shows the parameters of an entry.")
         out.print("sojourn list scenario shows the keys of a scenario, sojourn new writes one.")
-        out.print("sojourn list missing shows what does not exist, and what to use instead.")
+        out.print("sojourn list missing shows missing features and their substitutes.")
 
 
 def _kind(kind: str, specs: list[Spec]) -> None:
@@ -129,7 +129,7 @@ def _missing(specs: list[Spec]) -> None:
 
 
 def call(metric: "Metric") -> str:
-    """Return how a metric is called: its name, arguments and their defaults."""
+    """Return the call of a metric: its name, arguments and defaults."""
     signature = inspect.signature(metric.function)
     arguments = [
         p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()
@@ -139,7 +139,7 @@ def call(metric: "Metric") -> str:
 
 
 def _metrics() -> list[Spec]:
-    """Return the metrics in the form of the tables of Rust."""
+    """Return the metrics in the format of the tables of Rust."""
     from sojourn.metrics import METRICS
 
     return [
@@ -157,7 +157,7 @@ def _metrics() -> list[Spec]:
 
 
 def _papers() -> list[Spec]:
-    """Return the papers, in the form of the tables that Rust gives for the other kinds."""
+    """Return the papers in the format of the tables of Rust."""
     from sojourn.reproduction import paper
 
     return [
@@ -197,7 +197,7 @@ def _one(spec: Spec) -> None:
     out.print(f"[bold]{spec['name']}[/]{others}: {escape(spec['about'])}")
     if "decides" in spec:
         out.print(f"decides {escape(spec['decides'])}")
-        out.print(f"state: {spec['state_bytes']:,} bytes at its defaults, waiting packets apart")
+        out.print(f"state: {spec['state_bytes']:,} bytes with defaults, without queued packets")
     out.print(f"source: {escape(spec['source'])}\n")
     table = Table("parameter", "default", "description", left=2, prose=[2])
     for row in spec["params"]:
@@ -210,13 +210,13 @@ def _one(spec: Spec) -> None:
 
 
 def _short(row: Spec) -> str:
-    """Write the default; of a number that has many digits, six."""
+    """Return a default value; long numbers are rounded to six digits."""
     number = row["kind"].startswith("number") and len(row["value"]) > LONG
     return f"{float(row['value']):.6g}" if number else str(row["value"])
 
 
 def _named(key: Spec) -> None:
-    """Show the default of a key whose value has parameters."""
+    """Show the default value of a key whose values have parameters."""
     kind = reference.NAMED[key["name"]]
     out = console()
     if key["default"]:

@@ -1,6 +1,7 @@
-"""The command `sojourn`: how it ends. One line on standard error for bad input, never a traceback.
+"""Entry point of the command `sojourn`: signals, exit codes, error messages.
 
-The commands themselves are in `sojourn.cli`, imported here only when there is one to run.
+Bad input prints one line on standard error and no traceback. The other modules of `sojourn.cli`
+have the commands; they are imported only when a command runs.
 """
 
 import os
@@ -14,28 +15,28 @@ from typing import Any
 from sojourn.live.signals import OWN_NETWORK, TO_COMMAND, end_at_once
 
 DONE, FAILED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
-"""Exit codes; the last two as the shell has them for SIGINT and SIGPIPE."""
+"""Exit codes; the last two are those of a shell for SIGINT and SIGPIPE."""
 
 WORD_MAX = 300
-"""Longest word of a message, in characters: a file name may be long, an echo of the input not."""
+"""Longest word in a message, in characters; longer ones are cut."""
 
 
 def entry() -> None:
-    """Run the command line of this process and leave with its exit code."""
+    """Run the command line of this process and exit with its exit code."""
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, end_at_once)
     if OWN_NETWORK in os.environ:
-        # It was started anew, with the signals of the terminal held back until there is a handler.
+        # Re-executed in its own network with the signals of the terminal blocked, until here.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, TO_COMMAND)
     code = main(sys.argv[1:])
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
-        # From here on nothing could handle a KeyboardInterrupt.
+        # A KeyboardInterrupt could not be handled from here on.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(code)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command line `arguments` and give the exit code."""
+    """Run a command line and return its exit code."""
     try:
         code = _run(list(arguments))
         sys.stdout.flush()
@@ -49,14 +50,14 @@ def main(arguments: Sequence[str]) -> int:
         where = error.filename or "standard output"
         return _say(f"{where}: {(error.strerror or str(error)).lower()}", BAD_INPUT)
     except MemoryError:
-        return _say("there is not enough memory for this", FAILED)
-    except BaseException as error:  # a panic of Rust is no Exception
+        return _say("not enough memory", FAILED)
+    except BaseException as error:  # a panic of Rust is not an Exception
         return _refusal(error)
     return code
 
 
 def _pipe_closed() -> int:
-    """Discard the rest of the output, which nobody reads, and return the exit code."""
+    """Discard the rest of the output and return the exit code."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return PIPE_CLOSED
 
@@ -74,17 +75,17 @@ def _run(arguments: list[str]) -> int:
 
     if signal.getsignal(signal.SIGINT) is end_at_once:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    with _telling_warnings():
-        # Without its own handling of errors, typer gives the code and lets the errors out.
+    with _printing_warnings():
+        # In this mode typer returns the exit code and raises its errors.
         code = app(arguments or ["--help"], prog_name="sojourn", standalone_mode=False)
-    if code == INTERRUPTED:  # what typer makes of a Ctrl-C
+    if code == INTERRUPTED:  # typer converts KeyboardInterrupt to this code
         raise KeyboardInterrupt
     return code if isinstance(code, int) else DONE
 
 
 @contextmanager
-def _telling_warnings() -> Iterator[None]:
-    """Write each warning of sojourn as one line on standard error, once."""
+def _printing_warnings() -> Iterator[None]:
+    """Print each warning of sojourn once, as one line on standard error."""
     from sojourn.scenario.advice import ScenarioWarning, StoreWarning
 
     ours = (ScenarioWarning, StoreWarning)
@@ -106,7 +107,7 @@ def _telling_warnings() -> Iterator[None]:
 
 
 def _refusal(error: BaseException) -> int:
-    """Say what is wrong with the input; anything else is a fault of ours and says so."""
+    """Print an error of the input, or an internal error; return the exit code."""
     from typer import Abort, Exit
 
     from sojourn import InputError
@@ -128,7 +129,7 @@ def _refusal(error: BaseException) -> int:
 
 
 def _say(message: str, code: int) -> int:
-    """Write `message` on standard error, on one line; overlong words of the input are cut."""
+    """Print `message` as one line on standard error, with long words cut; return `code`."""
     line = "".join(c if c.isprintable() else " " for c in message)
     words = (
         word if len(word) <= WORD_MAX else f"{word[:60]}... ({len(word)} characters)"

@@ -1,4 +1,4 @@
-"""Scenarios to start from: `sojourn new`. The templates are the files in `templates/`."""
+"""The command `sojourn new`: scenario templates, which are the files in `templates/`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -20,13 +20,13 @@ ORDER = (
     "incast",
     "dctcp",
 )
-"""The templates, the most common uses first."""
+"""Names of the templates, the most common uses first."""
 
 
 def text(name: str, file: str) -> str:
-    """Return the template `name`, with `file` in its commands.
+    """Return the text of a template, with the name `file` in its comments.
 
-    Raises InputError for an unknown name.
+    Raises InputError for an unknown template.
     """
     from sojourn._util.inputs import near, shown
 
@@ -36,7 +36,7 @@ def text(name: str, file: str) -> str:
 
 
 def about(name: str) -> str:
-    """Return the sentence with which the template `name` begins."""
+    """Return the first sentence of a template."""
     lines = []
     for line in text(name, "").splitlines():
         lines.append(line.lstrip("# "))
@@ -48,15 +48,20 @@ def about(name: str) -> str:
 def new(
     template: Annotated[
         str | None,
-        typer.Argument(help="its name", show_default=False, autocompletion=suggest.templates),
+        typer.Argument(
+            help="name of the template", show_default=False, autocompletion=suggest.templates
+        ),
     ] = None,
     file: Annotated[
-        Path | None, typer.Argument(help="where to write it: .toml", show_default=False)
+        Path | None, typer.Argument(help="file to write: .toml", show_default=False)
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="overwrite the file")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="list the templates as JSON")] = False,
 ) -> None:
-    """Write a commented scenario to start from; without a name, list the templates."""
+    """Write a commented scenario template, or print it.
+
+    Without a name, list the templates.
+    """
     template = template and template.lower().replace("_", "-")
     if template is None:
         _list(as_json)
@@ -96,7 +101,7 @@ def _write(template: str, file: Path, force: bool) -> None:
 
 
 def _word(file: Path) -> str:
-    """Return a file's name as a word of a shell."""
+    """Return a file name quoted for a shell."""
     import shlex
 
     return shlex.quote(str(file))

@@ -11,24 +11,24 @@ from sojourn.cli import suggest
 from sojourn.cli.sweep import Force
 
 app = typer.Typer(
-    help="Reproduce a paper: its figures, and every claim judged.",
+    help="Reproduce a paper: draw its figures and test its claims.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+Json = Annotated[bool, typer.Option("--json", help="print a JSON object")]
 
 
 @app.command("list")
 def list_command(as_json: Json = False) -> None:
-    """Show the papers that there are."""
+    """List the papers."""
     from sojourn.display.summary import console
     from sojourn.display.table import Table
     from sojourn.reproduction import paper
 
     found = [paper.find(name) for name in paper.ids()]
     if as_json:
-        told = [{"id": p.id, "title": p.title, "reference": p.reference} for p in found]
-        print(json.dumps(told, indent=2))
+        listed = [{"id": p.id, "title": p.title, "reference": p.reference} for p in found]
+        print(json.dumps(listed, indent=2))
         return
     table = Table("id", "title", "figures and tables", "claims", prose=[1, 2])
     for one in found:
@@ -42,29 +42,29 @@ def run(
     paper_id: Annotated[
         str,
         typer.Argument(
-            metavar="ID", help="as `sojourn paper list` has it", autocompletion=suggest.papers
+            metavar="ID", help="a name from sojourn paper list", autocompletion=suggest.papers
         ),
     ],
-    out: Annotated[Path, typer.Option(help="the report goes into DIR/ID", metavar="DIR")],
+    out: Annotated[Path, typer.Option(help="write the report to DIR/ID", metavar="DIR")],
     figure: Annotated[
-        list[str] | None, typer.Option(help="only this figure, and the claims about it")
+        list[str] | None, typer.Option(help="only this figure and its claims")
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full/--quick", help="all seeds and points, or few (default)")
+        bool, typer.Option("--full/--quick", help="all seeds and points, or a few (default)")
     ] = False,
     engine: Annotated[
-        str, typer.Option(metavar="sim|live", help="simulate (default), or play real packets")
+        str, typer.Option(metavar="sim|live", help="simulator (default), or real packets")
     ] = "sim",
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="runs at once (default: cores; 6 of real packets)")
+        int | None, typer.Option(min=1, help="parallel runs (default: cores; 6 with real packets)")
     ] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Run a paper's scenarios, draw its figures, judge its claims.
+    """Run the scenarios of a paper, draw its figures, and test its claims.
 
-    Finished runs are kept in DIR/ID/runs: a run that is there already is not made again. On real
-    packets all goes into DIR/ID-live, and takes minutes, since runs last as long as they say.
+    Finished runs are stored in DIR/ID/runs and are not repeated. With real packets, the folder is
+    DIR/ID-live, and runs take their duration in real time.
     """
     from sojourn.live import link, netdev
     from sojourn.reproduction import paper, report

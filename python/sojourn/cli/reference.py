@@ -72,14 +72,14 @@ FILES: tuple[Spec, ...] = (
         ],
     },
 )
-"""Tables for files, which Python replaces by columns, in the form of the tables of Rust."""
+"""Tables of keys that name files, in the format of the tables of Rust."""
 
 NAMED = {"qdisc": "disciplines", "tcp": "tcp", "source": "sources"}
-"""Keys whose value has parameters, and the list that describes these values."""
+"""Lists of `sojourn list` for the keys whose values have parameters."""
 
 
 def tables() -> list[Spec]:
-    """Return every table of a scenario: its path, what it is, its keys."""
+    """Return all tables of a scenario with path, description and keys."""
     found: list[Spec] = json.loads(_sojourn.specs())["scenario"]
     for table in FILES:
         same = [i for i, one in enumerate(found) if one["path"] == table["path"]]
@@ -89,7 +89,7 @@ def tables() -> list[Spec]:
 
 
 def default_of(kind: str) -> str:
-    """Return the name of the default discipline, TCP or source; `kind` as `sojourn list` has it."""
+    """Return the name of the default discipline, TCP or source; `kind` as in `sojourn list`."""
     (name,) = (name for name, listed in NAMED.items() if listed == kind)
     keys = (key for table in tables() for key in table["keys"])
     return next(str(key["default"]) for key in keys if key["name"] == name)
@@ -102,16 +102,16 @@ def kinds() -> list[Spec]:
 
 
 def title(table: Spec) -> str:
-    """Return the header under which the keys of `table` stand in a file."""
+    """Return the TOML header of a table."""
     if not table["path"]:
         return "Top level"
     return f"[[{table['path']}]]" if table["path"] in ("flows", "changes") else f"[{table['path']}]"
 
 
 def find(path: str | None) -> Spec:
-    """Find a table or key by a path like flows, links.loss or flows.tcp; None for everything.
+    """Return the tables, keys and kinds of values at a path like links.loss; all for None.
 
-    Returns a table of `tables`, `keys` and `kinds`. Raises InputError for an unknown path.
+    Raises InputError for an unknown path.
     """
     if path is None:
         return {"kind": "scenario", "tables": tables(), "keys": [], "kinds": kinds()}
@@ -132,7 +132,7 @@ def find(path: str | None) -> Spec:
 
 
 def _words(path: str) -> list[str]:
-    """Split a path; names of links and flows are left out, a singular is a plural."""
+    """Split a path. Names of links and flows are removed, singulars become plurals."""
     words = [word for word in re.sub(r"[\[\]\s]", "", path).split(".") if word != "NAME"]
     heads = {"link": "links", "flow": "flows", "change": "changes"}
     if words and words[0] in heads:
@@ -144,7 +144,7 @@ def _words(path: str) -> list[str]:
 
 
 def show(found: Spec) -> None:
-    """Print what `find` found."""
+    """Print the result of `find`."""
     out = console()
     for n, table in enumerate(found["tables"]):
         out.print("\n" * (n > 0) + f"[bold]{escape(title(table))}[/]")
@@ -156,7 +156,7 @@ def show(found: Spec) -> None:
         _show_key(key)
     if found["kinds"]:
         out.print("\n[bold]values[/]")
-        rows = Table("kind", "how it is written", prose=[1])
+        rows = Table("kind", "syntax", prose=[1])
         for kind in found["kinds"]:
             examples = ", ".join(kind["examples"])
             rows.add_row(kind["name"], f"{kind['about']}: {examples}")

@@ -1,7 +1,7 @@
-"""The commands `sojourn list`, `run`, `compare` and `replay`; other modules add theirs.
+"""The command line, with the commands `list`, `run`, `compare` and `replay`.
 
-A command imports what it needs when it runs. Bad input raises InputError, which
-`sojourn.cli.main` prints.
+Other modules define the other commands. Commands import modules when they run, so that help and
+completion are fast. Bad input raises InputError, which `sojourn.cli.main` prints.
 """
 
 import json
@@ -22,7 +22,7 @@ from sojourn.cli.sweep import Force
 from sojourn.plotting.style import Look
 
 app = typer.Typer(
-    help="Packets through managed queues: simulate, compare, replay, sweep, repeat papers.",
+    help="Packets through managed queues: simulate, compare, sweep, replay, reproduce papers.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -31,19 +31,21 @@ app = typer.Typer(
 app.command()(new)
 app.add_typer(paper.app, name="paper")
 sweep.add_to(app)
-# What comes after the command to run is the command's.
+# Options after the command to run belong to that command.
 app.command(context_settings={"allow_interspersed_args": False})(link_command)
 
 File = Annotated[Path, typer.Argument(help="scenario, .toml or .json", show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+Json = Annotated[bool, typer.Option("--json", help="print a JSON object")]
 Plot = Annotated[Path | None, typer.Option(help="write a figure: .png, .pdf or .svg")]
-Seed = Annotated[int | None, typer.Option(help="instead of the scenario's seed")]
+Seed = Annotated[int | None, typer.Option(help="seed, instead of that of the scenario")]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="change it, like bottleneck.qdisc=codel"),
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="change the scenario, like bottleneck.qdisc=codel"
+    ),
 ]
 Link = Annotated[
-    str | None, typer.Option(help="the link (default: bottleneck, else the first crossed)")
+    str | None, typer.Option(help="the link (default: bottleneck, else the first on a path)")
 ]
 
 
@@ -61,7 +63,7 @@ def _sojourn_command(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version")
     ] = False,
 ) -> None:
-    """Packets through managed queues: simulate, compare, replay."""
+    """Packets through managed queues: simulate, compare, sweep, replay, reproduce papers."""
 
 
 @app.command("list")
@@ -73,10 +75,13 @@ def list_command(
             autocompletion=suggest.names,
         ),
     ] = None,
-    name: Annotated[str | None, typer.Argument(help="show this one: its parameters")] = None,
+    name: Annotated[str | None, typer.Argument(help="show the parameters of this one")] = None,
     as_json: Json = False,
 ) -> None:
-    """Show what there is; a NAME shows its parameters, units, defaults and source."""
+    """List disciplines, TCPs, sources, metrics and papers.
+
+    With a NAME, show its parameters, units, defaults and source.
+    """
     from sojourn.cli import list as cli_list
 
     found = cli_list.find(kind, name)
@@ -111,15 +116,15 @@ def run(
         typer.Option(metavar="NAME", help="draw the congestion window of this flow or group"),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="write summary.json and Parquet tables there")
+        Path | None, typer.Option(help="folder for summary.json and Parquet tables")
     ] = None,
     force: Force = False,
-    tape: Annotated[bool, typer.Option("--tape", help="with a row for every packet")] = False,
+    tape: Annotated[bool, typer.Option("--tape", help="log every packet")] = False,
     steady: Annotated[
-        bool, typer.Option("--steady", help="find and cut the warm-up; intervals from this one run")
+        bool, typer.Option("--steady", help="remove the warm-up; intervals from this single run")
     ] = False,
     engine: Annotated[
-        str, typer.Option(help="sim, or live: real packets of the kernel's TCP, in real time")
+        str, typer.Option(help="sim, or live: real packets of the kernel, in real time")
     ] = "sim",
 ) -> None:
     """Run a scenario."""
@@ -128,9 +133,9 @@ def run(
     from sojourn.scenario.overrides import check_tcp_flows, is_live, with_samples
 
     if tape and out is None:
-        raise InputError("--tape: the rows need a place, give --out DIR")
+        raise InputError("--tape: requires --out DIR")
     if flow and plot is None:
-        raise InputError("--flow: there is no figure to draw it in, give --plot FIG.png")
+        raise InputError("--flow: there is no figure, give --plot FIG.png")
     look: Look = {"title": title, "xlabel": xlabel, "size": size, "style": style}
     check_look(look, plot)
     real = is_live(engine)
@@ -203,7 +208,7 @@ def compare(
         ),
     ],
     seeds: Annotated[
-        int | None, typer.Option(metavar="N", help="so many seeds, from the scenario's on")
+        int | None, typer.Option(metavar="N", help="number of seeds, from that of the scenario up")
     ] = None,
     link: Link = None,
     settings: Set = None,
@@ -215,14 +220,14 @@ def compare(
     style: Style = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="write each run there when it is over, and go on from what is there"),
+        typer.Option(help="folder for the runs; runs that are there are not repeated"),
     ] = None,
     force: Force = False,
     export: Annotated[
         Path | None, typer.Option(help="write the table for LaTeX: .tex", metavar="FILE.tex")
     ] = None,
 ) -> None:
-    """Run a scenario under several disciplines; each gets the same buffer."""
+    """Run a scenario under several disciplines with the same buffer."""
     from sojourn._util.files import check_file
     from sojourn.scenario.overrides import compared_link, with_samples
     from sojourn.scenario.variants import split
@@ -285,27 +290,27 @@ def replay(
         str,
         typer.Option(metavar="NAME", help="the discipline", autocompletion=suggest.disciplines),
     ],
-    rate: Annotated[str, typer.Option(help="of the link, like 800kbit")],
-    out: Annotated[Path, typer.Option(help="CSV to write")],
+    rate: Annotated[str, typer.Option(help="rate of the link, like 800kbit")],
+    out: Annotated[Path, typer.Option(help="CSV file to write")],
     force: Force = False,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="K=V", help="a parameter of the discipline"),
+        typer.Option("--set", metavar="K=V", help="set a parameter of the discipline"),
     ] = None,
     follow: Annotated[
-        Path | None, typer.Option(help="CSV of decisions (dropped, marked) to take")
+        Path | None, typer.Option(help="CSV with decisions (dropped, marked) to repeat")
     ] = None,
     timer_phase: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help="when the first periodic update is due, like 3.2ms; "
-            "default: one period after the first arrival",
+            help="time of the first periodic update, like 3.2ms "
+            "(default: one period after the first arrival)",
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Send recorded arrivals through one link, and write what happened to each."""
+    """Send recorded arrivals through a link, and write the decisions."""
     from sojourn.engines import replay as replays
     from sojourn.result.folders import claim_table
     from sojourn.scenario.overrides import split_setting
@@ -313,7 +318,7 @@ def replay(
 
     changes = dict(split_setting(setting) for setting in settings or ())
     if "name" in changes:
-        raise InputError("--set name: the discipline is chosen by --qdisc")
+        raise InputError("--set name: use --qdisc to choose the discipline")
     try:
         given = table(qdisc) | changes
     except InputError as error:
@@ -328,7 +333,7 @@ def replay(
     replays.write(replayed, out)
     summary = replayed.summary()
     if follow is not None:
-        _tell_divergences(follow, summary["divergences"], len(replayed.columns["i"]))
+        _print_divergences(follow, summary["divergences"], len(replayed.columns["i"]))
     if as_json:
         from sojourn import __version__
 
@@ -339,14 +344,14 @@ def replay(
         replay_report(summary, out)
 
 
-def _tell_divergences(follow: Path, diverged: list[int], rows: int) -> None:
+def _print_divergences(follow: Path, diverged: list[int], rows: int) -> None:
     first = ", ".join(map(str, diverged[:10])) + (", ..." if len(diverged) > 10 else "")
     where = f", at i = {first}" if diverged else ""
     print(f"sojourn: {follow}: {len(diverged)} of {rows} decisions diverge{where}", file=sys.stderr)
 
 
 def _scenario(file: Path, settings: list[str] | None, seed: int | None) -> dict[str, Any]:
-    """Read a scenario and change it as the options say."""
+    """Read a scenario and apply `--set` and `--seed`."""
     from sojourn.scenario.load import load_tree
     from sojourn.scenario.overrides import apply, set_seed
 
@@ -357,16 +362,16 @@ def _scenario(file: Path, settings: list[str] | None, seed: int | None) -> dict[
 
 
 def _with_qdisc(tree: dict[str, Any], qdisc: str | None, link: str | None) -> dict[str, Any]:
-    """Put the discipline of `--qdisc` on the link of `--link`."""
+    """Return a scenario with the discipline of `--qdisc` on the link of `--link`."""
     from sojourn.scenario.overrides import compared_link, with_qdisc
 
     if qdisc is None:
-        raise InputError("--link: it names the link of --qdisc, which is not given")
+        raise InputError("--link: has no effect without --qdisc")
     return with_qdisc(tree, qdisc, compared_link(tree, link))
 
 
 def _canonical(tree: dict[str, Any]) -> dict[str, Any]:
-    """Return the canonical scenario: Rust refuses a bad one before anything begins."""
+    """Return the canonical scenario. Raises InputError if it is invalid."""
     from sojourn import _sojourn
     from sojourn.scenario.load import to_json
 
@@ -376,7 +381,7 @@ def _canonical(tree: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _about(file: Path, unless: tuple[str, ...] = ()) -> Iterator[None]:
-    """Put the file's name before an error, unless it is about something else."""
+    """Prefix errors with the name of the file, except those that begin with `unless`."""
     try:
         yield
     except InputError as error:

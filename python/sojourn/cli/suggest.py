@@ -24,7 +24,7 @@ def names(incomplete: str) -> Iterator[tuple[str, str]]:
     for kind in listing.KINDS:
         if kind.startswith(incomplete):
             yield kind, "list"
-    for kind in set(listing.TABLES) - {"papers"}:  # papers take long to read
+    for kind in set(listing.TABLES) - {"papers"}:  # papers are slow to import
         for spec in listing.find(kind, None):
             if spec["name"].startswith(incomplete):
                 yield spec["name"], spec["about"]

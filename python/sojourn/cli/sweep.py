@@ -19,38 +19,41 @@ if TYPE_CHECKING:
 
     from sojourn.display.table import Table
 
-Folder = Annotated[Path, typer.Argument(help="a folder of results", show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+Folder = Annotated[Path, typer.Argument(help="folder of results", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="print a JSON object")]
 Where = Annotated[
-    list[str] | None, typer.Option(metavar="AXIS=VALUE", help="only runs with this label")
+    list[str] | None,
+    typer.Option(metavar="AXIS=VALUE", help="only runs with this label of an axis"),
 ]
 Force = Annotated[
-    bool, typer.Option("--force", help="write to --out whatever is there; replace results in it")
+    bool, typer.Option("--force", help="write to --out even if it has other contents")
 ]
-Engine = Annotated[str | None, typer.Option(help="runs of this engine (default: this one's)")]
+Engine = Annotated[str | None, typer.Option(help="runs of this engine (default: this version)")]
 
 
 def add_to(app: typer.Typer) -> None:
-    """Put the commands into the command line."""
+    """Add the commands to the command line."""
     app.command("sweep")(sweep_command)
     app.command("results")(results_command)
     app.command("plot")(plot_command)
 
 
 def sweep_command(
-    file: Annotated[Path, typer.Argument(help="sweep, .toml", show_default=False)],
-    out: Annotated[Path, typer.Option(help="runs are kept there, and not made again")],
-    jobs: Annotated[int | None, typer.Option(min=1, help="runs at once (default: cores)")] = None,
+    file: Annotated[Path, typer.Argument(help="sweep file, .toml", show_default=False)],
+    out: Annotated[
+        Path, typer.Option(help="folder for the runs; runs that are there are not repeated")
+    ],
+    jobs: Annotated[int | None, typer.Option(min=1, help="parallel runs (default: cores)")] = None,
     processes: Annotated[
-        bool, typer.Option("--processes", help="in processes, not threads")
+        bool, typer.Option("--processes", help="run in processes instead of threads")
     ] = False,
     cluster: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="of a Dask scheduler, tcp://host:8786")
+        str | None, typer.Option(metavar="ADDRESS", help="Dask scheduler, tcp://host:8786")
     ] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Run a scenario at every combination of axes and seeds; go on from what is there."""
+    """Run a scenario at every combination of axes and seeds."""
     from sojourn import _sojourn
     from sojourn._util.files import check_directory
     from sojourn.sweeps.query import USUAL
@@ -58,20 +61,18 @@ def sweep_command(
     from sojourn.sweeps.spec import read_sweep, run_sweep
 
     if cluster is not None and (processes or jobs):
-        raise InputError(
-            "--cluster: the workers of the cluster run it, without --jobs, --processes"
-        )
+        raise InputError("--cluster: cannot be combined with --jobs or --processes")
     asked = read_sweep(file)
     check_directory(out)
     with executor_for(cluster, processes, jobs) as executor:
         made = run_sweep(asked, out=out, executor=executor, jobs=jobs, progress=True, force=force)
     for name in made.damaged:
-        print(f"sojourn: {out}: {name} was damaged; its runs were made again", file=sys.stderr)
+        print(f"sojourn: {out}: {name} was damaged; its runs were repeated", file=sys.stderr)
     import polars as pl
 
     rows = pl.DataFrame(made.rows, infer_schema_length=None)
     if as_json:
-        told = {
+        report = {
             "sojourn": _sojourn.version(),
             "engine": _sojourn.engine(),
             "runs": len(rows),
@@ -79,7 +80,7 @@ def sweep_command(
             "axes": list(asked.names),
             "table": _table(rows, axes_of(rows), list(USUAL)).to_dicts(),
         }
-        print(json.dumps(told, indent=2, allow_nan=False))
+        print(json.dumps(report, indent=2, allow_nan=False))
         return
     from sojourn._util.progress import amount
     from sojourn._util.units import counted
@@ -95,24 +96,33 @@ def sweep_command(
 def results_command(
     directory: Folder,
     select: Annotated[
-        list[str] | None, typer.Option("--metric", help="a column, like sojourn_p99")
+        list[str] | None, typer.Option("--metric", help="column to show, like sojourn_p99")
     ] = None,
-    by: Annotated[str | None, typer.Option(metavar="A,B", help="axes (default: all)")] = None,
+    by: Annotated[
+        str | None, typer.Option(metavar="A,B", help="axes to group by (default: all)")
+    ] = None,
     where: Where = None,
-    pivot: Annotated[str | None, typer.Option(help="the values of this axis as columns")] = None,
+    pivot: Annotated[
+        str | None, typer.Option(help="show the values of this axis as columns")
+    ] = None,
     pair: Annotated[
         str | None,
-        typer.Option(metavar="AXIS=REFERENCE", help="differences from it, seed by seed"),
+        typer.Option(metavar="AXIS=REFERENCE", help="differences from this value, paired by seed"),
     ] = None,
     percentile: Annotated[
-        float | None, typer.Option(min=0, max=100, help="over runs, in place of the mean")
+        float | None, typer.Option(min=0, max=100, help="percentile over runs instead of the mean")
     ] = None,
-    each: Annotated[bool, typer.Option("--rows", help="a row for each run, no means")] = False,
-    export: Annotated[Path | None, typer.Option(help="write it: .csv, .parquet or .tex")] = None,
+    each: Annotated[bool, typer.Option("--rows", help="one row per run instead of means")] = False,
+    export: Annotated[
+        Path | None, typer.Option(help="write the table to this file: .csv, .parquet or .tex")
+    ] = None,
     engine: Engine = None,
     as_json: Json = False,
 ) -> None:
-    """Show what a sweep found: means over seeds with 95 % intervals, or differences in pairs."""
+    """Show means over seeds with intervals, or paired differences.
+
+    Intervals have a confidence of 95 %.
+    """
     from sojourn._util.files import check_file, replacing
     from sojourn.sweeps import query
     from sojourn.sweeps.rows import axes_of
@@ -151,15 +161,17 @@ def results_command(
 
 def plot_command(
     directory: Folder,
-    out: Annotated[Path, typer.Option(help="the figure: .png, .pdf or .svg")],
+    out: Annotated[Path, typer.Option(help="figure to write: .png, .pdf or .svg")],
     y: Annotated[
         str | None,
-        typer.Option(help="a column, like sojourn_p99; a run or comparison has a usual figure"),
+        typer.Option(help="column to draw, like sojourn_p99; optional for a run or comparison"),
     ] = None,
-    x: Annotated[str | None, typer.Option(help="the axis across")] = None,
-    by: Annotated[str | None, typer.Option(help="the axis of lines, boxes, or upwards")] = None,
+    x: Annotated[str | None, typer.Option(help="horizontal axis")] = None,
+    by: Annotated[
+        str | None, typer.Option(help="axis with one line or box per value; vertical for heat")
+    ] = None,
     kind: Annotated[str, typer.Option(help="line, heat, ecdf or box")] = "line",
-    log: Annotated[bool, typer.Option("--log", help="x on a logarithmic axis")] = False,
+    log: Annotated[bool, typer.Option("--log", help="logarithmic x axis")] = False,
     where: Where = None,
     engine: Engine = None,
     title: Title = None,
@@ -168,7 +180,7 @@ def plot_command(
     size: Size = None,
     style: Style = None,
 ) -> None:
-    """Draw what a sweep found."""
+    """Draw results of a sweep, a run or a comparison."""
     from sojourn._util.files import check_file
     from sojourn.plotting import sweep
     from sojourn.plotting.run import ENDINGS
@@ -198,7 +210,7 @@ def _usual_figure(directory: Path, out: Path, options: list[str], look: "Look") 
 
     kind = kind_of(directory)
     if kind not in ("run", "comparison") or options:
-        what = f"{options[0]} needs it" if options else "a figure of a sweep needs it"
+        what = f"{options[0]} requires it" if options else "a figure of a sweep requires it"
         raise InputError(f"--y: {what}, like --y sojourn_p99")
     if kind == "run":
         draw(load_result(directory), out, **look)
@@ -211,7 +223,7 @@ def _usual_figure(directory: Path, out: Path, options: list[str], look: "Look") 
 def executor_for(
     cluster: str | None, processes: bool, jobs: int | None
 ) -> Iterator[Executor | None]:
-    """Lend what runs things: a Dask cluster, processes, or nothing, which means threads."""
+    """Yield the executor of a Dask cluster or of processes, or None for threads."""
     if cluster is not None:
         try:
             from distributed import Client
@@ -220,8 +232,8 @@ def executor_for(
         try:
             client = Client(cluster, timeout=10)  # type: ignore[no-untyped-call]
         except (OSError, ValueError) as error:
-            told = " ".join(str(error).split())
-            raise InputError(f"--cluster {cluster}: {told}") from None
+            reason = " ".join(str(error).split())
+            raise InputError(f"--cluster {cluster}: {reason}") from None
         with client, client.get_executor(pure=False, retries=2) as executor:  # type: ignore[no-untyped-call]
             yield executor
     elif processes:
@@ -241,14 +253,14 @@ def _table(rows: "pl.DataFrame", by: list[str], names: list[str]) -> "pl.DataFra
 
 
 def _print(frame: "pl.DataFrame", names: list[str]) -> None:
-    """Print a table; a mean stands with half its interval."""
+    """Print a table, with half the interval after each mean."""
     from sojourn.display.summary import console
 
     console().print(_as_table(frame, names), soft_wrap=True)
 
 
 def _as_table(frame: "pl.DataFrame", names: list[str]) -> "Table":
-    """Return a frame as a table for people; `names` are columns with an interval."""
+    """Return a frame as a display table; `names` are the columns with an interval."""
     from sojourn.display.table import Table
 
     ends = {f"{name}_{end}" for name in names for end in ("low", "high")}
@@ -261,7 +273,7 @@ def _as_table(frame: "pl.DataFrame", names: list[str]) -> "Table":
 
 
 def _cell(row: Mapping[str, Any], name: str, *, interval: bool) -> str:
-    """Write a value; where there is an interval, with half its width or its two ends."""
+    """Format a value, with half the width of its interval, or its ends if it is asymmetric."""
     from sojourn._util.units import short, with_half
 
     value = row[name]
