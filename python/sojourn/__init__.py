@@ -1,4 +1,4 @@
-"""Sojourn: packets through managed queues, simulated.
+"""Sojourn: packet-level simulation of managed queues, on simulated links and real packets.
 
     >>> import sojourn as sj
     >>> uplink = sj.Link(rate="10mbit", qdisc=sj.CoDel(limit="300kB"))

@@ -1,1 +1,1 @@
-"""Helpers that every other folder may use: files, units, messages, progress."""
+"""Helpers for all other folders: files, units, messages, progress bars."""

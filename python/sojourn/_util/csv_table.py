@@ -1,4 +1,4 @@
-"""Tables in CSV files: read as text, columns checked as numbers."""
+"""CSV tables: read columns as text, and convert them to numbers with range checks."""
 
 import csv
 import gzip
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def read_table(path: Path, needed: Sequence[str], optional: Sequence[str] = ()) -> "pl.DataFrame":
     """Read the columns `needed` and `optional` of a CSV file, gzipped or not, as text.
 
-    Raises InputError if the file cannot be read, is no table or lacks a needed column.
+    Raises InputError if the file cannot be read, is not a table, or lacks a column of `needed`.
     """
     import polars as pl
 
@@ -59,7 +59,7 @@ def numbers(
 ) -> npt.NDArray[Any]:
     """Return a column as numbers from `lo` to `hi`.
 
-    Raises InputError for the first bad value; it names the row, counted from 1.
+    Raises InputError for the first invalid value, with the number of its row (from 1).
     """
     import polars as pl
 

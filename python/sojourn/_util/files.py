@@ -1,4 +1,4 @@
-"""Files that are written: refused before a long run if they cannot be, and never half there."""
+"""Output files: check that they can be written, and write them atomically."""
 
 import os
 import shutil
@@ -33,7 +33,7 @@ def check_directory(path: Path) -> None:
 
 
 def _probe(directory: Path, path: Path) -> None:
-    """Try to make a file in `directory`: only the attempt tells."""
+    """Raise InputError about `path` if no file can be created in `directory`."""
     try:
         with tempfile.TemporaryFile(dir=directory):
             pass
@@ -43,7 +43,7 @@ def _probe(directory: Path, path: Path) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Lend a name beside `path` to write to; what was written takes its place if all went well."""
+    """Yield a temporary path beside `path`; the file there replaces `path` on success."""
     part = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
     try:
         with naming(path):
@@ -57,9 +57,10 @@ def replacing(path: Path) -> Iterator[Path]:
 def filling(
     directory: Path, names: tuple[str, ...], ours: Callable[[Path], bool]
 ) -> Iterator[Path]:
-    """Lend an empty directory; its files replace those called `names` in `directory` at the end.
+    """Yield an empty directory; on success its files with these `names` replace those there.
 
-    A file of `ours` whose name was not written is removed, so that none of an earlier run is left.
+    A file of `names` that was not written is removed if `ours` is True for it, so that no file of
+    an earlier run remains.
     """
     with naming(directory):
         directory.mkdir(parents=True, exist_ok=True)
@@ -78,7 +79,7 @@ def filling(
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Tell what the operating system refuses as an InputError about `path`."""
+    """Convert an OSError to an InputError about `path`."""
     try:
         yield
     except OSError as error:

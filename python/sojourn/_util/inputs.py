@@ -1,4 +1,4 @@
-"""Input as messages see it: files that cannot be read, values quoted in part, names suggested."""
+"""Parts of error messages about input: quoted values, suggested names, file errors."""
 
 import json
 import math
@@ -20,14 +20,14 @@ KNOWN_MAX = 1000
 
 
 def shown(value: Any) -> str:
-    """Return `value` as a message quotes it: as JSON, on one line, cut after 60 characters.
+    """Quote a value for a message: as JSON, on one line, cut after 60 characters.
 
-    Of a longer text the number of characters follows in brackets.
+    The length of a longer text follows in parentheses.
     """
     try:
         text = json.dumps(value, ensure_ascii=False, default=str)
     except (ValueError, TypeError, RecursionError):
-        # An integer of thousands of digits, keys that are no text, a table that contains itself.
+        # An integer of thousands of digits, keys other than text, a table that contains itself.
         text = f"a value of type {type(value).__name__}"
     if isinstance(value, float) and not math.isfinite(value):
         text = str(value)
@@ -40,13 +40,13 @@ def shown(value: Any) -> str:
 
 
 def brief(text: str) -> str:
-    """Return `text` as a message has it without quotes: on one line, cut after 60 characters."""
+    """Return `text` for a message without quotes: on one line, cut after 60 characters."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return line if len(line) <= QUOTED_MAX else f"{line[:QUOTED_MAX]}... ({len(text)} characters)"
 
 
 def near(name: object, known: Iterable[str]) -> str:
-    """Return the end of a message about `name`: the nearest of `known`, and all that are known."""
+    """Return the end of a message about an unknown `name`: the nearest known name, and all."""
     name, known = str(name), list(known)
     found = get_close_matches(name, known, 1)
     found = found or [one for one in known if name and one.startswith(name)]
@@ -59,15 +59,15 @@ def near(name: object, known: Iterable[str]) -> str:
 
 
 def why(error: OSError | ValueError) -> str:
-    """Return in a few words what the operating system refused.
+    """Return the reason of an error of the operating system, in lower case.
 
-    A ValueError is Python's: a name with a character that no file name can have.
+    Python raises ValueError for a file name with an invalid character.
     """
     return ((error.strerror if isinstance(error, OSError) else None) or str(error)).lower()
 
 
 def bytes_of_file(path: Path) -> bytes:
-    """Return what is in the file `path`. Raises InputError with its name if it cannot be read."""
+    """Return the contents of a file. Raises InputError with its name if it cannot be read."""
     try:
         return path.read_bytes()
     except (OSError, ValueError) as error:
@@ -77,7 +77,7 @@ def bytes_of_file(path: Path) -> bytes:
 
 
 def text_of(path: Path, raw: bytes) -> str:
-    """Return the text of the file `path` whose bytes are `raw`; it must have some, in UTF-8."""
+    """Decode the contents `raw` of a file. Raises InputError if it is empty or not UTF-8."""
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -1,6 +1,6 @@
-"""A bar on the terminal for runs that last; nothing when piped, nothing for short ones.
+"""Progress bar of runs that take longer than a second.
 
-It shows simulated time, packets per second of wall clock, and the time that is left.
+It shows the simulated time, packets per second of wall-clock time, and the remaining time.
 """
 
 import threading
@@ -12,17 +12,23 @@ from typing import Any, Self
 from sojourn._util.units import figures
 
 PATIENCE_S = 1.0
-"""How long a run may take before it shows a bar."""
+"""Time until the bar appears."""
 
 
 class Meter:
-    """Follows runs of `simulated_s` seconds each; thread-safe.
+    """Progress of several runs, shown as one bar. Thread-safe.
 
-    `work` is what each is expected to take, in any unit, for the time that is left (default: as its
-    simulated seconds); `word` is what is done with them.
-
-    The bar shows simulated time over all runs, how many of them are done, the packets that links
-    sent per second, and the time that is left.
+    Parameters
+    ----------
+    simulated_s : sequence of float
+        Duration of each run, in simulated seconds.
+    shown : bool
+        False disables the bar.
+    work : sequence of float, optional
+        Expected cost of each run in any unit, from which the remaining time is estimated. The
+        default is `simulated_s`.
+    word : str, optional
+        Verb of the bar, like "simulated".
     """
 
     def __init__(
@@ -58,7 +64,7 @@ class Meter:
                 self._bar.stop()
 
     def tell(self, run: int, share: float, packets: int) -> None:
-        """Note that `run` has come to `share` of its simulated time with so many packets."""
+        """Record that `run` has reached `share` of its duration (0 to 1) with so many packets."""
         if not self._shown:
             return
         with self._lock:
@@ -75,7 +81,7 @@ class Meter:
             self._bar.update(self._task, completed=self._past_work, told=self.told())
 
     def told(self) -> str:
-        """Say how fast it goes, and how many runs of several are done."""
+        """Return the text of the bar: simulated time, packets per second, finished runs."""
         elapsed = time.monotonic() - self._started
         speed = f", {amount(self._sent / elapsed)} packets/s" if elapsed > 0 < self._sent else ""
         runs = f", {self._done} of {len(self._shares)} runs" if len(self._shares) > 1 else ""
@@ -98,7 +104,7 @@ class Meter:
 
 
 def amount(number: float) -> str:
-    """Write a large number short: 1.23 M."""
+    """Format a large number with an SI prefix: 1.23 M."""
     for scale, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if number >= scale:
             return f"{figures(number / scale)}{letter}"

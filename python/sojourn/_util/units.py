@@ -1,4 +1,4 @@
-"""How canonical quantities are read back, and how numbers are written for people."""
+"""Parse canonical quantities of Rust, and format numbers with units."""
 
 import math
 import re
@@ -8,24 +8,24 @@ _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _RATES = [("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3), ("bit", 1.0)]
 
 DIGITS_MAX = 5
-"""The most significant digits of a mean that has an interval: more cannot be read at a glance."""
+"""Largest number of significant digits of a mean with an interval."""
 
 
 def seconds(canonical: str) -> float:
-    """Give the seconds of a duration as Rust writes it, like "20ms"; nothing else is read."""
+    """Return a canonical duration like "20ms" in seconds."""
     match = re.fullmatch(r"(\d+)(ns|us|ms|s)", canonical)
     assert match, f"{canonical!r} is not a canonical duration"
     return int(match[1]) * _SECONDS[match[2]]
 
 
 def figures(value: float) -> str:
-    """Write `value` with three figures, and no more decimals than that takes."""
+    """Format a number with about three significant digits and at most two decimals."""
     size = abs(value)
     return f"{value:.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.2f}"
 
 
 def short(value: float) -> str:
-    """Write a number with three significant digits, and no exponent where one can do without."""
+    """Format a number with three significant digits; exponents only below 0.0001."""
     size = abs(value)
     if size >= 100 or size == 0:
         return f"{value:.0f}"
@@ -33,11 +33,11 @@ def short(value: float) -> str:
 
 
 def with_half(mean: float, half: float, alone: Callable[[float], str] = short) -> str:
-    """Write a mean with half the width of its interval, like "67.7 ± 6.5".
+    """Format a mean with half the width of its interval, like "67.7 ± 6.5".
 
     `half` is rounded to two significant digits and the mean to the same decimal place; the mean
-    has at most five significant digits. A `half` that this rounds to zero, as the rounding noise of
-    a sum, is left out, and so is NaN: the mean is then written by `alone`.
+    has at most five significant digits. If `half` is NaN or rounds to zero, the mean is formatted
+    by `alone`.
     """
     if not half > 0 or not math.isfinite(mean):
         return alone(mean)
@@ -54,12 +54,12 @@ def with_half(mean: float, half: float, alone: Callable[[float], str] = short) -
 
 
 def _exponent(value: float, digits: int) -> int:
-    """Give the power of ten of the first digit of `value`, rounded to so many digits."""
+    """Return the decimal exponent of `value`, rounded to so many significant digits."""
     return int(f"{abs(value):.{digits - 1}e}".partition("e")[2])
 
 
 def duration(value_s: float) -> str:
-    """Write a duration in the unit that suits it."""
+    """Format a duration in s, ms or us, by its size."""
     if value_s == 0:
         return "0 s"
     if abs(value_s) < 1e-3:
@@ -68,31 +68,31 @@ def duration(value_s: float) -> str:
 
 
 def rate(value_bps: float) -> str:
-    """Write a rate in the unit that suits it."""
+    """Format a rate in gbit, mbit, kbit or bit, by its size."""
     unit, scale = next((r for r in _RATES if value_bps >= r[1]), _RATES[-1])
     return f"{figures(value_bps / scale)} {unit}"
 
 
 def share(value: float) -> str:
-    """Write a share in per cent."""
+    """Format a share as a percentage."""
     percent = 100 * value
     return f"{percent:.2f} %" if 0 < percent < 1 else f"{percent:.1f} %"
 
 
 def bytes_of(canonical: str) -> int:
-    """Give the bytes of a size as Rust writes it, like "300kB"; nothing else is read."""
+    """Return a canonical size like "300kB" in bytes."""
     match = re.fullmatch(r"(\d+)(B|kB|MB|GB)", canonical)
     assert match, f"{canonical!r} is not a canonical number of bytes"
     return int(match[1]) * {"B": 1, "kB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000}[match[2]]
 
 
 def bps_of(canonical: str) -> float:
-    """Give the bits per second of a rate as Rust writes it, like "10mbit"; nothing else is read."""
+    """Return a canonical rate like "10mbit" in bit/s."""
     match = re.fullmatch(r"(\d+)(gbit|mbit|kbit|bit)", canonical)
     assert match, f"{canonical!r} is not a canonical rate"
     return int(match[1]) * dict(_RATES)[match[2]]
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:
-    """Write a number of things: "1 link", "2 links"; `plural` where it is not noun + s."""
+    """Format a count: "1 link", "2 links"; `plural` if it is not the noun plus s."""
     return f"{count} {noun if count == 1 else plural or noun + 's'}"

@@ -1,1 +1,1 @@
-"""Tables of runs and comparisons for the terminal, notebooks and LaTeX."""
+"""Tables of results for the terminal, notebooks and LaTeX."""

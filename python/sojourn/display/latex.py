@@ -1,4 +1,4 @@
-"""Tables for LaTeX: a plain `tabular` that compiles without any package."""
+"""LaTeX tables: a plain `tabular` that requires no package."""
 
 import re
 from collections.abc import Iterable
@@ -24,18 +24,18 @@ ESCAPES = {
     "±": r"$\pm$",
     "…": r"\ldots{}",
 }
-"""Characters that mean something to LaTeX, or that its usual fonts lack."""
+"""Replacements of characters that are special in LaTeX or missing from its standard fonts."""
 
 
 def escaped(text: str) -> str:
-    """Return `text` as LaTeX shows it literally; control characters become spaces."""
+    """Escape `text` for LaTeX; control characters become spaces."""
     return "".join(ESCAPES.get(c, c if c.isprintable() else " ") for c in text)
 
 
 def tabular(table: Table, note: str = "") -> str:
-    """Return `table` as a tabular: text to the left, numbers to the right, groups under headings.
+    """Return a table as a `tabular`, with text left-aligned and numbers right-aligned.
 
-    `note` goes into a comment before it.
+    `note` is added as a comment before it.
     """
     count = len(table.columns)
     lines = [f"% {line}" for line in note.splitlines()]
@@ -57,12 +57,12 @@ def write(table: Table, path: Path, note: str = "") -> None:
 
 
 def _row(cells: Iterable[str]) -> str:
-    # The braces keep a cell that begins with [ or * from being taken for an option of the line.
+    # Without braces, LaTeX parses a cell that begins with [ or * as an option of the line break.
     return " & ".join(f"{{{cell}}}" if cell[:1] in ("[", "*") else cell for cell in cells) + r" \\"
 
 
 def _cell(text: str) -> str:
-    """Escape a cell: a row below a heading is indented, a star is raised, a minus is a minus."""
+    """Escape a cell; convert indentation, a trailing star and minus signs to LaTeX."""
     indent = r"\quad " if text.startswith("  ") else ""
     star = "$^{*}$" if text.endswith("*") else ""
     body = escaped(text.strip().removesuffix("*" if star else ""))

@@ -1,6 +1,6 @@
-"""HTML of scenarios, results and comparisons, as notebooks show them.
+"""HTML of scenarios, results and comparisons for notebooks.
 
-Colours and fonts are those of the notebook, light or dark; all text is escaped.
+The notebook's colours and fonts are used, light or dark. All text is escaped.
 """
 
 import json
@@ -27,10 +27,10 @@ from sojourn.scenario.load import to_json
 from sojourn.sweeps.compare import Comparison
 
 ROWS = 30
-"""The most rows of a table; of more, the first are shown and the others counted."""
+"""Largest number of rows of a table; further rows are counted."""
 
 LINE = "1px solid rgba(128, 128, 128, 0.5)"
-"""A rule that is seen on a light and on a dark page."""
+"""Border that is visible on light and dark pages."""
 
 
 def html(shown: object) -> str | None:
@@ -43,12 +43,12 @@ def html(shown: object) -> str | None:
 
 
 def of_scenario(scenario: Scenario) -> str:
-    """Return a scenario: its links and flows with what they have, and its changes."""
+    """Return tables of the links and flows of a scenario, and the number of its changes."""
     try:
         tree = json.loads(_sojourn.canonical(to_json(scenario)))
     except InputError as error:
-        told = f"This scenario is not valid: {error}"
-        return f"<div><p>{escape(told)}</p><pre>{escape(repr(scenario)[:2000])}</pre></div>"
+        message = f"This scenario is not valid: {error}"
+        return f"<div><p>{escape(message)}</p><pre>{escape(repr(scenario)[:2000])}</pre></div>"
     links = Table("link", "rate, one-way delay, discipline", left=2)
     for name in tree["links"]:
         links.add_row(name, describe.link(tree, name))
@@ -69,7 +69,7 @@ def of_scenario(scenario: Scenario) -> str:
 
 
 def of_result(result: Result) -> str:
-    """Return a result: the tables that `sojourn run` prints."""
+    """Return the tables of a result that `sojourn run` prints."""
     below = [f"{name}: {describe.link(result.scenario, name)}" for name in result.links]
     if len(below) > ROWS:
         below = []
@@ -79,7 +79,7 @@ def of_result(result: Result) -> str:
 
 
 def of_comparison(runs: Comparison) -> str:
-    """Return a comparison: the table that `sojourn compare` prints."""
+    """Return the table of a comparison that `sojourn compare` prints."""
     if not runs:
         return f"<div>{escape(repr(runs))}</div>"
     table, marked = comparison_table(runs, runs.link)

@@ -1,4 +1,4 @@
-"""Tables for people: of a run, and of a comparison."""
+"""Terminal reports of runs, comparisons, replays, steady states and papers."""
 
 import os
 import sys
@@ -29,19 +29,19 @@ SHADES = {
 """Colours by kind of verdict."""
 
 PIPED_WIDTH = 200
-"""Columns of a table that goes to a file or a pipe, unless the variable COLUMNS says how many."""
+"""Width in characters of output to a file or pipe, unless COLUMNS is set."""
 
 
 def console() -> Console:
-    """Return the console of standard output; rich leaves out the colours where that is due."""
-    told = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
+    """Return the console of standard output, with colours only on a terminal."""
+    known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
     return Console(
-        file=sys.stdout, width=None if told else PIPED_WIDTH, highlight=False, soft_wrap=False
+        file=sys.stdout, width=None if known else PIPED_WIDTH, highlight=False, soft_wrap=False
     )
 
 
 def run_report(result: Result) -> None:
-    """Print what happened in a run, on links and to groups of flows."""
+    """Print the tables of a run: links, and groups of flows."""
     out, scenario = console(), result.scenario
     _heading(scenario, describe.seeds(scenario["seed"], 1))
     out.print()
@@ -56,7 +56,7 @@ def run_report(result: Result) -> None:
 
 
 def _faithful(live: Mapping[str, Any]) -> None:
-    """Say how far a run on real packets is to be trusted."""
+    """Print the accuracy of a run on real packets."""
     table = Table("lateness", "50 %", "99 %", "max", "over 1 ms", "processor")
     table.add_row(
         "packets",
@@ -121,7 +121,7 @@ def _lost(group: Group) -> str:
 
 
 def _times(result: Result, group: Group) -> str:
-    """Say what an application of that kind feels: delay of a call, completion of a transfer."""
+    """Describe what an application experiences: delay of a call, completion of transfers."""
     if group.udp:
         worst = group.worst("delay_p99_s")
         return "-" if worst is None else f"delay {units.duration(worst)} (99 %)"
@@ -150,14 +150,14 @@ def comparison(runs: Mapping[str, Sequence[Result]], link: str) -> None:
 
 
 def comparison_seeds(runs: Mapping[str, Sequence[Result]]) -> str:
-    """Say over which seeds a comparison is."""
+    """Describe the seeds of a comparison."""
     first = next(iter(runs.values()))
     seeds = describe.seeds(first[0].scenario["seed"], len(first))
     return f"mean with its 95 % interval over {seeds}" if len(first) > 1 else seeds
 
 
 def compared(runs: Mapping[str, Sequence[Result]], link: str) -> str:
-    """Say what differs in a comparison, and what does not."""
+    """Describe the compared link: its name, rate and buffer."""
     specs = [results[0].scenario["links"][link] for results in runs.values()]
     limits = list(dict.fromkeys(spec["qdisc"]["limit"] for spec in specs))
     buffer = f"buffer {limits[0]}" if len(limits) == 1 else f"buffers {', '.join(limits)}"
@@ -165,7 +165,7 @@ def compared(runs: Mapping[str, Sequence[Result]], link: str) -> str:
 
 
 def comparison_table(runs: Mapping[str, Sequence[Result]], link: str) -> tuple[Table, bool]:
-    """Return the table of a comparison, and whether the best is marked in any row."""
+    """Return the table of a comparison, and True if any row has a marked best value."""
     read = rows(runs, link)
     table = Table("", *runs)
     marked = any(any(row.best) for row in read)
@@ -184,7 +184,7 @@ def comparison_table(runs: Mapping[str, Sequence[Result]], link: str) -> tuple[T
 
 
 def ranking(seeds: int, *, marked: bool) -> str:
-    """Say what the stars of a comparison mean, or why there are none."""
+    """Explain the stars of a comparison, or why there are none."""
     if seeds == 1:
         return "one seed cannot rank disciplines: --seeds 10 gives intervals and marks the best"
     if not marked:
@@ -193,7 +193,7 @@ def ranking(seeds: int, *, marked: bool) -> str:
 
 
 def replay_report(summary: Mapping[str, Any], out: Path) -> None:
-    """Print what a replay came to."""
+    """Print the summary of a replay."""
     mean, longest = summary["sojourn_mean_s"], summary["sojourn_max_s"]
     arrived = units.counted(summary["arrived_packets"], "packet")
     console().print(
@@ -205,7 +205,7 @@ def replay_report(summary: Mapping[str, Any], out: Path) -> None:
 
 
 def steady_report(found: "Sequence[Steady]") -> None:
-    """Print steady states with what was cut."""
+    """Print steady-state means, with the warm-up that was removed."""
     from sojourn.reproduction.claims import told
 
     headers = ("link", "quantity", "mean (95 %, 20 batches)", "warm-up cut", "")
@@ -219,7 +219,7 @@ def steady_report(found: "Sequence[Steady]") -> None:
 
 
 def paper_table(outcome: "Outcome", directory: Path) -> None:
-    """Print the verdict on each claim of a paper, and where the report is."""
+    """Print the verdict on each claim of a paper, and the path of the report."""
     from sojourn.reproduction.claims import kind, verdict
     from sojourn.reproduction.report import took
 

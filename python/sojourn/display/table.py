@@ -12,24 +12,24 @@ from rich.console import Console, ConsoleOptions
 from rich.text import Text
 
 Cell = str | Text
-"""What a cell holds. A string is literal text: markup in it means nothing."""
+"""Contents of a cell. Strings are literal text, without markup."""
 
 GAP = "  "
-"""What stands between two columns."""
+"""Separator of columns."""
 
 PROSE_MIN = 24
-"""The narrowest column of prose that is still read easily, in characters."""
+"""Smallest width of a column of prose, in characters."""
 
 NAME_MIN = 12
-"""The narrowest that a name is shortened to, in characters."""
+"""Smallest width to which a name is shortened, in characters."""
 
 INDENT = "    "
-"""What stands before the lines of a record."""
+"""Indentation of the lines of a record."""
 
 
 @dataclass
 class Column:
-    """A column: its header, whether it holds prose (wrapped at spaces), and where text begins."""
+    """Column with its header, cells, alignment and minimum width; `prose` is wrapped at spaces."""
 
     header: str
     prose: bool = False
@@ -51,10 +51,10 @@ class Column:
 
 
 class Table:
-    """A table: names in its first `left` columns, then numbers or prose.
+    """Table with names in its first `left` columns, then numbers or prose.
 
-    `prose` are the numbers of the columns that are text to be wrapped. Columns are never narrower
-    than `least` characters.
+    `prose` has the indices of columns with text to wrap. Other columns have at least `least`
+    characters.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Table:
         self._rows = 0
 
     def add_row(self, *cells: Cell) -> None:
-        """Add a row; cells that are missing are empty."""
+        """Add a row; missing cells are empty."""
         for n, column in enumerate(self.columns):
             cell = cells[n] if n < len(cells) else ""
             text = cell.copy() if isinstance(cell, Text) else Text(cell)
@@ -78,7 +78,7 @@ class Table:
         self._rows += 1
 
     def add_heading(self, heading: str) -> None:
-        """Begin a group of rows under a heading as wide as the table."""
+        """Start a group of rows with a heading."""
         self.headings[self._rows] = Text(heading, style="bold")
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
@@ -88,7 +88,7 @@ class Table:
             yield line
 
     def lines(self, width: int) -> Iterator[Text]:
-        """Give the lines of the table for a terminal of that many columns."""
+        """Yield the lines of the table for a terminal of `width` characters."""
         every = range(len(self.columns))
         widths = [column.natural for column in self.columns]
         if _total(widths) > width:
@@ -101,10 +101,10 @@ class Table:
             yield from self._folded(width)
 
     def _wrapped(self, width: int) -> list[int]:
-        """Give the widths with headers and prose wrapped; what there is goes to the prose."""
+        """Return the widths with wrapped headers and prose; the remaining width goes to prose."""
         widths = [column.narrow for column in self.columns]
         most = [column.natural if column.prose else 0 for column in self.columns]
-        # Character by character to the narrowest: all become as wide as they can.
+        # One character at a time to the narrowest column.
         for _ in range(width - _total(widths)):
             short = [n for n in range(len(widths)) if widths[n] < most[n]]
             if not short:
@@ -113,14 +113,14 @@ class Table:
         return widths
 
     def _narrowest(self) -> int:
-        """Give the width of the narrowest blocks, with the last name shortened."""
+        """Return the width of the narrowest blocks, with the last name shortened."""
         names = [self.columns[n].narrow for n in self._keys]
         names[-1:] = [min(NAME_MIN, width) for width in names[-1:]]
         others = (c.narrow for n, c in enumerate(self.columns) if n not in self._keys)
         return _total([*names, max(others, default=0)])
 
     def _folded(self, width: int) -> Iterator[Text]:
-        """Give the columns in blocks, the names again in each."""
+        """Yield the columns in blocks, each with the names."""
         widths = [column.narrow for column in self.columns]
         rest = [n for n in range(len(self.columns)) if n not in self._keys]
         if self._keys:
@@ -130,7 +130,7 @@ class Table:
             if over > 0:
                 widths[last] = max(NAME_MIN, widths[last] - over)
         blocks = self._blocks(rest, widths, width)
-        # No wider than it takes for so many blocks: the last one is as full as the others.
+        # The smallest width with the same number of blocks balances them.
         for narrower in range(width - 1, 0, -1):
             fewer = self._blocks(rest, widths, narrower)
             if len(fewer) > len(blocks):
@@ -142,7 +142,7 @@ class Table:
             yield from self._block(block, [widths[k] for k in block], width)
 
     def _blocks(self, rest: Sequence[int], widths: Sequence[int], width: int) -> list[list[int]]:
-        """Share the columns `rest` out among blocks of that width; each has one at least."""
+        """Distribute the columns `rest` among blocks of this width, at least one each."""
         blocks: list[list[int]] = []
         for n in rest:
             if not blocks or _total([widths[k] for k in [*blocks[-1], n]]) > width:
@@ -151,7 +151,7 @@ class Table:
         return blocks
 
     def _block(self, block: Sequence[int], widths: Sequence[int], width: int) -> Iterator[Text]:
-        """Give a header, a rule, and the rows of some of the columns."""
+        """Yield the header, a rule and the rows of some columns."""
         columns = [self.columns[n] for n in block]
         headers = [
             _fold(Text(column.header, style="bold"), width)
@@ -173,7 +173,7 @@ class Table:
             yield from _row(columns, cells, widths)
 
     def _records(self, width: int) -> Iterator[Text]:
-        """Give a record per row: its name (each with its header, if several), then the rest."""
+        """Yield a record per row: its names (with headers if several), then the other cells."""
         names = self._keys or [0]
         for n in range(self._rows):
             if n:
@@ -196,7 +196,7 @@ class Table:
 def _row(
     columns: Sequence[Column], cells: Sequence[list[Text]], widths: Sequence[int]
 ) -> Iterator[Text]:
-    """Give the lines of a row, whose cells may have several."""
+    """Yield the lines of a row of cells that may have several lines."""
     for n in range(max(len(cell) for cell in cells)):
         line, gap = Text(), 0
         for column, cell, width in zip(columns, cells, widths, strict=True):
@@ -208,7 +208,7 @@ def _row(
 
 
 def _fold(text: Text, width: int) -> list[Text]:
-    """Wrap `text` at spaces, each line of it by itself; a word that is wider stands alone."""
+    """Wrap each line of `text` at spaces; a word wider than `width` has its own line."""
     lines: list[Text] = []
     for paragraph in text.split("\n"):
         begun, used = 0, 0
@@ -222,7 +222,7 @@ def _fold(text: Text, width: int) -> list[Text]:
 
 
 def _words(text: str) -> Iterator[tuple[int, int]]:
-    """Give where each word begins and ends."""
+    """Yield the start and end of each word."""
     start = 0
     for word in text.split(" "):
         if word:
@@ -231,7 +231,7 @@ def _words(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _shortened(text: Text, width: int) -> Text:
-    """Take the middle out of `text` where it is wider than `width`."""
+    """Shorten `text` to `width` by removing its middle."""
     if text.cell_len <= width:
         return text
     plain, head = text.plain, max(1, (width - 1) // 2)
@@ -258,7 +258,7 @@ def _widest_line(cell: Text) -> int:
 
 
 def _total(widths: Sequence[int]) -> int:
-    """Width of columns side by side."""
+    """Return the width of columns with their separators."""
     return sum(widths) + len(GAP) * max(0, len(widths) - 1)
 
 
@@ -267,5 +267,5 @@ def _longest(text: str) -> int:
 
 
 def _width(text: str) -> int:
-    """Width of `text` in a terminal: letters of some scripts are two columns wide."""
+    """Return the width of `text` in a terminal, where some characters take two columns."""
     return cell_len(text)

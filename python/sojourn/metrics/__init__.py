@@ -1,9 +1,18 @@
 """Metrics, each defined once: definition, unit, source.
 
-Every function takes a Result. `METRICS` holds them by name; docs/metrics.md and `sojourn list
-metrics` list them. Summaries cover the time after the warm-up of the scenario; a metric that needs
-`sample` or `tape` says so. The value is None if there is nothing to measure (no packet, no loss, no
-finished transfer). A source "paper ID" is a paper of `sojourn list papers`.
+The first argument of every function is a `Result`. `METRICS` has the functions by name;
+docs/metrics.md and `sojourn list metrics` list them. Summaries cover the time after the warm-up of
+the scenario. The value is None if there is nothing to measure (no packet, no loss, no finished
+transfer). The source "paper ID" is a paper of `sojourn list papers`.
+
+Common arguments:
+
+- `link`: name of a link;
+- `group`: name of a group of flows, the `name` of a table of the scenario; None for all flows;
+- `flow`: name of a single flow, which is that of its group if it has one flow, else `GROUP.i`.
+
+Raises KeyError for an unknown link, flow or group, and for a metric that requires `sample` or
+`tape` if the scenario has not set it. Each metric states what it requires.
 """
 
 # isort: off

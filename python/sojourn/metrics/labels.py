@@ -1,7 +1,6 @@
-"""Axis labels: each quantity in words, with the unit in which a figure shows it.
+"""Axis labels: the quantity of a column in words, with the unit for figures.
 
-Units and names of single metrics come from the registry; this adds the words for the columns of
-results.
+Units and names of metrics come from the registry.
 """
 
 import re
@@ -16,7 +15,7 @@ SHOWN = {
     "bytes": ("kB", 1e-3),
     "share": ("%", 100.0),
 }
-"""By unit of a column: the unit of a figure, and the factor between them."""
+"""Unit in figures, and the conversion factor, by unit of a column."""
 
 WORDS = {
     "sojourn": "queueing delay",
@@ -43,7 +42,7 @@ WORDS = {
     "completed": "completed transfers",
     "timeouts": "retransmission timeouts",
 }
-"""Quantity of a column, by the first part of its name."""
+"""Quantity of a column, by the first part of the column name."""
 
 SHARES = ("utilisation", "loss_rate", "mark_rate")
 """Columns that are shares, whose names have no unit."""
@@ -60,7 +59,7 @@ STATISTICS = {
 
 @dataclass(frozen=True)
 class Label:
-    """A quantity in words with the unit that is shown, and what its values are multiplied by."""
+    """Quantity in words with its unit, and the factor that converts values to that unit."""
 
     text: str
     scale: float = 1.0
@@ -69,8 +68,8 @@ class Label:
 def label(column: str, *, group: bool = True) -> Label:
     """Return the label of a column of results, like "queueing delay, ms, 99th percentile".
 
-    The link or group that a column is named after stands before it, unless `group` is False. A
-    column that is not known keeps its name.
+    The link or group of a column precedes it, unless `group` is False. The label of an unknown
+    column is its name.
     """
     bare, arguments = re.fullmatch(r"([^(]*)(.*)", column).groups()  # type: ignore[union-attr]
     owner, _, name = bare.rpartition(".")
@@ -83,7 +82,7 @@ def label(column: str, *, group: bool = True) -> Label:
     if quantity not in WORDS:
         return Label(column)
     unit = "share" if quantity in SHARES else unit
-    # "packets dropped" says its unit itself.
+    # The words "packets dropped" have the unit already.
     if unit == "packets" and "packets" in WORDS[quantity]:
         unit = None
     shown, scale = SHOWN.get(unit or "", (unit, 1.0))

@@ -80,15 +80,17 @@ def consecutive_loss(result: Result, link: str) -> Array | None:
 @metric("probability", "paper red-vs-taildrop, 3.1")
 def consecutive_loss_ccdf(result: Result, link: str) -> Array | None:
     """Complementary distribution of the length N of runs of losses: P(N >= n) for n from 1."""
-    chances = consecutive_loss(result, link)
-    return None if chances is None else np.cumsum(chances[::-1])[::-1]
+    probabilities = consecutive_loss(result, link)
+    return None if probabilities is None else np.cumsum(probabilities[::-1])[::-1]
 
 
 @metric("packets", "paper red-vs-taildrop, 3.1")
 def consecutive_loss_mean(result: Result, link: str) -> float | None:
     """Mean length E[N] of runs of losses; 1/(1 - p) if losses are independent."""
-    chances = consecutive_loss(result, link)
-    return None if chances is None else float(np.sum(chances * np.arange(1, len(chances) + 1)))
+    probabilities = consecutive_loss(result, link)
+    if probabilities is None:
+        return None
+    return float(np.sum(probabilities * np.arange(1, len(probabilities) + 1)))
 
 
 @metric("packets", "RFC 7928 2.3", needs="tape")
@@ -98,7 +100,7 @@ def loss_interval_packets(result: Result, link: str) -> Array | None:
     Losses at the head of the queue count in the order of departures, others in that of arrivals.
     """
     tape = result.links[link].tape
-    # Rows that came at the same moment are in the order in which they were decided.
+    # The sort is stable: rows with equal times stay in the order of decisions.
     lost = tape["fate"][np.argsort(decided_s(tape), kind="stable")] > 0
     starts = np.flatnonzero(lost & ~np.concatenate(([False], lost[:-1])))
     accepted = np.cumsum(~lost)

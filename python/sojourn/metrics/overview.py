@@ -16,7 +16,7 @@ Number = float | int | None
 
 @dataclass(frozen=True)
 class Group:
-    """Flows that were declared together: `source` says what they do."""
+    """Group of flows with the name of its traffic source."""
 
     name: str
     source: str
@@ -34,11 +34,11 @@ class Group:
 
     @property
     def title(self) -> str:
-        """The name, and how many there are."""
+        """Name, and number of flows if there are several."""
         return self.name if len(self.flows) == 1 else f"{self.name} ({len(self.flows)})"
 
     def total(self, what: str) -> float:
-        """Sum `what` over the flows."""
+        """Return the sum of `what` over the flows."""
         return float(sum(flow[what] for flow in self.flows))
 
     def worst(self, what: str) -> Number:
@@ -68,7 +68,7 @@ def completion_times(result: Result, group: Group) -> Array:
 
 @dataclass(frozen=True)
 class Reading:
-    """A number that is compared: whose, what, its unit (none for a count), and which is better."""
+    """Compared value: owner, quantity, unit (empty for a count), value, better direction."""
 
     of: str
     what: str
@@ -77,12 +77,12 @@ class Reading:
     better: Literal["less", "more"]
 
     def text(self, value: float) -> str:
-        """Write a value of it."""
+        """Format a value of this quantity."""
         return figures(value) if self.unit else f"{value:.0f}"
 
 
 def readings(result: Result, link: str) -> list[Reading]:
-    """Return the rows of a comparison for one run, calls first; `link` is the compared link."""
+    """Return the compared values of one run, UDP groups first; `link` is the compared link."""
     rows: list[Reading] = []
     for group in sorted(groups(result), key=lambda g: (not g.udp, g.endless)):
         name = group.title
@@ -113,28 +113,28 @@ def readings(result: Result, link: str) -> list[Reading]:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a comparison: a reading of every discipline, its values by seed."""
+    """Row of a comparison: a quantity, and its values by seed for every discipline."""
 
     like: Reading
     values: tuple[Mapping[int, float], ...]
 
     @property
     def texts(self) -> list[str]:
-        """The cells: the value, or the mean over seeds and half its 95 % interval."""
+        """Cells: the value, or the mean over seeds with half its 95 % interval."""
         return [self._text([*values.values()]) for values in self.values]
 
     @property
     def best(self) -> list[bool]:
-        """True for the best cell, and for those that read the same as it.
+        """True for each best cell: the best mean, and means with the same text.
 
-        Each of them separates from each other cell with 95 % confidence; if one does not, no cell
-        is best. One seed separates nothing.
+        All are False unless each best cell differs from each other cell with 95 % confidence,
+        which requires several seeds.
         """
         known = {k: fmean(values.values()) for k, values in enumerate(self.values) if values}
         if not known:
             return [False] * len(self.values)
         top = (min if self.like.better == "less" else max)(known.values())
-        # A lead that cannot be read is no lead.
+        # Means with the same text are equal for a reader.
         ahead = [k for k, mean in known.items() if self.like.text(mean) == self.like.text(top)]
         behind = [k for k in known if k not in ahead]
         ranked = bool(behind) and all(
@@ -149,7 +149,7 @@ class Row:
 
 
 def rows(runs: Mapping[str, Sequence[Result]], link: str) -> list[Row]:
-    """Return the comparison of `runs`: by discipline, the results of one or more seeds."""
+    """Return the rows of a comparison; `runs` has the results by discipline, one per seed."""
     read = [
         [(int(result.scenario["seed"]), readings(result, link)) for result in results]
         for results in runs.values()

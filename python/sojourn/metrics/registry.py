@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar
 
 Needs: TypeAlias = Literal["sample", "tape"]
-"""The keys of a scenario that record what a metric may need."""
+"""Keys of a scenario that record data for metrics."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -13,7 +13,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of the registry."""
+    """Entry of the registry: name, unit, source, summary, function, required key."""
 
     name: str
     unit: str
@@ -24,7 +24,7 @@ class Metric:
 
 
 METRICS: dict[str, Metric] = {}
-"""Every metric by its name."""
+"""All metrics by name."""
 
 
 def metric(
