@@ -26,7 +26,7 @@ KIND_WORDS: dict[Kind, str] = {
 """Description of each kind, for messages."""
 
 TABLES = ("flows", "links", "series", "groups", "tape", "fct", "queries")
-"""Tables of a run; series, groups, tape and queries are written only if the run has them."""
+"""Tables of a run; `series`, `groups`, `tape` and `queries` are written only if it has them."""
 
 FILES = ("summary.json", *(f"{table}.parquet" for table in TABLES))
 """Names of the files that `Result.save` writes."""

@@ -74,7 +74,7 @@ class Record(dict[str, Any]):
     ----------
     series : Columns
         Values over time, one per sample; empty if the scenario has no `sample`.
-    tape : Columns
+    `tape` : Columns
         Packet log of a link, one row per packet; empty if the scenario has no `tape`.
     """
 
@@ -175,7 +175,7 @@ class Result:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """The object that `sojourn run --json` prints; `warnings` only if there are any."""
+        """Object printed by `sojourn run --json`; `warnings` only if there are any."""
         advice = {"warnings": self.warnings} if self.warnings else {}
         return {"sojourn": self.version, **advice, **self._summary}
 
@@ -208,12 +208,12 @@ class Result:
         Parameters
         ----------
         table : str, optional
-            - "flows", "links": one row per flow or link, its summary;
-            - "series": one row per sample of each link and flow (columns `kind` and `name`);
-            - "groups": the same for the groups of flows;
-            - "tape": one row per packet and link;
-            - "fct": one row per finished transfer, from the start of the run;
-            - "queries": one row per answered query, from the start of the run.
+            - `flows`, `links`: one row per flow or link, its summary;
+            - `series`: one row per sample of each link and flow (columns `kind` and `name`);
+            - `groups`: the same for the groups of flows;
+            - `tape`: one row per packet and link;
+            - `fct`: one row per finished transfer, from the start of the run;
+            - `queries`: one row per answered query, from the start of the run.
 
         Returns
         -------
