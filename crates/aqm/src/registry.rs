@@ -56,7 +56,10 @@ pub struct QdiscEntry {
     /// Parameters whose defaults differ from those of the type.
     preset: &'static [(&'static str, &'static str)],
     make: Make,
+    check: Check,
 }
+
+type Check = fn(&QdiscEntry, &[(&str, Setting<'_>)]) -> Result<()>;
 
 type Make = fn(&QdiscEntry, &[(&str, Setting<'_>)], &Env, Set) -> Result<Built>;
 
@@ -98,11 +101,19 @@ impl QdiscEntry {
         (self.make)(self, settings, env, Set::Text)
     }
 
+    /// Checks `settings` one by one, without a link.
+    ///
+    /// # Errors
+    /// An unknown parameter, or an invalid value.
+    pub fn check(&self, settings: &[(&str, Setting<'_>)]) -> Result<()> {
+        (self.check)(self, settings)
+    }
+
     /// Builds it from typed parameters whose fields were assigned these values, unchecked until
     /// then. For tests: both ways must refuse the same.
     ///
     /// # Errors
-    /// As [`Entry::build`].
+    /// As [`QdiscEntry::build`].
     #[doc(hidden)]
     pub fn build_assigned(&self, settings: &[(&str, Setting<'_>)], env: &Env) -> Result<Built> {
         (self.make)(self, settings, env, Set::Assigned)
@@ -115,7 +126,17 @@ fn make<Q: Build + Send + 'static>(
     env: &Env,
     set: Set,
 ) -> Result<Built> {
-    let mut params = Q::Params::default();
+    let params = parse::<Q::Params>(entry, settings, set)?;
+    Ok(Built { qdisc: Box::new(Q::build(&params, env)?), params: params.table() })
+}
+
+fn check_settings<P: Params>(entry: &QdiscEntry, settings: &[(&str, Setting<'_>)]) -> Result<()> {
+    parse::<P>(entry, settings, Set::Text).map(drop)
+}
+
+/// Returns the defaults of `entry` with `settings` applied.
+fn parse<P: Params>(entry: &QdiscEntry, settings: &[(&str, Setting<'_>)], set: Set) -> Result<P> {
+    let mut params = P::default();
     for (name, value) in entry.preset {
         params.set(name, Setting::Text(value)).expect("presets are valid");
     }
@@ -125,7 +146,7 @@ fn make<Q: Build + Send + 'static>(
             Set::Assigned => params.assign(name, *value)?,
         }
     }
-    Ok(Built { qdisc: Box::new(Q::build(&params, env)?), params: params.table() })
+    Ok(params)
 }
 
 macro_rules! registry {
@@ -138,6 +159,7 @@ macro_rules! registry {
             name: $name, aliases: &$aliases, about: $about,
             decides: $decides, source: $source,
             preset: &$preset, make: make::<$Type>,
+            check: check_settings::<<$Type as Build>::Params>,
         }),*];
     };
 }
@@ -311,4 +333,31 @@ pub fn find(name: &str) -> Result<&'static QdiscEntry> {
 /// An unknown name or parameter, an invalid value, or values that contradict each other.
 pub fn build(name: &str, settings: &[(&str, Setting<'_>)], rate: Rate) -> Result<Built> {
     find(name)?.build(settings, &Env::new(rate))
+}
+
+/// Checks the name of a discipline and its `settings` one by one, without a link.
+///
+/// # Errors
+/// An unknown name or parameter, or an invalid value.
+pub fn check(name: &str, settings: &[(&str, Setting<'_>)]) -> Result<()> {
+    find(name)?.check(settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn settings_are_checked_without_a_link() {
+        assert_eq!(check("codel", &[("target", Setting::Text("5ms"))]), Ok(()));
+        let message =
+            |name, value| check(name, &[("target", Setting::Text(value))]).unwrap_err().to_string();
+        assert!(message("codle", "5ms").contains("did you mean \"codel\"?"));
+        assert!(message("codel", "banana").starts_with("target: "));
+        assert!(message("red", "5ms").starts_with("target: unknown parameter"));
+        for entry in REGISTRY {
+            assert_eq!(entry.check(&[]), Ok(()), "{}", entry.name);
+        }
+    }
 }
