@@ -59,7 +59,9 @@ def link(
     down: Annotated[Words, typer.Option(metavar="K=V", help="option of the downlink only")] = None,
     nat: Annotated[
         bool,
-        typer.Option("--nat", help="let the command reach other machines by address translation"),
+        typer.Option(
+            "--nat", help="let the command reach other machines by address translation (IPv4)"
+        ),
     ] = False,
     watch: Annotated[
         bool, typer.Option("--watch", help="show the link below the output of the command")
