@@ -196,7 +196,7 @@ def test_ipv6_is_translated_if_this_machine_forwards_it() -> None:
 
 @REAL
 def test_two_links_with_nat_share_forwarding(tmp_path: Path) -> None:
-    """The link that ends first leaves forwarding on for the other."""
+    """Forwarding stays on until both have ended."""
     ask = shlex.join(python(ASK, NEIGHBOUR, PORT))
     one = shlex.join(arguments(["--rate", "1gbit", "--nat"], ["sh", "-c", f"echo up; cat; {ask}"]))
     two = shlex.join(arguments(["--rate", "1gbit", "--nat"], ["sh", "-c", ask]))

@@ -25,20 +25,20 @@ BEGIN, END = "<!-- measured by make bench-live -->\n", "<!-- end -->\n"
 RATES_MBIT = (1, 10, 50, 100, 500, 1000, 1500, 2000)
 DELAYS_MS = (0, 5, 25, 100)
 FULL, SMALL = 1500, 200
-"""Bytes of a packet, its headers of 28 bytes included."""
+"""Packet sizes in bytes, including 28 bytes of headers."""
 SECONDS, SECONDS_FAST = 5.0, 2.0
 """Duration of a run; the latter from 500 Mbit/s on, to bound the memory."""
 GAP_S = 0.002
-"""From one small packet to the next."""
+"""Interval between small packets."""
 HELD = 0.005
-"""A rate is held if what crosses differs from it by at most this share."""
+"""A rate is held if the measured rate differs by at most this share."""
 FAR = "198.18.0.1"
 _TIMESTAMPNS, _RCVBUFFORCE, _UDP_SEGMENT = 35, 33, 103
 
 
 @dataclass
 class Sink:
-    """A socket that keeps when each packet was sent and when the kernel received it, in ns."""
+    """UDP socket that records when each packet was sent and received (kernel time), in ns."""
 
     stamps: list[tuple[int, int]] = field(default_factory=list)
 
@@ -47,7 +47,7 @@ class Sink:
         self.socket.bind(("", 0))
         self.socket.settimeout(0.5)
         self.socket.setsockopt(socket.SOL_SOCKET, _TIMESTAMPNS, 1)
-        # What Python is too slow for must wait, not be lost.
+        # Packets must wait for Python, not be dropped.
         self.socket.setsockopt(socket.SOL_SOCKET, _RCVBUFFORCE, 1_000_000_000)
         self.port: int = self.socket.getsockname()[1]
         self._done = threading.Event()
@@ -68,7 +68,7 @@ class Sink:
             self.stamps.append((int.from_bytes(data[:8], "big"), received))
 
     def close(self) -> "np.ndarray[Any, np.dtype[np.int64]]":
-        """End it and give the stamps: two columns."""
+        """Stop; return the time stamps in two columns, sent and received."""
         self._done.set()
         self._thread.join()
         self.socket.close()
@@ -76,13 +76,13 @@ class Sink:
 
 
 def send(port: int, size: int, gap_s: float, seconds: float) -> None:
-    """Send stamped packets of `size` bytes, one per `gap_s` on average; this runs inside.
+    """Send time-stamped packets of `size` bytes, one per `gap_s` on average. Runs inside.
 
-    Full packets go to the kernel by the dozen, which cuts them up: it is the link that is measured.
+    Full packets use UDP segmentation offload, so that the link is the bottleneck, not the sender.
     """
     together = 44 if size == FULL else 1
     gap_s *= together
-    with suppress(PermissionError):  # after the link, and before whoever else is here
+    with suppress(PermissionError):  # below the link, above other processes
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(5))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         s.connect((FAR, port))
@@ -96,13 +96,13 @@ def send(port: int, size: int, gap_s: float, seconds: float) -> None:
                 s.send(time.time_ns().to_bytes(8, "big") + rest)
                 sent += 1
             time.sleep(min(0.0005, gap_s))
-    time.sleep(1.2)  # what is on the link arrives
+    time.sleep(1.2)  # wait for packets in flight
 
 
 def across(
     options: list[str], size: int, gap_s: float, seconds: float = SECONDS
 ) -> tuple[Any, dict[str, Any]]:
-    """Send packets up through a link: their stamps, and what the link tells."""
+    """Send packets up through a link; return their time stamps and the summary of the link."""
     sink = Sink()
     client = [sys.executable, __file__, "send", str(sink.port), str(size), str(gap_s), str(seconds)]
     line = [sys.executable, "-m", "sojourn", "link", "--json", *options, "--", *client]
@@ -115,7 +115,7 @@ def across(
 
 
 def of_rates() -> tuple[list[str], float]:
-    """Measure rates: rows of a table, and the highest that was held."""
+    """Measure rates; return the rows of the table, and the highest rate that was held."""
     rows, highest = [], 0.0
     for mbit in RATES_MBIT:
         options = ["--rate", f"{mbit}mbit", "--set", "limit=200p"]
@@ -124,7 +124,7 @@ def of_rates() -> tuple[list[str], float]:
         if len(stamps) < up["delivered_packets"]:
             sys.exit(f"the receiver lost {up['delivered_packets'] - len(stamps)} packets")
         received = np.sort(stamps[:, 1])
-        # From the second packet on the link is never idle; the last of them end it.
+        # From the second packet to the last, the link is never idle.
         busy = received[1:]
         got = (len(busy) - 1) * FULL * 8 / ((busy[-1] - busy[0]) / 1e9) / 1e6
         offered = up["arrived_bytes"] * 8 / seconds / 1e6
@@ -143,7 +143,7 @@ def of_rates() -> tuple[list[str], float]:
 
 
 def of_delays() -> list[str]:
-    """Measure delays at 100 Mbit/s: rows of a table."""
+    """Measure delays at 100 Mbit/s; return the rows of the table."""
     rows = []
     for ms in DELAYS_MS:
         stamps, up = across(["--rate", "100mbit", "--delay", f"{ms}ms"], SMALL, GAP_S)
@@ -159,7 +159,7 @@ def of_delays() -> list[str]:
 
 
 def processor() -> str:
-    """Name the processor."""
+    """Return the name of the processor."""
     for line in Path("/proc/cpuinfo").read_text(encoding="ascii").splitlines():
         if line.startswith("model name"):
             return line.partition(": ")[2]
@@ -167,7 +167,7 @@ def processor() -> str:
 
 
 def main() -> None:
-    """Measure, print, and put the tables into the page."""
+    """Measure, print the tables, and write them to the page."""
     before = os.getloadavg()[0]
     rates, highest = of_rates()
     delays = of_delays()
