@@ -119,7 +119,7 @@ def test_text_becomes_a_table() -> None:
 BAD: dict[str, tuple[Any, str]] = {
     "no form": (["codel(target=15ms"], '"codel(target=15ms" does not end with ")"'),
     "an unknown parameter": (["codel(targte=1ms)"], "links.up.qdisc.targte: unknown parameter"),
-    "a bad value": ([sj.CoDel(target="15")], 'links.up.qdisc.target: "15" has no unit'),
+    "a bad value": ([{"name": "codel", "target": "15"}], 'links.up.qdisc.target: "15" has no unit'),
     "a name among the parameters": (["codel(name=red)"], "name: "),
     "nothing but a bracket": (["()"], "has no name before"),
     "endless text": (["codel(" + "x" * 10_000 + ")"], "(10007 characters) has"),

@@ -64,7 +64,7 @@ def test_a_scenario_file_names_a_file_beside_it(tmp_path: Path, sojourn: Command
         ("time_s,size_bytes\n1,2.5\n", "row 1, column size_bytes"),
         (
             "time_s,size_bytes\n2,1\n1,1\n",
-            "flows.t.source.time_s.1: 1 is earlier than the previous row",
+            "Trace.time_s.1: 1 is earlier than the previous row",
         ),
         ("time_s,size_bytes\n", "flows.t.source.time_s: is missing or empty"),
         (

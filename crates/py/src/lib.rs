@@ -145,6 +145,14 @@ mod _sojourn {
         Ok(scenario.canonical().to_string())
     }
 
+    /// Validate a part of a scenario: `kind` is qdisc, tcp, source, link or flow.
+    #[pyfunction]
+    fn check(kind: &str, json: &str) -> PyResult<()> {
+        let json = serde_json::from_str(json)
+            .map_err(|e| InputError::new_err(format!("not valid JSON: {e}")))?;
+        sojourn_sim::check(kind, &json).map_err(refused)
+    }
+
     /// Validate a table of links and return it as canonical JSON.
     #[pyfunction]
     fn canonical_links(links_json: &str) -> PyResult<String> {

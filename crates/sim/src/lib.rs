@@ -31,6 +31,7 @@ mod acks;
 pub mod cc;
 pub mod cdf;
 pub mod changes;
+mod check;
 pub mod crowd;
 pub mod dist;
 mod fetch;
@@ -58,6 +59,7 @@ pub mod udp;
 pub mod wire;
 mod world;
 
+pub use check::check;
 pub use outcome::{Column, Outcome};
 pub use replay::{Arrival, Decision, Replay, ReplayOptions, replay};
 pub use scenario::Scenario;

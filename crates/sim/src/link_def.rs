@@ -43,7 +43,7 @@ pub const OPPORTUNITY_HEADER_BYTES: u32 = 4;
 const MOMENT_MAX: u64 = 10_000_000_000;
 
 impl LinkConfig {
-    fn parse(name: &str, json: &Json) -> Result<LinkConfig> {
+    pub(crate) fn parse(name: &str, json: &Json) -> Result<LinkConfig> {
         let fields = KeyReader::new(json, &keys::LINK)?;
         let (rate, delay) = (fields.read_or_default("rate")?, fields.read_or_default("delay")?);
         let loss = fields.get_or_default("loss");

@@ -154,6 +154,17 @@ pub fn to_setting(json: &Json) -> Result<Setting<'_>> {
 /// # Errors
 /// If the discipline or a parameter is unknown, or a value has the wrong type or is out of range.
 pub fn build_qdisc(json: &Json, env: &Env) -> Result<(&'static QdiscEntry, Built)> {
+    with_qdisc(json, |entry, settings| Ok((entry, entry.build(settings, env)?)))
+}
+
+/// Parse the discipline described by `json` and call `then` with its settings.
+///
+/// # Errors
+/// If the discipline or a list parameter is unknown, or as `then`.
+pub fn with_qdisc<T>(
+    json: &Json,
+    then: impl FnOnce(&'static QdiscEntry, &[(&str, Setting<'_>)]) -> Result<T>,
+) -> Result<T> {
     let named = NamedParams::with_lists(json)?;
     let entry = sojourn_aqm::registry::find(named.name)
         .map_err(|e| if json.is_string() { e } else { e.at("name") })?;
@@ -163,7 +174,7 @@ pub fn build_qdisc(json: &Json, env: &Env) -> Result<(&'static QdiscEntry, Built
     let mut settings = named.settings;
     let lists = named.lists.iter().zip(&texts);
     settings.extend(lists.map(|((key, _), text)| (*key, Setting::Text(text))));
-    Ok((entry, entry.build(&settings, env)?))
+    then(entry, &settings)
 }
 
 /// Convert the list given for parameter `key` of `rows` to the text that [`sojourn_aqm::params`]

@@ -209,6 +209,23 @@ impl Scenario {
 }
 
 impl FlowConfig {
+    /// Check the values of a group of flows that do not depend on links.
+    ///
+    /// # Errors
+    /// As for a scenario, except for the name and the links.
+    pub(crate) fn check(json: &Json) -> Result<()> {
+        let fields = KeyReader::new(json, &keys::FLOW)?;
+        fields.read_or_default::<u64>("count")?;
+        let source = fields.get_or_default("source");
+        let source = NamedParams::with_lists(&source);
+        source.and_then(|n| Source::for_source(&n)).map_err(|e| e.at("source"))?;
+        let tcp = fields.get_or_default("tcp");
+        let named = NamedParams::of(&tcp).map_err(|e| e.at("tcp"))?;
+        tcp::parse(named.name, named.settings.iter().copied()).map_err(|e| e.at("tcp"))?;
+        fields.read::<Distribution<Span>>("rtt")?;
+        fields.read_or_default::<u64>("class").map(drop)
+    }
+
     fn of(name: &str, json: &Json, links: &Links<'_>, hops_left: &mut u64) -> Result<FlowConfig> {
         let fields = KeyReader::new(json, &keys::FLOW)?;
         let count = fields.read_or_default("count")?;

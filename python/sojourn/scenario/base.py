@@ -1,14 +1,38 @@
 """Base classes of the generated models: immutable data whose repr omits defaults."""
 
-from typing import Any, Self
+import json
+from typing import Any, ClassVar, Self
 
 import msgspec
 
+from sojourn import _sojourn
+from sojourn._sojourn import InputError
 from sojourn._util.html import html
+
+LINK_TRACE = ("link", "trace")
+"""The field of a link that the check of a link omits."""
 
 
 class _Data(msgspec.Struct, kw_only=True, frozen=True):
-    """Immutable fields, all given by keyword."""
+    """Immutable fields, all given by keyword. Rust validates them when the object is made."""
+
+    def __post_init__(self) -> None:
+        """Raise InputError, with class and field, if a field is invalid."""
+        kind = self._kind()
+        if kind is None:
+            return
+        from sojourn.scenario.load import plain  # which needs the classes
+
+        try:
+            # Traces are read, and validated, with the scenario.
+            tree = {key: value for key, value in plain(self).items() if (kind, key) != LINK_TRACE}
+            _sojourn.check(kind, json.dumps(tree))
+        except InputError as error:
+            raise InputError(f"{type(self).__name__}.{error}") from None
+
+    def _kind(self) -> str | None:
+        """Return the name of the check for this class, None for no check."""
+        return None
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with the given fields changed; None sets a field back to its default."""
@@ -17,6 +41,9 @@ class _Data(msgspec.Struct, kw_only=True, frozen=True):
 
 class Table(_Data, kw_only=True, frozen=True, omit_defaults=True, repr_omit_defaults=True):
     """Table of a scenario. docs/scenario.md describes its keys."""
+
+    def _kind(self) -> str | None:
+        return {"Link": "link", "Flow": "flow"}.get(type(self).__name__)
 
     def _repr_html_(self) -> str | None:
         """Return a scenario as HTML for notebooks; None for its parts, which use their repr."""
@@ -33,14 +60,25 @@ class Model(
 ):
     """Name with parameters."""
 
+    _checked_as: ClassVar[str]
+
+    def _kind(self) -> str:
+        return self._checked_as
+
 
 class Qdisc(Model, kw_only=True, frozen=True):
     """Queueing discipline with its parameters, see `sojourn list disciplines`."""
+
+    _checked_as = "qdisc"
 
 
 class Tcp(Model, kw_only=True, frozen=True):
     """TCP with its parameters, see `sojourn list tcp`."""
 
+    _checked_as = "tcp"
+
 
 class Source(Model, kw_only=True, frozen=True):
     """Traffic source with its parameters, see `sojourn list sources`."""
+
+    _checked_as = "source"
