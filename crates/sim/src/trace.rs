@@ -215,7 +215,7 @@ impl TrafficCursor {
     }
 
     /// Advance to the next row; returns the size of the current packet in bytes.
-    pub fn next(&mut self) -> u32 {
+    pub fn pop(&mut self) -> u32 {
         self.next += 1;
         self.rows.get(self.next - 1).map_or(0, |r| cast::saturate32(r.bytes))
     }

@@ -74,7 +74,7 @@ impl UdpEndpoints {
                 let (bytes, gap) = pace.next_packet(&mut self.rng);
                 (cast::saturate32(bytes), now + gap)
             }
-            DatagramSchedule::Trace(player) => (player.next(), player.next_time()),
+            DatagramSchedule::Trace(player) => (player.pop(), player.next_time()),
         }
     }
 
