@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 SLOW = ("link::tests::rate_is_exact_over_an_hour",)
 """Unit tests that take seconds, and say nothing about files other than link.rs."""
-RECOUNT = ("a_tally_agrees",)
+RECOUNT = ("statistics_agree_with_a_recount",)
 """Property test of the link's counters: two thirds of the suite's time."""
 TCP_NEAR = ("tcp_rfc", "tcp_ns2", "tcp_rack", "tcp_reopen")
 """These take milliseconds."""
@@ -56,10 +56,10 @@ def ladder(root: Path, file: str) -> tuple[list[Rung], list[Rung]]:
     if parts[0] in ("aqm", "sched") and parts[-1] != "mod":
         name = {"drop_tail": "droptail", "fair": "drr"}.get(path.stem, path.stem)
         only = (("SOJOURN_DISCIPLINE", name),)
-        far = [Rung("sojourn-aqm", "tidy", ("bytes_of_state",))]
+        far = [Rung("sojourn-aqm", "tidy", ("documented_state_sizes",))]
         far.append(Rung("sojourn-aqm", "check", (), RECOUNT, only))
     else:
-        without = () if parts[0] in ("link", "tally") else RECOUNT
+        without = () if parts[0] in ("link", "stats") else RECOUNT
         far = [Rung("sojourn-aqm", "exhaustive", (), models)]
         far.append(Rung("sojourn-aqm", "check", (), without))
     far.append(Rung("sojourn-aqm", "gps"))

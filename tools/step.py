@@ -146,7 +146,7 @@ def scenario(name: str) -> dict[str, Any]:
 
 @cache
 def _code() -> str:
-    """Return the code of this module without imports and texts, which draw nothing."""
+    """Return the code of this module without imports, texts and the tables of disciplines."""
     tree = ast.parse(Path(__file__).read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):

@@ -13,7 +13,7 @@
 //! let mut link = Link::new(spec, made.qdisc, rand_pcg::Pcg64Mcg::seed_from_u64(1))?;
 //!
 //! link.push(Time::ZERO, Packet { len: 1250, body: 7, ..Packet::default() });
-//! let due = link.wake().unwrap();                          // 1 ms to send, 25 ms to travel
+//! let due = link.next_poll().unwrap();                          // 1 ms to send, 25 ms to travel
 //! assert_eq!(due, Time::ZERO + Span::ms(26));
 //! assert_eq!(link.poll(due).unwrap().body, 7);
 //! # Ok::<(), sojourn_aqm::Error>(())

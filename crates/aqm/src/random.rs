@@ -12,8 +12,8 @@ use rand_core::Rng;
 ///
 /// ```
 /// use sojourn_aqm::random::stream_key;
-/// assert_ne!(key(1, "links.up"), key(1, "links.down"));
-/// assert_ne!(key(1, "links.up"), key(2, "links.up"));
+/// assert_ne!(stream_key(1, "links.up"), stream_key(1, "links.down"));
+/// assert_ne!(stream_key(1, "links.up"), stream_key(2, "links.up"));
 /// ```
 pub fn stream_key(seed: u64, name: &str) -> [u8; 32] {
     // FNV-1a over (lane, seed, name) for four words at once. The lane comes first, so that the

@@ -143,7 +143,7 @@ impl Aqm for Blue {
 
     fn dequeue(
         &mut self,
-        _cx: &mut Context<'_>,
+        _context: &mut Context<'_>,
         line: &mut QueueView<'_>,
         _ecn: bool,
     ) -> Option<Packet> {

@@ -60,7 +60,7 @@ pub trait Aqm {
     /// transmission is not counted either.
     fn on_arrival(
         &mut self,
-        _cx: &mut Context<'_>,
+        _context: &mut Context<'_>,
         _line: &mut QueueView<'_>,
         _packet: &Packet,
     ) -> Verdict {
@@ -82,7 +82,7 @@ pub trait Aqm {
     /// true if packets may be marked.
     fn dequeue(
         &mut self,
-        _cx: &mut Context<'_>,
+        _context: &mut Context<'_>,
         line: &mut QueueView<'_>,
         _ecn: bool,
     ) -> Option<Packet> {

@@ -333,7 +333,7 @@ impl Aqm for Red {
     #[inline(always)]
     fn dequeue(
         &mut self,
-        _cx: &mut Context<'_>,
+        _context: &mut Context<'_>,
         line: &mut QueueView<'_>,
         _ecn: bool,
     ) -> Option<Packet> {

@@ -252,7 +252,7 @@ impl Aqm for Sfb {
 
     fn dequeue(
         &mut self,
-        _cx: &mut Context<'_>,
+        _context: &mut Context<'_>,
         line: &mut QueueView<'_>,
         _ecn: bool,
     ) -> Option<Packet> {

@@ -92,7 +92,7 @@ impl Qdisc for DropTail {
         self.line.push(&mut self.pool, packet);
     }
 
-    fn dequeue(&mut self, _cx: &mut Context<'_>) -> Option<Packet> {
+    fn dequeue(&mut self, _context: &mut Context<'_>) -> Option<Packet> {
         self.line.pop(&mut self.pool)
     }
 
