@@ -24,7 +24,7 @@
 //! let (mut now, mut wire) = (Time::ZERO, Vec::new());
 //! sender.open(now, &mut wire);
 //! sender.write(now, 3_000, &mut wire);
-//! while !sender.done() {
+//! while !sender.is_done() {
 //!     now = Time(now.0 + 10_000_000);
 //!     for segment in std::mem::take(&mut wire) {
 //!         if let Some(ack) = receiver.on_segment(now, &segment, false) {
