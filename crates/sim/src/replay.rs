@@ -101,7 +101,7 @@ pub fn replay(
     let env = Env { first_update, ..Env::new(rate) };
     let qdisc = read::build_qdisc(qdisc, &env)?.1.qdisc;
     if rate.0 == 0 {
-        return Err(Error::new("must be above 0bit").at("rate"));
+        return Err(Error::new("0bit is not allowed, must be above 0bit").at("rate"));
     }
     if let Some(f) = follow.filter(|f| f.len() != arrivals.len()) {
         let text = format!("has {} rows for {} arrivals", f.len(), arrivals.len());

@@ -189,9 +189,9 @@ def model_and_flow(runs: Runs, ax: "Axes") -> None:
     one = runs["targets"].filter(pl.col("flows") == 1)
     for target in sorted(one["target"].unique().to_list()):
         found = interval(100 * values(one, "utilisation", target=target))
-        label = "CoDel, one flow" if target == 0.3 else None
+        named = "CoDel, one flow" if target == 0.3 else None
         dot = {**style(2), "ls": ""}
-        ax.errorbar([target / 0.3], [found.mean], yerr=[found.half], label=label, **dot)
+        ax.errorbar([target / 0.3], [found.mean], yerr=[found.half], label=named, **dot)
     ax.set(xlabel="target, round trips of 300 us", ylabel="utilisation, %", xlim=(0, 1.55))
     legend(ax)
 
