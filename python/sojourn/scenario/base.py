@@ -8,6 +8,7 @@ import msgspec
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.html import html
+from sojourn.scenario.plain import plain
 
 LINK_TRACE = ("link", "trace")
 """The field of a link that the check of a link omits."""
@@ -21,8 +22,6 @@ class _Data(msgspec.Struct, kw_only=True, frozen=True):
         kind = self._kind()
         if kind is None:
             return
-        from sojourn.scenario.load import plain  # which needs the classes
-
         try:
             # Traces are read, and validated, with the scenario.
             tree = {key: value for key, value in plain(self).items() if (kind, key) != LINK_TRACE}

@@ -5,18 +5,16 @@ so that there is a single set of rules; its errors begin with the path of the va
 """
 
 import json
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import msgspec
-
 from sojourn._sojourn import InputError
-from sojourn._util.inputs import QUOTED_MAX, bytes_of_file, shown, text_of
+from sojourn._util.inputs import bytes_of_file, text_of
 from sojourn.scenario import packet_trace
 from sojourn.scenario.keys import Change, Flow, Link, Scenario
 from sojourn.scenario.parsing import parse_json, parse_toml
+from sojourn.scenario.plain import plain
 
 __all__ = [
     "Change",
@@ -129,90 +127,3 @@ def _with_traces(tree: Any) -> Any:
             except InputError as error:
                 raise InputError(f"links.{name}.trace: {error}") from None
     return tree
-
-
-def plain(value: Any) -> Any:
-    """Convert a value to JSON types: models to tables, NumPy numbers and arrays to Python's.
-
-    Raises
-    ------
-    InputError
-        If JSON cannot represent a value: NaN, infinity, integers of more than 64 bits, dates,
-        bytes, other objects. The message begins with its path below `value`.
-    """
-    try:
-        return _plain(value)
-    except _NotJsonError as error:
-        raise InputError(": ".join(filter(None, (".".join(error.path), error.text)))) from None
-
-
-class _NotJsonError(Exception):
-    """Value that JSON cannot represent, with its path."""
-
-    def __init__(self, text: str) -> None:
-        self.path: list[str] = []
-        self.text = text
-
-
-def _plain(value: Any) -> Any:
-    match value:
-        case None | bool():
-            return value
-        case str():
-            return value.encode(errors="backslashreplace").decode()
-        case int():
-            if -(1 << 63) <= value < 1 << 64:
-                return value
-            raise _NotJsonError(f"{_digits(value)} is out of range, allowed: up to {1 << 53}")
-        case float():
-            if math.isfinite(value):
-                return value
-            raise _NotJsonError(f"{value} is not a finite number")
-        case msgspec.Struct():
-            tag = value.__struct_config__
-            head = {tag.tag_field: tag.tag} if tag.tag_field else {}
-            names = zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True)
-            given = {name: getattr(value, field) for field, name in names}
-            return _plain(head | {name: one for name, one in given.items() if one is not None})
-        case Mapping():
-            return _table(value)
-        case Sequence() if not isinstance(value, bytes | bytearray):
-            return _list(value)
-        case Path():
-            return _plain(str(value))
-        case _ if hasattr(value, "tolist"):
-            return _plain(value.tolist())  # NumPy
-        case _:
-            kind = type(value).__name__
-            raise _NotJsonError(f"{shown(str(value))} is of type {kind}, which no key takes")
-
-
-def _table(value: Mapping[Any, Any]) -> Table:
-    table = {}
-    try:
-        for key, inner in value.items():
-            table[_plain(str(key))] = _plain(inner)
-    except _NotJsonError as error:
-        error.path.insert(0, shown(str(key)).strip('"'))
-        raise
-    return table
-
-
-def _list(value: Sequence[Any]) -> list[Any]:
-    items: list[Any] = []
-    try:
-        for inner in value:
-            items.append(_plain(inner))
-    except _NotJsonError as error:
-        # Flows have their name in paths, as in the messages of Rust.
-        name = inner.get("name") if isinstance(inner, Mapping) else getattr(inner, "name", None)
-        error.path.insert(0, name if isinstance(name, str) else str(len(items)))
-        raise
-    return items
-
-
-def _digits(value: int) -> str:
-    """Format a large integer; Python refuses to print thousands of digits."""
-    if abs(value) < 10**QUOTED_MAX:
-        return str(value)
-    return f"a number of about {round(value.bit_length() * math.log10(2))} digits"
