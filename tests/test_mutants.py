@@ -70,6 +70,6 @@ def test_a_file_is_tested_by_the_tests_that_mention_it() -> None:
     assert near[0].only == ("aqm::red::",)
     assert near[-1] == ("sojourn-aqm", "exhaustive", ("flows::", "red::"), (), ())
     assert (("SOJOURN_DISCIPLINE", "red"),) in [rung.env for rung in far]
-    near, far = ladder(ROOT, "crates/sim/src/tcp/rfc.rs")
-    assert near[0].only == ("tcp::rfc::",)
+    near, far = ladder(ROOT, "crates/sim/src/endpoint/tcp/rfc.rs")
+    assert near[0].only == ("endpoint::tcp::rfc::",)
     assert near[-1].target == "golden"

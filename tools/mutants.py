@@ -37,7 +37,11 @@ ROOM = ROOT / "target" / "mutants"
 TREE, BUILD, RESULTS = ROOM / "tree", ROOM / "build", ROOM / "results"
 ALLOWED = ROOT / "tests" / "mutants" / "allowed.toml"
 PAGE = ROOT / "docs" / "mutation.md"
-SCOPE = ("crates/aqm/src/**/*.rs", "crates/sim/src/tcp/*.rs", "crates/sim/src/cc/*.rs")
+SCOPE = (
+    "crates/aqm/src/**/*.rs",
+    "crates/sim/src/endpoint/tcp/**/*.rs",
+    "crates/sim/src/endpoint/cc/*.rs",
+)
 TESTS_ALONE = ("testing.rs", "tests.rs")
 """Names of files that hold tests and nothing else."""
 ROW = re.compile(r"^\| `(crates/[^`]+)` \|.*$", re.MULTILINE)

@@ -43,7 +43,7 @@ def ladder(root: Path, file: str) -> tuple[list[Rung], list[Rung]]:
     if path.parts[1] == "sim":
         near = [Rung("sojourn-sim", "lib", (own,)), Rung("sojourn-sim", "lib", ("tcp::", "cc::"))]
         near += [Rung("sojourn-sim", target) for target in TCP_NEAR]
-        if parts[0] == "cc":
+        if "cc" in parts:
             control = (CONTROLS.get(path.stem, path.stem),)
             near += [Rung("sojourn-sim", target, control) for target in ("cc_traces", "cc")]
         near.append(Rung("sojourn-sim", "golden"))

@@ -60,7 +60,7 @@ fn prefetch_in_the_simulator_is_the_only_unsafe_code() {
             allowed.extend(vec![file.file_name().unwrap().to_owned(); times]);
         }
     }
-    assert_eq!(allowed, ["fetch.rs"]);
+    assert_eq!(allowed, ["prefetch.rs"]);
 }
 
 fn rust_files(folder: &Path) -> Vec<PathBuf> {

@@ -22,15 +22,15 @@
 )]
 
 pub mod capture;
-pub mod hop;
+pub mod direction;
 pub mod ip;
-pub mod line;
-pub mod net;
+pub mod network;
 pub mod pool;
 pub mod pump;
+pub mod timed_link;
 
 pub use capture::Capture;
-pub use hop::{Direction, DirectionConfig};
-pub use line::TimedLink;
-pub use net::{Network, NetworkConfig, Route};
+pub use direction::{Direction, DirectionConfig};
+pub use network::{Network, NetworkConfig, Route};
 pub use pump::{Pump, PumpThread, Report, Start};
+pub use timed_link::TimedLink;

@@ -1,7 +1,6 @@
 //! Pump: threads that read packets from descriptors and write packets that have left their link to
 //! others. The only module of the project that reads a clock.
 
-use crate::hop::Direction;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::{Errno, read, write};
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
@@ -104,30 +103,6 @@ pub struct Report<C> {
 pub struct Pump<C> {
     threads: Vec<JoinHandle<Report<C>>>,
     stop: Arc<OwnedFd>,
-}
-
-impl Pump<Direction> {
-    /// Start moving packets between two ends, from `near` to `far` through `up` and back through
-    /// `down`, with one thread per direction. `start` is time zero.
-    ///
-    /// # Errors
-    /// As for [`Pump::start`].
-    pub fn start_bidirectional(
-        near: OwnedFd,
-        far: OwnedFd,
-        up: Direction,
-        down: Direction,
-        start: Start,
-    ) -> std::io::Result<Pump<Direction>> {
-        let (near, far) = (Arc::new(near), Arc::new(far));
-        let lane = |name, carrier, from: &Arc<OwnedFd>, to: &Arc<OwnedFd>| PumpThread {
-            name,
-            carrier,
-            from: vec![from.clone()],
-            to: vec![to.clone()],
-        };
-        Pump::start(vec![lane("up", up, &near, &far), lane("down", down, &far, &near)], start)
-    }
 }
 
 impl<C: Transport> Pump<C> {

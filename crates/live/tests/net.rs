@@ -11,7 +11,7 @@ mod common;
 
 use common::{link, made};
 use sojourn_aqm::{Opportunities, Span, Time};
-use sojourn_live::net::{FIRST_HOST, HostPair, PairStats};
+use sojourn_live::network::{FIRST_HOST, HostPair, PairStats};
 use sojourn_live::pump::Transport;
 use sojourn_live::{Network, NetworkConfig, Route, TimedLink};
 

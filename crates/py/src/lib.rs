@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Map, Value as Json};
 use sojourn_aqm::{Ecn, Rate, Span, Time};
-use sojourn_sim::link_def::LinkConfig;
+use sojourn_sim::config::links::LinkConfig;
 use sojourn_sim::{Arrival, Column, Decision, Progress, ReplayOptions, Scenario};
 
 create_exception!(
@@ -98,7 +98,7 @@ fn arrivals(
 fn links(links_json: &str) -> PyResult<Vec<LinkConfig>> {
     let json = serde_json::from_str(links_json)
         .map_err(|e| InputError::new_err(format!("not valid JSON: {e}")))?;
-    sojourn_sim::link_def::parse_links(&json).map_err(refused)
+    sojourn_sim::config::links::parse_links(&json).map_err(refused)
 }
 
 /// Convert to nanoseconds, -1 for no time.
@@ -164,7 +164,7 @@ mod _sojourn {
     /// Split the text `name(key=value, ...)` into the name and its parameters, values as text.
     #[pyfunction]
     fn call(text: &str) -> PyResult<(&str, Vec<(&str, &str)>)> {
-        sojourn_sim::read::parse_call(text).map_err(refused)
+        sojourn_sim::parsing::parse::parse_call(text).map_err(refused)
     }
 
     /// Run a scenario; return its summary as JSON and its columns.

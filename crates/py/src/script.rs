@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::Time;
 use sojourn_sim::Scenario;
-use sojourn_sim::script::{self, Action, Load};
+use sojourn_sim::engine::script::{self, Action, Load};
 
 /// Action for the caller: kind, flow, row, bytes (-1 for unlimited), true for a request, true if
 /// the connection is kept.
@@ -52,7 +52,8 @@ impl Script {
     #[new]
     fn new(scenario_json: &str) -> PyResult<Script> {
         let scenario = Scenario::from_json(scenario_json).map_err(refused)?;
-        let group = |def: &sojourn_sim::scenario::FlowConfig| (def.name.clone(), def.tcp.is_some());
+        let group =
+            |def: &sojourn_sim::config::flows::FlowConfig| (def.name.clone(), def.tcp.is_some());
         let groups = scenario.flows.iter().map(group).collect();
         Ok(Script { script: Some(script::Script::new(scenario)), groups })
     }

@@ -13,9 +13,11 @@
 //! # Ok::<(), sojourn_aqm::Error>(())
 //! ```
 //!
-//! Modules: [`scenario`] parses and validates the JSON; `world` holds links and flows and processes
-//! events in order ([`slots`]); [`flow`] is the pair of endpoints of a flow, with [`tcp`] and a
-//! [`source`]; [`outcome`] is the result; [`replay`] sends recorded arrivals through one link.
+//! Modules, each using only those above it: [`collections`] has the event queue, [`parsing`] reads
+//! values of scenario files, [`traffic`] has the sources, [`endpoint`] the transport protocols,
+//! [`config`] a parsed scenario, [`output`] the results; [`engine`] runs a scenario, with
+//! [`engine::flow`] as the pair of endpoints of a flow, and [`replay`] sends recorded arrivals
+//! through one link.
 #![deny(unsafe_code)]
 #![cfg_attr(
     test,
@@ -27,41 +29,18 @@
     )
 )]
 
-mod acks;
-pub mod cc;
-pub mod cdf;
-pub mod changes;
-mod check;
-pub mod crowd;
-pub mod dist;
-mod fetch;
-pub mod flow;
-pub mod keys;
-pub mod link_def;
-mod memory;
+pub mod collections;
+pub mod config;
+pub mod endpoint;
+pub mod engine;
 pub mod missing;
-pub mod onoff;
-pub mod outcome;
-mod pace;
-mod places;
-pub mod read;
-mod replay;
-pub mod scenario;
-pub mod script;
-pub mod series;
-pub mod slots;
-pub mod source;
-mod specs;
-pub mod tcp;
-pub mod timetable;
-pub mod trace;
-pub mod udp;
-pub mod wire;
-mod world;
+pub mod output;
+pub mod parsing;
+pub mod traffic;
 
-pub use check::check;
-pub use outcome::{Column, Outcome};
-pub use replay::{Arrival, Decision, Replay, ReplayOptions, replay};
-pub use scenario::Scenario;
-pub use specs::registry_json;
-pub use world::{Progress, run};
+pub use config::check::check;
+pub use config::scenario::Scenario;
+pub use engine::replay::{Arrival, Decision, Replay, ReplayOptions, replay};
+pub use engine::simulation::{Progress, run};
+pub use output::outcome::{Column, Outcome};
+pub use output::specs::registry_json;

@@ -3,7 +3,7 @@
 
 use sojourn_aqm::missing::Missing;
 
-/// Congestion controls and transports that are not in [`crate::tcp::TCPS`].
+/// Congestion controls and transports that are not in [`crate::endpoint::tcp::TCPS`].
 pub static SENDERS: &[Missing] = &[
     Missing {
         names: &["prague"],
@@ -68,7 +68,7 @@ pub static SENDERS: &[Missing] = &[
     },
 ];
 
-/// Traffic sources that are not in [`crate::source::SOURCES`].
+/// Traffic sources that are not in [`crate::traffic::source::SOURCES`].
 pub static SOURCES: &[Missing] = &[
     Missing {
         names: &["video", "dash", "abr", "streaming"],
@@ -89,7 +89,8 @@ pub static SOURCES: &[Missing] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{source, tcp};
+    use crate::endpoint::tcp;
+    use crate::traffic::source;
 
     #[test]
     fn no_name_is_both_implemented_and_missing() {

@@ -2,7 +2,7 @@
 
 use sojourn_aqm::Time;
 use sojourn_aqm::units::Span;
-use sojourn_sim::script::{Action, Load, Script};
+use sojourn_sim::engine::script::{Action, Load, Script};
 use sojourn_sim::{Column, Scenario, run};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

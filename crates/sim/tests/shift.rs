@@ -94,7 +94,7 @@ fn every_discipline() {
 
 #[test]
 fn every_tcp() {
-    for entry in sojourn_sim::tcp::TCPS {
+    for entry in sojourn_sim::endpoint::tcp::TCPS {
         for qdisc in ["droptail", "codel"] {
             same_later(entry.name, qdisc, &tcp(entry.name, "rfc"), &OFFSETS);
         }

@@ -1,12 +1,12 @@
 """The command `sojourn new`: scenario templates, which are the files in `templates/`."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sojourn._sojourn import InputError
-from sojourn.cli import suggest
 
 FOLDER = Path(__file__).parent / "templates"
 
@@ -21,6 +21,11 @@ ORDER = (
     "dctcp",
 )
 """Names of the templates, the most common uses first."""
+
+
+def templates(incomplete: str) -> Iterator[str]:
+    """Yield the templates whose name begins with `incomplete`, for shell completion."""
+    yield from (name for name in ORDER if name.startswith(incomplete))
 
 
 def text(name: str, file: str) -> str:
@@ -48,9 +53,7 @@ def about(name: str) -> str:
 def new(
     template: Annotated[
         str | None,
-        typer.Argument(
-            help="name of the template", show_default=False, autocompletion=suggest.templates
-        ),
+        typer.Argument(help="name of the template", show_default=False, autocompletion=templates),
     ] = None,
     file: Annotated[
         Path | None, typer.Argument(help="file to write: .toml", show_default=False)

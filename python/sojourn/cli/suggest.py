@@ -30,13 +30,6 @@ def names(incomplete: str) -> Iterator[tuple[str, str]]:
                 yield spec["name"], spec["about"]
 
 
-def templates(incomplete: str) -> Iterator[str]:
-    """Yield the templates of `sojourn new`."""
-    from sojourn.cli.new import ORDER
-
-    yield from (name for name in ORDER if name.startswith(incomplete))
-
-
 def papers(incomplete: str) -> Iterator[str]:
     """Yield the papers of `sojourn paper run`."""
     from sojourn.reproduction.paper import ids

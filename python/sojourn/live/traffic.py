@@ -120,7 +120,7 @@ class TrafficGenerator:
                 self._broken(connection, error)
 
     def _do(self, what: str, flow: int, row: int, size: int, request: bool, keep: bool) -> None:
-        """Execute a cue of the script (see `sojourn_sim::script`)."""
+        """Execute a cue of the script (see `sojourn_sim::engine::script`)."""
         match what:
             case "open":
                 self._open(flow, row, size, request, keep)

@@ -3,7 +3,7 @@
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::{Link, LinkSpec, Rate, Setting, Span, Time};
-use sojourn_live::net::{FIRST_HOST, HostPair};
+use sojourn_live::network::{FIRST_HOST, HostPair};
 use sojourn_live::pump::Transport;
 use sojourn_live::{Direction, DirectionConfig, Network, NetworkConfig, Route, TimedLink, ip};
 

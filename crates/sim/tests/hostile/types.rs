@@ -3,7 +3,7 @@
 use crate::body;
 use serde_json::{Value, json};
 use sojourn_sim::Scenario;
-use sojourn_sim::keys::TABLES;
+use sojourn_sim::parsing::keys::TABLES;
 
 /// JSON types that a key accepts, as the letters of [`letter`].
 struct Key {

@@ -7,9 +7,9 @@ use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Rate, Span, Time};
 use sojourn_aqm::{Context, Dropped, Packet};
 use sojourn_sim::Scenario;
-use sojourn_sim::flow::random_stream;
-use sojourn_sim::scenario::LinkConfig;
-use sojourn_sim::wire::LossModel;
+use sojourn_sim::config::links::LinkConfig;
+use sojourn_sim::config::loss::LossModel;
+use sojourn_sim::engine::random_stream::random_stream;
 use std::cmp::Reverse;
 
 pub struct PlainLink {

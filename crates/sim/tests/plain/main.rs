@@ -12,11 +12,11 @@
 use serde_json::Value;
 use sojourn_aqm::units::Time;
 use sojourn_aqm::{Ecn, Packet};
-use sojourn_sim::crowd::{SessionGroup, uses_sessions};
-use sojourn_sim::flow::{Arrival, Endpoints, Flow, Outbox};
-use sojourn_sim::scenario::Route;
-use sojourn_sim::tcp::{Ack, Segment};
-use sojourn_sim::timetable::DueChange;
+use sojourn_sim::config::flows::Route;
+use sojourn_sim::endpoint::tcp::{Ack, Segment};
+use sojourn_sim::engine::change_schedule::DueChange;
+use sojourn_sim::engine::flow::{Arrival, Endpoints, Flow, Outbox};
+use sojourn_sim::engine::sessions::SessionGroup;
 use sojourn_sim::{Column, Outcome, Scenario};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -78,7 +78,7 @@ impl Plain {
         let (mut flows, mut routes, mut crowds) = (vec![], vec![], vec![]);
         for g in groups {
             let def = &s.flows[g];
-            if uses_sessions(def) {
+            if def.uses_sessions() {
                 crowds.push(SessionGroup::new(s, g));
                 continue;
             }

@@ -1,0 +1,289 @@
+//! One direction: a link and the bytes of the packets in it. Like a link it is passed the time and
+//! reads no clock.
+
+use crate::capture::{self, Capture};
+use crate::ip;
+use crate::pool::Pool;
+use crate::pump::{Pump, PumpThread, Start, Transport};
+use crate::timed_link::{LinkCallback, TimedLink};
+use sojourn_aqm::cast;
+use sojourn_aqm::stats::Histogram;
+use sojourn_aqm::{DropReason, Ecn, Link, Packet, Span, Time};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// Deliveries later than this are counted as late.
+pub const LATE: Span = Span::ms(1);
+
+/// Configuration of a direction.
+pub struct DirectionConfig {
+    /// Link.
+    pub line: TimedLink,
+    /// Key of the flow hash.
+    pub hash_key: u64,
+    /// Bytes in front of the IP header: 0 on a TUN device, 14 on a veth. They are forwarded
+    /// unchanged and not counted in the packet length.
+    pub prefix_bytes: usize,
+}
+
+/// Counters of a direction besides those of its link.
+#[derive(Clone, Debug, Default)]
+pub struct DeliveryStats {
+    /// Malformed packets; they do not reach the link.
+    pub malformed: u64,
+    /// Packets dropped because the pool is exhausted; they do not reach the link.
+    pub no_memory: u64,
+    /// Delivered packets.
+    pub delivered: u64,
+    /// Packets that left the link but were refused by the destination device.
+    pub refused: u64,
+    /// Time between the due time of a packet and its delivery.
+    pub lateness: Histogram,
+    /// Number of packets later than [`LATE`].
+    pub late: u64,
+}
+
+impl DeliveryStats {
+    /// Record that a packet due at `due` was written at `now`, or `refused` by the device.
+    pub fn written(&mut self, due: Time, now: Time, refused: bool) {
+        let lateness = now.since(due);
+        self.lateness.add(lateness);
+        self.late += u64::from(lateness > LATE);
+        if refused {
+            self.refused += 1;
+        } else {
+            self.delivered += 1;
+        }
+    }
+}
+
+/// Packet that has left the link.
+#[derive(Clone, Copy, Debug)]
+pub struct Due {
+    /// Due time.
+    pub at: Time,
+    packet: Packet,
+}
+
+/// One direction.
+pub struct Direction {
+    line: TimedLink,
+    pool: Pool,
+    /// Pool entry into which the next packet is read.
+    next_buffer: u32,
+    salt: u64,
+    head: usize,
+    capture: Option<Capture>,
+    arrivals: Option<Vec<Packet>>,
+    counts: DeliveryStats,
+}
+
+impl Direction {
+    /// Create an empty direction at time zero.
+    pub fn new(spec: DirectionConfig) -> Direction {
+        let DirectionConfig { line, hash_key: salt, prefix_bytes: head } = spec;
+        let mut pool = Pool::default();
+        Direction {
+            line,
+            next_buffer: pool.allocate().expect("the first place"),
+            pool,
+            salt,
+            head,
+            capture: None,
+            arrivals: None,
+            counts: DeliveryStats::default(),
+        }
+    }
+
+    /// Call `see` with the link once per `every`; the first call is at time `every`.
+    pub fn sample_every(&mut self, every: Span, see: LinkCallback) {
+        self.line.sample_every(every, see);
+    }
+
+    /// Record every packet in `capture`.
+    pub fn capture(&mut self, capture: Capture) {
+        self.capture = Some(capture);
+    }
+
+    /// Log every arrival, and every packet that leaves the queue.
+    pub fn enable_packet_log(&mut self) {
+        self.arrivals = Some(Vec::new());
+        self.line.link.enable_packet_log();
+    }
+
+    /// Arrivals as logged since [`Direction::enable_packet_log`].
+    pub fn arrivals(&self) -> &[Packet] {
+        self.arrivals.as_deref().unwrap_or_default()
+    }
+
+    /// Link.
+    pub fn link(&mut self) -> &mut Link {
+        &mut self.line.link
+    }
+
+    /// Number of packets dropped by random loss.
+    pub fn lost_on_wire(&self) -> u64 {
+        self.line.lost_on_wire
+    }
+
+    /// Counters.
+    pub fn counts(&self) -> &DeliveryStats {
+        &self.counts
+    }
+
+    /// Number of packets in the queue or in flight.
+    pub fn packets_held(&self) -> usize {
+        self.pool.in_use() - 1
+    }
+
+    /// Buffer for the next packet, for [`Direction::accept`].
+    pub fn receive_buffer(&mut self) -> &mut [u8] {
+        self.pool.get_mut(self.next_buffer)
+    }
+
+    /// Accept a packet at `now`: the first `len` bytes of [`Direction::receive_buffer`].
+    pub fn accept(&mut self, now: Time, len: usize) {
+        let packet =
+            self.pool.get_mut(self.next_buffer)[..len].get(self.head..).unwrap_or_default();
+        let len = cast::number(packet.len());
+        let Ok(header) = ip::read(packet, self.salt) else {
+            self.counts.malformed += 1;
+            return;
+        };
+        let Some(spare) = self.pool.allocate() else {
+            self.counts.no_memory += 1;
+            return;
+        };
+        let body = std::mem::replace(&mut self.next_buffer, spare);
+        self.advance(now);
+        let ip::Header { ecn, class, hash } = header;
+        let packet = Packet { arrived: now, len, flow: hash, hash, body, class, ecn };
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.push(packet);
+        }
+        self.line.link.push(now, packet);
+        self.free_dropped();
+    }
+
+    /// Process everything due up to `now`, each event at its own time.
+    pub fn advance(&mut self, now: Time) {
+        self.line.advance(now);
+        self.free_dropped();
+    }
+
+    /// Time of the next event; None if there is none.
+    pub fn next_event_time(&mut self) -> Option<Time> {
+        self.line.next_event_time()
+    }
+
+    /// Next packet that has left the link by `now`. Return it with [`Direction::on_written`].
+    pub fn next_delivery(&mut self, now: Time) -> Option<Due> {
+        self.advance(now);
+        while let Some((at, packet, lost)) = self.line.poll(now) {
+            if !lost {
+                if packet.ecn == Ecn::Ce {
+                    ip::mark(&mut self.pool.get_mut(packet.body)[self.head..]);
+                }
+                return Some(Due { at, packet });
+            }
+            self.capture_packet(at, packet, "dropped: random loss");
+            self.pool.free(packet.body);
+        }
+        None
+    }
+
+    /// Bytes of a packet that has left the link, including the `head` in front of the IP header.
+    pub fn delivery_bytes(&mut self, due: &Due) -> &[u8] {
+        &self.pool.get_mut(due.packet.body)[..self.head + due.packet.len as usize]
+    }
+
+    /// Record that a packet was written at `now`, or `refused` by the device, and free it.
+    pub fn on_written(&mut self, due: Due, now: Time, refused: bool) {
+        self.counts.written(due.at, now, refused);
+        let comment =
+            if refused { "left the link, but the destination device refused it" } else { "" };
+        self.capture_packet(due.at, due.packet, comment);
+        self.pool.free(due.packet.body);
+    }
+
+    /// Free the packets that the link dropped.
+    fn free_dropped(&mut self) {
+        let Direction { line, pool, capture, head, .. } = self;
+        for lost in line.link.take_dropped() {
+            if let Some(capture) = capture {
+                let why = match lost.reason {
+                    DropReason::Full => "the buffer is full",
+                    DropReason::Early => "by the AQM, on arrival",
+                    DropReason::Late => "by the AQM, at the head",
+                };
+                let comment = capture::drop_comment(why, lost.at.since(lost.packet.arrived));
+                let bytes = &pool.get_mut(lost.packet.body)[*head..][..lost.packet.len as usize];
+                capture.packet(lost.at, bytes, &comment);
+            }
+            pool.free(lost.packet.body);
+        }
+    }
+
+    fn capture_packet(&mut self, at: Time, packet: Packet, comment: &str) {
+        if let Some(capture) = &self.capture {
+            let bytes = &self.pool.get_mut(packet.body)[self.head..][..packet.len as usize];
+            capture.packet(at, bytes, comment);
+        }
+    }
+}
+
+impl Transport for Direction {
+    type Due = Due;
+
+    fn receive_buffer(&mut self) -> &mut [u8] {
+        self.receive_buffer()
+    }
+
+    fn accept(&mut self, _end: usize, now: Time, len: usize) {
+        self.accept(now, len);
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.advance(now);
+    }
+
+    fn next_event_time(&mut self) -> Option<Time> {
+        self.next_event_time()
+    }
+
+    fn next_delivery(&mut self, now: Time) -> Option<Due> {
+        self.next_delivery(now)
+    }
+
+    fn delivery_bytes(&mut self, due: &Due) -> (usize, &[u8]) {
+        (0, self.delivery_bytes(due))
+    }
+
+    fn on_written(&mut self, due: Due, now: Time, refused: bool) {
+        self.on_written(due, now, refused);
+    }
+}
+
+impl Pump<Direction> {
+    /// Start moving packets between two ends, from `near` to `far` through `up` and back through
+    /// `down`, with one thread per direction. `start` is time zero.
+    ///
+    /// # Errors
+    /// As for [`Pump::start`].
+    pub fn start_bidirectional(
+        near: OwnedFd,
+        far: OwnedFd,
+        up: Direction,
+        down: Direction,
+        start: Start,
+    ) -> std::io::Result<Pump<Direction>> {
+        let (near, far) = (Arc::new(near), Arc::new(far));
+        let lane = |name, carrier, from: &Arc<OwnedFd>, to: &Arc<OwnedFd>| PumpThread {
+            name,
+            carrier,
+            from: vec![from.clone()],
+            to: vec![to.clone()],
+        };
+        Pump::start(vec![lane("up", up, &near, &far), lane("down", down, &far, &near)], start)
+    }
+}

@@ -1,0 +1,212 @@
+//! Event queue: one slot per source of events (a link, a flow), each with at most one pending time,
+//! in a tournament tree. Changing a time updates the path to the root; cancelled events are never
+//! stored.
+//!
+//! Ties go to the lower slot, unless the simulation chooses otherwise among
+//! [`EventQueue::for_each_tied`]. Slots are assigned by name, so neither declaration order nor the
+//! number of previous events affects how ties are broken.
+
+use crate::collections::prefetch::prefetch;
+use sojourn_aqm::cast;
+use sojourn_aqm::units::Time;
+
+/// Tournament tree. Node 1 is the root, the children of node k are 2k and 2k + 1, and each node
+/// holds the least key below it; the leaves are the slots. A key is a time with its slot in the low
+/// bits, so that one branch-free comparison orders by both.
+pub struct EventQueue {
+    keys: Box<[u64]>,
+    leaves: usize,
+    /// Number of low bits of a key that hold the slot.
+    bits: u32,
+}
+
+impl EventQueue {
+    /// Create `n` slots with nothing pending.
+    pub fn new(n: usize) -> EventQueue {
+        let leaves = n.max(2).next_power_of_two();
+        EventQueue {
+            keys: vec![u64::MAX; 2 * leaves].into(),
+            leaves,
+            bits: leaves.trailing_zeros(),
+        }
+    }
+
+    /// Enlarge to `n` slots; pending times are kept.
+    #[cold]
+    pub fn reserve(&mut self, n: usize) {
+        if n <= self.leaves {
+            return;
+        }
+        let mut grown = EventQueue::new(n);
+        for slot in 0..self.leaves {
+            let key = self.keys[self.leaves + slot];
+            if key != u64::MAX {
+                grown.schedule(slot, Time(key >> self.bits));
+            }
+        }
+        *self = grown;
+    }
+
+    /// Earliest time that cannot be told from never with `n` slots.
+    pub fn max_time(n: usize) -> Time {
+        Time(u64::MAX >> n.max(2).next_power_of_two().trailing_zeros())
+    }
+
+    #[inline]
+    fn key(&self, slot: usize, at: Time) -> u64 {
+        if at.0 >= u64::MAX >> self.bits { u64::MAX } else { at.0 << self.bits | slot as u64 }
+    }
+
+    /// Set the pending time of `slot` to `at`; [`Time::NEVER`] clears it.
+    #[inline]
+    pub fn schedule(&mut self, slot: usize, at: Time) {
+        let mut first = self.key(slot, at);
+        let mut k = self.leaves + slot;
+        self.keys[k] = first;
+        while k > 1 {
+            first = first.min(self.keys[k ^ 1]);
+            k /= 2;
+            self.keys[k] = first;
+        }
+    }
+
+    /// Set the pending time of `slot` to `at` if that is earlier. Stops at the first node whose
+    /// minimum does not change.
+    #[inline]
+    pub fn schedule_earlier(&mut self, slot: usize, at: Time) {
+        let key = self.key(slot, at);
+        let mut k = self.leaves + slot;
+        while k > 0 && key < self.keys[k] {
+            self.keys[k] = key;
+            k /= 2;
+        }
+    }
+
+    /// True if there are so many slots that the state of the next one is rarely in the cache.
+    #[inline]
+    pub fn exceeds_cache(&self) -> bool {
+        self.bits >= 12
+    }
+
+    /// Earliest slot in the subtree that contains `slot` and holds one in 2^`depth` of all slots.
+    /// If `slot` was just set, the earliest slot of its subtree is typically due about 2^`depth`
+    /// events from now.
+    #[inline]
+    pub fn earliest_near(&self, slot: usize, depth: u32) -> usize {
+        let node = (self.leaves + slot) >> (self.bits - depth);
+        cast::index(self.keys[node] & (self.leaves as u64 - 1))
+    }
+
+    /// Prefetch the leaf of `slot` and its nearest ancestors; nodes nearer to the root stay cached.
+    #[inline]
+    pub fn prefetch(&self, slot: usize) {
+        (0..5).for_each(|up| prefetch(&self.keys[(self.leaves + slot) >> up]));
+    }
+
+    /// Earliest slot and its time.
+    #[inline]
+    pub fn earliest(&self) -> (usize, Time) {
+        let key = self.keys[1];
+        if key == u64::MAX {
+            return (0, Time::NEVER);
+        }
+        (cast::index(key & (self.leaves as u64 - 1)), Time(key >> self.bits))
+    }
+
+    /// The pending time of `slot`; [`Time::NEVER`] if nothing is pending.
+    #[inline]
+    pub fn at(&self, slot: usize) -> Time {
+        match self.keys[self.leaves + slot] {
+            u64::MAX => Time::NEVER,
+            key => Time(key >> self.bits),
+        }
+    }
+
+    /// Call `each` with every slot below `end` that is due at `at`, in ascending order; `at` must
+    /// not be later than the earliest time. Visits only subtrees that hold such slots.
+    pub fn for_each_tied(&self, at: Time, end: usize, each: &mut impl FnMut(usize)) {
+        self.visit_tied(1, at, end, each);
+    }
+
+    fn visit_tied(&self, node: usize, at: Time, end: usize, each: &mut impl FnMut(usize)) {
+        let key = self.keys[node];
+        if key >> self.bits != at.0 || cast::index(key & (self.leaves as u64 - 1)) >= end {
+            return;
+        }
+        if node >= self.leaves {
+            return each(node - self.leaves);
+        }
+        self.visit_tied(2 * node, at, end, each);
+        self.visit_tied(2 * node + 1, at, end, each);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_core::SeedableRng;
+    use sojourn_aqm::random::Random;
+
+    #[test]
+    fn time_at_the_horizon_is_never() {
+        let horizon = EventQueue::max_time(300);
+        assert_eq!(horizon.0, (1 << 55) - 1);
+        let mut slots = EventQueue::new(300);
+        slots.schedule(299, horizon);
+        assert_eq!(slots.earliest().1, Time::NEVER);
+        slots.schedule(299, Time(horizon.0 - 1));
+        assert_eq!(slots.earliest(), (299, Time(horizon.0 - 1)));
+    }
+
+    #[test]
+    fn growing_keeps_pending_times() {
+        let mut slots = EventQueue::new(2);
+        let mut times = vec![];
+        for n in 0..70 {
+            slots.reserve(n + 1);
+            times.push(Time(1000 - 7 * n as u64 % 500));
+            slots.schedule(n, times[n]);
+            let least = times.iter().min().unwrap();
+            let first = times.iter().position(|t| t == least).unwrap();
+            assert_eq!(slots.earliest(), (first, *least));
+        }
+    }
+
+    #[test]
+    fn first_beside_is_the_earliest_of_the_subtree() {
+        let mut slots = EventQueue::new(4096);
+        assert!(slots.exceeds_cache() && !EventQueue::new(2048).exceeds_cache());
+        (0..4096).for_each(|s| slots.schedule(s, Time((s as u64 * 1_000_003) % 4096)));
+        for (slot, depth) in [(0, 5), (4095, 5), (1234, 3), (77, 0)] {
+            let part = 4096 >> depth;
+            let from = slot / part * part;
+            let least = (from..from + part).min_by_key(|s| (*s as u64 * 1_000_003) % 4096);
+            assert_eq!(Some(slots.earliest_near(slot, depth)), least);
+            slots.prefetch(slot);
+        }
+    }
+
+    #[test]
+    fn agrees_with_a_linear_search() {
+        let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+        for n in [1, 2, 3, 7, 64, 65] {
+            let mut slots = EventQueue::new(n);
+            assert_eq!(slots.earliest().1, Time::NEVER);
+            let mut times = vec![Time::NEVER; n];
+            for _ in 0..2000 {
+                let slot = rng.below(n as u32) as usize;
+                let at = if rng.below(5) == 0 { Time::NEVER } else { Time(rng.below(50).into()) };
+                slots.schedule(slot, at);
+                times[slot] = at;
+                let least = times.iter().min().unwrap();
+                let first = times.iter().position(|t| t == least).unwrap();
+                assert_eq!(slots.earliest(), (first, *least));
+                let end = rng.below(n as u32 + 1) as usize;
+                let mut tied = vec![];
+                slots.for_each_tied(*least, end, &mut |slot| tied.push(slot));
+                let all: Vec<_> = (0..end).filter(|s| times[*s] == *least).collect();
+                assert!(*least == Time::NEVER || tied == all);
+            }
+        }
+    }
+}

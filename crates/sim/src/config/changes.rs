@@ -1,0 +1,248 @@
+//! Changes during a run: flows join and leave, links change rate or delay, as given by the
+//! scenario's `[[changes]]` or a link's `trace`.
+//!
+//! A change precedes all other events of the same time. A new rate or delay applies to
+//! transmissions that start from then on (see [`sojourn_aqm::Link::change`]); the discipline keeps
+//! its parameters, including those derived from the link rate.
+
+use super::flows::FlowConfig;
+use super::link_trace::{LinkChange, ROWS_MAX};
+use super::links::LinkConfig;
+use crate::parsing::keys;
+use crate::parsing::parse::{self, KeyReader};
+use serde_json::{Map, Value as Json, json};
+use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::params::Value;
+use sojourn_aqm::units::Span;
+use std::collections::BTreeMap;
+
+/// Scheduled change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Time of the change.
+    pub at: Span,
+    /// Changed links, by index.
+    pub links: Vec<(usize, LinkChange)>,
+    /// Groups of flows that join, by index.
+    pub join: Vec<usize>,
+    /// Groups of flows that leave, by index.
+    pub leave: Vec<usize>,
+}
+
+/// The indices of links and of groups of flows by name.
+struct Names<'a> {
+    links: BTreeMap<&'a str, usize>,
+    groups: BTreeMap<&'a str, usize>,
+}
+
+/// Reads the changes of a scenario, and tells the flows when they join and leave.
+pub fn read(
+    json: &Json,
+    duration: Span,
+    links: &[LinkConfig],
+    flows: &mut [FlowConfig],
+) -> Result<Vec<Change>> {
+    let list = parse::list(json)?;
+    if list.len() > ROWS_MAX {
+        return Err(Error::new(format!("{} changes, allowed: {ROWS_MAX}", list.len())));
+    }
+    let mut changes = Vec::new();
+    let names = Names {
+        links: links.iter().enumerate().map(|(l, link)| (link.name.as_str(), l)).collect(),
+        groups: flows.iter().enumerate().map(|(g, flow)| (flow.name.as_str(), g)).collect(),
+    };
+    for (i, json) in list.iter().enumerate() {
+        changes.push(Change::of(json, duration, links, &names).map_err(|e| e.at(i))?);
+    }
+    // In order of time, not of declaration.
+    let mut order: Vec<usize> = (0..changes.len()).collect();
+    order.sort_by_key(|i| changes[*i].at);
+    for i in order {
+        changes[i].set_flow_times(flows).map_err(|e| e.at(i))?;
+    }
+    Ok(changes)
+}
+
+impl Change {
+    fn of(json: &Json, duration: Span, links: &[LinkConfig], names: &Names<'_>) -> Result<Change> {
+        let fields = KeyReader::new(json, &keys::CHANGE)?;
+        let at: Span = fields.read_or_default("at")?;
+        if at >= duration {
+            return Err(Error::new(format!("{at} is not before the end at {duration}")).at("at"));
+        }
+        let groups = |key: &str| match fields.get(key) {
+            Some(json) => parse_groups(json, names).map_err(|e| e.at(key)),
+            None => Ok(Vec::new()),
+        };
+        let (join, leave) = (groups("join")?, groups("leave")?);
+        let links = match fields.get("links") {
+            Some(json) => turns(json, links, names).map_err(|e| e.at("links"))?,
+            None => Vec::new(),
+        };
+        if links.is_empty() && join.is_empty() && leave.is_empty() {
+            return Err(Error::new("changes nothing: give join, leave or links"));
+        }
+        Ok(Change { at, links, join, leave })
+    }
+
+    fn set_flow_times(&self, flows: &mut [FlowConfig]) -> Result<()> {
+        for (i, group) in self.join.iter().enumerate() {
+            let flow = &mut flows[*group];
+            if flow.joins.is_some() || flow.leaves.is_some() {
+                let text = format!(
+                    "{:?} has already joined or left; a group can join only once",
+                    flow.name
+                );
+                return Err(Error::new(text).at(i).at("join"));
+            }
+            flow.joins = Some(self.at);
+        }
+        for (i, group) in self.leave.iter().enumerate() {
+            let flow = &mut flows[*group];
+            if flow.leaves.is_some() || flow.joins == Some(self.at) {
+                let text = format!("{:?} has already left, or joins at the same time", flow.name);
+                return Err(Error::new(text).at(i).at("leave"));
+            }
+            flow.leaves = Some(self.at);
+        }
+        Ok(())
+    }
+
+    /// Canonical JSON form.
+    pub fn canonical(&self, links: &[LinkConfig], flows: &[FlowConfig]) -> Json {
+        let names = |groups: &[usize]| groups.iter().map(|g| flows[*g].name.clone()).collect();
+        let (join, leave): (Vec<String>, Vec<String>) = (names(&self.join), names(&self.leave));
+        let mut json = json!({ "at": self.at.write() });
+        if !join.is_empty() {
+            json["join"] = join.into();
+        }
+        if !leave.is_empty() {
+            json["leave"] = leave.into();
+        }
+        for (l, turn) in &self.links {
+            let mut map = Map::new();
+            if let Some(rate) = turn.rate {
+                map.insert("rate".into(), rate.write().into());
+            }
+            if let Some(delay) = turn.delay {
+                map.insert("delay".into(), delay.write().into());
+            }
+            json["links"][&links[*l].name] = map.into();
+        }
+        json
+    }
+}
+
+/// The groups of flows that a list of names means.
+fn parse_groups(json: &Json, names: &Names<'_>) -> Result<Vec<usize>> {
+    let mut groups = Vec::new();
+    for (i, json) in parse::list(json)?.iter().enumerate() {
+        let name = parse::text(json).map_err(|e| e.at(i))?;
+        let unknown = || Error::unknown("flow", name, names.groups.keys().copied()).at(i);
+        groups.push(*names.groups.get(name).ok_or_else(unknown)?);
+    }
+    Ok(groups)
+}
+
+/// What links become, from a table by name.
+fn turns(json: &Json, links: &[LinkConfig], names: &Names<'_>) -> Result<Vec<(usize, LinkChange)>> {
+    let turn = |(name, json): (&String, &Json)| {
+        let unknown = || Error::unknown("link", name, names.links.keys().copied()).at(name);
+        let l = *names.links.get(name.as_str()).ok_or_else(unknown)?;
+        turn(json, &links[l]).map(|turn| (l, turn)).map_err(|e| e.at(name))
+    };
+    parse::table(json)?.iter().map(turn).collect()
+}
+
+fn turn(json: &Json, link: &LinkConfig) -> Result<LinkChange> {
+    let fields = KeyReader::new(json, &keys::TURN)?;
+    let given = |key: &str| fields.get(key).is_some();
+    if !given("rate") && !given("delay") {
+        return Err(Error::new("changes nothing: give rate or delay"));
+    }
+    let trace = link.trace.as_ref();
+    let rated = trace.is_some_and(|t| t.rate.is_some()) || link.opportunities.is_some();
+    if given("rate") && rated {
+        return Err(Error::new("is set by the trace of the link").at("rate"));
+    }
+    if given("delay") && trace.is_some_and(|t| t.delay.is_some()) {
+        return Err(Error::new("is set by the trace of the link").at("delay"));
+    }
+    Ok(LinkChange { rate: fields.read("rate")?, delay: fields.read("delay")? })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::scenario::Scenario;
+
+    const GOOD: &str = r#"{"duration": "100s", "links": {
+        "up": {"rate": "10mbit", "loss": 0.01}, "down": {"rate": "9mbit", "trace":
+        {"t_ns": [0, 1000], "rate_bps": [0, 5000000], "repeat": "1s"}}},
+        "flows": [{"name": "ftp", "path": ["up"], "class": 7}, {"name": "web", "path": ["down"]}],
+        "changes": [{"at": "60s", "leave": ["web"]}, {"at": "50s", "join": ["web"],
+        "links": {"up": {"rate": "0bit", "delay": "5ms"}}}]}"#;
+
+    #[test]
+    fn canonical_form_has_the_changes_and_round_trips() {
+        let once = Scenario::from_json(GOOD).unwrap().canonical();
+        assert_eq!(once["changes"][1]["links"]["up"]["rate"], "0bit");
+        assert_eq!(once["links"]["down"]["trace"]["rate_bps"][1], 5_000_000);
+        assert_eq!(once["flows"][0]["class"], 7);
+        assert_eq!(once["links"]["up"]["loss"], 0.01);
+        let twice = Scenario::from_json(&once.to_string()).unwrap().canonical();
+        assert_eq!(once, twice);
+    }
+
+    #[test]
+    fn errors_name_their_path() {
+        let cases = [
+            ("\"at\": \"60s\"", "\"at\": \"100s\"", "changes.0.at: 100s is not before the end"),
+            ("\"at\": \"60s\"", "\"at\": 60", "changes.0.at: 60 has no unit"),
+            ("\"leave\"", "\"leaves\"", "changes.0.leaves: unknown key \"leaves\", did you mean"),
+            ("[\"web\"]}", "[\"wbe\"]}", "changes.0.leave.0: unknown flow \"wbe\", did you mean"),
+            (
+                "\"at\": \"60s\"",
+                "\"at\": \"40s\"",
+                "changes.1.join.0: \"web\" has already joined or left",
+            ),
+            (
+                "\"at\": \"60s\"",
+                "\"at\": \"50s\"",
+                "changes.1.join.0: \"web\" has already joined or left",
+            ),
+            (", \"leave\": [\"web\"]", "", "changes.0: changes nothing"),
+            (
+                "{\"up\": {\"rate\": \"0bit\"",
+                "{\"pu\": {\"rate\": \"0bit\"",
+                "changes.1.links.pu: ",
+            ),
+            ("\"0bit\"", "\"1\"", "changes.1.links.up.rate: \"1\" has no unit"),
+            ("\"5ms\"", "\"200000s\"", "changes.1.links.up.delay: 200000s is out of range"),
+            (
+                "{\"up\": {\"rate\": \"0bit\"",
+                "{\"down\": {\"rate\": \"0bit\"",
+                "changes.1.links.down.rate: is set by the trace of the link",
+            ),
+            ("0.01", "1.5", "links.up.loss: 1.5 is out of range"),
+            ("\"class\": 7", "\"class\": 65536", "flows.ftp.class: 65536 is out of range"),
+            ("[0, 1000]", "[5, 5]", "links.down.trace.t_ns.1: 5 does not come after 5"),
+            ("[0, 1000]", "[0, -1]", "links.down.trace.t_ns.1: -1 is not a whole number"),
+            ("[0, 1000]", "[]", "links.down.trace.t_ns: 0 rows, allowed"),
+            ("[0, 5000000]", "[1]", "links.down.trace.rate_bps: 1 values for 2 times"),
+            ("\"1s\"", "\"1001ns\"", "links.down.trace.repeat: 1001ns makes 199800200 changes"),
+            ("\"rate_bps\"", "\"rate_bsp\"", "links.down.trace.rate_bsp: unknown key"),
+            (", \"rate_bps\": [0, 5000000]", "", "links.down.trace: has neither rate_bps nor"),
+            (
+                "\"repeat\": \"1s\"",
+                "\"repeat\": \"1us\"",
+                "links.down.trace.repeat: 1us is not after",
+            ),
+        ];
+        for (from, to, message) in cases {
+            let text = GOOD.replace(from, to);
+            assert_ne!(text, GOOD, "{from:?} is in the scenario");
+            let error = Scenario::from_json(&text).unwrap_err().to_string();
+            assert!(error.starts_with(message), "{error:?} for {message:?}");
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Groups of flows of a scenario, and the links that they cross.
+
+use super::links::LinkConfig;
+use crate::endpoint::tcp::{self, TcpParams};
+use crate::parsing::distribution::Distribution;
+use crate::parsing::keys;
+use crate::parsing::parse::{self, KeyReader, NamedParams};
+use crate::traffic::source::Source;
+use serde_json::Value as Json;
+use sojourn_aqm::cast;
+use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::params::Value;
+use sojourn_aqm::units::Span;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Links crossed by the data of a flow, and those crossed on the return path.
+pub type Route = [Vec<usize>; 2];
+
+/// Placeholder for the number of a flow in the names of its links.
+const NUMBER: &str = "{i}";
+
+/// Parsed definition of a group of flows.
+#[derive(Clone, Debug)]
+pub struct FlowConfig {
+    /// Name.
+    pub name: String,
+    /// Number of flows.
+    pub count: u64,
+    /// Traffic source.
+    pub source: Source,
+    /// TCP; None means UDP.
+    pub tcp: Option<TcpParams>,
+    /// Links crossed by each flow, by index, in order: path and return path, the latter empty for a
+    /// pure delay. A single entry if all flows cross the same links.
+    pub routes: Vec<Route>,
+    /// Path and return path as written.
+    pub written: [Vec<String>; 2],
+    /// Round-trip propagation delay; None for that of the links.
+    pub rtt: Option<Distribution<Span>>,
+    /// Traffic class of the packets.
+    pub class: u16,
+    /// Time at which the group joins, set by the scenario's changes; None for the start.
+    pub joins: Option<Span>,
+    /// Time at which the group leaves, set by the scenario's changes; None for never.
+    pub leaves: Option<Span>,
+}
+
+/// The most links on all paths: one per link, path and flow with a path of its own.
+const HOPS_MAX: u64 = 50_000_000;
+
+impl FlowConfig {
+    /// Check the values of a group of flows that do not depend on links.
+    ///
+    /// # Errors
+    /// As for a scenario, except for the name and the links.
+    pub(crate) fn check(json: &Json) -> Result<()> {
+        let fields = KeyReader::new(json, &keys::FLOW)?;
+        fields.read_or_default::<u64>("count")?;
+        let source = fields.get_or_default("source");
+        let source = NamedParams::with_lists(&source);
+        source.and_then(|n| Source::for_source(&n)).map_err(|e| e.at("source"))?;
+        let tcp = fields.get_or_default("tcp");
+        let named = NamedParams::of(&tcp).map_err(|e| e.at("tcp"))?;
+        tcp::parse(named.name, named.settings.iter().copied()).map_err(|e| e.at("tcp"))?;
+        fields.read::<Distribution<Span>>("rtt")?;
+        fields.read_or_default::<u64>("class").map(drop)
+    }
+
+    fn parse(
+        name: &str,
+        json: &Json,
+        links: &Links<'_>,
+        hops_left: &mut u64,
+    ) -> Result<FlowConfig> {
+        let fields = KeyReader::new(json, &keys::FLOW)?;
+        let count = fields.read_or_default("count")?;
+        let source = fields.get_or_default("source");
+        let source = NamedParams::with_lists(&source);
+        let source = source.and_then(|n| Source::for_source(&n)).map_err(|e| e.at("source"))?;
+        let tcp = match fields.get("tcp") {
+            None if source.defaults_to_udp() => None,
+            _ => {
+                let tcp = fields.get_or_default("tcp");
+                let named = NamedParams::of(&tcp).map_err(|e| e.at("tcp"))?;
+                let parsed = tcp::parse(named.name, named.settings.iter().copied());
+                Some(parsed.map_err(|e| e.at("tcp"))?)
+            }
+        };
+        if let Source::Trace(trace) = &source {
+            trace.validate(count, tcp.is_none()).map_err(|e| e.at("source"))?;
+        }
+        let path = names(fields.require("path")?).map_err(|e| e.at("path"))?;
+        if path.is_empty() {
+            return Err(Error::new("names no link").at("path"));
+        }
+        let none = Json::Array(Vec::new());
+        let back = fields.get("return_path").unwrap_or(&none);
+        let written = [path, names(back).map_err(|e| e.at("return_path"))?];
+        let routes = routes(&written, count, links, hops_left)?;
+        if matches!(&source, Source::Web(w) if w.request) && written[1].is_empty() {
+            let text = "needs a return_path, which requests cross; name one or leave request out";
+            return Err(Error::new(text).at("request").at("source"));
+        }
+        let rtt: Option<Distribution<Span>> = fields.read("rtt")?;
+        let flow = FlowConfig {
+            name: name.to_string(),
+            count,
+            source,
+            tcp,
+            routes,
+            written,
+            rtt,
+            class: u16::try_from(fields.read_or_default::<u64>("class")?)
+                .expect("its range is that of u16"),
+            joins: None,
+            leaves: None,
+        };
+        let delays = flow.routes.iter().map(|route| delay_of(route, links.all));
+        let of_links = delays.max().unwrap_or_default();
+        if let Some(rtt) = flow.rtt.as_ref().filter(|rtt| rtt.min() < of_links) {
+            let text = format!("{:?} can be below the {of_links} of its links", rtt.write());
+            return Err(Error::new(text).at("rtt"));
+        }
+        Ok(flow)
+    }
+
+    /// Index of the route of the `i`-th flow.
+    pub fn route_index(&self, i: u64) -> usize {
+        if self.routes.len() == 1 { 0 } else { cast::index(i) }
+    }
+
+    /// Propagation delay of all links of the `i`-th flow's route, there and back.
+    pub fn links_delay(&self, links: &[LinkConfig], i: u64) -> Span {
+        delay_of(&self.routes[self.route_index(i)], links)
+    }
+
+    /// Name of the `i`-th flow.
+    pub fn flow_name(&self, i: u64) -> String {
+        if self.count == 1 { self.name.clone() } else { format!("{}.{i}", self.name) }
+    }
+
+    /// True if the group is a session group.
+    pub fn uses_sessions(&self) -> bool {
+        match &self.source {
+            Source::Poisson(_) | Source::Incast(_) | Source::Sessions(_) | Source::Web(_) => true,
+            Source::Trace(_) => self.tcp.is_some(),
+            _ => false,
+        }
+    }
+
+    /// Maximum number of pooled flows of the group.
+    pub fn max_pooled_flows(&self) -> u64 {
+        match &self.source {
+            Source::Poisson(p) => p.most,
+            Source::Incast(p) => p.most,
+            Source::Sessions(p) => p.most,
+            Source::Web(p) => p.most * (1 + u64::from(p.request)),
+            Source::Trace(p) => p.max_open(),
+            _ => 0,
+        }
+    }
+}
+
+/// Propagation delay of all links of `route`, there and back.
+pub(crate) fn delay_of(route: &Route, links: &[LinkConfig]) -> Span {
+    route.iter().flatten().fold(Span::ZERO, |sum, l| sum + links[*l].spec.delay)
+}
+
+/// The links of a scenario, and their indices by name.
+struct Links<'a> {
+    all: &'a [LinkConfig],
+    by_name: BTreeMap<&'a str, usize>,
+}
+
+pub(super) fn parse_flows(json: &Json, links: &[LinkConfig]) -> Result<Vec<FlowConfig>> {
+    let mut flows: Vec<FlowConfig> = Vec::new();
+    let by_name = links.iter().enumerate().map(|(i, l)| (l.name.as_str(), i)).collect();
+    let links = Links { all: links, by_name };
+    let mut known = BTreeSet::new();
+    let mut hops_left = HOPS_MAX;
+    for (i, json) in parse::list(json)?.iter().enumerate() {
+        let fields = KeyReader::new(json, &keys::FLOW).map_err(|e| {
+            // Name the flow in the path if its name is known.
+            match json.get("name").and_then(Json::as_str) {
+                Some(name) => e.at(name),
+                None => e.at(i),
+            }
+        })?;
+        let name = fields.require("name").and_then(|n| parse::text(n).map_err(|e| e.at("name")));
+        let name = name.map_err(|e| e.at(i))?;
+        parse::check_name(name).map_err(|e| e.at("name").at(i))?;
+        if !known.insert(name) {
+            return Err(Error::new(format!("{name:?} names two flows")).at("name").at(i));
+        }
+        flows.push(FlowConfig::parse(name, json, &links, &mut hops_left).map_err(|e| e.at(name))?);
+    }
+    if flows.is_empty() {
+        return Err(Error::new("there is no flow"));
+    }
+    Ok(flows)
+}
+
+fn names(json: &Json) -> Result<Vec<String>> {
+    let name = |(i, json)| parse::text(json).map(str::to_string).map_err(|e| e.at(i));
+    parse::list(json)?.iter().enumerate().map(name).collect()
+}
+
+/// The routes of the flows of a group: one for all, or where a name has the flow's number in it,
+/// one for each.
+///
+/// Their links are taken from `hops_left`, the number of hops that the scenario may still have.
+fn routes(
+    written: &[Vec<String>; 2],
+    count: u64,
+    links: &Links<'_>,
+    hops_left: &mut u64,
+) -> Result<Vec<Route>> {
+    let numbered = written.iter().flatten().any(|name| name.contains(NUMBER));
+    let routes = if numbered { count } else { 1 };
+    let hops = routes.saturating_mul(written.iter().map(|names| names.len() as u64).sum());
+    *hops_left = hops_left.checked_sub(hops).ok_or_else(|| {
+        let text = format!("{routes} paths have {hops} links, allowed for all flows: {HOPS_MAX}");
+        Error::new(text).at("path")
+    })?;
+    let each = |i: u64| -> Result<Route> {
+        let way = |w: usize, key: &str| path(&written[w], i, &links.by_name).map_err(|e| e.at(key));
+        Ok([way(0, "path")?, way(1, "return_path")?])
+    };
+    (0..routes).map(each).collect()
+}
+
+fn path(names: &[String], number: u64, links: &BTreeMap<&str, usize>) -> Result<Vec<usize>> {
+    let mut path = Vec::with_capacity(names.len());
+    let mut crossed = BTreeSet::new();
+    for (i, name) in names.iter().enumerate() {
+        let name = name.replace(NUMBER, &number.to_string());
+        let at = links.get(name.as_str());
+        let at = *at.ok_or_else(|| Error::unknown("link", &name, links.keys().copied()).at(i))?;
+        if !crossed.insert(at) {
+            return Err(Error::new(format!("link {name:?} is crossed twice")).at(i));
+        }
+        path.push(at);
+    }
+    Ok(path)
+}

@@ -1,0 +1,155 @@
+//! Recorded rates and delays of a link over time.
+
+use crate::parsing::keys;
+use crate::parsing::parse::{self, KeyReader};
+use serde_json::{Value as Json, json};
+use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::params::Value;
+use sojourn_aqm::units::{Rate, Span, Time};
+
+/// Maximum link rate.
+pub const RATE_MAX: Rate = Rate(100_000_000_000_000);
+/// Maximum propagation delay of a link.
+pub const DELAY_MAX: Span = Span::s(100_000);
+/// Maximum number of rows of a trace, and of changes.
+pub(super) const ROWS_MAX: usize = 1_000_000;
+/// Maximum number of changes by a repeated trace in one run.
+const TURNS_MAX: u64 = 100_000_000;
+
+/// New properties of a link; None keeps the old value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkChange {
+    /// New rate; zero stops the link.
+    pub rate: Option<Rate>,
+    /// New one-way delay.
+    pub delay: Option<Span>,
+}
+
+/// Recorded rates, delays or both of a link over time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// Start of each row.
+    pub at: Vec<Span>,
+    /// Rate from then on; None if only delays were recorded.
+    pub rate: Option<Vec<Rate>>,
+    /// Delay from then on; None if only rates were recorded.
+    pub delay: Option<Vec<Span>>,
+    /// Time after which the trace starts again.
+    pub repeat: Option<Span>,
+}
+
+impl Trace {
+    /// Parse the trace of a link: columns of integers.
+    ///
+    /// # Errors
+    /// If a column is missing, unsorted, too long or of another length, or a value is out of range.
+    pub fn parse(json: &Json) -> Result<Trace> {
+        let fields = KeyReader::new(json, &keys::TRACE)?;
+        fields.require("t_ns")?;
+        let at = column(&fields, "t_ns", u64::MAX >> 1)?.unwrap_or_default();
+        let rate = column(&fields, "rate_bps", RATE_MAX.0)?;
+        let delay = column(&fields, "delay_ns", DELAY_MAX.0)?;
+        check_row_count(at.len()).map_err(|e| e.at("t_ns"))?;
+        if let Some(i) = (1..at.len()).find(|i| at[*i] <= at[*i - 1]) {
+            let text = format!("{} does not come after {}", at[i], at[i - 1]);
+            return Err(Error::new(text).at(i).at("t_ns"));
+        }
+        for (name, other) in [("rate_bps", &rate), ("delay_ns", &delay)] {
+            if let Some(n) = other.as_ref().map(Vec::len).filter(|n| *n != at.len()) {
+                let text = format!("{n} values for {} times", at.len());
+                return Err(Error::new(text).at(name));
+            }
+        }
+        if rate.is_none() && delay.is_none() {
+            return Err(Error::new("has neither rate_bps nor delay_ns"));
+        }
+        let repeat: Option<Span> = fields.read("repeat")?;
+        if let Some(repeat) = repeat.filter(|r| r.0 <= at[at.len() - 1]) {
+            let text = format!("{repeat} is not after the last row");
+            return Err(Error::new(text).at("repeat"));
+        }
+        let spans = |ns: Vec<u64>| ns.into_iter().map(Span).collect();
+        Ok(Trace {
+            at: spans(at),
+            rate: rate.map(|bps| bps.into_iter().map(Rate).collect()),
+            delay: delay.map(spans),
+            repeat,
+        })
+    }
+
+    /// Check that the trace does not cause too many changes in a run of this length.
+    ///
+    /// # Errors
+    /// If there are more than 100,000,000.
+    pub fn check_repetitions(&self, duration: Span) -> Result<()> {
+        let Some(repeat) = self.repeat else { return Ok(()) };
+        let turns = (duration.0 / repeat.0 + 1).saturating_mul(self.at.len() as u64);
+        if turns > TURNS_MAX {
+            let text = format!("{repeat} makes {turns} changes, allowed: {TURNS_MAX}");
+            return Err(Error::new(text).at("repeat"));
+        }
+        Ok(())
+    }
+
+    /// Canonical JSON form.
+    pub fn canonical(&self) -> Json {
+        let numbers = |spans: &[Span]| spans.iter().map(|s| s.0).collect::<Vec<_>>();
+        let mut json = json!({ "t_ns": numbers(&self.at) });
+        if let Some(rate) = &self.rate {
+            json["rate_bps"] = rate.iter().map(|r| r.0).collect();
+        }
+        if let Some(delay) = &self.delay {
+            json["delay_ns"] = numbers(delay).into();
+        }
+        if let Some(repeat) = self.repeat {
+            json["repeat"] = repeat.write().into();
+        }
+        json
+    }
+
+    /// Iterate over times and changes; endless if the trace repeats.
+    pub fn link_changes(self) -> impl Iterator<Item = (Time, LinkChange)> + Send {
+        let laps = if self.repeat.is_some() { u64::MAX } else { 1 };
+        let (rows, lap) = (self.at.len(), self.repeat.unwrap_or_default());
+        let places = (0..laps).flat_map(move |i| (0..rows).map(move |row| (i, row)));
+        places.map(move |(i, row)| {
+            let begins = Time(i.saturating_mul(lap.0));
+            (begins + self.at[row], self.link_change(row))
+        })
+    }
+
+    /// Change made by row `i`.
+    pub fn link_change(&self, i: usize) -> LinkChange {
+        LinkChange {
+            rate: self.rate.as_ref().map(|r| r[i]),
+            delay: self.delay.as_ref().map(|d| d[i]),
+        }
+    }
+}
+
+/// Check the number of rows of a trace.
+///
+/// # Errors
+/// If there is none, or more than 1,000,000.
+pub fn check_row_count(rows: usize) -> Result<()> {
+    let text = || format!("{rows} rows, allowed: 1 to {ROWS_MAX}");
+    if rows == 0 || rows > ROWS_MAX { Err(Error::new(text())) } else { Ok(()) }
+}
+
+/// Parse the column `name` of integers up to `most`.
+///
+/// # Errors
+/// If it is not a list of such integers.
+pub fn column(fields: &KeyReader<'_>, name: &str, most: u64) -> Result<Option<Vec<u64>>> {
+    let Some(json) = fields.get(name) else { return Ok(None) };
+    let value = |(i, json): (usize, &Json)| {
+        let bad = || {
+            let shown = parse::display(json);
+            Error::new(format!("{shown} is not a whole number up to {most}")).at(i)
+        };
+        json.as_u64().filter(|n| *n <= most).ok_or_else(bad)
+    };
+    let list = parse::list(json).map_err(|e| e.at(name))?;
+    let values: Result<Vec<u64>> = list.iter().enumerate().map(value).collect();
+    values.map(Some).map_err(|e| e.at(name))
+}

@@ -1,0 +1,160 @@
+//! Definition of a link in a scenario.
+
+use super::link_trace::{self, Trace};
+use crate::config::loss::LossModel;
+use crate::parsing::keys;
+use crate::parsing::parse::{self, KeyReader};
+use serde_json::{Value as Json, json};
+use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::params::{ParamRow, Setting, Value};
+use sojourn_aqm::qdisc::Env;
+use sojourn_aqm::units::Span;
+use sojourn_aqm::{Built, LinkSpec, Opportunities};
+
+/// Parsed definition of a link.
+#[derive(Clone, Debug)]
+pub struct LinkConfig {
+    /// Name.
+    pub name: String,
+    /// Rate and propagation delay.
+    pub spec: LinkSpec,
+    /// Canonical name of the discipline.
+    pub qdisc: &'static str,
+    /// All parameters of the discipline.
+    pub params: Vec<ParamRow>,
+    /// Random loss after the queue.
+    pub loss: LossModel,
+    /// Recorded changes of rate or delay.
+    pub trace: Option<Trace>,
+    /// Recorded delivery opportunities, which replace the rate.
+    pub opportunities: Option<Opportunities>,
+    /// State of the discipline without packets, bytes.
+    pub state: usize,
+}
+
+/// Capacity of a delivery opportunity in mahimahi's mm-link, bytes: an IP packet of 1500 bytes and
+/// its framing.
+pub const OPPORTUNITY_BYTES: u32 = 1504;
+/// Framing per packet in mm-link, bytes: the TUN header in front of the IP header.
+pub const OPPORTUNITY_HEADER_BYTES: u32 = 4;
+/// Latest delivery opportunity of a trace, milliseconds.
+const MOMENT_MAX: u64 = 10_000_000_000;
+
+impl LinkConfig {
+    pub(crate) fn parse(name: &str, json: &Json) -> Result<LinkConfig> {
+        let fields = KeyReader::new(json, &keys::LINK)?;
+        let (rate, delay) = (fields.read_or_default("rate")?, fields.read_or_default("delay")?);
+        let loss = fields.get_or_default("loss");
+        let loss = LossModel::parse(&loss).map_err(|e| e.at("loss"))?;
+        let (trace, opportunities) = match fields.get("trace") {
+            Some(trace) => parse_trace(trace).map_err(|e| e.at("trace"))?,
+            None => (None, None),
+        };
+        let spec = LinkSpec { rate, delay };
+        let (entry, made) = parse::build_qdisc(&fields.get_or_default("qdisc"), &Env::new(rate))
+            .map_err(|e| e.at("qdisc"))?;
+        let state = made.qdisc.state();
+        let (name, params) = (name.to_string(), made.params);
+        Ok(LinkConfig { name, spec, qdisc: entry.name, params, loss, trace, opportunities, state })
+    }
+
+    /// Build a new instance of the discipline.
+    pub fn build(&self) -> Built {
+        let settings: Vec<_> =
+            self.params.iter().map(|r| (r.name, Setting::Text(&r.value))).collect();
+        sojourn_aqm::build(self.qdisc, &settings, self.spec.rate)
+            .expect("the definition was validated by a first build")
+    }
+
+    /// Canonical JSON form with all parameters.
+    pub fn canonical(&self) -> Json {
+        let mut link = json!({
+            "rate": self.spec.rate.write(),
+            "delay": self.spec.delay.write(),
+            "qdisc": parse::canonical(self.qdisc, &self.params),
+            "loss": self.loss.canonical(),
+        });
+        if let Some(trace) = &self.trace {
+            link["trace"] = trace.canonical();
+        }
+        if let Some(opportunities) = &self.opportunities {
+            let ms = opportunities.times().iter().map(|moment| moment.0 / 1_000_000);
+            link["trace"] = json!({ "opportunities_ms": ms.collect::<Vec<_>>() });
+        }
+        link
+    }
+}
+
+/// Parse a `trace`: delivery opportunities in milliseconds, or rates and delays over time.
+fn parse_trace(json: &Json) -> Result<(Option<Trace>, Option<Opportunities>)> {
+    let key = "opportunities_ms";
+    if json.get(key).is_none() {
+        return Ok((Some(Trace::parse(json)?), None));
+    }
+    let fields = KeyReader::new(json, &keys::TRACE)?;
+    if let Some(other) = parse::table(json)?.keys().find(|other| *other != key) {
+        return Err(Error::new(format!("cannot be combined with {key}")).at(other));
+    }
+    let ms = link_trace::column(&fields, key, MOMENT_MAX)?.unwrap_or_default();
+    link_trace::check_row_count(ms.len()).map_err(|e| e.at(key))?;
+    let moments = ms.into_iter().map(Span::ms).collect();
+    let made = Opportunities::new(moments, OPPORTUNITY_BYTES, OPPORTUNITY_HEADER_BYTES)
+        .map_err(|e| e.at(key))?;
+    Ok((None, Some(made)))
+}
+
+/// Bytes of an idle link without the state of its discipline: the link itself takes below 2 kB, its
+/// description, its parsed JSON and its part of the report the rest.
+pub(super) const LINK_BYTES: usize = 10_000;
+/// Most bytes that the links and flows of a scenario may take.
+pub(super) const MEMORY_MAX: usize = 4_000_000_000;
+
+/// Checks that `count` links fit, which take `bytes`.
+///
+/// # Errors
+/// More than [`MEMORY_MAX`].
+pub(super) fn links_fit(count: usize, bytes: usize) -> Result<()> {
+    if bytes <= MEMORY_MAX {
+        return Ok(());
+    }
+    let text = format!(
+        "{count} links with their disciplines take {} MB of memory, allowed: {} MB",
+        mb(bytes),
+        mb(MEMORY_MAX)
+    );
+    Err(Error::new(text))
+}
+
+/// Bytes that `link` takes while no packet crosses it.
+pub(super) fn link_bytes(link: &LinkConfig) -> usize {
+    LINK_BYTES.saturating_add(link.state)
+}
+
+pub(super) fn mb(bytes: usize) -> usize {
+    bytes.div_ceil(1_000_000)
+}
+
+/// Parse the links of a scenario or of a live link: a table by name.
+///
+/// # Errors
+/// If there is no link, a name or a definition is invalid, or the links take too much memory; with
+/// the path of the value.
+pub fn parse_links(json: &Json) -> Result<Vec<LinkConfig>> {
+    let map = parse::table(json)?;
+    if map.is_empty() {
+        return Err(Error::new("there is no link"));
+    }
+    // Check before building, which needs this memory.
+    links_fit(map.len(), map.len().saturating_mul(LINK_BYTES))?;
+    let mut links = Vec::with_capacity(map.len());
+    let mut bytes = 0usize;
+    for (name, json) in map {
+        let link = parse::check_name(name)
+            .and_then(|()| LinkConfig::parse(name, json))
+            .map_err(|e| e.at(name))?;
+        bytes = bytes.saturating_add(link_bytes(&link));
+        links.push(link);
+    }
+    links_fit(links.len(), bytes)?;
+    Ok(links)
+}

@@ -1,0 +1,10 @@
+//! A parsed scenario: links, flows, changes and limits.
+
+pub mod changes;
+pub(crate) mod check;
+pub mod flows;
+pub mod link_trace;
+pub mod links;
+pub mod loss;
+pub(crate) mod memory;
+pub mod scenario;

@@ -1,0 +1,276 @@
+//! Parser and validation of a scenario's JSON. A parsed scenario is valid: nothing that uses it can
+//! fail.
+
+use super::flows::{FlowConfig, parse_flows};
+use super::links::{LinkConfig, parse_links};
+use crate::collections::event_queue::EventQueue;
+use crate::config::changes::{self, Change};
+use crate::config::memory;
+use crate::parsing::keys;
+use crate::parsing::parse::{self, KeyReader};
+use serde_json::{Map, Value as Json, json};
+use sojourn_aqm::cast;
+use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::params::Value;
+use sojourn_aqm::units::Span;
+
+/// Valid scenario.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Name, for titles.
+    pub name: String,
+    /// Simulated time.
+    pub duration: Span,
+    /// Time before the measured interval.
+    pub warmup: Span,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Sampling interval of the time series; None for no series.
+    pub sample: Option<Span>,
+    /// True if every packet is logged.
+    pub tape: bool,
+    /// Links, sorted by name.
+    pub links: Vec<LinkConfig>,
+    /// Groups of flows, as declared.
+    pub flows: Vec<FlowConfig>,
+    /// Scheduled changes, as declared.
+    pub changes: Vec<Change>,
+    /// True if each flow has time series, not only links and groups.
+    pub sample_flows: bool,
+}
+
+/// Maximum number of flows.
+const FLOWS_MAX: u64 = 1_000_000;
+/// The most numbers that series may hold.
+const SAMPLES_MAX: u64 = 100_000_000;
+
+impl Scenario {
+    /// Parse a scenario.
+    ///
+    /// # Errors
+    /// If a key is unknown or missing, or a value has the wrong unit or is out of range; with its
+    /// path.
+    pub fn from_json(text: &str) -> Result<Scenario> {
+        let json: Json = serde_json::from_str(text)
+            .map_err(|e| Error::new(format!("the scenario is not JSON: {e}")))?;
+        Scenario::parse(&json)
+    }
+
+    fn parse(json: &Json) -> Result<Scenario> {
+        let fields = KeyReader::new(json, &keys::SCENARIO)?;
+        let duration: Span = fields.read_or_default("duration")?;
+        let warmup: Span = fields.read_or_default("warmup")?;
+        if warmup >= duration {
+            let text = format!("{warmup} is not shorter than the duration, {duration}");
+            return Err(Error::new(text).at("warmup"));
+        }
+        let sample: Option<Span> = fields.read("sample")?;
+        let sample = sample.map(|s| in_range(s, Span::us(1), duration)).transpose();
+        let links = parse_links(fields.require("links")?).map_err(|e| e.at("links"))?;
+        for link in &links {
+            let bounded =
+                link.trace.as_ref().map_or(Ok(()), |trace| trace.check_repetitions(duration));
+            bounded.map_err(|e| e.at("trace").at(&link.name).at("links"))?;
+        }
+        let mut flows = parse_flows(fields.require("flows")?, &links).map_err(|e| e.at("flows"))?;
+        let changes = match fields.get("changes") {
+            Some(json) => changes::read(json, duration, &links, &mut flows),
+            None => Ok(Vec::new()),
+        };
+        let scenario = Scenario {
+            name: fields.text("name")?,
+            duration,
+            warmup,
+            seed: fields.read_or_default("seed")?,
+            sample: sample.map_err(|e| e.at("sample"))?,
+            tape: fields.read_or_default("tape")?,
+            links,
+            flows,
+            changes: changes.map_err(|e| e.at("changes"))?,
+            sample_flows: fields.read_or_default("sample_flows")?,
+        };
+        scenario.check_memory()?;
+        Ok(scenario)
+    }
+
+    /// Check that the scenario fits into memory.
+    fn check_memory(&self) -> Result<()> {
+        let flows: u64 = self.flows.iter().map(|f| f.count + f.max_pooled_flows()).sum();
+        if flows > FLOWS_MAX {
+            return Err(
+                Error::new(format!("{flows} flows in all, allowed: {FLOWS_MAX}")).at("flows")
+            );
+        }
+        memory::fits(self.duration, &self.links, &self.flows)?;
+        let longest = Span(EventQueue::max_time(cast::index(flows) + self.links.len()).0 - 1);
+        if self.duration > longest {
+            let text = format!(
+                "{} is too long for {flows} flows, allowed: {} s",
+                self.duration,
+                longest.0 / 1_000_000_000
+            );
+            return Err(Error::new(text).at("duration"));
+        }
+        let Some(sample) = self.sample else { return Ok(()) };
+        let of_flows = if self.sample_flows { flows * 2 } else { 0 };
+        let others = self.links.len() * 12 + self.flows.len() * 4;
+        let numbers = (self.duration.0 / sample.0).saturating_mul(of_flows + others as u64);
+        if numbers > SAMPLES_MAX {
+            let text =
+                format!("{sample} gives {numbers} values in time series, allowed: {SAMPLES_MAX}");
+            return Err(Error::new(text).at("sample"));
+        }
+        Ok(())
+    }
+
+    /// Canonical JSON form: canonical names, all defaults explicit.
+    pub fn canonical(&self) -> Json {
+        let links: Map<String, Json> =
+            self.links.iter().map(|l| (l.name.clone(), l.canonical())).collect();
+        let flows: Vec<Json> = self
+            .flows
+            .iter()
+            .map(|f| {
+                let mut flow = json!({
+                    "name": f.name,
+                    "count": f.count,
+                    "source": f.source.canonical(),
+                    "path": f.written[0],
+                    "return_path": f.written[1],
+                });
+                if let Some(tcp) = &f.tcp {
+                    flow["tcp"] = parse::canonical(tcp.name(), &tcp.table());
+                }
+                if let Some(rtt) = &f.rtt {
+                    flow["rtt"] = rtt.write().into();
+                }
+                flow["class"] = f.class.into();
+                flow
+            })
+            .collect();
+        let mut all = json!({
+            "name": self.name,
+            "duration": self.duration.write(),
+            "warmup": self.warmup.write(),
+            "seed": self.seed,
+            "tape": self.tape,
+            "links": links,
+            "flows": flows,
+        });
+        if let Some(sample) = self.sample {
+            all["sample"] = sample.write().into();
+            all["sample_flows"] = self.sample_flows.into();
+        }
+        if !self.changes.is_empty() {
+            let changes = self.changes.iter().map(|c| c.canonical(&self.links, &self.flows));
+            all["changes"] = changes.collect();
+        }
+        all
+    }
+}
+
+fn in_range<T: Value>(value: T, lo: T, hi: T) -> Result<T> {
+    sojourn_aqm::params::checked(value, Some((lo, hi)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"{"duration": "10s", "links": {"up": {"rate": "10mbit", "delay": "5ms",
+        "qdisc": "fifo"}},
+        "flows": [{"name": "ftp", "count": 2, "path": ["up"], "rtt": "uniform(10ms, 20ms)"}]}"#;
+
+    fn refusal(from: &str, to: &str) -> String {
+        let text = GOOD.replace(from, to);
+        assert_ne!(text, GOOD, "{from:?} is in the scenario");
+        Scenario::from_json(&text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn canonical_form_is_complete_and_round_trips() {
+        let once = Scenario::from_json(GOOD).unwrap().canonical();
+        assert_eq!(once["links"]["up"]["qdisc"]["name"], "droptail");
+        assert_eq!(once["links"]["up"]["qdisc"]["limit"], "1000p");
+        assert_eq!(once["flows"][0]["tcp"]["name"], "newreno");
+        let twice = Scenario::from_json(&once.to_string()).unwrap().canonical();
+        assert_eq!(once, twice);
+    }
+
+    #[test]
+    fn text_form_and_table_are_the_same_scenario() {
+        let canonical = |qdisc: &str| {
+            Scenario::from_json(&GOOD.replace("\"fifo\"", qdisc)).unwrap().canonical()
+        };
+        for (text, table) in [
+            (
+                r#""codel(target=15ms, ecn=true)""#,
+                r#"{"name": "codel", "target": "15ms", "ecn": true}"#,
+            ),
+            (
+                r#""red(max_p=5%, min_th='9p')""#,
+                r#"{"name": "red", "max_p": 0.05, "min_th": "9p"}"#,
+            ),
+            (r#""wfq(weights=[3, 50.5])""#, r#"{"name": "wfq", "weights": [3, 50.5]}"#),
+            (r#""ewfq(responsive=50% 1)""#, r#"{"name": "ewfq", "responsive": [0.5, 1]}"#),
+            (r#""fq_codel(flows=64)""#, r#"{"name": "fq_codel", "flows": 64}"#),
+        ] {
+            assert_eq!(canonical(text), canonical(table), "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_name_their_path() {
+        let cases = [
+            ("10mbit", "10mbps", "links.up.rate: \"10mbps\" is ambiguous"),
+            ("\"rate\"", "\"rtae\"", "links.up.rtae: unknown key \"rtae\", did you mean \"rate\"?"),
+            (
+                "\"fifo\"",
+                "\"codle\"",
+                "links.up.qdisc: unknown discipline \"codle\", did you mean \"codel\"?",
+            ),
+            (
+                "\"fifo\"",
+                r#"{"name": "red", "min_ht": "5p"}"#,
+                "links.up.qdisc.min_ht: unknown parameter",
+            ),
+            (
+                "\"fifo\"",
+                "\"codel(targte=15ms)\"",
+                "links.up.qdisc.targte: unknown parameter \"targte\", did you mean \"target\"?",
+            ),
+            (
+                "\"fifo\"",
+                "\"codel(target=15ms\"",
+                "links.up.qdisc: \"codel(target=15ms\" does not end with",
+            ),
+            ("\"fifo\"", "\"codel(target=15)\"", "links.up.qdisc.target: \"15\" has no unit"),
+            ("\"fifo\"", "\"codel(target=5%)\"", "links.up.qdisc.target: \"5%\" is not a duration"),
+            ("\"fifo\"", "\"red(max_p=150%)\"", "links.up.qdisc.max_p: 1.5 is out of range"),
+            (
+                "\"fifo\"",
+                "\"pie(alpha=5%)\"",
+                "links.up.qdisc.alpha: \"5%\" is a percentage; a plain number is due",
+            ),
+            (
+                "[\"up\"]",
+                "[\"upp\"]",
+                "flows.ftp.path.0: unknown link \"upp\", did you mean \"up\"?",
+            ),
+            ("10ms", "1ms", "flows.ftp.rtt: \"uniform(1ms, 20ms)\" can be below the 5ms"),
+            ("\"count\": 2", "\"count\": 1e9", "flows.ftp.count: 1000000000 is out of range"),
+            ("\"count\": 2", "\"count\": 0", "flows.ftp.count: 0 is out of range"),
+            ("\"10s\"", "10", "duration: 10 has no unit"),
+            (
+                "\"10s\"",
+                "\"10s\", \"warmup\": \"10s\"",
+                "warmup: 10s is not shorter than the duration",
+            ),
+            ("\"10s\"", "\"10s\", \"sample\": \"1us\"", "sample: 1us gives"),
+        ];
+        for (from, to, start) in cases {
+            let text = refusal(from, to);
+            assert!(text.starts_with(start), "{text}");
+        }
+    }
+}

@@ -1,0 +1,478 @@
+//! BBR version 1: paces segments at the measured delivery rate of the path, with a window of twice
+//! the bandwidth-delay product at the shortest round-trip time.
+//!
+//! **Source**: N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson, "BBR:
+//! Congestion-Based Congestion Control", ACM Queue 14(5), 2016;
+//! draft-cardwell-iccrg-bbr-congestion-control-00. Constants are those of Linux (tcp_bbr).
+//!
+//! **Symbols** `BtlBw` (`bw`), `RTprop`, `pacing_gain`, `cwnd_gain`, `full_bw`, `prior_cwnd`.
+//!
+//! **Departures**: no detection of policers and no allowance for aggregated acks. The phase in
+//! which ProbeBw starts is drawn once per sender; later ones follow it by the golden ratio. A loss
+//! is signalled once per recovery. BBRv1 ignores ECN marks, so ECN is refused. The authors' sender
+//! detects lost retransmissions by time (RACK); without `rack`, ours needs a timeout (RFC 6675), so
+//! its goodput under heavy random loss (1 % and more) is far lower.
+
+use super::bbr_filter::WindowedMax;
+use super::{
+    CongestionControl, CongestionSignal, ControlParams, NewDataAck, ProcessedAck, RateEstimator,
+    RateSample, RecoveryState, Sent, Window,
+};
+use crate::endpoint::common_params::CommonParams;
+use sojourn_aqm::cast;
+use sojourn_aqm::params;
+use sojourn_aqm::random::Random;
+use sojourn_aqm::units::{Span, Time};
+
+params! {
+    /// Parameters of [`Bbr`].
+    pub struct BbrParams {
+        /// Gain of pacing rate and window in Startup: 2/ln 2 doubles the rate per round trip.
+        startup_gain: f64 = 2.885, [1.0 => 10.0], "BBRHighGain", ["high_gain"];
+        /// Window in bandwidth-delay products while probing.
+        cwnd_gain: f64 = 2.0, [1.0 => 10.0], "cwnd_gain", [];
+        /// Pacing rate as a fraction of the estimate; below 1, queues drain.
+        margin: f64 = 0.99, [0.5 => 1.0], "", ["pacing_margin"];
+        /// Length of the max filter of the bandwidth, round trips.
+        bw_rounds: u64 = 10, [1 => 1000], "BtlBwFilterLen", [];
+        /// Length of the min filter of the round-trip time.
+        rtprop_window: Span = Span::s(10), [Span::ms(1) => Span::s(1000)], "RTpropFilterLen", [];
+        /// Duration of ProbeRtt.
+        probe_rtt: Span = Span::ms(200), [Span(1) => Span::s(10)], "ProbeRTTDuration", [];
+    }
+}
+
+/// State of the BBR state machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BbrState {
+    /// Doubles the rate per round trip until it stops growing.
+    Startup,
+    /// Drains the queue created in Startup.
+    Drain,
+    /// Cycles pacing gains, probing for more bandwidth in every eighth round trip.
+    ProbeBw,
+    /// Uses a minimal window to measure the round-trip time without queueing.
+    ProbeRtt,
+}
+
+/// Pacing gains of ProbeBw, one per minimum round-trip time.
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// Startup ends when the rate has grown by less than this factor for this many rounds in a row.
+const FULL: (f64, u32) = (1.25, 3);
+/// Minimum window, segments.
+const LEAST: u64 = 4;
+/// Segments added to the bandwidth-delay product to cover delayed acks and timer granularity.
+const EXTRA: f64 = 3.0;
+/// The fractional part of the golden ratio.
+const GOLDEN: f64 = 0.618_033_988_749_894_9;
+
+/// BBR state.
+#[derive(Clone, Debug)]
+pub struct Bbr {
+    params: BbrParams,
+    rates: RateEstimator,
+    mode: BbrState,
+    bw: WindowedMax,
+    /// Number of the round.
+    round: u64,
+    /// Total delivered bytes at which the round ends.
+    round_end: u64,
+    /// True if the current ack started a round.
+    round_start: bool,
+    rtprop: Option<Span>,
+    rtprop_at: Time,
+    /// Pacing rate, bytes of payload per second.
+    pacing_rate: f64,
+    full_bw: f64,
+    full_rounds: u32,
+    phase: usize,
+    phase_at: Time,
+    /// Earliest end of ProbeRtt, once the window is minimal.
+    probe_until: Option<Time>,
+    /// True if a round has passed in ProbeRtt.
+    probe_round: bool,
+    /// True during packet conservation, the first round of a recovery.
+    conserves: bool,
+    prior_cwnd: u64,
+    was: RecoveryState,
+    /// True if a loss was detected since the last ack.
+    lost: bool,
+    /// True if the sender restarted from idle.
+    restarted: bool,
+    initial_window: u64,
+    /// Value in [0, 1) from which the next phase is chosen.
+    draw: f64,
+}
+
+impl Bbr {
+    /// Create a control; `draw` in [0, 1) selects the phase in which probing starts.
+    pub fn of(params: BbrParams, draw: f64) -> Bbr {
+        Bbr {
+            rates: RateEstimator::default(),
+            mode: BbrState::Startup,
+            bw: WindowedMax::new(params.bw_rounds),
+            params,
+            round: 0,
+            round_end: 0,
+            round_start: false,
+            rtprop: None,
+            rtprop_at: Time::ZERO,
+            pacing_rate: f64::INFINITY,
+            full_bw: 0.0,
+            full_rounds: 0,
+            phase: 0,
+            phase_at: Time::ZERO,
+            probe_until: None,
+            probe_round: false,
+            conserves: false,
+            prior_cwnd: 0,
+            was: RecoveryState::Open,
+            lost: false,
+            restarted: false,
+            initial_window: 0,
+            draw,
+        }
+    }
+
+    /// State of the BBR state machine.
+    pub fn mode(&self) -> BbrState {
+        self.mode
+    }
+
+    /// Pacing rate, bytes of payload per second.
+    pub fn pacing_rate(&self) -> f64 {
+        self.pacing_rate
+    }
+
+    /// Bottleneck bandwidth estimate `BtlBw`, bytes of payload per second.
+    pub fn bandwidth(&self) -> f64 {
+        self.bw.get()
+    }
+
+    /// Minimum round-trip time estimate `RTprop`.
+    pub fn rtprop(&self) -> Option<Span> {
+        self.rtprop
+    }
+
+    /// Current pacing gain.
+    pub fn pacing_gain(&self) -> f64 {
+        match self.mode {
+            BbrState::Startup => self.params.startup_gain,
+            BbrState::Drain => 1.0 / self.params.startup_gain,
+            BbrState::ProbeBw => CYCLE[self.phase],
+            BbrState::ProbeRtt => 1.0,
+        }
+    }
+
+    fn cwnd_gain(&self) -> f64 {
+        match self.mode {
+            BbrState::Startup | BbrState::Drain => self.params.startup_gain,
+            BbrState::ProbeBw => self.params.cwnd_gain,
+            BbrState::ProbeRtt => 1.0,
+        }
+    }
+
+    fn path_is_full(&self) -> bool {
+        self.full_rounds >= FULL.1
+    }
+
+    /// Target inflight: `gain` bandwidth-delay products plus a small allowance, bytes.
+    fn inflight(&self, gain: f64, mss: u64) -> u64 {
+        match self.rtprop {
+            Some(rtt) if self.bw.get() > 0.0 => {
+                cast::trunc(gain * self.bw.get() * rtt.as_secs() + EXTRA * mss as f64)
+            }
+            _ => cast::trunc(gain * self.initial_window as f64),
+        }
+    }
+
+    /// Update the round and the bandwidth estimate.
+    fn update_bandwidth(&mut self, s: &RateSample) {
+        self.round_start = s.prior_delivered >= self.round_end;
+        if self.round_start {
+            self.round_end = self.rates.delivered();
+            self.round += 1;
+            self.conserves = false;
+        }
+        // A sample over less than one round trip reflects a burst of acks, not the path.
+        let long = s.interval.0 > 0 && self.rtprop.is_none_or(|rtt| s.interval >= rtt);
+        if long && (!s.starved || s.rate >= self.bw.get()) {
+            self.bw.add(self.round, s.rate);
+        }
+    }
+
+    /// Advance the ProbeBw gain cycle when the current phase is over.
+    fn advance_gain_cycle(&mut self, now: Time, prior_flight: u64, mss: u64, lost: bool) {
+        let gain = self.pacing_gain();
+        let due = self.rtprop.is_some_and(|rtt| now - self.phase_at > rtt);
+        let next = if gain > 1.0 {
+            due && (lost || prior_flight >= self.inflight(gain, mss))
+        } else if gain < 1.0 {
+            due || prior_flight <= self.inflight(1.0, mss)
+        } else {
+            due
+        };
+        if next {
+            (self.phase, self.phase_at) = ((self.phase + 1) % CYCLE.len(), now);
+        }
+    }
+
+    /// Check if Startup has filled the path.
+    fn check_full_pipe(&mut self, s: &RateSample) {
+        if self.path_is_full() || !self.round_start || s.starved {
+            return;
+        }
+        if self.bw.get() >= self.full_bw * FULL.0 {
+            (self.full_bw, self.full_rounds) = (self.bw.get(), 0);
+        } else {
+            self.full_rounds += 1;
+        }
+    }
+
+    fn enter_probe_bw(&mut self, now: Time) {
+        // Any phase except the second (gain below 1).
+        let drawn = cast::index(cast::trunc(self.draw * 7.0));
+        self.draw = (self.draw + GOLDEN) % 1.0;
+        (self.mode, self.phase_at) = (BbrState::ProbeBw, now);
+        self.phase = if drawn == 0 { 0 } else { drawn + 1 };
+    }
+
+    /// Update the minimum round-trip time; enter, continue or leave ProbeRtt.
+    fn update_rtprop(&mut self, now: Time, rtt: Option<Span>, window: &mut Window, flight: u64) {
+        let expired = now > self.rtprop_at + self.params.rtprop_window;
+        if let Some(rtt) = rtt.filter(|rtt| expired || self.rtprop.is_none_or(|old| *rtt <= old)) {
+            (self.rtprop, self.rtprop_at) = (Some(rtt), now);
+        }
+        if expired && !self.restarted && self.mode != BbrState::ProbeRtt {
+            self.save_cwnd(window);
+            (self.mode, self.probe_until) = (BbrState::ProbeRtt, None);
+        }
+        if self.mode != BbrState::ProbeRtt {
+            return;
+        }
+        self.rates.starve(flight); // samples with a minimal window do not show the bandwidth
+        match self.probe_until {
+            None if flight <= LEAST * window.mss => {
+                self.probe_until = Some(now + self.params.probe_rtt);
+                (self.probe_round, self.round_end) = (false, self.rates.delivered());
+            }
+            None => {}
+            Some(until) => {
+                self.probe_round |= self.round_start;
+                if self.probe_round && now >= until {
+                    self.rtprop_at = now;
+                    window.cwnd = window.cwnd.max(self.prior_cwnd);
+                    if self.path_is_full() {
+                        self.enter_probe_bw(now);
+                    } else {
+                        self.mode = BbrState::Startup;
+                    }
+                }
+            }
+        }
+    }
+
+    fn save_cwnd(&mut self, window: &Window) {
+        let usual = self.was == RecoveryState::Open && self.mode != BbrState::ProbeRtt;
+        self.prior_cwnd = if usual { window.cwnd } else { self.prior_cwnd.max(window.cwnd) };
+    }
+
+    fn set_window(&mut self, window: &mut Window, ack: &ProcessedAck, news: u64) {
+        let before = std::mem::replace(&mut self.was, ack.state);
+        if ack.state == RecoveryState::Recovery && before != RecoveryState::Recovery {
+            (self.conserves, self.round_end) = (true, self.rates.delivered());
+            window.cwnd = ack.flight + news;
+        } else if ack.state == RecoveryState::Open && before != RecoveryState::Open {
+            self.conserves = false;
+            window.cwnd = window.cwnd.max(self.prior_cwnd);
+        }
+        if self.conserves {
+            window.cwnd = window.cwnd.max(ack.flight + news);
+        } else {
+            let target = self.inflight(self.cwnd_gain(), window.mss);
+            if self.path_is_full() {
+                window.cwnd = (window.cwnd + news).min(target);
+            } else if window.cwnd < target || self.rates.delivered() < self.initial_window {
+                window.cwnd += news;
+            }
+            window.cwnd = window.cwnd.max(LEAST * window.mss);
+        }
+        if self.mode == BbrState::ProbeRtt {
+            window.cwnd = window.cwnd.min(LEAST * window.mss);
+        }
+        window.cwnd = window.cwnd.max(window.mss);
+    }
+}
+
+impl CongestionControl for Bbr {
+    fn new(control: &ControlParams, _: &CommonParams, rng: &mut dyn Random) -> Bbr {
+        let ControlParams::Bbr(own) = control else { unreachable!("chosen by name") };
+        Bbr::of(own.clone(), rng.uniform())
+    }
+
+    fn reset(&mut self) {
+        let mut rates = std::mem::take(&mut self.rates);
+        rates.reset();
+        self.bw.reset();
+        let bw = std::mem::replace(&mut self.bw, WindowedMax::new(0));
+        *self = Bbr { rates, bw, ..Bbr::of(self.params.clone(), self.draw) };
+    }
+
+    fn on_ack(&mut self, _: &mut Window, _: &NewDataAck) {}
+
+    fn on_congestion(&mut self, _: Time, window: &Window, _: u64, cause: CongestionSignal) -> u64 {
+        self.save_cwnd(window);
+        self.lost = true;
+        if cause == CongestionSignal::Timeout {
+            self.full_bw = 0.0;
+            (self.was, self.conserves) = (RecoveryState::Loss, false);
+        }
+        window.cwnd.max(2 * window.mss)
+    }
+
+    fn keeps_window_when_idle(&self) -> bool {
+        true
+    }
+
+    fn on_established(&mut self, now: Time, window: &Window, rtt: Option<Span>) {
+        self.initial_window = window.cwnd;
+        (self.rtprop, self.rtprop_at) = (rtt, now);
+        let rtt = rtt.unwrap_or(Span::ms(1)).max(Span(1));
+        self.pacing_rate = self.params.startup_gain * window.cwnd as f64 / rtt.as_secs();
+    }
+
+    fn on_delivered(&mut self, now: Time, from: u64, to: u64) {
+        self.rates.on_delivered(now, from, to);
+    }
+
+    fn on_ack_processed(&mut self, window: &mut Window, ack: &ProcessedAck) {
+        debug_assert_eq!(self.rates.delivered(), ack.delivered, "every byte once");
+        self.round_start = false;
+        let sample = self.rates.take_sample(ack.now);
+        let news = sample.map_or(0, |s| s.news);
+        let lost = std::mem::take(&mut self.lost) || ack.state != RecoveryState::Open;
+        if let Some(s) = &sample {
+            self.update_bandwidth(s);
+            if self.mode == BbrState::ProbeBw {
+                self.advance_gain_cycle(ack.now, ack.flight + news, window.mss, lost);
+            }
+            self.check_full_pipe(s);
+        }
+        if self.mode == BbrState::Startup && self.path_is_full() {
+            self.mode = BbrState::Drain;
+        }
+        if self.mode == BbrState::Drain && ack.flight <= self.inflight(1.0, window.mss) {
+            self.enter_probe_bw(ack.now);
+        }
+        self.update_rtprop(ack.now, sample.and_then(|s| s.rtt), window, ack.flight);
+        self.restarted &= news == 0;
+        let rate = self.pacing_gain() * self.bw.get() * self.params.margin;
+        if rate > 0.0 && (self.path_is_full() || rate > self.pacing_rate) {
+            self.pacing_rate = rate;
+        }
+        self.set_window(window, ack, news);
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        if sent.was_idle && self.rates.on_app_limited() {
+            self.restarted = true;
+            if self.mode == BbrState::ProbeBw && self.bw.get() > 0.0 {
+                self.pacing_rate = self.bw.get() * self.params.margin;
+            }
+        }
+        self.rates.on_sent(sent);
+    }
+
+    fn on_app_limited(&mut self, flight: u64) {
+        self.rates.starve(flight);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1_000;
+
+    fn bbr(draw: f64) -> Bbr {
+        let mut b = Bbr::of(BbrParams::default(), draw);
+        let w = Window { cwnd: 10 * MSS, ssthresh: u64::MAX, mss: MSS };
+        b.on_established(Time::ZERO, &w, Some(Span::ms(100)));
+        b
+    }
+
+    #[test]
+    fn probing_starts_in_any_phase_except_the_second() {
+        let mut b = bbr(0.0);
+        let mut seen = [0; 8];
+        for _ in 0..7_000 {
+            b.enter_probe_bw(Time::ZERO);
+            seen[b.phase] += 1;
+        }
+        assert_eq!(seen[1], 0, "the second phase drains the first");
+        for (phase, n) in seen.iter().enumerate().filter(|s| s.0 != 1) {
+            assert!((990..=1_010).contains(n), "{phase}: {n}");
+        }
+    }
+
+    #[test]
+    fn initial_rate_comes_from_the_rtt_of_the_syn() {
+        assert!((bbr(0.0).pacing_rate() - 2.885 * 10_000.0 / 0.1).abs() < 1e-6);
+        let mut b = Bbr::of(BbrParams::default(), 0.0);
+        let w = Window { cwnd: MSS, ssthresh: u64::MAX, mss: MSS };
+        b.on_established(Time::ZERO, &w, None);
+        assert_eq!(b.pacing_rate(), 2_885_000.0, "1 ms if the RTT is unknown");
+    }
+
+    #[test]
+    fn recovery_conserves_packets_and_restores_the_window() {
+        let mut b = bbr(0.0);
+        b.full_rounds = FULL.1;
+        b.bw.add(0, 1_000_000.0); // 100 segments per round trip
+        (b.mode, b.phase) = (BbrState::ProbeBw, 2);
+        let mut w = Window { cwnd: 203 * MSS, ssthresh: u64::MAX, mss: MSS };
+        let ack =
+            |state, flight| ProcessedAck { now: Time(1), delivered: 0, flight, srtt: None, state };
+        b.on_congestion(Time(1), &w, w.cwnd, CongestionSignal::Loss);
+        b.set_window(&mut w, &ack(RecoveryState::Recovery, 150 * MSS), MSS);
+        assert_eq!(w.cwnd, 151 * MSS, "one sent per delivered");
+        b.set_window(&mut w, &ack(RecoveryState::Recovery, 149 * MSS), MSS);
+        assert_eq!(w.cwnd, 151 * MSS);
+        b.set_window(&mut w, &ack(RecoveryState::Open, 140 * MSS), MSS);
+        assert_eq!(w.cwnd, 203 * MSS, "2 BDP and three segments");
+        b.on_congestion(Time(1), &w, w.cwnd, CongestionSignal::Timeout);
+        w.cwnd = MSS;
+        b.set_window(&mut w, &ack(RecoveryState::Loss, 0), MSS);
+        assert_eq!(w.cwnd, LEAST * MSS);
+        b.set_window(&mut w, &ack(RecoveryState::Open, 0), MSS);
+        assert_eq!(w.cwnd, 203 * MSS);
+    }
+
+    #[test]
+    fn app_limited_samples_can_only_raise_the_estimate() {
+        let mut b = bbr(0.0);
+        let sample = |rate, starved| RateSample {
+            rate,
+            interval: Span::ms(100),
+            prior_delivered: 0,
+            rtt: None,
+            news: MSS,
+            starved,
+        };
+        b.update_bandwidth(&sample(1e6, false));
+        b.update_bandwidth(&sample(2e5, true));
+        assert_eq!(b.bandwidth(), 1e6);
+        b.update_bandwidth(&sample(2e6, true));
+        assert_eq!(b.bandwidth(), 2e6);
+        b.update_bandwidth(&RateSample { interval: Span::ms(99), ..sample(9e6, false) });
+        assert_eq!(b.bandwidth(), 2e6, "less than a round trip shows a burst of acks");
+        for _ in 0..20 {
+            b.update_bandwidth(&sample(1e5, true));
+        }
+        assert_eq!(b.bandwidth(), 2e6, "however long it lasts");
+        for _ in 0..11 {
+            b.update_bandwidth(&sample(1e6, false));
+        }
+        assert_eq!(b.bandwidth(), 1e6, "ten rounds later the sample expires");
+    }
+}

@@ -1,0 +1,135 @@
+//! DCTCP: reduces the window by half the fraction of marked bytes, so that a switch with a low
+//! marking threshold keeps a short queue without emptying it.
+//!
+//! **Source**: RFC 8257 §3.3 (sender), §3.4 (packet loss, as in any TCP), §3.5 (SYNs are
+//! ECN-capable). The receiver's exact ECN echo (§3.2) is in `tcp/receiver.rs`.
+//!
+//! **Symbols** `alpha`, `g`, `M`, `WindowEnd`, `BytesAcked`, `BytesMarked` as in the RFC.
+//!
+//! **Departures**: alpha is a floating-point number, so it can reach 0; integer shifts get stuck
+//! above it. Retransmissions are ECN-capable, as in Linux. At a window of one segment (after a
+//! timeout) a mark does not pause the flow for a timeout, which RFC 3168 would require.
+
+use super::{CongestionControl, CongestionSignal, ControlParams, NewDataAck, Reno, Window};
+use crate::endpoint::common_params::CommonParams;
+use sojourn_aqm::cast;
+use sojourn_aqm::params;
+use sojourn_aqm::random::Random;
+use sojourn_aqm::units::Time;
+
+params! {
+    /// Parameters of [`Dctcp`].
+    pub struct DctcpParams {
+        /// Weight of one window's marked fraction in the moving average.
+        g: f64 = 0.0625, [1e-6 => 1.0], "g", [];
+        /// Initial value of the moving average; 1 makes the first reduction as large as Reno's.
+        alpha: f64 = 1.0, [0.0 => 1.0], "alpha", ["initial_alpha"];
+    }
+}
+
+/// DCTCP state.
+#[derive(Clone, Debug)]
+pub struct Dctcp {
+    params: DctcpParams,
+    reno: Reno,
+    alpha: f64,
+    window_end: u64,
+    bytes_acked: u64,
+    bytes_marked: u64,
+}
+
+impl Dctcp {
+    /// Create a control; `limit` is `abc_limit` for slow start.
+    pub fn of(params: DctcpParams, limit: u64) -> Dctcp {
+        let (alpha, reno) = (params.alpha, Reno::with_params(limit));
+        Dctcp { params, reno, alpha, window_end: 1, bytes_acked: 0, bytes_marked: 0 }
+    }
+
+    /// Moving average of the fraction of marked bytes.
+    pub fn alpha(&self) -> f64 {
+        self.alpha
+    }
+}
+
+impl CongestionControl for Dctcp {
+    fn new(control: &ControlParams, common: &CommonParams, _: &mut dyn Random) -> Dctcp {
+        let ControlParams::Dctcp(own) = control else { unreachable!("chosen by name") };
+        Dctcp::of(own.clone(), common.abc_limit)
+    }
+
+    fn reset(&mut self) {
+        *self = Dctcp::of(self.params.clone(), self.reno.limit());
+    }
+
+    fn on_ack(&mut self, window: &mut Window, acked: &NewDataAck) {
+        self.reno.on_ack(window, acked);
+    }
+
+    fn on_congestion(
+        &mut self,
+        now: Time,
+        window: &Window,
+        flight: u64,
+        cause: CongestionSignal,
+    ) -> u64 {
+        if cause != CongestionSignal::Mark {
+            return self.reno.on_congestion(now, window, flight, cause); // §3.4
+        }
+        let cut = cast::trunc(window.cwnd as f64 * self.alpha / 2.0);
+        (window.cwnd - cut).max(2 * window.mss) // §3.3
+    }
+
+    fn reacts_to_mark_fraction(&self) -> bool {
+        true
+    }
+
+    fn on_ecn_echo(&mut self, ack: u64, bytes: u64, ece: bool, next: u64) {
+        self.bytes_acked += bytes;
+        self.bytes_marked += if ece { bytes } else { 0 };
+        if ack <= self.window_end || self.bytes_acked == 0 {
+            return;
+        }
+        let m = self.bytes_marked as f64 / self.bytes_acked as f64;
+        self.alpha += self.params.g * (m - self.alpha);
+        (self.window_end, self.bytes_acked, self.bytes_marked) = (next, 0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alpha_matches_a_hand_computed_average() {
+        let mut d = Dctcp::of(DctcpParams::default(), 1);
+        // Windows of ten segments; g = 1/16. The first ends above sequence number 1.
+        d.on_ecn_echo(1_001, 1_000, false, 10_001);
+        let mut expected = 15.0 / 16.0;
+        assert_eq!(d.alpha(), expected);
+        for (round, marked) in (1..).zip([0, 3, 10, 5, 0]) {
+            for i in 1..=10 {
+                let ack = (round - 1) * 10_000 + 1_001 + i * 1_000;
+                // The ack beyond the end of the window closes it.
+                d.on_ecn_echo(ack, 1_000, i <= marked, round * 10_000 + 10_001);
+            }
+            expected = expected * 15.0 / 16.0 + marked as f64 / 10.0 / 16.0;
+            assert!((d.alpha() - expected).abs() < 1e-12, "{round}: {}, {expected}", d.alpha());
+        }
+    }
+
+    #[test]
+    fn mark_reduces_by_half_of_alpha_and_loss_by_half() {
+        let w = Window { cwnd: 100_000, ssthresh: 1, mss: 1_000 };
+        let mut d = Dctcp::of(DctcpParams { alpha: 0.2, ..DctcpParams::default() }, 1);
+        assert_eq!(d.on_congestion(Time::ZERO, &w, 100_000, CongestionSignal::Mark), 90_000);
+        assert_eq!(d.on_congestion(Time::ZERO, &w, 100_000, CongestionSignal::Loss), 50_000);
+        let small = Window { cwnd: 2_000, ..w };
+        assert_eq!(
+            d.on_congestion(Time::ZERO, &small, 2_000, CongestionSignal::Mark),
+            2_000,
+            "never below two"
+        );
+        d.reset();
+        assert_eq!(d.alpha(), 0.2);
+    }
+}

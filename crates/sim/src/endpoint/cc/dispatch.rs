@@ -1,0 +1,275 @@
+//! Any congestion control, with optional pacer, PRR and HyStart++. The sender uses it for all flows
+//! except plain Reno.
+
+use super::{
+    Bbr, BbrParams, Compound, CompoundParams, CongestionControl, CongestionSignal, Cubic,
+    CubicParams, Dctcp, DctcpParams, HyStart, NewDataAck, Pacer, ProcessedAck, Prr, RecoveryState,
+    Reno, Sent, Vegas, VegasParams, Window,
+};
+use crate::endpoint::common_params::CommonParams;
+use sojourn_aqm::error::Result;
+use sojourn_aqm::params::{Nothing, ParamRows, Params, Setting};
+use sojourn_aqm::random::Random;
+use sojourn_aqm::units::{Span, Time};
+
+/// Selected congestion control with its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ControlParams {
+    /// [`Reno`], which has no parameters.
+    Reno,
+    /// [`Cubic`].
+    Cubic(CubicParams),
+    /// [`Dctcp`].
+    Dctcp(DctcpParams),
+    /// [`Vegas`].
+    Vegas(VegasParams),
+    /// [`Compound`].
+    Compound(CompoundParams),
+    /// [`Bbr`].
+    Bbr(BbrParams),
+}
+
+impl ControlParams {
+    /// Set a parameter of the control.
+    ///
+    /// # Errors
+    /// As [`Params::set`].
+    pub fn set(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
+        match self {
+            ControlParams::Reno => Nothing.set(name, value),
+            ControlParams::Cubic(p) => p.set(name, value),
+            ControlParams::Dctcp(p) => p.set(name, value),
+            ControlParams::Vegas(p) => p.set(name, value),
+            ControlParams::Compound(p) => p.set(name, value),
+            ControlParams::Bbr(p) => p.set(name, value),
+        }
+    }
+
+    /// Checks the range of every parameter of the control.
+    ///
+    /// # Errors
+    /// As [`Params::check`].
+    pub fn check(&self) -> Result<()> {
+        match self {
+            ControlParams::Reno => Nothing.check(),
+            ControlParams::Cubic(p) => p.check(),
+            ControlParams::Dctcp(p) => p.check(),
+            ControlParams::Vegas(p) => p.check(),
+            ControlParams::Compound(p) => p.check(),
+            ControlParams::Bbr(p) => p.check(),
+        }
+    }
+
+    /// Sets a parameter without a check, as [`Params::assign`] does.
+    #[cfg(test)]
+    pub(crate) fn assign(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
+        match self {
+            ControlParams::Reno => Nothing.assign(name, value),
+            ControlParams::Cubic(p) => p.assign(name, value),
+            ControlParams::Dctcp(p) => p.assign(name, value),
+            ControlParams::Vegas(p) => p.assign(name, value),
+            ControlParams::Compound(p) => p.assign(name, value),
+            ControlParams::Bbr(p) => p.assign(name, value),
+        }
+    }
+
+    /// Parameters of the control.
+    pub fn table(&self) -> ParamRows {
+        match self {
+            ControlParams::Reno => Nothing.table(),
+            ControlParams::Cubic(p) => p.table(),
+            ControlParams::Dctcp(p) => p.table(),
+            ControlParams::Vegas(p) => p.table(),
+            ControlParams::Compound(p) => p.table(),
+            ControlParams::Bbr(p) => p.table(),
+        }
+    }
+}
+
+/// Congestion control algorithm.
+// Large variants are fine: the whole sender is boxed.
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "the sender is boxed as a whole")]
+pub enum Algorithm {
+    /// RFC 5681.
+    Reno(Reno),
+    /// RFC 9438.
+    Cubic(Cubic),
+    /// RFC 8257.
+    Dctcp(Dctcp),
+    /// Brakmo and Peterson, 1995.
+    Vegas(Vegas),
+    /// Tan et al., 2006.
+    Compound(Compound),
+    /// Cardwell et al., 2016.
+    Bbr(Bbr),
+}
+
+/// Static dispatch of a call to the active control.
+macro_rules! dispatch {
+    ($algorithm:expr, $control:ident => $call:expr) => {
+        match $algorithm {
+            Algorithm::Reno($control) => $call,
+            Algorithm::Cubic($control) => $call,
+            Algorithm::Dctcp($control) => $call,
+            Algorithm::Vegas($control) => $call,
+            Algorithm::Compound($control) => $call,
+            Algorithm::Bbr($control) => $call,
+        }
+    };
+}
+
+/// Congestion control with optional extensions.
+#[derive(Clone, Debug)]
+pub struct AnyControl {
+    algorithm: Algorithm,
+    pacer: Option<Pacer>,
+    prr: Option<Prr>,
+    hystart: Option<HyStart>,
+    /// Payload bytes delivered as of the last ack.
+    delivered: u64,
+}
+
+impl AnyControl {
+    /// Active algorithm.
+    pub fn algorithm(&self) -> &Algorithm {
+        &self.algorithm
+    }
+
+    /// Pacing rate in bytes of payload per second; None if pacing is off.
+    pub fn pacing_rate(&self) -> Option<f64> {
+        self.pacer.as_ref().map(Pacer::rate)
+    }
+
+    /// Set the pacer's rate: that of the control if it has one, otherwise derived from the window.
+    fn pace(&mut self, window: &Window, srtt: Option<Span>) {
+        let Some(pacer) = &mut self.pacer else { return };
+        match &self.algorithm {
+            Algorithm::Bbr(bbr) => pacer.set(bbr.pacing_rate()),
+            _ => pacer.follow(window, srtt),
+        }
+    }
+}
+
+impl CongestionControl for AnyControl {
+    const HOOKED: bool = true;
+
+    fn new(control: &ControlParams, common: &CommonParams, rng: &mut dyn Random) -> AnyControl {
+        let algorithm = match control {
+            ControlParams::Reno => Algorithm::Reno(Reno::new(control, common, rng)),
+            ControlParams::Cubic(_) => Algorithm::Cubic(Cubic::new(control, common, rng)),
+            ControlParams::Dctcp(_) => Algorithm::Dctcp(Dctcp::new(control, common, rng)),
+            ControlParams::Vegas(_) => Algorithm::Vegas(Vegas::new(control, common, rng)),
+            ControlParams::Compound(_) => Algorithm::Compound(Compound::new(control, common, rng)),
+            ControlParams::Bbr(_) => Algorithm::Bbr(Bbr::new(control, common, rng)),
+        };
+        let pacer = (common.pacing == Some(true)).then(Pacer::default);
+        let prr = common.prr.then(Prr::default);
+        let hystart = (common.hystart == Some(true)).then(HyStart::default);
+        AnyControl { algorithm, pacer, prr, hystart, delivered: 0 }
+    }
+
+    fn reset(&mut self) {
+        dispatch!(&mut self.algorithm, c => c.reset());
+        self.pacer = self.pacer.as_ref().map(|_| Pacer::default());
+        self.prr = self.prr.as_ref().map(|_| Prr::default());
+        self.hystart = self.hystart.as_ref().map(|_| HyStart::default());
+        self.delivered = 0;
+    }
+
+    fn on_ack(&mut self, window: &mut Window, acked: &NewDataAck) {
+        let before = window.cwnd;
+        dispatch!(&mut self.algorithm, c => c.on_ack(window, acked));
+        if let Some(hystart) = &mut self.hystart {
+            hystart.on_window_growth(window, before, acked.at);
+        }
+    }
+
+    fn on_congestion(
+        &mut self,
+        now: Time,
+        window: &Window,
+        flight: u64,
+        cause: CongestionSignal,
+    ) -> u64 {
+        let ssthresh =
+            dispatch!(&mut self.algorithm, c => c.on_congestion(now, window, flight, cause));
+        if let Some(prr) = &mut self.prr {
+            prr.on_congestion(flight, cause);
+        }
+        if let Some(hystart) = &mut self.hystart {
+            hystart.end();
+        }
+        ssthresh
+    }
+
+    fn reacts_to_mark_fraction(&self) -> bool {
+        dispatch!(&self.algorithm, c => c.reacts_to_mark_fraction())
+    }
+
+    fn keeps_window_when_idle(&self) -> bool {
+        dispatch!(&self.algorithm, c => c.keeps_window_when_idle())
+    }
+
+    fn on_established(&mut self, now: Time, window: &Window, rtt: Option<Span>) {
+        dispatch!(&mut self.algorithm, c => c.on_established(now, window, rtt));
+        self.pace(window, rtt);
+    }
+
+    fn on_ecn_echo(&mut self, ack: u64, bytes: u64, ece: bool, next: u64) {
+        dispatch!(&mut self.algorithm, c => c.on_ecn_echo(ack, bytes, ece, next));
+        if let Some(hystart) = self.hystart.as_mut().filter(|_| bytes > 0) {
+            hystart.on_ack(ack, next);
+        }
+    }
+
+    fn uses_delivery_hooks(&self) -> bool {
+        // BBR always has a pacer.
+        self.pacer.is_some() || self.prr.is_some()
+    }
+
+    fn on_delivered(&mut self, now: Time, from: u64, to: u64) {
+        dispatch!(&mut self.algorithm, c => c.on_delivered(now, from, to));
+    }
+
+    fn on_ack_processed(&mut self, window: &mut Window, ack: &ProcessedAck) {
+        dispatch!(&mut self.algorithm, c => c.on_ack_processed(window, ack));
+        let news = ack.delivered - self.delivered;
+        self.delivered = ack.delivered;
+        if let Some(prr) = &mut self.prr {
+            prr.on_ack_processed(window, ack, news);
+        }
+        self.pace(window, ack.srtt);
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        dispatch!(&mut self.algorithm, c => c.on_sent(sent));
+        if let Some(pacer) = &mut self.pacer {
+            pacer.on_sent(sent.now, sent.end - sent.seq);
+        }
+        if let Some(hystart) = self.hystart.as_mut().filter(|_| !sent.retransmission) {
+            hystart.on_sent(sent.now, sent.end);
+        }
+        if let Some(prr) = self.prr.as_mut().filter(|_| sent.state == RecoveryState::Recovery) {
+            prr.on_sent(sent.end - sent.seq);
+        }
+    }
+
+    fn may_send(&mut self, now: Time) -> bool {
+        self.pacer.as_mut().is_none_or(|pacer| pacer.may_send(now))
+    }
+
+    fn clear_held(&mut self) {
+        if let Some(pacer) = &mut self.pacer {
+            pacer.clear_held();
+        }
+    }
+
+    fn release_time(&self) -> Time {
+        self.pacer.as_ref().map_or(Time::NEVER, Pacer::release_time)
+    }
+
+    fn on_app_limited(&mut self, flight: u64) {
+        dispatch!(&mut self.algorithm, c => c.on_app_limited(flight));
+    }
+}

@@ -1,0 +1,208 @@
+//! Congestion control of the `rfc` profile: growth and reduction of the window. The sender
+//! (`tcp/rfc.rs`), which is the same for all controls, decides when either happens and what is
+//! sent.
+//!
+//! To add a control, write one file with one type, and add a variant of [`Algorithm`] and of
+//! [`ControlParams`] and an entry of [`super::tcp::TCPS`]. [`Reno`] can be used directly, so that
+//! the most common flows pay nothing for the others; [`AnyControl`] is every control, with optional
+//! pacer, PRR and HyStart++.
+
+pub mod bbr;
+mod bbr_filter;
+mod compound;
+mod cubic;
+mod dctcp;
+mod dispatch;
+mod hystart;
+mod pacer;
+mod prr;
+mod rate;
+mod reno;
+mod vegas;
+
+pub use bbr::{Bbr, BbrParams};
+pub use compound::{Compound, CompoundParams};
+pub use cubic::{Cubic, CubicParams};
+pub use dctcp::{Dctcp, DctcpParams};
+pub use dispatch::{Algorithm, AnyControl, ControlParams};
+pub use hystart::HyStart;
+pub use pacer::Pacer;
+pub use prr::Prr;
+pub use rate::{RateEstimator, RateSample};
+pub use reno::Reno;
+pub use vegas::{Vegas, VegasParams};
+
+use crate::endpoint::common_params::CommonParams;
+use sojourn_aqm::random::Random;
+use sojourn_aqm::units::{Span, Time};
+
+/// Window state shared by sender and congestion control; bytes of payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Congestion window.
+    pub cwnd: u64,
+    /// Slow-start threshold.
+    pub ssthresh: u64,
+    /// Payload of a full segment (SMSS).
+    pub mss: u64,
+}
+
+/// Ack of new data, as a congestion control sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct NewDataAck {
+    /// Arrival time of the ack.
+    pub at: Time,
+    /// Payload bytes newly acknowledged.
+    pub bytes: u64,
+    /// Bytes outstanding before the ack.
+    pub flight: u64,
+    /// Round-trip time sample, if the ack gave one.
+    pub rtt: Option<Span>,
+    /// Smoothed round-trip time, once there is a sample.
+    pub srtt: Option<Span>,
+    /// True while data declared lost by a timeout is being retransmitted.
+    pub after_timeout: bool,
+}
+
+impl NewDataAck {
+    /// True if the window was full before the ack, so that it may grow. In slow start half full is
+    /// enough, because the window can double before the sender has used it.
+    pub fn window_was_full(&self, window: &Window) -> bool {
+        let half = window.cwnd < window.ssthresh && 2 * self.flight > window.cwnd;
+        half || self.flight + window.mss >= window.cwnd
+    }
+}
+
+/// Reason for a reduction of the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CongestionSignal {
+    /// Loss detected by duplicate acks.
+    Loss,
+    /// ECN echo.
+    Mark,
+    /// Retransmission timeout.
+    Timeout,
+}
+
+/// Loss recovery state of a sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecoveryState {
+    /// No known losses.
+    Open,
+    /// Fast recovery, until `recover` is acknowledged (Reno: until any new data is acknowledged).
+    Recovery,
+    /// Retransmitting after a timeout (or, in Tahoe, any loss), until `recover` is acknowledged.
+    Loss,
+}
+
+/// Segment that has just been sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// Time of transmission.
+    pub now: Time,
+    /// Sequence number of the first byte.
+    pub seq: u64,
+    /// Sequence number after the last byte.
+    pub end: u64,
+    /// True for a retransmission.
+    pub retransmission: bool,
+    /// True if nothing else was outstanding.
+    pub was_idle: bool,
+    /// Loss recovery state.
+    pub state: RecoveryState,
+}
+
+/// Ack after loss detection and window update, before anything is sent in response.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessedAck {
+    /// Arrival time of the ack.
+    pub now: Time,
+    /// Payload bytes of this connection known to be received, in order or not.
+    pub delivered: u64,
+    /// Estimate of the payload bytes in the network.
+    pub flight: u64,
+    /// Smoothed round-trip time, once there is a sample.
+    pub srtt: Option<Span>,
+    /// Loss recovery state.
+    pub state: RecoveryState,
+}
+
+/// Congestion control algorithm.
+pub trait CongestionControl {
+    /// True if the hooks (all methods below `cut`) are used. If false, the sender skips the work of
+    /// preparing their arguments.
+    const HOOKED: bool = false;
+
+    /// Create the control in the state before a connection, with its own parameters and those
+    /// common to all TCPs.
+    fn new(control: &ControlParams, common: &CommonParams, rng: &mut dyn Random) -> Self;
+
+    /// Reset to the state before a connection.
+    fn reset(&mut self);
+
+    /// Grow the window for an ack of new data. Not called in fast recovery, nor for an ack that
+    /// carries an ECN echo.
+    fn on_ack(&mut self, window: &mut Window, acked: &NewDataAck);
+
+    /// Return the slow-start threshold after a reduction, with `flight` bytes outstanding. Called
+    /// at most once per window of data. The sender sets the window to it, or to one segment after a
+    /// timeout.
+    fn on_congestion(
+        &mut self,
+        now: Time,
+        window: &Window,
+        flight: u64,
+        cause: CongestionSignal,
+    ) -> u64;
+
+    /// True if the control reacts to the fraction of marked bytes (RFC 8257). All packets are then
+    /// ECN-capable, and a mark at the minimum window does not pause the sender.
+    fn reacts_to_mark_fraction(&self) -> bool {
+        false
+    }
+
+    /// True if the window is kept after an idle period.
+    fn keeps_window_when_idle(&self) -> bool {
+        false
+    }
+
+    /// Handle the ack of the SYN; `rtt` is its round-trip time, if the SYN was not retransmitted.
+    fn on_established(&mut self, _now: Time, _window: &Window, _rtt: Option<Span>) {}
+
+    /// Handle an ack of everything below `ack`, `bytes` of it new, with the ECN echo `ece`; `next`
+    /// is the next sequence number to send. Called before any other processing of the ack.
+    fn on_ecn_echo(&mut self, _ack: u64, _bytes: u64, _ece: bool, _next: u64) {}
+
+    /// True if the control uses [`CongestionControl::on_delivered`] and
+    /// [`CongestionControl::on_ack_processed`], whose arguments are costly to compute.
+    fn uses_delivery_hooks(&self) -> bool {
+        false
+    }
+
+    /// Handle the news that the receiver has `from..to`.
+    fn on_delivered(&mut self, _now: Time, _from: u64, _to: u64) {}
+
+    /// Handle the end of the processing of an ack; the sender may transmit next.
+    fn on_ack_processed(&mut self, _window: &mut Window, _ack: &ProcessedAck) {}
+
+    /// Handle the transmission of a segment.
+    fn on_sent(&mut self, _sent: &Sent) {}
+
+    /// True if a segment may be sent now; if false, it is held until
+    /// [`CongestionControl::release_time`].
+    fn may_send(&mut self, _now: Time) -> bool {
+        true
+    }
+
+    /// Clear the held segment; the sender is about to ask again.
+    fn clear_held(&mut self) {}
+
+    /// Time at which the held segment may be sent; [`Time::NEVER`] if none is held.
+    fn release_time(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// Handle the application running out of data while the window has room; `flight` bytes are in
+    /// the network.
+    fn on_app_limited(&mut self, _flight: u64) {}
+}

@@ -1,0 +1,234 @@
+//! Delivery rate estimation: every segment records how much had been delivered when it was sent,
+//! and its ack shows how much has been delivered since.
+//!
+//! **Source**: N. Cardwell et al., "Delivery Rate Estimation",
+//! draft-cheng-iccrg-delivery-rate-estimation, §3.
+//!
+//! **Symbols** `P.delivered`, `P.delivered_time`, `P.first_sent_time`, `P.is_app_limited`,
+//! `C.app_limited` (here `starved_until`) as in the draft.
+//!
+//! **Cost**: one record per segment in flight; the buffer is reused.
+
+use super::Sent;
+use sojourn_aqm::units::{Span, Time};
+use std::collections::VecDeque;
+
+/// Segment in flight.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    seq: u64,
+    end: u64,
+    sent: Time,
+    first_sent: Time,
+    delivered: u64,
+    delivered_at: Time,
+    starved: bool,
+    again: bool,
+    /// True if the receiver has it.
+    done: bool,
+}
+
+/// Delivery rate sample of one ack.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateSample {
+    /// Delivery rate, bytes per second.
+    pub rate: f64,
+    /// Interval over which the rate was measured.
+    pub interval: Span,
+    /// Bytes delivered in total when the segment was sent.
+    pub prior_delivered: u64,
+    /// Round-trip time, if the segment was not retransmitted.
+    pub rtt: Option<Span>,
+    /// Bytes newly delivered by this ack.
+    pub news: u64,
+    /// True if the rate may have been limited by the application instead of the path.
+    pub starved: bool,
+}
+
+/// Delivery rate estimator.
+#[derive(Clone, Debug, Default)]
+pub struct RateEstimator {
+    line: VecDeque<Record>,
+    delivered: u64,
+    delivered_at: Time,
+    first_sent: Time,
+    /// Samples are application-limited until this many bytes are delivered; 0 if they are not.
+    starved_until: u64,
+    newest: Option<Record>,
+    news: u64,
+}
+
+impl RateEstimator {
+    /// Reset to the state before a connection.
+    pub fn reset(&mut self) {
+        let mut line = std::mem::take(&mut self.line);
+        line.clear();
+        *self = RateEstimator { line, ..RateEstimator::default() };
+    }
+
+    /// Total bytes delivered.
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// True if the sender is application-limited.
+    pub fn on_app_limited(&self) -> bool {
+        self.starved_until > 0
+    }
+
+    /// Record that the application has nothing to send while `flight` bytes are in the network.
+    pub fn starve(&mut self, flight: u64) {
+        self.starved_until = (self.delivered + flight).max(1);
+    }
+
+    /// Record the transmission of a segment (§3.2).
+    pub fn on_sent(&mut self, sent: &Sent) {
+        if sent.was_idle {
+            (self.first_sent, self.delivered_at) = (sent.now, sent.now);
+        }
+        let record = Record {
+            seq: sent.seq,
+            end: sent.end,
+            sent: sent.now,
+            first_sent: self.first_sent,
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            starved: self.on_app_limited(),
+            again: sent.retransmission,
+            done: false,
+        };
+        if !sent.retransmission {
+            return self.line.push_back(record);
+        }
+        let from = self.line.partition_point(|r| r.end <= sent.seq);
+        for old in self.line.range_mut(from..).take_while(|r| r.seq < sent.end) {
+            *old = Record { seq: old.seq, end: old.end, done: old.done, ..record };
+        }
+    }
+
+    /// Record that the receiver has `from..to` (§3.3.1).
+    pub fn on_delivered(&mut self, now: Time, from: u64, to: u64) {
+        self.delivered += to - from;
+        self.news += to - from;
+        self.delivered_at = now;
+        let first = self.line.partition_point(|r| r.end <= from);
+        for record in self.line.range_mut(first..).take_while(|r| r.end <= to) {
+            record.done = true;
+            let age = |r: &Record| (r.sent, r.end);
+            if self.newest.as_ref().is_none_or(|n| age(n) < age(record)) {
+                self.newest = Some(*record);
+            }
+        }
+        while self.line.front().is_some_and(|r| r.done) {
+            self.line.pop_front();
+        }
+    }
+
+    /// Return the sample of the ack at `now`, if it delivered anything (§3.3.2).
+    pub fn take_sample(&mut self, now: Time) -> Option<RateSample> {
+        let news = std::mem::take(&mut self.news);
+        if self.delivered > self.starved_until {
+            self.starved_until = 0;
+        }
+        let p = self.newest.take()?;
+        self.first_sent = p.sent;
+        let interval = (p.sent - p.first_sent).max(self.delivered_at - p.delivered_at);
+        Some(RateSample {
+            rate: (self.delivered - p.delivered) as f64 / interval.as_secs(),
+            interval,
+            prior_delivered: p.delivered,
+            rtt: (!p.again).then(|| now - p.sent),
+            news,
+            starved: p.starved,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::cc::RecoveryState;
+
+    const MS: u64 = 1_000_000;
+
+    fn sent(ms: u64, i: u64, again: bool, alone: bool) -> Sent {
+        let (seq, state) = (1 + i * 1_000, RecoveryState::Open);
+        Sent {
+            now: Time(ms * MS),
+            seq,
+            end: seq + 1_000,
+            retransmission: again,
+            was_idle: alone,
+            state,
+        }
+    }
+
+    /// Ack of the `i`-th segment at `ms`.
+    fn ack(r: &mut RateEstimator, ms: u64, i: u64) -> RateSample {
+        r.on_delivered(Time(ms * MS), 1 + i * 1_000, 1 + (i + 1) * 1_000);
+        r.take_sample(Time(ms * MS)).unwrap()
+    }
+
+    #[test]
+    fn sample_shows_the_bottleneck_rate_for_a_burst() {
+        let mut r = RateEstimator::default();
+        // Four segments at once; they arrive 10 ms apart after 100 ms: 1000 B per 10 ms.
+        (0..4).for_each(|i| r.on_sent(&sent(0, i, false, i == 0)));
+        let first = ack(&mut r, 100, 0);
+        assert_eq!((first.rate, first.rtt), (10_000.0, Some(Span::ms(100))));
+        (0..4).for_each(|i| r.on_sent(&sent(100, 4 + i, false, false)));
+        for i in 1..4 {
+            let s = ack(&mut r, 100 + 10 * i, i);
+            assert_eq!(s.interval, Span::ms(100 + 10 * i), "since the flight began");
+        }
+        for i in 4..8 {
+            let s = ack(&mut r, 100 + 10 * i, i);
+            assert_eq!(s.prior_delivered, 1_000);
+            assert!(s.rate <= 100_000.0 + 1e-6, "{i}: {}", s.rate);
+        }
+        assert_eq!(r.line.len(), 0);
+    }
+
+    #[test]
+    fn compressed_acks_do_not_exceed_the_sending_rate() {
+        let mut r = RateEstimator::default();
+        // One segment per 10 ms. Acks are delayed until 300 ms: the first arrives alone, 20 more
+        // just after packet 30 is sent, and the rest with the ack of packet 30 at 400 ms. So 30
+        // packets are acked within 100 ms although sending them took 300 ms.
+        (0..30).for_each(|i| r.on_sent(&sent(10 * i, i, false, i == 0)));
+        ack(&mut r, 300, 0);
+        r.on_sent(&sent(300, 30, false, false));
+        for i in 1..21 {
+            ack(&mut r, 301, i);
+        }
+        r.on_delivered(Time(400 * MS), 21_001, 31_001);
+        let s = r.take_sample(Time(400 * MS)).unwrap();
+        assert_eq!((s.rate, s.interval), (100_000.0, Span::ms(300)));
+    }
+
+    #[test]
+    fn retransmissions_give_no_rtt_and_sacked_ranges_count_once() {
+        let mut r = RateEstimator::default();
+        (0..4).for_each(|i| r.on_sent(&sent(0, i, false, i == 0)));
+        ack(&mut r, 100, 1);
+        ack(&mut r, 100, 2);
+        assert_eq!(r.line.len(), 4, "records behind a hole are kept");
+        r.on_sent(&sent(110, 0, true, false));
+        let s = ack(&mut r, 210, 0);
+        assert_eq!((s.rtt, s.news, r.delivered()), (None, 1_000, 3_000));
+        assert_eq!(r.line.len(), 1);
+        assert!(r.take_sample(Time(211 * MS)).is_none(), "nothing new");
+    }
+
+    #[test]
+    fn app_limited_until_the_flight_is_delivered() {
+        let mut r = RateEstimator::default();
+        r.on_sent(&sent(0, 0, false, true));
+        r.starve(1_000);
+        r.on_sent(&sent(5, 1, false, false));
+        assert!(!ack(&mut r, 100, 0).starved && r.on_app_limited());
+        r.on_sent(&sent(101, 2, false, false));
+        assert!(ack(&mut r, 105, 1).starved, "it was sent while app-limited");
+        assert!(!r.on_app_limited());
+    }
+}

@@ -1,0 +1,101 @@
+//! Reno: doubles the window per round trip in slow start, then adds one segment per round trip, and
+//! halves it after a loss.
+//!
+//! **Source**: RFC 5681 §3.1 (growth, equation 4), RFC 3465 (growth by acknowledged bytes, not by
+//! acks, so that delayed acks do not slow down congestion avoidance).
+//!
+//! **Symbols**: `L` of RFC 3465 is the parameter `abc_limit`.
+
+use super::{CongestionControl, CongestionSignal, ControlParams, NewDataAck, Window};
+use crate::endpoint::common_params::CommonParams;
+use sojourn_aqm::random::Random;
+use sojourn_aqm::units::Time;
+
+/// Reno state.
+#[derive(Clone, Copy, Debug)]
+pub struct Reno {
+    /// Bytes acknowledged in congestion avoidance since the window last grew.
+    bytes_acked: u64,
+    /// `L` of RFC 3465: limit on the growth per ack in slow start, segments.
+    limit: u64,
+}
+
+impl Reno {
+    /// Create a control whose slow start grows the window by at most `limit` segments per ack.
+    pub fn with_params(limit: u64) -> Reno {
+        Reno { bytes_acked: 0, limit }
+    }
+
+    /// Limit on the growth per ack in slow start, segments.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+}
+
+impl CongestionControl for Reno {
+    fn new(_: &ControlParams, common: &CommonParams, _: &mut dyn Random) -> Reno {
+        Reno::with_params(common.abc_limit)
+    }
+
+    fn reset(&mut self) {
+        self.bytes_acked = 0;
+    }
+
+    fn on_ack(&mut self, window: &mut Window, acked: &NewDataAck) {
+        if window.cwnd < window.ssthresh {
+            // After a timeout, one ack can cover much data that was never lost (RFC 3465 §2.3).
+            let limit = if acked.after_timeout { 1 } else { self.limit };
+            window.cwnd += acked.bytes.min(limit * window.mss); // RFC 5681 (2), RFC 3465 §2.2
+            return;
+        }
+        self.bytes_acked += acked.bytes;
+        if self.bytes_acked >= window.cwnd {
+            self.bytes_acked -= window.cwnd; // RFC 3465 §2.1
+            window.cwnd += window.mss;
+        }
+    }
+
+    fn on_congestion(&mut self, _: Time, window: &Window, flight: u64, _: CongestionSignal) -> u64 {
+        self.bytes_acked = 0;
+        (flight / 2).max(2 * window.mss) // RFC 5681 (4)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn acked(bytes: u64) -> NewDataAck {
+        let (rtt, srtt) = (None, None);
+        NewDataAck { at: Time::ZERO, bytes, flight: bytes, rtt, srtt, after_timeout: false }
+    }
+
+    #[test]
+    fn grows_one_segment_per_window_of_acked_bytes() {
+        for (acks, bytes) in [(10, 1_000), (5, 2_000), (1, 10_000)] {
+            let mut w = Window { cwnd: 10_000, ssthresh: 5_000, mss: 1_000 };
+            let mut reno = Reno { bytes_acked: 0, limit: 1 };
+            (0..acks).for_each(|_| reno.on_ack(&mut w, &acked(bytes)));
+            assert_eq!(w.cwnd, 11_000, "{acks} acks");
+        }
+    }
+
+    #[test]
+    fn slow_start_is_limited_by_l() {
+        for (limit, after_timeout, grown) in [(1, false, 1), (2, false, 2), (2, true, 1)] {
+            let mut w = Window { cwnd: 2_000, ssthresh: 50_000, mss: 1_000 };
+            let ack = NewDataAck { after_timeout, ..acked(5_000) };
+            Reno { bytes_acked: 0, limit }.on_ack(&mut w, &ack);
+            assert_eq!(w.cwnd, 2_000 + grown * 1_000);
+        }
+    }
+
+    #[test]
+    fn loss_halves_the_flight_size_down_to_two_segments() {
+        let w = Window { cwnd: 90_000, ssthresh: 0, mss: 1_000 };
+        let mut reno = Reno { bytes_acked: 900, limit: 1 };
+        assert_eq!(reno.on_congestion(Time::ZERO, &w, 20_000, CongestionSignal::Loss), 10_000);
+        assert_eq!(reno.on_congestion(Time::ZERO, &w, 3_000, CongestionSignal::Timeout), 2_000);
+        assert_eq!(reno.bytes_acked, 0);
+    }
+}

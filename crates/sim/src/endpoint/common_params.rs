@@ -1,0 +1,85 @@
+//! Parameters that all TCPs have.
+
+use sojourn_aqm::units::{Bytes, Size, Span};
+use sojourn_aqm::{choice, params};
+
+choice! {
+    /// Set of rules that a flow follows. Do not mix flows of both profiles in one figure: the same
+    /// TCP name then means two things.
+    pub enum Profile {
+        /// Byte counting: RFC 5681, 6582, 6675, 6298, 3042, 3465 and 3168.
+        Rfc = "rfc",
+        /// Packet counting: the one-way agents of ns-2.35.
+        Ns2 = "ns2",
+    }
+}
+
+/// Loss recovery algorithm; selected by the name of the TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossRecovery {
+    /// Slow start from one packet.
+    Tahoe,
+    /// Halve the window; recovery ends with the first ack of new data.
+    Reno,
+    /// Halve the window; recovery ends when all data outstanding at its start is acknowledged.
+    NewReno,
+    /// As NewReno, with selective acknowledgements.
+    Sack,
+}
+
+params! {
+    /// Parameters of a TCP. [`super::tcp::parse`] resolves `auto` from the profile.
+    pub struct CommonParams {
+        /// Rules to follow: RFCs (byte counting) or ns-2.35's agents (packet counting).
+        profile: Profile = Profile::Rfc, [], "", [];
+        /// Size of a full data packet on the wire, including the header.
+        packet: Bytes = Bytes(1500), [Bytes(41) => Bytes(65_535)], "", ["mtu"];
+        /// Header size; also the size of a SYN and of an ack (each SACK block adds 8 B).
+        header: Bytes = Bytes(40), [Bytes(1) => Bytes(1_000)], "", [];
+        /// Initial congestion window; auto: 10p (RFC 6928), in ns2 2p.
+        initial_window: Option<Size> = None,
+            [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000))], "IW", ["iw"];
+        /// Receive window: upper bound on the data in flight.
+        receive_window: Size = Size::Packets(1_000_000),
+            [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "rwnd", ["rwnd"];
+        /// Initial slow-start threshold; auto: the receive window.
+        initial_ssthresh: Option<Size> = None,
+            [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))],
+                "ssthresh", ["ssthresh"];
+        /// Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
+        rto_min: Option<Span> = None, [Some(Span(1)) => Some(Span::s(60))], "RTO_min", [];
+        /// Retransmission timeout before the first RTT sample, between rto_min and rto_max; auto:
+        /// 1s (RFC 6298), in ns2 3s, limited to these bounds.
+        rto_initial: Option<Span> = None, [Some(Span(1)) => Some(Span::s(3600))], "", [];
+        /// Maximum retransmission timeout, including backoff; in ns2 at least two ticks.
+        rto_max: Span = Span::s(60), [Span(1) => Span::s(3600)], "RTO_max", [];
+        /// Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks).
+        tick: Option<Span> = None, [Some(Span(1)) => Some(Span::s(1))], "G", ["granularity"];
+        /// If true, the receiver acks only every second packet; auto: yes (RFC 5681), in ns2 no.
+        delayed_ack: Option<bool> = None, [], "", ["delack"];
+        /// Maximum delay of an ack; auto: 40ms (as in Linux), in ns2 100ms.
+        delayed_ack_timeout: Option<Span> = None, [Some(Span(1)) => Some(Span::ms(500))], "", [];
+        /// If true, both ends use ECN (RFC 3168); auto: only for dctcp.
+        ecn: Option<bool> = None, [], "", [];
+        /// If true, each of the first two duplicate acks sends one new packet (limited transmit,
+        /// RFC 3042).
+        limited_transmit: bool = true, [], "", ["singledup"];
+        /// If true, duplicate acks reduce the window at most once per window of data (RFC 6582 step
+        /// 2, ns-2's bugFix_). If false, Reno halves once per loss. NewReno and SACK in rfc always
+        /// behave as if true.
+        careful: bool = true, [], "", ["bugfix"];
+        /// Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
+        abc_limit: u64 = 1, [1 => 2], "L", [];
+        /// If true, segments are paced (at two windows per round trip in slow start, then 1.2)
+        /// instead of sent in bursts; auto: only for bbr, which sets its own rate. rfc only.
+        pacing: Option<bool> = None, [], "", ["paced"];
+        /// If true, recovery reduces the window gradually (PRR, RFC 6937); rfc and SACK only.
+        prr: bool = false, [], "", [];
+        /// If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC
+        /// 8985, without the reordering window); rfc and SACK only.
+        rack: bool = false, [], "", [];
+        /// If true, the first slow start ends when round-trip times grow (HyStart++, RFC 9406);
+        /// auto: only for cubic (RFC 9438). For cubic and Reno's window in rfc.
+        hystart: Option<bool> = None, [], "", ["hystart++", "hystartpp"];
+    }
+}

@@ -1,0 +1,7 @@
+//! Transport protocols at the two ends of a path.
+
+pub(crate) mod ack_queue;
+pub mod cc;
+pub mod common_params;
+pub mod tcp;
+pub mod udp;

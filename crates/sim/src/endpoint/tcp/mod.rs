@@ -1,0 +1,248 @@
+//! TCP: a sender and a receiver without knowledge of links or queues. The simulation passes in the
+//! time, carries segments and acks, and calls them when their timers expire.
+//!
+//! There are two profiles (`docs/design.md` explains why): `rfc` counts bytes and follows current
+//! RFCs; `ns2` counts packets and follows the one-way agents of ns-2.35, which most papers of the
+//! field used. Both use sequence numbers in the same way:
+//!
+//! * sequence number 0 is the SYN and carries no payload; data starts at 1;
+//! * the unit is the payload byte in `rfc` and the packet in `ns2`;
+//! * an ack carries the **next expected** sequence number (ns-2's traces print that minus one);
+//! * SACK blocks are half open, `first..end`.
+//!
+//! In both, a connection starts with a SYN of header size and an ack of the same size, then data.
+//! There is no FIN.
+//!
+//! ```
+//! use sojourn_aqm::units::Time;
+//! use sojourn_sim::endpoint::tcp;
+//! # struct Fixed;
+//! # impl sojourn_aqm::Random for Fixed { fn uniform(&mut self) -> f64 { 0.5 } }
+//! let params = tcp::parse("newreno", []).unwrap();
+//! let mut sender = tcp::Tcp::new(&params, &mut Fixed);
+//! let mut receiver = tcp::Receiver::new(&params);
+//! let (mut now, mut wire) = (Time::ZERO, Vec::new());
+//! sender.open(now, &mut wire);
+//! sender.write(now, 3_000, &mut wire);
+//! while !sender.is_done() {
+//!     now = Time(now.0 + 10_000_000);
+//!     for segment in std::mem::take(&mut wire) {
+//!         if let Some(ack) = receiver.on_segment(now, &segment, false) {
+//!             sender.on_ack(now, &ack, &mut wire);
+//!         }
+//!     }
+//!     if receiver.timer() <= now {
+//!         let ack = receiver.on_timer(now).unwrap();
+//!         sender.on_ack(now, &ack, &mut wire);
+//!     }
+//! }
+//! assert_eq!(receiver.received_in_connection(), 3_000);
+//! ```
+
+mod ns2;
+mod params;
+mod ranges;
+mod receiver;
+mod registry;
+mod rfc;
+mod rtt;
+mod scoreboard;
+
+pub use params::{CommonParams, LossRecovery, Profile, TcpParams, parse};
+pub use receiver::Receiver;
+pub use registry::{Entry, TCPS};
+
+use crate::endpoint::cc::{self, ControlParams, Reno};
+use ns2::Ns2Sender;
+use rfc::RfcSender;
+use sojourn_aqm::random::Random;
+use sojourn_aqm::units::Time;
+
+/// Duplicate acks that indicate a loss (RFC 5681 §3.2).
+pub const DUP_THRESH: u32 = 3;
+
+/// Unlimited amount of data, for [`Tcp::write`].
+pub const UNLIMITED: u64 = u64::MAX;
+
+/// Segment from sender to receiver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// First sequence number; 0 for a SYN.
+    pub seq: u64,
+    /// Payload, in the profile's unit: bytes (`rfc`) or packets (`ns2`, always 1); 0 for a SYN.
+    pub len: u32,
+    /// Size on the wire with header, bytes.
+    pub wire: u32,
+    /// True for a SYN.
+    pub syn: bool,
+    /// Congestion window reduced (CWR): the sender has reacted to an ECN echo (RFC 3168 §6.1.2).
+    pub cwr: bool,
+    /// True for a retransmission.
+    pub retransmission: bool,
+    /// True if the packet is ECN-capable.
+    pub ect: bool,
+}
+
+/// Ack from receiver to sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ack {
+    /// Next sequence number that the receiver expects.
+    pub ack: u64,
+    /// SACK blocks, half open, most recently changed first; the first `blocks` are valid.
+    pub sacks: [(u64, u64); 3],
+    /// Number of valid entries in `sacks`.
+    pub blocks: u8,
+    /// ECN echo (RFC 3168 §6.1.3).
+    pub ece: bool,
+    /// True if it acknowledges a SYN.
+    pub syn: bool,
+    /// Size on the wire, bytes.
+    pub wire: u32,
+}
+
+// Copied once per packet, so kept small.
+const _: () = assert!(size_of::<Segment>() <= 24 && size_of::<Ack>() <= 64);
+
+/// Counters of a sender since its creation; opening a new connection does not reset them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderStats {
+    /// Segments sent, SYNs and retransmissions included.
+    pub sent_packets: u64,
+    /// Retransmitted segments.
+    pub retransmitted_packets: u64,
+    /// Expiries of the retransmission timer with data outstanding.
+    pub timeouts: u64,
+}
+
+/// TCP sender; runs one connection after the other.
+// The variants differ little in size, and a flow keeps its variant.
+#[derive(Clone, Debug)]
+pub enum Tcp {
+    /// ns-2's agents; counts packets.
+    Ns2(Ns2Sender),
+    /// RFC sender with Reno's window; counts bytes.
+    Reno(RfcSender<Reno>),
+    /// RFC sender with any congestion control and optional pacing.
+    Any(Box<RfcSender<cc::AnyControl>>),
+}
+
+// Kept small: runs may have 100,000 flows.
+const _: () = assert!(size_of::<Tcp>() <= 400);
+
+/// Static dispatch of a call to the active sender.
+macro_rules! each {
+    ($tcp:expr, $sender:ident => $call:expr) => {
+        match $tcp {
+            Tcp::Ns2($sender) => $call,
+            Tcp::Reno($sender) => $call,
+            Tcp::Any($sender) => $call,
+        }
+    };
+}
+
+impl Tcp {
+    /// Create a sender without a connection. Draws one random number for the `ns2` profile (clock
+    /// phase) and one for BBR (probing phase).
+    pub fn new(params: &TcpParams, rng: &mut dyn Random) -> Tcp {
+        let s = &params.settings;
+        let hooked = s.pacing == Some(true) || s.prr || s.hystart == Some(true);
+        let plain = params.control == ControlParams::Reno && !hooked;
+        match s.profile {
+            Profile::Ns2 => Tcp::Ns2(Ns2Sender::new(params, rng.uniform())),
+            Profile::Rfc if plain => Tcp::Reno(RfcSender::new(params, rng)),
+            Profile::Rfc => Tcp::Any(Box::new(RfcSender::new(params, rng))),
+        }
+    }
+
+    /// Congestion control; None for plain Reno.
+    pub fn control(&self) -> Option<&cc::AnyControl> {
+        match self {
+            Tcp::Any(sender) => Some(sender.control()),
+            _ => None,
+        }
+    }
+
+    /// Open a new connection: reset the state of the last one and send a SYN.
+    pub fn open(&mut self, now: Time, out: &mut Vec<Segment>) {
+        each!(self, s => s.open(now, out));
+    }
+
+    /// Accept `amount` payload bytes from the application ([`UNLIMITED`] for an endless transfer)
+    /// and send what the window allows. The `ns2` profile rounds each amount up to whole packets.
+    pub fn write(&mut self, now: Time, amount: u64, out: &mut Vec<Segment>) {
+        each!(self, s => s.write(now, amount, out));
+    }
+
+    /// End the transfer: no new data is sent from now on; outstanding data is still delivered.
+    pub fn stop_writing(&mut self) {
+        each!(self, s => s.stop());
+    }
+
+    /// Abort the connection: outstanding data is abandoned and all timers are stopped.
+    pub fn abort(&mut self) {
+        each!(self, s => s.abort());
+    }
+
+    /// Process an ack of this connection.
+    pub fn on_ack(&mut self, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
+        match self {
+            Tcp::Ns2(s) => s.on_ack(now, ack, out),
+            Tcp::Reno(s) => s.on_ack(now, ack, out),
+            Tcp::Any(s) => on_ack_of_any(s, now, ack, out),
+        }
+    }
+
+    /// Process the expiry of [`Tcp::next_timer`]; does nothing if it is not due.
+    pub fn on_timer(&mut self, now: Time, out: &mut Vec<Segment>) {
+        if now >= self.next_timer() {
+            each!(self, s => s.on_timer(now, out));
+        }
+    }
+
+    /// Time at which the retransmission timer expires or the pacer releases a segment;
+    /// [`Time::NEVER`] if neither is pending.
+    pub fn next_timer(&self) -> Time {
+        each!(self, s => s.timer())
+    }
+
+    /// Congestion window in packets, without the inflation of fast recovery.
+    pub fn cwnd_packets(&self) -> f64 {
+        each!(self, s => s.cwnd_packets())
+    }
+
+    /// Slow-start threshold in packets.
+    pub fn ssthresh_packets(&self) -> f64 {
+        each!(self, s => s.ssthresh_packets())
+    }
+
+    /// Number of consecutive duplicate acks, as compared with [`DUP_THRESH`].
+    pub fn dup_acks(&self) -> u32 {
+        each!(self, s => s.dup_acks())
+    }
+
+    /// Time at which the SYN of this connection was acknowledged; [`Time::NEVER`] before.
+    pub fn established(&self) -> Time {
+        each!(self, s => s.established())
+    }
+
+    /// True if all data written in this connection is acknowledged.
+    pub fn is_done(&self) -> bool {
+        each!(self, s => s.done())
+    }
+
+    /// Acknowledged payload bytes of this connection.
+    pub fn acked_bytes(&self) -> u64 {
+        each!(self, s => s.acked_bytes())
+    }
+
+    /// Counters since creation.
+    pub fn stats(&self) -> &SenderStats {
+        each!(self, s => s.stats())
+    }
+}
+
+/// Not inlined, so that [`Tcp::on_ack`] stays small enough to be inlined itself.
+#[inline(never)]
+fn on_ack_of_any(s: &mut RfcSender<cc::AnyControl>, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
+    s.on_ack(now, ack, out);
+}

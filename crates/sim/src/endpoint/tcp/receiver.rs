@@ -1,0 +1,371 @@
+//! TCP receiver: immediate or delayed cumulative acks, SACK blocks, and ECN echo.
+//!
+//! Shared by both profiles, which differ in one case; see [`Receiver::on_segment`].
+
+use super::params::{LossRecovery, Profile, TcpParams, resolved};
+use super::ranges::Ranges;
+use super::{Ack, Segment};
+use crate::endpoint::cc::ControlParams;
+use sojourn_aqm::units::{Span, Time};
+
+/// SACK blocks per ack: as in ns-2, and as fit into a header with the timestamps option.
+const BLOCKS: usize = 3;
+/// Size of a SACK block on the wire, bytes.
+const BLOCK_BYTES: u32 = 8;
+
+/// Receiver of a flow.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    /// Next expected sequence number.
+    next: u64,
+    /// Out-of-order data above `next`.
+    held: Ranges,
+    /// A sequence number in each of the most recently changed blocks, latest first.
+    recent: [u64; BLOCKS],
+    recents: u8,
+    /// Time at which the delayed ack is due.
+    due: Time,
+    /// True while ECE is set on acks: from a mark until the sender's CWR.
+    echo: bool,
+    /// True if a mark arrived since the last ack.
+    marked: bool,
+    /// True if CWR arrived since the last ack.
+    answered: bool,
+    sack: bool,
+    ns2: bool,
+    /// True if the ECN echo follows RFC 8257 instead of RFC 3168.
+    exact: bool,
+    /// True if the last segment was marked.
+    ce: bool,
+    ack_bytes: u32,
+    /// Payload bytes per unit of sequence number.
+    unit: u64,
+    /// Delay of a delayed ack; `None` if acks are immediate.
+    delay: Option<Span>,
+    /// Last ack: written in place and returned by reference, because it is large.
+    last: Ack,
+    /// Payload bytes delivered in previous connections.
+    before: u64,
+}
+
+impl Receiver {
+    /// Create a receiver that waits for its first connection.
+    pub fn new(params: &TcpParams) -> Receiver {
+        let s = &params.settings;
+        let ns2 = s.profile == Profile::Ns2;
+        Receiver {
+            next: 0,
+            held: Ranges::default(),
+            recent: [0; BLOCKS],
+            recents: 0,
+            due: Time::NEVER,
+            echo: false,
+            marked: false,
+            answered: false,
+            sack: params.recovery == LossRecovery::Sack,
+            ns2,
+            exact: resolved(s.ecn) && matches!(params.control, ControlParams::Dctcp(_)),
+            ce: false,
+            ack_bytes: s.header_bytes(),
+            unit: if ns2 { s.payload() } else { 1 },
+            delay: resolved(s.delayed_ack).then(|| resolved(s.delayed_ack_timeout)),
+            last: Ack::default(),
+            before: 0,
+        }
+    }
+
+    /// Reset the connection; the count of delivered bytes is kept.
+    pub fn reset(&mut self) {
+        self.before = self.delivered_bytes();
+        self.next = 0;
+        self.held.clear();
+        (self.recents, self.due) = (0, Time::NEVER);
+        (self.echo, self.marked, self.answered, self.ce) = (false, false, false, false);
+    }
+
+    /// Prepare for [`Receiver::on_segment`], with the same arguments. With the echo of RFC 8257, a
+    /// change of the mark state sends a delayed ack first, with the old state (§3.2); returns that
+    /// ack.
+    #[inline]
+    pub fn on_ce_change(&mut self, seg: &Segment, ce: bool) -> Option<&Ack> {
+        if !self.exact { None } else { self.ce_changed(seg, ce) }
+    }
+
+    #[cold]
+    fn ce_changed(&mut self, seg: &Segment, ce: bool) -> Option<&Ack> {
+        // Marks on a SYN are ignored (RFC 8257 §3.5).
+        let ce = ce && seg.ect && !seg.syn;
+        if ce == self.ce {
+            return None;
+        }
+        let held = self.due != Time::NEVER;
+        if held {
+            self.write_ack(false);
+        }
+        self.ce = ce;
+        // Pretend that an ack is delayed: the first segment after a change is acknowledged at once.
+        self.due = Time::ZERO;
+        held.then_some(&self.last)
+    }
+
+    /// Process a segment with CE mark `ce`. Returns the ack, or `None` if it is delayed.
+    ///
+    /// At most one ack is delayed, for one in-order segment. A segment that is out of order, below
+    /// the cumulative ack or fills part of a gap is acknowledged at once (RFC 5681 §4.2), and so is
+    /// a SYN. In the `ns2` profile, a duplicate of the last packet is delayed as well.
+    pub fn on_segment(&mut self, now: Time, seg: &Segment, ce: bool) -> Option<&Ack> {
+        self.marked |= ce && seg.ect;
+        self.answered |= seg.cwr;
+        let end = seg.seq + u64::from(seg.len).max(u64::from(seg.syn));
+        let in_order = seg.seq <= self.next && end > self.next;
+        let whole = self.held.end().is_none();
+        if in_order && whole {
+            self.next = end;
+        } else if in_order {
+            self.next = self.held.containing(end).map_or(end, |r| r.1);
+            self.held.remove_below(self.next);
+        } else if end > self.next {
+            self.held.insert(seg.seq, end);
+            self.move_block_to_front(seg.seq);
+        }
+        let again = self.ns2 && end == self.next;
+        let delayable = whole && !seg.syn && (in_order || again);
+        match self.delay {
+            Some(delay) if delayable && self.due == Time::NEVER => {
+                self.due = now + delay;
+                None
+            }
+            _ => {
+                self.due = Time::NEVER;
+                Some(self.write_ack(seg.syn))
+            }
+        }
+    }
+
+    /// Time at which [`Receiver::on_timer`] is due; [`Time::NEVER`] if no ack is delayed.
+    pub fn timer(&self) -> Time {
+        self.due
+    }
+
+    /// Send the delayed ack, if it is due.
+    pub fn on_timer(&mut self, now: Time) -> Option<&Ack> {
+        if now < self.due {
+            return None;
+        }
+        self.due = Time::NEVER;
+        Some(self.write_ack(false))
+    }
+
+    /// Prefetch the ranges that the next segment will need.
+    #[inline]
+    pub fn fetch(&self) {
+        self.held.fetch();
+    }
+
+    /// Last ack.
+    pub fn last_ack(&self) -> &Ack {
+        &self.last
+    }
+
+    /// Payload bytes delivered in order in all connections; duplicates count once.
+    pub fn delivered_bytes(&self) -> u64 {
+        self.before + self.received_in_connection()
+    }
+
+    /// Payload bytes delivered in order in this connection.
+    pub fn received_in_connection(&self) -> u64 {
+        self.next.saturating_sub(1) * self.unit
+    }
+
+    /// Move the block around `seq` to the front of the recently changed blocks.
+    fn move_block_to_front(&mut self, seq: u64) {
+        let block = self.held.containing(seq).expect("the block was just inserted");
+        let mut recent = [seq; BLOCKS];
+        let mut count = 1u8;
+        for &old in &self.recent[..usize::from(self.recents)] {
+            // Skip blocks that were merged into the new one.
+            if usize::from(count) < BLOCKS && !(block.0..block.1).contains(&old) {
+                recent[usize::from(count)] = old;
+                count += 1;
+            }
+        }
+        (self.recent, self.recents) = (recent, count);
+    }
+
+    /// Write an ack of the current state.
+    fn write_ack(&mut self, syn: bool) -> &Ack {
+        // One mark among the acknowledged packets is enough; CWR clears only marks echoed before it
+        // (RFC 3168 §6.1.3).
+        self.echo = if self.exact { self.ce } else { self.marked || self.echo && !self.answered };
+        (self.marked, self.answered) = (false, false);
+        let ack = &mut self.last;
+        (ack.ack, ack.ece, ack.syn) = (self.next, self.echo, syn);
+        if self.sack {
+            (ack.sacks, ack.blocks) = Default::default();
+            for i in 0..usize::from(self.recents) {
+                // Drop blocks below the cumulative ack.
+                if let Some(block) = self.held.containing(self.recent[i]) {
+                    self.recent[usize::from(ack.blocks)] = self.recent[i];
+                    ack.sacks[usize::from(ack.blocks)] = block;
+                    ack.blocks += 1;
+                }
+            }
+            self.recents = ack.blocks;
+        }
+        ack.wire = self.ack_bytes + u32::from(ack.blocks) * BLOCK_BYTES;
+        ack
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse;
+    use super::*;
+    use sojourn_aqm::params::Setting::{Flag, Text};
+
+    fn receiver(profile: &str, delayed: bool) -> Receiver {
+        let s = [("profile", Text(profile)), ("delayed_ack", Flag(delayed))];
+        let mut r = Receiver::new(&parse("sack", s).unwrap());
+        let syn = r.on_segment(Time::ZERO, &Segment { syn: true, ..Segment::default() }, false);
+        assert_eq!(syn.map(|a| (a.ack, a.syn, a.wire)), Some((1, true, 40)), "at once");
+        r
+    }
+
+    /// Segment of one unit.
+    fn at(seq: u64) -> Segment {
+        Segment { seq, len: 1, ect: true, ..Segment::default() }
+    }
+
+    fn blocks(ack: Ack) -> (u64, Vec<(u64, u64)>, u32) {
+        (ack.ack, ack.sacks[..ack.blocks.into()].to_vec(), ack.wire)
+    }
+
+    #[test]
+    fn latest_block_comes_first_of_at_most_three() {
+        let mut r = receiver("ns2", false);
+        let mut take = |seq| blocks(*r.on_segment(Time::ZERO, &at(seq), false).unwrap());
+        assert_eq!(take(1), (2, vec![], 40));
+        assert_eq!(take(3), (2, vec![(3, 4)], 48));
+        assert_eq!(take(5), (2, vec![(5, 6), (3, 4)], 56));
+        assert_eq!(take(7), (2, vec![(7, 8), (5, 6), (3, 4)], 64));
+        assert_eq!(take(9), (2, vec![(9, 10), (7, 8), (5, 6)], 64));
+        assert_eq!(take(4), (2, vec![(3, 6), (9, 10), (7, 8)], 64), "merged");
+        assert_eq!(
+            take(7),
+            (2, vec![(7, 8), (3, 6), (9, 10)], 64),
+            "a duplicate also moves its block to the front"
+        );
+        assert_eq!(take(2), (6, vec![(7, 8), (9, 10)], 56), "in order: no block of its own");
+        assert_eq!(take(6), (8, vec![(9, 10)], 48));
+        assert_eq!(take(8), (10, vec![], 40));
+    }
+
+    #[test]
+    fn every_second_in_order_packet_is_acknowledged() {
+        for profile in ["rfc", "ns2"] {
+            let mut r = receiver(profile, true);
+            let mut take = |seq| r.on_segment(Time::ZERO, &at(seq), false).map(|a| a.ack);
+            assert_eq!([1, 2, 3, 4].map(&mut take), [None, Some(3), None, Some(5)]);
+            assert_eq!(take(5), None);
+            assert_eq!(take(8), Some(6), "out of order: acknowledges both at once");
+            assert_eq!(take(6), Some(7), "fills a part of the gap");
+            assert_eq!(take(7), Some(9), "fills the rest");
+            assert_eq!(take(3), Some(9), "below: at once");
+            assert_eq!(take(9), None);
+        }
+    }
+
+    #[test]
+    fn delayed_ack_is_sent_by_the_timer() {
+        let mut r = receiver("ns2", true);
+        assert_eq!(r.on_segment(Time(5), &at(1), false), None);
+        assert_eq!(r.timer(), Time(5) + Span::ms(100));
+        assert_eq!(r.on_timer(Time(6)), None);
+        assert_eq!(r.on_timer(r.timer()).map(|a| a.ack), Some(2));
+        assert_eq!(r.timer(), Time::NEVER);
+    }
+
+    #[test]
+    fn ack_of_a_duplicate_of_the_last_packet_is_delayed_only_in_ns2() {
+        for (profile, expected) in [("rfc", Some(3)), ("ns2", None)] {
+            let mut r = receiver(profile, true);
+            let taken =
+                [1, 2, 2].map(|seq| r.on_segment(Time::ZERO, &at(seq), false).map(|a| a.ack));
+            assert_eq!(taken, [None, Some(3), expected]);
+        }
+    }
+
+    #[test]
+    fn mark_is_echoed_until_cwr() {
+        let mut r = receiver("rfc", false);
+        let mut echo =
+            |seq, ce, cwr| r.on_segment(Time::ZERO, &Segment { cwr, ..at(seq) }, ce).unwrap().ece;
+        assert!(!echo(1, false, false));
+        assert!(echo(2, true, false) && echo(3, false, false) && echo(4, false, false));
+        assert!(!echo(5, false, true) && !echo(6, false, false));
+        assert!(echo(7, true, true), "CWR and a new mark");
+    }
+
+    #[test]
+    fn bytes_count_once_and_across_connections() {
+        let mut r = receiver("ns2", false);
+        for seq in [1, 2, 2, 4, 4] {
+            r.on_segment(Time::ZERO, &at(seq), false);
+        }
+        assert_eq!(r.received_in_connection(), 2 * 1460);
+        r.on_segment(Time::ZERO, &at(3), false);
+        r.reset();
+        assert_eq!((r.received_in_connection(), r.delivered_bytes()), (0, 4 * 1460));
+        r.on_segment(Time::ZERO, &Segment { syn: true, ..Segment::default() }, false);
+        r.on_segment(Time::ZERO, &at(1), false);
+        assert_eq!((r.received_in_connection(), r.delivered_bytes()), (1460, 5 * 1460));
+    }
+
+    #[test]
+    fn dctcp_echoes_every_mark() {
+        let s = [("header", Text("40B"))];
+        let mut r = Receiver::new(&parse("dctcp", s).unwrap());
+        let mut take = |seq, len, ce| {
+            let seg = Segment { seq, len, syn: seq == 0, ect: true, ..Segment::default() };
+            let first = r.on_ce_change(&seg, ce).copied();
+            let second = r.on_segment(Time::ZERO, &seg, ce).copied();
+            let told = |a: Ack| (a.ack, a.ece);
+            (first.map(told), second.map(told))
+        };
+        // (the delayed ack, the segment's own ack), each as (next expected, ECN echo)
+        assert_eq!(take(0, 0, true), (None, Some((1, false))), "a mark on a SYN is ignored");
+        assert_eq!(take(1, 1, false), (None, None));
+        assert_eq!(take(2, 1, false), (None, Some((3, false))));
+        assert_eq!(take(3, 1, false), (None, None));
+        assert_eq!(take(4, 1, true), (Some((4, false)), Some((5, true))), "marks start");
+        assert_eq!(take(5, 1, true), (None, None));
+        assert_eq!(take(6, 1, true), (None, Some((7, true))), "delayed as usual");
+        assert_eq!(take(7, 1, false), (None, Some((8, false))), "marks end; no ack was delayed");
+        assert_eq!(take(8, 1, false), (None, None));
+        assert_eq!(take(10, 1, true), (Some((9, false)), Some((9, true))), "out of order too");
+    }
+
+    #[test]
+    fn echoed_bytes_equal_marked_bytes_for_random_marks() {
+        use sojourn_aqm::random::Random;
+        let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
+        for _ in 0..200 {
+            let mut r = Receiver::new(&parse("dctcp", []).unwrap());
+            r.on_segment(Time::ZERO, &Segment { syn: true, ..Segment::default() }, false);
+            let (mut una, mut echoed, mut marked, p) = (1, 0, 0, rng.uniform());
+            for seq in 1..200 {
+                let ce = rng.bernoulli(p);
+                marked += u64::from(ce);
+                let held = r.on_ce_change(&at(seq), ce).copied();
+                let own = r.on_segment(Time::ZERO, &at(seq), ce).copied();
+                for ack in held.into_iter().chain(own) {
+                    echoed += if ack.ece { ack.ack - una } else { 0 };
+                    una = ack.ack;
+                }
+            }
+            let last = r.on_timer(Time::NEVER).copied();
+            echoed += last.filter(|a| a.ece).map_or(0, |a| a.ack - una);
+            assert_eq!(echoed, marked);
+        }
+    }
+}

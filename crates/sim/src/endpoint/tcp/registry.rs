@@ -1,0 +1,109 @@
+//! Registry of TCPs by name.
+
+use crate::endpoint::cc::{
+    BbrParams, CompoundParams, ControlParams, CubicParams, DctcpParams, VegasParams,
+};
+use crate::endpoint::common_params::{CommonParams, LossRecovery};
+use sojourn_aqm::params::{ParamRows, Params};
+
+/// Registry entry.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Canonical name.
+    pub name: &'static str,
+    /// Aliases.
+    pub aliases: &'static [&'static str],
+    /// One-line description.
+    pub about: &'static str,
+    /// Source: RFC, paper or ns-2 agent.
+    pub source: &'static str,
+    /// Loss recovery algorithm.
+    pub recovery: LossRecovery,
+    /// Congestion control with default parameters.
+    pub control: fn() -> ControlParams,
+}
+
+impl Entry {
+    /// All parameters with their defaults.
+    pub fn table(&self) -> ParamRows {
+        let mut rows = CommonParams::default().table();
+        rows.extend((self.control)().table());
+        rows
+    }
+}
+
+/// All TCPs, sorted by name.
+pub const TCPS: &[Entry] = &[
+    Entry {
+        name: "bbr",
+        aliases: &["bbr1", "bbrv1"],
+        about: "paces at the measured delivery rate of the path; rfc only",
+        source: "Cardwell et al., BBR: Congestion-Based Congestion Control, ACM Queue 2016",
+        recovery: LossRecovery::Sack,
+        control: || ControlParams::Bbr(BbrParams::default()),
+    },
+    Entry {
+        name: "compound",
+        aliases: &["ctcp"],
+        about: "adds a delay-based window to Reno's, large while queues are empty; rfc only",
+        source: "Tan et al., A Compound TCP Approach, INFOCOM 2006",
+        recovery: LossRecovery::Sack,
+        control: || ControlParams::Compound(CompoundParams::default()),
+    },
+    Entry {
+        name: "cubic",
+        aliases: &[],
+        about: "cubic growth since the last reduction, never slower than Reno; rfc only",
+        source: "RFC 9438",
+        recovery: LossRecovery::Sack,
+        control: || ControlParams::Cubic(CubicParams::default()),
+    },
+    Entry {
+        name: "dctcp",
+        aliases: &[],
+        about: "reduces the window by half the fraction of ECN-marked bytes; rfc only",
+        source: "RFC 8257",
+        recovery: LossRecovery::Sack,
+        control: || ControlParams::Dctcp(DctcpParams::default()),
+    },
+    Entry {
+        name: "newreno",
+        aliases: &[],
+        about: "fast recovery ends when all data outstanding at the loss is acknowledged",
+        source: "RFC 5681, RFC 6582; ns-2.35 Agent/TCP/Newreno",
+        recovery: LossRecovery::NewReno,
+        control: || ControlParams::Reno,
+    },
+    Entry {
+        name: "reno",
+        aliases: &[],
+        about: "fast retransmit; fast recovery ends with the first ack of new data",
+        source: "RFC 5681; ns-2.35 Agent/TCP/Reno",
+        recovery: LossRecovery::Reno,
+        control: || ControlParams::Reno,
+    },
+    Entry {
+        name: "sack",
+        aliases: &["sack1"],
+        about: "selective acknowledgements: repairs several losses per round trip",
+        source: "RFC 2018, RFC 6675; ns-2.35 Agent/TCP/Sack1",
+        recovery: LossRecovery::Sack,
+        control: || ControlParams::Reno,
+    },
+    Entry {
+        name: "tahoe",
+        aliases: &[],
+        about: "fast retransmit, then slow start from one packet",
+        source: "Jacobson, Congestion Avoidance and Control, 1988; ns-2.35 Agent/TCP",
+        recovery: LossRecovery::Tahoe,
+        control: || ControlParams::Reno,
+    },
+    Entry {
+        name: "vegas",
+        aliases: &[],
+        about: "delay-based: keeps a few segments queued in the network; rfc only",
+        source: "Brakmo, Peterson, TCP Vegas, IEEE JSAC 1995",
+        recovery: LossRecovery::Sack,
+        control: || ControlParams::Vegas(VegasParams::default()),
+    },
+];

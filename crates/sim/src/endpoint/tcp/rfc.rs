@@ -1,0 +1,397 @@
+//! Sender of the `rfc` profile: sequence numbers and windows in bytes.
+//!
+//! **Source**: RFC 5681 (fast retransmit, fast recovery, restart after idle), RFC 6582 (NewReno),
+//! RFC 6675 (SACK, in `rfc/sack.rs`), RFC 6298 (timer), RFC 3042 (limited transmit), RFC 3168
+//! (ECN). `rfc/recovery.rs` handles duplicate acks and timeouts, [`crate::endpoint::cc`] the
+//! growth of the window.
+//!
+//! **Symbols**
+//!
+//! | RFC | here |
+//! |---|---|
+//! | SND.UNA, HighACK + 1 | `una` |
+//! | SND.NXT | `nxt` |
+//! | HighData + 1 | `max` |
+//! | recover + 1, RecoveryPoint + 1 | `recover` |
+//! | SMSS, cwnd, ssthresh | `window` |
+//!
+//! **Departures**: there is no timestamps option: one segment per round trip is timed, and none
+//! during loss recovery. The timer is restarted at a fast retransmit, as in ns-2 and Linux, so that
+//! the retransmission has a full timeout. There is no Nagle algorithm: written data is sent at
+//! once. Window space smaller than a full segment is not used, except by the last segment.
+//!
+//! `rfc/hooks.rs` has the hooks of congestion controls beyond growth and reduction (rate samples,
+//! pacing). Where [`CongestionControl::HOOKED`] is false, they are not compiled in.
+//!
+//! **Cost**: under 400 bytes per sender; no work per packet in flight (except SACK).
+
+mod hooks;
+mod rack;
+mod recovery;
+mod sack;
+
+use super::params::{LossRecovery, TcpParams, resolved};
+use super::rtt::{RtoBounds, RttEstimator};
+use super::scoreboard::Scoreboard;
+use super::{Ack, Segment, SenderStats};
+pub(super) use crate::endpoint::cc::RecoveryState;
+use crate::endpoint::cc::{CongestionControl, NewDataAck, Sent, Window};
+use rack::RackState;
+use sojourn_aqm::random::Random;
+use sojourn_aqm::units::{Span, Time};
+
+/// Sender of the `rfc` profile with congestion control `C`.
+#[derive(Clone, Debug)]
+pub struct RfcSender<C> {
+    /// Lowest unacknowledged byte; 0 until the SYN is acknowledged.
+    pub(super) snd_una: u64,
+    /// Next byte to send.
+    pub(super) snd_nxt: u64,
+    /// Lowest byte never sent.
+    pub(super) high_data: u64,
+    /// First byte not yet written by the application.
+    pub(super) write_end: u64,
+    /// Value of `max` at the last window reduction.
+    pub(super) recover: u64,
+    pub(super) window: Window,
+    pub(super) rwnd: u64,
+    /// Window inflation by duplicate acks, bytes.
+    pub(super) inflation: u64,
+    /// Bytes sent by limited transmit since the last ack of new data.
+    pub(super) limited_transmit_bytes: u64,
+    pub(super) dup_acks: u32,
+    pub(super) state: RecoveryState,
+    pub(super) recovery: LossRecovery,
+    /// NewReno: true if this recovery has seen a partial ack.
+    pub(super) saw_partial_ack: bool,
+    /// True if the last window reduction was caused by a mark.
+    pub(super) reduced_by_mark: bool,
+    /// True if the segment at `una` was retransmitted after a timeout.
+    pub(super) first_segment_timed_out: bool,
+    /// True if a mark arrived at a window of one segment: sending is paused until the timer
+    /// expires.
+    pub(super) paused_by_mark: bool,
+    /// True if the next new segment carries CWR.
+    pub(super) cwr: bool,
+    pub(super) ecn: bool,
+    pub(super) limited_transmit: bool,
+    pub(super) reduce_once_per_window: bool,
+    pub(super) rtt: RttEstimator,
+    /// End of the segment being timed and its transmission time.
+    pub(super) rtt_segment: Option<(u64, Time)>,
+    pub(super) timer: Time,
+    /// Time of the last transmission.
+    last_sent: Time,
+    pub(super) scoreboard: Scoreboard,
+    /// RACK: order of transmissions.
+    rack: Option<Box<RackState>>,
+    /// SACK: the rescue retransmission is allowed once `una` is above this.
+    pub(super) rescue_point: u64,
+    pub(super) control: C,
+    /// Initial window and threshold, bytes.
+    initial: (u64, u64),
+    header_bytes: u32,
+    /// Time at which the SYN was acknowledged; [`Time::NEVER`] before.
+    established: Time,
+    pub(super) stats: SenderStats,
+}
+
+impl<C: CongestionControl> RfcSender<C> {
+    /// Create a sender without a connection.
+    pub fn new(params: &TcpParams, rng: &mut dyn Random) -> RfcSender<C> {
+        let s = &params.settings;
+        let initial =
+            (s.in_bytes(resolved(s.initial_window)), s.in_bytes(resolved(s.initial_ssthresh)));
+        RfcSender {
+            snd_una: 0,
+            snd_nxt: 0,
+            high_data: 0,
+            write_end: 0,
+            recover: 0,
+            window: Window { cwnd: initial.0, ssthresh: initial.1, mss: s.payload() },
+            rwnd: s.in_bytes(s.receive_window),
+            inflation: 0,
+            limited_transmit_bytes: 0,
+            dup_acks: 0,
+            state: RecoveryState::Open,
+            recovery: params.recovery,
+            saw_partial_ack: false,
+            reduced_by_mark: false,
+            first_segment_timed_out: false,
+            paused_by_mark: false,
+            cwr: false,
+            ecn: resolved(s.ecn),
+            limited_transmit: s.limited_transmit,
+            reduce_once_per_window: s.careful,
+            rtt: RttEstimator::new(RtoBounds::of(s)),
+            rtt_segment: None,
+            timer: Time::NEVER,
+            last_sent: Time::ZERO,
+            scoreboard: Scoreboard::default(),
+            rack: s.rack.then(Box::default),
+            rescue_point: 0,
+            control: C::new(&params.control, &params.settings, rng),
+            initial,
+            header_bytes: s.header_bytes(),
+            established: Time::NEVER,
+            stats: SenderStats::default(),
+        }
+    }
+
+    /// See [`super::Tcp::open`].
+    pub fn open(&mut self, now: Time, out: &mut Vec<Segment>) {
+        (self.snd_una, self.snd_nxt, self.high_data, self.write_end, self.recover) =
+            (0, 0, 0, 1, 0);
+        (self.window.cwnd, self.window.ssthresh) = self.initial;
+        (self.inflation, self.limited_transmit_bytes, self.dup_acks, self.state) =
+            (0, 0, 0, RecoveryState::Open);
+        (self.saw_partial_ack, self.reduced_by_mark, self.first_segment_timed_out) =
+            (false, false, false);
+        (self.paused_by_mark, self.cwr, self.rescue_point) = (false, false, 0);
+        self.rtt.reset();
+        self.scoreboard.clear();
+        if let Some(order) = &mut self.rack {
+            order.clear();
+        }
+        self.control.reset();
+        self.rtt_segment = None;
+        (self.timer, self.established) = (Time::NEVER, Time::NEVER);
+        self.output(now, 0, 0, out);
+        self.snd_nxt = 1;
+    }
+
+    /// See [`super::Tcp::write`].
+    pub fn write(&mut self, now: Time, amount: u64, out: &mut Vec<Segment>) {
+        self.write_end = self.write_end.saturating_add(amount);
+        self.send(now, out);
+    }
+
+    /// See [`super::Tcp::stop_writing`].
+    pub fn stop(&mut self) {
+        self.write_end = self.write_end.min(self.high_data.max(1));
+    }
+
+    /// See [`super::Tcp::abort`].
+    pub fn abort(&mut self) {
+        self.stop();
+        self.control.reset(); // drops a segment held by the pacer
+        self.timer = Time::NEVER;
+    }
+
+    /// See [`super::Tcp::on_ack`].
+    pub fn on_ack(&mut self, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
+        debug_assert!(ack.ack <= self.high_data, "ack of data that was never sent");
+        if self.snd_una == 0 {
+            return self.on_syn_ack(now, ack, out);
+        }
+        if C::HOOKED {
+            self.report_ack(now, ack);
+        }
+        if ack.ece && self.ecn {
+            self.on_mark(now, ack.ack);
+        }
+        let news = self.recovery == LossRecovery::Sack
+            && ack.ack >= self.snd_una
+            && self.scoreboard.update(ack);
+        if let Some(order) = &mut self.rack {
+            order.on_ack(self.snd_una.max(ack.ack), &self.scoreboard);
+        }
+        if ack.ack > self.snd_una {
+            self.on_new_ack(now, ack, out);
+        } else if ack.ack == self.snd_una && self.snd_una < self.high_data {
+            self.on_dup_ack(now, news, out);
+        }
+        if self.state == RecoveryState::Open
+            && self.rack.as_ref().is_some_and(|o| o.lost_bytes() > 0)
+        {
+            self.fast_retransmit(now, out);
+        }
+        if C::HOOKED {
+            self.report_processed_ack(now);
+        }
+        self.send(now, out);
+    }
+
+    /// Establish the connection. After a lost SYN it starts with one segment (RFC 5681 §3.1) and a
+    /// timeout of 3 s (RFC 6298 (5.7)).
+    fn on_syn_ack(&mut self, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
+        if ack.ack == 0 {
+            return;
+        }
+        (self.snd_una, self.snd_nxt, self.established) = (1, 1, now);
+        let rtt = self.rtt_segment.take().map(|(_, sent)| now - sent);
+        match rtt {
+            Some(sample) => self.rtt.sample(sample),
+            None => {
+                self.rtt.set_after_lost_syn();
+                self.window.cwnd = self.window.mss;
+            }
+        }
+        self.timer = Time::NEVER;
+        self.control.on_established(now, &self.window, rtt);
+        self.send(now, out);
+    }
+
+    /// Process an ack of new data.
+    fn on_new_ack(&mut self, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
+        let (bytes, flight) = (ack.ack - self.snd_una, self.snd_nxt.max(ack.ack) - self.snd_una);
+        self.snd_una = ack.ack;
+        self.snd_nxt = self.snd_nxt.max(self.snd_una);
+        (self.dup_acks, self.limited_transmit_bytes, self.first_segment_timed_out) = (0, 0, false);
+        let timed = self.rtt_segment.take_if(|&mut (end, _)| end <= ack.ack);
+        let rtt = timed.map(|(_, sent)| now - sent);
+        if let Some(sample) = rtt {
+            self.rtt.sample(sample);
+        }
+        if self.state == RecoveryState::Recovery {
+            return self.on_ack_in_recovery(now, bytes, out);
+        }
+        self.restart_timer(now);
+        let after_timeout = self.state == RecoveryState::Loss;
+        if after_timeout && self.snd_una >= self.recover {
+            self.state = RecoveryState::Open;
+        }
+        if !(ack.ece && self.ecn) {
+            let srtt = self.rtt.srtt();
+            let acked = NewDataAck { at: now, bytes, flight, rtt, srtt, after_timeout };
+            self.control.on_ack(&mut self.window, &acked);
+        }
+    }
+
+    /// Send what the window allows.
+    pub(super) fn send(&mut self, now: Time, out: &mut Vec<Segment>) {
+        if C::HOOKED {
+            self.report_app_limited();
+        }
+        if self.snd_una == 0
+            || self.paused_by_mark
+            || self.snd_nxt >= self.write_end && self.state == RecoveryState::Open
+        {
+            return;
+        }
+        // RFC 5681 §4.1: after an idle period the window no longer reflects the path.
+        let silent = self.snd_una == self.high_data && (now - self.last_sent) > self.rtt.rto();
+        if silent && !self.control.keeps_window_when_idle() {
+            self.window.cwnd = self.window.cwnd.min(self.initial.0);
+        }
+        if self.rack.is_some() {
+            return self.send_rack(now, out);
+        }
+        if self.recovery == LossRecovery::Sack {
+            return self.send_by_pipe(now, out);
+        }
+        let window = (self.window.cwnd + self.inflation).min(self.rwnd);
+        while self.snd_nxt < self.write_end {
+            let len = self.window.mss.min(self.write_end - self.snd_nxt);
+            if self.snd_nxt + len > self.snd_una + window
+                || C::HOOKED && !self.control.may_send(now)
+            {
+                break;
+            }
+            self.output(now, self.snd_nxt, len, out);
+            self.snd_nxt += len;
+        }
+    }
+
+    /// Send `len` bytes from `seq`; updates the timed segment and the timer.
+    pub(super) fn output(&mut self, now: Time, seq: u64, len: u64, out: &mut Vec<Segment>) {
+        let (syn, again) = (seq == 0, seq < self.high_data);
+        // RFC 3168 §6.1.5, RFC 8257 §3.5.
+        let ect = self.ecn && (!syn && !again || self.control.reacts_to_mark_fraction());
+        let cwr = self.cwr && !syn && !again;
+        self.cwr &= !cwr;
+        #[expect(clippy::cast_possible_truncation, reason = "at most the payload of 65,535 bytes")]
+        let len = len as u32;
+        let wire = len + self.header_bytes;
+        out.push(Segment { seq, len, wire, syn, cwr, retransmission: again, ect });
+        self.stats.sent_packets += 1;
+        self.stats.retransmitted_packets += u64::from(again);
+        let end = seq + u64::from(len).max(u64::from(syn));
+        if C::HOOKED && !syn {
+            let alone = self.snd_una == self.high_data;
+            self.control.on_sent(&Sent {
+                now,
+                seq,
+                end,
+                retransmission: again,
+                was_idle: alone,
+                state: self.state,
+            });
+        }
+        if let Some(order) = self.rack.as_mut().filter(|_| !syn) {
+            order.sent(seq, end, again);
+        }
+        self.high_data = self.high_data.max(end);
+        if again {
+            // Karn's algorithm: an ack during retransmission gives no RTT sample.
+            self.rtt_segment = None;
+        } else if self.state == RecoveryState::Open {
+            self.rtt_segment.get_or_insert((end, now));
+        }
+        if self.timer == Time::NEVER {
+            self.timer = now + self.rtt.rto(); // RFC 6298 (5.1)
+        }
+        self.last_sent = now;
+    }
+
+    /// RFC 6298 (5.2), (5.3).
+    pub(super) fn restart_timer(&mut self, now: Time) {
+        let needed = self.snd_una < self.high_data || self.paused_by_mark;
+        self.timer = if needed { now + self.rtt.rto() } else { Time::NEVER };
+    }
+
+    /// Flight size in bytes, without data sent by limited transmit (RFC 5681 §3.2).
+    pub(super) fn flight(&self) -> u64 {
+        self.snd_nxt - self.snd_una - self.limited_transmit_bytes
+    }
+
+    /// Current retransmission timeout.
+    pub(super) fn rto(&self) -> Span {
+        self.rtt.rto()
+    }
+
+    /// See [`super::Tcp::next_timer`].
+    pub fn timer(&self) -> Time {
+        if C::HOOKED { self.timer.min(self.control.release_time()) } else { self.timer }
+    }
+
+    /// Congestion control.
+    pub fn control(&self) -> &C {
+        &self.control
+    }
+
+    /// See [`super::Tcp::cwnd_packets`].
+    pub fn cwnd_packets(&self) -> f64 {
+        self.window.cwnd as f64 / self.window.mss as f64
+    }
+
+    /// See [`super::Tcp::ssthresh_packets`].
+    pub fn ssthresh_packets(&self) -> f64 {
+        self.window.ssthresh as f64 / self.window.mss as f64
+    }
+
+    /// See [`super::Tcp::dup_acks`].
+    pub fn dup_acks(&self) -> u32 {
+        self.dup_acks
+    }
+
+    /// See [`super::Tcp::is_done`].
+    pub fn done(&self) -> bool {
+        self.snd_una >= self.write_end
+    }
+
+    /// See [`super::Tcp::acked_bytes`].
+    pub fn acked_bytes(&self) -> u64 {
+        self.snd_una.saturating_sub(1)
+    }
+
+    /// See [`super::Tcp::established`].
+    pub fn established(&self) -> Time {
+        self.established
+    }
+
+    /// See [`super::Tcp::stats`].
+    pub fn stats(&self) -> &SenderStats {
+        &self.stats
+    }
+}

@@ -1,0 +1,139 @@
+//! Timetable of changes: the scenario's changes and the rows of the links' traces, in order of
+//! time.
+
+use crate::config::link_trace::LinkChange;
+use crate::config::scenario::Scenario;
+use sojourn_aqm::units::Time;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::iter::Peekable;
+
+/// Change that is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DueChange {
+    /// Link, by index, and its new properties.
+    Link(usize, LinkChange),
+    /// Group of flows that leaves, by index. A join needs no step: its flows start later.
+    Leave(usize),
+}
+
+/// Position in a trace.
+struct TraceCursor {
+    link: usize,
+    turns: Peekable<Box<dyn Iterator<Item = (Time, LinkChange)>>>,
+}
+
+impl TraceCursor {
+    fn next(&mut self) -> Time {
+        self.turns.peek().map_or(Time::NEVER, |(at, _)| *at)
+    }
+
+    fn pop_due(&mut self) -> Option<DueChange> {
+        self.turns.next().map(|(_, turn)| DueChange::Link(self.link, turn))
+    }
+}
+
+/// Timetable of all changes.
+pub struct ChangeSchedule {
+    /// Steps in descending order.
+    steps: Vec<(Time, DueChange)>,
+    reels: Vec<TraceCursor>,
+    /// The next row of each trace that has one: its time, and the trace. The first one on top.
+    rows: BinaryHeap<Reverse<(Time, usize)>>,
+}
+
+impl ChangeSchedule {
+    /// Create the timetable of `scenario`.
+    pub fn new(scenario: &Scenario) -> ChangeSchedule {
+        let mut steps = Vec::new();
+        for change in &scenario.changes {
+            let at = Time::ZERO + change.at;
+            steps.extend(change.links.iter().map(|(l, turn)| (at, DueChange::Link(*l, *turn))));
+            steps.extend(change.leave.iter().map(|group| (at, DueChange::Leave(*group))));
+        }
+        // Stable sort: steps at the same time keep the order of declaration.
+        steps.sort_by_key(|(at, _)| *at);
+        steps.reverse();
+        let links = scenario.links.iter().enumerate();
+        let reels = links.filter_map(|(link, def)| {
+            let turns: Box<dyn Iterator<Item = _>> = Box::new(def.trace.clone()?.link_changes());
+            Some(TraceCursor { link, turns: turns.peekable() })
+        });
+        let mut table = ChangeSchedule { steps, reels: reels.collect(), rows: BinaryHeap::new() };
+        (0..table.reels.len()).for_each(|i| table.note(i));
+        table
+    }
+
+    /// Time of the next change; [`Time::NEVER`] if there is none.
+    pub fn next(&self) -> Time {
+        let step = self.steps.last().map_or(Time::NEVER, |(at, _)| *at);
+        self.rows.peek().map_or(step, |Reverse((row, _))| step.min(*row))
+    }
+
+    /// Take the next change that is due by `now`.
+    pub fn step(&mut self, now: Time) -> Option<DueChange> {
+        let next = self.next();
+        if next > now {
+            return None;
+        }
+        // At the same moment the scenario's changes come first, then the traces in order of links.
+        if self.steps.last().is_some_and(|(at, _)| *at == next) {
+            return self.steps.pop().map(|(_, step)| step);
+        }
+        let Reverse((_, i)) = self.rows.pop()?;
+        let step = self.reels[i].pop_due();
+        self.note(i);
+        step
+    }
+
+    /// Notes when the next row of trace `i` is due, if there is one.
+    fn note(&mut self, i: usize) {
+        let at = self.reels[i].next();
+        if at < Time::NEVER {
+            self.rows.push(Reverse((at, i)));
+        }
+    }
+}
+
+/// For each link, true if it may change during the run.
+pub fn link_may_change(scenario: &Scenario) -> Vec<bool> {
+    let mut may: Vec<bool> = scenario.links.iter().map(|link| link.trace.is_some()).collect();
+    for (l, _) in scenario.changes.iter().flat_map(|change| &change.links) {
+        may[*l] = true;
+    }
+    may
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sojourn_aqm::units::{Rate, Span};
+
+    #[test]
+    fn changes_and_repetitions_of_a_trace_are_in_order() {
+        let scenario = Scenario::from_json(
+            r#"{"duration": "10s", "links": {"a": {"rate": "1mbit", "trace": {"t_ns":
+            [0, 2000000000], "rate_bps": [5, 6], "repeat": "3s"}}}, "flows": [{"name": "f",
+            "path": ["a"]}], "changes": [{"at": "5s", "leave": ["f"]}, {"at": "2s", "links":
+            {"a": {"delay": "1ms"}}}]}"#,
+        )
+        .unwrap();
+        assert_eq!(link_may_change(&scenario), [true]);
+        let mut table = ChangeSchedule::new(&scenario);
+        assert_eq!(table.step(Time(0)), Some(rate(5)));
+        assert_eq!(table.step(Time(0)), None);
+        let mut steps = Vec::new();
+        while table.next() < Time(6_000_000_000) {
+            let at = table.next();
+            steps.extend(table.step(at).map(|step| (at.0 / 1_000_000_000, step)));
+        }
+        let late = DueChange::Link(0, LinkChange { rate: None, delay: Some(Span::ms(1)) });
+        let expected =
+            [(2, late), (2, rate(6)), (3, rate(5)), (5, DueChange::Leave(0)), (5, rate(6))];
+        assert_eq!(steps, expected);
+    }
+
+    fn rate(bps: u64) -> DueChange {
+        DueChange::Link(0, LinkChange { rate: Some(Rate(bps)), delay: None })
+    }
+}

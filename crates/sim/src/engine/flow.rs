@@ -1,0 +1,428 @@
+//! Endpoints of a flow: TCP sender and receiver, or UDP source and sink, with the application that
+//! drives them.
+
+mod arrivals;
+mod leave;
+mod outbox;
+mod pooled;
+
+pub use outbox::{Arrival, Outbox};
+
+use crate::config::flows::FlowConfig;
+use crate::endpoint::ack_queue::AckQueue;
+use crate::endpoint::tcp::{Ack, Receiver, Segment, SenderStats, Tcp, UNLIMITED};
+use crate::endpoint::udp::UdpEndpoints;
+use crate::engine::random_stream::random_stream;
+use crate::engine::transfer::Transfer;
+use crate::traffic::pacing::PacketSchedule;
+use crate::traffic::source::{Source, Transfers};
+use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::cast;
+use sojourn_aqm::random;
+use sojourn_aqm::units::{Span, Time};
+use std::collections::VecDeque;
+
+/// Completed transfer.
+#[derive(Clone, Copy, Debug)]
+pub struct Completion {
+    /// Start time.
+    pub start: Time,
+    /// Duration until the last byte was received in order.
+    pub duration: Span,
+    /// Duration until the first byte could be sent.
+    pub startup: Span,
+    /// Payload, bytes.
+    pub bytes: u64,
+}
+
+/// Flow with both of its endpoints.
+pub struct Flow {
+    /// Name.
+    pub name: String,
+    /// Index of its group in the scenario's flows.
+    pub group: u32,
+    /// Index of its route.
+    pub route: u32,
+    /// Flow hash, for disciplines that hash flows.
+    pub hash: u32,
+    /// Traffic class of the packets.
+    pub class: u16,
+    /// Round-trip propagation delay.
+    pub rtt: Span,
+    /// Part of `rtt` that the links do not account for; added to the delay of every ack.
+    extra_delay: Span,
+    /// True if acks cross links on the return path.
+    pub acks_cross_links: bool,
+    /// True if the receiver processes an arrival as soon as its time is known, instead of when it
+    /// is due. This is possible when acks return with a constant delay: only the sender observes
+    /// the receiver, and it sees each ack at the right time. A packet then needs no event of its
+    /// own, only its ack does.
+    processes_early: bool,
+    /// Arrivals at the receiver in order, with time and connection; used if not `early`.
+    inbox: VecDeque<(Time, u32, Arrival)>,
+    /// Payload delivered in order up to the next sample; later totals are in `later`.
+    delivered: u64,
+    /// Bytes on the wire received up to the next sample, including duplicates.
+    received: u64,
+    /// As `received`, including arrivals known in advance.
+    received_known: u64,
+    /// Totals delivered and received, with their times, after the next sample; used if `early`.
+    later_totals: VecDeque<(Time, u64, u64)>,
+    /// Acks on the last hop to the sender.
+    acks: AckQueue,
+    /// Number of the connection; packets of earlier connections are ignored.
+    pub connection: u32,
+    /// Time of the next action of the application.
+    next_action: Time,
+    stop: Time,
+    /// Endpoints.
+    pub ends: Endpoints,
+}
+
+/// Endpoints of a flow.
+#[expect(clippy::large_enum_variant, reason = "TCP is the rule, and one look at memory less")]
+pub enum Endpoints {
+    /// TCP.
+    Tcp(TcpEndpoints),
+    /// UDP.
+    Udp(Box<UdpEndpoints>),
+}
+
+/// TCP sender and receiver with their application.
+pub struct TcpEndpoints {
+    /// Sender.
+    pub sender: Tcp,
+    /// Receiver.
+    pub receiver: Receiver,
+    app: App,
+    /// Completed transfers.
+    pub completions: Vec<Completion>,
+    /// Counters of the sender and delivered bytes at the start of the measured interval.
+    base: (SenderStats, u64),
+}
+
+enum App {
+    Bulk {
+        open: bool,
+    },
+    Transfers(Box<SequentialTransfers>),
+    /// Writes into one connection at times given by a pace.
+    Paced(Box<PacedWrites>),
+    /// Transfers requested by a session group.
+    Lent(Box<Transfer>),
+}
+
+/// State of a paced application.
+struct PacedWrites {
+    pace: PacketSchedule,
+    rng: Pcg64Mcg,
+    /// Time from the start to the first write; None once the connection is open.
+    first: Option<Span>,
+}
+
+/// State of repeated transfers.
+struct SequentialTransfers {
+    params: Transfers,
+    rng: Pcg64Mcg,
+    left: u64,
+    /// Start time of the current transfer.
+    started: Time,
+    /// Size of the current transfer, bytes.
+    size: u64,
+    /// True if the current transfer has been received.
+    received: bool,
+}
+
+impl Flow {
+    /// Create the `i`-th flow of the group `def`; its links have a total propagation delay of
+    /// `of_links`.
+    pub fn new(def: &FlowConfig, group: usize, i: u64, of_links: Span, seed: u64) -> Flow {
+        let name = def.flow_name(i);
+        let own_stream = |what: &str| random_stream(seed, &format!("flows.{name}.{what}"));
+        // Times of the source are relative to the join.
+        let joins = Time::ZERO + def.joins.unwrap_or_default();
+        let start = joins + def.source.start().sample(&mut own_stream("start"));
+        let app = match (&def.source, &def.tcp) {
+            (_, None) => {
+                let udp = UdpEndpoints::new(&def.source, i, start, own_stream("source"));
+                let due = udp.first;
+                return Flow::from_parts(
+                    def,
+                    group,
+                    i,
+                    of_links,
+                    seed,
+                    due,
+                    Endpoints::Udp(Box::new(udp)),
+                );
+            }
+            (Source::Transfers(t), _) => App::Transfers(Box::new(SequentialTransfers {
+                params: t.clone(),
+                rng: own_stream("source"),
+                left: t.number.unwrap_or(u64::MAX),
+                started: Time::ZERO,
+                size: 0,
+                received: true,
+            })),
+            (source, _) => {
+                let mut rng = own_stream("source");
+                match PacketSchedule::for_source(source, &mut rng) {
+                    Some((pace, first)) => {
+                        App::Paced(Box::new(PacedWrites { pace, rng, first: Some(first) }))
+                    }
+                    None => App::Bulk { open: false },
+                }
+            }
+        };
+        let ends = Endpoints::Tcp(TcpEndpoints::new(def, app, &mut own_stream("tcp")));
+        Flow::from_parts(def, group, i, of_links, seed, start, ends)
+    }
+
+    /// Round-trip propagation delay of the `i`-th flow of `def`; its links have `of_links` in
+    /// total.
+    pub fn rtt_of(def: &FlowConfig, i: u64, of_links: Span, seed: u64) -> Span {
+        let mut rng = random_stream(seed, &format!("flows.{}.rtt", def.flow_name(i)));
+        def.rtt.as_ref().map_or(of_links, |d| d.sample(&mut rng))
+    }
+
+    fn from_parts(
+        def: &FlowConfig,
+        group: usize,
+        i: u64,
+        of_links: Span,
+        seed: u64,
+        due: Time,
+        ends: Endpoints,
+    ) -> Flow {
+        let name = def.flow_name(i);
+        let joins = Time::ZERO + def.joins.unwrap_or_default();
+        let rtt = Flow::rtt_of(def, i, of_links, seed);
+        let hash = random::stream_key(seed, &format!("flows.{name}.hash"));
+        let tcp = def.tcp.is_some();
+        let back = &def.routes[def.route_index(i)][1];
+        Flow {
+            group: cast::number(group),
+            route: 0,
+            hash: u32::from_le_bytes([hash[0], hash[1], hash[2], hash[3]]),
+            class: def.class,
+            rtt,
+            extra_delay: Span(rtt.0 - of_links.0),
+            acks_cross_links: tcp && !back.is_empty(),
+            processes_early: tcp && back.is_empty(),
+            inbox: VecDeque::new(),
+            delivered: 0,
+            received: 0,
+            received_known: 0,
+            later_totals: VecDeque::new(),
+            acks: AckQueue::default(),
+            connection: 0,
+            next_action: due,
+            stop: def.source.stop().map_or(Time::NEVER, |s| joins + s),
+            name,
+            ends,
+        }
+    }
+
+    /// Time at which [`Flow::process_due`] is next due.
+    pub fn next_event_time(&self) -> Time {
+        let acks = self.acks.next();
+        let inbox = self.inbox.front().map_or(Time::NEVER, |i| i.0);
+        match &self.ends {
+            Endpoints::Tcp(tcp) => {
+                let late = if self.processes_early { self.extra_delay } else { Span::ZERO };
+                let hurry = tcp.receiver.timer() + late;
+                acks.min(inbox).min(hurry).min(self.next_action).min(tcp.sender.next_timer())
+            }
+            Endpoints::Udp(_) => inbox.min(self.next_action),
+        }
+    }
+
+    /// Process everything due at `now`: arrivals, acks, the sender's timer, the application.
+    pub fn process_due(&mut self, now: Time, out: &mut Outbox) {
+        while self.inbox.front().is_some_and(|i| i.0 <= now) {
+            self.process_arrival(out);
+        }
+        if let Endpoints::Tcp(tcp) = &mut self.ends {
+            let timer = tcp.receiver.timer();
+            if timer + (if self.processes_early { self.extra_delay } else { Span::ZERO }) <= now
+                && let Some(ack) = tcp.receiver.on_timer(timer)
+            {
+                if self.processes_early {
+                    self.acks.push(timer + self.extra_delay, self.connection, ack);
+                } else {
+                    out.acks.push(*ack);
+                }
+            }
+        }
+        let Flow { ends, acks, connection, .. } = self;
+        if let Endpoints::Tcp(tcp) = ends {
+            let mut ack = Ack::default();
+            while let Some(of) = acks.pop(now, &mut ack) {
+                if of == *connection {
+                    tcp.sender.on_ack(now, &ack, &mut out.segments);
+                }
+            }
+            if tcp.sender.next_timer() <= now {
+                tcp.sender.on_timer(now, &mut out.segments);
+            }
+            match &mut tcp.app {
+                App::Transfers(repeat)
+                    if self.next_action == Time::NEVER && tcp.sender.is_done() =>
+                {
+                    self.next_action = now + repeat.params.gap.sample(&mut repeat.rng);
+                }
+                App::Lent(told) if told.busy && tcp.sender.is_done() => {
+                    (told.busy, told.acked) = (false, true);
+                }
+                _ => {}
+            }
+        }
+        if self.next_action <= now {
+            self.run_application(now, out);
+        }
+    }
+
+    /// Prefetch memory outside of the flow that its next event will need.
+    pub fn prefetch(&self) {
+        self.acks.prefetch();
+        if let Endpoints::Tcp(tcp) = &self.ends {
+            tcp.receiver.fetch();
+        }
+    }
+
+    /// Run the application.
+    fn run_application(&mut self, now: Time, out: &mut Outbox) {
+        self.next_action = Time::NEVER;
+        match &mut self.ends {
+            Endpoints::Udp(udp) => {
+                if now < self.stop {
+                    let (len, due) = udp.send(now);
+                    out.datagram = Some(len);
+                    self.next_action = due;
+                }
+            }
+            Endpoints::Tcp(tcp) => match &mut tcp.app {
+                App::Bulk { open } => {
+                    if *open {
+                        tcp.sender.stop_writing();
+                    } else if now < self.stop {
+                        *open = true;
+                        self.connection += 1;
+                        tcp.sender.open(now, &mut out.segments);
+                        tcp.sender.write(now, UNLIMITED, &mut out.segments);
+                        self.next_action = self.stop;
+                    }
+                }
+                App::Paced(paced) => {
+                    if now >= self.stop {
+                        return tcp.sender.stop_writing();
+                    }
+                    let PacedWrites { pace, rng, first } = &mut **paced;
+                    if let Some(first) = first.take() {
+                        self.connection += 1;
+                        tcp.sender.open(now, &mut out.segments);
+                        self.next_action = now + first;
+                    } else {
+                        let (bytes, gap) = pace.next_packet(rng);
+                        tcp.sender.write(now, bytes, &mut out.segments);
+                        self.next_action = now + gap;
+                    }
+                }
+                App::Lent(_) => {}
+                App::Transfers(repeat) => {
+                    if now >= self.stop || repeat.left == 0 {
+                        return;
+                    }
+                    if !out.is_empty() {
+                        self.next_action = now; // the outbox holds packets of one connection only
+                        return;
+                    }
+                    repeat.left -= 1;
+                    repeat.started = now;
+                    repeat.size = repeat.params.size.sample(&mut repeat.rng).0.max(1);
+                    repeat.received = false;
+                    self.connection += 1;
+                    tcp.receiver.reset();
+                    tcp.sender.open(now, &mut out.segments);
+                    tcp.sender.write(now, repeat.size, &mut out.segments);
+                }
+            },
+        }
+    }
+
+    /// Schedule an ack that crosses its last link at `at`; returns its arrival time at the sender.
+    pub fn schedule_ack(&mut self, at: Time, connection: u32, ack: Ack) -> Time {
+        self.acks.push(at + self.extra_delay, connection, &ack);
+        at + self.extra_delay
+    }
+
+    /// Count a lost datagram that was sent at `sent`.
+    pub fn on_datagram_lost(&mut self, sent: Time) {
+        if let Endpoints::Udp(udp) = &mut self.ends {
+            udp.on_loss(sent);
+        }
+    }
+
+    /// Start the measured interval at `now`.
+    pub fn begin(&mut self, now: Time) {
+        let delivered = self.delivered_bytes();
+        match &mut self.ends {
+            Endpoints::Tcp(tcp) => tcp.base = (*tcp.sender.stats(), delivered),
+            Endpoints::Udp(udp) => udp.start_measuring(now),
+        }
+    }
+
+    /// Payload delivered in the measured interval, bytes.
+    pub fn goodput_bytes(&self) -> u64 {
+        match &self.ends {
+            Endpoints::Tcp(tcp) => self.delivered_bytes() - tcp.base.1,
+            Endpoints::Udp(udp) => udp.goodput_bytes(),
+        }
+    }
+}
+
+impl TcpEndpoints {
+    fn new(def: &FlowConfig, app: App, rng: &mut Pcg64Mcg) -> TcpEndpoints {
+        let tcp = def.tcp.as_ref().expect("a scenario sets a TCP for every source that needs one");
+        TcpEndpoints {
+            sender: Tcp::new(tcp, rng),
+            receiver: Receiver::new(tcp),
+            app,
+            completions: Vec::new(),
+            base: (SenderStats::default(), 0),
+        }
+    }
+
+    /// Process a segment at the receiver; returns the ack, if one is due.
+    #[inline]
+    fn receive(&mut self, at: Time, segment: &Segment, ce: bool) -> Option<&Ack> {
+        let calls_for_ack = self.receiver.on_segment(at, segment, ce).is_some();
+        match &mut self.app {
+            App::Transfers(repeat)
+                if !repeat.received && self.receiver.received_in_connection() >= repeat.size =>
+            {
+                repeat.received = true;
+                let (start, bytes) = (repeat.started, repeat.size);
+                let startup = self.sender.established().since(start);
+                self.completions.push(Completion { start, duration: at - start, startup, bytes });
+            }
+            App::Lent(told) if self.receiver.received_in_connection() >= told.target => {
+                told.target = u64::MAX;
+                told.received = Some(at);
+                told.startup = self.sender.established().since(told.open.requested_at);
+            }
+            _ => {}
+        }
+        calls_for_ack.then(|| self.receiver.last_ack())
+    }
+
+    /// Counters of the sender in the measured interval.
+    pub fn stats(&self) -> SenderStats {
+        let (now, base) = (self.sender.stats(), self.base.0);
+        SenderStats {
+            sent_packets: now.sent_packets - base.sent_packets,
+            retransmitted_packets: now.retransmitted_packets - base.retransmitted_packets,
+            timeouts: now.timeouts - base.timeouts,
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Pooled flows of a session group: each carries one transfer after the other, on request.
+
+use super::{App, Endpoints, Flow, Outbox, TcpEndpoints};
+use crate::config::flows::FlowConfig;
+use crate::engine::random_stream::random_stream;
+use crate::engine::transfer::OpenRequest;
+use crate::engine::transfer::Transfer;
+use sojourn_aqm::cast;
+use sojourn_aqm::random;
+use sojourn_aqm::units::{Span, Time};
+
+impl Flow {
+    /// Create a pooled flow for host `i` of a session group: the `n`-th one for answers or, with
+    /// `request`, for requests.
+    pub fn pooled(
+        def: &FlowConfig,
+        group: usize,
+        (i, n, request): (u64, u32, bool),
+        of_links: Span,
+        seed: u64,
+    ) -> Flow {
+        let kind = if request { "requests" } else { "answers" };
+        let key = format!("flows.{}.{kind}.{n}", def.flow_name(i));
+        let told = Transfer {
+            open: OpenRequest::default(),
+            target: 0,
+            received: None,
+            startup: Span::ZERO,
+            acked: false,
+            busy: false,
+        };
+        let app = App::Lent(Box::new(told));
+        let ends = TcpEndpoints::new(def, app, &mut random_stream(seed, &format!("{key}.tcp")));
+        let mut flow =
+            Flow::from_parts(def, group, i, of_links, seed, Time::NEVER, Endpoints::Tcp(ends));
+        let hash = random::stream_key(seed, &format!("{key}.hash"));
+        flow.hash = u32::from_le_bytes([hash[0], hash[1], hash[2], hash[3]]);
+        let back = &def.routes[def.route_index(i)][usize::from(!request)];
+        flow.acks_cross_links = !back.is_empty();
+        flow.processes_early = back.is_empty();
+        flow
+    }
+
+    /// Start a transfer, on a new connection or, if `open.keep` is set, on the existing one.
+    pub fn start_transfer(&mut self, now: Time, open: OpenRequest, out: &mut Outbox) {
+        let Endpoints::Tcp(tcp) = &mut self.ends else { return };
+        let App::Lent(told) = &mut tcp.app else { return };
+        if !open.reuse_connection || self.connection == 0 {
+            self.connection += 1;
+            // A new connection has new port numbers.
+            self.hash =
+                cast::low32(random::mix(u64::from(self.hash) << 32 | u64::from(self.connection)));
+            tcp.receiver.reset();
+            tcp.sender.open(now, &mut out.segments);
+        }
+        let target = tcp.receiver.received_in_connection() + open.bytes;
+        **told = Transfer {
+            open,
+            target,
+            received: None,
+            startup: Span::ZERO,
+            acked: false,
+            busy: true,
+        };
+        tcp.sender.write(now, open.bytes, &mut out.segments);
+    }
+
+    /// Transfer with news for the session group, if there is one.
+    pub fn pending_transfer(&mut self) -> Option<&mut Transfer> {
+        let Endpoints::Tcp(tcp) = &mut self.ends else { return None };
+        let App::Lent(told) = &mut tcp.app else { return None };
+        (told.received.is_some() || told.acked).then_some(told)
+    }
+}

@@ -1,0 +1,11 @@
+//! The event loop and what moves in it: flows, session groups, scheduled changes.
+
+pub mod change_schedule;
+pub mod flow;
+pub mod random_stream;
+pub(crate) mod replay;
+pub mod script;
+pub mod series;
+pub mod sessions;
+pub(crate) mod simulation;
+pub mod transfer;

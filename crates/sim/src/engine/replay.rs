@@ -1,0 +1,244 @@
+//! Replay of recorded arrivals through one link in virtual time, with the fate of each packet.
+
+use crate::engine::random_stream::random_stream;
+use crate::engine::simulation::Progress;
+use crate::parsing::parse;
+use serde_json::Value as Json;
+use sojourn_aqm::cast;
+use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::qdisc::Env;
+use sojourn_aqm::random::Random;
+use sojourn_aqm::units::{Rate, Span, Time};
+use sojourn_aqm::{DropReason, Ecn, Link, LinkSpec, Packet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Arriving packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arrival {
+    /// Arrival time.
+    pub at: Time,
+    /// Flow number; also used as hash, so that a few flows never collide.
+    pub flow: u32,
+    /// Length, bytes.
+    pub len: u32,
+    /// ECN field.
+    pub ecn: Ecn,
+}
+
+/// Decision of another implementation about a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Decision {
+    /// True if the packet was dropped.
+    pub dropped: bool,
+    /// True if the packet was marked.
+    pub marked: bool,
+}
+
+/// Result of a replay; one entry per arrival.
+#[derive(Clone, Debug, Default)]
+pub struct Replay {
+    /// Fate of each packet.
+    pub decisions: Vec<Decision>,
+    /// Time of the drop; None if the packet was sent.
+    pub dropped_at: Vec<Option<Time>>,
+    /// Start of transmission; None if the packet was dropped.
+    pub sent_at: Vec<Option<Time>>,
+    /// Internal variables of the AQM just after each arrival.
+    pub gauges: Vec<(&'static str, Vec<f64>)>,
+    /// True where the AQM could not or did not take the recorded decision; empty without a
+    /// recording.
+    pub diverged: Vec<bool>,
+}
+
+/// Generator that makes the AQM repeat another implementation's decisions. A decision that the AQM
+/// rules out (p = 0 or 1) is enforced, so that both stay in step, and reported.
+struct Script {
+    signal: Arc<AtomicBool>,
+    impossible: Arc<AtomicBool>,
+}
+
+impl Random for Script {
+    fn uniform(&mut self) -> f64 {
+        0.5
+    }
+
+    fn bernoulli(&mut self, p: f64) -> bool {
+        let signal = self.signal.load(Ordering::Relaxed);
+        if (signal && p <= 0.0) || (!signal && p >= 1.0) {
+            self.impossible.store(true, Ordering::Relaxed);
+        }
+        signal
+    }
+}
+
+/// Options of a replay.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReplayOptions<'a> {
+    /// Recorded decisions, one per arrival: random numbers are scripted so that the discipline
+    /// repeats them. See [`Replay::diverged`].
+    pub follow: Option<&'a [Decision]>,
+    /// Time of the first periodic update of the discipline; default: one period after the first
+    /// arrival.
+    pub first_update: Option<Time>,
+}
+
+/// Send `arrivals` through a link of `rate` with the discipline described by `qdisc` (a name, or an
+/// object with a name). `progress` is called every 16,384 arrivals; if it returns `false`, the
+/// replay stops and the result is `None`.
+///
+/// # Errors
+/// If the discipline or a parameter is unknown, arrivals are not in order of time, or the recording
+/// differs in length.
+pub fn replay(
+    arrivals: &[Arrival],
+    qdisc: &Json,
+    rate: Rate,
+    options: ReplayOptions<'_>,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Option<Replay>> {
+    let ReplayOptions { follow, first_update } = options;
+    let env = Env { first_update, ..Env::new(rate) };
+    let qdisc = parse::build_qdisc(qdisc, &env)?.1.qdisc;
+    if rate.0 == 0 {
+        return Err(Error::new("0bit is not allowed, must be above 0bit").at("rate"));
+    }
+    if let Some(f) = follow.filter(|f| f.len() != arrivals.len()) {
+        let text = format!("has {} rows for {} arrivals", f.len(), arrivals.len());
+        return Err(Error::new(text).at("follow"));
+    }
+    let signal = Arc::new(AtomicBool::new(false));
+    let impossible = Arc::new(AtomicBool::new(false));
+    let spec = LinkSpec { rate, delay: Span::ZERO };
+    let mut link = match follow {
+        Some(_) => {
+            let script = Script { signal: signal.clone(), impossible: impossible.clone() };
+            Link::new(spec, qdisc, script)?
+        }
+        None => Link::new(spec, qdisc, random_stream(1, "replay"))?,
+    };
+    link.enable_packet_log();
+
+    let mut out = Replay::default();
+    for (i, a) in arrivals.iter().enumerate() {
+        if i > 0 && a.at < arrivals[i - 1].at {
+            return Err(Error::new("is earlier than the previous row").at(format!("row {i}")));
+        }
+        let recorded = follow.map_or(Decision::default(), |f| f[i]);
+        signal.store(recorded.dropped || recorded.marked, Ordering::Relaxed);
+        while link.poll(a.at).is_some() {}
+        impossible.store(false, Ordering::Relaxed);
+        let Arrival { flow, len, ecn, .. } = *a;
+        link.push(
+            a.at,
+            Packet { len, flow, hash: flow, body: cast::number(i), ecn, ..Packet::default() },
+        );
+        link.take_dropped();
+        if follow.is_some() {
+            out.diverged.push(impossible.load(Ordering::Relaxed));
+        }
+        append_gauges(&mut link, &mut out.gauges);
+        let packets = i as u64 + 1;
+        if packets.is_multiple_of(1 << 14) {
+            let share = packets as f64 / arrivals.len() as f64;
+            if !progress(Progress { share, packets }) {
+                return Ok(None);
+            }
+        }
+    }
+    link.advance(Time(u64::MAX - 1));
+    collect_fates(&link, arrivals, follow, &mut out);
+    Ok(Some(out))
+}
+
+/// Append the variables of the AQM to `gauges`.
+fn append_gauges(link: &mut Link, gauges: &mut Vec<(&'static str, Vec<f64>)>) {
+    let mut k = 0;
+    link.inspect(&mut |name, value| {
+        if k == gauges.len() {
+            gauges.push((name, Vec::new()));
+        }
+        gauges[k].1.push(value);
+        k += 1;
+    });
+}
+
+/// Read the fate of each packet from the packet log and compare it with the recording.
+fn collect_fates(link: &Link, arrivals: &[Arrival], follow: Option<&[Decision]>, out: &mut Replay) {
+    let n = arrivals.len();
+    out.decisions = vec![Decision::default(); n];
+    (out.dropped_at, out.sent_at) = (vec![None; n], vec![None; n]);
+    for row in link.packet_log() {
+        let i = row.packet.body as usize;
+        let marked = row.packet.ecn == Ecn::Ce && arrivals[i].ecn != Ecn::Ce;
+        out.decisions[i] = Decision { dropped: row.why.is_some(), marked };
+        let at = if row.why.is_some() { &mut out.dropped_at } else { &mut out.sent_at };
+        at[i] = Some(row.left);
+        // A packet dropped because the buffer is full does not depend on random numbers.
+        if row.why == Some(DropReason::Full) && follow.is_some() {
+            out.diverged[i] = false;
+        }
+    }
+    for (i, recorded) in follow.unwrap_or_default().iter().enumerate() {
+        out.diverged[i] |= out.decisions[i] != *recorded;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn every_ms(n: u64) -> Vec<Arrival> {
+        (0..n)
+            .map(|i| Arrival { at: Time(i * 1_000_000), len: 1500, ..Arrival::default() })
+            .collect()
+    }
+
+    #[test]
+    fn times_match_a_fifo() {
+        let out = replay(
+            &every_ms(4),
+            &json!({"name": "droptail", "limit": "1p"}),
+            Rate(8_000_000),
+            ReplayOptions::default(),
+            &mut |_| true,
+        )
+        .unwrap()
+        .unwrap();
+        // 1.5 ms each: the packet of 1 ms waits until 1.5 ms; that of 2 ms until 3.0 ms, when the
+        // one of 3 ms arrives.
+        let sent: Vec<_> = out.sent_at.iter().map(|t| t.map(|t| t.0 / 1000)).collect();
+        assert_eq!(sent, [Some(0), Some(1500), Some(3000), Some(4500)]);
+        assert!(out.gauges.is_empty() && out.diverged.is_empty());
+    }
+
+    #[test]
+    fn replay_follows_recorded_decisions_and_reports_impossible_ones() {
+        let red = json!({"name": "red", "w_q": 1, "min_th": "2p", "max_th": "6p"});
+        let arrivals = vec![Arrival { len: 1000, ..Arrival::default() }; 8];
+        let mut recorded = vec![Decision::default(); 8];
+        recorded[1].dropped = true; // the average is 0: impossible, no random number is drawn
+        recorded[5].dropped = true; // the average is 4: possible
+        let follow = |rows| ReplayOptions { follow: Some(rows), first_update: None };
+        let out = replay(&arrivals, &red, Rate(8_000_000), follow(&recorded), &mut |_| true);
+        let out = out.unwrap().expect("nobody stops it");
+        let told: Vec<_> = (0..8).filter(|i| out.diverged[*i]).collect();
+        assert_eq!(told, [1]);
+        assert!(out.decisions[5].dropped && !out.decisions[1].dropped);
+        let short = replay(&arrivals, &red, Rate(8_000_000), follow(&recorded[1..]), &mut |_| true);
+        assert_eq!(short.unwrap_err().to_string(), "follow: has 7 rows for 8 arrivals");
+    }
+
+    #[test]
+    fn progress_can_stop_a_replay() {
+        let (mut told, droptail) = (vec![], json!("droptail"));
+        let options = ReplayOptions::default();
+        let out = replay(&every_ms(50_000), &droptail, Rate(8_000_000), options, &mut |so_far| {
+            told.push((so_far.packets, so_far.share));
+            told.len() < 2
+        });
+        assert_eq!(out.unwrap().map(|r| r.decisions.len()), None);
+        assert_eq!(told, [(16_384, 0.32768), (32_768, 0.65536)]);
+    }
+}

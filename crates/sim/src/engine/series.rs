@@ -1,0 +1,285 @@
+//! Time series for figures: links, groups of flows and flows, sampled once per interval. Sampling
+//! does not affect the simulation.
+
+use crate::config::flows::FlowConfig;
+use crate::config::scenario::Scenario;
+use crate::engine::flow::{Endpoints, Flow};
+use crate::output::outcome::Column;
+use sojourn_aqm::Link;
+use sojourn_aqm::units::Time;
+
+/// Names of the columns that hold differences of a link's counters.
+const COUNTS: [&str; 7] = [
+    "arrived_packets",
+    "departed_packets",
+    "departed_bytes",
+    "dropped_full_packets",
+    "dropped_early_packets",
+    "dropped_late_packets",
+    "marked_packets",
+];
+
+/// Counters of a link: those of [`COUNTS`], then used and offered capacity, and the total sojourn
+/// time of departed packets in ns.
+type LinkCounters = ([u64; COUNTS.len() + 2], u128);
+
+fn running(link: &mut Link) -> LinkCounters {
+    let [used, offered] = link.usage();
+    let t = link.stats();
+    let [full, early, late] = t.drops();
+    let [arrived, departed, bytes] = [t.arrived_packets, t.departed_packets, t.departed_bytes];
+    let counts = [arrived, departed, bytes, full, early, late, t.marks.all(), used, offered];
+    (counts, t.sojourn.sum_ns())
+}
+
+/// Samples of a link. Rows can be taken while sampling continues.
+#[derive(Default)]
+pub struct LinkSeries {
+    queue_bytes: Vec<u64>,
+    queue_packets: Vec<u64>,
+    sojourn_s: Vec<f64>,
+    utilisation: Vec<f64>,
+    counts: [Vec<u64>; COUNTS.len()],
+    gauges: Vec<(&'static str, Vec<f64>)>,
+    /// Counters at the last sample.
+    last: LinkCounters,
+}
+
+impl LinkSeries {
+    /// Differences since the last sample, with wrapping arithmetic because the counters restart at
+    /// zero after the warm-up.
+    fn since_last(&mut self, link: &mut Link) -> LinkCounters {
+        let now = running(link);
+        let last = std::mem::replace(&mut self.last, now);
+        let counts = std::array::from_fn(|i| now.0[i].wrapping_sub(last.0[i]));
+        (counts, now.1.wrapping_sub(last.1))
+    }
+
+    /// Prepare for a reset of the link's counters: what they counted since the last sample is added
+    /// to the next one.
+    pub fn before_stats_reset(&mut self, link: &mut Link) {
+        let (counts, sojourn_ns) = self.since_last(link);
+        self.last = (counts.map(u64::wrapping_neg), sojourn_ns.wrapping_neg());
+    }
+
+    /// Sample the link at `now`.
+    pub fn sample(&mut self, now: Time, link: &mut Link) {
+        link.advance(now);
+        let (counts, sojourn_ns) = self.since_last(link);
+        let [_, sent, .., used, offered] = counts;
+        self.sojourn_s.push(sojourn_ns as f64 / sent as f64 / 1e9);
+        self.utilisation.push(used as f64 / offered as f64);
+        self.counts.iter_mut().zip(counts).for_each(|(column, n)| column.push(n));
+        let (packets, bytes) = link.stats().backlog();
+        self.queue_bytes.push(bytes);
+        self.queue_packets.push(packets);
+        let gauges = &mut self.gauges;
+        let mut i = 0;
+        link.inspect(&mut |name, value| {
+            if i == gauges.len() {
+                gauges.push((name, Vec::new()));
+            }
+            gauges[i].1.push(value);
+            i += 1;
+        });
+    }
+
+    /// Take the rows sampled so far; later rows continue from them.
+    pub fn take(&mut self) -> LinkSeries {
+        let last = self.last;
+        std::mem::replace(self, LinkSeries { last, ..LinkSeries::default() })
+    }
+
+    /// Emit the columns by name.
+    pub fn columns(self, put: &mut dyn FnMut(&str, Column)) {
+        let [arrived, packets, bytes, full, early, late, marked] = self.counts;
+        let lost = full.iter().zip(&early).zip(&late).map(|((a, b), c)| a + b + c).collect();
+        put("queue_bytes", Column::U64(self.queue_bytes));
+        put("queue_packets", Column::U64(self.queue_packets));
+        put("sojourn_s", Column::F64(self.sojourn_s));
+        put("utilisation", Column::F64(self.utilisation));
+        put("dropped_packets", Column::U64(lost));
+        for (name, n) in COUNTS.iter().zip([arrived, packets, bytes, full, early, late, marked]) {
+            put(name, Column::U64(n));
+        }
+        for (name, values) in self.gauges {
+            put(&format!("gauge/{name}"), Column::F64(values));
+        }
+    }
+}
+
+/// Samples of a flow.
+#[derive(Default)]
+struct FlowSeries {
+    delivered_bytes: Vec<u64>,
+    received_bytes: Vec<u64>,
+    cwnd_packets: Vec<f64>,
+    /// Bytes delivered and received at the last sample.
+    last: (u64, u64),
+}
+
+/// State of a flow at a sample.
+#[derive(Clone, Copy, Default)]
+pub struct FlowSample {
+    /// Payload delivered in order since the start, bytes.
+    pub delivered: u64,
+    /// Bytes on the wire received since the start.
+    pub received: u64,
+    /// Congestion window in packets, if the flow has one.
+    pub cwnd_packets: Option<f64>,
+}
+
+/// Samples of a group of flows.
+#[derive(Default)]
+struct GroupSeries {
+    delivered_bytes: Vec<u64>,
+    received_bytes: Vec<u64>,
+    cwnd_packets: Vec<f64>,
+    timeouts: Vec<u64>,
+    stalled_flows: Vec<u64>,
+    /// True if the flows use TCP.
+    tcp: bool,
+    /// Sums over the flows for the current sample.
+    sums: GroupSums,
+}
+
+#[derive(Default)]
+struct GroupSums {
+    delivered: u64,
+    received: u64,
+    /// Sum and number of congestion windows.
+    windows: (f64, u64),
+    timeouts: u64,
+    stalled: u64,
+}
+
+impl GroupSeries {
+    fn look(&mut self) {
+        let sums = std::mem::take(&mut self.sums);
+        self.delivered_bytes.push(sums.delivered);
+        self.received_bytes.push(sums.received);
+        if self.tcp {
+            self.cwnd_packets.push(sums.windows.0 / sums.windows.1 as f64);
+            self.timeouts.push(sums.timeouts);
+            self.stalled_flows.push(sums.stalled);
+        }
+    }
+
+    fn columns(self, put: &mut dyn FnMut(&str, Column)) {
+        put("delivered_bytes", Column::U64(self.delivered_bytes));
+        put("received_bytes", Column::U64(self.received_bytes));
+        if self.tcp {
+            put("cwnd_packets", Column::F64(self.cwnd_packets));
+            put("timeouts", Column::U64(self.timeouts));
+            put("stalled_flows", Column::U64(self.stalled_flows));
+        }
+    }
+}
+
+/// State of a flow at the last sample.
+#[derive(Clone, Copy, Default)]
+struct PreviousSample {
+    delivered: u64,
+    received: u64,
+    timeouts: u64,
+    /// Connection and acknowledged payload at the start of the current stall.
+    stalled: Option<(u32, u64)>,
+}
+
+/// Recorder of time series.
+pub struct Series {
+    time_s: Vec<f64>,
+    links: Vec<LinkSeries>,
+    groups: Vec<GroupSeries>,
+    /// Empty if flows are not sampled individually.
+    flows: Vec<FlowSeries>,
+    last: Vec<PreviousSample>,
+}
+
+impl Series {
+    /// Create a recorder for a scenario with `rows` flows and hosts.
+    pub fn new(scenario: &Scenario, rows: usize) -> Series {
+        let each = if scenario.sample_flows { rows } else { 0 };
+        let group =
+            |def: &FlowConfig| GroupSeries { tcp: def.tcp.is_some(), ..GroupSeries::default() };
+        Series {
+            time_s: Vec::new(),
+            links: scenario.links.iter().map(|_| LinkSeries::default()).collect(),
+            groups: scenario.flows.iter().map(group).collect(),
+            flows: (0..each).map(|_| FlowSeries::default()).collect(),
+            last: Vec::new(),
+        }
+    }
+
+    /// Sample the links at `now`.
+    pub fn sample_links(&mut self, now: Time, links: &mut [Link]) {
+        self.time_s.push(now.0 as f64 / 1e9);
+        self.links.iter_mut().zip(links).for_each(|(of, link)| of.sample(now, link));
+    }
+
+    /// Sample row `i` of the flows.
+    pub fn sample_flow(&mut self, i: usize, look: FlowSample) {
+        let Some(of) = self.flows.get_mut(i) else { return };
+        of.delivered_bytes.push(look.delivered - of.last.0);
+        of.received_bytes.push(look.received - of.last.1);
+        of.last = (look.delivered, look.received);
+        of.cwnd_packets.extend(look.cwnd_packets);
+    }
+
+    /// Sample the groups by summing over their flows, pooled flows included; `on_links` is true for
+    /// flows with packets on links.
+    pub fn sample_groups(&mut self, flows: &[Flow], on_links: &[bool]) {
+        self.last.resize(flows.len(), PreviousSample::default());
+        for (f, flow) in flows.iter().enumerate() {
+            let (last, sums) = (&mut self.last[f], &mut self.groups[flow.group as usize].sums);
+            let (delivered, received) = (flow.delivered_bytes(), flow.received_bytes());
+            sums.delivered += delivered - std::mem::replace(&mut last.delivered, delivered);
+            sums.received += received - std::mem::replace(&mut last.received, received);
+            let Endpoints::Tcp(tcp) = &flow.ends else { continue };
+            let timeouts = tcp.sender.stats().timeouts;
+            sums.windows.0 += tcp.sender.cwnd_packets();
+            sums.windows.1 += 1;
+            sums.timeouts += timeouts - std::mem::replace(&mut last.timeouts, timeouts);
+            // A stall ends when new data is acknowledged, not when data is retransmitted.
+            let here = (flow.connection, tcp.sender.acked_bytes());
+            if flow.stalled(on_links[f]) {
+                last.stalled = Some(here);
+            } else if last.stalled != Some(here) || tcp.sender.is_done() {
+                last.stalled = None;
+            }
+            sums.stalled += u64::from(last.stalled.is_some());
+        }
+        self.groups.iter_mut().for_each(GroupSeries::look);
+    }
+
+    /// Prepare for a reset of the links' counters: what they counted since the last sample is added
+    /// to the next one.
+    pub fn begin(&mut self, links: &mut [Link]) {
+        self.links.iter_mut().zip(links).for_each(|(of, link)| of.before_stats_reset(link));
+    }
+
+    /// Append all columns; `names` are the names of the flows.
+    pub fn columns(self, scenario: &Scenario, names: &[&str], columns: &mut Vec<(String, Column)>) {
+        columns.push(("series/time_s".into(), Column::F64(self.time_s)));
+        for (of, link) in self.links.into_iter().zip(&scenario.links) {
+            of.columns(&mut |what, column| {
+                columns.push((format!("links/{}/{what}", link.name), column));
+            });
+        }
+        for (of, group) in self.groups.into_iter().zip(&scenario.flows) {
+            of.columns(&mut |what, column| {
+                columns.push((format!("groups/{}/{what}", group.name), column));
+            });
+        }
+        for (of, name) in self.flows.into_iter().zip(names) {
+            let mut put = |what: &str, column| {
+                columns.push((format!("flows/{name}/{what}"), column));
+            };
+            put("delivered_bytes", Column::U64(of.delivered_bytes));
+            put("received_bytes", Column::U64(of.received_bytes));
+            if !of.cwnd_packets.is_empty() {
+                put("cwnd_packets", Column::F64(of.cwnd_packets));
+            }
+        }
+    }
+}

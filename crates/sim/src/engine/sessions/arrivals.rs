@@ -1,0 +1,331 @@
+//! Kinds of session groups: arrival processes, sessions, queries, web pages.
+
+use super::Host;
+use super::event_heap::{Agenda, What};
+use crate::collections::slab::Slab;
+use crate::engine::transfer::OpenRequest;
+use crate::engine::transfer::Transfer;
+use crate::traffic::packet_trace::Trace;
+use crate::traffic::session_params::{Incast, Poisson, Sessions, Web};
+use crate::traffic::source::Source;
+use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::cast;
+use sojourn_aqm::random::Random;
+use sojourn_aqm::units::{Span, Time};
+
+/// Source with its state.
+pub enum Kind {
+    /// Parameters, and number of flows still to arrive.
+    Poisson(Poisson, u64),
+    /// Partition/aggregate queries.
+    Incast(IncastQueries),
+    /// Sessions: number still to arrive, and transfers left in each active session.
+    Sessions { params: Sessions, left: u64, here: Slab<u64> },
+    /// Web users.
+    Web(WebUsers),
+    /// Recorded flows, with the index of the next row.
+    Trace { trace: Trace, start: Time, next: usize },
+}
+
+/// State of partition/aggregate queries.
+pub struct IncastQueries {
+    params: Incast,
+    left: u64,
+    /// Start of the current query.
+    made: Time,
+    /// Number of outstanding answers.
+    waiting: usize,
+    /// Time of the latest answer.
+    last: Time,
+}
+
+/// State of web users.
+pub struct WebUsers {
+    params: Web,
+    /// Pages left per user.
+    left: Vec<u64>,
+    pages: Slab<Page>,
+    objects: Slab<Object>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Page {
+    user: u32,
+    host: u32,
+    /// Objects not yet requested.
+    left: u64,
+    /// Objects in transfer.
+    open_connections: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Object {
+    page: u32,
+    bytes: u64,
+    requested_at: Time,
+}
+
+/// Draw a host uniformly. Uses one random number, none if there is one host.
+fn draw_host(hosts: &[Host], rng: &mut Pcg64Mcg) -> u32 {
+    if hosts.len() == 1 { 0 } else { rng.below(cast::number(hosts.len())) }
+}
+
+impl Kind {
+    /// Create the state of `source` and schedule its first event.
+    pub fn new(
+        source: &Source,
+        [joins, start]: [Time; 2],
+        agenda: &mut Agenda,
+        rng: &mut Pcg64Mcg,
+    ) -> Kind {
+        match source {
+            Source::Web(p) => Kind::Web(WebUsers::new(p.clone(), [joins, start], agenda, rng)),
+            Source::Poisson(p) => {
+                agenda.push(start + p.arrivals().sample(rng), What::Arrive);
+                Kind::Poisson(
+                    Poisson { interval: Some(p.arrivals()), ..p.clone() },
+                    p.number.unwrap_or(u64::MAX),
+                )
+            }
+            Source::Sessions(p) => {
+                agenda.push(start + p.interval.sample(rng), What::Arrive);
+                let left = p.number.unwrap_or(u64::MAX);
+                Kind::Sessions { params: p.clone(), left, here: Slab::new() }
+            }
+            Source::Incast(p) => {
+                agenda.push(start, What::Arrive);
+                Kind::Incast(IncastQueries {
+                    params: p.clone(),
+                    left: p.number.unwrap_or(u64::MAX),
+                    made: start,
+                    waiting: 0,
+                    last: start,
+                })
+            }
+            Source::Trace(t) => {
+                agenda.push(t.rows.first().map_or(Time::NEVER, |r| start + r.at), What::Arrive);
+                Kind::Trace { trace: t.clone(), start, next: 0 }
+            }
+            Source::Bulk(_) | Source::Transfers(_) | Source::Cbr(_) | Source::OnOff(_) => {
+                unreachable!("these sources do not use crowds")
+            }
+        }
+    }
+
+    /// Process event `what` at `now`; returns the connection to open, if any.
+    pub fn process_event(
+        &mut self,
+        now: Time,
+        what: What,
+        stop: Time,
+        hosts: &[Host],
+        agenda: &mut Agenda,
+        rng: &mut Pcg64Mcg,
+    ) -> Option<OpenRequest> {
+        if let What::Open(open) = what {
+            return Some(open);
+        }
+        if now >= stop && what == What::Arrive {
+            return None;
+        }
+        let open = |host, bytes: u64, tag| OpenRequest {
+            host,
+            bytes: bytes.max(1),
+            id: tag,
+            requested_at: now,
+            request: false,
+            reuse_connection: false,
+        };
+        match self {
+            Kind::Poisson(p, left) => {
+                *left -= 1;
+                let bytes = p.size.sample(rng).0;
+                let host = draw_host(hosts, rng);
+                if let Some(interval) = p.interval.as_ref().filter(|_| *left > 0) {
+                    agenda.push(now + interval.sample(rng), What::Arrive);
+                }
+                Some(open(host, bytes, 0))
+            }
+            Kind::Sessions { params, left, here } => {
+                let session = match what {
+                    What::Next(session) => session,
+                    _ => {
+                        *left -= 1;
+                        if *left > 0 {
+                            agenda.push(now + params.interval.sample(rng), What::Arrive);
+                        }
+                        here.insert(params.transfers)
+                    }
+                };
+                let host = draw_host(hosts, rng);
+                Some(open(host, params.size.sample(rng).0, session))
+            }
+            Kind::Trace { trace, start, next } => {
+                let row = trace.rows[*next];
+                *next += 1;
+                if let Some(row) = trace.rows.get(*next) {
+                    agenda.push(*start + row.at, What::Arrive);
+                }
+                Some(open(row.flow, row.bytes, 0))
+            }
+            Kind::Incast(queries) => {
+                queries.send_query(now, cast::number(hosts.len()), agenda, rng);
+                None
+            }
+            Kind::Web(users) => users.act(now, what, stop, hosts, agenda, rng),
+        }
+    }
+
+    /// Handle the end of a connection.
+    pub fn on_connection_end(
+        &mut self,
+        now: Time,
+        told: &Transfer,
+        agenda: &mut Agenda,
+        rng: &mut Pcg64Mcg,
+    ) {
+        match self {
+            Kind::Sessions { params, here, .. } => {
+                let left = here.get_mut(told.open.id);
+                *left -= 1;
+                if *left == 0 {
+                    here.remove(told.open.id);
+                } else {
+                    agenda.push(now + params.gap.sample(rng), What::Next(told.open.id));
+                }
+            }
+            Kind::Web(users) => users.ended(now, &told.open, agenda, rng),
+            Kind::Poisson(..) | Kind::Incast(_) | Kind::Trace { .. } => {}
+        }
+    }
+
+    /// Handle a complete answer at `at`; if it is the last one of a query, returns the query's
+    /// start time and duration.
+    pub fn on_answer(
+        &mut self,
+        at: Time,
+        agenda: &mut Agenda,
+        rng: &mut Pcg64Mcg,
+    ) -> Option<(Time, Span)> {
+        let Kind::Incast(q) = self else { return None };
+        q.last = q.last.max(at);
+        q.waiting -= 1;
+        if q.waiting > 0 {
+            return None;
+        }
+        if q.left > 0 {
+            agenda.push(q.last + q.params.gap.sample(rng), What::Arrive);
+        }
+        Some((q.made, q.last - q.made))
+    }
+}
+
+impl IncastQueries {
+    fn send_query(&mut self, now: Time, servers: u32, agenda: &mut Agenda, rng: &mut Pcg64Mcg) {
+        self.left -= 1;
+        (self.made, self.last, self.waiting) = (now, now, servers as usize);
+        for host in 0..servers {
+            let bytes = self.params.size.sample(rng).0.max(1);
+            let since = now + self.params.jitter.sample(rng);
+            let open = OpenRequest {
+                host,
+                bytes,
+                id: host,
+                requested_at: since,
+                request: false,
+                reuse_connection: false,
+            };
+            agenda.push(since, What::Open(open));
+        }
+    }
+}
+
+impl WebUsers {
+    fn new(
+        params: Web,
+        [joins, start]: [Time; 2],
+        agenda: &mut Agenda,
+        rng: &mut Pcg64Mcg,
+    ) -> WebUsers {
+        let mut launched = Span::ZERO;
+        for user in 0..params.sessions {
+            // The start of the first user is drawn by the caller.
+            let begin = if user == 0 { start } else { joins + params.start.sample(rng) };
+            let first = params.first.sample(rng);
+            agenda.push(begin + launched + first, What::Next(cast::saturate32(user)));
+            launched = launched + params.launch.sample(rng);
+        }
+        WebUsers {
+            left: vec![params.pages.unwrap_or(u64::MAX); cast::index(params.sessions)],
+            pages: Slab::new(),
+            objects: Slab::new(),
+            params,
+        }
+    }
+
+    fn act(
+        &mut self,
+        now: Time,
+        what: What,
+        stop: Time,
+        hosts: &[Host],
+        agenda: &mut Agenda,
+        rng: &mut Pcg64Mcg,
+    ) -> Option<OpenRequest> {
+        let page = match what {
+            What::Object(page) => page,
+            What::Next(user) => {
+                let left = &mut self.left[user as usize];
+                if *left == 0 || now >= stop {
+                    return None;
+                }
+                *left -= 1;
+                let host = draw_host(hosts, rng);
+                let left = cast::trunc(libm::ceil(self.params.objects.sample_f64(rng)).max(1.0));
+                if self.params.overlap {
+                    agenda.push(now + self.params.page_gap.sample(rng), What::Next(user));
+                }
+                self.pages.insert(Page { user, host, left, open_connections: 0 })
+            }
+            What::Arrive | What::Open(_) => return None,
+        };
+        let bytes = self.params.size.sample(rng).0.max(1);
+        let gap = self.params.object_gap.sample(rng);
+        let of = self.pages.get_mut(page);
+        of.left -= 1;
+        of.open_connections += 1;
+        if of.left > 0 {
+            agenda.push(now + gap, What::Object(page));
+        }
+        let host = of.host;
+        let tag = self.objects.insert(Object { page, bytes, requested_at: now });
+        let request = self.params.request;
+        let bytes = if request { 1 } else { bytes };
+        Some(OpenRequest {
+            host,
+            bytes,
+            id: tag,
+            requested_at: now,
+            request,
+            reuse_connection: false,
+        })
+    }
+
+    fn ended(&mut self, now: Time, open: &OpenRequest, agenda: &mut Agenda, rng: &mut Pcg64Mcg) {
+        if open.request {
+            let Object { bytes, requested_at: since, .. } = *self.objects.get_mut(open.id);
+            let answer = OpenRequest { bytes, requested_at: since, request: false, ..*open };
+            return agenda.push(now, What::Open(answer));
+        }
+        let Object { page, .. } = self.objects.remove(open.id);
+        let of = self.pages.get_mut(page);
+        of.open_connections -= 1;
+        if of.left > 0 || of.open_connections > 0 {
+            return;
+        }
+        let Page { user, .. } = self.pages.remove(page);
+        if !self.params.overlap {
+            agenda.push(now + self.params.page_gap.sample(rng), What::Next(user));
+        }
+    }
+}

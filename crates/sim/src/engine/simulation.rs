@@ -1,0 +1,440 @@
+//! Simulation of a scenario: links, flows, packets in flight, and the event loop.
+
+use crate::collections::event_queue::EventQueue;
+use crate::collections::prefetch::prefetch;
+use crate::collections::slab::Slab;
+use crate::config::links::LinkConfig;
+use crate::config::loss::LossProcess;
+use crate::config::scenario::Scenario;
+use crate::endpoint::tcp::{Ack, Segment};
+use crate::engine::change_schedule::link_may_change;
+use crate::engine::flow::{Arrival, Flow, Outbox};
+use crate::engine::random_stream::random_stream;
+use crate::engine::series::Series;
+use crate::engine::sessions::SessionGroup;
+use crate::output::outcome::Outcome;
+use sojourn_aqm::cast;
+use sojourn_aqm::units::Time;
+use sojourn_aqm::{Ecn, Link, Packet};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+mod interruptions;
+mod pooled_flows;
+mod results;
+mod ties;
+
+use interruptions::Agenda;
+use pooled_flows::{Lease, Routes};
+use ties::Ties;
+
+/// Progress of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// Fraction of the simulated time that has passed.
+    pub share: f64,
+    /// Number of packets sent by links; a packet that crosses three links counts three times.
+    pub packets: u64,
+}
+
+/// Runs a scenario.
+///
+/// Calls `progress` after each 65,536 events, packets sent, and links and flows looked at; after
+/// each 4,096 links and flows while the run is set up and reported; and at the end of the simulated
+/// time. If `progress` returns `false`, the run stops and the result is `None`.
+pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(Progress) -> bool) -> Option<Outcome> {
+    let mut world = Simulation::new(scenario, progress)?;
+    world.run(progress).then(|| world.outcome(progress))?
+}
+
+/// Amount of work between two calls of `progress` during the run.
+const WORK_BETWEEN_CALLS: usize = 1 << 16;
+
+/// Calls `progress`, which says whether to go on, for each 4,096th index `i` of what is set up or
+/// reported.
+fn go_on(i: usize, so_far: Progress, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
+    !(i + 1).is_multiple_of(4096) || progress(so_far)
+}
+
+/// log2 of the prefetch look-ahead for a flow, in events. Measured: 4 to 7 are equally fast.
+const FAR: u32 = 5;
+/// log2 of the prefetch look-ahead for the lists of a flow, in events. Measured: 2 to 4 are equally
+/// fast.
+const NEAR: u32 = 3;
+
+/// State of a packet in flight.
+#[derive(Clone, Copy)]
+struct Body {
+    flow: u32,
+    connection: u32,
+    /// Number of links still to cross, including the current one.
+    left: u32,
+    load: Load,
+}
+
+#[derive(Clone, Copy)]
+enum Load {
+    Segment(Segment),
+    /// Index in the slab of acks, which is separate because acks are large and few, segments small
+    /// and many.
+    Ack(u32),
+    /// Time of transmission, and length in bytes.
+    Datagram(Time, u32),
+}
+
+struct Simulation<'a> {
+    scenario: &'a Scenario,
+    links: Vec<Link>,
+    /// Random loss, per link; empty if no link has any.
+    wires: Vec<Option<LossProcess>>,
+    /// Per link, packets that go on to another link, with their arrival times there.
+    onward: Vec<VecDeque<(Time, Packet)>>,
+    /// Flows sorted by name, so that declaration order has no effect; then pooled flows of crowds,
+    /// in order of creation.
+    flows: Vec<Flow>,
+    /// Number of flows that are not pooled.
+    unpooled_flows: usize,
+    /// Owner of each pooled flow.
+    pooled_owners: Vec<Lease>,
+    /// For each group, its flows that are not lent: indices of `flows`.
+    members: Vec<Range<usize>>,
+    /// By name.
+    crowds: Vec<SessionGroup>,
+    routes: Routes,
+    bodies: Slab<Body>,
+    acks: Slab<Ack>,
+    /// Slots of links, then crowds, then flows.
+    slots: EventQueue,
+    /// Slot of the first flow.
+    first_flow_slot: usize,
+    /// Per link, the sequence number of its last arrival at another link. If packets reach links at
+    /// the same time, the least recently served link goes first.
+    turns: Vec<u64>,
+    ties: Ties,
+    /// Arrivals at links from other links so far.
+    onwards: u64,
+    /// Flow that is being processed; its slot is set afterwards.
+    current_flow: usize,
+    outbox: Outbox,
+    series: Option<Series>,
+    /// Time of the next interruption: change, sample, end of the warm-up, or end of the run.
+    next_interruption: Time,
+    /// Number of packets sent by links before the measured interval.
+    departed_in_warmup: u64,
+    /// Work since the last call of `progress`: see [`run`].
+    work: usize,
+}
+
+/// Event queue with a slot per link, group of sessions and flow, in this order. Links have no event
+/// before their first packet.
+fn first_events(links: usize, sessions: &[SessionGroup], flows: &[Flow]) -> EventQueue {
+    let mut events = EventQueue::new(links + sessions.len() + flows.len());
+    for (i, group) in sessions.iter().enumerate() {
+        events.schedule(links + i, group.next());
+    }
+    for (i, flow) in flows.iter().enumerate() {
+        events.schedule(links + sessions.len() + i, flow.next_event_time());
+    }
+    events
+}
+
+impl<'a> Simulation<'a> {
+    /// The state at time zero; `None` if `progress` returned `false`.
+    fn new(
+        scenario: &'a Scenario,
+        progress: &mut dyn FnMut(Progress) -> bool,
+    ) -> Option<Simulation<'a>> {
+        let begin = Progress { share: 0.0, packets: 0 };
+        let may_change = link_may_change(scenario).into_iter().enumerate();
+        let links = may_change
+            .map(|(l, may)| go_on(l, begin, progress).then(|| link(scenario, l, may)))
+            .collect::<Option<Vec<Link>>>()?;
+        let wire = |def: &LinkConfig| {
+            let rng = random_stream(scenario.seed, &format!("links.{}.loss", def.name));
+            (!def.loss.is_lossless()).then(|| LossProcess::new(def.loss, rng))
+        };
+        let lossy = scenario.links.iter().any(|def| !def.loss.is_lossless());
+        let wires = scenario.links.iter().filter(|_| lossy).map(wire).collect();
+        let mut groups: Vec<usize> = (0..scenario.flows.len()).collect();
+        groups.sort_by_key(|g| &scenario.flows[*g].name);
+        let (crowds, groups): (Vec<usize>, Vec<usize>) =
+            groups.into_iter().partition(|g| scenario.flows[*g].uses_sessions());
+        let crowds: Vec<SessionGroup> =
+            crowds.into_iter().map(|g| SessionGroup::new(scenario, g)).collect();
+        let routes = Routes::of(scenario);
+        let count = groups.iter().map(|g| cast::index(scenario.flows[*g].count)).sum();
+        let mut flows = Vec::with_capacity(count);
+        let mut members = vec![0..0; scenario.flows.len()];
+        for g in groups {
+            let def = &scenario.flows[g];
+            members[g] = flows.len()..flows.len() + cast::index(def.count);
+            for i in 0..def.count {
+                let route = routes.index(g, i, false);
+                let mut flow = Flow::new(def, g, i, routes.delay(route), scenario.seed);
+                flow.route = route;
+                flows.push(flow);
+                if !go_on(flows.len(), begin, progress) {
+                    return None;
+                }
+            }
+        }
+        let first = links.len() + crowds.len();
+        let slots = first_events(links.len(), &crowds, &flows);
+        let hosts: usize = crowds.iter().map(|c| c.hosts.len()).sum();
+        Some(Simulation {
+            scenario,
+            routes,
+            onward: vec![VecDeque::new(); links.len()],
+            bodies: Slab::new(),
+            acks: Slab::new(),
+            slots,
+            first_flow_slot: first,
+            turns: vec![0; links.len()],
+            ties: Ties::default(),
+            onwards: 0,
+            current_flow: usize::MAX,
+            outbox: Outbox::default(),
+            series: scenario.sample.map(|_| Series::new(scenario, flows.len() + hosts)),
+            links,
+            wires,
+            unpooled_flows: flows.len(),
+            pooled_owners: Vec::new(),
+            crowds,
+            flows,
+            next_interruption: Time::ZERO,
+            departed_in_warmup: 0,
+            work: 0,
+            members,
+        })
+    }
+
+    /// Run to the end; returns `false` if stopped by `progress`.
+    fn run(&mut self, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
+        let scenario = self.scenario;
+        let end = Time::ZERO + scenario.duration;
+        let mut agenda = Agenda::new(scenario);
+        self.next_interruption = agenda.next();
+        loop {
+            let (slot, at) = self.slots.earliest();
+            // Changes, samples and the end of the warm-up precede events at the same time.
+            if self.next_interruption <= at {
+                if self.stand_still(&mut agenda) {
+                    let packets = self.departed_in_warmup + self.departed();
+                    return progress(Progress { share: 1.0, packets });
+                }
+            } else if slot < self.links.len() {
+                let l = self.whose_turn(at);
+                self.link_event(l, at);
+            } else if slot >= self.first_flow_slot {
+                self.flow_event(slot - self.first_flow_slot, at);
+            } else {
+                self.sessions_event(slot - self.links.len(), at);
+            }
+            self.work += 1;
+            if self.work >= WORK_BETWEEN_CALLS {
+                self.work = 0;
+                let packets = self.departed_in_warmup + self.departed();
+                let share = at.min(self.next_interruption).0 as f64 / end.0 as f64;
+                if !progress(Progress { share, packets }) {
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// A packet has reached the next link, or it is time to see which one will.
+    fn link_event(&mut self, l: usize, now: Time) {
+        self.links[l].advance(now);
+        if self.onward[l].front().is_some_and(|(at, _)| *at <= now)
+            && let Some((_, packet)) = self.onward[l].pop_front()
+        {
+            self.onwards += 1;
+            self.turns[l] = self.onwards;
+            let Body { flow, left, load, .. } = *self.bodies.get_mut(packet.body);
+            let route = self.route(flow, &load);
+            self.push(route[route.len() - left as usize], now, packet);
+        }
+        self.slots.schedule(l, Time::NEVER);
+        self.collect_from_link(l);
+    }
+
+    fn route(&self, flow: u32, load: &Load) -> &[usize] {
+        let route = self.flows[flow as usize].route;
+        &self.routes.all[route as usize][usize::from(matches!(load, Load::Ack(_)))]
+    }
+
+    /// Process a packet that crosses its last link at `at`.
+    #[inline]
+    fn deliver(&mut self, at: Time, body: u32, ce: bool) {
+        let Body { flow, connection, load, .. } = self.bodies.remove(body);
+        let f = flow as usize;
+        let next = match load {
+            Load::Segment(s) => self.flows[f].schedule_arrival(
+                at,
+                connection,
+                Arrival::Segment(s, ce),
+                self.next_interruption,
+            ),
+            Load::Datagram(sent, len) => self.flows[f].schedule_arrival(
+                at,
+                connection,
+                Arrival::Datagram(sent, len),
+                self.next_interruption,
+            ),
+            Load::Ack(ack) => self.flows[f].schedule_ack(at, connection, self.acks.remove(ack)),
+        };
+        if f != self.current_flow {
+            self.slots.schedule_earlier(self.first_flow_slot + f, next);
+        }
+        if f >= self.unpooled_flows {
+            self.notify_sessions(f, at);
+        }
+    }
+
+    fn flow_event(&mut self, f: usize, now: Time) {
+        self.current_flow = f;
+        self.flows[f].process_due(now, &mut self.outbox);
+        // Before sending: a link may deliver what is sent to the same flow.
+        if f >= self.unpooled_flows {
+            self.notify_sessions(f, now);
+        }
+        self.send(f, now);
+        self.slots.schedule(self.first_flow_slot + f, self.flows[f].next_event_time());
+        if self.slots.exceeds_cache() {
+            self.prefetch_upcoming(self.first_flow_slot + f);
+        }
+        self.current_flow = usize::MAX;
+    }
+
+    /// Prefetch flows that are due soon, in two steps, because the addresses of a flow's lists are
+    /// in the flow. The flow in `slot` has just been processed.
+    fn prefetch_upcoming(&self, slot: usize) {
+        let flow = |slot: usize| self.flows.get(slot.wrapping_sub(self.first_flow_slot));
+        let far = self.slots.earliest_near(slot, FAR);
+        if let Some(flow) = flow(far) {
+            prefetch(flow);
+            self.slots.prefetch(far);
+        }
+        if let Some(flow) = flow(self.slots.earliest_near(slot, NEAR)) {
+            flow.prefetch();
+        }
+    }
+
+    /// Send the packets in the outbox of flow `f`.
+    fn send(&mut self, f: usize, now: Time) {
+        let Flow { route, hash, class, connection, .. } = self.flows[f];
+        let flow = cast::place(f);
+        let [path, back] = &self.routes.all[route as usize];
+        let (first, hops) = (path[0], [cast::place(path.len()), cast::place(back.len())]);
+        let back = back.first().copied();
+        let ticket = |load, len, ecn, bodies: &mut Slab<Body>| {
+            let left = hops[usize::from(matches!(load, Load::Ack(_)))];
+            let body = bodies.insert(Body { flow, connection, left, load });
+            Packet { arrived: now, len, flow, hash, body, class, ecn }
+        };
+        self.work += self.outbox.segments.len();
+        // By index: nothing that a push does puts more into the outbox.
+        for i in 0..self.outbox.segments.len() {
+            let segment = self.outbox.segments[i];
+            let ecn = if segment.ect { Ecn::Ect0 } else { Ecn::NotEct };
+            let packet = ticket(Load::Segment(segment), segment.wire, ecn, &mut self.bodies);
+            self.push(first, now, packet);
+        }
+        self.outbox.segments.clear();
+        if let Some(len) = self.outbox.datagram.take() {
+            let packet = ticket(Load::Datagram(now, len), len, Ecn::NotEct, &mut self.bodies);
+            self.push(first, now, packet);
+        }
+        for i in 0..self.outbox.acks.len() {
+            let ack = self.outbox.acks[i];
+            let back = back.expect("only flows with a return path send acks");
+            // Acks hash differently from data, as the 5-tuple of the opposite direction does.
+            let load = Load::Ack(self.acks.insert(ack));
+            let packet = ticket(load, ack.wire, Ecn::NotEct, &mut self.bodies);
+            self.push(back, now, Packet { hash: !hash, ..packet });
+        }
+        self.outbox.acks.clear();
+    }
+
+    fn push(&mut self, l: usize, now: Time, packet: Packet) {
+        self.links[l].push(now, packet);
+        self.collect_from_link(l);
+    }
+
+    /// Collect sent and dropped packets from the link, and schedule its next event. A call that
+    /// comes early is harmless, so the event is only ever moved to an earlier time here.
+    fn collect_from_link(&mut self, l: usize) {
+        self.free_dropped(l);
+        while let Some((at, packet)) = self.links[l].first_in_flight() {
+            // Read single fields only: moving a whole struct that was just written causes a
+            // store-forwarding stall.
+            let (at, body, ce) = (*at, packet.body, packet.ecn == Ecn::Ce);
+            let arrived = packet.arrived;
+            if !self.wires.is_empty() && self.lost_on_wire(l, body, arrived) {
+                self.links[l].pop_in_flight();
+                continue;
+            }
+            let passes = &mut self.bodies.get_mut(body).left;
+            *passes -= 1;
+            let last = *passes == 0;
+            match self.links[l].pop_in_flight() {
+                Some(ahead) if !last => self.onward[l].push_back(ahead),
+                _ => self.deliver(at, body, ce),
+            }
+        }
+        let onward = self.onward[l].front().map(|(at, _)| *at);
+        let next = onward.or_else(|| self.links[l].next_event()).unwrap_or(Time::NEVER);
+        self.slots.schedule_earlier(l, next);
+        self.note_tie(l, next);
+    }
+
+    /// Free the state of packets dropped by the link.
+    fn free_dropped(&mut self, l: usize) {
+        if !self.links[l].has_dropped() {
+            return;
+        }
+        let Simulation { links, bodies, acks, flows, .. } = self;
+        links[l].take_dropped().for_each(|lost| free_packet(lost.packet.body, bodies, acks, flows));
+    }
+
+    /// Draw the random loss of the packet with this body on link `l`. Returns true if it is lost.
+    #[cold]
+    fn lost_on_wire(&mut self, l: usize, body: u32, arrived: Time) -> bool {
+        let Simulation { scenario, wires, bodies, acks, flows, .. } = self;
+        let Some(wire) = &mut wires[l] else { return false };
+        let lost = wire.next_is_lost();
+        if lost {
+            wire.lost += u64::from(arrived >= Time::ZERO + scenario.warmup);
+            free_packet(body, bodies, acks, flows);
+        }
+        lost
+    }
+}
+
+/// The link `l` with nothing on it. `may_change` is true if the scenario changes its rate or delay.
+fn link(scenario: &Scenario, l: usize, may_change: bool) -> Link {
+    let def = &scenario.links[l];
+    let rng = random_stream(scenario.seed, &format!("links.{}", def.name));
+    let mut link = Link::new(def.spec, def.build().qdisc, rng).expect("its rate was checked");
+    // What a wire loses is drawn when a transmission starts, so that it is counted then.
+    if !def.loss.is_lossless() || may_change {
+        link.may_change();
+    }
+    if let Some(opportunities) = &def.opportunities {
+        link.set_opportunities(opportunities.clone());
+    }
+    if scenario.tape {
+        link.enable_packet_log();
+    }
+    link
+}
+
+/// Free the state of a dropped packet; a lost datagram is reported to its flow.
+fn free_packet(body: u32, bodies: &mut Slab<Body>, acks: &mut Slab<Ack>, flows: &mut [Flow]) {
+    let body = bodies.remove(body);
+    match body.load {
+        Load::Datagram(sent, _) => flows[body.flow as usize].on_datagram_lost(sent),
+        Load::Ack(ack) => drop(acks.remove(ack)),
+        Load::Segment(_) => {}
+    }
+}

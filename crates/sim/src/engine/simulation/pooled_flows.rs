@@ -1,0 +1,115 @@
+//! Crowds in a simulation: opening of connections on pooled flows, and notification of crowds.
+
+use super::Simulation;
+use crate::config::flows::{Route, delay_of};
+use crate::config::scenario::Scenario;
+use crate::engine::flow::Flow;
+use crate::engine::transfer::OpenRequest;
+use crate::traffic::source::Source;
+use sojourn_aqm::cast;
+use sojourn_aqm::units::{Span, Time};
+
+/// Owner of a pooled flow.
+#[derive(Clone, Copy)]
+pub struct Lease {
+    /// Index of the crowd.
+    pub crowd: u32,
+    /// Index of the host.
+    pub host: u32,
+}
+
+/// Routes of all groups.
+pub struct Routes {
+    /// Routes of all groups, one group after the other.
+    pub all: Vec<Route>,
+    /// Index of the first route of each group.
+    first_route: Vec<usize>,
+    /// Propagation delay of each, there and back.
+    delays: Vec<Span>,
+    /// How many each group has in one direction, and which of them its flows take.
+    routes_per_direction: Vec<usize>,
+}
+
+impl Routes {
+    /// Collect the routes of every group; groups with requests also have the reversed routes.
+    pub fn of(scenario: &Scenario) -> Routes {
+        let (mut all, mut begin, mut ways) = (Vec::new(), Vec::new(), Vec::new());
+        for def in &scenario.flows {
+            begin.push(all.len());
+            ways.push(def.routes.len());
+            all.extend(def.routes.iter().cloned());
+            if matches!(&def.source, Source::Web(w) if w.request) {
+                all.extend(def.routes.iter().map(|[path, back]| [back.clone(), path.clone()]));
+            }
+        }
+        let delays = all.iter().map(|route| delay_of(route, &scenario.links)).collect();
+        Routes { all, first_route: begin, delays, routes_per_direction: ways }
+    }
+
+    /// Propagation delay of all links of route `number`, there and back.
+    pub fn delay(&self, number: u32) -> Span {
+        self.delays[number as usize]
+    }
+
+    /// Index of the route of flow `i` of a group, or of its requests.
+    pub fn index(&self, group: usize, i: u64, request: bool) -> u32 {
+        let of_flow = if self.routes_per_direction[group] == 1 { 0 } else { cast::index(i) };
+        let of_way = if request { self.routes_per_direction[group] } else { 0 };
+        cast::number(self.first_route[group] + of_way + of_flow)
+    }
+}
+
+impl Simulation<'_> {
+    /// Process an event of crowd `c`.
+    pub(super) fn sessions_event(&mut self, c: usize, now: Time) {
+        if let Some(open) = self.crowds[c].process_next_event(now) {
+            let f = match self.crowds[c].take_idle_flow(&open) {
+                Some(f) => f as usize,
+                None => self.new_pooled_flow(c, &open),
+            };
+            self.current_flow = f;
+            self.flows[f].start_transfer(now, open, &mut self.outbox);
+            self.send(f, now);
+            self.slots.schedule(self.first_flow_slot + f, self.flows[f].next_event_time());
+            self.current_flow = usize::MAX;
+        }
+        self.slots.schedule(self.links.len() + c, self.crowds[c].next());
+    }
+
+    /// Create a pooled flow for the host of `open`, whose other flows are all busy.
+    #[cold]
+    fn new_pooled_flow(&mut self, c: usize, open: &OpenRequest) -> usize {
+        let scenario = self.scenario;
+        let group = self.crowds[c].group;
+        let (def, host) = (&scenario.flows[group], u64::from(open.host));
+        let lent = &mut self.crowds[c].hosts[open.host as usize].pooled[usize::from(open.request)];
+        let route = self.routes.index(group, host, open.request);
+        let which = (host, *lent, open.request);
+        *lent += 1;
+        let mut flow = Flow::pooled(def, group, which, self.routes.delay(route), scenario.seed);
+        flow.route = route;
+        let f = self.flows.len();
+        self.crowds[c].flows.push(cast::number(f));
+        self.slots.reserve(self.first_flow_slot + f + 1);
+        self.flows.push(flow);
+        self.pooled_owners.push(Lease { crowd: cast::number(c), host: open.host });
+        f
+    }
+
+    /// Notify the crowd of the progress of its pooled flow `f`.
+    pub(super) fn notify_sessions(&mut self, f: usize, now: Time) {
+        let Some(told) = self.flows[f].pending_transfer() else { return };
+        let Lease { crowd, host } = self.pooled_owners[f - self.unpooled_flows];
+        let crowd_slot = self.links.len() + crowd as usize;
+        let (received, acked) = (told.received.take(), std::mem::take(&mut told.acked));
+        let (told, crowd) = (*told, &mut self.crowds[crowd as usize]);
+        let mut next = Time::NEVER;
+        if let Some(at) = received {
+            next = crowd.on_received(&told, host, at);
+        }
+        if acked {
+            next = crowd.on_acked(&told, host, cast::place(f), now);
+        }
+        self.slots.schedule_earlier(crowd_slot, next);
+    }
+}

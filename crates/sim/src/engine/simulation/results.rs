@@ -1,0 +1,264 @@
+//! Results of a simulation. A row of the flows is a flow or, for a crowd, one of its hosts with all
+//! pooled flows of that host.
+
+use super::{Progress, Simulation, go_on};
+use crate::endpoint::tcp::SenderStats;
+use crate::engine::flow::{Endpoints, Flow};
+use crate::engine::series::FlowSample;
+use crate::engine::sessions::SessionGroup;
+use crate::output::outcome::{self, Column, Completions, Outcome, Summary, flow_summary_head};
+use serde_json::{Map, Value as Json, json};
+use sojourn_aqm::units::Time;
+
+/// Row of the result: a flow, or a host of a crowd, by index.
+#[derive(Clone, Copy)]
+enum Row {
+    Own(usize),
+    Host(usize, usize),
+}
+
+/// Pooled flows and completions of a host, by index.
+#[derive(Clone, Default)]
+struct HostContents {
+    flows: Vec<usize>,
+    done: Vec<u32>,
+}
+
+impl Simulation<'_> {
+    /// Sample of each row, in the order of the series.
+    pub(super) fn sample_rows(&self) -> Vec<FlowSample> {
+        let own = self.flows[..self.unpooled_flows].iter().map(|flow| {
+            let cwnd_packets = match &flow.ends {
+                Endpoints::Tcp(tcp) => Some(tcp.sender.cwnd_packets()),
+                Endpoints::Udp(_) => None,
+            };
+            let (delivered, received) = (flow.delivered_bytes(), flow.received_bytes());
+            FlowSample { delivered, received, cwnd_packets }
+        });
+        let mut rows: Vec<FlowSample> = own.collect();
+        let hosts = self.first_host_rows();
+        rows.resize(rows.len() + hosts.last().copied().unwrap_or(0), FlowSample::default());
+        for (flow, lease) in self.flows[self.unpooled_flows..].iter().zip(&self.pooled_owners) {
+            let row = hosts[lease.crowd as usize] + lease.host as usize;
+            let look = &mut rows[self.unpooled_flows + row];
+            look.delivered += flow.delivered_bytes();
+            look.received += flow.received_bytes();
+        }
+        rows
+    }
+
+    /// First row of each crowd among all hosts, and the total number of hosts.
+    fn first_host_rows(&self) -> Vec<usize> {
+        let mut begin = vec![0];
+        for crowd in &self.crowds {
+            begin.push(begin[begin.len() - 1] + crowd.hosts.len());
+        }
+        begin
+    }
+
+    /// The result of the run; `None` if `progress` returned `false`.
+    pub(super) fn outcome(mut self, progress: &mut dyn FnMut(Progress) -> bool) -> Option<Outcome> {
+        let so_far = Progress { share: 1.0, packets: self.departed_in_warmup + self.departed() };
+        let scenario = self.scenario;
+        // Arrivals after the end of the run may be known already; they do not count.
+        let end = Time::ZERO + scenario.duration;
+        for flow in &mut self.flows {
+            if let Endpoints::Tcp(tcp) = &mut flow.ends {
+                tcp.completions.retain(|c| c.start + c.duration < end);
+            }
+        }
+        for crowd in &mut self.crowds {
+            crowd.done.retain(|d| d.start + d.took < end);
+            crowd.queries.retain(|(made, took)| *made + *took < end);
+        }
+        let window_s = scenario.duration.as_secs() - scenario.warmup.as_secs();
+        let bps = |bytes: u64| bytes as f64 * 8.0 / window_s;
+        // Rows are in order of declaration.
+        let own = (0..self.unpooled_flows).map(|f| (self.flows[f].group as usize, Row::Own(f)));
+        let hosts = self.crowds.iter().enumerate().flat_map(|(c, crowd)| {
+            (0..crowd.hosts.len()).map(move |h| (crowd.group, Row::Host(c, h)))
+        });
+        let mut order: Vec<(usize, Row)> = own.chain(hosts).collect();
+        order.sort_by_key(|(group, _)| *group);
+        let rows: Vec<Row> = order.into_iter().map(|(_, row)| row).collect();
+
+        let mut links = Map::new();
+        for ((l, def), bytes) in scenario.links.iter().enumerate().zip(self.goodput_of_links()) {
+            if !go_on(l, so_far, progress) {
+                return None;
+            }
+            let mut link = outcome::link_summary(def.qdisc, &mut self.links[l], bps(bytes));
+            let wire = self.wires.get(l).and_then(Option::as_ref);
+            link["lost_on_wire_packets"] = wire.map_or(0, |wire| wire.lost).into();
+            links.insert(def.name.clone(), link);
+        }
+        let held = self.host_contents();
+        let mut stopped = false;
+        let flows = rows.iter().enumerate().map_while(|(i, row)| {
+            stopped = !go_on(i, so_far, progress);
+            (!stopped).then(|| self.summary(*row, &held, &bps))
+        });
+        let mut members = Map::new();
+        members.insert("links".into(), Json::Object(links));
+        members.insert("scenario".into(), scenario.canonical());
+        let summary = Summary::new(("flows", flows), members);
+        (!stopped).then(|| Outcome { columns: self.columns(&rows), summary })
+    }
+
+    /// For each link, the payload delivered to flows whose path crosses it, in bytes.
+    fn goodput_of_links(&self) -> Vec<u64> {
+        let mut of_routes = vec![0; self.routes.all.len()];
+        for flow in &self.flows {
+            of_routes[flow.route as usize] += flow.goodput_bytes();
+        }
+        let mut of_links = vec![0; self.links.len()];
+        for (route, bytes) in self.routes.all.iter().zip(of_routes) {
+            route[0].iter().for_each(|l| of_links[*l] += bytes);
+        }
+        of_links
+    }
+
+    /// Flows and completions of each host, by crowd and host.
+    fn host_contents(&self) -> Vec<Vec<HostContents>> {
+        let of_crowd = |crowd: &SessionGroup| {
+            let mut held = vec![HostContents::default(); crowd.hosts.len()];
+            (0..).zip(&crowd.done).for_each(|(i, d)| held[d.host as usize].done.push(i));
+            held
+        };
+        let mut all: Vec<Vec<HostContents>> = self.crowds.iter().map(of_crowd).collect();
+        for (i, lease) in self.pooled_owners.iter().enumerate() {
+            all[lease.crowd as usize][lease.host as usize].flows.push(self.unpooled_flows + i);
+        }
+        all
+    }
+
+    fn summary(&self, row: Row, held: &[Vec<HostContents>], bps: &dyn Fn(u64) -> f64) -> Json {
+        let scenario = self.scenario;
+        let warm = Time::ZERO + scenario.warmup;
+        match row {
+            Row::Own(f) => {
+                let flow = &self.flows[f];
+                let group = &scenario.flows[flow.group as usize].name;
+                summary(flow, group, bps(flow.goodput_bytes()), warm)
+            }
+            Row::Host(c, h) => {
+                let crowd = &self.crowds[c];
+                let def = &scenario.flows[crowd.group];
+                let flows = || held[c][h].flows.iter().map(|f| &self.flows[*f]);
+                let bytes = flows().map(Flow::goodput_bytes).sum();
+                let of_links = self.routes.delay(self.routes.index(crowd.group, h as u64, false));
+                let rtt = Flow::rtt_of(def, h as u64, of_links, scenario.seed);
+                let mut map =
+                    flow_summary_head(&crowd.hosts[h].name, &def.name, bps(bytes), rtt.as_secs());
+                let mut all = SenderStats::default();
+                for flow in flows() {
+                    if let Endpoints::Tcp(tcp) = &flow.ends {
+                        let stats = tcp.stats();
+                        all.sent_packets += stats.sent_packets;
+                        all.retransmitted_packets += stats.retransmitted_packets;
+                        all.timeouts += stats.timeouts;
+                    }
+                }
+                insert_tcp_stats(&all, &mut map);
+                let done = held[c][h].done.iter().map(|i| crowd.done[*i as usize]);
+                crowd.insert_results(h, done.collect(), warm, &mut map);
+                Json::Object(map)
+            }
+        }
+    }
+
+    fn columns(self, rows: &[Row]) -> Vec<(String, Column)> {
+        let mut columns = Vec::new();
+        let mut all = Completions::default();
+        let hosts = self.first_host_rows();
+        // Index of each flow, then of each host, in the result.
+        let mut place = vec![0u32; self.unpooled_flows + hosts[hosts.len() - 1]];
+        for (i, row) in (0..).zip(rows) {
+            match *row {
+                Row::Own(f) => place[f] = i,
+                Row::Host(c, h) => place[self.unpooled_flows + hosts[c] + h] = i,
+            }
+        }
+        for row in rows {
+            match *row {
+                Row::Own(f) => {
+                    if let Endpoints::Tcp(tcp) = &self.flows[f].ends {
+                        let done = &tcp.completions;
+                        done.iter().for_each(|c| {
+                            all.add(place[f], c.start, [c.duration, c.startup], c.bytes)
+                        });
+                    }
+                }
+                // All completions of a crowd go with its first host, in order of completion.
+                Row::Host(c, 0) => {
+                    let base = self.unpooled_flows + hosts[c];
+                    for d in &self.crowds[c].done {
+                        let flow = place[base + d.host as usize];
+                        all.add(flow, d.start, [d.took, d.startup], d.bytes);
+                    }
+                    all.add_queries(place[base], &self.crowds[c].queries);
+                }
+                Row::Host(..) => {}
+            }
+        }
+        all.columns(self.crowds.iter().any(SessionGroup::has_queries), &mut columns);
+        let lent = self
+            .pooled_owners
+            .iter()
+            .map(|l| self.unpooled_flows + hosts[l.crowd as usize] + l.host as usize);
+        let of_flow: Vec<u32> = (0..self.unpooled_flows).chain(lent).map(|i| place[i]).collect();
+        if let Some(series) = self.series {
+            let own = self.flows[..self.unpooled_flows].iter().map(|f| f.name.as_str());
+            let hosts = self.crowds.iter().flat_map(|c| c.hosts.iter().map(|h| h.name.as_str()));
+            let names: Vec<&str> = own.chain(hosts).collect();
+            series.columns(self.scenario, &names, &mut columns);
+        }
+        if self.scenario.tape {
+            for (link, def) in self.links.iter().zip(&self.scenario.links) {
+                outcome::packet_log_columns(&def.name, link, &of_flow, &mut columns);
+            }
+        }
+        columns
+    }
+}
+
+fn insert_tcp_stats(stats: &SenderStats, map: &mut Map<String, Json>) {
+    map.insert("kind".into(), json!("tcp"));
+    map.insert("sent_packets".into(), json!(stats.sent_packets));
+    map.insert("retransmitted_packets".into(), json!(stats.retransmitted_packets));
+    map.insert("timeouts".into(), json!(stats.timeouts));
+}
+
+/// Summary of a flow.
+fn summary(flow: &Flow, group: &str, goodput_bps: f64, warm: Time) -> Json {
+    let mut map = flow_summary_head(&flow.name, group, goodput_bps, flow.rtt.as_secs());
+    match &flow.ends {
+        Endpoints::Tcp(tcp) => {
+            insert_tcp_stats(&tcp.stats(), &mut map);
+            let since = tcp.completions.iter().filter(|c| c.start >= warm);
+            let mut took: Vec<f64> = since.map(|c| c.duration.as_secs()).collect();
+            outcome::insert_completions(&mut took, &mut map);
+        }
+        Endpoints::Udp(udp) => {
+            let mut put = |key: &str, value: Json| map.insert(key.into(), value);
+            put("kind", json!("udp"));
+            put("sent_packets", json!(udp.sent));
+            put("retransmitted_packets", json!(0));
+            put("timeouts", json!(0));
+            put("received_packets", json!(udp.delay.count()));
+            put("lost_packets", json!(udp.lost));
+            put(
+                "loss_rate",
+                outcome::ratio(udp.lost as f64, (udp.lost + udp.delay.count()) as f64),
+            );
+            put("delay_mean_s", json!(udp.delay.mean_s()));
+            put("delay_p50_s", json!(udp.delay.quantile_s(0.5)));
+            put("delay_p95_s", json!(udp.delay.quantile_s(0.95)));
+            put("delay_p99_s", json!(udp.delay.quantile_s(0.99)));
+            put("delay_max_s", json!(udp.delay.max_s()));
+            put("jitter_s", json!(udp.jitter_s()));
+            outcome::insert_completions(&mut [], &mut map);
+        }
+    }
+    Json::Object(map)
+}

@@ -1,0 +1,89 @@
+//! Machine-readable list of everything that exists: the source of `sojourn list` and of the
+//! generated Python classes.
+
+use crate::endpoint::tcp::TCPS;
+use crate::missing::{SENDERS, SOURCES as SOURCES_MISSING};
+use crate::parsing::keys::{DefaultValue, KINDS, Key, Kind, TABLES, Table};
+use crate::traffic::source::SOURCES;
+use serde_json::{Value as Json, json};
+use sojourn_aqm::missing::{self, Missing};
+use sojourn_aqm::params::ParamRow;
+use sojourn_aqm::registry::{QdiscEntry, REGISTRY};
+
+fn param_json(r: &ParamRow) -> Json {
+    json!({
+        "name": r.name, "aliases": r.aliases, "kind": r.kind, "value": r.value,
+        "range": r.range, "symbol": r.symbol, "about": r.about,
+    })
+}
+
+fn entry_json(
+    name: &str,
+    aliases: &[&str],
+    about: &str,
+    source: &str,
+    params: &[ParamRow],
+) -> Json {
+    let params: Vec<Json> = params.iter().map(param_json).collect();
+    json!({
+        "name": name, "aliases": aliases, "about": about, "source": source, "params": params,
+    })
+}
+
+fn missing_json(list: &[Missing]) -> Json {
+    let one = |m: &Missing| {
+        json!({
+            "name": m.names[0], "aliases": m.names[1..], "about": m.about, "planned": m.planned,
+            "why": m.why, "instead": m.instead,
+        })
+    };
+    list.iter().map(one).collect()
+}
+
+fn table_json(table: &&Table) -> Json {
+    let key = |key: &Key| {
+        let (required, default, unset) = match key.default {
+            DefaultValue::Required => (true, Json::Null, "required"),
+            DefaultValue::Is(text) => (false, Json::from(text), text),
+            DefaultValue::Means(words) => (false, Json::Null, words),
+        };
+        let range = key.range.map(|(least, largest)| format!("{least} to {largest}"));
+        json!({
+            "name": key.name, "kind": key.kind, "required": required, "default": default,
+            "unset": unset, "range": range, "about": key.description, "example": key.example,
+        })
+    };
+    let keys: Json = table.keys.iter().map(key).collect();
+    json!({ "path": table.path, "about": table.about, "keys": keys })
+}
+
+/// Describe every discipline, TCP and source with parameters, defaults, ranges and units as JSON.
+/// `missing` lists what users ask for and does not exist; `scenario` and `kinds` list the keys of a
+/// scenario and the value syntax.
+pub fn registry_json() -> Json {
+    let discipline = |e: &QdiscEntry| {
+        let mut spec = entry_json(e.name, e.aliases, e.about, e.source, &e.params());
+        spec["decides"] = json!(e.decides);
+        spec["state_bytes"] = json!(e.state());
+        spec
+    };
+    let disciplines: Vec<Json> = REGISTRY.iter().map(discipline).collect();
+    let tcp: Vec<Json> =
+        TCPS.iter().map(|e| entry_json(e.name, e.aliases, e.about, e.source, &e.table())).collect();
+    let sources: Vec<Json> =
+        SOURCES.iter().map(|e| entry_json(e.name, &[], e.about, e.source, &e.params())).collect();
+    let missing = json!({
+        "disciplines": missing_json(missing::DISCIPLINES),
+        "tcp": missing_json(SENDERS),
+        "sources": missing_json(SOURCES_MISSING),
+    });
+    let kind = |k: &Kind| json!({ "name": k.name, "about": k.about, "examples": k.examples });
+    json!({
+        "disciplines": disciplines,
+        "tcp": tcp,
+        "sources": sources,
+        "missing": missing,
+        "scenario": TABLES.iter().map(table_json).collect::<Json>(),
+        "kinds": KINDS.iter().map(kind).collect::<Json>(),
+    })
+}

@@ -1,0 +1,5 @@
+//! Parsing of scenario files: keys, values and distributions.
+
+pub mod distribution;
+pub mod keys;
+pub mod parse;

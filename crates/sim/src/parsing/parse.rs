@@ -1,0 +1,415 @@
+//! Parser of a scenario's JSON: unknown keys are rejected, values need units, and every error
+//! carries the path of the value.
+
+use crate::parsing::keys::{DefaultValue, Key, Table};
+use serde_json::{Map, Value as Json};
+use sojourn_aqm::Built;
+use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::params::{ParamRow, Params, Setting, Value, answers, read_checked, unknown};
+use sojourn_aqm::qdisc::Env;
+use sojourn_aqm::registry::QdiscEntry;
+use std::borrow::Cow;
+
+/// Fields of a JSON object, parsed by its table of keys. All methods panic on a key that is not in
+/// the table.
+pub struct KeyReader<'a> {
+    map: &'a Map<String, Json>,
+    table: &'static Table,
+}
+
+impl<'a> KeyReader<'a> {
+    /// Check the keys of `json` against `keys`.
+    ///
+    /// # Errors
+    /// If `json` is not a table, or has a key that is not in `keys`.
+    pub fn new(json: &'a Json, keys: &'static Table) -> Result<KeyReader<'a>> {
+        let map = table(json)?;
+        let names = keys.keys.iter().map(|key| key.name);
+        match map.keys().find(|key| !names.clone().any(|name| name == *key)) {
+            Some(key) => Err(Error::unknown("key", key, names).at(key)),
+            None => Ok(KeyReader { map, table: keys }),
+        }
+    }
+
+    /// Value of `key`, if given.
+    pub fn get(&self, key: &str) -> Option<&'a Json> {
+        self.map.get(self.table.key(key).name)
+    }
+
+    /// Value of `key` or its default.
+    ///
+    /// # Panics
+    /// If the key has no default.
+    pub fn get_or_default(&self, key: &str) -> Cow<'a, Json> {
+        match (self.get(key), self.table.key(key).default) {
+            (Some(given), _) => Cow::Borrowed(given),
+            (None, DefaultValue::Is(text)) => Cow::Owned(Json::from(text)),
+            (None, _) => panic!("{key} has no default"),
+        }
+    }
+
+    /// Value of the required `key`.
+    ///
+    /// # Errors
+    /// If it is missing.
+    pub fn require(&self, key: &str) -> Result<&'a Json> {
+        self.get(key).ok_or_else(|| Error::new("is missing").at(key))
+    }
+
+    /// Parse the value of `key`, if given.
+    ///
+    /// # Errors
+    /// If it is not a `T`, or outside the range of the key.
+    pub fn read<T: Value>(&self, key: &str) -> Result<Option<T>> {
+        let Key { kind, range, .. } = self.table.key(key);
+        debug_assert_eq!(*kind, T::kind(), "the kind of {key}");
+        let ends = range.map(|(least, largest)| (from_table(least), from_table(largest)));
+        let value = self.get(key).map(|json| to_setting(json).and_then(|s| read_checked(s, ends)));
+        value.transpose().map_err(|e| e.at(key))
+    }
+
+    /// Parse the value of `key` or its default.
+    ///
+    /// # Errors
+    /// If it is not a `T`, outside the range of the key, or required and missing.
+    pub fn read_or_default<T: Value>(&self, key: &str) -> Result<T> {
+        match (self.read(key)?, self.table.key(key).default) {
+            (Some(value), _) => Ok(value),
+            (None, DefaultValue::Is(text)) => Ok(from_table(text)),
+            (None, _) => self.require(key).and_then(read),
+        }
+    }
+
+    /// Text of `key` or its default.
+    ///
+    /// # Errors
+    /// If it is not text.
+    ///
+    /// # Panics
+    /// If the key has no default.
+    pub fn text(&self, key: &str) -> Result<String> {
+        text(&self.get_or_default(key)).map(str::to_string).map_err(|e| e.at(key))
+    }
+}
+
+/// Parse a value from the table of keys.
+fn from_table<T: Value>(text: &str) -> T {
+    T::read(Setting::Text(text)).unwrap_or_else(|e| panic!("in the table of keys: {e}"))
+}
+
+/// Return `json` as a table.
+///
+/// # Errors
+/// If it is not one.
+pub fn table(json: &Json) -> Result<&Map<String, Json>> {
+    json.as_object().ok_or_else(|| Error::new(format!("{} is not a table", display(json))))
+}
+
+/// Return `json` as text.
+///
+/// # Errors
+/// If it is not text.
+pub fn text(json: &Json) -> Result<&str> {
+    json.as_str().ok_or_else(|| Error::new(format!("{} is not text", display(json))))
+}
+
+/// Return `json` as a list.
+///
+/// # Errors
+/// If it is not one.
+pub fn list(json: &Json) -> Result<&Vec<Json>> {
+    json.as_array().ok_or_else(|| Error::new(format!("{} is not a list", display(json))))
+}
+
+/// Parse `json` as a `T`.
+///
+/// # Errors
+/// If it is not a single value, or not a `T`.
+pub fn read<T: Value>(json: &Json) -> Result<T> {
+    T::read(to_setting(json)?)
+}
+
+/// Convert `json` to the value of a parameter. Integers are exact.
+///
+/// Besides its own JSON type a parameter accepts these conversions, which the command line needs: a
+/// number or a flag as text (`"5"`, `"true"`, `"yes"`, `"on"`), an integer with a zero fraction
+/// (`2.0`), a flag for a choice named true or false, and a single value for a list.
+///
+/// # Errors
+/// If `json` is null, a list or a table.
+pub fn to_setting(json: &Json) -> Result<Setting<'_>> {
+    match json {
+        Json::String(text) => Ok(Setting::Text(text)),
+        Json::Bool(flag) => Ok(Setting::Flag(*flag)),
+        Json::Number(n) => Ok(match n.as_i128() {
+            Some(whole) => Setting::Integer(whole),
+            None => Setting::Number(n.as_f64().unwrap_or(f64::NAN)),
+        }),
+        _ => Err(Error::new(format!("{} is not a single value", display(json)))),
+    }
+}
+
+/// Build the discipline described by `json` for the link of `env`.
+///
+/// # Errors
+/// If the discipline or a parameter is unknown, or a value has the wrong type or is out of range.
+pub fn build_qdisc(json: &Json, env: &Env) -> Result<(&'static QdiscEntry, Built)> {
+    with_qdisc(json, |entry, settings| Ok((entry, entry.build(settings, env)?)))
+}
+
+/// Parse the discipline described by `json` and call `then` with its settings.
+///
+/// # Errors
+/// If the discipline or a list parameter is unknown, or as `then`.
+pub fn with_qdisc<T>(
+    json: &Json,
+    then: impl FnOnce(&'static QdiscEntry, &[(&str, Setting<'_>)]) -> Result<T>,
+) -> Result<T> {
+    let named = NamedParams::with_lists(json)?;
+    let entry = sojourn_aqm::registry::find(named.name)
+        .map_err(|e| if json.is_string() { e } else { e.at("name") })?;
+    let rows = if named.lists.is_empty() { Vec::new() } else { entry.params() };
+    let texts = named.lists.iter().map(|(key, list)| list_to_text(key, list, &rows));
+    let texts = texts.collect::<Result<Vec<String>>>()?;
+    let mut settings = named.settings;
+    let lists = named.lists.iter().zip(&texts);
+    settings.extend(lists.map(|((key, _), text)| (*key, Setting::Text(text))));
+    then(entry, &settings)
+}
+
+/// Convert the list given for parameter `key` of `rows` to the text that [`sojourn_aqm::params`]
+/// parses: `[1, 2]` becomes `"1 2"`. Rejects a list for any other parameter.
+fn list_to_text(key: &str, list: &Json, rows: &[ParamRow]) -> Result<String> {
+    let row = rows.iter().find(|row| answers(row, key)).ok_or_else(|| unknown(rows, key))?;
+    let not_one = |json: &Json| Error::new(format!("{} is not a single value", display(json)));
+    if !row.kind.starts_with("list of") {
+        return Err(not_one(list).at(key));
+    }
+    let word = |(i, item): (usize, &Json)| match item {
+        Json::String(text) if !text.contains(char::is_whitespace) => Ok(text.clone()),
+        Json::Number(n) => Ok(n.to_string()),
+        other => Err(not_one(other).at(i).at(key)),
+    };
+    let words = self::list(list)?.iter().enumerate().map(word).collect::<Result<Vec<String>>>()?;
+    Ok(words.join(" "))
+}
+
+/// Name with parameters: `"codel"`, `"codel(target=5ms)"` or
+/// `{"name": "codel", "target": "5ms"}`.
+pub struct NamedParams<'a> {
+    /// Name.
+    pub name: &'a str,
+    /// Parameters as written, except lists.
+    pub settings: Vec<(&'a str, Setting<'a>)>,
+    /// Parameters given as lists.
+    pub lists: Vec<(&'a str, &'a Json)>,
+}
+
+impl<'a> NamedParams<'a> {
+    /// Parse any of the forms, without list parameters.
+    ///
+    /// # Errors
+    /// If the form is wrong, or a parameter is a list.
+    pub fn of(json: &'a Json) -> Result<NamedParams<'a>> {
+        let named = NamedParams::with_lists(json)?;
+        named.reject_lists()?;
+        Ok(named)
+    }
+
+    /// Parse any of the forms; list parameters are kept in [`NamedParams::lists`].
+    ///
+    /// # Errors
+    /// If the form is wrong.
+    pub fn with_lists(json: &'a Json) -> Result<NamedParams<'a>> {
+        if let Json::String(text) = json {
+            let (name, settings) = parse_call(text)?;
+            let settings = settings.into_iter().map(|(key, value)| (key, Setting::Text(value)));
+            return Ok(NamedParams { name, settings: settings.collect(), lists: Vec::new() });
+        }
+        let map = table(json)?;
+        let name = map.get("name").ok_or_else(|| Error::new("is missing").at("name"))?;
+        let name = text(name).map_err(|e| e.at("name"))?;
+        let (mut settings, mut lists) = (Vec::new(), Vec::new());
+        for (key, json) in map.iter().filter(|(key, _)| *key != "name") {
+            if json.is_array() {
+                lists.push((key.as_str(), json));
+            } else {
+                settings.push((key.as_str(), to_setting(json).map_err(|e| e.at(key))?));
+            }
+        }
+        Ok(NamedParams { name, settings, lists })
+    }
+
+    fn reject_lists(&self) -> Result<()> {
+        match self.lists.first() {
+            Some((key, list)) => to_setting(list).map(drop).map_err(|e| e.at(key)),
+            None => Ok(()),
+        }
+    }
+
+    /// Apply the settings to default parameters of type `P`.
+    ///
+    /// # Errors
+    /// If a parameter is a list or unknown, or a value is out of range.
+    pub fn params<P: Params>(&self) -> Result<P> {
+        self.reject_lists()?;
+        let mut params = P::default();
+        self.settings.iter().try_for_each(|(key, value)| params.set(key, *value))?;
+        Ok(params)
+    }
+}
+
+/// Name and parameters as written.
+pub type NameAndSettings<'a> = (&'a str, Vec<(&'a str, &'a str)>);
+
+/// Parse the text form of a name with parameters: `codel`, or `codel(target=15ms, ecn=true)`.
+/// Values may be quoted; commas inside quotes, parentheses or brackets belong to the value.
+///
+/// # Errors
+/// If the form is wrong, or a parameter is given twice.
+pub fn parse_call(text: &str) -> Result<NameAndSettings<'_>> {
+    let Some((name, rest)) = text.split_once('(') else { return Ok((text.trim(), Vec::new())) };
+    let form = "write it as NAME or NAME(KEY=VALUE, ...)";
+    let bad = |why: &str| Error::new(format!("{} {why}; {form}", display(&text.into())));
+    let inside = rest.trim_end().strip_suffix(')').ok_or_else(|| bad("does not end with \")\""))?;
+    if name.trim().is_empty() {
+        return Err(bad("has no name before \"(\""));
+    }
+    let mut settings: Vec<(&str, &str)> = Vec::new();
+    for part in split_arguments(inside).ok_or_else(|| bad("has an unmatched quote or bracket"))? {
+        let pair = part.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
+        let Some((key, value)) = pair.filter(|(key, _)| !key.is_empty()) else {
+            return Err(bad(&format!("has {}, which is not KEY=VALUE", display(&part.into()))));
+        };
+        if settings.iter().any(|(known, _)| *known == key) {
+            return Err(Error::new("is given twice").at(key));
+        }
+        settings.push((key, strip_quotes(value)));
+    }
+    Ok((name.trim(), settings))
+}
+
+/// Split `text` at commas outside of quotes and brackets. An empty last part is dropped. Returns
+/// None if a quote or bracket is not closed.
+fn split_arguments(text: &str) -> Option<Vec<&str>> {
+    let (mut parts, mut start) = (Vec::new(), 0);
+    let (mut open, mut quote) = (Vec::new(), None);
+    for (i, c) in text.char_indices() {
+        match c {
+            _ if quote.is_some() => quote = quote.filter(|q| *q != c),
+            '"' | '\'' => quote = Some(c),
+            '(' => open.push(')'),
+            '[' => open.push(']'),
+            ')' | ']' if open.pop() != Some(c) => return None,
+            ',' if open.is_empty() => {
+                parts.push(text[start..i].trim());
+                start = i + 1;
+            }
+            _ => {}
+        }
+    }
+    let last = text[start..].trim();
+    if !last.is_empty() {
+        parts.push(last);
+    }
+    (open.is_empty() && quote.is_none()).then_some(parts)
+}
+
+/// Remove the pair of quotes around `text`, if there is one.
+fn strip_quotes(text: &str) -> &str {
+    let without = |q| text.strip_prefix(q).and_then(|rest| rest.strip_suffix(q));
+    without('"').or_else(|| without('\'')).unwrap_or(text)
+}
+
+/// Canonical JSON form of a name with parameters.
+pub fn canonical(name: &str, table: &[ParamRow]) -> Json {
+    let mut map = Map::new();
+    map.insert("name".into(), name.into());
+    for row in table {
+        let number = row.value.parse::<f64>().ok().and_then(serde_json::Number::from_f64);
+        let value = match (row.value.as_str(), number) {
+            (flag @ ("true" | "false"), _) if row.kind.starts_with("flag") => {
+                Json::Bool(flag == "true")
+            }
+            (whole, _) if row.kind.starts_with("integer") && whole != "auto" => {
+                whole.parse::<u64>().map_or_else(|_| whole.into(), Json::from)
+            }
+            (_, Some(number)) if row.kind.starts_with("number") => Json::Number(number),
+            (text, _) => Json::String(text.into()),
+        };
+        map.insert(row.name.into(), value);
+    }
+    Json::Object(map)
+}
+
+/// Format `json` for an error message on one line, at most 40 characters. [`Error`] shortens text.
+pub(crate) fn display(json: &Json) -> String {
+    if let Json::String(text) = json {
+        return format!("{text:?}");
+    }
+    let text = json.to_string();
+    match text.char_indices().nth(40) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
+
+/// Check a name: names appear in paths and file names.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
+        let text = format!("{name:?} is not a name: 1 to 64 letters, digits, \"_\" and \"-\" are");
+        return Err(Error::new(text));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_form_is_parsed_into_name_and_parameters() {
+        let cases = [
+            ("codel", "codel", vec![]),
+            (" codel() ", "codel", vec![]),
+            ("codel(target=15ms)", "codel", vec![("target", "15ms")]),
+            (
+                " codel ( target = 15ms , ecn = true ) ",
+                "codel",
+                vec![("target", "15ms"), ("ecn", "true")],
+            ),
+            ("CoDel(target='15ms',)", "CoDel", vec![("target", "15ms")]),
+            (
+                "bulk(start=uniform(0s, 2s), stop=\"9s\")",
+                "bulk",
+                vec![("start", "uniform(0s, 2s)"), ("stop", "9s")],
+            ),
+            ("drr(weights=[3, 1])", "drr", vec![("weights", "[3, 1]")]),
+            ("x(a='1,=(2')", "x", vec![("a", "1,=(2")]),
+        ];
+        for (text, name, settings) in cases {
+            assert_eq!(parse_call(text).unwrap(), (name, settings), "{text}");
+        }
+    }
+
+    #[test]
+    fn malformed_text_is_rejected() {
+        let cases = [
+            ("codel(target=15ms", "does not end with"),
+            ("codel(target=15ms) x", "does not end with"),
+            ("codel(15ms)", "has \"15ms\", which is not KEY=VALUE"),
+            ("codel(=15ms)", "is not KEY=VALUE"),
+            ("codel(,)", "is not KEY=VALUE"),
+            ("codel(target=15ms))", "has an unmatched"),
+            ("codel(target='15ms)", "has an unmatched"),
+            ("codel(a=[1, 2)", "has an unmatched"),
+            ("(target=15ms)", "has no name"),
+            ("codel(ecn=true, ecn=false)", "ecn: is given twice"),
+        ];
+        for (text, why) in cases {
+            let error = parse_call(text).unwrap_err().to_string();
+            assert!(error.contains(why), "{error:?} for {text:?}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Timing of packet-oriented sources, for UDP datagrams and for writes into a TCP socket alike.
+
+use crate::traffic::on_off::OnOffState;
+use crate::traffic::source::{Cbr, Source};
+use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::cast;
+use sojourn_aqm::random::Random;
+use sojourn_aqm::units::Span;
+
+/// Generator of packet sizes and inter-packet gaps.
+#[derive(Clone, Debug)]
+pub enum PacketSchedule {
+    /// Constant rate, with the index of the next packet.
+    Cbr(Cbr, u64),
+    /// On/off bursts.
+    Bursts(OnOffState),
+}
+
+impl PacketSchedule {
+    /// Create the generator of `source` and the gap from its start to the first packet. None if the
+    /// source is not packet-oriented.
+    pub fn for_source(source: &Source, rng: &mut Pcg64Mcg) -> Option<(PacketSchedule, Span)> {
+        match source {
+            Source::Cbr(cbr) => {
+                let phase = Span(cast::trunc(rng.uniform() * cbr.offset_of(1).0 as f64));
+                Some((PacketSchedule::Cbr(cbr.clone(), 0), phase))
+            }
+            Source::OnOff(params) => {
+                let mut bursts = OnOffState::new(params);
+                let gap = bursts.next_gap(rng);
+                Some((PacketSchedule::Bursts(bursts), gap))
+            }
+            _ => None,
+        }
+    }
+
+    /// Send one packet: returns its size in bytes and the gap to the next one.
+    pub fn next_packet(&mut self, rng: &mut Pcg64Mcg) -> (u64, Span) {
+        match self {
+            PacketSchedule::Cbr(cbr, next) => {
+                *next += 1;
+                (cbr.packet.0, cbr.next_gap(*next - 1, rng))
+            }
+            PacketSchedule::Bursts(bursts) => (bursts.params.packet.0, bursts.next_gap(rng)),
+        }
+    }
+}
