@@ -60,7 +60,7 @@ SCENARIOS: dict[str, tuple[str, str, str]] = {
     "name that is infinite": ('name = "small"', "name = -inf", "name: -inf is not a finite"),
     "discipline in a list": ('name = "codel"', 'name = ["codel"]', 'links.up.qdisc.name: ["codel'),
     "size in a list": ('"100kB"', '["100kB"]', 'links.up.qdisc.limit: ["100kB"] is not a single'),
-    "duration shorter than warm-up": ('warmup = "1s"', 'warmup = "4s"', "warmup: 4s is not shorter"),
+    "duration shorter than warm-up": ('warmup = "1s"', 'warmup = "4s"', "warmup: 4s is not"),
     "nan": ("count = 2", "count = nan", "flows.bulk.count"),
     "infinite seed": ("seed = 1", "seed = inf", "seed"),
     "nan where text is due": ('"5mbit"', "nan", "links.up.rate"),

@@ -1,4 +1,4 @@
-//! Timetable of changes: the scenario's changes and the rows of the links' traces, in order of
+//! Schedule of changes: the scenario's changes and the rows of the links' traces, in order of
 //! time.
 
 use crate::config::link_trace::LinkChange;
@@ -33,7 +33,7 @@ impl TraceCursor {
     }
 }
 
-/// Timetable of all changes.
+/// Schedule of all changes.
 pub struct ChangeSchedule {
     /// Steps in descending order.
     steps: Vec<(Time, DueChange)>,
@@ -43,7 +43,7 @@ pub struct ChangeSchedule {
 }
 
 impl ChangeSchedule {
-    /// Create the timetable of `scenario`.
+    /// Create the schedule of `scenario`.
     pub fn new(scenario: &Scenario) -> ChangeSchedule {
         let mut steps = Vec::new();
         for change in &scenario.changes {

@@ -89,21 +89,21 @@ struct Simulation<'a> {
     wires: Vec<Option<LossProcess>>,
     /// Per link, packets that go on to another link, with their arrival times there.
     onward: Vec<VecDeque<(Time, Packet)>>,
-    /// Flows sorted by name, so that declaration order has no effect; then pooled flows of crowds,
+    /// Flows sorted by name, so that declaration order has no effect; then pooled flows,
     /// in order of creation.
     flows: Vec<Flow>,
     /// Number of flows that are not pooled.
     unpooled_flows: usize,
     /// Owner of each pooled flow.
     pooled_owners: Vec<Lease>,
-    /// For each group, its flows that are not lent: indices of `flows`.
+    /// For each group, its flows that are not pooled: indices of `flows`.
     members: Vec<Range<usize>>,
     /// By name.
     crowds: Vec<SessionGroup>,
     routes: Routes,
     bodies: Slab<Body>,
     acks: Slab<Ack>,
-    /// Slots of links, then crowds, then flows.
+    /// Slots of links, then groups of sessions, then flows.
     slots: EventQueue,
     /// Slot of the first flow.
     first_flow_slot: usize,

@@ -64,7 +64,7 @@ pub struct SessionGroup {
     pub group: usize,
     /// Members.
     pub hosts: Vec<Host>,
-    /// Indices of the flows that were lent to it.
+    /// Indices of the flows of the pool that it holds.
     pub flows: Vec<u32>,
     /// Completed transfers, in the order in which completion became known.
     pub done: Vec<CompletedTransfer>,

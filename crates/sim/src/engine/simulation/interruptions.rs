@@ -40,7 +40,7 @@ impl Agenda {
 }
 
 impl Simulation<'_> {
-    /// Does what the agenda has for this moment, changes first; tells whether it was the end.
+    /// Process what is due now, changes first; returns true at the end of the run.
     #[cold]
     pub(super) fn stand_still(&mut self, agenda: &mut Agenda) -> bool {
         let now = self.next_interruption;
@@ -86,7 +86,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// The crowd of `group`, if it is one.
+    /// Index of the group of sessions `group`; `None` for ordinary flows.
     fn crowd_of(&self, group: usize) -> Option<usize> {
         let name = |group: usize| &self.scenario.flows[group].name;
         self.crowds.binary_search_by_key(&name(group), |crowd| name(crowd.group)).ok()

@@ -1,4 +1,4 @@
-//! Crowds in a simulation: opening of connections on pooled flows, and notification of crowds.
+//! Pooled flows of groups of sessions: opening of connections, notification of their group.
 
 use super::Simulation;
 use crate::config::flows::{Route, delay_of};
@@ -12,7 +12,7 @@ use sojourn_aqm::units::{Span, Time};
 /// Owner of a pooled flow.
 #[derive(Clone, Copy)]
 pub struct Lease {
-    /// Index of the crowd.
+    /// Index of the group of sessions.
     pub crowd: u32,
     /// Index of the host.
     pub host: u32,
@@ -60,7 +60,7 @@ impl Routes {
 }
 
 impl Simulation<'_> {
-    /// Process an event of crowd `c`.
+    /// Process an event of the group of sessions `c`.
     pub(super) fn sessions_event(&mut self, c: usize, now: Time) {
         if let Some(open) = self.crowds[c].process_next_event(now) {
             let f = match self.crowds[c].take_idle_flow(&open) {
@@ -96,7 +96,7 @@ impl Simulation<'_> {
         f
     }
 
-    /// Notify the crowd of the progress of its pooled flow `f`.
+    /// Notify the group of sessions of the progress of its pooled flow `f`.
     pub(super) fn notify_sessions(&mut self, f: usize, now: Time) {
         let Some(told) = self.flows[f].pending_transfer() else { return };
         let Lease { crowd, host } = self.pooled_owners[f - self.unpooled_flows];

@@ -1,4 +1,4 @@
-//! Results of a simulation. A row of the flows is a flow or, for a crowd, one of its hosts with all
+//! Results of a simulation. A row is a flow or, for a group of sessions, one of its hosts with all
 //! pooled flows of that host.
 
 use super::{Progress, Simulation, go_on};
@@ -10,7 +10,7 @@ use crate::output::outcome::{self, Column, Completions, Outcome, Summary, flow_s
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::units::Time;
 
-/// Row of the result: a flow, or a host of a crowd, by index.
+/// Row of the result: a flow, or a host of a group of sessions, by index.
 #[derive(Clone, Copy)]
 enum Row {
     Own(usize),
@@ -47,7 +47,7 @@ impl Simulation<'_> {
         rows
     }
 
-    /// First row of each crowd among all hosts, and the total number of hosts.
+    /// First row of each group of sessions among all hosts, and the total number of hosts.
     fn first_host_rows(&self) -> Vec<usize> {
         let mut begin = vec![0];
         for crowd in &self.crowds {
@@ -118,7 +118,7 @@ impl Simulation<'_> {
         of_links
     }
 
-    /// Flows and completions of each host, by crowd and host.
+    /// Flows and completions of each host, by group of sessions and host.
     fn host_contents(&self) -> Vec<Vec<HostContents>> {
         let of_crowd = |crowd: &SessionGroup| {
             let mut held = vec![HostContents::default(); crowd.hosts.len()];
@@ -189,7 +189,7 @@ impl Simulation<'_> {
                         });
                     }
                 }
-                // All completions of a crowd go with its first host, in order of completion.
+                // The first host of a group has all its completions, in order.
                 Row::Host(c, 0) => {
                     let base = self.unpooled_flows + hosts[c];
                     for d in &self.crowds[c].done {
