@@ -122,8 +122,11 @@ def _workers(pid: int) -> list[int]:
 
 
 def _line(pid: str) -> str:
-    path = Path(f"/proc/{pid}/cmdline")
-    return path.read_text() if path.exists() else ""
+    """Return the command line of a process; empty if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:  # it may end between any check and the reading
+        return ""
 
 
 def test_keys_depend_on_the_engine() -> None:
