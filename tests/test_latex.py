@@ -1,5 +1,6 @@
 """LaTeX tables: special characters are escaped, every row has all cells."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -77,9 +78,10 @@ def test_results_and_comparisons_are_exported(
         assert name in err
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 def test_it_compiles(tmp_path: Path) -> None:
-    """LaTeX compiles the table, if installed."""
+    """LaTeX compiles the table. In CI it must be installed."""
+    if shutil.which("pdflatex") is None and not os.environ.get("CI"):
+        pytest.skip("pdflatex is not installed")
     table = Table(NASTY, "x")
     table.add_heading(NASTY)
     table.add_row(NASTY, "-1 ± 2*")

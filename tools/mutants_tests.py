@@ -11,8 +11,17 @@ RECOUNT = ("statistics_agree_with_a_recount",)
 TCP_NEAR = ("tcp_rfc", "tcp_ns2", "tcp_rack", "tcp_reopen")
 """These take milliseconds."""
 TCP_FAR = (
-    *("worlds", "lib", "behaviour_c", "behaviour_b", "changes", "cc", "cc_traces", "tcp_theory"),
-    "behaviour_a",
+    *(
+        "hand_computed",
+        "lib",
+        "claims_fairness",
+        "claims_red",
+        "changes",
+        "cc",
+        "cc_traces",
+        "tcp_theory",
+    ),
+    "claims_controllers",
 )
 """In the order of what they cost, from 0.1 to 7 s."""
 CONTROLS = {"bbr_filter": "bbr", "rate": "bbr", "pacer": "paced"}

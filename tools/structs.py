@@ -18,6 +18,9 @@ CLASSES = {
 }
 """Classes by table, each after the classes of its own tables."""
 
+CHECKED = {"Link": "link", "Flow": "flow"}
+"""Classes that Rust checks when an object is made: the name of the check."""
+
 KINDS = {
     "duration": "str",
     "rate": "str",
@@ -73,6 +76,8 @@ def _class(name: str, table: Spec) -> str:
         *textwrap.wrap(more, WIDTH, initial_indent="    ", subsequent_indent="    "),
         '    """',
     ]
+    if name in CHECKED:
+        lines += ["", f'    _checked_as = "{CHECKED[name]}"']
     for key in table["keys"]:
         kind = _type(table, key)
         if keyword.iskeyword(key["name"]):

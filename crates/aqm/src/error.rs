@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nearest_finds_slips_and_refuses_strangers() {
+    fn nearest_finds_typing_errors_only() {
         let names = ["codel", "fq_codel", "red", "droptail"];
         assert_eq!(nearest("cdoel", names), Some("codel"));
         assert_eq!(nearest("FQ-CoDel", names), Some("fq_codel"));

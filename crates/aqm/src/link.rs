@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn tally_counts_from_where_it_begins() {
+    fn statistics_count_from_their_reset() {
         let mut l = link(8_000_000, Span::ZERO, "10p");
         (0..5).for_each(|i| l.push(Time(0), packet(i, 1000)));
         l.reset_stats(Time(500_000)); // half of the first transmission is left

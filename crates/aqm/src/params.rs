@@ -9,7 +9,7 @@
 //!     pub struct Example {
 //!         /// Time to wait.
 //!         target: Span = Span::ms(5), [Span::us(1) => Span::s(10)], "T", [];
-//!         /// Whether to try.
+//!         /// True to try.
 //!         ecn: bool = false, [], "", ["mark"];
 //!     }
 //! }
@@ -166,7 +166,7 @@ pub fn checked<T: Value>(value: T, range: Option<(T, T)>) -> Result<T> {
     let Some((lo, hi)) = range.filter(|(lo, hi)| !value.is_within(lo, hi)) else {
         return Ok(value);
     };
-    // What cannot be written, as NaN, is refused as its text is.
+    // A value without a text form (NaN) is refused like an invalid text.
     let text = value.write();
     T::read(Setting::Text(&text))?;
     let (lo, hi) = (lo.write(), hi.write());

@@ -142,8 +142,8 @@ fn an_idle_link_costs_two_kilobytes() {
         let used = measure(|| {
             let qdisc = sojourn_aqm::build(name, &[], RATE).expect("defaults are valid").qdisc;
             let spec = LinkSpec { rate: RATE, delay: Span::ms(20) };
-            let dice = Pcg64Mcg::seed_from_u64(1);
-            let mut link = Link::new(spec, qdisc, dice).expect("the rate is valid");
+            let rng = Pcg64Mcg::seed_from_u64(1);
+            let mut link = Link::new(spec, qdisc, rng).expect("the rate is valid");
             link.reset_stats(Time(1_000_000_000));
             link.advance(Time(2_000_000_000));
             held = Some(link);

@@ -122,8 +122,8 @@ impl Direction {
     }
 
     /// Number of packets dropped by random loss.
-    pub fn lost_on_wire(&self) -> u64 {
-        self.line.lost_on_wire
+    pub fn randomly_lost(&self) -> u64 {
+        self.line.randomly_lost
     }
 
     /// Counters.

@@ -115,7 +115,7 @@ pub struct Network {
     /// Bytes of packets with payload that left the last link of their route, by host pair.
     received: Vec<u64>,
     /// Samples of `received`, one row after the other, and the time of the next sample.
-    looks: (Vec<u64>, Time),
+    samples: (Vec<u64>, Time),
 }
 
 impl Network {
@@ -133,7 +133,7 @@ impl Network {
         Network {
             spec,
             received,
-            looks,
+            samples: looks,
             pool,
             next,
             bodies: Vec::new(),
@@ -165,7 +165,7 @@ impl Network {
     /// Packets without payload do not count.
     pub fn received_by_sample(&self) -> Vec<Vec<u64>> {
         let mut before = vec![0; self.received.len()];
-        let rows = self.looks.0.chunks(self.received.len().max(1));
+        let rows = self.samples.0.chunks(self.received.len().max(1));
         let since = |row: &[u64]| {
             let last = std::mem::replace(&mut before, row.to_vec());
             row.iter().zip(last).map(|(now, last)| now - last).collect()
@@ -176,9 +176,9 @@ impl Network {
     /// Take the samples due by `now`; events at `now` itself are not included.
     fn sample_every(&mut self, now: Time) {
         let Some(every) = self.spec.sample else { return };
-        while self.looks.1 <= now {
-            self.looks.0.extend_from_slice(&self.received);
-            self.looks.1 += every;
+        while self.samples.1 <= now {
+            self.samples.0.extend_from_slice(&self.received);
+            self.samples.1 += every;
         }
     }
 

@@ -162,7 +162,7 @@ impl ThreadState {
         Report { carrier, ran, cpu, failed }
     }
 
-    /// Move packets until told to stop.
+    /// Move packets until stopped.
     fn move_packets<C: Transport>(&self, carrier: &mut C) -> Result<(), Errno> {
         let watch = |fd| PollFd::new(fd, PollFlags::IN);
         let ends = self.from.iter().chain([&self.stop]);

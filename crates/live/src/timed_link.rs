@@ -18,11 +18,11 @@ pub struct TimedLink {
     /// Link.
     pub link: Link,
     /// Packets dropped by random loss among those that arrived in the measured interval.
-    pub lost_on_wire: u64,
+    pub randomly_lost: u64,
     loses: Option<LossFn>,
     changes: Option<Peekable<LinkChanges>>,
     begin: Option<(Time, LinkCallback)>,
-    look: Option<(Span, Time, LinkCallback)>,
+    sampler: Option<(Span, Time, LinkCallback)>,
 }
 
 /// Scheduled event; events at the same time happen in this order.
@@ -30,13 +30,13 @@ pub struct TimedLink {
 enum ScheduledEvent {
     Change,
     Begin,
-    Look,
+    Sample,
 }
 
 impl TimedLink {
     /// Create an empty link at time zero, without events or random loss.
     pub fn new(link: Link) -> TimedLink {
-        TimedLink { link, lost_on_wire: 0, loses: None, changes: None, begin: None, look: None }
+        TimedLink { link, randomly_lost: 0, loses: None, changes: None, begin: None, sampler: None }
     }
 
     /// Set the random loss.
@@ -56,7 +56,7 @@ impl TimedLink {
     /// If `every` is 0.
     pub fn sample_every(&mut self, every: Span, see: LinkCallback) {
         assert!(every.0 > 0, "the interval must be above 0");
-        self.look = Some((every, Time::ZERO + every, see));
+        self.sampler = Some((every, Time::ZERO + every, see));
     }
 
     /// Schedule a reset of the counters at `at`, preceded by a call of `see`.
@@ -69,7 +69,7 @@ impl TimedLink {
         let change = self.changes.as_mut().and_then(Peekable::peek);
         let change = change.map(|(at, _)| (*at, ScheduledEvent::Change));
         let begin = self.begin.as_ref().map(|(at, _)| (*at, ScheduledEvent::Begin));
-        let look = self.look.as_ref().map(|(_, at, _)| (*at, ScheduledEvent::Look));
+        let look = self.sampler.as_ref().map(|(_, at, _)| (*at, ScheduledEvent::Sample));
         change.into_iter().chain(begin).chain(look).min()
     }
 
@@ -86,11 +86,11 @@ impl TimedLink {
                     let begin = self.begin.take();
                     begin.into_iter().for_each(|(_, mut see)| see(at, &mut self.link));
                     self.link.reset_stats(at);
-                    self.lost_on_wire = 0;
+                    self.randomly_lost = 0;
                 }
-                ScheduledEvent::Look => {
+                ScheduledEvent::Sample => {
                     self.link.advance(at);
-                    if let Some((every, next, see)) = &mut self.look {
+                    if let Some((every, next, see)) = &mut self.sampler {
                         see(at, &mut self.link);
                         *next += *every;
                     }
@@ -112,7 +112,7 @@ impl TimedLink {
         let packet = self.link.poll(now)?;
         let lost = self.loses.as_mut().is_some_and(|loses| loses());
         let counts = packet.arrived >= self.link.stats().marks.since;
-        self.lost_on_wire += u64::from(lost && counts);
+        self.randomly_lost += u64::from(lost && counts);
         Some((at, packet, lost))
     }
 }

@@ -128,7 +128,7 @@ fn random_loss_drops_its_fraction() {
         put(&mut hop, Time(ms * 1_000_000), &udp(500, 1, 0, 0));
         left += leave(&mut hop, Time(ms * 1_000_000)).len();
     }
-    let lost = hop.lost_on_wire();
+    let lost = hop.randomly_lost();
     assert_eq!((lost, left, hop.packets_held()), (1000, 2998, 1), "the last is in flight");
 }
 

@@ -30,7 +30,7 @@ fn refused(error: sojourn_aqm::Error) -> PyErr {
 }
 
 /// Ask Python whether to continue; an error means no.
-fn go_on(py: Python<'_>, progress: Option<&Py<PyAny>>, so_far: Progress) -> PyResult<bool> {
+fn may_continue(py: Python<'_>, progress: Option<&Py<PyAny>>, so_far: Progress) -> PyResult<bool> {
     py.check_signals()?;
     let Some(progress) = progress else { return Ok(true) };
     let answer = progress.bind(py).call1((so_far.share, so_far.packets))?;
@@ -40,7 +40,7 @@ fn go_on(py: Python<'_>, progress: Option<&Py<PyAny>>, so_far: Progress) -> PyRe
 /// Run `work` without the GIL. It calls its argument now and then to ask whether to continue.
 ///
 /// # Errors
-/// If it was told not to continue, the reason, or KeyboardInterrupt.
+/// The exception of `progress`, or KeyboardInterrupt if a signal stopped the run.
 fn interruptible<T: Send>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,
@@ -49,7 +49,7 @@ fn interruptible<T: Send>(
     let mut error = None;
     let done = py.detach(|| {
         work(&mut |so_far| {
-            Python::attach(|py| go_on(py, progress, so_far)).unwrap_or_else(|e| {
+            Python::attach(|py| may_continue(py, progress, so_far)).unwrap_or_else(|e| {
                 error = Some(e);
                 false
             })

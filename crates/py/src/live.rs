@@ -84,15 +84,18 @@ pub type LinkChanges = Box<dyn Iterator<Item = (Time, LinkChange)> + Send>;
 
 /// Create a link as described, with its scheduled changes; its random streams are those of the link
 /// of that name in a simulation.
-pub fn line(def: &LinkConfig, seed: u64, turns: Option<LinkChanges>) -> TimedLink {
+pub fn line(def: &LinkConfig, seed: u64, changes: Option<LinkChanges>) -> TimedLink {
     let key = format!("links.{}", def.name);
     let link = Link::new(def.spec, def.build().qdisc, random_stream(seed, &key));
     let mut line = TimedLink::new(link.expect("its rate was checked"));
-    if let Some(turns) = turns {
+    if let Some(changes) = changes {
         let mut spec = def.spec;
-        line.schedule_changes(Box::new(turns.map(move |(at, turn)| {
+        line.schedule_changes(Box::new(changes.map(move |(at, change)| {
             let LinkSpec { rate, delay } = spec;
-            spec = LinkSpec { rate: turn.rate.unwrap_or(rate), delay: turn.delay.unwrap_or(delay) };
+            spec = LinkSpec {
+                rate: change.rate.unwrap_or(rate),
+                delay: change.delay.unwrap_or(delay),
+            };
             (at, spec)
         })));
     }
@@ -109,9 +112,9 @@ pub fn line(def: &LinkConfig, seed: u64, turns: Option<LinkChanges>) -> TimedLin
 /// Create a direction as described.
 fn hop(def: &LinkConfig, seed: u64, head: usize) -> Direction {
     let salt = random::mix(seed ^ u64::from(random::hash(&def.name)));
-    let turns = def.trace.clone().map(|trace| Box::new(trace.link_changes()) as LinkChanges);
+    let changes = def.trace.clone().map(|trace| Box::new(trace.link_changes()) as LinkChanges);
     Direction::new(DirectionConfig {
-        line: line(def, seed, turns),
+        line: line(def, seed, changes),
         hash_key: salt,
         prefix_bytes: head,
     })
@@ -227,7 +230,7 @@ impl Pump {
             let mut report = report
                 .ok_or_else(|| PyRuntimeError::new_err(format!("{name}: the thread panicked")))?;
             if self.tape {
-                tapes.set_item(name, tape_of(py, &mut report.carrier)?)?;
+                tapes.set_item(name, packet_log_columns(py, &mut report.carrier)?)?;
             }
             out[name] = summary(qdisc, report);
         }
@@ -245,7 +248,7 @@ impl Pump {
 
 /// Packet log of a direction: arrival time, flow, size and ECN field of each packet, and its fate.
 /// A packet still in the queue counts as neither dropped nor marked.
-fn tape_of<'py>(py: Python<'py>, hop: &mut Direction) -> PyResult<Bound<'py, PyDict>> {
+fn packet_log_columns<'py>(py: Python<'py>, hop: &mut Direction) -> PyResult<Bound<'py, PyDict>> {
     let key = |packet: &Packet| (packet.arrived, packet.body);
     let rows = hop.link().packet_log().iter();
     let mut fates: Vec<_> = rows.map(|row| (key(&row.packet), *row)).collect();
@@ -305,7 +308,7 @@ fn summary(qdisc: &str, report: Report<Direction>) -> Json {
     let sent_bits = link["departed_bytes"].as_f64().unwrap_or(0.0) * 8.0;
     let more = json!({
         "sent_bps": outcome::ratio(sent_bits, ran.as_secs()),
-        "lost_on_wire_packets": hop.lost_on_wire(),
+        "lost_on_wire_packets": hop.randomly_lost(),
         "duration_s": ran.as_secs(),
     });
     let fidelity = fidelity(counts, ran, cpu, failed);

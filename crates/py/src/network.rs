@@ -37,24 +37,26 @@ fn link_changes(scenario: &Scenario) -> Vec<Option<LinkChanges>> {
     let end = Time::ZERO + scenario.duration;
     while table.next() <= end {
         let at = table.next();
-        while let Some(step) = table.step(at) {
-            if let DueChange::Link(l, turn) = step {
-                all[l].push((at, turn));
+        while let Some(step) = table.pop_due(at) {
+            if let DueChange::Link(l, change) = step {
+                all[l].push((at, change));
             }
         }
     }
-    let turns = all.into_iter().zip(link_may_change(scenario));
-    turns.map(|(turns, may)| may.then(|| Box::new(turns.into_iter()) as LinkChanges)).collect()
+    let changes = all.into_iter().zip(link_may_change(scenario));
+    changes
+        .map(|(changes, may)| may.then(|| Box::new(changes.into_iter()) as LinkChanges))
+        .collect()
 }
 
 /// Create link `l` with its scheduled events; samples go into `series`.
 fn scheduled_link(
     scenario: &Scenario,
     l: usize,
-    turns: Option<LinkChanges>,
+    changes: Option<LinkChanges>,
     series: &Arc<Mutex<LinkSeries>>,
 ) -> TimedLink {
-    let mut line = line(&scenario.links[l], scenario.seed, turns);
+    let mut line = line(&scenario.links[l], scenario.seed, changes);
     if scenario.tape {
         line.link.enable_packet_log();
     }
@@ -139,9 +141,9 @@ impl Network {
         }
         let series: Vec<Arc<Mutex<LinkSeries>>> =
             scenario.links.iter().map(|_| Default::default()).collect();
-        let turns = link_changes(&scenario).into_iter().enumerate();
+        let changes = link_changes(&scenario).into_iter().enumerate();
         let lines =
-            turns.map(|(l, turns)| scheduled_link(&scenario, l, turns, &series[l])).collect();
+            changes.map(|(l, changes)| scheduled_link(&scenario, l, changes, &series[l])).collect();
         let (warm, end) = (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration);
         let salt = random::mix(scenario.seed);
         let sample = scenario.sample;
@@ -174,7 +176,7 @@ impl Network {
         let lines = net.lines().iter_mut().zip(&self.scenario.links).enumerate();
         for (l, (line, def)) in lines {
             let mut link = outcome::link_summary(def.qdisc, &mut line.link, 0.0);
-            link["lost_on_wire_packets"] = line.lost_on_wire.into();
+            link["lost_on_wire_packets"] = line.randomly_lost.into();
             link["rows"] = rows_crossing(&self.scenario, l).into();
             links.insert(def.name.clone(), link);
             if self.scenario.tape {
@@ -194,11 +196,11 @@ impl Network {
         let sent: Vec<[u64; 3]> = sent.map(|s| [s.packets, s.retransmitted, s.lost]).collect();
         let pump::Report { ran, cpu, failed, .. } = report;
         let live = fidelity(net.counts(), ran, cpu, failed);
-        let told = json!({ "links": links, "sent": sent, "live": live });
+        let report = json!({ "links": links, "sent": sent, "live": live });
         let found = PyDict::new(py);
         for (name, column) in columns {
             found.set_item(name, array(py, column))?;
         }
-        Ok((told.to_string(), found))
+        Ok((report.to_string(), found))
     }
 }

@@ -17,7 +17,7 @@ fn signed(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-fn told(cue: Action) -> ActionRow {
+fn action_row(cue: Action) -> ActionRow {
     match cue {
         Action::Open { flow, row, load, request, keep } => {
             let bytes = match load {
@@ -80,7 +80,7 @@ impl Script {
         // An event of a session group need not cause an action.
         while script.next() <= Time(now) {
             if let Some(cue) = script.pop_action(Time(now)) {
-                return Ok(Some(told(cue)));
+                return Ok(Some(action_row(cue)));
             }
         }
         Ok(None)

@@ -54,7 +54,7 @@ fn transfer(seed: u64) {
     let fate = |_: u64, seg: &Segment| {
         let end = seg.seq + u64::from(seg.len);
         assert!(seg.syn || seg.seq >= 1 && end <= 1 + written, "seed {seed}: {seg:?} of {written}");
-        assert!(seg.wire <= 1500 && (seg.syn || seg.len > 0), "{seg:?}");
+        assert!(seg.wire_bytes <= 1500 && (seg.syn || seg.len > 0), "{seg:?}");
         let u = rng.uniform();
         if u < loss {
             Fate::Lose

@@ -17,9 +17,12 @@ LINK_TRACE = ("link", "trace")
 class _Data(msgspec.Struct, kw_only=True, frozen=True):
     """Immutable fields, all given by keyword. Rust validates them when the object is made."""
 
+    _checked_as: ClassVar[str | None] = None
+    """Kind of the table in Rust. None if it is checked with the whole scenario only."""
+
     def __post_init__(self) -> None:
         """Raise InputError, with class and field, if a field is invalid."""
-        kind = self._kind()
+        kind = self._checked_as
         if kind is None:
             return
         try:
@@ -29,10 +32,6 @@ class _Data(msgspec.Struct, kw_only=True, frozen=True):
         except InputError as error:
             raise InputError(f"{type(self).__name__}.{error}") from None
 
-    def _kind(self) -> str | None:
-        """Return the name of the check for this class, None for no check."""
-        return None
-
     def replace(self, **changes: Any) -> Self:
         """Return a copy with the given fields changed; None sets a field back to its default."""
         return msgspec.structs.replace(self, **changes)
@@ -40,9 +39,6 @@ class _Data(msgspec.Struct, kw_only=True, frozen=True):
 
 class Table(_Data, kw_only=True, frozen=True, omit_defaults=True, repr_omit_defaults=True):
     """Table of a scenario. docs/scenario.md describes its keys."""
-
-    def _kind(self) -> str | None:
-        return {"Link": "link", "Flow": "flow"}.get(type(self).__name__)
 
     def _repr_html_(self) -> str | None:
         """Return a scenario as HTML for notebooks; None for its parts, which use their repr."""
@@ -58,11 +54,6 @@ class Model(
     tag_field="name",
 ):
     """Name with parameters."""
-
-    _checked_as: ClassVar[str]
-
-    def _kind(self) -> str:
-        return self._checked_as
 
 
 class Qdisc(Model, kw_only=True, frozen=True):

@@ -19,6 +19,8 @@ class Link(Table, kw_only=True, frozen=True):
     `sojourn list scenario links` shows its fields, with examples.
     """
 
+    _checked_as = "link"
+
     rate: str
     """Rate of the transmitter. A trace of rates replaces it from its first row on. With delivery
     opportunities it only sets defaults of disciplines. Rate; 1bit to 100tbit; required.
@@ -49,6 +51,8 @@ class Flow(Table, kw_only=True, frozen=True):
 
     `sojourn list scenario flows` shows its fields, with examples.
     """
+
+    _checked_as = "flow"
 
     name: str
     """Name of the group: 1 to 64 letters, digits, "_" and "-". Text; required."""

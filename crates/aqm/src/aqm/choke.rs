@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn both_of_a_flow_are_lost_and_strangers_pass() {
+    fn a_match_drops_both_packets_other_flows_pass() {
         let mut q = nine(9, &[], 1);
         assert_eq!(q.gauge("count"), 0.0, "the ninth found the average at min_th, not above");
         assert!(q.put_flow(2, 9, 100).is_empty());

@@ -18,7 +18,7 @@ pub trait Value: Sized {
     /// A setting of another kind, or one that cannot be read.
     fn read(setting: Setting<'_>) -> Result<Self>;
     /// Reads a setting whose allowed range is known: a number from 0 to 1 may be a percentage.
-    /// Whether the value lies in the range is not checked.
+    /// Does not check the range.
     ///
     /// # Errors
     /// As [`Value::read`].

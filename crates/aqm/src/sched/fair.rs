@@ -204,7 +204,7 @@ impl<O: Scheduler, A: Aqm> Fair<O, A> {
         (mine as f64) < queue.weight * (limit - all) as f64
     }
 
-    /// Asks the AQM algorithm of queue `i`, which may drop packets queued there.
+    /// Returns the verdict of the AQM algorithm of queue `i`, which may drop packets queued there.
     fn admit(&mut self, context: &mut Context<'_>, i: u32, packet: &Packet) -> Verdict {
         let queue = &mut self.queues[i as usize];
         let (packets, bytes) = (queue.line.packets(), queue.line.bytes().0);

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn turns_go_round_and_anyone_can_leave() {
+    fn rotation_keeps_the_order_and_any_entry_can_leave() {
         let mut ring = Ring::new(5);
         (0..5).for_each(|i| ring.push(i));
         ring.rotate();

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn who_returns_has_no_credit() {
+    fn a_queue_that_becomes_busy_again_has_no_credit() {
         let mut q = Bench::new("wfq", &[("flows", "2")]);
         (0..20).for_each(|i| drop(q.put_flow(0, i, 1000)));
         (0..10).for_each(|ms| {

@@ -104,7 +104,7 @@ fn typed_parameters_are_refused_as_text_is() {
 }
 
 #[test]
-fn what_is_accepted_at_a_bound_or_a_strange_rate_works() {
+fn accepted_bounds_work_at_extreme_rates() {
     let noise = bytes(&mut Pcg64Mcg::seed_from_u64(1), 400);
     for entry in REGISTRY {
         for row in entry.params() {
@@ -151,7 +151,7 @@ fn a_link_refuses_rates_out_of_range_and_works_at_the_ends() {
         far.push(Time(5), longest);
         assert_eq!(far.next_poll(), Some(Time::NEVER));
     }
-    // A change saturates: it is made while packets flow, where there is nobody to tell.
+    // A change saturates, because it is made while packets flow and cannot return an error.
     let mut l = link(1, Span::ZERO).unwrap();
     l.may_change();
     l.change(Time(1), LinkSpec { rate: Rate(u64::MAX), delay: Span::ZERO });

@@ -69,7 +69,7 @@ fn between(bytes: &[u8]) {
     }
     drain(&mut net, now + Span::s(10));
     assert_eq!(net.packets_held(), 0);
-    let lost = |line: &mut TimedLink| line.link.stats().dropped() + line.lost_on_wire;
+    let lost = |line: &mut TimedLink| line.link.stats().dropped() + line.randomly_lost;
     let lost: u64 = net.lines().iter_mut().map(lost).sum();
     assert_eq!(net.counts().malformed + net.counts().delivered + lost, put);
 }

@@ -76,7 +76,7 @@ impl Change {
         };
         let (join, leave) = (groups("join")?, groups("leave")?);
         let links = match fields.get("links") {
-            Some(json) => turns(json, links, names).map_err(|e| e.at("links"))?,
+            Some(json) => parse_link_changes(json, links, names).map_err(|e| e.at("links"))?,
             None => Vec::new(),
         };
         if links.is_empty() && join.is_empty() && leave.is_empty() {
@@ -119,12 +119,12 @@ impl Change {
         if !leave.is_empty() {
             json["leave"] = leave.into();
         }
-        for (l, turn) in &self.links {
+        for (l, change) in &self.links {
             let mut map = Map::new();
-            if let Some(rate) = turn.rate {
+            if let Some(rate) = change.rate {
                 map.insert("rate".into(), rate.write().into());
             }
-            if let Some(delay) = turn.delay {
+            if let Some(delay) = change.delay {
                 map.insert("delay".into(), delay.write().into());
             }
             json["links"][&links[*l].name] = map.into();
@@ -133,7 +133,7 @@ impl Change {
     }
 }
 
-/// The groups of flows that a list of names means.
+/// Parse a list of names of groups of flows.
 fn parse_groups(json: &Json, names: &Names<'_>) -> Result<Vec<usize>> {
     let mut groups = Vec::new();
     for (i, json) in parse::list(json)?.iter().enumerate() {
@@ -144,18 +144,22 @@ fn parse_groups(json: &Json, names: &Names<'_>) -> Result<Vec<usize>> {
     Ok(groups)
 }
 
-/// What links become, from a table by name.
-fn turns(json: &Json, links: &[LinkConfig], names: &Names<'_>) -> Result<Vec<(usize, LinkChange)>> {
-    let turn = |(name, json): (&String, &Json)| {
+/// Parse the changes of links, a table by name.
+fn parse_link_changes(
+    json: &Json,
+    links: &[LinkConfig],
+    names: &Names<'_>,
+) -> Result<Vec<(usize, LinkChange)>> {
+    let change = |(name, json): (&String, &Json)| {
         let unknown = || Error::unknown("link", name, names.links.keys().copied()).at(name);
         let l = *names.links.get(name.as_str()).ok_or_else(unknown)?;
-        turn(json, &links[l]).map(|turn| (l, turn)).map_err(|e| e.at(name))
+        parse_link_change(json, &links[l]).map(|change| (l, change)).map_err(|e| e.at(name))
     };
-    parse::table(json)?.iter().map(turn).collect()
+    parse::table(json)?.iter().map(change).collect()
 }
 
-fn turn(json: &Json, link: &LinkConfig) -> Result<LinkChange> {
-    let fields = KeyReader::new(json, &keys::TURN)?;
+fn parse_link_change(json: &Json, link: &LinkConfig) -> Result<LinkChange> {
+    let fields = KeyReader::new(json, &keys::LINK_CHANGE)?;
     let given = |key: &str| fields.get(key).is_some();
     if !given("rate") && !given("delay") {
         return Err(Error::new("changes nothing: give rate or delay"));

@@ -45,7 +45,7 @@ pub struct FlowConfig {
     pub leaves: Option<Span>,
 }
 
-/// The most links on all paths: one per link, path and flow with a path of its own.
+/// Maximum number of links on all paths together. A path per flow counts per flow.
 const HOPS_MAX: u64 = 50_000_000;
 
 impl FlowConfig {

@@ -14,7 +14,7 @@ pub const DELAY_MAX: Span = Span::s(100_000);
 /// Maximum number of rows of a trace, and of changes.
 pub(super) const ROWS_MAX: usize = 1_000_000;
 /// Maximum number of changes by a repeated trace in one run.
-const TURNS_MAX: u64 = 100_000_000;
+const CHANGES_MAX: u64 = 100_000_000;
 
 /// New properties of a link; None keeps the old value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,9 +83,9 @@ impl Trace {
     /// If there are more than 100,000,000.
     pub fn check_repetitions(&self, duration: Span) -> Result<()> {
         let Some(repeat) = self.repeat else { return Ok(()) };
-        let turns = (duration.0 / repeat.0 + 1).saturating_mul(self.at.len() as u64);
-        if turns > TURNS_MAX {
-            let text = format!("{repeat} makes {turns} changes, allowed: {TURNS_MAX}");
+        let changes = (duration.0 / repeat.0 + 1).saturating_mul(self.at.len() as u64);
+        if changes > CHANGES_MAX {
+            let text = format!("{repeat} makes {changes} changes, allowed: {CHANGES_MAX}");
             return Err(Error::new(text).at("repeat"));
         }
         Ok(())

@@ -95,8 +95,8 @@ impl LossProcess {
         let chance = match self.loss {
             LossModel::Random(chance) => chance,
             LossModel::Bursts { p, r, bad_loss: bad, good_loss: good } => {
-                let (found, turns) = if self.in_bad_state { (bad, r) } else { (good, p) };
-                self.in_bad_state ^= self.rng.bernoulli(turns);
+                let (found, transition) = if self.in_bad_state { (bad, r) } else { (good, p) };
+                self.in_bad_state ^= self.rng.bernoulli(transition);
                 found
             }
         };

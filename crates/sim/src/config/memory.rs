@@ -1,4 +1,4 @@
-//! Predicted memory of a scenario: what would not fit is refused before it is built.
+//! Predicted memory of a scenario, which is refused if it would not fit.
 
 use super::flows::FlowConfig;
 use super::links::{LinkConfig, MEMORY_MAX, link_bytes, mb};
@@ -9,6 +9,7 @@ use sojourn_aqm::units::Span;
 
 /// Bytes of a flow before its first packet, with its part of the report.
 const FLOW_BYTES: usize = 2_500;
+
 /// Checks that the links and flows of a scenario fit, packets and series apart.
 ///
 /// Delays are counted in histograms, whose memory follows the longest delay. No delay is longer

@@ -41,7 +41,7 @@ pub struct Scenario {
 
 /// Maximum number of flows.
 const FLOWS_MAX: u64 = 1_000_000;
-/// The most numbers that series may hold.
+/// Maximum number of values in time series.
 const SAMPLES_MAX: u64 = 100_000_000;
 
 impl Scenario {

@@ -20,25 +20,25 @@ pub enum DueChange {
 /// Position in a trace.
 struct TraceCursor {
     link: usize,
-    turns: Peekable<Box<dyn Iterator<Item = (Time, LinkChange)>>>,
+    changes: Peekable<Box<dyn Iterator<Item = (Time, LinkChange)>>>,
 }
 
 impl TraceCursor {
     fn next(&mut self) -> Time {
-        self.turns.peek().map_or(Time::NEVER, |(at, _)| *at)
+        self.changes.peek().map_or(Time::NEVER, |(at, _)| *at)
     }
 
     fn pop_due(&mut self) -> Option<DueChange> {
-        self.turns.next().map(|(_, turn)| DueChange::Link(self.link, turn))
+        self.changes.next().map(|(_, change)| DueChange::Link(self.link, change))
     }
 }
 
 /// Schedule of all changes.
 pub struct ChangeSchedule {
-    /// Steps in descending order.
+    /// Changes of the scenario, in descending order of time.
     steps: Vec<(Time, DueChange)>,
-    reels: Vec<TraceCursor>,
-    /// The next row of each trace that has one: its time, and the trace. The first one on top.
+    traces: Vec<TraceCursor>,
+    /// Time of the next row of each trace, and its index in `traces`; the earliest on top.
     rows: BinaryHeap<Reverse<(Time, usize)>>,
 }
 
@@ -48,7 +48,7 @@ impl ChangeSchedule {
         let mut steps = Vec::new();
         for change in &scenario.changes {
             let at = Time::ZERO + change.at;
-            steps.extend(change.links.iter().map(|(l, turn)| (at, DueChange::Link(*l, *turn))));
+            steps.extend(change.links.iter().map(|(l, to)| (at, DueChange::Link(*l, *to))));
             steps.extend(change.leave.iter().map(|group| (at, DueChange::Leave(*group))));
         }
         // Stable sort: steps at the same time keep the order of declaration.
@@ -56,11 +56,11 @@ impl ChangeSchedule {
         steps.reverse();
         let links = scenario.links.iter().enumerate();
         let reels = links.filter_map(|(link, def)| {
-            let turns: Box<dyn Iterator<Item = _>> = Box::new(def.trace.clone()?.link_changes());
-            Some(TraceCursor { link, turns: turns.peekable() })
+            let rows: Box<dyn Iterator<Item = _>> = Box::new(def.trace.clone()?.link_changes());
+            Some(TraceCursor { link, changes: rows.peekable() })
         });
-        let mut table = ChangeSchedule { steps, reels: reels.collect(), rows: BinaryHeap::new() };
-        (0..table.reels.len()).for_each(|i| table.note(i));
+        let mut table = ChangeSchedule { steps, traces: reels.collect(), rows: BinaryHeap::new() };
+        (0..table.traces.len()).for_each(|i| table.schedule_trace(i));
         table
     }
 
@@ -70,25 +70,25 @@ impl ChangeSchedule {
         self.rows.peek().map_or(step, |Reverse((row, _))| step.min(*row))
     }
 
-    /// Take the next change that is due by `now`.
-    pub fn step(&mut self, now: Time) -> Option<DueChange> {
+    /// Remove and return the next change that is due by `now`.
+    pub fn pop_due(&mut self, now: Time) -> Option<DueChange> {
         let next = self.next();
         if next > now {
             return None;
         }
-        // At the same moment the scenario's changes come first, then the traces in order of links.
+        // At the same time, changes of the scenario precede those of traces, in order of links.
         if self.steps.last().is_some_and(|(at, _)| *at == next) {
             return self.steps.pop().map(|(_, step)| step);
         }
         let Reverse((_, i)) = self.rows.pop()?;
-        let step = self.reels[i].pop_due();
-        self.note(i);
+        let step = self.traces[i].pop_due();
+        self.schedule_trace(i);
         step
     }
 
-    /// Notes when the next row of trace `i` is due, if there is one.
-    fn note(&mut self, i: usize) {
-        let at = self.reels[i].next();
+    /// Puts the next row of trace `i` into `rows`, if there is one.
+    fn schedule_trace(&mut self, i: usize) {
+        let at = self.traces[i].next();
         if at < Time::NEVER {
             self.rows.push(Reverse((at, i)));
         }
@@ -120,12 +120,12 @@ mod tests {
         .unwrap();
         assert_eq!(link_may_change(&scenario), [true]);
         let mut table = ChangeSchedule::new(&scenario);
-        assert_eq!(table.step(Time(0)), Some(rate(5)));
-        assert_eq!(table.step(Time(0)), None);
+        assert_eq!(table.pop_due(Time(0)), Some(rate(5)));
+        assert_eq!(table.pop_due(Time(0)), None);
         let mut steps = Vec::new();
         while table.next() < Time(6_000_000_000) {
             let at = table.next();
-            steps.extend(table.step(at).map(|step| (at.0 / 1_000_000_000, step)));
+            steps.extend(table.pop_due(at).map(|step| (at.0 / 1_000_000_000, step)));
         }
         let late = DueChange::Link(0, LinkChange { rate: None, delay: Some(Span::ms(1)) });
         let expected =

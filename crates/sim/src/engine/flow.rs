@@ -109,7 +109,7 @@ enum App {
     /// Writes into one connection at times given by a pace.
     Paced(Box<PacedWrites>),
     /// Transfers requested by a session group.
-    Lent(Box<Transfer>),
+    Pooled(Box<Transfer>),
 }
 
 /// State of a paced application.
@@ -271,8 +271,8 @@ impl Flow {
                 {
                     self.next_action = now + repeat.params.gap.sample(&mut repeat.rng);
                 }
-                App::Lent(told) if told.busy && tcp.sender.is_done() => {
-                    (told.busy, told.acked) = (false, true);
+                App::Pooled(transfer) if transfer.busy && tcp.sender.is_done() => {
+                    (transfer.busy, transfer.acked) = (false, true);
                 }
                 _ => {}
             }
@@ -328,7 +328,7 @@ impl Flow {
                         self.next_action = now + gap;
                     }
                 }
-                App::Lent(_) => {}
+                App::Pooled(_) => {}
                 App::Transfers(repeat) => {
                     if now >= self.stop || repeat.left == 0 {
                         return;
@@ -406,10 +406,10 @@ impl TcpEndpoints {
                 let startup = self.sender.established().since(start);
                 self.completions.push(Completion { start, duration: at - start, startup, bytes });
             }
-            App::Lent(told) if self.receiver.received_in_connection() >= told.target => {
-                told.target = u64::MAX;
-                told.received = Some(at);
-                told.startup = self.sender.established().since(told.open.requested_at);
+            App::Pooled(transfer) if self.receiver.received_in_connection() >= transfer.target => {
+                transfer.target = u64::MAX;
+                transfer.received = Some(at);
+                transfer.startup = self.sender.established().since(transfer.open.requested_at);
             }
             _ => {}
         }

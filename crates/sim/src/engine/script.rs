@@ -100,15 +100,15 @@ enum App {
 
 /// Session group and its first row.
 struct SessionRows {
-    crowd: SessionGroup,
+    sessions: SessionGroup,
     first: u32,
 }
 
 /// Pooled flow: its session group, host and current transfer.
-struct Lease {
+struct PooledFlow {
     group: usize,
     host: u32,
-    told: Option<Transfer>,
+    transfer: Option<Transfer>,
 }
 
 /// Applications of a scenario.
@@ -118,7 +118,7 @@ pub struct Script {
     /// Per row; None if the row is a host of a session group.
     own: Vec<Option<SingleFlow>>,
     groups: Vec<SessionRows>,
-    leases: Vec<Lease>,
+    pooled: Vec<PooledFlow>,
     /// Groups that leave, in descending order of time.
     leaves: Vec<(Time, usize)>,
 }
@@ -198,8 +198,8 @@ impl Script {
             leaves.extend(def.leaves.map(|at| (Time::ZERO + at, group)));
             let of_crowd = def.uses_sessions();
             if of_crowd {
-                let crowd = SessionGroup::new(&scenario, group);
-                groups.push(SessionRows { crowd, first: cast::number(rows.len()) });
+                let sessions = SessionGroup::new(&scenario, group);
+                groups.push(SessionRows { sessions, first: cast::number(rows.len()) });
             }
             for member in 0..def.count {
                 let of_links = def.links_delay(&scenario.links, member);
@@ -209,7 +209,7 @@ impl Script {
             }
         }
         leaves.sort_by_key(|leave| std::cmp::Reverse(*leave));
-        Script { scenario, rows, own, groups, leases: Vec::new(), leaves }
+        Script { scenario, rows, own, groups, pooled: Vec::new(), leaves }
     }
 
     /// Rows of the result.
@@ -220,9 +220,9 @@ impl Script {
     /// Time of the next action; [`Time::NEVER`] if there is none.
     pub fn next(&self) -> Time {
         let own = self.own.iter().flatten().map(|own| own.due);
-        let crowds = self.groups.iter().map(|group| group.crowd.next());
+        let sessions = self.groups.iter().map(|group| group.sessions.next());
         let leave = self.leaves.last().map_or(Time::NEVER, |leave| leave.0);
-        own.chain(crowds).fold(leave, Time::min)
+        own.chain(sessions).fold(leave, Time::min)
     }
 
     /// Perform the earliest action due by `now`, at its due time. Returns the cue for the caller,
@@ -239,20 +239,20 @@ impl Script {
         if let Some(row) = self.own.iter().position(due) {
             return self.own[row].as_mut().and_then(|own| own.act(cast::number(row)));
         }
-        let group = self.groups.iter().position(|group| group.crowd.next() == at)?;
-        let open = self.groups[group].crowd.process_next_event(at)?;
+        let group = self.groups.iter().position(|group| group.sessions.next() == at)?;
+        let open = self.groups[group].sessions.process_next_event(at)?;
         Some(self.open(group, open))
     }
 
     /// Open a connection of a session group.
     fn open(&mut self, g: usize, open: OpenRequest) -> Action {
-        let first_lent = cast::number(self.rows.len());
-        let SessionRows { crowd, first } = &mut self.groups[g];
-        let flow = crowd.take_idle_flow(&open).unwrap_or_else(|| {
-            self.leases.push(Lease { group: g, host: open.host, told: None });
-            first_lent + cast::number(self.leases.len()) - 1
+        let first_pooled = cast::number(self.rows.len());
+        let SessionRows { sessions, first } = &mut self.groups[g];
+        let flow = sessions.take_idle_flow(&open).unwrap_or_else(|| {
+            self.pooled.push(PooledFlow { group: g, host: open.host, transfer: None });
+            first_pooled + cast::number(self.pooled.len()) - 1
         });
-        self.leases[(flow - first_lent) as usize].told = Some(Transfer::new(open));
+        self.pooled[(flow - first_pooled) as usize].transfer = Some(Transfer::new(open));
         let OpenRequest { bytes, request, reuse_connection: keep, .. } = open;
         Action::Open { flow, row: *first + open.host, load: Load::Bytes(bytes), request, keep }
     }
@@ -264,9 +264,9 @@ impl Script {
                 done.retain(|c| c.start + c.duration < now);
             }
         }
-        for crowd in self.groups.iter_mut().map(|group| &mut group.crowd) {
-            if crowd.group == group {
-                crowd.leave(now);
+        for sessions in self.groups.iter_mut().map(|group| &mut group.sessions) {
+            if sessions.group == group {
+                sessions.leave(now);
             }
         }
         let first = cast::number(self.rows.iter().take_while(|row| row.group < group).count());
@@ -274,8 +274,8 @@ impl Script {
     }
 
     /// Pooled flow with this number.
-    fn pooled_flow(&mut self, flow: u32) -> Option<&mut Lease> {
-        self.leases.get_mut((flow as usize).checked_sub(self.rows.len())?)
+    fn pooled_flow(&mut self, flow: u32) -> Option<&mut PooledFlow> {
+        self.pooled.get_mut((flow as usize).checked_sub(self.rows.len())?)
     }
 
     /// Current and completed transfers of a flow with repeated transfers.
@@ -291,8 +291,8 @@ impl Script {
 
     /// Report that the connection of a flow is established: its first byte can be sent.
     pub fn established(&mut self, flow: u32, at: Time) {
-        if let Some(told) = self.pooled_flow(flow).and_then(|lease| lease.told.as_mut()) {
-            told.startup = at.since(told.open.requested_at);
+        if let Some(transfer) = self.pooled_flow(flow).and_then(|lease| lease.transfer.as_mut()) {
+            transfer.startup = at.since(transfer.open.requested_at);
         } else if let Some((now, _)) = self.sequential_transfers(flow) {
             now.startup = at.since(now.start);
         }
@@ -300,9 +300,9 @@ impl Script {
 
     /// Report that all bytes of a transfer were received.
     pub fn received(&mut self, flow: u32, at: Time) {
-        if let Some(Lease { group, host, told: Some(told) }) = self.pooled_flow(flow) {
-            let (group, host, told) = (*group, *host, *told);
-            self.groups[group].crowd.on_received(&told, host, at);
+        if let Some(PooledFlow { group, host, transfer: Some(transfer) }) = self.pooled_flow(flow) {
+            let (group, host, transfer) = (*group, *host, *transfer);
+            self.groups[group].sessions.on_received(&transfer, host, at);
         } else if let Some((now, done)) = self.sequential_transfers(flow) {
             done.push(Completion { duration: at.since(now.start), ..*now });
         }
@@ -311,9 +311,9 @@ impl Script {
     /// Report that all bytes of a transfer were acknowledged.
     pub fn acked(&mut self, flow: u32, at: Time) {
         if let Some(lease) = self.pooled_flow(flow) {
-            let (group, host, told) = (lease.group, lease.host, lease.told.take());
-            let Some(told) = told else { return };
-            self.groups[group].crowd.on_acked(&told, host, flow, at);
+            let (group, host, transfer) = (lease.group, lease.host, lease.transfer.take());
+            let Some(transfer) = transfer else { return };
+            self.groups[group].sessions.on_acked(&transfer, host, flow, at);
         } else if let Some(Some(own)) = self.own.get_mut(flow as usize)
             && let App::Transfers { params, rng, .. } = &mut own.app
         {
@@ -326,15 +326,15 @@ impl Script {
     pub fn finish(mut self) -> (Vec<Json>, Vec<(String, Column)>) {
         let (scenario, mut all) = (&self.scenario, Completions::default());
         let (end, warm) = (Time::ZERO + scenario.duration, Time::ZERO + scenario.warmup);
-        for SessionRows { crowd, .. } in &mut self.groups {
-            crowd.done.retain(|d| d.start + d.took < end);
-            crowd.queries.retain(|(made, took)| *made + *took < end);
+        for SessionRows { sessions, .. } in &mut self.groups {
+            sessions.done.retain(|d| d.start + d.took < end);
+            sessions.queries.retain(|(made, took)| *made + *took < end);
         }
-        let mut told = Vec::new();
+        let mut summaries = Vec::new();
         for (i, row) in (0u32..).zip(&self.rows) {
             let def = &scenario.flows[row.group];
             let mut map = flow_summary_head(&row.name, &def.name, 0.0, row.rtt.as_secs());
-            let group = self.groups.iter().find(|group| group.crowd.group == row.group);
+            let group = self.groups.iter().find(|group| group.sessions.group == row.group);
             match (&mut self.own[i as usize], group) {
                 (Some(SingleFlow { app: App::Transfers { done, .. }, .. }), _) => {
                     done.retain(|c| c.start + c.duration < end);
@@ -343,24 +343,24 @@ impl Script {
                     outcome::insert_completions(&mut took, &mut map);
                     done.iter().for_each(|c| all.add(i, c.start, [c.duration, c.startup], c.bytes));
                 }
-                (None, Some(SessionRows { crowd, first })) => {
+                (None, Some(SessionRows { sessions, first })) => {
                     let host = i - first;
-                    let done = crowd.done.iter().filter(|d| d.host == host).copied();
-                    crowd.insert_results(host as usize, done.collect(), warm, &mut map);
+                    let done = sessions.done.iter().filter(|d| d.host == host).copied();
+                    sessions.insert_results(host as usize, done.collect(), warm, &mut map);
                     if host == 0 {
-                        for d in &crowd.done {
+                        for d in &sessions.done {
                             all.add(first + d.host, d.start, [d.took, d.startup], d.bytes);
                         }
-                        all.add_queries(i, &crowd.queries);
+                        all.add_queries(i, &sessions.queries);
                     }
                 }
                 _ => outcome::insert_completions(&mut [], &mut map),
             }
-            told.push(Json::Object(map));
+            summaries.push(Json::Object(map));
         }
         let mut columns = Vec::new();
-        let queries = self.groups.iter().any(|group| group.crowd.has_queries());
+        let queries = self.groups.iter().any(|group| group.sessions.has_queries());
         all.columns(queries, &mut columns);
-        (told, columns)
+        (summaries, columns)
     }
 }

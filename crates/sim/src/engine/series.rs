@@ -154,7 +154,7 @@ struct GroupSums {
 }
 
 impl GroupSeries {
-    fn look(&mut self) {
+    fn sample(&mut self) {
         let sums = std::mem::take(&mut self.sums);
         self.delivered_bytes.push(sums.delivered);
         self.received_bytes.push(sums.received);
@@ -249,7 +249,7 @@ impl Series {
             }
             sums.stalled += u64::from(last.stalled.is_some());
         }
-        self.groups.iter_mut().for_each(GroupSeries::look);
+        self.groups.iter_mut().for_each(GroupSeries::sample);
     }
 
     /// Prepare for a reset of the links' counters: what they counted since the last sample is added

@@ -24,8 +24,8 @@ mod pooled_flows;
 mod results;
 mod ties;
 
-use interruptions::Agenda;
-use pooled_flows::{Lease, Routes};
+use interruptions::Interruptions;
+use pooled_flows::{PooledFlowOwner, Routes};
 use ties::Ties;
 
 /// Progress of a run.
@@ -43,37 +43,37 @@ pub struct Progress {
 /// each 4,096 links and flows while the run is set up and reported; and at the end of the simulated
 /// time. If `progress` returns `false`, the run stops and the result is `None`.
 pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(Progress) -> bool) -> Option<Outcome> {
-    let mut world = Simulation::new(scenario, progress)?;
-    world.run(progress).then(|| world.outcome(progress))?
+    let mut simulation = Simulation::new(scenario, progress)?;
+    simulation.run(progress).then(|| simulation.outcome(progress))?
 }
 
 /// Amount of work between two calls of `progress` during the run.
 const WORK_BETWEEN_CALLS: usize = 1 << 16;
 
-/// Calls `progress`, which says whether to go on, for each 4,096th index `i` of what is set up or
-/// reported.
-fn go_on(i: usize, so_far: Progress, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
+/// Calls `progress` at each 4,096th index `i` of the links or flows that are set up or reported.
+/// Returns false if the run must stop.
+fn may_continue(i: usize, so_far: Progress, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
     !(i + 1).is_multiple_of(4096) || progress(so_far)
 }
 
 /// log2 of the prefetch look-ahead for a flow, in events. Measured: 4 to 7 are equally fast.
-const FAR: u32 = 5;
+const PREFETCH_FLOW_LOG2: u32 = 5;
 /// log2 of the prefetch look-ahead for the lists of a flow, in events. Measured: 2 to 4 are equally
 /// fast.
-const NEAR: u32 = 3;
+const PREFETCH_LISTS_LOG2: u32 = 3;
 
 /// State of a packet in flight.
 #[derive(Clone, Copy)]
-struct Body {
+struct PacketState {
     flow: u32,
     connection: u32,
     /// Number of links still to cross, including the current one.
     left: u32,
-    load: Load,
+    payload: Payload,
 }
 
 #[derive(Clone, Copy)]
-enum Load {
+enum Payload {
     Segment(Segment),
     /// Index in the slab of acks, which is separate because acks are large and few, segments small
     /// and many.
@@ -86,33 +86,33 @@ struct Simulation<'a> {
     scenario: &'a Scenario,
     links: Vec<Link>,
     /// Random loss, per link; empty if no link has any.
-    wires: Vec<Option<LossProcess>>,
+    losses: Vec<Option<LossProcess>>,
     /// Per link, packets that go on to another link, with their arrival times there.
-    onward: Vec<VecDeque<(Time, Packet)>>,
+    forwarding: Vec<VecDeque<(Time, Packet)>>,
     /// Flows sorted by name, so that declaration order has no effect; then pooled flows,
     /// in order of creation.
     flows: Vec<Flow>,
     /// Number of flows that are not pooled.
     unpooled_flows: usize,
     /// Owner of each pooled flow.
-    pooled_owners: Vec<Lease>,
+    pooled_owners: Vec<PooledFlowOwner>,
     /// For each group, its flows that are not pooled: indices of `flows`.
     members: Vec<Range<usize>>,
     /// By name.
-    crowds: Vec<SessionGroup>,
+    sessions: Vec<SessionGroup>,
     routes: Routes,
-    bodies: Slab<Body>,
+    bodies: Slab<PacketState>,
     acks: Slab<Ack>,
     /// Slots of links, then groups of sessions, then flows.
-    slots: EventQueue,
+    events: EventQueue,
     /// Slot of the first flow.
     first_flow_slot: usize,
     /// Per link, the sequence number of its last arrival at another link. If packets reach links at
     /// the same time, the least recently served link goes first.
-    turns: Vec<u64>,
+    last_served: Vec<u64>,
     ties: Ties,
     /// Arrivals at links from other links so far.
-    onwards: u64,
+    forwarded: u64,
     /// Flow that is being processed; its slot is set afterwards.
     current_flow: usize,
     outbox: Outbox,
@@ -147,7 +147,7 @@ impl<'a> Simulation<'a> {
         let begin = Progress { share: 0.0, packets: 0 };
         let may_change = link_may_change(scenario).into_iter().enumerate();
         let links = may_change
-            .map(|(l, may)| go_on(l, begin, progress).then(|| link(scenario, l, may)))
+            .map(|(l, may)| may_continue(l, begin, progress).then(|| link(scenario, l, may)))
             .collect::<Option<Vec<Link>>>()?;
         let wire = |def: &LinkConfig| {
             let rng = random_stream(scenario.seed, &format!("links.{}.loss", def.name));
@@ -157,10 +157,10 @@ impl<'a> Simulation<'a> {
         let wires = scenario.links.iter().filter(|_| lossy).map(wire).collect();
         let mut groups: Vec<usize> = (0..scenario.flows.len()).collect();
         groups.sort_by_key(|g| &scenario.flows[*g].name);
-        let (crowds, groups): (Vec<usize>, Vec<usize>) =
+        let (sessions, groups): (Vec<usize>, Vec<usize>) =
             groups.into_iter().partition(|g| scenario.flows[*g].uses_sessions());
-        let crowds: Vec<SessionGroup> =
-            crowds.into_iter().map(|g| SessionGroup::new(scenario, g)).collect();
+        let sessions: Vec<SessionGroup> =
+            sessions.into_iter().map(|g| SessionGroup::new(scenario, g)).collect();
         let routes = Routes::of(scenario);
         let count = groups.iter().map(|g| cast::index(scenario.flows[*g].count)).sum();
         let mut flows = Vec::with_capacity(count);
@@ -173,33 +173,33 @@ impl<'a> Simulation<'a> {
                 let mut flow = Flow::new(def, g, i, routes.delay(route), scenario.seed);
                 flow.route = route;
                 flows.push(flow);
-                if !go_on(flows.len(), begin, progress) {
+                if !may_continue(flows.len(), begin, progress) {
                     return None;
                 }
             }
         }
-        let first = links.len() + crowds.len();
-        let slots = first_events(links.len(), &crowds, &flows);
-        let hosts: usize = crowds.iter().map(|c| c.hosts.len()).sum();
+        let first = links.len() + sessions.len();
+        let slots = first_events(links.len(), &sessions, &flows);
+        let hosts: usize = sessions.iter().map(|c| c.hosts.len()).sum();
         Some(Simulation {
             scenario,
             routes,
-            onward: vec![VecDeque::new(); links.len()],
+            forwarding: vec![VecDeque::new(); links.len()],
             bodies: Slab::new(),
             acks: Slab::new(),
-            slots,
+            events: slots,
             first_flow_slot: first,
-            turns: vec![0; links.len()],
+            last_served: vec![0; links.len()],
             ties: Ties::default(),
-            onwards: 0,
+            forwarded: 0,
             current_flow: usize::MAX,
             outbox: Outbox::default(),
             series: scenario.sample.map(|_| Series::new(scenario, flows.len() + hosts)),
             links,
-            wires,
+            losses: wires,
             unpooled_flows: flows.len(),
             pooled_owners: Vec::new(),
-            crowds,
+            sessions,
             flows,
             next_interruption: Time::ZERO,
             departed_in_warmup: 0,
@@ -212,18 +212,18 @@ impl<'a> Simulation<'a> {
     fn run(&mut self, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
         let scenario = self.scenario;
         let end = Time::ZERO + scenario.duration;
-        let mut agenda = Agenda::new(scenario);
-        self.next_interruption = agenda.next();
+        let mut interruptions = Interruptions::new(scenario);
+        self.next_interruption = interruptions.next();
         loop {
-            let (slot, at) = self.slots.earliest();
+            let (slot, at) = self.events.earliest();
             // Changes, samples and the end of the warm-up precede events at the same time.
             if self.next_interruption <= at {
-                if self.stand_still(&mut agenda) {
-                    let packets = self.departed_in_warmup + self.departed();
+                if self.process_interruption(&mut interruptions) {
+                    let packets = self.departed_in_warmup + self.departed_packets();
                     return progress(Progress { share: 1.0, packets });
                 }
             } else if slot < self.links.len() {
-                let l = self.whose_turn(at);
+                let l = self.least_recently_served(at);
                 self.link_event(l, at);
             } else if slot >= self.first_flow_slot {
                 self.flow_event(slot - self.first_flow_slot, at);
@@ -233,7 +233,7 @@ impl<'a> Simulation<'a> {
             self.work += 1;
             if self.work >= WORK_BETWEEN_CALLS {
                 self.work = 0;
-                let packets = self.departed_in_warmup + self.departed();
+                let packets = self.departed_in_warmup + self.departed_packets();
                 let share = at.min(self.next_interruption).0 as f64 / end.0 as f64;
                 if !progress(Progress { share, packets }) {
                     return false;
@@ -242,49 +242,49 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// A packet has reached the next link, or it is time to see which one will.
+    /// Process the event of link `l`: a packet that reaches it, or one that leaves it.
     fn link_event(&mut self, l: usize, now: Time) {
         self.links[l].advance(now);
-        if self.onward[l].front().is_some_and(|(at, _)| *at <= now)
-            && let Some((_, packet)) = self.onward[l].pop_front()
+        if self.forwarding[l].front().is_some_and(|(at, _)| *at <= now)
+            && let Some((_, packet)) = self.forwarding[l].pop_front()
         {
-            self.onwards += 1;
-            self.turns[l] = self.onwards;
-            let Body { flow, left, load, .. } = *self.bodies.get_mut(packet.body);
+            self.forwarded += 1;
+            self.last_served[l] = self.forwarded;
+            let PacketState { flow, left, payload: load, .. } = *self.bodies.get_mut(packet.body);
             let route = self.route(flow, &load);
             self.push(route[route.len() - left as usize], now, packet);
         }
-        self.slots.schedule(l, Time::NEVER);
+        self.events.schedule(l, Time::NEVER);
         self.collect_from_link(l);
     }
 
-    fn route(&self, flow: u32, load: &Load) -> &[usize] {
+    fn route(&self, flow: u32, load: &Payload) -> &[usize] {
         let route = self.flows[flow as usize].route;
-        &self.routes.all[route as usize][usize::from(matches!(load, Load::Ack(_)))]
+        &self.routes.all[route as usize][usize::from(matches!(load, Payload::Ack(_)))]
     }
 
     /// Process a packet that crosses its last link at `at`.
     #[inline]
     fn deliver(&mut self, at: Time, body: u32, ce: bool) {
-        let Body { flow, connection, load, .. } = self.bodies.remove(body);
+        let PacketState { flow, connection, payload: load, .. } = self.bodies.remove(body);
         let f = flow as usize;
         let next = match load {
-            Load::Segment(s) => self.flows[f].schedule_arrival(
+            Payload::Segment(s) => self.flows[f].schedule_arrival(
                 at,
                 connection,
                 Arrival::Segment(s, ce),
                 self.next_interruption,
             ),
-            Load::Datagram(sent, len) => self.flows[f].schedule_arrival(
+            Payload::Datagram(sent, len) => self.flows[f].schedule_arrival(
                 at,
                 connection,
                 Arrival::Datagram(sent, len),
                 self.next_interruption,
             ),
-            Load::Ack(ack) => self.flows[f].schedule_ack(at, connection, self.acks.remove(ack)),
+            Payload::Ack(ack) => self.flows[f].schedule_ack(at, connection, self.acks.remove(ack)),
         };
         if f != self.current_flow {
-            self.slots.schedule_earlier(self.first_flow_slot + f, next);
+            self.events.schedule_earlier(self.first_flow_slot + f, next);
         }
         if f >= self.unpooled_flows {
             self.notify_sessions(f, at);
@@ -299,8 +299,8 @@ impl<'a> Simulation<'a> {
             self.notify_sessions(f, now);
         }
         self.send(f, now);
-        self.slots.schedule(self.first_flow_slot + f, self.flows[f].next_event_time());
-        if self.slots.exceeds_cache() {
+        self.events.schedule(self.first_flow_slot + f, self.flows[f].next_event_time());
+        if self.events.exceeds_cache() {
             self.prefetch_upcoming(self.first_flow_slot + f);
         }
         self.current_flow = usize::MAX;
@@ -310,12 +310,12 @@ impl<'a> Simulation<'a> {
     /// in the flow. The flow in `slot` has just been processed.
     fn prefetch_upcoming(&self, slot: usize) {
         let flow = |slot: usize| self.flows.get(slot.wrapping_sub(self.first_flow_slot));
-        let far = self.slots.earliest_near(slot, FAR);
+        let far = self.events.earliest_near(slot, PREFETCH_FLOW_LOG2);
         if let Some(flow) = flow(far) {
             prefetch(flow);
-            self.slots.prefetch(far);
+            self.events.prefetch(far);
         }
-        if let Some(flow) = flow(self.slots.earliest_near(slot, NEAR)) {
+        if let Some(flow) = flow(self.events.earliest_near(slot, PREFETCH_LISTS_LOG2)) {
             flow.prefetch();
         }
     }
@@ -327,9 +327,9 @@ impl<'a> Simulation<'a> {
         let [path, back] = &self.routes.all[route as usize];
         let (first, hops) = (path[0], [cast::place(path.len()), cast::place(back.len())]);
         let back = back.first().copied();
-        let ticket = |load, len, ecn, bodies: &mut Slab<Body>| {
-            let left = hops[usize::from(matches!(load, Load::Ack(_)))];
-            let body = bodies.insert(Body { flow, connection, left, load });
+        let ticket = |load, len, ecn, bodies: &mut Slab<PacketState>| {
+            let left = hops[usize::from(matches!(load, Payload::Ack(_)))];
+            let body = bodies.insert(PacketState { flow, connection, left, payload: load });
             Packet { arrived: now, len, flow, hash, body, class, ecn }
         };
         self.work += self.outbox.segments.len();
@@ -337,19 +337,20 @@ impl<'a> Simulation<'a> {
         for i in 0..self.outbox.segments.len() {
             let segment = self.outbox.segments[i];
             let ecn = if segment.ect { Ecn::Ect0 } else { Ecn::NotEct };
-            let packet = ticket(Load::Segment(segment), segment.wire, ecn, &mut self.bodies);
+            let packet =
+                ticket(Payload::Segment(segment), segment.wire_bytes, ecn, &mut self.bodies);
             self.push(first, now, packet);
         }
         self.outbox.segments.clear();
         if let Some(len) = self.outbox.datagram.take() {
-            let packet = ticket(Load::Datagram(now, len), len, Ecn::NotEct, &mut self.bodies);
+            let packet = ticket(Payload::Datagram(now, len), len, Ecn::NotEct, &mut self.bodies);
             self.push(first, now, packet);
         }
         for i in 0..self.outbox.acks.len() {
             let ack = self.outbox.acks[i];
             let back = back.expect("only flows with a return path send acks");
             // Acks hash differently from data, as the 5-tuple of the opposite direction does.
-            let load = Load::Ack(self.acks.insert(ack));
+            let load = Payload::Ack(self.acks.insert(ack));
             let packet = ticket(load, ack.wire, Ecn::NotEct, &mut self.bodies);
             self.push(back, now, Packet { hash: !hash, ..packet });
         }
@@ -370,7 +371,7 @@ impl<'a> Simulation<'a> {
             // store-forwarding stall.
             let (at, body, ce) = (*at, packet.body, packet.ecn == Ecn::Ce);
             let arrived = packet.arrived;
-            if !self.wires.is_empty() && self.lost_on_wire(l, body, arrived) {
+            if !self.losses.is_empty() && self.lose_at_random(l, body, arrived) {
                 self.links[l].pop_in_flight();
                 continue;
             }
@@ -378,13 +379,13 @@ impl<'a> Simulation<'a> {
             *passes -= 1;
             let last = *passes == 0;
             match self.links[l].pop_in_flight() {
-                Some(ahead) if !last => self.onward[l].push_back(ahead),
+                Some(ahead) if !last => self.forwarding[l].push_back(ahead),
                 _ => self.deliver(at, body, ce),
             }
         }
-        let onward = self.onward[l].front().map(|(at, _)| *at);
+        let onward = self.forwarding[l].front().map(|(at, _)| *at);
         let next = onward.or_else(|| self.links[l].next_event()).unwrap_or(Time::NEVER);
-        self.slots.schedule_earlier(l, next);
+        self.events.schedule_earlier(l, next);
         self.note_tie(l, next);
     }
 
@@ -399,8 +400,8 @@ impl<'a> Simulation<'a> {
 
     /// Draw the random loss of the packet with this body on link `l`. Returns true if it is lost.
     #[cold]
-    fn lost_on_wire(&mut self, l: usize, body: u32, arrived: Time) -> bool {
-        let Simulation { scenario, wires, bodies, acks, flows, .. } = self;
+    fn lose_at_random(&mut self, l: usize, body: u32, arrived: Time) -> bool {
+        let Simulation { scenario, losses: wires, bodies, acks, flows, .. } = self;
         let Some(wire) = &mut wires[l] else { return false };
         let lost = wire.next_is_lost();
         if lost {
@@ -416,7 +417,7 @@ fn link(scenario: &Scenario, l: usize, may_change: bool) -> Link {
     let def = &scenario.links[l];
     let rng = random_stream(scenario.seed, &format!("links.{}", def.name));
     let mut link = Link::new(def.spec, def.build().qdisc, rng).expect("its rate was checked");
-    // What a wire loses is drawn when a transmission starts, so that it is counted then.
+    // Random losses are drawn when a transmission starts, so that they are counted then.
     if !def.loss.is_lossless() || may_change {
         link.may_change();
     }
@@ -430,11 +431,16 @@ fn link(scenario: &Scenario, l: usize, may_change: bool) -> Link {
 }
 
 /// Free the state of a dropped packet; a lost datagram is reported to its flow.
-fn free_packet(body: u32, bodies: &mut Slab<Body>, acks: &mut Slab<Ack>, flows: &mut [Flow]) {
+fn free_packet(
+    body: u32,
+    bodies: &mut Slab<PacketState>,
+    acks: &mut Slab<Ack>,
+    flows: &mut [Flow],
+) {
     let body = bodies.remove(body);
-    match body.load {
-        Load::Datagram(sent, _) => flows[body.flow as usize].on_datagram_lost(sent),
-        Load::Ack(ack) => drop(acks.remove(ack)),
-        Load::Segment(_) => {}
+    match body.payload {
+        Payload::Datagram(sent, _) => flows[body.flow as usize].on_datagram_lost(sent),
+        Payload::Ack(ack) => drop(acks.remove(ack)),
+        Payload::Segment(_) => {}
     }
 }

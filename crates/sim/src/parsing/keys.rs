@@ -373,7 +373,7 @@ pub static CHANGE: Table = Table {
 };
 
 /// New properties of a link in a change.
-pub static TURN: Table = Table {
+pub static LINK_CHANGE: Table = Table {
     path: "changes.links.NAME",
     about: "New settings of a link, for transmissions that start from that time on.",
     keys: &[
@@ -385,7 +385,7 @@ pub static TURN: Table = Table {
 };
 
 /// All tables of a scenario, outermost first.
-pub static TABLES: [&Table; 7] = [&SCENARIO, &LINK, &LOSS, &TRACE, &FLOW, &CHANGE, &TURN];
+pub static TABLES: [&Table; 7] = [&SCENARIO, &LINK, &LOSS, &TRACE, &FLOW, &CHANGE, &LINK_CHANGE];
 
 /// Kind of value and its notation.
 #[derive(Debug)]

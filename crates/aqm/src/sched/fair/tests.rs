@@ -46,7 +46,7 @@ fn a_threshold_leaves_room_for_who_comes_late() {
 }
 
 #[test]
-fn queues_are_told_apart_as_asked() {
+fn queues_are_selected_by_flow_or_class() {
     // Flow 0 has class 0 here, and the hash is the number of the flow.
     for (by, order) in [("flow", [0, 2, 1]), ("hash", [0, 2, 1]), ("class", [0, 1, 2])] {
         let mut q = Bench::new("drr", &[("by", by), ("quantum", "1000B")]);

@@ -72,7 +72,7 @@ pub struct Segment {
     /// Payload, in the profile's unit: bytes (`rfc`) or packets (`ns2`, always 1); 0 for a SYN.
     pub len: u32,
     /// Size on the wire with header, bytes.
-    pub wire: u32,
+    pub wire_bytes: u32,
     /// True for a SYN.
     pub syn: bool,
     /// Congestion window reduced (CWR): the sender has reacted to an ECN echo (RFC 3168 §6.1.2).

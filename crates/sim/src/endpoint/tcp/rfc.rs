@@ -303,7 +303,7 @@ impl<C: CongestionControl> RfcSender<C> {
         #[expect(clippy::cast_possible_truncation, reason = "at most the payload of 65,535 bytes")]
         let len = len as u32;
         let wire = len + self.header_bytes;
-        out.push(Segment { seq, len, wire, syn, cwr, retransmission: again, ect });
+        out.push(Segment { seq, len, wire_bytes: wire, syn, cwr, retransmission: again, ect });
         self.stats.sent_packets += 1;
         self.stats.retransmitted_packets += u64::from(again);
         let end = seq + u64::from(len).max(u64::from(syn));

@@ -46,7 +46,7 @@ impl Flow {
             self.later_totals.back().map_or(self.delivered, |l| l.1)
         };
         let next_timer = tcp.receiver.timer();
-        self.received_known += u64::from(segment.wire);
+        self.received_known += u64::from(segment.wire_bytes);
         if at < look {
             // Rarely anything is left of a time before the last sample.
             self.later_totals.clear();
@@ -65,7 +65,7 @@ impl Flow {
     pub(super) fn process_arrival(&mut self, out: &mut Outbox) {
         let Some((at, connection, arrival)) = self.inbox.pop_front() else { return };
         self.received += match arrival {
-            Arrival::Segment(segment, _) => u64::from(segment.wire),
+            Arrival::Segment(segment, _) => u64::from(segment.wire_bytes),
             Arrival::Datagram(_, len) => u64::from(len),
         };
         match (&mut self.ends, arrival) {

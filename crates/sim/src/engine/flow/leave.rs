@@ -16,8 +16,8 @@ impl Flow {
             tcp.sender.abort();
             tcp.receiver.reset();
             tcp.completions.retain(|c| c.start + c.duration < now);
-            if let App::Lent(told) = &mut tcp.app {
-                (told.received, told.acked, told.busy) = (None, false, false);
+            if let App::Pooled(transfer) = &mut tcp.app {
+                (transfer.received, transfer.acked, transfer.busy) = (None, false, false);
             }
         }
     }

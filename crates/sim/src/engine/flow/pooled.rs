@@ -21,7 +21,7 @@ impl Flow {
     ) -> Flow {
         let kind = if request { "requests" } else { "answers" };
         let key = format!("flows.{}.{kind}.{n}", def.flow_name(i));
-        let told = Transfer {
+        let transfer = Transfer {
             open: OpenRequest::default(),
             target: 0,
             received: None,
@@ -29,7 +29,7 @@ impl Flow {
             acked: false,
             busy: false,
         };
-        let app = App::Lent(Box::new(told));
+        let app = App::Pooled(Box::new(transfer));
         let ends = TcpEndpoints::new(def, app, &mut random_stream(seed, &format!("{key}.tcp")));
         let mut flow =
             Flow::from_parts(def, group, i, of_links, seed, Time::NEVER, Endpoints::Tcp(ends));
@@ -44,7 +44,7 @@ impl Flow {
     /// Start a transfer, on a new connection or, if `open.keep` is set, on the existing one.
     pub fn start_transfer(&mut self, now: Time, open: OpenRequest, out: &mut Outbox) {
         let Endpoints::Tcp(tcp) = &mut self.ends else { return };
-        let App::Lent(told) = &mut tcp.app else { return };
+        let App::Pooled(transfer) = &mut tcp.app else { return };
         if !open.reuse_connection || self.connection == 0 {
             self.connection += 1;
             // A new connection has new port numbers.
@@ -54,7 +54,7 @@ impl Flow {
             tcp.sender.open(now, &mut out.segments);
         }
         let target = tcp.receiver.received_in_connection() + open.bytes;
-        **told = Transfer {
+        **transfer = Transfer {
             open,
             target,
             received: None,
@@ -68,7 +68,7 @@ impl Flow {
     /// Transfer with news for the session group, if there is one.
     pub fn pending_transfer(&mut self) -> Option<&mut Transfer> {
         let Endpoints::Tcp(tcp) = &mut self.ends else { return None };
-        let App::Lent(told) = &mut tcp.app else { return None };
-        (told.received.is_some() || told.acked).then_some(told)
+        let App::Pooled(transfer) = &mut tcp.app else { return None };
+        (transfer.received.is_some() || transfer.acked).then_some(transfer)
     }
 }

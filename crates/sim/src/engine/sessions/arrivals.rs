@@ -1,7 +1,7 @@
 //! Kinds of session groups: arrival processes, sessions, queries, web pages.
 
 use super::Host;
-use super::event_heap::{Agenda, What};
+use super::event_heap::{EventHeap, SessionEvent};
 use crate::collections::slab::Slab;
 use crate::engine::transfer::OpenRequest;
 use crate::engine::transfer::Transfer;
@@ -75,25 +75,25 @@ impl Kind {
     pub fn new(
         source: &Source,
         [joins, start]: [Time; 2],
-        agenda: &mut Agenda,
+        events: &mut EventHeap,
         rng: &mut Pcg64Mcg,
     ) -> Kind {
         match source {
-            Source::Web(p) => Kind::Web(WebUsers::new(p.clone(), [joins, start], agenda, rng)),
+            Source::Web(p) => Kind::Web(WebUsers::new(p.clone(), [joins, start], events, rng)),
             Source::Poisson(p) => {
-                agenda.push(start + p.arrivals().sample(rng), What::Arrive);
+                events.push(start + p.arrivals().sample(rng), SessionEvent::Arrive);
                 Kind::Poisson(
                     Poisson { interval: Some(p.arrivals()), ..p.clone() },
                     p.number.unwrap_or(u64::MAX),
                 )
             }
             Source::Sessions(p) => {
-                agenda.push(start + p.interval.sample(rng), What::Arrive);
+                events.push(start + p.interval.sample(rng), SessionEvent::Arrive);
                 let left = p.number.unwrap_or(u64::MAX);
                 Kind::Sessions { params: p.clone(), left, here: Slab::new() }
             }
             Source::Incast(p) => {
-                agenda.push(start, What::Arrive);
+                events.push(start, SessionEvent::Arrive);
                 Kind::Incast(IncastQueries {
                     params: p.clone(),
                     left: p.number.unwrap_or(u64::MAX),
@@ -103,11 +103,14 @@ impl Kind {
                 })
             }
             Source::Trace(t) => {
-                agenda.push(t.rows.first().map_or(Time::NEVER, |r| start + r.at), What::Arrive);
+                events.push(
+                    t.rows.first().map_or(Time::NEVER, |r| start + r.at),
+                    SessionEvent::Arrive,
+                );
                 Kind::Trace { trace: t.clone(), start, next: 0 }
             }
             Source::Bulk(_) | Source::Transfers(_) | Source::Cbr(_) | Source::OnOff(_) => {
-                unreachable!("these sources do not use crowds")
+                unreachable!("these sources do not use sessions")
             }
         }
     }
@@ -116,16 +119,16 @@ impl Kind {
     pub fn process_event(
         &mut self,
         now: Time,
-        what: What,
+        what: SessionEvent,
         stop: Time,
         hosts: &[Host],
-        agenda: &mut Agenda,
+        events: &mut EventHeap,
         rng: &mut Pcg64Mcg,
     ) -> Option<OpenRequest> {
-        if let What::Open(open) = what {
+        if let SessionEvent::Open(open) = what {
             return Some(open);
         }
-        if now >= stop && what == What::Arrive {
+        if now >= stop && what == SessionEvent::Arrive {
             return None;
         }
         let open = |host, bytes: u64, tag| OpenRequest {
@@ -142,17 +145,17 @@ impl Kind {
                 let bytes = p.size.sample(rng).0;
                 let host = draw_host(hosts, rng);
                 if let Some(interval) = p.interval.as_ref().filter(|_| *left > 0) {
-                    agenda.push(now + interval.sample(rng), What::Arrive);
+                    events.push(now + interval.sample(rng), SessionEvent::Arrive);
                 }
                 Some(open(host, bytes, 0))
             }
             Kind::Sessions { params, left, here } => {
                 let session = match what {
-                    What::Next(session) => session,
+                    SessionEvent::Next(session) => session,
                     _ => {
                         *left -= 1;
                         if *left > 0 {
-                            agenda.push(now + params.interval.sample(rng), What::Arrive);
+                            events.push(now + params.interval.sample(rng), SessionEvent::Arrive);
                         }
                         here.insert(params.transfers)
                     }
@@ -164,15 +167,15 @@ impl Kind {
                 let row = trace.rows[*next];
                 *next += 1;
                 if let Some(row) = trace.rows.get(*next) {
-                    agenda.push(*start + row.at, What::Arrive);
+                    events.push(*start + row.at, SessionEvent::Arrive);
                 }
                 Some(open(row.flow, row.bytes, 0))
             }
             Kind::Incast(queries) => {
-                queries.send_query(now, cast::number(hosts.len()), agenda, rng);
+                queries.send_query(now, cast::number(hosts.len()), events, rng);
                 None
             }
-            Kind::Web(users) => users.act(now, what, stop, hosts, agenda, rng),
+            Kind::Web(users) => users.act(now, what, stop, hosts, events, rng),
         }
     }
 
@@ -180,21 +183,21 @@ impl Kind {
     pub fn on_connection_end(
         &mut self,
         now: Time,
-        told: &Transfer,
-        agenda: &mut Agenda,
+        transfer: &Transfer,
+        events: &mut EventHeap,
         rng: &mut Pcg64Mcg,
     ) {
         match self {
             Kind::Sessions { params, here, .. } => {
-                let left = here.get_mut(told.open.id);
+                let left = here.get_mut(transfer.open.id);
                 *left -= 1;
                 if *left == 0 {
-                    here.remove(told.open.id);
+                    here.remove(transfer.open.id);
                 } else {
-                    agenda.push(now + params.gap.sample(rng), What::Next(told.open.id));
+                    events.push(now + params.gap.sample(rng), SessionEvent::Next(transfer.open.id));
                 }
             }
-            Kind::Web(users) => users.ended(now, &told.open, agenda, rng),
+            Kind::Web(users) => users.ended(now, &transfer.open, events, rng),
             Kind::Poisson(..) | Kind::Incast(_) | Kind::Trace { .. } => {}
         }
     }
@@ -204,7 +207,7 @@ impl Kind {
     pub fn on_answer(
         &mut self,
         at: Time,
-        agenda: &mut Agenda,
+        events: &mut EventHeap,
         rng: &mut Pcg64Mcg,
     ) -> Option<(Time, Span)> {
         let Kind::Incast(q) = self else { return None };
@@ -214,14 +217,14 @@ impl Kind {
             return None;
         }
         if q.left > 0 {
-            agenda.push(q.last + q.params.gap.sample(rng), What::Arrive);
+            events.push(q.last + q.params.gap.sample(rng), SessionEvent::Arrive);
         }
         Some((q.made, q.last - q.made))
     }
 }
 
 impl IncastQueries {
-    fn send_query(&mut self, now: Time, servers: u32, agenda: &mut Agenda, rng: &mut Pcg64Mcg) {
+    fn send_query(&mut self, now: Time, servers: u32, events: &mut EventHeap, rng: &mut Pcg64Mcg) {
         self.left -= 1;
         (self.made, self.last, self.waiting) = (now, now, servers as usize);
         for host in 0..servers {
@@ -235,7 +238,7 @@ impl IncastQueries {
                 request: false,
                 reuse_connection: false,
             };
-            agenda.push(since, What::Open(open));
+            events.push(since, SessionEvent::Open(open));
         }
     }
 }
@@ -244,7 +247,7 @@ impl WebUsers {
     fn new(
         params: Web,
         [joins, start]: [Time; 2],
-        agenda: &mut Agenda,
+        events: &mut EventHeap,
         rng: &mut Pcg64Mcg,
     ) -> WebUsers {
         let mut launched = Span::ZERO;
@@ -252,7 +255,7 @@ impl WebUsers {
             // The start of the first user is drawn by the caller.
             let begin = if user == 0 { start } else { joins + params.start.sample(rng) };
             let first = params.first.sample(rng);
-            agenda.push(begin + launched + first, What::Next(cast::saturate32(user)));
+            events.push(begin + launched + first, SessionEvent::Next(cast::saturate32(user)));
             launched = launched + params.launch.sample(rng);
         }
         WebUsers {
@@ -266,15 +269,15 @@ impl WebUsers {
     fn act(
         &mut self,
         now: Time,
-        what: What,
+        what: SessionEvent,
         stop: Time,
         hosts: &[Host],
-        agenda: &mut Agenda,
+        events: &mut EventHeap,
         rng: &mut Pcg64Mcg,
     ) -> Option<OpenRequest> {
         let page = match what {
-            What::Object(page) => page,
-            What::Next(user) => {
+            SessionEvent::Object(page) => page,
+            SessionEvent::Next(user) => {
                 let left = &mut self.left[user as usize];
                 if *left == 0 || now >= stop {
                     return None;
@@ -283,11 +286,11 @@ impl WebUsers {
                 let host = draw_host(hosts, rng);
                 let left = cast::trunc(libm::ceil(self.params.objects.sample_f64(rng)).max(1.0));
                 if self.params.overlap {
-                    agenda.push(now + self.params.page_gap.sample(rng), What::Next(user));
+                    events.push(now + self.params.page_gap.sample(rng), SessionEvent::Next(user));
                 }
                 self.pages.insert(Page { user, host, left, open_connections: 0 })
             }
-            What::Arrive | What::Open(_) => return None,
+            SessionEvent::Arrive | SessionEvent::Open(_) => return None,
         };
         let bytes = self.params.size.sample(rng).0.max(1);
         let gap = self.params.object_gap.sample(rng);
@@ -295,7 +298,7 @@ impl WebUsers {
         of.left -= 1;
         of.open_connections += 1;
         if of.left > 0 {
-            agenda.push(now + gap, What::Object(page));
+            events.push(now + gap, SessionEvent::Object(page));
         }
         let host = of.host;
         let tag = self.objects.insert(Object { page, bytes, requested_at: now });
@@ -311,11 +314,11 @@ impl WebUsers {
         })
     }
 
-    fn ended(&mut self, now: Time, open: &OpenRequest, agenda: &mut Agenda, rng: &mut Pcg64Mcg) {
+    fn ended(&mut self, now: Time, open: &OpenRequest, events: &mut EventHeap, rng: &mut Pcg64Mcg) {
         if open.request {
             let Object { bytes, requested_at: since, .. } = *self.objects.get_mut(open.id);
             let answer = OpenRequest { bytes, requested_at: since, request: false, ..*open };
-            return agenda.push(now, What::Open(answer));
+            return events.push(now, SessionEvent::Open(answer));
         }
         let Object { page, .. } = self.objects.remove(open.id);
         let of = self.pages.get_mut(page);
@@ -325,7 +328,7 @@ impl WebUsers {
         }
         let Page { user, .. } = self.pages.remove(page);
         if !self.params.overlap {
-            agenda.push(now + self.params.page_gap.sample(rng), What::Next(user));
+            events.push(now + self.params.page_gap.sample(rng), SessionEvent::Next(user));
         }
     }
 }

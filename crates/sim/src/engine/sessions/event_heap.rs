@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 
 /// Event of a session group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum SessionEvent {
     /// Arrival of a flow, session or query.
     Arrive,
     /// Opening of a connection.
@@ -18,50 +18,50 @@ pub enum What {
     Object(u32),
 }
 
-struct Entry {
+struct Scheduled {
     at: Time,
     sequence: u64,
-    event: What,
+    event: SessionEvent,
 }
 
-impl Entry {
+impl Scheduled {
     fn key(&self) -> (Time, u64) {
         (self.at, self.sequence)
     }
 }
 
-impl PartialEq for Entry {
-    fn eq(&self, other: &Entry) -> bool {
+impl PartialEq for Scheduled {
+    fn eq(&self, other: &Scheduled) -> bool {
         self.key() == other.key()
     }
 }
 
-impl Eq for Entry {}
+impl Eq for Scheduled {}
 
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Entry) -> Option<Ordering> {
+impl PartialOrd for Scheduled {
+    fn partial_cmp(&self, other: &Scheduled) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Entry {
-    fn cmp(&self, other: &Entry) -> Ordering {
+impl Ord for Scheduled {
+    fn cmp(&self, other: &Scheduled) -> Ordering {
         self.key().cmp(&other.key())
     }
 }
 
 /// Event queue.
 #[derive(Default)]
-pub struct Agenda {
-    heap: BinaryHeap<Reverse<Entry>>,
+pub struct EventHeap {
+    heap: BinaryHeap<Reverse<Scheduled>>,
     sequence: u64,
 }
 
-impl Agenda {
+impl EventHeap {
     /// Schedule `what` at `at`; dropped if `at` is [`Time::NEVER`].
-    pub fn push(&mut self, at: Time, what: What) {
+    pub fn push(&mut self, at: Time, what: SessionEvent) {
         if at < Time::NEVER {
-            self.heap.push(Reverse(Entry { at, sequence: self.sequence, event: what }));
+            self.heap.push(Reverse(Scheduled { at, sequence: self.sequence, event: what }));
             self.sequence += 1;
         }
     }
@@ -77,7 +77,7 @@ impl Agenda {
     }
 
     /// Remove and return the first event, if it is due at `now`.
-    pub fn pop(&mut self, now: Time) -> Option<What> {
+    pub fn pop(&mut self, now: Time) -> Option<SessionEvent> {
         if self.next() > now {
             return None;
         }
@@ -91,14 +91,14 @@ mod tests {
 
     #[test]
     fn events_are_ordered_by_time_then_insertion() {
-        let mut agenda = Agenda::default();
+        let mut events = EventHeap::default();
         for (at, n) in [(5, 0), (3, 1), (5, 2), (3, 3), (9, 4)] {
-            agenda.push(Time(at), What::Next(n));
+            events.push(Time(at), SessionEvent::Next(n));
         }
-        agenda.push(Time::NEVER, What::Arrive);
-        assert_eq!((agenda.next(), agenda.pop(Time(2))), (Time(3), None));
-        let order: Vec<_> = std::iter::from_fn(|| agenda.pop(Time(5))).collect();
-        assert_eq!(order, [1, 3, 0, 2].map(What::Next));
-        assert_eq!(agenda.next(), Time(9));
+        events.push(Time::NEVER, SessionEvent::Arrive);
+        assert_eq!((events.next(), events.pop(Time(2))), (Time(3), None));
+        let order: Vec<_> = std::iter::from_fn(|| events.pop(Time(5))).collect();
+        assert_eq!(order, [1, 3, 0, 2].map(SessionEvent::Next));
+        assert_eq!(events.next(), Time(9));
     }
 }

@@ -19,7 +19,7 @@ use crate::output::outcome;
 use crate::traffic::session_params::CompletionRule;
 use crate::traffic::source::Source;
 use arrivals::Kind;
-use event_heap::Agenda;
+use event_heap::EventHeap;
 use rand_pcg::Pcg64Mcg;
 use serde_json::{Map, Value as Json};
 use sojourn_aqm::units::{Span, Time};
@@ -71,7 +71,7 @@ pub struct SessionGroup {
     /// Completed queries: start time and duration until the last answer.
     pub queries: Vec<(Time, Span)>,
     kind: Kind,
-    agenda: Agenda,
+    events: EventHeap,
     rng: Pcg64Mcg,
     stop: Time,
     until: CompletionRule,
@@ -90,8 +90,8 @@ impl SessionGroup {
         let joins = Time::ZERO + def.joins.unwrap_or_default();
         let start = joins + def.source.start().sample(&mut own_stream("start"));
         let mut rng = own_stream("source");
-        let mut agenda = Agenda::default();
-        let kind = Kind::new(&def.source, [joins, start], &mut agenda, &mut rng);
+        let mut events = EventHeap::default();
+        let kind = Kind::new(&def.source, [joins, start], &mut events, &mut rng);
         let until = match &def.source {
             Source::Poisson(p) => p.until,
             Source::Incast(p) => p.until,
@@ -107,7 +107,7 @@ impl SessionGroup {
             done: Vec::new(),
             queries: Vec::new(),
             kind,
-            agenda,
+            events,
             rng,
             stop: def.source.stop().map_or(Time::NEVER, |s| joins + s),
             until,
@@ -119,24 +119,24 @@ impl SessionGroup {
 
     /// Time at which [`SessionGroup::process_next_event`] is next due.
     pub fn next(&self) -> Time {
-        self.agenda.next()
+        self.events.next()
     }
 
     /// Process the first event due at `now`; returns the connection to open, if any.
     pub fn process_next_event(&mut self, now: Time) -> Option<OpenRequest> {
-        let what = self.agenda.pop(now)?;
+        let what = self.events.pop(now)?;
         let open = self.kind.process_event(
             now,
             what,
             self.stop,
             &self.hosts,
-            &mut self.agenda,
+            &mut self.events,
             &mut self.rng,
         );
         let open = OpenRequest { reuse_connection: self.reuse_connection, ..open? };
         if self.open_connections >= self.max_open {
             self.hosts[open.host as usize].deferred += 1;
-            self.agenda.push(now + AGAIN, event_heap::What::Open(open));
+            self.events.push(now + AGAIN, event_heap::SessionEvent::Open(open));
             return None;
         }
         self.open_connections += 1;
@@ -149,7 +149,7 @@ impl SessionGroup {
     /// pooled flows are made to leave separately.
     pub fn leave(&mut self, now: Time) {
         self.stop = self.stop.min(now);
-        self.agenda.clear();
+        self.events.clear();
         self.done.retain(|d| d.start + d.took < now);
         self.queries.retain(|(made, took)| *made + *took < now);
     }
@@ -159,37 +159,37 @@ impl SessionGroup {
         self.hosts[open.host as usize].idle[usize::from(open.request)].pop()
     }
 
-    /// Handle the reception of the last byte of `told` at `at`, possibly in the future. Returns the
-    /// time at which the session group must be woken.
-    pub fn on_received(&mut self, told: &Transfer, host: u32, at: Time) -> Time {
-        if self.until == CompletionRule::Received && !told.open.request {
-            self.complete(told, host, at);
+    /// Handle the reception of the last byte of `transfer` at `at`, possibly in the future. Returns
+    /// the time at which the session group must be woken.
+    pub fn on_received(&mut self, transfer: &Transfer, host: u32, at: Time) -> Time {
+        if self.until == CompletionRule::Received && !transfer.open.request {
+            self.complete(transfer, host, at);
         }
         self.next()
     }
 
-    /// Handle the acknowledgement of all data of `told` at `now`: flow `f` becomes idle. Returns
-    /// the time at which the session group must be woken.
-    pub fn on_acked(&mut self, told: &Transfer, host: u32, f: u32, now: Time) -> Time {
-        if self.until == CompletionRule::Acked && !told.open.request {
-            self.complete(told, host, now);
+    /// Handle the acknowledgement of all data of `transfer` at `now`: flow `f` becomes idle.
+    /// Returns the time at which the session group must be woken.
+    pub fn on_acked(&mut self, transfer: &Transfer, host: u32, f: u32, now: Time) -> Time {
+        if self.until == CompletionRule::Acked && !transfer.open.request {
+            self.complete(transfer, host, now);
         }
         self.open_connections -= 1;
-        self.hosts[host as usize].idle[usize::from(told.open.request)].push(f);
-        self.kind.on_connection_end(now, told, &mut self.agenda, &mut self.rng);
+        self.hosts[host as usize].idle[usize::from(transfer.open.request)].push(f);
+        self.kind.on_connection_end(now, transfer, &mut self.events, &mut self.rng);
         self.next()
     }
 
-    fn complete(&mut self, told: &Transfer, host: u32, at: Time) {
-        let OpenRequest { requested_at: since, bytes, .. } = told.open;
+    fn complete(&mut self, transfer: &Transfer, host: u32, at: Time) {
+        let OpenRequest { requested_at: since, bytes, .. } = transfer.open;
         self.done.push(CompletedTransfer {
             start: since,
             took: at - since,
-            startup: told.startup,
+            startup: transfer.startup,
             bytes,
             host,
         });
-        self.queries.extend(self.kind.on_answer(at, &mut self.agenda, &mut self.rng));
+        self.queries.extend(self.kind.on_answer(at, &mut self.events, &mut self.rng));
     }
 
     /// Add the results of host `h`, whose completed transfers are `done`, to `map`.

@@ -7,9 +7,9 @@ use sojourn_aqm::LinkSpec;
 use sojourn_aqm::units::{Span, Time};
 
 /// Schedule of interruptions.
-pub(super) struct Agenda {
+pub(super) struct Interruptions {
     /// Changes.
-    pub timetable: ChangeSchedule,
+    pub changes: ChangeSchedule,
     /// End of the warm-up; [`Time::NEVER`] after it.
     pub warm: Time,
     /// Next sample.
@@ -20,12 +20,12 @@ pub(super) struct Agenda {
     pub end: Time,
 }
 
-impl Agenda {
+impl Interruptions {
     /// Create the schedule of `scenario`.
-    pub fn new(scenario: &Scenario) -> Agenda {
+    pub fn new(scenario: &Scenario) -> Interruptions {
         let interval = scenario.sample.unwrap_or(Span(u64::MAX));
-        Agenda {
-            timetable: ChangeSchedule::new(scenario),
+        Interruptions {
+            changes: ChangeSchedule::new(scenario),
             warm: Time::ZERO + scenario.warmup,
             sample: Time::ZERO + interval,
             interval,
@@ -35,35 +35,35 @@ impl Agenda {
 
     /// Time of the next interruption.
     pub fn next(&self) -> Time {
-        self.timetable.next().min(self.warm).min(self.sample).min(self.end)
+        self.changes.next().min(self.warm).min(self.sample).min(self.end)
     }
 }
 
 impl Simulation<'_> {
     /// Process what is due now, changes first; returns true at the end of the run.
     #[cold]
-    pub(super) fn stand_still(&mut self, agenda: &mut Agenda) -> bool {
+    pub(super) fn process_interruption(&mut self, agenda: &mut Interruptions) -> bool {
         let now = self.next_interruption;
-        while let Some(step) = agenda.timetable.step(now) {
-            self.change(now, step);
+        while let Some(step) = agenda.changes.pop_due(now) {
+            self.apply_change(now, step);
         }
         if agenda.warm == now {
             agenda.warm = Time::NEVER;
-            self.begin(now);
+            self.start_measuring(now);
         }
         if agenda.sample == now {
             agenda.sample += agenda.interval;
-            self.record(now);
+            self.sample(now);
         }
         if agenda.end == now {
-            self.look(now);
+            self.advance_all(now);
             return true;
         }
         self.next_interruption = agenda.next();
         false
     }
 
-    fn change(&mut self, now: Time, step: DueChange) {
+    fn apply_change(&mut self, now: Time, step: DueChange) {
         match step {
             DueChange::Link(l, turn) => {
                 let LinkSpec { rate, delay } = self.links[l].spec();
@@ -75,49 +75,48 @@ impl Simulation<'_> {
                 for f in self.members[group].clone() {
                     self.leave(f, now);
                 }
-                if let Some(c) = self.crowd_of(group) {
-                    for i in 0..self.crowds[c].flows.len() {
-                        self.leave(self.crowds[c].flows[i] as usize, now);
+                if let Some(c) = self.sessions_of(group) {
+                    for i in 0..self.sessions[c].flows.len() {
+                        self.leave(self.sessions[c].flows[i] as usize, now);
                     }
-                    self.crowds[c].leave(now);
-                    self.slots.schedule(self.links.len() + c, self.crowds[c].next());
+                    self.sessions[c].leave(now);
+                    self.events.schedule(self.links.len() + c, self.sessions[c].next());
                 }
             }
         }
     }
 
     /// Index of the group of sessions `group`; `None` for ordinary flows.
-    fn crowd_of(&self, group: usize) -> Option<usize> {
+    fn sessions_of(&self, group: usize) -> Option<usize> {
         let name = |group: usize| &self.scenario.flows[group].name;
-        self.crowds.binary_search_by_key(&name(group), |crowd| name(crowd.group)).ok()
+        self.sessions.binary_search_by_key(&name(group), |sessions| name(sessions.group)).ok()
     }
 
     /// Flow `f` leaves.
     fn leave(&mut self, f: usize, now: Time) {
         self.work += 1;
         self.flows[f].leave(now);
-        self.slots.schedule(self.first_flow_slot + f, self.flows[f].next_event_time());
+        self.events.schedule(self.first_flow_slot + f, self.flows[f].next_event_time());
     }
 
-    /// Packets that links have sent since counting began.
-    pub(super) fn departed(&mut self) -> u64 {
+    /// Number of packets sent by links since the last reset of their statistics.
+    pub(super) fn departed_packets(&mut self) -> u64 {
         self.links.iter_mut().map(|link| link.stats().departed_packets).sum()
     }
 
-    /// Brings everything up to `now`, so that it can be looked at. What arrives at `now` itself is
-    /// not seen.
-    fn look(&mut self, now: Time) {
+    /// Advance links and flows to `now`. Arrivals at `now` itself are not included.
+    fn advance_all(&mut self, now: Time) {
         self.work += self.links.len() + self.flows.len();
         let before = Time(now.0.saturating_sub(1));
         self.links.iter_mut().for_each(|link| link.advance(now));
-        // Who lost a packet hears of it, whether a queue lost it or a wire.
+        // Report dropped and randomly lost packets to their flows.
         (0..self.links.len()).for_each(|l| self.collect_from_link(l));
         self.flows.iter_mut().for_each(|flow| flow.advance_totals(before));
     }
 
-    fn record(&mut self, now: Time) {
-        self.look(now);
-        let on_links = self.on_links();
+    fn sample(&mut self, now: Time) {
+        self.advance_all(now);
+        let on_links = self.flows_with_packets_on_links();
         if let Some(mut series) = self.series.take() {
             series.sample_links(now, &mut self.links);
             series.sample_groups(&self.flows, &on_links);
@@ -128,9 +127,9 @@ impl Simulation<'_> {
         }
     }
 
-    /// Which flows have something of their connection on links, by walking over all that is there:
-    /// a count per flow would cost something with every packet.
-    fn on_links(&self) -> Vec<bool> {
+    /// For each flow, true if a packet of its connection is on a link. Visits all packets, because
+    /// a counter per flow would cost time at every packet.
+    fn flows_with_packets_on_links(&self) -> Vec<bool> {
         let mut flows = vec![false; self.flows.len()];
         for body in self.bodies.iter() {
             let flow = body.flow as usize;
@@ -139,12 +138,12 @@ impl Simulation<'_> {
         flows
     }
 
-    fn begin(&mut self, now: Time) {
-        self.look(now);
+    fn start_measuring(&mut self, now: Time) {
+        self.advance_all(now);
         if let Some(series) = &mut self.series {
             series.begin(&mut self.links);
         }
-        self.departed_in_warmup = self.departed();
+        self.departed_in_warmup = self.departed_packets();
         self.links.iter_mut().for_each(|link| link.reset_stats(now));
         self.flows.iter_mut().for_each(|flow| flow.begin(now));
     }

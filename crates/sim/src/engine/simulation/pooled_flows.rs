@@ -11,9 +11,9 @@ use sojourn_aqm::units::{Span, Time};
 
 /// Owner of a pooled flow.
 #[derive(Clone, Copy)]
-pub struct Lease {
+pub struct PooledFlowOwner {
     /// Index of the group of sessions.
-    pub crowd: u32,
+    pub sessions: u32,
     /// Index of the host.
     pub host: u32,
 }
@@ -24,18 +24,18 @@ pub struct Routes {
     pub all: Vec<Route>,
     /// Index of the first route of each group.
     first_route: Vec<usize>,
-    /// Propagation delay of each, there and back.
+    /// Propagation delay of each route, there and back.
     delays: Vec<Span>,
-    /// How many each group has in one direction, and which of them its flows take.
+    /// Number of routes of each group in one direction: 1, or one per flow.
     routes_per_direction: Vec<usize>,
 }
 
 impl Routes {
     /// Collect the routes of every group; groups with requests also have the reversed routes.
     pub fn of(scenario: &Scenario) -> Routes {
-        let (mut all, mut begin, mut ways) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut all, mut first_route, mut ways) = (Vec::new(), Vec::new(), Vec::new());
         for def in &scenario.flows {
-            begin.push(all.len());
+            first_route.push(all.len());
             ways.push(def.routes.len());
             all.extend(def.routes.iter().cloned());
             if matches!(&def.source, Source::Web(w) if w.request) {
@@ -43,7 +43,7 @@ impl Routes {
             }
         }
         let delays = all.iter().map(|route| delay_of(route, &scenario.links)).collect();
-        Routes { all, first_route: begin, delays, routes_per_direction: ways }
+        Routes { all, first_route, delays, routes_per_direction: ways }
     }
 
     /// Propagation delay of all links of route `number`, there and back.
@@ -62,54 +62,55 @@ impl Routes {
 impl Simulation<'_> {
     /// Process an event of the group of sessions `c`.
     pub(super) fn sessions_event(&mut self, c: usize, now: Time) {
-        if let Some(open) = self.crowds[c].process_next_event(now) {
-            let f = match self.crowds[c].take_idle_flow(&open) {
+        if let Some(open) = self.sessions[c].process_next_event(now) {
+            let f = match self.sessions[c].take_idle_flow(&open) {
                 Some(f) => f as usize,
                 None => self.new_pooled_flow(c, &open),
             };
             self.current_flow = f;
             self.flows[f].start_transfer(now, open, &mut self.outbox);
             self.send(f, now);
-            self.slots.schedule(self.first_flow_slot + f, self.flows[f].next_event_time());
+            self.events.schedule(self.first_flow_slot + f, self.flows[f].next_event_time());
             self.current_flow = usize::MAX;
         }
-        self.slots.schedule(self.links.len() + c, self.crowds[c].next());
+        self.events.schedule(self.links.len() + c, self.sessions[c].next());
     }
 
     /// Create a pooled flow for the host of `open`, whose other flows are all busy.
     #[cold]
     fn new_pooled_flow(&mut self, c: usize, open: &OpenRequest) -> usize {
         let scenario = self.scenario;
-        let group = self.crowds[c].group;
+        let group = self.sessions[c].group;
         let (def, host) = (&scenario.flows[group], u64::from(open.host));
-        let lent = &mut self.crowds[c].hosts[open.host as usize].pooled[usize::from(open.request)];
+        let created =
+            &mut self.sessions[c].hosts[open.host as usize].pooled[usize::from(open.request)];
         let route = self.routes.index(group, host, open.request);
-        let which = (host, *lent, open.request);
-        *lent += 1;
+        let which = (host, *created, open.request);
+        *created += 1;
         let mut flow = Flow::pooled(def, group, which, self.routes.delay(route), scenario.seed);
         flow.route = route;
         let f = self.flows.len();
-        self.crowds[c].flows.push(cast::number(f));
-        self.slots.reserve(self.first_flow_slot + f + 1);
+        self.sessions[c].flows.push(cast::number(f));
+        self.events.reserve(self.first_flow_slot + f + 1);
         self.flows.push(flow);
-        self.pooled_owners.push(Lease { crowd: cast::number(c), host: open.host });
+        self.pooled_owners.push(PooledFlowOwner { sessions: cast::number(c), host: open.host });
         f
     }
 
     /// Notify the group of sessions of the progress of its pooled flow `f`.
     pub(super) fn notify_sessions(&mut self, f: usize, now: Time) {
-        let Some(told) = self.flows[f].pending_transfer() else { return };
-        let Lease { crowd, host } = self.pooled_owners[f - self.unpooled_flows];
-        let crowd_slot = self.links.len() + crowd as usize;
-        let (received, acked) = (told.received.take(), std::mem::take(&mut told.acked));
-        let (told, crowd) = (*told, &mut self.crowds[crowd as usize]);
+        let Some(transfer) = self.flows[f].pending_transfer() else { return };
+        let PooledFlowOwner { sessions, host } = self.pooled_owners[f - self.unpooled_flows];
+        let slot = self.links.len() + sessions as usize;
+        let (received, acked) = (transfer.received.take(), std::mem::take(&mut transfer.acked));
+        let (transfer, sessions) = (*transfer, &mut self.sessions[sessions as usize]);
         let mut next = Time::NEVER;
         if let Some(at) = received {
-            next = crowd.on_received(&told, host, at);
+            next = sessions.on_received(&transfer, host, at);
         }
         if acked {
-            next = crowd.on_acked(&told, host, cast::place(f), now);
+            next = sessions.on_acked(&transfer, host, cast::place(f), now);
         }
-        self.slots.schedule_earlier(crowd_slot, next);
+        self.events.schedule_earlier(slot, next);
     }
 }

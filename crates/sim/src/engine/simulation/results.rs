@@ -1,7 +1,7 @@
 //! Results of a simulation. A row is a flow or, for a group of sessions, one of its hosts with all
 //! pooled flows of that host.
 
-use super::{Progress, Simulation, go_on};
+use super::{Progress, Simulation, may_continue};
 use crate::endpoint::tcp::SenderStats;
 use crate::engine::flow::{Endpoints, Flow};
 use crate::engine::series::FlowSample;
@@ -12,8 +12,8 @@ use sojourn_aqm::units::Time;
 
 /// Row of the result: a flow, or a host of a group of sessions, by index.
 #[derive(Clone, Copy)]
-enum Row {
-    Own(usize),
+enum ResultRow {
+    Flow(usize),
     Host(usize, usize),
 }
 
@@ -39,7 +39,7 @@ impl Simulation<'_> {
         let hosts = self.first_host_rows();
         rows.resize(rows.len() + hosts.last().copied().unwrap_or(0), FlowSample::default());
         for (flow, lease) in self.flows[self.unpooled_flows..].iter().zip(&self.pooled_owners) {
-            let row = hosts[lease.crowd as usize] + lease.host as usize;
+            let row = hosts[lease.sessions as usize] + lease.host as usize;
             let look = &mut rows[self.unpooled_flows + row];
             look.delivered += flow.delivered_bytes();
             look.received += flow.received_bytes();
@@ -50,15 +50,16 @@ impl Simulation<'_> {
     /// First row of each group of sessions among all hosts, and the total number of hosts.
     fn first_host_rows(&self) -> Vec<usize> {
         let mut begin = vec![0];
-        for crowd in &self.crowds {
-            begin.push(begin[begin.len() - 1] + crowd.hosts.len());
+        for sessions in &self.sessions {
+            begin.push(begin[begin.len() - 1] + sessions.hosts.len());
         }
         begin
     }
 
     /// The result of the run; `None` if `progress` returned `false`.
     pub(super) fn outcome(mut self, progress: &mut dyn FnMut(Progress) -> bool) -> Option<Outcome> {
-        let so_far = Progress { share: 1.0, packets: self.departed_in_warmup + self.departed() };
+        let so_far =
+            Progress { share: 1.0, packets: self.departed_in_warmup + self.departed_packets() };
         let scenario = self.scenario;
         // Arrivals after the end of the run may be known already; they do not count.
         let end = Time::ZERO + scenario.duration;
@@ -67,35 +68,36 @@ impl Simulation<'_> {
                 tcp.completions.retain(|c| c.start + c.duration < end);
             }
         }
-        for crowd in &mut self.crowds {
-            crowd.done.retain(|d| d.start + d.took < end);
-            crowd.queries.retain(|(made, took)| *made + *took < end);
+        for sessions in &mut self.sessions {
+            sessions.done.retain(|d| d.start + d.took < end);
+            sessions.queries.retain(|(made, took)| *made + *took < end);
         }
         let window_s = scenario.duration.as_secs() - scenario.warmup.as_secs();
         let bps = |bytes: u64| bytes as f64 * 8.0 / window_s;
         // Rows are in order of declaration.
-        let own = (0..self.unpooled_flows).map(|f| (self.flows[f].group as usize, Row::Own(f)));
-        let hosts = self.crowds.iter().enumerate().flat_map(|(c, crowd)| {
-            (0..crowd.hosts.len()).map(move |h| (crowd.group, Row::Host(c, h)))
+        let own =
+            (0..self.unpooled_flows).map(|f| (self.flows[f].group as usize, ResultRow::Flow(f)));
+        let hosts = self.sessions.iter().enumerate().flat_map(|(c, sessions)| {
+            (0..sessions.hosts.len()).map(move |h| (sessions.group, ResultRow::Host(c, h)))
         });
-        let mut order: Vec<(usize, Row)> = own.chain(hosts).collect();
+        let mut order: Vec<(usize, ResultRow)> = own.chain(hosts).collect();
         order.sort_by_key(|(group, _)| *group);
-        let rows: Vec<Row> = order.into_iter().map(|(_, row)| row).collect();
+        let rows: Vec<ResultRow> = order.into_iter().map(|(_, row)| row).collect();
 
         let mut links = Map::new();
         for ((l, def), bytes) in scenario.links.iter().enumerate().zip(self.goodput_of_links()) {
-            if !go_on(l, so_far, progress) {
+            if !may_continue(l, so_far, progress) {
                 return None;
             }
             let mut link = outcome::link_summary(def.qdisc, &mut self.links[l], bps(bytes));
-            let wire = self.wires.get(l).and_then(Option::as_ref);
+            let wire = self.losses.get(l).and_then(Option::as_ref);
             link["lost_on_wire_packets"] = wire.map_or(0, |wire| wire.lost).into();
             links.insert(def.name.clone(), link);
         }
         let held = self.host_contents();
         let mut stopped = false;
         let flows = rows.iter().enumerate().map_while(|(i, row)| {
-            stopped = !go_on(i, so_far, progress);
+            stopped = !may_continue(i, so_far, progress);
             (!stopped).then(|| self.summary(*row, &held, &bps))
         });
         let mut members = Map::new();
@@ -120,36 +122,46 @@ impl Simulation<'_> {
 
     /// Flows and completions of each host, by group of sessions and host.
     fn host_contents(&self) -> Vec<Vec<HostContents>> {
-        let of_crowd = |crowd: &SessionGroup| {
-            let mut held = vec![HostContents::default(); crowd.hosts.len()];
-            (0..).zip(&crowd.done).for_each(|(i, d)| held[d.host as usize].done.push(i));
+        let of_sessions = |sessions: &SessionGroup| {
+            let mut held = vec![HostContents::default(); sessions.hosts.len()];
+            (0..).zip(&sessions.done).for_each(|(i, d)| held[d.host as usize].done.push(i));
             held
         };
-        let mut all: Vec<Vec<HostContents>> = self.crowds.iter().map(of_crowd).collect();
+        let mut all: Vec<Vec<HostContents>> = self.sessions.iter().map(of_sessions).collect();
         for (i, lease) in self.pooled_owners.iter().enumerate() {
-            all[lease.crowd as usize][lease.host as usize].flows.push(self.unpooled_flows + i);
+            all[lease.sessions as usize][lease.host as usize].flows.push(self.unpooled_flows + i);
         }
         all
     }
 
-    fn summary(&self, row: Row, held: &[Vec<HostContents>], bps: &dyn Fn(u64) -> f64) -> Json {
+    fn summary(
+        &self,
+        row: ResultRow,
+        held: &[Vec<HostContents>],
+        bps: &dyn Fn(u64) -> f64,
+    ) -> Json {
         let scenario = self.scenario;
         let warm = Time::ZERO + scenario.warmup;
         match row {
-            Row::Own(f) => {
+            ResultRow::Flow(f) => {
                 let flow = &self.flows[f];
                 let group = &scenario.flows[flow.group as usize].name;
                 summary(flow, group, bps(flow.goodput_bytes()), warm)
             }
-            Row::Host(c, h) => {
-                let crowd = &self.crowds[c];
-                let def = &scenario.flows[crowd.group];
+            ResultRow::Host(c, h) => {
+                let sessions = &self.sessions[c];
+                let def = &scenario.flows[sessions.group];
                 let flows = || held[c][h].flows.iter().map(|f| &self.flows[*f]);
                 let bytes = flows().map(Flow::goodput_bytes).sum();
-                let of_links = self.routes.delay(self.routes.index(crowd.group, h as u64, false));
+                let of_links =
+                    self.routes.delay(self.routes.index(sessions.group, h as u64, false));
                 let rtt = Flow::rtt_of(def, h as u64, of_links, scenario.seed);
-                let mut map =
-                    flow_summary_head(&crowd.hosts[h].name, &def.name, bps(bytes), rtt.as_secs());
+                let mut map = flow_summary_head(
+                    &sessions.hosts[h].name,
+                    &def.name,
+                    bps(bytes),
+                    rtt.as_secs(),
+                );
                 let mut all = SenderStats::default();
                 for flow in flows() {
                     if let Endpoints::Tcp(tcp) = &flow.ends {
@@ -160,14 +172,14 @@ impl Simulation<'_> {
                     }
                 }
                 insert_tcp_stats(&all, &mut map);
-                let done = held[c][h].done.iter().map(|i| crowd.done[*i as usize]);
-                crowd.insert_results(h, done.collect(), warm, &mut map);
+                let done = held[c][h].done.iter().map(|i| sessions.done[*i as usize]);
+                sessions.insert_results(h, done.collect(), warm, &mut map);
                 Json::Object(map)
             }
         }
     }
 
-    fn columns(self, rows: &[Row]) -> Vec<(String, Column)> {
+    fn columns(self, rows: &[ResultRow]) -> Vec<(String, Column)> {
         let mut columns = Vec::new();
         let mut all = Completions::default();
         let hosts = self.first_host_rows();
@@ -175,13 +187,13 @@ impl Simulation<'_> {
         let mut place = vec![0u32; self.unpooled_flows + hosts[hosts.len() - 1]];
         for (i, row) in (0..).zip(rows) {
             match *row {
-                Row::Own(f) => place[f] = i,
-                Row::Host(c, h) => place[self.unpooled_flows + hosts[c] + h] = i,
+                ResultRow::Flow(f) => place[f] = i,
+                ResultRow::Host(c, h) => place[self.unpooled_flows + hosts[c] + h] = i,
             }
         }
         for row in rows {
             match *row {
-                Row::Own(f) => {
+                ResultRow::Flow(f) => {
                     if let Endpoints::Tcp(tcp) = &self.flows[f].ends {
                         let done = &tcp.completions;
                         done.iter().for_each(|c| {
@@ -190,26 +202,26 @@ impl Simulation<'_> {
                     }
                 }
                 // The first host of a group has all its completions, in order.
-                Row::Host(c, 0) => {
+                ResultRow::Host(c, 0) => {
                     let base = self.unpooled_flows + hosts[c];
-                    for d in &self.crowds[c].done {
+                    for d in &self.sessions[c].done {
                         let flow = place[base + d.host as usize];
                         all.add(flow, d.start, [d.took, d.startup], d.bytes);
                     }
-                    all.add_queries(place[base], &self.crowds[c].queries);
+                    all.add_queries(place[base], &self.sessions[c].queries);
                 }
-                Row::Host(..) => {}
+                ResultRow::Host(..) => {}
             }
         }
-        all.columns(self.crowds.iter().any(SessionGroup::has_queries), &mut columns);
-        let lent = self
+        all.columns(self.sessions.iter().any(SessionGroup::has_queries), &mut columns);
+        let pooled = self
             .pooled_owners
             .iter()
-            .map(|l| self.unpooled_flows + hosts[l.crowd as usize] + l.host as usize);
-        let of_flow: Vec<u32> = (0..self.unpooled_flows).chain(lent).map(|i| place[i]).collect();
+            .map(|l| self.unpooled_flows + hosts[l.sessions as usize] + l.host as usize);
+        let of_flow: Vec<u32> = (0..self.unpooled_flows).chain(pooled).map(|i| place[i]).collect();
         if let Some(series) = self.series {
             let own = self.flows[..self.unpooled_flows].iter().map(|f| f.name.as_str());
-            let hosts = self.crowds.iter().flat_map(|c| c.hosts.iter().map(|h| h.name.as_str()));
+            let hosts = self.sessions.iter().flat_map(|c| c.hosts.iter().map(|h| h.name.as_str()));
             let names: Vec<&str> = own.chain(hosts).collect();
             series.columns(self.scenario, &names, &mut columns);
         }

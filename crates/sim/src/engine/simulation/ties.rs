@@ -1,37 +1,37 @@
-//! Links that are due at the same moment: the one that was served longest ago comes first.
+//! Links that are due at the same time: the least recently served one goes first.
 
 use super::Simulation;
 use sojourn_aqm::units::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Number of links due at one moment from which on they are kept in a heap. Packets that follow
-/// each other on a path of many equal links are all due together: to search all of them at each
-/// event would take the square of their number.
+/// Number of links due at the same time above which they are kept in a heap. On a path of many
+/// equal links all packets in flight are due together: a search at each event would take time
+/// proportional to the square of their number.
 const MANY: usize = 16;
 
-/// Links that are due at one moment, if there are many.
+/// Links that are due at the same time, if there are many.
 #[derive(Default)]
 pub(super) struct Ties {
-    /// The moment. `None` until there are many.
+    /// That time; `None` if there are few.
     at: Option<Time>,
-    /// Keys of the links due then, the next one on top: when it was last served, and its index. A
-    /// key is outdated if its link is no longer due or was served since, and may be there twice.
+    /// Time of last service and index of each link due then, the least recently served on top. An
+    /// entry is outdated if its link is no longer due or was served since; there may be duplicates.
     heap: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
 impl Simulation<'_> {
-    /// The link to serve next of those that are due at `now`, of which there is at least one.
-    pub(super) fn whose_turn(&mut self, now: Time) -> usize {
+    /// Returns the least recently served of the links due at `now`. At least one is due.
+    pub(super) fn least_recently_served(&mut self, now: Time) -> usize {
         if self.ties.at == Some(now) {
             while let Some(Reverse((turn, l))) = self.ties.heap.pop() {
-                if turn == self.turns[l] && self.slots.at(l) == now {
+                if turn == self.last_served[l] && self.events.at(l) == now {
                     return l;
                 }
             }
             self.ties.at = None;
         }
-        let Simulation { slots, turns, links, .. } = self;
+        let Simulation { events: slots, last_served: turns, links, .. } = self;
         let (mut first, mut count) = ((u64::MAX, usize::MAX), 0);
         slots.for_each_tied(now, links.len(), &mut |l| {
             first = first.min((turns[l], l));
@@ -43,10 +43,10 @@ impl Simulation<'_> {
         first.1
     }
 
-    /// Keeps all links that are due at `now` but `served`.
+    /// Puts all links due at `now`, except `served`, into the heap.
     #[cold]
     fn keep_ties(&mut self, now: Time, served: usize) {
-        let Simulation { slots, turns, links, ties, .. } = self;
+        let Simulation { events: slots, last_served: turns, links, ties, .. } = self;
         ties.at = Some(now);
         ties.heap.clear();
         slots.for_each_tied(now, links.len(), &mut |l| {
@@ -56,11 +56,11 @@ impl Simulation<'_> {
         });
     }
 
-    /// Notes that link `l` is due at `at`.
+    /// Adds link `l`, due at `at`, to the heap if it is of that time.
     #[inline]
     pub(super) fn note_tie(&mut self, l: usize, at: Time) {
         if self.ties.at == Some(at) {
-            self.ties.heap.push(Reverse((self.turns[l], l)));
+            self.ties.heap.push(Reverse((self.last_served[l], l)));
         }
     }
 }

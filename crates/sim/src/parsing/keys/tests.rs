@@ -46,7 +46,7 @@ fn the_examples_of_each_kind_are_read_as_that_kind() {
 #[test]
 fn ranges_of_keys_and_columns_agree() {
     let largest = |table: &Table, key: &str| table.key(key).range.expect("a range").1;
-    for table in [&LINK, &TURN] {
+    for table in [&LINK, &LINK_CHANGE] {
         assert_eq!(largest(table, "rate").parse::<Rate>().unwrap(), RATE_MAX);
         assert_eq!(largest(table, "delay").parse::<Span>().unwrap(), DELAY_MAX);
     }

@@ -34,7 +34,7 @@ enum Event {
     /// Precedes all other events of the same time except changes.
     Sent(usize),
     Delivered(usize, u64),
-    Crowd(usize),
+    Sessions(usize),
     Wake(usize),
 }
 
@@ -59,9 +59,9 @@ struct Plain {
     flows: Vec<Flow>,
     /// Per flow.
     routes: Vec<Route>,
-    crowds: Vec<SessionGroup>,
+    sessions: Vec<SessionGroup>,
     /// Session group and host of each pooled flow.
-    lent: Vec<Option<(usize, u32)>>,
+    idle: Vec<Option<(usize, u32)>>,
     bodies: Vec<Body>,
     tickets: Vec<Packet>,
     steps: Vec<DueChange>,
@@ -75,11 +75,11 @@ impl Plain {
     fn new(s: &Scenario) -> Plain {
         let mut groups: Vec<usize> = (0..s.flows.len()).collect();
         groups.sort_by_key(|g| s.flows[*g].name.clone());
-        let (mut flows, mut routes, mut crowds) = (vec![], vec![], vec![]);
+        let (mut flows, mut routes, mut sessions) = (vec![], vec![], vec![]);
         for g in groups {
             let def = &s.flows[g];
             if def.uses_sessions() {
-                crowds.push(SessionGroup::new(s, g));
+                sessions.push(SessionGroup::new(s, g));
                 continue;
             }
             for i in 0..def.count {
@@ -88,11 +88,11 @@ impl Plain {
             }
         }
         let wake = |(f, flow): (usize, &Flow)| Reverse((flow.next_event_time(), Event::Wake(f)));
-        let act = |(c, crowd): (usize, &SessionGroup)| Reverse((crowd.next(), Event::Crowd(c)));
+        let act = |(c, group): (usize, &SessionGroup)| Reverse((group.next(), Event::Sessions(c)));
         let heap = flows.iter().enumerate().map(wake);
         let steps = steps(s);
         let change = |(i, (at, _)): (usize, &(Time, DueChange))| Reverse((*at, Event::Change(i)));
-        let heap = heap.chain(crowds.iter().enumerate().map(act));
+        let heap = heap.chain(sessions.iter().enumerate().map(act));
         let heap = heap.chain(steps.iter().enumerate().map(change)).collect();
         let steps = steps.into_iter().map(|(_, step)| step).collect();
         let mut links: Vec<PlainLink> = s.links.iter().map(|def| PlainLink::new(s, def)).collect();
@@ -100,7 +100,7 @@ impl Plain {
         for (l, link) in links.iter_mut().enumerate() {
             heap.extend(link.moments.pop().map(|at| Reverse((at, Event::Sent(l)))));
         }
-        let lent = vec![None; flows.len()];
+        let idle = vec![None; flows.len()];
         let (bodies, tickets) = (vec![], vec![]);
         let now = Time::ZERO;
         let (turns, onwards) = (vec![0; s.links.len()], 0);
@@ -109,8 +109,8 @@ impl Plain {
             links,
             flows,
             routes,
-            crowds,
-            lent,
+            sessions,
+            idle,
             bodies,
             tickets,
             steps,
@@ -121,17 +121,17 @@ impl Plain {
     }
 
     fn open(&mut self, s: &Scenario, c: usize, out: &mut Outbox) {
-        let Some(open) = self.crowds[c].process_next_event(self.now) else { return };
-        let lent = self.crowds[c].take_idle_flow(&open).map(|f| f as usize);
-        let f = lent.unwrap_or_else(|| {
-            let g = self.crowds[c].group;
+        let Some(open) = self.sessions[c].process_next_event(self.now) else { return };
+        let idle = self.sessions[c].take_idle_flow(&open).map(|f| f as usize);
+        let f = idle.unwrap_or_else(|| {
+            let g = self.sessions[c].group;
             let (def, host) = (&s.flows[g], u64::from(open.host));
-            let so_far = &mut self.crowds[c].hosts[open.host as usize].pooled;
+            let so_far = &mut self.sessions[c].hosts[open.host as usize].pooled;
             let n = &mut so_far[usize::from(open.request)];
             let of_links = def.links_delay(&s.links, host);
             self.flows.push(Flow::pooled(def, g, (host, *n, open.request), of_links, s.seed));
             *n += 1;
-            self.lent.push(Some((c, open.host)));
+            self.idle.push(Some((c, open.host)));
             let mut route = def.routes[def.route_index(host)].clone();
             if open.request {
                 route.reverse();
@@ -145,17 +145,17 @@ impl Plain {
     }
 
     fn tell(&mut self, f: usize) {
-        let Some((c, host)) = self.lent[f] else { return };
-        let Some(told) = self.flows[f].pending_transfer() else { return };
-        let (received, acked) = (told.received.take(), std::mem::take(&mut told.acked));
-        let (told, crowd) = (*told, &mut self.crowds[c]);
+        let Some((c, host)) = self.idle[f] else { return };
+        let Some(transfer) = self.flows[f].pending_transfer() else { return };
+        let (received, acked) = (transfer.received.take(), std::mem::take(&mut transfer.acked));
+        let (transfer, group) = (*transfer, &mut self.sessions[c]);
         if let Some(at) = received {
-            crowd.on_received(&told, host, at);
+            group.on_received(&transfer, host, at);
         }
         if acked {
-            crowd.on_acked(&told, host, f as u32, self.now);
+            group.on_acked(&transfer, host, f as u32, self.now);
         }
-        self.heap.push(Reverse((self.crowds[c].next(), Event::Crowd(c))));
+        self.heap.push(Reverse((self.sessions[c].next(), Event::Sessions(c))));
     }
 
     fn change(&mut self, step: DueChange) {
@@ -177,8 +177,8 @@ impl Plain {
                 for flow in self.flows.iter_mut().filter(|f| f.group as usize == group) {
                     flow.leave(now);
                 }
-                for crowd in self.crowds.iter_mut().filter(|c| c.group == group) {
-                    crowd.leave(now);
+                for group in self.sessions.iter_mut().filter(|c| c.group == group) {
+                    group.leave(now);
                 }
             }
         }
@@ -188,7 +188,12 @@ impl Plain {
         let Flow { hash, class, connection, .. } = self.flows[f];
         let mut loads: Vec<(Load, u32, Ecn, usize)> = vec![];
         for s in out.segments.drain(..) {
-            loads.push((Load::Segment(s), s.wire, if s.ect { Ecn::Ect0 } else { Ecn::NotEct }, 0));
+            loads.push((
+                Load::Segment(s),
+                s.wire_bytes,
+                if s.ect { Ecn::Ect0 } else { Ecn::NotEct },
+                0,
+            ));
         }
         let datagram = out.datagram.take();
         loads.extend(datagram.map(|len| (Load::Datagram(self.now, len), len, Ecn::NotEct, 0)));
@@ -204,7 +209,7 @@ impl Plain {
 
     /// Choose, among all deliveries at this time, that of the least recently served link; put the
     /// others back.
-    fn whose_turn(&mut self, at: Time, first: (usize, u64)) -> (usize, u64) {
+    fn least_recently_served(&mut self, at: Time, first: (usize, u64)) -> (usize, u64) {
         let mut all = vec![first];
         while let Some(&Reverse((time, Event::Delivered(l, id)))) = self.heap.peek()
             && time == at
@@ -242,11 +247,11 @@ impl Plain {
         self.heap.push(Reverse((self.flows[f].next_event_time(), Event::Wake(f))));
     }
 
-    fn look(&mut self, now: Time) {
+    fn sample(&mut self, now: Time) {
         self.flows.iter_mut().for_each(|f| f.advance_totals(Time(now.0 - 1)));
     }
 
-    fn play(&mut self, s: &Scenario) {
+    fn run_reference(&mut self, s: &Scenario) {
         let (end, mut warm, mut out) =
             (Time::ZERO + s.duration, Some(Time::ZERO + s.warmup), Outbox::default());
         while let Some(Reverse((at, event))) = self.heap.pop() {
@@ -254,11 +259,11 @@ impl Plain {
             let sent = matches!(event, Event::Change(_) | Event::Sent(_));
             if warm.is_some_and(|w| at > w || at == w && !sent) {
                 let w = warm.take().unwrap();
-                self.look(w);
+                self.sample(w);
                 self.flows.iter_mut().for_each(|f| f.begin(w));
             }
             if at > end || at == end && !matches!(event, Event::Sent(_)) {
-                self.look(end);
+                self.sample(end);
                 break;
             }
             self.now = at;
@@ -275,7 +280,7 @@ impl Plain {
                     self.transmit(l);
                 }
                 Event::Delivered(l, id) => {
-                    let (l, id) = self.whose_turn(at, (l, id));
+                    let (l, id) = self.least_recently_served(at, (l, id));
                     self.delivered(l, self.tickets[id as usize]);
                 }
                 Event::Wake(f) if self.flows[f].next_event_time() == at => {
@@ -284,11 +289,11 @@ impl Plain {
                     self.heap.push(Reverse((self.flows[f].next_event_time(), Event::Wake(f))));
                     self.tell(f);
                 }
-                Event::Crowd(c) if self.crowds[c].next() <= at => {
+                Event::Sessions(c) if self.sessions[c].next() <= at => {
                     self.open(s, c, &mut out);
-                    self.heap.push(Reverse((self.crowds[c].next(), Event::Crowd(c))));
+                    self.heap.push(Reverse((self.sessions[c].next(), Event::Sessions(c))));
                 }
-                Event::Crowd(_) => {}
+                Event::Sessions(_) => {}
                 Event::Wake(_) => {} // moved to another time since
             }
         }
@@ -338,7 +343,7 @@ fn agree(random: fn(u64) -> Value) {
             Scenario::from_json(&random(seed).to_string()).unwrap_or_else(|e| panic!("{e}"));
         let fast = sojourn_sim::run(&scenario, &mut |_| true).expect("the callback never cancels");
         let mut plain = Plain::new(&scenario);
-        plain.play(&scenario);
+        plain.run_reference(&scenario);
         for (link, def) in plain.links.iter().zip(&scenario.links) {
             let get = |what: &str| column(&fast, &format!("tape/{}/{what}", def.name));
             let (Column::F64(arrived), Column::F64(left), Column::U8(fate)) =
@@ -399,11 +404,11 @@ fn agree(random: fn(u64) -> Value) {
 /// Check that the session groups' completions agree; returns their number.
 fn transfers_agree(seed: u64, scenario: &Scenario, plain: &Plain, fast: &Outcome) -> usize {
     let end = Time::ZERO + scenario.duration;
-    let mut told: Vec<(f64, f64)> = vec![];
-    for crowd in &plain.crowds {
-        let mut done = crowd.done.clone();
+    let mut transfer: Vec<(f64, f64)> = vec![];
+    for group in &plain.sessions {
+        let mut done = group.done.clone();
         done.retain(|d| d.start + d.took < end);
-        told.extend(done.iter().map(|d| (d.start.0 as f64 / 1e9, d.took.as_secs())));
+        transfer.extend(done.iter().map(|d| (d.start.0 as f64 / 1e9, d.took.as_secs())));
     }
     let (Column::F64(start), Column::F64(took)) =
         (column(fast, "fct/start_s"), column(fast, "fct/duration_s"))
@@ -413,8 +418,8 @@ fn transfers_agree(seed: u64, scenario: &Scenario, plain: &Plain, fast: &Outcome
     // The engine learns of some completions earlier, so the order differs.
     let mut got: Vec<(f64, f64)> = start.iter().copied().zip(took.iter().copied()).collect();
     let by_both = |a: &(f64, f64), b: &(f64, f64)| a.partial_cmp(b).expect("numbers");
-    told.sort_by(by_both);
+    transfer.sort_by(by_both);
     got.sort_by(by_both);
-    assert_eq!(got, told, "seed {seed}");
+    assert_eq!(got, transfer, "seed {seed}");
     got.len()
 }
