@@ -48,31 +48,17 @@ pub struct FlowConfig {
 /// Maximum number of links on all paths together. A path per flow counts per flow.
 const HOPS_MAX: u64 = 50_000_000;
 
-impl FlowConfig {
-    /// Check the values of a group of flows that do not depend on links.
-    ///
-    /// # Errors
-    /// As for a scenario, except for the name and the links.
-    pub(crate) fn check(json: &Json) -> Result<()> {
-        let fields = KeyReader::new(json, &keys::FLOW)?;
-        fields.read_or_default::<u64>("count")?;
-        let source = fields.get_or_default("source");
-        let source = NamedParams::with_lists(&source);
-        source.and_then(|n| Source::for_source(&n)).map_err(|e| e.at("source"))?;
-        let tcp = fields.get_or_default("tcp");
-        let named = NamedParams::of(&tcp).map_err(|e| e.at("tcp"))?;
-        tcp::parse(named.name, named.settings.iter().copied()).map_err(|e| e.at("tcp"))?;
-        fields.read::<Distribution<Span>>("rtt")?;
-        fields.read_or_default::<u64>("class").map(drop)
-    }
+/// Values of a group of flows that do not depend on links.
+struct Own {
+    count: u64,
+    source: Source,
+    tcp: Option<TcpParams>,
+    rtt: Option<Distribution<Span>>,
+    class: u16,
+}
 
-    fn parse(
-        name: &str,
-        json: &Json,
-        links: &Links<'_>,
-        hops_left: &mut u64,
-    ) -> Result<FlowConfig> {
-        let fields = KeyReader::new(json, &keys::FLOW)?;
+impl Own {
+    fn parse(fields: &KeyReader<'_>) -> Result<Own> {
         let count = fields.read_or_default("count")?;
         let source = fields.get_or_default("source");
         let source = NamedParams::with_lists(&source);
@@ -89,6 +75,29 @@ impl FlowConfig {
         if let Source::Trace(trace) = &source {
             trace.validate(count, tcp.is_none()).map_err(|e| e.at("source"))?;
         }
+        let class = u16::try_from(fields.read_or_default::<u64>("class")?);
+        let class = class.expect("its range is that of u16");
+        Ok(Own { count, source, tcp, rtt: fields.read("rtt")?, class })
+    }
+}
+
+impl FlowConfig {
+    /// Check the values of a group of flows that do not depend on links.
+    ///
+    /// # Errors
+    /// As for a scenario, except for the name and the links.
+    pub(crate) fn check(json: &Json) -> Result<()> {
+        Own::parse(&KeyReader::new(json, &keys::FLOW)?).map(drop)
+    }
+
+    fn parse(
+        name: &str,
+        json: &Json,
+        links: &Links<'_>,
+        hops_left: &mut u64,
+    ) -> Result<FlowConfig> {
+        let fields = KeyReader::new(json, &keys::FLOW)?;
+        let Own { count, source, tcp, rtt, class } = Own::parse(&fields)?;
         let path = names(fields.require("path")?).map_err(|e| e.at("path"))?;
         if path.is_empty() {
             return Err(Error::new("names no link").at("path"));
@@ -101,7 +110,6 @@ impl FlowConfig {
             let text = "needs a return_path, which requests cross; name one or leave request out";
             return Err(Error::new(text).at("request").at("source"));
         }
-        let rtt: Option<Distribution<Span>> = fields.read("rtt")?;
         let flow = FlowConfig {
             name: name.to_string(),
             count,
@@ -110,8 +118,7 @@ impl FlowConfig {
             routes,
             written,
             rtt,
-            class: u16::try_from(fields.read_or_default::<u64>("class")?)
-                .expect("its range is that of u16"),
+            class,
             joins: None,
             leaves: None,
         };
