@@ -139,12 +139,12 @@ def test_caption_names_only_drawn_items(tmp_path: Path) -> None:
     both = sj.plot(rows, y="sojourn_p99", x="bulk.count", by="discipline", about=about)
     assert " ".join(both.get_suptitle().split()) == (
         "a-scenario-with-a-name-of-some-length queueing delay, ms, 99th percentile "
-        "up: 2mbit, 10ms, buffer 50kB; but for discipline and bulk.count"
+        "up: 2mbit, 10ms, buffer 50kB; varied: discipline, bulk.count"
     )
     one = rows.filter(rows["discipline"] == "red")
     figure = sj.plot(one, y="call.delay_p99", x="bulk.count", about=about)
     above = " ".join(figure.get_suptitle().split())
     assert "discipline red" in above
-    assert above.endswith("but for bulk.count")
+    assert above.endswith("varied: bulk.count")
     assert "up:" not in above, "the call goes down"
     assert "1 seed, 2 runs" in figure.get_supxlabel()

@@ -209,7 +209,7 @@ def _caption(
         title.insert(0, describe.title(scenario))
         title += [f"{name}: {_link(about, name)}" for name in _links(scenario, y)]
         if varied := [axis for axis in axes_of(rows) if rows[axis].n_unique() > 1]:
-            title[-1] += f"; but for {' and '.join(varied)}"
+            title[-1] += f"; varied: {', '.join(varied)}"
         below = f"{describe.window(scenario)}; {below}"
     heading(figure, "\n".join(title), below, look)
 
