@@ -59,6 +59,24 @@ def test_link_targets_exist(page: Path) -> None:
             assert anchor in anchors(target), f"{page.name} links to {file}#{anchor}"
 
 
+SOURCES = ["crates", "fuzz", "python", "studies", "tests", "tools", "validation"]
+"""Folders of source files."""
+
+
+def test_pages_name_only_existing_sources() -> None:
+    """A page names a source file by its path or by the end of it. NAME stands for a new file."""
+    there = {
+        f"/{path.relative_to(ROOT)}"
+        for folder in SOURCES
+        for ending in ("rs", "py")
+        for path in (ROOT / folder).rglob(f"*.{ending}")
+    }
+    for page in set(PAGES) - {ROOT / "CHANGELOG.md"}:
+        for name in re.findall(r"`([\w./-]+\.(?:rs|py))`", page.read_text()):
+            known = "NAME" in name or any(path.endswith(f"/{name}") for path in there)
+            assert known, f"{page.name} names {name}"
+
+
 def test_every_page_is_linked() -> None:
     """Every page can be reached from the README."""
     reached: set[Path] = set()
