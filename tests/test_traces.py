@@ -66,10 +66,10 @@ def test_a_scenario_file_names_a_file_beside_it(tmp_path: Path, sojourn: Command
             "time_s,size_bytes\n2,1\n1,1\n",
             "Trace.time_s.1: 1 is earlier than the previous row",
         ),
-        ("time_s,size_bytes\n", "flows.t.source.time_s: is missing or empty"),
+        ("time_s,size_bytes\n", "Flow.source.time_s: is missing or empty"),
         (
             "time_s,size_bytes,flow\n1,1,2\n",
-            "flows.t.source.flow.0: 2 must be below the count of the group, 2",
+            "Flow.source.flow.0: 2 must be below the count of the group, 2",
         ),
     ],
 )
