@@ -68,11 +68,11 @@ def counts(played: Played) -> dict[str, int]:
     }
 
 
-def again(played: Played) -> tuple[str, dict[str, int]]:
-    """Return the table, and the number of rows per cause."""
+def again(played: Played) -> tuple[str, dict[str, int | str]]:
+    """Return the table, and for `causes.md` the number of rows per cause and those of sojourn."""
     head = ["file and case", "metric", "recorded", "rerun of ns-2", "sojourn"]
     head += ["recorded - rerun", "sojourn - rerun", "cause"]
-    lines, words = [], Counter[str]()
+    lines, words, named = [], Counter[str](), []
     for file, case, metric, known, mine in _differing(played):
         recorded = case.theirs(metric)
         theirs = compare_with_known_spread(known, recorded)
@@ -80,6 +80,8 @@ def again(played: Played) -> tuple[str, dict[str, int]]:
         so = _so(metric, theirs, ours)
         for key in (slug(file), "again"):
             words[f"{key}_{so}"] += 1
+        if so == "ours":
+            named.append(f"{metric.label} of {file.title}: {case.name}")
         lines.append(
             [
                 f"{file.title}: {case.name}",
@@ -94,7 +96,8 @@ def again(played: Played) -> tuple[str, dict[str, int]]:
         )
     kinds = ("chance", "set-up", "ours")
     keys = [slug(f) for f in TOLD + CHANGED] + ["again"]
-    told = {f"{key}_{so.replace('-', '')}": words[f"{key}_{so}"] for key in keys for so in kinds}
+    told: dict[str, int | str] = {"again_ours_named": "; ".join(named) or "none"}
+    told |= {f"{key}_{so.replace('-', '')}": words[f"{key}_{so}"] for key in keys for so in kinds}
     verdicts = counts(played)
     for key in keys:
         told[f"{key}_alone"] = verdicts[f"{key}_differs"] - sum(words[f"{key}_{k}"] for k in kinds)
