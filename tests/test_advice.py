@@ -44,6 +44,10 @@ CASES: dict[str, tuple[list[str], str]] = {
         ["up.qdisc.limit=1000B"],
         "links.up.qdisc.limit: 1kB holds no packet of bulk (1500B), so all of them are dropped",
     ),
+    "more packets than can be simulated soon": (
+        ["up.rate=100tbit"],
+        "links.up.rate: bulk flows can send 2e+10 packets at 100000gbit in 3.00 s, and some",
+    ),
     "a flow that never starts": (
         ["call.source.start=uniform(3s, 9s)"],
         "flows.call.source.start: it never starts, as the run ends at 3s",

@@ -14,12 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _sojourn
-from sojourn._util.units import bytes_of, counted, seconds
+from sojourn._util.units import bps_of, bytes_of, counted, duration, seconds
 
 MOST = 5
 """Largest number of warnings shown per call; further ones are counted."""
 
 Tree = Mapping[str, Any]
+
+
+MANY = 2e9
+"""Packets of a run above which it is said beforehand: some 5 minutes of simulation."""
 
 
 class ScenarioWarning(UserWarning):
@@ -52,6 +56,8 @@ def warnings_of(scenario: Tree) -> list[str]:
         about = (_classes(link, crossing[name]), _marks(link, forward[name]))
         for texts in (*about, _limit(link, forward[name])):
             found += [f"links.{name}.qdisc{text}" for text in texts]
+        texts = _packets(link, forward[name], seconds(scenario["duration"]))
+        found += [f"links.{name}.rate{text}" for text in texts]
     for flow, there in zip(flows, ahead, strict=True):
         texts = _ecn(flow, [links[name] for name in there])
         found += [f"flows.{flow['name']}{text}" for text in texts]
@@ -128,6 +134,20 @@ def _limit(link: Tree, flows: list[Tree]) -> Iterator[str]:
                 f".limit: {limit} holds no packet of {flow['name']} ({packet}), so all of them "
                 "are dropped; set a larger limit"
             )
+
+
+def _packets(link: Tree, flows: list[Tree], duration_s: float) -> Iterator[str]:
+    """Warn if flows that send as much as they can fill the link with very many packets."""
+    bulk = [f["tcp"]["packet"] for f in flows if f["source"]["name"] == "bulk" and f.get("tcp")]
+    if not bulk or "rate" not in link:
+        return
+    packets = bps_of(link["rate"]) * duration_s / 8 / max(map(bytes_of, bulk))
+    if packets > MANY:
+        yield (
+            f": bulk flows can send {packets:.1g} packets at {link['rate']} in "
+            f"{duration(duration_s)}, and some 5 million are simulated per second; "
+            "shorten the duration or lower the rate"
+        )
 
 
 def _ecn(flow: Tree, links: list[Tree]) -> Iterator[str]:
