@@ -5,12 +5,13 @@
 //! arguments.
 //!
 //! ```
-//! use sojourn_aqm::{Link, LinkSpec, Packet, Rate, Setting, Span, Time};
 //! use rand_core::SeedableRng;
+//! use sojourn_aqm::aqm::codel::CoDel;
+//! use sojourn_aqm::{Algorithm, Link, LinkSpec, Packet, Rate, Size, Span, Time};
 //!
 //! let spec = LinkSpec { rate: Rate(10_000_000), delay: Span::ms(25) };
-//! let made = sojourn_aqm::build("codel", &[("limit", Setting::Text("300kB"))], spec.rate)?;
-//! let mut link = Link::new(spec, made.qdisc, rand_pcg::Pcg64Mcg::seed_from_u64(1))?;
+//! let codel = CoDel::builder().target(Span::ms(15)).limit(Size::Bytes(300_000)).build(spec.rate)?;
+//! let mut link = Link::new(spec, codel, rand_pcg::Pcg64Mcg::seed_from_u64(1))?;
 //!
 //! link.push(Time::ZERO, Packet { len: 1250, body: 7, ..Packet::default() });
 //! let due = link.next_poll().unwrap();                          // 1 ms to send, 25 ms to travel
@@ -19,7 +20,17 @@
 //! # Ok::<(), sojourn_aqm::Error>(())
 //! ```
 //!
-//! Modules: [`units`] has the quantities; [`Packet`] is the descriptor that queues hold. An AQM
+//! The text form builds by name, for configuration files:
+//! `build("codel", &[("target", Setting::Text("15ms"))], rate)`; see [`registry`].
+//!
+//! # Features
+//!
+//! None: the crate has no optional features. It is `no_std` with `alloc`, and depends on `libm` and
+//! `rand_core`.
+//!
+//! # Modules
+//!
+//! [`units`] has the quantities; [`Packet`] is the descriptor that queues hold. An AQM
 //! algorithm ([`aqm::Aqm`]) manages one FIFO queue ([`fifo`]). A discipline ([`qdisc::Qdisc`]) is
 //! the interface to a link, and [`registry::REGISTRY`] lists all of them. [`Link`] adds rate and
 //! delay, counts packets in a [`LinkStats`], and optionally writes a packet log ([`packet_log`]).
@@ -40,12 +51,18 @@
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
 
+/// Compiles and runs the example of this crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct CrateReadme;
+
 extern crate alloc;
 #[cfg(test)]
 #[macro_use]
 extern crate std;
 
 pub mod aqm;
+pub mod builder;
 pub mod cast;
 pub mod context;
 pub mod error;
@@ -65,11 +82,14 @@ mod testing;
 mod timer;
 pub mod units;
 
+pub use aqm::Algorithm;
+pub use builder::Builder;
 pub use context::{Context, DropReason, Dropped, Marks};
 pub use error::{Error, Result};
 pub use link::{Link, LinkSpec, Opportunities};
 pub use packet::{Ecn, Packet};
 pub use params::Setting;
+pub use qdisc::{Build, Qdisc};
 pub use random::Random;
 pub use registry::{Built, build};
 pub use stats::LinkStats;

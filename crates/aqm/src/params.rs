@@ -193,6 +193,11 @@ pub fn range_text<T: Value>(range: &Option<(T, T)>) -> String {
 macro_rules! params {
     (@range) => { None };
     (@range $lo:expr => $hi:expr) => { Some(($lo, $hi)) };
+    // In this crate: with setters of the builder, by position.
+    ($(#[$outer:meta])* $vis:vis struct $Name:ident: $position:ident { $($fields:tt)* }) => {
+        $crate::params! { $(#[$outer])* $vis struct $Name { $($fields)* } }
+        $crate::builder::setters! { $position $Name { $($fields)* } }
+    };
     (
         $(#[$outer:meta])*
         $vis:vis struct $Name:ident {

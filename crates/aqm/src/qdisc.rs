@@ -1,5 +1,6 @@
 //! Queue discipline: what a link enqueues to and dequeues from, and how one is built.
 
+use crate::builder::Builder;
 use crate::context::Context;
 use crate::error::Result;
 use crate::packet::Packet;
@@ -68,6 +69,12 @@ impl Env {
 pub trait Build: Qdisc + Sized {
     /// Parameters of the discipline.
     type Params: Params;
+
+    /// Returns a builder with the default parameters.
+    fn builder() -> Builder<Self, Self::Params> {
+        Builder::new()
+    }
+
     /// Builds the discipline for a link.
     ///
     /// # Errors

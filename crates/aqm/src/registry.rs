@@ -39,9 +39,11 @@ use crate::sched::wf2q::Wf2q;
 use crate::sched::wfq::Wfq;
 use crate::units::Rate;
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::vec::Vec;
 
 /// A discipline in the registry.
+#[derive(Clone, Copy, Debug)]
 pub struct QdiscEntry {
     /// Canonical name; that of Linux if it exists there.
     pub name: &'static str,
@@ -81,6 +83,24 @@ pub struct Built {
 }
 
 impl QdiscEntry {
+    /// Creates an entry for the discipline `Q`, to be added with [`Registry::with`]. It has no
+    /// aliases; `decides` and `source` are empty. Assign these fields if needed.
+    pub const fn new<Q: Build + Send + 'static>(
+        name: &'static str,
+        about: &'static str,
+    ) -> QdiscEntry {
+        QdiscEntry {
+            name,
+            aliases: &[],
+            about,
+            decides: "",
+            source: "",
+            preset: &[],
+            make: make::<Q>,
+            check: check_settings::<Q::Params>,
+        }
+    }
+
     /// Returns the parameters with their defaults.
     pub fn params(&self) -> Vec<ParamRow> {
         let env = Env::new(Rate(1_000_000));
@@ -99,6 +119,10 @@ impl QdiscEntry {
     /// An unknown parameter, an invalid value, or values that contradict each other.
     pub fn build(&self, settings: &[(&str, Setting<'_>)], env: &Env) -> Result<Built> {
         (self.make)(self, settings, env, Set::Text)
+    }
+
+    fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.aliases.contains(&name)
     }
 
     /// Checks `settings` one by one, without a link.
@@ -311,6 +335,63 @@ registry! {
         "RFC 8033 in the flows of RFC 8290";
 }
 
+/// Disciplines that can be built by name: those of [`REGISTRY`], and others.
+///
+/// ```
+/// use sojourn_aqm::aqm::{SingleQueue, codel::CoDel};
+/// use sojourn_aqm::registry::{QdiscEntry, Registry};
+///
+/// let mine = QdiscEntry::new::<SingleQueue<CoDel>>("mine", "CoDel under a name of its own");
+/// let registry = Registry::standard().with(mine)?;
+/// assert_eq!(registry.find("mine")?.name, "mine");
+/// assert_eq!(registry.find("fq-codel")?.name, "fq_codel");
+/// # Ok::<(), sojourn_aqm::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Registry {
+    added: Vec<QdiscEntry>,
+}
+
+impl Registry {
+    /// Returns the registry of [`REGISTRY`].
+    pub fn standard() -> Registry {
+        Registry::default()
+    }
+
+    /// Adds `entry`.
+    ///
+    /// # Errors
+    /// A name or alias that is in use, or that has other characters than lower-case letters, digits
+    /// and underscores.
+    pub fn with(mut self, entry: QdiscEntry) -> Result<Registry> {
+        for name in [entry.name].iter().chain(entry.aliases) {
+            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+            if name.is_empty() || !name.chars().all(plain) {
+                let text = format!("{name:?} is not made of a to z, 0 to 9 and \"_\"");
+                return Err(Error::new(text).at("name"));
+            }
+            if self.entries().any(|e| e.is_called(name)) {
+                return Err(Error::new(format!("{name:?} names two disciplines")).at("name"));
+            }
+        }
+        self.added.push(entry);
+        Ok(self)
+    }
+
+    /// Iterates over all entries: those of [`REGISTRY`], then the added ones in order.
+    pub fn entries(&self) -> impl Iterator<Item = &QdiscEntry> + Clone {
+        REGISTRY.iter().chain(&self.added)
+    }
+
+    /// Returns the entry called `name`, as [`find`].
+    ///
+    /// # Errors
+    /// As [`find`].
+    pub fn find(&self, name: &str) -> Result<&QdiscEntry> {
+        find_in(self.entries(), name)
+    }
+}
+
 /// Returns the entry called `name`, by canonical name or alias. Case is ignored, and dashes equal
 /// underscores.
 ///
@@ -318,13 +399,19 @@ registry! {
 /// An unknown name (the message suggests the nearest), or one that does not exist here (the message
 /// names an alternative).
 pub fn find(name: &str) -> Result<&'static QdiscEntry> {
+    find_in(REGISTRY.iter(), name)
+}
+
+fn find_in<'a>(
+    mut entries: impl Iterator<Item = &'a QdiscEntry> + Clone,
+    name: &str,
+) -> Result<&'a QdiscEntry> {
     let folded = name.to_lowercase().replace('-', "_");
-    REGISTRY.iter().find(|e| e.name == folded || e.aliases.contains(&folded.as_str())).ok_or_else(
-        || {
-            let unknown = || Error::unknown("discipline", name, REGISTRY.iter().map(|e| e.name));
-            Missing::find(DISCIPLINES, name).map_or_else(unknown, |missing| missing.error(name))
-        },
-    )
+    let all = entries.clone();
+    entries.find(|e| e.is_called(&folded)).ok_or_else(|| {
+        let unknown = || Error::unknown("discipline", name, all.map(|e| e.name));
+        Missing::find(DISCIPLINES, name).map_or_else(unknown, |missing| missing.error(name))
+    })
 }
 
 /// Builds the discipline called `name` with `settings` for a link of `rate`.
@@ -347,6 +434,24 @@ pub fn check(name: &str, settings: &[(&str, Setting<'_>)]) -> Result<()> {
 mod tests {
     use super::*;
     use alloc::string::ToString;
+
+    #[test]
+    fn added_names_are_plain_and_not_in_use() {
+        let entry = |name| QdiscEntry::new::<DropTail>(name, "");
+        let added = Registry::standard().with(entry("mine")).unwrap();
+        assert!(added.find("MINE").is_ok() && find("mine").is_err());
+        assert!(added.find("mime").unwrap_err().to_string().contains("did you mean \"mine\"?"));
+        for (name, text) in [
+            ("mine", "\"mine\" names two disciplines"),
+            ("pfifo", "\"pfifo\" names two disciplines"),
+            ("My-AQM", "\"My-AQM\" is not made of"),
+            ("", "\"\" is not made of"),
+        ] {
+            assert!(added.clone().with(entry(name)).unwrap_err().text().starts_with(text));
+        }
+        let alias = QdiscEntry { aliases: &["codel"], ..entry("other") };
+        assert!(added.with(alias).is_err());
+    }
 
     #[test]
     fn settings_are_checked_without_a_link() {

@@ -39,7 +39,7 @@ use alloc::format;
 
 crate::params! {
     /// Parameters of [`AfQcn`].
-    pub struct AfQcnParams {
+    pub struct AfQcnParams: single {
         /// Reference of the queue. Its unit, packets or bytes, is that in which the queue is
         /// measured.
         q_eq: Size = Size::Bytes(33_000),

@@ -40,7 +40,7 @@ use alloc::{format, vec};
 
 crate::params! {
     /// Parameters of [`Afd`].
-    pub struct AfdParams {
+    pub struct AfdParams: single {
         /// Entries of the shadow buffer.
         b: u64 = 1000, [1 => 1_000_000], "b", ["shadow"];
         /// One in s arrivals is sampled; auto makes the shadow buffer span 1.5 s of the link.

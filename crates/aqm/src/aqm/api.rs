@@ -30,7 +30,7 @@ use crate::units::Time;
 
 crate::params! {
     /// Parameters of [`Api`] besides those of PI.
-    pub struct ApiParams {
+    pub struct ApiParams: tuner {
         /// Factor on both gains when the queue is empty or at least twice q_ref; auto is half the
         /// gain margin of the design.
         m_max: Option<f64> = None, [Some(1.0) => Some(1000.0)], "m", [];

@@ -33,7 +33,7 @@ use alloc::format;
 
 crate::params! {
     /// Parameters of [`Ared`] besides those of RED; `auto` is computed from the link.
-    pub struct AredParams {
+    pub struct AredParams: tuner {
         /// Average queue below which no packet is dropped; auto is half of target_delay times the
         /// link rate, at least 5 packets.
         min_th: Option<Size> = None,

@@ -35,7 +35,7 @@ use alloc::format;
 
 crate::params! {
     /// Parameters of [`Avq`].
-    pub struct AvqParams {
+    pub struct AvqParams: aqm {
         /// Target utilisation.
         gamma: f64 = 0.98, [0.05 => 1.0], "gamma", [];
         /// Speed at which the virtual capacity adapts.

@@ -35,7 +35,7 @@ use crate::units::Time;
 
 crate::params! {
     /// Parameters of [`Choke`] besides those of RED.
-    pub struct ChokeParams {
+    pub struct ChokeParams: tuner {
         /// Number of queued packets with which an arrival is compared.
         candidates: u64 = 1, [1 => 16], "m", [];
     }

@@ -30,7 +30,7 @@ use crate::units::Time;
 
 crate::params! {
     /// Parameters of [`FengRed`] besides those of RED.
-    pub struct FengParams {
+    pub struct FengParams: tuner {
         /// Divisor of max_p when the average falls below min_th.
         alpha: f64 = 3.0, [1.0 => 100.0], "alpha", [];
         /// Factor of max_p when the average rises above max_th.

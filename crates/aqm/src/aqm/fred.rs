@@ -38,7 +38,7 @@ use alloc::vec::Vec;
 
 crate::params! {
     /// Parameters of [`Fred`] besides those of RED.
-    pub struct FredParams {
+    pub struct FredParams: tuner {
         /// Number of packets that every flow may queue; 4 for large buffers.
         minq: u64 = 2, [1 => 1_000_000], "minq", ["min_q"];
         /// Number of accounts; flow i has account i modulo this number.

@@ -42,7 +42,7 @@ use alloc::format;
 
 crate::params! {
     /// Parameters of [`Hred`]; `auto` is computed from the others.
-    pub struct HredParams {
+    pub struct HredParams: aqm {
         /// Queue below which p_min decreases, in the unit of limit; auto is a quarter of limit, or
         /// half of the room above max_th.
         min_th: Option<Size> = None,

@@ -22,6 +22,7 @@ pub mod sa_red;
 pub mod sfb;
 pub mod sred;
 
+use crate::builder::Builder;
 use crate::context::{Context, DropReason};
 use crate::error::Result;
 use crate::fifo::{Fifo, Pool, QueueView};
@@ -112,6 +113,12 @@ pub trait Aqm {
 pub trait Algorithm: Aqm + Clone {
     /// Parameters of the algorithm.
     type Params: Params;
+
+    /// Returns a builder of a single queue with this algorithm, with the default parameters.
+    fn builder() -> Builder<SingleQueue<Self>, Combined<SingleParams, Self::Params>> {
+        Builder::new()
+    }
+
     /// Builds the algorithm for a link.
     ///
     /// # Errors
@@ -144,7 +151,7 @@ impl Algorithm for NoAqm {
 
 crate::params! {
     /// Parameters of every single-queue discipline.
-    pub struct SingleParams {
+    pub struct SingleParams: queue {
         /// Buffer size, in bytes or packets. The packet in transmission is not counted.
         limit: Size = Size::Packets(1000),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "B", ["buffer"];

@@ -39,7 +39,7 @@ use alloc::format;
 
 crate::params! {
     /// Parameters of [`Pi`].
-    pub struct PiParams {
+    pub struct PiParams: single {
         /// Gain of the current sample, per packet; auto is computed from flows and rtt or, without
         /// these, the paper's value (0.00001822: 60 flows, 246 ms, 3750 packets per second).
         a: Option<f64> = None, [Some(1e-15) => Some(1.0)], "a", [];

@@ -34,7 +34,7 @@ use crate::units::{Span, Time};
 
 crate::params! {
     /// Parameters of [`Pi2`].
-    pub struct Pi2Params {
+    pub struct Pi2Params: aqm {
         /// Target queueing delay.
         target: Span = Span::ms(20), [Span::us(1) => Span::s(10)], "target", [];
         /// Time between updates of p'.

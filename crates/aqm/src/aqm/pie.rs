@@ -48,7 +48,7 @@ crate::choice! {
 
 crate::params! {
     /// Parameters of [`Pie`].
-    pub struct PieParams {
+    pub struct PieParams: aqm {
         /// Target queueing delay.
         target: Span = Span::ms(15), [Span::us(1) => Span::s(10)], "QDELAY_REF", ["qdelay_ref"];
         /// Time between updates of the drop probability.

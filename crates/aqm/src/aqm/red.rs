@@ -79,7 +79,7 @@ crate::choice! {
 
 crate::params! {
     /// Parameters of [`Red`].
-    pub struct RedParams {
+    pub struct RedParams: aqm {
         /// Average queue below which no packet is dropped. Its unit, packets or bytes, is also that
         /// of the average.
         min_th: Size = Size::Packets(5),

@@ -46,7 +46,7 @@ crate::choice! {
 
 crate::params! {
     /// Parameters of [`Rem`].
-    pub struct RemParams {
+    pub struct RemParams: aqm {
         /// Step of the price, per packet.
         gamma: f64 = 0.001, [0.0 => 1.0], "gamma", [];
         /// Base of the drop probability, 1 - phi^-price.

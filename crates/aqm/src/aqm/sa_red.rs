@@ -37,7 +37,7 @@ use alloc::format;
 
 crate::params! {
     /// Parameters of [`SaRed`] besides those of RED.
-    pub struct SaRedParams {
+    pub struct SaRedParams: tuner {
         /// Length of a window, a multiple of sample.
         interval: Span = Span::ms(500), [Span::ms(1) => Span::s(100)], "Ts", ["ts"];
         /// Time between two samples of the queue.

@@ -45,7 +45,7 @@ use alloc::{format, vec};
 
 crate::params! {
     /// Parameters of [`Sfb`].
-    pub struct SfbParams {
+    pub struct SfbParams: aqm {
         /// Number of levels, each with its own hash.
         levels: u64 = 8, [1 => 16], "L", [];
         /// Bins per level.

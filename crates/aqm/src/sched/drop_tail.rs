@@ -40,7 +40,7 @@ crate::choice! {
 
 crate::params! {
     /// Parameters of [`DropTail`].
-    pub struct DropTailParams {
+    pub struct DropTailParams: whole {
         /// Buffer size, in bytes or packets. The packet in transmission is not counted.
         limit: Size = Size::Packets(1000),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "B", ["buffer"];

@@ -30,7 +30,7 @@ use alloc::vec::Vec;
 
 crate::params! {
     /// Parameters of [`Drr`].
-    pub struct DrrParams {
+    pub struct DrrParams: order {
         /// Bytes that a queue of weight 1 may send per round.
         quantum: Bytes = Bytes(1500), [Bytes(64) => Bytes(1_000_000_000)], "Q", [];
     }

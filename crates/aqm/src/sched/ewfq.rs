@@ -50,7 +50,7 @@ use alloc::vec::Vec;
 
 crate::params! {
     /// Parameters of [`Ewfq`].
-    pub struct EwfqParams {
+    pub struct EwfqParams: whole {
         /// Size of the buffer that all classes share.
         limit: Size = Size::Bytes(30_000),
             [Size::Bytes(100) => Size::Bytes(1_000_000_000_000)], "B", ["buffer"];
@@ -135,7 +135,7 @@ impl Build for Ewfq {
     type Params = EwfqParams;
 
     fn from_checked(params: Checked<'_, EwfqParams>, env: &Env) -> Result<Self> {
-        let frame = FairParams {
+        let shared = FairParams {
             limit: params.limit,
             flows: params.flows,
             by: params.by,
@@ -144,11 +144,11 @@ impl Build for Ewfq {
             drop: End::Tail,
             ..FairParams::default()
         };
+        let frame = Combined { frame: shared, aqm: Nothing };
         if params.sample.0 < params.interval.0 / 10_000 {
             let text = format!("{} is below a 10000th of interval", params.sample);
             return Err(Error::new(text).at("sample"));
         }
-        let aqm = Combined { frame: Nothing, aqm: Nothing };
         let capacity = env.rate.0 as f64 / 8.0 * params.interval.as_secs();
         let bytes = match params.limit {
             Size::Bytes(n) => n as f64,
@@ -163,7 +163,7 @@ impl Build for Ewfq {
         let q_target = params.q_target.map_or(bytes / 2.0, |q| q.0 as f64);
         let least = params.weights.iter().copied().fold(f64::INFINITY, f64::min);
         Ok(Ewfq {
-            queue: Fair::build(&Combined { frame, aqm }, env)?,
+            queue: Fair::build(&Combined { frame, aqm: Nothing }, env)?,
             hold: Hold::new(params.table, params.cache, params.k, params.p.unwrap_or(p.min(1.0))),
             m_fair: fair.clamp(1000.0, capacity.max(1000.0)),
             sum: (0.0, 0.0),

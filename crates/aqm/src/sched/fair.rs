@@ -65,7 +65,7 @@ crate::choice! {
 
 crate::params! {
     /// Parameters of every fair scheduler, besides those of its order and its AQM algorithm.
-    pub struct FairParams {
+    pub struct FairParams: fair {
         /// Size of the buffer that all queues share, in bytes or packets.
         limit: Size = Size::Packets(1000),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "B", ["buffer"];
@@ -120,11 +120,11 @@ pub struct Fair<O, A> {
 }
 
 impl<O: Scheduler, A: Algorithm> Build for Fair<O, A> {
-    type Params = Combined<FairParams, Combined<O::Params, A::Params>>;
+    type Params = Combined<Combined<FairParams, O::Params>, A::Params>;
 
     fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
-        let Combined { frame, aqm: inner } = &*params;
-        let (order, aqm) = (inner.frame.checked()?, inner.aqm.checked()?);
+        let Combined { frame, aqm: order } = &params.frame;
+        let (order, aqm) = (order.checked()?, params.aqm.checked()?);
         let n = cast::index(frame.flows);
         if frame.limits.len() > n {
             let text = format!("{} buffers for {n} queues", frame.limits.len());

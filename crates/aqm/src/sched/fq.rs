@@ -35,7 +35,7 @@ use alloc::vec::Vec;
 
 crate::params! {
     /// Parameters of every FQ discipline, besides those of its AQM algorithm.
-    pub struct FqParams {
+    pub struct FqParams: queue {
         /// Size of the buffer that all flows share, in bytes or packets.
         limit: Size = Size::Packets(10_240),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "", ["buffer", "memory_limit"];

@@ -36,7 +36,7 @@ use alloc::vec::Vec;
 
 crate::params! {
     /// Parameters of [`Sfq`].
-    pub struct SfqParams {
+    pub struct SfqParams: whole {
         /// Buffer size of all queues together, packets.
         limit: Size = Size::Packets(127),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "", ["buffer"];

@@ -7,6 +7,7 @@ use crate::parsing::parse::{NamedParams, with_qdisc};
 use crate::traffic::source::Source;
 use serde_json::Value as Json;
 use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::registry::Registry;
 
 /// Validate a part of a scenario: `kind` is `qdisc`, `tcp`, `source`, `link` or `flow`.
 ///
@@ -18,13 +19,13 @@ use sojourn_aqm::error::{Error, Result};
 /// If a name is unknown, a value is invalid, or the kind is.
 pub fn check(kind: &str, json: &Json) -> Result<()> {
     match kind {
-        "qdisc" => with_qdisc(json, |entry, settings| entry.check(settings)),
+        "qdisc" => with_qdisc(json, &Registry::standard(), |entry, settings| entry.check(settings)),
         "tcp" => {
             let named = NamedParams::of(json)?;
             tcp::parse(named.name, named.settings.iter().copied()).map(drop)
         }
         "source" => Source::for_source(&NamedParams::with_lists(json)?).map(drop),
-        "link" => LinkConfig::parse("", json).map(drop),
+        "link" => LinkConfig::parse("", json, &Registry::standard()).map(drop),
         "flow" => FlowConfig::check(json),
         _ => Err(Error::unknown("kind", kind, ["qdisc", "tcp", "source", "link", "flow"])),
     }

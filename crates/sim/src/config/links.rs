@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{ParamRow, Setting, Value};
 use sojourn_aqm::qdisc::Env;
+use sojourn_aqm::registry::{QdiscEntry, Registry};
 use sojourn_aqm::units::Span;
 use sojourn_aqm::{Built, LinkSpec, Opportunities};
 
@@ -30,6 +31,7 @@ pub struct LinkConfig {
     pub opportunities: Option<Opportunities>,
     /// State of the discipline without packets, bytes.
     pub state: usize,
+    entry: QdiscEntry,
 }
 
 /// Capacity of a delivery opportunity in mahimahi's mm-link, bytes: an IP packet of 1500 bytes and
@@ -41,7 +43,7 @@ pub const OPPORTUNITY_HEADER_BYTES: u32 = 4;
 const MOMENT_MAX: u64 = 10_000_000_000;
 
 impl LinkConfig {
-    pub(crate) fn parse(name: &str, json: &Json) -> Result<LinkConfig> {
+    pub(crate) fn parse(name: &str, json: &Json, registry: &Registry) -> Result<LinkConfig> {
         let fields = KeyReader::new(json, &keys::LINK)?;
         let (rate, delay) = (fields.read_or_default("rate")?, fields.read_or_default("delay")?);
         let loss = fields.get_or_default("loss");
@@ -51,18 +53,29 @@ impl LinkConfig {
             None => (None, None),
         };
         let spec = LinkSpec { rate, delay };
-        let (entry, made) = parse::build_qdisc(&fields.get_or_default("qdisc"), &Env::new(rate))
-            .map_err(|e| e.at("qdisc"))?;
+        let (entry, made) =
+            parse::build_qdisc(&fields.get_or_default("qdisc"), &Env::new(rate), registry)
+                .map_err(|e| e.at("qdisc"))?;
         let state = made.qdisc.state();
-        let (name, params) = (name.to_string(), made.params);
-        Ok(LinkConfig { name, spec, qdisc: entry.name, params, loss, trace, opportunities, state })
+        Ok(LinkConfig {
+            name: name.to_string(),
+            spec,
+            qdisc: entry.name,
+            params: made.params,
+            loss,
+            trace,
+            opportunities,
+            state,
+            entry,
+        })
     }
 
     /// Build a new instance of the discipline.
     pub fn build(&self) -> Built {
         let settings: Vec<_> =
             self.params.iter().map(|r| (r.name, Setting::Text(&r.value))).collect();
-        sojourn_aqm::build(self.qdisc, &settings, self.spec.rate)
+        self.entry
+            .build(&settings, &Env::new(self.spec.rate))
             .expect("the definition was validated by a first build")
     }
 
@@ -140,6 +153,11 @@ pub(super) fn mb(bytes: usize) -> usize {
 /// If there is no link, a name or a definition is invalid, or the links take too much memory; with
 /// the path of the value.
 pub fn parse_links(json: &Json) -> Result<Vec<LinkConfig>> {
+    parse_links_with(json, &Registry::standard())
+}
+
+/// Parse links as [`parse_links`], with the disciplines of `registry`.
+pub(crate) fn parse_links_with(json: &Json, registry: &Registry) -> Result<Vec<LinkConfig>> {
     let map = parse::table(json)?;
     if map.is_empty() {
         return Err(Error::new("there is no link"));
@@ -150,7 +168,7 @@ pub fn parse_links(json: &Json) -> Result<Vec<LinkConfig>> {
     let mut bytes = 0usize;
     for (name, json) in map {
         let link = parse::check_name(name)
-            .and_then(|()| LinkConfig::parse(name, json))
+            .and_then(|()| LinkConfig::parse(name, json, registry))
             .map_err(|e| e.at(name))?;
         bytes = bytes.saturating_add(link_bytes(&link));
         links.push(link);

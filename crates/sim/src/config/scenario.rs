@@ -2,7 +2,7 @@
 //! fail.
 
 use super::flows::{FlowConfig, parse_flows};
-use super::links::{LinkConfig, parse_links};
+use super::links::{LinkConfig, parse_links_with};
 use crate::collections::event_queue::EventQueue;
 use crate::config::changes::{self, Change};
 use crate::config::memory;
@@ -12,6 +12,7 @@ use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::Value;
+use sojourn_aqm::registry::Registry;
 use sojourn_aqm::units::Span;
 
 /// Valid scenario.
@@ -51,12 +52,20 @@ impl Scenario {
     /// If a key is unknown or missing, or a value has the wrong unit or is out of range; with its
     /// path.
     pub fn from_json(text: &str) -> Result<Scenario> {
-        let json: Json = serde_json::from_str(text)
-            .map_err(|e| Error::new(format!("the scenario is not JSON: {e}")))?;
-        Scenario::parse(&json)
+        Scenario::from_json_with(&Registry::standard(), text)
     }
 
-    fn parse(json: &Json) -> Result<Scenario> {
+    /// Parse a scenario whose links use the disciplines of `registry`.
+    ///
+    /// # Errors
+    /// As [`Scenario::from_json`].
+    pub fn from_json_with(registry: &Registry, text: &str) -> Result<Scenario> {
+        let json: Json = serde_json::from_str(text)
+            .map_err(|e| Error::new(format!("the scenario is not JSON: {e}")))?;
+        Scenario::parse(&json, registry)
+    }
+
+    fn parse(json: &Json, registry: &Registry) -> Result<Scenario> {
         let fields = KeyReader::new(json, &keys::SCENARIO)?;
         let duration: Span = fields.read_or_default("duration")?;
         let warmup: Span = fields.read_or_default("warmup")?;
@@ -66,7 +75,8 @@ impl Scenario {
         }
         let sample: Option<Span> = fields.read("sample")?;
         let sample = sample.map(|s| in_range(s, Span::us(1), duration)).transpose();
-        let links = parse_links(fields.require("links")?).map_err(|e| e.at("links"))?;
+        let links =
+            parse_links_with(fields.require("links")?, registry).map_err(|e| e.at("links"))?;
         for link in &links {
             let bounded =
                 link.trace.as_ref().map_or(Ok(()), |trace| trace.check_repetitions(duration));

@@ -8,6 +8,7 @@ use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::qdisc::Env;
 use sojourn_aqm::random::Random;
+use sojourn_aqm::registry::Registry;
 use sojourn_aqm::units::{Rate, Span, Time};
 use sojourn_aqm::{DropReason, Ecn, Link, LinkSpec, Packet};
 use std::sync::Arc;
@@ -99,7 +100,7 @@ pub fn replay(
 ) -> Result<Option<Replay>> {
     let ReplayOptions { follow, first_update } = options;
     let env = Env { first_update, ..Env::new(rate) };
-    let qdisc = parse::build_qdisc(qdisc, &env)?.1.qdisc;
+    let qdisc = parse::build_qdisc(qdisc, &env, &Registry::standard())?.1.qdisc;
     if rate.0 == 0 {
         return Err(Error::new("0bit is not allowed, must be above 0bit").at("rate"));
     }

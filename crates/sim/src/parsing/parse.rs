@@ -7,7 +7,7 @@ use sojourn_aqm::Built;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{ParamRow, Params, Setting, Value, answers, read_checked, unknown};
 use sojourn_aqm::qdisc::Env;
-use sojourn_aqm::registry::QdiscEntry;
+use sojourn_aqm::registry::{QdiscEntry, Registry};
 use std::borrow::Cow;
 
 /// Fields of a JSON object, parsed by its table of keys. All methods panic on a key that is not in
@@ -149,25 +149,26 @@ pub fn to_setting(json: &Json) -> Result<Setting<'_>> {
     }
 }
 
-/// Build the discipline described by `json` for the link of `env`.
+/// Build the discipline of `registry` described by `json` for the link of `env`.
 ///
 /// # Errors
 /// If the discipline or a parameter is unknown, or a value has the wrong type or is out of range.
-pub fn build_qdisc(json: &Json, env: &Env) -> Result<(&'static QdiscEntry, Built)> {
-    with_qdisc(json, |entry, settings| Ok((entry, entry.build(settings, env)?)))
+pub fn build_qdisc(json: &Json, env: &Env, registry: &Registry) -> Result<(QdiscEntry, Built)> {
+    with_qdisc(json, registry, |entry, settings| Ok((*entry, entry.build(settings, env)?)))
 }
 
-/// Parse the discipline described by `json` and call `then` with its settings.
+/// Parse the discipline of `registry` described by `json` and call `then` with its settings.
 ///
 /// # Errors
 /// If the discipline or a list parameter is unknown, or as `then`.
 pub fn with_qdisc<T>(
     json: &Json,
-    then: impl FnOnce(&'static QdiscEntry, &[(&str, Setting<'_>)]) -> Result<T>,
+    registry: &Registry,
+    then: impl FnOnce(&QdiscEntry, &[(&str, Setting<'_>)]) -> Result<T>,
 ) -> Result<T> {
     let named = NamedParams::with_lists(json)?;
-    let entry = sojourn_aqm::registry::find(named.name)
-        .map_err(|e| if json.is_string() { e } else { e.at("name") })?;
+    let entry =
+        registry.find(named.name).map_err(|e| if json.is_string() { e } else { e.at("name") })?;
     let rows = if named.lists.is_empty() { Vec::new() } else { entry.params() };
     let texts = named.lists.iter().map(|(key, list)| list_to_text(key, list, &rows));
     let texts = texts.collect::<Result<Vec<String>>>()?;
