@@ -23,8 +23,8 @@ FAR, FAR6 = "198.18.0.1", "fd00:736f:6a6f::198.18.0.1"
 REFUSALS = ("sojourn: link: ", "sojourn: real packets")
 """First words of messages about missing tools and rights."""
 
-for _number in (signal.SIGINT, signal.SIGQUIT):
-    # Background jobs of a script ignore these signals; commands of the tests must not.
+for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    # Background jobs of a script, and nohup, ignore these; commands of the tests must not.
     if signal.getsignal(_number) == signal.SIG_IGN:
         signal.signal(_number, signal.SIG_DFL)
 
