@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 
 from conftest import Command
 from live_link import ENVIRONMENT, arguments, lacking, link, python, traces
+from sojourn.live.signals import held_back
 
 pytestmark = pytest.mark.skipif(bool(lacking()), reason=f"no live link here: {lacking()}")
 
@@ -226,3 +228,22 @@ def test_the_command_leaves_no_process_behind() -> None:
     assert link(["--rate", "1gbit"], ["sh", "-c", f"sleep {token} & exit 0"]).returncode == 0
     nothing_left(token, before)
     assert python("") == [sys.executable, "-c", ""]
+
+
+def test_a_signal_that_another_thread_receives_is_held_back_too() -> None:
+    """Python handles a signal in the main thread, whichever thread the kernel gave it to."""
+    caught: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: caught.append(number))
+    over = threading.Event()
+    other = threading.Thread(target=over.wait)  # does not block the signal
+    other.start()
+    try:
+        with held_back():
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.05)
+            during = list(caught)
+        assert (during, caught) == ([], [signal.SIGINT])
+    finally:
+        over.set()
+        other.join()
+        signal.signal(signal.SIGINT, before)

@@ -7,6 +7,7 @@ import could be lost or reported as something else.
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -79,9 +80,21 @@ def take_terminal() -> None:
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Block SIGINT and SIGQUIT for the duration of the block; started processes inherit this."""
+    """Block SIGINT and SIGQUIT for the duration of the block; started processes inherit this.
+
+    The kernel may hand a signal to another thread, and Python then calls its handler in the main
+    thread, whose mask does not help. So the handlers are held back as well.
+    """
+    held: list[int] = []
     before = signal.pthread_sigmask(signal.SIG_BLOCK, TO_COMMAND)
+    main = threading.current_thread() is threading.main_thread()
+    wanted = [n for n in TO_COMMAND if main and signal.getsignal(n) not in (signal.SIG_IGN, None)]
+    handlers = {n: signal.signal(n, lambda number, _: held.append(number)) for n in wanted}
     try:
         yield
     finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for received in held:
+            signal.raise_signal(received)
