@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sojourn.live import netdev
 from sojourn.reproduction import paper, report, run
-from sojourn.reproduction.claims import KINDS, kind, verdict
+from sojourn.reproduction.claims import KINDS, kind
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "docs/papers"
@@ -50,7 +50,7 @@ def main(names: list[str], live: bool) -> None:
             if figure.draw is not None:
                 drawn = f"{report.file_name(figure)}.svg"
                 shutil.copy(place / "figures" / drawn, page / "figures" / drawn)
-        judged = [kind(verdict(parts)) for _, parts in outcome.claims]
+        judged = [kind(one.verdict) for one in outcome.claims]
         counts = ", ".join(f"{judged.count(v)} {v}" for v in KINDS if v in judged)
         print(f"{folder}: {counts}; {report.took(outcome)}")
     (PAGES / "README.md").write_text(overview(), encoding="utf-8")
@@ -61,9 +61,17 @@ def overview() -> str:
     lines = [
         "# Papers",
         "",
-        "Reproduction of five papers: every figure, and a verdict on every claim. The rule for",
-        "each verdict was fixed before the runs. A claim has one or more parts: it holds if all of",
-        "its n parts do, and holds in k of n if k do. The table counts claims by verdict.",
+        "Reproduction of five papers: their figures, and a verdict on every claim. The rule for",
+        "each verdict was fixed before the runs. A claim has n parts, of which k hold:",
+        "",
+        "- **holds**: all do.",
+        "- **holds but for ... (k of n)**: at least half do.",
+        "- **depends on SETTING**: more of it holds with another value of something that the paper",
+        "  does not state.",
+        "- **does not hold (k of n)**: fewer than half, with every setting tried.",
+        "- **not testable**: the reason is given.",
+        "",
+        "The table counts claims by verdict.",
         "",
         "`make papers-full` writes these pages, `sojourn paper run ID` makes one of them.",
         "`make papers-live` (`sojourn paper run ID --engine live`) repeats the testbeds of two",

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 SHADES = {
     "holds": "green",
-    "holds in k of n": "yellow",
+    "holds but for": "yellow",
+    "depends on": "yellow",
     "does not hold": "red",
     "not testable": "dim",
 }
@@ -220,15 +221,15 @@ def steady_report(found: "Sequence[Steady]") -> None:
 
 def paper_table(outcome: "Outcome", directory: Path) -> None:
     """Print the verdict on each claim of a paper, and the path of the report."""
-    from sojourn.reproduction.claims import kind, verdict
+    from sojourn.reproduction.claims import kind
     from sojourn.reproduction.report import took
 
     out = console()
     mode = "full" if outcome.full else "quick"
     out.print(f"[bold]{escape(outcome.paper.title)}[/] ({mode})\n")
     table = Table("claim", "verdict", "figure", "claim in our words", left=2, prose=[2, 3])
-    for claim, parts in outcome.claims:
-        judged = verdict(parts)
+    for one in outcome.claims:
+        claim, judged = one.claim, one.verdict
         table.add_row(claim.id, Text(judged, SHADES[kind(judged)]), claim.figure, claim.says)
     if outcome.claims:
         out.print(table, soft_wrap=True)

@@ -18,7 +18,7 @@ def style(n: int) -> dict[str, Any]:
     """Return colour, line style and marker of the `n`-th line of a figure."""
     return {
         "color": COLOURS[n % len(COLOURS)],
-        "ls": DASHES[n // len(COLOURS) % len(DASHES)],
+        "ls": DASHES[n % len(DASHES)],
         "marker": MARKERS[n % len(MARKERS)],
         "ms": 3.5,
     }

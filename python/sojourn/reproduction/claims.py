@@ -1,12 +1,23 @@
 """Claims of a paper, and the rules that judge them. The rules are fixed before the runs.
 
-A claim has parts. Each part is a measured number or relation. A claim `holds` if all of its n parts
-do, `holds in k of n` if k do, `does not hold` if none does, and is `not testable` without parts.
+A claim has parts. Each part is a measured number or relation. From the n parts, k of which hold,
+follows one of five verdicts:
+
+- `holds`: all parts hold;
+- `depends on SETTING`: with our base set-up it does not hold, and with another value of a setting
+  that the paper does not state it does, or more of it does;
+- `holds but for PART (k of n)`: at least half of the parts hold;
+- `does not hold (k of n)`: fewer do;
+- `not testable (why)`: no part could be judged, for example because there is a single seed.
+
+Every comparison of measured values looks at 95 % intervals over seeds, so a part with one seed is
+not testable.
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -22,13 +33,20 @@ if TYPE_CHECKING:
 Runs: TypeAlias = Mapping[str, "pl.DataFrame"]
 """Rows of each experiment, by its name: labels, seed, measured values."""
 
-Kind: TypeAlias = Literal["holds", "holds in k of n", "does not hold", "not testable"]
+Kind: TypeAlias = Literal["holds", "holds but for", "depends on", "does not hold", "not testable"]
 
-KINDS: tuple[Kind, ...] = ("holds", "holds in k of n", "does not hold", "not testable")
-"""Kinds of verdict, best first."""
+KINDS: tuple[Kind, ...] = ("holds", "holds but for", "depends on", "does not hold", "not testable")
+"""Kinds of verdict: the verdict without its numbers and names."""
+
+RANK: Mapping[str, int] = {"holds": 2, "holds but for": 1, "does not hold": 0}
+"""Rank of the verdicts in one set-up, best last."""
 
 WITHIN = 0.20
 """Relative tolerance of a stated number, unless a claim says otherwise."""
+
+POINTS = 3.0
+"""Tolerance in percentage points of shares, utilisations, goodputs and normalised queues: a fifth
+of a utilisation of 98 % would accept more than the link carries."""
 
 
 class NoRunsError(KeyError):
@@ -39,20 +57,35 @@ class NoRunsError(KeyError):
 class Part:
     """One part of a claim: `stated` by the paper, `measured` here.
 
-    `value` is the measured mean with its interval, if the part is a number. `ns2` is the result of
-    ns-2 in the same experiment, if known.
+    `holds` is None if the part is not testable. `value` is the measured mean with its interval, if
+    the part is a number. `ns2` is the result of ns-2 in the same experiment, if known. `brief` is
+    `measured` without the interval, for the table at the top of a page.
     """
 
     what: str
     stated: str
     measured: str
-    holds: bool
+    holds: bool | None
     value: Interval | None = None
     ns2: str = ""
+    brief: str = ""
 
     def beside(self, ns2: str) -> "Part":
         """Return this part with the result of ns-2."""
         return replace(self, ns2=ns2)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A value, other than ours, of something that the paper does not state.
+
+    `apply` returns the runs with this value in place of the base's; `needs` are the experiments
+    that it reads, besides those of the claim.
+    """
+
+    name: str
+    apply: Callable[[Runs], Runs]
+    needs: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -61,7 +94,8 @@ class Claim:
 
     `stated` is the number or relation of the paper. `how` describes the measurement and its
     tolerance. `check` measures it, from the experiments in `needs`. Without `check` the claim is
-    not testable, and `how` gives the reason.
+    not testable, and `how` gives the reason. `settings` are other values of what the paper leaves
+    open; `why` says in at most ten words why the claim does not hold wholly.
     """
 
     id: str
@@ -71,22 +105,108 @@ class Claim:
     how: str
     check: Callable[[Runs], Sequence[Part]] | None = None
     needs: Sequence[str] = ()
+    settings: Sequence[Setting] = ()
+    why: str = ""
+
+    @property
+    def every_need(self) -> tuple[str, ...]:
+        """Names of all experiments that judging this claim reads."""
+        return (*self.needs, *(name for one in self.settings for name in one.needs))
 
 
-def verdict(parts: Sequence[Part]) -> str:
-    """Return the verdict on a claim with these parts, such as `holds in 2 of 3`."""
-    if not parts:
-        return "not testable"
-    held = sum(part.holds for part in parts)
-    if held == len(parts):
+@dataclass(frozen=True)
+class Judged:
+    """A claim with its measured parts, in our set-up and with each other setting.
+
+    `control` has, for each setting, the parts in our set-up from the same seeds and points: with
+    fewer of them a claim may hold by chance.
+    """
+
+    claim: Claim
+    parts: Sequence[Part]
+    varied: Mapping[str, Sequence[Part]] = field(default_factory=dict)
+    control: Mapping[str, Sequence[Part]] = field(default_factory=dict)
+
+    @property
+    def best(self) -> str:
+        """Name of the setting with which most of the claim holds, and more than without it."""
+        return max(self.varied, key=self._gain)
+
+    def _gain(self, name: str) -> tuple[bool, tuple[int, float]]:
+        there = _merit(self.varied[name])
+        return there[0] > max(_merit(self.parts)[0], _merit(self.control[name])[0]), there
+
+    @property
+    def verdict(self) -> str:
+        """The verdict, such as `holds but for RED (5 of 6)`."""
+        base = verdict(self.parts, self.claim.how)
+        if not self.varied or kind(base) not in RANK or kind(base) == "holds":
+            return base
+        name = self.best
+        if not self._gain(name)[0]:
+            return base
+        return f"depends on {name} ({_count(self.parts)}; with it {_count(self.varied[name])})"
+
+
+def judge(claim: Claim, runs: Runs) -> Judged:
+    """Measure the parts of a claim in our set-up and, unless all hold there, with each setting."""
+    parts = list(claim.check(runs)) if claim.check else []
+    varied: dict[str, list[Part]] = {}
+    control: dict[str, list[Part]] = {}
+    if claim.check and kind(verdict(parts)) != "holds":
+        for one in claim.settings:
+            changed = one.apply(runs)
+            varied[one.name] = list(claim.check(changed))
+            control[one.name] = list(claim.check(_same_points(runs, changed)))
+    return Judged(claim, parts, varied, control)
+
+
+def _same_points(runs: Runs, changed: Runs) -> Runs:
+    """Return the runs in our set-up at the points and seeds that a setting ran."""
+    import json
+
+    made = {}
+    for name, frame in runs.items():
+        made[name] = frame
+        if name in changed and changed[name] is not frame:
+            keys = [*json.loads(frame["axes"][0]), "seed"]
+            made[name] = frame.join(changed[name].select(keys), on=keys, how="semi")
+    return made
+
+
+def verdict(parts: Sequence[Part], why: str = "") -> str:
+    """Return the verdict on a claim with these parts in one set-up.
+
+    `why` is the reason if there are no parts.
+    """
+    tested = [part for part in parts if part.holds is not None]
+    if not parts or not tested:
+        reason = "one seed" if parts else why
+        return f"not testable ({reason})" if reason else "not testable"
+    bad = [part for part in parts if not part.holds]
+    if not bad:
         return "holds"
-    return f"holds in {held} of {len(parts)}" if held else "does not hold"
+    if 2 * (len(parts) - len(bad)) < len(parts):
+        return f"does not hold ({_count(parts)})"
+    more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
+    return f"holds but for {bad[0].what}{more} ({_count(parts)})"
 
 
 def kind(judged: str) -> Kind:
-    """Return the kind of a verdict: the verdict without its numbers."""
-    exact: dict[str, Kind] = {one: one for one in KINDS}
-    return exact.get(judged, "holds in k of n")
+    """Return the kind of a verdict: the verdict without its numbers and names."""
+    for one in sorted(KINDS, key=len, reverse=True):
+        if judged.startswith(one):
+            return one
+    raise ValueError(f"not a verdict: {judged!r}")
+
+
+def _count(parts: Sequence[Part]) -> str:
+    return f"{sum(part.holds is True for part in parts)} of {len(parts)}"
+
+
+def _merit(parts: Sequence[Part]) -> tuple[int, float]:
+    held = sum(part.holds is True for part in parts)
+    return RANK.get(kind(verdict(parts)), -1), held / max(1, len(parts))
 
 
 def number(
@@ -102,12 +222,23 @@ def number(
     """Compare the mean of `values` over seeds with a stated number, both in `unit`.
 
     The part holds if the relative difference is at most `within`, or, if `points` is given, if the
-    absolute difference is at most `points`. `values` are multiplied by `scale` first.
+    absolute difference is at most `points`; and if half the width of the interval is not larger
+    than this tolerance, since a mean so uncertain agrees by luck. `values` are multiplied by
+    `scale` first. For a value without random error see `exact`.
     """
-    found = interval(np.asarray(values, dtype=float) * scale)
-    room = abs(stated) * within if points is None else points
-    holds = abs(found.mean - stated) <= room * (1 + 1e-9)  # the limit itself holds
-    return Part(what, _with(short(stated), unit), told(found, unit), holds, found)
+    found = _interval(values, scale)
+    room = (abs(stated) * within if points is None else points) * (1 + 1e-9)
+    close = abs(found.mean - stated) <= room  # the limit itself holds
+    holds = _if_seeds(found, close and found.half <= room)
+    return _part(what, _with(short(stated), unit), found, unit, holds)
+
+
+def exact(what: str, value: float, stated: float, *, unit: str = "", within: float) -> Part:
+    """Compare a computed value, which has no random error, with a stated number."""
+    found = Interval(value, 0.0)
+    holds = abs(value - stated) <= abs(stated) * within * (1 + 1e-9)
+    told = _with(short(value), unit)
+    return Part(what, _with(short(stated), unit), told, holds, found, brief=told)
 
 
 def bound(
@@ -119,10 +250,11 @@ def bound(
     unit: str = "",
     scale: float = 1.0,
 ) -> Part:
-    """Compare the mean of `values` over seeds with a bound."""
-    found = interval(np.asarray(values, dtype=float) * scale)
-    holds = found.mean < limit if relation == "<" else found.mean > limit
-    return Part(what, f"{relation} {_with(short(limit), unit)}", told(found, unit), holds, found)
+    """Compare `values` over seeds with a bound: holds if the whole 95 % interval respects it."""
+    found = _interval(values, scale)
+    inside = found.high < limit if relation == "<" else found.low > limit
+    stated = f"{relation} {_with(short(limit), unit)}"
+    return _part(what, stated, found, unit, _if_seeds(found, inside))
 
 
 def order(
@@ -133,10 +265,12 @@ def order(
     Both arrays are over the same seeds. The measured text has both means and the difference.
     """
     a, b = np.asarray(less, dtype=float) * scale, np.asarray(more, dtype=float) * scale
+    if not len(a):
+        return Part(what, "less", "no value in any run", None, brief="no value")
     gap = paired(b, a)
     both = f"{short(float(a.mean()))} against {_with(short(float(b.mean())), unit)}"
-    holds = gap.mean > 0 if math.isnan(gap.half) else gap.low > 0
-    return Part(what, "less", f"{both}; difference {told(gap, unit)}", holds, gap)
+    measured = f"{both}; difference {told(gap, unit)}"
+    return Part(what, "less", measured, _if_seeds(gap, gap.low > 0), gap, brief=both)
 
 
 def equal(
@@ -144,22 +278,53 @@ def equal(
     ours: npt.ArrayLike,
     theirs: npt.ArrayLike,
     *,
-    within: float,
+    within: float = 0.0,
+    points: float | None = None,
     unit: str = "",
     scale: float = 1.0,
 ) -> Part:
-    """Compare two means: holds if they differ by at most the share `within` of the second."""
+    """Compare two means: holds if the whole interval of the difference is within a tolerance.
+
+    The tolerance is the share `within` of the second mean, or `points` in `unit`. The difference is
+    paired by seed.
+    """
     a, b = np.asarray(ours, dtype=float) * scale, np.asarray(theirs, dtype=float) * scale
-    gap = paired(a, b) if len(a) == len(b) else Interval(float(a.mean() - b.mean()), math.nan)
+    n = min(len(a), len(b))  # the same first seeds
+    gap = paired(a[:n], b[:n])
     both = f"{short(float(a.mean()))} against {_with(short(float(b.mean())), unit)}"
-    holds = abs(gap.mean) <= within * abs(float(b.mean()))
-    stated = f"equal (within {100 * within:g} %)"
-    return Part(what, stated, f"{both}; difference {told(gap, unit)}", holds, gap)
+    room = within * abs(float(b.mean())) if points is None else points
+    holds = _if_seeds(gap, max(abs(gap.low), abs(gap.high)) <= room * (1 + 1e-9))
+    size = f"{100 * within:g} %" if points is None else _with(short(points), unit)
+    measured = f"{both}; difference {told(gap, unit)}"
+    return Part(what, f"equal (within {size})", measured, holds, gap, brief=both)
 
 
-def shape(what: str, holds: bool, measured: str, stated: str = "so") -> Part:
+def monotone(
+    what: str,
+    steps: Sequence[npt.ArrayLike],
+    sign: Literal[1, -1] = 1,
+    *,
+    unit: str = "",
+    scale: float = 1.0,
+) -> Part:
+    """Compare each array with the next, in pairs: holds if all rise (or, sign -1, all fall).
+
+    The interval of every difference is on the right side of 0. The measured text has the means and
+    the smallest difference.
+    """
+    each = [np.asarray(one, dtype=float) * scale for one in steps]
+    gaps = [paired(sign * b, sign * a) for a, b in pairwise(each)]
+    least = min(gaps, key=lambda gap: gap.mean if math.isnan(gap.half) else gap.low)
+    means = ", ".join(short(float(one.mean())) for one in each)
+    measured = f"{_with(means, unit)}; smallest step {told(least, unit)}"
+    stated = "rises at every step" if sign > 0 else "falls at every step"
+    brief = f"{short(float(each[0].mean()))} to {_with(short(float(each[-1].mean())), unit)}"
+    return Part(what, stated, measured, _if_seeds(least, least.low > 0), least, brief=brief)
+
+
+def shape(what: str, holds: bool | None, measured: str, stated: str = "so") -> Part:
     """Return a part for a relation that is not a single number, with its verdict and evidence."""
-    return Part(what, stated, measured, bool(holds))
+    return Part(what, stated, measured, None if holds is None else bool(holds), brief=measured)
 
 
 def told(value: Interval, unit: str = "") -> str:
@@ -167,8 +332,36 @@ def told(value: Interval, unit: str = "") -> str:
     return _with(with_half(value.mean, value.half), unit)
 
 
-def _with(text: str, unit: str) -> str:
-    return f"{text} {unit}" if unit else text
+def overlay(
+    base: str, varied: str, *, only: Sequence[str] = (), **labels: Any
+) -> Callable[[Runs], Runs]:
+    """Return the `apply` of a setting whose runs are the rows of `varied` with these labels.
+
+    They replace the rows of the experiment `base` that have the same labels otherwise; what a
+    setting does not affect is taken from `base`. Only seeds that both have remain, so that all
+    comparisons stay paired, and only those values of the axes `only` that ran with the setting.
+    """
+
+    def apply(runs: Runs) -> Runs:
+        import json
+
+        import polars as pl
+
+        whole, rows = runs[base], runs[varied]
+        for name, value in labels.items():
+            rows = rows.filter(pl.col(name) == value)
+        if not len(rows):
+            raise NoRunsError(f"no runs with {labels}")
+        axes = json.loads(whole["axes"][0])
+        for axis in only:
+            whole = whole.filter(pl.col(axis).is_in(rows[axis].unique().to_list()))
+        kept = whole.join(rows.select(axes), on=axes, how="anti")
+        both = set(rows["seed"]) & (set(kept["seed"]) or set(rows["seed"]))
+        columns = [name for name in whole.columns if name in rows.columns]
+        merged = pl.concat([kept.select(columns), rows.select(columns)], how="diagonal_relaxed")
+        return {**runs, base: merged.filter(pl.col("seed").is_in(sorted(both)))}
+
+    return apply
 
 
 def values(frame: "pl.DataFrame", column: str, **labels: Any) -> npt.NDArray[Any]:
@@ -190,3 +383,21 @@ def values(frame: "pl.DataFrame", column: str, **labels: Any) -> npt.NDArray[Any
 def mean(frame: "pl.DataFrame", column: str, **labels: Any) -> float:
     """Return the mean over seeds of a column of the runs with these labels."""
     return float(np.mean(values(frame, column, **labels)))
+
+
+def _interval(values: npt.ArrayLike, scale: float) -> Interval:
+    return interval(np.asarray(values, dtype=float) * scale)
+
+
+def _if_seeds(found: Interval, holds: bool) -> bool | None:
+    """Return None for a single seed: it has no interval."""
+    return None if math.isnan(found.half) and not math.isnan(found.mean) else bool(holds)
+
+
+def _part(what: str, stated: str, found: Interval, unit: str, holds: bool | None) -> Part:
+    brief = _with(short(found.mean), unit)
+    return Part(what, stated, told(found, unit), holds, found, brief=brief)
+
+
+def _with(text: str, unit: str) -> str:
+    return f"{text} {unit}" if unit else text

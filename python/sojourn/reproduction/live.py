@@ -18,7 +18,7 @@ from sojourn._util.units import seconds
 from sojourn.live import runner
 from sojourn.plotting.run import new_figure, styled
 from sojourn.reproduction import paper, side_by_side
-from sojourn.reproduction.claims import Claim, NoRunsError, Part, Runs
+from sojourn.reproduction.claims import Claim, Judged, NoRunsError, Runs, judge
 from sojourn.reproduction.paper import Figure, Outcome, Paper, Played
 from sojourn.scenario.load import to_json
 from sojourn.sweeps.runner import Made, Run, campaign
@@ -64,9 +64,9 @@ def run(
     frames: dict[str, Any] = paper.by_experiment(runs, made.rows)
     simulated = paper.by_experiment(runs, twins.rows)
     frames |= {side_by_side.name(name): frame for name, frame in simulated.items()}
-    judged = [(c, parts) for c in about if (parts := _parts(c, frames, full)) is not None]
+    judged = [done for c in about if (done := _judged(c, frames, full)) is not None]
     drawn = [it for it in shown if full or _can_be_shown(it, frames)]
-    kept = {claim.id for claim, _ in judged} | {it.number for it in drawn}
+    kept = {done.claim.id for done in judged} | {it.number for it in drawn}
     asked = [*(claim.id for claim in about), *(it.number for it in shown)]
     numbers = _numbers(every, made) | {"left_out": [it for it in asked if it not in kept]}
     played = Played(simulated, side_by_side.intro(notes, numbers), numbers)
@@ -82,10 +82,10 @@ def _named(figure: Figure) -> Figure:
     return replace(figure, title=figure.title.replace(" (simulated)", ""))
 
 
-def _parts(claim: Claim, runs: Runs, full: bool) -> list[Part] | None:
+def _judged(claim: Claim, runs: Runs, full: bool) -> Judged | None:
     """Judge a claim; None if it needs runs that the quick mode omits."""
     try:
-        return list(claim.check(runs)) if claim.check else []
+        return judge(replace(claim, settings=()), runs)
     except NoRunsError:
         if full:
             raise

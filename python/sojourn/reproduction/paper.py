@@ -7,7 +7,10 @@ A paper is a package in `sojourn.papers`. Its `__init__.py` holds:
 - `scenarios(full)`: the experiments by name, each an Experiment; few seeds and points unless
   `full`;
 - functions decorated with `@figure` or `@table`, which draw or tabulate the rows of experiments;
-- `CLAIMS`: a list of Claim;
+- `CLAIMS`: a list of Claim, each with the settings that the paper leaves open;
+- `FACTS` (optional): functions of the runs that return a text, for numbers of the findings that
+  are not parts of claims;
+- `LEFT_OUT` (optional): figures of the paper that are not reproduced, with the reason;
 - if part of it can run on real packets: `live(full)`, the experiments under the names of their
   simulated counterparts, and `LIVE`, the notes of that report (see `sojourn.reproduction.live`).
 
@@ -26,7 +29,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from sojourn import _sojourn, papers
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
-from sojourn.reproduction.claims import Claim, Part, Runs
+from sojourn.reproduction.claims import Claim, Judged, Runs
 from sojourn.scenario.overrides import set_seed
 from sojourn.sweeps.runner import Labels, Made, Measure, Row, Run
 
@@ -147,7 +150,7 @@ class Paper:
 
     @property
     def prose(self) -> str:
-        """The findings; {ID.n} stands for the measured text of part n of a claim."""
+        """The findings; names in braces stand for measured texts (see `report.filled`)."""
         return self._beside("findings.md")
 
     @property
@@ -159,6 +162,18 @@ class Paper:
     def live(self) -> Live | None:
         """The notes on its runs on real packets, if it has such runs."""
         found: Live | None = getattr(self.module, "LIVE", None)
+        return found
+
+    @property
+    def facts(self) -> Mapping[str, Callable[[Runs], str]]:
+        """Functions that return a measured text, by the name that stands for it in the findings."""
+        found: Mapping[str, Callable[[Runs], str]] = getattr(self.module, "FACTS", {})
+        return found
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """Figures of the paper that are not reproduced, with the reason."""
+        found: Mapping[str, str] = getattr(self.module, "LEFT_OUT", {})
         return found
 
     def experiments(self, full: bool) -> dict[str, Experiment]:
@@ -198,7 +213,7 @@ class Outcome:
     full: bool
     runs: Runs
     figures: list[Figure]
-    claims: list[tuple[Claim, list[Part]]]
+    claims: list[Judged]
     made: Made
     engine: str = field(default_factory=_sojourn.engine)
     played: Played | None = None

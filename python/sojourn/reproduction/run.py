@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from sojourn.reproduction import live
+from sojourn.reproduction.claims import judge
 from sojourn.reproduction.paper import Outcome, Paper, by_experiment, chosen, claims_about
 from sojourn.sweeps.runner import campaign
 
@@ -35,12 +36,11 @@ def run(
     shown = chosen(paper, paper.figures, figures)
     about = claims_about(paper, shown) if figures else paper.claims
     needed = {name for one in shown for name in one.needs}
-    needed |= {name for one in about for name in one.needs}
+    needed |= {name for one in about for name in one.every_need}
     experiments = paper.experiments(full)
     assert needed <= set(experiments), needed - set(experiments)
     runs = {name: one.runs() for name, one in experiments.items() if name in needed}
     every = [one for group in runs.values() for one in group]
     made = campaign(every, store=store, jobs=jobs, executor=executor, progress=progress)
     frames = by_experiment(runs, made.rows)
-    judged = [(c, list(c.check(frames)) if c.check else []) for c in about]
-    return Outcome(paper, full, frames, shown, judged, made)
+    return Outcome(paper, full, frames, shown, [judge(one, frames) for one in about], made)

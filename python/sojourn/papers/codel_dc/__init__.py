@@ -42,12 +42,14 @@ import polars as pl
 from sojourn.papers.codel_dc.changed import (
     BASE,
     LINKS,
+    SAMPLED,
     SCHEMES,
     TUNED,
     compared,
     compared_by_load,
     known_mean,
     sensitivities,
+    varied,
 )
 from sojourn.papers.codel_dc.claims import CLAIMS as CLAIMS
 from sojourn.papers.codel_dc.ns2 import BESIDE, NS2_TARGETS, beside
@@ -90,7 +92,7 @@ LOADS = (10, 20, 30, 40, 50, 60, 70, 80, 90)
 
 def scenarios(full: bool) -> dict[str, Experiment]:
     """Return the paper's experiments and the sensitivities."""
-    seeds, end = (10, "2600ms") if full else (3, "600ms")
+    seeds, end = (5, "2600ms") if full else (3, "600ms")
     targets = TARGETS if full else (0.01, 0.1, 0.15, 0.3, 0.4, 1.0)
     spans = INTERVALS if full else (0.1, 0.3, 0.75, 2.0, 10.0)
     counts, loads = (COUNTS, LOADS) if full else (COUNTS[::2], LOADS[::4])
@@ -105,12 +107,12 @@ def scenarios(full: bool) -> dict[str, Experiment]:
     return {
         "targets": Experiment(
             [
-                ({"target": t, "flows": n}, long_flows(t, n, 4 if full else 2))
+                ({"target": t, "flows": n}, long_flows(t, n, 3 if full else 2))
                 for n in (1, 4)
                 for t in targets
             ],
             of_port,
-            5 if full else 2,
+            3 if full else 2,
         ),
         "intervals": Experiment(
             [
@@ -130,7 +132,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
         ),
         "incast": Experiment(
             [
-                ({"scheme": s, "kB": kb}, switch(LAWS[s], 40, queries(kb), end))
+                ({"scheme": s, "kB": kb}, switch(LAWS[s], 40, queries(kb), end) | SAMPLED)
                 for s in NAMES
                 for kb in SIZES
             ],
@@ -144,7 +146,10 @@ def scenarios(full: bool) -> dict[str, Experiment]:
         ),
         "servers": Experiment(
             [
-                ({"scheme": s, "servers": n}, switch(LAWS[s], n, queries(1000 / n), end))
+                (
+                    {"scheme": s, "servers": n},
+                    switch(LAWS[s], n, queries(1000 / n), end) | SAMPLED,
+                )
                 for s in SCHEMES
                 for n in counts
             ],
@@ -158,7 +163,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
                 for n in (8, 16)
             ],
             of_answers,
-            5 if full else 2,
+            2,
         ),
         "loads": Experiment(busy, of_flows, seeds),
         "half load": Experiment(
@@ -170,6 +175,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
             over_time,
             seeds,
         ),
+        **varied(full, SIZES, counts),
         **sensitivities(full),
     }
 

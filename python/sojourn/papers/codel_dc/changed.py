@@ -1,6 +1,8 @@
 """Sensitivities of `codel_dc`: one parameter changed at a time, in four kinds of query."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -8,6 +10,7 @@ from sojourn.papers.codel_dc.runs import (
     CODEL,
     LAWS,
     RED,
+    SPREAD_NS,
     WIDE,
     Table,
     of_answers,
@@ -37,28 +40,45 @@ BASE = "as chosen"
 
 LINKS: dict[str, dict[str, Any]] = {
     BASE: {},
-    "equal links": {"spread_ns": 0, "long_ns": 0},
-    "equal, the long flow's 1 ns shorter": {"spread_ns": 0, "long_ns": -1},
-    "equal, the long flow's 1 ns longer": {"spread_ns": 0, "long_ns": 1},
-    "servers' links never full": {"nic": {"qdisc": WIDE}},
+    "the long flow's link 1 ns shorter": {"long_ns": -1},
+    "the long flow's link 1 ns longer": {"long_ns": 1},
     "servers' links with DropTail of 50": {"nic": {"qdisc": {"name": "droptail", "limit": "49p"}}},
-    "servers' links of 10 Gbit/s": {"nic": {"rate": "10gbit"}},
     "four long flows": {"longs": 4},
     "initial window 1": {"tcp": {"initial_window": "1p"}},
     "initial window 4": {"tcp": {"initial_window": "4p"}},
     "initial window 10": {"tcp": {"initial_window": "10p"}},
     "receiver's window 20 (ns-2's default)": {"tcp": {"receive_window": "20p"}},
-    "clock of 10 ms (ns-2's default)": {"tcp": {"tick": "10ms"}},
-    "clock of 10 ms and equal links": {
-        "tcp": {"tick": "10ms"},
-        "spread_ns": 0,
-        "long_ns": 0,
-    },
     "delayed acks": {"tcp": {"delayed_ack": True}},
     "NewReno": {"tcp": {"name": "newreno"}},
     "persistent connections": {"source": {"persistent": True}},
 }
 """Changes for all three disciplines, as keywords of `switch`."""
+
+Way: TypeAlias = tuple[str, dict[str, Any], dict[str, Any]]
+
+WIDE_NIC: Table = {"nic": {"qdisc": WIDE}}
+FAST_NIC: Table = {"nic": {"rate": "10gbit"}}
+COARSE: Table = {"tcp": {"tick": "10ms"}}
+
+WAYS: dict[str, Way] = {
+    "a pause of 100 ms": ("2100ms", {"gap": "100ms"}, {}),
+    "a pause of 1 s": ("4100ms", {"gap": "1s"}, {}),
+    "a pause of 100 ms and servers' links of 10 Gbit/s": ("2100ms", {"gap": "100ms"}, FAST_NIC),
+    "a pause of 100 ms and a clock of 10 ms": ("2100ms", {"gap": "100ms"}, COARSE),
+    "a pause of 100 ms and servers' links that never drop": (
+        "2100ms", {"gap": "100ms"}, WIDE_NIC,
+    ),
+    "a clock of 10 ms": ("600ms", {}, COARSE),
+    "servers' links that never drop": ("600ms", {}, WIDE_NIC),
+    "links that differ by 137 ns": (
+        "600ms", {}, {"spread_ns": SPREAD_NS, "long_ns": SPREAD_NS // 2},
+    ),
+}  # fmt: skip
+"""Settings of the queries that the paper does not state: duration of a run, changes of the source,
+keywords of `switch`. Between queries there is a pause of 300 us otherwise."""
+
+SAMPLED: Table = {"sample": "1ms", "sample_flows": False}
+
 
 TUNED: dict[str, tuple[str, Table]] = {
     "RED: wq automatic": ("red", {**RED, "w_q": "auto"}),
@@ -73,9 +93,26 @@ TUNED: dict[str, tuple[str, Table]] = {
 """Changes in one discipline only."""
 
 
+def varied(full: bool, sizes: Sequence[int], counts: Sequence[int]) -> dict[str, Experiment]:
+    """Return the queries of figures 5 and 9 with each setting of `WAYS`; quick mode has three."""
+    sweeps = {
+        "incast settings": [({"kB": kb}, 40, float(kb)) for kb in sizes],
+        "servers settings": [({"servers": n}, n, 1000 / n) for n in counts],
+    }
+    made = {}
+    for name, places in sweeps.items():
+        points: list[Point] = []
+        for way, (end, how, keywords) in list(WAYS.items())[: None if full else 3]:
+            for (at, n, kb), s in product(places, SCHEMES):
+                tree = switch(LAWS[s], n, queries(kb, **how), end if full else "600ms", **keywords)
+                points.append(({"setting": way, "scheme": s, **at}, tree | SAMPLED))
+        made[name] = Experiment(points, of_answers, 3 if full else 2)
+    return made
+
+
 def sensitivities(full: bool) -> dict[str, Experiment]:
     """Return the experiments that change one parameter."""
-    seeds, end = (5, "700ms") if full else (1, "300ms")
+    seeds, end = (2, "600ms") if full else (1, "300ms")
     changed: list[Point] = []
     lost_syns: list[Point] = []
     slow = {"rto_initial": "3s"}
@@ -88,21 +125,24 @@ def sensitivities(full: bool) -> dict[str, Experiment]:
                 tree = switch(LAWS[s], n, source, end, **rest)
                 changed.append(({"what": what, **own}, tree))
             if full or n > 40:
-                tree = switch(LAWS[s], n, queries(kb), "6s" if full else "3600ms", tcp=slow)
+                tree = switch(LAWS[s], n, queries(kb), "3600ms", tcp=slow)
                 lost_syns.append((own, tree))
         for what, (s, law) in TUNED.items():
             labels = {"what": what, "case": case, "scheme": s}
             changed.append((labels, switch(law, n, queries(kb), end)))
     short: list[Point] = [
-        ({"what": what, "load": x}, switch(law, 40, poisson(x), "3100ms" if full else "1100ms"))
+        (
+            {"what": what, "scheme": s, "load": x},
+            switch(law, 40, poisson(x), "3100ms" if full else "1100ms"),
+        )
         for what, (s, law) in TUNED.items()
         if s == "red"
         for x in (10, 50, 90)
     ]
     return {
         "changed": Experiment(changed, of_answers, seeds),
-        "RED by load": Experiment(short, of_flows, seeds),
-        "lost SYNs": Experiment(lost_syns, of_answers, 3 if full else 1),
+        "RED by load": Experiment(short, of_flows, 3 if full else 2),
+        "lost SYNs": Experiment(lost_syns, of_answers, 2 if full else 1),
     }
 
 

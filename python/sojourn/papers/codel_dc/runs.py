@@ -50,7 +50,8 @@ LAWS: dict[str, Table] = {
 }
 
 SPREAD_NS = 137
-"""Difference in length between the links of two servers, which avoids simultaneous arrivals."""
+"""Difference in length between the links of two servers, where they differ: no two packets arrive
+simultaneously."""
 
 
 def switch(
@@ -62,8 +63,8 @@ def switch(
     tcp: Mapping[str, Any] | None = None,
     nic: Mapping[str, Any] | None = None,
     longs: int = 1,
-    spread_ns: int = SPREAD_NS,
-    long_ns: int = 50,
+    spread_ns: int = 0,
+    long_ns: int = 0,
 ) -> Table:
     """Return `servers` and one with a long flow, the switch with `law`, and their client.
 
@@ -148,7 +149,10 @@ def of_port(result: Result) -> dict[str, Any]:
 
 
 def of_answers(result: Result) -> dict[str, Any]:
-    """Keep the mean time of answers to finished queries (None if none finished), and the port."""
+    """Keep the mean time of answers to finished queries (None if none finished), and the port.
+
+    `loss_asked` is the loss at the port while a query is open, if the run was sampled.
+    """
     asked, done = result.queries, result.completions
     end = float(np.max(asked["start_s"] + asked["duration_s"], initial=0.0)) + 1e-9
     took = done["duration_s"][done["start_s"] + done["duration_s"] <= end]
@@ -156,8 +160,23 @@ def of_answers(result: Result) -> dict[str, Any]:
         "afct_s": float(took.mean()) if len(took) else None,
         "query_s": float(asked["duration_s"].mean()) if len(took) else None,
         "queries": len(asked["start_s"]),
+        "loss_asked": _loss_while_asked(result),
         **of_port(result),
     }
+
+
+def _loss_while_asked(result: Result) -> float | None:
+    """Return dropped over arrived packets in the samples during which a query is open."""
+    series, asked, time = result.links["port"].series, result.queries, result.time_s
+    if "arrived_packets" not in series or not len(asked["start_s"]):
+        return None
+    step = float(time[1] - time[0])
+    begin, end = asked["start_s"], asked["start_s"] + asked["duration_s"]
+    # The sample at time t counts from t - step to t. Queries do not overlap.
+    last = np.searchsorted(begin, time, side="left") - 1
+    is_open = (last >= 0) & (time - step < end[np.maximum(last, 0)])
+    arrived = float(series["arrived_packets"][is_open].sum())
+    return float(series["dropped_packets"][is_open].sum()) / arrived if arrived else None
 
 
 def of_flows(result: Result) -> dict[str, Any]:
@@ -211,7 +230,7 @@ def gain(frame: "pl.DataFrame", of: str, over: str, **labels: Any) -> Any:
 def best(frame: "pl.DataFrame", of: str, over: str, by: str) -> tuple[Any, Any]:
     """Return the value of `by` with the largest mean gain, and the gains there."""
     found = {x: gain(frame, of, over, **{by: x}) for x in sorted(frame[by].unique().to_list())}
-    place = max(found, key=lambda x: float(np.mean(found[x])))
+    place = max(found, key=lambda x: float(np.mean(found[x])) if len(found[x]) else -np.inf)
     return place, found[place]
 
 

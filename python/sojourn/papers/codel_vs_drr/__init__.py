@@ -19,163 +19,73 @@ It states nothing else. Our choices:
 
 The paper labels delays in ms. Its 0.01 ms is impossible: a packet of 1000 bytes takes 4 ms at 2
 Mbit/s. The numbers make sense as seconds, so they are read as seconds here. A range is the 5th to
-the 95th percentile (the paper does not say). The smallest delays of the paper are above those of an
-empty queue, so they include propagation and transmission; `node` adds these to the sojourn time.
+the 95th percentile (the paper does not say) of the FTPs' data packets. The smallest delays of the
+paper are above those of an empty queue, so they include propagation and transmission, which are
+added to the sojourn time here.
 
-Sensitivities: a receiver's window of 20 packets (ns-2's default `window_`), a DRR buffer as large
-as CoDel's, and more flows.
+Settings varied: 1, 2 and 8 FTPs, round-trip times of 2 and 10 ms, a receiver's window of 20 packets
+(ns-2's default `window_`), no CBR, 4 Mbit/s in the MTU scenario; the range taken over all packets,
+or from the smallest to the largest delay. Further runs: a DRR buffer as large as CoDel's, other
+disciplines.
 """
 
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sojourn._util.units import bps_of, seconds
-from sojourn.plotting.lines import style
-from sojourn.reproduction.claims import Claim, Part, Runs, bound, mean, number, order, short, values
-from sojourn.reproduction.paper import Experiment, Point, figure, table
-from sojourn.result.result import Result
+from sojourn.papers.codel_vs_drr.claims import CLAIMS
+from sojourn.papers.codel_vs_drr.runs import CHANGES, COUNTS, NAMES, RATES, scenarios
+from sojourn.plotting.lines import lines, style
+from sojourn.plotting.run import legend
+from sojourn.reproduction.claims import Runs, mean, short
+from sojourn.reproduction.paper import figure, table
+from sojourn.reproduction.theirs import boxes, points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+__all__ = ["CLAIMS", "REFERENCE", "TITLE", "scenarios"]
+
 TITLE = "CoDel against DRR"
 REFERENCE = "Ali, Khan and Quaid, IJCET 2015"
 
-RATES = (2, 4, 10, 100)
-MTUS = (500, 1000, 1500)
-NAMES = {"codel": "CoDel", "drr": "DRR"}
+RANGES = {
+    ("codel", "rate", 2): (20, 50), ("codel", "rate", 10): (10, 30), ("drr", "rate", 2): (50, 120),
+    ("drr", "rate", 10): (10, 40), ("codel", "mtu", 500): (10, 30),
+    ("codel", "mtu", 1500): (20, 50), ("drr", "mtu", 500): (50, 110),
+    ("drr", "mtu", 1500): (50, 150),
+}  # fmt: skip
+"""Ranges of delays in ms that the paper states, by discipline, axis and place."""
 
-CODEL: dict[str, Any] = {"name": "codel", "variant": "ns2_v1", "limit": "1000p"}
-DRR: dict[str, Any] = {"name": "drr", "limit": "25kB", "quantum": "250B", "flows": 10}
-WIDE_DRR: dict[str, Any] = {**DRR, "limit": "1000p"}
-NS2_DRR: dict[str, Any] = {**DRR, "limit": "100kB"}
-FQ_CODEL: dict[str, Any] = {"name": "fq_codel", "limit": "1000p"}
-
-
-def dumbbell(
-    qdisc: dict[str, Any],
-    rate: int,
-    mtu: int = 1000,
-    flows: int = 4,
-    window: int = 10_000,
-    rtt_ms: int = 40,
-) -> dict[str, Any]:
-    """Return the scenario: FTPs and a CBR flow in each direction over `rate` Mbit/s."""
-    links, declared = {}, []
-    for way, other in (("forward", "backward"), ("backward", "forward")):
-        links[way] = {"rate": f"{rate}mbit", "delay": f"{rtt_ms * 250}us", "qdisc": qdisc}
-        declared.append(
-            {
-                "name": f"ftp-{way}",
-                "count": flows,
-                "path": [way],
-                "return_path": [other],
-                "rtt": f"{rtt_ms}ms",
-                "source": {"name": "bulk", "start": "uniform(0s, 1s)"},
-                "tcp": {
-                    "name": "newreno",
-                    "profile": "ns2",
-                    "packet": f"{mtu}B",
-                    "receive_window": f"{window}p",
-                },
-            }
-        )
-        udp: dict[str, Any] = {
-            "name": "cbr",
-            "rate": f"{rate * 100}kbit",
-            "packet": f"{min(500, mtu)}B",
-        }
-        udp |= {"jitter": 0.5, "start": "uniform(0s, 1s)"}
-        declared.append({"name": f"cbr-{way}", "path": [way], "source": udp})
-    times = {"duration": "100s", "warmup": "10s"}
-    return {**times, "links": links, "flows": declared, "tape": True}
-
-
-def measure(result: Result) -> dict[str, Any]:
-    """Keep delays in the queue and from node to node, and drops per second, of one direction."""
-    import numpy as np
-
-    link, described = result.links["forward"], result.scenario["links"]["forward"]
-    tape = link.tape
-    sent = (tape.fate == 0) & (tape.arrived_s >= 10)
-    waited = (tape.left_s - tape.arrived_s)[sent]
-    node = (
-        waited + tape.size_bytes[sent] * 8 / bps_of(described["rate"]) + seconds(described["delay"])
-    )
-    low, high = np.percentile(node, [5, 95])
-    return {
-        "wait_mean_s": float(waited.mean()),
-        "wait_low_s": float(np.percentile(waited, 5)),
-        "wait_high_s": float(np.percentile(waited, 95)),
-        "wait_max_s": float(waited.max()),
-        "node_low_s": float(low),
-        "node_high_s": float(high),
-        "node_std_s": float(node.std()),
-        "drops_per_s": link.dropped_packets / 90,
-        "utilisation": link.utilisation,
-    }
-
-
-def scenarios(full: bool) -> dict[str, Experiment]:
-    """Return the two scenarios of the paper, and the sensitivities."""
-    seeds = 10 if full else 3
-    both = (("codel", CODEL), ("drr", DRR))
-    extra = (*both, ("drr1000p", WIDE_DRR), ("drr100kB", NS2_DRR), ("fq_codel", FQ_CODEL))
-    counts = COUNTS if full else COUNTS[::2]
-    rates: list[Point] = [
-        ({"qdisc": name, "rate": rate}, dumbbell(qdisc, rate))
-        for name, qdisc in both
-        for rate in RATES
-    ]
-    sizes: list[Point] = [
-        ({"qdisc": name, "mtu": mtu}, dumbbell(qdisc, 2, mtu))
-        for name, qdisc in both
-        for mtu in MTUS
-    ]
-    changed: list[Point] = [
-        ({"what": what, "qdisc": name, "rate": rate}, dumbbell(qdisc, rate, **changes))
-        for what, changes, chosen in (
-            ("window of 20", {"window": 20}, both),
-            ("1 FTP each way", {"flows": 1}, both),
-            ("2 FTPs each way", {"flows": 2}, both),
-            ("2 FTPs, RTT 10 ms", {"flows": 2, "rtt_ms": 10}, both),
-            ("other queues", {}, extra[2:]),
-        )
-        for name, qdisc in chosen
-        for rate in RATES
-    ]
-    many: list[Point] = [
-        ({"qdisc": name, "flows": n}, dumbbell(qdisc, 10, flows=n))
-        for name, qdisc in extra
-        for n in counts
-    ]
-    return {
-        "bandwidth": Experiment(rates, measure, seeds),
-        "mtu": Experiment(sizes, measure, seeds),
-        "changed": Experiment(changed, measure, seeds if full else 1),
-        "flows": Experiment(many, measure, seeds if full else 1),
-    }
+DROPS = {
+    ("codel", "rate", 2): 12, ("codel", "rate", 100): 16, ("drr", "rate", 2): 7,
+    ("drr", "rate", 100): 4, ("codel", "mtu", 500): 11, ("codel", "mtu", 1500): 14,
+    ("drr", "mtu", 500): 4, ("drr", "mtu", 1500): 6,
+}  # fmt: skip
+"""Drops per second that the paper states."""
 
 
 def _ranges(frame: pl.DataFrame, x: str, ax: "Axes", unit: str) -> None:
     """Draw the range of delays from node to node, disciplines side by side."""
     places = sorted(frame[x].unique().to_list())
     for n, (name, label) in enumerate(NAMES.items()):
-        where = [i + (n - 0.5) * 0.25 for i in range(len(places))]
-        low = [mean(frame, "node_low_s", qdisc=name, **{x: one}) for one in places]
-        high = [mean(frame, "node_high_s", qdisc=name, **{x: one}) for one in places]
+        where = [i + (n - 0.5) * 0.4 for i in range(len(places))]
+        low = [1e3 * mean(frame, "data_low_s", qdisc=name, **{x: one}) for one in places]
+        high = [1e3 * mean(frame, "data_high_s", qdisc=name, **{x: one}) for one in places]
         tall = [b - a for a, b in zip(low, high, strict=True)]
-        ax.bar(where, tall, 0.22, bottom=low, color=style(n)["color"], label=label)
+        hatch: dict[str, Any] = {"hatch": "///", "ec": "white", "lw": 0} if n else {}
+        ax.bar(where, tall, 0.16, bottom=low, color=style(n)["color"], label=label, **hatch)
+        stated = [(at, RANGES[name, x, one]) for at, one in zip(where, places, strict=True)
+                  if (name, x, one) in RANGES]  # fmt: skip
+        boxes(ax, [at - 0.15 for at, _ in stated], [ends for _, ends in stated])
+    ax.set_axisbelow(True)
     ax.set_xticks(range(len(places)), [str(one) for one in places])
-    ax.set(xlabel=f"{x}, {unit}", ylabel="delay of packets, s", ylim=(0, None))
-    ax.legend()
+    ax.set(xlabel=f"{x}, {unit}", ylabel="delay of FTP data, ms", ylim=(0, None))
+    legend(ax)
 
 
 def _drops(frame: pl.DataFrame, x: str, ax: "Axes", unit: str) -> None:
     """Draw packets dropped per second against `x`, evenly spaced as in the paper."""
-    from sojourn.plotting.lines import lines
-
     lines(
         ax,
         frame.with_columns(pl.col(x).cast(pl.String).alias("place")).sort(x),
@@ -184,6 +94,9 @@ def _drops(frame: pl.DataFrame, x: str, ax: "Axes", unit: str) -> None:
         by="qdisc",
         names=NAMES,
     )
+    for n, name in enumerate(NAMES):
+        stated = {at: one for (q, axis, at), one in DROPS.items() if (q, axis) == (name, x)}
+        points(ax, [str(at) for at in stated], list(stated.values()), n)
     ax.set(xlabel=f"{x}, {unit}", ylabel="dropped, packets/s", ylim=(0, None))
 
 
@@ -233,28 +146,21 @@ def beside_ns2(runs: Runs) -> pl.DataFrame:
 def drops_when_changed(runs: Runs) -> pl.DataFrame:
     """Tabulate the effect of windows and of the number of flows on drops."""
     rows = []
-    changes = ["window of 20", "1 FTP each way", "2 FTPs each way", "2 FTPs, RTT 10 ms"]
     for name, label in NAMES.items():
         for rate in RATES:
             own = {"qdisc": name, "rate": rate}
-            cells: list[Any] = [label, rate, *STATED.get((name, rate), ("",))]
+            cells: list[Any] = [label, rate, str(DROPS.get((name, "rate", rate), ""))]
             cells.append(short(mean(runs["bandwidth"], "drops_per_s", **own)))
-            each = [mean(runs["changed"], "drops_per_s", what=what, **own) for what in changes]
+            each = [mean(runs["changed"], "drops_per_s", what=what, **own) for what in CHANGES]
             cells += [short(one) for one in each]
             rows.append(cells)
-    names = ["qdisc", "Mbit/s", "paper", "here (4 FTPs)", *changes]
+    names = ["qdisc", "Mbit/s", "paper", "here (4 FTPs)", *CHANGES]
     return pl.DataFrame(rows, schema=names, orient="row")
-
-
-STATED = {("codel", 2): ("12",), ("codel", 100): ("16",), ("drr", 2): ("7",), ("drr", 100): ("4",)}
-"""Drops per second in the paper, by discipline and rate."""
 
 
 @figure("flows", "10 Mbit/s: drops against the number of FTPs each way", needs=["flows"])
 def drops_by_flows(runs: Runs, ax: "Axes") -> None:
     """Draw drops per second for more disciplines than the paper's two."""
-    from sojourn.plotting.lines import lines
-
     names = {
         **NAMES,
         "drr1000p": "DRR, 1000 packets",
@@ -265,152 +171,3 @@ def drops_by_flows(runs: Runs, ax: "Axes") -> None:
     ax.set(xlabel="FTPs each way", ylabel="dropped, packets/s", xscale="log", ylim=(0, None))
     ax.set_xticks(list(COUNTS), [str(n) for n in COUNTS], minor=False)
     ax.minorticks_off()
-
-
-COUNTS = (2, 4, 8, 16, 32)
-
-
-def _range(frame: pl.DataFrame, stated: tuple[float, float], **labels: Any) -> list[Part]:
-    """Compare both ends of a range of delays (ms), each within 20 %."""
-
-    def what(end: str) -> str:
-        at = f", {labels['mtu']} bytes" if "mtu" in labels else ""
-        return f"{end} end{at}"
-
-    return [
-        number(what(end), values(frame, f"node_{end}_s", **labels), one, unit="ms", scale=1e3)
-        for end, one in zip(("low", "high"), stated, strict=True)
-    ]
-
-
-def _each(frame: pl.DataFrame, x: str, less: str, more: str, what: str, *at: int) -> list[Part]:
-    """Return a part per place: `what` is smaller with `less` than with `more`."""
-    return [
-        order(
-            f"{NAMES[less]} below {NAMES[more]}, {x} {one}",
-            values(frame, what, qdisc=less, **{x: one}),
-            values(frame, what, qdisc=more, **{x: one}),
-            unit="ms" if what.endswith("_s") and what != "drops_per_s" else "/s",
-            scale=1e3 if what.endswith("_s") and what != "drops_per_s" else 1.0,
-        )
-        for one in at
-    ]
-
-
-def _falls(frame: pl.DataFrame) -> Part:
-    """Return the part: DRR drops fewer packets at 100 Mbit/s than at 2 Mbit/s."""
-    slow, fast = (values(frame, "drops_per_s", qdisc="drr", rate=rate) for rate in (2, 100))
-    return order("fewer at 100 than at 2 Mbit/s", fast, slow, unit="/s")
-
-
-RANGE = "5th and 95th percentile of the delay from node to node; each end within 20 %."
-PAIRS = "Paired by seed; the 95 % interval of the difference is above 0."
-BANDWIDTH, MTU = ("bandwidth",), ("mtu",)
-
-CLAIMS = [
-    Claim(
-        "004-C1", "CoDel's range of delays at 10 Mbit/s.", "4.1", "10 to 30 ms", RANGE,
-        lambda runs: _range(runs["bandwidth"], (10, 30), qdisc="codel", rate=10), BANDWIDTH,
-    ),
-    Claim(
-        "004-C2", "CoDel's range at 2 Mbit/s.", "4.1", "20 to 50 ms", RANGE,
-        lambda runs: _range(runs["bandwidth"], (20, 50), qdisc="codel", rate=2), BANDWIDTH,
-    ),
-    Claim(
-        "004-C3", "DRR's range at 10 Mbit/s.", "4.1", "10 to 40 ms", RANGE,
-        lambda runs: _range(runs["bandwidth"], (10, 40), qdisc="drr", rate=10), BANDWIDTH,
-    ),
-    Claim(
-        "004-C4", "DRR's range at 2 Mbit/s.", "4.1", "50 to 120 ms", RANGE,
-        lambda runs: _range(runs["bandwidth"], (50, 120), qdisc="drr", rate=2), BANDWIDTH,
-    ),
-    Claim(
-        "004-C5", "The queueing delay is smaller with CoDel than with DRR up to 10 Mbit/s.", "4.1",
-        "less at 2, 4 and 10 Mbit/s", f"Mean sojourn time. {PAIRS}",
-        lambda runs: _each(runs["bandwidth"], "rate", "codel", "drr", "wait_mean_s", 2, 4, 10),
-        BANDWIDTH,
-    ),
-    Claim(
-        "004-C6", "At 100 Mbit/s the queueing delay is smaller with DRR.", "4.1", "less",
-        f"Mean sojourn time. {PAIRS}",
-        lambda runs: _each(runs["bandwidth"], "rate", "drr", "codel", "wait_mean_s", 100),
-        BANDWIDTH,
-    ),
-    Claim(
-        "004-C7", "CoDel's drops per second.", "4.2", "12 at 2, 16 at 100 Mbit/s",
-        "Within 20 %.",
-        lambda runs: [
-            number(f"at {rate} Mbit/s", values(runs["bandwidth"], "drops_per_s", qdisc="codel",
-                   rate=rate), stated, unit="/s")
-            for rate, stated in ((2, 12), (100, 16))
-        ],
-        BANDWIDTH,
-    ),
-    Claim(
-        "004-C8", "DRR's drops per second; most at the lowest rate.", "4.2",
-        "7 at 2, 4 at 100 Mbit/s", f"Within 20 %; and the order. {PAIRS}",
-        lambda runs: [
-            *(
-                number(f"at {rate} Mbit/s", values(runs["bandwidth"], "drops_per_s", qdisc="drr",
-                       rate=rate), stated, unit="/s")
-                for rate, stated in ((2, 7), (100, 4))
-            ),
-            _falls(runs["bandwidth"]),
-        ],
-        BANDWIDTH,
-    ),
-    Claim(
-        "004-C9", "DRR drops less than CoDel at every rate.", "4.2", "less", PAIRS,
-        lambda runs: _each(runs["bandwidth"], "rate", "drr", "codel", "drops_per_s", *RATES),
-        BANDWIDTH,
-    ),
-    Claim(
-        "004-C10", "CoDel's range grows with the MTU.", "4.3",
-        "10 to 30 ms (500 bytes), 20 to 50 ms (1500)", RANGE,
-        lambda runs: [
-            *_range(runs["mtu"], (10, 30), qdisc="codel", mtu=500),
-            *_range(runs["mtu"], (20, 50), qdisc="codel", mtu=1500),
-        ],
-        MTU,
-    ),
-    Claim(
-        "004-C11", "DRR's range grows with the MTU.", "4.3",
-        "50 to 110 ms (500 bytes), 50 to 150 ms (1500)", RANGE,
-        lambda runs: [
-            *_range(runs["mtu"], (50, 110), qdisc="drr", mtu=500),
-            *_range(runs["mtu"], (50, 150), qdisc="drr", mtu=1500),
-        ],
-        MTU,
-    ),
-    Claim(
-        "004-C12", "Drops per second against the MTU.", "4.4",
-        "CoDel 11 (500 bytes) to 14 (1500), DRR 4 to 6", "Within 20 %.",
-        lambda runs: [
-            number(f"{NAMES[name]}, {mtu} bytes", values(runs["mtu"], "drops_per_s", qdisc=name,
-                   mtu=mtu), stated, unit="/s")
-            for name, mtu, stated in (
-                ("codel", 500, 11), ("codel", 1500, 14), ("drr", 500, 4), ("drr", 1500, 6)
-            )
-        ],
-        MTU,
-    ),
-    Claim(
-        "004-C13", "With CoDel no packet stays in the queue for more than 5 ms.", "4.1", "< 5 ms",
-        "The longest sojourn time, at each rate.",
-        lambda runs: [
-            bound(f"longest at {rate} Mbit/s", values(runs["bandwidth"], "wait_max_s",
-                  qdisc="codel", rate=rate), "<", 5, unit="ms", scale=1e3)
-            for rate in RATES
-        ],
-        BANDWIDTH,
-    ),
-    Claim(
-        "004-C14", "CoDel's delays vary less than DRR's in each scenario.", "4.1, 4.3", "less",
-        f"Standard deviation of the delay. {PAIRS}",
-        lambda runs: [
-            *_each(runs["bandwidth"], "rate", "codel", "drr", "node_std_s", *RATES),
-            *_each(runs["mtu"], "mtu", "codel", "drr", "node_std_s", *MTUS),
-        ],
-        ("bandwidth", "mtu"),
-    ),
-]  # fmt: skip

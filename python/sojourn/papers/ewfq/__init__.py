@@ -38,6 +38,7 @@ from sojourn.papers.ewfq.runs import (
     FLOWS,
     MEMBERS,
     NAMES,
+    NODE_CHANGES,
     OTHERS,
     QUICK_CHANGES,
     QUICK_SETTINGS,
@@ -107,6 +108,13 @@ def scenarios(full: bool) -> dict[str, Experiment]:
         for case, (name, scheme, kb) in CASES.items()
         if (full or what in QUICK_CHANGES) and touches(scheme, change)
     ]
+    fair: list[Point] = [
+        ({"setting": what, "network": "Uniform", "qdisc": scheme},
+         changed("Uniform", scheme, 30, CHANGES[what]))
+        for what in NODE_CHANGES
+        for scheme in ("ewfq", "wfq", "wfq_varied")
+        if touches(scheme, CHANGES[what])
+    ]  # fmt: skip
     losses: list[Point] = [
         ({"kb": kb, "n": n}, network("Five", "ewfq", kb, members=n) | {"tape": True})
         for kb, n in LOSSES_AT
@@ -133,6 +141,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
         "varied": Experiment(varied, measure, many),
         "settings": Experiment(settings, measure, some),
         "changed": Experiment(causes, measure, some),
+        "uniform settings": Experiment(fair, measure, some),
         "losses": Experiment(losses, measure_losses, some),
         "single": Experiment(single, measure_lone, many),
         "classes": Experiment(classes, measure_lone, some),

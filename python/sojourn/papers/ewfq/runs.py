@@ -178,6 +178,9 @@ QUICK_CHANGES = (
 )
 """The changes in quick mode."""
 
+NODE_CHANGES = QUICK_CHANGES[1:-1]
+"""Settings of the claims on the networks with three sources."""
+
 CASES: dict[str, tuple[str, str, float]] = {
     "Varied, EWFQ 30 kB": ("Varied", "ewfq", 30),
     "Varied, WFQ 30 kB": ("Varied", "wfq", 30),

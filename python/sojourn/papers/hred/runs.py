@@ -34,6 +34,9 @@ ALL_KAPPAS = (0.1, 0.15, 0.25, 0.5, 1, 2, 4)
 MANY = (100, 300)
 """Numbers of FTPs in the figures of the stability bound."""
 
+LONG_FLOWS = (50, 60, 80, 100, 120)
+"""Long flows of the testbed."""
+
 TCPS: dict[str, Any] = {
     "SACK": {**NEWRENO, "name": "sack"},
     "delayed acks": {**NEWRENO, "delayed_ack": True},
@@ -66,7 +69,7 @@ REDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 def scenarios(full: bool) -> dict[str, Experiment]:
     """Return the paper's experiments and the sensitivities."""
-    seeds, extra = (5, 3) if full else (3, 2)
+    seeds, extra = 3, (3 if full else 2)
     span: dict[str, Any] = {"end": 200, "warmup": 150} if full else {"end": 30, "warmup": 18}
     brief: dict[str, Any] = {"end": 100, "warmup": 50} if full else {"end": 30, "warmup": 15}
     times = (100, 150, 200) if full else (40, 60, 80)
@@ -100,6 +103,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
         (g, t) for g in (GAMMAS if full else GAMMAS[::2]) for t in few if g > 0.0005 or t < 600
     ]
     return {
+        **_settings(full, span, times),
         "sweep": Experiment(sweep, steady, seeds),
         "rem": Experiment(
             points(lambda t: {**at("rem", 500, t), "sample": "10ms"}, T=few), over_time, seeds
@@ -134,7 +138,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
             points(
                 lambda q, x: gateway(scheme(q, 50, **TESTBED.get(q, {})), x, **span),
                 qdisc=RULES,
-                flows=range(50, 121, 10) if full else (50, 80, 120),
+                flows=LONG_FLOWS if full else LONG_FLOWS[::2],
             ),
             steady,
             seeds,
@@ -149,7 +153,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
                 ratio=ratios,
             ),
             steady,
-            seeds,
+            extra,
         ),
         "gain": Experiment(
             points(
@@ -158,7 +162,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
                 flows=MANY,
             ),
             steady,
-            extra,
+            2,
         ),
         "late": Experiment(
             points(lambda b, t: at("pi", b, t, late_span), buffer=BUFFERS, T=(300, 600)),
@@ -180,7 +184,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
                 for what, (kb, changed) in PATHS.items()
             ],
             shares,
-            extra,
+            2,
         ),
         "tcp": Experiment(
             points(
@@ -193,12 +197,12 @@ def scenarios(full: bool) -> dict[str, Experiment]:
                 qdisc=("red", "blue", "avq", "hred"),
             ),
             steady,
-            extra,
+            2,
         ),
         "avq": Experiment(
             points(lambda g, t: at("avq", 300, t, gamma=g), gamma=AVQ_GAMMAS, T=(100, 300)),
             steady,
-            extra,
+            2,
         ),
         "reds": Experiment(
             [
@@ -210,6 +214,123 @@ def scenarios(full: bool) -> dict[str, Experiment]:
                 for x in (50, 60)
             ],
             steady,
-            extra,
+            2,
         ),
+    }
+
+
+PIC = {f"PIC with beta {beta:g}": {"beta": beta} for beta in (0.2, 0.3)}
+"""PIC reconfigured for a faster response, as section IV.B of the paper says without numbers: the
+crossover frequency times R+ (0.07 by the stated R+ and N-)."""
+
+SIZES = "packets of 250 to 750 bytes"
+NO_PAUSES = "web sessions without pauses"
+INDEPENDENT = "independent drops of RED"
+FASTER_REM = "gamma 0.01 for REM"
+WIDE = "500 kB"
+WIDE_AND_50 = "500 kB, tail drop with 50 packets"
+LINUX_TCP = "SACK and delayed acks"
+FEW = (100, 300, 600)
+
+
+def mixed(tree: dict[str, Any]) -> dict[str, Any]:
+    """Return a scenario whose FTPs have packets of 250 to 750 bytes, 500 on average.
+
+    Sizes are spread evenly over the FTPs, by the golden ratio. Groups of flows are split.
+    """
+    flows: list[dict[str, Any]] = []
+    for flow in tree["flows"]:
+        if flow["source"]["name"] != "bulk":
+            flows.append(flow)
+            continue
+        for i in range(flow.get("count", 1)):
+            size = 250 + round(500 * (len(flows) * 0.6180339887498949 % 1))
+            one = {**flow, "tcp": {**flow["tcp"], "packet": f"{size}B"}}
+            if "count" in flow:
+                path = [link.replace("{i}", str(i)) for link in flow["path"]]
+                one |= {"count": 1, "path": path, "name": f"{flow['name']}-{i}"}
+            flows.append(one)
+    return {**tree, "flows": flows}
+
+
+def _settings(
+    full: bool, span: dict[str, Any], times: tuple[int, int, int]
+) -> dict[str, Experiment]:
+    """Return runs with other values of what the paper does not state, by experiment.
+
+    The label `setting` names the value. What a setting does not affect has no runs here.
+    """
+    seeds = 3 if full else 2
+    few = FEW if full else FEW[:1]
+    on: dict[str, Any] = {"end": times[2], "warmup": times[0], "sample": "10ms"}
+    pics = PIC if full else dict(list(PIC.items())[:1])
+
+    def at(name: str, kb: int, t: int, **other: Any) -> dict[str, Any]:
+        return dumbbell(scheme(name, kb, **other), t, web(t / 12), **span)
+
+    def starting(name: str, sessions: dict[str, Any], **other: Any) -> dict[str, Any]:
+        return dumbbell(scheme(name, 300, **other), 300, sessions, **{**span, **on})
+
+    late: dict[str, Any] = {"start": f"{times[0]}s"}
+    sweep: list[Point] = [
+        ({"setting": what, "qdisc": "pi", "buffer": b, "T": t}, at("pi", b, t, **own))
+        for what, own in pics.items()
+        for b in BUFFERS
+        for t in FEW
+    ]
+    sweep += [
+        ({"setting": INDEPENDENT, "qdisc": "red", "buffer": b, "T": t},
+         at("red", b, t, wait="bernoulli"))
+        for b in BUFFERS
+        for t in FEW
+    ]  # fmt: skip
+    both = list(product(RULES, BUFFERS))
+    sweep += [
+        ({"setting": SIZES, "qdisc": q, "buffer": b, "T": t}, mixed(at(q, b, t)))
+        for q, b in both
+        for t in few
+    ]
+    web_on: list[Point] = [
+        ({"setting": what, "qdisc": "pi"}, starting("pi", web(25, **late), **own))
+        for what, own in pics.items()
+    ]
+    web_on += [
+        ({"setting": NO_PAUSES, "qdisc": q}, starting(q, web(25, **late, **PLAIN_WEB)))
+        for q in RESPONDING
+    ]
+    web_on += [
+        ({"setting": SIZES, "qdisc": q}, mixed(starting(q, web(25, **late)))) for q in RESPONDING
+    ]
+    steps: list[Point] = [
+        ({"setting": what, "qdisc": "pi", "size": size},
+         step(scheme("pi", 300, **own), size, *times))
+        for what, own in pics.items()
+        for size in ((10, 20, 30, 40, 50) if full else (30, 50))
+    ]  # fmt: skip
+    table: list[Point] = []
+    for q in STATED_SHARES:
+        fifty = 25 if q == "droptail" else 500
+        table += [
+            ({"setting": WIDE, "qdisc": q}, two_groups(scheme(q, 500), **span)),
+            ({"setting": WIDE_AND_50, "qdisc": q}, two_groups(scheme(q, fifty), **span)),
+            ({"setting": SIZES, "qdisc": q}, mixed(two_groups(scheme(q, 300), **span))),
+        ]
+    sack = {"name": "sack", "profile": "rfc", "packet": "500B"}
+    bed: list[Point] = [
+        ({"setting": LINUX_TCP, "qdisc": q, "flows": x},
+         gateway(scheme(q, 50, **TESTBED.get(q, {})), x, **span, tcp=sack))
+        for q in RULES
+        for x in (LONG_FLOWS if full else LONG_FLOWS[::2])
+    ]  # fmt: skip
+    rem: list[Point] = [
+        ({"setting": FASTER_REM, "T": t}, {**at("rem", 500, t, gamma=0.01), "sample": "10ms"})
+        for t in FEW
+    ]
+    return {
+        "sweep settings": Experiment(sweep, steady, seeds),
+        "rem settings": Experiment(rem, over_time, seeds),
+        "web_on settings": Experiment(web_on, over_time, seeds),
+        "shares settings": Experiment(table, shares, seeds),
+        "step settings": Experiment(steps, response, seeds),
+        "testbed settings": Experiment(bed, steady, seeds),
     }

@@ -47,6 +47,7 @@ import numpy as np
 import polars as pl
 
 from sojourn.papers.red_vs_taildrop import rules as rules
+from sojourn.papers.red_vs_taildrop.claims import CLAIMS
 from sojourn.papers.red_vs_taildrop.live_runs import LIVE, live
 from sojourn.papers.red_vs_taildrop.rules import NS2, RED, STD, max_p
 from sojourn.papers.red_vs_taildrop.runs import (
@@ -59,7 +60,7 @@ from sojourn.papers.red_vs_taildrop.runs import (
     scenarios,
 )
 from sojourn.plotting.lines import lines, style
-from sojourn.reproduction.claims import Claim, Runs, mean, values
+from sojourn.reproduction.claims import Runs, mean, values
 from sojourn.reproduction.paper import figure, table
 
 if TYPE_CHECKING:
@@ -359,123 +360,3 @@ def other_parameters(runs: Runs) -> pl.DataFrame:
             cells = [mean(frame, k, q=q, sessions=s) for k in SEEN]
             rows.append([s, NAMES[q], label, *cells])
     return pl.DataFrame(rows, schema=["sessions", "discipline", "parameters", *SEEN], orient="row")
-
-
-PAIRS = "Paired by seed; the 95 % interval of the difference is above 0."
-FTP, WEB = ("ftp",), ("web",)
-
-CLAIMS = [
-    Claim(
-        "001-C1", "FTP goodput is practically equal for all disciplines, and almost optimal.",
-        "3 goodput", "about 8.4 Mbit/s",
-        "Within 20 % of 8.4; above 95 % of the rate that UDP leaves; at each N all disciplines "
-        "within 3 % of the link's rate of each other.",
-        rules.goodput, FTP,
-    ),
-    Claim(
-        "001-C2", "FTP goodput is slightly lower for (G)REDstd at N = 16: max_p is too aggressive, "
-        "the mean queue near min_th.", "3 goodput", "less",
-        f"Below Tail Drop's. {PAIRS} Mean queue in the lowest quarter between the thresholds.",
-        rules.too_aggressive, FTP,
-    ),
-    Claim(
-        "001-C3", "UDP's loss is lower with REDopt than with (G)REDstd at light load, with Tail "
-        "Drop in between; at high load the differences vanish.", "3b", "a factor of 2",
-        f"N = 16: the ratio within 20 %, and the order. {PAIRS} N = 256: the largest at most 20 % "
-        "above the smallest.",
-        rules.udp_light, FTP,
-    ),
-    Claim(
-        "001-C4", "Mean delay grows with N for all; Tail Drop is near B, RED below max_th.", "3c",
-        "shape", "Means grow from each N to the next; Tail Drop's mean queue is above 80 % of B, "
-        "those of RED are below max_th, at every N.",
-        rules.delays, FTP,
-    ),
-    Claim(
-        "001-C5", "The delay varies much less with N for REDopt than for (G)REDstd, whose queues "
-        "go from min_th to max_th.", "3c", "shape",
-        "Largest delay over smallest, minus 1: REDopt's below half of the others'. (G)REDstd's "
-        "mean queue is in the lowest quarter between the thresholds at 16 flows and in the highest "
-        "at 256; REDopt's is in neither at any N.",
-        rules.drift, FTP,
-    ),
-    Claim(
-        "001-C6", "Tail Drop's delay varies much at light load (global synchronisation), less at "
-        "high load.", "3e", "shape",
-        f"Standard deviation: falls from each N to the next; at 16 flows above RED's. {PAIRS}",
-        rules.swings, FTP,
-    ),
-    Claim(
-        "001-C7", "Consecutive losses, N below 64: all RED variants alike, Tail Drop much worse.",
-        "3d light", "shape",
-        f"Mean run at 16 and 32 flows: within 20 % of GREDstd's; and the order. {PAIRS}",
-        rules.light_runs, FTP,
-    ),
-    Claim(
-        "001-C8", "Consecutive losses, N = 256: REDstd bad (its average is above max_th), GREDstd "
-        "better, REDopt good but with a heavy tail.", "3d", "shape",
-        "The average above max_th; mean run; share of runs of 2 and more; REDopt's share of runs "
-        f"of 10 and more above Tail Drop's. {PAIRS}",
-        rules.many_runs, FTP,
-    ),
-    Claim(
-        "001-C9", "Tail Drop with a buffer that gives REDopt's delay has REDopt's goodput.",
-        "buffers", "equal",
-        "Tail Drop's goodput over its delay with four buffers, read at REDopt's delay; within 3 %.",
-        rules.same_delay, ("ftp", "buffers"),
-    ),
-    Claim(
-        "001-C10", "Web goodput rises with the sessions to a maximum.", "4 goodput", "8.7 Mbit/s",
-        f"From 800 to 1000 to 1200 sessions. {PAIRS} The largest mean within 20 %.",
-        rules.most_goodput, WEB,
-    ),
-    Claim(
-        "001-C11", "Web goodput does not depend on the discipline.", "4 goodput", "equal",
-        "All disciplines within 3 % of the link's rate of each other at each number of sessions.",
-        lambda runs: rules.best_and_worst(runs["web"], "sessions"), WEB,
-    ),
-    Claim(
-        "001-C12", "The drop probability that REDopt is configured for grows with the sessions.",
-        "flows",
-        "2.6 times from 800 to 1000, 16.7 times from 1200 to 1400",
-        "The model's max_p for the open connections of each first run; ratios within 20 %.",
-        rules.estimate, ("first", "model"),
-    ),
-    Claim(
-        "001-C13", "Web: UDP's loss is lowest with Tail Drop, mainly at 1200 sessions.", "4b",
-        "lowest", f"{PAIRS} And the ratio is largest at 1200.",
-        rules.web_losses, WEB,
-    ),
-    Claim(
-        "001-C14", "Web: mean delay grows with the sessions; REDopt's is the lowest, Tail Drop's "
-        "the highest.", "4c", "shape",
-        f"From each number of sessions to the next, and the order at each. {PAIRS}",
-        rules.web_delays, WEB,
-    ),
-    Claim(
-        "001-C15", "Web: REDopt's delay varies more than (G)REDstd's (its w_q is smaller).",
-        "4 std", "more", f"Standard deviation, at each number of sessions. {PAIRS}",
-        lambda runs: [rules.less(runs["web"], "delay_std_s", q, "opt", sessions=s)
-                      for s in SESSIONS for q in STD],
-        WEB,
-    ),
-    Claim(
-        "001-C16", "Web, 1400 sessions: more consecutive losses with RED than with Tail Drop.",
-        "4d",
-        "significantly worse", f"Mean run. {PAIRS}",
-        lambda runs: [rules.less(runs["web"], "run_mean", "td", q, sessions=1400) for q in RED],
-        WEB,
-    ),
-    Claim(
-        "001-C17", "A larger w_q shortens runs of losses.", "wq", "shorter",
-        f"1400 sessions, mean run with 0.02 against 0.0005. {PAIRS}",
-        rules.weights_matter, ("weights",),
-    ),
-    Claim(
-        "001-C18", "Below 800 sessions the link is underloaded; above 1400 web behaves as FTP.",
-        "flows", "shape",
-        "600 sessions: utilisation below 85 %. 1600: Tail Drop's mean queue above "
-        "80 % of the buffer, goodput within 3 % of that of 256 FTPs.",
-        rules.beyond, ("first", "ftp"),
-    ),
-]  # fmt: skip

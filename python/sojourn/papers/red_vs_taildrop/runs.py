@@ -218,19 +218,19 @@ def scenarios(full: bool) -> dict[str, Experiment]:
     three, ends = (16, 64, 256), (16, 256)
     ftp_s, web_s, short_s = (500, 5000, 2000) if full else (200, 500, 300)
     weights = (0.0005, 0.002, 0.01, 0.02) if full else (0.0005, 0.002, 0.02)
-    seeds = 5 if full else 2
+    seeds = 3 if full else 2
     made = {
-        "ftp": (_ftp(FTPS, ftp_s), 10 if full else 3),
-        "web": (_web(web_s), 6 if full else 3),
+        "ftp": (_ftp(FTPS, ftp_s), 6 if full else 3),
+        "web": (_web(web_s), 4 if full else 3),
         "first": (_first(web_s), 3 if full else 2),
-        "users": (_users(SESSIONS if full else SESSIONS[::3], short_s), 2),
+        "users": (_users(SESSIONS if full else SESSIONS[::3], short_s), 3 if full else 2),
         "model": (_model(), 1),
         "buffers": (_buffers(three, ftp_s), seeds),
-        "weights": (_weights(weights, short_s), 3 if full else 2),
+        "weights": (_weights(weights, web_s, short_s), 3 if full else 2),
         "simulated": (_simulated(three if full else ends, ftp_s), seeds),
         "ns-2": (_as_ns2_had_it(three, 300, 300 if full else 200), seeds),
-        "spread": (_spread(ends, ftp_s, web_s), 2),
-        "misjudged": (_misjudged(web_s), 2),
+        "spread": (_spread(ends, ftp_s, web_s), 3 if full else 2),
+        "misjudged": (_misjudged(web_s), 3 if full else 2),
     }
     return {name: Experiment(points, measure, n) for name, (points, n) in made.items()}
 
@@ -285,14 +285,17 @@ def _buffers(flows: Sequence[int], seconds: int) -> list[Point]:
     ]
 
 
-def _weights(weights: Sequence[float], seconds: int) -> list[Point]:
-    """Return the runs of RED with other weights, at the lowest and the highest load."""
+def _weights(weights: Sequence[float], heavy_s: int, light_s: int) -> list[Point]:
+    """Return the runs of RED with other weights, at the lowest and the highest load.
+
+    An overload accumulates sessions for thousands of seconds, so the highest load has longer runs.
+    """
     return [
         (
             {"q": q, "w_q": w_q, "sessions": s},
             network(law(q, ACTIVE[s], w_q=w_q), web(s), seconds),
         )
-        for s in (800, 1400)
+        for s, seconds in ((800, light_s), (1400, heavy_s))
         for q in ("red", "gred")
         for w_q in weights
     ]
@@ -329,9 +332,9 @@ def _spread(flows: Sequence[int], ftp_s: int, web_s: int) -> list[Point]:
             labels = {"wait": wait, "q": q}
             for n in flows:
                 tree = network(law(q, n, acks=2, wait=wait), testbed(n), ftp_s)
-                points.append((labels | {"load": f"{n} FTPs"}, tree))
+                points.append((labels | {"load": f"{n} FTPs", "flows": n}, tree))
             tree = network(law(q, ACTIVE[1400], wait=wait), web(1400), web_s)
-            points.append((labels | {"load": "1400 sessions"}, tree))
+            points.append((labels | {"load": "1400 sessions", "sessions": 1400}, tree))
         for n in flows:
             tree = network(law("opt", n, wait=wait), simulated(n), ftp_s)
             points.append(({"wait": wait, "q": "opt", "load": f"{n} FTPs, ns-2's TCP"}, tree))
