@@ -115,10 +115,12 @@ def test_small_replay_by_hand(sojourn: Command, tmp_path: Path) -> None:
     code, said, err = sojourn("replay", *options)
     assert (code, err) == (0, "")
     assert "3 packets: 2 sent, 1 dropped, 0 marked" in said
-    assert (
-        out.read_text()
-        == f"{HEAD}\n5,0,1,1000,0,0,-1,0\n6,10,1,1000,0,0,-1,1000\n7,20,2,1000,1,0,20,-1\n"
-    )
+    assert out.read_text().splitlines() == [
+        f"{HEAD},ecn_out",
+        "5,0,1,1000,0,0,-1,0,0",
+        "6,10,1,1000,0,0,-1,1000,0",
+        "7,20,2,1000,1,0,20,-1,0",
+    ]
     told = json.loads(sojourn("replay", *options, "--json")[1])
     assert told["qdisc"] == {"limit": "1p", "name": "fifo"}
     assert told["sojourn_max_s"] == pytest.approx(990e-6)
@@ -131,8 +133,8 @@ def test_times_below_a_microsecond_have_three_decimals(sojourn: Command, tmp_pat
     out = tmp_path / "o.csv"
     sojourn("replay", file, "--qdisc", "fifo", "--rate", "7mbit", "--out", out)
     assert out.read_text().splitlines()[1:] == [
-        "0,0,1,1000,0,0,-1,0.000",
-        "1,0,1,1000,0,0,-1,1142.857",
+        "0,0,1,1000,0,0,-1,0.000,0",
+        "1,0,1,1000,0,0,-1,1142.857,0",
     ]
 
 
@@ -254,3 +256,59 @@ def test_a_replay_reports_progress_and_can_be_stopped() -> None:
     with pytest.raises(KeyboardInterrupt):
         replayed(False)
     assert told == [(16_384 / n, 16_384)]
+
+
+def test_times_in_nanoseconds(sojourn: Command, tmp_path: Path) -> None:
+    """`t_ns` stands in place of `t_us`; both at once, or neither, are refused."""
+    ns = csv(tmp_path / "ns.csv", "i,t_ns,flow,size_B\n0,0,1,1000\n1,1500,1,1000\n")
+    frame = replayed(sojourn, tmp_path / "o.csv", ns, "--rate", "8mbit", "--qdisc", "droptail")
+    assert frame["t_us"].to_list() == [0.0, 1.5]
+    both = csv(tmp_path / "both.csv", "i,t_us,t_ns,flow,size_B\n0,0,0,1,1000\n")
+    none = csv(tmp_path / "none.csv", "i,flow,size_B\n0,1,1000\n")
+    for file, said in ((both, "has both t_us and t_ns"), (none, "column t_us is missing")):
+        options = ["--rate", "8mbit", "--qdisc", "droptail", "--out", tmp_path / "x.csv"]
+        code, _, err = sojourn("replay", file, *options)
+        assert code == 2, err
+        assert said in err
+
+
+def test_a_token_bucket_lets_a_burst_pass(sojourn: Command, tmp_path: Path) -> None:
+    """With `--htb-burst` two packets leave at once after idle time, as under HTB of Linux."""
+    file = csv(tmp_path / "a.csv", "i,t_us,flow,size_B\n0,0,1,1000\n1,0,1,1000\n2,0,1,1000\n")
+    options = [file, "--rate", "8mbit", "--qdisc", "droptail", "--htb-burst", "1000B"]
+    frame = replayed(sojourn, tmp_path / "o.csv", *options)
+    assert frame["t_deq_us"].to_list() == [0, 0, 1000]
+    code, _, err = sojourn("replay", *options[:-1], "1000", "--out", tmp_path / "x.csv")
+    assert code == 2
+    assert "--htb-burst" in err
+
+
+def test_the_generator_of_a_recording(sojourn: Command, tmp_path: Path) -> None:
+    """`--rng` repeats the same numbers; what is not a generator is refused."""
+    rows = "".join(f"{i},{i * 500},1,1000\n" for i in range(400))
+    file = csv(tmp_path / "a.csv", "i,t_us,flow,size_B\n" + rows)
+    settings = ["--set", "w_q=0.2", "--set", "min_th=2p", "--set", "max_th=90p"]
+    options = [file, "--rate", "8mbit", "--qdisc", "red", *settings]
+    seeds = ["xorshift32:1", "xorshift32:1", "xorshift32:2"]
+    one, again, other = (
+        replayed(sojourn, tmp_path / f"{k}.csv", *options, "--rng", seed)["dropped"]
+        for k, seed in enumerate(seeds)
+    )
+    assert one.equals(again)
+    assert not one.equals(other)
+    for rng in ("xorshift32:0", "xorshift32", "mt19937:1", "xorshift32:4294967296", "xorshift32:x"):
+        code, _, err = sojourn("replay", *options, "--rng", rng, "--out", tmp_path / "x.csv")
+        assert code == 2, rng
+        assert f"--rng {rng}" in err
+
+
+def test_the_ecn_field_that_leaves(sojourn: Command, tmp_path: Path) -> None:
+    """`ecn_out` is that of the packet when it leaves: the same, or 3 (CE) if it was marked."""
+    rows = "".join(f"{i},{i * 500},1,1000,{i % 3}\n" for i in range(400))
+    file = csv(tmp_path / "a.csv", "i,t_us,flow,size_B,ecn\n" + rows)
+    options = ["--rate", "8mbit", "--qdisc", "codel", "--set", "ecn=true"]
+    frame = replayed(sojourn, tmp_path / "o.csv", file, *options)
+    ecn = pl.read_csv(file)["ecn"]
+    assert frame["marked"].sum() > 2
+    same = ecn.zip_with(frame["marked"] == 0, pl.repeat(3, 400, dtype=pl.Int64, eager=True))
+    assert frame["ecn_out"].equals(same)

@@ -56,6 +56,8 @@ def replay(
     follow_marked: npt.NDArray[np.uint8] | None,
     progress: Callable[[float, int], bool | None] | None,
     timer_phase: str | None = None,
+    xorshift32: int | None = None,
+    htb_burst: str | None = None,
 ) -> dict[str, npt.NDArray[Any]]: ...
 
 if sys.platform == "linux":

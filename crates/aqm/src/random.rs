@@ -69,6 +69,17 @@ pub trait Random {
     fn below(&mut self, n: u32) -> u32 {
         cast::low32(cast::trunc(self.uniform() * f64::from(n)))
     }
+
+    /// Returns 32 random bits.
+    fn draw32(&mut self) -> u32 {
+        cast::low32(cast::trunc(self.uniform() * 4_294_967_296.0))
+    }
+
+    /// Draws 32 random bits and returns true if they are at most `bound`: how Linux compares a
+    /// random number with a probability in fixed point.
+    fn at_most(&mut self, bound: u64) -> bool {
+        u64::from(self.draw32()) <= bound
+    }
 }
 
 impl<R: Rng> Random for R {

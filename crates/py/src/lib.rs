@@ -14,7 +14,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Map, Value as Json};
-use sojourn_aqm::{Ecn, Rate, Span, Time};
+use sojourn_aqm::{Bytes, Ecn, Rate, Span, Time};
 use sojourn_sim::config::links::LinkConfig;
 use sojourn_sim::{Arrival, Column, Decision, Progress, ReplayOptions, Scenario};
 
@@ -195,11 +195,12 @@ mod _sojourn {
 
     /// Send recorded arrivals through one link; -1 stands for no time. `timer_phase` is the time of
     /// the first periodic update of the discipline (a duration with unit), None for one period
-    /// after the first arrival. `progress` is as for [`simulate`], with the fraction of arrivals
-    /// processed.
+    /// after the first arrival. `xorshift32` is the seed of that generator, None for the usual
+    /// random numbers. `htb_burst` is the burst of a token bucket in place of the link. `progress`
+    /// is as for [`simulate`], with the fraction of arrivals processed.
     #[pyfunction]
     #[pyo3(signature = (t_ns, flow, size, ecn, qdisc_json, rate, follow_dropped, follow_marked,
-                        progress, timer_phase=None))]
+                        progress, timer_phase=None, xorshift32=None, htb_burst=None))]
     #[expect(clippy::too_many_arguments, reason = "Python passes columns separately")]
     fn replay<'py>(
         py: Python<'py>,
@@ -213,6 +214,8 @@ mod _sojourn {
         follow_marked: Option<PyReadonlyArray1<'py, u8>>,
         progress: Option<Py<PyAny>>,
         timer_phase: Option<&str>,
+        xorshift32: Option<u32>,
+        htb_burst: Option<&str>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let rate: Rate = rate.parse().map_err(|e: sojourn_aqm::Error| refused(e.at("rate")))?;
         let qdisc = serde_json::from_str(qdisc_json)
@@ -221,6 +224,10 @@ mod _sojourn {
             .map(|text| text.parse::<Span>().map(|phase| Time::ZERO + phase))
             .transpose()
             .map_err(|e| refused(e.at("timer_phase")))?;
+        let htb_burst = htb_burst
+            .map(str::parse::<Bytes>)
+            .transpose()
+            .map_err(|e| refused(e.at("htb_burst")))?;
         let arrivals = arrivals(&t_ns, &flow, &size, &ecn)?;
         let follow: Option<Vec<Decision>> = follow_dropped.map(|dropped| {
             let marked = follow_marked.as_ref().map(|m| m.as_array());
@@ -229,7 +236,8 @@ mod _sojourn {
             dropped.as_array().iter().enumerate().map(both).collect()
         });
         let asked = interruptible(py, progress.as_ref(), |ask| {
-            let options = ReplayOptions { follow: follow.as_deref(), first_update };
+            let follow = follow.as_deref();
+            let options = ReplayOptions { follow, first_update, xorshift32, htb_burst };
             sojourn_sim::replay(&arrivals, &qdisc, rate, options, ask).transpose()
         })?;
         let out = asked.map_err(refused)?;
@@ -239,6 +247,8 @@ mod _sojourn {
             |what: fn(&Decision) -> bool| Column::Bool(out.decisions.iter().map(what).collect());
         columns.set_item("dropped", array(py, decided(|d| d.dropped)))?;
         columns.set_item("marked", array(py, decided(|d| d.marked)))?;
+        let ecn_out = out.ecn_out.iter().map(|ecn| *ecn as u8).collect();
+        columns.set_item("ecn_out", array(py, Column::U8(ecn_out)))?;
         columns.set_item("t_drop_ns", or_minus_one(&out.dropped_at).into_pyarray(py))?;
         columns.set_item("t_deq_ns", or_minus_one(&out.sent_at).into_pyarray(py))?;
         for (name, values) in out.gauges {

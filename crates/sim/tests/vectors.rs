@@ -81,7 +81,7 @@ fn run_timed(vector: &Vector, qdisc: &Value, follow: bool, period_ns: Option<f64
     let decisions = vector.decisions();
     let follow = follow.then_some(&decisions[..]);
     let first_update = period_ns.map(|ns| Time(ns.ceil() as u64));
-    let options = ReplayOptions { follow, first_update };
+    let options = ReplayOptions { follow, first_update, ..ReplayOptions::default() };
     replay(&vector.arrivals(), qdisc, RATE, options, &mut |_| true)
         .unwrap()
         .expect("the callback never cancels")

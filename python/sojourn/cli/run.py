@@ -284,7 +284,10 @@ def compare(
 @app.command()
 def replay(
     arrivals: Annotated[
-        Path, typer.Argument(help="CSV with i,t_us,flow,size_B[,ecn]", show_default=False)
+        Path,
+        typer.Argument(
+            help="CSV with i,t_us,flow,size_B[,ecn], or t_ns in place of t_us", show_default=False
+        ),
     ],
     qdisc: Annotated[
         str,
@@ -308,6 +311,20 @@ def replay(
             "(default: one period after the first arrival)",
         ),
     ] = None,
+    rng: Annotated[
+        str | None,
+        typer.Option(
+            metavar="xorshift32:SEED",
+            help="generator of the random numbers, one 32-bit number per comparison",
+        ),
+    ] = None,
+    htb_burst: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="serve the queue as HTB of Linux does, with this burst, like 1514B",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Send recorded arrivals through a link, and write the decisions."""
@@ -328,7 +345,14 @@ def replay(
             raise InputError(f"--out {out}: this is the file of {option}")
     claim_table(out, replays.WRITTEN, force=force)
     replayed = replays.replay(
-        arrivals, given, rate, follow=follow, timer_phase=timer_phase, progress=True
+        arrivals,
+        given,
+        rate,
+        follow=follow,
+        timer_phase=timer_phase,
+        rng=rng,
+        htb_burst=htb_burst,
+        progress=True,
     )
     replays.write(replayed, out)
     summary = replayed.summary()

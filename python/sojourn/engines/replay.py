@@ -1,7 +1,8 @@
 """Replay recorded arrivals through one link: arrivals in, one decision per packet out.
 
-The input is a CSV file with the columns `i,t_us,flow,size_B[,ecn]` in time order. `ecn` is the
-ECN field of the IP header (0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE). Files may be gzipped.
+The input is a CSV file with the columns `i,t_us,flow,size_B[,ecn]` in time order; `t_ns` may stand
+in place of `t_us`. `ecn` is the ECN field of the IP header (0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE).
+Files may be gzipped.
 """
 
 import gzip
@@ -25,7 +26,7 @@ from sojourn.result.result import Array
 from sojourn.scenario.load import plain
 
 if TYPE_CHECKING:
-    pass
+    import polars as pl
 
 US_MAX = 9e15
 """Latest time in microseconds: 285 years, which is below 2^63 nanoseconds."""
@@ -34,7 +35,7 @@ TIMES = ("t_us", "t_drop_us", "t_deq_us")
 """Columns of the output that hold times."""
 
 WRITTEN = ("i", "t_us", "flow", "size_B", "dropped", "marked", "t_drop_us", "t_deq_us")
-"""Columns of the output. The gauges of the discipline follow."""
+"""First columns of the output. `ecn_out` and the gauges of the discipline follow."""
 
 UINT32_MAX = 4_294_967_295
 
@@ -44,7 +45,8 @@ class Replayed:
     """Result of a replay: one row per arrival."""
 
     columns: dict[str, Array]
-    """Columns by name: those of `WRITTEN`, then the gauges of the discipline."""
+    """Columns by name: those of `WRITTEN`, `ecn_out` (the ECN field with which the packet left or
+    was dropped), then the gauges of the discipline."""
     diverged: Array | None
     """Mask of the arrivals whose decision differs from the recorded one; None without `follow`."""
 
@@ -73,6 +75,8 @@ def replay(
     *,
     follow: str | Path | None = None,
     timer_phase: str | None = None,
+    rng: str | None = None,
+    htb_burst: str | None = None,
     progress: bool = False,
 ) -> Replayed:
     """Replay the arrivals of a file through a link.
@@ -80,7 +84,7 @@ def replay(
     Parameters
     ----------
     arrivals : str or Path
-        CSV file with the columns `i,t_us,flow,size_B[,ecn]`.
+        CSV file with the columns `i,t_us,flow,size_B[,ecn]`, or `t_ns` in place of `t_us`.
     qdisc : mapping
         The discipline: its `name` and parameters.
     rate : str
@@ -92,6 +96,14 @@ def replay(
         Time of the first periodic update of the discipline on the clock of the recording, like
         "3.2ms". The default is one period after the first arrival; the result is then independent
         of a shift of all arrivals in time.
+    rng : str, optional
+        Generator of the random numbers, "xorshift32:SEED": each comparison with a probability
+        uses one number of 32 bits. For recordings of other implementations that used it. The
+        default is the generator of the simulator.
+    htb_burst : str, optional
+        Size of a token bucket, like "1514B", that serves the queue in place of the link, as the
+        shaper HTB of Linux does: after an idle time a burst leaves at once, and an empty
+        discipline is not asked for a packet.
     progress : bool, optional
         True shows a progress bar if standard error is a terminal.
 
@@ -106,20 +118,20 @@ def replay(
         If a file cannot be read, or a value is invalid.
     """
     arrivals = Path(arrivals)
-    table = read_table(arrivals, ("i", "t_us", "flow", "size_B"), ("ecn",))
+    table = read_table(arrivals, ("i", "flow", "size_B"), ("t_us", "t_ns", "ecn"))
     i = numbers(arrivals, table, "i", -(2.0**53), 2.0**53)
-    t_us = numbers(arrivals, table, "t_us", 0, US_MAX, whole=False)
+    clock, t_ns = _times(arrivals, table)
     flow = numbers(arrivals, table, "flow", 0, UINT32_MAX)
     size = numbers(arrivals, table, "size_B", 1, UINT32_MAX)
     ecn = numbers(arrivals, table, "ecn", 0, 3) if "ecn" in table.columns else np.zeros(len(i))
-    t_ns = np.rint(t_us * 1000).astype(np.int64)
     back = np.flatnonzero(np.diff(t_ns) < 0)
     if len(back):
         row = int(back[0]) + 1
         raise InputError(
-            f"{arrivals}: row {row + 1}, column t_us: {brief(table['t_us'][row])} "
+            f"{arrivals}: row {row + 1}, column {clock}: {brief(table[clock][row])} "
             "is before the row above"
         )
+    seed = None if rng is None else _seed(rng)
     dropped, marked = _decisions(Path(follow), len(i)) if follow is not None else (None, None)
     lasts_s = float(t_ns[-1]) / 1e9 if len(t_ns) else 0.0
     try:
@@ -135,13 +147,16 @@ def replay(
                 marked,
                 lambda share, packets: meter.tell(0, share, packets),
                 timer_phase,
+                seed,
+                htb_burst,
             )
     except InputError as error:
         path, _, rest = str(error).partition(": ")
-        option = {"rate": "--rate", "timer_phase": "--timer-phase"}.get(path)
+        own = ("rate", "timer_phase", "rng", "htb_burst")
+        option = f"--{path.replace('_', '-')}" if path in own else None
         refused = f"{option}: {rest}" if option else f"--qdisc {qdisc.get('name')}: {error}"
         raise InputError(refused) from None
-    columns = {
+    columns: dict[str, Array] = {
         "i": i.astype(np.int64),
         "t_us": t_ns / 1000,
         "flow": flow.astype(np.int64),
@@ -150,6 +165,7 @@ def replay(
         "marked": out["marked"].astype(np.uint8),
         "t_drop_us": _us(out["t_drop_ns"]),
         "t_deq_us": _us(out["t_deq_ns"]),
+        "ecn_out": out["ecn_out"],
     }
     gauges = {k.removeprefix("gauge:"): v for k, v in out.items() if k.startswith("gauge:")}
     return Replayed({**columns, **gauges}, out.get("diverged"))
@@ -174,6 +190,28 @@ def write(replayed: Replayed, path: str | Path) -> None:
                 file.write(frame.write_csv().encode())
         else:
             frame.write_csv(part)
+
+
+def _times(path: Path, table: "pl.DataFrame") -> tuple[str, Array]:
+    """Return the name of the column of arrival times, and the times in ns."""
+    if "t_ns" not in table.columns:
+        if "t_us" not in table.columns:
+            raise InputError(f"{path}: column t_us is missing (or t_ns)")
+        t_us = numbers(path, table, "t_us", 0, US_MAX, whole=False)
+        return "t_us", np.rint(t_us * 1000).astype(np.int64)
+    if "t_us" in table.columns:
+        raise InputError(f"{path}: has both t_us and t_ns, leave one out")
+    return "t_ns", numbers(path, table, "t_ns", 0, US_MAX).astype(np.int64)
+
+
+def _seed(rng: str) -> int:
+    """Return the seed of `xorshift32:SEED`."""
+    name, colon, seed = rng.partition(":")
+    if name.strip() != "xorshift32" or not colon:
+        raise InputError(f"--rng {brief(rng)}: not a generator; write it like xorshift32:12345")
+    if not (seed.isascii() and seed.isdigit() and 0 < int(seed[:20]) <= UINT32_MAX):
+        raise InputError(f"--rng {brief(rng)}: the seed must be from 1 to {UINT32_MAX}")
+    return int(seed)
 
 
 def _decisions(path: Path, rows: int) -> tuple[Array, Array]:

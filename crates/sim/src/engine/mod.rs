@@ -2,6 +2,7 @@
 
 pub mod change_schedule;
 pub mod flow;
+mod htb;
 pub mod random_stream;
 pub(crate) mod replay;
 pub mod script;
@@ -9,3 +10,4 @@ pub mod series;
 pub mod sessions;
 pub(crate) mod simulation;
 pub mod transfer;
+mod xorshift;

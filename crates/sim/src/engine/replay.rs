@@ -1,15 +1,18 @@
 //! Replay of recorded arrivals through one link in virtual time, with the fate of each packet.
 
+use crate::engine::htb::Htb;
 use crate::engine::random_stream::random_stream;
 use crate::engine::simulation::Progress;
+use crate::engine::xorshift::Xorshift32;
 use crate::parsing::parse;
 use serde_json::Value as Json;
 use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::qdisc::Env;
+use sojourn_aqm::packet_log::LogEntry;
+use sojourn_aqm::qdisc::{Env, Qdisc};
 use sojourn_aqm::random::Random;
 use sojourn_aqm::registry::Registry;
-use sojourn_aqm::units::{Rate, Span, Time};
+use sojourn_aqm::units::{Bytes, Rate, Span, Time};
 use sojourn_aqm::{DropReason, Ecn, Link, LinkSpec, Packet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,6 +48,8 @@ pub struct Replay {
     pub dropped_at: Vec<Option<Time>>,
     /// Start of transmission; None if the packet was dropped.
     pub sent_at: Vec<Option<Time>>,
+    /// ECN field with which the packet left or was dropped.
+    pub ecn_out: Vec<Ecn>,
     /// Internal variables of the AQM just after each arrival.
     pub gauges: Vec<(&'static str, Vec<f64>)>,
     /// True where the AQM could not or did not take the recorded decision; empty without a
@@ -71,6 +76,11 @@ impl Random for Script {
         }
         signal
     }
+
+    fn at_most(&mut self, bound: u64) -> bool {
+        // A bound of 0 is hit once in 2^32 draws.
+        self.bernoulli(if bound == 0 { 0.0 } else { bound as f64 / f64::from(u32::MAX) })
+    }
 }
 
 /// Options of a replay.
@@ -82,6 +92,11 @@ pub struct ReplayOptions<'a> {
     /// Time of the first periodic update of the discipline; default: one period after the first
     /// arrival.
     pub first_update: Option<Time>,
+    /// Seed of the generator xorshift32 that replaces the usual random numbers: one number per
+    /// comparison, for recordings that were made with it.
+    pub xorshift32: Option<u32>,
+    /// Burst of a token bucket that serves the queue as Linux's HTB does; default: a link.
+    pub htb_burst: Option<Bytes>,
 }
 
 /// Send `arrivals` through a link of `rate` with the discipline described by `qdisc` (a name, or an
@@ -98,7 +113,7 @@ pub fn replay(
     options: ReplayOptions<'_>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Option<Replay>> {
-    let ReplayOptions { follow, first_update } = options;
+    let ReplayOptions { follow, first_update, .. } = options;
     let env = Env { first_update, ..Env::new(rate) };
     let qdisc = parse::build_qdisc(qdisc, &env, &Registry::standard())?.1.qdisc;
     if rate.0 == 0 {
@@ -110,15 +125,12 @@ pub fn replay(
     }
     let signal = Arc::new(AtomicBool::new(false));
     let impossible = Arc::new(AtomicBool::new(false));
-    let spec = LinkSpec { rate, delay: Span::ZERO };
-    let mut link = match follow {
-        Some(_) => {
-            let script = Script { signal: signal.clone(), impossible: impossible.clone() };
-            Link::new(spec, qdisc, script)?
-        }
-        None => Link::new(spec, qdisc, random_stream(1, "replay"))?,
+    let rng: Box<dyn Random + Send> = match (follow, options.xorshift32) {
+        (Some(_), _) => Box::new(Script { signal: signal.clone(), impossible: impossible.clone() }),
+        (None, Some(seed)) => Box::new(Xorshift32::new(seed).map_err(|e| e.at("rng"))?),
+        (None, None) => Box::new(random_stream(1, "replay")),
     };
-    link.enable_packet_log();
+    let mut server = Server::new(rate, qdisc, rng, options.htb_burst)?;
 
     let mut out = Replay::default();
     for (i, a) in arrivals.iter().enumerate() {
@@ -127,18 +139,15 @@ pub fn replay(
         }
         let recorded = follow.map_or(Decision::default(), |f| f[i]);
         signal.store(recorded.dropped || recorded.marked, Ordering::Relaxed);
-        while link.poll(a.at).is_some() {}
+        server.advance(a.at);
         impossible.store(false, Ordering::Relaxed);
         let Arrival { flow, len, ecn, .. } = *a;
-        link.push(
-            a.at,
-            Packet { len, flow, hash: flow, body: cast::number(i), ecn, ..Packet::default() },
-        );
-        link.take_dropped();
+        let body = cast::number(i);
+        server.push(a.at, Packet { len, flow, hash: flow, body, ecn, ..Packet::default() });
         if follow.is_some() {
             out.diverged.push(impossible.load(Ordering::Relaxed));
         }
-        append_gauges(&mut link, &mut out.gauges);
+        append_gauges(&mut server, &mut out.gauges);
         let packets = i as u64 + 1;
         if packets.is_multiple_of(1 << 14) {
             let share = packets as f64 / arrivals.len() as f64;
@@ -147,15 +156,94 @@ pub fn replay(
             }
         }
     }
-    link.advance(Time(u64::MAX - 1));
-    collect_fates(&link, arrivals, follow, &mut out);
+    server.advance(Time(u64::MAX - 1));
+    collect_fates(server.packet_log(), arrivals, follow, &mut out);
     Ok(Some(out))
 }
 
+/// Server of the queue: a link, or the token bucket of HTB.
+enum Server {
+    Link(Box<Link>),
+    Htb(Htb),
+}
+
+impl Server {
+    fn new(
+        rate: Rate,
+        qdisc: Box<dyn Qdisc + Send>,
+        rng: Box<dyn Random + Send>,
+        htb_burst: Option<Bytes>,
+    ) -> Result<Server> {
+        let spec = LinkSpec { rate, delay: Span::ZERO };
+        if let Some(burst) = htb_burst {
+            spec.check()?;
+            return Ok(Server::Htb(Htb::new(rate, burst, qdisc, rng)));
+        }
+        let mut link = Box::new(Link::new(spec, qdisc, Boxed(rng))?);
+        link.enable_packet_log();
+        Ok(Server::Link(link))
+    }
+
+    fn advance(&mut self, now: Time) {
+        match self {
+            Server::Link(link) => {
+                link.advance(now);
+                while link.pop_in_flight().is_some() {}
+            }
+            Server::Htb(htb) => htb.advance(now),
+        }
+    }
+
+    fn push(&mut self, now: Time, packet: Packet) {
+        match self {
+            Server::Link(link) => {
+                link.push(now, packet);
+                link.take_dropped();
+            }
+            Server::Htb(htb) => htb.push(now, packet),
+        }
+    }
+
+    fn inspect(&mut self, see: &mut dyn FnMut(&'static str, f64)) {
+        match self {
+            Server::Link(link) => link.inspect(see),
+            Server::Htb(htb) => htb.inspect(see),
+        }
+    }
+
+    fn packet_log(&self) -> &[LogEntry] {
+        match self {
+            Server::Link(link) => link.packet_log(),
+            Server::Htb(htb) => htb.packet_log(),
+        }
+    }
+}
+
+/// A boxed generator as the generator of a link.
+struct Boxed(Box<dyn Random + Send>);
+
+impl Random for Boxed {
+    fn uniform(&mut self) -> f64 {
+        self.0.uniform()
+    }
+    fn bernoulli(&mut self, p: f64) -> bool {
+        self.0.bernoulli(p)
+    }
+    fn below(&mut self, n: u32) -> u32 {
+        self.0.below(n)
+    }
+    fn draw32(&mut self) -> u32 {
+        self.0.draw32()
+    }
+    fn at_most(&mut self, bound: u64) -> bool {
+        self.0.at_most(bound)
+    }
+}
+
 /// Append the variables of the AQM to `gauges`.
-fn append_gauges(link: &mut Link, gauges: &mut Vec<(&'static str, Vec<f64>)>) {
+fn append_gauges(server: &mut Server, gauges: &mut Vec<(&'static str, Vec<f64>)>) {
     let mut k = 0;
-    link.inspect(&mut |name, value| {
+    server.inspect(&mut |name, value| {
         if k == gauges.len() {
             gauges.push((name, Vec::new()));
         }
@@ -165,16 +253,23 @@ fn append_gauges(link: &mut Link, gauges: &mut Vec<(&'static str, Vec<f64>)>) {
 }
 
 /// Read the fate of each packet from the packet log and compare it with the recording.
-fn collect_fates(link: &Link, arrivals: &[Arrival], follow: Option<&[Decision]>, out: &mut Replay) {
+fn collect_fates(
+    log: &[LogEntry],
+    arrivals: &[Arrival],
+    follow: Option<&[Decision]>,
+    out: &mut Replay,
+) {
     let n = arrivals.len();
     out.decisions = vec![Decision::default(); n];
     (out.dropped_at, out.sent_at) = (vec![None; n], vec![None; n]);
-    for row in link.packet_log() {
+    out.ecn_out = vec![Ecn::NotEct; n];
+    for row in log {
         let i = row.packet.body as usize;
         let marked = row.packet.ecn == Ecn::Ce && arrivals[i].ecn != Ecn::Ce;
         out.decisions[i] = Decision { dropped: row.why.is_some(), marked };
         let at = if row.why.is_some() { &mut out.dropped_at } else { &mut out.sent_at };
         at[i] = Some(row.left);
+        out.ecn_out[i] = row.packet.ecn;
         // A packet dropped because the buffer is full does not depend on random numbers.
         if row.why == Some(DropReason::Full) && follow.is_some() {
             out.diverged[i] = false;
@@ -221,7 +316,7 @@ mod tests {
         let mut recorded = vec![Decision::default(); 8];
         recorded[1].dropped = true; // the average is 0: impossible, no random number is drawn
         recorded[5].dropped = true; // the average is 4: possible
-        let follow = |rows| ReplayOptions { follow: Some(rows), first_update: None };
+        let follow = |rows| ReplayOptions { follow: Some(rows), ..ReplayOptions::default() };
         let out = replay(&arrivals, &red, Rate(8_000_000), follow(&recorded), &mut |_| true);
         let out = out.unwrap().expect("nobody stops it");
         let told: Vec<_> = (0..8).filter(|i| out.diverged[*i]).collect();

@@ -1,0 +1,69 @@
+"""Pack recordings of Linux qdiscs into tests/vectors/linux.
+
+Usage: tools/linux_vectors.py FOLDER [NAME...], where FOLDER holds NAME.csv.gz with the columns
+`t_in_ns,flow,len,ecn_in,fate,t_out_ns` (or `t_ns,flow,size_B,ecn,fate,t_out_ns`), and optionally
+NAME.mon.csv.gz with `t_ns,prob`. The packed form is described in tests/vectors/README-linux.md.
+"""
+
+import csv
+import gzip
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+OUT = Path(__file__).parent.parent / "tests/vectors/linux"
+
+FATES = {"sent": 0, "mark": 1, "drop": 2}
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    """Read a gzipped CSV file."""
+    with gzip.open(path, "rt") as file:
+        return list(csv.DictReader(file))
+
+
+def packed(recording: list[dict[str, str]]) -> Iterator[str]:
+    """Yield the lines of the packed form: times as differences."""
+    yield "dt,flow,len,ecn,fate,dout"
+    arrived = left = 0
+    for row in recording:
+        at = int(row.get("t_in_ns") or row["t_ns"])
+        size, ecn = row.get("len") or row["size_B"], row.get("ecn_in") or row["ecn"]
+        fate = FATES[row["fate"]]
+        out = ""
+        if fate != FATES["drop"]:
+            out, left = str(int(row["t_out_ns"]) - left), int(row["t_out_ns"])
+        yield f"{at - arrived},{row['flow']},{size},{ecn},{fate},{out}"
+        arrived = at
+
+
+def probabilities(samples: list[dict[str, str]]) -> Iterator[str]:
+    """Yield the samples at which the probability has changed, as 32-bit fixed point."""
+    yield "t_ns,p"
+    last = 0
+    for row in samples:
+        p = round(float(row["prob"]) * 0xFFFF_FFFF)
+        if p != last:
+            yield f"{row['t_ns']},{p}"
+            last = p
+
+
+def write(path: Path, lines: Iterator[str]) -> None:
+    """Write a gzipped file, equal bytes for equal lines."""
+    with path.open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as file:
+        file.write(("\n".join(lines) + "\n").encode())
+
+
+def main() -> None:
+    """Pack the recordings."""
+    folder, *names = sys.argv[1:]
+    OUT.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        write(OUT / f"{name}.csv.gz", packed(rows(Path(folder) / f"{name}.csv.gz")))
+        monitor = Path(folder) / f"{name}.mon.csv.gz"
+        if monitor.exists():
+            write(OUT / f"{name}.p.csv.gz", probabilities(rows(monitor)))
+
+
+if __name__ == "__main__":
+    main()
