@@ -2,9 +2,11 @@
 
 cargo-mutants lists the mutants of a file. To build and test each by itself takes 40 s, most of it
 the compiler's. So the mutants of several files are built at once: the body of each function becomes
-`match mutant::id() { 1 => { first mutant } ... _ => { original } }`, and the environment variable
-SOJOURN_MUTANT selects one of them. A mutant then costs the time of its tests. The tests nearest to
-the file run first, and the first failure ends the run.
+`match mutant::id(..) { 1 => { first mutant } ... _ => { original } }`, and the environment variable
+SOJOURN_MUTANT selects one of them. A mutant then costs the time of its tests. Each test is run once
+without a mutant, to record which functions it calls and how long it takes. A mutant is run on the
+tests that call its function: those nearest to the file first, and quick ones before slow ones. The
+first failure ends the run.
 
 A survivor must be listed in tests/mutants/allowed.toml with the reason why no test can or need
 notice it; any other survivor makes this program exit with 1. See docs/mutation.md.
@@ -42,23 +44,48 @@ SCOPE = (
     "crates/sim/src/endpoint/tcp/**/*.rs",
     "crates/sim/src/endpoint/cc/*.rs",
 )
-TESTS_ALONE = ("testing.rs", "tests.rs")
-"""Names of files that hold tests and nothing else."""
+LEFT_OUT = (
+    "testing.rs",
+    "tests.rs",
+    "aqm/src/error.rs",
+    "aqm/src/missing.rs",
+    "aqm/src/params.rs",
+    "aqm/src/params/*.rs",
+)
+"""Files of tests alone, and those that read and describe parameters and write messages."""
 ROW = re.compile(r"^\| `(crates/[^`]+)` \|.*$", re.MULTILINE)
 MANY = 400
 """Mutants that are built together. Twice as many save little time, and take twice the memory."""
 MEMORY = 8 << 20
 """Address space of a test, KiB: a mutant that never stops to allocate must not take the machine."""
+QUICK = 0.02
+"""Processor time of a quick test, s."""
 SWITCH = """
 /// Selects the mutant to run.
 #[doc(hidden)]
 pub mod mutant {
     extern crate std;
-    /// Number of the mutant, 0 for the original.
-    pub fn id() -> u32 {
-        static ID: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+    use std::io::Write as _;
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+    /// Number of the mutant, 0 for the original. Records that `function` was called, if asked to.
+    pub fn id(function: usize) -> u32 {
+        static ID: OnceLock<u32> = OnceLock::new();
+        static CALLED: [AtomicBool; 8192] = [const { AtomicBool::new(false) }; 8192];
+        static RECORD: OnceLock<Option<std::fs::File>> = OnceLock::new();
         let read = || std::env::var("SOJOURN_MUTANT").map_or(0, |n| n.parse().unwrap());
-        *ID.get_or_init(read)
+        let id = *ID.get_or_init(read);
+        if id == 0 && !CALLED[function].load(Relaxed) {
+            CALLED[function].store(true, Relaxed);
+            let open = || std::env::var("SOJOURN_CALLED").ok().map(|path| {
+                std::fs::File::options().append(true).create(true).open(path).unwrap()
+            });
+            if let Some(mut file) = RECORD.get_or_init(open).as_ref() {
+                writeln!(file, "{function}").unwrap();
+            }
+        }
+        id
     }
 }
 """
@@ -110,7 +137,7 @@ def mutants_of(file: str, after: int = 0) -> list[Mutant]:
 
     found: list[Mutant] = []
     seen: dict[str, int] = {}
-    for number, one in enumerate(listed, start=after + 1):
+    for number, one in enumerate((one for one in listed if not writes_text(one)), start=after + 1):
         start, end = (offset(one["span"][k]) for k in ("start", "end"))
         first = text.rfind("\n", 0, start) + 1
         last = text.index("\n", end)
@@ -125,6 +152,11 @@ def mutants_of(file: str, after: int = 0) -> list[Mutant]:
         key = name if seen[name] == 1 else f"{name} ({seen[name]})"
         found.append(Mutant(number, file, key, *change, body))
     return found
+
+
+def writes_text(listed: dict[str, Any]) -> bool:
+    """Return True for a mutant of `Display` or `Debug`."""
+    return bool(listed["function"]) and listed["function"]["function_name"].endswith("::fmt")
 
 
 def body_of(text: str, function: tuple[int, int]) -> tuple[int, int] | None:
@@ -147,13 +179,22 @@ def changed(text: str, mutant: Mutant, within: tuple[int, int]) -> str:
     return text[within[0] : mutant.start] + mutant.replacement + text[mutant.end : within[1]]
 
 
-def switched(text: str, mutants: Iterable[Mutant]) -> tuple[str, list[int]]:
-    """Return `text` with all `mutants` in it, and the number of the mutant of each line."""
-    bodies: dict[tuple[int, int], list[Mutant]] = {}
-    for mutant in mutants:
-        assert mutant.body
-        bodies.setdefault(mutant.body, []).append(mutant)
-    outer = [b for b in bodies if not any(o[0] < b[0] and b[1] < o[1] for o in bodies)]
+def by_function(mutants: Iterable[Mutant]) -> dict[tuple[int, int], list[Mutant]]:
+    """Group the mutants of a file by the outermost body around each."""
+    bodies = {m.body for m in mutants if m.body}
+    outer = [b for b in bodies if not any(o != b and o[0] <= b[0] and b[1] <= o[1] for o in bodies)]
+
+    def inside(body: tuple[int, int]) -> list[Mutant]:
+        return [m for m in mutants if m.body and body[0] <= m.body[0] and m.body[1] <= body[1]]
+
+    return {body: inside(body) for body in sorted(outer)}
+
+
+def switched(text: str, mutants: Sequence[Mutant]) -> tuple[str, list[int]]:
+    """Return `text` with all `mutants` in it, and the number of the mutant of each line.
+
+    A function has the number of its first mutant.
+    """
     new, owners, done = "", [], 0
 
     def add(piece: str, owner: int) -> None:
@@ -161,9 +202,8 @@ def switched(text: str, mutants: Iterable[Mutant]) -> tuple[str, list[int]]:
         new += piece
         owners.extend([owner] * piece.count("\n"))
 
-    for body in sorted(outer):
-        add(text[done : body[0]] + "\nmatch crate::mutant::id() {\n", 0)
-        inside = [m for b, ms in bodies.items() if body[0] <= b[0] and b[1] <= body[1] for m in ms]
+    for body, inside in by_function(mutants).items():
+        add(f"{text[done : body[0]]}\nmatch crate::mutant::id({inside[0].id}) {{\n", 0)
         for mutant in inside:
             add(f"{mutant.id}u32 => {{\n{changed(text, mutant, body)}\n}}\n", mutant.id)
         add("_ => {" + text[slice(*body)] + "}\n}\n", 0)
@@ -190,13 +230,25 @@ def sync() -> None:
             copy.unlink()
 
 
+@dataclass(frozen=True)
+class Reach:
+    """A test, as it is without a mutant."""
+
+    name: str
+    seconds: float
+    """Processor time."""
+    functions: frozenset[int]
+    """Numbers of the functions with mutants that it calls."""
+
+
 class Tests:
     """The test binaries of the copy as it stands, built and tried out when first needed."""
 
-    def __init__(self) -> None:
+    def __init__(self, functions: dict[int, int] | None = None) -> None:
         self.binaries: dict[tuple[str, str], Path] = {}
-        self.seconds: dict[Rung, float] = {}
-        self.failed = ""
+        self.functions = functions
+        """Number of the function of each mutant; None if the only mutant is not switched."""
+        self.reach: dict[Rung, list[Reach]] = {}
         self.lock = RLock()
 
     def build(self, package: str, target: str) -> list[dict[str, Any]]:
@@ -204,6 +256,8 @@ class Tests:
         which = ["--lib"] if target == "lib" else ["--test", target]
         command = ["cargo", "test", "--quiet", "--profile", "mutants", "--no-run", "--package"]
         env = os.environ | {"CARGO_TARGET_DIR": str(BUILD), "RUSTFLAGS": "--cap-lints=allow"}
+        # Most mutants see unit tests alone: to optimise these takes longer than to run them.
+        env["CARGO_PROFILE_MUTANTS_OPT_LEVEL"] = "0" if target == "lib" else "1"
         done = subprocess.run(
             [*command, package, *which, "--message-format=json"],
             cwd=TREE,
@@ -222,21 +276,39 @@ class Tests:
             sys.exit(f"cargo cannot build the tests:\n{done.stderr}")
         return errors
 
-    def run(self, rung: Rung, number: int) -> str:
+    def run(self, rung: Rung, mutant: Mutant) -> str:
         """Run the tests of `rung` on a mutant: caught, timeout or missed."""
         with self.lock:
-            if rung not in self.seconds:
-                self.baseline(rung)
-        budget = 2 + round(3 * self.seconds[rung])
-        limits = f'ulimit -t {budget}; ulimit -v {MEMORY}; exec "$@"'
+            if rung[:2] not in self.binaries and (errors := self.build(*rung[:2])):
+                sys.exit("\n".join(error["rendered"] for error in errors))
+            if self.functions is None:
+                return self.execute(rung, rung.arguments(), 60, {})
+            if rung not in self.reach:
+                self.reach[rung] = self.tried_out(rung)
+        function = self.functions[mutant.id]
+        tests = [test for test in self.reach[rung] if function in test.functions]
+        chosen = {"SOJOURN_MUTANT": str(mutant.id)}
+        for quick in (True, False):
+            some = [test for test in tests if (test.seconds < QUICK) == quick]
+            budget = 1 + round(3 * sum(test.seconds for test in some))
+            names = [test.name for test in some]
+            if (
+                some
+                and (end := self.execute(rung, ["--exact", *names], budget, chosen)) != "missed"
+            ):
+                return end
+        return "missed"
+
+    def execute(
+        self, rung: Rung, arguments: Sequence[str], seconds: int, chosen: dict[str, str]
+    ) -> str:
+        """Run the test binary of `rung` for up to `seconds` of processor time."""
+        limits = f'ulimit -t {seconds}; ulimit -v {MEMORY}; exec "$@"'
         binary = self.binaries[rung.package, rung.target]
-        crate = TREE / "crates" / rung.package.removeprefix("sojourn-")
-        env = os.environ | {"SOJOURN_MUTANT": str(number), "RUST_TEST_THREADS": "1"}
-        env |= dict(rung.env)
         process = subprocess.Popen(
-            ["sh", "-c", limits, "sh", binary, *rung.arguments()],
-            cwd=crate,
-            env=env,
+            ["sh", "-c", limits, "sh", binary, *arguments],
+            cwd=TREE / "crates" / rung.package.removeprefix("sojourn-"),
+            env=os.environ | {"RUST_TEST_THREADS": "1"} | dict(rung.env) | chosen,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -246,21 +318,27 @@ class Tests:
             for line in process.stdout:
                 if line.startswith("test ") and line.rstrip().endswith("FAILED"):
                     process.kill()
-                    self.failed = line.split()[1]
                     return "caught"
         if process.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
             return "timeout"
         return "caught" if process.returncode else "missed"
 
-    def baseline(self, rung: Rung) -> None:
-        """Build the tests of `rung`; they must pass on the original, and take so long."""
-        if (rung.package, rung.target) not in self.binaries and (errors := self.build(*rung[:2])):
-            sys.exit("\n".join(error["rendered"] for error in errors))
-        self.seconds[rung] = 600.0
-        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-        if self.run(rung, 0) != "missed":
-            sys.exit(f"fails without a mutant: {self.failed}, of {rung.target} of {rung.package}")
-        self.seconds[rung] = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    def tried_out(self, rung: Rung) -> list[Reach]:
+        """Run each test of `rung` on the original; all must pass."""
+        binary = self.binaries[rung.package, rung.target]
+        command = [str(binary), *rung.arguments(), "--list", "--format=terse"]
+        listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        record, found = ROOM / f"called-{os.getpid()}", []
+        for name in (line[:-6] for line in listed.splitlines() if line.endswith(": test")):
+            record.unlink(missing_ok=True)
+            before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+            end = self.execute(rung, ["--exact", name], 600, {"SOJOURN_CALLED": str(record)})
+            if end != "missed":
+                sys.exit(f"fails without a mutant: {name}, of {rung.target} of {rung.package}")
+            seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+            called = record.read_text().split() if record.exists() else []
+            found.append(Reach(name, seconds, frozenset(map(int, called))))
+        return found
 
 
 def build_together(batch: list[Mutant]) -> tuple[Tests, list[Mutant]]:
@@ -268,12 +346,16 @@ def build_together(batch: list[Mutant]) -> tuple[Tests, list[Mutant]]:
     left = list(batch)
     refused: list[Mutant] = []
     while True:
-        owners = {}
+        owners: dict[str, list[int]] = {}
+        functions: dict[int, int] = {}
         for file in {m.file for m in batch}:
             text = (ROOT / file).read_text()
-            new, owners[file] = switched(text, [m for m in left if m.file == file])
+            of_file = [m for m in left if m.file == file]
+            new, owners[file] = switched(text, of_file)
             (TREE / file).write_text(new)
-        tests = Tests()
+            groups = by_function(of_file).values()
+            functions |= {m.id: group[0].id for group in groups for m in group}
+        tests = Tests(functions)
         errors = tests.build(batch[0].package, "lib")
         if not errors:
             return tests, refused
@@ -286,10 +368,10 @@ def build_together(batch: list[Mutant]) -> tuple[Tests, list[Mutant]]:
         left = [m for m in left if m.id not in bad]
 
 
-def climb(tests: Tests, rungs: Sequence[Rung], mutant: Mutant, number: int) -> Outcome:
+def climb(tests: Tests, rungs: Sequence[Rung], mutant: Mutant) -> Outcome:
     """Run the tests on a mutant, rung after rung, until one of them detects it."""
     for rung in rungs:
-        result = tests.run(rung, number)
+        result = tests.run(rung, mutant)
         if result != "missed":
             return Outcome(mutant, result, rung.target)
     return Outcome(mutant, "missed")
@@ -311,7 +393,7 @@ def test(batch: list[Mutant], jobs: int, near_alone: bool) -> Iterable[Outcome]:
         yield from (Outcome(mutant, "unviable") for mutant in refused)
         left = [m for m in together if m not in refused]
         with ThreadPoolExecutor(jobs) as pool:
-            yield from pool.map(lambda m: climb(tests, rungs(m), m, m.id), left)
+            yield from pool.map(lambda m: climb(tests, rungs(m), m), left)
     for mutant in batch:
         if not mutant.body:
             sync()
@@ -325,10 +407,7 @@ def climb_alone(rungs: Sequence[Rung], mutant: Mutant) -> Outcome:
     tests = Tests()
     if tests.build(mutant.package, "lib"):
         return Outcome(mutant, "unviable")
-    for rung in rungs:
-        tests.build(*rung[:2])
-        tests.seconds[rung] = 60.0
-    return climb(tests, rungs, mutant, 0)
+    return climb(tests, rungs, mutant)
 
 
 def allowed_in(file: str) -> dict[str, str]:
@@ -465,8 +544,9 @@ def main() -> int:
     parser.add_argument("--near", action="store_true", help="the nearest tests alone: a first look")
     parser.add_argument("--write", action="store_true", help="write the results into the page")
     options = parser.parse_args()
-    found = (path for glob in SCOPE for path in ROOT.glob(glob) if path.name not in TESTS_ALONE)
-    scope = sorted(str(path.relative_to(ROOT)) for path in found)
+    found = (path for glob in SCOPE for path in ROOT.glob(glob))
+    left = (path for path in found if not any(map(path.match, LEFT_OUT)))
+    scope = sorted(str(path.relative_to(ROOT)) for path in left)
     k, n = map(int, options.shard.split("/"))
     files = options.files or scope[k::n]
     if options.write:

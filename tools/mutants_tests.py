@@ -4,8 +4,6 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-SLOW = ("link::tests::rate_is_exact_over_an_hour",)
-"""Unit tests that take seconds, and say nothing about files other than link.rs."""
 RECOUNT = ("statistics_agree_with_a_recount",)
 """Property test of the link's counters: two thirds of the suite's time."""
 TCP_NEAR = ("tcp_rfc", "tcp_ns2", "tcp_rack", "tcp_reopen")
@@ -57,8 +55,7 @@ def ladder(root: Path, file: str) -> tuple[list[Rung], list[Rung]]:
             near += [Rung("sojourn-sim", target, control) for target in ("cc_traces", "cc")]
         near.append(Rung("sojourn-sim", "golden"))
         return near, [Rung("sojourn-sim", target) for target in TCP_FAR]
-    slow: tuple[str, ...] = () if parts[0] in ("link", "units") else SLOW
-    near = [Rung("sojourn-aqm", "lib", (own,)), Rung("sojourn-aqm", "lib", (), slow)]
+    near = [Rung("sojourn-aqm", "lib", (own,)), Rung("sojourn-aqm", "lib")]
     models = models_of(root, path.stem)
     if models:
         near.append(Rung("sojourn-aqm", "exhaustive", models))

@@ -386,12 +386,12 @@ mod tests {
     }
 
     #[test]
-    fn rate_is_exact_over_an_hour() {
+    fn rate_is_exact_in_the_long_run() {
         // 45 mbit does not divide the nanosecond: 500 bytes take 88,888 and 8/9 ns.
         let mut l = link(45_000_000, Span::ZERO, "10p");
         let (mut sent, mut last) = (0u64, Time::ZERO);
         (0..5).for_each(|i| l.push(Time(0), packet(i, 500)));
-        while last < Time(3_600_000_000_000) {
+        while last < Time(1_000_000_000) {
             last = l.next_poll().unwrap();
             l.poll(last);
             l.push(last, packet(0, 500));
