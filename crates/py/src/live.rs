@@ -99,7 +99,7 @@ pub fn line(def: &LinkConfig, seed: u64, changes: Option<LinkChanges>) -> TimedL
             (at, spec)
         })));
     }
-    if let Some(opportunities) = &def.opportunities {
+    if let Some(opportunities) = def.opportunities.as_deref() {
         line.link.set_opportunities(opportunities.clone());
     }
     if !def.loss.is_lossless() {

@@ -11,6 +11,8 @@ use sojourn_aqm::qdisc::Env;
 use sojourn_aqm::registry::{QdiscEntry, Registry};
 use sojourn_aqm::units::Span;
 use sojourn_aqm::{Built, LinkSpec, Opportunities};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Parsed definition of a link.
 #[derive(Clone, Debug)]
@@ -21,17 +23,17 @@ pub struct LinkConfig {
     pub spec: LinkSpec,
     /// Canonical name of the discipline.
     pub qdisc: &'static str,
-    /// All parameters of the discipline.
-    pub params: Vec<ParamRow>,
+    /// All parameters of the discipline; links with equal parameters share them.
+    pub params: Arc<[ParamRow]>,
     /// Random loss after the queue.
     pub loss: LossModel,
     /// Recorded changes of rate or delay.
     pub trace: Option<Trace>,
     /// Recorded delivery opportunities, which replace the rate.
-    pub opportunities: Option<Opportunities>,
+    pub opportunities: Option<Box<Opportunities>>,
     /// State of the discipline without packets, bytes.
     pub state: usize,
-    entry: QdiscEntry,
+    entry: Arc<QdiscEntry>,
 }
 
 /// Capacity of a delivery opportunity in mahimahi's mm-link, bytes: an IP packet of 1500 bytes and
@@ -61,12 +63,12 @@ impl LinkConfig {
             name: name.to_string(),
             spec,
             qdisc: entry.name,
-            params: made.params,
+            params: made.params.into(),
             loss,
             trace,
-            opportunities,
+            opportunities: opportunities.map(Box::new),
             state,
-            entry,
+            entry: entry.into(),
         })
     }
 
@@ -116,9 +118,9 @@ fn parse_trace(json: &Json) -> Result<(Option<Trace>, Option<Opportunities>)> {
     Ok((None, Some(made)))
 }
 
-/// Bytes of an idle link without the state of its discipline: the link itself takes below 2 kB, its
-/// description, its parsed JSON and its part of the report the rest.
-pub(super) const LINK_BYTES: usize = 10_000;
+/// Bytes of an idle link without the state of its discipline. The link, its definition and its part
+/// of the report take 2 kB, parameters that it does not share with another link up to 3 kB.
+pub(super) const LINK_BYTES: usize = 5_000;
 /// Most bytes that the links and flows of a scenario may take.
 pub(super) const MEMORY_MAX: usize = 4_000_000_000;
 
@@ -164,12 +166,18 @@ pub(crate) fn parse_links_with(json: &Json, registry: &Registry) -> Result<Vec<L
     }
     // Check before building, which needs this memory.
     links_fit(map.len(), map.len().saturating_mul(LINK_BYTES))?;
-    let mut links = Vec::with_capacity(map.len());
+    let mut links: Vec<LinkConfig> = Vec::with_capacity(map.len());
     let mut bytes = 0usize;
+    // The last link with each discipline.
+    let mut last: BTreeMap<&str, usize> = BTreeMap::new();
     for (name, json) in map {
-        let link = parse::check_name(name)
+        let mut link = parse::check_name(name)
             .and_then(|()| LinkConfig::parse(name, json, registry))
             .map_err(|e| e.at(name))?;
+        let same = last.insert(link.qdisc, links.len()).map(|i| &links[i]);
+        if let Some(same) = same.filter(|same| same.params == link.params) {
+            (link.params, link.entry) = (same.params.clone(), same.entry.clone());
+        }
         bytes = bytes.saturating_add(link_bytes(&link));
         links.push(link);
     }

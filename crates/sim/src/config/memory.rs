@@ -68,10 +68,10 @@ mod tests {
 
     #[test]
     fn links_are_limited_by_the_memory_that_they_take() {
-        let many = refusal(400_001, json!("droptail")).expect("too many");
+        let many = refusal(800_001, json!("droptail")).expect("too many");
         assert!(
             many.ends_with(
-                "400001 links with their disciplines take 4001 MB of memory, allowed: 4000 MB"
+                "800001 links with their disciplines take 4001 MB of memory, allowed: 4000 MB"
             ),
             "{many}"
         );

@@ -8,12 +8,13 @@ use crate::config::changes::{self, Change};
 use crate::config::memory;
 use crate::parsing::keys;
 use crate::parsing::parse::{self, KeyReader};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::Value;
 use sojourn_aqm::registry::Registry;
 use sojourn_aqm::units::Span;
+use std::fmt;
 
 /// Valid scenario.
 #[derive(Clone, Debug)]
@@ -135,8 +136,28 @@ impl Scenario {
 
     /// Canonical JSON form: canonical names, all defaults explicit.
     pub fn canonical(&self) -> Json {
-        let links: Map<String, Json> =
-            self.links.iter().map(|l| (l.name.clone(), l.canonical())).collect();
+        let mut all = self.canonical_without_links();
+        all["links"] = self.links.iter().map(|l| (l.name.clone(), l.canonical())).collect();
+        all
+    }
+
+    /// Write the canonical form as text. Links are converted one by one: their trees together would
+    /// take twice the memory of the links.
+    pub(crate) fn write_canonical(&self, text: &mut impl fmt::Write) -> fmt::Result {
+        let Json::Object(all) = self.canonical_without_links() else { return Ok(()) };
+        let links = || self.links.iter().map(|l| (&*l.name, l.canonical()));
+        for (i, (key, value)) in all.iter().enumerate() {
+            write!(text, "{}\"{key}\":", if i > 0 { ',' } else { '{' })?;
+            match key.as_str() {
+                "links" => write_object(text, links())?,
+                _ => write!(text, "{value}")?,
+            }
+        }
+        text.write_char('}')
+    }
+
+    /// Canonical JSON form with null in place of the links.
+    fn canonical_without_links(&self) -> Json {
         let flows: Vec<Json> = self
             .flows
             .iter()
@@ -164,7 +185,7 @@ impl Scenario {
             "warmup": self.warmup.write(),
             "seed": self.seed,
             "tape": self.tape,
-            "links": links,
+            "links": null,
             "flows": flows,
         });
         if let Some(sample) = self.sample {
@@ -177,6 +198,17 @@ impl Scenario {
         }
         all
     }
+}
+
+/// Write a JSON object with at least one of `members`.
+pub(crate) fn write_object<'a>(
+    text: &mut impl fmt::Write,
+    members: impl Iterator<Item = (&'a str, Json)>,
+) -> fmt::Result {
+    for (i, (name, value)) in members.enumerate() {
+        write!(text, "{}{}:{value}", if i > 0 { ',' } else { '{' }, json!(name))?;
+    }
+    text.write_char('}')
 }
 
 fn in_range<T: Value>(value: T, lo: T, hi: T) -> Result<T> {
@@ -205,6 +237,15 @@ mod tests {
         assert_eq!(once["flows"][0]["tcp"]["name"], "newreno");
         let twice = Scenario::from_json(&once.to_string()).unwrap().canonical();
         assert_eq!(once, twice);
+    }
+
+    #[test]
+    fn canonical_form_is_written_as_it_is() {
+        let scenario = GOOD.replace("\"links\": {", "\"links\": {\"back\": {\"rate\": \"1mbit\"},");
+        let scenario = Scenario::from_json(&scenario).unwrap();
+        let mut text = String::new();
+        scenario.write_canonical(&mut text).unwrap();
+        assert_eq!((scenario.links.len(), text), (2, scenario.canonical().to_string()));
     }
 
     #[test]

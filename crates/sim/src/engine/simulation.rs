@@ -421,7 +421,7 @@ fn link(scenario: &Scenario, l: usize, may_change: bool) -> Link {
     if !def.loss.is_lossless() || may_change {
         link.may_change();
     }
-    if let Some(opportunities) = &def.opportunities {
+    if let Some(opportunities) = def.opportunities.as_deref() {
         link.set_opportunities(opportunities.clone());
     }
     if scenario.tape {

@@ -1,11 +1,12 @@
 //! Result of a run: one JSON object of summaries, and columns of numbers.
 
+use crate::config::scenario::{Scenario, write_object};
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::Link;
 use sojourn_aqm::cast;
 use sojourn_aqm::context::DropReason;
 use sojourn_aqm::units::{Span, Time};
-use std::fmt::{self, Display, Formatter};
+use std::fmt::{self, Display, Formatter, Write as _};
 use std::ops::Deref;
 use std::sync::OnceLock;
 
@@ -37,24 +38,60 @@ pub struct Outcome {
 /// as large as the text.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    text: String,
+    text: Pieces,
     tree: OnceLock<Json>,
 }
 
 impl Summary {
-    /// Create the object of `members`, preceded by the list of `rows`.
-    pub(crate) fn new(
-        rows: (&str, impl Iterator<Item = Json>),
-        members: Map<String, Json>,
+    /// Create the object of `flows`, `links` and `scenario`. Rows are converted one by one.
+    pub(crate) fn new<'a>(
+        flows: impl Iterator<Item = Json>,
+        links: impl Iterator<Item = (&'a str, Json)>,
+        scenario: &Scenario,
     ) -> Self {
-        let mut text = format!("{{\"{}\":[", rows.0);
-        for (i, row) in rows.1.enumerate() {
-            text += if i > 0 { "," } else { "" };
-            text += &row.to_string();
+        let mut text = Pieces::default();
+        let write = || {
+            text.write_str("{\"flows\":[")?;
+            for (i, row) in flows.enumerate() {
+                write!(text, "{}{row}", if i > 0 { "," } else { "" })?;
+            }
+            text.write_str("],\"links\":")?;
+            write_object(&mut text, links)?;
+            text.write_str(",\"scenario\":")?;
+            scenario.write_canonical(&mut text)?;
+            text.write_char('}')
+        };
+        write().expect("memory accepts all text");
+        Summary { text, tree: OnceLock::new() }
+    }
+}
+
+/// Long text in pieces. In one string, it would be copied to twice the memory as it grows.
+#[derive(Clone, Debug, Default)]
+struct Pieces(Vec<String>);
+
+impl Pieces {
+    /// Capacity of a piece, bytes.
+    const PIECE: usize = 1 << 14;
+}
+
+impl fmt::Write for Pieces {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        match self.0.last_mut() {
+            Some(piece) if piece.capacity() - piece.len() >= text.len() => piece.push_str(text),
+            _ => {
+                let mut piece = String::with_capacity(text.len().max(Pieces::PIECE));
+                piece.push_str(text);
+                self.0.push(piece);
+            }
         }
-        text += "]";
-        members.iter().for_each(|(name, value)| text += &format!(",\"{name}\":{value}"));
-        Summary { text: text + "}", tree: OnceLock::new() }
+        Ok(())
+    }
+}
+
+impl Display for Pieces {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|piece| f.write_str(piece))
     }
 }
 
@@ -62,13 +99,14 @@ impl Deref for Summary {
     type Target = Json;
 
     fn deref(&self) -> &Json {
-        self.tree.get_or_init(|| serde_json::from_str(&self.text).expect("the text is valid JSON"))
+        let parse = || serde_json::from_str(&self.to_string()).expect("the text is valid JSON");
+        self.tree.get_or_init(parse)
     }
 }
 
 impl Display for Summary {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        self.text.fmt(f)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::engine::sessions::SessionGroup;
 use crate::output::outcome::{self, Column, Completions, Outcome, Summary, flow_summary_head};
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::units::Time;
+use std::cell::{Cell, RefCell};
 
 /// Row of the result: a flow, or a host of a group of sessions, by index.
 #[derive(Clone, Copy)]
@@ -84,27 +85,30 @@ impl Simulation<'_> {
         order.sort_by_key(|(group, _)| *group);
         let rows: Vec<ResultRow> = order.into_iter().map(|(_, row)| row).collect();
 
-        let mut links = Map::new();
-        for ((l, def), bytes) in scenario.links.iter().enumerate().zip(self.goodput_of_links()) {
-            if !may_continue(l, so_far, progress) {
-                return None;
-            }
-            let mut link = outcome::link_summary(def.qdisc, &mut self.links[l], bps(bytes));
+        let (held, goodput) = (self.host_contents(), self.goodput_of_links());
+        // A link is freed as soon as it is reported, if its packets were not logged.
+        let (links, mut logged) = (std::mem::take(&mut self.links), Vec::new());
+        let (progress, stopped) = (RefCell::new(progress), Cell::new(false));
+        let goes_on = |i: usize| {
+            let goes_on = !stopped.get() && may_continue(i, so_far, &mut **progress.borrow_mut());
+            stopped.set(!goes_on);
+            goes_on
+        };
+        let of_flows = (0..)
+            .zip(&rows)
+            .map_while(|(i, row)| goes_on(i).then(|| self.summary(*row, &held, &bps)));
+        let of_links = (0..).zip(links).zip(goodput).map_while(|((l, mut link), bytes)| {
+            let def = &scenario.links[l];
+            let mut row =
+                goes_on(l).then(|| outcome::link_summary(def.qdisc, &mut link, bps(bytes)))?;
             let wire = self.losses.get(l).and_then(Option::as_ref);
-            link["lost_on_wire_packets"] = wire.map_or(0, |wire| wire.lost).into();
-            links.insert(def.name.clone(), link);
-        }
-        let held = self.host_contents();
-        let mut stopped = false;
-        let flows = rows.iter().enumerate().map_while(|(i, row)| {
-            stopped = !may_continue(i, so_far, progress);
-            (!stopped).then(|| self.summary(*row, &held, &bps))
+            row["lost_on_wire_packets"] = wire.map_or(0, |wire| wire.lost).into();
+            logged.extend(scenario.tape.then_some(link));
+            Some((&*def.name, row))
         });
-        let mut members = Map::new();
-        members.insert("links".into(), Json::Object(links));
-        members.insert("scenario".into(), scenario.canonical());
-        let summary = Summary::new(("flows", flows), members);
-        (!stopped).then(|| Outcome { columns: self.columns(&rows), summary })
+        let summary = Summary::new(of_flows, of_links, scenario);
+        self.links = logged;
+        (!stopped.get()).then(|| Outcome { columns: self.columns(&rows), summary })
     }
 
     /// For each link, the payload delivered to flows whose path crosses it, in bytes.
