@@ -27,7 +27,7 @@ import time
 import tomllib
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -123,8 +123,8 @@ class Outcome:
     by: str = ""
 
 
-def mutants_of(file: str, after: int = 0) -> list[Mutant]:
-    """List the mutants of `file`, numbered from the number after `after` on."""
+def mutants_of(file: str) -> list[Mutant]:
+    """List the mutants of `file`, numbered from 1 on."""
     command = ["cargo", "mutants", "--list", "--json", "--file", file]
     listed = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
     text = (ROOT / file).read_text()
@@ -137,7 +137,7 @@ def mutants_of(file: str, after: int = 0) -> list[Mutant]:
 
     found: list[Mutant] = []
     seen: dict[str, int] = {}
-    for number, one in enumerate((one for one in listed if not writes_text(one)), start=after + 1):
+    for number, one in enumerate((one for one in listed if not describes(one)), start=1):
         start, end = (offset(one["span"][k]) for k in ("start", "end"))
         first = text.rfind("\n", 0, start) + 1
         last = text.index("\n", end)
@@ -154,9 +154,10 @@ def mutants_of(file: str, after: int = 0) -> list[Mutant]:
     return found
 
 
-def writes_text(listed: dict[str, Any]) -> bool:
-    """Return True for a mutant of `Display` or `Debug`."""
-    return bool(listed["function"]) and listed["function"]["function_name"].endswith("::fmt")
+def describes(listed: dict[str, Any]) -> bool:
+    """Return True for a mutant of `Display` or `Debug`, or of the size of a discipline's state."""
+    name = listed["function"] and listed["function"]["function_name"]
+    return bool(name) and name.endswith(("::fmt", "::state"))
 
 
 def body_of(text: str, function: tuple[int, int]) -> tuple[int, int] | None:
@@ -448,14 +449,16 @@ def batches(files: Sequence[str], again: bool) -> Iterable[list[Mutant]]:
     for file in files:
         known = {} if again else remembered(file)
         done = {key for key, result in known.items() if result != "missed"}
-        more = mutants_of(file, batch[-1].id if batch else 0)
-        if batch and (
-            len(batch) + len(more) > MANY or (more and batch[0].package != more[0].package)
+        more = [m for m in mutants_of(file) if m.key not in done]
+        if (
+            batch
+            and more
+            and (len(batch) + len(more) > MANY or batch[0].package != more[0].package)
         ):
             yield batch
             batch = []
-            more = mutants_of(file)
-        batch += [m for m in more if m.key not in done]
+        first = batch[-1].id + 1 if batch else 1
+        batch += [replace(m, id=i) for i, m in enumerate(more, start=first)]
     if batch:
         yield batch
 

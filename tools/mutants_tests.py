@@ -53,20 +53,17 @@ def ladder(root: Path, file: str) -> tuple[list[Rung], list[Rung]]:
         if "cc" in parts:
             control = (CONTROLS.get(path.stem, path.stem),)
             near += [Rung("sojourn-sim", target, control) for target in ("cc_traces", "cc")]
-        near.append(Rung("sojourn-sim", "golden"))
-        return near, [Rung("sojourn-sim", target) for target in TCP_FAR]
+        return near, [Rung("sojourn-sim", target) for target in ("golden", *TCP_FAR)]
     near = [Rung("sojourn-aqm", "lib", (own,)), Rung("sojourn-aqm", "lib")]
     models = models_of(root, path.stem)
-    if models:
-        near.append(Rung("sojourn-aqm", "exhaustive", models))
+    far = [Rung("sojourn-aqm", "exhaustive", models)] if models else []
     if parts[0] in ("aqm", "sched") and parts[-1] != "mod":
         name = {"drop_tail": "droptail", "fair": "drr"}.get(path.stem, path.stem)
         only = (("SOJOURN_DISCIPLINE", name),)
-        far = [Rung("sojourn-aqm", "tidy", ("documented_state_sizes",))]
         far.append(Rung("sojourn-aqm", "check", (), RECOUNT, only))
     else:
         without = () if parts[0] in ("link", "stats") else RECOUNT
-        far = [Rung("sojourn-aqm", "exhaustive", (), models)]
+        far.append(Rung("sojourn-aqm", "exhaustive", (), models))
         far.append(Rung("sojourn-aqm", "check", (), without))
     far.append(Rung("sojourn-aqm", "gps"))
     return near, [*far, Rung("sojourn-sim", "vectors"), Rung("sojourn-sim", "golden")]
