@@ -32,9 +32,9 @@ impl Link {
         if spec.rate != self.spec.rate {
             self.carry = 0;
         }
-        let stood = self.spec.rate.0 == 0;
         self.spec = LinkSpec { rate: spec.rate.min(LinkSpec::RATE_MAX), ..spec };
-        if stood && spec.rate.0 > 0 && self.free_at.is_none() && self.stats.backlog().0 > 0 {
+        // Packets wait at an idle link only if its rate was 0.
+        if self.free_at.is_none() && self.stats.backlog().0 > 0 {
             self.start(now);
             self.now = now;
         }
@@ -125,6 +125,13 @@ mod tests {
         let expected = [110, 120, 190, 200, 210, 220, 230, 240, 250, 260, 270];
         assert_eq!(arrivals(&mut link), expected);
         assert_eq!(link.stats().departed_packets, 11);
+    }
+
+    #[test]
+    fn a_rate_above_the_largest_is_reduced_to_it() {
+        let mut link = busy();
+        link.change(Time(0), spec(u64::MAX, 10));
+        assert_eq!(link.spec(), spec(10u64.pow(18), 10));
     }
 
     #[test]

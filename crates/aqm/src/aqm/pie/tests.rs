@@ -64,6 +64,7 @@ fn leaps_are_the_updates_one_by_one() {
         (false, 5e-6, 30, 5, 40),
         (false, 0.05, 0, 0, 0),
         (true, 0.0, 150, 20, 25),
+        (true, 0.0, 150, 16, 16),
         (true, 0.9, 0, 20, 2),
         (false, 0.9, 40, 20, 15),
     ] {
@@ -76,7 +77,7 @@ fn leaps_are_the_updates_one_by_one() {
         let (mut fifo, mut pool) = (Fifo::default(), Pool::default());
         fifo.push(&mut pool, Packet { len: 1000, ..Packet::default() });
         let line = QueueView { fifo: &mut fifo, pool: &mut pool };
-        for n in [1, 2, 7, 100, 5000] {
+        for n in [1, 2, 7, 100, 2000, 5000] {
             let (mut once, mut singly) = (start(), start());
             once.advance(Time(n * 15_000_000), &line);
             (0..n).for_each(|_| singly.update(Span::ms(delay)));
@@ -231,4 +232,130 @@ fn hold_keeps_the_probability_at_zero_only_while_the_burst_allowance_lasts() {
         q.get();
         assert!(q.gauge("p") > 0.0 && q.gauge("burst") == 0.0, "{hold}");
     }
+}
+
+// RFC 8033 §4.2
+#[test]
+fn steps_are_scaled_by_the_present_probability() {
+    // The delay rises from 30 to 31 ms, the target is 15 ms.
+    let step = 0.125 * 0.016 + 1.25 * 0.001;
+    for (p, divisor) in [
+        (9e-7, 2048.0),
+        (1e-6, 512.0),
+        (1e-5, 128.0),
+        (1e-4, 32.0),
+        (1e-3, 8.0),
+        (1e-2, 2.0),
+        (9e-2, 2.0),
+        (0.1, 1.0),
+    ] {
+        let mut pie = aqm(&[]);
+        (pie.p, pie.qdelay_old) = (p, Span::ms(30));
+        pie.update(Span::ms(31));
+        assert!(near(pie.p, p + step / divisor), "{p}: {}", pie.p);
+    }
+}
+
+// RFC 8033 §5.5: "if (drop_prob >= 0.1 && p > 0.02) p = 0.02"; steps down have no bound.
+#[test]
+fn the_step_is_bounded_from_a_probability_of_a_tenth_on() {
+    for (p, from, to, step) in [
+        (0.0999, 0, 500, (0.125 * 0.485 + 1.25 * 0.5) / 2.0),
+        (0.1, 0, 500, 0.02),
+        (0.9, 500, 100, 0.125 * 0.085 - 1.25 * 0.4),
+    ] {
+        let mut pie = aqm(&[]);
+        (pie.p, pie.qdelay_old) = (p, Span::ms(from));
+        pie.update(Span::ms(to));
+        assert!(near(pie.p, p + step), "{p}: {}", pie.p);
+    }
+}
+
+// RFC 8033 §4.4
+#[test]
+fn the_burst_allowance_is_restored_below_half_the_target_alone() {
+    // Half of 15 ms is 7.5 ms. With alpha = beta = 0 the probability stays.
+    for (p, old_us, delay_us, restored) in [
+        (0.0, 7_499, 7_499, true),
+        (0.0, 7_500, 7_499, false),
+        (0.0, 7_499, 7_500, false),
+        (0.1, 7_499, 7_499, false),
+    ] {
+        let mut pie = aqm(&[("alpha", "0"), ("beta", "0")]);
+        (pie.p, pie.burst, pie.qdelay_old) = (p, Span::ms(45), Span::us(old_us));
+        pie.update(Span::us(delay_us));
+        let left = Span::ms(if restored { 150 } else { 30 });
+        assert_eq!((pie.burst, pie.qdelay_old), (left, Span::us(delay_us)), "{p} {old_us}");
+    }
+}
+
+// RFC 8033 §4.2: p decays only where neither this nor the last delay was above zero.
+#[test]
+fn the_probability_decays_after_two_updates_without_delay() {
+    for (old, delay, left) in [(0, 0, 0.98), (1, 0, 1.0), (0, 1, 1.0)] {
+        let mut pie = aqm(&[("alpha", "0"), ("beta", "0")]);
+        (pie.p, pie.qdelay_old) = (0.5, Span::us(old));
+        pie.update(Span::us(delay));
+        assert!(near(pie.p, 0.5 * left), "{old} {delay}: {}", pie.p);
+    }
+}
+
+/// Verdict on a packet that arrives at a queue of more than two mean packets, if the random number
+/// is 0.
+fn verdict(pie: &mut Pie) -> Verdict {
+    struct Least;
+    impl crate::Random for Least {
+        fn uniform(&mut self) -> f64 {
+            0.0
+        }
+    }
+    let (mut fifo, mut pool) = (Fifo::default(), Pool::default());
+    fifo.push(&mut pool, Packet { len: 3001, ..Packet::default() });
+    let mut line = QueueView { fifo: &mut fifo, pool: &mut pool };
+    let (mut rng, mut lost, mut marks) = (Least, vec![], crate::Marks::default());
+    let now = Time::ZERO;
+    let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+    pie.on_arrival(&mut context, &mut line, &Packet { len: 500, ..Packet::default() })
+}
+
+// RFC 8033 §4.1
+#[test]
+fn nothing_is_dropped_in_a_burst_or_while_delay_and_probability_are_low() {
+    for (p, delay_us, burst_ms, expected) in [
+        (0.199, 7_499, 0, Verdict::Pass),
+        (0.199, 7_500, 0, Verdict::Drop),
+        (0.2, 7_499, 0, Verdict::Drop),
+        (0.2, 7_500, 1, Verdict::Pass),
+    ] {
+        let mut pie = aqm(&[]);
+        (pie.p, pie.qdelay_old, pie.burst) = (p, Span::us(delay_us), Span::ms(burst_ms));
+        assert_eq!(verdict(&mut pie), expected, "{p} {delay_us}");
+    }
+}
+
+// RFC 8033 §5.4: "if (accu_prob < 0.85) return FALSE"
+#[test]
+fn derandomised_drops_begin_at_a_sum_of_085() {
+    for (p, expected) in [(0.849, Verdict::Pass), (0.85, Verdict::Drop)] {
+        let mut pie = aqm(&[("derandomise", "true")]);
+        (pie.p, pie.qdelay_old, pie.burst) = (p, Span::ms(20), Span::ZERO);
+        assert_eq!(verdict(&mut pie), expected, "{p}");
+    }
+}
+
+#[test]
+fn a_packet_dropped_to_make_room_counts_as_a_drop() {
+    let mut pie = aqm(&[("derandomise", "true")]);
+    pie.accu = 0.8;
+    pie.on_evicted(1);
+    assert_eq!(pie.accu, 0.0);
+}
+
+#[test]
+fn a_measurement_of_the_rate_ends_when_others_empty_the_queue() {
+    let mut pie = aqm(&[("latency", "rate"), ("dq_threshold", "2000B")]);
+    pie.measure(Time(0), 2000, 1000); // begins
+    pie.on_idle(Time(1));
+    pie.measure(Time(5_000_000), 1000, 2000);
+    assert_eq!(pie.dq_time, 0.0, "the idle time is no part of a measurement");
 }
