@@ -71,8 +71,8 @@ fn paths_of_all_flows_together_are_bounded() {
     assert_eq!(error, format!("flows.a.path: {text}"));
 }
 
-/// As `an_idle_link_costs_two_kilobytes` of sojourn-aqm, for a whole run: definition, link, events and
-/// report. The text of the scenario is not counted.
+/// As `an_idle_link_costs_two_kilobytes` of sojourn-aqm, for a whole run: definition, link, events
+/// and report. The text of the scenario is not counted.
 #[test]
 fn an_idle_link_costs_two_kilobytes_in_a_run() {
     for name in ["droptail", "red", "codel", "pie"] {
