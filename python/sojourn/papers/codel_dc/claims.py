@@ -1,5 +1,7 @@
 """Claims of `codel_dc`, and the settings that the paper leaves open."""
 
+from dataclasses import replace
+
 import polars as pl
 
 from sojourn.papers.codel_dc import rules
@@ -206,3 +208,17 @@ CLAIMS = [
         ("half load",),
     ),
 ]
+
+WHY = {
+    "000-C1": "gains exceed these numbers in some queries",
+    "000-C6": "between queries' timeouts only the long flow sends",
+    "000-C7": "depends on DropTail's lock-outs and on the pause",
+    "000-C8": "servers' own links drop first, before the port",
+    "000-C9": "back-to-back queries keep the port's queue filled",
+    "000-C12": "size of the gain depends on lock-outs under DropTail",
+    "000-C14": "at 90 % load no capacity is spare",
+    "000-C15": "RED's weight sets the gain over RED",
+}
+"""Reasons, in at most ten words, of verdicts other than `holds`."""
+
+CLAIMS = [replace(one, why=WHY.get(one.id, "")) for one in CLAIMS]

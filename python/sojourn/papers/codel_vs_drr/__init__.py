@@ -38,6 +38,7 @@ from sojourn.papers.codel_vs_drr.runs import CHANGES, COUNTS, NAMES, RATES, scen
 from sojourn.plotting.lines import lines, style
 from sojourn.plotting.run import legend
 from sojourn.reproduction.claims import Runs, mean, short
+from sojourn.reproduction.drawings import topology
 from sojourn.reproduction.paper import figure, table
 from sojourn.reproduction.theirs import boxes, points
 
@@ -48,6 +49,16 @@ __all__ = ["CLAIMS", "REFERENCE", "TITLE", "scenarios"]
 
 TITLE = "CoDel against DRR"
 REFERENCE = "Ali, Khan and Quaid, IJCET 2015"
+
+
+def _with_short_paths(runs: Runs) -> str:
+    """Return CoDel's drops per second with a round-trip time of 2 ms."""
+    own = {"what": "RTT 2 ms", "qdisc": "codel"}
+    slow, fast = (mean(runs["changed"], "drops_per_s", rate=rate, **own) for rate in (2, 100))
+    return f"{short(slow)} /s at 2 Mbit/s, {short(fast)} /s at 100 Mbit/s"
+
+
+FACTS = {"rtt": _with_short_paths}
 
 RANGES = {
     ("codel", "rate", 2): (20, 50), ("codel", "rate", 10): (10, 30), ("drr", "rate", 2): (50, 120),
@@ -86,9 +97,11 @@ def _ranges(frame: pl.DataFrame, x: str, ax: "Axes", unit: str) -> None:
 
 def _drops(frame: pl.DataFrame, x: str, ax: "Axes", unit: str) -> None:
     """Draw packets dropped per second against `x`, evenly spaced as in the paper."""
+    places = sorted(frame[x].unique().to_list())
+    index = pl.col(x).replace_strict(places, range(len(places))).alias("place")
     lines(
         ax,
-        frame.with_columns(pl.col(x).cast(pl.String).alias("place")).sort(x),
+        frame.with_columns(index),
         "place",
         "drops_per_s",
         by="qdisc",
@@ -96,8 +109,21 @@ def _drops(frame: pl.DataFrame, x: str, ax: "Axes", unit: str) -> None:
     )
     for n, name in enumerate(NAMES):
         stated = {at: one for (q, axis, at), one in DROPS.items() if (q, axis) == (name, x)}
-        points(ax, [str(at) for at in stated], list(stated.values()), n)
+        points(ax, [places.index(at) for at in stated], list(stated.values()), n)
+    ax.set_xticks(range(len(places)), [str(one) for one in places])
     ax.set(xlabel=f"{x}, {unit}", ylabel="dropped, packets/s", ylim=(0, None))
+
+
+@figure("3", "Own drawing of the dumbbell, with our round-trip times", needs=(), size=(6.4, 2.2))
+def dumbbell_drawn(_: Runs, ax: "Axes") -> None:
+    """Draw the topology."""
+    nodes = {"FTPs ": (0.0, 1.0), "CBR ": (0.0, 0.0), "router 1": (2.0, 0.5)}
+    nodes |= {"router 2": (6.0, 0.5), " FTPs": (8.0, 1.0), " CBR": (8.0, 0.0)}
+    links = [(one, "router 1", "5 ms" if one == "FTPs " else "") for one in ("FTPs ", "CBR ")]
+    links += [("router 2", one, "5 ms" if one == " FTPs" else "") for one in (" FTPs", " CBR")]
+    links.append(("router 1", "router 2", "2 to 100 Mbit/s, 10 ms"))
+    links.append(("router 2", "router 1", ""))
+    topology(ax, nodes, links, [("router 1", "router 2"), ("router 2", "router 1")])
 
 
 @figure("4.1", "Range of packet delay (5th to 95th percentile)", needs=["bandwidth"])

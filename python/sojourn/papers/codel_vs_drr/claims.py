@@ -1,6 +1,7 @@
 """Claims of `codel_vs_drr`, and the rules that judge them, fixed before the runs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -274,3 +275,18 @@ CLAIMS = [
         ("bandwidth", "mtu"), RANGES,
     ),
 ]  # fmt: skip
+
+WHY = {
+    "004-C2": "CoDel's queue runs empty, so low delays are the path's",
+    "004-C3": "with four FTPs DRR's queue rarely empties",
+    "004-C7": "drops per second fall with the rate for loss-based senders",
+    "004-C9": "DRR's 25 kB are only 2 ms at 100 Mbit/s",
+    "004-C10": "CoDel's delay at a slow link exceeds its target",
+    "004-C11": "DRR's buffer holds as many bytes whatever the MTU",
+    "004-C12": "fewer, larger packets mean fewer CoDel drops",
+    "004-C13": "the target bounds minimum delay per interval, not maximum",
+    "004-C14": "at 100 Mbit/s DRR's buffer is the smaller one",
+}
+"""Reasons, in at most ten words, of verdicts other than `holds`."""
+
+CLAIMS = [replace(one, why=WHY.get(one.id, "")) for one in CLAIMS]

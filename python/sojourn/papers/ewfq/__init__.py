@@ -55,13 +55,19 @@ from sojourn.papers.ewfq.runs import (
 from sojourn.plotting.lines import MARKERS, lines, style
 from sojourn.plotting.run import DASHES, legend
 from sojourn.reproduction.claims import Runs, mean, values
+from sojourn.reproduction.drawings import topology
 from sojourn.reproduction.paper import Experiment, Point, figure, table
+from sojourn.reproduction.theirs import level, ns2, points
 from sojourn.result.statistics import interval
 
 __all__ = ["CLAIMS", "REFERENCE", "TITLE", "scenarios"]
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+LEFT_OUT = {
+    "4a or 4b, which is which": "the text does not say which panel is WFQ; both are drawn",
+}
 
 TITLE = "Weighted fair queueing with differential dropping (EWFQ)"
 REFERENCE = "Lu, Voelker and Snoeren, INFOCOM 2012"
@@ -151,6 +157,17 @@ def scenarios(full: bool) -> dict[str, Experiment]:
 # ---- figures and tables --------------------------------------------------------------------------
 
 
+@figure("1", "Own drawing of the network: Uniform or Varied", needs=(), size=(6.4, 2.4))
+def network_drawn(_: Runs, ax: "Axes") -> None:
+    """Draw the topology of figure 1."""
+    delays = {"TCP s1": "10 or 50", "TCP s2": "10 or 100", "UDP s3": "1"}
+    nodes = {name: (0.0, 2.0 - n) for n, name in enumerate(delays)}
+    nodes |= {"R1": (3.0, 1.0), "R2": (6.0, 1.0), "receivers": (8.2, 1.0)}
+    links = [(name, "R1", f"10 Mbit/s, {delay} ms") for name, delay in delays.items()]
+    links += [("R1", "R2", "5 Mbit/s, 1 ms"), ("R2", "receivers", "1 ms")]
+    topology(ax, nodes, links, [("R1", "R2")])
+
+
 def _bars(runs: Runs, ax: "Axes", name: str) -> None:
     """Draw the bandwidth of each flow under each discipline."""
     rows = runs["nodes"].filter(pl.col("network") == name)
@@ -218,12 +235,16 @@ def _over_buffer(frame: pl.DataFrame, ax: "Axes", what: str) -> None:
 def fairness(runs: Runs, ax: "Axes") -> None:
     """Draw figure 4c."""
     _over_buffer(runs["sweep"], ax, "jain")
+    ns2(ax, list(NS2_FQ), [index for index, _ in NS2_FQ.values()], 1, "ns-2's FQ")
+    points(ax, [5, 10], [0.98, 1.0], 0)
+    points(ax, [30], [1.0], 0)
 
 
 @figure("4d", "Total bandwidth", needs=["sweep"])
 def total(runs: Runs, ax: "Axes") -> None:
     """Draw figure 4d."""
     _over_buffer(runs["sweep"], ax, "total")
+    ns2(ax, list(NS2_FQ), [mbps for _, mbps in NS2_FQ.values()], 1, "ns-2's FQ")
 
 
 def _with_others(runs: Runs) -> pl.DataFrame:
@@ -254,6 +275,13 @@ def others_in_varied(runs: Runs) -> pl.DataFrame:
     ]  # fmt: skip
     names = ["scheduler", "Jain's index", "total, Mbit/s", "s1", "s2", "UDP"]
     return pl.DataFrame(rows, schema=names, orient="row")
+
+
+FACTS = {
+    "shared": lambda runs: " and ".join(
+        f"{mean(runs['varied'], 'jain', qdisc=one):.3f}" for one in ("wfq_shared", "drr")
+    )
+}
 
 
 def _told(found: npt.NDArray[Any], places: int = 4) -> str:
@@ -386,8 +414,8 @@ def one_tcp(runs: Runs, ax: "Axes") -> None:
     """Draw the rate of a single TCP at both drop rates, and behind a queue of one packet."""
     share = runs["single"].with_columns((pl.col("window") / pl.col("P")).alias("share"))
     lines(ax, share, "P", "share", by="case", names=LOSSES)
-    for level in (0.75, 1.0):
-        ax.axhline(level, color="#555555", lw=0.8, ls=":")
+    for n, stated in enumerate((0.75, 0.75, 1.0)):
+        points(ax, [WINDOWS[2]], [stated], n)
     ax.set(xlabel="P, packets per RTT", ylabel="rate / R", xscale="log", ylim=(0, 1.3))
     ax.set_xticks(WINDOWS, [str(one) for one in WINDOWS])
     ax.minorticks_off()
@@ -398,7 +426,7 @@ def many_tcps(runs: Runs, ax: "Axes") -> None:
     """Draw the bandwidth of the class at drop rates d, n d and n² d."""
     share = runs["classes"].with_columns((pl.col("window") / 100).alias("share"))
     lines(ax, share, "n", "share", by="law", names=list(LAWS))
-    ax.axhline(1, color="#555555", lw=0.8, ls=":")
+    level(ax, 1)
     ax.set(xlabel="TCPs in the class, n", ylabel="bandwidth of the class over its share")
     ax.set(xscale="log", yscale="log", ylim=(0.7, 12))
     ax.set_xticks(MEMBERS, [str(n) for n in MEMBERS])

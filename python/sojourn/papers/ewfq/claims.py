@@ -1,5 +1,6 @@
 """Claims of the paper on EWFQ, and the rules that judge them."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -367,3 +368,17 @@ CLAIMS = [
         _classes, ("classes",),
     ),
 ]  # fmt: skip
+
+WHY = {
+    "002-C1": "a little less fair; four digits decide",
+    "002-C2": "uneven buffers cost WFQ almost nothing, also in ns-2",
+    "002-C4": "the start of a run is unfair; counting it decides",
+    "002-C6": "150 kB are at the limit of near 1",
+    "002-C7": "overflow losses exceed what the 404 ms TCP sustains",
+    "002-C8": "needs several TCPs per source",
+    "002-C9": "UDP saturates the link, so early drops only cost",
+    "002-C10": "WFQ needs half as much again, not five times",
+}
+"""Reasons, in at most ten words, of verdicts other than `holds`."""
+
+CLAIMS = [replace(one, why=WHY.get(one.id, "")) for one in CLAIMS]
