@@ -1,8 +1,11 @@
 //! Test bench for the unit tests of the disciplines: a discipline driven by hand.
 
-use crate::context::{Context, Dropped, Marks};
+use crate::aqm::{Algorithm, Aqm, Verdict};
+use crate::context::{Context, DropReason, Dropped, Marks};
+use crate::error::Result;
+use crate::fifo::QueueView;
 use crate::packet::{Ecn, Packet};
-use crate::params::Setting;
+use crate::params::{Checked, Nothing, Setting};
 use crate::qdisc::{Env, Qdisc};
 use crate::registry::find;
 use crate::units::{Rate, Time};
@@ -82,5 +85,53 @@ impl Bench {
         let mut value = None;
         self.qdisc.inspect(&mut |n, v| value = if n == name { Some(v) } else { value });
         value.unwrap_or_else(|| panic!("no gauge {name}"))
+    }
+}
+
+/// AQM that drops packets with body 0 at dequeue, and the head of the queue when body 9 arrives.
+#[derive(Clone, Default)]
+pub struct DropsZero {
+    /// Times at which it was started.
+    pub started: Vec<Time>,
+}
+
+impl Aqm for DropsZero {
+    fn start(&mut self, now: Time) {
+        self.started.push(now);
+    }
+
+    fn on_arrival(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        packet: &Packet,
+    ) -> Verdict {
+        if packet.body == 9
+            && let Some(head) = line.pop()
+        {
+            context.drop(head, DropReason::Early);
+        }
+        Verdict::Pass
+    }
+
+    fn dequeue(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        _ecn: bool,
+    ) -> Option<Packet> {
+        loop {
+            match line.pop()? {
+                zero if zero.body == 0 => context.drop(zero, DropReason::Late),
+                packet => return Some(packet),
+            }
+        }
+    }
+}
+
+impl Algorithm for DropsZero {
+    type Params = Nothing;
+    fn from_checked(_: Checked<'_, Nothing>, _: &Env) -> Result<Self> {
+        Ok(DropsZero::default())
     }
 }

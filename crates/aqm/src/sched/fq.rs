@@ -396,6 +396,30 @@ mod tests {
     }
 
     #[test]
+    fn the_rest_of_a_flow_stays_when_its_aqm_drops_the_head() {
+        use super::*;
+        use crate::testing::DropsZero;
+        let mut params = <Fq<DropsZero> as Build>::Params::default();
+        params.frame.limit = Size::Packets(5);
+        let mut q = Fq::<DropsZero>::build(&params, &Env::new(crate::Rate(8_000_000))).unwrap();
+        let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+        let (mut lost, mut marks) = (vec![], crate::Marks::default());
+        let (now, rng) = (crate::Time::ZERO, &mut rng);
+        let mut context = Context { now, rng, lost: &mut lost, marks: &mut marks };
+        let packet = |hash, body, len| Packet { hash, body, len, ..Packet::default() };
+        [(1, 1, 1000), (1, 2, 500), (1, 3, 300), (1, 9, 100), (2, 4, 600)]
+            .into_iter()
+            .for_each(|(hash, body, len)| q.enqueue(&mut context, packet(hash, body, len)));
+        assert_eq!(q.backlog(), Backlog { packets: 4, bytes: 1500 }, "packet 1 is dropped by 9");
+        // Flow 1 has 900 bytes left, the most: on overflow it drops half.
+        [(2, 5, 100), (2, 6, 100)]
+            .into_iter()
+            .for_each(|(hash, body, len)| q.enqueue(&mut context, packet(hash, body, len)));
+        let lost: Vec<u32> = context.lost.iter().map(|l| l.packet.body).collect();
+        assert_eq!((lost, q.backlog().bytes), (vec![1, 2], 1200));
+    }
+
+    #[test]
     #[cfg(target_pointer_width = "64")]
     fn a_flow_costs_the_state_of_its_law_and_64_bytes() {
         let state = |flows| {

@@ -204,4 +204,60 @@ mod tests {
         feed(&mut hold, 1, 1_000_000, 0.1, |i| i);
         assert_eq!((hold.state(), hold.found()), (before, 64));
     }
+
+    /// Returns this number always.
+    struct Always(f64);
+
+    impl Random for Always {
+        fn uniform(&mut self) -> f64 {
+            self.0
+        }
+    }
+
+    #[test]
+    fn one_random_number_decides_whether_and_where() {
+        let hold = Hold::new(8, 10, 0, 1.0);
+        for (u, p, place) in
+            [(0.0, 0.5, Some(0)), (0.25, 0.5, Some(5)), (0.499, 0.5, Some(9)), (0.5, 0.5, None)]
+        {
+            assert_eq!(hold.draw(&mut Always(u), p), place, "{u}");
+        }
+        struct Never;
+        impl Random for Never {
+            fn uniform(&mut self) -> f64 {
+                panic!("no number is drawn for a probability of 0")
+            }
+        }
+        assert_eq!(hold.draw(&mut Never, 0.0), None);
+    }
+
+    #[test]
+    fn a_flow_that_was_found_has_its_bytes_and_its_packet_size_measured() {
+        let mut hold = Hold::new(8, 10, 0, 0.01);
+        let rng = &mut Always(0.0);
+        hold.see(rng, 7, 1000, 0.0, 800.0);
+        // 1 / p bytes are missed on average before the first sample.
+        let seen = *hold.get(7).unwrap();
+        assert_eq!((seen.bytes, seen.s), (1100.0, 800.0));
+        hold.see(rng, 7, 500, 0.0, 0.0);
+        let seen = *hold.get(7).unwrap();
+        assert_eq!((seen.bytes, seen.s), (1600.0, 785.0), "0.95 * 800 + 0.05 * 500");
+    }
+
+    #[test]
+    fn a_new_flow_takes_an_empty_entry() {
+        let mut hold = Hold::new(8, 10, 2, 1.0);
+        let rng = &mut Always(0.0);
+        for id in [1, 9, 1] {
+            hold.see(rng, id, 1000, 1.0, 1000.0); // each is cached, sampled, and hits
+        }
+        assert!(hold.get(1).is_some(), "flow 9 has not replaced it between its two hits");
+    }
+
+    #[test]
+    fn the_largest_flow_is_one_of_a_whole_interval() {
+        let mut hold = Hold::new(8, 10, 0, 1.0);
+        feed(&mut hold, 1, 10, 0.0, |_| 7);
+        assert_eq!((hold.found(), hold.largest(|_| 1.0)), (1, None), "m is not known yet");
+    }
 }

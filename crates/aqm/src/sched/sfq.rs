@@ -253,13 +253,52 @@ mod tests {
     #[test]
     fn a_new_hash_parts_flows_that_collided_and_keeps_their_order() {
         let mut q = Bench::new("sfq", &[("flows", "64"), ("perturb", "10s"), ("quantum", "100B")]);
-        for i in 0..4 {
-            q.put_flow(1, 10 + i, 100);
-            q.put_flow(65, 20 + i, 100);
-        }
-        assert_eq!([q.get().0, q.get().0], [Some(10), Some(20)], "one queue, as they came");
+        (0..4).for_each(|i| drop(q.put_flow(1, 10 + i, 100)));
+        (0..4).for_each(|i| drop(q.put_flow(65, 20 + i, 100)));
+        q.at_ms(9_999);
+        assert_eq!([q.get().0, q.get().0], [Some(10), Some(11)], "one queue, as they came");
         q.at_ms(10_000);
         let rest = q.drain();
-        assert_eq!(rest, [11, 21, 12, 22, 13, 23], "two queues in turn, each in order");
+        assert_eq!(rest, [12, 20, 13, 21, 22, 23], "two queues in turn, each in order");
+    }
+
+    #[test]
+    fn a_new_hash_maps_different_hashes_to_different_numbers() {
+        // The 100 flows use the last 7 bits of the hash alone.
+        let settings = [("flows", "1048576"), ("limit", "1000p"), ("perturb", "10s")];
+        let mut q = Bench::new("sfq", &[&settings[..], &[("quantum", "100B")]].concat());
+        q.put_flow(0, 0, 100);
+        q.get();
+        q.at_ms(10_000);
+        for body in [0, 100] {
+            (0..100).for_each(|flow| drop(q.put_flow(flow, body + flow, 100)));
+        }
+        assert_eq!(q.drain(), (0..200).collect::<Vec<_>>(), "each flow has a queue of its own");
+    }
+
+    #[test]
+    fn packets_of_many_quanta_cost_no_round_each() {
+        // Round by round, each packet of 10^9 bytes would take 15 million rounds.
+        let mut q = Bench::new("sfq", &[("quantum", "64B"), ("limit", "3000p"), ("depth", "2000")]);
+        for i in 0..1000 {
+            q.put_flow(1, i, 1_000_000_000);
+            q.put_flow(2, 1000 + 2 * i, 500_000_000);
+            q.put_flow(2, 1001 + 2 * i, 500_000_000);
+        }
+        let sent = q.drain();
+        let large = |n: usize| sent[..n].iter().filter(|body| **body < 1000).count();
+        assert_eq!([6, 12, 30, 60].map(large), [2, 4, 10, 20], "half of the bytes");
+    }
+
+    #[test]
+    fn queues_wait_for_whole_turns() {
+        // After its first packet, flow 1 waits for one turn more than flow 2.
+        let mut q = Bench::new("sfq", &[("quantum", "64B")]);
+        for (flow, body, len) in
+            [(1, 10, 1_000_000_064), (2, 20, 1_000_000_063), (1, 11, 100), (2, 21, 100)]
+        {
+            q.put_flow(flow, body, len);
+        }
+        assert_eq!(q.drain(), [10, 20, 21, 11]);
     }
 }

@@ -1,13 +1,11 @@
 use super::*;
-use crate::error::Result;
-use crate::params::Nothing;
 use crate::sched::drr::Drr;
 use crate::sched::prio::Priority;
 use crate::sched::scfq::Scfq;
 use crate::sched::stfq::Stfq;
 use crate::sched::wf2q::Wf2q;
 use crate::sched::wfq::Wfq;
-use crate::testing::Bench;
+use crate::testing::{Bench, DropsZero};
 use crate::units::{Rate, Span};
 use std::prelude::v1::*;
 
@@ -133,47 +131,6 @@ fn packets_that_a_law_throws_out_leave_the_order_and_the_backlog() {
     assert_eq!(q.backlog(), Backlog::default());
 }
 
-/// Drops packets with body 0 at dequeue, and the head of the queue when body 9 arrives.
-#[derive(Clone)]
-struct DropsZero;
-
-impl Aqm for DropsZero {
-    fn on_arrival(
-        &mut self,
-        context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
-        packet: &Packet,
-    ) -> Verdict {
-        if packet.body == 9
-            && let Some(head) = line.pop()
-        {
-            context.drop(head, DropReason::Early);
-        }
-        Verdict::Pass
-    }
-
-    fn dequeue(
-        &mut self,
-        context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
-        _ecn: bool,
-    ) -> Option<Packet> {
-        loop {
-            match line.pop()? {
-                zero if zero.body == 0 => context.drop(zero, DropReason::Late),
-                packet => return Some(packet),
-            }
-        }
-    }
-}
-
-impl Algorithm for DropsZero {
-    type Params = Nothing;
-    fn from_checked(_: Checked<'_, Nothing>, _: &Env) -> Result<Self> {
-        Ok(DropsZero)
-    }
-}
-
 /// The order of departures of two queues. Queue 0 sends the first packet, before which `zeros`
 /// packets are dropped; then three more packets arrive at each queue.
 fn departures<O: Scheduler>(zeros: &[u32]) -> Vec<u32> {
@@ -238,4 +195,27 @@ fn a_signal_on_arrival_is_a_mark_only_with_ecn() {
         assert_eq!((0..5).flat_map(|i| q.put(i, 100)).collect::<Vec<_>>(), lost);
         assert_eq!(q.marked(), marked);
     }
+}
+
+#[test]
+fn every_aqm_starts_at_the_first_arrival_of_the_discipline() {
+    let params = <Fair<Drr, DropsZero> as Build>::Params::default();
+    let mut q = Fair::<Drr, DropsZero>::build(&params, &Env::new(Rate(8_000_000))).unwrap();
+    let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+    let (mut lost, mut marks) = (vec![], crate::Marks::default());
+    for ms in [5, 6] {
+        let now = crate::Time(ms * 1_000_000);
+        let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+        q.enqueue(&mut context, Packet { body: 1, len: 1000, ..Packet::default() });
+    }
+    let started: Vec<_> = q.queues.iter().map(|queue| queue.aqm.started.clone()).collect();
+    assert_eq!(started, vec![vec![crate::Time(5_000_000)]; 1024]);
+}
+
+#[test]
+fn a_packet_that_can_never_fit_drops_no_other() {
+    let mut q = Bench::new("drr", &[("limit", "3000B")]);
+    (0..3).for_each(|i| assert!(q.put_flow(1, i, 1000).is_empty()));
+    assert_eq!(q.put_flow(2, 3, 3001), [3]);
+    assert_eq!(q.drain(), [0, 1, 2]);
 }
