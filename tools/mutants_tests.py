@@ -26,6 +26,20 @@ CONTROLS = {"bbr_filter": "bbr", "rate": "bbr", "pacer": "paced"}
 """Part of the names of the tests of a file in cc/, if it is not the name of the file."""
 
 
+DISCIPLINES = {
+    "api": "red",
+    "clocked": "scfq",
+    "drop_tail": "droptail",
+    "fair": "drr",
+    "hold": "ewfq",
+    "ring": "drr",
+    "scheduler": "drr",
+    "tags": "wfq",
+    "tree": "wfq",
+}
+"""Discipline on which the property suite tests a file, if it is not the name of the file."""
+
+
 class Rung(NamedTuple):
     """Some tests of one test binary."""
 
@@ -58,7 +72,7 @@ def ladder(root: Path, file: str) -> tuple[list[Rung], list[Rung]]:
     models = models_of(root, path.stem)
     far = [Rung("sojourn-aqm", "exhaustive", models)] if models else []
     if parts[0] in ("aqm", "sched") and parts[-1] != "mod":
-        name = {"drop_tail": "droptail", "fair": "drr"}.get(path.stem, path.stem)
+        name = DISCIPLINES.get(path.stem, path.stem)
         only = (("SOJOURN_DISCIPLINE", name),)
         far.append(Rung("sojourn-aqm", "check", (), RECOUNT, only))
     else:

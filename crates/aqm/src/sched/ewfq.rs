@@ -41,7 +41,7 @@ use crate::error::{Error, Result};
 use crate::packet::Packet;
 use crate::params::{Checked, Combined, Nothing, nth};
 use crate::qdisc::{Backlog, Build, Env, Qdisc};
-use crate::sched::fair::{By, End, Fair, FairParams, Full};
+use crate::sched::fair::{By, End, Fair, FairParams};
 use crate::sched::hold::{Hold, Seen};
 use crate::sched::wfq::Wfq;
 use crate::units::{Bytes, Size, Span, Time};
@@ -135,12 +135,12 @@ impl Build for Ewfq {
     type Params = EwfqParams;
 
     fn from_checked(params: Checked<'_, EwfqParams>, env: &Env) -> Result<Self> {
+        // On overflow the longest queue for its weight drops, as by default.
         let shared = FairParams {
             limit: params.limit,
             flows: params.flows,
             by: params.by,
             weights: params.weights.clone(),
-            full: Full::Longest,
             drop: End::Tail,
             ..FairParams::default()
         };
@@ -309,88 +309,4 @@ impl Qdisc for Ewfq {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::Bench;
-    use crate::units::Rate;
-    use std::prelude::v1::*;
-
-    fn ewfq(change: impl FnOnce(&mut EwfqParams)) -> Ewfq {
-        let mut params = EwfqParams { k: 0, p: Some(1.0), ..EwfqParams::default() };
-        change(&mut params);
-        let mut q = Ewfq::build(&params, &Env::new(Rate(5_000_000))).unwrap();
-        q.start(Time::ZERO);
-        q
-    }
-
-    /// Sets the bytes of class 0 in the last interval to `m`.
-    fn found(q: &mut Ewfq, m: f64) {
-        let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
-        q.hold.see(&mut rng, 0, 1000, 0.0, 1000.0);
-        q.hold.end_interval(|_, seen| {
-            seen.m = m;
-            true
-        });
-    }
-
-    #[test]
-    fn the_chances_of_equation_2() {
-        // 208 packets of 1 kB a second are fair; a TCP flow of 22 ms gets this rate at a loss of
-        // 7.2 %, and RTT_o / RTT = 11.4.
-        let mut q = ewfq(|_| {});
-        found(&mut q, 300_000.0);
-        q.m_fair = 208_000.0;
-        let gamma = |q: &mut Ewfq, gamma| {
-            q.hold.end_interval(|_, seen| {
-                seen.gamma = gamma;
-                true
-            });
-            q.chance(0)
-        };
-        let ideal = 1.0 / (0.66 * (208.0f64 * 0.022) * (208.0 * 0.022));
-        assert!((ideal - 0.072).abs() < 0.001);
-        assert!((gamma(&mut q, 11.4) - 0.073).abs() < 0.001);
-        assert_eq!(gamma(&mut q, 64.0), 1.0, "a chance is at most 1");
-        q.params.members = [2.0].into();
-        assert!((gamma(&mut q, 5.7) - 0.073).abs() < 0.001, "two flows need four times the drops");
-        q.params.responsive = [0.0].into();
-        assert!((q.chance(0) - (1.0 - 208.0 / 300.0)).abs() < 1e-12);
-        q.m_fair = 300_000.0;
-        assert_eq!(q.chance(0), 0.0, "at its share nobody is dropped");
-        assert_eq!(q.chance(1), 0.0, "who was not found is not dropped");
-    }
-
-    #[test]
-    fn m_fair_falls_while_the_queue_is_above_its_target() {
-        let mut q = ewfq(|p| p.limit = Size::Bytes(30_000));
-        assert_eq!(q.m_fair, 625_000.0 / 3.0);
-        let before = q.m_fair;
-        // Empty: the error is -15,000 B at both samples.
-        q.advance(Time(10_000_000));
-        assert!((q.m_fair - before - 0.05 * 15_000.0).abs() < 1e-6);
-        let (top, floor) = (q.top, q.s);
-        q.advance(Time(1_000_000_000_000));
-        assert_eq!(q.m_fair, top);
-        (q.q_old, q.q_target) = (30_000.0, -30_000.0);
-        q.sample(1e9);
-        assert_eq!(q.m_fair, floor);
-    }
-
-    #[test]
-    fn a_skip_is_what_every_step_would_be() {
-        let (mut slow, mut fast) = (ewfq(|_| {}), ewfq(|_| {}));
-        (1..3_500).for_each(|k| slow.advance(Time(k * 10_000_000)));
-        fast.advance(Time(34_990_000_000));
-        assert_eq!((slow.m_fair, slow.next_sample), (fast.m_fair, fast.next_sample));
-        assert_eq!(slow.next_interval, fast.next_interval);
-        fast.advance(Time(86_400_000_000_000_000));
-        assert_eq!(fast.next_interval, Time(86_400_001_000_000_000));
-    }
-
-    #[test]
-    fn who_has_more_than_the_others_pays_for_an_overflow() {
-        let mut q = Bench::new("ewfq", &[("limit", "3000B"), ("flows", "4")]);
-        (0..3).for_each(|i| drop(q.put_flow(0, i, 1000)));
-        assert_eq!(q.put_flow(1, 9, 1000), [2]);
-    }
-}
+mod tests;
