@@ -377,4 +377,34 @@ mod tests {
         let refusal = crate::build("afd", &settings, crate::Rate(1_000_000)).err().unwrap();
         assert!(refusal.to_string().starts_with("beta: 1.7 is not above alpha"));
     }
+
+    #[test]
+    fn sizes_in_packets_are_of_the_mean_size() {
+        let base = [("b", "50"), ("f_s", "1000"), ("alpha", "0.25"), ("beta", "0.5")];
+        for limit in ["40p", "20kB"] {
+            let mut q =
+                Bench::new("afd", &[&base[..], &[("limit", limit), ("packet", "500B")]].concat());
+            q.put(0, 1000);
+            assert_eq!(q.gauge("m_fair"), 2500.0, "a tenth of the shadow buffer, 25 kB");
+            q.at_ms(1);
+            q.get();
+            // 0.25 (0 - 10 000) - 0.5 (1000 - 10 000)
+            assert_eq!(q.gauge("m_fair"), 4500.0, "{limit}");
+        }
+    }
+
+    #[test]
+    fn weights_are_relative_to_the_least() {
+        let refusal = |weights, flows| {
+            let settings = [("weights", weights), ("flows", flows)];
+            let settings = settings.map(|(k, v)| (k, crate::Setting::Text(v)));
+            crate::build("afd", &settings, crate::Rate(8_000_000)).err().map(|e| e.to_string())
+        };
+        assert_eq!(refusal("1 2", "2"), None);
+        assert_eq!(refusal("1 2 3", "2").unwrap(), "weights: 3 weights for 2 accounts");
+        assert_eq!(refusal("", "2").unwrap(), "weights: 0 weights for 2 accounts");
+        let env = crate::qdisc::Env::new(crate::Rate(8_000_000));
+        let shadow = super::Shadow::new(10, None, 2, crate::Bytes(1000), &env);
+        assert_eq!(shadow.weighted(&[2.0, 8.0]).weights, [1.0, 4.0]);
+    }
 }

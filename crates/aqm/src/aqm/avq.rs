@@ -176,7 +176,17 @@ mod tests {
         assert!(q.put(11, 1000).is_empty());
         assert!(near(q.gauge("vq"), 9.41) && near(q.gauge("c_tilde"), 795.4));
 
-        let mut q = Bench::new("avq", &[&BASE[..], &[("ecn", "true")]].concat());
+        let with_ecn = [&BASE[..], &[("ecn", "true")]].concat();
+        for (settings, ect) in [(&BASE[..], true), (&with_ecn, false)] {
+            let mut q = Bench::new("avq", settings);
+            if ect {
+                q.ect();
+            }
+            assert_eq!(full(&mut q), [10], "it can be marked only if both sides use ECN");
+            assert!(near(q.gauge("c_tilde"), 795.0));
+        }
+
+        let mut q = Bench::new("avq", &with_ecn);
         q.ect();
         assert_eq!(full(&mut q), []);
         assert_eq!(q.marked(), 1);
@@ -214,5 +224,6 @@ mod tests {
         let settings = settings.map(|(k, v)| (k, crate::Setting::Text(v)));
         let refusal = crate::build("avq", &settings, crate::Rate(1_000_000)).err().unwrap();
         assert!(refusal.to_string().starts_with("buflim: 0.4 of 2p"));
+        Bench::new("avq", &[("limit", "2p"), ("buflim", "0.5")]); // one packet
     }
 }

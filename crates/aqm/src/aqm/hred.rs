@@ -391,4 +391,13 @@ mod tests {
         assert_eq!(q.gauge("p_min"), before / 2.0, "3 p_min would be more than half");
         assert!((q.gauge("p_max") / q.gauge("p_min") - 1.25).abs() < 1e-12);
     }
+
+    // Equation 16.
+    #[test]
+    fn the_largest_change_of_the_load_is_bounded_on_both_sides() {
+        // With a buffer of 300: 150 / 250 until it overflows, 75 / 175 until the queue is empty.
+        assert!(near(largest_change(300.0, 100.0, [75.0, 150.0]), 75.0 / 175.0));
+        // With a buffer of 200, 50 / 250 until it overflows.
+        assert!(near(largest_change(200.0, 100.0, [75.0, 150.0]), 0.2));
+    }
 }
