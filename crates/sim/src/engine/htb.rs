@@ -1,7 +1,7 @@
 //! Token bucket that serves one discipline as a leaf class of Linux's HTB does.
 //!
-//! For the replay of recordings that were made behind HTB. It differs from a link in two ways: after
-//! an idle time a burst leaves at once, and an empty discipline is not asked for a packet.
+//! For the replay of recordings that were made behind HTB. It differs from a link in two ways:
+//! after an idle time a burst leaves at once, and an empty discipline is not asked for a packet.
 
 use sojourn_aqm::context::{Context, Dropped, Marks};
 use sojourn_aqm::packet_log::{LogEntry, PacketLog};
