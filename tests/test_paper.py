@@ -239,7 +239,7 @@ def test_find_raises_input_error() -> None:
         paper.find("no such paper")
 
 
-TYPED = ("codel-dc", "hred", "red-vs-taildrop")
+TYPED = ("hred", "red-vs-taildrop")
 """Papers whose findings still have typed numbers; their next full runs replace them."""
 
 
@@ -260,7 +260,7 @@ def test_findings_have_no_typed_results(name: str) -> None:
 def test_a_drawing_needs_no_runs(tmp_path: Path) -> None:
     """A conceptual figure is drawn without any run."""
     one = paper.find("codel-vs-drr")
-    outcome = reproduction_run.run(one, full=False, store=tmp_path / "runs", figures=["3"])
+    outcome = reproduction_run.run(one, full=False, store=tmp_path / "runs", figures=["network"])
     assert outcome.made.rows == []
     report.write_report(outcome, tmp_path)
-    assert (tmp_path / "figures/figure-3.svg").exists()
+    assert (tmp_path / "figures/figure-network.svg").exists()

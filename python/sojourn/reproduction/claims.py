@@ -329,6 +329,8 @@ def shape(what: str, holds: bool | None, measured: str, stated: str = "so") -> P
 
 def told(value: Interval, unit: str = "") -> str:
     """Write a mean with its interval."""
+    if math.isnan(value.mean):
+        return "no value in some run"
     return _with(with_half(value.mean, value.half), unit)
 
 
@@ -395,7 +397,7 @@ def _if_seeds(found: Interval, holds: bool) -> bool | None:
 
 
 def _part(what: str, stated: str, found: Interval, unit: str, holds: bool | None) -> Part:
-    brief = _with(short(found.mean), unit)
+    brief = "no value" if math.isnan(found.mean) else _with(short(found.mean), unit)
     return Part(what, stated, told(found, unit), holds, found, brief=brief)
 
 

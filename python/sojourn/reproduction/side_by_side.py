@@ -49,7 +49,7 @@ def _both(notes: Live, played: "pl.DataFrame", simulated: "pl.DataFrame") -> "pl
 
 
 def draw(figure: Figure, outcome: Outcome, ax: "Axes") -> None:
-    """Add the simulated results to a finished figure, as thin dashed lines."""
+    """Add the simulated results to a finished figure, as thin dotted lines with hollow markers."""
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
 
@@ -64,11 +64,12 @@ def draw(figure: Figure, outcome: Outcome, ax: "Axes") -> None:
         container.set_label("_nolegend_")
     for artist in set(ax.get_children()) - there:
         if isinstance(artist, Line2D) and artist.get_linestyle() != "None":
-            artist.set(linestyle="--", linewidth=0.8, marker="", alpha=0.7, label="_nolegend_")
+            artist.set(linestyle=":", linewidth=0.8, mfc="none", ms=5, label="_nolegend_")
         elif isinstance(artist, Line2D | LineCollection):
             artist.remove()  # an interval, or the caps of one
     ax.set_ylim(bottom=min(bottom, ax.get_ylim()[0]))
-    ax.errorbar([], [], ls="--", lw=0.8, color="#444444", label="simulated")
+    look: dict[str, Any] = {"ls": ":", "lw": 0.8, "marker": "o", "mfc": "none", "ms": 5}
+    ax.plot([], [], label="simulated", color="#444444", **look)
     legend(ax)
 
 

@@ -17,23 +17,27 @@ The paper states nothing else. Our choices, as in our runs of ns-2:
   us after the last ack of the last answer, and queries continue for the whole run (44 to 180 of
   them in 2.6 s). The time of an answer is from its SYN to its last ack. Unfinished queries are not
   counted, and runs without a finished query are left out of mean times (table `queries`).
-- Each server's link is 137 ns longer than the previous one. With equal links packets arrive
-  simultaneously, and the order in which a program handles simultaneous events decides drops.
+- All links are equal, as in our runs of ns-2. Packets then arrive simultaneously, and the order in
+  which a program handles simultaneous events decides drops; links that differ are a setting.
 - RED: the paper does not state the weight of the average, which is decisive. The automatic weight
   (8e-6, a memory of a second) turns RED into DropTail during a burst, while the text describes a
   RED that drops most within a burst. We use 0.002, and others as sensitivities. Gentle, otherwise
   as in ns-2 (above 51 packets the slope keeps the first max_p; no drop while at most one packet is
   in the queue).
-- CoDel of 2012. Utilisation model: 4 s, the first second not counted, the sender behind 10 Gbit/s;
+- CoDel of 2012. Utilisation model: 3 s, the first second not counted, the sender behind 10 Gbit/s;
   the four flows share only the port.
 - Impact of the interval: 40 answers of 50 kB. Short flows: 3 s as in the paper, without the flows
   that have not finished by then (1 % at the highest load).
 
-Seeds: 10 (20 for one burst; 5 for the utilisation model, the caption and the sensitivities; 3 for
-lost SYNs); the paper says "several times". Quick mode: 3 seeds, shorter runs (0.6 s of queries),
-fewer points.
+Settings varied: a pause of 100 ms or 1 s between queries, the servers' links, TCP's clock (all
+queries); RED's parameters (short flows). Loss of claim C8 counts while a query is open.
+
+Seeds: 5 (10 for one burst; 3 for the utilisation model and the settings; 2 for tables of other
+changes); the paper says "several times". Quick mode: 3 seeds, shorter runs (0.6 s of queries),
+fewer points and settings.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,146 +46,61 @@ import polars as pl
 from sojourn.papers.codel_dc.changed import (
     BASE,
     LINKS,
-    SAMPLED,
     SCHEMES,
     TUNED,
     compared,
     compared_by_load,
     known_mean,
-    sensitivities,
-    varied,
 )
-from sojourn.papers.codel_dc.claims import CLAIMS as CLAIMS
-from sojourn.papers.codel_dc.ns2 import BESIDE, NS2_TARGETS, beside
+from sojourn.papers.codel_dc.claims import CLAIMS, FACTS
+from sojourn.papers.codel_dc.experiments import COUNTS, LOADS, SIZES, scenarios
+from sojourn.papers.codel_dc.ns2 import (
+    BESIDE,
+    NS2_INCAST,
+    NS2_POISSON,
+    NS2_TARGETS,
+    NS2_VARY,
+    beside,
+)
 from sojourn.papers.codel_dc.runs import (
-    CODEL,
-    LAWS,
-    Table,
     band,
     by_time,
     gains,
-    long_flows,
     model,
-    of_answers,
-    of_flows,
-    of_port,
-    over_time,
-    poisson,
-    queries,
-    switch,
 )
 from sojourn.plotting.lines import lines, style
 from sojourn.plotting.run import legend
 from sojourn.reproduction.claims import Runs, values
-from sojourn.reproduction.paper import Experiment, Point, figure, table
+from sojourn.reproduction.drawings import topology
+from sojourn.reproduction.paper import figure, table
+from sojourn.reproduction.theirs import band as grey
+from sojourn.reproduction.theirs import ns2, points
 from sojourn.result.statistics import interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+__all__ = ["CLAIMS", "FACTS", "LEFT_OUT", "REFERENCE", "TITLE", "scenarios"]
+
+LEFT_OUT = {
+    "1, 2a": "pictures were not available to us, and the text does not describe them",
+}
+
 TITLE = "CoDel in data centres"
 REFERENCE = "Ismail, Pirzada and Qazi, On the Effectiveness of CoDel in Data Centers"
 
 NAMES = {"droptail": "DropTail", "red": "RED, wq 0.002", "codel": "CoDel", "red-auto": "RED, auto"}
-SIZES = (10, 50, 100)
-COUNTS = (8, 16, 32, 64, 128)
-TARGETS = (0.01, 0.03, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.6, 1.0)
-INTERVALS = (0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 2.0, 3.0, 5.0, 10.0)
-LOADS = (10, 20, 30, 40, 50, 60, 70, 80, 90)
 
 
-def scenarios(full: bool) -> dict[str, Experiment]:
-    """Return the paper's experiments and the sensitivities."""
-    seeds, end = (5, "2600ms") if full else (3, "600ms")
-    targets = TARGETS if full else (0.01, 0.1, 0.15, 0.3, 0.4, 1.0)
-    spans = INTERVALS if full else (0.1, 0.3, 0.75, 2.0, 10.0)
-    counts, loads = (COUNTS, LOADS) if full else (COUNTS[::2], LOADS[::4])
-    one = queries(100, number=1)
-    burst = {"sample": "1ms", "sample_flows": False}
-    fine = {**burst, "sample": "50us"}
-    busy: list[Point] = [
-        ({"scheme": s, "load": x}, switch(LAWS[s], 40, poisson(x), "3100ms" if full else "1100ms"))
-        for s in SCHEMES
-        for x in loads
-    ]
-    return {
-        "targets": Experiment(
-            [
-                ({"target": t, "flows": n}, long_flows(t, n, 3 if full else 2))
-                for n in (1, 4)
-                for t in targets
-            ],
-            of_port,
-            3 if full else 2,
-        ),
-        "intervals": Experiment(
-            [
-                ({"interval": t}, switch(_every(t), 40, queries(50), "1100ms" if full else end))
-                for t in spans
-            ],
-            of_answers,
-            seeds,
-        ),
-        "first drops": Experiment(
-            [
-                ({"interval": t}, switch(_every(t), 40, queries(50, number=1), "200ms") | fine)
-                for t in spans
-            ],
-            over_time,
-            seeds,
-        ),
-        "incast": Experiment(
-            [
-                ({"scheme": s, "kB": kb}, switch(LAWS[s], 40, queries(kb), end) | SAMPLED)
-                for s in NAMES
-                for kb in SIZES
-            ],
-            of_answers,
-            seeds,
-        ),
-        "burst": Experiment(
-            [({"scheme": s}, switch(LAWS[s], 40, one, "300ms") | burst) for s in NAMES],
-            over_time,
-            2 * seeds,
-        ),
-        "servers": Experiment(
-            [
-                (
-                    {"scheme": s, "servers": n},
-                    switch(LAWS[s], n, queries(1000 / n), end) | SAMPLED,
-                )
-                for s in SCHEMES
-                for n in counts
-            ],
-            of_answers,
-            seeds,
-        ),
-        "caption": Experiment(
-            [
-                ({"scheme": s, "servers": n}, switch(LAWS[s], n, queries(1000), end))
-                for s in SCHEMES
-                for n in (8, 16)
-            ],
-            of_answers,
-            2,
-        ),
-        "loads": Experiment(busy, of_flows, seeds),
-        "half load": Experiment(
-            [
-                (labels, {**tree, "sample": "20ms", "sample_flows": False})
-                for labels, tree in busy
-                if labels["load"] == 50
-            ],
-            over_time,
-            seeds,
-        ),
-        **varied(full, SIZES, counts),
-        **sensitivities(full),
-    }
-
-
-def _every(interval_ms: float) -> Table:
-    return {**CODEL, "interval": f"{interval_ms * 1000:.0f}us"}
+@figure("network", "Own drawing of the tree: 40 servers and a client on one switch", needs=(),
+        size=(6.4, 2.4))  # fmt: skip
+def switch_drawn(_: Runs, ax: "Axes") -> None:
+    """Draw the topology of the experiments."""
+    nodes = {"server 1": (0.0, 2.0), "server n": (0.0, 1.0), "long flow": (0.0, 0.0)}
+    nodes |= {"switch": (4.0, 1.0), "client": (8.0, 1.0)}
+    links = [(name, "switch", "1 Gbit/s, 75 us") for name in list(nodes)[:3]]
+    links.append(("switch", "client", "1 Gbit/s, 75 us"))
+    topology(ax, nodes, links, [(one, other) for one, other, _ in links])
 
 
 @figure("2b", "The paper's model, and one simulated flow", needs=["targets"])
@@ -191,13 +110,14 @@ def model_and_flow(runs: Runs, ax: "Axes") -> None:
     curves = ((model, "equation 7"), (by_time, "equation 7, time-weighted"))
     for n, (curve, label) in enumerate(curves):
         ys = [100 * curve(x) for x in ratios]
-        ax.plot(ratios, ys, color=style(n)["color"], ls="--", label=label)
+        ax.plot(ratios, ys, color=style(n)["color"], ls=style(n)["ls"], label=label)
     one = runs["targets"].filter(pl.col("flows") == 1)
     for target in sorted(one["target"].unique().to_list()):
         found = interval(100 * values(one, "utilisation", target=target))
         named = "CoDel, one flow" if target == 0.3 else None
         dot = {**style(2), "ls": ""}
         ax.errorbar([target / 0.3], [found.mean], yerr=[found.half], label=named, **dot)
+    points(ax, [0.5, 1.0], [100 * 23 / 24, 100])
     ax.set(xlabel="target, round trips of 300 us", ylabel="utilisation, %", xlim=(0, 1.55))
     legend(ax)
 
@@ -206,8 +126,9 @@ def model_and_flow(runs: Runs, ax: "Axes") -> None:
 def utilisation_by_target(runs: Runs, ax: "Axes") -> None:
     """Draw figure 3a, and ns-2's points."""
     names = {1: "one flow", 4: "four flows"}
-    ax.plot(list(NS2_TARGETS), list(NS2_TARGETS.values()), "k+", ms=8, label="ns-2, one flow")
     lines(ax, runs["targets"], "target", "utilisation", by="flows", names=names, scale=100)
+    ns2(ax, list(NS2_TARGETS), list(NS2_TARGETS.values()), 0, "ns-2, one flow")
+    points(ax, [0.15, 0.3], [96, 100], 0)
     ax.set(xlabel="target, ms", ylabel="utilisation, %", xscale="log")
     _plain(ax, (0.01, 0.03, 0.1, 0.3, 1.0))
 
@@ -243,10 +164,34 @@ def loss_by_interval(runs: Runs, ax: "Axes") -> None:
     _plain(ax, (0.1, 0.3, 1.0, 3.0, 10.0))
 
 
+Recorded = Mapping[tuple[str, int], tuple[float, ...]]
+
+
+def _ns2(
+    ax: "Axes", recorded: Recorded, xs: Sequence[int], of: Callable[[tuple[float, ...]], float]
+) -> None:
+    """Draw results of ns-2 beside the lines of the same disciplines."""
+    for n, name in enumerate(NAMES):
+        there = [x for x in xs if (name, x) in recorded]
+        if there:
+            ns2(ax, there, [of(recorded[name, x]) for x in there], n)
+
+
+def _ns2_gain(ax: "Axes", recorded: Recorded, xs: Sequence[int]) -> None:
+    """Draw ns-2's gains in mean time over DropTail."""
+    for n, name in enumerate(NAMES):
+        there = [x for x in xs if name != "droptail" and (name, x) in recorded]
+        gain = [100 * (1 - recorded[name, x][0] / recorded["droptail", x][0]) for x in there]
+        if there:
+            ns2(ax, there, gain, n)
+
+
 @figure("5a", "40 servers: utilisation", needs=["incast"])
 def utilisation_by_size(runs: Runs, ax: "Axes") -> None:
     """Draw figure 5a."""
     lines(ax, runs["incast"], "kB", "utilisation", by="scheme", names=NAMES, scale=100)
+    grey(ax, 98, 100)
+    _ns2(ax, NS2_INCAST, SIZES, lambda row: row[1])
     ax.set(xlabel="kB from each server", ylabel="utilisation, %", xticks=SIZES, ylim=(0, 105))
 
 
@@ -254,6 +199,8 @@ def utilisation_by_size(runs: Runs, ax: "Axes") -> None:
 def gain_by_size(runs: Runs, ax: "Axes") -> None:
     """Draw figure 5b."""
     _gain(runs["incast"], "kB", ax)
+    points(ax, [SIZES[0]], [62], list(NAMES).index("codel"), "paper, largest")
+    _ns2_gain(ax, NS2_INCAST, SIZES)
     ax.set(xlabel="kB from each server", xticks=SIZES)
 
 
@@ -277,6 +224,7 @@ def _bars(frame: pl.DataFrame, what: str, ax: "Axes") -> None:
 def queue_by_scheme(runs: Runs, ax: "Axes") -> None:
     """Draw the first half of figure 6."""
     _bars(runs["incast"].filter(pl.col("kB") == 100), "occupancy", ax)
+    grey(ax, 0, 10)
     ax.set(ylabel="mean queue, % of the buffer")
 
 
@@ -284,6 +232,8 @@ def queue_by_scheme(runs: Runs, ax: "Axes") -> None:
 def loss_by_scheme(runs: Runs, ax: "Axes") -> None:
     """Draw the second half of figure 6."""
     _bars(runs["incast"].filter(pl.col("kB") == 100), "loss", ax)
+    for name, stated in (("red", 16), ("codel", 11)):
+        points(ax, [NAMES[name]], [stated], list(NAMES).index(name))
     ax.set(ylabel="loss, %")
 
 
@@ -298,12 +248,15 @@ def timeouts(runs: Runs, ax: "Axes") -> None:
 
 @figure("8a", "40 answers of 100 kB requested at 100 ms: drops", needs=["burst"])
 def drops_of_burst(runs: Runs, ax: "Axes") -> None:
-    """Draw figure 8a: drops by the AQM algorithm, and by a full buffer."""
-    for n, (name, label) in enumerate(NAMES.items()):
-        if name != "droptail":
-            band(ax, runs["burst"], "aqm", name, n, f"{label}: AQM")
-        band(ax, runs["burst"], "overflow", name, n, f"{label}: overflow", ls="--")
-    ax.set(xlabel="time, ms", ylabel="packets dropped since 100 ms", xlim=(100, 200))
+    """Draw figure 8a: drops by the AQM algorithm, and by a full buffer, of RED and CoDel."""
+    for name in ("red", "codel"):
+        n, label = list(NAMES).index(name), NAMES[name]
+        band(ax, runs["burst"], "aqm", name, n, f"{label}: AQM")
+        band(ax, runs["burst"], "overflow", name, n, f"{label}: overflow", ls=":")
+    ax.set(xlabel="time, ms", xlim=(100, 200))
+    ax.set_yscale("symlog", linthresh=10)
+    ax.set_yticks([0, 5, 10, 100, 1000], ["0", "5", "10", "100", "1000"])
+    ax.set_ylabel("packets dropped since 100 ms")
     ax.set_ylim(0, None)
     legend(ax)
 
@@ -329,6 +282,7 @@ def _by_servers(runs: Runs, what: str, scale: float, ax: "Axes") -> None:
 def utilisation_by_servers(runs: Runs, ax: "Axes") -> None:
     """Draw the first half of figure 9."""
     _by_servers(runs, "utilisation", 100, ax)
+    _ns2(ax, NS2_VARY, COUNTS, lambda row: row[1])
     ax.set(ylabel="utilisation, %", ylim=(0, 105))
 
 
@@ -336,6 +290,7 @@ def utilisation_by_servers(runs: Runs, ax: "Axes") -> None:
 def time_by_servers(runs: Runs, ax: "Axes") -> None:
     """Draw the second half of figure 9."""
     _by_servers(runs, "afct_s", 1e3, ax)
+    _ns2(ax, NS2_VARY, COUNTS, lambda row: row[0])
     ax.set(ylabel="mean time of an answer, ms", ylim=(0, None))
 
 
@@ -343,6 +298,7 @@ def time_by_servers(runs: Runs, ax: "Axes") -> None:
 def queue_by_servers(runs: Runs, ax: "Axes") -> None:
     """Draw the first half of figure 10."""
     _by_servers(runs, "occupancy", 100, ax)
+    _ns2(ax, NS2_VARY, COUNTS, lambda row: row[3] / 2)
     ax.set(ylabel="mean queue, % of the buffer", ylim=(0, None))
 
 
@@ -350,6 +306,7 @@ def queue_by_servers(runs: Runs, ax: "Axes") -> None:
 def loss_by_servers(runs: Runs, ax: "Axes") -> None:
     """Draw the second half of figure 10."""
     _by_servers(runs, "loss", 100, ax)
+    _ns2(ax, NS2_VARY, COUNTS, lambda row: row[2])
     ax.set(ylabel="loss, %", ylim=(0, None))
 
 
@@ -357,6 +314,7 @@ def loss_by_servers(runs: Runs, ax: "Axes") -> None:
 def utilisation_by_load(runs: Runs, ax: "Axes") -> None:
     """Draw the first quarter of figure 11."""
     lines(ax, runs["loads"], "load", "utilisation", by="scheme", names=NAMES, scale=100)
+    _ns2(ax, NS2_POISSON, LOADS[::2], lambda row: row[1])
     ax.set(xlabel="load of short flows, %", ylabel="utilisation, %")
 
 
@@ -364,6 +322,8 @@ def utilisation_by_load(runs: Runs, ax: "Axes") -> None:
 def gain_by_load(runs: Runs, ax: "Axes") -> None:
     """Draw the second quarter of figure 11."""
     _gain(runs["loads"], "load", ax)
+    points(ax, [LOADS[0]], [63], list(NAMES).index("codel"), "paper, largest")
+    _ns2_gain(ax, NS2_POISSON, LOADS[::2])
     ax.set(xlabel="load of short flows, %")
 
 
@@ -371,6 +331,7 @@ def gain_by_load(runs: Runs, ax: "Axes") -> None:
 def queue_by_load(runs: Runs, ax: "Axes") -> None:
     """Draw the third quarter of figure 11."""
     lines(ax, runs["loads"], "load", "occupancy", by="scheme", names=NAMES, scale=100)
+    _ns2(ax, NS2_POISSON, LOADS[::2], lambda row: row[3] / 2)
     ax.set(xlabel="load of short flows, %", ylabel="mean queue, % of the buffer", ylim=(0, None))
 
 
@@ -378,6 +339,7 @@ def queue_by_load(runs: Runs, ax: "Axes") -> None:
 def loss_by_load(runs: Runs, ax: "Axes") -> None:
     """Draw the last quarter of figure 11."""
     lines(ax, runs["loads"], "load", "loss", by="scheme", names=NAMES, scale=100)
+    _ns2(ax, NS2_POISSON, LOADS[::2], lambda row: row[2])
     ax.set(xlabel="load of short flows, %", ylabel="loss, %", ylim=(0, None))
 
 

@@ -77,6 +77,9 @@ WAYS: dict[str, Way] = {
 """Settings of the queries that the paper does not state: duration of a run, changes of the source,
 keywords of `switch`. Between queries there is a pause of 300 us otherwise."""
 
+SERVER_WAYS = ("a pause of 100 ms", "a pause of 1 s", "a clock of 10 ms")
+"""Those that are also varied with the number of servers."""
+
 SAMPLED: Table = {"sample": "1ms", "sample_flows": False}
 
 
@@ -102,7 +105,9 @@ def varied(full: bool, sizes: Sequence[int], counts: Sequence[int]) -> dict[str,
     made = {}
     for name, places in sweeps.items():
         points: list[Point] = []
-        for way, (end, how, keywords) in list(WAYS.items())[: None if full else 3]:
+        ways = SERVER_WAYS if name == "servers settings" or not full else tuple(WAYS)
+        for way in ways:
+            end, how, keywords = WAYS[way]
             for (at, n, kb), s in product(places, SCHEMES):
                 tree = switch(LAWS[s], n, queries(kb, **how), end if full else "600ms", **keywords)
                 points.append(({"setting": way, "scheme": s, **at}, tree | SAMPLED))

@@ -1,12 +1,14 @@
 """Claims of `codel_dc`, and the settings that the paper leaves open."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import polars as pl
 
 from sojourn.papers.codel_dc import rules
-from sojourn.papers.codel_dc.changed import TUNED, WAYS
-from sojourn.reproduction.claims import Claim, Runs, Setting, overlay
+from sojourn.papers.codel_dc.changed import SERVER_WAYS, TUNED, WAYS
+from sojourn.papers.codel_dc.runs import gain
+from sojourn.reproduction.claims import Claim, Runs, Setting, mean, overlay
 
 PAIRS = "Paired by seed; the 95 % interval of the difference is above 0."
 PERCENT = "Within 20 % of the number."
@@ -25,7 +27,7 @@ def _ways(*names: str) -> tuple[Setting, ...]:
 
         return Setting(way, apply, tuple(f"{name} settings" for name in names))
 
-    return tuple(of(way) for way in WAYS)
+    return tuple(of(way) for way in (SERVER_WAYS if "servers" in names else WAYS))
 
 
 def _reds() -> tuple[Setting, ...]:
@@ -209,6 +211,33 @@ CLAIMS = [
     ),
 ]
 
+
+def _gain_with(way: str, over: str, name: str, x: str, place: int) -> Callable[[Runs], str]:
+    """Return the fact: CoDel's mean gain with a setting, at one point."""
+
+    def fact(runs: Runs) -> str:
+        frame = runs[f"{name} settings"].filter(pl.col("setting") == way)
+        return f"{float(gain(frame, 'codel', over, **{x: place}).mean()):.3g} %"
+
+    return fact
+
+
+def _busy(runs: Runs) -> str:
+    """Return RED's utilisation with a pause of 1 s."""
+    frame = runs["incast settings"].filter(pl.col("setting") == "a pause of 1 s")
+    each = (100 * mean(frame, "utilisation", scheme="red", kB=kb) for kb in (10, 50, 100))
+    return ", ".join(f"{one:.1f} %" for one in each)
+
+
+FACTS = {
+    "busy": _busy,
+    "clock": _gain_with("a clock of 10 ms", "droptail", "incast", "kB", 10),
+    "nic": _gain_with(
+        "a pause of 100 ms and servers' links of 10 Gbit/s", "droptail", "incast", "kB", 10
+    ),
+    "servers": _gain_with("a pause of 1 s", "droptail", "servers", "servers", 64),
+}
+
 WHY = {
     "000-C1": "gains exceed these numbers in some queries",
     "000-C6": "between queries' timeouts only the long flow sends",
@@ -217,6 +246,7 @@ WHY = {
     "000-C9": "back-to-back queries keep the port's queue filled",
     "000-C12": "size of the gain depends on lock-outs under DropTail",
     "000-C14": "at 90 % load no capacity is spare",
+    "000-C11": "a few flows still wait under RED, none under CoDel",
     "000-C15": "RED's weight sets the gain over RED",
 }
 """Reasons, in at most ten words, of verdicts other than `holds`."""

@@ -253,7 +253,7 @@ def columns(frame: "pl.DataFrame", what: str, scheme: str) -> Any:
 
 
 def band(
-    ax: "Axes", frame: "pl.DataFrame", what: str, scheme: str, n: int, label: str, ls: str = "-"
+    ax: "Axes", frame: "pl.DataFrame", what: str, scheme: str, n: int, label: str, ls: str = ""
 ) -> None:
     """Draw the mean over seeds of a list over time, with its interval, as the n-th line."""
     each = columns(frame, what, scheme)
@@ -261,5 +261,5 @@ def band(
     mean = each.mean(axis=0)
     half = quantile(len(each) - 1) * each.std(axis=0, ddof=1) / len(each) ** 0.5
     colour = style(n)["color"]
-    ax.plot(time, mean, color=colour, ls=ls, label=label)
+    ax.plot(time, mean, color=colour, ls=ls or style(n)["ls"], label=label)
     ax.fill_between(time, mean - half, mean + half, color=colour, alpha=0.2, lw=0)

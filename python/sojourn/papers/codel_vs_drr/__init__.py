@@ -114,7 +114,9 @@ def _drops(frame: pl.DataFrame, x: str, ax: "Axes", unit: str) -> None:
     ax.set(xlabel=f"{x}, {unit}", ylabel="dropped, packets/s", ylim=(0, None))
 
 
-@figure("3", "Own drawing of the dumbbell, with our round-trip times", needs=(), size=(6.4, 2.2))
+@figure(
+    "network", "Own drawing of the dumbbell, with our round-trip times", needs=(), size=(6.4, 2.2)
+)
 def dumbbell_drawn(_: Runs, ax: "Axes") -> None:
     """Draw the topology."""
     nodes = {"FTPs ": (0.0, 1.0), "CBR ": (0.0, 0.0), "router 1": (2.0, 0.5)}

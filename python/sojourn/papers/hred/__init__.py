@@ -65,13 +65,19 @@ from sojourn.papers.hred.runs import (
 from sojourn.plotting.lines import lines, style
 from sojourn.plotting.run import legend
 from sojourn.reproduction.claims import Runs, mean, told, values
+from sojourn.reproduction.drawings import drop_curve
 from sojourn.reproduction.paper import figure, table
+from sojourn.reproduction.theirs import level, ns2, points
 from sojourn.result.statistics import interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["CLAIMS", "LIVE", "REFERENCE", "TITLE", "live", "scenarios"]
+__all__ = ["CLAIMS", "LEFT_OUT", "LIVE", "REFERENCE", "TITLE", "live", "scenarios"]
+
+LEFT_OUT = {
+    "1, 2, 12": "pictures were not available to us, and the text does not describe them",
+}
 
 TITLE = "HRED: stability and fast adaptation"
 REFERENCE = "Joo, Bahk and Lumetta, Journal of Communications and Networks"
@@ -84,6 +90,8 @@ def _of_hred(runs: Runs, ax: "Axes", what: str, label: str) -> None:
     frame = runs["sweep"].filter(pl.col("qdisc") == "hred")
     names = {b: f"{b} kB" for b in (200, 300, 500, 1000)}
     lines(ax, frame, "T", what, by="buffer", names=names)
+    if what == "mean":
+        level(ax, 0.375)
     ax.set(xlabel="traffic T: FTPs, and T/12 web sessions/s", ylabel=label, ylim=(0, None))
 
 
@@ -92,7 +100,44 @@ def _of_all(runs: Runs, ax: "Axes", what: str, label: str, buffer: int) -> None:
     rules = pl.col("qdisc").is_in(RULES)
     frame = runs["sweep"].filter((pl.col("buffer") == buffer) & rules)
     lines(ax, frame, "T", what, by="qdisc", names=NAMES)
+    for n, name in enumerate(NAMES) if buffer == 300 else ():
+        theirs = {t: row[("mean", "std").index(what)] for (q, t), row in NS2.items() if q == name}
+        if theirs and name in RULES:
+            ns2(ax, list(theirs), list(theirs.values()), n)
     ax.set(xlabel="traffic T: FTPs, and T/12 web sessions/s", ylabel=label, ylim=(0, None))
+
+
+TABLE_1 = {
+    "RED": "min_th B/4, max_th B/2, w_q 0.002, max_p 0.1, gentle",
+    "Blue": "d1 0.0002, d2 0.00002, freeze 10 ms",
+    "PIC": "q_ref 3B/8, R+ 200 ms, N- 100, 160 Hz",
+    "REM": "b* 3B/8, alpha 0.1, gamma 0.001, phi 1.001, 1 kHz",
+    "AVQ": "alpha 0.15, gamma 1.0",
+    "HRED": "min_th B/4, max_th B/2, kappa 2, T_alpha 400 ms, T_beta 200 ms",
+}
+
+
+@figure("map", "Own drawing: drop probability of HRED and of gentle RED",
+        needs=())  # fmt: skip
+def maps_drawn(_: Runs, ax: "Axes") -> None:
+    """Draw HRED's map p_min (1 + (q - min_th) / (kappa max_th)) for two p_min, and RED's curve."""
+    ends = (0.0, 1.0)
+    curves = {
+        name: [(q, p_min * (1 + (q - 0.25) / (2 * 0.5))) for q in ends]
+        for name, p_min in (("HRED, p_min", 0.25), ("HRED, 2 p_min", 0.5))
+    }
+    curves["RED, gentle"] = [(0.0, 0.0), (0.25, 0.0), (0.5, 0.1), (1.0, 1.0)]
+    ticks = {0.0: "0", 0.25: "min_th", 0.5: "max_th", 1.0: "B"}
+    drop_curve(ax, curves, ticks, {0.1: "max_p", 0.25: "p_min", 0.5: "2 p_min", 1.0: "1"},
+               "queue (RED: its average)")  # fmt: skip
+
+
+@table("Table 1", "Parameters of the disciplines", needs=())
+def parameters(_: Runs) -> pl.DataFrame:
+    """Tabulate the paper's table 1."""
+    return pl.DataFrame(
+        list(TABLE_1.items()), schema=["discipline", "parameters, buffer B"], orient="row"
+    )
 
 
 figure_3a = figure("3a", "HRED: mean queue", needs=["sweep"])(
@@ -126,7 +171,9 @@ def _queue(
         if (what == "3B/8") == (name in ("pi", "rem")):
             ax.axhline(share * buffer, color="#666666", lw=0.7, ls=":")
             ax.annotate(what, (1, share * buffer), xycoords=("axes fraction", "data"), fontsize=7)
-    ax.set(xlabel="time, s", ylabel="queue, kB", ylim=(0, buffer * 1.02))
+    ax.axhline(buffer, color="#000000", lw=0.7)
+    ax.annotate("B", (1, buffer), xycoords=("axes fraction", "data"), fontsize=7)
+    ax.set(xlabel="time, s", ylabel="queue, kB", ylim=(0, buffer * 1.08))
 
 
 def _rem(runs: Runs, ax: "Axes", t: int) -> None:
@@ -170,6 +217,7 @@ figure_7d = figure("7d", f"HRED: {WEB_ON}", needs=["web_on"])(
 def deviation_by_web(runs: Runs, ax: "Axes") -> None:
     """Draw figure 8."""
     lines(ax, runs["web"], "web", "std", by="qdisc", names=NAMES)
+    points(ax, [0], [0.11], None, "paper, all below")
     ax.set(xlabel="web sessions per second", ylabel=STD, ylim=(0, None))
 
 
@@ -203,8 +251,11 @@ def _used(runs: Runs, ax: "Axes", name: str) -> None:
     used = values(runs["step"], "used", qdisc=name, size=30)[0]
     kept = range(len(used) // 4, len(used))
     colour = style(list(NAMES).index(name))["color"]
-    ax.plot([i + 0.5 for i in kept], [100 * used[i] for i in kept], color=colour)
-    ax.set(xlabel="time, s", ylabel="utilisation of each second, %", ylim=(80, 101))
+    shown = [100 * used[i] for i in kept]
+    ax.step([i + 1 for i in kept], shown, color=colour, where="pre")
+    ax.fill_between([i + 1 for i in kept], shown, 100, step="pre", color=colour, alpha=0.25, lw=0)
+    ax.set(xlabel="time, s", ylabel="utilisation of each second, %")
+    ax.set_ylim(min(98.0, *shown) - 0.5, 100.4)
 
 
 STEP = "30 % more traffic from half time to three quarters (seed 1)"
@@ -225,15 +276,17 @@ figure_10d = figure("10d", f"HRED: {STEP}", needs=["step"])(
 def _response(runs: Runs, ax: "Axes", way: str) -> None:
     """Draw response times against the size of the step."""
     lines(ax, runs["step"], "size", way, by="qdisc", names=NAMES)
-    ax.set(xlabel="size of the step, %", ylabel="response time, s")
-    ax.set_ylim(bottom=-0.2)
+    ax.set(xlabel="size of the step, %", ylabel="response time about the old mean, s")
+    ax.set_yscale("symlog", linthresh=1)
+    ax.set_yticks([0, 1, 2, 5, 10, 20, 50], ["0", "1", "2", "5", "10", "20", "50"])
+    ax.set_ylim(-0.1, 60)
 
 
 figure_11a = figure("11a", "Response time to more traffic", needs=["step"])(
-    lambda runs, ax: _response(runs, ax, "rise_s")
+    lambda runs, ax: _response(runs, ax, "rise_about_s")
 )
 figure_11b = figure("11b", "Response time to less traffic", needs=["step"])(
-    lambda runs, ax: _response(runs, ax, "fall_s")
+    lambda runs, ax: _response(runs, ax, "fall_about_s")
 )
 
 

@@ -61,7 +61,9 @@ from sojourn.papers.red_vs_taildrop.runs import (
 )
 from sojourn.plotting.lines import lines, style
 from sojourn.reproduction.claims import Runs, mean, values
+from sojourn.reproduction.drawings import drop_curve, topology
 from sojourn.reproduction.paper import figure, table
+from sojourn.reproduction.theirs import level, ns2
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,6 +83,15 @@ def _ftps(ax: "Axes") -> None:
 def _over_ftps(runs: Runs, ax: "Axes", what: str, label: str, scale: float = 1.0) -> None:
     """Draw a column over the number of FTPs."""
     lines(ax, runs["ftp"], "flows", what, by="q", names=NAMES, scale=scale)
+    column = {"udp_loss": 0, "delay_s": 1, "delay_std_s": 2}.get(what)
+    for n, q in enumerate(NAMES):
+        theirs = {
+            flows: row[column]
+            for (name, flows), row in NS2.items()
+            if name == q and column is not None
+        }
+        if theirs:
+            ns2(ax, list(theirs), list(theirs.values()), n, "ns-2, 300 packets")
     _ftps(ax)
     ax.set_ylabel(label)
 
@@ -136,6 +147,27 @@ def _parameters(frame: pl.DataFrame, x: str, places: Sequence[int], used: Any) -
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
+@figure("curves", "Own drawing of drop probability over the average queue", needs=())
+def curves_drawn(_: Runs, ax: "Axes") -> None:
+    """Draw the three RED variants."""
+    rise = [(0.0, 0.0), (0.15, 0.0), (0.65, 0.1)]
+    curves = {"REDstd": [*rise, (0.65, 1.0), (1.0, 1.0)], "GREDstd": [*rise, (1.0, 1.0)]}
+    curves["REDopt"] = [(0.0, 0.0), (0.15, 0.0), (0.65, 0.3), (0.65, 1.0), (1.0, 1.0)]
+    ticks = {0.0: "0", 0.15: "min_th", 0.65: "max_th", 1.0: "B"}
+    heights = {0.1: "0.1", 0.3: "model", 1.0: "1"}
+    drop_curve(ax, curves, ticks, heights)
+
+
+@figure("network", "Own drawing of the network", needs=(), size=(6.4, 2.8))
+def network_drawn(_: Runs, ax: "Axes") -> None:
+    """Draw the topology of testbed and simulation."""
+    nodes = {f"host {n + 1}": (0.0, 3.0 - n) for n in range(4)}
+    nodes |= {"router 1": (3.0, 1.5), "router 2": (6.0, 1.5), "receivers": (8.2, 1.5)}
+    links = [(f"host {n + 1}", "router 1", f"{20 * (n + 1)} ms") for n in range(4)]
+    links += [("router 1", "router 2", "10 Mbit/s, 100 ms"), ("router 2", "receivers", "")]
+    topology(ax, nodes, links, [("router 1", "router 2")])
+
+
 @table("3a", "Parameters for bulk data", needs=["ftp"])
 def bulk_parameters(runs: Runs) -> pl.DataFrame:
     """Tabulate table 3a."""
@@ -146,6 +178,7 @@ def bulk_parameters(runs: Runs) -> pl.DataFrame:
 def bulk_goodput(runs: Runs, ax: "Axes") -> None:
     """Draw the goodput of FTPs, which the paper states only in text."""
     _over_ftps(runs, ax, "goodput_mbps", "goodput, Mbit/s")
+    level(ax, 8.4)
     ax.set_ylim(8, 10)
 
 
@@ -201,6 +234,7 @@ def web_parameters(runs: Runs) -> pl.DataFrame:
 def web_goodput(runs: Runs, ax: "Axes") -> None:
     """Draw the goodput of web traffic, which the paper states only in text."""
     _over_sessions(runs, ax, "goodput_mbps", "goodput, Mbit/s")
+    level(ax, 8.7, "paper, maximum")
 
 
 @figure("4b", "Web: loss of UDP", needs=["web"])
@@ -268,7 +302,7 @@ def runs_by_weight_light(runs: Runs, ax: "Axes") -> None:
 def _weights(runs: Runs, ax: "Axes", sessions: int) -> None:
     frame, names = runs["weights"].filter(sessions=sessions), {q: NAMES[q] for q in STD}
     lines(ax, frame, "w_q", "run_mean", by="q", names=names, begin=1)
-    ax.set(xlabel="w_q", ylabel="mean run of losses", xscale="log", ylim=(0, None))
+    ax.set(xlabel="w_q", ylabel="mean run of losses", xscale="log", ylim=(1, None))
     _plain(ax.xaxis, sorted(set(frame["w_q"])))
 
 
