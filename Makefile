@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
-.PHONY: demo test check bench bench-live bench-emulate bench-sweep kernel-tcp gen validate studies papers papers-full papers-live faults fuzz mutants kill instructions wheel build dev release clean
+.PHONY: demo test check bench bench-live bench-emulate bench-sweep kernel-tcp gen validate validate-linux studies papers papers-full papers-live faults fuzz mutants kill instructions wheel build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
@@ -48,6 +48,9 @@ gen: dev  ## rewrite the files generated from Rust: classes, pages, figures
 
 validate: release  ## 15 minutes: our results compared with those of ns-2, written to docs/validation.md
 	$(BIN)/python -m validation
+
+validate-linux: dev  ## seconds: recordings of Linux replayed, written to docs/validation-linux.md
+	$(BIN)/python -m validation.linux
 
 studies: release  ## a minute: fairness of disciplines on a shared link, written to docs/fairness.md
 	$(BIN)/python -m studies.fairness

@@ -42,7 +42,7 @@ def test_names_are_given_once_and_do_not_exist(sojourn: Command) -> None:
         (["run", "--set", "bottleneck.qdisc=cake"], "links.bottleneck.qdisc"),
         (["run", "--set", "call.tcp=prague"], "flows.call.tcp.name: "),
         (["run", "--set", "call.source=webrtc"], "flows.call.source.name: "),
-        (["compare", "--qdisc", "codel,dualpi2"], "links.bottleneck.qdisc"),
+        (["compare", "--qdisc", "codel,hhf"], "links.bottleneck.qdisc"),
     ],
 )
 def test_a_scenario_with_one_gets_the_alternative(

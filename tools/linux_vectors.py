@@ -24,7 +24,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 def packed(recording: list[dict[str, str]]) -> Iterator[str]:
     """Yield the lines of the packed form: times as differences."""
-    yield "dt,flow,len,ecn,fate,dout"
+    yield "dt,flow,len,ecn,fate,dsent"
     arrived = left = 0
     for row in recording:
         at = int(row.get("t_in_ns") or row["t_ns"])

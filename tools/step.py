@@ -106,6 +106,8 @@ DRAWN: dict[str, tuple[Gauge, ...]] = {
     "pie": (Gauge("p", "p"),),
     "ewfq": (Gauge("m_fair", "m_fair, kB", 1e-3),),
     "pi2": (Gauge("p_prime", "p'"), Gauge("p", "p'^2")),
+    "dualpi2": (Gauge("p_prime", "p'"), Gauge("p_c", "p_C")),
+    "curvy_red": (Gauge("q_c", "Q_C, ms", 1e3), Gauge("s", "s")),
 }
 """Variables to draw per discipline. Schedulers have virtual times only: their sojourn times are
 drawn."""

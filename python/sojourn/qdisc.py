@@ -19,9 +19,11 @@ __all__ = [
     "Choke",
     "CoDel",
     "Cobalt",
+    "CurvyRed",
     "DropTail",
     "Drr",
     "DrrCoDel",
+    "DualPi2",
     "Ewfq",
     "FengRed",
     "FqCoDel",
@@ -1317,6 +1319,194 @@ class Pi2(Qdisc, kw_only=True, frozen=True, tag="pi2"):
     k: float | None = None
     """Mark probability of a Scalable packet divided by p'. Number; default 2; 0.1 to 100; also
     called coupling_factor.
+    """
+
+
+class DualPi2(Qdisc, kw_only=True, frozen=True, tag="dualpi2"):
+    """Two coupled queues for L4S and Classic packets under one PI controller.
+
+    Source: RFC 9332.
+    """
+
+    limit: str | None = None
+    """Size of the buffer that both queues share, in packets or bytes. In bytes, space for one
+    packet of size `link_mtu` stays free. RFC 9332 suggests 250ms at the highest link rate. Size;
+    default 10000p; 1p or more; also called buffer.
+    """
+
+    ecn: bool | None = None
+    """If false, L4S is switched off: all packets join the queue C and none is marked. Flag; default
+    true.
+    """
+
+    any_ect: bool | None = None
+    """If true, ECT(0) packets join the queue L as well. Flag; default false."""
+
+    scheduler: Literal["wrr", "ts_fifo"] | None = None
+    """Scheduler between the queues. One of wrr, ts_fifo; default wrr."""
+
+    classic_protection: float | Literal["auto"] | None = None
+    """Share of the queue C while both queues wait, percent (wrr); auto: 6.25 (1/16), under the
+    variant linux 10. Number or auto; default auto; 0 to 100; also called c_weight.
+    """
+
+    t_shift: str | None = None
+    """Time by which a packet in L counts as older (ts_fifo). Duration; default 50ms; 1ns to 10s;
+    the paper's tshift.
+    """
+
+    link_mtu: str | None = None
+    """Largest packet on the link. Bytes; default 1514B; 64B to 1MB; the paper's MTU; also called
+    mtu.
+    """
+
+    variant: Literal["rfc", "linux"] | None = None
+    """Implementation that is followed. One of rfc, linux; default rfc."""
+
+    target: str | None = None
+    """Target delay of the PI controller; auto: 15ms, or typical_rtt if one of the round-trip times
+    is set. Duration or auto; default auto; 1us to 10s.
+    """
+
+    tupdate: str | None = None
+    """Time between updates of p'; auto: the smaller of target and a third of max_rtt, under the
+    variant linux 16ms unless a round-trip time is set. Duration or auto; default auto; 100us to
+    10s; the paper's Tupdate; also called t_update.
+    """
+
+    alpha: float | Literal["auto"] | None = None
+    """Gain of the difference between delay and target, 1/s; auto: 0.1 tupdate / max_rtt^2, under
+    the variant linux 41/256 unless a round-trip time is set. Number or auto; default auto; 0 to
+    100.
+    """
+
+    beta: float | Literal["auto"] | None = None
+    """Gain of the change of the delay, 1/s; auto: 0.3 / max_rtt, under the variant linux 819/256
+    unless a round-trip time is set. Number or auto; default auto; 0 to 100.
+    """
+
+    max_rtt: str | None = None
+    """Largest round-trip time for which the controller is stable; auto: 100ms, or 6 times
+    typical_rtt. Duration or auto; default auto; 1ms to 10s; the paper's RTT_max.
+    """
+
+    typical_rtt: str | None = None
+    """Typical round-trip time; auto: a sixth of max_rtt. Duration or auto; default auto; 100us to
+    10s; the paper's RTT_typ.
+    """
+
+    coupling_factor: float | None = None
+    """Coupling factor: mark probability in L divided by p'. Number; default 2; 0.1 to 255; the
+    paper's k; also called k.
+    """
+
+    min_th: str | None = None
+    """Delay in L at which the ramp of the native AQM starts; auto: 800us (rfc). Duration or auto;
+    default auto; 1ns to 10s; the paper's minTh.
+    """
+
+    range: str | None = None
+    """Length of the ramp; auto: 400us (rfc). Duration or auto; default auto; 1ns to 10s."""
+
+    step_thresh: str | None = None
+    """Threshold above which every L packet is marked, a delay or a number of packets in L; auto:
+    none (the ramp applies), under the variant linux 1ms. Threshold or auto; default auto; also
+    called step.
+    """
+
+    min_qlen_step: int | Literal["auto"] | None = None
+    """Number of packets in L up to which the native AQM does not mark: left behind at departure
+    (rfc; auto: 1); under the variant linux, the native AQM marks a packet that found at least as
+    many on arrival (auto: 0). Integer or auto; default auto; 0 to 1000000; the paper's Th_len; also
+    called th_len.
+    """
+
+    drop_on_overload: bool | None = None
+    """If true, both queues drop in overload; if false, they grow up to the limit. Flag; default
+    true.
+    """
+
+    drop_enqueue: bool | None = None
+    """If true, coupled signals are decided at enqueue (linux only). Flag; default false."""
+
+    memlimit: str | None = None
+    """Limit on the memory of the queued packets as Linux counts it (linux only); auto: two packets
+    of size link_mtu per packet of limit. Bytes or auto; default auto; 1B to 1000GB; also called
+    memory_limit.
+    """
+
+
+class CurvyRed(Qdisc, kw_only=True, frozen=True, tag="curvy_red"):
+    """Two coupled queues for L4S and Classic packets under RED with a squared probability.
+
+    Source: RFC 9332, appendix B.
+    """
+
+    limit: str | None = None
+    """Size of the buffer that both queues share, in packets or bytes. In bytes, space for one
+    packet of size `link_mtu` stays free. RFC 9332 suggests 250ms at the highest link rate. Size;
+    default 10000p; 1p or more; also called buffer.
+    """
+
+    ecn: bool | None = None
+    """If false, L4S is switched off: all packets join the queue C and none is marked. Flag; default
+    true.
+    """
+
+    any_ect: bool | None = None
+    """If true, ECT(0) packets join the queue L as well. Flag; default false."""
+
+    scheduler: Literal["wrr", "ts_fifo"] | None = None
+    """Scheduler between the queues. One of wrr, ts_fifo; default ts_fifo."""
+
+    classic_protection: float | Literal["auto"] | None = None
+    """Share of the queue C while both queues wait, percent (wrr); auto: 6.25 (1/16), under the
+    variant linux 10. Number or auto; default auto; 0 to 100; also called c_weight.
+    """
+
+    t_shift: str | None = None
+    """Time by which a packet in L counts as older (ts_fifo). Duration; default 50ms; 1ns to 10s;
+    the paper's tshift.
+    """
+
+    link_mtu: str | None = None
+    """Largest packet on the link. Bytes; default 1514B; 64B to 1MB; the paper's MTU; also called
+    mtu.
+    """
+
+    min_th: str | None = None
+    """Delay in C below which nothing is signalled by the average. Duration; default 0s; 0s to 10s;
+    the paper's minTh.
+    """
+
+    range_c: str | None = None
+    """Range of the average delay over which s grows from 0 to 1. Duration; default 500ms; 1ms to
+    100s; the paper's range_C.
+    """
+
+    coupling_factor: float | None = None
+    """Coupling factor: mark probability in L divided by s, for u = 1. Number; default 2; 0.1 to
+    255; the paper's k; also called k.
+    """
+
+    g_c: int | None = None
+    """Weight of the average as a negative power of 2. Integer; default 5; 0 to 30; the paper's g_C;
+    also called f_c.
+    """
+
+    u: int | None = None
+    """Curviness: C's drop probability is s^(2u). Integer; default 1; 1 to 2; the paper's U; also
+    called cu.
+    """
+
+    step_thresh: str | None = None
+    """Delay above which every L packet is marked. Duration; default 1ms; 1ns to 10s; the paper's T;
+    also called step.
+    """
+
+    drop_on_overload: bool | None = None
+    """If true, both queues drop in overload; if false, they grow up to the limit. Flag; default
+    true.
     """
 
 

@@ -93,4 +93,4 @@ pub use qdisc::{Build, Qdisc};
 pub use random::Random;
 pub use registry::{Built, build};
 pub use stats::LinkStats;
-pub use units::{Bytes, Rate, Size, Span, Time};
+pub use units::{Bytes, Rate, Size, Span, Threshold, Time};

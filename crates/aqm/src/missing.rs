@@ -45,20 +45,6 @@ pub static DISCIPLINES: &[Missing] = &[
         instead: "fq_codel on a link of the shaped rate, or cobalt, which is CAKE's AQM",
     },
     Missing {
-        names: &["dualpi2", "dualq", "dualq_coupled", "l4s"],
-        about: "RFC 9332's coupled AQM with two queues, for L4S",
-        planned: true,
-        why: "no simulated sender sets ECT(1), so its second queue would stay empty",
-        instead: "pi2, which couples both kinds of traffic in one queue",
-    },
-    Missing {
-        names: &["curvy_red"],
-        about: "Curvy RED, the second AQM of RFC 9332",
-        planned: true,
-        why: "it comes with dualpi2",
-        instead: "pi2, or red with gentle",
-    },
-    Missing {
         names: &["fq", "sch_fq"],
         about: "tc's fq: a queue per flow that sends packets at their own times",
         planned: true,

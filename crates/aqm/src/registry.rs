@@ -26,8 +26,11 @@ use crate::error::{Error, Result};
 use crate::missing::{DISCIPLINES, Missing};
 use crate::params::{ParamRow, Params, Setting};
 use crate::qdisc::{Build, Env, Qdisc};
+use crate::sched::curvy_red::CurvyRed;
 use crate::sched::drop_tail::DropTail;
 use crate::sched::drr::Drr;
+use crate::sched::dual::Dual;
+use crate::sched::dualpi2::DualPi2;
 use crate::sched::ewfq::Ewfq;
 use crate::sched::fair::Fair;
 use crate::sched::fq::Fq;
@@ -278,6 +281,14 @@ registry! {
         "linear controller of the queueing delay, its output squared for Classic TCP",
         "on arrival: a drop probability p'^2, or k p' for ECT(1), where p' integrates the delay",
         "De Schepper, Bondarenko, Tsang and Briscoe, CoNEXT 2016";
+    "dualpi2" ["dualq", "dualq_coupled"] => Dual<DualPi2>, preset [],
+        "two coupled queues for L4S and Classic packets under one PI controller",
+        "on departure: the queue, and a drop or mark with p'^2 in C, k p' or a delay ramp in L",
+        "RFC 9332";
+    "curvy_red" ["dualq_curvy_red"] => Dual<CurvyRed>, preset [("scheduler", "ts_fifo")],
+        "two coupled queues for L4S and Classic packets under RED with a squared probability",
+        "on departure: the queue, and a drop or mark by the average delay in C, or a step in L",
+        "RFC 9332, appendix B";
     "drr" [] => Fair<Drr, NoAqm>, preset [],
         "deficit round robin over a queue per flow or class",
         "on departure: the next queue; on overflow: drops from the flow with the most bytes",

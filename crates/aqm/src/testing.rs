@@ -40,7 +40,12 @@ impl Bench {
 
     /// Makes all further packets ECN-capable.
     pub fn ect(&mut self) {
-        self.ecn = Ecn::Ect0;
+        self.ecn(Ecn::Ect0);
+    }
+
+    /// Sets the ECN field of all further packets.
+    pub fn ecn(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
     }
 
     fn with<T>(&mut self, f: impl FnOnce(&mut dyn Qdisc, &mut Context<'_>) -> T) -> (T, Vec<u32>) {

@@ -36,6 +36,15 @@ pub enum Size {
     Packets(u64),
 }
 
+/// Threshold of a queue: a delay, or a number of packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Threshold {
+    /// Delay.
+    Time(Span),
+    /// Packets of any length.
+    Packets(u64),
+}
+
 impl Time {
     /// Start of the run.
     pub const ZERO: Time = Time(0);
@@ -265,6 +274,22 @@ impl core::str::FromStr for Bytes {
     }
 }
 
+impl core::str::FromStr for Threshold {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Threshold> {
+        match text.parse() {
+            Ok(Size::Packets(n)) => Ok(Threshold::Packets(n)),
+            Ok(Size::Bytes(_)) => {
+                let text = format!("{text:?} counts bytes; a threshold is written like 1ms or 5p");
+                Err(Error::new(text))
+            }
+            Err(_) => text.parse().map(Threshold::Time).map_err(|_| {
+                Error::new(format!("{text:?} is not a threshold; write it like 1ms or 5p"))
+            }),
+        }
+    }
+}
+
 // ---- formatting -------------------------------------------------------------------------------
 
 /// Formats `n` in the largest unit of `units` (name, scale; largest first) in which it is whole.
@@ -304,6 +329,15 @@ impl fmt::Display for Size {
         match *self {
             Size::Bytes(n) => Bytes(n).fmt(f),
             Size::Packets(n) => write!(f, "{n}p"),
+        }
+    }
+}
+
+impl fmt::Display for Threshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Threshold::Time(time) => time.fmt(f),
+            Threshold::Packets(n) => write!(f, "{n}p"),
         }
     }
 }
@@ -354,6 +388,15 @@ mod tests {
         for text in ["", "ms", "-1ms", "1..2ms", ".ms", "nan", "1e3ms"] {
             assert!(text.parse::<Span>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_threshold_is_a_delay_or_a_number_of_packets() {
+        for text in ["1ms", "250us", "5p", "0p", "0s"] {
+            assert_eq!(text.parse::<Threshold>().unwrap().to_string(), text);
+        }
+        assert!(refusal::<Threshold>("5kB").contains("counts bytes"));
+        assert!(refusal::<Threshold>("5").contains("write it like 1ms or 5p"));
     }
 
     #[test]

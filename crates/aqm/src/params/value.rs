@@ -3,7 +3,7 @@
 use super::Setting;
 use crate::cast;
 use crate::error::{Error, Result};
-use crate::units::{Bytes, Rate, Size, Span};
+use crate::units::{Bytes, Rate, Size, Span, Threshold};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -61,6 +61,26 @@ quantity! {
     Rate, "rate", "\"10mbit\"", |r| r.0;
     Bytes, "bytes", "\"1500B\"", |b| b.0;
     Size, "size", "\"300kB\" or \"100p\"", |s| s.number();
+}
+
+impl Value for Threshold {
+    fn kind() -> String {
+        "threshold".to_string()
+    }
+    fn read(setting: Setting<'_>) -> Result<Self> {
+        match setting {
+            Setting::Text(text) => text.parse(),
+            other => Err(Error::new(format!(
+                "{other} has no unit; a threshold is written like \"1ms\" or \"5p\""
+            ))),
+        }
+    }
+    fn write(&self) -> String {
+        self.to_string()
+    }
+    fn is_within(&self, _: &Self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl Value for f64 {

@@ -1,8 +1,11 @@
 //! Schedulers: which queue sends next, and the disciplines made of them.
 
 pub(crate) mod clocked;
+pub mod curvy_red;
 pub mod drop_tail;
 pub mod drr;
+pub mod dual;
+pub mod dualpi2;
 pub mod ewfq;
 pub mod fair;
 pub mod fq;

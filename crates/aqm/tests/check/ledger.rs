@@ -57,8 +57,9 @@ pub struct Ledger {
     lost: Vec<Dropped>,
     packets: Vec<(Packet, State)>,
     held: Backlog,
-    /// Body of the last packet sent, by flow.
-    last: BTreeMap<u32, u32>,
+    /// Body of the last packet sent, by flow, and by ECN field if that selects the queue.
+    last: BTreeMap<(u32, Option<u8>), u32>,
+    by_ecn: bool,
     marks: Marks,
     seen_marked: u64,
     pub trace: Vec<Event>,
@@ -77,6 +78,7 @@ impl Ledger {
             throws: 4 + candidates,
             limit: limit(&made),
             may_mark: value(&made, "ecn") == Some("true"),
+            by_ecn: value(&made, "any_ect").is_some(),
             settles_on_arrival: made.qdisc.decides_at_enqueue(),
             decided_later: false,
             marked_at_once: Vec::new(),
@@ -136,12 +138,13 @@ impl Ledger {
         let out = self.call(|qdisc, context| qdisc.dequeue(context));
         if let Some(packet) = out {
             self.leave(packet, State::Sent);
-            let last = self.last.insert(packet.flow, packet.body);
+            let ecn = self.packets[packet.body as usize].0.ecn;
+            let key = (packet.flow, self.by_ecn.then_some(ecn as u8));
+            let last = self.last.insert(key, packet.body);
             assert!(last < Some(packet.body), "{packet:?} comes after {last:?} of its flow");
             let last = self.last_sent.replace(packet.body);
             let overtaken = last > Some(packet.body);
             assert!(!overtaken || !self.settles_on_arrival, "{packet:?} comes after {last:?}");
-            let ecn = self.packets[packet.body as usize].0.ecn;
             let later = self.marked_at_once[packet.body as usize] != (packet.ecn != ecn);
             assert!(!later || !self.settles_on_arrival, "{packet:?} was not decided at enqueue");
             self.decided_later |= overtaken || later;

@@ -8,6 +8,7 @@
 )]
 
 mod blues;
+mod dualpi2;
 mod fair;
 mod flows;
 mod fq_codel;
@@ -34,7 +35,7 @@ impl Random for Fixed {
 #[derive(Clone, Copy, Debug)]
 pub enum Op {
     /// Arrival of a packet of that flow and length, with that random number. Odd flows are
-    /// ECN-capable.
+    /// ECN-capable: 1, 5, ... with ECT(0), 3, 7, ... with ECT(1).
     Put(u32, u32, f64),
     /// Dequeue.
     Get,
@@ -78,7 +79,7 @@ impl Pair {
             Op::Get => self.get(),
             Op::Put(flow, len, u) => {
                 self.body += 1;
-                let ecn = if flow % 2 == 1 { Ecn::Ect0 } else { Ecn::NotEct };
+                let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::NotEct, Ecn::Ect1][flow as usize % 4];
                 let (arrived, body) = (self.now, self.body);
                 let packet = Packet { arrived, len, flow, hash: flow, body, class: 0, ecn };
                 let mut model = Vec::new();

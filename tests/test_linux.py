@@ -1,0 +1,60 @@
+"""Recordings of Linux, replayed: equal packet by packet, as docs/validation-linux.md says."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from validation.linux import dualpi2
+from validation.linux.__main__ import page
+from validation.linux.compare import Case, compared
+
+CASES = [*dualpi2.CASES]
+
+PAGE = Path(__file__).parent.parent / "docs/validation-linux.md"
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_totals(case: Case) -> None:
+    """Drops within 0.5 %, marks within 2 %, and departures in step until the first difference."""
+    found = compared(case)
+    (drops, ours_dropped), (marks, ours_marked) = found.totals
+    assert abs(ours_dropped - drops) <= 0.005 * drops
+    assert abs(ours_marked - marks) <= 0.02 * marks
+    assert found.prefix == len(found.dropped) or case.cause
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if not case.cause], ids=lambda case: case.name
+)
+def test_every_packet(case: Case) -> None:
+    """Equal fates; departures within half a microsecond, the resolution of the kernel's stamps."""
+    found = compared(case)
+    assert len(found.differing) == 0
+    assert found.latest_ns <= 500
+
+
+def test_a_difference_would_be_seen() -> None:
+    """Another seed, or a timer that starts 1 us later, gives other packets."""
+    case = next(case for case in CASES if case.name == "dualpi2_over_10m")
+    assert case.phase_ns is not None
+    for other in (
+        Case(**{**vars(case), "seed": 12346}),
+        Case(**{**vars(case), "phase_ns": case.phase_ns + 1000}),
+    ):
+        assert len(compared(other).differing) > 100
+
+
+def test_the_page_is_up_to_date() -> None:
+    """The committed page has the numbers of this engine."""
+    assert PAGE.read_text() == page()
+
+
+def test_probabilities_are_those_of_the_kernel() -> None:
+    """To the two units of 2^-32 to which they were recorded, if the timer was never late."""
+    exact = [found for case in CASES if (found := compared(case)).probability_error == 2]
+    assert len(exact) >= 8
+    names = " ".join(found.case.name for found in exact)
+    assert re.search(r"\bdualpi2_over_10m\b", names)
+    assert all(np.isfinite(found.gauges["p_prime"]).all() for found in exact)

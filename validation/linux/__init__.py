@@ -1,0 +1,1 @@
+"""Comparison with recordings of the queue disciplines of Linux, packet by packet."""

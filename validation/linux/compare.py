@@ -1,0 +1,131 @@
+"""One recording through our discipline: equal packets, the first difference, and totals."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sojourn import _sojourn
+from sojourn.result.result import Array
+from validation.linux.recordings import DROPPED, MARKED, Recording, probabilities, recording
+
+
+@dataclass(frozen=True)
+class Case:
+    """A recording and our discipline for it."""
+
+    name: str
+    """Name of the recording."""
+    tc: str
+    """Words after `tc qdisc add dev ... `."""
+    qdisc: Mapping[str, Any]
+    """Our discipline."""
+    rate: str = "10mbit"
+    htb_burst: str | None = "1514B"
+    """Burst of HTB, None if the discipline has no shaper above it."""
+    seed: int | None = None
+    """Seed of xorshift32."""
+    phase_ns: int | None = None
+    """Time of the first periodic update."""
+    frames: Sequence[int] = ()
+    """Arrival times (ns) of frames that the recording does not list: ARP, 42 bytes."""
+    monitored: bool = False
+    """True if the probability was recorded."""
+    cause: str = ""
+    """Cause of the first difference that is left."""
+
+
+ARP_BYTES = 42
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A recording beside our replay of it."""
+
+    case: Case
+    theirs: Recording
+    dropped: Array
+    marked: Array
+    out_ns: Array
+    gauges: Mapping[str, Array] = field(default_factory=dict)
+
+    @cached_property
+    def differing(self) -> Array:
+        """Rows whose fate differs."""
+        drop, mark = self.theirs.fate == DROPPED, self.theirs.fate == MARKED
+        return np.flatnonzero((drop != self.dropped) | (mark != self.marked))
+
+    @property
+    def prefix(self) -> int:
+        """Number of packets before the first one whose fate differs."""
+        return int(self.differing[0]) if len(self.differing) else len(self.dropped)
+
+    @property
+    def latest_ns(self) -> int:
+        """Largest difference of a departure time in the equal prefix, ns."""
+        before = np.arange(len(self.dropped)) < self.prefix
+        sent = before & (self.theirs.out_ns >= 0) & (self.out_ns >= 0)
+        return int(np.abs(self.theirs.out_ns - self.out_ns)[sent].max(initial=0))
+
+    @property
+    def totals(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Dropped packets, theirs and ours; marked packets, theirs and ours."""
+        fate = self.theirs.fate
+        drops = (int((fate == DROPPED).sum()), int(self.dropped.sum()))
+        return drops, (int((fate == MARKED).sum()), int(self.marked.sum()))
+
+    @property
+    def probability_error(self) -> float | None:
+        """Largest difference of p' in the equal prefix, in units of 2^-32; None if not recorded.
+
+        Compared at arrivals, with the last value that the monitor saw. It reads once per
+        millisecond, so arrivals less than that after a change are left out.
+        """
+        if not self.case.monitored or self.prefix == 0:
+            return None
+        times, values = probabilities(self.case.name)
+        at = self.theirs.t_ns[: self.prefix]
+        last = np.searchsorted(times, at, side="right") - 1
+        following = np.append(times, np.iinfo(np.int64).max)[last + 1]
+        known = (last >= 0) & (following - at > 1_000_000)
+        ours = self.gauges["p_prime"][: self.prefix] * 0xFFFF_FFFF
+        return float(np.abs(ours - values[last])[known].max(initial=0))
+
+
+def compared(case: Case, *, frames: bool = True) -> Compared:
+    """Replay a recording; without `frames`, only the packets that it lists."""
+    theirs = recording(case.name)
+    times = np.array(case.frames if frames else (), dtype=np.int64)
+    at = np.searchsorted(theirs.t_ns, times)
+    listed = np.ones(len(theirs.t_ns) + len(times), dtype=bool)
+    listed[at + np.arange(len(times))] = False
+
+    def column(values: Array, other: int | Array, kind: type) -> Array:
+        return np.insert(values, at, other).astype(kind)
+
+    out = _sojourn.replay(
+        column(theirs.t_ns, times, np.int64),
+        column(theirs.flow, 0, np.uint32),
+        column(theirs.size, ARP_BYTES, np.uint32),
+        column(theirs.ecn, 0, np.uint8),
+        json.dumps(case.qdisc),
+        case.rate,
+        None,
+        None,
+        None,
+        timer_phase=None if case.phase_ns is None else f"{case.phase_ns}ns",
+        xorshift32=case.seed,
+        htb_burst=case.htb_burst,
+    )
+    gauges = {k.removeprefix("gauge:"): v[listed] for k, v in out.items() if "gauge:" in k}
+    return Compared(
+        case=case,
+        theirs=theirs,
+        dropped=out["dropped"][listed],
+        marked=out["marked"][listed],
+        out_ns=out["t_deq_ns"][listed],
+        gauges=gauges,
+    )

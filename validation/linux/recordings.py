@@ -1,0 +1,60 @@
+"""Recordings of Linux: arrivals, fates and departures, as tests/vectors/README-linux.md says."""
+
+import gzip
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from sojourn.result.result import Array
+
+VECTORS = Path(__file__).parent.parent.parent / "tests/vectors/linux"
+
+SENT, MARKED, DROPPED = 0, 1, 2
+"""Fates of a packet."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Packets in order of arrival."""
+
+    t_ns: Array
+    """Arrival times."""
+    flow: Array
+    size: Array
+    """Lengths of the frames, bytes."""
+    ecn: Array
+    """ECN fields at arrival."""
+    fate: Array
+    """`SENT`, `MARKED` or `DROPPED`."""
+    out_ns: Array
+    """Start of transmission, -1 for a drop."""
+
+
+@cache
+def recording(name: str) -> Recording:
+    """Read a recording."""
+    with gzip.open(VECTORS / f"{name}.csv.gz", "rt") as file:
+        file.readline()
+        rows = [[int(cell or 0) for cell in line.strip().split(",")] for line in file]
+    gap, flow, size, ecn, fate, out = np.array(rows, dtype=np.int64).T
+    sent = fate != DROPPED
+    return Recording(
+        t_ns=np.cumsum(gap),
+        flow=flow,
+        size=size,
+        ecn=ecn,
+        fate=fate,
+        out_ns=np.where(sent, np.cumsum(out), -1),
+    )
+
+
+@cache
+def probabilities(name: str) -> tuple[Array, Array]:
+    """Return the times (ns) at which a changed probability was seen, and the values (2^-32)."""
+    with gzip.open(VECTORS / f"{name}.p.csv.gz", "rt") as file:
+        file.readline()
+        rows = [[int(cell) for cell in line.strip().split(",")] for line in file]
+    times, values = np.array(rows, dtype=np.int64).T
+    return times, values
