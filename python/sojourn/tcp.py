@@ -88,6 +88,11 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     ecn: bool | Literal["auto"] | None = None
     """If true, both ends use ECN (RFC 3168); auto: only for dctcp. Flag or auto; default auto."""
 
+    ect1: bool | None = None
+    """If true, ECN-capable packets carry ECT(1) in place of ECT(0): they claim to be L4S (RFC
+    9331), and disciplines such as dualpi2 treat them so. Needs ecn. Flag; default false.
+    """
+
     limited_transmit: bool | None = None
     """If true, each of the first two duplicate acks sends one new packet (limited transmit, RFC
     3042). Flag; default true; also called singledup.

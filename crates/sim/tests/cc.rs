@@ -255,3 +255,29 @@ fn hystart_overshoots_by_a_quarter() {
         assert!(lost > 500.0 && saved < 0.35 * lost, "{tcp}: {saved} lost, without it {lost}");
     }
 }
+
+#[test]
+fn ect1_takes_a_scalable_sender_to_the_low_latency_queue() {
+    let summary = |flows: &[Value]| {
+        let flow = |(i, tcp): (usize, &Value)| {
+            json!({"name": format!("f{i}"), "path": ["l"], "rtt": "20ms", "source": "bulk",
+                   "tcp": tcp})
+        };
+        run(&json!({
+            "duration": "40s", "warmup": "20s",
+            "links": {"l": {"rate": "40mbit", "delay": "5ms", "qdisc": "dualpi2"}},
+            "flows": flows.iter().enumerate().map(flow).collect::<Vec<_>>()
+        }))
+    };
+    let dctcp = |ect1: bool| json!({"name": "dctcp", "ect1": ect1});
+    let p99 = |out: &Outcome| num(&out.summary["links"]["l"], "sojourn_p99_s");
+    let (l4s, classic) = (summary(&[dctcp(true)]), summary(&[dctcp(false)]));
+    // The ramp ends at 1.2 ms in L; the target in C is 15 ms.
+    assert!(p99(&l4s) < 0.002 && p99(&classic) > 0.012, "{} {}", p99(&l4s), p99(&classic));
+    assert_eq!(num(&l4s.summary["links"]["l"], "loss_rate"), 0.0);
+    // Coupling gives both kinds of sender rates of the same order; without it DCTCP would starve
+    // Reno, which loses to it in one queue.
+    let rates = goodputs(&summary(&[dctcp(true), json!("sack")]));
+    let ratio = rates[0] / rates[1];
+    assert!((0.5..3.0).contains(&ratio), "{rates:?}");
+}

@@ -61,6 +61,9 @@ params! {
         delayed_ack_timeout: Option<Span> = None, [Some(Span(1)) => Some(Span::ms(500))], "", [];
         /// If true, both ends use ECN (RFC 3168); auto: only for dctcp.
         ecn: Option<bool> = None, [], "", [];
+        /// If true, ECN-capable packets carry ECT(1) in place of ECT(0): they claim to be L4S (RFC
+        /// 9331), and disciplines such as dualpi2 treat them so. Needs ecn.
+        ect1: bool = false, [], "", [];
         /// If true, each of the first two duplicate acks sends one new packet (limited transmit,
         /// RFC 3042).
         limited_transmit: bool = true, [], "", ["singledup"];

@@ -17,6 +17,7 @@ use crate::engine::transfer::Transfer;
 use crate::traffic::pacing::PacketSchedule;
 use crate::traffic::source::{Source, Transfers};
 use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::Ecn;
 use sojourn_aqm::cast;
 use sojourn_aqm::random;
 use sojourn_aqm::units::{Span, Time};
@@ -47,6 +48,8 @@ pub struct Flow {
     pub hash: u32,
     /// Traffic class of the packets.
     pub class: u16,
+    /// ECN field of ECN-capable packets: ECT(0) or ECT(1).
+    pub ect: Ecn,
     /// Round-trip propagation delay.
     pub rtt: Span,
     /// Part of `rtt` that the links do not account for; added to the delay of every ack.
@@ -205,6 +208,10 @@ impl Flow {
             route: 0,
             hash: u32::from_le_bytes([hash[0], hash[1], hash[2], hash[3]]),
             class: def.class,
+            ect: match &def.tcp {
+                Some(tcp) if tcp.settings().ect1 => Ecn::Ect1,
+                _ => Ecn::Ect0,
+            },
             rtt,
             extra_delay: Span(rtt.0 - of_links.0),
             acks_cross_links: tcp && !back.is_empty(),

@@ -322,7 +322,7 @@ impl<'a> Simulation<'a> {
 
     /// Send the packets in the outbox of flow `f`.
     fn send(&mut self, f: usize, now: Time) {
-        let Flow { route, hash, class, connection, .. } = self.flows[f];
+        let Flow { route, hash, class, ect, connection, .. } = self.flows[f];
         let flow = cast::place(f);
         let [path, back] = &self.routes.all[route as usize];
         let (first, hops) = (path[0], [cast::place(path.len()), cast::place(back.len())]);
@@ -336,7 +336,7 @@ impl<'a> Simulation<'a> {
         // By index: nothing that a push does puts more into the outbox.
         for i in 0..self.outbox.segments.len() {
             let segment = self.outbox.segments[i];
-            let ecn = if segment.ect { Ecn::Ect0 } else { Ecn::NotEct };
+            let ecn = if segment.ect { ect } else { Ecn::NotEct };
             let packet =
                 ticket(Payload::Segment(segment), segment.wire_bytes, ecn, &mut self.bodies);
             self.push(first, now, packet);

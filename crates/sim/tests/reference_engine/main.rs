@@ -185,15 +185,10 @@ impl Plain {
     }
 
     fn send(&mut self, f: usize, out: &mut Outbox) {
-        let Flow { hash, class, connection, .. } = self.flows[f];
+        let Flow { hash, class, ect, connection, .. } = self.flows[f];
         let mut loads: Vec<(Load, u32, Ecn, usize)> = vec![];
         for s in out.segments.drain(..) {
-            loads.push((
-                Load::Segment(s),
-                s.wire_bytes,
-                if s.ect { Ecn::Ect0 } else { Ecn::NotEct },
-                0,
-            ));
+            loads.push((Load::Segment(s), s.wire_bytes, if s.ect { ect } else { Ecn::NotEct }, 0));
         }
         let datagram = out.datagram.take();
         loads.extend(datagram.map(|len| (Load::Datagram(self.now, len), len, Ecn::NotEct, 0)));

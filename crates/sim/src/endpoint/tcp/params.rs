@@ -190,6 +190,9 @@ impl TcpParams {
         if bbr && ecn {
             return refuse("ecn", "bbr (version 1) ignores ECN marks".into());
         }
+        if self.settings.ect1 && !ecn {
+            return refuse("ect1", "needs ecn = true".into());
+        }
         if bbr && self.settings.pacing == Some(false) {
             return refuse("pacing", "bbr requires pacing".into());
         }
@@ -384,6 +387,8 @@ mod tests {
         };
         assert_eq!(refusal("cubic", &[ns2]), "profile: cubic requires profile rfc");
         assert!(refusal("bbr", &[("ecn", on)]).starts_with("ecn: bbr"));
+        assert_eq!(refusal("cubic", &[("ect1", on)]), "ect1: needs ecn = true");
+        assert!(parse("dctcp", [("ect1", on)]).is_ok());
         assert!(refusal("bbr", &[("pacing", off)]).starts_with("pacing: bbr"));
         assert!(refusal("bbr", &[("prr", on)]).starts_with("prr: not supported by bbr"));
         assert!(refusal("newreno", &[("prr", on)]).starts_with("prr: not supported by newreno"));
