@@ -247,3 +247,19 @@ impl<A: Aqm + Clone> Qdisc for SingleQueue<A> {
         size_of_val(self) - size_of_val(&self.aqm) + self.aqm.state()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::registry::REGISTRY;
+    use crate::units::Rate;
+
+    #[test]
+    fn what_is_decided_on_arrival_alone_is_decided_at_enqueue() {
+        for entry in REGISTRY {
+            let qdisc = crate::build(entry.name, &[], Rate(8_000_000)).unwrap().qdisc;
+            // CHOKe drops a queued packet when another one arrives.
+            let expected = entry.decides.starts_with("on arrival") && entry.name != "choke";
+            assert_eq!(qdisc.decides_at_enqueue(), expected, "{}", entry.name);
+        }
+    }
+}

@@ -49,6 +49,8 @@ mod tests {
         q.put_flow(1, 3, 1500); // S = 0, F = 1500
         q.put_flow(1, 4, 100); // S = 1500
         assert_eq!(q.get().0, Some(1), "of equal ones the lowest queue");
-        assert_eq!(q.drain(), [3, 2, 4]);
+        for (body, v) in [(3, 0.0), (2, 1000.0), (4, 1500.0)] {
+            assert_eq!((q.get().0, q.gauge("v")), (Some(body), v));
+        }
     }
 }

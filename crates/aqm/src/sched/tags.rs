@@ -165,4 +165,20 @@ mod tests {
             assert!(tags.finish(0) >= 0.0, "{:e}", tags.finish(0));
         }
     }
+
+    #[test]
+    fn dropped_packets_leave_no_service_behind() {
+        // Of 1000 bytes each, at weight 2: start tags 0, 500, 1000.
+        let item = |place| Item { place, len: 1000 };
+        let mut tags = Tags::new(&[2.0], Least::Finish);
+        let finish = [0, 1, 2].map(|place| tags.on_enqueued(0.0, 0, item(place), place == 0));
+        assert_eq!(finish, [500.0, 1000.0, 1500.0]);
+        tags.on_dropped(0, DropPosition::Head(1000), Some(item(1)));
+        assert_eq!(tags.finish(0), 1000.0);
+        tags.on_dropped(0, DropPosition::Tail(2), Some(item(1)));
+        assert_eq!(tags.finish(0), 500.0);
+        assert_eq!(tags.on_sent(0, 1000, None), (0.0, 500.0), "as if it had come first");
+        tags.reset();
+        assert_eq!(tags.finish(0), 0.0, "a new busy period");
+    }
 }

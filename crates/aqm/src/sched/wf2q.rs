@@ -156,7 +156,10 @@ impl Scheduler for Wf2q {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use crate::params::Params;
     use crate::testing::Bench;
+    use crate::units::Rate;
     use std::prelude::v1::*;
 
     #[test]
@@ -186,5 +189,39 @@ mod tests {
         q.at_ms(2);
         assert_eq!(q.get().0, Some(2));
         assert_eq!(q.gauge("V"), 1000.0);
+    }
+
+    /// WF2Q+ at 1000 bytes per ms.
+    fn wf2q(weights: &[f64]) -> Wf2q {
+        Wf2q::new(Nothing.checked().unwrap(), &Env::new(Rate(8_000_000)), weights).unwrap()
+    }
+
+    #[test]
+    fn tags_by_hand() {
+        let mut s = wf2q(&[2.0, 2.0]);
+        s.on_enqueued(Time(0), 0, Item { place: 0, len: 2000 }, true);
+        assert_eq!(s.tags[0], (0.0, 1000.0, 0));
+        assert_eq!(s.select(Time(0), &|_| None), Some(0));
+        s.on_sent(Time(0), 0, 2000, None);
+        // Half of the packet has been sent at 1 ms: V = 1000 / W.
+        assert_eq!([1, 2, 3].map(|ms| s.v(Time(ms * 1_000_000))), [250.0, 500.0, 500.0]);
+        // F_0 = 1000 is above V.
+        s.on_enqueued(Time(1_000_000), 0, Item { place: 0, len: 500 }, true);
+        s.on_enqueued(Time(1_000_000), 1, Item { place: 1, len: 500 }, true);
+        assert_eq!((s.tags[0], s.tags[1]), ((1000.0, 1250.0, 0), (250.0, 500.0, 0)));
+        // A new busy period begins with V = F = 0.
+        s.on_idle();
+        s.on_enqueued(Time(9_000_000), 0, Item { place: 0, len: 500 }, true);
+        assert_eq!((s.v(Time(9_000_000)), s.tags[0]), (0.0, (0.0, 250.0, 1)));
+    }
+
+    #[test]
+    fn a_dropped_head_passes_its_start_tag_on() {
+        let mut s = wf2q(&[1.0]);
+        s.on_enqueued(Time(0), 0, Item { place: 0, len: 1000 }, true);
+        s.on_dropped(0, DropPosition::Head(1000), Some(Item { place: 1, len: 300 }));
+        assert_eq!(s.tags[0], (0.0, 300.0, 0));
+        s.on_dropped(0, DropPosition::Tail(1), None);
+        assert_eq!((s.tags[0], s.select(Time(0), &|_| None)), ((0.0, 0.0, 0), None));
     }
 }

@@ -169,4 +169,41 @@ mod tests {
         (0..5).for_each(|i| drop(q.put_flow(1, 100 + i, 1000)));
         assert_eq!(q.drain()[..6], [10, 100, 11, 101, 12, 102]);
     }
+
+    #[test]
+    fn virtual_time_grows_faster_when_a_queue_leaves_the_fluid_system() {
+        // 1000 B take 1 ms. Flow 0 (weight 1) has F = 1000, flow 1 (weight 3) F = 100. Both are
+        // served until V = 100, at 0.4 ms; then V grows by 1000 per ms.
+        let mut q = Bench::new("wfq", &[("flows", "3"), ("weights", "1 3 1")]);
+        q.put_flow(0, 1, 1000);
+        q.put_flow(1, 2, 300);
+        q.at_ms(1);
+        q.put_flow(0, 3, 400); // F = 1400
+        assert!((q.gauge("V") - 700.0).abs() < 1e-9, "{}", q.gauge("V"));
+        assert_eq!(q.gauge("W"), 1.0);
+        // At 1.7 ms the fluid system is empty.
+        q.at_ms(2);
+        q.put_flow(2, 4, 1000);
+        assert!((q.gauge("V") - 1400.0).abs() < 1e-9, "{}", q.gauge("V"));
+    }
+
+    #[test]
+    fn a_queue_leaves_the_fluid_system_at_its_finish_tag() {
+        let mut q = Bench::new("wfq", &[("flows", "2")]);
+        q.put_flow(0, 1, 1000);
+        q.at_ms(1);
+        q.put_flow(1, 2, 1000);
+        assert_eq!((q.gauge("V"), q.gauge("W")), (1000.0, 1.0), "flow 1 alone");
+    }
+
+    #[test]
+    fn a_dropped_packet_takes_its_service_out_of_the_fluid_system() {
+        let mut q = Bench::new("wfq", &[("flows", "3"), ("limit", "3p"), ("drop", "tail")]);
+        (0..3).for_each(|i| assert!(q.put_flow(0, i, 1000).is_empty()));
+        assert_eq!(q.put_flow(1, 9, 500), [2]);
+        // 2500 B are left: V = 500 at 1 ms, 2000 at 2.5 ms, and no more.
+        q.at_ms(4);
+        q.put_flow(2, 10, 100);
+        assert_eq!(q.gauge("V"), 2000.0);
+    }
 }

@@ -214,8 +214,18 @@ fn every_aqm_starts_at_the_first_arrival_of_the_discipline() {
 
 #[test]
 fn a_packet_that_can_never_fit_drops_no_other() {
-    let mut q = Bench::new("drr", &[("limit", "3000B")]);
+    // If it were queued, flow 1 would drop first: it is longer for its weight.
+    let mut q = Bench::new("drr", &[("limit", "3000B"), ("weights", "1 1 10")]);
     (0..3).for_each(|i| assert!(q.put_flow(1, i, 1000).is_empty()));
     assert_eq!(q.put_flow(2, 3, 3001), [3]);
     assert_eq!(q.drain(), [0, 1, 2]);
+}
+
+#[test]
+fn of_equally_long_queues_the_lowest_drops_where_there_is_no_turn() {
+    let mut q = Bench::new("wfq", &[("limit", "4p"), ("flows", "4")]);
+    for flow in [3, 2, 3, 2] {
+        assert!(q.put_flow(flow, flow, 1000).is_empty());
+    }
+    assert_eq!(q.put_flow(0, 9, 100), [2]);
 }
