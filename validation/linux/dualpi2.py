@@ -58,8 +58,8 @@ def case(
     )
 
 
-T5 = {"target": "5ms", "tupdate": "10ms", "alpha": 0.5, "beta": 5}
-RTT40 = {"max_rtt": "40ms", "typical_rtt": "10ms"}
+T5: dict[str, Any] = {"target": "5ms", "tupdate": "10ms", "alpha": 0.5, "beta": 5}
+RTT40: dict[str, Any] = {"max_rtt": "40ms", "typical_rtt": "10ms"}
 OVERFLOW: dict[str, Any] = {"drop_on_overload": False, "limit": "200p"}
 
 CASES = (
