@@ -1,5 +1,6 @@
 """Papers: the harness, the rules for verdicts, and the consistency of each paper."""
 
+import dataclasses
 import functools
 import json
 import re
@@ -81,6 +82,9 @@ def test_a_setting_replaces_rows_and_keeps_pairs() -> None:
     )  # fmt: skip
     one = claims.judge(claim, runs)
     assert one.verdict == "depends on s on (0 of 1; with it 1 of 1)"
+    missing = claims.Setting("s off", claims.overlay("e", "more", s="off"), ("more",))
+    both = claims.judge(dataclasses.replace(claim, settings=(missing, *claim.settings)), runs)
+    assert list(both.varied) == ["s on"], "quick mode omits the runs of some settings"
     assert claim.every_need == ("e", "more")
 
 

@@ -240,7 +240,7 @@ FACTS = {
 
 WHY = {
     "000-C1": "gains exceed these numbers in some queries",
-    "000-C6": "between queries' timeouts only the long flow sends",
+    "000-C6": "while answers wait for timers only the long flow sends",
     "000-C7": "depends on DropTail's lock-outs and on the pause",
     "000-C8": "servers' own links drop first, before the port",
     "000-C9": "back-to-back queries keep the port's queue filled",

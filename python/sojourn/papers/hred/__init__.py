@@ -24,15 +24,21 @@ Our choices where the paper states nothing:
 - HRED: p_min starts at 0.01 and never falls below 0.00001 (from 0 it could not rise).
 - Figure 8: 0 to 50 sessions/s. Table 2: FTPs alone, 150 with 20 ms and 150 with 200 ms.
 - Step: 30 % is 90 FTPs and 7.5 sessions/s more, all at once from 100 s to 150 s; steps of 10 to
-  50 % likewise. The response time is the first time from which the deviation of the queue over 5 s
-  is below 1.5 times the steady one (`response_time_s`). After a fall the steady one is that of the
-  25 s before it, since the full 50 s include the response to the rise.
+  50 % likewise. The response ends when the deviation of the queue over 5 s, about its mean before
+  the first change, is below 1.5 times the one before that change. The metric `response_time_s`
+  takes the deviation about the mean of those 5 s; it cannot detect a queue that is constant at a
+  wrong level (table `late step` has both).
 - Testbed: x long flows and x/2 flows of 10 packets per second, x from 50 to 120, with the same TCP
   and 100 ms each; RED is computed in floating point and gentle.
 
-Scale: five seeds (three in the sensitivities); the paper has five for response times and does not
-state the others. Quick mode has three seeds (two in the sensitivities), fewer points, 12 s after
-18 s of warm-up, and steps at 40 s; PIC and Blue have not converged by then.
+Settings varied: PIC with another crossover frequency (section IV.B reconfigures it for a quick
+response, without numbers), or later; table 2 with 500 kB, and with ns-2's default of 50 packets for
+tail drop; packets of 250 to 750 bytes; web sessions without pauses; independent drops of RED; REM
+with ten times the gain; SACK and delayed acks on the testbed.
+
+Scale: three seeds (two in tables without claims); the paper has five for response times and does
+not state the others. Quick mode has fewer points, 12 s after 18 s of warm-up, and steps at 40 s;
+PIC and Blue have not converged by then.
 
 Additions: two figures compare the stability bound (11) with the measured deviation, over the buffer
 and over the gain |G| of (9). Several tables repeat claims that do not hold with one parameter

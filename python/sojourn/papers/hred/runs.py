@@ -173,7 +173,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
             points(
                 lambda q, size: step(scheme(q, 300), size, *late_times),
                 qdisc=("blue", "pi"),
-                size=(10, 30, 50) if full else (30,),
+                size=(10, 30, 50) if full else (30, 50),
             ),
             response,
             extra,
@@ -261,7 +261,6 @@ def _settings(
     The label `setting` names the value. What a setting does not affect has no runs here.
     """
     seeds = 3 if full else 2
-    few = FEW if full else FEW[:1]
     on: dict[str, Any] = {"end": times[2], "warmup": times[0], "sample": "10ms"}
     pics = PIC if full else dict(list(PIC.items())[:1])
 
@@ -288,7 +287,7 @@ def _settings(
     sweep += [
         ({"setting": SIZES, "qdisc": q, "buffer": b, "T": t}, mixed(at(q, b, t)))
         for q, b in both
-        for t in few
+        for t in FEW
     ]
     web_on: list[Point] = [
         ({"setting": what, "qdisc": "pi"}, starting("pi", web(25, **late), **own))

@@ -33,9 +33,12 @@ Our choices where the paper (or our copy of it) states nothing:
   can form behind the bottleneck, so the simulated path ends there, and acks return as a pure delay.
 - CBR sources start at random in the first 10 s. Goodput counts headers of 40 bytes.
 
-Scale: bulk data is run as in the testbed, 10 times 500 s. Web has 6 runs of 5000 s (the paper 50);
-the sensitivities have 2 to 5 runs of 300 to 5000 s. Quick mode has 2 or 3 runs of 200 to 500 s, too
-short for the sessions of an overload to accumulate. Full mode sends 3.3 G packets. All simulations
+Settings varied: an ack per packet, the spacing of RED's drops, goodput of payload, losses of all
+packets, REDopt's w_q, other web users.
+
+Scale: bulk data is run as in the testbed, 6 times 500 s (the paper 10). Web has 4 runs of 5000 s
+(the paper 50); the settings have 3 runs of 300 to 5000 s. Quick mode has 2 or 3 runs of 200 to
+500 s, too short for the sessions of an overload to accumulate. All simulations
 of the paper (4 disciplines, 5 loads, 50 runs of 5000 s) would send 13 G packets in 45 minutes on
 one core: 2.3 to 3 s and 11 to 15 M packets per run.
 """

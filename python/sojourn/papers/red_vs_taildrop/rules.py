@@ -369,11 +369,12 @@ def web_delays(runs: Runs) -> list[Part]:
     (a setting). Passes wrongly: as `less`.
     """
     frame = runs["web"]
+    ran = sorted(set(frame["sessions"]))
     pairs = [("opt", "red"), ("opt", "gred"), ("red", "td"), ("gred", "td")]
     return [
         *(_rises(frame, "delay_s", q, "sessions", a, b)
-          for q in NAMES for a, b in pairwise(SESSIONS)),
-        *(less(frame, "delay_s", a, b, sessions=s) for s in SESSIONS for a, b in pairs),
+          for q in NAMES for a, b in pairwise(ran)),
+        *(less(frame, "delay_s", a, b, sessions=s) for s in ran for a, b in pairs),
     ]  # fmt: skip
 
 
