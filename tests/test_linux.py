@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from validation.linux import dualpi2
+from validation.linux import codel, dualpi2, pie, sfq
 from validation.linux.__main__ import page
 from validation.linux.compare import Case, compared
 
-CASES = [*dualpi2.CASES]
+CASES = [*dualpi2.CASES, *codel.CASES, *sfq.CASES, *pie.CASES]
 
 PAGE = Path(__file__).parent.parent / "docs/validation-linux.md"
 
@@ -53,8 +53,16 @@ def test_the_page_is_up_to_date() -> None:
 
 def test_probabilities_are_those_of_the_kernel() -> None:
     """To the two units of 2^-32 to which they were recorded, if the timer was never late."""
-    exact = [found for case in CASES if (found := compared(case)).probability_error == 2]
+    cases = dualpi2.CASES
+    exact = [found for case in cases if (found := compared(case)).probability_error == 2]
     assert len(exact) >= 8
     names = " ".join(found.case.name for found in exact)
     assert re.search(r"\bdualpi2_over_10m\b", names)
     assert all(np.isfinite(found.gauges["p_prime"]).all() for found in exact)
+
+
+def test_probabilities_of_pie_are_those_of_the_kernel() -> None:
+    """To the last of the nine digits that were recorded."""
+    errors = [compared(case).probability_error for case in pie.CASES if case.monitored]
+    assert len(errors) == 15
+    assert all(error is not None and error <= 4 for error in errors), errors

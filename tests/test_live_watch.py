@@ -170,7 +170,10 @@ def test_a_file_gets_a_line_each_second(tmp_path: Path) -> None:
     assert all("count 0" in line for line in lines)
     assert float(lines[-1].split()[0]) >= up_2, "the last state"
     assert link(options, ["sleep", "0.4"]).returncode == 0
-    assert len(file.read_text().splitlines()) == 3
+    lines = file.read_text().splitlines()
+    # One update at the end; a process that was delayed also made one a second before.
+    assert len(lines) >= 3
+    assert len(lines) % 2 == 1
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 Usage: tools/linux_vectors.py FOLDER [NAME...], where FOLDER holds NAME.csv.gz with the columns
 `t_in_ns,flow,len,ecn_in,fate,t_out_ns` (or `t_ns,flow,size_B,ecn,fate,t_out_ns`), and optionally
-NAME.mon.csv.gz with `t_ns,prob`. The packed form is described in tests/vectors/README-linux.md.
+NAME.mon.csv.gz with `t_ns,prob`, or a column `p`, read after each arrival. The packed form is
+described in tests/vectors/README-linux.md.
 """
 
 import csv
@@ -42,7 +43,7 @@ def probabilities(samples: list[dict[str, str]]) -> Iterator[str]:
     yield "t_ns,p"
     last = 0
     for row in samples:
-        p = round(float(row["prob"]) * 0xFFFF_FFFF)
+        p = round(float(row.get("prob") or row["p"]) * 0xFFFF_FFFF)
         if p != last:
             yield f"{row['t_ns']},{p}"
             last = p
@@ -59,10 +60,13 @@ def main() -> None:
     folder, *names = sys.argv[1:]
     OUT.mkdir(parents=True, exist_ok=True)
     for name in names:
-        write(OUT / f"{name}.csv.gz", packed(rows(Path(folder) / f"{name}.csv.gz")))
+        recording = rows(Path(folder) / f"{name}.csv.gz")
+        write(OUT / f"{name}.csv.gz", packed(recording))
         monitor = Path(folder) / f"{name}.mon.csv.gz"
         if monitor.exists():
             write(OUT / f"{name}.p.csv.gz", probabilities(rows(monitor)))
+        elif "p" in recording[0]:
+            write(OUT / f"{name}.p.csv.gz", probabilities(recording))
 
 
 if __name__ == "__main__":

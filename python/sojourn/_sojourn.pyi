@@ -61,8 +61,9 @@ def replay(
 ) -> dict[str, npt.NDArray[Any]]: ...
 
 if sys.platform == "linux":
-    __all__ += ["Network", "Pump", "enter_network"]
+    __all__ += ["Network", "Pump", "check_sample", "enter_network"]
 
+    def check_sample(text: str) -> None: ...
     def enter_network(namespace: int) -> None: ...
     @final
     class Network:

@@ -808,9 +808,14 @@ class CoDel(Qdisc, kw_only=True, frozen=True, tag="codel"):
     default 100ms; 1us to 100s; the paper's INTERVAL.
     """
 
-    variant: Literal["rfc", "ns2_v1", "ns2_v2"] | None = None
+    variant: Literal["rfc", "ns2_v1", "ns2_v2", "linux"] | None = None
     """Variant of the algorithm; those of ns-2 are for papers that used them. One of rfc, ns2_v1,
-    ns2_v2; default rfc.
+    ns2_v2, linux; default rfc.
+    """
+
+    mtu: str | None = None
+    """Linux: backlog up to which nothing is dropped; size of the largest frame. Bytes; default
+    1514B; 1B to 1GB.
     """
 
 
@@ -1284,6 +1289,15 @@ class Pie(Qdisc, kw_only=True, frozen=True, tag="pie"):
     Bytes; default 1500B; 1B to 1MB; the paper's MEAN_PKTSIZE; also called mean_packet,
     mean_pktsize.
     """
+
+    variant: Literal["rfc", "linux"] | None = None
+    """Variant of the algorithm. One of rfc, linux; default rfc."""
+
+    mtu: str | None = None
+    """Linux: size of the largest frame. Bytes; default 1514B; 1B to 1MB."""
+
+    hz: int | None = None
+    """Linux: timer ticks per second (CONFIG_HZ). Integer; default 250; 1 to 10000."""
 
 
 class Pi2(Qdisc, kw_only=True, frozen=True, tag="pi2"):
@@ -1837,9 +1851,14 @@ class DrrCoDel(Qdisc, kw_only=True, frozen=True, tag="drr_codel"):
     default 100ms; 1us to 100s; the paper's INTERVAL.
     """
 
-    variant: Literal["rfc", "ns2_v1", "ns2_v2"] | None = None
+    variant: Literal["rfc", "ns2_v1", "ns2_v2", "linux"] | None = None
     """Variant of the algorithm; those of ns-2 are for papers that used them. One of rfc, ns2_v1,
-    ns2_v2; default rfc.
+    ns2_v2, linux; default rfc.
+    """
+
+    mtu: str | None = None
+    """Linux: backlog up to which nothing is dropped; size of the largest frame. Bytes; default
+    1514B; 1B to 1GB.
     """
 
 
@@ -1896,9 +1915,14 @@ class WfqCoDel(Qdisc, kw_only=True, frozen=True, tag="wfq_codel"):
     default 100ms; 1us to 100s; the paper's INTERVAL.
     """
 
-    variant: Literal["rfc", "ns2_v1", "ns2_v2"] | None = None
+    variant: Literal["rfc", "ns2_v1", "ns2_v2", "linux"] | None = None
     """Variant of the algorithm; those of ns-2 are for papers that used them. One of rfc, ns2_v1,
-    ns2_v2; default rfc.
+    ns2_v2, linux; default rfc.
+    """
+
+    mtu: str | None = None
+    """Linux: backlog up to which nothing is dropped; size of the largest frame. Bytes; default
+    1514B; 1B to 1GB.
     """
 
 
@@ -2197,6 +2221,11 @@ class Sfq(Qdisc, kw_only=True, frozen=True, tag="sfq"):
     drop: Literal["head", "tail"] | None = None
     """End of the longest queue at which it drops on overflow. One of head, tail; default tail."""
 
+    variant: Literal["paper", "linux"] | None = None
+    """Rule for the queue that drops on overflow, if several are equally long. One of paper, linux;
+    default paper.
+    """
+
 
 class FqCoDel(Qdisc, kw_only=True, frozen=True, tag="fq_codel"):
     """DRR over hashed flows, new flows first, with CoDel in each.
@@ -2233,9 +2262,14 @@ class FqCoDel(Qdisc, kw_only=True, frozen=True, tag="fq_codel"):
     default 100ms; 1us to 100s; the paper's INTERVAL.
     """
 
-    variant: Literal["rfc", "ns2_v1", "ns2_v2"] | None = None
+    variant: Literal["rfc", "ns2_v1", "ns2_v2", "linux"] | None = None
     """Variant of the algorithm; those of ns-2 are for papers that used them. One of rfc, ns2_v1,
-    ns2_v2; default rfc.
+    ns2_v2, linux; default rfc.
+    """
+
+    mtu: str | None = None
+    """Linux: backlog up to which nothing is dropped; size of the largest frame. Bytes; default
+    1514B; 1B to 1GB.
     """
 
 
@@ -2324,3 +2358,12 @@ class FqPie(Qdisc, kw_only=True, frozen=True, tag="fq_pie"):
     Bytes; default 1500B; 1B to 1MB; the paper's MEAN_PKTSIZE; also called mean_packet,
     mean_pktsize.
     """
+
+    variant: Literal["rfc", "linux"] | None = None
+    """Variant of the algorithm. One of rfc, linux; default rfc."""
+
+    mtu: str | None = None
+    """Linux: size of the largest frame. Bytes; default 1514B; 1B to 1MB."""
+
+    hz: int | None = None
+    """Linux: timer ticks per second (CONFIG_HZ). Integer; default 250; 1 to 10000."""

@@ -8,7 +8,7 @@ from validation.linux.compare import Compared, compared
 
 ROOT = Path(__file__).parent.parent.parent
 
-FAMILIES = ("dualpi2",)
+FAMILIES = ("dualpi2", "codel", "sfq", "pie")
 """Modules of this package, each with `TITLE`, `INTRO` and `CASES`."""
 
 HEAD = """# Validation against Linux
@@ -32,7 +32,9 @@ The recordings were made with a kernel whose clock stands still while it compute
 stamps of 128 ns. `tests/vectors/README-linux.md` describes them. `sojourn replay` with
 `--htb-burst` serves the queue as HTB does, and `--rng` and `--timer-phase` repeat the kernel's
 random numbers and the times of its updates; [`validation/linux`](../validation/linux) has the
-settings of each case. `tests/test_linux.py` holds the numbers below.
+settings of each case. Where the generator is not known, the random numbers are chosen such that
+the recorded decisions are repeated, and the probability is compared. `tests/test_linux.py` holds
+the numbers below.
 
 - *equal*: packets before the first one whose fate differs;
 - *late*: largest difference of a departure time among them;

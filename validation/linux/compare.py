@@ -32,8 +32,10 @@ class Case:
     """Time of the first periodic update."""
     frames: Sequence[int] = ()
     """Arrival times (ns) of frames that the recording does not list: ARP, 42 bytes."""
-    monitored: bool = False
-    """True if the probability was recorded."""
+    monitored: str = ""
+    """Our variable for the probability, if it was recorded."""
+    follows: bool = False
+    """True if the random numbers are chosen such that the recorded decisions are repeated."""
     cause: str = ""
     """Cause of the first difference that is left."""
 
@@ -91,7 +93,7 @@ class Compared:
         last = np.searchsorted(times, at, side="right") - 1
         following = np.append(times, np.iinfo(np.int64).max)[last + 1]
         known = (last >= 0) & (following - at > 1_000_000)
-        ours = self.gauges["p_prime"][: self.prefix] * 0xFFFF_FFFF
+        ours = self.gauges[self.case.monitored][: self.prefix] * 0xFFFF_FFFF
         return float(np.abs(ours - values[last])[known].max(initial=0))
 
 
@@ -113,8 +115,8 @@ def compared(case: Case, *, frames: bool = True) -> Compared:
         column(theirs.ecn, 0, np.uint8),
         json.dumps(case.qdisc),
         case.rate,
-        None,
-        None,
+        column(theirs.fate == DROPPED, 0, np.uint8) if case.follows else None,
+        column(theirs.fate == MARKED, 0, np.uint8) if case.follows else None,
         None,
         timer_phase=None if case.phase_ns is None else f"{case.phase_ns}ns",
         xorshift32=case.seed,

@@ -53,7 +53,7 @@ def case(
         seed=12345,
         phase_ns=STARTED_NS % period,
         frames=frames,
-        monitored=True,
+        monitored="p_prime",
         cause=cause,
     )
 

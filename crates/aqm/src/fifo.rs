@@ -175,6 +175,8 @@ pub struct QueueView<'a> {
     pub fifo: &'a mut Fifo,
     /// Pool that holds its packets.
     pub pool: &'a mut Pool,
+    /// Bytes in the other queues of the discipline.
+    pub others: u64,
 }
 
 impl QueueView<'_> {

@@ -116,7 +116,7 @@ mod _sojourn {
 
     #[cfg(target_os = "linux")]
     #[pymodule_export]
-    use super::live::Pump;
+    use super::live::{Pump, check_sample};
 
     #[cfg(target_os = "linux")]
     #[pymodule_export]

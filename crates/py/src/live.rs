@@ -120,6 +120,15 @@ fn hop(def: &LinkConfig, seed: u64, head: usize) -> Direction {
     })
 }
 
+/// Check a sampling interval before a link starts.
+///
+/// # Errors
+/// InputError as for a link.
+#[pyfunction]
+pub fn check_sample(text: &str) -> PyResult<()> {
+    interval(text).map(drop)
+}
+
 /// Parse the sampling interval.
 fn interval(text: &str) -> PyResult<Span> {
     let sample: Span = text.parse().map_err(|e: sojourn_aqm::Error| refused(e.at("sample")))?;

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn.cli import suggest
 
@@ -106,6 +107,7 @@ def link(
     _check_outputs(outputs, shell=not command)
     if sample is not None and not (watch or watch_to or log):
         raise InputError("--sample: has no effect without --watch, --watch-to or --log")
+    _sojourn.check_sample(sample or SAMPLE)
     if nat:
         from sojourn.live.nat import check_tools
 

@@ -218,7 +218,7 @@ mod tests {
                 let now = crate::Time::ZERO;
                 let mut context =
                     Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
-                let mut line = QueueView { fifo: &mut fifo, pool: &mut pool };
+                let mut line = QueueView { fifo: &mut fifo, pool: &mut pool, others: 0 };
                 (aqm.fb_qcn, aqm.q_old) = (fb_qcn, 1.0);
                 aqm.on_arrival(&mut context, &mut line, &Packet::default());
                 n += u32::from(aqm.q_old == 0.0);

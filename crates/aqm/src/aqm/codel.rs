@@ -22,7 +22,19 @@
 //! time since the clock's zero. (4) ns-2 may drop the very first packet above `target` at once.
 //! Omitted: unreachable on an idle link.
 //!
+//! **Linux** With `variant = "linux"`, as `sch_codel` and `sch_fq_codel`: (1) Times are counted in
+//! units of 1.024 us. (2) `1 / sqrt(count)` is a fraction of 16 bits, corrected by one Newton step
+//! when
+//! `count` changes; it is off by up to 1 % for some drops after a dropping state that starts with a
+//! remembered count. (3) No packet is dropped while the backlog behind it is at most `mtu`: the
+//! backlog of the whole discipline, also in `fq_codel`, where the RFC means that of the flow. (4)
+//! The first drop comes once more than an `interval` has passed; the RFC also allows exactly an
+//! interval. (5) A queue that was found empty does not forget the time at which the first drop is
+//! due.
+//!
 //! **Cost** 160 bytes of state; a dequeue does constant work beyond the packets it drops.
+
+mod linux;
 
 use super::{Algorithm, Aqm};
 use crate::cast;
@@ -32,7 +44,7 @@ use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::qdisc::Env;
-use crate::units::{Span, Time};
+use crate::units::{Bytes, Span, Time};
 
 crate::choice! {
     /// Variant: they differ in the count with which a new dropping state starts.
@@ -43,6 +55,8 @@ crate::choice! {
         Ns2V1 = "ns2_v1",
         /// ns-2 of 2013: within 8 intervals, the count less two; and the first drop comes earlier.
         Ns2V2 = "ns2_v2",
+        /// Linux: as the RFC, in Linux's arithmetic and with its exemption of short queues.
+        Linux = "linux",
     }
 }
 
@@ -55,6 +69,8 @@ crate::params! {
         interval: Span = Span::ms(100), [Span::us(1) => Span::s(100)], "INTERVAL", [];
         /// Variant of the algorithm; those of ns-2 are for papers that used them.
         variant: Variant = Variant::Rfc, [], "", [];
+        /// Linux: backlog up to which nothing is dropped; size of the largest frame.
+        mtu: Bytes = Bytes(1514), [Bytes(1) => Bytes(1_000_000_000)], "", [];
     }
 }
 
@@ -75,24 +91,33 @@ pub struct CoDel {
     lastcount: u32,
     /// True in the dropping state.
     dropping: bool,
-    /// Largest packet seen, bytes.
+    /// Largest packet seen, bytes; Linux: `mtu`.
     maxpacket: u32,
+    /// Linux: `1 / sqrt(count)`, as a fraction of 2^16.
+    rec_inv_sqrt: u16,
 }
 
 impl Algorithm for CoDel {
     type Params = CoDelParams;
 
     fn from_checked(params: Checked<'_, CoDelParams>, _env: &Env) -> Result<Self> {
+        let linux = params.variant == Variant::Linux;
+        let ticks = |span| if linux { linux::span(span) } else { span };
         Ok(CoDel {
-            target: params.target,
-            interval: params.interval,
+            target: ticks(params.target),
+            interval: ticks(params.interval),
             variant: params.variant,
             first_above_time: None,
             drop_next: None,
             count: 0,
             lastcount: 0,
             dropping: false,
-            maxpacket: if params.variant == Variant::Rfc { 0 } else { 256 },
+            maxpacket: match params.variant {
+                Variant::Rfc => 0,
+                Variant::Linux => u32::try_from(params.mtu.0).expect("its range is within u32"),
+                Variant::Ns2V1 | Variant::Ns2V2 => 256,
+            },
+            rec_inv_sqrt: 0,
         })
     }
 }
@@ -104,7 +129,28 @@ pub(super) fn control_law(t: Time, interval: Span, count: u32) -> Time {
 
 impl CoDel {
     fn control_law(&self, t: Time) -> Time {
-        control_law(t, self.interval, self.count)
+        match self.variant {
+            Variant::Linux => t + linux::fraction(self.interval, self.rec_inv_sqrt),
+            _ => control_law(t, self.interval, self.count),
+        }
+    }
+
+    /// Returns the time as the algorithm counts it.
+    fn clock(&self, t: Time) -> Time {
+        if self.variant == Variant::Linux { linux::time(t) } else { t }
+    }
+
+    /// Bytes behind the head that protect it from a drop.
+    fn backlog(&self, line: &QueueView<'_>) -> u64 {
+        line.bytes() + if self.variant == Variant::Linux { line.others } else { 0 }
+    }
+
+    /// Sets the count of a new dropping state, or of the next drop in it.
+    fn set_count(&mut self, count: u32) {
+        self.count = count;
+        if self.variant == Variant::Linux {
+            self.rec_inv_sqrt = linux::newton_step(self.rec_inv_sqrt, count);
+        }
     }
 
     /// True if the last drop was due less than `intervals` intervals ago.
@@ -122,7 +168,9 @@ impl CoDel {
     /// near the drop rate that controlled the queue then.
     fn remembered(&self, now: Time) -> u32 {
         let drops = match self.variant {
-            Variant::Rfc if self.recent(now, 16) => self.count.saturating_sub(self.lastcount),
+            Variant::Rfc | Variant::Linux if self.recent(now, 16) => {
+                self.count.saturating_sub(self.lastcount)
+            }
             Variant::Ns2V1 if self.recent(now, 16) => self.count.saturating_sub(1),
             Variant::Ns2V2 if self.recent(now, 8) => match self.count.saturating_sub(2) {
                 127.. => cast::low32(cast::trunc(0.9844 * f64::from(self.count))),
@@ -139,7 +187,8 @@ impl CoDel {
             self.first_above_time = None;
             return (None, false);
         };
-        if now.since(packet.arrived) < self.target || line.bytes() <= u64::from(self.maxpacket) {
+        let sojourn = now.since(self.clock(packet.arrived));
+        if sojourn < self.target || self.backlog(line) <= u64::from(self.maxpacket) {
             self.first_above_time = None;
             return (Some(packet), false);
         }
@@ -148,7 +197,7 @@ impl CoDel {
                 self.first_above_time = Some(self.patience(now));
                 (Some(packet), false)
             }
-            Some(t) => (Some(packet), now >= t),
+            Some(t) => (Some(packet), now > t || now == t && self.variant != Variant::Linux),
         }
     }
 }
@@ -160,7 +209,9 @@ impl Aqm for CoDel {
         _: &mut QueueView<'_>,
         packet: &Packet,
     ) -> super::Verdict {
-        self.maxpacket = self.maxpacket.max(packet.len);
+        if self.variant != Variant::Linux {
+            self.maxpacket = self.maxpacket.max(packet.len);
+        }
         super::Verdict::Pass
     }
 
@@ -177,7 +228,11 @@ impl Aqm for CoDel {
         line: &mut QueueView<'_>,
         ecn: bool,
     ) -> Option<Packet> {
-        let now = context.now;
+        let now = self.clock(context.now);
+        if self.variant == Variant::Linux && line.packets() == 0 {
+            self.dropping = false;
+            return None;
+        }
         let (mut packet, mut ok_to_drop) = self.dodequeue(now, line);
         if self.dropping {
             self.dropping &= ok_to_drop;
@@ -186,7 +241,7 @@ impl Aqm for CoDel {
                 && let Some(due) = self.drop_next.filter(|due| now >= *due)
             {
                 let Some(mut head) = packet.take() else { break };
-                self.count = self.count.saturating_add(1);
+                self.set_count(self.count.saturating_add(1));
                 if ecn && context.mark(&mut head) {
                     self.drop_next = Some(self.control_law(due));
                     return Some(head);
@@ -209,7 +264,10 @@ impl Aqm for CoDel {
                 packet = self.dodequeue(now, line).0;
             }
             self.dropping = true;
-            self.count = self.remembered(now);
+            match self.remembered(now) {
+                1 => (self.count, self.rec_inv_sqrt) = (1, u16::MAX),
+                several => self.set_count(several),
+            }
             self.drop_next = Some(self.control_law(now));
             self.lastcount = self.count;
         }

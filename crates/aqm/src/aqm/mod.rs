@@ -199,7 +199,7 @@ impl<A: Aqm + Clone> Qdisc for SingleQueue<A> {
         if !fits(self.limit, 0, 0, &packet) {
             return context.drop(packet, DropReason::Full);
         }
-        let mut line = QueueView { fifo: &mut self.line, pool: &mut self.pool };
+        let mut line = QueueView { fifo: &mut self.line, pool: &mut self.pool, others: 0 };
         self.aqm.advance(context.now, &line);
         let verdict = self.aqm.on_arrival(context, &mut line, &packet);
         if !fits(self.limit, self.line.packets(), self.line.bytes().0, &packet) {
@@ -216,7 +216,7 @@ impl<A: Aqm + Clone> Qdisc for SingleQueue<A> {
     }
 
     fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
-        let mut line = QueueView { fifo: &mut self.line, pool: &mut self.pool };
+        let mut line = QueueView { fifo: &mut self.line, pool: &mut self.pool, others: 0 };
         self.aqm.advance(context.now, &line);
         let packet = self.aqm.dequeue(context, &mut line, self.ecn);
         if packet.is_none() {
@@ -239,7 +239,7 @@ impl<A: Aqm + Clone> Qdisc for SingleQueue<A> {
 
     fn inspect_at(&mut self, now: Time, see: &mut dyn FnMut(&'static str, f64)) {
         let mut aqm = self.aqm.clone();
-        aqm.advance(now, &QueueView { fifo: &mut self.line, pool: &mut self.pool });
+        aqm.advance(now, &QueueView { fifo: &mut self.line, pool: &mut self.pool, others: 0 });
         aqm.inspect(see);
     }
 

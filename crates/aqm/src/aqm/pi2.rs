@@ -185,7 +185,7 @@ mod tests {
             aqm.p_prime = 0.3;
             let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(5);
             let (mut fifo, mut pool) = (Fifo::default(), Pool::default());
-            let mut line = QueueView { fifo: &mut fifo, pool: &mut pool };
+            let mut line = QueueView { fifo: &mut fifo, pool: &mut pool, others: 0 };
             let (now, mut lost, mut marks) = (Time::ZERO, vec![], crate::Marks::default());
             let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
             let packet = Packet { ecn: codepoint, ..Packet::default() };

@@ -23,8 +23,20 @@
 //! its time is scaled to the threshold. (7) Updates count from the first arrival: the first one
 //! comes `t_update` later.
 //!
-//! **Cost** 264 bytes of state; a random number per arrival while p applies. After an idle time
+//! **Linux** With `variant = "linux"`, as `sch_pie`: (1) Times are counted in units of 64 ns,
+//! probabilities in units of 2^-56. (2) Drops are always spaced out by `accu`, which a mark at its
+//! upper bound does not reset. (3) p grows by 2 % more per update while the delay is above 250 ms,
+//! and decays by 1/64 per update without delay. (4) The burst allowance falls by the time between
+//! departures, not by `t_update`. (5) p applies to a queue of at least twice `mtu`. (6) With
+//! `latency = "rate"` the measurement of the rate includes the packet at which it starts, the
+//! average has weight 1/8, and its time is not scaled. (7) The timer runs every `t_update`, rounded
+//! up to ticks of `1 / hz`, and one tick more: 20 ms by default. `hold`, `mark_ecnth`,
+//! `dq_threshold`, `dq_weight`, `derandomise` and `packet` have no effect.
+//!
+//! **Cost** 400 bytes of state; a random number per arrival while p applies. After an idle time
 //! O(1), or as long as p takes to decay.
+
+mod linux;
 
 use super::{Algorithm, Aqm, Verdict};
 use crate::context::Context;
@@ -35,6 +47,7 @@ use crate::params::Checked;
 use crate::qdisc::Env;
 use crate::timer::Timer;
 use crate::units::{Bytes, Span, Time};
+use linux::LinuxPie;
 
 crate::choice! {
     /// Source of the queueing delay.
@@ -43,6 +56,16 @@ crate::choice! {
         Timestamp = "timestamp" | "timestamps" | "false" | "off" | "no",
         /// Backlog divided by the rate at which the last dq_threshold bytes departed.
         Rate = "rate" | "true" | "on" | "yes",
+    }
+}
+
+crate::choice! {
+    /// Variant of the algorithm.
+    pub enum Variant {
+        /// RFC 8033.
+        Rfc = "rfc",
+        /// Linux: whole numbers and other bounds.
+        Linux = "linux",
     }
 }
 
@@ -79,6 +102,12 @@ crate::params! {
         /// byte_mode.
         packet: Bytes = Bytes(1500),
             [Bytes(1) => Bytes(1_000_000)], "MEAN_PKTSIZE", ["mean_packet", "mean_pktsize"];
+        /// Variant of the algorithm.
+        variant: Variant = Variant::Rfc, [], "", [];
+        /// Linux: size of the largest frame.
+        mtu: Bytes = Bytes(1514), [Bytes(1) => Bytes(1_000_000)], "", [];
+        /// Linux: timer ticks per second (CONFIG_HZ).
+        hz: u64 = 250, [1 => 10_000], "", [];
     }
 }
 
@@ -125,6 +154,8 @@ pub struct Pie {
     cycle: Option<Cycle>,
     /// Mean time in which dq_threshold bytes depart, nanoseconds; 0 before the first measurement.
     dq_time: f64,
+    /// The controller of Linux, which replaces the fields above; with its own period of updates.
+    linux: Option<LinuxPie>,
 }
 
 impl Algorithm for Pie {
@@ -140,9 +171,19 @@ impl Algorithm for Pie {
             sojourn: Span::ZERO,
             cycle: None,
             dq_time: 0.0,
-            params: (*params).clone(),
+            linux: (params.variant == Variant::Linux).then(|| LinuxPie::new(&params, env.ecn)),
+            params: PieParams { t_update: period(&params), ..(*params).clone() },
         })
     }
+}
+
+/// Time between updates; Linux's timers have ticks, and fire a tick late.
+fn period(params: &PieParams) -> Span {
+    if params.variant == Variant::Rfc {
+        return params.t_update;
+    }
+    let tick = Span::s(1).0 / params.hz;
+    Span((params.t_update.0.div_ceil(tick) + 1) * tick)
 }
 
 impl Pie {
@@ -259,6 +300,9 @@ impl Aqm for Pie {
         if left == 0 {
             return;
         }
+        if let Some(linux) = &mut self.linux {
+            return linux.update_often(left, line.bytes());
+        }
         let qdelay = self.qdelay(line);
         // Bounded: at most two turns per row of the table, 10^4 updates per burst, and 4 * 10^4
         // until 0.98^n underflows.
@@ -282,6 +326,9 @@ impl Aqm for Pie {
         line: &mut QueueView<'_>,
         packet: &Packet,
     ) -> Verdict {
+        if let Some(linux) = &mut self.linux {
+            return linux.on_arrival(context, line, packet);
+        }
         if !self.drop_early(context, line, packet.len) {
             return Verdict::Pass;
         }
@@ -291,6 +338,9 @@ impl Aqm for Pie {
 
     fn on_overflow(&mut self, _now: Time) {
         self.accu = 0.0;
+        if let Some(linux) = &mut self.linux {
+            linux.on_drop();
+        }
     }
 
     fn on_evicted(&mut self, _packets: u32) {
@@ -305,6 +355,10 @@ impl Aqm for Pie {
     ) -> Option<Packet> {
         let backlog = line.bytes();
         let packet = line.pop()?;
+        if let Some(linux) = &mut self.linux {
+            linux.on_departure(context.now, packet.arrived, packet.len, line.bytes());
+            return Some(packet);
+        }
         self.sojourn = context.now.since(packet.arrived);
         if self.params.latency == Latency::Rate {
             self.measure(context.now, backlog, packet.len);
@@ -322,6 +376,12 @@ impl Aqm for Pie {
     }
 
     fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        if let Some(linux) = &self.linux {
+            let (old, burst) = (linux.qdelay_old().as_secs(), linux.burst().as_secs());
+            let shown = ["p", "qdelay_old", "burst", "accu", "dq_rate"];
+            let values = [linux.p().min(1.0), old, burst, linux.accu(), linux.dq_rate()];
+            return shown.into_iter().zip(values).for_each(|(name, value)| see(name, value));
+        }
         see("p", self.p);
         // Queueing delay at the last update, seconds.
         see("qdelay_old", self.qdelay_old.as_secs());

@@ -194,7 +194,7 @@ mod tests {
             let (mut fifo, mut pool) = (Fifo::default(), Pool::default());
             (0..q).for_each(|_| fifo.push(&mut pool, Packet { len: 500, ..Packet::default() }));
             self.now += span;
-            let line = QueueView { fifo: &mut fifo, pool: &mut pool };
+            let line = QueueView { fifo: &mut fifo, pool: &mut pool, others: 0 };
             self.aqm.tuner.advance(self.now, &line, &mut self.aqm.red);
             [self.aqm.red.max_p, self.aqm.red.w_q]
         }

@@ -208,7 +208,8 @@ impl<O: Scheduler, A: Aqm> Fair<O, A> {
     fn admit(&mut self, context: &mut Context<'_>, i: u32, packet: &Packet) -> Verdict {
         let queue = &mut self.queues[i as usize];
         let (packets, bytes) = (queue.line.packets(), queue.line.bytes().0);
-        let mut line = QueueView { fifo: &mut queue.line, pool: &mut self.pool };
+        let others = self.backlog.bytes - bytes;
+        let mut line = QueueView { fifo: &mut queue.line, pool: &mut self.pool, others };
         queue.aqm.advance(context.now, &line);
         let verdict = queue.aqm.on_arrival(context, &mut line, packet);
         let lost = packets - queue.line.packets();
@@ -314,7 +315,8 @@ impl<O: Scheduler, A: Aqm> Qdisc for Fair<O, A> {
             };
             let queue = &mut queues[i as usize];
             let (packets, bytes) = (queue.line.packets(), queue.line.bytes().0);
-            let mut line = QueueView { fifo: &mut queue.line, pool };
+            let others = self.backlog.bytes - bytes;
+            let mut line = QueueView { fifo: &mut queue.line, pool, others };
             queue.aqm.advance(context.now, &line);
             let packet = queue.aqm.dequeue(context, &mut line, self.params.ecn);
             let next = queue.head(pool);

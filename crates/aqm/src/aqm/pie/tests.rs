@@ -76,7 +76,7 @@ fn leaps_are_the_updates_one_by_one() {
         };
         let (mut fifo, mut pool) = (Fifo::default(), Pool::default());
         fifo.push(&mut pool, Packet { len: 1000, ..Packet::default() });
-        let line = QueueView { fifo: &mut fifo, pool: &mut pool };
+        let line = QueueView { fifo: &mut fifo, pool: &mut pool, others: 0 };
         for n in [1, 2, 7, 100, 2000, 5000] {
             let (mut once, mut singly) = (start(), start());
             once.advance(Time(n * 15_000_000), &line);
@@ -136,7 +136,7 @@ fn first_signal(settings: &[(&str, &str)], u: f64, backlog: u32) -> Option<usize
     (pie.p, pie.burst, pie.qdelay_old) = (0.1, Span::ZERO, Span::ms(20));
     let (mut fifo, mut pool) = (Fifo::default(), Pool::default());
     fifo.push(&mut pool, Packet { len: backlog, ..Packet::default() });
-    let mut line = QueueView { fifo: &mut fifo, pool: &mut pool };
+    let mut line = QueueView { fifo: &mut fifo, pool: &mut pool, others: 0 };
     let (mut rng, mut lost, mut marks) = (Shown(u), vec![], crate::Marks::default());
     let now = Time::ZERO;
     let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
@@ -311,7 +311,7 @@ fn verdict(pie: &mut Pie) -> Verdict {
     }
     let (mut fifo, mut pool) = (Fifo::default(), Pool::default());
     fifo.push(&mut pool, Packet { len: 3001, ..Packet::default() });
-    let mut line = QueueView { fifo: &mut fifo, pool: &mut pool };
+    let mut line = QueueView { fifo: &mut fifo, pool: &mut pool, others: 0 };
     let (mut rng, mut lost, mut marks) = (Least, vec![], crate::Marks::default());
     let now = Time::ZERO;
     let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };

@@ -133,7 +133,7 @@ fn a_change_of_hash_loses_count_of_nobody() {
         let now = Time(step * 100_000);
         let (rng, lost, marks) = (&mut rng, &mut lost, &mut marks);
         let mut context = Context { now, rng, lost, marks };
-        let mut line = QueueView { fifo: &mut fifo, pool: &mut pool };
+        let mut line = QueueView { fifo: &mut fifo, pool: &mut pool, others: 0 };
         let hash = (step * 7 % 13) as u32;
         let packet = Packet { hash, len: 100, ..Packet::default() };
         if step / 100 % 2 == 0 && aqm.on_arrival(&mut context, &mut line, &packet) == Verdict::Pass
@@ -192,7 +192,7 @@ fn new_bins_count_the_queued_packets_and_have_no_probability() {
     });
     let bin = Bin { qlen: 5, pm: 0.5 };
     let mut bins = Bins { bins: vec![bin; 8 * 1024], levels: 8, salt: 1 };
-    bins.renew(9, &QueueView { fifo: &mut fifo, pool: &mut pool });
+    bins.renew(9, &QueueView { fifo: &mut fifo, pool: &mut pool, others: 0 });
     assert_eq!(bins.salt, 9);
     assert!(bins.bins.iter().all(|bin| bin.pm == 0.0));
     assert_eq!(bins.bins.iter().map(|bin| bin.qlen).sum::<u32>(), 24);
@@ -218,7 +218,7 @@ fn bins_that_were_not_warmed_up_in_this_period_are_renewed() {
             spare = aqm.spare.salt;
             let (rng, lost, marks) = (&mut rng, &mut lost, &mut marks);
             let mut context = Context { now: Time(us * 1000), rng, lost, marks };
-            aqm.rehash(&mut context, &QueueView { fifo: &mut fifo, pool: &mut pool });
+            aqm.rehash(&mut context, &QueueView { fifo: &mut fifo, pool: &mut pool, others: 0 });
         }
         assert_eq!(aqm.current.salt != spare, renewed, "{calls_us:?}");
         assert_eq!(aqm.rehash_at, Time(next_ms * 1_000_000), "{calls_us:?}");
