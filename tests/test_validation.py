@@ -139,5 +139,5 @@ def test_a_row_that_differs_is_compared_with_new_runs_of_ns2() -> None:
         ours["udp_loss"] = ours["udp_loss"] * 2
     _, told = again(rows)
     assert told["td_red_ftp_alone"] == 6
-    assert told["td_red_ftp_setup"] + told["td_red_ftp_chance"] == 3
+    assert int(told["td_red_ftp_setup"]) + int(told["td_red_ftp_chance"]) == 3
     assert counts(rows)["td_red_ftp_differs"] == 9
