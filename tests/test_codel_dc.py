@@ -3,8 +3,9 @@
 import polars as pl
 import pytest
 
-from sojourn.papers.codel_dc import claims as codel_dc_claims
+from sojourn.papers.codel_dc import rules
 from sojourn.papers.codel_dc import runs as codel_dc
+from sojourn.papers.codel_dc.runs import SPREAD_NS
 
 
 @pytest.mark.parametrize(
@@ -41,13 +42,15 @@ def test_growth_between_two_times() -> None:
     """The count at a time is that of the last sample up to it; before the first sample it is 0."""
     row = {"scheme": "red", "seed": 1, "time_ms": [101.0, 102.0, 103.0], "aqm": [1.0, 5.0, 6.0]}
     frame = pl.DataFrame([row])
-    assert codel_dc_claims._between(frame, "aqm", "red", 100, 102.5).tolist() == [5.0]
-    assert codel_dc_claims._between(frame, "aqm", "red", 101, 103).tolist() == [5.0]
-    assert codel_dc_claims._between(frame, "aqm", "red", 102, 110).tolist() == [1.0]
+    assert rules._between(frame, "aqm", "red", 100, 102.5).tolist() == [5.0]
+    assert rules._between(frame, "aqm", "red", 101, 103).tolist() == [5.0]
+    assert rules._between(frame, "aqm", "red", 102, 110).tolist() == [1.0]
 
 
-def test_server_links_differ() -> None:
-    """No two of 128 servers, nor the long flow, send packets in the same phase of 8 us."""
-    tree = codel_dc.switch(codel_dc.CODEL, 128, codel_dc.queries(10), "1s")
-    delays = [link["delay"] for name, link in tree["links"].items() if name.startswith("nic-")]
-    assert len({int(delay.removesuffix("ns")) % 8000 for delay in delays}) == 129
+def test_server_links_are_equal_unless_spread() -> None:
+    """When spread, no two of 128 servers, nor the long flow, send in the same phase of 8 us."""
+    for spread, phases in (0, 1), (SPREAD_NS, 129):
+        law, source = codel_dc.CODEL, codel_dc.queries(10)
+        tree = codel_dc.switch(law, 128, source, "1s", spread_ns=spread, long_ns=spread // 2)
+        delays = [link["delay"] for name, link in tree["links"].items() if name.startswith("nic-")]
+        assert len({int(delay.removesuffix("ns")) % 8000 for delay in delays}) == phases

@@ -19,6 +19,7 @@ from sojourn.live import summary as live_summary
 from sojourn.live.link import LinkRun
 from sojourn.metrics.overview import Reading, Row
 from sojourn.reproduction import paper
+from sojourn.reproduction.claims import Judged
 from sojourn.result.statistics import half_width, separate
 from sojourn.scenario.load import load_tree
 from sojourn.scenario.overrides import apply
@@ -154,7 +155,7 @@ def test_a_paper_and_a_link_split_no_word(
     """The table of claims, and the summary at the end of `sojourn link`."""
     one = paper.find("hred")
     made = Made([], 0, 0, 0.0, ())
-    outcome = paper.Outcome(one, False, {}, [], [(claim, []) for claim in one.claims], made)
+    outcome = paper.Outcome(one, False, {}, [], [Judged(claim, []) for claim in one.claims], made)
     link = dict.fromkeys(
         ("sent_bps", "utilisation", "sojourn_mean_s", "sojourn_p50_s", "sojourn_p99_s"), 0.0001234
     )
