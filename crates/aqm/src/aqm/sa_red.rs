@@ -295,4 +295,26 @@ mod tests {
         assert!(refusal(&[("interval", "2s"), ("sample", "1us")]).starts_with("sample:"));
         assert!(refusal(&[("bottom", "0.5")]).starts_with("top: 0.5 is not above bottom"));
     }
+
+    #[test]
+    fn deviations_count_beyond_a_quarter_and_below_a_tenth_of_the_band() {
+        // d is 10. The mean is within 1 of the target, 10.
+        for (a, b, w_q) in [(8, 13, 0.001), (9, 11, 0.001), (10, 11, 0.00125), (7, 13, 0.0005)] {
+            let mut t = Trial::new(&[("w_q", "0.001")]);
+            assert_eq!(t.swing(a, b)[1], w_q, "{a} {b}");
+        }
+        let mut t = Trial::new(&[]);
+        let bottom = t.aqm.tuner.step.bottom;
+        t.aqm.red.max_p = bottom;
+        assert_eq!(t.swing(5, 15)[0], bottom);
+    }
+
+    #[test]
+    fn windows_that_change_nothing_end_at_their_times() {
+        let mut t = Trial::new(&[]);
+        t.aqm.red.w_q = W_Q[1];
+        // Ten windows and a fifth of one.
+        t.hold(10, Span::ms(5100));
+        assert_eq!(t.aqm.tuner.n * 5, t.aqm.tuner.samples);
+    }
 }

@@ -234,4 +234,29 @@ mod tests {
         assert!((8..=10).contains(&marked), "{marked}");
         assert_eq!(q.put_flow(12, 12, 100), [12], "there is no room");
     }
+
+    #[test]
+    fn a_zombie_that_is_not_hit_is_replaced_with_probability_r() {
+        struct Always(f64);
+        impl crate::Random for Always {
+            fn uniform(&mut self) -> f64 {
+                self.0
+            }
+        }
+        let params = SredParams { m: 4, r: 0.25, ..SredParams::default() };
+        let mut aqm = Sred::new(&params, &Env::new(crate::Rate(8_000_000))).unwrap();
+        assert_eq!(aqm.a, 0.25, "1 / M");
+        aqm.inspect(&mut |name, value| assert!(name != "active" || value == 0.0));
+        aqm.zombies = vec![1; 4];
+        let (mut lost, mut marks) = (vec![], crate::Marks::default());
+        let mut hit = |flow, u| {
+            let (now, rng) = (crate::Time::ZERO, &mut Always(u));
+            let mut context = Context { now, rng, lost: &mut lost, marks: &mut marks };
+            let hit = aqm.hit(&mut context, flow);
+            (hit, aqm.zombies.iter().filter(|zombie| **zombie == flow).count())
+        };
+        assert_eq!([hit(2, 0.25), hit(2, 0.9)], [(false, 0); 2]);
+        assert_eq!(hit(2, 0.2), (false, 1));
+        assert_eq!(hit(2, 0.2), (true, 1));
+    }
 }
