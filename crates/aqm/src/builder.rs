@@ -26,7 +26,8 @@ use core::marker::PhantomData;
 ///
 /// [`Build::builder`] and [`Algorithm::builder`](crate::aqm::Algorithm::builder) return one with
 /// the defaults of the type; those of a name in the registry can differ. Parameters without a
-/// setter, such as RED's in an algorithm that tunes RED, are fields of [`Builder::params`].
+/// setter are fields of [`Builder::params`]: those of an algorithm of another crate, and those of
+/// RED in an algorithm that extends RED, which can have the same names.
 #[derive(Clone, Debug)]
 pub struct Builder<Q, P> {
     /// Parameters.
@@ -57,8 +58,8 @@ impl<Q: Build> Builder<Q, Q::Params> {
     }
 }
 
-/// Generates the setters of a struct of [`params!`](crate::params!), by its position in the
-/// parameters of a discipline:
+/// Generates the setters of a struct of [`params!`](crate::params!) (`define`), or the body of a test
+/// that each sets its own parameter (`check`), by its position in the parameters of a discipline:
 ///
 /// - `queue`: of a discipline with an AQM algorithm
 /// - `fair`: of a fair scheduler with an order and an AQM algorithm
@@ -68,40 +69,40 @@ impl<Q: Build> Builder<Q, Q::Params> {
 /// - `tuner`: of an AQM algorithm that extends another one, in a single queue
 /// - `whole`: of a discipline without an AQM algorithm
 macro_rules! setters {
-    (queue $Name:ident $fields:tt) => {
-        $crate::builder::setters! {
-            @ [L] [Combined<$Name, L>] [frame] $fields }
+    ($mode:ident queue $Name:ident $fields:tt) => {
+        $crate::builder::setters! { @$mode [L] [Combined<$Name, L>] [frame] $fields }
     };
-    (fair $Name:ident $fields:tt) => {
+    ($mode:ident fair $Name:ident $fields:tt) => {
         $crate::builder::setters! {
-            @ [O, L] [Combined<Combined<$Name, O>, L>] [frame frame] $fields }
+            @$mode [O, L] [Combined<Combined<$Name, O>, L>] [frame frame] $fields }
     };
-    (order $Name:ident $fields:tt) => {
+    ($mode:ident order $Name:ident $fields:tt) => {
         $crate::builder::setters! {
-            @ [L] [Combined<Combined<FairParams, $Name>, L>]
-            [frame aqm] $fields }
+            @$mode [L] [Combined<Combined<FairParams, $Name>, L>] [frame aqm] $fields }
     };
-    (aqm $Name:ident $fields:tt) => {
-        $crate::builder::setters! {
-            @ [F] [Combined<F, $Name>] [aqm] $fields }
+    (define aqm $Name:ident $fields:tt) => {
+        $crate::builder::setters! { @define [F] [Combined<F, $Name>] [aqm] $fields }
     };
-    (single $Name:ident $fields:tt) => {
+    (check aqm $Name:ident $fields:tt) => {
+        $crate::builder::setters! { @check [] [Combined<SingleParams, $Name>] [aqm] $fields }
+        $crate::builder::setters! { @check [] [Combined<FqParams, $Name>] [aqm] $fields }
         $crate::builder::setters! {
-            @ [] [Combined<SingleParams, $Name>] [aqm] $fields }
+            @check [] [Combined<Combined<FairParams, DrrParams>, $Name>] [aqm] $fields }
     };
-    (tuner $Name:ident $fields:tt) => {
-        $crate::builder::setters! {
-            @ [L] [Combined<SingleParams, Combined<$Name, L>>]
-            [aqm frame] $fields }
+    ($mode:ident single $Name:ident $fields:tt) => {
+        $crate::builder::setters! { @$mode [] [Combined<SingleParams, $Name>] [aqm] $fields }
     };
-    (whole $Name:ident $fields:tt) => {
+    ($mode:ident tuner $Name:ident $fields:tt) => {
         $crate::builder::setters! {
-            @ [] [$Name] [] $fields }
+            @$mode [L] [Combined<SingleParams, Combined<$Name, L>>] [aqm frame] $fields }
+    };
+    ($mode:ident whole $Name:ident $fields:tt) => {
+        $crate::builder::setters! { @$mode [] [$Name] [] $fields }
     };
     (@place $builder:ident [$($part:ident)*]) => {
         $builder.params$(.$part)*
     };
-    (@ [$($Other:ident),*] [$($Params:tt)*] $place:tt {
+    (@define [$($Other:ident),*] [$($Params:tt)*] $place:tt {
         $(
             #[doc = $about:literal]
             $(#[doc = $more:literal])*
@@ -127,6 +128,60 @@ macro_rules! setters {
             }
         };
     };
+    (@check [$($Other:ident),*] [$($Params:tt)*] $place:tt {
+        $(
+            #[doc = $about:literal]
+            $(#[doc = $more:literal])*
+            $field:ident: $Type:ty = $default:expr,
+                [$($lo:expr => $hi:expr)?], $symbol:literal, [$($alias:literal),*];
+        )*
+    }) => {{
+        #[allow(unused_imports, reason = "a position needs some of them")]
+        use $crate::{
+            aqm::SingleParams, params::Combined, sched::drr::DrrParams, sched::fair::FairParams,
+            sched::fq::FqParams,
+        };
+        $( type $Other = $crate::params::Nothing; )*
+        type All = $($Params)*;
+        $(
+            let range: Option<($Type, $Type)> = $crate::params!(@range $($lo => $hi)?);
+            $crate::builder::tests::check_setter::<All, $Type>(
+                stringify!($field), range, |builder, value| builder.$field(value),
+            );
+        )*
+    }};
 }
 
 pub(crate) use setters;
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::params::Value;
+    use alloc::string::String;
+    use core::fmt::Debug;
+
+    /// Checks that the setter `set` does what [`Params::set`] does for `name`, with a value other
+    /// than the default.
+    pub(crate) fn check_setter<P: Params + Debug + PartialEq, T: Value>(
+        name: &str,
+        range: Option<(T, T)>,
+        set: impl FnOnce(Builder<(), P>, T) -> Builder<(), P>,
+    ) {
+        let start = P::default();
+        let row = start.table().into_iter().find(|row| row.name == name).unwrap();
+        let bounds = range.iter().flat_map(|(lo, hi)| [lo.write(), hi.write()]);
+        let words = row.kind.split('|').chain(["true", "false"]).map(String::from);
+        let (text, expected) = bounds
+            .chain(words)
+            .find_map(|text| {
+                let mut params = start.clone();
+                params.set(name, Setting::Text(&text)).ok()?;
+                (params != start).then_some((text, params))
+            })
+            .unwrap_or_else(|| panic!("{name} has no value besides its default"));
+        let value = T::read(Setting::Text(&text)).unwrap();
+        let builder = Builder { params: start, discipline: PhantomData };
+        assert_eq!(set(builder, value).params, expected, "setter {name}");
+    }
+}

@@ -193,10 +193,17 @@ pub fn range_text<T: Value>(range: &Option<(T, T)>) -> String {
 macro_rules! params {
     (@range) => { None };
     (@range $lo:expr => $hi:expr) => { Some(($lo, $hi)) };
-    // In this crate: with setters of the builder, by position.
-    ($(#[$outer:meta])* $vis:vis struct $Name:ident: $position:ident { $($fields:tt)* }) => {
-        $crate::params! { $(#[$outer])* $vis struct $Name { $($fields)* } }
-        $crate::builder::setters! { $position $Name { $($fields)* } }
+    // In this crate: with setters of the builder, by position, and a test of them.
+    ($(#[$outer:meta])* $vis:vis struct $Name:ident: $position:ident $fields:tt) => {
+        $crate::params! { $(#[$outer])* $vis struct $Name $fields }
+        $crate::builder::setters! { define $position $Name $fields }
+
+        #[cfg(test)]
+        #[test]
+        #[expect(non_snake_case, reason = "the test has the name of the struct")]
+        fn $Name() {
+            $crate::builder::setters! { check $position $Name $fields }
+        }
     };
     (
         $(#[$outer:meta])*

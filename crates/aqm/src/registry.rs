@@ -1,5 +1,9 @@
 //! Registry of all disciplines, by name.
 
+mod open;
+
+pub use open::Registry;
+
 use crate::aqm::af_qcn::AfQcn;
 use crate::aqm::afd::Afd;
 use crate::aqm::api::Api;
@@ -42,8 +46,8 @@ use crate::sched::wf2q::Wf2q;
 use crate::sched::wfq::Wfq;
 use crate::units::Rate;
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::vec::Vec;
+use core::any::TypeId;
 
 /// A discipline in the registry.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +66,8 @@ pub struct QdiscEntry {
     preset: &'static [(&'static str, &'static str)],
     make: Make,
     check: Check,
+    /// Type of the discipline.
+    type_id: fn() -> TypeId,
 }
 
 type Check = fn(&QdiscEntry, &[(&str, Setting<'_>)]) -> Result<()>;
@@ -101,6 +107,7 @@ impl QdiscEntry {
             preset: &[],
             make: make::<Q>,
             check: check_settings::<Q::Params>,
+            type_id: TypeId::of::<Q>,
         }
     }
 
@@ -187,6 +194,7 @@ macro_rules! registry {
             decides: $decides, source: $source,
             preset: &$preset, make: make::<$Type>,
             check: check_settings::<<$Type as Build>::Params>,
+            type_id: TypeId::of::<$Type>,
         }),*];
     };
 }
@@ -346,63 +354,6 @@ registry! {
         "RFC 8033 in the flows of RFC 8290";
 }
 
-/// Disciplines that can be built by name: those of [`REGISTRY`], and others.
-///
-/// ```
-/// use sojourn_aqm::aqm::{SingleQueue, codel::CoDel};
-/// use sojourn_aqm::registry::{QdiscEntry, Registry};
-///
-/// let mine = QdiscEntry::new::<SingleQueue<CoDel>>("mine", "CoDel under a name of its own");
-/// let registry = Registry::standard().with(mine)?;
-/// assert_eq!(registry.find("mine")?.name, "mine");
-/// assert_eq!(registry.find("fq-codel")?.name, "fq_codel");
-/// # Ok::<(), sojourn_aqm::Error>(())
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct Registry {
-    added: Vec<QdiscEntry>,
-}
-
-impl Registry {
-    /// Returns the registry of [`REGISTRY`].
-    pub fn standard() -> Registry {
-        Registry::default()
-    }
-
-    /// Adds `entry`.
-    ///
-    /// # Errors
-    /// A name or alias that is in use, or that has other characters than lower-case letters, digits
-    /// and underscores.
-    pub fn with(mut self, entry: QdiscEntry) -> Result<Registry> {
-        for name in [entry.name].iter().chain(entry.aliases) {
-            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-            if name.is_empty() || !name.chars().all(plain) {
-                let text = format!("{name:?} is not made of a to z, 0 to 9 and \"_\"");
-                return Err(Error::new(text).at("name"));
-            }
-            if self.entries().any(|e| e.is_called(name)) {
-                return Err(Error::new(format!("{name:?} names two disciplines")).at("name"));
-            }
-        }
-        self.added.push(entry);
-        Ok(self)
-    }
-
-    /// Iterates over all entries: those of [`REGISTRY`], then the added ones in order.
-    pub fn entries(&self) -> impl Iterator<Item = &QdiscEntry> + Clone {
-        REGISTRY.iter().chain(&self.added)
-    }
-
-    /// Returns the entry called `name`, as [`find`].
-    ///
-    /// # Errors
-    /// As [`find`].
-    pub fn find(&self, name: &str) -> Result<&QdiscEntry> {
-        find_in(self.entries(), name)
-    }
-}
-
 /// Returns the entry called `name`, by canonical name or alias. Case is ignored, and dashes equal
 /// underscores.
 ///
@@ -445,24 +396,6 @@ pub fn check(name: &str, settings: &[(&str, Setting<'_>)]) -> Result<()> {
 mod tests {
     use super::*;
     use alloc::string::ToString;
-
-    #[test]
-    fn added_names_are_plain_and_not_in_use() {
-        let entry = |name| QdiscEntry::new::<DropTail>(name, "");
-        let added = Registry::standard().with(entry("mine")).unwrap();
-        assert!(added.find("MINE").is_ok() && find("mine").is_err());
-        assert!(added.find("mime").unwrap_err().to_string().contains("did you mean \"mine\"?"));
-        for (name, text) in [
-            ("mine", "\"mine\" names two disciplines"),
-            ("pfifo", "\"pfifo\" names two disciplines"),
-            ("My-AQM", "\"My-AQM\" is not made of"),
-            ("", "\"\" is not made of"),
-        ] {
-            assert!(added.clone().with(entry(name)).unwrap_err().text().starts_with(text));
-        }
-        let alias = QdiscEntry { aliases: &["codel"], ..entry("other") };
-        assert!(added.with(alias).is_err());
-    }
 
     #[test]
     fn settings_are_checked_without_a_link() {
