@@ -11,8 +11,36 @@ use core::fmt;
 /// Only construction can fail; no operation on packets returns an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
+    kind: ErrorKind,
     path: String,
     text: String,
+}
+
+/// Kind of an [`Error`], to match on.
+///
+/// ```
+/// use sojourn_aqm::aqm::codel::CoDel;
+/// use sojourn_aqm::{Algorithm, ErrorKind, Rate, Size};
+///
+/// let error = CoDel::builder().limit(Size::Packets(0)).build(Rate(10_000_000)).unwrap_err();
+/// match error.kind() {
+///     ErrorKind::OutOfRange => assert_eq!(error.path(), "limit"),
+///     _ => unreachable!(),
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A value that cannot be used: wrong type, unit or form, or in conflict with another value.
+    Invalid,
+    /// A number or quantity outside its range.
+    OutOfRange,
+    /// A name that does not exist: of a discipline, a parameter, a key, a choice and others.
+    UnknownName,
+    /// A required value that is not given.
+    Missing,
+    /// A feature that does not exist here; the message names an alternative.
+    Unavailable,
 }
 
 /// Longest quotation of the input in a message, in characters.
@@ -25,11 +53,13 @@ const KNOWN_MAX: usize = 1000;
 pub type Result<T> = core::result::Result<T, Error>;
 
 impl Error {
-    /// Creates an error with the message `text`; [`Error::at`] adds the path.
+    /// Creates an error of the kind [`ErrorKind::Invalid`] with the message `text`; [`Error::at`]
+    /// adds the path.
     ///
     /// Quoted input (as written by `{:?}`) is cut after 60 characters, and its length is added.
     pub fn new(text: impl Into<String>) -> Error {
-        Error { path: String::new(), text: sentence(&text.into()) }
+        let text = sentence(&text.into());
+        Error { kind: ErrorKind::Invalid, path: String::new(), text }
     }
 
     /// Creates the error for a `name` that is not in `allowed`, and suggests the nearest one.
@@ -42,7 +72,18 @@ impl Error {
         if let Some(near) = nearest(name, allowed.clone()) {
             text += &format!(", did you mean {near:?}?");
         }
-        Error::new(text + &known(allowed))
+        Error::new(text + &known(allowed)).of_kind(ErrorKind::UnknownName)
+    }
+
+    /// Returns the error as one of `kind`.
+    #[must_use]
+    pub fn of_kind(self, kind: ErrorKind) -> Error {
+        Error { kind, ..self }
+    }
+
+    /// Kind of the error.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
     }
 
     /// Prepends `key` to the path.

@@ -85,7 +85,7 @@ pub mod units;
 pub use aqm::Algorithm;
 pub use builder::Builder;
 pub use context::{Context, DropReason, Dropped, Marks};
-pub use error::{Error, Result};
+pub use error::{Error, ErrorKind, Result};
 pub use link::{Link, LinkSpec, Opportunities};
 pub use packet::{Ecn, Packet};
 pub use params::Setting;

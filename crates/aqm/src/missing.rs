@@ -1,7 +1,7 @@
 //! Names that users look for and that do not exist: description, reason, and alternative. Unknown
 //! names are looked up here before a spelling correction is suggested.
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use alloc::format;
 
 /// A feature that does not exist, with an alternative.
@@ -31,7 +31,8 @@ impl Missing {
     pub fn error(&self, name: &str) -> Error {
         let yet = if self.planned { " yet" } else { "" };
         let Missing { about, instead, .. } = self;
-        Error::new(format!("{name:?} ({about}) is not available{yet}; use {instead}"))
+        let text = format!("{name:?} ({about}) is not available{yet}; use {instead}");
+        Error::new(text).of_kind(ErrorKind::Unavailable)
     }
 }
 

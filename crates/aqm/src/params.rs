@@ -26,7 +26,7 @@ mod value;
 pub use both::{Combined, Nothing};
 pub use value::Value;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -170,7 +170,8 @@ pub fn checked<T: Value>(value: T, range: Option<(T, T)>) -> Result<T> {
     let text = value.write();
     T::read(Setting::Text(&text))?;
     let (lo, hi) = (lo.write(), hi.write());
-    Err(Error::new(format!("{text} is out of range, allowed: {lo} to {hi}")))
+    let text = format!("{text} is out of range, allowed: {lo} to {hi}");
+    Err(Error::new(text).of_kind(ErrorKind::OutOfRange))
 }
 
 /// Formats a range; used by [`params!`](crate::params!). An unreachable upper end is omitted, and a

@@ -4,7 +4,7 @@
 use crate::parsing::keys::{DefaultValue, Key, Table};
 use serde_json::{Map, Value as Json};
 use sojourn_aqm::Built;
-use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::error::{Error, ErrorKind, Result};
 use sojourn_aqm::params::{ParamRow, Params, Setting, Value, answers, read_checked, unknown};
 use sojourn_aqm::qdisc::Env;
 use sojourn_aqm::registry::{QdiscEntry, Registry};
@@ -53,7 +53,7 @@ impl<'a> KeyReader<'a> {
     /// # Errors
     /// If it is missing.
     pub fn require(&self, key: &str) -> Result<&'a Json> {
-        self.get(key).ok_or_else(|| Error::new("is missing").at(key))
+        self.get(key).ok_or_else(|| missing(key))
     }
 
     /// Parse the value of `key`, if given.
@@ -90,6 +90,11 @@ impl<'a> KeyReader<'a> {
     pub fn text(&self, key: &str) -> Result<String> {
         text(&self.get_or_default(key)).map(str::to_string).map_err(|e| e.at(key))
     }
+}
+
+/// The error for a required key that is not given.
+fn missing(key: &str) -> Error {
+    Error::new("is missing").of_kind(ErrorKind::Missing).at(key)
 }
 
 /// Parse a value from the table of keys.
@@ -228,7 +233,7 @@ impl<'a> NamedParams<'a> {
             return Ok(NamedParams { name, settings: settings.collect(), lists: Vec::new() });
         }
         let map = table(json)?;
-        let name = map.get("name").ok_or_else(|| Error::new("is missing").at("name"))?;
+        let name = map.get("name").ok_or_else(|| missing("name"))?;
         let name = text(name).map_err(|e| e.at("name"))?;
         let (mut settings, mut lists) = (Vec::new(), Vec::new());
         for (key, json) in map.iter().filter(|(key, _)| *key != "name") {

@@ -7,7 +7,7 @@ use crate::parsing::distribution::Distribution;
 use crate::parsing::parse::{self, NamedParams};
 use serde_json::{Value as Json, json};
 use sojourn_aqm::cast;
-use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::error::{Error, ErrorKind, Result};
 use sojourn_aqm::params;
 use sojourn_aqm::params::{ParamRow, ParamRows, Params};
 use sojourn_aqm::units::{Span, Time};
@@ -58,6 +58,12 @@ const ROWS_MAX: usize = 50_000_000;
 const LATEST_S: f64 = 1e7;
 
 impl Trace {
+    /// Create a trace of these rows, which are validated with the scenario.
+    pub fn new(shift: TraceParams, rows: Vec<Record>) -> Trace {
+        let flows = rows.iter().any(|row| row.flow > 0);
+        Trace { shift, rows: rows.into(), flows }
+    }
+
     /// Parse a trace. An empty trace is accepted here and rejected by `validate`, so that
     /// the registry can list the parameters.
     ///
@@ -128,7 +134,8 @@ impl Trace {
     /// If the trace is empty, a row names a member that does not exist, or a packet is too large.
     pub fn validate(&self, count: u64, packets: bool) -> Result<()> {
         if self.rows.is_empty() {
-            return Err(Error::new("is missing or empty").at("time_s"));
+            let error = Error::new("is missing or empty").of_kind(ErrorKind::Missing);
+            return Err(error.at("time_s"));
         }
         for (i, row) in self.rows.iter().enumerate() {
             if u64::from(row.flow) >= count {
