@@ -157,7 +157,8 @@ mod _sojourn {
     #[pyfunction]
     fn canonical_links(links_json: &str) -> PyResult<String> {
         let links = super::links(links_json)?.into_iter();
-        let links: Map<String, Json> = links.map(|l| (l.name.clone(), l.canonical())).collect();
+        let links: Map<String, Json> =
+            links.map(|l| (l.name().to_string(), l.canonical())).collect();
         Ok(Json::from(links).to_string())
     }
 

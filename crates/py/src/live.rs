@@ -85,11 +85,11 @@ pub type LinkChanges = Box<dyn Iterator<Item = (Time, LinkChange)> + Send>;
 /// Create a link as described, with its scheduled changes; its random streams are those of the link
 /// of that name in a simulation.
 pub fn line(def: &LinkConfig, seed: u64, changes: Option<LinkChanges>) -> TimedLink {
-    let key = format!("links.{}", def.name);
-    let link = Link::new(def.spec, def.build().qdisc, random_stream(seed, &key));
+    let key = format!("links.{}", def.name());
+    let link = Link::new(def.spec(), def.build().qdisc, random_stream(seed, &key));
     let mut line = TimedLink::new(link.expect("its rate was checked"));
     if let Some(changes) = changes {
-        let mut spec = def.spec;
+        let mut spec = def.spec();
         line.schedule_changes(Box::new(changes.map(move |(at, change)| {
             let LinkSpec { rate, delay } = spec;
             spec = LinkSpec {
@@ -99,11 +99,11 @@ pub fn line(def: &LinkConfig, seed: u64, changes: Option<LinkChanges>) -> TimedL
             (at, spec)
         })));
     }
-    if let Some(opportunities) = def.opportunities.as_deref() {
+    if let Some(opportunities) = def.opportunities() {
         line.link.set_opportunities(opportunities.clone());
     }
-    if !def.loss.is_lossless() {
-        let mut wire = LossProcess::new(def.loss, random_stream(seed, &format!("{key}.loss")));
+    if !def.loss().is_lossless() {
+        let mut wire = LossProcess::new(def.loss(), random_stream(seed, &format!("{key}.loss")));
         line.set_loss(Box::new(move || wire.next_is_lost()) as LossFn);
     }
     line
@@ -111,8 +111,8 @@ pub fn line(def: &LinkConfig, seed: u64, changes: Option<LinkChanges>) -> TimedL
 
 /// Create a direction as described.
 fn hop(def: &LinkConfig, seed: u64, head: usize) -> Direction {
-    let salt = random::mix(seed ^ u64::from(random::hash(&def.name)));
-    let changes = def.trace.clone().map(|trace| Box::new(trace.link_changes()) as LinkChanges);
+    let salt = random::mix(seed ^ u64::from(random::hash(def.name())));
+    let changes = def.trace().cloned().map(|trace| Box::new(trace.link_changes()) as LinkChanges);
     Direction::new(DirectionConfig {
         line: line(def, seed, changes),
         hash_key: salt,
@@ -182,7 +182,7 @@ impl Pump {
     ) -> PyResult<Pump> {
         let defs = links(links_json)?;
         let find = |name: &str| {
-            let found = defs.iter().find(|def| def.name == name);
+            let found = defs.iter().find(|def| def.name() == name);
             found.ok_or_else(|| InputError::new_err(format!("{name}: is missing")))
         };
         let defs = [find("up")?, find("down")?];
@@ -213,7 +213,7 @@ impl Pump {
         };
         let pump = pump().map_err(|e| PyOSError::new_err(e.to_string()))?;
         let capture = capture.map(|([up, _], writer)| (up, writer));
-        Ok(Pump { pump: Some(pump), qdiscs: defs.map(|def| def.qdisc), seen, capture, tape })
+        Ok(Pump { pump: Some(pump), qdiscs: defs.map(|def| def.qdisc()), seen, capture, tape })
     }
 
     /// Return the samples since the last call, one table per direction.

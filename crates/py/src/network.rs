@@ -33,8 +33,8 @@ pub fn enter_network(namespace: i32) -> PyResult<()> {
 /// for links that never change.
 fn link_changes(scenario: &Scenario) -> Vec<Option<LinkChanges>> {
     let mut table = ChangeSchedule::new(scenario);
-    let mut all: Vec<Vec<_>> = vec![Vec::new(); scenario.links.len()];
-    let end = Time::ZERO + scenario.duration;
+    let mut all: Vec<Vec<_>> = vec![Vec::new(); scenario.links().len()];
+    let end = Time::ZERO + scenario.duration();
     while table.next() <= end {
         let at = table.next();
         while let Some(step) = table.pop_due(at) {
@@ -56,12 +56,12 @@ fn scheduled_link(
     changes: Option<LinkChanges>,
     series: &Arc<Mutex<LinkSeries>>,
 ) -> TimedLink {
-    let mut line = line(&scenario.links[l], scenario.seed, changes);
-    if scenario.tape {
+    let mut line = line(&scenario.links()[l], scenario.seed(), changes);
+    if scenario.tape() {
         line.link.enable_packet_log();
     }
     let look = series.clone();
-    if let Some(every) = scenario.sample {
+    if let Some(every) = scenario.sample() {
         let see = move |now: Time, link: &mut Link| {
             look.lock().unwrap_or_else(PoisonError::into_inner).sample(now, link);
         };
@@ -71,26 +71,26 @@ fn scheduled_link(
     let see = move |_: Time, link: &mut Link| {
         begin.lock().unwrap_or_else(PoisonError::into_inner).before_stats_reset(link);
     };
-    line.reset_stats_at(Time::ZERO + scenario.warmup, Box::new(see));
+    line.reset_stats_at(Time::ZERO + scenario.warmup(), Box::new(see));
     line
 }
 
 /// Hosts and routes of the `i`-th flow of a group.
 fn host_pair(scenario: &Scenario, def: &FlowConfig, i: u64) -> HostPair {
-    let of_links = def.links_delay(&scenario.links, i);
-    let rtt = Flow::rtt_of(def, i, of_links, scenario.seed);
-    let [there, back] = def.routes[def.route_index(i)].clone();
+    let of_links = def.links_delay(scenario.links(), i);
+    let rtt = Flow::rtt_of(def, i, of_links, scenario.seed());
+    let [there, back] = def.route(i).clone();
     let lag = Span(rtt.0 - of_links.0);
     let there = Route { path: there, delay: Span::ZERO };
-    HostPair { ways: [there, Route { path: back, delay: lag }], class: def.class }
+    HostPair { ways: [there, Route { path: back, delay: lag }], class: def.class() }
 }
 
 /// Rows whose flows cross link `l` on their forward path.
 fn rows_crossing(scenario: &Scenario, l: usize) -> Vec<usize> {
     let each = |def: &FlowConfig| -> Vec<bool> {
-        (0..def.count).map(|i| def.routes[def.route_index(i)][0].contains(&l)).collect()
+        (0..def.count()).map(|i| def.route(i)[0].contains(&l)).collect()
     };
-    let crosses = scenario.flows.iter().flat_map(each).enumerate();
+    let crosses = scenario.flows().iter().flat_map(each).enumerate();
     crosses.filter_map(|(row, crosses)| crosses.then_some(row)).collect()
 }
 
@@ -101,10 +101,10 @@ fn received_columns(scenario: &Scenario, looks: &[Vec<u64>]) -> Vec<(String, Col
         let sums = looks.iter().map(|row| row[from..to].iter().sum()).collect();
         columns.push((format!("{kind}/{name}/received_bytes"), Column::U64(sums)));
     };
-    for def in scenario.flows.iter().filter(|_| scenario.sample.is_some()) {
-        let end = first + cast::index(def.count);
-        put("groups", &def.name, first, end);
-        for i in 0..if scenario.sample_flows { def.count } else { 0 } {
+    for def in scenario.flows().iter().filter(|_| scenario.sample().is_some()) {
+        let end = first + cast::index(def.count());
+        put("groups", def.name(), first, end);
+        for i in 0..if scenario.sample_flows() { def.count() } else { 0 } {
             let row = first + cast::index(i);
             put("flows", &def.flow_name(i), row, row + 1);
         }
@@ -130,9 +130,9 @@ impl Network {
     fn new(senders: i32, receivers: i32, scenario_json: &str) -> PyResult<Network> {
         let scenario = Scenario::from_json(scenario_json).map_err(refused)?;
         let pairs: Vec<HostPair> = scenario
-            .flows
+            .flows()
             .iter()
-            .flat_map(|def| (0..def.count).map(|i| host_pair(&scenario, def, i)))
+            .flat_map(|def| (0..def.count()).map(|i| host_pair(&scenario, def, i)))
             .collect();
         if pairs.len() > HOSTS_MAX {
             let text =
@@ -140,13 +140,13 @@ impl Network {
             return Err(InputError::new_err(text));
         }
         let series: Vec<Arc<Mutex<LinkSeries>>> =
-            scenario.links.iter().map(|_| Default::default()).collect();
+            scenario.links().iter().map(|_| Default::default()).collect();
         let changes = link_changes(&scenario).into_iter().enumerate();
         let lines =
             changes.map(|(l, changes)| scheduled_link(&scenario, l, changes, &series[l])).collect();
-        let (warm, end) = (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration);
-        let salt = random::mix(scenario.seed);
-        let sample = scenario.sample;
+        let (warm, end) = (Time::ZERO + scenario.warmup(), Time::ZERO + scenario.duration());
+        let salt = random::mix(scenario.seed());
+        let sample = scenario.sample();
         let carrier = Carrier::new(NetworkConfig { lines, pairs, warm, end, sample, salt });
         let ends = [Arc::new(pump::duplicate(senders)?), Arc::new(pump::duplicate(receivers)?)];
         let (from, to) = (ends.to_vec(), ends.to_vec());
@@ -173,21 +173,21 @@ impl Network {
         let mut net = report.carrier;
         let (mut links, mut columns) = (Map::new(), Vec::new());
         let rows = net.host_pair_of_flow();
-        let lines = net.lines().iter_mut().zip(&self.scenario.links).enumerate();
+        let lines = net.lines().iter_mut().zip(self.scenario.links()).enumerate();
         for (l, (line, def)) in lines {
-            let mut link = outcome::link_summary(def.qdisc, &mut line.link, 0.0);
+            let mut link = outcome::link_summary(def.qdisc(), &mut line.link, 0.0);
             link["lost_on_wire_packets"] = line.randomly_lost.into();
             link["rows"] = rows_crossing(&self.scenario, l).into();
-            links.insert(def.name.clone(), link);
-            if self.scenario.tape {
-                outcome::packet_log_columns(&def.name, &line.link, &rows, &mut columns);
+            links.insert(def.name().to_string(), link);
+            if self.scenario.tape() {
+                outcome::packet_log_columns(def.name(), &line.link, &rows, &mut columns);
             }
         }
-        if self.scenario.sample.is_some() {
-            for (series, def) in self.series.iter().zip(&self.scenario.links) {
+        if self.scenario.sample().is_some() {
+            for (series, def) in self.series.iter().zip(self.scenario.links()) {
                 let seen = series.lock().unwrap_or_else(PoisonError::into_inner).take();
                 seen.columns(&mut |what, column: Column| {
-                    columns.push((format!("links/{}/{what}", def.name), column));
+                    columns.push((format!("links/{}/{what}", def.name()), column));
                 });
             }
         }

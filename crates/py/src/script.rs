@@ -52,9 +52,10 @@ impl Script {
     #[new]
     fn new(scenario_json: &str) -> PyResult<Script> {
         let scenario = Scenario::from_json(scenario_json).map_err(refused)?;
-        let group =
-            |def: &sojourn_sim::config::flows::FlowConfig| (def.name.clone(), def.tcp.is_some());
-        let groups = scenario.flows.iter().map(group).collect();
+        let group = |def: &sojourn_sim::config::flows::FlowConfig| {
+            (def.name().to_string(), def.tcp().is_some())
+        };
+        let groups = scenario.flows().iter().map(group).collect();
         Ok(Script { script: Some(script::Script::new(scenario)), groups })
     }
 

@@ -38,7 +38,7 @@ fn transfers(columns: &[(String, Column)]) -> Transfers {
 fn play(scenario: &Scenario) -> (Vec<serde_json::Value>, Transfers, Vec<(Time, Action)>) {
     let mut script = Script::new(scenario.clone());
     let (mut ends, mut cues) = (BinaryHeap::new(), Vec::new());
-    let end = Time::ZERO + scenario.duration;
+    let end = Time::ZERO + scenario.duration();
     loop {
         let (next, over) = (script.next(), ends.peek().map_or(Time::NEVER, |Reverse((at, _))| *at));
         if next.min(over) >= end {

@@ -10,7 +10,7 @@ use super::link_trace::{LinkChange, ROWS_MAX};
 use super::links::LinkConfig;
 use crate::parsing::keys;
 use crate::parsing::parse::{self, KeyReader};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::Value;
 use sojourn_aqm::units::Span;
@@ -109,7 +109,7 @@ impl Change {
     }
 
     /// Canonical JSON form.
-    pub fn canonical(&self, links: &[LinkConfig], flows: &[FlowConfig]) -> Json {
+    pub(crate) fn canonical(&self, links: &[LinkConfig], flows: &[FlowConfig]) -> Json {
         let names = |groups: &[usize]| groups.iter().map(|g| flows[*g].name.clone()).collect();
         let (join, leave): (Vec<String>, Vec<String>) = (names(&self.join), names(&self.leave));
         let mut json = json!({ "at": self.at.write() });
@@ -120,14 +120,7 @@ impl Change {
             json["leave"] = leave.into();
         }
         for (l, change) in &self.links {
-            let mut map = Map::new();
-            if let Some(rate) = change.rate {
-                map.insert("rate".into(), rate.write().into());
-            }
-            if let Some(delay) = change.delay {
-                map.insert("delay".into(), delay.write().into());
-            }
-            json["links"][&links[*l].name] = map.into();
+            json["links"][&links[*l].name] = change.canonical();
         }
         json
     }

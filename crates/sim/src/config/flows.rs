@@ -23,26 +23,26 @@ const NUMBER: &str = "{i}";
 #[derive(Clone, Debug)]
 pub struct FlowConfig {
     /// Name.
-    pub name: String,
+    pub(crate) name: String,
     /// Number of flows.
-    pub count: u64,
+    pub(crate) count: u64,
     /// Traffic source.
-    pub source: Source,
+    pub(crate) source: Source,
     /// TCP; None means UDP.
-    pub tcp: Option<TcpParams>,
+    pub(crate) tcp: Option<TcpParams>,
     /// Links crossed by each flow, by index, in order: path and return path, the latter empty for a
     /// pure delay. A single entry if all flows cross the same links.
-    pub routes: Vec<Route>,
+    pub(crate) routes: Vec<Route>,
     /// Path and return path as written.
-    pub written: [Vec<String>; 2],
+    pub(crate) written: [Vec<String>; 2],
     /// Round-trip propagation delay; None for that of the links.
-    pub rtt: Option<Distribution<Span>>,
+    pub(crate) rtt: Option<Distribution<Span>>,
     /// Traffic class of the packets.
-    pub class: u16,
+    pub(crate) class: u16,
     /// Time at which the group joins, set by the scenario's changes; None for the start.
-    pub joins: Option<Span>,
+    pub(crate) joins: Option<Span>,
     /// Time at which the group leaves, set by the scenario's changes; None for never.
-    pub leaves: Option<Span>,
+    pub(crate) leaves: Option<Span>,
 }
 
 /// Maximum number of links on all paths together. A path per flow counts per flow.
@@ -131,8 +131,46 @@ impl FlowConfig {
         Ok(flow)
     }
 
+    /// Name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Number of flows.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Traffic source.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// TCP; None means UDP.
+    pub fn tcp(&self) -> Option<&TcpParams> {
+        self.tcp.as_ref()
+    }
+
+    /// Round-trip propagation delay; None for that of the links.
+    pub fn rtt(&self) -> Option<&Distribution<Span>> {
+        self.rtt.as_ref()
+    }
+
+    /// Traffic class of the packets.
+    pub fn class(&self) -> u16 {
+        self.class
+    }
+
+    /// Links of the `i`-th flow, by index.
+    ///
+    /// # Panics
+    /// If the group has no such flow.
+    pub fn route(&self, i: u64) -> &Route {
+        &self.routes[self.route_index(i)]
+    }
+
     /// Index of the route of the `i`-th flow.
-    pub fn route_index(&self, i: u64) -> usize {
+    pub(crate) fn route_index(&self, i: u64) -> usize {
         if self.routes.len() == 1 { 0 } else { cast::index(i) }
     }
 

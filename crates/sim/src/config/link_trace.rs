@@ -2,7 +2,7 @@
 
 use crate::parsing::keys;
 use crate::parsing::parse::{self, KeyReader};
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::Value;
 use sojourn_aqm::units::{Rate, Span, Time};
@@ -25,20 +25,48 @@ pub struct LinkChange {
     pub delay: Option<Span>,
 }
 
+impl LinkChange {
+    /// Canonical JSON form.
+    pub(super) fn canonical(self) -> Json {
+        let mut map = Map::new();
+        if let Some(rate) = self.rate {
+            map.insert("rate".into(), rate.write().into());
+        }
+        if let Some(delay) = self.delay {
+            map.insert("delay".into(), delay.write().into());
+        }
+        map.into()
+    }
+}
+
 /// Recorded rates, delays or both of a link over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// Start of each row.
-    pub at: Vec<Span>,
+    pub(crate) at: Vec<Span>,
     /// Rate from then on; None if only delays were recorded.
-    pub rate: Option<Vec<Rate>>,
+    pub(crate) rate: Option<Vec<Rate>>,
     /// Delay from then on; None if only rates were recorded.
-    pub delay: Option<Vec<Span>>,
+    pub(crate) delay: Option<Vec<Span>>,
     /// Time after which the trace starts again.
-    pub repeat: Option<Span>,
+    pub(crate) repeat: Option<Span>,
 }
 
 impl Trace {
+    /// Create the trace whose rows start at the times `at`, with these rates and delays, which
+    /// starts again after `repeat`.
+    ///
+    /// # Errors
+    /// As [`Trace::parse`].
+    pub fn new(
+        at: Vec<Span>,
+        rate: Option<Vec<Rate>>,
+        delay: Option<Vec<Span>>,
+        repeat: Option<Span>,
+    ) -> Result<Trace> {
+        Trace::parse(&Trace { at, rate, delay, repeat }.canonical())
+    }
+
     /// Parse the trace of a link: columns of integers.
     ///
     /// # Errors
@@ -75,6 +103,16 @@ impl Trace {
             delay: delay.map(spans),
             repeat,
         })
+    }
+
+    /// Start of each row.
+    pub fn times(&self) -> &[Span] {
+        &self.at
+    }
+
+    /// Time after which the trace starts again.
+    pub fn repeat(&self) -> Option<Span> {
+        self.repeat
     }
 
     /// Check that the trace does not cause too many changes in a run of this length.

@@ -18,21 +18,21 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct LinkConfig {
     /// Name.
-    pub name: String,
+    pub(crate) name: String,
     /// Rate and propagation delay.
-    pub spec: LinkSpec,
+    pub(crate) spec: LinkSpec,
     /// Canonical name of the discipline.
-    pub qdisc: &'static str,
+    pub(crate) qdisc: &'static str,
     /// All parameters of the discipline; links with equal parameters share them.
-    pub params: Arc<[ParamRow]>,
+    pub(crate) params: Arc<[ParamRow]>,
     /// Random loss after the queue.
-    pub loss: LossModel,
+    pub(crate) loss: LossModel,
     /// Recorded changes of rate or delay.
-    pub trace: Option<Trace>,
+    pub(crate) trace: Option<Trace>,
     /// Recorded delivery opportunities, which replace the rate.
-    pub opportunities: Option<Box<Opportunities>>,
+    pub(crate) opportunities: Option<Box<Opportunities>>,
     /// State of the discipline without packets, bytes.
-    pub state: usize,
+    pub(crate) state: usize,
     entry: Arc<QdiscEntry>,
 }
 
@@ -70,6 +70,41 @@ impl LinkConfig {
             state,
             entry: entry.into(),
         })
+    }
+
+    /// Name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Rate and propagation delay.
+    pub fn spec(&self) -> LinkSpec {
+        self.spec
+    }
+
+    /// Canonical name of the discipline.
+    pub fn qdisc(&self) -> &'static str {
+        self.qdisc
+    }
+
+    /// All parameters of the discipline.
+    pub fn params(&self) -> &[ParamRow] {
+        &self.params
+    }
+
+    /// Random loss after the queue.
+    pub fn loss(&self) -> LossModel {
+        self.loss
+    }
+
+    /// Recorded changes of rate or delay.
+    pub fn trace(&self) -> Option<&Trace> {
+        self.trace.as_ref()
+    }
+
+    /// Recorded delivery opportunities, which replace the rate.
+    pub fn opportunities(&self) -> Option<&Opportunities> {
+        self.opportunities.as_deref()
     }
 
     /// Build a new instance of the discipline.

@@ -15,7 +15,7 @@ use crate::parsing::parse::{self, KeyReader};
 use rand_pcg::Pcg64Mcg;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::error::Result;
-use sojourn_aqm::params;
+use sojourn_aqm::params::{self, Value};
 use sojourn_aqm::random::Random;
 
 /// Loss model of a link.
@@ -61,9 +61,9 @@ impl LossModel {
     /// Canonical JSON form.
     pub fn canonical(self) -> Json {
         match self {
-            LossModel::Random(chance) => chance.into(),
+            LossModel::Random(chance) => number(chance),
             LossModel::Bursts { p, r, bad_loss: bad, good_loss: good } => {
-                json!({"p": p, "r": r, "1-h": bad, "1-k": good})
+                json!({"p": number(p), "r": number(r), "1-h": number(bad), "1-k": number(good)})
             }
         }
     }
@@ -72,6 +72,11 @@ impl LossModel {
     pub fn is_lossless(self) -> bool {
         self == LossModel::Random(0.0)
     }
+}
+
+/// Write a number; one that JSON does not have (NaN) becomes text, which the parser refuses.
+fn number(x: f64) -> Json {
+    if x.is_finite() { x.into() } else { x.write().into() }
 }
 
 /// State of a lossy channel.

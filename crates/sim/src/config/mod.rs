@@ -1,5 +1,6 @@
 //! A parsed scenario: links, flows, changes and limits.
 
+pub mod builder;
 pub mod changes;
 pub(crate) mod check;
 pub mod flows;

@@ -1,6 +1,7 @@
 //! Parser and validation of a scenario's JSON. A parsed scenario is valid: nothing that uses it can
 //! fail.
 
+use super::builder::ScenarioBuilder;
 use super::flows::{FlowConfig, parse_flows};
 use super::links::{LinkConfig, parse_links_with};
 use crate::collections::event_queue::EventQueue;
@@ -20,25 +21,25 @@ use std::fmt;
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// Name, for titles.
-    pub name: String,
+    pub(crate) name: String,
     /// Simulated time.
-    pub duration: Span,
+    pub(crate) duration: Span,
     /// Time before the measured interval.
-    pub warmup: Span,
+    pub(crate) warmup: Span,
     /// Seed of all random streams.
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// Sampling interval of the time series; None for no series.
-    pub sample: Option<Span>,
+    pub(crate) sample: Option<Span>,
     /// True if every packet is logged.
-    pub tape: bool,
+    pub(crate) tape: bool,
     /// Links, sorted by name.
-    pub links: Vec<LinkConfig>,
+    pub(crate) links: Vec<LinkConfig>,
     /// Groups of flows, as declared.
-    pub flows: Vec<FlowConfig>,
+    pub(crate) flows: Vec<FlowConfig>,
     /// Scheduled changes, as declared.
-    pub changes: Vec<Change>,
+    pub(crate) changes: Vec<Change>,
     /// True if each flow has time series, not only links and groups.
-    pub sample_flows: bool,
+    pub(crate) sample_flows: bool,
 }
 
 /// Maximum number of flows.
@@ -47,6 +48,11 @@ const FLOWS_MAX: u64 = 1_000_000;
 const SAMPLES_MAX: u64 = 100_000_000;
 
 impl Scenario {
+    /// Return a builder of a scenario of this length.
+    pub fn builder(duration: Span) -> ScenarioBuilder {
+        ScenarioBuilder::new(duration)
+    }
+
     /// Parse a scenario.
     ///
     /// # Errors
@@ -66,7 +72,7 @@ impl Scenario {
         Scenario::parse(&json, registry)
     }
 
-    fn parse(json: &Json, registry: &Registry) -> Result<Scenario> {
+    pub(super) fn parse(json: &Json, registry: &Registry) -> Result<Scenario> {
         let fields = KeyReader::new(json, &keys::SCENARIO)?;
         let duration: Span = fields.read_or_default("duration")?;
         let warmup: Span = fields.read_or_default("warmup")?;
@@ -132,6 +138,56 @@ impl Scenario {
             return Err(Error::new(text).at("sample"));
         }
         Ok(())
+    }
+
+    /// Name, for titles.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Simulated time.
+    pub fn duration(&self) -> Span {
+        self.duration
+    }
+
+    /// Time before the measured interval.
+    pub fn warmup(&self) -> Span {
+        self.warmup
+    }
+
+    /// Seed of all random streams.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Sampling interval of the time series; None for no series.
+    pub fn sample(&self) -> Option<Span> {
+        self.sample
+    }
+
+    /// True if each flow has time series, not only links and groups.
+    pub fn sample_flows(&self) -> bool {
+        self.sample_flows
+    }
+
+    /// True if every packet is logged.
+    pub fn tape(&self) -> bool {
+        self.tape
+    }
+
+    /// Links, sorted by name.
+    pub fn links(&self) -> &[LinkConfig] {
+        &self.links
+    }
+
+    /// Groups of flows, as declared.
+    pub fn flows(&self) -> &[FlowConfig] {
+        &self.flows
+    }
+
+    /// Scheduled changes, as declared.
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
     }
 
     /// Canonical JSON form: canonical names, all defaults explicit.

@@ -73,6 +73,12 @@ pub enum Distribution<T> {
     Empirical(Cdf),
 }
 
+impl<T> From<T> for Distribution<T> {
+    fn from(value: T) -> Distribution<T> {
+        Distribution::Constant(value)
+    }
+}
+
 impl<T: Countable> Distribution<T> {
     /// Draw a sample, truncated to whole grains. Uses one random number, none for a constant.
     #[inline]
@@ -85,7 +91,7 @@ impl<T: Countable> Distribution<T> {
         match self {
             Distribution::Constant(x) => x.grains() as f64,
             Distribution::Uniform(lo, hi) => {
-                let width = (hi.grains() - lo.grains()) as f64;
+                let width = hi.grains().saturating_sub(lo.grains()) as f64;
                 lo.grains() as f64 + libm::trunc(rng.uniform() * width)
             }
             Distribution::Exponential(mean) => {

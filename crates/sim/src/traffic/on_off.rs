@@ -30,7 +30,7 @@ params! {
 
 /// State of an on/off source.
 #[derive(Clone, Debug)]
-pub struct OnOffState {
+pub(crate) struct OnOffState {
     /// Parameters.
     pub params: OnOff,
     /// Time between packets of a burst.
@@ -41,7 +41,7 @@ pub struct OnOffState {
 
 impl OnOffState {
     /// Create a source that is about to draw its first burst.
-    pub fn new(params: &OnOff) -> OnOffState {
+    pub(crate) fn new(params: &OnOff) -> OnOffState {
         let bits = u128::from(params.packet.0) * 8;
         let interval =
             Span(cast::saturate(bits * 1_000_000_000 / u128::from(params.rate.0)).max(1));
@@ -49,7 +49,7 @@ impl OnOffState {
     }
 
     /// Gap from the last packet (or the start) to the next one.
-    pub fn next_gap(&mut self, rng: &mut Pcg64Mcg) -> Span {
+    pub(crate) fn next_gap(&mut self, rng: &mut Pcg64Mcg) -> Span {
         if self.left > 0 {
             self.left -= 1;
             return self.interval;

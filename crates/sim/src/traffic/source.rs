@@ -65,13 +65,13 @@ params! {
 
 impl Cbr {
     /// Time from the first packet to the `k`-th, exact for any `k` (no accumulated rounding).
-    pub fn offset_of(&self, k: u64) -> Span {
+    pub(crate) fn offset_of(&self, k: u64) -> Span {
         let bits = u128::from(k) * u128::from(self.packet.0) * 8;
         Span(cast::saturate(bits * 1_000_000_000 / u128::from(self.rate.0)))
     }
 
     /// Gap after the `k`-th packet. Uses one random number, none without jitter.
-    pub fn next_gap(&self, k: u64, rng: &mut impl Random) -> Span {
+    pub(crate) fn next_gap(&self, k: u64, rng: &mut impl Random) -> Span {
         let gap = Span(self.offset_of(k + 1).0 - self.offset_of(k).0);
         if self.jitter == 0.0 {
             return gap;
@@ -83,6 +83,7 @@ impl Cbr {
 
 /// Traffic source with its parameters.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Source {
     /// [`Bulk`].
     Bulk(Bulk),

@@ -218,7 +218,7 @@ fn a_seed_is_exact_or_rejected_with_its_digits() {
     let with = |seed: &str| {
         let text = small().to_string().replace("\"seed\":7", &format!("\"seed\":{seed}"));
         assert!(text.contains(seed));
-        Scenario::from_json(&text).map(|s| s.seed).map_err(|e| e.to_string())
+        Scenario::from_json(&text).map(|s| s.seed()).map_err(|e| e.to_string())
     };
     assert_eq!(with("9007199254740991"), Ok((1 << 53) - 1));
     assert_eq!(with("9007199254740992"), Ok(1 << 53));

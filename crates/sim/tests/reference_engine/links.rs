@@ -43,26 +43,26 @@ pub struct PlainLink {
 
 impl PlainLink {
     pub fn new(s: &Scenario, def: &LinkConfig) -> PlainLink {
-        let (loss, turns) = match def.loss {
+        let (loss, turns) = match def.loss() {
             LossModel::Random(chance) => ([chance; 2], [0.0; 2]),
             LossModel::Bursts { p, r, bad_loss: bad, good_loss: good } => ([good, bad], [p, r]),
         };
         PlainLink {
             qdisc: def.build().qdisc,
-            rng: random_stream(s.seed, &format!("links.{}", def.name)),
-            rate: def.spec.rate,
-            delay: def.spec.delay,
+            rng: random_stream(s.seed(), &format!("links.{}", def.name())),
+            rate: def.spec().rate,
+            delay: def.spec().delay,
             loss,
             turns,
-            warm: Time::ZERO + s.warmup,
-            wire: (0, random_stream(s.seed, &format!("links.{}.loss", def.name)), 0),
+            warm: Time::ZERO + s.warmup(),
+            wire: (0, random_stream(s.seed(), &format!("links.{}.loss", def.name())), 0),
             last_arrival: Time::ZERO,
             owed: 0,
             sending: None,
             arrives: None,
-            recorded: def.opportunities.is_some(),
+            recorded: def.opportunities().is_some(),
             idle: true,
-            moments: moments(def, s.duration),
+            moments: moments(def, s.duration()),
             partly: None,
             rows: vec![],
         }
@@ -71,7 +71,7 @@ impl PlainLink {
 
 /// All delivery opportunities of a link in a run of `duration`, in reverse order.
 fn moments(def: &LinkConfig, duration: Span) -> Vec<Time> {
-    let Some(recorded) = &def.opportunities else { return vec![] };
+    let Some(recorded) = def.opportunities() else { return vec![] };
     let lap = recorded.times().last().expect("one at least").0;
     let laps = (0..=duration.0 / lap).map(|k| Time(k * lap));
     let all = laps.flat_map(|began| recorded.times().iter().map(move |at| began + *at));

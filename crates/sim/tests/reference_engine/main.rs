@@ -73,18 +73,18 @@ struct Plain {
 
 impl Plain {
     fn new(s: &Scenario) -> Plain {
-        let mut groups: Vec<usize> = (0..s.flows.len()).collect();
-        groups.sort_by_key(|g| s.flows[*g].name.clone());
+        let mut groups: Vec<usize> = (0..s.flows().len()).collect();
+        groups.sort_by_key(|g| s.flows()[*g].name().to_string());
         let (mut flows, mut routes, mut sessions) = (vec![], vec![], vec![]);
         for g in groups {
-            let def = &s.flows[g];
+            let def = &s.flows()[g];
             if def.uses_sessions() {
                 sessions.push(SessionGroup::new(s, g));
                 continue;
             }
-            for i in 0..def.count {
-                flows.push(Flow::new(def, g, i, def.links_delay(&s.links, i), s.seed));
-                routes.push(def.routes[def.route_index(i)].clone());
+            for i in 0..def.count() {
+                flows.push(Flow::new(def, g, i, def.links_delay(s.links(), i), s.seed()));
+                routes.push(def.route(i).clone());
             }
         }
         let wake = |(f, flow): (usize, &Flow)| Reverse((flow.next_event_time(), Event::Wake(f)));
@@ -95,7 +95,8 @@ impl Plain {
         let heap = heap.chain(sessions.iter().enumerate().map(act));
         let heap = heap.chain(steps.iter().enumerate().map(change)).collect();
         let steps = steps.into_iter().map(|(_, step)| step).collect();
-        let mut links: Vec<PlainLink> = s.links.iter().map(|def| PlainLink::new(s, def)).collect();
+        let mut links: Vec<PlainLink> =
+            s.links().iter().map(|def| PlainLink::new(s, def)).collect();
         let mut heap: BinaryHeap<_> = heap;
         for (l, link) in links.iter_mut().enumerate() {
             heap.extend(link.moments.pop().map(|at| Reverse((at, Event::Sent(l)))));
@@ -103,7 +104,7 @@ impl Plain {
         let idle = vec![None; flows.len()];
         let (bodies, tickets) = (vec![], vec![]);
         let now = Time::ZERO;
-        let (turns, onwards) = (vec![0; s.links.len()], 0);
+        let (turns, onwards) = (vec![0; s.links().len()], 0);
         Plain {
             heap,
             links,
@@ -125,14 +126,14 @@ impl Plain {
         let idle = self.sessions[c].take_idle_flow(&open).map(|f| f as usize);
         let f = idle.unwrap_or_else(|| {
             let g = self.sessions[c].group;
-            let (def, host) = (&s.flows[g], u64::from(open.host));
+            let (def, host) = (&s.flows()[g], u64::from(open.host));
             let so_far = &mut self.sessions[c].hosts[open.host as usize].pooled;
             let n = &mut so_far[usize::from(open.request)];
-            let of_links = def.links_delay(&s.links, host);
-            self.flows.push(Flow::pooled(def, g, (host, *n, open.request), of_links, s.seed));
+            let of_links = def.links_delay(s.links(), host);
+            self.flows.push(Flow::pooled(def, g, (host, *n, open.request), of_links, s.seed()));
             *n += 1;
             self.idle.push(Some((c, open.host)));
-            let mut route = def.routes[def.route_index(host)].clone();
+            let mut route = def.route(host).clone();
             if open.request {
                 route.reverse();
             }
@@ -248,7 +249,7 @@ impl Plain {
 
     fn run_reference(&mut self, s: &Scenario) {
         let (end, mut warm, mut out) =
-            (Time::ZERO + s.duration, Some(Time::ZERO + s.warmup), Outbox::default());
+            (Time::ZERO + s.duration(), Some(Time::ZERO + s.warmup()), Outbox::default());
         while let Some(Reverse((at, event))) = self.heap.pop() {
             // Transmissions at the end of the warm-up are not counted, arrivals at that time are.
             let sent = matches!(event, Event::Change(_) | Event::Sent(_));
@@ -299,16 +300,16 @@ impl Plain {
 /// them.
 fn steps(s: &Scenario) -> Vec<(Time, DueChange)> {
     let mut steps = vec![];
-    for change in &s.changes {
+    for change in s.changes() {
         let at = Time::ZERO + change.at;
         steps.extend(change.links.iter().map(|(l, turn)| (at, DueChange::Link(*l, *turn))));
         steps.extend(change.leave.iter().map(|g| (at, DueChange::Leave(*g))));
     }
-    for (l, def) in s.links.iter().enumerate() {
-        let Some(trace) = &def.trace else { continue };
-        let lap = trace.repeat.map_or(u64::MAX, |r| r.0);
-        for k in 0..=(s.duration.0 / lap) {
-            for (i, at) in trace.at.iter().enumerate() {
+    for (l, def) in s.links().iter().enumerate() {
+        let Some(trace) = def.trace() else { continue };
+        let lap = trace.repeat().map_or(u64::MAX, |r| r.0);
+        for k in 0..=(s.duration().0 / lap) {
+            for (i, at) in trace.times().iter().enumerate() {
                 steps.push((Time(k * lap) + *at, DueChange::Link(l, trace.link_change(i))));
             }
         }
@@ -339,8 +340,8 @@ fn agree(random: fn(u64) -> Value) {
         let fast = sojourn_sim::run(&scenario, &mut |_| true).expect("the callback never cancels");
         let mut plain = Plain::new(&scenario);
         plain.run_reference(&scenario);
-        for (link, def) in plain.links.iter().zip(&scenario.links) {
-            let get = |what: &str| column(&fast, &format!("tape/{}/{what}", def.name));
+        for (link, def) in plain.links.iter().zip(scenario.links()) {
+            let get = |what: &str| column(&fast, &format!("tape/{}/{what}", def.name()));
             let (Column::F64(arrived), Column::F64(left), Column::U8(fate)) =
                 (get("arrived_s"), get("left_s"), get("fate"))
             else {
@@ -358,12 +359,12 @@ fn agree(random: fn(u64) -> Value) {
                 near(&got),
                 near(&expected),
                 "seed {seed}, link {}, from row {parts:?}",
-                def.name
+                def.name()
             );
-            assert_eq!(got.len(), expected.len(), "seed {seed}, link {}", def.name);
+            assert_eq!(got.len(), expected.len(), "seed {seed}, link {}", def.name());
             rows += got.len();
-            let lost = &fast.summary["links"][&def.name]["lost_on_wire_packets"];
-            assert_eq!(lost, link.wire.2, "seed {seed}, link {}", def.name);
+            let lost = &fast.summary["links"][def.name()]["lost_on_wire_packets"];
+            assert_eq!(lost, link.wire.2, "seed {seed}, link {}", def.name());
         }
         let all = fast.summary["flows"].as_array().expect("a list");
         for got in all {
@@ -398,7 +399,7 @@ fn agree(random: fn(u64) -> Value) {
 
 /// Check that the session groups' completions agree; returns their number.
 fn transfers_agree(seed: u64, scenario: &Scenario, plain: &Plain, fast: &Outcome) -> usize {
-    let end = Time::ZERO + scenario.duration;
+    let end = Time::ZERO + scenario.duration();
     let mut transfer: Vec<(f64, f64)> = vec![];
     for group in &plain.sessions {
         let mut done = group.done.clone();

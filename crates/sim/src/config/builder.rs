@@ -1,0 +1,313 @@
+//! Scenarios from typed values. Each value is written in its text form and then parsed like a
+//! scenario file, so that both forms have the same ranges, checks and errors.
+//!
+//! ```
+//! use sojourn_aqm::aqm::codel::CoDel;
+//! use sojourn_aqm::{Algorithm, Rate, Span};
+//! use sojourn_sim::config::builder::{FlowBuilder, LinkBuilder};
+//! use sojourn_sim::traffic::source::{Cbr, Source};
+//! use sojourn_sim::{Scenario, run};
+//!
+//! let codel = CoDel::builder().target(Span::ms(15));
+//! let voice = Source::Cbr(Cbr { rate: Rate(96_000), ..Cbr::default() });
+//! let scenario = Scenario::builder(Span::s(10))
+//!     .warmup(Span::s(2))
+//!     .link("up", LinkBuilder::new(Rate(10_000_000), Span::ms(20)).discipline(&codel))
+//!     .flow("upload", FlowBuilder::new(["up"]).rtt(Span::ms(50)))
+//!     .flow("voice", FlowBuilder::new(["up"]).source(voice))
+//!     .build()?;
+//! assert!(run(&scenario, &mut |_| true).is_some());
+//!
+//! let silent = Source::Cbr(Cbr { rate: Rate(0), ..Cbr::default() });
+//! let error = Scenario::builder(Span::s(10))
+//!     .link("up", LinkBuilder::new(Rate(10_000_000), Span::ms(20)))
+//!     .flow("voice", FlowBuilder::new(["up"]).source(silent))
+//!     .build()
+//!     .unwrap_err();
+//! assert_eq!(error.path(), "flows.voice.source.rate");
+//! # Ok::<(), sojourn_aqm::Error>(())
+//! ```
+
+use super::link_trace::{LinkChange, Trace};
+use super::loss::LossModel;
+use super::scenario::Scenario;
+use crate::endpoint::tcp::TcpParams;
+use crate::parsing::distribution::Distribution;
+use crate::parsing::parse;
+use crate::traffic::source::Source;
+use serde_json::{Map, Value as Json, json};
+use sojourn_aqm::builder::Builder;
+use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::params::{ParamRow, Params, Value};
+use sojourn_aqm::qdisc::Build;
+use sojourn_aqm::registry::Registry;
+use sojourn_aqm::units::{Rate, Span};
+use std::any::type_name;
+
+/// Keys of a table of a scenario that are set.
+type Keys = Map<String, Json>;
+
+/// Builder of a [`Scenario`]. Keys that are not set have the defaults of a scenario file.
+#[derive(Clone, Debug)]
+pub struct ScenarioBuilder {
+    registry: Registry,
+    keys: Keys,
+    links: Vec<(String, LinkBuilder)>,
+    flows: Vec<Json>,
+    changes: Vec<Json>,
+}
+
+impl ScenarioBuilder {
+    pub(super) fn new(duration: Span) -> ScenarioBuilder {
+        let builder = ScenarioBuilder {
+            registry: Registry::standard(),
+            keys: Keys::new(),
+            links: Vec::new(),
+            flows: Vec::new(),
+            changes: Vec::new(),
+        };
+        builder.set("duration", duration.write())
+    }
+
+    fn set(mut self, key: &str, value: impl Into<Json>) -> Self {
+        self.keys.insert(key.into(), value.into());
+        self
+    }
+
+    /// Set the registry in which disciplines are found; by default the standard one.
+    #[must_use]
+    pub fn registry(self, registry: Registry) -> Self {
+        ScenarioBuilder { registry, ..self }
+    }
+
+    /// Set the name, for titles.
+    #[must_use]
+    pub fn name(self, name: &str) -> Self {
+        self.set("name", name)
+    }
+
+    /// Set the time before the measured interval.
+    #[must_use]
+    pub fn warmup(self, warmup: Span) -> Self {
+        self.set("warmup", warmup.write())
+    }
+
+    /// Set the seed of all random streams.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        self.set("seed", seed)
+    }
+
+    /// Record time series with this sampling interval.
+    #[must_use]
+    pub fn sample(self, interval: Span) -> Self {
+        self.set("sample", interval.write())
+    }
+
+    /// Record time series of each flow too, not only of links and groups.
+    #[must_use]
+    pub fn sample_flows(self, each: bool) -> Self {
+        self.set("sample_flows", each)
+    }
+
+    /// Log every packet.
+    #[must_use]
+    pub fn tape(self, log: bool) -> Self {
+        self.set("tape", log)
+    }
+
+    /// Add a link.
+    #[must_use]
+    pub fn link(mut self, name: &str, link: LinkBuilder) -> Self {
+        self.links.push((name.into(), link));
+        self
+    }
+
+    /// Add a group of flows.
+    #[must_use]
+    pub fn flow(mut self, name: &str, flow: FlowBuilder) -> Self {
+        let mut keys = flow.keys;
+        keys.insert("name".into(), name.into());
+        self.flows.push(keys.into());
+        self
+    }
+
+    /// Let a group of flows join at a time after the start.
+    #[must_use]
+    pub fn join(mut self, at: Span, group: &str) -> Self {
+        self.changes.push(json!({"at": at.write(), "join": [group]}));
+        self
+    }
+
+    /// Let a group of flows leave before the end.
+    #[must_use]
+    pub fn leave(mut self, at: Span, group: &str) -> Self {
+        self.changes.push(json!({"at": at.write(), "leave": [group]}));
+        self
+    }
+
+    /// Change the rate or the delay of a link at a time after the start.
+    #[must_use]
+    pub fn change(mut self, at: Span, link: &str, change: LinkChange) -> Self {
+        let mut links = Keys::new();
+        links.insert(link.into(), change.canonical());
+        self.changes.push(json!({"at": at.write(), "links": links}));
+        self
+    }
+
+    /// Build the scenario.
+    ///
+    /// # Errors
+    /// As [`Scenario::from_json`], if two links have the same name, or if a discipline is not in
+    /// the registry.
+    pub fn build(self) -> Result<Scenario> {
+        let mut links = Keys::new();
+        for (name, link) in self.links {
+            let json = link.json(&self.registry).map_err(|e| e.at(&name).at("links"))?;
+            if links.insert(name.clone(), json).is_some() {
+                return Err(Error::new(format!("{name:?} names two links")).at("links"));
+            }
+        }
+        let mut keys = self.keys;
+        keys.insert("links".into(), links.into());
+        keys.insert("flows".into(), self.flows.into());
+        if !self.changes.is_empty() {
+            keys.insert("changes".into(), self.changes.into());
+        }
+        Scenario::parse(&keys.into(), &self.registry)
+    }
+}
+
+/// Builder of a link of a [`ScenarioBuilder`]. The default discipline is that of a scenario file.
+#[derive(Clone, Debug)]
+pub struct LinkBuilder {
+    keys: Keys,
+    discipline: Option<Discipline>,
+}
+
+/// Discipline given by type.
+#[derive(Clone, Debug)]
+struct Discipline {
+    type_name: &'static str,
+    name_in: fn(&Registry) -> Option<&'static str>,
+    params: Vec<ParamRow>,
+}
+
+impl LinkBuilder {
+    /// Return a builder of a link of this rate and one-way delay.
+    pub fn new(rate: Rate, delay: Span) -> LinkBuilder {
+        let link = LinkBuilder { keys: Keys::new(), discipline: None };
+        link.set("rate", rate.write()).set("delay", delay.write())
+    }
+
+    fn set(mut self, key: &str, value: impl Into<Json>) -> Self {
+        self.keys.insert(key.into(), value.into());
+        self
+    }
+
+    /// Set the discipline by type. The registry of the scenario must have an entry for the type.
+    #[must_use]
+    pub fn discipline<Q: Build + 'static>(self, builder: &Builder<Q, Q::Params>) -> Self {
+        let discipline = Discipline {
+            type_name: type_name::<Q>(),
+            name_in: |registry| registry.entry_of::<Q>().map(|entry| entry.name),
+            params: builder.params.table(),
+        };
+        LinkBuilder { discipline: Some(discipline), ..self }
+    }
+
+    /// Set the discipline by name, with parameters if needed: `codel(target=15ms)`.
+    #[must_use]
+    pub fn qdisc(self, text: &str) -> Self {
+        LinkBuilder { discipline: None, ..self.set("qdisc", text) }
+    }
+
+    /// Set the random loss after the queue.
+    #[must_use]
+    pub fn loss(self, loss: LossModel) -> Self {
+        self.set("loss", loss.canonical())
+    }
+
+    /// Replay recorded changes of rate or delay.
+    #[must_use]
+    pub fn trace(self, trace: &Trace) -> Self {
+        self.set("trace", trace.canonical())
+    }
+
+    /// Replay recorded delivery opportunities, at these times in milliseconds.
+    #[must_use]
+    pub fn opportunities_ms(self, times: &[u64]) -> Self {
+        self.set("trace", json!({ "opportunities_ms": times }))
+    }
+
+    fn json(mut self, registry: &Registry) -> Result<Json> {
+        if let Some(discipline) = self.discipline {
+            let name = (discipline.name_in)(registry).ok_or_else(|| {
+                let name = discipline.type_name;
+                Error::new(format!("{name} is not in the registry of the scenario")).at("qdisc")
+            })?;
+            self.keys.insert("qdisc".into(), parse::canonical(name, &discipline.params));
+        }
+        Ok(self.keys.into())
+    }
+}
+
+/// Builder of a group of flows of a [`ScenarioBuilder`]. Keys that are not set have the defaults of
+/// a scenario file: one bulk transfer, over TCP.
+#[derive(Clone, Debug)]
+pub struct FlowBuilder {
+    keys: Keys,
+}
+
+impl FlowBuilder {
+    /// Return a builder of flows that cross these links in order.
+    pub fn new<'a>(path: impl IntoIterator<Item = &'a str>) -> FlowBuilder {
+        FlowBuilder { keys: Keys::new() }.set("path", names(path))
+    }
+
+    fn set(mut self, key: &str, value: impl Into<Json>) -> Self {
+        self.keys.insert(key.into(), value.into());
+        self
+    }
+
+    /// Set the number of flows.
+    #[must_use]
+    pub fn count(self, count: u64) -> Self {
+        self.set("count", count)
+    }
+
+    /// Set the traffic source.
+    #[must_use]
+    pub fn source(self, source: Source) -> Self {
+        self.set("source", source.canonical())
+    }
+
+    /// Set the TCP; the default depends on the source.
+    #[must_use]
+    pub fn tcp(self, tcp: &TcpParams) -> Self {
+        self.set("tcp", parse::canonical(tcp.name(), &tcp.table()))
+    }
+
+    /// Set the links that acknowledgements and requests cross in order; by default none.
+    #[must_use]
+    pub fn return_path<'a>(self, path: impl IntoIterator<Item = &'a str>) -> Self {
+        self.set("return_path", names(path))
+    }
+
+    /// Set the round-trip propagation delay, for all flows or as a distribution; by default that of
+    /// the links.
+    #[must_use]
+    pub fn rtt(self, rtt: impl Into<Distribution<Span>>) -> Self {
+        self.set("rtt", rtt.into().write())
+    }
+
+    /// Set the traffic class of the packets.
+    #[must_use]
+    pub fn class(self, class: u16) -> Self {
+        self.set("class", class)
+    }
+}
+
+fn names<'a>(path: impl IntoIterator<Item = &'a str>) -> Json {
+    path.into_iter().map(Json::from).collect()
+}
