@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
-.PHONY: demo test check bench bench-live bench-emulate bench-sweep kernel-tcp gen validate validate-linux studies papers papers-full papers-live faults fuzz mutants kill instructions wheel build dev release clean
+.PHONY: demo test check bench bench-live bench-emulate bench-sweep kernel-tcp gen validate validate-linux studies papers papers-full papers-live faults fuzz mutants kill instructions wheel package build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
@@ -23,6 +23,7 @@ check: dev  ## format, lints, types, prose, generated files
 	$(BIN)/ruff format --check
 	$(BIN)/codespell
 	$(BIN)/python tools/prose.py
+	$(BIN)/python tools/api.py --check
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest sojourn._sojourn
 	$(BIN)/python tools/gen.py --check
@@ -90,6 +91,13 @@ instructions:  ## CPU instructions per packet (valgrind's callgrind), compared w
 wheel: .venv/ready  ## build a wheel, and run the demo from it in a clean environment without Rust
 	$(BIN)/maturin build --release --out dist
 	tools/try-wheel.sh dist
+
+package: .venv/ready  ## minutes: the crates and the sdist as they would be published, built and checked
+	cargo package $(CRATES) --locked
+	$(PYTHON) -m venv target/package
+	target/package/bin/pip install --quiet build twine
+	target/package/bin/python -m build --outdir target/package/dist
+	target/package/bin/twine check --strict target/package/dist/*
 
 # Output of verbose tools, shown only if they fail.
 quietly = mkdir -p target && { $(1) >target/make.log 2>&1 || { cat target/make.log; exit 1; }; }

@@ -13,6 +13,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import api
 import header
 import pages
 import sojourn
@@ -275,6 +276,7 @@ def main(arguments: list[str]) -> int:
     files = {PACKAGE / f"{MODULES[kind]}.py": module(specs[kind], kind) for kind in BASES}
     files |= {PAGES / "README.md": index(specs)}
     files |= {KEYS: structs.structs(specs["scenario"]), **pages.pages()}
+    files |= {api.path(crate): api.listing(crate) for crate in api.CRATES}
     figures: dict[Path, Spec] = {}
     for kind in BASES:
         for spec in specs[kind]:

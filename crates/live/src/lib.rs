@@ -1,11 +1,19 @@
 //! Real packets through the same [`sojourn_aqm::Link`] as in the simulator: a pump reads them from
 //! one file descriptor and writes them to another once they have left the link.
 //!
-//! Modules: [`ip`] parses headers and sets marks; [`pool`] holds the bytes of packets; a
+//! # Features
+//!
+//! None: the crate has no optional features. It needs Linux, and is empty on other systems.
+//!
+//! # Modules
+//!
+//! [`ip`] parses headers and sets marks; [`pool`] holds the bytes of packets; a
 //! [`TimedLink`] is a link with scheduled events. A [`Direction`] is one direction over one link, a
 //! [`Network`] is a network of links with hosts at both ends; both are passed the time. [`pump`]
 //! reads the clock, in one place, and moves the bytes; [`capture`] writes a packet capture for
 //! Wireshark.
+//!
+//! # Time
 //!
 //! All decisions are made in virtual time: a thread that wakes up late delivers packets late, but
 //! decides the same. The descriptors are usually TUN devices; tests use socket pairs.

@@ -13,7 +13,16 @@
 //! # Ok::<(), sojourn_aqm::Error>(())
 //! ```
 //!
-//! Modules, each using only those above it: [`collections`] has the event queue, [`parsing`] reads
+//! [`config::builder`] makes a scenario from typed values instead. A discipline of another crate is
+//! simulated by name with [`Scenario::from_json_with`].
+//!
+//! # Features
+//!
+//! None: the crate has no optional features. It needs `std` and runs on every platform.
+//!
+//! # Modules
+//!
+//! Each uses only those above it: [`collections`] has the event queue, [`parsing`] reads
 //! values of scenario files, [`traffic`] has the sources, [`endpoint`] the transport protocols,
 //! [`config`] a parsed scenario, [`output`] the results; [`engine`] runs a scenario, with
 //! [`engine::flow`] as the pair of endpoints of a flow, and [`replay`] sends recorded arrivals

@@ -1,0 +1,194 @@
+"""List the public items of the Rust crates, from the sources, as text under version control.
+
+`tools/api.py` writes tests/golden/api/CRATE.txt; `tools/api.py --check` prints what differs and
+exits with 1. A listing has a line for each public item: signature, fields, variants, derives, the
+parameters of `params!` with defaults and ranges, and the traits that a type implements. It needs
+no nightly compiler, unlike cargo-public-api, and no build. It relies on the format of rustfmt.
+"""
+
+import difflib
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+GOLDEN = ROOT / "tests/golden/api"
+CRATES = ("aqm", "sim", "live")
+
+Item = tuple[list[str], str, list[str]]
+"""Attributes, signature, and the lines of the body without their indentation."""
+
+HIDDEN = re.compile(r"#\[(doc\(hidden\)|cfg\((test|doctest)\)|test)\]")
+
+
+def items(lines: list[str]) -> Iterator[Item]:
+    """Yield the items of a block that starts at column 0."""
+    attributes: list[str] = []
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        at += 1
+        if not line or line.startswith(("//", "}")):
+            continue
+        head = line
+        while not ended(head) and at < len(lines):
+            head += " " + lines[at].strip()
+            at += 1
+        if head.startswith("#!["):
+            continue
+        if head.startswith("#["):
+            attributes.append(head)
+            continue
+        body: list[str] = []
+        if head.endswith("{"):
+            end = next((i for i in range(at, len(lines)) if lines[i].startswith("}")), len(lines))
+            body = [inner[4:] for inner in lines[at:end]]
+            at = end + 1
+        yield attributes, head, body
+        attributes = []
+
+
+def ended(head: str) -> bool:
+    """Return true if `head` is a whole signature."""
+    plain = re.sub(r"\"(\\.|[^\"])*\"|'.'|//.*", "", head)
+    if any(plain.count(a) != plain.count(b) for a, b in ("()", "[]")):
+        return False
+    if plain.startswith("#"):
+        return True
+    if re.search(r"\bwhere\b", plain) and plain.endswith(","):
+        return False
+    return plain.endswith(("{", "}", ";", ","))
+
+
+def signature(head: str) -> str:
+    """Return a signature without its body and value."""
+    head = re.sub(r"\s+", " ", head)
+    head = re.sub(r"([(\[]) | ?,? ([)\]])", lambda m: m[1] or m[2], head)
+    if re.match(r"(pub )?(const |unsafe )*fn ", head) or head.startswith(("impl", "pub trait")):
+        head = head.split(" {")[0]
+    elif re.match(r"pub (static|const) ", head):
+        head = head.split(" = ")[0]
+    return head.rstrip(" {;,")
+
+
+def marks(attributes: list[str]) -> str:
+    """Return the attributes that are part of the interface."""
+    kept = [a for a in attributes if a.startswith(("#[derive", "#[non_exhaustive", "#[repr"))]
+    return "".join(f"{a} " for a in kept)
+
+
+class Listing:
+    """Listing of one crate."""
+
+    def __init__(self, source: Path) -> None:
+        """Read the crate with this `src` folder."""
+        self.lines: list[str] = []
+        self.types: set[str] = set()
+        self.source = source
+        text = "\n".join(path.read_text() for path in sorted(source.rglob("*.rs")))
+        self.types.update(re.findall(r"^ *pub (?:struct|enum|trait) (\w+)", text, re.MULTILINE))
+        self.module("", source / "lib.rs", source)
+
+    def module(self, path: str, file: Path, folder: Path, only: set[str] | None = None) -> None:
+        """List the module `path`; `only` are the names that its parent exports."""
+        found = list(items(file.read_text().split("\n")))
+        if only is None:
+            self.lines.append(f"mod {path or 'crate'}")
+        exported = self.exports(found)
+        found = [item for item in found if not any(HIDDEN.match(a) for a in item[0])]
+        for attributes, head, body in found:
+            self.item(attributes, head, body, only)
+        children = [re.match(r"(pub )?mod (\w+);", head) for _, head, _ in found]
+        # Names of private modules belong to this one.
+        for child in sorted(filter(None, children), key=lambda child: child[1] is not None):
+            name, inner = child[2], None if child[1] else exported.get(child[2])
+            if child[1] or inner:
+                at = folder / f"{name}.rs"
+                at = at if at.exists() else folder / name / "mod.rs"
+                below = f"{path}::{name}".removeprefix("::")
+                self.module(below if child[1] else path, at, folder / name, inner)
+
+    @staticmethod
+    def exports(found: list[Item]) -> dict[str, set[str]]:
+        """Return the names that a module exports from its private modules."""
+        exported: dict[str, set[str]] = {}
+        for _, head, _ in found:
+            if use := re.match(r"pub use (?:self::)?(\w+)(?:::\w+)*::(\{.*\}|\w+);", head):
+                exported.setdefault(use[1], set()).update(re.findall(r"\w+", use[2]))
+        return exported
+
+    def item(
+        self, attributes: list[str], head: str, body: list[str], only: set[str] | None
+    ) -> None:
+        """List one item, with what is inside."""
+        if re.match(r"(\w+::|\$crate::)*(params|choice)! \{", head):
+            for inner in items(body):
+                self.item(*inner, only)
+            return
+        if head.startswith("macro_rules!") and "#[macro_export]" in attributes:
+            self.lines.append(f"    macro {head.split()[1]}!")
+            return
+        named = re.match(r"pub (?:const fn|fn|struct|enum|trait|type|const|static) (\w+)", head)
+        block = re.match(r"impl(?:<.*?>)? (?:.* for )?&?(\w+)", head)
+        match = named or block
+        is_listed = match is not None and (only is None or match[1] in only)
+        if head.startswith("pub use") and only is None:
+            self.lines.append(f"    {signature(head)}")
+        elif is_listed and (named or (match and match[1] in self.types)):
+            inside = self.inside(head, body)
+            if named or inside or " for " in head:
+                self.lines += [f"    {marks(attributes)}{signature(head)}", *inside]
+
+    @staticmethod
+    def inside(head: str, body: list[str]) -> list[str]:
+        """Return the fields, variants or methods of an item."""
+        if re.match(r"impl.* for ", head) or re.match(r"pub (const )?fn", head):
+            return []
+        public = head.startswith(("pub enum", "pub trait"))
+        parameters = any(re.match(r"\w+: .* = ", line) for line in body)
+        lines: list[str] = []
+        for attributes, inner, fields in items(body):
+            if any(HIDDEN.match(a) for a in attributes):
+                continue
+            if parameters and lines and not re.match(r"\w+: ", inner):
+                lines[-1] += f", {signature(inner).strip()}"  # the rest of a parameter
+            elif public or parameters or inner.startswith("pub "):
+                named = " ".join(signature(field) for _, field, _ in items(fields))
+                variant = f" {{ {named} }}" * (inner.endswith("{") and public and "(" not in inner)
+                lines.append(f"        {marks(attributes)}{signature(inner)}{variant}")
+        return lines
+
+
+def path(crate: str) -> Path:
+    """Return the file of a listing."""
+    return GOLDEN / f"sojourn-{crate}.txt"
+
+
+def listing(crate: str) -> str:
+    """Return the listing of a crate."""
+    return "\n".join(Listing(ROOT / "crates" / crate / "src").lines) + "\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Write or check the listings."""
+    changed = 0
+    for crate in CRATES:
+        file, now = path(crate), listing(crate)
+        before = file.read_text() if file.exists() else ""
+        if before == now:
+            continue
+        changed += 1
+        if "--check" in arguments:
+            diff = difflib.unified_diff(before.split("\n"), now.split("\n"), "listed", "now", n=0)
+            print(*diff, sep="\n")
+            print(f"api: the public items of sojourn-{crate} changed; run `tools/api.py` if meant")
+        else:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(now)
+            print(f"api: {file.relative_to(ROOT)} written")
+    return 1 if changed and "--check" in arguments else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
