@@ -4,10 +4,12 @@ use crate::packet::{Ecn, Packet};
 use crate::random::Random;
 use crate::units::Time;
 use alloc::vec::Vec;
+use core::fmt;
 
 /// Reason for a drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum DropReason {
     /// The buffer was full.
     Full = 1,
@@ -39,6 +41,17 @@ pub struct Context<'a> {
     pub lost: &'a mut Vec<Dropped>,
     /// Counters of marks.
     pub marks: &'a mut Marks,
+}
+
+impl fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Context { now, rng: _, lost, marks } = self;
+        f.debug_struct("Context")
+            .field("now", now)
+            .field("lost", lost)
+            .field("marks", marks)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Number of packets marked with CE.

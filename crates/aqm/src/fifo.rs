@@ -16,7 +16,7 @@ struct Node {
 }
 
 /// Memory of all FIFO queues of a discipline. It grows to the largest backlog.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Pool {
     nodes: Vec<Node>,
     /// Number of free entries; the one that has been free longest and the last one, linked by
@@ -170,6 +170,7 @@ impl Fifo {
 }
 
 /// A FIFO queue with its pool: the view that an AQM algorithm has of its queue.
+#[derive(Debug)]
 pub struct QueueView<'a> {
     /// The queue.
     pub fifo: &'a mut Fifo,

@@ -12,6 +12,7 @@ use crate::units::{Rate, Span, Time};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::{Drain, Vec};
+use core::fmt;
 
 mod changes;
 mod opportunities;
@@ -76,6 +77,17 @@ pub struct Link {
 /// Largest packet length; longer packets are rejected, so that the transmission time does not
 /// overflow.
 pub const LEN_MAX: u32 = 1 << 30;
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link")
+            .field("spec", &self.spec)
+            .field("now", &self.now)
+            .field("backlog", &self.qdisc.backlog())
+            .field("stats", &self.stats)
+            .finish_non_exhaustive()
+    }
+}
 
 impl Link {
     /// Creates an idle link at time zero.

@@ -33,6 +33,7 @@ use alloc::vec::Vec;
 
 /// A value as it comes from a scenario file or a command line.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Setting<'a> {
     /// A quoted value, or one from the command line.
     Text(&'a str),
@@ -318,6 +319,7 @@ macro_rules! choice {
     ) => {
         $(#[$outer])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
         $vis enum $Name { $( #[doc = $about] $Variant, )* }
 
         impl $crate::params::Value for $Name {

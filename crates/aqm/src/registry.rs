@@ -48,6 +48,7 @@ use crate::units::Rate;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::any::TypeId;
+use core::fmt;
 
 /// A discipline in the registry.
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +90,12 @@ pub struct Built {
     pub qdisc: Box<dyn Qdisc + Send>,
     /// Every parameter with its value.
     pub params: Vec<ParamRow>,
+}
+
+impl fmt::Debug for Built {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Built").field("params", &self.params).finish_non_exhaustive()
+    }
 }
 
 impl QdiscEntry {

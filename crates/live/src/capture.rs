@@ -33,7 +33,7 @@ const OPTION_RESOLUTION: u16 = 9;
 
 /// Capture of one direction. Both directions share one queue, so that the file has packets in the
 /// order in which their fates became known.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Capture {
     /// 1 for inbound, 2 for outbound.
     direction: u32,

@@ -16,6 +16,7 @@ use std::sync::Arc;
 pub const LATE: Span = Span::ms(1);
 
 /// Configuration of a direction.
+#[derive(Debug)]
 pub struct DirectionConfig {
     /// Link.
     pub line: TimedLink,
@@ -66,6 +67,7 @@ pub struct Due {
 }
 
 /// One direction.
+#[derive(Debug)]
 pub struct Direction {
     line: TimedLink,
     pool: Pool,
@@ -215,6 +217,7 @@ impl Direction {
                     DropReason::Full => "the buffer is full",
                     DropReason::Early => "by the AQM, on arrival",
                     DropReason::Late => "by the AQM, at the head",
+                    _ => "by the AQM",
                 };
                 let comment = capture::drop_comment(why, lost.at.since(lost.packet.arrived));
                 let bytes = &pool.get_mut(lost.packet.body)[*head..][..lost.packet.len as usize];

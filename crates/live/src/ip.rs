@@ -21,6 +21,7 @@ pub struct Header {
 
 /// Reason why bytes are not a valid IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Malformed {
     /// IP version other than 4 and 6.
     Version,

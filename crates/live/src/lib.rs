@@ -17,6 +17,7 @@
 //!
 //! All decisions are made in virtual time: a thread that wakes up late delivers packets late, but
 //! decides the same. The descriptors are usually TUN devices; tests use socket pairs.
+#![warn(missing_debug_implementations)]
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
 #![cfg_attr(

@@ -42,6 +42,7 @@ pub struct HostPair {
 }
 
 /// Configuration of a network.
+#[derive(Debug)]
 pub struct NetworkConfig {
     /// Links.
     pub lines: Vec<TimedLink>,
@@ -98,6 +99,7 @@ struct Body {
 }
 
 /// Network of links.
+#[derive(Debug)]
 pub struct Network {
     spec: NetworkConfig,
     pool: Pool,

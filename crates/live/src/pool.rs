@@ -11,7 +11,7 @@ pub const BUFFERS_MAX: u32 = 1 << 18;
 const BUFFERS_PER_CHUNK: u32 = 256;
 
 /// Pool of packet buffers.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Pool {
     chunks: Vec<Box<[u8]>>,
     free: Vec<u32>,

@@ -76,6 +76,7 @@ pub trait Transport: Send + 'static {
 }
 
 /// Work of one thread: reads from some descriptors and writes to others.
+#[derive(Debug)]
 pub struct PumpThread<C> {
     /// Thread name.
     pub name: &'static str,
@@ -88,6 +89,7 @@ pub struct PumpThread<C> {
 }
 
 /// Result of a lane.
+#[derive(Debug)]
 pub struct Report<C> {
     /// Transport with its counters at the end.
     pub carrier: C,
@@ -100,6 +102,7 @@ pub struct Report<C> {
 }
 
 /// Running lanes.
+#[derive(Debug)]
 pub struct Pump<C> {
     threads: Vec<JoinHandle<Report<C>>>,
     stop: Arc<OwnedFd>,

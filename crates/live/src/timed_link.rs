@@ -2,6 +2,7 @@
 //! queue. It is passed the time.
 
 use sojourn_aqm::{Link, LinkSpec, Packet, Span, Time};
+use std::fmt;
 use std::iter::Peekable;
 
 /// Scheduled changes of a link, in order of time.
@@ -23,6 +24,15 @@ pub struct TimedLink {
     changes: Option<Peekable<LinkChanges>>,
     begin: Option<(Time, LinkCallback)>,
     sampler: Option<(Span, Time, LinkCallback)>,
+}
+
+impl fmt::Debug for TimedLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TimedLink")
+            .field("link", &self.link)
+            .field("randomly_lost", &self.randomly_lost)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Scheduled event; events at the same time happen in this order.

@@ -66,6 +66,7 @@ fn array(py: Python<'_>, column: Column) -> Bound<'_, PyAny> {
         Column::U32(v) => v.into_pyarray(py).into_any(),
         Column::U8(v) => v.into_pyarray(py).into_any(),
         Column::Bool(v) => v.into_pyarray(py).into_any(),
+        other => unreachable!("{other:?} has no NumPy type"),
     }
 }
 

@@ -27,6 +27,7 @@
 //! [`config`] a parsed scenario, [`output`] the results; [`engine`] runs a scenario, with
 //! [`engine::flow`] as the pair of endpoints of a flow, and [`replay`] sends recorded arrivals
 //! through one link.
+#![warn(missing_debug_implementations)]
 #![deny(unsafe_code)]
 #![cfg_attr(
     test,

@@ -72,7 +72,7 @@ fn quantise(share: f64) -> f64 {
 }
 
 /// State of AF-QCN.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct AfQcn {
     params: AfQcnParams,
     shadow: Shadow,

@@ -157,7 +157,7 @@ impl Shadow {
 }
 
 /// State of AFD.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Afd {
     alpha: f64,
     beta: f64,

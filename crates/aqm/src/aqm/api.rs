@@ -38,7 +38,7 @@ crate::params! {
 }
 
 /// State of API.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Api {
     pi: Pi,
     /// Largest factor on the gains.

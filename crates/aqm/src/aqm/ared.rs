@@ -105,7 +105,7 @@ pub(super) fn target_band(red: &Red) -> [f64; 2] {
 }
 
 /// State of ARED besides that of RED.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Ared {
     step: Step,
     interval: Span,

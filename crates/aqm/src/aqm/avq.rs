@@ -54,7 +54,7 @@ crate::params! {
 const LEAST: f64 = 0.01;
 
 /// State of AVQ; capacities in bytes or packets per second.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Avq {
     alpha: f64,
     gamma: f64,

@@ -62,7 +62,7 @@ crate::params! {
 }
 
 /// State of BLUE.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Blue {
     params: BlueParams,
     /// Drop probability, 0 to 1.

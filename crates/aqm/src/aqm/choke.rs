@@ -42,7 +42,7 @@ crate::params! {
 }
 
 /// State of CHOKe.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Choke {
     red: Red,
     candidates: u64,

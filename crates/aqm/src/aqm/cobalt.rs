@@ -53,7 +53,7 @@ crate::params! {
 }
 
 /// State of COBALT.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Cobalt {
     params: CobaltParams,
     /// Sojourn time above which a packet is over target.

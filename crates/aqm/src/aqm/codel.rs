@@ -75,7 +75,7 @@ crate::params! {
 }
 
 /// State of CoDel for one queue.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct CoDel {
     target: Span,
     interval: Span,

@@ -51,7 +51,7 @@ enum Status {
 }
 
 /// State of Feng's RED besides that of RED.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct FengRed {
     params: FengParams,
     /// Position of the average at the last arrival.

@@ -57,7 +57,7 @@ struct Account {
 }
 
 /// State of FRED.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Fred {
     red: Red,
     accounts: Vec<Account>,

@@ -103,7 +103,7 @@ pub fn largest_change(buffer: f64, cr: f64, [min_th, max_th]: [f64; 2]) -> f64 {
 }
 
 /// State of HRED.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Hred {
     /// Thresholds, in the unit of the limit.
     min_th: f64,

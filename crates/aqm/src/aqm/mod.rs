@@ -136,7 +136,7 @@ pub trait Algorithm: Aqm + Clone {
 }
 
 /// No AQM: a plain FIFO queue.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct NoAqm;
 
 impl Aqm for NoAqm {}
@@ -161,6 +161,7 @@ crate::params! {
 }
 
 /// One FIFO queue managed by the AQM algorithm `A`, with tail drop at its limit.
+#[derive(Debug)]
 pub struct SingleQueue<A> {
     aqm: A,
     line: Fifo,

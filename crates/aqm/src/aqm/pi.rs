@@ -128,7 +128,7 @@ fn design(n: f64, r: f64, cp: f64, w: f64, beta: Option<f64>) -> Result<Gains> {
 }
 
 /// State of PI.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Pi {
     /// Gains per packet.
     a: f64,

@@ -49,7 +49,7 @@ crate::params! {
 }
 
 /// State of PI2.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Pi2 {
     params: Pi2Params,
     /// True if packets may be marked.

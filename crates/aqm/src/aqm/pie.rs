@@ -136,7 +136,7 @@ struct Cycle {
 }
 
 /// State of PIE for one queue.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Pie {
     params: PieParams,
     /// Drop probability.

@@ -116,7 +116,7 @@ crate::params! {
 }
 
 /// State of RED.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Red {
     /// Thresholds and buffer size, in the unit of the average.
     pub(super) min_th: f64,
@@ -382,7 +382,7 @@ pub trait Tune {
 }
 
 /// RED whose parameters are adapted by `T`.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Tuned<T> {
     pub(super) red: Red,
     pub(super) tuner: T,

@@ -167,7 +167,7 @@ fn w_q_stable(n: f64, rtt: f64, c_tcp: f64, d: f64) -> f64 {
 }
 
 /// State of REDopt besides that of RED: the output of the model.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct RedOpt {
     model: Model,
 }

@@ -72,7 +72,7 @@ crate::params! {
 }
 
 /// State of REM.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Rem {
     params: RemParams,
     /// Reference of the queue, packets.

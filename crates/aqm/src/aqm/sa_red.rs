@@ -60,7 +60,7 @@ const W_Q: [f64; 2] = [1e-6, 0.002];
 const SAMPLES: u64 = 1_000_000;
 
 /// State of SA-RED besides that of RED.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct SaRed {
     step: Step,
     sample: Span,

@@ -124,7 +124,7 @@ impl Bins {
 }
 
 /// State of SFB.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Sfb {
     params: SfbParams,
     limit: Size,

@@ -60,7 +60,7 @@ crate::params! {
 }
 
 /// State of SRED.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Sred {
     params: SredParams,
     limit: Size,

@@ -18,6 +18,7 @@ pub trait Clock {
 }
 
 /// Self-clocked scheduler with the clock `C`.
+#[derive(Debug)]
 pub struct Clocked<C> {
     tags: Tags,
     /// Virtual time: the tag of the packet in transmission.

@@ -51,6 +51,7 @@ crate::params! {
 }
 
 /// The DropTail discipline.
+#[derive(Debug)]
 pub struct DropTail {
     line: Fifo,
     pool: Pool,

@@ -105,6 +105,7 @@ impl<A> Queue<A> {
 }
 
 /// A fair scheduler with the order `O` and the AQM algorithm `A` in every queue.
+#[derive(Debug)]
 pub struct Fair<O, A> {
     params: FairParams,
     order: O,

@@ -65,6 +65,7 @@ struct Flow<A> {
 }
 
 /// FQ with the AQM algorithm `A` in every flow.
+#[derive(Debug)]
 pub struct Fq<A> {
     params: FqParams,
     flows: Vec<Flow<A>>,

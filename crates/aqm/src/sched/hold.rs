@@ -27,6 +27,7 @@ pub struct Seen {
 const WAYS: usize = 8;
 
 /// Table of flows and cache of recent packets.
+#[derive(Debug)]
 pub struct Hold {
     sets: Vec<[Option<Seen>; WAYS]>,
     cache: Vec<u32>,

@@ -23,6 +23,7 @@ use crate::sched::tree::{OUT, Tree};
 use crate::units::Time;
 
 /// The strict-priority scheduler.
+#[derive(Debug)]
 pub struct Priority {
     busy: Tree,
 }

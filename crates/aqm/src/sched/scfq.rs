@@ -23,6 +23,7 @@ use crate::sched::tags::Least;
 pub type Scfq = Clocked<Finish>;
 
 /// Virtual clock of SCFQ: the finish tag.
+#[derive(Debug)]
 pub struct Finish;
 
 impl Clock for Finish {

@@ -79,6 +79,7 @@ struct Queue {
 }
 
 /// The SFQ discipline.
+#[derive(Debug)]
 pub struct Sfq {
     params: SfqParams,
     queues: Vec<Queue>,

@@ -25,6 +25,7 @@ use crate::sched::tags::Least;
 pub type Stfq = Clocked<Start>;
 
 /// Virtual clock of STFQ: the start tag.
+#[derive(Debug)]
 pub struct Start;
 
 impl Clock for Start {

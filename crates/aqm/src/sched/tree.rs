@@ -9,6 +9,7 @@ pub const OUT: u64 = u64::MAX;
 
 /// Smallest key of `n` slots; of equal keys, the lowest slot wins. Node 1 is the root, the children
 /// of node k are 2k and 2k + 1, the leaves are the slots.
+#[derive(Debug)]
 pub struct Tree {
     keys: Box<[u64]>,
     leaves: usize,

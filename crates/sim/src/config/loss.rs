@@ -20,6 +20,7 @@ use sojourn_aqm::random::Random;
 
 /// Loss model of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum LossModel {
     /// Independent losses with this probability.
     Random(f64),
@@ -80,6 +81,7 @@ fn number(x: f64) -> Json {
 }
 
 /// State of a lossy channel.
+#[derive(Debug)]
 pub struct LossProcess {
     loss: LossModel,
     in_bad_state: bool,

@@ -25,7 +25,7 @@ const SYN: u8 = 2;
 const _: () = assert!(size_of::<QueuedAck>() <= 24);
 
 /// FIFO of acks in order of arrival.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct AckQueue {
     line: VecDeque<QueuedAck>,
     sacks: VecDeque<[(u64, u64); 3]>,

@@ -16,6 +16,7 @@ choice! {
 
 /// Loss recovery algorithm; selected by the name of the TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LossRecovery {
     /// Slow start from one packet.
     Tahoe,

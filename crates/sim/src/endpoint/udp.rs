@@ -9,6 +9,7 @@ use sojourn_aqm::stats::Histogram;
 use sojourn_aqm::units::Time;
 
 /// UDP source and sink.
+#[derive(Debug)]
 pub struct UdpEndpoints {
     sends: DatagramSchedule,
     rng: Pcg64Mcg,

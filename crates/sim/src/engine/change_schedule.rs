@@ -6,6 +6,7 @@ use crate::config::scenario::Scenario;
 use sojourn_aqm::units::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::fmt;
 use std::iter::Peekable;
 
 /// Change that is due.
@@ -40,6 +41,16 @@ pub struct ChangeSchedule {
     traces: Vec<TraceCursor>,
     /// Time of the next row of each trace, and its index in `traces`; the earliest on top.
     rows: BinaryHeap<Reverse<(Time, usize)>>,
+}
+
+impl fmt::Debug for ChangeSchedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ChangeSchedule { steps, traces: _, rows } = self;
+        f.debug_struct("ChangeSchedule")
+            .field("steps", steps)
+            .field("rows", rows)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ChangeSchedule {

@@ -37,6 +37,7 @@ pub struct Completion {
 }
 
 /// Flow with both of its endpoints.
+#[derive(Debug)]
 pub struct Flow {
     /// Name.
     pub name: String,
@@ -84,6 +85,7 @@ pub struct Flow {
 
 /// Endpoints of a flow.
 #[expect(clippy::large_enum_variant, reason = "TCP is the rule, and one look at memory less")]
+#[derive(Debug)]
 pub enum Endpoints {
     /// TCP.
     Tcp(TcpEndpoints),
@@ -92,6 +94,7 @@ pub enum Endpoints {
 }
 
 /// TCP sender and receiver with their application.
+#[derive(Debug)]
 pub struct TcpEndpoints {
     /// Sender.
     pub sender: Tcp,

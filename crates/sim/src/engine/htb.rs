@@ -9,6 +9,7 @@ use sojourn_aqm::qdisc::Qdisc;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Bytes, Rate, Span, Time};
 use sojourn_aqm::{Packet, cast};
+use std::fmt;
 
 /// Class with one discipline.
 pub struct Htb {
@@ -26,6 +27,16 @@ pub struct Htb {
     lost: Vec<Dropped>,
     marks: Marks,
     log: PacketLog,
+}
+
+impl fmt::Debug for Htb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Htb")
+            .field("rate", &self.rate)
+            .field("tokens", &self.tokens)
+            .field("backlog", &self.qdisc.backlog())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Htb {

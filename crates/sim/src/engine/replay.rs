@@ -41,6 +41,7 @@ pub struct Decision {
 
 /// Result of a replay; one entry per arrival.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Replay {
     /// Fate of each packet.
     pub decisions: Vec<Decision>,

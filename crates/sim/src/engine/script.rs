@@ -60,6 +60,7 @@ pub enum Action {
 }
 
 /// Row of the result: a flow, or a host of a session group.
+#[derive(Debug)]
 pub struct Row {
     /// Name.
     pub name: String,
@@ -112,6 +113,7 @@ struct PooledFlow {
 }
 
 /// Applications of a scenario.
+#[derive(Debug)]
 pub struct Script {
     scenario: Scenario,
     rows: Vec<Row>,

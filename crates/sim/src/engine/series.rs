@@ -33,7 +33,7 @@ fn running(link: &mut Link) -> LinkCounters {
 }
 
 /// Samples of a link. Rows can be taken while sampling continues.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct LinkSeries {
     queue_bytes: Vec<u64>,
     queue_packets: Vec<u64>,
@@ -119,7 +119,7 @@ struct FlowSeries {
 }
 
 /// State of a flow at a sample.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct FlowSample {
     /// Payload delivered in order since the start, bytes.
     pub delivered: u64,
@@ -187,6 +187,7 @@ struct PreviousSample {
 }
 
 /// Recorder of time series.
+#[derive(Debug)]
 pub struct Series {
     time_s: Vec<f64>,
     links: Vec<LinkSeries>,

@@ -30,6 +30,7 @@ use ties::Ties;
 
 /// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Progress {
     /// Fraction of the simulated time that has passed.
     pub share: f64,

@@ -12,6 +12,7 @@ use std::sync::OnceLock;
 
 /// Typed column.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Column {
     /// Quantities.
     F64(Vec<f64>),
@@ -27,6 +28,7 @@ pub enum Column {
 
 /// Result of a run.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Outcome {
     /// JSON object as printed by `sojourn run --json`, without the version.
     pub summary: Summary,

@@ -58,6 +58,7 @@ impl Countable for Bytes {
 
 /// Distribution of a quantity.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Distribution<T> {
     /// Constant value.
     Constant(T),

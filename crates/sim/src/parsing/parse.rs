@@ -12,6 +12,7 @@ use std::borrow::Cow;
 
 /// Fields of a JSON object, parsed by its table of keys. All methods panic on a key that is not in
 /// the table.
+#[derive(Debug)]
 pub struct KeyReader<'a> {
     map: &'a Map<String, Json>,
     table: &'static Table,
@@ -202,6 +203,7 @@ fn list_to_text(key: &str, list: &Json, rows: &[ParamRow]) -> Result<String> {
 
 /// Name with parameters: `"codel"`, `"codel(target=5ms)"` or
 /// `{"name": "codel", "target": "5ms"}`.
+#[derive(Debug)]
 pub struct NamedParams<'a> {
     /// Name.
     pub name: &'a str,

@@ -124,6 +124,7 @@ macro_rules! each {
 }
 
 /// Registry entry.
+#[derive(Debug)]
 pub struct Entry {
     /// Name.
     pub name: &'static str,

@@ -14,6 +14,7 @@ use sojourn_aqm::units::{Span, Time};
 
 /// Selected congestion control with its parameters.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum ControlParams {
     /// [`Reno`], which has no parameters.
     Reno,

@@ -4,7 +4,7 @@ use crate::endpoint::tcp::{Ack, Segment};
 use sojourn_aqm::units::Time;
 
 /// Packets sent by a flow at one time, all of its current connection.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Outbox {
     /// Segments for the path.
     pub segments: Vec<Segment>,
@@ -22,7 +22,7 @@ impl Outbox {
 }
 
 /// A packet that reaches the far end of a flow's path.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub enum Arrival {
     /// Segment and its CE mark.
     Segment(Segment, bool),

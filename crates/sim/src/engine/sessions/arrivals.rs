@@ -14,6 +14,7 @@ use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 
 /// Source with its state.
+#[derive(Debug)]
 pub enum Kind {
     /// Parameters, and number of flows still to arrive.
     Poisson(Poisson, u64),
@@ -28,6 +29,7 @@ pub enum Kind {
 }
 
 /// State of partition/aggregate queries.
+#[derive(Debug)]
 pub struct IncastQueries {
     params: Incast,
     left: u64,
@@ -40,6 +42,7 @@ pub struct IncastQueries {
 }
 
 /// State of web users.
+#[derive(Debug)]
 pub struct WebUsers {
     params: Web,
     /// Pages left per user.

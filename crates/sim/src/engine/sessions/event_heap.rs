@@ -51,7 +51,7 @@ impl Ord for Scheduled {
 }
 
 /// Event queue.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct EventHeap {
     heap: BinaryHeap<Reverse<Scheduled>>,
     sequence: u64,

@@ -44,7 +44,7 @@ pub struct CompletedTransfer {
 }
 
 /// Member of the group.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Host {
     /// Name.
     pub name: String,
@@ -59,6 +59,7 @@ pub struct Host {
 }
 
 /// Group of hosts with its traffic source.
+#[derive(Debug)]
 pub struct SessionGroup {
     /// Index of the group in the scenario's flows.
     pub group: usize,

@@ -10,7 +10,7 @@ use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
 
 /// Owner of a pooled flow.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct PooledFlowOwner {
     /// Index of the group of sessions.
     pub sessions: u32,
@@ -19,6 +19,7 @@ pub struct PooledFlowOwner {
 }
 
 /// Routes of all groups.
+#[derive(Debug)]
 pub struct Routes {
     /// Routes of all groups, one group after the other.
     pub all: Vec<Route>,
