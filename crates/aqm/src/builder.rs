@@ -14,49 +14,7 @@
 //! # Ok::<(), sojourn_aqm::Error>(())
 //! ```
 
-use crate::error::Result;
-use crate::params::{Params, Setting};
-use crate::qdisc::{Build, Env};
-use crate::units::Rate;
-use alloc::boxed::Box;
-use core::marker::PhantomData;
-
-/// Builder of the discipline `Q`, whose parameters are `P`. Ranges are checked in
-/// [`Builder::build`].
-///
-/// [`Build::builder`] and [`Algorithm::builder`](crate::aqm::Algorithm::builder) return one with
-/// the defaults of the type; those of a name in the registry can differ. Parameters without a
-/// setter are fields of [`Builder::params`]: those of an algorithm of another crate, and those of
-/// RED in an algorithm that extends RED, which can have the same names.
-#[derive(Clone, Debug)]
-pub struct Builder<Q, P> {
-    /// Parameters.
-    pub params: P,
-    discipline: PhantomData<fn() -> Q>,
-}
-
-impl<Q: Build> Builder<Q, Q::Params> {
-    pub(crate) fn new() -> Self {
-        Builder { params: Q::Params::default(), discipline: PhantomData }
-    }
-
-    /// Sets the parameter `name` (or one of its aliases), as in the text form.
-    ///
-    /// # Errors
-    /// As [`Params::set`].
-    pub fn set(mut self, name: &str, value: Setting<'_>) -> Result<Self> {
-        self.params.set(name, value)?;
-        Ok(self)
-    }
-
-    /// Builds the discipline for a link of `rate`; [`Link::new`](crate::Link::new) takes it.
-    ///
-    /// # Errors
-    /// A parameter that is out of range, or parameters that contradict each other or the link.
-    pub fn build(&self, rate: Rate) -> Result<Box<Q>> {
-        Q::build(&self.params, &Env::new(rate)).map(Box::new)
-    }
-}
+pub use crate::qdisc::Builder;
 
 /// Generates the setters of a struct of [`params!`](crate::params!) (`define`), or the body of a test
 /// that each sets its own parameter (`check`), by its position in the parameters of a discipline:
@@ -157,7 +115,7 @@ pub(crate) use setters;
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::params::Value;
+    use crate::params::{Params, Setting, Value};
     use alloc::string::String;
     use core::fmt::Debug;
 
@@ -181,7 +139,6 @@ pub(crate) mod tests {
             })
             .unwrap_or_else(|| panic!("{name} has no value besides its default"));
         let value = T::read(Setting::Text(&text)).unwrap();
-        let builder = Builder { params: start, discipline: PhantomData };
-        assert_eq!(set(builder, value).params, expected, "setter {name}");
+        assert_eq!(set(Builder::of(start), value).params, expected, "setter {name}");
     }
 }

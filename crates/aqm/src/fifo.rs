@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 const NONE: u32 = u32::MAX;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Node {
     packet: Packet,
     next: u32,

@@ -84,13 +84,13 @@ mod timer;
 pub mod units;
 
 pub use aqm::Algorithm;
-pub use builder::Builder;
+pub(crate) use builder::setters;
 pub use context::{Context, DropReason, Dropped, Marks};
 pub use error::{Error, ErrorKind, Result};
 pub use link::{Link, LinkSpec, Opportunities};
 pub use packet::{Ecn, Packet};
 pub use params::Setting;
-pub use qdisc::{Build, Qdisc};
+pub use qdisc::{Build, Builder, Qdisc};
 pub use random::Random;
 pub use registry::{Built, build};
 pub use stats::LinkStats;

@@ -198,13 +198,13 @@ macro_rules! params {
     // In this crate: with setters of the builder, by position, and a test of them.
     ($(#[$outer:meta])* $vis:vis struct $Name:ident: $position:ident $fields:tt) => {
         $crate::params! { $(#[$outer])* $vis struct $Name $fields }
-        $crate::builder::setters! { define $position $Name $fields }
+        $crate::setters! { define $position $Name $fields }
 
         #[cfg(test)]
         #[test]
         #[expect(non_snake_case, reason = "the test has the name of the struct")]
         fn $Name() {
-            $crate::builder::setters! { check $position $Name $fields }
+            $crate::setters! { check $position $Name $fields }
         }
     };
     (

@@ -1,11 +1,12 @@
 //! Queue discipline: what a link enqueues to and dequeues from, and how one is built.
 
-use crate::builder::Builder;
 use crate::context::Context;
 use crate::error::Result;
 use crate::packet::Packet;
-use crate::params::{Checked, Params};
+use crate::params::{Checked, Params, Setting};
 use crate::units::{Rate, Size, Time};
+use alloc::boxed::Box;
+use core::marker::PhantomData;
 
 /// Packets and bytes in a discipline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,4 +89,47 @@ pub trait Build: Qdisc + Sized {
     /// # Errors
     /// Parameters that contradict each other or the link.
     fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self>;
+}
+
+/// Builder of the discipline `Q`, whose parameters are `P`. Ranges are checked in
+/// [`Builder::build`].
+///
+/// [`Build::builder`] and [`Algorithm::builder`](crate::aqm::Algorithm::builder) return one with
+/// the defaults of the type; those of a name in the registry can differ. Parameters without a
+/// setter are fields of [`Builder::params`]: those of an algorithm of another crate, and those of
+/// RED in an algorithm that extends RED, which can have the same names.
+#[derive(Clone, Debug)]
+pub struct Builder<Q, P> {
+    /// Parameters.
+    pub params: P,
+    discipline: PhantomData<fn() -> Q>,
+}
+
+impl<Q, P> Builder<Q, P> {
+    pub(crate) fn of(params: P) -> Self {
+        Builder { params, discipline: PhantomData }
+    }
+}
+
+impl<Q: Build> Builder<Q, Q::Params> {
+    pub(crate) fn new() -> Self {
+        Builder::of(Q::Params::default())
+    }
+
+    /// Sets the parameter `name` (or one of its aliases), as in the text form.
+    ///
+    /// # Errors
+    /// As [`Params::set`].
+    pub fn set(mut self, name: &str, value: Setting<'_>) -> Result<Self> {
+        self.params.set(name, value)?;
+        Ok(self)
+    }
+
+    /// Builds the discipline for a link of `rate`; [`Link::new`](crate::Link::new) takes it.
+    ///
+    /// # Errors
+    /// A parameter that is out of range, or parameters that contradict each other or the link.
+    pub fn build(&self, rate: Rate) -> Result<Box<Q>> {
+        Q::build(&self.params, &Env::new(rate)).map(Box::new)
+    }
 }

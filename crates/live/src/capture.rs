@@ -42,6 +42,7 @@ pub struct Capture {
 }
 
 /// Data not yet passed to the writer.
+#[derive(Debug)]
 struct PendingWrites {
     piece: Vec<u8>,
     full: SyncSender<Vec<u8>>,

@@ -78,6 +78,7 @@ pub struct Due {
 }
 
 /// Connection: its host pair, and per direction the highest sequence number sent.
+#[derive(Debug)]
 struct Connection {
     pair: u32,
     edge: [Option<u32>; 2],

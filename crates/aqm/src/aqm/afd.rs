@@ -65,7 +65,7 @@ crate::params! {
 }
 
 /// Random sample of past arrivals, with the bytes of each account in it.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Shadow {
     /// Account and length of each sampled packet.
     entries: Vec<(u32, u32)>,

@@ -67,7 +67,7 @@ crate::params! {
 }
 
 /// Step of max_p up or down, shared with SA-RED.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Step {
     pub alpha: f64,
     pub beta: f64,

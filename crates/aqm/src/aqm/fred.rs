@@ -47,7 +47,7 @@ crate::params! {
 }
 
 /// Account of an active flow.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Account {
     /// Its packets and bytes in the queue.
     packets: u32,

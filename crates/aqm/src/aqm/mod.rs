@@ -22,13 +22,12 @@ pub mod sa_red;
 pub mod sfb;
 pub mod sred;
 
-use crate::builder::Builder;
 use crate::context::{Context, DropReason};
 use crate::error::Result;
 use crate::fifo::{Fifo, Pool, QueueView};
 use crate::packet::Packet;
 use crate::params::{Checked, Combined, Nothing, Params};
-use crate::qdisc::{Backlog, Build, Env, Qdisc};
+use crate::qdisc::{Backlog, Build, Builder, Env, Qdisc};
 use crate::units::{Size, Time};
 
 /// Decision of an AQM algorithm about an arriving packet.

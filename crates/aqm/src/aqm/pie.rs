@@ -129,7 +129,7 @@ const LARGEST_STEP: f64 = 0.02;
 const DECAY: f64 = 0.98;
 
 /// Measurement of the departure rate.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Cycle {
     start: Time,
     bytes: u64,

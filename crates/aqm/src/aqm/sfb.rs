@@ -69,7 +69,7 @@ crate::params! {
     }
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Bin {
     /// Packets in the queue.
     qlen: u32,
@@ -78,7 +78,7 @@ struct Bin {
 }
 
 /// Bins of all levels under one hash.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Bins {
     bins: Vec<Bin>,
     levels: u64,

@@ -90,6 +90,7 @@ crate::params! {
     }
 }
 
+#[derive(Debug)]
 struct Queue<A> {
     line: Fifo,
     aqm: A,

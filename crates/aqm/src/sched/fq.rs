@@ -50,13 +50,14 @@ crate::params! {
     }
 }
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Listed {
     No,
     New,
     Old,
 }
 
+#[derive(Debug)]
 struct Flow<A> {
     line: Fifo,
     aqm: A,

@@ -69,7 +69,7 @@ crate::params! {
     }
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Queue {
     line: Fifo,
     /// Rest of its quantum, bytes; at or below zero the turn is over.

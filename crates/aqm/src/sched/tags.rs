@@ -16,7 +16,7 @@ pub enum Least {
 }
 
 /// Tags of a queue.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Queue {
     weight: f64,
     /// Start tag of the head.

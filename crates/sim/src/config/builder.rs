@@ -57,8 +57,15 @@ pub struct ScenarioBuilder {
     changes: Vec<Json>,
 }
 
+impl Scenario {
+    /// Return a builder of a scenario of this length.
+    pub fn builder(duration: Span) -> ScenarioBuilder {
+        ScenarioBuilder::new(duration)
+    }
+}
+
 impl ScenarioBuilder {
-    pub(super) fn new(duration: Span) -> ScenarioBuilder {
+    fn new(duration: Span) -> ScenarioBuilder {
         let builder = ScenarioBuilder {
             registry: Registry::standard(),
             keys: Keys::new(),

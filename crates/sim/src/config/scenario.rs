@@ -1,7 +1,6 @@
 //! Parser and validation of a scenario's JSON. A parsed scenario is valid: nothing that uses it can
 //! fail.
 
-use super::builder::ScenarioBuilder;
 use super::flows::{FlowConfig, parse_flows};
 use super::links::{LinkConfig, parse_links_with};
 use crate::collections::event_queue::EventQueue;
@@ -48,11 +47,6 @@ const FLOWS_MAX: u64 = 1_000_000;
 const SAMPLES_MAX: u64 = 100_000_000;
 
 impl Scenario {
-    /// Return a builder of a scenario of this length.
-    pub fn builder(duration: Span) -> ScenarioBuilder {
-        ScenarioBuilder::new(duration)
-    }
-
     /// Parse a scenario.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use crate::endpoint::tcp::Ack;
 use sojourn_aqm::units::Time;
 use std::collections::VecDeque;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct QueuedAck {
     at: Time,
     ack: u64,

@@ -32,6 +32,7 @@ pub struct UdpEndpoints {
 }
 
 /// Schedule and sizes of the datagrams.
+#[derive(Debug)]
 enum DatagramSchedule {
     Paced(PacketSchedule),
     Trace(TrafficCursor),

@@ -107,6 +107,7 @@ pub struct TcpEndpoints {
     base: (SenderStats, u64),
 }
 
+#[derive(Debug)]
 enum App {
     Bulk {
         open: bool,
@@ -119,6 +120,7 @@ enum App {
 }
 
 /// State of a paced application.
+#[derive(Debug)]
 struct PacedWrites {
     pace: PacketSchedule,
     rng: Pcg64Mcg,
@@ -127,6 +129,7 @@ struct PacedWrites {
 }
 
 /// State of repeated transfers.
+#[derive(Debug)]
 struct SequentialTransfers {
     params: Transfers,
     rng: Pcg64Mcg,

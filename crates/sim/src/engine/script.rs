@@ -73,6 +73,7 @@ pub struct Row {
 }
 
 /// Flow with its own application.
+#[derive(Debug)]
 struct SingleFlow {
     group: usize,
     due: Time,
@@ -82,6 +83,7 @@ struct SingleFlow {
     open: bool,
 }
 
+#[derive(Debug)]
 enum App {
     Bulk,
     Transfers {
@@ -100,12 +102,14 @@ enum App {
 }
 
 /// Session group and its first row.
+#[derive(Debug)]
 struct SessionRows {
     sessions: SessionGroup,
     first: u32,
 }
 
 /// Pooled flow: its session group, host and current transfer.
+#[derive(Debug)]
 struct PooledFlow {
     group: usize,
     host: u32,

@@ -109,7 +109,7 @@ impl LinkSeries {
 }
 
 /// Samples of a flow.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct FlowSeries {
     delivered_bytes: Vec<u64>,
     received_bytes: Vec<u64>,
@@ -130,7 +130,7 @@ pub struct FlowSample {
 }
 
 /// Samples of a group of flows.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct GroupSeries {
     delivered_bytes: Vec<u64>,
     received_bytes: Vec<u64>,
@@ -143,7 +143,7 @@ struct GroupSeries {
     sums: GroupSums,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct GroupSums {
     delivered: u64,
     received: u64,
@@ -177,7 +177,7 @@ impl GroupSeries {
 }
 
 /// State of a flow at the last sample.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct PreviousSample {
     delivered: u64,
     received: u64,

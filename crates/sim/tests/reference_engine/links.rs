@@ -46,6 +46,7 @@ impl PlainLink {
         let (loss, turns) = match def.loss() {
             LossModel::Random(chance) => ([chance; 2], [0.0; 2]),
             LossModel::Bursts { p, r, bad_loss: bad, good_loss: good } => ([good, bad], [p, r]),
+            other => panic!("{other:?} is not in this engine"),
         };
         PlainLink {
             qdisc: def.build().qdisc,

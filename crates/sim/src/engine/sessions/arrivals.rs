@@ -51,7 +51,7 @@ pub struct WebUsers {
     objects: Slab<Object>,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Page {
     user: u32,
     host: u32,
@@ -61,7 +61,7 @@ struct Page {
     open_connections: u64,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Object {
     page: u32,
     bytes: u64,

@@ -18,6 +18,7 @@ pub enum SessionEvent {
     Object(u32),
 }
 
+#[derive(Debug)]
 struct Scheduled {
     at: Time,
     sequence: u64,
