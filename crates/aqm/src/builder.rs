@@ -9,7 +9,7 @@
 //! let codel = CoDel::builder().target(Span::ms(15)).limit(Size::Bytes(300_000)).build(rate)?;
 //! let fq_codel = Fq::<CoDel>::builder().flows(64).target(Span::ms(15)).build(rate)?;
 //!
-//! let error = CoDel::builder().limit(Size::Packets(0)).build(rate).err().unwrap();
+//! let error = CoDel::builder().limit(Size::Packets(0)).build(rate).unwrap_err();
 //! assert_eq!(error.path(), "limit");
 //! # Ok::<(), sojourn_aqm::Error>(())
 //! ```
