@@ -123,7 +123,7 @@ mod tests {
                 let there =
                     registry::REGISTRY.iter().any(|e| e.name == *name || e.aliases.contains(name));
                 assert!(!there, "{name} exists: remove it here");
-                let text = registry::find(name).err().unwrap().to_string();
+                let text = registry::find(name).unwrap_err().to_string();
                 assert!(text.contains("is not available"), "{text}");
             }
         }
@@ -131,10 +131,10 @@ mod tests {
 
     #[test]
     fn the_refusal_says_what_it_is_and_what_to_use() {
-        let error = registry::find("CAKE").err().unwrap().to_string();
+        let error = registry::find("CAKE").unwrap_err().to_string();
         assert!(error.starts_with("\"CAKE\" (CAKE: a shaper, "), "{error}");
         assert!(error.contains(") is not available yet; use fq_codel "), "{error}");
-        let never = registry::find("netem").err().unwrap().to_string();
+        let never = registry::find("netem").unwrap_err().to_string();
         assert!(never.contains("is not available; use the keys delay"), "{never}");
     }
 }

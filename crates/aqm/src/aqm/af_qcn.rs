@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn contradictions_are_refused() {
         let settings = [("p_max", crate::Setting::Text("0.001"))];
-        let refusal = crate::build("af_qcn", &settings, crate::Rate(1_000_000)).err().unwrap();
+        let refusal = crate::build("af_qcn", &settings, crate::Rate(1_000_000)).unwrap_err();
         assert!(refusal.to_string().starts_with("p_max: 0.001 is below p_min"));
     }
 }

@@ -374,7 +374,7 @@ mod tests {
     #[test]
     fn gains_that_would_not_settle_are_refused() {
         let settings = [("beta", crate::Setting::Text("1.7"))];
-        let refusal = crate::build("afd", &settings, crate::Rate(1_000_000)).err().unwrap();
+        let refusal = crate::build("afd", &settings, crate::Rate(1_000_000)).unwrap_err();
         assert!(refusal.to_string().starts_with("beta: 1.7 is not above alpha"));
     }
 

@@ -141,7 +141,7 @@ mod tests {
         let said = |settings: &[(&str, &str)]| {
             let settings: Vec<_> =
                 settings.iter().map(|(k, v)| (*k, crate::Setting::Text(v))).collect();
-            crate::build("api", &settings, crate::Rate(8_000_000)).err().unwrap().to_string()
+            crate::build("api", &settings, crate::Rate(8_000_000)).unwrap_err().to_string()
         };
         assert!(said(&SLOW[..4]).starts_with("m_max: is required"));
     }

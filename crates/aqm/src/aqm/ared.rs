@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn contradictions_are_refused() {
         let refusal = |settings: &[(&str, &str)]| {
-            build(Rate(8_000_000), settings).err().expect("a refusal").to_string()
+            build(Rate(8_000_000), settings).expect_err("a refusal").to_string()
         };
         assert!(refusal(&[("max_th", "5p")]).starts_with("max_th: 5p is not above min_th (5p)"));
         assert!(refusal(&[("min_th", "5p"), ("max_th", "9kB")]).contains("another unit"));

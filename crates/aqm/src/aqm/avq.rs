@@ -222,7 +222,7 @@ mod tests {
     fn no_room_at_all_is_refused() {
         let settings = [("limit", "2p"), ("buflim", "0.4")];
         let settings = settings.map(|(k, v)| (k, crate::Setting::Text(v)));
-        let refusal = crate::build("avq", &settings, crate::Rate(1_000_000)).err().unwrap();
+        let refusal = crate::build("avq", &settings, crate::Rate(1_000_000)).unwrap_err();
         assert!(refusal.to_string().starts_with("buflim: 0.4 of 2p"));
         Bench::new("avq", &[("limit", "2p"), ("buflim", "0.5")]); // one packet
     }

@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn a_threshold_in_another_unit_is_refused() {
         let settings = [("threshold", crate::Setting::Text("30kB"))];
-        let refusal = crate::build("blue", &settings, crate::Rate(1_000_000)).err().unwrap();
+        let refusal = crate::build("blue", &settings, crate::Rate(1_000_000)).unwrap_err();
         assert!(refusal.to_string().starts_with("threshold: 30kB is in another unit"));
     }
 }

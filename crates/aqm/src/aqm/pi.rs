@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn designs_and_gains_that_cannot_be_are_refused() {
-        let refusal = |settings: &[(&str, &str)]| aqm(8_000_000, settings).err().unwrap();
+        let refusal = |settings: &[(&str, &str)]| aqm(8_000_000, settings).unwrap_err();
         let said = |settings: &[(&str, &str)]| refusal(settings).to_string();
         assert!(said(&[("flows", "10")]).starts_with("rtt:"));
         assert!(said(&[("rtt", "100ms")]).starts_with("flows:"));

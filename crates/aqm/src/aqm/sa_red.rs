@@ -289,7 +289,7 @@ mod tests {
         let refusal = |settings: &[(&str, &str)]| {
             let settings: Vec<_> =
                 settings.iter().map(|(k, v)| (*k, crate::Setting::Text(v))).collect();
-            crate::build("sa_red", &settings, Rate(1_000_000)).err().unwrap().to_string()
+            crate::build("sa_red", &settings, Rate(1_000_000)).unwrap_err().to_string()
         };
         assert!(refusal(&[("sample", "251ms")]).starts_with("sample: 251ms is not a half"));
         assert!(refusal(&[("interval", "2s"), ("sample", "1us")]).starts_with("sample:"));

@@ -54,7 +54,7 @@ crate::params! {
 }
 
 /// State of Curvy RED for both queues.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct CurvyRed {
     params: CurvyRedParams,
     may_mark: bool,

@@ -53,7 +53,7 @@ pub enum Lane {
 }
 
 /// The two queues.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Queues {
     c: Fifo,
     l: Fifo,
@@ -240,6 +240,7 @@ impl Scheduler {
 }
 
 /// DualQ discipline with the AQM algorithm `A`.
+#[derive(Debug)]
 pub struct Dual<A> {
     params: DualParams,
     aqm: A,

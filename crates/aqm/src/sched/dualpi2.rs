@@ -205,7 +205,7 @@ trait Controller {
 }
 
 /// State of DualPI2 for both queues.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub enum DualPi2 {
     /// RFC 9332.
     Rfc(RfcPi2),
@@ -369,7 +369,7 @@ impl Native {
 }
 
 /// State of DualPI2 as in RFC 9332.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct RfcPi2 {
     updates: Updates,
     pi: Pi,

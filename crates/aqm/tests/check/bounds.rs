@@ -139,7 +139,7 @@ fn a_link_refuses_rates_out_of_range_and_works_at_the_ends() {
     };
     let max = LinkSpec::RATE_MAX.0;
     for rate in [0, max + 1, u64::MAX] {
-        let error = link(rate, Span::ZERO).err().expect("refused").to_string();
+        let error = link(rate, Span::ZERO).expect_err("refused").to_string();
         assert!(error.starts_with("rate: ") && error.contains("out of range, allowed: 1bit to "));
     }
     let longest = packet(LEN_MAX - 1, 0, Ecn::NotEct);

@@ -24,7 +24,7 @@ const QUEUE_THRESHOLD: u64 = 16_384;
 const RATE_SHIFT: u32 = 8;
 
 /// Controller of one queue.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct LinuxPie {
     /// Drop probability.
     prob: u64,

@@ -121,7 +121,7 @@ fn contradictions_are_refused() {
     let refusal = |settings: &[(&str, &str)]| {
         let settings: Vec<_> =
             settings.iter().map(|(k, v)| (*k, crate::Setting::Text(v))).collect();
-        crate::build("red", &settings, crate::Rate(1_000_000)).err().unwrap().to_string()
+        crate::build("red", &settings, crate::Rate(1_000_000)).unwrap_err().to_string()
     };
     assert!(refusal(&[("max_th", "5p")]).starts_with("max_th: 5p is not above"));
     assert!(refusal(&[("max_th", "30kB")]).contains("another unit"));

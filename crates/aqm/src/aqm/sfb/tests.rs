@@ -154,7 +154,7 @@ fn a_change_of_hash_loses_count_of_nobody() {
 fn contradictions_are_refused() {
     let refusal = |name, value| {
         let settings = [(name, crate::Setting::Text(value))];
-        crate::build("sfb", &settings, crate::Rate(1_000_000)).err().unwrap().to_string()
+        crate::build("sfb", &settings, crate::Rate(1_000_000)).unwrap_err().to_string()
     };
     assert!(refusal("bin_size", "26").starts_with("max: 25 is below bin_size"));
     assert!(refusal("warmup", "601s").starts_with("warmup: 601s is longer"));

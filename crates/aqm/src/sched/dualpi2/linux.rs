@@ -60,7 +60,7 @@ impl Controller for FixedPi {
 }
 
 /// State of DualPI2 as on Linux.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct LinuxPi2 {
     pub(super) updates: Updates,
     pub(super) pi: FixedPi,

@@ -29,7 +29,7 @@ fn linux(settings: &[(&str, &str)]) -> LinuxPi2 {
 
 fn refusal(settings: &[(&str, &str)]) -> String {
     let settings: Vec<_> = settings.iter().map(|(k, v)| (*k, Setting::Text(v))).collect();
-    crate::build("dualpi2", &settings, Rate(10_000_000)).err().expect("it is refused").to_string()
+    crate::build("dualpi2", &settings, Rate(10_000_000)).expect_err("it is refused").to_string()
 }
 
 /// Bench for both variants of the algorithm, without a scheduler.

@@ -81,7 +81,7 @@ fn contradictions_are_refused() {
     let refusal = |settings: &[(&str, &str)]| {
         let settings: Vec<_> =
             settings.iter().map(|(k, v)| (*k, crate::Setting::Text(v))).collect();
-        crate::build("wfq", &settings, crate::Rate(1_000_000)).err().unwrap().to_string()
+        crate::build("wfq", &settings, crate::Rate(1_000_000)).unwrap_err().to_string()
     };
     assert!(refusal(&[("flows", "2"), ("weights", "1 2 3")]).starts_with("weights: 3"));
     assert!(refusal(&[("weights", "")]).starts_with("weights: 0"));
