@@ -45,6 +45,7 @@ fn seen(out: &Outcome, offset: u64) -> Vec<(String, Vec<i128>)> {
             Column::U32(x) => x.iter().map(|x| i128::from(*x)).collect(),
             Column::U8(x) => x.iter().map(|x| i128::from(*x)).collect(),
             Column::Bool(x) => x.iter().map(|x| i128::from(*x)).collect(),
+            other => panic!("{other:?} has no whole numbers"),
         };
         seen.push((name.clone(), values));
     }
