@@ -191,6 +191,7 @@ impl Ledger {
                 DropReason::Full => assert!(arrival.is_some(), "overflow happens only at enqueue"),
                 DropReason::Early => assert!(itself, "an early drop is of the arriving packet"),
                 DropReason::Late => assert!(!itself, "a late drop is of a queued packet"),
+                other => panic!("{other:?} is not tested"),
             }
             self.leave(lost.packet, State::Lost);
             self.trace.push(Event::Lost(lost));
