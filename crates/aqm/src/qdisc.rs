@@ -1,49 +1,12 @@
 //! Queue discipline: what a link enqueues to and dequeues from, and how one is built.
 
-use crate::context::Context;
 use crate::error::Result;
-use crate::packet::Packet;
 use crate::params::{Checked, Params, Setting};
 use crate::units::{Rate, Size, Time};
 use alloc::boxed::Box;
 use core::marker::PhantomData;
 
-/// Packets and bytes in a discipline.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Backlog {
-    /// Number of packets.
-    pub packets: u32,
-    /// Number of bytes.
-    pub bytes: u64,
-}
-
-/// A queue discipline. Packets are enqueued and dequeued; dropped packets leave through
-/// [`Context::drop`]. It is work-conserving: `None` from [`Qdisc::dequeue`] means that it is empty.
-pub trait Qdisc {
-    /// Enqueues or drops `packet`, whose arrival time is `context.now`.
-    fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet);
-    /// Dequeues the next packet to send.
-    fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet>;
-    /// Number of packets and bytes in the queue.
-    fn backlog(&self) -> Backlog;
-    /// True if every decision about a packet is made at enqueue: dropped at once or sent after all
-    /// earlier packets, marked at once or never. A link can then compute its departure time at
-    /// enqueue.
-    fn decides_at_enqueue(&self) -> bool {
-        false
-    }
-    /// Calls `see` with the name and value of each internal variable, in SI units.
-    fn inspect(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
-    /// Same as [`Qdisc::inspect`] at the time `now`, including periodic updates that are due. These
-    /// are applied to a copy: an inspection does not change the state, not even in the last bit.
-    fn inspect_at(&mut self, _now: Time, see: &mut dyn FnMut(&'static str, f64)) {
-        self.inspect(see);
-    }
-    /// Size of the state in bytes, without packets.
-    fn state(&self) -> usize {
-        size_of_val(self)
-    }
-}
+pub use crate::link::transmitter::{Backlog, Qdisc};
 
 /// Environment of a discipline, given when it is built.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,6 @@
 //! Changes of the rate or delay of a link in operation.
 
+use super::transmitter::Transmitter;
 use super::{Link, LinkSpec};
 use crate::units::Time;
 
@@ -10,8 +11,9 @@ impl Link {
     /// # Panics
     /// If a packet has already arrived.
     pub fn may_change(&mut self) {
-        assert!(self.now == Time::ZERO && self.wire.is_empty(), "no packet has come yet");
-        self.ends = None;
+        let Transmitter { now, in_flight, ends, .. } = &mut self.transmitter;
+        assert!(*now == Time::ZERO && in_flight.is_empty(), "no packet has come yet");
+        *ends = None;
     }
 
     /// Sets rate and delay to `spec` at `now`. The discipline and its parameters do not change.
@@ -25,19 +27,17 @@ impl Link {
     /// # Panics
     /// If [`Link::may_change`] was not called, or the rate of a link with opportunities is changed.
     pub fn change(&mut self, now: Time, spec: LinkSpec) {
-        let recorded = self.opportunities.is_some();
-        assert!(!recorded || spec.rate == self.spec.rate, "a link with opportunities has no rate");
-        assert!(self.ends.is_none(), "a link that foresees departures cannot change");
-        self.advance(Time(now.0.saturating_sub(1)).max(self.now));
-        if spec.rate != self.spec.rate {
-            self.carry = 0;
+        let Link { qdisc, transmitter } = self;
+        let recorded = transmitter.opportunities.is_some();
+        let old = transmitter.spec.rate;
+        assert!(!recorded || spec.rate == old, "a link with opportunities has no rate");
+        assert!(transmitter.ends.is_none(), "a link that foresees departures cannot change");
+        qdisc.link_advance(transmitter, Time(now.0.saturating_sub(1)).max(transmitter.now));
+        if spec.rate != old {
+            transmitter.carry = 0;
         }
-        self.spec = LinkSpec { rate: spec.rate.min(LinkSpec::RATE_MAX), ..spec };
-        // Packets wait at an idle link only if its rate was 0.
-        if self.free_at.is_none() && self.stats.backlog().0 > 0 {
-            self.start(now);
-            self.now = now;
-        }
+        transmitter.spec = LinkSpec { rate: spec.rate.min(LinkSpec::RATE_MAX), ..spec };
+        transmitter.resume(&mut **qdisc, now);
     }
 }
 

@@ -127,7 +127,7 @@ impl Link {
     /// If a packet has already arrived.
     pub fn set_opportunities(&mut self, opportunities: Opportunities) {
         self.may_change();
-        self.opportunities = Some(opportunities.into());
+        self.transmitter.opportunities = Some(opportunities.into());
     }
 }
 

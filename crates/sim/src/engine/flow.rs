@@ -45,6 +45,8 @@ pub struct Flow {
     pub group: u32,
     /// Index of its route.
     pub route: u32,
+    /// The only link of the flow, if a segment needs no event between sender and receiver.
+    pub direct_link: Option<u32>,
     /// Flow hash, for disciplines that hash flows.
     pub hash: u32,
     /// Traffic class of the packets.
@@ -212,6 +214,7 @@ impl Flow {
         Flow {
             group: cast::number(group),
             route: 0,
+            direct_link: None,
             hash: u32::from_le_bytes([hash[0], hash[1], hash[2], hash[3]]),
             class: def.class,
             ect: match &def.tcp {
@@ -234,6 +237,13 @@ impl Flow {
             name,
             ends,
         }
+    }
+
+    /// Set the index of the route. `direct` is its only link, if that computes the departures of
+    /// its packets and acks return with a pure delay.
+    pub fn set_route(&mut self, route: u32, direct: Option<u32>) {
+        self.route = route;
+        self.direct_link = direct.filter(|_| self.processes_early);
     }
 
     /// Time at which [`Flow::process_due`] is next due.

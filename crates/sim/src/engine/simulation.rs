@@ -172,7 +172,7 @@ impl<'a> Simulation<'a> {
             for i in 0..def.count {
                 let route = routes.index(g, i, false);
                 let mut flow = Flow::new(def, g, i, routes.delay(route), scenario.seed);
-                flow.route = route;
+                flow.set_route(route, routes.direct_link(route, &links));
                 flows.push(flow);
                 if !may_continue(flows.len(), begin, progress) {
                     return None;
@@ -321,8 +321,33 @@ impl<'a> Simulation<'a> {
         }
     }
 
+    /// Send the segments in the outbox of flow `f` over link `l`, its [`Flow::direct_link`].
+    fn send_direct(&mut self, f: usize, l: usize, now: Time) {
+        let Simulation { flows, links, outbox, .. } = self;
+        let (flow, link) = (&mut flows[f], &mut links[l]);
+        let Flow { hash, class, ect, .. } = *flow;
+        self.work += outbox.segments.len();
+        let mut last = None;
+        for segment in &outbox.segments {
+            let (len, ecn) = (segment.wire_bytes, if segment.ect { ect } else { Ecn::NotEct });
+            let flow_number = cast::place(f);
+            let packet = Packet { arrived: now, len, flow: flow_number, hash, body: 0, class, ecn };
+            if let Some((at, ecn)) = link.send(now, packet) {
+                flow.receive_ahead(at, segment, ecn == Ecn::Ce, self.next_interruption);
+                last = Some(at);
+            }
+        }
+        outbox.segments.clear();
+        if let Some(at) = last.filter(|_| f >= self.unpooled_flows) {
+            self.notify_sessions(f, at);
+        }
+    }
+
     /// Send the packets in the outbox of flow `f`.
     fn send(&mut self, f: usize, now: Time) {
+        if let Some(l) = self.flows[f].direct_link {
+            return self.send_direct(f, l as usize, now);
+        }
         let Flow { route, hash, class, ect, connection, .. } = self.flows[f];
         let flow = cast::place(f);
         let [path, back] = &self.routes.all[route as usize];

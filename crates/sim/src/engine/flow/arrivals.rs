@@ -1,6 +1,7 @@
 //! Arrivals at the far end of a flow, and totals of delivered and received bytes.
 
 use super::{Arrival, Endpoints, Flow, Outbox};
+use crate::endpoint::tcp::Segment;
 use sojourn_aqm::units::Time;
 
 impl Flow {
@@ -14,51 +15,58 @@ impl Flow {
         arrival: Arrival,
         look: Time,
     ) -> Time {
-        let Arrival::Segment(segment, ce) = arrival else {
-            self.inbox.push_back((at, connection, arrival));
-            return at;
-        };
-        if !self.processes_early {
-            self.inbox.push_back((at, connection, arrival));
-            return at;
-        }
-        let Endpoints::Tcp(tcp) = &mut self.ends else { return Time::NEVER };
-        let current = connection == self.connection;
-        if current {
-            // The acks have one constant delay, so they stay in order.
-            let timer = tcp.receiver.timer();
-            if timer < at
-                && let Some(ack) = tcp.receiver.on_timer(timer)
-            {
-                self.acks.push(timer + self.extra_delay, connection, ack);
+        match arrival {
+            Arrival::Segment(segment, ce) if self.processes_early => {
+                if connection == self.connection {
+                    self.receive_ahead(at, &segment, ce, look);
+                    return self.next_event_time();
+                }
+                // Packets of an earlier connection still count as received.
+                let delivered = self.later_totals.back().map_or(self.delivered, |l| l.1);
+                self.count_received(at, delivered, segment.wire_bytes, look);
+                Time::NEVER
             }
-            if let Some(ack) = tcp.receiver.on_ce_change(&segment, ce) {
-                self.acks.push(at + self.extra_delay, connection, ack);
-            }
-            if let Some(ack) = tcp.receive(at, &segment, ce) {
-                self.acks.push(at + self.extra_delay, connection, ack);
+            _ => {
+                self.inbox.push_back((at, connection, arrival));
+                at
             }
         }
-        // Packets of an earlier connection still count as received.
-        let bytes = if current {
-            tcp.receiver.delivered_bytes()
-        } else {
-            self.later_totals.back().map_or(self.delivered, |l| l.1)
-        };
-        let next_timer = tcp.receiver.timer();
-        self.received_known += u64::from(segment.wire_bytes);
+    }
+
+    /// Let the receiver process a segment that arrives at `at`, if it may do so ahead of time; not
+    /// earlier than in the previous call. `look` is the time of the next sample.
+    #[inline]
+    pub fn receive_ahead(&mut self, at: Time, segment: &Segment, ce: bool, look: Time) {
+        let Endpoints::Tcp(tcp) = &mut self.ends else { return };
+        // The acks have one constant delay, so they stay in order.
+        let timer = tcp.receiver.timer();
+        if timer < at
+            && let Some(ack) = tcp.receiver.on_timer(timer)
+        {
+            self.acks.push(timer + self.extra_delay, self.connection, ack);
+        }
+        if let Some(ack) = tcp.receiver.on_ce_change(segment, ce) {
+            self.acks.push(at + self.extra_delay, self.connection, ack);
+        }
+        if let Some(ack) = tcp.receive(at, segment, ce) {
+            self.acks.push(at + self.extra_delay, self.connection, ack);
+        }
+        let delivered = tcp.receiver.delivered_bytes();
+        self.count_received(at, delivered, segment.wire_bytes, look);
+    }
+
+    /// Count a segment of `bytes` bytes received at `at`; `delivered` bytes of payload were
+    /// delivered by then.
+    #[inline]
+    fn count_received(&mut self, at: Time, delivered: u64, bytes: u32, look: Time) {
+        self.received_known += u64::from(bytes);
         if at < look {
             // Rarely anything is left of a time before the last sample.
             self.later_totals.clear();
-            (self.delivered, self.received) = (bytes, self.received_known);
+            (self.delivered, self.received) = (delivered, self.received_known);
         } else {
-            self.later_totals.push_back((at, bytes, self.received_known));
+            self.later_totals.push_back((at, delivered, self.received_known));
         }
-        if !current {
-            return Time::NEVER;
-        }
-        let ack = self.acks.next();
-        ack.min(next_timer + self.extra_delay)
     }
 
     /// Process the first arrival of the inbox.

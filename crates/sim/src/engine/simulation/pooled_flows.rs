@@ -6,6 +6,7 @@ use crate::config::scenario::Scenario;
 use crate::engine::flow::Flow;
 use crate::engine::transfer::OpenRequest;
 use crate::traffic::source::Source;
+use sojourn_aqm::Link;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
 
@@ -52,6 +53,14 @@ impl Routes {
         self.delays[number as usize]
     }
 
+    /// The only link of route `number`, if nothing can observe its packets between sender and
+    /// receiver: acks return with a pure delay, and the link computes departures at enqueue.
+    pub fn direct_link(&self, number: u32, links: &[Link]) -> Option<u32> {
+        let [path, back] = &self.all[number as usize];
+        let direct = path.len() == 1 && back.is_empty() && links[path[0]].computes_departures();
+        direct.then(|| cast::number(path[0]))
+    }
+
     /// Index of the route of flow `i` of a group, or of its requests.
     pub fn index(&self, group: usize, i: u64, request: bool) -> u32 {
         let of_flow = if self.routes_per_direction[group] == 1 { 0 } else { cast::index(i) };
@@ -89,7 +98,7 @@ impl Simulation<'_> {
         let which = (host, *created, open.request);
         *created += 1;
         let mut flow = Flow::pooled(def, group, which, self.routes.delay(route), scenario.seed);
-        flow.route = route;
+        flow.set_route(route, self.routes.direct_link(route, &self.links));
         let f = self.flows.len();
         self.sessions[c].flows.push(cast::number(f));
         self.events.reserve(self.first_flow_slot + f + 1);

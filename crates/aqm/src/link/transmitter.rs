@@ -1,0 +1,313 @@
+//! Transmitter of a link, and the discipline that it serves.
+//!
+//! A link calls [`Transmitter::receive`] and [`Transmitter::advance`] through default methods of
+//! [`Qdisc`]. So they are compiled once per discipline: a packet costs one indirect call, and
+//! enqueue and dequeue can be inlined.
+
+use super::{LEN_MAX, LinkSpec, Opportunities};
+use crate::context::{Context, Dropped};
+use crate::packet::{Ecn, Packet};
+use crate::packet_log::{LogEntry, PacketLog};
+use crate::random::Random;
+use crate::stats::LinkStats;
+use crate::units::{Span, Time};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// Packets and bytes in a discipline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Number of packets.
+    pub packets: u32,
+    /// Number of bytes.
+    pub bytes: u64,
+}
+
+/// A queue discipline. Packets are enqueued and dequeued; dropped packets leave through
+/// [`Context::drop`]. It is work-conserving: `None` from [`Qdisc::dequeue`] means that it is empty.
+pub trait Qdisc {
+    /// Enqueues or drops `packet`, whose arrival time is `context.now`.
+    fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet);
+    /// Dequeues the next packet to send.
+    fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet>;
+    /// Number of packets and bytes in the queue.
+    fn backlog(&self) -> Backlog;
+    /// True if every decision about a packet is made at enqueue: dropped at once or sent after all
+    /// earlier packets, marked at once or never. A link can then compute its departure time at
+    /// enqueue.
+    fn decides_at_enqueue(&self) -> bool {
+        false
+    }
+    /// Calls `see` with the name and value of each internal variable, in SI units.
+    fn inspect(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
+    /// Same as [`Qdisc::inspect`] at the time `now`, including periodic updates that are due. These
+    /// are applied to a copy: an inspection does not change the state, not even in the last bit.
+    fn inspect_at(&mut self, _now: Time, see: &mut dyn FnMut(&'static str, f64)) {
+        self.inspect(see);
+    }
+    /// Size of the state in bytes, without packets.
+    fn state(&self) -> usize {
+        size_of_val(self)
+    }
+    /// Calls [`Transmitter::receive`] with this discipline. Not to be overridden.
+    #[doc(hidden)]
+    fn link_receive(
+        &mut self,
+        transmitter: &mut Transmitter,
+        now: Time,
+        packet: Packet,
+    ) -> Option<(Time, Ecn)> {
+        transmitter.receive(self, now, packet)
+    }
+    /// Calls [`Transmitter::advance`] with this discipline. Not to be overridden.
+    #[doc(hidden)]
+    fn link_advance(&mut self, transmitter: &mut Transmitter, now: Time) {
+        transmitter.advance(self, now);
+    }
+}
+
+/// State of a link besides its discipline.
+#[doc(hidden)]
+pub struct Transmitter {
+    pub(super) spec: LinkSpec,
+    rng: Box<dyn Random + Send>,
+    /// Time of the last call.
+    pub(super) now: Time,
+    /// End of the current transmission; [`Time::NEVER`] while idle.
+    pub(super) free_at: Time,
+    /// Fraction of a nanosecond carried over from the last transmissions, in units of 1/rate
+    /// nanoseconds.
+    pub(super) carry: u64,
+    /// Packets sent or in transmission, with their arrival times at the far end. If departures are
+    /// computed at enqueue, queued packets as well.
+    pub(super) in_flight: VecDeque<(Time, Packet)>,
+    /// If departures are computed at enqueue: end of the transmission of each queued packet.
+    pub(super) ends: Option<VecDeque<Time>>,
+    /// End of the transmission of the packet enqueued last, if departures are computed at enqueue.
+    last_end: Time,
+    /// Arrival time of the last packet sent. No later packet arrives earlier, even if the delay
+    /// changes.
+    last_arrival: Time,
+    /// Delivery opportunities of a trace-driven link, which replace the rate.
+    pub(super) opportunities: Option<Box<Opportunities>>,
+    /// Dropped packets that the owner has not taken yet.
+    pub(super) lost: Vec<Dropped>,
+    pub(super) stats: LinkStats,
+    pub(super) log: Option<PacketLog>,
+}
+
+impl fmt::Debug for Transmitter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Transmitter { spec, now, stats, .. } = self;
+        f.debug_struct("Transmitter")
+            .field("spec", spec)
+            .field("now", now)
+            .field("stats", stats)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Transmitter {
+    pub(super) fn new(
+        spec: LinkSpec,
+        computes_departures: bool,
+        rng: Box<dyn Random + Send>,
+    ) -> Transmitter {
+        Transmitter {
+            spec,
+            rng,
+            now: Time::ZERO,
+            free_at: Time::NEVER,
+            carry: 0,
+            in_flight: VecDeque::new(),
+            ends: computes_departures.then(VecDeque::new),
+            last_end: Time::ZERO,
+            last_arrival: Time::ZERO,
+            opportunities: None,
+            lost: Vec::new(),
+            stats: LinkStats::default(),
+            log: None,
+        }
+    }
+
+    /// Enqueues `packet`, which arrives at `now`. If departures are computed at enqueue and the
+    /// packet is accepted, returns the time of its arrival at the far end and its ECN field there.
+    ///
+    /// # Panics
+    /// If `now` is earlier than in a previous call, or the packet has [`LEN_MAX`] bytes or more.
+    #[inline]
+    fn receive<Q: Qdisc + ?Sized>(
+        &mut self,
+        qdisc: &mut Q,
+        now: Time,
+        mut packet: Packet,
+    ) -> Option<(Time, Ecn)> {
+        assert!(packet.len < LEN_MAX, "a packet is shorter than 2^30 bytes");
+        self.advance(qdisc, now);
+        packet.arrived = now;
+        let Packet { len, body, ecn, .. } = packet;
+        self.stats.on_arrival(now, len);
+        let (before, marked) = (self.lost.len(), self.stats.marks.packets);
+        qdisc.enqueue(&mut self.context(now), packet);
+        let accepted = self.lost.len() == before || {
+            self.count_dropped(before);
+            let same = |l: &Dropped| (l.packet.body, l.packet.arrived) == (body, now);
+            !self.lost[before..].iter().any(same)
+        };
+        let mut arrival = None;
+        if accepted {
+            self.stats.on_accept();
+            if self.ends.is_some() {
+                let ecn = if self.stats.marks.packets > marked { Ecn::Ce } else { ecn };
+                arrival = Some((self.schedule_departure(now, len), ecn));
+            }
+        }
+        if self.free_at == Time::NEVER {
+            match &mut self.opportunities {
+                None => self.start(qdisc, now),
+                Some(_) if qdisc.backlog().packets == 0 => {}
+                Some(opportunities) => self.free_at = opportunities.seek(now),
+            }
+        }
+        arrival
+    }
+
+    /// Executes everything that is due up to `now`.
+    ///
+    /// # Panics
+    /// If `now` is earlier than in a previous call.
+    #[inline]
+    fn advance<Q: Qdisc + ?Sized>(&mut self, qdisc: &mut Q, now: Time) {
+        assert!(now >= self.now, "time runs forwards");
+        while self.free_at <= now && self.free_at < Time::NEVER {
+            self.start(qdisc, self.free_at);
+        }
+        self.now = now;
+    }
+
+    /// Dequeues and sends the next packet; the link is free at `at`.
+    #[inline]
+    fn start<Q: Qdisc + ?Sized>(&mut self, qdisc: &mut Q, at: Time) {
+        if self.spec.rate.0 == 0 && qdisc.backlog().packets > 0 {
+            return self.stop();
+        }
+        let before = self.lost.len();
+        let next = qdisc.dequeue(&mut self.context(at));
+        if self.lost.len() > before {
+            self.count_dropped(before);
+        }
+        let Some(packet) = next else { return self.stop() };
+        self.free_at = match self.ends.as_mut().and_then(VecDeque::pop_front) {
+            Some(end) => end,
+            None => self.put_in_flight(at, packet),
+        };
+        self.stats.on_departure(at, packet.len, at - packet.arrived, self.free_at - at);
+        if let Some(log) = &mut self.log {
+            log.push(LogEntry { packet, left: at, why: None });
+        }
+    }
+
+    /// Starts to send at `now` if packets wait at an idle link: only if its rate was 0.
+    pub(super) fn resume(&mut self, qdisc: &mut dyn Qdisc, now: Time) {
+        if self.free_at == Time::NEVER && self.stats.backlog().0 > 0 {
+            self.start(qdisc, now);
+            self.now = now;
+        }
+    }
+
+    fn stop(&mut self) {
+        (self.free_at, self.carry) = (Time::NEVER, 0);
+    }
+
+    /// Sends `packet` from `at` on; returns when the next packet can start.
+    #[inline]
+    fn put_in_flight(&mut self, at: Time, packet: Packet) -> Time {
+        let (end, free) = match &mut self.opportunities {
+            None => {
+                let end = self.transmit(at, packet.len);
+                (end, end)
+            }
+            Some(opportunities) => opportunities.deliver(at, packet.len),
+        };
+        self.last_arrival = self.last_arrival.max(end + self.spec.delay);
+        self.in_flight.push_back((self.last_arrival, packet));
+        free
+    }
+
+    /// Returns the end of a transmission that starts at `at`. The remainder is carried over, so
+    /// that n packets take n times their exact time.
+    #[inline]
+    fn transmit(&mut self, at: Time, len: u32) -> Time {
+        let owed = u64::from(len) * 8 * 1_000_000_000 + self.carry;
+        self.carry = owed % self.spec.rate.0;
+        at + Span(owed / self.spec.rate.0)
+    }
+
+    /// Schedules the departure of an accepted packet of `len` bytes, about which everything is
+    /// decided. Returns its arrival time at the far end.
+    #[inline]
+    fn schedule_departure(&mut self, now: Time, len: u32) -> Time {
+        let starts = if self.free_at < Time::NEVER { self.last_end } else { now };
+        self.last_end = self.transmit(starts, len);
+        if let Some(ends) = &mut self.ends {
+            ends.push_back(self.last_end);
+        }
+        self.last_end + self.spec.delay
+    }
+
+    #[inline]
+    fn context(&mut self, now: Time) -> Context<'_> {
+        let Transmitter { rng, lost, stats, .. } = self;
+        Context { now, rng: &mut **rng, lost, marks: &mut stats.marks }
+    }
+
+    #[cold]
+    fn count_dropped(&mut self, from: usize) {
+        for l in &self.lost[from..] {
+            self.stats.on_drop(l);
+            if let Some(log) = &mut self.log {
+                log.push(LogEntry { packet: l.packet, left: l.at, why: Some(l.reason) });
+            }
+        }
+    }
+
+    /// See [`super::Link::next_event`].
+    #[inline]
+    pub(super) fn next_event(&self) -> Option<Time> {
+        let waiting =
+            self.ends.is_none() && self.free_at < Time::NEVER && self.stats.backlog().0 > 0;
+        waiting.then(|| self.free_at + self.spec.delay)
+    }
+
+    /// Resets all counters at `now`, the time of the last call.
+    pub(super) fn reset_stats(&mut self, now: Time) {
+        self.stats.reset(now, self.sending());
+        if let Some(opportunities) = &mut self.opportunities {
+            opportunities.begin(now);
+        }
+    }
+
+    /// Counters up to the time of the last call.
+    pub(super) fn stats(&mut self) -> &LinkStats {
+        self.stats.pass(self.now);
+        &self.stats
+    }
+
+    /// See [`super::Link::usage`].
+    pub(super) fn usage(&mut self) -> [u64; 2] {
+        if let Some(opportunities) = &self.opportunities {
+            let LinkStats { departed_packets, departed_bytes, .. } = self.stats;
+            return opportunities.usage(self.now, departed_packets, departed_bytes);
+        }
+        let sending = self.sending();
+        let stats = self.stats();
+        [stats.busy(sending).0, stats.window().0]
+    }
+
+    /// Rest of the current transmission.
+    fn sending(&self) -> Span {
+        if self.free_at < Time::NEVER { self.free_at.since(self.now) } else { Span::ZERO }
+    }
+}
