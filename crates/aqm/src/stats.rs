@@ -287,7 +287,7 @@ impl LinkStats {
         self.bytes.now += u64::from(len);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_departure(&mut self, now: Time, len: u32, sojourn: Span, sending: Span) {
         self.pass(now);
         self.departed_packets += 1;

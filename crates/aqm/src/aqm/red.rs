@@ -316,6 +316,7 @@ impl Red {
 }
 
 impl Aqm for Red {
+    #[inline(always)]
     fn on_arrival(
         &mut self,
         context: &mut Context<'_>,

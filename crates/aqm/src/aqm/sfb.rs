@@ -261,10 +261,6 @@ impl Aqm for Sfb {
         Some(packet)
     }
 
-    fn decides_at_enqueue(&self) -> bool {
-        true
-    }
-
     fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         // Smallest drop probability of the last arrival's bins.
         see("pmin", self.pmin);

@@ -137,7 +137,7 @@ impl Transmitter {
     ///
     /// # Panics
     /// If `now` is earlier than in a previous call, or the packet has [`LEN_MAX`] bytes or more.
-    #[inline]
+    #[inline(always)]
     fn receive<Q: Qdisc + ?Sized>(
         &mut self,
         qdisc: &mut Q,
@@ -165,11 +165,12 @@ impl Transmitter {
             }
         }
         if self.free_at == Time::NEVER {
-            match &mut self.opportunities {
-                None => self.start(qdisc, now),
-                Some(_) if qdisc.backlog().packets == 0 => {}
-                Some(opportunities) => self.free_at = opportunities.seek(now),
-            }
+            self.free_at = match &mut self.opportunities {
+                None => now,
+                Some(_) if qdisc.backlog().packets == 0 => Time::NEVER,
+                Some(opportunities) => opportunities.seek(now),
+            };
+            self.catch_up(qdisc, now);
         }
         arrival
     }
@@ -181,14 +182,22 @@ impl Transmitter {
     #[inline]
     fn advance<Q: Qdisc + ?Sized>(&mut self, qdisc: &mut Q, now: Time) {
         assert!(now >= self.now, "time runs forwards");
-        while self.free_at <= now && self.free_at < Time::NEVER {
-            self.start(qdisc, self.free_at);
+        if self.free_at <= now {
+            self.catch_up(qdisc, now);
         }
         self.now = now;
     }
 
+    /// Starts every transmission that is due up to `now`. Not inlined: one copy per discipline.
+    #[inline(never)]
+    fn catch_up<Q: Qdisc + ?Sized>(&mut self, qdisc: &mut Q, now: Time) {
+        while self.free_at <= now && self.free_at < Time::NEVER {
+            self.start(qdisc, self.free_at);
+        }
+    }
+
     /// Dequeues and sends the next packet; the link is free at `at`.
-    #[inline]
+    #[inline(always)]
     fn start<Q: Qdisc + ?Sized>(&mut self, qdisc: &mut Q, at: Time) {
         if self.spec.rate.0 == 0 && qdisc.backlog().packets > 0 {
             return self.stop();

@@ -64,10 +64,14 @@ impl EventQueue {
         let mut first = self.key(slot, at);
         let mut k = self.leaves + slot;
         self.keys[k] = first;
+        // The mask changes no index. It shows the compiler that each is in bounds, because the
+        // number of keys is a power of two.
+        let keys = &mut *self.keys;
+        let mask = keys.len() - 1;
         while k > 1 {
-            first = first.min(self.keys[k ^ 1]);
+            first = first.min(keys[(k ^ 1) & mask]);
             k /= 2;
-            self.keys[k] = first;
+            keys[k & mask] = first;
         }
     }
 

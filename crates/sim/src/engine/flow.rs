@@ -417,7 +417,7 @@ impl TcpEndpoints {
     }
 
     /// Process a segment at the receiver; returns the ack, if one is due.
-    #[inline]
+    #[inline(always)]
     fn receive(&mut self, at: Time, segment: &Segment, ce: bool) -> Option<&Ack> {
         let calls_for_ack = self.receiver.on_segment(at, segment, ce).is_some();
         match &mut self.app {

@@ -66,6 +66,14 @@ impl Ranges {
         if start >= end {
             return 0;
         }
+        // Common case: the packet after the last one.
+        if let Some(last) = self.list.back_mut()
+            && last.1 == start
+        {
+            last.1 = end;
+            self.covered += end - start;
+            return end - start;
+        }
         // Start one below `start`, because touching ranges are merged too.
         let first = self.first_ending_above(start.saturating_sub(1));
         let (mut merged, mut old, mut last) = ((start, end), 0, first);

@@ -20,7 +20,7 @@ pub struct Receiver {
     next: u64,
     /// Out-of-order data above `next`.
     held: Ranges,
-    /// A sequence number in each of the most recently changed blocks, latest first.
+    /// SACK only: a sequence number in each of the most recently changed blocks, latest first.
     recent: [u64; BLOCKS],
     recents: u8,
     /// Time at which the delayed ack is due.
@@ -126,7 +126,9 @@ impl Receiver {
             self.held.remove_below(self.next);
         } else if end > self.next {
             self.held.insert(seg.seq, end);
-            self.move_block_to_front(seg.seq);
+            if self.sack {
+                self.move_block_to_front(seg.seq);
+            }
         }
         let again = self.ns2 && end == self.next;
         let delayable = whole && !seg.syn && (in_order || again);

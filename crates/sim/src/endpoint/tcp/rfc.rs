@@ -288,13 +288,14 @@ impl<C: CongestionControl> RfcSender<C> {
             {
                 break;
             }
-            self.output(now, self.snd_nxt, len, out);
+            self.output_inlined(now, self.snd_nxt, len, out);
             self.snd_nxt += len;
         }
     }
 
     /// Send `len` bytes from `seq`; updates the timed segment and the timer.
-    pub(super) fn output(&mut self, now: Time, seq: u64, len: u64, out: &mut Vec<Segment>) {
+    #[inline(always)]
+    fn output_inlined(&mut self, now: Time, seq: u64, len: u64, out: &mut Vec<Segment>) {
         let (syn, again) = (seq == 0, seq < self.high_data);
         // RFC 3168 §6.1.5, RFC 8257 §3.5.
         let ect = self.ecn && (!syn && !again || self.control.reacts_to_mark_fraction());
@@ -332,6 +333,11 @@ impl<C: CongestionControl> RfcSender<C> {
             self.timer = now + self.rtt.rto(); // RFC 6298 (5.1)
         }
         self.last_sent = now;
+    }
+
+    /// As [`RfcSender::output_inlined`], for callers that are not in the path of every packet.
+    pub(super) fn output(&mut self, now: Time, seq: u64, len: u64, out: &mut Vec<Segment>) {
+        self.output_inlined(now, seq, len, out);
     }
 
     /// RFC 6298 (5.2), (5.3).

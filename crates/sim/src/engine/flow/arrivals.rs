@@ -62,7 +62,9 @@ impl Flow {
         self.received_known += u64::from(bytes);
         if at < look {
             // Rarely anything is left of a time before the last sample.
-            self.later_totals.clear();
+            if !self.later_totals.is_empty() {
+                self.later_totals.clear();
+            }
             (self.delivered, self.received) = (delivered, self.received_known);
         } else {
             self.later_totals.push_back((at, delivered, self.received_known));

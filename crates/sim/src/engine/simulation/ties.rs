@@ -23,6 +23,9 @@ pub(super) struct Ties {
 impl Simulation<'_> {
     /// Returns the least recently served of the links due at `now`. At least one is due.
     pub(super) fn least_recently_served(&mut self, now: Time) -> usize {
+        if self.links.len() == 1 {
+            return 0;
+        }
         if self.ties.at == Some(now) {
             while let Some(Reverse((turn, l))) = self.ties.heap.pop() {
                 if turn == self.last_served[l] && self.events.at(l) == now {
