@@ -196,12 +196,6 @@ impl QueueView<'_> {
         if limit.in_bytes() { self.bytes() } else { u64::from(self.packets()) }
     }
 
-    /// Packet at the head.
-    #[inline]
-    pub fn front(&self) -> Option<&Packet> {
-        self.fifo.front(self.pool)
-    }
-
     /// Removes the packet at the head.
     #[inline]
     pub fn pop(&mut self) -> Option<Packet> {

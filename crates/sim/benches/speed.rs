@@ -1,7 +1,7 @@
 //! Whole runs: packets/s at the bottleneck on one core, best of several trials, and ratios within
 //! this run. `cargo bench -p sojourn-sim` runs everything, including S1 in ns-2 if Debian's `ns2`
-//! is installed. `-- s1`, `-- s2`, `-- flows`, `-- fast`, `-- web`, `-- heap`, `-- ns2` run one
-//! part.
+//! is installed. `-- s1`, `-- bare`, `-- s2`, `-- flows`, `-- fast`, `-- web`, `-- heap`, `-- ns2`
+//! run one part.
 //!
 //! S1: 45 mbit, 300 bulk NewReno flows with RTTs of 40 to 200 ms, 500-byte packets, 300 kB buffer,
 //! 200 simulated seconds. S2: 1 gbit, 300 us, 40 senders of repeated 100 kB transfers, one bulk
@@ -14,6 +14,8 @@
     reason = "tests use small numbers"
 )]
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
+mod bare_loop;
 
 use serde_json::{Value, json};
 use sojourn_sim::Scenario;
@@ -210,6 +212,25 @@ fn row_of_web() {
     println!("\nweb: 1,400 users for 5,000 s: {mb:.1} MB at most, {took:.1} s");
 }
 
+/// S1 and the same written by hand, in turns: best of seven trials, and the ratio.
+fn row_of_bare_loop() {
+    let (mut bare, mut ours) = (0f64, 0f64);
+    let scenario = s1(300, 100.0, "red", "rfc");
+    for _ in 0..7 {
+        let start = clock();
+        let sent = black_box(bare_loop::run(black_box(300), 100));
+        bare = bare.max(sent as f64 / (clock() - start));
+        ours = ours.max(rate(&scenario, 1));
+    }
+    println!(
+        "\nS1, red: {:.2} M packets/s; a bare loop with three events per packet: {:.2} M; \
+         ratio {:.2}",
+        ours / 1e6,
+        bare / 1e6,
+        ours / bare
+    );
+}
+
 /// Cost of one pop and push on a binary heap with as many entries as S1 has flows, compared with
 /// the cost of a packet in S1.
 fn row_of_heap() {
@@ -264,6 +285,9 @@ fn main() {
     let part = |name: &str| wanted.is_empty() || wanted.iter().any(|w| w == name);
     if part("s1") {
         rows_of_s1();
+    }
+    if part("bare") {
+        row_of_bare_loop();
     }
     if part("s2") {
         rows_of_s2();

@@ -1,9 +1,10 @@
 //! Unit tests of a link.
 
 use super::*;
-use crate::context::DropReason;
+use crate::context::{Context, DropReason};
 use crate::params::Setting;
 use crate::qdisc::Backlog;
+use alloc::collections::VecDeque;
 use rand_core::SeedableRng;
 use std::prelude::v1::*;
 
@@ -263,4 +264,29 @@ fn utilisation_needs_an_interval() {
     l.push(Time(0), packet(0, 1000));
     l.advance(Time(4_000_000));
     assert_eq!((l.utilisation(), l.usage()), (Some(0.25), [1_000_000, 4_000_000]));
+}
+
+#[test]
+fn send_answers_with_the_arrival_that_push_puts_in_flight() {
+    let new = || link(8_000_000, Span::ms(10), "2p");
+    let (mut direct, mut queued) = (new(), new());
+    assert!(direct.computes_departures());
+    for (ms, body) in [0, 0, 0, 0, 1, 9, 9].into_iter().zip(0..) {
+        let now = Time(ms * 1_000_000);
+        queued.push(now, packet(body, 1000));
+        let expected = queued.pop_in_flight().map(|(at, packet)| (at, packet.ecn));
+        assert_eq!(direct.send(now, packet(body, 1000)), expected, "packet {body}");
+    }
+    assert_eq!(queued.take_dropped().count(), 1);
+    assert!(!direct.has_dropped() && direct.first_in_flight().is_none());
+    assert_eq!(direct.stats().departed_packets, queued.stats().departed_packets);
+    assert_eq!(direct.stats().dropped(), 1);
+}
+
+#[test]
+#[should_panic(expected = "the fate of the packet is not known yet")]
+fn send_needs_a_link_that_computes_departures() {
+    let mut link = link(8_000_000, Span::ms(10), "2p");
+    link.may_change();
+    link.send(Time(0), packet(0, 1000));
 }

@@ -35,8 +35,8 @@ pub trait Qdisc {
     /// Number of packets and bytes in the queue.
     fn backlog(&self) -> Backlog;
     /// True if every decision about a packet is made at enqueue: dropped at once or sent after all
-    /// earlier packets, marked at once or never. A link can then compute its departure time at
-    /// enqueue.
+    /// earlier packets, marked at once or never, and not looked at again. A link can then compute
+    /// its departure time at enqueue.
     fn decides_at_enqueue(&self) -> bool {
         false
     }
