@@ -28,7 +28,7 @@ def whole() -> Result:
     ]
     links = {"up": sj.Link(rate="1mbit", qdisc=sj.Red(limit="20p")), "idle": sj.Link(rate="1mbit")}
     return sj.simulate(
-        sj.Scenario(duration="5s", sample="50ms", tape=True, links=links, flows=flows),
+        sj.Scenario(duration="5s", sample="50ms", packet_log=True, links=links, flows=flows),
         command=["made", "here"],
     )
 
@@ -43,7 +43,7 @@ def test_a_result_is_read_back_whole(whole: Result, tmp_path: Path) -> None:
     for kind in ("links", "groups", "flows"):
         for name, record in getattr(whole, kind).items():
             other = getattr(back, kind)[name]
-            pairs += [(record.series, other.series), (record.tape, other.tape)]
+            pairs += [(record.series, other.series), (record.packet_log, other.packet_log)]
     columns = 0
     for one, other in pairs:
         assert set(one) == set(other)
@@ -59,7 +59,7 @@ def test_queries_are_kept(whole: Result, tmp_path: Path) -> None:
     columns = {"query/flow": np.array([1, 0], dtype=np.uint32), "query/start_s": np.array([1, 2.0]),
                "query/duration_s": np.array([0.5, 0.25])}  # fmt: skip
     empty = {f"fct/{name}": np.empty(0, np.uint32) for name in ("flow", "start_s")}
-    tree = {**whole.summary, "scenario": {**whole.scenario, "tape": False}}
+    tree = {**whole.summary, "scenario": {**whole.scenario, "packet_log": False}}
     del tree["scenario"]["sample"], tree["sojourn"]
     Result(json.dumps(tree), {**columns, **empty}).save(tmp_path)
     back = sj.load_result(tmp_path)

@@ -68,7 +68,7 @@ def test_metrics_of_a_run_agree_with_its_summary() -> None:
     up = result.links["up"]
     drops = metrics.drops_over_time(result, "up")
     assert drops["overflow"][-1] == up.dropped_full_packets > 0
-    assert drops["law"][-1] == 0
+    assert drops["aqm"][-1] == 0
     used = metrics.utilisation_over_time(result, "up")
     assert used[-30:].mean() == pytest.approx(1, abs=0.02)
     assert used[20:39].mean() == pytest.approx(1, abs=0.02)
@@ -129,11 +129,11 @@ def test_a_trace_of_opportunities(tmp_path: Path) -> None:
         source = sj.Cbr(rate="1mbit", packet=packet)
         flow = sj.Flow(name="c", path=["air"], source=source)
         return sj.simulate(sj.Scenario(duration="30s", links={"air": link}, flows=[flow],
-                                       tape=True, sample="100ms"))  # fmt: skip
+                                       packet_log=True, sample="100ms"))  # fmt: skip
 
     # With 4 bytes of framing, as mm-link has it, 1500 bytes are exactly one opportunity.
     result = sent("1500B")
-    rows = result.frame("tape")
+    rows = result.frame("packet_log")
     left_ms = np.round(rows.filter(rows["fate"] == "sent")["left_s"].to_numpy() * 1e3, 6)
     laps = np.concatenate([np.array(moments) + 300 * k for k in range(101)])
     laps = laps[laps <= 30_000]

@@ -121,3 +121,28 @@ def test_messages_name_class_and_parameter(start: str) -> None:
 def test_a_trace_of_a_link_is_read_with_its_scenario() -> None:
     """A file that does not exist yet can be named."""
     assert sj.Link(rate="1mbit", trace="later.csv").trace == "later.csv"
+
+
+CLASSES = [getattr(m, n) for m in (sj.qdisc, sj.tcp, sj.source) for n in m.__all__]
+CLASSES = [c for c in [*CLASSES, sj.Scenario, sj.Link, sj.Flow, sj.Change] if c.__struct_fields__]
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def test_a_misspelt_keyword_is_answered_with_the_nearest(kind: Any) -> None:
+    """For every field: a swap of its first letters, if that is not nearer to another field."""
+    for name in kind.__struct_fields__:
+        if len(name) < 4:
+            continue
+        wrong = name[1] + name[0] + name[2:] + "x" * (name[0] == name[1])
+        with pytest.raises(TypeError, match=f'^{kind.__name__} has no parameter "{wrong}"') as told:
+            kind(**{wrong: "1"})
+        assert f'did you mean "{name}"?' in str(told.value)
+
+
+def test_a_misspelt_keyword_of_replace_is_answered_with_the_nearest() -> None:
+    """`replace` checks names as the class does."""
+    expected = r'^CoDel has no parameter "targt", did you mean "target"\? \(known: limit, '
+    with pytest.raises(TypeError, match=expected):
+        sj.CoDel(targt="5ms")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=expected):
+        sj.CoDel().replace(targt="5ms")

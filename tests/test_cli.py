@@ -112,10 +112,10 @@ def test_set_and_seed(small: Path, sojourn: Command) -> None:
 def test_run_writes_files_with_the_command_in_them(small: Path, sojourn: Command) -> None:
     """One call writes tables, summary and figure."""
     out, plot = small.with_name("out"), small.with_name("run.png")
-    ok(sojourn("run", small, "--out", out, "--plot", plot, "--tape", "--flow", "bulk.0"))
+    ok(sojourn("run", small, "--out", out, "--plot", plot, "--packet-log", "--flow", "bulk.0"))
     assert {p.name for p in out.iterdir()} == {*FILES} - {"queries.parquet"}
     assert plot.stat().st_size > 20_000
-    assert pl.read_parquet(out / "tape.parquet").height > 100
+    assert pl.read_parquet(out / "packet_log.parquet").height > 100
     command = json.loads(pl.read_parquet_metadata(out / "fct.parquet")["sojourn.command"])
     assert command[0] == "sojourn"
 

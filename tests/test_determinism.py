@@ -43,7 +43,7 @@ def raw(tree: dict[str, Any]) -> tuple[str, dict[str, bytes]]:
 
 def small_tree(path: Path) -> dict[str, Any]:
     """Return the small scenario with series and packet log."""
-    return apply(load_tree(path), ["sample=10ms", "tape=true"])
+    return apply(load_tree(path), ["sample=10ms", "packet_log=true"])
 
 
 def test_two_processes_give_the_same_bytes(small: Path, tmp_path: Path) -> None:

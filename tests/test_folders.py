@@ -31,7 +31,7 @@ def foreign(tmp_path: Path) -> Path:
     folder = tmp_path / "data"
     folder.mkdir()
     pl.DataFrame({"url": ["https://example.org"]}).write_parquet(folder / "links.parquet")
-    pl.DataFrame({"tape": [7]}).write_parquet(folder / "tape.parquet")
+    pl.DataFrame({"packet_log": [7]}).write_parquet(folder / "packet_log.parquet")
     (folder / "notes.txt").write_text("mine")
     return folder
 
@@ -66,7 +66,9 @@ def test_foreign_files_are_refused_and_survive_force(
     command = [*command_line(name, small, sweep), "--out", str(foreign)]
     code, out, err = sojourn(*command)
     assert (code, out) == (2, "")
-    assert err.startswith(f"sojourn: {foreign}: holds links.parquet, notes.txt, tape.parquet, not")
+    assert err.startswith(
+        f"sojourn: {foreign}: holds links.parquet, notes.txt, packet_log.parquet, not"
+    )
     assert "--force" in err
     assert contents(foreign) == before
     assert sojourn(*command, "--force")[0] == 0
@@ -128,7 +130,7 @@ def test_another_seed_or_discipline_is_another_run(
     """Recording options alone do not make another run."""
     out = tmp_path / "out"
     sojourn("run", small, "--out", out)
-    assert sojourn("run", small, "--out", out, "--tape")[0] == 0
+    assert sojourn("run", small, "--out", out, "--packet-log")[0] == 0
     assert "seed is 1 there, 2 here" in sojourn("run", small, "--out", out, "--seed", "2")[2]
     other = sojourn("run", small, "--out", out, "--qdisc", "pie")[2]
     assert "links.up.qdisc.name is codel there, pie here" in other
@@ -161,9 +163,9 @@ def test_python_saves_by_the_same_rules(small: Path, foreign: Path, tmp_path: Pa
     before = contents(foreign)
     result.save(foreign, force=True)
     # A name of ours that this run does not write: what is not ours stays.
-    assert contents(foreign)["tape.parquet"] == before["tape.parquet"]
+    assert contents(foreign)["packet_log.parquet"] == before["packet_log.parquet"]
     assert sj.load_result(foreign).summary == result.summary
-    (foreign / "tape.parquet").unlink()
+    (foreign / "packet_log.parquet").unlink()
     result.save(foreign)
     with pytest.raises(sj.InputError, match="of another scenario"):
         sj.simulate(apply(load_tree(small), ["seed=2"])).save(foreign)
@@ -211,7 +213,7 @@ def test_a_report_is_not_written_over_other_files(
     foreign.rename(tmp_path / "codel-vs-drr")
     code, _, err = sojourn("paper", "run", "codel-vs-drr", "--out", tmp_path)
     assert code == 2
-    assert "codel-vs-drr: holds links.parquet, notes.txt, tape.parquet, not written" in err
+    assert "codel-vs-drr: holds links.parquet, notes.txt, packet_log.parquet, not written" in err
 
 
 @pytest.mark.parametrize(

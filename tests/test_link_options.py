@@ -91,7 +91,10 @@ def test_options_that_contradict_each_other_are_refused(
     ("options", "message"),
     [
         ("--sample 20ms", "--sample: has no effect without --watch, --watch-to or --log"),
-        ("--tape out --watch-to out/up.csv", "--watch-to: out/up.csv is a file of --tape as well"),
+        (
+            "--packet-log out --watch-to out/up.csv",
+            "--watch-to: out/up.csv is a file of --packet-log as well",
+        ),
         ("--pcap a.pcapng --watch-to ./a.pcapng", "--watch-to: a.pcapng is a file of --pcap as"),
     ],
 )

@@ -251,13 +251,13 @@ def test_a_replayed_packet_log_gives_the_same_decisions(
         client = python(FLOOD, FAR, sink.getsockname()[1], 1500, 1000, 2, WAIT_MS)
         parameters = ["--set", "limit=100kB", "--set", "ecn=true"]
         options = ["--rate", "2mbit", "--qdisc", qdisc, *parameters]
-        up = told(link([*options, "--tape", str(tmp_path), "--json"], client))["links"]["up"]
-    tape, out = tmp_path / "up.csv", tmp_path / "again.csv"
-    again = ["--follow", tape] if qdisc == "red" else []  # RED is randomised
-    code, _, err = sojourn("replay", tape, *options, *again, "--out", out)
+        up = told(link([*options, "--packet-log", str(tmp_path), "--json"], client))["links"]["up"]
+    packet_log, out = tmp_path / "up.csv", tmp_path / "again.csv"
+    again = ["--follow", packet_log] if qdisc == "red" else []  # RED is randomised
+    code, _, err = sojourn("replay", packet_log, *options, *again, "--out", out)
     assert code == 0
-    assert not again or err == f"sojourn: {tape}: 0 of 1500 decisions diverge\n"
-    live, replayed = pl.read_csv(tape), pl.read_csv(out)
+    assert not again or err == f"sojourn: {packet_log}: 0 of 1500 decisions diverge\n"
+    live, replayed = pl.read_csv(packet_log), pl.read_csv(out)
     assert live["marked"].sum() == up["marked_packets"] > 0
     for column in ("i", "t_us", "flow", "size_B", "dropped", "marked"):
         assert replayed[column].to_list() == live[column].to_list(), column

@@ -18,7 +18,7 @@ SCENARIO: dict[str, Any] = {
     "duration": "110s",
     "warmup": "10s",
     "sample": "1s",
-    "tape": True,
+    "packet_log": True,
     "links": {"l": {"rate": "8mbit", "delay": "20ms", "qdisc": {"name": "red", "limit": "50kB"}}},
     "flows": [
         {
@@ -147,25 +147,28 @@ def test_independent_losses_come_in_geometric_runs() -> None:
 
 
 def test_drops_over_time() -> None:
-    """Cumulative sums by cause; `law` is early plus late drops."""
+    """Cumulative sums by cause; `aqm` is early plus late drops."""
     by = {"full": [0, 1, 0, 2], "early": [1, 0, 0, 1], "late": [0, 0, 3, 0]}
     r = made({f"links/l/dropped_{why}_packets": n for why, n in by.items()})
     told = {name: column.tolist() for name, column in metrics.drops_over_time(r, "l").items()}
-    assert told == {"overflow": [0, 1, 1, 3], "law": [1, 1, 4, 5], "early": [1, 1, 1, 2],
+    assert told == {"overflow": [0, 1, 1, 3], "aqm": [1, 1, 4, 5], "early": [1, 1, 1, 2],
                     "late": [0, 0, 3, 3]}  # fmt: skip
 
 
-def tape(rows: Sequence[tuple[float, float, int, int]]) -> dict[str, Any]:
+def packet_log(rows: Sequence[tuple[float, float, int, int]]) -> dict[str, Any]:
     """Return a packet log from rows (arrived, left, flow, fate)."""
     names = ("arrived_s", "left_s", "flow", "fate")
-    return {f"tape/l/{n}": np.array(c) for n, c in zip(names, zip(*rows, strict=True), strict=True)}
+    return {
+        f"packet_log/l/{n}": np.array(c)
+        for n, c in zip(names, zip(*rows, strict=True), strict=True)
+    }
 
 
 def test_loss_intervals_and_synchronisation() -> None:
     """Loss runs start at 3, 6 and 9 s, two and one accepted packets between; ftp.1 has no loss."""
     arrivals = [(1, 0, 0), (2, 1, 0), (3, 0, 1), (3.05, 2, 2), (4, 0, 0), (5, 1, 0), (6, 2, 1),
                 (7, 0, 0), (9, 0, 1)]  # fmt: skip
-    r = made(tape([(t, t, flow, fate) for t, flow, fate in arrivals]))
+    r = made(packet_log([(t, t, flow, fate) for t, flow, fate in arrivals]))
     intervals = metrics.loss_interval_packets(r, "l")
     assert intervals is not None
     assert intervals.tolist() == [2, 1]
@@ -173,7 +176,7 @@ def test_loss_intervals_and_synchronisation() -> None:
     assert metrics.loss_synchronisation(r, "l", 0.1) == pytest.approx((2 + 1 + 1) / 9)
     assert metrics.loss_synchronisation(r, "l", 0.01) == pytest.approx((1 + 1 + 1 + 1) / 12)
     assert metrics.loss_synchronisation(r, "l") == pytest.approx(4 / 9), "0.1 s is their RTT"
-    alone = made(tape([(1.0, 1.0, 0, 1), (2.0, 2.0, 0, 0)]))
+    alone = made(packet_log([(1.0, 1.0, 0, 1), (2.0, 2.0, 0, 0)]))
     assert metrics.loss_synchronisation(alone, "l") is None
     assert metrics.loss_interval_packets(alone, "l") is None
 
@@ -181,7 +184,7 @@ def test_loss_intervals_and_synchronisation() -> None:
 def test_late_losses_come_in_the_order_of_departures() -> None:
     """A packet of 1 s that is dropped at the head at 5 s is lost after one of 3 s."""
     rows = [(2.0, 2.5, 0, 0), (3.0, 3.0, 1, 1), (4.0, 4.5, 0, 0), (1.0, 5.0, 0, 3)]
-    intervals = metrics.loss_interval_packets(made(tape(rows)), "l")
+    intervals = metrics.loss_interval_packets(made(packet_log(rows)), "l")
     assert intervals is not None
     assert intervals.tolist() == [1]
 
@@ -190,7 +193,7 @@ def test_delays_and_queues() -> None:
     """From the summary, or from the packet log after the warm-up of 10 s."""
     rows = [(9.0, 9.9, 0, 0), (20.0, 20.01, 0, 0), (21.0, 21.04, 1, 0), (22.0, 22.02, 0, 0),
             (23.0, 29.0, 0, 3)]  # fmt: skip
-    r = made(tape(rows))
+    r = made(packet_log(rows))
     assert metrics.queueing_delay_mean_s(r, "l") == 0.02
     assert metrics.queueing_delay_std_s(r, "l") == 0.005
     assert metrics.queueing_delay_percentile_s(r, "l") == 0.04

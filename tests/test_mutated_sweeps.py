@@ -20,7 +20,7 @@ SCENARIO: dict[str, Any] = {
     "duration": "50ms",
     "warmup": "5ms",
     "sample": "10ms",
-    "tape": True,
+    "packet_log": True,
     "links": {"up": LINK, "down": {"rate": "1mbit"}},
     "flows": [
         {"name": "x", "path": ["up"], "source": "cbr(rate=1mbit)"},
@@ -148,7 +148,7 @@ def test_mutated_sweep_files_are_refused_in_one_line_or_run(file: Path) -> None:
         ({"until": UNTIL}, "seeds: [1, 2] cannot be combined with until"),
         (
             {"seeds": 1, "until": {**UNTIL, "metrics": ["sojourn_p98_s"]}},
-            'until.metrics.0: no column "sojourn_p98_s", did you mean "sojourn_p99_s"?',
+            'until.metrics.0: no column "sojourn_p98_s", did you mean "sojourn_p95_s"?',
         ),
         ({"axes": {"q": {"set": 5, "values": [1]}}}, "axes.q.set: 5 is not a path"),
         ({"axes": {"q": {"set": [True], "values": [1]}}}, "axes.q.set: [true] is not a path"),
@@ -185,18 +185,18 @@ def test_a_refusal_names_the_place_and_what_is_allowed(
     assert said in refused
 
 
-@pytest.mark.parametrize("needs", ["sample", "tape"])
+@pytest.mark.parametrize("needs", ["sample", "packet_log"])
 def test_a_metric_that_needs_a_record_is_refused_without_it(needs: str) -> None:
-    """`sample` or `tape`, at every point."""
-    name = {"sample": "underflow_share", "tape": "loss_synchronisation"}[needs]
+    """`sample` or `packet_log`, at every point."""
+    name = {"sample": "underflow_share", "packet_log": "loss_synchronisation"}[needs]
     without = {key: value for key, value in SCENARIO.items() if key != needs}
     with pytest.raises(sj.InputError) as refused:
         make_sweep(without, {"x.count": [1, 2]}, metrics=[name])
     told = f"metrics.0: {name} requires {needs} of the scenario, like {needs} = "
     assert told in str(refused.value)
     percentile = {"name": "queueing_delay_percentile_s", "percent": 99.9}
-    if needs == "tape":
-        with pytest.raises(sj.InputError, match="requires tape of the scenario"):
+    if needs == "packet_log":
+        with pytest.raises(sj.InputError, match="requires packet_log of the scenario"):
             make_sweep(without, {"x.count": [1, 2]}, metrics=[percentile])
 
 
@@ -221,7 +221,7 @@ def test_every_argument_of_every_metric_is_known() -> None:
         assert set(parameters) <= {*ARGUMENTS, "reference"}, name
         text = " ".join((one.function.__doc__ or "").split())
         assert ("Needs `sample`" in text) == (one.needs == "sample"), name
-        assert ("Needs `tape`" in text) == (one.needs == "tape"), name
+        assert ("Needs `packet_log`" in text) == (one.needs == "packet_log"), name
 
 
 def test_the_order_of_axes_has_no_effect() -> None:

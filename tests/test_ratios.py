@@ -26,7 +26,7 @@ def overload(qdisc: str, seed: int) -> dict[str, Any]:
     flood = {"name": "cbr", "rate": "3mbit", "packet": "700B", "stop": "1005ms"}
     web = {"name": "transfers", "size": "pareto(mean=20kB, shape=1.5)", "gap": "50ms"}
     return {
-        "duration": "4s", "warmup": "1s", "sample": "20ms", "tape": True, "seed": seed,
+        "duration": "4s", "warmup": "1s", "sample": "20ms", "packet_log": True, "seed": seed,
         "links": {"l": {"rate": "1mbit", "delay": "5ms", "loss": 0.05,
                         "qdisc": {"name": qdisc, "limit": "300p"}}},
         "flows": [
@@ -63,10 +63,10 @@ def test_every_share_lies_between_0_and_1(qdisc: str, seed: int) -> None:
 def test_shares_are_of_the_packets_that_arrive_after_the_warm_up() -> None:
     """Recounted from the packets: the queue of the warm-up does not count."""
     result = sj.simulate(overload("codel", 1))
-    tape = result.links["l"].tape
-    came = tape["arrived_s"] >= 1
-    dropped = tape["fate"] > 0
-    assert (dropped & ~came & (tape["left_s"] > 1)).sum() > 50, "CoDel drops the queue of 1 s"
+    log = result.links["l"].packet_log
+    came = log["arrived_s"] >= 1
+    dropped = log["fate"] > 0
+    assert (dropped & ~came & (log["left_s"] > 1)).sum() > 50, "CoDel drops the queue of 1 s"
     link = result.links["l"]
     assert link.arrived_packets == came.sum()
     assert link.dropped_packets == (dropped & came).sum()

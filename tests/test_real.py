@@ -48,7 +48,7 @@ def case(*flows: dict[str, Any], **changes: Any) -> dict[str, Any]:
 def test_long_flows_share_a_link_and_have_the_columns_of_a_simulation() -> None:
     """Goodput, queueing delays and losses stay within the limits of the link."""
     cubic = {"name": "a", "count": 2, "tcp": "cubic"}
-    tree = case(cubic, {"name": "b", "tcp": "reno", "rtt": "50ms"}, tape=True, duration="4s")
+    tree = case(cubic, {"name": "b", "tcp": "reno", "rtt": "50ms"}, packet_log=True, duration="4s")
     live, simulated = sj.emulate(tree), sj.simulate(tree)
     up = live.links["up"]
     assert 0.5 < up.utilisation <= 1
@@ -75,11 +75,11 @@ def test_long_flows_share_a_link_and_have_the_columns_of_a_simulation() -> None:
     for name in ("a", "b"):
         of_flows = [f.series.received_bytes for f in live.flows.values() if f.group == name]
         assert np.array_equal(live.groups[name].series.received_bytes, sum(of_flows))
-    # The same names are the same flows, and the tape tells whose each packet was.
-    tape = live.frame("tape").filter(link="up")
-    assert set(tape["flow"]) == {"a.0", "a.1", "b"}
-    assert (tape["left_s"] <= 4).all()
-    assert (tape["left_s"] >= tape["arrived_s"]).all()
+    # The same names are the same flows, and the packet log tells whose each packet was.
+    log = live.frame("packet_log").filter(link="up")
+    assert set(log["flow"]) == {"a.0", "a.1", "b"}
+    assert (log["left_s"] <= 4).all()
+    assert (log["left_s"] >= log["arrived_s"]).all()
 
 
 def test_what_applications_do_is_what_they_do_in_a_simulation() -> None:
@@ -216,7 +216,7 @@ def test_many_links_on_a_path_and_a_queue_on_the_way_back() -> None:
     links = {name: {"rate": rate, "delay": "4ms"} for name, rate in
              (("one", "20mbit"), ("two", "5mbit"), ("back", "1mbit"))}  # fmt: skip
     flow = {"name": "x", "tcp": "cubic", "path": ["one", "two"], "return_path": ["back"]}
-    live = sj.emulate(case(flow, links=links, tape=True))
+    live = sj.emulate(case(flow, links=links, packet_log=True))
     one, two, back = (live.links[name] for name in links)
     assert two.utilisation > 0.5
     assert back.departed_packets > 0
@@ -226,29 +226,29 @@ def test_many_links_on_a_path_and_a_queue_on_the_way_back() -> None:
     # The second link gets what the first one sends, after its transmission and its delay. Packets
     # cross in order and in virtual time, so this is exact, at the end of the warm-up as well: there
     # counts of the two links differ by the packets on the wire between them.
-    tape = live.frame("tape").sort("arrived_s")
-    sent = tape.filter((pl.col("link") == "one") & (pl.col("fate") == "sent"))
+    log = live.frame("packet_log").sort("arrived_s")
+    sent = log.filter((pl.col("link") == "one") & (pl.col("fate") == "sent"))
     crossed = sent["left_s"] + sent["size_bytes"] * 8 / 20e6 + 0.004
-    arrived = tape.filter(pl.col("link") == "two")["arrived_s"]
+    arrived = log.filter(pl.col("link") == "two")["arrived_s"]
     assert 100 < len(arrived) <= len(crossed)
     assert arrived.to_numpy() == pytest.approx(crossed[: len(arrived)].to_numpy(), abs=2e-9)
 
 
 def test_an_emulated_link_decides_as_a_simulated_one() -> None:
     """The arrivals of its packet log, replayed in virtual time, give the same decisions."""
-    live = sj.emulate(case({"name": "a", "count": 3, "tcp": "cubic"}, tape=True, warmup="0s"))
-    tape = live.frame("tape").filter(link="up").sort("arrived_s")
-    # Packets that are queued at the end of the run are not on the tape. A decision about a packet
+    live = sj.emulate(case({"name": "a", "count": 3, "tcp": "cubic"}, packet_log=True, warmup="0s"))
+    log = live.frame("packet_log").filter(link="up").sort("arrived_s")
+    # Packets that are queued at the end of the run are not in the log. A decision about a packet
     # depends on arrivals until it leaves, at most 0.12 s later: compared are those before 1.6 s.
-    tape = tape.filter(pl.col("arrived_s") < 1.8)
-    compared = (tape["arrived_s"] < 1.6).to_numpy()
+    log = log.filter(pl.col("arrived_s") < 1.8)
+    compared = (log["arrived_s"] < 1.6).to_numpy()
     qdisc = json.dumps(live.scenario["links"]["up"]["qdisc"])
-    t_ns = (tape["arrived_s"] * 1e9).round().cast(pl.Int64).to_numpy()
-    zeros = np.zeros(tape.height)
+    t_ns = (log["arrived_s"] * 1e9).round().cast(pl.Int64).to_numpy()
+    zeros = np.zeros(log.height)
     again = _sojourn.replay(
         t_ns,
         zeros.astype(np.uint32),
-        tape["size_bytes"].to_numpy(),
+        log["size_bytes"].to_numpy(),
         zeros.astype(np.uint8),
         qdisc,
         "10mbit",
@@ -256,10 +256,10 @@ def test_an_emulated_link_decides_as_a_simulated_one() -> None:
         None,
         None,
     )
-    dropped = (tape["fate"] != "sent").to_numpy()
+    dropped = (log["fate"] != "sent").to_numpy()
     assert dropped.sum() > 0
     assert (again["dropped"] == dropped)[compared].all()
-    left_ns = (tape["left_s"] * 1e9).round().cast(pl.Int64).to_numpy()
+    left_ns = (log["left_s"] * 1e9).round().cast(pl.Int64).to_numpy()
     sent = compared & ~dropped
     assert (again["t_deq_ns"][sent] == left_ns[sent]).all()
 
@@ -273,7 +273,7 @@ def test_metrics_are_those_of_any_result() -> None:
         {"name": "short", "source": poisson, "tcp": "cubic"},
         {"name": "call", "source": {"name": "cbr", "rate": "100kbit", "packet": "200B"}},
     )
-    tree = case(*flows, tape=True)
+    tree = case(*flows, packet_log=True)
     told: list[set[str]] = []
     for result in (sj.emulate(tree), sj.simulate(tree)):
         answered = set()

@@ -24,7 +24,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
 
     path = tmp_path_factory.mktemp("result") / "small.toml"
     path.write_text(SMALL)
-    return sj.simulate(apply(load_tree(path), ["sample=10ms", "tape=true"]), command=["test"])
+    return sj.simulate(apply(load_tree(path), ["sample=10ms", "packet_log=true"]), command=["test"])
 
 
 LINK = """utilisation goodput_bps loss_rate mark_rate queue_mean_bytes queue_std_bytes
@@ -80,7 +80,7 @@ def test_series_agree_with_the_statistics(result: Result) -> None:
 
 def test_packet_log_agrees_with_the_statistics(result: Result) -> None:
     """Packets that arrived after the warm-up sum to the link's counters."""
-    frame = result.frame("tape").filter(pl.col("arrived_s") >= 1.0)
+    frame = result.frame("packet_log").filter(pl.col("arrived_s") >= 1.0)
     up = result.links["up"]
     # A packet that still waits at the end has no row: it has not left.
     assert up.arrived_packets - frame.height == up.series.queue_packets[-1]
@@ -95,10 +95,10 @@ def test_no_series_without_sample(small: Path) -> None:
     result = sj.simulate(small)
     with pytest.raises(AttributeError, match="no `sample`"):
         _ = result.links["up"].series.queue_bytes
-    with pytest.raises(KeyError, match="no `tape`"):
-        _ = result.links["up"].tape["arrived_s"]
+    with pytest.raises(KeyError, match="no `packet_log`"):
+        _ = result.links["up"].packet_log["arrived_s"]
     assert result.frame("series").is_empty()
-    assert result.frame("tape").is_empty()
+    assert result.frame("packet_log").is_empty()
 
 
 def test_frames(result: Result) -> None:

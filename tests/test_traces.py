@@ -15,7 +15,9 @@ ROWS = "time_s,size_bytes,flow\n0.5,100,0\n1,200,1\n1.25,1500,0\n"
 def scenario(source: sj.source.Trace, **more: Any) -> sj.Scenario:
     """Return a link of 10 Mbit/s with the trace over it."""
     flow = sj.Flow(name="t", count=2, path=["up"], source=source, **more)
-    return sj.Scenario(duration="3s", tape=True, links={"up": sj.Link(rate="10mbit")}, flows=[flow])
+    return sj.Scenario(
+        duration="3s", packet_log=True, links={"up": sj.Link(rate="10mbit")}, flows=[flow]
+    )
 
 
 def test_packets_leave_as_recorded(tmp_path: Path) -> None:
@@ -24,10 +26,10 @@ def test_packets_leave_as_recorded(tmp_path: Path) -> None:
     plain.write_text(ROWS)
     zipped.write_bytes(gzip.compress(ROWS.encode()))
     for path in (plain, zipped):
-        tape = sj.simulate(scenario(sj.load_trace(path, start="100ms"))).links["up"].tape
-        assert tape.arrived_s.tolist() == [0.6, 1.1, 1.35]
-        assert tape.size_bytes.tolist() == [100, 200, 1500]
-        assert tape.flow.tolist() == [0, 1, 0]
+        log = sj.simulate(scenario(sj.load_trace(path, start="100ms"))).links["up"].packet_log
+        assert log.arrived_s.tolist() == [0.6, 1.1, 1.35]
+        assert log.size_bytes.tolist() == [100, 200, 1500]
+        assert log.flow.tolist() == [0, 1, 0]
 
 
 def test_flows_start_as_recorded(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def scenario(name: str) -> dict[str, Any]:
         "duration": "60s",
         "sample": "20ms",
         "seed": 1,
-        "tape": True,
+        "packet_log": True,
         "links": {
             "bottleneck": {
                 "rate": "20mbit",
@@ -169,7 +169,7 @@ class Step:
         self.name, self.about = name, about
         self.time_s = result.time_s
         link = result.links["bottleneck"]
-        self.series, self.tape = link.series, link.tape
+        self.series, self.packet_log = link.series, link.packet_log
         self.call = list(result.flows).index("call")
 
     @cached_property
@@ -177,7 +177,7 @@ class Step:
         """Hash of the data, the title and the code of the figure."""
         whole = hashlib.sha256(_code().encode())
         whole.update(json.dumps([self.about, scenario(self.name)]).encode())
-        for key, column in (*sorted(self.series.items()), *sorted(self.tape.items())):
+        for key, column in (*sorted(self.series.items()), *sorted(self.packet_log.items())):
             whole.update(key.encode() + np.ascontiguousarray(column).tobytes())
         return whole.hexdigest()[:16]
 
@@ -188,10 +188,10 @@ class Step:
 
     def sojourns_ms(self, of_call: bool, since: float = 0.0, until: float = 60.0) -> Array:
         """Return the sojourn times of packets sent in an interval, of the call or of the others."""
-        tape = self.tape
-        sent = (tape.fate == 0) & (tape.left_s >= since) & (tape.left_s < until)
-        sent &= (tape.flow == self.call) == of_call
-        return np.asarray((tape.left_s - tape.arrived_s)[sent] * 1e3)
+        packet_log = self.packet_log
+        sent = (packet_log.fate == 0) & (packet_log.left_s >= since) & (packet_log.left_s < until)
+        sent &= (packet_log.flow == self.call) == of_call
+        return np.asarray((packet_log.left_s - packet_log.arrived_s)[sent] * 1e3)
 
     def rows(self) -> list[str]:
         """Return the rows of the table, one per phase."""
@@ -199,8 +199,8 @@ class Step:
         for flows, since, until in PHASES:
             now = (self.time_s > since) & (self.time_s <= until)
             queue = self.series.queue_packets[now].astype(float)
-            at = (self.tape.arrived_s >= since) & (self.tape.arrived_s < until)
-            lost = float((self.tape.fate[at] != 0).mean() * 100)
+            at = (self.packet_log.arrived_s >= since) & (self.packet_log.arrived_s < until)
+            lost = float((self.packet_log.fate[at] != 0).mean() * 100)
             used = float(self.series.departed_bytes[now].sum()) * 8 / (until - since) / RATE_BPS
             numbers = f"{queue.mean():.0f} ± {queue.std():.0f}"
             waits = [self.sojourns_ms(call, since, until).mean() for call in (False, True)]
@@ -289,10 +289,10 @@ def _sojourns(ax: "Axes", step: Step) -> None:
     """Draw the mean sojourn times of the long flows' packets and of the call's."""
     edges = np.arange(0, 60.2, 0.2)
     for n, (label, of_call) in enumerate({"long flows": False, "call": True}.items(), start=1):
-        sent = (step.tape.fate == 0) & ((step.tape.flow == step.call) == of_call)
-        wait = (step.tape.left_s - step.tape.arrived_s)[sent] * 1e3
-        count, _ = np.histogram(step.tape.left_s[sent], edges)
-        total, _ = np.histogram(step.tape.left_s[sent], edges, weights=wait)
+        sent = (step.packet_log.fate == 0) & ((step.packet_log.flow == step.call) == of_call)
+        wait = (step.packet_log.left_s - step.packet_log.arrived_s)[sent] * 1e3
+        count, _ = np.histogram(step.packet_log.left_s[sent], edges)
+        total, _ = np.histogram(step.packet_log.left_s[sent], edges, weights=wait)
         mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
         ax.plot(edges[:-1] + 0.1, mean, color=colour(n), label=label)
     ax.set_ylabel("sojourn time, ms")

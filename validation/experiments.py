@@ -226,7 +226,7 @@ def sides(seeds: int | None = None) -> Told:
             ("hosts", "receivers on the hosts", None),
         ):
             build = [
-                systems.two_way(seed, mbps, 1000, 100, hosts=change is None) | {"tape": False}
+                systems.two_way(seed, mbps, 1000, 100, hosts=change is None) | {"packet_log": False}
                 for seed in range(seeds or 10)
             ]
             values = play([change(s) if change else s for s in build], [m.ours for m in metrics])

@@ -66,10 +66,10 @@ def runs(result: sj.Result, link: str) -> tuple[float, float]:
 
 def data_delay_ms(result: sj.Result, link: str) -> tuple[float, float]:
     """Return mean and standard deviation of the delay of full-sized packets, in ms."""
-    tape = result.links[link].tape
+    log = result.links[link].packet_log
     warm = seconds(result.scenario["warmup"])
-    full = (tape.fate == 0) & (tape.arrived_s >= warm) & (tape.size_bytes == tape.size_bytes.max())
-    delay = (tape.left_s - tape.arrived_s)[full] * 1e3
+    full = (log.fate == 0) & (log.arrived_s >= warm) & (log.size_bytes == log.size_bytes.max())
+    delay = (log.left_s - log.arrived_s)[full] * 1e3
     return float(delay.mean()), float(delay.std())
 
 
@@ -353,9 +353,9 @@ def _some(file: File, columns: str, **changes: Any) -> File:
     return replace(file, metrics=metrics, left_out="", **changes)
 
 
-def _no_tape(file: File) -> Callable[[int, Row], Table]:
+def _without_packet_log(file: File) -> Callable[[int, Row], Table]:
     """Return the scenario function of `file` without the packet log, which other metrics need."""
-    return lambda seed, row: file.play(seed, row) | {"tape": False}
+    return lambda seed, row: file.play(seed, row) | {"packet_log": False}
 
 
 TRUNK = replace(
@@ -398,8 +398,10 @@ RERUN = (
     _some(TRUNK, OF_BULK, name="reruns/bulk_data_trunk", seeds=20),
     _some(FAIR3, "f1 f2 f3 jain", name="reruns/fair", seeds=40),
     _some(FAIR5, "f1 f2 f3 f4 f5 jain", name="reruns/fair5", seeds=20),
-    _some(TWO_WAY, OF_TWO_WAY, name="reruns/two_way", play=_no_tape(TWO_WAY), seeds=20),
-    _some(HOSTS, OF_TWO_WAY, name="reruns/two_way_hosts", play=_no_tape(HOSTS), seeds=20),
+    _some(TWO_WAY, OF_TWO_WAY, name="reruns/two_way", play=_without_packet_log(TWO_WAY), seeds=20),
+    _some(
+        HOSTS, OF_TWO_WAY, name="reruns/two_way_hosts", play=_without_packet_log(HOSTS), seeds=20
+    ),
     AGAIN,
     SPREAD,
 )

@@ -19,14 +19,14 @@ from validation.systems import RTT_SETS, Table
 BATCH = 16
 """Number of results in memory at a time."""
 
-TAPES = 2
+LOGGED_BATCH = 2
 """The same for results with a packet log, which take hundreds of megabytes each."""
 
 
 def play(scenarios: Sequence[Table], numbers: Sequence[Callable[[sj.Result], float]]) -> Array:
     """Return a row of numbers per scenario."""
     rows: list[list[float]] = []
-    batch = TAPES if any("tape" in scenario for scenario in scenarios) else BATCH
+    batch = LOGGED_BATCH if any("packet_log" in scenario for scenario in scenarios) else BATCH
     for first in range(0, len(scenarios), batch):
         results = sj.simulate_many(scenarios[first : first + batch])
         rows += [[number(result) for number in numbers] for result in results]

@@ -232,7 +232,7 @@ def two_way(
             flows.append(flow(f"{way}-{i}", path, mtu, return_path=back, **rtt))
         links[f"{way}-nic-cbr"] = link("1gbit", "2ms")
         flows.append(cbr(f"{way}-cbr", [f"{way}-nic-cbr", way], mtu, mbps * 1e5))
-    return scenario("100s", "20s", seed, links, flows) | {"tape": True}
+    return scenario("100s", "20s", seed, links, flows) | {"packet_log": True}
 
 
 def one_flow(seed: int, target_ms: float, variant: str = "rfc") -> Table:

@@ -2,8 +2,8 @@
 //! runs.
 #![no_main]
 
-#[path = "../../crates/sim/tests/hostile/body.rs"]
+#[path = "../../crates/sim/tests/invalid_input/body.rs"]
 #[allow(dead_code, reason = "the TCP target uses the rest")]
 mod body;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| body::scenario(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| body::check_bytes(bytes));

@@ -177,12 +177,13 @@ impl fmt::Display for Error {
 impl core::error::Error for Error {}
 
 /// Returns the name in `allowed` with the smallest edit distance from `name`, if at most a third of
-/// its letters (but at least one) differ.
+/// its letters (but at least one, and not all) differ.
 pub fn nearest<'a>(name: &str, allowed: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let fold = |s: &str| s.to_lowercase().replace('-', "_");
     let name = fold(name);
     let near = allowed.into_iter().map(|a| (edits(&name, &fold(a)), a)).min_by_key(|(d, _)| *d)?;
-    (near.0 <= 1.max(name.chars().count().max(near.1.len()) / 3)).then_some(near.1)
+    let letters = name.chars().count();
+    (near.0 <= 1.max(letters.max(near.1.len()) / 3) && near.0 < letters).then_some(near.1)
 }
 
 /// Returns the Levenshtein distance, where a swap of neighbouring letters counts as one edit.
@@ -218,6 +219,8 @@ mod tests {
         assert_eq!(nearest("FQ-CoDel", names), Some("fq_codel"));
         assert_eq!(nearest("droptial", names), Some("droptail"));
         assert_eq!(nearest("pineapple", names), None);
+        assert_eq!(nearest("y", ["x"]), None);
+        assert_eq!(nearest("X", ["x"]), Some("x"));
     }
 
     #[test]

@@ -138,6 +138,12 @@ mod _sojourn {
         env!("SOJOURN_ENGINE")
     }
 
+    /// Return the name of `known` that `name` probably means, None if none is near.
+    #[pyfunction]
+    fn nearest(name: &str, known: Vec<String>) -> Option<String> {
+        sojourn_aqm::error::nearest(name, known.iter().map(String::as_str)).map(String::from)
+    }
+
     /// Validate a scenario and return it as canonical JSON: all defaults explicit, all names
     /// canonical.
     #[pyfunction]

@@ -155,7 +155,7 @@ pub struct Pump {
     /// Capture and its writer, if a capture is written.
     capture: Option<(Capture, Writer)>,
     /// True if every packet is logged.
-    tape: bool,
+    packet_log: bool,
 }
 
 #[pymethods]
@@ -164,11 +164,11 @@ impl Pump {
     /// `far` through the link "up", and back through "down".
     ///
     /// `sample` is the interval of the time series, None for no series; `pcap` is the path of the
-    /// packet capture; `head` is the number of bytes in front of each IP header; `tape` logs every
-    /// packet.
+    /// packet capture; `head` is the number of bytes in front of each IP header; `packet_log` logs
+    /// every packet.
     #[new]
     #[pyo3(signature =
-        (near, far, links_json, seed, sample=None, pcap=None, head=0, tape=false))]
+        (near, far, links_json, seed, sample=None, pcap=None, head=0, packet_log=false))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     fn new(
         near: i32,
@@ -178,7 +178,7 @@ impl Pump {
         sample: Option<&str>,
         pcap: Option<&str>,
         head: usize,
-        tape: bool,
+        packet_log: bool,
     ) -> PyResult<Pump> {
         let defs = links(links_json)?;
         let find = |name: &str| {
@@ -199,7 +199,7 @@ impl Pump {
                 };
                 hop.sample_every(sample, Box::new(see));
             }
-            if tape {
+            if packet_log {
                 hop.enable_packet_log();
             }
             if let Some((captures, _)) = &capture {
@@ -213,7 +213,13 @@ impl Pump {
         };
         let pump = pump().map_err(|e| PyOSError::new_err(e.to_string()))?;
         let capture = capture.map(|([up, _], writer)| (up, writer));
-        Ok(Pump { pump: Some(pump), qdiscs: defs.map(|def| def.qdisc()), seen, capture, tape })
+        Ok(Pump {
+            pump: Some(pump),
+            qdiscs: defs.map(|def| def.qdisc()),
+            seen,
+            capture,
+            packet_log,
+        })
     }
 
     /// Return the samples since the last call, one table per direction.
@@ -234,12 +240,12 @@ impl Pump {
             return Err(PyRuntimeError::new_err("the live link is already stopped"));
         };
         let reports = py.detach(|| pump.stop());
-        let (mut out, tapes) = (json!({}), PyDict::new(py));
+        let (mut out, packet_logs) = (json!({}), PyDict::new(py));
         for ((name, qdisc), report) in NAMES.iter().zip(self.qdiscs).zip(reports) {
             let mut report = report
                 .ok_or_else(|| PyRuntimeError::new_err(format!("{name}: the thread panicked")))?;
-            if self.tape {
-                tapes.set_item(name, packet_log_columns(py, &mut report.carrier)?)?;
+            if self.packet_log {
+                packet_logs.set_item(name, packet_log_columns(py, &mut report.carrier)?)?;
             }
             out[name] = summary(qdisc, report);
         }
@@ -251,7 +257,7 @@ impl Pump {
             let failed = written.ok().and_then(Result::err);
             out["capture_failed"] = failed.map(|e| e.to_string()).into();
         }
-        Ok((out.to_string(), tapes))
+        Ok((out.to_string(), packet_logs))
     }
 }
 

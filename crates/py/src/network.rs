@@ -57,7 +57,7 @@ fn scheduled_link(
     series: &Arc<Mutex<LinkSeries>>,
 ) -> TimedLink {
     let mut line = line(&scenario.links()[l], scenario.seed(), changes);
-    if scenario.tape() {
+    if scenario.packet_log() {
         line.link.enable_packet_log();
     }
     let look = series.clone();
@@ -179,7 +179,7 @@ impl Network {
             link["lost_on_wire_packets"] = line.randomly_lost.into();
             link["rows"] = rows_crossing(&self.scenario, l).into();
             links.insert(def.name().to_string(), link);
-            if self.scenario.tape() {
+            if self.scenario.packet_log() {
                 outcome::packet_log_columns(def.name(), &line.link, &rows, &mut columns);
             }
         }

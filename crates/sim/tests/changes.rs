@@ -167,15 +167,15 @@ fn no_transfer_starts_after_leaving() {
 #[test]
 fn a_class_is_on_every_packet() {
     let out = run(&json!({
-        "duration": "5s", "tape": true,
+        "duration": "5s", "packet_log": true,
         "links": {"up": {"rate": "10mbit"}, "back": {"rate": "10mbit"}},
         "flows": [{"name": "a", "path": ["up"], "return_path": ["back"], "rtt": "40ms",
             "class": 65_535}, {"name": "b", "path": ["up"], "source": "cbr"}]
     }));
     for (link, n) in [("up", 2), ("back", 1)] {
         let (Column::U32(class), Column::U32(flow)) = (
-            column(&out, &format!("tape/{link}/class")),
-            column(&out, &format!("tape/{link}/flow")),
+            column(&out, &format!("packet_log/{link}/class")),
+            column(&out, &format!("packet_log/{link}/flow")),
         ) else {
             panic!("numbers")
         };

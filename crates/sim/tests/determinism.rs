@@ -9,7 +9,7 @@ use sojourn_sim::Outcome;
 /// Scenario with all kinds of randomness: drops, hashes, sizes, gaps, round trips and starts.
 fn scenario(seed: u64) -> Value {
     json!({
-        "duration": "8s", "warmup": "2s", "seed": seed, "sample": "500ms", "tape": true,
+        "duration": "8s", "warmup": "2s", "seed": seed, "sample": "500ms", "packet_log": true,
         "links": {
             "red": {"rate": "10mbit", "delay": "2ms", "qdisc": {"name": "red", "limit": "100p"}},
             "sfq": {"rate": "5mbit", "delay": "2ms", "qdisc": {"name": "sfq", "perturb": "1s"}},
@@ -106,7 +106,7 @@ fn sampling_changes_nothing() {
     let mut plain = scenario(9);
     let looked = run(&plain);
     plain["sample"] = json!("7ms");
-    plain["tape"] = json!(false);
+    plain["packet_log"] = json!(false);
     let other = run(&plain);
     assert_eq!(looked.summary["links"], other.summary["links"]);
     assert_eq!(looked.summary["flows"], other.summary["flows"]);

@@ -182,9 +182,9 @@ fn traces_are_replayed_as_recorded() {
         "flows.x.source.size_bytes.2: 960000 bytes exceed the largest packet, 65535 bytes"
     );
     scenario["flows"][0]["source"]["size_bytes"] = json!([5000, 1, 28, 1500]);
-    scenario["tape"] = json!(true);
+    scenario["packet_log"] = json!(true);
     let out = run(&scenario);
-    assert_eq!(column(&out, "tape/l/arrived_s"), [1.25, 1.5, 1.5, 4.0]);
+    assert_eq!(column(&out, "packet_log/l/arrived_s"), [1.25, 1.5, 1.5, 4.0]);
     assert_eq!(num(flow(&out, "x.1"), "sent_packets"), 3.0);
     assert_eq!(num(&out.summary["links"]["l"], "departed_bytes"), 6529.0);
 }

@@ -17,7 +17,7 @@ fn scenario(qdisc: &str, flows: &Value, offset: u64) -> Value {
     let names: Vec<&Value> = flows.as_array().unwrap().iter().map(|f| &f["name"]).collect();
     let at = |ns: u64| json!(format!("{}ns", ns + offset));
     json!({
-        "duration": at(7_000_000_000), "warmup": at(2_000_000_000), "seed": 5, "tape": true,
+        "duration": at(7_000_000_000), "warmup": at(2_000_000_000), "seed": 5, "packet_log": true,
         "links": {
             "l": {"rate": "5mbit", "delay": "5ms", "qdisc": {"name": qdisc, "limit": "40kB"}},
             "back": {"rate": "5mbit", "delay": "5ms", "loss": 0.005},
@@ -67,7 +67,8 @@ const OFFSETS: [u64; 4] = [1, 3_333_333, 100_000_000_000, 86_399_995_555_555];
 
 fn same_later(what: &str, qdisc: &str, flows: &Value, offsets: &[u64]) {
     let now = seen(&run(&scenario(qdisc, flows, 0)), 0);
-    let rows = now.iter().find(|(name, _)| name == "tape/l/fate").map_or(0, |(_, rows)| rows.len());
+    let rows =
+        now.iter().find(|(name, _)| name == "packet_log/l/fate").map_or(0, |(_, rows)| rows.len());
     assert!(rows > 100, "{what}: {rows} packets cross the link");
     for offset in offsets {
         let then = seen(&run(&scenario(qdisc, flows, *offset)), *offset);

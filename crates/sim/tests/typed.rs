@@ -439,10 +439,10 @@ fn names_are_checked_like_text() {
     assert_eq!(error.path(), "flows.1.name");
     let error = two("f").link("up", link()).build().unwrap_err();
     assert_eq!(error.to_string(), "links: \"up\" names two links");
-    let scenario = two("f").name("titled").tape(true).sample_flows(false).sample(Span::ms(5));
+    let scenario = two("f").name("titled").packet_log(true).sample_flows(false).sample(Span::ms(5));
     let canonical = scenario.build().unwrap().canonical();
     assert_eq!(
-        json!([canonical["name"], canonical["tape"], canonical["sample_flows"]]),
+        json!([canonical["name"], canonical["packet_log"], canonical["sample_flows"]]),
         json!(["titled", true, false])
     );
 }

@@ -3,11 +3,10 @@
 import json
 import math
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from sojourn._sojourn import InputError
+from sojourn._sojourn import InputError, nearest
 
 QUOTED_MAX = 60
 """Longest quotation of the input in a message, in characters, as in Rust."""
@@ -48,9 +47,8 @@ def brief(text: str) -> str:
 def near(name: object, known: Iterable[str]) -> str:
     """Return the end of a message about an unknown `name`: the nearest known name, and all."""
     name, known = str(name), list(known)
-    found = get_close_matches(name, known, 1)
-    found = found or [one for one in known if name and one.startswith(name)]
-    guess = f", did you mean {shown(found[0])}?" if found else ""
+    found = nearest(name, known) or next((k for k in known if name and k.startswith(name)), None)
+    guess = f", did you mean {shown(found)}?" if found else ""
     kept, length = 0, 0
     while kept < len(known) and (length := length + len(known[kept]) + 2) <= KNOWN_MAX:
         kept += 1

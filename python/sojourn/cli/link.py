@@ -31,7 +31,7 @@ class Outputs:
     watch_to: Path | None
     log: Path | None
     pcap: Path | None
-    tape: Path | None
+    packet_log: Path | None
     as_json: bool
 
 
@@ -79,7 +79,7 @@ def link(
     pcap: Annotated[
         Path | None, typer.Option(help="write the packets to this file: .pcapng")
     ] = None,
-    tape: Annotated[
+    packet_log: Annotated[
         Path | None,
         typer.Option(help="folder for up.csv and down.csv, one row per packet, for sojourn replay"),
     ] = None,
@@ -103,7 +103,7 @@ def link(
     links = links_of(shared, settings or (), {"up": up or (), "down": down or ()})
     run = command or [os.environ.get("SHELL") or "/bin/sh"]
     _check_command(run[0])
-    outputs = Outputs(watch, watch_to, log, pcap, tape, as_json)
+    outputs = Outputs(watch, watch_to, log, pcap, packet_log, as_json)
     _check_outputs(outputs, shell=not command)
     if sample is not None and not (watch or watch_to or log):
         raise InputError("--sample: has no effect without --watch, --watch-to or --log")
@@ -145,9 +145,12 @@ def _check_outputs(outputs: Outputs, *, shell: bool) -> None:
     if outputs.pcap is not None:
         check_file(outputs.pcap, (".pcapng",))
         written[outputs.pcap.resolve()] = "--pcap"
-    if outputs.tape is not None:
-        check_directory(outputs.tape)
-        written |= {(outputs.tape / f"{name}.csv").resolve(): "--tape" for name in ("up", "down")}
+    if outputs.packet_log is not None:
+        check_directory(outputs.packet_log)
+        written |= {
+            (outputs.packet_log / f"{name}.csv").resolve(): "--packet-log"
+            for name in ("up", "down")
+        }
     if outputs.watch_to is not None and (twice := written.get(outputs.watch_to.resolve())):
         raise InputError(f"--watch-to: {outputs.watch_to} is a file of {twice} as well")
 
@@ -195,7 +198,7 @@ def _run(
                     seed=seed,
                     sample=sample if is_shown else None,
                     pcap=None if outputs.pcap is None else str(outputs.pcap),
-                    packet_log=outputs.tape is not None,
+                    packet_log=outputs.packet_log is not None,
                     started=started,
                     seen=seen if is_shown else None,
                 )
@@ -206,11 +209,11 @@ def _run(
             live_summary.finish(ended)
             if ended.code and not ended.links["down"]["arrived_packets"] and not shell:
                 live_summary.say_no_way_out(made[0])
-    if outputs.tape is not None:
+    if outputs.packet_log is not None:
         from sojourn.live.log import write_packet_logs
 
-        outputs.tape.mkdir(parents=True, exist_ok=True)
-        write_packet_logs(outputs.tape, ended.packet_logs)
+        outputs.packet_log.mkdir(parents=True, exist_ok=True)
+        write_packet_logs(outputs.packet_log, ended.packet_logs)
     if outputs.as_json:
         _print_json(links, command, ended.code, ended.links, ended.warnings)
     return ended.code

@@ -119,7 +119,7 @@ def run(
         Path | None, typer.Option(help="folder for summary.json and Parquet tables")
     ] = None,
     force: Force = False,
-    tape: Annotated[bool, typer.Option("--tape", help="log every packet")] = False,
+    packet_log: Annotated[bool, typer.Option("--packet-log", help="log every packet")] = False,
     steady: Annotated[
         bool, typer.Option("--steady", help="remove the warm-up; intervals from this single run")
     ] = False,
@@ -132,8 +132,8 @@ def run(
     from sojourn.result import folders
     from sojourn.scenario.overrides import check_tcp_flows, is_live, with_samples
 
-    if tape and out is None:
-        raise InputError("--tape: requires --out DIR")
+    if packet_log and out is None:
+        raise InputError("--packet-log: requires --out DIR")
     if flow and plot is None:
         raise InputError("--flow: there is no figure, give --plot FIG.png")
     look: Look = {"title": title, "xlabel": xlabel, "size": size, "style": style}
@@ -145,8 +145,8 @@ def run(
             tree = _with_qdisc(tree, qdisc, link)
         if plot or out or steady:
             tree = with_samples(tree)
-        if tape:
-            tree = {**tree, "tape": True}
+        if packet_log:
+            tree = {**tree, "packet_log": True}
         canonical = _canonical(tree)
     check_tcp_flows(canonical, flow or ())
     if plot is not None:

@@ -12,7 +12,7 @@ Common arguments:
 - `flow`: name of a single flow, which is that of its group if it has one flow, else `GROUP.i`.
 
 Raises KeyError for an unknown link, flow or group, and for a metric that requires `sample` or
-`tape` if the scenario has not set it. Each metric states what it requires.
+`packet_log` if the scenario has not set it. Each metric states what it requires.
 """
 
 # isort: off

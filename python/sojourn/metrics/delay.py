@@ -26,7 +26,7 @@ def queueing_delay_percentile_s(result: Result, link: str, percent: float = 99) 
     """Percentile of the queueing delay at `link`, over the packets sent.
 
     50, 95, 99 and 100 come from the summary (within 1 %). Other percentiles are exact, by nearest
-    rank, and need `tape`.
+    rank, and need `packet_log`.
     """
     known = {50.0: "sojourn_p50_s", 95.0: "sojourn_p95_s", 99.0: "sojourn_p99_s"}
     known[100.0] = "sojourn_max_s"
@@ -36,9 +36,9 @@ def queueing_delay_percentile_s(result: Result, link: str, percent: float = 99) 
     return nearest_rank(np.sort(sojourns(result, link)), percent / 100)
 
 
-@metric("s", "paper codel-vs-drr", needs="tape")
+@metric("s", "paper codel-vs-drr", needs="packet_log")
 def queueing_delay_range_s(result: Result, link: str) -> tuple[float, float] | None:
-    """Smallest and largest queueing delay at `link`, over the packets sent. Needs `tape`."""
+    """Smallest and largest queueing delay at `link`, over the packets sent. Needs `packet_log`."""
     waited = sojourns(result, link)
     return (float(waited.min()), float(waited.max())) if len(waited) else None
 

@@ -52,14 +52,14 @@ def udp_loss(result: Result, group: str | None = None) -> float | None:
 def drops_over_time(result: Result, link: str) -> dict[str, Array]:
     """Cumulative drops at each sample, by cause, from the start of the run. Needs `sample`.
 
-    `overflow` counts drops at a full buffer, `law` drops decided by the AQM algorithm: `early` at
+    `overflow` counts drops at a full buffer, `aqm` drops decided by the AQM algorithm: `early` at
     enqueue, `late` afterwards.
     """
     series = result.links[link].series
     by = {why: np.cumsum(series[f"dropped_{why}_packets"]) for why in ("full", "early", "late")}
     return {
         "overflow": by["full"],
-        "law": by["early"] + by["late"],
+        "aqm": by["early"] + by["late"],
         "early": by["early"],
         "late": by["late"],
     }
@@ -93,37 +93,38 @@ def consecutive_loss_mean(result: Result, link: str) -> float | None:
     return float(np.sum(probabilities * np.arange(1, len(probabilities) + 1)))
 
 
-@metric("packets", "RFC 7928 2.3", needs="tape")
+@metric("packets", "RFC 7928 2.3", needs="packet_log")
 def loss_interval_packets(result: Result, link: str) -> Array | None:
-    """Numbers of packets accepted between consecutive runs of losses, in order. Needs `tape`.
+    """Numbers of packets accepted between consecutive runs of losses, in order. Needs `packet_log`.
 
     Losses at the head of the queue count in the order of departures, others in that of arrivals.
     """
-    tape = result.links[link].tape
+    log = result.links[link].packet_log
     # The sort is stable: rows with equal times stay in the order of decisions.
-    lost = tape["fate"][np.argsort(decided_s(tape), kind="stable")] > 0
+    lost = log["fate"][np.argsort(decided_s(log), kind="stable")] > 0
     starts = np.flatnonzero(lost & ~np.concatenate(([False], lost[:-1])))
     accepted = np.cumsum(~lost)
     return np.diff(accepted[starts]) if len(starts) > 1 else None
 
 
-@metric("share", "RFC 7928 2.4", needs="tape")
+@metric("share", "RFC 7928 2.4", needs="packet_log")
 def loss_synchronisation(result: Result, link: str, window_s: float | None = None) -> float | None:
     """Mean share of the flows on `link` that lose a packet in the same loss event.
 
     Losses within `window_s` after the first one are one event. The default is the mean round-trip
-    propagation time of the flows. Flows that sent nothing over the link do not count. Needs `tape`.
+    propagation time of the flows. Flows that sent nothing over the link do not count. Needs
+    `packet_log`.
     """
-    tape = result.links[link].tape
-    flows = np.unique(tape["flow"])
+    log = result.links[link].packet_log
+    flows = np.unique(log["flow"])
     if len(flows) < 2:
         return None
     if window_s is None:
         rtts = [flow["rtt_s"] for flow in result.flows.values()]
         window_s = float(np.mean([rtts[i] for i in flows]))
-    lost = tape["fate"] > 0
-    order = np.argsort(tape["left_s"][lost], kind="stable")
-    times, whose = tape["left_s"][lost][order], tape["flow"][lost][order]
+    lost = log["fate"] > 0
+    order = np.argsort(log["left_s"][lost], kind="stable")
+    times, whose = log["left_s"][lost][order], log["flow"][lost][order]
     shares, i = [], 0
     while i < len(times):
         j = int(np.searchsorted(times, times[i] + window_s, side="right"))

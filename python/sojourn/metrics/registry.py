@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar
 
-Needs: TypeAlias = Literal["sample", "tape"]
+Needs: TypeAlias = Literal["sample", "packet_log"]
 """Keys of a scenario that record data for metrics."""
 
 P = ParamSpec("P")

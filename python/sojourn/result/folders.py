@@ -25,8 +25,8 @@ KIND_WORDS: dict[Kind, str] = {
 }
 """Description of each kind, for messages."""
 
-TABLES = ("flows", "links", "series", "groups", "tape", "fct", "queries")
-"""Tables of a run; `series`, `groups`, `tape` and `queries` are written only if it has them."""
+TABLES = ("flows", "links", "series", "groups", "packet_log", "fct", "queries")
+"""Tables of a run. `series`, `groups`, `packet_log` and `queries` are omitted if empty."""
 
 FILES = ("summary.json", *(f"{table}.parquet" for table in TABLES))
 """Names of the files that `Result.save` writes."""
@@ -37,7 +37,7 @@ PART = re.compile(r"[0-9a-f]{32}\.parquet")
 SWEEP = re.compile(rf"{PART.pattern}|_sweep-.*\.json|_damaged")
 """Names of the files of a sweep, and of the runs of a paper."""
 
-RECORDED = ("name", "sample", "sample_flows", "tape")
+RECORDED = ("name", "sample", "sample_flows", "packet_log")
 """Keys of a scenario that affect only which data are recorded."""
 
 SHOWN = 3

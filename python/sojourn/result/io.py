@@ -46,8 +46,8 @@ def load_result(directory: str | Path, *, series: bool = True) -> Result:
         if series and "sample" in scenario:
             columns |= _series(directory / "series.parquet")
             columns |= _series(directory / "groups.parquet")
-        if series and scenario["tape"]:
-            columns |= _tape(directory, summary)
+        if series and scenario["packet_log"]:
+            columns |= _packet_log(directory, summary)
         command = json.loads(_metadata(directory)["sojourn.command"])
     except OSError as error:
         raise InputError(f"{error.filename or directory}: {why(error)}") from None
@@ -86,8 +86,8 @@ def _transfers(path: Path, prefix: str, summary: dict[str, Any]) -> dict[str, Ar
     return {f"{prefix}/{name}": _column(frame, name, names) for name in frame.columns}
 
 
-def _tape(directory: Path, summary: dict[str, Any]) -> dict[str, Array]:
-    frame = _read(directory / "tape.parquet")
+def _packet_log(directory: Path, summary: dict[str, Any]) -> dict[str, Array]:
+    frame = _read(directory / "packet_log.parquet")
     names = [flow["name"] for flow in summary["flows"]]
     columns = {}
     for link in summary["links"]:
@@ -95,7 +95,7 @@ def _tape(directory: Path, summary: dict[str, Any]) -> dict[str, Array]:
         for name in rows.columns[1:]:
             fate = name == "fate"
             column = _column(rows, name, FATES if fate else names)
-            columns[f"tape/{link}/{name}"] = column.astype(np.uint8) if fate else column
+            columns[f"packet_log/{link}/{name}"] = column.astype(np.uint8) if fate else column
     return columns
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 Array: TypeAlias = npt.NDArray[Any]
-Table: TypeAlias = Literal["flows", "links", "series", "groups", "tape", "fct", "queries"]
+Table: TypeAlias = Literal["flows", "links", "series", "groups", "packet_log", "fct", "queries"]
 
 SCHEMA = "1"
 """Version of the columns of frames and files; incremented when a column changes its meaning."""
@@ -74,14 +74,14 @@ class Record(dict[str, Any]):
     ----------
     series : Columns
         Values over time, one per sample; empty if the scenario has no `sample`.
-    `tape` : Columns
-        Packet log of a link, one row per packet; empty if the scenario has no `tape`.
+    `packet_log` : Columns
+        Packet log of a link, one row per packet; empty if the scenario has no `packet_log`.
     """
 
-    def __init__(self, summary: Mapping[str, Any], series: Columns, tape: Columns) -> None:
+    def __init__(self, summary: Mapping[str, Any], series: Columns, packet_log: Columns) -> None:
         super().__init__(summary)
         self.series = series
-        self.tape = tape
+        self.packet_log = packet_log
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -90,7 +90,7 @@ class Record(dict[str, Any]):
             raise AttributeError(f"no value {name!r} (known: {', '.join(self)})") from None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Record, (dict(self), self.series, self.tape)
+        return Record, (dict(self), self.series, self.packet_log)
 
 
 class Result:
@@ -142,10 +142,12 @@ class Result:
             return Columns({k.replace("gauge/", "gauge_"): v for k, v in found.items()}, missing)
 
         no_series = "the scenario has no `sample`, so no series were recorded"
-        no_tape = "the scenario has no `tape`, so no packets were recorded"
+        no_packet_log = "the scenario has no `packet_log`, so no packets were recorded"
         none = Columns({}, "only links have a packet log")
         self.links = {
-            name: Record(s, under(f"links/{name}/", no_series), under(f"tape/{name}/", no_tape))
+            name: Record(
+                s, under(f"links/{name}/", no_series), under(f"packet_log/{name}/", no_packet_log)
+            )
             for name, s in tree["links"].items()
         }
         # One pass over the columns: there can be three for each of very many flows.
@@ -211,7 +213,7 @@ class Result:
             - `flows`, `links`: one row per flow or link, its summary;
             - `series`: one row per sample of each link and flow (columns `kind` and `name`);
             - `groups`: the same for the groups of flows;
-            - `tape`: one row per packet and link;
+            - `packet_log`: one row per packet and link;
             - `fct`: one row per finished transfer, from the start of the run;
             - `queries`: one row per answered query, from the start of the run.
 
@@ -234,8 +236,8 @@ class Result:
                 return self._series({"link": self.links, "flow": self.flows})
             case "groups":
                 return self._series({"group": self.groups})
-            case "tape":
-                return self._tape()
+            case "packet_log":
+                return self._packet_log()
             case "fct":
                 return self._transfers(self.completions)
             case "queries":
@@ -277,7 +279,7 @@ class Result:
         folders.claim_run(Path(directory), self.scenario, engine, force=force)
         tables: list[Table] = ["flows", "links", "fct"]
         tables += ["series", "groups"] if self.sampled else []
-        tables += ["tape"] if self.scenario["tape"] else []
+        tables += ["packet_log"] if self.scenario["packet_log"] else []
         tables += ["queries"] if self.queries else []
         with filling(Path(directory), FILES, folders.is_own) as part:
             text = json.dumps(self.summary, indent=2)
@@ -322,12 +324,12 @@ class Result:
         # A mean over no packets is null, not NaN.
         return pl.concat(frames, how="diagonal").with_columns(pl.col(pl.Float64).fill_nan(None))
 
-    def _tape(self) -> "pl.DataFrame":
+    def _packet_log(self) -> "pl.DataFrame":
         import polars as pl
 
         frames = []
         for name, link in self.links.items():
-            if columns := dict(link.tape):
+            if columns := dict(link.packet_log):
                 flow, fate = self._names(columns.pop("flow")), columns.pop("fate")
                 frame = pl.DataFrame({"flow": flow, **columns, "fate": _words(fate, FATES)})
                 frames.append(frame.select(pl.lit(name).alias("link"), pl.all()))

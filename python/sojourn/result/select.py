@@ -117,15 +117,15 @@ def of_groups(result: Result, group: str | None, what: str) -> Array:
 
 def sojourns(result: Result, link: str) -> Array:
     """Return the queueing delays (s) of the packets sent after the warm-up."""
-    tape = result.links[link].tape
-    sent = (tape["fate"] == 0) & (tape["left_s"] >= seconds(result.scenario["warmup"]))
-    waited: Array = (tape["left_s"] - tape["arrived_s"])[sent]
+    log = result.links[link].packet_log
+    sent = (log["fate"] == 0) & (log["left_s"] >= seconds(result.scenario["warmup"]))
+    waited: Array = (log["left_s"] - log["arrived_s"])[sent]
     return waited
 
 
-def decided_s(tape: Any) -> Array:
+def decided_s(log: Any) -> Array:
     """Return the time (s) of each decision: at enqueue, or of the late drop."""
-    decided: Array = np.where(tape["fate"] == 3, tape["left_s"], tape["arrived_s"])
+    decided: Array = np.where(log["fate"] == 3, log["left_s"], log["arrived_s"])
     return decided
 
 

@@ -1,6 +1,7 @@
 """Base classes of the generated models: immutable data whose repr omits defaults."""
 
 import json
+from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 import msgspec
@@ -8,13 +9,28 @@ import msgspec
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.html import html
+from sojourn._util.inputs import near, shown
 from sojourn.scenario.plain import plain
 
 LINK_TRACE = ("link", "trace")
 """The field of a link that the check of a link omits."""
 
 
-class _Data(msgspec.Struct, kw_only=True, frozen=True):
+class _Checked(type(msgspec.Struct)):  # type: ignore[misc]
+    """Metaclass: an unknown keyword raises TypeError with the nearest name."""
+
+    def __call__(cls, *args: Any, **fields: Any) -> Any:
+        cls._check_names(fields)
+        return super().__call__(*args, **fields)
+
+    def _check_names(cls, given: Iterable[str]) -> None:
+        names: tuple[str, ...] = cls.__struct_fields__
+        for name in given:
+            if name not in names:
+                raise TypeError(f"{cls.__name__} has no parameter {shown(name)}{near(name, names)}")
+
+
+class _Data(msgspec.Struct, kw_only=True, frozen=True, metaclass=_Checked):
     """Immutable fields, all given by keyword. Rust validates them when the object is made."""
 
     _checked_as: ClassVar[str | None] = None
@@ -34,6 +50,7 @@ class _Data(msgspec.Struct, kw_only=True, frozen=True):
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with the given fields changed; None sets a field back to its default."""
+        type(self)._check_names(changes)
         return msgspec.structs.replace(self, **changes)
 
 

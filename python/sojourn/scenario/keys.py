@@ -149,7 +149,7 @@ class Scenario(Table, kw_only=True, frozen=True):
     """True to record time series of each flow, false for links and groups only. Flag; default true.
     """
 
-    tape: bool | None = None
+    packet_log: bool | None = None
     """True to record a packet log: one row per packet and link. Flag; default false."""
 
     links: Mapping[str, Link | Mapping[str, Any]]

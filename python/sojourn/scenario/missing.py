@@ -138,7 +138,7 @@ FEATURES = (
         "packet captures of simulations",
         False,
         "simulated packets have no header fields to show",
-        "`sojourn run --tape --out DIR`, a row per packet; `sojourn link` writes captures",
+        "`sojourn run --packet-log --out DIR`, a row per packet; `sojourn link` writes captures",
     ),
     Missing(
         ("qdisc changes", "parameter changes"),

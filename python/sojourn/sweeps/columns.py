@@ -29,7 +29,7 @@ Arguments: TypeAlias = tuple[tuple[str, Any], ...]
 Chosen: TypeAlias = tuple[tuple[str, Arguments], ...]
 
 SUMMARISED = (50, 95, 99, 100)
-"""Percentiles of the queueing delay that summaries have, so that `tape` is not required."""
+"""Percentiles of the queueing delay that summaries have, so that `packet_log` is not required."""
 
 TEMPLATE = """{"duration": "1ms", "links": {"l": {"rate": "1mbit"}}, "flows": [
     {"name": "tcp", "path": ["l"]}, {"name": "udp", "path": ["l"], "source": "cbr"}]}"""
@@ -233,9 +233,9 @@ def _check_metric(where: str, name: str, arguments: Mapping[str, Any]) -> None:
 
 
 def _needs(name: str, arguments: Mapping[str, Any]) -> str | None:
-    """Return the key that a metric requires of a scenario (`sample` or `tape`), or None."""
+    """Return the key that a metric requires of a scenario (`sample` or `packet_log`), or None."""
     if name == "queueing_delay_percentile_s":
-        return None if arguments.get("percent", SUMMARISED[0]) in SUMMARISED else "tape"
+        return None if arguments.get("percent", SUMMARISED[0]) in SUMMARISED else "packet_log"
     return metrics.METRICS[name].needs
 
 

@@ -119,8 +119,8 @@ impl ScenarioBuilder {
 
     /// Log every packet.
     #[must_use]
-    pub fn tape(self, log: bool) -> Self {
-        self.set("tape", log)
+    pub fn packet_log(self, log: bool) -> Self {
+        self.set("packet_log", log)
     }
 
     /// Add a link.

@@ -30,7 +30,7 @@ pub struct Scenario {
     /// Sampling interval of the time series; None for no series.
     pub(crate) sample: Option<Span>,
     /// True if every packet is logged.
-    pub(crate) tape: bool,
+    pub(crate) packet_log: bool,
     /// Links, sorted by name.
     pub(crate) links: Vec<LinkConfig>,
     /// Groups of flows, as declared.
@@ -94,7 +94,7 @@ impl Scenario {
             warmup,
             seed: fields.read_or_default("seed")?,
             sample: sample.map_err(|e| e.at("sample"))?,
-            tape: fields.read_or_default("tape")?,
+            packet_log: fields.read_or_default("packet_log")?,
             links,
             flows,
             changes: changes.map_err(|e| e.at("changes"))?,
@@ -165,8 +165,8 @@ impl Scenario {
     }
 
     /// True if every packet is logged.
-    pub fn tape(&self) -> bool {
-        self.tape
+    pub fn packet_log(&self) -> bool {
+        self.packet_log
     }
 
     /// Links, sorted by name.
@@ -234,7 +234,7 @@ impl Scenario {
             "duration": self.duration.write(),
             "warmup": self.warmup.write(),
             "seed": self.seed,
-            "tape": self.tape,
+            "packet_log": self.packet_log,
             "links": null,
             "flows": flows,
         });

@@ -450,7 +450,7 @@ fn link(scenario: &Scenario, l: usize, may_change: bool) -> Link {
     if let Some(opportunities) = def.opportunities.as_deref() {
         link.set_opportunities(opportunities.clone());
     }
-    if scenario.tape {
+    if scenario.packet_log {
         link.enable_packet_log();
     }
     link

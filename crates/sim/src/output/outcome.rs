@@ -170,7 +170,7 @@ pub fn packet_log_columns(
     let secs = |ns: u64| ns as f64 / 1e9;
     let fate = |r: &sojourn_aqm::packet_log::LogEntry| r.why.map_or(0, |w| w as u8);
     let mut put =
-        |what: &str, column: Column| columns.push((format!("tape/{name}/{what}"), column));
+        |what: &str, column: Column| columns.push((format!("packet_log/{name}/{what}"), column));
     put("arrived_s", Column::F64(rows.iter().map(|r| secs(r.packet.arrived.0)).collect()));
     put("left_s", Column::F64(rows.iter().map(|r| secs(r.left.0)).collect()));
     put("flow", Column::U32(rows.iter().map(|r| flow_of[r.packet.flow as usize]).collect()));

@@ -118,7 +118,7 @@ pub static SCENARIO: Table = Table {
             "false",
         ),
         key(
-            "tape",
+            "packet_log",
             "flag",
             Is("false"),
             "True to record a packet log: one row per packet and link.",

@@ -341,7 +341,7 @@ fn agree(random: fn(u64) -> Value) {
         let mut plain = Plain::new(&scenario);
         plain.run_reference(&scenario);
         for (link, def) in plain.links.iter().zip(scenario.links()) {
-            let get = |what: &str| column(&fast, &format!("tape/{}/{what}", def.name()));
+            let get = |what: &str| column(&fast, &format!("packet_log/{}/{what}", def.name()));
             let (Column::F64(arrived), Column::F64(left), Column::U8(fate)) =
                 (get("arrived_s"), get("left_s"), get("fate"))
             else {

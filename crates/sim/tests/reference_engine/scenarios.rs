@@ -63,7 +63,7 @@ pub fn random(seed: u64) -> Value {
             flow
         })
         .collect();
-    json!({"duration": "6s", "warmup": "1s", "seed": seed, "tape": true, "links": links,
+    json!({"duration": "6s", "warmup": "1s", "seed": seed, "packet_log": true, "links": links,
         "flows": flows})
 }
 

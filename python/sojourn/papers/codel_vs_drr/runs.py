@@ -70,7 +70,7 @@ def dumbbell(
         if cbr:
             declared.append({"name": f"cbr-{way}", "path": [way], "source": udp})
     times = {"duration": "100s", "warmup": "10s"}
-    return {**times, "links": links, "flows": declared, "tape": True}
+    return {**times, "links": links, "flows": declared, "packet_log": True}
 
 
 def measure(result: Result) -> dict[str, Any]:
@@ -82,14 +82,14 @@ def measure(result: Result) -> dict[str, Any]:
     import numpy as np
 
     link, described = result.links["forward"], result.scenario["links"]["forward"]
-    tape = link.tape
-    sent = (tape.fate == 0) & (tape.arrived_s >= 10)
-    waited = (tape.left_s - tape.arrived_s)[sent]
+    log = link.packet_log
+    sent = (log.fate == 0) & (log.arrived_s >= 10)
+    waited = (log.left_s - log.arrived_s)[sent]
     node = (
-        waited + tape.size_bytes[sent] * 8 / bps_of(described["rate"]) + seconds(described["delay"])
+        waited + log.size_bytes[sent] * 8 / bps_of(described["rate"]) + seconds(described["delay"])
     )
     ftps = [n for n, flow in enumerate(result.flows) if flow.startswith("ftp-forward")]
-    data = np.isin(tape.flow[sent], ftps)
+    data = np.isin(log.flow[sent], ftps)
     low, high = np.percentile(node, [5, 95])
     data_low, data_high = np.percentile(node[data], [5, 95])
     return {

@@ -122,7 +122,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
         if touches(scheme, CHANGES[what])
     ]  # fmt: skip
     losses: list[Point] = [
-        ({"kb": kb, "n": n}, network("Five", "ewfq", kb, members=n) | {"tape": True})
+        ({"kb": kb, "n": n}, network("Five", "ewfq", kb, members=n) | {"packet_log": True})
         for kb, n in LOSSES_AT
     ]
     single: list[Point] = [

@@ -211,9 +211,9 @@ def measure(result: Result) -> dict[str, Any]:
 
 def measure_losses(result: Result) -> dict[str, Any]:
     """Keep the shares of the packets of s4 dropped by a full buffer and dropped early."""
-    tape = result.links["bottleneck"].tape
-    counted = tape.arrived_s >= seconds(result.scenario["warmup"])
-    fate = tape.fate[counted & (tape["class"] == 3)]
+    log = result.links["bottleneck"].packet_log
+    counted = log.arrived_s >= seconds(result.scenario["warmup"])
+    fate = log.fate[counted & (log["class"] == 3)]
     return {why: float((fate == FATES.index(why)).mean()) for why in ("full", "early")}
 
 

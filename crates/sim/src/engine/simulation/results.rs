@@ -103,7 +103,7 @@ impl Simulation<'_> {
                 goes_on(l).then(|| outcome::link_summary(def.qdisc, &mut link, bps(bytes)))?;
             let wire = self.losses.get(l).and_then(Option::as_ref);
             row["lost_on_wire_packets"] = wire.map_or(0, |wire| wire.lost).into();
-            logged.extend(scenario.tape.then_some(link));
+            logged.extend(scenario.packet_log.then_some(link));
             Some((&*def.name, row))
         });
         let summary = Summary::new(of_flows, of_links, scenario);
@@ -229,7 +229,7 @@ impl Simulation<'_> {
             let names: Vec<&str> = own.chain(hosts).collect();
             series.columns(self.scenario, &names, &mut columns);
         }
-        if self.scenario.tape {
+        if self.scenario.packet_log {
             for (link, def) in self.links.iter().zip(&self.scenario.links) {
                 outcome::packet_log_columns(&def.name, link, &of_flow, &mut columns);
             }

@@ -9,30 +9,31 @@ use sojourn_live::{Direction, DirectionConfig, Network, NetworkConfig, Route, Ti
 
 /// Send packets made of `bytes` through a link: none causes a panic, and each is accounted for. The
 /// bytes are packets one after the other, each preceded by its length.
-pub fn packets(bytes: &[u8]) {
-    between(bytes);
-    let mut hop = Direction::new(DirectionConfig { line: line(), hash_key: 1, prefix_bytes: 0 });
-    let (mut now, mut put, mut good) = (Time::ZERO, 0, 0);
+pub fn check_link_and_network(bytes: &[u8]) {
+    check_network(bytes);
+    let mut hop =
+        Direction::new(DirectionConfig { line: timed_link(), hash_key: 1, prefix_bytes: 0 });
+    let (mut now, mut accepted, mut valid) = (Time::ZERO, 0, 0);
     let mut rest = bytes;
     while let Some((length, after)) = rest.split_first() {
         let (packet, after) = after.split_at(after.len().min(usize::from(*length)));
         rest = after;
-        one(packet);
-        good += u64::from(ip::read(packet, 7).is_ok());
+        check_mark(packet);
+        valid += u64::from(ip::read(packet, 7).is_ok());
         hop.receive_buffer()[..packet.len()].copy_from_slice(packet);
         hop.accept(now, packet.len());
-        put += 1;
+        accepted += 1;
         now += Span::us(u64::from(*length) * 20);
-        leave(&mut hop, now);
+        deliver(&mut hop, now);
     }
-    leave(&mut hop, now + Span::s(10));
+    deliver(&mut hop, now + Span::s(10));
     assert_eq!(hop.packets_held(), 0);
     let (arrived, lost) = (hop.link().stats().arrived_packets, hop.link().stats().dropped());
-    assert_eq!((arrived, arrived + hop.counts().malformed), (good, put));
+    assert_eq!((arrived, arrived + hop.counts().malformed), (valid, accepted));
     assert_eq!(hop.counts().delivered + lost, arrived);
 }
 
-fn line() -> TimedLink {
+fn timed_link() -> TimedLink {
     let link = LinkSpec { rate: Rate(1_000_000), delay: Span::ms(1) };
     let settings = [("limit", Setting::Text("20p")), ("ecn", Setting::Flag(true))];
     let qdisc = sojourn_aqm::build("codel", &settings, link.rate).unwrap().qdisc;
@@ -40,17 +41,17 @@ fn line() -> TimedLink {
 }
 
 /// The same in a network of hosts; most packets get valid addresses.
-fn between(bytes: &[u8]) {
-    let mut lossy = line();
+fn check_network(bytes: &[u8]) {
+    let mut lossy = timed_link();
     let mut third = (0..3).cycle();
     lossy.set_loss(Box::new(move || third.next() == Some(0)));
     let way = |path: &[usize]| Route { path: path.to_vec(), delay: Span::ms(3) };
     let pair = HostPair { ways: [way(&[1, 0]), way(&[])], class: 0 };
     let (pairs, end) = (vec![pair.clone(), pair], Time::ZERO + Span::s(1000));
-    let lines = vec![line(), lossy];
+    let lines = vec![timed_link(), lossy];
     let mut net =
         Network::new(NetworkConfig { lines, pairs, warm: Time::ZERO, end, sample: None, salt: 1 });
-    let (mut now, mut put) = (Time::ZERO, 0);
+    let (mut now, mut accepted) = (Time::ZERO, 0);
     let mut rest = bytes;
     while let Some((length, after)) = rest.split_first() {
         let (packet, after) = after.split_at(after.len().min(usize::from(*length)));
@@ -63,18 +64,18 @@ fn between(bytes: &[u8]) {
         }
         net.receive_buffer()[..packet.len()].copy_from_slice(&packet);
         net.accept(end, now, packet.len());
-        put += 1;
+        accepted += 1;
         now += Span::us(u64::from(*length) * 20);
-        drain(&mut net, now);
+        deliver_all(&mut net, now);
     }
-    drain(&mut net, now + Span::s(10));
+    deliver_all(&mut net, now + Span::s(10));
     assert_eq!(net.packets_held(), 0);
     let lost = |line: &mut TimedLink| line.link.stats().dropped() + line.randomly_lost;
     let lost: u64 = net.lines().iter_mut().map(lost).sum();
-    assert_eq!(net.counts().malformed + net.counts().delivered + lost, put);
+    assert_eq!(net.counts().malformed + net.counts().delivered + lost, accepted);
 }
 
-fn drain(net: &mut Network, now: Time) {
+fn deliver_all(net: &mut Network, now: Time) {
     while let Some(due) = net.next_delivery(now) {
         let (to, bytes) = net.delivery_bytes(&due);
         assert!(to < 2 && ip::between(bytes).is_some());
@@ -82,7 +83,7 @@ fn drain(net: &mut Network, now: Time) {
     }
 }
 
-fn leave(hop: &mut Direction, now: Time) {
+fn deliver(hop: &mut Direction, now: Time) {
     while let Some(due) = hop.next_delivery(now) {
         assert!(ip::read(hop.delivery_bytes(&due), 7).is_ok());
         hop.on_written(due, now, false);
@@ -90,7 +91,7 @@ fn leave(hop: &mut Direction, now: Time) {
 }
 
 /// Check that a mark changes only the ECN field and, for IPv4, the checksum.
-fn one(packet: &[u8]) {
+fn check_mark(packet: &[u8]) {
     let Ok(before) = ip::read(packet, 7) else { return };
     let mut marked = packet.to_vec();
     ip::mark(&mut marked);
@@ -100,13 +101,13 @@ fn one(packet: &[u8]) {
     let changed = |i: &usize| marked[*i] != packet[*i];
     let allowed: &[usize] = if packet[0] >> 4 == 4 { &[1, 10, 11] } else { &[1] };
     assert!((0..packet.len()).filter(changed).all(|i| allowed.contains(&i)));
-    if packet[0] >> 4 == 4 && sum(packet) == 0xffff {
-        assert_eq!(sum(&marked), 0xffff, "a valid checksum stays valid");
+    if packet[0] >> 4 == 4 && checksum(packet) == 0xffff {
+        assert_eq!(checksum(&marked), 0xffff, "a valid checksum stays valid");
     }
 }
 
 /// Ones' complement sum of an IPv4 header: 0xffff if the checksum is valid.
-fn sum(packet: &[u8]) -> u16 {
+fn checksum(packet: &[u8]) -> u16 {
     let header = &packet[..usize::from(packet[0] & 15) * 4];
     let words = header.as_chunks().0.iter().map(|w| u32::from(u16::from_be_bytes(*w)));
     let sum: u32 = words.sum();

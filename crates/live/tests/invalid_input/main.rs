@@ -19,11 +19,11 @@ fn env(name: &str) -> u64 {
 }
 
 /// Run the body on `n` inputs; prints the input that fails.
-fn each(n: u64, mut input: impl FnMut(&mut Pcg64Mcg) -> Vec<u8>) {
+fn for_each_input(n: u64, mut input: impl FnMut(&mut Pcg64Mcg) -> Vec<u8>) {
     let mut rng = Pcg64Mcg::seed_from_u64(env("SOJOURN_SEED"));
     for _ in 0..n * env("SOJOURN_ROUNDS") {
         let bytes = input(&mut rng);
-        if let Err(e) = std::panic::catch_unwind(|| body::packets(&bytes)) {
+        if let Err(e) = std::panic::catch_unwind(|| body::check_link_and_network(&bytes)) {
             eprintln!("failed: {bytes:?}");
             std::panic::resume_unwind(e);
         }
@@ -31,7 +31,7 @@ fn each(n: u64, mut input: impl FnMut(&mut Pcg64Mcg) -> Vec<u8>) {
 }
 
 /// Random bytes with packets that start like IP packets.
-fn almost(rng: &mut Pcg64Mcg) -> Vec<u8> {
+fn almost_valid_packets(rng: &mut Pcg64Mcg) -> Vec<u8> {
     let mut out = Vec::new();
     for _ in 0..1 + rng.next_u32() % 30 {
         let len = 20 + rng.next_u32() % 80;
@@ -58,11 +58,11 @@ fn almost(rng: &mut Pcg64Mcg) -> Vec<u8> {
 
 #[test]
 fn almost_valid_packets_are_counted_without_panic() {
-    each(2000, almost);
+    for_each_input(2000, almost_valid_packets);
     let mut rng = Pcg64Mcg::seed_from_u64(1);
     let mut read = 0;
     for _ in 0..500 {
-        let bytes = almost(&mut rng);
+        let bytes = almost_valid_packets(&mut rng);
         read += usize::from(sojourn_live::ip::read(&bytes[1..=usize::from(bytes[0])], 0).is_ok());
     }
     assert!(
@@ -73,7 +73,7 @@ fn almost_valid_packets_are_counted_without_panic() {
 
 #[test]
 fn arbitrary_bytes_do_not_panic() {
-    each(2000, |rng| {
+    for_each_input(2000, |rng| {
         let mut bytes = vec![0; rng.next_u32() as usize % 600];
         rng.fill_bytes(&mut bytes);
         bytes

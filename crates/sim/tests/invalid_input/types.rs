@@ -14,7 +14,8 @@ struct Key {
     takes: String,
 }
 
-fn letter(value: &Value) -> char {
+/// Letter that stands for the type of `value`.
+fn type_letter(value: &Value) -> char {
     match value {
         Value::Null => '0',
         Value::Bool(_) => 'b',
@@ -26,12 +27,12 @@ fn letter(value: &Value) -> char {
 }
 
 /// Types accepted by a parameter: its own, and the documented conversions (see `read::setting`).
-fn of_parameter(kind: &str) -> String {
-    if kind.starts_with("list of") { "lnt".to_string() } else { of_key(kind) }
+fn types_of_parameter(kind: &str) -> String {
+    if kind.starts_with("list of") { "lnt".to_string() } else { types_of_key(kind) }
 }
 
 /// Types accepted by a key of a scenario.
-fn of_key(kind: &str) -> String {
+fn types_of_key(kind: &str) -> String {
     let own = match kind.split([',', ' ']).next().expect("a word") {
         "number" if kind.ends_with("or table") => "not",
         "number" | "integer" => "nt",
@@ -80,7 +81,7 @@ fn mistyped(good: &Value, keys: &[Key]) -> usize {
         for new in replacements(old) {
             let mut all = good.clone();
             *all.pointer_mut(&key.place).expect("as above") = new.clone();
-            let taken = key.takes.contains(letter(&new));
+            let taken = key.takes.contains(type_letter(&new));
             match Scenario::from_json(&all.to_string()) {
                 Ok(_) => assert!(taken, "{} = {new} was accepted", key.path),
                 Err(e) => {
@@ -108,7 +109,7 @@ fn key(place: &str, path: &str, name: &str, takes: String) -> Key {
 fn small() -> Value {
     json!({
         "name": "all", "duration": "2s", "warmup": "500ms", "seed": 7, "sample": "100ms",
-        "sample_flows": true, "tape": true,
+        "sample_flows": true, "packet_log": true,
         "links": {
             "up": {"rate": "10mbit", "delay": "5ms", "qdisc": {"name": "codel"}, "loss": 0.01},
             "air": {"rate": "10mbit", "loss": {"p": 0.1, "r": 0.2, "1-h": 0.5, "1-k": 0.01},
@@ -163,7 +164,7 @@ fn every_key_rejects_the_wrong_type() {
                 // A flow without a valid name is identified by its index.
                 let path =
                     if *path == "flows.bulk" && row.name == "name" { "flows.0" } else { path };
-                key(place, path, row.name, of_key(row.kind))
+                key(place, path, row.name, types_of_key(row.kind))
             }));
             assert!(all.len() > before, "{}.{} is not in the small scenario", table.path, row.name);
         }
@@ -180,7 +181,7 @@ fn parameters(place: &str, path: &str, spec: &Value, canonical: &Value) -> Vec<K
     });
     rows.map(|row| {
         let (name, kind) = (row["name"].as_str().expect("a name"), row["kind"].as_str());
-        key(place, path, name, of_parameter(kind.expect("a kind")))
+        key(place, path, name, types_of_parameter(kind.expect("a kind")))
     })
     .collect()
 }
@@ -200,7 +201,8 @@ fn every_parameter_rejects_the_wrong_type() {
                 "return_path": ["back"]}]});
             let named = &mut all.pointer_mut(&place[..place.rfind('/').expect("one")]).unwrap();
             named[place.rsplit('/').next().unwrap()] = if spec["name"] == "trace" {
-                body::good()["flows"].as_array().unwrap().last().unwrap()["source"].clone()
+                body::valid_scenario()["flows"].as_array().unwrap().last().unwrap()["source"]
+                    .clone()
             } else {
                 json!({ "name": spec["name"] })
             };

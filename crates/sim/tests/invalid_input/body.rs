@@ -6,14 +6,14 @@ use sojourn_aqm::{Size, Span};
 use sojourn_sim::Scenario;
 
 /// Interpret `bytes` as JSON text or, after a first byte below 32, as changes to a valid scenario.
-pub fn scenario(bytes: &[u8]) {
+pub fn check_bytes(bytes: &[u8]) {
     match bytes.split_first() {
-        Some((0..32, rest)) => text(&changed(&mut Choices(rest)).to_string()),
-        _ => text(&String::from_utf8_lossy(bytes)),
+        Some((0..32, rest)) => check_text(&changed_scenario(&mut Choices(rest)).to_string()),
+        _ => check_text(&String::from_utf8_lossy(bytes)),
     }
 }
 
-fn text(text: &str) {
+fn check_text(text: &str) {
     if let Some(scenario) = read_back(text) {
         run(scenario.canonical());
     }
@@ -97,10 +97,10 @@ impl Choices<'_> {
 }
 
 /// Valid scenario that sets every key once.
-pub fn good() -> Value {
+pub fn valid_scenario() -> Value {
     json!({
         "name": "all", "duration": "2s", "warmup": "500ms", "seed": 7, "sample": "100ms",
-        "tape": true,
+        "packet_log": true,
         "links": {
             "up": {"rate": "10mbit", "delay": "5ms", "qdisc": {"name": "fq_codel", "limit": "300kB",
                    "flows": 64, "quantum": "300B", "target": "5ms", "ecn": true}},
@@ -205,7 +205,7 @@ const STRANGE: [&str; 10] =
     ["", "-1ms", "1e3ms", "0.5ns", "NaN", "uniform(", "\n", "\u{7f}\u{0}", "5µs", "🦀"];
 
 /// Replacement for `old`, most often of the same kind.
-fn instead(old: &Value, choices: &mut Choices<'_>) -> Value {
+fn replacement(old: &Value, choices: &mut Choices<'_>) -> Value {
     let one = |choices: &mut Choices<'_>, texts: &[&str]| json!(texts[choices.below(texts.len())]);
     let numbers = [
         json!(0),
@@ -247,7 +247,7 @@ const KEYS: [&str; 34] = [
     "warmup",
     "seed",
     "sample",
-    "tape",
+    "packet_log",
     "links",
     "flows",
     "rate",
@@ -279,8 +279,8 @@ const KEYS: [&str; 34] = [
 ];
 
 /// Valid scenario with some changes, most of them below `links` and `flows`.
-fn changed(choices: &mut Choices<'_>) -> Value {
-    let mut all = good();
+fn changed_scenario(choices: &mut Choices<'_>) -> Value {
+    let mut all = valid_scenario();
     for _ in 0..choices.below(6) {
         match choices.below(8) {
             0 => change(&mut all, choices),
@@ -305,11 +305,11 @@ fn change(json: &mut Value, choices: &mut Choices<'_>) {
         }
         Value::Object(map) => change_table(map, choices),
         Value::Array(list) => match choices.below(3) {
-            0 => list.push(instead(&Value::Null, choices)),
+            0 => list.push(replacement(&Value::Null, choices)),
             1 => drop(list.pop()),
             _ => list.extend(list.clone().pop()),
         },
-        other => *other = instead(other, choices),
+        other => *other = replacement(other, choices),
     }
 }
 
@@ -322,6 +322,6 @@ fn change_table(map: &mut Map<String, Value>, choices: &mut Choices<'_>) {
             let moved = map.remove(&own).expect("it is there");
             map.insert(key, moved);
         }
-        _ => drop(map.insert(key, instead(&Value::Null, choices))),
+        _ => drop(map.insert(key, replacement(&Value::Null, choices))),
     }
 }

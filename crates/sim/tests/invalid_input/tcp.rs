@@ -10,7 +10,7 @@ use sojourn_sim::Scenario;
 use sojourn_sim::endpoint::tcp::TCPS;
 
 /// Build a scenario from `bytes`, check its canonical form and run it.
-pub fn settings(bytes: &[u8]) {
+pub fn check_settings(bytes: &[u8]) {
     let choices = &mut Choices(bytes);
     let flows: Vec<Value> = (0..1 + choices.below(3)).map(|i| flow(i, choices)).collect();
     let mut json = json!({

@@ -20,7 +20,7 @@ fn env(name: &str) -> u64 {
 }
 
 /// Run `body` on `n` inputs; prints the input that fails.
-fn each(n: u64, body: fn(&[u8]), mut input: impl FnMut(&mut Pcg64Mcg) -> Vec<u8>) {
+fn for_each_input(n: u64, body: fn(&[u8]), mut input: impl FnMut(&mut Pcg64Mcg) -> Vec<u8>) {
     let mut rng = Pcg64Mcg::seed_from_u64(env("SOJOURN_SEED"));
     for _ in 0..n * env("SOJOURN_ROUNDS") {
         let bytes = input(&mut rng);
@@ -33,14 +33,14 @@ fn each(n: u64, body: fn(&[u8]), mut input: impl FnMut(&mut Pcg64Mcg) -> Vec<u8>
 
 #[test]
 fn the_valid_scenario_is_accepted() {
-    let text = body::good().to_string();
+    let text = body::valid_scenario().to_string();
     assert!(sojourn_sim::Scenario::from_json(&text).is_ok());
-    body::scenario(text.as_bytes());
+    body::check_bytes(text.as_bytes());
 }
 
 #[test]
 fn changed_scenarios_run_or_give_a_one_line_error() {
-    each(3000, body::scenario, |rng| {
+    for_each_input(3000, body::check_bytes, |rng| {
         let mut bytes = vec![0; 40];
         rng.fill_bytes(&mut bytes);
         bytes[0] %= 32;
@@ -50,7 +50,7 @@ fn changed_scenarios_run_or_give_a_one_line_error() {
 
 #[test]
 fn tcp_settings_over_lossy_links_run_or_give_a_one_line_error() {
-    each(600, tcp::settings, |rng| {
+    for_each_input(600, tcp::check_settings, |rng| {
         let mut bytes = vec![0; 120];
         rng.fill_bytes(&mut bytes);
         bytes
@@ -59,8 +59,8 @@ fn tcp_settings_over_lossy_links_run_or_give_a_one_line_error() {
 
 #[test]
 fn broken_text_gives_a_one_line_error() {
-    let good = body::good().to_string().into_bytes();
-    each(3000, body::scenario, |rng| {
+    let good = body::valid_scenario().to_string().into_bytes();
+    for_each_input(3000, body::check_bytes, |rng| {
         let mut bytes = good.clone();
         for _ in 0..1 + rng.next_u32() % 4 {
             let at = rng.next_u32() as usize % bytes.len();
@@ -80,7 +80,7 @@ fn broken_text_gives_a_one_line_error() {
 
 #[test]
 fn arbitrary_bytes_give_a_one_line_error() {
-    each(1000, body::scenario, |rng| {
+    for_each_input(1000, body::check_bytes, |rng| {
         let mut bytes = vec![0; rng.next_u32() as usize % 300];
         rng.fill_bytes(&mut bytes);
         if let Some(first) = bytes.first_mut() {
@@ -90,6 +90,6 @@ fn arbitrary_bytes_give_a_one_line_error() {
     });
     // Deep nesting must not exhaust the stack.
     let deep = "[".repeat(200_000);
-    body::scenario(deep.as_bytes());
-    body::scenario(b"");
+    body::check_bytes(deep.as_bytes());
+    body::check_bytes(b"");
 }
