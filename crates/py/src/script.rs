@@ -6,7 +6,8 @@ use pyo3::types::PyDict;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::Time;
 use sojourn_sim::Scenario;
-use sojourn_sim::engine::script::{self, Action, Load};
+use sojourn_sim::engine::application::Amount;
+use sojourn_sim::engine::script::{self, Action};
 
 /// Action for the caller: kind, flow, row, bytes (-1 for unlimited), true for a request, true if
 /// the connection is kept.
@@ -17,13 +18,13 @@ fn signed(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-fn action_row(cue: Action) -> ActionRow {
-    match cue {
-        Action::Open { flow, row, load, request, keep } => {
-            let bytes = match load {
-                Load::Endless => -1,
-                Load::Bytes(bytes) => signed(bytes),
-                Load::Written => 0,
+fn action_row(action: Action) -> ActionRow {
+    match action {
+        Action::Open { flow, row, amount, request, keep } => {
+            let bytes = match amount {
+                Amount::Unlimited => -1,
+                Amount::Bytes(bytes) => signed(bytes),
+                Amount::Written => 0,
             };
             ("open", flow, row, bytes, request, keep)
         }
@@ -80,8 +81,8 @@ impl Script {
         let script = self.script()?;
         // An event of a session group need not cause an action.
         while script.next() <= Time(now) {
-            if let Some(cue) = script.pop_action(Time(now)) {
-                return Ok(Some(action_row(cue)));
+            if let Some(action) = script.pop_action(Time(now)) {
+                return Ok(Some(action_row(action)));
             }
         }
         Ok(None)

@@ -2,7 +2,8 @@
 
 use sojourn_aqm::Time;
 use sojourn_aqm::units::Span;
-use sojourn_sim::engine::script::{Action, Load, Script};
+use sojourn_sim::engine::application::Amount;
+use sojourn_sim::engine::script::{Action, Script};
 use sojourn_sim::{Column, Scenario, run};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -34,10 +35,10 @@ fn transfers(columns: &[(String, Column)]) -> Transfers {
 }
 
 /// Run to the end with transfers that take no time: the summaries, the transfers, and all other
-/// cues with their times.
+/// actions with their times.
 fn play(scenario: &Scenario) -> (Vec<serde_json::Value>, Transfers, Vec<(Time, Action)>) {
     let mut script = Script::new(scenario.clone());
-    let (mut ends, mut cues) = (BinaryHeap::new(), Vec::new());
+    let (mut ends, mut actions) = (BinaryHeap::new(), Vec::new());
     let end = Time::ZERO + scenario.duration();
     loop {
         let (next, over) = (script.next(), ends.peek().map_or(Time::NEVER, |Reverse((at, _))| *at));
@@ -52,15 +53,15 @@ fn play(scenario: &Scenario) -> (Vec<serde_json::Value>, Transfers, Vec<(Time, A
             continue;
         }
         match script.pop_action(next) {
-            Some(Action::Open { flow, load: Load::Bytes(_), .. }) => {
+            Some(Action::Open { flow, amount: Amount::Bytes(_), .. }) => {
                 ends.push(Reverse((next + Span(1), flow)));
             }
-            Some(cue) => cues.push((next, cue)),
+            Some(action) => actions.push((next, action)),
             None => {}
         }
     }
     let (told, columns) = script.finish();
-    (told, transfers(&columns), cues)
+    (told, transfers(&columns), actions)
 }
 
 #[test]
@@ -126,17 +127,18 @@ fn paced_sources_stop_and_groups_leave() {
         {"name": "gone", "count": 2, "path": ["up"]}],
         "changes": [{"at": "5s", "leave": ["gone"]}]"#;
     let scenario = scenario(flows);
-    let (_, _, cues) = play(&scenario);
+    let (_, _, actions) = play(&scenario);
     let of = |test: &dyn Fn(&Action) -> bool| -> Vec<Time> {
-        cues.iter().filter(|(_, cue)| test(cue)).map(|(at, _)| *at).collect()
+        actions.iter().filter(|(_, action)| test(action)).map(|(at, _)| *at).collect()
     };
-    let (second, sent) = (1_000_000_000, of(&|cue| matches!(cue, Action::Datagram(0, 100))));
+    let (second, sent) = (1_000_000_000, of(&|action| matches!(action, Action::Datagram(0, 100))));
     let outcome = run(&scenario, &mut |_| true).unwrap();
     let counted = sent.iter().filter(|at| at.0 >= 2 * second).count();
     assert_eq!(outcome.summary["flows"][0]["sent_packets"], counted);
-    assert_eq!(of(&|cue| matches!(cue, Action::Write(1, 100))).len(), sent.len());
-    assert_eq!(of(&|cue| *cue == Action::Stop(2)), [Time(4 * second)]);
-    assert_eq!(of(&|cue| *cue == Action::Leave(3, 5)), [Time(5 * second)]);
-    let endless = |cue: &Action| matches!(cue, Action::Open { load: Load::Endless, .. });
+    assert_eq!(of(&|action| matches!(action, Action::Write(1, 100))).len(), sent.len());
+    assert_eq!(of(&|action| *action == Action::Stop(2)), [Time(4 * second)]);
+    assert_eq!(of(&|action| *action == Action::Leave(3, 5)), [Time(5 * second)]);
+    let endless =
+        |action: &Action| matches!(action, Action::Open { amount: Amount::Unlimited, .. });
     assert_eq!(of(&endless), [Time(0), Time(0), Time(second)]);
 }

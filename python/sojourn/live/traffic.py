@@ -85,9 +85,9 @@ class TrafficGenerator:
             due = self.script.next()
             while due is not None and due <= min(now, self._end):
                 self.lateness_s.append((now - due) / 1e9)
-                cue = self.script.wake(due)
-                if cue is not None:
-                    self._do(*cue)
+                action = self.script.wake(due)
+                if action is not None:
+                    self._do(*action)
                 due = self.script.next()
             now = self._clock()
             if now >= self._warm and not self._warmed:
@@ -120,7 +120,7 @@ class TrafficGenerator:
                 self._broken(connection, error)
 
     def _do(self, what: str, flow: int, row: int, size: int, request: bool, keep: bool) -> None:
-        """Execute a cue of the script (see `sojourn_sim::engine::script`)."""
+        """Execute an action of the script."""
         match what:
             case "open":
                 self._open(flow, row, size, request, keep)

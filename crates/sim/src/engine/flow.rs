@@ -12,29 +12,15 @@ use crate::config::flows::FlowConfig;
 use crate::endpoint::ack_queue::AckQueue;
 use crate::endpoint::tcp::{Ack, Receiver, Segment, SenderStats, Tcp, UNLIMITED};
 use crate::endpoint::udp::UdpEndpoints;
+use crate::engine::application::{Amount, App, AppAction, source_start, source_stop};
 use crate::engine::random_stream::random_stream;
-use crate::engine::transfer::Transfer;
-use crate::traffic::pacing::PacketSchedule;
-use crate::traffic::source::{Source, Transfers};
+use crate::engine::transfer::Completion;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::Ecn;
 use sojourn_aqm::cast;
 use sojourn_aqm::random;
 use sojourn_aqm::units::{Span, Time};
 use std::collections::VecDeque;
-
-/// Completed transfer.
-#[derive(Clone, Copy, Debug)]
-pub struct Completion {
-    /// Start time.
-    pub start: Time,
-    /// Duration until the last byte was received in order.
-    pub duration: Span,
-    /// Duration until the first byte could be sent.
-    pub startup: Span,
-    /// Payload, bytes.
-    pub bytes: u64,
-}
 
 /// Flow with both of its endpoints.
 #[derive(Debug)]
@@ -109,84 +95,22 @@ pub struct TcpEndpoints {
     base: (SenderStats, u64),
 }
 
-#[derive(Debug)]
-enum App {
-    Bulk {
-        open: bool,
-    },
-    Transfers(Box<SequentialTransfers>),
-    /// Writes into one connection at times given by a pace.
-    Paced(Box<PacedWrites>),
-    /// Transfers requested by a session group.
-    Pooled(Box<Transfer>),
-}
-
-/// State of a paced application.
-#[derive(Debug)]
-struct PacedWrites {
-    pace: PacketSchedule,
-    rng: Pcg64Mcg,
-    /// Time from the start to the first write; None once the connection is open.
-    first: Option<Span>,
-}
-
-/// State of repeated transfers.
-#[derive(Debug)]
-struct SequentialTransfers {
-    params: Transfers,
-    rng: Pcg64Mcg,
-    left: u64,
-    /// Start time of the current transfer.
-    started: Time,
-    /// Size of the current transfer, bytes.
-    size: u64,
-    /// True if the current transfer has been received.
-    received: bool,
-}
-
 impl Flow {
     /// Create the `i`-th flow of the group `def`; its links have a total propagation delay of
     /// `of_links`.
     pub fn new(def: &FlowConfig, group: usize, i: u64, of_links: Span, seed: u64) -> Flow {
         let name = def.flow_name(i);
         let own_stream = |what: &str| random_stream(seed, &format!("flows.{name}.{what}"));
-        // Times of the source are relative to the join.
-        let joins = Time::ZERO + def.joins.unwrap_or_default();
-        let start = joins + def.source.start().sample(&mut own_stream("start"));
-        let app = match (&def.source, &def.tcp) {
-            (_, None) => {
-                let udp = UdpEndpoints::new(&def.source, i, start, own_stream("source"));
-                let due = udp.first;
-                return Flow::from_parts(
-                    def,
-                    group,
-                    i,
-                    of_links,
-                    seed,
-                    due,
-                    Endpoints::Udp(Box::new(udp)),
-                );
-            }
-            (Source::Transfers(t), _) => App::Transfers(Box::new(SequentialTransfers {
-                params: t.clone(),
-                rng: own_stream("source"),
-                left: t.number.unwrap_or(u64::MAX),
-                started: Time::ZERO,
-                size: 0,
-                received: true,
-            })),
-            (source, _) => {
-                let mut rng = own_stream("source");
-                match PacketSchedule::for_source(source, &mut rng) {
-                    Some((pace, first)) => {
-                        App::Paced(Box::new(PacedWrites { pace, rng, first: Some(first) }))
-                    }
-                    None => App::Bulk { open: false },
-                }
-            }
+        let mut due = source_start(def, i, seed);
+        let ends = if def.tcp.is_some() {
+            let app = App::new(&def.source, own_stream("source"));
+            Endpoints::Tcp(TcpEndpoints::new(def, app, &mut own_stream("tcp")))
+        } else {
+            let udp = UdpEndpoints::new(&def.source, i, due, own_stream("source"));
+            due = udp.first;
+            Endpoints::Udp(Box::new(udp))
         };
-        let ends = Endpoints::Tcp(TcpEndpoints::new(def, app, &mut own_stream("tcp")));
-        Flow::from_parts(def, group, i, of_links, seed, start, ends)
+        Flow::from_parts(def, group, i, of_links, seed, due, ends)
     }
 
     /// Round-trip propagation delay of the `i`-th flow of `def`; its links have `of_links` in
@@ -206,7 +130,6 @@ impl Flow {
         ends: Endpoints,
     ) -> Flow {
         let name = def.flow_name(i);
-        let joins = Time::ZERO + def.joins.unwrap_or_default();
         let rtt = Flow::rtt_of(def, i, of_links, seed);
         let hash = random::stream_key(seed, &format!("flows.{name}.hash"));
         let tcp = def.tcp.is_some();
@@ -233,7 +156,7 @@ impl Flow {
             acks: AckQueue::default(),
             connection: 0,
             next_action: due,
-            stop: def.source.stop().map_or(Time::NEVER, |s| joins + s),
+            stop: source_stop(def),
             name,
             ends,
         }
@@ -289,10 +212,8 @@ impl Flow {
                 tcp.sender.on_timer(now, &mut out.segments);
             }
             match &mut tcp.app {
-                App::Transfers(repeat)
-                    if self.next_action == Time::NEVER && tcp.sender.is_done() =>
-                {
-                    self.next_action = now + repeat.params.gap.sample(&mut repeat.rng);
+                App::Transfers(all) if self.next_action == Time::NEVER && tcp.sender.is_done() => {
+                    self.next_action = all.next_start(now);
                 }
                 App::Pooled(transfer) if transfer.busy && tcp.sender.is_done() => {
                     (transfer.busy, transfer.acked) = (false, true);
@@ -324,52 +245,25 @@ impl Flow {
                     self.next_action = due;
                 }
             }
-            Endpoints::Tcp(tcp) => match &mut tcp.app {
-                App::Bulk { open } => {
-                    if *open {
-                        tcp.sender.stop_writing();
-                    } else if now < self.stop {
-                        *open = true;
-                        self.connection += 1;
-                        tcp.sender.open(now, &mut out.segments);
-                        tcp.sender.write(now, UNLIMITED, &mut out.segments);
-                        self.next_action = self.stop;
-                    }
+            Endpoints::Tcp(tcp) => {
+                if matches!(tcp.app, App::Transfers(_)) && !out.is_empty() {
+                    self.next_action = now; // the outbox holds packets of one connection only
+                    return;
                 }
-                App::Paced(paced) => {
-                    if now >= self.stop {
-                        return tcp.sender.stop_writing();
-                    }
-                    let PacedWrites { pace, rng, first } = &mut **paced;
-                    if let Some(first) = first.take() {
+                let (action, next) = tcp.app.act(now, self.stop);
+                self.next_action = next;
+                match action {
+                    Some(AppAction::Open(amount)) => {
                         self.connection += 1;
-                        tcp.sender.open(now, &mut out.segments);
-                        self.next_action = now + first;
-                    } else {
-                        let (bytes, gap) = pace.next_packet(rng);
+                        tcp.open(now, amount, &mut out.segments);
+                    }
+                    Some(AppAction::Write(bytes)) => {
                         tcp.sender.write(now, bytes, &mut out.segments);
-                        self.next_action = now + gap;
                     }
+                    Some(AppAction::Stop) => tcp.sender.stop_writing(),
+                    None => {}
                 }
-                App::Pooled(_) => {}
-                App::Transfers(repeat) => {
-                    if now >= self.stop || repeat.left == 0 {
-                        return;
-                    }
-                    if !out.is_empty() {
-                        self.next_action = now; // the outbox holds packets of one connection only
-                        return;
-                    }
-                    repeat.left -= 1;
-                    repeat.started = now;
-                    repeat.size = repeat.params.size.sample(&mut repeat.rng).0.max(1);
-                    repeat.received = false;
-                    self.connection += 1;
-                    tcp.receiver.reset();
-                    tcp.sender.open(now, &mut out.segments);
-                    tcp.sender.write(now, repeat.size, &mut out.segments);
-                }
-            },
+            }
         }
     }
 
@@ -416,18 +310,27 @@ impl TcpEndpoints {
         }
     }
 
+    /// Open a new connection for this amount of data.
+    fn open(&mut self, now: Time, amount: Amount, out: &mut Vec<Segment>) {
+        self.receiver.reset();
+        self.sender.open(now, out);
+        match amount {
+            Amount::Unlimited => self.sender.write(now, UNLIMITED, out),
+            Amount::Bytes(bytes) => self.sender.write(now, bytes, out),
+            Amount::Written => {}
+        }
+    }
+
     /// Process a segment at the receiver; returns the ack, if one is due.
     #[inline(always)]
     fn receive(&mut self, at: Time, segment: &Segment, ce: bool) -> Option<&Ack> {
         let calls_for_ack = self.receiver.on_segment(at, segment, ce).is_some();
         match &mut self.app {
-            App::Transfers(repeat)
-                if !repeat.received && self.receiver.received_in_connection() >= repeat.size =>
+            App::Transfers(all)
+                if !all.received && self.receiver.received_in_connection() >= all.current.bytes =>
             {
-                repeat.received = true;
-                let (start, bytes) = (repeat.started, repeat.size);
-                let startup = self.sender.established().since(start);
-                self.completions.push(Completion { start, duration: at - start, startup, bytes });
+                all.current.startup = self.sender.established().since(all.current.start);
+                self.completions.push(all.complete(at));
             }
             App::Pooled(transfer) if self.receiver.received_in_connection() >= transfer.target => {
                 transfer.target = u64::MAX;

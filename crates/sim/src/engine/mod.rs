@@ -1,5 +1,6 @@
 //! The event loop and what moves in it: flows, session groups, scheduled changes.
 
+pub mod application;
 pub mod change_schedule;
 pub mod flow;
 mod htb;

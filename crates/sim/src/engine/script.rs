@@ -9,29 +9,17 @@
 use crate::config::flows::FlowConfig;
 use crate::config::scenario::Scenario;
 use crate::endpoint::udp::UdpEndpoints;
-use crate::engine::flow::{Completion, Flow};
+use crate::engine::application::{
+    Amount, App, AppAction, SequentialTransfers, source_start, source_stop,
+};
+use crate::engine::flow::Flow;
 use crate::engine::random_stream::random_stream;
 use crate::engine::sessions::SessionGroup;
-use crate::engine::transfer::OpenRequest;
-use crate::engine::transfer::Transfer;
+use crate::engine::transfer::{Completion, OpenRequest, Transfer};
 use crate::output::outcome::{self, Column, Completions, flow_summary_head};
-use crate::traffic::pacing::PacketSchedule;
-use crate::traffic::source::{Source, Transfers};
-use rand_pcg::Pcg64Mcg;
 use serde_json::Value as Json;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
-
-/// Amount of data of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Load {
-    /// Unlimited.
-    Endless,
-    /// Fixed number of bytes.
-    Bytes(u64),
-    /// Determined by later [`Action::Write`]s.
-    Written,
-}
 
 /// Action of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +31,7 @@ pub enum Action {
         /// Row of the result that it counts for, which is also its pair of hosts.
         row: u32,
         /// Amount of data.
-        load: Load,
+        amount: Amount,
         /// True if the receiver opens the connection and sends.
         request: bool,
         /// True if the connection is kept for the next transfer of the flow.
@@ -72,32 +60,21 @@ pub struct Row {
     pub rtt: Span,
 }
 
-/// Flow with its own application.
+/// Flow with its own source.
 #[derive(Debug)]
 struct SingleFlow {
     group: usize,
+    /// Time of its next action.
     due: Time,
     stop: Time,
-    app: App,
-    /// True if a connection has been opened.
-    open: bool,
+    source: SingleSource,
+    /// Completed transfers.
+    completions: Vec<Completion>,
 }
 
 #[derive(Debug)]
-enum App {
-    Bulk,
-    Transfers {
-        params: Transfers,
-        rng: Pcg64Mcg,
-        left: u64,
-        now: Completion,
-        done: Vec<Completion>,
-    },
-    Paced {
-        pace: PacketSchedule,
-        rng: Pcg64Mcg,
-        first: Span,
-    },
+enum SingleSource {
+    Tcp(App),
     Udp(Box<UdpEndpoints>),
 }
 
@@ -131,65 +108,38 @@ pub struct Script {
 
 impl SingleFlow {
     fn new(def: &FlowConfig, group: usize, i: u64, seed: u64) -> SingleFlow {
-        let own_stream =
-            |what: &str| random_stream(seed, &format!("flows.{}.{what}", def.flow_name(i)));
-        let joins = Time::ZERO + def.joins.unwrap_or_default();
-        let start = joins + def.source.start().sample(&mut own_stream("start"));
-        let mut rng = own_stream("source");
-        let (mut due, nothing) = (start, Span::ZERO);
-        let app = match (&def.source, &def.tcp) {
-            (source, None) => {
-                let udp = UdpEndpoints::new(source, i, start, rng);
-                due = udp.first;
-                App::Udp(Box::new(udp))
-            }
-            (Source::Transfers(params), _) => {
-                let (params, left) = (params.clone(), params.number.unwrap_or(u64::MAX));
-                let now = Completion { start, duration: nothing, startup: nothing, bytes: 0 };
-                App::Transfers { params, rng, left, now, done: Vec::new() }
-            }
-            (source, _) => match PacketSchedule::for_source(source, &mut rng) {
-                Some((pace, first)) => App::Paced { pace, rng, first },
-                None => App::Bulk,
-            },
+        let rng = random_stream(seed, &format!("flows.{}.source", def.flow_name(i)));
+        let mut due = source_start(def, i, seed);
+        let source = if def.tcp.is_some() {
+            SingleSource::Tcp(App::new(&def.source, rng))
+        } else {
+            let udp = UdpEndpoints::new(&def.source, i, due, rng);
+            due = udp.first;
+            SingleSource::Udp(Box::new(udp))
         };
-        let stop = def.source.stop().map_or(Time::NEVER, |s| joins + s);
-        SingleFlow { group, due, stop, app, open: false }
+        SingleFlow { group, due, stop: source_stop(def), source, completions: Vec::new() }
     }
 
     /// Perform the action that is due for row `row`, which is this one.
     fn act(&mut self, row: u32) -> Option<Action> {
         let now = std::mem::replace(&mut self.due, Time::NEVER);
-        let open = |load| Some(Action::Open { flow: row, row, load, request: false, keep: false });
-        if now >= self.stop {
-            let streams = matches!(self.app, App::Bulk | App::Paced { .. });
-            return (streams && self.open).then_some(Action::Stop(row));
-        }
-        match &mut self.app {
-            App::Bulk => {
-                (self.open, self.due) = (true, self.stop);
-                open(Load::Endless)
-            }
-            App::Transfers { left: 0, .. } => None,
-            App::Transfers { params, rng, left, now: this, .. } => {
-                *left -= 1;
-                let (start, bytes) = (now, params.size.sample(rng).0.max(1));
-                *this = Completion { start, duration: Span::ZERO, startup: Span::ZERO, bytes };
-                open(Load::Bytes(bytes))
-            }
-            App::Paced { first, .. } if !self.open => {
-                (self.open, self.due) = (true, now + *first);
-                open(Load::Written)
-            }
-            App::Paced { pace, rng, .. } => {
-                let (bytes, gap) = pace.next_packet(rng);
-                self.due = now + gap;
-                Some(Action::Write(row, bytes))
-            }
-            App::Udp(udp) => {
+        match &mut self.source {
+            SingleSource::Udp(_) if now >= self.stop => None,
+            SingleSource::Udp(udp) => {
                 let (bytes, due) = udp.send(now);
                 self.due = due;
                 Some(Action::Datagram(row, bytes.into()))
+            }
+            SingleSource::Tcp(app) => {
+                let (action, due) = app.act(now, self.stop);
+                self.due = due;
+                action.map(|action| match action {
+                    AppAction::Open(amount) => {
+                        Action::Open { flow: row, row, amount, request: false, keep: false }
+                    }
+                    AppAction::Write(bytes) => Action::Write(row, bytes),
+                    AppAction::Stop => Action::Stop(row),
+                })
             }
         }
     }
@@ -231,8 +181,8 @@ impl Script {
         own.chain(sessions).fold(leave, Time::min)
     }
 
-    /// Perform the earliest action due by `now`, at its due time. Returns the cue for the caller,
-    /// if any. Call until nothing is due.
+    /// Perform the earliest action due by `now`, at its due time. Returns what the caller must do,
+    /// if anything. Call until nothing is due.
     pub fn pop_action(&mut self, now: Time) -> Option<Action> {
         let at = self.next();
         if at > now {
@@ -260,15 +210,14 @@ impl Script {
         });
         self.pooled[(flow - first_pooled) as usize].transfer = Some(Transfer::new(open));
         let OpenRequest { bytes, request, reuse_connection: keep, .. } = open;
-        Action::Open { flow, row: *first + open.host, load: Load::Bytes(bytes), request, keep }
+        let amount = Amount::Bytes(bytes);
+        Action::Open { flow, row: *first + open.host, amount, request, keep }
     }
 
     fn remove_group(&mut self, group: usize, now: Time) -> Action {
         for own in self.own.iter_mut().flatten().filter(|own| own.group == group) {
             (own.due, own.stop) = (Time::NEVER, own.stop.min(now));
-            if let App::Transfers { done, .. } = &mut own.app {
-                done.retain(|c| c.start + c.duration < now);
-            }
+            own.completions.retain(|c| c.start + c.duration < now);
         }
         for sessions in self.groups.iter_mut().map(|group| &mut group.sessions) {
             if sessions.group == group {
@@ -284,23 +233,25 @@ impl Script {
         self.pooled.get_mut((flow as usize).checked_sub(self.rows.len())?)
     }
 
-    /// Current and completed transfers of a flow with repeated transfers.
+    /// Flow with this number, if it has its own source and repeats transfers.
     fn sequential_transfers(
         &mut self,
         flow: u32,
-    ) -> Option<(&mut Completion, &mut Vec<Completion>)> {
-        match &mut self.own.get_mut(flow as usize)?.as_mut()?.app {
-            App::Transfers { now, done, .. } => Some((now, done)),
+    ) -> Option<(&mut SequentialTransfers, &mut Time, &mut Vec<Completion>)> {
+        let SingleFlow { source, due, completions, .. } =
+            self.own.get_mut(flow as usize)?.as_mut()?;
+        match source {
+            SingleSource::Tcp(App::Transfers(all)) => Some((all, due, completions)),
             _ => None,
         }
     }
 
     /// Report that the connection of a flow is established: its first byte can be sent.
     pub fn established(&mut self, flow: u32, at: Time) {
-        if let Some(transfer) = self.pooled_flow(flow).and_then(|lease| lease.transfer.as_mut()) {
+        if let Some(transfer) = self.pooled_flow(flow).and_then(|pooled| pooled.transfer.as_mut()) {
             transfer.startup = at.since(transfer.open.requested_at);
-        } else if let Some((now, _)) = self.sequential_transfers(flow) {
-            now.startup = at.since(now.start);
+        } else if let Some((all, ..)) = self.sequential_transfers(flow) {
+            all.current.startup = at.since(all.current.start);
         }
     }
 
@@ -309,21 +260,19 @@ impl Script {
         if let Some(PooledFlow { group, host, transfer: Some(transfer) }) = self.pooled_flow(flow) {
             let (group, host, transfer) = (*group, *host, *transfer);
             self.groups[group].sessions.on_received(&transfer, host, at);
-        } else if let Some((now, done)) = self.sequential_transfers(flow) {
-            done.push(Completion { duration: at.since(now.start), ..*now });
+        } else if let Some((all, _, completions)) = self.sequential_transfers(flow) {
+            completions.push(all.complete(at));
         }
     }
 
     /// Report that all bytes of a transfer were acknowledged.
     pub fn acked(&mut self, flow: u32, at: Time) {
-        if let Some(lease) = self.pooled_flow(flow) {
-            let (group, host, transfer) = (lease.group, lease.host, lease.transfer.take());
+        if let Some(pooled) = self.pooled_flow(flow) {
+            let (group, host, transfer) = (pooled.group, pooled.host, pooled.transfer.take());
             let Some(transfer) = transfer else { return };
             self.groups[group].sessions.on_acked(&transfer, host, flow, at);
-        } else if let Some(Some(own)) = self.own.get_mut(flow as usize)
-            && let App::Transfers { params, rng, .. } = &mut own.app
-        {
-            own.due = at + params.gap.sample(rng);
+        } else if let Some((all, due, _)) = self.sequential_transfers(flow) {
+            *due = all.next_start(at);
         }
     }
 
@@ -342,7 +291,7 @@ impl Script {
             let mut map = flow_summary_head(&row.name, &def.name, 0.0, row.rtt.as_secs());
             let group = self.groups.iter().find(|group| group.sessions.group == row.group);
             match (&mut self.own[i as usize], group) {
-                (Some(SingleFlow { app: App::Transfers { done, .. }, .. }), _) => {
+                (Some(SingleFlow { completions: done, .. }), _) => {
                     done.retain(|c| c.start + c.duration < end);
                     let since = done.iter().filter(|c| c.start >= warm);
                     let mut took: Vec<f64> = since.map(|c| c.duration.as_secs()).collect();
@@ -360,7 +309,7 @@ impl Script {
                         all.add_queries(i, &sessions.queries);
                     }
                 }
-                _ => outcome::insert_completions(&mut [], &mut map),
+                (None, None) => unreachable!("a row is a flow or a host of a session group"),
             }
             summaries.push(Json::Object(map));
         }

@@ -1,6 +1,20 @@
-//! Transfer between a session group, which requests it, and the pooled flow that carries it.
+//! Completed transfers, and transfers between a session group, which requests them, and the pooled
+//! flow that carries them.
 
 use sojourn_aqm::units::{Span, Time};
+
+/// Completed transfer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Completion {
+    /// Start time.
+    pub start: Time,
+    /// Duration until the last byte was received in order.
+    pub duration: Span,
+    /// Duration until the first byte could be sent.
+    pub startup: Span,
+    /// Payload, bytes.
+    pub bytes: u64,
+}
 
 /// Connection to be opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Leaving flows, and detection of stalled flows.
 
-use super::{App, Endpoints, Flow};
+use super::{Endpoints, Flow};
+use crate::engine::application::App;
 use sojourn_aqm::units::Time;
 
 impl Flow {

@@ -1,7 +1,8 @@
 //! Pooled flows of a session group: each carries one transfer after the other, on request.
 
-use super::{App, Endpoints, Flow, Outbox, TcpEndpoints};
+use super::{Endpoints, Flow, Outbox, TcpEndpoints};
 use crate::config::flows::FlowConfig;
+use crate::engine::application::App;
 use crate::engine::random_stream::random_stream;
 use crate::engine::transfer::OpenRequest;
 use crate::engine::transfer::Transfer;

@@ -1,0 +1,149 @@
+//! Applications of TCP flows: when each opens a connection, and how much it sends. The simulated
+//! TCP and real sockets serve the same applications, with the same random numbers.
+
+use crate::config::flows::FlowConfig;
+use crate::engine::random_stream::random_stream;
+use crate::engine::transfer::{Completion, Transfer};
+use crate::traffic::pacing::PacketSchedule;
+use crate::traffic::source::{Source, Transfers};
+use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::units::{Span, Time};
+
+/// Application of a TCP flow.
+#[derive(Debug)]
+pub enum App {
+    /// Unlimited data in one connection.
+    Bulk {
+        /// True once the connection is open.
+        open: bool,
+    },
+    /// One transfer after the other, each in its own connection.
+    Transfers(Box<SequentialTransfers>),
+    /// Writes into one connection at times given by a schedule.
+    Paced(Box<PacedWrites>),
+    /// Transfers requested by a session group.
+    Pooled(Box<Transfer>),
+}
+
+/// Amount of data of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// Unlimited.
+    Unlimited,
+    /// Fixed number of bytes.
+    Bytes(u64),
+    /// Determined by later writes.
+    Written,
+}
+
+/// Action of an application on its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AppAction {
+    /// Open a connection with this amount of data.
+    Open(Amount),
+    /// Write this many bytes.
+    Write(u64),
+    /// Stop giving data.
+    Stop,
+}
+
+/// State of a paced application.
+#[derive(Debug)]
+pub struct PacedWrites {
+    schedule: PacketSchedule,
+    rng: Pcg64Mcg,
+    /// Time from the start to the first write; None once the connection is open.
+    first: Option<Span>,
+}
+
+/// State of repeated transfers.
+#[derive(Debug)]
+pub struct SequentialTransfers {
+    params: Transfers,
+    rng: Pcg64Mcg,
+    left: u64,
+    /// Current transfer; its duration is known at the end.
+    pub current: Completion,
+    /// True if the current transfer has been received.
+    pub received: bool,
+}
+
+impl App {
+    /// Create the application of a source that uses TCP. `rng` is the random stream of the source.
+    pub fn new(source: &Source, mut rng: Pcg64Mcg) -> App {
+        if let Source::Transfers(params) = source {
+            let left = params.number.unwrap_or(u64::MAX);
+            let current = Completion::default();
+            let params = params.clone();
+            let all = SequentialTransfers { params, rng, left, current, received: true };
+            return App::Transfers(Box::new(all));
+        }
+        match PacketSchedule::for_source(source, &mut rng) {
+            Some((schedule, first)) => {
+                App::Paced(Box::new(PacedWrites { schedule, rng, first: Some(first) }))
+            }
+            None => App::Bulk { open: false },
+        }
+    }
+
+    /// Perform the action that is due at `now`; `stop` is the end of the source. Returns the action
+    /// and the time of the next one, [`Time::NEVER`] if that depends on the transport.
+    pub fn act(&mut self, now: Time, stop: Time) -> (Option<AppAction>, Time) {
+        let stops = now >= stop;
+        match self {
+            App::Bulk { open } if stops => (open.then_some(AppAction::Stop), Time::NEVER),
+            App::Bulk { open } => {
+                *open = true;
+                (Some(AppAction::Open(Amount::Unlimited)), stop)
+            }
+            App::Paced(paced) if stops => {
+                (paced.first.is_none().then_some(AppAction::Stop), Time::NEVER)
+            }
+            App::Paced(paced) => {
+                if let Some(first) = paced.first.take() {
+                    return (Some(AppAction::Open(Amount::Written)), now + first);
+                }
+                let (bytes, gap) = paced.schedule.next_packet(&mut paced.rng);
+                (Some(AppAction::Write(bytes)), now + gap)
+            }
+            App::Transfers(all) if !stops && all.left > 0 => {
+                all.left -= 1;
+                let bytes = all.params.size.sample(&mut all.rng).0.max(1);
+                all.current = Completion { start: now, bytes, ..Completion::default() };
+                all.received = false;
+                (Some(AppAction::Open(Amount::Bytes(bytes))), Time::NEVER)
+            }
+            App::Transfers(_) | App::Pooled(_) => (None, Time::NEVER),
+        }
+    }
+}
+
+impl SequentialTransfers {
+    /// Record that all bytes of the current transfer were received at `at`, and return it.
+    pub fn complete(&mut self, at: Time) -> Completion {
+        self.received = true;
+        self.current.duration = at.since(self.current.start);
+        self.current
+    }
+
+    /// Time of the next transfer if all bytes of the last one were acknowledged at `at`.
+    pub fn next_start(&mut self, at: Time) -> Time {
+        at + self.params.gap.sample(&mut self.rng)
+    }
+}
+
+/// Start of the source of the `i`-th flow of `def`.
+pub fn source_start(def: &FlowConfig, i: u64, seed: u64) -> Time {
+    let mut rng = random_stream(seed, &format!("flows.{}.start", def.flow_name(i)));
+    joins(def) + def.source.start().sample(&mut rng)
+}
+
+/// End of the source of a flow of `def`; [`Time::NEVER`] without one.
+pub fn source_stop(def: &FlowConfig) -> Time {
+    def.source.stop().map_or(Time::NEVER, |stop| joins(def) + stop)
+}
+
+/// Time at which a group of flows joins. Times of its source are relative to it.
+fn joins(def: &FlowConfig) -> Time {
+    Time::ZERO + def.joins.unwrap_or_default()
+}
