@@ -3,7 +3,7 @@
 
 use crate::capture::{self, Capture};
 use crate::ip;
-use crate::pool::Pool;
+use crate::pool::BufferPool;
 use crate::pump::{Pump, PumpThread, Start, Transport};
 use crate::timed_link::{LinkCallback, TimedLink};
 use sojourn_aqm::cast;
@@ -70,7 +70,7 @@ pub struct Due {
 #[derive(Debug)]
 pub struct Direction {
     line: TimedLink,
-    pool: Pool,
+    pool: BufferPool,
     /// Pool entry into which the next packet is read.
     next_buffer: u32,
     salt: u64,
@@ -84,7 +84,7 @@ impl Direction {
     /// Create an empty direction at time zero.
     pub fn new(spec: DirectionConfig) -> Direction {
         let DirectionConfig { line, hash_key: salt, prefix_bytes: head } = spec;
-        let mut pool = Pool::default();
+        let mut pool = BufferPool::default();
         Direction {
             line,
             next_buffer: pool.allocate().expect("the first place"),

@@ -8,7 +8,7 @@
 
 use crate::direction::DeliveryStats;
 use crate::ip::{self, HostPacket};
-use crate::pool::Pool;
+use crate::pool::BufferPool;
 use crate::pump::Transport;
 use crate::timed_link::TimedLink;
 use sojourn_aqm::cast;
@@ -103,7 +103,7 @@ struct Body {
 #[derive(Debug)]
 pub struct Network {
     spec: NetworkConfig,
-    pool: Pool,
+    pool: BufferPool,
     /// Pool entry into which the next packet is read.
     next: u32,
     /// By pool entry.
@@ -128,7 +128,7 @@ impl Network {
     /// If there are more than [`HOSTS_MAX`] host pairs.
     pub fn new(spec: NetworkConfig) -> Network {
         assert!(spec.pairs.len() <= HOSTS_MAX, "at most HOSTS_MAX host pairs");
-        let mut pool = Pool::default();
+        let mut pool = BufferPool::default();
         let next = pool.allocate().expect("the first place");
         let sent = vec![PairStats::default(); spec.pairs.len()];
         let received = vec![0; spec.pairs.len()];

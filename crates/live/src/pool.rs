@@ -12,12 +12,12 @@ const BUFFERS_PER_CHUNK: u32 = 256;
 
 /// Pool of packet buffers.
 #[derive(Debug, Default)]
-pub struct Pool {
+pub struct BufferPool {
     chunks: Vec<Box<[u8]>>,
     free: Vec<u32>,
 }
 
-impl Pool {
+impl BufferPool {
     /// Take a free buffer; None if [`BUFFERS_MAX`] are in use.
     pub fn allocate(&mut self) -> Option<u32> {
         if self.free.is_empty() {
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn buffers_are_disjoint_and_reused() {
-        let mut pool = Pool::default();
+        let mut pool = BufferPool::default();
         let taken: Vec<u32> = (0..1000).map(|_| pool.allocate().unwrap()).collect();
         taken.iter().for_each(|i| pool.get_mut(*i).fill(*i as u8));
         assert!(taken.iter().all(|i| *pool.get_mut(*i) == [*i as u8; BUFFER_BYTES]));
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn the_number_of_buffers_is_limited() {
-        let mut pool = Pool::default();
+        let mut pool = BufferPool::default();
         assert_eq!(
             (0..BUFFERS_MAX + 5).filter_map(|_| pool.allocate()).count(),
             BUFFERS_MAX as usize

@@ -6,7 +6,7 @@ use std::fmt;
 use std::iter::Peekable;
 
 /// Scheduled changes of a link, in order of time.
-pub type LinkChanges = Box<dyn Iterator<Item = (Time, LinkSpec)> + Send>;
+pub type LinkSpecChanges = Box<dyn Iterator<Item = (Time, LinkSpec)> + Send>;
 
 /// Callback with the time and the link.
 pub type LinkCallback = Box<dyn FnMut(Time, &mut Link) + Send>;
@@ -21,7 +21,7 @@ pub struct TimedLink {
     /// Packets dropped by random loss among those that arrived in the measured interval.
     pub randomly_lost: u64,
     loses: Option<LossFn>,
-    changes: Option<Peekable<LinkChanges>>,
+    changes: Option<Peekable<LinkSpecChanges>>,
     begin: Option<(Time, LinkCallback)>,
     sampler: Option<(Span, Time, LinkCallback)>,
 }
@@ -55,7 +55,7 @@ impl TimedLink {
     }
 
     /// Schedule changes of the link.
-    pub fn schedule_changes(&mut self, changes: LinkChanges) {
+    pub fn schedule_changes(&mut self, changes: LinkSpecChanges) {
         self.link.may_change();
         self.changes = Some(changes.peekable());
     }

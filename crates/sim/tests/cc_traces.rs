@@ -8,7 +8,7 @@ use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
-use sojourn_sim::endpoint::cc::{Algorithm, Bbr, Compound, Dctcp, bbr::BbrState};
+use sojourn_sim::endpoint::cc::{Bbr, Compound, ControlAlgorithm, Dctcp, bbr::BbrState};
 use sojourn_sim::endpoint::tcp::{Segment, Tcp, UNLIMITED};
 use tcp_path::{Fate, Hop, Path, Row, params};
 
@@ -20,21 +20,21 @@ fn pass(_: u64, _: &Segment) -> Fate {
 
 fn bbr(sender: &Tcp) -> &Bbr {
     match sender.control().expect("a control").algorithm() {
-        Algorithm::Bbr(bbr) => bbr,
+        ControlAlgorithm::Bbr(bbr) => bbr,
         other => panic!("{other:?}"),
     }
 }
 
 fn dctcp(sender: &Tcp) -> &Dctcp {
     match sender.control().expect("a control").algorithm() {
-        Algorithm::Dctcp(dctcp) => dctcp,
+        ControlAlgorithm::Dctcp(dctcp) => dctcp,
         other => panic!("{other:?}"),
     }
 }
 
 fn compound(sender: &Tcp) -> &Compound {
     match sender.control().expect("a control").algorithm() {
-        Algorithm::Compound(compound) => compound,
+        ControlAlgorithm::Compound(compound) => compound,
         other => panic!("{other:?}"),
     }
 }

@@ -8,12 +8,12 @@ use sojourn_aqm::registry::{QdiscEntry, Registry};
 use sojourn_aqm::sched::fq::Fq;
 use sojourn_aqm::{Algorithm, Build, Bytes, Error, Rate, Result, Span};
 use sojourn_sim::config::builder::{FlowBuilder, LinkBuilder, ScenarioBuilder};
-use sojourn_sim::config::link_trace::{LinkChange, Trace as LinkTrace};
+use sojourn_sim::config::link_trace::{LinkChange, LinkTrace};
 use sojourn_sim::config::loss::LossModel;
 use sojourn_sim::endpoint::tcp::{self, TcpParams};
 use sojourn_sim::parsing::distribution::Distribution;
 use sojourn_sim::parsing::parse::NamedParams;
-use sojourn_sim::traffic::packet_trace::{Record, Trace, TraceParams};
+use sojourn_sim::traffic::packet_trace::{PacketTrace, TraceParams, TraceRow};
 use sojourn_sim::traffic::source::{Cbr, SOURCES, Source};
 use sojourn_sim::{Scenario, run};
 
@@ -107,9 +107,9 @@ fn assign(source: &mut Source, name: &str, value: &str) {
 /// Source `name` with its defaults; a trace has one row.
 fn source(name: &str) -> (Source, Json) {
     if name == "trace" {
-        let rows = vec![Record { at: Span::ms(10), bytes: 500, flow: 0 }];
+        let rows = vec![TraceRow { at: Span::ms(10), bytes: 500, flow: 0 }];
         let json = json!({"name": "trace", "time_s": [0.01], "size_bytes": [500]});
-        return (Source::Trace(Trace::new(TraceParams::default(), rows)), json);
+        return (Source::Trace(PacketTrace::new(TraceParams::default(), rows)), json);
     }
     let json = json!({"name": name});
     (Source::for_source(&NamedParams::of(&json).unwrap()).unwrap(), json)
@@ -340,7 +340,7 @@ fn changes_are_checked_like_text() {
 
 #[test]
 fn recorded_traffic_is_checked_like_text() {
-    let row = |at, bytes, flow| Record { at, bytes, flow };
+    let row = |at, bytes, flow| TraceRow { at, bytes, flow };
     for (rows, fits) in [
         (vec![row(Span(0), 1, 0), row(Span::ms(1), 65_535, 0)], true),
         (vec![], false),
@@ -360,7 +360,7 @@ fn recorded_traffic_is_checked_like_text() {
         }
         let mut json = text();
         json["flows"][0]["source"] = source;
-        let trace = Source::Trace(Trace::new(TraceParams::default(), rows.clone()));
+        let trace = Source::Trace(PacketTrace::new(TraceParams::default(), rows.clone()));
         let scenario = same(&json, typed(link(), flow().source(trace)));
         assert_eq!(scenario.is_ok(), fits, "{rows:?}: {:?}", scenario.err());
     }

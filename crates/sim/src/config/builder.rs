@@ -28,7 +28,7 @@
 //! # Ok::<(), sojourn_aqm::Error>(())
 //! ```
 
-use super::link_trace::{LinkChange, Trace};
+use super::link_trace::{LinkChange, LinkTrace};
 use super::loss::LossModel;
 use super::scenario::Scenario;
 use crate::endpoint::tcp::TcpParams;
@@ -237,7 +237,7 @@ impl LinkBuilder {
 
     /// Replay recorded changes of rate or delay.
     #[must_use]
-    pub fn trace(self, trace: &Trace) -> Self {
+    pub fn trace(self, trace: &LinkTrace) -> Self {
         self.set("trace", trace.canonical())
     }
 

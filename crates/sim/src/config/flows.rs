@@ -14,7 +14,7 @@ use sojourn_aqm::units::Span;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Links crossed by the data of a flow, and those crossed on the return path.
-pub type Route = [Vec<usize>; 2];
+pub type RoutePair = [Vec<usize>; 2];
 
 /// Placeholder for the number of a flow in the names of its links.
 const NUMBER: &str = "{i}";
@@ -32,7 +32,7 @@ pub struct FlowConfig {
     pub(crate) tcp: Option<TcpParams>,
     /// Links crossed by each flow, by index, in order: path and return path, the latter empty for a
     /// pure delay. A single entry if all flows cross the same links.
-    pub(crate) routes: Vec<Route>,
+    pub(crate) routes: Vec<RoutePair>,
     /// Path and return path as written.
     pub(crate) written: [Vec<String>; 2],
     /// Round-trip propagation delay; None for that of the links.
@@ -165,7 +165,7 @@ impl FlowConfig {
     ///
     /// # Panics
     /// If the group has no such flow.
-    pub fn route(&self, i: u64) -> &Route {
+    pub fn route(&self, i: u64) -> &RoutePair {
         &self.routes[self.route_index(i)]
     }
 
@@ -207,7 +207,7 @@ impl FlowConfig {
 }
 
 /// Propagation delay of all links of `route`, there and back.
-pub(crate) fn delay_of(route: &Route, links: &[LinkConfig]) -> Span {
+pub(crate) fn delay_of(route: &RoutePair, links: &[LinkConfig]) -> Span {
     route.iter().flatten().fold(Span::ZERO, |sum, l| sum + links[*l].spec.delay)
 }
 
@@ -259,7 +259,7 @@ fn routes(
     count: u64,
     links: &Links<'_>,
     hops_left: &mut u64,
-) -> Result<Vec<Route>> {
+) -> Result<Vec<RoutePair>> {
     let numbered = written.iter().flatten().any(|name| name.contains(NUMBER));
     let routes = if numbered { count } else { 1 };
     let hops = routes.saturating_mul(written.iter().map(|names| names.len() as u64).sum());
@@ -267,7 +267,7 @@ fn routes(
         let text = format!("{routes} paths have {hops} links, allowed for all flows: {HOPS_MAX}");
         Error::new(text).at("path")
     })?;
-    let each = |i: u64| -> Result<Route> {
+    let each = |i: u64| -> Result<RoutePair> {
         let way = |w: usize, key: &str| path(&written[w], i, &links.by_name).map_err(|e| e.at(key));
         Ok([way(0, "path")?, way(1, "return_path")?])
     };

@@ -41,7 +41,7 @@ impl LinkChange {
 
 /// Recorded rates, delays or both of a link over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trace {
+pub struct LinkTrace {
     /// Start of each row.
     pub(crate) at: Vec<Span>,
     /// Rate from then on; None if only delays were recorded.
@@ -52,26 +52,26 @@ pub struct Trace {
     pub(crate) repeat: Option<Span>,
 }
 
-impl Trace {
+impl LinkTrace {
     /// Create the trace whose rows start at the times `at`, with these rates and delays, which
     /// starts again after `repeat`.
     ///
     /// # Errors
-    /// As [`Trace::parse`].
+    /// As [`LinkTrace::parse`].
     pub fn new(
         at: Vec<Span>,
         rate: Option<Vec<Rate>>,
         delay: Option<Vec<Span>>,
         repeat: Option<Span>,
-    ) -> Result<Trace> {
-        Trace::parse(&Trace { at, rate, delay, repeat }.canonical())
+    ) -> Result<LinkTrace> {
+        LinkTrace::parse(&LinkTrace { at, rate, delay, repeat }.canonical())
     }
 
     /// Parse the trace of a link: columns of integers.
     ///
     /// # Errors
     /// If a column is missing, unsorted, too long or of another length, or a value is out of range.
-    pub fn parse(json: &Json) -> Result<Trace> {
+    pub fn parse(json: &Json) -> Result<LinkTrace> {
         let fields = KeyReader::new(json, &keys::TRACE)?;
         fields.require("t_ns")?;
         let at = column(&fields, "t_ns", u64::MAX >> 1)?.unwrap_or_default();
@@ -97,7 +97,7 @@ impl Trace {
             return Err(Error::new(text).at("repeat"));
         }
         let spans = |ns: Vec<u64>| ns.into_iter().map(Span).collect();
-        Ok(Trace {
+        Ok(LinkTrace {
             at: spans(at),
             rate: rate.map(|bps| bps.into_iter().map(Rate).collect()),
             delay: delay.map(spans),

@@ -1,6 +1,6 @@
 //! Definition of a link in a scenario.
 
-use super::link_trace::{self, Trace};
+use super::link_trace::{self, LinkTrace};
 use crate::config::loss::LossModel;
 use crate::parsing::keys;
 use crate::parsing::parse::{self, KeyReader};
@@ -28,7 +28,7 @@ pub struct LinkConfig {
     /// Random loss after the queue.
     pub(crate) loss: LossModel,
     /// Recorded changes of rate or delay.
-    pub(crate) trace: Option<Trace>,
+    pub(crate) trace: Option<LinkTrace>,
     /// Recorded delivery opportunities, which replace the rate.
     pub(crate) opportunities: Option<Box<Opportunities>>,
     /// State of the discipline without packets, bytes.
@@ -98,7 +98,7 @@ impl LinkConfig {
     }
 
     /// Recorded changes of rate or delay.
-    pub fn trace(&self) -> Option<&Trace> {
+    pub fn trace(&self) -> Option<&LinkTrace> {
         self.trace.as_ref()
     }
 
@@ -136,10 +136,10 @@ impl LinkConfig {
 }
 
 /// Parse a `trace`: delivery opportunities in milliseconds, or rates and delays over time.
-fn parse_trace(json: &Json) -> Result<(Option<Trace>, Option<Opportunities>)> {
+fn parse_trace(json: &Json) -> Result<(Option<LinkTrace>, Option<Opportunities>)> {
     let key = "opportunities_ms";
     if json.get(key).is_none() {
-        return Ok((Some(Trace::parse(json)?), None));
+        return Ok((Some(LinkTrace::parse(json)?), None));
     }
     let fields = KeyReader::new(json, &keys::TRACE)?;
     if let Some(other) = parse::table(json)?.keys().find(|other| *other != key) {

@@ -6,7 +6,7 @@ mod leave;
 mod outbox;
 mod pooled;
 
-pub use outbox::{Arrival, Outbox};
+pub use outbox::{ArrivedPacket, Outbox};
 
 use crate::config::flows::FlowConfig;
 use crate::endpoint::ack_queue::AckQueue;
@@ -51,7 +51,7 @@ pub struct Flow {
     /// own, only its ack does.
     processes_early: bool,
     /// Arrivals at the receiver in order, with time and connection; used if not `early`.
-    inbox: VecDeque<(Time, u32, Arrival)>,
+    inbox: VecDeque<(Time, u32, ArrivedPacket)>,
     /// Payload delivered in order up to the next sample; later totals are in `later`.
     delivered: u64,
     /// Bytes on the wire received up to the next sample, including duplicates.

@@ -60,12 +60,12 @@ pub struct Replay {
 
 /// Generator that makes the AQM repeat another implementation's decisions. A decision that the AQM
 /// rules out (p = 0 or 1) is enforced, so that both stay in step, and reported.
-struct Script {
+struct RecordedDecisions {
     signal: Arc<AtomicBool>,
     impossible: Arc<AtomicBool>,
 }
 
-impl Random for Script {
+impl Random for RecordedDecisions {
     fn uniform(&mut self) -> f64 {
         0.5
     }
@@ -127,7 +127,9 @@ pub fn replay(
     let signal = Arc::new(AtomicBool::new(false));
     let impossible = Arc::new(AtomicBool::new(false));
     let rng: Box<dyn Random + Send> = match (follow, options.xorshift32) {
-        (Some(_), _) => Box::new(Script { signal: signal.clone(), impossible: impossible.clone() }),
+        (Some(_), _) => {
+            Box::new(RecordedDecisions { signal: signal.clone(), impossible: impossible.clone() })
+        }
         (None, Some(seed)) => Box::new(Xorshift32::new(seed).map_err(|e| e.at("rng"))?),
         (None, None) => Box::new(random_stream(1, "replay")),
     };

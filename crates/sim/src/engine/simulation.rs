@@ -8,7 +8,7 @@ use crate::config::loss::LossProcess;
 use crate::config::scenario::Scenario;
 use crate::endpoint::tcp::{Ack, Segment};
 use crate::engine::change_schedule::link_may_change;
-use crate::engine::flow::{Arrival, Flow, Outbox};
+use crate::engine::flow::{ArrivedPacket, Flow, Outbox};
 use crate::engine::random_stream::random_stream;
 use crate::engine::series::Series;
 use crate::engine::sessions::SessionGroup;
@@ -273,13 +273,13 @@ impl<'a> Simulation<'a> {
             Payload::Segment(s) => self.flows[f].schedule_arrival(
                 at,
                 connection,
-                Arrival::Segment(s, ce),
+                ArrivedPacket::Segment(s, ce),
                 self.next_interruption,
             ),
             Payload::Datagram(sent, len) => self.flows[f].schedule_arrival(
                 at,
                 connection,
-                Arrival::Datagram(sent, len),
+                ArrivedPacket::Datagram(sent, len),
                 self.next_interruption,
             ),
             Payload::Ack(ack) => self.flows[f].schedule_ack(at, connection, self.acks.remove(ack)),

@@ -21,7 +21,7 @@ use sojourn_aqm::units::{Bytes, Span};
 /// Quantity counted in whole grains (nanoseconds, bytes, or items).
 pub trait Countable: Value + Copy {
     /// Named empirical distributions of this quantity.
-    const TABLES: &'static [empirical::Table] = &[];
+    const TABLES: &'static [empirical::EmpiricalTable] = &[];
     /// Convert from grains.
     fn of(grains: u64) -> Self;
     /// Convert to grains.
@@ -47,7 +47,7 @@ impl Countable for Span {
 }
 
 impl Countable for Bytes {
-    const TABLES: &'static [empirical::Table] = empirical::TABLES;
+    const TABLES: &'static [empirical::EmpiricalTable] = empirical::TABLES;
     fn of(grains: u64) -> Bytes {
         Bytes(grains)
     }

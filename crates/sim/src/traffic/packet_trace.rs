@@ -25,7 +25,7 @@ params! {
 
 /// Recorded packet or flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Record {
+pub struct TraceRow {
     /// Time since the start of the trace.
     pub at: Span,
     /// Bytes on the wire for a packet, payload bytes for a flow.
@@ -36,11 +36,11 @@ pub struct Record {
 
 /// Recorded traffic.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Trace {
+pub struct PacketTrace {
     /// Parameters.
     pub shift: TraceParams,
     /// Rows in order of time.
-    pub rows: Arc<[Record]>,
+    pub rows: Arc<[TraceRow]>,
     /// True if the `flow` column is given.
     flows: bool,
 }
@@ -57,11 +57,11 @@ const ROWS_MAX: usize = 50_000_000;
 /// Maximum time, seconds.
 const LATEST_S: f64 = 1e7;
 
-impl Trace {
+impl PacketTrace {
     /// Create a trace of these rows, which are validated with the scenario.
-    pub fn new(shift: TraceParams, rows: Vec<Record>) -> Trace {
+    pub fn new(shift: TraceParams, rows: Vec<TraceRow>) -> PacketTrace {
         let flows = rows.iter().any(|row| row.flow > 0);
-        Trace { shift, rows: rows.into(), flows }
+        PacketTrace { shift, rows: rows.into(), flows }
     }
 
     /// Parse a trace. An empty trace is accepted here and rejected by `validate`, so that
@@ -69,7 +69,7 @@ impl Trace {
     ///
     /// # Errors
     /// If a key is unknown, the columns differ in length, or a value is out of range or order.
-    pub fn parse(named: &NamedParams<'_>) -> Result<Trace> {
+    pub fn parse(named: &NamedParams<'_>) -> Result<PacketTrace> {
         let known = |key: &str| COLUMNS.iter().any(|c| c.0 == key);
         let list = named.lists.iter().find(|(key, _)| !known(key));
         if let Some((key, list)) = list {
@@ -119,13 +119,13 @@ impl Trace {
                 return Err(Error::new(text).at(i).at("flow"));
             }
             let at = Span(cast::trunc(libm::round(t * 1e9)));
-            rows.push(Record {
+            rows.push(TraceRow {
                 at,
                 bytes: cast::trunc(*size),
                 flow: cast::saturate32(cast::trunc(flow)),
             });
         }
-        Ok(Trace { shift, rows: rows.into(), flows: flows.is_some() })
+        Ok(PacketTrace { shift, rows: rows.into(), flows: flows.is_some() })
     }
 
     /// Validate against the group of `count` flows; `packets` is true if the rows are packets.
@@ -156,7 +156,7 @@ impl Trace {
     }
 
     /// Rows of one member of the group.
-    pub fn rows_of_member(&self, member: u64) -> Arc<[Record]> {
+    pub fn rows_of_member(&self, member: u64) -> Arc<[TraceRow]> {
         self.rows.iter().filter(|r| u64::from(r.flow) == member).copied().collect()
     }
 
@@ -177,7 +177,7 @@ impl Trace {
     /// Canonical JSON form with all parameters and columns.
     pub fn canonical(&self) -> Json {
         let mut json = parse::canonical("trace", &self.shift.table());
-        let seconds = |r: &Record| r.at.0 as f64 / 1e9;
+        let seconds = |r: &TraceRow| r.at.0 as f64 / 1e9;
         json["time_s"] = self.rows.iter().map(seconds).collect::<Vec<_>>().into();
         json["size_bytes"] = self.rows.iter().map(|r| r.bytes).collect::<Vec<_>>().into();
         if self.flows {
@@ -205,14 +205,14 @@ fn numbers(list: &Json, most: f64) -> Result<Vec<f64>> {
 /// Position of a member in its rows.
 #[derive(Clone, Debug)]
 pub struct TrafficCursor {
-    rows: Arc<[Record]>,
+    rows: Arc<[TraceRow]>,
     next: usize,
     start: Time,
 }
 
 impl TrafficCursor {
     /// Create a cursor at the first row of `member`.
-    pub fn new(trace: &Trace, member: u64, start: Time) -> TrafficCursor {
+    pub fn new(trace: &PacketTrace, member: u64, start: Time) -> TrafficCursor {
         TrafficCursor { rows: trace.rows_of_member(member), next: 0, start }
     }
 

@@ -5,7 +5,7 @@ use crate::missing;
 use crate::parsing::distribution::Distribution;
 use crate::parsing::parse::{self, NamedParams};
 use crate::traffic::on_off::OnOff;
-use crate::traffic::packet_trace::Trace;
+use crate::traffic::packet_trace::PacketTrace;
 use crate::traffic::session_params::{Incast, Poisson, Sessions, Web};
 use serde_json::Value as Json;
 use sojourn_aqm::cast;
@@ -101,8 +101,8 @@ pub enum Source {
     Sessions(Sessions),
     /// [`Web`].
     Web(Web),
-    /// [`Trace`].
-    Trace(Trace),
+    /// [`PacketTrace`].
+    Trace(PacketTrace),
 }
 
 /// Evaluate an expression on the parameters of any source; for a trace these are its
@@ -118,14 +118,14 @@ macro_rules! each {
             Source::Incast($p) => $value,
             Source::Sessions($p) => $value,
             Source::Web($p) => $value,
-            Source::Trace(Trace { shift: $p, .. }) => $value,
+            Source::Trace(PacketTrace { shift: $p, .. }) => $value,
         }
     };
 }
 
 /// Registry entry.
 #[derive(Debug)]
-pub struct Entry {
+pub struct SourceEntry {
     /// Name.
     pub name: &'static str,
     /// One-line description.
@@ -137,64 +137,64 @@ pub struct Entry {
 }
 
 /// All sources.
-pub static SOURCES: &[Entry] = &[
-    Entry {
+pub static SOURCES: &[SourceEntry] = &[
+    SourceEntry {
         name: "bulk",
         about: "bulk transfer over TCP: the application always has data to send",
         source: "ns-2's FTP",
         read: |n| n.params().map(Source::Bulk),
     },
-    Entry {
+    SourceEntry {
         name: "transfers",
         about: "sequential transfers, each on a new TCP connection",
         source: "RFC 7928 section 2.1 (flow completion time)",
         read: |n| n.params().map(Source::Transfers),
     },
-    Entry {
+    SourceEntry {
         name: "cbr",
         about: "packets of one size at a constant rate, over UDP or a given TCP",
         source: "RFC 7928 section 5 (unresponsive traffic)",
         read: |n| n.params().map(Source::Cbr),
     },
-    Entry {
+    SourceEntry {
         name: "onoff",
         about: "bursts of packets with random idle periods, over UDP or a given TCP",
         source: "ns-2's Traffic/Exponential and Traffic/Pareto",
         read: |n| n.params().map(Source::OnOff),
     },
-    Entry {
+    SourceEntry {
         name: "poisson",
         about: "short flows arriving at random, each on a new TCP connection",
         source: "Ismail et al., On the Effectiveness of CoDel in Data Centers (short flows)",
         read: |n| n.params().and_then(Poisson::checked).map(Source::Poisson),
     },
-    Entry {
+    SourceEntry {
         name: "incast",
         about: "queries answered by all members of the group at the same time, over TCP",
         source: "partition/aggregate: Alizadeh et al., Data Center TCP, SIGCOMM 2010",
         read: |n| n.params().map(Source::Incast),
     },
-    Entry {
+    SourceEntry {
         name: "sessions",
         about: "web sessions arriving at random: sequential transfers on new TCP connections",
         source: "Joo et al., A Hybrid AQM for Stability and Fast Adaptation (HRED), section IV",
         read: |n| n.params().map(Source::Sessions),
     },
-    Entry {
+    SourceEntry {
         name: "web",
         about: "users who load pages of several objects over TCP, with think times",
         source: "Feldmann et al., SIGCOMM 1999; ns-2's PagePool/WebTraf",
         read: |n| n.params().and_then(Web::checked).map(Source::Web),
     },
-    Entry {
+    SourceEntry {
         name: "trace",
         about: "recorded packets over UDP, or recorded flows over a given TCP",
         source: "RFC 7928 section 5 (repeatable traffic)",
-        read: |n| Trace::parse(n).map(Source::Trace),
+        read: |n| PacketTrace::parse(n).map(Source::Trace),
     },
 ];
 
-impl Entry {
+impl SourceEntry {
     /// Parameters with their defaults.
     pub fn params(&self) -> ParamRows {
         let named = NamedParams { name: self.name, settings: Vec::new(), lists: Vec::new() };

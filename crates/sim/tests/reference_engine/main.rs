@@ -12,10 +12,10 @@
 use serde_json::Value;
 use sojourn_aqm::units::Time;
 use sojourn_aqm::{Ecn, Packet};
-use sojourn_sim::config::flows::Route;
+use sojourn_sim::config::flows::RoutePair;
 use sojourn_sim::endpoint::tcp::{Ack, Segment};
 use sojourn_sim::engine::change_schedule::DueChange;
-use sojourn_sim::engine::flow::{Arrival, Endpoints, Flow, Outbox};
+use sojourn_sim::engine::flow::{ArrivedPacket, Endpoints, Flow, Outbox};
 use sojourn_sim::engine::sessions::SessionGroup;
 use sojourn_sim::{Column, Outcome, Scenario};
 use std::cmp::Reverse;
@@ -58,7 +58,7 @@ struct Plain {
     links: Vec<PlainLink>,
     flows: Vec<Flow>,
     /// Per flow.
-    routes: Vec<Route>,
+    routes: Vec<RoutePair>,
     sessions: Vec<SessionGroup>,
     /// Session group and host of each pooled flow.
     idle: Vec<Option<(usize, u32)>>,
@@ -232,11 +232,14 @@ impl Plain {
         let (now, flow, ce) = (self.now, &mut self.flows[f], packet.ecn == Ecn::Ce);
         let _ = match load {
             Load::Segment(s) => {
-                flow.schedule_arrival(now, connection, Arrival::Segment(s, ce), Time::NEVER)
+                flow.schedule_arrival(now, connection, ArrivedPacket::Segment(s, ce), Time::NEVER)
             }
-            Load::Datagram(sent, len) => {
-                flow.schedule_arrival(now, connection, Arrival::Datagram(sent, len), Time::NEVER)
-            }
+            Load::Datagram(sent, len) => flow.schedule_arrival(
+                now,
+                connection,
+                ArrivedPacket::Datagram(sent, len),
+                Time::NEVER,
+            ),
             Load::Ack(ack) => flow.schedule_ack(now, connection, ack),
         };
         self.tell(f);

@@ -16,7 +16,7 @@
 use super::bbr_filter::WindowedMax;
 use super::{
     CongestionControl, CongestionSignal, ControlParams, NewDataAck, ProcessedAck, RateEstimator,
-    RateSample, RecoveryState, Sent, Window,
+    RateSample, RecoveryState, SentSegment, Window,
 };
 use crate::endpoint::common_params::CommonParams;
 use sojourn_aqm::cast;
@@ -373,7 +373,7 @@ impl CongestionControl for Bbr {
         self.set_window(window, ack, news);
     }
 
-    fn on_sent(&mut self, sent: &Sent) {
+    fn on_sent(&mut self, sent: &SentSegment) {
         if sent.was_idle && self.rates.on_app_limited() {
             self.restarted = true;
             if self.mode == BbrState::ProbeBw && self.bw.get() > 0.0 {

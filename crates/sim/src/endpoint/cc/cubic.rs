@@ -11,7 +11,9 @@
 //! window after a reduction is two segments, for marks and losses alike. The window grows only if
 //! it was full when the ack arrived (application-limited flows, §4.2).
 
-use super::{CongestionControl, CongestionSignal, ControlParams, NewDataAck, Reno, Sent, Window};
+use super::{
+    CongestionControl, CongestionSignal, ControlParams, NewDataAck, Reno, SentSegment, Window,
+};
 use crate::endpoint::common_params::CommonParams;
 use sojourn_aqm::cast;
 use sojourn_aqm::params;
@@ -173,7 +175,7 @@ impl CongestionControl for Cubic {
         cast::trunc(flight as f64 * left).max(2 * window.mss) // §4.6
     }
 
-    fn on_sent(&mut self, sent: &Sent) {
+    fn on_sent(&mut self, sent: &SentSegment) {
         if let Some(stage) = self.stage.as_mut().filter(|_| sent.was_idle) {
             // §5.8: idle time does not count.
             stage.started_at = (stage.started_at + (sent.now - self.last_sent)).min(sent.now);
@@ -202,9 +204,9 @@ mod tests {
     }
 
     /// Segment sent at `ms`; `alone` if nothing else is in flight.
-    fn on_sent(ms: u64, alone: bool) -> Sent {
+    fn on_sent(ms: u64, alone: bool) -> SentSegment {
         let state = super::super::RecoveryState::Open;
-        Sent {
+        SentSegment {
             now: Time(ms * 1_000_000),
             seq: 1,
             end: 1001,

@@ -4,7 +4,7 @@
 use super::{
     Bbr, BbrParams, Compound, CompoundParams, CongestionControl, CongestionSignal, Cubic,
     CubicParams, Dctcp, DctcpParams, HyStart, NewDataAck, Pacer, ProcessedAck, Prr, RecoveryState,
-    Reno, Sent, Vegas, VegasParams, Window,
+    Reno, SentSegment, Vegas, VegasParams, Window,
 };
 use crate::endpoint::common_params::CommonParams;
 use sojourn_aqm::error::Result;
@@ -91,7 +91,7 @@ impl ControlParams {
 // Large variants are fine: the whole sender is boxed.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "the sender is boxed as a whole")]
-pub enum Algorithm {
+pub enum ControlAlgorithm {
     /// RFC 5681.
     Reno(Reno),
     /// RFC 9438.
@@ -110,12 +110,12 @@ pub enum Algorithm {
 macro_rules! dispatch {
     ($algorithm:expr, $control:ident => $call:expr) => {
         match $algorithm {
-            Algorithm::Reno($control) => $call,
-            Algorithm::Cubic($control) => $call,
-            Algorithm::Dctcp($control) => $call,
-            Algorithm::Vegas($control) => $call,
-            Algorithm::Compound($control) => $call,
-            Algorithm::Bbr($control) => $call,
+            ControlAlgorithm::Reno($control) => $call,
+            ControlAlgorithm::Cubic($control) => $call,
+            ControlAlgorithm::Dctcp($control) => $call,
+            ControlAlgorithm::Vegas($control) => $call,
+            ControlAlgorithm::Compound($control) => $call,
+            ControlAlgorithm::Bbr($control) => $call,
         }
     };
 }
@@ -123,7 +123,7 @@ macro_rules! dispatch {
 /// Congestion control with optional extensions.
 #[derive(Clone, Debug)]
 pub struct AnyControl {
-    algorithm: Algorithm,
+    algorithm: ControlAlgorithm,
     pacer: Option<Pacer>,
     prr: Option<Prr>,
     hystart: Option<HyStart>,
@@ -133,7 +133,7 @@ pub struct AnyControl {
 
 impl AnyControl {
     /// Active algorithm.
-    pub fn algorithm(&self) -> &Algorithm {
+    pub fn algorithm(&self) -> &ControlAlgorithm {
         &self.algorithm
     }
 
@@ -146,7 +146,7 @@ impl AnyControl {
     fn pace(&mut self, window: &Window, srtt: Option<Span>) {
         let Some(pacer) = &mut self.pacer else { return };
         match &self.algorithm {
-            Algorithm::Bbr(bbr) => pacer.set(bbr.pacing_rate()),
+            ControlAlgorithm::Bbr(bbr) => pacer.set(bbr.pacing_rate()),
             _ => pacer.follow(window, srtt),
         }
     }
@@ -157,12 +157,14 @@ impl CongestionControl for AnyControl {
 
     fn new(control: &ControlParams, common: &CommonParams, rng: &mut dyn Random) -> AnyControl {
         let algorithm = match control {
-            ControlParams::Reno => Algorithm::Reno(Reno::new(control, common, rng)),
-            ControlParams::Cubic(_) => Algorithm::Cubic(Cubic::new(control, common, rng)),
-            ControlParams::Dctcp(_) => Algorithm::Dctcp(Dctcp::new(control, common, rng)),
-            ControlParams::Vegas(_) => Algorithm::Vegas(Vegas::new(control, common, rng)),
-            ControlParams::Compound(_) => Algorithm::Compound(Compound::new(control, common, rng)),
-            ControlParams::Bbr(_) => Algorithm::Bbr(Bbr::new(control, common, rng)),
+            ControlParams::Reno => ControlAlgorithm::Reno(Reno::new(control, common, rng)),
+            ControlParams::Cubic(_) => ControlAlgorithm::Cubic(Cubic::new(control, common, rng)),
+            ControlParams::Dctcp(_) => ControlAlgorithm::Dctcp(Dctcp::new(control, common, rng)),
+            ControlParams::Vegas(_) => ControlAlgorithm::Vegas(Vegas::new(control, common, rng)),
+            ControlParams::Compound(_) => {
+                ControlAlgorithm::Compound(Compound::new(control, common, rng))
+            }
+            ControlParams::Bbr(_) => ControlAlgorithm::Bbr(Bbr::new(control, common, rng)),
         };
         let pacer = (common.pacing == Some(true)).then(Pacer::default);
         let prr = common.prr.then(Prr::default);
@@ -243,7 +245,7 @@ impl CongestionControl for AnyControl {
         self.pace(window, ack.srtt);
     }
 
-    fn on_sent(&mut self, sent: &Sent) {
+    fn on_sent(&mut self, sent: &SentSegment) {
         dispatch!(&mut self.algorithm, c => c.on_sent(sent));
         if let Some(pacer) = &mut self.pacer {
             pacer.on_sent(sent.now, sent.end - sent.seq);

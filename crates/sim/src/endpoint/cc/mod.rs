@@ -2,7 +2,7 @@
 //! (`tcp/rfc.rs`), which is the same for all controls, decides when either happens and what is
 //! sent.
 //!
-//! To add a control, write one file with one type, and add a variant of [`Algorithm`] and of
+//! To add a control, write one file with one type, and add a variant of [`ControlAlgorithm`] and of
 //! [`ControlParams`] and an entry of [`super::tcp::TCPS`]. [`Reno`] can be used directly, so that
 //! the most common flows pay nothing for the others; [`AnyControl`] is every control, with optional
 //! pacer, PRR and HyStart++.
@@ -24,7 +24,7 @@ pub use bbr::{Bbr, BbrParams};
 pub use compound::{Compound, CompoundParams};
 pub use cubic::{Cubic, CubicParams};
 pub use dctcp::{Dctcp, DctcpParams};
-pub use dispatch::{Algorithm, AnyControl, ControlParams};
+pub use dispatch::{AnyControl, ControlAlgorithm, ControlParams};
 pub use hystart::HyStart;
 pub use pacer::Pacer;
 pub use prr::Prr;
@@ -97,7 +97,7 @@ pub enum RecoveryState {
 
 /// Segment that has just been sent.
 #[derive(Clone, Copy, Debug)]
-pub struct Sent {
+pub struct SentSegment {
     /// Time of transmission.
     pub now: Time,
     /// Sequence number of the first byte.
@@ -186,7 +186,7 @@ pub trait CongestionControl {
     fn on_ack_processed(&mut self, _window: &mut Window, _ack: &ProcessedAck) {}
 
     /// Handle the transmission of a segment.
-    fn on_sent(&mut self, _sent: &Sent) {}
+    fn on_sent(&mut self, _sent: &SentSegment) {}
 
     /// True if a segment may be sent now; if false, it is held until
     /// [`CongestionControl::release_time`].

@@ -9,7 +9,7 @@
 //!
 //! **Cost**: one record per segment in flight; the buffer is reused.
 
-use super::Sent;
+use super::SentSegment;
 use sojourn_aqm::units::{Span, Time};
 use std::collections::VecDeque;
 
@@ -82,7 +82,7 @@ impl RateEstimator {
     }
 
     /// Record the transmission of a segment (§3.2).
-    pub fn on_sent(&mut self, sent: &Sent) {
+    pub fn on_sent(&mut self, sent: &SentSegment) {
         if sent.was_idle {
             (self.first_sent, self.delivered_at) = (sent.now, sent.now);
         }
@@ -151,9 +151,9 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn sent(ms: u64, i: u64, again: bool, alone: bool) -> Sent {
+    fn sent(ms: u64, i: u64, again: bool, alone: bool) -> SentSegment {
         let (seq, state) = (1 + i * 1_000, RecoveryState::Open);
-        Sent {
+        SentSegment {
             now: Time(ms * MS),
             seq,
             end: seq + 1_000,

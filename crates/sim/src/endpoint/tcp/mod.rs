@@ -50,7 +50,7 @@ mod scoreboard;
 
 pub use params::{CommonParams, LossRecovery, Profile, TcpParams, parse};
 pub use receiver::Receiver;
-pub use registry::{Entry, TCPS};
+pub use registry::{TCPS, TcpEntry};
 
 use crate::endpoint::cc::{self, ControlParams, Reno};
 use ns2::Ns2Sender;

@@ -1,6 +1,6 @@
 //! TCP parameters, their defaults per profile, and validation.
 
-use super::registry::{Entry, TCPS};
+use super::registry::{TCPS, TcpEntry};
 use crate::endpoint::cc::ControlParams;
 pub use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
 use crate::missing::SENDERS;
@@ -24,7 +24,7 @@ pub struct TcpParams {
 }
 
 /// Find a TCP by name or alias.
-fn find(name: &str) -> Result<&'static Entry> {
+fn find(name: &str) -> Result<&'static TcpEntry> {
     TCPS.iter().find(|e| e.name == name || e.aliases.contains(&name)).ok_or_else(|| {
         let unknown = || Error::unknown("tcp", name, TCPS.iter().map(|e| e.name));
         Missing::find(SENDERS, name).map_or_else(unknown, |m| m.error(name)).at("name")

@@ -8,7 +8,7 @@ use sojourn_aqm::params::{ParamRows, Params};
 
 /// Registry entry.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct TcpEntry {
     /// Canonical name.
     pub name: &'static str,
     /// Aliases.
@@ -23,7 +23,7 @@ pub struct Entry {
     pub control: fn() -> ControlParams,
 }
 
-impl Entry {
+impl TcpEntry {
     /// All parameters with their defaults.
     pub fn table(&self) -> ParamRows {
         let mut rows = CommonParams::default().table();
@@ -33,8 +33,8 @@ impl Entry {
 }
 
 /// All TCPs, sorted by name.
-pub const TCPS: &[Entry] = &[
-    Entry {
+pub const TCPS: &[TcpEntry] = &[
+    TcpEntry {
         name: "bbr",
         aliases: &["bbr1", "bbrv1"],
         about: "paces at the measured delivery rate of the path; rfc only",
@@ -42,7 +42,7 @@ pub const TCPS: &[Entry] = &[
         recovery: LossRecovery::Sack,
         control: || ControlParams::Bbr(BbrParams::default()),
     },
-    Entry {
+    TcpEntry {
         name: "compound",
         aliases: &["ctcp"],
         about: "adds a delay-based window to Reno's, large while queues are empty; rfc only",
@@ -50,7 +50,7 @@ pub const TCPS: &[Entry] = &[
         recovery: LossRecovery::Sack,
         control: || ControlParams::Compound(CompoundParams::default()),
     },
-    Entry {
+    TcpEntry {
         name: "cubic",
         aliases: &[],
         about: "cubic growth since the last reduction, never slower than Reno; rfc only",
@@ -58,7 +58,7 @@ pub const TCPS: &[Entry] = &[
         recovery: LossRecovery::Sack,
         control: || ControlParams::Cubic(CubicParams::default()),
     },
-    Entry {
+    TcpEntry {
         name: "dctcp",
         aliases: &[],
         about: "reduces the window by half the fraction of ECN-marked bytes; rfc only",
@@ -66,7 +66,7 @@ pub const TCPS: &[Entry] = &[
         recovery: LossRecovery::Sack,
         control: || ControlParams::Dctcp(DctcpParams::default()),
     },
-    Entry {
+    TcpEntry {
         name: "newreno",
         aliases: &[],
         about: "fast recovery ends when all data outstanding at the loss is acknowledged",
@@ -74,7 +74,7 @@ pub const TCPS: &[Entry] = &[
         recovery: LossRecovery::NewReno,
         control: || ControlParams::Reno,
     },
-    Entry {
+    TcpEntry {
         name: "reno",
         aliases: &[],
         about: "fast retransmit; fast recovery ends with the first ack of new data",
@@ -82,7 +82,7 @@ pub const TCPS: &[Entry] = &[
         recovery: LossRecovery::Reno,
         control: || ControlParams::Reno,
     },
-    Entry {
+    TcpEntry {
         name: "sack",
         aliases: &["sack1"],
         about: "selective acknowledgements: repairs several losses per round trip",
@@ -90,7 +90,7 @@ pub const TCPS: &[Entry] = &[
         recovery: LossRecovery::Sack,
         control: || ControlParams::Reno,
     },
-    Entry {
+    TcpEntry {
         name: "tahoe",
         aliases: &[],
         about: "fast retransmit, then slow start from one packet",
@@ -98,7 +98,7 @@ pub const TCPS: &[Entry] = &[
         recovery: LossRecovery::Tahoe,
         control: || ControlParams::Reno,
     },
-    Entry {
+    TcpEntry {
         name: "vegas",
         aliases: &[],
         about: "delay-based: keeps a few segments queued in the network; rfc only",

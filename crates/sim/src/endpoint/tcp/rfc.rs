@@ -35,7 +35,7 @@ use super::rtt::{RtoBounds, RttEstimator};
 use super::scoreboard::Scoreboard;
 use super::{Ack, Segment, SenderStats};
 pub(super) use crate::endpoint::cc::RecoveryState;
-use crate::endpoint::cc::{CongestionControl, NewDataAck, Sent, Window};
+use crate::endpoint::cc::{CongestionControl, NewDataAck, SentSegment, Window};
 use rack::RackState;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
@@ -310,7 +310,7 @@ impl<C: CongestionControl> RfcSender<C> {
         let end = seq + u64::from(len).max(u64::from(syn));
         if C::HOOKED && !syn {
             let alone = self.snd_una == self.high_data;
-            self.control.on_sent(&Sent {
+            self.control.on_sent(&SentSegment {
                 now,
                 seq,
                 end,

@@ -1,6 +1,6 @@
 //! Arrivals at the far end of a flow, and totals of delivered and received bytes.
 
-use super::{Arrival, Endpoints, Flow, Outbox};
+use super::{ArrivedPacket, Endpoints, Flow, Outbox};
 use crate::endpoint::tcp::Segment;
 use sojourn_aqm::units::Time;
 
@@ -12,11 +12,11 @@ impl Flow {
         &mut self,
         at: Time,
         connection: u32,
-        arrival: Arrival,
+        arrival: ArrivedPacket,
         look: Time,
     ) -> Time {
         match arrival {
-            Arrival::Segment(segment, ce) if self.processes_early => {
+            ArrivedPacket::Segment(segment, ce) if self.processes_early => {
                 if connection == self.connection {
                     self.receive_ahead(at, &segment, ce, look);
                     return self.next_event_time();
@@ -75,17 +75,17 @@ impl Flow {
     pub(super) fn process_arrival(&mut self, out: &mut Outbox) {
         let Some((at, connection, arrival)) = self.inbox.pop_front() else { return };
         self.received += match arrival {
-            Arrival::Segment(segment, _) => u64::from(segment.wire_bytes),
-            Arrival::Datagram(_, len) => u64::from(len),
+            ArrivedPacket::Segment(segment, _) => u64::from(segment.wire_bytes),
+            ArrivedPacket::Datagram(_, len) => u64::from(len),
         };
         match (&mut self.ends, arrival) {
-            (Endpoints::Tcp(tcp), Arrival::Segment(segment, ce))
+            (Endpoints::Tcp(tcp), ArrivedPacket::Segment(segment, ce))
                 if connection == self.connection =>
             {
                 out.acks.extend(tcp.receiver.on_ce_change(&segment, ce));
                 out.acks.extend(tcp.receive(at, &segment, ce));
             }
-            (Endpoints::Udp(udp), Arrival::Datagram(sent, len)) => udp.receive(at, sent, len),
+            (Endpoints::Udp(udp), ArrivedPacket::Datagram(sent, len)) => udp.receive(at, sent, len),
             _ => {} // packet of an earlier connection
         }
     }

@@ -23,7 +23,7 @@ impl Outbox {
 
 /// A packet that reaches the far end of a flow's path.
 #[derive(Clone, Copy, Debug)]
-pub enum Arrival {
+pub enum ArrivedPacket {
     /// Segment and its CE mark.
     Segment(Segment, bool),
     /// Datagram: time of transmission, and length in bytes.

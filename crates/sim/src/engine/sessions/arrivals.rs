@@ -5,7 +5,7 @@ use super::event_heap::{EventHeap, SessionEvent};
 use crate::collections::slab::Slab;
 use crate::engine::transfer::OpenRequest;
 use crate::engine::transfer::Transfer;
-use crate::traffic::packet_trace::Trace;
+use crate::traffic::packet_trace::PacketTrace;
 use crate::traffic::session_params::{Incast, Poisson, Sessions, Web};
 use crate::traffic::source::Source;
 use rand_pcg::Pcg64Mcg;
@@ -15,7 +15,7 @@ use sojourn_aqm::units::{Span, Time};
 
 /// Source with its state.
 #[derive(Debug)]
-pub enum Kind {
+pub enum SessionSource {
     /// Parameters, and number of flows still to arrive.
     Poisson(Poisson, u64),
     /// Partition/aggregate queries.
@@ -25,7 +25,7 @@ pub enum Kind {
     /// Web users.
     Web(WebUsers),
     /// Recorded flows, with the index of the next row.
-    Trace { trace: Trace, start: Time, next: usize },
+    Trace { trace: PacketTrace, start: Time, next: usize },
 }
 
 /// State of partition/aggregate queries.
@@ -73,19 +73,21 @@ fn draw_host(hosts: &[Host], rng: &mut Pcg64Mcg) -> u32 {
     if hosts.len() == 1 { 0 } else { rng.below(cast::number(hosts.len())) }
 }
 
-impl Kind {
+impl SessionSource {
     /// Create the state of `source` and schedule its first event.
     pub fn new(
         source: &Source,
         [joins, start]: [Time; 2],
         events: &mut EventHeap,
         rng: &mut Pcg64Mcg,
-    ) -> Kind {
+    ) -> SessionSource {
         match source {
-            Source::Web(p) => Kind::Web(WebUsers::new(p.clone(), [joins, start], events, rng)),
+            Source::Web(p) => {
+                SessionSource::Web(WebUsers::new(p.clone(), [joins, start], events, rng))
+            }
             Source::Poisson(p) => {
                 events.push(start + p.arrivals().sample(rng), SessionEvent::Arrive);
-                Kind::Poisson(
+                SessionSource::Poisson(
                     Poisson { interval: Some(p.arrivals()), ..p.clone() },
                     p.number.unwrap_or(u64::MAX),
                 )
@@ -93,11 +95,11 @@ impl Kind {
             Source::Sessions(p) => {
                 events.push(start + p.interval.sample(rng), SessionEvent::Arrive);
                 let left = p.number.unwrap_or(u64::MAX);
-                Kind::Sessions { params: p.clone(), left, here: Slab::new() }
+                SessionSource::Sessions { params: p.clone(), left, here: Slab::new() }
             }
             Source::Incast(p) => {
                 events.push(start, SessionEvent::Arrive);
-                Kind::Incast(IncastQueries {
+                SessionSource::Incast(IncastQueries {
                     params: p.clone(),
                     left: p.number.unwrap_or(u64::MAX),
                     made: start,
@@ -110,7 +112,7 @@ impl Kind {
                     t.rows.first().map_or(Time::NEVER, |r| start + r.at),
                     SessionEvent::Arrive,
                 );
-                Kind::Trace { trace: t.clone(), start, next: 0 }
+                SessionSource::Trace { trace: t.clone(), start, next: 0 }
             }
             Source::Bulk(_) | Source::Transfers(_) | Source::Cbr(_) | Source::OnOff(_) => {
                 unreachable!("these sources do not use sessions")
@@ -143,7 +145,7 @@ impl Kind {
             reuse_connection: false,
         };
         match self {
-            Kind::Poisson(p, left) => {
+            SessionSource::Poisson(p, left) => {
                 *left -= 1;
                 let bytes = p.size.sample(rng).0;
                 let host = draw_host(hosts, rng);
@@ -152,7 +154,7 @@ impl Kind {
                 }
                 Some(open(host, bytes, 0))
             }
-            Kind::Sessions { params, left, here } => {
+            SessionSource::Sessions { params, left, here } => {
                 let session = match what {
                     SessionEvent::Next(session) => session,
                     _ => {
@@ -166,7 +168,7 @@ impl Kind {
                 let host = draw_host(hosts, rng);
                 Some(open(host, params.size.sample(rng).0, session))
             }
-            Kind::Trace { trace, start, next } => {
+            SessionSource::Trace { trace, start, next } => {
                 let row = trace.rows[*next];
                 *next += 1;
                 if let Some(row) = trace.rows.get(*next) {
@@ -174,11 +176,11 @@ impl Kind {
                 }
                 Some(open(row.flow, row.bytes, 0))
             }
-            Kind::Incast(queries) => {
+            SessionSource::Incast(queries) => {
                 queries.send_query(now, cast::number(hosts.len()), events, rng);
                 None
             }
-            Kind::Web(users) => users.act(now, what, stop, hosts, events, rng),
+            SessionSource::Web(users) => users.act(now, what, stop, hosts, events, rng),
         }
     }
 
@@ -191,7 +193,7 @@ impl Kind {
         rng: &mut Pcg64Mcg,
     ) {
         match self {
-            Kind::Sessions { params, here, .. } => {
+            SessionSource::Sessions { params, here, .. } => {
                 let left = here.get_mut(transfer.open.id);
                 *left -= 1;
                 if *left == 0 {
@@ -200,8 +202,9 @@ impl Kind {
                     events.push(now + params.gap.sample(rng), SessionEvent::Next(transfer.open.id));
                 }
             }
-            Kind::Web(users) => users.ended(now, &transfer.open, events, rng),
-            Kind::Poisson(..) | Kind::Incast(_) | Kind::Trace { .. } => {}
+            SessionSource::Web(users) => users.ended(now, &transfer.open, events, rng),
+            SessionSource::Poisson(..) | SessionSource::Incast(_) | SessionSource::Trace { .. } => {
+            }
         }
     }
 
@@ -213,7 +216,7 @@ impl Kind {
         events: &mut EventHeap,
         rng: &mut Pcg64Mcg,
     ) -> Option<(Time, Span)> {
-        let Kind::Incast(q) = self else { return None };
+        let SessionSource::Incast(q) = self else { return None };
         q.last = q.last.max(at);
         q.waiting -= 1;
         if q.waiting > 0 {

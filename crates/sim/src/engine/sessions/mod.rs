@@ -18,7 +18,7 @@ use crate::engine::transfer::{OpenRequest, Transfer};
 use crate::output::outcome;
 use crate::traffic::session_params::CompletionRule;
 use crate::traffic::source::Source;
-use arrivals::Kind;
+use arrivals::SessionSource;
 use event_heap::EventHeap;
 use rand_pcg::Pcg64Mcg;
 use serde_json::{Map, Value as Json};
@@ -71,7 +71,7 @@ pub struct SessionGroup {
     pub done: Vec<CompletedTransfer>,
     /// Completed queries: start time and duration until the last answer.
     pub queries: Vec<(Time, Span)>,
-    kind: Kind,
+    kind: SessionSource,
     events: EventHeap,
     rng: Pcg64Mcg,
     stop: Time,
@@ -92,7 +92,7 @@ impl SessionGroup {
         let start = joins + def.source.start().sample(&mut own_stream("start"));
         let mut rng = own_stream("source");
         let mut events = EventHeap::default();
-        let kind = Kind::new(&def.source, [joins, start], &mut events, &mut rng);
+        let kind = SessionSource::new(&def.source, [joins, start], &mut events, &mut rng);
         let until = match &def.source {
             Source::Poisson(p) => p.until,
             Source::Incast(p) => p.until,
@@ -212,6 +212,6 @@ impl SessionGroup {
 
     /// True if its transfers are answers to queries.
     pub fn has_queries(&self) -> bool {
-        matches!(self.kind, Kind::Incast(_))
+        matches!(self.kind, SessionSource::Incast(_))
     }
 }

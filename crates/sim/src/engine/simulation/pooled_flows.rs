@@ -1,7 +1,7 @@
 //! Pooled flows of groups of sessions: opening of connections, notification of their group.
 
 use super::Simulation;
-use crate::config::flows::{Route, delay_of};
+use crate::config::flows::{RoutePair, delay_of};
 use crate::config::scenario::Scenario;
 use crate::engine::flow::Flow;
 use crate::engine::transfer::OpenRequest;
@@ -23,7 +23,7 @@ pub struct PooledFlowOwner {
 #[derive(Debug)]
 pub struct Routes {
     /// Routes of all groups, one group after the other.
-    pub all: Vec<Route>,
+    pub all: Vec<RoutePair>,
     /// Index of the first route of each group.
     first_route: Vec<usize>,
     /// Propagation delay of each route, there and back.

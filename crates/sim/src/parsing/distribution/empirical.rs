@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Named distribution.
 #[derive(Debug)]
-pub struct Table {
+pub struct EmpiricalTable {
     /// Name.
     pub name: &'static str,
     /// Value in grains and the cumulative probability at it.
@@ -19,9 +19,9 @@ pub struct Table {
 }
 
 /// Flow-size distributions, in bytes.
-pub const TABLES: &[Table] = &[
+pub const TABLES: &[EmpiricalTable] = &[
     // Mean 1.711 MB.
-    Table {
+    EmpiricalTable {
         name: "web_search",
         points: &[
             (0, 0.0),
@@ -39,7 +39,7 @@ pub const TABLES: &[Table] = &[
         ],
     },
     // Mean 12.66 MB. The variant counted in packets differs above the 95th percentile.
-    Table {
+    EmpiricalTable {
         name: "data_mining",
         points: &[
             (0, 0.0),
@@ -70,7 +70,7 @@ pub struct Cdf {
 
 impl Cdf {
     /// Distribution of a named table.
-    pub fn from_named(table: &Table) -> Cdf {
+    pub fn from_named(table: &EmpiricalTable) -> Cdf {
         Cdf { name: Some(table.name), points: table.points.into() }
     }
 

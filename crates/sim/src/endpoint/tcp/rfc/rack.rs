@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 
 /// Transmission: byte range and transmission number.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct SentRange {
     start: u64,
     end: u64,
     number: u64,
@@ -30,9 +30,9 @@ struct Sent {
 #[derive(Clone, Debug, Default)]
 pub(super) struct RackState {
     /// First transmissions, ordered by number and thus by sequence number.
-    fresh: VecDeque<Sent>,
+    fresh: VecDeque<SentRange>,
     /// Retransmissions, ordered by number.
-    again: VecDeque<Sent>,
+    again: VecDeque<SentRange>,
     /// Lost segments not yet retransmitted, ordered by sequence number.
     lost: VecDeque<(u64, u64)>,
     lost_bytes: u64,
@@ -67,7 +67,7 @@ impl RackState {
 
     /// Record a transmission; `again` for a retransmission.
     pub fn sent(&mut self, start: u64, end: u64, again: bool) {
-        let sent = Sent { start, end, number: self.next };
+        let sent = SentRange { start, end, number: self.next };
         self.next += 1;
         if again { self.again.push_back(sent) } else { self.fresh.push_back(sent) }
     }
