@@ -13,8 +13,9 @@ import pytest
 import sojourn as sj
 from conftest import EXAMPLES, SMALL, Command
 from sojourn import _sojourn
+from sojourn.scenario import load
 from sojourn.scenario.advice import MOST, warnings_of
-from sojourn.scenario.load import load_tree, to_json
+from sojourn.scenario.load import load_tree
 from sojourn.scenario.overrides import apply
 
 CASES: dict[str, tuple[list[str], str]] = {
@@ -90,9 +91,7 @@ QUIET = {
 
 def canonical(settings: list[str], small: Path) -> Mapping[str, Any]:
     """Return the canonical small scenario with changes."""
-    tree: dict[str, Any] = json.loads(
-        _sojourn.canonical(to_json(apply(load_tree(small), settings)))
-    )
+    tree: dict[str, Any] = load.canonical(apply(load_tree(small), settings))
     return tree
 
 
@@ -120,10 +119,10 @@ def test_examples_give_no_warnings() -> None:
     files = [path for path in EXAMPLES.glob("*.toml") if path.name != "sweep.toml"]
     assert len(files) > 4
     for path in files:
-        assert warnings_of(json.loads(_sojourn.canonical(to_json(load_tree(path))))) == [], path
+        assert warnings_of(load.canonical(load_tree(path))) == [], path
     for spec in json.loads(_sojourn.specs())["disciplines"]:
         tree = apply(load_tree(EXAMPLES / "home-uplink.toml"), [f"bottleneck.qdisc={spec['name']}"])
-        found = warnings_of(json.loads(_sojourn.canonical(to_json(tree))))
+        found = warnings_of(load.canonical(tree))
         assert len(found) == (spec["name"] == "prio"), (spec["name"], found)
 
 

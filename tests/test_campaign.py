@@ -10,11 +10,11 @@ import pytest
 
 import sojourn as sj
 from conftest import Command
-from sojourn import _sojourn
 from sojourn._util import progress
 from sojourn._util.progress import Meter, amount
+from sojourn.engines import simulate
 from sojourn.result.result import Result
-from sojourn.scenario.load import load_tree, to_json
+from sojourn.scenario.load import load_tree, parse
 from sojourn.scenario.overrides import apply
 from sojourn.sweeps import compare
 
@@ -85,17 +85,17 @@ def test_an_interrupt_loses_no_finished_run(
     """Two of four runs finish before it; the next call makes the other two."""
     tree, out = load_tree(small), tmp_path / "runs"
     expected = compare.compare(tree, ["droptail", "codel"], seeds=2)
-    engine, calls, last = _sojourn.simulate, 0, 2
+    calls, last = 0, 2
 
-    def stops(text: str, ask: Any) -> Any:
+    def stops(*columns: Any) -> sj.Result:
         nonlocal calls
         calls += 1
         if calls > last:
             raise KeyboardInterrupt
-        return engine(text, ask)
+        return sj.Result(*columns)
 
     monkeypatch.setattr("os.cpu_count", lambda: 1)
-    monkeypatch.setattr(_sojourn, "simulate", stops)
+    monkeypatch.setattr(simulate, "Result", stops)
     with pytest.raises(KeyboardInterrupt):
         compare.compare(tree, ["droptail", "codel"], seeds=2, out=out)
     kept = sorted(path.name for path in out.iterdir())
@@ -151,7 +151,7 @@ def test_packets_are_counted_from_the_start(small: Path) -> None:
     """The count includes the warm-up, on every link."""
     told: list[tuple[float, int]] = []
     tree = apply(load_tree(small), ["duration=2000s", "warmup=1000s"])
-    _sojourn.simulate(to_json(tree), lambda share, packets: told.append((share, packets)))
+    parse(tree).simulate(lambda share, packets: told.append((share, packets)))
     assert len(told) > 10
     assert told == sorted(told)
     rate = told[-1][1] / (told[-1][0] * 2000)

@@ -55,7 +55,7 @@ def refusal(key: str, given: Any) -> str | None:
     (link if key == "qdisc" else flow)[key] = given
     tree = {"duration": "1s", "links": {"up": link, "down": {"rate": "10mbit"}}, "flows": [flow]}
     try:
-        _sojourn.canonical(to_json(tree))
+        _sojourn.ParsedScenario(to_json(tree)).canonical()
     except sj.InputError as error:
         place = PLACES[key] + "."
         return str(error).removeprefix(place) if str(error).startswith(place) else None

@@ -17,7 +17,7 @@ from sojourn.scenario.overrides import apply
 CHILD = """
 import hashlib, sys
 from sojourn import _sojourn
-summary, columns = _sojourn.simulate(open(sys.argv[1]).read(), None)
+summary, columns = _sojourn.ParsedScenario(open(sys.argv[1]).read()).simulate()
 digest = hashlib.sha256(summary.encode())
 for name in sorted(columns):
     digest.update(name.encode() + columns[name].tobytes())
@@ -37,7 +37,7 @@ def digest(tree: dict[str, Any], folder: Path) -> str:
 
 def raw(tree: dict[str, Any]) -> tuple[str, dict[str, bytes]]:
     """Return all output of a run in this process."""
-    summary, columns = _sojourn.simulate(to_json(tree), None)
+    summary, columns = _sojourn.ParsedScenario(to_json(tree)).simulate()
     return summary, {name: column.tobytes() for name, column in columns.items()}
 
 

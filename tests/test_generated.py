@@ -13,7 +13,7 @@ import header
 import sojourn as sj
 import step
 from sojourn import _sojourn
-from sojourn.scenario.load import to_json
+from sojourn.scenario import load
 
 ROOT = Path(__file__).parent.parent
 
@@ -53,7 +53,7 @@ def test_every_model_is_public_and_runs() -> None:
             links={"up": sj.Link(rate="1mbit", qdisc=qdisc)},
             flows=[sj.Flow(name="f", path=["up"], source=source, tcp=tcp, rtt="10ms")],
         )
-        canonical = json.loads(_sojourn.canonical(to_json(scenario)))
+        canonical = load.canonical(scenario)
         flow = canonical["flows"][0]
         found = {"qdisc": canonical["links"]["up"]["qdisc"], **flow}[base]
         assert found["name"] == type(model).__struct_config__.tag

@@ -26,7 +26,7 @@ def planned(*flows: dict[str, Any]) -> Plan:
     links = {"up": {"rate": "10mbit"}}
     given = [{"name": "abc"[i], "path": ["up"]} | flow for i, flow in enumerate(flows)]
     tree = {"duration": "2s", "links": links, "flows": given}
-    return plan(json.loads(_sojourn.canonical(json.dumps(tree))))
+    return plan(json.loads(_sojourn.ParsedScenario(json.dumps(tree)).canonical()))
 
 
 def test_defaults_are_those_of_the_kernel() -> None:

@@ -1,14 +1,13 @@
 """`sj.load` returns typed objects that mean the same as the file."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import sojourn as sj
-from sojourn import _sojourn
-from sojourn.scenario.load import load_tree, to_json, tree_of
+from sojourn.scenario import load
+from sojourn.scenario.load import load_tree, tree_of
 
 EXAMPLES = [
     file
@@ -19,7 +18,7 @@ EXAMPLES = [
 
 def canonical(scenario: Any) -> Any:
     """Return the canonical form of a scenario."""
-    return json.loads(_sojourn.canonical(to_json(scenario)))
+    return load.canonical(scenario)
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from sojourn import _sojourn, metrics
+from sojourn import metrics
 from sojourn.metrics import METRICS
 from sojourn.result.result import Array, Result
 from sojourn.result.select import ideal_fct_s
-from sojourn.scenario.load import to_json
+from sojourn.scenario.load import canonical
 
 SCENARIO: dict[str, Any] = {
     "duration": "110s",
@@ -62,7 +62,7 @@ def made(
     columns: Mapping[str, Any] | None = None, change: Mapping[str, Any] | None = None
 ) -> Result:
     """Return a Result of the scenario (with `change`) with the given columns."""
-    scenario = json.loads(_sojourn.canonical(to_json({**SCENARIO, **(change or {})})))
+    scenario = canonical({**SCENARIO, **(change or {})})
     summary = {"scenario": scenario, "links": {"l": LINK}, "flows": FLOWS}
     given: dict[str, Any] = {
         "fct/start_s": [],

@@ -170,7 +170,7 @@ def test_paper_is_consistent(name: str) -> None:
         assert needs <= set(experiments)
         for experiment in experiments.values():
             for run in experiment.runs()[:: experiment.seeds]:
-                _sojourn.canonical(to_json(run.scenario))
+                _sojourn.ParsedScenario(to_json(run.scenario)).canonical()
     numbers = {figure.number for figure in one.figures}
     for claim in one.claims:
         assert set(claim.figure.split(", ")) <= numbers | {""}, claim.id

@@ -40,7 +40,7 @@ def test_every_point_is_a_scenario(full: bool) -> None:
         assert experiment.seeds >= 2
         for labels, tree in experiment.points:
             assert labels
-            _sojourn.canonical(to_json(tree))
+            _sojourn.ParsedScenario(to_json(tree)).canonical()
 
 
 def test_claims_and_figures_refer_to_existing_ones() -> None:

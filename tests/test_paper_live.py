@@ -20,7 +20,7 @@ from sojourn.reproduction import live as reproduction_live
 from sojourn.reproduction import paper, report
 from sojourn.reproduction import run as reproduction_run
 from sojourn.reproduction.paper import Experiment, Paper, Point
-from sojourn.scenario.load import to_json
+from sojourn.scenario.load import canonical
 from sojourn.sweeps.runner import key_of
 from sojourn.sweeps.store import Store
 
@@ -148,7 +148,7 @@ def test_live_experiments_run_on_the_kernel(name: str, full: bool) -> None:
         assert {frozenset(point) for point, _ in runs.points} == labels
         assert runs.measure is simulated[experiment].measure
         for run in runs.runs():
-            assert plan(json.loads(_sojourn.canonical(to_json(run.scenario)))).warnings == []
+            assert plan(canonical(run.scenario)).warnings == []
 
 
 def test_full_mode_omits_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

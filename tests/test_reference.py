@@ -16,7 +16,8 @@ import structs
 from conftest import EXAMPLES, Command
 from sojourn import _sojourn
 from sojourn.cli import reference
-from sojourn.scenario.load import load_tree, to_json
+from sojourn.scenario import load
+from sojourn.scenario.load import load_tree
 from test_readme import blocks
 
 ROOT = EXAMPLES.parent
@@ -48,7 +49,7 @@ def places(tree: Any, path: str) -> list[dict[str, Any]]:
 
 def canonical(tree: Any) -> Any:
     """Return a scenario with every default."""
-    return json.loads(_sojourn.canonical(json.dumps(tree)))
+    return json.loads(_sojourn.ParsedScenario(json.dumps(tree)).canonical())
 
 
 def test_every_key_is_in_the_example() -> None:
@@ -163,7 +164,7 @@ def test_files_of_the_reference_are_read(tmp_path: Path) -> None:
                 f'duration = "10s"\n[links.up]\nrate = "1mbit"\n{link}\n'
                 f'[[flows]]\nname = "f"\npath = ["up"]\n{source}\n'
             )
-            found[key["name"]] = json.loads(_sojourn.canonical(to_json(load_tree(file))))
+            found[key["name"]] = load.canonical(load_tree(file))
     assert found["file"]["links"]["up"]["trace"] == {"opportunities_ms": [1, 3, 3, 8]}
     assert found["bin_ms"]["links"]["up"]["trace"]["repeat"] == "100ms"
     assert found["repeat"]["links"]["up"]["trace"]["repeat"] == "60s"

@@ -62,7 +62,7 @@ def test_every_case_is_a_scenario(file: File) -> None:
     some = list(cases(file))
     assert some
     for case in some:
-        _sojourn.canonical(json.dumps(case.file.play(1, case.key)))
+        _sojourn.ParsedScenario(json.dumps(case.file.play(1, case.key))).canonical()
         assert all(np.isfinite(case.theirs(m)).all() for m in case.file.metrics)
 
 

@@ -44,7 +44,7 @@ def engine() -> float:
         tree["links"]["up"]["qdisc"], tree["flows"][0]["count"] = law, count
         texts = [to_json({**tree, "seed": seed}) for seed in range(1, SEEDS + 1)]
         for text in texts:
-            _sojourn.simulate(text, None)
+            _sojourn.ParsedScenario(text).simulate()
     return time.perf_counter() - start
 
 

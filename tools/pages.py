@@ -104,7 +104,7 @@ def _has_tables(value: Any) -> bool:
 
 def scenario_page() -> str:
     """Return docs/scenario.md."""
-    whole = json.loads(_sojourn.canonical(json.dumps(tomllib.loads(MINIMAL))))
+    whole = json.loads(_sojourn.ParsedScenario(json.dumps(tomllib.loads(MINIMAL))).canonical())
     qdisc, tcp = whole["links"]["up"]["qdisc"], whole["flows"][0]["tcp"]
     lines = [
         "# The scenario file",

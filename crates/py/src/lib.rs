@@ -6,6 +6,7 @@
 mod live;
 #[cfg(target_os = "linux")]
 mod network;
+mod scenario;
 mod script;
 
 use numpy::{IntoPyArray, PyReadonlyArray1};
@@ -16,7 +17,7 @@ use pyo3::types::PyDict;
 use serde_json::{Map, Value as Json};
 use sojourn_aqm::{Bytes, Ecn, Rate, Span, Time};
 use sojourn_sim::config::links::LinkConfig;
-use sojourn_sim::{Arrival, Column, Decision, Progress, ReplayOptions, Scenario};
+use sojourn_sim::{Arrival, Column, Decision, Progress, ReplayOptions};
 
 create_exception!(
     sojourn._sojourn,
@@ -124,6 +125,9 @@ mod _sojourn {
     use super::network::{Network, enter_network};
 
     #[pymodule_export]
+    use super::scenario::ParsedScenario;
+
+    #[pymodule_export]
     use super::script::Script;
 
     /// Return the version of sojourn.
@@ -142,14 +146,6 @@ mod _sojourn {
     #[pyfunction]
     fn nearest(name: &str, known: Vec<String>) -> Option<String> {
         sojourn_aqm::error::nearest(name, known.iter().map(String::as_str)).map(String::from)
-    }
-
-    /// Validate a scenario and return it as canonical JSON: all defaults explicit, all names
-    /// canonical.
-    #[pyfunction]
-    fn canonical(scenario_json: &str) -> PyResult<String> {
-        let scenario = Scenario::from_json(scenario_json).map_err(refused)?;
-        Ok(scenario.canonical().to_string())
     }
 
     /// Validate a part of a scenario: `kind` is qdisc, tcp, source, link or flow.
@@ -175,26 +171,6 @@ mod _sojourn {
         sojourn_sim::parsing::parse::parse_call(text).map_err(refused)
     }
 
-    /// Run a scenario; return its summary as JSON and its columns.
-    ///
-    /// `progress` is called with the fraction of the simulated time that has passed and the number
-    /// of packets sent by links. If it returns False, or a signal has arrived, the run is stopped
-    /// with KeyboardInterrupt.
-    #[pyfunction]
-    fn simulate<'py>(
-        py: Python<'py>,
-        scenario_json: &str,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<(String, Bound<'py, PyDict>)> {
-        let scenario = Scenario::from_json(scenario_json).map_err(refused)?;
-        let outcome = interruptible(py, progress.as_ref(), |ask| sojourn_sim::run(&scenario, ask))?;
-        let columns = PyDict::new(py);
-        for (name, column) in outcome.columns {
-            columns.set_item(name, array(py, column))?;
-        }
-        Ok((outcome.summary.to_string(), columns))
-    }
-
     /// Return all disciplines, TCPs and sources with their parameters as JSON.
     #[pyfunction]
     fn specs() -> String {
@@ -205,7 +181,7 @@ mod _sojourn {
     /// the first periodic update of the discipline (a duration with unit), None for one period
     /// after the first arrival. `xorshift32` is the seed of that generator, None for the usual
     /// random numbers. `htb_burst` is the burst of a token bucket in place of the link. `progress`
-    /// is as for [`simulate`], with the fraction of arrivals processed.
+    /// is as for a simulation, with the fraction of arrivals processed.
     #[pyfunction]
     #[pyo3(signature = (t_ns, flow, size, ecn, qdisc_json, rate, follow_dropped, follow_marked,
                         progress, timer_phase=None, xorshift32=None, htb_burst=None))]

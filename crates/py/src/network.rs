@@ -1,7 +1,8 @@
 //! Python bindings of a live network: a scenario's links and paths between two descriptors.
 
 use crate::live::{LinkChanges, fidelity, line};
-use crate::{InputError, array, refused};
+use crate::scenario::ParsedScenario;
+use crate::{InputError, array};
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -127,8 +128,8 @@ impl Network {
     /// Start moving packets between two descriptors, which stay open for the caller: the devices of
     /// the senders and of the receivers, along the paths of the scenario.
     #[new]
-    fn new(senders: i32, receivers: i32, scenario_json: &str) -> PyResult<Network> {
-        let scenario = Scenario::from_json(scenario_json).map_err(refused)?;
+    fn new(senders: i32, receivers: i32, parsed: &ParsedScenario) -> PyResult<Network> {
+        let scenario = parsed.scenario.clone();
         let pairs: Vec<HostPair> = scenario
             .flows()
             .iter()

@@ -1,11 +1,11 @@
 //! Python bindings of scripts: the actions of a scenario's applications over time.
 
-use crate::{array, refused};
+use crate::array;
+use crate::scenario::ParsedScenario;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::Time;
-use sojourn_sim::Scenario;
 use sojourn_sim::engine::application::Amount;
 use sojourn_sim::engine::script::{self, Action};
 
@@ -51,13 +51,13 @@ impl Script {
 #[pymethods]
 impl Script {
     #[new]
-    fn new(scenario_json: &str) -> PyResult<Script> {
-        let scenario = Scenario::from_json(scenario_json).map_err(refused)?;
+    fn new(parsed: &ParsedScenario) -> Script {
+        let scenario = parsed.scenario.clone();
         let group = |def: &sojourn_sim::config::flows::FlowConfig| {
             (def.name().to_string(), def.tcp().is_some())
         };
         let groups = scenario.flows().iter().map(group).collect();
-        Ok(Script { script: Some(script::Script::new(scenario)), groups })
+        Script { script: Some(script::Script::new(scenario)), groups }
     }
 
     /// Return the rows of the result: name, group, True for TCP.

@@ -130,6 +130,7 @@ def run(
     """Run a scenario."""
     from sojourn._util.files import check_file
     from sojourn.result import folders
+    from sojourn.scenario.load import canonical, parse
     from sojourn.scenario.overrides import check_tcp_flows, is_live, with_samples
 
     if packet_log and out is None:
@@ -147,14 +148,15 @@ def run(
             tree = with_samples(tree)
         if packet_log:
             tree = {**tree, "packet_log": True}
-        canonical = _canonical(tree)
-    check_tcp_flows(canonical, flow or ())
+        parsed = parse(tree)
+    tree = canonical(parsed)
+    check_tcp_flows(tree, flow or ())
     if plot is not None:
         from sojourn.plotting.run import ENDINGS
 
         check_file(plot, ENDINGS)
     if out is not None:
-        folders.claim_run(out, canonical, engine, force=force)
+        folders.claim_run(out, tree, engine, force=force)
 
     with _about(file):
         if real:
@@ -163,14 +165,14 @@ def run(
             from sojourn.live.emulate import emulate
 
             try:
-                result = emulate(tree, progress=True, command=_command_line())
+                result = emulate(parsed, progress=True, command=_command_line())
             except netdev.NoRightError:
                 live_link.enter_own_network(sys.argv[1:])
                 raise
         else:
             from sojourn.engines.simulate import simulate
 
-            result = simulate(tree, progress=True, command=_command_line())
+            result = simulate(parsed, progress=True, command=_command_line())
     if out is not None:
         result.save(out, force=force)
     if plot is not None:
@@ -229,16 +231,15 @@ def compare(
 ) -> None:
     """Run a scenario under several disciplines with the same buffer."""
     from sojourn._util.files import check_file
-    from sojourn.scenario.overrides import compared_link, with_samples
+    from sojourn.scenario.overrides import with_samples
     from sojourn.scenario.variants import split
     from sojourn.sweeps import compare as sweeps_compare
 
     look: Look = {"title": title, "size": size, "style": style}
     check_look(look, plot)
     tree = _scenario(file, settings, seed)
-    with _about(file):
-        where = compared_link(tree, link)
-        if plot:
+    if plot:
+        with _about(file):
             tree = with_samples(tree)
     if export is not None:
         check_file(export, (".tex",))
@@ -250,7 +251,7 @@ def compare(
         runs = sweeps_compare.compare(
             tree,
             [name for given in qdisc for name in split(given)],
-            link=where,
+            link=link,
             seeds=1 if seeds is None else seeds,
             progress=True,
             command=_command_line(),
@@ -260,7 +261,7 @@ def compare(
     if plot is not None:
         from sojourn.plotting.comparison import draw_comparison
 
-        draw_comparison(runs, where, plot, **look)
+        draw_comparison(runs, runs.link, plot, **look)
     if as_json:
         from sojourn import __version__
 
@@ -272,13 +273,13 @@ def compare(
     else:
         from sojourn.display.summary import comparison as comparison_report
 
-        comparison_report(runs, where)
+        comparison_report(runs, runs.link)
     if export is not None:
         from sojourn.display import latex
         from sojourn.display.summary import compared, comparison_seeds, comparison_table
 
-        note = f"{compared(runs, where)}; {comparison_seeds(runs)}"
-        latex.write(comparison_table(runs, where)[0], export, note)
+        note = f"{compared(runs, runs.link)}; {comparison_seeds(runs)}"
+        latex.write(comparison_table(runs, runs.link)[0], export, note)
 
 
 @app.command()
@@ -387,20 +388,12 @@ def _scenario(file: Path, settings: list[str] | None, seed: int | None) -> dict[
 
 def _with_qdisc(tree: dict[str, Any], qdisc: str | None, link: str | None) -> dict[str, Any]:
     """Return a scenario with the discipline of `--qdisc` on the link of `--link`."""
+    from sojourn.scenario.load import canonical
     from sojourn.scenario.overrides import compared_link, with_qdisc
 
     if qdisc is None:
         raise InputError("--link: has no effect without --qdisc")
-    return with_qdisc(tree, qdisc, compared_link(tree, link))
-
-
-def _canonical(tree: dict[str, Any]) -> dict[str, Any]:
-    """Return the canonical scenario. Raises InputError if it is invalid."""
-    from sojourn import _sojourn
-    from sojourn.scenario.load import to_json
-
-    canonical: dict[str, Any] = json.loads(_sojourn.canonical(to_json(tree)))
-    return canonical
+    return with_qdisc(tree, qdisc, compared_link(canonical(tree), link))
 
 
 @contextmanager

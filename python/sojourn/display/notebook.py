@@ -3,12 +3,10 @@
 The notebook's colours and fonts are used, light or dark. All text is escaped.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.units import counted
 from sojourn.display.summary import (
@@ -23,7 +21,7 @@ from sojourn.display.table import Table
 from sojourn.result.result import Result
 from sojourn.scenario import describe
 from sojourn.scenario.keys import Scenario
-from sojourn.scenario.load import to_json
+from sojourn.scenario.load import canonical
 from sojourn.sweeps.compare import Comparison
 
 ROWS = 30
@@ -45,7 +43,7 @@ def html(shown: object) -> str | None:
 def of_scenario(scenario: Scenario) -> str:
     """Return tables of the links and flows of a scenario, and the number of its changes."""
     try:
-        tree = json.loads(_sojourn.canonical(to_json(scenario)))
+        tree = canonical(scenario)
     except InputError as error:
         message = f"This scenario is not valid: {error}"
         return f"<div><p>{escape(message)}</p><pre>{escape(repr(scenario)[:2000])}</pre></div>"

@@ -1,23 +1,17 @@
 """Run scenarios in the simulator: one, or many in parallel threads."""
 
-import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from pathlib import Path
-from typing import Any, TypeAlias
 
-from sojourn import _sojourn
+from sojourn._sojourn import ParsedScenario
 from sojourn._util.progress import Meter
 from sojourn._util.units import seconds
 from sojourn.result.result import Result
 from sojourn.scenario.advice import warn
-from sojourn.scenario.load import Scenario, load_tree, to_json
-
-Described: TypeAlias = Scenario | Mapping[str, Any] | str | Path
-"""A scenario as a Scenario, as a mapping, or as the path of a file."""
+from sojourn.scenario.load import Described, canonical, parse
 
 
 def simulate(
@@ -71,9 +65,9 @@ def simulate(
     """
     if not callable(progress):
         return simulate_many([scenario], progress=progress, command=command, jobs=1)[0]
-    text, ask = as_text(scenario), progress
-    warn([json.loads(_sojourn.canonical(text))])
-    summary, columns = _sojourn.simulate(text, lambda share, _: ask(share))
+    parsed, ask = parse(scenario), progress
+    warn([canonical(parsed)])
+    summary, columns = parsed.simulate(lambda share, _: ask(share))
     return Result(summary, columns, command)
 
 
@@ -119,22 +113,22 @@ def simulate_many(
     ScenarioWarning
         If a scenario is valid but probably not what was intended.
     """
-    texts = [as_text(scenario) for scenario in scenarios]
-    trees = [json.loads(_sojourn.canonical(text)) for text in texts]
+    parsed = [parse(scenario) for scenario in scenarios]
+    trees = [canonical(one) for one in parsed]
     warn(trees)
     lasting = [seconds(tree["duration"]) for tree in trees]
-    return run_texts(texts, lasting, progress, command, jobs, finished)
+    return run_parsed(parsed, lasting, progress, command, jobs, finished)
 
 
-def run_texts(
-    texts: Sequence[str],
+def run_parsed(
+    scenarios: Sequence[ParsedScenario],
     lasting: Sequence[float],
     progress: bool = False,
     command: Sequence[str] = (),
     jobs: int | None = None,
     finished: Callable[[int, Result], object] | None = None,
 ) -> list[Result]:
-    """Run validated scenarios, given as JSON with their durations in seconds.
+    """Run parsed scenarios; `lasting` are their durations in seconds.
 
     The other parameters are those of `simulate_many`.
     """
@@ -151,17 +145,17 @@ def run_texts(
                 meter.tell(i, share, sent)
                 return not stop.is_set()
 
-            result = Result(*_sojourn.simulate(texts[i], go_on), command)
+            result = Result(*scenarios[i].simulate(go_on), command)
             meter.tell(i, 1.0, packets)
             if finished is not None:
                 with telling:
                     finished(i, result)
             return result
 
-        if jobs == 1 or len(texts) == 1:
-            return [one(i) for i in range(len(texts))]
+        if jobs == 1 or len(scenarios) == 1:
+            return [one(i) for i in range(len(scenarios))]
         with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
-            futures = [pool.submit(one, i) for i in range(len(texts))]
+            futures = [pool.submit(one, i) for i in range(len(scenarios))]
             try:
                 done, _ = wait(futures, return_when=FIRST_EXCEPTION)
                 for failed in (future for future in done if future.exception()):
@@ -170,8 +164,3 @@ def run_texts(
             finally:
                 stop.set()
                 pool.shutdown(cancel_futures=True)
-
-
-def as_text(scenario: Described) -> str:
-    """Return a scenario as the JSON text that the Rust core reads."""
-    return to_json(load_tree(scenario) if isinstance(scenario, str | Path) else scenario)

@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 
 from sojourn import _sojourn
-from sojourn._sojourn import InputError
+from sojourn._sojourn import InputError, ParsedScenario
 from sojourn._util.progress import Meter
 from sojourn._util.units import seconds
-from sojourn.engines.simulate import Described, as_text
 from sojourn.live import netdev, testbed
 from sojourn.live.flow_stats import Row
 from sojourn.live.kernel_config import Plan, plan
@@ -30,6 +29,7 @@ from sojourn.live.traffic import TrafficGenerator
 from sojourn.result.result import Array, Result
 from sojourn.result.select import nearest_rank
 from sojourn.scenario.advice import warn
+from sojourn.scenario.load import Described, canonical, parse
 
 _LOOK_S = 0.1
 """Interval between updates of the progress, in seconds."""
@@ -69,19 +69,19 @@ def emulate(
     """
     if not sys.platform.startswith("linux"):
         raise InputError("real packets require Linux")
-    text = _sojourn.canonical(as_text(scenario))
-    tree = json.loads(text)
+    parsed = parse(scenario)
+    tree = canonical(parsed)
     how = plan(tree)
     warn([tree])
     netdev.check_tools()
     _allow_sockets()
-    traffic = TrafficGenerator(tree, text, how)
+    traffic = TrafficGenerator(tree, parsed, how)
     ended: list[tuple[str, dict[str, Array]]] = []
     errors: list[BaseException] = []
 
     def work() -> None:
         try:
-            ended.append(_run(traffic, text, how))
+            ended.append(_run(traffic, parsed, how))
         except BaseException as error:  # raised again in the calling thread
             errors.append(error)
 
@@ -113,7 +113,9 @@ def _allow_sockets() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def _run(traffic: TrafficGenerator, text: str, how: Plan) -> tuple[str, dict[str, Array]]:
+def _run(
+    traffic: TrafficGenerator, parsed: ParsedScenario, how: Plan
+) -> tuple[str, dict[str, Array]]:
     """Create the testbed, run, and remove it; return summary and columns of the links."""
     with ExitStack() as stack:
         try:
@@ -129,7 +131,7 @@ def _run(traffic: TrafficGenerator, text: str, how: Plan) -> tuple[str, dict[str
             raise InputError(f"cannot create the networks: {error.strerror or error}") from None
         realtime = start_in_realtime()
         try:
-            between = _sojourn.Network(devices[0], devices[1], text)
+            between = _sojourn.Network(devices[0], devices[1], parsed)
         finally:
             end_realtime()
         try:

@@ -5,15 +5,14 @@ route between them; the others are socket options.
 """
 
 import functools
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.units import bytes_of, seconds
+from sojourn.scenario.load import canonical
 
 CONTROLS = {
     "reno": "reno",
@@ -178,5 +177,5 @@ def _usual(tcp: str) -> dict[str, Any]:
     """Return the canonical form of a TCP with default parameters."""
     flow = {"name": "one", "path": ["one"], "tcp": tcp}
     tree = {"duration": "1s", "links": {"one": {"rate": "1bit"}}, "flows": [flow]}
-    found: dict[str, Any] = json.loads(_sojourn.canonical(json.dumps(tree)))["flows"][0]["tcp"]
+    found: dict[str, Any] = canonical(tree)["flows"][0]["tcp"]
     return found

@@ -4,7 +4,6 @@ A run at 10 Mbit/s needs a tenth to a quarter of a core, so a machine can run se
 row of results has the lateness of packets and applications, and the warnings of its run.
 """
 
-import json
 import multiprocessing
 import os
 import signal
@@ -17,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _sojourn
+from sojourn._sojourn import ParsedScenario
 from sojourn.live import netdev
 from sojourn.live.emulate import emulate
 from sojourn.live.kernel_config import plan
 from sojourn.live.signals import TO_COMMAND, held_back
 from sojourn.result.result import Result
-from sojourn.scenario.load import to_json
+from sojourn.scenario.load import canonical
 from sojourn.sweeps import runner
 from sojourn.sweeps.runner import Engine, Made, Measure, Row, Run
 
@@ -61,7 +61,7 @@ def check(runs: Sequence[Run]) -> None:
         If the process may not create network devices.
     """
     for run in runs:
-        plan(json.loads(_sojourn.canonical(to_json(run.scenario))))
+        plan(canonical(run.scenario))
     netdev.check_tools()
     netdev.check_right()
 
@@ -124,11 +124,11 @@ class _Workers(ProcessPoolExecutor):
             return super().submit(*args, **kwargs)
 
 
-def work(chunk: Sequence[tuple[str, Measure]]) -> list[tuple[Row, int]]:
+def work(chunk: Sequence[tuple[ParsedScenario, Measure]]) -> list[tuple[Row, int]]:
     """Run scenarios one after the other; return the row and the number of packets of each."""
     done = []
-    for text, measure in chunk:
-        result = emulate(json.loads(text), progress=_goes_on)
+    for parsed, measure in chunk:
+        result = emulate(parsed, progress=_goes_on)
         packets = int(result.summary["live"]["delivered_packets"])
         done.append(({**measure(result), **fidelity(result)}, packets))
     return done

@@ -9,6 +9,7 @@ from contextlib import ExitStack, suppress
 from typing import Any
 
 from sojourn import _sojourn
+from sojourn._sojourn import ParsedScenario
 from sojourn._util.units import seconds
 from sojourn.live import sockets
 from sojourn.live.flow_stats import FlowStats
@@ -24,8 +25,8 @@ _LOOK_S = 0.1
 class TrafficGenerator:
     """Traffic sources of a canonical scenario, and the statistics of its flows."""
 
-    def __init__(self, scenario: Mapping[str, Any], text: str, plan: Plan) -> None:
-        self.script = _sojourn.Script(text)
+    def __init__(self, scenario: Mapping[str, Any], parsed: ParsedScenario, plan: Plan) -> None:
+        self.script = _sojourn.Script(parsed)
         self.plan = plan
         self.stats = FlowStats(self.script.rows(), scenario)
         self.rows = self.stats.rows

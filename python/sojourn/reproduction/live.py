@@ -5,14 +5,12 @@ The same scenarios are also simulated, into the same store under other keys; `si
 the two.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.units import seconds
 from sojourn.live import runner
@@ -20,7 +18,7 @@ from sojourn.plotting.run import new_figure, styled
 from sojourn.reproduction import paper, side_by_side
 from sojourn.reproduction.claims import Claim, Judged, NoRunsError, Runs, judge
 from sojourn.reproduction.paper import Figure, Outcome, Paper, Played
-from sojourn.scenario.load import to_json
+from sojourn.scenario.load import canonical
 from sojourn.sweeps.runner import Made, Run, campaign
 
 _LATE = re.compile(r"more than [\d.]+ ms")
@@ -107,7 +105,7 @@ def _can_be_shown(figure: Figure, runs: Runs) -> bool:
 
 def _numbers(runs: Sequence[Run], made: Made) -> dict[str, Any]:
     """Return the kernel, the lengths of the runs, their lateness, and their warnings."""
-    trees = [json.loads(_sojourn.canonical(to_json(it.scenario))) for it in runs]
+    trees = [canonical(it.scenario) for it in runs]
     warned = [row["warned"] for row in made.rows if row["warnings"]]
     lateness = {
         key: max((row[key] for row in made.rows if row[key] is not None), default=None)

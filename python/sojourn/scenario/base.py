@@ -16,7 +16,7 @@ LINK_TRACE = ("link", "trace")
 """The field of a link that the check of a link omits."""
 
 
-class _Checked(type(msgspec.Struct)):  # type: ignore[misc]
+class _Checked(msgspec.StructMeta):
     """Metaclass: an unknown keyword raises TypeError with the nearest name."""
 
     def __call__(cls, *args: Any, **fields: Any) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from sojourn._sojourn import InputError
+from sojourn._sojourn import InputError, ParsedScenario
 from sojourn._util.inputs import bytes_of_file, text_of
 from sojourn.scenario import packet_trace
 from sojourn.scenario.keys import Change, Flow, Link, Scenario
@@ -18,17 +18,23 @@ from sojourn.scenario.plain import plain
 
 __all__ = [
     "Change",
+    "Described",
     "Flow",
     "Link",
     "Scenario",
     "Table",
+    "canonical",
     "load_tree",
+    "parse",
     "plain",
     "to_json",
     "tree_of",
 ]
 
 Table: TypeAlias = dict[str, Any]
+
+Described: TypeAlias = Scenario | Mapping[str, Any] | str | Path | ParsedScenario
+"""A scenario as a Scenario, as a mapping, as the path of a file, or already parsed."""
 
 
 def load_tree(path: str | Path) -> Table:
@@ -97,6 +103,26 @@ def beside(folder: Path, tree: Table) -> Table:
                 link["trace"]["file"] = str(folder / file)
     whole: Table = packet_trace.inline(tree, folder)
     return whole
+
+
+def parse(scenario: Described) -> ParsedScenario:
+    """Validate a scenario in any form. A scenario that is already parsed is returned as it is.
+
+    Raises
+    ------
+    InputError
+        If the scenario is invalid. The message names the path of the key.
+    """
+    if isinstance(scenario, ParsedScenario):
+        return scenario
+    given = load_tree(scenario) if isinstance(scenario, str | Path) else scenario
+    return ParsedScenario(to_json(given))
+
+
+def canonical(scenario: Described) -> Table:
+    """Return a scenario with all defaults and canonical names. Raises InputError if invalid."""
+    tree: Table = json.loads(parse(scenario).canonical())
+    return tree
 
 
 def to_json(scenario: "Scenario | Mapping[str, Any]") -> str:

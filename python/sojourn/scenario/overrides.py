@@ -4,17 +4,15 @@ Functions return changed copies unless they are documented to work in place. Rus
 """
 
 import copy
-import json
 import re
 import tomllib
 from collections.abc import Sequence
 from typing import Any
 
-from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import brief, near, shown
 from sojourn._util.units import seconds
-from sojourn.scenario.load import Scenario, Table, to_json
+from sojourn.scenario.load import Scenario, Table, canonical
 from sojourn.scenario.variants import table, with_buffer
 
 KEYS = Scenario.__struct_fields__
@@ -98,12 +96,12 @@ def with_samples(tree: Table) -> Table:
     """
     if "sample" in tree:
         return tree
-    canonical = json.loads(_sojourn.canonical(to_json(tree)))
-    flows = canonical["flows"]
-    columns = 12 * len(canonical["links"]) + 4 * len(flows)
+    whole = canonical(tree)
+    flows = whole["flows"]
+    columns = 12 * len(whole["links"]) + 4 * len(flows)
     columns += 2 * sum(flow["count"] for flow in flows) * tree.get("sample_flows", True)
     samples = max(1, min(SAMPLES, NUMBERS // columns))
-    return {**tree, "sample": f"{max(1, round(seconds(canonical['duration']) / samples * 1e6))}us"}
+    return {**tree, "sample": f"{max(1, round(seconds(whole['duration']) / samples * 1e6))}us"}
 
 
 def with_qdisc(tree: Table, given: Any, link: str) -> Table:
@@ -117,25 +115,24 @@ def with_qdisc(tree: Table, given: Any, link: str) -> Table:
     return tree
 
 
-def compared_link(tree: Table, chosen: str | None) -> str:
-    """Return the link whose discipline is compared.
+def compared_link(whole: Table, chosen: str | None) -> str:
+    """Return the link of a canonical scenario whose discipline is compared.
 
     This is `chosen`, or the link called bottleneck, or the first link on the path of the first
     flow.
     """
-    canonical = json.loads(_sojourn.canonical(to_json(tree)))
-    links = list(canonical["links"])
+    links = list(whole["links"])
     if chosen is not None:
         if chosen not in links:
             raise InputError(f"--link: unknown link {shown(chosen)}{near(chosen, links)}")
         return chosen
-    first: str = canonical["flows"][0]["path"][0]
+    first: str = whole["flows"][0]["path"][0]
     return "bottleneck" if "bottleneck" in links else first
 
 
-def check_tcp_flows(canonical: Table, names: Sequence[str]) -> None:
+def check_tcp_flows(whole: Table, names: Sequence[str]) -> None:
     """Raise InputError if one of `names` is neither a TCP flow nor a group of TCP flows."""
-    counts = {flow["name"]: flow["count"] for flow in canonical["flows"] if "tcp" in flow}
+    counts = {flow["name"]: flow["count"] for flow in whole["flows"] if "tcp" in flow}
     for name in names:
         group, _, number = name.rpartition(".")
         member = number.isdecimal() and int(number) < counts.get(group, 0) > 1
@@ -201,7 +198,7 @@ def _element(elements: list[Any], key: str) -> Any:
 
 def _default_name(tree: Table, path: list[str]) -> str:
     """Return the name of the default discipline, TCP or source at `path`."""
-    node = json.loads(_sojourn.canonical(to_json(tree)))
+    node = canonical(tree)
     for key in path:
         node = _element(node, key) if isinstance(node, list) else node.get(key, {})
     if "name" not in node:

@@ -13,7 +13,7 @@ from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn.scenario.base import Model
 from sojourn.scenario.keys import Change, Flow, Link, Scenario
-from sojourn.scenario.load import Table, load_tree, to_json
+from sojourn.scenario.load import Table, load_tree, parse
 from sojourn.scenario.overrides import read_value
 from sojourn.scenario.variants import table
 
@@ -48,7 +48,7 @@ def load(path: str | Path) -> Scenario:
     """
     tree = load_tree(path)
     try:
-        _sojourn.canonical(to_json(tree))
+        parse(tree)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     return scenario(tree)

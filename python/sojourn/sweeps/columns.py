@@ -15,8 +15,8 @@ from functools import cache
 from statistics import fmean
 from typing import Any, TypeAlias, get_type_hints
 
-from sojourn import _sojourn, metrics
-from sojourn._sojourn import InputError
+from sojourn import metrics
+from sojourn._sojourn import InputError, ParsedScenario
 from sojourn._util.inputs import near, shown
 from sojourn.result import select
 from sojourn.result.result import Record, Result
@@ -259,7 +259,7 @@ def _finite(value: float | None) -> float | None:
 @cache
 def _template() -> dict[str, list[str]]:
     """Return the names of the columns of a link, of a TCP group and of a UDP group."""
-    result = Result(*_sojourn.simulate(TEMPLATE, None))
+    result = Result(*ParsedScenario(TEMPLATE).simulate())
     found = {group: list(of_group(result, group)) for group in ("tcp", "udp")}
     return found | {"link": [name for name, _ in _numbers(result.links["l"])]}
 

@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +13,12 @@ from sojourn._util.files import naming, replacing
 from sojourn._util.html import html
 from sojourn._util.inputs import shown
 from sojourn._util.units import counted, seconds
-from sojourn.engines.simulate import run_texts
+from sojourn.engines.simulate import run_parsed
 from sojourn.result import folders
 from sojourn.result.result import Result
 from sojourn.scenario import variants
 from sojourn.scenario.advice import warn
-from sojourn.scenario.load import Scenario, Table, to_json, tree_of
+from sojourn.scenario.load import Scenario, Table, canonical, parse, tree_of
 from sojourn.scenario.overrides import compared_link, set_seed, with_qdisc
 from sojourn.scenario.variants import Variants
 
@@ -182,8 +182,8 @@ def compare(
     if not 1 <= seeds <= SEEDS_MAX:
         raise InputError(f"--seeds: {seeds} is out of range, allowed: 1 to {SEEDS_MAX}")
     tree = tree_of(scenario)
-    where = compared_link(tree, link)
-    own = _canonical(tree)
+    own = canonical(tree)
+    where = compared_link(own, link)
     checked = _checked(tree, own, where, qdiscs)
     warn(checked.values())
     runs = {
@@ -192,7 +192,9 @@ def compare(
         for seed in range(own["seed"], own["seed"] + seeds)
     }
     if out is None:
-        results = _run(list(runs.values()), progress=progress, command=command)
+        parsed = [parse(run) for run in runs.values()]
+        lasting = [seconds(run["duration"]) for run in runs.values()]
+        results = run_parsed(parsed, lasting, progress, command)
     else:
         kept = _Folder(Path(out), own, where, force=force)
         results = kept.results(runs, progress=progress, command=command)
@@ -288,7 +290,7 @@ class _Folder:
         """Return the results of `runs`, read from their subfolders or run and saved there."""
         from sojourn.result.io import load_result, same_run
 
-        runs = {place: _canonical(run) for place, run in runs.items()}
+        parsed = [parse(run) for run in runs.values()]
         self.prepare(runs)
         places = [self.place(*place) for place in runs]
         scenarios = list(runs.values())
@@ -297,8 +299,9 @@ class _Folder:
         def finished(k: int, result: Result) -> None:
             result.save(places[missing[k]], force=self._force)
 
-        todo = [scenarios[i] for i in missing]
-        fresh = _run(todo, progress=progress, command=command, finished=finished)
+        lasting = [seconds(scenarios[i]["duration"]) for i in missing]
+        todo = [parsed[i] for i in missing]
+        fresh = run_parsed(todo, lasting, progress, command, finished=finished)
         new = dict(zip(missing, fresh, strict=True))
         return [new[i] if i in new else load_result(places[i]) for i in range(len(places))]
 
@@ -319,7 +322,7 @@ def _checked(tree: Table, own: Table, where: str, given: Variants) -> dict[str, 
         raise InputError(f"--qdisc: {error}") from None
     names, scenarios = [], []
     for _, one in found:
-        checked = _canonical(with_qdisc(tree, one, where))
+        checked = canonical(with_qdisc(tree, one, where))
         name = checked["links"][where]["qdisc"]["name"]
         if len(one) == 1 and name == own["links"][where]["qdisc"]["name"]:
             # The same discipline without parameters: use the scenario as it is.
@@ -339,19 +342,6 @@ def _checked(tree: Table, own: Table, where: str, given: Variants) -> dict[str, 
     return by_label
 
 
-def _run(
-    scenarios: Sequence[Table],
-    *,
-    progress: bool,
-    command: Sequence[str],
-    finished: Callable[[int, Result], object] | None = None,
-) -> list[Result]:
-    """Run canonical scenarios."""
-    texts = [to_json(scenario) for scenario in scenarios]
-    lasting = [seconds(scenario["duration"]) for scenario in scenarios]
-    return run_texts(texts, lasting, progress, command, finished=finished)
-
-
 def _index(directory: Path) -> Table:
     """Read the index of a comparison; empty without one. Raises InputError if it is damaged."""
     if folders.kind_of(directory) != "comparison":
@@ -367,8 +357,3 @@ def _index(directory: Path) -> Table:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{directory / INDEX}: not an index of a comparison: {error}") from None
     return index
-
-
-def _canonical(tree: Table) -> Table:
-    checked: Table = json.loads(_sojourn.canonical(to_json(tree)))
-    return checked

@@ -22,10 +22,11 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sojourn import _sojourn
+from sojourn._sojourn import ParsedScenario
 from sojourn._util.progress import Meter
 from sojourn._util.units import bps_of, seconds
 from sojourn.result.result import SCHEMA, Result
-from sojourn.scenario.load import Scenario, to_json
+from sojourn.scenario.load import Scenario, Table, parse
 from sojourn.sweeps.store import Store
 from sojourn.sweeps.writer import Keeper
 
@@ -47,7 +48,7 @@ OWN = ("key", "engine", "axes", "measured", "seed")
 
 Finished: TypeAlias = Callable[[int, Mapping[str, Any]], None]
 
-Work: TypeAlias = Callable[[Sequence[tuple[str, Measure]]], list[tuple[Row, int]]]
+Work: TypeAlias = Callable[[Sequence[tuple[ParsedScenario, Measure]]], list[tuple[Row, int]]]
 """Function that executes a chunk of runs and returns the columns and packet count of each."""
 
 
@@ -80,7 +81,7 @@ class _Job:
     """Run to execute: its index, simulated duration and predicted wall-clock time."""
 
     place: int
-    text: str
+    scenario: ParsedScenario
     measure: Measure
     simulated_s: float
     predicted_s: float
@@ -149,18 +150,24 @@ def campaign(
     engine = engine or simulator()
     started = time.monotonic()
     _take_interrupts()
-    texts = [_sojourn.canonical(to_json(run.scenario)) for run in runs]
+    parsed = [parse(run.scenario) for run in runs]
+    texts = [one.canonical() for one in parsed]
     keys = [key_of(text, run.measure, engine) for text, run in zip(texts, runs, strict=True)]
+    trees = [json.loads(text) for text in texts]
+    seeds = [tree["seed"] for tree in trees]
     kept = store if isinstance(store, Store) or store is None else Store(store)
     known = {} if kept is None else known_runs(kept.rows())
     first = dict(zip(reversed(keys), reversed(range(len(keys))), strict=True))
-    asked = [_job(i, texts[i], runs[i], engine) for key, i in first.items() if key not in known]
+    asked = [
+        _job(i, parsed[i], trees[i], runs[i].measure, engine)
+        for key, i in first.items()
+        if key not in known
+    ]
     rows: list[Row] = []
 
     def row(i: int, found: Mapping[str, Any]) -> Row:
         labels = dict(runs[i].labels)
-        seed = json.loads(texts[i])["seed"]
-        own = (keys[i], engine.name, json.dumps([*labels]), json.dumps([*found]), seed)
+        own = (keys[i], engine.name, json.dumps([*labels]), json.dumps([*found]), seeds[i])
         return {**labels, **dict(zip(OWN, own, strict=True)), **found}
 
     writing = kept.writing() if kept is not None and asked else nullcontext()
@@ -231,28 +238,27 @@ def known_runs(frame: "pl.DataFrame") -> dict[str, list[tuple[Row, Row]]]:
     return known
 
 
-def work(chunk: Sequence[tuple[str, Measure]]) -> list[tuple[Row, int]]:
+def work(chunk: Sequence[tuple[ParsedScenario, Measure]]) -> list[tuple[Row, int]]:
     """Execute runs in this process; return the columns and packet count of each."""
     done = []
-    for text, measure in chunk:
+    for scenario, measure in chunk:
         counted = [0]
 
         def count(_: float, sent: int, counted: list[int] = counted) -> None:
             counted[0] = sent
 
-        result = Result(*_sojourn.simulate(text, count))
+        result = Result(*scenario.simulate(count))
         done.append((dict(measure(result)), counted[0]))
     return done
 
 
-def _job(i: int, text: str, run: Run, engine: Engine) -> _Job:
-    tree = json.loads(text)
+def _job(i: int, parsed: ParsedScenario, tree: Table, measure: Measure, engine: Engine) -> _Job:
     lasts = seconds(tree["duration"])
     if engine.realtime:
-        return _Job(i, text, run.measure, lasts, lasts)
+        return _Job(i, parsed, measure, lasts, lasts)
     # Capacity of the slowest link in packets of 1000 bytes, and 2 ms of overhead.
     slowest = min(bps_of(link["rate"]) for link in tree["links"].values())
-    return _Job(i, text, run.measure, lasts, lasts * slowest / 8000 * PACKET_S + 0.002)
+    return _Job(i, parsed, measure, lasts, lasts * slowest / 8000 * PACKET_S + 0.002)
 
 
 def _over_threads(asked: Sequence[_Job], finished: Finished, jobs: int, shown: bool) -> int:
@@ -276,7 +282,7 @@ def _over_threads(asked: Sequence[_Job], finished: Finished, jobs: int, shown: b
                 meter.tell(n, share, sent)
                 return not stop.is_set()
 
-            found = dict(job.measure(Result(*_sojourn.simulate(job.text, go_on))))
+            found = dict(job.measure(Result(*job.scenario.simulate(go_on))))
             with telling:
                 finished(job.place, found)
             meter.tell(n, 1.0, packets[n])
@@ -326,7 +332,7 @@ def _over_executor(
         over: SimpleQueue[Future[list[tuple[Row, int]]]] = SimpleQueue()
         try:
             for chunk in chunks:
-                sent = [(asked[n].text, asked[n].measure) for n in chunk]
+                sent = [(asked[n].scenario, asked[n].measure) for n in chunk]
                 futures[executor.submit(engine.work, sent)] = chunk
             for future in futures:
                 future.add_done_callback(over.put)

@@ -2,9 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,16 @@ from sojourn._util.inputs import brief, near, shown
 from sojourn.result import folders
 from sojourn.result.statistics import interval
 from sojourn.scenario.advice import warn
-from sojourn.scenario.load import Scenario, Table, beside, load_toml, load_tree, to_json, tree_of
+from sojourn.scenario.load import (
+    Scenario,
+    Table,
+    beside,
+    canonical,
+    load_toml,
+    load_tree,
+    parse,
+    tree_of,
+)
 from sojourn.scenario.overrides import compared_link, set_seed
 from sojourn.sweeps.axes import Label, points, read_axes
 from sojourn.sweeps.columns import Standard, read_metrics
@@ -56,8 +65,9 @@ class Until:
 class Sweep:
     """Validated sweep.
 
-    It has the base scenario, the names of the axes, the labels and scenario of each point, the
-    seeds, the measure, and the stopping rule if there is one.
+    It has the canonical base scenario, the names of the axes, the labels and scenario of each
+    point, the seeds, the measure, the stopping rule if there is one, and canonical scenarios that
+    together have every value of every axis.
     """
 
     base: Table
@@ -66,6 +76,7 @@ class Sweep:
     seeds: Sequence[int]
     measure: Standard
     until: Until | None = None
+    examples: Sequence[Table] = ()
 
 
 def read_sweep(path: str | Path) -> Sweep:
@@ -97,7 +108,7 @@ def _base(path: Path, given: Any) -> Table:
     else:
         raise InputError(f"scenario: {shown(given)} is not a scenario file, nor a table")
     try:
-        _sojourn.canonical(to_json(base))
+        parse(base)
     except InputError as error:
         if isinstance(given, str):
             raise InputError(f"{path.parent / given}: {error}") from None
@@ -125,37 +136,44 @@ def make_sweep(
     read = read_axes(axes)
     if link is not None and not isinstance(link, str):
         raise InputError(f"link: {shown(link)} is not the name of a link")
-    measure = Standard(compared_link(tree, link), read_metrics(metrics))
-    first = json.loads(_sojourn.canonical(to_json(tree)))["seed"]
+    base = canonical(tree)
+    measure = Standard(compared_link(base, link), read_metrics(metrics))
     asked = Sweep(
-        tree,
+        base,
         [axis.name for axis in read],
         list(points(tree, read, together, skip)),
-        _seeds(seeds, first, until is not None),
+        _seeds(seeds, base["seed"], until is not None),
         measure,
         None if until is None else _until(until),
     )
-    _check(asked)
-    return asked
+    return replace(asked, examples=_check(asked))
 
 
-def _check(asked: Sweep) -> None:
-    """Raise InputError if the sweep would fail at some point, before any run."""
+def _check(asked: Sweep) -> list[Table]:
+    """Raise InputError if the sweep would fail at some point, before any run.
+
+    Returns canonical scenarios of points that together have every value of every axis.
+    """
     if not asked.points:
         raise InputError("skip: no point is left to run")
     unset: dict[str, str] = {}
     anywhere: set[str] = set()
     everywhere: set[str] | None = None
+    seen: set[tuple[str, Any]] = set()
+    examples: list[Table] = []
     for n, (labels, tree) in enumerate(asked.points):
         try:
-            canonical = json.loads(_sojourn.canonical(to_json(tree)))
-            missing = dict(asked.measure.missing(canonical))
+            checked = canonical(tree)
+            missing = dict(asked.measure.missing(checked))
         except InputError as error:
             at = ", ".join(f"{name} = {shown(label)}" for name, label in list(labels.items())[:4])
             raise InputError(f"{error} (at {at})") from None
+        if not seen.issuperset(labels.items()):
+            seen.update(labels.items())
+            examples.append(checked)
         # The link or group of a metric must exist at some point; elsewhere there is no value.
         unset = missing if n == 0 else {k: v for k, v in unset.items() if k in missing}
-        columns = set(asked.measure.columns(canonical))
+        columns = set(asked.measure.columns(checked))
         anywhere |= columns
         everywhere = columns if everywhere is None else everywhere & columns
     for place, message in unset.items():
@@ -168,6 +186,7 @@ def _check(asked: Sweep) -> None:
         if everywhere is not None and name not in everywhere:
             fault = f"no column {shown(name)}" if name not in anywhere else "not at every point"
             raise InputError(f"until.metrics.{n}: {fault}{near(name, sorted(everywhere))}")
+    return examples
 
 
 def sweep(
@@ -291,16 +310,16 @@ def run_sweep(
     `force` is True: the runs of another scenario are then replaced.
     """
     if out is None:
-        warn(_examples(asked))
+        warn(asked.examples)
         return _make(asked, None, executor, jobs, progress)
-    base = json.loads(_sojourn.canonical(to_json(asked.base)))
-    is_other = folders.claim(Path(out), "sweep", folders.identity_of(base), force=force)
-    warn(_examples(asked))
+    identity = folders.identity_of(asked.base)
+    is_other = folders.claim(Path(out), "sweep", identity, force=force)
+    warn(asked.examples)
     store = Store(out)
     with store.writing():
         if is_other:
             store.clear()
-        _note(store.directory, asked, base)
+        _note(store.directory, asked)
         return _make(asked, store, executor, jobs, progress)
 
 
@@ -342,21 +361,12 @@ def _make(
         count = min(until.most, count + max(1, count // 2))
 
 
-def _examples(asked: Sweep) -> Iterator[Table]:
-    """Yield canonical scenarios of points that together have every value of every axis."""
-    seen: set[tuple[str, Any]] = set()
-    for labels, tree in asked.points:
-        if not seen.issuperset(labels.items()):
-            seen.update(labels.items())
-            yield json.loads(_sojourn.canonical(to_json(tree)))
-
-
-def _note(directory: Path, asked: Sweep, base: Table) -> None:
+def _note(directory: Path, asked: Sweep) -> None:
     """Write the scenario, axes and seeds to a file in the store, one file per sweep."""
     note = {
         "sojourn": _sojourn.version(),
         "engine": _sojourn.engine(),
-        "scenario": base,
+        "scenario": asked.base,
         "axes": {
             name: list(dict.fromkeys(labels[name] for labels, _ in asked.points))
             for name in asked.names

@@ -1,0 +1,52 @@
+//! Python binding of a valid scenario: parsed once, then passed to what runs it.
+
+use crate::{array, interruptible, refused};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sojourn_sim::Scenario;
+
+/// Valid scenario. Everything that runs one takes this type, so a scenario is parsed once.
+#[pyclass(frozen, module = "sojourn._sojourn")]
+pub struct ParsedScenario {
+    pub scenario: Scenario,
+}
+
+#[pymethods]
+impl ParsedScenario {
+    /// Parse and validate the JSON text of a scenario.
+    #[new]
+    fn new(scenario_json: &str) -> PyResult<ParsedScenario> {
+        let scenario = Scenario::from_json(scenario_json).map_err(refused)?;
+        Ok(ParsedScenario { scenario })
+    }
+
+    /// Return the scenario as canonical JSON: all defaults explicit, all names canonical.
+    fn canonical(&self) -> String {
+        self.scenario.canonical().to_string()
+    }
+
+    /// Pickle as canonical JSON, which another process parses again.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, (String,)) {
+        (py.get_type::<ParsedScenario>().into_any(), (self.canonical(),))
+    }
+
+    /// Run the scenario; return its summary as JSON and its columns.
+    ///
+    /// `progress` is called with the fraction of the simulated time that has passed and the number
+    /// of packets sent by links. If it returns False, or a signal has arrived, the run is stopped
+    /// with KeyboardInterrupt.
+    #[pyo3(signature = (progress=None))]
+    fn simulate<'py>(
+        &self,
+        py: Python<'py>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(String, Bound<'py, PyDict>)> {
+        let run = |ask: &mut dyn FnMut(_) -> bool| sojourn_sim::run(&self.scenario, ask);
+        let outcome = interruptible(py, progress.as_ref(), run)?;
+        let columns = PyDict::new(py);
+        for (name, column) in outcome.columns {
+            columns.set_item(name, array(py, column))?;
+        }
+        Ok((outcome.summary.to_string(), columns))
+    }
+}
