@@ -57,7 +57,7 @@ studies: release  ## a minute: fairness of disciplines on a shared link, written
 	$(BIN)/python -m studies.fairness
 
 papers: dev  ## a few minutes: every paper with few seeds and points, into out/papers
-	for id in $$($(BIN)/python -c "from sojourn.reproduction.paper import ids; print(*ids())"); do \
+	for id in $$($(BIN)/python -c "from sojourn.papers import ids; print(*ids())"); do \
 	    $(BIN)/sojourn paper run $$id --quick --out out/papers || exit 1; done
 
 papers-full: release  ## tens of minutes: every paper in full, its pages and figures into docs/papers

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Command
-from sojourn.reproduction import paper
+from sojourn import papers
 
 ROOT = Path(__file__).parent.parent
 
@@ -104,7 +104,7 @@ def test_lists_name_only_existing_files(sojourn: Command) -> None:
     assert not named(everything)
     for cited in re.findall(r"papers? ([\w-]+)(?: and ([\w-]+))?", json.dumps(metrics(everything))):
         for name in filter(None, cited):
-            assert name in paper.ids(), f"a metric cites paper {name}"
+            assert name in papers.ids(), f"a metric cites paper {name}"
 
 
 def metrics(everything: str) -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sojourn import InputError, _sojourn
+from sojourn import InputError, _sojourn, papers
 from sojourn.reproduction import claims, paper, report
 from sojourn.reproduction import run as reproduction_run
 from sojourn.reproduction.claims import Claim, Part
@@ -156,10 +156,10 @@ def test_values_are_ordered_by_seed_and_never_empty() -> None:
         claims.values(frame, "y", q="b")
 
 
-@pytest.mark.parametrize("name", paper.ids())
+@pytest.mark.parametrize("name", papers.ids())
 def test_paper_is_consistent(name: str) -> None:
     """Every scenario is valid, every needed experiment exists, claim ids are unique."""
-    one = paper.find(name)
+    one = papers.find(name)
     assert len(one.about) > 300
     ids = [claim.id for claim in one.claims]
     assert len(set(ids)) == len(ids)
@@ -180,10 +180,10 @@ def test_paper_is_consistent(name: str) -> None:
     assert one.prose
 
 
-@pytest.mark.parametrize("name", paper.ids())
+@pytest.mark.parametrize("name", papers.ids())
 def test_rules_say_how_they_err(name: str) -> None:
     """Each rule's docstring says what would make it fail wrongly, and pass wrongly."""
-    for claim in paper.find(name).claims:
+    for claim in papers.find(name).claims:
         assert claim.check is not None
         rule = claim.check.func if isinstance(claim.check, functools.partial) else claim.check
         text = " ".join(str(rule.__doc__).split()).lower()
@@ -194,7 +194,7 @@ def test_rules_say_how_they_err(name: str) -> None:
 
 def test_a_figure_runs_only_its_experiments_and_only_once(tmp_path: Path) -> None:
     """A second call runs nothing, and the report is complete."""
-    one = paper.find("codel-vs-drr")
+    one = papers.find("codel-vs-drr")
     first = reproduction_run.run(one, full=False, store=tmp_path / "runs", figures=["4.3"])
     again = reproduction_run.run(one, full=False, store=tmp_path / "runs", figures=["4.3"])
     # Two disciplines, three sizes: 3 seeds as chosen, and 2 with each of 8 settings.
@@ -212,7 +212,7 @@ def test_a_figure_runs_only_its_experiments_and_only_once(tmp_path: Path) -> Non
 
 def test_prose_contains_the_measured_text() -> None:
     """Numbers in the findings come from the runs, so they cannot become outdated."""
-    one = paper.find("codel-vs-drr")
+    one = papers.find("codel-vs-drr")
     claim = Claim("004-C1", "", "", "", "")
     judged = claims.Judged(claim, [HELD, HELD])
     outcome = paper.Outcome(one, False, {}, [], [judged], Made([], 0, 0, 0.0, ()))
@@ -240,17 +240,17 @@ def test_bad_input_is_one_line(arguments: list[str], said: str, tmp_path: Path) 
 def test_find_raises_input_error() -> None:
     """An unknown paper raises InputError in Python."""
     with pytest.raises(InputError):
-        paper.find("no such paper")
+        papers.find("no such paper")
 
 
 TYPED = ("hred", "red-vs-taildrop")
 """Papers whose findings still have typed numbers; their next full runs replace them."""
 
 
-@pytest.mark.parametrize("name", [one for one in paper.ids() if one not in TYPED])
+@pytest.mark.parametrize("name", [one for one in papers.ids() if one not in TYPED])
 def test_findings_have_no_typed_results(name: str) -> None:
     """A number with a unit in the findings is a placeholder, or one that the set-up states."""
-    one = paper.find(name)
+    one = papers.find(name)
     stated = [one.about, *(text for c in one.claims for text in (c.says, c.stated, c.how))]
     stated += [setting.name for c in one.claims for setting in c.settings]
     stated += [figure.title for figure in one.figures]
@@ -263,7 +263,7 @@ def test_findings_have_no_typed_results(name: str) -> None:
 
 def test_a_drawing_needs_no_runs(tmp_path: Path) -> None:
     """A conceptual figure is drawn without any run."""
-    one = paper.find("codel-vs-drr")
+    one = papers.find("codel-vs-drr")
     outcome = reproduction_run.run(one, full=False, store=tmp_path / "runs", figures=["network"])
     assert outcome.made.rows == []
     report.write_report(outcome, tmp_path)

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import sojourn as sj
+from sojourn import papers
 from sojourn.papers.ewfq import runs as ewfq
-from sojourn.reproduction import paper
 from sojourn.reproduction.claims import Part, verdict
 from studies import fairness
 
@@ -41,7 +41,7 @@ def test_many_tcps_of_a_source_are_one_class() -> None:
 
 
 def _judged(claim: str, rows: list[dict[str, Any]]) -> list[Part]:
-    found = next(one for one in paper.find("ewfq").claims if one.id == claim)
+    found = next(one for one in papers.find("ewfq").claims if one.id == claim)
     assert found.check is not None
     return list(found.check({name: pl.DataFrame(rows) for name in found.needs}))
 

@@ -4,10 +4,9 @@ import math
 
 import pytest
 
-from sojourn import _sojourn
+from sojourn import _sojourn, papers
 from sojourn.papers import hred
 from sojourn.papers.hred.common import fluid_limit, gain, largest_change, smallest_stable_buffer
-from sojourn.reproduction import paper
 from sojourn.scenario.load import to_json
 
 
@@ -45,7 +44,7 @@ def test_every_point_is_a_scenario(full: bool) -> None:
 
 def test_claims_and_figures_refer_to_existing_ones() -> None:
     """Claims and figures need experiments, and are about figures, that exist."""
-    found = paper.find("hred")
+    found = papers.find("hred")
     names = set(found.experiments(full=False))
     numbers = {one.number for one in found.figures}
     for one in found.figures:
@@ -58,5 +57,5 @@ def test_claims_and_figures_refer_to_existing_ones() -> None:
 
 def test_helpers_of_papers_are_no_papers() -> None:
     """Modules that begin with an underscore are not listed."""
-    assert "hred" in paper.ids()
-    assert not any(name.startswith(("_", "-")) for name in paper.ids())
+    assert "hred" in papers.ids()
+    assert not any(name.startswith(("_", "-")) for name in papers.ids())

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from live_link import ENVIRONMENT, lacking_tun
-from sojourn import InputError, _sojourn
+from sojourn import InputError, _sojourn, papers
 from sojourn.live import runner
 from sojourn.live.kernel_config import plan
 from sojourn.papers import hred
@@ -41,7 +41,7 @@ def short(full: bool) -> dict[str, Experiment]:
 def one(monkeypatch: pytest.MonkeyPatch) -> Paper:
     """Return a paper with short runs on real packets."""
     monkeypatch.setattr(hred, "live", short)
-    return paper.find("hred")
+    return papers.find("hred")
 
 
 @REAL
@@ -137,11 +137,11 @@ def test_keys_depend_on_the_engine() -> None:
     assert key_of(text, common.steady, runner.live()) in names
 
 
-@pytest.mark.parametrize("name", [name for name in paper.ids() if paper.find(name).live])
+@pytest.mark.parametrize("name", [name for name in papers.ids() if papers.find(name).live])
 @pytest.mark.parametrize("full", [False, True])
 def test_live_experiments_run_on_the_kernel(name: str, full: bool) -> None:
     """Every scenario is supported; experiments, labels and measures are the simulated ones."""
-    one = paper.find(name)
+    one = papers.find(name)
     simulated = one.experiments(full)
     for experiment, runs in one.live_experiments(full).items():
         labels = {frozenset(point) for point, _ in simulated[experiment].points}
@@ -153,8 +153,8 @@ def test_live_experiments_run_on_the_kernel(name: str, full: bool) -> None:
 
 def test_full_mode_omits_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Every claim and figure finds its runs (simulated here, to be fast)."""
-    for name in paper.ids():
-        one = paper.find(name)
+    for name in papers.ids():
+        one = papers.find(name)
         if one.live is None:
             continue
         brief = {
@@ -190,18 +190,19 @@ def _pretend(runs: object, **_: object) -> object:
 
 
 def test_a_paper_without_live_runs_is_refused(tmp_path: Path) -> None:
-    """The message names the papers that have runs on real packets."""
-    with pytest.raises(
-        InputError, match=r"ewfq has no runs on real packets.*hred, red-vs-taildrop"
-    ):
-        reproduction_run.run(paper.find("ewfq"), full=False, store=tmp_path, engine="live")
+    """The library names the paper, the command also those that have such runs."""
+    with pytest.raises(InputError, match="ewfq has no runs on real packets"):
+        reproduction_run.run(papers.find("ewfq"), full=False, store=tmp_path, engine="live")
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["hred", "--engine", "life"], '--engine: unknown engine "life", did you mean "live"?'),
-        (["ewfq", "--engine", "live"], "--engine: ewfq has no runs on real packets"),
+        (
+            ["ewfq", "--engine", "live"],
+            "--engine: ewfq has no runs on real packets, allowed: hred, red-vs-taildrop",
+        ),
         (["hred", "--engine", "live", "--figure", "3a"], '--figure: no figure "3a" in hred'),
     ],
 )

@@ -3,8 +3,8 @@
 import pytest
 
 import sojourn as sj
+from sojourn import papers
 from sojourn.papers.red_vs_taildrop import runs as module
-from sojourn.reproduction import paper
 
 
 @pytest.mark.parametrize("flows", [1, 16, 256, 5000])
@@ -18,13 +18,13 @@ def test_the_buffer_and_the_band_are_those_of_the_discipline(flows: int) -> None
 
 def test_a_module_with_an_underscore_is_no_paper() -> None:
     """The list of papers has the paper, but no module of its package."""
-    assert "red-vs-taildrop" in paper.ids()
-    assert not [name for name in paper.ids() if name.startswith("-")]
+    assert "red-vs-taildrop" in papers.ids()
+    assert not [name for name in papers.ids() if name.startswith("-")]
 
 
 def test_all_claims_are_there_and_every_figure_has_its_experiments() -> None:
     """Claims 001-C1 to 001-C18 have their experiments in both modes."""
-    found = paper.find("red-vs-taildrop")
+    found = papers.find("red-vs-taildrop")
     assert [claim.id for claim in found.claims] == [f"001-C{n}" for n in range(1, 19)]
     for full in (False, True):
         known = set(found.experiments(full))

@@ -12,14 +12,15 @@ from rich.text import Text
 
 import sojourn as sj
 from conftest import EXAMPLES, Command
+from sojourn import papers
 from sojourn._util.units import figures, with_half
-from sojourn.display import summary
 from sojourn.display.table import Table
 from sojourn.live import summary as live_summary
 from sojourn.live.link import LinkRun
 from sojourn.metrics.overview import Reading, Row
 from sojourn.reproduction import paper
 from sojourn.reproduction.claims import Judged
+from sojourn.reproduction.verdicts import print_verdicts
 from sojourn.result.statistics import half_width, separate
 from sojourn.scenario.load import load_tree
 from sojourn.scenario.overrides import apply
@@ -153,7 +154,7 @@ def test_a_paper_and_a_link_split_no_word(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The table of claims, and the summary at the end of `sojourn link`."""
-    one = paper.find("hred")
+    one = papers.find("hred")
     made = Made([], 0, 0, 0.0, ())
     outcome = paper.Outcome(one, False, {}, [], [Judged(claim, []) for claim in one.claims], made)
     link = dict.fromkeys(
@@ -167,7 +168,7 @@ def test_a_paper_and_a_link_split_no_word(
     claims, links = {}, {}
     for width in (*WIDTHS, WIDE):
         monkeypatch.setenv("COLUMNS", str(width))
-        summary.paper_table(outcome, Path("out"))
+        print_verdicts(outcome, Path("out"))
         live_summary.finish(run)
         claims[width], links[width] = capsys.readouterr()
     check_widths(claims)

@@ -31,7 +31,7 @@ WIDTH = 100
 Spec = dict[str, Any]
 
 BASES = {"disciplines": "Qdisc", "tcp": "Tcp", "sources": "Source"}
-"""The kinds in the tables, and the base class of each in sojourn.scenario.base."""
+"""The kinds in the tables, and the base class of each in sojourn._util.base."""
 
 MODULES = {"disciplines": "qdisc", "tcp": "tcp", "sources": "source"}
 """The public module that holds the classes of each kind."""
@@ -163,7 +163,7 @@ def module(specs: list[Spec], kind: str) -> str:
         "from typing import Literal\n" * ("Literal[" in body),
     ]
     outer = ["from msgspec import field\n" * ("= field(" in body)]
-    inner = [f"from sojourn.scenario.base import {base}\n"]
+    inner = [f"from sojourn._util.base import {base}\n"]
     blocks = ["".join(block) for block in (imports, outer, inner)]
     listed = "".join(f'    "{name}",\n' for name in sorted(names))
     return HEAD % (TITLES[kind], "\n".join(filter(None, blocks)), listed) + body

@@ -11,8 +11,9 @@ import sys
 from itertools import product
 from pathlib import Path
 
+from sojourn import papers
 from sojourn.live import netdev
-from sojourn.reproduction import paper, report, run
+from sojourn.reproduction import report, run
 from sojourn.reproduction.claims import KINDS, kind
 
 ROOT = Path(__file__).parent.parent
@@ -21,7 +22,7 @@ PAGES = ROOT / "docs/papers"
 
 def main(names: list[str], live: bool) -> None:
     """Run the papers, write their pages, and print verdicts and cost."""
-    every = [paper.find(name) for name in names or paper.ids()]
+    every = [papers.find(name) for name in names or papers.ids()]
     for one in every:
         if live and one.live is None and not names:
             continue
@@ -80,14 +81,14 @@ def overview() -> str:
         f"| paper | {' | '.join(KINDS)} | runs |",
         "| --- |" + " --- |" * (len(KINDS) + 1),
     ]
-    for name, live in product(paper.ids(), (False, True)):
+    for name, live in product(papers.ids(), (False, True)):
         folder = f"{name}-live" if live else name
         data = PAGES / folder / "claims.json"
         if data.exists():
             tree = json.loads(data.read_text(encoding="utf-8"))
             verdicts = [kind(claim["verdict"]) for claim in tree["claims"]]
             counts = " | ".join(str(verdicts.count(v)) for v in KINDS)
-            title = paper.find(name).title + (", on real packets" if live else "")
+            title = papers.find(name).title + (", on real packets" if live else "")
             lines.append(f"| [{title}]({folder}/README.md) | {counts} | {tree['runs']} |")
     lines += ["", report.FOOT]
     return "\n".join(lines) + "\n"

@@ -7,7 +7,7 @@ its default. Invalid parameters raise InputError.
 from collections.abc import Sequence
 from typing import Literal
 
-from sojourn.scenario.base import Qdisc
+from sojourn._util.base import Qdisc
 
 __all__ = [
     "AfQcn",

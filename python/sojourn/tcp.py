@@ -6,7 +6,7 @@ its default. Invalid parameters raise InputError.
 
 from typing import Literal
 
-from sojourn.scenario.base import Tcp
+from sojourn._util.base import Tcp
 
 __all__ = [
     "Bbr",

@@ -158,7 +158,7 @@ def _metrics() -> list[Spec]:
 
 def _papers() -> list[Spec]:
     """Return the papers in the format of the tables of Rust."""
-    from sojourn.reproduction import paper
+    from sojourn import papers
 
     return [
         {
@@ -170,7 +170,7 @@ def _papers() -> list[Spec]:
             "figures": [figure.number for figure in one.figures],
             "claims": [{"id": claim.id, "says": claim.says} for claim in one.claims],
         }
-        for one in map(paper.find, paper.ids())
+        for one in map(papers.find, papers.ids())
     ]
 
 

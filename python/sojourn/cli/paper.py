@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from sojourn._sojourn import InputError
 from sojourn.cli import suggest
 from sojourn.cli.sweep import Force
 
@@ -21,11 +22,11 @@ Json = Annotated[bool, typer.Option("--json", help="print a JSON object")]
 @app.command("list")
 def list_command(as_json: Json = False) -> None:
     """List the papers."""
+    from sojourn import papers
     from sojourn.display.summary import console
     from sojourn.display.table import Table
-    from sojourn.reproduction import paper
 
-    found = [paper.find(name) for name in paper.ids()]
+    found = [papers.find(name) for name in papers.ids()]
     if as_json:
         listed = [{"id": p.id, "title": p.title, "reference": p.reference} for p in found]
         print(json.dumps(listed, indent=2))
@@ -66,14 +67,20 @@ def run(
     Finished runs are stored in DIR/ID/runs and are not repeated. With real packets, the folder is
     DIR/ID-live, and runs take their duration in real time.
     """
+    from sojourn import papers
     from sojourn.live import link, netdev
-    from sojourn.reproduction import paper, report
+    from sojourn.reproduction import report
     from sojourn.reproduction import run as reproduction_run
     from sojourn.result import folders
     from sojourn.scenario.overrides import is_live
 
     real = is_live(engine)
-    found = paper.find(paper_id)
+    found = papers.find(paper_id)
+    if real and found.live is None:
+        there_are = [name for name in papers.ids() if papers.find(name).live is not None]
+        raise InputError(
+            f"--engine: {found.id} has no runs on real packets, allowed: {', '.join(there_are)}"
+        )
     directory = out / (f"{found.id}-live" if real else found.id)
     folders.claim(directory, "paper", {"paper": found.id}, force=force)
     try:
@@ -95,6 +102,6 @@ def run(
     if as_json:
         print(json.dumps(report.as_json(outcome), indent=2, allow_nan=False))
         return
-    from sojourn.display.summary import paper_table
+    from sojourn.reproduction.verdicts import print_verdicts
 
-    paper_table(outcome, directory)
+    print_verdicts(outcome, directory)

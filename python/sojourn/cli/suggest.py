@@ -32,6 +32,6 @@ def names(incomplete: str) -> Iterator[tuple[str, str]]:
 
 def papers(incomplete: str) -> Iterator[str]:
     """Yield the papers of `sojourn paper run`."""
-    from sojourn.reproduction.paper import ids
+    from sojourn.papers import ids
 
     yield from (name for name in ids() if name.startswith(incomplete))

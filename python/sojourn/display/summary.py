@@ -1,4 +1,4 @@
-"""Terminal reports of runs, comparisons, replays, steady states and papers."""
+"""Terminal reports of runs, comparisons, replays and steady states."""
 
 import os
 import sys
@@ -17,17 +17,7 @@ from sojourn.result.result import Result
 from sojourn.scenario import describe
 
 if TYPE_CHECKING:
-    from sojourn.reproduction.paper import Outcome
     from sojourn.result.steady_state import Steady
-
-SHADES = {
-    "holds": "green",
-    "holds but for": "yellow",
-    "depends on": "yellow",
-    "does not hold": "red",
-    "not testable": "dim",
-}
-"""Colours by kind of verdict."""
 
 PIPED_WIDTH = 200
 """Width in characters of output to a file or pipe, unless COLUMNS is set."""
@@ -207,33 +197,12 @@ def replay_report(summary: Mapping[str, Any], out: Path) -> None:
 
 def steady_report(found: "Sequence[Steady]") -> None:
     """Print steady-state means, with the warm-up that was removed."""
-    from sojourn.reproduction.claims import told
-
     headers = ("link", "quantity", "mean (95 %, 20 batches)", "warm-up cut", "")
     table = Table(*headers, left=2)
     for one in found:
         doubt = "too short to tell" if one.doubtful else ""
+        mean = f"{units.with_half(one.mean.mean, one.mean.half)} {one.unit}".rstrip()
         cut = f"{one.cut_s:.3g} of {one.of_s:.3g} s"
-        table.add_row(one.link, one.what, told(one.mean, one.unit), cut, doubt)
+        table.add_row(one.link, one.what, mean, cut, doubt)
     console().print()
     console().print(table, soft_wrap=True)
-
-
-def paper_table(outcome: "Outcome", directory: Path) -> None:
-    """Print the verdict on each claim of a paper, and the path of the report."""
-    from sojourn.reproduction.claims import kind
-    from sojourn.reproduction.report import took
-
-    out = console()
-    mode = "full" if outcome.full else "quick"
-    out.print(f"[bold]{escape(outcome.paper.title)}[/] ({mode})\n")
-    table = Table("claim", "verdict", "figure", "claim in our words", left=2, prose=[2, 3])
-    for one in outcome.claims:
-        claim, judged = one.claim, one.verdict
-        table.add_row(claim.id, Text(judged, SHADES[kind(judged)]), claim.figure, claim.says)
-    if outcome.claims:
-        out.print(table, soft_wrap=True)
-    if outcome.played:
-        out.print(f"{escape(outcome.played.intro)}\n")
-    out.print(took(outcome))
-    out.print(f"report: {escape(str(directory / 'report.html'))}", soft_wrap=True)

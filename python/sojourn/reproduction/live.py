@@ -41,10 +41,7 @@ def run(
     """
     notes = one.live
     if notes is None:
-        there_are = [name for name in paper.ids() if paper.find(name).live is not None]
-        raise InputError(
-            f"--engine: {one.id} has no runs on real packets, allowed: {', '.join(there_are)}"
-        )
+        raise InputError(f"--engine: {one.id} has no runs on real packets")
     experiments = one.live_experiments(full)
     shown = [_named(it) for it in one.figures if _enough(it.needs, experiments)]
     shown.insert(0, side_by_side.beside(notes, tuple(experiments)))

@@ -18,15 +18,13 @@ A paper is a package in `sojourn.papers`. Its `__init__.py` holds:
 for real packets. A long paper has more modules in its package.
 """
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sojourn import _sojourn, papers
+from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
 from sojourn.reproduction.claims import Claim, Judged, Runs
@@ -217,21 +215,6 @@ class Outcome:
     made: Made
     engine: str = field(default_factory=_sojourn.engine)
     played: Played | None = None
-
-
-def ids() -> list[str]:
-    """Return the ids of all papers: the packages in `sojourn.papers`."""
-    found = (module.name for module in pkgutil.iter_modules(papers.__path__))
-    return sorted(name.replace("_", "-") for name in found)
-
-
-def find(name: str) -> Paper:
-    """Find a paper by its id. Raises InputError with the nearest right one."""
-    wanted = name.lower().replace("_", "-")
-    if wanted not in ids():
-        raise InputError(f"paper: unknown paper {shown(name)}{near(name, ids())}")
-    module = importlib.import_module(f"{papers.__name__}.{wanted.replace('-', '_')}")
-    return Paper(wanted, module)
 
 
 def by_experiment(

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import field
 
-from sojourn.scenario.base import Qdisc, Source, Table, Tcp
+from sojourn._util.base import Qdisc, Source, Table, Tcp
 
 
 class Link(Table, kw_only=True, frozen=True):

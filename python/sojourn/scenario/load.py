@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 
 from sojourn._sojourn import InputError, ParsedScenario
 from sojourn._util.inputs import bytes_of_file, text_of
+from sojourn._util.plain import plain
 from sojourn.scenario import packet_trace
 from sojourn.scenario.keys import Change, Flow, Link, Scenario
 from sojourn.scenario.parsing import parse_json, parse_toml
-from sojourn.scenario.plain import plain
 
 __all__ = [
     "Change",

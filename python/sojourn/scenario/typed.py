@@ -11,7 +11,7 @@ import msgspec
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
-from sojourn.scenario.base import Model
+from sojourn._util.base import Model
 from sojourn.scenario.keys import Change, Flow, Link, Scenario
 from sojourn.scenario.load import Table, load_tree, parse
 from sojourn.scenario.overrides import read_value

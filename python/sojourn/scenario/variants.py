@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
+from sojourn._util.base import Qdisc
 from sojourn._util.inputs import shown
-from sojourn.scenario.base import Qdisc
 from sojourn.scenario.load import Table, plain
 
 Described: TypeAlias = Qdisc | str | Mapping[str, Any]

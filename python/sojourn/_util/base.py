@@ -10,7 +10,7 @@ from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.html import html
 from sojourn._util.inputs import near, shown
-from sojourn.scenario.plain import plain
+from sojourn._util.plain import plain
 
 LINK_TRACE = ("link", "trace")
 """The field of a link that the check of a link omits."""
@@ -19,15 +19,17 @@ LINK_TRACE = ("link", "trace")
 class _Checked(msgspec.StructMeta):
     """Metaclass: an unknown keyword raises TypeError with the nearest name."""
 
-    def __call__(cls, *args: Any, **fields: Any) -> Any:
-        cls._check_names(fields)
+    def __call__(self, *args: Any, **fields: Any) -> Any:
+        self._check_names(fields)
         return super().__call__(*args, **fields)
 
-    def _check_names(cls, given: Iterable[str]) -> None:
-        names: tuple[str, ...] = cls.__struct_fields__
+    def _check_names(self, given: Iterable[str]) -> None:
+        names: tuple[str, ...] = self.__struct_fields__
         for name in given:
             if name not in names:
-                raise TypeError(f"{cls.__name__} has no parameter {shown(name)}{near(name, names)}")
+                raise TypeError(
+                    f"{self.__name__} has no parameter {shown(name)}{near(name, names)}"
+                )
 
 
 class _Data(msgspec.Struct, kw_only=True, frozen=True, metaclass=_Checked):
