@@ -4,7 +4,8 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from queue import SimpleQueue
+from typing import TypeVar
 
 from sojourn._sojourn import ParsedScenario
 from sojourn._util.progress import Meter
@@ -12,6 +13,8 @@ from sojourn._util.units import seconds
 from sojourn.result.result import Result
 from sojourn.scenario.advice import warn
 from sojourn.scenario.load import Described, canonical, parse
+
+T = TypeVar("T")
 
 
 def simulate(
@@ -63,12 +66,17 @@ def simulate(
     >>> list(result.links), list(result.flows)
     (['up'], ['bulk'])
     """
-    if not callable(progress):
-        return simulate_many([scenario], progress=progress, command=command, jobs=1)[0]
-    parsed, ask = parse(scenario), progress
-    warn([canonical(parsed)])
-    summary, columns = parsed.simulate(lambda share, _: ask(share))
-    return Result(summary, columns, command)
+    parsed = parse(scenario)
+    tree = canonical(parsed)
+    warn([tree])
+    shown = progress is True and sys.stderr.isatty()
+    with Meter([seconds(tree["duration"])], shown) as meter:
+
+        def go_on(share: float, sent: int) -> bool | None:
+            meter.tell(0, share, sent)
+            return progress(share) if callable(progress) else None
+
+        return Result(*parsed.simulate(go_on), command)
 
 
 def simulate_many(
@@ -132,35 +140,87 @@ def run_parsed(
 
     The other parameters are those of `simulate_many`.
     """
-    shown = progress and sys.stderr.isatty()
+    results: dict[int, Result] = {}
+
+    def finish(i: int, result: Result) -> None:
+        results[i] = result
+        if finished is not None:
+            finished(i, result)
+
+    with Meter(lasting, progress and sys.stderr.isatty()) as meter:
+        run_each(scenarios, lambda _, result: result, finish, meter, jobs, command)
+    return [results[i] for i in range(len(scenarios))]
+
+
+def run_each(
+    scenarios: Sequence[ParsedScenario],
+    measure: Callable[[int, Result], T],
+    finished: Callable[[int, T], object],
+    meter: Meter,
+    jobs: int | None = None,
+    command: Sequence[str] = (),
+) -> int:
+    """Run parsed scenarios in threads of this process; return the number of packets sent.
+
+    An exception in one run, or Ctrl-C, stops all of them. The simulator releases the GIL. No lock
+    is held where Ctrl-C can arrive: `concurrent.futures.as_completed` takes the locks of all
+    futures when it starts, and an interrupt at that moment leaves threads waiting for them for
+    ever.
+
+    Parameters
+    ----------
+    scenarios : sequence of ParsedScenario
+        The scenarios, in the order in which they start.
+    measure : callable
+        Called as ``measure(i, result)`` when run `i` completes, in several threads at a time.
+    finished : callable
+        Called as ``finished(i, measured)`` after it, one call at a time.
+    meter : Meter
+        The progress bar.
+    jobs : int, optional
+        Number of threads. The default is the number of cores.
+    command : sequence of str, optional
+        Command line to record in the results.
+    """
     stop, telling = threading.Event(), threading.Lock()
-    with Meter(lasting, shown) as meter:
+    packets = [0] * len(scenarios)
+    order = iter(range(len(scenarios)))
+    over: SimpleQueue[BaseException | None] = SimpleQueue()
 
-        def one(i: int) -> Result:
-            packets = 0
+    def one(n: int) -> None:
+        def go_on(share: float, sent: int) -> bool:
+            packets[n] = sent
+            meter.tell(n, share, sent)
+            return not stop.is_set()
 
-            def go_on(share: float, sent: int) -> bool:
-                nonlocal packets
-                packets = sent
-                meter.tell(i, share, sent)
-                return not stop.is_set()
+        measured = measure(n, Result(*scenarios[n].simulate(go_on), command))
+        with telling:
+            finished(n, measured)
+        meter.tell(n, 1.0, packets[n])
 
-            result = Result(*scenarios[i].simulate(go_on), command)
-            meter.tell(i, 1.0, packets)
-            if finished is not None:
+    def worker() -> None:
+        try:
+            while not stop.is_set():
                 with telling:
-                    finished(i, result)
-            return result
+                    n = next(order, None)
+                if n is None:
+                    break
+                one(n)
+            over.put(None)
+        except BaseException as error:
+            over.put(error)
 
-        if jobs == 1 or len(scenarios) == 1:
-            return [one(i) for i in range(len(scenarios))]
-        with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
-            futures = [pool.submit(one, i) for i in range(len(scenarios))]
-            try:
-                done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-                for failed in (future for future in done if future.exception()):
-                    failed.result()  # raises the exception of the run
-                return [future.result() for future in futures]
-            finally:
-                stop.set()
-                pool.shutdown(cancel_futures=True)
+    most = min(jobs or os.cpu_count() or 1, len(scenarios))
+    threads = [threading.Thread(target=worker) for _ in range(most)]
+    try:
+        for thread in threads:
+            thread.start()
+        for _ in threads:
+            if (error := over.get()) is not None:
+                raise error
+    finally:
+        stop.set()
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join()
+    return sum(packets)

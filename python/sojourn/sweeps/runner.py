@@ -8,7 +8,6 @@ interrupted campaign can be continued.
 import hashlib
 import inspect
 import json
-import os
 import signal
 import sys
 import threading
@@ -25,6 +24,7 @@ from sojourn import _sojourn
 from sojourn._sojourn import ParsedScenario
 from sojourn._util.progress import Meter
 from sojourn._util.units import bps_of, seconds
+from sojourn.engines.simulate import run_each
 from sojourn.result.result import SCHEMA, Result
 from sojourn.scenario.load import Scenario, Table, parse
 from sojourn.sweeps.store import Store
@@ -180,7 +180,7 @@ def campaign(
         # The longest runs first, so that the cores finish at about the same time.
         asked.sort(key=lambda job: (-job.predicted_s, job.place))
         if executor is None:
-            packets = _over_threads(asked, finished, jobs or os.cpu_count() or 1, progress)
+            packets = _over_threads(asked, finished, jobs, progress)
         else:
             packets = _over_executor(asked, finished, executor, engine, progress)
         for i, key in enumerate(keys):
@@ -261,57 +261,16 @@ def _job(i: int, parsed: ParsedScenario, tree: Table, measure: Measure, engine: 
     return _Job(i, parsed, measure, lasts, lasts * slowest / 8000 * PACKET_S + 0.002)
 
 
-def _over_threads(asked: Sequence[_Job], finished: Finished, jobs: int, shown: bool) -> int:
-    """Execute runs in threads of this process; return the number of packets.
-
-    The simulator releases the GIL. No lock is held where Ctrl-C can arrive:
-    `concurrent.futures.as_completed` takes the locks of all futures when it starts, and an
-    interrupt at that moment leaves threads waiting for them for ever.
-    """
-    stop, telling = threading.Event(), threading.Lock()
-    packets = [0] * len(asked)
-    order = iter(range(len(asked)))
-    over: SimpleQueue[BaseException | None] = SimpleQueue()
+def _over_threads(asked: Sequence[_Job], finished: Finished, jobs: int | None, shown: bool) -> int:
+    """Execute runs in threads of this process; return the number of packets."""
     with _meter(asked, shown) as meter:
-
-        def one(n: int) -> None:
-            job = asked[n]
-
-            def go_on(share: float, sent: int) -> bool:
-                packets[n] = sent
-                meter.tell(n, share, sent)
-                return not stop.is_set()
-
-            found = dict(job.measure(Result(*job.scenario.simulate(go_on))))
-            with telling:
-                finished(job.place, found)
-            meter.tell(n, 1.0, packets[n])
-
-        def worker() -> None:
-            try:
-                while not stop.is_set():
-                    with telling:
-                        n = next(order, None)
-                    if n is None:
-                        break
-                    one(n)
-                over.put(None)
-            except BaseException as error:
-                over.put(error)
-
-        threads = [threading.Thread(target=worker) for _ in range(min(jobs, len(asked)))]
-        try:
-            for thread in threads:
-                thread.start()
-            for _ in threads:
-                if (error := over.get()) is not None:
-                    raise error
-        finally:
-            stop.set()
-            for thread in threads:
-                if thread.ident is not None:
-                    thread.join()
-    return sum(packets)
+        return run_each(
+            [job.scenario for job in asked],
+            lambda n, result: dict(asked[n].measure(result)),
+            lambda n, found: finished(asked[n].place, found),
+            meter,
+            jobs,
+        )
 
 
 def _over_executor(
