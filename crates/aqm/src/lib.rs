@@ -34,6 +34,7 @@
 //! algorithm ([`aqm::Aqm`]) manages one FIFO queue ([`fifo`]). A discipline ([`qdisc::Qdisc`]) is
 //! the interface to a link, and [`registry::REGISTRY`] lists all of them. [`Link`] adds rate and
 //! delay, counts packets in a [`LinkStats`], and optionally writes a packet log ([`packet_log`]).
+//! [`tc`] reads and writes disciplines as `tc` of Linux does.
 #![warn(missing_debug_implementations)]
 #![no_std]
 #![forbid(unsafe_code)]
@@ -78,6 +79,7 @@ pub mod random;
 pub mod registry;
 pub mod sched;
 pub mod stats;
+pub mod tc;
 #[cfg(test)]
 mod testing;
 mod timer;

@@ -1,0 +1,268 @@
+//! Qdiscs for which this library has no discipline, or had none when their table was written. A
+//! discipline of the name and with parameters of the names in `To` is used as soon as it exists.
+
+use super::super::table::Ours::{Harmless, Lost, To};
+use super::super::table::{Becomes, Kind, Rules, Unit, Word};
+use super::codel::MEMORY;
+
+const fn flag(name: &'static str, words: &'static [(&'static str, &'static str)]) -> Word {
+    Word::new(name, Unit::Choice(words), words[0].0, Harmless)
+}
+
+const fn to(word: Word, name: &'static str) -> Word {
+    Word { ours: To(name), ..word }
+}
+
+const GSO: &str = "packets here are never aggregated";
+
+/// `cake`.
+pub static CAKE: Kind = Kind {
+    name: "cake",
+    becomes: Becomes::Discipline("cake"),
+    words: &[
+        Word::new("bandwidth", Unit::Rate, "", To("rate")),
+        flag("unlimited", &[("unlimited", ""), ("autorate-ingress", "")]),
+        Word::new("rtt", Unit::Time, "100ms", To("rtt")),
+        flag(
+            "preset",
+            &[
+                ("internet", ""),
+                ("datacentre", ""),
+                ("lan", ""),
+                ("metro", ""),
+                ("regional", ""),
+                ("oceanic", ""),
+                ("satellite", ""),
+                ("interplanetary", ""),
+            ],
+        ),
+        to(
+            flag(
+                "besteffort",
+                &[
+                    ("diffserv3", "diffserv3"),
+                    ("besteffort", "besteffort"),
+                    ("diffserv4", "diffserv4"),
+                    ("diffserv8", "diffserv8"),
+                    ("precedence", "precedence"),
+                    ("diffserv-llt", "diffserv_llt"),
+                ],
+            ),
+            "tins",
+        ),
+        to(
+            flag(
+                "isolation",
+                &[
+                    ("triple-isolate", "triple"),
+                    ("flowblind", "blind"),
+                    ("srchost", "srchost"),
+                    ("dsthost", "dsthost"),
+                    ("hosts", "hosts"),
+                    ("flows", "flows"),
+                    ("dual-srchost", "dual_srchost"),
+                    ("dual-dsthost", "dual_dsthost"),
+                ],
+            ),
+            "flows",
+        ),
+        flag("nat", &[("nonat", ""), ("nat", "")]),
+        to(flag("wash", &[("nowash", "false"), ("wash", "true")]), "wash"),
+        to(
+            flag(
+                "ack-filter",
+                &[
+                    ("no-ack-filter", "off"),
+                    ("ack-filter", "on"),
+                    ("ack-filter-aggressive", "aggressive"),
+                ],
+            ),
+            "ack_filter",
+        ),
+        Word { ours: Lost(GSO), ..flag("split-gso", &[("split-gso", ""), ("no-split-gso", "")]) },
+        to(flag("ingress", &[("egress", "false"), ("ingress", "true")]), "ingress"),
+        Word::new("memlimit", Unit::Bytes, "0", To("memlimit")),
+        Word::new("fwmark", Unit::Text, "0", Harmless),
+        flag(
+            "framing",
+            &[
+                ("raw", ""),
+                ("conservative", ""),
+                ("docsis", ""),
+                ("ethernet", ""),
+                ("ether-vlan", ""),
+                ("via-ethernet", ""),
+                ("pppoa-vcmux", ""),
+                ("pppoa-llc", ""),
+                ("pppoe-vcmux", ""),
+                ("pppoe-llcsnap", ""),
+                ("ipoa-vcmux", ""),
+                ("ipoa-llcsnap", ""),
+                ("bridged-vcmux", ""),
+                ("bridged-llcsnap", ""),
+                ("pppoe-ptm", ""),
+                ("bridged-ptm", ""),
+            ],
+        ),
+        Word::new("overhead", Unit::Text, "", To("overhead")),
+        Word::new("mpu", Unit::Integer, "0", To("mpu")),
+        to(flag("atm", &[("noatm", "none"), ("atm", "atm"), ("ptm", "ptm")]), "framing"),
+    ],
+    fixed: &[],
+    rules: Rules::NONE,
+    differs: "",
+};
+
+/// `dualpi2`.
+pub static DUALPI2: Kind = Kind {
+    name: "dualpi2",
+    becomes: Becomes::Discipline("dualpi2"),
+    words: &[
+        Word::new("limit", Unit::Packets, "10000", To("limit")),
+        Word::new("memlimit", Unit::PlainBytes, "0", Lost(MEMORY)),
+        Word::new("target", Unit::Time, "15ms", To("target")),
+        Word::new("tupdate", Unit::Time, "16ms", To("t_update")),
+        Word::new("alpha", Unit::Number, "0.160156", To("alpha")),
+        Word::new("beta", Unit::Number, "3.199219", To("beta")),
+        Word::new("max_rtt", Unit::Time, "", Harmless),
+        Word::new("typical_rtt", Unit::Time, "", Harmless),
+        Word::new("coupling_factor", Unit::Integer, "2", To("k")).within(0, 255),
+        // A time, or a number of packets.
+        Word::new("step_thresh", Unit::Text, "1ms", To("step")),
+        Word::new("min_qlen_step", Unit::Integer, "0", To("min_qlen_step")),
+        to(flag("overload", &[("drop_on_overload", "drop"), ("overflow", "overflow")]), "overload"),
+        to(flag("drop", &[("drop_dequeue", "dequeue"), ("drop_enqueue", "enqueue")]), "drop"),
+        Word::new("classic_protection", Unit::Percent, "10%", To("c_weight")),
+        flag("ecn-mask", &[("l4s_ect", ""), ("any_ect", "")]),
+        Word { ours: Lost(GSO), ..flag("split_gso", &[("split_gso", ""), ("no_split_gso", "")]) },
+    ],
+    fixed: &[],
+    rules: Rules::NONE,
+    differs: "",
+};
+
+/// `fq`: a queue per flow, with pacing.
+pub static FQ: Kind = Kind {
+    name: "fq",
+    becomes: Becomes::Discipline("fq"),
+    words: &[
+        Word::new("limit", Unit::Packets, "10000", To("limit")),
+        Word::new("flow_limit", Unit::Packets, "100", To("flow_limit")),
+        Word::new("quantum", Unit::Bytes, "3028", To("quantum")),
+        Word::new("initial_quantum", Unit::Bytes, "15140", To("initial_quantum")),
+        Word::new("maxrate", Unit::Rate, "", To("maxrate")),
+        Word::new("defrate", Unit::Rate, "", Harmless),
+        Word::new("buckets", Unit::Integer, "1024", To("buckets")),
+        flag("pacing", &[("pacing", ""), ("nopacing", "")]),
+        Word::new("refill_delay", Unit::Time, "40ms", To("refill_delay")),
+        Word::new("bands", Unit::Integer, "3", To("bands")),
+        Word::new("priomap", Unit::Numbers, "", Harmless),
+        Word::new("weights", Unit::Numbers, "", Harmless),
+        Word::new("low_rate_threshold", Unit::Rate, "550kbit", Harmless),
+        Word::new("orphan_mask", Unit::Integer, "1023", Harmless),
+        Word::new("timer_slack", Unit::Nanos, "10us", Harmless),
+        Word::new("ce_threshold", Unit::Time, "", To("ce_threshold")),
+        Word::new("horizon", Unit::Time, "10s", To("horizon")),
+        flag("horizon_drop", &[("horizon_drop", ""), ("horizon_cap", "")]),
+        Word::new("offload_horizon", Unit::Time, "0", Harmless),
+    ],
+    fixed: &[],
+    rules: Rules::NONE,
+    differs: "",
+};
+
+/// `ets`: strict bands, then weighted ones.
+pub static ETS: Kind = Kind {
+    name: "ets",
+    becomes: Becomes::Discipline("ets"),
+    words: &[
+        Word::new("bands", Unit::Integer, "", To("bands")).within(1, 16),
+        Word::new("strict", Unit::Integer, "0", To("strict")),
+        Word::new("quanta", Unit::Numbers, "", To("quanta")),
+        Word::new("priomap", Unit::Numbers, "", Harmless),
+    ],
+    fixed: &[],
+    rules: Rules::NONE,
+    differs: "",
+};
+
+/// `hhf`: heavy-hitter filter.
+pub static HHF: Kind = Kind {
+    name: "hhf",
+    becomes: Becomes::Discipline("hhf"),
+    words: &[
+        Word::new("limit", Unit::Packets, "1000", To("limit")),
+        Word::new("quantum", Unit::Bytes, "1514", To("quantum")),
+        Word::new("hh_limit", Unit::Integer, "2048", To("hh_limit")),
+        Word::new("reset_timeout", Unit::Time, "40ms", To("reset_timeout")),
+        Word::new("admit_bytes", Unit::Bytes, "131072", To("admit_bytes")),
+        Word::new("evict_timeout", Unit::Time, "1s", To("evict_timeout")),
+        Word::new("non_hh_weight", Unit::Integer, "2", To("non_hh_weight")),
+    ],
+    fixed: &[],
+    rules: Rules::NONE,
+    differs: "",
+};
+
+/// `gred`: RED with thresholds per class.
+pub static GRED: Kind = Kind {
+    name: "gred",
+    becomes: Becomes::Discipline("gred"),
+    words: &[
+        flag("setup", &[("", ""), ("setup", "")]),
+        Word::new("vqs", Unit::Integer, "", Harmless).also(&["DPs"]).within(1, 16),
+        Word::new("default", Unit::Integer, "", Harmless),
+        flag("grio", &[("", ""), ("grio", "")]),
+        Word::new("vq", Unit::Integer, "", Harmless).also(&["DP"]),
+        Word::new("prio", Unit::Integer, "", Harmless),
+        Word::new("limit", Unit::Bytes, "", Harmless),
+        Word::new("min", Unit::Bytes, "", Harmless),
+        Word::new("max", Unit::Bytes, "", Harmless),
+        Word::new("avpkt", Unit::Bytes, "", Harmless),
+        Word::new("burst", Unit::Integer, "", Harmless),
+        Word::new("probability", Unit::Probability, "", Harmless),
+        Word::new("bandwidth", Unit::Rate, "", Harmless),
+        flag("ecn", &[("", ""), ("ecn", "")]),
+        flag("harddrop", &[("", ""), ("harddrop", "")]),
+    ],
+    fixed: &[],
+    rules: Rules::NONE,
+    differs: "",
+};
+
+/// Qdisc that is known by its name only; its words are not read.
+const fn opaque(name: &'static str, why: &'static str) -> Kind {
+    let becomes = Becomes::Nothing(why);
+    Kind { name, becomes, words: &[], fixed: &[], rules: Rules::NONE, differs: "" }
+}
+
+const HARDWARE: &str = "is a parent of one qdisc per hardware queue; a link has one transmitter";
+const CLOCKED: &str = "needs a clock that all senders share, which sojourn does not have";
+const HOOK: &str = "is a place for filters, not a queue";
+
+/// `mq`.
+pub static MQ: Kind = opaque("mq", HARDWARE);
+/// `mqprio`.
+pub static MQPRIO: Kind = opaque("mqprio", HARDWARE);
+/// `multiq`.
+pub static MULTIQ: Kind = opaque("multiq", HARDWARE);
+/// `noqueue`.
+pub static NOQUEUE: Kind = opaque("noqueue", "has no queue; leave out the link");
+/// `ingress`.
+pub static INGRESS: Kind = opaque("ingress", HOOK);
+/// `clsact`.
+pub static CLSACT: Kind = opaque("clsact", HOOK);
+/// `cbq`.
+pub static CBQ: Kind = opaque("cbq", "left Linux in 6.3; use htb, or the rate of the link");
+/// `qfq`.
+pub static QFQ: Kind = opaque("qfq", "has no discipline here; use wfq or wf2q with weights");
+/// `skbprio`.
+pub static SKBPRIO: Kind = opaque("skbprio", "has no discipline here; use prio");
+/// `plug`.
+pub static PLUG: Kind = opaque("plug", "stops a device on command; use a trace on the link");
+/// `etf`.
+pub static ETF: Kind = opaque("etf", CLOCKED);
+/// `taprio`.
+pub static TAPRIO: Kind = opaque("taprio", CLOCKED);
+/// `cbs`.
+pub static CBS: Kind = opaque("cbs", CLOCKED);

@@ -1,0 +1,157 @@
+//! FIFO queues, priority bands and deficit round robin.
+
+use super::super::table::Ours::{Computed, Harmless, Lost, To};
+use super::super::table::{Becomes, Fixed, Kind, Line, Params, Rules, Unit, Word};
+use crate::units::Size;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+const TAIL: Fixed =
+    Fixed { name: "policy", linux: "tail", why: "Linux drops the arriving packet of this FIFO" };
+const HEAD: Fixed = Fixed { name: "policy", linux: "head", why: "Linux drops at the head here" };
+
+fn in_bytes(params: &Params<'_>) -> bool {
+    params.size("limit").is_some_and(Size::in_bytes)
+}
+
+/// `pfifo`: tail drop by packets.
+pub static PFIFO: Kind = Kind {
+    name: "pfifo",
+    becomes: Becomes::Discipline("droptail"),
+    words: &[Word::new("limit", Unit::Count, "1000", To("limit"))],
+    fixed: &[TAIL],
+    rules: Rules {
+        fits: |params| params.text("policy") != "head" && !in_bytes(params),
+        ..Rules::NONE
+    },
+    differs: "",
+};
+
+/// `bfifo`: tail drop by bytes.
+pub static BFIFO: Kind = Kind {
+    name: "bfifo",
+    becomes: Becomes::Discipline("droptail"),
+    words: &[Word::new("limit", Unit::Bytes, "1514000", To("limit"))],
+    fixed: &[TAIL],
+    rules: Rules { fits: |params| in_bytes(params), ..Rules::NONE },
+    differs: "Linux counts the Ethernet header of 14 bytes per packet; the default is the queue \
+              length of the device, 1000, times 1514 bytes",
+};
+
+/// `pfifo_head_drop`: head drop by packets.
+pub static PFIFO_HEAD_DROP: Kind = Kind {
+    name: "pfifo_head_drop",
+    becomes: Becomes::Discipline("droptail"),
+    words: &[Word::new("limit", Unit::Count, "1000", To("limit"))],
+    fixed: &[HEAD],
+    rules: Rules::NONE,
+    differs: "",
+};
+
+const BY_CLASS: Fixed =
+    Fixed { name: "by", linux: "class", why: "Linux needs a tc filter to choose the class" };
+const LEAF_TAIL: Fixed =
+    Fixed { name: "drop", linux: "tail", why: "the pfifo of each class drops the arriving packet" };
+/// Irrelevant where each class has a buffer of its own.
+const OWN_BUFFERS: Fixed = Fixed { name: "full", linux: "", why: "" };
+
+/// Buffer of each class: a pfifo of the queue length of the device.
+fn leaf_limits(bands: u64) -> Vec<(&'static str, String)> {
+    vec![("limits", "1000p".to_string()), ("limit", Size::Packets(1000 * bands).to_string())]
+}
+
+/// Limits that differ from those of the leaves.
+fn lost_limits(params: &Params<'_>, bands: u64) -> Vec<String> {
+    let (limits, limit) = (params.text("limits"), params.text("limit"));
+    if limits == "1000p" && limit == format!("{}p", 1000 * bands) {
+        return Vec::new();
+    }
+    if limits.is_empty() {
+        return vec![format!(
+            "limit = {limit}: the classes of Linux share no buffer; each has 1000 packets"
+        )];
+    }
+    vec![format!("limits = {limits}: add a qdisc pfifo or bfifo with its limit to each class")]
+}
+
+const MAP: &str = "the class of each flow is set in the scenario";
+
+/// `prio`: strict priority.
+pub static PRIO: Kind = Kind {
+    name: "prio",
+    becomes: Becomes::Discipline("prio"),
+    words: &[
+        Word::new("bands", Unit::Integer, "3", To("flows")).within(2, 16),
+        Word::new("priomap", Unit::Numbers, "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1", Lost(MAP)),
+    ],
+    fixed: &[BY_CLASS, LEAF_TAIL, OWN_BUFFERS],
+    rules: Rules {
+        settings: |line| leaf_limits(line.whole("bands")),
+        words: |params, line| {
+            let mut lost = lost_limits(params, line.whole("bands"));
+            lost.retain(|_| !params.rows.is_empty());
+            lost
+        },
+        ..Rules::NONE
+    },
+    differs: "Linux takes the band from the type of service and priomap; here each flow has a \
+              class",
+};
+
+/// `pfifo_fast`: three bands, without options.
+pub static PFIFO_FAST: Kind = Kind {
+    name: "pfifo_fast",
+    becomes: Becomes::Discipline("prio"),
+    words: &[
+        Word::new("bands", Unit::Integer, "3", To("flows")).within(3, 3),
+        Word::new("priomap", Unit::Numbers, "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1", Harmless),
+    ],
+    fixed: &[BY_CLASS, LEAF_TAIL, OWN_BUFFERS],
+    rules: Rules {
+        settings: |line| leaf_limits(line.whole("bands")),
+        fits: |_| false,
+        ..Rules::NONE
+    },
+    differs: "as prio; the limit of each band is the queue length of the device",
+};
+
+/// `drr`: deficit round robin.
+pub static DRR: Kind = Kind {
+    name: "drr",
+    becomes: Becomes::Discipline("drr"),
+    words: &[],
+    fixed: &[
+        BY_CLASS,
+        LEAF_TAIL,
+        OWN_BUFFERS,
+        Fixed { name: "quantum", linux: "1514B", why: "set the quantum of each class of tc" },
+        Fixed { name: "flows", linux: "", why: "" },
+    ],
+    rules: Rules { words: drr_words, ..Rules::NONE },
+    differs: "Linux has a class per queue, each with its quantum and its own qdisc, and drops \
+              packets that no filter assigns to a class",
+};
+
+fn drr_words(params: &Params<'_>, _: &mut Line) -> Vec<String> {
+    let mut lost = vec![format!(
+        "flows = {}: Linux needs a class per queue, tc class add ... drr quantum Q",
+        params.text("flows")
+    )];
+    if params.text("limits").is_empty() {
+        let limit = params.text("limit");
+        lost.push(format!("limit = {limit}: the classes of Linux share no buffer"));
+    }
+    lost
+}
+
+/// Class of [`DRR`].
+pub static DRR_CLASS: Kind = Kind {
+    name: "drr",
+    becomes: Becomes::Nothing("is a class"),
+    words: &[Word::new("quantum", Unit::Bytes, "1514", Computed)],
+    fixed: &[],
+    rules: Rules::NONE,
+    differs: "",
+};

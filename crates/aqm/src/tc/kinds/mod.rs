@@ -1,0 +1,75 @@
+//! Qdiscs of Linux: the table of each, by family.
+//!
+//! To add a qdisc, write its [`Kind`](super::table::Kind) in the file of its family and name it in
+//! [`KINDS`].
+
+pub mod absent;
+pub mod codel;
+pub mod fifo;
+pub mod pie;
+pub mod red;
+pub mod sfb;
+pub mod sfq;
+pub mod shaper;
+
+use super::table::Kind;
+
+/// All qdiscs. Of several for one discipline, the first that fits is exported; of several with one
+/// name, the first is read.
+pub static KINDS: &[&Kind] = &[
+    &fifo::PFIFO,
+    &fifo::BFIFO,
+    &fifo::PFIFO_HEAD_DROP,
+    &fifo::PRIO,
+    &fifo::PFIFO_FAST,
+    &fifo::DRR,
+    &red::RED,
+    &red::ADAPTIVE,
+    &red::CHOKE,
+    &sfb::SFB,
+    &sfq::SFQ,
+    &codel::CODEL,
+    &codel::FQ_CODEL,
+    &pie::PIE,
+    &pie::FQ_PIE,
+    &absent::CAKE,
+    &absent::DUALPI2,
+    &absent::FQ,
+    &absent::ETS,
+    &absent::HHF,
+    &absent::GRED,
+    &shaper::TBF,
+    &shaper::NETEM,
+    &shaper::HTB,
+    &shaper::HFSC,
+    &absent::MQ,
+    &absent::MQPRIO,
+    &absent::MULTIQ,
+    &absent::NOQUEUE,
+    &absent::INGRESS,
+    &absent::CLSACT,
+    &absent::CBQ,
+    &absent::QFQ,
+    &absent::SKBPRIO,
+    &absent::PLUG,
+    &absent::ETF,
+    &absent::TAPRIO,
+    &absent::CBS,
+];
+
+/// Classes of classful qdiscs.
+pub static CLASSES: &[&Kind] = &[&shaper::HTB_CLASS, &shaper::HFSC_CLASS, &fifo::DRR_CLASS];
+
+/// Disciplines of this library that have another name in tc.
+pub static NATIVE: &[(&str, &str)] = &[
+    ("droptail", "pfifo"),
+    ("fifo", "pfifo"),
+    ("taildrop", "pfifo"),
+    ("drop_tail", "pfifo"),
+    ("ared", "red ... adaptive"),
+    ("adaptive_red", "red ... adaptive"),
+    ("fqcodel", "fq_codel"),
+    ("fqpie", "fq_pie"),
+    ("priority", "prio"),
+    ("cobalt", "cake"),
+];

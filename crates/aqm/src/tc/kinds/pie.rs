@@ -1,0 +1,83 @@
+//! PIE and FQ-PIE.
+
+use super::super::table::Ours::{Lost, Scaled, To};
+use super::super::table::{Becomes, Fixed, Kind, Rules, Unit, Word};
+use super::codel::MEMORY;
+
+/// Gains are whole sixteenths.
+const SIXTEENTH: f64 = 0.0625;
+
+const LIMIT: Word = Word::new("limit", Unit::Packets, "1000", To("limit"));
+const TARGET: Word = Word::new("target", Unit::Time, "15ms", To("target"));
+const TUPDATE: Word = Word::new("tupdate", Unit::Time, "15ms", To("t_update"));
+const ALPHA: Word =
+    Word::new("alpha", Unit::Integer, "2", Scaled("alpha", SIXTEENTH)).within(1, 32);
+const BETA: Word = Word::new("beta", Unit::Integer, "20", Scaled("beta", SIXTEENTH)).within(1, 32);
+const ECN: Word =
+    Word::new("ecn", Unit::Choice(&[("noecn", "false"), ("ecn", "true")]), "noecn", To("ecn"));
+const BYTEMODE: Word = Word::new(
+    "bytemode",
+    Unit::Choice(&[("nobytemode", "false"), ("bytemode", "true")]),
+    "nobytemode",
+    To("byte_mode"),
+);
+const ESTIMATOR: Word = Word::new(
+    "dq_rate_estimator",
+    Unit::Choice(&[("no_dq_rate_estimator", "timestamp"), ("dq_rate_estimator", "rate")]),
+    "no_dq_rate_estimator",
+    To("latency"),
+);
+
+const FIXED: [Fixed; 7] = [
+    Fixed { name: "max_burst", linux: "150ms", why: "Linux allows bursts of 150 ms" },
+    Fixed { name: "hold", linux: "false", why: "in Linux p changes during a burst, too" },
+    Fixed { name: "derandomise", linux: "true", why: "Linux spaces drops out" },
+    Fixed { name: "dq_threshold", linux: "16384B", why: "Linux measures over 16384 bytes" },
+    Fixed { name: "dq_weight", linux: "0.125", why: "Linux averages with a weight of 1/8" },
+    Fixed { name: "packet", linux: "1514B", why: "Linux takes the MTU of the device" },
+    Fixed { name: "mark_ecnth", linux: "0.1", why: "Linux drops ECN-capable packets above 0.1" },
+];
+
+const JIFFIES: &str = "Linux rounds tupdate up to its clock tick, and computes in whole numbers";
+
+/// `pie`.
+pub static PIE: Kind = Kind {
+    name: "pie",
+    becomes: Becomes::Discipline("pie"),
+    words: &[LIMIT, TARGET, TUPDATE, ALPHA, BETA, ECN, BYTEMODE, ESTIMATOR],
+    fixed: &FIXED,
+    rules: Rules::NONE,
+    differs: JIFFIES,
+};
+
+/// `fq_pie`.
+pub static FQ_PIE: Kind = Kind {
+    name: "fq_pie",
+    becomes: Becomes::Discipline("fq_pie"),
+    words: &[
+        Word::new("limit", Unit::Packets, "10240", To("limit")),
+        Word::new("flows", Unit::Integer, "1024", To("flows")).within(1, 65_536),
+        TARGET,
+        TUPDATE,
+        ALPHA,
+        BETA,
+        Word::new("quantum", Unit::Bytes, "1514", To("quantum")).within(1, 1 << 20),
+        Word::new("memory_limit", Unit::Bytes, "32m", Lost(MEMORY)),
+        Word::new("ecn_prob", Unit::Hundredths, "10", To("mark_ecnth")),
+        ECN,
+        BYTEMODE,
+        ESTIMATOR,
+    ],
+    fixed: &[
+        FIXED[0],
+        FIXED[1],
+        FIXED[2],
+        FIXED[3],
+        FIXED[4],
+        FIXED[5],
+        Fixed { name: "drop_batch", linux: "", why: "" },
+    ],
+    rules: Rules::NONE,
+    differs: "as pie; on overflow Linux drops the arriving packet, sojourn those of the longest \
+              flow",
+};

@@ -1,0 +1,455 @@
+//! Types of the tables of tc's words, and a qdisc as its words say it.
+
+use super::units;
+use crate::error::{Error, Result};
+use crate::params::ParamRow;
+use crate::units::{Rate, Size, Span};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+/// Kind of argument that a word takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Unit {
+    /// Number of packets, without a unit.
+    Packets,
+    /// Number of packets, read like a size: `1k` is 1024 packets.
+    Count,
+    /// Whole number.
+    Integer,
+    /// Size in bytes.
+    Bytes,
+    /// Number of bytes, without a unit.
+    PlainBytes,
+    /// Time; a bare number is in microseconds.
+    Time,
+    /// Time; a bare number is in nanoseconds.
+    Nanos,
+    /// Whole number of milliseconds, without a unit.
+    Millis,
+    /// Whole number of seconds, without a unit.
+    Seconds,
+    /// Rate.
+    Rate,
+    /// Number that is not negative.
+    Number,
+    /// Probability from 0 to 1.
+    Probability,
+    /// Percentage; the sign may be omitted.
+    Percent,
+    /// Whole percentage without a sign.
+    Hundredths,
+    /// No argument: the word itself is one of these, each with the value of the parameter here. An
+    /// empty word means that none is given.
+    Choice(&'static [(&'static str, &'static str)]),
+    /// List of whole numbers, as many as follow.
+    Numbers,
+    /// Any single word.
+    Text,
+    /// The first argument, and further ones as long as numbers follow.
+    Several(&'static [Unit]),
+}
+
+/// Argument of a word; quantities in packets, bytes, bit/s or nanoseconds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arg {
+    /// Whole quantity.
+    Whole(u64),
+    /// Number, or share of 1.
+    Number(f64),
+    /// Word of a choice.
+    Word(&'static str),
+    /// List of whole numbers.
+    List(Vec<u64>),
+    /// Uninterpreted word.
+    Text(String),
+    /// Arguments of [`Unit::Several`].
+    Several(Vec<Arg>),
+}
+
+/// Meaning of a word in this library.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Ours {
+    /// The parameter of that name.
+    To(&'static str),
+    /// The parameter of that name, times this factor.
+    Scaled(&'static str, f64),
+    /// Computed by the functions of the qdisc, together with other words.
+    Computed,
+    /// No counterpart; the reason.
+    Lost(&'static str),
+    /// Without effect here.
+    Harmless,
+}
+
+/// Word of a qdisc.
+#[derive(Clone, Copy, Debug)]
+pub struct Word {
+    /// Name. For [`Unit::Choice`] it is not written.
+    pub name: &'static str,
+    /// Other names, among them those of `tc qdisc show`.
+    pub also: &'static [&'static str],
+    /// Kind of the argument.
+    pub unit: Unit,
+    /// Value that tc sends or the kernel takes if the word is not given, in tc's notation; empty if
+    /// there is none.
+    pub default: &'static str,
+    /// Smallest and largest whole value that tc and the kernel accept.
+    pub range: Option<(u64, u64)>,
+    /// Meaning here.
+    pub ours: Ours,
+    /// True if only `tc qdisc show` has the word.
+    pub output_only: bool,
+}
+
+impl Word {
+    /// Word without range and other names.
+    pub const fn new(name: &'static str, unit: Unit, default: &'static str, ours: Ours) -> Word {
+        Word { name, also: &[], unit, default, range: None, ours, output_only: false }
+    }
+
+    /// The same word, for `tc qdisc show` only.
+    pub const fn output_only(self) -> Word {
+        Word { output_only: true, ..self }
+    }
+
+    /// The same word with other names.
+    pub const fn also(self, also: &'static [&'static str]) -> Word {
+        Word { also, ..self }
+    }
+
+    /// The same word with a range.
+    pub const fn within(self, least: u64, most: u64) -> Word {
+        Word { range: Some((least, most)), ..self }
+    }
+
+    /// Default as an argument, if there is one.
+    ///
+    /// # Panics
+    /// If the table has a default that tc would not read; a test visits all of them.
+    pub fn default_arg(&self) -> Option<Arg> {
+        if let Unit::Choice(words) = self.unit {
+            return words.iter().find(|(w, _)| *w == self.default).map(|(w, _)| Arg::Word(w));
+        }
+        let words: Vec<&str> = self.default.split_whitespace().collect();
+        let read = self.unit.read(&words).map(|(arg, _)| arg);
+        (!words.is_empty()).then(|| read.unwrap_or_else(|e| panic!("{}: {e}", self.name)))
+    }
+}
+
+/// Parameter of a discipline for which tc has no word.
+#[derive(Clone, Copy, Debug)]
+pub struct Fixed {
+    /// Parameter.
+    pub name: &'static str,
+    /// Value that does what Linux does.
+    pub linux: &'static str,
+    /// Behaviour of Linux.
+    pub why: &'static str,
+}
+
+/// Counterpart of a qdisc of Linux.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Becomes {
+    /// The discipline of that name, if the registry has it.
+    Discipline(&'static str),
+    /// Rate, delay or loss of a link.
+    Link,
+    /// Nothing; the reason.
+    Nothing(&'static str),
+}
+
+/// Functions of a qdisc whose words are not translated one by one.
+#[derive(Clone, Copy)]
+pub struct Rules {
+    /// Checks a line, and adds the arguments that tc computes from others.
+    pub complete: fn(&mut Line) -> Result<()>,
+    /// Settings of the words that are [`Ours::Computed`].
+    pub settings: fn(&Line) -> Vec<(&'static str, String)>,
+    /// Sets the words that are [`Ours::Computed`]; returns what tc cannot say.
+    pub words: fn(&Params<'_>, &mut Line) -> Vec<String>,
+    /// True if this qdisc is the one to export a discipline with these parameters to.
+    pub fits: fn(&Params<'_>) -> bool,
+}
+
+impl Rules {
+    /// Rules of a qdisc whose words are all translated one by one.
+    pub const NONE: Rules = Rules {
+        complete: |_| Ok(()),
+        settings: |_| Vec::new(),
+        words: |_, _| Vec::new(),
+        fits: |_| true,
+    };
+}
+
+/// Qdisc of Linux.
+pub struct Kind {
+    /// Name.
+    pub name: &'static str,
+    /// Meaning here.
+    pub becomes: Becomes,
+    /// Words in their usual order.
+    pub words: &'static [Word],
+    /// Parameters here for which there is no word.
+    pub fixed: &'static [Fixed],
+    /// Further rules.
+    pub rules: Rules,
+    /// Differences to Linux that no parameter expresses; empty if none.
+    pub differs: &'static str,
+}
+
+/// Parameters of a discipline of this library, which are to be exported.
+#[derive(Clone, Copy)]
+pub struct Params<'a> {
+    /// All parameters with their values.
+    pub rows: &'a [ParamRow],
+    /// Rate of the link, if known.
+    pub rate: Option<Rate>,
+}
+
+impl Params<'_> {
+    /// Text of parameter `name`; empty if there is none.
+    pub fn text(&self, name: &str) -> &str {
+        self.rows.iter().find(|row| row.name == name).map_or("", |row| &row.value)
+    }
+
+    /// Number of parameter `name`; 0 if it is not a number.
+    pub fn number(&self, name: &str) -> f64 {
+        self.text(name).parse().unwrap_or(0.0)
+    }
+
+    /// Parameter `name` as a size, if it is one.
+    pub fn size(&self, name: &str) -> Option<Size> {
+        self.text(name).parse().ok()
+    }
+
+    /// Parameter `name` as a time in nanoseconds; 0 if it is not one.
+    pub fn nanos(&self, name: &str) -> u64 {
+        self.text(name).parse().map_or(0, |span: Span| span.0)
+    }
+}
+
+/// Qdisc with its words, as `tc` reads them.
+#[derive(Clone)]
+pub struct Line {
+    /// Qdisc.
+    pub kind: &'static Kind,
+    /// Argument of each word of the kind, if given.
+    pub args: Vec<Option<Arg>>,
+}
+
+impl PartialEq for Line {
+    fn eq(&self, other: &Line) -> bool {
+        core::ptr::eq(self.kind, other.kind) && self.args == other.args
+    }
+}
+
+impl core::fmt::Debug for Line {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(&self.write())
+    }
+}
+
+impl Line {
+    /// Qdisc without any word.
+    pub fn new(kind: &'static Kind) -> Line {
+        Line { kind, args: kind.words.iter().map(|_| None).collect() }
+    }
+
+    /// Index of word `name`.
+    ///
+    /// # Panics
+    /// If the qdisc has no such word, which is a fault of its table.
+    fn index(&self, name: &str) -> usize {
+        let found = self.kind.words.iter().position(|word| word.name == name);
+        found.unwrap_or_else(|| panic!("{} has no word {name}", self.kind.name))
+    }
+
+    /// Argument of word `name` as given.
+    pub fn given(&self, name: &str) -> Option<&Arg> {
+        self.args[self.index(name)].as_ref()
+    }
+
+    /// Argument of word `name`, or its default.
+    pub fn get(&self, name: &str) -> Option<Arg> {
+        let index = self.index(name);
+        self.args[index].clone().or_else(|| self.kind.words[index].default_arg())
+    }
+
+    /// Whole quantity of word `name` or its default; 0 if there is none.
+    pub fn whole(&self, name: &str) -> u64 {
+        match self.get(name) {
+            Some(Arg::Whole(n)) => n,
+            _ => 0,
+        }
+    }
+
+    /// Number of word `name` or its default; 0 if there is none.
+    pub fn number(&self, name: &str) -> f64 {
+        match self.get(name) {
+            Some(Arg::Number(x)) => x,
+            _ => 0.0,
+        }
+    }
+
+    /// True if the word of choice `name`, given or by default, is `word`.
+    pub fn says(&self, name: &str, word: &str) -> bool {
+        self.get(name).is_some_and(|arg| {
+            arg == Arg::Text(word.into()) || matches!(arg, Arg::Word(w) if w == word)
+        })
+    }
+
+    /// Sets the argument of word `name`.
+    pub fn set(&mut self, name: &str, arg: Arg) {
+        let index = self.index(name);
+        self.args[index] = Some(arg);
+    }
+
+    /// Returns the error for a required word that is not given, if it is not.
+    ///
+    /// # Errors
+    /// If it is missing.
+    pub fn require(&self, name: &str, example: &str) -> Result<()> {
+        if self.get(name).is_some() {
+            return Ok(());
+        }
+        Err(Error::new(format!("is required, like {example}")).at(name))
+    }
+
+    /// Formats the qdisc as tc reads it, without the words that are at their default.
+    pub fn write(&self) -> String {
+        self.write_words(|arg, word| Some(arg.clone()) != word.default_arg())
+    }
+
+    /// Formats the qdisc with every word that is given.
+    pub fn write_given(&self) -> String {
+        self.write_words(|_, _| true)
+    }
+
+    fn write_words(&self, wanted: impl Fn(&Arg, &Word) -> bool) -> String {
+        let mut text = self.kind.name.to_string();
+        for (word, arg) in self.kind.words.iter().zip(&self.args) {
+            if let Some(arg) = arg.as_ref().filter(|arg| wanted(arg, word) && !word.output_only) {
+                text += &word.write(arg);
+            }
+        }
+        text
+    }
+}
+
+impl Word {
+    /// Formats the word with `arg`, with a space before it; empty for the empty word of a choice.
+    pub fn write(&self, arg: &Arg) -> String {
+        match arg {
+            Arg::Word("") => String::new(),
+            Arg::Word(word) => format!(" {word}"),
+            _ => format!(" {} {}", self.name, self.unit.write(arg)),
+        }
+    }
+}
+
+impl Unit {
+    /// Formats `arg` as [`Unit::read`] reads it.
+    pub fn write(self, arg: &Arg) -> String {
+        match (arg, self) {
+            (Arg::Whole(n), Unit::Time | Unit::Nanos) => units::write_time(*n),
+            (Arg::Whole(n), Unit::Millis) => (n / 1_000_000).to_string(),
+            (Arg::Whole(n), Unit::Seconds) => (n / 1_000_000_000).to_string(),
+            (Arg::Whole(n), Unit::Rate) => units::write_rate(*n),
+            (Arg::Whole(n), _) => n.to_string(),
+            (Arg::Number(x), Unit::Percent) => units::write_percent(*x),
+            (Arg::Number(x), Unit::Hundredths) => units::write_percent(*x).replace('%', ""),
+            (Arg::Number(x), _) => x.to_string(),
+            (Arg::Word(word), _) => (*word).to_string(),
+            (Arg::Text(text), _) => text.clone(),
+            (Arg::List(list), _) => list.iter().map(u64::to_string).collect::<Vec<_>>().join(" "),
+            (Arg::Several(args), Unit::Several(kinds)) => {
+                let words = args.iter().zip(kinds).map(|(arg, kind)| kind.write(arg));
+                words.collect::<Vec<_>>().join(" ")
+            }
+            (Arg::Several(_), _) => String::new(),
+        }
+    }
+
+    /// Reads the argument at the start of `words`; returns it and the number of words it takes.
+    ///
+    /// # Errors
+    /// No argument, or one of another kind.
+    pub fn read(self, words: &[&str]) -> Result<(Arg, usize)> {
+        if let Unit::Choice(choices) = self {
+            let found = words.first().and_then(|w| choices.iter().find(|(c, _)| c == w));
+            return found.map(|(c, _)| (Arg::Word(c), 1)).ok_or_else(|| Error::new("is no choice"));
+        }
+        let numeric = |w: &&&str| w.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+        if let Unit::Several(kinds) = self {
+            let count = words.iter().take(kinds.len()).take_while(numeric).count().max(1);
+            let parts = kinds.iter().take(count).enumerate();
+            let args =
+                parts.map(|(i, kind)| kind.read(words.get(i..).unwrap_or(&[])).map(|(arg, _)| arg));
+            return Ok((Arg::Several(args.collect::<Result<_>>()?), count));
+        }
+        if self == Unit::Numbers {
+            let list = words.iter().map_while(|w| units::integer(w).ok()).collect::<Vec<u64>>();
+            let count = list.len();
+            return if count == 0 {
+                Err(Error::new("has no number"))
+            } else {
+                Ok((Arg::List(list), count))
+            };
+        }
+        let word = words.first().ok_or_else(|| Error::new("has no value"))?;
+        self.read_one(word).map(|arg| (arg, 1))
+    }
+
+    fn read_one(self, word: &str) -> Result<Arg> {
+        Ok(match self {
+            Unit::Packets | Unit::Integer | Unit::PlainBytes => Arg::Whole(units::integer(word)?),
+            Unit::Count => Arg::Whole(units::bytes(word)?),
+            Unit::Bytes => {
+                // A bucket may have the size of a cell after a slash.
+                let cell = |c: &str| !c.is_empty() && c.bytes().all(|b| b.is_ascii_digit());
+                let size = word.split_once('/').filter(|(_, rest)| cell(rest));
+                Arg::Whole(units::bytes(size.map_or(word, |(size, _)| size))?)
+            }
+            Unit::Time => Arg::Whole(units::time(word)?),
+            Unit::Nanos => Arg::Whole(units::nanos(word)?),
+            Unit::Millis => Arg::Whole(units::integer(word)? * 1_000_000),
+            Unit::Seconds => Arg::Whole(units::integer(word)? * 1_000_000_000),
+            Unit::Rate => Arg::Whole(units::rate(word)?),
+            Unit::Number => Arg::Number(units::number(word)?),
+            Unit::Probability => Arg::Number(units::probability(word)?),
+            Unit::Percent => Arg::Number(units::percent(word)?),
+            Unit::Hundredths => {
+                units::integer(word)?;
+                Arg::Number(units::percent(word)?)
+            }
+            Unit::Text | Unit::Choice(_) | Unit::Numbers | Unit::Several(_) => {
+                Arg::Text(word.into())
+            }
+        })
+    }
+
+    /// Name of the kind of argument, for a page.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Packets => "packets",
+            Unit::Count => "packets (k is 1024)",
+            Unit::Integer => "integer",
+            Unit::Bytes => "size",
+            Unit::PlainBytes => "bytes",
+            Unit::Time => "time",
+            Unit::Nanos => "time (bare: ns)",
+            Unit::Millis => "milliseconds",
+            Unit::Seconds => "seconds",
+            Unit::Rate => "rate",
+            Unit::Number => "number",
+            Unit::Probability => "probability",
+            Unit::Percent => "percentage",
+            Unit::Hundredths => "percent",
+            Unit::Choice(_) => "word",
+            Unit::Numbers => "integers",
+            Unit::Text => "text",
+            Unit::Several(_) => "values",
+        }
+    }
+}

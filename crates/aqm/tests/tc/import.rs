@@ -1,0 +1,121 @@
+//! Scripts and outputs become links.
+
+use sojourn_aqm::tc::{ImportedLink, Loss, import};
+use sojourn_aqm::{Rate, Span};
+
+fn one(script: &str) -> ImportedLink {
+    let mut links = import(script, None).unwrap_or_else(|e| panic!("{script}: {e}"));
+    assert_eq!(links.len(), 1, "{script}");
+    links.pop().unwrap()
+}
+
+fn refusal(script: &str) -> String {
+    import(script, None).expect_err(script).to_string()
+}
+
+fn discipline(link: &ImportedLink) -> String {
+    let found = link.qdisc.as_ref().expect("a discipline");
+    let limit = found.settings.iter().find(|(name, _)| name == "limit");
+    format!("{} {}", found.name, limit.map_or("", |(_, value)| value))
+}
+
+#[test]
+fn a_shaper_with_one_leaf_is_a_link() {
+    let link = one("tc qdisc add dev eth0 root handle 1: htb default 10\n\
+                    tc class add dev eth0 parent 1: classid 1:1 htb rate 20mbit\n\
+                    tc class add dev eth0 parent 1:1 classid 1:10 htb rate 5mbit ceil 18mbit\n\
+                    tc qdisc add dev eth0 parent 1:10 handle 110: fq_codel limit 1001 noecn");
+    assert_eq!((link.dev.as_str(), link.rate), ("eth0", Some(Rate(18_000_000))));
+    assert_eq!(discipline(&link), "fq_codel 1001p");
+}
+
+#[test]
+fn one_of_several_classes_must_be_chosen() {
+    let script = "tc qdisc add dev eth0 root handle 1: htb default 12
+        tc class add dev eth0 parent 1: classid 1:1 htb rate 100kbps
+        tc class add dev eth0 parent 1:1 classid 1:10 htb rate 30kbps ceil 100kbps
+        tc class add dev eth0 parent 1:1 classid 1:11 htb rate 10kbps
+        tc qdisc add dev eth0 parent 1:10 handle 20: pfifo limit 5";
+    assert!(refusal(script).contains("choose one of the classes 1:10, 1:11 with --class"));
+    let link = import(script, Some((1, 0x10))).unwrap().pop().unwrap();
+    assert_eq!((link.rate, discipline(&link)), (Some(Rate(800_000)), "droptail 5p".to_string()));
+    assert!(link.lost[0].contains("1 of 2 classes"), "{:?}", link.lost);
+    let wrong = import(script, Some((1, 0x12))).unwrap_err().to_string();
+    assert!(wrong.contains("unknown class \"1:12\""), "{wrong}");
+}
+
+#[test]
+fn netem_and_tbf_make_delay_loss_and_rate() {
+    let link = one("tc qdisc add dev eth0 root handle 1:0 netem delay 100ms 10ms loss 1%
+                    tc qdisc add dev eth0 parent 1:1 handle 10: tbf rate 10mbps \
+                    burst 32k latency 50ms");
+    assert_eq!((link.delay, link.rate), (Some(Span::ms(100)), Some(Rate(80_000_000))));
+    assert_eq!(link.loss, Some(Loss::Random(0.01)));
+    assert_eq!(discipline(&link), "droptail 532768B");
+    assert!(link.lost.iter().any(|lost| lost.starts_with("jitter")), "{:?}", link.lost);
+    let bursts =
+        one("tc qdisc add dev eth0 root netem loss gemodel 1% 10% 70% 0.1% rate 1mbit limit 50");
+    assert_eq!(bursts.loss, Some(Loss::Bursts([0.01, 0.1, 0.7, 0.001])));
+    assert_eq!((bursts.rate, discipline(&bursts)), (Some(Rate(1_000_000)), "droptail 50p".into()));
+    // In netem a bare time is in nanoseconds.
+    assert_eq!(one("tc qdisc add dev eth0 root netem delay 10000").delay, Some(Span::us(10)));
+}
+
+#[test]
+fn later_commands_change_replace_and_delete() {
+    let first = "tc qdisc add dev eth0 root handle 1: codel limit 100 target 10ms";
+    let changed = one(&format!("{first}\ntc qdisc change dev eth0 root handle 1: codel ecn"));
+    assert_eq!(discipline(&changed), "codel 100p");
+    let replaced = one(&format!("{first}\ntc qdisc replace dev eth0 root pie"));
+    assert_eq!(discipline(&replaced), "pie 1000p");
+    let error = refusal(&format!("{first}\ntc qdisc del dev eth0 root"));
+    assert!(error.contains("there is no qdisc of a device"), "{error}");
+}
+
+#[test]
+fn output_of_a_router_is_read() {
+    let links = import(
+        "qdisc noqueue 0: dev lo root refcnt 2 \n\
+         \x20Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)\n\
+         qdisc mq 0: dev eth0 root \n\
+         qdisc fq_codel 0: dev eth0 parent :2 limit 10240p flows 1024 quantum 1514 \
+         target 5ms interval 100ms memory_limit 4Mb ecn drop_batch 64\n\
+         qdisc fq_codel 0: dev eth0 parent :1 limit 10240p flows 1024 quantum 1514 \
+         target 5ms interval 100ms memory_limit 4Mb ecn drop_batch 64\n\
+         qdisc htb 1: dev ifb0 root refcnt 2 r2q 10 default 0x10 \
+         direct_packets_stat 0 direct_qlen 32\n\
+         \x20linklayer atm overhead -4 mtu 2047 tsize 512\n\
+         qdisc codel 110: dev ifb0 parent 1:10 limit 1001p target 17.7ms interval 112.7ms\n\
+         class htb 1:10 dev ifb0 root leaf 110: prio 0 rate 9800Kbit ceil 9800Kbit \
+         burst 1600b cburst 1600b",
+        None,
+    )
+    .unwrap();
+    assert_eq!(links.iter().map(|l| l.dev.as_str()).collect::<Vec<_>>(), ["eth0", "ifb0"]);
+    assert_eq!(discipline(&links[0]), "fq_codel 10240p");
+    assert!(links[0].lost.iter().any(|lost| lost.starts_with("memory_limit 4194304")));
+    assert_eq!(
+        (links[1].rate, discipline(&links[1])),
+        (Some(Rate(9_800_000)), "codel 1001p".into())
+    );
+}
+
+#[test]
+fn wrong_scripts_name_the_line() {
+    let cases = [
+        ("", "there is no qdisc of a device"),
+        ("tc qdisc add dev eth0 root\n", "line 1: there is no qdisc after the device"),
+        ("\ntc qdisc add root pie", "line 2: there is no device"),
+        ("tc qdisc add dev eth0 root fq_codle", "line 1: unknown qdisc \"fq_codle\", did you mean"),
+        ("tc qdisc add dev eth0 root codel target ${T}ms", "line 1: \"${T}ms\" is a variable"),
+        ("tc qdisc add dev eth0 root handle x: pie", "line 1.handle: \"x:\" is not a handle"),
+        ("tc qdisc ad dev eth0 root pie", "line 1: unknown command \"ad\", did you mean \"add\"?"),
+        ("tc class add dev eth0 parent 1: htb ceil 1mbit", "line 1.htb.rate: is required"),
+        ("tc qdisc add dev eth0 root handle 1: htb default 1", "eth0.htb: has no class"),
+        ("tc qdisc add dev eth0 root hhf", "eth0.hhf: sojourn has no such discipline"),
+    ];
+    for (script, answer) in cases {
+        let text = refusal(script);
+        assert!(text.contains(answer), "{script:?}: {text:?}, not {answer:?}");
+    }
+}

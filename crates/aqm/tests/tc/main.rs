@@ -1,0 +1,6 @@
+//! The language of tc: whole lines, round trips, wrong lines.
+
+mod corpus;
+mod import;
+mod round_trip;
+mod wrong;
