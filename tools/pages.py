@@ -1,4 +1,4 @@
-"""Pages generated from tables: docs/missing.md, scenario.md and metrics.md, for `gen.py`."""
+"""Pages generated from tables: docs/missing.md, scenario.md, metrics.md, tc.md, for `gen.py`."""
 
 import inspect
 import json
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import man
+import tc_page
 from sojourn import _sojourn
 from sojourn.cli import list as cli_list
 from sojourn.cli import reference
@@ -44,6 +45,7 @@ def pages() -> dict[Path, str]:
         docs / "missing.md": missing_page(),
         docs / "scenario.md": scenario_page(),
         docs / "metrics.md": metrics_page(),
+        docs / "tc.md": tc_page.page(json.loads(_sojourn.specs())["disciplines"]),
         MAN: man.page(),
     }
 
@@ -120,7 +122,7 @@ def scenario_page() -> str:
         "The file is TOML or JSON. In Python a scenario is `sj.Scenario(...)` with `sj.Link`,",
         "`sj.Flow` and `sj.Change`, whose fields have the names of the keys, or a plain",
         "dictionary. Unknown keys, values of the wrong kind and missing units are refused with",
-        "the path of the key.",
+        "the path of the key. A discipline can also be a [tc line](tc.md).",
         "",
         "## A scenario and its defaults",
         "",

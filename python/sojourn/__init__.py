@@ -8,7 +8,8 @@
     True
 
 All disciplines are in `sj.qdisc`, all TCPs in `sj.tcp`, all sources in `sj.source`; the common ones
-are here too. Names are imported at first use, which keeps the start of the command fast.
+are here too. `sj.tc` reads and writes the language of Linux's tc. Names are imported at first use,
+which keeps the start of the command fast.
 """
 
 from importlib import import_module
@@ -17,6 +18,7 @@ TYPE_CHECKING = False  # importing typing would cost time
 if TYPE_CHECKING:
     from sojourn import qdisc as qdisc
     from sojourn import source as source
+    from sojourn import tc as tc
     from sojourn import tcp as tcp
     from sojourn._sojourn import InputError as InputError
     from sojourn.engines.simulate import simulate as simulate
@@ -56,6 +58,9 @@ if TYPE_CHECKING:
 
 MODULES = ("qdisc", "tcp", "source")
 """Modules with all disciplines, TCPs and traffic sources."""
+
+TOOLS = ("tc",)
+"""Further public modules."""
 
 COMMON = {
     "CoDel": "qdisc",
@@ -109,7 +114,7 @@ if not TYPE_CHECKING:  # or type checkers would accept every name
             return import_module("sojourn._sojourn").version()
         if name in _HOME:
             return getattr(import_module(f"sojourn.{_HOME[name]}"), name)
-        if name in MODULES:
+        if name in MODULES or name in TOOLS:
             return import_module(f"sojourn.{name}")
         raise AttributeError(f"module 'sojourn' has no attribute {name!r}{_hint(name)}")
 
@@ -127,4 +132,4 @@ def _hint(name: str) -> str:
 
 
 def __dir__() -> list[str]:
-    return [*_HOME, *MODULES, "__version__"]
+    return [*_HOME, *MODULES, *TOOLS, "__version__"]

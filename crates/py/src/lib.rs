@@ -165,10 +165,51 @@ mod _sojourn {
         Ok(Json::from(links).to_string())
     }
 
-    /// Split the text `name(key=value, ...)` into the name and its parameters, values as text.
+    /// Split the text `name(key=value, ...)`, or a line of tc (`tc: NAME WORDS`), into the name and
+    /// its parameters, values as text.
     #[pyfunction]
-    fn call(text: &str) -> PyResult<(&str, Vec<(&str, &str)>)> {
-        sojourn_sim::parsing::parse::parse_call(text).map_err(refused)
+    fn call(text: &str) -> PyResult<(String, Vec<(String, String)>)> {
+        if let Some(line) = sojourn_aqm::tc::without_prefix(text) {
+            let found = sojourn_aqm::tc::parse(line).map_err(refused)?;
+            return Ok((found.name.into(), found.settings));
+        }
+        let (name, settings) = sojourn_sim::parsing::parse::parse_call(text).map_err(refused)?;
+        let settings = settings.into_iter().map(|(key, value)| (key.into(), value.into()));
+        Ok((name.into(), settings.collect()))
+    }
+
+    /// Parse a qdisc of tc with its words; return discipline and lost words as JSON.
+    #[pyfunction]
+    fn tc_parse(text: &str) -> PyResult<String> {
+        sojourn_sim::parsing::tc::parse(text).map(|json| json.to_string()).map_err(refused)
+    }
+
+    /// Read commands or output of tc; return the links as JSON.
+    #[pyfunction]
+    #[pyo3(signature = (text, class=None))]
+    fn tc_import(text: &str, class: Option<&str>) -> PyResult<String> {
+        sojourn_sim::parsing::tc::import(text, class).map(|json| json.to_string()).map_err(refused)
+    }
+
+    /// Translate the output of `tc -j qdisc show` to lines of `tc qdisc show`.
+    #[pyfunction]
+    fn tc_lines(text: &str) -> PyResult<String> {
+        sojourn_sim::parsing::tc::lines(text).map_err(refused)
+    }
+
+    /// Translate a discipline to the nearest qdisc of Linux; return its texts as JSON.
+    #[pyfunction]
+    #[pyo3(signature = (qdisc_json, rate=None))]
+    fn tc_export(qdisc_json: &str, rate: Option<&str>) -> PyResult<String> {
+        let json = serde_json::from_str(qdisc_json)
+            .map_err(|e| InputError::new_err(format!("not valid JSON: {e}")))?;
+        sojourn_sim::parsing::tc::export(&json, rate).map(|json| json.to_string()).map_err(refused)
+    }
+
+    /// Return the tables of all qdiscs of tc as JSON.
+    #[pyfunction]
+    fn tc_tables() -> String {
+        sojourn_sim::parsing::tc::tables().to_string()
     }
 
     /// Return all disciplines, TCPs and sources with their parameters as JSON.

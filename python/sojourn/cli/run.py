@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from sojourn._sojourn import InputError
-from sojourn.cli import paper, suggest, sweep
+from sojourn.cli import paper, suggest, sweep, tc
 from sojourn.cli.figure_options import Size, Style, Title, XLabel, check_look
 from sojourn.cli.link import link as link_command
 from sojourn.cli.new import new
@@ -30,6 +30,7 @@ app = typer.Typer(
 
 app.command()(new)
 app.add_typer(paper.app, name="paper")
+app.add_typer(tc.app, name="tc")
 sweep.add_to(app)
 # Options after the command to run belong to that command.
 app.command(context_settings={"allow_interspersed_args": False})(link_command)
@@ -100,7 +101,7 @@ def run(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="discipline of the link, like 'codel(target=15ms)'",
+            help="discipline of the link, like 'codel(target=15ms)' or 'tc: codel ecn'",
             autocompletion=suggest.disciplines,
         ),
     ] = None,
@@ -126,6 +127,10 @@ def run(
     engine: Annotated[
         str, typer.Option(help="sim, or live: real packets of the kernel, in real time")
     ] = "sim",
+    tc_stats: Annotated[
+        bool,
+        typer.Option("--tc-stats", help="print the final state like tc -s [-j, with --json]"),
+    ] = False,
 ) -> None:
     """Run a scenario."""
     from sojourn._util.files import check_file
@@ -144,7 +149,7 @@ def run(
     with _about(file):
         if qdisc is not None or link is not None:
             tree = _with_qdisc(tree, qdisc, link)
-        if plot or out or steady:
+        if plot or out or steady or tc_stats:
             tree = with_samples(tree)
         if packet_log:
             tree = {**tree, "packet_log": True}
@@ -188,7 +193,14 @@ def run(
         with _about(file):
             found = find_steady(result)
         told = {"steady": [asdict(one) for one in found]}
-    if as_json:
+    if tc_stats:
+        from sojourn.display import tc_stats as tc_output
+
+        if as_json:
+            _print_json(tc_output.stats(result))
+        else:
+            print(tc_output.text(result))
+    elif as_json:
         _print_json(result.summary | told)
     else:
         from sojourn.display.summary import run_report, steady_report

@@ -1,8 +1,9 @@
 """Notations of a discipline, and lists of disciplines with labels.
 
-A discipline is a name, a call like `codel(target=15ms, ecn=true)`, a table
-`{"name": "codel", "target": "15ms"}`, or a model `sj.CoDel(target="15ms")`. `table` converts all of
-them to tables; Rust parses calls (`_sojourn.call`) and validates the values.
+A discipline is a name, a call like `codel(target=15ms, ecn=true)`, a line of tc like
+`tc: codel target 15ms ecn`, a table `{"name": "codel", "target": "15ms"}`, or a model
+`sj.CoDel(target="15ms")`. `table` converts all of them to tables; Rust parses calls and lines
+(`_sojourn.call`) and validates the values.
 """
 
 import re

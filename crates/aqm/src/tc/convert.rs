@@ -2,6 +2,7 @@
 
 use super::kinds::KINDS;
 use super::table::{Arg, Becomes, Kind, Line, Ours, Params, Unit, Word};
+use super::units::write_percent;
 use crate::cast;
 use crate::error::{Error, Result};
 use crate::params::ParamRow;
@@ -67,7 +68,12 @@ impl Line {
             }
         }
         settings.extend((self.kind.rules.settings)(self));
+        let rules = defaults.iter().find(|row| row.name == "variant");
+        if rules.is_some_and(|row| row.kind.split('|').any(|word| word == "linux")) {
+            settings.push(("variant", "linux".to_string()));
+        }
         let fixed = self.kind.fixed.iter().filter(|f| has(f.name) && !f.linux.is_empty());
+        let fixed = fixed.filter(|f| f.name != "variant");
         settings.extend(fixed.map(|f| (f.name, f.linux.to_string())));
         // The buffer is always named: a comparison would otherwise choose it.
         let differs = |(n, v): &(&str, String)| {
@@ -159,6 +165,9 @@ impl Word {
 
     /// Returns the text of `arg` as a value of the parameter.
     fn value(&self, arg: &Arg) -> Option<String> {
+        if let (Arg::Number(share), Ours::Scaled(..), Unit::Percent) = (arg, self.ours, self.unit) {
+            return Some(write_percent(*share).replace('%', ""));
+        }
         if let (Arg::Word(word), Unit::Choice(choices)) = (arg, self.unit) {
             return choices.iter().find(|(w, _)| w == word).map(|(_, v)| (*v).to_string());
         }
@@ -201,6 +210,9 @@ impl Word {
 
     /// Argument that says `text` exactly.
     fn exact_argument(&self, text: &str) -> Option<Arg> {
+        if let (Ours::Scaled(..), Unit::Percent) = (self.ours, self.unit) {
+            return format!("{text}e-2").parse().ok().map(Arg::Number);
+        }
         if let (Ours::Scaled(_, scale), Ok(value)) = (self.ours, text.parse::<f64>()) {
             let units = libm::round(value / scale);
             return (units * scale == value).then_some(Arg::Whole(cast::trunc(units)));
@@ -227,6 +239,7 @@ impl Word {
                 (hundredths / 100.0 == share).then_some(Arg::Number(share))
             }
             Unit::Number | Unit::Probability | Unit::Percent => text.parse().ok().map(Arg::Number),
+            Unit::Threshold if text == "auto" => None,
             _ => Some(Arg::Text(text.to_string())),
         }
     }

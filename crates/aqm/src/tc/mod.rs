@@ -9,7 +9,7 @@
 //! assert_eq!(found.name, "fq_codel");
 //! let settings: Vec<_> =
 //!     found.settings.iter().map(|(k, v)| (k.as_str(), Setting::Text(v.as_str()))).collect();
-//! assert_eq!(settings, [("limit", Setting::Text("1000p")), ("target", Setting::Text("20ms"))]);
+//! assert!(settings.contains(&("target", Setting::Text("20ms"))));
 //!
 //! let built = sojourn_aqm::build(found.name, &settings, Rate(10_000_000))?;
 //! let back = tc::export(found.name, &built.params, None)?;

@@ -44,6 +44,8 @@ pub enum Unit {
     Choice(&'static [(&'static str, &'static str)]),
     /// List of whole numbers, as many as follow.
     Numbers,
+    /// Time, or a number of packets like `5p`.
+    Threshold,
     /// Any single word.
     Text,
     /// The first argument, and further ones as long as numbers follow.
@@ -160,7 +162,7 @@ pub enum Becomes {
 }
 
 /// Functions of a qdisc whose words are not translated one by one.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// Checks a line, and adds the arguments that tc computes from others.
     pub complete: fn(&mut Line) -> Result<()>,
@@ -183,6 +185,7 @@ impl Rules {
 }
 
 /// Qdisc of Linux.
+#[derive(Debug)]
 pub struct Kind {
     /// Name.
     pub name: &'static str,
@@ -199,7 +202,7 @@ pub struct Kind {
 }
 
 /// Parameters of a discipline of this library, which are to be exported.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Params<'a> {
     /// All parameters with their values.
     pub rows: &'a [ParamRow],
@@ -423,6 +426,7 @@ impl Unit {
                 units::integer(word)?;
                 Arg::Number(units::percent(word)?)
             }
+            Unit::Threshold => Arg::Text(units::threshold(word)?),
             Unit::Text | Unit::Choice(_) | Unit::Numbers | Unit::Several(_) => {
                 Arg::Text(word.into())
             }
@@ -448,6 +452,7 @@ impl Unit {
             Unit::Hundredths => "percent",
             Unit::Choice(_) => "word",
             Unit::Numbers => "integers",
+            Unit::Threshold => "time or packets",
             Unit::Text => "text",
             Unit::Several(_) => "values",
         }

@@ -124,6 +124,19 @@ pub fn time(text: &str) -> Result<u64> {
     scaled(text, &units, what).map(|us| us.saturating_mul(1000))
 }
 
+/// Reads a time, or a number of packets like `5p`, and returns it as `5ms` or `5p`.
+///
+/// # Errors
+/// A text that is neither.
+pub fn threshold(text: &str) -> Result<String> {
+    let folded = text.to_lowercase();
+    let units = ["packets", "pkt", "p"];
+    match units.iter().find_map(|unit| folded.strip_suffix(unit)).map(integer) {
+        Some(Ok(packets)) => Ok(format!("{packets}p")),
+        _ => time(text).map(write_time),
+    }
+}
+
 /// Reads a time of netem, and of a few other words, in nanoseconds, which is also the unit of a
 /// bare number.
 ///

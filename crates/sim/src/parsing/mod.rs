@@ -3,3 +3,4 @@
 pub mod distribution;
 pub mod keys;
 pub mod parse;
+pub mod tc;

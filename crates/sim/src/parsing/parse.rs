@@ -3,11 +3,11 @@
 
 use crate::parsing::keys::{DefaultValue, Key, Table};
 use serde_json::{Map, Value as Json};
-use sojourn_aqm::Built;
 use sojourn_aqm::error::{Error, ErrorKind, Result};
 use sojourn_aqm::params::{ParamRow, Params, Setting, Value, answers, read_checked, unknown};
 use sojourn_aqm::qdisc::Env;
 use sojourn_aqm::registry::{QdiscEntry, Registry};
+use sojourn_aqm::{Built, tc};
 use std::borrow::Cow;
 
 /// Fields of a JSON object, parsed by its table of keys. All methods panic on a key that is not in
@@ -163,7 +163,8 @@ pub fn build_qdisc(json: &Json, env: &Env, registry: &Registry) -> Result<(Qdisc
     with_qdisc(json, registry, |entry, settings| Ok((*entry, entry.build(settings, env)?)))
 }
 
-/// Parse the discipline of `registry` described by `json` and call `then` with its settings.
+/// Parse the discipline of `registry` described by `json`, or by a line of tc (`tc: fq_codel limit
+/// 1000`), and call `then` with its settings.
 ///
 /// # Errors
 /// If the discipline or a list parameter is unknown, or as `then`.
@@ -172,6 +173,15 @@ pub fn with_qdisc<T>(
     registry: &Registry,
     then: impl FnOnce(&QdiscEntry, &[(&str, Setting<'_>)]) -> Result<T>,
 ) -> Result<T> {
+    if let Some(line) = json.as_str().and_then(tc::without_prefix) {
+        let found = tc::parse(line)?;
+        let settings: Vec<_> = found
+            .settings
+            .iter()
+            .map(|(key, value)| (key.as_str(), Setting::Text(value)))
+            .collect();
+        return then(registry.find(found.name)?, &settings);
+    }
     let named = NamedParams::with_lists(json)?;
     let entry =
         registry.find(named.name).map_err(|e| if json.is_string() { e } else { e.at("name") })?;

@@ -3,7 +3,6 @@
 
 use super::super::table::Ours::{Harmless, Lost, To};
 use super::super::table::{Becomes, Kind, Rules, Unit, Word};
-use super::codel::MEMORY;
 
 const fn flag(name: &'static str, words: &'static [(&'static str, &'static str)]) -> Word {
     Word::new(name, Unit::Choice(words), words[0].0, Harmless)
@@ -107,34 +106,6 @@ pub static CAKE: Kind = Kind {
         Word::new("overhead", Unit::Text, "", To("overhead")),
         Word::new("mpu", Unit::Integer, "0", To("mpu")),
         to(flag("atm", &[("noatm", "none"), ("atm", "atm"), ("ptm", "ptm")]), "framing"),
-    ],
-    fixed: &[],
-    rules: Rules::NONE,
-    differs: "",
-};
-
-/// `dualpi2`.
-pub static DUALPI2: Kind = Kind {
-    name: "dualpi2",
-    becomes: Becomes::Discipline("dualpi2"),
-    words: &[
-        Word::new("limit", Unit::Packets, "10000", To("limit")),
-        Word::new("memlimit", Unit::PlainBytes, "0", Lost(MEMORY)),
-        Word::new("target", Unit::Time, "15ms", To("target")),
-        Word::new("tupdate", Unit::Time, "16ms", To("t_update")),
-        Word::new("alpha", Unit::Number, "0.160156", To("alpha")),
-        Word::new("beta", Unit::Number, "3.199219", To("beta")),
-        Word::new("max_rtt", Unit::Time, "", Harmless),
-        Word::new("typical_rtt", Unit::Time, "", Harmless),
-        Word::new("coupling_factor", Unit::Integer, "2", To("k")).within(0, 255),
-        // A time, or a number of packets.
-        Word::new("step_thresh", Unit::Text, "1ms", To("step")),
-        Word::new("min_qlen_step", Unit::Integer, "0", To("min_qlen_step")),
-        to(flag("overload", &[("drop_on_overload", "drop"), ("overflow", "overflow")]), "overload"),
-        to(flag("drop", &[("drop_dequeue", "dequeue"), ("drop_enqueue", "enqueue")]), "drop"),
-        Word::new("classic_protection", Unit::Percent, "10%", To("c_weight")),
-        flag("ecn-mask", &[("l4s_ect", ""), ("any_ect", "")]),
-        Word { ours: Lost(GSO), ..flag("split_gso", &[("split_gso", ""), ("no_split_gso", "")]) },
     ],
     fixed: &[],
     rules: Rules::NONE,

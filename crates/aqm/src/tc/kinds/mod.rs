@@ -5,6 +5,7 @@
 
 pub mod absent;
 pub mod codel;
+pub mod dualpi2;
 pub mod fifo;
 pub mod pie;
 pub mod red;
@@ -33,7 +34,7 @@ pub static KINDS: &[&Kind] = &[
     &pie::PIE,
     &pie::FQ_PIE,
     &absent::CAKE,
-    &absent::DUALPI2,
+    &dualpi2::DUALPI2,
     &absent::FQ,
     &absent::ETS,
     &absent::HHF,

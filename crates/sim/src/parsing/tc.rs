@@ -1,0 +1,290 @@
+//! Disciplines and links in the language of Linux's `tc`, as JSON.
+
+use crate::parsing::parse::with_qdisc;
+use serde_json::{Map, Value as Json, json};
+use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::params::{Setting, Value};
+use sojourn_aqm::qdisc::Env;
+use sojourn_aqm::registry::{QdiscEntry, Registry};
+use sojourn_aqm::tc::kinds::KINDS;
+use sojourn_aqm::tc::table::{Becomes, Kind, Ours, Unit, Word};
+use sojourn_aqm::tc::{Discipline, Form, ImportedLink, Line, Loss, units};
+use sojourn_aqm::units::Rate;
+use sojourn_aqm::{Built, tc};
+
+/// Parse a qdisc with its words, with or without `tc:` before it; return name, settings, and the
+/// words that are lost.
+///
+/// # Errors
+/// As [`tc::parse`].
+pub fn parse(text: &str) -> Result<Json> {
+    let found = tc::parse(text)?;
+    let lost = found.lost.clone();
+    Ok(json!({ "qdisc": qdisc(&found), "lost": lost }))
+}
+
+fn qdisc(found: &Discipline) -> Json {
+    let mut map = Map::new();
+    map.insert("name".into(), found.name.into());
+    for (name, value) in &found.settings {
+        map.insert(name.clone(), plain(value));
+    }
+    Json::Object(map)
+}
+
+/// Value of a setting in its JSON type: flags and numbers are not text.
+fn plain(value: &str) -> Json {
+    match value {
+        "true" => true.into(),
+        "false" => false.into(),
+        _ => value.parse::<u64>().map(Json::from).unwrap_or_else(|_| {
+            let number = value.parse::<f64>().ok().filter(|x| x.is_finite());
+            number.map_or_else(|| value.into(), Json::from)
+        }),
+    }
+}
+
+/// Read commands, the output of `tc qdisc show`, or that of `tc -j qdisc show`; return a list of
+/// links. `class` (like `1:10`) chooses one of several classes.
+///
+/// # Errors
+/// As [`tc::import`]; or JSON that is not of tc.
+pub fn import(text: &str, class: Option<&str>) -> Result<Json> {
+    let class = class.map(units::handle).transpose().map_err(|e| e.at("--class"))?;
+    let links = if text.trim_start().starts_with(['[', '{']) {
+        let json: Json =
+            serde_json::from_str(text).map_err(|e| Error::new(format!("not valid JSON: {e}")))?;
+        tc::import(&script(&json)?, class)?
+    } else {
+        tc::import(text, class)?
+    };
+    Ok(links.iter().map(link).collect())
+}
+
+fn link(found: &ImportedLink) -> Json {
+    let loss = found.loss.map(|loss| match loss {
+        Loss::Random(share) => share.into(),
+        Loss::Bursts([p, r, bad, good]) => json!({ "p": p, "r": r, "1-h": bad, "1-k": good }),
+    });
+    json!({
+        "dev": found.dev,
+        "rate": found.rate.map(|rate| rate.write()),
+        "delay": found.delay.map(|delay| delay.write()),
+        "loss": loss,
+        "qdisc": found.qdisc.as_ref().map(qdisc),
+        "lost": found.lost,
+    })
+}
+
+/// Translate the text of `tc -j qdisc show` to lines of `tc qdisc show`, without rounding.
+///
+/// # Errors
+/// Text that is not JSON, or not of tc.
+pub fn lines(text: &str) -> Result<String> {
+    let json =
+        serde_json::from_str(text).map_err(|e| Error::new(format!("not valid JSON: {e}")))?;
+    script(&json)
+}
+
+fn script(json: &Json) -> Result<String> {
+    let one = [json.clone()];
+    let list = json.as_array().map_or(&one[..], Vec::as_slice);
+    let lines = list.iter().enumerate().map(|(i, entry)| shown_line(entry).map_err(|e| e.at(i)));
+    Ok(lines.collect::<Result<Vec<String>>>()?.join("\n"))
+}
+
+fn shown_line(entry: &Json) -> Result<String> {
+    let text = |key: &str| entry.get(key).and_then(Json::as_str);
+    let name = text("kind").ok_or_else(|| Error::new("is missing").at("kind"))?;
+    let mut line = format!("qdisc {name} {}", text("handle").unwrap_or("0:"));
+    if let Some(dev) = text("dev") {
+        line += &format!(" dev {dev}");
+    }
+    match text("parent") {
+        Some(parent) => line += &format!(" parent {parent}"),
+        None => line += " root",
+    }
+    let kind = tc::find(name)?;
+    for (key, value) in entry.get("options").and_then(Json::as_object).into_iter().flatten() {
+        line += &shown_word(kind, key.trim(), value);
+    }
+    Ok(line)
+}
+
+/// Text of one option with a space before it; empty if it is off, or not a word of the qdisc.
+fn shown_word(kind: &Kind, key: &str, value: &Json) -> String {
+    let named = |word: &&Word| word.name == key || word.also.contains(&key);
+    let percent = |part: &str| {
+        let share = value.get(part).and_then(Json::as_f64).unwrap_or(0.0);
+        format!(" {}", units::write_percent(share))
+    };
+    let seconds = |part: &str| value.get(part).and_then(Json::as_f64).unwrap_or(0.0);
+    match (key, value) {
+        ("delay", Json::Object(_)) => {
+            let jitter = seconds("jitter");
+            let varies = if jitter > 0.0 { format!(" {jitter}s") } else { String::new() };
+            format!(" delay {}s{varies}", seconds("delay"))
+        }
+        ("loss-random", _) => format!(" loss{}", percent("loss")),
+        ("loss-gemodel", _) => {
+            format!(
+                " loss gemodel{}{}{}{}",
+                percent("p"),
+                percent("r"),
+                percent("1-h"),
+                percent("1-k")
+            )
+        }
+        ("rate", Json::Object(rate)) => {
+            let bytes = rate.get("rate").and_then(Json::as_u64).unwrap_or(0);
+            format!(" rate {bytes}bps")
+        }
+        (_, Json::Bool(true) | Json::Null) => format!(" {key}"),
+        ("ack-filter", Json::String(mode)) => match mode.as_str() {
+            "enabled" => " ack-filter".to_string(),
+            "aggressive" => " ack-filter-aggressive".to_string(),
+            _ => String::new(),
+        },
+        (_, Json::Number(n)) => match (kind.words.iter().find(named).map(|w| w.unit), n.as_u64()) {
+            (Some(Unit::Rate), Some(bytes)) => format!(" {key} {bytes}bps"),
+            (Some(Unit::Millis), Some(us)) => format!(" {key} {}", us / 1000),
+            (Some(Unit::Time), Some(us)) if kind.name.ends_with("codel") => {
+                format!(" {key} {}", before_codel_clock(us))
+            }
+            (Some(_), _) => format!(" {key} {n}"),
+            (None, _) => String::new(),
+        },
+        (_, Json::String(text)) => {
+            let is_word = tc::line::words_of_name(kind.name).contains(&text.as_str());
+            let text = text.split('/').next().unwrap_or(text);
+            match (is_word, kind.words.iter().any(|word| named(&word))) {
+                (true, _) => format!(" {text}"),
+                (_, true) => format!(" {key} {text}"),
+                _ => String::new(),
+            }
+        }
+        (_, Json::Array(items)) if kind.words.iter().any(|word| named(&word)) => {
+            let items = items.iter().map(|item| format!(" {item}"));
+            format!(" {key}{}", items.collect::<String>())
+        }
+        _ => String::new(),
+    }
+}
+
+/// Time in microseconds that the kernel's `CoDel`, whose clock ticks every 1.024 us, shows as
+/// `us`: 5000 for 4999.
+fn before_codel_clock(us: u64) -> u64 {
+    let shown = |us: u64| (us * 1000 >> 10 << 10) / 1000;
+    if (us + 1).is_multiple_of(10) && shown(us + 1) == us { us + 1 } else { us }
+}
+
+/// Translate a discipline to the nearest qdisc of Linux, with its text in commands and in the
+/// output of `tc qdisc show`, and with what Linux cannot do.
+///
+/// # Errors
+/// An invalid discipline, or one that has no counterpart in Linux.
+pub fn export(json: &Json, rate: Option<&str>) -> Result<Json> {
+    let known = rate.map(str::parse::<Rate>).transpose().map_err(|e| e.at("rate"))?;
+    let env = Env::new(known.unwrap_or(Rate(10_000_000)));
+    let build = |entry: &QdiscEntry, settings: &[(&str, Setting<'_>)]| {
+        Ok((entry.name, entry.build(settings, &env)?))
+    };
+    let (name, Built { params, .. }) = with_qdisc(json, &Registry::default(), build)?;
+    let found = tc::export(name, &params, known)?;
+    let line: &Line = &found.line;
+    // As tc completes it: thresholds of RED and others.
+    let whole = Line::parse(&line.write(), Form::Command)?;
+    let options: Json = serde_json::from_str(&whole.shown_json())
+        .map_err(|e| Error::new(format!("options: {e}")))?;
+    Ok(json!({
+        "kind": line.kind.name,
+        "line": line.write(),
+        "shown": whole.shown(),
+        "options": options,
+        "lost": found.lost,
+        "differs": line.kind.differs,
+    }))
+}
+
+/// Tables of all qdiscs, for pages and completion.
+pub fn tables() -> Json {
+    let word = |word: &Word| {
+        let (ours, why) = match word.ours {
+            Ours::To(name) => (name, ""),
+            Ours::Scaled(name, _) => (name, "scaled"),
+            Ours::Computed => ("", "computed"),
+            Ours::Lost(why) => ("", why),
+            Ours::Harmless => ("", "no effect"),
+        };
+        let words: Vec<_> = match word.unit {
+            Unit::Choice(choices) => {
+                choices.iter().map(|(w, v)| [*w, *v]).filter(|[w, _]| !w.is_empty()).collect()
+            }
+            _ => Vec::new(),
+        };
+        json!({
+            "name": word.name, "unit": word.unit.name(), "default": word.default,
+            "parameter": ours, "note": why, "words": words, "output_only": word.output_only,
+        })
+    };
+    let kind = |kind: &&'static Kind| {
+        let (discipline, why) = match kind.becomes {
+            Becomes::Discipline(name) => (name, ""),
+            Becomes::Link => ("", "link"),
+            Becomes::Nothing(why) => ("", why),
+        };
+        let fixed = kind.fixed.iter().filter(|fixed| !fixed.linux.is_empty());
+        let fixed = fixed.map(|f| json!({"name": f.name, "linux": f.linux, "why": f.why}));
+        json!({
+            "name": kind.name, "discipline": discipline, "why": why, "differs": kind.differs,
+            "words": kind.words.iter().map(word).collect::<Vec<_>>(),
+            "fixed": fixed.collect::<Vec<_>>(),
+        })
+    };
+    KINDS.iter().map(kind).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Output of `tc -j qdisc show` of iproute2 6.1 on Linux 6.1, shortened.
+    const SHOWN: &str = r#"[
+        {"kind":"noqueue","handle":"0:","dev":"lo","root":true,"refcnt":2,"options":{}},
+        {"kind":"fq_codel","handle":"1:","dev":"eth0","root":true,"refcnt":2,"options":{
+            "limit":1000,
+            "flows":1024,"quantum":1514,"target":4999,"interval":99999,"memory_limit":33554432,
+            "ecn":true,"drop_batch":64}},
+        {"kind":"netem","handle":"1:","dev":"eth1","root":true,"options":{"limit":1000,"delay":
+            {"delay":0.01,"jitter":0,"correlation":0},"loss-random":{"loss":0.01,"correlation":0},
+            "rate":{"rate":1250000,"packetoverhead":0},"ecn":false,"gap":0}},
+        {"kind":"sfb","handle":"1:","dev":"eth2","root":true,"options":{
+            "rehash":600000,"db":60000000,
+            "limit":1000,"max":25,"target":20,"increment":0.0005,"decrement":5e-05,
+            "penalty_rate":10,"penalty_burst":20}}]"#;
+
+    #[test]
+    fn output_of_tc_as_json_becomes_links() {
+        let links = import(SHOWN, None).unwrap();
+        assert_eq!(
+            links[0]["qdisc"],
+            json!({"name": "fq_codel", "limit": "1000p", "variant": "linux"})
+        );
+        let netem = &links[1];
+        assert_eq!(netem["dev"], "eth1");
+        assert_eq!([&netem["rate"], &netem["delay"]], ["10mbit", "10ms"]);
+        assert_eq!((&netem["loss"], &netem["qdisc"]["limit"]), (&json!(0.01), &json!("1000p")));
+        assert_eq!(links[2]["qdisc"]["rehash_interval"], "600ms");
+        assert_eq!(links.as_array().unwrap().len(), 3);
+    }
+
+    #[test]
+    fn an_export_has_the_output_of_tc() {
+        let out = export(&json!("fq_codel(limit=500p, target=20ms)"), None).unwrap();
+        assert_eq!(out["line"], "fq_codel limit 500 target 20ms");
+        assert_eq!(out["options"]["target"], 20_000);
+        assert!(out["shown"].as_str().unwrap().starts_with("limit 500p flows 1024 "), "{out}");
+        let error = export(&json!("wfq"), None).unwrap_err().to_string();
+        assert!(error.contains("Linux has no qdisc for wfq"), "{error}");
+    }
+}

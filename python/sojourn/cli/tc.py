@@ -1,0 +1,162 @@
+"""The commands `sojourn tc import`, `sojourn tc export` and `sojourn tc diff`."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sojourn._sojourn import InputError
+from sojourn.cli import suggest
+
+DIFFERENT = 1
+"""Exit code of `sojourn tc diff` if there are differences, as of diff(1)."""
+
+app = typer.Typer(
+    help="Read and write the language of Linux's tc.",
+    rich_markup_mode=None,
+    no_args_is_help=True,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="print JSON")]
+
+
+@app.command("import")
+def import_command(
+    file: Annotated[
+        str | None,
+        typer.Argument(
+            help="commands, output of tc [-j] qdisc show, or /etc/config/sqm; or one command in "
+            "quotes (default: standard input)",
+            show_default=False,
+        ),
+    ] = None,
+    rate: Annotated[
+        str | None, typer.Option(help="rate of devices that no qdisc limits, like 1gbit")
+    ] = None,
+    leaf: Annotated[
+        str | None,
+        typer.Option("--class", metavar="ID", help="class that becomes the link, like 1:10"),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="refuse words that are lost")] = False,
+    as_json: Json = False,
+) -> None:
+    """Write the links of a scenario from tc commands or output.
+
+    A comment names each word that sojourn does not represent.
+    """
+    from sojourn import tc
+
+    where, text = _input(file)
+    try:
+        found = tc.imported(text, leaf=leaf)
+        lost = [(one["dev"], word) for one in found for word in one["lost"]]
+        if strict and lost:
+            raise InputError(f"{lost[0][0]}: {lost[0][1]}")
+    except InputError as error:
+        raise InputError(f"{where}{error}") from None
+    if rate is not None:
+        _check_rate(rate)
+    if as_json:
+        for one in found:
+            one["rate"] = one["rate"] or rate
+        print(json.dumps(found, indent=2))
+    else:
+        print(tc.toml(found, rate))
+
+
+def _check_rate(rate: str) -> None:
+    from sojourn import _sojourn
+
+    try:
+        _sojourn.canonical_links(json.dumps({"link": {"rate": rate}}))
+    except InputError as error:
+        raise InputError(f"--rate: {str(error).removeprefix('link.rate: ')}") from None
+
+
+def _input(file: str | None) -> tuple[str, str]:
+    """Return the beginning of messages about the input, and its text."""
+    from sojourn import tc
+
+    if file is None or file == "-":
+        return "", sys.stdin.read()
+    if " " in file and not Path(file).exists():
+        return "", file
+    return f"{file}: ", tc.read(Path(file))
+
+
+@app.command()
+def export(
+    given: Annotated[
+        str,
+        typer.Argument(
+            metavar="SCENARIO|QDISC",
+            help="a scenario (.toml or .json), or a discipline, like 'codel(target=15ms)'",
+            autocompletion=suggest.disciplines,
+            show_default=False,
+        ),
+    ],
+    dev: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DEV", help="device, or LINK=DEV; may be repeated (default eth0)"),
+    ] = None,
+    rate: Annotated[str | None, typer.Option(help="rate of the link of a discipline")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="refuse what Linux cannot do")] = False,
+) -> None:
+    """Write tc commands that come nearest to a scenario or a discipline.
+
+    A comment names each thing that Linux cannot do.
+    """
+    from sojourn import tc
+
+    devices = dev or ["eth0"]
+    for one in devices:
+        name = one.rpartition("=")[2]
+        if not name or len(name) > 15 or any(c in name for c in " /;'\"$"):
+            raise InputError(f"--dev {one}: write the name of a device, like eth0")
+    if Path(given).suffix.lower() in (".toml", ".json"):
+        from sojourn.scenario.load import load_tree
+
+        tree = load_tree(Path(given))
+        try:
+            text = tc.export(tree, dev=devices)
+        except InputError as error:
+            raise InputError(f"{given}: {error}") from None
+    else:
+        text = tc.export(tc.described(given), dev=devices, rate=rate)
+    lost = [line for line in text.splitlines() if line.startswith("# ") and ": " in line]
+    if strict and lost:
+        raise InputError(lost[0].removeprefix("# "))
+    print(text)
+
+
+@app.command()
+def diff(
+    a: Annotated[str, typer.Argument(help="tc line or discipline", show_default=False)],
+    b: Annotated[str, typer.Argument(help="tc line or discipline", show_default=False)],
+    as_json: Json = False,
+) -> None:
+    """Show the parameters in which two tc lines or disciplines differ.
+
+    A name alone is a discipline of sojourn; "tc: NAME" has the defaults of Linux. The exit code is
+    1 if they differ.
+    """
+    from sojourn import tc
+
+    rows = tc.diff(tc.described(a), tc.described(b))
+    if as_json:
+        tree: dict[str, Any] = {name: [left, right] for name, left, right in rows}
+        print(json.dumps(tree, indent=2))
+    elif rows:
+        from sojourn.display.summary import console
+        from sojourn.display.table import Table
+
+        table = Table("parameter", a, b)
+        for row in rows:
+            table.add_row(*row)
+        console().print(table, soft_wrap=True)
+    else:
+        print("no difference")
+    if rows:
+        raise typer.Exit(DIFFERENT)

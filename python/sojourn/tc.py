@@ -1,0 +1,314 @@
+"""The language of Linux's `tc`: disciplines and links from tc lines, and tc lines from them.
+
+    >>> import sojourn as sj
+    >>> sj.tc.parse("fq_codel limit 1000 target 20ms")
+    FqCoDel(limit='1000p', target='20ms', variant='linux')
+    >>> print(sj.tc.export(sj.CoDel(limit="500p", ecn=True), dev="eth0"))
+    tc qdisc replace dev eth0 root handle 1: codel limit 500 ecn
+
+Numbers in tc lines have tc's units: `mbps` is megabytes per second, `k` is 1024 in sizes, and a
+bare time is in microseconds, but in nanoseconds for netem. Words that are not given have the
+defaults of Linux. docs/tc.md lists the words of each qdisc.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sojourn import _sojourn
+from sojourn import qdisc as qdiscs
+from sojourn._sojourn import InputError
+from sojourn.scenario import sqm
+from sojourn.scenario.base import Qdisc
+from sojourn.scenario.load import Link, Scenario, plain, tree_of
+from sojourn.scenario.variants import Described, table
+
+__all__ = ["diff", "export", "imported", "links", "parse"]
+
+Table = dict[str, Any]
+
+IN_FLIGHT = 10_000
+"""Smallest `limit` of an exported netem: its packets in flight count towards it."""
+
+
+def parse(line: str) -> Qdisc:
+    """Return the discipline that a qdisc of Linux describes.
+
+    Parameters
+    ----------
+    line : str
+        The qdisc with its words, as after `tc qdisc add dev eth0 root`; `tc:` may precede it.
+
+    Returns
+    -------
+    Qdisc
+        The discipline. Parameters that are not given have the defaults of Linux.
+
+    Raises
+    ------
+    InputError
+        If tc would refuse the line, or sojourn has no such discipline.
+    """
+    found = json.loads(_sojourn.tc_parse(line))["qdisc"]
+    name = found.pop("name")
+    classes = (getattr(qdiscs, one) for one in qdiscs.__all__)
+    made = next(one for one in classes if one.__struct_config__.tag == name)
+    names = dict(zip(made.__struct_encode_fields__, made.__struct_fields__, strict=True))
+    model: Qdisc = made(**{names[key]: value for key, value in found.items()})
+    return model
+
+
+def imported(text: str, *, leaf: str | None = None) -> list[Table]:
+    """Return the link of each device in a script, an output of tc or a configuration of sqm.
+
+    Parameters
+    ----------
+    text : str
+        Commands `tc qdisc|class add|replace|change`, the output of `tc qdisc show` or of
+        `tc -j qdisc show`, or the configuration of sqm-scripts (`/etc/config/sqm`).
+    leaf : str, optional
+        The class of a shaper that becomes the link, like `1:10`, if there are several.
+
+    Returns
+    -------
+    list of dict
+        For each device: `dev`; `rate`, `delay`, `loss` and `qdisc` as the keys of a link, None if
+        not given; and `lost`, the words that are not represented.
+
+    Raises
+    ------
+    InputError
+        With the line number, if tc would refuse a command; if there is none; or if several
+        classes carry traffic and `leaf` is not given.
+    """
+    text = sqm.to_commands(text) if sqm.is_config(text) else text
+    found: list[Table] = json.loads(_sojourn.tc_import(text, leaf))
+    return found
+
+
+def links(text: str, *, rate: str | None = None, leaf: str | None = None) -> dict[str, Link]:
+    """Return the links of a script or output of tc by device.
+
+    Parameters
+    ----------
+    text : str
+        As for `imported`.
+    rate : str, optional
+        Rate of devices whose qdiscs do not limit it, like "1gbit".
+    leaf : str, optional
+        As for `imported`.
+
+    Raises
+    ------
+    InputError
+        As `imported`; or if the rate of a device is unknown.
+    """
+    made = {}
+    for one in imported(text, leaf=leaf):
+        given = {
+            key: one[key] for key in ("rate", "delay", "loss", "qdisc") if one[key] is not None
+        }
+        if rate is not None:
+            given.setdefault("rate", rate)
+        if "rate" not in given:
+            raise InputError(f"{one['dev']}: no qdisc limits its rate, so give rate=")
+        made[one["dev"]] = Link(**given)
+    return made
+
+
+def export(
+    given: Described | Link | Scenario | Mapping[str, Any],
+    *,
+    dev: str | Sequence[str] = "eth0",
+    rate: str | None = None,
+) -> str:
+    """Return the commands that come nearest to a discipline, a link or a scenario.
+
+    Parameters
+    ----------
+    given : Qdisc, str, Link, Scenario or dict
+        The discipline in any notation, or the link, or the scenario.
+    dev : str or list of str
+        The device; for a scenario one for each link, or `LINK=DEV`.
+    rate : str, optional
+        Rate of the link of a discipline, from which Linux's RED computes its idle time.
+
+    Returns
+    -------
+    str
+        Lines for a shell. Comments name what Linux cannot do.
+
+    Raises
+    ------
+    InputError
+        If the input is invalid, or Linux has no qdisc for a discipline.
+    """
+    devices = [dev] if isinstance(dev, str) else list(dev)
+    if isinstance(given, Scenario) or (isinstance(given, Mapping) and "links" in given):
+        return "\n".join(_scenario(given, devices))
+    if isinstance(given, Link) or (isinstance(given, Mapping) and "name" not in given):
+        return "\n".join(_link(_canonical({"link": plain(given)})["link"], devices[0]))
+    return "\n".join(_qdisc(translate(given, rate), devices[0], "root handle 1:"))
+
+
+def translate(given: Described, rate: str | None = None) -> Table:
+    """Return the nearest qdisc of Linux for a discipline.
+
+    The table has `kind`, `line`, `shown` and `options` (as `tc qdisc show` prints them), `lost`
+    (what Linux cannot do) and `differs` (other differences).
+    """
+    found: Table = json.loads(_sojourn.tc_export(json.dumps(table(given)), rate))
+    return found
+
+
+def diff(a: Described, b: Described) -> list[tuple[str, str, str]]:
+    """Return the parameters in which two disciplines differ, as (name, value of a, value of b).
+
+    The first row is the name of the discipline, if that differs. A parameter that one of them does
+    not have is "-".
+    """
+    first, second = (_parameters(one) for one in (a, b))
+    names = dict.fromkeys([*first, *second])
+    rows = [(name, _text(first.get(name)), _text(second.get(name))) for name in names]
+    return [row for row in rows if row[1] != row[2]]
+
+
+def _parameters(given: Described) -> Table:
+    link = {"rate": "10mbit", "qdisc": table(given)}
+    try:
+        found: Table = _canonical({"link": link})["link"]["qdisc"]
+    except InputError as error:
+        raise InputError(str(error).removeprefix("link.qdisc.").removeprefix("link.")) from None
+    return found
+
+
+def _text(value: Any) -> str:
+    return "-" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _canonical(given: Table) -> Table:
+    found: Table = json.loads(_sojourn.canonical_links(json.dumps(given)))
+    return found
+
+
+def _scenario(given: Scenario | Mapping[str, Any], devices: list[str]) -> list[str]:
+    """Return the lines for every link of a scenario."""
+    tree = tree_of(given)
+    canonical = json.loads(_sojourn.canonical(_json(tree)))["links"]
+    named = dict(one.split("=", 1) for one in devices if "=" in one)
+    for name in named:
+        if name not in canonical:
+            raise InputError(f"--dev {name}: the scenario has no link of that name")
+    rest = iter([one for one in devices if "=" not in one])
+    lines: list[str] = []
+    for i, (name, link) in enumerate(canonical.items()):
+        device = named.get(name) or next(rest, f"eth{i}")
+        lines += ["", f"# link {name}"] if lines else [f"# link {name}"]
+        lines += _link(link, device)
+    return lines
+
+
+def _json(tree: Table) -> str:
+    from sojourn.scenario.load import to_json
+
+    return to_json(tree)
+
+
+def _link(link: Table, dev: str) -> list[str]:
+    """Return the lines for a canonical link: netem for delay and loss, htb for the rate."""
+    lost = []
+    if "trace" in link:
+        lost.append("trace: Linux has no recorded rates or delays")
+    words = "" if link["delay"] == "0s" else f" delay {link['delay']}"
+    loss = link["loss"]
+    if isinstance(loss, dict):
+        words += " loss gemodel " + " ".join(
+            _percent(loss[key]) for key in ("p", "r", "1-h", "1-k")
+        )
+    elif loss:
+        words += f" loss {_percent(loss)}"
+    lines, place, major = [], "root", 1
+    if words:
+        if loss:
+            lost.append("loss: netem loses packets before the queue, sojourn after it")
+        head = f"tc qdisc replace dev {dev} {place} handle {major}:"
+        lines.append(f"{head} netem limit {IN_FLIGHT}{words}")
+        place, major = f"parent {major}:1", major + 1
+    lines += [
+        f"tc qdisc replace dev {dev} {place} handle {major}: htb default 1",
+        f"tc class replace dev {dev} parent {major}: classid {major}:1 htb rate {link['rate']}",
+    ]
+    leaf = translate(link["qdisc"], link["rate"])
+    return [f"# {one}" for one in lost] + lines + _qdisc(leaf, dev, f"parent {major}:1 handle 10:")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.10g}%"
+
+
+def _qdisc(found: Table, dev: str, place: str) -> list[str]:
+    comments = [f"# {one}" for one in found["lost"]]
+    return [*comments, f"tc qdisc replace dev {dev} {place} {found['line']}"]
+
+
+def described(text: str) -> Described:
+    """Return the discipline that a text of the command line describes, in tc's words or ours.
+
+    Several words without a parenthesis are of tc, and so is a whole command.
+    """
+    words = text.split()
+    if text.lstrip().lower().startswith("tc:") or len(words) < 2 or "(" in text:
+        return text
+    if words[0] in ("tc", "sudo", "qdisc") or words[0].endswith("/tc"):
+        found = imported(text)[0]
+        if found["qdisc"] is None:
+            raise InputError(f"{text}: there is no queue in this line")
+        whole: Table = found["qdisc"]
+        return whole
+    return f"tc: {text}"
+
+
+def read(path: Path) -> str:
+    """Return the text of a file. Raises InputError if it cannot be read, or is not text."""
+    from sojourn._util.inputs import bytes_of_file, text_of
+
+    return text_of(path, bytes_of_file(path))
+
+
+def toml(found: Sequence[Table], rate: str | None = None) -> str:
+    """Format links of `imported` as the links of a scenario, in TOML."""
+    blocks = []
+    for one in found:
+        lines = [f"[links.{_name(one['dev'])}]"]
+        known = one["rate"] or rate
+        if known is None:
+            lines.append('# rate = "..."  # required, but no qdisc limits it: add --rate')
+        else:
+            lines.append(f"rate = {json.dumps(known)}")
+        lines += [
+            f"{key} = {_value(one[key])}" for key in ("delay", "loss") if one[key] is not None
+        ]
+        if one["qdisc"] is not None:
+            lines.append(f"qdisc = {_value(one['qdisc'])}")
+        lines += [f"# lost: {lost}" for lost in one["lost"]]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
+
+
+def _name(dev: str) -> str:
+    """Return the name of a device as the name of a link."""
+    name = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in dev)
+    return name.strip("_")[:64] or "link"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + " }"
+    return msgspec.json.encode(value).decode()
+
+
+def _key(key: str) -> str:
+    return key if key.replace("_", "").replace("-", "").isalnum() else json.dumps(key)
