@@ -67,7 +67,12 @@ impl Line {
         } else {
             values
         };
-        let (arg, used) = word.unit.read(values).map_err(|e| e.at(word.name))?;
+        // The output has units where the command takes milliseconds without one.
+        let unit = match (word.unit, form) {
+            (Unit::Millis, Form::Shown) => Unit::Time,
+            (unit, _) => unit,
+        };
+        let (arg, used) = unit.read(values).map_err(|e| e.at(word.name))?;
         word.check(&arg).map_err(|e| e.at(word.name))?;
         self.args[index] = Some(arg);
         Ok(taken + used)
@@ -178,7 +183,6 @@ fn without_shown_unit(unit: Unit, word: &str) -> &str {
         Unit::Packets | Unit::Integer | Unit::Count => &["pps", "p"],
         Unit::PlainBytes => &["b"],
         Unit::Seconds => &["sec", "s"],
-        Unit::Millis => &["ms"],
         Unit::Hundredths => &["%"],
         _ => return word,
     };

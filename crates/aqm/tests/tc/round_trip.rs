@@ -3,6 +3,7 @@
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::cast;
 use sojourn_aqm::params::ParamRow;
 use sojourn_aqm::registry::{self, REGISTRY};
 use sojourn_aqm::tc::kinds::KINDS;
@@ -31,7 +32,7 @@ fn random(unit: Unit, range: Option<(u64, u64)>, rng: &mut Pcg64Mcg) -> Option<A
     let (least, most) = range.unwrap_or((1, 100_000));
     let whole = least + rng.next_u64() % (most.min(least + 100_000) - least + 1);
     Some(match unit {
-        Unit::Choice(words) => Arg::Word(words[rng.next_u64() as usize % words.len()].0),
+        Unit::Choice(words) => Arg::Word(words[cast::index(rng.next_u64() % words.len() as u64)].0),
         Unit::Time => Arg::Whole((1 + whole % 9_000_000) * 1_000),
         Unit::Millis => Arg::Whole((1 + whole % 3_600_000) * 1_000_000),
         Unit::Seconds => Arg::Whole(whole % 86_400 * 1_000_000_000),
@@ -50,10 +51,9 @@ fn random_line(kind: &'static Kind, rng: &mut Pcg64Mcg) -> Line {
     let mut line = Line::new(kind);
     for word in kind.words {
         let means = matches!(word.ours, Ours::To(_) | Ours::Scaled(..) | Ours::Computed);
-        if means && rng.next_u64().is_multiple_of(2) {
-            if let Some(arg) = random(word.unit, word.range, rng) {
-                line.set(word.name, arg);
-            }
+        let chosen = means && rng.next_u64().is_multiple_of(2);
+        if let Some(arg) = random(word.unit, word.range, rng).filter(|_| chosen) {
+            line.set(word.name, arg);
         }
     }
     line

@@ -194,7 +194,19 @@ fn complete(line: &mut Line) -> Result<()> {
         };
         line.set("ewma", Arg::Whole(log));
     }
+    let log = line.whole("ewma");
+    if log > most_log(max) {
+        let text =
+            format!("{max} is too large for the kernel's 32 bits beside a weight of 2^-{log}");
+        return Err(Error::new(format!("{text}; make burst smaller")).at("max"));
+    }
     Ok(())
+}
+
+/// Largest negative exponent of the weight that the kernel accepts beside the threshold `max`: it
+/// keeps the average in 32 bits.
+fn most_log(max: u64) -> u64 {
+    u64::from(max.leading_zeros()).saturating_sub(33)
 }
 
 /// Weight of the average as tc finds it, as a negative power of two: the largest with which a burst
@@ -288,7 +300,8 @@ fn common(
 
 /// Sets the burst from which tc computes a weight next to `weight`.
 fn set_burst(line: &mut Line, min: f64, weight: f64) -> Vec<String> {
-    let wanted = cast::trunc(libm::round(-libm::log2(weight))).clamp(1, 31);
+    let most = most_log(line.whole("max")).clamp(1, 31);
+    let wanted = cast::trunc(libm::round(-libm::log2(weight))).clamp(1, most);
     let first = cast::trunc(libm::ceil(min)).max(1);
     // The weight falls with the burst: take the largest burst whose weight is not below the wanted.
     let (mut low, mut high) = (first, 1u64 << 32);
