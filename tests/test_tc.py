@@ -163,7 +163,7 @@ def test_import_of_sqm(run: Run, tmp_path: Path) -> None:
         (["export", "codel", "--dev", "eth0; reboot"], "write the name of a device"),
         (["export", "missing.toml"], "missing.toml: no such file"),
         (["export", "codel limit 1k"], "codel.limit: "),
-        (["export", "red", "--strict"], "min_th = 5p"),
+        (["export", "red", "--strict"], "limit = 1000p: tc counts bytes"),
         (["diff", "codel", "cdoel"], 'did you mean "codel"'),
         (["diff", "tc: netem delay 1ms", "codel"], "is a property of a link"),
     ],

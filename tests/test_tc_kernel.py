@@ -157,14 +157,18 @@ def _as_lines(shown: str) -> str:
 
 
 def _same(script: str, key: str, sent: Any, back: Any, value: Any) -> None:
-    if key in ("d1", "d2"):
-        sent, back = (round(float(one) * 65_535) for one in (sent, back))
+    if key in SFB_DEFAULTS:
+        numbers = (SFB_DEFAULTS[key] if one is None else float(one) for one in (sent, back))
+        sent, back = (round(number * 65_535) for number in numbers)
     if key in ("target", "interval") and "codel" in script:
         sent, back = (round(_us(one, key)) for one in (sent, back))
         assert abs(sent - back) <= 2, f"{script}: {key}"
         return
     assert sent == back, f"{script}: {key} = {value}: {sent} sent, {back} read"
 
+
+SFB_DEFAULTS = {"d1": 0.001, "d2": 0.000166667}
+"""Probabilities that are at sojourn's default and so not named."""
 
 DEFAULT_US = {"target": 5_000, "interval": 100_000}
 """Times that are at CoDel's default and so not named."""

@@ -147,7 +147,6 @@ fn shown_word(kind: &Kind, key: &str, value: &Json) -> String {
         },
         (_, Json::Number(n)) => match (kind.words.iter().find(named).map(|w| w.unit), n.as_u64()) {
             (Some(Unit::Rate), Some(bytes)) => format!(" {key} {bytes}bps"),
-            (Some(Unit::Millis), Some(us)) => format!(" {key} {}", us / 1000),
             (Some(Unit::Time), Some(us)) if kind.name.ends_with("codel") => {
                 format!(" {key} {}", before_codel_clock(us))
             }
