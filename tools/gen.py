@@ -44,6 +44,7 @@ TITLES = {
 """The summary line of each module."""
 
 TYPES = {
+    "ECN selector": "str",
     "bytes": "str",
     "duration": "str",
     "flag": "bool",

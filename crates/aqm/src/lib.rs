@@ -66,6 +66,7 @@ extern crate std;
 pub mod aqm;
 pub mod builder;
 pub mod cast;
+pub mod ce_threshold;
 pub mod context;
 pub mod error;
 pub mod fifo;

@@ -32,12 +32,13 @@
 //! interval. (5) A queue that was found empty does not forget the time at which the first drop is
 //! due.
 //!
-//! **Cost** 160 bytes of state; a dequeue does constant work beyond the packets it drops.
+//! **Cost** 176 bytes of state; a dequeue does constant work beyond the packets it drops.
 
 mod linux;
 
 use super::{Algorithm, Aqm};
 use crate::cast;
+use crate::ce_threshold::{CeThreshold, EcnSelector};
 use crate::context::{Context, DropReason};
 use crate::error::Result;
 use crate::fifo::QueueView;
@@ -69,6 +70,11 @@ crate::params! {
         interval: Span = Span::ms(100), [Span::us(1) => Span::s(100)], "INTERVAL", [];
         /// Variant of the algorithm; those of ns-2 are for papers that used them.
         variant: Variant = Variant::Rfc, [], "", [];
+        /// Sojourn time above which every ECN-capable packet that leaves is marked, whatever CoDel
+        /// decides and whatever `ecn` is (as on Linux); auto: never.
+        ce_threshold: Option<Span> = None, [Some(Span(1)) => Some(Span::s(100))], "", [];
+        /// ECN fields to which ce_threshold applies, VALUE/MASK as in tc: 0x1/0x1 is ECT(1) and CE.
+        ce_threshold_selector: EcnSelector = EcnSelector::ALL, [], "", [];
         /// Linux: backlog up to which nothing is dropped; size of the largest frame.
         mtu: Bytes = Bytes(1514), [Bytes(1) => Bytes(1_000_000_000)], "", [];
     }
@@ -80,6 +86,7 @@ pub struct CoDel {
     target: Span,
     interval: Span,
     variant: Variant,
+    ce_threshold: CeThreshold,
     /// Time at which the sojourn time will have been above target for an interval; `None` while
     /// below.
     first_above_time: Option<Time>,
@@ -107,6 +114,10 @@ impl Algorithm for CoDel {
             target: ticks(params.target),
             interval: ticks(params.interval),
             variant: params.variant,
+            ce_threshold: CeThreshold::new(
+                params.ce_threshold.map(ticks),
+                params.ce_threshold_selector,
+            ),
             first_above_time: None,
             drop_next: None,
             count: 0,
@@ -221,8 +232,36 @@ impl Aqm for CoDel {
         self.count = self.count.saturating_add(packets);
     }
 
-    // RFC 8289 §5.5
     fn dequeue(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        ecn: bool,
+    ) -> Option<Packet> {
+        let mut packet = self.decide(context, line, ecn)?;
+        let sojourn = self.clock(context.now).since(self.clock(packet.arrived));
+        self.ce_threshold.apply(sojourn, context, &mut packet);
+        Some(packet)
+    }
+
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        let secs = |t: Time| t.0 as f64 / 1e9;
+        see("count", f64::from(self.count));
+        // Value of count when the dropping state was last entered.
+        see("lastcount", f64::from(self.lastcount));
+        // 1 in the dropping state, otherwise 0.
+        see("dropping", f64::from(u8::from(self.dropping)));
+        // Time at which the sojourn time will have been above target for an interval, seconds; 0
+        // while below.
+        see("first_above_time", self.first_above_time.map_or(0.0, secs));
+        // Time of the next drop, while dropping, seconds; 0 before the first drop.
+        see("drop_next", self.drop_next.map_or(0.0, secs));
+    }
+}
+
+impl CoDel {
+    // RFC 8289 §5.5
+    fn decide(
         &mut self,
         context: &mut Context<'_>,
         line: &mut QueueView<'_>,
@@ -272,20 +311,6 @@ impl Aqm for CoDel {
             self.lastcount = self.count;
         }
         packet
-    }
-
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        let secs = |t: Time| t.0 as f64 / 1e9;
-        see("count", f64::from(self.count));
-        // Value of count when the dropping state was last entered.
-        see("lastcount", f64::from(self.lastcount));
-        // 1 in the dropping state, otherwise 0.
-        see("dropping", f64::from(u8::from(self.dropping)));
-        // Time at which the sojourn time will have been above target for an interval, seconds; 0
-        // while below.
-        see("first_above_time", self.first_above_time.map_or(0.0, secs));
-        // Time of the next drop, while dropping, seconds; 0 before the first drop.
-        see("drop_next", self.drop_next.map_or(0.0, secs));
     }
 }
 

@@ -77,7 +77,8 @@ impl Ledger {
         Ledger {
             throws: 4 + candidates,
             limit: limit(&made),
-            may_mark: value(&made, "ecn") == Some("true"),
+            may_mark: value(&made, "ecn") == Some("true")
+                || value(&made, "ce_threshold").is_some_and(|value| value != "auto"),
             by_ecn: value(&made, "any_ect").is_some(),
             settles_on_arrival: made.qdisc.decides_at_enqueue(),
             decided_later: false,
