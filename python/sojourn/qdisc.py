@@ -813,6 +813,17 @@ class CoDel(Qdisc, kw_only=True, frozen=True, tag="codel"):
     ns2_v2, linux; default rfc.
     """
 
+    ce_threshold: str | None = None
+    """Sojourn time above which every ECN-capable packet that leaves is marked, whatever CoDel
+    decides and whatever `ecn` is (as on Linux); auto: never. Duration or auto; default auto; 1ns to
+    100s.
+    """
+
+    ce_threshold_selector: str | None = None
+    """ECN fields to which ce_threshold applies, VALUE/MASK as in tc: 0x1/0x1 is ECT(1) and CE. ECN
+    selector; default 0x0/0x0.
+    """
+
     mtu: str | None = None
     """Linux: backlog up to which nothing is dropped; size of the largest frame. Bytes; default
     1514B; 1B to 1GB.
@@ -1856,6 +1867,17 @@ class DrrCoDel(Qdisc, kw_only=True, frozen=True, tag="drr_codel"):
     ns2_v2, linux; default rfc.
     """
 
+    ce_threshold: str | None = None
+    """Sojourn time above which every ECN-capable packet that leaves is marked, whatever CoDel
+    decides and whatever `ecn` is (as on Linux); auto: never. Duration or auto; default auto; 1ns to
+    100s.
+    """
+
+    ce_threshold_selector: str | None = None
+    """ECN fields to which ce_threshold applies, VALUE/MASK as in tc: 0x1/0x1 is ECT(1) and CE. ECN
+    selector; default 0x0/0x0.
+    """
+
     mtu: str | None = None
     """Linux: backlog up to which nothing is dropped; size of the largest frame. Bytes; default
     1514B; 1B to 1GB.
@@ -1918,6 +1940,17 @@ class WfqCoDel(Qdisc, kw_only=True, frozen=True, tag="wfq_codel"):
     variant: Literal["rfc", "ns2_v1", "ns2_v2", "linux"] | None = None
     """Variant of the algorithm; those of ns-2 are for papers that used them. One of rfc, ns2_v1,
     ns2_v2, linux; default rfc.
+    """
+
+    ce_threshold: str | None = None
+    """Sojourn time above which every ECN-capable packet that leaves is marked, whatever CoDel
+    decides and whatever `ecn` is (as on Linux); auto: never. Duration or auto; default auto; 1ns to
+    100s.
+    """
+
+    ce_threshold_selector: str | None = None
+    """ECN fields to which ce_threshold applies, VALUE/MASK as in tc: 0x1/0x1 is ECT(1) and CE. ECN
+    selector; default 0x0/0x0.
     """
 
     mtu: str | None = None
@@ -2265,6 +2298,17 @@ class FqCoDel(Qdisc, kw_only=True, frozen=True, tag="fq_codel"):
     variant: Literal["rfc", "ns2_v1", "ns2_v2", "linux"] | None = None
     """Variant of the algorithm; those of ns-2 are for papers that used them. One of rfc, ns2_v1,
     ns2_v2, linux; default rfc.
+    """
+
+    ce_threshold: str | None = None
+    """Sojourn time above which every ECN-capable packet that leaves is marked, whatever CoDel
+    decides and whatever `ecn` is (as on Linux); auto: never. Duration or auto; default auto; 1ns to
+    100s.
+    """
+
+    ce_threshold_selector: str | None = None
+    """ECN fields to which ce_threshold applies, VALUE/MASK as in tc: 0x1/0x1 is ECT(1) and CE. ECN
+    selector; default 0x0/0x0.
     """
 
     mtu: str | None = None
