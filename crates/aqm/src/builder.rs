@@ -16,8 +16,9 @@
 
 pub use crate::qdisc::Builder;
 
-/// Generates the setters of a struct of [`params!`](crate::params!) (`define`), or the body of a test
-/// that each sets its own parameter (`check`), by its position in the parameters of a discipline:
+/// Generates the setters of a struct of [`params!`](crate::params!) (`define`), or the body of a
+/// test that each sets its own parameter (`check`), by its position in the parameters of a
+/// discipline:
 ///
 /// - `queue`: of a discipline with an AQM algorithm
 /// - `fair`: of a fair scheduler with an order and an AQM algorithm

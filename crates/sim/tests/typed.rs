@@ -330,7 +330,9 @@ fn changes_are_checked_like_text() {
     }
     let mut json = text();
     json["changes"] = json!([
-        {"at": "100ms", "join": ["f"]}, {"at": "200ms", "leave": ["f"]}, {"at": "300ms", "leave": ["f"]}
+        {"at": "100ms", "join": ["f"]},
+        {"at": "200ms", "leave": ["f"]},
+        {"at": "300ms", "leave": ["f"]}
     ]);
     let [a, b, c] = [100, 200, 300].map(Span::ms);
     let error =
