@@ -86,7 +86,7 @@ def test_a_tc_line_keeps_its_own_buffer(scenario: Path) -> None:
 def test_parse_returns_models() -> None:
     """With Linux's defaults, and aliases of Python for keywords."""
     assert sj.tc.parse("codel limit 300 target 5000") == sj.CoDel(limit="300p", variant="linux")
-    assert sj.tc.parse("tc: sfb").d1 == 0.0005  # type: ignore[attr-defined]
+    assert sj.tc.parse("tc: sfb") == sj.tc.parse("sfb increment 0.0005")
     assert isinstance(sj.tc.parse("pfifo limit 10"), sj.DropTail)
     with pytest.raises(InputError, match='fq_codel: unknown word "targt", did you mean "target"'):
         sj.tc.parse("fq_codel targt 5ms")

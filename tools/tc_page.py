@@ -126,9 +126,11 @@ def _kind(kind: Spec, here: Spec) -> list[str]:
         note = "" if ours else word["note"]
         if not ours and not note:
             note = "sojourn has no such parameter"
-        scale = {"integer": " (tc: sixteenths)", "percentage": " (percent)"}[word["unit"]] if (
-            word["note"] == "scaled"
-        ) else ""
+        scale = (
+            {"integer": " (tc: sixteenths)", "percentage": " (percent)"}[word["unit"]]
+            if (word["note"] == "scaled")
+            else ""
+        )
         meaning = f"`{ours}`{scale}" if ours else note
         row = [f"`{named}`", word["unit"], word["default"] or "-", meaning, defaults.get(ours, "-")]
         lines.append("| " + " | ".join(_cell(one) for one in row) + " |")

@@ -21,9 +21,10 @@ import msgspec
 from sojourn import _sojourn
 from sojourn import qdisc as qdiscs
 from sojourn._sojourn import InputError
+from sojourn._util.base import Qdisc
 from sojourn.scenario import sqm
-from sojourn.scenario.base import Qdisc
 from sojourn.scenario.load import Link, Scenario, plain, tree_of
+from sojourn.scenario.load import parse as parse_scenario
 from sojourn.scenario.variants import Described, table
 
 __all__ = ["diff", "export", "imported", "links", "parse"]
@@ -197,7 +198,7 @@ def _canonical(given: Table) -> Table:
 def _scenario(given: Scenario | Mapping[str, Any], devices: list[str]) -> list[str]:
     """Return the lines for every link of a scenario."""
     tree = tree_of(given)
-    canonical = json.loads(_sojourn.canonical(_json(tree)))["links"]
+    canonical = json.loads(parse_scenario(tree).canonical())["links"]
     named = dict(one.split("=", 1) for one in devices if "=" in one)
     for name in named:
         if name not in canonical:
@@ -209,12 +210,6 @@ def _scenario(given: Scenario | Mapping[str, Any], devices: list[str]) -> list[s
         lines += ["", f"# link {name}"] if lines else [f"# link {name}"]
         lines += _link(link, device)
     return lines
-
-
-def _json(tree: Table) -> str:
-    from sojourn.scenario.load import to_json
-
-    return to_json(tree)
 
 
 def _link(link: Table, dev: str) -> list[str]:

@@ -173,7 +173,7 @@ fn shown_word(kind: &Kind, key: &str, value: &Json) -> String {
 /// Time in microseconds that the kernel's `CoDel`, whose clock ticks every 1.024 us, shows as
 /// `us`: 5000 for 4999.
 fn before_codel_clock(us: u64) -> u64 {
-    let shown = |us: u64| (us * 1000 >> 10 << 10) / 1000;
+    let shown = |us: u64| (((us * 1000) >> 10) << 10) / 1000;
     if (us + 1).is_multiple_of(10) && shown(us + 1) == us { us + 1 } else { us }
 }
 

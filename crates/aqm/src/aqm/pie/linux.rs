@@ -109,16 +109,45 @@ impl LinuxPie {
     }
 
     /// Makes `n` updates without an arrival or departure between them.
-    pub(super) fn update_often(&mut self, n: u64, backlog: u64) {
-        for _ in 0..n {
-            let state = |pie: &LinuxPie| (pie.prob, pie.qdelay, pie.qdelay_old, pie.burst_time);
+    pub(super) fn update_often(&mut self, mut n: u64, backlog: u64) {
+        let backlog = cast::low32(backlog);
+        while n > 0 {
+            let state =
+                |p: &LinuxPie| (p.prob, p.qdelay, p.qdelay_old, p.burst_time, p.avg_dq_rate);
             let before = state(self);
-            self.update(cast::low32(backlog));
-            // Bounded: the probability reaches a bound within some thousand updates.
+            self.update(backlog);
+            n -= 1;
+            // Bounded: equal steps are made at once, and the decay ends within 3,000 updates.
             if state(self) == before {
                 break;
             }
+            let decays = self.qdelay == 0 && backlog == 0;
+            if self.qdelay == self.qdelay_old && !decays {
+                n -= self.leap(n);
+            }
         }
+    }
+
+    /// Makes as many of `n` updates as have equal steps, at a constant delay; returns their number.
+    fn leap(&mut self, n: u64) -> u64 {
+        let delta = self.delta(self.qdelay, self.qdelay);
+        let step = delta.unsigned_abs();
+        let bounds = (1..=6).rev().map(|digits| MAX_PROB / 10u64.pow(digits));
+        if delta > 0 {
+            // A sum that overflows is set to 1, over and over again.
+            let period = (u64::MAX - MAX_PROB) / step + 1;
+            if self.prob == MAX_PROB && n >= period {
+                return n - n % period;
+            }
+            let last = bounds.clone().find(|end| *end > self.prob).map_or(u64::MAX, |end| end - 1);
+            let k = n.min((last - self.prob) / step);
+            self.prob += k * step;
+            return k;
+        }
+        let first = bounds.clone().filter(|start| *start <= self.prob).last().unwrap_or(0);
+        let k = (self.prob - first).checked_div(step).unwrap_or(n).min(n);
+        self.prob -= k * step;
+        k
     }
 
     /// Updates the probability.
@@ -131,16 +160,7 @@ impl LinuxPie {
             (self.qdelay, self.qdelay_old)
         };
         let mut decays = !(qdelay == 0 && backlog != 0);
-        let (alpha, beta) = self.scaled_gains();
-        let error = alpha.wrapping_mul(qdelay.wrapping_sub(self.target));
-        let change = beta.wrapping_mul(qdelay.wrapping_sub(qdelay_old));
-        let mut delta = error.wrapping_add(change).cast_signed();
-        if delta > (MAX_PROB / 50).cast_signed() && self.prob >= MAX_PROB / 10 {
-            delta = (MAX_PROB / 100 * 2).cast_signed();
-        }
-        if qdelay > LONG_DELAY {
-            delta += (MAX_PROB / 50).cast_signed();
-        }
+        let delta = self.delta(qdelay, qdelay_old);
         let before = self.prob;
         self.prob = before.wrapping_add_signed(delta);
         if delta > 0 && self.prob < before {
@@ -161,6 +181,21 @@ impl LinuxPie {
         if !self.estimates_rate {
             self.qdelay_old = qdelay;
         }
+    }
+
+    /// Returns the change of the probability.
+    fn delta(&self, qdelay: u64, qdelay_old: u64) -> i64 {
+        let (alpha, beta) = self.scaled_gains();
+        let error = alpha.wrapping_mul(qdelay.wrapping_sub(self.target));
+        let change = beta.wrapping_mul(qdelay.wrapping_sub(qdelay_old));
+        let mut delta = error.wrapping_add(change).cast_signed();
+        if delta > (MAX_PROB / 50).cast_signed() && self.prob >= MAX_PROB / 10 {
+            delta = (MAX_PROB / 100 * 2).cast_signed();
+        }
+        if qdelay > LONG_DELAY {
+            delta = delta.wrapping_add((MAX_PROB / 50).cast_signed());
+        }
+        delta
     }
 
     /// Gains of delay and change of delay, per unit of time, scaled down if the probability is low.
@@ -245,5 +280,50 @@ impl LinuxPie {
             (self.dq_count, self.dq_tstamp) = (Some(0), Some(now));
         }
         self.burst_time = self.burst_time.saturating_sub(took);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::{Params, Setting};
+    use std::prelude::v1::*;
+
+    fn pie(settings: &[(&str, &str)]) -> LinuxPie {
+        let mut params = PieParams::default();
+        settings.iter().for_each(|(k, v)| params.set(k, Setting::Text(v)).unwrap());
+        LinuxPie::new(&params, false)
+    }
+
+    #[test]
+    fn many_updates_are_those_one_by_one() {
+        let probabilities = [0, 1, MAX_PROB / 300_000, MAX_PROB / 70, MAX_PROB / 2, MAX_PROB];
+        for settings in [&[][..], &[("alpha", "0.0625")], &[("alpha", "2"), ("target", "1ms")]] {
+            for delay_ms in [0, 1, 14, 15, 16, 40, 249, 251, 900] {
+                for (prob, backlog) in probabilities.into_iter().flat_map(|p| [(p, 0), (p, 5000)]) {
+                    let start = || {
+                        let mut pie = pie(settings);
+                        (pie.prob, pie.qdelay) = (prob, units(Span::ms(delay_ms)));
+                        pie
+                    };
+                    for n in [1, 2, 3, 50, 20_000] {
+                        let (mut once, mut singly) = (start(), start());
+                        once.update_often(n, backlog);
+                        (0..n).for_each(|_| singly.update(cast::low32(backlog)));
+                        let shown = |p: &LinuxPie| (p.prob, p.qdelay, p.qdelay_old, p.burst_time);
+                        assert_eq!(shown(&once), shown(&singly), "{n} at {delay_ms} ms, {prob}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn any_number_of_updates_ends() {
+        for (delay, prob) in [(Span::ms(900), 0), (Span::us(15_001), MAX_PROB), (Span::ZERO, 1)] {
+            let mut pie = pie(&[("alpha", "0.0625"), ("beta", "0")]);
+            (pie.qdelay, pie.prob) = (units(delay), prob);
+            pie.update_often(u64::MAX, 1500);
+        }
     }
 }
