@@ -46,6 +46,16 @@ impl Line {
             let used = self.read_word(rest, form).map_err(|e| e.at(self.kind.name))?;
             rest = &rest[used..];
         }
+        if form == Form::Shown {
+            // The output names ecn if it is on, and nothing if it is off.
+            for (word, arg) in self.kind.words.iter().zip(&mut self.args) {
+                let off = match word.unit {
+                    Unit::Choice(choices) => choices.iter().find(|(w, _)| *w == "noecn"),
+                    _ => None,
+                };
+                *arg = arg.take().or(off.map(|(w, _)| Arg::Word(w)));
+            }
+        }
         (self.kind.rules.complete)(&mut self).map_err(|e| e.at(self.kind.name))?;
         Ok(self)
     }

@@ -101,6 +101,17 @@ fn output_of_a_router_is_read() {
 }
 
 #[test]
+fn output_without_ecn_means_that_it_is_off() {
+    let ecn = |text: &str| {
+        let found = one(text).qdisc.unwrap();
+        found.settings.into_iter().find(|(name, _)| name == "ecn").map(|(_, value)| value)
+    };
+    assert_eq!(ecn("qdisc fq_codel 1: dev eth0 root limit 2000p"), Some("false".into()));
+    assert_eq!(ecn("qdisc fq_codel 1: dev eth0 root limit 2000p ecn"), None);
+    assert_eq!(ecn("tc qdisc add dev eth0 root fq_codel limit 2000"), None);
+}
+
+#[test]
 fn wrong_scripts_name_the_line() {
     let cases = [
         ("", "there is no qdisc of a device"),
