@@ -56,6 +56,9 @@ const LEAF_TAIL: Fixed =
     Fixed { name: "drop", linux: "tail", why: "the pfifo of each class drops the arriving packet" };
 /// Irrelevant where each class has a buffer of its own.
 const OWN_BUFFERS: Fixed = Fixed { name: "full", linux: "", why: "" };
+/// Buffers, which the functions below translate.
+const LIMIT: Fixed = Fixed { name: "limit", linux: "", why: "" };
+const LIMITS: Fixed = Fixed { name: "limits", linux: "", why: "" };
 
 /// Buffer of each class: a pfifo of the queue length of the device.
 fn leaf_limits(bands: u64) -> Vec<(&'static str, String)> {
@@ -86,14 +89,10 @@ pub static PRIO: Kind = Kind {
         Word::new("bands", Unit::Integer, "3", To("flows")).within(2, 16),
         Word::new("priomap", Unit::Numbers, "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1", Lost(MAP)),
     ],
-    fixed: &[BY_CLASS, LEAF_TAIL, OWN_BUFFERS],
+    fixed: &[BY_CLASS, LEAF_TAIL, OWN_BUFFERS, LIMIT, LIMITS],
     rules: Rules {
         settings: |line| leaf_limits(line.whole("bands")),
-        words: |params, line| {
-            let mut lost = lost_limits(params, line.whole("bands"));
-            lost.retain(|_| !params.rows.is_empty());
-            lost
-        },
+        words: |params, line| lost_limits(params, line.whole("bands")),
         ..Rules::NONE
     },
     differs: "Linux takes the band from the type of service and priomap; here each flow has a \
@@ -108,7 +107,7 @@ pub static PFIFO_FAST: Kind = Kind {
         Word::new("bands", Unit::Integer, "3", To("flows")).within(3, 3),
         Word::new("priomap", Unit::Numbers, "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1", Harmless),
     ],
-    fixed: &[BY_CLASS, LEAF_TAIL, OWN_BUFFERS],
+    fixed: &[BY_CLASS, LEAF_TAIL, OWN_BUFFERS, LIMIT, LIMITS],
     rules: Rules {
         settings: |line| leaf_limits(line.whole("bands")),
         fits: |_| false,
@@ -126,6 +125,8 @@ pub static DRR: Kind = Kind {
         BY_CLASS,
         LEAF_TAIL,
         OWN_BUFFERS,
+        LIMIT,
+        LIMITS,
         Fixed { name: "quantum", linux: "1514B", why: "set the quantum of each class of tc" },
         Fixed { name: "flows", linux: "", why: "" },
     ],

@@ -22,6 +22,9 @@ pub static SFB: Kind = Kind {
         Word::new("penalty_burst", Unit::Integer, "20", To("penalty_burst")),
     ],
     fixed: &[
+        Fixed { name: "limit", linux: "", why: "" },
+        Fixed { name: "max", linux: "", why: "" },
+        Fixed { name: "bin_size", linux: "", why: "" },
         Fixed { name: "ecn", linux: "true", why: "Linux always marks ECN-capable packets" },
         Fixed { name: "levels", linux: "8", why: "Linux has 8 levels" },
         Fixed { name: "bins", linux: "16", why: "Linux has 16 bins per level" },

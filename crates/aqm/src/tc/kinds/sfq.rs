@@ -1,7 +1,7 @@
 //! SFQ.
 
 use super::super::table::Ours::{Computed, Lost, To};
-use super::super::table::{Arg, Becomes, Kind, Line, Params, Rules, Unit, Word};
+use super::super::table::{Arg, Becomes, Fixed, Kind, Line, Params, Rules, Unit, Word};
 use crate::error::{Error, Result};
 use alloc::format;
 use alloc::string::String;
@@ -33,7 +33,7 @@ pub static SFQ: Kind = Kind {
         Word::new("ecn", Unit::Choice(&[("", ""), ("ecn", "")]), "", Lost(RED)),
         Word::new("harddrop", Unit::Choice(&[("", ""), ("harddrop", "")]), "", Lost(RED)),
     ],
-    fixed: &[],
+    fixed: &[Fixed { name: "flows", linux: "", why: "" }],
     rules: Rules {
         complete,
         settings: |line| [("flows", format!("{}", line.whole("divisor")))].into(),
@@ -43,13 +43,25 @@ pub static SFQ: Kind = Kind {
     differs: "of equally long queues Linux drops from the one whose length changed last",
 };
 
+/// Checks the divisor, and cuts the limit as the kernel does.
 fn complete(line: &mut Line) -> Result<()> {
     let divisor = line.whole("divisor");
-    if divisor.is_power_of_two() {
-        return Ok(());
+    if !divisor.is_power_of_two() {
+        let near = divisor.next_power_of_two();
+        let text = format!("{divisor} is not a power of two, like {near}");
+        return Err(Error::new(text).at("divisor"));
     }
-    let near = divisor.next_power_of_two();
-    Err(Error::new(format!("{divisor} is not a power of two, like {near}")).at("divisor"))
+    let most = most(line);
+    if line.whole("limit") > most {
+        line.set("limit", Arg::Whole(most));
+    }
+    Ok(())
+}
+
+/// Largest limit that the kernel keeps: depth times the number of flows, of which there are not
+/// more than queues.
+fn most(line: &Line) -> u64 {
+    (line.whole("depth") * line.whole("flows").min(line.whole("divisor"))).max(2)
 }
 
 fn words(params: &Params<'_>, line: &mut Line) -> Vec<String> {
@@ -57,15 +69,17 @@ fn words(params: &Params<'_>, line: &mut Line) -> Vec<String> {
     let queues: u64 = params.text("flows").parse().unwrap_or(1024);
     let divisor = queues.next_power_of_two().min(65_536);
     if divisor != queues {
-        lost.push(format!(
-            "flows = {queues}: tc takes powers of two up to 65536, the next is {divisor}"
-        ));
+        lost.push(format!("flows = {queues}: tc takes powers of two up to 65536, here {divisor}"));
     }
     line.set("divisor", Arg::Whole(divisor));
-    // The kernel cuts the limit to depth times flows.
     let (limit, depth) = (line.whole("limit"), line.whole("depth").max(1));
     if limit > depth * FLOWS {
         line.set("flows", Arg::Whole(limit.div_ceil(depth).min(65_408)));
+    }
+    let most = most(line);
+    if limit > most {
+        lost.push(format!("limit = {limit}p: Linux keeps at most depth times flows, {most}"));
+        line.set("limit", Arg::Whole(most));
     }
     lost
 }
