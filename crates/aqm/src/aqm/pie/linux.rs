@@ -144,7 +144,7 @@ impl LinuxPie {
             self.prob += k * step;
             return k;
         }
-        let first = bounds.clone().filter(|start| *start <= self.prob).last().unwrap_or(0);
+        let first = bounds.rev().find(|start| *start <= self.prob).unwrap_or(0);
         let k = (self.prob - first).checked_div(step).unwrap_or(n).min(n);
         self.prob -= k * step;
         k
