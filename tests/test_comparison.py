@@ -35,7 +35,8 @@ def test_every_form_is_the_same_discipline(small: Path) -> None:
     runs.append(sj.simulate(sj.Scenario(**{**tree, "links": {"up": link}})))
     assert all(run.summary == runs[0].summary for run in runs)
     expected = {"name": "codel", **parameters, "limit": "100kB", "variant": "rfc"}
-    assert qdisc_of(runs[0]) == expected
+    found = qdisc_of(runs[0])
+    assert {key: found[key] for key in expected} == expected
 
 
 def test_variants_of_one_discipline_are_compared(small: Path) -> None:
