@@ -39,7 +39,7 @@ pub static FQ_CODEL: Kind = Kind {
         Word::new("ecn", Unit::Choice(&[("noecn", "false"), ("ecn", "true")]), "ecn", To("ecn")),
         Word::new("drop_batch", Unit::Integer, "64", To("drop_batch")).within(1, 65_536),
         Word::new("ce_threshold", Unit::Time, "", To("ce_threshold")),
-        Word::new("ce_threshold_selector", Unit::Text, "0/0", To("ce_threshold_selector")),
+        Word::new("ce_threshold_selector", Unit::Text, "0x0/0x0", To("ce_threshold_selector")),
     ],
     fixed: &[RFC],
     rules: Rules::NONE,
