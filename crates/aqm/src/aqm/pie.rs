@@ -33,7 +33,7 @@
 //! up to ticks of `1 / hz`, and one tick more: 20 ms by default. `hold`, `mark_ecnth`,
 //! `dq_threshold`, `dq_weight`, `derandomise` and `packet` have no effect.
 //!
-//! **Cost** 400 bytes of state; a random number per arrival while p applies. After an idle time
+//! **Cost** 288 bytes of state; a random number per arrival while p applies. After an idle time
 //! O(1), or as long as p takes to decay.
 
 mod linux;
@@ -47,6 +47,7 @@ use crate::params::Checked;
 use crate::qdisc::Env;
 use crate::timer::Timer;
 use crate::units::{Bytes, Span, Time};
+use alloc::boxed::Box;
 use linux::LinuxPie;
 
 crate::choice! {
@@ -155,7 +156,7 @@ pub struct Pie {
     /// Mean time in which dq_threshold bytes depart, nanoseconds; 0 before the first measurement.
     dq_time: f64,
     /// The controller of Linux, which replaces the fields above; with its own period of updates.
-    linux: Option<LinuxPie>,
+    linux: Option<Box<LinuxPie>>,
 }
 
 impl Algorithm for Pie {
@@ -171,7 +172,8 @@ impl Algorithm for Pie {
             sojourn: Span::ZERO,
             cycle: None,
             dq_time: 0.0,
-            linux: (params.variant == Variant::Linux).then(|| LinuxPie::new(&params, env.ecn)),
+            linux: (params.variant == Variant::Linux)
+                .then(|| Box::new(LinuxPie::new(&params, env.ecn))),
             params: PieParams { t_update: period(&params), ..(*params).clone() },
         })
     }
@@ -373,6 +375,10 @@ impl Aqm for Pie {
 
     fn decides_at_enqueue(&self) -> bool {
         true
+    }
+
+    fn state(&self) -> usize {
+        size_of_val(self) + self.linux.as_ref().map_or(0, |linux| size_of_val(&**linux))
     }
 
     fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
