@@ -4,7 +4,8 @@ import tomllib
 
 import pytest
 
-from mutants import ALLOWED, ROOT, Mutant, body_of, switched
+from mutants_results import ALLOWED
+from mutants_source import ROOT, Mutant, body_of, switched
 from mutants_tests import ladder
 
 TEXT = """

@@ -13,18 +13,13 @@ notice it; any other survivor makes this program exit with 1. See docs/mutation.
 """
 
 import argparse
-import datetime
-import hashlib
 import json
 import os
-import re
 import resource
 import signal
 import subprocess
 import sys
-import textwrap
 import time
-import tomllib
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -32,13 +27,12 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
+from mutants_results import allowed_in, keep, remembered, summed_up, write_page
+from mutants_source import ROOT, Mutant, by_function, changed, mutants_of, switched
 from mutants_tests import Rung, ladder
 
-ROOT = Path(__file__).parent.parent
 ROOM = ROOT / "target" / "mutants"
-TREE, BUILD, RESULTS = ROOM / "tree", ROOM / "build", ROOM / "results"
-ALLOWED = ROOT / "tests" / "mutants" / "allowed.toml"
-PAGE = ROOT / "docs" / "mutation.md"
+TREE, BUILD = ROOM / "tree", ROOM / "build"
 SCOPE = (
     "crates/aqm/src/**/*.rs",
     "crates/sim/src/endpoint/tcp/**/*.rs",
@@ -53,7 +47,6 @@ LEFT_OUT = (
     "aqm/src/params/*.rs",
 )
 """Files of tests alone, and those that read and describe parameters and write messages."""
-ROW = re.compile(r"^\| `(crates/[^`]+)` \|.*$", re.MULTILINE)
 MANY = 400
 """Mutants that are built together. Twice as many save little time, and take twice the memory."""
 MEMORY = 8 << 20
@@ -91,29 +84,6 @@ pub mod mutant {
 """
 
 
-@dataclass(frozen=True)
-class Mutant:
-    """One change of one file."""
-
-    id: int
-    """From 1 within a batch."""
-    file: str
-    key: str
-    """Its name in allowed.toml, the same while lines move: cargo-mutants' description without the
-    position, and the line with the changed text in «» unless a whole body is replaced."""
-    start: int
-    end: int
-    replacement: str
-    body: tuple[int, int] | None
-    """The body of the function around it; none outside of functions and where all bodies of a
-    function cannot be arms of one `match`."""
-
-    @property
-    def package(self) -> str:
-        """Package of its file."""
-        return "sojourn-" + Path(self.file).parts[1]
-
-
 @dataclass
 class Outcome:
     """Fate of a mutant (caught, timeout, missed or unviable), and the tests that decided it."""
@@ -121,96 +91,6 @@ class Outcome:
     mutant: Mutant
     result: str
     by: str = ""
-
-
-def mutants_of(file: str) -> list[Mutant]:
-    """List the mutants of `file`, numbered from 1 on."""
-    command = ["cargo", "mutants", "--list", "--json", "--file", file]
-    listed = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
-    text = (ROOT / file).read_text()
-    starts = [0]
-    for line in text.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
-
-    def offset(place: dict[str, int]) -> int:
-        return starts[place["line"] - 1] + place["column"] - 1
-
-    found: list[Mutant] = []
-    seen: dict[str, int] = {}
-    for number, one in enumerate((one for one in listed if not describes(one)), start=1):
-        start, end = (offset(one["span"][k]) for k in ("start", "end"))
-        first = text.rfind("\n", 0, start) + 1
-        last = text.index("\n", end)
-        at = f"{text[first:start]}«{text[start:end]}»{text[end:last]}".strip()
-        whole = one["genre"] == "FnValue" or "\n" in at
-        span = one["function"] and one["function"]["span"]
-        body = span and body_of(text, (offset(span["start"]), offset(span["end"])))
-        what = one["name"].split(": ", 1)[1]
-        change = (start, end, one["replacement"])
-        name = what if whole else f"{what} @ {at}"
-        seen[name] = seen.get(name, 0) + 1
-        key = name if seen[name] == 1 else f"{name} ({seen[name]})"
-        found.append(Mutant(number, file, key, *change, body))
-    return found
-
-
-def describes(listed: dict[str, Any]) -> bool:
-    """Return True for a mutant of `Display` or `Debug`, or of the size of a discipline's state."""
-    name = listed["function"] and listed["function"]["function_name"]
-    return bool(name) and name.endswith(("::fmt", "::state"))
-
-
-def body_of(text: str, function: tuple[int, int]) -> tuple[int, int] | None:
-    """Return the span of a function's body, or None if its body cannot be a `match`.
-
-    This excludes functions evaluated by the compiler, and those whose arms would differ in type.
-    """
-    depth = 0
-    for i in range(*function):
-        depth += (text[i] in "([") - (text[i] in ")]")
-        if text[i] == "{" and depth == 0:
-            signature = text[function[0] : i]
-            single = re.search(r"\bconst\s+fn\b|->.*\bimpl\b", signature, re.DOTALL)
-            return None if single else (i + 1, function[1] - 1)
-    raise ValueError(f"a function without a body: {text[slice(*function)]}")
-
-
-def changed(text: str, mutant: Mutant, within: tuple[int, int]) -> str:
-    """Return the part `within` of `text` with the mutant's change."""
-    return text[within[0] : mutant.start] + mutant.replacement + text[mutant.end : within[1]]
-
-
-def by_function(mutants: Iterable[Mutant]) -> dict[tuple[int, int], list[Mutant]]:
-    """Group the mutants of a file by the outermost body around each."""
-    bodies = {m.body for m in mutants if m.body}
-    outer = [b for b in bodies if not any(o != b and o[0] <= b[0] and b[1] <= o[1] for o in bodies)]
-
-    def inside(body: tuple[int, int]) -> list[Mutant]:
-        return [m for m in mutants if m.body and body[0] <= m.body[0] and m.body[1] <= body[1]]
-
-    return {body: inside(body) for body in sorted(outer)}
-
-
-def switched(text: str, mutants: Sequence[Mutant]) -> tuple[str, list[int]]:
-    """Return `text` with all `mutants` in it, and the number of the mutant of each line.
-
-    A function has the number of its first mutant.
-    """
-    new, owners, done = "", [], 0
-
-    def add(piece: str, owner: int) -> None:
-        nonlocal new
-        new += piece
-        owners.extend([owner] * piece.count("\n"))
-
-    for body, inside in by_function(mutants).items():
-        add(f"{text[done : body[0]]}\nmatch crate::mutant::id({inside[0].id}) {{\n", 0)
-        for mutant in inside:
-            add(f"{mutant.id}u32 => {{\n{changed(text, mutant, body)}\n}}\n", mutant.id)
-        add("_ => {" + text[slice(*body)] + "}\n}\n", 0)
-        done = body[1]
-    add(text[done:], 0)
-    return new, [*owners, 0]
 
 
 def sync() -> None:
@@ -411,38 +291,6 @@ def climb_alone(rungs: Sequence[Rung], mutant: Mutant) -> Outcome:
     return climb(tests, rungs, mutant)
 
 
-def allowed_in(file: str) -> dict[str, str]:
-    """Return the survivors that are listed for `file`, with their reasons."""
-    listed = tomllib.loads(ALLOWED.read_text()).get(file, [])
-    return {name: entry["why"] for entry in listed for name in entry["mutants"]}
-
-
-def remembered(file: str) -> dict[str, str]:
-    """Return the results of an earlier run, if the file has not changed since."""
-    path = kept_in(file)
-    kept = json.loads(path.read_text()) if path.exists() else {}
-    return kept.get("results", {}) if kept.get("source") == digest(file) else {}
-
-
-def kept_in(file: str) -> Path:
-    """Return the path of the results of a file."""
-    return RESULTS / (file.replace("/", "__") + ".json")
-
-
-def digest(file: str) -> str:
-    """Return a hash of the file's code: its text without unit tests and lines of comment."""
-    code = (ROOT / file).read_text().split("#[cfg(test)]\nmod tests")[0]
-    lines = (line.strip() for line in code.splitlines())
-    code = "\n".join(line for line in lines if not line.startswith("//"))
-    return hashlib.sha256(code.encode()).hexdigest()
-
-
-def keep(file: str, results: dict[str, str]) -> None:
-    """Store the results of a file."""
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    kept_in(file).write_text(json.dumps({"source": digest(file), "results": results}))
-
-
 def batches(files: Sequence[str], again: bool) -> Iterable[list[Mutant]]:
     """Yield the mutants to run: files of one package together, up to MANY mutants."""
     batch: list[Mutant] = []
@@ -479,62 +327,6 @@ def report(files: Sequence[str], jobs: int, again: bool, near_alone: bool) -> bo
         print(f"{count} mutants in {time.monotonic() - start:.0f} s", flush=True)
     fine = [summed_up(file, results[file]) for file in files]
     return all(fine)
-
-
-def summed_up(file: str, results: dict[str, str]) -> bool:
-    """Print the numbers of a file; return True if its survivors are those that are listed."""
-    missed = {key for key, result in results.items() if result == "missed"}
-    allowed = set(allowed_in(file))
-    for key in sorted(allowed - missed):
-        print(f"listed in allowed.toml for {file}, but no survivor: {key}")
-    numbers = ", ".join(f"{n} {word}" for word, n in tally(results).items())
-    print(f"{file}: {numbers}; {len(missed - allowed)} to be looked at", flush=True)
-    return missed == allowed
-
-
-def tally(results: dict[str, str]) -> dict[str, int]:
-    """Count the results."""
-    words = [result.split()[0] for result in results.values()]
-    return {word: words.count(word) for word in ("caught", "timeout", "missed", "unviable")}
-
-
-def write_page(files: Sequence[str]) -> None:
-    """Bring docs/mutation.md up to date with the files that were run wholly."""
-    page = PAGE.read_text()
-    rows = {found[1]: found[0] for found in ROW.finditer(page)}
-    for file in files:
-        results = remembered(file)
-        missed = {key for key, result in results.items() if result == "missed"}
-        known = missed == set(allowed_in(file))
-        if results and known and set(results) == {mutant.key for mutant in mutants_of(file)}:
-            n = tally(results)
-            cells = [sum(n.values()), n["caught"], n["timeout"], n["unviable"], n["missed"]]
-            numbers = " | ".join(map(str, cells))
-            date = datetime.date.fromtimestamp(kept_in(file).stat().st_mtime)
-            rows[file] = f"| `{file}` | {date} | {numbers} |"
-    titles = "| file | date | mutants | caught | timeout | unviable | survivors |"
-    table = [titles, "|---|---|---:|---:|---:|---:|---:|", *(rows[f] for f in sorted(rows))]
-    page = filled(page, "table", table)
-    survivors = []
-    for file, entries in sorted(tomllib.loads(ALLOWED.read_text()).items()):
-        survivors += ["", f"`{file}`", ""]
-        for entry in entries:
-            why = textwrap.wrap(
-                entry["why"],
-                100,
-                initial_indent="- ",
-                subsequent_indent="  ",
-                break_on_hyphens=False,
-            )
-            survivors += [*why, *(f"  - `{name}`" for name in entry["mutants"])]
-    PAGE.write_text(filled(page, "survivors", survivors))
-
-
-def filled(page: str, name: str, lines: Sequence[str]) -> str:
-    """Replace the text between the marks of the part `name` of the page."""
-    head, rest = page.split(f"<!-- {name} -->\n", 1)
-    tail = rest.split("<!-- end -->", 1)[1]
-    return f"{head}<!-- {name} -->\n" + "\n".join([*lines, "<!-- end -->"]) + tail
 
 
 def main() -> int:
