@@ -83,6 +83,13 @@ def test_a_tc_line_keeps_its_own_buffer(scenario: Path) -> None:
     assert limits == ["10240p", "500p"]
 
 
+def test_a_variant_of_linux_is_exported_without_false_notes() -> None:
+    """It decides as Linux, so parameters at their defaults are no difference; others are."""
+    assert sj.tc.export(sj.Pie(variant="linux")).startswith("tc qdisc replace ")
+    assert sj.tc.export(sj.Pie()).startswith("# ")
+    assert "# dq_weight = 0.5" in sj.tc.export(sj.Pie(variant="linux", dq_weight=0.5))
+
+
 def test_parse_returns_models() -> None:
     """With Linux's defaults, and aliases of Python for keywords."""
     assert sj.tc.parse("codel limit 300 target 5000") == sj.CoDel(limit="300p", variant="linux")

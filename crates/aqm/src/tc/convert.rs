@@ -72,8 +72,7 @@ impl Line {
         if rules.is_some_and(|row| row.kind.split('|').any(|word| word == "linux")) {
             settings.push(("variant", "linux".to_string()));
         }
-        let fixed = self.kind.fixed.iter().filter(|f| has(f.name) && !f.linux.is_empty());
-        let fixed = fixed.filter(|f| f.name != "variant");
+        let fixed = self.kind.fixed.iter().filter(|f| has(f.name) && f.name != "variant");
         settings.extend(fixed.map(|f| (f.name, f.linux.to_string())));
         // The buffer is always named: a comparison would otherwise choose it.
         let differs = |(n, v): &(&str, String)| {
@@ -130,16 +129,20 @@ pub fn export(name: &str, rows: &[ParamRow], rate: Option<Rate>) -> Result<Expor
 
 /// Parameters that no word of `kind` expresses and that are not as in Linux.
 fn beyond(kind: &Kind, entry: &QdiscEntry, rows: &[ParamRow]) -> Vec<String> {
-    let words: Vec<&str> = kind.words.iter().filter_map(Word::parameter).collect();
+    let words = kind.words.iter().filter_map(Word::parameter);
+    let translated: Vec<&str> = words.chain(kind.rules.parameters.iter().copied()).collect();
+    let linux = rows.iter().any(|row| row.value == "linux");
     let defaults = entry.params();
     let mut lost = Vec::new();
-    for row in rows.iter().filter(|row| !words.contains(&row.name)) {
+    for row in rows.iter().filter(|row| !translated.contains(&row.name)) {
         let fixed = kind.fixed.iter().find(|fixed| fixed.name == row.name);
         let default = defaults.iter().find(|d| d.name == row.name).map_or("", |d| &d.value);
         match fixed {
             // A discipline with the rules of Linux is as in Linux.
             _ if row.value == "linux" => {}
-            Some(fixed) if fixed.linux == row.value || fixed.linux.is_empty() => {}
+            Some(fixed) if fixed.linux == row.value => {}
+            // It decides as Linux whatever these say.
+            Some(_) if linux && row.value == default => {}
             Some(fixed) => lost.push(format!("{} = {}: {}", row.name, row.value, fixed.why)),
             None if row.value == default => {}
             None => lost.push(format!("{} = {}: tc has no word for it", row.name, row.value)),

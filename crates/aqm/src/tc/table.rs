@@ -164,6 +164,8 @@ pub enum Becomes {
 /// Functions of a qdisc whose words are not translated one by one.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
+    /// Parameters here that the functions translate, or that make no difference in Linux.
+    pub parameters: &'static [&'static str],
     /// Checks a line, and adds the arguments that tc computes from others.
     pub complete: fn(&mut Line) -> Result<()>,
     /// Settings of the words that are [`Ours::Computed`].
@@ -177,6 +179,7 @@ pub struct Rules {
 impl Rules {
     /// Rules of a qdisc whose words are all translated one by one.
     pub const NONE: Rules = Rules {
+        parameters: &[],
         complete: |_| Ok(()),
         settings: |_| Vec::new(),
         words: |_, _| Vec::new(),

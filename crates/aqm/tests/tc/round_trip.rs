@@ -133,7 +133,10 @@ fn parameters_named_by_the_tables_exist() {
             Ours::To(name) | Ours::Scaled(name, _) => Some(name),
             _ => None,
         });
-        for ours in words.chain(kind.fixed.iter().map(|fixed| fixed.name)) {
+        for ours in words
+            .chain(kind.fixed.iter().map(|fixed| fixed.name))
+            .chain(kind.rules.parameters.iter().copied())
+        {
             if !rows.iter().any(|row| row.name == ours) {
                 absent.push(format!("{name}.{ours}"));
             }

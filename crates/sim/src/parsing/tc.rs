@@ -232,8 +232,8 @@ pub fn tables() -> Json {
             Becomes::Link => ("", "link"),
             Becomes::Nothing(why) => ("", why),
         };
-        let fixed = kind.fixed.iter().filter(|fixed| !fixed.linux.is_empty());
-        let fixed = fixed.map(|f| json!({"name": f.name, "linux": f.linux, "why": f.why}));
+        let fixed =
+            kind.fixed.iter().map(|f| json!({"name": f.name, "linux": f.linux, "why": f.why}));
         json!({
             "name": kind.name, "discipline": discipline, "why": why, "differs": kind.differs,
             "words": kind.words.iter().map(word).collect::<Vec<_>>(),

@@ -6,8 +6,8 @@ use super::super::table::{Becomes, Fixed, Kind, Rules, Unit, Word};
 const RFC: Fixed =
     Fixed { name: "variant", linux: "rfc", why: "Linux has the rules of RFC 8289 only" };
 
-const CLOCK: &str = "Linux measures time in units of 1.024 us, so that tc shows 5ms as 4.999ms, \
-                     and computes the square root with 16 bits";
+const CLOCK: &str = "tc shows 5ms as 4.999ms, since Linux measures time in units of 1.024 us; \
+                     `variant = \"linux\"`, which a tc line sets, does the same";
 
 /// `codel`.
 pub static CODEL: Kind = Kind {

@@ -54,11 +54,8 @@ const BY_CLASS: Fixed =
     Fixed { name: "by", linux: "class", why: "Linux needs a tc filter to choose the class" };
 const LEAF_TAIL: Fixed =
     Fixed { name: "drop", linux: "tail", why: "the pfifo of each class drops the arriving packet" };
-/// Irrelevant where each class has a buffer of its own.
-const OWN_BUFFERS: Fixed = Fixed { name: "full", linux: "", why: "" };
-/// Buffers, which the functions below translate.
-const LIMIT: Fixed = Fixed { name: "limit", linux: "", why: "" };
-const LIMITS: Fixed = Fixed { name: "limits", linux: "", why: "" };
+/// Buffers of the classes. `full` is irrelevant where each class has its own.
+const BUFFERS: &[&str] = &["full", "limit", "limits"];
 
 /// Buffer of each class: a pfifo of the queue length of the device.
 fn leaf_limits(bands: u64) -> Vec<(&'static str, String)> {
@@ -89,8 +86,9 @@ pub static PRIO: Kind = Kind {
         Word::new("bands", Unit::Integer, "3", To("flows")).within(2, 16),
         Word::new("priomap", Unit::Numbers, "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1", Lost(MAP)),
     ],
-    fixed: &[BY_CLASS, LEAF_TAIL, OWN_BUFFERS, LIMIT, LIMITS],
+    fixed: &[BY_CLASS, LEAF_TAIL],
     rules: Rules {
+        parameters: BUFFERS,
         settings: |line| leaf_limits(line.whole("bands")),
         words: |params, line| lost_limits(params, line.whole("bands")),
         ..Rules::NONE
@@ -107,8 +105,9 @@ pub static PFIFO_FAST: Kind = Kind {
         Word::new("bands", Unit::Integer, "3", To("flows")).within(3, 3),
         Word::new("priomap", Unit::Numbers, "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1", Harmless),
     ],
-    fixed: &[BY_CLASS, LEAF_TAIL, OWN_BUFFERS, LIMIT, LIMITS],
+    fixed: &[BY_CLASS, LEAF_TAIL],
     rules: Rules {
+        parameters: BUFFERS,
         settings: |line| leaf_limits(line.whole("bands")),
         fits: |_| false,
         ..Rules::NONE
@@ -124,13 +123,13 @@ pub static DRR: Kind = Kind {
     fixed: &[
         BY_CLASS,
         LEAF_TAIL,
-        OWN_BUFFERS,
-        LIMIT,
-        LIMITS,
         Fixed { name: "quantum", linux: "1514B", why: "set the quantum of each class of tc" },
-        Fixed { name: "flows", linux: "", why: "" },
     ],
-    rules: Rules { words: drr_words, ..Rules::NONE },
+    rules: Rules {
+        parameters: &["flows", "full", "limit", "limits"],
+        words: drr_words,
+        ..Rules::NONE
+    },
     differs: "Linux has a class per queue, each with its quantum and its own qdisc, and drops \
               packets that no filter assigns to a class",
 };

@@ -28,7 +28,7 @@ const ESTIMATOR: Word = Word::new(
     To("latency"),
 );
 
-const FIXED: [Fixed; 7] = [
+const FIXED: &[Fixed] = &[
     Fixed { name: "max_burst", linux: "150ms", why: "Linux allows bursts of 150 ms" },
     Fixed { name: "hold", linux: "false", why: "in Linux p changes during a burst, too" },
     Fixed { name: "derandomise", linux: "true", why: "Linux spaces drops out" },
@@ -37,15 +37,17 @@ const FIXED: [Fixed; 7] = [
     Fixed { name: "packet", linux: "1514B", why: "Linux takes the MTU of the device" },
     Fixed { name: "mark_ecnth", linux: "0.1", why: "Linux drops ECN-capable packets above 0.1" },
 ];
+/// Those of fq_pie: all but the last, for which it has the word `ecn_prob`.
+const FQ_FIXED: &[Fixed] = FIXED.split_at(6).0;
 
-const JIFFIES: &str = "Linux rounds tupdate up to its clock tick, and computes in whole numbers";
+const JIFFIES: &str = "Linux rounds tupdate up to its clock tick, whose rate is `hz` here";
 
 /// `pie`.
 pub static PIE: Kind = Kind {
     name: "pie",
     becomes: Becomes::Discipline("pie"),
     words: &[LIMIT, TARGET, TUPDATE, ALPHA, BETA, ECN, BYTEMODE, ESTIMATOR],
-    fixed: &FIXED,
+    fixed: FIXED,
     rules: Rules::NONE,
     differs: JIFFIES,
 };
@@ -68,16 +70,9 @@ pub static FQ_PIE: Kind = Kind {
         BYTEMODE,
         ESTIMATOR,
     ],
-    fixed: &[
-        FIXED[0],
-        FIXED[1],
-        FIXED[2],
-        FIXED[3],
-        FIXED[4],
-        FIXED[5],
-        Fixed { name: "drop_batch", linux: "", why: "" },
-    ],
-    rules: Rules::NONE,
+    fixed: FQ_FIXED,
+    // One packet is dropped on overflow.
+    rules: Rules { parameters: &["drop_batch"], ..Rules::NONE },
     differs: "as pie; on overflow Linux drops the arriving packet, sojourn those of the longest \
               flow",
 };

@@ -44,33 +44,17 @@ const BYTE_MODE: Fixed =
     Fixed { name: "byte_mode", linux: "off", why: "in Linux p does not depend on the length" };
 const SPARE: Fixed =
     Fixed { name: "spare_short", linux: "false", why: "Linux does not spare short queues" };
-const MAX_PACKET: Fixed = Fixed { name: "max_packet", linux: "", why: "" };
-/// Parameters that the functions below translate.
-const DONE: [Fixed; 8] = [
-    done("limit"),
-    done("min_th"),
-    done("max_th"),
-    done("max_p"),
-    done("w_q"),
-    done("packet"),
-    done("ecn"),
-    done("hard_drop"),
-];
-
-const fn done(name: &'static str) -> Fixed {
-    Fixed { name, linux: "", why: "" }
-}
+/// Parameters that the functions below translate; `max_packet` is irrelevant without `byte_mode`.
+const PARAMETERS: &[&str] =
+    &["limit", "min_th", "max_th", "max_p", "w_q", "packet", "ecn", "hard_drop", "max_packet"];
 
 /// `red`.
 pub static RED: Kind = Kind {
     name: "red",
     becomes: Becomes::Discipline("red"),
     words: WORDS,
-    fixed: &[
-        GENTLE, WAIT, BYTE_MODE, SPARE, MAX_PACKET, DONE[0], DONE[1], DONE[2], DONE[3], DONE[4],
-        DONE[5], DONE[6], DONE[7],
-    ],
-    rules: Rules { complete, settings, words: red_words, ..Rules::NONE },
+    fixed: &[GENTLE, WAIT, BYTE_MODE, SPARE],
+    rules: Rules { parameters: PARAMETERS, complete, settings, words: red_words, ..Rules::NONE },
     differs: "Linux averages in whole numbers; its idle decay uses bandwidth (10mbit if not \
               given), sojourn the rate of the link; the gap between two drops is 1 to 1/p packets, \
               in sojourn 1 to 1/p - 1",
@@ -86,24 +70,31 @@ pub static ADAPTIVE: Kind = Kind {
         WAIT,
         BYTE_MODE,
         SPARE,
-        MAX_PACKET,
-        DONE[0],
-        DONE[1],
-        DONE[2],
-        DONE[3],
-        DONE[4],
-        DONE[5],
-        DONE[6],
-        DONE[7],
         Fixed { name: "interval", linux: "500ms", why: "Linux adapts every 500 ms" },
         Fixed { name: "alpha", linux: "0.01", why: "Linux adds at most 0.01" },
         Fixed { name: "beta", linux: "0.9", why: "Linux multiplies by 0.9" },
         Fixed { name: "bottom", linux: "0.01", why: "Linux keeps max_p above 0.01" },
         Fixed { name: "top", linux: "0.5", why: "Linux keeps max_p below 0.5" },
-        Fixed { name: "stale_gentle", linux: "", why: "" },
-        Fixed { name: "target_delay", linux: "", why: "" },
     ],
-    rules: Rules { complete, settings, words: adaptive_words, ..Rules::NONE },
+    rules: Rules {
+        parameters: &[
+            "limit",
+            "min_th",
+            "max_th",
+            "max_p",
+            "w_q",
+            "packet",
+            "ecn",
+            "hard_drop",
+            "max_packet",
+            "stale_gentle",
+            "target_delay",
+        ],
+        complete,
+        settings,
+        words: adaptive_words,
+        ..Rules::NONE
+    },
     differs: "kernels since 5.11 ignore the flag as iproute2 sends it",
 };
 
@@ -129,18 +120,9 @@ pub static CHOKE: Kind = Kind {
         WAIT,
         BYTE_MODE,
         SPARE,
-        MAX_PACKET,
-        DONE[0],
-        DONE[1],
-        DONE[2],
-        DONE[3],
-        DONE[4],
-        DONE[5],
-        DONE[6],
-        Fixed { name: "hard_drop", linux: "", why: "" },
         Fixed { name: "candidates", linux: "1", why: "Linux compares with one packet" },
     ],
-    rules: Rules { complete, settings, words: choke_words, ..Rules::NONE },
+    rules: Rules { parameters: PARAMETERS, complete, settings, words: choke_words, ..Rules::NONE },
     differs: "as red",
 };
 

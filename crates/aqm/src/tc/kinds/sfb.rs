@@ -22,14 +22,17 @@ pub static SFB: Kind = Kind {
         Word::new("penalty_burst", Unit::Integer, "20", To("penalty_burst")),
     ],
     fixed: &[
-        Fixed { name: "limit", linux: "", why: "" },
-        Fixed { name: "max", linux: "", why: "" },
-        Fixed { name: "bin_size", linux: "", why: "" },
         Fixed { name: "ecn", linux: "true", why: "Linux always marks ECN-capable packets" },
         Fixed { name: "levels", linux: "8", why: "Linux has 8 levels" },
         Fixed { name: "bins", linux: "16", why: "Linux has 16 bins per level" },
     ],
-    rules: Rules { complete, settings, words, ..Rules::NONE },
+    rules: Rules {
+        parameters: &["limit", "max", "bin_size"],
+        complete,
+        settings,
+        words,
+        ..Rules::NONE
+    },
     differs: "tc sends 0.0005 and 0.00005, not the kernel's own defaults, which are sojourn's; the \
               kernel rounds both to multiples of 1/65535, and above a drop probability of 1/2 it \
               also drops ECN-capable packets",

@@ -1,7 +1,7 @@
 //! SFQ.
 
 use super::super::table::Ours::{Computed, Lost, To};
-use super::super::table::{Arg, Becomes, Fixed, Kind, Line, Params, Rules, Unit, Word};
+use super::super::table::{Arg, Becomes, Kind, Line, Params, Rules, Unit, Word};
 use crate::error::{Error, Result};
 use alloc::format;
 use alloc::string::String;
@@ -33,14 +33,15 @@ pub static SFQ: Kind = Kind {
         Word::new("ecn", Unit::Choice(&[("", ""), ("ecn", "")]), "", Lost(RED)),
         Word::new("harddrop", Unit::Choice(&[("", ""), ("harddrop", "")]), "", Lost(RED)),
     ],
-    fixed: &[Fixed { name: "flows", linux: "", why: "" }],
+    fixed: &[],
     rules: Rules {
+        parameters: &["flows"],
         complete,
         settings: |line| [("flows", format!("{}", line.whole("divisor")))].into(),
         words,
         ..Rules::NONE
     },
-    differs: "of equally long queues Linux drops from the one whose length changed last",
+    differs: "",
 };
 
 /// Checks the divisor, and cuts the limit as the kernel does.
