@@ -23,8 +23,7 @@ from sojourn import qdisc as qdiscs
 from sojourn._sojourn import InputError
 from sojourn._util.base import Qdisc
 from sojourn.scenario import sqm
-from sojourn.scenario.load import Link, Scenario, plain, tree_of
-from sojourn.scenario.load import parse as parse_scenario
+from sojourn.scenario.load import Link, Scenario, canonical, plain
 from sojourn.scenario.variants import Described, table
 
 __all__ = ["diff", "export", "imported", "links", "parse"]
@@ -197,15 +196,14 @@ def _canonical(given: Table) -> Table:
 
 def _scenario(given: Scenario | Mapping[str, Any], devices: list[str]) -> list[str]:
     """Return the lines for every link of a scenario."""
-    tree = tree_of(given)
-    canonical = json.loads(parse_scenario(tree).canonical())["links"]
+    links = canonical(given)["links"]
     named = dict(one.split("=", 1) for one in devices if "=" in one)
     for name in named:
-        if name not in canonical:
+        if name not in links:
             raise InputError(f"--dev {name}: the scenario has no link of that name")
     rest = iter([one for one in devices if "=" not in one])
     lines: list[str] = []
-    for i, (name, link) in enumerate(canonical.items()):
+    for i, (name, link) in enumerate(links.items()):
         device = named.get(name) or next(rest, f"eth{i}")
         lines += ["", f"# link {name}"] if lines else [f"# link {name}"]
         lines += _link(link, device)
