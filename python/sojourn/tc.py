@@ -196,14 +196,14 @@ def _canonical(given: Table) -> Table:
 
 def _scenario(given: Scenario | Mapping[str, Any], devices: list[str]) -> list[str]:
     """Return the lines for every link of a scenario."""
-    links = canonical(given)["links"]
+    whole = canonical(given)["links"]
     named = dict(one.split("=", 1) for one in devices if "=" in one)
     for name in named:
-        if name not in links:
+        if name not in whole:
             raise InputError(f"--dev {name}: the scenario has no link of that name")
     rest = iter([one for one in devices if "=" not in one])
     lines: list[str] = []
-    for i, (name, link) in enumerate(links.items()):
+    for i, (name, link) in enumerate(whole.items()):
         device = named.get(name) or next(rest, f"eth{i}")
         lines += ["", f"# link {name}"] if lines else [f"# link {name}"]
         lines += _link(link, device)
