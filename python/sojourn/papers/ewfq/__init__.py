@@ -162,7 +162,7 @@ def network_drawn(_: Runs, ax: "Axes") -> None:
     """Draw the topology of figure 1."""
     delays = {"TCP s1": "10 or 50", "TCP s2": "10 or 100", "UDP s3": "1"}
     nodes = {name: (0.0, 2.0 - n) for n, name in enumerate(delays)}
-    nodes |= {"R1": (3.0, 1.0), "R2": (6.0, 1.0), "receivers": (8.2, 1.0)}
+    nodes |= {"R1": (4.2, 1.0), "R2": (7.2, 1.0), "receivers": (9.4, 1.0)}
     links = [(name, "R1", f"10 Mbit/s, {delay} ms") for name, delay in delays.items()]
     links += [("R1", "R2", "5 Mbit/s, 1 ms"), ("R2", "receivers", "1 ms")]
     topology(ax, nodes, links, [("R1", "R2")])
@@ -227,7 +227,7 @@ def _over_buffer(frame: pl.DataFrame, ax: "Axes", what: str) -> None:
     """Draw Jain's index or the total against the buffer, a line per discipline."""
     lines(ax, frame, "kb", what, by="qdisc", names=NAMES)
     label = {"jain": "Jain's index", "total": "total bandwidth, Mbit/s"}[what]
-    low, high = {"jain": (0.7, 1.005), "total": (7.5, 10.1)}[what]
+    low, high = {"jain": (0.7, 1.015), "total": (7.5, 10.1)}[what]
     ax.set(xlabel="buffer, kB", ylabel=label, xlim=(0, 155), ylim=(low, high))
 
 
@@ -362,7 +362,7 @@ def fairness_by_members(runs: Runs, ax: "Axes") -> None:
                 elinewidth=0.8,
                 **style(n) | {"ls": DASHES[k], "marker": MARKERS[k]},
             )
-    ax.set(xlabel="buffer, kB", ylabel="Jain's index", xlim=(0, 155), ylim=(0.7, 1.005))
+    ax.set(xlabel="buffer, kB", ylabel="Jain's index", xlim=(0, 155), ylim=(0.7, 1.015))
     legend(ax)
 
 
