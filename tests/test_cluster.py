@@ -1,10 +1,12 @@
 """A real Dask cluster on this machine: the same table, also if a worker is killed."""
 
+import importlib
 import os
 import signal
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +14,8 @@ import sojourn as sj
 from sojourn.sweeps.store import Store
 from test_sweep import AXES, CASE, command, described, ran
 
-distributed = pytest.importorskip("distributed")
+# Among the development packages, so never skipped. It has no types.
+distributed: Any = importlib.import_module("distributed")
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
