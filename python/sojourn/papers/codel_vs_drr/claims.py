@@ -1,6 +1,6 @@
 """Claims of `codel_vs_drr`, and the rules that judge them, fixed before the runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -103,6 +103,17 @@ def _less(
     ]
 
 
+def _drops(runs: Runs, qdisc: str, stated: Mapping[int, float]) -> list[Part]:
+    """Return the parts of a claim about drops at two rates (Mbit/s): numbers, and their order."""
+    frame = runs["bandwidth"]
+    found = {rate: values(frame, "drops_per_s", qdisc=qdisc, rate=rate) for rate in stated}
+    fewer, more = sorted(stated, key=lambda rate: stated[rate])
+    return [
+        *(number(f"at {rate} Mbit/s", found[rate], stated[rate], unit="/s") for rate in stated),
+        order(f"fewer at {fewer} than at {more} Mbit/s", found[fewer], found[more], unit="/s"),
+    ]
+
+
 def _codel_drops(runs: Runs) -> list[Part]:
     """C7: two numbers and the rise between them.
 
@@ -110,15 +121,7 @@ def _codel_drops(runs: Runs) -> list[Part]:
     the paper does not state (all are settings). Passes wrongly: if one number agrees by chance; the
     rise is therefore a part of its own.
     """
-    frame = runs["bandwidth"]
-    found = {rate: values(frame, "drops_per_s", qdisc="codel", rate=rate) for rate in (2, 100)}
-    return [
-        *(
-            number(f"at {rate} Mbit/s", found[rate], stated, unit="/s")
-            for rate, stated in ((2, 12), (100, 16))
-        ),
-        order("fewer at 2 than at 100 Mbit/s", found[2], found[100], unit="/s"),
-    ]
+    return _drops(runs, "codel", {2: 12, 100: 16})
 
 
 def _drr_drops(runs: Runs) -> list[Part]:
@@ -126,15 +129,7 @@ def _drr_drops(runs: Runs) -> list[Part]:
 
     Fails and passes wrongly: as C7.
     """
-    frame = runs["bandwidth"]
-    found = {rate: values(frame, "drops_per_s", qdisc="drr", rate=rate) for rate in (2, 100)}
-    return [
-        *(
-            number(f"at {rate} Mbit/s", found[rate], stated, unit="/s")
-            for rate, stated in ((2, 7), (100, 4))
-        ),
-        order("fewer at 100 than at 2 Mbit/s", found[100], found[2], unit="/s"),
-    ]
+    return _drops(runs, "drr", {2: 7, 100: 4})
 
 
 def _drops_by_mtu(runs: Runs) -> list[Part]:
