@@ -141,7 +141,7 @@ def _kind(kind: Spec, here: Spec) -> list[str]:
     if fixed:
         lines += [f"Also set, since Linux does so: {', '.join(fixed)}.", ""]
     if kind["differs"]:
-        lines += [f"Not expressed: {kind['differs']}.", ""]
+        lines += [f"Note: {kind['differs']}.", ""]
     return lines
 
 
