@@ -202,12 +202,14 @@ def steady(result: Result) -> Table:
 
 
 def shares(result: Result) -> Table:
-    """Keep the share of the 20 ms group in the goodput, goodput over rate, and the utilisation.
+    """Keep the share of the 20 ms flows in the goodput, goodput over rate, and the utilisation.
 
-    Goodput counts packets delivered in order with their headers: 500 bytes each.
+    The 20 ms flows are one group, or one group per flow if their packets have different sizes.
+    Goodput counts packets delivered in order with their headers: 500 bytes each on average.
     """
+    short = [metrics.goodput_share(result, name) for name in result.groups if "short" in name]
     return {
-        "share": metrics.goodput_share(result, "short"),
+        "share": None if None in short else sum(filter(None, short)),
         "goodput": metrics.tcp_goodput_bps(result, wire=True) / 45e6,
         "utilisation": result.links["bottleneck"].utilisation,
     }
