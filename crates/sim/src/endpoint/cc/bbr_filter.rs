@@ -64,4 +64,15 @@ mod tests {
             assert!(max.line.len() <= 12);
         }
     }
+
+    #[test]
+    fn one_sample_per_round_is_kept() {
+        let mut max = WindowedMax::new(2);
+        [5.0, 4.0, 3.0].iter().for_each(|value| max.add(1, *value));
+        assert_eq!(max.line, [(1, 5.0)]);
+        [3.0, 4.0].iter().for_each(|value| max.add(2, *value));
+        assert_eq!(max.line, [(1, 5.0), (2, 4.0)]);
+        max.add(4, 1.0);
+        assert_eq!(max.line, [(2, 4.0), (4, 1.0)], "rounds 2 to 4");
+    }
 }

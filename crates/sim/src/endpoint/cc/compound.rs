@@ -173,4 +173,40 @@ mod tests {
         c.on_congestion(Time::ZERO, &w, 100_000, CongestionSignal::Timeout);
         assert_eq!(c.delay_window(), 0.0);
     }
+
+    #[test]
+    fn gamma_queued_segments_shrink_the_delay_window() {
+        // 60 (1 - 100/200) = 30 = gamma: the paper's "diff >= gamma".
+        for (dwnd, left) in [(40.0, 10.0), (20.0, 0.0)] {
+            let mut c = Compound::of(CompoundParams::default(), 1);
+            let mut w = Window { cwnd: 60_000, ssthresh: 10_000, mss: 1_000 };
+            (c.dwnd, c.base) = (dwnd, Some(Span::ms(100)));
+            ack(&mut c, &mut w, Some(200));
+            assert_eq!(c.delay_window(), left);
+        }
+    }
+
+    #[test]
+    fn the_window_is_never_below_two_segments() {
+        let mut c = Compound::of(CompoundParams { gamma: 1.0, ..CompoundParams::default() }, 1);
+        let mut w = Window { cwnd: 3_000, ssthresh: 2_000, mss: 1_000 };
+        (c.dwnd, c.base) = (3.0, Some(Span::ms(100)));
+        // 3 (1 - 100/300) = 2 are queued: 3 - 2 segments and Reno's third of one are left.
+        ack(&mut c, &mut w, Some(300));
+        assert_eq!((w.cwnd, c.rest), (2_000, 0.0));
+        assert_eq!(c.on_congestion(Time::ZERO, &w, 1_000, CongestionSignal::Loss), 2_000);
+    }
+
+    #[test]
+    fn fractions_of_a_byte_add_up() {
+        let mut c = Compound::of(CompoundParams::default(), 1);
+        let mut w = Window { cwnd: 3_000, ssthresh: 2_000, mss: 1_000 };
+        let mut exact = 3.0;
+        for _ in 0..1_000 {
+            ack(&mut c, &mut w, None);
+            exact += 1.0 / exact;
+        }
+        // Without the fractions up to 1,000 bytes would be missing.
+        assert!((w.cwnd as f64 - exact * 1e3).abs() < 1.0, "{} of {exact}", w.cwnd);
+    }
 }

@@ -276,3 +276,108 @@ impl CongestionControl for AnyControl {
         dispatch!(&mut self.algorithm, c => c.on_app_limited(flight));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::tcp::{TCPS, parse};
+    use sojourn_aqm::params::Setting::Flag;
+
+    /// Control of the TCP `name` with the `options` switched on.
+    fn control(name: &str, options: &[&'static str]) -> AnyControl {
+        let params = parse(name, options.iter().map(|name| (*name, Flag(true)))).unwrap();
+        let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+        AnyControl::new(&params.control, &params.settings, &mut rng)
+    }
+
+    /// Segment `i` of 1000 bytes.
+    fn sent(i: u64, retransmission: bool, state: RecoveryState) -> SentSegment {
+        let seq = 1 + 1_000 * i;
+        let (now, end) = (Time::ZERO, seq + 1_000);
+        SentSegment { now, seq, end, retransmission, was_idle: i == 0, state }
+    }
+
+    const OPEN: RecoveryState = RecoveryState::Open;
+    const WINDOW: Window = Window { cwnd: 10_000, ssthresh: u64::MAX, mss: 1_000 };
+
+    #[test]
+    fn traits_of_each_control() {
+        for entry in TCPS {
+            let c = control(entry.name, &[]);
+            assert_eq!(c.reacts_to_mark_fraction(), entry.name == "dctcp");
+            assert_eq!(c.keeps_window_when_idle(), entry.name == "bbr");
+            assert_eq!(c.uses_delivery_hooks(), entry.name == "bbr", "BBR has a pacer");
+        }
+        assert!(control("sack", &["pacing"]).uses_delivery_hooks());
+        assert!(control("sack", &["prr"]).uses_delivery_hooks());
+    }
+
+    #[test]
+    fn the_pacer_follows_the_window_or_bbr() {
+        assert_eq!(control("sack", &[]).pacing_rate(), None);
+        for (name, first, second) in [("sack", 200_000.0, 400_000.0), ("bbr", 288_500.0, 288_500.0)]
+        {
+            let mut c = control(name, &["pacing"]);
+            assert_eq!(c.pacing_rate(), Some(f64::INFINITY));
+            c.on_established(Time::ZERO, &WINDOW, Some(Span::ms(100)));
+            assert_eq!(c.pacing_rate().map(f64::round), Some(first), "{name}");
+            c.on_sent(&sent(0, false, OPEN));
+            assert!(!c.may_send(Time(3_000_000)), "1000 B take 3.5 or 5 ms");
+            let gap = (1e12 / c.pacing_rate().unwrap()) as u64;
+            assert_eq!(c.release_time(), Time(gap));
+            assert!(c.may_send(Time(gap)));
+            let srtt = Some(Span::ms(50));
+            let ack = ProcessedAck { now: Time(1), delivered: 0, flight: 1_000, srtt, state: OPEN };
+            c.on_ack_processed(&mut WINDOW.clone(), &ack);
+            assert_eq!(c.pacing_rate().map(f64::round), Some(second), "{name}, after an ack");
+        }
+    }
+
+    #[test]
+    fn dctcp_learns_of_echoes() {
+        let mut c = control("dctcp", &[]);
+        c.on_ecn_echo(1_001, 1_000, false, 5_001);
+        let ControlAlgorithm::Dctcp(dctcp) = c.algorithm() else { unreachable!() };
+        assert_eq!(dctcp.alpha(), 15.0 / 16.0);
+    }
+
+    #[test]
+    fn bbr_learns_that_the_application_is_the_limit() {
+        let mut c = control("bbr", &[]);
+        c.on_app_limited(5_000);
+        assert!(format!("{c:?}").contains("starved_until: 5000"));
+    }
+
+    #[test]
+    fn hystart_sees_first_transmissions_and_acks_of_new_data() {
+        let mut c = control("sack", &["hystart"]);
+        let shown = |c: &AnyControl| format!("{:?}", c.hystart);
+        let first = shown(&c);
+        c.on_sent(&sent(0, true, OPEN));
+        c.on_ecn_echo(1, 0, false, 1_001);
+        assert_eq!(shown(&c), first, "a retransmission and a duplicate ack");
+        c.on_sent(&sent(0, false, OPEN));
+        assert!(shown(&c).contains("sent: [(1001,"), "{}", shown(&c));
+        c.on_ecn_echo(1_001, 1_000, false, 5_001);
+        assert!(shown(&c).contains("sent: [], "), "{}", shown(&c));
+        assert!(shown(&c).contains("window_end: 5001"), "{}", shown(&c));
+    }
+
+    #[test]
+    fn prr_counts_what_is_sent_and_delivered_in_recovery() {
+        let mut c = control("sack", &["prr"]);
+        let shown = |c: &AnyControl| format!("{:?}", c.prr.as_ref().unwrap());
+        c.on_sent(&sent(0, false, OPEN));
+        assert!(shown(&c).contains("prr_out: 0"), "not in recovery");
+        c.on_congestion(Time(1), &WINDOW, 10_000, CongestionSignal::Loss);
+        assert!(shown(&c).contains("recover_fs: 10000"));
+        c.on_sent(&sent(3, true, RecoveryState::Recovery));
+        assert!(shown(&c).contains("prr_out: 1000"));
+        for delivered in [2_000, 5_000] {
+            let (state, srtt) = (RecoveryState::Recovery, None);
+            let ack = ProcessedAck { now: Time(1), delivered, flight: 8_000, srtt, state };
+            c.on_ack_processed(&mut WINDOW.clone(), &ack);
+            assert!(shown(&c).contains(&format!("prr_delivered: {delivered}")), "{}", shown(&c));
+        }
+    }
+}

@@ -206,3 +206,31 @@ pub trait CongestionControl {
     /// the network.
     fn on_app_limited(&mut self, _flight: u64) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_may_grow_when_full_or_half_full_in_slow_start() {
+        let full = |cwnd, ssthresh, flight| {
+            let window = Window { cwnd, ssthresh, mss: 1_000 };
+            let (at, rtt, srtt) = (Time::ZERO, None, None);
+            let acked = NewDataAck { at, bytes: 1_000, flight, rtt, srtt, after_timeout: false };
+            acked.window_was_full(&window)
+        };
+        assert!(full(10_000, 10_001, 5_001), "more than half in slow start");
+        assert!(!full(10_000, 10_001, 5_000) && !full(10_000, 10_001, 500));
+        assert!(!full(10_000, 10_000, 8_999), "slow start is over");
+        assert!(full(10_000, 10_000, 9_000), "no room for another segment");
+        assert!(full(10_000, 1_000, 10_000));
+    }
+
+    #[test]
+    fn a_control_without_hooks_holds_no_segment() {
+        let mut reno = Reno::with_params(1);
+        assert!(reno.may_send(Time::ZERO) && !reno.uses_delivery_hooks());
+        assert_eq!(reno.release_time(), Time::NEVER);
+        assert!(!reno.reacts_to_mark_fraction() && !reno.keeps_window_when_idle());
+    }
+}

@@ -102,5 +102,7 @@ mod tests {
         w.cwnd = 50_000;
         p.follow(&w, Some(Span::ms(100)));
         assert_eq!(p.rate(), 600_000.0);
+        p.follow(&w, Some(Span::ZERO));
+        assert_eq!(p.rate(), 600_000.0, "a round-trip time of 0 gives no rate");
     }
 }

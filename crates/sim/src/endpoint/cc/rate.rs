@@ -231,4 +231,23 @@ mod tests {
         assert!(ack(&mut r, 105, 1).starved, "it was sent while app-limited");
         assert!(!r.on_app_limited());
     }
+
+    #[test]
+    fn a_retransmission_changes_the_records_that_it_covers_and_no_others() {
+        let mut r = RateEstimator::default();
+        (0..4).for_each(|i| r.on_sent(&sent(10 * i, i, false, i == 0)));
+        ack(&mut r, 100, 1);
+        // One segment with the data of the first two, of which the second was delivered.
+        r.on_sent(&SentSegment { end: 2_001, ..sent(110, 0, true, false) });
+        let ranges = r.line.iter().map(|x| (x.seq, x.end, x.again, x.done));
+        assert!(ranges.eq([
+            (1, 1_001, true, false),
+            (1_001, 2_001, true, true),
+            (2_001, 3_001, false, false),
+            (3_001, 4_001, false, false)
+        ]));
+        assert_eq!(ack(&mut r, 120, 2).rtt, Some(Span::ms(100)), "sent once, at 20 ms");
+        assert_eq!(ack(&mut r, 210, 0).rtt, None);
+        assert_eq!(r.line.len(), 1, "the delivered records are gone");
+    }
 }

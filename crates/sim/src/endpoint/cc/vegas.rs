@@ -156,4 +156,43 @@ mod tests {
         assert_eq!(round(&mut v, &mut w, 120), 11);
         assert_eq!(w.ssthresh, 11_000, "slow start is over");
     }
+
+    #[test]
+    fn thresholds_are_not_part_of_the_ranges_that_change_the_window() {
+        // Half of the window is queued at twice the BaseRTT: 2 = alpha, 4 = beta.
+        for (segments, ssthresh) in [(4, 2), (8, 2), (2, 90)] {
+            let mut v = Vegas::with_params(VegasParams::default(), 1);
+            v.base = Some(Span::ms(100));
+            let mut w = Window { cwnd: segments * 1_000, ssthresh: ssthresh * 1_000, mss: 1_000 };
+            assert_eq!(round(&mut v, &mut w, 200), segments);
+            assert_eq!(w.ssthresh, ssthresh * 1_000, "and 1 = gamma does not end slow start");
+        }
+    }
+
+    #[test]
+    fn the_window_is_never_below_two_segments() {
+        for ssthresh in [1_000, 90_000] {
+            let mut v = Vegas::with_params(VegasParams { beta: 1.0, ..VegasParams::default() }, 1);
+            (v.params.alpha, v.base) = (0.5, Some(Span::ms(10)));
+            let mut w = Window { cwnd: 2_000, ssthresh, mss: 1_000 };
+            // 2 (1 - 10/100) = 1.8 are queued; the path holds a fifth of a segment.
+            assert_eq!(round(&mut v, &mut w, 100), 2);
+        }
+    }
+
+    #[test]
+    fn at_the_threshold_slow_start_is_over() {
+        let mut v = Vegas::with_params(VegasParams::default(), 1);
+        let mut w = Window { cwnd: 10_000, ssthresh: 10_000, mss: 1_000 };
+        let acked = NewDataAck {
+            at: Time::ZERO,
+            bytes: 1_000,
+            flight: 10_000,
+            rtt: None,
+            srtt: None,
+            after_timeout: false,
+        };
+        v.on_ack(&mut w, &acked);
+        assert_eq!(w.cwnd, 10_000, "between two measurements the window is constant");
+    }
 }
