@@ -246,3 +246,32 @@ impl Tcp {
 fn on_ack_of_any(s: &mut RfcSender<cc::AnyControl>, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
     s.on_ack(now, ack, out);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sojourn_aqm::params::Setting::Text;
+
+    #[test]
+    fn an_aborted_connection_ends_with_what_was_sent() {
+        for (name, profile) in [("newreno", "rfc"), ("newreno", "ns2"), ("cubic", "rfc")] {
+            let params = parse(name, [("profile", Text(profile))]).unwrap();
+            let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+            let (mut sender, mut out) = (Tcp::new(&params, &mut rng), Vec::new());
+            assert_eq!(sender.control().is_some(), name == "cubic");
+            sender.open(Time(5), &mut out);
+            sender.write(Time(5), 100_000, &mut out);
+            assert_eq!((out.len(), sender.established()), (1, Time::NEVER), "the SYN alone");
+            sender.on_ack(Time(9), &Ack { ack: 1, syn: true, ..Ack::default() }, &mut out);
+            assert_eq!(sender.established(), Time(9));
+            assert!(sender.next_timer() < Time::NEVER && !sender.is_done());
+            let (sent, last) = (out.len(), out[out.len() - 1]);
+            assert!(sent < 20, "less than was written: {sent}");
+            sender.abort();
+            assert_eq!(sender.next_timer(), Time::NEVER);
+            let ack = last.seq + u64::from(last.len);
+            sender.on_ack(Time(20), &Ack { ack, ..Ack::default() }, &mut out);
+            assert!(sender.is_done() && out.len() == sent, "{name}, {profile}");
+        }
+    }
+}

@@ -407,4 +407,23 @@ mod tests {
         assert!(near.contains("did you mean \"fast_convergence\""), "{near}");
         assert!(refusal("dctcp", &[("g", Setting::Number(2.0))]).starts_with("g: "));
     }
+
+    #[test]
+    fn bytes_are_rounded_down_to_whole_packets() {
+        let params = parse("reno", [("packet", Setting::Text("1040B"))]).unwrap();
+        assert_eq!(params.settings(), &params.settings);
+        let packets = |n| params.settings().in_packets(Size::Bytes(n));
+        let payload = params.settings().payload();
+        assert_eq!((payload, packets(10 * payload), packets(10 * payload - 1)), (1_000, 10, 9));
+        assert_eq!((packets(1), packets(0)), (1, 1), "at least one");
+    }
+
+    #[test]
+    fn settings_at_the_bounds_of_others_are_accepted() {
+        assert!(parse("vegas", [("alpha", Setting::Number(4.0))]).is_ok(), "alpha = beta");
+        let prr = ("prr", Setting::Flag(true));
+        assert!(parse("sack", [prr]).is_ok());
+        let ns2 = parse("sack", [prr, ("profile", Setting::Text("ns2"))]).unwrap_err().to_string();
+        assert!(ns2.starts_with("prr: "), "{ns2}");
+    }
 }
