@@ -290,3 +290,79 @@ fn send_needs_a_link_that_computes_departures() {
     link.may_change();
     link.send(Time(0), packet(0, 1000));
 }
+
+/// A FIFO queue that releases a packet every 3 ms at most.
+#[derive(Default)]
+struct Spaced {
+    queue: VecDeque<Packet>,
+    ready: Time,
+}
+
+impl Qdisc for Spaced {
+    fn enqueue(&mut self, _context: &mut Context<'_>, packet: Packet) {
+        self.queue.push_back(packet);
+    }
+    fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
+        let packet = if context.now < self.ready { None } else { self.queue.pop_front() };
+        if packet.is_some() {
+            self.ready = context.now + Span::ms(3);
+        }
+        packet
+    }
+    fn ready_at(&self) -> Option<Time> {
+        (!self.queue.is_empty()).then_some(self.ready)
+    }
+    fn backlog(&self) -> Backlog {
+        let packets = u32::try_from(self.queue.len()).unwrap();
+        Backlog { packets, bytes: self.queue.iter().map(|p| u64::from(p.len)).sum() }
+    }
+}
+
+fn spaced() -> Link {
+    let spec = LinkSpec { rate: Rate(8_000_000), delay: Span::ms(10) };
+    Link::new(spec, Box::<Spaced>::default(), rand_pcg::Pcg64Mcg::seed_from_u64(1)).unwrap()
+}
+
+#[test]
+fn a_discipline_that_delays_is_asked_again_when_it_is_ready() {
+    let mut link = spaced();
+    (0..3).for_each(|body| link.push(Time(0), packet(body, 1000)));
+    assert_eq!(link.next_event(), Some(Time(11_000_000)), "the first transmission ends at 1 ms");
+    link.advance(Time(2_000_000));
+    assert_eq!(link.next_event(), Some(Time(13_000_000)), "the discipline is ready at 3 ms");
+    link.push(Time(2_500_000), packet(3, 1000)); // too early for a departure
+    link.advance(Time(1_000_000_000));
+    let sent: Vec<_> =
+        core::iter::from_fn(|| link.pop_in_flight()).map(|(at, p)| (at.0 / 1000, p.body)).collect();
+    assert_eq!(sent, [(11_000, 0), (14_000, 1), (17_000, 2), (20_000, 3)]);
+    assert_eq!(link.usage(), [4_000_000, 1_000_000_000], "it sends for 4 ms of 1 s");
+}
+
+#[test]
+fn a_link_at_rate_0_sends_a_delayed_packet_when_it_has_a_rate_again() {
+    let mut link = spaced();
+    link.may_change();
+    (0..3).for_each(|body| link.push(Time(0), packet(body, 1000)));
+    link.change(Time(2_000_000), LinkSpec { rate: Rate(0), ..link.spec() });
+    link.advance(Time(5_000_000));
+    assert_eq!(link.next_event(), None);
+    link.change(Time(6_000_000), LinkSpec { rate: Rate(8_000_000), ..link.spec() });
+    link.advance(Time(1_000_000_000));
+    let sent: Vec<_> =
+        core::iter::from_fn(|| link.pop_in_flight()).map(|(at, _)| at.0 / 1000).collect();
+    assert_eq!(sent, [11_000, 17_000, 20_000]);
+}
+
+#[test]
+fn a_delayed_packet_leaves_at_the_first_opportunity_after_the_discipline_is_ready() {
+    let mut link = spaced();
+    let moments = [2, 4, 5, 8].map(Span::ms).to_vec();
+    link.set_opportunities(Opportunities::new(moments, 1000, 0).unwrap());
+    (0..3).for_each(|body| link.push(Time(0), packet(body, 1000)));
+    link.push(Time(3_000_000), packet(3, 1000)); // no departure at 4 ms
+    link.advance(Time(30_000_000));
+    let sent: Vec<_> =
+        core::iter::from_fn(|| link.pop_in_flight()).map(|(at, _)| at.0 / 1000).collect();
+    // It is ready at 5, 11 and 15 ms; the next opportunities are at 8, 12 and 16 ms.
+    assert_eq!(sent, [12_000, 18_000, 22_000, 26_000]);
+}

@@ -26,12 +26,19 @@ pub struct Backlog {
 }
 
 /// A queue discipline. Packets are enqueued and dequeued; dropped packets leave through
-/// [`Context::drop`]. It is work-conserving: `None` from [`Qdisc::dequeue`] means that it is empty.
+/// [`Context::drop`]. `None` from [`Qdisc::dequeue`] means that it is empty, or, for a discipline
+/// with a shaper, that it must wait until [`Qdisc::ready_at`].
 pub trait Qdisc {
     /// Enqueues or drops `packet`, whose arrival time is `context.now`.
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet);
     /// Dequeues the next packet to send.
     fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet>;
+    /// Earliest time at which [`Qdisc::dequeue`] may return a packet, if it holds packets that a
+    /// shaper delays; `None` if it is work-conserving or empty. Asked only after
+    /// [`Qdisc::dequeue`] returned `None`.
+    fn ready_at(&self) -> Option<Time> {
+        None
+    }
     /// Number of packets and bytes in the queue.
     fn backlog(&self) -> Backlog;
     /// True if every decision about a packet is made at enqueue: dropped at once or sent after all
@@ -75,8 +82,11 @@ pub struct Transmitter {
     rng: Box<dyn Random + Send>,
     /// Time of the last call.
     pub(super) now: Time,
-    /// End of the current transmission; [`Time::NEVER`] while idle.
+    /// End of the current transmission, or the time at which the discipline is asked again while
+    /// `delayed`; [`Time::NEVER`] while idle.
     pub(super) free_at: Time,
+    /// True while nothing is being sent and a shaper in the discipline delays the queued packets.
+    delayed: bool,
     /// Fraction of a nanosecond carried over from the last transmissions, in units of 1/rate
     /// nanoseconds.
     pub(super) carry: u64,
@@ -120,6 +130,7 @@ impl Transmitter {
             rng,
             now: Time::ZERO,
             free_at: Time::NEVER,
+            delayed: false,
             carry: 0,
             in_flight: VecDeque::new(),
             ends: computes_departures.then(VecDeque::new),
@@ -164,7 +175,8 @@ impl Transmitter {
                 arrival = Some((self.schedule_departure(now, len), ecn));
             }
         }
-        if self.free_at == Time::NEVER {
+        if self.free_at == Time::NEVER || self.delayed {
+            self.delayed = false;
             self.free_at = match &mut self.opportunities {
                 None => now,
                 Some(_) if qdisc.backlog().packets == 0 => Time::NEVER,
@@ -199,6 +211,7 @@ impl Transmitter {
     /// Dequeues and sends the next packet; the link is free at `at`.
     #[inline(always)]
     fn start<Q: Qdisc + ?Sized>(&mut self, qdisc: &mut Q, at: Time) {
+        self.delayed = false;
         if self.spec.rate.0 == 0 && qdisc.backlog().packets > 0 {
             return self.stop();
         }
@@ -207,7 +220,7 @@ impl Transmitter {
         if self.lost.len() > before {
             self.count_dropped(before);
         }
-        let Some(packet) = next else { return self.stop() };
+        let Some(packet) = next else { return self.stop_until(qdisc.ready_at(), at) };
         self.free_at = match self.ends.as_mut().and_then(VecDeque::pop_front) {
             Some(end) => end,
             None => self.put_in_flight(at, packet),
@@ -228,6 +241,21 @@ impl Transmitter {
 
     fn stop(&mut self) {
         (self.free_at, self.carry) = (Time::NEVER, 0);
+    }
+
+    /// Waits for the next arrival, or until `ready`, after the discipline returned no packet at
+    /// `at`.
+    fn stop_until(&mut self, ready: Option<Time>, at: Time) {
+        self.stop();
+        if let Some(ready) = ready {
+            // One nanosecond at least: a discipline that is ready and returns nothing must not hang.
+            let ready = ready.max(at + Span(1));
+            self.delayed = true;
+            self.free_at = match &mut self.opportunities {
+                Some(opportunities) => opportunities.seek(ready),
+                None => ready,
+            };
+        }
     }
 
     /// Sends `packet` from `at` on; returns when the next packet can start.
@@ -317,6 +345,7 @@ impl Transmitter {
 
     /// Rest of the current transmission.
     fn sending(&self) -> Span {
-        if self.free_at < Time::NEVER { self.free_at.since(self.now) } else { Span::ZERO }
+        let sends = self.free_at < Time::NEVER && !self.delayed;
+        if sends { self.free_at.since(self.now) } else { Span::ZERO }
     }
 }
