@@ -401,3 +401,6 @@ impl<C: CongestionControl> RfcSender<C> {
         &self.stats
     }
 }
+
+#[cfg(test)]
+mod tests;
