@@ -12,7 +12,7 @@ from sojourn import _sojourn
 from sojourn.cli import list as cli_list
 from sojourn.cli import reference
 from sojourn.metrics import METRICS
-from sojourn.scenario import missing
+from sojourn.scenario import missing, named
 
 ROOT = Path(__file__).parent.parent
 MAN = ROOT / "packaging/data/share/man/man1/sojourn.1"
@@ -44,6 +44,7 @@ def pages() -> dict[Path, str]:
     return {
         docs / "missing.md": missing_page(),
         docs / "scenario.md": scenario_page(),
+        docs / "named-scenarios.md": named_page(),
         docs / "metrics.md": metrics_page(),
         docs / "tc.md": tc_page.page(json.loads(_sojourn.specs())["disciplines"]),
         MAN: man.page(),
@@ -115,6 +116,7 @@ def scenario_page() -> str:
         "This page is the reference of all keys.",
         "",
         "- `sojourn new` writes a commented scenario to start from.",
+        "- [Named scenarios](named-scenarios.md), like `rrul`, can be used wherever a file can.",
         "- `sojourn list scenario` prints this reference, `sojourn list scenario flows.rtt` a key.",
         "- `--set up.rate=20mbit` changes a key for one run.",
         "- `sojourn run FILE --json` prints a scenario with all defaults.",
@@ -169,6 +171,66 @@ def scenario_page() -> str:
         "",
     ]
     return "\n".join([*lines, FOOT, ""])
+
+
+def named_page() -> str:
+    """Return docs/named-scenarios.md."""
+    lines = [
+        "# Named scenarios",
+        "",
+        "Well-known tests can be run by name, wherever the file of a scenario is expected:",
+        "",
+        "```sh",
+        "sojourn list scenarios                  # the names; sojourn list rrul shows one",
+        "sojourn run rrul --rate 20mbit --rtt 50ms --qdisc fq_codel",
+        "sojourn run rrul --down 50mbit --up 10mbit --set down.qdisc=droptail --set up.qdisc=pie",
+        "sojourn compare tcp_nup --flows 8 --qdisc droptail,codel,fq_codel --seeds 5",
+        "```",
+        "",
+        "```python",
+        "import sojourn as sj",
+        "",
+        'result = sj.simulate(sj.named("rrul", rate="20mbit", qdisc="fq_codel"))',
+        'runs = sj.compare("home_uplink", ["droptail", "fq_codel"])',
+        "```",
+        "",
+        'In a sweep file: `scenario = "rrul"`, or with options',
+        '`scenario = { named = "rrul", rate = "20mbit" }`.',
+        "",
+        "- `--rate` sets both directions, `--up` and `--down` one of them. `--rtt` is the",
+        "  propagation time of the round trip, `--buffer` the buffer as the time to send it,",
+        "  `--flows` a number of flows. `--set` changes any other key.",
+        "- `--qdisc` sets the discipline of all links that a scenario lists; with `--link` of one.",
+        "- Without `--buffer` a link has the default buffer of its discipline.",
+        "- Sources and differences from them are listed below; the TCP is sojourn's.",
+        "",
+    ]
+    specs = [named.spec(name) for name in named.ORDER]
+    lines += table(
+        "name | scenario", [[f"[`{s['name']}`](#{s['name']})", s["about"]] for s in specs]
+    )
+    for spec in specs:
+        options = ", ".join(f"`--{key} {value}`" for key, value in spec["options"].items())
+        lines += [f"## {spec['name']}", "", f"{spec['about']}.", ""]
+        lines += [f"- **Source:** {spec['source']}.", f"- **Topology:** {spec['topology']}."]
+        lines += [f"- **Flows:** {_flows(spec['name'])}."]
+        lines += [f"- **Look at:** {spec['look']}."]
+        lines += [f"- **Differs from the source:** {spec['differs'].rstrip('.')}."] * bool(
+            spec["differs"]
+        )
+        links = " and ".join(f"`{link}`" for link in spec["links"])
+        lines += [f"- **Options:** {options}. `--qdisc` sets {links}.", ""]
+    return "\n".join([*lines, FOOT, ""])
+
+
+def _flows(name: str) -> str:
+    """Describe the flows of a named scenario: number, group, source, TCP."""
+    words = []
+    for flow in named.tree(name)["flows"]:
+        source = flow["source"]["name"]
+        tcp = f" over {flow['tcp']}" if "tcp" in flow else " over UDP"
+        words.append(f"{flow.get('count', 1)} `{flow['name']}` ({source}{tcp})")
+    return ", ".join(words)
 
 
 def _part(part: Spec) -> list[str]:

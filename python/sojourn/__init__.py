@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from sojourn.scenario.load import Scenario as Scenario
     from sojourn.scenario.packet_trace import load_trace as load_trace
     from sojourn.scenario.typed import load as load
+    from sojourn.scenario.typed import named as named
     from sojourn.source import Bulk as Bulk
     from sojourn.source import Cbr as Cbr
     from sojourn.source import Transfers as Transfers
@@ -87,6 +88,7 @@ _HOME = {
     "load_comparison": "sweeps.compare",
     "load_result": "result.io",
     "load_trace": "scenario.packet_trace",
+    "named": "scenario.typed",
     "plot": "plotting.sweep",
     "results": "sweeps.query",
     "simulate": "engines.simulate",

@@ -1,4 +1,4 @@
-"""The command `sojourn list`: disciplines, TCPs, sources, metrics, papers, keys, missing."""
+"""The command `sojourn list`: disciplines, TCPs, sources, metrics, papers, scenarios, keys."""
 
 import inspect
 import json
@@ -14,9 +14,9 @@ from sojourn._util.inputs import near, shown
 from sojourn.cli import reference
 from sojourn.display.summary import console
 from sojourn.display.table import Table
-from sojourn.scenario import missing
+from sojourn.scenario import missing, named
 
-TABLES = ("disciplines", "tcp", "sources", "metrics", "papers")
+TABLES = ("disciplines", "tcp", "sources", "metrics", "papers", "scenarios")
 """Kinds of things that exist."""
 
 KINDS = (*TABLES, "scenario", "missing")
@@ -26,6 +26,14 @@ if TYPE_CHECKING:
     from sojourn.metrics.registry import Metric
 
 Spec = dict[str, Any]
+
+SCENARIO_PARTS = {
+    "source": "source",
+    "topology": "topology",
+    "look at": "look",
+    "differs from the source": "differs",
+}
+"""Parts of the description of a named scenario: title, and key of `named.spec`."""
 
 LONG = 12
 """Longest number that is shown in full, in characters."""
@@ -68,6 +76,8 @@ def _specs(kind: str) -> list[Spec]:
         return _papers()
     if kind == "scenario":
         return reference.tables()
+    if kind == "scenarios":
+        return [{"aliases": [], **named.spec(name)} for name in named.ORDER]
     if kind == "missing":
         return [spec for group in missing.groups().values() for spec in group]
     found: list[Spec] = json.loads(_sojourn.specs()).get(kind, [])
@@ -88,6 +98,8 @@ def show(found: Any, kind: str | None) -> None:
         _kind(str(kind), found)
     elif "claims" in found:
         _paper(found)
+    elif "topology" in found:
+        _scenario(found)
     elif "unit" in found:
         _metric(found)
     elif "params" in found:
@@ -98,6 +110,7 @@ def show(found: Any, kind: str | None) -> None:
             _kind(name, found[name])
             out.print()
         out.print("sojourn list NAME shows the parameters of an entry.")
+        out.print("sojourn run rrul runs a named scenario.")
         out.print("sojourn list scenario shows the keys of a scenario, sojourn new writes one.")
         out.print("sojourn list missing shows missing features and their substitutes.")
 
@@ -182,6 +195,19 @@ def _paper(spec: Spec) -> None:
         out.print(f"{claim['id']}  {escape(claim['says'])}")
     out.print(f"\nfigures and tables: {escape(', '.join(spec['figures']))}")
     out.print(f"sojourn paper run {spec['name']} --out DIR makes them and judges the claims.")
+
+
+def _scenario(spec: Spec) -> None:
+    out = console()
+    out.print(f"[bold]{spec['name']}[/]: {escape(spec['about'])}\n")
+    for title, key in SCENARIO_PARTS.items():
+        if spec[key]:
+            out.print(f"{title}: {spec[key]}", markup=False)
+    options = " ".join(f"--{key} {value}" for key, value in spec["options"].items())
+    out.print(f"options and defaults: {options}", markup=False)
+    links = " and ".join(spec["links"])
+    out.print(f"--qdisc sets the discipline of {links}, --set up.rate=5mbit any other key")
+    out.print(f"\nsojourn run {spec['name']} --qdisc fq_codel --plot FIG.png")
 
 
 def _metric(spec: Spec) -> None:

@@ -6,7 +6,7 @@ completion are fast. Bad input raises InputError, which `sojourn.cli.main` print
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,6 +20,7 @@ from sojourn.cli.link import link as link_command
 from sojourn.cli.new import new
 from sojourn.cli.sweep import Force
 from sojourn.plotting.style import Look
+from sojourn.scenario import named
 
 app = typer.Typer(
     help="Packets through managed queues: simulate, compare, sweep, replay, reproduce papers.",
@@ -35,7 +36,24 @@ sweep.add_to(app)
 # Options after the command to run belong to that command.
 app.command(context_settings={"allow_interspersed_args": False})(link_command)
 
-File = Annotated[Path, typer.Argument(help="scenario, .toml or .json", show_default=False)]
+File = Annotated[
+    Path,
+    typer.Argument(
+        help="scenario: a file (.toml or .json) or a name, like rrul",
+        show_default=False,
+        autocompletion=suggest.scenarios,
+    ),
+]
+Rate = Annotated[
+    str | None, typer.Option(help="named scenario: rate of both directions, like 20mbit")
+]
+Up = Annotated[str | None, typer.Option(help="named scenario: rate of the uplink")]
+Down = Annotated[str | None, typer.Option(help="named scenario: rate of the downlink")]
+Rtt = Annotated[str | None, typer.Option(help="named scenario: round-trip time, like 50ms")]
+Buffer = Annotated[
+    str | None, typer.Option(help="named scenario: buffer as a time at the rate, like 100ms")
+]
+Flows = Annotated[int | None, typer.Option(help="named scenario: number of flows")]
 Json = Annotated[bool, typer.Option("--json", help="print a JSON object")]
 Plot = Annotated[Path | None, typer.Option(help="write a figure: .png, .pdf or .svg")]
 Seed = Annotated[int | None, typer.Option(help="seed, instead of that of the scenario")]
@@ -72,7 +90,8 @@ def list_command(
     kind: Annotated[
         str | None,
         typer.Argument(
-            help="disciplines, tcp, sources, metrics, papers, scenario, missing; or a NAME",
+            help="disciplines, tcp, sources, metrics, papers, scenarios, scenario, missing; "
+            "or a NAME",
             autocompletion=suggest.names,
         ),
     ] = None,
@@ -106,6 +125,12 @@ def run(
         ),
     ] = None,
     link: Link = None,
+    rate: Rate = None,
+    up: Up = None,
+    down: Down = None,
+    rtt: Rtt = None,
+    buffer: Buffer = None,
+    flows: Flows = None,
     as_json: Json = False,
     plot: Plot = None,
     title: Title = None,
@@ -145,9 +170,10 @@ def run(
     look: Look = {"title": title, "xlabel": xlabel, "size": size, "style": style}
     check_look(look, plot)
     real = is_live(engine)
-    tree = _scenario(file, settings, seed)
+    given = {"rate": rate, "up": up, "down": down, "rtt": rtt, "buffer": buffer, "flows": flows}
+    tree = _scenario(file, settings, seed, given, qdisc if link is None else None)
     with _about(file):
-        if qdisc is not None or link is not None:
+        if link is not None or (qdisc is not None and not named.links_of(file)):
             tree = _with_qdisc(tree, qdisc, link)
         if plot or out or steady or tc_stats:
             tree = with_samples(tree)
@@ -225,6 +251,12 @@ def compare(
         int | None, typer.Option(metavar="N", help="number of seeds, from that of the scenario up")
     ] = None,
     link: Link = None,
+    rate: Rate = None,
+    up: Up = None,
+    down: Down = None,
+    rtt: Rtt = None,
+    buffer: Buffer = None,
+    flows: Flows = None,
     settings: Set = None,
     seed: Seed = None,
     as_json: Json = False,
@@ -249,7 +281,11 @@ def compare(
 
     look: Look = {"title": title, "size": size, "style": style}
     check_look(look, plot)
-    tree = _scenario(file, settings, seed)
+    given = {"rate": rate, "up": up, "down": down, "rtt": rtt, "buffer": buffer, "flows": flows}
+    tree = _scenario(file, settings, seed, given)
+    also: list[str] = []
+    if link is None and (known := named.links_of(file)):
+        link, *also = known
     if plot:
         with _about(file):
             tree = with_samples(tree)
@@ -264,6 +300,7 @@ def compare(
             tree,
             [name for given in qdisc for name in split(given)],
             link=link,
+            also=also,
             seeds=1 if seeds is None else seeds,
             progress=True,
             command=_command_line(),
@@ -387,12 +424,29 @@ def _print_divergences(follow: Path, diverged: list[int], rows: int) -> None:
     print(f"sojourn: {follow}: {len(diverged)} of {rows} decisions diverge{where}", file=sys.stderr)
 
 
-def _scenario(file: Path, settings: list[str] | None, seed: int | None) -> dict[str, Any]:
-    """Read a scenario and apply `--set` and `--seed`."""
-    from sojourn.scenario.load import load_tree
-    from sojourn.scenario.overrides import apply, set_seed
+def _scenario(
+    file: Path,
+    settings: list[str] | None,
+    seed: int | None,
+    options: Mapping[str, Any],
+    qdisc: str | None = None,
+) -> dict[str, Any]:
+    """Read a scenario and apply the options of a named one, `--set` and `--seed`.
 
-    tree = load_tree(file)
+    `qdisc` is the discipline of all links under test of a named scenario.
+    """
+    from sojourn.scenario.load import load_tree
+    from sojourn.scenario.overrides import apply, set_seed, with_qdisc
+
+    if named.is_name(file) and not file.exists():
+        tree = named.tree(str(file), options)
+        for link in named.links_of(file) if qdisc is not None else ():
+            tree = with_qdisc(tree, qdisc, link)
+    else:
+        for key, value in options.items():
+            if value is not None:
+                raise InputError(f"--{key}: only for named scenarios; for a file use --set")
+        tree = load_tree(file)
     with _about(file):
         tree = apply(tree, settings or ())
     return tree if seed is None else set_seed(tree, seed)

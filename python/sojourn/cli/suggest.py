@@ -30,6 +30,21 @@ def names(incomplete: str) -> Iterator[tuple[str, str]]:
                 yield spec["name"], spec["about"]
 
 
+def scenarios(incomplete: str) -> Iterator[tuple[str, str]]:
+    """Yield the named scenarios, with a description, and the scenario files here."""
+    from pathlib import Path
+
+    from sojourn.scenario import named
+
+    for name in named.ORDER:
+        if name.startswith(incomplete):
+            yield name, named.spec(name)["about"]
+    folder, _, start = incomplete.rpartition("/")
+    for path in sorted(Path(folder or ".").glob(f"{start}*")):
+        if path.suffix in (".toml", ".json") or path.is_dir():
+            yield str(path) + "/" * path.is_dir(), "file"
+
+
 def papers(incomplete: str) -> Iterator[str]:
     """Yield the papers of `sojourn paper run`."""
     from sojourn.papers import ids

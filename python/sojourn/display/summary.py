@@ -1,5 +1,6 @@
 """Terminal reports of runs, comparisons, replays and steady states."""
 
+import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -152,7 +153,18 @@ def compared(runs: Mapping[str, Sequence[Result]], link: str) -> str:
     specs = [results[0].scenario["links"][link] for results in runs.values()]
     limits = list(dict.fromkeys(spec["qdisc"]["limit"] for spec in specs))
     buffer = f"buffer {limits[0]}" if len(limits) == 1 else f"buffers {', '.join(limits)}"
-    return f"only the discipline of {link} differs: {specs[0]['rate']}, {buffer}"
+    trees = [results[0].scenario["links"] for results in runs.values()]
+    others = [
+        name
+        for name in trees[0]
+        if name != link and len({json.dumps(tree[name]["qdisc"]) for tree in trees}) > 1
+    ]
+    what = (
+        f"disciplines of {' and '.join([link, *others])} differ; {link}"
+        if others
+        else (f"discipline of {link} differs")
+    )
+    return f"only the {what}: {specs[0]['rate']}, {buffer}"
 
 
 def comparison_table(runs: Mapping[str, Sequence[Result]], link: str) -> tuple[Table, bool]:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from sojourn._sojourn import InputError, ParsedScenario
 from sojourn._util.inputs import bytes_of_file, text_of
 from sojourn._util.plain import plain
-from sojourn.scenario import packet_trace
+from sojourn.scenario import named, packet_trace
 from sojourn.scenario.keys import Change, Flow, Link, Scenario
 from sojourn.scenario.parsing import parse_json, parse_toml
 
@@ -34,18 +34,18 @@ __all__ = [
 Table: TypeAlias = dict[str, Any]
 
 Described: TypeAlias = Scenario | Mapping[str, Any] | str | Path | ParsedScenario
-"""A scenario as a Scenario, as a mapping, as the path of a file, or already parsed."""
+"""A scenario as a Scenario, a mapping, the path of a file or a name, or already parsed."""
 
 
 def load_tree(path: str | Path) -> Table:
-    """Read a scenario file as a dictionary, without validating its values.
+    """Read a scenario file, or a named scenario, as a dictionary. Its values are not validated.
 
     Traces of links and packets are found relative to the file.
 
     Parameters
     ----------
     path : str or Path
-        The file, .toml or .json.
+        The file, .toml or .json, or a name like "rrul" (`sojourn list scenarios`).
 
     Returns
     -------
@@ -58,6 +58,8 @@ def load_tree(path: str | Path) -> Table:
         If the file cannot be read or parsed. The message names the file, and the line if known.
     """
     path = Path(path)
+    if named.is_name(path) and not path.exists():
+        return named.tree(str(path))
     raw = bytes_of_file(path)
     if path.suffix.lower() not in (".toml", ".json"):
         raise InputError(f"{path}: the name of a scenario file must end in .toml or .json")
@@ -72,7 +74,14 @@ def load_tree(path: str | Path) -> Table:
 
 
 def tree_of(scenario: Scenario | Mapping[str, Any] | str | Path) -> Table:
-    """Return a scenario in any form as a new plain tree; it is not validated."""
+    """Return a scenario in any form as a new plain tree; it is not validated.
+
+    A mapping with the key `named` is a named scenario with its options, like
+    ``{"named": "rrul", "rate": "20mbit"}``.
+    """
+    if isinstance(scenario, Mapping) and "named" in scenario:
+        options = {key: value for key, value in scenario.items() if key != "named"}
+        return named.tree(str(scenario["named"]), options)
     tree: Table = plain(load_tree(scenario) if isinstance(scenario, str | Path) else scenario)
     return tree
 
@@ -115,8 +124,9 @@ def parse(scenario: Described) -> ParsedScenario:
     """
     if isinstance(scenario, ParsedScenario):
         return scenario
-    given = load_tree(scenario) if isinstance(scenario, str | Path) else scenario
-    return ParsedScenario(to_json(given))
+    if isinstance(scenario, str | Path) or (isinstance(scenario, Mapping) and "named" in scenario):
+        scenario = tree_of(scenario)
+    return ParsedScenario(to_json(scenario))
 
 
 def canonical(scenario: Described) -> Table:

@@ -57,11 +57,11 @@ FEATURES = (
         "`changes` in the scenario, and `sample` for what happened over time",
     ),
     Missing(
-        ("named scenarios", "rrul", "flent"),
-        "well-known tests by name (rrul, tcp_nup, ...) and results for flent",
+        ("flent", "mahimahi log"),
+        "results as files of flent, and as logs of Mahimahi",
         True,
-        "they come with `evaluate`",
-        "`sojourn new` for a scenario to start from, `--json` and Parquet for results",
+        "they come after `evaluate`",
+        "`--json` and Parquet for results; flent's tests exist by name: `sojourn list scenarios`",
     ),
     Missing(
         ("evaluate", "rfc7928"),

@@ -12,9 +12,10 @@ import msgspec
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.base import Model
+from sojourn.scenario import named as library
 from sojourn.scenario.keys import Change, Flow, Link, Scenario
 from sojourn.scenario.load import Table, load_tree, parse
-from sojourn.scenario.overrides import read_value
+from sojourn.scenario.overrides import read_value, with_qdisc
 from sojourn.scenario.variants import table
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -51,6 +52,63 @@ def load(path: str | Path) -> Scenario:
         parse(tree)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+    return scenario(tree)
+
+
+def named(
+    name: str,
+    *,
+    rate: str | None = None,
+    up: str | None = None,
+    down: str | None = None,
+    rtt: str | None = None,
+    buffer: str | None = None,
+    flows: int | None = None,
+    qdisc: Any = None,
+) -> Scenario:
+    """Return a named scenario, like flent's "rrul".
+
+    `sojourn list scenarios` shows the names, `sojourn list rrul` the options of one. An option of
+    None has the default of the scenario.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+    rate, up, down : str, optional
+        Rate of both directions, of the uplink, of the downlink.
+    rtt : str, optional
+        Round-trip propagation time.
+    buffer : str, optional
+        Buffer of the links as the time to send it.
+    flows : int, optional
+        Number of flows.
+    qdisc : Qdisc, str or mapping, optional
+        Discipline of every link under test. Change one link by `Scenario.replace`.
+
+    Returns
+    -------
+    Scenario
+        The scenario.
+
+    Raises
+    ------
+    InputError
+        If there is no such scenario, it does not have an option, or a value is invalid.
+
+    Examples
+    --------
+    >>> import sojourn as sj
+    >>> sj.named("tcp_nup", rate="20mbit", flows=2).flows[0].count
+    2
+    """
+    options = {
+        "rate": rate, "up": up, "down": down, "rtt": rtt, "buffer": buffer, "flows": flows
+    }  # fmt: skip
+    tree = library.tree(name, options)
+    for link in library.links_of(name) if qdisc is not None else ():
+        tree = with_qdisc(tree, table(qdisc), link)
+    parse(tree)
     return scenario(tree)
 
 

@@ -16,7 +16,7 @@ from sojourn._util.units import counted, seconds
 from sojourn.engines.simulate import run_parsed
 from sojourn.result import folders
 from sojourn.result.result import Result
-from sojourn.scenario import variants
+from sojourn.scenario import named, variants
 from sojourn.scenario.advice import warn
 from sojourn.scenario.load import Scenario, Table, canonical, parse, tree_of
 from sojourn.scenario.overrides import compared_link, set_seed, with_qdisc
@@ -115,6 +115,7 @@ def compare(
     qdiscs: Variants,
     *,
     link: str | None = None,
+    also: Sequence[str] = (),
     seeds: int = 1,
     progress: bool = False,
     command: Sequence[str] = (),
@@ -130,7 +131,7 @@ def compare(
     Parameters
     ----------
     scenario : Scenario, mapping, str or Path
-        The scenario, or the path of a .toml or .json file.
+        The scenario, the path of a .toml or .json file, or a name like "rrul".
     qdiscs : str, Qdisc, sequence or mapping
         The disciplines: a list, a comma-separated string, or a mapping from labels. Each is a
         name, a call like ``"codel(target=15ms)"``, a mapping with a `name`, or a model like
@@ -139,6 +140,9 @@ def compare(
     link : str, optional
         The link. The default is the link called bottleneck, otherwise the first link on the path
         of the first flow.
+    also : sequence of str, optional
+        Further links that get the same discipline. The default of a named scenario is all of its
+        links under test.
     seeds : int, optional
         Number of seeds, counted up from the seed of the scenario; 1 to 10000.
     progress : bool, optional
@@ -183,8 +187,11 @@ def compare(
         raise InputError(f"--seeds: {seeds} is out of range, allowed: 1 to {SEEDS_MAX}")
     tree = tree_of(scenario)
     own = canonical(tree)
+    also = tuple(also)
+    if link is None and not also and (known := named.links_of(scenario)):
+        link, *also = known
     where = compared_link(own, link)
-    checked = _checked(tree, own, where, qdiscs)
+    checked = _checked(tree, own, (where, *also), qdiscs)
     warn(checked.values())
     runs = {
         (label, seed): set_seed(one, seed)
@@ -196,7 +203,7 @@ def compare(
         lasting = [seconds(run["duration"]) for run in runs.values()]
         results = run_parsed(parsed, lasting, progress, command)
     else:
-        kept = _Folder(Path(out), own, where, force=force)
+        kept = _Folder(Path(out), _without(own, also), where, force=force)
         results = kept.results(runs, progress=progress, command=command)
     by_label = {label: results[k * seeds : (k + 1) * seeds] for k, label in enumerate(checked)}
     return Comparison(by_label, where)
@@ -314,15 +321,30 @@ class _Folder:
         return next(one for one in several if one not in taken)
 
 
-def _checked(tree: Table, own: Table, where: str, given: Variants) -> dict[str, Table]:
-    """Return the canonical scenario of each variant, by label."""
+def _without(scenario: Table, links: Sequence[str]) -> Table:
+    """Return a canonical scenario without the disciplines of `links`, which vary as well."""
+    kept = {
+        name: {key: value for key, value in link.items() if key != "qdisc"}
+        if name in links
+        else link
+        for name, link in scenario["links"].items()
+    }
+    return {**scenario, "links": kept}
+
+
+def _checked(tree: Table, own: Table, links: Sequence[str], given: Variants) -> dict[str, Table]:
+    """Return the canonical scenario of each variant of the disciplines of `links`, by label."""
+    where = links[0]
     try:
         found = variants.variants(given)
     except InputError as error:
         raise InputError(f"--qdisc: {error}") from None
     names, scenarios = [], []
     for _, one in found:
-        checked = canonical(with_qdisc(tree, one, where))
+        changed = tree
+        for link in links:
+            changed = with_qdisc(changed, one, link)
+        checked = canonical(changed)
         name = checked["links"][where]["qdisc"]["name"]
         if len(one) == 1 and name == own["links"][where]["qdisc"]["name"]:
             # The same discipline without parameters: use the scenario as it is.

@@ -14,6 +14,7 @@ from sojourn._util.files import naming, replacing
 from sojourn._util.inputs import brief, near, shown
 from sojourn.result import folders
 from sojourn.result.statistics import interval
+from sojourn.scenario import named
 from sojourn.scenario.advice import warn
 from sojourn.scenario.load import (
     Scenario,
@@ -101,8 +102,12 @@ def read_sweep(path: str | Path) -> Sweep:
 
 def _base(path: Path, given: Any) -> Table:
     """Return the validated scenario of a sweep file: a table, or a path relative to the file."""
-    if isinstance(given, str):
+    if named.is_name(given) and not (path.parent / given).exists():
+        base = load_tree(given)
+    elif isinstance(given, str):
         base = load_tree(path.parent / given)
+    elif isinstance(given, Mapping) and "named" in given:
+        base = tree_of(given)
     elif isinstance(given, Mapping):
         base = beside(path.parent, dict(given))
     else:
@@ -213,7 +218,7 @@ def sweep(
     Parameters
     ----------
     scenario : Scenario, mapping, str or Path
-        The scenario, or the path of a .toml or .json file.
+        The scenario, the path of a .toml or .json file, or a name like "rrul".
     axes : mapping
         Values by axis, like ``{"bottleneck.qdisc": ["codel", sj.Pie()]}``. An axis is a list, or a
         table with `values` or a range; `sojourn.sweeps.axes` describes them.
