@@ -102,6 +102,17 @@ def test_the_terminal_is_given_back(tmp_path: Path) -> None:
         assert screen.end() == 0
 
 
+@REAL
+def test_a_shell_that_stopped_for_the_terminal_continues(tmp_path: Path) -> None:
+    """A shell stops itself if it looks at the terminal just before it is given to it."""
+    shell = tmp_path / "bash"
+    shell.write_text("#!/bin/sh\nsleep 0.5\nkill -TTIN $$\necho it continues\n")
+    shell.chmod(0o755)
+    with terminal(line("--", str(shell)), home(tmp_path, "sh")) as screen:
+        screen.until("it continues")
+        assert screen.end() == 0
+
+
 def test_labels_and_command_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only a shell alone that reads from a terminal is given anything."""
     links = {"up": {"rate": "10mbit"}, "down": {"rate": "10mbit"}}

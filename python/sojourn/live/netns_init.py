@@ -46,6 +46,9 @@ COMMAND_FAILED = 126
 FREE_TERMINAL = b"\x1b7\x1b[r\x1b8\x1b[0m\x1b[0J"
 """Make the whole terminal scroll, keep the cursor, and clear what is below it."""
 
+FOR_TERMINAL = (signal.SIGTTIN, signal.SIGTTOU)
+"""Signals that stop a process in the background which uses the terminal."""
+
 SHELL = "/bin/sh"
 """Interpreter of scripts without a `#!` line, as for a shell and for env."""
 
@@ -157,7 +160,8 @@ def _run(
     """Run `command`, reap orphaned processes, and return the exit code.
 
     A shell that takes over the `terminal` gets its own process group in the foreground. The link's
-    group has no number in this namespace, so the shell could not give the terminal back to it.
+    group has no number in this namespace, so the shell could not give the terminal back to it. A
+    shell that looked at the terminal before it was given stops itself (SIGTTIN): it is continued.
     """
     more = {f"{name}6": v6(address) for name, address in known.items()}
     ours = {name: value for name, value in os.environ.items() if name != OWN_NETWORK}
@@ -169,13 +173,15 @@ def _run(
     if terminal:
         with suppress(OSError):
             os.tcsetpgrp(0, child)
-            os.killpg(child, signal.SIGCONT)  # it may have been stopped in the background
     options = {"watched": watched}
     threading.Thread(target=_obey, args=(leash, child), kwargs=options, daemon=True).start()
     signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGTERM))
     while True:
-        pid, status = os.waitpid(-1, 0)
-        if pid == child:
+        pid, status = os.waitpid(-1, os.WUNTRACED)
+        if os.WIFSTOPPED(status):
+            if pid == child and terminal and os.WSTOPSIG(status) in FOR_TERMINAL:
+                os.killpg(child, signal.SIGCONT)
+        elif pid == child:
             code = os.waitstatus_to_exitcode(status)
             return code if code >= 0 else 128 - code
 
