@@ -248,7 +248,7 @@ impl Transmitter {
     fn stop_until(&mut self, ready: Option<Time>, at: Time) {
         self.stop();
         if let Some(ready) = ready {
-            // One nanosecond at least: a discipline that is ready and returns nothing must not hang.
+            // At least one nanosecond: a discipline that is ready and has no packet must not hang.
             let ready = ready.max(at + Span(1));
             self.delayed = true;
             self.free_at = match &mut self.opportunities {
