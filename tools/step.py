@@ -109,8 +109,8 @@ DRAWN: dict[str, tuple[Gauge, ...]] = {
     "dualpi2": (Gauge("p_prime", "p'"), Gauge("p_c", "p_C")),
     "curvy_red": (Gauge("q_c", "Q_C, ms", 1e3), Gauge("s", "s")),
 }
-"""Variables to draw per discipline. Schedulers have virtual times only: their sojourn times are
-drawn."""
+"""Variables to draw, with their axes, where these are not the first two that a discipline shows.
+Schedulers have virtual times only: their sojourn times are drawn."""
 
 CLOCKS = {"V", "W", "v"}
 """Virtual times, which are not drawn."""
@@ -152,11 +152,11 @@ def _code() -> str:
     tree = ast.parse(Path(__file__).read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-            texts = (ast.Import, ast.ImportFrom)
+            texts_and_tables = (ast.Import, ast.ImportFrom, ast.AnnAssign)
             node.body = [
                 one
                 for one in node.body
-                if not isinstance(one, texts)
+                if not (isinstance(one, texts_and_tables) and isinstance(node, ast.Module))
                 and not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
             ]
     return ast.dump(tree)
@@ -174,9 +174,10 @@ class Step:
 
     @cached_property
     def digest(self) -> str:
-        """Hash of the data, the title and the code of the figure."""
+        """Hash of the data, the title, the drawn variables and the code of the figure."""
         whole = hashlib.sha256(_code().encode())
         whole.update(json.dumps([self.about, scenario(self.name)]).encode())
+        whole.update(repr(DRAWN.get(self.name)).encode())
         for key, column in (*sorted(self.series.items()), *sorted(self.packet_log.items())):
             whole.update(key.encode() + np.ascontiguousarray(column).tobytes())
         return whole.hexdigest()[:16]
@@ -247,9 +248,8 @@ def draw(step: Step, path: Path) -> None:
 
 def figure_of(step: Step) -> "Figure":
     """Draw the figure of a run: the queue, and variables of the discipline or sojourn times."""
-    gauges = DRAWN.get(step.name, ())
-    if set(step.gauges) - CLOCKS and not gauges:
-        raise SystemExit(f"gen: step.py does not say which variables of {step.name} are drawn")
+    shown = [Gauge(name, name) for name in step.gauges if name not in CLOCKS]
+    gauges = DRAWN.get(step.name, shown[:2])
     rows = 1 + (len(gauges) or 1)
     figure = new_figure(6.6, 0.9 + 1.35 * rows)
     axes: list[Axes] = list(figure.subplots(rows, 1, sharex=True))
