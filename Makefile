@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
-.PHONY: demo test check bench bench-live bench-emulate bench-sweep kernel-tcp gen validate validate-linux studies papers papers-full papers-live faults fuzz mutants kill instructions wheel package build dev release clean
+.PHONY: demo test check bench bench-live bench-emulate bench-sweep kernel-tcp gen validate validate-linux studies papers papers-full papers-live faults fuzz mutants additions kill instructions wheel package build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
@@ -81,6 +81,9 @@ fuzz:  ## minutes of fuzzing; needs the nightly toolchain (`make test` runs the 
 mutants:  ## hours: mutation testing of the algorithms; FILE=..., SHARD=0/4: docs/mutation.md
 	cargo mutants --version >/dev/null 2>&1 || cargo install cargo-mutants --locked
 	$(PYTHON) tools/mutants.py $(FILE) $(if $(SHARD),--shard $(SHARD))
+
+additions: dev  ## minutes: add an algorithm, a control, a source and a metric to a copy, and test it
+	SOJOURN_ADDITIONS=all $(BIN)/python -m pytest tests/test_additions.py
 
 kill: dev  ## minutes: kill a live link 52 times; nothing may be left behind
 	SOJOURN_ROUNDS=13 $(BIN)/python -m pytest tests/test_live_kill.py -rs

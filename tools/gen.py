@@ -26,6 +26,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python/sojourn"
 KEYS = PACKAGE / "scenario/keys.py"
 PAGES = ROOT / "docs/algorithms"
+README = ROOT / "README.md"
 WIDTH = 100
 
 Spec = dict[str, Any]
@@ -270,12 +271,24 @@ def index(specs: dict[str, list[Spec]]) -> str:
     return "\n".join([*lines, FOOT, ""])
 
 
+def readme(specs: dict[str, list[Spec]]) -> str:
+    """Return the README with the right number of disciplines."""
+    count = f"**{len(specs['disciplines'])} disciplines**"
+    return re.sub(r"\*\*\d+ disciplines\*\*", count, README.read_text())
+
+
 def main(arguments: list[str]) -> int:
     """Write or check the files."""
     specs = json.loads(_sojourn.specs())
+    # Pages contain the headers of the Rust files, whose sizes come first.
+    headers = dict(filter(None, map(header.with_state_size, specs["disciplines"])))
+    if "--check" not in arguments:
+        for path, text in headers.items():
+            if text != path.read_text():
+                path.write_text(text)
     runs = step.play(specs["disciplines"])
     files = {PACKAGE / f"{MODULES[kind]}.py": module(specs[kind], kind) for kind in BASES}
-    files |= {PAGES / "README.md": index(specs)}
+    files |= headers | {PAGES / "README.md": index(specs), README: readme(specs)}
     files |= {KEYS: structs.structs(specs["scenario"]), **pages.pages()}
     files |= {api.path(crate): api.listing(crate) for crate in api.CRATES}
     figures: dict[Path, Spec] = {}

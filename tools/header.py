@@ -4,6 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+Spec = dict[str, Any]
 
 SOURCES = Path(__file__).parent.parent / "crates/aqm/src"
 
@@ -19,6 +22,19 @@ BASES = ("red", "pi", "codel", "pie", "wfq", "dual")
 def law_inside(name: str) -> str:
     """Return the AQM algorithm of a combination such as `wfq_codel`, otherwise an empty string."""
     return "" if _file(name) else name.partition("_")[2]
+
+
+def with_state_size(spec: Spec) -> tuple[Path, str] | None:
+    """Return the file of a discipline and its text with the right size of the state under Cost.
+
+    None for combinations and others without a file of their own.
+    """
+    path = _file(spec["name"])
+    if path is None:
+        return None
+    return path, re.sub(
+        r"(\*\*Cost\*\* )\d+( bytes of state)", rf"\g<1>{spec['state_bytes']}\2", path.read_text()
+    )
 
 
 @cache

@@ -114,9 +114,7 @@ impl SessionSource {
                 );
                 SessionSource::Trace { trace: t.clone(), start, next: 0 }
             }
-            Source::Bulk(_) | Source::Transfers(_) | Source::Cbr(_) | Source::OnOff(_) => {
-                unreachable!("these sources do not use sessions")
-            }
+            _ => unreachable!("other sources do not use sessions"),
         }
     }
 

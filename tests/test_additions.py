@@ -1,0 +1,280 @@
+"""An algorithm, a control, a source and a metric are added with the files that CONTRIBUTING names.
+
+The test adds one of each to a copy of the repository, compiles it, runs the generator once, and
+runs the checks that read the registries. The copy is in `target`, so that a second run compiles
+only what changed. It has a target directory of its own, since cargo would take its libraries for
+those of the repository.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+BUILT = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+COPY = BUILT / "additions"
+TARGET = COPY / "target"
+TEXTS = Path(__file__).parent / "additions"
+
+AQM = "crates/aqm/src"
+SIM = "crates/sim/src"
+
+TOY = """    "toy" [] => SingleQueue<Toy>, preset [],
+        "drops every n-th packet that finds a queue",
+        "on arrival: the n-th packet",
+        "tests/test_additions.py";
+"""
+
+SOURCE = """
+params! {
+    /// Bulk transfer under another name.
+    pub struct Steady {
+        /// Start time.
+        start: Distribution<Span> = Distribution::Constant(Span::ZERO), [], "", [];
+        /// Time from which no new data is sent; auto means never.
+        stop: Option<Span> = None, [], "", [];
+    }
+}
+"""
+
+METRIC = '''
+
+@metric("packets", "tests/test_additions.py")
+def sent_packets(result: Result, link: str) -> float:
+    """Packets sent by `link`."""
+    return float(result.links[link].departed_packets)
+'''
+
+ENTRIES = {
+    "aqm": [
+        (f"{AQM}/aqm/mod.rs", "pub mod sred;\n", "pub mod toy;\n"),
+        (f"{AQM}/registry.rs", "use crate::aqm::sred::Sred;\n", "use crate::aqm::toy::Toy;\n"),
+        (f"{AQM}/registry.rs", '"Feng, Kandlur, Saha and Shin, IEEE/ACM ToN 10(4), 2002";\n', TOY),
+    ],
+    "control": [
+        (f"{SIM}/endpoint/cc/mod.rs", "mod dispatch;\n", "mod gentle;\n"),
+        (f"{SIM}/endpoint/cc/mod.rs", "pub use hystart::HyStart;\n", "pub use gentle::Gentle;\n"),
+        (f"{SIM}/endpoint/cc/dispatch.rs", "DctcpParams, ", "Gentle, "),
+        (f"{SIM}/endpoint/cc/dispatch.rs", "    Cubic(CubicParams),\n",
+         "    /// [`Gentle`].\n    Gentle,\n"),
+        *(
+            (f"{SIM}/endpoint/cc/dispatch.rs", f"            ControlParams::Cubic(p) => {call},\n",
+             f"            ControlParams::Gentle => {none},\n")
+            for call, none in (
+                ("p.set(name, value)", "Nothing.set(name, value)"),
+                ("p.check()", "Nothing.check()"),
+                ("p.assign(name, value)", "Nothing.assign(name, value)"),
+                ("p.table()", "Nothing.table()"),
+            )
+        ),
+        (f"{SIM}/endpoint/cc/dispatch.rs", "    Cubic(Cubic),\n",
+         "    /// Of the test.\n    Gentle(Gentle),\n"),
+        (f"{SIM}/endpoint/cc/dispatch.rs",
+         "            ControlAlgorithm::Cubic($control) => $call,\n",
+         "            ControlAlgorithm::Gentle($control) => $call,\n"),
+        (f"{SIM}/endpoint/cc/dispatch.rs",
+         "            ControlParams::Cubic(_) => "
+         "ControlAlgorithm::Cubic(Cubic::new(control, common, rng)),\n",
+         "            ControlParams::Gentle => "
+         "ControlAlgorithm::Gentle(Gentle::new(control, common, rng)),\n"),
+        (f"{SIM}/endpoint/tcp/registry.rs",
+         "        control: || ControlParams::Dctcp(DctcpParams::default()),\n    },\n",
+         '    TcpEntry {\n        name: "gentle",\n        aliases: &[],\n'
+         '        about: "gives up a quarter of the window",\n'
+         '        source: "tests/test_additions.py",\n'
+         "        recovery: LossRecovery::Sack,\n        control: || ControlParams::Gentle,\n"
+         "    },\n"),
+    ],
+    "source": [
+        (f"{SIM}/traffic/source.rs", "use sojourn_aqm::units::{Bytes, Rate, Span};\n", SOURCE),
+        (f"{SIM}/traffic/source.rs", "    /// [`Bulk`].\n    Bulk(Bulk),\n",
+         "    /// [`Steady`].\n    Steady(Steady),\n"),
+        (f"{SIM}/traffic/source.rs", "            Source::Bulk($p) => $value,\n",
+         "            Source::Steady($p) => $value,\n"),
+        (f"{SIM}/traffic/source.rs", '            Source::Bulk(_) => "bulk",\n',
+         '            Source::Steady(_) => "steady",\n'),
+        (f"{SIM}/traffic/source.rs", "pub static SOURCES: &[SourceEntry] = &[\n",
+         '    SourceEntry {\n        name: "steady",\n        about: "a bulk transfer",\n'
+         '        source: "tests/test_additions.py",\n'
+         "        read: |n| n.params().map(Source::Steady),\n    },\n"),
+    ],
+    "metric": [("python/sojourn/metrics/throughput.py", "", METRIC)],
+}  # fmt: skip
+"""Insertions by hand: file, text before it (empty for the end), and the text."""
+
+NEW = {
+    f"{AQM}/aqm/toy.rs": "toy.rs",
+    f"{SIM}/endpoint/cc/gentle.rs": "gentle.rs",
+}
+"""The new files, with their texts."""
+
+BY_HAND = {
+    "aqm": [f"{AQM}/aqm/mod.rs", f"{AQM}/aqm/toy.rs", f"{AQM}/registry.rs"],
+    "control": [
+        *(f"{SIM}/endpoint/cc/{name}.rs" for name in ("dispatch", "gentle", "mod")),
+        f"{SIM}/endpoint/tcp/registry.rs",
+    ],
+    "source": [f"{SIM}/traffic/source.rs"],
+    "metric": ["python/sojourn/metrics/throughput.py"],
+}
+"""Files to change by hand, by what is added; CONTRIBUTING names them."""
+
+GENERATED = {
+    "README.md",
+    "docs/algorithms/README.md",
+    "docs/algorithms/disciplines/toy.md",
+    "docs/algorithms/disciplines/toy.svg",
+    "docs/algorithms/sources/steady.md",
+    "docs/algorithms/tcp/gentle.md",
+    "docs/metrics.md",
+    "python/sojourn/qdisc.py",
+    "python/sojourn/source.py",
+    "python/sojourn/tcp.py",
+    "tests/golden/api/sojourn-aqm.txt",
+    "tests/golden/api/sojourn-sim.txt",
+}
+"""Files written by `make gen`."""
+
+RUN = """
+import json, sojourn as sj
+from sojourn import metrics
+flow = {"name": "f", "path": ["up"], "rtt": "20ms", "source": "steady", "tcp": "gentle"}
+link = sj.Link(rate="10mbit", qdisc=sj.qdisc.Toy(every=50))
+result = sj.simulate(sj.Scenario(duration="5s", links={"up": link}, flows=[flow]))
+up = result.links["up"]
+print(json.dumps({"sent": metrics.sent_packets(result, "up"), "arrived": up.arrived_packets,
+                  "dropped": up.dropped_early_packets, "departed": up.departed_packets,
+                  "goodput": metrics.goodput_bps(result)}))
+"""
+
+
+def tracked() -> list[str]:
+    """Return the files of the repository that a build or a check reads."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return [name for name in names.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+def digests() -> dict[str, str]:
+    """Return the digest of every file of the copy, except caches and the compiled module."""
+    return {
+        str(path.relative_to(COPY)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in COPY.rglob("*")
+        if path.is_file()
+        and not {"__pycache__", "target"} & set(path.relative_to(COPY).parts)
+        and path.suffix not in (".so", ".pyc")
+    }
+
+
+def write(name: str, text: str | bytes) -> None:
+    """Write a file of the copy, unless it has this text: cargo goes by the time of the change."""
+    path = COPY / name
+    data = text.encode() if isinstance(text, str) else text
+    if not path.exists() or path.read_bytes() != data:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+def added(name: str) -> str:
+    """Return the text of a file of the repository with what is added to it by hand."""
+    text = (ROOT / name).read_text()
+    for file, before, inserted in (one for each in ENTRIES.values() for one in each):
+        if file == name:
+            assert text.count(before) == 1 or not before, f"{name}: {before!r}"
+            text = text.replace(before, before + inserted) if before else text + inserted
+    return text
+
+
+def run(*command: Any, **variables: str) -> str:
+    """Run a command in the copy and return its output."""
+    environment = os.environ | {"PYTHONPATH": str(COPY / "python")} | variables
+    words = [str(word) for word in command]
+    done = subprocess.run(
+        words, cwd=COPY, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{' '.join(words)}\n{done.stdout}{done.stderr}"[-8000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def changed() -> set[str]:
+    """Make the copy, add everything, and run the generator once; return the changed files."""
+    by_hand = {file for each in ENTRIES.values() for file, _, _ in each}
+    names = set(tracked())
+    if COPY.exists():  # of an earlier run
+        for name in digests().keys() - names - NEW.keys():
+            (COPY / name).unlink()
+    for name in names:
+        write(name, added(name) if name in by_hand else (ROOT / name).read_bytes())
+    for name, text in NEW.items():
+        write(name, (TEXTS / text).read_text())
+    run("cargo", "fmt", "--all")
+    before = {name: hashlib.sha256((ROOT / name).read_bytes()).hexdigest() for name in names}
+    compile_copy()
+    run(sys.executable, "tools/gen.py")
+    after = digests()
+    return {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+
+
+def compile_copy() -> None:
+    """Compile the module of the copy, as `make` does, on top of what is compiled already."""
+    if not TARGET.exists() and (BUILT / "develop").exists():
+        shutil.copytree(BUILT / "develop", TARGET / "develop", symlinks=True)
+    target = {"CARGO_TARGET_DIR": str(TARGET)}
+    run("cargo", "build", "--quiet", "--profile", "develop", "-p", "sojourn-py", **target)
+    (module,) = (ROOT / "python/sojourn").glob("_sojourn*.so")
+    libraries = (TARGET / "develop").glob("lib_sojourn.*")
+    built = next(file for file in libraries if file.suffix in (".so", ".dylib"))
+    shutil.copyfile(built, COPY / "python/sojourn" / module.name)
+
+
+def test_what_is_written_by_hand_is_what_contributing_says(changed: set[str]) -> None:
+    """Everything else is generated."""
+    by_hand = {file for files in BY_HAND.values() for file in files}
+    assert changed == by_hand | GENERATED
+    guide = (ROOT / "CONTRIBUTING.md").read_text()
+    for files in BY_HAND.values():
+        for file in files:
+            name = Path(file).name
+            known = (name, "NAME.rs", "python/sojourn/metrics/")
+            assert any(one in guide for one in known), f"CONTRIBUTING names {file}"
+
+
+def test_one_run_of_the_generator_suffices(changed: set[str]) -> None:
+    """The second run finds nothing to do, so the pages have the right numbers."""
+    run(sys.executable, "tools/gen.py", "--check")
+    header = (COPY / f"{AQM}/aqm/toy.rs").read_text()
+    assert "**Cost** 0 bytes" not in header
+    assert "docs/algorithms/disciplines/toy.md" in changed
+
+
+def test_all_of_them_run(changed: set[str]) -> None:
+    """One of 50 packets that find a queue is dropped; the flow gets a part of the link."""
+    told = json.loads(run(sys.executable, "-W", "ignore", "-c", RUN))
+    assert 10 < told["dropped"] <= told["arrived"] // 50
+    assert told["sent"] == told["departed"] > 1000
+    assert told["goodput"] > 1e6
+    assert changed
+
+
+def test_the_checks_of_the_registries_pass(changed: set[str]) -> None:
+    """Names, pages and counts agree. With SOJOURN_ADDITIONS=all also invariants and layout."""
+    assert changed
+    tests = (
+        "test_readme.py::test_every_discipline_is_counted",
+        "test_layers.py",
+        "test_missing.py",
+    )
+    run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "pyproject.toml",
+        *(f"tests/{test}" for test in tests))  # fmt: skip
+    if os.environ.get("SOJOURN_ADDITIONS") == "all":
+        target = {"CARGO_TARGET_DIR": str(TARGET), "SOJOURN_DISCIPLINE": "toy"}
+        for chosen in (("--test", "tidy"), ("--test", "check"), ("--lib", "toy")):
+            run("cargo", "test", "--quiet", "-p", "sojourn-aqm", *chosen, **target)
