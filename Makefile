@@ -14,7 +14,7 @@ demo: build  ## compare four disciplines on a home uplink: a table and a figure
 
 test: dev  ## all tests of Rust and Python
 	cargo test $(CRATES)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: dev  ## format, lints, types, prose, generated files
 	cargo fmt --all --check

@@ -1,11 +1,14 @@
 """Shared fixtures: a small scenario, and the command run in this process."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from sojourn.cli.main import main
+
+os.environ.pop("COLUMNS", None)  # a terminal's width, which would change tables
 
 SMALL = """\
 name = "small"
@@ -40,9 +43,24 @@ rtt = "30ms"
 """
 """Two uploads, short transfers and a call over one link; a run of some milliseconds."""
 
+LIVE = {"test_live", "test_live_kill", "test_live_packets", "test_live_start", "test_live_watch",
+        "test_nat", "test_paper_live", "test_readme", "test_real", "test_shells"}  # fmt: skip
+"""Modules that open real links; these take the first free block of addresses of the machine."""
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 Command = Callable[..., tuple[int, str, str]]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep each module in one process, for its fixtures, and modules with real links in the same.
+
+    This is for `pytest -n 2 --dist loadgroup`, which `make test` runs.
+    """
+    if config.pluginmanager.hasplugin("xdist"):
+        for item in items:
+            name = item.path.stem
+            item.add_marker(pytest.mark.xdist_group("live" if name in LIVE else name))
 
 
 @pytest.fixture
