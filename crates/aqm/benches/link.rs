@@ -47,7 +47,7 @@ impl Feed {
         let made = entry.build(&settings, &Env::new(RATE));
         let made = made.or_else(|_| entry.build(&without, &Env::new(RATE)));
         let made = made.expect("the settings are valid");
-        let spec = LinkSpec { rate: RATE, delay: Span::ms(1) };
+        let spec = LinkSpec::new(RATE, Span::ms(1));
         let link = Link::new(spec, made.qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap();
         let mut rng = Pcg64Mcg::seed_from_u64(2);
         let flows = (0..PACKETS).map(|_| rng.next_u32() % FLOWS).collect();

@@ -74,7 +74,7 @@ pub fn registry() -> Result<Registry> {
 /// # Errors
 /// If a parameter is out of range.
 pub fn main() -> Result<()> {
-    let spec = LinkSpec { rate: Rate(10_000_000), delay: Span::ms(5) };
+    let spec = LinkSpec::new(Rate(10_000_000), Span::ms(5));
     let mut typed = Every::builder().limit(Size::Packets(100));
     typed.params.aqm.period = 8;
     let settings = [("limit", Setting::Text("100p")), ("n", Setting::Integer(8))];

@@ -9,7 +9,7 @@
 //! use sojourn_aqm::aqm::codel::CoDel;
 //! use sojourn_aqm::{Algorithm, Link, LinkSpec, Packet, Rate, Size, Span, Time};
 //!
-//! let spec = LinkSpec { rate: Rate(10_000_000), delay: Span::ms(25) };
+//! let spec = LinkSpec::new(Rate(10_000_000), Span::ms(25));
 //! let codel = CoDel::builder().target(Span::ms(15)).limit(Size::Bytes(300_000)).build(spec.rate)?;
 //! let mut link = Link::new(spec, codel, rand_pcg::Pcg64Mcg::seed_from_u64(1))?;
 //!

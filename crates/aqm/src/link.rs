@@ -21,6 +21,7 @@ use transmitter::{Qdisc, Transmitter};
 
 /// Rate and delay of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LinkSpec {
     /// Rate of the transmitter. Zero, which only [`Link::change`] accepts, stops the link.
     pub rate: Rate,
@@ -31,6 +32,11 @@ pub struct LinkSpec {
 impl LinkSpec {
     /// Highest rate, 10^18 bit/s. The arithmetic of transmission times is exact up to it.
     pub const RATE_MAX: Rate = Rate(1_000_000_000_000_000_000);
+
+    /// Returns a link of `rate`, with propagation delay `delay`.
+    pub const fn new(rate: Rate, delay: Span) -> LinkSpec {
+        LinkSpec { rate, delay }
+    }
 
     /// Checks that the rate is from 1 bit/s to [`LinkSpec::RATE_MAX`]; any delay is accepted.
     ///

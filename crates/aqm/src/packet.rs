@@ -31,6 +31,8 @@ impl Ecn {
 
 /// A packet as a discipline sees it. The owner finds the payload by `body`; descriptors of dropped
 /// packets are always returned to the owner.
+///
+/// Fields may be added: end a literal with `..Packet::default()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
     /// Time of arrival at the queue; set by the link.

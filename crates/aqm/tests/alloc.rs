@@ -21,7 +21,7 @@ struct Feed {
 
 impl Feed {
     fn new(case: &Case) -> Feed {
-        let spec = LinkSpec { rate: RATE, delay: Span::ms(20) };
+        let spec = LinkSpec::new(RATE, Span::ms(20));
         let link = Link::new(spec, case.build().qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap();
         Feed { link, rng: Pcg64Mcg::seed_from_u64(2), now: Time::ZERO, lost: 0, sent: 0 }
     }
@@ -141,7 +141,7 @@ fn an_idle_link_costs_two_kilobytes() {
     for name in ["droptail", "red", "codel", "pie"] {
         let used = measure(|| {
             let qdisc = sojourn_aqm::build(name, &[], RATE).expect("defaults are valid").qdisc;
-            let spec = LinkSpec { rate: RATE, delay: Span::ms(20) };
+            let spec = LinkSpec::new(RATE, Span::ms(20));
             let rng = Pcg64Mcg::seed_from_u64(1);
             let mut link = Link::new(spec, qdisc, rng).expect("the rate is valid");
             link.reset_stats(Time(1_000_000_000));

@@ -46,7 +46,7 @@ fn served(name: &str, arrivals: &[Arrival], weights: &[f64]) -> Vec<(f64, f64)> 
     let mut settings = vec![("flows", Setting::Text(&flows)), ("limit", Setting::Text("100000p"))];
     settings.push(("weights", Setting::Text(&weights)));
     let made = build(name, &settings, RATE).unwrap();
-    let spec = LinkSpec { rate: RATE, delay: Span::ZERO };
+    let spec = LinkSpec::new(RATE, Span::ZERO);
     let mut link = Link::new(spec, made.qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap();
     link.enable_packet_log();
     for (body, a) in (0..).zip(arrivals) {

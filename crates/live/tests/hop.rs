@@ -178,7 +178,7 @@ fn a_capture_records_the_fate_of_each_packet() {
     let file = File::default();
     let ([up, down], writer): ([Capture; 2], _) = capture::open(file.clone(), 0);
     let delay = Span::ms(1);
-    let slow = LinkSpec { rate: Rate(8_000_000), delay };
+    let slow = LinkSpec::new(Rate(8_000_000), delay);
     let mut hop = Direction::new(spec("droptail", &[("limit", "1p")], slow));
     hop.capture(up);
     (0..3).for_each(|number| put(&mut hop, Time(0), &udp(100, 1, 0, number)));

@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::random;
 use sojourn_aqm::stats::Histogram;
-use sojourn_aqm::{Ecn, Link, LinkSpec, Packet, Span, Time};
+use sojourn_aqm::{Ecn, Link, Packet, Span, Time};
 use sojourn_live::capture::{self, Writer};
 use sojourn_live::direction::DeliveryStats;
 use sojourn_live::timed_link::{LossFn, TimedLink};
@@ -91,11 +91,8 @@ pub fn line(def: &LinkConfig, seed: u64, changes: Option<LinkChanges>) -> TimedL
     if let Some(changes) = changes {
         let mut spec = def.spec();
         line.schedule_changes(Box::new(changes.map(move |(at, change)| {
-            let LinkSpec { rate, delay } = spec;
-            spec = LinkSpec {
-                rate: change.rate.unwrap_or(rate),
-                delay: change.delay.unwrap_or(delay),
-            };
+            spec.rate = change.rate.unwrap_or(spec.rate);
+            spec.delay = change.delay.unwrap_or(spec.delay);
             (at, spec)
         })));
     }

@@ -21,7 +21,7 @@ use sojourn_aqm::{Link, LinkSpec, Packet};
 fn link(rate: u64, qdisc: &str, settings: &[(&str, &str)]) -> Link {
     let settings: Vec<_> = settings.iter().map(|(k, v)| (*k, Setting::Text(v))).collect();
     let made = sojourn_aqm::build(qdisc, &settings, Rate(rate)).expect("the settings are valid");
-    let spec = LinkSpec { rate: Rate(rate), delay: Span::ZERO };
+    let spec = LinkSpec::new(Rate(rate), Span::ZERO);
     Link::new(spec, made.qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap()
 }
 

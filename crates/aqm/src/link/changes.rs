@@ -51,7 +51,7 @@ mod tests {
     use std::prelude::v1::*;
 
     fn spec(rate: u64, delay_ms: u64) -> LinkSpec {
-        LinkSpec { rate: Rate(rate), delay: Span::ms(delay_ms) }
+        LinkSpec::new(Rate(rate), Span::ms(delay_ms))
     }
 
     /// Returns a link with ten packets of 1000 bytes, at 8 Mbit/s and 10 ms: one per millisecond.

@@ -150,7 +150,7 @@ mod tests {
     fn link_of(moments: &[u64], bytes: u32, header: u32) -> Link {
         let made =
             crate::build("droptail", &[("limit", Setting::Text("10p"))], Rate(1_000_000)).unwrap();
-        let spec = LinkSpec { rate: Rate(1_000_000), delay: Span::ms(10) };
+        let spec = LinkSpec::new(Rate(1_000_000), Span::ms(10));
         let mut link = Link::new(spec, made.qdisc, rand_pcg::Pcg64Mcg::seed_from_u64(1)).unwrap();
         let moments = moments.iter().copied().map(Span::ms).collect();
         link.set_opportunities(Opportunities::new(moments, bytes, header).unwrap());

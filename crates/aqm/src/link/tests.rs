@@ -11,12 +11,8 @@ use std::prelude::v1::*;
 fn link(rate: u64, delay: Span, limit: &str) -> Link {
     let settings = [("limit", Setting::Text(limit))];
     let made = crate::build("droptail", &settings, Rate(rate)).unwrap();
-    Link::new(
-        LinkSpec { rate: Rate(rate), delay },
-        made.qdisc,
-        rand_pcg::Pcg64Mcg::seed_from_u64(1),
-    )
-    .unwrap()
+    Link::new(LinkSpec::new(Rate(rate), delay), made.qdisc, rand_pcg::Pcg64Mcg::seed_from_u64(1))
+        .unwrap()
 }
 
 fn packet(body: u32, len: u32) -> Packet {
@@ -149,7 +145,7 @@ impl Qdisc for Scripted {
 fn scripted(at_enqueue: bool) -> (Link, impl Fn() -> usize) {
     let qdisc = Scripted { at_enqueue, ..Scripted::default() };
     let calls = qdisc.calls.clone();
-    let spec = LinkSpec { rate: Rate(8_000_000), delay: Span::ms(10) };
+    let spec = LinkSpec::new(Rate(8_000_000), Span::ms(10));
     let link = Link::new(spec, Box::new(qdisc), rand_pcg::Pcg64Mcg::seed_from_u64(1)).unwrap();
     (link, move || calls.load(std::sync::atomic::Ordering::Relaxed))
 }
@@ -158,7 +154,7 @@ fn scripted(at_enqueue: bool) -> (Link, impl Fn() -> usize) {
 fn a_rate_is_from_one_bit_per_second_to_the_largest() {
     for (rate, valid) in [(0, false), (1, true), (10u64.pow(18), true), (10u64.pow(18) + 1, false)]
     {
-        let spec = LinkSpec { rate: Rate(rate), delay: Span::ZERO };
+        let spec = LinkSpec::new(Rate(rate), Span::ZERO);
         assert_eq!(spec.check().is_ok(), valid, "{rate}");
     }
 }
@@ -319,7 +315,7 @@ impl Qdisc for Spaced {
 }
 
 fn spaced() -> Link {
-    let spec = LinkSpec { rate: Rate(8_000_000), delay: Span::ms(10) };
+    let spec = LinkSpec::new(Rate(8_000_000), Span::ms(10));
     Link::new(spec, Box::<Spaced>::default(), rand_pcg::Pcg64Mcg::seed_from_u64(1)).unwrap()
 }
 

@@ -135,7 +135,7 @@ fn accepted_bounds_work_at_extreme_rates() {
 fn a_link_refuses_rates_out_of_range_and_works_at_the_ends() {
     let link = |rate, delay| {
         let qdisc = sojourn_aqm::build("codel", &[], Rate(rate)).unwrap().qdisc;
-        Link::new(LinkSpec { rate: Rate(rate), delay }, qdisc, Pcg64Mcg::seed_from_u64(1))
+        Link::new(LinkSpec::new(Rate(rate), delay), qdisc, Pcg64Mcg::seed_from_u64(1))
     };
     let max = LinkSpec::RATE_MAX.0;
     for rate in [0, max + 1, u64::MAX] {
@@ -154,7 +154,7 @@ fn a_link_refuses_rates_out_of_range_and_works_at_the_ends() {
     // A change saturates, because it is made while packets flow and cannot return an error.
     let mut l = link(1, Span::ZERO).unwrap();
     l.may_change();
-    l.change(Time(1), LinkSpec { rate: Rate(u64::MAX), delay: Span::ZERO });
+    l.change(Time(1), LinkSpec::new(Rate(u64::MAX), Span::ZERO));
     assert_eq!(l.spec().rate, LinkSpec::RATE_MAX);
     (0..5).for_each(|_| l.push(Time(2), longest));
     l.advance(Time(60));

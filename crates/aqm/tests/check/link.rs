@@ -14,7 +14,7 @@ use sojourn_aqm::{
 use std::collections::BTreeMap;
 
 /// Rate that divides no packet size, so that the remainder of every transmission matters.
-const SPEC: LinkSpec = LinkSpec { rate: Rate(7_777_777), delay: Span::us(12_345) };
+const SPEC: LinkSpec = LinkSpec::new(Rate(7_777_777), Span::us(12_345));
 
 pub fn link(case: &Case, seed: u64) -> Link {
     let mut link = Link::new(SPEC, case.build().qdisc, Pcg64Mcg::seed_from_u64(seed)).unwrap();
@@ -175,7 +175,7 @@ fn late_calls_to_a_link_that_changes_change_no_decision() {
             }
             if i % 50 == 0 {
                 let rate = Rate(rng.next_u64() % 3 * 5_555_555);
-                let spec = LinkSpec { rate, delay: Span(rng.next_u64() % 9_000_000) };
+                let spec = LinkSpec::new(rate, Span(rng.next_u64() % 9_000_000));
                 [&mut prompt, &mut late].into_iter().for_each(|link| link.change(*at, spec));
             }
             prompt.push(*at, *packet);
@@ -199,7 +199,7 @@ fn a_gauge_is_current_when_read() {
     // PI samples a constant queue every 10 ms: p changes although no packet arrives.
     let settings = [("w", Setting::Text("100")), ("q_ref", Setting::Text("5p"))];
     let made = sojourn_aqm::build("pi", &settings, Rate(8_000)).unwrap();
-    let spec = LinkSpec { rate: Rate(8_000), delay: Span::ZERO };
+    let spec = LinkSpec::new(Rate(8_000), Span::ZERO);
     let mut link = Link::new(spec, made.qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap();
     (0..21).for_each(|_| link.push(Time(0), packet(1000, 0, Ecn::NotEct)));
     let mut p = |ms: u64| {

@@ -44,7 +44,7 @@ pub fn spec(name: &str, settings: &[(&str, &str)], link: LinkSpec) -> DirectionC
 
 /// Link of this rate and delay.
 pub fn link(mbit: u64, delay_ms: u64) -> LinkSpec {
-    LinkSpec { rate: Rate(mbit * 1_000_000), delay: Span::ms(delay_ms) }
+    LinkSpec::new(Rate(mbit * 1_000_000), Span::ms(delay_ms))
 }
 
 /// Pass `packet` to `hop` as if it had been read.

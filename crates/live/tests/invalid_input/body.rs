@@ -34,7 +34,7 @@ pub fn check_link_and_network(bytes: &[u8]) {
 }
 
 fn timed_link() -> TimedLink {
-    let link = LinkSpec { rate: Rate(1_000_000), delay: Span::ms(1) };
+    let link = LinkSpec::new(Rate(1_000_000), Span::ms(1));
     let settings = [("limit", Setting::Text("20p")), ("ecn", Setting::Flag(true))];
     let qdisc = sojourn_aqm::build("codel", &settings, link.rate).unwrap().qdisc;
     TimedLink::new(Link::new(link, qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap())

@@ -54,7 +54,7 @@ impl LinkConfig {
             Some(trace) => parse_trace(trace).map_err(|e| e.at("trace"))?,
             None => (None, None),
         };
-        let spec = LinkSpec { rate, delay };
+        let spec = LinkSpec::new(rate, delay);
         let (entry, made) =
             parse::build_qdisc(&fields.get_or_default("qdisc"), &Env::new(rate), registry)
                 .map_err(|e| e.at("qdisc"))?;

@@ -177,7 +177,7 @@ impl Server {
         rng: Box<dyn Random + Send>,
         htb_burst: Option<Bytes>,
     ) -> Result<Server> {
-        let spec = LinkSpec { rate, delay: Span::ZERO };
+        let spec = LinkSpec::new(rate, Span::ZERO);
         if let Some(burst) = htb_burst {
             spec.check()?;
             return Ok(Server::Htb(Htb::new(rate, burst, qdisc, rng)));

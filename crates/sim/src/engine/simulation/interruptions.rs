@@ -3,7 +3,6 @@
 use super::Simulation;
 use crate::config::scenario::Scenario;
 use crate::engine::change_schedule::{ChangeSchedule, DueChange};
-use sojourn_aqm::LinkSpec;
 use sojourn_aqm::units::{Span, Time};
 
 /// Schedule of interruptions.
@@ -66,9 +65,10 @@ impl Simulation<'_> {
     fn apply_change(&mut self, now: Time, step: DueChange) {
         match step {
             DueChange::Link(l, turn) => {
-                let LinkSpec { rate, delay } = self.links[l].spec();
-                let (rate, delay) = (turn.rate.unwrap_or(rate), turn.delay.unwrap_or(delay));
-                self.links[l].change(now, LinkSpec { rate, delay });
+                let mut spec = self.links[l].spec();
+                spec.rate = turn.rate.unwrap_or(spec.rate);
+                spec.delay = turn.delay.unwrap_or(spec.delay);
+                self.links[l].change(now, spec);
                 self.collect_from_link(l);
             }
             DueChange::Leave(group) => {
