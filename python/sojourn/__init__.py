@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from sojourn._sojourn import InputError as InputError
     from sojourn.engines.simulate import simulate as simulate
     from sojourn.engines.simulate import simulate_many as simulate_many
+    from sojourn.evaluation.result import Evaluation as Evaluation
+    from sojourn.evaluation.run import evaluate as evaluate
     from sojourn.live.emulate import emulate as emulate
     from sojourn.plotting.comparison import draw_comparison as draw_comparison
     from sojourn.plotting.run import draw as draw
@@ -84,6 +86,7 @@ _HOME = {
     "draw": "plotting.run",
     "draw_comparison": "plotting.comparison",
     "emulate": "live.emulate",
+    "evaluate": "evaluation.run",
     "load": "scenario.typed",
     "load_comparison": "sweeps.compare",
     "load_result": "result.io",
@@ -97,6 +100,7 @@ _HOME = {
     # Types.
     "Change": "scenario.load",
     "Comparison": "sweeps.compare",
+    "Evaluation": "evaluation.result",
     "Flow": "scenario.load",
     "InputError": "_sojourn",
     "Link": "scenario.load",

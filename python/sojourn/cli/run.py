@@ -15,6 +15,7 @@ import typer
 
 from sojourn._sojourn import InputError
 from sojourn.cli import paper, suggest, sweep, tc
+from sojourn.cli.evaluate import evaluate
 from sojourn.cli.figure_options import Size, Style, Title, XLabel, check_look
 from sojourn.cli.link import link as link_command
 from sojourn.cli.new import new
@@ -33,6 +34,7 @@ app.command()(new)
 app.add_typer(paper.app, name="paper")
 app.add_typer(tc.app, name="tc")
 sweep.add_to(app)
+app.command()(evaluate)
 # Options after the command to run belong to that command.
 app.command(context_settings={"allow_interspersed_args": False})(link_command)
 

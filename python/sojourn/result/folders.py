@@ -1,7 +1,8 @@
 """Result folders: detect their contents, and decide if a command may write into one.
 
 A marker file identifies a folder: `summary.json` (run), `comparison.json` (comparison),
-`_sweep-*.json` (sweep), `claims.json` (report of a paper). The same scenario may be written again.
+`_sweep-*.json` (sweep), `claims.json` (report of a paper); `summary.json` with a table
+`evaluation` (evaluation). The same scenario may be written again.
 Anything else requires `--force`, which replaces only files with names that sojourn writes.
 """
 
@@ -15,13 +16,14 @@ from sojourn._sojourn import InputError
 from sojourn._util.files import check_directory, check_file
 from sojourn._util.inputs import why
 
-Kind: TypeAlias = Literal["run", "comparison", "sweep", "paper"]
+Kind: TypeAlias = Literal["run", "comparison", "sweep", "paper", "evaluation"]
 
 KIND_WORDS: dict[Kind, str] = {
     "run": "a run",
     "comparison": "a comparison",
     "sweep": "the runs of a sweep",
     "paper": "the report of a paper",
+    "evaluation": "an evaluation",
 }
 """Description of each kind, for messages."""
 
@@ -51,6 +53,8 @@ def kind_of(directory: str | Path) -> Kind | None:
         return "comparison"
     if {"sojourn", "scenario", "links"} <= set(_read(directory / "summary.json")):
         return "run"
+    if {"sojourn", "evaluation"} <= set(_read(directory / "summary.json")):
+        return "evaluation"
     if {"sojourn", "claims"} <= set(_read(directory / "claims.json")):
         return "paper"
     if any(map(SWEEP.fullmatch, _names(directory))):
@@ -201,6 +205,8 @@ def _identities(directory: Path, kind: Kind) -> list[dict[str, Any]]:
             return [identity_of_comparison(tree["scenario"], tree.get("link", ""))]
         case "paper":
             return [{"paper": _read(directory / "claims.json").get("paper")}]
+        case "evaluation":
+            return [{}]
         case "sweep":
             notes = map(_read, sorted(directory.glob("_sweep-*.json")))
             return [identity_of(note["scenario"]) for note in notes if "scenario" in note]

@@ -64,17 +64,10 @@ FEATURES = (
         "`--json` and Parquet for results; flent's tests exist by name: `sojourn list scenarios`",
     ),
     Missing(
-        ("evaluate", "rfc7928"),
-        "the test suite of RFC 7928 for a discipline, with a scorecard",
-        True,
-        "its scenarios are not written yet",
-        "`sojourn sweep` over rates, round-trip times and numbers of flows",
-    ),
-    Missing(
         ("recommend", "tuning", "optimiser"),
         "a recommended discipline and parameters for a line",
         True,
-        "it needs `evaluate`",
+        "its search is not written yet",
         "`sojourn compare` with the rate, buffer and traffic of the line",
     ),
     Missing(

@@ -1,0 +1,1 @@
+"""The test suite of RFC 7928 for any discipline: cases, runs, figures, scorecard."""

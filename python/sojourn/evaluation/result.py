@@ -1,0 +1,71 @@
+"""Result of an evaluation: rows, lines of the scorecard, summary."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sojourn import _sojourn
+from sojourn.evaluation.cases import CHOICES, left_out
+from sojourn.evaluation.lines import Line
+from sojourn.evaluation.setup import Table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+REFERENCE = "droptail"
+"""Label of the discipline that all others are compared with."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Result of the suite.
+
+    Attributes
+    ----------
+    rows : polars.DataFrame
+        One row per run: `case`, `variant`, `rate`, `qdisc`, `target` (multiple of the default
+        target), `seed`, and the measured columns.
+    lines : list of Line
+        Lines of the scorecard: a question and its answers for every discipline.
+    qdiscs : dict
+        Parameters of each discipline by its label, drop-tail first.
+    rates : list of str
+        Rates of the link.
+    quick : bool
+        True if the suite was shortened.
+    made, wall_s : int, float
+        Number of runs that were not in the store, and the time that they took.
+    """
+
+    rows: "pl.DataFrame"
+    lines: list[Line]
+    qdiscs: Mapping[str, Table]
+    rates: Sequence[str]
+    quick: bool
+    made: int
+    wall_s: float
+
+    def frame(self) -> "pl.DataFrame":
+        """Return the scorecard as a frame: one row per question, rate, variant and discipline."""
+        import polars as pl
+
+        rows = [record for line in self.lines for record in line.records()]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the scorecard as data for JSON, with the choices that RFC 7928 leaves open."""
+        return {
+            "sojourn": _sojourn.version(),
+            "evaluation": {
+                "suite": "RFC 7928",
+                "engine": _sojourn.engine(),
+                "quick": self.quick,
+                "rates": list(self.rates),
+                "qdiscs": dict(self.qdiscs),
+                "reference": REFERENCE,
+                "runs": len(self.rows),
+                "choices": list(CHOICES),
+                "left_out": dict(left_out()),
+                "lines": [line.tree() for line in self.lines],
+            },
+        }

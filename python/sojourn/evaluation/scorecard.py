@@ -1,0 +1,250 @@
+"""Scorecard: one HTML page without network access, a table for the terminal, Parquet and JSON."""
+
+import html
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sojourn import _sojourn
+from sojourn._util.files import naming, replacing
+from sojourn._util.units import short, with_half
+from sojourn.evaluation.cases import CHOICES, left_out
+from sojourn.evaluation.figures import colour, figures
+from sojourn.evaluation.lines import Answer, Line
+from sojourn.result import folders
+
+if TYPE_CHECKING:
+    from sojourn.display.table import Table
+    from sojourn.evaluation.result import Evaluation
+
+SIGNS = {"better": "▲", "worse": "▼", "no difference": "=", "too few seeds": "?", "": ""}
+"""Signs of the standing beside drop-tail, readable without colour."""
+
+STYLE = """
+:root{color-scheme:light dark;--ink:#1d1d1f;--page:#fff;--soft:#f2f3f5;--rule:#d0d3d8;--grid:#dcdfe3;
+--better:#006b3c;--worse:#b00020;--dim:#5f6368;--link:#0057a8}
+@media (prefers-color-scheme:dark){:root{--ink:#e6e6e8;--page:#15171a;--soft:#22252a;--rule:#3a3e45;
+--grid:#33373d;--better:#5fd39a;--worse:#ff8a94;--dim:#a3a8b0;--link:#7ab8ff}}
+*{box-sizing:border-box}
+body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--page);
+max-width:72rem;margin:0 auto;padding:1rem}
+h1{font-size:1.5rem;line-height:1.25;margin:.5rem 0} h2{font-size:1.15rem;margin:2rem 0 .5rem}
+h3{font-size:1rem;margin:1.2rem 0 .2rem} p,li{max-width:46rem} a{color:var(--link)}
+.dim,figcaption{color:var(--dim);font-size:.85rem}
+.scroll{overflow-x:auto} table{border-collapse:collapse;font-size:.9rem;width:100%}
+th,td{padding:.3rem .55rem;text-align:right;border-bottom:1px solid var(--rule);
+font-variant-numeric:tabular-nums;vertical-align:top}
+th:first-child,td:first-child{text-align:left;min-width:11rem} thead th{background:var(--soft)}
+td{white-space:nowrap} td:first-child{white-space:normal}
+td small{display:block} .better{color:var(--better)} .worse{color:var(--worse)}
+.same{color:var(--dim)} .best{font-weight:650}
+figure{margin:0;break-inside:avoid} figure svg{width:100%;height:auto;color:var(--ink)}
+.figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,21rem),1fr));gap:1.2rem}
+.names{display:flex;flex-wrap:wrap;gap:.3rem 1rem;padding:0;list-style:none}
+.names i{display:inline-block;width:.8em;height:.8em;border-radius:50%;margin-right:.35em}
+pre{background:var(--soft);padding:.7rem;overflow-x:auto;font-size:.85rem}
+@media (max-width:38rem){body{font-size:15px;padding:.7rem}
+table,thead,tbody,tr,td,th{display:block} thead{display:none}
+tr{border-bottom:1px solid var(--rule);padding:.4rem 0} td,td:first-child{border:0;padding:.1rem 0;
+text-align:left;min-width:0} td:first-child{font-weight:600} td[data-name]::before{content:attr(data-name) ": ";
+color:var(--dim)} td{white-space:normal}
+td small{display:inline;margin-left:.4em}}
+@media print{:root{--ink:#000;--page:#fff;--soft:#f2f3f5;--rule:#bbb;--grid:#ddd;--better:#006b3c;
+--worse:#b00020;--dim:#444} body{max-width:none;font-size:10pt} .scroll{overflow:visible}
+h2,h3{break-after:avoid} tr{break-inside:avoid}}
+"""  # noqa: E501
+
+
+def begin(directory: Path) -> None:
+    """Create the directory of an evaluation and its marker.
+
+    Raises InputError if it holds files that are not of an evaluation.
+    """
+    folders.claim(directory, "evaluation", {}, force=False)
+    if folders.kind_of(directory) is None:
+        with naming(directory):
+            directory.mkdir(parents=True, exist_ok=True)
+        marker = {"sojourn": _sojourn.version(), "evaluation": {"finished": False}}
+        with replacing(directory / "summary.json") as part:
+            part.write_text(json.dumps(marker) + "\n", encoding="utf-8")
+
+
+def write(found: "Evaluation", directory: Path) -> None:
+    """Write scorecard.html, summary.json, lines.parquet into `directory`."""
+    begin(directory)
+    summary = found.summary()
+    with replacing(directory / "scorecard.html") as part:
+        part.write_text(page(found), encoding="utf-8")
+    with replacing(directory / "lines.parquet") as part:
+        found.frame().write_parquet(part, compression="zstd")
+    with replacing(directory / "summary.json") as part:
+        text = json.dumps(summary, indent=1, allow_nan=False)
+        part.write_text(text + "\n", encoding="utf-8")
+
+
+def counts(found: "Evaluation", label: str) -> dict[str, int]:
+    """Return how often a discipline is better, worse, or not different from drop-tail."""
+    stands = [line.answers[label].stands for line in found.lines if label in line.answers]
+    return {word: stands.count(word) for word in ("better", "worse", "no difference")}
+
+
+def difference(answer: Answer, unit: str) -> str:
+    """Return the difference from drop-tail in words, like "▲ -45.1 ± 1.2 ms"."""
+    if not answer.stands or answer.difference != answer.difference:
+        return ""
+    value = with_half(answer.difference, answer.half, short)
+    sign = "+" if answer.difference > 0 else ""
+    unit = "points" if unit == "%" else unit
+    return f"{SIGNS[answer.stands]} {sign}{value}{' ' if unit else ''}{unit}"
+
+
+def table(found: "Evaluation") -> "Table":
+    """Return the scorecard for a terminal."""
+    from sojourn.display.table import Table
+
+    made = Table("asked", *found.qdiscs, prose=[0])
+    last: tuple[str, str] | None = None
+    for line in found.lines:
+        if (line.case.id, line.rate) != last:
+            last = (line.case.id, line.rate)
+            at = f" at {line.rate}" if len(found.rates) > 1 else ""
+            made.add_heading(f"{line.case.id} {line.case.title} ({line.case.section}){at}")
+        cells = []
+        for label in found.qdiscs:
+            answer = line.answers.get(label)
+            sign = SIGNS[answer.stands] if answer else ""
+            cells.append("-" if answer is None else f"{answer.text} {sign}".rstrip())
+        made.add_row(_asked(line), *cells)
+    return made
+
+
+def _asked(line: Line) -> str:
+    unit = f", {line.question.unit}" if line.question.unit else ""
+    variant = f" ({line.variant})" if line.variant else ""
+    return f"{line.question.asked}{unit}{variant}"
+
+
+def page(found: "Evaluation") -> str:
+    """Return the scorecard as one page of HTML."""
+    e = html.escape
+    names = ", ".join(label for label in found.qdiscs if label != "droptail") or "droptail"
+    title = f"Scorecard of {names}"
+    mode = "shortened (--quick)" if found.quick else "full"
+    seeds = found.rows["seed"].n_unique()
+    parts = [
+        "<!doctype html><html lang=en><head><meta charset=utf-8>",
+        '<meta name=viewport content="width=device-width,initial-scale=1">',
+        f"<title>{e(title)}</title><style>{STYLE}</style></head><body>",
+        f"<h1>{e(title)}</h1>",
+        f"<p>The test suite of RFC 7928, {mode}, at {e(', '.join(found.rates))}: "
+        f"{len(found.rows)} simulated runs, up to {seeds} seeds each. Every discipline is compared "
+        "with drop-tail on the same seeds.</p>",
+        _result(found),
+        _legend(found),
+    ]
+    for rate in found.rates:
+        parts += [f"<h2>Answers at {e(rate)}</h2>", _lines(found, rate)]
+    for rate in found.rates:
+        parts.append(f"<h2>Figures at {e(rate)}</h2><div class=figures>")
+        for caption, drawn in figures(found.rows, list(found.qdiscs), rate):
+            parts.append(f"<figure>{drawn}<figcaption>{e(caption)}</figcaption></figure>")
+        parts.append("</div>")
+    parts += ["<h2>Choices that the RFC leaves open</h2><ul>"]
+    parts += [f"<li>{e(choice)}</li>" for choice in CHOICES]
+    parts += [f"<li>Left out: {e(name)}, {e(why)}.</li>" for name, why in left_out().items()]
+    parts += ["</ul><h2>Disciplines</h2>", f"<pre>{e(_disciplines(found))}</pre>"]
+    parts += [
+        "<h2>Reproduce it</h2>",
+        f"<pre>{e(command(found))}</pre>",
+        f"<p class=dim>sojourn {e(_sojourn.version())}, engine {e(_sojourn.engine())}</p>",
+        "</body></html>\n",
+    ]
+    return "\n".join(parts)
+
+
+def command(found: "Evaluation") -> str:
+    """Return the command that repeats the evaluation."""
+    names = [label for label in found.qdiscs if label != "droptail"] or ["droptail"]
+    quick = " --quick" if found.quick else ""
+    given = ",".join(names)
+    quoted = f"'{given}'" if any(c in given for c in "( ") else given
+    return f"sojourn evaluate --qdisc {quoted} --rate {','.join(found.rates)}{quick} --out DIR"
+
+
+def _disciplines(found: "Evaluation") -> str:
+    return "\n".join(
+        f"{label}: {json.dumps(dict(table), ensure_ascii=False)}"
+        for label, table in found.qdiscs.items()
+    )
+
+
+def _result(found: "Evaluation") -> str:
+    """Return the summary: how often each discipline is better and worse than drop-tail."""
+    e = html.escape
+    rows = []
+    for label in found.qdiscs:
+        if label == "droptail":
+            continue
+        told = counts(found, label)
+        best = sum(line.answers[label].best for line in found.lines if label in line.answers)
+        rows.append(
+            f"<tr><td>{e(label)}</td><td data-name=better class=better>{told['better']}</td>"
+            f"<td data-name=worse class=worse>{told['worse']}</td>"
+            f"<td data-name='no difference'>{told['no difference']}</td>"
+            f"<td data-name='not beaten by another'>{best}</td></tr>"
+        )
+    if not rows:
+        return ""
+    return (
+        "<h2>Beside drop-tail</h2><div class=scroll><table><thead><tr><th>discipline</th>"
+        "<th>better</th><th>worse</th><th>no difference</th><th>not beaten by another</th></tr>"
+        f"</thead><tbody>{''.join(rows)}</tbody></table></div>"
+        "<p class=dim>Number of answers. The questions are not of equal weight: choose those that "
+        "matter for your traffic.</p>"
+    )
+
+
+def _legend(found: "Evaluation") -> str:
+    e = html.escape
+    items = []
+    for n, label in enumerate(found.qdiscs):
+        shade = "currentColor" if colour(n) == colour(6) else colour(n)
+        items.append(f'<li><i style="background:{shade}"></i>{e(label)}</li>')
+    return (
+        f"<ul class=names>{''.join(items)}</ul><p class=dim>Mean ± half of the 95 % interval. "
+        "Below it: difference from drop-tail, ▲ better, ▼ worse, = no difference (the "
+        "interval includes zero, or it is below 1 %). Bold: no other discipline is better with "
+        "95 % confidence.</p>"
+    )
+
+
+def _lines(found: "Evaluation", rate: str) -> str:
+    e = html.escape
+    heads = "".join(f"<th>{e(label)}</th>" for label in found.qdiscs)
+    parts: list[str] = []
+    last = ""
+    for line in found.lines:
+        if line.rate != rate:
+            continue
+        if line.case.id != last:
+            parts += ["</tbody></table></div>"] * bool(last)
+            last = line.case.id
+            case = line.case
+            parts.append(
+                f"<h3>{e(case.id)} {e(case.title)}</h3><p class=dim>RFC 7928, {e(case.section)} "
+                f"({e(case.weight)}): {e(case.flows)}.</p><div class=scroll><table><thead><tr>"
+                f"<th>asked</th>{heads}</tr></thead><tbody>"
+            )
+        cells = []
+        for label in found.qdiscs:
+            answer = line.answers.get(label)
+            if answer is None:
+                cells.append(f'<td data-name="{e(label)}">-</td>')
+                continue
+            kind = {"better": "better", "worse": "worse"}.get(answer.stands, "same")
+            gap = difference(answer, line.question.unit)
+            small = f"<small class={kind}>{e(gap)}</small>" if gap else ""
+            bold = " class=best" * answer.best
+            cells.append(f'<td data-name="{e(label)}"{bold}>{e(answer.text)}{small}</td>')
+        parts.append(f"<tr><td>{e(_asked(line))}</td>{''.join(cells)}</tr>")
+    return "\n".join([*parts, "</tbody></table></div>"] if last else parts)
