@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from sojourn.qdisc import FqCoDel as FqCoDel
     from sojourn.qdisc import Pie as Pie
     from sojourn.qdisc import Red as Red
+    from sojourn.recommendation.answer import Recommendation as Recommendation
+    from sojourn.recommendation.answer import recommend as recommend
     from sojourn.result.io import load_result as load_result
     from sojourn.result.result import Result as Result
     from sojourn.scenario.advice import ScenarioWarning as ScenarioWarning
@@ -93,6 +95,7 @@ _HOME = {
     "load_trace": "scenario.packet_trace",
     "named": "scenario.typed",
     "plot": "plotting.sweep",
+    "recommend": "recommendation.answer",
     "results": "sweeps.query",
     "simulate": "engines.simulate",
     "simulate_many": "engines.simulate",
@@ -104,6 +107,7 @@ _HOME = {
     "Flow": "scenario.load",
     "InputError": "_sojourn",
     "Link": "scenario.load",
+    "Recommendation": "recommendation.answer",
     "Result": "result.result",
     "Scenario": "scenario.load",
     "ScenarioWarning": "scenario.advice",

@@ -19,6 +19,7 @@ from sojourn.cli.evaluate import evaluate
 from sojourn.cli.figure_options import Size, Style, Title, XLabel, check_look
 from sojourn.cli.link import link as link_command
 from sojourn.cli.new import new
+from sojourn.cli.recommend import recommend
 from sojourn.cli.sweep import Force
 from sojourn.plotting.style import Look
 from sojourn.scenario import named
@@ -35,6 +36,7 @@ app.add_typer(paper.app, name="paper")
 app.add_typer(tc.app, name="tc")
 sweep.add_to(app)
 app.command()(evaluate)
+app.command()(recommend)
 # Options after the command to run belong to that command.
 app.command(context_settings={"allow_interspersed_args": False})(link_command)
 

@@ -64,13 +64,6 @@ FEATURES = (
         "`--json` and Parquet for results; flent's tests exist by name: `sojourn list scenarios`",
     ),
     Missing(
-        ("recommend", "tuning", "optimiser"),
-        "a recommended discipline and parameters for a line",
-        True,
-        "its search is not written yet",
-        "`sojourn compare` with the rate, buffer and traffic of the line",
-    ),
-    Missing(
         ("explain", "diagnose"),
         "an explanation of a result in sentences",
         True,

@@ -1,0 +1,127 @@
+"""The command `sojourn recommend`."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sojourn.cli.sweep import Json
+
+if TYPE_CHECKING:
+    from sojourn.recommendation.answer import Recommendation
+
+
+def recommend(
+    down: Annotated[str, typer.Option(help="rate of the downlink, like 50mbit")],
+    up: Annotated[str, typer.Option(help="rate of the uplink, like 10mbit")],
+    rtt: Annotated[str, typer.Option(help="round-trip time, or a range like 20ms..120ms")],
+    traffic: Annotated[
+        str,
+        typer.Option(help="home, office, server, datacentre, or a scenario with links up and down"),
+    ] = "home",
+    wanted: Annotated[
+        str, typer.Option("--for", help="balance, calls, games, throughput or fairness")
+    ] = "balance",
+    only: Annotated[
+        str | None, typer.Option(help="linux (what its tc has), or names like codel,pie")
+    ] = None,
+    buffer: Annotated[
+        str, typer.Option(help="buffer of the present drop-tail queue, like 1000p or 250kB")
+    ] = "1000p",
+    shaper: Annotated[
+        bool | None,
+        typer.Option("--shaper/--no-shaper", help="shape to 95 % (default: for home and office)"),
+    ] = None,
+    dev: Annotated[str, typer.Option(help="device of the tc commands")] = "eth0",
+    trials: Annotated[int, typer.Option(help="number of trials")] = 60,
+    seed: Annotated[int, typer.Option(help="seed of the search")] = 1,
+    jobs: Annotated[int | None, typer.Option(min=1, help="parallel runs (default: cores)")] = None,
+    out: Annotated[Path | None, typer.Option(help="table of everything tried: .parquet")] = None,
+    as_json: Json = False,
+) -> None:
+    """Recommend a discipline and its parameters for a line.
+
+    Disciplines and parameters are searched by simulation. The answer is judged on seeds and loads
+    on which nothing was tuned.
+    """
+    from sojourn._util.files import check_file, replacing
+    from sojourn.recommendation.answer import recommend as ask
+
+    if out is not None:
+        check_file(out, (".parquet",))
+    print("sojourn: searching, about a minute on two cores", file=sys.stderr)
+    found = ask(
+        down, up, rtt, traffic, objective=wanted, only=only, buffer=buffer, shaper=shaper,
+        trials=trials, seed=seed, jobs=jobs,
+    )  # fmt: skip
+    if out is not None:
+        with replacing(out) as part:
+            found.frame().write_parquet(part)
+    if as_json:
+        print(json.dumps(found.summary(), indent=2, allow_nan=False))
+    else:
+        _show(found, dev)
+
+
+def _show(found: "Recommendation", dev: str) -> None:
+    from sojourn._util import units
+    from sojourn.display.summary import console
+    from sojourn.display.table import Table
+    from sojourn.recommendation.objective import FORMULAS
+    from sojourn.recommendation.search import in_linux
+
+    screen = console()
+
+    def say(text: str = "") -> None:
+        screen.print(text, markup=False)
+
+    screen.print(f"[bold]{next(iter(found.table))}[/]")
+    shaped = ", shaped to 95 % of the line" if found.line.shaped else ", at the rate of the line"
+    say(f"in both directions{shaped}; objective: {FORMULAS[found.objective]}, less is better\n")
+    if in_linux(found.qdisc["name"]):
+        print(found.commands(dev))
+    else:
+        say(f"Linux has no qdisc for {found.qdisc['name']}: --only linux restricts the search.")
+    print(f"\n{found.toml()}\n")
+    table = Table("", "delay, 99 %", "UDP loss", "transfer", "use of the line", "Jain")
+    for label, facts in found.table.items():
+        table.add_row(
+            label,
+            units.duration(facts["delay_s"]),
+            units.share(facts["loss"]),
+            units.duration(facts["transfer_s"]) if facts["transfer_s"] else "-",
+            units.share(facts["use"]),
+            f"{facts['jain']:.3f}",
+        )
+    screen.print(table, soft_wrap=True)
+    say("\nhow sure (seeds and loads on which nothing was tuned):")
+    for label, gain in found.gains.items():
+        cost = units.with_half(gain.mean, gain.half)
+        verdict = (
+            "better" if gain.low > 0 else "worse" if gain.high < 0 else "not clearly different"
+        )
+        say(f"  against {label}: {verdict}; its cost is {cost} higher (95 % interval)")
+    say("\nwhen it would be wrong:")
+    for text in losses(found):
+        say(f"  {text}")
+    tried = len({trial.qdisc["name"] for trial in found.tried})
+    say(f"\n{len(found.tried)} trials of {units.counted(tried, 'discipline')}")
+
+
+def losses(found: "Recommendation") -> list[str]:
+    """Return, for each other discipline, the round-trip times and loads at which it is better."""
+    from sojourn._util import units
+
+    lines = []
+    tested = sorted({one["rtt_s"] for one in found.wins})
+    span = f"{units.duration(tested[0])} to {units.duration(tested[-1])}, light to heavy load"
+    for label in found.gains:
+        lost: list[dict[str, Any]] = [dict(one) for one in found.wins if one[label] <= 0]
+        if not lost:
+            lines.append(f"never behind {label} at {span}")
+            continue
+        at = ", ".join(f"{units.duration(one['rtt_s'])} {one['load']}" for one in lost)
+        lines.append(f"behind {label} at {len(lost)} of {len(found.wins)} points: {at}")
+    return lines

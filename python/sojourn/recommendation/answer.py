@@ -1,0 +1,276 @@
+"""Recommendation for a line: `sojourn recommend` and `sojourn.recommend`."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from sojourn import tc
+from sojourn._sojourn import InputError
+from sojourn._util.inputs import near, shown
+from sojourn.recommendation import line as lines
+from sojourn.recommendation.line import HELD_OUT, LOADS, SHAPED, Line, Table
+from sojourn.recommendation.objective import FORMULAS, OBJECTIVES, Objective
+from sojourn.recommendation.search import Trial, candidates, in_linux, run, search
+from sojourn.result.statistics import Interval, interval
+from sojourn.scenario.load import Link
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SEEDS = tuple(range(101, 107))
+"""Seeds of the final test."""
+
+FINALISTS = 3
+"""Trials that take part in the final test."""
+
+GRID_SEEDS = (201, 202)
+"""Seeds of the test of the range."""
+
+PRESENT = "drop-tail today"
+"""Label of the present default: drop-tail at the rate of the line."""
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """Answer for a line.
+
+    Attributes
+    ----------
+    line : Line
+        The line that was asked about.
+    qdisc : dict
+        The recommended discipline with its parameters.
+    objective : str
+        Name of the objective, or "custom".
+    table : dict
+        Mean facts in the final test, by label: the recommended one, `PRESENT`, fq_codel.
+    gains : dict
+        Cost of the other label minus that of the recommended one with its interval: above 0 the
+        recommended one is better.
+    wins : list of dict
+        Tests of the range: `rtt_s`, `load`, and the gain over each other label.
+    tried : list of Trial
+        All trials, the best first.
+    """
+
+    line: Line
+    qdisc: Table
+    objective: str
+    table: Mapping[str, Mapping[str, float]]
+    gains: Mapping[str, Interval]
+    wins: Sequence[Mapping[str, Any]]
+    tried: Sequence[Trial]
+
+    def frame(self) -> "pl.DataFrame":
+        """Return everything tried: one row per discipline and run."""
+        import polars as pl
+
+        return pl.DataFrame(
+            [
+                {
+                    "trial": n,
+                    "qdisc": trial.qdisc["name"],
+                    "parameters": json.dumps(trial.qdisc),
+                    "cost": trial.cost,
+                    "stopped": trial.stopped,
+                    "run": k,
+                    **facts,
+                }
+                for n, trial in enumerate(self.tried)
+                for k, facts in enumerate(trial.facts)
+            ],
+            infer_schema_length=None,
+        )
+
+    def links(self) -> dict[str, Table]:
+        """Return both directions as links of a scenario."""
+        share = SHAPED if self.line.shaped else 1.0
+        rates = {"down": self.line.down_bps, "up": self.line.up_bps}
+        return {
+            name: {"rate": f"{round(bps * share / 1e3)}kbit", "qdisc": dict(self.qdisc)}
+            for name, bps in rates.items()
+        }
+
+    def commands(self, dev: str = "eth0", ifb: str = "ifb0") -> str:
+        """Return the commands of tc for both directions.
+
+        Raises InputError if Linux has no qdisc for the discipline.
+        """
+        made = self.links()
+        if not self.line.shaped:
+            rate = made["up"]["rate"]
+            return tc.export(self.qdisc, dev=dev, rate=rate)
+        return "\n".join(
+            [
+                f"# upload: egress of {dev}",
+                tc.export(Link(**made["up"]), dev=dev),
+                f"# download: ingress of {dev}, through {ifb}",
+                f"ip link add {ifb} type ifb && ip link set {ifb} up",
+                f"tc qdisc replace dev {dev} handle ffff: ingress",
+                f"tc filter replace dev {dev} parent ffff: protocol all prio 1 matchall action "
+                f"mirred egress redirect dev {ifb}",
+                tc.export(Link(**made["down"]), dev=ifb),
+            ]
+        )
+
+    def toml(self) -> str:
+        """Return both links as TOML of a scenario."""
+        blocks = []
+        for name, link in self.links().items():
+            inner = ", ".join(
+                f"{key} = {json.dumps(value)}" for key, value in link["qdisc"].items()
+            )
+            blocks.append(
+                f"[links.{name}]\nrate = {json.dumps(link['rate'])}\nqdisc = {{ {inner} }}"
+            )
+        return "\n\n".join(blocks)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the answer as data for JSON."""
+        return {
+            "qdisc": dict(self.qdisc),
+            "links": self.links(),
+            "tc": self.commands().splitlines() if in_linux(self.qdisc["name"]) else None,
+            "objective": self.objective,
+            "formula": FORMULAS.get(self.objective),
+            "table": {label: dict(facts) for label, facts in self.table.items()},
+            "gains": {
+                label: {"mean": one.mean, "low": one.low, "high": one.high}
+                for label, one in self.gains.items()
+            },
+            "wins": [dict(one) for one in self.wins],
+            "tried": len(self.tried),
+        }
+
+
+def recommend(
+    down: str,
+    up: str,
+    rtt: str,
+    traffic: str = "home",
+    *,
+    objective: str | Objective = "balance",
+    only: str | None = None,
+    buffer: str = "1000p",
+    shaper: bool | None = None,
+    trials: int = 60,
+    seed: int = 1,
+    jobs: int | None = None,
+) -> Recommendation:
+    """Recommend a discipline with parameters for a line, by simulation.
+
+    Parameters
+    ----------
+    down, up : str
+        Rates of the line, like "50mbit".
+    rtt : str
+        Round-trip time, or a range like "20ms..120ms".
+    traffic : str, optional
+        "home", "office", "server", "datacentre", or the file of a scenario with links called up and
+        down, whose flows are used.
+    objective : str or callable, optional
+        "balance", "calls", "games", "throughput" or "fairness"; or a function of the facts of a run
+        (`sojourn.recommendation.objective.Facts`) that returns a cost.
+    only : str, optional
+        "linux" for disciplines that Linux has, or names like "codel,pie". The default is all.
+    buffer : str, optional
+        Buffer of the present queue, a drop-tail queue at the rate of the line.
+    shaper : bool, optional
+        True to shape to 95 % of the line, so that the queue forms where the discipline is. The
+        default is True for home and office, False for server and datacentre.
+    trials : int, optional
+        Number of trials; at least one for each discipline.
+    seed : int, optional
+        Seed of the search.
+    jobs : int, optional
+        Number of threads. The default is the number of cores.
+
+    Returns
+    -------
+    Recommendation
+        The answer, with everything tried.
+
+    Raises
+    ------
+    InputError
+        If an argument is invalid, no discipline is left, or Optuna is missing.
+    """
+    if isinstance(objective, str) and objective not in OBJECTIVES:
+        hint = near(objective, OBJECTIVES)
+        raise InputError(f"--for: unknown objective {shown(objective)}{hint}")
+    cost = OBJECTIVES[objective] if isinstance(objective, str) else objective
+    if not 1 <= trials <= 10_000:
+        raise InputError(f"--trials: {trials} is out of range, allowed: 1 to 10000")
+    names = candidates(only)
+    asked = lines.make(down, up, rtt, traffic, buffer=buffer, shaper=shaper)
+    tried = search(asked, names, cost, trials=trials, seed=seed, jobs=jobs)
+    final = [one for one in tried if not one.stopped][:FINALISTS]
+    at = [(load, s) for load in HELD_OUT.values() for s in SEEDS]
+    # The best of the finalists is chosen on the first half of the seeds, and judged on the other.
+    choice = [one for one in at if one[1] in SEEDS[: len(SEEDS) // 2]]
+    judged = [one for one in at if one not in choice]
+    best = min(final, key=lambda one: fmean(map(cost, run(asked, one.qdisc, choice, jobs=jobs))))
+    label = _label(best.qdisc)
+    facts = {label: run(asked, best.qdisc, judged, jobs=jobs)}
+    others = _others(asked, best.qdisc)
+    for name, (qdisc, shaped) in others.items():
+        facts[name] = run(asked, qdisc, judged, shaped=shaped, jobs=jobs)
+    gains = {
+        name: interval([cost(b) - cost(a) for a, b in zip(facts[label], facts[name], strict=True)])
+        for name in others
+    }
+    table = {name: _means(known) for name, known in facts.items()}
+    wins = _range(asked, best.qdisc, others, cost, jobs)
+    named = objective if isinstance(objective, str) else "custom"
+    return Recommendation(asked, best.qdisc, named, table, gains, wins, tried)
+
+
+def _label(qdisc: Table) -> str:
+    from sojourn.scenario.variants import labels
+
+    return labels([qdisc])[0]
+
+
+def _others(asked: Line, best: Table) -> dict[str, tuple[Table, bool]]:
+    """Return what the answer is compared with: discipline, and True if it is shaped."""
+    found: dict[str, tuple[Table, bool]] = {
+        PRESENT: ({"name": "droptail", "limit": asked.buffer}, False)
+    }
+    usual: Table = {"name": "fq_codel"}
+    if asked.traffic == "datacentre":
+        usual["ecn"] = True
+    if best != usual:
+        found["fq_codel"] = (usual, asked.shaped)
+    return found
+
+
+def _means(facts: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {key: fmean(one[key] for one in facts) for key in facts[0]}
+
+
+def _range(
+    asked: Line,
+    best: Table,
+    others: Mapping[str, tuple[Table, bool]],
+    cost: Objective,
+    jobs: int | None,
+) -> list[dict[str, Any]]:
+    """Return the gain at single round-trip times and loads, also outside the range asked about."""
+    low, high = asked.rtt_s
+    times = sorted({low / 2, low, math.sqrt(low * high), high, 2 * high})
+    found = []
+    for rtt_s in times:
+        for name, load in LOADS.items():
+            at = [(load, s) for s in GRID_SEEDS]
+            pair = (rtt_s, rtt_s)
+            ours = fmean(map(cost, run(asked, best, at, rtt_s=pair, jobs=jobs)))
+            gains = {
+                other: fmean(map(cost, run(asked, q, at, shaped=shaped, rtt_s=pair, jobs=jobs)))
+                - ours
+                for other, (q, shaped) in others.items()
+            }
+            found.append({"rtt_s": rtt_s, "load": name, **gains})
+    return found

@@ -1,0 +1,205 @@
+"""The line of a question, and the scenarios that test a discipline on it."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sojourn import _sojourn
+from sojourn._sojourn import InputError
+from sojourn._util.inputs import near, shown
+from sojourn._util.units import bps_of, seconds
+
+Table = dict[str, Any]
+
+SHAPED = 0.95
+"""Rate of a shaper as a share of the line: the queue then forms in the shaper, not in the modem."""
+
+LOADS = {"light": 0.5, "usual": 1.0, "heavy": 2.0}
+"""Loads, as factors of the numbers of flows."""
+
+HELD_OUT = {"low": 0.75, "high": 1.5}
+"""Loads of the final test, on which nothing was tuned."""
+
+TRAFFICS = ("home", "office", "server", "datacentre")
+"""Names of traffic."""
+
+UNSHAPED = ("server", "datacentre")
+"""Traffic of hosts whose own link is the bottleneck, so that no shaper is needed."""
+
+PACKETS = 60_000
+"""Packets of a run, from which its duration follows; it has at least 100 round-trip times."""
+
+RTT_MIN_S, RTT_MAX_S = 1e-6, 5.0
+"""Range of round-trip times."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Line of a question: rates, range of round-trip times, traffic, buffer of the present queue.
+
+    `flows` are those of a scenario file, if traffic is a file.
+    """
+
+    down_bps: float
+    up_bps: float
+    rtt_s: tuple[float, float]
+    traffic: str
+    shaped: bool
+    buffer: str
+    flows: tuple[Table, ...] = ()
+
+    @property
+    def duration_s(self) -> float:
+        """Duration of a run, of which the first 30 % are not measured."""
+        fast = max(self.down_bps, self.up_bps)
+        return max(min(30.0, PACKETS * 12_000 / fast), 100 * self.rtt_s[1], 0.02)
+
+
+def rate_of(option: str, given: str) -> float:
+    """Return a rate of the command line in bit/s."""
+    return bps_of(_checked(option, "rate", given))
+
+
+def rtt_of(given: str) -> tuple[float, float]:
+    """Return a range of round-trip times like "20ms..120ms", or a single one, in seconds."""
+    ends = given.split("..")
+    if len(ends) > 2:
+        raise InputError(f"--rtt: {shown(given)} is not a time or a range like 20ms..120ms")
+    low, high = (seconds(_checked("--rtt", "delay", one.strip())) for one in (ends[0], ends[-1]))
+    if not RTT_MIN_S <= low <= high <= RTT_MAX_S:
+        raise InputError(f"--rtt: {shown(given)} is out of range, allowed: 1us to 5s, ascending")
+    return low, high
+
+
+def _checked(option: str, key: str, value: str) -> str:
+    link = {"rate": "1mbit", key: value}
+    try:
+        found: Table = json.loads(_sojourn.canonical_links(json.dumps({"link": link})))
+    except InputError as error:
+        raise InputError(f"{option}: {str(error).removeprefix(f'link.{key}: ')}") from None
+    return str(found["link"][key])
+
+
+def make(
+    down: str,
+    up: str,
+    rtt: str,
+    traffic: str,
+    *,
+    buffer: str = "1000p",
+    shaper: bool | None = None,
+) -> Line:
+    """Return a validated line. Raises InputError with the option that is wrong."""
+    flows: tuple[Table, ...] = ()
+    name = traffic.lower().replace("center", "centre")
+    if re.search(r"[./]", traffic):
+        flows, name = _flows_of(Path(traffic)), traffic
+    elif name not in TRAFFICS:
+        hint = near(name, TRAFFICS)
+        raise InputError(f"--traffic: unknown traffic {shown(traffic)}{hint}; or a scenario file")
+    tree = {"link": {"rate": "1mbit", "qdisc": {"name": "droptail", "limit": buffer}}}
+    try:
+        _sojourn.canonical_links(json.dumps(tree))
+    except InputError as error:
+        raise InputError(f"--buffer: {str(error).removeprefix('link.qdisc.limit: ')}") from None
+    rates = rate_of("--down", down), rate_of("--up", up)
+    shaped = name not in UNSHAPED if shaper is None else shaper
+    return Line(*rates, rtt_of(rtt), name, shaped, buffer, flows)
+
+
+def _flows_of(path: Path) -> tuple[Table, ...]:
+    """Return the flows of a scenario file, which must use links called up and down only."""
+    from sojourn.scenario.load import canonical, load_tree
+
+    whole = canonical(load_tree(path))
+    used = {link for flow in whole["flows"] for link in (*flow["path"], *flow["return_path"])}
+    if not used <= {"up", "down"}:
+        names = ", ".join(sorted(used))
+        raise InputError(f"--traffic: {path}: its links must be called up and down, not {names}")
+    return tuple(whole["flows"])
+
+
+def scenario(
+    line: Line,
+    qdisc: Mapping[str, Any],
+    *,
+    load: float,
+    seed: int,
+    shaped: bool,
+    rtt_s: tuple[float, float] | None = None,
+) -> Table:
+    """Return a run of the line with a discipline in both directions."""
+    share = SHAPED if shaped else 1.0
+    low, high = rtt_s or line.rtt_s
+    links = {
+        "down": {"rate": f"{round(line.down_bps * share)}bit", "qdisc": dict(qdisc)},
+        "up": {"rate": f"{round(line.up_bps * share)}bit", "qdisc": dict(qdisc)},
+    }
+    rtt = (
+        f"{round(low * 1e9)}ns"
+        if low == high
+        else (f"uniform({round(low * 1e9)}ns, {round(high * 1e9)}ns)")
+    )
+    lasts = line.duration_s if rtt_s is None else max(line.duration_s, 100 * high)
+    flows = [{**flow, "rtt": rtt} for flow in _flows(line, load, lasts)]
+    return {
+        "name": "recommend",
+        "duration": f"{round(lasts * 1e9)}ns",
+        "warmup": f"{round(0.3 * lasts * 1e9)}ns",
+        "seed": seed,
+        "links": links,
+        "flows": flows,
+    }
+
+
+def _flows(line: Line, load: float, lasts: float) -> list[Table]:
+    """Return the traffic at a load."""
+    if line.flows:
+        return [
+            {**flow, "count": max(1, round(flow["count"] * load))}
+            if flow["source"]["name"] == "bulk"
+            else dict(flow)
+            for flow in line.flows
+        ]
+    start = f"uniform(0s, {round(0.1 * lasts * 1e9)}ns)"
+
+    def tcp(name: str, count: float, way: str, source: Table, control: str = "cubic") -> Table:
+        return {
+            "name": name, "count": max(1, round(count)), "source": source, "path": [way],
+            "tcp": {"name": control, "ecn": control == "dctcp"},
+            "return_path": ["up" if way == "down" else "down"],
+        }  # fmt: skip
+
+    def bulk(name: str, count: float, way: str, control: str = "cubic") -> Table:
+        return tcp(name, count, way, {"name": "bulk", "start": start}, control)
+
+    def udp(name: str, way: str, bps: float, packet: int) -> Table:
+        source = {"name": "cbr", "rate": f"{round(bps)}bit", "packet": f"{packet}B", "jitter": 0.1}
+        return {"name": name, "source": source, "path": [way]}
+
+    def web(users: float) -> Table:
+        source = {"name": "transfers", "size": "lomax(mean=50kB, shape=1.5)",
+                  "gap": "exponential(500ms)", "start": start}  # fmt: skip
+        return tcp("web", 6 * users, "down", source)
+
+    call = [udp("hear", "down", 80e3, 200), udp("speak", "up", 80e3, 200)]
+    if line.traffic == "home":
+        return [
+            bulk("download", 3 * load, "down"),
+            bulk("upload", 2 * load, "up"),
+            web(load),
+            *call,
+        ]
+    if line.traffic == "office":
+        return [bulk("download", 10 * load, "down"), bulk("upload", 6 * load, "up"),
+                web(8 * load), *call]  # fmt: skip
+    control = "dctcp" if line.traffic == "datacentre" else "cubic"
+    probe = udp("probe", "up", min(80e3, line.up_bps / 100), 200)
+    probe["source"]["rate"] = f"{round(max(80e3, 100 * 1600 / lasts))}bit"
+    load_bps = line.up_bps * min(0.8, 0.4 * load)
+    source = {"name": "poisson", "size": "lomax(mean=50kB, shape=1.5)",
+              "load": f"{round(load_bps)}bit"}  # fmt: skip
+    return [bulk("bulk", 4 * load, "up", control), tcp("short", 8, "up", source, control), probe]

@@ -1,0 +1,166 @@
+"""`sojourn recommend`: the search, the answer, and that it holds where nothing was tuned."""
+
+import json
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+
+import sojourn as sj
+from conftest import Command
+from sojourn.recommendation import line, objective, search
+from sojourn.result.statistics import interval
+
+LINE = ("20mbit", "5mbit", "20ms..60ms", "home")
+
+
+@pytest.fixture(scope="module")
+def found() -> sj.Recommendation:
+    """Return the answer for a home line, from few disciplines and trials."""
+    return sj.recommend(*LINE, objective="calls", only="droptail,codel,pie,fq_codel", trials=10)
+
+
+def test_the_answer_beats_the_default_on_other_seeds_and_loads(found: sj.Recommendation) -> None:
+    """Seeds and loads that neither the search nor the final test has."""
+    asked = line.make(*LINE)
+    at = [(load, seed) for load in (0.6, 1.25) for seed in (301, 302, 303)]
+    used = [*line.LOADS.values(), *line.HELD_OUT.values()]
+    assert not {load for load, _ in at} & set(used)
+    ours = search.run(asked, found.qdisc, at)
+    theirs = search.run(asked, {"name": "droptail", "limit": "1000p"}, at, shaped=False)
+    gain = interval(
+        [objective.calls(b) - objective.calls(a) for a, b in zip(ours, theirs, strict=True)]
+    )
+    assert gain.low > 0
+    assert fmean(f["delay_s"] for f in ours) < fmean(f["delay_s"] for f in theirs)
+
+
+def test_the_answer_says_how_sure_it_is_and_when_it_is_wrong(found: sj.Recommendation) -> None:
+    """Gains with intervals; a grid of round-trip times beyond the range, and loads."""
+    assert found.gains["drop-tail today"].low > 0
+    assert {one["load"] for one in found.wins} == set(line.LOADS)
+    times = [one["rtt_s"] for one in found.wins]
+    assert (min(times), max(times)) == (0.01, 0.12)
+    assert found.frame()["trial"].n_unique() == 10
+    assert found.tried[0].cost <= found.tried[1].cost
+
+
+def test_the_same_seed_gives_the_same_answer(found: sj.Recommendation) -> None:
+    """The search is reproducible."""
+    again = sj.recommend(*LINE, objective="calls", only="droptail,codel,pie,fq_codel", trials=10)
+    assert again.summary() == found.summary()
+
+
+def test_the_commands_have_both_directions(found: sj.Recommendation) -> None:
+    """With a shaper at 95 %; `sojourn tc` reads them back."""
+    text = found.commands("wan0")
+    assert "htb rate 4750kbit" in text
+    assert "htb rate 19mbit" in text or "htb rate 19000kbit" in text
+    assert "mirred egress redirect dev ifb0" in text
+    shaped = [one for one in text.splitlines() if one.startswith("tc") and "ffff" not in one]
+    back = {one["dev"]: one for one in sj.tc.imported("\n".join(shaped))}
+    assert set(back) == {"wan0", "ifb0"}
+    assert back["wan0"]["qdisc"]["name"] == found.qdisc["name"]
+    assert found.links()["up"]["qdisc"] == found.qdisc
+    assert 'rate = "4750kbit"' in found.toml()
+
+
+def test_a_function_can_be_the_objective() -> None:
+    """Here only the use of the line counts."""
+    best = sj.recommend(*LINE, objective=lambda f: -f["use"], only="codel,red", trials=2)
+    assert best.objective == "custom"
+    assert best.qdisc["name"] in ("codel", "red")
+
+
+def test_objectives_prefer_less_delay_less_loss_and_more_use() -> None:
+    """Each formula of the docs; the table of formulas is complete."""
+    facts = {"delay_s": 0.02, "loss": 0.01, "transfer_s": 0.5, "use": 0.9, "jain": 0.9}
+    assert set(objective.FORMULAS) == set(objective.OBJECTIVES)
+    page = (Path(__file__).parent.parent / "docs/evaluate.md").read_text()
+    for name, cost in objective.OBJECTIVES.items():
+        assert cost({**facts, "delay_s": 0.01}) < cost(facts)
+        assert cost({**facts, "use": 0.95}) < cost(facts)
+        assert f"| `{name}` | {objective.FORMULAS[name]} |" in page
+    assert objective.fairness({**facts, "jain": 1.0}) < objective.fairness(facts)
+    assert objective.balance({**facts, "transfer_s": 0.4}) < objective.balance(facts)
+
+
+def test_linux_has_no_disciplines_without_a_qdisc() -> None:
+    """Nor those that need a tree of classes."""
+    names = search.candidates("linux")
+    assert {"codel", "fq_codel", "pie", "droptail"} <= set(names)
+    assert not {"wfq", "hred", "drr", "prio"} & set(names)
+    assert len(search.candidates(None)) > len(names)
+
+
+def test_traffic_can_be_a_scenario(tmp_path: Path) -> None:
+    """With links called up and down; numbers of endless flows follow the load."""
+    file = tmp_path / "own.toml"
+    file.write_text(
+        'duration = "10s"\n[links.up]\nrate = "1mbit"\n'
+        '[[flows]]\nname = "a"\ncount = 4\npath = ["up"]\n'
+    )
+    own = line.make("2mbit", "1mbit", "20ms", str(file))
+    tree = line.scenario(own, {"name": "codel"}, load=0.5, seed=3, shaped=True)
+    assert tree["flows"][0]["count"] == 2
+    assert tree["links"]["up"]["rate"] == "950000bit"
+    assert sj.simulate(tree).links["up"].departed_packets > 0
+
+
+@pytest.mark.parametrize("traffic", line.TRAFFICS)
+def test_every_traffic_runs_at_every_load(traffic: str) -> None:
+    """At rates from 1 Mbit/s up; the facts are numbers."""
+    asked = line.make("10mbit", "2mbit", "1ms..10ms", traffic)
+    for facts in search.run(asked, {"name": "codel"}, [(0.5, 1), (2.0, 1)]):
+        assert 0 < facts["use"] <= 1
+        assert 0 <= facts["loss"] < 1
+        assert facts["delay_s"] >= 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--down", "50", "--up", "10mbit"), '--down: "50" has no unit'),
+        (("--down", "50mbit", "--up", "0bit"), "--up: "),
+        (("--traffic", "hom"), '--traffic: unknown traffic "hom", did you mean "home"?'),
+        (("--for", "call"), '--for: unknown objective "call", did you mean "calls"?'),
+        (("--only", ","), "--only: no discipline is left"),
+        (("--only", "codle"), 'did you mean "codel"?'),
+        (("--rtt", "120ms..20ms"), "--rtt: "),
+        (("--rtt", "fast"), "--rtt: "),
+        (("--trials", "0"), "--trials: 0 is out of range"),
+        (("--traffic", "none.toml"), "none.toml"),
+        (("--buffer", "big"), "--buffer: "),
+    ],
+)
+def test_a_wrong_question_gets_one_line(
+    options: tuple[str, ...], message: str, sojourn: Command
+) -> None:
+    """With the option, the value and what is allowed."""
+    given = {"--down": "50mbit", "--up": "10mbit", "--rtt": "20ms"}
+    given |= dict(zip(options[::2], options[1::2], strict=True))
+    code, out, err = sojourn("recommend", *(word for pair in given.items() for word in pair))
+    assert (code, out) == (2, "")
+    assert message in err.splitlines()[-1]
+
+
+def test_the_command_prints_the_answer(sojourn: Command) -> None:
+    """Commands, TOML, table, how sure, when it would be wrong; or JSON."""
+    options = (
+        "--down",
+        "8mbit",
+        "--up",
+        "1mbit",
+        "--rtt",
+        "30ms",
+        "--only",
+        "codel",
+        "--trials",
+        "2",
+    )
+    code, out, _ = sojourn("recommend", *options)
+    assert code == 0
+    for text in ("tc qdisc replace dev eth0", "[links.up]", "how sure", "when it would be wrong"):
+        assert text in out
+    told = json.loads(sojourn("recommend", *options, "--json")[1])
+    assert told["qdisc"]["name"] == "codel"
