@@ -190,6 +190,7 @@ def test_export_of_a_scenario(run: Run, scenario: Path) -> None:
     assert out.splitlines() == [
         "# link up",
         "# loss: netem loses packets before the queue, sojourn after it",
+        "# netem emulates the path; leave it out on a real line (--no-netem)",
         "tc qdisc replace dev wan0 root handle 1: netem limit 10000 delay 10ms loss 1%",
         "tc qdisc replace dev wan0 parent 1:1 handle 2: htb default 1",
         "tc class replace dev wan0 parent 2: classid 2:1 htb rate 10mbit",
@@ -203,6 +204,18 @@ def test_export_of_a_scenario(run: Run, scenario: Path) -> None:
         "target": "20ms",
         "variant": "linux",
     }
+
+
+def test_export_for_a_real_line(run: Run, scenario: Path) -> None:
+    """It has its own delay and loss."""
+    code, out, _ = run("tc", "export", str(scenario), "--no-netem")
+    assert code == 0
+    assert out.splitlines() == [
+        "# link up",
+        "tc qdisc replace dev eth0 root handle 1: htb default 1",
+        "tc class replace dev eth0 parent 1: classid 1:1 htb rate 10mbit",
+        "tc qdisc replace dev eth0 parent 1:1 handle 10: fq_codel limit 500 target 20ms",
+    ]
 
 
 def test_export_names_what_linux_cannot_do(run: Run) -> None:

@@ -124,6 +124,7 @@ def export(
     *,
     dev: str | Sequence[str] = "eth0",
     rate: str | None = None,
+    netem: bool = True,
 ) -> str:
     """Return the commands that come nearest to a discipline, a link or a scenario.
 
@@ -134,7 +135,11 @@ def export(
     dev : str or list of str
         The device; for a scenario one for each link, or `LINK=DEV`.
     rate : str, optional
-        Rate of the link of a discipline, from which Linux's RED computes its idle time.
+        Rate of the link of a discipline, from which Linux's RED computes its idle time. No shaper
+        is written for it; for one, give a link.
+    netem : bool
+        Write delay and loss of a link as netem, to emulate it. False is for a real line, which has
+        its own.
 
     Returns
     -------
@@ -148,9 +153,9 @@ def export(
     """
     devices = [dev] if isinstance(dev, str) else list(dev)
     if isinstance(given, Scenario) or (isinstance(given, Mapping) and "links" in given):
-        return "\n".join(_scenario(given, devices))
+        return "\n".join(_scenario(given, devices, netem))
     if isinstance(given, Link) or (isinstance(given, Mapping) and "name" not in given):
-        return "\n".join(_link(_canonical({"link": plain(given)})["link"], devices[0]))
+        return "\n".join(_link(_canonical({"link": plain(given)})["link"], devices[0], netem))
     return "\n".join(_qdisc(translate(given, rate), devices[0], "root handle 1:"))
 
 
@@ -194,7 +199,9 @@ def _canonical(given: Table) -> Table:
     return found
 
 
-def _scenario(given: Scenario | Mapping[str, Any], devices: list[str]) -> list[str]:
+def _scenario(
+    given: Scenario | Mapping[str, Any], devices: list[str], netem: bool
+) -> list[str]:
     """Return the lines for every link of a scenario."""
     whole = canonical(given)["links"]
     named = dict(one.split("=", 1) for one in devices if "=" in one)
@@ -206,18 +213,20 @@ def _scenario(given: Scenario | Mapping[str, Any], devices: list[str]) -> list[s
     for i, (name, link) in enumerate(whole.items()):
         device = named.get(name) or next(rest, f"eth{i}")
         lines += ["", f"# link {name}"] if lines else [f"# link {name}"]
-        lines += _link(link, device)
+        lines += _link(link, device, netem)
     return lines
 
 
-def _link(link: Table, dev: str) -> list[str]:
+def _link(link: Table, dev: str, netem: bool) -> list[str]:
     """Return the lines for a canonical link: netem for delay and loss, htb for the rate."""
     lost = []
     if "trace" in link:
         lost.append("trace: Linux has no recorded rates or delays")
     words = "" if link["delay"] == "0s" else f" delay {link['delay']}"
     loss = link["loss"]
-    if isinstance(loss, dict):
+    if not netem:
+        words = ""
+    elif isinstance(loss, dict):
         words += " loss gemodel " + " ".join(
             _percent(loss[key]) for key in ("p", "r", "1-h", "1-k")
         )
@@ -227,6 +236,7 @@ def _link(link: Table, dev: str) -> list[str]:
     if words:
         if loss:
             lost.append("loss: netem loses packets before the queue, sojourn after it")
+        lines.append("# netem emulates the path; leave it out on a real line (--no-netem)")
         head = f"tc qdisc replace dev {dev} {place} handle {major}:"
         lines.append(f"{head} netem limit {IN_FLIGHT}{words}")
         place, major = f"parent {major}:1", major + 1

@@ -101,7 +101,13 @@ def export(
         list[str] | None,
         typer.Option(metavar="DEV", help="device, or LINK=DEV; may be repeated (default eth0)"),
     ] = None,
-    rate: Annotated[str | None, typer.Option(help="rate of the link of a discipline")] = None,
+    rate: Annotated[
+        str | None,
+        typer.Option(help="rate for which a discipline computes defaults; no shaper is written"),
+    ] = None,
+    netem: Annotated[
+        bool, typer.Option(help="write delay and loss as netem; without it, for a real line")
+    ] = True,
     strict: Annotated[bool, typer.Option("--strict", help="refuse what Linux cannot do")] = False,
 ) -> None:
     """Write tc commands that come nearest to a scenario or a discipline.
@@ -120,7 +126,7 @@ def export(
 
         tree = load_tree(Path(given))
         try:
-            text = tc.export(tree, dev=devices)
+            text = tc.export(tree, dev=devices, netem=netem)
         except InputError as error:
             raise InputError(f"{given}: {error}") from None
     else:
