@@ -62,8 +62,10 @@ def overview() -> str:
     lines = [
         "# Papers",
         "",
-        "Reproduction of five papers: their figures, and a verdict on every claim. The rule for",
-        "each verdict was fixed before the runs. A claim has n parts, of which k hold:",
+        "Reproduction of five papers: their figures, and a verdict on every claim by a rule that the",
+        "page of the paper states. Unless the rule says otherwise, a number holds if it is within 20 %",
+        "of the paper's, and an order if the 95 % interval of the paired difference excludes 0. A",
+        "claim has n parts, of which k hold:",
         "",
         "- **holds**: all do.",
         "- **holds but for ... (k of n)**: at least half do.",
@@ -74,12 +76,13 @@ def overview() -> str:
         "",
         "The table counts claims by verdict.",
         "",
-        "`make papers-full` writes these pages, `sojourn paper run ID` makes one of them.",
+        "`sojourn paper run ID --quick --out DIR` repeats a paper with few runs in about a minute,",
+        "`--full` with those of its page. `make papers-full` writes all pages, in tens of minutes.",
         "`make papers-live` (`sojourn paper run ID --engine live`) repeats the testbeds of two",
         "papers on real packets, with the kernel's TCP and UDP, next to the same runs simulated.",
         "",
-        f"| paper | {' | '.join(KINDS)} | runs |",
-        "| --- |" + " --- |" * (len(KINDS) + 1),
+        f"| paper | ID | {' | '.join(KINDS)} | runs |",
+        "| --- | --- |" + " --- |" * (len(KINDS) + 1),
     ]
     for name, live in product(papers.ids(), (False, True)):
         folder = f"{name}-live" if live else name
@@ -89,7 +92,8 @@ def overview() -> str:
             verdicts = [kind(claim["verdict"]) for claim in tree["claims"]]
             counts = " | ".join(str(verdicts.count(v)) for v in KINDS)
             title = papers.find(name).title + (", on real packets" if live else "")
-            lines.append(f"| [{title}]({folder}/README.md) | {counts} | {tree['runs']} |")
+            link = f"[{title}]({folder}/README.md)"
+            lines.append(f"| {link} | {name} | {counts} | {tree['runs']} |")
     lines += ["", report.FOOT]
     return "\n".join(lines) + "\n"
 

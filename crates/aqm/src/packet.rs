@@ -35,7 +35,7 @@ impl Ecn {
 /// Fields may be added: end a literal with `..Packet::default()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
-    /// Time of arrival at the queue; set by the link.
+    /// Time of arrival at the queue. A link sets it; a direct caller of a discipline must.
     pub arrived: Time,
     /// Length on the wire in bytes.
     pub len: u32,

@@ -36,13 +36,6 @@ FEATURES = (
         "a clone of the repository and `make demo`; `make wheel` builds a wheel",
     ),
     Missing(
-        ("tc import", "tc export"),
-        "reading and writing tc command lines",
-        True,
-        "it comes with a comparison with the kernel's disciplines",
-        "the discipline written by hand: names and parameters are those of tc where tc has it",
-    ),
-    Missing(
         ("disciplines in Python", "python aqm", "custom aqm"),
         "a discipline, congestion control or source written in Python",
         True,

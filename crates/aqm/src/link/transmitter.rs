@@ -28,6 +28,32 @@ pub struct Backlog {
 /// A queue discipline. Packets are enqueued and dequeued; dropped packets leave through
 /// [`Context::drop`]. `None` from [`Qdisc::dequeue`] means that it is empty, or, for a discipline
 /// with a shaper, that it must wait until [`Qdisc::ready_at`].
+///
+/// A [`Link`](crate::Link) does this for you. With a transmitter of your own, set `arrived`, from
+/// which the time in the queue is measured, and take the dropped packets out of `lost`:
+///
+/// ```
+/// use rand_core::SeedableRng;
+/// use sojourn_aqm::aqm::codel::CoDel;
+/// use sojourn_aqm::{Algorithm, Context, Marks, Packet, Qdisc, Rate, Time};
+///
+/// let mut codel = CoDel::builder().build(Rate(10_000_000))?;
+/// let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+/// let (mut lost, mut marks) = (Vec::new(), Marks::default());
+///
+/// let now = Time::ZERO; // a packet arrives
+/// let packet = Packet { arrived: now, len: 1250, body: 7, ..Packet::default() };
+/// codel.enqueue(&mut Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks }, packet);
+///
+/// let now = Time(1_000_000); // the transmitter is free
+/// let sent =
+///     codel.dequeue(&mut Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks });
+/// assert_eq!(sent.map(|packet| packet.body), Some(7));
+/// for dropped in lost.drain(..) {
+///     println!("free the body {}", dropped.packet.body);
+/// }
+/// # Ok::<(), sojourn_aqm::Error>(())
+/// ```
 pub trait Qdisc {
     /// Enqueues or drops `packet`, whose arrival time is `context.now`.
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet);
