@@ -312,3 +312,19 @@ def test_the_ecn_field_that_leaves(sojourn: Command, tmp_path: Path) -> None:
     assert frame["marked"].sum() > 2
     same = ecn.zip_with(frame["marked"] == 0, pl.repeat(3, 400, dtype=pl.Int64, eager=True))
     assert frame["ecn_out"].equals(same)
+
+
+def test_headers_are_columns(sojourn: Command, tmp_path: Path) -> None:
+    """CAKE reads the DSCP, the hosts and the ACK numbers."""
+    rows = "".join(f"{i},{i},1,1000,{46 if i == 5 else 0},3,7,{i}\n" for i in range(6))
+    file = csv(tmp_path / "a.csv", "i,t_us,flow,size_B,dscp,sender,receiver,ack\n" + rows)
+    options = ["--rate", "1gbit", "--qdisc", "cake", "--set", "bandwidth=1mbit"]
+    out = tmp_path / "o.csv"
+    order = replayed(sojourn, out, file, *options).sort("t_deq_us")["i"].to_list()
+    assert order == [0, 5, 1, 2, 3, 4], "EF goes before the others"
+    filtered = replayed(sojourn, out, file, *options, "--set", "ack_filter=aggressive")
+    assert filtered["dropped"].sum() == 3, "later ACKs replace earlier ones"
+    csv(file, file.read_text().replace(",46,", ",64,"))
+    code, _, err = sojourn("replay", file, *options, "--out", out)
+    assert code == 2
+    assert 'row 6, column dscp: "64" is not a whole number from 0 to 63' in err

@@ -54,6 +54,7 @@ TYPES = {
     "list of numbers": "Sequence[float]",
     "list of size": "Sequence[str] | str",
     "number": "float",
+    "overhead": "int | str",
     "rate": "str",
     "size": "str",
     "threshold": "str",
@@ -115,6 +116,17 @@ def type_of(row: Spec) -> str:
     return found
 
 
+def declared(name: str, kind: str) -> list[str]:
+    """Return the declaration of a field, formatted as ruff does."""
+    line = f"    {name}: {kind} | None = None"
+    choices = re.fullmatch(r"Literal\[(.*)\]", kind)
+    if len(line) <= WIDTH or not choices:
+        return [line]
+    words = [f"            {word}," for word in choices[1].split(", ")]
+    parts = [f"    {name}: (", "        Literal[", *words, "        ]", "        | None"]
+    return [*parts, "    ) = None"]
+
+
 def fields(params: list[Spec]) -> list[str]:
     """Return the fields of a class with their docstrings."""
     lines: list[str] = []
@@ -124,7 +136,7 @@ def fields(params: list[Spec]) -> list[str]:
             value = f'field(default=None, name="{name}")'
             lines += ["", f"    {name}_: {type_of(row)} | None = {value}"]
         else:
-            lines += ["", f"    {name}: {type_of(row)} | None = None"]
+            lines += ["", *declared(name, type_of(row))]
         lines.append(structs.docstring(f"{sentence(row['about'])} {facts(row)}"))
     return lines
 

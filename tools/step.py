@@ -70,6 +70,7 @@ SETTINGS: dict[str, dict[str, str]] = {
     "wfq_red": RED,
     "fq_red": RED,
     "ewfq": {"limit": "500kB", "expected": "21", "rtt": "160ms"},
+    "cake": {"bandwidth": "19.9mbit"},
 }
 """Parameters besides the buffer size; disciplines that are not listed have their defaults."""
 
@@ -105,6 +106,7 @@ DRAWN: dict[str, tuple[Gauge, ...]] = {
     "af_qcn": (Gauge("fb", "Fb"),),
     "pie": (Gauge("p", "p"),),
     "ewfq": (Gauge("m_fair", "m_fair, kB", 1e-3),),
+    "cake": (Gauge("bulk_flows", "bulk queues"), Gauge("count", "largest count")),
     "pi2": (Gauge("p_prime", "p'"), Gauge("p", "p'^2")),
     "dualpi2": (Gauge("p_prime", "p'"), Gauge("p_c", "p_C")),
     "curvy_red": (Gauge("q_c", "Q_C, ms", 1e3), Gauge("s", "s")),

@@ -26,6 +26,7 @@ KINDS = {
     "rate": "str",
     "text": "str",
     "integer": "int",
+    "integer or name": "int | str",
     "flag": "bool",
     "list of names": "Sequence[str]",
     "table of links": "Mapping[str, Link | Mapping[str, Any]]",

@@ -74,6 +74,7 @@ def replay(
     timer_phase: str | None = None,
     xorshift32: int | None = None,
     htb_burst: str | None = None,
+    headers: npt.NDArray[np.int64] | None = None,
 ) -> dict[str, npt.NDArray[Any]]: ...
 
 if sys.platform == "linux":

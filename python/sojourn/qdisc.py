@@ -16,6 +16,7 @@ __all__ = [
     "Ared",
     "Avq",
     "Blue",
+    "Cake",
     "Choke",
     "CoDel",
     "Cobalt",
@@ -2315,6 +2316,92 @@ class FqCoDel(Qdisc, kw_only=True, frozen=True, tag="fq_codel"):
     """Linux: backlog up to which nothing is dropped; size of the largest frame. Bytes; default
     1514B; 1B to 1GB.
     """
+
+
+class Cake(Qdisc, kw_only=True, frozen=True, tag="cake"):
+    """Shaper, tins by DSCP, and fair queues for hosts and flows with COBALT in each.
+
+    Source: Hoeiland-Joergensen, Taht and Morton, LANMAN 2018; Linux sch_cake.
+    """
+
+    bandwidth: str | None = None
+    """Rate of the shaper; auto or unlimited for none. Rate or auto; default auto; 512bit to
+    1000000000gbit.
+    """
+
+    autorate_ingress: bool | None = None
+    """True to set the rate of the shaper to 15/16 of the rate at which packets arrive. Flag;
+    default false.
+    """
+
+    rtt: str | None = None
+    """Round-trip time of the paths, from which target and interval follow; or datacentre, lan,
+    metro, regional, internet, oceanic, satellite or interplanetary. Duration; default 100ms; 1us to
+    1000s.
+    """
+
+    tins: Literal["besteffort", "precedence", "diffserv3", "diffserv4", "diffserv8"] | None = None
+    """Classes of packets by DSCP. One of besteffort, precedence, diffserv3, diffserv4, diffserv8;
+    default diffserv3; also called diffserv.
+    """
+
+    isolation: (
+        Literal[
+            "flowblind",
+            "srchost",
+            "dsthost",
+            "hosts",
+            "flows",
+            "dual_srchost",
+            "dual_dsthost",
+            "triple_isolate",
+        ]
+        | None
+    ) = None
+    """Flows or hosts that have a queue each, and hosts that share a tin fairly. One of flowblind,
+    srchost, dsthost, hosts, flows, dual_srchost, dual_dsthost, triple_isolate; default
+    triple_isolate; also called flow_mode.
+    """
+
+    overhead: int | str | None = None
+    """Bytes that the link adds to a packet without its link header, -64 to 256, and its framing:
+    raw for the length as it is, a number, or words of tc like "docsis", "ethernet ether-vlan" or
+    "overhead 18 mpu 64 noatm". Overhead; default raw.
+    """
+
+    header: str | None = None
+    """Link header within the length of a packet; an overhead takes its place. Bytes; default 0B; 0B
+    to 256B.
+    """
+
+    mtu: str | None = None
+    """Largest packet with its link header. Bytes; default 1514B; 576B to 1MB."""
+
+    ingress: bool | None = None
+    """True to count dropped packets as sent, for a shaper behind the link. Flag; default false."""
+
+    ack_filter: Literal["off", "on", "aggressive"] | None = None
+    """Filter of acknowledgements: the default keeps all. One of off, on, aggressive; default off.
+    """
+
+    wash: bool | None = None
+    """True to clear the DSCP of packets after it was read. Flag; default false."""
+
+    split_gso: bool | None = None
+    """True to count a packet above mtu as the segments into which Linux would split it. Flag;
+    default false.
+    """
+
+    limit: str | None = None
+    """Size of the buffer; auto for four intervals at the rate of the shaper, at least 4 MiB. Size
+    or auto; default auto; 1p or more; also called memlimit, buffer, memory_limit.
+    """
+
+    memory: Literal["wire", "truesize"] | None = None
+    """Bytes that a packet counts against a limit in bytes. One of wire, truesize; default wire."""
+
+    ecn: bool | None = None
+    """True if ECN-capable packets are marked instead of dropped. Flag; default true."""
 
 
 class FqPie(Qdisc, kw_only=True, frozen=True, tag="fq_pie"):

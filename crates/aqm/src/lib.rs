@@ -91,7 +91,7 @@ pub(crate) use builder::setters;
 pub use context::{Context, DropReason, Dropped, Marks};
 pub use error::{Error, ErrorKind, Result};
 pub use link::{Link, LinkSpec, Opportunities};
-pub use packet::{Ecn, Packet};
+pub use packet::{Ecn, Packet, TcpFlags};
 pub use params::Setting;
 pub use qdisc::{Build, Builder, Qdisc};
 pub use random::Random;

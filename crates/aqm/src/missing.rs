@@ -39,13 +39,6 @@ impl Missing {
 /// Disciplines and class trees of Linux and of RFCs that are not in the registry.
 pub static DISCIPLINES: &[Missing] = &[
     Missing {
-        names: &["cake", "sch_cake"],
-        about: "CAKE: a shaper, fairness between hosts and flows, priority tins, an ACK filter",
-        planned: true,
-        why: "packets carry no host address, and no discipline here delays packets by itself",
-        instead: "fq_codel on a link of the shaped rate, or cobalt, which is CAKE's AQM",
-    },
-    Missing {
         names: &["fq", "sch_fq"],
         about: "tc's fq: a queue per flow that sends packets at their own times",
         planned: true,
@@ -56,8 +49,8 @@ pub static DISCIPLINES: &[Missing] = &[
         names: &["htb", "hfsc", "cbq", "tbf"],
         about: "a shaper, or a tree of classes with rates of their own",
         planned: true,
-        why: "a link has one rate, and its discipline never waits while it has packets",
-        instead: "the rate of the link as the shaper, and drr, wfq or prio with by = \"class\"",
+        why: "a link has one rate, and of the disciplines only cake has a shaper",
+        instead: "the rate of the link or cake as shaper, and drr, wfq or prio by class",
     },
     Missing {
         names: &["ets"],
@@ -131,9 +124,9 @@ mod tests {
 
     #[test]
     fn the_refusal_says_what_it_is_and_what_to_use() {
-        let error = registry::find("CAKE").unwrap_err().to_string();
-        assert!(error.starts_with("\"CAKE\" (CAKE: a shaper, "), "{error}");
-        assert!(error.contains(") is not available yet; use fq_codel "), "{error}");
+        let error = registry::find("HTB").unwrap_err().to_string();
+        assert!(error.starts_with("\"HTB\" (a shaper, or a tree "), "{error}");
+        assert!(error.contains(") is not available yet; use the rate "), "{error}");
         let never = registry::find("netem").unwrap_err().to_string();
         assert!(never.contains("is not available; use the keys delay"), "{never}");
     }

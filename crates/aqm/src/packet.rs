@@ -29,6 +29,51 @@ impl Ecn {
     }
 }
 
+/// TCP header of a packet, as far as an ACK filter needs it; nothing for other packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TcpFlags(u8);
+
+impl TcpFlags {
+    /// A segment with an acknowledgement number that is not a SYN.
+    pub const ACK: TcpFlags = TcpFlags(1);
+    /// An ACK without payload, with no flags but ACK, ECE and CWR, and no options but padding,
+    /// timestamps, MD5 and SACK.
+    pub const PURE: TcpFlags = TcpFlags(2);
+    /// ECN echo.
+    pub const ECE: TcpFlags = TcpFlags(4);
+    /// Congestion window reduced.
+    pub const CWR: TcpFlags = TcpFlags(8);
+    /// It has SACK blocks.
+    pub const SACK: TcpFlags = TcpFlags(16);
+    /// Its first SACK block is a duplicate (RFC 2883).
+    pub const DSACK: TcpFlags = TcpFlags(32);
+    /// It has as many SACK blocks as its sender puts in a header, so that more may be unreported.
+    pub const SACK_FULL: TcpFlags = TcpFlags(64);
+
+    /// Returns the flags of both.
+    #[must_use]
+    pub const fn with(self, other: TcpFlags) -> TcpFlags {
+        TcpFlags(self.0 | other.0)
+    }
+
+    /// Returns the flags of both if `set`, else those of `self`.
+    #[must_use]
+    pub const fn with_if(self, set: bool, other: TcpFlags) -> TcpFlags {
+        if set { self.with(other) } else { self }
+    }
+
+    /// True if all flags of `other` are set.
+    pub const fn has(self, other: TcpFlags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Returns the flags that are set in both.
+    #[must_use]
+    pub const fn only(self, other: TcpFlags) -> TcpFlags {
+        TcpFlags(self.0 & other.0)
+    }
+}
+
 /// A packet as a discipline sees it. The owner finds the payload by `body`; descriptors of dropped
 /// packets are always returned to the owner.
 ///
@@ -45,11 +90,19 @@ pub struct Packet {
     pub hash: u32,
     /// Index by which the owner finds the rest of the packet.
     pub body: u32,
-    /// Traffic class, 0 if there is none.
+    /// Key of the host that sends the packet: equal for all packets of a host. 0 if not known.
+    pub source: u32,
+    /// Key of the host that receives the packet; 0 if not known.
+    pub destination: u32,
+    /// TCP acknowledgement number (RFC 9293 §3.1); meaningful with [`TcpFlags::ACK`].
+    pub ack: u32,
+    /// Traffic class, 0 if there is none. The DSCP, where a discipline reads one.
     pub class: u16,
     /// ECN field.
     pub ecn: Ecn,
+    /// TCP header.
+    pub tcp: TcpFlags,
 }
 
-// A descriptor and the two links of its list fit in 40 bytes, most of a cache line.
-const _: () = assert!(size_of::<Packet>() <= 32);
+// A descriptor and the two links of its list fit in 48 bytes, within a cache line.
+const _: () = assert!(size_of::<Packet>() <= 40);

@@ -30,6 +30,7 @@ use crate::error::{Error, Result};
 use crate::missing::{DISCIPLINES, Missing};
 use crate::params::{ParamRow, Params, Setting};
 use crate::qdisc::{Build, Env, Qdisc};
+use crate::sched::cake::Cake;
 use crate::sched::curvy_red::CurvyRed;
 use crate::sched::drop_tail::DropTail;
 use crate::sched::drr::Drr;
@@ -355,6 +356,10 @@ registry! {
         "DRR over hashed flows, new flows first, with CoDel in each",
         "on departure: the next flow, and CoDel's drops in it",
         "RFC 8290";
+    "cake" ["sch_cake"] => Cake, preset [],
+        "shaper, tins by DSCP, and fair queues for hosts and flows with COBALT in each",
+        "on departure: the next packet and COBALT's drops; on arrival: superfluous ACKs",
+        "Hoeiland-Joergensen, Taht and Morton, LANMAN 2018; Linux sch_cake";
     "fq_pie" ["fqpie"] => Fq<Pie>, preset [("ecn", "true")],
         "DRR over hashed flows, new flows first, with PIE in each",
         "on departure: the next flow; on arrival: PIE's drop probability in the flow",

@@ -63,7 +63,7 @@ impl Bench {
 
     pub fn put_flow(&mut self, flow: u32, body: u32, len: u32) -> Vec<u32> {
         let (arrived, ecn) = (self.now, self.ecn);
-        let packet = Packet { arrived, len, flow, hash: flow, body, class: 0, ecn };
+        let packet = Packet { arrived, len, flow, hash: flow, body, ecn, ..Packet::default() };
         self.with(|q, context| q.enqueue(context, packet)).1
     }
 

@@ -158,8 +158,11 @@ impl Direction {
         };
         let body = std::mem::replace(&mut self.next_buffer, spare);
         self.advance(now);
-        let ip::Header { ecn, class, hash } = header;
-        let packet = Packet { arrived: now, len, flow: hash, hash, body, class, ecn };
+        let ip::Header { ecn, class, hash, hosts: [source, destination], segment } = header;
+        let ip::Segment { ack, tcp } = segment;
+        let (arrived, flow) = (now, hash);
+        let packet =
+            Packet { arrived, len, flow, hash, body, source, destination, ack, class, ecn, tcp };
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.push(packet);
         }

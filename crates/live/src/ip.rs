@@ -4,9 +4,9 @@
 //! in Linux, flows are identified by addresses, protocol and ports, or without ports where there
 //! are none (ICMP, fragments).
 
-use sojourn_aqm::Ecn;
 use sojourn_aqm::cast;
 use sojourn_aqm::random::mix;
+use sojourn_aqm::{Ecn, TcpFlags};
 
 /// Fields of an IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,19 @@ pub struct Header {
     pub class: u16,
     /// Flow hash.
     pub hash: u32,
+    /// Keys of the source and the destination address.
+    pub hosts: [u32; 2],
+    /// TCP header.
+    pub segment: Segment,
+}
+
+/// Acknowledgement in a TCP header; empty for other packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// Acknowledgement number.
+    pub ack: u32,
+    /// Properties that an ACK filter reads.
+    pub tcp: TcpFlags,
 }
 
 /// Reason why bytes are not a valid IP packet.
@@ -65,9 +78,9 @@ fn read_v4(packet: &[u8], salt: u64) -> Result<Header, Malformed> {
         return Err(Malformed::Length);
     }
     let fragment = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x3fff != 0;
-    let ports = if fragment { 0 } else { ports(fixed[9], &packet[header..total]) };
-    let hash = hash(salt, fixed[9], &packet[12..20], ports);
-    Ok(Header { ecn: Ecn::from_bits(fixed[1]), class: u16::from(fixed[1] >> 2), hash })
+    let protocol = (fixed[9], fragment);
+    let hosts = [&packet[12..16], &packet[16..20]];
+    Ok(Header::of(fixed[1], salt, protocol, hosts, &packet[header..total]))
 }
 
 fn read_v6(packet: &[u8], salt: u64) -> Result<Header, Malformed> {
@@ -96,10 +109,31 @@ fn read_v6(packet: &[u8], salt: u64) -> Result<Header, Malformed> {
             break; // what follows may be any part of the payload
         }
     }
-    let ports = if fragment { 0 } else { ports(protocol, rest) };
     let traffic = fixed[0] << 4 | fixed[1] >> 4;
-    let hash = hash(salt, protocol, &packet[8..40], ports);
-    Ok(Header { ecn: Ecn::from_bits(traffic), class: u16::from(traffic >> 2), hash })
+    let hosts = [&packet[8..24], &packet[24..40]];
+    Ok(Header::of(traffic, salt, (protocol, fragment), hosts, rest))
+}
+
+impl Header {
+    /// Header of a packet with the traffic class octet `traffic`, a protocol, true if it is a
+    /// fragment, the addresses of its hosts, and what follows the IP header.
+    fn of(
+        traffic: u8,
+        salt: u64,
+        (protocol, fragment): (u8, bool),
+        hosts: [&[u8]; 2],
+        payload: &[u8],
+    ) -> Header {
+        let ports = if fragment { 0 } else { ports(protocol, payload) };
+        let segment = if protocol == TCP && !fragment { segment(payload) } else { None };
+        Header {
+            ecn: Ecn::from_bits(traffic),
+            class: u16::from(traffic >> 2),
+            hash: hash(salt, protocol, hosts, ports),
+            hosts: hosts.map(|address| cast::low32(fold(mix(salt), address))),
+            segment: segment.unwrap_or_default(),
+        }
+    }
 }
 
 /// Fields of an IPv4 packet between two hosts.
@@ -121,6 +155,8 @@ pub struct HostPacket {
     pub segment: Option<(u32, u32)>,
     /// True for a TCP SYN.
     pub opens: bool,
+    /// Acknowledgement of a TCP segment.
+    pub ack: Segment,
 }
 
 /// Parse an IPv4 packet between two hosts; None if it is not IPv4 or malformed.
@@ -139,7 +175,8 @@ pub fn between(packet: &[u8]) -> Option<HostPacket> {
     }
     let ports = ports(packet[9], inner);
     let (from, to) = (word(12)?, word(16)?);
-    Some(HostPacket { from, to, ports, len, ecn: header.ecn, payload, segment, opens })
+    let Header { ecn, segment: ack, .. } = header;
+    Some(HostPacket { from, to, ports, len, ecn, payload, segment, opens, ack })
 }
 
 /// Source and destination port, 0 if the protocol has none.
@@ -150,11 +187,68 @@ fn ports(protocol: u8, payload: &[u8]) -> u32 {
     }
 }
 
-/// Flow hash; `addresses` holds source and destination.
-fn hash(salt: u64, protocol: u8, addresses: &[u8], ports: u32) -> u32 {
+/// Flow hash of a packet between `hosts`.
+fn hash(salt: u64, protocol: u8, hosts: [&[u8]; 2], ports: u32) -> u32 {
     let start = mix(salt ^ (u64::from(protocol) << 32 | u64::from(ports)));
-    let word = |bytes: &[u8; 8]| u64::from_be_bytes(*bytes);
-    cast::low32(addresses.as_chunks().0.iter().fold(start, |h, bytes| mix(h ^ word(bytes))))
+    cast::low32(hosts.into_iter().fold(start, fold))
+}
+
+/// Mixes the bytes of an address, which has a multiple of 4 bytes, into a hash.
+fn fold(from: u64, address: &[u8]) -> u64 {
+    let word = |bytes: &[u8; 4]| u64::from(u32::from_be_bytes(*bytes));
+    address.as_chunks().0.iter().fold(from, |h, bytes| mix(h ^ word(bytes)))
+}
+
+/// Flags of the 13th and 14th byte of a TCP header, and of its reserved bits.
+const ECE: u16 = 0x40;
+const CWR: u16 = 0x80;
+const ACK: u16 = 0x10;
+const SYN: u16 = 0x02;
+
+/// Acknowledgement of the TCP segment `segment`; None if it has none, or is malformed.
+fn segment(segment: &[u8]) -> Option<Segment> {
+    let fixed: &[u8; 20] = segment.first_chunk()?;
+    let flags = u16::from_be_bytes([fixed[12], fixed[13]]) & 0x0fff;
+    if flags & (ACK | SYN) != ACK {
+        return None;
+    }
+    let header = usize::from(fixed[12] >> 4) * 4;
+    let known = segment.get(20..header).map(options)?;
+    let pure = flags & !(ECE | CWR) == ACK && segment.len() == header && known.is_some();
+    let ack = u32::from_be_bytes([fixed[8], fixed[9], fixed[10], fixed[11]]);
+    let (blocks, room) = known.unwrap_or_default();
+    let first = blocks.and_then(|blocks| blocks.first_chunk()).map(|n| u32::from_be_bytes(*n));
+    let duplicate = first.is_some_and(|first| first.wrapping_sub(ack).cast_signed() < 0);
+    let tcp = TcpFlags::ACK
+        .with_if(pure, TcpFlags::PURE)
+        .with_if(flags & ECE != 0, TcpFlags::ECE)
+        .with_if(flags & CWR != 0, TcpFlags::CWR)
+        .with_if(blocks.is_some(), TcpFlags::SACK)
+        .with_if(duplicate, TcpFlags::DSACK)
+        .with_if(blocks.is_some_and(|_| room < 8), TcpFlags::SACK_FULL);
+    Some(Segment { ack, tcp })
+}
+
+/// SACK blocks among TCP options, and the bytes of the largest header (40 bytes of options) that
+/// are left; None if there are options other than padding, timestamps, MD5 and SACK.
+fn options(mut rest: &[u8]) -> Option<(Option<&[u8]>, usize)> {
+    let (mut blocks, room) = (None, 40 - rest.len());
+    while let [kind, after @ ..] = rest {
+        match kind {
+            0 => break,
+            1 => rest = after,
+            5 | 8 | 19 => {
+                let length = usize::from(*after.first()?);
+                let (option, others) = rest.split_at_checked(length).filter(|_| length >= 2)?;
+                if *kind == 5 && length > 2 {
+                    blocks = Some(&option[2..]);
+                }
+                rest = others;
+            }
+            _ => return None,
+        }
+    }
+    Some((blocks, room))
 }
 
 /// Set CE in the header of `packet`, which [`read`] has accepted, and update the checksum.
@@ -274,6 +368,78 @@ mod tests {
         packet[3] = 36;
         packet.splice(20..20, [1, 1, 1, 0]);
         assert_eq!(read(&packet, 1).unwrap().hash, read(&v4(0, 1), 1).unwrap().hash);
+    }
+
+    #[test]
+    fn hosts_have_a_key_each() {
+        let hosts = |packet: &[u8]| read(packet, 7).unwrap().hosts;
+        let [from, to] = hosts(&v4(0, 1));
+        assert_ne!(from, to);
+        let mut answer = v4(9, 53);
+        answer.copy_within(12..16, 28); // the payload keeps the source
+        answer.copy_within(16..20, 12);
+        answer.copy_within(28..32, 16);
+        assert_eq!(hosts(&answer), [to, from]);
+        let [from, to] = hosts(&v6(0, 17, &[]));
+        assert_ne!(from, to);
+        assert_eq!(hosts(&v6(0, 6, &[])), [from, to], "whatever the protocol is");
+        assert_ne!(read(&v4(0, 1), 8).unwrap().hosts, hosts(&v4(0, 1)), "the key has a salt");
+    }
+
+    /// IPv4 packet with a TCP segment that acknowledges 1000.
+    fn tcp(flags: u8, options: &[u8], payload: usize) -> Vec<u8> {
+        let mut p = v4(0, 1);
+        p.truncate(20);
+        (p[3], p[9]) = ((40 + options.len() + payload) as u8, TCP);
+        p.extend([0, 1, 0, 2, 0, 0, 0, 5, 0, 0, 3, 232]);
+        p.extend([((5 + options.len() / 4) << 4) as u8, flags, 1, 0, 0, 0, 0, 0]);
+        p.extend(options);
+        p.resize(p.len() + payload, 0);
+        p
+    }
+
+    #[test]
+    fn acks_are_read_as_an_ack_filter_needs_them() {
+        let read = |packet: &[u8]| read(packet, 0).unwrap().segment;
+        let ack = |tcp| Segment { ack: 1000, tcp };
+        let pure = TcpFlags::ACK.with(TcpFlags::PURE);
+        assert_eq!(read(&tcp(0x10, &[], 0)), ack(pure));
+        assert_eq!(read(&tcp(0x50, &[], 0)), ack(pure.with(TcpFlags::ECE)));
+        assert_eq!(read(&tcp(0x90, &[], 0)), ack(pure.with(TcpFlags::CWR)));
+        // Payload, PSH, AE and unknown options need the packet itself.
+        assert_eq!(read(&tcp(0x10, &[], 4)), ack(TcpFlags::ACK));
+        assert_eq!(read(&tcp(0x18, &[], 0)), ack(TcpFlags::ACK));
+        let mut accurate = tcp(0x10, &[], 0);
+        accurate[32] |= 1;
+        assert_eq!(read(&accurate), ack(TcpFlags::ACK));
+        assert_eq!(read(&tcp(0x10, &[1, 1, 172, 2], 0)), ack(TcpFlags::ACK));
+        // A SYN, a reset without ACK, a fragment, and UDP have none.
+        for none in [tcp(0x12, &[], 0), tcp(0x04, &[], 0), v4(0, 1)] {
+            assert_eq!(read(&none), Segment::default());
+        }
+        let mut fragment = tcp(0x10, &[], 0);
+        fragment[6] = 0x20;
+        assert_eq!(read(&fragment), Segment::default());
+        let stamps: [u8; 12] = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+        assert_eq!(read(&tcp(0x10, &stamps, 0)), ack(pure));
+        let sack = |first: u8, blocks: u8| {
+            let mut options = [&stamps[..], &[1, 1, 5, 2 + 8 * blocks]].concat();
+            for _ in 0..blocks {
+                options.extend([0, 0, first, 0, 0, 0, first, 100]);
+            }
+            tcp(0x10, &options, 0)
+        };
+        let of = pure.with(TcpFlags::SACK);
+        assert_eq!(read(&sack(4, 1)), ack(of));
+        assert_eq!(read(&sack(3, 2)), ack(of.with(TcpFlags::DSACK)), "768 is acknowledged");
+        assert_eq!(read(&sack(4, 3)), ack(of.with(TcpFlags::SACK_FULL)));
+        // Lengths that point beyond the header.
+        for wrong in [&[8u8, 200, 0, 0][..], &[5, 0, 5, 1], &[1, 1, 1, 8]] {
+            assert!(!read(&tcp(0x10, wrong, 0)).tcp.has(TcpFlags::PURE), "{wrong:?}");
+        }
+        let mut short = tcp(0x10, &[], 0);
+        short[32] = 0xf0; // a header of 60 bytes in 20
+        assert_eq!(read(&short), Segment::default());
     }
 
     #[test]

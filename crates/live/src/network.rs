@@ -39,6 +39,8 @@ pub struct HostPair {
     pub ways: [Route; 2],
     /// Traffic class of their packets.
     pub class: u16,
+    /// Keys of the hosts at the two ends.
+    pub hosts: [u32; 2],
 }
 
 /// Configuration of a network.
@@ -249,7 +251,11 @@ impl Network {
         // Acks hash differently from data, as with swapped addresses and ports.
         let hash = if end == 0 { hash } else { !hash };
         let (len, class, ecn) = (len.into(), to.class, between.ecn);
-        let packet = Packet { arrived: now, len, flow, hash, body: place, class, ecn };
+        let (body, ip::Segment { ack, tcp }) = (place, between.ack);
+        let [source, destination] = [to.hosts[end], to.hosts[1 - end]];
+        let arrived = now;
+        let packet =
+            Packet { arrived, len, flow, hash, body, source, destination, ack, class, ecn, tcp };
         self.forward(now, packet);
     }
 

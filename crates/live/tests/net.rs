@@ -59,7 +59,7 @@ fn net(lines: Vec<TimedLink>, ways: [Route; 2]) -> Network {
 }
 
 fn sampled(lines: Vec<TimedLink>, ways: [Route; 2], sample: Option<Span>) -> Network {
-    let pair = HostPair { ways, class: 3 };
+    let pair = HostPair { ways, class: 3, hosts: [1, 2] };
     let pairs = vec![pair.clone(), pair];
     let (warm, end) = (Time(SECOND), Time(3 * SECOND));
     Network::new(NetworkConfig { lines, pairs, warm, end, sample, salt: 1 })

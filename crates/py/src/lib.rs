@@ -9,7 +9,7 @@ mod network;
 mod scenario;
 mod script;
 
-use numpy::{IntoPyArray, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
@@ -80,18 +80,30 @@ fn arrivals(
     flow: &PyReadonlyArray1<'_, u32>,
     size: &PyReadonlyArray1<'_, u32>,
     ecn: &PyReadonlyArray1<'_, u8>,
+    headers: Option<&PyReadonlyArray2<'_, i64>>,
 ) -> PyResult<Vec<Arrival>> {
     let (t_ns, flow) = (t_ns.as_array(), flow.as_array());
     let (size, ecn) = (size.as_array(), ecn.as_array());
-    if [flow.len(), size.len(), ecn.len()] != [t_ns.len(); 3] {
+    let headers = headers.map(|columns| columns.as_array());
+    let fit = headers.as_ref().is_none_or(|columns| columns.dim() == (4, t_ns.len()));
+    if [flow.len(), size.len(), ecn.len()] != [t_ns.len(); 3] || !fit {
         return Err(InputError::new_err("the columns differ in length"));
     }
+    let header = |i| headers.as_ref().map_or([0, 0, 0, -1], |h| [0, 1, 2, 3].map(|k| h[[k, i]]));
     t_ns.iter()
         .zip(flow.iter().zip(size.iter().zip(ecn.iter())))
-        .map(|(&t, (&flow, (&len, &ecn)))| {
+        .enumerate()
+        .map(|(i, (&t, (&flow, (&len, &ecn))))| {
             let at =
                 u64::try_from(t).map_err(|_| InputError::new_err("t_ns: a time is negative"))?;
-            Ok(Arrival { at: Time(at), flow, len, ecn: Ecn::from_bits(ecn) })
+            let ecn = Ecn::from_bits(ecn);
+            let [dscp, sender, receiver, ack] = header(i);
+            let out_of_range = |_| InputError::new_err("headers: a number is out of range");
+            let hosts = [sender, receiver].map(u32::try_from);
+            let hosts = [hosts[0].map_err(out_of_range)?, hosts[1].map_err(out_of_range)?];
+            let class = u16::try_from(dscp).map_err(out_of_range)?;
+            let ack = u32::try_from(ack).ok();
+            Ok(Arrival { at: Time(at), flow, len, ecn, class, hosts, ack })
         })
         .collect()
 }
@@ -221,11 +233,13 @@ mod _sojourn {
     /// Send recorded arrivals through one link; -1 stands for no time. `timer_phase` is the time of
     /// the first periodic update of the discipline (a duration with unit), None for one period
     /// after the first arrival. `xorshift32` is the seed of that generator, None for the usual
-    /// random numbers. `htb_burst` is the burst of a token bucket in place of the link. `progress`
-    /// is as for a simulation, with the fraction of arrivals processed.
+    /// random numbers. `htb_burst` is the burst of a token bucket in place of the link. `headers`
+    /// has four rows: DSCP, number of the sender, of the receiver, and acknowledgement number (-1
+    /// for none). `progress` is as for a simulation, with the fraction of arrivals processed.
     #[pyfunction]
     #[pyo3(signature = (t_ns, flow, size, ecn, qdisc_json, rate, follow_dropped, follow_marked,
-                        progress, timer_phase=None, xorshift32=None, htb_burst=None))]
+                        progress, timer_phase=None, xorshift32=None, htb_burst=None,
+                        headers=None))]
     #[expect(clippy::too_many_arguments, reason = "Python passes columns separately")]
     fn replay<'py>(
         py: Python<'py>,
@@ -241,6 +255,7 @@ mod _sojourn {
         timer_phase: Option<&str>,
         xorshift32: Option<u32>,
         htb_burst: Option<&str>,
+        headers: Option<PyReadonlyArray2<'py, i64>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let rate: Rate = rate.parse().map_err(|e: sojourn_aqm::Error| refused(e.at("rate")))?;
         let qdisc = serde_json::from_str(qdisc_json)
@@ -253,7 +268,7 @@ mod _sojourn {
             .map(str::parse::<Bytes>)
             .transpose()
             .map_err(|e| refused(e.at("htb_burst")))?;
-        let arrivals = arrivals(&t_ns, &flow, &size, &ecn)?;
+        let arrivals = arrivals(&t_ns, &flow, &size, &ecn, headers.as_ref())?;
         let follow: Option<Vec<Decision>> = follow_dropped.map(|dropped| {
             let marked = follow_marked.as_ref().map(|m| m.as_array());
             let marked = |i| marked.and_then(|m| m.get(i).copied()).unwrap_or(0) != 0;

@@ -83,7 +83,8 @@ fn host_pair(scenario: &Scenario, def: &FlowConfig, i: u64) -> HostPair {
     let [there, back] = def.route(i).clone();
     let lag = Span(rtt.0 - of_links.0);
     let there = Route { path: there, delay: Span::ZERO };
-    HostPair { ways: [there, Route { path: back, delay: lag }], class: def.class() }
+    let ways = [there, Route { path: back, delay: lag }];
+    HostPair { ways, class: def.class(), hosts: def.host_keys(i) }
 }
 
 /// Rows whose flows cross link `l` on their forward path.

@@ -340,7 +340,9 @@ def replay(
     arrivals: Annotated[
         Path,
         typer.Argument(
-            help="CSV with i,t_us,flow,size_B[,ecn], or t_ns in place of t_us", show_default=False
+            help="CSV with i,t_us,flow,size_B[,ecn,dscp,sender,receiver,ack], or t_ns in place of "
+            "t_us",
+            show_default=False,
         ),
     ],
     qdisc: Annotated[

@@ -2,7 +2,7 @@
 
 The input is a CSV file with the columns `i,t_us,flow,size_B[,ecn]` in time order; `t_ns` may stand
 in place of `t_us`. `ecn` is the ECN field of the IP header (0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE).
-Files may be gzipped.
+The columns `HEADERS` are optional as well. Files may be gzipped.
 """
 
 import gzip
@@ -38,6 +38,15 @@ WRITTEN = ("i", "t_us", "flow", "size_B", "dropped", "marked", "t_drop_us", "t_d
 """First columns of the output. `ecn_out` and the gauges of the discipline follow."""
 
 UINT32_MAX = 4_294_967_295
+
+HEADERS = {
+    "dscp": (0, 63),
+    "sender": (0, UINT32_MAX),
+    "receiver": (0, UINT32_MAX),
+    "ack": (-1, UINT32_MAX),
+}
+"""Optional columns with their ranges: the DSCP (class), numbers of the hosts, and the
+acknowledgement number of a TCP ACK without payload (-1 for other packets)."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +93,9 @@ def replay(
     Parameters
     ----------
     arrivals : str or Path
-        CSV file with the columns `i,t_us,flow,size_B[,ecn]`, or `t_ns` in place of `t_us`.
+        CSV file with the columns `i,t_us,flow,size_B[,ecn]`, or `t_ns` in place of `t_us`. Further
+        columns, for disciplines that read them: `dscp`, `sender` and `receiver` (numbers of the
+        hosts), `ack` (the acknowledgement number of a TCP ACK without payload, -1 for others).
     qdisc : mapping
         The discipline: its `name` and parameters.
     rate : str
@@ -118,7 +129,7 @@ def replay(
         If a file cannot be read, or a value is invalid.
     """
     arrivals = Path(arrivals)
-    table = read_table(arrivals, ("i", "flow", "size_B"), ("t_us", "t_ns", "ecn"))
+    table = read_table(arrivals, ("i", "flow", "size_B"), ("t_us", "t_ns", "ecn", *HEADERS))
     i = numbers(arrivals, table, "i", -(2.0**53), 2.0**53)
     clock, t_ns = _times(arrivals, table)
     flow = numbers(arrivals, table, "flow", 0, UINT32_MAX)
@@ -149,6 +160,7 @@ def replay(
                 timer_phase,
                 seed,
                 htb_burst,
+                _headers(arrivals, table),
             )
     except InputError as error:
         path, _, rest = str(error).partition(": ")
@@ -190,6 +202,20 @@ def write(replayed: Replayed, path: str | Path) -> None:
                 file.write(frame.write_csv().encode())
         else:
             frame.write_csv(part)
+
+
+def _headers(path: Path, table: "pl.DataFrame") -> Array | None:
+    """Return the columns `HEADERS` as rows of an array; None if the file has none of them."""
+    if not any(name in table.columns for name in HEADERS):
+        return None
+    absent = {"ack": -1}
+    rows = [
+        numbers(path, table, name, *limits)
+        if name in table.columns
+        else np.full(table.height, absent.get(name, 0))
+        for name, limits in HEADERS.items()
+    ]
+    return np.array(rows).astype(np.int64)
 
 
 def _times(path: Path, table: "pl.DataFrame") -> tuple[str, Array]:

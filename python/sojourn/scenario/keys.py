@@ -89,8 +89,23 @@ class Flow(Table, kw_only=True, frozen=True):
     """
 
     class_: int | None = field(default=None, name="class")
-    """Traffic class of the packets, used by disciplines that separate classes. Integer; 0 to 65535;
-    default 0.
+    """Traffic class of the packets, used by disciplines that separate classes. It is the DSCP for
+    cake. Integer; 0 to 65535; default 0.
+    """
+
+    dscp: int | str | None = None
+    """DSCP of the packets, 0 to 63, or one of the names CS0 to CS7, AF11 to AF43, EF, VA, LE:
+    another way to write class. Integer or name; if not given: that of class.
+    """
+
+    sender: str | None = None
+    """Host that sends the data, for disciplines that share a link among hosts. {i} stands for the
+    index of the flow in its group, from 0. Text; if not given: a host of its own for each flow.
+    """
+
+    receiver: str | None = None
+    """Host that receives the data, like sender. Text; if not given: a host of its own for each
+    flow.
     """
 
 

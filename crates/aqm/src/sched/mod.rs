@@ -1,5 +1,6 @@
 //! Schedulers: which queue sends next, and the disciplines made of them.
 
+pub mod cake;
 pub(crate) mod clocked;
 pub mod curvy_red;
 pub mod drop_tail;

@@ -4,6 +4,7 @@ use super::kinds::{self, CLASSES, KINDS};
 use super::table::{Arg, Becomes, Kind, Line, Unit, Word};
 use crate::error::{Error, Result};
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 /// Origin of a text.
@@ -69,6 +70,17 @@ impl Line {
             self.args[index] = Some(arg);
             return Ok(used);
         }
+        if let Unit::Words(known) = word.unit {
+            let arguments = known.iter().find(|(w, _)| *w == rest[0]).map_or(0, |(_, n)| *n);
+            let used = 1 + arguments;
+            let words = rest.get(..used).ok_or_else(|| Error::new("has no value").at(rest[0]))?;
+            let before = match self.args[index].take() {
+                Some(Arg::Text(before)) => before + " ",
+                _ => String::new(),
+            };
+            self.args[index] = Some(Arg::Text(before + &words.join(" ")));
+            return Ok(used);
+        }
         let values = &rest[taken..];
         let shown: Vec<&str>;
         let values = if form == Form::Shown {
@@ -125,6 +137,7 @@ pub fn words_of(kind: &'static Kind) -> Vec<&'static str> {
             Unit::Choice(choices) => {
                 names.extend(choices.iter().map(|(w, _)| *w).filter(|w| !w.is_empty()));
             }
+            Unit::Words(words) => names.extend(words.iter().map(|(w, _)| *w)),
             _ => names.push(word.name),
         }
     }
@@ -168,6 +181,7 @@ impl Word {
     fn is_called(&self, name: &str) -> bool {
         match self.unit {
             Unit::Choice(choices) => choices.iter().any(|(w, _)| *w == name && !w.is_empty()),
+            Unit::Words(words) => words.iter().any(|(w, _)| *w == name),
             _ => self.name == name || self.also.contains(&name),
         }
     }

@@ -62,9 +62,14 @@ fn text(kind: &str, word: &Word, arg: &Arg) -> Option<String> {
     let name = word.name;
     let value = match (word.unit, arg) {
         (Unit::Choice(_), Arg::Word(on)) => {
-            let off = on.is_empty() || on.starts_with("no");
+            // cake shows what is off as well, except ingress.
+            let off = match kind {
+                "cake" => on.is_empty() || *on == "egress",
+                _ => on.is_empty() || on.starts_with("no"),
+            };
             return (!off).then(|| (*on).to_string());
         }
+        (Unit::Words(_), Arg::Text(words)) => return Some(words.clone()),
         (Unit::Packets, Arg::Whole(n)) if name == "penalty_rate" => format!("{n}pps"),
         (Unit::Packets | Unit::Count, Arg::Whole(n)) => format!("{n}p"),
         (Unit::Integer, Arg::Whole(n)) if kind == "sfb" => {

@@ -48,6 +48,9 @@ pub enum Unit {
     Threshold,
     /// Any single word.
     Text,
+    /// Any of these words, in any number and order, each with that many arguments. The name of the
+    /// word is not written.
+    Words(&'static [(&'static str, usize)]),
     /// The first argument, and further ones as long as numbers follow.
     Several(&'static [Unit]),
 }
@@ -349,6 +352,7 @@ impl Word {
         match arg {
             Arg::Word("") => String::new(),
             Arg::Word(word) => format!(" {word}"),
+            Arg::Text(text) if matches!(self.unit, Unit::Words(_)) => format!(" {text}"),
             _ => format!(" {} {}", self.name, self.unit.write(arg)),
         }
     }
@@ -383,8 +387,17 @@ impl Unit {
     /// No argument, or one of another kind.
     pub fn read(self, words: &[&str]) -> Result<(Arg, usize)> {
         if let Unit::Choice(choices) = self {
-            let found = words.first().and_then(|w| choices.iter().find(|(c, _)| c == w));
-            return found.map(|(c, _)| (Arg::Word(c), 1)).ok_or_else(|| Error::new("is no choice"));
+            // `bandwidth unlimited` is one choice.
+            let said = |c: &&(&str, &str)| {
+                c.0.split(' ').count() <= words.len()
+                    && c.0.split(' ').zip(words).all(|(c, w)| c == *w)
+            };
+            let found = choices.iter().find(said);
+            let found = found.map(|(c, _)| (Arg::Word(c), c.split(' ').count()));
+            return found.ok_or_else(|| Error::new("is no choice"));
+        }
+        if let Unit::Words(_) = self {
+            return Ok((Arg::Text(words.join(" ")), words.len()));
         }
         let numeric = |w: &&&str| w.starts_with(|c: char| c.is_ascii_digit() || c == '.');
         if let Unit::Several(kinds) = self {
@@ -430,7 +443,7 @@ impl Unit {
                 Arg::Number(units::percent(word)?)
             }
             Unit::Threshold => Arg::Text(units::threshold(word)?),
-            Unit::Text | Unit::Choice(_) | Unit::Numbers | Unit::Several(_) => {
+            Unit::Text | Unit::Choice(_) | Unit::Numbers | Unit::Several(_) | Unit::Words(_) => {
                 Arg::Text(word.into())
             }
         })
@@ -457,6 +470,7 @@ impl Unit {
             Unit::Numbers => "integers",
             Unit::Threshold => "time or packets",
             Unit::Text => "text",
+            Unit::Words(_) => "words",
             Unit::Several(_) => "values",
         }
     }

@@ -51,7 +51,10 @@ pub fn value<'a>(made: &'a Built, name: &str) -> Option<&'a str> {
 
 /// Buffer size of a discipline; every discipline has one.
 pub fn limit(made: &Built) -> Size {
-    value(made, "limit").expect("a discipline has a limit").parse().unwrap()
+    match value(made, "limit").expect("a discipline has a limit") {
+        "auto" => Size::Packets(1_000_000_000_000),
+        given => given.parse().unwrap(),
+    }
 }
 
 /// Settings for many disciplines; those a discipline does not have are omitted.
@@ -72,6 +75,10 @@ const SHARED: &[&[(&str, &str)]] = &[
     &[("limit", "50p"), ("target", "1ms"), ("interval", "5ms"), ("ecn", "false")],
     &[("limit", "50p"), ("w_q", "0.5"), ("min_th", "2p"), ("max_th", "6p"), ("ecn", "true")],
     &[("limit", "50p"), ("w_q", "1"), ("min_th", "0B"), ("max_th", "6kB"), ("ecn", "false")],
+    // Shapers below and above the rate of the link.
+    &[("limit", "50p"), ("bandwidth", "7mbit"), ("rtt", "1ms"), ("overhead", "conservative")],
+    &[("limit", "64kB"), ("bandwidth", "6mbit"), ("ingress", "true"), ("ack_filter", "on")],
+    &[("limit", "50p"), ("bandwidth", "9mbit"), ("isolation", "flows"), ("rtt", "1us")],
     // The same for AQMs with an integral.
     &[
         ("limit", "50p"),
@@ -100,7 +107,9 @@ pub fn all(random: usize, seed: u64) -> Vec<Case> {
 fn of(entry: &'static QdiscEntry, random: usize, seed: u64) -> Vec<Case> {
     let rows = entry.params();
     let known = |name: &str| rows.iter().any(|row| answers(row, name));
-    let shared = SHARED.iter().map(|settings| {
+    let shaper = |settings: &&&[(&str, &str)]| settings.iter().any(|(k, _)| *k == "bandwidth");
+    let fitting = SHARED.iter().filter(|s| known("bandwidth") || !shaper(s));
+    let shared = fitting.map(|settings| {
         let fit: Vec<_> = settings.iter().copied().filter(|(k, _)| known(k)).collect();
         Case::new(entry, &fit)
     });
@@ -127,7 +136,15 @@ fn of(entry: &'static QdiscEntry, random: usize, seed: u64) -> Vec<Case> {
 pub fn draw(rows: &[ParamRow], rng: &mut Pcg64Mcg) -> Vec<(String, String)> {
     let mut settings = Vec::new();
     for row in rows {
-        if row.name == "limit" || rng.next_u32().is_multiple_of(2) {
+        // A shaper that is much slower than the link would still be busy when a test ends; and
+        // what the kernel needs for a packet may exceed a buffer that holds it.
+        if row.name == "bandwidth" {
+            let rates = ["auto", "7mbit", "9mbit", "1gbit"];
+            let rate = rates[rng.next_u32() as usize % rates.len()];
+            settings.push((row.name.to_string(), rate.to_string()));
+        } else if matches!(row.name, "memory" | "autorate_ingress") {
+            continue;
+        } else if row.name == "limit" || rng.next_u32().is_multiple_of(2) {
             settings.extend(one(row, rng).map(|value| (row.name.to_string(), value)));
         }
     }

@@ -123,6 +123,7 @@ fn traces_differ_only_by_random_numbers() {
         case("pi", &[("a", "0.0003"), ("b", "0.0002"), ("q_ref", "10p")]),
         case("rem", &[("gamma", "0.01")]),
         case("pie", &[]),
+        case("cake", &[("limit", "20p")]),
     ] {
         assert_ne!(flood(&case, 1), flood(&case, 2), "{case}");
         assert_eq!(flood(&case, 1), flood(&case, 1), "{case}");

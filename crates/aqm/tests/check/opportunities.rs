@@ -52,7 +52,7 @@ fn naive(case: &Case, lap: &[Span], arrivals: &[(Time, Packet)], end: Time) -> T
             }
             let next = || qdisc.dequeue(&mut context).map(|packet| (packet, packet.len + HEADER));
             let Some((packet, left)) = under_way.take().or_else(next) else {
-                idle = true;
+                idle = qdisc.backlog().packets == 0; // else a shaper delays them
                 break;
             };
             let goes = left.min(credit);

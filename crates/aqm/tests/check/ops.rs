@@ -6,7 +6,7 @@ use crate::ledger::{Event, Ledger};
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::registry::REGISTRY;
-use sojourn_aqm::{Ecn, Packet, Span};
+use sojourn_aqm::{Ecn, Packet, Span, TcpFlags};
 
 /// Lengths from one byte to more than most buffers hold.
 const LENS: [u32; 12] = [1, 40, 64, 100, 500, 999, 1000, 1500, 1501, 4000, 9000, 65_535];
@@ -34,7 +34,7 @@ fn wait(byte: u8) -> Span {
 
 /// Apply operations to `ledger`, two bytes each.
 pub fn apply(ledger: &mut Ledger, bytes: &[u8]) {
-    for pair in bytes.chunks_exact(2) {
+    for (n, pair) in (0..).zip(bytes.chunks_exact(2)) {
         let (op, arg) = (pair[0], pair[1]);
         match op % 8 {
             0..4 => {
@@ -43,7 +43,22 @@ pub fn apply(ledger: &mut Ledger, bytes: &[u8]) {
                 // One hash per flow, several flows per hash.
                 let hash = if flow > 8 { flow } else { flow / 2 };
                 let ecn = Ecn::from_bits(arg / 16);
-                ledger.put(Packet { len, flow, hash, ecn, ..Packet::default() });
+                // Three hosts, four classes, and short packets that are ACKs.
+                let (source, class) = (flow % 3, [0, 8, 46, 34][flow as usize % 4]);
+                let pure = TcpFlags::ACK.with(TcpFlags::PURE);
+                let tcp = TcpFlags::default().with_if(len < 100, pure);
+                let packet = Packet {
+                    len,
+                    flow,
+                    hash,
+                    ecn,
+                    source,
+                    class,
+                    ack: n,
+                    tcp,
+                    ..Packet::default()
+                };
+                ledger.put(packet);
             }
             4..7 => drop(ledger.get()),
             _ => ledger.wait(wait(arg)),

@@ -8,6 +8,7 @@
 )]
 
 mod blues;
+mod cake;
 mod dualpi2;
 mod fair;
 mod flows;
@@ -81,7 +82,8 @@ impl Pair {
                 self.body += 1;
                 let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::NotEct, Ecn::Ect1][flow as usize % 4];
                 let (arrived, body) = (self.now, self.body);
-                let packet = Packet { arrived, len, flow, hash: flow, body, class: 0, ecn };
+                let packet =
+                    Packet { arrived, len, flow, hash: flow, body, ecn, ..Packet::default() };
                 let mut model = Vec::new();
                 self.naive.enqueue(self.now.0, u, packet, &mut model);
                 let (_, lost) = naive::call(&mut *self.real, self.now, u, |q, context| {

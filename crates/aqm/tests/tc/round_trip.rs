@@ -42,6 +42,10 @@ fn random(unit: Unit, range: Option<(u64, u64)>, rng: &mut Pcg64Mcg) -> Option<A
         Unit::Bytes => Arg::Whole(whole.max(64)),
         Unit::Packets | Unit::Count | Unit::Integer | Unit::PlainBytes => Arg::Whole(whole),
         Unit::Threshold => Arg::Text(format!("{}p", whole % 1000 + 1)),
+        Unit::Words(words) => {
+            let (word, numbers) = words[cast::index(rng.next_u64() % words.len() as u64)];
+            Arg::Text(if numbers == 1 { format!("{word} {}", whole % 256) } else { word.into() })
+        }
         Unit::Nanos | Unit::Numbers | Unit::Text | Unit::Several(_) => return None,
     })
 }
@@ -180,6 +184,15 @@ fn worked_examples() {
             "pie(limit=1000p, alpha=0.25, beta=2, derandomise=true, dq_weight=0.125, packet=1514B)",
         ),
         ("sfq perturb 10 headdrop", "sfq(limit=127p, quantum=1514B, drop=head, perturb=10s)"),
+        (
+            "cake bandwidth 20mbit diffserv4 docsis ether-vlan ack-filter regional memlimit 4mb",
+            "cake(bandwidth=20mbit, tins=diffserv4, overhead=22 mpu 64, ack_filter=on, rtt=30ms, \
+             limit=4194304B, memory=truesize)",
+        ),
+        (
+            "cake autorate-ingress pppoe-ptm",
+            "cake(autorate_ingress=true, overhead=30 ptm, limit=auto, memory=truesize)",
+        ),
         ("prio bands 4", "prio(flows=4, limits=1000p, limit=4000p, drop=tail)"),
     ];
     for (line, ours) in cases {

@@ -46,7 +46,7 @@ fn check_network(bytes: &[u8]) {
     let mut third = (0..3).cycle();
     lossy.set_loss(Box::new(move || third.next() == Some(0)));
     let way = |path: &[usize]| Route { path: path.to_vec(), delay: Span::ms(3) };
-    let pair = HostPair { ways: [way(&[1, 0]), way(&[])], class: 0 };
+    let pair = HostPair { ways: [way(&[1, 0]), way(&[])], class: 0, hosts: [1, 2] };
     let (pairs, end) = (vec![pair.clone(), pair], Time::ZERO + Span::s(1000));
     let lines = vec![timed_link(), lossy];
     let mut net =

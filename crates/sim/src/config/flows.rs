@@ -3,6 +3,7 @@
 use super::links::LinkConfig;
 use crate::endpoint::tcp::{self, TcpParams};
 use crate::parsing::distribution::Distribution;
+use crate::parsing::dscp;
 use crate::parsing::keys;
 use crate::parsing::parse::{self, KeyReader, NamedParams};
 use crate::traffic::source::Source;
@@ -10,6 +11,7 @@ use serde_json::Value as Json;
 use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::Value;
+use sojourn_aqm::random::hash;
 use sojourn_aqm::units::Span;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,8 +39,11 @@ pub struct FlowConfig {
     pub(crate) written: [Vec<String>; 2],
     /// Round-trip propagation delay; None for that of the links.
     pub(crate) rtt: Option<Distribution<Span>>,
-    /// Traffic class of the packets.
+    /// Traffic class of the packets; their DSCP, where a discipline reads one.
     pub(crate) class: u16,
+    /// Names of the hosts that send and receive the data, as written; None for one of each per
+    /// flow.
+    pub(crate) hosts: [Option<String>; 2],
     /// Time at which the group joins, set by the scenario's changes; None for the start.
     pub(crate) joins: Option<Span>,
     /// Time at which the group leaves, set by the scenario's changes; None for never.
@@ -55,6 +60,7 @@ struct Own {
     tcp: Option<TcpParams>,
     rtt: Option<Distribution<Span>>,
     class: u16,
+    hosts: [Option<String>; 2],
 }
 
 impl Own {
@@ -75,9 +81,9 @@ impl Own {
         if let Source::Trace(trace) = &source {
             trace.validate(count, tcp.is_none()).map_err(|e| e.at("source"))?;
         }
-        let class = u16::try_from(fields.read_or_default::<u64>("class")?);
-        let class = class.expect("its range is that of u16");
-        Ok(Own { count, source, tcp, rtt: fields.read("rtt")?, class })
+        let class = class(fields)?;
+        let hosts = [host(fields, "sender")?, host(fields, "receiver")?];
+        Ok(Own { count, source, tcp, rtt: fields.read("rtt")?, class, hosts })
     }
 }
 
@@ -97,7 +103,7 @@ impl FlowConfig {
         hops_left: &mut u64,
     ) -> Result<FlowConfig> {
         let fields = KeyReader::new(json, &keys::FLOW)?;
-        let Own { count, source, tcp, rtt, class } = Own::parse(&fields)?;
+        let Own { count, source, tcp, rtt, class, hosts } = Own::parse(&fields)?;
         let path = names(fields.require("path")?).map_err(|e| e.at("path"))?;
         if path.is_empty() {
             return Err(Error::new("names no link").at("path"));
@@ -119,6 +125,7 @@ impl FlowConfig {
             written,
             rtt,
             class,
+            hosts,
             joins: None,
             leaves: None,
         };
@@ -184,6 +191,18 @@ impl FlowConfig {
         if self.count == 1 { self.name.clone() } else { format!("{}.{i}", self.name) }
     }
 
+    /// Keys of the hosts that send and receive the data of the `i`-th flow. Hosts of the same name
+    /// have the same key.
+    pub fn host_keys(&self, i: u64) -> [u32; 2] {
+        let own = ["sender", "receiver"].map(|end| format!("{}.{end}", self.flow_name(i)));
+        let name = |(given, own): (&Option<String>, String)| match given {
+            Some(given) => given.replace(NUMBER, &i.to_string()),
+            None => own,
+        };
+        let [sender, receiver] = own;
+        [name((&self.hosts[0], sender)), name((&self.hosts[1], receiver))].map(|n| hash(&n))
+    }
+
     /// True if the group is a session group.
     pub fn uses_sessions(&self) -> bool {
         match &self.source {
@@ -204,6 +223,29 @@ impl FlowConfig {
             _ => 0,
         }
     }
+}
+
+/// The traffic class, by its number or as a DSCP.
+fn class(fields: &KeyReader<'_>) -> Result<u16> {
+    let Some(json) = fields.get("dscp") else {
+        let class = u16::try_from(fields.read_or_default::<u64>("class")?);
+        return Ok(class.expect("its range is that of u16"));
+    };
+    if fields.get("class").is_some() {
+        let text = "sets the class of the packets, which is also given: leave one of them out";
+        return Err(Error::new(text).at("dscp"));
+    }
+    parse::to_setting(json).and_then(dscp::read).map_err(|e| e.at("dscp"))
+}
+
+/// The name of the host in `key`.
+fn host(fields: &KeyReader<'_>, key: &str) -> Result<Option<String>> {
+    let name = |json| {
+        let name = parse::text(json)?;
+        parse::check_name(&name.replace(NUMBER, "0"))?;
+        Ok(name.to_string())
+    };
+    fields.get(key).map(name).transpose().map_err(|e: Error| e.at(key))
 }
 
 /// Propagation delay of all links of `route`, there and back.

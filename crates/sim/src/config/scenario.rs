@@ -226,6 +226,11 @@ impl Scenario {
                     flow["rtt"] = rtt.write().into();
                 }
                 flow["class"] = f.class.into();
+                for (key, name) in ["sender", "receiver"].into_iter().zip(&f.hosts) {
+                    if let Some(name) = name {
+                        flow[key] = name.as_str().into();
+                    }
+                }
                 flow
             })
             .collect();
@@ -296,6 +301,31 @@ mod tests {
         let mut text = String::new();
         scenario.write_canonical(&mut text).unwrap();
         assert_eq!((scenario.links.len(), text), (2, scenario.canonical().to_string()));
+    }
+
+    #[test]
+    fn a_flow_has_a_code_point_and_hosts() {
+        let flow = |keys: &str| {
+            let json = GOOD.replace("\"count\": 2", &format!("\"count\": 2, {keys}"));
+            let parsed = Scenario::from_json(&json);
+            parsed.map(|s| {
+                let again = Scenario::from_json(&s.canonical().to_string()).unwrap();
+                assert_eq!(s.canonical(), again.canonical());
+                again.flows[0].clone()
+            })
+        };
+        assert_eq!(flow(r#""dscp": "EF""#).unwrap().class, 46);
+        assert_eq!(flow(r#""dscp": 8"#).unwrap().class, 8);
+        let error = |keys| flow(keys).unwrap_err().to_string();
+        assert!(error(r#""dscp": 64"#).starts_with("flows.ftp.dscp: 64 is out of range"));
+        assert!(error(r#""dscp": 8, "class": 8"#).starts_with("flows.ftp.dscp: sets the class"));
+        assert!(error(r#""sender": 8"#).starts_with("flows.ftp.sender: "));
+        let keys = |flow: &FlowConfig| [flow.host_keys(0), flow.host_keys(1)];
+        let [[a, b], [c, d]] = keys(&flow(r#""count": 2"#).unwrap());
+        assert!(a != b && a != c && b != d, "each flow has hosts of its own");
+        let home = flow(r#""sender": "server", "receiver": "pc-{i}""#).unwrap();
+        let [[a, b], [c, d]] = keys(&home);
+        assert!(a == c && b != d && a != b);
     }
 
     #[test]

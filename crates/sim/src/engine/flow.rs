@@ -39,6 +39,8 @@ pub struct Flow {
     pub class: u16,
     /// ECN field of ECN-capable packets: ECT(0) or ECT(1).
     pub ect: Ecn,
+    /// Keys of the hosts that send and receive the data.
+    pub hosts: [u32; 2],
     /// Round-trip propagation delay.
     pub rtt: Span,
     /// Part of `rtt` that the links do not account for; added to the delay of every ack.
@@ -144,6 +146,7 @@ impl Flow {
                 Some(tcp) if tcp.settings().ect1 => Ecn::Ect1,
                 _ => Ecn::Ect0,
             },
+            hosts: def.host_keys(i),
             rtt,
             extra_delay: Span(rtt.0 - of_links.0),
             acks_cross_links: tcp && !back.is_empty(),

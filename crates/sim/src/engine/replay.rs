@@ -13,7 +13,7 @@ use sojourn_aqm::qdisc::{Env, Qdisc};
 use sojourn_aqm::random::Random;
 use sojourn_aqm::registry::Registry;
 use sojourn_aqm::units::{Bytes, Rate, Span, Time};
-use sojourn_aqm::{DropReason, Ecn, Link, LinkSpec, Packet};
+use sojourn_aqm::{DropReason, Ecn, Link, LinkSpec, Packet, TcpFlags};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -28,6 +28,23 @@ pub struct Arrival {
     pub len: u32,
     /// ECN field.
     pub ecn: Ecn,
+    /// Traffic class; the DSCP, where a discipline reads one.
+    pub class: u16,
+    /// Keys of the hosts that send and receive the packet.
+    pub hosts: [u32; 2],
+    /// Acknowledgement number, for a TCP ACK without payload.
+    pub ack: Option<u32>,
+}
+
+impl Arrival {
+    fn packet(&self, body: u32) -> Packet {
+        let Arrival { flow, len, ecn, class, hosts: [source, destination], ack, .. } = *self;
+        let pure = TcpFlags::ACK.with(TcpFlags::PURE);
+        let tcp = TcpFlags::default().with_if(ack.is_some(), pure);
+        let ack = ack.unwrap_or_default();
+        let arrived = self.at;
+        Packet { arrived, len, flow, hash: flow, body, source, destination, ack, class, ecn, tcp }
+    }
 }
 
 /// Decision of another implementation about a packet.
@@ -144,9 +161,7 @@ pub fn replay(
         signal.store(recorded.dropped || recorded.marked, Ordering::Relaxed);
         server.advance(a.at);
         impossible.store(false, Ordering::Relaxed);
-        let Arrival { flow, len, ecn, .. } = *a;
-        let body = cast::number(i);
-        server.push(a.at, Packet { len, flow, hash: flow, body, ecn, ..Packet::default() });
+        server.push(a.at, a.packet(cast::number(i)));
         if follow.is_some() {
             out.diverged.push(impossible.load(Ordering::Relaxed));
         }

@@ -15,7 +15,7 @@ use crate::engine::sessions::SessionGroup;
 use crate::output::outcome::Outcome;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::Time;
-use sojourn_aqm::{Ecn, Link, Packet};
+use sojourn_aqm::{Ecn, Link, Packet, TcpFlags};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -325,13 +325,26 @@ impl<'a> Simulation<'a> {
     fn send_direct(&mut self, f: usize, l: usize, now: Time) {
         let Simulation { flows, links, outbox, .. } = self;
         let (flow, link) = (&mut flows[f], &mut links[l]);
-        let Flow { hash, class, ect, .. } = *flow;
+        let Flow { hash, class, hosts: [source, destination], ect, .. } = *flow;
         self.work += outbox.segments.len();
         let mut last = None;
         for segment in &outbox.segments {
             let (len, ecn) = (segment.wire_bytes, if segment.ect { ect } else { Ecn::NotEct });
-            let flow_number = cast::place(f);
-            let packet = Packet { arrived: now, len, flow: flow_number, hash, body: 0, class, ecn };
+            let (arrived, flow_number, body) = (now, cast::place(f), 0);
+            let (ack, tcp) = (0, TcpFlags::default());
+            let packet = Packet {
+                arrived,
+                len,
+                flow: flow_number,
+                hash,
+                body,
+                source,
+                destination,
+                ack,
+                class,
+                ecn,
+                tcp,
+            };
             if let Some((at, ecn)) = link.send(now, packet) {
                 flow.receive_ahead(at, segment, ecn == Ecn::Ce, self.next_interruption);
                 last = Some(at);
@@ -348,7 +361,8 @@ impl<'a> Simulation<'a> {
         if let Some(l) = self.flows[f].direct_link {
             return self.send_direct(f, l as usize, now);
         }
-        let Flow { route, hash, class, ect, connection, .. } = self.flows[f];
+        let Flow { route, hash, class, hosts, ect, connection, .. } = self.flows[f];
+        let [source, destination] = hosts;
         let flow = cast::place(f);
         let [path, back] = &self.routes.all[route as usize];
         let (first, hops) = (path[0], [cast::place(path.len()), cast::place(back.len())]);
@@ -356,7 +370,9 @@ impl<'a> Simulation<'a> {
         let ticket = |load, len, ecn, bodies: &mut Slab<PacketState>| {
             let left = hops[usize::from(matches!(load, Payload::Ack(_)))];
             let body = bodies.insert(PacketState { flow, connection, left, payload: load });
-            Packet { arrived: now, len, flow, hash, body, class, ecn }
+            let (ack, tcp) = (0, TcpFlags::default());
+            let arrived = now;
+            Packet { arrived, len, flow, hash, body, source, destination, ack, class, ecn, tcp }
         };
         self.work += self.outbox.segments.len();
         // By index: nothing that a push does puts more into the outbox.
@@ -378,7 +394,10 @@ impl<'a> Simulation<'a> {
             // Acks hash differently from data, as the 5-tuple of the opposite direction does.
             let load = Payload::Ack(self.acks.insert(ack));
             let packet = ticket(load, ack.wire, Ecn::NotEct, &mut self.bodies);
-            self.push(back, now, Packet { hash: !hash, ..packet });
+            let (source, destination) = (destination, source);
+            let (number, tcp) = (cast::low32(ack.ack), ack.tcp_flags());
+            let packet = Packet { hash: !hash, source, destination, ack: number, tcp, ..packet };
+            self.push(back, now, packet);
         }
         self.outbox.acks.clear();
     }

@@ -327,10 +327,34 @@ pub static FLOW: Table = Table {
             "class",
             "integer",
             Is("0"),
-            "Traffic class of the packets, used by disciplines that separate classes.",
+            "Traffic class of the packets, used by disciplines that separate classes. It is the \
+             DSCP for cake.",
             "2",
         )
         .within("0", "65535"),
+        key(
+            "dscp",
+            "integer or name",
+            Means("that of class"),
+            "DSCP of the packets, 0 to 63, or one of the names CS0 to CS7, AF11 to AF43, EF, VA, \
+             LE: another way to write class.",
+            "\"EF\"",
+        ),
+        key(
+            "sender",
+            "text",
+            Means("a host of its own for each flow"),
+            "Host that sends the data, for disciplines that share a link among hosts. {i} stands \
+             for the index of the flow in its group, from 0.",
+            "\"server\"",
+        ),
+        key(
+            "receiver",
+            "text",
+            Means("a host of its own for each flow"),
+            "Host that receives the data, like sender.",
+            "\"laptop-{i}\"",
+        ),
     ],
 };
 

@@ -198,7 +198,16 @@ impl Plain {
             self.bodies.push(Body { flow: f, connection, hop: 0, load });
             let hash = if way == 1 { !hash } else { hash };
             let body = self.bodies.len() as u32 - 1;
-            let packet = Packet { arrived: self.now, len, flow: f as u32, hash, body, class, ecn };
+            let packet = Packet {
+                arrived: self.now,
+                len,
+                flow: f as u32,
+                hash,
+                body,
+                class,
+                ecn,
+                ..Packet::default()
+            };
             self.push(self.routes[f][way][0], packet);
         }
     }

@@ -1,116 +1,12 @@
 //! Qdiscs for which this library has no discipline, or had none when their table was written. A
 //! discipline of the name and with parameters of the names in `To` is used as soon as it exists.
 
-use super::super::table::Ours::{Harmless, Lost, To};
+use super::super::table::Ours::{Harmless, To};
 use super::super::table::{Becomes, Kind, Rules, Unit, Word};
 
 const fn flag(name: &'static str, words: &'static [(&'static str, &'static str)]) -> Word {
     Word::new(name, Unit::Choice(words), words[0].0, Harmless)
 }
-
-const fn to(word: Word, name: &'static str) -> Word {
-    Word { ours: To(name), ..word }
-}
-
-const GSO: &str = "packets here are never aggregated";
-
-/// `cake`.
-pub static CAKE: Kind = Kind {
-    name: "cake",
-    becomes: Becomes::Discipline("cake"),
-    words: &[
-        Word::new("bandwidth", Unit::Rate, "", To("rate")),
-        flag("unlimited", &[("unlimited", ""), ("autorate-ingress", "")]),
-        Word::new("rtt", Unit::Time, "100ms", To("rtt")),
-        flag(
-            "preset",
-            &[
-                ("internet", ""),
-                ("datacentre", ""),
-                ("lan", ""),
-                ("metro", ""),
-                ("regional", ""),
-                ("oceanic", ""),
-                ("satellite", ""),
-                ("interplanetary", ""),
-            ],
-        ),
-        to(
-            flag(
-                "besteffort",
-                &[
-                    ("diffserv3", "diffserv3"),
-                    ("besteffort", "besteffort"),
-                    ("diffserv4", "diffserv4"),
-                    ("diffserv8", "diffserv8"),
-                    ("precedence", "precedence"),
-                    ("diffserv-llt", "diffserv_llt"),
-                ],
-            ),
-            "tins",
-        ),
-        to(
-            flag(
-                "isolation",
-                &[
-                    ("triple-isolate", "triple"),
-                    ("flowblind", "blind"),
-                    ("srchost", "srchost"),
-                    ("dsthost", "dsthost"),
-                    ("hosts", "hosts"),
-                    ("flows", "flows"),
-                    ("dual-srchost", "dual_srchost"),
-                    ("dual-dsthost", "dual_dsthost"),
-                ],
-            ),
-            "flows",
-        ),
-        flag("nat", &[("nonat", ""), ("nat", "")]),
-        to(flag("wash", &[("nowash", "false"), ("wash", "true")]), "wash"),
-        to(
-            flag(
-                "ack-filter",
-                &[
-                    ("no-ack-filter", "off"),
-                    ("ack-filter", "on"),
-                    ("ack-filter-aggressive", "aggressive"),
-                ],
-            ),
-            "ack_filter",
-        ),
-        Word { ours: Lost(GSO), ..flag("split-gso", &[("split-gso", ""), ("no-split-gso", "")]) },
-        to(flag("ingress", &[("egress", "false"), ("ingress", "true")]), "ingress"),
-        Word::new("memlimit", Unit::Bytes, "0", To("memlimit")),
-        Word::new("fwmark", Unit::Text, "0", Harmless),
-        flag(
-            "framing",
-            &[
-                ("raw", ""),
-                ("conservative", ""),
-                ("docsis", ""),
-                ("ethernet", ""),
-                ("ether-vlan", ""),
-                ("via-ethernet", ""),
-                ("pppoa-vcmux", ""),
-                ("pppoa-llc", ""),
-                ("pppoe-vcmux", ""),
-                ("pppoe-llcsnap", ""),
-                ("ipoa-vcmux", ""),
-                ("ipoa-llcsnap", ""),
-                ("bridged-vcmux", ""),
-                ("bridged-llcsnap", ""),
-                ("pppoe-ptm", ""),
-                ("bridged-ptm", ""),
-            ],
-        ),
-        Word::new("overhead", Unit::Text, "", To("overhead")),
-        Word::new("mpu", Unit::Integer, "0", To("mpu")),
-        to(flag("atm", &[("noatm", "none"), ("atm", "atm"), ("ptm", "ptm")]), "framing"),
-    ],
-    fixed: &[],
-    rules: Rules::NONE,
-    differs: "",
-};
 
 /// `fq`: a queue per flow, with pacing.
 pub static FQ: Kind = Kind {

@@ -4,6 +4,7 @@
 //! [`KINDS`].
 
 pub mod absent;
+pub mod cake;
 pub mod codel;
 pub mod dualpi2;
 pub mod fifo;
@@ -33,7 +34,7 @@ pub static KINDS: &[&Kind] = &[
     &codel::FQ_CODEL,
     &pie::PIE,
     &pie::FQ_PIE,
-    &absent::CAKE,
+    &cake::CAKE,
     &dualpi2::DUALPI2,
     &absent::FQ,
     &absent::ETS,

@@ -55,6 +55,7 @@ pub use registry::{TCPS, TcpEntry};
 use crate::endpoint::cc::{self, ControlParams, Reno};
 use ns2::Ns2Sender;
 use rfc::RfcSender;
+use sojourn_aqm::TcpFlags;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::Time;
 
@@ -98,6 +99,19 @@ pub struct Ack {
     pub syn: bool,
     /// Size on the wire, bytes.
     pub wire: u32,
+}
+
+impl Ack {
+    /// Header of the packet that carries the ack, as an ACK filter sees it.
+    pub fn tcp_flags(&self) -> TcpFlags {
+        if self.syn {
+            return TcpFlags::default();
+        }
+        let blocks = usize::from(self.blocks);
+        let pure = TcpFlags::ACK.with(TcpFlags::PURE).with_if(self.ece, TcpFlags::ECE);
+        let full = blocks == self.sacks.len();
+        pure.with_if(blocks > 0, TcpFlags::SACK).with_if(full, TcpFlags::SACK_FULL)
+    }
 }
 
 // Copied once per packet, so kept small.

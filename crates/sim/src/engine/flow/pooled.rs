@@ -36,6 +36,9 @@ impl Flow {
             Flow::from_parts(def, group, i, of_links, seed, Time::NEVER, Endpoints::Tcp(ends));
         let hash = random::stream_key(seed, &format!("{key}.hash"));
         flow.hash = u32::from_le_bytes([hash[0], hash[1], hash[2], hash[3]]);
+        if request {
+            flow.hosts.reverse();
+        }
         let back = &def.routes[def.route_index(i)][usize::from(!request)];
         flow.acks_cross_links = !back.is_empty();
         flow.processes_early = back.is_empty();
