@@ -6,22 +6,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from validation.linux import codel, dualpi2, pie, sfq
+from validation.linux import cake, codel, dualpi2, pie, sfq
 from validation.linux.__main__ import page
 from validation.linux.compare import Case, compared
 
-CASES = [*dualpi2.CASES, *codel.CASES, *sfq.CASES, *pie.CASES]
+CASES = [*dualpi2.CASES, *cake.CASES, *codel.CASES, *sfq.CASES, *pie.CASES]
 
 PAGE = Path(__file__).parent.parent / "docs/validation-linux.md"
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_totals(case: Case) -> None:
-    """Drops within 0.5 %, marks within 2 %, and departures in step until the first difference."""
+    """Drops within 0.5 % and marks within 2 %, unless a case says other bounds, and why."""
     found = compared(case)
     (drops, ours_dropped), (marks, ours_marked) = found.totals
-    assert abs(ours_dropped - drops) <= 0.005 * drops
-    assert abs(ours_marked - marks) <= 0.02 * marks
+    assert abs(ours_dropped - drops) <= case.within[0] * drops
+    assert abs(ours_marked - marks) <= case.within[1] * marks
     assert found.prefix == len(found.dropped) or case.cause
 
 
@@ -33,6 +33,23 @@ def test_every_packet(case: Case) -> None:
     found = compared(case)
     assert len(found.differing) == 0
     assert found.latest_ns <= 500
+
+
+def test_cake_is_equal_until_random_numbers_decide() -> None:
+    """Packets before the first one whose fate depends on the kernel's generator."""
+    equal = {
+        "be_e12": 7392,
+        "be_l12": 7392,
+        "be_over": 2931,
+        "default_dscp": 2204,
+        "flowblind_hosts": 1648,
+        "srchost_hosts": 1409,
+    }
+    cases = {case.name: case for case in cake.CASES}
+    for name, packets in equal.items():
+        found = compared(cases[f"cake-{name}_10m"])
+        assert found.prefix >= packets, name
+        assert found.latest_ns <= 500, name
 
 
 def test_a_difference_would_be_seen() -> None:

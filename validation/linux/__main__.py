@@ -8,7 +8,7 @@ from validation.linux.compare import Compared, compared
 
 ROOT = Path(__file__).parent.parent.parent
 
-FAMILIES = ("dualpi2", "codel", "sfq", "pie")
+FAMILIES = ("dualpi2", "cake", "codel", "sfq", "pie")
 """Modules of this package, each with `TITLE`, `INTRO` and `CASES`."""
 
 HEAD = """# Validation against Linux

@@ -14,6 +14,16 @@ from validation.linux.recordings import DROPPED, MARKED, Recording, probabilitie
 
 
 @dataclass(frozen=True)
+class Header:
+    """Fields of the header of a flow's packets."""
+
+    dscp: int = 0
+    sender: int = 0
+    """Number of the host."""
+    receiver: int = 0
+
+
+@dataclass(frozen=True)
 class Case:
     """A recording and our discipline for it."""
 
@@ -32,15 +42,22 @@ class Case:
     """Time of the first periodic update."""
     frames: Sequence[int] = ()
     """Arrival times (ns) of frames that the recording does not list: ARP, 42 bytes."""
+    headers: Mapping[int, Header] = field(default_factory=dict)
+    """Headers by flow, that of `frames` under 0, for disciplines that read them."""
     monitored: str = ""
     """Our variable for the probability, if it was recorded."""
     follows: bool = False
     """True if the random numbers are chosen such that the recorded decisions are repeated."""
     cause: str = ""
     """Cause of the first difference that is left."""
+    within: tuple[float, float] = (0.005, 0.02)
+    """Largest differences of the totals of drops and marks, as shares."""
 
 
 ARP_BYTES = 42
+
+ACK_BYTES, ACK_STEP = 66, 2896
+"""Length of a TCP ACK, and the difference of the numbers of consecutive ones."""
 
 
 @dataclass(frozen=True)
@@ -121,13 +138,28 @@ def compared(case: Case, *, frames: bool = True) -> Compared:
         timer_phase=None if case.phase_ns is None else f"{case.phase_ns}ns",
         xorshift32=case.seed,
         htb_burst=case.htb_burst,
+        headers=_headers(case, *(column(v, 0, np.int64) for v in (theirs.flow, theirs.size))),
     )
     gauges = {k.removeprefix("gauge:"): v[listed] for k, v in out.items() if "gauge:" in k}
     return Compared(
         case=case,
         theirs=theirs,
         dropped=out["dropped"][listed],
-        marked=out["marked"][listed],
+        # A packet may be marked and then dropped, by BLUE of cake.
+        marked=(out["marked"] & ~out["dropped"].astype(bool))[listed],
         out_ns=out["t_deq_ns"][listed],
         gauges=gauges,
     )
+
+
+def _headers(case: Case, flow: Array, size: Array) -> Array | None:
+    """Return DSCP, sender, receiver and acknowledgement number (-1 for none) of each packet."""
+    if not case.headers:
+        return None
+    acks = size == ACK_BYTES
+    rows = np.zeros((4, len(flow)), dtype=np.int64)
+    for number, header in case.headers.items():
+        rows[:3, flow == number] = [[header.dscp], [header.sender], [header.receiver]]
+    rows[:3, acks] = [[0], [1], [1]]
+    rows[3] = np.where(acks, ACK_STEP * np.cumsum(acks), -1)
+    return rows
