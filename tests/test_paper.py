@@ -17,7 +17,7 @@ from sojourn.reproduction import claims, paper, report
 from sojourn.reproduction import run as reproduction_run
 from sojourn.reproduction.claims import Claim, Part
 from sojourn.scenario.load import to_json
-from sojourn.sweeps.runner import Made
+from sojourn.sweeps.runner import CampaignResult
 
 ROOT = Path(__file__).parent.parent
 HELD = Part("a", "b", "c", True)
@@ -198,8 +198,8 @@ def test_a_figure_runs_only_its_experiments_and_only_once(tmp_path: Path) -> Non
     first = reproduction_run.run(one, full=False, store=tmp_path / "runs", figures=["4.3"])
     again = reproduction_run.run(one, full=False, store=tmp_path / "runs", figures=["4.3"])
     # Two disciplines, three sizes: 3 seeds as chosen, and 2 with each of 8 settings.
-    assert first.made.made == len(first.made.rows) == 6 * (3 + 2 * 8)
-    assert again.made.made == 0
+    assert first.made.executed == len(first.made.rows) == 6 * (3 + 2 * 8)
+    assert again.made.executed == 0
     assert again.made.rows == first.made.rows
     assert [one.claim.id for one in again.claims] == ["004-C10", "004-C11"]
     report.write_report(again, tmp_path)
@@ -215,7 +215,7 @@ def test_prose_contains_the_measured_text() -> None:
     one = papers.find("codel-vs-drr")
     claim = Claim("004-C1", "", "", "", "")
     judged = claims.Judged(claim, [HELD, HELD])
-    outcome = paper.Outcome(one, False, {}, [], [judged], Made([], 0, 0, 0.0, ()))
+    outcome = paper.Outcome(one, False, {}, [], [judged], CampaignResult([], 0, 0, 0.0, ()))
     assert "CoDel's at 10 Mbit/s c to c (C1)" in report.filled(outcome)
 
 

@@ -49,7 +49,7 @@ def test_rows_keys_and_report(one: Paper, tmp_path: Path) -> None:
     """Live and simulated rows have different keys; a second call runs nothing."""
     store = tmp_path / "runs"
     outcome = reproduction_run.run(one, full=False, store=store, engine="live")
-    assert outcome.made.made == len(outcome.made.rows) == 2
+    assert outcome.made.executed == len(outcome.made.rows) == 2
     live, simulated = outcome.runs["testbed"], outcome.runs["testbed simulated"]
     assert live["engine"].unique().to_list() == [runner.live().name]
     assert simulated["engine"].unique().to_list() == [_sojourn.engine()]
@@ -63,7 +63,7 @@ def test_rows_keys_and_report(one: Paper, tmp_path: Path) -> None:
         assert row["warnings"] == len(row["warned"].split("; ")) * bool(row["warned"])
     assert "warned" not in simulated.columns
     again = reproduction_run.run(one, full=False, store=store, engine="live")
-    assert again.made.made == 0
+    assert again.made.executed == 0
     assert again.made.rows == outcome.made.rows
     assert [figure.number for figure in again.figures] == ["live", "13a", "13b", "13c", "13d"]
     # The order of losses needs more disciplines than RED and HRED.

@@ -17,7 +17,7 @@ import pytest
 from sojourn import InputError, StoreWarning
 from sojourn.sweeps.spec import make_sweep, run_sweep
 from sojourn.sweeps.store import ASIDE, FEW, LOOSE, Store
-from sojourn.sweeps.writer import Keeper
+from sojourn.sweeps.writer import RowWriter
 
 
 def row(i: int, value: float | None = 0.5) -> dict[str, object]:
@@ -203,11 +203,11 @@ def test_a_clock_that_is_set_back_changes_nothing(
     monkeypatch.setattr("time.time", back)
     monkeypatch.setattr("time.time_ns", lambda: int(back() * 1e9))
     few = make_sweep(tree, {"f.count": [1, 2]}, seeds=[1])
-    assert run_sweep(few, out=tmp_path / "back", jobs=2).made == 2
+    assert run_sweep(few, out=tmp_path / "back", jobs=2).executed == 2
     for path in (tmp_path / "back").iterdir():
         os.utime(path, (1.0, 1.0))
     rest = run_sweep(asked, out=tmp_path / "back", jobs=2)
-    assert rest.made == 2
+    assert rest.executed == 2
     assert rest.rows == whole.rows
     assert rest.wall_s >= 0
     assert Store(tmp_path / "back").rows().equals(Store(tmp_path / "whole").rows())
@@ -243,7 +243,7 @@ def test_temporary_files_of_a_killed_writer_are_removed(tmp_path: Path) -> None:
     run_sweep(SMALL_SWEEP, out=out)
     (out / ".hidden").write_text("mine")
     left = leave(out)
-    assert run_sweep(SMALL_SWEEP, out=out).made == 0
+    assert run_sweep(SMALL_SWEEP, out=out).executed == 0
     assert not any(path.exists() for path in left)
     assert (out / ".hidden").exists()
     assert Store(out).rows().height == 2
@@ -255,9 +255,9 @@ def test_a_second_writer_is_warned(tmp_path: Path) -> None:
     with Store(out).writing():
         left = leave(out)
         with pytest.warns(StoreWarning, match="out: another process of sojourn writes to this"):
-            assert run_sweep(SMALL_SWEEP, out=out).made == 2
+            assert run_sweep(SMALL_SWEEP, out=out).executed == 2
         assert all(path.exists() for path in left)
-    assert run_sweep(SMALL_SWEEP, out=out).made == 0
+    assert run_sweep(SMALL_SWEEP, out=out).executed == 0
     assert not any(path.exists() for path in left)
 
 
@@ -287,7 +287,7 @@ def test_a_folder_without_locks_is_still_written(
 
     monkeypatch.setattr("fcntl.flock", refuse)
     left = leave(tmp_path)
-    assert run_sweep(SMALL_SWEEP, out=tmp_path).made == 2
+    assert run_sweep(SMALL_SWEEP, out=tmp_path).executed == 2
     assert all(path.exists() for path in left)
 
 
@@ -295,5 +295,5 @@ def test_a_keeper_reports_errors(tmp_path: Path) -> None:
     """The error of an impossible folder is raised by `keep` or at the end of the block."""
     (tmp_path / "file").write_text("in the way")
     store = Store(tmp_path / "file")
-    with pytest.raises(InputError, match="file"), Keeper(store) as keeper:
-        keeper.keep(row(1))
+    with pytest.raises(InputError, match="file"), RowWriter(store) as keeper:
+        keeper.append(row(1))

@@ -160,12 +160,12 @@ def test_stored_runs_are_reused(tmp_path: Path) -> None:
     first = run_sweep(make_sweep(CASE, AXES, seeds=2), out=tmp_path)
     again = run_sweep(make_sweep(CASE, AXES, seeds=2), out=tmp_path)
     wider = run_sweep(make_sweep(CASE, AXES, seeds=3), out=tmp_path)
-    assert (first.made, again.made, wider.made) == (8, 0, 4)
+    assert (first.executed, again.made, wider.made) == (8, 0, 4)
     assert again.rows == first.rows
     assert wider.rows[:2] == first.rows[:2]
     # The same runs under another name are not made again either.
     other = {"law" if name == "qdisc" else name: axis for name, axis in AXES.items()}
-    assert run_sweep(make_sweep(CASE, other, seeds=2), out=tmp_path).made == 0
+    assert run_sweep(make_sweep(CASE, other, seeds=2), out=tmp_path).executed == 0
 
 
 def test_runs_of_another_engine_are_not_mixed_in(tmp_path: Path, capsys: Any) -> None:
@@ -176,7 +176,7 @@ def test_runs_of_another_engine_are_not_mixed_in(tmp_path: Path, capsys: Any) ->
         part.unlink()
     old = rows.with_columns(pl.lit("0.0.1+0").alias("engine"), pl.col("key").str.reverse())
     Store(tmp_path).put(old.to_dicts())
-    assert run_sweep(make_sweep(CASE, AXES), out=tmp_path).made == 4
+    assert run_sweep(make_sweep(CASE, AXES), out=tmp_path).executed == 4
     assert sj.results(tmp_path).height == 4
     assert "4 rows of other engines are left out" in capsys.readouterr().err
     assert sj.results(tmp_path, engine="0.0.1+0").height == 4

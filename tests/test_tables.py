@@ -24,7 +24,7 @@ from sojourn.reproduction.verdicts import print_verdicts
 from sojourn.result.statistics import half_width, separate
 from sojourn.scenario.load import load_tree
 from sojourn.scenario.overrides import apply
-from sojourn.sweeps.runner import Made
+from sojourn.sweeps.runner import CampaignResult
 
 WIDTHS = (60, 80, 100, 140)
 WIDE = 1000
@@ -155,7 +155,7 @@ def test_a_paper_and_a_link_split_no_word(
 ) -> None:
     """The table of claims, and the summary at the end of `sojourn link`."""
     one = papers.find("hred")
-    made = Made([], 0, 0, 0.0, ())
+    made = CampaignResult([], 0, 0, 0.0, ())
     outcome = paper.Outcome(one, False, {}, [], [Judged(claim, []) for claim in one.claims], made)
     link = dict.fromkeys(
         ("sent_bps", "utilisation", "sojourn_mean_s", "sojourn_p50_s", "sojourn_p99_s"), 0.0001234

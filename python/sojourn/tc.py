@@ -199,9 +199,7 @@ def _canonical(given: Table) -> Table:
     return found
 
 
-def _scenario(
-    given: Scenario | Mapping[str, Any], devices: list[str], netem: bool
-) -> list[str]:
+def _scenario(given: Scenario | Mapping[str, Any], devices: list[str], netem: bool) -> list[str]:
     """Return the lines for every link of a scenario."""
     whole = canonical(given)["links"]
     named = dict(one.split("=", 1) for one in devices if "=" in one)

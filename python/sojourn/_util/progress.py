@@ -63,7 +63,7 @@ class Meter:
             if self._bar is not None:
                 self._bar.stop()
 
-    def tell(self, run: int, share: float, packets: int) -> None:
+    def update(self, run: int, share: float, packets: int) -> None:
         """Record that `run` has reached `share` of its duration (0 to 1) with so many packets."""
         if not self._shown:
             return

@@ -76,7 +76,7 @@ def sweep_command(
             "sojourn": _sojourn.version(),
             "engine": _sojourn.engine(),
             "runs": len(rows),
-            "made": made.made,
+            "made": made.executed,
             "axes": list(asked.names),
             "table": _table(rows, axes_of(rows), list(USUAL)).to_dicts(),
         }
@@ -88,7 +88,7 @@ def sweep_command(
 
     _print(_table(rows, axes_of(rows), list(USUAL)), list(USUAL))
     console().print(
-        f"{made.made} of {counted(len(rows), 'run')} made, {amount(made.packets)} packets in "
+        f"{made.executed} of {counted(len(rows), 'run')} made, {amount(made.packets)} packets in "
         f"{made.wall_s:.1f} s; sojourn results {out} and sojourn plot {out} show more"
     )
 

@@ -156,7 +156,7 @@ def replay(
                 rate,
                 dropped,
                 marked,
-                lambda share, packets: meter.tell(0, share, packets),
+                lambda share, packets: meter.update(0, share, packets),
                 timer_phase,
                 seed,
                 htb_burst,

@@ -73,7 +73,7 @@ def simulate(
     with Meter([seconds(tree["duration"])], shown) as meter:
 
         def go_on(share: float, sent: int) -> bool | None:
-            meter.tell(0, share, sent)
+            meter.update(0, share, sent)
             return progress(share) if callable(progress) else None
 
         return Result(*parsed.simulate(go_on), command)
@@ -190,13 +190,13 @@ def run_each(
     def one(n: int) -> None:
         def go_on(share: float, sent: int) -> bool:
             packets[n] = sent
-            meter.tell(n, share, sent)
+            meter.update(n, share, sent)
             return not stop.is_set()
 
         measured = measure(n, Result(*scenarios[n].simulate(go_on), command))
         with telling:
             finished(n, measured)
-        meter.tell(n, 1.0, packets[n])
+        meter.update(n, 1.0, packets[n])
 
     def worker() -> None:
         try:

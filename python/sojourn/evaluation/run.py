@@ -266,7 +266,7 @@ def run(
     rows = arranged(made.rows)
     order = {label: n for n, label in enumerate(asked.qdiscs)}
     found = Evaluation(
-        rows, lines_of(rows, list(order)), asked.qdiscs, asked.rates, asked.quick, made.made,
+        rows, lines_of(rows, list(order)), asked.qdiscs, asked.rates, asked.quick, made.executed,
         made.wall_s,
     )  # fmt: skip
     if out is not None:

@@ -95,7 +95,7 @@ def emulate(
             while thread.is_alive():
                 thread.join(_LOOK_S)
                 share = min(1.0, traffic.now_ns / end_ns)
-                meter.tell(0, share, 0)
+                meter.update(0, share, 0)
                 if callable(progress) and progress(share) is False:
                     raise KeyboardInterrupt
         finally:

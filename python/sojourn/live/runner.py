@@ -24,7 +24,7 @@ from sojourn.live.signals import TO_COMMAND, held_back
 from sojourn.result.result import Result
 from sojourn.scenario.load import canonical
 from sojourn.sweeps import runner
-from sojourn.sweeps.runner import Engine, Made, Measure, Row, Run
+from sojourn.sweeps.runner import CampaignResult, Engine, Measure, Row, Run
 
 JOBS = 6
 """Default number of runs at once."""
@@ -72,7 +72,7 @@ def emulate_all(
     store: str | Path | None = None,
     jobs: int | None = None,
     progress: bool = False,
-) -> Made:
+) -> CampaignResult:
     """Run all `runs` that `store` does not have, on real packets.
 
     After an error or Ctrl-C, the finished runs are in the store.
@@ -90,7 +90,7 @@ def emulate_all(
 
     Returns
     -------
-    Made
+    CampaignResult
         A row of results per run.
 
     Raises

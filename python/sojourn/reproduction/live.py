@@ -19,7 +19,7 @@ from sojourn.reproduction import paper, side_by_side
 from sojourn.reproduction.claims import Claim, Judged, NoRunsError, Runs, judge
 from sojourn.reproduction.paper import Figure, Outcome, Paper, Played
 from sojourn.scenario.load import canonical
-from sojourn.sweeps.runner import Made, Run, campaign
+from sojourn.sweeps.runner import CampaignResult, Run, campaign
 
 _LATE = re.compile(r"more than [\d.]+ ms")
 """Lateness in a warning. The report has one text for all runs: the worst value is listed apart."""
@@ -100,7 +100,7 @@ def _can_be_shown(figure: Figure, runs: Runs) -> bool:
     return True
 
 
-def _numbers(runs: Sequence[Run], made: Made) -> dict[str, Any]:
+def _numbers(runs: Sequence[Run], made: CampaignResult) -> dict[str, Any]:
     """Return the kernel, the lengths of the runs, their lateness, and their warnings."""
     trees = [canonical(it.scenario) for it in runs]
     warned = [row["warned"] for row in made.rows if row["warnings"]]

@@ -29,7 +29,7 @@ from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
 from sojourn.reproduction.claims import Claim, Judged, Runs
 from sojourn.scenario.overrides import set_seed
-from sojourn.sweeps.runner import Labels, Made, Measure, Row, Run
+from sojourn.sweeps.runner import CampaignResult, Labels, Measure, Row, Run
 
 if TYPE_CHECKING:
     import polars as pl
@@ -212,7 +212,7 @@ class Outcome:
     runs: Runs
     figures: list[Figure]
     claims: list[Judged]
-    made: Made
+    made: CampaignResult
     engine: str = field(default_factory=_sojourn.engine)
     played: Played | None = None
 

@@ -226,7 +226,7 @@ def took(outcome: Outcome) -> str:
     """Return the number and the cost of the runs as text."""
     made = outcome.made
     return (
-        f"{made.made} of {len(made.rows)} runs made, {amount(made.packets)} packets "
+        f"{made.executed} of {len(made.rows)} runs made, {amount(made.packets)} packets "
         f"in {made.wall_s:.0f} s"
     )
 

@@ -15,7 +15,7 @@ from sojourn.result.statistics import interval, paired, percentile
 from sojourn.scenario.overrides import read_value, split_setting
 from sojourn.sweeps.compare import INDEX, load_comparison
 from sojourn.sweeps.rows import arranged, axes_of, ordered, row_of
-from sojourn.sweeps.runner import OWN
+from sojourn.sweeps.runner import RUN_COLUMNS
 from sojourn.sweeps.store import Store
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def column(rows: "pl.DataFrame", name: str) -> str:
     for known in (name, *(f"{name}{unit}" for unit in UNITS)):
         if known in rows.columns:
             return known
-    known_names = [one for one in rows.columns if one not in OWN]
+    known_names = [one for one in rows.columns if one not in RUN_COLUMNS]
     raise InputError(f"no column {shown(name)}{near(name, known_names)}")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sojourn.sweeps.columns import Standard
-from sojourn.sweeps.runner import OWN, key_of
+from sojourn.sweeps.runner import RUN_COLUMNS, key_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,7 +28,7 @@ def row_of(result: "Result", link: str, labels: Mapping[str, Any]) -> dict[str, 
     key = key_of(json.dumps(result.scenario), measure)
     own = (key, result.version, json.dumps([*labels]), json.dumps([*found]))
     seed = result.scenario["seed"]
-    return {**labels, **dict(zip(OWN, (*own, seed), strict=True)), **found}
+    return {**labels, **dict(zip(RUN_COLUMNS, (*own, seed), strict=True)), **found}
 
 
 def axes_of(rows: "pl.DataFrame") -> list[str]:
@@ -42,6 +42,6 @@ def axes_of(rows: "pl.DataFrame") -> list[str]:
 def ordered(found: "pl.DataFrame") -> "pl.DataFrame":
     """Return a frame with its columns in order: axes, seed, measured, engine, key, axes."""
     axes = axes_of(found)
-    rest = [name for name in found.columns if name not in axes and name not in OWN]
+    rest = [name for name in found.columns if name not in axes and name not in RUN_COLUMNS]
     columns = [*axes, "seed", *rest, "engine", "key", "axes"]
     return found.select(columns).sort(*axes, "seed", maintain_order=True)

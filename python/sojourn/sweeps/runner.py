@@ -1,4 +1,6 @@
-"""Campaigns: many runs, each measured when it completes, with a cache of finished runs.
+"""Execution of many runs (a campaign): those of a sweep, a paper or an evaluation.
+
+Each run is measured when it completes, and a store keeps the rows of finished runs.
 
 The cache key of a run is a hash of the canonical scenario (with its seed), the engine (version and
 hash of its sources) and the measure. Runs that the store already has are not repeated, so an
@@ -28,7 +30,7 @@ from sojourn.engines.simulate import run_each
 from sojourn.result.result import SCHEMA, Result
 from sojourn.scenario.load import Scenario, Table, parse
 from sojourn.sweeps.store import Store
-from sojourn.sweeps.writer import Keeper
+from sojourn.sweeps.writer import RowWriter
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,7 +44,7 @@ It must be defined at module level, so that other processes can import it. A cha
 outside sojourn that it calls does not change the cache key.
 """
 
-OWN = ("key", "engine", "axes", "measured", "seed")
+RUN_COLUMNS = ("key", "engine", "axes", "measured", "seed")
 """Columns of every row besides its labels (listed in `axes`) and measured columns (listed in
 `measured`; null if there was no value)."""
 
@@ -62,15 +64,15 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Made:
+class CampaignResult:
     """Result of a campaign: one row per run, in order, and its cost.
 
-    `made` runs were executed, the others were in the store. Their links sent `packets` packets in
-    `wall_s` seconds of wall-clock time. `damaged` lists parts of the store that could not be read.
+    `executed` runs were executed, the others were in the store. Their links sent `packets` packets
+    in `wall_s` seconds of wall-clock time. `damaged` lists parts of the store that are unreadable.
     """
 
     rows: list[Row]
-    made: int
+    executed: int
     packets: int
     wall_s: float
     damaged: tuple[str, ...]
@@ -80,7 +82,7 @@ class Made:
 class _Job:
     """Run to execute: its index, simulated duration and predicted wall-clock time."""
 
-    place: int
+    index: int
     scenario: ParsedScenario
     measure: Measure
     simulated_s: float
@@ -115,7 +117,7 @@ def campaign(
     jobs: int | None = None,
     progress: bool = False,
     engine: Engine | None = None,
-) -> Made:
+) -> CampaignResult:
     """Execute all runs that the store does not have.
 
     All scenarios are validated before the first run starts. An exception in one run, or Ctrl-C,
@@ -138,15 +140,18 @@ def campaign(
 
     Returns
     -------
-    Made
-        One row per run, in order: the labels, the columns `OWN`, and the measured columns.
+    CampaignResult
+        One row per run, in order: the labels, the columns `RUN_COLUMNS`, and the measured columns.
 
     Raises
     ------
     InputError
         If a scenario is invalid, or the store cannot be read or written.
+    ValueError
+        If `engine` is given without an executor.
     """
-    assert engine is None or executor is not None
+    if engine is not None and executor is None:
+        raise ValueError("an engine other than the simulator requires an executor")
     engine = engine or simulator()
     started = time.monotonic()
     _take_interrupts()
@@ -155,43 +160,45 @@ def campaign(
     keys = [key_of(text, run.measure, engine) for text, run in zip(texts, runs, strict=True)]
     trees = [json.loads(text) for text in texts]
     seeds = [tree["seed"] for tree in trees]
-    kept = store if isinstance(store, Store) or store is None else Store(store)
-    known = {} if kept is None else known_runs(kept.rows())
-    first = dict(zip(reversed(keys), reversed(range(len(keys))), strict=True))
-    asked = [
+    opened = store if isinstance(store, Store) or store is None else Store(store)
+    known = {} if opened is None else known_runs(opened.rows())
+    # Index of the first run with each key: equal runs are executed once.
+    first_index = dict(zip(reversed(keys), reversed(range(len(keys))), strict=True))
+    pending = [
         _job(i, parsed[i], trees[i], runs[i].measure, engine)
-        for key, i in first.items()
+        for key, i in first_index.items()
         if key not in known
     ]
     rows: list[Row] = []
 
-    def row(i: int, found: Mapping[str, Any]) -> Row:
+    def row(i: int, measured: Mapping[str, Any]) -> Row:
         labels = dict(runs[i].labels)
-        own = (keys[i], engine.name, json.dumps([*labels]), json.dumps([*found]), seeds[i])
-        return {**labels, **dict(zip(OWN, own, strict=True)), **found}
+        names = json.dumps([*labels]), json.dumps([*measured])
+        of_run = (keys[i], engine.name, *names, seeds[i])
+        return {**labels, **dict(zip(RUN_COLUMNS, of_run, strict=True)), **measured}
 
-    writing = kept.writing() if kept is not None and asked else nullcontext()
-    with writing, Keeper(kept) as keeper:
+    writing = opened.writing() if opened is not None and pending else nullcontext()
+    with writing, RowWriter(opened) as writer:
 
         def finished(i: int, found: Mapping[str, Any]) -> None:
             known[keys[i]] = [(dict(runs[i].labels), dict(found))]
-            keeper.keep(row(i, found))
+            writer.append(row(i, found))
 
         # The longest runs first, so that the cores finish at about the same time.
-        asked.sort(key=lambda job: (-job.predicted_s, job.place))
+        pending.sort(key=lambda job: (-job.predicted_s, job.index))
         if executor is None:
-            packets = _over_threads(asked, finished, jobs, progress)
+            packets = _over_threads(pending, finished, jobs, progress)
         else:
-            packets = _over_executor(asked, finished, executor, engine, progress)
+            packets = _over_executor(pending, finished, executor, engine, progress)
         for i, key in enumerate(keys):
             labels = dict(runs[i].labels)
             found = next((f for names, f in known[key] if names == labels), None)
             rows.append(row(i, known[key][0][1] if found is None else found))
             if found is None:  # the same run with other labels
                 known[key].append((labels, known[key][0][1]))
-                keeper.keep(rows[-1])
-    damaged = () if kept is None else tuple(kept.damaged)
-    return Made(rows, len(asked), packets, time.monotonic() - started, damaged)
+                writer.append(rows[-1])
+    damaged = () if opened is None else tuple(opened.damaged)
+    return CampaignResult(rows, len(pending), packets, time.monotonic() - started, damaged)
 
 
 def _take_interrupts() -> None:
@@ -253,53 +260,59 @@ def work(chunk: Sequence[tuple[ParsedScenario, Measure]]) -> list[tuple[Row, int
 
 
 def _job(i: int, parsed: ParsedScenario, tree: Table, measure: Measure, engine: Engine) -> _Job:
-    lasts = seconds(tree["duration"])
+    duration_s = seconds(tree["duration"])
     if engine.realtime:
-        return _Job(i, parsed, measure, lasts, lasts)
+        return _Job(i, parsed, measure, duration_s, duration_s)
     # Capacity of the slowest link in packets of 1000 bytes, and 2 ms of overhead.
     slowest = min(bps_of(link["rate"]) for link in tree["links"].values())
-    return _Job(i, parsed, measure, lasts, lasts * slowest / 8000 * PACKET_S + 0.002)
+    return _Job(i, parsed, measure, duration_s, duration_s * slowest / 8000 * PACKET_S + 0.002)
 
 
-def _over_threads(asked: Sequence[_Job], finished: Finished, jobs: int | None, shown: bool) -> int:
+def _over_threads(
+    pending: Sequence[_Job], finished: Finished, jobs: int | None, shown: bool
+) -> int:
     """Execute runs in threads of this process; return the number of packets."""
-    with _meter(asked, shown) as meter:
+    with _meter(pending, shown) as meter:
         return run_each(
-            [job.scenario for job in asked],
-            lambda n, result: dict(asked[n].measure(result)),
-            lambda n, found: finished(asked[n].place, found),
+            [job.scenario for job in pending],
+            lambda n, result: dict(pending[n].measure(result)),
+            lambda n, found: finished(pending[n].index, found),
             meter,
             jobs,
         )
 
 
 def _over_executor(
-    asked: Sequence[_Job], finished: Finished, executor: Executor, engine: Engine, shown: bool
+    pending: Sequence[_Job],
+    finished: Finished,
+    executor: Executor,
+    engine: Engine,
+    shown: bool,
 ) -> int:
     """Execute runs in an executor, in chunks of about `CHUNK_S`; return the number of packets."""
     total = 0
     chunks: list[list[int]] = []
     filled = CHUNK_S
-    for n, job in enumerate(asked):
+    for n, job in enumerate(pending):
         if filled + job.predicted_s > CHUNK_S:
             chunks.append([])
             filled = 0.0
         chunks[-1].append(n)
         filled += job.predicted_s
-    with _meter(asked, shown, "run on real packets" if engine.realtime else "simulated") as meter:
+    with _meter(pending, shown, "run on real packets" if engine.realtime else "simulated") as meter:
         futures: dict[Future[list[tuple[Row, int]]], list[int]] = {}
-        over: SimpleQueue[Future[list[tuple[Row, int]]]] = SimpleQueue()
+        finished_futures: SimpleQueue[Future[list[tuple[Row, int]]]] = SimpleQueue()
         try:
             for chunk in chunks:
-                sent = [(asked[n].scenario, asked[n].measure) for n in chunk]
+                sent = [(pending[n].scenario, pending[n].measure) for n in chunk]
                 futures[executor.submit(engine.work, sent)] = chunk
             for future in futures:
-                future.add_done_callback(over.put)
+                future.add_done_callback(finished_futures.put)
             for _ in futures:
-                future = over.get()
+                future = finished_futures.get()
                 for n, (found, packets) in zip(futures[future], future.result(), strict=True):
-                    finished(asked[n].place, found)
-                    meter.tell(n, 1.0, packets)
+                    finished(pending[n].index, found)
+                    meter.update(n, 1.0, packets)
                     total += packets
         finally:
             for future in futures:
@@ -307,7 +320,7 @@ def _over_executor(
     return total
 
 
-def _meter(asked: Sequence[_Job], shown: bool, word: str = "simulated") -> Meter:
-    work = [job.predicted_s for job in asked]
-    lasting = [job.simulated_s for job in asked]
+def _meter(pending: Sequence[_Job], shown: bool, word: str = "simulated") -> Meter:
+    work = [job.predicted_s for job in pending]
+    lasting = [job.simulated_s for job in pending]
     return Meter(lasting, shown and sys.stderr.isatty(), work, word)

@@ -29,7 +29,7 @@ from sojourn.scenario.load import (
 from sojourn.scenario.overrides import compared_link, set_seed
 from sojourn.sweeps.axes import Label, points, read_axes
 from sojourn.sweeps.columns import Standard, read_metrics
-from sojourn.sweeps.runner import OWN, Made, Run, campaign
+from sojourn.sweeps.runner import RUN_COLUMNS, CampaignResult, Run, campaign
 from sojourn.sweeps.store import Store
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def _check(asked: Sweep) -> list[Table]:
     for place, message in unset.items():
         raise InputError(f"{place}: {message}")
     for name in asked.names:
-        if name in anywhere or name in OWN:
+        if name in anywhere or name in RUN_COLUMNS:
             advice = "rename the axis, and give its path as set"
             raise InputError(f"axes.{brief(name)}: is the name of a column of results: {advice}")
     for n, name in enumerate(asked.until.metrics if asked.until else ()):
@@ -308,7 +308,7 @@ def run_sweep(
     jobs: int | None = None,
     progress: bool = False,
     force: bool = False,
-) -> Made:
+) -> CampaignResult:
     """Run a validated sweep, without the runs that `out` already has.
 
     The parameters are those of `sweep`. Raises InputError if `out` holds other files, unless
@@ -330,10 +330,10 @@ def run_sweep(
 
 def _make(
     asked: Sweep, store: Store | None, executor: Executor | None, jobs: int | None, progress: bool
-) -> Made:
+) -> CampaignResult:
     """Run a sweep without the runs that `store` already has."""
 
-    def go(runs: Sequence[Run]) -> Made:
+    def go(runs: Sequence[Run]) -> CampaignResult:
         return campaign(runs, store=store, executor=executor, jobs=jobs, progress=progress)
 
     def some(at: Sequence[int], seeds: Sequence[int]) -> list[Run]:
@@ -349,19 +349,23 @@ def _make(
     # In each round, half as many seeds again at the points whose intervals are too wide.
     until, first = asked.until, asked.seeds[0]
     rows: dict[int, list[dict[str, Any]]] = {k: [] for k in every}
-    made, packets, wall_s, count, wide = 0, 0, 0.0, until.least, every
+    executed, packets, wall_s, count, wide = 0, 0, 0.0, until.least, every
     while True:
         begun = [range(first + len(rows[k]), first + count) for k in wide]
         part = go([run for k, seeds in zip(wide, begun, strict=True) for run in some([k], seeds)])
-        made, packets, wall_s = made + part.made, packets + part.packets, wall_s + part.wall_s
+        executed, packets, wall_s = (
+            executed + part.executed,
+            packets + part.packets,
+            wall_s + part.wall_s,
+        )
         place = 0
         for k, seeds in zip(wide, begun, strict=True):
             rows[k] += part.rows[place : place + len(seeds)]
             place += len(seeds)
         wide = [k for k in wide if not _narrow(rows[k], until)]
         if not wide or count >= until.most:
-            return Made(
-                [row for k in every for row in rows[k]], made, packets, wall_s, part.damaged
+            return CampaignResult(
+                [row for k in every for row in rows[k]], executed, packets, wall_s, part.damaged
             )
         count = min(until.most, count + max(1, count // 2))
 

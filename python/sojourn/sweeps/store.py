@@ -39,7 +39,7 @@ FEW = 64
 KINDS = dict.fromkeys(("key", "engine", "axes", "measured"), ("String",)) | {
     "seed": ("Int64", "UInt64")
 }
-"""Columns of every part (`sojourn.sweeps.runner.OWN`) with their allowed types."""
+"""Columns of every part (`sojourn.sweeps.runner.RUN_COLUMNS`) with their allowed types."""
 
 TEMPORARY = (".part-*", "._sweep-*.part.json")
 """Patterns for names of temporary files of `Store` and `sweeps.spec.run_sweep`."""

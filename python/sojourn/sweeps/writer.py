@@ -12,12 +12,12 @@ from typing import Any, Self
 
 from sojourn.sweeps.store import Store
 
-PATIENCE_S = 0.1
+INTERVAL_S = 0.1
 """Minimum interval between two parts."""
 
 
-class Keeper:
-    """Thread that writes the rows passed to `keep`; leaving the context waits for it to finish."""
+class RowWriter:
+    """Thread that writes rows. Leaving the context waits until all are written."""
 
     def __init__(self, store: Store | None) -> None:
         self._store = store
@@ -25,7 +25,7 @@ class Keeper:
         self._change = threading.Condition()
         self._over = False
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._write, name="sojourn-keeper", daemon=True)
+        self._thread = threading.Thread(target=self._write, name="sojourn-writer", daemon=True)
 
     def __enter__(self) -> Self:
         if self._store is not None:
@@ -49,7 +49,7 @@ class Keeper:
         if error is None:
             self._store.tidy()
 
-    def keep(self, row: Mapping[str, Any]) -> None:
+    def append(self, row: Mapping[str, Any]) -> None:
         """Queue a row for writing. Raises the exception of an earlier write, if any."""
         if self._store is None:
             return
@@ -70,7 +70,7 @@ class Keeper:
                 rows, self._waiting = self._waiting, []
                 if not rows:
                     return
-            next_s = time.monotonic() + PATIENCE_S
+            next_s = time.monotonic() + INTERVAL_S
             try:
                 self._store.put(rows)
             except BaseException as error:  # raised again by the next `keep`, or on exit
