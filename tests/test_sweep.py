@@ -160,7 +160,7 @@ def test_stored_runs_are_reused(tmp_path: Path) -> None:
     first = run_sweep(make_sweep(CASE, AXES, seeds=2), out=tmp_path)
     again = run_sweep(make_sweep(CASE, AXES, seeds=2), out=tmp_path)
     wider = run_sweep(make_sweep(CASE, AXES, seeds=3), out=tmp_path)
-    assert (first.executed, again.made, wider.made) == (8, 0, 4)
+    assert (first.executed, again.executed, wider.executed) == (8, 0, 4)
     assert again.rows == first.rows
     assert wider.rows[:2] == first.rows[:2]
     # The same runs under another name are not made again either.
