@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from sojourn.engines.simulate import simulate_many as simulate_many
     from sojourn.evaluation.result import Evaluation as Evaluation
     from sojourn.evaluation.run import evaluate as evaluate
+    from sojourn.explanation.rules import Finding as Finding
+    from sojourn.explanation.rules import explain as explain
     from sojourn.live.emulate import emulate as emulate
     from sojourn.plotting.comparison import draw_comparison as draw_comparison
     from sojourn.plotting.run import draw as draw
@@ -89,6 +91,7 @@ _HOME = {
     "draw_comparison": "plotting.comparison",
     "emulate": "live.emulate",
     "evaluate": "evaluation.run",
+    "explain": "explanation.rules",
     "load": "scenario.typed",
     "load_comparison": "sweeps.compare",
     "load_result": "result.io",
@@ -104,6 +107,7 @@ _HOME = {
     "Change": "scenario.load",
     "Comparison": "sweeps.compare",
     "Evaluation": "evaluation.result",
+    "Finding": "explanation.rules",
     "Flow": "scenario.load",
     "InputError": "_sojourn",
     "Link": "scenario.load",

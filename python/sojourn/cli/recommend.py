@@ -88,7 +88,7 @@ def _show(found: "Recommendation", dev: str) -> None:
     table = Table("", "delay, 99 %", "UDP loss", "transfer", "use of the line", "Jain")
     for label, facts in found.table.items():
         table.add_row(
-            label,
+            label if label in found.gains else "recommended",
             units.duration(facts["delay_s"]),
             units.share(facts["loss"]),
             units.duration(facts["transfer_s"]) if facts["transfer_s"] else "-",

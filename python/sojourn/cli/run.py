@@ -16,6 +16,7 @@ import typer
 from sojourn._sojourn import InputError
 from sojourn.cli import paper, suggest, sweep, tc
 from sojourn.cli.evaluate import evaluate
+from sojourn.cli.explain import explain
 from sojourn.cli.figure_options import Size, Style, Title, XLabel, check_look
 from sojourn.cli.link import link as link_command
 from sojourn.cli.new import new
@@ -37,6 +38,7 @@ app.add_typer(tc.app, name="tc")
 sweep.add_to(app)
 app.command()(evaluate)
 app.command()(recommend)
+app.command()(explain)
 # Options after the command to run belong to that command.
 app.command(context_settings={"allow_interspersed_args": False})(link_command)
 

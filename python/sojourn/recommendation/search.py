@@ -24,6 +24,9 @@ TUNED = ("target", "interval", "quantum")
 RANGES = {"target": (0.02, 0.6), "interval": (0.3, 4.0)}
 """Ranges of times as multiples of the longest round-trip time."""
 
+TARGET_MAX = 0.5
+"""Largest target as a share of the interval: CoDel's target is the acceptable minimum over it."""
+
 QUANTUM = (300, 6000)
 """Range of quanta in bytes."""
 
@@ -195,8 +198,13 @@ def _suggested(trial: Any, name: str, line: Line) -> Table:
     """Return the discipline that Optuna suggests; defaults are left out."""
     qdisc: Table = {"name": name}
     usual = _usual(name, line)
-    for key, (low, high) in _ranges(name, line).items():
+    interval_s = math.inf
+    for key, (low, high) in sorted(_ranges(name, line).items()):  # the interval first
         value = trial.suggest_float(f"{name}.{key}", low, high, log=True)
+        if key == "interval":
+            interval_s = value
+        elif key == "target":
+            value = min(value, TARGET_MAX * interval_s)
         if abs(value - usual[key]) <= 1e-6 * usual[key]:
             continue
         qdisc[key] = f"{round(value)}B" if key == "quantum" else _time(value)

@@ -57,13 +57,6 @@ FEATURES = (
         "`--json` and Parquet for results; flent's tests exist by name: `sojourn list scenarios`",
     ),
     Missing(
-        ("explain", "diagnose"),
-        "an explanation of a result in sentences",
-        True,
-        "it needs rules that are not written yet",
-        "the tables of `sojourn run` and `sojourn compare`, and `sojourn list metrics`",
-    ),
-    Missing(
         ("playground", "gui", "browser"),
         "a graphical interface, or a version for the browser",
         False,

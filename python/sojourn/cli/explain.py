@@ -1,0 +1,118 @@
+"""The command `sojourn explain`."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sojourn._sojourn import InputError
+from sojourn.cli import suggest
+from sojourn.cli.sweep import Json
+
+if TYPE_CHECKING:
+    from sojourn.result.result import Result
+
+
+def explain(
+    given: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SCENARIO|FOLDER",
+            help="scenario (a file or a name), which is run; or folder of sojourn run or compare",
+            show_default=False,
+            autocompletion=suggest.scenarios,
+        ),
+    ],
+    qdisc: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="discipline of the bottleneck of a scenario",
+            autocompletion=suggest.disciplines,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Explain a result in sentences, each with the metrics that it rests on.
+
+    The sentences come from rules on measured values: bottleneck, standing queue or bursts, who
+    caused it, fairness, timeouts, marks, parameters, warm-up.
+    """
+    from sojourn.explanation.rules import explain as rules
+
+    found = {label: rules(result) for label, result in _results(given, qdisc).items()}
+    if as_json:
+        told: dict[str, Any] = {
+            label: [
+                {"rule": f.rule, "kind": f.kind, "text": f.text, "evidence": dict(f.evidence)}
+                for f in findings
+            ]
+            for label, findings in found.items()
+        }
+        print(json.dumps(told, indent=2, allow_nan=False))
+        return
+    from textwrap import wrap
+
+    from rich.text import Text
+
+    from sojourn.display.summary import console
+
+    out = console()
+    for n, (label, findings) in enumerate(found.items()):
+        if n:
+            out.print()
+        out.print(Text(label, style="bold"))
+        for one in findings:
+            for line in wrap(one.text, out.width - 2):
+                out.print(Text(f"  {line}"))
+            for line in wrap(_evidence(one.evidence), out.width - 6, break_on_hyphens=False):
+                out.print(Text(f"      {line}", style="dim"))
+        if not any(one.kind == "unusual" for one in findings):
+            out.print("  Nothing unusual.")
+
+
+def _evidence(evidence: Any) -> str:
+    from sojourn._util.units import short
+
+    return ", ".join(
+        f"{path} = {short(value) if isinstance(value, float) else value}"
+        for path, value in evidence.items()
+        if not isinstance(value, str) or len(value) < 30
+    )
+
+
+def _results(given: Path, qdisc: str | None) -> "dict[str, Result]":
+    """Return the results to explain by label: those of a folder, or of a run of the scenario."""
+    if not given.is_dir():
+        from sojourn.engines.simulate import simulate
+        from sojourn.scenario import named
+        from sojourn.scenario.load import canonical, load_tree
+        from sojourn.scenario.overrides import compared_link, with_qdisc
+
+        tree = load_tree(given)
+        try:
+            if qdisc is not None:
+                for link in named.links_of(given) or (compared_link(canonical(tree), None),):
+                    tree = with_qdisc(tree, qdisc, link)
+            result = simulate(tree, progress=True)
+        except InputError as error:
+            raise InputError(f"{given}: {error}") from None
+        return {f"{result.scenario['name']}, seed {result.scenario['seed']}": result}
+    from sojourn.result import folders
+    from sojourn.result.io import load_result
+    from sojourn.sweeps.compare import load_comparison
+
+    if qdisc is not None:
+        raise InputError("--qdisc: only for a scenario, not for a folder of results")
+    match folders.kind_of(given):
+        case "run":
+            result = load_result(given)
+            return {f"{result.scenario['name']}, seed {result.scenario['seed']}": result}
+        case "comparison":
+            runs = load_comparison(given, series=False)
+            return {
+                f"{label}, seed {results[0].scenario['seed']}": results[0]
+                for label, results in runs.items()
+            }
+    raise InputError(f"{given}: holds no run or comparison; sojourn run FILE --out DIR writes one")

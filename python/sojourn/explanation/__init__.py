@@ -1,0 +1,1 @@
+"""Explanations of results in sentences, by rules with numbers."""

@@ -1,0 +1,369 @@
+"""Rules that explain a result: each finding is a sentence with the metrics that it rests on.
+
+A rule yields a finding only if its condition on measured values holds. The thresholds are constants
+of this module.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sojourn._util.units import bps_of, bytes_of, counted, duration, rate, seconds, share
+from sojourn.result import select
+from sojourn.result.result import Result
+from sojourn.scenario.overrides import compared_link
+
+Kind = Literal["unusual", "fact"]
+
+BUSY = 0.9
+"""Utilisation from which a link is a bottleneck."""
+
+STANDING_S = 0.005
+"""Median queueing delay from which a queue is a standing queue (RFC 8289, 4.3: acceptable)."""
+
+BURSTY = 10.0
+"""Ratio of the 99th percentile to the median from which the queue consists of bursts."""
+
+UNFAIR = 0.8
+"""Jain's index of a group below which it is unfair."""
+
+BLOATED_RTTS = 4.0
+"""Buffer in round-trip times from which drop-tail is called bloated, if it exceeds 100 ms."""
+
+TIMEOUTS = 0.0005
+"""Retransmission timeouts per packet sent from which they are reported."""
+
+PACKET_BYTES = 1500
+"""Packet that a target is compared with."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Sentence about a result.
+
+    Attributes
+    ----------
+    rule : str
+        Name of the rule.
+    text : str
+        The sentence.
+    evidence : dict
+        Values that it rests on, by the path of the metric, like `links.up.utilisation`.
+    kind : str
+        "unusual", or "fact" for a description.
+    """
+
+    rule: str
+    text: str
+    evidence: Mapping[str, Any]
+    kind: Kind = "unusual"
+
+
+Rule = Callable[[Result], Iterator[Finding]]
+
+
+def explain(result: Result) -> list[Finding]:
+    """Explain a result by rules: bottleneck, queue, fairness, losses, marks, set-up.
+
+    Parameters
+    ----------
+    result : Result
+        A run; one with series (`sample`) allows more rules.
+
+    Returns
+    -------
+    list of Finding
+        The findings. Without any of kind "unusual" there was nothing unusual.
+
+    Examples
+    --------
+    >>> import sojourn as sj
+    >>> found = sj.explain(sj.simulate("home_uplink"))
+    >>> [one.rule for one in found][:2]
+    ['bottleneck', 'standing queue']
+    """
+    return [finding for rule in RULES for finding in rule(result)]
+
+
+def _bottleneck(result: Result) -> Iterator[Finding]:
+    """Name the links that were full, and an expected bottleneck that had no queue."""
+    expected = compared_link(result.scenario, None)
+    for name, link in result.links.items():
+        use = link["utilisation"]
+        if use is not None and use >= BUSY:
+            yield Finding(
+                "bottleneck",
+                f"Link {name} was a bottleneck: it sent {share(use)} of the time.",
+                {f"links.{name}.utilisation": use},
+                "fact",
+            )
+    link, spec = result.links[expected], result.scenario["links"][expected]
+    longest = link["sojourn_max_s"]
+    packet_s = PACKET_BYTES * 8 / bps_of(spec["rate"])
+    if longest is not None and longest <= packet_s and "trace" not in spec:
+        yield Finding(
+            "no queue",
+            f"Link {expected} was not a bottleneck: no packet waited longer than one packet of "
+            f"{PACKET_BYTES} bytes takes ({duration(packet_s)}); look for the limit elsewhere: "
+            "application, window, or another link.",
+            {f"links.{expected}.sojourn_max_s": longest},
+        )
+
+
+def _queue(result: Result) -> Iterator[Finding]:
+    """Report a standing queue or bursts, and the group that sent most."""
+    for name, link in result.links.items():
+        median, high = link["sojourn_p50_s"], link["sojourn_p99_s"]
+        if median is None or high is None:
+            continue
+        evidence: dict[str, Any] = {
+            f"links.{name}.sojourn_p50_s": median, f"links.{name}.sojourn_p99_s": high
+        }  # fmt: skip
+        if median >= STANDING_S:
+            text = (
+                f"Link {name} had a standing queue: half of the packets waited {duration(median)} "
+                f"or longer, one in a hundred {duration(high)}."
+            )
+            yield Finding("standing queue", text, evidence)
+        elif high >= max(STANDING_S, BURSTY * median):
+            text = (
+                f"The queue of link {name} came in bursts: half of the packets waited less than "
+                f"{duration(max(median, 1e-6))}, one in a hundred {duration(high)} or longer."
+            )
+            yield Finding("bursts", text, evidence)
+        else:
+            continue
+        yield from _sender(result, name)
+
+
+def _sender(result: Result, name: str) -> Iterator[Finding]:
+    """Name the group that sent more than half of what crossed a link."""
+    sent = {
+        flow["name"]: sum(f["goodput_bps"] for f in select.flows_of(result, flow["name"]))
+        for flow in result.scenario["flows"]
+        if name in flow["path"]
+    }
+    total = sum(sent.values())
+    if len(sent) < 2 or not total:
+        return
+    most = max(sent, key=lambda group: sent[group])
+    part = sent[most] / total
+    if part > 0.5:
+        yield Finding(
+            "sender",
+            f"{most} caused most of it: {share(part)} of the payload that crossed {name} "
+            f"({rate(sent[most])}).",
+            {f"groups.{most}.goodput_bps": sent[most], f"links.{name} payload_bps": total},
+            "fact",
+        )
+
+
+def _fairness(result: Result) -> Iterator[Finding]:
+    """Report groups whose endless flows have unequal goodputs."""
+    for flow in result.scenario["flows"]:
+        members = select.flows_of(result, flow["name"])
+        if len(members) < 2 or flow["source"]["name"] != "bulk":
+            continue
+        goodputs = [one["goodput_bps"] for one in members]
+        index = select.jain(goodputs)
+        if index >= UNFAIR:
+            continue
+        times = sorted({one["rtt_s"] for one in members})
+        spread = len(times) > 1 and times[-1] > 1.5 * times[0]
+        why = f"; their round-trip times are {duration(times[0])} to {duration(times[-1])}" * spread
+        yield Finding(
+            "unfair",
+            f"The {len(members)} flows of {flow['name']} got unequal shares: {rate(min(goodputs))} "
+            f"to {rate(max(goodputs))}, Jain's index {index:.2f}{why}.",
+            {f"groups.{flow['name']}.jain": index},
+        )
+
+
+def _timeouts(result: Result) -> Iterator[Finding]:
+    """Report retransmission timeouts."""
+    for flow in result.scenario["flows"]:
+        members = [one for one in select.flows_of(result, flow["name"]) if one["kind"] == "tcp"]
+        number = sum(one["timeouts"] for one in members)
+        sent = sum(one["sent_packets"] for one in members)
+        if number < 2 or number < TIMEOUTS * sent:
+            continue
+        again = sum(one["retransmitted_packets"] for one in members)
+        yield Finding(
+            "timeouts",
+            f"{flow['name']} had {counted(round(number), 'retransmission timeout')} and sent "
+            f"{share(again / sent)} of its packets again.",
+            {f"groups.{flow['name']}.timeouts": number,
+             f"groups.{flow['name']}.retransmitted_packets": again},
+        )  # fmt: skip
+
+
+def _marks(result: Result) -> Iterator[Finding]:
+    """Report links that could have marked and did not, and drops of ECN-capable traffic."""
+    for name, link in result.links.items():
+        if result.scenario["links"][name]["qdisc"].get("ecn") is not True:
+            continue
+        capable = [
+            flow["name"]
+            for flow in result.scenario["flows"]
+            if name in flow["path"] and flow.get("tcp", {}).get("ecn")
+        ]
+        if capable and not link["marked_packets"] and link["arrived_packets"]:
+            drops = link["dropped_packets"]
+            rest = f"it dropped {counted(drops, 'packet')}" if drops else "its queue stayed short"
+            yield Finding(
+                "no marks",
+                f"Link {name} marked nothing, although ECN is on there and in "
+                f"{' and '.join(capable)}; {rest}.",
+                {f"links.{name}.marked_packets": 0, f"links.{name}.dropped_packets": drops},
+            )
+
+
+def _overflow(result: Result) -> Iterator[Finding]:
+    """Report an AQM whose buffer overflowed more often than it dropped."""
+    for name, link in result.links.items():
+        qdisc = result.scenario["links"][name]["qdisc"]
+        full, every = link["dropped_full_packets"], link["dropped_packets"]
+        if every < 20 or full <= 0.5 * every:
+            continue
+        if not set(qdisc) & {"target", "max_p", "q_ref", "p_max", "t_update", "min_th"}:
+            continue
+        yield Finding(
+            "overflow",
+            f"{share(full / every)} of the drops at {name} were at its full buffer "
+            f"({qdisc['limit']}), not decisions of {qdisc['name']}.",
+            {f"links.{name}.dropped_full_packets": full, f"links.{name}.dropped_packets": every},
+        )
+
+
+def _underused(result: Result) -> Iterator[Finding]:
+    """Report a link that was not full, although endless flows had a queue or drops there."""
+    for name, link in result.links.items():
+        use = link["utilisation"]
+        endless = [
+            f["name"]
+            for f in result.scenario["flows"]
+            if f["source"]["name"] == "bulk" and name in f["path"]
+        ]
+        if use is None or use >= BUSY or not endless or not link["dropped_packets"]:
+            continue
+        yield Finding(
+            "unused",
+            f"Link {name} was idle {share(1 - use)} of the time, although {', '.join(endless)} "
+            f"always had data; it dropped {counted(link['dropped_packets'], 'packet')}.",
+            {f"links.{name}.utilisation": use,
+             f"links.{name}.dropped_packets": link["dropped_packets"]},
+        )  # fmt: skip
+
+
+def _parameters(result: Result) -> Iterator[Finding]:
+    """Report parameters that do not fit the rate and the round-trip times."""
+    for name, spec in result.scenario["links"].items():
+        times = [
+            one["rtt_s"]
+            for flow in result.scenario["flows"]
+            if name in flow["path"]
+            for one in select.flows_of(result, flow["name"])
+            if one["kind"] == "tcp"
+        ]
+        if times:
+            yield from _parameters_of(name, spec, max(times))
+
+
+def _parameters_of(name: str, spec: Mapping[str, Any], rtt_s: float) -> Iterator[Finding]:
+    qdisc, bps = spec["qdisc"], bps_of(spec["rate"])
+    packet_s = PACKET_BYTES * 8 / bps
+    target, every = _time(qdisc, "target"), _time(qdisc, "interval")
+    where = f"links.{name}.qdisc"
+    if target is not None and target < packet_s:
+        yield Finding(
+            "target below a packet",
+            f"The target of {qdisc['name']} at {name} ({duration(target)}) is below the time of "
+            f"one packet at {rate(bps)} ({duration(packet_s)}).",
+            {f"{where}.target": target},
+        )
+    if every is not None and target is not None and every < rtt_s:
+        yield Finding(
+            "interval below the RTT",
+            f"The interval of {qdisc['name']} at {name} ({duration(every)}) is shorter than the "
+            f"longest round-trip time ({duration(rtt_s)}); RFC 8289, 4.3 asks for the longest one.",
+            {f"{where}.interval": every, "flows.rtt_s": rtt_s},
+        )
+    limit = str(qdisc.get("limit", ""))
+    buffer_s = _buffer_s(limit, bps)
+    if qdisc["name"] == "droptail" and buffer_s is not None:
+        if buffer_s > max(0.1, BLOATED_RTTS * rtt_s):
+            yield Finding(
+                "large buffer",
+                f"The buffer of {name} ({limit}) holds {duration(buffer_s)} at {rate(bps)}, "
+                f"{buffer_s / rtt_s:.0f} times the longest round-trip time: drop-tail fills it.",
+                {f"{where}.limit": limit},
+            )
+        elif buffer_s < 0.1 * rtt_s:
+            yield Finding(
+                "small buffer",
+                f"The buffer of {name} ({limit}) holds {duration(buffer_s)} at {rate(bps)}, "
+                f"less than a tenth of the longest round-trip time ({duration(rtt_s)}).",
+                {f"{where}.limit": limit},
+            )
+
+
+def _time(qdisc: Mapping[str, Any], key: str) -> float | None:
+    value = qdisc.get(key)
+    is_time = isinstance(value, str) and value[:1].isdigit() and value.endswith("s")
+    return seconds(str(value)) if is_time else None
+
+
+def _buffer_s(limit: str, bps: float) -> float | None:
+    """Return the time to send a full buffer of full packets, in seconds."""
+    if limit.endswith("p") and limit[:-1].isdigit():
+        return int(limit[:-1]) * PACKET_BYTES * 8 / bps
+    return bytes_of(limit) * 8 / bps if limit[:1].isdigit() and limit.endswith("B") else None
+
+
+def _warmup(result: Result) -> Iterator[Finding]:
+    """Report measurements that begin before the flows are steady."""
+    warmup = seconds(result.scenario["warmup"])
+    endless = [
+        flow
+        for flow in result.scenario["flows"]
+        if flow["source"]["name"] == "bulk" and "tcp" in flow
+    ]
+    if not endless:
+        return
+    if warmup == 0.0:
+        yield Finding(
+            "no warm-up",
+            "Measurements begin at the start: slow start is part of every mean.",
+            {"scenario.warmup": "0s"},
+        )
+        return
+    longest = max(flow["rtt_s"] for flow in result.flows.values() if flow["kind"] == "tcp")
+    if warmup < 10 * longest:
+        yield Finding(
+            "short warm-up",
+            f"The warm-up ({duration(warmup)}) is shorter than ten round-trip times "
+            f"({duration(10 * longest)}).",
+            {"scenario.warmup": warmup, "flows.rtt_s": longest},
+        )
+
+
+def _live(result: Result) -> Iterator[Finding]:
+    """Repeat the warnings of a run on real packets."""
+    for warning in result.summary.get("live", {}).get("warnings", ()):
+        yield Finding(
+            "accuracy", f"{warning[:1].upper()}{warning[1:]}.", {"live.warnings": warning}
+        )
+
+
+def _advice(result: Result) -> Iterator[Finding]:
+    """Repeat the warnings about the scenario."""
+    for warning in result.warnings:
+        path = warning.partition(": ")[0]
+        yield Finding("scenario", f"{warning}.", {path: warning})
+
+
+RULES: Sequence[Rule] = (
+    _bottleneck, _queue, _underused, _fairness, _timeouts, _overflow, _marks, _parameters, _warmup,
+    _live, _advice,
+)  # fmt: skip
+"""Rules in the order of their sentences."""

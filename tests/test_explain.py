@@ -1,0 +1,146 @@
+"""`sojourn explain`: sentences with evidence, and none without."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sojourn as sj
+from conftest import Command
+from sojourn.explanation import rules
+
+
+def run(**changes: Any) -> sj.Result:
+    """Return a run of a link of 10 Mbit/s with two bulk flows; `changes` are top-level keys."""
+    tree: dict[str, Any] = {
+        "duration": "20s",
+        "warmup": "5s",
+        "links": {"up": {"rate": "10mbit", "qdisc": "fq_codel"}},
+        "flows": [{"name": "bulk", "count": 2, "path": ["up"], "rtt": "40ms"}],
+    }
+    return sj.simulate(tree | changes)
+
+
+def found(result: sj.Result) -> dict[str, sj.Finding]:
+    """Return the findings by rule."""
+    return {one.rule: one for one in sj.explain(result)}
+
+
+def test_a_good_run_has_nothing_unusual(sojourn: Command, tmp_path: Path) -> None:
+    """Only the bottleneck is named."""
+    result = run()
+    assert {one.kind for one in sj.explain(result)} == {"fact"}
+    result.save(tmp_path / "out")
+    assert "Nothing unusual." in sojourn("explain", tmp_path / "out")[1]
+
+
+def test_evidence_is_the_metric_of_the_result() -> None:
+    """The paths of links lead to the values."""
+    result = sj.simulate({"named": "home_uplink"})
+    for one in sj.explain(result):
+        assert one.evidence, one.rule
+        assert one.text.endswith(".")
+        for path, value in one.evidence.items():
+            kind, _, rest = path.partition(".")
+            name, _, what = rest.partition(".")
+            if kind == "links" and what in result.links.get(name, {}):
+                assert result.links[name][what] == value
+
+
+def test_a_standing_queue_and_its_sender() -> None:
+    """Drop-tail with a buffer of 240 ms; the uploads send most."""
+    told = found(sj.simulate("home_uplink"))
+    assert "half of the packets waited" in told["standing queue"].text
+    assert told["sender"].text.startswith("upload caused most of it")
+    assert "large buffer" in told
+    assert "standing queue" not in found(sj.simulate(sj.named("home_uplink", qdisc="fq_codel")))
+
+
+def test_a_bottleneck_elsewhere_is_noticed() -> None:
+    """A flow limited by its window leaves no queue."""
+    tcp = {"name": "newreno", "receive_window": "1p"}
+    flow = {"name": "slow", "path": ["up"], "rtt": "40ms", "tcp": tcp}
+    told = found(run(flows=[flow]))
+    assert "Link up was not a bottleneck" in told["no queue"].text
+    assert "bottleneck" not in told
+
+
+def test_bursts_are_told_from_a_standing_queue() -> None:
+    """A short overload now and then."""
+    source = {"name": "onoff", "rate": "15mbit", "on": "60ms", "off": "8s"}
+    calm = {"name": "cbr", "rate": "1mbit", "packet": "500B"}
+    flows = [{"name": n, "source": s, "path": ["up"]} for n, s in (("b", source), ("c", calm))]
+    told = found(run(flows=flows, links={"up": {"rate": "10mbit"}}))
+    assert "bursts" in told
+    assert "standing queue" not in told
+
+
+def test_unfair_shares_name_the_round_trip_times() -> None:
+    """Flows of one group at very different distances under drop-tail."""
+    flow = {"name": "mixed", "count": 6, "path": ["up"], "rtt": "exponential(100ms)"}
+    links = {"up": {"rate": "10mbit", "qdisc": {"name": "droptail", "limit": "30p"}}}
+    told = found(run(flows=[flow], links=links, duration="40s"))
+    assert "their round-trip times are" in told["unfair"].text
+    assert told["unfair"].evidence["groups.mixed.jain"] < rules.UNFAIR
+
+
+def test_no_marks_although_ecn_is_on() -> None:
+    """A short buffer overflows before the AQM marks."""
+    links = {"up": {"rate": "10mbit", "qdisc": {"name": "codel", "ecn": True, "limit": "3p"}}}
+    flow = {"name": "bulk", "path": ["up"], "rtt": "5ms", "tcp": {"name": "cubic", "ecn": True}}
+    told = found(run(flows=[flow], links=links))
+    assert told["no marks"].evidence["links.up.marked_packets"] == 0
+
+
+def test_an_overflowing_aqm_is_reported() -> None:
+    """Its drops are not its decisions."""
+    links = {"up": {"rate": "10mbit", "qdisc": {"name": "pie", "limit": "10p"}}}
+    assert "not decisions of pie" in found(run(links=links))["overflow"].text
+
+
+@pytest.mark.parametrize(
+    ("qdisc", "rate", "rtt", "rule"),
+    [
+        ({"name": "codel", "target": "1ms"}, "1mbit", "40ms", "target below a packet"),
+        ({"name": "codel", "interval": "20ms"}, "10mbit", "40ms", "interval below the RTT"),
+        ({"name": "droptail", "limit": "3p"}, "10mbit", "100ms", "small buffer"),
+        ({"name": "droptail", "limit": "1000p"}, "10mbit", "20ms", "large buffer"),
+    ],
+)
+def test_parameters_that_do_not_fit(qdisc: dict[str, str], rate: str, rtt: str, rule: str) -> None:
+    """The line of each rule; not with values that fit."""
+    flows = [{"name": "bulk", "path": ["up"], "rtt": rtt}]
+    assert rule in found(run(links={"up": {"rate": rate, "qdisc": qdisc}}, flows=flows))
+    assert rule not in found(run())
+
+
+def test_a_missing_or_short_warm_up_is_reported() -> None:
+    """Only with endless flows."""
+    assert "no warm-up" in found(run(warmup="0s"))
+    assert "short warm-up" in found(run(warmup="300ms"))
+    assert "short warm-up" not in found(run())
+
+
+def test_the_command_explains_scenarios_and_folders(sojourn: Command, tmp_path: Path) -> None:
+    """A comparison has a section for each discipline; JSON has rule, text and evidence."""
+    code, out, _ = sojourn("explain", "home_uplink")
+    assert code == 0
+    assert "links.bottleneck.sojourn_p50_s = " in out
+    sojourn("compare", "voip", "--qdisc", "droptail,codel", "--out", tmp_path / "out")
+    assert "codel, seed 1" in sojourn("explain", tmp_path / "out")[1]
+    told = json.loads(sojourn("explain", "home_uplink", "--qdisc", "codel", "--json")[1])
+    assert set(told["home-uplink, seed 1"][0]) == {"rule", "kind", "text", "evidence"}
+
+
+def test_a_wrong_question_gets_one_line(sojourn: Command, tmp_path: Path) -> None:
+    """A folder without results, an unknown name."""
+    for arguments, message in (
+        ((tmp_path,), "holds no run or comparison"),
+        (("rrull",), 'did you mean "rrul"?'),
+        ((tmp_path, "--qdisc", "codel"), "--qdisc: only for a scenario"),
+        (("rrul", "--qdisc", "codle"), 'did you mean "codel"?'),
+    ):
+        code, out, err = sojourn("explain", *arguments)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert message in err
