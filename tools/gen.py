@@ -269,11 +269,22 @@ def discipline(spec: Spec, run: step.Step) -> str:
     return "\n".join([*lines, FOOT, ""])
 
 
+CHOICE = [
+    "For a home or office line, start with `fq_codel`; for one queue that all flows share, with",
+    "`codel` or `pie`; for L4S senders, with `dualpi2`; for given shares of the rate, with `drr` or",
+    "`wfq`; for DCTCP in a data centre, with `red` and `ecn`. Measure with your own traffic:",
+    "`sojourn compare`.",
+    "",
+]
+"""Where to start, before the list of all disciplines."""
+
+
 def index(specs: dict[str, list[Spec]]) -> str:
     """Return the page that lists all pages."""
     lines = ["# Algorithms", ""]
     for kind in BASES:
         lines += [f"## {'TCPs' if kind == 'tcp' else kind.capitalize()}", ""]
+        lines += CHOICE if kind == "disciplines" else []
         for spec in specs[kind]:
             default = " (the default)" * (spec["name"] == reference.default_of(kind))
             link = f"[`{spec['name']}`]({kind}/{spec['name']}.md)"

@@ -279,7 +279,10 @@ def compare(
         Path | None, typer.Option(help="write the table for LaTeX: .tex", metavar="FILE.tex")
     ] = None,
 ) -> None:
-    """Run a scenario under several disciplines with the same buffer."""
+    """Run a scenario under several disciplines with the buffer of the file.
+
+    A named scenario without `--buffer` gives each discipline its default.
+    """
     from sojourn._util.files import check_file
     from sojourn.scenario.overrides import with_samples
     from sojourn.scenario.variants import split
