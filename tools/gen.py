@@ -270,13 +270,13 @@ def discipline(spec: Spec, run: step.Step) -> str:
 
 
 CHOICE = [
-    "For a home or office line, start with `fq_codel`; for one queue that all flows share, with",
-    "`codel` or `pie`; for L4S senders, with `dualpi2`; for given shares of the rate, with `drr` or",
-    "`wfq`; for DCTCP in a data centre, with `red` and `ecn`. Measure with your own traffic:",
-    "`sojourn compare`.",
+    "For a home or office line, start with `fq_codel`, or with `cake` if it has to shape as well.",
+    "For one queue that all flows share: `codel` or `pie`. For L4S senders: `dualpi2`. For given",
+    "shares of the rate: `drr` or `wfq`. For DCTCP in a data centre: `red` with `ecn`. Then measure",
+    "with your own traffic: `sojourn compare`, `sojourn evaluate`, `sojourn recommend`.",
     "",
 ]
-"""Where to start, before the list of all disciplines."""
+"""Advice before the list of all disciplines."""
 
 
 def index(specs: dict[str, list[Spec]]) -> str:
