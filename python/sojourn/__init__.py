@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from sojourn.qdisc import Red as Red
     from sojourn.recommendation.answer import Recommendation as Recommendation
     from sojourn.recommendation.answer import recommend as recommend
+    from sojourn.result.exchange import write_flent as write_flent
+    from sojourn.result.exchange import write_mahimahi as write_mahimahi
     from sojourn.result.io import load_result as load_result
     from sojourn.result.result import Result as Result
     from sojourn.scenario.advice import ScenarioWarning as ScenarioWarning
@@ -103,6 +105,8 @@ _HOME = {
     "simulate": "engines.simulate",
     "simulate_many": "engines.simulate",
     "sweep": "sweeps.spec",
+    "write_flent": "result.exchange",
+    "write_mahimahi": "result.exchange",
     # Types.
     "Change": "scenario.load",
     "Comparison": "sweeps.compare",

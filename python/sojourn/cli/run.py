@@ -152,6 +152,15 @@ def run(
     ] = None,
     force: Force = False,
     packet_log: Annotated[bool, typer.Option("--packet-log", help="log every packet")] = False,
+    flent: Annotated[
+        Path | None,
+        typer.Option(
+            help="write a data file of flent, .flent.gz (rrul, rrul_be, tcp_nup, tcp_ndown)"
+        ),
+    ] = None,
+    mahimahi: Annotated[
+        Path | None, typer.Option(help="write the log of mm-link of Mahimahi for the bottleneck")
+    ] = None,
     steady: Annotated[
         bool, typer.Option("--steady", help="remove the warm-up; intervals from this single run")
     ] = False,
@@ -183,11 +192,19 @@ def run(
             tree = _with_qdisc(tree, qdisc, link)
         if plot or out or steady or tc_stats:
             tree = with_samples(tree)
-        if packet_log:
+        if flent:
+            tree = with_samples(tree)
+        if packet_log or flent or mahimahi:
             tree = {**tree, "packet_log": True}
         parsed = parse(tree)
     tree = canonical(parsed)
     check_tcp_flows(tree, flow or ())
+    if flent is not None:
+        from sojourn.result.exchange import check_flent
+
+        check_flent(tree, flent)
+    if mahimahi is not None:
+        check_file(mahimahi)
     if plot is not None:
         from sojourn.plotting.run import ENDINGS
 
@@ -212,6 +229,14 @@ def run(
             result = simulate(parsed, progress=True, command=_command_line())
     if out is not None:
         result.save(out, force=force)
+    if flent is not None:
+        from sojourn.result.exchange import write_flent
+
+        write_flent(result, flent)
+    if mahimahi is not None:
+        from sojourn.result.exchange import write_mahimahi
+
+        write_mahimahi(result, mahimahi)
     if plot is not None:
         from sojourn.plotting.run import draw
 

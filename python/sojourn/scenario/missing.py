@@ -50,13 +50,6 @@ FEATURES = (
         "`changes` in the scenario, and `sample` for what happened over time",
     ),
     Missing(
-        ("flent", "mahimahi log"),
-        "results as files of flent, and as logs of Mahimahi",
-        True,
-        "they come after `evaluate`",
-        "`--json` and Parquet for results; flent's tests exist by name: `sojourn list scenarios`",
-    ),
-    Missing(
         ("playground", "gui", "browser"),
         "a graphical interface, or a version for the browser",
         False,
