@@ -106,6 +106,7 @@ mod tests {
         for (text, written) in [("0x1/0x1", "0x1/0x1"), ("2/3", "0x2/0x3"), ("0/0", "0x0/0x0")] {
             assert_eq!(read(text).unwrap().to_string(), written);
         }
+        assert_eq!(EcnSelector::kind(), "ECN selector");
         for wrong in ["1", "0x2/0x1", "0x1/0x5", "a/b", "1/"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

@@ -110,4 +110,40 @@ mod tests {
         (0..50_000).for_each(|_| counts[rng.below(5) as usize] += 1);
         assert!(counts.iter().all(|c| (9_600..10_400).contains(c)), "{counts:?}");
     }
+
+    /// Generator that always returns the same 32 bits.
+    struct Bits(u64);
+
+    impl Random for Bits {
+        fn uniform(&mut self) -> f64 {
+            self.0 as f64 / 4_294_967_296.0
+        }
+    }
+
+    /// Computed with another implementation of FNV-1a and of MurmurHash3's finalizer.
+    #[test]
+    fn keys_and_hashes_are_pinned() {
+        assert_eq!(hash("links.up"), 0xb2c7_c7e6);
+        let words = [
+            0x6086_c656_fe94_a885u64,
+            0xbe2f_452e_3d57_5db5,
+            0xec53_e162_d3fc_1ef5,
+            0x78a0_7f9b_d329_a6c1,
+        ];
+        let key = words.into_iter().flat_map(u64::to_le_bytes);
+        assert!(stream_key(7, "links.up").into_iter().eq(key));
+        assert_eq!(mix(1), 0xb456_bcfc_34c2_cb2c);
+    }
+
+    #[test]
+    fn comparisons_with_a_random_number() {
+        let mut half = Bits(1 << 31);
+        assert!(half.bernoulli(0.500_001) && !half.bernoulli(0.5) && !half.bernoulli(0.0));
+        assert_eq!((half.below(7), half.draw32()), (3, 1 << 31));
+        assert!(half.at_most(1 << 31) && !half.at_most((1 << 31) - 1));
+        assert_eq!(Bits((1 << 32) - 1).draw32(), u32::MAX);
+        let mut rng = Pcg64Mcg::seed_from_u64(7);
+        let bits = rng.clone().next_u64() >> 11;
+        assert_eq!(Random::uniform(&mut rng) * (1u64 << 53) as f64, bits as f64);
+    }
 }

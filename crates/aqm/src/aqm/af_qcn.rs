@@ -235,4 +235,46 @@ mod tests {
         let refusal = crate::build("af_qcn", &settings, crate::Rate(1_000_000)).unwrap_err();
         assert!(refusal.to_string().starts_with("p_max: 0.001 is below p_min"));
     }
+
+    fn bare(settings: AfQcnParams) -> AfQcn {
+        AfQcn::new(&settings, &Env::new(crate::Rate(8_000_000))).unwrap()
+    }
+
+    #[test]
+    fn w_weighs_the_change_of_the_queue_and_scales_the_feedback() {
+        let q_eq = Size::Packets(100);
+        let mut aqm = bare(AfQcnParams { q_eq, w: 3.0, a: 0.0, ..AfQcnParams::default() });
+        aqm.q_old = 120.0;
+        aqm.examine(150.0, 1);
+        // 50 + 3 * 30 of at most (1 + 2 * 3) * 100: a fifth of 63 steps, 12 whole ones.
+        assert_eq!((aqm.fb_qcn, aqm.fb, aqm.q_old), (12.0, 12.0, 150.0));
+        assert_eq!(aqm.fb_af, 0.0, "no packet was sampled yet");
+    }
+
+    #[test]
+    fn packets_are_dropped_with_probability_fb_of_63() {
+        let lost = |a, queue: u32| {
+            let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
+            let (mut fifo, mut pool) = (crate::fifo::Fifo::default(), crate::fifo::Pool::default());
+            let q_eq = Size::Packets(2);
+            let (p_min, p_max, s) = (1.0, 1.0, Some(1e9));
+            let params = AfQcnParams { q_eq, p_min, p_max, s, a, ..AfQcnParams::default() };
+            (0..queue).for_each(|_| fifo.push(&mut pool, Packet::default()));
+            let mut lost = 0;
+            for _ in 0..4_000 {
+                let (mut dropped, mut marks) = (vec![], crate::Marks::default());
+                let (now, mut aqm) = (crate::Time::ZERO, bare(params.clone()));
+                let mut context =
+                    Context { now, rng: &mut rng, lost: &mut dropped, marks: &mut marks };
+                let mut line = QueueView { fifo: &mut fifo, pool: &mut pool, others: 0 };
+                aqm.q_old = f64::from(queue);
+                let verdict = aqm.on_arrival(&mut context, &mut line, &Packet::default());
+                lost += u32::from(verdict == Verdict::Signal);
+            }
+            f64::from(lost) / 4_000.0
+        };
+        // Five too many of at most (1 + 2 * 2) * 2: 31 steps. Three standard errors are 0.024.
+        assert!((lost(0.0, 7) - 31.0 / 63.0).abs() < 0.024);
+        assert_eq!((lost(0.0, 2), lost(0.0, 12)), (0.0, 1.0));
+    }
 }

@@ -151,4 +151,12 @@ mod tests {
         assert_eq!(p_after("api", 12, 86_400_000), 1.0);
         assert_eq!(p_after("api", 3, 86_400_000), 0.0);
     }
+
+    #[test]
+    fn packets_are_dropped_with_probability_p() {
+        let mut q = Bench::new("api", &SLOW);
+        (0..12).for_each(|i| assert!(q.put(i, 1000).is_empty()));
+        q.at_ms(86_400_000);
+        assert_eq!((q.put(12, 1000), q.gauge("p")), (vec![12], 1.0));
+    }
 }

@@ -211,6 +211,7 @@ mod tests {
             let mut q = Bench::new("fred", &settings);
             assert!((0..3).all(|i| q.put_flow(1, i, 100).is_empty()));
             assert!((0..too_many).all(|i| q.put_flow(1, i, 100) == [i]), "it has min_th packets");
+            assert_eq!(q.gauge("avg"), 2.0, "a dropped arrival does not change the average");
             q.get();
             // Flow 1 holds 2, as much as the mean flow; with more than one strike that is too much.
             assert_eq!(q.gauge("avgcq"), 2.0);
@@ -267,5 +268,79 @@ mod tests {
         let mut q = Bench::new("fred", &[&settings[..], &[("max_p", "0")]].concat());
         let lost: Vec<u32> = (0..40).flat_map(|i| q.put(i, 100)).collect();
         assert_eq!(lost, (30..40).collect::<Vec<_>>());
+    }
+
+    /// Departure (5).
+    #[test]
+    fn in_bytes_minq_is_counted_in_packets_of_the_mean_size() {
+        let settings = [("min_th", "1kB"), ("max_th", "100kB"), ("packet", "1000B")];
+        let more = [NOW, ("max_p", "0"), ("minq", "3")];
+        let mut q = Bench::new("fred", &[&settings[..], &more].concat());
+        let put = |q: &mut Bench, n| (0..n).flat_map(|i| q.put(i, 100)).collect::<Vec<_>>();
+        assert_eq!(put(&mut q, 30), []);
+        (0..10).for_each(|_| drop(q.get()));
+        assert_eq!(put(&mut q, 11), [10], "3000 bytes again");
+    }
+
+    #[test]
+    fn in_bytes_two_packets_of_the_mean_size_are_allowed_above_max_th() {
+        let settings = [("min_th", "1kB"), ("max_th", "2kB"), ("packet", "1000B"), ("minq", "1")];
+        let mut q = Bench::new("fred", &[&settings[..], &[NOW, ("ecn", "true")]].concat());
+        q.ect();
+        (0..27).for_each(|i| assert!(q.put_flow(2 + i % 3, i, 100).is_empty()));
+        assert!(q.gauge("avg") >= 2_000.0);
+        let lost: Vec<u32> = (0..21).flat_map(|i| q.put_flow(1, i, 100)).collect();
+        assert_eq!(lost, [20]);
+    }
+
+    #[test]
+    fn above_max_th_nobody_holds_more_than_twice_the_mean() {
+        for (max_th, lost) in [("12p", vec![9]), ("100p", vec![])] {
+            let settings = [NOW, ("min_th", "4p"), ("max_th", max_th), ("max_p", "0")];
+            let more = [("minq", "20"), ("ecn", "true")];
+            let mut q = Bench::new("fred", &[&settings[..], &more].concat());
+            q.ect();
+            // Of 12 packets in 3 flows flow 1 has 8: twice the mean.
+            for flow in [4, 2, 2, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1] {
+                assert!(q.put_flow(flow, 0, 100).is_empty());
+            }
+            q.get();
+            assert_eq!((q.gauge("avg"), q.gauge("avgcq")), (12.0, 4.0));
+            assert!(q.put_flow(1, 8, 100).is_empty());
+            assert_eq!(q.put_flow(1, 9, 100), lost, "{max_th}");
+        }
+    }
+
+    #[test]
+    fn spared_packets_bring_the_next_drop_nearer() {
+        for byte_mode in ["off", "mean"] {
+            let settings = [NOW, ("min_th", "8p"), ("max_th", "28p"), ("max_p", "1")];
+            let more = [("packet", "100B"), ("byte_mode", byte_mode)];
+            for seed in 0..20 {
+                let mut q = Bench::seeded("fred", &[&settings[..], &more].concat(), seed);
+                (0..10).for_each(|i| assert!(q.put_flow(i % 5, i, 100).is_empty()));
+                (10..16).for_each(|i| assert!(q.put_flow(i, i, 100).is_empty()));
+                assert_eq!((q.gauge("avg"), q.gauge("count")), (15.0, 6.0));
+                // pb = 7 / 20, and 6 or more packets were not dropped: the next one is.
+                assert_eq!(q.put_flow(1, 99, 100), [99], "{byte_mode}");
+            }
+        }
+    }
+
+    #[test]
+    fn red_learns_of_overflows_and_idle_times() {
+        let settings = [NOW, ("min_th", "1p"), ("max_th", "100p"), ("max_p", "0")];
+        let mut q = Bench::new("fred", &[&settings[..], &[("limit", "6p")]].concat());
+        (0..6).for_each(|i| assert!(q.put_flow(i, i, 1000).is_empty()));
+        assert!(q.gauge("count") > 0.0);
+        assert_eq!((q.put_flow(6, 6, 1000), q.gauge("count")), (vec![6], 0.0));
+        let mut q = Bench::new("fred", &[("w_q", "0.5")]);
+        (0..4).for_each(|i| drop(q.put_flow(i, i, 1000)));
+        q.drain();
+        let before = q.gauge("avg");
+        assert!(before > 0.0);
+        q.at_ms(1_000_000);
+        q.put_flow(9, 9, 1000);
+        assert!(q.gauge("avg") < before / 1e6, "a thousand seconds without a packet");
     }
 }

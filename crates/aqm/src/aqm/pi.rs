@@ -346,4 +346,17 @@ mod tests {
         assert!(q.put(10, 1000).is_empty());
         assert_eq!(q.marked(), 1);
     }
+
+    #[test]
+    fn the_first_sample_is_a_period_after_the_first_arrival() {
+        let mut q = Bench::new("pi", &[&SLOW[..2], &[("w", "3"), ("q_ref", "4p")]].concat());
+        (0..10).for_each(|i| assert!(q.put(i, 1000).is_empty()));
+        q.at_ms(333);
+        assert!(q.put(10, 1000).is_empty());
+        assert_eq!(q.gauge("q_old"), 0.0);
+        q.at_ms(334);
+        q.get();
+        // 0.002 * 7 + 0.001 * 4
+        assert!((q.gauge("p") - 0.018).abs() < 1e-15 && q.gauge("q_old") == 11.0);
+    }
 }

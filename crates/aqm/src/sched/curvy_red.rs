@@ -124,8 +124,12 @@ impl CoupledAqm for CurvyRed {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::packet::Ecn;
+    use crate::params::Params;
     use crate::testing::Bench;
+    use crate::units::{Rate, Time};
+    use crate::{Marks, Setting};
     use std::prelude::v1::*;
 
     /// Keeps 100 packets in C, each of which leaves after 100 ms; returns the share that is dropped
@@ -198,5 +202,95 @@ mod tests {
         q.put(4, 1000);
         q.get();
         assert_eq!(q.marked(), 2);
+    }
+
+    fn aqm(settings: &[(&str, &str)], dual: &DualParams) -> CurvyRed {
+        let mut own = CurvyRedParams::default();
+        settings.iter().for_each(|(k, v)| own.set(k, Setting::Text(v)).unwrap());
+        CurvyRed::from_checked(own.checked().unwrap(), dual, &Env::new(Rate(8_000_000))).unwrap()
+    }
+
+    /// Shares of dropped and of marked packets of `lane` at an average delay of 50 ms, half of the
+    /// range, while the packet waited for `waited` and the head of C for `head`.
+    fn shares(aqm: &CurvyRed, lane: Lane, ecn: Ecn, waited: Span, head: Option<Span>) -> [f64; 2] {
+        let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(5);
+        let (mut queues, now) = (Queues::default(), Time(1_000_000_000));
+        let arrived = |age: Span| Time(now.0 - age.0);
+        if let Some(age) = head {
+            queues.push(Lane::C, Packet { arrived: arrived(age), ..Packet::default() });
+        }
+        let (mut dropped, mut marked) = (0, 0);
+        for _ in 0..4_000 {
+            let (mut lost, mut marks) = (vec![], Marks::default());
+            let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+            let mut aqm = CurvyRed { q_c: 0.05, ..aqm.clone() };
+            let mut packet = Packet { arrived: arrived(waited), ecn, ..Packet::default() };
+            let sent = aqm.on_departure(&mut context, &queues, lane, &mut packet);
+            dropped += u32::from(!sent);
+            marked += u32::from(sent && packet.ecn == Ecn::Ce);
+        }
+        [dropped, marked].map(|n| f64::from(n) / 4_000.0)
+    }
+
+    /// Three standard errors of 4000 trials are at most 0.024.
+    fn near(found: [f64; 2], expected: [f64; 2]) -> bool {
+        found
+            .iter()
+            .zip(expected)
+            .all(|(f, e)| (f - e).abs() < if e % 1.0 == 0.0 { 1e-9 } else { 0.024 })
+    }
+
+    /// The average does not move while a packet has waited as long.
+    const WAITED: Span = Span::ms(50);
+    const HALF: [(&str, &str); 2] = [("range_c", "100ms"), ("k", "1")];
+
+    #[test]
+    fn s_is_the_share_of_the_range_above_min_th() {
+        let aqm = aqm(&[("min_th", "10ms"), ("range_c", "100ms")], &DualParams::default());
+        assert_eq!([0.0, 0.005, 0.01].map(|q_c| aqm.s(q_c)), [0.0; 3]);
+        assert!((aqm.s(0.06) - 0.5).abs() < 1e-12 && (aqm.s(0.21) - 2.0).abs() < 1e-12);
+    }
+
+    /// RFC 9332 figure 10 and section 4.2.2: in overload (k s of 1 or more) C drops.
+    #[test]
+    fn c_packets_are_signalled_with_the_power_of_s() {
+        let on = DualParams::default();
+        let off = DualParams { ecn: false, ..DualParams::default() };
+        for (more, dual, ecn, expected) in [
+            (&[][..], &on, Ecn::NotEct, [0.25, 0.0]),
+            (&[("u", "2")], &on, Ecn::NotEct, [0.0625, 0.0]),
+            (&[], &on, Ecn::Ect0, [0.0, 0.25]),
+            (&[], &off, Ecn::Ect0, [0.25, 0.0]),
+            (&[("k", "2")], &on, Ecn::Ect0, [0.25, 0.0]),
+            (&[("k", "1.999")], &on, Ecn::Ect0, [0.0, 0.25]),
+            (&[("k", "2"), ("drop_on_overload", "false")], &on, Ecn::Ect0, [0.0, 0.25]),
+        ] {
+            let aqm = aqm(&[&HALF[..], more].concat(), dual);
+            let found = shares(&aqm, Lane::C, ecn, WAITED, None);
+            assert!(near(found, expected), "{more:?} {ecn:?}: {found:?}");
+        }
+        // The smaller of the average and of the packet's own delay counts.
+        let aqm = aqm(&[&HALF[..], &[("g_c", "30")]].concat(), &on);
+        assert_eq!(shares(&aqm, Lane::C, Ecn::NotEct, Span::ZERO, None), [0.0; 2]);
+    }
+
+    #[test]
+    fn l_packets_are_marked_with_the_power_of_k_s() {
+        let on = DualParams::default();
+        let head = Some(WAITED);
+        for (more, head, expected) in [
+            (&[][..], head, [0.0, 0.5]),
+            (&[("u", "2")], head, [0.0, 0.25]),
+            (&[("k", "0.5")], head, [0.0, 0.25]),
+            (&[], None, [0.0, 0.0]),
+            (&[], Some(Span::ms(25)), [0.0, 0.25]),
+            (&[("k", "2")], head, [0.25, 0.75]),
+            (&[("k", "4"), ("u", "2")], head, [0.0625, 0.9375]),
+            (&[("k", "2"), ("drop_on_overload", "false")], head, [0.0, 1.0]),
+        ] {
+            let aqm = aqm(&[&HALF[..], more].concat(), &on);
+            let found = shares(&aqm, Lane::L, Ecn::Ect1, Span::ZERO, head);
+            assert!(near(found, expected), "{more:?} {head:?}: {found:?}");
+        }
     }
 }

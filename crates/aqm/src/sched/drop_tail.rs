@@ -141,4 +141,13 @@ mod tests {
         }
         assert!(hits.iter().all(|h| (70..130).contains(h)), "{hits:?}");
     }
+
+    #[test]
+    fn only_tail_drop_decides_about_the_arrival_alone() {
+        for (policy, expected) in [("tail", true), ("head", false), ("random", false)] {
+            let settings = [("policy", crate::Setting::Text(policy))];
+            let made = crate::build("droptail", &settings, crate::Rate(8_000_000)).unwrap();
+            assert_eq!(made.qdisc.decides_at_enqueue(), expected, "{policy}");
+        }
+    }
 }

@@ -1,0 +1,203 @@
+use super::*;
+use crate::packet::Packet;
+
+/// A packet of `len` bytes that arrived at `from` is lost at `at`.
+fn lost(from: u64, at: u64, len: u32, why: DropReason) -> Dropped {
+    let packet = Packet { arrived: Time(from), len, ..Packet::default() };
+    Dropped { packet, reason: why, at: Time(at) }
+}
+
+#[test]
+fn bins_are_within_one_percent() {
+    let mut previous = 0;
+    for ns in
+        (0..400).chain((9..63).flat_map(|e| [1 << e, (1 << e) + (1 << (e - 1)), (2 << e) - 1]))
+    {
+        let (b, m) = (bin(ns), middle(bin(ns)));
+        assert!(b >= previous || ns < 400);
+        assert!(m.abs_diff(ns) as f64 <= 0.004 * ns as f64, "{ns}: bin {b} means {m}");
+        previous = b;
+    }
+    assert_eq!(bin(u64::MAX), 7423);
+}
+
+#[test]
+fn a_bin_is_read_as_its_middle() {
+    let (mut start, mut previous) = (0, 0);
+    for ns in 0..5_000 {
+        if bin(ns) != previous {
+            assert_eq!(bin(ns), previous + 1, "{ns}");
+            assert_eq!(middle(previous), start + (ns - start) / 2, "{start}..{ns}");
+            (start, previous) = (ns, bin(ns));
+        }
+    }
+    assert_eq!((bin(127), bin(128), bin(255), bin(256)), (127, 128, 255, 256));
+    assert_eq!((bin(258), bin(511), bin(512)), (257, 383, 384));
+}
+
+#[test]
+fn quantiles_are_the_nearest_rank() {
+    let mut h = Histogram::default();
+    assert_eq!((h.mean_s(), h.std_s(), h.max_s(), h.quantile_s(0.0)), (None, None, None, None));
+    [10, 20, 30, 40].iter().for_each(|ns| h.add(Span(*ns)));
+    for (q, ns) in [(0.0, 10), (0.25, 10), (0.26, 20), (0.5, 20), (0.75, 30), (0.76, 40)] {
+        assert_eq!(h.quantile_s(q), Some(f64::from(ns) / 1e9), "{q}");
+    }
+    assert_eq!((h.count(), h.sum_ns(), h.max_s()), (4, 100, Some(4e-8)));
+    // A bin of two durations: its middle is never outside of what was counted.
+    let mut h = Histogram::default();
+    [1_000_000, 1_000_000, 1_000_000].iter().for_each(|ns| h.add(Span(*ns)));
+    assert_eq!(h.quantile_s(0.5), Some(0.001));
+}
+
+/// Their squares fit in 128 bits, but not the product of these with the number of durations.
+#[test]
+fn the_deviation_of_huge_durations_is_that_of_floating_point() {
+    let mut h = Histogram::default();
+    let a = 1u64 << 63;
+    [a, a, a / 2].iter().for_each(|ns| h.add(Span(*ns)));
+    let expected = a as f64 * libm::sqrt(0.75 - 25.0 / 36.0) / 1e9;
+    assert!((h.std_s().unwrap() / expected - 1.0).abs() < 1e-9, "{:?}", h.std_s());
+}
+
+#[test]
+fn later_extremes_are_those_of_later_bins() {
+    let mut h = Histogram::default();
+    [100, 5_000].iter().for_each(|us| h.add(Span::us(*us)));
+    let earlier = h.clone();
+    [2_000, 3_000, 3_000].iter().for_each(|us| h.add(Span::us(*us)));
+    let later = h.since(&earlier);
+    let near = |ns: u64, us: u64| (ns as f64 / us as f64 / 1_000.0 - 1.0).abs() < 0.005;
+    assert!(near(later.min, 2_000) && near(later.max, 3_000), "{} {}", later.min, later.max);
+    assert_eq!((later.count(), later.sum_ns()), (3, 8_000_000));
+    let expected = libm::sqrt(2.0) / 3.0 / 1e3;
+    assert!((later.std_s().unwrap() - expected).abs() < 1e-12);
+}
+
+#[test]
+fn memory_follows_the_longest_duration() {
+    let bytes = |h: &Histogram| h.bins.capacity() * size_of::<u64>();
+    let mut h = Histogram::default();
+    assert_eq!(bytes(&h), 0);
+    let day = Span::s(86_400);
+    let steps = [(Span::ZERO, 28), (Span::s(17), 28), (day, 41), (Span::ms(1), 41)];
+    for (span, kib) in steps {
+        h.add(span);
+        assert_eq!(bytes(&h), kib << 10, "{span}");
+    }
+    assert_eq!(Histogram::bytes_up_to(day), 41 << 10);
+    h.add(Span(u64::MAX >> 1));
+    assert_eq!((bytes(&h), h.count()), (57 << 10, 5));
+    h.clear();
+    assert_eq!((bytes(&h), h.quantile_s(0.5)), (57 << 10, None));
+}
+
+#[test]
+fn moments_of_durations_are_exact() {
+    let mut h = Histogram::default();
+    assert_eq!((h.mean_s(), h.quantile_s(0.5)), (None, None));
+    [1, 2, 3, 4, 100].iter().for_each(|ms| h.add(Span::ms(*ms)));
+    assert_eq!(h.mean_s(), Some(0.022));
+    assert!((h.std_s().unwrap() - 0.039_012_818_4).abs() < 1e-9);
+    assert!((h.quantile_s(0.5).unwrap() - 0.003).abs() < 3e-5);
+    assert_eq!(h.quantile_s(0.99), Some(0.1));
+}
+
+#[test]
+fn a_histogram_of_what_came_later() {
+    let mut h = Histogram::default();
+    assert_eq!(h.since(&Histogram::default()).max_s(), None);
+    let never = h.clone();
+    [1, 50, 900].iter().for_each(|ms| h.add(Span::ms(*ms)));
+    assert_eq!(h.since(&never).quantile_s(0.5), h.quantile_s(0.5));
+    let earlier = h.clone();
+    assert_eq!(h.since(&earlier).quantile_s(0.5), None);
+    [2, 3, 4].iter().for_each(|ms| h.add(Span::ms(*ms)));
+    let later = h.since(&earlier);
+    assert_eq!((later.count(), later.mean_s()), (3, Some(0.003)));
+    for (q, s) in [(0.1, 0.002), (0.5, 0.003), (1.0, 0.004)] {
+        assert!((later.quantile_s(q).unwrap() / s - 1.0).abs() < 0.005, "{q}");
+    }
+}
+
+#[test]
+fn queue_is_weighted_by_time() {
+    let mut t = LinkStats::default();
+    t.on_arrival(Time(0), 100); // 1 packet for 3 ns
+    t.on_arrival(Time(3), 300); // 2 packets for 1 ns
+    t.on_departure(Time(4), 100, Span(4), Span(0)); // 1 packet for 4 ns
+    t.on_drop(&lost(3, 8, 300, DropReason::Late));
+    t.pass(Time(10));
+    let (mean, std) = t.queue_packets().unwrap();
+    assert_eq!(mean, 0.9); // (3 + 2 + 4) / 10
+    assert!((std - libm::sqrt(1.1 - 0.81)).abs() < 1e-12);
+    assert_eq!(t.queue_bytes().unwrap().0, 190.0); // (300 + 400 + 1200) / 10
+}
+
+#[test]
+fn runs_end_at_the_next_accepted_arrival() {
+    let mut t = LinkStats::default();
+    for fate in [1, 0, 0, 1, 1, 0, 1, 0, 0] {
+        t.on_arrival(Time(0), 1);
+        if fate == 1 { t.on_accept() } else { t.on_drop(&lost(0, 0, 1, DropReason::Full)) }
+    }
+    assert_eq!(t.consecutive_loss(), [1, 2], "0 0 | 0 | 0 0 (open)");
+    t.reset(Time(5), Span(0));
+    assert_eq!(t.consecutive_loss(), [0; 0]);
+}
+
+#[test]
+fn a_measured_interval_begins_without_sojourn_times() {
+    let mut t = LinkStats::default();
+    t.on_arrival(Time(0), 1000);
+    t.on_departure(Time(5), 1000, Span(5), Span(0));
+    t.reset(Time(10), Span(0));
+    assert_eq!((t.sojourn.count(), t.sojourn.max_s()), (0, None));
+}
+
+#[test]
+fn a_measured_interval_counts_from_its_start_and_keeps_the_queue() {
+    let mut t = LinkStats::default();
+    assert_eq!((t.queue_packets(), t.queue_bytes()), (None, None));
+    (0..4).for_each(|_| t.on_arrival(Time(0), 100));
+    t.on_departure(Time(5), 100, Span(5), Span(8));
+    t.on_drop(&lost(0, 6, 100, DropReason::Late));
+    assert_eq!((t.busy(Span(3)), t.window(), t.backlog()), (Span(5), Span(6), (2, 200)));
+    t.reset(Time(10), Span(3));
+    assert_eq!((t.busy(Span(3)), t.window(), t.backlog()), (Span(0), Span(0), (2, 200)));
+    assert_eq!(t.consecutive_loss(), [0; 0]);
+    assert_eq!((t.marks.since, t.arrived_packets, t.departed_bytes), (Time(10), 0, 0));
+    t.on_arrival(Time(10), 50);
+    t.on_drop(&lost(0, 12, 100, DropReason::Full));
+    t.on_drop(&lost(10, 14, 50, DropReason::Early));
+    t.on_departure(Time(14), 100, Span(14), Span(7));
+    assert_eq!(t.dropped_earlier, [1, 0, 0]);
+    assert_eq!((t.dropped_packets, t.dropped(), t.dropped_bytes), ([0, 1, 0], 1, 50));
+    assert_eq!(t.drops(), [1, 1, 0]);
+    assert_eq!((t.arrived_bytes, t.departed_packets, t.departed_bytes), (50, 1, 100));
+    assert_eq!((t.busy(Span(2)), t.window(), t.backlog()), (Span(8), Span(4), (0, 0)));
+    // 250 bytes for 2 ns, 150 for 2.
+    assert_eq!(t.queue_bytes(), Some((200.0, 50.0)));
+    assert_eq!(t.queue_packets(), Some((2.5, 0.5)));
+}
+
+#[test]
+fn losses_at_the_head_are_runs_of_departures() {
+    let mut t = LinkStats::default();
+    (0..9).for_each(|_| t.on_arrival(Time(0), 1));
+    let late = lost(0, 1, 1, DropReason::Late);
+    (0..2).for_each(|_| t.on_drop(&late));
+    t.on_accept();
+    assert_eq!(t.consecutive_loss(), [0, 1], "an accepted arrival does not end it");
+    t.on_drop(&late);
+    t.on_departure(Time(2), 1, Span(2), Span(0));
+    t.on_drop(&late);
+    assert_eq!(t.consecutive_loss(), [1, 0, 1], "the last one is open");
+    let mut t = LinkStats::default();
+    (0..RUN_MAX + 2).for_each(|_| {
+        t.on_arrival(Time(0), 1);
+        t.on_drop(&lost(0, 0, 1, DropReason::Full));
+    });
+    let runs = t.consecutive_loss();
+    assert_eq!((runs.len(), runs[RUN_MAX - 1]), (RUN_MAX, 1));
+}
