@@ -303,4 +303,28 @@ mod tests {
         assert!(refusal.starts_with("udp_rate: 1mbit leaves nothing"), "{refusal}");
         assert!(model(&full, Rate(1_000_001)).is_ok());
     }
+
+    /// Fills the queue until `done`; returns pb and pa at the last arrival.
+    fn filled(settings: &[(&str, &str)], done: impl Fn(&Bench) -> bool) -> [f64; 2] {
+        let fixed = [("flows", "4"), ("packet", "1000B"), ("limit", "100000p")];
+        let mut q = Bench::new("red_opt", &[&fixed[..], settings].concat());
+        let mut n = 0;
+        while !done(&q) {
+            q.put(n, 1000);
+            n += 1;
+        }
+        ["pb", "pa"].map(|name| q.gauge(name))
+    }
+
+    #[test]
+    fn red_drops_in_the_variant_that_is_set() {
+        let second = |q: &Bench| q.gauge("avg") > q.gauge("min_th") && q.gauge("count") >= 1.0;
+        let [pb, pa] = filled(&[], second);
+        assert!(pb > 0.0 && pa == pb, "independent drops");
+        let [pb, pa] = filled(&[("wait", "no")], second);
+        assert!(pb > 0.0 && pa > pb, "{pa} {pb}");
+        let above = |q: &Bench| q.gauge("avg") > 1.01 * q.gauge("max_th");
+        assert_eq!(filled(&[], above)[0], 1.0);
+        assert!(filled(&[("gentle", "two_max_th")], above)[0] < 1.0);
+    }
 }
