@@ -83,6 +83,12 @@ impl CeThreshold {
         CeThreshold { above: above.unwrap_or(Span(u64::MAX)), selector }
     }
 
+    /// False if no packet can be marked.
+    #[inline]
+    pub fn is_set(self) -> bool {
+        self.above != Span(u64::MAX)
+    }
+
     /// Marks `packet`, which leaves after `sojourn`, if that is longer, and the packet is selected
     /// and ECN-capable.
     #[inline]

@@ -1,10 +1,18 @@
 //! FIFO queues of packets. All [`Fifo`]s of a discipline share the memory of one [`Pool`], so that
-//! a discipline with a thousand queues allocates once, and a packet costs no allocation.
+//! a discipline with a thousand queues allocates once, and a packet costs no allocation. A
+//! discipline with one queue has a [`SingleFifo`], which is a ring. An AQM algorithm sees either as
+//! a [`QueueView`].
 
 use crate::cast;
 use crate::packet::Packet;
-use crate::units::{Bytes, Size};
+use crate::units::Bytes;
 use alloc::vec::Vec;
+
+mod single;
+mod view;
+
+pub use single::SingleFifo;
+pub use view::QueueView;
 
 const NONE: u32 = u32::MAX;
 
@@ -166,40 +174,6 @@ impl Fifo {
         self.packets -= 1;
         self.bytes -= u64::from(packet.len);
         packet
-    }
-}
-
-/// A FIFO queue with its pool: the view that an AQM algorithm has of its queue.
-#[derive(Debug)]
-pub struct QueueView<'a> {
-    /// The queue.
-    pub fifo: &'a mut Fifo,
-    /// Pool that holds its packets.
-    pub pool: &'a mut Pool,
-    /// Bytes in the other queues of the discipline.
-    pub others: u64,
-}
-
-impl QueueView<'_> {
-    /// Number of packets.
-    pub fn packets(&self) -> u32 {
-        self.fifo.packets
-    }
-
-    /// Number of bytes.
-    pub fn bytes(&self) -> u64 {
-        self.fifo.bytes
-    }
-
-    /// Backlog in the unit of `limit`, for comparison with thresholds in that unit.
-    pub fn held(&self, limit: Size) -> u64 {
-        if limit.in_bytes() { self.bytes() } else { u64::from(self.packets()) }
-    }
-
-    /// Removes the packet at the head.
-    #[inline]
-    pub fn pop(&mut self) -> Option<Packet> {
-        self.fifo.pop(self.pool)
     }
 }
 

@@ -24,7 +24,7 @@
 //! which was not available to us. (3) All weights are 1. (4) Flow i has account i modulo `flows`:
 //! with more flows, two share an account, and none is evicted.
 //!
-//! **Cost** 16512 bytes of state: 8 per entry and per account; O(1) per packet, at most four random
+//! **Cost** 16480 bytes of state: 8 per entry and per account; O(1) per packet, at most four random
 //! numbers.
 
 use super::{Algorithm, Aqm, Verdict, afd::Shadow};
@@ -209,7 +209,7 @@ mod tests {
     fn the_share_examined_grows_with_the_feedback() {
         let examined = |fb_qcn: f64| {
             let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
-            let (mut fifo, mut pool) = (crate::fifo::Fifo::default(), crate::fifo::Pool::default());
+            let mut fifo = crate::fifo::SingleFifo::default();
             let env = Env::new(crate::Rate(8_000_000));
             let mut aqm = AfQcn::new(&AfQcnParams::default(), &env).unwrap();
             let mut n = 0;
@@ -218,7 +218,7 @@ mod tests {
                 let now = crate::Time::ZERO;
                 let mut context =
                     Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
-                let mut line = QueueView { fifo: &mut fifo, pool: &mut pool, others: 0 };
+                let mut line = QueueView::single(&mut fifo);
                 (aqm.fb_qcn, aqm.q_old) = (fb_qcn, 1.0);
                 aqm.on_arrival(&mut context, &mut line, &Packet::default());
                 n += u32::from(aqm.q_old == 0.0);

@@ -22,7 +22,7 @@
 //! the paper gives no bounds. (6) Samples count from the first arrival: the first one is taken
 //! 1/`f_s` later.
 //!
-//! **Cost** 16488 bytes of state: 8 per entry and per account; O(1) per packet, at most three
+//! **Cost** 16456 bytes of state: 8 per entry and per account; O(1) per packet, at most three
 //! random numbers.
 
 use super::{Algorithm, Aqm, Verdict};

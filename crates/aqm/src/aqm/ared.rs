@@ -21,7 +21,7 @@
 //! (2) The slope above max_th follows max_p, unless `stale_gentle` is set. In ns-2 it keeps the
 //! initial max_p, and the drop probability jumps at max_th.
 //!
-//! **Cost** 288 bytes of state; that of RED, plus a comparison of times per arrival.
+//! **Cost** 256 bytes of state; that of RED, plus a comparison of times per arrival.
 
 use super::Algorithm;
 use super::red::{Red, RedParams, Tune, Tuned, one_unit};

@@ -21,7 +21,7 @@
 //! steps, in the paper after the first only. (3) It never falls below 1 % of `C`: at 0, with a full
 //! virtual queue, no packet could ever be admitted again.
 //!
-//! **Cost** 176 bytes of state, no random numbers, two multiplications per arrival.
+//! **Cost** 144 bytes of state, no random numbers, two multiplications per arrival.
 
 use super::{Algorithm, Aqm, Verdict};
 use crate::context::Context;

@@ -19,7 +19,7 @@
 //! first: a packet that does not fit raises `pm`, even if it would also have been dropped by `pm`.
 //! (3) A change is allowed exactly `freeze` after the last one, not only later.
 //!
-//! **Cost** 200 bytes of state, one random number per arrival; idle time is caught up in one step.
+//! **Cost** 168 bytes of state, one random number per arrival; idle time is caught up in one step.
 
 use super::{Algorithm, Aqm, Verdict};
 use crate::context::Context;

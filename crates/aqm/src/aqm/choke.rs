@@ -18,8 +18,8 @@
 //! limit an unresponsive flow, not to notify it. (2) Above `max_th`, RED's `gentle` applies; the
 //! paper's value is none.
 //!
-//! **Cost** 240 bytes of state; a random number per candidate, and a walk to it from the nearer end
-//! of the queue, which RED keeps short.
+//! **Cost** 208 bytes of state; a random number per candidate; a match moves the packets between it
+//! and the nearer end of the queue, which RED keeps short.
 
 use super::{
     Algorithm, Aqm, Verdict,
@@ -70,8 +70,8 @@ impl Choke {
                 break;
             }
             let k = context.rng.below(line.packets());
-            if line.fifo.get(line.pool, k).is_some_and(|p| p.flow == packet.flow) {
-                let victim = line.fifo.remove(line.pool, k).expect("it was there just now");
+            if line.get(k).is_some_and(|p| p.flow == packet.flow) {
+                let victim = line.remove(k).expect("it was there just now");
                 context.drop(victim, DropReason::Late);
                 matched = true;
             }

@@ -22,7 +22,7 @@
 //! the transmission time of four packets of `mtu`, which is stricter. (4) ns-3 raises `p_blue` at
 //! sojourn times above 400 ms; CAKE does not, and neither does this.
 //!
-//! **Cost** 184 bytes of state; one random number per dequeue while `p_blue` is above 0; each
+//! **Cost** 152 bytes of state; one random number per dequeue while `p_blue` is above 0; each
 //! decrement of `count` matches one drop.
 
 use super::{Algorithm, Aqm, codel::control_law};

@@ -32,7 +32,7 @@
 //! interval. (5) A queue that was found empty does not forget the time at which the first drop is
 //! due.
 //!
-//! **Cost** 176 bytes of state; a dequeue does constant work beyond the packets it drops.
+//! **Cost** 144 bytes of state; a dequeue does constant work beyond the packets it drops.
 
 mod linux;
 
@@ -192,24 +192,80 @@ impl CoDel {
         drops.max(1)
     }
 
-    // RFC 8289 §5.4: dequeues a packet; true if it may be dropped.
-    fn dodequeue(&mut self, now: Time, line: &mut QueueView<'_>) -> (Option<Packet>, bool) {
-        let Some(packet) = line.pop() else {
+    // RFC 8289 §5.4, for the packet at the head, which is still queued: true if it may be dropped.
+    #[inline(always)]
+    fn may_drop_head(&mut self, now: Time, line: &QueueView<'_>) -> bool {
+        let above = line.front().is_some_and(|head| {
+            now.since(self.clock(head.arrived)) >= self.target
+                && self.backlog(line) - u64::from(head.len) > u64::from(self.maxpacket)
+        });
+        if !above {
             self.first_above_time = None;
-            return (None, false);
-        };
-        let sojourn = now.since(self.clock(packet.arrived));
-        if sojourn < self.target || self.backlog(line) <= u64::from(self.maxpacket) {
-            self.first_above_time = None;
-            return (Some(packet), false);
+            return false;
         }
         match self.first_above_time {
             None => {
                 self.first_above_time = Some(self.patience(now));
-                (Some(packet), false)
+                false
             }
-            Some(t) => (Some(packet), now > t || now == t && self.variant != Variant::Linux),
+            Some(t) => now > t || now == t && self.variant != Variant::Linux,
         }
+    }
+
+    /// Enters the dropping state: drops or marks the packet at the head. Returns the one to send.
+    #[cold]
+    fn start_dropping(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        ecn: bool,
+    ) -> Option<Packet> {
+        let now = self.clock(context.now);
+        let mut head = line.pop()?;
+        let marked = ecn && context.mark(&mut head);
+        if !marked {
+            context.drop(head, DropReason::Late);
+            self.may_drop_head(now, line);
+        }
+        self.dropping = true;
+        match self.remembered(now) {
+            1 => (self.count, self.rec_inv_sqrt) = (1, u16::MAX),
+            several => self.set_count(several),
+        }
+        self.drop_next = Some(self.control_law(now));
+        self.lastcount = self.count;
+        if marked { Some(head) } else { line.pop() }
+    }
+
+    /// Drops or marks packets at the head while the next drop is due, in the dropping state.
+    /// Returns the packet to send.
+    #[cold]
+    fn continue_dropping(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        ecn: bool,
+    ) -> Option<Packet> {
+        let now = self.clock(context.now);
+        // Bounded: each turn removes a packet from the queue.
+        while self.dropping
+            && let Some(due) = self.drop_next.filter(|due| now >= *due)
+        {
+            let mut head = line.pop()?;
+            self.set_count(self.count.saturating_add(1));
+            if ecn && context.mark(&mut head) {
+                self.drop_next = Some(self.control_law(due));
+                return Some(head);
+            }
+            context.drop(head, DropReason::Late);
+            self.dropping = self.may_drop_head(now, line);
+            if self.dropping {
+                self.drop_next = Some(self.control_law(due));
+            } else if self.variant == Variant::Ns2V2 {
+                self.count -= 1; // ns-2 does not count the drop that ends the state
+            }
+        }
+        line.pop()
     }
 }
 
@@ -232,6 +288,7 @@ impl Aqm for CoDel {
         self.count = self.count.saturating_add(packets);
     }
 
+    #[inline(always)]
     fn dequeue(
         &mut self,
         context: &mut Context<'_>,
@@ -239,8 +296,10 @@ impl Aqm for CoDel {
         ecn: bool,
     ) -> Option<Packet> {
         let mut packet = self.decide(context, line, ecn)?;
-        let sojourn = self.clock(context.now).since(self.clock(packet.arrived));
-        self.ce_threshold.apply(sojourn, context, &mut packet);
+        if self.ce_threshold.is_set() {
+            let sojourn = self.clock(context.now).since(self.clock(packet.arrived));
+            self.ce_threshold.apply(sojourn, context, &mut packet);
+        }
         Some(packet)
     }
 
@@ -261,6 +320,7 @@ impl Aqm for CoDel {
 
 impl CoDel {
     // RFC 8289 §5.5
+    #[inline(always)]
     fn decide(
         &mut self,
         context: &mut Context<'_>,
@@ -272,45 +332,16 @@ impl CoDel {
             self.dropping = false;
             return None;
         }
-        let (mut packet, mut ok_to_drop) = self.dodequeue(now, line);
+        let ok_to_drop = self.may_drop_head(now, line);
         if self.dropping {
-            self.dropping &= ok_to_drop;
-            // Bounded: each turn removes a packet from the queue.
-            while self.dropping
-                && let Some(due) = self.drop_next.filter(|due| now >= *due)
-            {
-                let Some(mut head) = packet.take() else { break };
-                self.set_count(self.count.saturating_add(1));
-                if ecn && context.mark(&mut head) {
-                    self.drop_next = Some(self.control_law(due));
-                    return Some(head);
-                }
-                context.drop(head, DropReason::Late);
-                (packet, ok_to_drop) = self.dodequeue(now, line);
-                self.dropping = ok_to_drop;
-                if ok_to_drop {
-                    self.drop_next = Some(self.control_law(due));
-                } else if self.variant == Variant::Ns2V2 {
-                    self.count -= 1; // ns-2 does not count the drop that ends the state
-                }
+            self.dropping = ok_to_drop;
+            if ok_to_drop && self.drop_next.is_some_and(|due| now >= due) {
+                return self.continue_dropping(context, line, ecn);
             }
         } else if ok_to_drop {
-            let mut head = packet.take().expect("only a packet may be dropped");
-            if ecn && context.mark(&mut head) {
-                packet = Some(head);
-            } else {
-                context.drop(head, DropReason::Late);
-                packet = self.dodequeue(now, line).0;
-            }
-            self.dropping = true;
-            match self.remembered(now) {
-                1 => (self.count, self.rec_inv_sqrt) = (1, u16::MAX),
-                several => self.set_count(several),
-            }
-            self.drop_next = Some(self.control_law(now));
-            self.lastcount = self.count;
+            return self.start_dropping(context, line, ecn);
         }
-        packet
+        line.pop()
     }
 }
 

@@ -19,7 +19,7 @@
 //! (in ns-3: above). The first packet of a run finds an empty queue and so divides max_p. (3) The
 //! slope above max_th follows max_p, unless `stale_gentle` is set, as in ARED.
 //!
-//! **Cost** 272 bytes of state; that of RED, plus a comparison per arrival.
+//! **Cost** 240 bytes of state; that of RED, plus a comparison per arrival.
 
 use super::Algorithm;
 use super::red::{Red, RedParams, Tune, Tuned};

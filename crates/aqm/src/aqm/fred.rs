@@ -19,7 +19,7 @@
 //! none is evicted. (5) With thresholds in bytes, flows are measured in bytes, and a packet counts
 //! as one of the mean size.
 //!
-//! **Cost** 16664 bytes of state: 16 per account; O(1) per packet, at most one random number.
+//! **Cost** 16632 bytes of state: 16 per account; O(1) per packet, at most one random number.
 
 use super::{
     Algorithm, Aqm, Verdict,

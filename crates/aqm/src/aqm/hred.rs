@@ -27,7 +27,7 @@
 //! no packet arrives: the first packet after an idle time is dropped with the p_min that the last
 //! one left, and p is above 0 even if the queue is empty.
 //!
-//! **Cost** 176 bytes of state; a random number and a few multiplications per arrival.
+//! **Cost** 144 bytes of state; a random number and a few multiplications per arrival.
 
 use super::{Algorithm, Aqm, Verdict};
 use crate::cast;

@@ -24,7 +24,7 @@ pub mod sred;
 
 use crate::context::{Context, DropReason};
 use crate::error::Result;
-use crate::fifo::{Fifo, Pool, QueueView};
+use crate::fifo::{QueueView, SingleFifo};
 use crate::packet::Packet;
 use crate::params::{Checked, Combined, Nothing, Params};
 use crate::qdisc::{Backlog, Build, Builder, Env, Qdisc};
@@ -163,8 +163,7 @@ crate::params! {
 #[derive(Debug)]
 pub struct SingleQueue<A> {
     aqm: A,
-    line: Fifo,
-    pool: Pool,
+    line: SingleFifo,
     limit: Size,
     ecn: bool,
     /// True once a packet has arrived.
@@ -183,8 +182,7 @@ impl<A: Algorithm> Build for SingleQueue<A> {
     fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
         let SingleParams { limit, ecn } = params.frame;
         let aqm = A::new(&params.aqm, &Env { limit, ecn, ..*env })?;
-        let (line, pool) = (Fifo::default(), Pool::default());
-        Ok(SingleQueue { aqm, line, pool, limit, ecn, started: false })
+        Ok(SingleQueue { aqm, line: SingleFifo::default(), limit, ecn, started: false })
     }
 }
 
@@ -201,7 +199,7 @@ impl<A: Aqm + Clone> Qdisc for SingleQueue<A> {
         if !fits(self.limit, 0, 0, &packet) {
             return context.drop(packet, DropReason::Full);
         }
-        let mut line = QueueView { fifo: &mut self.line, pool: &mut self.pool, others: 0 };
+        let mut line = QueueView::single(&mut self.line);
         self.aqm.advance(context.now, &line);
         let verdict = self.aqm.on_arrival(context, &mut line, &packet);
         if !fits(self.limit, self.line.packets(), self.line.bytes().0, &packet) {
@@ -214,12 +212,12 @@ impl<A: Aqm + Clone> Qdisc for SingleQueue<A> {
             Verdict::Signal | Verdict::Drop => return context.drop(packet, DropReason::Early),
         }
         self.aqm.on_enqueued(&packet);
-        self.line.push(&mut self.pool, packet);
+        self.line.push(packet);
     }
 
     #[inline(always)]
     fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
-        let mut line = QueueView { fifo: &mut self.line, pool: &mut self.pool, others: 0 };
+        let mut line = QueueView::single(&mut self.line);
         self.aqm.advance(context.now, &line);
         let packet = self.aqm.dequeue(context, &mut line, self.ecn);
         if packet.is_none() {
@@ -242,7 +240,7 @@ impl<A: Aqm + Clone> Qdisc for SingleQueue<A> {
 
     fn inspect_at(&mut self, now: Time, see: &mut dyn FnMut(&'static str, f64)) {
         let mut aqm = self.aqm.clone();
-        aqm.advance(now, &QueueView { fifo: &mut self.line, pool: &mut self.pool, others: 0 });
+        aqm.advance(now, &QueueView::single(&mut self.line));
         aqm.inspect(see);
     }
 

@@ -23,7 +23,7 @@
 //! differ from it in the last bits. (3) A design without phase margin is rejected. (4) The random
 //! number is drawn even if the buffer turns out to be full.
 //!
-//! **Cost** 176 bytes of state; a random number per arrival; O(1) after any idle time.
+//! **Cost** 144 bytes of state; a random number per arrival; O(1) after any idle time.
 
 use super::{Algorithm, Aqm, Verdict};
 use crate::cast;

@@ -19,7 +19,7 @@
 //! 1; the paper limits it in overload. (4) The random number is drawn even if the buffer turns out
 //! to be full. (5) Updates count from the first arrival: the first one comes `t_update` later.
 //!
-//! **Cost** 184 bytes of state; two random numbers per Classic packet, one per Scalable packet;
+//! **Cost** 152 bytes of state; two random numbers per Classic packet, one per Scalable packet;
 //! O(1) after any idle time.
 
 use super::{Algorithm, Aqm, Verdict};
@@ -137,7 +137,7 @@ impl Aqm for Pi2 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fifo::{Fifo, Pool};
+    use crate::fifo::SingleFifo;
     use crate::testing::Bench;
     use std::prelude::v1::*;
 
@@ -184,8 +184,8 @@ mod tests {
             let mut aqm = Pi2::new(&Pi2Params::default(), &env).unwrap();
             aqm.p_prime = 0.3;
             let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(5);
-            let (mut fifo, mut pool) = (Fifo::default(), Pool::default());
-            let mut line = QueueView { fifo: &mut fifo, pool: &mut pool, others: 0 };
+            let mut fifo = SingleFifo::default();
+            let mut line = QueueView::single(&mut fifo);
             let (now, mut lost, mut marks) = (Time::ZERO, vec![], crate::Marks::default());
             let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
             let packet = Packet { ecn: codepoint, ..Packet::default() };

@@ -33,7 +33,7 @@
 //! up to ticks of `1 / hz`, and one tick more: 20 ms by default. `hold`, `mark_ecnth`,
 //! `dq_threshold`, `dq_weight`, `derandomise` and `packet` have no effect.
 //!
-//! **Cost** 288 bytes of state; a random number per arrival while p applies. After an idle time
+//! **Cost** 256 bytes of state; a random number per arrival while p applies. After an idle time
 //! O(1), or as long as p takes to decay.
 
 mod linux;

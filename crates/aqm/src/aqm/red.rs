@@ -28,7 +28,7 @@
 //! without it, the retransmissions are dropped. (5) `byte_mode` mean also spreads drops of
 //! probability 1, as ns-2: small packets can pass after one.
 //!
-//! **Cost** 232 bytes of state; one multiplication and at most one random number per arrival; after
+//! **Cost** 200 bytes of state; one multiplication and at most one random number per arrival; after
 //! an idle time O(log m), where m is the number of packets that could have been sent.
 
 use super::{Algorithm, Aqm, Verdict};

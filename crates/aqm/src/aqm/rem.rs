@@ -21,7 +21,7 @@
 //! larger than the buffer. (3) Periods without a packet are computed in one step, in closed form.
 //! (4) The random number is drawn even if the buffer turns out to be full.
 //!
-//! **Cost** 240 bytes of state; a random number per arrival, a power per period with packets in it;
+//! **Cost** 208 bytes of state; a random number per arrival, a power per period with packets in it;
 //! O(1) after any idle time.
 
 use super::{Algorithm, Aqm, Verdict};

@@ -21,7 +21,7 @@
 //! steps of a quarter hardly recover. (3) The slope above max_th follows max_p. (4) Samples count
 //! from the first arrival: the first one is taken `sample` later.
 //!
-//! **Cost** 368 bytes of state; that of RED, plus constant work per window. After an idle time only
+//! **Cost** 336 bytes of state; that of RED, plus constant work per window. After an idle time only
 //! those windows are processed that change something (about ten thousand at most).
 
 use super::Algorithm;
@@ -168,7 +168,7 @@ impl Tune for SaRed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fifo::{Fifo, Pool};
+    use crate::fifo::SingleFifo;
     use crate::packet::Packet;
     use crate::params::{Params, Setting};
     use crate::units::Rate;
@@ -191,10 +191,10 @@ mod tests {
 
         /// Keeps `q` packets queued for `span`; returns max_p and w_q after that.
         fn hold(&mut self, q: u32, span: Span) -> [f64; 2] {
-            let (mut fifo, mut pool) = (Fifo::default(), Pool::default());
-            (0..q).for_each(|_| fifo.push(&mut pool, Packet { len: 500, ..Packet::default() }));
+            let mut fifo = SingleFifo::default();
+            (0..q).for_each(|_| fifo.push(Packet { len: 500, ..Packet::default() }));
             self.now += span;
-            let line = QueueView { fifo: &mut fifo, pool: &mut pool, others: 0 };
+            let line = QueueView::single(&mut fifo);
             self.aqm.tuner.advance(self.now, &line, &mut self.aqm.red);
             [self.aqm.red.max_p, self.aqm.red.w_q]
         }

@@ -27,7 +27,7 @@
 //! of the Linux kernel. `tc` always sends values of its own, by default 0.0005 and 0.00005
 //! (tc-sfb(8)): with these the probabilities rise half as fast and fall three tenths as fast.
 //!
-//! **Cost** 4408 bytes of state: 32 per bin and level, independent of the number of flows. Per
+//! **Cost** 4376 bytes of state: 32 per bin and level, independent of the number of flows. Per
 //! packet one hash per level and a random number; O(n) in the queued packets when the bins change.
 
 use super::{Algorithm, Aqm, Verdict, fits};
@@ -104,7 +104,7 @@ impl Bins {
     fn renew(&mut self, salt: u64, line: &QueueView<'_>) {
         self.salt = salt;
         self.bins.fill(Bin::default());
-        line.fifo.iter(line.pool).for_each(|p| self.count(p.hash, 1));
+        line.for_each(|p| self.count(p.hash, 1));
     }
 
     /// Updates the bins of an arriving packet; returns their smallest drop probability and smallest

@@ -19,7 +19,7 @@
 //! 1/(256 `p`) counts as 1 and 1/`p` as 0. (3) The count and the timestamp of a zombie affect no
 //! decision in the paper and are omitted.
 //!
-//! **Cost** 4208 bytes of state: 4 per zombie, a new one replaces a random old one; at most three
+//! **Cost** 4176 bytes of state: 4 per zombie, a new one replaces a random old one; at most three
 //! random numbers per arrival.
 
 use super::{Algorithm, Aqm, Verdict};

@@ -211,7 +211,7 @@ impl<O: Scheduler, A: Aqm> Fair<O, A> {
         let queue = &mut self.queues[i as usize];
         let (packets, bytes) = (queue.line.packets(), queue.line.bytes().0);
         let others = self.backlog.bytes - bytes;
-        let mut line = QueueView { fifo: &mut queue.line, pool: &mut self.pool, others };
+        let mut line = QueueView::pooled(&mut queue.line, &mut self.pool, others);
         queue.aqm.advance(context.now, &line);
         let verdict = queue.aqm.on_arrival(context, &mut line, packet);
         let lost = packets - queue.line.packets();
@@ -318,7 +318,7 @@ impl<O: Scheduler, A: Aqm> Qdisc for Fair<O, A> {
             let queue = &mut queues[i as usize];
             let (packets, bytes) = (queue.line.packets(), queue.line.bytes().0);
             let others = self.backlog.bytes - bytes;
-            let mut line = QueueView { fifo: &mut queue.line, pool, others };
+            let mut line = QueueView::pooled(&mut queue.line, pool, others);
             queue.aqm.advance(context.now, &line);
             let packet = queue.aqm.dequeue(context, &mut line, self.params.ecn);
             let next = queue.head(pool);

@@ -154,7 +154,7 @@ impl<A: Aqm> Qdisc for Fq<A> {
         let flow = &mut self.flows[i as usize];
         let (packets, bytes) = (flow.line.packets(), flow.line.bytes().0);
         let others = self.backlog.bytes - bytes;
-        let mut line = QueueView { fifo: &mut flow.line, pool: &mut self.pool, others };
+        let mut line = QueueView::pooled(&mut flow.line, &mut self.pool, others);
         flow.aqm.advance(context.now, &line);
         let verdict = flow.aqm.on_arrival(context, &mut line, &packet);
         let dropped = packets - flow.line.packets();
@@ -206,7 +206,7 @@ impl<A: Aqm> Qdisc for Fq<A> {
             turns = 0;
             let (packets, bytes) = (flow.line.packets(), flow.line.bytes().0);
             let others = self.backlog.bytes - bytes;
-            let mut line = QueueView { fifo: &mut flow.line, pool: &mut self.pool, others };
+            let mut line = QueueView::pooled(&mut flow.line, &mut self.pool, others);
             flow.aqm.advance(context.now, &line);
             let packet = flow.aqm.dequeue(context, &mut line, self.params.ecn);
             self.backlog.packets -= packets - flow.line.packets();

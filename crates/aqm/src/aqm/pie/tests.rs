@@ -1,7 +1,7 @@
 //! Unit tests of PIE.
 
 use super::*;
-use crate::fifo::{Fifo, Pool};
+use crate::fifo::SingleFifo;
 use crate::params::{Params, Setting};
 use crate::testing::Bench;
 use std::prelude::v1::*;
@@ -74,9 +74,9 @@ fn leaps_are_the_updates_one_by_one() {
             pie.sojourn = Span::ms(delay);
             pie
         };
-        let (mut fifo, mut pool) = (Fifo::default(), Pool::default());
-        fifo.push(&mut pool, Packet { len: 1000, ..Packet::default() });
-        let line = QueueView { fifo: &mut fifo, pool: &mut pool, others: 0 };
+        let mut fifo = SingleFifo::default();
+        fifo.push(Packet { len: 1000, ..Packet::default() });
+        let line = QueueView::single(&mut fifo);
         for n in [1, 2, 7, 100, 2000, 5000] {
             let (mut once, mut singly) = (start(), start());
             once.advance(Time(n * 15_000_000), &line);
@@ -134,9 +134,9 @@ fn first_signal(settings: &[(&str, &str)], u: f64, backlog: u32) -> Option<usize
     }
     let mut pie = aqm(settings);
     (pie.p, pie.burst, pie.qdelay_old) = (0.1, Span::ZERO, Span::ms(20));
-    let (mut fifo, mut pool) = (Fifo::default(), Pool::default());
-    fifo.push(&mut pool, Packet { len: backlog, ..Packet::default() });
-    let mut line = QueueView { fifo: &mut fifo, pool: &mut pool, others: 0 };
+    let mut fifo = SingleFifo::default();
+    fifo.push(Packet { len: backlog, ..Packet::default() });
+    let mut line = QueueView::single(&mut fifo);
     let (mut rng, mut lost, mut marks) = (Shown(u), vec![], crate::Marks::default());
     let now = Time::ZERO;
     let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
@@ -309,9 +309,9 @@ fn verdict(pie: &mut Pie) -> Verdict {
             0.0
         }
     }
-    let (mut fifo, mut pool) = (Fifo::default(), Pool::default());
-    fifo.push(&mut pool, Packet { len: 3001, ..Packet::default() });
-    let mut line = QueueView { fifo: &mut fifo, pool: &mut pool, others: 0 };
+    let mut fifo = SingleFifo::default();
+    fifo.push(Packet { len: 3001, ..Packet::default() });
+    let mut line = QueueView::single(&mut fifo);
     let (mut rng, mut lost, mut marks) = (Least, vec![], crate::Marks::default());
     let now = Time::ZERO;
     let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };

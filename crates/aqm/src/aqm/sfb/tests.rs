@@ -127,19 +127,19 @@ fn a_change_of_hash_loses_count_of_nobody() {
     let mut aqm = Sfb::new(&params, &Env::new(crate::Rate(8_000_000))).unwrap();
     aqm.limit = Size::Packets(1000);
     let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
-    let (mut fifo, mut pool) = (crate::fifo::Fifo::default(), crate::fifo::Pool::default());
+    let mut fifo = crate::fifo::SingleFifo::default();
     let (mut lost, mut marks) = (vec![], crate::Marks::default());
     for step in 0..3000u64 {
         let now = Time(step * 100_000);
         let (rng, lost, marks) = (&mut rng, &mut lost, &mut marks);
         let mut context = Context { now, rng, lost, marks };
-        let mut line = QueueView { fifo: &mut fifo, pool: &mut pool, others: 0 };
+        let mut line = QueueView::single(&mut fifo);
         let hash = (step * 7 % 13) as u32;
         let packet = Packet { hash, len: 100, ..Packet::default() };
         if step / 100 % 2 == 0 && aqm.on_arrival(&mut context, &mut line, &packet) == Verdict::Pass
         {
             aqm.on_enqueued(&packet);
-            fifo.push(&mut pool, packet);
+            fifo.push(packet);
         } else {
             aqm.dequeue(&mut context, &mut line, false);
         }
@@ -186,13 +186,13 @@ fn each_level_has_a_hash_of_its_own_and_each_salt_others() {
 
 #[test]
 fn new_bins_count_the_queued_packets_and_have_no_probability() {
-    let (mut fifo, mut pool) = (crate::fifo::Fifo::default(), crate::fifo::Pool::default());
+    let mut fifo = crate::fifo::SingleFifo::default();
     [7, 7, 8].iter().for_each(|hash| {
-        fifo.push(&mut pool, Packet { hash: *hash, ..Packet::default() });
+        fifo.push(Packet { hash: *hash, ..Packet::default() });
     });
     let bin = Bin { qlen: 5, pm: 0.5 };
     let mut bins = Bins { bins: vec![bin; 8 * 1024], levels: 8, salt: 1 };
-    bins.renew(9, &QueueView { fifo: &mut fifo, pool: &mut pool, others: 0 });
+    bins.renew(9, &QueueView::single(&mut fifo));
     assert_eq!(bins.salt, 9);
     assert!(bins.bins.iter().all(|bin| bin.pm == 0.0));
     assert_eq!(bins.bins.iter().map(|bin| bin.qlen).sum::<u32>(), 24);
@@ -211,14 +211,14 @@ fn bins_that_were_not_warmed_up_in_this_period_are_renewed() {
         let mut aqm = Sfb::new(&params, &Env::new(crate::Rate(8_000_000))).unwrap();
         aqm.start(Time::ZERO);
         let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
-        let (mut fifo, mut pool) = (crate::fifo::Fifo::default(), crate::fifo::Pool::default());
+        let mut fifo = crate::fifo::SingleFifo::default();
         let (mut lost, mut marks) = (vec![], crate::Marks::default());
         let mut spare = 0;
         for us in calls_us {
             spare = aqm.spare.salt;
             let (rng, lost, marks) = (&mut rng, &mut lost, &mut marks);
             let mut context = Context { now: Time(us * 1000), rng, lost, marks };
-            aqm.rehash(&mut context, &QueueView { fifo: &mut fifo, pool: &mut pool, others: 0 });
+            aqm.rehash(&mut context, &QueueView::single(&mut fifo));
         }
         assert_eq!(aqm.current.salt != spare, renewed, "{calls_us:?}");
         assert_eq!(aqm.rehash_at, Time(next_ms * 1_000_000), "{calls_us:?}");

@@ -1,0 +1,72 @@
+//! FIFO queue of a discipline that has no other queue.
+
+use crate::cast;
+use crate::packet::Packet;
+use crate::units::Bytes;
+use alloc::collections::VecDeque;
+
+/// A FIFO queue with memory of its own, which grows to the largest backlog. A packet costs half of
+/// what it costs in a [`Fifo`](super::Fifo).
+#[derive(Debug, Default)]
+pub struct SingleFifo {
+    ring: VecDeque<Packet>,
+    bytes: u64,
+}
+
+impl SingleFifo {
+    /// Number of packets.
+    #[inline]
+    pub fn packets(&self) -> u32 {
+        cast::place(self.ring.len())
+    }
+
+    /// Number of bytes.
+    #[inline]
+    pub fn bytes(&self) -> Bytes {
+        Bytes(self.bytes)
+    }
+
+    /// True if the queue is empty.
+    pub fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
+    /// Appends a packet.
+    #[inline]
+    pub fn push(&mut self, packet: Packet) {
+        self.bytes += u64::from(packet.len);
+        self.ring.push_back(packet);
+    }
+
+    /// Packet at the head.
+    #[inline]
+    pub fn front(&self) -> Option<&Packet> {
+        self.ring.front()
+    }
+
+    /// Removes the packet at the head.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Packet> {
+        let packet = self.ring.pop_front()?;
+        self.bytes -= u64::from(packet.len);
+        Some(packet)
+    }
+
+    /// Returns the `k`-th packet, counted from 0 at the head.
+    pub fn get(&self, k: u32) -> Option<&Packet> {
+        self.ring.get(k as usize)
+    }
+
+    /// Removes the `k`-th packet, counted from 0 at the head. Moves the packets between it and the
+    /// nearer end.
+    pub fn remove(&mut self, k: u32) -> Option<Packet> {
+        let packet = self.ring.remove(k as usize)?;
+        self.bytes -= u64::from(packet.len);
+        Some(packet)
+    }
+
+    /// Iterates over all packets, from head to tail.
+    pub fn iter(&self) -> impl Iterator<Item = &Packet> {
+        self.ring.iter()
+    }
+}
