@@ -10,8 +10,8 @@
 //! **Algorithm** When the shared buffer is full, the queue that is longest for its weight drops a
 //! packet; a flow below its fair share of the buffer loses none.
 //! **Departures** None of its own.
-//! **Cost** that of the order and the AQM algorithm; O(log n) per packet where the shared buffer
-//! needs the longest queue.
+//! **Cost** that of the order and the AQM algorithm; O(log n) where the longest queue drops a
+//! packet, or a queue becomes longer than it was since it was last the longest.
 
 use crate::aqm::{Algorithm, Aqm, Verdict, fits};
 use crate::cast;
@@ -21,8 +21,9 @@ use crate::fifo::{Fifo, Pool, QueueView};
 use crate::packet::Packet;
 use crate::params::{Checked, Combined, Params, nth};
 use crate::qdisc::{Backlog, Build, Env, Qdisc};
+use crate::sched::longest::Longest;
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
-use crate::sched::tree::{OUT, Tree, largest};
+use crate::sched::tree::{OUT, largest};
 use crate::units::Size;
 use alloc::format;
 use alloc::vec::Vec;
@@ -103,6 +104,13 @@ impl<A> Queue<A> {
         let place = self.line.head()?;
         self.line.front(pool).map(|p| Item { place, len: p.len })
     }
+
+    /// Key of its length for its weight.
+    #[inline]
+    fn length(&self) -> u64 {
+        let bytes = self.line.bytes().0;
+        if bytes == 0 { OUT } else { largest(bytes as f64 / self.weight) }
+    }
 }
 
 /// A fair scheduler with the order `O` and the AQM algorithm `A` in every queue.
@@ -112,8 +120,8 @@ pub struct Fair<O, A> {
     order: O,
     queues: Vec<Queue<A>>,
     pool: Pool,
-    /// Queues by length, if the longest one drops.
-    longest: Option<Tree>,
+    /// The longest queue, if that drops.
+    longest: Option<Longest>,
     /// Queue whose last packet is in transmission.
     last: Option<u32>,
     backlog: Backlog,
@@ -147,7 +155,7 @@ impl<O: Scheduler, A: Algorithm> Build for Fair<O, A> {
         let weights: Vec<f64> = queues.iter().map(|q| q.weight).collect();
         Ok(Fair {
             order: O::new(order, &Env { limit: frame.limit, ..*env }, &weights)?,
-            longest: (frame.full == Full::Longest).then(|| Tree::new(n)),
+            longest: (frame.full == Full::Longest).then(|| Longest::new(n)),
             queues,
             params: frame.clone(),
             pool: Pool::default(),
@@ -167,16 +175,6 @@ impl<O: Scheduler, A: Aqm> Fair<O, A> {
             By::Class => u32::from(packet.class),
         };
         number % cast::place(self.queues.len())
-    }
-
-    /// Records a change of the length of queue `i`.
-    #[inline]
-    fn measure(&mut self, i: u32) {
-        if let Some(tree) = &mut self.longest {
-            let queue = &self.queues[i as usize];
-            let bytes = queue.line.bytes().0;
-            tree.set(i, if bytes == 0 { OUT } else { largest(bytes as f64 / queue.weight) });
-        }
     }
 
     /// True if `packet` can be enqueued in queue `i`, if necessary by dropping others.
@@ -220,7 +218,6 @@ impl<O: Scheduler, A: Aqm> Fair<O, A> {
             self.backlog.packets -= lost;
             self.backlog.bytes -= bytes;
             self.order.on_dropped(i, DropPosition::Head(bytes), queue.head(&self.pool));
-            self.measure(i);
         }
         verdict
     }
@@ -231,11 +228,12 @@ impl<O: Scheduler, A: Aqm> Fair<O, A> {
 
     /// Returns the queue that drops a packet when the shared buffer is full. Of equally long queues
     /// it is the one next in turn, or the one with the lowest number.
-    fn payer(&self) -> Option<u32> {
-        let Some(tree) = &self.longest else { return self.last_busy() };
-        let (i, key) = tree.first()?;
-        let tied = |j| tree.key(j) == key;
-        if tree.alone(i) { Some(i) } else { self.order.nearest(&tied).or(Some(i)) }
+    fn payer(&mut self) -> Option<u32> {
+        let queues = &self.queues;
+        let Some(longest) = &mut self.longest else { return self.last_busy() };
+        let (i, length) = longest.find(|i| queues[i as usize].length())?;
+        let tied = |j: u32| queues[j as usize].length() == length;
+        if longest.is_alone(i) { Some(i) } else { self.order.nearest(&tied).or(Some(i)) }
     }
 
     /// Drops one packet because the shared buffer is full.
@@ -259,7 +257,6 @@ impl<O: Scheduler, A: Aqm> Fair<O, A> {
         self.order.on_dropped(i, loss, queue.head(&self.pool));
         self.backlog.packets -= 1;
         self.backlog.bytes -= u64::from(victim.len);
-        self.measure(i);
         context.drop(victim, DropReason::Full);
     }
 }
@@ -294,7 +291,9 @@ impl<O: Scheduler, A: Aqm> Qdisc for Fair<O, A> {
         }
         self.backlog.packets += 1;
         self.backlog.bytes += u64::from(packet.len);
-        self.measure(i);
+        if let Some(longest) = &mut self.longest {
+            longest.grow(i, queue.length());
+        }
         while !self.params.limit.holds(self.backlog.packets, self.backlog.bytes) {
             self.shed(context);
         }
@@ -337,7 +336,6 @@ impl<O: Scheduler, A: Aqm> Qdisc for Fair<O, A> {
             if lost > 0 {
                 order.on_dropped(i, DropPosition::Head(lost), next);
             }
-            self.measure(i);
             if packet.is_some() {
                 return packet;
             }
@@ -354,7 +352,7 @@ impl<O: Scheduler, A: Aqm> Qdisc for Fair<O, A> {
 
     fn state(&self) -> usize {
         let aqms: usize = self.queues.iter().map(|q| q.aqm.state() - size_of::<A>()).sum();
-        let tree = self.longest.as_ref().map_or(0, Tree::state);
+        let tree = self.longest.as_ref().map_or(0, Longest::state);
         size_of_val(self) + size_of_val(&*self.queues) + aqms + tree + self.order.state()
     }
 }

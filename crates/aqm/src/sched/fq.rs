@@ -16,8 +16,8 @@
 //! **Departures** The owner salts the hash: a packet carries its hash. `limit` may be in bytes
 //! (`memory_limit` of Linux, without its overhead).
 //!
-//! **Cost** the state of the AQM algorithm and 64 bytes per flow; O(log n) per packet, to find the
-//! longest queue.
+//! **Cost** the state of the AQM algorithm and 64 bytes per flow; O(log n) where the buffer
+//! overflows, or a queue becomes longer than it was since it was last the longest.
 
 use crate::aqm::{Algorithm, Aqm, Verdict, fits};
 use crate::cast;
@@ -28,7 +28,7 @@ use crate::packet::Packet;
 use crate::params::{Checked, Combined, Params};
 use crate::qdisc::{Backlog, Build, Env, Qdisc};
 use crate::sched::drr::idle_rounds;
-use crate::sched::tree::{OUT, Tree};
+use crate::sched::longest::{Longest, bytes};
 use crate::units::{Bytes, Size};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -73,7 +73,7 @@ pub struct Fq<A> {
     pool: Pool,
     new_flows: VecDeque<u32>,
     old_flows: VecDeque<u32>,
-    fattest: Tree,
+    fattest: Longest,
     backlog: Backlog,
     /// True once a packet has arrived.
     started: bool,
@@ -93,7 +93,7 @@ impl<A: Algorithm> Build for Fq<A> {
         Ok(Fq {
             new_flows: VecDeque::with_capacity(flows.len()),
             old_flows: VecDeque::with_capacity(flows.len()),
-            fattest: Tree::new(flows.len()),
+            fattest: Longest::new(flows.len()),
             flows,
             params: params.frame.clone(),
             pool: Pool::default(),
@@ -116,7 +116,9 @@ impl<A: Aqm> Fq<A> {
     // RFC 8290 §4.1: drops several packets at once from the head of the flow with the most bytes,
     // so that an unresponsive flow does not cause a search per packet.
     fn shed(&mut self, context: &mut Context<'_>) {
-        let (i, _) = self.fattest.first().expect("someone fills the buffer");
+        let flows = &self.flows;
+        let fattest = self.fattest.find(|i| bytes(flows[i as usize].line.bytes().0));
+        let (i, _) = fattest.expect("someone fills the buffer");
         let flow = &mut self.flows[i as usize];
         let half = flow.line.bytes().0 / 2;
         let mut dropped = 0;
@@ -130,14 +132,6 @@ impl<A: Aqm> Fq<A> {
             }
         }
         flow.aqm.on_evicted(dropped);
-        self.measure(i);
-    }
-
-    /// Records a change of the length of flow `i`.
-    #[inline]
-    fn measure(&mut self, i: u32) {
-        let bytes = self.flows[i as usize].line.bytes().0;
-        self.fattest.set(i, OUT - bytes); // OUT if it is empty
     }
 }
 
@@ -152,16 +146,15 @@ impl<A: Aqm> Qdisc for Fq<A> {
         }
         let i = packet.hash % cast::place(self.flows.len());
         let flow = &mut self.flows[i as usize];
-        let (packets, bytes) = (flow.line.packets(), flow.line.bytes().0);
-        let others = self.backlog.bytes - bytes;
+        let (packets, queued) = (flow.line.packets(), flow.line.bytes().0);
+        let others = self.backlog.bytes - queued;
         let mut line = QueueView::pooled(&mut flow.line, &mut self.pool, others);
         flow.aqm.advance(context.now, &line);
         let verdict = flow.aqm.on_arrival(context, &mut line, &packet);
         let dropped = packets - flow.line.packets();
         if dropped > 0 {
             self.backlog.packets -= dropped;
-            self.backlog.bytes -= bytes - flow.line.bytes().0;
-            self.fattest.set(i, OUT - flow.line.bytes().0);
+            self.backlog.bytes -= queued - flow.line.bytes().0;
         }
         match verdict {
             Verdict::Pass => {}
@@ -172,7 +165,7 @@ impl<A: Aqm> Qdisc for Fq<A> {
         flow.line.push(&mut self.pool, packet);
         self.backlog.packets += 1;
         self.backlog.bytes += u64::from(packet.len);
-        self.fattest.set(i, OUT - flow.line.bytes().0);
+        self.fattest.grow(i, bytes(flow.line.bytes().0));
         if flow.listed == Listed::No {
             flow.deficit = self.params.quantum.0.cast_signed();
             flow.listed = Listed::New;
@@ -204,20 +197,18 @@ impl<A: Aqm> Qdisc for Fq<A> {
                 continue;
             }
             turns = 0;
-            let (packets, bytes) = (flow.line.packets(), flow.line.bytes().0);
-            let others = self.backlog.bytes - bytes;
+            let (packets, queued) = (flow.line.packets(), flow.line.bytes().0);
+            let others = self.backlog.bytes - queued;
             let mut line = QueueView::pooled(&mut flow.line, &mut self.pool, others);
             flow.aqm.advance(context.now, &line);
             let packet = flow.aqm.dequeue(context, &mut line, self.params.ecn);
             self.backlog.packets -= packets - flow.line.packets();
-            self.backlog.bytes -= bytes - flow.line.bytes().0;
+            self.backlog.bytes -= queued - flow.line.bytes().0;
             if let Some(packet) = packet {
                 flow.deficit -= i64::from(packet.len);
-                self.measure(i);
                 return Some(packet);
             }
             flow.aqm.on_idle(context.now);
-            self.fattest.set(i, OUT);
             list.pop_front();
             // An emptied new flow stays among the old ones for a round, so that it cannot return as
             // new within the round and starve them.

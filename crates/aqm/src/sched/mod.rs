@@ -11,6 +11,7 @@ pub mod ewfq;
 pub mod fair;
 pub mod fq;
 pub mod hold;
+pub(crate) mod longest;
 pub mod prio;
 pub(crate) mod ring;
 pub mod scfq;

@@ -9,44 +9,73 @@ pub const OUT: u64 = u64::MAX;
 
 /// Smallest key of `n` slots; of equal keys, the lowest slot wins. Node 1 is the root, the children
 /// of node k are 2k and 2k + 1, the leaves are the slots.
+///
+/// The tree is only as high as the highest slot used so far requires: few flows have low numbers.
 #[derive(Debug)]
 pub struct Tree {
+    /// Room for all slots.
     keys: Box<[u64]>,
+    /// Number of leaves in use, a power of two.
     leaves: usize,
 }
 
 impl Tree {
     /// Creates a tree of `n` empty slots.
     pub fn new(n: usize) -> Tree {
-        let leaves = n.max(2).next_power_of_two();
-        Tree { keys: vec![OUT; 2 * leaves].into(), leaves }
+        let keys = vec![OUT; 2 * n.max(2).next_power_of_two()].into();
+        Tree { keys, leaves: 2 }
     }
 
     /// Sets the key of slot `i`; [`OUT`] removes it.
     #[inline]
     pub fn set(&mut self, i: u32, key: u64) {
+        if i as usize >= self.leaves {
+            self.grow(i);
+        }
         let mut k = self.leaves + i as usize;
+        let mut least = key;
         self.keys[k] = key;
+        // The mask changes no index. It shows the compiler that each is in bounds, because the
+        // number of keys is a power of two.
+        let keys = &mut *self.keys;
+        let mask = keys.len() - 1;
         while k > 1 {
-            let least = self.keys[k].min(self.keys[k ^ 1]);
+            least = least.min(keys[(k ^ 1) & mask]);
             k /= 2;
-            if self.keys[k] == least {
+            if keys[k & mask] == least {
                 return;
             }
-            self.keys[k] = least;
+            keys[k & mask] = least;
+        }
+    }
+
+    /// Doubles the number of leaves until slot `i` is one.
+    #[cold]
+    fn grow(&mut self, i: u32) {
+        let old = self.leaves..2 * self.leaves;
+        self.leaves = (i as usize + 1).next_power_of_two();
+        self.keys.copy_within(old, self.leaves); // all other leaves are still out
+        for k in (1..self.leaves).rev() {
+            self.keys[k] = self.keys[2 * k].min(self.keys[2 * k + 1]);
         }
     }
 
     /// Key of slot `i`.
     #[inline]
     pub fn key(&self, i: u32) -> u64 {
-        self.keys[self.leaves + i as usize]
+        if i as usize >= self.leaves { OUT } else { self.keys[self.leaves + i as usize] }
+    }
+
+    /// Smallest key; [`OUT`] if the tree is empty.
+    #[inline]
+    pub fn least(&self) -> u64 {
+        self.keys[1]
     }
 
     /// Slot with the smallest key, and that key; `None` if the tree is empty.
     #[inline]
     pub fn first(&self) -> Option<(u32, u64)> {
-        let least = self.keys[1];
+        let least = self.least();
         if least == OUT {
             return None;
         }

@@ -49,8 +49,8 @@ impl Wfq {
     fn advance(&mut self, now: Time) {
         let mut ns = now.since(self.at).0 as f64;
         self.at = now;
-        while let Some((i, tag)) = self.fluid.first() {
-            let finish = f64::from_bits(tag);
+        while self.fluid.least() != OUT {
+            let finish = f64::from_bits(self.fluid.least());
             let due = (finish - self.v) * self.w / self.c;
             if due > ns {
                 self.v += ns * self.c / self.w;
@@ -58,14 +58,16 @@ impl Wfq {
             }
             ns -= due.max(0.0);
             self.v = self.v.max(finish);
-            self.leave(i);
+            self.leave_first();
         }
     }
 
-    fn leave(&mut self, i: u32) {
+    /// Removes the queue with the smallest tag from the fluid model.
+    fn leave_first(&mut self) {
+        let Some((i, _)) = self.fluid.first() else { return };
         self.fluid.set(i, OUT);
         // Removes the rounding error when the fluid model is empty.
-        self.w = if self.fluid.first().is_some() { self.w - self.tags.weight(i) } else { 0.0 };
+        self.w = if self.fluid.least() == OUT { 0.0 } else { self.w - self.tags.weight(i) };
     }
 }
 
@@ -108,8 +110,8 @@ impl Scheduler for Wfq {
     }
 
     fn on_idle(&mut self) {
-        while let Some((i, _)) = self.fluid.first() {
-            self.leave(i);
+        while self.fluid.least() != OUT {
+            self.leave_first();
         }
         self.v = 0.0;
         self.tags.reset();
