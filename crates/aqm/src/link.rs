@@ -99,7 +99,8 @@ impl Link {
     /// # Panics
     /// If `now` is earlier than in a previous call, or the packet has [`LEN_MAX`] bytes or more.
     pub fn push(&mut self, now: Time, packet: Packet) {
-        if let Some((at, ecn)) = self.qdisc.link_receive(&mut self.transmitter, now, packet) {
+        let (at, ecn) = self.qdisc.link_receive(&mut self.transmitter, now, packet);
+        if let Some(ecn) = ecn {
             let packet = Packet { arrived: now, ecn, ..packet };
             self.transmitter.in_flight.push_back((at, packet));
         }
@@ -115,11 +116,11 @@ impl Link {
     #[inline]
     pub fn send(&mut self, now: Time, packet: Packet) -> Option<(Time, Ecn)> {
         assert!(self.computes_departures(), "the fate of the packet is not known yet");
-        let arrival = self.qdisc.link_receive(&mut self.transmitter, now, packet);
-        if arrival.is_none() {
+        let (at, ecn) = self.qdisc.link_receive(&mut self.transmitter, now, packet);
+        if ecn.is_none() {
             self.transmitter.lost.pop();
         }
-        arrival
+        ecn.map(|ecn| (at, ecn))
     }
 
     /// True if the departure of a packet is computed when it is enqueued: every decision of the

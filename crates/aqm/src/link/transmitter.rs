@@ -91,7 +91,7 @@ pub trait Qdisc {
         transmitter: &mut Transmitter,
         now: Time,
         packet: Packet,
-    ) -> Option<(Time, Ecn)> {
+    ) -> (Time, Option<Ecn>) {
         transmitter.receive(self, now, packet)
     }
     /// Calls [`Transmitter::advance`] with this discipline. Not to be overridden.
@@ -170,7 +170,8 @@ impl Transmitter {
     }
 
     /// Enqueues `packet`, which arrives at `now`. If departures are computed at enqueue and the
-    /// packet is accepted, returns the time of its arrival at the far end and its ECN field there.
+    /// packet is accepted, returns the time of its arrival at the far end and its ECN field there;
+    /// otherwise the ECN field is `None`. (An `Option` of both would be returned through memory.)
     ///
     /// # Panics
     /// If `now` is earlier than in a previous call, or the packet has [`LEN_MAX`] bytes or more.
@@ -180,7 +181,7 @@ impl Transmitter {
         qdisc: &mut Q,
         now: Time,
         mut packet: Packet,
-    ) -> Option<(Time, Ecn)> {
+    ) -> (Time, Option<Ecn>) {
         assert!(packet.len < LEN_MAX, "a packet is shorter than 2^30 bytes");
         self.advance(qdisc, now);
         packet.arrived = now;
@@ -193,12 +194,12 @@ impl Transmitter {
             let same = |l: &Dropped| (l.packet.body, l.packet.arrived) == (body, now);
             !self.lost[before..].iter().any(same)
         };
-        let mut arrival = None;
+        let mut arrival = (Time::NEVER, None);
         if accepted {
             self.stats.on_accept();
             if self.ends.is_some() {
                 let ecn = if self.stats.marks.packets > marked { Ecn::Ce } else { ecn };
-                arrival = Some((self.schedule_departure(now, len), ecn));
+                arrival = (self.schedule_departure(now, len), Some(ecn));
             }
         }
         if self.free_at == Time::NEVER || self.delayed {

@@ -33,11 +33,11 @@ impl<T: Copy> Slab<T> {
         cast::number(self.all.len()) - 1
     }
 
-    /// Remove entry `i` and return its value.
+    /// Remove entry `i` and return its value, which stays in place until the next insertion.
     #[inline]
-    pub fn remove(&mut self, i: u32) -> T {
+    pub fn remove(&mut self, i: u32) -> &T {
         self.free.push(i);
-        self.all[i as usize]
+        &self.all[i as usize]
     }
 
     /// Value of entry `i`.

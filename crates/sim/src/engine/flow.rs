@@ -174,16 +174,21 @@ impl Flow {
 
     /// Time at which [`Flow::process_due`] is next due.
     pub fn next_event_time(&self) -> Time {
-        let acks = self.acks.next();
         let inbox = self.inbox.front().map_or(Time::NEVER, |i| i.0);
         match &self.ends {
             Endpoints::Tcp(tcp) => {
-                let late = if self.processes_early { self.extra_delay } else { Span::ZERO };
-                let hurry = tcp.receiver.timer() + late;
-                acks.min(inbox).min(hurry).min(self.next_action).min(tcp.sender.next_timer())
+                inbox.min(self.next_ack_time()).min(self.next_action).min(tcp.sender.next_timer())
             }
             Endpoints::Udp(_) => inbox.min(self.next_action),
         }
+    }
+
+    /// Time of the next ack: one that reaches the sender, or a delayed one that is sent.
+    #[inline]
+    pub fn next_ack_time(&self) -> Time {
+        let Endpoints::Tcp(tcp) = &self.ends else { return Time::NEVER };
+        let late = if self.processes_early { self.extra_delay } else { Span::ZERO };
+        self.acks.next().min(tcp.receiver.timer() + late)
     }
 
     /// Process everything due at `now`: arrivals, acks, the sender's timer, the application.
@@ -271,8 +276,8 @@ impl Flow {
     }
 
     /// Schedule an ack that crosses its last link at `at`; returns its arrival time at the sender.
-    pub fn schedule_ack(&mut self, at: Time, connection: u32, ack: Ack) -> Time {
-        self.acks.push(at + self.extra_delay, connection, &ack);
+    pub fn schedule_ack(&mut self, at: Time, connection: u32, ack: &Ack) -> Time {
+        self.acks.push(at + self.extra_delay, connection, ack);
         at + self.extra_delay
     }
 

@@ -267,22 +267,17 @@ impl<'a> Simulation<'a> {
     /// Process a packet that crosses its last link at `at`.
     #[inline]
     fn deliver(&mut self, at: Time, body: u32, ce: bool) {
-        let PacketState { flow, connection, payload: load, .. } = self.bodies.remove(body);
-        let f = flow as usize;
-        let next = match load {
-            Payload::Segment(s) => self.flows[f].schedule_arrival(
-                at,
-                connection,
-                ArrivedPacket::Segment(s, ce),
-                self.next_interruption,
-            ),
-            Payload::Datagram(sent, len) => self.flows[f].schedule_arrival(
-                at,
-                connection,
-                ArrivedPacket::Datagram(sent, len),
-                self.next_interruption,
-            ),
-            Payload::Ack(ack) => self.flows[f].schedule_ack(at, connection, self.acks.remove(ack)),
+        let PacketState { flow, connection, payload, .. } = self.bodies.remove(body);
+        let f = *flow as usize;
+        let (flow, connection) = (&mut self.flows[f], *connection);
+        let next = match payload {
+            Payload::Segment(segment) => {
+                flow.schedule_segment(at, connection, segment, ce, self.next_interruption)
+            }
+            Payload::Datagram(sent, len) => {
+                flow.schedule_arrival(at, connection, ArrivedPacket::Datagram(*sent, *len))
+            }
+            Payload::Ack(ack) => flow.schedule_ack(at, connection, self.acks.remove(*ack)),
         };
         if f != self.current_flow {
             self.events.schedule_earlier(self.first_flow_slot + f, next);
@@ -420,12 +415,13 @@ impl<'a> Simulation<'a> {
                 self.links[l].pop_in_flight();
                 continue;
             }
-            let passes = &mut self.bodies.get_mut(body).left;
-            *passes -= 1;
-            let last = *passes == 0;
-            match self.links[l].pop_in_flight() {
-                Some(ahead) if !last => self.forwarding[l].push_back(ahead),
-                _ => self.deliver(at, body, ce),
+            let left = &mut self.bodies.get_mut(body).left;
+            *left -= 1;
+            if *left == 0 {
+                self.links[l].pop_in_flight();
+                self.deliver(at, body, ce);
+            } else {
+                self.forwarding[l].extend(self.links[l].pop_in_flight());
             }
         }
         let onward = self.forwarding[l].front().map(|(at, _)| *at);
@@ -482,10 +478,10 @@ fn free_packet(
     acks: &mut Slab<Ack>,
     flows: &mut [Flow],
 ) {
-    let body = bodies.remove(body);
-    match body.payload {
-        Payload::Datagram(sent, _) => flows[body.flow as usize].on_datagram_lost(sent),
-        Payload::Ack(ack) => drop(acks.remove(ack)),
+    let PacketState { flow, payload, .. } = *bodies.remove(body);
+    match payload {
+        Payload::Datagram(sent, _) => flows[flow as usize].on_datagram_lost(sent),
+        Payload::Ack(ack) => _ = acks.remove(ack),
         Payload::Segment(_) => {}
     }
 }

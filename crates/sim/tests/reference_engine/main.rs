@@ -240,16 +240,11 @@ impl Plain {
         }
         let (now, flow, ce) = (self.now, &mut self.flows[f], packet.ecn == Ecn::Ce);
         let _ = match load {
-            Load::Segment(s) => {
-                flow.schedule_arrival(now, connection, ArrivedPacket::Segment(s, ce), Time::NEVER)
+            Load::Segment(s) => flow.schedule_segment(now, connection, &s, ce, Time::NEVER),
+            Load::Datagram(sent, len) => {
+                flow.schedule_arrival(now, connection, ArrivedPacket::Datagram(sent, len))
             }
-            Load::Datagram(sent, len) => flow.schedule_arrival(
-                now,
-                connection,
-                ArrivedPacket::Datagram(sent, len),
-                Time::NEVER,
-            ),
-            Load::Ack(ack) => flow.schedule_ack(now, connection, ack),
+            Load::Ack(ack) => flow.schedule_ack(now, connection, &ack),
         };
         self.tell(f);
         self.heap.push(Reverse((self.flows[f].next_event_time(), Event::Wake(f))));

@@ -31,6 +31,12 @@ impl Ranges {
         }
     }
 
+    /// True if there are no ranges.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
     /// Number of sequence numbers in all ranges.
     pub fn covered(&self) -> u64 {
         self.covered

@@ -113,12 +113,13 @@ impl Receiver {
     /// At most one ack is delayed, for one in-order segment. A segment that is out of order, below
     /// the cumulative ack or fills part of a gap is acknowledged at once (RFC 5681 §4.2), and so is
     /// a SYN. In the `ns2` profile, a duplicate of the last packet is delayed as well.
+    #[inline(always)]
     pub fn on_segment(&mut self, now: Time, seg: &Segment, ce: bool) -> Option<&Ack> {
         self.marked |= ce && seg.ect;
         self.answered |= seg.cwr;
-        let end = seg.seq + u64::from(seg.len).max(u64::from(seg.syn));
+        let end = seg.seq + if seg.syn { 1 } else { u64::from(seg.len) };
         let in_order = seg.seq <= self.next && end > self.next;
-        let whole = self.held.end().is_none();
+        let whole = self.held.is_empty();
         if in_order && whole {
             self.next = end;
         } else if in_order {
@@ -150,12 +151,15 @@ impl Receiver {
     }
 
     /// Send the delayed ack, if it is due.
+    #[inline]
     pub fn on_timer(&mut self, now: Time) -> Option<&Ack> {
-        if now < self.due {
-            return None;
-        }
+        if now < self.due { None } else { Some(self.send_delayed_ack()) }
+    }
+
+    #[cold]
+    fn send_delayed_ack(&mut self) -> &Ack {
         self.due = Time::NEVER;
-        Some(self.write_ack(false))
+        self.write_ack(false)
     }
 
     /// Prefetch the ranges that the next segment will need.
@@ -195,6 +199,7 @@ impl Receiver {
     }
 
     /// Write an ack of the current state.
+    #[inline(always)]
     fn write_ack(&mut self, syn: bool) -> &Ack {
         // One mark among the acknowledged packets is enough; CWR clears only marks echoed before it
         // (RFC 3168 §6.1.3).
@@ -202,20 +207,27 @@ impl Receiver {
         (self.marked, self.answered) = (false, false);
         let ack = &mut self.last;
         (ack.ack, ack.ece, ack.syn) = (self.next, self.echo, syn);
+        ack.wire = self.ack_bytes;
         if self.sack {
-            (ack.sacks, ack.blocks) = Default::default();
-            for i in 0..usize::from(self.recents) {
-                // Drop blocks below the cumulative ack.
-                if let Some(block) = self.held.containing(self.recent[i]) {
-                    self.recent[usize::from(ack.blocks)] = self.recent[i];
-                    ack.sacks[usize::from(ack.blocks)] = block;
-                    ack.blocks += 1;
-                }
-            }
-            self.recents = ack.blocks;
+            self.write_blocks();
         }
-        ack.wire = self.ack_bytes + u32::from(ack.blocks) * BLOCK_BYTES;
-        ack
+        &self.last
+    }
+
+    /// Write the SACK blocks of the ack.
+    fn write_blocks(&mut self) {
+        let ack = &mut self.last;
+        (ack.sacks, ack.blocks) = Default::default();
+        for i in 0..usize::from(self.recents) {
+            // Drop blocks below the cumulative ack.
+            if let Some(block) = self.held.containing(self.recent[i]) {
+                self.recent[usize::from(ack.blocks)] = self.recent[i];
+                ack.sacks[usize::from(ack.blocks)] = block;
+                ack.blocks += 1;
+            }
+        }
+        self.recents = ack.blocks;
+        ack.wire += u32::from(ack.blocks) * BLOCK_BYTES;
     }
 }
 

@@ -280,23 +280,32 @@ impl<C: CongestionControl> RfcSender<C> {
         if self.recovery == LossRecovery::Sack {
             return self.send_by_pipe(now, out);
         }
-        let window = (self.window.cwnd + self.inflation).min(self.rwnd);
+        let window_end = self.snd_una + (self.window.cwnd + self.inflation).min(self.rwnd);
         while self.snd_nxt < self.write_end {
             let len = self.window.mss.min(self.write_end - self.snd_nxt);
-            if self.snd_nxt + len > self.snd_una + window
-                || C::HOOKED && !self.control.may_send(now)
-            {
+            if self.snd_nxt + len > window_end || C::HOOKED && !self.control.may_send(now) {
                 break;
             }
-            self.output_inlined(now, self.snd_nxt, len, out);
+            self.output_data(now, self.snd_nxt, len, out);
             self.snd_nxt += len;
         }
     }
 
-    /// Send `len` bytes from `seq`; updates the timed segment and the timer.
+    /// Send the SYN if `seq` is 0, otherwise `len` bytes from `seq`; updates the timed segment and
+    /// the timer.
+    pub(super) fn output(&mut self, now: Time, seq: u64, len: u64, out: &mut Vec<Segment>) {
+        self.output_inlined(now, seq, len, seq == 0, out);
+    }
+
+    /// As [`RfcSender::output`] for data, inlined in the path of every packet.
     #[inline(always)]
-    fn output_inlined(&mut self, now: Time, seq: u64, len: u64, out: &mut Vec<Segment>) {
-        let (syn, again) = (seq == 0, seq < self.high_data);
+    fn output_data(&mut self, now: Time, seq: u64, len: u64, out: &mut Vec<Segment>) {
+        self.output_inlined(now, seq, len, false, out);
+    }
+
+    #[inline(always)]
+    fn output_inlined(&mut self, now: Time, seq: u64, len: u64, syn: bool, out: &mut Vec<Segment>) {
+        let again = seq < self.high_data;
         // RFC 3168 §6.1.5, RFC 8257 §3.5.
         let ect = self.ecn && (!syn && !again || self.control.reacts_to_mark_fraction());
         let cwr = self.cwr && !syn && !again;
@@ -306,8 +315,7 @@ impl<C: CongestionControl> RfcSender<C> {
         let wire = len + self.header_bytes;
         out.push(Segment { seq, len, wire_bytes: wire, syn, cwr, retransmission: again, ect });
         self.stats.sent_packets += 1;
-        self.stats.retransmitted_packets += u64::from(again);
-        let end = seq + u64::from(len).max(u64::from(syn));
+        let end = if syn { 1 } else { seq + u64::from(len) };
         if C::HOOKED && !syn {
             let alone = self.snd_una == self.high_data;
             self.control.on_sent(&SentSegment {
@@ -322,22 +330,21 @@ impl<C: CongestionControl> RfcSender<C> {
         if let Some(order) = self.rack.as_mut().filter(|_| !syn) {
             order.sent(seq, end, again);
         }
-        self.high_data = self.high_data.max(end);
         if again {
+            self.stats.retransmitted_packets += 1;
+            self.high_data = self.high_data.max(end);
             // Karn's algorithm: an ack during retransmission gives no RTT sample.
             self.rtt_segment = None;
-        } else if self.state == RecoveryState::Open {
-            self.rtt_segment.get_or_insert((end, now));
+        } else {
+            self.high_data = end;
+            if self.state == RecoveryState::Open && self.rtt_segment.is_none() {
+                self.rtt_segment = Some((end, now));
+            }
         }
         if self.timer == Time::NEVER {
             self.timer = now + self.rtt.rto(); // RFC 6298 (5.1)
         }
         self.last_sent = now;
-    }
-
-    /// As [`RfcSender::output_inlined`], for callers that are not in the path of every packet.
-    pub(super) fn output(&mut self, now: Time, seq: u64, len: u64, out: &mut Vec<Segment>) {
-        self.output_inlined(now, seq, len, out);
     }
 
     /// RFC 6298 (5.2), (5.3).

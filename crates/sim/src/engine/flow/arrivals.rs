@@ -6,31 +6,34 @@ use sojourn_aqm::units::Time;
 
 impl Flow {
     /// Schedule an arrival at the far end at `at`, not earlier than that of the previous call.
-    /// Returns the time at which the flow must be woken. `look` is the time of the next sample.
+    /// Returns the time at which the flow must be woken for it.
+    pub fn schedule_arrival(&mut self, at: Time, connection: u32, arrival: ArrivedPacket) -> Time {
+        self.inbox.push_back((at, connection, arrival));
+        at
+    }
+
+    /// As [`Flow::schedule_arrival`] for a segment, which the receiver processes ahead of time if
+    /// it can. `look` is the time of the next sample.
     #[inline]
-    pub fn schedule_arrival(
+    pub fn schedule_segment(
         &mut self,
         at: Time,
         connection: u32,
-        arrival: ArrivedPacket,
+        segment: &Segment,
+        ce: bool,
         look: Time,
     ) -> Time {
-        match arrival {
-            ArrivedPacket::Segment(segment, ce) if self.processes_early => {
-                if connection == self.connection {
-                    self.receive_ahead(at, &segment, ce, look);
-                    return self.next_event_time();
-                }
-                // Packets of an earlier connection still count as received.
-                let delivered = self.later_totals.back().map_or(self.delivered, |l| l.1);
-                self.count_received(at, delivered, segment.wire_bytes, look);
-                Time::NEVER
-            }
-            _ => {
-                self.inbox.push_back((at, connection, arrival));
-                at
-            }
+        if !self.processes_early {
+            return self.schedule_arrival(at, connection, ArrivedPacket::Segment(*segment, ce));
         }
+        if connection == self.connection {
+            self.receive_ahead(at, segment, ce, look);
+            return self.next_ack_time();
+        }
+        // Packets of an earlier connection still count as received.
+        let delivered = self.later_totals.back().map_or(self.delivered, |l| l.1);
+        self.count_received(at, delivered, segment.wire_bytes, look);
+        Time::NEVER
     }
 
     /// Let the receiver process a segment that arrives at `at`, if it may do so ahead of time; not

@@ -324,13 +324,13 @@ impl WebUsers {
             let answer = OpenRequest { bytes, requested_at: since, request: false, ..*open };
             return events.push(now, SessionEvent::Open(answer));
         }
-        let Object { page, .. } = self.objects.remove(open.id);
+        let Object { page, .. } = *self.objects.remove(open.id);
         let of = self.pages.get_mut(page);
         of.open_connections -= 1;
         if of.left > 0 || of.open_connections > 0 {
             return;
         }
-        let Page { user, .. } = self.pages.remove(page);
+        let Page { user, .. } = *self.pages.remove(page);
         if !self.params.overlap {
             events.push(now + self.params.page_gap.sample(rng), SessionEvent::Next(user));
         }
