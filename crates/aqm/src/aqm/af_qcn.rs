@@ -266,7 +266,7 @@ mod tests {
                 let (now, mut aqm) = (crate::Time::ZERO, bare(params.clone()));
                 let mut context =
                     Context { now, rng: &mut rng, lost: &mut dropped, marks: &mut marks };
-                let mut line = QueueView { fifo: &mut fifo, pool: &mut pool, others: 0 };
+                let mut line = QueueView::pooled(&mut fifo, &mut pool, 0);
                 aqm.q_old = f64::from(queue);
                 let verdict = aqm.on_arrival(&mut context, &mut line, &Packet::default());
                 lost += u32::from(verdict == Verdict::Signal);
