@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -9,11 +10,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+import scorecards
 import sojourn as sj
 from conftest import Command
-from sojourn.evaluation import cases, figures, measure, run, setup
+from sojourn.evaluation import cases, figures, measure, run, scorecard, setup
 from sojourn.scenario.load import canonical
 from sojourn.scenario.overrides import with_qdisc
+from sojourn.scenario.variants import split
 
 PLAN = setup.Plan(10e6, quick=True)
 
@@ -189,6 +192,26 @@ def test_a_wrong_question_gets_one_line(
     assert (code, text, err.count("\n")) == (2, "", 1)
     assert message in err
     assert not out.exists()
+
+
+def test_the_command_to_repeat_it_keeps_labels_and_parameters() -> None:
+    """It is accepted, and gives the same disciplines."""
+    asked = run.prepare(["slow=codel(target=20ms)", "pie"], "2mbit", quick=True, only=["A1"])
+    words = shlex.split(scorecard.command(run.run(asked)))
+    again = run.prepare(split(words[words.index("--qdisc") + 1]), "2mbit", quick=True, only=["A1"])
+    assert again.qdiscs == asked.qdiscs
+
+
+def test_pages_of_the_docs_have_an_answer_for_each_question() -> None:
+    """Every discipline of `tools/scorecards.py` has a page, and each finding its source."""
+    folder = Path(__file__).parent.parent / "docs/scorecards"
+    labels = [one.partition("=")[0] for one in scorecards.DISCIPLINES]
+    assert {path.stem for path in folder.glob("*.md")} == {"README", *labels}
+    table = (folder / "README.md").read_text().split("## All answers")[1]
+    rows = [line for line in table.splitlines() if line.startswith("| ")][1:]
+    asked = {row.split()[1] for row in rows}
+    assert {case.id for case in cases.CASES} - asked <= {"A6"}
+    assert all(row.count("|") == len(labels) + 3 for row in rows)
 
 
 def test_a_folder_with_other_contents_is_refused(tmp_path: Path, sojourn: Command) -> None:

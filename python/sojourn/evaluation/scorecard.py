@@ -2,8 +2,10 @@
 
 import html
 import json
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sojourn import _sojourn
 from sojourn._util.files import naming, replacing
@@ -11,7 +13,9 @@ from sojourn._util.units import short, with_half
 from sojourn.evaluation.cases import CHOICES, left_out
 from sojourn.evaluation.figures import colour, figures
 from sojourn.evaluation.lines import Answer, Line
+from sojourn.evaluation.result import REFERENCE
 from sojourn.result import folders
+from sojourn.scenario.variants import labels
 
 if TYPE_CHECKING:
     from sojourn.display.table import Table
@@ -127,7 +131,7 @@ def _asked(line: Line) -> str:
 def page(found: "Evaluation") -> str:
     """Return the scorecard as one page of HTML."""
     e = html.escape
-    names = ", ".join(label for label in found.qdiscs if label != "droptail") or "droptail"
+    names = ", ".join(label for label in found.qdiscs if label != REFERENCE) or REFERENCE
     title = f"Scorecard of {names}"
     mode = "shortened (--quick)" if found.quick else "full"
     seeds = found.rows["seed"].n_unique()
@@ -164,11 +168,19 @@ def page(found: "Evaluation") -> str:
 
 def command(found: "Evaluation") -> str:
     """Return the command that repeats the evaluation."""
-    names = [label for label in found.qdiscs if label != "droptail"] or ["droptail"]
+    names = [
+        _given(label, table) for label, table in found.qdiscs.items() if label != REFERENCE
+    ] or [REFERENCE]
     quick = " --quick" if found.quick else ""
     given = ",".join(names)
-    quoted = f"'{given}'" if any(c in given for c in "( ") else given
-    return f"sojourn evaluate --qdisc {quoted} --rate {','.join(found.rates)}{quick} --out DIR"
+    rates = ",".join(found.rates)
+    return f"sojourn evaluate --qdisc {shlex.quote(given)} --rate {rates}{quick} --out DIR"
+
+
+def _given(label: str, table: Mapping[str, Any]) -> str:
+    """Return a discipline as it is given on the command line, with its label if it has one."""
+    usual = labels([dict(table)])[0]
+    return usual if usual == label else f"{label}={usual}"
 
 
 def _disciplines(found: "Evaluation") -> str:
@@ -183,7 +195,7 @@ def _result(found: "Evaluation") -> str:
     e = html.escape
     rows = []
     for label in found.qdiscs:
-        if label == "droptail":
+        if label == REFERENCE:
             continue
         told = counts(found, label)
         best = sum(line.answers[label].best for line in found.lines if label in line.answers)
