@@ -272,8 +272,8 @@ def discipline(spec: Spec, run: step.Step) -> str:
 CHOICE = [
     "For a home or office line, start with `fq_codel`, or with `cake` if it has to shape as well.",
     "For one queue that all flows share: `codel` or `pie`. For L4S senders: `dualpi2`. For given",
-    "shares of the rate: `drr` or `wfq`. For DCTCP in a data centre: `red` with `ecn`. Then measure",
-    "with your own traffic: `sojourn compare`, `sojourn evaluate`, `sojourn recommend`.",
+    "shares of the rate: `drr` or `wfq`. For DCTCP in a data centre: `red` with `ecn`. Then",
+    "measure with your own traffic: `sojourn compare`, `sojourn evaluate`, `sojourn recommend`.",
     "",
 ]
 """Advice before the list of all disciplines."""

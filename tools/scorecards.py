@@ -88,7 +88,12 @@ def overview(found: Evaluation) -> str:
     ]
     for said, source, measured, holds in findings(found):
         lines.append(f"| {said} | {source} | {measured} | {'yes' if holds else 'no'} |")
-    lines += ["", "A statement holds if the 95 % intervals of the differences exclude zero.", ""]
+    lines += [
+        "",
+        "A statement holds if each difference that it states has a 95 % interval without zero; the",
+        "first number of PIE is to show none.",
+        "",
+    ]
     lines += ["## Figures", ""]
     lines += _figures(found, list(found.qdiscs), "all")
     lines += ["## All answers", "", "▲ better than drop-tail, ▼ worse, with 95 % confidence.", ""]
