@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
-.PHONY: demo test check bench bench-live bench-emulate bench-sweep kernel-tcp gen validate validate-linux studies papers papers-full papers-live scorecards faults fuzz mutants additions kill instructions wheel package build dev release clean
+.PHONY: demo test check bench bench-live bench-emulate bench-sweep kernel-tcp gen validate validate-linux validate-senders studies papers papers-full papers-live scorecards faults fuzz mutants additions kill instructions wheel package build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
@@ -52,6 +52,9 @@ validate: release  ## 15 minutes: our results compared with those of ns-2, writt
 
 validate-linux: dev  ## seconds: recordings of Linux replayed, written to docs/validation-linux.md
 	$(BIN)/python -m validation.linux
+
+validate-senders: release  ## minutes: senders of Linux and ours compared, written to docs/validation-senders.md
+	$(BIN)/python -m validation.closed
 
 studies: release  ## a minute: fairness of disciplines on a shared link, written to docs/fairness.md
 	$(BIN)/python -m studies.fairness

@@ -10,10 +10,14 @@ from sojourn._util.base import Tcp
 
 __all__ = [
     "Bbr",
+    "Bbr3",
     "Compound",
     "Cubic",
     "Dctcp",
+    "Ledbat",
+    "LedbatPp",
     "NewReno",
+    "Prague",
     "Reno",
     "Sack",
     "Tahoe",
@@ -86,11 +90,21 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     """
 
     ecn: bool | Literal["auto"] | None = None
-    """If true, both ends use ECN (RFC 3168); auto: only for dctcp. Flag or auto; default auto."""
+    """If true, both ends use ECN (RFC 3168); auto: only for dctcp and prague. Flag or auto; default
+    auto.
+    """
 
-    ect1: bool | None = None
+    ect1: bool | Literal["auto"] | None = None
     """If true, ECN-capable packets carry ECT(1) in place of ECT(0): they claim to be L4S (RFC
-    9331), and disciplines such as dualpi2 treat them so. Needs ecn. Flag; default false.
+    9331), and disciplines such as dualpi2 treat them so; auto: only for prague. Needs ecn. Flag or
+    auto; default auto.
+    """
+
+    ecn_feedback: Literal["rfc3168", "rfc8257", "accurate"] | None = None
+    """Feedback of marks by the receiver: one bit until the sender confirms it (rfc3168), one bit
+    that follows the marks (rfc8257), or their exact number in every ack (accurate: AccECN, RFC
+    9768); auto: rfc3168, for dctcp rfc8257, for prague accurate. Profile ns2 has only rfc3168.
+    Rfc3168|rfc8257|accurate or auto; default auto; also called feedback.
     """
 
     limited_transmit: bool | None = None
@@ -111,8 +125,8 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
 
     pacing: bool | Literal["auto"] | None = None
     """If true, segments are paced (at two windows per round trip in slow start, then 1.2) instead
-    of sent in bursts; auto: only for bbr, which sets its own rate. rfc only. Flag or auto; default
-    auto; also called paced.
+    of sent in bursts; auto: only for bbr, bbr3 and prague, which set their own rate. rfc only. Flag
+    or auto; default auto; also called paced.
     """
 
     prr: bool | None = None
@@ -159,6 +173,58 @@ class Bbr(TcpParameters, kw_only=True, frozen=True, tag="bbr"):
     rtprop_window: str | None = None
     """Length of the min filter of the round-trip time. Duration; default 10s; 1ms to 1000s; the
     paper's RTpropFilterLen.
+    """
+
+    probe_rtt: str | None = None
+    """Duration of ProbeRtt. Duration; default 200ms; 1ns to 10s; the paper's ProbeRTTDuration."""
+
+
+class Bbr3(TcpParameters, kw_only=True, frozen=True, tag="bbr3"):
+    """As bbr, with bounds from losses and longer pauses between probes; rfc only.
+
+    Source: draft-ietf-ccwg-bbr.
+    """
+
+    startup_gain: float | None = None
+    """Gain of the pacing rate in Startup. Number; default 2.77; 1 to 10; the paper's
+    StartupPacingGain.
+    """
+
+    drain_gain: float | str | None = None
+    """Gain of the pacing rate in Drain. Number; default 0.5; 0.1 to 1; the paper's DrainPacingGain.
+    """
+
+    cwnd_gain: float | None = None
+    """Window in bandwidth-delay products. Number; default 2; 1 to 10; the paper's DefaultCwndGain.
+    """
+
+    margin: float | str | None = None
+    """Pacing rate as a fraction of the estimate; below 1, queues drain. Number; default 0.99; 0.5
+    to 1; also called pacing_margin.
+    """
+
+    loss_thresh: float | str | None = None
+    """Fraction of the data in flight above which a loss rate is too high. Number; default 0.02; 0
+    to 1; the paper's LossThresh.
+    """
+
+    beta: float | str | None = None
+    """Bounds after a loss divided by those before. Number; default 0.7; 0.1 to 1; the paper's Beta.
+    """
+
+    headroom: float | str | None = None
+    """Fraction of inflight_longterm that is left to other flows between probes. Number; default
+    0.15; 0 to 0.9; the paper's Headroom.
+    """
+
+    min_rtt_window: str | None = None
+    """Length of the min filter of the round-trip time. Duration; default 10s; 1ms to 1000s; the
+    paper's MinRTTFilterLen.
+    """
+
+    probe_rtt_interval: str | None = None
+    """Time without a new minimum after which ProbeRtt starts. Duration; default 5s; 1ms to 1000s;
+    the paper's ProbeRTTInterval.
     """
 
     probe_rtt: str | None = None
@@ -240,10 +306,115 @@ class Dctcp(TcpParameters, kw_only=True, frozen=True, tag="dctcp"):
     """
 
 
+class Ledbat(TcpParameters, kw_only=True, frozen=True, tag="ledbat"):
+    """Background transfers: keeps the queueing delay at a target; rfc only.
+
+    Source: RFC 6817.
+    """
+
+    target: str | None = None
+    """Queueing delay that the sender aims at. Duration; default 100ms; 1ms to 100ms; the paper's
+    TARGET.
+    """
+
+    gain: float | None = None
+    """Growth of the window in segments per round trip without a queue. The RFC allows at most 1;
+    studies use more (RFC 7928 §5.4: 10 with a target of 5 ms). Number; default 1; 0.01 to 100; the
+    paper's GAIN.
+    """
+
+    allowed_increase: int | None = None
+    """Largest excess of the window over the data in flight, segments. Integer; default 1; 1 to
+    1000; the paper's ALLOWED_INCREASE.
+    """
+
+    base_history: int | None = None
+    """Minutes over which the shortest round-trip time is remembered. Integer; default 10; 1 to
+    1000; the paper's BASE_HISTORY.
+    """
+
+    current_filter: int | None = None
+    """Number of recent samples of which the smallest counts. Integer; default 4; 1 to 1000; the
+    paper's CURRENT_FILTER.
+    """
+
+
+class LedbatPp(TcpParameters, kw_only=True, frozen=True, tag="ledbatpp"):
+    """LEDBAT++: ledbat that yields more, and pauses to measure the path; rfc only.
+
+    Source: draft-irtf-iccrg-ledbat-plus-plus.
+    """
+
+    target: str | None = None
+    """Queueing delay that the sender aims at. Duration; default 60ms; 1ms to 1s; the paper's
+    TARGET.
+    """
+
+    constant: float | None = None
+    """Weight of the reduction above the target. Number; default 1; 0 to 100; the paper's Constant.
+    """
+
+    divisor: int | None = None
+    """Upper bound of 1 / GAIN. Integer; default 16; 1 to 1000; also called max_gain_divisor."""
+
+    slowdown: int | None = None
+    """Time between two slowdowns divided by the duration of the first; 0 turns them off. Integer;
+    default 9; 0 to 1000; also called slowdown_interval.
+    """
+
+    base_history: int | None = None
+    """Minutes over which the shortest round-trip time is remembered. Integer; default 10; 1 to
+    1000; the paper's BASE_HISTORY.
+    """
+
+    current_filter: int | None = None
+    """Number of recent samples of which the smallest counts. Integer; default 4; 1 to 1000; the
+    paper's CURRENT_FILTER.
+    """
+
+
 class NewReno(TcpParameters, kw_only=True, frozen=True, tag="newreno"):
     """Fast recovery ends when all data outstanding at the loss is acknowledged.
 
     Source: RFC 5681, RFC 6582; ns-2.35 Agent/TCP/Newreno.
+    """
+
+    beta_ecn: float | str | None = None
+    """Threshold after an ECN mark divided by the flight size before; RFC 8511 proposes 0.8. rfc
+    only. Number; default 0.5; 0.1 to 0.99.
+    """
+
+
+class Prague(TcpParameters, kw_only=True, frozen=True, tag="prague"):
+    """L4S sender: reduces in proportion to exactly counted marks, whatever the RTT; rfc only.
+
+    Source: TCP Prague of L4STeam for Linux, version 0.7; RFC 9331 §4.
+    """
+
+    g: float | str | None = None
+    """Weight of one round's marked fraction in the moving average. Number; default 0.0625; 1e-6 to
+    1.
+    """
+
+    alpha: float | str | None = None
+    """Initial value of the moving average. The first mark halves the window in any case. Number;
+    default 0; 0 to 1; also called initial_alpha.
+    """
+
+    virtual_rtt: str | None = None
+    """Round-trip time below which the sender behaves as on a path of this one, so that it does not
+    take more than flows on longer paths; 1ns turns this off. Duration; default 25ms; 1ns to 1s; the
+    paper's RTT_virt; also called rtt_target.
+    """
+
+    transition: int | None = None
+    """Rounds between the end of slow start and the use of virtual_rtt. Integer; default 4; 0 to
+    1000000.
+    """
+
+    min_rate: str | None = None
+    """Lower bound of the rate that marks can reach, on the wire. Rate; default 100kbit; 1kbit to
+    1gbit.
     """
 
 
@@ -253,6 +424,11 @@ class Reno(TcpParameters, kw_only=True, frozen=True, tag="reno"):
     Source: RFC 5681; ns-2.35 Agent/TCP/Reno.
     """
 
+    beta_ecn: float | str | None = None
+    """Threshold after an ECN mark divided by the flight size before; RFC 8511 proposes 0.8. rfc
+    only. Number; default 0.5; 0.1 to 0.99.
+    """
+
 
 class Sack(TcpParameters, kw_only=True, frozen=True, tag="sack"):
     """Selective acknowledgements: repairs several losses per round trip.
@@ -260,11 +436,21 @@ class Sack(TcpParameters, kw_only=True, frozen=True, tag="sack"):
     Source: RFC 2018, RFC 6675; ns-2.35 Agent/TCP/Sack1.
     """
 
+    beta_ecn: float | str | None = None
+    """Threshold after an ECN mark divided by the flight size before; RFC 8511 proposes 0.8. rfc
+    only. Number; default 0.5; 0.1 to 0.99.
+    """
+
 
 class Tahoe(TcpParameters, kw_only=True, frozen=True, tag="tahoe"):
     """Fast retransmit, then slow start from one packet.
 
     Source: Jacobson, Congestion Avoidance and Control, 1988; ns-2.35 Agent/TCP.
+    """
+
+    beta_ecn: float | str | None = None
+    """Threshold after an ECN mark divided by the flight size before; RFC 8511 proposes 0.8. rfc
+    only. Number; default 0.5; 0.1 to 0.99.
     """
 
 

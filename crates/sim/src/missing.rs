@@ -6,25 +6,18 @@ use sojourn_aqm::missing::Missing;
 /// Congestion controls and transports that are not in [`crate::endpoint::tcp::TCPS`].
 pub static SENDERS: &[Missing] = &[
     Missing {
-        names: &["prague"],
-        about: "TCP Prague, the L4S sender",
-        planned: true,
-        why: "it needs accurate ECN feedback and ECT(1), which the TCP here lacks",
-        instead: "dctcp, from which it is derived",
+        names: &["bbr2", "bbrv2"],
+        about: "the second version of BBR",
+        planned: false,
+        why: "version 3 has replaced it",
+        instead: "bbr3, or bbr, which is version 1",
     },
     Missing {
-        names: &["bbr3", "bbrv3", "bbr2", "bbrv2"],
-        about: "the second and third version of BBR",
-        planned: true,
-        why: "only version 1 is implemented",
-        instead: "bbr, which is version 1",
-    },
-    Missing {
-        names: &["ledbat", "ledbat++", "ledbat_plus_plus", "lp"],
-        about: "background transfers that yield to everything else",
-        planned: true,
-        why: "no sender here aims below an equal share",
-        instead: "vegas, which also backs off as delay grows but competes for an equal share",
+        names: &["lp"],
+        about: "TCP-LP, background transfers that yield to everything else",
+        planned: false,
+        why: "few hosts use it",
+        instead: "ledbat or ledbatpp",
     },
     Missing {
         names: &[
@@ -114,9 +107,9 @@ mod tests {
             );
             crate::Scenario::from_json(&text).unwrap_err().to_string()
         };
-        let prague = refusal(r#""tcp": "Prague""#);
-        assert!(prague.starts_with("flows.f.tcp.name: \"Prague\" (TCP Prague"), "{prague}");
-        assert!(prague.ends_with("is not available yet; use dctcp, from which it is derived"));
+        let quic = refusal(r#""tcp": "QUIC""#);
+        assert!(quic.starts_with("flows.f.tcp.name: \"QUIC\" (the QUIC transport"), "{quic}");
+        assert!(quic.ends_with("use cubic, sack or bbr with rack = true and pacing = true"));
         let video = refusal(r#""source": {"name": "video"}"#);
         assert!(video.starts_with("flows.f.source.name: \"video\" (streamed video"), "{video}");
     }

@@ -66,6 +66,10 @@ fn numbers_match_the_table() {
             ("vegas", &["rfc"]),
             ("compound", &["rfc"]),
             ("bbr", &["rfc"]),
+            ("bbr3", &["rfc"]),
+            ("ledbat", &["rfc"]),
+            ("ledbatpp", &["rfc"]),
+            ("prague", &["rfc"]),
         ] {
             for profile in profiles {
                 let out = run(&json!({

@@ -12,15 +12,17 @@ struct QueuedAck {
     at: Time,
     ack: u64,
     connection: u32,
-    /// Size on the wire, bytes: header and at most three SACK blocks.
-    wire: u16,
-    blocks: u8,
-    /// Bit set of [`ECE`] and [`SYN`].
-    flags: u8,
+    /// Size on the wire in bytes (header and at most three SACK blocks), number of SACK blocks,
+    /// and flags; see [`ECE`], [`SYN`], [`WIRE`] and [`BLOCKS`].
+    packed: u16,
+    ce_packets: u16,
 }
 
-const ECE: u8 = 1;
-const SYN: u8 = 2;
+const WIRE: u16 = (1 << 11) - 1;
+const ECE: u16 = 1 << 11;
+const SYN: u16 = 1 << 12;
+/// Position of the number of blocks, which has two bits.
+const BLOCKS: u16 = 13;
 
 const _: () = assert!(size_of::<QueuedAck>() <= 24);
 
@@ -36,14 +38,13 @@ impl AckQueue {
     /// that of the previous ack.
     #[inline]
     pub fn push(&mut self, at: Time, connection: u32, ack: &Ack) {
-        let Ack { ack, sacks, blocks, ece, syn, wire } = *ack;
+        let Ack { ack, sacks, blocks, ece, syn, wire, ce_packets } = *ack;
         if blocks > 0 {
             self.sacks.push_back(sacks);
         }
-        let flags = u8::from(ece) * ECE + u8::from(syn) * SYN;
-        #[expect(clippy::cast_possible_truncation, reason = "at most 1,000 bytes and three blocks")]
-        let wire = wire as u16;
-        self.line.push_back(QueuedAck { at, ack, connection, wire, blocks, flags });
+        let flags = u16::from(ece) * ECE + u16::from(syn) * SYN;
+        let packed = wire | flags | u16::from(blocks) << BLOCKS;
+        self.line.push_back(QueuedAck { at, ack, connection, packed, ce_packets });
     }
 
     /// Arrival time of the first ack; [`Time::NEVER`] if there is none.
@@ -72,11 +73,14 @@ impl AckQueue {
     pub fn pop(&mut self, now: Time, into: &mut Ack) -> Option<u32> {
         let first = self.line.front().filter(|a| a.at <= now)?;
         into.ack = first.ack;
-        into.blocks = first.blocks;
-        into.ece = first.flags & ECE != 0;
-        into.syn = first.flags & SYN != 0;
-        into.wire = first.wire.into();
-        if first.blocks > 0 {
+        #[expect(clippy::cast_possible_truncation, reason = "two bits")]
+        let blocks = (first.packed >> BLOCKS & 3) as u8;
+        into.blocks = blocks;
+        into.ece = first.packed & ECE != 0;
+        into.syn = first.packed & SYN != 0;
+        into.wire = first.packed & WIRE;
+        into.ce_packets = first.ce_packets;
+        if blocks > 0 {
             into.sacks = self.sacks.pop_front()?;
         }
         let connection = first.connection;
@@ -93,9 +97,10 @@ mod tests {
     fn acks_are_returned_unchanged_in_order() {
         let mut acks = AckQueue::default();
         let plain = Ack { ack: 7, wire: 40, ece: true, ..Ack::default() };
-        let sacks = [(9, 10), (12, 15), (0, 0)];
-        let holed = Ack { ack: 7, sacks, blocks: 2, wire: 56, ..Ack::default() };
-        let sent = [plain, holed, plain, holed];
+        let sacks = [(9, 10), (12, 15), (20, 30)];
+        // The largest header with the most blocks.
+        let holed = Ack { ack: 7, sacks, blocks: 3, wire: 1_024, ce_packets: 65_535, ..plain };
+        let sent = [plain, holed, Ack { syn: true, ..plain }, Ack { ece: false, ..holed }];
         (1..).zip(&sent).for_each(|(t, ack)| acks.push(Time(t), t as u32, ack));
         assert_eq!(acks.next(), Time(1));
         assert!(acks.contains(4) && !acks.contains(5));

@@ -28,6 +28,18 @@ pub enum LossRecovery {
     Sack,
 }
 
+choice! {
+    /// Form in which the receiver reports ECN marks to the sender.
+    pub enum EcnFeedback {
+        /// One bit, set from a mark until the sender confirms it (RFC 3168).
+        Rfc3168 = "rfc3168",
+        /// One bit that follows the marks of the packets (RFC 8257).
+        Rfc8257 = "rfc8257",
+        /// Counter of marked packets in every ack (AccECN, RFC 9768).
+        Accurate = "accurate",
+    }
+}
+
 params! {
     /// Parameters of a TCP. [`super::tcp::parse`] resolves `auto` from the profile.
     pub struct CommonParams {
@@ -60,11 +72,16 @@ params! {
         delayed_ack: Option<bool> = None, [], "", ["delack"];
         /// Maximum delay of an ack; auto: 40ms (as in Linux), in ns2 100ms.
         delayed_ack_timeout: Option<Span> = None, [Some(Span(1)) => Some(Span::ms(500))], "", [];
-        /// If true, both ends use ECN (RFC 3168); auto: only for dctcp.
+        /// If true, both ends use ECN (RFC 3168); auto: only for dctcp and prague.
         ecn: Option<bool> = None, [], "", [];
         /// If true, ECN-capable packets carry ECT(1) in place of ECT(0): they claim to be L4S (RFC
-        /// 9331), and disciplines such as dualpi2 treat them so. Needs ecn.
-        ect1: bool = false, [], "", [];
+        /// 9331), and disciplines such as dualpi2 treat them so; auto: only for prague. Needs ecn.
+        ect1: Option<bool> = None, [], "", [];
+        /// Feedback of marks by the receiver: one bit until the sender confirms it (rfc3168), one
+        /// bit that follows the marks (rfc8257), or their exact number in every ack (accurate:
+        /// AccECN, RFC 9768); auto: rfc3168, for dctcp rfc8257, for prague accurate. Profile ns2 has
+        /// only rfc3168.
+        ecn_feedback: Option<EcnFeedback> = None, [], "", ["feedback"];
         /// If true, each of the first two duplicate acks sends one new packet (limited transmit,
         /// RFC 3042).
         limited_transmit: bool = true, [], "", ["singledup"];
@@ -75,7 +92,8 @@ params! {
         /// Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
         abc_limit: u64 = 1, [1 => 2], "L", [];
         /// If true, segments are paced (at two windows per round trip in slow start, then 1.2)
-        /// instead of sent in bursts; auto: only for bbr, which sets its own rate. rfc only.
+        /// instead of sent in bursts; auto: only for bbr, bbr3 and prague, which set their own rate. rfc
+        /// only.
         pacing: Option<bool> = None, [], "", ["paced"];
         /// If true, recovery reduces the window gradually (PRR, RFC 6937); rfc and SACK only.
         prr: bool = false, [], "", [];

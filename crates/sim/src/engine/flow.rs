@@ -10,6 +10,7 @@ pub use outbox::{ArrivedPacket, Outbox};
 
 use crate::config::flows::FlowConfig;
 use crate::endpoint::ack_queue::AckQueue;
+use crate::endpoint::cc::ControlParams;
 use crate::endpoint::tcp::{Ack, Receiver, Segment, SenderStats, Tcp, UNLIMITED};
 use crate::endpoint::udp::UdpEndpoints;
 use crate::engine::application::{Amount, App, AppAction, source_start, source_stop};
@@ -41,6 +42,8 @@ pub struct Flow {
     pub ect: Ecn,
     /// Keys of the hosts that send and receive the data.
     pub hosts: [u32; 2],
+    /// ECN field of acks: ECT(1) if all packets of the flow are L4S packets, otherwise Not-ECT.
+    pub ack_ecn: Ecn,
     /// Round-trip propagation delay.
     pub rtt: Span,
     /// Part of `rtt` that the links do not account for; added to the delay of every ack.
@@ -143,10 +146,14 @@ impl Flow {
             hash: u32::from_le_bytes([hash[0], hash[1], hash[2], hash[3]]),
             class: def.class,
             ect: match &def.tcp {
-                Some(tcp) if tcp.settings().ect1 => Ecn::Ect1,
+                Some(tcp) if tcp.settings().ect1 == Some(true) => Ecn::Ect1,
                 _ => Ecn::Ect0,
             },
             hosts: def.host_keys(i),
+            ack_ecn: match def.tcp.as_ref().map(|tcp| tcp.control()) {
+                Some(ControlParams::Prague(_)) => Ecn::Ect1, // RFC 9331 §4.1
+                _ => Ecn::NotEct,
+            },
             rtt,
             extra_delay: Span(rtt.0 - of_links.0),
             acks_cross_links: tcp && !back.is_empty(),

@@ -356,7 +356,7 @@ impl<'a> Simulation<'a> {
         if let Some(l) = self.flows[f].direct_link {
             return self.send_direct(f, l as usize, now);
         }
-        let Flow { route, hash, class, hosts, ect, connection, .. } = self.flows[f];
+        let Flow { route, hash, class, hosts, ect, ack_ecn, connection, .. } = self.flows[f];
         let [source, destination] = hosts;
         let flow = cast::place(f);
         let [path, back] = &self.routes.all[route as usize];
@@ -388,7 +388,7 @@ impl<'a> Simulation<'a> {
             let back = back.expect("only flows with a return path send acks");
             // Acks hash differently from data, as the 5-tuple of the opposite direction does.
             let load = Payload::Ack(self.acks.insert(ack));
-            let packet = ticket(load, ack.wire, Ecn::NotEct, &mut self.bodies);
+            let packet = ticket(load, ack.wire.into(), ack_ecn, &mut self.bodies);
             let (source, destination) = (destination, source);
             let (number, tcp) = (cast::low32(ack.ack), ack.tcp_flags());
             let packet = Packet { hash: !hash, source, destination, ack: number, tcp, ..packet };

@@ -170,7 +170,7 @@ const SIZES: [&str; 12] = [
     "9kB",
     "pareto(mean=1B, shape=1.0001)",
 ];
-const NAMES: [&str; 29] = [
+const NAMES: [&str; 33] = [
     "codel",
     "sfq",
     "drr",
@@ -186,6 +186,10 @@ const NAMES: [&str; 29] = [
     "vegas",
     "compound",
     "bbr",
+    "bbr3",
+    "ledbat",
+    "ledbatpp",
+    "prague",
     "rfc",
     "ns2",
     "cbr",

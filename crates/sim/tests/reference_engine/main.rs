@@ -186,14 +186,14 @@ impl Plain {
     }
 
     fn send(&mut self, f: usize, out: &mut Outbox) {
-        let Flow { hash, class, ect, connection, .. } = self.flows[f];
+        let Flow { hash, class, ect, ack_ecn, connection, .. } = self.flows[f];
         let mut loads: Vec<(Load, u32, Ecn, usize)> = vec![];
         for s in out.segments.drain(..) {
             loads.push((Load::Segment(s), s.wire_bytes, if s.ect { ect } else { Ecn::NotEct }, 0));
         }
         let datagram = out.datagram.take();
         loads.extend(datagram.map(|len| (Load::Datagram(self.now, len), len, Ecn::NotEct, 0)));
-        loads.extend(out.acks.drain(..).map(|a| (Load::Ack(a), a.wire, Ecn::NotEct, 1)));
+        loads.extend(out.acks.drain(..).map(|a| (Load::Ack(a), a.wire.into(), ack_ecn, 1)));
         for (load, len, ecn, way) in loads {
             self.bodies.push(Body { flow: f, connection, hop: 0, load });
             let hash = if way == 1 { !hash } else { hash };

@@ -234,7 +234,7 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
     fn arrive(&mut self, cargo: Cargo, hop: usize) {
         let (line, wire) = match cargo {
             Cargo::Segment(seg, _) => (&mut self.hops, seg.wire_bytes),
-            Cargo::Ack(ack) => (&mut self.back, ack.wire),
+            Cargo::Ack(ack) => (&mut self.back, ack.wire.into()),
         };
         let Some(link) = line.get_mut(hop) else { return self.deliver(cargo) };
         match link.pass(self.now.0, wire) {
@@ -262,7 +262,7 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
             }
             Cargo::Ack(ack) => {
                 self.sender.on_ack(self.now, &ack, &mut self.out);
-                self.row('a', ack.ack, ack.wire, false);
+                self.row('a', ack.ack, ack.wire.into(), false);
                 self.launch();
             }
         }

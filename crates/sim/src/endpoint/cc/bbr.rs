@@ -383,6 +383,10 @@ impl CongestionControl for Bbr {
         self.rates.on_sent(sent);
     }
 
+    fn own_pacing_rate(&self) -> Option<f64> {
+        Some(self.pacing_rate)
+    }
+
     fn on_app_limited(&mut self, flight: u64) {
         self.rates.starve(flight);
     }

@@ -23,6 +23,11 @@ impl WindowedMax {
         self.line.clear();
     }
 
+    /// Set the length of the filter to `rounds`; takes effect with the next sample.
+    pub fn set_rounds(&mut self, rounds: u64) {
+        self.rounds = rounds;
+    }
+
     /// Add a sample of `round`.
     pub fn add(&mut self, round: u64, value: f64) {
         while self.line.back().is_some_and(|b| b.1 <= value) {

@@ -2,7 +2,8 @@
 //! marking threshold keeps a short queue without emptying it.
 //!
 //! **Source**: RFC 8257 §3.3 (sender), §3.4 (packet loss, as in any TCP), §3.5 (SYNs are
-//! ECN-capable). The receiver's exact ECN echo (§3.2) is in `tcp/receiver.rs`.
+//! ECN-capable). The receiver's exact ECN echo (§3.2) is in `tcp/receiver.rs`; with
+//! `ecn_feedback = "accurate"`, AccECN counts the marks instead.
 //!
 //! **Symbols** `alpha`, `g`, `M`, `WindowEnd`, `BytesAcked`, `BytesMarked` as in the RFC.
 //!
@@ -83,13 +84,14 @@ impl CongestionControl for Dctcp {
         true
     }
 
-    fn on_ecn_echo(&mut self, ack: u64, bytes: u64, ece: bool, next: u64) {
+    fn on_ecn_feedback(&mut self, ack: u64, bytes: u64, marked: u64, next: u64) {
         self.bytes_acked += bytes;
-        self.bytes_marked += if ece { bytes } else { 0 };
+        self.bytes_marked += marked;
         if ack <= self.window_end || self.bytes_acked == 0 {
             return;
         }
-        let m = self.bytes_marked as f64 / self.bytes_acked as f64;
+        // Accurate feedback can report a mark before the data is acknowledged.
+        let m = (self.bytes_marked as f64 / self.bytes_acked as f64).min(1.0);
         self.alpha += self.params.g * (m - self.alpha);
         (self.window_end, self.bytes_acked, self.bytes_marked) = (next, 0, 0);
     }
@@ -103,14 +105,15 @@ mod tests {
     fn alpha_matches_a_hand_computed_average() {
         let mut d = Dctcp::of(DctcpParams::default(), 1);
         // Windows of ten segments; g = 1/16. The first ends above sequence number 1.
-        d.on_ecn_echo(1_001, 1_000, false, 10_001);
+        d.on_ecn_feedback(1_001, 1_000, 0, 10_001);
         let mut expected = 15.0 / 16.0;
         assert_eq!(d.alpha(), expected);
         for (round, marked) in (1..).zip([0, 3, 10, 5, 0]) {
             for i in 1..=10 {
                 let ack = (round - 1) * 10_000 + 1_001 + i * 1_000;
                 // The ack beyond the end of the window closes it.
-                d.on_ecn_echo(ack, 1_000, i <= marked, round * 10_000 + 10_001);
+                let bytes = if i <= marked { 1_000 } else { 0 };
+                d.on_ecn_feedback(ack, 1_000, bytes, round * 10_000 + 10_001);
             }
             expected = expected * 15.0 / 16.0 + marked as f64 / 10.0 / 16.0;
             assert!((d.alpha() - expected).abs() < 1e-12, "{round}: {}, {expected}", d.alpha());

@@ -2,13 +2,14 @@
 //! except plain Reno.
 
 use super::{
-    Bbr, BbrParams, Compound, CompoundParams, CongestionControl, CongestionSignal, Cubic,
-    CubicParams, Dctcp, DctcpParams, HyStart, NewDataAck, Pacer, ProcessedAck, Prr, RecoveryState,
-    Reno, SentSegment, Vegas, VegasParams, Window,
+    Bbr, Bbr3, Bbr3Params, BbrParams, Compound, CompoundParams, CongestionControl,
+    CongestionSignal, Cubic, CubicParams, Dctcp, DctcpParams, HyStart, Ledbat, LedbatParams,
+    LedbatPp, LedbatPpParams, NewDataAck, Pacer, Prague, PragueParams, ProcessedAck, Prr,
+    RecoveryState, Reno, RenoParams, SentSegment, Vegas, VegasParams, Window,
 };
 use crate::endpoint::common_params::CommonParams;
 use sojourn_aqm::error::Result;
-use sojourn_aqm::params::{Nothing, ParamRows, Params, Setting};
+use sojourn_aqm::params::{ParamRows, Params, Setting};
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 
@@ -16,8 +17,8 @@ use sojourn_aqm::units::{Span, Time};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ControlParams {
-    /// [`Reno`], which has no parameters.
-    Reno,
+    /// [`Reno`].
+    Reno(RenoParams),
     /// [`Cubic`].
     Cubic(CubicParams),
     /// [`Dctcp`].
@@ -28,6 +29,14 @@ pub enum ControlParams {
     Compound(CompoundParams),
     /// [`Bbr`].
     Bbr(BbrParams),
+    /// [`Bbr3`].
+    Bbr3(Bbr3Params),
+    /// [`Ledbat`].
+    Ledbat(LedbatParams),
+    /// [`LedbatPp`].
+    LedbatPp(LedbatPpParams),
+    /// [`Prague`].
+    Prague(PragueParams),
 }
 
 impl ControlParams {
@@ -37,12 +46,16 @@ impl ControlParams {
     /// As [`Params::set`].
     pub fn set(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
         match self {
-            ControlParams::Reno => Nothing.set(name, value),
+            ControlParams::Reno(p) => p.set(name, value),
             ControlParams::Cubic(p) => p.set(name, value),
             ControlParams::Dctcp(p) => p.set(name, value),
             ControlParams::Vegas(p) => p.set(name, value),
             ControlParams::Compound(p) => p.set(name, value),
             ControlParams::Bbr(p) => p.set(name, value),
+            ControlParams::Bbr3(p) => p.set(name, value),
+            ControlParams::Ledbat(p) => p.set(name, value),
+            ControlParams::LedbatPp(p) => p.set(name, value),
+            ControlParams::Prague(p) => p.set(name, value),
         }
     }
 
@@ -52,12 +65,16 @@ impl ControlParams {
     /// As [`Params::check`].
     pub fn check(&self) -> Result<()> {
         match self {
-            ControlParams::Reno => Nothing.check(),
+            ControlParams::Reno(p) => p.check(),
             ControlParams::Cubic(p) => p.check(),
             ControlParams::Dctcp(p) => p.check(),
             ControlParams::Vegas(p) => p.check(),
             ControlParams::Compound(p) => p.check(),
             ControlParams::Bbr(p) => p.check(),
+            ControlParams::Bbr3(p) => p.check(),
+            ControlParams::Ledbat(p) => p.check(),
+            ControlParams::LedbatPp(p) => p.check(),
+            ControlParams::Prague(p) => p.check(),
         }
     }
 
@@ -65,24 +82,32 @@ impl ControlParams {
     #[cfg(test)]
     pub(crate) fn assign(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
         match self {
-            ControlParams::Reno => Nothing.assign(name, value),
+            ControlParams::Reno(p) => p.assign(name, value),
             ControlParams::Cubic(p) => p.assign(name, value),
             ControlParams::Dctcp(p) => p.assign(name, value),
             ControlParams::Vegas(p) => p.assign(name, value),
             ControlParams::Compound(p) => p.assign(name, value),
             ControlParams::Bbr(p) => p.assign(name, value),
+            ControlParams::Bbr3(p) => p.assign(name, value),
+            ControlParams::Ledbat(p) => p.assign(name, value),
+            ControlParams::LedbatPp(p) => p.assign(name, value),
+            ControlParams::Prague(p) => p.assign(name, value),
         }
     }
 
     /// Parameters of the control.
     pub fn table(&self) -> ParamRows {
         match self {
-            ControlParams::Reno => Nothing.table(),
+            ControlParams::Reno(p) => p.table(),
             ControlParams::Cubic(p) => p.table(),
             ControlParams::Dctcp(p) => p.table(),
             ControlParams::Vegas(p) => p.table(),
             ControlParams::Compound(p) => p.table(),
             ControlParams::Bbr(p) => p.table(),
+            ControlParams::Bbr3(p) => p.table(),
+            ControlParams::Ledbat(p) => p.table(),
+            ControlParams::LedbatPp(p) => p.table(),
+            ControlParams::Prague(p) => p.table(),
         }
     }
 }
@@ -104,6 +129,14 @@ pub enum ControlAlgorithm {
     Compound(Compound),
     /// Cardwell et al., 2016.
     Bbr(Bbr),
+    /// draft-ietf-ccwg-bbr.
+    Bbr3(Bbr3),
+    /// RFC 6817.
+    Ledbat(Ledbat),
+    /// draft-irtf-iccrg-ledbat-plus-plus.
+    LedbatPp(LedbatPp),
+    /// L4STeam, TCP Prague.
+    Prague(Prague),
 }
 
 /// Static dispatch of a call to the active control.
@@ -116,6 +149,10 @@ macro_rules! dispatch {
             ControlAlgorithm::Vegas($control) => $call,
             ControlAlgorithm::Compound($control) => $call,
             ControlAlgorithm::Bbr($control) => $call,
+            ControlAlgorithm::Bbr3($control) => $call,
+            ControlAlgorithm::Ledbat($control) => $call,
+            ControlAlgorithm::LedbatPp($control) => $call,
+            ControlAlgorithm::Prague($control) => $call,
         }
     };
 }
@@ -145,9 +182,9 @@ impl AnyControl {
     /// Set the pacer's rate: that of the control if it has one, otherwise derived from the window.
     fn pace(&mut self, window: &Window, srtt: Option<Span>) {
         let Some(pacer) = &mut self.pacer else { return };
-        match &self.algorithm {
-            ControlAlgorithm::Bbr(bbr) => pacer.set(bbr.pacing_rate()),
-            _ => pacer.follow(window, srtt),
+        match dispatch!(&self.algorithm, c => c.own_pacing_rate()) {
+            Some(rate) => pacer.set(rate),
+            None => pacer.follow(window, srtt),
         }
     }
 }
@@ -157,7 +194,7 @@ impl CongestionControl for AnyControl {
 
     fn new(control: &ControlParams, common: &CommonParams, rng: &mut dyn Random) -> AnyControl {
         let algorithm = match control {
-            ControlParams::Reno => ControlAlgorithm::Reno(Reno::new(control, common, rng)),
+            ControlParams::Reno(_) => ControlAlgorithm::Reno(Reno::new(control, common, rng)),
             ControlParams::Cubic(_) => ControlAlgorithm::Cubic(Cubic::new(control, common, rng)),
             ControlParams::Dctcp(_) => ControlAlgorithm::Dctcp(Dctcp::new(control, common, rng)),
             ControlParams::Vegas(_) => ControlAlgorithm::Vegas(Vegas::new(control, common, rng)),
@@ -165,6 +202,12 @@ impl CongestionControl for AnyControl {
                 ControlAlgorithm::Compound(Compound::new(control, common, rng))
             }
             ControlParams::Bbr(_) => ControlAlgorithm::Bbr(Bbr::new(control, common, rng)),
+            ControlParams::Bbr3(_) => ControlAlgorithm::Bbr3(Bbr3::new(control, common, rng)),
+            ControlParams::Ledbat(_) => ControlAlgorithm::Ledbat(Ledbat::new(control, common, rng)),
+            ControlParams::LedbatPp(_) => {
+                ControlAlgorithm::LedbatPp(LedbatPp::new(control, common, rng))
+            }
+            ControlParams::Prague(_) => ControlAlgorithm::Prague(Prague::new(control, common, rng)),
         };
         let pacer = (common.pacing == Some(true)).then(Pacer::default);
         let prr = common.prr.then(Prr::default);
@@ -219,16 +262,16 @@ impl CongestionControl for AnyControl {
         self.pace(window, rtt);
     }
 
-    fn on_ecn_echo(&mut self, ack: u64, bytes: u64, ece: bool, next: u64) {
-        dispatch!(&mut self.algorithm, c => c.on_ecn_echo(ack, bytes, ece, next));
+    fn on_ecn_feedback(&mut self, ack: u64, bytes: u64, marked: u64, next: u64) {
+        dispatch!(&mut self.algorithm, c => c.on_ecn_feedback(ack, bytes, marked, next));
         if let Some(hystart) = self.hystart.as_mut().filter(|_| bytes > 0) {
             hystart.on_ack(ack, next);
         }
     }
 
     fn uses_delivery_hooks(&self) -> bool {
-        // BBR always has a pacer.
-        self.pacer.is_some() || self.prr.is_some()
+        let own = dispatch!(&self.algorithm, c => c.uses_delivery_hooks());
+        own || self.pacer.is_some() || self.prr.is_some()
     }
 
     fn on_delivered(&mut self, now: Time, from: u64, to: u64) {
@@ -336,7 +379,7 @@ mod tests {
     #[test]
     fn dctcp_learns_of_echoes() {
         let mut c = control("dctcp", &[]);
-        c.on_ecn_echo(1_001, 1_000, false, 5_001);
+        c.on_ecn_feedback(1_001, 1_000, 0, 5_001);
         let ControlAlgorithm::Dctcp(dctcp) = c.algorithm() else { unreachable!() };
         assert_eq!(dctcp.alpha(), 15.0 / 16.0);
     }
@@ -354,11 +397,11 @@ mod tests {
         let shown = |c: &AnyControl| format!("{:?}", c.hystart);
         let first = shown(&c);
         c.on_sent(&sent(0, true, OPEN));
-        c.on_ecn_echo(1, 0, false, 1_001);
+        c.on_ecn_feedback(1, 0, 0, 1_001);
         assert_eq!(shown(&c), first, "a retransmission and a duplicate ack");
         c.on_sent(&sent(0, false, OPEN));
         assert!(shown(&c).contains("sent: [(1001,"), "{}", shown(&c));
-        c.on_ecn_echo(1_001, 1_000, false, 5_001);
+        c.on_ecn_feedback(1_001, 1_000, 0, 5_001);
         assert!(shown(&c).contains("sent: [], "), "{}", shown(&c));
         assert!(shown(&c).contains("window_end: 5001"), "{}", shown(&c));
     }

@@ -8,28 +8,37 @@
 //! pacer, PRR and HyStart++.
 
 pub mod bbr;
+pub mod bbr3;
 mod bbr_filter;
 mod compound;
 mod cubic;
 mod dctcp;
 mod dispatch;
 mod hystart;
+mod ledbat;
+mod ledbatpp;
 mod pacer;
+mod prague;
 mod prr;
+mod queueing_delay;
 mod rate;
 mod reno;
 mod vegas;
 
 pub use bbr::{Bbr, BbrParams};
+pub use bbr3::{Bbr3, Bbr3Params};
 pub use compound::{Compound, CompoundParams};
 pub use cubic::{Cubic, CubicParams};
 pub use dctcp::{Dctcp, DctcpParams};
 pub use dispatch::{AnyControl, ControlAlgorithm, ControlParams};
 pub use hystart::HyStart;
+pub use ledbat::{Ledbat, LedbatParams};
+pub use ledbatpp::{LedbatPp, LedbatPpParams};
 pub use pacer::Pacer;
+pub use prague::{Prague, PragueParams};
 pub use prr::Prr;
 pub use rate::{RateEstimator, RateSample};
-pub use reno::Reno;
+pub use reno::{Reno, RenoParams};
 pub use vegas::{Vegas, VegasParams};
 
 use crate::endpoint::common_params::CommonParams;
@@ -169,9 +178,10 @@ pub trait CongestionControl {
     /// Handle the ack of the SYN; `rtt` is its round-trip time, if the SYN was not retransmitted.
     fn on_established(&mut self, _now: Time, _window: &Window, _rtt: Option<Span>) {}
 
-    /// Handle an ack of everything below `ack`, `bytes` of it new, with the ECN echo `ece`; `next`
-    /// is the next sequence number to send. Called before any other processing of the ack.
-    fn on_ecn_echo(&mut self, _ack: u64, _bytes: u64, _ece: bool, _next: u64) {}
+    /// Handle an ack of everything below `ack`, `bytes` of it new, which reports `marked` bytes as
+    /// newly marked (with accurate feedback, full segments for each marked packet); `next` is the
+    /// next sequence number to send. Called before any other processing of the ack.
+    fn on_ecn_feedback(&mut self, _ack: u64, _bytes: u64, _marked: u64, _next: u64) {}
 
     /// True if the control uses [`CongestionControl::on_delivered`] and
     /// [`CongestionControl::on_ack_processed`], whose arguments are costly to compute.
@@ -181,6 +191,12 @@ pub trait CongestionControl {
 
     /// Handle the news that the receiver has `from..to`.
     fn on_delivered(&mut self, _now: Time, _from: u64, _to: u64) {}
+
+    /// Pacing rate that the control sets, bytes of payload per second; `None` if it follows from
+    /// the window.
+    fn own_pacing_rate(&self) -> Option<f64> {
+        None
+    }
 
     /// Handle the end of the processing of an ack; the sender may transmit next.
     fn on_ack_processed(&mut self, _window: &mut Window, _ack: &ProcessedAck) {}

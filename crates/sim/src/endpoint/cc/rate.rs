@@ -22,6 +22,9 @@ struct Record {
     first_sent: Time,
     delivered: u64,
     delivered_at: Time,
+    /// Bytes lost in total when it was sent, and bytes in flight with it.
+    lost: u64,
+    in_flight: u64,
     starved: bool,
     again: bool,
     /// True if the receiver has it.
@@ -43,6 +46,25 @@ pub struct RateSample {
     pub news: u64,
     /// True if the rate may have been limited by the application instead of the path.
     pub starved: bool,
+    /// Bytes delivered since the segment was sent.
+    pub delivered: u64,
+    /// Bytes lost since the segment was sent. A segment counts as lost once it is retransmitted.
+    pub lost: u64,
+    /// Bytes in flight when the segment was sent, including it.
+    pub in_flight: u64,
+}
+
+/// Segment that was lost, at the time of its retransmission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostSegment {
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// Bytes lost since it was sent, including it.
+    pub lost: u64,
+    /// Bytes in flight when it was sent, including it.
+    pub in_flight: u64,
+    /// True if the application limited the rate when it was sent.
+    pub starved: bool,
 }
 
 /// Delivery rate estimator.
@@ -51,6 +73,9 @@ pub struct RateEstimator {
     line: VecDeque<Record>,
     delivered: u64,
     delivered_at: Time,
+    /// Total bytes sent, and lost.
+    sent: u64,
+    lost: u64,
     first_sent: Time,
     /// Samples are application-limited until this many bytes are delivered; 0 if they are not.
     starved_until: u64,
@@ -81,11 +106,16 @@ impl RateEstimator {
         self.starved_until = (self.delivered + flight).max(1);
     }
 
-    /// Record the transmission of a segment (§3.2).
-    pub fn on_sent(&mut self, sent: &SentSegment) {
+    /// Record the transmission of a segment (§3.2). For a retransmission, returns the segment that
+    /// was lost.
+    pub fn on_sent(&mut self, sent: &SentSegment) -> Option<LostSegment> {
         if sent.was_idle {
             (self.first_sent, self.delivered_at) = (sent.now, sent.now);
+            self.sent = self.delivered + self.lost;
         }
+        let bytes = sent.end - sent.seq;
+        self.sent += bytes;
+        self.lost += if sent.retransmission { bytes } else { 0 };
         let record = Record {
             seq: sent.seq,
             end: sent.end,
@@ -93,17 +123,28 @@ impl RateEstimator {
             first_sent: self.first_sent,
             delivered: self.delivered,
             delivered_at: self.delivered_at,
+            lost: self.lost,
+            in_flight: self.sent.saturating_sub(self.delivered + self.lost),
             starved: self.on_app_limited(),
             again: sent.retransmission,
             done: false,
         };
         if !sent.retransmission {
-            return self.line.push_back(record);
+            self.line.push_back(record);
+            return None;
         }
         let from = self.line.partition_point(|r| r.end <= sent.seq);
+        let mut first = None;
         for old in self.line.range_mut(from..).take_while(|r| r.seq < sent.end) {
+            first.get_or_insert(*old);
             *old = Record { seq: old.seq, end: old.end, done: old.done, ..record };
         }
+        first.filter(|old| !old.done).map(|Record { lost, in_flight, starved, .. }| LostSegment {
+            bytes,
+            lost: self.lost - lost,
+            in_flight,
+            starved,
+        })
     }
 
     /// Record that the receiver has `from..to` (§3.3.1).
@@ -140,6 +181,9 @@ impl RateEstimator {
             rtt: (!p.again).then(|| now - p.sent),
             news,
             starved: p.starved,
+            delivered: self.delivered - p.delivered,
+            lost: self.lost - p.lost,
+            in_flight: p.in_flight,
         })
     }
 }
@@ -173,10 +217,10 @@ mod tests {
     fn sample_shows_the_bottleneck_rate_for_a_burst() {
         let mut r = RateEstimator::default();
         // Four segments at once; they arrive 10 ms apart after 100 ms: 1000 B per 10 ms.
-        (0..4).for_each(|i| r.on_sent(&sent(0, i, false, i == 0)));
+        (0..4).for_each(|i| _ = r.on_sent(&sent(0, i, false, i == 0)));
         let first = ack(&mut r, 100, 0);
         assert_eq!((first.rate, first.rtt), (10_000.0, Some(Span::ms(100))));
-        (0..4).for_each(|i| r.on_sent(&sent(100, 4 + i, false, false)));
+        (0..4).for_each(|i| _ = r.on_sent(&sent(100, 4 + i, false, false)));
         for i in 1..4 {
             let s = ack(&mut r, 100 + 10 * i, i);
             assert_eq!(s.interval, Span::ms(100 + 10 * i), "since the flight began");
@@ -195,7 +239,7 @@ mod tests {
         // One segment per 10 ms. Acks are delayed until 300 ms: the first arrives alone, 20 more
         // just after packet 30 is sent, and the rest with the ack of packet 30 at 400 ms. So 30
         // packets are acked within 100 ms although sending them took 300 ms.
-        (0..30).for_each(|i| r.on_sent(&sent(10 * i, i, false, i == 0)));
+        (0..30).for_each(|i| _ = r.on_sent(&sent(10 * i, i, false, i == 0)));
         ack(&mut r, 300, 0);
         r.on_sent(&sent(300, 30, false, false));
         for i in 1..21 {
@@ -209,7 +253,7 @@ mod tests {
     #[test]
     fn retransmissions_give_no_rtt_and_sacked_ranges_count_once() {
         let mut r = RateEstimator::default();
-        (0..4).for_each(|i| r.on_sent(&sent(0, i, false, i == 0)));
+        (0..4).for_each(|i| _ = r.on_sent(&sent(0, i, false, i == 0)));
         ack(&mut r, 100, 1);
         ack(&mut r, 100, 2);
         assert_eq!(r.line.len(), 4, "records behind a hole are kept");
@@ -218,6 +262,28 @@ mod tests {
         assert_eq!((s.rtt, s.news, r.delivered()), (None, 1_000, 3_000));
         assert_eq!(r.line.len(), 1);
         assert!(r.take_sample(Time(211 * MS)).is_none(), "nothing new");
+    }
+
+    #[test]
+    fn a_retransmission_reports_the_segment_that_was_lost() {
+        let mut r = RateEstimator::default();
+        for i in 0..4 {
+            assert_eq!(r.on_sent(&sent(0, i, false, i == 0)), None);
+        }
+        let s = ack(&mut r, 100, 3);
+        assert_eq!((s.in_flight, s.lost, s.delivered), (4_000, 0, 1_000));
+        let lost =
+            |lost, in_flight| Some(LostSegment { bytes: 1_000, lost, in_flight, starved: false });
+        // Segment 0 was alone in flight, 1 was sent with it; two are lost since.
+        assert_eq!(r.on_sent(&sent(110, 0, true, false)), lost(1_000, 1_000));
+        assert_eq!(r.on_sent(&sent(110, 1, true, false)), lost(2_000, 2_000));
+        r.on_sent(&sent(110, 4, false, false));
+        assert_eq!(r.on_sent(&sent(200, 0, true, false)), lost(2_000, 3_000), "lost once more");
+        let s = ack(&mut r, 210, 4);
+        assert_eq!((s.in_flight, s.lost, s.delivered), (4_000, 1_000, 1_000));
+        // Delivered after all: no loss.
+        ack(&mut r, 220, 2);
+        assert_eq!(r.on_sent(&sent(230, 2, true, false)), None);
     }
 
     #[test]
@@ -235,7 +301,7 @@ mod tests {
     #[test]
     fn a_retransmission_changes_the_records_that_it_covers_and_no_others() {
         let mut r = RateEstimator::default();
-        (0..4).for_each(|i| r.on_sent(&sent(10 * i, i, false, i == 0)));
+        (0..4).for_each(|i| _ = r.on_sent(&sent(10 * i, i, false, i == 0)));
         ack(&mut r, 100, 1);
         // One segment with the data of the first two, of which the second was delivered.
         r.on_sent(&SentSegment { end: 2_001, ..sent(110, 0, true, false) });

@@ -2,14 +2,26 @@
 //! halves it after a loss.
 //!
 //! **Source**: RFC 5681 §3.1 (growth, equation 4), RFC 3465 (growth by acknowledged bytes, not by
-//! acks, so that delayed acks do not slow down congestion avoidance).
+//! acks, so that delayed acks do not slow down congestion avoidance), RFC 8511 §3 (a smaller
+//! reduction for ECN marks than for losses, by `beta_ecn`; off by default).
 //!
 //! **Symbols**: `L` of RFC 3465 is the parameter `abc_limit`.
 
 use super::{CongestionControl, CongestionSignal, ControlParams, NewDataAck, Window};
 use crate::endpoint::common_params::CommonParams;
+use sojourn_aqm::cast;
+use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::Time;
+
+params! {
+    /// Parameters of [`Reno`].
+    pub struct RenoParams {
+        /// Threshold after an ECN mark divided by the flight size before; RFC 8511 proposes 0.8.
+        /// rfc only.
+        beta_ecn: f64 = 0.5, [0.1 => 0.99], "beta_ecn", [];
+    }
+}
 
 /// Reno state.
 #[derive(Clone, Copy, Debug)]
@@ -18,12 +30,14 @@ pub struct Reno {
     bytes_acked: u64,
     /// `L` of RFC 3465: limit on the growth per ack in slow start, segments.
     limit: u64,
+    /// Threshold after a mark, as a fraction of the flight size.
+    beta_ecn: f64,
 }
 
 impl Reno {
     /// Create a control whose slow start grows the window by at most `limit` segments per ack.
     pub fn with_params(limit: u64) -> Reno {
-        Reno { bytes_acked: 0, limit }
+        Reno { bytes_acked: 0, limit, beta_ecn: 0.5 }
     }
 
     /// Limit on the growth per ack in slow start, segments.
@@ -33,8 +47,9 @@ impl Reno {
 }
 
 impl CongestionControl for Reno {
-    fn new(_: &ControlParams, common: &CommonParams, _: &mut dyn Random) -> Reno {
-        Reno::with_params(common.abc_limit)
+    fn new(control: &ControlParams, common: &CommonParams, _: &mut dyn Random) -> Reno {
+        let ControlParams::Reno(own) = control else { unreachable!("chosen by name") };
+        Reno { beta_ecn: own.beta_ecn, ..Reno::with_params(common.abc_limit) }
     }
 
     fn reset(&mut self) {
@@ -55,9 +70,19 @@ impl CongestionControl for Reno {
         }
     }
 
-    fn on_congestion(&mut self, _: Time, window: &Window, flight: u64, _: CongestionSignal) -> u64 {
+    fn on_congestion(
+        &mut self,
+        _: Time,
+        window: &Window,
+        flight: u64,
+        cause: CongestionSignal,
+    ) -> u64 {
         self.bytes_acked = 0;
-        (flight / 2).max(2 * window.mss) // RFC 5681 (4)
+        let left = match cause {
+            CongestionSignal::Mark => cast::trunc(flight as f64 * self.beta_ecn), // RFC 8511 §3.2
+            _ => flight / 2,                                                      // RFC 5681 (4)
+        };
+        left.max(2 * window.mss)
     }
 }
 
@@ -74,7 +99,7 @@ mod tests {
     fn grows_one_segment_per_window_of_acked_bytes() {
         for (acks, bytes) in [(10, 1_000), (5, 2_000), (1, 10_000)] {
             let mut w = Window { cwnd: 10_000, ssthresh: 5_000, mss: 1_000 };
-            let mut reno = Reno { bytes_acked: 0, limit: 1 };
+            let mut reno = Reno::with_params(1);
             (0..acks).for_each(|_| reno.on_ack(&mut w, &acked(bytes)));
             assert_eq!(w.cwnd, 11_000, "{acks} acks");
         }
@@ -85,7 +110,7 @@ mod tests {
         for (limit, after_timeout, grown) in [(1, false, 1), (2, false, 2), (2, true, 1)] {
             let mut w = Window { cwnd: 2_000, ssthresh: 50_000, mss: 1_000 };
             let ack = NewDataAck { after_timeout, ..acked(5_000) };
-            Reno { bytes_acked: 0, limit }.on_ack(&mut w, &ack);
+            Reno::with_params(limit).on_ack(&mut w, &ack);
             assert_eq!(w.cwnd, 2_000 + grown * 1_000);
         }
     }
@@ -93,9 +118,23 @@ mod tests {
     #[test]
     fn loss_halves_the_flight_size_down_to_two_segments() {
         let w = Window { cwnd: 90_000, ssthresh: 0, mss: 1_000 };
-        let mut reno = Reno { bytes_acked: 900, limit: 1 };
+        let mut reno = Reno { bytes_acked: 900, ..Reno::with_params(1) };
         assert_eq!(reno.on_congestion(Time::ZERO, &w, 20_000, CongestionSignal::Loss), 10_000);
         assert_eq!(reno.on_congestion(Time::ZERO, &w, 3_000, CongestionSignal::Timeout), 2_000);
         assert_eq!(reno.bytes_acked, 0);
+    }
+
+    #[test]
+    fn mark_reduces_by_beta_ecn() {
+        // RFC 8511: 0.8 for marks, still 0.5 for losses.
+        let w = Window { cwnd: 90_000, ssthresh: 0, mss: 1_000 };
+        let mut abe = Reno { beta_ecn: 0.8, ..Reno::with_params(1) };
+        let mut left = |flight, cause| abe.on_congestion(Time::ZERO, &w, flight, cause);
+        assert_eq!(left(20_000, CongestionSignal::Mark), 16_000);
+        assert_eq!(left(20_000, CongestionSignal::Loss), 10_000);
+        assert_eq!(left(20_000, CongestionSignal::Timeout), 10_000);
+        assert_eq!(left(1_000, CongestionSignal::Mark), 2_000, "never below two segments");
+        let mut plain = Reno::with_params(1);
+        assert_eq!(plain.on_congestion(Time::ZERO, &w, 20_001, CongestionSignal::Mark), 10_000);
     }
 }

@@ -48,7 +48,7 @@ mod rfc;
 mod rtt;
 mod scoreboard;
 
-pub use params::{CommonParams, LossRecovery, Profile, TcpParams, parse};
+pub use params::{CommonParams, EcnFeedback, LossRecovery, Profile, TcpParams, parse};
 pub use receiver::Receiver;
 pub use registry::{TCPS, TcpEntry};
 
@@ -98,7 +98,9 @@ pub struct Ack {
     /// True if it acknowledges a SYN.
     pub syn: bool,
     /// Size on the wire, bytes.
-    pub wire: u32,
+    pub wire: u16,
+    /// Accurate ECN feedback: number of marked packets received in this connection, modulo 2^16.
+    pub ce_packets: u16,
 }
 
 impl Ack {
@@ -160,7 +162,7 @@ impl Tcp {
     pub fn new(params: &TcpParams, rng: &mut dyn Random) -> Tcp {
         let s = &params.settings;
         let hooked = s.pacing == Some(true) || s.prr || s.hystart == Some(true);
-        let plain = params.control == ControlParams::Reno && !hooked;
+        let plain = matches!(params.control, ControlParams::Reno(_)) && !hooked;
         match s.profile {
             Profile::Ns2 => Tcp::Ns2(Ns2Sender::new(params, rng.uniform())),
             Profile::Rfc if plain => Tcp::Reno(RfcSender::new(params, rng)),

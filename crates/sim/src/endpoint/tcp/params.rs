@@ -2,7 +2,7 @@
 
 use super::registry::{TCPS, TcpEntry};
 use crate::endpoint::cc::ControlParams;
-pub use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
+pub use crate::endpoint::common_params::{CommonParams, EcnFeedback, LossRecovery, Profile};
 use crate::missing::SENDERS;
 use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
@@ -179,33 +179,26 @@ impl TcpParams {
     /// support.
     fn validate(mut self) -> Result<TcpParams> {
         let rfc = self.settings.profile == Profile::Rfc;
-        let bbr = matches!(self.control, ControlParams::Bbr(_));
+        let bbr = matches!(self.control, ControlParams::Bbr(_) | ControlParams::Bbr3(_));
         let refuse = |what: &str, why: String| Err(Error::new(why).at(what));
-        if !rfc && self.control != ControlParams::Reno {
+        if !rfc && !matches!(self.control, ControlParams::Reno(_)) {
             return refuse("profile", format!("{} requires profile rfc", self.name));
         }
-        // DCTCP works only with ECN (RFC 8257).
-        let dctcp = matches!(self.control, ControlParams::Dctcp(_));
-        let ecn = *self.settings.ecn.get_or_insert(dctcp);
-        if bbr && ecn {
-            return refuse("ecn", "bbr (version 1) ignores ECN marks".into());
-        }
-        if self.settings.ect1 && !ecn {
-            return refuse("ect1", "needs ecn = true".into());
-        }
-        if bbr && self.settings.pacing == Some(false) {
-            return refuse("pacing", "bbr requires pacing".into());
+        self.resolve_ecn()?;
+        let sets_rate = bbr || matches!(self.control, ControlParams::Prague(_));
+        if sets_rate && self.settings.pacing == Some(false) {
+            return refuse("pacing", format!("{} requires pacing", self.name));
         }
         if let ControlParams::Vegas(v) = &self.control
             && v.alpha > v.beta
         {
             return refuse("alpha", format!("{} is above beta, {}", v.alpha, v.beta));
         }
-        let pacing = *self.settings.pacing.get_or_insert(bbr);
+        let pacing = *self.settings.pacing.get_or_insert(sets_rate);
         if pacing && !rfc {
             return refuse("pacing", "not available in profile ns2; use profile rfc".into());
         }
-        if self.settings.prr && (!rfc || self.recovery != LossRecovery::Sack || bbr) {
+        if self.settings.prr && (!rfc || self.recovery != LossRecovery::Sack || sets_rate) {
             let text =
                 format!("not supported by {} in this profile; use sack in profile rfc", self.name);
             return refuse("prr", text);
@@ -217,7 +210,7 @@ impl TcpParams {
         }
         let cubic = matches!(self.control, ControlParams::Cubic(_));
         let hystart = *self.settings.hystart.get_or_insert(cubic);
-        if hystart && !(rfc && (cubic || self.control == ControlParams::Reno)) {
+        if hystart && !(rfc && (cubic || matches!(self.control, ControlParams::Reno(_)))) {
             let text = format!(
                 "not supported by {} in this profile; use cubic or sack in profile rfc",
                 self.name
@@ -225,6 +218,52 @@ impl TcpParams {
             return refuse("hystart", text);
         }
         Ok(self)
+    }
+
+    /// Resolve the ECN parameters, and reject those that the congestion control does not support.
+    fn resolve_ecn(&mut self) -> Result<()> {
+        let refuse = |what: &str, why: String| Err(Error::new(why).at(what));
+        let rfc = self.settings.profile == Profile::Rfc;
+        let prague = matches!(self.control, ControlParams::Prague(_));
+        let dctcp = matches!(self.control, ControlParams::Dctcp(_));
+        // Both work only with ECN.
+        let ecn = *self.settings.ecn.get_or_insert(dctcp || prague);
+        match &self.control {
+            ControlParams::Bbr(_) if ecn => {
+                return refuse("ecn", "bbr (version 1) ignores ECN marks".into());
+            }
+            ControlParams::Bbr3(_) if ecn => {
+                let text = "the draft of bbr3 defines no reaction to ECN marks";
+                return refuse("ecn", text.into());
+            }
+            _ => {}
+        }
+        if prague && !ecn {
+            return refuse("ecn", "prague requires ECN; without it, use cubic or sack".into());
+        }
+        let ect1 = *self.settings.ect1.get_or_insert(prague);
+        if ect1 && !ecn {
+            return refuse("ect1", "needs ecn = true".into());
+        }
+        let usual = match &self.control {
+            ControlParams::Prague(_) => EcnFeedback::Accurate,
+            ControlParams::Dctcp(_) => EcnFeedback::Rfc8257,
+            _ => EcnFeedback::Rfc3168,
+        };
+        let feedback = *self.settings.ecn_feedback.get_or_insert(usual);
+        if prague && feedback != EcnFeedback::Accurate {
+            return refuse("ecn_feedback", "prague requires accurate feedback".into());
+        }
+        if !rfc && feedback != EcnFeedback::Rfc3168 {
+            let text = "not available in profile ns2; use profile rfc";
+            return refuse("ecn_feedback", text.into());
+        }
+        match &self.control {
+            ControlParams::Reno(r) if !rfc && r.beta_ecn != 0.5 => {
+                refuse("beta_ecn", "not available in profile ns2; use profile rfc".into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// All parameters with their current values.
@@ -389,6 +428,21 @@ mod tests {
         assert!(refusal("bbr", &[("ecn", on)]).starts_with("ecn: bbr"));
         assert_eq!(refusal("cubic", &[("ect1", on)]), "ect1: needs ecn = true");
         assert!(parse("dctcp", [("ect1", on)]).is_ok());
+        let text = |name, value| [(name, Setting::Text(value))];
+        let prague = parse("prague", []).unwrap().settings;
+        assert_eq!((prague.ecn, prague.ect1, prague.pacing), (Some(true), Some(true), Some(true)));
+        assert_eq!(prague.ecn_feedback, Some(EcnFeedback::Accurate));
+        assert!(refusal("prague", &[("ecn", off)]).starts_with("ecn: prague requires ECN"));
+        assert!(refusal("prague", &[("pacing", off)]).starts_with("pacing: prague requires"));
+        assert_eq!(
+            refusal("prague", &text("ecn_feedback", "rfc3168")),
+            "ecn_feedback: prague requires accurate feedback"
+        );
+        let exact = ("ecn_feedback", Setting::Text("accurate"));
+        assert!(refusal("sack", &[ns2, exact]).starts_with("ecn_feedback: not available"));
+        let abe = ("beta_ecn", Setting::Number(0.8));
+        assert!(refusal("sack", &[ns2, abe]).starts_with("beta_ecn: not available"));
+        assert!(parse("sack", [("ecn", on), abe, exact]).is_ok());
         assert!(refusal("bbr", &[("pacing", off)]).starts_with("pacing: bbr"));
         assert!(refusal("bbr", &[("prr", on)]).starts_with("prr: not supported by bbr"));
         assert!(refusal("newreno", &[("prr", on)]).starts_with("prr: not supported by newreno"));

@@ -2,16 +2,15 @@
 //!
 //! Shared by both profiles, which differ in one case; see [`Receiver::on_segment`].
 
-use super::params::{LossRecovery, Profile, TcpParams, resolved};
+use super::params::{EcnFeedback, LossRecovery, Profile, TcpParams, resolved};
 use super::ranges::Ranges;
 use super::{Ack, Segment};
-use crate::endpoint::cc::ControlParams;
 use sojourn_aqm::units::{Span, Time};
 
 /// SACK blocks per ack: as in ns-2, and as fit into a header with the timestamps option.
 const BLOCKS: usize = 3;
 /// Size of a SACK block on the wire, bytes.
-const BLOCK_BYTES: u32 = 8;
+const BLOCK_BYTES: u16 = 8;
 
 /// Receiver of a flow.
 #[derive(Clone, Debug)]
@@ -33,11 +32,12 @@ pub struct Receiver {
     answered: bool,
     sack: bool,
     ns2: bool,
-    /// True if the ECN echo follows RFC 8257 instead of RFC 3168.
-    exact: bool,
+    feedback: EcnFeedback,
     /// True if the last segment was marked.
     ce: bool,
-    ack_bytes: u32,
+    /// Accurate feedback: number of marked packets, modulo 2^16.
+    ce_packets: u16,
+    ack_bytes: u16,
     /// Payload bytes per unit of sequence number.
     unit: u64,
     /// Delay of a delayed ack; `None` if acks are immediate.
@@ -64,9 +64,10 @@ impl Receiver {
             answered: false,
             sack: params.recovery == LossRecovery::Sack,
             ns2,
-            exact: resolved(s.ecn) && matches!(params.control, ControlParams::Dctcp(_)),
+            feedback: resolved(s.ecn_feedback),
             ce: false,
-            ack_bytes: s.header_bytes(),
+            ce_packets: 0,
+            ack_bytes: u16::try_from(s.header_bytes()).expect("header is at most 1,000 bytes"),
             unit: if ns2 { s.payload() } else { 1 },
             delay: resolved(s.delayed_ack).then(|| resolved(s.delayed_ack_timeout)),
             last: Ack::default(),
@@ -80,7 +81,8 @@ impl Receiver {
         self.next = 0;
         self.held.clear();
         (self.recents, self.due) = (0, Time::NEVER);
-        (self.echo, self.marked, self.answered, self.ce) = (false, false, false, false);
+        (self.echo, self.marked, self.answered) = (false, false, false);
+        (self.ce, self.ce_packets) = (false, 0);
     }
 
     /// Prepare for [`Receiver::on_segment`], with the same arguments. With the echo of RFC 8257, a
@@ -88,7 +90,7 @@ impl Receiver {
     /// ack.
     #[inline]
     pub fn on_ce_change(&mut self, seg: &Segment, ce: bool) -> Option<&Ack> {
-        if !self.exact { None } else { self.ce_changed(seg, ce) }
+        if self.feedback == EcnFeedback::Rfc8257 { self.ce_changed(seg, ce) } else { None }
     }
 
     #[cold]
@@ -112,7 +114,9 @@ impl Receiver {
     ///
     /// At most one ack is delayed, for one in-order segment. A segment that is out of order, below
     /// the cumulative ack or fills part of a gap is acknowledged at once (RFC 5681 §4.2), and so is
-    /// a SYN. In the `ns2` profile, a duplicate of the last packet is delayed as well.
+    /// a SYN. In the `ns2` profile, a duplicate of the last packet is delayed as well. With accurate
+    /// ECN feedback, a segment whose mark differs from that of the one before is acknowledged at
+    /// once (RFC 9768).
     #[inline(always)]
     pub fn on_segment(&mut self, now: Time, seg: &Segment, ce: bool) -> Option<&Ack> {
         self.marked |= ce && seg.ect;
@@ -132,7 +136,9 @@ impl Receiver {
             }
         }
         let again = self.ns2 && end == self.next;
-        let delayable = whole && !seg.syn && (in_order || again);
+        let accurate = self.feedback == EcnFeedback::Accurate;
+        let changed = accurate && !seg.syn && self.count_mark(ce && seg.ect);
+        let delayable = whole && !seg.syn && (in_order || again) && !changed;
         match self.delay {
             Some(delay) if delayable && self.due == Time::NEVER => {
                 self.due = now + delay;
@@ -143,6 +149,13 @@ impl Receiver {
                 Some(self.write_ack(seg.syn))
             }
         }
+    }
+
+    /// Count the mark of a segment; returns true if the one before differs.
+    #[inline(never)]
+    fn count_mark(&mut self, ce: bool) -> bool {
+        self.ce_packets = self.ce_packets.wrapping_add(u16::from(ce));
+        std::mem::replace(&mut self.ce, ce) != ce
     }
 
     /// Time at which [`Receiver::on_timer`] is due; [`Time::NEVER`] if no ack is delayed.
@@ -203,10 +216,15 @@ impl Receiver {
     fn write_ack(&mut self, syn: bool) -> &Ack {
         // One mark among the acknowledged packets is enough; CWR clears only marks echoed before it
         // (RFC 3168 §6.1.3).
-        self.echo = if self.exact { self.ce } else { self.marked || self.echo && !self.answered };
+        self.echo = match self.feedback {
+            EcnFeedback::Rfc3168 => self.marked || self.echo && !self.answered,
+            EcnFeedback::Rfc8257 => self.ce,
+            EcnFeedback::Accurate => false,
+        };
         (self.marked, self.answered) = (false, false);
         let ack = &mut self.last;
         (ack.ack, ack.ece, ack.syn) = (self.next, self.echo, syn);
+        ack.ce_packets = self.ce_packets;
         ack.wire = self.ack_bytes;
         if self.sack {
             self.write_blocks();
@@ -227,7 +245,7 @@ impl Receiver {
             }
         }
         self.recents = ack.blocks;
-        ack.wire += u32::from(ack.blocks) * BLOCK_BYTES;
+        ack.wire += u16::from(ack.blocks) * BLOCK_BYTES;
     }
 }
 
@@ -250,7 +268,7 @@ mod tests {
         Segment { seq, len: 1, ect: true, ..Segment::default() }
     }
 
-    fn blocks(ack: Ack) -> (u64, Vec<(u64, u64)>, u32) {
+    fn blocks(ack: Ack) -> (u64, Vec<(u64, u64)>, u16) {
         (ack.ack, ack.sacks[..ack.blocks.into()].to_vec(), ack.wire)
     }
 
@@ -357,6 +375,30 @@ mod tests {
         assert_eq!(take(7, 1, false), (None, Some((8, false))), "marks end; no ack was delayed");
         assert_eq!(take(8, 1, false), (None, None));
         assert_eq!(take(10, 1, true), (Some((9, false)), Some((9, true))), "out of order too");
+    }
+
+    #[test]
+    fn accurate_feedback_counts_every_mark() {
+        let s = [("ecn", Flag(true)), ("ecn_feedback", Text("accurate"))];
+        let mut r = Receiver::new(&parse("cubic", s).unwrap());
+        let syn = Segment { syn: true, ect: true, ..Segment::default() };
+        let first = r.on_segment(Time::ZERO, &syn, true).copied().unwrap();
+        assert_eq!((first.ce_packets, first.ece), (0, false), "SYNs do not count");
+        let mut take = |seq, ce| {
+            assert_eq!(r.on_ce_change(&at(seq), ce), None, "no second ack");
+            r.on_segment(Time::ZERO, &at(seq), ce).map(|a| (a.ack, a.ce_packets, a.ece))
+        };
+        assert_eq!(take(1, false), None);
+        assert_eq!(take(2, true), Some((3, 1, false)), "as usual");
+        assert_eq!(take(3, false), Some((4, 1, false)), "at once: the marks end");
+        assert_eq!(take(4, true), Some((5, 2, false)), "at once: the marks start");
+        assert_eq!([take(5, true), take(6, true)], [None, Some((7, 4, false))]);
+        assert_eq!(take(9, true), Some((7, 5, false)), "out of order");
+        assert_eq!(take(9, true), Some((7, 6, false)), "duplicates count: packets, not bytes");
+        let not_capable = Segment { ect: false, ..at(7) };
+        assert_eq!(r.on_segment(Time::ZERO, &not_capable, true).map(|a| a.ce_packets), Some(6));
+        r.reset();
+        assert_eq!(r.on_segment(Time::ZERO, &syn, false).map(|a| a.ce_packets), Some(0));
     }
 
     #[test]

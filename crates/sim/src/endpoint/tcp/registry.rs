@@ -1,7 +1,8 @@
 //! Registry of TCPs by name.
 
 use crate::endpoint::cc::{
-    BbrParams, CompoundParams, ControlParams, CubicParams, DctcpParams, VegasParams,
+    Bbr3Params, BbrParams, CompoundParams, ControlParams, CubicParams, DctcpParams, LedbatParams,
+    LedbatPpParams, PragueParams, RenoParams, VegasParams,
 };
 use crate::endpoint::common_params::{CommonParams, LossRecovery};
 use sojourn_aqm::params::{ParamRows, Params};
@@ -43,6 +44,14 @@ pub const TCPS: &[TcpEntry] = &[
         control: || ControlParams::Bbr(BbrParams::default()),
     },
     TcpEntry {
+        name: "bbr3",
+        aliases: &["bbrv3"],
+        about: "as bbr, with bounds from losses and longer pauses between probes; rfc only",
+        source: "draft-ietf-ccwg-bbr",
+        recovery: LossRecovery::Sack,
+        control: || ControlParams::Bbr3(Bbr3Params::default()),
+    },
+    TcpEntry {
         name: "compound",
         aliases: &["ctcp"],
         about: "adds a delay-based window to Reno's, large while queues are empty; rfc only",
@@ -67,12 +76,36 @@ pub const TCPS: &[TcpEntry] = &[
         control: || ControlParams::Dctcp(DctcpParams::default()),
     },
     TcpEntry {
+        name: "ledbat",
+        aliases: &[],
+        about: "background transfers: keeps the queueing delay at a target; rfc only",
+        source: "RFC 6817",
+        recovery: LossRecovery::Sack,
+        control: || ControlParams::Ledbat(LedbatParams::default()),
+    },
+    TcpEntry {
+        name: "ledbatpp",
+        aliases: &["ledbat++", "ledbat_plus_plus"],
+        about: "LEDBAT++: ledbat that yields more, and pauses to measure the path; rfc only",
+        source: "draft-irtf-iccrg-ledbat-plus-plus",
+        recovery: LossRecovery::Sack,
+        control: || ControlParams::LedbatPp(LedbatPpParams::default()),
+    },
+    TcpEntry {
         name: "newreno",
         aliases: &[],
         about: "fast recovery ends when all data outstanding at the loss is acknowledged",
         source: "RFC 5681, RFC 6582; ns-2.35 Agent/TCP/Newreno",
         recovery: LossRecovery::NewReno,
-        control: || ControlParams::Reno,
+        control: || ControlParams::Reno(RenoParams::default()),
+    },
+    TcpEntry {
+        name: "prague",
+        aliases: &[],
+        about: "L4S sender: reduces in proportion to exactly counted marks, whatever the RTT; rfc only",
+        source: "TCP Prague of L4STeam for Linux, version 0.7; RFC 9331 §4",
+        recovery: LossRecovery::Sack,
+        control: || ControlParams::Prague(PragueParams::default()),
     },
     TcpEntry {
         name: "reno",
@@ -80,7 +113,7 @@ pub const TCPS: &[TcpEntry] = &[
         about: "fast retransmit; fast recovery ends with the first ack of new data",
         source: "RFC 5681; ns-2.35 Agent/TCP/Reno",
         recovery: LossRecovery::Reno,
-        control: || ControlParams::Reno,
+        control: || ControlParams::Reno(RenoParams::default()),
     },
     TcpEntry {
         name: "sack",
@@ -88,7 +121,7 @@ pub const TCPS: &[TcpEntry] = &[
         about: "selective acknowledgements: repairs several losses per round trip",
         source: "RFC 2018, RFC 6675; ns-2.35 Agent/TCP/Sack1",
         recovery: LossRecovery::Sack,
-        control: || ControlParams::Reno,
+        control: || ControlParams::Reno(RenoParams::default()),
     },
     TcpEntry {
         name: "tahoe",
@@ -96,7 +129,7 @@ pub const TCPS: &[TcpEntry] = &[
         about: "fast retransmit, then slow start from one packet",
         source: "Jacobson, Congestion Avoidance and Control, 1988; ns-2.35 Agent/TCP",
         recovery: LossRecovery::Tahoe,
-        control: || ControlParams::Reno,
+        control: || ControlParams::Reno(RenoParams::default()),
     },
     TcpEntry {
         name: "vegas",

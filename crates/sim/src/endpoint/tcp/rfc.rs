@@ -30,7 +30,7 @@ mod rack;
 mod recovery;
 mod sack;
 
-use super::params::{LossRecovery, TcpParams, resolved};
+use super::params::{EcnFeedback, LossRecovery, TcpParams, resolved};
 use super::rtt::{RtoBounds, RttEstimator};
 use super::scoreboard::Scoreboard;
 use super::{Ack, Segment, SenderStats};
@@ -74,6 +74,10 @@ pub struct RfcSender<C> {
     /// True if the next new segment carries CWR.
     pub(super) cwr: bool,
     pub(super) ecn: bool,
+    /// True if acks carry the number of marked packets.
+    pub(super) accurate: bool,
+    /// Number of marked packets, modulo 2^16, as of the last ack.
+    ce_packets: u16,
     pub(super) limited_transmit: bool,
     pub(super) reduce_once_per_window: bool,
     pub(super) rtt: RttEstimator,
@@ -121,6 +125,8 @@ impl<C: CongestionControl> RfcSender<C> {
             paused_by_mark: false,
             cwr: false,
             ecn: resolved(s.ecn),
+            accurate: resolved(s.ecn_feedback) == EcnFeedback::Accurate,
+            ce_packets: 0,
             limited_transmit: s.limited_transmit,
             reduce_once_per_window: s.careful,
             rtt: RttEstimator::new(RtoBounds::of(s)),
@@ -147,7 +153,7 @@ impl<C: CongestionControl> RfcSender<C> {
             (0, 0, 0, RecoveryState::Open);
         (self.saw_partial_ack, self.reduced_by_mark, self.first_segment_timed_out) =
             (false, false, false);
-        (self.paused_by_mark, self.cwr, self.rescue_point) = (false, false, 0);
+        (self.paused_by_mark, self.cwr, self.rescue_point, self.ce_packets) = (false, false, 0, 0);
         self.rtt.reset();
         self.scoreboard.clear();
         if let Some(order) = &mut self.rack {
@@ -184,10 +190,11 @@ impl<C: CongestionControl> RfcSender<C> {
         if self.snd_una == 0 {
             return self.on_syn_ack(now, ack, out);
         }
+        let marks = self.take_marks(ack);
         if C::HOOKED {
-            self.report_ack(now, ack);
+            self.report_ack(now, ack, marks);
         }
-        if ack.ece && self.ecn {
+        if marks > 0 {
             self.on_mark(now, ack.ack);
         }
         let news = self.recovery == LossRecovery::Sack
@@ -197,7 +204,7 @@ impl<C: CongestionControl> RfcSender<C> {
             order.on_ack(self.snd_una.max(ack.ack), &self.scoreboard);
         }
         if ack.ack > self.snd_una {
-            self.on_new_ack(now, ack, out);
+            self.on_new_ack(now, ack, marks > 0, out);
         } else if ack.ack == self.snd_una && self.snd_una < self.high_data {
             self.on_dup_ack(now, news, out);
         }
@@ -232,8 +239,21 @@ impl<C: CongestionControl> RfcSender<C> {
         self.send(now, out);
     }
 
-    /// Process an ack of new data.
-    fn on_new_ack(&mut self, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
+    /// Number of newly marked packets that the ack reports; with one-bit feedback 1 for a mark.
+    #[inline]
+    fn take_marks(&mut self, ack: &Ack) -> u16 {
+        if !self.ecn {
+            0
+        } else if self.accurate {
+            let before = std::mem::replace(&mut self.ce_packets, ack.ce_packets);
+            ack.ce_packets.wrapping_sub(before)
+        } else {
+            u16::from(ack.ece)
+        }
+    }
+
+    /// Process an ack of new data; `marked` is true if it reports a mark.
+    fn on_new_ack(&mut self, now: Time, ack: &Ack, marked: bool, out: &mut Vec<Segment>) {
         let (bytes, flight) = (ack.ack - self.snd_una, self.snd_nxt.max(ack.ack) - self.snd_una);
         self.snd_una = ack.ack;
         self.snd_nxt = self.snd_nxt.max(self.snd_una);
@@ -251,7 +271,7 @@ impl<C: CongestionControl> RfcSender<C> {
         if after_timeout && self.snd_una >= self.recover {
             self.state = RecoveryState::Open;
         }
-        if !(ack.ece && self.ecn) {
+        if !marked {
             let srtt = self.rtt.srtt();
             let acked = NewDataAck { at: now, bytes, flight, rtt, srtt, after_timeout };
             self.control.on_ack(&mut self.window, &acked);

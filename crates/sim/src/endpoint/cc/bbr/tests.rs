@@ -68,6 +68,9 @@ fn app_limited_samples_can_only_raise_the_estimate() {
         rtt: None,
         news: MSS,
         starved,
+        delivered: 0,
+        lost: 0,
+        in_flight: 0,
     };
     b.update_bandwidth(&sample(1e6, false));
     b.update_bandwidth(&sample(2e5, true));
@@ -103,6 +106,9 @@ fn sample(rate: f64) -> RateSample {
         rtt: None,
         news: MSS,
         starved: false,
+        delivered: 0,
+        lost: 0,
+        in_flight: 0,
     }
 }
 

@@ -8,17 +8,19 @@ use crate::endpoint::cc::{CongestionControl, ProcessedAck};
 use sojourn_aqm::units::Time;
 
 impl<C: CongestionControl> RfcSender<C> {
-    /// Report the ECN echo and newly delivered data of an ack, before it is processed.
-    pub(super) fn report_ack(&mut self, now: Time, ack: &Ack) {
+    /// Report the ECN feedback and newly delivered data of an ack, before it is processed; `marks`
+    /// is the number of newly marked packets.
+    pub(super) fn report_ack(&mut self, now: Time, ack: &Ack, marks: u16) {
         if ack.ack < self.snd_una {
             return;
         }
-        self.control.on_ecn_echo(
-            ack.ack,
-            ack.ack - self.snd_una,
-            ack.ece && self.ecn,
-            self.snd_nxt,
-        );
+        let bytes = ack.ack - self.snd_una;
+        let marked = match (self.accurate, marks) {
+            (true, _) => u64::from(marks) * self.window.mss,
+            (false, 0) => 0,
+            (false, _) => bytes,
+        };
+        self.control.on_ecn_feedback(ack.ack, bytes, marked, self.snd_nxt);
         if !self.control.uses_delivery_hooks() {
             return;
         }

@@ -17,7 +17,7 @@ enum Call {
     /// RTT of the SYN.
     Established(Option<u64>),
     /// Ack, new bytes, ECN echo, next sequence number.
-    Echo(u64, u64, bool, u64),
+    Echo(u64, u64, u64, u64),
     Delivered(u64, u64),
     /// Delivered bytes, flight, state.
     Processed(u64, u64, RecoveryState),
@@ -70,8 +70,8 @@ impl CongestionControl for Recorder {
     fn on_established(&mut self, _: Time, _: &Window, rtt: Option<Span>) {
         self.calls.push(Call::Established(rtt.map(|r| r.0)));
     }
-    fn on_ecn_echo(&mut self, ack: u64, bytes: u64, ece: bool, next: u64) {
-        self.calls.push(Call::Echo(ack, bytes, ece, next));
+    fn on_ecn_feedback(&mut self, ack: u64, bytes: u64, marked: u64, next: u64) {
+        self.calls.push(Call::Echo(ack, bytes, marked, next));
     }
     fn uses_delivery_hooks(&self) -> bool {
         self.delivery
@@ -260,7 +260,7 @@ fn a_control_sees_each_data_segment_and_each_ack_of_new_data() {
     assert_eq!(
         t.calls(),
         [
-            Call::Echo(1_001, 1_000, false, 2_501),
+            Call::Echo(1_001, 1_000, 0, 2_501),
             Call::Delivered(1, 1_001),
             Call::Acked(1_000, 2_500, Some(110 * MS), false),
             Call::Processed(1_000, 1_500, Open),
@@ -271,7 +271,7 @@ fn a_control_sees_each_data_segment_and_each_ack_of_new_data() {
     assert_eq!(t.calls()[..1], [Call::Processed(1_000, 1_500, Open)], "an old ack tells nothing");
     t.sender.control.delivery = false;
     t.receive(230, Ack { ack: 1_001, ece: true, ..Ack::default() }, &[]);
-    assert_eq!(t.calls(), [Call::Echo(1_001, 0, false, 2_501), Call::AppLimited(1_500)]);
+    assert_eq!(t.calls(), [Call::Echo(1_001, 0, 0, 2_501), Call::AppLimited(1_500)]);
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn blocks_are_reported_once_and_above_the_ack() {
         t.calls();
         t.ack(200, 1, &[(4_001, 5_001)]);
         let calls = t.calls();
-        assert_eq!(calls[..2], [Call::Echo(1, 0, false, 8_001), Call::Delivered(4_001, 5_001)]);
+        assert_eq!(calls[..2], [Call::Echo(1, 0, 0, 8_001), Call::Delivered(4_001, 5_001)]);
         t.ack(210, 1_001, &[(501, 2_001), (3_001, 5_001)]);
         let delivered: Vec<_> =
             t.calls().into_iter().filter(|c| matches!(c, Call::Delivered(..))).collect();

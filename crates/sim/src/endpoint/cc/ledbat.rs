@@ -1,0 +1,170 @@
+//! LEDBAT: background transfers that keep the queueing delay at a target, and so yield to senders
+//! that fill the queue.
+//!
+//! **Source**: RFC 6817 §2.4.2 (pseudocode), §2.5 (parameters).
+//!
+//! **Symbols** `TARGET`, `GAIN`, `ALLOWED_INCREASE`, `BASE_HISTORY`, `CURRENT_FILTER`, `off_target`
+//! as in the RFC.
+//!
+//! **Departures**: the delay is the round-trip time less its minimum, not the one-way delay; they
+//! are the same unless acks queue. The initial window is that of all TCPs, not two segments. There
+//! is no slow start. The window is not updated during fast recovery.
+//!
+//! **Cost**: one record per segment in flight.
+
+use super::queueing_delay::QueueingDelay;
+use super::{
+    CongestionControl, CongestionSignal, ControlParams, NewDataAck, ProcessedAck, RateEstimator,
+    RecoveryState, SentSegment, Window,
+};
+use crate::endpoint::common_params::CommonParams;
+use sojourn_aqm::cast;
+use sojourn_aqm::params;
+use sojourn_aqm::random::Random;
+use sojourn_aqm::units::{Span, Time};
+
+params! {
+    /// Parameters of [`Ledbat`].
+    pub struct LedbatParams {
+        /// Queueing delay that the sender aims at.
+        target: Span = Span::ms(100), [Span::ms(1) => Span::ms(100)], "TARGET", [];
+        /// Growth of the window in segments per round trip without a queue. The RFC allows at most
+        /// 1; studies use more (RFC 7928 §5.4: 10 with a target of 5 ms).
+        gain: f64 = 1.0, [0.01 => 100.0], "GAIN", [];
+        /// Largest excess of the window over the data in flight, segments.
+        allowed_increase: u64 = 1, [1 => 1_000], "ALLOWED_INCREASE", [];
+        /// Minutes over which the shortest round-trip time is remembered.
+        base_history: u64 = 10, [1 => 1_000], "BASE_HISTORY", [];
+        /// Number of recent samples of which the smallest counts.
+        current_filter: u64 = 4, [1 => 1_000], "CURRENT_FILTER", [];
+    }
+}
+
+/// Smallest window (MIN_CWND), segments.
+const LEAST: u64 = 2;
+
+/// LEDBAT state.
+#[derive(Clone, Debug)]
+pub struct Ledbat {
+    params: LedbatParams,
+    rates: RateEstimator,
+    delay: QueueingDelay,
+    /// Fraction of a byte by which the window exceeds `cwnd`.
+    rest: f64,
+}
+
+impl Ledbat {
+    /// Create a control.
+    pub fn of(params: LedbatParams) -> Ledbat {
+        let delay = QueueingDelay::new(params.base_history, params.current_filter);
+        Ledbat { params, rates: RateEstimator::default(), delay, rest: 0.0 }
+    }
+
+    /// Current estimate of the queueing delay.
+    pub fn queueing_delay(&self) -> Span {
+        self.delay.queueing()
+    }
+
+    /// Update the window for `news` delivered bytes, with `flight` bytes outstanding before.
+    fn update(&mut self, window: &mut Window, news: u64, flight: u64) {
+        let (mss, cwnd) = (window.mss as f64, window.cwnd as f64 + self.rest);
+        let off_target = 1.0 - self.delay.queueing().as_secs() / self.params.target.as_secs();
+        let next = cwnd + self.params.gain * off_target * news as f64 * mss / cwnd;
+        let most = (flight + self.params.allowed_increase * window.mss) as f64;
+        let next = next.min(most).max((LEAST * window.mss) as f64);
+        window.cwnd = cast::trunc(next);
+        self.rest = next - window.cwnd as f64;
+    }
+}
+
+impl CongestionControl for Ledbat {
+    fn new(control: &ControlParams, _: &CommonParams, _: &mut dyn Random) -> Ledbat {
+        let ControlParams::Ledbat(own) = control else { unreachable!("chosen by name") };
+        Ledbat::of(own.clone())
+    }
+
+    fn reset(&mut self) {
+        let mut rates = std::mem::take(&mut self.rates);
+        rates.reset();
+        *self = Ledbat { rates, ..Ledbat::of(self.params.clone()) };
+    }
+
+    fn on_ack(&mut self, _: &mut Window, _: &NewDataAck) {}
+
+    fn on_congestion(&mut self, _: Time, window: &Window, _: u64, _: CongestionSignal) -> u64 {
+        self.rest = 0.0;
+        (window.cwnd / 2).max(LEAST * window.mss).min(window.cwnd.max(window.mss))
+    }
+
+    fn uses_delivery_hooks(&self) -> bool {
+        true
+    }
+
+    fn on_delivered(&mut self, now: Time, from: u64, to: u64) {
+        self.rates.on_delivered(now, from, to);
+    }
+
+    fn on_ack_processed(&mut self, window: &mut Window, ack: &ProcessedAck) {
+        let Some(sample) = self.rates.take_sample(ack.now) else { return };
+        if let Some(rtt) = sample.rtt {
+            self.delay.add(ack.now, rtt);
+        }
+        if ack.state != RecoveryState::Recovery {
+            self.update(window, sample.news, ack.flight + sample.news);
+        }
+    }
+
+    fn on_sent(&mut self, sent: &SentSegment) {
+        self.rates.on_sent(sent);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1_000;
+
+    /// Sender that has measured a queueing delay of `ms`, with a window of 20 segments.
+    fn ledbat(ms: u64) -> (Ledbat, Window) {
+        let mut l = Ledbat::of(LedbatParams::default());
+        (0..10).for_each(|_| l.delay.add(Time::ZERO, Span::ms(50)));
+        (0..4).for_each(|_| l.delay.add(Time::ZERO, Span::ms(50 + ms)));
+        (l, Window { cwnd: 20 * MSS, ssthresh: u64::MAX, mss: MSS })
+    }
+
+    #[test]
+    fn window_moves_in_proportion_to_the_distance_from_the_target() {
+        // A round trip of 20 segments: GAIN off_target segments.
+        for (ms, change) in [(0, 1.0), (50, 0.5), (100, 0.0), (150, -0.5), (300, -2.0)] {
+            let (mut l, mut w) = ledbat(ms);
+            assert_eq!(l.queueing_delay(), Span::ms(ms));
+            (0..20).for_each(|_| l.update(&mut w, MSS, 20 * MSS));
+            let moved = w.cwnd as f64 / MSS as f64 - 20.0;
+            assert!((moved - change).abs() < 0.12 * change.abs() + 1e-9, "{ms} ms: {moved}");
+        }
+    }
+
+    #[test]
+    fn window_is_bounded_by_the_data_in_flight_and_two_segments() {
+        let (mut l, mut w) = ledbat(0);
+        l.update(&mut w, 20 * MSS, 12 * MSS);
+        assert_eq!(w.cwnd, 13 * MSS, "flightsize and one segment");
+        l.update(&mut w, MSS, 0);
+        assert_eq!(w.cwnd, 2 * MSS);
+        let (mut l, mut w) = ledbat(100_000);
+        l.update(&mut w, 20 * MSS, 20 * MSS);
+        assert_eq!(w.cwnd, 2 * MSS);
+    }
+
+    #[test]
+    fn loss_halves_the_window() {
+        let (mut l, mut w) = ledbat(0);
+        let mut left = |w: &Window| l.on_congestion(Time::ZERO, w, 0, CongestionSignal::Loss);
+        assert_eq!(left(&w), 10 * MSS);
+        w.cwnd = 3 * MSS;
+        assert_eq!(left(&w), 2 * MSS);
+        w.cwnd = MSS;
+        assert_eq!(left(&w), MSS, "a loss never raises the window");
+    }
+}

@@ -1,0 +1,53 @@
+"""Senders of Linux and ours through one bottleneck; all cases are in docs/validation-senders.md."""
+
+import numpy as np
+import pytest
+
+from validation import closed
+
+ROWS = {row["name"]: row for row in closed.rows()}
+
+PAIRS = [
+    "dualpi2_40m_10ms_1prague_1cubic",
+    "dualpi2_40m_20ms_1prague_1cubic",
+    "dualpi2_40m_30ms_1prague_1cubic",
+    "dualpi2_40m_100ms_1prague_1cubic",
+    "dualpi2_40m_20ms_1prague_1reno",
+    "dualpi2_40m_20ms_5prague_1cubic",
+    "dualpi2_40m_20ms_10prague_1cubic",
+    "dualpi2_40m_20ms_10prague_10cubic",
+    "dualpi2-k1_40m_20ms_1prague_1cubic",
+]
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_prague_and_a_classic_sender_share_as_on_linux(name: str) -> None:
+    """The share of Prague is within 6 points, the delay of the C queue within 3 ms."""
+    row = ROWS[name]
+    linux, ours = closed.theirs(row), closed.measure(row, seeds=3)
+    gap = closed.share(ours.goodput, row).mean() - closed.share(linux.goodput, row)
+    assert abs(gap) < 6
+    assert abs(ours.delay[:, 2].mean() - linux.delay[2]) < 3
+    assert ours.delay[:, 1].mean() < 2.2, "99th percentile of the L queue"
+
+
+@pytest.mark.parametrize("name", ["dualpi2_40m_20ms_1prague", "dualpi2_40m_20ms_1cubic"])
+def test_one_flow_alone_has_the_goodput_of_linux(name: str) -> None:
+    """Within 1 %."""
+    row = ROWS[name]
+    ours = closed.measure(row, seeds=1).goodput[:, 0].mean()
+    assert abs(ours / closed.theirs(row).goodput[0] - 1) < 0.01
+
+
+def test_every_case_has_a_row_of_the_page() -> None:
+    """The page has all measurements."""
+    text = closed.PAGE.read_text()
+    assert text.count(" Mbit/s, ") == len(ROWS)
+
+
+def test_a_cell_shows_linux_then_the_mean_and_range() -> None:
+    """And nothing where there is no measurement."""
+    assert closed.pair(1.5, [1.0, 2.0, 1.5], 1) == "1.5 / 1.5 (1.0-2.0)"
+    assert closed.pair(float("nan"), [1.0], 1) == ""
+    row = ROWS["dualpi2_40m_20ms_1prague"]
+    assert np.isnan(closed.theirs(row).delay[2:]).all()
