@@ -68,10 +68,10 @@ ENTRIES = {
             (f"{SIM}/endpoint/cc/dispatch.rs", f"            ControlParams::Cubic(p) => {call},\n",
              f"            ControlParams::Gentle => {none},\n")
             for call, none in (
-                ("p.set(name, value)", "Nothing.set(name, value)"),
-                ("p.check()", "Nothing.check()"),
-                ("p.assign(name, value)", "Nothing.assign(name, value)"),
-                ("p.table()", "Nothing.table()"),
+                ("p.set(name, value)", "sojourn_aqm::params::Nothing.set(name, value)"),
+                ("p.check()", "sojourn_aqm::params::Nothing.check()"),
+                ("p.assign(name, value)", "sojourn_aqm::params::Nothing.assign(name, value)"),
+                ("p.table()", "sojourn_aqm::params::Nothing.table()"),
             )
         ),
         (f"{SIM}/endpoint/cc/dispatch.rs", "    Cubic(Cubic),\n",

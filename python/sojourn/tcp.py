@@ -386,7 +386,7 @@ class NewReno(TcpParameters, kw_only=True, frozen=True, tag="newreno"):
 
 
 class Prague(TcpParameters, kw_only=True, frozen=True, tag="prague"):
-    """L4S sender: reduces in proportion to exactly counted marks, whatever the RTT; rfc only.
+    """L4S sender: reduces in proportion to counted marks, whatever the RTT; rfc only.
 
     Source: TCP Prague of L4STeam for Linux, version 0.7; RFC 9331 §4.
     """

@@ -12,8 +12,8 @@ use sojourn_aqm::units::Time;
 pub struct Gentle(Reno);
 
 impl CongestionControl for Gentle {
-    fn new(control: &ControlParams, common: &CommonParams, rng: &mut dyn Random) -> Gentle {
-        Gentle(Reno::new(control, common, rng))
+    fn new(_: &ControlParams, common: &CommonParams, _: &mut dyn Random) -> Gentle {
+        Gentle(Reno::with_params(common.abc_limit))
     }
 
     fn reset(&mut self) {

@@ -72,8 +72,7 @@ fn transfer(seed: u64) {
     let mut path = Path::new(&params(name, &settings), phase, there, back, fate);
     path.lose_acks = lose_acks;
     path.start(Time::ZERO, amount);
-    let hours = Time(20 * 3_600_000_000_000);
-    path.run(hours);
+    path.run(Time(20 * 3_600_000_000_000)); // hours
     assert!(path.sender.is_done(), "{what}: not done, timer {:?}", path.sender.next_timer());
     assert_eq!(path.receiver.received_in_connection(), written * unit, "{what}");
     assert_eq!(path.sender.acked_bytes(), written * unit, "{what}");

@@ -79,8 +79,8 @@ params! {
         ect1: Option<bool> = None, [], "", [];
         /// Feedback of marks by the receiver: one bit until the sender confirms it (rfc3168), one
         /// bit that follows the marks (rfc8257), or their exact number in every ack (accurate:
-        /// AccECN, RFC 9768); auto: rfc3168, for dctcp rfc8257, for prague accurate. Profile ns2 has
-        /// only rfc3168.
+        /// AccECN, RFC 9768); auto: rfc3168, for dctcp rfc8257, for prague accurate. Profile ns2
+        /// has only rfc3168.
         ecn_feedback: Option<EcnFeedback> = None, [], "", ["feedback"];
         /// If true, each of the first two duplicate acks sends one new packet (limited transmit,
         /// RFC 3042).
@@ -92,8 +92,8 @@ params! {
         /// Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
         abc_limit: u64 = 1, [1 => 2], "L", [];
         /// If true, segments are paced (at two windows per round trip in slow start, then 1.2)
-        /// instead of sent in bursts; auto: only for bbr, bbr3 and prague, which set their own rate. rfc
-        /// only.
+        /// instead of sent in bursts; auto: only for bbr, bbr3 and prague, which set their own
+        /// rate. rfc only.
         pacing: Option<bool> = None, [], "", ["paced"];
         /// If true, recovery reduces the window gradually (PRR, RFC 6937); rfc and SACK only.
         prr: bool = false, [], "", [];

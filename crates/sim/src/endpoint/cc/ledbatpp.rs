@@ -1,5 +1,5 @@
-//! LEDBAT++: LEDBAT that is slower than Reno on short paths, shrinks in proportion to the window, and
-//! pauses at times so that all flows see the path without queues.
+//! LEDBAT++: LEDBAT that is slower than Reno on short paths, shrinks in proportion to the window,
+//! and pauses at times so that all flows see the path without queues.
 //!
 //! **Source**: P. Balasubramanian, O. Ertugay, D. Havey, M. Bagnulo, "LEDBAT++: Congestion Control
 //! for Background Traffic", draft-irtf-iccrg-ledbat-plus-plus-01, §4.
@@ -18,8 +18,8 @@
 //!    the duration of this one.
 //! 5. A loss halves the window.
 //!
-//! **Departures**: the rules are those of version 01 of the draft. The initial window is that of all
-//! TCPs. The window is not updated during fast recovery.
+//! **Departures**: the rules are those of version 01 of the draft. The initial window is that of
+//! all TCPs. The window is not updated during fast recovery.
 //!
 //! **Cost**: one record per segment in flight.
 

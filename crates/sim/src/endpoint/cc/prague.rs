@@ -16,11 +16,12 @@
 //!
 //! **Algorithm**
 //!
-//! 1. Once per round trip, at least `virtual_rtt` long: alpha += g (F - alpha), after the first mark.
+//! 1. Once per round trip, at least `virtual_rtt` long: alpha += g (F - alpha), after the first
+//!    mark.
 //! 2. A mark reduces W by W alpha / 2, the first one by W / 2. The next reduction needs a mark on
-//!    data sent after the last mark that was acted on, and `virtual_rtt` since the last reduction. A
-//!    mark within that time reduces nothing but starts a new round trip of waiting, as the CWR state
-//!    of Linux does: below 25 ms, every second round trip can reduce.
+//!    data sent after the last mark that was acted on, and `virtual_rtt` since the last reduction.
+//!    A mark within that time reduces nothing but starts a new round trip of waiting, as the CWR
+//!    state of Linux does: below 25 ms, every second round trip can reduce.
 //! 3. Each segment that is delivered unmarked adds S/W segments of 1,500 B, also in the round trip
 //!    of a reduction: W = 2 (1 - p) / p segments at a marking probability p. S is (srtt /
 //!    `virtual_rtt`)^2 below `virtual_rtt`, otherwise 1, so that on shorter paths the rate grows as
@@ -29,8 +30,9 @@
 //! 5. The window is max(2, W), rounded up, and moves by one segment per ack after slow start. The
 //!    rate is max(W, data in flight) per srtt; doubled below half of the slow-start threshold.
 //! 6. At 6,000 B or less per round trip, after the first mark, the rate alone controls: W may fall
-//!    to `min_rate`, grows by 1/ceil(W) per segment with W counted per `virtual_rtt`, and the rate is
-//!    3 % higher in the first half of each `virtual_rtt` than W per srtt, and 3 % lower in the second.
+//!    to `min_rate`, grows by 1/ceil(W) per segment with W counted per `virtual_rtt`, and the rate
+//!    is 3 % higher in the first half of each `virtual_rtt` than W per srtt, and 3 % lower in the
+//!    second.
 //!
 //! **Departures**: packets keep their size in rule 6 (Linux shrinks them to 150 B so that two fit
 //! into 25 ms). Bursts are one segment (Linux: 244 us). The window counts as used if at least half

@@ -102,7 +102,7 @@ pub const TCPS: &[TcpEntry] = &[
     TcpEntry {
         name: "prague",
         aliases: &[],
-        about: "L4S sender: reduces in proportion to exactly counted marks, whatever the RTT; rfc only",
+        about: "L4S sender: reduces in proportion to counted marks, whatever the RTT; rfc only",
         source: "TCP Prague of L4STeam for Linux, version 0.7; RFC 9331 §4",
         recovery: LossRecovery::Sack,
         control: || ControlParams::Prague(PragueParams::default()),
