@@ -200,6 +200,7 @@ def test_the_command_to_repeat_it_keeps_labels_and_parameters() -> None:
     words = shlex.split(scorecard.command(run.run(asked)))
     again = run.prepare(split(words[words.index("--qdisc") + 1]), "2mbit", quick=True, only=["A1"])
     assert again.qdiscs == asked.qdiscs
+    assert words[words.index("--only") + 1] == "A1"
 
 
 def test_pages_of_the_docs_have_an_answer_for_each_question() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sojourn import _sojourn
 from sojourn._util.files import naming, replacing
 from sojourn._util.units import short, with_half
-from sojourn.evaluation.cases import CHOICES, left_out
+from sojourn.evaluation.cases import CHOICES, cases, left_out
 from sojourn.evaluation.figures import colour, figures
 from sojourn.evaluation.lines import Answer, Line
 from sojourn.evaluation.result import REFERENCE
@@ -173,6 +173,10 @@ def command(found: "Evaluation") -> str:
     ] or [REFERENCE]
     quick = " --quick" if found.quick else ""
     given = ",".join(names)
+    tried = found.rows["case"].unique().to_list()
+    usual = [case.id for case in cases() if not case.ecn]
+    if not set(usual) <= set(tried):
+        quick += f" --only {','.join(sorted(tried))}"
     rates = ",".join(found.rates)
     return f"sojourn evaluate --qdisc {shlex.quote(given)} --rate {rates}{quick} --out DIR"
 
