@@ -61,13 +61,12 @@ mod tests {
     use super::*;
     use crate::random::Random;
     use rand_core::SeedableRng;
-    use std::prelude::v1::*;
 
     #[test]
     fn agrees_with_a_search_of_all() {
         let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
         let mut longest = Longest::new(20);
-        let mut lengths = vec![0u64; 20];
+        let mut lengths = [0u64; 20];
         for _ in 0..5000 {
             let i = rng.below(20);
             let length = &mut lengths[i as usize];
