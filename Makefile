@@ -50,8 +50,9 @@ gen: dev  ## rewrite the files generated from Rust: classes, pages, figures
 validate: release  ## 15 minutes: our results compared with those of ns-2, written to docs/validation.md
 	$(BIN)/python -m validation
 
-validate-linux: dev  ## seconds: recordings of Linux replayed, written to docs/validation-linux.md
+validate-linux: dev  ## a minute: recordings of Linux beside ours, written to docs/validation-linux.md and -tcp.md
 	$(BIN)/python -m validation.linux
+	$(BIN)/python -m validation.linux.closed
 
 validate-senders: release  ## minutes: senders of Linux and ours compared, written to docs/validation-senders.md
 	$(BIN)/python -m validation.closed

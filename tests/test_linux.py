@@ -1,16 +1,19 @@
 """Recordings of Linux, replayed: equal packet by packet, as docs/validation-linux.md says."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from validation.linux import cake, codel, dualpi2, pie, sfq
+from validation.linux import cake, closed, codel, counts, drr, dualpi2, fifo, fq_pie, pie, red, sfq
 from validation.linux.__main__ import page
 from validation.linux.compare import Case, compared
 
-CASES = [*dualpi2.CASES, *cake.CASES, *codel.CASES, *sfq.CASES, *pie.CASES]
+FAMILIES = (dualpi2, cake, codel, fifo, drr, sfq, red, pie)
+CASES = [case for family in FAMILIES for case in family.CASES]
+COUNTED = [*red.COUNTED, *fq_pie.COUNTED]
 
 PAGE = Path(__file__).parent.parent / "docs/validation-linux.md"
 
@@ -52,6 +55,24 @@ def test_cake_is_equal_until_random_numbers_decide() -> None:
         assert found.latest_ns <= 500, name
 
 
+@pytest.mark.parametrize("case", COUNTED, ids=lambda case: case.name)
+def test_counts_over_many_seeds(case: Case) -> None:
+    """The kernel's numbers of drops and marks are among ours."""
+    found = counts.counted(case)
+    assert max(map(abs, found.t)) < counts.LIMIT, found.t
+
+
+@pytest.mark.parametrize("case", red.CASES, ids=lambda case: case.name)
+def test_probabilities_of_red_are_those_of_the_kernel(case: Case) -> None:
+    """Their sum is the number of drops and marks; that of the paper's RED is not."""
+    hits, expected, variance = red.signals(case)
+    assert abs(hits - expected) < 3.3 * np.sqrt(variance)
+    if case.name in ("red_steady120", "red_two", "redecn_flows64"):
+        paper = replace(case, qdisc={**case.qdisc, "variant": "paper"})
+        hits, expected, variance = red.signals(paper)
+        assert hits < expected - 8 * np.sqrt(variance)
+
+
 def test_a_difference_would_be_seen() -> None:
     """Another seed, or a timer that starts 1 us later, gives other packets."""
     case = next(case for case in CASES if case.name == "dualpi2_over_10m")
@@ -83,3 +104,18 @@ def test_probabilities_of_pie_are_those_of_the_kernel() -> None:
     errors = [compared(case).probability_error for case in pie.CASES if case.monitored]
     assert len(errors) == 15
     assert all(error is not None and error <= 4 for error in errors), errors
+
+
+def test_flows_of_tcp_are_like_those_of_linux() -> None:
+    """CUBIC and BBR alone at 40 Mbit/s and 20 ms; without room for bursts BBR has no queue."""
+    alone = {run.name: run for run in closed.runs() if "_40m_20ms_1" in run.name}
+    for qdisc in ("codel", "dualpi2", "fq_codel", "pfifo", "pie"):
+        run = alone[f"{qdisc}_40m_20ms_1cubic"]
+        goodput, _, drops, _, delay = closed.simulated(run)
+        assert abs(goodput / run.measured[0] - 1) < 0.01, run.name
+        assert abs(drops - run.measured[2]) <= 6, run.name
+        assert abs(delay / run.measured[4] - 1) < 0.05, run.name
+    run = alone["codel_40m_20ms_1bbr"]
+    goodput, _, _, _, delay = closed.simulated(run)
+    assert abs(goodput / run.measured[0] - 1) < 0.01
+    assert abs(delay / run.measured[4] - 1) < 0.25

@@ -3,7 +3,7 @@
 Usage: tools/linux_vectors.py FOLDER [NAME...], where FOLDER holds NAME.csv.gz with the columns
 `t_in_ns,flow,len,ecn_in,fate,t_out_ns` (or `t_ns,flow,size_B,ecn,fate,t_out_ns`), and optionally
 NAME.mon.csv.gz with `t_ns,prob`, or a column `p`, read after each arrival. The packed form is
-described in tests/vectors/README-linux.md.
+described in tests/vectors/README-linux.md. Without names, FOLDER/closed.csv is packed: runs of TCP.
 """
 
 import csv
@@ -55,10 +55,35 @@ def write(path: Path, lines: Iterator[str]) -> None:
         file.write(("\n".join(lines) + "\n").encode())
 
 
+TCPS = ("bbr", "cubic", "dctcp", "ecubic", "reno")
+"""Senders of which sojourn has a counterpart."""
+
+
+def runs_of_tcp(runs: list[dict[str, str]]) -> Iterator[str]:
+    """Yield the runs behind HTB with these senders: settings, goodputs, drops, marks, delay."""
+    settings = ("name", "tc", "rate_mbit", "rtt_ms", "secs", "warm_s", "A_n", "A_cc", "B_n", "B_cc")
+    yield ",".join((*settings, "A_mbit", "B_mbit", "drops", "marks", "delay_ms"))
+    for run in runs:
+        if run["A_cc"] not in TCPS or run["B_cc"] not in (*TCPS, "") or run["shaper"] != "htb":
+            continue
+        queues = [(int(run[f"{q}_pkts"]), q) for q in "LC" if int(run[f"{q}_pkts"])]
+        delay = sum(n * float(run[f"delay_{q}_mean_ms"]) for n, q in queues)
+        measured = [run["A_goodput_mean"], run["B_goodput_mean"]]
+        measured += [
+            str(int(run[f"L_{what}"]) + int(run[f"C_{what}"])) for what in ("drops", "marks")
+        ]
+        measured.append(f"{delay / sum(n for n, _ in queues):.4f}")
+        yield ",".join([*(run[key] for key in settings), *measured])
+
+
 def main() -> None:
     """Pack the recordings."""
     folder, *names = sys.argv[1:]
     OUT.mkdir(parents=True, exist_ok=True)
+    if not names:
+        with (Path(folder) / "closed.csv").open() as file:
+            lines = runs_of_tcp(list(csv.DictReader(file)))
+            (OUT / "tcp.csv").write_text("\n".join(lines) + "\n")
     for name in names:
         recording = rows(Path(folder) / f"{name}.csv.gz")
         write(OUT / f"{name}.csv.gz", packed(recording))

@@ -75,6 +75,7 @@ def replay(
     xorshift32: int | None = None,
     htb_burst: str | None = None,
     headers: npt.NDArray[np.int64] | None = None,
+    departures_ns: npt.NDArray[np.int64] | None = None,
 ) -> dict[str, npt.NDArray[Any]]: ...
 
 if sys.platform == "linux":

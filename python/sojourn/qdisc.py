@@ -139,6 +139,14 @@ class Red(Qdisc, kw_only=True, frozen=True, tag="red"):
     averaged), nor at the first arrival after that or below min_th, as in ns-2. Flag; default false.
     """
 
+    variant: Literal["paper", "linux"] | None = None
+    """Variant of the algorithm, in red, ared and choke. One of paper, linux; default paper."""
+
+    bandwidth: str | None = None
+    """Linux: rate from which the decay of the average in idle times is computed; auto is the rate
+    of the link. Rate or auto; default auto; 1bit to 1000000gbit.
+    """
+
 
 class Ared(Qdisc, kw_only=True, frozen=True, tag="ared"):
     """Adaptive RED: adapts max_p to keep the average queue between the thresholds.
@@ -236,6 +244,14 @@ class Ared(Qdisc, kw_only=True, frozen=True, tag="ared"):
     averaged), nor at the first arrival after that or below min_th, as in ns-2. Flag; default false.
     """
 
+    variant: Literal["paper", "linux"] | None = None
+    """Variant of the algorithm, in red, ared and choke. One of paper, linux; default paper."""
+
+    bandwidth: str | None = None
+    """Linux: rate from which the decay of the average in idle times is computed; auto is the rate
+    of the link. Rate or auto; default auto; 1bit to 1000000gbit.
+    """
+
 
 class FengRed(Qdisc, kw_only=True, frozen=True, tag="feng_red"):
     """Self-configuring RED: changes max_p when the average queue crosses a threshold.
@@ -316,6 +332,14 @@ class FengRed(Qdisc, kw_only=True, frozen=True, tag="feng_red"):
     spare_short: bool | None = None
     """True if nothing is dropped while at most one packet is queued (no byte, where bytes are
     averaged), nor at the first arrival after that or below min_th, as in ns-2. Flag; default false.
+    """
+
+    variant: Literal["paper", "linux"] | None = None
+    """Variant of the algorithm, in red, ared and choke. One of paper, linux; default paper."""
+
+    bandwidth: str | None = None
+    """Linux: rate from which the decay of the average in idle times is computed; auto is the rate
+    of the link. Rate or auto; default auto; 1bit to 1000000gbit.
     """
 
 
@@ -466,6 +490,14 @@ class SaRed(Qdisc, kw_only=True, frozen=True, tag="sa_red"):
     spare_short: bool | None = None
     """True if nothing is dropped while at most one packet is queued (no byte, where bytes are
     averaged), nor at the first arrival after that or below min_th, as in ns-2. Flag; default false.
+    """
+
+    variant: Literal["paper", "linux"] | None = None
+    """Variant of the algorithm, in red, ared and choke. One of paper, linux; default paper."""
+
+    bandwidth: str | None = None
+    """Linux: rate from which the decay of the average in idle times is computed; auto is the rate
+    of the link. Rate or auto; default auto; 1bit to 1000000gbit.
     """
 
 
@@ -905,6 +937,14 @@ class Choke(Qdisc, kw_only=True, frozen=True, tag="choke"):
     averaged), nor at the first arrival after that or below min_th, as in ns-2. Flag; default false.
     """
 
+    variant: Literal["paper", "linux"] | None = None
+    """Variant of the algorithm, in red, ared and choke. One of paper, linux; default paper."""
+
+    bandwidth: str | None = None
+    """Linux: rate from which the decay of the average in idle times is computed; auto is the rate
+    of the link. Rate or auto; default auto; 1bit to 1000000gbit.
+    """
+
 
 class Cobalt(Qdisc, kw_only=True, frozen=True, tag="cobalt"):
     """CoDel, combined with BLUE against unresponsive flows.
@@ -1025,6 +1065,14 @@ class Fred(Qdisc, kw_only=True, frozen=True, tag="fred"):
     averaged), nor at the first arrival after that or below min_th, as in ns-2. Flag; default false.
     """
 
+    variant: Literal["paper", "linux"] | None = None
+    """Variant of the algorithm, in red, ared and choke. One of paper, linux; default paper."""
+
+    bandwidth: str | None = None
+    """Linux: rate from which the decay of the average in idle times is computed; auto is the rate
+    of the link. Rate or auto; default auto; 1bit to 1000000gbit.
+    """
+
 
 class Sfb(Qdisc, kw_only=True, frozen=True, tag="sfb"):
     """BLUE in hashed bins: limits unresponsive flows.
@@ -1083,6 +1131,14 @@ class Sfb(Qdisc, kw_only=True, frozen=True, tag="sfb"):
 
     penalty_burst: float | None = None
     """Burst of packets that may leave the penalty box at once. Number; default 20; 0 to 1000000."""
+
+    variant: Literal["paper", "linux"] | None = None
+    """Variant of the algorithm. One of paper, linux; default paper."""
+
+    hz: int | None = None
+    """Linux: timer ticks per second (CONFIG_HZ), in which the penalty box is filled. Integer;
+    default 250; 1 to 10000.
+    """
 
 
 class Sred(Qdisc, kw_only=True, frozen=True, tag="sred"):
@@ -2058,6 +2114,14 @@ class WfqRed(Qdisc, kw_only=True, frozen=True, tag="wfq_red"):
     averaged), nor at the first arrival after that or below min_th, as in ns-2. Flag; default false.
     """
 
+    variant: Literal["paper", "linux"] | None = None
+    """Variant of the algorithm, in red, ared and choke. One of paper, linux; default paper."""
+
+    bandwidth: str | None = None
+    """Linux: rate from which the decay of the average in idle times is computed; auto is the rate
+    of the link. Rate or auto; default auto; 1bit to 1000000gbit.
+    """
+
 
 class FqRed(Qdisc, kw_only=True, frozen=True, tag="fq_red"):
     """DRR over hashed flows, new flows first, with RED in each.
@@ -2137,6 +2201,14 @@ class FqRed(Qdisc, kw_only=True, frozen=True, tag="fq_red"):
     spare_short: bool | None = None
     """True if nothing is dropped while at most one packet is queued (no byte, where bytes are
     averaged), nor at the first arrival after that or below min_th, as in ns-2. Flag; default false.
+    """
+
+    variant: Literal["paper", "linux"] | None = None
+    """Variant of the algorithm, in red, ared and choke. One of paper, linux; default paper."""
+
+    bandwidth: str | None = None
+    """Linux: rate from which the decay of the average in idle times is computed; auto is the rate
+    of the link. Rate or auto; default auto; 1bit to 1000000gbit.
     """
 
 

@@ -178,6 +178,12 @@ class Bbr(TcpParameters, kw_only=True, frozen=True, tag="bbr"):
     probe_rtt: str | None = None
     """Duration of ProbeRtt. Duration; default 200ms; 1ns to 10s; the paper's ProbeRTTDuration."""
 
+    tso: bool | None = None
+    """True if the window has room for three bursts of the segments that Linux sends at once, about
+    those of a millisecond, as Linux's has; otherwise for three segments. Flag; default false; the
+    paper's tso_segs_goal.
+    """
+
 
 class Bbr3(TcpParameters, kw_only=True, frozen=True, tag="bbr3"):
     """As bbr, with bounds from losses and longer pauses between probes; rfc only.

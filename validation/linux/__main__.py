@@ -4,12 +4,14 @@ import argparse
 import importlib
 from pathlib import Path
 
+from validation.linux import counts
 from validation.linux.compare import Compared, compared
 
 ROOT = Path(__file__).parent.parent.parent
 
-FAMILIES = ("dualpi2", "cake", "codel", "sfq", "pie")
-"""Modules of this package, each with `TITLE`, `INTRO` and `CASES`."""
+FAMILIES = ("dualpi2", "cake", "codel", "fifo", "drr", "sfq", "red", "pie", "fq_pie")
+"""Modules of this package, each with `TITLE`, `INTRO`, `CASES`. Optional are `COUNTED`, cases whose
+numbers over many seeds are compared, and `extra()`, further text."""
 
 HEAD = """# Validation against Linux
 
@@ -33,8 +35,9 @@ stamps of 128 ns. `tests/vectors/README-linux.md` describes them. `sojourn repla
 `--htb-burst` serves the queue as HTB does, and `--rng` and `--timer-phase` repeat the kernel's
 random numbers and the times of its updates; [`validation/linux`](../validation/linux) has the
 settings of each case. Where the generator is not known, the random numbers are chosen such that
-the recorded decisions are repeated, and the probability is compared. `tests/test_linux.py` holds
-the numbers below.
+the recorded decisions are repeated, and the probability is compared; numbers of drops and marks
+are then also compared over many seeds. `tests/test_linux.py` holds the numbers below. Flows of TCP
+are on [a page of their own](validation-linux-tcp.md).
 
 - *equal*: packets before the first one whose fate differs;
 - *late*: largest difference of a departure time among them;
@@ -71,6 +74,8 @@ def section(title: str, intro: str, cases: list[Compared]) -> str:
     columns = f"{COLUMNS} | cause of the first difference"
     rule = "| " + " | ".join("---" for _ in columns.split("|")) + " |"
     rows = [f"| {columns} |", rule, *map(row, cases)]
+    if not cases:
+        return "\n".join([f"## {title}", "", intro.strip(), ""])
     note = "Drops and marks: kernel / sojourn."
     return "\n".join([f"## {title}", "", intro.strip(), "", note, "", *rows, ""])
 
@@ -83,6 +88,12 @@ def page() -> str:
         family = importlib.import_module(f"validation.linux.{name}")
         found = [compared(case) for case in family.CASES]
         sections.append(section(family.TITLE, family.INTRO, found))
+        if hasattr(family, "extra"):
+            sections.append(family.extra())
+        if by_seed := getattr(family, "COUNTED", ()):
+            sections.append(counts.section(by_seed))
+        if not found:
+            continue
         equal = sum(not len(case.differing) for case in found)
         sent = sum(len(case.dropped) for case in found)
         differ = sum(len(case.differing) for case in found)

@@ -44,6 +44,12 @@ class Case:
     """Arrival times (ns) of frames that the recording does not list: ARP, 42 bytes."""
     headers: Mapping[int, Header] = field(default_factory=dict)
     """Headers by flow, that of `frames` under 0, for disciplines that read them."""
+    clock_ns: int = 0
+    """Time of the kernel's clock at the start of the recording, modulo its unit."""
+    ends_ns: int | None = None
+    """End of the recording: packets that leave later are listed as dropped."""
+    late_timers: bool = False
+    """True if departures are delayed as the recorded ones, by less than 1 us."""
     monitored: str = ""
     """Our variable for the probability, if it was recorded."""
     follows: bool = False
@@ -116,6 +122,21 @@ class Compared:
 
 def compared(case: Case, *, frames: bool = True) -> Compared:
     """Replay a recording; without `frames`, only the packets that it lists."""
+    out, listed = replayed(case, frames=frames)
+    theirs = recording(case.name)
+    gauges = {k.removeprefix("gauge:"): v[listed] for k, v in out.items() if "gauge:" in k}
+    dropped, left = out["dropped"][listed], out["t_deq_ns"][listed]
+    # A packet may be marked and then dropped, by BLUE of cake.
+    marked = out["marked"][listed] & ~dropped.astype(bool)
+    out_ns = np.where(left >= 0, left - case.clock_ns, -1)
+    if case.ends_ns is not None:
+        unseen = out_ns >= case.ends_ns
+        dropped, marked, out_ns = dropped | unseen, marked & ~unseen, np.where(unseen, -1, out_ns)
+    return Compared(case, theirs, dropped, marked, out_ns, gauges)
+
+
+def replayed(case: Case, *, frames: bool = True) -> tuple[dict[str, Array], Array]:
+    """Replay a recording; return the columns, and where a row is one of the recording."""
     theirs = recording(case.name)
     times = np.array(case.frames if frames else (), dtype=np.int64)
     at = np.searchsorted(theirs.t_ns, times)
@@ -125,8 +146,9 @@ def compared(case: Case, *, frames: bool = True) -> Compared:
     def column(values: Array, other: int | Array, kind: type) -> Array:
         return np.insert(values, at, other).astype(kind)
 
+    left = theirs.out_ns[theirs.out_ns >= 0] + case.clock_ns
     out = _sojourn.replay(
-        column(theirs.t_ns, times, np.int64),
+        column(theirs.t_ns, times, np.int64) + case.clock_ns,
         column(theirs.flow, 0, np.uint32),
         column(theirs.size, ARP_BYTES, np.uint32),
         column(theirs.ecn, 0, np.uint8),
@@ -135,21 +157,13 @@ def compared(case: Case, *, frames: bool = True) -> Compared:
         column(theirs.fate == DROPPED, 0, np.uint8) if case.follows else None,
         column(theirs.fate == MARKED, 0, np.uint8) if case.follows else None,
         None,
-        timer_phase=None if case.phase_ns is None else f"{case.phase_ns}ns",
+        timer_phase=None if case.phase_ns is None else f"{case.phase_ns + case.clock_ns}ns",
         xorshift32=case.seed,
         htb_burst=case.htb_burst,
         headers=_headers(case, *(column(v, 0, np.int64) for v in (theirs.flow, theirs.size))),
+        departures_ns=left if case.late_timers else None,
     )
-    gauges = {k.removeprefix("gauge:"): v[listed] for k, v in out.items() if "gauge:" in k}
-    return Compared(
-        case=case,
-        theirs=theirs,
-        dropped=out["dropped"][listed],
-        # A packet may be marked and then dropped, by BLUE of cake.
-        marked=(out["marked"] & ~out["dropped"].astype(bool))[listed],
-        out_ns=out["t_deq_ns"][listed],
-        gauges=gauges,
-    )
+    return out, listed
 
 
 def _headers(case: Case, flow: Array, size: Array) -> Array | None:

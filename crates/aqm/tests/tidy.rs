@@ -106,8 +106,8 @@ fn functions_are_short() {
 }
 
 /// Files beside the schedulers that are no algorithms: what several schedulers are made of.
-const PARTS: [&str; 9] =
-    ["clocked", "dual", "hold", "linux", "longest", "ring", "scheduler", "tags", "tree"];
+const PARTS: [&str; 10] =
+    ["clocked", "dual", "hold", "linux", "longest", "ring", "scheduler", "tags", "tree", "tuned"];
 
 #[test]
 fn every_algorithm_file_has_its_headings() {

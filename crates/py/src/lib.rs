@@ -233,13 +233,15 @@ mod _sojourn {
     /// Send recorded arrivals through one link; -1 stands for no time. `timer_phase` is the time of
     /// the first periodic update of the discipline (a duration with unit), None for one period
     /// after the first arrival. `xorshift32` is the seed of that generator, None for the usual
-    /// random numbers. `htb_burst` is the burst of a token bucket in place of the link. `headers`
-    /// has four rows: DSCP, number of the sender, of the receiver, and acknowledgement number (-1
-    /// for none). `progress` is as for a simulation, with the fraction of arrivals processed.
+    /// random numbers. `htb_burst` is the burst of a token bucket in place of the link, and
+    /// `departures_ns` are recorded departures, to which its own are delayed by up to 1 us.
+    /// `headers` has four rows: DSCP, number of the sender, of the receiver, and acknowledgement
+    /// number (-1 for none). `progress` is as for a simulation, with the fraction of arrivals
+    /// processed.
     #[pyfunction]
     #[pyo3(signature = (t_ns, flow, size, ecn, qdisc_json, rate, follow_dropped, follow_marked,
                         progress, timer_phase=None, xorshift32=None, htb_burst=None,
-                        headers=None))]
+                        headers=None, departures_ns=None))]
     #[expect(clippy::too_many_arguments, reason = "Python passes columns separately")]
     fn replay<'py>(
         py: Python<'py>,
@@ -256,6 +258,7 @@ mod _sojourn {
         xorshift32: Option<u32>,
         htb_burst: Option<&str>,
         headers: Option<PyReadonlyArray2<'py, i64>>,
+        departures_ns: Option<PyReadonlyArray1<'py, i64>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let rate: Rate = rate.parse().map_err(|e: sojourn_aqm::Error| refused(e.at("rate")))?;
         let qdisc = serde_json::from_str(qdisc_json)
@@ -269,6 +272,10 @@ mod _sojourn {
             .transpose()
             .map_err(|e| refused(e.at("htb_burst")))?;
         let arrivals = arrivals(&t_ns, &flow, &size, &ecn, headers.as_ref())?;
+        let departures: Option<Vec<Time>> = departures_ns.map(|times| {
+            let times = times.as_array();
+            times.iter().filter_map(|ns| u64::try_from(*ns).ok()).map(Time).collect()
+        });
         let follow: Option<Vec<Decision>> = follow_dropped.map(|dropped| {
             let marked = follow_marked.as_ref().map(|m| m.as_array());
             let marked = |i| marked.and_then(|m| m.get(i).copied()).unwrap_or(0) != 0;
@@ -277,7 +284,8 @@ mod _sojourn {
         });
         let asked = interruptible(py, progress.as_ref(), |ask| {
             let follow = follow.as_deref();
-            let options = ReplayOptions { follow, first_update, xorshift32, htb_burst };
+            let departures = departures.as_deref();
+            let options = ReplayOptions { follow, first_update, xorshift32, htb_burst, departures };
             sojourn_sim::replay(&arrivals, &qdisc, rate, options, ask).transpose()
         })?;
         let out = asked.map_err(refused)?;

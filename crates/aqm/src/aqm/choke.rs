@@ -18,20 +18,28 @@
 //! limit an unresponsive flow, not to notify it. (2) Above `max_th`, RED's `gentle` applies; the
 //! paper's value is none.
 //!
-//! **Cost** 208 bytes of state; a random number per candidate; a match moves the packets between it
-//! and the nearer end of the queue, which RED keeps short.
+//! **Linux** With `variant = "linux"`, as `sch_choke`: (1) RED is that of Linux; an average equal
+//! to a threshold counts as below it. (2) The queue is a table with holes, where packets were
+//! dropped after a match. A candidate that is a hole is replaced by another one, at most twice, and
+//! then by the head of the queue.
+//!
+//! **Cost** 248 bytes of state; a random number per candidate, and a walk to it from the nearer end
+//! of the queue, which RED keeps short.
 
 use super::{
     Algorithm, Aqm, Verdict,
     red::{Red, RedParams},
 };
+use crate::cast;
 use crate::context::{Context, DropReason};
 use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::{Checked, Combined};
 use crate::qdisc::Env;
+use crate::random::Random;
 use crate::units::Time;
+use alloc::collections::VecDeque;
 
 crate::params! {
     /// Parameters of [`Choke`] besides those of RED.
@@ -46,13 +54,20 @@ crate::params! {
 pub struct Choke {
     red: Red,
     candidates: u64,
+    /// Linux: the places of the table from the head on, true if a packet is there. The first one
+    /// is not a hole.
+    table: VecDeque<bool>,
 }
 
 impl Algorithm for Choke {
     type Params = Combined<ChokeParams, RedParams>;
 
     fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
-        Ok(Choke { red: Red::new(&params.aqm, env)?, candidates: params.frame.candidates })
+        let mut red = Red::new(&params.aqm, env)?;
+        if let Some(linux) = &mut red.linux {
+            linux.at_counts_below = true;
+        }
+        Ok(Choke { red, candidates: params.frame.candidates, table: VecDeque::new() })
     }
 }
 
@@ -69,14 +84,39 @@ impl Choke {
             if line.packets() == 0 {
                 break;
             }
-            let k = context.rng.below(line.packets());
+            let k = match self.red.linux {
+                None => context.rng.below(line.packets()),
+                Some(_) => self.drawn(context.rng),
+            };
             if line.get(k).is_some_and(|p| p.flow == packet.flow) {
                 let victim = line.remove(k).expect("it was there just now");
+                self.vacate(k);
                 context.drop(victim, DropReason::Late);
                 matched = true;
             }
         }
         matched
+    }
+}
+
+impl Choke {
+    /// Returns the number of a random packet of the table, counted from the head.
+    fn drawn(&self, rng: &mut dyn Random) -> u32 {
+        let places = cast::number(self.table.len());
+        let mut place = || Some(cast::index(rng.below(places).into())).filter(|i| self.table[*i]);
+        let found = place().or_else(&mut place).or_else(&mut place).unwrap_or(0);
+        cast::number(self.table.iter().take(found).filter(|there| **there).count())
+    }
+
+    /// Makes the place of the `k`-th packet a hole, and removes holes at the head.
+    fn vacate(&mut self, k: u32) {
+        let mut packets = self.table.iter_mut().filter(|there| **there);
+        if let Some(place) = packets.nth(k as usize) {
+            *place = false;
+        }
+        while self.table.front() == Some(&false) {
+            self.table.pop_front();
+        }
     }
 }
 
@@ -98,13 +138,31 @@ impl Aqm for Choke {
         self.red.on_overflow(now);
     }
 
+    fn on_evicted(&mut self, packets: u32) {
+        (0..packets).for_each(|_| self.vacate(0));
+    }
+
+    fn on_enqueued(&mut self, _packet: &Packet) {
+        if self.red.linux.is_some() {
+            self.table.push_back(true);
+        }
+    }
+
     fn dequeue(
         &mut self,
         context: &mut Context<'_>,
         line: &mut QueueView<'_>,
         ecn: bool,
     ) -> Option<Packet> {
-        self.red.dequeue(context, line, ecn)
+        let packet = self.red.dequeue(context, line, ecn);
+        if packet.is_some() {
+            self.vacate(0);
+        }
+        packet
+    }
+
+    fn state(&self) -> usize {
+        size_of_val(self) + self.red.beyond() + self.table.capacity()
     }
 
     fn on_idle(&mut self, now: Time) {
@@ -183,5 +241,49 @@ mod tests {
         q.ect();
         assert_eq!(q.put_flow(1, 9, 100).len(), 2);
         assert_eq!(q.marked(), 0);
+    }
+
+    #[test]
+    fn on_linux_a_hole_is_drawn_again_twice_and_then_gives_the_head() {
+        use super::*;
+        struct Script(Vec<u32>);
+        impl Random for Script {
+            fn uniform(&mut self) -> f64 {
+                0.5
+            }
+            fn below(&mut self, n: u32) -> u32 {
+                assert_eq!(n, 4, "holes count");
+                self.0.remove(0)
+            }
+        }
+        let settings = [("variant", crate::Setting::Text("linux"))];
+        let mut params = <Choke as Algorithm>::Params::default();
+        settings.iter().for_each(|(k, v)| crate::params::Params::set(&mut params, k, *v).unwrap());
+        let mut choke = Choke::new(&params, &Env::new(crate::Rate(8_000_000))).unwrap();
+        (0..4).for_each(|_| choke.on_enqueued(&Packet::default()));
+        choke.vacate(1);
+        let drawn = |places: &[u32]| choke.drawn(&mut Script(places.to_vec()));
+        assert_eq!(drawn(&[0]), 0);
+        assert_eq!(drawn(&[2]), 1);
+        assert_eq!(drawn(&[1, 1, 3]), 2);
+        assert_eq!(drawn(&[1, 1, 1]), 0);
+        choke.vacate(0);
+        assert_eq!(choke.table, [true, true], "no hole is left at the head");
+    }
+
+    #[test]
+    fn on_linux_a_match_drops_both_packets_and_departures_keep_the_table() {
+        let linux = [("variant", "linux"), ("w_q", "0.5"), ("min_th", "1p"), ("limit", "50p")];
+        let mut q = Bench::new("choke", &[&linux[..], &[("max_th", "1000p")]].concat());
+        let mut lost = vec![];
+        for i in 0..200 {
+            lost.extend(q.put_flow(i % 2, i, 100));
+            if i % 4 == 3 {
+                q.get();
+            }
+        }
+        assert!(lost.len() > 50, "{}", lost.len());
+        let sent = q.drain();
+        assert!(sent.is_sorted() && sent.iter().all(|body| !lost.contains(body)));
     }
 }

@@ -19,10 +19,10 @@
 //! (in ns-3: above). The first packet of a run finds an empty queue and so divides max_p. (3) The
 //! slope above max_th follows max_p, unless `stale_gentle` is set, as in ARED.
 //!
-//! **Cost** 240 bytes of state; that of RED, plus a comparison per arrival.
+//! **Cost** 248 bytes of state; that of RED, plus a comparison per arrival.
 
 use super::Algorithm;
-use super::red::{Red, RedParams, Tune, Tuned};
+use super::red::{Red, RedParams, Tune, Tuned, not_in_linux};
 use crate::error::Result;
 use crate::params::{Checked, Combined};
 use crate::qdisc::Env;
@@ -62,6 +62,7 @@ impl Algorithm for Tuned<FengRed> {
     type Params = Combined<FengParams, RedParams>;
 
     fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
+        not_in_linux(&params.aqm, "feng_red")?;
         let tuner = FengRed { params: params.frame.clone(), status: Status::Between };
         Ok(Tuned { red: Red::new(&params.aqm, env)?, tuner })
     }

@@ -19,11 +19,11 @@
 //! none is evicted. (5) With thresholds in bytes, flows are measured in bytes, and a packet counts
 //! as one of the mean size.
 //!
-//! **Cost** 16632 bytes of state: 16 per account; O(1) per packet, at most one random number.
+//! **Cost** 16640 bytes of state: 16 per account; O(1) per packet, at most one random number.
 
 use super::{
     Algorithm, Aqm, Verdict,
-    red::{Red, RedParams},
+    red::{Red, RedParams, not_in_linux},
 };
 use crate::cast;
 use crate::context::Context;
@@ -72,6 +72,7 @@ impl Algorithm for Fred {
     type Params = Combined<FredParams, RedParams>;
 
     fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
+        not_in_linux(&params.aqm, "fred")?;
         let FredParams { minq, flows } = params.frame;
         let red = Red::new(&params.aqm, env)?;
         let unit = if red.in_bytes { red.packet as f64 } else { 1.0 };

@@ -75,6 +75,12 @@ pub trait Aqm {
     /// decided.
     fn on_overflow(&mut self, _now: Time) {}
 
+    /// True if a full shared buffer drops the arriving packet, before [`Aqm::on_arrival`], instead
+    /// of packets of the longest queue.
+    fn drops_arrival_when_full(&self) -> bool {
+        false
+    }
+
     /// Called when `packets` queued packets were dropped to make room for others.
     fn on_evicted(&mut self, _packets: u32) {}
 

@@ -30,8 +30,9 @@
 //! departures, not by `t_update`. (5) p applies to a queue of at least twice `mtu`. (6) With
 //! `latency = "rate"` the measurement of the rate includes the packet at which it starts, the
 //! average has weight 1/8, and its time is not scaled. (7) The timer runs every `t_update`, rounded
-//! up to ticks of `1 / hz`, and one tick more: 20 ms by default. `hold`, `mark_ecnth`,
-//! `dq_threshold`, `dq_weight`, `derandomise` and `packet` have no effect.
+//! up to ticks of `1 / hz`, and one tick more: 20 ms by default. (8) In FQ-PIE, a full buffer drops
+//! the arriving packet. `mark_ecnth` is in whole percent. `hold`, `dq_threshold`, `dq_weight`,
+//! `derandomise` and `packet` have no effect.
 //!
 //! **Cost** 256 bytes of state; a random number per arrival while p applies. After an idle time
 //! O(1), or as long as p takes to decay.
@@ -343,6 +344,10 @@ impl Aqm for Pie {
         if let Some(linux) = &mut self.linux {
             linux.on_drop();
         }
+    }
+
+    fn drops_arrival_when_full(&self) -> bool {
+        self.linux.is_some()
     }
 
     fn on_evicted(&mut self, _packets: u32) {

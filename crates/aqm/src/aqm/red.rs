@@ -17,7 +17,7 @@
 //! drop. This spreads the drops: at a constant `pb` the gap between two drops is uniform on 1 to
 //! 1/`pb` - 1 packets, since the first packet after a drop has `count` = 1, as in the paper's
 //! pseudo-code and in ns-2. The first drop after the average rises above `min_th` comes after 1 to
-//! 1/`pb` packets. In the text of the paper, and on Linux, every gap is uniform on 1 to 1/`pb`.
+//! 1/`pb` packets. In the text of the paper every gap is uniform on 1 to 1/`pb`.
 //!
 //! **Departures** (1) The arrival that ends an idle time also counts as an ordinary sample of an
 //! empty queue. This is one factor `1 - w_q` more than in the paper, as in every implementation we
@@ -28,18 +28,36 @@
 //! without it, the retransmissions are dropped. (5) `byte_mode` mean also spreads drops of
 //! probability 1, as ns-2: small packets can pass after one.
 //!
-//! **Cost** 200 bytes of state; one multiplication and at most one random number per arrival; after
+//! **Linux** With `variant = "linux"`, as `sch_red`: (1) The average is a whole number with as many
+//! binary digits after the point as the exponent of `w_q`, which is rounded to a power of 1/2. (2)
+//! Every gap between two drops is uniform on 1 to 1/`pb` packets, in multiples of 2^-32; the first
+//! arrival after the average rose above `min_th`, or fell below `max_th`, only starts one. (3) At
+//! the arrival that ends an idle time the average decays and takes no sample. It falls linearly to
+//! one half, and further by a table of powers of 1/2, computed as `tc` does from `packet` and
+//! `bandwidth`: 15.6 times more slowly than in the paper. (4) Thresholds in packets are averaged in
+//! packets; `sch_red` has bytes only. (5) A tail drop does not restart `count`. `gentle`, `wait`,
+//! `byte_mode`, `max_packet` and `spare_short` have no effect.
+//!
+//! **Cost** 208 bytes of state; one multiplication and at most one random number per arrival; after
 //! an idle time O(log m), where m is the number of packets that could have been sent.
 
+mod linux;
+mod tuned;
+
+pub use tuned::{Tune, Tuned};
+
 use super::{Algorithm, Aqm, Verdict};
+use crate::cast;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::qdisc::Env;
-use crate::units::{Bytes, Size, Time};
+use crate::units::{Bytes, Rate, Size, Time};
+use alloc::boxed::Box;
 use alloc::format;
+use linux::{Level, LinuxRed};
 
 crate::choice! {
     /// Drop probability above `max_th`.
@@ -74,6 +92,16 @@ crate::choice! {
         Mean = "mean" | "true" | "on" | "yes",
         /// pb is scaled by length / `max_packet` before it is spread (the paper, section 11).
         Max = "max",
+    }
+}
+
+crate::choice! {
+    /// Variant of the algorithm.
+    pub enum Variant {
+        /// The paper.
+        Paper = "paper",
+        /// Linux: whole numbers, and gaps of 1 to 1/pb packets.
+        Linux = "linux",
     }
 }
 
@@ -112,6 +140,12 @@ crate::params! {
         /// True if nothing is dropped while at most one packet is queued (no byte, where bytes are
         /// averaged), nor at the first arrival after that or below min_th, as in ns-2.
         spare_short: bool = false, [], "", [];
+        /// Variant of the algorithm, in red, ared and choke.
+        variant: Variant = Variant::Paper, [], "", [];
+        /// Linux: rate from which the decay of the average in idle times is computed; auto is the
+        /// rate of the link.
+        bandwidth: Option<Rate> = None,
+            [Some(Rate(1)) => Some(Rate(1_000_000_000_000_000))], "", [];
     }
 }
 
@@ -153,6 +187,17 @@ pub struct Red {
     pa: f64,
     /// Time at which the link became idle.
     idle_since: Option<Time>,
+    /// State of Linux's RED, which replaces the fields above.
+    pub(super) linux: Option<Box<LinuxRed>>,
+}
+
+/// Checks that `params` do not ask for Linux's variant of `name`, which Linux does not have.
+pub(super) fn not_in_linux(params: &RedParams, name: &str) -> Result<()> {
+    if params.variant == Variant::Paper {
+        return Ok(());
+    }
+    let text = format!("linux is not allowed: Linux has no {name}; red, ared and choke have it");
+    Err(Error::new(text).at("variant"))
 }
 
 /// Checks that both thresholds have the same unit.
@@ -237,6 +282,12 @@ impl Red {
             pb: 0.0,
             pa: 0.0,
             idle_since: Some(Time::ZERO),
+            linux: match params.variant {
+                Variant::Paper => None,
+                Variant::Linux => {
+                    Some(LinuxRed::new(params, [min_th, max_th].map(cast::trunc), env.rate)?)
+                }
+            },
         })
     }
 
@@ -245,6 +296,11 @@ impl Red {
     #[inline(always)]
     pub(super) fn average(&mut self, now: Time, line: &QueueView<'_>) {
         let w_q = self.w_q;
+        if let Some(linux) = &mut self.linux {
+            linux.average(now, if self.in_bytes { line.bytes() } else { line.packets().into() });
+            self.avg = linux.avg();
+            return;
+        }
         if let Some(since) = self.idle_since {
             let m = crate::cast::trunc(now.since(since).0 as f64 * self.packets_per_ns);
             self.avg *= power(1.0 - w_q, m);
@@ -294,6 +350,13 @@ impl Red {
     /// Decides about a packet at the current average (section 4).
     #[inline(always)]
     pub(super) fn decide(&mut self, context: &mut Context<'_>, packet: &Packet) -> Verdict {
+        if let Some(linux) = &mut self.linux {
+            return match linux.decide(context.rng) {
+                (_, false) => Verdict::Pass,
+                (Level::Above, true) if self.hard_drop => Verdict::Drop,
+                (_, true) => Verdict::Signal,
+            };
+        }
         self.pb = self.pb();
         if self.avg < self.min_th || self.short {
             (self.count, self.count_bytes, self.pa) = (-1, 0, 0.0);
@@ -312,6 +375,13 @@ impl Red {
         }
         (self.count, self.count_bytes) = (0, 0);
         if self.pb >= 1.0 && self.hard_drop { Verdict::Drop } else { Verdict::Signal }
+    }
+}
+
+impl Red {
+    /// Size of the state outside the struct, bytes.
+    pub(super) fn beyond(&self) -> usize {
+        self.linux.as_ref().map_or(0, |linux| size_of_val(&**linux))
     }
 }
 
@@ -351,9 +421,21 @@ impl Aqm for Red {
 
     fn on_idle(&mut self, now: Time) {
         self.idle_since = Some(now);
+        if let Some(linux) = &mut self.linux {
+            linux.on_idle(now);
+        }
+    }
+
+    fn state(&self) -> usize {
+        size_of_val(self) + self.beyond()
     }
 
     fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        if let Some(linux) = &self.linux {
+            let values = [linux.avg(), linux.pb(), linux.pa(), linux.count() as f64, linux.max_p()];
+            let shown = ["avg", "pb", "pa", "count", "max_p"];
+            return shown.into_iter().zip(values).for_each(|(name, value)| see(name, value));
+        }
         // Average queue, packets or bytes.
         see("avg", self.avg);
         // Drop probability before spreading, at the last arrival.
@@ -363,76 +445,6 @@ impl Aqm for Red {
         see("count", self.count as f64);
         // Drop probability, before spreading, when the average reaches max_th.
         see("max_p", self.max_p);
-    }
-}
-
-/// An algorithm that adapts the parameters of a [`Red`], with one method for each point in time at
-/// which it may.
-pub trait Tune {
-    /// See [`Aqm::start`].
-    fn start(&mut self, _now: Time) {}
-
-    /// See [`Aqm::advance`].
-    fn advance(&mut self, _now: Time, _line: &QueueView<'_>, _red: &mut Red) {}
-
-    /// Called when the average was updated, before the decision.
-    fn averaged(&mut self, _now: Time, _red: &mut Red) {}
-
-    /// See [`Aqm::inspect`]; called after those of RED.
-    fn gauges(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
-}
-
-/// RED whose parameters are adapted by `T`.
-#[derive(Clone, Debug)]
-pub struct Tuned<T> {
-    pub(super) red: Red,
-    pub(super) tuner: T,
-}
-
-impl<T: Tune> Aqm for Tuned<T> {
-    fn start(&mut self, now: Time) {
-        self.tuner.start(now);
-    }
-
-    fn advance(&mut self, now: Time, line: &QueueView<'_>) {
-        self.tuner.advance(now, line, &mut self.red);
-    }
-
-    fn on_arrival(
-        &mut self,
-        context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
-        packet: &Packet,
-    ) -> Verdict {
-        self.red.average(context.now, line);
-        self.tuner.averaged(context.now, &mut self.red);
-        self.red.decide(context, packet)
-    }
-
-    fn on_overflow(&mut self, now: Time) {
-        self.red.on_overflow(now);
-    }
-
-    fn dequeue(
-        &mut self,
-        context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
-        ecn: bool,
-    ) -> Option<Packet> {
-        self.red.dequeue(context, line, ecn)
-    }
-
-    fn on_idle(&mut self, now: Time) {
-        self.red.on_idle(now);
-    }
-
-    fn decides_at_enqueue(&self) -> bool {
-        true
-    }
-
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.red.inspect(see);
-        self.tuner.gauges(see);
     }
 }
 

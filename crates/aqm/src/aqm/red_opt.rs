@@ -25,7 +25,7 @@
 //! settle at a quarter of the band instead of its middle. (3) `limit` is not set by the model;
 //! [`Model::buffer`] returns the buffer size that the model assumes.
 //!
-//! **Cost** 256 bytes of state; that of RED, since the model is evaluated once.
+//! **Cost** 264 bytes of state; that of RED, since the model is evaluated once.
 
 use super::Algorithm;
 use super::red::{Gentle, Red, RedParams, Tune, Tuned, Wait};

@@ -26,7 +26,7 @@
 
 use super::Algorithm;
 use super::ared::{Step, target_band};
-use super::red::{Red, RedParams, Tune, Tuned};
+use super::red::{Red, RedParams, Tune, Tuned, not_in_linux};
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::params::{Checked, Combined};
@@ -82,6 +82,7 @@ impl Algorithm for Tuned<SaRed> {
     type Params = Combined<SaRedParams, RedParams>;
 
     fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
+        not_in_linux(&params.aqm, "sa_red")?;
         let SaRedParams { interval, sample, alpha, beta, bottom, top } = params.frame;
         let samples = interval.0 / sample.0;
         if !(2..=SAMPLES).contains(&samples) {

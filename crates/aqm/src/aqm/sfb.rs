@@ -27,8 +27,19 @@
 //! of the Linux kernel. `tc` always sends values of its own, by default 0.0005 and 0.00005
 //! (tc-sfb(8)): with these the probabilities rise half as fast and fall three tenths as fast.
 //!
-//! **Cost** 4376 bytes of state: 32 per bin and level, independent of the number of flows. Per
+//! **Linux** With `variant = "linux"`, as `sch_sfb`: (1) Probabilities have 16 bits; `d1` and `d2`
+//! are rounded to them. (2) One random number decides whether a packet is marked and whether a drop
+//! replaces the mark. (3) The penalty box is filled once it is empty, with the whole packets of the
+//! time since the last attempt to fill it, at most ten seconds, counted in ticks of `1 / hz`. (4) A
+//! packet is counted in the bins of the hash with which it arrived. During the warm-up only packets
+//! of the penalty box are counted in the next set as well. (5) A set that goes out of use keeps its
+//! probabilities until it is used again. (6) The hash changes at the first arrival more than
+//! `rehash_interval` after the last change. (7) `penalty_rate` and `penalty_burst` are whole.
+//!
+//! **Cost** 4400 bytes of state: 32 per bin and level, independent of the number of flows. Per
 //! packet one hash per level and a random number; O(n) in the queued packets when the bins change.
+
+mod linux;
 
 use super::{Algorithm, Aqm, Verdict, fits};
 use crate::cast;
@@ -40,8 +51,20 @@ use crate::params::Checked;
 use crate::qdisc::Env;
 use crate::random::mix;
 use crate::units::{Size, Span, Time};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use alloc::{format, vec};
+use linux::LinuxSfb;
+
+crate::choice! {
+    /// Variant of the algorithm.
+    pub enum Variant {
+        /// The paper, with the caps of Linux.
+        Paper = "paper",
+        /// Linux: probabilities of 16 bits, and its rules for queued packets when the hash changes.
+        Linux = "linux",
+    }
+}
 
 crate::params! {
     /// Parameters of [`Sfb`].
@@ -66,6 +89,10 @@ crate::params! {
         penalty_rate: f64 = 10.0, [0.0 => 1e6], "", [];
         /// Burst of packets that may leave the penalty box at once.
         penalty_burst: f64 = 20.0, [0.0 => 1e6], "", [];
+        /// Variant of the algorithm.
+        variant: Variant = Variant::Paper, [], "", [];
+        /// Linux: timer ticks per second (CONFIG_HZ), in which the penalty box is filled.
+        hz: u64 = 250, [1 => 10_000], "", [];
     }
 }
 
@@ -87,12 +114,18 @@ struct Bins {
 
 impl Bins {
     /// Calls `f` for the bins of a flow, one per level.
-    fn each(&mut self, hash: u32, mut f: impl FnMut(&mut Bin)) {
-        let n = self.bins.len() as u64 / self.levels;
-        for level in 0..self.levels {
-            let h = mix((self.salt << 32 | u64::from(hash)) ^ level << 59);
+    fn each(&mut self, hash: u32, f: impl FnMut(&mut Bin)) {
+        let key = self.salt << 32 | u64::from(hash);
+        Bins::each_bin(&mut self.bins, self.levels, key, f);
+    }
+
+    /// Calls `f` for the bins of a key of salt and hash, one per level.
+    fn each_bin<B>(bins: &mut [B], levels: u64, key: u64, mut f: impl FnMut(&mut B)) {
+        let n = bins.len() as u64 / levels;
+        for level in 0..levels {
+            let h = mix(key ^ level << 59);
             let k = ((h >> 32) * n) >> 32;
-            f(&mut self.bins[cast::index(level * n + k)]);
+            f(&mut bins[cast::index(level * n + k)]);
         }
     }
 
@@ -141,6 +174,8 @@ pub struct Sfb {
     /// Smallest drop probability and queue of the last arrival's bins, for inspection.
     pmin: f64,
     qmin: u32,
+    /// State of Linux's SFB, which replaces the fields above.
+    linux: Option<Box<LinuxSfb>>,
 }
 
 impl Algorithm for Sfb {
@@ -158,12 +193,14 @@ impl Algorithm for Sfb {
         }
         let bins =
             |salt| Bins { bins: vec![Bin::default(); cast::index(levels * bins)], levels, salt };
+        let started = env.first_update.unwrap_or(Time::NEVER);
         Ok(Sfb {
+            linux: (params.variant == Variant::Linux).then(|| LinuxSfb::new(&params, started)),
             limit: env.limit,
             current: bins(1),
             spare: bins(2),
             warming: false,
-            rehash_at: env.first_update.unwrap_or(Time::NEVER),
+            rehash_at: started,
             tokens: params.penalty_burst,
             tokens_at: Time::ZERO,
             pmin: 0.0,
@@ -216,6 +253,9 @@ impl Aqm for Sfb {
         if self.rehash_at == Time::NEVER {
             self.rehash_at = now + self.params.rehash_interval;
         }
+        if let Some(linux) = &mut self.linux {
+            linux.start(now);
+        }
     }
 
     fn on_arrival(
@@ -226,6 +266,9 @@ impl Aqm for Sfb {
     ) -> Verdict {
         if !fits(self.limit, line.packets(), line.bytes(), packet) {
             return Verdict::Drop;
+        }
+        if let Some(linux) = &mut self.linux {
+            return linux.on_arrival(context, packet);
         }
         self.rehash(context, line);
         (self.pmin, self.qmin) = self.current.arrive(packet.hash, &self.params);
@@ -247,7 +290,10 @@ impl Aqm for Sfb {
     }
 
     fn on_enqueued(&mut self, packet: &Packet) {
-        self.count(packet, 1);
+        match &mut self.linux {
+            Some(linux) => linux.on_enqueued(),
+            None => self.count(packet, 1),
+        }
     }
 
     fn dequeue(
@@ -257,11 +303,18 @@ impl Aqm for Sfb {
         _ecn: bool,
     ) -> Option<Packet> {
         let packet = line.pop()?;
-        self.count(&packet, -1);
+        match &mut self.linux {
+            Some(linux) => linux.on_sent(),
+            None => self.count(&packet, -1),
+        }
         Some(packet)
     }
 
     fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        if let Some(linux) = &self.linux {
+            let shown = ["pmin", "qmin", "tokens"].into_iter().zip(linux.shown());
+            return shown.for_each(|(name, value)| see(name, value));
+        }
         // Smallest drop probability of the last arrival's bins.
         see("pmin", self.pmin);
         // Smallest queue of the last arrival's bins, packets.
@@ -271,7 +324,8 @@ impl Aqm for Sfb {
     }
 
     fn state(&self) -> usize {
-        size_of_val(self) + size_of_val(&*self.current.bins) + size_of_val(&*self.spare.bins)
+        let bins = size_of_val(&*self.current.bins) + size_of_val(&*self.spare.bins);
+        size_of_val(self) + bins + self.linux.as_ref().map_or(0, |linux| linux.state())
     }
 }
 

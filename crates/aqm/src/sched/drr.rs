@@ -15,6 +15,10 @@
 //! **Departures** None. The paper's buffer stealing is `full = "longest"`; of equally long queues
 //! it drops from the one next in the round.
 //!
+//! **Linux** `sch_drr` decides the same, packet by packet, so that there is no variant. Each of its
+//! classes has a buffer of its own (`limits`), and none is shared; a packet that no filter assigns
+//! to a class is dropped.
+//!
 //! **Cost** 90416 bytes of state: 88 per queue. O(1) per packet if `quantum` is at least the
 //! largest packet, otherwise a few passes over the busy queues.
 

@@ -150,6 +150,12 @@ impl<A: Aqm> Qdisc for Fq<A> {
         let others = self.backlog.bytes - queued;
         let mut line = QueueView::pooled(&mut flow.line, &mut self.pool, others);
         flow.aqm.advance(context.now, &line);
+        let Backlog { packets: all, bytes: all_bytes } = self.backlog;
+        let arrival_pays = flow.aqm.drops_arrival_when_full();
+        if arrival_pays && !fits(self.params.limit, all, all_bytes, &packet) {
+            flow.aqm.on_overflow(context.now);
+            return context.drop(packet, DropReason::Full);
+        }
         let verdict = flow.aqm.on_arrival(context, &mut line, &packet);
         let dropped = packets - flow.line.packets();
         if dropped > 0 {
@@ -284,6 +290,15 @@ mod tests {
             [0, 1, 2],
             "at most half"
         );
+    }
+
+    #[test]
+    fn on_linux_fq_pie_drops_the_arrival_on_overflow() {
+        for (variant, lost) in [("linux", vec![4]), ("rfc", vec![0, 1])] {
+            let mut q = Bench::new("fq_pie", &[("limit", "4p"), ("variant", variant)]);
+            (0..4).for_each(|i| assert_eq!(q.put(i, 1000), []));
+            assert_eq!(q.put_flow(2, 4, 100), lost, "{variant}");
+        }
     }
 
     // RFC 8290 §4.1

@@ -167,12 +167,13 @@ fn worked_examples() {
         ("pfifo_head_drop limit 50", "droptail(limit=50p, policy=head)"),
         (
             "red limit 400000 avpkt 1000",
-            "red(limit=400kB, min_th=33333B, max_th=100kB, max_p=0.02, w_q=0.03125, packet=1kB)",
+            "red(limit=400kB, min_th=33333B, max_th=100kB, max_p=0.02, w_q=0.03125, packet=1kB, \
+             bandwidth=10mbit)",
         ),
         (
             "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 ecn probability 0.02",
             "red(limit=400kB, min_th=30kB, max_th=90kB, max_p=0.02, w_q=0.03125, \
-             packet=1kB, ecn=true)",
+             packet=1kB, bandwidth=10mbit, ecn=true)",
         ),
         (
             "sfb rehash 600 target 40",

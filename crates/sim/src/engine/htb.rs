@@ -27,7 +27,12 @@ pub struct Htb {
     lost: Vec<Dropped>,
     marks: Marks,
     log: PacketLog,
+    /// Recorded times of departures, the latest first.
+    recorded: Vec<Time>,
 }
+
+/// Largest delay of a timer for which a recorded departure counts as this one.
+const LATEST: Span = Span::us(1);
 
 impl fmt::Debug for Htb {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -59,7 +64,23 @@ impl Htb {
             lost: Vec::new(),
             marks: Marks::default(),
             log: PacketLog::new(),
+            recorded: Vec::new(),
         }
+    }
+
+    /// Delays departures to the `recorded` times, where these are late by up to 1 us: the timer of
+    /// the recorded class was.
+    #[must_use]
+    pub fn with_departures(mut self, recorded: &[Time]) -> Htb {
+        self.recorded = recorded.to_vec();
+        self.recorded.sort_unstable_by(|a, b| b.cmp(a));
+        self
+    }
+
+    /// Returns the recorded time of a departure that is due at `due`.
+    fn observed(&mut self, due: Time) -> Time {
+        while self.recorded.pop_if(|at| *at < due).is_some() {}
+        self.recorded.last().copied().filter(|at| *at - due <= LATEST).unwrap_or(due)
     }
 
     /// Enqueues `packet`, which arrives at `now`, and sends what may be sent.
@@ -75,7 +96,8 @@ impl Htb {
     /// Sends every packet that may leave up to `now`.
     pub fn advance(&mut self, now: Time) {
         while self.qdisc.backlog().packets > 0 {
-            let at = self.now.max(self.at + Span((-self.tokens).max(0).cast_unsigned()));
+            let due = self.now.max(self.at + Span((-self.tokens).max(0).cast_unsigned()));
+            let at = self.observed(due);
             if at > now {
                 break;
             }
@@ -141,6 +163,22 @@ mod tests {
         }
         htb.advance(Time(1_000_000_000));
         htb.packet_log().iter().map(|row| row.left.0 / 1000).collect()
+    }
+
+    #[test]
+    fn a_recorded_delay_is_repeated_and_not_passed_on() {
+        let rate = Rate(8_000_000);
+        let qdisc = sojourn_aqm::build("droptail", &[], rate).unwrap().qdisc;
+        let recorded = [0, 1_000_300, 2_000_000, 3_002_000].map(Time);
+        let rng = Box::new(Xorshift32::new(1).unwrap());
+        let mut htb = Htb::new(rate, Bytes(0), qdisc, rng).with_departures(&recorded);
+        for _ in 0..5 {
+            htb.push(Time::ZERO, Packet { len: 1000, ..Packet::default() });
+        }
+        htb.advance(Time(1_000_000_000));
+        let left: Vec<_> = htb.packet_log().iter().map(|row| row.left.0).collect();
+        // The fourth is not one of ours: 2 us are not the delay of a timer.
+        assert_eq!(left, [0, 1_000_300, 2_000_000, 3_000_000, 4_000_000]);
     }
 
     #[test]

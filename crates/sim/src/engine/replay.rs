@@ -115,6 +115,9 @@ pub struct ReplayOptions<'a> {
     pub xorshift32: Option<u32>,
     /// Burst of a token bucket that serves the queue as Linux's HTB does; default: a link.
     pub htb_burst: Option<Bytes>,
+    /// Recorded departures from the token bucket: its own are delayed to these times, if they are
+    /// late by up to 1 us, as the timer of a kernel is.
+    pub departures: Option<&'a [Time]>,
 }
 
 /// Send `arrivals` through a link of `rate` with the discipline described by `qdisc` (a name, or an
@@ -150,7 +153,7 @@ pub fn replay(
         (None, Some(seed)) => Box::new(Xorshift32::new(seed).map_err(|e| e.at("rng"))?),
         (None, None) => Box::new(random_stream(1, "replay")),
     };
-    let mut server = Server::new(rate, qdisc, rng, options.htb_burst)?;
+    let mut server = Server::new(rate, qdisc, rng, options)?;
 
     let mut out = Replay::default();
     for (i, a) in arrivals.iter().enumerate() {
@@ -190,12 +193,13 @@ impl Server {
         rate: Rate,
         qdisc: Box<dyn Qdisc + Send>,
         rng: Box<dyn Random + Send>,
-        htb_burst: Option<Bytes>,
+        options: ReplayOptions<'_>,
     ) -> Result<Server> {
         let spec = LinkSpec::new(rate, Span::ZERO);
-        if let Some(burst) = htb_burst {
+        if let Some(burst) = options.htb_burst {
             spec.check()?;
-            return Ok(Server::Htb(Htb::new(rate, burst, qdisc, rng)));
+            let htb = Htb::new(rate, burst, qdisc, rng);
+            return Ok(Server::Htb(htb.with_departures(options.departures.unwrap_or_default())));
         }
         let mut link = Box::new(Link::new(spec, qdisc, Boxed(rng))?);
         link.enable_packet_log();

@@ -50,6 +50,8 @@ pub(super) struct LinuxPie {
     estimates_rate: bool,
     byte_mode: bool,
     ecn: bool,
+    /// Largest probability at which packets are marked.
+    ecn_most: u64,
 }
 
 fn units(span: Span) -> u64 {
@@ -75,6 +77,7 @@ impl LinuxPie {
             estimates_rate: params.latency == Latency::Rate,
             byte_mode: params.byte_mode,
             ecn,
+            ecn_most: MAX_PROB / 100 * cast::trunc(params.mark_ecnth * 100.0 + 0.5),
         }
     }
 
@@ -222,7 +225,7 @@ impl LinuxPie {
         if !self.hits(context, line, packet.len) {
             return Verdict::Pass;
         }
-        if self.ecn && packet.ecn.capable() && self.prob <= MAX_PROB / 10 {
+        if self.ecn && packet.ecn.capable() && self.prob <= self.ecn_most {
             return Verdict::Signal;
         }
         self.accu_prob = 0;

@@ -224,3 +224,70 @@ fn bins_that_were_not_warmed_up_in_this_period_are_renewed() {
         assert_eq!(aqm.rehash_at, Time(next_ms * 1_000_000), "{calls_us:?}");
     }
 }
+
+/// Fills the bins of flow 1 with `n` packets in Linux's variant; `more` are other settings.
+fn linux(n: u32, more: &[(&str, &str)]) -> Bench {
+    let mut q = Bench::new("sfb", &[&[("variant", "linux"), ("ecn", "true")], more].concat());
+    (0..n).for_each(|i| drop(q.put_flow(1, i, 100)));
+    q
+}
+
+#[test]
+fn on_linux_probabilities_have_16_bits() {
+    for (more, step) in [(&[][..], 66.0), (&[("d1", "0.0005"), ("d2", "0.00005")], 33.0)] {
+        let mut q = linux(20, more);
+        q.put_flow(1, 20, 100);
+        assert_eq!(q.gauge("pmin") * 65_535.0, step);
+        q.drain();
+        q.put_flow(1, 21, 100);
+        let back = if step == 66.0 { 11.0 } else { 3.0 };
+        assert_eq!(q.gauge("pmin") * 65_535.0, step - back);
+    }
+}
+
+#[test]
+fn on_linux_the_penalty_box_is_filled_once_it_is_empty() {
+    let penalty = [("penalty_rate", "10"), ("penalty_burst", "2"), ("hz", "100")];
+    let mut q = linux(20, &[&[("d1", "1"), ("max", "1000")], &penalty[..]].concat());
+    let mut passes = |ms: u64| {
+        q.at_ms(ms);
+        q.put_flow(1, 99, 100).is_empty()
+    };
+    // The burst; then nothing has come since the last attempt, until 100 ms are over.
+    assert_eq!([0, 0, 0, 99, 199].map(&mut passes), [true, true, false, false, true]);
+    // A refill starts anew at each attempt: the whole packets of 190 ms, one, are all.
+    assert_eq!([389, 389, 470, 480].map(&mut passes), [true, false, false, false]);
+}
+
+#[test]
+fn on_linux_above_one_half_marks_become_drops() {
+    // 45,874 of 65,535, or 0.7: two times 0.2 are drops, the rest of 0.7 marks.
+    let mut q = linux(20, &[("d1", "0.7"), ("d2", "0"), ("bin_size", "20"), ("max", "1000000")]);
+    q.put_flow(1, 20, 100);
+    q.drain();
+    q.ect();
+    let before = q.marked();
+    let (mut lost, n) = (0, 4000);
+    for i in 0..n {
+        lost += q.put_flow(1, 100 + i, 100).len();
+        q.drain();
+    }
+    let (lost, marked) = (lost as f64 / f64::from(n), (q.marked() - before) as f64 / f64::from(n));
+    // Four standard errors.
+    assert!((lost - 0.4).abs() < 0.031 && (marked - 0.3).abs() < 0.029, "{lost} {marked}");
+}
+
+#[test]
+fn on_linux_a_new_hash_does_not_count_the_packets_queued_before() {
+    let times = [("rehash_interval", "10ms"), ("warmup", "2ms")];
+    let mut q = linux(15, &times);
+    assert_eq!(q.gauge("qmin"), 14.0);
+    q.at_ms(11);
+    q.put_flow(1, 50, 100);
+    assert_eq!(q.gauge("qmin"), 0.0);
+    q.put_flow(1, 51, 100);
+    assert_eq!(q.gauge("qmin"), 1.0);
+    q.drain();
+    q.put_flow(1, 52, 100);
+    assert_eq!(q.gauge("qmin"), 0.0);
+}

@@ -73,6 +73,5 @@ pub static FQ_PIE: Kind = Kind {
     fixed: FQ_FIXED,
     // One packet is dropped on overflow.
     rules: Rules { parameters: &["drop_batch"], ..Rules::NONE },
-    differs: "as pie; on overflow Linux drops the arriving packet, sojourn those of the longest \
-              flow",
+    differs: JIFFIES,
 };

@@ -1,6 +1,6 @@
 //! RED, adaptive RED and CHOKe: tc computes the weight of the average from a burst.
 
-use super::super::table::Ours::{Computed, Harmless, Lost};
+use super::super::table::Ours::{Computed, Harmless, Lost, To};
 use super::super::table::{Arg, Becomes, Fixed, Kind, Line, Params, Rules, Unit, Word};
 use crate::cast;
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ const WORDS: &[Word] = &[
     Word::new("Scell_log", Unit::Integer, "", Harmless).output_only(),
     Word::new("Plog", Unit::Integer, "", Harmless).output_only(),
     Word::new("probability", Unit::Probability, "0.02", Computed),
-    Word::new("bandwidth", Unit::Rate, "10mbit", Harmless),
+    Word::new("bandwidth", Unit::Rate, "10mbit", To("bandwidth")),
     Word::new("ecn", Unit::Choice(&[("", "false"), ("ecn", "true")]), "", Computed),
     Word::new("harddrop", Unit::Choice(&[("", "false"), ("harddrop", "true")]), "", Computed),
     Word::new(
@@ -55,9 +55,8 @@ pub static RED: Kind = Kind {
     words: WORDS,
     fixed: &[GENTLE, WAIT, BYTE_MODE, SPARE],
     rules: Rules { parameters: PARAMETERS, complete, settings, words: red_words, ..Rules::NONE },
-    differs: "Linux averages in whole numbers; its idle decay uses bandwidth (10mbit if not \
-              given), sojourn the rate of the link; the gap between two drops is 1 to 1/p packets, \
-              in sojourn 1 to 1/p - 1",
+    differs: "Linux averages in whole numbers, and the gap between two drops is 1 to 1/p packets; \
+              so does `variant = \"linux\"`, which a tc line sets",
 };
 
 /// `red adaptive`.
@@ -112,7 +111,7 @@ pub static CHOKE: Kind = Kind {
         Word::new("Scell_log", Unit::Integer, "", Harmless).output_only(),
         Word::new("Plog", Unit::Integer, "", Harmless).output_only(),
         Word::new("probability", Unit::Probability, "0.02", Computed),
-        Word::new("bandwidth", Unit::Rate, "", Harmless),
+        Word::new("bandwidth", Unit::Rate, "", To("bandwidth")),
         Word::new("ecn", Unit::Choice(&[("", "false"), ("ecn", "true")]), "", Computed),
     ],
     fixed: &[
@@ -139,6 +138,9 @@ fn complete(line: &mut Line) -> Result<()> {
         || (line.given("max").is_some() && line.given("min").is_some());
     if packets && !shown {
         line.require("bandwidth", "bandwidth 10mbit")?;
+    }
+    if line.given("bandwidth").is_none() {
+        line.set("bandwidth", Arg::Whole(10_000_000)); // `tc qdisc show` leaves it out
     }
     if !packets {
         if line.given("avpkt").is_none() && !shown {
@@ -270,7 +272,9 @@ fn common(
     }
     line.set("avpkt", Arg::Whole(packet));
     line.set("probability", Arg::Number(params.number("max_p")));
-    line.set("bandwidth", Arg::Whole(params.rate.unwrap_or(Rate(10_000_000)).0 / 8 * 8));
+    if params.text("bandwidth") == "auto" {
+        line.set("bandwidth", Arg::Whole(params.rate.unwrap_or(Rate(10_000_000)).0 / 8 * 8));
+    }
     if params.text("ecn") == "true" {
         line.set("ecn", Arg::Word("ecn"));
     }

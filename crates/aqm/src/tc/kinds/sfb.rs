@@ -34,8 +34,8 @@ pub static SFB: Kind = Kind {
         ..Rules::NONE
     },
     differs: "tc sends 0.0005 and 0.00005, not the kernel's own defaults, which are sojourn's; the \
-              kernel rounds both to multiples of 1/65535, and above a drop probability of 1/2 it \
-              also drops ECN-capable packets",
+              kernel rounds both to multiples of 1/65535, as does `variant = \"linux\"`, which a \
+              tc line sets",
 };
 
 /// Fills in `max` and `target` as tc does, and the limit for 0: the queue length of the device.

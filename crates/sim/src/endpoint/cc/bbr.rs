@@ -13,6 +13,7 @@
 //! detects lost retransmissions by time (RACK); without `rack`, ours needs a timeout (RFC 6675), so
 //! its goodput under heavy random loss (1 % and more) is far lower.
 
+use super::bbr_bursts::with_bursts;
 use super::bbr_filter::WindowedMax;
 use super::{
     CongestionControl, CongestionSignal, ControlParams, NewDataAck, ProcessedAck, RateEstimator,
@@ -39,6 +40,9 @@ params! {
         rtprop_window: Span = Span::s(10), [Span::ms(1) => Span::s(1000)], "RTpropFilterLen", [];
         /// Duration of ProbeRtt.
         probe_rtt: Span = Span::ms(200), [Span(1) => Span::s(10)], "ProbeRTTDuration", [];
+        /// True if the window has room for three bursts of the segments that Linux sends at once,
+        /// about those of a millisecond, as Linux's has; otherwise for three segments.
+        tso: bool = false, [], "tso_segs_goal", [];
     }
 }
 
@@ -180,7 +184,12 @@ impl Bbr {
     fn inflight(&self, gain: f64, mss: u64) -> u64 {
         match self.rtprop {
             Some(rtt) if self.bw.get() > 0.0 => {
-                cast::trunc(gain * self.bw.get() * rtt.as_secs() + EXTRA * mss as f64)
+                let products = gain * self.bw.get() * rtt.as_secs();
+                if self.params.tso {
+                    let probing = self.mode == BbrState::ProbeBw && self.phase == 0;
+                    return with_bursts(products, self.pacing_rate, mss, probing);
+                }
+                cast::trunc(products + EXTRA * mss as f64)
             }
             _ => cast::trunc(gain * self.initial_window as f64),
         }

@@ -9,6 +9,7 @@
 
 pub mod bbr;
 pub mod bbr3;
+mod bbr_bursts;
 mod bbr_filter;
 mod compound;
 mod cubic;

@@ -23,15 +23,42 @@ pub struct TcpParams {
     pub(crate) settings: CommonParams,
 }
 
+/// Parameters with their values.
+type Values = [(&'static str, &'static str)];
+
+/// Settings of Linux's stack that differ from our defaults: the header has time stamps.
+const LINUX: &Values = &[("header", "52B"), ("rto_min", "200ms"), ("rack", "true")];
+
+/// TCPs with the settings of Linux: name, name without them, and settings besides [`LINUX`].
+const PRESETS: &[(&str, &str, &Values)] = &[
+    ("linux_bbr", "bbr", &[("tso", "true")]),
+    ("linux_cubic", "cubic", &[("prr", "true"), ("alpha_rises", "false")]),
+    ("linux_dctcp", "dctcp", &[("prr", "true")]),
+    ("linux_reno", "sack", &[("prr", "true")]),
+];
+
+/// Returns the TCP and the settings for which `name` stands, if it is one of [`PRESETS`].
+fn preset(name: &str) -> (&str, Vec<(&'static str, Setting<'static>)>) {
+    let found = PRESETS.iter().find(|(preset, ..)| *preset == name);
+    found.map_or((name, Vec::new()), |(_, tcp, own)| {
+        let settings = LINUX.iter().chain(*own);
+        (*tcp, settings.map(|(key, value)| (*key, Setting::Text(value))).collect())
+    })
+}
+
 /// Find a TCP by name or alias.
 fn find(name: &str) -> Result<&'static TcpEntry> {
     TCPS.iter().find(|e| e.name == name || e.aliases.contains(&name)).ok_or_else(|| {
-        let unknown = || Error::unknown("tcp", name, TCPS.iter().map(|e| e.name));
+        let names = TCPS.iter().map(|e| e.name).chain(PRESETS.iter().map(|p| p.0));
+        let unknown = || Error::unknown("tcp", name, names);
         Missing::find(SENDERS, name).map_or_else(unknown, |m| m.error(name)).at("name")
     })
 }
 
-/// Create the parameters of the named TCP with these settings; resolves every `auto`.
+/// Create the parameters of the named TCP with these settings; resolves every `auto`. The names
+/// `linux_bbr`, `linux_cubic`, `linux_dctcp` and `linux_reno` stand for a TCP with the settings of
+/// Linux's stack: time stamps, a minimum timeout of 200 ms, RACK and PRR; for the slope of RFC 8312
+/// in CUBIC, and for bursts in BBR. `settings` come after these.
 ///
 /// # Errors
 /// If the name or a parameter is unknown, a value is out of range, or two values contradict each
@@ -40,9 +67,10 @@ pub fn parse<'a>(
     name: &str,
     settings: impl IntoIterator<Item = (&'a str, Setting<'a>)>,
 ) -> Result<TcpParams> {
+    let (name, preset) = preset(name);
     let entry = find(name)?;
     let (mut chosen, mut control) = (CommonParams::default(), (entry.control)());
-    for (key, value) in settings {
+    for (key, value) in preset.into_iter().chain(settings) {
         let is_in = |rows: &[_]| rows.iter().any(|r| answers(r, key));
         if is_in(&control.table()) {
             control.set(key, value)?;
@@ -293,6 +321,22 @@ mod tests {
         assert_eq!(ns2.settings.initial_window, Some(Size::Packets(2)));
         assert_eq!(ns2.settings.tick, Some(Span::ms(10)));
         assert!(ns2.table().iter().all(|r| r.value != "auto"));
+    }
+
+    #[test]
+    fn presets_of_linux_are_settings_that_can_be_overridden() {
+        for (name, tcp, own) in PRESETS {
+            let found = parse(name, []).unwrap();
+            assert_eq!(found.name(), *tcp);
+            let rows = found.table();
+            for (key, value) in LINUX.iter().chain(*own) {
+                assert_eq!(rows.iter().find(|r| r.name == *key).unwrap().value, *value, "{name}");
+            }
+        }
+        let slower = parse("linux_cubic", [("rack", Setting::Flag(false))]).unwrap().settings;
+        assert_eq!((slower.rack, slower.prr, slower.rto_min), (false, true, Some(Span::ms(200))));
+        let error = parse("linux_cubik", []).unwrap_err().to_string();
+        assert!(error.contains("did you mean \"linux_cubic\""), "{error}");
     }
 
     #[test]

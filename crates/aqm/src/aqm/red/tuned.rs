@@ -1,0 +1,82 @@
+//! RED with an algorithm that adapts its parameters.
+
+use super::Red;
+use crate::aqm::{Aqm, Verdict};
+use crate::context::Context;
+use crate::fifo::QueueView;
+use crate::packet::Packet;
+use crate::units::Time;
+
+/// An algorithm that adapts the parameters of a [`Red`], with one method for each point in time at
+/// which it may.
+pub trait Tune {
+    /// See [`Aqm::start`].
+    fn start(&mut self, _now: Time) {}
+
+    /// See [`Aqm::advance`].
+    fn advance(&mut self, _now: Time, _line: &QueueView<'_>, _red: &mut Red) {}
+
+    /// Called when the average was updated, before the decision.
+    fn averaged(&mut self, _now: Time, _red: &mut Red) {}
+
+    /// See [`Aqm::inspect`]; called after those of RED.
+    fn gauges(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
+}
+
+/// RED whose parameters are adapted by `T`.
+#[derive(Clone, Debug)]
+pub struct Tuned<T> {
+    pub(in crate::aqm) red: Red,
+    pub(in crate::aqm) tuner: T,
+}
+
+impl<T: Tune> Aqm for Tuned<T> {
+    fn start(&mut self, now: Time) {
+        self.tuner.start(now);
+    }
+
+    fn advance(&mut self, now: Time, line: &QueueView<'_>) {
+        self.tuner.advance(now, line, &mut self.red);
+    }
+
+    fn on_arrival(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        packet: &Packet,
+    ) -> Verdict {
+        self.red.average(context.now, line);
+        self.tuner.averaged(context.now, &mut self.red);
+        self.red.decide(context, packet)
+    }
+
+    fn on_overflow(&mut self, now: Time) {
+        self.red.on_overflow(now);
+    }
+
+    fn dequeue(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        ecn: bool,
+    ) -> Option<Packet> {
+        self.red.dequeue(context, line, ecn)
+    }
+
+    fn on_idle(&mut self, now: Time) {
+        self.red.on_idle(now);
+    }
+
+    fn decides_at_enqueue(&self) -> bool {
+        true
+    }
+
+    fn state(&self) -> usize {
+        size_of_val(self) + self.red.beyond()
+    }
+
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.red.inspect(see);
+        self.tuner.gauges(see);
+    }
+}

@@ -1,0 +1,30 @@
+//! Room in BBR's window for the bursts of Linux's sender (`bbr_quantization_budget`).
+
+use sojourn_aqm::cast;
+
+/// Pacing rate from which on a burst has at least two segments, bytes per second.
+const FAST: f64 = 150_000.0;
+/// Largest burst, bytes.
+const LARGEST: f64 = 65_215.0;
+
+/// Target inflight for `products` bytes and three bursts, in whole segments; bytes. A burst has the
+/// segments of about a millisecond at `pacing_rate`, bytes per second.
+pub(super) fn with_bursts(products: f64, pacing_rate: f64, mss: u64, probing: bool) -> u64 {
+    let least = if pacing_rate < FAST { 1 } else { 2 };
+    let burst = cast::trunc((pacing_rate / 1024.0).min(LARGEST)) / mss;
+    let segments = cast::trunc(libm::ceil(products / mss as f64)) + 3 * burst.clamp(least, 127);
+    (segments.next_multiple_of(2) + if probing { 2 } else { 0 }) * mss
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bursts_of_a_millisecond_are_allowed_for() {
+        let at = |rate: f64| with_bursts(66_500.0, rate, 1000, false);
+        // 67 segments and three bursts of 1, 2, 4 and 65 segments, even.
+        assert_eq!([1e5, 1e6, 4.9e6, 1e9].map(at), [70_000, 74_000, 80_000, 262_000]);
+        assert_eq!(with_bursts(66_500.0, 1e6, 1000, true), 76_000, "two more while probing");
+    }
+}
