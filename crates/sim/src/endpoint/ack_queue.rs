@@ -73,7 +73,6 @@ impl AckQueue {
     pub fn pop(&mut self, now: Time, into: &mut Ack) -> Option<u32> {
         let first = self.line.front().filter(|a| a.at <= now)?;
         into.ack = first.ack;
-        #[expect(clippy::cast_possible_truncation, reason = "two bits")]
         let blocks = (first.packed >> BLOCKS & 3) as u8;
         into.blocks = blocks;
         into.ece = first.packed & ECE != 0;

@@ -117,7 +117,8 @@ impl Bbr3 {
                 self.start_up(window.cwnd, s.rate);
             }
             Bbr3State::Up => {
-                if self.is_time_to_go_down(window, ack.flight, s) {
+                let ends = self.is_time_to_go_down(window, ack.flight, s);
+                if ends {
                     self.probe.too_high = false;
                     self.start_down(ack.now);
                 }
