@@ -347,9 +347,11 @@ mod tests {
     fn traits_of_each_control() {
         for entry in TCPS {
             let c = control(entry.name, &[]);
-            assert_eq!(c.reacts_to_mark_fraction(), entry.name == "dctcp");
-            assert_eq!(c.keeps_window_when_idle(), entry.name == "bbr");
-            assert_eq!(c.uses_delivery_hooks(), entry.name == "bbr", "BBR has a pacer");
+            let is_one_of = |names: &[&str]| names.contains(&entry.name);
+            assert_eq!(c.reacts_to_mark_fraction(), is_one_of(&["dctcp", "prague"]));
+            assert_eq!(c.keeps_window_when_idle(), is_one_of(&["bbr", "bbr3"]));
+            let users = ["bbr", "bbr3", "ledbat", "ledbatpp", "prague"];
+            assert_eq!(c.uses_delivery_hooks(), is_one_of(&users), "{}", entry.name);
         }
         assert!(control("sack", &["pacing"]).uses_delivery_hooks());
         assert!(control("sack", &["prr"]).uses_delivery_hooks());

@@ -180,7 +180,7 @@ impl Prague {
     /// Grow W by `unmarked` segments' worth; returns true in slow start.
     fn grow(&mut self, window: &Window, unmarked: f64) -> bool {
         let mss = window.mss as f64;
-        if self.fraction * mss < window.ssthresh as f64 {
+        if self.fraction * mss < window.ssthresh as f64 && !self.is_rate_controlled() {
             self.rounds = 0;
             self.fraction = (self.fraction + unmarked).min(window.ssthresh as f64 / mss);
             return true;
@@ -265,7 +265,7 @@ impl CongestionControl for Prague {
         if cause == CongestionSignal::Timeout {
             self.cwnd = window.mss; // grows by a segment per ack from there
         }
-        cast::trunc(self.fraction * window.mss as f64)
+        cast::trunc(self.fraction * window.mss as f64).max(2 * window.mss)
     }
 
     fn reacts_to_mark_fraction(&self) -> bool {

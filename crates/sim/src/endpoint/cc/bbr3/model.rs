@@ -81,7 +81,7 @@ impl Default for PathModel {
             probe_rtt_min: None,
             probe_rtt_at: Time::ZERO,
             probe_rtt_expired: false,
-            extra_acked: WindowedMax::new(0),
+            extra_acked: WindowedMax::new(EXTRA_ROUNDS),
             extra_at: Time::ZERO,
             extra_delivered: 0.0,
             window_full: (false, false),
