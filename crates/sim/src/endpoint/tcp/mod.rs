@@ -41,6 +41,7 @@
 
 mod ns2;
 mod params;
+mod presets;
 mod ranges;
 mod receiver;
 mod registry;

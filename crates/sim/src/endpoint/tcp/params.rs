@@ -1,5 +1,6 @@
 //! TCP parameters, their defaults per profile, and validation.
 
+use super::presets::{PRESETS, preset};
 use super::registry::{TCPS, TcpEntry};
 use crate::endpoint::cc::ControlParams;
 pub use crate::endpoint::common_params::{CommonParams, EcnFeedback, LossRecovery, Profile};
@@ -21,29 +22,6 @@ pub struct TcpParams {
     pub(crate) control: ControlParams,
     /// Common parameters; no field is `None`.
     pub(crate) settings: CommonParams,
-}
-
-/// Parameters with their values.
-type Values = [(&'static str, &'static str)];
-
-/// Settings of Linux's stack that differ from our defaults: the header has time stamps.
-const LINUX: &Values = &[("header", "52B"), ("rto_min", "200ms"), ("rack", "true")];
-
-/// TCPs with the settings of Linux: name, name without them, and settings besides [`LINUX`].
-const PRESETS: &[(&str, &str, &Values)] = &[
-    ("linux_bbr", "bbr", &[("tso", "true")]),
-    ("linux_cubic", "cubic", &[("prr", "true"), ("alpha_rises", "false")]),
-    ("linux_dctcp", "dctcp", &[("prr", "true")]),
-    ("linux_reno", "sack", &[("prr", "true")]),
-];
-
-/// Returns the TCP and the settings for which `name` stands, if it is one of [`PRESETS`].
-fn preset(name: &str) -> (&str, Vec<(&'static str, Setting<'static>)>) {
-    let found = PRESETS.iter().find(|(preset, ..)| *preset == name);
-    found.map_or((name, Vec::new()), |(_, tcp, own)| {
-        let settings = LINUX.iter().chain(*own);
-        (*tcp, settings.map(|(key, value)| (*key, Setting::Text(value))).collect())
-    })
 }
 
 /// Find a TCP by name or alias.
@@ -321,22 +299,6 @@ mod tests {
         assert_eq!(ns2.settings.initial_window, Some(Size::Packets(2)));
         assert_eq!(ns2.settings.tick, Some(Span::ms(10)));
         assert!(ns2.table().iter().all(|r| r.value != "auto"));
-    }
-
-    #[test]
-    fn presets_of_linux_are_settings_that_can_be_overridden() {
-        for (name, tcp, own) in PRESETS {
-            let found = parse(name, []).unwrap();
-            assert_eq!(found.name(), *tcp);
-            let rows = found.table();
-            for (key, value) in LINUX.iter().chain(*own) {
-                assert_eq!(rows.iter().find(|r| r.name == *key).unwrap().value, *value, "{name}");
-            }
-        }
-        let slower = parse("linux_cubic", [("rack", Setting::Flag(false))]).unwrap().settings;
-        assert_eq!((slower.rack, slower.prr, slower.rto_min), (false, true, Some(Span::ms(200))));
-        let error = parse("linux_cubik", []).unwrap_err().to_string();
-        assert!(error.contains("did you mean \"linux_cubic\""), "{error}");
     }
 
     #[test]
