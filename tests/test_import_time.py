@@ -1,8 +1,8 @@
 """Start-up time: heavy libraries are imported late."""
 
+import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 HEAVY = ("matplotlib", "numpy", "polars", "rich", "typer")
@@ -17,14 +17,16 @@ def imported(code: str) -> set[str]:
     return set(done.stdout.split("\n")[-2].split())
 
 
-def test_version_answers_in_under_300_ms() -> None:
-    """The best of five, since the machine may be busy."""
+def test_version_takes_under_300_ms_of_processor_time() -> None:
+    """The best of five. Other work on the machine counts less than in wall-clock time."""
     command = [str(Path(sys.executable).with_name("sojourn")), "--version"]
     times = []
     for _ in range(5):
-        start = time.perf_counter()
-        subprocess.run(command, check=True, capture_output=True)
-        times.append(time.perf_counter() - start)
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0
+        times.append(usage.ru_utime + usage.ru_stime)
     assert min(times) < 0.3
 
 
