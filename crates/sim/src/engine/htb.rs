@@ -169,16 +169,16 @@ mod tests {
     fn a_recorded_delay_is_repeated_and_not_passed_on() {
         let rate = Rate(8_000_000);
         let qdisc = sojourn_aqm::build("droptail", &[], rate).unwrap().qdisc;
-        let recorded = [0, 1_000_300, 2_000_000, 3_002_000].map(Time);
+        let recorded = [0, 0, 1_000_300, 2_000_000, 3_002_000].map(Time);
         let rng = Box::new(Xorshift32::new(1).unwrap());
-        let mut htb = Htb::new(rate, Bytes(0), qdisc, rng).with_departures(&recorded);
+        let mut htb = Htb::new(rate, Bytes(1000), qdisc, rng).with_departures(&recorded);
         for _ in 0..5 {
             htb.push(Time::ZERO, Packet { len: 1000, ..Packet::default() });
         }
         htb.advance(Time(1_000_000_000));
         let left: Vec<_> = htb.packet_log().iter().map(|row| row.left.0).collect();
-        // The fourth is not one of ours: 2 us are not the delay of a timer.
-        assert_eq!(left, [0, 1_000_300, 2_000_000, 3_000_000, 4_000_000]);
+        // The last is not one of ours: 2 us are not the delay of a timer.
+        assert_eq!(left, [0, 0, 1_000_300, 2_000_000, 3_000_000]);
     }
 
     #[test]
