@@ -74,10 +74,11 @@ impl Ledger {
 
     /// The same for a discipline that is already built.
     pub fn of(made: Built, seed: u64) -> Ledger {
-        // CHOKe draws this many packets from the queue.
-        let candidates = value(&made, "candidates").map_or(0, |n| n.parse().unwrap());
+        // CHOKe draws this many packets from the queue, on Linux with up to three numbers for each.
+        let candidates: u64 = value(&made, "candidates").map_or(0, |n| n.parse().unwrap());
+        let numbers = if value(&made, "variant") == Some("linux") { 3 } else { 1 };
         Ledger {
-            throws: 4 + candidates,
+            throws: 4 + numbers * candidates,
             limit: limit(&made),
             may_mark: value(&made, "ecn") == Some("true")
                 || value(&made, "ce_threshold").is_some_and(|value| value != "auto"),
