@@ -5,7 +5,7 @@ use crate::body::{Choices, read_back, run_for};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::error::Error;
 use sojourn_aqm::params::ParamRow;
-use sojourn_aqm::{Size, Span};
+use sojourn_aqm::{Rate, Size, Span};
 use sojourn_sim::Scenario;
 use sojourn_sim::endpoint::tcp::TCPS;
 
@@ -129,6 +129,7 @@ fn value(row: &ParamRow, choices: &mut Choices<'_>) -> String {
     }
     let (n, unit) = match kind {
         "duration" => (hi.parse::<Span>().unwrap().0, "ns"),
+        "rate" => (hi.parse::<Rate>().unwrap().0, "bit"),
         "integer" => (hi.parse().unwrap(), ""),
         "bytes" => (hi.parse::<Size>().unwrap().number(), "B"),
         "size" => (1 << 40, ["p", "B"][choices.below(2)]),

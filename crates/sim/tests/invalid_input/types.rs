@@ -35,7 +35,7 @@ fn types_of_parameter(kind: &str) -> String {
 fn types_of_key(kind: &str) -> String {
     let own = match kind.split([',', ' ']).next().expect("a word") {
         "number" if kind.ends_with("or table") => "not",
-        "number" | "integer" => "nt",
+        "number" | "integer" | "overhead" => "nt",
         "flag" => "bt",
         "list" => "l",
         "table" | "file" => "o",
@@ -121,7 +121,9 @@ fn small() -> Value {
             {"name": "bulk", "count": 2, "source": {"name": "bulk"}, "tcp": {"name": "reno"},
              "path": ["up", "air"], "return_path": ["cell"], "rtt": "40ms", "class": 3},
             {"name": "trace", "path": ["up"], "source": {"name": "trace", "time_s": [0.1, 0.2],
-             "size_bytes": [100, 200], "flow": [0, 0]}}
+             "size_bytes": [100, 200], "flow": [0, 0]}},
+            {"name": "call", "path": ["up"], "source": {"name": "bulk"}, "dscp": "EF",
+             "sender": "server", "receiver": "laptop"}
         ],
         "changes": [{"at": "1s", "join": ["trace"], "leave": ["bulk"],
             "links": {"up": {"rate": "1mbit", "delay": "1ms"}}}]
@@ -150,7 +152,7 @@ fn every_key_rejects_the_wrong_type() {
                 ("/links/air/trace", "links.air.trace"),
                 ("/links/cell/trace", "links.cell.trace"),
             ],
-            "flows" => &[("/flows/0", "flows.bulk")],
+            "flows" => &[("/flows/0", "flows.bulk"), ("/flows/2", "flows.call")],
             "changes" => &[("/changes/0", "changes.0")],
             "changes.links.NAME" => &[("/changes/0/links/up", "changes.0.links.up")],
             other => panic!("{other} is missing in the small scenario"),
@@ -162,8 +164,11 @@ fn every_key_rejects_the_wrong_type() {
             let before = all.len();
             all.extend(places.iter().filter(given).map(|(place, path)| {
                 // A flow without a valid name is identified by its index.
-                let path =
-                    if *path == "flows.bulk" && row.name == "name" { "flows.0" } else { path };
+                let path = match *path {
+                    "flows.bulk" if row.name == "name" => "flows.0",
+                    "flows.call" if row.name == "name" => "flows.2",
+                    path => path,
+                };
                 key(place, path, row.name, types_of_key(row.kind))
             }));
             assert!(all.len() > before, "{}.{} is not in the small scenario", table.path, row.name);
