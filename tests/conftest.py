@@ -45,22 +45,25 @@ rtt = "30ms"
 
 LIVE = {"test_live", "test_live_kill", "test_live_packets", "test_live_start", "test_live_watch",
         "test_nat", "test_paper_live", "test_readme", "test_real", "test_shells"}  # fmt: skip
-"""Modules that open real links; these take the first free block of addresses of the machine."""
+"""Modules that open real links. They run alone: they take the first free block of addresses of the
+machine, and measure time."""
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 Command = Callable[..., tuple[int, str, str]]
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep each module in one process, for its fixtures, and modules with real links in the same.
+    """Mark tests of real links, and keep each module in one process, for its fixtures.
 
-    This is for `pytest -n 2 --dist loadgroup`, which `make test` runs.
+    This is for `make test`, which runs the others in two processes (`-n 2 --dist loadgroup`).
     """
-    if config.pluginmanager.hasplugin("xdist"):
-        for item in items:
-            name = item.path.stem
-            item.add_marker(pytest.mark.xdist_group("live" if name in LIVE else name))
+    for item in items:
+        if item.path.stem in LIVE:
+            item.add_marker(pytest.mark.live)
+        if config.pluginmanager.hasplugin("xdist"):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @pytest.fixture

@@ -59,8 +59,8 @@ def folded(name: str) -> str:
 
 
 def is_name(given: object) -> bool:
-    """Return True if `given` is written like a name, not like a file: without a dot or a slash."""
-    return isinstance(given, str | Path) and re.fullmatch(r"[\w-]+", str(given)) is not None
+    """Return True if `given` is written like a name, not a file: short, without dot or slash."""
+    return isinstance(given, str | Path) and re.fullmatch(r"[\w-]{1,64}", str(given)) is not None
 
 
 def spec(name: str) -> Table:
