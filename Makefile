@@ -14,7 +14,7 @@ demo: build  ## compare four disciplines on a home uplink: a table and a figure
 
 test: dev  ## all tests of Rust and Python
 	cargo test $(CRATES)
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not live"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not live"
 	$(BIN)/python -m pytest -m live
 
 check: dev  ## format, lints, types, prose, generated files

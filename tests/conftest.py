@@ -53,17 +53,11 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 Command = Callable[..., tuple[int, str, str]]
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests of real links, and keep each module in one process, for its fixtures.
-
-    This is for `make test`, which runs the others in two processes (`-n 2 --dist loadgroup`).
-    """
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests of real links; `make test` runs the others in two processes."""
     for item in items:
         if item.path.stem in LIVE:
             item.add_marker(pytest.mark.live)
-        if config.pluginmanager.hasplugin("xdist"):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @pytest.fixture
