@@ -55,12 +55,12 @@ def summed_up(file: str, results: dict[str, str]) -> bool:
     allowed = set(allowed_in(file))
     for key in sorted(allowed - missed):
         print(f"listed in allowed.toml for {file}, but no survivor: {key}")
-    numbers = ", ".join(f"{n} {word}" for word, n in tally(results).items())
+    numbers = ", ".join(f"{n} {word}" for word, n in outcome_counts(results).items())
     print(f"{file}: {numbers}; {len(missed - allowed)} to be looked at", flush=True)
     return missed == allowed
 
 
-def tally(results: dict[str, str]) -> dict[str, int]:
+def outcome_counts(results: dict[str, str]) -> dict[str, int]:
     """Count the results."""
     words = [result.split()[0] for result in results.values()]
     return {word: words.count(word) for word in ("caught", "timeout", "missed", "unviable")}
@@ -75,7 +75,7 @@ def write_page(files: Sequence[str]) -> None:
         missed = {key for key, result in results.items() if result == "missed"}
         known = missed == set(allowed_in(file))
         if results and known and set(results) == {mutant.key for mutant in mutants_of(file)}:
-            n = tally(results)
+            n = outcome_counts(results)
             cells = [sum(n.values()), n["caught"], n["timeout"], n["unviable"], n["missed"]]
             numbers = " | ".join(map(str, cells))
             date = datetime.date.fromtimestamp(kept_in(file).stat().st_mtime)

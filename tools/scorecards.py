@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sojourn.evaluation import figures, run, scorecard
-from sojourn.evaluation.cases import CHOICES, left_out
+from sojourn.evaluation.cases import CHOICES
 from sojourn.evaluation.lines import Answer, Line
 from sojourn.evaluation.result import REFERENCE, Evaluation
 from sojourn.result.statistics import separate
@@ -102,7 +102,6 @@ def overview(found: Evaluation) -> str:
         cells = [_cell(line.answers.get(label)) for label in found.qdiscs]
         lines.append(f"| {line.case.id} {_asked(line)} | {' | '.join(cells)} |")
     lines += ["", "## Choices that the RFC leaves open", "", *(f"- {one}" for one in CHOICES)]
-    lines += [f"- Left out: {name}, {why}." for name, why in left_out().items()]
     lines += ["", "## Reproduce it", "", "```sh", "make scorecards", "```", "", FOOT, ""]
     return "\n".join(lines)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sojourn.evaluation.cases import RTT_CASES, Case, cases
+from sojourn.evaluation.cases import CASES, RTT_CASES, Case
 from sojourn.evaluation.measure import QUANTILES
 from sojourn.plotting.lines import MARKERS
 from sojourn.plotting.run import COLOURS, DASHES, new_figure, styled
@@ -200,7 +200,7 @@ def figures(rows: "pl.DataFrame", qdiscs: Sequence[str], rate: str) -> list[tupl
         caption = f"{case.id} {case.title}: {what} (RFC 7928, {case.section}; {rate})"
         found.append((caption, svg(draw, name)))
 
-    for case in cases():
+    for case in CASES:
         mine = here.filter(pl.col("case") == case.id)
         if not len(mine):
             continue

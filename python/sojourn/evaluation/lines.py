@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
 from sojourn._util.units import short, with_half
-from sojourn.evaluation.cases import RTT_CASES, Case, Question, cases
+from sojourn.evaluation.cases import CASES, RTT_CASES, Case, Question
 from sojourn.result.statistics import half_width, paired, separate
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def lines_of(rows: "pl.DataFrame", qdiscs: Sequence[str]) -> list[Line]:
     usual = rows.filter(pl.col("target") == 1.0)
     found = []
     for rate in usual["rate"].unique(maintain_order=True).to_list():
-        for case in cases():
+        for case in CASES:
             mine = usual.filter((pl.col("case") == case.id) & (pl.col("rate") == rate))
             if not len(mine):
                 continue

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _sojourn
-from sojourn.evaluation.cases import CHOICES, left_out
+from sojourn.evaluation.cases import CHOICES
 from sojourn.evaluation.lines import Line
 from sojourn.evaluation.setup import Table
 
@@ -65,7 +65,6 @@ class Evaluation:
                 "reference": REFERENCE,
                 "runs": len(self.rows),
                 "choices": list(CHOICES),
-                "left_out": dict(left_out()),
                 "lines": [line.tree() for line in self.lines],
             },
         }

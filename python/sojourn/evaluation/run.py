@@ -10,7 +10,7 @@ from typing import Any
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import shown
 from sojourn._util.units import bps_of, seconds
-from sojourn.evaluation.cases import Case, cases, left_out
+from sojourn.evaluation.cases import CASES, Case
 from sojourn.evaluation.lines import lines_of
 from sojourn.evaluation.measure import Suite
 from sojourn.evaluation.result import REFERENCE, Evaluation
@@ -88,12 +88,10 @@ def prepare(
 def _chosen(only: Sequence[str]) -> list[Case]:
     from sojourn._util.inputs import near
 
-    known = {case.id: case for case in cases()}
+    known = {case.id: case for case in CASES}
     for name in only:
         if name not in known:
-            absent = left_out().get(name)
-            reason = f": {absent}" if absent else near(name, known)
-            raise InputError(f"--only: unknown case {shown(name)}{reason}")
+            raise InputError(f"--only: unknown case {shown(name)}{near(name, known)}")
     return [case for name, case in known.items() if not only or name in only]
 
 

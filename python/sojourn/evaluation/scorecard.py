@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sojourn import _sojourn
 from sojourn._util.files import naming, replacing
 from sojourn._util.units import short, with_half
-from sojourn.evaluation.cases import CHOICES, cases, left_out
+from sojourn.evaluation.cases import CASES, CHOICES
 from sojourn.evaluation.figures import colour, figures
 from sojourn.evaluation.lines import Answer, Line
 from sojourn.evaluation.result import REFERENCE
@@ -155,7 +155,6 @@ def page(found: "Evaluation") -> str:
         parts.append("</div>")
     parts += ["<h2>Choices that the RFC leaves open</h2><ul>"]
     parts += [f"<li>{e(choice)}</li>" for choice in CHOICES]
-    parts += [f"<li>Left out: {e(name)}, {e(why)}.</li>" for name, why in left_out().items()]
     parts += ["</ul><h2>Disciplines</h2>", f"<pre>{e(_disciplines(found))}</pre>"]
     parts += [
         "<h2>Reproduce it</h2>",
@@ -174,7 +173,7 @@ def command(found: "Evaluation") -> str:
     quick = " --quick" if found.quick else ""
     given = ",".join(names)
     tried = found.rows["case"].unique().to_list()
-    usual = [case.id for case in cases() if not case.ecn]
+    usual = [case.id for case in CASES if not case.ecn]
     if not set(usual) <= set(tried):
         quick += f" --only {','.join(sorted(tried))}"
     rates = ",".join(found.rates)
