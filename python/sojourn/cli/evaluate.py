@@ -9,7 +9,8 @@ import typer
 
 from sojourn._sojourn import InputError
 from sojourn.cli import suggest
-from sojourn.cli.sweep import Json, executor_for
+from sojourn.cli.options import Cluster, Jobs, Json, Processes
+from sojourn.cli.sweep import executor_for
 
 
 def evaluate(
@@ -32,18 +33,14 @@ def evaluate(
     only: Annotated[
         str | None, typer.Option(metavar="A,B,...", help="cases, like A1,E5 (default: all)")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="parallel runs (default: cores)")] = None,
-    processes: Annotated[
-        bool, typer.Option("--processes", help="run in processes instead of threads")
-    ] = False,
-    cluster: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Dask scheduler, tcp://host:8786")
-    ] = None,
+    jobs: Jobs = None,
+    processes: Processes = False,
+    cluster: Cluster = None,
     as_json: Json = False,
 ) -> None:
-    """Run the test suite of RFC 7928 for disciplines, and write a scorecard.
+    """Evaluate disciplines by the test suite of RFC 7928.
 
-    Every discipline is compared with drop-tail on the same seeds.
+    A scorecard is written. Every discipline is compared with drop-tail on the same seeds.
     """
     from sojourn.evaluation import run
     from sojourn.evaluation.result import REFERENCE

@@ -8,7 +8,7 @@ import typer
 
 from sojourn._sojourn import InputError
 from sojourn.cli import suggest
-from sojourn.cli.sweep import Json
+from sojourn.cli.options import Json
 
 if TYPE_CHECKING:
     from sojourn.result.result import Result
@@ -34,10 +34,11 @@ def explain(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Explain a result in sentences, each with the metrics that it rests on.
+    """Explain a result in sentences, with the evidence.
 
-    The sentences come from rules on measured values: bottleneck, standing queue or bursts, who
-    caused it, fairness, timeouts, marks, parameters, warm-up.
+    Each sentence names the metrics that it rests on. The sentences come from rules on measured
+    values: bottleneck, standing queue or bursts, who caused it, fairness, timeouts, marks,
+    parameters, warm-up.
     """
     from sojourn.explanation.rules import explain as rules
 

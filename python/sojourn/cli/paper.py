@@ -9,14 +9,12 @@ import typer
 
 from sojourn._sojourn import InputError
 from sojourn.cli import suggest
-from sojourn.cli.sweep import Force
+from sojourn.cli.options import Force, Json
 
 app = typer.Typer(
     help="Reproduce a paper: draw its figures and test its claims.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-Json = Annotated[bool, typer.Option("--json", help="print a JSON object")]
 
 
 @app.command("list")

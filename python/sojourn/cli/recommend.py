@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sojourn.cli.sweep import Json
+from sojourn.cli.options import Json
 
 if TYPE_CHECKING:
     from sojourn.recommendation.answer import Recommendation

@@ -1,4 +1,4 @@
-"""The command line, with the commands `list`, `run`, `compare` and `replay`.
+"""The command line, with the commands `list`, `run` and `compare`.
 
 Other modules define the other commands. Commands import modules when they run, so that help and
 completion are fast. Bad input raises InputError, which `sojourn.cli.main` prints.
@@ -17,11 +17,11 @@ from sojourn._sojourn import InputError
 from sojourn.cli import paper, suggest, sweep, tc
 from sojourn.cli.evaluate import evaluate
 from sojourn.cli.explain import explain
-from sojourn.cli.figure_options import Size, Style, Title, XLabel, check_look
 from sojourn.cli.link import link as link_command
 from sojourn.cli.new import new
+from sojourn.cli.options import Force, Json, Size, Style, Title, XLabel, check_look
 from sojourn.cli.recommend import recommend
-from sojourn.cli.sweep import Force
+from sojourn.cli.replay import replay
 from sojourn.plotting.style import Look
 from sojourn.scenario import named
 
@@ -39,6 +39,7 @@ sweep.add_to(app)
 app.command()(evaluate)
 app.command()(recommend)
 app.command()(explain)
+app.command()(replay)
 # Options after the command to run belong to that command.
 app.command(context_settings={"allow_interspersed_args": False})(link_command)
 
@@ -60,7 +61,6 @@ Buffer = Annotated[
     str | None, typer.Option(help="named scenario: buffer as a time at the rate, like 100ms")
 ]
 Flows = Annotated[int | None, typer.Option(help="named scenario: number of flows")]
-Json = Annotated[bool, typer.Option("--json", help="print a JSON object")]
 Plot = Annotated[Path | None, typer.Option(help="write a figure: .png, .pdf or .svg")]
 Seed = Annotated[int | None, typer.Option(help="seed, instead of that of the scenario")]
 Set = Annotated[
@@ -304,9 +304,10 @@ def compare(
         Path | None, typer.Option(help="write the table for LaTeX: .tex", metavar="FILE.tex")
     ] = None,
 ) -> None:
-    """Run a scenario under several disciplines with the buffer of the file.
+    """Run a scenario under several disciplines.
 
-    A named scenario without `--buffer` gives each discipline its default.
+    They have the buffer of the file. A named scenario without `--buffer` gives each discipline its
+    default.
     """
     from sojourn._util.files import check_file
     from sojourn.scenario.overrides import with_samples
@@ -363,101 +364,6 @@ def compare(
 
         note = f"{compared(runs, runs.link)}; {comparison_seeds(runs)}"
         latex.write(comparison_table(runs, runs.link)[0], export, note)
-
-
-@app.command()
-def replay(
-    arrivals: Annotated[
-        Path,
-        typer.Argument(
-            help="CSV with i,t_us,flow,size_B[,ecn,dscp,sender,receiver,ack], or t_ns in place of "
-            "t_us",
-            show_default=False,
-        ),
-    ],
-    qdisc: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="the discipline", autocompletion=suggest.disciplines),
-    ],
-    rate: Annotated[str, typer.Option(help="rate of the link, like 800kbit")],
-    out: Annotated[Path, typer.Option(help="CSV file to write")],
-    force: Force = False,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="K=V", help="set a parameter of the discipline"),
-    ] = None,
-    follow: Annotated[
-        Path | None, typer.Option(help="CSV with decisions (dropped, marked) to repeat")
-    ] = None,
-    timer_phase: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="time of the first periodic update, like 3.2ms "
-            "(default: one period after the first arrival)",
-        ),
-    ] = None,
-    rng: Annotated[
-        str | None,
-        typer.Option(
-            metavar="xorshift32:SEED",
-            help="generator of the random numbers, one 32-bit number per comparison",
-        ),
-    ] = None,
-    htb_burst: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE",
-            help="serve the queue as HTB of Linux does, with this burst, like 1514B",
-        ),
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Send recorded arrivals through a link, and write the decisions."""
-    from sojourn.engines import replay as replays
-    from sojourn.result.folders import claim_table
-    from sojourn.scenario.overrides import split_setting
-    from sojourn.scenario.variants import table
-
-    changes = dict(split_setting(setting) for setting in settings or ())
-    if "name" in changes:
-        raise InputError("--set name: use --qdisc to choose the discipline")
-    try:
-        given = table(qdisc) | changes
-    except InputError as error:
-        raise InputError(f"--qdisc: {error}") from None
-    for option, read in (("ARRIVALS", arrivals), ("--follow", follow)):
-        if read is not None and out.exists() and read.exists() and out.samefile(read):
-            raise InputError(f"--out {out}: this is the file of {option}")
-    claim_table(out, replays.WRITTEN, force=force)
-    replayed = replays.replay(
-        arrivals,
-        given,
-        rate,
-        follow=follow,
-        timer_phase=timer_phase,
-        rng=rng,
-        htb_burst=htb_burst,
-        progress=True,
-    )
-    replays.write(replayed, out)
-    summary = replayed.summary()
-    if follow is not None:
-        _print_divergences(follow, summary["divergences"], len(replayed.columns["i"]))
-    if as_json:
-        from sojourn import __version__
-
-        _print_json({"sojourn": __version__, "qdisc": given, **summary})
-    else:
-        from sojourn.display.summary import replay_report
-
-        replay_report(summary, out)
-
-
-def _print_divergences(follow: Path, diverged: list[int], rows: int) -> None:
-    first = ", ".join(map(str, diverged[:10])) + (", ..." if len(diverged) > 10 else "")
-    where = f", at i = {first}" if diverged else ""
-    print(f"sojourn: {follow}: {len(diverged)} of {rows} decisions diverge{where}", file=sys.stderr)
 
 
 def _scenario(

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sojourn._sojourn import InputError
-from sojourn.cli.figure_options import Size, Style, Title, XLabel, YLabel
+from sojourn.cli.options import (
+    Cluster,
+    Force,
+    Jobs,
+    Json,
+    Processes,
+    Size,
+    Style,
+    Title,
+    XLabel,
+    YLabel,
+)
 from sojourn.plotting.style import Look, check
 
 if TYPE_CHECKING:
@@ -20,13 +31,9 @@ if TYPE_CHECKING:
     from sojourn.display.table import Table
 
 Folder = Annotated[Path, typer.Argument(help="folder of results", show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="print a JSON object")]
 Where = Annotated[
     list[str] | None,
     typer.Option(metavar="AXIS=VALUE", help="only runs with this label of an axis"),
-]
-Force = Annotated[
-    bool, typer.Option("--force", help="write to --out even if it has other contents")
 ]
 Engine = Annotated[str | None, typer.Option(help="runs of this engine (default: this version)")]
 
@@ -43,13 +50,9 @@ def sweep_command(
     out: Annotated[
         Path, typer.Option(help="folder for the runs; runs that are there are not repeated")
     ],
-    jobs: Annotated[int | None, typer.Option(min=1, help="parallel runs (default: cores)")] = None,
-    processes: Annotated[
-        bool, typer.Option("--processes", help="run in processes instead of threads")
-    ] = False,
-    cluster: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Dask scheduler, tcp://host:8786")
-    ] = None,
+    jobs: Jobs = None,
+    processes: Processes = False,
+    cluster: Cluster = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:

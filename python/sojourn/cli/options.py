@@ -1,4 +1,4 @@
-"""Options of commands that draw figures."""
+"""Options that several commands have."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +8,15 @@ import typer
 from sojourn._sojourn import InputError
 from sojourn.plotting.style import Look, check
 
+Json = Annotated[bool, typer.Option("--json", help="print a JSON object")]
+Force = Annotated[
+    bool, typer.Option("--force", help="write to --out even if it has other contents")
+]
+Jobs = Annotated[int | None, typer.Option(min=1, help="parallel runs (default: cores)")]
+Processes = Annotated[bool, typer.Option("--processes", help="run in processes instead of threads")]
+Cluster = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Dask scheduler, tcp://host:8786")
+]
 Title = Annotated[
     str | None, typer.Option(help='title of the figure in place of the conditions ("" for none)')
 ]
