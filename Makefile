@@ -53,10 +53,9 @@ validate: release  ## 15 minutes: our results compared with those of ns-2, writt
 
 validate-linux: dev  ## a minute: recordings of Linux beside ours, written to docs/validation-linux.md and -tcp.md
 	$(BIN)/python -m validation.linux
-	$(BIN)/python -m validation.linux.closed
 
 validate-senders: release  ## minutes: senders of Linux and ours compared, written to docs/validation-senders.md
-	$(BIN)/python -m validation.closed
+	$(BIN)/python -m validation.senders
 
 studies: release  ## a minute: fairness of disciplines on a shared link, written to docs/fairness.md
 	$(BIN)/python -m studies.fairness

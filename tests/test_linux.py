@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from validation.linux import cake, closed, codel, counts, drr, dualpi2, fifo, fq_pie, pie, red, sfq
+from validation.linux import cake, codel, counts, drr, dualpi2, fifo, fq_pie, pie, red, sfq, tcp
 from validation.linux.__main__ import page
 from validation.linux.compare import Case, compared
 
@@ -85,8 +85,9 @@ def test_a_difference_would_be_seen() -> None:
 
 
 def test_the_page_is_up_to_date() -> None:
-    """The committed page has the numbers of this engine."""
+    """The committed pages have the numbers of this engine."""
     assert PAGE.read_text() == page()
+    assert PAGE.with_name("validation-linux-tcp.md").read_text() == tcp.page()
 
 
 def test_probabilities_are_those_of_the_kernel() -> None:
@@ -108,14 +109,14 @@ def test_probabilities_of_pie_are_those_of_the_kernel() -> None:
 
 def test_flows_of_tcp_are_like_those_of_linux() -> None:
     """CUBIC and BBR alone at 40 Mbit/s and 20 ms; without room for bursts BBR has no queue."""
-    alone = {run.name: run for run in closed.runs() if "_40m_20ms_1" in run.name}
+    alone = {run.name: run for run in tcp.runs() if "_40m_20ms_1" in run.name}
     for qdisc in ("codel", "dualpi2", "fq_codel", "pfifo", "pie"):
         run = alone[f"{qdisc}_40m_20ms_1cubic"]
-        goodput, _, drops, _, delay = closed.simulated(run)
+        goodput, _, drops, _, delay = tcp.simulated(run)
         assert abs(goodput / run.measured[0] - 1) < 0.01, run.name
         assert abs(drops - run.measured[2]) <= 6, run.name
         assert abs(delay / run.measured[4] - 1) < 0.05, run.name
     run = alone["codel_40m_20ms_1bbr"]
-    goodput, _, _, _, delay = closed.simulated(run)
+    goodput, _, _, _, delay = tcp.simulated(run)
     assert abs(goodput / run.measured[0] - 1) < 0.01
     assert abs(delay / run.measured[4] - 1) < 0.25

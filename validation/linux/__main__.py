@@ -1,10 +1,13 @@
-"""`python -m validation.linux`: replay all recordings and write docs/validation-linux.md."""
+"""`python -m validation.linux`: write the pages that compare us with Linux.
+
+docs/validation-linux.md has the recordings, docs/validation-linux-tcp.md the flows of TCP.
+"""
 
 import argparse
 import importlib
 from pathlib import Path
 
-from validation.linux import counts
+from validation.linux import counts, tcp
 from validation.linux.compare import Compared, compared
 
 ROOT = Path(__file__).parent.parent.parent
@@ -104,12 +107,13 @@ def page() -> str:
 
 
 def main() -> None:
-    """Write the page."""
+    """Write both pages."""
     parser = argparse.ArgumentParser(prog="validation.linux", description=__doc__)
-    parser.add_argument("--out", type=Path, default=ROOT / "docs/validation-linux.md")
-    given = parser.parse_args()
-    given.out.write_text(page())
-    print(given.out)
+    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="folder of the pages")
+    folder = parser.parse_args().out
+    for name, text in (("validation-linux.md", page()), ("validation-linux-tcp.md", tcp.page())):
+        (folder / name).write_text(text)
+        print(folder / name)
 
 
 if __name__ == "__main__":

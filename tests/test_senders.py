@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from validation import closed
+from validation import senders
 
-ROWS = {row["name"]: row for row in closed.rows()}
+ROWS = {row["name"]: row for row in senders.rows()}
 
 PAIRS = [
     "dualpi2_40m_10ms_1prague_1cubic",
@@ -24,8 +24,8 @@ PAIRS = [
 def test_prague_and_a_classic_sender_share_as_on_linux(name: str) -> None:
     """The share of Prague is within 6 points, the delay of the C queue within 3 ms."""
     row = ROWS[name]
-    linux, ours = closed.theirs(row), closed.measure(row, seeds=3)
-    gap = closed.share(ours.goodput, row).mean() - closed.share(linux.goodput, row)
+    linux, ours = senders.theirs(row), senders.measure(row, seeds=3)
+    gap = senders.share(ours.goodput, row).mean() - senders.share(linux.goodput, row)
     assert abs(gap) < 6
     assert abs(ours.delay[:, 2].mean() - linux.delay[2]) < 3
     assert ours.delay[:, 1].mean() < 2.2, "99th percentile of the L queue"
@@ -35,19 +35,19 @@ def test_prague_and_a_classic_sender_share_as_on_linux(name: str) -> None:
 def test_one_flow_alone_has_the_goodput_of_linux(name: str) -> None:
     """Within 1 %."""
     row = ROWS[name]
-    ours = closed.measure(row, seeds=1).goodput[:, 0].mean()
-    assert abs(ours / closed.theirs(row).goodput[0] - 1) < 0.01
+    ours = senders.measure(row, seeds=1).goodput[:, 0].mean()
+    assert abs(ours / senders.theirs(row).goodput[0] - 1) < 0.01
 
 
 def test_every_case_has_a_row_of_the_page() -> None:
     """The page has all measurements."""
-    text = closed.PAGE.read_text()
+    text = senders.PAGE.read_text()
     assert text.count(" Mbit/s, ") == len(ROWS)
 
 
 def test_a_cell_shows_linux_then_the_mean_and_range() -> None:
     """And nothing where there is no measurement."""
-    assert closed.pair(1.5, [1.0, 2.0, 1.5], 1) == "1.5 / 1.5 (1.0-2.0)"
-    assert closed.pair(float("nan"), [1.0], 1) == ""
+    assert senders.pair(1.5, [1.0, 2.0, 1.5], 1) == "1.5 / 1.5 (1.0-2.0)"
+    assert senders.pair(float("nan"), [1.0], 1) == ""
     row = ROWS["dualpi2_40m_20ms_1prague"]
-    assert np.isnan(closed.theirs(row).delay[2:]).all()
+    assert np.isnan(senders.theirs(row).delay[2:]).all()
