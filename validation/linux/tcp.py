@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,6 @@ import numpy as np
 from sojourn.engines.simulate import simulate
 from sojourn.result.result import Array
 from validation.linux.recordings import VECTORS
-
-ROOT = Path(__file__).parent.parent.parent
 
 SEEDS = (1, 2, 3)
 
