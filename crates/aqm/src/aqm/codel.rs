@@ -24,11 +24,10 @@
 //!
 //! **Linux** With `variant = "linux"`, as `sch_codel` and `sch_fq_codel`: (1) Times are counted in
 //! units of 1.024 us. (2) `1 / sqrt(count)` is a fraction of 16 bits, corrected by one Newton step
-//! when
-//! `count` changes; it is off by up to 1 % for some drops after a dropping state that starts with a
-//! remembered count. (3) No packet is dropped while the backlog behind it is at most `mtu`: the
-//! backlog of the whole discipline, also in `fq_codel`, where the RFC means that of the flow. (4)
-//! The first drop comes once more than an `interval` has passed; the RFC also allows exactly an
+//! when `count` changes; it is off by up to 1 % for some drops after a dropping state that starts
+//! with an earlier count. (3) No packet is dropped while the backlog behind it is at most `mtu`:
+//! the backlog of the whole discipline, also in `fq_codel`, where the RFC means that of the flow.
+//! (4) The first drop comes once more than an `interval` has passed; the RFC also allows exactly an
 //! interval. (5) A queue that was found empty does not forget the time at which the first drop is
 //! due.
 //!
@@ -165,25 +164,25 @@ impl CoDel {
     }
 
     /// True if the last drop was due less than `intervals` intervals ago.
-    fn recent(&self, now: Time, intervals: u64) -> bool {
+    fn dropped_within(&self, now: Time, intervals: u64) -> bool {
         self.drop_next.is_some_and(|t| now.since(t).0 < intervals * self.interval.0)
     }
 
     /// Returns the time at which a sojourn time that has just exceeded target leads to a drop.
-    fn patience(&self, now: Time) -> Time {
-        let short = self.variant == Variant::Ns2V2 && self.count > 1 && self.recent(now, 8);
+    fn drop_after(&self, now: Time) -> Time {
+        let short = self.variant == Variant::Ns2V2 && self.count > 1 && self.dropped_within(now, 8);
         if short { self.control_law(now) } else { now + self.interval }
     }
 
     /// Returns the count for a new dropping state. If entered soon after the last one, it starts
     /// near the drop rate that controlled the queue then.
-    fn remembered(&self, now: Time) -> u32 {
+    fn initial_count(&self, now: Time) -> u32 {
         let drops = match self.variant {
-            Variant::Rfc | Variant::Linux if self.recent(now, 16) => {
+            Variant::Rfc | Variant::Linux if self.dropped_within(now, 16) => {
                 self.count.saturating_sub(self.lastcount)
             }
-            Variant::Ns2V1 if self.recent(now, 16) => self.count.saturating_sub(1),
-            Variant::Ns2V2 if self.recent(now, 8) => match self.count.saturating_sub(2) {
+            Variant::Ns2V1 if self.dropped_within(now, 16) => self.count.saturating_sub(1),
+            Variant::Ns2V2 if self.dropped_within(now, 8) => match self.count.saturating_sub(2) {
                 127.. => cast::low32(cast::trunc(0.9844 * f64::from(self.count))),
                 few => few,
             },
@@ -205,7 +204,7 @@ impl CoDel {
         }
         match self.first_above_time {
             None => {
-                self.first_above_time = Some(self.patience(now));
+                self.first_above_time = Some(self.drop_after(now));
                 false
             }
             Some(t) => now > t || now == t && self.variant != Variant::Linux,
@@ -228,7 +227,7 @@ impl CoDel {
             self.may_drop_head(now, line);
         }
         self.dropping = true;
-        match self.remembered(now) {
+        match self.initial_count(now) {
             1 => (self.count, self.rec_inv_sqrt) = (1, u16::MAX),
             several => self.set_count(several),
         }
@@ -407,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_differ_in_what_a_dropping_state_remembers() {
+    fn variants_differ_in_the_count_of_a_new_dropping_state() {
         // Three standing queues of 20 ms, from 0, 500 and 900 ms; 5 drops in the first.
         for (variant, first, next, third, after) in [
             ("rfc", 620, 670, 1020, 1070),    // 5 - 1 = 4; then 8 - 4 = 4
@@ -426,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_form_of_ns2_does_not_count_the_drop_that_ends_a_state() {
+    fn ns2_v2_does_not_count_the_drop_that_ends_a_state() {
         for (variant, count) in [("rfc", 2.0), ("ns2_v1", 2.0), ("ns2_v2", 1.0)] {
             let mut q = Bench::new("codel", &[("variant", variant)]);
             // 300 packets arrive at 0 and leave 1 ms apart: the sojourn time is above target from
@@ -449,15 +448,15 @@ mod tests {
     }
 
     #[test]
-    fn the_second_form_of_ns2_forgets_little_of_a_high_rate() {
+    fn ns2_v2_forgets_little_of_a_high_rate() {
         use super::*;
         let params = CoDelParams { variant: Variant::Ns2V2, ..CoDelParams::default() };
         let mut aqm = CoDel::new(&params, &Env::new(crate::Rate(8_000_000))).unwrap();
         let at = |aqm: &mut CoDel, count| {
             (aqm.count, aqm.drop_next) = (count, Some(Time::ZERO));
-            aqm.remembered(Time(1))
+            aqm.initial_count(Time(1))
         };
         assert_eq!([2, 3, 128, 129, 1000].map(|n| at(&mut aqm, n)), [1, 1, 126, 126, 984]);
-        assert_eq!(aqm.remembered(Time::ZERO + Span::ms(800)), 1, "8 intervals later");
+        assert_eq!(aqm.initial_count(Time::ZERO + Span::ms(800)), 1, "8 intervals later");
     }
 }
