@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from sojourn._sojourn import InputError, nearest
+from sojourn._sojourn import InputError, canonical_links, nearest
 
 QUOTED_MAX = 60
 """Longest quotation of the input in a message, in characters, as in Rust."""
@@ -62,6 +62,19 @@ def why(error: OSError | ValueError) -> str:
     Python raises ValueError for a file name with an invalid character.
     """
     return ((error.strerror if isinstance(error, OSError) else None) or str(error)).lower()
+
+
+def of_link(option: str, key: str, value: Any) -> str:
+    """Return the `rate` or `delay` that an option gives, checked as that key of a link.
+
+    Raises InputError with the option in place of the key's path.
+    """
+    link = {"rate": "1mbit", key: value}
+    try:
+        found = json.loads(canonical_links(json.dumps({"link": link})))
+    except InputError as error:
+        raise InputError(f"{option}: {str(error).removeprefix(f'link.{key}: ')}") from None
+    return str(found["link"][key])
 
 
 def bytes_of_file(path: Path) -> bytes:

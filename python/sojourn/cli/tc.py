@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from sojourn._sojourn import InputError
+from sojourn._util.inputs import of_link
 from sojourn.cli import suggest
 
 DIFFERENT = 1
@@ -57,22 +58,13 @@ def import_command(
     except InputError as error:
         raise InputError(f"{where}{error}") from None
     if rate is not None:
-        _check_rate(rate)
+        of_link("--rate", "rate", rate)
     if as_json:
         for one in found:
             one["rate"] = one["rate"] or rate
         print(json.dumps(found, indent=2))
     else:
         print(tc.toml(found, rate))
-
-
-def _check_rate(rate: str) -> None:
-    from sojourn import _sojourn
-
-    try:
-        _sojourn.canonical_links(json.dumps({"link": {"rate": rate}}))
-    except InputError as error:
-        raise InputError(f"--rate: {str(error).removeprefix('link.rate: ')}") from None
 
 
 def _input(file: str | None) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn._sojourn import InputError
-from sojourn._util.inputs import shown
+from sojourn._util.inputs import near, of_link, shown
 from sojourn._util.units import bps_of, seconds
 from sojourn.evaluation.cases import CASES, Case
 from sojourn.evaluation.lines import lines_of
@@ -86,8 +86,6 @@ def prepare(
 
 
 def _chosen(only: Sequence[str]) -> list[Case]:
-    from sojourn._util.inputs import near
-
     known = {case.id: case for case in CASES}
     for name in only:
         if name not in known:
@@ -96,15 +94,7 @@ def _chosen(only: Sequence[str]) -> list[Case]:
 
 
 def _rate_of(given: str) -> float:
-    tree = {
-        "duration": "1s",
-        "links": {LINK: {"rate": given}},
-        "flows": [{"name": "f", "path": [LINK]}],
-    }
-    try:
-        value = bps_of(canonical(tree)["links"][LINK]["rate"])
-    except InputError as error:
-        raise InputError(f"--rate: {str(error).removeprefix(f'links.{LINK}.rate: ')}") from None
+    value = bps_of(of_link("--rate", "rate", given))
     if not RATE_MIN_BPS <= value <= RATE_MAX_BPS:
         raise InputError(f"--rate: {shown(given)} is out of range, allowed: 500kbit to 1gbit")
     return value

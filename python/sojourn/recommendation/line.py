@@ -9,7 +9,7 @@ from typing import Any
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
-from sojourn._util.inputs import near, shown
+from sojourn._util.inputs import near, of_link, shown
 from sojourn._util.units import bps_of, seconds
 
 Table = dict[str, Any]
@@ -60,7 +60,7 @@ class Line:
 
 def rate_of(option: str, given: str) -> float:
     """Return a rate of the command line in bit/s."""
-    return bps_of(_checked(option, "rate", given))
+    return bps_of(of_link(option, "rate", given))
 
 
 def rtt_of(given: str) -> tuple[float, float]:
@@ -68,19 +68,10 @@ def rtt_of(given: str) -> tuple[float, float]:
     ends = given.split("..")
     if len(ends) > 2:
         raise InputError(f"--rtt: {shown(given)} is not a time or a range like 20ms..120ms")
-    low, high = (seconds(_checked("--rtt", "delay", one.strip())) for one in (ends[0], ends[-1]))
+    low, high = (seconds(of_link("--rtt", "delay", one.strip())) for one in (ends[0], ends[-1]))
     if not RTT_MIN_S <= low <= high <= RTT_MAX_S:
         raise InputError(f"--rtt: {shown(given)} is out of range, allowed: 1us to 5s, ascending")
     return low, high
-
-
-def _checked(option: str, key: str, value: str) -> str:
-    link = {"rate": "1mbit", key: value}
-    try:
-        found: Table = json.loads(_sojourn.canonical_links(json.dumps({"link": link})))
-    except InputError as error:
-        raise InputError(f"{option}: {str(error).removeprefix(f'link.{key}: ')}") from None
-    return str(found["link"][key])
 
 
 def make(

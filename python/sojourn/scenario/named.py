@@ -13,9 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sojourn import _sojourn
 from sojourn._sojourn import InputError
-from sojourn._util.inputs import near, shown
+from sojourn._util.inputs import near, of_link, shown
 from sojourn._util.units import bps_of, seconds
 from sojourn.scenario.parsing import parse_toml
 
@@ -139,23 +138,13 @@ def _values(about: Table, given: Mapping[str, Any]) -> dict[str, Any]:
         if key == "flows":
             values[key] = _count(value)
         elif key in ("up", "down"):
-            values[key] = bps_of(_checked(where, "rate", value))
+            values[key] = bps_of(of_link(f"--{where}", "rate", value))
         else:
-            values[key] = seconds(_checked(key, "delay", value))
+            values[key] = seconds(of_link(f"--{key}", "delay", value))
     for key in ("up", "down"):
         if key in values and "buffer" in values:
             values[f"buffer_{key}"] = values[key] * values["buffer"] / 8
     return values
-
-
-def _checked(option: str, key: str, value: Any) -> str:
-    """Return a rate or delay in canonical form, checked as the key of a link."""
-    link = {"rate": "1mbit", key: value}
-    try:
-        found: Table = json.loads(_sojourn.canonical_links(json.dumps({"link": link})))
-    except InputError as error:
-        raise InputError(f"--{option}: {str(error).removeprefix(f'link.{key}: ')}") from None
-    return str(found["link"][key])
 
 
 def _count(value: Any) -> int:
