@@ -102,7 +102,7 @@ def _show(found: "Recommendation", dev: str) -> None:
         verdict = (
             "better" if gain.low > 0 else "worse" if gain.high < 0 else "not clearly different"
         )
-        say(f"  against {label}: {verdict}; its cost is {cost} higher (95 % interval)")
+        say(f"  against {label}: {verdict}; the objective is {cost} lower (95 % interval)")
     say("\nwhen it would be wrong:")
     for text in losses(found):
         say(f"  {text}")
