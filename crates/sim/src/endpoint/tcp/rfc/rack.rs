@@ -192,6 +192,13 @@ mod tests {
     }
 
     #[test]
+    fn a_segment_of_which_a_part_is_missing_is_lost() {
+        let (mut order, mut board) = (five(), Scoreboard::default());
+        told(&mut board, &mut order, 1, &[(11, 15), (31, 41)]);
+        assert_eq!(order.lost_bytes(), 30);
+    }
+
+    #[test]
     fn a_lost_retransmission_is_detected() {
         let (mut order, mut board) = (five(), Scoreboard::default());
         told(&mut board, &mut order, 1, &[(11, 21)]);

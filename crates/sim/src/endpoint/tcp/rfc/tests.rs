@@ -243,6 +243,7 @@ fn new_data_is_ecn_capable_and_a_syn_or_a_retransmission_is_not() {
 #[test]
 fn a_control_sees_each_data_segment_and_each_ack_of_new_data() {
     let mut t = Test::opened("newreno", &[]);
+    t.write(0, 0);
     t.write(0, 2_500);
     assert_eq!(t.calls(), [], "a SYN is no data, and before its ack no limit is known");
     t.ack(100, 1, &[]);
@@ -386,5 +387,35 @@ fn the_receive_window_limits_what_is_sent_and_may_be_filled() {
         assert_eq!(t.sent(), [1, 1_001, 2_001, 3_001], "{name} {rack}");
         t.ack(200, 1_001, &[]);
         assert_eq!(t.sent(), [4_001], "{name} {rack}");
+    }
+}
+
+/// RFC 5681 section 3.2 (2): the flight size leaves out the segments of limited transmit.
+#[test]
+fn limited_transmit_does_not_raise_the_threshold() {
+    let mut t = Test::new("newreno", &[]);
+    t.sender.window.cwnd = 10_500;
+    t.write(100, 20_000);
+    assert_eq!(t.sent().len(), 10);
+    (0..3).for_each(|i| t.ack(200 + i, 1, &[]));
+    assert_eq!(t.sent(), [10_001, 11_001, 1]);
+    assert!(t.calls().contains(&Call::Congestion(10_000, CongestionSignal::Loss)));
+}
+
+/// The receiver has parts of two segments: nothing is lost, and there is room for one segment more,
+/// which is limited transmit (RFC 3042).
+#[test]
+fn rack_sends_new_data_on_duplicate_acks_with_limited_transmit_alone() {
+    for (limited, expected) in [("true", &[10_001][..]), ("false", &[])] {
+        let mut t = Test::new("sack", &[("rack", "true"), ("limited_transmit", limited)]);
+        t.write(100, 20_000);
+        assert_eq!(t.sent().len(), 10, "{limited}");
+        t.ack(200, 1, &[(1_501, 2_001), (2_501, 3_001)]);
+        assert_eq!((t.sender.state, t.sender.dup_acks()), (Open, 1));
+        assert_eq!(t.sent(), expected, "{limited}");
+        t.ack(210, 1, &[(5_001, 10_001)]);
+        assert_eq!((t.sender.state, t.sent()[0]), (Recovery, 1));
+        t.ack(220, 1_001, &[]);
+        assert!(!t.sent().is_empty(), "{limited}");
     }
 }
