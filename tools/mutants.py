@@ -36,11 +36,12 @@ TREE, BUILD = ROOM / "tree", ROOM / "build"
 SCOPE = (
     "crates/aqm/src/**/*.rs",
     "crates/sim/src/endpoint/tcp/**/*.rs",
-    "crates/sim/src/endpoint/cc/*.rs",
+    "crates/sim/src/endpoint/cc/**/*.rs",
 )
 LEFT_OUT = (
     "testing.rs",
     "tests.rs",
+    "tests/*.rs",
     "aqm/src/error.rs",
     "aqm/src/missing.rs",
     "aqm/src/params.rs",

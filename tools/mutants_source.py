@@ -36,9 +36,8 @@ class Mutant:
 
 def mutants_of(file: str) -> list[Mutant]:
     """List the mutants of `file`, numbered from 1 on."""
-    command = ["cargo", "mutants", "--list", "--json", "--file", file]
-    listed = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
     text = (ROOT / file).read_text()
+    listed = listing(file, text)
     starts = [0]
     for line in text.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
@@ -63,6 +62,28 @@ def mutants_of(file: str) -> list[Mutant]:
         key = name if seen[name] == 1 else f"{name} ({seen[name]})"
         found.append(Mutant(number, file, key, *change, body))
     return found
+
+
+LISTED: dict[str, tuple[str, list[dict[str, Any]]]] = {}
+"""The text of each file when it was listed, and what cargo-mutants listed."""
+
+
+def listing(file: str, text: str) -> list[dict[str, Any]]:
+    """Return the mutants of `file` as cargo-mutants lists them.
+
+    It takes seconds to read the workspace, so that all files of a package are listed at once.
+    """
+    if LISTED.get(file, ("", []))[0] != text:
+        package = Path(*Path(file).parts[:2])
+        sources = {str(path.relative_to(ROOT)) for path in (ROOT / package).rglob("*.rs")}
+        texts = {name: (ROOT / name).read_text() for name in sources | {file}}
+        command = ["cargo", "mutants", "--list", "--json", "--file", f"{package}/**/*.rs"]
+        listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout
+        found: dict[str, list[dict[str, Any]]] = {name: [] for name in texts}
+        for one in json.loads(listed):
+            found[one["file"]].append(one)
+        LISTED.update({name: (texts[name], found[name]) for name in texts})
+    return LISTED[file][1]
 
 
 def describes(listed: dict[str, Any]) -> bool:

@@ -1,5 +1,7 @@
 //! The sender alone, with acks made by hand and a congestion control that records its calls.
 
+mod recovery;
+
 use super::super::params::parse;
 use super::*;
 use crate::endpoint::cc::{CongestionSignal, ControlParams, ProcessedAck};
