@@ -17,6 +17,7 @@ TCP_FAR = (
         "changes",
         "cc",
         "cc_traces",
+        "prague_bbr3_ledbat",
         "tcp_theory",
     ),
     "claims_controllers",

@@ -26,5 +26,6 @@ mod tests {
         // 67 segments and three bursts of 1, 2, 4 and 65 segments, even.
         assert_eq!([1e5, 1e6, 4.9e6, 1e9].map(at), [70_000, 74_000, 80_000, 262_000]);
         assert_eq!(with_bursts(66_500.0, 1e6, 1000, true), 76_000, "two more while probing");
+        assert_eq!([149_999.0, 150_000.0].map(at), [70_000, 74_000], "two from 1.2 Mbit/s on");
     }
 }

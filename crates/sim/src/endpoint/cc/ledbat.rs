@@ -121,6 +121,7 @@ impl CongestionControl for Ledbat {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{Delivery, deliver};
     use super::*;
 
     const MSS: u64 = 1_000;
@@ -155,6 +156,60 @@ mod tests {
         let (mut l, mut w) = ledbat(100_000);
         l.update(&mut w, 20 * MSS, 20 * MSS);
         assert_eq!(w.cwnd, 2 * MSS);
+    }
+
+    /// 10 bytes at half of the target add 10 x 0.5 / 20 = 1/4 byte.
+    #[test]
+    fn fractions_of_a_byte_add_up() {
+        let (mut l, mut w) = ledbat(50);
+        let windows = [(); 9].map(|()| {
+            l.update(&mut w, 10, 20 * MSS);
+            w.cwnd - 20 * MSS
+        });
+        assert_eq!(windows, [0, 0, 0, 0, 1, 1, 1, 1, 2], "each a little below 1/4");
+        assert_eq!(l.on_congestion(Time(9), &w, 0, CongestionSignal::Loss), 10_001);
+        assert_eq!(l.rest, 0.0);
+    }
+
+    /// The round-trip time without a queue is 50 ms, the window 20 segments.
+    #[test]
+    fn acks_measure_the_delay_and_move_the_window_but_not_in_recovery() {
+        let mut l = Ledbat::of(LedbatParams::default());
+        let mut w = Window { cwnd: 20 * MSS, ssthresh: u64::MAX, mss: MSS };
+        let sent = Time(1_000_000_000);
+        let first = Delivery {
+            seq: 1,
+            bytes: MSS,
+            sent,
+            rtt: Span::ms(50),
+            flight: 19_020,
+            state: RecoveryState::Open,
+        };
+        deliver(&mut l, &mut w, first);
+        assert_eq!((l.queueing_delay(), w.cwnd), (Span::ZERO, 20_050), "1/20 segment");
+        for i in 1..5 {
+            let (rtt, state) = (Span::ms(90), RecoveryState::Recovery);
+            deliver(&mut l, &mut w, Delivery { seq: 1 + i * MSS, rtt, state, ..first });
+        }
+        assert_eq!((l.queueing_delay(), w.cwnd), (Span::ms(40), 20_050), "measured alone");
+        let rest = Delivery { seq: 5_001, flight: 5_000, state: RecoveryState::Loss, ..first };
+        deliver(&mut l, &mut w, rest);
+        assert_eq!(w.cwnd, 7_000, "5 kB in flight, 1 kB delivered, and a segment");
+        l.on_ack_processed(
+            &mut w,
+            &ProcessedAck {
+                now: sent,
+                delivered: 6_000,
+                flight: 0,
+                srtt: None,
+                state: RecoveryState::Open,
+            },
+        );
+        assert_eq!(w.cwnd, 7_000, "nothing was delivered");
+        assert!(l.uses_delivery_hooks());
+        l.reset();
+        let fresh = Ledbat::of(LedbatParams::default());
+        assert_eq!(format!("{l:?}"), format!("{fresh:?}"));
     }
 
     #[test]

@@ -238,6 +238,7 @@ impl CongestionControl for LedbatPp {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{Delivery, deliver};
     use super::*;
 
     const MSS: u64 = 1_000;
@@ -281,6 +282,9 @@ mod tests {
             assert_eq!(l.phase == Phase::Start, !ends, "{ms} ms");
             if !ends {
                 assert_eq!(w.cwnd, 21 * MSS, "half a segment per segment");
+            } else {
+                let slowdown_at = Time::ZERO + Span::ms(2 * 146);
+                assert_eq!(l.phase, Phase::Avoidance { slowdown_at }, "two round trips later");
             }
         }
         let (mut l, w) = sender(100, 0);
@@ -308,8 +312,80 @@ mod tests {
         assert!(l.slows_down());
         assert_eq!(at(&mut l, 1_600, 6), 21);
         assert_eq!(l.phase, Phase::Avoidance { slowdown_at: ms(1_600 + 9 * 600) });
+        assert!(!l.slows_down());
         l.params.slowdown = 0;
         l.avoid(Span::ZERO);
         assert_eq!(l.phase, Phase::Avoidance { slowdown_at: Time::NEVER });
+    }
+
+    #[test]
+    fn the_window_exceeds_the_data_in_flight_by_at_most_a_segment() {
+        // Half a segment per segment of four: 22, of which the flight allows 20.5 or none.
+        for (flight, cwnd) in [(40 * MSS, 22_000), (19_500, 20_500), (5_000, 20_000)] {
+            let (mut l, mut w) = sender(100, 0);
+            l.phase = Phase::Start;
+            l.update(&mut w, 4 * MSS, flight);
+            assert_eq!(w.cwnd, cwnd, "{flight}");
+        }
+    }
+
+    /// Two bytes of a window of 20 segments add 1/2 x 2 / 20 = 1/20 byte.
+    #[test]
+    fn fractions_of_a_byte_add_up() {
+        let (mut l, mut w) = sender(100, 0);
+        (0..50).for_each(|_| l.update(&mut w, 2, 40 * MSS));
+        assert_eq!(w.cwnd, 20_002);
+        assert!((l.rest - 0.5).abs() < 1e-3, "{}", l.rest);
+    }
+
+    #[test]
+    fn a_loss_halves_the_window_and_what_a_slowdown_regains() {
+        let (mut l, mut w) = sender(100, 0);
+        let mut left = |w: &Window| l.on_congestion(Time(7), w, 0, CongestionSignal::Loss);
+        assert_eq!(left(&w), 10 * MSS);
+        w.cwnd = 3 * MSS;
+        assert_eq!(left(&w), 2 * MSS);
+        w.cwnd = MSS;
+        assert_eq!(left(&w), MSS, "a loss never raises the window");
+        let phases = [
+            Phase::Avoidance { slowdown_at: Time(99) },
+            Phase::Pause { since: Time(1), until: Time(99) },
+            Phase::Ramp { since: Time(1) },
+        ];
+        for phase in phases {
+            (l.phase, l.regained, l.rest) = (phase, 20 * MSS, 0.5);
+            l.on_congestion(Time(7), &w, 0, CongestionSignal::Loss);
+            assert_eq!((l.phase, l.regained, l.rest), (phase, 10 * MSS, 0.0));
+        }
+    }
+
+    /// The round-trip time without a queue is 100 ms, the window 20 segments.
+    #[test]
+    fn acks_measure_the_delay_and_move_the_window_but_not_in_recovery() {
+        let mut l = LedbatPp::of(LedbatPpParams::default());
+        let mut w = Window { cwnd: 20 * MSS, ssthresh: u64::MAX, mss: MSS };
+        let first = Delivery {
+            seq: 1,
+            bytes: MSS,
+            sent: Time(1_000_000_000),
+            rtt: Span::ms(100),
+            flight: 18_800,
+            state: RecoveryState::Open,
+        };
+        deliver(&mut l, &mut w, first);
+        assert_eq!((l.queueing_delay(), w.cwnd), (Span::ZERO, 20_500), "slow start");
+        assert_eq!((l.now, l.srtt), (Time(1_100_000_000), Span::ms(100)));
+        for i in 1..5 {
+            let (rtt, state) = (Span::ms(130), RecoveryState::Recovery);
+            deliver(&mut l, &mut w, Delivery { seq: 1 + i * MSS, rtt, state, ..first });
+        }
+        assert_eq!((l.queueing_delay(), w.cwnd), (Span::ms(30), 20_500), "measured alone");
+        let state = RecoveryState::Loss;
+        deliver(&mut l, &mut w, Delivery { seq: 5_001, flight: 18_800, state, ..first });
+        assert_eq!(w.cwnd, 20_800, "18.8 kB in flight, 1 kB delivered, and a segment");
+        assert!(l.uses_delivery_hooks());
+        l.reset();
+        let fresh = LedbatPp::of(LedbatPpParams::default());
+        assert_eq!(format!("{l:?}"), format!("{fresh:?}"));
     }
 }

@@ -24,6 +24,8 @@ mod prr;
 mod queueing_delay;
 mod rate;
 mod reno;
+#[cfg(test)]
+mod testing;
 mod vegas;
 
 pub use bbr::{Bbr, BbrParams};

@@ -1,6 +1,8 @@
 //! The sender alone, with acks made by hand and a congestion control that records its calls.
 
+mod ecn;
 mod recovery;
+mod sack;
 
 use super::super::params::parse;
 use super::*;
@@ -420,4 +422,25 @@ fn rack_sends_new_data_on_duplicate_acks_with_limited_transmit_alone() {
         t.ack(220, 1_001, &[]);
         assert!(!t.sent().is_empty(), "{limited}");
     }
+}
+
+#[test]
+fn counters_and_sizes_are_those_of_the_segments() {
+    let mut t = Test::opened("newreno", &[("initial_ssthresh", "64p")]);
+    assert_eq!((t.out[0].syn, t.out[0].len, t.out[0].wire_bytes), (true, 0, 40));
+    assert_eq!((t.sender.acked_bytes(), t.sender.done()), (0, false));
+    t.ack(100, 1, &[]);
+    t.write(100, 2_500);
+    assert_eq!(t.out.iter().map(|s| s.wire_bytes).collect::<Vec<_>>(), [40, 1_040, 1_040, 540]);
+    assert_eq!((t.sender.cwnd_packets(), t.sender.ssthresh_packets()), (10.0, 64.0));
+    assert_eq!(t.sender.acked_bytes(), 0);
+    t.ack(200, 1_501, &[]);
+    assert_eq!(t.sender.acked_bytes(), 1_500);
+    t.timer(1_300);
+    t.timer(3_400);
+    let stats = t.sender.stats();
+    assert_eq!((stats.sent_packets, stats.retransmitted_packets, stats.timeouts), (6, 2, 2));
+    assert_eq!((t.sender.cwnd_packets(), t.sender.ssthresh_packets()), (1.0, 5.0), "half of ten");
+    t.ack(3_500, 2_501, &[]);
+    assert_eq!((t.sender.acked_bytes(), t.sender.done()), (2_500, true));
 }
