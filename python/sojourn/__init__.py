@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sojourn._sojourn import InputError as InputError
     from sojourn.engines.simulate import simulate as simulate
     from sojourn.engines.simulate import simulate_many as simulate_many
+    from sojourn.engines.stepping import Simulation as Simulation
     from sojourn.evaluation.result import Evaluation as Evaluation
     from sojourn.evaluation.run import evaluate as evaluate
     from sojourn.explanation.rules import Finding as Finding
@@ -119,6 +120,7 @@ _HOME = {
     "Result": "result.result",
     "Scenario": "scenario.load",
     "ScenarioWarning": "scenario.advice",
+    "Simulation": "engines.stepping",
     "StoreWarning": "scenario.advice",
     # Common disciplines, TCPs and sources.
     **COMMON,

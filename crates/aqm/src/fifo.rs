@@ -24,7 +24,7 @@ struct Node {
 }
 
 /// Memory of all FIFO queues of a discipline. It grows to the largest backlog.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Pool {
     nodes: Vec<Node>,
     /// Number of free entries; the one that has been free longest and the last one, linked by

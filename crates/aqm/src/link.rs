@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::packet::{Ecn, Packet};
 use crate::packet_log::LogEntry;
 use crate::params::checked;
-use crate::random::Random;
+use crate::random::CloneRandom;
 use crate::stats::LinkStats;
 use crate::units::{Rate, Span, Time};
 use alloc::boxed::Box;
@@ -54,6 +54,9 @@ impl LinkSpec {
 /// last one, at the exact time at which it was due, so that late calls change no decision. Events
 /// at the same nanosecond have this order: the transmission ends and the next one starts, then the
 /// packet of the call arrives.
+///
+/// A copy (`Clone`) has the same packets, state and random numbers, and continues in the same way.
+#[derive(Clone)]
 pub struct Link {
     qdisc: Box<dyn Qdisc + Send>,
     transmitter: Transmitter,
@@ -82,7 +85,7 @@ impl Link {
     pub fn new(
         spec: LinkSpec,
         qdisc: Box<dyn Qdisc + Send>,
-        rng: impl Random + Send + 'static,
+        rng: impl CloneRandom + Send + 'static,
     ) -> Result<Link> {
         spec.check()?;
         let transmitter = Transmitter::new(spec, qdisc.decides_at_enqueue(), Box::new(rng));
@@ -213,6 +216,11 @@ impl Link {
     /// Packet log so far.
     pub fn packet_log(&self) -> &[LogEntry] {
         self.transmitter.log.as_deref().unwrap_or_default()
+    }
+
+    /// Time of the last call.
+    pub fn now(&self) -> Time {
+        self.transmitter.now
     }
 
     /// Rate and delay.

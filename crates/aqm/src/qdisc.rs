@@ -6,7 +6,7 @@ use crate::units::{Rate, Size, Time};
 use alloc::boxed::Box;
 use core::marker::PhantomData;
 
-pub use crate::link::transmitter::{Backlog, Qdisc};
+pub use crate::link::transmitter::{Backlog, CloneQdisc, Qdisc};
 
 /// Environment of a discipline, given when it is built.
 #[derive(Clone, Copy, Debug)]

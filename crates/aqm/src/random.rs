@@ -3,6 +3,7 @@
 //! The caller supplies the generator (`rand_pcg` in the simulator); this crate has none.
 
 use crate::cast;
+use alloc::boxed::Box;
 use rand_core::Rng;
 
 /// Returns the 32-byte seed of the random stream of the component `name` under `seed`.
@@ -79,6 +80,24 @@ pub trait Random {
     /// random number with a probability in fixed point.
     fn at_most(&mut self, bound: u64) -> bool {
         u64::from(self.draw32()) <= bound
+    }
+}
+
+/// Generator that can be copied behind a pointer. Implemented for every generator that is `Clone`.
+pub trait CloneRandom: Random {
+    /// Returns a copy that continues with the same numbers.
+    fn clone_box(&self) -> Box<dyn CloneRandom + Send>;
+}
+
+impl<R: Random + Clone + Send + 'static> CloneRandom for R {
+    fn clone_box(&self) -> Box<dyn CloneRandom + Send> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn CloneRandom + Send> {
+    fn clone(&self) -> Self {
+        (**self).clone_box()
     }
 }
 

@@ -8,6 +8,7 @@ mod live;
 mod network;
 mod scenario;
 mod script;
+mod simulation;
 
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::create_exception;
@@ -141,6 +142,9 @@ mod _sojourn {
 
     #[pymodule_export]
     use super::script::Script;
+
+    #[pymodule_export]
+    use super::simulation::Simulation;
 
     /// Return the version of sojourn.
     #[pyfunction]

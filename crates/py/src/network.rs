@@ -130,7 +130,7 @@ impl Network {
     /// the senders and of the receivers, along the paths of the scenario.
     #[new]
     fn new(senders: i32, receivers: i32, parsed: &ParsedScenario) -> PyResult<Network> {
-        let scenario = parsed.scenario.clone();
+        let scenario = Scenario::clone(&parsed.scenario);
         let pairs: Vec<HostPair> = scenario
             .flows()
             .iter()

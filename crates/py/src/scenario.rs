@@ -3,12 +3,13 @@
 use crate::{array, interruptible, refused};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sojourn_sim::Scenario;
+use sojourn_sim::{Outcome, Scenario};
+use std::sync::Arc;
 
 /// Valid scenario. Everything that runs one takes this type, so a scenario is parsed once.
 #[pyclass(frozen, module = "sojourn._sojourn")]
 pub struct ParsedScenario {
-    pub scenario: Scenario,
+    pub scenario: Arc<Scenario>,
 }
 
 #[pymethods]
@@ -17,7 +18,7 @@ impl ParsedScenario {
     #[new]
     fn new(scenario_json: &str) -> PyResult<ParsedScenario> {
         let scenario = Scenario::from_json(scenario_json).map_err(refused)?;
-        Ok(ParsedScenario { scenario })
+        Ok(ParsedScenario { scenario: Arc::new(scenario) })
     }
 
     /// Return the scenario as canonical JSON: all defaults explicit, all names canonical.
@@ -41,12 +42,17 @@ impl ParsedScenario {
         py: Python<'py>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(String, Bound<'py, PyDict>)> {
-        let run = |ask: &mut dyn FnMut(_) -> bool| sojourn_sim::run(&self.scenario, ask);
-        let outcome = interruptible(py, progress.as_ref(), run)?;
-        let columns = PyDict::new(py);
-        for (name, column) in outcome.columns {
-            columns.set_item(name, array(py, column))?;
-        }
-        Ok((outcome.summary.to_string(), columns))
+        let scenario = Arc::clone(&self.scenario);
+        let run = |ask: &mut dyn FnMut(_) -> bool| sojourn_sim::run_shared(scenario, ask);
+        outcome(py, interruptible(py, progress.as_ref(), run)?)
     }
+}
+
+/// Convert a result to its summary as JSON and its columns.
+pub fn outcome(py: Python<'_>, outcome: Outcome) -> PyResult<(String, Bound<'_, PyDict>)> {
+    let columns = PyDict::new(py);
+    for (name, column) in outcome.columns {
+        columns.set_item(name, array(py, column))?;
+    }
+    Ok((outcome.summary.to_string(), columns))
 }

@@ -52,7 +52,7 @@ impl Script {
 impl Script {
     #[new]
     fn new(parsed: &ParsedScenario) -> Script {
-        let scenario = parsed.scenario.clone();
+        let scenario = sojourn_sim::Scenario::clone(&parsed.scenario);
         let group = |def: &sojourn_sim::config::flows::FlowConfig| {
             (def.name().to_string(), def.tcp().is_some())
         };

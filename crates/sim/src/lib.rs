@@ -51,6 +51,6 @@ pub mod traffic;
 pub use config::check::check;
 pub use config::scenario::Scenario;
 pub use engine::replay::{Arrival, Decision, Replay, ReplayOptions, replay};
-pub use engine::simulation::{Progress, run};
+pub use engine::simulation::{FlowState, LinkState, Progress, Simulation, run, run_shared};
 pub use output::outcome::{Column, Outcome};
 pub use output::specs::registry_json;

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from sojourn._sojourn import InputError
-from sojourn._util.units import counted
+from sojourn._util.units import counted, duration, figures, rate, share, short
 from sojourn.display.summary import (
     compared,
     comparison_seeds,
@@ -18,6 +18,7 @@ from sojourn.display.summary import (
     ranking,
 )
 from sojourn.display.table import Table
+from sojourn.engines.stepping import Simulation
 from sojourn.result.result import Result
 from sojourn.scenario import describe
 from sojourn.scenario.keys import Scenario
@@ -32,7 +33,9 @@ LINE = "1px solid rgba(128, 128, 128, 0.5)"
 
 
 def html(shown: object) -> str | None:
-    """Return a scenario, result or comparison as HTML; None for any other object."""
+    """Return a scenario, result, comparison or simulation as HTML; None for any other object."""
+    if isinstance(shown, Simulation):
+        return of_simulation(shown)
     if isinstance(shown, Result):
         return of_result(shown)
     if isinstance(shown, Comparison):
@@ -85,6 +88,26 @@ def of_comparison(runs: Comparison) -> str:
     if len(runs) > 1:
         below.append(ranking(len(next(iter(runs.values()))), marked=marked))
     return _page(runs.scenario, comparison_seeds(runs), [table], below)
+
+
+def of_simulation(sim: Simulation) -> str:
+    """Return the time of a simulation, and tables of the states of its links and flows."""
+    if "_compiled" not in vars(sim):
+        return f"<div>{escape(repr(sim))}</div>"
+    links = Table("link", "rate", "queue", "queue, packets", "utilisation", "gauges", left=1)
+    for name, link in sim.links.items():
+        used = "" if link.utilisation is None else share(link.utilisation)
+        gauges = ", ".join(f"{gauge} {short(value)}" for gauge, value in link.gauges.items())
+        size = f"{figures(link.queue_bytes / 1e3)} kB"
+        links.add_row(name, rate(link.rate_bps), size, str(link.queue_packets), used, gauges)
+    flows = Table("flows", "number", "cwnd, packets", "round trip", "delivered", "timeouts")
+    for name, flow in sim.flows.items():
+        window = "" if flow.cwnd_packets is None else figures(flow.cwnd_packets)
+        trip = "" if flow.srtt_s is None else duration(flow.srtt_s)
+        size = f"{figures(flow.delivered_bytes / 1e6)} MB"
+        flows.add_row(name, str(flow.flows), window, trip, size, str(flow.timeouts))
+    head = f"{escape(describe.title(sim.scenario))}: {sim.now:g} s of {sim.end:g} s"
+    return f'<div style="color:inherit"><p><b>{head}</b></p>{_table(links)}{_table(flows)}</div>'
 
 
 def _page(

@@ -45,7 +45,7 @@ pub enum Verdict {
 ///
 /// Every method has a default, so that a file contains only what its algorithm does. With all
 /// defaults the queue is a plain FIFO.
-pub trait Aqm {
+pub trait Aqm: Clone + Send + 'static {
     /// Called once, before any other method, when the first packet arrives at the discipline
     /// (possibly at another queue of it). Periodic updates count from `now`.
     fn start(&mut self, _now: Time) {}
@@ -115,7 +115,7 @@ pub trait Aqm {
 }
 
 /// An AQM algorithm that can be built from parameters.
-pub trait Algorithm: Aqm + Clone {
+pub trait Algorithm: Aqm {
     /// Parameters of the algorithm.
     type Params: Params;
 
@@ -166,7 +166,7 @@ crate::params! {
 }
 
 /// One FIFO queue managed by the AQM algorithm `A`, with tail drop at its limit.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SingleQueue<A> {
     aqm: A,
     line: SingleFifo,
@@ -192,7 +192,7 @@ impl<A: Algorithm> Build for SingleQueue<A> {
     }
 }
 
-impl<A: Aqm + Clone> Qdisc for SingleQueue<A> {
+impl<A: Aqm> Qdisc for SingleQueue<A> {
     // Inlining into the link is forced here and below: it saves copies of the packet.
     #[inline(always)]
     fn enqueue(&mut self, context: &mut Context<'_>, mut packet: Packet) {

@@ -7,7 +7,7 @@ use alloc::collections::VecDeque;
 
 /// A FIFO queue with memory of its own, which grows to the largest backlog. A packet costs half of
 /// what it costs in a [`Fifo`](super::Fifo).
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct SingleFifo {
     ring: VecDeque<Packet>,
     bytes: u64,

@@ -98,7 +98,7 @@ fn departure_comes_before_an_arrival_of_the_same_instant() {
 
 /// First in, first out, with a fate for each packet by its body: 1 is dropped at enqueue, 2 at
 /// dequeue, 3 is marked. Counts the calls of `dequeue`.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Scripted {
     queue: VecDeque<Packet>,
     calls: std::sync::Arc<std::sync::atomic::AtomicUsize>,
@@ -288,7 +288,7 @@ fn send_needs_a_link_that_computes_departures() {
 }
 
 /// A FIFO queue that releases a packet every 3 ms at most.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Spaced {
     queue: VecDeque<Packet>,
     ready: Time,

@@ -8,7 +8,7 @@ use super::{LEN_MAX, LinkSpec, Opportunities};
 use crate::context::{Context, Dropped};
 use crate::packet::{Ecn, Packet};
 use crate::packet_log::{LogEntry, PacketLog};
-use crate::random::Random;
+use crate::random::CloneRandom;
 use crate::stats::LinkStats;
 use crate::units::{Span, Time};
 use alloc::boxed::Box;
@@ -54,7 +54,10 @@ pub struct Backlog {
 /// }
 /// # Ok::<(), sojourn_aqm::Error>(())
 /// ```
-pub trait Qdisc {
+///
+/// A discipline is a value: [`CloneQdisc`], which every `Clone + Send + 'static` type has, copies it
+/// with its queue, so that a link and a simulation can be copied while they run.
+pub trait Qdisc: CloneQdisc {
     /// Enqueues or drops `packet`, whose arrival time is `context.now`.
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet);
     /// Dequeues the next packet to send.
@@ -101,11 +104,30 @@ pub trait Qdisc {
     }
 }
 
+/// Copy of a discipline behind a pointer. Implemented for every discipline that is `Clone`.
+pub trait CloneQdisc {
+    /// Returns a copy with the same packets and state.
+    fn clone_box(&self) -> Box<dyn Qdisc + Send>;
+}
+
+impl<Q: Qdisc + Clone + Send + 'static> CloneQdisc for Q {
+    fn clone_box(&self) -> Box<dyn Qdisc + Send> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn Qdisc + Send> {
+    fn clone(&self) -> Self {
+        (**self).clone_box()
+    }
+}
+
 /// State of a link besides its discipline.
 #[doc(hidden)]
+#[derive(Clone)]
 pub struct Transmitter {
     pub(super) spec: LinkSpec,
-    rng: Box<dyn Random + Send>,
+    rng: Box<dyn CloneRandom + Send>,
     /// Time of the last call.
     pub(super) now: Time,
     /// End of the current transmission, or the time at which the discipline is asked again while
@@ -149,7 +171,7 @@ impl Transmitter {
     pub(super) fn new(
         spec: LinkSpec,
         computes_departures: bool,
-        rng: Box<dyn Random + Send>,
+        rng: Box<dyn CloneRandom + Send>,
     ) -> Transmitter {
         Transmitter {
             spec,

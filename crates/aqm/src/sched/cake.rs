@@ -127,7 +127,7 @@ crate::params! {
 }
 
 /// State of CAKE.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Cake {
     params: CakeParams,
     tins: Vec<Tin>,

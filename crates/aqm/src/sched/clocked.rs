@@ -9,7 +9,7 @@ use crate::units::Time;
 use core::marker::PhantomData;
 
 /// Virtual clock: selects the tag that is the virtual time.
-pub trait Clock {
+pub trait Clock: Clone + Send + 'static {
     /// Tag that is the virtual time; packets are sent in its order.
     const TAG: Least;
 
@@ -18,7 +18,7 @@ pub trait Clock {
 }
 
 /// Self-clocked scheduler with the clock `C`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Clocked<C> {
     tags: Tags,
     /// Virtual time: the tag of the packet in transmission.

@@ -51,7 +51,7 @@ crate::params! {
 }
 
 /// The DropTail discipline.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct DropTail {
     line: SingleFifo,
     params: DropTailParams,

@@ -41,7 +41,7 @@ crate::params! {
 }
 
 /// The DRR scheduler.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Drr {
     /// Quantum and deficit counter of each queue, bytes. An AQM algorithm can replace the head by a
     /// longer packet during the queue's turn; the counter is then overdrawn, and later turns pay

@@ -53,7 +53,7 @@ pub enum Lane {
 }
 
 /// The two queues.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Queues {
     c: Fifo,
     l: Fifo,
@@ -97,7 +97,7 @@ impl Queues {
 }
 
 /// AQM algorithm over both queues.
-pub trait CoupledAqm: Clone {
+pub trait CoupledAqm: Clone + Send + 'static {
     /// Parameters of the algorithm.
     type Params: Params;
 
@@ -240,7 +240,7 @@ impl Scheduler {
 }
 
 /// DualQ discipline with the AQM algorithm `A`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Dual<A> {
     params: DualParams,
     aqm: A,

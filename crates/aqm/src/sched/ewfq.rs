@@ -99,7 +99,7 @@ crate::params! {
 const GAMMA_MAX: f64 = 64.0;
 
 /// The EWFQ discipline.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ewfq {
     params: EwfqParams,
     queue: Fair<Wfq, crate::aqm::NoAqm>,

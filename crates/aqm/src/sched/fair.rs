@@ -91,7 +91,7 @@ crate::params! {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Queue<A> {
     line: Fifo,
     aqm: A,
@@ -114,7 +114,7 @@ impl<A> Queue<A> {
 }
 
 /// A fair scheduler with the order `O` and the AQM algorithm `A` in every queue.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Fair<O, A> {
     params: FairParams,
     order: O,

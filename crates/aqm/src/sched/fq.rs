@@ -57,7 +57,7 @@ enum Listed {
     Old,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Flow<A> {
     line: Fifo,
     aqm: A,
@@ -66,7 +66,7 @@ struct Flow<A> {
 }
 
 /// FQ with the AQM algorithm `A` in every flow.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Fq<A> {
     params: FqParams,
     flows: Vec<Flow<A>>,

@@ -27,7 +27,7 @@ pub struct Seen {
 const WAYS: usize = 8;
 
 /// Table of flows and cache of recent packets.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Hold {
     sets: Vec<[Option<Seen>; WAYS]>,
     cache: Vec<u32>,

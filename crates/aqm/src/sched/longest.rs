@@ -7,7 +7,7 @@ use crate::sched::tree::{OUT, Tree};
 ///
 /// A length is a key of [`Tree`], in reverse order: the longest queue has the smallest key, an
 /// empty one has [`OUT`].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Longest {
     bounds: Tree,
 }

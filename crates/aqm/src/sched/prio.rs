@@ -23,7 +23,7 @@ use crate::sched::tree::{OUT, Tree};
 use crate::units::Time;
 
 /// The strict-priority scheduler.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Priority {
     busy: Tree,
 }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 const NONE: u32 = u32::MAX;
 
 /// Ring of queue numbers; the first one is served.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ring {
     /// Previous and next number of each number; [`NONE`] for one that is not in the ring.
     places: Vec<(u32, u32)>,

@@ -23,7 +23,7 @@ use crate::sched::tags::Least;
 pub type Scfq = Clocked<Finish>;
 
 /// Virtual clock of SCFQ: the finish tag.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Finish;
 
 impl Clock for Finish {

@@ -28,7 +28,7 @@ pub type Heads<'a> = dyn Fn(u32) -> Option<u32> + 'a;
 
 /// Order in which queues are served. It is notified of all packets that join or leave. It returns a
 /// queue that is not empty, or `None` if all are empty.
-pub trait Scheduler: Sized {
+pub trait Scheduler: Clone + Send + 'static {
     /// Parameters of the scheduler.
     type Params: Params;
 

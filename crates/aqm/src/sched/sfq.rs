@@ -79,7 +79,7 @@ struct Queue {
 }
 
 /// The SFQ discipline.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Sfq {
     params: SfqParams,
     queues: Vec<Queue>,

@@ -25,7 +25,7 @@ use crate::sched::tags::Least;
 pub type Stfq = Clocked<Start>;
 
 /// Virtual clock of STFQ: the start tag.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Start;
 
 impl Clock for Start {

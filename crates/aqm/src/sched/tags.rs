@@ -30,7 +30,7 @@ struct Queue {
 }
 
 /// Tags of all queued packets, in bytes of service per unit of weight.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Tags {
     least: Least,
     queues: Vec<Queue>,

@@ -11,7 +11,7 @@ pub const OUT: u64 = u64::MAX;
 /// of node k are 2k and 2k + 1, the leaves are the slots.
 ///
 /// The tree is only as high as the highest slot used so far requires: few flows have low numbers.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Tree {
     /// Room for all slots.
     keys: Box<[u64]>,

@@ -32,7 +32,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 /// The WF2Q+ scheduler.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Wf2q {
     weights: Vec<f64>,
     /// Tags of the head of each queue, and the busy period to which they belong.

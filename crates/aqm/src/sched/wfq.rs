@@ -30,7 +30,7 @@ use crate::sched::tree::{OUT, Tree, key};
 use crate::units::Time;
 
 /// The WFQ scheduler.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Wfq {
     tags: Tags,
     /// C, bytes per nanosecond.

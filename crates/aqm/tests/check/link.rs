@@ -70,6 +70,7 @@ fn late_calls_change_no_decision() {
 }
 
 /// Discipline that does not report that it decides everything at enqueue.
+#[derive(Clone)]
 struct Silent(Box<dyn Qdisc + Send>);
 
 impl Qdisc for Silent {

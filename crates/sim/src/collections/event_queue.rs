@@ -13,7 +13,7 @@ use sojourn_aqm::units::Time;
 /// Tournament tree. Node 1 is the root, the children of node k are 2k and 2k + 1, and each node
 /// holds the least key below it; the leaves are the slots. A key is a time with its slot in the low
 /// bits, so that one branch-free comparison orders by both.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct EventQueue {
     keys: Box<[u64]>,
     leaves: usize,

@@ -3,7 +3,7 @@
 use sojourn_aqm::cast;
 
 /// Slab of `T`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Slab<T> {
     all: Vec<T>,
     free: Vec<u32>,

@@ -8,8 +8,9 @@
 use super::flows::FlowConfig;
 use super::link_trace::{LinkChange, ROWS_MAX};
 use super::links::LinkConfig;
+use crate::config::scenario::Scenario;
 use crate::parsing::keys;
-use crate::parsing::parse::{self, KeyReader};
+use crate::parsing::parse::{self, KeyReader, display};
 use serde_json::{Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::Value;
@@ -35,6 +36,15 @@ struct Names<'a> {
     groups: BTreeMap<&'a str, usize>,
 }
 
+impl<'a> Names<'a> {
+    fn of(links: &'a [LinkConfig], flows: &'a [FlowConfig]) -> Names<'a> {
+        Names {
+            links: links.iter().enumerate().map(|(l, link)| (link.name.as_str(), l)).collect(),
+            groups: flows.iter().enumerate().map(|(g, flow)| (flow.name.as_str(), g)).collect(),
+        }
+    }
+}
+
 /// Reads the changes of a scenario, and tells the flows when they join and leave.
 pub fn read(
     json: &Json,
@@ -47,10 +57,7 @@ pub fn read(
         return Err(Error::new(format!("{} changes, allowed: {ROWS_MAX}", list.len())));
     }
     let mut changes = Vec::new();
-    let names = Names {
-        links: links.iter().enumerate().map(|(l, link)| (link.name.as_str(), l)).collect(),
-        groups: flows.iter().enumerate().map(|(g, flow)| (flow.name.as_str(), g)).collect(),
-    };
+    let names = Names::of(links, flows);
     for (i, json) in list.iter().enumerate() {
         changes.push(Change::of(json, duration, links, &names).map_err(|e| e.at(i))?);
     }
@@ -83,6 +90,42 @@ impl Change {
             return Err(Error::new("changes nothing: give join, leave or links"));
         }
         Ok(Change { at, links, join, leave })
+    }
+
+    /// Parses a change at the time `at` of a run of length `duration` and tells the flows when they
+    /// leave. The change has no key `at`; a group that has not joined at that time cannot leave.
+    ///
+    /// # Errors
+    /// As for a change of a scenario.
+    pub(crate) fn while_running(
+        json: &Json,
+        [at, duration]: [Span; 2],
+        links: &[LinkConfig],
+        flows: &mut [FlowConfig],
+    ) -> Result<Change> {
+        let mut table = parse::table(json)?.clone();
+        if table.contains_key("at") {
+            return Err(Error::new("is the current time: leave it out").at("at"));
+        }
+        if let Some(join) = table.get("join") {
+            let text = format!("{} cannot join while the simulation runs: add it", display(join));
+            return Err(Error::new(text).at("join"));
+        }
+        table.insert("at".into(), at.write().into());
+        let change = Change::of(&table.into(), duration, links, &Names::of(links, flows))?;
+        for (i, group) in change.leave.iter().enumerate() {
+            let flow = &flows[*group];
+            let text = match (flow.joins, flow.leaves) {
+                (Some(joins), _) if joins > at => format!("{:?} joins at {joins} only", flow.name),
+                (_, Some(leaves)) if leaves > at => {
+                    format!("{:?} leaves at {leaves} by the scenario", flow.name)
+                }
+                _ => continue,
+            };
+            return Err(Error::new(text).at(i).at("leave"));
+        }
+        change.set_flow_times(flows)?;
+        Ok(change)
     }
 
     fn set_flow_times(&self, flows: &mut [FlowConfig]) -> Result<()> {

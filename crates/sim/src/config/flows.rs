@@ -203,6 +203,12 @@ impl FlowConfig {
         [name((&self.hosts[0], sender)), name((&self.hosts[1], receiver))].map(|n| hash(&n))
     }
 
+    /// True if the group joins before the end of a run of this length; a group of a parsed scenario
+    /// does.
+    pub(crate) fn takes_part(&self, duration: Span) -> bool {
+        self.joins.is_none_or(|joins| joins < duration)
+    }
+
     /// True if the group is a session group.
     pub fn uses_sessions(&self) -> bool {
         match &self.source {

@@ -3,6 +3,7 @@
 use crate::parsing::keys;
 use crate::parsing::parse::{self, KeyReader};
 use serde_json::{Map, Value as Json, json};
+use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::Value;
 use sojourn_aqm::units::{Rate, Span, Time};
@@ -147,13 +148,16 @@ impl LinkTrace {
 
     /// Iterate over times and changes; endless if the trace repeats.
     pub fn link_changes(self) -> impl Iterator<Item = (Time, LinkChange)> + Send {
-        let laps = if self.repeat.is_some() { u64::MAX } else { 1 };
-        let (rows, lap) = (self.at.len(), self.repeat.unwrap_or_default());
-        let places = (0..laps).flat_map(move |i| (0..rows).map(move |row| (i, row)));
-        places.map(move |(i, row)| {
-            let begins = Time(i.saturating_mul(lap.0));
-            (begins + self.at[row], self.link_change(row))
-        })
+        (0..).map_while(move |n| self.nth_change(n))
+    }
+
+    /// Time and change number `n`, from 0; None after the last one of a trace that does not repeat.
+    pub fn nth_change(&self, n: u64) -> Option<(Time, LinkChange)> {
+        let rows = self.at.len() as u64;
+        let (lap, row) = (n / rows, cast::index(n % rows));
+        let length = if lap == 0 { Span::ZERO } else { self.repeat? };
+        let begins = Time(lap.saturating_mul(length.0));
+        Some((begins + self.at[row], self.link_change(row)))
     }
 
     /// Change made by row `i`.

@@ -81,7 +81,7 @@ fn number(x: f64) -> Json {
 }
 
 /// State of a lossy channel.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct LossProcess {
     loss: LossModel,
     in_bad_state: bool,

@@ -211,6 +211,7 @@ impl Scenario {
         let flows: Vec<Json> = self
             .flows
             .iter()
+            .filter(|f| f.takes_part(self.duration))
             .map(|f| {
                 let mut flow = json!({
                     "name": f.name,
@@ -247,9 +248,10 @@ impl Scenario {
             all["sample"] = sample.write().into();
             all["sample_flows"] = self.sample_flows.into();
         }
-        if !self.changes.is_empty() {
-            let changes = self.changes.iter().map(|c| c.canonical(&self.links, &self.flows));
-            all["changes"] = changes.collect();
+        let changes = self.changes.iter().filter(|c| c.at < self.duration);
+        let changes: Vec<Json> = changes.map(|c| c.canonical(&self.links, &self.flows)).collect();
+        if !changes.is_empty() {
+            all["changes"] = changes.into();
         }
         all
     }

@@ -27,7 +27,7 @@ const BLOCKS: u16 = 13;
 const _: () = assert!(size_of::<QueuedAck>() <= 24);
 
 /// FIFO of acks in order of arrival.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct AckQueue {
     line: VecDeque<QueuedAck>,
     sacks: VecDeque<[(u64, u64); 3]>,

@@ -9,7 +9,7 @@ use sojourn_aqm::stats::Histogram;
 use sojourn_aqm::units::Time;
 
 /// UDP source and sink.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct UdpEndpoints {
     sends: DatagramSchedule,
     rng: Pcg64Mcg,
@@ -32,7 +32,7 @@ pub struct UdpEndpoints {
 }
 
 /// Schedule and sizes of the datagrams.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum DatagramSchedule {
     Paced(PacketSchedule),
     Trace(TrafficCursor),

@@ -10,7 +10,7 @@ use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::units::{Span, Time};
 
 /// Application of a TCP flow.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum App {
     /// Unlimited data in one connection.
     Bulk {
@@ -48,7 +48,7 @@ pub enum AppAction {
 }
 
 /// State of a paced application.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PacedWrites {
     schedule: PacketSchedule,
     rng: Pcg64Mcg,
@@ -57,7 +57,7 @@ pub struct PacedWrites {
 }
 
 /// State of repeated transfers.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SequentialTransfers {
     params: Transfers,
     rng: Pcg64Mcg,

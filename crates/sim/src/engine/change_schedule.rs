@@ -1,13 +1,12 @@
 //! Schedule of changes: the scenario's changes and the rows of the links' traces, in order of
 //! time.
 
-use crate::config::link_trace::LinkChange;
+use crate::config::link_trace::{LinkChange, LinkTrace};
 use crate::config::scenario::Scenario;
 use sojourn_aqm::units::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::fmt;
-use std::iter::Peekable;
+use std::sync::Arc;
 
 /// Change that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,38 +18,34 @@ pub enum DueChange {
 }
 
 /// Position in a trace.
+#[derive(Clone, Debug)]
 struct TraceCursor {
     link: usize,
-    changes: Peekable<Box<dyn Iterator<Item = (Time, LinkChange)>>>,
+    trace: Arc<LinkTrace>,
+    /// Number of the next change.
+    next: u64,
 }
 
 impl TraceCursor {
-    fn next(&mut self) -> Time {
-        self.changes.peek().map_or(Time::NEVER, |(at, _)| *at)
+    fn next(&self) -> Time {
+        self.trace.nth_change(self.next).map_or(Time::NEVER, |(at, _)| at)
     }
 
     fn pop_due(&mut self) -> Option<DueChange> {
-        self.changes.next().map(|(_, change)| DueChange::Link(self.link, change))
+        let (_, change) = self.trace.nth_change(self.next)?;
+        self.next += 1;
+        Some(DueChange::Link(self.link, change))
     }
 }
 
 /// Schedule of all changes.
+#[derive(Clone, Debug)]
 pub struct ChangeSchedule {
     /// Changes of the scenario, in descending order of time.
     steps: Vec<(Time, DueChange)>,
     traces: Vec<TraceCursor>,
     /// Time of the next row of each trace, and its index in `traces`; the earliest on top.
     rows: BinaryHeap<Reverse<(Time, usize)>>,
-}
-
-impl fmt::Debug for ChangeSchedule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ChangeSchedule { steps, traces: _, rows } = self;
-        f.debug_struct("ChangeSchedule")
-            .field("steps", steps)
-            .field("rows", rows)
-            .finish_non_exhaustive()
-    }
 }
 
 impl ChangeSchedule {
@@ -67,8 +62,7 @@ impl ChangeSchedule {
         steps.reverse();
         let links = scenario.links.iter().enumerate();
         let reels = links.filter_map(|(link, def)| {
-            let rows: Box<dyn Iterator<Item = _>> = Box::new(def.trace.clone()?.link_changes());
-            Some(TraceCursor { link, changes: rows.peekable() })
+            Some(TraceCursor { link, trace: Arc::new(def.trace.clone()?), next: 0 })
         });
         let mut table = ChangeSchedule { steps, traces: reels.collect(), rows: BinaryHeap::new() };
         (0..table.traces.len()).for_each(|i| table.schedule_trace(i));
@@ -77,7 +71,7 @@ impl ChangeSchedule {
 
     /// Time of the next change; [`Time::NEVER`] if there is none.
     pub fn next(&self) -> Time {
-        let step = self.steps.last().map_or(Time::NEVER, |(at, _)| *at);
+        let step = self.next_step();
         self.rows.peek().map_or(step, |Reverse((row, _))| step.min(*row))
     }
 
@@ -95,6 +89,16 @@ impl ChangeSchedule {
         let step = self.traces[i].pop_due();
         self.schedule_trace(i);
         step
+    }
+
+    /// Time of the next change that is not one of a trace.
+    pub fn next_step(&self) -> Time {
+        self.steps.last().map_or(Time::NEVER, |(at, _)| *at)
+    }
+
+    /// Remove the changes at `end` and later that are not those of a trace.
+    pub fn cut(&mut self, end: Time) {
+        self.steps.retain(|(at, _)| *at < end);
     }
 
     /// Puts the next row of trace `i` into `rows`, if there is one.

@@ -24,7 +24,7 @@ use sojourn_aqm::units::{Span, Time};
 use std::collections::VecDeque;
 
 /// Flow with both of its endpoints.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Flow {
     /// Name.
     pub name: String,
@@ -78,7 +78,7 @@ pub struct Flow {
 
 /// Endpoints of a flow.
 #[expect(clippy::large_enum_variant, reason = "TCP is the rule, and one look at memory less")]
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Endpoints {
     /// TCP.
     Tcp(TcpEndpoints),
@@ -87,7 +87,7 @@ pub enum Endpoints {
 }
 
 /// TCP sender and receiver with their application.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct TcpEndpoints {
     /// Sender.
     pub sender: Tcp,

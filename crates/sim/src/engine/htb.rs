@@ -6,7 +6,7 @@
 use sojourn_aqm::context::{Context, Dropped, Marks};
 use sojourn_aqm::packet_log::{LogEntry, PacketLog};
 use sojourn_aqm::qdisc::Qdisc;
-use sojourn_aqm::random::Random;
+use sojourn_aqm::random::CloneRandom;
 use sojourn_aqm::units::{Bytes, Rate, Span, Time};
 use sojourn_aqm::{Packet, cast};
 use std::fmt;
@@ -14,7 +14,7 @@ use std::fmt;
 /// Class with one discipline.
 pub struct Htb {
     qdisc: Box<dyn Qdisc + Send>,
-    rng: Box<dyn Random + Send>,
+    rng: Box<dyn CloneRandom + Send>,
     rate: Rate,
     /// Transmission time of the burst, ns.
     burst: i64,
@@ -50,7 +50,7 @@ impl Htb {
         rate: Rate,
         burst: Bytes,
         qdisc: Box<dyn Qdisc + Send>,
-        rng: Box<dyn Random + Send>,
+        rng: Box<dyn CloneRandom + Send>,
     ) -> Htb {
         let burst = lasts(rate, burst.0);
         Htb {

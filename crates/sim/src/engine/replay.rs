@@ -10,7 +10,7 @@ use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::packet_log::LogEntry;
 use sojourn_aqm::qdisc::{Env, Qdisc};
-use sojourn_aqm::random::Random;
+use sojourn_aqm::random::{CloneRandom, Random};
 use sojourn_aqm::registry::Registry;
 use sojourn_aqm::units::{Bytes, Rate, Span, Time};
 use sojourn_aqm::{DropReason, Ecn, Link, LinkSpec, Packet, TcpFlags};
@@ -77,6 +77,7 @@ pub struct Replay {
 
 /// Generator that makes the AQM repeat another implementation's decisions. A decision that the AQM
 /// rules out (p = 0 or 1) is enforced, so that both stay in step, and reported.
+#[derive(Clone)]
 struct RecordedDecisions {
     signal: Arc<AtomicBool>,
     impossible: Arc<AtomicBool>,
@@ -146,7 +147,7 @@ pub fn replay(
     }
     let signal = Arc::new(AtomicBool::new(false));
     let impossible = Arc::new(AtomicBool::new(false));
-    let rng: Box<dyn Random + Send> = match (follow, options.xorshift32) {
+    let rng: Box<dyn CloneRandom + Send> = match (follow, options.xorshift32) {
         (Some(_), _) => {
             Box::new(RecordedDecisions { signal: signal.clone(), impossible: impossible.clone() })
         }
@@ -192,7 +193,7 @@ impl Server {
     fn new(
         rate: Rate,
         qdisc: Box<dyn Qdisc + Send>,
-        rng: Box<dyn Random + Send>,
+        rng: Box<dyn CloneRandom + Send>,
         options: ReplayOptions<'_>,
     ) -> Result<Server> {
         let spec = LinkSpec::new(rate, Span::ZERO);
@@ -242,7 +243,8 @@ impl Server {
 }
 
 /// A boxed generator as the generator of a link.
-struct Boxed(Box<dyn Random + Send>);
+#[derive(Clone)]
+struct Boxed(Box<dyn CloneRandom + Send>);
 
 impl Random for Boxed {
     fn uniform(&mut self) -> f64 {

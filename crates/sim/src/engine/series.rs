@@ -33,7 +33,7 @@ fn running(link: &mut Link) -> LinkCounters {
 }
 
 /// Samples of a link. Rows can be taken while sampling continues.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct LinkSeries {
     queue_bytes: Vec<u64>,
     queue_packets: Vec<u64>,
@@ -109,7 +109,7 @@ impl LinkSeries {
 }
 
 /// Samples of a flow.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct FlowSeries {
     delivered_bytes: Vec<u64>,
     received_bytes: Vec<u64>,
@@ -130,7 +130,7 @@ pub struct FlowSample {
 }
 
 /// Samples of a group of flows.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct GroupSeries {
     delivered_bytes: Vec<u64>,
     received_bytes: Vec<u64>,
@@ -143,7 +143,7 @@ struct GroupSeries {
     sums: GroupSums,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct GroupSums {
     delivered: u64,
     received: u64,
@@ -187,7 +187,7 @@ struct PreviousSample {
 }
 
 /// Recorder of time series.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Series {
     time_s: Vec<f64>,
     links: Vec<LinkSeries>,
@@ -259,20 +259,29 @@ impl Series {
         self.links.iter_mut().zip(links).for_each(|(of, link)| of.before_stats_reset(link));
     }
 
-    /// Append all columns; `names` are the names of the flows.
-    pub fn columns(self, scenario: &Scenario, names: &[&str], columns: &mut Vec<(String, Column)>) {
+    /// Append all columns; `names` are the flows, with their groups and names. Groups that join
+    /// after the end are left out.
+    pub fn columns(
+        self,
+        scenario: &Scenario,
+        names: &[(usize, &str)],
+        columns: &mut Vec<(String, Column)>,
+    ) {
+        let takes_part = |group: &FlowConfig| group.takes_part(scenario.duration);
         columns.push(("series/time_s".into(), Column::F64(self.time_s)));
         for (of, link) in self.links.into_iter().zip(&scenario.links) {
             of.columns(&mut |what, column| {
                 columns.push((format!("links/{}/{what}", link.name), column));
             });
         }
-        for (of, group) in self.groups.into_iter().zip(&scenario.flows) {
+        let groups = self.groups.into_iter().zip(&scenario.flows);
+        for (of, group) in groups.filter(|(_, group)| takes_part(group)) {
             of.columns(&mut |what, column| {
                 columns.push((format!("groups/{}/{what}", group.name), column));
             });
         }
-        for (of, name) in self.flows.into_iter().zip(names) {
+        let flows = self.flows.into_iter().zip(names);
+        for (of, (_, name)) in flows.filter(|(_, (g, _))| takes_part(&scenario.flows[*g])) {
             let mut put = |what: &str, column| {
                 columns.push((format!("flows/{name}/{what}"), column));
             };

@@ -12,20 +12,27 @@ use crate::engine::flow::{ArrivedPacket, Flow, Outbox};
 use crate::engine::random_stream::random_stream;
 use crate::engine::series::Series;
 use crate::engine::sessions::SessionGroup;
-use crate::output::outcome::Outcome;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::Time;
 use sojourn_aqm::{Ecn, Link, Packet, TcpFlags};
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 
+mod changing;
 mod interruptions;
 mod pooled_flows;
 mod results;
+mod state;
+mod stepping;
 mod ties;
+
+pub use state::{FlowState, LinkState};
+pub use stepping::{run, run_shared};
 
 use interruptions::Interruptions;
 use pooled_flows::{PooledFlowOwner, Routes};
+use stepping::LinkChanges;
 use ties::Ties;
 
 /// Progress of a run.
@@ -36,16 +43,6 @@ pub struct Progress {
     pub share: f64,
     /// Number of packets sent by links; a packet that crosses three links counts three times.
     pub packets: u64,
-}
-
-/// Runs a scenario.
-///
-/// Calls `progress` after each 65,536 events, packets sent, and links and flows looked at; after
-/// each 4,096 links and flows while the run is set up and reported; and at the end of the simulated
-/// time. If `progress` returns `false`, the run stops and the result is `None`.
-pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(Progress) -> bool) -> Option<Outcome> {
-    let mut simulation = Simulation::new(scenario, progress)?;
-    simulation.run(progress).then(|| simulation.outcome(progress))?
 }
 
 /// Amount of work between two calls of `progress` during the run.
@@ -83,8 +80,36 @@ enum Payload {
     Datagram(Time, u32),
 }
 
-struct Simulation<'a> {
-    scenario: &'a Scenario,
+/// A scenario that is being simulated: it can be stepped, looked at, changed and copied.
+///
+/// A run in steps gives the same bytes as one call of [`run`], and a copy (`Clone`) continues as its
+/// original does. At the time [`Simulation::now`], everything earlier has happened and nothing that
+/// is due then: a change made now precedes all other events of this time, as a change of the
+/// scenario does.
+///
+/// ```
+/// use sojourn_aqm::units::{Span, Time};
+/// use sojourn_sim::{Scenario, Simulation, run};
+///
+/// let scenario = Scenario::from_json(r#"{
+///     "duration": "4s", "links": {"up": {"rate": "10mbit", "qdisc": "codel"}},
+///     "flows": [{"name": "bulk", "path": ["up"], "rtt": "20ms"}]
+/// }"#)?;
+/// let mut steps = Simulation::new(scenario.clone());
+/// for ms in (0..=4000).step_by(10) {
+///     steps.run_until(Time::ZERO + Span::ms(ms), &mut |_| true)?;
+///     assert!(steps.link("up")?.queue_packets <= 1000);
+/// }
+/// let whole = run(&scenario, &mut |_| true).expect("the callback never cancels");
+/// assert_eq!(steps.result()?.summary.to_string(), whole.summary.to_string());
+/// # Ok::<(), sojourn_aqm::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Simulation {
+    scenario: Arc<Scenario>,
+    /// Time up to which everything has happened.
+    now: Time,
+    interruptions: Interruptions,
     links: Vec<Link>,
     /// Random loss, per link; empty if no link has any.
     losses: Vec<Option<LossProcess>>,
@@ -139,16 +164,19 @@ fn first_events(links: usize, sessions: &[SessionGroup], flows: &[Flow]) -> Even
     events
 }
 
-impl<'a> Simulation<'a> {
+impl Simulation {
     /// The state at time zero; `None` if `progress` returned `false`.
-    fn new(
-        scenario: &'a Scenario,
+    fn set_up(
+        shared: Arc<Scenario>,
+        changes: LinkChanges,
         progress: &mut dyn FnMut(Progress) -> bool,
-    ) -> Option<Simulation<'a>> {
+    ) -> Option<Simulation> {
+        let scenario = &*shared;
         let begin = Progress { share: 0.0, packets: 0 };
         let may_change = link_may_change(scenario).into_iter().enumerate();
+        let any = changes == LinkChanges::Any;
         let links = may_change
-            .map(|(l, may)| may_continue(l, begin, progress).then(|| link(scenario, l, may)))
+            .map(|(l, may)| may_continue(l, begin, progress).then(|| link(scenario, l, may || any)))
             .collect::<Option<Vec<Link>>>()?;
         let wire = |def: &LinkConfig| {
             let rng = random_stream(scenario.seed, &format!("links.{}.loss", def.name));
@@ -182,8 +210,11 @@ impl<'a> Simulation<'a> {
         let first = links.len() + sessions.len();
         let slots = first_events(links.len(), &sessions, &flows);
         let hosts: usize = sessions.iter().map(|c| c.hosts.len()).sum();
+        let interruptions = Interruptions::new(scenario);
         Some(Simulation {
-            scenario,
+            now: Time::ZERO,
+            next_interruption: interruptions.next(),
+            interruptions,
             routes,
             forwarding: vec![VecDeque::new(); links.len()],
             bodies: Slab::new(),
@@ -202,45 +233,11 @@ impl<'a> Simulation<'a> {
             pooled_owners: Vec::new(),
             sessions,
             flows,
-            next_interruption: Time::ZERO,
             departed_in_warmup: 0,
             work: 0,
             members,
+            scenario: shared,
         })
-    }
-
-    /// Run to the end; returns `false` if stopped by `progress`.
-    fn run(&mut self, progress: &mut dyn FnMut(Progress) -> bool) -> bool {
-        let scenario = self.scenario;
-        let end = Time::ZERO + scenario.duration;
-        let mut interruptions = Interruptions::new(scenario);
-        self.next_interruption = interruptions.next();
-        loop {
-            let (slot, at) = self.events.earliest();
-            // Changes, samples and the end of the warm-up precede events at the same time.
-            if self.next_interruption <= at {
-                if self.process_interruption(&mut interruptions) {
-                    let packets = self.departed_in_warmup + self.departed_packets();
-                    return progress(Progress { share: 1.0, packets });
-                }
-            } else if slot < self.links.len() {
-                let l = self.least_recently_served(at);
-                self.link_event(l, at);
-            } else if slot >= self.first_flow_slot {
-                self.flow_event(slot - self.first_flow_slot, at);
-            } else {
-                self.sessions_event(slot - self.links.len(), at);
-            }
-            self.work += 1;
-            if self.work >= WORK_BETWEEN_CALLS {
-                self.work = 0;
-                let packets = self.departed_in_warmup + self.departed_packets();
-                let share = at.min(self.next_interruption).0 as f64 / end.0 as f64;
-                if !progress(Progress { share, packets }) {
-                    return false;
-                }
-            }
-        }
     }
 
     /// Process the event of link `l`: a packet that reaches it, or one that leaves it.

@@ -5,7 +5,7 @@ use sojourn_aqm::random::Random;
 
 /// Generator xorshift32 (Marsaglia, 2003) with the shifts 13, 17 and 5: the new state is the number
 /// drawn. Every comparison uses one number of 32 bits.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Xorshift32(u32);
 
 impl Xorshift32 {

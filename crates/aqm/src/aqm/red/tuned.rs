@@ -9,7 +9,7 @@ use crate::units::Time;
 
 /// An algorithm that adapts the parameters of a [`Red`], with one method for each point in time at
 /// which it may.
-pub trait Tune {
+pub trait Tune: Clone + Send + 'static {
     /// See [`Aqm::start`].
     fn start(&mut self, _now: Time) {}
 

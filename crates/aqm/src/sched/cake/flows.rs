@@ -65,7 +65,7 @@ pub enum State {
 }
 
 /// A queue.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Flow {
     /// Its packets.
     pub line: Fifo,
@@ -80,7 +80,7 @@ pub struct Flow {
 }
 
 /// Table of the hosts at one end.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Hosts {
     tags: Box<[u32]>,
     /// Number of bulk queues of each host.
@@ -99,7 +99,7 @@ pub struct Ways {
 }
 
 /// Queues of a tin.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Flows {
     isolation: Isolation,
     tags: Box<[u32]>,

@@ -33,7 +33,7 @@ impl Accounting {
 }
 
 /// Memory of the discipline.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Memory {
     accounting: Accounting,
     /// Bytes in use.

@@ -23,7 +23,7 @@ crate::choice! {
 }
 
 /// A tin.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Tin {
     /// Clock at its share of the rate.
     pub clock: TinClock,

@@ -58,7 +58,7 @@ use ns2::Ns2Sender;
 use rfc::RfcSender;
 use sojourn_aqm::TcpFlags;
 use sojourn_aqm::random::Random;
-use sojourn_aqm::units::Time;
+use sojourn_aqm::units::{Span, Time};
 
 /// Duplicate acks that indicate a loss (RFC 5681 §3.2).
 pub const DUP_THRESH: u32 = 3;
@@ -225,6 +225,15 @@ impl Tcp {
     /// Congestion window in packets, without the inflation of fast recovery.
     pub fn cwnd_packets(&self) -> f64 {
         each!(self, s => s.cwnd_packets())
+    }
+
+    /// Smoothed round-trip time; None before the first sample, and for the `ns2` profile.
+    pub fn srtt(&self) -> Option<Span> {
+        match self {
+            Tcp::Ns2(_) => None,
+            Tcp::Reno(sender) => sender.srtt(),
+            Tcp::Any(sender) => sender.srtt(),
+        }
     }
 
     /// Slow-start threshold in packets.

@@ -393,6 +393,11 @@ impl<C: CongestionControl> RfcSender<C> {
         &self.control
     }
 
+    /// Smoothed round-trip time.
+    pub fn srtt(&self) -> Option<Span> {
+        self.rtt.srtt()
+    }
+
     /// See [`super::Tcp::cwnd_packets`].
     pub fn cwnd_packets(&self) -> f64 {
         self.window.cwnd as f64 / self.window.mss as f64

@@ -4,7 +4,7 @@ use crate::endpoint::tcp::{Ack, Segment};
 use sojourn_aqm::units::Time;
 
 /// Packets sent by a flow at one time, all of its current connection.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Outbox {
     /// Segments for the path.
     pub segments: Vec<Segment>,

@@ -14,7 +14,7 @@ use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 
 /// Source with its state.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum SessionSource {
     /// Parameters, and number of flows still to arrive.
     Poisson(Poisson, u64),
@@ -29,7 +29,7 @@ pub enum SessionSource {
 }
 
 /// State of partition/aggregate queries.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct IncastQueries {
     params: Incast,
     left: u64,
@@ -42,7 +42,7 @@ pub struct IncastQueries {
 }
 
 /// State of web users.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct WebUsers {
     params: Web,
     /// Pages left per user.

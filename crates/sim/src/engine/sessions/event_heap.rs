@@ -18,7 +18,7 @@ pub enum SessionEvent {
     Object(u32),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Scheduled {
     at: Time,
     sequence: u64,
@@ -52,7 +52,7 @@ impl Ord for Scheduled {
 }
 
 /// Event queue.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct EventHeap {
     heap: BinaryHeap<Reverse<Scheduled>>,
     sequence: u64,

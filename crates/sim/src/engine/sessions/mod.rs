@@ -44,7 +44,7 @@ pub struct CompletedTransfer {
 }
 
 /// Member of the group.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Host {
     /// Name.
     pub name: String,
@@ -59,7 +59,7 @@ pub struct Host {
 }
 
 /// Group of hosts with its traffic source.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SessionGroup {
     /// Index of the group in the scenario's flows.
     pub group: usize,

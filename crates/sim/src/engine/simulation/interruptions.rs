@@ -6,6 +6,7 @@ use crate::engine::change_schedule::{ChangeSchedule, DueChange};
 use sojourn_aqm::units::{Span, Time};
 
 /// Schedule of interruptions.
+#[derive(Clone)]
 pub(super) struct Interruptions {
     /// Changes.
     pub changes: ChangeSchedule,
@@ -38,31 +39,31 @@ impl Interruptions {
     }
 }
 
-impl Simulation<'_> {
+impl Simulation {
     /// Process what is due now, changes first; returns true at the end of the run.
     #[cold]
-    pub(super) fn process_interruption(&mut self, agenda: &mut Interruptions) -> bool {
-        let now = self.next_interruption;
-        while let Some(step) = agenda.changes.pop_due(now) {
+    pub(super) fn process_interruption(&mut self, now: Time) -> bool {
+        while let Some(step) = self.interruptions.changes.pop_due(now) {
             self.apply_change(now, step);
         }
-        if agenda.warm == now {
-            agenda.warm = Time::NEVER;
+        if self.interruptions.warm == now {
+            self.interruptions.warm = Time::NEVER;
             self.start_measuring(now);
         }
-        if agenda.sample == now {
-            agenda.sample += agenda.interval;
+        if self.interruptions.sample == now {
+            let interval = self.interruptions.interval;
+            self.interruptions.sample += interval;
             self.sample(now);
         }
-        if agenda.end == now {
+        if self.interruptions.end == now {
             self.advance_all(now);
+            self.interruptions.end = Time::NEVER;
             return true;
         }
-        self.next_interruption = agenda.next();
         false
     }
 
-    fn apply_change(&mut self, now: Time, step: DueChange) {
+    pub(super) fn apply_change(&mut self, now: Time, step: DueChange) {
         match step {
             DueChange::Link(l, turn) => {
                 let mut spec = self.links[l].spec();

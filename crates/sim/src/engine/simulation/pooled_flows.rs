@@ -9,6 +9,7 @@ use crate::traffic::source::Source;
 use sojourn_aqm::Link;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
+use std::sync::Arc;
 
 /// Owner of a pooled flow.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +21,7 @@ pub struct PooledFlowOwner {
 }
 
 /// Routes of all groups.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Routes {
     /// Routes of all groups, one group after the other.
     pub all: Vec<RoutePair>,
@@ -69,7 +70,7 @@ impl Routes {
     }
 }
 
-impl Simulation<'_> {
+impl Simulation {
     /// Process an event of the group of sessions `c`.
     pub(super) fn sessions_event(&mut self, c: usize, now: Time) {
         if let Some(open) = self.sessions[c].process_next_event(now) {
@@ -89,7 +90,7 @@ impl Simulation<'_> {
     /// Create a pooled flow for the host of `open`, whose other flows are all busy.
     #[cold]
     fn new_pooled_flow(&mut self, c: usize, open: &OpenRequest) -> usize {
-        let scenario = self.scenario;
+        let scenario = Arc::clone(&self.scenario);
         let group = self.sessions[c].group;
         let (def, host) = (&scenario.flows[group], u64::from(open.host));
         let created =

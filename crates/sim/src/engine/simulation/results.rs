@@ -10,6 +10,7 @@ use crate::output::outcome::{self, Column, Completions, Outcome, Summary, flow_s
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::units::Time;
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
 /// Row of the result: a flow, or a host of a group of sessions, by index.
 #[derive(Clone, Copy)]
@@ -25,7 +26,7 @@ struct HostContents {
     done: Vec<u32>,
 }
 
-impl Simulation<'_> {
+impl Simulation {
     /// Sample of each row, in the order of the series.
     pub(super) fn sample_rows(&self) -> Vec<FlowSample> {
         let own = self.flows[..self.unpooled_flows].iter().map(|flow| {
@@ -61,7 +62,8 @@ impl Simulation<'_> {
     pub(super) fn outcome(mut self, progress: &mut dyn FnMut(Progress) -> bool) -> Option<Outcome> {
         let so_far =
             Progress { share: 1.0, packets: self.departed_in_warmup + self.departed_packets() };
-        let scenario = self.scenario;
+        let shared = Arc::clone(&self.scenario);
+        let scenario = &*shared;
         // Arrivals after the end of the run may be known already; they do not count.
         let end = Time::ZERO + scenario.duration;
         for flow in &mut self.flows {
@@ -82,6 +84,7 @@ impl Simulation<'_> {
             (0..sessions.hosts.len()).map(move |h| (sessions.group, ResultRow::Host(c, h)))
         });
         let mut order: Vec<(usize, ResultRow)> = own.chain(hosts).collect();
+        order.retain(|(group, _)| scenario.flows[*group].takes_part(scenario.duration));
         order.sort_by_key(|(group, _)| *group);
         let rows: Vec<ResultRow> = order.into_iter().map(|(_, row)| row).collect();
 
@@ -144,7 +147,7 @@ impl Simulation<'_> {
         held: &[Vec<HostContents>],
         bps: &dyn Fn(u64) -> f64,
     ) -> Json {
-        let scenario = self.scenario;
+        let scenario = &*self.scenario;
         let warm = Time::ZERO + scenario.warmup;
         match row {
             ResultRow::Flow(f) => {
@@ -224,10 +227,13 @@ impl Simulation<'_> {
             .map(|l| self.unpooled_flows + hosts[l.sessions as usize] + l.host as usize);
         let of_flow: Vec<u32> = (0..self.unpooled_flows).chain(pooled).map(|i| place[i]).collect();
         if let Some(series) = self.series {
-            let own = self.flows[..self.unpooled_flows].iter().map(|f| f.name.as_str());
-            let hosts = self.sessions.iter().flat_map(|c| c.hosts.iter().map(|h| h.name.as_str()));
-            let names: Vec<&str> = own.chain(hosts).collect();
-            series.columns(self.scenario, &names, &mut columns);
+            let own = self.flows[..self.unpooled_flows].iter();
+            let own = own.map(|flow| (flow.group as usize, flow.name.as_str()));
+            let hosts = self.sessions.iter().flat_map(|sessions| {
+                sessions.hosts.iter().map(|host| (sessions.group, host.name.as_str()))
+            });
+            let names: Vec<(usize, &str)> = own.chain(hosts).collect();
+            series.columns(&self.scenario, &names, &mut columns);
         }
         if self.scenario.packet_log {
             for (link, def) in self.links.iter().zip(&self.scenario.links) {

@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 const MANY: usize = 16;
 
 /// Links that are due at the same time, if there are many.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Ties {
     /// That time; `None` if there are few.
     at: Option<Time>,
@@ -20,7 +20,7 @@ pub(super) struct Ties {
     heap: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
-impl Simulation<'_> {
+impl Simulation {
     /// Returns the least recently served of the links due at `now`. At least one is due.
     pub(super) fn least_recently_served(&mut self, now: Time) -> usize {
         if self.links.len() == 1 {

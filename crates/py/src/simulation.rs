@@ -1,0 +1,172 @@
+//! Python binding of a simulation that can be stepped, looked at, changed and copied.
+
+use crate::scenario::{ParsedScenario, outcome};
+use crate::{InputError, interruptible, refused};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sojourn_aqm::{Error, Span, Time};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+
+/// Simulation in progress. One thread at a time can use it.
+#[pyclass(frozen, module = "sojourn._sojourn")]
+pub struct Simulation {
+    inner: Mutex<sojourn_sim::Simulation>,
+}
+
+impl Simulation {
+    fn of(inner: sojourn_sim::Simulation) -> Simulation {
+        Simulation { inner: Mutex::new(inner) }
+    }
+
+    /// The simulation, unless it is running: in another thread, or below this call.
+    fn get(&self) -> PyResult<MutexGuard<'_, sojourn_sim::Simulation>> {
+        match self.inner.try_lock() {
+            Ok(simulation) => Ok(simulation),
+            Err(TryLockError::Poisoned(error)) => Ok(error.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
+                "the simulation is running: use a fork in another thread or in a callback",
+            )),
+        }
+    }
+
+    fn advance(&self, py: Python<'_>, until: Time, progress: Option<&Py<PyAny>>) -> PyResult<()> {
+        let mut simulation = self.get()?;
+        let simulation = &mut *simulation;
+        let mut error: Option<Error> = None;
+        interruptible(py, progress, |ask| {
+            simulation.run_until(until, ask).map_or_else(
+                |refused| {
+                    error = Some(refused);
+                    Some(())
+                },
+                |went_on| went_on.then_some(()),
+            )
+        })?;
+        error.map_or(Ok(()), |error| Err(refused(error)))
+    }
+}
+
+fn span(text: &str, name: &str) -> PyResult<Span> {
+    text.parse().map_err(|error: Error| refused(error.at(name)))
+}
+
+#[pymethods]
+impl Simulation {
+    /// Create a simulation of a scenario at time zero.
+    #[new]
+    fn new(py: Python<'_>, parsed: &ParsedScenario) -> Simulation {
+        let scenario = Arc::clone(&parsed.scenario);
+        Simulation::of(py.detach(|| sojourn_sim::Simulation::changeable(scenario)))
+    }
+
+    /// Current time, nanoseconds.
+    #[getter]
+    fn now_ns(&self) -> PyResult<u64> {
+        Ok(self.get()?.now().0)
+    }
+
+    /// End of the run, nanoseconds.
+    #[getter]
+    fn end_ns(&self) -> PyResult<u64> {
+        Ok(self.get()?.end().0)
+    }
+
+    /// Number of packets sent by links so far.
+    #[getter]
+    fn packets(&self) -> PyResult<u64> {
+        Ok(self.get()?.packets())
+    }
+
+    /// Simulate everything before the time `until`.
+    #[pyo3(signature = (until, progress=None))]
+    fn run_until(&self, py: Python<'_>, until: &str, progress: Option<Py<PyAny>>) -> PyResult<()> {
+        self.advance(py, Time::ZERO + span(until, "until")?, progress.as_ref())
+    }
+
+    /// Simulate for `duration`, at most to the end of the run.
+    #[pyo3(signature = (duration, progress=None))]
+    fn step(&self, py: Python<'_>, duration: &str, progress: Option<Py<PyAny>>) -> PyResult<()> {
+        let length = span(duration, "duration")?;
+        let (now, end) = {
+            let simulation = self.get()?;
+            (simulation.now(), simulation.end())
+        };
+        if length > Span::ZERO && now == end {
+            let text = format!("the run ended at {}: there is no step left", end - Time::ZERO);
+            return Err(InputError::new_err(text));
+        }
+        self.advance(py, (now + length).min(end), progress.as_ref())
+    }
+
+    /// Apply a change of links and flows, given as JSON, at the current time.
+    fn change(&self, change_json: &str) -> PyResult<()> {
+        let json = serde_json::from_str(change_json)
+            .map_err(|e| InputError::new_err(format!("not valid JSON: {e}")))?;
+        self.get()?.change(&json).map_err(refused)
+    }
+
+    /// Return the state of a link by name of the quantity; `gauges` is a dict.
+    fn link<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
+        let state = self.get()?.link(name).map_err(refused)?;
+        let (all, gauges) = (PyDict::new(py), PyDict::new(py));
+        all.set_item("rate_bps", state.rate.0)?;
+        all.set_item("delay_s", state.delay.as_secs())?;
+        all.set_item("queue_packets", state.queue_packets)?;
+        all.set_item("queue_bytes", state.queue_bytes)?;
+        all.set_item("utilisation", state.utilisation)?;
+        all.set_item("arrived_packets", state.arrived_packets)?;
+        all.set_item("departed_packets", state.departed_packets)?;
+        all.set_item("departed_bytes", state.departed_bytes)?;
+        all.set_item("sojourn_total_s", state.sojourn_total_s)?;
+        all.set_item("dropped_packets", state.dropped_packets)?;
+        all.set_item("dropped_full_packets", state.dropped_full_packets)?;
+        all.set_item("marked_packets", state.marked_packets)?;
+        for (name, value) in state.gauges {
+            gauges.set_item(name, value)?;
+        }
+        all.set_item("gauges", gauges)?;
+        Ok(all)
+    }
+
+    /// Return the state of a flow, host or group by name of the quantity.
+    fn flow<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
+        let state = self.get()?.flow(name).map_err(refused)?;
+        let all = PyDict::new(py);
+        all.set_item("flows", state.flows)?;
+        all.set_item("cwnd_packets", state.cwnd_packets)?;
+        all.set_item("srtt_s", state.srtt_s)?;
+        all.set_item("delivered_bytes", state.delivered_bytes)?;
+        all.set_item("received_bytes", state.received_bytes)?;
+        all.set_item("sent_packets", state.sent_packets)?;
+        all.set_item("retransmitted_packets", state.retransmitted_packets)?;
+        all.set_item("timeouts", state.timeouts)?;
+        Ok(all)
+    }
+
+    /// Return the names of the links and of the groups of flows.
+    fn names(&self) -> PyResult<(Vec<String>, Vec<String>)> {
+        let simulation = self.get()?;
+        let scenario = simulation.scenario();
+        let links = scenario.links().iter().map(|link| link.name().to_string()).collect();
+        Ok((links, scenario.flows().iter().map(|flow| flow.name().to_string()).collect()))
+    }
+
+    /// Return the scenario with all changes made so far as canonical JSON.
+    fn scenario(&self) -> PyResult<String> {
+        Ok(self.get()?.scenario().canonical().to_string())
+    }
+
+    /// Return the result so far: its summary as JSON, and its columns.
+    fn result<'py>(&self, py: Python<'py>) -> PyResult<(String, Bound<'py, PyDict>)> {
+        let simulation = self.get()?;
+        let simulation = &*simulation;
+        let result = simulation.result().map_err(refused)?;
+        outcome(py, result)
+    }
+
+    /// Return an independent copy, which continues in the same way.
+    fn fork(&self) -> PyResult<Simulation> {
+        Ok(Simulation::of(self.get()?.clone()))
+    }
+}

@@ -1,0 +1,64 @@
+//! Changes made by hand while a simulation runs. Each is recorded in the scenario.
+
+use super::Simulation;
+use crate::config::changes::Change;
+use crate::engine::change_schedule::DueChange;
+use serde_json::Value as Json;
+use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::units::Time;
+use std::sync::Arc;
+
+impl Simulation {
+    /// Applies a change at [`Simulation::now`], before all other events of this time: a table of the
+    /// scenario's `changes` without `at`, with new rates and delays of `links` and the flows that
+    /// `leave`.
+    ///
+    /// It is added to [`Simulation::scenario`]: a run of that scenario gives the same bytes. A
+    /// change of the scenario that is due at the same time is applied first.
+    ///
+    /// # Errors
+    /// What a scenario refuses, a link that is not [changeable](Simulation::changeable), and a run
+    /// that is over; nothing is changed then.
+    pub fn change(&mut self, change: &Json) -> Result<()> {
+        self.check_running()?;
+        let mut flows = self.scenario.flows.clone();
+        let times = [self.now - Time::ZERO, self.scenario.duration];
+        let change = Change::while_running(change, times, &self.scenario.links, &mut flows)?;
+        for (l, _) in &change.links {
+            if self.links[*l].computes_departures() {
+                let text = "has a fixed rate and delay in this simulation: make it changeable";
+                return Err(Error::new(text).at(&self.scenario.links[*l].name).at("links"));
+            }
+        }
+        self.apply_scheduled();
+        for (l, to) in &change.links {
+            self.apply_change(self.now, DueChange::Link(*l, *to));
+        }
+        for group in &change.leave {
+            self.apply_change(self.now, DueChange::Leave(*group));
+        }
+        let scenario = Arc::make_mut(&mut self.scenario);
+        scenario.flows = flows;
+        scenario.changes.push(change);
+        Ok(())
+    }
+
+    /// Applies the changes of the scenario that are due now: they precede those made by hand.
+    fn apply_scheduled(&mut self) {
+        let now = self.now;
+        self.next_interruption = now;
+        while self.interruptions.changes.next_step() <= now
+            && let Some(step) = self.interruptions.changes.pop_due(now)
+        {
+            self.apply_change(now, step);
+        }
+    }
+
+    fn check_running(&self) -> Result<()> {
+        if self.interruptions.end == Time::NEVER {
+            let text = format!("the run ended at {}: nothing can change", self.now - Time::ZERO);
+            return Err(Error::new(text));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,185 @@
+//! Simulation in steps: the event loop up to a time, and the result so far.
+
+use super::{Progress, Simulation, WORK_BETWEEN_CALLS};
+use crate::config::scenario::Scenario;
+use crate::output::outcome::Outcome;
+use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::units::Time;
+use std::fmt;
+use std::sync::Arc;
+
+/// Runs a scenario: a [`Simulation`] from its start to its end.
+///
+/// Calls `progress` after each 65,536 events, packets sent, and links and flows looked at; after
+/// each 4,096 links and flows while the run is set up and reported; and at the end of the simulated
+/// time. If `progress` returns `false`, the run stops and the result is `None`.
+pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(Progress) -> bool) -> Option<Outcome> {
+    run_shared(Arc::new(scenario.clone()), progress)
+}
+
+/// As [`run`], without a copy of the scenario.
+pub fn run_shared(
+    scenario: Arc<Scenario>,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Option<Outcome> {
+    let end = Time::ZERO + scenario.duration;
+    let mut simulation = Simulation::set_up(scenario, LinkChanges::Scheduled, progress)?;
+    simulation.advance_to(end, progress).then(|| simulation.outcome(progress))?
+}
+
+/// Links whose rate or delay may change during the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LinkChanges {
+    /// Those that the scenario changes.
+    Scheduled,
+    /// All.
+    Any,
+}
+
+impl fmt::Debug for Simulation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Simulation { scenario, now, links, flows, .. } = self;
+        f.debug_struct("Simulation")
+            .field("name", &scenario.name)
+            .field("now", now)
+            .field("links", &links.len())
+            .field("flows", &flows.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Simulation {
+    /// Creates a simulation of `scenario` at time zero. Rates and delays change only as the scenario
+    /// says; see [`Simulation::changeable`].
+    pub fn new(scenario: impl Into<Arc<Scenario>>) -> Simulation {
+        Simulation::set_up(scenario.into(), LinkChanges::Scheduled, &mut |_| true)
+            .expect("the callback never cancels")
+    }
+
+    /// As [`Simulation::new`], and rate and delay of every link can be changed with
+    /// [`Simulation::change`]. The results are the same; a run takes longer, because no departure
+    /// is computed in advance.
+    pub fn changeable(scenario: impl Into<Arc<Scenario>>) -> Simulation {
+        Simulation::set_up(scenario.into(), LinkChanges::Any, &mut |_| true)
+            .expect("the callback never cancels")
+    }
+
+    /// Time up to which everything has happened.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// End of the run.
+    pub fn end(&self) -> Time {
+        Time::ZERO + self.scenario.duration
+    }
+
+    /// The scenario, with the changes made so far.
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
+    /// Number of packets sent by links so far; one that crosses three links counts three times.
+    pub fn packets(&mut self) -> u64 {
+        self.departed_in_warmup + self.departed_packets()
+    }
+
+    /// Simulates everything before `until`; at the end of the run, also what is due then.
+    ///
+    /// Calls `progress` as [`run`](crate::run) does. If it returns `false`, the simulation stops at
+    /// the event that it has reached and this function returns `false`; it can be continued.
+    ///
+    /// # Errors
+    /// A time before [`Simulation::now`] or after [`Simulation::end`].
+    pub fn run_until(
+        &mut self,
+        until: Time,
+        progress: &mut dyn FnMut(Progress) -> bool,
+    ) -> Result<bool> {
+        let span = |at: Time| at - Time::ZERO;
+        if until < self.now {
+            let text = format!("{} is before the current time, {}", span(until), span(self.now));
+            return Err(Error::new(text));
+        }
+        if until > self.end() {
+            let text = format!("{} is after the end at {}", span(until), span(self.end()));
+            return Err(Error::new(text));
+        }
+        Ok(self.advance_to(until, progress))
+    }
+
+    /// Simulates up to `until`; returns `false` if stopped by `progress`.
+    pub(super) fn advance_to(
+        &mut self,
+        until: Time,
+        progress: &mut dyn FnMut(Progress) -> bool,
+    ) -> bool {
+        let end = self.end();
+        if self.interruptions.end == Time::NEVER {
+            return true; // has ended
+        }
+        // Totals of flows are exact at each interruption, so the end of a step is one.
+        self.next_interruption = self.interruptions.next().min(until);
+        loop {
+            let (slot, at) = self.events.earliest();
+            // Changes, samples and the end of the warm-up precede events at the same time.
+            if self.next_interruption <= at {
+                let now = self.next_interruption;
+                if now == until && until < end {
+                    self.now = until;
+                    return true;
+                }
+                if self.process_interruption(now) {
+                    self.now = end;
+                    let packets = self.packets();
+                    return progress(Progress { share: 1.0, packets });
+                }
+                self.next_interruption = self.interruptions.next().min(until);
+            } else if slot < self.links.len() {
+                let l = self.least_recently_served(at);
+                self.link_event(l, at);
+            } else if slot >= self.first_flow_slot {
+                self.flow_event(slot - self.first_flow_slot, at);
+            } else {
+                self.sessions_event(slot - self.links.len(), at);
+            }
+            self.work += 1;
+            if self.work >= WORK_BETWEEN_CALLS {
+                self.work = 0;
+                let reached = at.min(self.next_interruption);
+                let share = reached.0 as f64 / end.0 as f64;
+                let packets = self.packets();
+                if !progress(Progress { share, packets }) {
+                    self.now = reached;
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// Result of the run so far: that of the same scenario with [`Simulation::now`] as its duration,
+    /// byte for byte. Works on a copy; the simulation can be continued.
+    ///
+    /// # Errors
+    /// If nothing has been measured yet, because the warm-up is not over.
+    pub fn result(&self) -> Result<Outcome> {
+        let warm = Time::ZERO + self.scenario.warmup;
+        if self.now <= warm {
+            let text = format!(
+                "nothing is measured yet: it is {}, and the measured interval starts at {}",
+                self.now - Time::ZERO,
+                self.scenario.warmup
+            );
+            return Err(Error::new(text));
+        }
+        let mut copy = self.clone();
+        if copy.interruptions.end < Time::NEVER {
+            let now = copy.now;
+            copy.interruptions.changes.cut(now);
+            copy.interruptions.end = now;
+            Arc::make_mut(&mut copy.scenario).duration = now - Time::ZERO;
+            copy.process_interruption(now);
+        }
+        Ok(copy.outcome(&mut |_| true).expect("the callback never cancels"))
+    }
+}
