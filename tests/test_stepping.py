@@ -8,6 +8,7 @@ import pytest
 
 import sojourn as sj
 from sojourn._sojourn import InputError
+from test_readme import blocks
 
 CASE: dict[str, Any] = {
     "name": "home",
@@ -175,6 +176,15 @@ def test_a_stopped_step_can_be_continued() -> None:
 
     sj_sim = sj.Simulation(long)
     sj_sim.run(progress=call_itself)
+
+
+def test_code_of_the_page_runs() -> None:
+    """The blocks of docs/simulation.md run in order; the recorded changes give the same result."""
+    names: dict[str, Any] = {}
+    for block in blocks("python", "docs/simulation.md"):
+        exec(compile(block, "docs/simulation.md", "exec"), names)
+    assert [change["at"] for change in names["again"].scenario["changes"]] == ["10s", "20s"]
+    assert names["outcomes"]["2mbit"] > names["outcomes"]["20mbit"]
 
 
 def test_forks_run_in_threads() -> None:

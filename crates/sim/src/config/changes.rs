@@ -8,7 +8,6 @@
 use super::flows::FlowConfig;
 use super::link_trace::{LinkChange, ROWS_MAX};
 use super::links::LinkConfig;
-use crate::config::scenario::Scenario;
 use crate::parsing::keys;
 use crate::parsing::parse::{self, KeyReader, display};
 use serde_json::{Value as Json, json};
