@@ -9,6 +9,7 @@ an error if the process is root and `/dev/net/tun` exists.
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -80,7 +81,14 @@ def link(
 ) -> subprocess.CompletedProcess[str]:
     """Run `command` behind a link and wait for its end."""
     line = arguments(options, command, ends)
-    return subprocess.run(line, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    done = subprocess.run(line, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    done.stderr = without_waiting(done.stderr)
+    return done
+
+
+def without_waiting(said: str) -> str:
+    """Remove the lines that name slow steps of the start, which a busy machine adds."""
+    return re.sub(r"^sojourn: waiting for .*\n", "", said, flags=re.MULTILINE)
 
 
 def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
