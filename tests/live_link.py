@@ -103,6 +103,27 @@ def python(code: str, *words: object) -> list[str]:
     return [sys.executable, "-c", code, *map(str, words)]
 
 
+def packets(path: Path) -> list[tuple[int, bytes, str]]:
+    """Return time (ns since 1970), bytes and comment of each packet in a pcapng file."""
+    data, at, found = path.read_bytes(), 0, []
+    while at < len(data):
+        kind, length = (int.from_bytes(data[at + i : at + i + 4], "little") for i in (0, 4))
+        body = data[at + 8 : at + length - 4]
+        assert data[at + length - 4 : at + length] == data[at + 4 : at + 8]
+        at += length
+        if kind != 6:
+            continue
+        words = [int.from_bytes(body[i : i + 4], "little") for i in range(0, 20, 4)]
+        options = body[20 + -(-words[3] // 4) * 4 :]
+        comment = ""
+        while options:
+            code, size = (int.from_bytes(options[i : i + 2], "little") for i in (0, 2))
+            comment += options[4 : 4 + size].decode() if code == 1 else ""
+            options = options[4 + -(-size // 4) * 4 :]
+        found.append((words[1] << 32 | words[2], body[20 : 20 + words[3]], comment))
+    return found
+
+
 Found = dict[str, set[str]]
 
 

@@ -30,6 +30,7 @@ from live_link import (
     lacking,
     lacking_tun,
     link,
+    packets,
     python,
     told,
     without_waiting,
@@ -216,30 +217,9 @@ def test_every_packet_of_a_flood_is_accounted_for(
     blocks = packets(pcap)
     assert sum("dropped" in comment for _, _, comment in blocks) == up["dropped_packets"]
     assert sum(not comment for _, _, comment in blocks) >= up["delivered_packets"]
-    assert {length for _, length, comment in blocks if "dropped" in comment} == {size}
+    assert {len(packet) for _, packet, comment in blocks if "dropped" in comment} == {size}
     now = time.time_ns()
     assert all(now - 60_000_000_000 < ns < now for ns, _, _ in blocks)
-
-
-def packets(path: Path) -> list[tuple[int, int, str]]:
-    """Return time (ns since 1970), length and comment of each packet in a pcapng file."""
-    data, at, found = path.read_bytes(), 0, []
-    while at < len(data):
-        kind, length = (int.from_bytes(data[at + i : at + i + 4], "little") for i in (0, 4))
-        body = data[at + 8 : at + length - 4]
-        assert data[at + length - 4 : at + length] == data[at + 4 : at + 8]
-        at += length
-        if kind != 6:
-            continue
-        words = [int.from_bytes(body[i : i + 4], "little") for i in range(0, 20, 4)]
-        options = body[20 + -(-words[3] // 4) * 4 :]
-        comment = ""
-        while options:
-            code, size = (int.from_bytes(options[i : i + 2], "little") for i in (0, 2))
-            comment += options[4 : 4 + size].decode() if code == 1 else ""
-            options = options[4 + -(-size // 4) * 4 :]
-        found.append((words[1] << 32 | words[2], words[4], comment))
-    return found
 
 
 @pytest.mark.parametrize("qdisc", ["codel", "red", "fq_codel"])
@@ -299,7 +279,8 @@ def test_a_full_packet_is_one_opportunity_of_a_mahimahi_trace(tmp_path: Path) ->
             options = ["--trace", str(trace), "--pcap", str(pcap), "--json"]
             up = told(link(options, client))["links"]["up"]
         assert up["delivered_packets"] == 800
-        left_ns = [ns for ns, length, comment in packets(pcap) if length == size and not comment]
+        found = packets(pcap)
+        left_ns = [ns for ns, packet, comment in found if len(packet) == size and not comment]
         # Virtual times of the link, which do not depend on the machine.
         assert {(ns - left_ns[0]) % 1_000_000 for ns in left_ns} == {0}
         assert max(Counter(left_ns).values()) == most

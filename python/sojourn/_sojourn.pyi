@@ -124,7 +124,7 @@ if sys.platform == "linux":
             seed: int,
             sample: str | None = None,
             pcap: str | None = None,
-            head: int = 0,
+            framing: str = "ip",
             packet_log: bool = False,
         ) -> Pump: ...
         def rows(self) -> dict[str, dict[str, npt.NDArray[Any]]]: ...

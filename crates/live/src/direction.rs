@@ -4,7 +4,7 @@
 use crate::capture::{self, Capture};
 use crate::ip;
 use crate::pool::BufferPool;
-use crate::pump::{Pump, PumpThread, Start, Transport};
+use crate::pump::{Framing, Pump, PumpThread, Start, Transport};
 use crate::timed_link::{LinkCallback, TimedLink};
 use sojourn_aqm::cast;
 use sojourn_aqm::stats::Histogram;
@@ -22,9 +22,9 @@ pub struct DirectionConfig {
     pub line: TimedLink,
     /// Key of the flow hash.
     pub hash_key: u64,
-    /// Bytes in front of the IP header: 0 on a TUN device, 14 on a veth. They are forwarded
-    /// unchanged and not counted in the packet length.
-    pub prefix_bytes: usize,
+    /// Bytes in front of the IP header. They are forwarded unchanged and not counted in the packet
+    /// length.
+    pub framing: Framing,
 }
 
 /// Counters of a direction besides those of its link.
@@ -74,6 +74,8 @@ pub struct Direction {
     /// Pool entry into which the next packet is read.
     next_buffer: u32,
     salt: u64,
+    framing: Framing,
+    /// Length of the framing.
     head: usize,
     capture: Option<Capture>,
     arrivals: Option<Vec<Packet>>,
@@ -83,14 +85,15 @@ pub struct Direction {
 impl Direction {
     /// Create an empty direction at time zero.
     pub fn new(spec: DirectionConfig) -> Direction {
-        let DirectionConfig { line, hash_key: salt, prefix_bytes: head } = spec;
+        let DirectionConfig { line, hash_key: salt, framing } = spec;
         let mut pool = BufferPool::default();
         Direction {
             line,
             next_buffer: pool.allocate().expect("the first place"),
             pool,
             salt,
-            head,
+            framing,
+            head: framing.bytes(),
             capture: None,
             arrivals: None,
             counts: DeliveryStats::default(),
@@ -198,8 +201,8 @@ impl Direction {
     }
 
     /// Bytes of a packet that has left the link, including the `head` in front of the IP header.
-    pub fn delivery_bytes(&mut self, due: &Due) -> &[u8] {
-        &self.pool.get_mut(due.packet.body)[..self.head + due.packet.len as usize]
+    pub fn delivery_bytes(&self, due: &Due) -> &[u8] {
+        &self.pool.get(due.packet.body)[..self.head + due.packet.len as usize]
     }
 
     /// Record that a packet was written at `now`, or `refused` by the device, and free it.
@@ -232,7 +235,7 @@ impl Direction {
 
     fn capture_packet(&mut self, at: Time, packet: Packet, comment: &str) {
         if let Some(capture) = &self.capture {
-            let bytes = &self.pool.get_mut(packet.body)[self.head..][..packet.len as usize];
+            let bytes = &self.pool.get(packet.body)[self.head..][..packet.len as usize];
             capture.packet(at, bytes, comment);
         }
     }
@@ -240,6 +243,10 @@ impl Direction {
 
 impl Transport for Direction {
     type Due = Due;
+
+    fn framing(&self) -> Framing {
+        self.framing
+    }
 
     fn receive_buffer(&mut self) -> &mut [u8] {
         self.receive_buffer()
@@ -261,7 +268,7 @@ impl Transport for Direction {
         self.next_delivery(now)
     }
 
-    fn delivery_bytes(&mut self, due: &Due) -> (usize, &[u8]) {
+    fn delivery_bytes(&self, due: &Due) -> (usize, &[u8]) {
         (0, self.delivery_bytes(due))
     }
 

@@ -4,6 +4,7 @@
 //! in Linux, flows are identified by addresses, protocol and ports, or without ports where there
 //! are none (ICMP, fragments).
 
+use crate::offload::replaced;
 use sojourn_aqm::cast;
 use sojourn_aqm::random::mix;
 use sojourn_aqm::{Ecn, TcpFlags};
@@ -256,15 +257,10 @@ pub fn mark(packet: &mut [u8]) {
     match packet {
         [first, traffic, ..] if *first >> 4 == 6 => *traffic |= 0x30,
         [_, service, _, _, _, _, _, _, _, _, high, low, ..] => {
-            // RFC 1624 (3): HC' = ~(~HC + ~m + m') in ones' complement; only the low byte of the
-            // first word changes.
-            let change = u32::from(!u16::from(*service)) + u32::from(*service | 3);
-            let sum = u32::from(!u16::from_be_bytes([*high, *low])) + change;
-            let folded = (sum & 0xffff) + (sum >> 16);
-            let folded = (folded & 0xffff) + (folded >> 16);
+            // Only the low byte of the first word changes.
+            let sum = !u16::from_be_bytes([*high, *low]);
+            let sum = replaced(sum, u16::from(*service), u16::from(*service | 3));
             *service |= 3;
-            #[expect(clippy::cast_possible_truncation, reason = "a folded sum has 16 bits")]
-            let sum = folded as u16;
             [*high, *low] = (!sum).to_be_bytes();
         }
         _ => {}

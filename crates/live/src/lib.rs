@@ -7,11 +7,11 @@
 //!
 //! # Modules
 //!
-//! [`ip`] parses headers and sets marks; [`pool`] holds the bytes of packets; a
-//! [`TimedLink`] is a link with scheduled events. A [`Direction`] is one direction over one link, a
-//! [`Network`] is a network of links with hosts at both ends; both are passed the time. [`pump`]
-//! reads the clock, in one place, and moves the bytes; [`capture`] writes a packet capture for
-//! Wireshark.
+//! [`ip`] parses headers and sets marks; [`offload`] splits and joins packets of TCP; [`pool`]
+//! holds the bytes of packets; a [`TimedLink`] is a link with scheduled events. A [`Direction`] is one
+//! direction over one link, a [`Network`] is a network of links with hosts at both ends; both are
+//! passed the time. [`pump`] reads the clock, in one place, and moves the bytes; [`capture`] writes
+//! a packet capture for Wireshark.
 //!
 //! # Time
 //!
@@ -34,6 +34,7 @@ pub mod capture;
 pub mod direction;
 pub mod ip;
 pub mod network;
+pub mod offload;
 pub mod pool;
 pub mod pump;
 pub mod timed_link;

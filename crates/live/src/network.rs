@@ -9,7 +9,7 @@
 use crate::direction::DeliveryStats;
 use crate::ip::{self, HostPacket};
 use crate::pool::BufferPool;
-use crate::pump::Transport;
+use crate::pump::{Framing, Transport};
 use crate::timed_link::TimedLink;
 use sojourn_aqm::cast;
 use sojourn_aqm::{Ecn, Packet, Span, Time, random};
@@ -315,6 +315,10 @@ impl Network {
 impl Transport for Network {
     type Due = Due;
 
+    fn framing(&self) -> Framing {
+        Framing::Ip
+    }
+
     fn receive_buffer(&mut self) -> &mut [u8] {
         self.pool.get_mut(self.next)
     }
@@ -366,9 +370,9 @@ impl Transport for Network {
         Some(Due { at, place })
     }
 
-    fn delivery_bytes(&mut self, due: &Due) -> (usize, &[u8]) {
+    fn delivery_bytes(&self, due: &Due) -> (usize, &[u8]) {
         let body = self.bodies[due.place as usize];
-        (1 - body.end, &self.pool.get_mut(due.place)[..body.len.into()])
+        (1 - body.end, &self.pool.get(due.place)[..body.len.into()])
     }
 
     fn on_written(&mut self, due: Due, now: Time, refused: bool) {

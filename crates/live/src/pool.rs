@@ -38,6 +38,12 @@ impl BufferPool {
     }
 
     /// Bytes of a buffer.
+    pub fn get(&self, place: u32) -> &[u8] {
+        let start = (place % BUFFERS_PER_CHUNK) as usize * BUFFER_BYTES;
+        &self.chunks[(place / BUFFERS_PER_CHUNK) as usize][start..start + BUFFER_BYTES]
+    }
+
+    /// Bytes of a buffer, for writing.
     pub fn get_mut(&mut self, place: u32) -> &mut [u8] {
         let start = (place % BUFFERS_PER_CHUNK) as usize * BUFFER_BYTES;
         &mut self.chunks[(place / BUFFERS_PER_CHUNK) as usize][start..start + BUFFER_BYTES]

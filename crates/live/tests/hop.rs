@@ -5,6 +5,7 @@ mod common;
 
 use common::{link, put, spec, udp};
 use sojourn_aqm::{LinkSpec, Rate, Span, Time};
+use sojourn_live::pump::Framing;
 use sojourn_live::{Capture, Direction, DirectionConfig, capture, ip};
 use std::sync::{Arc, Mutex};
 
@@ -59,8 +60,10 @@ fn marks_are_written_to_the_header() {
 #[test]
 fn bytes_before_the_ip_header_are_forwarded_and_not_counted() {
     let red = [("limit", "50p"), ("min_th", "1p"), ("max_th", "2p"), ("w_q", "1"), ("ecn", "true")];
-    let mut hop =
-        Direction::new(DirectionConfig { prefix_bytes: 14, ..spec("red", &red, link(8, 0)) });
+    let mut hop = Direction::new(DirectionConfig {
+        framing: Framing::Ethernet,
+        ..spec("red", &red, link(8, 0))
+    });
     put(&mut hop, Time(0), &[9; 14]);
     put(&mut hop, Time(0), &[9; 5]);
     for number in 0..20 {

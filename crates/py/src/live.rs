@@ -3,7 +3,7 @@
 
 use crate::{InputError, array, links, refused};
 use numpy::IntoPyArray;
-use pyo3::exceptions::{PyOSError, PyRuntimeError};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value as Json, json};
@@ -12,6 +12,7 @@ use sojourn_aqm::stats::Histogram;
 use sojourn_aqm::{Ecn, Link, Packet, Span, Time};
 use sojourn_live::capture::{self, Writer};
 use sojourn_live::direction::DeliveryStats;
+use sojourn_live::pump::Framing;
 use sojourn_live::timed_link::{LossFn, TimedLink};
 use sojourn_live::{Capture, Direction, DirectionConfig, Report, Start, pump};
 use sojourn_sim::config::link_trace::LinkChange;
@@ -107,14 +108,10 @@ pub fn line(def: &LinkConfig, seed: u64, changes: Option<LinkChanges>) -> TimedL
 }
 
 /// Create a direction as described.
-fn hop(def: &LinkConfig, seed: u64, head: usize) -> Direction {
+fn hop(def: &LinkConfig, seed: u64, framing: Framing) -> Direction {
     let salt = random::mix(seed ^ u64::from(random::hash(def.name())));
     let changes = def.trace().cloned().map(|trace| Box::new(trace.link_changes()) as LinkChanges);
-    Direction::new(DirectionConfig {
-        line: line(def, seed, changes),
-        hash_key: salt,
-        prefix_bytes: head,
-    })
+    Direction::new(DirectionConfig { line: line(def, seed, changes), hash_key: salt, framing })
 }
 
 /// Check a sampling interval before a link starts.
@@ -161,11 +158,11 @@ impl Pump {
     /// `far` through the link "up", and back through "down".
     ///
     /// `sample` is the interval of the time series, None for no series; `pcap` is the path of the
-    /// packet capture; `head` is the number of bytes in front of each IP header; `packet_log` logs
-    /// every packet.
+    /// packet capture; `framing` names the bytes in front of each IP header: "ip" (none),
+    /// "ethernet" or "vnet"; `packet_log` logs every packet.
     #[new]
     #[pyo3(signature =
-        (near, far, links_json, seed, sample=None, pcap=None, head=0, packet_log=false))]
+        (near, far, links_json, seed, sample=None, pcap=None, framing="ip", packet_log=false))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     fn new(
         near: i32,
@@ -174,7 +171,7 @@ impl Pump {
         seed: u64,
         sample: Option<&str>,
         pcap: Option<&str>,
-        head: usize,
+        framing: &str,
         packet_log: bool,
     ) -> PyResult<Pump> {
         let defs = links(links_json)?;
@@ -184,11 +181,17 @@ impl Pump {
         };
         let defs = [find("up")?, find("down")?];
         let sample = sample.map(interval).transpose()?;
+        let framing = match framing {
+            "ip" => Framing::Ip,
+            "ethernet" => Framing::Ethernet,
+            "vnet" => Framing::Vnet,
+            _ => return Err(PyValueError::new_err(format!("unknown framing {framing:?}"))),
+        };
         let seen: [Arc<Mutex<PendingSamples>>; 2] = Default::default();
         let start = Start::now();
         let capture = pcap.map(|path| captures(path, start.epoch_ns)).transpose()?;
         let [up, down] = [0, 1].map(|i| {
-            let mut hop = hop(defs[i], seed, head);
+            let mut hop = hop(defs[i], seed, framing);
             if let Some(sample) = sample {
                 let into = seen[i].clone();
                 let see = move |now: Time, link: &mut Link| {

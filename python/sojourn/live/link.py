@@ -211,9 +211,11 @@ def run(
     with ExitStack() as stack:
         with Watchdog() as watchdog:
             watchdog.now("the kernel to make a device")
-            tun = _tun(stack)
+            # A capture has complete checksums and packets as they are sent.
+            offload = pcap is None
+            tun = _tun(stack, offload=offload)
             init, leash = stack.enter_context(_start_init(command, environment or {}))
-            init_options = {"terminal": terminal, "watched": watched}
+            init_options = {"terminal": terminal, "watched": watched, "offload": offload}
             ends = _ends(stack, tun, init.pid, leash, watchdog, init_options, nat=nat)
             watchdog.now("the threads that move packets")
             try:
@@ -225,14 +227,14 @@ def run(
                     seed,
                     sample,
                     pcap,
-                    ends.head,
+                    ends.framing,
                     packet_log,
                 )
             finally:
                 end_realtime()
         own_network = OWN_NETWORK in os.environ
         asked.state = "opening"
-        started(Ready(links, ends.block, realtime, own_network, ends.head == 0, nat))
+        started(Ready(links, ends.block, realtime, own_network, ends.framing != veth.FRAMING, nat))
         if asked.to_end:
             raise KeyboardInterrupt
         asked.state = "running"
@@ -262,8 +264,8 @@ class Ends:
     far: int
     device: str
     """The name of the far device."""
-    head: int
-    """Bytes before each IP header: 0 on TUN devices."""
+    framing: str
+    """Bytes before each IP header: "ip" (none), "vnet" or "ethernet"."""
     block: netdev.Block
 
     def missed(self, near: int) -> tuple[int, int]:
@@ -272,15 +274,15 @@ class Ends:
         `near` is the number at the near device.
         """
         up, down = near, netdev.dropped(self.device)
-        if self.head:
+        if self.framing == veth.FRAMING:
             up, down = up + veth.missed(self.near), down + veth.missed(self.far)
         return up, down
 
 
-def _tun(stack: ExitStack) -> tuple[int, str] | None:
+def _tun(stack: ExitStack, *, offload: bool) -> tuple[int, str] | None:
     """Create the far device; return None if there are no TUN devices. Raises NoRightError."""
     try:
-        far, device = netdev.open_tun(netdev.FAR)
+        far, device = netdev.open_tun(netdev.FAR, offload=offload)
     except netdev.NoTunError:
         netdev.check_right()
         return None
@@ -327,13 +329,14 @@ def _ends(
     inside = "the namespaces of the command (unshare)"
     try:
         if tun is not None:
-            (far, device), head, nears = tun, 0, []
+            (far, device), nears = tun, []
+            framing = "vnet" if options["offload"] else "ip"
         else:
             watchdog.now(inside)
             _receive(leash)
             watchdog.now("the kernel to make devices (ip)")
             far, near, device = veth.make(init)
-            head, nears = veth.HEAD_BYTES, [near]
+            framing, nears = veth.FRAMING, [near]
             stack.callback(os.close, far)
             veth.plain(device)
         watchdog.now("addresses and routes outside (ip)")
@@ -351,7 +354,7 @@ def _ends(
     watchdog.now("addresses and routes inside (ip)")
     [near] = nears + _receive(leash)
     stack.callback(os.close, near)
-    return Ends(near, far, device, head, block)
+    return Ends(near, far, device, framing, block)
 
 
 def _receive(leash: socket.socket) -> list[int]:

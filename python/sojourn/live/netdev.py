@@ -43,7 +43,9 @@ QUEUE_PACKETS = 10_000
 _TX_DROPPED = 11
 """The column of /proc/net/dev, after the name."""
 
-_TUNSETIFF, _IFF_TUN, _IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
+_TUNSETIFF, _IFF_TUN, _IFF_NO_PI, _IFF_VNET_HDR = 0x400454CA, 0x0001, 0x1000, 0x4000
+_TUNSETOFFLOAD, _OFFLOADS = 0x400454D0, 0x01 | 0x02 | 0x04 | 0x08
+"""Offloads: checksums, TCP segmentation over IPv4 and IPv6, also with ECN (linux/if_tun.h)."""
 
 
 class NoRightError(Exception):
@@ -106,13 +108,16 @@ def check_right() -> None:
         raise NoRightError
 
 
-def open_tun(name: str) -> tuple[int, str]:
+def open_tun(name: str, *, offload: bool = False) -> tuple[int, str]:
     """Create a TUN device, which exists until the descriptor is closed.
 
     Parameters
     ----------
     name
         Name of the device; "%d" is replaced by a free number.
+    offload
+        Put a virtio header before each packet, and leave segmentation and checksums of TCP to who
+        reads the packets.
 
     Returns
     -------
@@ -131,8 +136,10 @@ def open_tun(name: str) -> tuple[int, str]:
     except OSError as error:
         raise NoTunError(f"{TUN}: {(error.strerror or str(error)).lower()}") from None
     try:
-        request = struct.pack("16sH22x", name.encode(), _IFF_TUN | _IFF_NO_PI)
-        got = fcntl.ioctl(fd, _TUNSETIFF, request)
+        flags = _IFF_TUN | _IFF_NO_PI | (_IFF_VNET_HDR if offload else 0)
+        got = fcntl.ioctl(fd, _TUNSETIFF, struct.pack("16sH22x", name.encode(), flags))
+        if offload:
+            fcntl.ioctl(fd, _TUNSETOFFLOAD, _OFFLOADS)
     except OSError as error:
         os.close(fd)
         if error.errno == errno.EPERM:

@@ -94,7 +94,7 @@ def _set_up(asked: Mapping[str, Any], block: Block) -> list[int]:
     """Create the near device (TUN) or configure the one put here (veth); return descriptors."""
     descriptors = []
     if asked["tun"]:
-        descriptors = [open_tun(NEAR)[0]]
+        descriptors = [open_tun(NEAR, offload=asked["offload"])[0]]
     else:
         from sojourn.live import veth
 

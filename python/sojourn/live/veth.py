@@ -21,8 +21,8 @@ from contextlib import suppress
 
 from sojourn.live.netdev import NEAR, NoRightError, ip
 
-HEAD_BYTES = 14
-"""Length of an Ethernet header."""
+FRAMING = "ethernet"
+"""Bytes before each IP header, as `_sojourn.Pump` names them."""
 
 _ADDRESS = "02:00:5e:00:53:01"
 _WIRES = ("sj-wire0", "sj-wire1")

@@ -10,6 +10,7 @@
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::{Link, LinkSpec, Rate, Setting, Span};
+use sojourn_live::pump::Framing;
 use sojourn_live::{Direction, DirectionConfig, TimedLink};
 
 /// IPv4 UDP packet of `len` bytes from `port`; its last four bytes are `number`.
@@ -38,7 +39,7 @@ pub fn spec(name: &str, settings: &[(&str, &str)], link: LinkSpec) -> DirectionC
     DirectionConfig {
         line: TimedLink::new(made(name, settings, link)),
         hash_key: 1,
-        prefix_bytes: 0,
+        framing: Framing::Ip,
     }
 }
 

@@ -4,15 +4,18 @@ use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::{Link, LinkSpec, Rate, Setting, Span, Time};
 use sojourn_live::network::{FIRST_HOST, HostPair};
-use sojourn_live::pump::Transport;
+use sojourn_live::offload::{Join, Run, Segments, VNET_BYTES};
+use sojourn_live::pool::BUFFER_BYTES;
+use sojourn_live::pump::{Framing, Transport};
 use sojourn_live::{Direction, DirectionConfig, Network, NetworkConfig, Route, TimedLink, ip};
 
 /// Send packets made of `bytes` through a link: none causes a panic, and each is accounted for. The
 /// bytes are packets one after the other, each preceded by its length.
 pub fn check_link_and_network(bytes: &[u8]) {
     check_network(bytes);
+    check_offload(bytes);
     let mut hop =
-        Direction::new(DirectionConfig { line: timed_link(), hash_key: 1, prefix_bytes: 0 });
+        Direction::new(DirectionConfig { line: timed_link(), hash_key: 1, framing: Framing::Ip });
     let (mut now, mut accepted, mut valid) = (Time::ZERO, 0, 0);
     let mut rest = bytes;
     while let Some((length, after)) = rest.split_first() {
@@ -31,6 +34,33 @@ pub fn check_link_and_network(bytes: &[u8]) {
     let (arrived, lost) = (hop.link().stats().arrived_packets, hop.link().stats().dropped());
     assert_eq!((arrived, arrived + hop.counts().malformed), (valid, accepted));
     assert_eq!(hop.counts().delivered + lost, arrived);
+}
+
+/// The same as a read from a device with segmentation offload. Packets that are joined are split
+/// into the same packets.
+fn check_offload(bytes: &[u8]) {
+    let mut packets = Vec::new();
+    let mut buffer = [0; BUFFER_BYTES];
+    let mut segments = Segments::of(bytes);
+    while let Some(len) = segments.as_mut().and_then(|segments| segments.next(&mut buffer)) {
+        packets.push(buffer[..len].to_vec());
+    }
+    assert_eq!(packets.is_empty(), segments.is_none());
+    let Some(mut run) = packets.first().and_then(|first| Run::start(first)) else { return };
+    let tcp = VNET_BYTES + usize::from(u16::from_ne_bytes([bytes[6], bytes[7]]));
+    let sums = [&bytes[VNET_BYTES + 10..][..2], &bytes[tcp + 16..][..2]];
+    if sums.iter().any(|sum| [[0, 0], [255, 255]].contains(&[sum[0], sum[1]])) {
+        return; // zero has two forms in a ones' complement sum; valid packets do not have it
+    }
+    let joined = packets[1..].iter().take_while(|packet| run.join(packet) == Join::Joined).count();
+    let (header, skip) = (run.finish().to_vec(), run.header_bytes());
+    let payloads = packets[..=joined].iter().flat_map(|packet| &packet[skip..]);
+    let whole: Vec<u8> = header.iter().chain(payloads).copied().collect();
+    let mut again = Segments::of(&whole).expect("a run is valid");
+    for packet in &packets[..=joined] {
+        let len = again.next(&mut buffer).expect("as many packets");
+        assert_eq!(buffer[..len], packet[..]);
+    }
 }
 
 fn timed_link() -> TimedLink {
