@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import sojourn as sj
+from sojourn._util.plain import indented
 from sojourn.metrics.overview import completion_times, groups
 from sojourn.result.folders import FILES
 from sojourn.result.result import Result
@@ -206,3 +207,11 @@ def test_frames_of_different_runs_have_the_same_types() -> None:
     frame = sj.simulate(case).frame("flows")
     assert frame.schema["fct_mean_s"] == pl.Float64
     assert frame.columns[:3] == ["name", "group", "kind"]
+
+
+def test_indented_text_is_that_of_json() -> None:
+    """As `json.dumps` writes it, which indents in Python and takes much longer."""
+    value = {"a": [], "b": {}, "c": [{"d": 1e-7}, [1, -0.0, 1e22]], "e": 'é\u2028"\\\n', "f": None}
+    assert indented(value) == json.dumps(value, indent=2)
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        indented([float("nan")])

@@ -26,6 +26,11 @@ impl ParsedScenario {
         self.scenario.canonical().to_string()
     }
 
+    /// Return the scenario with another seed, from 0 to 2^53.
+    fn with_seed(&self, seed: u64) -> PyResult<ParsedScenario> {
+        Ok(ParsedScenario { scenario: self.scenario.with_seed(seed).map_err(refused)? })
+    }
+
     /// Pickle as canonical JSON, which another process parses again.
     fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, (String,)) {
         (py.get_type::<ParsedScenario>().into_any(), (self.canonical(),))

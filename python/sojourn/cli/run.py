@@ -4,7 +4,6 @@ Other modules define the other commands. Commands import modules when they run, 
 completion are fast. Bad input raises InputError, which `sojourn.cli.main` prints.
 """
 
-import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from sojourn._sojourn import InputError
+from sojourn._util.plain import indented
 from sojourn.cli import paper, suggest, sweep, tc
 from sojourn.cli.evaluate import evaluate
 from sojourn.cli.explain import explain
@@ -416,7 +416,7 @@ def _about(file: Path, unless: tuple[str, ...] = ()) -> Iterator[None]:
 
 
 def _print_json(tree: Any) -> None:
-    print(json.dumps(tree, indent=2, allow_nan=False))
+    print(indented(tree))
 
 
 def _command_line() -> list[str]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sojourn import _sojourn
 from sojourn._util.files import filling
 from sojourn._util.html import html
+from sojourn._util.plain import indented
 from sojourn._util.units import counted
 from sojourn.result import folders
 from sojourn.result.folders import FILES, TABLES
@@ -78,6 +79,8 @@ class Record(dict[str, Any]):
         Packet log of a link, one row per packet; empty if the scenario has no `packet_log`.
     """
 
+    __slots__ = ("packet_log", "series")
+
     def __init__(self, summary: Mapping[str, Any], series: Columns, packet_log: Columns) -> None:
         super().__init__(summary)
         self.series = series
@@ -137,43 +140,47 @@ class Result:
         self.scenario: dict[str, Any] = tree["scenario"]
         self._summary = tree
 
-        def under(prefix: str, missing: str) -> Columns:
-            found = {k.removeprefix(prefix): v for k, v in columns.items() if k.startswith(prefix)}
-            return Columns({k.replace("gauge/", "gauge_"): v for k, v in found.items()}, missing)
+        # One pass over the columns: there can be three for each of very many flows.
+        tables: dict[str, dict[str, Array]] = {}
+        for key, column in columns.items():
+            *table, what = key.split("/", 2)
+            name = what.replace("gauge/", "gauge_")
+            tables.setdefault("/".join(table), {})[name] = column
 
-        no_series = "the scenario has no `sample`, so no series were recorded"
-        no_packet_log = "the scenario has no `packet_log`, so no packets were recorded"
+        def under(table: str, missing: Columns) -> Columns:
+            return Columns(tables[table]) if table in tables else missing
+
+        # Shared: there can be very many flows without series.
+        no_series = Columns({}, "the scenario has no `sample`, so no series were recorded")
+        no_packet_log = Columns({}, "the scenario has no `packet_log`, so no packets were recorded")
         none = Columns({}, "only links have a packet log")
         self.links = {
             name: Record(
-                s, under(f"links/{name}/", no_series), under(f"packet_log/{name}/", no_packet_log)
+                s, under(f"links/{name}", no_series), under(f"packet_log/{name}", no_packet_log)
             )
             for name, s in tree["links"].items()
         }
-        # One pass over the columns: there can be three for each of very many flows.
-        of_flow: dict[str, dict[str, Array]] = {flow["name"]: {} for flow in tree["flows"]}
-        for key, column in columns.items():
-            if key.startswith("flows/"):
-                _, name, what = key.split("/")
-                of_flow[name][what] = column
         self.flows = {
-            flow["name"]: Record(flow, Columns(of_flow[flow["name"]], no_series), none)
+            flow["name"]: Record(flow, under(f"flows/{flow['name']}", no_series), none)
             for flow in tree["flows"]
         }
+        # The summary shares the records, so that each flow is in memory once.
+        tree["flows"] = list(self.flows.values())
         members: dict[str, list[str]] = {}
         for flow in tree["flows"]:
             members.setdefault(flow["group"], []).append(flow["name"])
         self.groups = {
             group["name"]: Record(
                 {"flows": members.get(group["name"], [])},
-                under(f"groups/{group['name']}/", no_series),
+                under(f"groups/{group['name']}", no_series),
                 none,
             )
             for group in self.scenario["flows"]
         }
         self.time_s: Array = columns.get("series/time_s", np.empty(0))
-        self.completions = under("fct/", "")
-        self.queries = under("query/", "the scenario has no source of queries (incast)")
+        self.completions = under("fct", Columns({}))
+        no_queries = Columns({}, "the scenario has no source of queries (incast)")
+        self.queries = under("query", no_queries)
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -282,7 +289,7 @@ class Result:
         tables += ["packet_log"] if self.scenario["packet_log"] else []
         tables += ["queries"] if self.queries else []
         with filling(Path(directory), FILES, folders.is_own) as part:
-            text = json.dumps(self.summary, indent=2)
+            text = indented(self.summary)
             (part / "summary.json").write_text(text + "\n", encoding="utf-8")
             for table in tables:
                 frame = self.frame(table)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from statistics import fmean
+from types import NoneType
 from typing import Any, TypeAlias, get_type_hints
 
 from sojourn import metrics
@@ -303,5 +304,5 @@ def _numbers(record: Record) -> list[tuple[str, float | None]]:
     return [
         (name, value)
         for name, value in record.items()
-        if value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+        if type(value) in (float, int, NoneType)  # a flag is of type bool
     ]

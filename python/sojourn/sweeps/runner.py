@@ -59,7 +59,7 @@ class Run:
     """Run of a campaign: its labels in tables and figures, its scenario with seed, its measure."""
 
     labels: Labels
-    scenario: Scenario | Mapping[str, Any]
+    scenario: Scenario | Mapping[str, Any] | ParsedScenario
     measure: Measure
 
 

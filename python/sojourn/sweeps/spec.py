@@ -26,7 +26,7 @@ from sojourn.scenario.load import (
     parse,
     tree_of,
 )
-from sojourn.scenario.overrides import compared_link, set_seed
+from sojourn.scenario.overrides import compared_link
 from sojourn.sweeps.axes import Label, points, read_axes
 from sojourn.sweeps.columns import Standard, read_metrics
 from sojourn.sweeps.runner import RUN_COLUMNS, CampaignResult, Run, campaign
@@ -337,11 +337,12 @@ def _make(
         return campaign(runs, store=store, executor=executor, jobs=jobs, progress=progress)
 
     def some(at: Sequence[int], seeds: Sequence[int]) -> list[Run]:
-        return [
-            Run(asked.points[k][0], set_seed(asked.points[k][1], seed), asked.measure)
-            for k in at
-            for seed in seeds
-        ]
+        runs = []
+        for k in at:
+            labels, tree = asked.points[k]
+            parsed = parse(tree)
+            runs += [Run(labels, parsed.with_seed(seed), asked.measure) for seed in seeds]
+        return runs
 
     every = list(range(len(asked.points)))
     if asked.until is None:

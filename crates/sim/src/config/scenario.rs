@@ -43,6 +43,8 @@ pub struct Scenario {
 
 /// Maximum number of flows.
 const FLOWS_MAX: u64 = 1_000_000;
+/// Maximum seed: the largest integer up to which JSON numbers are exact.
+const SEED_MAX: u64 = 1 << 53;
 /// Maximum number of values in time series.
 const SAMPLES_MAX: u64 = 100_000_000;
 
@@ -152,6 +154,19 @@ impl Scenario {
     /// Seed of all random streams.
     pub fn seed(&self) -> u64 {
         self.seed
+    }
+
+    /// The scenario with another seed, from 0 to 2^53. Nothing that is validated depends on the
+    /// seed, so this is faster than parsing again.
+    ///
+    /// # Errors
+    /// If the seed is out of range.
+    pub fn with_seed(&self, seed: u64) -> Result<Scenario> {
+        if seed > SEED_MAX {
+            let text = format!("{seed} is out of range, allowed: 0 to {SEED_MAX}");
+            return Err(Error::new(text).at("seed"));
+        }
+        Ok(Scenario { seed, ..self.clone() })
     }
 
     /// Sampling interval of the time series; None for no series.
@@ -350,6 +365,18 @@ mod tests {
         ] {
             assert_eq!(canonical(text), canonical(table), "{text}");
         }
+    }
+
+    #[test]
+    fn another_seed_is_the_same_as_parsing_again() {
+        let parsed = Scenario::from_json(GOOD).unwrap();
+        for seed in [0, 7, SEED_MAX] {
+            let again = GOOD.replacen('{', &format!("{{\"seed\": {seed}, "), 1);
+            let again = Scenario::from_json(&again).unwrap();
+            assert_eq!(parsed.with_seed(seed).unwrap().canonical(), again.canonical());
+        }
+        let refused = parsed.with_seed(SEED_MAX + 1).unwrap_err().to_string();
+        assert!(refused.starts_with("seed: 9007199254740993 is out of range"), "{refused}");
     }
 
     #[test]
