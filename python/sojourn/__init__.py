@@ -50,6 +50,12 @@ if TYPE_CHECKING:
     from sojourn.scenario.load import Link as Link
     from sojourn.scenario.load import Scenario as Scenario
     from sojourn.scenario.packet_trace import load_trace as load_trace
+    from sojourn.scenario.save import save_scenario as save_scenario
+    from sojourn.scenario.topologies import dumbbell as dumbbell
+    from sojourn.scenario.topologies import fat_tree as fat_tree
+    from sojourn.scenario.topologies import parking_lot as parking_lot
+    from sojourn.scenario.topologies import star as star
+    from sojourn.scenario.topologies import two_way_line as two_way_line
     from sojourn.scenario.typed import load as load
     from sojourn.scenario.typed import named as named
     from sojourn.source import Bulk as Bulk
@@ -92,20 +98,26 @@ _HOME = {
     "compare": "sweeps.compare",
     "draw": "plotting.run",
     "draw_comparison": "plotting.comparison",
+    "dumbbell": "scenario.topologies",
     "emulate": "live.emulate",
     "evaluate": "evaluation.run",
     "explain": "explanation.rules",
+    "fat_tree": "scenario.topologies",
     "load": "scenario.typed",
     "load_comparison": "sweeps.compare",
     "load_result": "result.io",
     "load_trace": "scenario.packet_trace",
     "named": "scenario.typed",
+    "parking_lot": "scenario.topologies",
     "plot": "plotting.sweep",
     "recommend": "recommendation.answer",
     "results": "sweeps.query",
+    "save_scenario": "scenario.save",
     "simulate": "engines.simulate",
     "simulate_many": "engines.simulate",
+    "star": "scenario.topologies",
     "sweep": "sweeps.spec",
+    "two_way_line": "scenario.topologies",
     "write_flent": "result.exchange",
     "write_mahimahi": "result.exchange",
     # Types.
