@@ -1,5 +1,7 @@
 //! Rules of the draft, one by one; names of its functions in the comments.
 
+mod cycle;
+
 use super::*;
 use crate::endpoint::cc::rate::LostSegment;
 
@@ -329,7 +331,12 @@ fn excess_acks_raise_the_window() {
     let mut w = window(1_000);
     b.set_window(&mut w, &ack(Time::ZERO, 100, RecoveryState::Open), 0);
     assert_eq!(w.cwnd, 250 * MSS);
-    b.path.round += 11;
+    b.path.update_extra_acked(Time::ZERO + Span::ms(20), 30 * MSS, 200 * MSS);
+    assert_eq!(b.path.extra_acked.get(), 80e3, "30 more");
+    b.path.round += 9;
     b.path.update_extra_acked(Time::ZERO + Span::s(1), MSS, 200 * MSS);
+    assert_eq!(b.path.extra_acked.get(), 80e3, "nine rounds later");
+    b.path.round += 1;
+    b.path.update_extra_acked(Time::ZERO + Span::s(2), MSS, 200 * MSS);
     assert_eq!(b.path.extra_acked.get(), 1e3, "ten rounds later");
 }

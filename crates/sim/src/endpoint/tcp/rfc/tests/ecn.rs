@@ -40,7 +40,8 @@ fn a_marked_ack_is_no_ack_for_the_growth_of_the_window() {
     }
 }
 
-/// RFC 3168 section 6.1.2: an echo at a window of one segment stops sending until the timer expires.
+/// RFC 3168 section 6.1.2: an echo at a window of one segment stops sending until the timer
+/// expires.
 #[test]
 fn a_mark_at_a_window_of_one_segment_pauses_the_sender() {
     let mut t = Test::new("newreno", &[("ecn", "true"), ("initial_window", "1p")]);
