@@ -8,10 +8,10 @@
 //! # Modules
 //!
 //! [`ip`] parses headers and sets marks; [`offload`] splits and joins packets of TCP; [`pool`]
-//! holds the bytes of packets; a [`TimedLink`] is a link with scheduled events. A [`Direction`] is one
-//! direction over one link, a [`Network`] is a network of links with hosts at both ends; both are
-//! passed the time. [`pump`] reads the clock, in one place, and moves the bytes; [`capture`] writes
-//! a packet capture for Wireshark.
+//! holds the bytes of packets; a [`TimedLink`] is a link with scheduled events. A [`Direction`] is
+//! one direction over one link, a [`Network`] is a network of links with hosts at both ends; both
+//! are passed the time. [`pump`] reads the clock, in one place, and moves the bytes; [`capture`]
+//! writes a packet capture for Wireshark.
 //!
 //! # Time
 //!
