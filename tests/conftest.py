@@ -44,8 +44,8 @@ rtt = "30ms"
 """Two uploads, short transfers and a call over one link; a run of some milliseconds."""
 
 LIVE = {"test_live", "test_live_kill", "test_live_offload", "test_live_packets",
-        "test_live_start", "test_live_watch", "test_nat", "test_paper_live", "test_readme",
-        "test_real", "test_shells"}  # fmt: skip
+        "test_live_qdiscs", "test_live_start", "test_live_watch", "test_nat", "test_paper_live",
+        "test_readme", "test_real", "test_shells"}  # fmt: skip
 """Modules that open real links. They run alone: they take the first free block of addresses of the
 machine, and measure time."""
 

@@ -19,6 +19,7 @@ def controls(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathF
     file = tmp_path_factory.mktemp("proc") / "available"
     file.write_text("reno cubic bbr\n", encoding="ascii")
     monkeypatch.setattr(kernel_config, "AVAILABLE", file)
+    monkeypatch.setattr(kernel_config, "BBR_VERSION", file.with_name("version"))
 
 
 def planned(*flows: dict[str, Any]) -> Plan:
@@ -81,6 +82,44 @@ def test_refusals_name_the_flow_and_the_key(flow: dict[str, Any], error: str) ->
     with pytest.raises(InputError) as caught:
         planned({"tcp": "cubic"}, flow)
     assert str(caught.value).startswith(error)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "version", "found"),
+    [
+        ("reno cubic bbr", None, {"bbr": "bbr"}),
+        ("reno cubic bbr", "1", {"bbr": "bbr"}),
+        ("reno cubic bbr", "3", {"bbr3": "bbr"}),
+        ("reno cubic bbr bbr3", None, {"bbr": "bbr", "bbr3": "bbr3"}),
+        ("reno cubic prague dctcp", None, {"dctcp": "dctcp", "prague": "prague"}),
+    ],
+)
+def test_congestion_controls_are_those_of_the_kernel(
+    kernel: str, version: str | None, found: dict[str, str]
+) -> None:
+    """The bbr of Google's kernel is BBRv3."""
+    kernel_config.AVAILABLE.write_text(f"{kernel}\n", encoding="ascii")
+    if version is not None:
+        kernel_config.BBR_VERSION.write_text(f"{version}\n", encoding="ascii")
+    usual = {"reno": "reno", "newreno": "reno", "sack": "reno", "cubic": "cubic"}
+    assert kernel_config.available() == usual | found
+    for name, control in found.items():
+        [one] = planned({"tcp": name}).hosts
+        assert one.control == control
+        assert ("features ecn" in one.there) == (name in ("dctcp", "prague"))
+        # Receivers accept accurate ECN.
+        assert planned({"tcp": name}).sysctls.get("ipv4/tcp_ecn") == {"prague": "5"}.get(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "where"), [("prague", "github.com/L4STeam/linux"), ("bbr3", "github.com/google/bbr")]
+)
+def test_a_missing_control_is_refused_with_a_kernel_that_has_it(name: str, where: str) -> None:
+    """Linux has neither."""
+    with pytest.raises(InputError) as caught:
+        planned({"tcp": name})
+    assert str(caught.value).startswith(f"flows.a.tcp: this kernel has no {name}, only reno,")
+    assert str(caught.value).endswith(f"{where} has it")
 
 
 def test_an_address_identifies_its_row() -> None:

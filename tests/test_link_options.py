@@ -9,6 +9,7 @@ import pytest
 from conftest import Command
 from sojourn import InputError
 from sojourn.cli.link_options import links_of
+from sojourn.cli.suggest import disciplines
 from sojourn.live.summary import described
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="real packets require Linux")
@@ -149,3 +150,12 @@ def test_the_banner_describes_what_the_link_does() -> None:
     assert described(up).endswith(", 2.0 % loss on the wire; hidden queues: none")
     with pytest.raises(InputError, match="--trace: nowhere: no such file"):
         links("--trace", "nowhere")
+
+
+def test_the_description_names_every_discipline() -> None:
+    """Also those whose buffer has no fixed size, such as cake."""
+    names = [name for name, _ in disciplines("")]
+    assert "cake" in names
+    for name in names:
+        up = links("--rate", "1mbit", "--qdisc", name)["up"]
+        assert described(up).startswith(f"1mbit, 0s, {name} ("), name

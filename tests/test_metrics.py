@@ -333,6 +333,17 @@ def test_settling_and_underflow() -> None:
     assert metrics.underflow_share(r, "l", 1e9) is None
 
 
+def test_a_buffer_without_a_fixed_size_has_no_share() -> None:
+    """The buffer of cake follows the rate of its shaper."""
+    flow = {"name": "a", "path": ["up"], "rtt": "20ms"}
+    links = {"up": {"rate": "5mbit", "qdisc": "cake"}}
+    found = sj.simulate({"duration": "2s", "sample": "100ms", "links": links, "flows": [flow]})
+    assert metrics.queue_mean_normalised(found, "up") is None
+    assert metrics.queue_std_normalised(found, "up") is None
+    with pytest.raises(sj.InputError, match=r"links\.up\.qdisc\.limit: is auto"):
+        metrics.settling_time_s(found, "up", 1.0)
+
+
 def test_every_metric_is_tested_and_documented() -> None:
     """Each has a unit, a source, a sentence, and its name in this file."""
     from pathlib import Path

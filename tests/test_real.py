@@ -19,7 +19,7 @@ import sojourn as sj
 from conftest import Command
 from live_link import lacking_tun
 from sojourn import _sojourn, metrics
-from sojourn.live.kernel_config import AVAILABLE
+from sojourn.live.kernel_config import available
 
 pytestmark = pytest.mark.skipif(
     bool(lacking_tun()), reason=f"no real packets here: {lacking_tun()}"
@@ -267,7 +267,7 @@ def test_an_emulated_link_decides_as_a_simulated_one() -> None:
 def test_metrics_are_those_of_any_result() -> None:
     """Every metric of a simulation is available for real packets."""
     poisson = {"name": "poisson", "interval": "exponential(50ms)", "size": "5kB"}
-    control = "bbr" if "bbr" in AVAILABLE.read_text(encoding="ascii").split() else "cubic"
+    control = "bbr" if "bbr" in available() else "cubic"
     flows = (
         {"name": "a", "count": 2, "tcp": control},
         {"name": "short", "source": poisson, "tcp": "cubic"},

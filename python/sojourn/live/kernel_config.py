@@ -20,14 +20,25 @@ CONTROLS = {
     "sack": "reno",
     "cubic": "cubic",
     "bbr": "bbr",
+    "bbr3": "bbr3",
     "dctcp": "dctcp",
+    "prague": "prague",
     "vegas": "vegas",
 }
 """Kernel name of each congestion control. Its reno is NewReno, with SACK if that is enabled."""
 
+ELSEWHERE = {
+    "bbr3": "the branch v3 of github.com/google/bbr has it",
+    "prague": "that of github.com/L4STeam/linux has it",
+}
+"""Kernels that have the congestion controls that Linux itself lacks."""
+
 WITHOUT_SACK = ("reno", "newreno")
 
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+
+BBR_VERSION = Path("/sys/module/tcp_bbr/version")
+"""Version of the module bbr: 3 in Google's kernel, whose bbr is BBRv3; missing in Linux."""
 
 PACKET_MAX_BYTES = 1500
 """MTU of the devices."""
@@ -113,6 +124,9 @@ def plan(scenario: Mapping[str, Any]) -> Plan:
         "ipv4/tcp_synack_retries": "60",
         "ipv4/tcp_retries2": "60",
     }
+    if any(tcp["name"] == "prague" for tcp in tcps.values()):
+        # Accept accurate ECN without asking for it: Prague asks for its own connections.
+        sysctls["ipv4/tcp_ecn"] = "5"
     hosts = []
     for flow in scenario["flows"]:
         one = _host(flow)
@@ -134,11 +148,12 @@ def _host(flow: Mapping[str, Any]) -> Host:
         return Host(False, "", 0, "", "")
     tcp = flow["tcp"]
     path += ".tcp"
-    control = CONTROLS.get(tcp["name"])
-    there_are = AVAILABLE.read_text(encoding="ascii").split() if AVAILABLE.exists() else []
-    if control not in there_are:
-        names = ", ".join(name for name, control in CONTROLS.items() if control in there_are)
-        raise InputError(f"{path}: this kernel has no {tcp['name']}, only {names}")
+    there_are = available()
+    control = there_are.get(tcp["name"])
+    if control is None:
+        where = f"; {ELSEWHERE[tcp['name']]}" if tcp["name"] in ELSEWHERE else ""
+        names = ", ".join(there_are)
+        raise InputError(f"{path}: this kernel has no {tcp['name']}, only {names}{where}")
     if tcp["profile"] != "rfc":
         raise InputError(
             f'{path}.profile: "{tcp["profile"]}" is not supported on real packets, allowed: rfc'
@@ -162,7 +177,17 @@ def _host(flow: Mapping[str, Any]) -> Host:
     if not tcp["delayed_ack"]:
         back.append("quickack 1")
     mss = packet - 40
-    return Host(True, control or "", mss, " ".join(there), " ".join(back))
+    return Host(True, control, mss, " ".join(there), " ".join(back))
+
+
+def available() -> dict[str, str]:
+    """Return the congestion controls that this kernel has, with their kernel names."""
+    there_are = AVAILABLE.read_text(encoding="ascii").split() if AVAILABLE.exists() else []
+    found = {name: control for name, control in CONTROLS.items() if control in there_are}
+    third = BBR_VERSION.exists() and BBR_VERSION.read_text(encoding="ascii").strip() == "3"
+    if third and "bbr" in found:
+        found.setdefault("bbr3", found.pop("bbr"))
+    return found
 
 
 def _packets(size: str, payload: int) -> int:

@@ -71,9 +71,10 @@ def described(link: Mapping[str, Any]) -> str:
     delay = f"trace of {rows} delays" if "delay_ns" in trace else link["delay"]
     said = f"{rate}, {delay}, {describe.qdisc(link['qdisc'])}"
     limit = link["qdisc"]["limit"]
-    count = int(limit[:-1]) * FULL_BYTES if limit.endswith("p") else units.bytes_of(limit)
-    full = " of full packets" if limit.endswith("p") else ""
-    said += f", which is {units.duration(count * 8 / rate_bps)}{full} at that rate"
+    if limit != "auto":
+        count = int(limit[:-1]) * FULL_BYTES if limit.endswith("p") else units.bytes_of(limit)
+        full = " of full packets" if limit.endswith("p") else ""
+        said += f", which is {units.duration(count * 8 / rate_bps)}{full} at that rate"
     if isinstance(link["loss"], dict):
         said += ", bursts of loss on the wire"
     elif link["loss"]:

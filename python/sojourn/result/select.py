@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from sojourn._sojourn import InputError
 from sojourn._util.units import bps_of, bytes_of, seconds
 from sojourn.result.result import Array, Record, Result
 
@@ -133,15 +134,25 @@ def decided_s(log: Any) -> Array:
 
 
 def buffer_of(result: Result, link: str) -> tuple[float, str]:
-    """Return the buffer size of a link, and the name of the queue column in the same unit."""
+    """Return the buffer size of a link, and the name of the queue column in the same unit.
+
+    Raises InputError if the buffer has no fixed size.
+    """
     limit: str = result.scenario["links"][link]["qdisc"]["limit"]
+    if limit == "auto":
+        raise InputError(f"links.{link}.qdisc.limit: is auto, but this metric needs a size")
     if limit.endswith("p"):
         return float(limit[:-1]), "queue_packets"
     return float(bytes_of(limit)), "queue_bytes"
 
 
 def of_buffer(result: Result, link: str, what: str) -> float | None:
-    """Return the mean or std (`what`) of the queue length divided by the buffer size."""
+    """Return the mean or std (`what`) of the queue length divided by the buffer size.
+
+    None if the buffer has no fixed size.
+    """
+    if result.scenario["links"][link]["qdisc"]["limit"] == "auto":
+        return None
     buffer, column = buffer_of(result, link)
     value = result.links[link][column.replace("queue_", f"queue_{what}_")]
     return None if value is None else value / buffer

@@ -1,0 +1,135 @@
+"""Disciplines that read DSCP, ECN field and hosts, on the headers of real packets."""
+
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from live_link import FAR, FAR6, lacking, link, packets, python, told
+
+pytestmark = pytest.mark.skipif(bool(lacking()), reason=f"no live link here: {lacking()}")
+
+BURST = """
+import socket, sys, time
+port = int(sys.argv[1])
+sockets = {}
+for number, word in enumerate(sys.argv[2:]):
+    host, source, tos, times = word.split("/")
+    key = host, source
+    if key not in sockets:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        s = sockets[key] = socket.socket(family, socket.SOCK_DGRAM)
+        s.bind(("", int(source)))
+    else:
+        s = sockets[key]
+    level, option = (41, 67) if ":" in host else (0, 1)  # IPV6_TCLASS, IP_TOS
+    s.setsockopt(level, option, int(tos))
+    for _ in range(int(times)):
+        s.sendto(number.to_bytes(4, "big") + bytes(940), (host, port))
+time.sleep(2.5)
+"""
+"""Sends packets of 1 kB as fast as possible: words HOST/PORT/TOS/NUMBER; ends after 2.5 s."""
+
+UPLOAD = """
+import socket, struct, sys
+open("/proc/sys/net/ipv4/tcp_ecn", "w").write("1\\n")
+with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as s:
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+    s.sendall(bytes(int(sys.argv[3])))
+    s.shutdown(socket.SHUT_WR)
+    s.recv(1)
+    info = s.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 250)
+    retransmitted, = struct.unpack_from("I", info, 100)
+    marked, = struct.unpack_from("I", info, 196)
+    print(retransmitted, marked)
+"""
+"""Uploads zeros with CUBIC and ECN; prints retransmissions, and packets whose marks were echoed."""
+
+
+def order(qdisc: str, tmp_path: Path, *words: str) -> list[int]:
+    """Send a burst through a link of 8 Mbit/s; return the numbers of the words in departure order.
+
+    The times of departure are virtual, so the order does not depend on the machine, provided that
+    the burst is sent faster than the link sends it.
+    """
+    capture = tmp_path / "burst.pcapng"
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as sink:
+        sink.bind(("::", 0))
+        client = python(BURST, sink.getsockname()[1], *words)
+        options = ["--rate", "8mbit", "--qdisc", qdisc, "--pcap", str(capture), "--json"]
+        up = told(link(options, client))["links"]["up"]
+    assert up["malformed_packets"] == 0
+    left = [(ns, packet) for ns, packet, comment in packets(capture) if not comment]
+    left = [(ns, packet) for ns, packet in left if len(packet) > 900]
+    left.sort(key=lambda row: row[0])
+    return [int.from_bytes(packet[-944:-940], "big") for _, packet in left]
+
+
+def last(found: list[int], number: int) -> float:
+    """Return the position of the last packet of a word, as a share of all packets."""
+    return max(i for i, one in enumerate(found) if one == number) / len(found)
+
+
+EF, CS1, ECT0, ECT1 = 46 << 2, 8 << 2, 2, 1
+
+
+@pytest.mark.parametrize("host", [FAR, FAR6])
+def test_cake_reads_the_dscp(host: str, tmp_path: Path) -> None:
+    """Packets with EF overtake those of their own flow with CS0, unless there is one tin."""
+    burst = f"{host}/4000/0/200", f"{host}/4000/{EF}/10", f"{host}/4000/0/10"
+    tins = order("cake(tins=diffserv4)", tmp_path, *burst)
+    assert last(tins, 1) < 0.7 < last(tins, 2)
+    one = order("cake(tins=besteffort)", tmp_path, *burst)
+    assert one == sorted(one)
+    assert last(one, 1) > 0.9
+
+
+@pytest.mark.parametrize("host", [FAR, FAR6])
+def test_dualpi2_reads_the_ecn_field(host: str, tmp_path: Path) -> None:
+    """Packets with ECT(1) join the other queue and overtake; those with ECT(0) do not."""
+    for tos, overtakes in ((ECT1, True), (ECT0, False)):
+        burst = f"{host}/4000/0/200", f"{host}/4000/{tos}/10", f"{host}/4000/0/10"
+        found = order("dualpi2", tmp_path, *burst)
+        assert (last(found, 1) < 0.7) == overtakes
+
+
+def test_cake_shares_among_hosts_by_their_addresses(tmp_path: Path) -> None:
+    """One flow to one host gets as much as four flows to another one; not without host fairness."""
+    for isolation, share in (("dual_dsthost", 0.5), ("flows", 0.2)):
+        # All flows have packets from the start; one of them has as many as the four others.
+        words = [f"{FAR6}/4000/0/150", *(f"{FAR}/{4001 + i}/0/60" for i in range(4))]
+        found = order(f"cake(isolation={isolation}, tins=besteffort)", tmp_path, *words)
+        begin = [one == 0 for one in found[160:260]]
+        assert sum(begin) / len(begin) == pytest.approx(share, abs=0.1)
+
+
+@pytest.mark.parametrize("qdisc", ["dualpi2", "cake", "fq_codel(ecn=true)"])
+@pytest.mark.parametrize("host", [FAR, FAR6])
+def test_cubic_of_the_kernel_is_marked_in_place_of_dropped(host: str, qdisc: str) -> None:
+    """The sender hears of the marks, and retransmits nothing."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as listening:
+        listening.bind(("::" if ":" in host else "", 0))
+        listening.listen()
+        listening.settimeout(60)
+
+        def work() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                while connection.recv(65536):
+                    pass
+                connection.sendall(b".")
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        client = python(UPLOAD, host, listening.getsockname()[1], 2_500_000)
+        options = ["--rate", "10mbit", "--delay", "10ms", "--qdisc", qdisc, "--json"]
+        done = link(options, client)
+        thread.join()
+    up = told(done)["links"]["up"]
+    retransmitted, echoed = map(int, done.stdout.splitlines()[0].split())
+    assert up["marked_packets"] > 0
+    assert echoed > 0
+    assert up["dropped_packets"] == retransmitted == 0
+    assert up["malformed_packets"] == up["refused_packets"] == 0
