@@ -28,7 +28,8 @@ impl ParsedScenario {
 
     /// Return the scenario with another seed, from 0 to 2^53.
     fn with_seed(&self, seed: u64) -> PyResult<ParsedScenario> {
-        Ok(ParsedScenario { scenario: self.scenario.with_seed(seed).map_err(refused)? })
+        let scenario = self.scenario.with_seed(seed).map_err(refused)?;
+        Ok(ParsedScenario { scenario: Arc::new(scenario) })
     }
 
     /// Pickle as canonical JSON, which another process parses again.
