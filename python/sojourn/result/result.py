@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -133,7 +134,7 @@ class Result:
     def __init__(
         self, summary: str, columns: Mapping[str, Array], command: Sequence[str] = ()
     ) -> None:
-        tree = json.loads(summary)
+        tree = msgspec.json.decode(summary)
         tree.pop("warnings", None)
         self.version: str = _sojourn.version()
         self.command = tuple(command)

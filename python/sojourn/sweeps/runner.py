@@ -22,6 +22,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import msgspec
+
 from sojourn import _sojourn
 from sojourn._sojourn import ParsedScenario
 from sojourn._util.progress import Meter
@@ -158,7 +160,7 @@ def campaign(
     parsed = [parse(run.scenario) for run in runs]
     texts = [one.canonical() for one in parsed]
     keys = [key_of(text, run.measure, engine) for text, run in zip(texts, runs, strict=True)]
-    trees = [json.loads(text) for text in texts]
+    trees = [msgspec.json.decode(text) for text in texts]
     seeds = [tree["seed"] for tree in trees]
     opened = store if isinstance(store, Store) or store is None else Store(store)
     known = {} if opened is None else known_runs(opened.rows())

@@ -1,7 +1,8 @@
 """Background writer: batches rows and appends them to a store.
 
 Writing a part takes some milliseconds of CPU time for any number of rows, as much as a short run.
-Parts are therefore written at a minimum interval. A kill loses the rows of the last interval.
+Parts are therefore written at intervals that are long compared with the writing. A kill loses the
+rows of the last interval.
 """
 
 import threading
@@ -12,8 +13,11 @@ from typing import Any, Self
 
 from sojourn.sweeps.store import Store
 
-INTERVAL_S = 0.1
-"""Minimum interval between two parts."""
+INTERVAL_S = 0.1, 1.0
+"""Minimum and maximum interval between two parts."""
+
+INTERVAL_FACTOR = 20
+"""Ratio of the interval to the time that the last part took, within `INTERVAL_S`."""
 
 
 class RowWriter:
@@ -70,10 +74,13 @@ class RowWriter:
                 rows, self._waiting = self._waiting, []
                 if not rows:
                     return
-            next_s = time.monotonic() + INTERVAL_S
+            started_s = time.monotonic()
             try:
                 self._store.put(rows)
             except BaseException as error:  # raised again by the next `keep`, or on exit
                 with self._change:
                     self._error = error
                 return
+            least_s, most_s = INTERVAL_S
+            took_s = time.monotonic() - started_s
+            next_s = started_s + min(most_s, max(least_s, INTERVAL_FACTOR * took_s))
